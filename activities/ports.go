@@ -1,0 +1,78 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Tasks is the part of the store that the life of a task needs. runID is the caller's
+// Temporal run; a method that writes is fenced by it.
+type Tasks interface {
+	LoadTask(ctx context.Context, ref contract.TaskRef, runID string) (contract.LoadedTask, error)
+	// Project writes p unless a later projection stands. Where another run wrote last it
+	// gives way only if current answers true: Temporal names runID as the current run.
+	Project(ctx context.Context, p contract.Projection, runID string, current func(context.Context) (bool, error)) (contract.Projected, error)
+	BeginAttempt(ctx context.Context, in contract.BeginAttemptInput, runID string) (contract.BegunAttempt, error)
+	TakeCommand(ctx context.Context, in contract.TakeCommandInput, runID string) (contract.TakenCommand, error)
+	ReadFacts(ctx context.Context, in contract.ReadFactsInput) (contract.Digest, error)
+	// Work describes the task for git and agent; feedback is that of its live attempt.
+	Work(ctx context.Context, taskID string) (task.Work, error)
+}
+
+// Ledger is the part of the store that accounts for sandboxes.
+type Ledger interface {
+	Sandbox(ctx context.Context, sandboxID string) (task.Sandbox, error)
+	SandboxCreating(ctx context.Context, sandboxID string) error
+	SandboxRunning(ctx context.Context, sandboxID string, made sandbox.Sandbox) error
+	AgentStarted(ctx context.Context, sandboxID string) error
+	// SettleSandbox moves the ledger row forward, never back: deleting, gone, verified, lost.
+	SettleSandbox(ctx context.Context, s contract.Settling) error
+	SaveSalvage(ctx context.Context, sandboxID string, s task.Salvage) error
+	SaveHead(ctx context.Context, taskID string, attempt int, commit string) error
+	// Pulse looks window back for outages of intake and relay.
+	Pulse(ctx context.Context, sandboxID string, window time.Duration) (task.Pulse, error)
+	// SaveText keeps a long text out of histories and answers its id.
+	SaveText(ctx context.Context, taskID, kind, content string) (id string, err error)
+}
+
+// Fleet is the part of the store that the reaper needs.
+type Fleet interface {
+	Installation(ctx context.Context) (string, error)
+	// Targets are the places to look at: each live host's providers, and the shared ones.
+	Targets(ctx context.Context) ([]contract.ReaperTarget, error)
+	// LedgerOrphans are rows that are not verified gone and belong to no live attempt for grace.
+	LedgerOrphans(ctx context.Context, grace time.Duration) ([]contract.Orphan, error)
+	// Unowned answers which of the listed sandboxes belong to no live attempt for grace.
+	Unowned(ctx context.Context, listed []sandbox.Sandbox, grace time.Duration) ([]contract.Orphan, error)
+	// OpenTasks lists task ids that are not final and hold a run, newest projection older than age.
+	OpenTasks(ctx context.Context, age time.Duration) ([]string, error)
+	// Abandon writes off a task whose workflow is closed: failed(terminated), slot free, attempt ended.
+	Abandon(ctx context.Context, taskID, reason string) error
+	Grant(ctx context.Context) error // runs the gate once for every organization
+	// AtRest is true if every task is final and every ledger row verified gone.
+	AtRest(ctx context.Context) (bool, error)
+}
+
+// Runs is the part of Temporal that activities need.
+type Runs interface {
+	// CurrentRun answers the newest run of a task's workflow and whether it is open.
+	CurrentRun(ctx context.Context, taskID string) (runID string, open bool, err error)
+	// StartCleanup starts the cleanup of a sandbox; one that runs or ran well is success.
+	StartCleanup(ctx context.Context, in contract.CleanupInput) error
+	PauseSchedule(ctx context.Context, id, note string) error
+}
+
+// Providers finds a sandbox provider by its wire name.
+type Providers interface {
+	Provider(name string) (sandbox.Provider, error)
+}
+
+// Git is the host of a repository.
+type Git interface {
+	For(repo string) (scm.Host, error)
+}

@@ -1,0 +1,82 @@
+// Package spec is the contract between omoi and the program that it puts into a
+// sandbox: the configuration file that the agent starts from, and the receipts of
+// the commands that it offers. The file holds a token; it is written with mode 0600.
+package spec
+
+import "time"
+
+// Protocol is the version that agent and server speak; a server accepts the one before its own too.
+const Protocol = 1
+
+// Paths inside the sandbox.
+const (
+	ConfigPath = "/omoi/agent.json"   // [Config], mode 0600
+	InBundle   = "/omoi/in.bundle"    // the repository, as a git bundle
+	OutBundle  = "/omoi/out.bundle"   // the work, as a git bundle made by `omoi-agent collect`
+	OutPatch   = "/omoi/out.patch"    // uncommitted changes, binary-safe, made by `omoi-agent collect`
+	SpoolDir   = "/omoi/spool"        // the reporter's disk spool
+	SocketPath = "/run/omoi/api.sock" // the API, where the network is off
+)
+
+// Config is everything that the agent is told. Durations are nanoseconds.
+type Config struct {
+	Protocol  int    `json:"protocol"`
+	SandboxID string `json:"sandbox_id"`
+	TaskID    string `json:"task_id"`
+	Attempt   int    `json:"attempt"`
+	// APIURL is the base of the API, as http://127.0.0.1:18000 or unix:///run/omoi/api.sock.
+	APIURL string `json:"api_url"`
+	Token  string `json:"token"`
+
+	Runtime     string `json:"runtime"` // scripted, command, claude
+	Workspace   string `json:"workspace"`
+	Dir         string `json:"dir"` // where spool and outgoing files live; default /omoi
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Mode        string `json:"mode"`
+	Continuous  bool   `json:"continuous"`
+	Feedback    string `json:"feedback,omitempty"` // of the attempt before
+
+	Repo *Repo `json:"repo,omitempty"`
+	// Script is the JSON document of the scripted runtime.
+	Script []byte `json:"script,omitempty"`
+	// Command of the command runtime.
+	Command []string `json:"command,omitempty"`
+	// Setup runs in a shell before the agent; empty: none.
+	Setup string `json:"setup,omitempty"`
+	// Env is what the agent's program gets on top of a clean environment: the contract
+	// with workers of the replaced system.
+	Env map[string]string `json:"env,omitempty"`
+
+	WaitForMessages bool          `json:"wait_for_messages,omitempty"`
+	Heartbeat       time.Duration `json:"heartbeat"`    // default 30 s
+	ToolTimeout     time.Duration `json:"tool_timeout"` // default 30 min
+	SpoolBytes      int64         `json:"spool_bytes"`  // default 256 MiB
+	Grace           time.Duration `json:"grace"`        // after SIGTERM; default 10 s
+}
+
+// Repo says what is checked out in the workspace. The bundle at InBundle holds Branch; the
+// agent makes a bare `origin` beside the workspace from it, so that commit and push work
+// without any credential.
+type Repo struct {
+	Branch      string `json:"branch"`
+	Base        string `json:"base"`   // commit from which the task's branch began
+	Bundle      string `json:"bundle"` // path inside; default InBundle
+	AuthorName  string `json:"author_name"`
+	AuthorEmail string `json:"author_email"`
+}
+
+// Collected is what `omoi-agent collect` prints on standard output as one JSON object.
+type Collected struct {
+	Repo    bool   `json:"repo"`    // there is a git repository in the workspace
+	Head    string `json:"head"`    // commit of the task's branch
+	Commits int    `json:"commits"` // Base..Head
+	// Bundle is the path of a bundle that holds refs/heads/<branch> and, where there are
+	// uncommitted changes, refs/omoi/rescue. Empty if there is nothing new.
+	Bundle string `json:"bundle"`
+	Rescue string `json:"rescue"` // commit that holds the uncommitted changes; empty if clean
+	Files  int    `json:"files"`  // uncommitted files, ignored ones not counted
+	Bytes  int64  `json:"bytes"`
+	// Patch is the path of the uncommitted changes as a patch, where a commit could not be made.
+	Patch string `json:"patch"`
+}

@@ -1,0 +1,87 @@
+// Package contract holds what a workflow history freezes: the names of workflows,
+// activities, signals and queries, the shapes of their payloads, and the table of
+// timeouts and retries. A change here or in package workflows needs a recorded
+// history or a version gate; fields are only ever added.
+package contract
+
+import "strings"
+
+// Workflow types.
+const (
+	TaskWorkflow    = "TaskWorkflow"
+	CleanupWorkflow = "SandboxCleanupWorkflow"
+	ReaperWorkflow  = "ReaperWorkflow"
+)
+
+// Activity names. Quick ones run on [QueueTasks]; those of the sandbox group run on
+// the queue that BeginAttempt answers.
+const (
+	LoadTask     = "LoadTask"
+	Project      = "Project"
+	BeginAttempt = "BeginAttempt"
+	TakeCommand  = "TakeCommand"
+	ReadFacts    = "ReadFacts"
+	EnsureBranch = "EnsureBranch"
+	OpenPull     = "OpenPull"
+
+	EnsureSandbox = "EnsureSandbox"
+	StartAgent    = "StartAgent"
+	StopAgent     = "StopAgent"
+	Observe       = "Observe"
+	CollectWork   = "CollectWork"
+
+	LoadSandbox   = "LoadSandbox"
+	Salvage       = "Salvage"
+	DeleteSandbox = "DeleteSandbox"
+	VerifyGone    = "VerifyGone"
+	SettleSandbox = "SettleSandbox"
+
+	ReaperTargets = "ReaperTargets"
+	FindOrphans   = "FindOrphans"
+	StartCleanup  = "StartCleanup"
+	RepairTasks   = "RepairTasks"
+	RunGate       = "RunGate"
+	RestReaper    = "RestReaper"
+)
+
+// Signals and queries of [TaskWorkflow].
+const (
+	SignalSandboxEvents = "sandbox-events" // payload [Digest]
+	SignalCommand       = "command"        // payload [Command]
+	SignalAdmitted      = "admitted"       // no payload
+	QueryState          = "state"          // answers [TaskView]
+)
+
+// Task queues.
+const (
+	QueueTasks     = "omoi-tasks"
+	QueueSandboxes = "omoi-sandboxes"
+	QueueModels    = "omoi-models"
+)
+
+// Schedules, each with one workflow behind it.
+const ScheduleReaper = "omoi-reaper"
+
+// Search attributes, all of type Keyword.
+const (
+	AttributeStatus  = "OmoiTaskStatus"
+	AttributeProject = "OmoiProject"
+	AttributeOrg     = "OmoiOrg"
+)
+
+const (
+	taskPrefix    = "task-"
+	cleanupPrefix = "cleanup-"
+)
+
+// TaskWorkflowID is the workflow id of a task, in every one of its runs.
+func TaskWorkflowID(taskID string) string { return taskPrefix + taskID }
+
+// TaskIDOf is the inverse of [TaskWorkflowID].
+func TaskIDOf(workflowID string) (string, bool) { return strings.CutPrefix(workflowID, taskPrefix) }
+
+// CleanupWorkflowID is the workflow id under which a sandbox is brought to its end.
+func CleanupWorkflowID(sandboxID string) string { return cleanupPrefix + sandboxID }
+
+// QueueHost is the task queue of a machine that holds sandboxes itself.
+func QueueHost(hostID string) string { return "omoi-host-" + hostID }

@@ -1,0 +1,439 @@
+package contract
+
+import (
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// TaskInput starts a [TaskWorkflow]: ids only.
+type TaskInput struct {
+	TaskID string `json:"task_id"`
+	// CommandID is the command (start or retry) that this chain of runs carries out.
+	CommandID string `json:"command_id"`
+	// SearchAttributes says whether the namespace knows ours; it must replay.
+	SearchAttributes bool `json:"search_attributes,omitempty"`
+	// Title is the scrubbed title of at most 120 bytes for summaries.
+	Title string `json:"title,omitempty"`
+	// State is carried over by continue-as-new.
+	State *TaskState `json:"state,omitempty"`
+}
+
+// TaskStateVersion is the newest version of [TaskState].
+const TaskStateVersion = 1
+
+// TaskState is what a task carries over a continue-as-new. It is frozen: fields are
+// only added, and old ones are decoded in tests.
+type TaskState struct {
+	Version int          `json:"version"`
+	Ordinal int64        `json:"ordinal"`
+	Judge   task.State   `json:"judge"`
+	Task    LoadedTask   `json:"task"`
+	Attempt *LiveAttempt `json:"attempt,omitempty"`
+	Watch   WatchState   `json:"watch"`
+}
+
+// WatchState is where the watch over a live attempt stands. Times are the workflow's.
+type WatchState struct {
+	Seen      int64     `json:"seen"` // events up to this sequence are applied
+	Assigned  time.Time `json:"assigned"`
+	LastBeat  time.Time `json:"last_beat"`
+	LastWork  time.Time `json:"last_work"`
+	Waiting   time.Time `json:"waiting"` // zero unless the agent waits for messages
+	NotBefore time.Time `json:"not_before"`
+	Started   bool      `json:"started,omitempty"`
+	Unknown   int       `json:"unknown,omitempty"` // observations in a row that learned nothing
+}
+
+// TaskRef is the input of [LoadTask].
+type TaskRef struct {
+	TaskID     string `json:"task_id"`
+	FirstRunID string `json:"first_run_id"` // of the chain; a continue-as-new and a reset keep it
+	CommandID  string `json:"command_id"`
+}
+
+// LoadedTask is what [LoadTask] knows of a task.
+type LoadedTask struct {
+	// Settled is the final status if there is nothing left to do, else empty.
+	Settled task.Status `json:"settled,omitempty"`
+	// Lost is true if another chain of runs has claimed the command.
+	Lost bool `json:"lost,omitempty"`
+	// Reset is true if another run of the same chain wrote the task last: signals and
+	// a cancel that are already there were re-applied and are dropped.
+	Reset bool `json:"reset,omitempty"`
+	// HoldsSlot is true if the gate has let the task in.
+	HoldsSlot bool `json:"holds_slot,omitempty"`
+
+	Title    string `json:"title,omitempty"` // scrubbed, at most 120 bytes
+	Project  string `json:"project"`
+	Org      string `json:"org"`
+	Agent    string `json:"agent"`
+	Provider string `json:"provider"`
+	HasRepo  bool   `json:"has_repo,omitempty"`
+
+	State   task.State   `json:"state"`
+	Ordinal int64        `json:"ordinal"` // of the last projection of this chain
+	Branch  string       `json:"branch,omitempty"`
+	Base    string       `json:"base,omitempty"` // commit from which the branch began
+	Live    *LiveAttempt `json:"live,omitempty"`
+	// PublishOnly is true for the retry of a task whose work is done and whose publish failed.
+	PublishOnly bool     `json:"publish_only,omitempty"`
+	Settings    Settings `json:"settings"`
+}
+
+// Settings are the durations and limits of one task, read once and frozen in its history.
+// All durations are in nanoseconds on the wire, as time.Duration is.
+type Settings struct {
+	StartupTimeout   time.Duration `json:"startup_timeout"`   // from assignment to agent.started; default 3 min
+	HeartbeatTimeout time.Duration `json:"heartbeat_timeout"` // default 2 min
+	NoWorkTimeout    time.Duration `json:"no_work_timeout"`   // default 15 min
+	IdleTimeout      time.Duration `json:"idle_timeout"`      // after agent.waiting; default 10 min
+	AttemptTimeout   time.Duration `json:"attempt_timeout"`   // longest duration of an attempt; default 4 h
+	ToolTimeout      time.Duration `json:"tool_timeout"`      // of one tool call; default 30 min
+	RetryBase        time.Duration `json:"retry_base"`        // first pause after an infrastructure failure; default 5 s
+	LimitSleep       time.Duration `json:"limit_sleep"`       // after a provider limit without a reset time; default 5 min
+	CleanupWait      time.Duration `json:"cleanup_wait"`      // how long a task waits for its cleanup; default 2 min
+	UnknownRetry     time.Duration `json:"unknown_retry"`     // first pause after an unknown observation; default 10 s
+	SpawnTimeout     time.Duration `json:"spawn_timeout"`     // of making one sandbox; default 10 min
+	MaxSignals       int           `json:"max_signals"`       // before continue-as-new; default 2,000
+}
+
+// LiveAttempt is an attempt that has begun and not ended.
+type LiveAttempt struct {
+	Number    int    `json:"number"`
+	SandboxID string `json:"sandbox_id"`
+	Provider  string `json:"provider"`
+	Queue     string `json:"queue"`          // task queue of the sandbox activities
+	Head      int64  `json:"head,omitempty"` // newest event sequence when it was loaded
+	Assigned  bool   `json:"assigned,omitempty"`
+	Started   bool   `json:"started,omitempty"`
+}
+
+// Projection is the input of [Project]: what the task's row shall say from now on. It is
+// fenced by the caller's run and Ordinal; a stale one changes nothing.
+type Projection struct {
+	TaskID     string             `json:"task_id"`
+	FirstRunID string             `json:"first_run_id"`
+	Ordinal    int64              `json:"ordinal"`
+	Status     task.Status        `json:"status"`
+	Blocked    task.BlockedReason `json:"blocked,omitempty"`
+	// SandboxID of the live attempt; empty clears it.
+	SandboxID   string            `json:"sandbox_id,omitempty"`
+	Retries     int               `json:"retries,omitempty"`
+	Revisions   int               `json:"revisions,omitempty"`
+	Class       task.FailureClass `json:"class,omitempty"`
+	ErrorID     string            `json:"error_id,omitempty"` // of a stored error text
+	Reason      string            `json:"reason,omitempty"`   // short sentence, scrubbed, at most 200 characters
+	Branch      string            `json:"branch,omitempty"`
+	Base        string            `json:"base,omitempty"`
+	PullURL     string            `json:"pull_url,omitempty"`
+	PullNumber  int               `json:"pull_number,omitempty"`
+	Ended       *AttemptEnd       `json:"ended,omitempty"`
+	Settle      []Settlement      `json:"settle,omitempty"`
+	ReleaseSlot bool              `json:"release_slot,omitempty"`
+	RequestSlot bool              `json:"request_slot,omitempty"`
+}
+
+// AttemptEnd is how an attempt ended.
+type AttemptEnd struct {
+	Number  int               `json:"number"`
+	Outcome string            `json:"outcome"` // completed, failed, cancelled, replaced, revised, parked
+	Class   task.FailureClass `json:"class,omitempty"`
+	Reason  string            `json:"reason,omitempty"`
+}
+
+// Settlement is the outcome of one command.
+type Settlement struct {
+	CommandID string       `json:"command_id"`
+	Receipt   task.Receipt `json:"receipt"`
+	Reason    string       `json:"reason,omitempty"`
+}
+
+// Projected is the answer of [Project].
+type Projected struct {
+	// Fenced is true if another run, or a later projection, owns the task. The caller ends.
+	Fenced bool `json:"fenced,omitempty"`
+	// HoldsSlot answers RequestSlot: the gate may have let the task in at once.
+	HoldsSlot bool `json:"holds_slot,omitempty"`
+}
+
+// BeginAttemptInput asks for the attempt of this run and ordinal; asking again answers the same.
+type BeginAttemptInput struct {
+	TaskID     string `json:"task_id"`
+	FirstRunID string `json:"first_run_id"`
+	Ordinal    int64  `json:"ordinal"`
+	Kind       string `json:"kind"`                  // first, retry, revision, replacement, resumed
+	FeedbackID string `json:"feedback_id,omitempty"` // stored text that the next agent is given
+}
+
+// BegunAttempt is the answer of [BeginAttempt].
+type BegunAttempt struct {
+	LiveAttempt
+	// Wait is set when no host can take the sandbox now, or too many are unverified; ask again after it.
+	Wait   time.Duration `json:"wait,omitempty"`
+	Reason string        `json:"reason,omitempty"`
+	Fenced bool          `json:"fenced,omitempty"`
+}
+
+// Command is the payload of [SignalCommand]: a row's id, or kind and args when it comes
+// from the temporal CLI.
+type Command struct {
+	ID     string `json:"id,omitempty"`
+	Kind   string `json:"kind"` // cancel, fail, complete, verdict, retry
+	Reason string `json:"reason,omitempty"`
+}
+
+// Kinds of commands.
+const (
+	CommandStart    = "start"
+	CommandCancel   = "cancel"
+	CommandFail     = "fail"
+	CommandComplete = "complete"
+	CommandVerdict  = "verdict"
+	CommandRetry    = "retry"
+)
+
+// TakeCommandInput is the input of [TakeCommand].
+type TakeCommandInput struct {
+	TaskID  string  `json:"task_id"`
+	Command Command `json:"command"`
+	Ordinal int64   `json:"ordinal"` // names the row of a command that came without an id
+}
+
+// TakenCommand is the answer of [TakeCommand].
+type TakenCommand struct {
+	ID      string `json:"id"`
+	Kind    string `json:"kind"`
+	Reason  string `json:"reason,omitempty"` // scrubbed, at most 200 characters
+	OK      bool   `json:"ok,omitempty"`     // of complete and verdict
+	Settled bool   `json:"settled,omitempty"`
+	// FeedbackID names the stored text of a failed verdict.
+	FeedbackID string `json:"feedback_id,omitempty"`
+}
+
+// Digest is the payload of [SignalSandboxEvents]: what the events From..To of a sandbox
+// mean, without any of their text.
+type Digest struct {
+	SandboxID string           `json:"sandbox_id"`
+	From      int64            `json:"from"`
+	To        int64            `json:"to"`
+	Counters  map[string]int64 `json:"counters,omitempty"` // cumulative, by class of event
+	LastBeat  time.Time        `json:"last_beat,omitzero"` // the database's clock; any event is a beat
+	LastWork  time.Time        `json:"last_work,omitzero"`
+	LastType  string           `json:"last_type,omitempty"`
+	// Milestones of the range, in order, all of them.
+	Milestones []Milestone `json:"milestones,omitempty"`
+}
+
+// Milestone is an event on which the workflow acts.
+type Milestone struct {
+	Sequence   int64             `json:"sequence"`
+	Type       string            `json:"type"`
+	OK         bool              `json:"ok,omitempty"` // success, or validation_passed
+	Verdict    bool              `json:"verdict,omitempty"`
+	Class      task.FailureClass `json:"class,omitempty"`
+	StopReason string            `json:"stop_reason,omitempty"`
+	ErrorID    string            `json:"error_id,omitempty"`
+	ResetAt    time.Time         `json:"reset_at,omitzero"` // of a provider limit
+}
+
+// ReadFactsInput asks for the digest of the events after After.
+type ReadFactsInput struct {
+	SandboxID string `json:"sandbox_id"`
+	After     int64  `json:"after"`
+}
+
+// SandboxRef names a sandbox to the activities that work on it.
+type SandboxRef struct {
+	TaskID    string `json:"task_id,omitempty"`
+	SandboxID string `json:"sandbox_id"`
+	Attempt   int    `json:"attempt,omitempty"`
+}
+
+// BranchInput is the input of [EnsureBranch].
+type BranchInput struct {
+	TaskID string `json:"task_id"`
+}
+
+// BranchResult is the answer of [EnsureBranch].
+type BranchResult struct {
+	Branch string `json:"branch"`
+	Base   string `json:"base"`
+}
+
+// SpawnedSandbox is the answer of [EnsureSandbox].
+type SpawnedSandbox struct {
+	ProviderID string   `json:"provider_id,omitempty"`
+	Adopted    bool     `json:"adopted,omitempty"`
+	Isolation  []string `json:"isolation,omitempty"`
+}
+
+// Questions that a fired timer asks.
+const (
+	AskStartup   = "startup"
+	AskHeartbeat = "heartbeat"
+	AskNoWork    = "no_work"
+	AskIdle      = "idle"
+)
+
+// ObserveInput is the input of [Observe].
+type ObserveInput struct {
+	SandboxRef
+	Question  string        `json:"question"`
+	Threshold time.Duration `json:"threshold"`
+	Tool      time.Duration `json:"tool"` // the longest that one tool call may take
+}
+
+// Answers of [Observe].
+const (
+	SeenWorking = "working" // nothing is wrong; look again after Next
+	SeenIdle    = "idle"    // waits for messages longer than allowed
+	SeenStuck   = "stuck"   // beats without working
+	SeenSilent  = "silent"  // the provider has it, and it has said nothing for too long
+	SeenExited  = "exited"  // the agent's process has ended without saying so
+	SeenGone    = "gone"    // the provider says that it is gone
+	SeenUnknown = "unknown" // nothing can be said; ask again
+)
+
+// Observation is the answer of [Observe].
+type Observation struct {
+	Seen   string            `json:"seen"`
+	Class  task.FailureClass `json:"class,omitempty"`
+	Reason string            `json:"reason,omitempty"`
+	Next   time.Duration     `json:"next,omitempty"` // when to look again, by the database's clock
+	Head   int64             `json:"head,omitempty"` // newest stored event; more than seen means: read it first
+}
+
+// Collected is the answer of [CollectWork].
+type Collected struct {
+	Head    string `json:"head,omitempty"` // commit on the task's branch afterwards
+	Commits int    `json:"commits,omitempty"`
+}
+
+// PullInput is the input of [OpenPull].
+type PullInput struct {
+	TaskID string `json:"task_id"`
+}
+
+// PullResult is the answer of [OpenPull]. No URL means that there was nothing to open.
+type PullResult struct {
+	Number int    `json:"number,omitempty"`
+	URL    string `json:"url,omitempty"`
+}
+
+// CleanupInput starts a [CleanupWorkflow].
+type CleanupInput struct {
+	SandboxID string `json:"sandbox_id"`
+	TaskID    string `json:"task_id,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// LoadedSandbox is the answer of [LoadSandbox].
+type LoadedSandbox struct {
+	Provider string `json:"provider"`
+	Queue    string `json:"queue"`
+	// Verify is false for sandboxes that are no machine of ours.
+	Verify   bool `json:"verify"`
+	Salvaged bool `json:"salvaged,omitempty"`
+	Verified bool `json:"verified,omitempty"`
+	// LongestCreate is how late a lost create may still appear; zero if the provider fences it.
+	LongestCreate time.Duration `json:"longest_create,omitempty"`
+	SalvageWindow time.Duration `json:"salvage_window"` // default 5 min
+}
+
+// GoneAnswer is the answer of [VerifyGone].
+type GoneAnswer struct {
+	Gone bool `json:"gone"`
+}
+
+// Settling is the input of [SettleSandbox].
+type Settling struct {
+	SandboxID string `json:"sandbox_id"`
+	Event     string `json:"event"` // deleting, gone, verified, lost
+}
+
+// CleanupReceipt is the result of a [CleanupWorkflow].
+type CleanupReceipt struct {
+	SandboxID string `json:"sandbox_id"`
+	Salvage   string `json:"salvage"` // none, ref, patch, lost
+	Verified  bool   `json:"verified"`
+}
+
+// SalvageResult is the answer of [Salvage].
+type SalvageResult struct {
+	Kind  string `json:"kind"`
+	Files int    `json:"files,omitempty"`
+}
+
+// Orphan is a sandbox that nobody owns any more.
+type Orphan struct {
+	CleanupInput
+}
+
+// Orphans is the answer of [FindOrphans].
+type Orphans struct {
+	Orphans []Orphan `json:"orphans,omitempty"`
+	// Alarm is set when most of what lives looks orphaned; nothing is cleaned then.
+	Alarm string `json:"alarm,omitempty"`
+	Alive int    `json:"alive"`
+}
+
+// TaskView is the answer of [QueryState].
+type TaskView struct {
+	TaskID    string             `json:"task_id"`
+	Phase     string             `json:"phase"`
+	Status    task.Status        `json:"status"`
+	Blocked   task.BlockedReason `json:"blocked,omitempty"`
+	Attempt   int                `json:"attempt,omitempty"`
+	SandboxID string             `json:"sandbox_id,omitempty"`
+	Branch    string             `json:"branch,omitempty"`
+	Seen      int64              `json:"seen"`
+	LastEvent string             `json:"last_event,omitempty"`
+	Why       string             `json:"why"`
+	Retries   int                `json:"retries"`
+	Signals   int                `json:"signals"`
+}
+
+// TaskResult is the result of a [TaskWorkflow] that did not fail.
+type TaskResult struct {
+	Status  task.Status `json:"status"`
+	Reason  string      `json:"reason,omitempty"`
+	Branch  string      `json:"branch,omitempty"`
+	PullURL string      `json:"pull_url,omitempty"`
+}
+
+// ReaperTarget is a provider to be asked for its sandboxes, and the queue on which to ask it.
+type ReaperTarget struct {
+	Provider string `json:"provider"`
+	Queue    string `json:"queue"`
+}
+
+// Targets is the answer of [ReaperTargets].
+type Targets struct {
+	Targets []ReaperTarget `json:"targets,omitempty"`
+}
+
+// FindOrphansInput is the input of [FindOrphans]; without a provider the ledger alone is asked.
+type FindOrphansInput struct {
+	Provider string `json:"provider,omitempty"`
+}
+
+// Repaired is the answer of [RepairTasks].
+type Repaired struct {
+	Abandoned int `json:"abandoned"`
+}
+
+// Rest is the answer of [RestReaper].
+type Rest struct {
+	Paused bool `json:"paused"`
+}
+
+// ReaperReport is the result of a [ReaperWorkflow].
+type ReaperReport struct {
+	Alive     int    `json:"alive"`
+	Orphans   int    `json:"orphans"`
+	Abandoned int    `json:"abandoned"`
+	Alarm     string `json:"alarm,omitempty"`
+	Paused    bool   `json:"paused,omitempty"`
+}

@@ -1,0 +1,149 @@
+// Package sandbox says what omoi asks of a place in which an agent runs. Providers
+// live in the folders below; the conformance suite in this package holds them to
+// the same promises.
+package sandbox
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Labels identify a sandbox beyond its name. A sandbox is ours only if all of them agree.
+type Labels struct {
+	Installation string `json:"installation"`
+	TaskID       string `json:"task_id"`
+	Attempt      int    `json:"attempt"`
+	SandboxID    string `json:"sandbox_id"`
+}
+
+// Network says what a sandbox may reach.
+type Network string
+
+// The choices of network.
+const (
+	NetworkHost Network = "host" // the provider's network
+	NetworkNone Network = "none" // nothing but the API socket, where the provider has one
+)
+
+// Limits of one sandbox. Zero means the provider's default.
+type Limits struct {
+	MemoryBytes int64
+	CPUs        float64
+	DiskBytes   int64
+	Processes   int
+}
+
+// Spec is what [Provider.Ensure] makes.
+type Spec struct {
+	Labels  Labels
+	Limits  Limits
+	Network Network
+	// Lifetime is the provider's own last net: it deletes the sandbox after it. Zero: none.
+	Lifetime time.Duration
+}
+
+// Sandbox is what a provider tells about one that exists.
+type Sandbox struct {
+	Labels     Labels
+	ProviderID string // the provider's own id; may equal the name
+	Adopted    bool   // it existed already
+	Isolation  []string
+	Arch       string // GOARCH of what runs inside: amd64, arm64
+	CreatedAt  time.Time
+}
+
+// State is a three-valued answer: a provider that cannot be asked never says gone.
+type State string
+
+// The states.
+const (
+	StateAlive   State = "alive"
+	StateGone    State = "gone"
+	StateUnknown State = "unknown"
+)
+
+// Inspection is what a provider sees of a sandbox now.
+type Inspection struct {
+	State State
+	// Agent is the state of the started command: alive, gone (it ended, or was never started), unknown.
+	Agent    State
+	Started  bool // a command was started at all
+	ExitCode int  // of the ended command; -1 if it was killed or is not known
+	Reason   string
+	OOM      bool // the memory limit killed something inside
+}
+
+// Command is a program to run inside. Secrets go into Env or a file, never into Args:
+// a provider keeps Env out of command lines and labels.
+type Command struct {
+	Args  []string
+	Env   map[string]string
+	Dir   string // inside; empty is the workspace
+	Stdin io.Reader
+	// Timeout bounds Exec; zero is one minute. Start has none.
+	Timeout time.Duration
+}
+
+// ExecResult is what became of an [Provider.Exec].
+type ExecResult struct {
+	ExitCode int
+	Stdout   []byte // at most [MaxExecOutput] bytes
+	Stderr   []byte // likewise
+}
+
+// MaxExecOutput bounds each output stream of Exec.
+const MaxExecOutput = 1 << 20
+
+// Paths inside every sandbox. Dir holds the agent's configuration, spool and outgoing
+// files; Workspace is the repository.
+const (
+	Dir       = "/omoi"
+	Workspace = "/workspace"
+	AgentPath = "/omoi/bin/omoi-agent"
+)
+
+// Capabilities are what differs between providers.
+type Capabilities struct {
+	HostBound     bool          // it lives on one machine: calls go to that machine's task queue
+	Machine       bool          // there is a machine to delete and verify; false for external
+	Exec          bool          // Exec, files and logs work
+	LongestCreate time.Duration // how late a lost create may appear; zero: fenced
+}
+
+// Errors that providers return, by code: [task.CodeConflict] with [ErrNameTaken] for a foreign
+// sandbox of our name, [task.CodeGone] with [ErrFenced] for a create after a delete,
+// [task.CodeNotFound] for one that is not there, [task.CodeUnavailable] when it cannot be asked.
+var (
+	ErrNameTaken = task.Errorf(task.CodeConflict, "a sandbox of this name exists with other labels (name_taken)")
+	ErrFenced    = task.Errorf(task.CodeGone, "the sandbox was deleted before it was made")
+)
+
+// Provider makes, watches and removes sandboxes. Every method is idempotent and safe to
+// repeat after a lost answer. A sandbox is named by its labels: delete and adopt act only
+// where name and all labels agree.
+type Provider interface {
+	// Name is the provider's word on the wire: local, docker, daytona, external.
+	Name() string
+	Capabilities() Capabilities
+	// Ensure makes the sandbox or adopts the one that carries all its labels.
+	Ensure(ctx context.Context, spec Spec) (Sandbox, error)
+	Inspect(ctx context.Context, labels Labels) (Inspection, error)
+	// Start runs the agent: once for the life of the sandbox, however often it is asked.
+	Start(ctx context.Context, labels Labels, cmd Command) error
+	// Stop ends the started command and its whole tree: SIGTERM, after grace SIGKILL. Files stay.
+	Stop(ctx context.Context, labels Labels, grace time.Duration) error
+	// Exec runs a short command beside the agent, or after it has ended.
+	Exec(ctx context.Context, labels Labels, cmd Command) (ExecResult, error)
+	WriteFile(ctx context.Context, labels Labels, path string, mode uint32, r io.Reader) error
+	// ReadFile opens a regular file inside; the caller closes it and bounds what it reads.
+	ReadFile(ctx context.Context, labels Labels, path string) (io.ReadCloser, error)
+	// Log opens the output of the started command from a byte offset to its present end.
+	Log(ctx context.Context, labels Labels, offset int64) (io.ReadCloser, error)
+	// Delete removes it and fences a create that is still under way, where the provider can.
+	Delete(ctx context.Context, labels Labels) error
+	// List returns what carries the installation's label.
+	List(ctx context.Context, installation string) ([]Sandbox, error)
+}

@@ -1,0 +1,63 @@
+// Package scm says what omoi asks of a place that hosts git repositories. Hosts live
+// in the folders below: localgit now, github later.
+package scm
+
+import (
+	"context"
+	"io"
+)
+
+// Repo names a repository: owner/name, or the absolute path of a local one.
+type Repo string
+
+// Branch is a branch and the commit from which it began.
+type Branch struct {
+	Name string
+	Base string // commit that the task started from
+	Head string
+}
+
+// BranchRequest asks for the branch of a task.
+type BranchRequest struct {
+	Repo       Repo
+	TicketID   string
+	Title      string
+	TicketType string // feature, bug, refactor, docs, test, chore, release
+	Priority   string // CRITICAL, HIGH, MEDIUM, LOW
+	// TaskID owns the branch; asking again for the same task answers the same branch.
+	TaskID string
+	// Known is the branch that the task has already; it is gone on with, made again if it vanished.
+	Known string
+	From  string // base branch; empty: the default branch
+}
+
+// PullRequest is a request to merge a branch, whatever the host calls it.
+type PullRequest struct {
+	Number int    `json:"number"`
+	URL    string `json:"url"`
+	Title  string `json:"title"`
+	Body   string `json:"body"`
+	Head   string `json:"head"` // branch
+	Base   string `json:"base"` // branch
+	State  string `json:"state"`
+}
+
+// Host is a place that hosts repositories. Every method first looks, then acts: repeated
+// calls and lost answers make no second branch and no second pull request.
+type Host interface {
+	// Check says whether the repository can be worked on: [task.CodeInvalid] with the next step if not.
+	Check(ctx context.Context, repo Repo) error
+	EnsureBranch(ctx context.Context, req BranchRequest) (Branch, error)
+	// Bundle writes the branch with the history that an agent needs as a git bundle.
+	Bundle(ctx context.Context, repo Repo, branch string, w io.Writer) error
+	// Push brings the branch of a bundle to the repository, fast-forward only; a diverged
+	// branch is [task.CodeConflict]. It answers the commit at which the branch stands then.
+	Push(ctx context.Context, repo Repo, branch string, bundle io.Reader) (head string, err error)
+	// Rescue brings refs/omoi/rescue of a bundle to refs/omoi/rescue/<name> of the repository.
+	Rescue(ctx context.Context, repo Repo, name string, bundle io.Reader) (ref string, err error)
+	// Ahead counts the commits that the branch has over the base branch.
+	Ahead(ctx context.Context, repo Repo, branch string) (int, error)
+	EnsurePull(ctx context.Context, repo Repo, pull PullRequest) (PullRequest, error)
+	// Diff writes base...branch as a unified diff.
+	Diff(ctx context.Context, repo Repo, base, branch string, w io.Writer) error
+}

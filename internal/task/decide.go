@@ -1,0 +1,249 @@
+package task
+
+// FactKind names something that has happened to a task.
+type FactKind string
+
+// The facts that a task is judged by. Those in the first group speak of a sandbox
+// and count only while that sandbox is the task's current one.
+const (
+	FactStarted             FactKind = "started"              // the agent reported in
+	FactCompleted           FactKind = "completed"            // agent.completed; OK is its success
+	FactContinuousCompleted FactKind = "continuous_completed" // OK is validation_passed
+	FactAgentFailed         FactKind = "agent_failed"         // agent.error or agent.failed
+	FactObserved            FactKind = "observed"             // Observe found the attempt dead; Class says how
+	FactTooLong             FactKind = "too_long"             // the longest duration has passed; OK if it was last seen alive
+
+	FactStepFailed    FactKind = "step_failed"    // a step of ours failed for good
+	FactPublished     FactKind = "published"      // branch and pull request stand
+	FactPublishFailed FactKind = "publish_failed" // they do not
+
+	FactCancel   FactKind = "cancel"   // a person stops the task
+	FactFail     FactKind = "fail"     // a person or the guardian declares it failed
+	FactComplete FactKind = "complete" // task-complete; OK is its success
+	FactVerdict  FactKind = "verdict"  // validation-result; OK is passed
+	FactRetry    FactKind = "retry"    // a person wants a parked task to go on
+)
+
+// Fact is one thing that has happened, in words short enough for a history.
+type Fact struct {
+	Kind      FactKind
+	SandboxID string // the sandbox that it speaks of; empty if of none
+	OK        bool
+	Class     FailureClass
+}
+
+// State is what [Decide] needs to know of a task.
+type State struct {
+	Status       Status
+	SandboxID    string // of the live attempt; empty between attempts
+	Continuous   bool   // only a passed validation completes the task
+	Publishing   bool   // the outcome is accepted and is being published
+	Blocked      BlockedReason
+	Attempts     int // begun so far, of every kind
+	Retries      int // begun because one failed
+	MaxRetries   int
+	Revisions    int // begun because a verdict asked for it
+	Replacements int // begun because the guardian asked for it
+}
+
+// Limits on attempts, from WIRE.md: retries are the task's own setting, these are not.
+const (
+	MaxRevisions    = 3
+	MaxReplacements = 2
+	MaxAttempts     = 20
+)
+
+// Action is what the workflow does next.
+type Action string
+
+// The actions.
+const (
+	ActionIgnore  Action = "ignore"  // the fact changes nothing
+	ActionStay    Action = "stay"    // project the status, go on watching
+	ActionBegin   Action = "begin"   // end this attempt, begin the next
+	ActionPublish Action = "publish" // end this attempt, publish its work
+	ActionPark    Action = "park"    // end this attempt, wait without a slot
+	ActionFinish  Action = "finish"  // the task ends
+)
+
+// Receipt is what becomes of a command.
+type Receipt string
+
+// The receipts of commands.
+const (
+	ReceiptAccepted   Receipt = "accepted"
+	ReceiptCarriedOut Receipt = "carried_out"
+	ReceiptTooLate    Receipt = "too_late"
+	ReceiptRefused    Receipt = "refused"
+)
+
+// Effects is what a fact leads to.
+type Effects struct {
+	Action  Action
+	Status  Status // to be projected now
+	Leads   Status // where the task stands if nothing else happens; what a wire answer tells
+	Class   FailureClass
+	Receipt Receipt // for facts that came as a command
+}
+
+// Decide judges one fact: the state that follows and what the workflow does. It is
+// pure; the workflow and the API's answers both come from here.
+func Decide(s State, f Fact) (State, Effects) {
+	if s.Status.Final() {
+		return s, ignore(s, ReceiptTooLate)
+	}
+	if f.SandboxID != "" && f.SandboxID != s.SandboxID {
+		return s, ignore(s, ReceiptTooLate)
+	}
+	switch f.Kind {
+	case FactStarted:
+		return decideStarted(s)
+	case FactCompleted:
+		return decideCompleted(s, f)
+	case FactContinuousCompleted:
+		return decideContinuous(s, f)
+	case FactAgentFailed, FactObserved, FactStepFailed:
+		return decideFailure(s, f.Class)
+	case FactTooLong:
+		return decideTooLong(s, f)
+	case FactPublished:
+		return finish(s, StatusCompleted, ClassNone)
+	case FactPublishFailed:
+		return finish(s, StatusFailed, f.Class)
+	case FactCancel:
+		return finish(s, StatusCancelled, ClassNone)
+	case FactFail:
+		return finish(s, StatusFailed, ClassReported)
+	case FactComplete:
+		return decideComplete(s, f)
+	case FactVerdict:
+		return decideVerdict(s, f)
+	case FactRetry:
+		return decideRetry(s)
+	}
+	return s, ignore(s, ReceiptRefused)
+}
+
+func decideStarted(s State) (State, Effects) {
+	if s.Publishing || !CanMove(s.Status, StatusRunning) || s.Status == StatusRunning {
+		return s, ignore(s, ReceiptTooLate)
+	}
+	s.Status = StatusRunning
+	return s, Effects{Action: ActionStay, Status: s.Status, Leads: s.Status}
+}
+
+func decideCompleted(s State, f Fact) (State, Effects) {
+	switch {
+	case s.Publishing:
+		return s, ignore(s, ReceiptTooLate)
+	case !f.OK:
+		return decideFailure(s, ClassAgentError)
+	case s.Continuous:
+		return s, ignore(s, ReceiptAccepted)
+	}
+	return publish(s)
+}
+
+func decideContinuous(s State, f Fact) (State, Effects) {
+	switch {
+	case s.Publishing:
+		return s, ignore(s, ReceiptTooLate)
+	case f.OK:
+		return publish(s)
+	case f.Class == ClassNone:
+		return decideFailure(s, ClassAgentError)
+	}
+	return decideFailure(s, f.Class)
+}
+
+// decideFailure ends the attempt; the class decides whether another one follows. A
+// task whose outcome is accepted no longer depends on its sandbox.
+func decideFailure(s State, class FailureClass) (State, Effects) {
+	switch {
+	case s.Publishing:
+		return s, ignore(s, ReceiptTooLate)
+	case !class.Retryable():
+		return finish(s, StatusFailed, class)
+	case class == ClassProviderLimit && s.Attempts < MaxAttempts:
+		return park(s, BlockedProviderLimit, class)
+	case s.Retries >= s.MaxRetries || s.Attempts >= MaxAttempts:
+		return finish(s, StatusFailed, class)
+	}
+	s.Retries++
+	return begin(s, StatusPending, class)
+}
+
+func decideTooLong(s State, f Fact) (State, Effects) {
+	switch {
+	case s.Publishing:
+		return s, ignore(s, ReceiptTooLate)
+	case f.OK:
+		return finish(s, StatusFailed, ClassStopped)
+	}
+	return park(s, BlockedUnknownTooLong, ClassInfrastructure)
+}
+
+func decideComplete(s State, f Fact) (State, Effects) {
+	switch {
+	case s.Publishing:
+		return s, ignore(s, ReceiptTooLate)
+	case !f.OK:
+		return finish(s, StatusFailed, ClassReported)
+	}
+	return publish(s)
+}
+
+func decideVerdict(s State, f Fact) (State, Effects) {
+	switch {
+	case s.Publishing:
+		return s, ignore(s, ReceiptTooLate)
+	case f.OK:
+		return publish(s)
+	case s.Revisions >= MaxRevisions || s.Attempts >= MaxAttempts:
+		return finish(s, StatusFailed, ClassAgentError)
+	case !CanMove(s.Status, StatusNeedsRevision):
+		return s, ignore(s, ReceiptRefused)
+	}
+	s.Revisions++
+	return begin(s, StatusNeedsRevision, ClassNone)
+}
+
+func decideRetry(s State) (State, Effects) {
+	if s.Blocked == BlockedNone || s.SandboxID != "" {
+		return s, ignore(s, ReceiptRefused)
+	}
+	s.Blocked = BlockedNone
+	return begin(s, StatusPending, ClassNone)
+}
+
+func ignore(s State, r Receipt) Effects {
+	return Effects{Action: ActionIgnore, Status: s.Status, Leads: leads(s), Receipt: r}
+}
+
+// leads is where a task stands in the end if nothing more happens to it.
+func leads(s State) Status {
+	if s.Publishing {
+		return StatusCompleted
+	}
+	return s.Status
+}
+
+func begin(s State, status Status, class FailureClass) (State, Effects) {
+	s.Status, s.SandboxID = status, ""
+	return s, Effects{Action: ActionBegin, Status: status, Leads: status, Class: class, Receipt: ReceiptCarriedOut}
+}
+
+func park(s State, why BlockedReason, class FailureClass) (State, Effects) {
+	s.Status, s.SandboxID, s.Blocked = StatusPending, "", why
+	return s, Effects{Action: ActionPark, Status: s.Status, Leads: s.Status, Class: class, Receipt: ReceiptCarriedOut}
+}
+
+func publish(s State) (State, Effects) {
+	s.Publishing = true
+	return s, Effects{Action: ActionPublish, Status: s.Status, Leads: StatusCompleted, Receipt: ReceiptCarriedOut}
+}
+
+func finish(s State, status Status, class FailureClass) (State, Effects) {
+	s.Status, s.Publishing = status, false
+	return s, Effects{Action: ActionFinish, Status: status, Leads: status, Class: class, Receipt: ReceiptCarriedOut}
+}

@@ -1,0 +1,45 @@
+package task
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/hex"
+	"strings"
+	"time"
+)
+
+// sandboxAlphabet is RFC 4648 base32 in lower case, so that a sandbox id is legal
+// in routes, labels, file names and workflow ids alike.
+var sandboxAlphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// SandboxNamePrefix stands before a sandbox id in the provider's own name, and nowhere else.
+const SandboxNamePrefix = "omoi-"
+
+// NewID returns a UUIDv7: 36 characters, sortable by the millisecond of its making.
+func NewID() string { return newID(time.Now()) }
+
+func newID(now time.Time) string {
+	var b [16]byte
+	mustRandom(b[6:])
+	ms := uint64(now.UnixMilli()) //nolint:gosec // G115: the clock is past 1970
+	for i := range 6 {
+		b[i] = byte(ms >> (40 - 8*i)) //nolint:gosec // G115: one byte at a time is the point
+	}
+	b[6] = b[6]&0x0f | 0x70
+	b[8] = b[8]&0x3f | 0x80
+	h := hex.EncodeToString(b[:])
+	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+}
+
+// NewSandboxID returns 128 random bits as 26 lower-case base32 characters.
+func NewSandboxID() string {
+	var b [16]byte
+	mustRandom(b[:])
+	return sandboxAlphabet.EncodeToString(b[:])
+}
+
+// SandboxName is what the provider calls a sandbox of ours.
+func SandboxName(sandboxID string) string { return SandboxNamePrefix + sandboxID }
+
+// mustRandom fills b; crypto/rand.Read never returns an error since Go 1.24.
+func mustRandom(b []byte) { _, _ = rand.Read(b) }

@@ -1,0 +1,133 @@
+package task
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Names of agents and sandbox providers on the wire.
+const (
+	AgentScripted = "scripted"
+	AgentClaude   = "claude"
+	AgentCommand  = "command"
+	AgentExternal = "external"
+
+	ProviderLocal    = "local"
+	ProviderDocker   = "docker"
+	ProviderDaytona  = "daytona"
+	ProviderExternal = "external"
+	ProviderBare     = "bare" // a ledger row without a task: events of an unknown sandbox
+)
+
+// Work is what an agent and a git host need to know of a task.
+type Work struct {
+	TaskID         string
+	TicketID       string
+	ProjectID      string
+	OrganizationID string
+
+	Title       string
+	Description string
+	TaskType    string
+	PhaseID     string
+	Priority    string
+	Mode        string
+	Agent       string
+	Provider    string
+	Continuous  bool
+
+	TicketTitle       string
+	TicketDescription string
+	TicketType        string
+
+	Repo          string // owner/name, or an absolute path; empty: none
+	DefaultBranch string // empty: ask the repository
+	Branch        string // empty until made
+	Base          string
+	PullURL       string
+
+	Execution Execution
+	// Feedback is the text that the attempt that begins now is given; empty for the first.
+	Feedback string
+}
+
+// Execution is a task's execution_config. Unknown keys are kept in the store and ignored.
+type Execution struct {
+	Script          json.RawMessage   `json:"script,omitempty"` // of the scripted agent
+	Command         []string          `json:"command,omitempty"`
+	Setup           string            `json:"setup,omitempty"`
+	TestCommand     string            `json:"test_command,omitempty"`
+	Env             map[string]string `json:"env,omitempty"`
+	ForceExecute    bool              `json:"force_execute,omitempty"`
+	Continuous      *bool             `json:"continuous,omitempty"`
+	WaitForMessages bool              `json:"wait_for_messages,omitempty"`
+}
+
+// SandboxState is a sandbox's place in the ledger.
+type SandboxState string
+
+// The states of the ledger, in their order.
+const (
+	SandboxIntended SandboxState = "intended"
+	SandboxCreating SandboxState = "creating"
+	SandboxRunning  SandboxState = "running"
+	SandboxDeleting SandboxState = "deleting"
+	SandboxGone     SandboxState = "gone"
+	SandboxLost     SandboxState = "lost"
+)
+
+// Sandbox is a row of the ledger, as `omoi sandboxes --json` and the API show it.
+type Sandbox struct {
+	ID           string       `json:"id"`
+	Provider     string       `json:"provider"`
+	ProviderID   string       `json:"provider_id"`
+	HostID       string       `json:"host_id"`
+	TaskID       string       `json:"task_id"`
+	Attempt      int          `json:"attempt"`
+	State        SandboxState `json:"state"`
+	Isolation    []string     `json:"isolation"`
+	CreatedAt    time.Time    `json:"created_at"`
+	AdoptedAt    *time.Time   `json:"adopted_at"`
+	StartedAt    *time.Time   `json:"started_at"`
+	EndedAt      *time.Time   `json:"ended_at"`
+	DeletedAt    *time.Time   `json:"deleted_at"`
+	GoneAt       *time.Time   `json:"gone_at"`     // first look
+	VerifiedAt   *time.Time   `json:"verified_at"` // second look; null: not verified gone
+	SecondsAlive float64      `json:"seconds_alive"`
+	CostUSD      float64      `json:"cost_usd"`
+	Salvage      *Salvage     `json:"salvage"`
+	Head         int64        `json:"events"` // newest event sequence
+}
+
+// Kinds of salvage.
+const (
+	SalvageNone  = "none"  // the workspace was clean, or there is none
+	SalvageRef   = "ref"   // kept under Ref in the repository
+	SalvagePatch = "patch" // kept as text Ref in the store
+	SalvageLost  = "lost"  // the sandbox could not be reached since LostSince
+)
+
+// Salvage says what became of the uncommitted work of a sandbox.
+type Salvage struct {
+	Kind      string     `json:"kind"`
+	Ref       string     `json:"ref,omitempty"`
+	Files     int        `json:"files"`
+	Bytes     int64      `json:"bytes"`
+	LostSince *time.Time `json:"lost_since,omitempty"`
+}
+
+// Pulse is what the store knows of an attempt's signs of life, as ages by the database's clock.
+// An age below zero means never.
+type Pulse struct {
+	Head      int64
+	Assigned  time.Duration
+	Started   time.Duration // age of agent.started
+	Beat      time.Duration // age of the newest event of any kind
+	Work      time.Duration // age of the newest event that counts as work
+	Waiting   time.Duration // age of agent.waiting if nothing but heartbeats came after it
+	Tool      string        // tool call in progress, as the newest heartbeat names it
+	ToolAge   time.Duration // its age at that heartbeat, plus the heartbeat's age
+	LastType  string
+	IntakeOut time.Duration // how long intake was down within the window asked about
+	RelayOut  time.Duration // likewise the relay
+}

@@ -1,0 +1,80 @@
+package task
+
+import "slices"
+
+// Status is where a task stands. Only the task's workflow changes it.
+type Status string
+
+// The states of a task. Completed is the only one that nothing follows.
+const (
+	StatusPending           Status = "pending"
+	StatusAssigned          Status = "assigned"
+	StatusRunning           Status = "running"
+	StatusPendingValidation Status = "pending_validation"
+	StatusValidating        Status = "validating"
+	StatusNeedsRevision     Status = "needs_revision"
+	StatusCompleted         Status = "completed"
+	StatusFailed            Status = "failed"
+	StatusCancelled         Status = "cancelled"
+)
+
+// Statuses lists every status in the order in which a task meets them.
+func Statuses() []Status {
+	return []Status{
+		StatusPending, StatusAssigned, StatusRunning, StatusPendingValidation, StatusValidating,
+		StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
+	}
+}
+
+// Valid reports whether s is one of the known states.
+func (s Status) Valid() bool { return slices.Contains(Statuses(), s) }
+
+// Final reports whether the task has ended. A failed or cancelled task may still be retried.
+func (s Status) Final() bool {
+	return s == StatusCompleted || s == StatusFailed || s == StatusCancelled
+}
+
+// CanMove reports whether a task may go from one status to another. Staying is always legal.
+func CanMove(from, to Status) bool {
+	return from == to || slices.Contains(successors(from), to)
+}
+
+// successors is the table of legal transitions.
+func successors(s Status) []Status {
+	switch s {
+	case StatusPending:
+		return []Status{StatusAssigned, StatusCompleted, StatusFailed, StatusCancelled}
+	case StatusAssigned:
+		return []Status{StatusPending, StatusRunning, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled}
+	case StatusRunning:
+		return []Status{
+			StatusPending, StatusPendingValidation, StatusValidating, StatusNeedsRevision,
+			StatusCompleted, StatusFailed, StatusCancelled,
+		}
+	case StatusPendingValidation:
+		return []Status{StatusPending, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled}
+	case StatusValidating:
+		return []Status{StatusPending, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled}
+	case StatusNeedsRevision:
+		return []Status{StatusPending, StatusAssigned, StatusCompleted, StatusFailed, StatusCancelled}
+	case StatusFailed, StatusCancelled:
+		return []Status{StatusPending}
+	case StatusCompleted:
+		return nil
+	}
+	return nil
+}
+
+// BlockedReason says why a pending task is not being worked on, beyond waiting for its turn.
+type BlockedReason string
+
+// The reasons for which a pending task is parked. None means that it waits for its turn.
+const (
+	BlockedNone             BlockedReason = ""
+	BlockedDependency       BlockedReason = "dependency"
+	BlockedDependencyFailed BlockedReason = "dependency_failed"
+	BlockedProviderLimit    BlockedReason = "provider_limit"
+	BlockedBudget           BlockedReason = "budget"
+	BlockedPaused           BlockedReason = "paused"
+	BlockedUnknownTooLong   BlockedReason = "unknown_too_long"
+)

@@ -1,0 +1,337 @@
+-- +goose Up
+
+CREATE TABLE installation (
+    one         boolean PRIMARY KEY DEFAULT true CHECK (one),
+    id          text NOT NULL,              -- label of every sandbox of ours
+    namespace   text NOT NULL DEFAULT '',   -- Temporal namespace that carries our marker
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE organizations (
+    id          uuid PRIMARY KEY,
+    name        text NOT NULL UNIQUE,
+    plan        text NOT NULL DEFAULT 'unlimited',
+    max_slots   integer CHECK (max_slots >= 0),   -- null: no limit
+    paused      boolean NOT NULL DEFAULT false,
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE api_keys (
+    id              uuid PRIMARY KEY,
+    organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    name            text NOT NULL,
+    prefix          text NOT NULL,
+    hash            bytea NOT NULL UNIQUE,   -- SHA-256 of the key
+    scopes          text[] NOT NULL DEFAULT '{}',
+    created_at      timestamptz NOT NULL DEFAULT now(),
+    last_used_at    timestamptz,
+    expires_at      timestamptz,
+    revoked_at      timestamptz
+);
+
+CREATE TABLE projects (
+    id              uuid PRIMARY KEY,
+    organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    name            text NOT NULL,
+    description     text NOT NULL DEFAULT '',
+    repo            text NOT NULL DEFAULT '',   -- owner/name, or an absolute path for local git; empty: none
+    default_branch  text NOT NULL DEFAULT '',
+    max_slots       integer NOT NULL DEFAULT 5 CHECK (max_slots >= 0),
+    paused          boolean NOT NULL DEFAULT false,
+    autonomous_execution_enabled boolean NOT NULL DEFAULT true,
+    settings        jsonb NOT NULL DEFAULT '{}',
+    created_at      timestamptz NOT NULL DEFAULT now(),
+    updated_at      timestamptz NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX projects_repo ON projects (organization_id, repo) WHERE repo <> '';
+
+CREATE TABLE tickets (
+    id          uuid PRIMARY KEY,
+    project_id  uuid NOT NULL REFERENCES projects ON DELETE CASCADE,
+    title       text NOT NULL,
+    description text NOT NULL DEFAULT '',
+    ticket_type text NOT NULL DEFAULT 'feature',
+    phase_id    text NOT NULL DEFAULT 'PHASE_IMPLEMENTATION',
+    status      text NOT NULL DEFAULT 'backlog',
+    priority    text NOT NULL DEFAULT 'MEDIUM',
+    context     jsonb NOT NULL DEFAULT '{}',
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    updated_at  timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX tickets_project ON tickets (project_id, created_at);
+
+CREATE TABLE tasks (
+    id              uuid PRIMARY KEY,
+    organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    project_id      uuid NOT NULL REFERENCES projects ON DELETE CASCADE,
+    ticket_id       uuid NOT NULL REFERENCES tickets ON DELETE CASCADE,
+    title           text NOT NULL,
+    description     text NOT NULL,
+    task_type       text NOT NULL DEFAULT 'implementation',
+    phase_id        text NOT NULL DEFAULT 'PHASE_IMPLEMENTATION',
+    priority        text NOT NULL DEFAULT 'MEDIUM',
+    mode            text NOT NULL DEFAULT 'implementation',
+    agent           text NOT NULL,
+    provider        text NOT NULL,              -- the wire's `sandbox`
+    continuous      boolean NOT NULL DEFAULT false,
+    person          boolean NOT NULL DEFAULT true,  -- a person asked for it; false: omoi made it itself
+    max_retries     integer NOT NULL DEFAULT 3 CHECK (max_retries BETWEEN 0 AND 10),
+    execution_config jsonb NOT NULL DEFAULT '{}',
+    budget          jsonb NOT NULL DEFAULT '{}',
+    deadline_at     timestamptz,
+
+    -- written by the task's workflow only, fenced by first_run_id, run_id and ordinal
+    status          text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'assigned', 'running',
+                        'pending_validation', 'validating', 'needs_revision', 'completed', 'failed', 'cancelled')),
+    blocked_reason  text NOT NULL DEFAULT '',
+    sandbox_id      text,
+    assigned_agent_id text,
+    branch_name     text,
+    base_commit     text,
+    pull_request_url text,
+    pull_request_number integer,
+    result          jsonb,
+    error_message   text,
+    failure_class   text NOT NULL DEFAULT '',
+    retry_count     integer NOT NULL DEFAULT 0,
+    revision_count  integer NOT NULL DEFAULT 0,
+    replacement_count integer NOT NULL DEFAULT 0,
+    attempt_count   integer NOT NULL DEFAULT 0,
+    first_run_id    text NOT NULL DEFAULT '',
+    run_id          text NOT NULL DEFAULT '',
+    ordinal         bigint NOT NULL DEFAULT 0,
+    assigned_at     timestamptz,
+    started_at      timestamptz,
+    completed_at    timestamptz,
+
+    -- written by the gate
+    queued_at       timestamptz,                -- null: does not ask for a slot
+    queue_position  integer,
+    queue_reason    text NOT NULL DEFAULT '',
+    score           double precision NOT NULL DEFAULT 0,
+
+    created_at      timestamptz NOT NULL DEFAULT now(),
+    updated_at      timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX tasks_list ON tasks (organization_id, created_at DESC, id DESC);
+CREATE INDEX tasks_ticket ON tasks (ticket_id);
+CREATE INDEX tasks_sandbox ON tasks (sandbox_id) WHERE sandbox_id IS NOT NULL;
+CREATE INDEX tasks_queued ON tasks (organization_id, project_id, queued_at) WHERE queued_at IS NOT NULL;
+CREATE INDEX tasks_open ON tasks (status) WHERE status NOT IN ('completed', 'failed', 'cancelled');
+
+CREATE TABLE task_dependencies (
+    task_id     uuid NOT NULL REFERENCES tasks ON DELETE CASCADE,
+    depends_on  uuid NOT NULL REFERENCES tasks ON DELETE CASCADE,
+    PRIMARY KEY (task_id, depends_on),
+    CHECK (task_id <> depends_on)
+);
+CREATE INDEX task_dependencies_reverse ON task_dependencies (depends_on);
+
+CREATE TABLE idempotency_keys (
+    organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    key         text NOT NULL,
+    body_hash   bytea NOT NULL,
+    task_id     uuid NOT NULL REFERENCES tasks ON DELETE CASCADE,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (organization_id, key)
+);
+
+-- One row a slot that is held. A slot belongs to the task, not to a run.
+CREATE TABLE slots (
+    task_id         uuid PRIMARY KEY REFERENCES tasks ON DELETE CASCADE,
+    organization_id uuid NOT NULL,
+    project_id      uuid NOT NULL,
+    granted_at      timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX slots_project ON slots (organization_id, project_id);
+
+CREATE TABLE hosts (
+    id          text PRIMARY KEY,
+    providers   text[] NOT NULL,
+    capacity    integer NOT NULL DEFAULT 0,     -- 0: no limit
+    seen_at     timestamptz NOT NULL DEFAULT now(),
+    lost_at     timestamptz                     -- declared lost by a person
+);
+
+-- The ledger: one row a sandbox, written as intent before it is made. Bare rows
+-- (task_id null) hold events of sandboxes that we did not make.
+CREATE TABLE sandboxes (
+    id              text PRIMARY KEY CHECK (length(id) BETWEEN 1 AND 100),
+    birth           date NOT NULL DEFAULT date_trunc('month', now()),  -- partition of its events
+    organization_id uuid REFERENCES organizations ON DELETE CASCADE,
+    task_id         uuid REFERENCES tasks ON DELETE SET NULL,
+    attempt         integer,
+    provider        text NOT NULL,              -- local, docker, daytona, external, bare
+    provider_id     text,
+    host_id         text,
+    state           text NOT NULL DEFAULT 'intended'
+                        CHECK (state IN ('intended', 'creating', 'running', 'deleting', 'gone', 'lost')),
+    isolation       text[] NOT NULL DEFAULT '{}',
+    labels          jsonb NOT NULL DEFAULT '{}',
+    created_at      timestamptz NOT NULL DEFAULT now(),
+    adopted_at      timestamptz,
+    started_at      timestamptz,
+    ended_at        timestamptz,                -- of the attempt: later events are late
+    deleted_at      timestamptz,
+    gone_at         timestamptz,
+    verified_at     timestamptz,
+    salvage         jsonb,                      -- {kind, ref, files, bytes, lost_since}
+    cost_usd        double precision NOT NULL DEFAULT 0,
+    input_tokens    bigint NOT NULL DEFAULT 0,
+    output_tokens   bigint NOT NULL DEFAULT 0,
+
+    -- written by intake, one update a sandbox and transaction
+    head            bigint NOT NULL DEFAULT 0,  -- newest sequence; sequences are 1..head
+    spool_id        text,                       -- the first numbered sender; others stand in senders
+    spool_mark      bigint NOT NULL DEFAULT 0,
+    last_event_at   timestamptz,
+    last_beat_at    timestamptz,
+    last_work_at    timestamptz,
+    duplicates      bigint NOT NULL DEFAULT 0,  -- refused repeats
+    events_due_at   timestamptz,                -- null: nothing to relay
+
+    -- written by the relayer
+    relayed         bigint NOT NULL DEFAULT 0,
+    counters        jsonb NOT NULL DEFAULT '{}' -- per type, for 1..relayed
+) WITH (fillfactor = 50);
+CREATE INDEX sandboxes_task ON sandboxes (task_id, attempt);
+CREATE INDEX sandboxes_unverified ON sandboxes (provider, state)
+    WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare');
+
+CREATE TABLE attempts (
+    task_id     uuid NOT NULL REFERENCES tasks ON DELETE CASCADE,
+    number      integer NOT NULL,
+    sandbox_id  text NOT NULL UNIQUE REFERENCES sandboxes,
+    kind        text NOT NULL DEFAULT 'first',  -- first, retry, revision, replacement, resumed
+    run_id      text NOT NULL,
+    ordinal     bigint NOT NULL,
+    started_at  timestamptz NOT NULL DEFAULT now(),
+    assigned_at timestamptz,
+    ended_at    timestamptz,
+    outcome     text NOT NULL DEFAULT '',
+    failure_class text NOT NULL DEFAULT '',
+    reason      text NOT NULL DEFAULT '',
+    stop_reason text NOT NULL DEFAULT '',
+    feedback_id uuid,
+    head_commit text,
+    PRIMARY KEY (task_id, number),
+    UNIQUE (task_id, run_id, ordinal)
+);
+
+CREATE TABLE senders (
+    sandbox_id  text NOT NULL REFERENCES sandboxes ON DELETE CASCADE,
+    spool_id    text NOT NULL,
+    mark        bigint NOT NULL DEFAULT 0,      -- its numbers 1..mark are stored
+    PRIMARY KEY (sandbox_id, spool_id)
+);
+
+CREATE TABLE sandbox_events (
+    sandbox_id  text NOT NULL,
+    sequence    bigint NOT NULL,
+    birth       date NOT NULL,
+    event_type  text NOT NULL,
+    source      text NOT NULL DEFAULT 'agent',
+    event_data  jsonb NOT NULL DEFAULT '{}',
+    late        boolean NOT NULL DEFAULT false, -- came after the attempt's end
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (birth, sandbox_id, sequence)
+) PARTITION BY RANGE (birth);
+CREATE TABLE sandbox_events_default PARTITION OF sandbox_events DEFAULT;
+
+CREATE TABLE event_keys (
+    sandbox_id  text NOT NULL REFERENCES sandboxes ON DELETE CASCADE,
+    key         text NOT NULL,
+    sequence    bigint NOT NULL,
+    PRIMARY KEY (sandbox_id, key)
+);
+
+CREATE TABLE messages (
+    id          uuid PRIMARY KEY,
+    sandbox_id  text NOT NULL REFERENCES sandboxes ON DELETE CASCADE,
+    ordinal     bigint GENERATED ALWAYS AS IDENTITY,
+    kind        text NOT NULL CHECK (kind IN ('user_message', 'interrupt', 'guardian_nudge', 'system')),
+    content     text NOT NULL,
+    sender_kind text NOT NULL DEFAULT 'person' CHECK (sender_kind IN ('person', 'guardian', 'system', 'agent')),
+    sender_id   text,
+    state       text NOT NULL DEFAULT 'accepted'
+                    CHECK (state IN ('accepted', 'delivered', 'taken_up', 'answered', 'expired', 'refused')),
+    accepted_at timestamptz NOT NULL DEFAULT now(),
+    delivered_at timestamptz,
+    lease_until timestamptz,
+    deliveries  integer NOT NULL DEFAULT 0,
+    settled_at  timestamptz,
+    reason      text NOT NULL DEFAULT ''
+);
+CREATE INDEX messages_open ON messages (sandbox_id, ordinal) WHERE state IN ('accepted', 'delivered');
+
+CREATE TABLE commands (
+    id          uuid PRIMARY KEY,
+    task_id     uuid NOT NULL REFERENCES tasks ON DELETE CASCADE,
+    ordinal     bigint GENERATED ALWAYS AS IDENTITY,
+    kind        text NOT NULL CHECK (kind IN ('start', 'retry', 'cancel', 'fail', 'complete', 'verdict')),
+    args        jsonb NOT NULL DEFAULT '{}',
+    sender      text NOT NULL DEFAULT '',       -- who asked: a key's name, a sandbox, the temporal CLI
+    state       text NOT NULL DEFAULT 'accepted'
+                    CHECK (state IN ('accepted', 'carried_out', 'too_late', 'refused')),
+    reason      text NOT NULL DEFAULT '',
+    claimed_by  text,                           -- first run id of the chain that carries out a start
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    sent_at     timestamptz,
+    settled_at  timestamptz
+);
+CREATE INDEX commands_task ON commands (task_id, ordinal);
+CREATE INDEX commands_unsent ON commands (task_id, ordinal) WHERE sent_at IS NULL AND state = 'accepted';
+
+-- One row a task: what a relayer has to send, and who is sending.
+CREATE TABLE relay (
+    task_id     uuid PRIMARY KEY REFERENCES tasks ON DELETE CASCADE,
+    sandbox_id  text,                           -- of the current attempt: only its events are relayed
+    due_at      timestamptz,                    -- null: nothing to send
+    admit       boolean NOT NULL DEFAULT false, -- a granted slot is to be signalled
+    lease_until timestamptz,
+    leased_by   text NOT NULL DEFAULT '',
+    failures    integer NOT NULL DEFAULT 0,
+    bucket      double precision NOT NULL DEFAULT 3,
+    bucket_at   timestamptz NOT NULL DEFAULT now(),
+    digests     integer NOT NULL DEFAULT 0,     -- sent since window_at
+    window_at   timestamptz NOT NULL DEFAULT now(),
+    error       text NOT NULL DEFAULT ''
+);
+CREATE INDEX relay_due ON relay (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX relay_sandbox ON relay (sandbox_id) WHERE sandbox_id IS NOT NULL;
+CREATE INDEX sandboxes_due ON sandboxes (events_due_at) WHERE events_due_at IS NOT NULL;
+
+CREATE TABLE outages (
+    part        text NOT NULL,                  -- intake, relay
+    since       timestamptz NOT NULL,
+    until       timestamptz NOT NULL,
+    PRIMARY KEY (part, since)
+);
+CREATE TABLE pulses (
+    part        text PRIMARY KEY,               -- intake, relay
+    at          timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE transcripts (
+    run_key     text NOT NULL,                  -- one per agent run id
+    task_id     uuid REFERENCES tasks ON DELETE CASCADE,
+    sandbox_id  text NOT NULL,
+    metadata    jsonb NOT NULL DEFAULT '{}',
+    content     bytea NOT NULL,
+    updated_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (run_key)
+);
+
+-- Long texts that must not travel in histories: errors, feedback, salvage patches.
+CREATE TABLE texts (
+    id          uuid PRIMARY KEY,
+    task_id     uuid REFERENCES tasks ON DELETE CASCADE,
+    kind        text NOT NULL,                  -- error, feedback, patch
+    content     text NOT NULL,
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+
+-- +goose Down
+DROP TABLE texts, transcripts, pulses, outages, relay, commands, messages, event_keys, sandbox_events, senders,
+    attempts, sandboxes, hosts, slots, idempotency_keys, task_dependencies, tasks, tickets, projects, api_keys,
+    organizations, installation;
