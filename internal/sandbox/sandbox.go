@@ -105,6 +105,36 @@ const (
 	AgentPath = "/omoi/bin/omoi-agent"
 )
 
+// Home is the home folder of what runs inside; it starts empty.
+const Home = "/home/agent"
+
+// Environment that every provider sets for Start and Exec, so that a program finds its
+// folders also where the fixed paths do not exist.
+const (
+	EnvDir       = "OMOI_DIR"       // [Paths.Dir]
+	EnvWorkspace = "OMOI_WORKSPACE" // [Paths.Workspace]
+)
+
+// Paths are the places of a sandbox as a program inside sees them. They are the constants
+// [Dir], [Workspace], [Home] and [AgentPath] wherever there is a file system of its own. The
+// local provider without isolation has none, and answers folders of the host.
+//
+// WriteFile, ReadFile, Command.Dir and whole elements of Command.Args may always be
+// written with the constants: the provider translates a value that is one of them or lies
+// below one of them. What it cannot translate is text: whoever writes a configuration file
+// for the inside (agent.json: Dir, Workspace, Repo.Bundle) must take the places from here.
+type Paths struct {
+	Dir       string // configuration, spool and outgoing files of the agent
+	Workspace string // the repository
+	Home      string
+	Agent     string // the omoi-agent binary, below Dir
+}
+
+// DefaultPaths are the constants, for providers that have a file system of their own.
+func DefaultPaths() Paths {
+	return Paths{Dir: Dir, Workspace: Workspace, Home: Home, Agent: AgentPath}
+}
+
 // Capabilities are what differs between providers.
 type Capabilities struct {
 	HostBound     bool          // it lives on one machine: calls go to that machine's task queue
@@ -128,6 +158,9 @@ type Provider interface {
 	// Name is the provider's word on the wire: local, docker, daytona, external.
 	Name() string
 	Capabilities() Capabilities
+	// Paths answers where the folders of a sandbox are for a program inside. It asks nobody,
+	// and its answer for one sandbox never changes.
+	Paths(labels Labels) Paths
 	// Ensure makes the sandbox or adopts the one that carries all its labels.
 	Ensure(ctx context.Context, spec Spec) (Sandbox, error)
 	Inspect(ctx context.Context, labels Labels) (Inspection, error)
