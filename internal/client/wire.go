@@ -1,0 +1,250 @@
+package client
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// What the API answers with is the domain's own records.
+type (
+	Task      = task.Task
+	Attempt   = task.Attempt
+	Command   = task.Command
+	Project   = task.Project
+	Ticket    = task.Ticket
+	Sandbox   = task.Sandbox
+	Event     = task.Event
+	Key       = task.Key
+	Budget    = task.Budget
+	DependsOn = task.DependsOn
+)
+
+// NewTask is the body of POST /api/v1/tasks. One of TicketID, ProjectID and Repo says where it belongs.
+type NewTask struct {
+	TicketID    string          `json:"ticket_id,omitempty" doc:"An existing ticket"`
+	ProjectID   string          `json:"project_id,omitempty" doc:"An existing project; a ticket is made"`
+	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name, or an absolute path for local git; its project is found or made"`
+	Title       string          `json:"title,omitempty" doc:"1 to 500 characters; default: the beginning of the description"`
+	Description string          `json:"description,omitempty" doc:"At most 64 KiB; default: the title"`
+	TaskType    string          `json:"task_type,omitempty" maxLength:"100" doc:"Default: implementation"`
+	PhaseID     string          `json:"phase_id,omitempty" maxLength:"50" doc:"Default: PHASE_IMPLEMENTATION"`
+	Priority    string          `json:"priority,omitempty" doc:"CRITICAL, HIGH, MEDIUM (default) or LOW"`
+	Mode        string          `json:"mode,omitempty" doc:"exploration, implementation or validation; default: by task type"`
+	Agent       string          `json:"agent,omitempty" doc:"claude, scripted, command or external; default: by configuration"`
+	Sandbox     string          `json:"sandbox,omitempty" doc:"local, docker, daytona or external; default: by configuration"`
+	MaxRetries  *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts after the first; default 3"`
+	DependsOn   *DependsOn      `json:"dependencies,omitempty"`
+	Budget      *Budget         `json:"budget,omitempty"`
+	Execution   json.RawMessage `json:"execution_config,omitempty" doc:"An object: script, command, setup, test_command, force_execute, continuous, wait_for_messages; other keys are kept and ignored"`
+}
+
+// TaskPatch is the body of PATCH /api/v1/tasks/{id}; null leaves a field alone.
+type TaskPatch struct {
+	Title       *string `json:"title,omitempty" doc:"1 to 500 characters"`
+	Description *string `json:"description,omitempty" doc:"At most 64 KiB; only while the task is pending"`
+	Priority    *string `json:"priority,omitempty" doc:"CRITICAL, HIGH, MEDIUM or LOW"`
+}
+
+// TaskFilter selects tasks of a list. Zero values do not filter.
+type TaskFilter struct {
+	Status     string
+	PhaseID    string
+	HasSandbox *bool
+	TicketID   string
+	ProjectID  string
+	Limit      int    // 1..500; 0 is 100
+	Cursor     string // of the page before
+}
+
+// Page is one page of a list, newest first.
+type Page[T any] struct {
+	Items      []T    `json:"items"`
+	NextCursor string `json:"next_cursor"` // empty: this is the last page
+}
+
+// Reason is the body of cancel, fail and retry.
+type Reason struct {
+	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the people who look at the task later"`
+}
+
+// Asked is the answer of cancel, fail and retry: with 200 the command is settled, with
+// 202 it is still under way.
+type Asked struct {
+	Task       Task    `json:"task"`
+	Command    Command `json:"command"`
+	CommandURL string  `json:"command_url"` // path under which the command's receipt is found
+}
+
+// EventPage is a stretch of a task's events over all its attempts, oldest first.
+type EventPage struct {
+	Events []Event `json:"events"`
+	// Next is the cursor <attempt>:<sequence> behind the last event; ask on with it.
+	Next       string      `json:"next"`
+	TaskStatus task.Status `json:"task_status"`
+	// Done is true if the task is final, every attempt has ended, and no stored event lies behind Next.
+	Done bool `json:"done"`
+}
+
+// NewProject is the body of POST /api/v1/projects.
+type NewProject struct {
+	Name          string          `json:"name,omitempty" doc:"1 to 255 characters; default: from the repository"`
+	Description   string          `json:"description,omitempty"`
+	Repo          string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name, or an absolute path for local git"`
+	DefaultBranch string          `json:"default_branch,omitempty" maxLength:"255" doc:"Default: ask the repository"`
+	MaxSlots      *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"Default: MAX_CONCURRENT_TASKS_PER_PROJECT, which is 5"`
+	Autonomous    *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false holds back tasks that omoi made itself; default true"`
+	Settings      json.RawMessage `json:"settings,omitempty" doc:"An object of the caller's own"`
+}
+
+// ProjectPatch is the body of PATCH /api/v1/projects/{id}; null leaves a field alone.
+type ProjectPatch struct {
+	Name          *string         `json:"name,omitempty"`
+	Description   *string         `json:"description,omitempty"`
+	DefaultBranch *string         `json:"default_branch,omitempty" maxLength:"255"`
+	MaxSlots      *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000"`
+	Paused        *bool           `json:"paused,omitempty"`
+	Autonomous    *bool           `json:"autonomous_execution_enabled,omitempty"`
+	Settings      json.RawMessage `json:"settings,omitempty"`
+}
+
+// NewTicket is the body of POST /api/v1/tickets. Its first task is made with it.
+type NewTicket struct {
+	ProjectID   string          `json:"project_id,omitempty" doc:"An existing project"`
+	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name, or an absolute path for local git; its project is found or made"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	TicketType  string          `json:"ticket_type,omitempty" doc:"feature (default), bug, refactor, docs, test, chore or release"`
+	PhaseID     string          `json:"phase_id,omitempty" maxLength:"50"`
+	Priority    string          `json:"priority,omitempty" doc:"CRITICAL, HIGH, MEDIUM (default) or LOW"`
+	Context     json.RawMessage `json:"context,omitempty" doc:"An object of the caller's own"`
+	// Task holds settings of the first task; its place, title and description come from the ticket.
+	Task *FirstTask `json:"task,omitempty"`
+}
+
+// FirstTask holds the settings of the task that a new ticket brings with it.
+type FirstTask struct {
+	TaskType   string          `json:"task_type,omitempty" maxLength:"100"`
+	Mode       string          `json:"mode,omitempty"`
+	Agent      string          `json:"agent,omitempty"`
+	Sandbox    string          `json:"sandbox,omitempty"`
+	MaxRetries *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10"`
+	Budget     *Budget         `json:"budget,omitempty"`
+	Execution  json.RawMessage `json:"execution_config,omitempty"`
+}
+
+// Cycle is the answer of check-circular.
+type Cycle struct {
+	Circular bool     `json:"has_cycle"`
+	Path     []string `json:"cycle"` // task ids, the first one again at the end; empty if there is none
+}
+
+// NewKey is the body of POST /api/v1/auth/api-keys.
+type NewKey struct {
+	Name      string     `json:"name" minLength:"1" maxLength:"100"`
+	Scopes    []string   `json:"scopes,omitempty" doc:"read, write, admin; each includes those before it; default write"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"Default: never"`
+}
+
+// MadeKey is a new API key; Secret is shown this once.
+type MadeKey struct {
+	Key
+	Secret string `json:"secret"`
+}
+
+// Info describes the server.
+type Info struct {
+	Version       string `json:"version"`
+	TemporalUIURL string `json:"temporal_ui_url"` // empty: not known
+	Namespace     string `json:"temporal_namespace"`
+	Open          bool   `json:"open"`     // no login is asked for
+	Protocol      int    `json:"protocol"` // newest version that agents may speak
+	Agent         string `json:"default_agent"`
+	Sandbox       string `json:"default_sandbox"`
+}
+
+// Dependency is the state of something that the server needs.
+type Dependency struct {
+	Name     string `json:"name"`  // database, temporal, relay, redis
+	State    string `json:"state"` // ok, down, off
+	Detail   string `json:"detail,omitempty"`
+	Required bool   `json:"required"` // without it the server is not ready
+}
+
+// Readiness is the answer of /readyz.
+type Readiness struct {
+	Ready        bool         `json:"ready"`
+	Dependencies []Dependency `json:"dependencies"`
+}
+
+// Message kinds of [NewMessage].
+const (
+	MessageUser      = "user_message"
+	MessageInterrupt = "interrupt"
+	MessageNudge     = "guardian_nudge"
+	MessageSystem    = "system"
+)
+
+// NewMessage is the body of POST /api/v1/sandboxes/{id}/messages.
+type NewMessage struct {
+	Content string `json:"content"`
+	Type    string `json:"message_type,omitempty"` // default user_message
+}
+
+// QueuedMessage is its answer.
+type QueuedMessage struct {
+	Status    string `json:"status"` // queued
+	MessageID string `json:"message_id"`
+	SandboxID string `json:"sandbox_id"`
+}
+
+// Message is one element of GET /api/v1/sandboxes/{id}/messages, leased to the taker for 60 s.
+type Message struct {
+	ID        string    `json:"id"`
+	Content   string    `json:"content"`
+	Type      string    `json:"message_type"`
+	Timestamp time.Time `json:"timestamp"`
+}
+
+// BatchEvent is one event of a batch.
+type BatchEvent struct {
+	Type          string          `json:"event_type"`
+	Data          json.RawMessage `json:"event_data,omitempty"`
+	Source        string          `json:"source,omitempty"` // agent (default), worker, system
+	ClientEventID string          `json:"client_event_id,omitempty"`
+}
+
+// Batch is the body of POST /api/v1/sandboxes/{id}/events/batch: the events First, First+1, ...
+// of one spool.
+type Batch struct {
+	SpoolID string       `json:"spool_id"`
+	First   int64        `json:"first"`
+	Events  []BatchEvent `json:"events"`
+}
+
+// Acknowledged is its answer: 1..Acknowledged of the spool are stored for good.
+type Acknowledged struct {
+	Acknowledged int64 `json:"acknowledged"`
+	Duplicates   int   `json:"duplicates"`
+}
+
+// Problem is the body of every error: RFC 9457.
+type Problem struct {
+	Type     string          `json:"type,omitempty"`
+	Title    string          `json:"title"`
+	Status   int             `json:"status"`
+	Detail   string          `json:"detail"`
+	Code     task.Code       `json:"code"`
+	Instance string          `json:"instance,omitempty"` // request id
+	Errors   []ProblemDetail `json:"errors,omitempty"`
+	// Acknowledged is set on a gap in a batch: 1..Acknowledged are stored.
+	Acknowledged *int64 `json:"acknowledged,omitempty"`
+}
+
+// ProblemDetail names one fault of a request.
+type ProblemDetail struct {
+	Location string `json:"location"` // body.title, query.limit, path.id, header.Idempotency-Key
+	Message  string `json:"message"`
+	Value    any    `json:"value,omitempty"`
+}

@@ -1,0 +1,172 @@
+package task
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Project is a repository and its settings, as the API shows it.
+type Project struct {
+	ID             string          `json:"id"`
+	OrganizationID string          `json:"organization_id"`
+	Name           string          `json:"name"`
+	Description    string          `json:"description"`
+	Repo           string          `json:"repo"`           // owner/name, or an absolute path for local git; empty: none
+	DefaultBranch  string          `json:"default_branch"` // empty: ask the repository
+	MaxSlots       int             `json:"max_concurrent_tasks"`
+	Paused         bool            `json:"paused"`
+	Autonomous     bool            `json:"autonomous_execution_enabled"`
+	Settings       json.RawMessage `json:"settings"`
+	CreatedAt      time.Time       `json:"created_at"`
+	UpdatedAt      time.Time       `json:"updated_at"`
+}
+
+// Ticket is a piece of work that a person wants; one or more tasks belong to it.
+type Ticket struct {
+	ID          string          `json:"id"`
+	ProjectID   string          `json:"project_id"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	TicketType  string          `json:"ticket_type"`
+	PhaseID     string          `json:"phase_id"`
+	Status      string          `json:"status"`
+	Priority    string          `json:"priority"`
+	Context     json.RawMessage `json:"context"`
+	CreatedAt   time.Time       `json:"created_at"`
+	UpdatedAt   time.Time       `json:"updated_at"`
+	// TaskIDs are its tasks, oldest first; the first one is made with the ticket.
+	TaskIDs []string `json:"task_ids"`
+}
+
+// Task is the row of a task as the API shows it. Pointers are null where nothing is known yet.
+type Task struct {
+	ID             string `json:"id"`
+	OrganizationID string `json:"organization_id"`
+	ProjectID      string `json:"project_id"`
+	TicketID       string `json:"ticket_id"`
+	Repo           string `json:"repo"` // of its project; empty: none
+
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	TaskType    string          `json:"task_type"`
+	PhaseID     string          `json:"phase_id"`
+	Priority    string          `json:"priority"`
+	Mode        string          `json:"mode"`
+	Agent       string          `json:"agent"`
+	Provider    string          `json:"sandbox"`
+	Continuous  bool            `json:"continuous"`
+	MaxRetries  int             `json:"max_retries"`
+	Execution   json.RawMessage `json:"execution_config"`
+	Budget      Budget          `json:"budget"`
+	DependsOn   DependsOn       `json:"dependencies"`
+
+	Status        Status          `json:"status"`
+	Blocked       BlockedReason   `json:"blocked_reason"`
+	SandboxID     *string         `json:"sandbox_id"` // of the live attempt
+	AssignedAgent *string         `json:"assigned_agent_id"`
+	Branch        *string         `json:"branch_name"`
+	Base          *string         `json:"base_commit"`
+	PullURL       *string         `json:"pull_request_url"`
+	PullNumber    *int            `json:"pull_request_number"`
+	Result        json.RawMessage `json:"result"`
+	ErrorMessage  *string         `json:"error_message"`
+	FailureClass  FailureClass    `json:"failure_class"`
+	Retries       int             `json:"retry_count"`
+	Revisions     int             `json:"revision_count"`
+	Replacements  int             `json:"replacement_count"`
+	AttemptCount  int             `json:"attempt_count"`
+
+	HoldsSlot     bool       `json:"holds_slot"`
+	QueuePosition *int       `json:"queue_position"` // from 1; null: does not wait for a slot
+	QueueReason   string     `json:"queue_reason"`
+	QueuedAt      *time.Time `json:"queued_at"`
+	Score         float64    `json:"score"`
+
+	// PendingCommand is the oldest command that is accepted and not settled.
+	PendingCommand *Command `json:"pending_command"`
+	// Why says in one sentence what the task is doing or waiting for; see [Why].
+	Why string `json:"why"`
+	// Attempts are oldest first. Lists leave them out.
+	Attempts []Attempt `json:"attempts"`
+
+	CreatedAt   time.Time  `json:"created_at"`
+	UpdatedAt   time.Time  `json:"updated_at"`
+	AssignedAt  *time.Time `json:"assigned_at"`
+	StartedAt   *time.Time `json:"started_at"`
+	CompletedAt *time.Time `json:"completed_at"`
+	DeadlineAt  *time.Time `json:"deadline_at"`
+}
+
+// Budget limits what a task may use. Zero means no limit.
+type Budget struct {
+	Tokens         int64   `json:"tokens,omitempty" minimum:"0" doc:"Input and output tokens together; 0: no limit"`
+	USD            float64 `json:"usd,omitempty" minimum:"0" doc:"Money in US dollars; 0: no limit"`
+	WallClockS     int64   `json:"wall_clock_s,omitempty" minimum:"0" doc:"Seconds from acceptance to the end; 0: no limit"`
+	SandboxSeconds int64   `json:"sandbox_s,omitempty" minimum:"0" doc:"Seconds that its sandboxes live; 0: no limit"`
+}
+
+// DependsOn lists the tasks that must be completed before a task may begin.
+type DependsOn struct {
+	TaskIDs []string `json:"depends_on" nullable:"false" maxItems:"100" doc:"Ids of tasks that must be completed first"`
+}
+
+// Attempt is one try of a task in one sandbox.
+type Attempt struct {
+	Number       int          `json:"number"` // from 1
+	SandboxID    string       `json:"sandbox_id"`
+	Kind         string       `json:"kind"` // first, retry, revision, replacement, resumed
+	StartedAt    time.Time    `json:"started_at"`
+	AssignedAt   *time.Time   `json:"assigned_at"`
+	EndedAt      *time.Time   `json:"ended_at"`
+	Outcome      string       `json:"outcome"` // completed, failed, cancelled, replaced, revised, parked; empty while it lives
+	FailureClass FailureClass `json:"failure_class"`
+	Reason       string       `json:"reason"`
+	StopReason   string       `json:"stop_reason"`
+	HeadCommit   *string      `json:"head_commit"`
+	CostUSD      float64      `json:"cost_usd"`
+	InputTokens  int64        `json:"input_tokens"`
+	OutputTokens int64        `json:"output_tokens"`
+	Events       int64        `json:"events"` // newest sequence; its events are 1..events
+	Salvage      *Salvage     `json:"salvage"`
+	SandboxState SandboxState `json:"sandbox_state"`
+	VerifiedAt   *time.Time   `json:"verified_at"` // null: its sandbox is not verified gone
+}
+
+// Command is something that was asked of a task, with its receipt.
+type Command struct {
+	ID        string     `json:"id"`
+	TaskID    string     `json:"task_id"`
+	Kind      string     `json:"kind"` // start, retry, cancel, fail, complete, verdict
+	State     Receipt    `json:"state"`
+	Reason    string     `json:"reason"` // why it was refused or too late, or what the asker said
+	Sender    string     `json:"sender"`
+	CreatedAt time.Time  `json:"created_at"`
+	SentAt    *time.Time `json:"sent_at"`
+	SettledAt *time.Time `json:"settled_at"`
+}
+
+// Key is an API key without its secret.
+type Key struct {
+	ID             string     `json:"id"`
+	OrganizationID string     `json:"organization_id"`
+	Name           string     `json:"name"`
+	Prefix         string     `json:"prefix"` // its first 16 characters
+	Scopes         []string   `json:"scopes"`
+	CreatedAt      time.Time  `json:"created_at"`
+	LastUsedAt     *time.Time `json:"last_used_at"`
+	ExpiresAt      *time.Time `json:"expires_at"` // null: never
+	RevokedAt      *time.Time `json:"revoked_at"`
+}
+
+// Event is a stored fact of a sandbox.
+type Event struct {
+	ID        string          `json:"id"` // <sandbox>:<sequence>
+	SandboxID string          `json:"sandbox_id"`
+	Attempt   int             `json:"attempt,omitempty"` // of the task's streams; 0: not asked for
+	Sequence  int64           `json:"sequence"`          // contiguous from 1 in each sandbox
+	Type      string          `json:"event_type"`
+	Data      json.RawMessage `json:"event_data"`
+	Source    string          `json:"source"`
+	Late      bool            `json:"late"` // it came after the attempt's end
+	CreatedAt time.Time       `json:"created_at"`
+}
