@@ -331,7 +331,34 @@ CREATE TABLE texts (
     created_at  timestamptz NOT NULL DEFAULT now()
 );
 
+-- Makes the partition of the month of day if it is missing. Where the default partition
+-- holds rows of that month already they stay there: nothing is lost, and nothing is moved.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_partition(day date) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    first date := date_trunc('month', day);
+    name  text := 'sandbox_events_' || to_char(day, 'YYYYMM');
+BEGIN
+    IF to_regclass(name) IS NOT NULL OR EXISTS (SELECT FROM sandbox_events_default
+            WHERE birth >= first AND birth < first + interval '1 month') THEN
+        RETURN;
+    END IF;
+    EXECUTE format('CREATE TABLE %I PARTITION OF sandbox_events FOR VALUES FROM (%L) TO (%L)',
+        name, first, (first + interval '1 month')::date);
+EXCEPTION WHEN duplicate_table THEN
+    NULL;  -- another process was faster
+END $$;
+-- +goose StatementEnd
+
+-- The partitions of this month and the next.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_partitions() RETURNS void LANGUAGE sql AS $$
+    SELECT omoi_partition(current_date), omoi_partition((current_date + interval '1 month')::date);
+$$;
+-- +goose StatementEnd
+
 -- +goose Down
+DROP FUNCTION omoi_partitions, omoi_partition;
 DROP TABLE texts, transcripts, pulses, outages, relay, commands, messages, event_keys, sandbox_events, senders,
     attempts, sandboxes, hosts, slots, idempotency_keys, task_dependencies, tasks, tickets, projects, api_keys,
     organizations, installation;

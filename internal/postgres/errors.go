@@ -1,0 +1,81 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// translate gives err a code of the domain and says what was being done. An error that
+// has a code already keeps it; nil stays nil.
+func translate(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var coded *task.Error
+	if errors.As(err, &coded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return fmt.Errorf("%s: %w", doing, codedCause(err).WithCause(err))
+}
+
+// codedCause finds the code of an error that comes from the database or the way to it.
+func codedCause(err error) *task.Error {
+	var pg *pgconn.PgError
+	var connect *pgconn.ConnectError
+	var network net.Error
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return task.Errorf(task.CodeNotFound, "There is no such thing here.")
+	case errors.As(err, &pg):
+		return codedState(pg)
+	case errors.As(err, &connect), errors.As(err, &network), pgconn.SafeToRetry(err), strings.Contains(err.Error(), "conn closed"):
+		return task.Errorf(task.CodeUnavailable, "The database does not answer. Try again in a moment.")
+	}
+	return task.Errorf(task.CodeInternal, "The database answered with an error.")
+}
+
+// codedState maps the SQLSTATE of a refusal.
+func codedState(pg *pgconn.PgError) *task.Error {
+	switch {
+	case pg.Code == "23505":
+		return task.Errorf(task.CodeConflict, "It exists already.")
+	case pg.Code == "23503":
+		return task.Errorf(task.CodeNotFound, "It refers to something that is not there.")
+	case strings.HasPrefix(pg.Code, "23"), strings.HasPrefix(pg.Code, "22"):
+		return task.Errorf(task.CodeInvalid, "The database refuses this value.")
+	case transient(pg.Code):
+		return task.Errorf(task.CodeUnavailable, "The database is busy or restarting. Try again in a moment.")
+	}
+	return task.Errorf(task.CodeInternal, "The database answered with an error.")
+}
+
+// transient names the SQLSTATEs that say "not now": connection, conflict of transactions,
+// lack of resources, shutdown, a lock that was not to be had.
+func transient(code string) bool {
+	for _, class := range []string{"08", "40", "53", "57", "55P03"} {
+		if strings.HasPrefix(code, class) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeatable reports whether the same transaction may succeed when it is run again at once.
+func repeatable(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+}
+
+// violates reports whether err is the refusal of the named constraint.
+func violates(err error, constraint string) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.ConstraintName == constraint
+}

@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"github.com/omoi-dev/omoi/migrations"
+)
+
+// migrationLock is the advisory lock under which the schema is changed.
+const migrationLock = 7305461902711 // any number that nobody else uses
+
+// Migration is one step of the schema.
+type Migration struct {
+	Version   int64
+	Name      string
+	AppliedAt time.Time // zero: not applied
+}
+
+// Migrate brings the schema to the newest version and makes the partitions of this and
+// the next month. Any number of processes may call it at once: they take turns.
+func Migrate(ctx context.Context, url string) error {
+	return withProvider(ctx, url, func(p *goose.Provider, pool *sql.DB) error {
+		if _, err := p.Up(ctx); err != nil {
+			return fmt.Errorf("migrate the database: %w", err)
+		}
+		_, err := pool.ExecContext(ctx, "SELECT omoi_partitions()")
+		return translate("make the partitions of events", err)
+	})
+}
+
+// MigrateDown takes every step back. All data is lost.
+func MigrateDown(ctx context.Context, url string) error {
+	return withProvider(ctx, url, func(p *goose.Provider, _ *sql.DB) error {
+		_, err := p.DownTo(ctx, 0)
+		return translate("take the schema back", err)
+	})
+}
+
+// Status lists every step in order, applied or not.
+func Status(ctx context.Context, url string) ([]Migration, error) {
+	var found []Migration
+	err := withProvider(ctx, url, func(p *goose.Provider, _ *sql.DB) error {
+		steps, err := p.Status(ctx)
+		for _, step := range steps {
+			found = append(found, Migration{Version: step.Source.Version, Name: step.Source.Path, AppliedAt: step.AppliedAt})
+		}
+		return translate("read the state of the schema", err)
+	})
+	return found, err
+}
+
+// withProvider runs do with a goose provider on the database at url, holding the lock.
+func withProvider(ctx context.Context, url string, do func(*goose.Provider, *sql.DB) error) (err error) {
+	conf, err := pgx.ParseConfig(PlainURL(url))
+	if err != nil {
+		return fmt.Errorf("read the database's address: %w", err)
+	}
+	pool := stdlib.OpenDB(*conf)
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	lock, err := lockSchema(ctx, pool)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	provider, err := goose.NewProvider(goose.DialectPostgres, pool, migrations.FS)
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	return do(provider, pool)
+}
+
+// lockSchema waits for the lock on a connection of its own; closing the connection's pool
+// gives it back, and so does the death of this process.
+func lockSchema(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, translate("connect to the database", err)
+	}
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
+		return nil, errors.Join(translate("wait for other migrations", err), conn.Close())
+	}
+	return conn, nil
+}

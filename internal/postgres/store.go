@@ -1,0 +1,141 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+)
+
+// Config is what the store is told. The zero value works: every field has a default.
+type Config struct {
+	// Settings are frozen into the history of each task that is loaded. Durations that are
+	// zero get the defaults that [contract.Settings] names.
+	Settings contract.Settings
+	// MaxUnverified is how many sandboxes may be neither live nor verified gone before new
+	// ones wait; 0 means as many as there are slots, and 20 at least.
+	MaxUnverified int
+	// HostFresh is how long ago a host may have reported and still be given sandboxes;
+	// default 30 s.
+	HostFresh time.Duration
+	// PulsePeriod is how often intake and relay beat; silence of three periods is an
+	// outage. Default 5 s.
+	PulsePeriod time.Duration
+	// Log receives what the store notices about itself; nil discards it.
+	Log *slog.Logger
+}
+
+// Store is the only code that speaks SQL. It is safe for concurrent use.
+type Store struct {
+	pool *pgxpool.Pool
+	q    *db.Queries
+	cfg  Config
+	log  *slog.Logger
+}
+
+// Open connects to the database at url and asks it once. A driver in the scheme
+// ("postgresql+asyncpg://") is dropped. The caller closes the store. A database that
+// cannot be reached is [task.CodeUnavailable].
+func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
+	pool, err := Connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	return New(pool, cfg), nil
+}
+
+// Connect opens a pool on the database at url and asks it once. The caller closes it.
+func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	conf, err := pgxpool.ParseConfig(PlainURL(url))
+	if err != nil {
+		return nil, fmt.Errorf("read the database's address: %w", err)
+	}
+	conf.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	pool, err := pgxpool.NewWithConfig(ctx, conf)
+	if err != nil {
+		return nil, translate("connect to the database", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, translate("connect to the database", err)
+	}
+	return pool, nil
+}
+
+// New makes a store on a pool that is open already; closing the store closes the pool.
+func New(pool *pgxpool.Pool, cfg Config) *Store {
+	cfg = cfg.withDefaults()
+	return &Store{pool: pool, q: db.New(pool), cfg: cfg, log: cfg.Log}
+}
+
+// Pool is the pool behind the store.
+func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+
+// Close closes every connection; it waits for those in use.
+func (s *Store) Close() { s.pool.Close() }
+
+// PlainURL drops the driver from the scheme of a database URL.
+func PlainURL(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return url
+	}
+	scheme, _, _ = strings.Cut(scheme, "+")
+	return scheme + "://" + rest
+}
+
+// inTx runs do in one transaction, again while the database names a conflict that
+// repeating solves. do must not have side effects outside the transaction.
+func (s *Store) inTx(ctx context.Context, do func(q *db.Queries, tx pgx.Tx) error) error {
+	const tries = 5
+	var err error
+	for range tries {
+		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return do(s.q.WithTx(tx), tx) })
+		if !repeatable(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func (c Config) withDefaults() Config {
+	c.Settings = settingsWithDefaults(c.Settings)
+	c.HostFresh = orDefault(c.HostFresh, 30*time.Second)
+	c.PulsePeriod = orDefault(c.PulsePeriod, 5*time.Second)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func settingsWithDefaults(s contract.Settings) contract.Settings {
+	const maxSignals = 2000
+	s.StartupTimeout = orDefault(s.StartupTimeout, 3*time.Minute)
+	s.HeartbeatTimeout = orDefault(s.HeartbeatTimeout, 2*time.Minute)
+	s.NoWorkTimeout = orDefault(s.NoWorkTimeout, 15*time.Minute)
+	s.IdleTimeout = orDefault(s.IdleTimeout, 10*time.Minute)
+	s.AttemptTimeout = orDefault(s.AttemptTimeout, 4*time.Hour)
+	s.ToolTimeout = orDefault(s.ToolTimeout, 30*time.Minute)
+	s.RetryBase = orDefault(s.RetryBase, 5*time.Second)
+	s.LimitSleep = orDefault(s.LimitSleep, 5*time.Minute)
+	s.CleanupWait = orDefault(s.CleanupWait, 2*time.Minute)
+	s.UnknownRetry = orDefault(s.UnknownRetry, 10*time.Second)
+	s.SpawnTimeout = orDefault(s.SpawnTimeout, 10*time.Minute)
+	s.MaxSignals = orDefault(s.MaxSignals, maxSignals)
+	return s
+}
+
+func orDefault[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}
