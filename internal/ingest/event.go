@@ -1,0 +1,105 @@
+package ingest
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Sources that an event may name.
+const (
+	SourceAgent  = "agent"
+	SourceWorker = "worker"
+	SourceSystem = "system"
+)
+
+// Event is what a sandbox reports.
+type Event struct {
+	Type   string          // 1..100 characters, usually category.action
+	Source string          // agent, worker or system; empty means agent
+	Data   json.RawMessage // a JSON object without \u0000; empty or null means {}
+	// ClientEventID makes a repeat of a single post harmless; at most 200 characters.
+	// Batches ignore it, since they are numbered.
+	ClientEventID string
+}
+
+// Receipt is the answer to a single event, given after it is stored.
+type Receipt struct {
+	EventID   string // <sandbox>:<sequence>
+	Sequence  int64  // contiguous from 1 in each sandbox
+	Duplicate bool   // the key was known: this is the event of the first time
+	Late      bool   // the attempt had ended; the event is stored and has no effect
+	CreatedAt time.Time
+	TaskID    string // of the sandbox; empty for one that we did not make
+}
+
+// BatchReceipt is the answer to a numbered batch, given after it is stored.
+type BatchReceipt struct {
+	Acknowledged int64 // the sender's numbers 1..Acknowledged are stored
+	Duplicates   int   // how many of this batch were stored already
+}
+
+// StoredEvent is an event as readers get it.
+type StoredEvent struct {
+	ID        string          `json:"id"` // <sandbox>:<sequence>
+	SandboxID string          `json:"sandbox_id"`
+	Attempt   int             `json:"attempt"` // 0 for a sandbox that we did not make
+	Sequence  int64           `json:"sequence"`
+	Type      string          `json:"event_type"`
+	Source    string          `json:"source"`
+	Data      json.RawMessage `json:"event_data"`
+	Late      bool            `json:"late"`
+	CreatedAt time.Time       `json:"created_at"`
+}
+
+// Cursor is the event's place in its task's stream.
+func (e StoredEvent) Cursor() Cursor { return Cursor{Attempt: e.Attempt, Sequence: e.Sequence} }
+
+// EventQuery asks for a page of one sandbox's events, newest first.
+type EventQuery struct {
+	SandboxID string
+	Type      string // exact; empty means all
+	Limit     int    // 0 means 100
+	Offset    int
+}
+
+// EventPage is the answer to an [EventQuery]. An unknown sandbox has an empty page.
+type EventPage struct {
+	Events []StoredEvent
+	Total  int64 // of the filter, before paging
+}
+
+// Cursor is a place in the stream of a task's events: after event Sequence of attempt
+// Attempt. The zero value is the beginning.
+type Cursor struct {
+	Attempt  int
+	Sequence int64
+}
+
+// String returns the wire form, <attempt>:<sequence>.
+func (c Cursor) String() string {
+	return strconv.Itoa(c.Attempt) + ":" + strconv.FormatInt(c.Sequence, 10)
+}
+
+// ParseCursor reads the wire form; empty is the beginning. Anything else is [task.CodeInvalid]
+// on the field "after".
+func ParseCursor(s string) (Cursor, error) {
+	if s == "" {
+		return Cursor{}, nil
+	}
+	left, right, ok := strings.Cut(s, ":")
+	attempt, err1 := strconv.ParseUint(left, 10, 31)
+	sequence, err2 := strconv.ParseUint(right, 10, 63)
+	if !ok || err1 != nil || err2 != nil {
+		return Cursor{}, task.Invalid("after", "The cursor must look like 1:42: an attempt, a colon, an event number.")
+	}
+	return Cursor{Attempt: int(attempt), Sequence: int64(sequence)}, nil //nolint:gosec // G115: parsed with 31 and 63 bits
+}
+
+// EventID is the wire's id of an event.
+func EventID(sandboxID string, sequence int64) string {
+	return sandboxID + ":" + strconv.FormatInt(sequence, 10)
+}

@@ -1,0 +1,55 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Bus wakes whoever waits for a topic. It never blocks, and losing a wake-up costs
+// latency only.
+type Bus interface {
+	Wake(topic string)
+}
+
+// Pulse notes in the store that a part is alive, so that a silence of ours is never
+// taken for a silence of an agent.
+type Pulse interface {
+	Beat(ctx context.Context, part string) error
+}
+
+// Parts that have a pulse.
+const (
+	PartIntake = "intake"
+	PartRelay  = "relay"
+)
+
+// ErrData marks an error of a commit that is the fault of the data of one of its requests.
+var ErrData = errors.New("the database refuses the data")
+
+// GapError is the cause of a [task.CodeConflict]: a batch began beyond the sender's mark.
+type GapError struct {
+	Acknowledged int64 // the sender's numbers 1..Acknowledged are stored
+}
+
+// Error says where to go on.
+func (e *GapError) Error() string {
+	return "events 1.." + strconv.FormatInt(e.Acknowledged, 10) + " are stored"
+}
+
+// AcknowledgedOf returns the mark of the [GapError] in err's chain.
+func AcknowledgedOf(err error) (int64, bool) {
+	if gap, ok := errors.AsType[*GapError](err); ok {
+		return gap.Acknowledged, true
+	}
+	return 0, false
+}
+
+// Gap makes the error for a batch that began beyond its sender's mark.
+func Gap(acknowledged, first int64) error {
+	return task.Errorf(task.CodeConflict,
+		"The batch begins with event %d, but only 1..%d are stored. Send from %d on.",
+		first, acknowledged, acknowledged+1).WithCause(&GapError{Acknowledged: acknowledged})
+}
