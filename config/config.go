@@ -1,0 +1,107 @@
+package config
+
+import "time"
+
+// Config is everything that omoi can be told. The tags mean: key, the name below the
+// group; env, older variables, with (m) or (s) where they hold a bare number of minutes
+// or seconds; yaml, an older YAML key; default; min, max and oneof, the bounds; unit;
+// zero, what zero or empty means; doc, one sentence.
+type Config struct {
+	Env  string `key:"env" default:"local" doc:"Name of the YAML file that is read over base.yaml."`
+	Home string `key:"home" zero:"~/.omoi" doc:"Directory of this installation's own state: keys, dev.json, the development databases, sandboxes."`
+	Dir  string `key:"config_dir" zero:"config below home" doc:"Directory of base.yaml and <env>.yaml."`
+
+	API        API        `key:"api"`
+	Database   Database   `key:"database"`
+	Redis      Redis      `key:"redis"`
+	Temporal   Temporal   `key:"temporal"`
+	Dev        Dev        `key:"dev"`
+	Task       Task       `key:"task"`
+	Relay      Relay      `key:"relay"`
+	Reaper     Reaper     `key:"reaper"`
+	Worker     Worker     `key:"worker"`
+	Sandbox    Sandbox    `key:"sandbox"`
+	Agent      Agent      `key:"agent"`
+	Log        Log        `key:"log"`
+	Trace      Trace      `key:"trace"`
+	Daytona    Daytona    `key:"daytona"`
+	Anthropic  Anthropic  `key:"anthropic"`
+	Claude     Claude     `key:"claude"`
+	GitHub     GitHub     `key:"github"`
+	Monitoring Monitoring `key:"monitoring"`
+	Orchestra  Orchestra  `key:"orchestrator"`
+}
+
+// API says how the HTTP API listens, and how the command line finds it.
+type API struct {
+	Host         string        `key:"host" default:"127.0.0.1" doc:"Address that the API listens on."`
+	Port         int           `key:"port" default:"18000" min:"0" max:"65535" zero:"a free port" doc:"Port that the API listens on; omoi dev moves to a free one if the default is taken."`
+	URL          string        `key:"url" zero:"the one in dev.json" doc:"Base URL at which the command line finds the API."`
+	CallbackURL  string        `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API."`
+	Key          Secret        `key:"key" zero:"none" doc:"API key that the command line sends; the API makes it the first key of a new installation."`
+	Open         bool          `key:"open" default:"false" doc:"Serve without login. Allowed on loopback addresses only; omoi dev switches it on."`
+	MaxBody      int64         `key:"max_body" default:"8388608" min:"1024" max:"67108864" unit:"bytes" doc:"Longest request body that is read."`
+	CommandWait  time.Duration `key:"command_wait" default:"2s" min:"0s" max:"30s" zero:"do not wait" doc:"How long a command's request waits for its outcome before it is answered with 202."`
+	MaxWait      time.Duration `key:"max_wait" default:"25s" min:"0s" max:"60s" zero:"no long polls" doc:"Longest long poll."`
+	StopTimeout  time.Duration `key:"stop_timeout" default:"10s" min:"0s" max:"5m" zero:"at once" doc:"How long requests under way may take when the API stops."`
+	LateTokenTTL time.Duration `key:"late_token_ttl" default:"1h" min:"1s" max:"720h" doc:"How long the token of a sandbox is known after the sandbox was verified gone; then it answers 410."`
+}
+
+// Database says where PostgreSQL is.
+type Database struct {
+	URL      Secret `key:"url" env:"DATABASE_URL" zero:"omoi dev starts its own" doc:"PostgreSQL, as postgres://user:password@host:port/name. A +driver after the scheme is dropped."`
+	MaxConns int    `key:"max_conns" default:"16" min:"2" max:"500" doc:"Connections that one process opens at most."`
+}
+
+// Redis says where Redis is.
+type Redis struct {
+	URL Secret `key:"url" env:"REDIS_URL" zero:"wake-ups stay inside the process" doc:"Redis, as redis://host:port/0. It carries wake-ups between processes; losing it costs latency only."`
+}
+
+// Temporal says where the Temporal cluster is.
+type Temporal struct {
+	Address   string `key:"address" env:"TEMPORAL_ADDRESS" default:"127.0.0.1:7233" doc:"Frontend of the Temporal cluster. omoi dev starts its own unless this is set."`
+	Namespace string `key:"namespace" env:"TEMPORAL_NAMESPACE" default:"default" doc:"Namespace of this installation; no two installations share one."`
+	APIKey    Secret `key:"api_key" env:"TEMPORAL_API_KEY" zero:"none" doc:"API key of Temporal Cloud."`
+	TLS       bool   `key:"tls" env:"TEMPORAL_TLS" default:"false" doc:"Speak TLS to Temporal; an API key or a certificate implies it."`
+	TLSCert   string `key:"tls_cert" zero:"none" doc:"File of the client certificate."`
+	TLSKey    string `key:"tls_key" zero:"none" doc:"File of the client certificate's key."`
+	TLSCA     string `key:"tls_ca" zero:"the system's" doc:"File of the certificates that Temporal's is checked against."`
+	UIURL     string `key:"ui_url" zero:"the development server's" doc:"Base URL of the Temporal Web UI, for links."`
+}
+
+// Dev is about what omoi dev starts itself.
+type Dev struct {
+	TemporalPort     int           `key:"temporal_port" default:"7233" min:"0" max:"65535" zero:"a free port" doc:"Port of the development server; a free one is taken if the default is in use."`
+	TemporalUIPort   int           `key:"temporal_ui_port" default:"8233" min:"0" max:"65535" zero:"a free port" doc:"Port of the Temporal Web UI; a free one is taken if the default is in use."`
+	TemporalBin      string        `key:"temporal_bin" zero:"PATH, beside omoi, bin/" doc:"The temporal program."`
+	PostgresBin      string        `key:"postgres_bin" zero:"PATH, /usr/lib/postgresql, download" doc:"Directory of initdb and postgres."`
+	PostgresUser     string        `key:"postgres_user" zero:"postgres, else nobody" doc:"User that PostgreSQL runs as when omoi runs as root."`
+	PostgresDataRoot string        `key:"postgres_data_root" default:"/var/lib/omoi" doc:"Where PostgreSQL's data is when omoi runs as root, since other users cannot enter root's home."`
+	PostgresVersion  string        `key:"postgres_version" default:"16.9.0" doc:"Version that is downloaded where no PostgreSQL is found."`
+	PostgresURL      string        `key:"postgres_url" zero:"the Maven repository of embedded-postgres" doc:"Base URL from which PostgreSQL is downloaded."`
+	StartTimeout     time.Duration `key:"start_timeout" default:"2m" min:"1s" max:"30m" doc:"How long each part may take to become ready."`
+}
+
+// Worker is about one worker process.
+type Worker struct {
+	Activities  int           `key:"activities" default:"100" min:"1" max:"10000" doc:"Quick activities at a time."`
+	Sandboxes   int           `key:"sandboxes" default:"20" min:"1" max:"1000" doc:"Sandbox activities at a time."`
+	Workflows   int           `key:"workflows" default:"50" min:"2" max:"1000" doc:"Workflow tasks at a time."`
+	StickyCache int           `key:"sticky_cache" default:"1000" min:"0" max:"100000" zero:"replay at every step" doc:"Workflows kept in memory."`
+	StopTimeout time.Duration `key:"stop_timeout" default:"10s" min:"0s" max:"10m" zero:"at once" doc:"How long activities under way may take when the worker stops."`
+	HostID      string        `key:"host_id" zero:"made once and kept under home" doc:"Name of this machine in the queue of its sandboxes."`
+	HostSlots   int           `key:"host_slots" default:"8" min:"1" max:"1000" doc:"Sandboxes that this machine holds at most."`
+	HostBeat    time.Duration `key:"host_beat" default:"10s" min:"50ms" max:"5m" doc:"Interval at which a worker says that its machine lives."`
+}
+
+// Log is about logging to standard error.
+type Log struct {
+	Level  string `key:"level" default:"info" oneof:"debug info warn error" doc:"Least level that is logged."`
+	Format string `key:"format" default:"text" oneof:"text json" doc:"Form of a line."`
+}
+
+// Trace is about OpenTelemetry.
+type Trace struct {
+	Endpoint string `key:"endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" zero:"no traces" doc:"OTLP endpoint over HTTP that traces are sent to."`
+}

@@ -1,0 +1,103 @@
+package config
+
+import "time"
+
+// Task holds the defaults and limits of a task. What a task was started with stays with it.
+type Task struct {
+	Agent            string        `key:"agent" default:"scripted" oneof:"scripted command claude external" doc:"Agent of tasks that name none."`
+	Sandbox          string        `key:"sandbox" default:"local" oneof:"local external docker daytona" doc:"Sandbox provider of tasks that name none."`
+	MaxRetries       int           `key:"max_retries" default:"3" min:"0" max:"10" zero:"none" doc:"Attempts after the first of tasks that say nothing else."`
+	MaxPerProject    int           `key:"max_per_project" env:"MAX_CONCURRENT_TASKS_PER_PROJECT" default:"5" min:"0" max:"1000" zero:"nothing starts" doc:"Tasks of one project that run at a time, for new projects."`
+	MaxUnverified    int           `key:"max_unverified" default:"0" min:"0" max:"10000" zero:"as many as slots" doc:"Sandboxes that are not verified gone before no new one is made."`
+	StartupTimeout   time.Duration `key:"startup_timeout" default:"3m" min:"10ms" max:"24h" doc:"From assignment to the agent's first event."`
+	HeartbeatTimeout time.Duration `key:"heartbeat_timeout" default:"2m" min:"10ms" max:"24h" doc:"Silence after which a running agent is looked at."`
+	NoWorkTimeout    time.Duration `key:"no_work_timeout" env:"STUCK_THRESHOLD_MINUTES(m)" default:"15m" min:"10ms" max:"24h" doc:"Time without work after which a beating agent is looked at."`
+	IdleTimeout      time.Duration `key:"idle_timeout" env:"IDLE_THRESHOLD_MINUTES(m)" default:"10m" min:"10ms" max:"168h" doc:"How long an agent may wait for messages."`
+	AttemptTimeout   time.Duration `key:"attempt_timeout" default:"4h" min:"100ms" max:"168h" doc:"Longest duration of an attempt."`
+	ToolTimeout      time.Duration `key:"tool_timeout" default:"30m" min:"10ms" max:"168h" doc:"Longest duration of one tool call; until then it counts as work."`
+	RetryBase        time.Duration `key:"retry_base" default:"5s" min:"1ms" max:"1h" doc:"First pause after an infrastructure failure; it doubles."`
+	LimitSleep       time.Duration `key:"limit_sleep" default:"5m" min:"1ms" max:"168h" doc:"Pause after a model provider's limit that names no time of reset."`
+	CleanupWait      time.Duration `key:"cleanup_wait" default:"2m" min:"0s" max:"1h" zero:"do not wait" doc:"How long a task waits for its sandbox to be gone before it closes."`
+	UnknownRetry     time.Duration `key:"unknown_retry" default:"10s" min:"1ms" max:"1h" doc:"First pause after a look that learned nothing; it doubles."`
+	SpawnTimeout     time.Duration `key:"spawn_timeout" default:"10m" min:"1s" max:"2h" doc:"Longest making of one sandbox."`
+	SalvageWindow    time.Duration `key:"salvage_window" default:"5m" min:"0s" max:"1h" zero:"salvage nothing" doc:"How long unsaved work is looked for before a sandbox is deleted."`
+	MaxSignals       int           `key:"max_signals" default:"2000" min:"10" max:"8000" doc:"Signals of one workflow run before it continues as new."`
+}
+
+// Relay is about what carries accepted facts to Temporal.
+type Relay struct {
+	Interval    time.Duration `key:"interval" default:"1s" min:"5ms" max:"1m" doc:"How often due rows are looked for when nothing wakes the relay."`
+	QuietDigest time.Duration `key:"quiet_digest" default:"60s" min:"10ms" max:"1h" doc:"Pause between digests that hold no milestone."`
+	Lease       time.Duration `key:"lease" default:"30s" min:"100ms" max:"10m" doc:"How long one relayer may hold a task's row."`
+	Parallel    int           `key:"parallel" default:"8" min:"1" max:"256" doc:"Tasks relayed at a time by one process."`
+	MessageTTL  time.Duration `key:"message_lease" default:"60s" min:"100ms" max:"1h" doc:"How long a message that was handed out waits for its receipt before it is handed out again."`
+}
+
+// Reaper is about the schedule that finds what nobody owns.
+type Reaper struct {
+	Interval time.Duration `key:"interval" default:"60s" min:"1s" max:"1h" doc:"Period of the schedule."`
+	Grace    time.Duration `key:"grace" default:"2m" min:"0s" max:"24h" zero:"none" doc:"Age at which a sandbox without a live attempt is an orphan, and a task without a run is repaired."`
+}
+
+// Sandbox holds the defaults and limits of a sandbox.
+type Sandbox struct {
+	MemoryGB float64 `key:"memory_gb" env:"SANDBOX_MEMORY_GB" yaml:"daytona.sandbox_memory_gb" default:"4" min:"0.125" max:"8" unit:"GiB" doc:"Memory of a sandbox."`
+	CPU      float64 `key:"cpu" env:"SANDBOX_CPU" yaml:"daytona.sandbox_cpu" default:"2" min:"0.1" max:"4" unit:"CPUs" doc:"Processors of a sandbox."`
+	DiskGB   float64 `key:"disk_gb" env:"SANDBOX_DISK_GB" yaml:"daytona.sandbox_disk_gb" default:"8" min:"0.125" max:"10" unit:"GB" doc:"Disk of a sandbox."`
+	Pids     int     `key:"pids" default:"512" min:"16" max:"32768" doc:"Processes in a sandbox at most."`
+	Network  string  `key:"network" default:"host" oneof:"host none" doc:"What a local sandbox reaches: the machine's network, or nothing but the API's socket."`
+	Dir      string  `key:"dir" zero:"sandboxes below home; /var/lib/omoi as root" doc:"Where local sandboxes keep their files."`
+	Snapshot string  `key:"snapshot" env:"SANDBOX_SNAPSHOT" yaml:"daytona.snapshot" default:"ai-agent-dev-light" doc:"Snapshot from which a remote sandbox is made."`
+	Image    string  `key:"image" env:"SANDBOX_IMAGE" yaml:"daytona.image" zero:"the provider's" doc:"Image of a remote sandbox where the snapshot cannot be had."`
+	Bwrap    string  `key:"bwrap" zero:"bwrap on PATH" doc:"The bubblewrap program of local sandboxes; off means never."`
+}
+
+// Agent is about omoi-agent, the program inside a sandbox.
+type Agent struct {
+	Binary      string        `key:"binary" zero:"built in, or beside omoi" doc:"The omoi-agent that is put into sandboxes of this machine's architecture."`
+	Heartbeat   time.Duration `key:"heartbeat" default:"30s" min:"10ms" max:"10m" doc:"Interval of heartbeats."`
+	SpoolBytes  int64         `key:"spool_bytes" default:"268435456" min:"65536" max:"17179869184" unit:"bytes" doc:"Size of the spool on disk for events that are not acknowledged."`
+	Grace       time.Duration `key:"grace" default:"10s" min:"0s" max:"5m" zero:"none" doc:"From SIGTERM to SIGKILL."`
+	AuthorName  string        `key:"author_name" default:"omoi" doc:"Author of commits that omoi makes."`
+	AuthorEmail string        `key:"author_email" default:"omoi@localhost" doc:"Mail address of that author."`
+}
+
+// Daytona is about Daytona's cloud.
+type Daytona struct {
+	APIKey Secret `key:"api_key" env:"DAYTONA_API_KEY" zero:"not used" doc:"API key of Daytona."`
+	APIURL string `key:"api_url" env:"DAYTONA_API_URL" default:"https://app.daytona.io/api" doc:"API of Daytona."`
+	Target string `key:"target" env:"DAYTONA_TARGET" default:"us" doc:"Region of Daytona."`
+}
+
+// Anthropic is about model calls of agents and of the supervision.
+type Anthropic struct {
+	APIKey  Secret `key:"api_key" env:"ANTHROPIC_API_KEY" zero:"no model" doc:"API key of Anthropic or of what speaks its API."`
+	BaseURL string `key:"base_url" env:"ANTHROPIC_BASE_URL" zero:"Anthropic's" doc:"Base URL of the model API."`
+	Model   string `key:"model" env:"ANTHROPIC_MODEL" zero:"the agent's own choice" doc:"Model of agents that name none."`
+}
+
+// Claude is about the Claude Code program.
+type Claude struct {
+	OAuthToken Secret `key:"code_oauth_token" env:"CLAUDE_CODE_OAUTH_TOKEN" zero:"none" doc:"Token of a Claude subscription."`
+}
+
+// GitHub is about GitHub.
+type GitHub struct {
+	Token Secret `key:"token" env:"GITHUB_TOKEN" zero:"none" doc:"Token for repositories on GitHub."`
+}
+
+// Monitoring is about guardian and conductor.
+type Monitoring struct {
+	Enabled           bool          `key:"enabled" env:"MONITORING_ENABLED" default:"false" doc:"Run guardian and conductor."`
+	GuardianInterval  time.Duration `key:"guardian_interval" env:"MONITORING_GUARDIAN_INTERVAL_SECONDS(s)" default:"60s" min:"1s" max:"24h" doc:"Period of the guardian."`
+	ConductorInterval time.Duration `key:"conductor_interval" env:"MONITORING_CONDUCTOR_INTERVAL_SECONDS(s)" default:"300s" min:"1s" max:"24h" doc:"Period of the conductor."`
+	HealthInterval    time.Duration `key:"health_check_interval" env:"MONITORING_HEALTH_CHECK_INTERVAL_SECONDS(s)" default:"30s" min:"1s" max:"24h" doc:"Period of the health check."`
+	AutoSteering      bool          `key:"auto_steering" env:"MONITORING_AUTO_STEERING_ENABLED" default:"false" doc:"Let the guardian act; verdicts are recorded all the same."`
+	MaxAnalyses       int           `key:"max_concurrent_analyses" env:"MONITORING_MAX_CONCURRENT_ANALYSES" default:"5" min:"1" max:"100" doc:"Model analyses at a time."`
+	LLMAnalysis       bool          `key:"llm_analysis" env:"MONITORING_LLM_ANALYSIS_ENABLED" default:"true" doc:"Ask a model where a key is there."`
+}
+
+// Orchestra is the pause switch.
+type Orchestra struct {
+	Enabled bool `key:"enabled" env:"ORCHESTRATOR_ENABLED" default:"true" doc:"Start new tasks. False accepts and queues them, and lets running ones finish."`
+}

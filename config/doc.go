@@ -1,0 +1,11 @@
+// Package config is the only reader of configuration files and of the environment.
+//
+// A setting has one key, as sandbox.memory_gb, and is looked up in this order:
+// a parameter of the command, the environment (then .env.local, then .env, of the
+// working directory), YAML (<env>.yaml, then base.yaml, then the base.yaml built into
+// the binary), its default. An empty environment variable counts as not set.
+//
+// Every key is also the variable OMOI_<KEY>, upper case, dots as underscores; some
+// have a second, older name. The struct tags of [Config] are the one source of names,
+// defaults, bounds and documentation: docs/CONFIGURATION.md is generated from them.
+package config

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Field describes one setting.
+type Field struct {
+	Key     string   // dotted, as sandbox.memory_gb
+	Env     []string // variables, the first is OMOI_<KEY>
+	YAML    []string // YAML keys, the first is Key
+	Type    string   // text, secret, whole number, number, yes or no, duration
+	Default string   // as it would be written; empty: none
+	Min     string   // lower bound; empty: none
+	Max     string   // upper bound; empty: none
+	OneOf   []string // the allowed words; empty: any
+	Unit    string   // of a number
+	Zero    string   // what zero or empty means
+	Doc     string   // one sentence
+	Secret  bool
+
+	scale map[string]time.Duration // of variables that hold a bare number
+	index []int
+}
+
+// Group is one struct of [Config] with its settings, as the documentation shows them.
+type Group struct {
+	Name   string
+	Fields []Field
+}
+
+// Fields returns every setting, in the order of [Config].
+func Fields() []Field {
+	var all []Field
+	for _, g := range Groups() {
+		all = append(all, g.Fields...)
+	}
+	return all
+}
+
+// Groups returns every setting by group; settings without a group come first.
+func Groups() []Group {
+	t := reflect.TypeFor[Config]()
+	groups := []Group{{Name: "general"}}
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		if sf.Type.Kind() != reflect.Struct {
+			groups[0].Fields = append(groups[0].Fields, describe(sf, "", []int{i}))
+			continue
+		}
+		group := Group{Name: sf.Tag.Get("key")}
+		for j := range sf.Type.NumField() {
+			group.Fields = append(group.Fields, describe(sf.Type.Field(j), group.Name+".", []int{i, j}))
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// EnvNames returns every variable that means something.
+func EnvNames() []string {
+	var names []string
+	for _, f := range Fields() {
+		names = append(names, f.Env...)
+	}
+	return names
+}
+
+func describe(sf reflect.StructField, prefix string, index []int) Field {
+	tag := sf.Tag
+	key := prefix + tag.Get("key")
+	f := Field{
+		Key: key, YAML: append([]string{key}, words(tag.Get("yaml"))...),
+		Env: []string{"OMOI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))}, Type: typeName(sf.Type),
+		Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), OneOf: words(tag.Get("oneof")),
+		Unit: tag.Get("unit"), Zero: tag.Get("zero"), Doc: tag.Get("doc"),
+		Secret: sf.Type == reflect.TypeFor[Secret](), scale: map[string]time.Duration{}, index: index,
+	}
+	for _, older := range words(tag.Get("env")) {
+		name, scale := scaled(older)
+		if scale > 0 {
+			f.scale[name] = scale
+		}
+		f.Env = append(f.Env, name)
+	}
+	return f
+}
+
+func words(tag string) []string { return strings.Fields(tag) }
+
+// scaled splits NAME(m) into the name and one minute.
+func scaled(name string) (string, time.Duration) {
+	parts := regexp.MustCompile(`^(\w+)\((m|s)\)$`).FindStringSubmatch(name)
+	switch {
+	case parts == nil:
+		return name, 0
+	case parts[2] == "m":
+		return parts[1], time.Minute
+	default:
+		return parts[1], time.Second
+	}
+}
+
+func typeName(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[Secret]():
+		return "secret"
+	case t == reflect.TypeFor[time.Duration]():
+		return "duration"
+	case t.Kind() == reflect.Bool:
+		return "yes or no"
+	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
+		return "whole number"
+	case t.Kind() == reflect.Float64:
+		return "number"
+	default:
+		return "text"
+	}
+}

@@ -1,0 +1,76 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Markdown returns docs/CONFIGURATION.md.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString(preamble)
+	for _, g := range Groups() {
+		fmt.Fprintf(&b, "\n## %s\n\n| key and variables | type, bounds | default | meaning |\n|---|---|---|---|\n", g.Name)
+		for _, f := range g.Fields {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", names(f), kind(f), standard(f), meaning(f))
+		}
+	}
+	return b.String()
+}
+
+const preamble = `# Configuration
+
+Generated from package config by ` + "`make generate`" + `; do not edit.
+
+A setting is looked up in this order: parameter of the command, environment, ` + "`.env.local`, `.env`" + ` (working directory),
+` + "`<env>.yaml`, `base.yaml`" + ` (configuration directory), default. An empty variable counts as not set. A value out of its
+bounds is an error. ` + "`omoi config show`" + ` prints every value with its origin and masks secrets.
+Durations are written as ` + "`90s`, `15m`, `4h`" + `; variables marked (m) or (s) hold a bare number of minutes or seconds.
+`
+
+func names(f Field) string {
+	parts := []string{"**`" + f.Key + "`**"}
+	for _, key := range f.YAML[1:] {
+		parts = append(parts, "`"+key+"`")
+	}
+	for _, name := range f.Env {
+		text := "`" + name + "`"
+		if unit, ok := f.scale[name]; ok {
+			text += " (" + strings.TrimLeft(short(unit), "1") + ")"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "<br>")
+}
+
+func kind(f Field) string {
+	text := f.Type
+	if f.Unit != "" {
+		text += " of " + f.Unit
+	}
+	switch {
+	case len(f.OneOf) > 0:
+		text = strings.Join(f.OneOf, ", ")
+	case f.Min != "" && f.Max != "":
+		text += ", " + f.Min + " to " + f.Max
+	}
+	return text
+}
+
+func standard(f Field) string {
+	if f.Default == "" {
+		return ""
+	}
+	return "`" + f.Default + "`"
+}
+
+func meaning(f Field) string {
+	if f.Zero == "" {
+		return f.Doc
+	}
+	word := "Empty"
+	if f.Type == "whole number" || f.Type == "number" || f.Type == "duration" {
+		word = "Zero"
+	}
+	return f.Doc + " " + word + ": " + f.Zero + "."
+}
