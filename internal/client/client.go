@@ -1,0 +1,132 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// prefix stands before every route but the health checks.
+const prefix = "/api/v1"
+
+// Client speaks to one server. It is safe for concurrent use.
+type Client struct {
+	base string
+	key  string
+	http *http.Client
+}
+
+// New makes a client of the server at baseURL, as http://127.0.0.1:18000. An empty key
+// sends none, which an open server accepts. Deadlines come from the contexts.
+func New(baseURL, key string) *Client {
+	return &Client{base: strings.TrimRight(baseURL, "/"), key: key, http: &http.Client{}}
+}
+
+// WithHTTP returns a copy that uses the given HTTP client.
+func (c *Client) WithHTTP(h *http.Client) *Client {
+	d := *c
+	d.http = h
+	return &d
+}
+
+// BaseURL is the address of the server, without a slash at its end.
+func (c *Client) BaseURL() string { return c.base }
+
+// call is one request. A body that is not nil is sent as JSON.
+type call struct {
+	method string
+	path   string
+	query  url.Values
+	header http.Header
+	body   any
+}
+
+// do sends a call and decodes the answer into out, unless that is nil. It answers the
+// HTTP status; every status from 400 is an error.
+func (c *Client) do(ctx context.Context, in call, out any) (int, error) {
+	res, err := c.send(ctx, in)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if out == nil {
+		return res.StatusCode, nil
+	}
+	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
+		return res.StatusCode, unreachable(c.base, fmt.Errorf("read the answer of %s: %w", in.path, err))
+	}
+	return res.StatusCode, nil
+}
+
+// send answers a response of success, whose body the caller closes.
+func (c *Client) send(ctx context.Context, in call) (*http.Response, error) {
+	req, err := c.request(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, unreachable(c.base, err)
+	}
+	if res.StatusCode < http.StatusBadRequest {
+		return res, nil
+	}
+	defer func() { _ = res.Body.Close() }()
+	return nil, decodeProblem(res.StatusCode, res.Body)
+}
+
+func (c *Client) request(ctx context.Context, in call) (*http.Request, error) {
+	address := c.base + in.path
+	if len(in.query) > 0 {
+		address += "?" + in.query.Encode()
+	}
+	var body io.Reader
+	if in.body != nil {
+		content, err := json.Marshal(in.body)
+		if err != nil {
+			return nil, fmt.Errorf("encode the request to %s: %w", in.path, err)
+		}
+		body = bytes.NewReader(content)
+	}
+	req, err := http.NewRequestWithContext(ctx, in.method, address, body)
+	if err != nil {
+		return nil, task.Errorf(task.CodeInvalid, "%q is no address of a server.", c.base).WithCause(err)
+	}
+	if in.header != nil {
+		req.Header = in.header.Clone()
+	}
+	c.decorate(req)
+	return req, nil
+}
+
+func (c *Client) decorate(req *http.Request) {
+	req.Header.Set("Accept", "application/json")
+	if req.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+}
+
+// unreachable says what to do when there is no answer. A cancelled caller keeps its own error.
+func unreachable(base string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("ask %s: %w", base, err)
+	}
+	return task.Errorf(task.CodeUnavailable,
+		"No server answers at %s. Start one with `omoi dev`, or name another with --api or OMOI_API_URL.", base).WithCause(err)
+}
+
+// item is the path of one thing of a kind.
+func item(kind, id string, more ...string) string {
+	return strings.Join(append([]string{prefix, kind, url.PathEscape(id)}, more...), "/")
+}

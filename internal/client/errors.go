@@ -1,0 +1,73 @@
+package client
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// statuses is the one table of codes and HTTP statuses; the first line with a status
+// decodes it.
+var statuses = []struct { //nolint:gochecknoglobals // a table that nobody writes
+	code   task.Code
+	status int
+}{
+	{task.CodeInvalid, http.StatusUnprocessableEntity},
+	{task.CodeInvalid, http.StatusBadRequest},
+	{task.CodeInvalid, http.StatusRequestEntityTooLarge},
+	{task.CodeInvalid, http.StatusUnsupportedMediaType},
+	{task.CodeUnauthorized, http.StatusUnauthorized},
+	{task.CodeForbidden, http.StatusForbidden},
+	{task.CodeNotFound, http.StatusNotFound},
+	{task.CodeNotFound, http.StatusMethodNotAllowed},
+	{task.CodeConflict, http.StatusConflict},
+	{task.CodeGone, http.StatusGone},
+	{task.CodeExhausted, http.StatusTooManyRequests},
+	{task.CodeUnavailable, http.StatusServiceUnavailable},
+	{task.CodeUnavailable, http.StatusBadGateway},
+	{task.CodeUnavailable, http.StatusGatewayTimeout},
+	{task.CodeInternal, http.StatusInternalServerError},
+}
+
+// StatusOf returns the HTTP status with which the server answers a code: 500 for an unknown one.
+func StatusOf(code task.Code) int {
+	for _, s := range statuses {
+		if s.code == code {
+			return s.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// CodeOf returns the code that an HTTP status means: [task.CodeInternal] for an unknown one.
+func CodeOf(status int) task.Code {
+	for _, s := range statuses {
+		if s.status == status {
+			return s.code
+		}
+	}
+	return task.CodeInternal
+}
+
+// maxProblem bounds how much of an error's body is read, in bytes.
+const maxProblem = 64 << 10
+
+// decodeProblem turns an answer that is no success into a *task.Error.
+func decodeProblem(status int, body io.Reader) error {
+	content, _ := io.ReadAll(io.LimitReader(body, maxProblem)) // what could be read is all there is to tell
+	var p Problem
+	if err := json.Unmarshal(content, &p); err != nil || p.Detail == "" {
+		return task.Errorf(CodeOf(status), "The server answered %d %s.", status, http.StatusText(status))
+	}
+	e := task.Errorf(CodeOf(status), "%s", p.Detail)
+	if p.Code != "" {
+		e.Code = p.Code
+	}
+	if len(p.Errors) > 0 {
+		_, e.Field, _ = strings.Cut(p.Errors[0].Location, ".")
+	}
+	return e
+}
