@@ -39,6 +39,8 @@ type WatchState struct {
 	Assigned  time.Time `json:"assigned"`
 	LastBeat  time.Time `json:"last_beat"`
 	LastWork  time.Time `json:"last_work"`
+	BeatSeen  time.Time `json:"beat_seen"` // newest event and newest work, by the database's clock
+	WorkSeen  time.Time `json:"work_seen"`
 	Waiting   time.Time `json:"waiting"` // zero unless the agent waits for messages
 	NotBefore time.Time `json:"not_before"`
 	Started   bool      `json:"started,omitempty"`
@@ -350,7 +352,7 @@ type GoneAnswer struct {
 // Settling is the input of [SettleSandbox].
 type Settling struct {
 	SandboxID string `json:"sandbox_id"`
-	Event     string `json:"event"` // deleting, gone, verified, lost
+	Event     string `json:"event"` // deleting, gone, verified, lost, salvage_lost (unreachable: nothing could be saved)
 }
 
 // CleanupReceipt is the result of a [CleanupWorkflow].

@@ -1,0 +1,49 @@
+package contract
+
+import "time"
+
+// Policy is how long an activity may take and how it is retried. Zero durations mean no
+// bound of that kind; zero Attempts means for as long as it takes.
+type Policy struct {
+	StartToClose    time.Duration
+	ScheduleToClose time.Duration
+	Heartbeat       time.Duration
+	Initial         time.Duration // first pause between tries
+	Max             time.Duration // longest pause
+	Attempts        int32
+}
+
+// PolicyOf is the one table of timeouts and retries.
+func PolicyOf(activity string) Policy {
+	switch activity {
+	case EnsureBranch, OpenPull:
+		// A git host that is down for ten minutes is told to the person, not waited for.
+		return Policy{StartToClose: time.Minute, ScheduleToClose: 10 * time.Minute, Initial: time.Second, Max: 30 * time.Second}
+	case EnsureSandbox, StartAgent:
+		// Bounded by the task's spawn timeout; the next attempt may find a better host.
+		return Policy{StartToClose: 10 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}
+	case StopAgent:
+		return Policy{StartToClose: time.Minute, ScheduleToClose: 3 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
+	case CollectWork:
+		return Policy{StartToClose: 10 * time.Minute, ScheduleToClose: 30 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}
+	case Observe:
+		// No answer is an answer: unknown.
+		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: time.Minute, Initial: time.Second, Max: 10 * time.Second}
+	case Salvage:
+		// Bounded by the salvage window of the sandbox.
+		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}
+	case DeleteSandbox, VerifyGone:
+		// A sandbox that costs money is deleted for as long as it takes.
+		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 5 * time.Minute}
+	case FindOrphans:
+		// A host that does not answer is looked at by the next reaper.
+		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: 40 * time.Second, Initial: time.Second, Max: 5 * time.Second}
+	case ReaperTargets, StartCleanup, RepairTasks, RunGate, RestReaper:
+		return Policy{StartToClose: 30 * time.Second, Initial: time.Second, Max: 10 * time.Second, Attempts: 5}
+	}
+	// The store's activities are short and wait for a database that is down.
+	return Policy{StartToClose: 10 * time.Second, Initial: 200 * time.Millisecond, Max: 10 * time.Second}
+}
+
+// beat is how long a killed worker goes unnoticed in an activity that heartbeats.
+const beat = 10 * time.Second

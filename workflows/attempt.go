@@ -1,0 +1,170 @@
+package workflows
+
+import (
+	"strconv"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// nextAttempt is what the attempt before leaves to the next one.
+type nextAttempt struct {
+	kind       string
+	feedbackID string
+	delay      time.Duration
+}
+
+// Kinds of attempts.
+const (
+	kindFirst    = "first"
+	kindRetry    = "retry"
+	kindRevision = "revision"
+	kindResumed  = "resumed"
+)
+
+// runAttempt begins an attempt, unless one lives already, and watches it to its end.
+func (r *taskRun) runAttempt(ctx workflow.Context) (task.Effects, error) {
+	if r.attempt == nil {
+		if eff, over, err := r.begin(ctx); over || err != nil {
+			return eff, err
+		}
+	}
+	if !r.attempt.Assigned {
+		if eff, over, err := r.spawn(ctx); over || err != nil {
+			return r.leave(ctx, eff, err)
+		}
+	}
+	eff, err := r.watchAttempt(ctx)
+	return r.leave(ctx, eff, err)
+}
+
+// begin takes the next attempt from the store.
+func (r *taskRun) begin(ctx workflow.Context) (eff task.Effects, over bool, err error) {
+	r.pause(ctx, r.next.delay)
+	kind := r.next.kind
+	if kind == "" {
+		kind = kindFirst
+		if r.judge.Attempts > 0 {
+			kind = kindResumed
+		}
+	}
+	r.ordinal++
+	in := contract.BeginAttemptInput{
+		TaskID: r.id, FirstRunID: r.first, Ordinal: r.ordinal, Kind: kind, FeedbackID: r.next.feedbackID,
+	}
+	for {
+		if eff, over, err = r.people(ctx); over || err != nil {
+			return eff, over, err
+		}
+		r.view.enter(ctx, "beginning an attempt")
+		var begun contract.BegunAttempt
+		if err = (call{name: contract.BeginAttempt, summary: kind}).get(ctx, in, &begun); err != nil {
+			return r.fail(ctx, err), true, nil
+		}
+		switch {
+		case begun.Fenced:
+			return eff, false, errFenced
+		case begun.Wait > 0:
+			r.view.enter(ctx, begun.Reason)
+			r.pause(ctx, begun.Wait)
+		default:
+			r.adopt(ctx, begun.LiveAttempt)
+			r.judge.Attempts = max(r.judge.Attempts+1, begun.Number)
+			r.next = nextAttempt{}
+			return eff, false, nil
+		}
+	}
+}
+
+// adopt makes an attempt the task's current one.
+func (r *taskRun) adopt(ctx workflow.Context, a contract.LiveAttempt) {
+	now := workflow.Now(ctx)
+	r.attempt = &a
+	r.judge.SandboxID = a.SandboxID
+	r.watch = contract.WatchState{Assigned: now, LastBeat: now, LastWork: now, Started: a.Started}
+}
+
+// resume goes on with an attempt that lived when the task was loaded, and reads what it missed.
+func (r *taskRun) resume(ctx workflow.Context, live contract.LiveAttempt) error {
+	r.adopt(ctx, live)
+	if live.Head > 0 {
+		r.readFacts(ctx)
+	}
+	return nil
+}
+
+// spawn makes the sandbox, starts the agent and writes the assignment.
+func (r *taskRun) spawn(ctx workflow.Context) (eff task.Effects, over bool, err error) {
+	r.view.enter(ctx, "spawning the sandbox")
+	var made contract.SpawnedSandbox
+	for _, c := range []struct {
+		call
+		out any
+	}{
+		{r.sandboxCall(contract.EnsureSandbox), &made},
+		{r.sandboxCall(contract.StartAgent), nil},
+	} {
+		c.within = r.loaded.Settings.SpawnTimeout
+		serr := r.step(ctx, c.call, r.ref(), c.out)
+		if eff, over, err = r.people(ctx); over || err != nil {
+			return eff, over, err
+		}
+		if serr != nil {
+			return r.fail(ctx, serr), true, nil
+		}
+	}
+	r.attempt.Assigned = true
+	r.judge.Status = task.StatusAssigned
+	r.watch.Assigned = workflow.Now(ctx)
+	r.watch.LastBeat, r.watch.LastWork = r.watch.Assigned, r.watch.Assigned
+	return eff, false, r.project(ctx, nil)
+}
+
+// leave brings an attempt to its end when another one follows. Publish, park and finish do
+// it themselves, since they write more with it.
+func (r *taskRun) leave(ctx workflow.Context, eff task.Effects, err error) (task.Effects, error) {
+	if err != nil || eff.Action != task.ActionBegin {
+		return eff, err
+	}
+	r.next = nextAttempt{kind: kindRetry, feedbackID: r.last.feedbackID, delay: r.backoff(eff.Class)}
+	outcome := "failed"
+	if eff.Status == task.StatusNeedsRevision {
+		r.next.kind, outcome = kindRevision, "revised"
+	}
+	if r.next.feedbackID == "" {
+		r.next.feedbackID = r.last.errorID
+	}
+	return eff, r.endAttempt(ctx, outcome, func(p *contract.Projection) {
+		p.Class, p.Reason, p.ErrorID = eff.Class, r.last.sentence(), r.last.errorID
+	})
+}
+
+// endAttempt writes the end of the live attempt, if there is one, and hands its sandbox over.
+func (r *taskRun) endAttempt(ctx workflow.Context, outcome string, edit func(*contract.Projection)) error {
+	ended := r.attempt
+	r.attempt = nil
+	r.judge.SandboxID = ""
+	err := r.project(ctx, func(p *contract.Projection) {
+		edit(p)
+		if ended != nil {
+			p.Ended = &contract.AttemptEnd{Number: ended.Number, Outcome: outcome, Class: p.Class, Reason: p.Reason}
+		}
+	})
+	if err != nil || ended == nil {
+		return err
+	}
+	r.view.enter(ctx, "cleaning up")
+	return r.handOver(ctx, *ended, outcome)
+}
+
+// sandboxCall is a call that runs where the sandbox is.
+func (r *taskRun) sandboxCall(name string) call {
+	return call{name: name, queue: r.attempt.Queue, summary: "attempt " + strconv.Itoa(r.attempt.Number)}
+}
+
+func (r *taskRun) ref() contract.SandboxRef {
+	return contract.SandboxRef{TaskID: r.id, SandboxID: r.attempt.SandboxID, Attempt: r.attempt.Number}
+}

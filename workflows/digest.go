@@ -1,0 +1,85 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// applyDigest takes in what a sandbox reported. Repeats and other sandboxes are dropped, a
+// gap is read from the store.
+func (r *taskRun) applyDigest(ctx workflow.Context, d contract.Digest) {
+	if r.attempt == nil || d.SandboxID != r.attempt.SandboxID || d.To <= r.watch.Seen {
+		return
+	}
+	if d.From > r.watch.Seen+1 {
+		r.readFacts(ctx)
+		return
+	}
+	r.absorb(ctx, d)
+}
+
+// readFacts reads what the store has beyond what is applied.
+func (r *taskRun) readFacts(ctx workflow.Context) {
+	sandboxID := r.attempt.SandboxID
+	var d contract.Digest
+	in := contract.ReadFactsInput{SandboxID: sandboxID, After: r.watch.Seen}
+	if err := (call{name: contract.ReadFacts, summary: "read missed events"}).get(ctx, in, &d); err != nil {
+		workflow.GetLogger(ctx).Warn("events not read", "sandbox_id", sandboxID, "error", err)
+		return
+	}
+	if r.attempt != nil && r.attempt.SandboxID == sandboxID && d.To > r.watch.Seen {
+		r.absorb(ctx, d)
+	}
+}
+
+// absorb moves the watch forward and queues the milestones that are new.
+func (r *taskRun) absorb(ctx workflow.Context, d contract.Digest) {
+	now := workflow.Now(ctx)
+	if d.LastBeat.After(r.watch.BeatSeen) {
+		r.watch.LastBeat, r.watch.BeatSeen = now, d.LastBeat
+	}
+	if d.LastWork.After(r.watch.WorkSeen) {
+		r.watch.LastWork, r.watch.WorkSeen = now, d.LastWork
+		if d.LastType != task.EventAgentWaiting {
+			r.watch.Waiting = zeroTime
+		}
+	}
+	r.watch.Unknown = 0
+	for _, m := range d.Milestones {
+		if m.Sequence > r.watch.Seen {
+			r.milestone(ctx, m)
+		}
+	}
+	r.watch.Seen = d.To
+	r.view.sawEvent(ctx, d)
+}
+
+// milestone queues the fact that an event of a sandbox means.
+func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
+	f := fact{reason: m.StopReason, errorID: m.ErrorID, resetAt: m.ResetAt}
+	f.SandboxID, f.OK, f.Class = r.attempt.SandboxID, m.OK, m.Class
+	switch m.Type {
+	case task.EventAgentStarted:
+		f.Kind = task.FactStarted
+	case task.EventAgentCompleted:
+		f.Kind = task.FactCompleted
+		if m.Verdict {
+			f.Kind = task.FactVerdict
+		}
+	case task.EventContinuousCompleted:
+		f.Kind = task.FactContinuousCompleted
+	case task.EventAgentError, task.EventAgentFailed:
+		f.Kind = task.FactAgentFailed
+		if f.Class == task.ClassNone {
+			f.Class = task.ClassAgentError
+		}
+	case task.EventAgentWaiting:
+		r.watch.Waiting = workflow.Now(ctx)
+		return
+	default:
+		return
+	}
+	r.inbox.facts = append(r.inbox.facts, f)
+}

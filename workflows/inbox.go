@@ -1,0 +1,169 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// fact is a fact for the judge with what it takes to tell people about it.
+type fact struct {
+	task.Fact
+	command    string // id of the command that it came as
+	reason     string
+	errorID    string
+	feedbackID string
+	resetAt    time.Time
+}
+
+// sentence says what happened, for the task's row.
+func (f fact) sentence() string {
+	if f.reason != "" || f.Kind == "" {
+		return f.reason
+	}
+	return string(f.Kind)
+}
+
+// person reports whether the fact came from outside the sandbox: it may interrupt a step.
+func (f fact) person() bool { return f.SandboxID == "" }
+
+// inbox collects facts from signals and from the cancel request.
+type inbox struct {
+	facts    []fact
+	busy     bool // the pump is in the middle of an activity
+	signals  int  // received by this run
+	admitted bool
+	kept     []contract.Command
+	deaf     bool // the cancel request that is there was re-applied by a reset
+}
+
+// dropReapplied forgets what a reset re-applied before its run began: digests, which are
+// read from the store instead, commands without a row, and a cancel request.
+func (b *inbox) dropReapplied(cancel, free workflow.Context) {
+	for workflow.GetSignalChannel(free, contract.SignalSandboxEvents).ReceiveAsync(nil) {
+		b.signals++
+	}
+	var cmd contract.Command
+	for workflow.GetSignalChannel(free, contract.SignalCommand).ReceiveAsync(&cmd) {
+		b.signals++
+		if cmd.ID != "" {
+			b.kept = append(b.kept, cmd)
+		}
+		cmd = contract.Command{}
+	}
+	b.deaf = cancel.Err() != nil
+}
+
+// open starts the pump.
+func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
+	workflow.GoNamed(free, "inbox", func(ctx workflow.Context) {
+		for _, cmd := range b.kept {
+			b.takeCommand(ctx, cmd, r)
+		}
+		s := workflow.NewNamedSelector(ctx, "inbox")
+		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalSandboxEvents), func(c workflow.ReceiveChannel, _ bool) {
+			b.receiveDigests(ctx, c, r)
+		})
+		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalCommand), func(c workflow.ReceiveChannel, _ bool) {
+			b.receiveCommand(ctx, c, r)
+		})
+		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalAdmitted), func(c workflow.ReceiveChannel, _ bool) {
+			c.Receive(ctx, nil)
+			b.signals++
+			b.admitted = true
+		})
+		for {
+			s.Select(ctx)
+		}
+	})
+	if b.deaf {
+		return
+	}
+	workflow.GoNamed(free, "cancel request", func(ctx workflow.Context) {
+		cancel.Done().Receive(ctx, nil)
+		b.facts = append(b.facts, fact{Fact: task.Fact{Kind: task.FactCancel}, reason: "cancelled from outside"})
+	})
+}
+
+// receiveDigests takes all digests that are there and applies them in their order.
+func (b *inbox) receiveDigests(ctx workflow.Context, c workflow.ReceiveChannel, r *taskRun) {
+	b.busy = true
+	defer func() { b.busy = false }()
+	var d contract.Digest
+	c.Receive(ctx, &d)
+	for {
+		b.signals++
+		r.applyDigest(ctx, d)
+		d = contract.Digest{}
+		if !c.ReceiveAsync(&d) {
+			return
+		}
+	}
+}
+
+// receiveCommand takes one command.
+func (b *inbox) receiveCommand(ctx workflow.Context, c workflow.ReceiveChannel, r *taskRun) {
+	var cmd contract.Command
+	c.Receive(ctx, &cmd)
+	b.signals++
+	b.takeCommand(ctx, cmd, r)
+}
+
+// takeCommand asks the store what the command is and whether it is settled already.
+func (b *inbox) takeCommand(ctx workflow.Context, cmd contract.Command, r *taskRun) {
+	b.busy = true
+	defer func() { b.busy = false }()
+	var taken contract.TakenCommand
+	in := contract.TakeCommandInput{TaskID: r.id, Command: cmd, Ordinal: int64(b.signals)}
+	if err := (call{name: contract.TakeCommand, summary: cmd.Kind}).get(ctx, in, &taken); err != nil {
+		workflow.GetLogger(ctx).Warn("command dropped", "kind", cmd.Kind, "error", err)
+		return
+	}
+	if !taken.Settled {
+		b.facts = append(b.facts, commandFact(taken))
+	}
+}
+
+// commandFact is what a command asks for.
+func commandFact(c contract.TakenCommand) fact {
+	f := fact{command: c.ID, reason: c.Reason, feedbackID: c.FeedbackID}
+	f.OK = c.OK
+	switch c.Kind {
+	case contract.CommandCancel:
+		f.Kind = task.FactCancel
+	case contract.CommandFail:
+		f.Kind = task.FactFail
+	case contract.CommandComplete:
+		f.Kind = task.FactComplete
+	case contract.CommandVerdict:
+		f.Kind = task.FactVerdict
+	case contract.CommandRetry:
+		f.Kind = task.FactRetry
+	}
+	return f
+}
+
+// waiting reports whether a fact is there that the caller may act on: any fact, or only
+// those of people while a step is under way.
+func (b *inbox) waiting(peopleOnly bool) bool {
+	for _, f := range b.facts {
+		if !peopleOnly || f.person() {
+			return true
+		}
+	}
+	return false
+}
+
+// take removes and returns the oldest fact that waiting speaks of.
+func (b *inbox) take(peopleOnly bool) (fact, bool) {
+	for i, f := range b.facts {
+		if !peopleOnly || f.person() {
+			b.facts = append(b.facts[:i:i], b.facts[i+1:]...)
+			return f, true
+		}
+	}
+	return fact{}, false
+}

@@ -1,0 +1,89 @@
+package workflows
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// call is one activity to be run.
+type call struct {
+	name    string
+	queue   string        // empty: the workflow's own
+	summary string        // shown in the Web UI's timeline
+	within  time.Duration // overrides the table's schedule-to-close bound
+}
+
+// start schedules the activity under the contract's policy.
+func (c call) start(ctx workflow.Context, in any) workflow.Future {
+	p := contract.PolicyOf(c.name)
+	if c.within > 0 {
+		p.ScheduleToClose = c.within
+		p.StartToClose = min(p.StartToClose, c.within)
+	}
+	var args []any
+	if in != nil {
+		args = append(args, in)
+	}
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:              c.queue,
+		StartToCloseTimeout:    p.StartToClose,
+		ScheduleToCloseTimeout: p.ScheduleToClose,
+		HeartbeatTimeout:       p.Heartbeat,
+		WaitForCancellation:    true,
+		Summary:                c.summary,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    p.Initial,
+			BackoffCoefficient: 2,
+			MaximumInterval:    p.Max,
+			MaximumAttempts:    p.Attempts,
+		},
+	}), c.name, args...)
+}
+
+// get runs the activity and waits for its answer.
+func (c call) get(ctx workflow.Context, in, out any) error {
+	return c.start(ctx, in).Get(ctx, out)
+}
+
+// classOf is the failure class of an activity's error: its type if that is one, else by
+// what kind of refusal it was, else infrastructure.
+func classOf(err error) task.FailureClass {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return task.ClassInfrastructure
+	}
+	switch c := task.FailureClass(app.Type()); c {
+	case task.ClassInfrastructure, task.ClassProviderLimit, task.ClassAgentError, task.ClassResources, task.ClassStopped,
+		task.ClassInvalidInput, task.ClassCredentials, task.ClassPublish, task.ClassBudget, task.ClassTerminated, task.ClassReported:
+		return c
+	case task.ClassNone:
+	}
+	switch task.Code(app.Type()) {
+	case task.CodeInvalid, task.CodeNotFound:
+		return task.ClassInvalidInput
+	case task.CodeUnauthorized, task.CodeForbidden:
+		return task.ClassCredentials
+	case task.CodeConflict, task.CodeGone, task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
+	}
+	return task.ClassInfrastructure
+}
+
+// sentence is an activity's error in at most 200 characters; activities scrub it.
+func sentence(err error) string {
+	text := err.Error()
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		text = app.Message()
+	}
+	if r := []rune(text); len(r) > maxReason {
+		return string(r[:maxReason])
+	}
+	return text
+}
+
+const maxReason = 200

@@ -1,0 +1,71 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// project writes where the task stands. edit adds what this projection tells beyond that;
+// nil adds nothing. It answers errFenced if another run owns the task.
+func (r *taskRun) project(ctx workflow.Context, edit func(*contract.Projection)) error {
+	_, err := r.projectAnswer(ctx, edit)
+	return err
+}
+
+func (r *taskRun) projectAnswer(ctx workflow.Context, edit func(*contract.Projection)) (contract.Projected, error) {
+	r.ordinal++
+	p := contract.Projection{
+		TaskID: r.id, FirstRunID: r.first, Ordinal: r.ordinal,
+		Status: r.judge.Status, Blocked: r.judge.Blocked, SandboxID: r.shownSandbox(),
+		Retries: r.judge.Retries, Revisions: r.judge.Revisions,
+		Branch: r.loaded.Branch, Base: r.loaded.Base, Settle: r.settle,
+	}
+	if edit != nil {
+		edit(&p)
+	}
+	var answer contract.Projected
+	err := call{name: contract.Project, summary: string(p.Status)}.get(ctx, p, &answer)
+	if err != nil {
+		return answer, err
+	}
+	if answer.Fenced {
+		return answer, errFenced
+	}
+	r.settle = nil
+	return answer, r.publishStatus(ctx)
+}
+
+// shownSandbox is the sandbox id that the row names: only from the assignment on.
+func (r *taskRun) shownSandbox() string {
+	if r.attempt == nil || !r.attempt.Assigned {
+		return ""
+	}
+	return r.attempt.SandboxID
+}
+
+// publishStatus keeps the search attribute in step with the status.
+func (r *taskRun) publishStatus(ctx workflow.Context) error {
+	if !r.in.SearchAttributes || r.view.attribute == r.judge.Status {
+		return nil
+	}
+	r.view.attribute = r.judge.Status
+	return workflow.UpsertTypedSearchAttributes(ctx,
+		temporal.NewSearchAttributeKeyKeyword(contract.AttributeStatus).ValueSet(string(r.judge.Status)),
+		temporal.NewSearchAttributeKeyKeyword(contract.AttributeProject).ValueSet(r.loaded.Project),
+		temporal.NewSearchAttributeKeyKeyword(contract.AttributeOrg).ValueSet(r.loaded.Org),
+	)
+}
+
+// settleCommand notes the outcome of a command for the next projection.
+func (r *taskRun) settleCommand(id string, receipt task.Receipt) {
+	r.settle = append(r.settle, contract.Settlement{CommandID: id, Receipt: receipt})
+}
+
+// refuseLate settles what came in after the end.
+func (r *taskRun) refuseLate(ctx workflow.Context) error {
+	_, _, err := r.judgeWaiting(ctx, true)
+	return err
+}

@@ -1,0 +1,74 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+)
+
+// ReaperWorkflow is one round of the net under everything else: tasks whose workflow was
+// terminated are written off, sandboxes that nobody owns go to their cleanup, the gate runs
+// once for every organization, and where all is at rest the schedule is paused.
+func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
+	var report contract.ReaperReport
+	var repaired contract.Repaired
+	if err := (call{name: contract.RepairTasks}).get(ctx, nil, &repaired); err != nil {
+		return report, err
+	}
+	report.Abandoned = repaired.Abandoned
+	orphans, err := findOrphans(ctx, &report)
+	if err != nil {
+		return report, err
+	}
+	for _, o := range orphans {
+		c := call{name: contract.StartCleanup, summary: o.SandboxID}
+		if err := c.get(ctx, o.CleanupInput, nil); err != nil {
+			workflow.GetLogger(ctx).Error("cleanup not started", "sandbox_id", o.SandboxID, "error", err)
+		}
+	}
+	if err := (call{name: contract.RunGate}).get(ctx, nil, nil); err != nil {
+		return report, err
+	}
+	var rest contract.Rest
+	if len(orphans) == 0 && report.Alarm == "" {
+		err = call{name: contract.RestReaper}.get(ctx, nil, &rest)
+	}
+	report.Paused = rest.Paused
+	return report, err
+}
+
+// findOrphans asks the ledger and, side by side, every provider where it lives. A provider
+// that does not answer has no orphans: unknown never kills.
+func findOrphans(ctx workflow.Context, report *contract.ReaperReport) ([]contract.Orphan, error) {
+	var places contract.Targets
+	if err := (call{name: contract.ReaperTargets}).get(ctx, nil, &places); err != nil {
+		return nil, err
+	}
+	pending := []workflow.Future{call{name: contract.FindOrphans, summary: "ledger"}.start(ctx, contract.FindOrphansInput{})}
+	for _, t := range places.Targets {
+		c := call{name: contract.FindOrphans, queue: t.Queue, summary: t.Provider}
+		pending = append(pending, c.start(ctx, contract.FindOrphansInput{Provider: t.Provider}))
+	}
+	seen := make(map[string]bool)
+	var orphans []contract.Orphan
+	for _, f := range pending {
+		var found contract.Orphans
+		if err := f.Get(ctx, &found); err != nil {
+			workflow.GetLogger(ctx).Warn("not looked for orphans", "error", err)
+			continue
+		}
+		report.Alive += found.Alive
+		if found.Alarm != "" {
+			report.Alarm = found.Alarm
+			continue
+		}
+		for _, o := range found.Orphans {
+			if !seen[o.SandboxID] {
+				seen[o.SandboxID] = true
+				orphans = append(orphans, o)
+			}
+		}
+	}
+	report.Orphans = len(orphans)
+	return orphans, nil
+}

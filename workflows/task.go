@@ -1,0 +1,159 @@
+package workflows
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// errFenced ends a run quietly: another run owns the task.
+var errFenced = errors.New("another run owns this task")
+
+// taskRun is one run of a task's workflow.
+type taskRun struct {
+	in      contract.TaskInput
+	id      string // task id
+	first   string // run id at the head of this chain
+	loaded  contract.LoadedTask
+	judge   task.State
+	ordinal int64
+
+	attempt *contract.LiveAttempt
+	watch   contract.WatchState
+
+	inbox  inbox
+	settle []contract.Settlement // commands whose outcome the next projection tells
+	last   fact                  // the fact that ended the last attempt, or the task
+	next   nextAttempt
+	pull   contract.PullResult
+	view   view
+}
+
+// TaskWorkflow carries one task from its acceptance to its end, over all its attempts. A
+// failed task closes as Failed with its failure class as the error's type, a cancelled one
+// as Canceled.
+func TaskWorkflow(ctx workflow.Context, in contract.TaskInput) (contract.TaskResult, error) {
+	r := &taskRun{in: in, id: in.TaskID, first: workflow.GetInfo(ctx).FirstRunID}
+	if err := r.view.register(ctx, r); err != nil {
+		return contract.TaskResult{}, err
+	}
+	free, _ := workflow.NewDisconnectedContext(ctx)
+	result, err := r.run(ctx, free)
+	if errors.Is(err, errFenced) {
+		return contract.TaskResult{Status: r.judge.Status, Reason: errFenced.Error()}, nil
+	}
+	return result, err
+}
+
+// run loads the task and takes it to its end. cancel carries a cancel request, free does not.
+func (r *taskRun) run(cancel, free workflow.Context) (contract.TaskResult, error) {
+	if err := r.load(cancel, free); err != nil {
+		return contract.TaskResult{}, err
+	}
+	if r.loaded.Lost {
+		return contract.TaskResult{Status: r.judge.Status, Reason: "another run carries out this command"}, nil
+	}
+	if r.loaded.Settled != "" {
+		return contract.TaskResult{Status: r.loaded.Settled, Reason: "already " + string(r.loaded.Settled)}, nil
+	}
+	r.inbox.open(cancel, free, r)
+	eff, err := r.work(free)
+	if err != nil {
+		return contract.TaskResult{}, err
+	}
+	return r.close(free, eff)
+}
+
+// load reads what is known: from the run before on a continue-as-new, else from the store.
+func (r *taskRun) load(cancel, free workflow.Context) error {
+	if s := r.in.State; s != nil {
+		r.loaded, r.judge, r.ordinal, r.attempt, r.watch = s.Task, s.Judge, s.Ordinal, s.Attempt, s.Watch
+		return nil
+	}
+	r.view.enter(free, "loading")
+	err := call{name: contract.LoadTask}.get(free, contract.TaskRef{
+		TaskID: r.id, FirstRunID: r.first, CommandID: r.in.CommandID,
+	}, &r.loaded)
+	if err != nil {
+		return err
+	}
+	r.judge, r.ordinal = r.loaded.State, r.loaded.Ordinal
+	r.judge.SandboxID = "" // of a live attempt; resume sets it
+	if r.loaded.Reset {
+		r.inbox.dropReapplied(cancel, free)
+	}
+	return nil
+}
+
+// work takes the task through its phases and answers how it ends.
+func (r *taskRun) work(ctx workflow.Context) (task.Effects, error) {
+	eff := task.Effects{Action: task.ActionBegin}
+	if r.attempt == nil {
+		var err error
+		if eff, err = r.prepare(ctx); err != nil {
+			return eff, err
+		}
+	}
+	for {
+		var err error
+		switch eff.Action {
+		case task.ActionFinish:
+			return eff, nil
+		case task.ActionPublish:
+			eff, err = r.publish(ctx)
+		case task.ActionPark:
+			eff, err = r.park(ctx, eff)
+		case task.ActionBegin, task.ActionStay, task.ActionIgnore:
+			eff, err = r.runAttempt(ctx)
+		}
+		if err != nil {
+			return eff, err
+		}
+	}
+}
+
+// prepare waits for a slot and for the branch, and goes on with a live attempt if there is one.
+func (r *taskRun) prepare(ctx workflow.Context) (task.Effects, error) {
+	if eff, over, err := r.admit(ctx); over || err != nil {
+		return eff, err
+	}
+	if r.loaded.PublishOnly {
+		r.judge.Publishing = true
+		return task.Effects{Action: task.ActionPublish}, nil
+	}
+	if eff, over, err := r.branch(ctx); over || err != nil {
+		return eff, err
+	}
+	if live := r.loaded.Live; live != nil {
+		return task.Effects{Action: task.ActionBegin}, r.resume(ctx, *live)
+	}
+	return task.Effects{Action: task.ActionBegin}, nil
+}
+
+// close writes the task's end, hands over a sandbox that is still there and ends the
+// workflow as the task ended.
+func (r *taskRun) close(ctx workflow.Context, eff task.Effects) (contract.TaskResult, error) {
+	reason := r.last.sentence()
+	err := r.endAttempt(ctx, string(eff.Status), func(p *contract.Projection) {
+		p.ReleaseSlot, p.Class, p.Reason, p.ErrorID = true, eff.Class, reason, r.last.errorID
+		p.PullURL, p.PullNumber = r.pull.URL, r.pull.Number
+	})
+	if err == nil {
+		err = r.refuseLate(ctx)
+	}
+	if err != nil {
+		return contract.TaskResult{}, err
+	}
+	r.view.enter(ctx, string(eff.Status))
+	switch eff.Status { //nolint:exhaustive // the rest are no ends
+	case task.StatusFailed:
+		return contract.TaskResult{}, temporal.NewNonRetryableApplicationError(reason, string(eff.Class), nil)
+	case task.StatusCancelled:
+		return contract.TaskResult{}, temporal.NewCanceledError(reason)
+	}
+	return contract.TaskResult{Status: eff.Status, Branch: r.loaded.Branch, PullURL: r.pull.URL}, nil
+}

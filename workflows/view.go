@@ -1,0 +1,78 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// view is what people see of a run: the query "state" and the details in the Web UI.
+type view struct {
+	run       *taskRun
+	phase     string
+	lastEvent string
+	attribute task.Status // last value of the search attribute
+}
+
+// register answers the query from the first workflow task on.
+func (v *view) register(ctx workflow.Context, r *taskRun) error {
+	v.run = r
+	return workflow.SetQueryHandlerWithOptions(ctx, contract.QueryState,
+		func() (contract.TaskView, error) { return v.answer(), nil },
+		workflow.QueryHandlerOptions{Description: "Where the task stands and why it waits."})
+}
+
+// enter notes the phase and writes the details that the Web UI shows. It costs no event.
+func (v *view) enter(ctx workflow.Context, phase string) {
+	v.phase = phase
+	workflow.SetCurrentDetails(ctx, v.markdown())
+}
+
+// sawEvent notes the newest event of the sandbox.
+func (v *view) sawEvent(ctx workflow.Context, d contract.Digest) {
+	v.lastEvent = d.LastType
+	workflow.SetCurrentDetails(ctx, v.markdown())
+}
+
+func (v *view) answer() contract.TaskView {
+	r := v.run
+	a := contract.TaskView{
+		TaskID: r.id, Phase: v.phase, Status: r.judge.Status, Blocked: r.judge.Blocked,
+		Branch: r.loaded.Branch, Seen: r.watch.Seen, LastEvent: v.lastEvent, Why: v.why(),
+		Retries: r.judge.Retries, Signals: r.inbox.signals,
+	}
+	if r.attempt != nil {
+		a.Attempt, a.SandboxID = r.attempt.Number, r.attempt.SandboxID
+	}
+	return a
+}
+
+// why is one sentence on what the task is waiting for.
+func (v *view) why() string {
+	r := v.run
+	switch {
+	case r.judge.Status.Final():
+		return "The task is " + string(r.judge.Status) + "."
+	case r.judge.Blocked != task.BlockedNone:
+		return "The task is parked: " + string(r.judge.Blocked) + "."
+	case r.watch.Unknown > 0:
+		return fmt.Sprintf("The sandbox could not be asked %d times in a row; unknown is no reason to end the attempt.", r.watch.Unknown)
+	}
+	return "The workflow is " + v.phase + "."
+}
+
+func (v *view) markdown() string {
+	a := v.answer()
+	text := fmt.Sprintf("**%s** (%s)\n\n%s\n", a.Phase, a.Status, a.Why)
+	if a.Attempt > 0 {
+		text += fmt.Sprintf("\n- attempt %d of at most %d\n- sandbox `%s`\n- last event `%s`, %d applied\n",
+			a.Attempt, v.run.judge.MaxRetries+1, a.SandboxID, a.LastEvent, a.Seen)
+	}
+	if a.Branch != "" {
+		text += "- branch `" + a.Branch + "`\n"
+	}
+	return text
+}

@@ -1,0 +1,146 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// watchAttempt follows the agent until a fact ends the attempt. Its timer is lazy: it runs
+// for its full length and then looks how much is left.
+func (r *taskRun) watchAttempt(ctx workflow.Context) (task.Effects, error) {
+	r.view.enter(ctx, "watching the agent")
+	for {
+		eff, over, err := r.judgeWaiting(ctx, false)
+		if over || err != nil {
+			return eff, err
+		}
+		if r.judge.Status == task.StatusRunning {
+			r.watch.Started = true
+		}
+		if r.mayContinue(ctx) {
+			return eff, r.continueAsNew(ctx)
+		}
+		_, due := r.question()
+		ripe := func() bool { return r.inbox.waiting(false) || r.mayContinue(ctx) }
+		woken, err := workflow.AwaitWithTimeout(ctx, due.Sub(workflow.Now(ctx)), ripe)
+		if err != nil {
+			return eff, err
+		}
+		if woken {
+			continue
+		}
+		if eff, over, err := r.look(ctx); over || err != nil {
+			return eff, err
+		}
+	}
+}
+
+// question answers what is to be asked next, and when.
+func (r *taskRun) question() (string, time.Time) {
+	s, w := r.loaded.Settings, r.watch
+	ask, due := contract.AskHeartbeat, w.LastBeat.Add(s.HeartbeatTimeout)
+	earlier := func(q string, at time.Time) {
+		if at.Before(due) {
+			ask, due = q, at
+		}
+	}
+	if w.Started {
+		earlier(contract.AskNoWork, w.LastWork.Add(s.NoWorkTimeout))
+	} else {
+		ask, due = contract.AskStartup, w.Assigned.Add(s.StartupTimeout)
+	}
+	if !w.Waiting.IsZero() {
+		earlier(contract.AskIdle, w.Waiting.Add(s.IdleTimeout))
+	}
+	if due.Before(w.NotBefore) {
+		due = w.NotBefore
+	}
+	earlier(askTooLong, w.Assigned.Add(s.AttemptTimeout))
+	return ask, due
+}
+
+// askTooLong is no question to the world: the longest duration is a limit that a person set.
+const askTooLong = "too_long"
+
+// look is what a fired timer does: it asks, and only an answer that says that the attempt is
+// over ends it.
+func (r *taskRun) look(ctx workflow.Context) (eff task.Effects, over bool, err error) {
+	question, due := r.question()
+	if due.After(workflow.Now(ctx)) {
+		return eff, false, nil
+	}
+	if question == askTooLong {
+		f := fact{Fact: task.Fact{Kind: task.FactTooLong, SandboxID: r.attempt.SandboxID, OK: r.watch.Unknown == 0}}
+		f.reason = "the attempt reached its longest duration"
+		eff = r.decide(f)
+		return eff, decisive(eff), nil
+	}
+	seen := r.observe(ctx, question)
+	if seen.Head > r.watch.Seen {
+		r.readFacts(ctx)
+		if r.inbox.waiting(false) {
+			return eff, false, nil
+		}
+	}
+	return r.judgeObservation(ctx, question, seen)
+}
+
+// observe asks the store, the provider and the sandbox; no answer is unknown.
+func (r *taskRun) observe(ctx workflow.Context, question string) contract.Observation {
+	r.view.enter(ctx, "looking: "+question)
+	defer r.view.enter(ctx, "watching the agent")
+	var seen contract.Observation
+	c := r.sandboxCall(contract.Observe)
+	c.summary = question
+	err := r.step(ctx, c, contract.ObserveInput{
+		SandboxRef: r.ref(), Question: question,
+		Threshold: r.threshold(question), Tool: r.loaded.Settings.ToolTimeout,
+	}, &seen)
+	if err != nil {
+		return contract.Observation{Seen: contract.SeenUnknown, Reason: sentence(err)}
+	}
+	return seen
+}
+
+func (r *taskRun) threshold(question string) time.Duration {
+	switch question {
+	case contract.AskStartup:
+		return r.loaded.Settings.StartupTimeout
+	case contract.AskNoWork:
+		return r.loaded.Settings.NoWorkTimeout
+	case contract.AskIdle:
+		return r.loaded.Settings.IdleTimeout
+	}
+	return r.loaded.Settings.HeartbeatTimeout
+}
+
+// judgeObservation turns what was seen into a fact, or into the time of the next look.
+func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen contract.Observation) (eff task.Effects, over bool, err error) {
+	now := workflow.Now(ctx)
+	switch seen.Seen {
+	case contract.SeenWorking:
+		r.watch.Unknown = 0
+		r.watch.NotBefore = now.Add(max(seen.Next, minLook))
+		return eff, false, nil
+	case contract.SeenStuck, contract.SeenSilent, contract.SeenExited, contract.SeenGone, contract.SeenIdle:
+		f := fact{Fact: task.Fact{Kind: task.FactObserved, SandboxID: r.attempt.SandboxID, Class: seen.Class}, reason: seen.Reason}
+		if f.Class == task.ClassNone {
+			f.Class = task.ClassInfrastructure
+		}
+		if f.reason == "" {
+			f.reason = question + ": " + seen.Seen
+		}
+		eff = r.decide(f)
+		return eff, decisive(eff), nil
+	}
+	r.watch.Unknown++
+	r.watch.NotBefore = now.Add(r.loaded.Settings.UnknownRetry << min(r.watch.Unknown-1, 5))
+	return eff, false, nil
+}
+
+// minLook keeps an observation that says "working" from being asked again at once.
+const minLook = time.Second
