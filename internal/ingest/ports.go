@@ -12,6 +12,8 @@ import (
 // latency only.
 type Bus interface {
 	Wake(topic string)
+	// Subscribe returns a channel that is ready after a wake-up, and what ends it.
+	Subscribe(topic string) (<-chan struct{}, func())
 }
 
 // Pulse notes in the store that a part is alive, so that a silence of ours is never

@@ -1,0 +1,262 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// IntakeConfig is what the intake is told. The zero value works.
+type IntakeConfig struct {
+	AllowBare     bool          // batches of unknown sandboxes make a bare row; single posts say it themselves
+	Committers    int           // transactions at a time; default 1
+	Queue         int           // requests that may wait; beyond that they are turned away; default 4096
+	MaxEvents     int           // in one transaction, give or take one request; default 512
+	MaxBatch      int           // events in one batch; default 1000
+	Quiet         time.Duration // until events that are no milestones are relayed; default 60 s
+	CommitTimeout time.Duration // of one transaction; default 10 s
+	PulsePeriod   time.Duration // default 5 s
+}
+
+// IntakeStore is the part of the store that the intake needs.
+type IntakeStore interface {
+	Committer
+	Pulse
+}
+
+// Intake takes events in. It is safe for concurrent use.
+type Intake struct {
+	cfg   IntakeConfig
+	store IntakeStore
+	bus   Bus
+	log   *slog.Logger
+	queue chan *waiter
+
+	mu     sync.RWMutex
+	closed bool
+}
+
+// waiter is a request that waits for its commit.
+type waiter struct {
+	request Request
+	outcome chan Outcome // of one, so that the committer never waits for a caller that left
+}
+
+// NewIntake makes an intake that stores nothing before [Intake.Run] is called. bus and log
+// may be nil.
+func NewIntake(cfg IntakeConfig, store IntakeStore, bus Bus, log *slog.Logger) *Intake {
+	cfg = cfg.withDefaults()
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Intake{cfg: cfg, store: store, bus: orNoBus(bus), log: log, queue: make(chan *waiter, cfg.Queue)}
+}
+
+// Run stores what is sent until ctx ends; then it turns new requests away, stores those
+// that wait and returns nil. It is called once.
+func (i *Intake) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	for range i.cfg.Committers {
+		group.Go(func() { i.work(context.WithoutCancel(ctx)) })
+	}
+	group.Go(func() { beat(ctx, i.store, PartIntake, i.cfg.PulsePeriod, i.log) })
+	<-ctx.Done()
+	i.close()
+	group.Wait()
+	return nil
+}
+
+// Single stores one event and answers after it is committed. bare makes a row for an
+// unknown sandbox; without it such a sandbox is [task.CodeNotFound].
+func (i *Intake) Single(ctx context.Context, sandboxID string, e Event, bare bool) (Receipt, error) {
+	if err := checkName("sandbox_id", sandboxID, maxID); err != nil {
+		return Receipt{}, err
+	}
+	if e.ClientEventID != "" {
+		if err := checkName("client_event_id", e.ClientEventID, maxKey); err != nil {
+			return Receipt{}, err
+		}
+	}
+	e, err := checkEvent("", e)
+	if err != nil {
+		return Receipt{}, err
+	}
+	out, err := i.submit(ctx, Request{SandboxID: sandboxID, Events: []Event{e}, Key: e.ClientEventID, Bare: bare})
+	if err != nil {
+		return Receipt{}, err
+	}
+	return Receipt{
+		EventID: EventID(sandboxID, out.Sequence), Sequence: out.Sequence, Duplicate: out.Stored == 0,
+		Late: out.Late, CreatedAt: out.CreatedAt, TaskID: out.TaskID,
+	}, nil
+}
+
+// Batch stores the events first, first+1, ... of a sender and answers after they are
+// committed. What was stored before is skipped. Without events it asks for the mark.
+func (i *Intake) Batch(ctx context.Context, sandboxID, spoolID string, first int64, events []Event) (BatchReceipt, error) {
+	if err := checkName("sandbox_id", sandboxID, maxID); err != nil {
+		return BatchReceipt{}, err
+	}
+	if err := checkName("spool_id", spoolID, maxID); err != nil {
+		return BatchReceipt{}, err
+	}
+	if first < 1 {
+		return BatchReceipt{}, task.Invalid("first", "The numbers of a sender begin with 1.")
+	}
+	events, err := checkBatch(events, i.cfg.MaxBatch)
+	if err != nil {
+		return BatchReceipt{}, err
+	}
+	out, err := i.submit(ctx, Request{
+		SandboxID: sandboxID, Events: events, SpoolID: spoolID, First: first, Bare: i.cfg.AllowBare,
+	})
+	return BatchReceipt{Acknowledged: out.Mark, Duplicates: out.Duplicates}, err
+}
+
+// submit queues a request and waits for its outcome. A caller that leaves early learns
+// nothing, though its events may be stored.
+func (i *Intake) submit(ctx context.Context, r Request) (Outcome, error) {
+	w := &waiter{request: r, outcome: make(chan Outcome, 1)}
+	if err := i.enqueue(w); err != nil {
+		return Outcome{}, err
+	}
+	select {
+	case out := <-w.outcome:
+		return out, out.Err
+	case <-ctx.Done():
+		return Outcome{}, ctx.Err()
+	}
+}
+
+func (i *Intake) enqueue(w *waiter) error {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	if i.closed {
+		return task.Errorf(task.CodeUnavailable, "The server is stopping. Send the same again in a second.")
+	}
+	select {
+	case i.queue <- w:
+		return nil
+	default:
+		return task.Errorf(task.CodeUnavailable, "Too many events are waiting. Send the same again in a second.")
+	}
+}
+
+func (i *Intake) close() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.closed {
+		i.closed = true
+		close(i.queue)
+	}
+}
+
+func (i *Intake) work(ctx context.Context) {
+	for first := range i.queue {
+		i.commit(ctx, i.collect(first))
+	}
+}
+
+// collect takes all that waits, without waiting for more: while one commit is under way
+// the next one's requests gather by themselves.
+func (i *Intake) collect(first *waiter) []*waiter {
+	taken, events := []*waiter{first}, len(first.request.Events)
+	for events < i.cfg.MaxEvents {
+		select {
+		case w, open := <-i.queue:
+			if !open {
+				return taken
+			}
+			taken, events = append(taken, w), events+len(w.request.Events)
+		default:
+			return taken
+		}
+	}
+	return taken
+}
+
+// commit stores the requests of all waiters. Where the data of one is at fault it tries
+// the halves, so that strangers do not suffer.
+func (i *Intake) commit(ctx context.Context, all []*waiter) {
+	outcomes, err := i.try(ctx, all)
+	switch {
+	case err == nil:
+		for n, w := range all {
+			w.outcome <- outcomes[n]
+		}
+		i.wake(all, outcomes)
+	case errors.Is(err, ErrData) && len(all) > 1:
+		half := len(all) / 2 //nolint:mnd // halves
+		i.commit(ctx, all[:half])
+		i.commit(ctx, all[half:])
+	default:
+		i.refuse(all, err)
+	}
+}
+
+func (i *Intake) try(ctx context.Context, all []*waiter) ([]Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, i.cfg.CommitTimeout)
+	defer cancel()
+	c := Commit{Requests: make([]Request, len(all)), Quiet: i.cfg.Quiet}
+	for n, w := range all {
+		c.Requests[n] = w.request
+	}
+	return i.store.CommitEvents(ctx, c)
+}
+
+func (i *Intake) refuse(all []*waiter, err error) {
+	switch {
+	case errors.Is(err, ErrData):
+		err = task.Invalid("event_data", "The event's data cannot be stored as JSON.").WithCause(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		err = task.Errorf(task.CodeUnavailable, "The database is too slow. Send the same again in a second.").WithCause(err)
+	}
+	i.log.Warn("events not stored", slog.Int("requests", len(all)), slog.Any("error", err))
+	for _, w := range all {
+		w.outcome <- Outcome{Err: err}
+	}
+}
+
+// wake tells the readers of each sandbox once, and the relay if it has something urgent.
+func (i *Intake) wake(all []*waiter, outcomes []Outcome) {
+	topics := make(map[string]struct{}, len(all))
+	for n, out := range outcomes {
+		if out.Stored == 0 {
+			continue
+		}
+		topics[live.Sandbox(all[n].request.SandboxID)] = struct{}{}
+		if out.TaskID != "" {
+			topics[live.Task(out.TaskID)] = struct{}{}
+		}
+		if out.Milestone {
+			topics[live.Relay] = struct{}{}
+		}
+	}
+	for topic := range topics {
+		i.bus.Wake(topic)
+	}
+}
+
+func (c IntakeConfig) withDefaults() IntakeConfig {
+	c.Committers = orDefault(c.Committers, 1)
+	c.Queue = orDefault(c.Queue, 4096)
+	c.MaxEvents = orDefault(c.MaxEvents, 512)
+	c.MaxBatch = orDefault(c.MaxBatch, 1000)
+	c.Quiet = orDefault(c.Quiet, time.Minute)
+	c.CommitTimeout = orDefault(c.CommitTimeout, 10*time.Second)
+	c.PulsePeriod = orDefault(c.PulsePeriod, 5*time.Second)
+	return c
+}
+
+func orDefault[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}
