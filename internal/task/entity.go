@@ -162,11 +162,11 @@ type Key struct {
 type Event struct {
 	ID        string          `json:"id"` // <sandbox>:<sequence>
 	SandboxID string          `json:"sandbox_id"`
-	Attempt   int             `json:"attempt,omitempty"` // of the task's streams; 0: not asked for
-	Sequence  int64           `json:"sequence"`          // contiguous from 1 in each sandbox
+	Attempt   int             `json:"attempt"`  // 0 for a sandbox that belongs to no task
+	Sequence  int64           `json:"sequence"` // contiguous from 1 in each sandbox
 	Type      string          `json:"event_type"`
-	Data      json.RawMessage `json:"event_data"`
 	Source    string          `json:"source"`
+	Data      json.RawMessage `json:"event_data"`
 	Late      bool            `json:"late"` // it came after the attempt's end
 	CreatedAt time.Time       `json:"created_at"`
 }

@@ -1,0 +1,144 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Why says in one sentence what a task is doing or waiting for, and what a person can do
+// about it. It looks at nothing but the row.
+func Why(t Task) string {
+	s := whyStatus(t)
+	if t.PendingCommand != nil {
+		s += fmt.Sprintf(" A %s is asked for and under way.", t.PendingCommand.Kind)
+	}
+	return s
+}
+
+func whyStatus(t Task) string {
+	switch t.Status {
+	case StatusPending:
+		return whyPending(t)
+	case StatusAssigned:
+		return fmt.Sprintf("Attempt %d is being started in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider)
+	case StatusRunning:
+		return whyRunning(t)
+	case StatusPendingValidation, StatusValidating:
+		return "The work is done and is being validated."
+	case StatusNeedsRevision:
+		return fmt.Sprintf("A validator asked for a revision (%d so far); the next attempt is about to begin.", t.Revisions)
+	case StatusCompleted:
+		return whyCompleted(t)
+	case StatusFailed:
+		return whyFailed(t)
+	case StatusCancelled:
+		return sentence("Cancelled", textOf(t.ErrorMessage)) + " Begin again with `omoi retry " + t.ID + "`."
+	}
+	return "The task is " + string(t.Status) + "."
+}
+
+func whyPending(t Task) string {
+	switch {
+	case t.Blocked != BlockedNone:
+		return whyBlocked(t)
+	case t.QueuePosition != nil:
+		return sentence(fmt.Sprintf("It waits at position %d of the queue", *t.QueuePosition), t.QueueReason)
+	case t.QueueReason != "" && !t.HoldsSlot:
+		return sentence("It waits for its turn", t.QueueReason)
+	case t.AttemptCount > 0:
+		return sentence(fmt.Sprintf("Attempt %d has ended; the next one is being prepared", t.AttemptCount), lastReason(t))
+	case t.HoldsSlot:
+		return "It has its turn; branch and sandbox are being made."
+	}
+	return "It is accepted and about to be let in."
+}
+
+func whyBlocked(t Task) string {
+	switch t.Blocked {
+	case BlockedDependency:
+		return fmt.Sprintf("It waits for %s to be completed.", counted(len(t.DependsOn.TaskIDs), "task"))
+	case BlockedDependencyFailed:
+		return "A task that it depends on has failed or was cancelled; retry that one, or remove the dependency."
+	case BlockedProviderLimit:
+		return "The provider's usage limit is reached; it goes on when the limit resets. `omoi retry " + t.ID + "` tries at once."
+	case BlockedBudget:
+		return "Its budget is spent; the work is saved. Raise the budget, then `omoi retry " + t.ID + "`."
+	case BlockedPaused:
+		return "Its project or organization is paused; it goes on when the pause ends."
+	case BlockedUnknownTooLong:
+		return "Its sandbox could not be reached for too long; the work is saved as far as it could be. Go on with `omoi retry " + t.ID + "`."
+	case BlockedNone:
+	}
+	return sentence("It is blocked", string(t.Blocked))
+}
+
+func whyRunning(t Task) string {
+	if lastOutcome(t) == "completed" {
+		return "The agent has finished; its work is being published."
+	}
+	return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider)
+}
+
+func whyCompleted(t Task) string {
+	switch {
+	case t.PullURL != nil:
+		return fmt.Sprintf("Completed after %s; the pull request is %s.", counted(t.AttemptCount, "attempt"), *t.PullURL)
+	case t.Branch != nil:
+		return fmt.Sprintf("Completed after %s; the branch is %s.", counted(t.AttemptCount, "attempt"), *t.Branch)
+	}
+	return fmt.Sprintf("Completed after %s.", counted(t.AttemptCount, "attempt"))
+}
+
+func whyFailed(t Task) string {
+	reason := textOf(t.ErrorMessage)
+	if reason == "" {
+		reason = lastReason(t)
+	}
+	s := sentence(fmt.Sprintf("Failed after %s", counted(t.AttemptCount, "attempt")), reason)
+	switch t.FailureClass {
+	case ClassPublish:
+		return s + " The work is kept; `omoi retry " + t.ID + "` publishes it without a new attempt."
+	case ClassCredentials:
+		return s + " Mend the credentials, then `omoi retry " + t.ID + "`."
+	case ClassNone, ClassInfrastructure, ClassProviderLimit, ClassAgentError, ClassResources, ClassStopped,
+		ClassInvalidInput, ClassBudget, ClassTerminated, ClassReported:
+	}
+	return s + " Begin again with `omoi retry " + t.ID + "`."
+}
+
+// sentence joins a beginning and an optional reason, with one full stop at the end.
+func sentence(beginning, reason string) string {
+	reason = strings.TrimRight(strings.TrimSpace(reason), ".")
+	if reason == "" {
+		return beginning + "."
+	}
+	return beginning + ": " + reason + "."
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func lastReason(t Task) string {
+	if len(t.Attempts) == 0 {
+		return ""
+	}
+	return t.Attempts[len(t.Attempts)-1].Reason
+}
+
+func lastOutcome(t Task) string {
+	if len(t.Attempts) == 0 {
+		return ""
+	}
+	return t.Attempts[len(t.Attempts)-1].Outcome
+}
