@@ -357,8 +357,133 @@ CREATE FUNCTION omoi_partitions() RETURNS void LANGUAGE sql AS $$
 $$;
 -- +goose StatementEnd
 
+-- How urgent a task is: 0.45 priority, 0.20 age, 0.15 deadline, 0.15 tasks behind it, 0.05
+-- retries left; a quarter more with a deadline in sight; 0.6 at least after two hours.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_score(t tasks, behind bigint) RETURNS double precision LANGUAGE sql STABLE AS $$
+    SELECT greatest(
+        CASE WHEN waited >= 7200 THEN 0.6 ELSE 0 END,
+        (0.45 * CASE t.priority WHEN 'CRITICAL' THEN 1.0 WHEN 'HIGH' THEN 0.75 WHEN 'MEDIUM' THEN 0.5 ELSE 0.25 END
+        + 0.20 * least(waited / 3600, 1)
+        + 0.15 * coalesce(CASE WHEN slack < 0 THEN 1 ELSE greatest(1 - slack / 900, 0) END, 0)
+        + 0.15 * least(behind / 10.0, 1)
+        + 0.05 * CASE WHEN t.max_retries = 0 THEN 1 ELSE greatest(1 - t.retry_count / t.max_retries::float8, 0) END)
+        * CASE WHEN slack BETWEEN 0 AND 900 THEN 1.25 ELSE 1 END)
+    FROM (SELECT extract(epoch FROM now() - t.created_at)::float8 AS waited,
+        extract(epoch FROM t.deadline_at - now())::float8 AS slack) AS ages;
+$$;
+-- +goose StatementEnd
+
+-- The gate: gives free slots of an organization to tasks that wait, and tells the others why
+-- they wait. It runs in every transaction that changes what it looks at, and locks the
+-- organization, so that two never give the same slot away.
+--
+-- Who is first: the project with the smallest share of its own limit in use, counting what
+-- this run gives; among equals the higher score. So a project with many tasks cannot starve
+-- another, and within a project the score alone decides.
+--
+-- A task whose row is locked is passed over: whoever holds a waiting task's row runs the gate
+-- afterwards. Positions are kept for the first 50 of a project, so that a long queue does not
+-- make a release write a thousand rows.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_grant(org uuid) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    granted integer;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
+    IF NOT EXISTS (SELECT FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL) THEN
+        RETURN 0;
+    END IF;
+    WITH held AS (
+        SELECT project_id, count(*) AS used FROM slots WHERE organization_id = org GROUP BY project_id
+    ), needs AS (   -- what waiting tasks depend on
+        SELECT d.task_id, bool_or(o.status IN ('failed', 'cancelled')) AS broken, count(*) AS missing
+        FROM tasks w
+        JOIN task_dependencies d ON d.task_id = w.id
+        JOIN tasks o ON o.id = d.depends_on AND o.status <> 'completed'
+        WHERE w.organization_id = org AND w.queued_at IS NOT NULL
+        GROUP BY d.task_id
+    ), blocks AS (  -- how many pending tasks depend on a waiting one
+        SELECT d.depends_on AS task_id, count(*) AS others
+        FROM tasks w
+        JOIN task_dependencies d ON d.depends_on = w.id
+        JOIN tasks o ON o.id = d.task_id AND o.status = 'pending'
+        WHERE w.organization_id = org AND w.queued_at IS NOT NULL
+        GROUP BY d.depends_on
+    ), waiting AS (
+        SELECT t.id, t.project_id, t.created_at, p.max_slots AS room, coalesce(h.used, 0) AS used,
+            omoi_score(t, coalesce(b.others, 0)) AS score,
+            coalesce(n.missing, 0) AS missing,
+            CASE WHEN n.broken THEN 'dependency_failed' WHEN n.missing > 0 THEN 'dependency'
+                WHEN o.paused OR p.paused THEN 'paused'
+                WHEN NOT (p.autonomous_execution_enabled OR t.person
+                    OR t.execution_config -> 'force_execute' = 'true') THEN 'held' ELSE '' END AS block,
+            o.paused AS org_paused
+        FROM tasks t
+        JOIN projects p ON p.id = t.project_id
+        JOIN organizations o ON o.id = t.organization_id
+        LEFT JOIN held h ON h.project_id = t.project_id
+        LEFT JOIN needs n ON n.task_id = t.id
+        LEFT JOIN blocks b ON b.task_id = t.id
+        WHERE t.organization_id = org AND t.queued_at IS NOT NULL
+    ), placed AS (
+        SELECT *, row_number() OVER (PARTITION BY project_id, block = '' ORDER BY score DESC, created_at, id) AS place
+        FROM waiting
+    ), turns AS (
+        SELECT *, row_number() OVER (ORDER BY (used + place - 1) / greatest(room, 1)::float8,
+            score DESC, created_at, id) AS turn
+        FROM placed WHERE block = '' AND used + place <= room
+    ), limits AS (
+        SELECT max_slots AS room, (SELECT coalesce(sum(used), 0) FROM held) AS used FROM organizations WHERE id = org
+    ), chosen AS (
+        SELECT turns.id FROM turns, limits WHERE limits.room IS NULL OR limits.used + turns.turn <= limits.room
+    ), given AS (   -- how many of each project are chosen, all in all and alone
+        SELECT project_id, count(*) AS given FROM turns JOIN chosen USING (id) GROUP BY project_id
+    ), wanted AS (
+        SELECT w.id, w.score, c.id IS NOT NULL AS grant,
+            CASE w.block WHEN 'held' THEN '' ELSE w.block END AS block,
+            CASE WHEN w.block = '' AND c.id IS NULL AND w.place - coalesce(g.given, 0) <= 50
+                THEN w.place - coalesce(g.given, 0) END AS position,
+            CASE WHEN c.id IS NOT NULL THEN ''
+                WHEN w.block = 'dependency_failed' THEN 'a task that it depends on failed or was cancelled'
+                WHEN w.block = 'dependency' AND w.missing = 1 THEN 'waiting for 1 task that it depends on'
+                WHEN w.block = 'dependency' THEN format('waiting for %s tasks that it depends on', w.missing)
+                WHEN w.block = 'paused' AND w.org_paused THEN 'waiting: the organization is paused'
+                WHEN w.block = 'paused' THEN 'waiting: the project is paused'
+                WHEN w.block = 'held' THEN 'waiting: autonomous execution is off in this project'
+                WHEN w.used + coalesce(g.given, 0) >= w.room
+                    THEN format('waiting for a slot: %s of %s used in this project', w.used + coalesce(g.given, 0), w.room)
+                ELSE format('waiting for a slot: %s of %s used in this organization',
+                    l.used + (SELECT count(*) FROM chosen), l.room) END AS reason
+        FROM placed w CROSS JOIN limits l
+        LEFT JOIN chosen c ON c.id = w.id
+        LEFT JOIN given g ON g.project_id = w.project_id
+    ), taken AS MATERIALIZED (
+        SELECT t.id, w.score, w.grant, w.block, w.position, w.reason
+        FROM tasks t JOIN wanted w ON w.id = t.id
+        WHERE t.queued_at IS NOT NULL AND (w.grant OR t.blocked_reason <> w.block OR t.queue_reason <> w.reason
+            OR t.queue_position IS DISTINCT FROM w.position)
+        FOR NO KEY UPDATE OF t SKIP LOCKED
+    ), written AS (
+        UPDATE tasks t SET score = n.score, blocked_reason = n.block, queue_position = n.position,
+            queue_reason = n.reason, queued_at = CASE WHEN n.grant THEN NULL ELSE t.queued_at END
+        FROM taken n WHERE t.id = n.id
+        RETURNING t.id, t.organization_id, t.project_id, n.grant
+    ), opened AS (
+        INSERT INTO slots (task_id, organization_id, project_id)
+        SELECT id, organization_id, project_id FROM written WHERE grant
+        ON CONFLICT (task_id) DO NOTHING
+    ), told AS (
+        INSERT INTO relay (task_id, admit, due_at) SELECT id, true, now() FROM written WHERE grant
+        ON CONFLICT (task_id) DO UPDATE SET admit = true, due_at = now()
+    )
+    SELECT count(*) FILTER (WHERE grant) INTO granted FROM written;
+    RETURN granted;
+END $$;
+-- +goose StatementEnd
+
 -- +goose Down
-DROP FUNCTION omoi_partitions, omoi_partition;
+DROP FUNCTION omoi_grant, omoi_score, omoi_partitions, omoi_partition;
 DROP TABLE texts, transcripts, pulses, outages, relay, commands, messages, event_keys, sandbox_events, senders,
     attempts, sandboxes, hosts, slots, idempotency_keys, task_dependencies, tasks, tickets, projects, api_keys,
     organizations, installation;
