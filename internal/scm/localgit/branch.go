@@ -1,0 +1,197 @@
+package localgit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	tasksRefs = "refs/omoi/tasks/"
+	seenRefs  = "refs/omoi/heads/"
+	headsRefs = "refs/heads/"
+)
+
+// EnsureBranch answers the branch of a task: the one that it has, made again if it
+// vanished, or a new one from the base branch under a free name.
+func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Branch, error) {
+	if !safeID(req.TaskID) {
+		return scm.Branch{}, task.Invalid("task_id", "Task id %q cannot own a branch.", req.TaskID)
+	}
+	r, err := h.open(ctx, req.Repo)
+	if err != nil {
+		return scm.Branch{}, err
+	}
+	unlock, err := r.lock(ctx)
+	if err != nil {
+		return scm.Branch{}, err
+	}
+	defer unlock()
+	name, base, err := r.owned(ctx, req.TaskID)
+	switch {
+	case err != nil:
+		return scm.Branch{}, err
+	case name != "":
+		return r.restore(ctx, name, base)
+	case req.Known != "":
+		return r.adopt(ctx, req)
+	}
+	return r.newBranch(ctx, req)
+}
+
+// owned answers the branch that is recorded for a task and the commit from which it began.
+func (r *repository) owned(ctx context.Context, taskID string) (name, base string, err error) {
+	prefix := tasksRefs + taskID + "/"
+	out, err := r.run(ctx, "for-each-ref", "--count=1", "--format=%(objectname) %(refname)", prefix)
+	if err != nil {
+		return "", "", fmt.Errorf("look for the branch of task %s: %w", taskID, err)
+	}
+	base, ref, _ := strings.Cut(out, " ")
+	return strings.TrimPrefix(ref, prefix), base, nil
+}
+
+// restore answers a recorded branch; one that vanished comes back where omoi last saw it.
+func (r *repository) restore(ctx context.Context, name, base string) (scm.Branch, error) {
+	head, err := r.resolve(ctx, headsRefs+name)
+	if err != nil {
+		return scm.Branch{}, err
+	}
+	if head != "" {
+		return scm.Branch{Name: name, Base: base, Head: head}, nil
+	}
+	if head, err = r.resolve(ctx, seenRefs+name); err != nil {
+		return scm.Branch{}, err
+	}
+	if head == "" {
+		head = base
+	}
+	if err := r.update(ctx, "create "+headsRefs+name+" "+head); err != nil {
+		return scm.Branch{}, fmt.Errorf("make branch %s again: %w", name, err)
+	}
+	return scm.Branch{Name: name, Base: base, Head: head}, nil
+}
+
+// adopt goes on with a branch that the task is said to have, though the repository does
+// not record it: the repository was cloned anew, or its records were dropped.
+func (r *repository) adopt(ctx context.Context, req scm.BranchRequest) (scm.Branch, error) {
+	if err := r.checkName(ctx, req.Known); err != nil {
+		return scm.Branch{}, err
+	}
+	source, err := r.source(ctx, req.From)
+	if err != nil {
+		return scm.Branch{}, err
+	}
+	head, err := r.resolve(ctx, headsRefs+req.Known)
+	if err != nil {
+		return scm.Branch{}, err
+	}
+	if head == "" {
+		return r.record(ctx, req.TaskID, "create", scm.Branch{Name: req.Known, Base: source, Head: source})
+	}
+	base, err := r.run(ctx, "merge-base", source, head)
+	if err != nil {
+		return scm.Branch{}, task.Errorf(task.CodeConflict,
+			"Branch %s of %s has no commit in common with its base branch.", req.Known, r.path).WithCause(err)
+	}
+	return r.record(ctx, req.TaskID, "verify", scm.Branch{Name: req.Known, Base: base, Head: head})
+}
+
+func (r *repository) newBranch(ctx context.Context, req scm.BranchRequest) (scm.Branch, error) {
+	source, err := r.source(ctx, req.From)
+	if err != nil {
+		return scm.Branch{}, err
+	}
+	taken, err := r.taken(ctx)
+	if err != nil {
+		return scm.Branch{}, err
+	}
+	name := scm.FreeBranch(scm.BranchName(req), taken)
+	return r.record(ctx, req.TaskID, "create", scm.Branch{Name: name, Base: source, Head: source})
+}
+
+// taken are the names that a new branch must not have: local branches, those of remotes,
+// and those that belong to a task though they are gone at the moment.
+func (r *repository) taken(ctx context.Context) ([]string, error) {
+	var all []string
+	for prefix, strip := range map[string]int{headsRefs: 2, "refs/remotes/": 3, seenRefs: 3} {
+		names, err := r.refs(ctx, prefix, strip)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, names...)
+	}
+	return all, nil
+}
+
+// record makes ("create") or finds ("verify") the branch and writes down who owns it in one
+// transaction, so that neither exists alone.
+func (r *repository) record(ctx context.Context, taskID, how string, b scm.Branch) (scm.Branch, error) {
+	err := r.update(ctx,
+		how+" "+headsRefs+b.Name+" "+b.Head,
+		"update "+seenRefs+b.Name+" "+b.Head,
+		"create "+tasksRefs+taskID+"/"+b.Name+" "+b.Base)
+	if err != nil {
+		return scm.Branch{}, fmt.Errorf("make branch %s in %s: %w", b.Name, r.path, err)
+	}
+	return b, nil
+}
+
+// source answers the commit at which new branches begin.
+func (r *repository) source(ctx context.Context, from string) (string, error) {
+	name, err := r.baseBranch(ctx, from)
+	if err != nil {
+		return "", err
+	}
+	return r.resolve(ctx, headsRefs+name)
+}
+
+// baseBranch is the branch called name, or the default branch if name is empty.
+func (r *repository) baseBranch(ctx context.Context, name string) (string, error) {
+	if name == "" {
+		return r.defaultBranch(ctx)
+	}
+	if err := r.mustExist(ctx, name); err != nil {
+		return "", err
+	}
+	return name, nil
+}
+
+// mustExist is [task.CodeInvalid] for a branch that is not there.
+func (r *repository) mustExist(ctx context.Context, branch string) error {
+	if err := r.checkName(ctx, branch); err != nil {
+		return err
+	}
+	commit, err := r.resolve(ctx, headsRefs+branch)
+	if err == nil && commit == "" {
+		return task.Invalid("branch", "Repository %s has no branch %q. Next: git -C %s branch --list", r.path, branch, r.path)
+	}
+	return err
+}
+
+func (r *repository) checkName(ctx context.Context, branch string) error {
+	if strings.HasPrefix(branch, "-") {
+		return task.Invalid("branch", "%q is not a legal branch name.", branch)
+	}
+	if _, err := r.run(ctx, "check-ref-format", headsRefs+branch); err != nil {
+		return task.Invalid("branch", "%q is not a legal branch name.", branch).WithCause(err)
+	}
+	return nil
+}
+
+// update runs one ref transaction: all lines hold, or none does.
+func (r *repository) update(ctx context.Context, lines ...string) error {
+	script := "start\n" + strings.Join(lines, "\n") + "\ncommit\n"
+	return r.pipe(ctx, stdio{in: strings.NewReader(script)}, "update-ref", "--no-deref", "--stdin")
+}
+
+// safeID tells ids that are legal as one component of a ref and as a file name.
+func safeID(id string) bool {
+	if id == "" || len(id) > 100 || strings.HasPrefix(id, ".") || strings.HasPrefix(id, "-") ||
+		strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock") || strings.Contains(id, "..") {
+		return false
+	}
+	return strings.Trim(strings.ToLower(id), "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
+}

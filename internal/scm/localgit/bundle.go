@@ -1,0 +1,238 @@
+package localgit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	rescueRef  = "refs/omoi/rescue"
+	rescueRefs = rescueRef + "/"
+	pushTries  = 5
+)
+
+// Bundle writes the branch with its whole history. An unknown branch is [task.CodeInvalid].
+func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch string, w io.Writer) error {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return err
+	}
+	if err := r.mustExist(ctx, branch); err != nil {
+		return err
+	}
+	if err := r.pipe(ctx, stdio{out: w}, "bundle", "create", "--quiet", "-", headsRefs+branch); err != nil {
+		return fmt.Errorf("bundle %s of %s: %w", branch, r.path, err)
+	}
+	return nil
+}
+
+// Push brings the branch of a bundle to the repository, fast-forward only. A bundle whose
+// commits are all there changes nothing. [task.CodeConflict]: the branch diverged or is checked
+// out; [task.CodeInvalid]: the bundle is damaged, too big or holds objects that git refuses.
+func (h *Host) Push(ctx context.Context, repo scm.Repo, branch string, bundle io.Reader) (string, error) {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return "", err
+	}
+	if err := r.checkName(ctx, branch); err != nil {
+		return "", err
+	}
+	q, err := h.quarantine(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	defer q.remove()
+	commit, err := q.open(ctx, headsRefs+branch, bundle, h.cfg.MaxBundle)
+	if err != nil {
+		return "", err
+	}
+	return q.advance(ctx, r, branch, commit)
+}
+
+// advance moves the branch of r to commit by compare-and-swap, again if somebody moved it meanwhile.
+func (q *quarantine) advance(ctx context.Context, r *repository, branch, commit string) (string, error) {
+	var err error
+	for range pushTries {
+		var head string
+		if head, err = r.resolve(ctx, headsRefs+branch); err != nil {
+			return "", err
+		}
+		done, ferr := q.forward(ctx, r, branch, head, commit)
+		if ferr != nil || done {
+			return head, ferr
+		}
+		if err = q.release(ctx, r, seenRefs+branch); err != nil {
+			return "", err
+		}
+		if err = r.swap(ctx, headsRefs+branch, commit, head); err == nil {
+			return commit, nil
+		}
+	}
+	return "", fmt.Errorf("move %s of %s: %w", branch, r.path, err)
+}
+
+// forward says whether commit is in the branch already (done), or a legal step ahead of head.
+func (q *quarantine) forward(ctx context.Context, r *repository, branch, head, commit string) (done bool, err error) {
+	if head == "" {
+		return false, nil
+	}
+	if done, err = q.isAncestor(ctx, commit, head); done || err != nil {
+		return done, err
+	}
+	ahead, err := q.isAncestor(ctx, head, commit)
+	if err != nil {
+		return false, err
+	}
+	if !ahead {
+		return false, task.Errorf(task.CodeConflict, "Branch %s has commits that the agent does not know. Next: look at git -C %s log %s", branch, r.path, branch)
+	}
+	return false, r.refuseCheckedOut(ctx, branch)
+}
+
+// refuseCheckedOut keeps a person's working copy whole: moving its branch would make the
+// new commits look like changes that undo them.
+func (r *repository) refuseCheckedOut(ctx context.Context, branch string) error {
+	out, err := r.run(ctx, "worktree", "list", "--porcelain")
+	if err != nil {
+		return fmt.Errorf("list the working copies of %s: %w", r.path, err)
+	}
+	var folder string
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "worktree "); ok {
+			folder = rest
+		}
+		if line == "branch "+headsRefs+branch {
+			return task.Errorf(task.CodeConflict, "Branch %s is checked out in %s. Next: git -C %s switch --detach, then retry the task", branch, folder, folder)
+		}
+	}
+	return nil
+}
+
+func (r *repository) isAncestor(ctx context.Context, older, newer string) (bool, error) {
+	_, err := r.run(ctx, "merge-base", "--is-ancestor", older, newer)
+	if err == nil || exitCode(err) == 1 {
+		return err == nil, nil
+	}
+	return false, fmt.Errorf("compare %s with %s: %w", older, newer, err)
+}
+
+// swap moves ref from old ("": it is not there) to commit, or fails.
+func (r *repository) swap(ctx context.Context, ref, commit, old string) error {
+	if old == "" {
+		return r.update(ctx, "create "+ref+" "+commit)
+	}
+	return r.update(ctx, "update "+ref+" "+commit+" "+old)
+}
+
+// Rescue keeps refs/omoi/rescue of a bundle as refs/omoi/rescue/<name>. A later bundle with
+// other work goes to <name>-2 and so on, so that nothing that was saved is lost again.
+func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io.Reader) (string, error) {
+	if !safeID(name) {
+		return "", task.Invalid("name", "%q cannot name rescued work.", name)
+	}
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return "", err
+	}
+	q, err := h.quarantine(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	defer q.remove()
+	commit, err := q.open(ctx, rescueRef, bundle, h.cfg.MaxBundle)
+	if err != nil {
+		return "", err
+	}
+	unlock, err := r.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return q.keep(ctx, r, name, commit)
+}
+
+func (q *quarantine) keep(ctx context.Context, r *repository, name, commit string) (string, error) {
+	ref := rescueRefs + name
+	for n := 2; ; n++ {
+		there, err := r.resolve(ctx, ref)
+		switch {
+		case err != nil:
+			return "", err
+		case there == commit:
+			return ref, nil
+		case there == "":
+			return ref, q.release(ctx, r, ref)
+		}
+		ref = rescueRefs + name + "-" + strconv.Itoa(n)
+	}
+}
+
+// Ahead counts the commits of the branch that are neither in the default branch nor older than the task.
+func (h *Host) Ahead(ctx context.Context, repo scm.Repo, branch string) (int, error) {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return 0, err
+	}
+	if err := r.mustExist(ctx, branch); err != nil {
+		return 0, err
+	}
+	base, err := r.defaultBranch(ctx)
+	if err != nil {
+		return 0, err
+	}
+	not := []string{"^" + headsRefs + base}
+	begins, err := r.run(ctx, "for-each-ref", "--format=^%(objectname)", tasksRefs+"*/"+branch)
+	if err != nil {
+		return 0, fmt.Errorf("look where %s began: %w", branch, err)
+	}
+	args := append([]string{"rev-list", "--count", headsRefs + branch}, append(not, strings.Fields(begins)...)...)
+	out, err := r.run(ctx, args...)
+	if err != nil {
+		return 0, fmt.Errorf("count the commits of %s: %w", branch, err)
+	}
+	return strconv.Atoi(out)
+}
+
+// Diff writes what branch changed since it left base, as a unified diff. Base is a branch or a commit;
+// empty is the default branch.
+func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w io.Writer) error {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return err
+	}
+	if err := r.mustExist(ctx, branch); err != nil {
+		return err
+	}
+	if base == "" {
+		if base, err = r.defaultBranch(ctx); err != nil {
+			return err
+		}
+	}
+	from, err := r.commitish(ctx, base)
+	if err != nil {
+		return err
+	}
+	args := []string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", from + "..." + headsRefs + branch, "--"}
+	if err := r.pipe(ctx, stdio{out: w}, args...); err != nil {
+		return fmt.Errorf("compare %s with %s: %w", branch, base, err)
+	}
+	return nil
+}
+
+// commitish answers the commit of a branch or commit, [task.CodeInvalid] if there is none.
+func (r *repository) commitish(ctx context.Context, name string) (string, error) {
+	for _, ref := range []string{headsRefs + name, name} {
+		commit, err := r.resolve(ctx, ref)
+		if commit != "" || err != nil {
+			return commit, err
+		}
+	}
+	return "", task.Invalid("base", "Repository %s has neither a branch nor a commit %q.", r.path, name)
+}

@@ -1,0 +1,163 @@
+package localgit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// settings hold on every git command; each of them keeps git from running something
+// that a repository names, from asking, or from giving up on a lock at once. Git may work on
+// other people's repositories as long as it runs as us; as their owner it judges itself.
+func settings(owner *syscall.Credential) []string {
+	pairs := []string{
+		"core.hooksPath=/dev/null",
+		"core.fsmonitor=false",
+		"core.filesRefLockTimeout=10000",
+		"core.packedRefsTimeout=10000",
+		"protocol.allow=never",
+		"protocol.file.allow=always",
+		"gc.auto=0",
+		"maintenance.auto=false",
+		"advice.detachedHead=false",
+		"fetch.fsckObjects=true",
+		"fetch.recurseSubmodules=false",
+		"core.logAllRefUpdates=false",
+	}
+	if owner == nil {
+		pairs = append(pairs, "safe.directory=*")
+	}
+	args := make([]string, 0, 2*len(pairs))
+	for _, p := range pairs {
+		args = append(args, "-c", p)
+	}
+	return args
+}
+
+// repository is one that was found on disk, and the user as whom git works on it.
+type repository struct {
+	git     string // the binary
+	path    string // as asked for, symbolic links resolved
+	dir     string // the git directory that all worktrees share
+	objects string // the object store
+	bare    bool
+	owner   *syscall.Credential // nil: as ourselves
+}
+
+// gitError is a git command that failed, with what it said.
+type gitError struct {
+	args   []string
+	stderr string
+	err    error
+}
+
+func (e *gitError) Error() string {
+	return fmt.Sprintf("git %s: %v: %s", e.args[0], e.err, e.stderr)
+}
+
+func (e *gitError) Unwrap() error { return e.err }
+
+// exitCode answers how git ended, -1 if it did not run to an end.
+func exitCode(err error) int {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+// stdio is what a git command reads and writes; nil is nothing.
+type stdio struct {
+	in  io.Reader
+	out io.Writer
+}
+
+// run runs git in the repository and answers its trimmed output.
+func (r *repository) run(ctx context.Context, args ...string) (string, error) {
+	var out bytes.Buffer
+	err := r.pipe(ctx, stdio{out: &out}, args...)
+	return strings.TrimSpace(out.String()), err
+}
+
+// pipe runs git in the repository.
+func (r *repository) pipe(ctx context.Context, io stdio, args ...string) error {
+	full := append(settings(r.owner), "--git-dir="+r.dir)
+	cmd := command(ctx, r.git, append(full, args...), r.owner)
+	return execute(cmd, io, args)
+}
+
+func command(ctx context.Context, git string, args []string, owner *syscall.Credential) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, git, args...) //nolint:gosec // G204: our own git, arguments checked by the callers
+	cmd.Dir = "/"
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "TMPDIR=" + os.TempDir(), "LC_ALL=C",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ATTR_NOSYSTEM=1",
+		"GIT_NO_REPLACE_OBJECTS=1",
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: owner}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+func execute(cmd *exec.Cmd, io stdio, args []string) error {
+	var stderr tail
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.in, io.out, &stderr
+	if err := cmd.Run(); err != nil {
+		return &gitError{args: args, stderr: strings.TrimSpace(stderr.String()), err: err}
+	}
+	return nil
+}
+
+// tail keeps the last 4 KiB of what is written to it.
+type tail struct{ buf []byte }
+
+const tailSize = 4096
+
+// Write never returns an error.
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p...)
+	if extra := len(t.buf) - tailSize; extra > 0 {
+		t.buf = append(t.buf[:0], t.buf[extra:]...)
+	}
+	return len(p), nil
+}
+
+// String returns what was kept.
+func (t *tail) String() string { return string(t.buf) }
+
+// ownerOf answers as whom to work on path: its owner where we are root and it is not
+// ours, so that no root-owned file appears in a user's repository and nothing that
+// its configuration names runs as root.
+func ownerOf(path string) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil //nolint:nilnil // no credential means ourselves
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", path, err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || stat.Uid == 0 {
+		return nil, nil //nolint:nilnil // no credential means ourselves
+	}
+	return &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}, nil
+}
+
+// give hands a file of ours to the owner of the repository.
+func (r *repository) give(path string) error {
+	if r.owner == nil {
+		return nil
+	}
+	if err := os.Lchown(path, int(r.owner.Uid), int(r.owner.Gid)); err != nil {
+		return fmt.Errorf("hand %s to its owner: %w", filepath.Base(path), err)
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package localgit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Config is how local repositories are worked on.
+type Config struct {
+	// Git is the git program; empty: found on PATH at each call.
+	Git string
+	// MaxBundle is the most that a bundle from a sandbox may weigh, in bytes; 0: 2 GiB.
+	MaxBundle int64
+	// TempDir holds bundles while they are checked; empty: the system's.
+	TempDir string
+}
+
+const defaultMaxBundle = 2 << 30
+
+// Host is the local git host. It keeps no state of its own.
+type Host struct{ cfg Config }
+
+var _ scm.Host = (*Host)(nil)
+
+// New makes a local host.
+func New(cfg Config) *Host {
+	if cfg.MaxBundle <= 0 {
+		cfg.MaxBundle = defaultMaxBundle
+	}
+	return &Host{cfg: cfg}
+}
+
+// Check says whether repo can be worked on: it exists, is a repository with all its
+// history, has a commit, and lets us write. Otherwise [task.CodeInvalid] with the next step.
+func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return err
+	}
+	if _, err = r.defaultBranch(ctx); err != nil {
+		return err
+	}
+	shallow, err := r.run(ctx, "rev-parse", "--is-shallow-repository")
+	if err != nil {
+		return fmt.Errorf("look at the history of %s: %w", r.path, err)
+	}
+	if shallow == "true" {
+		return task.Invalid("repo", "Repository %s is a shallow clone, agents need its history. Next: git -C %s fetch --unshallow", r.path, r.path)
+	}
+	unlock, err := r.lock(ctx)
+	if err != nil {
+		return err
+	}
+	unlock()
+	return nil
+}
+
+// open finds the repository at a path and refuses folders that merely lie in one.
+func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
+	path := filepath.Clean(string(repo))
+	if !filepath.IsAbs(path) {
+		return nil, task.Invalid("repo", "Local repository %q must be an absolute path.", path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, task.Invalid("repo", "There is nothing at %s. Next: git clone <url> %s, or git init %s", path, path, path).WithCause(err)
+	case err != nil:
+		return nil, task.Invalid("repo", "Repository %s cannot be read: %v.", path, plain(err)).WithCause(err)
+	}
+	owner, err := ownerOf(real)
+	if err != nil {
+		return nil, err
+	}
+	git, err := h.git()
+	if err != nil {
+		return nil, err
+	}
+	r := &repository{git: git, path: real, owner: owner}
+	return r, r.discover(ctx)
+}
+
+func (h *Host) git() (string, error) {
+	if h.cfg.Git != "" {
+		return h.cfg.Git, nil
+	}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return "", task.Errorf(task.CodeUnavailable, "The program git is not on PATH. Next: install git and try again.").WithCause(err)
+	}
+	return git, nil
+}
+
+// discover asks git what lies at exactly the path; the ceiling keeps it from climbing.
+func (r *repository) discover(ctx context.Context) error {
+	args := []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects", "--is-bare-repository"}
+	cmd := command(ctx, r.git, append(append(settings(r.owner), "-C", r.path), args...), r.owner)
+	cmd.Env = append(cmd.Env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(r.path))
+	var out strings.Builder
+	if err := execute(cmd, stdio{out: &out}, args); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("look for a repository at %s: %w", r.path, ctx.Err())
+		}
+		return r.notFound(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 {
+		return fmt.Errorf("look for a repository at %s: git answered %q", r.path, out.String())
+	}
+	r.dir, r.objects, r.bare = lines[0], lines[1], lines[2] == "true"
+	return nil
+}
+
+func (r *repository) notFound(cause error) error {
+	if failed, ok := errors.AsType[*gitError](cause); ok && strings.Contains(failed.stderr, "Permission denied") {
+		return task.Invalid("repo", "Repository %s cannot be read by %s. Next: give that user access to it and to the folders above it.",
+			r.path, r.user()).WithCause(cause)
+	}
+	return task.Invalid("repo", "%s is not a git repository. Next: give the folder that holds .git, or run git init %s", r.path, r.path).WithCause(cause)
+}
+
+// user says as whom git runs.
+func (r *repository) user() string {
+	if r.owner == nil {
+		return "the user that omoi runs as"
+	}
+	return fmt.Sprintf("its owner, user %d", r.owner.Uid)
+}
+
+// plain is the reason without the path that the message names already.
+func plain(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error()
+	}
+	return err.Error()
+}
+
+// branches lists every branch of the repository.
+func (r *repository) branches(ctx context.Context) ([]string, error) {
+	return r.refs(ctx, "refs/heads/", 2)
+}
+
+// refs lists the refs below prefix, with their first strip components cut.
+func (r *repository) refs(ctx context.Context, prefix string, strip int) ([]string, error) {
+	out, err := r.run(ctx, "for-each-ref", fmt.Sprintf("--format=%%(refname:lstrip=%d)", strip), prefix)
+	if err != nil {
+		return nil, fmt.Errorf("list %s of %s: %w", prefix, r.path, err)
+	}
+	return strings.Fields(out), nil
+}
+
+// resolve answers the commit at ref, or "" if there is none.
+func (r *repository) resolve(ctx context.Context, ref string) (string, error) {
+	commit, err := r.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
+	switch {
+	case err == nil:
+		return commit, nil
+	case exitCode(err) == 1:
+		return "", nil
+	}
+	return "", fmt.Errorf("resolve %s in %s: %w", ref, r.path, err)
+}
+
+// wellKnown are tried in this order where nothing says which branch is the default.
+func wellKnown() []string { return []string{"main", "master", "develop", "trunk"} }
+
+// defaultBranch is where task branches begin: what the origin calls its default, else
+// HEAD if it is a usual name or the repository is bare, else the first usual name, else HEAD.
+// A person's own feature branch is the last choice, since it is HEAD by accident.
+func (r *repository) defaultBranch(ctx context.Context) (string, error) {
+	branches, err := r.branches(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(branches) == 0 {
+		return "", task.Invalid("repo", "Repository %s has no commits yet. Next: git -C %s commit --allow-empty -m \"Start\"", r.path, r.path)
+	}
+	head, origin := r.symbolic(ctx, "HEAD", "refs/heads/"), r.symbolic(ctx, "refs/remotes/origin/HEAD", "refs/remotes/origin/")
+	choices := []string{origin}
+	if r.bare || slices.Contains(wellKnown(), head) {
+		choices = append(choices, head)
+	}
+	choices = append(append(choices, wellKnown()...), head)
+	for _, c := range choices {
+		if c != "" && slices.Contains(branches, c) {
+			return c, nil
+		}
+	}
+	return branches[0], nil
+}
+
+// symbolic answers the branch that a symbolic ref names, "" if it is none.
+func (r *repository) symbolic(ctx context.Context, ref, prefix string) string {
+	target, err := r.run(ctx, "symbolic-ref", "--quiet", ref)
+	if err != nil {
+		return ""
+	}
+	name, _ := strings.CutPrefix(target, prefix)
+	return name
+}

@@ -1,0 +1,94 @@
+package localgit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	recordsFolder = "omoi"
+	lockFile      = "omoi/lock"
+	lockPoll      = 5 * time.Millisecond
+)
+
+// records is the git directory, opened so that no symbolic link in it leads elsewhere: where
+// omoi runs as root, the folder belongs to somebody else.
+type records struct {
+	*os.Root
+	owner *syscall.Credential
+}
+
+func (r *repository) records() (*records, error) {
+	root, err := os.OpenRoot(r.dir)
+	if err != nil {
+		return nil, r.unwritable(err)
+	}
+	rec := &records{Root: root, owner: r.owner}
+	if err := rec.folder(recordsFolder); err != nil {
+		return nil, errors.Join(r.unwritable(err), root.Close())
+	}
+	return rec, nil
+}
+
+func (r *repository) unwritable(cause error) error {
+	return task.Invalid("repo", "Repository %s cannot be written: %s. Next: give the user that omoi runs as access to it.",
+		r.path, plain(cause)).WithCause(cause)
+}
+
+// folder makes a folder if it is not there.
+func (r *records) folder(name string) error {
+	err := r.Mkdir(name, 0o755)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	return errors.Join(err, r.give(name))
+}
+
+// give hands what we made to the owner of the repository.
+func (r *records) give(name string) error {
+	if r.owner == nil {
+		return nil
+	}
+	return r.Lchown(name, int(r.owner.Uid), int(r.owner.Gid))
+}
+
+// lock keeps every other omoi process out of naming and numbering in this repository. The
+// kernel drops it when the holder dies.
+func (r *repository) lock(ctx context.Context) (unlock func(), err error) {
+	rec, err := r.records()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rec.Close()) }()
+	f, err := rec.OpenFile(lockFile, os.O_CREATE|os.O_RDONLY, 0o644)
+	if err != nil {
+		return nil, r.unwritable(err)
+	}
+	if err := errors.Join(rec.give(lockFile), flock(ctx, f)); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", r.path, err), f.Close())
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// flock waits for the lock as long as ctx lasts.
+func flock(ctx context.Context, f *os.File) error {
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // G115: a descriptor
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package localgit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// incoming is the ref of the quarantine that holds what a bundle brought.
+const incoming = "refs/omoi/incoming"
+
+// quarantine is a throw-away repository that borrows the objects of the real one. A
+// bundle is opened here, so that nothing of it is in the repository before it is checked.
+type quarantine struct {
+	*repository
+	folder string
+}
+
+// quarantine makes one and gives it the refs of r, which the bundle may build on.
+func (h *Host) quarantine(ctx context.Context, r *repository) (*quarantine, error) {
+	folder, err := os.MkdirTemp(h.cfg.TempDir, "omoi-git-")
+	if err != nil {
+		return nil, task.Errorf(task.CodeUnavailable, "No temporary folder can be made for the bundle.").WithCause(err)
+	}
+	q := &quarantine{folder: folder, repository: &repository{git: r.git, path: folder, dir: filepath.Join(folder, "q.git"), owner: r.owner}}
+	if err := q.fill(ctx, r); err != nil {
+		q.remove()
+		return nil, fmt.Errorf("make a quarantine for %s: %w", r.path, err)
+	}
+	return q, nil
+}
+
+func (q *quarantine) remove() { _ = os.RemoveAll(q.folder) }
+
+func (q *quarantine) fill(ctx context.Context, r *repository) error {
+	if err := q.give(q.folder); err != nil {
+		return err
+	}
+	format, err := r.run(ctx, "rev-parse", "--show-object-format")
+	if err != nil {
+		return err
+	}
+	if _, err = q.run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+format); err != nil {
+		return err
+	}
+	alternates := filepath.Join(q.dir, "objects", "info", "alternates")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(alternates), 0o750), os.WriteFile(alternates, []byte(r.objects+"\n"), 0o644)); err != nil { //nolint:gosec // G306: a path, read by the owner
+		return err
+	}
+	return q.borrow(ctx, r)
+}
+
+// borrow writes the refs of r into the quarantine: git trusts a bundle's prerequisites only
+// where a ref reaches them.
+func (q *quarantine) borrow(ctx context.Context, r *repository) error {
+	out, err := r.run(ctx, "for-each-ref", "--format=create refs/have/%(refname) %(objectname)", "refs/heads/", "refs/omoi/")
+	if err != nil {
+		return err
+	}
+	return q.update(ctx, out)
+}
+
+// open stores the bundle, at most limit bytes, verifies it and brings ref of it to
+// [incoming]. It answers the commit.
+func (q *quarantine) open(ctx context.Context, ref string, bundle io.Reader, limit int64) (string, error) {
+	file := filepath.Join(q.folder, "in.bundle")
+	if err := store(file, bundle, limit); err != nil {
+		return "", err
+	}
+	if err := q.give(file); err != nil {
+		return "", err
+	}
+	if err := q.verify(ctx, file, ref); err != nil {
+		return "", err
+	}
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", file, "+" + ref + ":" + incoming}
+	if _, err := q.run(ctx, args...); err != nil {
+		return "", unusable(ctx, err)
+	}
+	commit, err := q.resolve(ctx, incoming)
+	if err == nil && commit == "" {
+		return "", task.Errorf(task.CodeInvalid, "What the sandbox sent as %s is no commit.", ref)
+	}
+	return commit, err
+}
+
+func store(file string, bundle io.Reader, limit int64) (err error) {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("store the bundle: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	n, err := io.Copy(f, io.LimitReader(bundle, limit+1))
+	if err != nil {
+		return fmt.Errorf("store the bundle: %w", err)
+	}
+	if n > limit {
+		return task.Errorf(task.CodeInvalid, "The work weighs more than the limit of %d bytes.", limit)
+	}
+	return nil
+}
+
+// verify checks that the file is a bundle that holds ref and builds on what we have.
+func (q *quarantine) verify(ctx context.Context, file, ref string) error {
+	if _, err := q.run(ctx, "bundle", "verify", "--quiet", file); err != nil {
+		return unusable(ctx, err)
+	}
+	heads, err := q.run(ctx, "bundle", "list-heads", file, ref)
+	if err != nil {
+		return unusable(ctx, err)
+	}
+	if _, name, _ := strings.Cut(heads, " "); name != ref {
+		return task.Errorf(task.CodeNotFound, "The bundle does not hold %s.", ref)
+	}
+	return nil
+}
+
+// unusable tells a bad bundle from a call that was cut short.
+func unusable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("open the bundle: %w", ctx.Err())
+	}
+	return task.Errorf(task.CodeInvalid, "The bundle that came out of the sandbox is damaged or does not fit the repository.").WithCause(err)
+}
+
+// release brings the checked commit into r under a ref of ours, so that its objects stay. Every new
+// object passes git's own check on the way; one that fails keeps all of them out.
+func (q *quarantine) release(ctx context.Context, r *repository, ref string) error {
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", q.dir, "+" + incoming + ":" + ref}
+	if _, err := r.run(ctx, args...); err != nil {
+		return unusable(ctx, err)
+	}
+	return nil
+}
