@@ -86,4 +86,13 @@ func sentence(err error) string {
 	return text
 }
 
+// errorID names the stored full text of an activity's error; empty if there is none.
+func errorID(err error) string {
+	var details contract.ErrorDetails
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() && app.Details(&details) == nil {
+		return details.ErrorID
+	}
+	return ""
+}
+
 const maxReason = 200

@@ -59,7 +59,10 @@ func (r *taskRun) branch(ctx workflow.Context) (eff task.Effects, over bool, err
 // fail judges the error of a step of ours.
 func (r *taskRun) fail(ctx workflow.Context, err error) task.Effects {
 	workflow.GetLogger(ctx).Info("step failed", "error", err)
-	return r.decide(fact{Fact: task.Fact{Kind: task.FactStepFailed, Class: classOf(err)}, reason: sentence(err)})
+	return r.decide(fact{
+		Fact:   task.Fact{Kind: task.FactStepFailed, Class: classOf(err)},
+		reason: sentence(err), errorID: errorID(err),
+	})
 }
 
 // park gives the slot back and waits: for a limit to reset, or for a person.

@@ -56,7 +56,7 @@ func (r *taskRun) publishFailed(ctx workflow.Context, cause error) (task.Effects
 	if eff, over, err := r.people(ctx); over || err != nil {
 		return eff, err
 	}
-	f := fact{Fact: task.Fact{Kind: task.FactPublishFailed, Class: task.ClassPublish}, reason: sentence(cause)}
+	f := fact{Fact: task.Fact{Kind: task.FactPublishFailed, Class: task.ClassPublish}, reason: sentence(cause), errorID: errorID(cause)}
 	if class := classOf(cause); class == task.ClassCredentials {
 		f.Class = class
 	}

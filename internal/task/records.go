@@ -49,6 +49,9 @@ type Work struct {
 	Execution Execution
 	// Feedback is the text that the attempt that begins now is given; empty for the first.
 	Feedback string
+	// Attempt is the number of the newest attempt that has begun; 0 before the first. Only
+	// that one's sandbox may move the branch.
+	Attempt int
 }
 
 // Execution is a task's execution_config. Unknown keys are kept in the store and ignored.

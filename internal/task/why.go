@@ -41,10 +41,10 @@ func whyPending(t Task) string {
 	switch {
 	case t.Blocked != BlockedNone:
 		return whyBlocked(t)
-	case t.QueuePosition != nil:
-		return sentence(fmt.Sprintf("It waits at position %d of the queue", *t.QueuePosition), t.QueueReason)
+	case t.QueuePosition != nil && t.QueueReason != "":
+		return fmt.Sprintf("It is at position %d of its project's queue, %s.", *t.QueuePosition, t.QueueReason)
 	case t.QueueReason != "" && !t.HoldsSlot:
-		return sentence("It waits for its turn", t.QueueReason)
+		return "It is " + t.QueueReason + "."
 	case t.AttemptCount > 0:
 		return sentence(fmt.Sprintf("Attempt %d has ended; the next one is being prepared", t.AttemptCount), lastReason(t))
 	case t.HoldsSlot:

@@ -1,0 +1,53 @@
+package task
+
+import "encoding/json"
+
+// PageRequest asks for one page of a list that is ordered newest first.
+type PageRequest struct {
+	Limit  int    // 1..500
+	Cursor string // of the page before; empty: the first page
+}
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items      []T    `json:"items" nullable:"false"`
+	NextCursor string `json:"next_cursor"` // empty: this is the last page
+}
+
+// TaskQuery selects tasks of an organization. Zero values do not filter.
+type TaskQuery struct {
+	PageRequest
+	Status     string
+	PhaseID    string
+	HasSandbox *bool
+	TicketID   string
+	ProjectID  string
+	Fragment   string // a beginning or an end of ids: hexadecimal digits and hyphens
+}
+
+// SandboxQuery selects sandboxes of the ledger. Zero values do not filter.
+type SandboxQuery struct {
+	PageRequest
+	TaskID     string
+	State      string
+	Unverified bool // keep those that are not verified gone
+	Bare       bool // show those of nobody too
+}
+
+// TaskChange is what may be changed about a task; nil leaves a field alone.
+type TaskChange struct {
+	Title       *string
+	Description *string // only while the task is pending
+	Priority    *string
+}
+
+// ProjectChange is what may be changed about a project; nil leaves a field alone.
+type ProjectChange struct {
+	Name          *string
+	Description   *string
+	DefaultBranch *string
+	MaxSlots      *int
+	Paused        *bool
+	Autonomous    *bool
+	Settings      json.RawMessage
+}

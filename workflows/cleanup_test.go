@@ -1,0 +1,67 @@
+package workflows_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func decode(p *commonpb.Payloads, out any) error {
+	return converter.GetDefaultDataConverter().FromPayloads(p, out)
+}
+
+func (s *stage) cleanup() contract.CleanupReceipt {
+	s.t.Helper()
+	s.env.ExecuteWorkflow(contract.CleanupWorkflow, contract.CleanupInput{SandboxID: "box1", TaskID: taskID, Attempt: 1})
+	require.NoError(s.t, s.env.GetWorkflowError())
+	var receipt contract.CleanupReceipt
+	require.NoError(s.t, s.env.GetWorkflowResult(&receipt))
+	return receipt
+}
+
+func TestCleanupSavesDeletesAndLooksTwice(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	require.Equal(t, contract.CleanupReceipt{SandboxID: "box1", Salvage: task.SalvageRef, Verified: true}, s.cleanup())
+	require.Equal(t, []string{
+		contract.LoadSandbox, contract.Salvage, "settle deleting", contract.DeleteSandbox, contract.VerifyGone,
+		"settle gone", contract.VerifyGone, "settle verified",
+	}, s.calls)
+}
+
+func TestCleanupGoesOnForAsLongAsItTakes(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	for _, name := range []string{contract.DeleteSandbox, contract.VerifyGone, contract.SettleSandbox} {
+		p := contract.PolicyOf(name)
+		require.Zero(t, p.Attempts, name)
+		require.Zero(t, p.ScheduleToClose, name)
+	}
+	for range 8 { // the test environment knows no policy without a bound: it gives up after ten
+		s.fail[contract.DeleteSandbox] = append(s.fail[contract.DeleteSandbox], errors.New("502"))
+		s.fail[contract.VerifyGone] = append(s.fail[contract.VerifyGone], errors.New("502"))
+	}
+	require.True(t, s.cleanup().Verified)
+}
+
+func TestCleanupOfTheUnreachableSaysSo(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.fail[contract.Salvage] = []error{refusal(task.ClassInfrastructure)}
+	require.Equal(t, task.SalvageLost, s.cleanup().Salvage)
+	require.Equal(t, 1, s.count("settle salvage_lost"))
+	require.Equal(t, 1, s.count("settle verified"))
+}
+
+func TestCancelDoesNotStopACleanup(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.after(0, s.env.CancelWorkflow)
+	require.True(t, s.cleanup().Verified)
+}

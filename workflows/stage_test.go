@@ -1,0 +1,254 @@
+package workflows_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/workflows"
+)
+
+const taskID = "01900000-0000-7000-8000-000000000001"
+
+// stage is the world around a task's workflow: activities that remember what was asked of
+// them and answer what a test sets.
+type stage struct {
+	t   *testing.T
+	env *testsuite.TestWorkflowEnvironment
+
+	mu       sync.Mutex
+	calls    []string
+	projects []contract.Projection
+	begun    []contract.BeginAttemptInput
+	cleaned  []string
+
+	loaded  contract.LoadedTask
+	unread  map[string]contract.Digest // what ReadFacts answers, by sandbox
+	fail    map[string][]error         // errors of the next calls, by activity
+	observe func(contract.ObserveInput) contract.Observation
+	spawned func(number int, sandboxID string) // called when an agent was started
+	granted bool                               // what a slot request answers
+	fenced  bool
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	s := &stage{t: t, env: suite.NewTestWorkflowEnvironment(), unread: map[string]contract.Digest{}, fail: map[string][]error{}, granted: true}
+	s.env.SetTestTimeout(time.Minute)
+	s.env.SetWorkerOptions(workerOptions())
+	s.loaded = contract.LoadedTask{
+		HoldsSlot: true, Agent: task.AgentScripted, Provider: task.ProviderLocal, HasRepo: true,
+		State: task.State{Status: task.StatusPending, MaxRetries: 3},
+		Settings: contract.Settings{
+			StartupTimeout: 3 * time.Minute, HeartbeatTimeout: 2 * time.Minute, NoWorkTimeout: 15 * time.Minute,
+			IdleTimeout: 10 * time.Minute, AttemptTimeout: 4 * time.Hour, ToolTimeout: 30 * time.Minute,
+			RetryBase: 5 * time.Second, LimitSleep: 5 * time.Minute, CleanupWait: 2 * time.Minute,
+			UnknownRetry: 10 * time.Second, SpawnTimeout: 10 * time.Minute, MaxSignals: 2000,
+		},
+	}
+	s.observe = func(contract.ObserveInput) contract.Observation {
+		return contract.Observation{Seen: contract.SeenUnknown}
+	}
+	s.env.RegisterWorkflowWithOptions(workflows.TaskWorkflow, workflow.RegisterOptions{Name: contract.TaskWorkflow})
+	s.env.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
+	s.env.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
+	s.register()
+	return s
+}
+
+func (s *stage) register() {
+	on := func(name string, fn any) {
+		s.env.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+	}
+	on(contract.LoadTask, func(context.Context, contract.TaskRef) (contract.LoadedTask, error) {
+		return s.loaded, s.called(contract.LoadTask)
+	})
+	on(contract.Project, func(_ context.Context, p contract.Projection) (contract.Projected, error) {
+		err := s.called(contract.Project)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err == nil {
+			s.projects = append(s.projects, p)
+		}
+		return contract.Projected{Fenced: s.fenced, HoldsSlot: p.RequestSlot && s.granted}, err
+	})
+	on(contract.BeginAttempt, func(_ context.Context, in contract.BeginAttemptInput) (contract.BegunAttempt, error) {
+		err := s.called(contract.BeginAttempt)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.begun = append(s.begun, in)
+		n := len(s.begun) + s.loaded.State.Attempts
+		return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{Number: n, SandboxID: boxID(n), Provider: "local"}}, err
+	})
+	on(contract.TakeCommand, func(_ context.Context, in contract.TakeCommandInput) (contract.TakenCommand, error) {
+		id := in.Command.ID
+		if id == "" {
+			id = "from-cli"
+		}
+		return contract.TakenCommand{ID: id, Kind: in.Command.Kind, Reason: in.Command.Reason, OK: in.Command.Reason == "ok"}, s.called(contract.TakeCommand)
+	})
+	on(contract.ReadFacts, func(_ context.Context, in contract.ReadFactsInput) (contract.Digest, error) {
+		return s.unread[in.SandboxID], s.called(contract.ReadFacts)
+	})
+	on(contract.EnsureBranch, func(context.Context, contract.BranchInput) (contract.BranchResult, error) {
+		return contract.BranchResult{Branch: "feature/x", Base: "c0ffee"}, s.called(contract.EnsureBranch)
+	})
+	on(contract.OpenPull, func(context.Context, contract.PullInput) (contract.PullResult, error) {
+		return contract.PullResult{Number: 7, URL: "https://git/pull/7"}, s.called(contract.OpenPull)
+	})
+	s.registerSandbox(on)
+}
+
+func (s *stage) registerSandbox(on func(string, any)) {
+	on(contract.EnsureSandbox, func(context.Context, contract.SandboxRef) (contract.SpawnedSandbox, error) {
+		return contract.SpawnedSandbox{}, s.called(contract.EnsureSandbox)
+	})
+	on(contract.StartAgent, func(_ context.Context, ref contract.SandboxRef) error {
+		if err := s.called(contract.StartAgent); err != nil {
+			return err
+		}
+		if s.spawned != nil {
+			s.spawned(ref.Attempt, ref.SandboxID)
+		}
+		return nil
+	})
+	on(contract.StopAgent, func(context.Context, contract.SandboxRef) error { return s.called(contract.StopAgent) })
+	on(contract.Observe, func(_ context.Context, in contract.ObserveInput) (contract.Observation, error) {
+		return s.observe(in), s.called(contract.Observe)
+	})
+	on(contract.CollectWork, func(context.Context, contract.SandboxRef) (contract.Collected, error) {
+		return contract.Collected{Head: "beef", Commits: 1}, s.called(contract.CollectWork)
+	})
+	on(contract.LoadSandbox, func(context.Context, contract.SandboxRef) (contract.LoadedSandbox, error) {
+		return contract.LoadedSandbox{Provider: "local", Verify: true, SalvageWindow: 5 * time.Minute}, s.called(contract.LoadSandbox)
+	})
+	on(contract.Salvage, func(context.Context, contract.SandboxRef) (contract.SalvageResult, error) {
+		return contract.SalvageResult{Kind: task.SalvageRef, Files: 1}, s.called(contract.Salvage)
+	})
+	on(contract.DeleteSandbox, func(_ context.Context, ref contract.SandboxRef) error {
+		s.mu.Lock()
+		s.cleaned = append(s.cleaned, ref.SandboxID)
+		s.mu.Unlock()
+		return s.called(contract.DeleteSandbox)
+	})
+	on(contract.VerifyGone, func(context.Context, contract.SandboxRef) (contract.GoneAnswer, error) {
+		return contract.GoneAnswer{Gone: true}, s.called(contract.VerifyGone)
+	})
+	on(contract.SettleSandbox, func(_ context.Context, in contract.Settling) error { return s.called("settle " + in.Event) })
+}
+
+// called remembers a call and answers the next error that a test set for it.
+func (s *stage) called(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, name)
+	errs := s.fail[name]
+	if len(errs) == 0 {
+		return nil
+	}
+	s.fail[name] = errs[1:]
+	return errs[0]
+}
+
+func (s *stage) count(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, c := range s.calls {
+		if c == name {
+			n++
+		}
+	}
+	return n
+}
+
+// run executes the task's workflow to its end.
+func (s *stage) run() (contract.TaskResult, error) {
+	s.t.Helper()
+	s.env.ExecuteWorkflow(contract.TaskWorkflow, contract.TaskInput{TaskID: taskID, CommandID: "start"})
+	require.True(s.t, s.env.IsWorkflowCompleted())
+	var result contract.TaskResult
+	if err := s.env.GetWorkflowError(); err != nil {
+		return result, err
+	}
+	require.NoError(s.t, s.env.GetWorkflowResult(&result))
+	return result, nil
+}
+
+// after calls fn in the workflow's time.
+func (s *stage) after(d time.Duration, fn func()) { s.env.RegisterDelayedCallback(fn, d) }
+
+// events signals a digest of one event each, as the relay would.
+func (s *stage) events(sandboxID string, from int64, milestones ...contract.Milestone) {
+	for i := range milestones {
+		milestones[i].Sequence = from + int64(i)
+	}
+	now := s.env.Now()
+	s.env.SignalWorkflow(contract.SignalSandboxEvents, contract.Digest{
+		SandboxID: sandboxID, From: from, To: from + int64(max(len(milestones), 1)) - 1,
+		LastBeat: now, LastWork: now, LastType: "agent.tool_use", Milestones: milestones,
+	})
+}
+
+func (s *stage) command(kind, id, reason string) {
+	s.env.SignalWorkflow(contract.SignalCommand, contract.Command{ID: id, Kind: kind, Reason: reason})
+}
+
+// last is the newest projection.
+func (s *stage) last() contract.Projection {
+	s.t.Helper()
+	require.NotEmpty(s.t, s.projects)
+	return s.projects[len(s.projects)-1]
+}
+
+// statuses are the statuses that were projected, each change once.
+func (s *stage) statuses() []task.Status {
+	var out []task.Status
+	for _, p := range s.projects {
+		if len(out) == 0 || out[len(out)-1] != p.Status {
+			out = append(out, p.Status)
+		}
+	}
+	return out
+}
+
+// receipts are the outcomes of commands that were told.
+func (s *stage) receipts() map[string]task.Receipt {
+	out := make(map[string]task.Receipt)
+	for _, p := range s.projects {
+		for _, c := range p.Settle {
+			out[c.CommandID] = c.Receipt
+		}
+	}
+	return out
+}
+
+func boxID(n int) string { return "box" + string(rune('0'+n)) }
+
+func started() contract.Milestone { return contract.Milestone{Type: task.EventAgentStarted} }
+
+func completed(ok bool) contract.Milestone {
+	return contract.Milestone{Type: task.EventAgentCompleted, OK: ok, Class: ""}
+}
+
+func agentError(c task.FailureClass) contract.Milestone {
+	return contract.Milestone{Type: task.EventAgentError, Class: c, ErrorID: "error-1"}
+}
+
+// refusal is the error of an activity that is not to be retried.
+func refusal(class task.FailureClass) error {
+	return temporal.NewNonRetryableApplicationError("it was refused", string(class), nil)
+}

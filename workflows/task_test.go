@@ -1,0 +1,532 @@
+package workflows_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func workerOptions() worker.Options { return worker.Options{DeadlockDetectionTimeout: time.Minute} }
+
+// succeeds lets each attempt report in and complete a little later.
+func (s *stage) succeeds() {
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		s.after(2*time.Second, func() { s.events(box, 2, completed(true)) })
+	}
+}
+
+func TestTaskCompletes(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, contract.TaskResult{Status: task.StatusCompleted, Branch: "feature/x", PullURL: "https://git/pull/7"}, result)
+	require.Equal(t, []task.Status{task.StatusAssigned, task.StatusRunning, task.StatusCompleted}, s.statuses())
+	require.Equal(t, []string{
+		contract.LoadTask, contract.EnsureBranch, contract.BeginAttempt, contract.EnsureSandbox, contract.StartAgent,
+		contract.Project, contract.Project, contract.StopAgent, contract.CollectWork, contract.OpenPull, contract.Project,
+		contract.LoadSandbox, contract.Salvage, "settle deleting", contract.DeleteSandbox, contract.VerifyGone,
+		"settle gone", contract.VerifyGone, "settle verified",
+	}, s.calls)
+	last := s.last()
+	require.True(t, last.ReleaseSlot)
+	require.Empty(t, last.SandboxID)
+	require.Equal(t, &contract.AttemptEnd{Number: 1, Outcome: "completed", Reason: last.Reason}, last.Ended)
+	require.Equal(t, 7, last.PullNumber)
+	for i, p := range s.projects {
+		require.Equal(t, int64(i+2), p.Ordinal, "ordinals rise by one; BeginAttempt took the first")
+	}
+}
+
+func TestTaskWithoutRepositoryHasNothingToPublish(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.HasRepo = false
+	s.succeeds()
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Zero(t, s.count(contract.EnsureBranch)+s.count(contract.CollectWork)+s.count(contract.OpenPull))
+}
+
+func TestSettledAndLost(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.Settled = task.StatusCompleted
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, "already completed", result.Reason)
+	require.Equal(t, []string{contract.LoadTask}, s.calls)
+
+	s = newStage(t)
+	s.loaded.Lost = true
+	result, err = s.run()
+	require.NoError(t, err)
+	require.Contains(t, result.Reason, "another run")
+	require.Equal(t, []string{contract.LoadTask}, s.calls)
+}
+
+func TestFencedRunEndsQuietly(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.fenced = true
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Contains(t, result.Reason, "another run owns")
+	require.Zero(t, s.count(contract.DeleteSandbox), "the sandbox belongs to the other run")
+}
+
+func TestRetryThenSuccess(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(n int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		end := completed(true)
+		if n == 1 {
+			end = agentError(task.ClassAgentError)
+		}
+		s.after(2*time.Second, func() { s.events(box, 2, end) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []task.Status{
+		task.StatusAssigned, task.StatusRunning, task.StatusPending,
+		task.StatusAssigned, task.StatusRunning, task.StatusCompleted,
+	}, s.statuses())
+	require.Equal(t, 1, s.last().Retries)
+	require.Len(t, s.begun, 2)
+	require.Equal(t, "retry", s.begun[1].Kind)
+	require.Equal(t, "error-1", s.begun[1].FeedbackID)
+	require.Equal(t, []string{"box1", "box2"}, s.cleaned)
+	require.Equal(t, 1, s.count(contract.EnsureBranch), "a retry goes on with its branch")
+}
+
+func TestLastFailureClosesAsFailed(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.State.MaxRetries = 0
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started(), agentError(task.ClassAgentError)) })
+	}
+	_, err := s.run()
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, string(task.ClassAgentError), app.Type())
+	require.Equal(t, task.StatusFailed, s.last().Status)
+	require.True(t, s.last().ReleaseSlot)
+	require.Equal(t, "error-1", s.last().ErrorID)
+	require.Equal(t, []string{"box1"}, s.cleaned)
+}
+
+func TestInvalidInputIsFinal(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.fail[contract.EnsureBranch] = []error{refusal(task.ClassInvalidInput)}
+	_, err := s.run()
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, string(task.ClassInvalidInput), app.Type())
+	require.Equal(t, "it was refused", s.last().Reason)
+	require.Zero(t, s.count(contract.BeginAttempt))
+}
+
+func TestEventsOfOthersAndRepeatsChangeNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events("foreign", 1, completed(true)) })
+		s.after(2*time.Second, func() { s.events(box, 1, started()) })
+		s.after(3*time.Second, func() { s.events(box, 1, agentError(task.ClassAgentError)) }) // repeat of sequence 1
+		s.after(4*time.Second, func() { s.events(box, 2, completed(true)) })
+	}
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Len(t, s.begun, 1)
+}
+
+func TestGapIsReadFromTheStore(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(_ int, box string) {
+		s.unread[box] = contract.Digest{
+			SandboxID: box, From: 1, To: 5, LastBeat: s.env.Now().Add(time.Second),
+			Milestones: []contract.Milestone{
+				{Sequence: 1, Type: task.EventAgentStarted}, {Sequence: 5, Type: task.EventAgentCompleted, OK: true},
+			},
+		}
+		s.after(time.Second, func() { s.events(box, 5, completed(true)) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, 1, s.count(contract.ReadFacts))
+	require.Equal(t, []task.Status{task.StatusAssigned, task.StatusRunning, task.StatusCompleted}, s.statuses())
+}
+
+func TestStartedBeforeTheAssignmentIsKept(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(_ int, box string) { s.events(box, 1, started(), completed(true)) }
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []task.Status{task.StatusAssigned, task.StatusRunning, task.StatusCompleted}, s.statuses())
+}
+
+func TestWaitsForItsSlot(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.HoldsSlot = false
+	s.succeeds()
+	s.after(time.Hour, func() {
+		require.Zero(t, s.count(contract.EnsureBranch))
+		s.env.SignalWorkflow(contract.SignalAdmitted, nil)
+	})
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, 1, s.count(contract.BeginAttempt))
+}
+
+func TestOldAdmissionIsNoSlot(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.HoldsSlot, s.granted = false, false
+	s.succeeds()
+	s.after(time.Minute, func() { s.env.SignalWorkflow(contract.SignalAdmitted, nil) })
+	s.after(time.Hour, func() {
+		require.Zero(t, s.count(contract.BeginAttempt))
+		s.granted = true
+		s.env.SignalWorkflow(contract.SignalAdmitted, nil)
+	})
+	_, err := s.run()
+	require.NoError(t, err)
+}
+
+// TestCancel cancels at every step, by command, by the temporal CLI's signal and by its cancel.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	how := map[string]func(*stage){
+		"command":        func(s *stage) { s.command(contract.CommandCancel, "c1", "enough") },
+		"signal":         func(s *stage) { s.command(contract.CommandCancel, "", "enough") },
+		"cancel request": func(s *stage) { s.env.CancelWorkflow() },
+	}
+	steps := map[string]func(*stage, func()){
+		"before admission": func(s *stage, cancel func()) {
+			s.loaded.HoldsSlot = false
+			s.after(time.Minute, cancel)
+		},
+		"before the branch": func(s *stage, cancel func()) { s.after(0, cancel) },
+		"in create": func(s *stage, cancel func()) {
+			s.fail[contract.EnsureSandbox] = make([]error, 0, 50)
+			for range 50 {
+				s.fail[contract.EnsureSandbox] = append(s.fail[contract.EnsureSandbox], errors.New("the provider is slow"))
+			}
+			s.after(5*time.Second, cancel)
+		},
+		"in mid-run": func(s *stage, cancel func()) {
+			s.spawned = func(_ int, box string) {
+				s.after(time.Second, func() { s.events(box, 1, started()) })
+				s.after(5*time.Second, cancel)
+			}
+		},
+		"in publish": func(s *stage, cancel func()) {
+			s.succeeds()
+			for range 50 {
+				s.fail[contract.CollectWork] = append(s.fail[contract.CollectWork], errors.New("the sandbox is slow"))
+			}
+			s.after(10*time.Second, cancel)
+		},
+	}
+	for step, arrange := range steps {
+		for way, cancel := range how {
+			t.Run(step+" by "+way, func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t)
+				arrange(s, func() { cancel(s) })
+				_, err := s.run()
+				require.Error(t, err)
+				require.True(t, temporal.IsCanceledError(err), "%v", err)
+				require.Equal(t, task.StatusCancelled, s.last().Status)
+				require.True(t, s.last().ReleaseSlot)
+				if s.count(contract.BeginAttempt) > 0 {
+					require.Equal(t, []string{"box1"}, s.cleaned)
+				}
+				if way == "command" {
+					require.Equal(t, task.ReceiptCarriedOut, s.receipts()["c1"])
+				}
+			})
+		}
+	}
+}
+
+func TestCancelAfterTheEndIsTooLate(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	for range 3 {
+		s.fail[contract.DeleteSandbox] = append(s.fail[contract.DeleteSandbox], errors.New("still there"))
+	}
+	s.after(3*time.Second, func() { s.command(contract.CommandCancel, "late", "") })
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Equal(t, task.ReceiptTooLate, s.receipts()["late"])
+}
+
+func TestSecondCancelIsTooLate(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() {
+			s.command(contract.CommandCancel, "first", "")
+			s.command(contract.CommandCancel, "second", "")
+		})
+	}
+	_, err := s.run()
+	require.True(t, temporal.IsCanceledError(err))
+	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["first"])
+	require.Equal(t, task.ReceiptTooLate, s.receipts()["second"])
+}
+
+func TestUnknownNeverEndsAnAttempt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		s.after(3*time.Hour, func() { s.events(box, 2, completed(true)) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, s.begun, 1)
+	require.Greater(t, s.count(contract.Observe), 5)
+	require.Less(t, s.count(contract.Observe), 60, "asked again with backoff")
+}
+
+func TestUnknownForTheLongestDurationParks(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(n int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		if n == 2 {
+			s.after(2*time.Second, func() { s.events(box, 2, completed(true)) })
+		}
+	}
+	s.after(6*time.Hour, func() {
+		require.Equal(t, task.BlockedUnknownTooLong, s.last().Blocked)
+		require.True(t, s.last().ReleaseSlot)
+		require.Equal(t, []string{"box1"}, s.cleaned)
+		s.command(contract.CommandRetry, "again", "")
+	})
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["again"])
+}
+
+func TestObservations(t *testing.T) {
+	t.Parallel()
+	for seen, class := range map[string]task.FailureClass{
+		contract.SeenStuck: task.ClassAgentError, contract.SeenSilent: task.ClassInfrastructure,
+		contract.SeenExited: task.ClassResources, contract.SeenGone: task.ClassInfrastructure,
+	} {
+		t.Run(seen, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.observe = func(in contract.ObserveInput) contract.Observation {
+				if in.Attempt == 1 {
+					return contract.Observation{Seen: seen, Class: class, Reason: "as the test says"}
+				}
+				return contract.Observation{Seen: contract.SeenUnknown}
+			}
+			s.spawned = func(n int, box string) {
+				s.after(time.Second, func() { s.events(box, 1, started()) })
+				if n == 2 {
+					s.after(2*time.Second, func() { s.events(box, 2, completed(true)) })
+				}
+			}
+			_, err := s.run()
+			require.NoError(t, err)
+			require.Len(t, s.begun, 2)
+			for _, p := range s.projects {
+				if p.Ended != nil && p.Ended.Number == 1 {
+					require.Equal(t, class, p.Ended.Class)
+					require.Equal(t, "as the test says", p.Ended.Reason)
+				}
+			}
+		})
+	}
+}
+
+func TestNoStartWithinThreeMinutesOfTheAssignment(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.HoldsSlot = false
+	var asked []contract.ObserveInput
+	s.observe = func(in contract.ObserveInput) contract.Observation {
+		asked = append(asked, in)
+		return contract.Observation{Seen: contract.SeenSilent, Class: task.ClassInfrastructure}
+	}
+	var assigned time.Time
+	s.spawned = func(n int, box string) {
+		if n == 1 {
+			assigned = s.env.Now()
+			return
+		}
+		require.WithinDuration(t, assigned.Add(3*time.Minute), s.env.Now(), time.Minute)
+		s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) })
+	}
+	s.after(5*time.Hour, func() { s.env.SignalWorkflow(contract.SignalAdmitted, nil) }) // long in the queue
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, asked, 1)
+	require.Equal(t, contract.AskStartup, asked[0].Question)
+}
+
+func TestHeartbeatsKeepTheTimerLazy(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.observe = func(contract.ObserveInput) contract.Observation {
+		return contract.Observation{Seen: contract.SeenWorking, Next: time.Minute}
+	}
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		for i := range 60 {
+			s.after(time.Duration(i+1)*time.Minute, func() { s.events(box, int64(i+2)) })
+		}
+		s.after(61*time.Minute, func() { s.events(box, 62, completed(true)) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Zero(t, s.count(contract.Observe), "an hour of heartbeats raises no question")
+}
+
+func TestProviderLimitSleepsWithoutASlot(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	var reset time.Time
+	s.spawned = func(n int, box string) {
+		if n == 2 {
+			require.False(t, s.env.Now().Before(reset))
+			s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) })
+			return
+		}
+		reset = s.env.Now().Add(time.Hour)
+		limit := contract.Milestone{Type: task.EventAgentError, Class: task.ClassProviderLimit, ResetAt: reset}
+		s.after(time.Second, func() { s.events(box, 1, started(), limit) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Zero(t, s.last().Retries, "a limit is no failure of the task")
+	var parked bool
+	for _, p := range s.projects {
+		parked = parked || (p.Blocked == task.BlockedProviderLimit && p.ReleaseSlot && p.SandboxID == "")
+	}
+	require.True(t, parked)
+}
+
+func TestFailedVerdictBeginsARevision(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(n int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		verdict := "no"
+		if n == 2 {
+			verdict = "ok"
+		}
+		s.after(2*time.Second, func() { s.command(contract.CommandVerdict, "v"+boxID(n), verdict) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Contains(t, s.statuses(), task.StatusNeedsRevision)
+	require.Equal(t, "revision", s.begun[1].Kind)
+	require.Zero(t, s.last().Retries)
+	require.Equal(t, 1, s.last().Revisions)
+}
+
+func TestPublishFailureKeepsTheWorkAndItsRetryStartsThere(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	s.fail[contract.OpenPull] = []error{refusal(task.ClassPublish)}
+	_, err := s.run()
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, string(task.ClassPublish), app.Type())
+	require.Equal(t, 1, s.count(contract.CollectWork))
+
+	again := newStage(t)
+	again.loaded.PublishOnly = true
+	again.loaded.State.Attempts = 1
+	result, err := again.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Zero(t, again.count(contract.BeginAttempt)+again.count(contract.EnsureSandbox))
+	require.Equal(t, 1, again.count(contract.OpenPull))
+}
+
+func TestSandboxThatDiesWithTheWorkIsAFailedAttempt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	s.fail[contract.CollectWork] = []error{refusal(task.ClassInfrastructure)}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, s.begun, 2)
+	require.Equal(t, task.StatusCompleted, s.last().Status)
+}
+
+func TestResetInMidRunGoesOnWithTheLiveSandbox(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	live := contract.LiveAttempt{Number: 4, SandboxID: "alive", Provider: "local", Head: 9, Assigned: true, Started: true}
+	s.loaded.Reset, s.loaded.Live, s.loaded.Base, s.loaded.Branch = true, &live, "c0ffee", "feature/x"
+	s.loaded.State = task.State{Status: task.StatusRunning, Attempts: 4, MaxRetries: 3}
+	s.unread["alive"] = contract.Digest{
+		SandboxID: "alive", From: 1, To: 9, LastBeat: time.Now(),
+		Milestones: []contract.Milestone{{Sequence: 1, Type: task.EventAgentStarted}},
+	}
+	s.after(0, func() { s.command(contract.CommandCancel, "", "re-applied by the reset") })
+	s.after(time.Minute, func() { s.events("alive", 10, completed(true)) })
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Zero(t, s.count(contract.BeginAttempt)+s.count(contract.TakeCommand))
+}
+
+func TestContinuesAsNewWithNothingInFlight(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.Settings.MaxSignals = 20
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		for i := range 40 {
+			s.after(time.Duration(i+2)*time.Second, func() { s.events(box, int64(i+2)) })
+		}
+	}
+	_, err := s.run()
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, err, &next)
+	require.Empty(t, s.cleaned, "the sandbox lives on")
+
+	var in contract.TaskInput
+	require.NoError(t, decode(next.Input, &in))
+	require.Equal(t, "start", in.CommandID)
+	require.Equal(t, contract.TaskStateVersion, in.State.Version)
+	require.EqualValues(t, 20, in.State.Watch.Seen)
+
+	after := newStage(t)
+	after.after(time.Second, func() { after.events("box1", 21, completed(true)) })
+	after.env.ExecuteWorkflow(contract.TaskWorkflow, in)
+	require.NoError(t, after.env.GetWorkflowError())
+	require.Zero(t, after.count(contract.LoadTask)+after.count(contract.BeginAttempt))
+	require.Equal(t, task.StatusCompleted, after.last().Status)
+	require.Greater(t, after.last().Ordinal, in.State.Ordinal)
+}
