@@ -65,6 +65,8 @@ type Runs interface {
 	// StartCleanup starts the cleanup of a sandbox; one that runs or ran well is success.
 	StartCleanup(ctx context.Context, in contract.CleanupInput) error
 	PauseSchedule(ctx context.Context, id, note string) error
+	// WakeReaper unpauses the reaper's schedule and triggers it.
+	WakeReaper(ctx context.Context) error
 }
 
 // Providers finds a sandbox provider by its wire name.

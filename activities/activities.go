@@ -1,0 +1,94 @@
+package activities
+
+import (
+	"cmp"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+)
+
+// Config is what activities are told once. Zero values mean the defaults named here.
+type Config struct {
+	// HostID is the machine that this process runs on; sandboxes of other machines are unknown here.
+	HostID string
+	// APIURL is the base of the API as a sandbox reaches it, without a trailing slash.
+	APIURL string
+	// Open says that the API asks for no login: old workers need no token in their callback then.
+	Open bool
+	// Settings are the durations and limits of tasks; what the store leaves zero comes from here.
+	Settings contract.Settings
+
+	Limits   sandbox.Limits  // of every sandbox; zero: the provider's default
+	Network  sandbox.Network // default [sandbox.NetworkHost]
+	Lifetime time.Duration   // after which a provider deletes by itself; zero: never
+
+	AgentHeartbeat time.Duration // default 30 s
+	SpoolBytes     int64         // default 256 MiB
+	StopGrace      time.Duration // between SIGTERM and SIGKILL; default 10 s
+	AuthorName     string        // of the agent's commits; default omoi
+	AuthorEmail    string        // default omoi@localhost
+
+	MaxBundleBytes int64         // of the work that is read out of a sandbox; default 512 MiB
+	MaxPatchBytes  int64         // of work that is kept as a text; default 16 MiB
+	CollectTimeout time.Duration // of gathering the work inside; default 2 min
+	SalvageWindow  time.Duration // how long unreachable work is waited for; default 5 min
+	LongestCreate  time.Duration // assumed of providers that this process does not have; default 5 min
+
+	OrphanGrace time.Duration // before a sandbox without a live attempt is an orphan; default 2 min
+	RepairGrace time.Duration // before a task without an open workflow is written off; default 1 min
+
+	// Secrets are values that must never leave in an error; they are cut out of every text.
+	Secrets []string
+}
+
+// Tokens makes the tokens with which sandboxes report in.
+type Tokens interface {
+	Mint(sandboxID string) string
+}
+
+// Deps are the ports that activities work through; all but Log and Agents are needed.
+type Deps struct {
+	Tasks     Tasks
+	Ledger    Ledger
+	Fleet     Fleet
+	Runs      Runs
+	Providers Providers
+	Git       Git
+	Tokens    Tokens
+	// Agents opens the omoi-agent program for a GOARCH; nil if no provider here runs one.
+	Agents func(arch string) (io.ReadCloser, error)
+	Log    *slog.Logger // default: discards
+}
+
+// Activities holds one method for each name of package contract.
+type Activities struct {
+	cfg  Config
+	deps Deps
+	log  *slog.Logger
+
+	mu           sync.Mutex
+	installation string // cached answer of the store; empty until it was asked
+}
+
+// New makes the activities of one process.
+func New(cfg Config, deps Deps) *Activities {
+	cfg.Network = cmp.Or(cfg.Network, sandbox.NetworkHost)
+	cfg.AgentHeartbeat = cmp.Or(cfg.AgentHeartbeat, 30*time.Second)
+	cfg.SpoolBytes = cmp.Or(cfg.SpoolBytes, 256<<20)
+	cfg.StopGrace = cmp.Or(cfg.StopGrace, 10*time.Second)
+	cfg.AuthorName = cmp.Or(cfg.AuthorName, "omoi")
+	cfg.AuthorEmail = cmp.Or(cfg.AuthorEmail, "omoi@localhost")
+	cfg.MaxBundleBytes = cmp.Or(cfg.MaxBundleBytes, 512<<20)
+	cfg.MaxPatchBytes = cmp.Or(cfg.MaxPatchBytes, 16<<20)
+	cfg.CollectTimeout = cmp.Or(cfg.CollectTimeout, 2*time.Minute)
+	cfg.SalvageWindow = cmp.Or(cfg.SalvageWindow, 5*time.Minute)
+	cfg.LongestCreate = cmp.Or(cfg.LongestCreate, 5*time.Minute)
+	cfg.OrphanGrace = cmp.Or(cfg.OrphanGrace, 2*time.Minute)
+	cfg.RepairGrace = cmp.Or(cfg.RepairGrace, time.Minute)
+	cfg.Settings = withDefaults(cfg.Settings, defaultSettings())
+	return &Activities{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler))}
+}

@@ -1,0 +1,208 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// StartAgent puts agent, repository and configuration into the sandbox and starts the agent,
+// once. Where an agent outside connects itself there is nothing to start.
+func (a *Activities) StartAgent(ctx context.Context, in contract.SandboxRef) error {
+	at, stop := beating[int](ctx)
+	defer stop()
+	p, err := a.here(ctx, in.SandboxID)
+	if err != nil {
+		return err
+	}
+	work, err := a.deps.Tasks.Work(ctx, p.row.TaskID)
+	if err != nil {
+		return fmt.Errorf("read task %s: %w", p.row.TaskID, err)
+	}
+	if work.Agent != task.AgentExternal && p.exec() {
+		if err := a.launch(ctx, p, work, at); err != nil {
+			return orClass(task.ClassInfrastructure, err)
+		}
+	}
+	if err := a.deps.Ledger.AgentStarted(ctx, in.SandboxID); err != nil {
+		return fmt.Errorf("write that the agent started: %w", err)
+	}
+	return nil
+}
+
+// launch starts the agent unless it was started before. It furnishes the sandbox in steps
+// and goes on after the last one that an earlier try finished.
+func (a *Activities) launch(ctx context.Context, p place, work task.Work, at *progress[int]) error {
+	seen, err := p.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	if seen.State == sandbox.StateGone {
+		return task.Errorf(task.CodeGone, "sandbox %s is gone before its agent was started", p.row.ID)
+	}
+	if seen.Started {
+		return nil
+	}
+	steps := []func(context.Context, place, task.Work) error{a.putAgent, a.putRepo, a.putConfig}
+	for i := at.get(); i < len(steps); i++ {
+		if err := steps[i](ctx, p, work); err != nil {
+			return err
+		}
+		at.set(ctx, i+1)
+	}
+	start := sandbox.Command{Args: []string{sandbox.AgentPath, "run", "--config", spec.ConfigPath}}
+	if err := p.provider.Start(ctx, p.labels, start); err != nil {
+		return fmt.Errorf("start agent: %w", err)
+	}
+	return nil
+}
+
+// putAgent writes the program for the sandbox's machine. Ensure adopts here: it is how a
+// provider tells the machine's kind.
+func (a *Activities) putAgent(ctx context.Context, p place, _ task.Work) error {
+	made, err := p.provider.Ensure(ctx, a.spec(p.labels))
+	if err != nil {
+		return fmt.Errorf("adopt sandbox: %w", err)
+	}
+	if a.deps.Agents == nil {
+		return task.Errorf(task.CodeUnavailable, "this worker carries no agent program")
+	}
+	program, err := a.deps.Agents(made.Arch)
+	if err != nil {
+		return fmt.Errorf("open agent program for %s: %w", made.Arch, err)
+	}
+	defer program.Close() //nolint:errcheck // read only
+	if err := p.provider.WriteFile(ctx, p.labels, sandbox.AgentPath, 0o755, program); err != nil {
+		return fmt.Errorf("write agent program: %w", err)
+	}
+	return nil
+}
+
+// putRepo streams the task's branch into the sandbox as a bundle.
+func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error {
+	if work.Repo == "" {
+		return nil
+	}
+	host, err := a.deps.Git.For(work.Repo)
+	if err != nil {
+		return err
+	}
+	r, w := io.Pipe()
+	bundled := make(chan error, 1)
+	go func() {
+		err := host.Bundle(ctx, scm.Repo(work.Repo), work.Branch, w)
+		w.CloseWithError(err) // always nil; the reader sees err, or the end
+		bundled <- err
+	}()
+	err = p.provider.WriteFile(ctx, p.labels, spec.InBundle, 0o644, r)
+	r.CloseWithError(context.Canceled) // frees a writer that nobody reads any more
+	if bundleErr := <-bundled; bundleErr != nil && err == nil {
+		err = bundleErr
+	}
+	if err != nil {
+		return fmt.Errorf("put branch %s in: %w", work.Branch, err)
+	}
+	return nil
+}
+
+// putConfig writes what the agent is told. The file holds its token: mode 0600.
+func (a *Activities) putConfig(ctx context.Context, p place, work task.Work) error {
+	text, err := json.Marshal(a.agentConfig(p, work))
+	if err != nil {
+		return fmt.Errorf("encode agent configuration: %w", err)
+	}
+	if err := p.provider.WriteFile(ctx, p.labels, spec.ConfigPath, 0o600, bytes.NewReader(text)); err != nil {
+		return fmt.Errorf("write agent configuration: %w", err)
+	}
+	return nil
+}
+
+func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
+	token := a.deps.Tokens.Mint(p.row.ID)
+	api := a.apiURL()
+	return spec.Config{
+		Protocol:        spec.Protocol,
+		SandboxID:       p.row.ID,
+		TaskID:          work.TaskID,
+		Attempt:         p.row.Attempt,
+		APIURL:          api,
+		Token:           token,
+		Runtime:         work.Agent,
+		Workspace:       sandbox.Workspace,
+		Dir:             sandbox.Dir,
+		Title:           work.Title,
+		Description:     work.Description,
+		Mode:            work.Mode,
+		Continuous:      work.Continuous,
+		Feedback:        work.Feedback,
+		Repo:            a.agentRepo(work),
+		Script:          work.Execution.Script,
+		Command:         work.Execution.Command,
+		Setup:           work.Execution.Setup,
+		Env:             workerEnv(work, p.row.ID, a.callback(work, api, token)),
+		WaitForMessages: work.Execution.WaitForMessages,
+		Heartbeat:       a.cfg.AgentHeartbeat,
+		ToolTimeout:     a.cfg.Settings.ToolTimeout,
+		SpoolBytes:      a.cfg.SpoolBytes,
+		Grace:           a.cfg.StopGrace,
+	}
+}
+
+func (a *Activities) agentRepo(work task.Work) *spec.Repo {
+	if work.Repo == "" {
+		return nil
+	}
+	return &spec.Repo{
+		Branch: work.Branch, Base: work.Base, Bundle: spec.InBundle,
+		AuthorName: a.cfg.AuthorName, AuthorEmail: a.cfg.AuthorEmail,
+	}
+}
+
+// apiURL is where a sandbox finds the API: a socket where it has no network.
+func (a *Activities) apiURL() string {
+	if a.cfg.Network == sandbox.NetworkNone {
+		return "unix://" + spec.SocketPath
+	}
+	return strings.TrimSuffix(a.cfg.APIURL, "/")
+}
+
+// callback is where an old worker reports. It cannot send a token, so that its URL carries
+// one wherever the server asks for a login.
+func (a *Activities) callback(work task.Work, api, token string) string {
+	if work.Agent == task.AgentCommand && !a.cfg.Open {
+		return api + "/t/" + token
+	}
+	return api
+}
+
+// StopAgent ends the agent and its whole process tree; its files stay.
+func (a *Activities) StopAgent(ctx context.Context, in contract.SandboxRef) error {
+	_, stop := beating[struct{}](ctx)
+	defer stop()
+	p, err := a.here(ctx, in.SandboxID)
+	if err != nil || !p.machine() {
+		return err
+	}
+	return orClass(task.ClassInfrastructure, a.halt(ctx, p))
+}
+
+// halt stops what runs in a sandbox; one that is gone has stopped.
+func (a *Activities) halt(ctx context.Context, p place) error {
+	err := p.provider.Stop(ctx, p.labels, a.cfg.StopGrace)
+	switch task.CodeOf(err) {
+	case "", task.CodeNotFound, task.CodeGone:
+		return nil
+	case task.CodeInvalid, task.CodeUnauthorized, task.CodeForbidden, task.CodeConflict,
+		task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
+	}
+	return fmt.Errorf("stop agent: %w", err)
+}

@@ -1,0 +1,75 @@
+package activities
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+)
+
+// progress is where a long activity stands: its heartbeat details, from which the next try
+// of it resumes.
+type progress[T any] struct {
+	mu    sync.Mutex
+	point T
+}
+
+// set moves the resume point and tells it at once: what fails next takes it along.
+func (p *progress[T]) set(ctx context.Context, point T) {
+	p.mu.Lock()
+	p.point = point
+	p.mu.Unlock()
+	activity.RecordHeartbeat(ctx, point)
+}
+
+func (p *progress[T]) get() T {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.point
+}
+
+// beating starts heartbeats with a resume point that begins where the last try stood. The
+// caller stops them; stop waits until the last one is out.
+func beating[T any](ctx context.Context) (p *progress[T], stop func()) {
+	p = &progress[T]{}
+	if activity.HasHeartbeatDetails(ctx) {
+		var last T
+		if activity.GetHeartbeatDetails(ctx, &last) == nil {
+			p.point = last
+		}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.beat(ctx, done)
+	}()
+	return p, sync.OnceFunc(func() {
+		close(done)
+		<-ended
+	})
+}
+
+// beat tells where the activity stands until it is done or told to end.
+func (p *progress[T]) beat(ctx context.Context, done <-chan struct{}) {
+	ticker := time.NewTicker(beatEvery(activity.GetInfo(ctx).HeartbeatTimeout))
+	defer ticker.Stop()
+	for {
+		activity.RecordHeartbeat(ctx, p.get())
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// beatEvery is well below the timeout; a worker that died is noticed by the timeout alone.
+func beatEvery(timeout time.Duration) time.Duration {
+	if timeout <= 0 {
+		return 3 * time.Second
+	}
+	return min(max(timeout/5, 50*time.Millisecond), 3*time.Second)
+}

@@ -1,0 +1,111 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// EnsureBranch finds or makes the task's one branch. A task without a repository has none.
+func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) (contract.BranchResult, error) {
+	work, err := a.deps.Tasks.Work(ctx, in.TaskID)
+	if err != nil || work.Repo == "" {
+		return contract.BranchResult{}, err
+	}
+	host, err := a.deps.Git.For(work.Repo)
+	if err != nil {
+		return contract.BranchResult{}, classed(task.ClassInvalidInput, err)
+	}
+	repo := scm.Repo(work.Repo)
+	if err := host.Check(ctx, repo); err != nil {
+		return contract.BranchResult{}, fmt.Errorf("check repository: %w", err)
+	}
+	branch, err := host.EnsureBranch(ctx, branchRequest(work))
+	if err != nil {
+		return contract.BranchResult{}, fmt.Errorf("make branch: %w", err)
+	}
+	out := contract.BranchResult{Branch: branch.Name, Base: branch.Base}
+	if branch.Name == work.Branch && work.Base != "" {
+		out.Base = work.Base // the commit that the task began from, however far the branch is now
+	}
+	return out, nil
+}
+
+func branchRequest(work task.Work) scm.BranchRequest {
+	return scm.BranchRequest{
+		Repo:       scm.Repo(work.Repo),
+		TicketID:   work.TicketID,
+		Title:      work.Title,
+		TicketType: work.TicketType,
+		Priority:   work.Priority,
+		TaskID:     work.TaskID,
+		Known:      work.Branch,
+		From:       work.DefaultBranch,
+	}
+}
+
+// OpenPull finds or opens the task's one pull request. A branch without commits has none.
+func (a *Activities) OpenPull(ctx context.Context, in contract.PullInput) (contract.PullResult, error) {
+	work, err := a.deps.Tasks.Work(ctx, in.TaskID)
+	if err != nil || work.Repo == "" || work.Branch == "" {
+		return contract.PullResult{}, err
+	}
+	pull, err := a.pull(ctx, work)
+	if err != nil {
+		return contract.PullResult{}, classed(task.ClassPublish, err)
+	}
+	return contract.PullResult{Number: pull.Number, URL: pull.URL}, nil
+}
+
+func (a *Activities) pull(ctx context.Context, work task.Work) (scm.PullRequest, error) {
+	host, err := a.deps.Git.For(work.Repo)
+	if err != nil {
+		return scm.PullRequest{}, err
+	}
+	repo := scm.Repo(work.Repo)
+	ahead, err := host.Ahead(ctx, repo, work.Branch)
+	if err != nil {
+		return scm.PullRequest{}, fmt.Errorf("count commits of %s: %w", work.Branch, err)
+	}
+	if ahead == 0 && work.PullURL == "" {
+		return scm.PullRequest{}, nil
+	}
+	pull, err := host.EnsurePull(ctx, repo, scm.PullRequest{
+		Title: pullTitle(a.scrub(work.Title), work.TicketID),
+		Body:  a.scrub(pullBody(work)),
+		Head:  work.Branch,
+		Base:  work.DefaultBranch,
+	})
+	if err != nil {
+		return scm.PullRequest{}, fmt.Errorf("open pull request of %s: %w", work.Branch, err)
+	}
+	return pull, nil
+}
+
+// Bounds of what a git host takes.
+const (
+	maxPullTitle = 250
+	maxPullText  = 20_000
+)
+
+// pullTitle names ticket and task, on one line.
+func pullTitle(title, ticketID string) string {
+	return cutRunes("["+ticketID+"] "+strings.Join(strings.Fields(title), " "), maxPullTitle)
+}
+
+// pullBody tells a reviewer what was asked and where it was done.
+func pullBody(work task.Work) string {
+	var b strings.Builder
+	b.WriteString("Resolves #" + work.TicketID + ".\n\n## What was asked\n\n")
+	b.WriteString(cutRunes(work.Description, maxPullText) + "\n\n## How it was made\n\n")
+	fmt.Fprintf(&b, "- task `%s`\n- branch `%s`\n- agent `%s`", work.TaskID, work.Branch, work.Agent)
+	if work.Attempt > 0 {
+		fmt.Fprintf(&b, "\n- attempts: %d", work.Attempt)
+	}
+	b.WriteString("\n\nOpened by omoi.\n")
+	return b.String()
+}

@@ -1,0 +1,119 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// LoadSandbox says what is left to do for a sandbox, and on which queue. It runs anywhere,
+// also where its provider does not.
+func (a *Activities) LoadSandbox(ctx context.Context, in contract.SandboxRef) (contract.LoadedSandbox, error) {
+	row, err := a.deps.Ledger.Sandbox(ctx, in.SandboxID)
+	if err != nil {
+		return contract.LoadedSandbox{}, fmt.Errorf("read ledger of sandbox %s: %w", in.SandboxID, err)
+	}
+	caps := a.capabilities(row.Provider)
+	return contract.LoadedSandbox{
+		Provider:      row.Provider,
+		Queue:         queueOf(row, caps),
+		Verify:        caps.Machine,
+		Salvaged:      row.Salvage != nil,
+		Verified:      row.VerifiedAt != nil,
+		LongestCreate: caps.LongestCreate,
+		SalvageWindow: a.cfg.SalvageWindow,
+	}, nil
+}
+
+// capabilities are the provider's, or the careful ones of a provider that this process does
+// not have.
+func (a *Activities) capabilities(provider string) sandbox.Capabilities {
+	if provider == task.ProviderExternal || provider == task.ProviderBare {
+		return sandbox.Capabilities{}
+	}
+	if p, err := a.deps.Providers.Provider(provider); err == nil {
+		return p.Capabilities()
+	}
+	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true, LongestCreate: a.cfg.LongestCreate}
+}
+
+// queueOf is where the work on a sandbox is done: its own machine, the shared queue of slow
+// work, or any worker where there is no machine.
+func queueOf(row task.Sandbox, caps sandbox.Capabilities) string {
+	switch {
+	case !caps.Machine:
+		return contract.QueueTasks
+	case caps.HostBound && row.HostID != "":
+		return contract.QueueHost(row.HostID)
+	}
+	return contract.QueueSandboxes
+}
+
+// DeleteSandbox removes the sandbox that has its name and all its labels, and fences a
+// create that is still under way where the provider can.
+func (a *Activities) DeleteSandbox(ctx context.Context, in contract.SandboxRef) error {
+	_, stop := beating[struct{}](ctx)
+	defer stop()
+	p, err := a.here(ctx, in.SandboxID)
+	if err != nil || !p.machine() {
+		return err
+	}
+	err = p.provider.Delete(ctx, p.labels)
+	switch task.CodeOf(err) {
+	case "", task.CodeNotFound, task.CodeGone:
+		return nil
+	case task.CodeInvalid, task.CodeUnauthorized, task.CodeForbidden, task.CodeConflict,
+		task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
+	}
+	return fmt.Errorf("delete sandbox %s: %w", in.SandboxID, err)
+}
+
+// VerifyGone looks whether the provider still has the sandbox. One that cannot be asked is
+// an error, never a gone.
+func (a *Activities) VerifyGone(ctx context.Context, in contract.SandboxRef) (contract.GoneAnswer, error) {
+	_, stop := beating[struct{}](ctx)
+	defer stop()
+	p, err := a.here(ctx, in.SandboxID)
+	if err != nil {
+		return contract.GoneAnswer{}, err
+	}
+	if !p.machine() {
+		return contract.GoneAnswer{Gone: true}, nil
+	}
+	seen, err := p.inspect(ctx)
+	if err != nil {
+		return contract.GoneAnswer{}, err
+	}
+	return contract.GoneAnswer{Gone: seen.State == sandbox.StateGone}, nil
+}
+
+// settleSalvageLost is the event of a cleanup whose window for salvage has passed.
+const settleSalvageLost = "salvage_lost"
+
+// SettleSandbox moves the ledger's row on. Work that could not be reached within the window
+// is written off with the time of the last contact.
+func (a *Activities) SettleSandbox(ctx context.Context, in contract.Settling) error {
+	if in.Event == settleSalvageLost {
+		return a.writeOff(ctx, in.SandboxID)
+	}
+	if err := a.deps.Ledger.SettleSandbox(ctx, in); err != nil {
+		return fmt.Errorf("write %s of sandbox %s: %w", in.Event, in.SandboxID, err)
+	}
+	return nil
+}
+
+// writeOff says honestly that work was lost, unless it was saved after all.
+func (a *Activities) writeOff(ctx context.Context, sandboxID string) error {
+	row, err := a.deps.Ledger.Sandbox(ctx, sandboxID)
+	if err != nil || row.Salvage != nil {
+		return err
+	}
+	since := a.lastContact(ctx, row)
+	if err := a.deps.Ledger.SaveSalvage(ctx, sandboxID, task.Salvage{Kind: task.SalvageLost, LostSince: &since}); err != nil {
+		return fmt.Errorf("write salvage: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// collectPoint is the resume point of [Activities.CollectWork] and [Activities.Salvage].
+type collectPoint struct {
+	Stopped bool            `json:"stopped,omitempty"`
+	Work    *spec.Collected `json:"work,omitempty"` // gathered: the bundle lies in the sandbox
+}
+
+// CollectWork brings the agent's commits from the sandbox to the task's branch, fast-forward
+// only. Uncommitted changes are salvage's.
+func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (contract.Collected, error) {
+	at, stop := beating[collectPoint](ctx)
+	defer stop()
+	p, err := a.here(ctx, in.SandboxID)
+	if err != nil {
+		return contract.Collected{}, err
+	}
+	work, err := a.deps.Tasks.Work(ctx, p.row.TaskID)
+	if err != nil {
+		return contract.Collected{}, fmt.Errorf("read task %s: %w", p.row.TaskID, err)
+	}
+	if work.Repo == "" || work.Agent == task.AgentExternal || !p.exec() {
+		return contract.Collected{}, nil
+	}
+	got, err := a.gather(ctx, p, at)
+	if err != nil {
+		return contract.Collected{}, orClass(task.ClassInfrastructure, err)
+	}
+	return a.publish(ctx, p, work, got)
+}
+
+// publish pushes the bundle and writes down where the branch stands then.
+func (a *Activities) publish(ctx context.Context, p place, work task.Work, got spec.Collected) (contract.Collected, error) {
+	if got.Bundle == "" || got.Commits == 0 {
+		return contract.Collected{}, nil
+	}
+	head, err := a.push(ctx, p, work)
+	if err != nil {
+		return contract.Collected{}, classed(task.ClassPublish, fmt.Errorf("push %s: %w", work.Branch, err))
+	}
+	if err := a.deps.Ledger.SaveHead(ctx, work.TaskID, p.row.Attempt, head); err != nil {
+		return contract.Collected{}, fmt.Errorf("write head of attempt: %w", err)
+	}
+	return contract.Collected{Head: head, Commits: got.Commits}, nil
+}
+
+// push brings the branch of the bundle to the repository.
+func (a *Activities) push(ctx context.Context, p place, work task.Work) (head string, err error) {
+	host, err := a.deps.Git.For(work.Repo)
+	if err != nil {
+		return "", err
+	}
+	err = a.bundle(ctx, p, func(r io.Reader) error {
+		head, err = host.Push(ctx, scm.Repo(work.Repo), work.Branch, r)
+		return err
+	})
+	return head, err
+}
+
+// gather has the agent's program make bundle and receipt inside the sandbox, where its git
+// may trust the workspace. A try that gathered already is not repeated.
+func (a *Activities) gather(ctx context.Context, p place, at *progress[collectPoint]) (spec.Collected, error) {
+	if done := at.get().Work; done != nil {
+		return *done, nil
+	}
+	res, err := p.provider.Exec(ctx, p.labels, sandbox.Command{
+		Args: []string{sandbox.AgentPath, "collect", "--config", spec.ConfigPath}, Timeout: a.cfg.CollectTimeout,
+	})
+	if err != nil {
+		return spec.Collected{}, fmt.Errorf("collect work: %w", err)
+	}
+	if res.ExitCode != 0 {
+		return spec.Collected{}, fmt.Errorf("collect work: exit code %d: %s", res.ExitCode, a.brief(string(res.Stderr)))
+	}
+	var got spec.Collected
+	if err := json.Unmarshal(res.Stdout, &got); err != nil {
+		return spec.Collected{}, fmt.Errorf("read receipt of collected work: %w", err)
+	}
+	at.set(ctx, collectPoint{Stopped: at.get().Stopped, Work: receipt(got)})
+	return got, nil
+}
+
+// receipt keeps what later steps need: the workspace is hostile, and this goes into a heartbeat.
+func receipt(got spec.Collected) *spec.Collected {
+	got.Head, got.Rescue = cutBytes(got.Head, 64), cutBytes(got.Rescue, 64)
+	got.Bundle, got.Patch = cutBytes(got.Bundle, 64), cutBytes(got.Patch, 64)
+	return &got
+}
+
+// bundle opens the bundle in the sandbox, at the one place where it may lie, for use.
+func (a *Activities) bundle(ctx context.Context, p place, use func(io.Reader) error) error {
+	return a.file(ctx, p, spec.OutBundle, a.cfg.MaxBundleBytes, use)
+}
+
+// file opens a file in the sandbox for use and refuses it beyond limit bytes.
+func (a *Activities) file(ctx context.Context, p place, path string, limit int64, use func(io.Reader) error) error {
+	f, err := p.provider.ReadFile(ctx, p.labels, path)
+	if err != nil {
+		return fmt.Errorf("open %s in the sandbox: %w", path, err)
+	}
+	defer f.Close() //nolint:errcheck // read only
+	r := &boundedReader{from: f, left: limit}
+	if err = use(r); r.over {
+		return task.Errorf(task.CodeInvalid, "The work in the sandbox is larger than %d MiB.", limit>>20)
+	}
+	return err
+}
+
+// boundedReader fails instead of ending when there is more than it may give.
+type boundedReader struct {
+	from io.Reader
+	left int64
+	over bool
+}
+
+// Read gives at most what is left, and an error for the byte after it.
+func (r *boundedReader) Read(b []byte) (int, error) {
+	if int64(len(b)) > r.left+1 {
+		b = b[:r.left+1]
+	}
+	n, err := r.from.Read(b)
+	if int64(n) > r.left {
+		r.over = true
+		return 0, fmt.Errorf("larger than allowed: %w", io.ErrShortBuffer)
+	}
+	r.left -= int64(n)
+	return n, err
+}

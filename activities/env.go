@@ -1,0 +1,119 @@
+package activities
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Limits of continuous mode, as the replaced system sets them. A task's execution_config
+// may set others.
+const (
+	maxIterations   = "10"
+	maxTotalCostUSD = "20.0"
+	maxDurationSecs = "3600"
+)
+
+// workerEnv is the environment that the agent's program gets: the contract with workers of
+// the replaced system. No key of the platform is in it. What the task's own configuration
+// sets wins, except over the names that say who the worker is and where it reports.
+func workerEnv(work task.Work, sandboxID, callback string) map[string]string {
+	env := map[string]string{
+		"PHASE_ID":           work.PhaseID,
+		"EXECUTION_MODE":     work.Mode,
+		"IS_SANDBOX":         "1",
+		"OMOIOS_PROJECT_ID":  work.ProjectID,
+		"CONTINUOUS_MODE":    strconv.FormatBool(work.Continuous),
+		"TICKET_ID":          work.TicketID,
+		"TICKET_TITLE":       work.TicketTitle,
+		"TICKET_DESCRIPTION": work.TicketDescription,
+		"TICKET_TYPE":        work.TicketType,
+		"TICKET_PRIORITY":    work.Priority,
+		"TASK_DATA_BASE64":   taskData(work),
+		"WORKSPACE_PATH":     sandbox.Workspace,
+	}
+	if work.Continuous {
+		maps.Copy(env, continuousEnv(work))
+	}
+	if work.Repo != "" {
+		maps.Copy(env, repoEnv(work))
+	}
+	maps.Copy(env, work.Execution.Env)
+	maps.Copy(env, map[string]string{
+		"AGENT_ID":        sandboxID,
+		"TASK_ID":         work.TaskID,
+		"SANDBOX_ID":      sandboxID,
+		"CALLBACK_URL":    callback,
+		"OMOIOS_API_URL":  callback,
+		"MCP_SERVER_URL":  callback + "/mcp",
+		"OMOI_SANDBOX_ID": sandboxID,
+	})
+	return env
+}
+
+// continuousEnv says when work counts as done. The pull request is omoi's own business, so
+// that no worker waits for one.
+func continuousEnv(work task.Work) map[string]string {
+	strict := strconv.FormatBool(work.Mode != "exploration" && work.Repo != "")
+	return map[string]string{
+		"MAX_ITERATIONS":       maxIterations,
+		"MAX_TOTAL_COST_USD":   maxTotalCostUSD,
+		"MAX_DURATION_SECONDS": maxDurationSecs,
+		"REQUIRE_CLEAN_GIT":    strict,
+		"REQUIRE_CODE_PUSHED":  strict,
+		"REQUIRE_PR_CREATED":   "false",
+	}
+}
+
+// repoEnv names branch and repository; a local path says nothing inside a sandbox.
+func repoEnv(work task.Work) map[string]string {
+	env := map[string]string{"BRANCH_NAME": work.Branch}
+	owner, name, ok := strings.Cut(work.Repo, "/")
+	if ok && !filepath.IsAbs(work.Repo) {
+		env["GITHUB_REPO"], env["GITHUB_REPO_OWNER"], env["GITHUB_REPO_NAME"] = work.Repo, owner, name
+	}
+	return env
+}
+
+// taskData is the document of TASK_DATA_BASE64.
+func taskData(work task.Work) string {
+	type entry struct {
+		ID          string `json:"id"`
+		Title       string `json:"title"`
+		Description string `json:"description"`
+		Type        string `json:"type,omitempty"`
+		Phase       string `json:"phase_id,omitempty"`
+		Priority    string `json:"priority,omitempty"`
+	}
+	type revision struct {
+		Feedback string `json:"feedback"`
+	}
+	doc := struct {
+		Task     entry     `json:"task"`
+		Ticket   entry     `json:"ticket"`
+		Revision *revision `json:"revision,omitempty"`
+		Markdown string    `json:"_markdown_context"` //nolint:tagliatelle // the replaced system's name
+	}{
+		Task: entry{
+			ID: work.TaskID, Title: work.Title, Description: work.Description,
+			Type: work.TaskType, Phase: work.PhaseID, Priority: work.Priority,
+		},
+		Ticket:   entry{ID: work.TicketID, Title: work.TicketTitle, Description: work.TicketDescription, Type: work.TicketType},
+		Markdown: "# " + work.Title + "\n\n" + work.Description + "\n",
+	}
+	if work.Feedback != "" {
+		doc.Revision = &revision{Feedback: work.Feedback}
+		doc.Markdown += "\n## Feedback\n\n" + work.Feedback + "\n"
+	}
+	text, err := json.Marshal(doc)
+	if err != nil { // strings only: nothing here can fail to marshal
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(text)
+}

@@ -1,0 +1,208 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// classedError is an error of which an activity knows what it means for the attempt.
+type classedError struct {
+	class task.FailureClass
+	cause error
+}
+
+func (e *classedError) Error() string { return e.cause.Error() }
+func (e *classedError) Unwrap() error { return e.cause }
+
+// classed says that err is a failure of this class.
+func classed(class task.FailureClass, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &classedError{class: class, cause: err}
+}
+
+// orClass gives err a class unless its code speaks for one.
+func orClass(class task.FailureClass, err error) error {
+	if err == nil || classOf(err) != task.ClassNone {
+		return err
+	}
+	return classed(class, err)
+}
+
+// classOf is the class that an activity gave to err, or that its code speaks for; empty
+// if neither does.
+func classOf(err error) task.FailureClass {
+	if e, ok := errors.AsType[*classedError](err); ok {
+		return e.class
+	}
+	switch task.CodeOf(err) {
+	case task.CodeInvalid:
+		return task.ClassInvalidInput
+	case task.CodeUnauthorized, task.CodeForbidden:
+		return task.ClassCredentials
+	case task.CodeNotFound, task.CodeConflict, task.CodeGone, task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
+	}
+	return task.ClassNone
+}
+
+// codeOf is the code of err; a deadline that passed is worth another try.
+func codeOf(err error) task.Code {
+	code := task.CodeOf(err)
+	if code == task.CodeInternal && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		return task.CodeUnavailable
+	}
+	return code
+}
+
+// final reports whether trying again cannot change the answer.
+func final(code task.Code) bool {
+	switch code {
+	case task.CodeInvalid, task.CodeNotFound, task.CodeConflict, task.CodeForbidden, task.CodeGone:
+		return true
+	case task.CodeUnauthorized, task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
+	}
+	return false
+}
+
+// applicationError is what a history keeps of err: class, code, a scrubbed sentence and
+// the id of the stored text.
+func (a *Activities) applicationError(err error, errorID string) error {
+	d := contract.ErrorDetails{Class: classOf(err), Code: codeOf(err), ErrorID: errorID}
+	kind := string(d.Class)
+	if kind == "" {
+		kind = string(d.Code)
+	}
+	message := fmt.Sprintf("%s: %s", d.Code, a.brief(publicText(err)))
+	if errorID != "" {
+		message += " (error " + errorID + ")"
+	}
+	return temporal.NewApplicationErrorWithOptions(message, kind, temporal.ApplicationErrorOptions{
+		NonRetryable: final(d.Code),
+		Details:      []any{d},
+	})
+}
+
+// publicText is the sentence of a coded error, and the whole text of one without: its cause
+// is for the store only.
+func publicText(err error) string {
+	if e, ok := errors.AsType[*task.Error](err); ok && e.Code != task.CodeInternal {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// Errors returns the interceptor that no error of an activity passes by: see
+// [contract.ErrorDetails]. The full text goes to the store.
+func (a *Activities) Errors() interceptor.WorkerInterceptor {
+	return &errorInterceptor{activities: a}
+}
+
+type errorInterceptor struct {
+	interceptor.WorkerInterceptorBase
+
+	activities *Activities
+}
+
+// InterceptActivity puts the translation of errors around an activity.
+func (i *errorInterceptor) InterceptActivity(
+	_ context.Context, next interceptor.ActivityInboundInterceptor,
+) interceptor.ActivityInboundInterceptor {
+	in := &errorInbound{activities: i.activities}
+	in.Next = next
+	return in
+}
+
+type errorInbound struct {
+	interceptor.ActivityInboundInterceptorBase
+
+	activities *Activities
+}
+
+// ExecuteActivity runs the activity and translates its error; a panic is one too.
+func (i *errorInbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (out any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+		if err != nil {
+			out, err = nil, i.activities.translate(ctx, err, in.Args)
+		}
+	}()
+	return i.Next.ExecuteActivity(ctx, in)
+}
+
+// translate stores the text of err and answers what Temporal may see of it.
+func (a *Activities) translate(ctx context.Context, err error, args []any) error {
+	if canceled(ctx, err) {
+		return temporal.NewCanceledError()
+	}
+	info := activity.GetInfo(ctx)
+	taskID := taskOf(info, args)
+	errorID := a.keep(ctx, taskID, fmt.Sprintf("%s, try %d: %s", info.ActivityType.Name, info.Attempt, a.scrub(err.Error())))
+	a.log.WarnContext(
+		ctx, "activity failed",
+		slog.String("activity", info.ActivityType.Name),
+		slog.String("task_id", taskID),
+		slog.Int("attempt", int(info.Attempt)),
+		slog.String("code", string(codeOf(err))),
+		slog.String("error_id", errorID),
+		slog.String("error", cutRunes(a.scrub(err.Error()), 2000)),
+	)
+	return a.applicationError(err, errorID)
+}
+
+// canceled reports whether err is the answer to a cancel that Temporal asked for. A context
+// that ends because the worker stops is none: that try is repeated.
+func canceled(ctx context.Context, err error) bool {
+	if temporal.IsCanceledError(err) {
+		return true
+	}
+	return errors.Is(err, context.Canceled) && temporal.IsCanceledError(context.Cause(ctx))
+}
+
+// Bounds of a stored error.
+const (
+	maxErrorRunes = 64 << 10
+	keepTimeout   = 3 * time.Second
+)
+
+// keep stores a text and answers its id, empty if the store does not take it: the error
+// itself must get through all the same.
+func (a *Activities) keep(ctx context.Context, taskID, text string) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	defer cancel()
+	id, err := a.deps.Ledger.SaveText(ctx, taskID, "error", cutRunes(text, maxErrorRunes))
+	if err != nil {
+		a.log.WarnContext(ctx, "error text not stored", slog.String("task_id", taskID), slog.String("error", err.Error()))
+		return ""
+	}
+	return id
+}
+
+// taskOf is the task that an activity works for; empty if for none.
+func taskOf(info activity.Info, args []any) string {
+	if id, ok := contract.TaskIDOf(info.WorkflowExecution.ID); ok {
+		return id
+	}
+	for _, arg := range args {
+		switch in := arg.(type) {
+		case contract.SandboxRef:
+			return in.TaskID
+		case contract.CleanupInput:
+			return in.TaskID
+		}
+	}
+	return ""
+}

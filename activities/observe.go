@@ -1,0 +1,83 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// probeTimeout bounds the look at an agent's spool.
+const probeTimeout = 5 * time.Second
+
+// Observe gathers what can be known of a sandbox and judges it. It has no error of its own:
+// what cannot be asked is unknown, and unknown ends nothing.
+func (a *Activities) Observe(ctx context.Context, in contract.ObserveInput) (contract.Observation, error) {
+	e := evidence{question: in.Question, threshold: in.Threshold, tool: in.Tool}
+	var err error
+	if e.pulse, err = a.deps.Ledger.Pulse(ctx, in.SandboxID, in.Threshold); err != nil {
+		return a.unknown(ctx, in, "The store cannot be asked.", err)
+	}
+	if _, alive := storeShowsLife(e); alive {
+		return judge(e), nil
+	}
+	p, err := a.here(ctx, in.SandboxID)
+	if err != nil {
+		return a.unknown(ctx, in, "The sandbox is out of reach of this worker.", err)
+	}
+	a.look(ctx, p, &e)
+	return judge(e), ctx.Err()
+}
+
+// look asks the provider, and the agent's spool where the answer could still matter.
+func (a *Activities) look(ctx context.Context, p place, e *evidence) {
+	if e.machine = p.machine(); !e.machine {
+		return
+	}
+	var err error
+	if e.seen, err = p.inspect(ctx); err != nil {
+		a.log.WarnContext(ctx, "provider not asked", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+		return
+	}
+	if e.seen.State != sandbox.StateAlive || e.seen.Agent != sandbox.StateAlive || !p.caps.Exec {
+		return
+	}
+	e.probe, err = probeSpool(ctx, p)
+	if e.blind = err != nil; e.blind {
+		a.log.WarnContext(ctx, "spool not read", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+	}
+}
+
+// probeSpool runs the agent's own look at its spool. A program that runs and says nothing
+// of use is no reason for doubt: nil.
+func probeSpool(ctx context.Context, p place) (*probe, error) {
+	res, err := p.provider.Exec(ctx, p.labels, sandbox.Command{
+		Args: []string{sandbox.AgentPath, "probe", "--dir", sandbox.Dir}, Timeout: probeTimeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out probe
+	if res.ExitCode != 0 || json.Unmarshal(res.Stdout, &out) != nil {
+		return nil, nil //nolint:nilnil // no probe and no doubt
+	}
+	return &out, nil
+}
+
+// unknown is the answer when a question could not be put; a cancel is still a cancel.
+func (a *Activities) unknown(ctx context.Context, in contract.ObserveInput, reason string, err error) (contract.Observation, error) {
+	if ctx.Err() != nil {
+		return contract.Observation{}, ctx.Err()
+	}
+	a.log.WarnContext(
+		ctx, "sandbox not observed",
+		slog.String("sandbox_id", in.SandboxID),
+		slog.String("code", string(task.CodeOf(err))),
+		slog.String("error", a.brief(err.Error())),
+	)
+	return contract.Observation{Seen: contract.SeenUnknown, Reason: reason}, nil
+}

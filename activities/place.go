@@ -1,0 +1,102 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// place is a sandbox as the ledger knows it, with the provider that holds it.
+type place struct {
+	row      task.Sandbox
+	labels   sandbox.Labels
+	provider sandbox.Provider // nil for rows that no provider made
+	caps     sandbox.Capabilities
+}
+
+// exec reports whether there is a machine in which commands and files work.
+func (p place) exec() bool { return p.provider != nil && p.caps.Exec }
+
+// machine reports whether there is anything to delete and to verify.
+func (p place) machine() bool { return p.provider != nil && p.caps.Machine }
+
+// find resolves a sandbox, whichever host it lives on.
+func (a *Activities) find(ctx context.Context, sandboxID string) (place, error) {
+	row, err := a.deps.Ledger.Sandbox(ctx, sandboxID)
+	if err != nil {
+		return place{}, fmt.Errorf("read ledger of sandbox %s: %w", sandboxID, err)
+	}
+	p := place{row: row}
+	if row.Provider == task.ProviderBare {
+		return p, nil
+	}
+	if p.labels, err = a.labels(ctx, row); err != nil {
+		return place{}, err
+	}
+	if p.provider, err = a.deps.Providers.Provider(row.Provider); err != nil {
+		return place{}, fmt.Errorf("find provider %s: %w", row.Provider, err)
+	}
+	p.caps = p.provider.Capabilities()
+	return p, nil
+}
+
+// here resolves a sandbox that must be in this process's reach. On another host nothing can
+// be said of it, which is never the same as gone.
+func (a *Activities) here(ctx context.Context, sandboxID string) (place, error) {
+	p, err := a.find(ctx, sandboxID)
+	if err != nil {
+		return place{}, err
+	}
+	if p.caps.HostBound && p.row.HostID != "" && p.row.HostID != a.cfg.HostID {
+		return place{}, task.Errorf(task.CodeUnavailable, "sandbox %s lives on host %s, this is %s", sandboxID, p.row.HostID, a.cfg.HostID)
+	}
+	return p, nil
+}
+
+// labels identify the sandbox of a ledger row to its provider.
+func (a *Activities) labels(ctx context.Context, row task.Sandbox) (sandbox.Labels, error) {
+	installation, err := a.installationID(ctx)
+	if err != nil {
+		return sandbox.Labels{}, err
+	}
+	return sandbox.Labels{Installation: installation, TaskID: row.TaskID, Attempt: row.Attempt, SandboxID: row.ID}, nil
+}
+
+// installationID asks the store once; the answer never changes.
+func (a *Activities) installationID(ctx context.Context) (string, error) {
+	a.mu.Lock()
+	known := a.installation
+	a.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	id, err := a.deps.Fleet.Installation(ctx)
+	if err != nil {
+		return "", fmt.Errorf("read installation: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.installation = id
+	return id, nil
+}
+
+// spec is what a sandbox of ours is made of.
+func (a *Activities) spec(labels sandbox.Labels) sandbox.Spec {
+	return sandbox.Spec{Labels: labels, Limits: a.cfg.Limits, Network: a.cfg.Network, Lifetime: a.cfg.Lifetime}
+}
+
+// inspect asks the provider; one that cannot be asked answers unknown, with the error.
+func (p place) inspect(ctx context.Context) (sandbox.Inspection, error) {
+	seen, err := p.provider.Inspect(ctx, p.labels)
+	switch {
+	case task.CodeOf(err) == task.CodeNotFound:
+		return sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone, ExitCode: -1}, nil
+	case err != nil:
+		return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown}, fmt.Errorf("inspect sandbox %s: %w", p.row.ID, err)
+	case seen.State == sandbox.StateUnknown:
+		return seen, task.Errorf(task.CodeUnavailable, "provider %s cannot say what became of sandbox %s", p.row.Provider, p.row.ID)
+	}
+	return seen, nil
+}

@@ -1,0 +1,137 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// ReaperTargets answers the places at which the reaper has to look.
+func (a *Activities) ReaperTargets(ctx context.Context) (contract.Targets, error) {
+	targets, err := a.deps.Fleet.Targets(ctx)
+	if err != nil {
+		return contract.Targets{}, fmt.Errorf("list places of sandboxes: %w", err)
+	}
+	return contract.Targets{Targets: targets}, nil
+}
+
+// FindOrphans compares what a provider lists under our label with what lives by the store;
+// without a provider it asks the ledger alone. A provider that cannot be asked has no orphans.
+func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInput) (contract.Orphans, error) {
+	if in.Provider == "" {
+		orphans, err := a.deps.Fleet.LedgerOrphans(ctx, a.cfg.OrphanGrace)
+		if err != nil {
+			return contract.Orphans{}, fmt.Errorf("read orphans of the ledger: %w", err)
+		}
+		return contract.Orphans{Orphans: orphans}, nil
+	}
+	provider, err := a.deps.Providers.Provider(in.Provider)
+	if err != nil {
+		return contract.Orphans{}, fmt.Errorf("find provider %s: %w", in.Provider, err)
+	}
+	installation, err := a.installationID(ctx)
+	if err != nil {
+		return contract.Orphans{}, err
+	}
+	listed, err := provider.List(ctx, installation)
+	if err != nil {
+		return contract.Orphans{}, fmt.Errorf("list sandboxes of %s: %w", in.Provider, err)
+	}
+	orphans, err := a.deps.Fleet.Unowned(ctx, listed, a.cfg.OrphanGrace)
+	if err != nil {
+		return contract.Orphans{}, fmt.Errorf("compare sandboxes of %s: %w", in.Provider, err)
+	}
+	return guarded(in.Provider, len(listed), orphans), nil
+}
+
+// minMass is the number of orphans from which they may be a mistake of ours.
+const minMass = 5
+
+// guarded answers no orphan where most of what lives looks like one: that is a lost database
+// or a wrong label far more often than a truth.
+func guarded(provider string, alive int, orphans []contract.Orphan) contract.Orphans {
+	out := contract.Orphans{Alive: alive}
+	if len(orphans) >= minMass && 2*len(orphans) > alive {
+		out.Alarm = fmt.Sprintf("%d of %d sandboxes of %s look orphaned: none is removed", len(orphans), alive, provider)
+		return out
+	}
+	out.Orphans = orphans
+	return out
+}
+
+// StartCleanup hands a sandbox to its cleanup workflow; one that runs already is success.
+func (a *Activities) StartCleanup(ctx context.Context, in contract.CleanupInput) error {
+	if err := a.deps.Runs.StartCleanup(ctx, in); err != nil {
+		return fmt.Errorf("start cleanup of sandbox %s: %w", in.SandboxID, err)
+	}
+	return nil
+}
+
+// RepairTasks writes off tasks that are open by the store and closed by Temporal: somebody
+// terminated them. What Temporal cannot tell stays as it is.
+func (a *Activities) RepairTasks(ctx context.Context) (contract.Repaired, error) {
+	ids, err := a.deps.Fleet.OpenTasks(ctx, a.cfg.RepairGrace)
+	if err != nil {
+		return contract.Repaired{}, fmt.Errorf("list open tasks: %w", err)
+	}
+	var out contract.Repaired
+	for _, id := range ids {
+		done, err := a.repair(ctx, id)
+		if err != nil {
+			a.log.WarnContext(ctx, "task not repaired", slog.String("task_id", id), slog.String("error", a.brief(err.Error())))
+			continue
+		}
+		if done {
+			out.Abandoned++
+		}
+	}
+	return out, ctx.Err()
+}
+
+func (a *Activities) repair(ctx context.Context, taskID string) (bool, error) {
+	_, open, err := a.deps.Runs.CurrentRun(ctx, taskID)
+	switch {
+	case task.CodeOf(err) == task.CodeNotFound:
+	case err != nil:
+		return false, fmt.Errorf("ask for the run: %w", err)
+	case open:
+		return false, nil
+	}
+	if err := a.deps.Fleet.Abandon(ctx, taskID, "The workflow was ended from outside."); err != nil {
+		return false, fmt.Errorf("write off: %w", err)
+	}
+	return true, nil
+}
+
+// RunGate lets in what may start, once for every organization.
+func (a *Activities) RunGate(ctx context.Context) error {
+	if err := a.deps.Fleet.Grant(ctx); err != nil {
+		return fmt.Errorf("run gate: %w", err)
+	}
+	return nil
+}
+
+// RestReaper pauses the reaper's schedule while there is nothing to watch. A task that was
+// accepted in between has woken it before it slept, so that a second look wakes it again.
+func (a *Activities) RestReaper(ctx context.Context) (contract.Rest, error) {
+	rest, err := a.deps.Fleet.AtRest(ctx)
+	if err != nil || !rest {
+		return contract.Rest{}, err
+	}
+	if err := a.deps.Runs.PauseSchedule(ctx, contract.ScheduleReaper, "every task is final and every sandbox verified gone"); err != nil {
+		return contract.Rest{}, fmt.Errorf("pause reaper: %w", err)
+	}
+	if rest, err = a.deps.Fleet.AtRest(ctx); err != nil {
+		return contract.Rest{}, err
+	}
+	if rest {
+		return contract.Rest{Paused: true}, nil
+	}
+	if err := a.deps.Runs.WakeReaper(ctx); err != nil {
+		return contract.Rest{}, fmt.Errorf("wake reaper: %w", err)
+	}
+	return contract.Rest{}, nil
+}

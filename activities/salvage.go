@@ -1,0 +1,229 @@
+package activities
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Kinds of stored texts that hold work. Work that is no text is stored as base64.
+const (
+	textPatch       = "patch"
+	textPatchBase64 = "patch_base64"
+	textBundle      = "bundle_base64"
+)
+
+// Salvage keeps what would be lost with the sandbox: commits that were not pushed and changes
+// that were not committed. It is asked on every kind of end and answers what it saved before.
+// While the sandbox cannot be asked it fails and is tried again.
+func (a *Activities) Salvage(ctx context.Context, in contract.SandboxRef) (contract.SalvageResult, error) {
+	at, stop := beating[collectPoint](ctx)
+	defer stop()
+	p, err := a.here(ctx, in.SandboxID)
+	if err != nil {
+		return contract.SalvageResult{}, err
+	}
+	if done := p.row.Salvage; done != nil {
+		return contract.SalvageResult{Kind: done.Kind, Files: done.Files}, nil
+	}
+	saved, err := a.salvage(ctx, p, at)
+	if err != nil {
+		return contract.SalvageResult{}, orClass(task.ClassInfrastructure, err)
+	}
+	if err := a.deps.Ledger.SaveSalvage(ctx, in.SandboxID, saved); err != nil {
+		return contract.SalvageResult{}, fmt.Errorf("write salvage: %w", err)
+	}
+	return contract.SalvageResult{Kind: saved.Kind, Files: saved.Files}, nil
+}
+
+// salvage stops what runs, gathers and keeps. Where no agent ever ran there is no work.
+func (a *Activities) salvage(ctx context.Context, p place, at *progress[collectPoint]) (task.Salvage, error) {
+	none := task.Salvage{Kind: task.SalvageNone}
+	if !p.exec() {
+		return none, nil
+	}
+	seen, err := p.inspect(ctx)
+	if err != nil {
+		return none, err
+	}
+	ran := seen.Started || p.row.StartedAt != nil || p.row.Head > 0
+	switch {
+	case !ran:
+		return none, nil
+	case seen.State == sandbox.StateGone:
+		since := a.lastContact(ctx, p.row)
+		return task.Salvage{Kind: task.SalvageLost, LostSince: &since}, nil
+	}
+	work, err := a.deps.Tasks.Work(ctx, p.row.TaskID)
+	if err != nil {
+		return none, fmt.Errorf("read task %s: %w", p.row.TaskID, err)
+	}
+	if work.Agent == task.AgentExternal {
+		return none, nil
+	}
+	if err := a.quiet(ctx, p, at); err != nil {
+		return none, err
+	}
+	got, err := a.gather(ctx, p, at)
+	if err != nil {
+		return none, err
+	}
+	return a.save(ctx, p, work, got)
+}
+
+// quiet ends the agent, so that what is gathered does not change any more.
+func (a *Activities) quiet(ctx context.Context, p place, at *progress[collectPoint]) error {
+	if at.get().Stopped {
+		return nil
+	}
+	if err := a.halt(ctx, p); err != nil {
+		return err
+	}
+	at.set(ctx, collectPoint{Stopped: true})
+	return nil
+}
+
+// save keeps gathered work: commits on the task's branch, changes under a rescue ref, and
+// what no repository takes as a text.
+func (a *Activities) save(ctx context.Context, p place, work task.Work, got spec.Collected) (task.Salvage, error) {
+	out := task.Salvage{Kind: task.SalvageNone, Files: max(got.Files, 0), Bytes: max(got.Bytes, 0)}
+	if got.Bundle != "" && work.Repo != "" {
+		ref, err := a.bringHome(ctx, p, work, got)
+		if err != nil {
+			return a.fallback(ctx, p, out, err)
+		}
+		if ref != "" {
+			out.Kind, out.Ref = task.SalvageRef, ref
+		}
+	}
+	if got.Patch == "" || out.Kind == task.SalvageRef {
+		return out, nil
+	}
+	ref, err := a.keepFile(ctx, p, spec.OutPatch, textPatch)
+	out.Kind, out.Ref = task.SalvagePatch, ref
+	return out, err
+}
+
+// bringHome brings commits to the branch, where this is the newest attempt and nobody else
+// moved the branch; those and everything uncommitted to a rescue ref else.
+func (a *Activities) bringHome(ctx context.Context, p place, work task.Work, got spec.Collected) (ref string, err error) {
+	rescue := got.Rescue != ""
+	if got.Commits > 0 {
+		pushed, err := a.pushNewest(ctx, p, work)
+		if err != nil {
+			return "", err
+		}
+		rescue = rescue || !pushed
+	}
+	if !rescue {
+		return "", nil
+	}
+	host, err := a.deps.Git.For(work.Repo)
+	if err != nil {
+		return "", err
+	}
+	name := work.TaskID + "/" + strconv.Itoa(p.row.Attempt)
+	err = a.bundle(ctx, p, func(r io.Reader) error {
+		ref, err = host.Rescue(ctx, scm.Repo(work.Repo), name, r)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("rescue work as %s: %w", name, err)
+	}
+	return ref, nil
+}
+
+// pushNewest pushes for the newest attempt only: a later one stands on the branch as it is,
+// and must not find it moved. It reports whether the branch holds the commits.
+func (a *Activities) pushNewest(ctx context.Context, p place, work task.Work) (bool, error) {
+	if p.row.Attempt < work.Attempt {
+		return false, nil
+	}
+	head, err := a.push(ctx, p, work)
+	if task.CodeOf(err) == task.CodeConflict {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("push %s: %w", work.Branch, err)
+	}
+	if err := a.deps.Ledger.SaveHead(ctx, work.TaskID, p.row.Attempt, head); err != nil {
+		return false, fmt.Errorf("write head of attempt: %w", err)
+	}
+	return true, nil
+}
+
+// fallback keeps the bundle itself when the repository does not take it: at once if it never
+// will, else in the second half of the window.
+func (a *Activities) fallback(ctx context.Context, p place, out task.Salvage, cause error) (task.Salvage, error) {
+	if ctx.Err() != nil || (!final(codeOf(cause)) && waited(ctx) < a.cfg.SalvageWindow/2) {
+		return out, cause
+	}
+	a.log.WarnContext(ctx, "repository takes no salvage", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(cause.Error())))
+	ref, err := a.keepFile(ctx, p, spec.OutBundle, textBundle)
+	if err != nil {
+		return out, fmt.Errorf("keep bundle: %w", err)
+	}
+	out.Kind, out.Ref = task.SalvagePatch, ref
+	return out, nil
+}
+
+// keepFile stores a file of the sandbox as a text and answers its id.
+func (a *Activities) keepFile(ctx context.Context, p place, path, kind string) (id string, err error) {
+	var content []byte
+	err = a.file(ctx, p, path, a.cfg.MaxPatchBytes, func(r io.Reader) error {
+		content, err = io.ReadAll(r)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	kind, text := asText(kind, content)
+	if id, err = a.deps.Ledger.SaveText(ctx, p.row.TaskID, kind, text); err != nil {
+		return "", fmt.Errorf("store %s: %w", kind, err)
+	}
+	return id, nil
+}
+
+// asText makes content fit for a text column: binary content becomes base64, and its kind
+// says so.
+func asText(kind string, content []byte) (newKind, text string) {
+	text = string(content)
+	if kind == textPatch && utf8.Valid(content) && !strings.ContainsRune(text, 0) {
+		return kind, text
+	}
+	if kind == textPatch {
+		kind = textPatchBase64
+	}
+	return kind, base64.StdEncoding.EncodeToString(content)
+}
+
+// lastContact is when a sandbox was last heard of, as far as the store can say.
+func (a *Activities) lastContact(ctx context.Context, row task.Sandbox) time.Time {
+	if pulse, err := a.deps.Ledger.Pulse(ctx, row.ID, 0); err == nil && pulse.Beat >= 0 {
+		return time.Now().Add(-pulse.Beat).UTC()
+	}
+	if row.StartedAt != nil {
+		return *row.StartedAt
+	}
+	return row.CreatedAt
+}
+
+// waited is how long an activity has been asked for, over all of its tries.
+func waited(ctx context.Context) time.Duration {
+	info := activity.GetInfo(ctx)
+	return info.StartedTime.Sub(info.ScheduledTime)
+}

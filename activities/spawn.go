@@ -1,0 +1,47 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// EnsureSandbox makes the sandbox whose intent BeginAttempt wrote, or adopts it if an
+// earlier try made it. It never adopts one of other labels.
+func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) (contract.SpawnedSandbox, error) {
+	_, stop := beating[struct{}](ctx)
+	defer stop()
+	p, err := a.here(ctx, in.SandboxID)
+	if err != nil {
+		return contract.SpawnedSandbox{}, err
+	}
+	if err := spawnable(p); err != nil {
+		return contract.SpawnedSandbox{}, err
+	}
+	if err := a.deps.Ledger.SandboxCreating(ctx, in.SandboxID); err != nil {
+		return contract.SpawnedSandbox{}, orClass(task.ClassInfrastructure, fmt.Errorf("write intent to make: %w", err))
+	}
+	made, err := p.provider.Ensure(ctx, a.spec(p.labels))
+	if err != nil {
+		return contract.SpawnedSandbox{}, orClass(task.ClassInfrastructure, fmt.Errorf("make sandbox: %w", err))
+	}
+	if err := a.deps.Ledger.SandboxRunning(ctx, in.SandboxID, made); err != nil {
+		return contract.SpawnedSandbox{}, orClass(task.ClassInfrastructure, fmt.Errorf("write that it runs: %w", err))
+	}
+	return contract.SpawnedSandbox{ProviderID: made.ProviderID, Adopted: made.Adopted, Isolation: made.Isolation}, nil
+}
+
+// spawnable refuses to make what is over already: an attempt that was cancelled meanwhile.
+func spawnable(p place) error {
+	if p.provider == nil {
+		return task.Invalid("sandbox", "Sandbox %s is no sandbox of a task.", p.row.ID)
+	}
+	switch p.row.State {
+	case task.SandboxDeleting, task.SandboxGone, task.SandboxLost:
+		return classed(task.ClassInfrastructure, task.Errorf(task.CodeGone, "sandbox %s is %s already", p.row.ID, p.row.State))
+	case task.SandboxIntended, task.SandboxCreating, task.SandboxRunning:
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package activities
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Bounds of texts that travel in histories.
+const (
+	maxTitleBytes  = 120
+	maxReasonRunes = 200
+)
+
+// LoadTask says what is known and left to do of a task.
+func (a *Activities) LoadTask(ctx context.Context, in contract.TaskRef) (contract.LoadedTask, error) {
+	out, err := a.deps.Tasks.LoadTask(ctx, in, runID(ctx))
+	if task.CodeOf(err) == task.CodeNotFound {
+		return out, classed(task.ClassInvalidInput, err)
+	}
+	if err != nil {
+		return out, err
+	}
+	out.Title = cutBytes(a.scrub(out.Title), maxTitleBytes)
+	out.Settings = withDefaults(out.Settings, a.cfg.Settings)
+	return out, nil
+}
+
+// Project writes what the task's row shall say, unless a later projection stands. Another
+// run gives way only to the run that Temporal names as the current one.
+func (a *Activities) Project(ctx context.Context, in contract.Projection) (contract.Projected, error) {
+	own := runID(ctx)
+	current := func(ctx context.Context) (bool, error) {
+		newest, _, err := a.deps.Runs.CurrentRun(ctx, in.TaskID)
+		return newest == own, err
+	}
+	return a.deps.Tasks.Project(ctx, in, own, current)
+}
+
+// BeginAttempt answers the attempt of this run and ordinal, new or known.
+func (a *Activities) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput) (contract.BegunAttempt, error) {
+	return a.deps.Tasks.BeginAttempt(ctx, in, runID(ctx))
+}
+
+// TakeCommand reads a command's row, and makes one for a command that came from the
+// temporal CLI.
+func (a *Activities) TakeCommand(ctx context.Context, in contract.TakeCommandInput) (contract.TakenCommand, error) {
+	out, err := a.deps.Tasks.TakeCommand(ctx, in, runID(ctx))
+	out.Reason = a.brief(out.Reason)
+	return out, err
+}
+
+// ReadFacts answers the digest of the events after a sequence, as the relay would send it.
+func (a *Activities) ReadFacts(ctx context.Context, in contract.ReadFactsInput) (contract.Digest, error) {
+	out, err := a.deps.Tasks.ReadFacts(ctx, in)
+	for i := range out.Milestones {
+		out.Milestones[i].StopReason = a.brief(out.Milestones[i].StopReason)
+	}
+	return out, err
+}
+
+// runID is the caller's Temporal run.
+func runID(ctx context.Context) string {
+	return activity.GetInfo(ctx).WorkflowExecution.RunID
+}
