@@ -75,7 +75,7 @@ type Dev struct {
 	TemporalPort     int           `key:"temporal_port" default:"7233" min:"0" max:"65535" zero:"a free port" doc:"Port of the development server; a free one is taken if the default is in use."`
 	TemporalUIPort   int           `key:"temporal_ui_port" default:"8233" min:"0" max:"65535" zero:"a free port" doc:"Port of the Temporal Web UI; a free one is taken if the default is in use."`
 	TemporalBin      string        `key:"temporal_bin" zero:"PATH, beside omoi, bin/" doc:"The temporal program."`
-	PostgresBin      string        `key:"postgres_bin" zero:"PATH, /usr/lib/postgresql, download" doc:"Directory of initdb and postgres."`
+	PostgresBin      string        `key:"postgres_bin" zero:"PATH, /usr/lib/postgresql, download" doc:"Directory of initdb and postgres; download means never those of the machine."`
 	PostgresUser     string        `key:"postgres_user" zero:"postgres, else nobody" doc:"User that PostgreSQL runs as when omoi runs as root."`
 	PostgresDataRoot string        `key:"postgres_data_root" default:"/var/lib/omoi" doc:"Where PostgreSQL's data is when omoi runs as root, since other users cannot enter root's home."`
 	PostgresVersion  string        `key:"postgres_version" default:"16.9.0" doc:"Version that is downloaded where no PostgreSQL is found."`

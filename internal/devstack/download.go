@@ -1,0 +1,163 @@
+package devstack
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/xi2/xz"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// maxDownload bounds what is read of an archive, in bytes; the real ones have some 25 MB.
+const maxDownload = 256 << 20
+
+// download fetches the PostgreSQL build that embedded-postgres uses (a jar with one
+// .txz in it, and its SHA-256 beside it) and unpacks it into dir, all or nothing.
+func download(ctx context.Context, base, version, dir string) error {
+	system, arch := platform()
+	name := fmt.Sprintf("embedded-postgres-binaries-%s-%s", system, arch)
+	url := fmt.Sprintf("%s/io/zonky/test/postgres/%s/%s/%s-%s.jar", strings.TrimSuffix(base, "/"), name, version, name, version)
+	jar, err := fetch(ctx, url)
+	if err != nil {
+		return err
+	}
+	sum, err := fetch(ctx, url+".sha256")
+	if err != nil {
+		return err
+	}
+	got := sha256.Sum256(jar)
+	if want := strings.TrimSpace(string(sum)); !strings.EqualFold(want, hex.EncodeToString(got[:])) {
+		return task.Errorf(task.CodeUnavailable, "the download of PostgreSQL does not have the SHA-256 that is published beside it")
+	}
+	return unpack(jar, dir)
+}
+
+// platform is this machine in the words of the published builds.
+func platform() (system, arch string) {
+	arch = runtime.GOARCH
+	if arch == "arm64" {
+		arch = "arm64v8"
+	}
+	if _, err := os.Stat("/etc/alpine-release"); err == nil {
+		arch += "-alpine"
+	}
+	return runtime.GOOS, arch
+}
+
+func fetch(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("fetch PostgreSQL: %w", err)
+	}
+	unavailable := task.Errorf(task.CodeUnavailable, "there is no PostgreSQL on this machine and it cannot be downloaded; "+
+		"install one (Debian: apt-get install postgresql), or set DATABASE_URL, OMOI_DEV_POSTGRES_BIN or OMOI_DEV_POSTGRES_URL")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, unavailable.WithCause(err)
+	}
+	defer func() { _ = response.Body.Close() }() // only read
+	if response.StatusCode != http.StatusOK {
+		return nil, unavailable.WithCause(fmt.Errorf("%s answers %s", url, response.Status))
+	}
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxDownload))
+	if err != nil {
+		return nil, unavailable.WithCause(err)
+	}
+	return content, nil
+}
+
+// unpack goes by a folder beside dir, so that dir is whole or not there.
+func unpack(jar []byte, dir string) error {
+	archive, err := zip.NewReader(bytes.NewReader(jar), int64(len(jar)))
+	if err != nil {
+		return fmt.Errorf("unpack PostgreSQL: %w", err)
+	}
+	for _, file := range archive.File {
+		if strings.HasSuffix(file.Name, ".txz") {
+			return unpackBeside(file, dir)
+		}
+	}
+	return errors.New("unpack PostgreSQL: the archive has no .txz in it")
+}
+
+func unpackBeside(file *zip.File, dir string) error {
+	temp := dir + ".new"
+	if err := os.RemoveAll(temp); err != nil {
+		return fmt.Errorf("unpack PostgreSQL: %w", err)
+	}
+	if err := unpackInner(file, temp); err != nil {
+		return err
+	}
+	return os.Rename(temp, dir)
+}
+
+func unpackInner(file *zip.File, dir string) error {
+	inner, err := file.Open()
+	if err != nil {
+		return fmt.Errorf("unpack PostgreSQL: %w", err)
+	}
+	defer func() { _ = inner.Close() }() // only read
+	plain, err := xz.NewReader(inner, 0)
+	if err != nil {
+		return fmt.Errorf("unpack PostgreSQL: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // another user runs it
+		return fmt.Errorf("unpack PostgreSQL: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("unpack PostgreSQL: %w", err)
+	}
+	return errors.Join(extract(tar.NewReader(plain), root), root.Close())
+}
+
+// extract writes folders, files and links; root keeps all of them below itself.
+func extract(archive *tar.Reader, root *os.Root) error {
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = extractOne(archive, header, root)
+		}
+		if err != nil {
+			return fmt.Errorf("unpack PostgreSQL: %w", err)
+		}
+	}
+}
+
+func extractOne(archive io.Reader, header *tar.Header, root *os.Root) error {
+	name := filepath.Clean(header.Name)
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return root.MkdirAll(name, 0o755)
+	case tar.TypeSymlink:
+		return root.Symlink(header.Linkname, name)
+	case tar.TypeReg:
+		file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, header.FileInfo().Mode().Perm()|0o444)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(file, io.LimitReader(archive, maxDownload))
+		return errors.Join(err, file.Close())
+	default:
+		return nil
+	}
+}

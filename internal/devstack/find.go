@@ -1,0 +1,126 @@
+package devstack
+
+import (
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// postgresGlobs are where packages put PostgreSQL beside PATH.
+func postgresGlobs() []string {
+	return []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin"}
+}
+
+// Download in place of a directory of PostgreSQL's programs: those of the machine are
+// left alone, and ours are fetched.
+const Download = "download"
+
+// FindPostgres answers the directory of initdb and postgres: the named one, that of PATH,
+// or the newest of the places where packages put it. Empty: there is none. With a major
+// version only that one will do.
+func FindPostgres(named, major string) string {
+	candidates := []string{named}
+	if named == "" {
+		candidates = pathAndPackages()
+	}
+	for _, dir := range candidates {
+		if isPostgres(dir) && (major == "" || majorOf(dir) == major) {
+			return dir
+		}
+	}
+	return ""
+}
+
+func pathAndPackages() []string {
+	var found []string
+	if initdb, err := exec.LookPath("initdb"); err == nil {
+		if real, err := filepath.EvalSymlinks(initdb); err == nil {
+			found = append(found, filepath.Dir(real))
+		}
+	}
+	var packages []string
+	for _, glob := range postgresGlobs() {
+		dirs, _ := filepath.Glob(glob) // the patterns are ours and well formed
+		packages = append(packages, dirs...)
+	}
+	slices.SortFunc(packages, func(a, b string) int { return -cmp.Compare(number(a), number(b)) })
+	return append(found, packages...)
+}
+
+// number is the version in a package's path.
+func number(dir string) int {
+	base := filepath.Base(filepath.Dir(dir))
+	n, _ := strconv.Atoi(strings.TrimLeft(base, "postgresql@-")) // 0 sorts last
+	return n
+}
+
+func isPostgres(dir string) bool {
+	return dir != "" && isProgram(filepath.Join(dir, "initdb")) && isProgram(filepath.Join(dir, "postgres"))
+}
+
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// majorOf asks a PostgreSQL for its major version; empty if it does not say.
+func majorOf(dir string) string {
+	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").Output() //nolint:gosec,noctx // prints a line and ends
+	if err != nil {
+		return ""
+	}
+	fields := strings.Fields(string(out))
+	if len(fields) < 3 {
+		return ""
+	}
+	major, _, _ := strings.Cut(fields[2], ".")
+	return major
+}
+
+// FindTemporal answers the path of the temporal program: the named one, that of PATH, one
+// beside this executable, or one in bin/ of the working directory or above it.
+func FindTemporal(named string) (string, error) {
+	if named != "" {
+		if isProgram(named) {
+			return named, nil
+		}
+		return "", task.Errorf(task.CodeInvalid, "%s is not a program; dev.temporal_bin names it", named)
+	}
+	if path, err := exec.LookPath("temporal"); err == nil {
+		return path, nil
+	}
+	for _, dir := range nearby() {
+		if path := filepath.Join(dir, "temporal"); isProgram(path) {
+			return path, nil
+		}
+	}
+	return "", task.Errorf(task.CodeNotFound, "the temporal program is not on PATH and not beside omoi; run `make temporal` in omoi's sources, or install the Temporal CLI")
+}
+
+// nearby are the directories in which programs of ours may be.
+func nearby() []string {
+	var dirs []string
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = real
+		}
+		dirs = append(dirs, filepath.Dir(exe), filepath.Join(filepath.Dir(exe), "bin"))
+	}
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, statErr := os.Stat(filepath.Join(dir, "go.mod")); statErr == nil {
+			return append(dirs, filepath.Join(dir, "bin"))
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return dirs
+}

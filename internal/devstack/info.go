@@ -1,0 +1,54 @@
+package devstack
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Info is dev.json: where the parts of a running omoi dev are reached.
+type Info struct {
+	APIURL            string `json:"api_url"`
+	TemporalAddress   string `json:"temporal_address"`
+	TemporalNamespace string `json:"temporal_namespace"`
+	TemporalUIURL     string `json:"temporal_ui_url"`
+	DatabaseURL       string `json:"database_url"`
+	PID               int    `json:"pid"`
+}
+
+// InfoPath is where dev.json of a home directory is.
+func InfoPath(home string) string { return filepath.Join(home, "dev.json") }
+
+// ReadInfo reads dev.json. It may be of a process that has ended.
+func ReadInfo(home string) (Info, error) {
+	var info Info
+	return info, readJSON(InfoPath(home), &info)
+}
+
+// WriteInfo replaces dev.json.
+func WriteInfo(home string, info Info) error { return writeJSON(InfoPath(home), info) }
+
+func readJSON(path string, into any) error {
+	content, err := os.ReadFile(path) //nolint:gosec // below the user's own home
+	if err != nil {
+		return fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+// writeJSON replaces a file in one step, so that a reader never sees half of it.
+func writeJSON(path string, value any) error {
+	content, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	temp := path + ".new"
+	if err := os.WriteFile(temp, append(content, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return os.Rename(temp, path)
+}

@@ -1,0 +1,56 @@
+package devstack
+
+import (
+	"context"
+	"net"
+	"strconv"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Port is a wish for a port.
+type Port struct {
+	Want  int  // 0: any free one
+	Fixed bool // a person asked for Want: a taken one is an error instead of a reason to move
+	Last  int  // the one of the last start, taken again where the choice is free; 0: none
+}
+
+// Choose answers a port of host on which nobody listens.
+func (p Port) Choose(ctx context.Context, host, name string) (int, error) {
+	tries := []int{p.Want, p.Last, 0}
+	switch {
+	case p.Fixed && p.Want != 0:
+		tries = []int{p.Want}
+	case p.Want == 0:
+		tries = []int{p.Last, 0}
+	}
+	for _, port := range tries {
+		if free, ok := listens(ctx, host, port); ok {
+			return free, nil
+		}
+	}
+	return 0, task.Errorf(task.CodeConflict, "port %d of %s is in use; choose another one for %s, or 0 for a free one", p.Want, host, name)
+}
+
+func listens(ctx context.Context, host string, port int) (int, bool) {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return 0, false
+	}
+	addr, ok := listener.Addr().(*net.TCPAddr)
+	return addr.Port, listener.Close() == nil && ok
+}
+
+// portOf is the port of an address or URL; 0 if it has none.
+func portOf(address string) int {
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return 0
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return port
+}

@@ -1,0 +1,204 @@
+package devstack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	pgName = "omoi" // of the database and of its superuser
+	pgPort = 5432   // only part of the socket's name: nothing listens on TCP
+)
+
+// postgres is a private PostgreSQL, reached by a Unix socket in a folder of its own.
+type postgres struct {
+	cfg  Config
+	as   *account
+	bin  string // initdb and postgres
+	base string // holds data, socket and log
+	sock string
+}
+
+// preparePostgres finds or downloads the programs and makes the data directory.
+func preparePostgres(ctx context.Context, cfg Config) (*postgres, error) {
+	as, err := servant(cfg.PostgresUser)
+	if err != nil {
+		return nil, err
+	}
+	p := &postgres{cfg: cfg, as: as, base: cfg.PrivateDir("postgres")}
+	p.sock = p.socketDir()
+	if err := p.folders(); err != nil {
+		return nil, err
+	}
+	if p.bin, err = p.programs(ctx); err != nil {
+		return nil, err
+	}
+	return p, p.initialize(ctx)
+}
+
+// socketDir is short: the path of a socket has at most 107 bytes.
+func (p *postgres) socketDir() string {
+	if dir := filepath.Join(p.base, "sock"); len(dir) < 80 {
+		return dir
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("omoi-%d-%s", os.Geteuid(), hash(p.cfg.Home)))
+}
+
+func (p *postgres) folders() error {
+	if p.as != nil { // another user must be able to walk in
+		if err := os.MkdirAll(filepath.Dir(p.base), 0o755); err != nil { //nolint:gosec // holds folders of mode 0700
+			return fmt.Errorf("make PostgreSQL's directory: %w", err)
+		}
+	}
+	for _, dir := range []string{p.base, p.sock} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("make PostgreSQL's directory: %w", err)
+		}
+		if err := p.as.own(dir); err != nil {
+			return fmt.Errorf("give PostgreSQL its directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// programs answers the directory of initdb and postgres, of the version that made the data.
+func (p *postgres) programs(ctx context.Context) (string, error) {
+	major := ""
+	if content, err := os.ReadFile(filepath.Join(p.data(), "PG_VERSION")); err == nil {
+		major = strings.TrimSpace(string(content))
+	}
+	if dir := FindPostgres(p.cfg.PostgresBin, major); dir != "" {
+		return dir, nil
+	}
+	if p.cfg.PostgresBin != "" && p.cfg.PostgresBin != Download {
+		return "", task.Errorf(task.CodeInvalid, "%s holds no initdb and postgres%s; dev.postgres_bin names it", p.cfg.PostgresBin, ofMajor(major))
+	}
+	return p.downloaded(ctx, major)
+}
+
+func ofMajor(major string) string {
+	if major == "" {
+		return ""
+	}
+	return " of version " + major + ", which made the data"
+}
+
+// downloaded answers the programs that an earlier start has fetched, or fetches them.
+func (p *postgres) downloaded(ctx context.Context, major string) (string, error) {
+	version := p.cfg.PostgresVersion
+	if major != "" && !strings.HasPrefix(version, major+".") {
+		return "", task.Errorf(task.CodeInvalid, "the data in %s was made by PostgreSQL %s, which is not on this machine; "+
+			"install it, or move the data away", p.base, major)
+	}
+	dir := filepath.Join(filepath.Dir(p.base), "postgresql-"+version)
+	if !isPostgres(filepath.Join(dir, "bin")) {
+		p.cfg.say("no PostgreSQL here: downloading " + version + ", once")
+		if err := download(ctx, p.cfg.PostgresURL, version, dir); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "bin"), nil
+}
+
+func (p *postgres) data() string { return filepath.Join(p.base, "data") }
+
+// initialize makes the data directory by way of a second one, so that it is whole or not there.
+func (p *postgres) initialize(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(p.data(), "PG_VERSION")); err == nil {
+		return nil
+	}
+	temp := p.data() + ".new"
+	if err := os.RemoveAll(temp); err != nil {
+		return fmt.Errorf("make the database: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "initdb"), //nolint:gosec // found by find.go
+		"--pgdata", temp, "--username", pgName, "--auth", "trust", "--encoding", "UTF8", "--locale", "C")
+	cmd.Env, cmd.Dir = p.environ(), p.base
+	cmd.SysProcAttr = attributes(p.as, syscall.SIGKILL)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("make the database: %w: %s", err, strings.TrimSpace(output.String()))
+	}
+	return os.Rename(temp, p.data())
+}
+
+func (p *postgres) environ() []string {
+	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "HOME=" + p.base}
+}
+
+// program is the postmaster. SIGINT is its fast shutdown, which leaves no pid file.
+func (p *postgres) program() program {
+	return program{
+		name: "PostgreSQL", path: filepath.Join(p.bin, "postgres"),
+		args: []string{
+			"-D", p.data(), "-k", p.sock, "-p", strconv.Itoa(pgPort), "-c", "listen_addresses=",
+			"-c", "max_connections=300", "-c", "log_min_messages=warning", "-c", "log_min_error_statement=panic",
+		},
+		env: p.environ(), dir: p.base, log: filepath.Join(p.cfg.Home, "postgres.log"),
+		as: p.as, end: syscall.SIGINT, die: syscall.SIGINT,
+	}
+}
+
+// clear ends the postmaster of a start that was killed, and removes the pid file of one
+// that is gone: a pid file that names an unrelated process of the same user would keep a
+// new postmaster from starting.
+func (p *postgres) clear(ctx context.Context) error {
+	path := filepath.Join(p.data(), "postmaster.pid")
+	content, err := os.ReadFile(path) //nolint:gosec // below our own directory
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read PostgreSQL's pid file: %w", err)
+	}
+	first, _, _ := strings.Cut(string(content), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(first))
+	ours := func() bool { return err == nil && worksIn(pid, p.data()) }
+	if await(ctx, 2*time.Second, func() bool { return !ours() }) != nil { // the kernel's signal may be on its way
+		if err := endPID(ctx, pid, ours, syscall.SIGINT, 10*time.Second); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove PostgreSQL's pid file: %w", err)
+	}
+	return nil
+}
+
+// url reaches a database by the socket.
+func (p *postgres) url(database string) string {
+	query := url.Values{"host": {p.sock}, "port": {strconv.Itoa(pgPort)}}
+	return fmt.Sprintf("postgres://%s@/%s?%s", pgName, database, query.Encode())
+}
+
+// ready connects and sees to it that the database is there.
+func (p *postgres) ready(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, p.url("postgres"))
+	if err != nil {
+		return fmt.Errorf("connect to PostgreSQL: %w", err)
+	}
+	defer func() { _ = conn.Close(ctx) }() // what was asked is answered
+	var there bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", pgName).Scan(&there); err != nil {
+		return fmt.Errorf("ask PostgreSQL: %w", err)
+	}
+	if !there {
+		_, err = conn.Exec(ctx, "CREATE DATABASE "+pgName)
+	}
+	return err
+}

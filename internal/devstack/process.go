@@ -1,0 +1,168 @@
+package devstack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// program is what a part runs.
+type program struct {
+	name string
+	path string
+	args []string
+	env  []string
+	dir  string
+	log  string    // file that takes its output
+	as   *account  // nil: as ourselves
+	end  os.Signal // asks it to end
+	die  os.Signal // sent by the kernel when we die (Linux)
+	mark string    // file that names it for the next start; empty: none
+}
+
+// child is a running program. Exactly one goroutine waits for it.
+type child struct {
+	program
+	process *os.Process
+	done    chan struct{} // closed when it has ended
+	err     error         // why, once done is closed
+}
+
+// spawn starts the program from a thread of its own, which lives as long as the child:
+// the kernel's death signal follows the starting thread, not the process.
+func (p program) spawn(ctx context.Context) (*child, error) {
+	c := &child{program: p, done: make(chan struct{})}
+	started := make(chan error, 1)
+	go c.live(context.WithoutCancel(ctx), started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", p.name, err)
+	}
+	return c, nil
+}
+
+func (c *child) live(ctx context.Context, started chan<- error) {
+	runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+	defer close(c.done)
+	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		started <- err
+		return
+	}
+	cmd := exec.CommandContext(ctx, c.path, c.args...) //nolint:gosec // found by find.go
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.env, c.dir, log, log
+	cmd.SysProcAttr = attributes(c.as, c.die)
+	err = cmd.Start()
+	if err == nil {
+		c.process = cmd.Process
+		err = c.leaveMark()
+	}
+	started <- errors.Join(err, log.Close())
+	if cmd.Process != nil {
+		c.err = cmd.Wait()
+	}
+}
+
+// stop asks the child to end, and ends it after grace.
+func (c *child) stop(grace time.Duration) error {
+	if err := c.process.Signal(c.end); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop %s: %w", c.name, err)
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+	case <-timer.C:
+		if err := c.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("kill %s: %w", c.name, err)
+		}
+		<-c.done
+	}
+	if c.mark != "" {
+		return os.Remove(c.mark)
+	}
+	return nil
+}
+
+// tail returns the end of the child's log, for error messages.
+func (p program) tail() string {
+	file, err := os.Open(p.log)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }() // only read
+	if info, err := file.Stat(); err == nil && info.Size() > 2048 {
+		if _, err := file.Seek(-2048, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	content, err := io.ReadAll(io.LimitReader(file, 2048))
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(content))
+}
+
+// mark is what is known of a part of the last start.
+type mark struct {
+	PID   int    `json:"pid"`
+	Birth string `json:"birth"` // boot and start time; empty where the system does not say
+}
+
+func (c *child) leaveMark() error {
+	if c.mark == "" {
+		return nil
+	}
+	return writeJSON(c.mark, mark{PID: c.process.Pid, Birth: birth(c.process.Pid)})
+}
+
+// endLeftover ends the program that a mark names, if it is still the same process.
+func endLeftover(ctx context.Context, path string, grace time.Duration) error {
+	var m mark
+	err := readJSON(path, &m)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil && m.Birth != "" && birth(m.PID) == m.Birth {
+		err = endPID(ctx, m.PID, func() bool { return birth(m.PID) == m.Birth }, syscall.SIGTERM, grace)
+	}
+	return errors.Join(err, os.Remove(path))
+}
+
+// endPID sends sig, and SIGKILL after grace, while alive still says that it is the one.
+func endPID(ctx context.Context, pid int, alive func() bool, sig syscall.Signal, grace time.Duration) error {
+	for _, s := range []syscall.Signal{sig, syscall.SIGKILL} {
+		if !alive() {
+			return nil
+		}
+		if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("end process %d of the last start: %w", pid, err)
+		}
+		if await(ctx, grace, func() bool { return !alive() }) == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("process %d of the last start does not end", pid)
+}
+
+// await looks for a fact until it is there, the time is up, or ctx ends.
+func await(ctx context.Context, limit time.Duration, fact func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !fact() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+package devstack
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Config says what is started, and where.
+type Config struct {
+	Home     string // OMOI_HOME; its lock is held by the caller
+	DataRoot string // where another user's data goes when we are root; default /var/lib/omoi
+
+	DatabaseURL     string // used instead of a private PostgreSQL; empty: none
+	PostgresBin     string // directory of initdb and postgres, or [Download]; empty: found, else downloaded
+	PostgresUser    string // as root; empty: postgres, else nobody
+	PostgresVersion string // of the download
+	PostgresURL     string // of the download; empty: the Maven repository
+
+	TemporalAddress  string // used instead of a development server; empty: none
+	TemporalBin      string // empty: found
+	TemporalPort     Port
+	TemporalUIPort   Port
+	Namespace        string
+	SearchAttributes []string // Keyword attributes that the namespace has
+	TemporalDynamic  []string // further dynamic configuration, KEY=JSON
+
+	StartTimeout time.Duration     // of each part; zero is 2 min
+	Progress     func(step string) // one sentence a step; nil: silent
+	Log          *slog.Logger
+}
+
+func (c *Config) say(step string) {
+	if c.Progress != nil {
+		c.Progress(step)
+	}
+}
+
+// PrivateDir is a directory for data that another user of the machine must reach: below
+// home, or below DataRoot if we are root, since nobody else can enter root's home.
+func (c *Config) PrivateDir(name string) string {
+	if os.Geteuid() != 0 {
+		return filepath.Join(c.Home, name)
+	}
+	return filepath.Join(c.DataRoot, hash(c.Home), name)
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
+}
+
+// Stack is a running PostgreSQL and Temporal.
+type Stack struct {
+	info   Info
+	cancel context.CancelFunc
+	keep   sync.WaitGroup
+
+	mu       sync.Mutex
+	children []*child // in the order of their start
+}
+
+// Start brings both up, at the same time, and returns when both answer. The caller holds
+// the lock of Home and closes the stack.
+func Start(ctx context.Context, cfg Config) (*Stack, error) {
+	cfg = cfg.withDefaults()
+	last, err := ReadInfo(cfg.Home) // keeps the ports of last time; none is fine
+	if err != nil {
+		cfg.Log.DebugContext(ctx, "no ports to keep", slog.String("error", err.Error()))
+	}
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Stack{cancel: cancel}
+	parts := []func() error{
+		func() error { return s.startPostgres(ctx, life, cfg) },
+		func() error { return s.startTemporal(ctx, life, cfg, last) },
+	}
+	if err := together(parts); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.DataRoot == "" {
+		c.DataRoot = "/var/lib/omoi"
+	}
+	if c.PostgresURL == "" {
+		c.PostgresURL = "https://repo1.maven.org/maven2"
+	}
+	if c.StartTimeout == 0 {
+		c.StartTimeout = 2 * time.Minute
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func together(parts []func() error) error {
+	errs := make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, part := range parts {
+		wg.Go(func() { errs[i] = part() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Info tells where the parts are. APIURL and PID are the caller's to fill.
+func (s *Stack) Info() Info { return s.info }
+
+// Close ends what was started, last first, and waits for it.
+func (s *Stack) Close() error {
+	s.cancel()
+	s.keep.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for i := len(s.children) - 1; i >= 0; i-- {
+		errs = append(errs, s.children[i].stop(15*time.Second))
+	}
+	s.children = nil
+	return errors.Join(errs...)
+}
+
+func (s *Stack) startPostgres(ctx, life context.Context, cfg Config) error {
+	if cfg.DatabaseURL != "" {
+		s.info.DatabaseURL = cfg.DatabaseURL
+		return nil
+	}
+	p, err := preparePostgres(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	s.info.DatabaseURL = p.url(pgName)
+	return s.start(ctx, life, part{cfg: cfg, program: p.program(), clear: p.clear, ready: p.ready})
+}
+
+func (s *Stack) startTemporal(ctx, life context.Context, cfg Config, last Info) error {
+	s.info.TemporalNamespace = cfg.Namespace
+	if cfg.TemporalAddress != "" {
+		s.info.TemporalAddress = cfg.TemporalAddress
+		return nil
+	}
+	t, err := prepareTemporal(ctx, cfg, last)
+	if err != nil {
+		return err
+	}
+	s.info.TemporalAddress, s.info.TemporalUIURL = t.address(), t.uiURL()
+	nothing := func(context.Context) error { return nil }
+	return s.start(ctx, life, part{cfg: cfg, program: t.program(), clear: nothing, ready: t.ready})
+}
+
+// part is a program with how to clear its way and how to know that it answers.
+type part struct {
+	program
+
+	cfg   Config
+	clear func(ctx context.Context) error
+	ready func(ctx context.Context) error
+}
+
+// start brings a part up and keeps it up until the stack is closed.
+func (s *Stack) start(ctx, life context.Context, p part) error {
+	p.cfg.say("starting " + p.name)
+	c, err := p.up(ctx)
+	if err != nil {
+		return err
+	}
+	p.cfg.say(p.name + " is ready")
+	s.mu.Lock()
+	s.children = append(s.children, c)
+	s.mu.Unlock()
+	s.keep.Go(func() { s.watch(life, p, c) })
+	return nil
+}
+
+// up starts the program and waits until it answers, or says why it does not.
+func (p part) up(ctx context.Context) (*child, error) {
+	if err := p.clear(ctx); err != nil {
+		return nil, err
+	}
+	c, err := p.spawn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var last error
+	err = await(ctx, p.cfg.StartTimeout, func() bool {
+		if ended(c.done) {
+			return true
+		}
+		last = p.try(ctx)
+		return last == nil
+	})
+	if ended(c.done) {
+		return nil, fmt.Errorf("%s has ended: %w\n%s", p.name, c.err, p.tail())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s does not answer: %w", p.name, last), c.stop(time.Second))
+	}
+	return c, nil
+}
+
+// try asks once, with an end to its patience.
+func (p part) try(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return p.ready(ctx)
+}
+
+func ended(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// watch starts a part again that ended by itself: a crash of the database must not end
+// the tasks that wait for it.
+func (s *Stack) watch(life context.Context, p part, c *child) {
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-c.done:
+		}
+		p.cfg.Log.ErrorContext(life, "a part has ended by itself and is started again", slog.String("part", p.name))
+		next := p.again(life)
+		if next == nil {
+			return
+		}
+		s.mu.Lock()
+		for i := range s.children {
+			if s.children[i] == c {
+				s.children[i] = next
+			}
+		}
+		s.mu.Unlock()
+		c = next
+	}
+}
+
+// again tries until it works or the stack is closed.
+func (p part) again(life context.Context) *child {
+	for {
+		c, err := p.up(life)
+		if err == nil {
+			return c
+		}
+		p.cfg.Log.ErrorContext(life, "a part does not start", slog.String("part", p.name), slog.String("error", err.Error()))
+		timer := time.NewTimer(time.Second)
+		select {
+		case <-life.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

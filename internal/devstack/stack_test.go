@@ -1,0 +1,231 @@
+package devstack_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.uber.org/goleak"
+
+	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const asHelper = "OMOI_TEST_DEVSTACK_HOME"
+
+// TestMain also serves as the process that is killed: it starts a stack, says where, waits.
+func TestMain(m *testing.M) {
+	if home := os.Getenv(asHelper); home != "" {
+		helper(home)
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
+
+func helper(home string) {
+	stack, err := devstack.Start(context.Background(), settings(home))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(stack.Info())
+	select {}
+}
+
+func settings(home string) devstack.Config {
+	return devstack.Config{
+		Home: home, DataRoot: filepath.Join(os.TempDir(), "omoi-devstack-test"), PostgresVersion: "16.9.0", Namespace: "default",
+		SearchAttributes: []string{"OmoiTest"}, StartTimeout: time.Minute, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// prepared skips where the programs are missing, and says so.
+func prepared(t *testing.T) devstack.Config {
+	t.Helper()
+	if devstack.FindPostgres("", "") == "" {
+		t.Skip("SKIPPED: no PostgreSQL programs on this machine")
+	}
+	if _, err := devstack.FindTemporal(""); err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	home := t.TempDir()
+	cfg := settings(home)
+	t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(cfg.PrivateDir("x"))) })
+	return cfg
+}
+
+func start(t *testing.T, cfg devstack.Config) *devstack.Stack {
+	t.Helper()
+	stack, err := devstack.Start(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stack.Close()) })
+	return stack
+}
+
+func query(t *testing.T, info devstack.Info, sql string) string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), info.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
+	rows, err := conn.Query(t.Context(), sql)
+	require.NoError(t, err)
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return strings.Join(got, ",")
+}
+
+// startWorkflow leaves a workflow that nobody works on.
+func startWorkflow(t *testing.T, info devstack.Info, id string) {
+	t.Helper()
+	c, err := client.Dial(client.Options{HostPort: info.TemporalAddress, Namespace: info.TemporalNamespace})
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: "none"}, "nothing")
+	require.NoError(t, err)
+}
+
+func hasWorkflow(t *testing.T, info devstack.Info, id string) bool {
+	t.Helper()
+	c, err := client.Dial(client.Options{HostPort: info.TemporalAddress, Namespace: info.TemporalNamespace})
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.DescribeWorkflowExecution(t.Context(), id, "")
+	return err == nil
+}
+
+// A start with the same home goes on with the rows, workflows and ports of the last one;
+// one with another home has its own.
+func TestStateOutlivesAStart(t *testing.T) {
+	t.Parallel()
+	cfg := prepared(t)
+	first, err := devstack.Start(t.Context(), cfg)
+	require.NoError(t, err)
+	info := first.Info()
+	query(t, info, "CREATE TABLE kept (word text)")
+	query(t, info, "INSERT INTO kept VALUES ('here')")
+	startWorkflow(t, info, "kept")
+
+	other := start(t, prepared(t)).Info()
+	require.NotEqual(t, info.TemporalAddress, other.TemporalAddress)
+	require.Equal(t, "f", query(t, other, "SELECT left((to_regclass('kept') IS NOT NULL)::text, 1)"))
+	require.False(t, hasWorkflow(t, other, "kept"))
+
+	require.NoError(t, devstack.WriteInfo(cfg.Home, info))
+	require.NoError(t, first.Close())
+	again := start(t, cfg).Info()
+	require.Equal(t, info, again)
+	require.Equal(t, "here", query(t, again, "SELECT word FROM kept"))
+	require.True(t, hasWorkflow(t, again, "kept"))
+}
+
+// After kill -9 of the owner the next start works over the same data, and nothing of the
+// killed one is left.
+func TestTakesOverAfterKill(t *testing.T) {
+	t.Parallel()
+	cfg := prepared(t)
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), asHelper+"="+cfg.Home)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	cmd.Stderr = os.Stderr
+	require.NoError(t, cmd.Start())
+	var info devstack.Info
+	require.NoError(t, json.NewDecoder(bufio.NewReader(out)).Decode(&info))
+	query(t, info, "CREATE TABLE kept AS SELECT 'here' AS word")
+	startWorkflow(t, info, "kept")
+	old := postmaster(t, cfg)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
+	require.Error(t, cmd.Wait())
+
+	again := start(t, cfg).Info()
+	require.Equal(t, "here", query(t, again, "SELECT word FROM kept"))
+	require.True(t, hasWorkflow(t, again, "kept"))
+	require.NotEqual(t, old, postmaster(t, cfg))
+}
+
+func postmaster(t *testing.T, cfg devstack.Config) int {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(cfg.PrivateDir("postgres"), "data", "postmaster.pid"))
+	require.NoError(t, err)
+	first, _, _ := strings.Cut(string(content), "\n")
+	pid, err := strconv.Atoi(first)
+	require.NoError(t, err)
+	return pid
+}
+
+// A pid file that names a live process which is no PostgreSQL of ours does not stop a start.
+func TestForeignPidFileIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	cfg := prepared(t)
+	first, err := devstack.Start(t.Context(), cfg)
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+	stale := fmt.Sprintf("%d\n/elsewhere\n1\n5432\n\n\n", os.Getpid())
+	path := filepath.Join(cfg.PrivateDir("postgres"), "data", "postmaster.pid")
+	require.NoError(t, os.WriteFile(path, []byte(stale), 0o600))
+	start(t, cfg)
+}
+
+// A part that dies alone comes back on the same address.
+func TestPartsAreStartedAgain(t *testing.T) {
+	t.Parallel()
+	cfg := prepared(t)
+	info := start(t, cfg).Info()
+	query(t, info, "CREATE TABLE kept AS SELECT 'here' AS word")
+	startWorkflow(t, info, "kept")
+	old := postmaster(t, cfg)
+	require.NoError(t, syscall.Kill(old, syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(temporalPID(t, cfg), syscall.SIGKILL))
+	require.Eventually(t, func() bool {
+		conn, err := pgx.Connect(t.Context(), info.DatabaseURL)
+		if err != nil {
+			return false
+		}
+		var word string
+		err = conn.QueryRow(t.Context(), "SELECT word FROM kept").Scan(&word)
+		return conn.Close(t.Context()) == nil && err == nil && word == "here" && postmaster(t, cfg) != old
+	}, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool {
+		c, err := client.DialContext(t.Context(), client.Options{HostPort: info.TemporalAddress})
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+		_, err = c.DescribeWorkflowExecution(t.Context(), "kept", "")
+		return err == nil
+	}, time.Minute, 50*time.Millisecond)
+}
+
+func temporalPID(t *testing.T, cfg devstack.Config) int {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(cfg.Home, "temporal.pid"))
+	require.NoError(t, err)
+	var mark struct {
+		PID int `json:"pid"`
+	}
+	require.NoError(t, json.Unmarshal(content, &mark))
+	return mark.PID
+}
+
+func TestTemporalPortThatWasAskedForMustBeFree(t *testing.T) {
+	t.Parallel()
+	cfg := prepared(t)
+	listener, port := listen(t)
+	defer func() { require.NoError(t, listener.Close()) }()
+	cfg.TemporalPort = devstack.Port{Want: port, Fixed: true}
+	_, err := devstack.Start(t.Context(), cfg)
+	require.Equal(t, task.CodeConflict, task.CodeOf(err))
+	require.ErrorContains(t, err, "dev.temporal_port")
+}

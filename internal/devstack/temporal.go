@@ -1,0 +1,106 @@
+package devstack
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+)
+
+const loopback = "127.0.0.1"
+
+// temporal is the development server, with its state in one file below home.
+type temporal struct {
+	cfg    Config
+	path   string
+	port   int
+	uiPort int
+}
+
+func prepareTemporal(ctx context.Context, cfg Config, last Info) (*temporal, error) {
+	path, err := FindTemporal(cfg.TemporalBin)
+	if err != nil {
+		return nil, err
+	}
+	t := &temporal{cfg: cfg, path: path}
+	if err := endLeftover(ctx, t.mark(), 10*time.Second); err != nil {
+		return nil, err
+	}
+	cfg.TemporalPort.Last, cfg.TemporalUIPort.Last = portOf(last.TemporalAddress), portOf(hostOf(last.TemporalUIURL))
+	if t.port, err = cfg.TemporalPort.Choose(ctx, loopback, "dev.temporal_port"); err != nil {
+		return nil, err
+	}
+	t.uiPort, err = cfg.TemporalUIPort.Choose(ctx, loopback, "dev.temporal_ui_port")
+	return t, err
+}
+
+func (t *temporal) mark() string    { return filepath.Join(t.cfg.Home, "temporal.pid") }
+func (t *temporal) address() string { return net.JoinHostPort(loopback, strconv.Itoa(t.port)) }
+func (t *temporal) uiURL() string {
+	return "http://" + net.JoinHostPort(loopback, strconv.Itoa(t.uiPort))
+}
+
+func (t *temporal) program() program {
+	args := []string{
+		"server", "start-dev", "--ip", loopback, "--port", strconv.Itoa(t.port), "--ui-port", strconv.Itoa(t.uiPort),
+		"--db-filename", filepath.Join(t.cfg.Home, "temporal.db"), "--namespace", t.cfg.Namespace, "--log-level", "error",
+		"--disable-config-env", "--disable-config-file",
+		// lists of the Web UI and of tests come in bursts; one laptop is one tenant
+		"--dynamic-config-value", "frontend.namespaceRPS.visibility=500",
+		"--dynamic-config-value", "frontend.namespaceRPS=10000",
+		"--dynamic-config-value", "frontend.namespaceCount=5000",
+	}
+	for _, name := range t.cfg.SearchAttributes {
+		args = append(args, "--search-attribute", name+"=Keyword")
+	}
+	for _, value := range t.cfg.TemporalDynamic {
+		args = append(args, "--dynamic-config-value", value)
+	}
+	return program{
+		name: "Temporal", path: t.path, args: args, env: []string{"PATH=/usr/bin:/bin", "HOME=" + t.cfg.Home},
+		dir: t.cfg.Home, log: filepath.Join(t.cfg.Home, "temporal.log"), end: syscall.SIGTERM, die: syscall.SIGTERM, mark: t.mark(),
+	}
+}
+
+// ready asks for the namespace, and for the first page of the Web UI.
+func (t *temporal) ready(ctx context.Context) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.address()) // says no at once, where the client below would back off
+	if err != nil {
+		return fmt.Errorf("connect to Temporal: %w", err)
+	}
+	if err := conn.Close(); err != nil {
+		return fmt.Errorf("connect to Temporal: %w", err)
+	}
+	c, err := client.NewLazyClient(client.Options{HostPort: t.address(), Namespace: t.cfg.Namespace, Logger: sdklog.NewStructuredLogger(t.cfg.Log)})
+	if err != nil {
+		return fmt.Errorf("connect to Temporal: %w", err)
+	}
+	defer c.Close()
+	if _, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.cfg.Namespace}); err != nil {
+		return fmt.Errorf("ask Temporal for its namespace: %w", err)
+	}
+	if _, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: t.cfg.Namespace}); err != nil {
+		return fmt.Errorf("ask Temporal for its workflows: %w", err)
+	}
+	return t.uiReady(ctx)
+}
+
+func (t *temporal) uiReady(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.uiURL(), http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask the Temporal Web UI: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask the Temporal Web UI: %w", err)
+	}
+	return response.Body.Close()
+}
