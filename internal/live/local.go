@@ -1,0 +1,74 @@
+package live
+
+import "sync"
+
+// Local is a bus inside one process. The zero value is not usable; see [New].
+type Local struct {
+	mu     sync.Mutex
+	topics map[string]map[chan struct{}]struct{}
+	closed bool
+}
+
+// New makes a bus inside this process.
+func New() *Local { return &Local{topics: map[string]map[chan struct{}]struct{}{}} }
+
+// Wake implements [Bus].
+func (l *Local) Wake(topic string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for subscriber := range l.topics[topic] {
+		nudge(subscriber)
+	}
+}
+
+// WakeAll wakes every subscriber of every topic: news may have been missed.
+func (l *Local) WakeAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, subscribers := range l.topics {
+		for subscriber := range subscribers {
+			nudge(subscriber)
+		}
+	}
+}
+
+// Subscribe implements [Bus].
+func (l *Local) Subscribe(topic string) (<-chan struct{}, func()) {
+	subscriber := make(chan struct{}, 1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return subscriber, func() {}
+	}
+	if l.topics[topic] == nil {
+		l.topics[topic] = map[chan struct{}]struct{}{}
+	}
+	l.topics[topic][subscriber] = struct{}{}
+	return subscriber, func() { l.leave(topic, subscriber) }
+}
+
+// Close implements [Bus].
+func (l *Local) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	clear(l.topics)
+	return nil
+}
+
+func (l *Local) leave(topic string, subscriber chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.topics[topic], subscriber)
+	if len(l.topics[topic]) == 0 {
+		delete(l.topics, topic)
+	}
+}
+
+// nudge makes a channel of one ready; one that is ready already stays so.
+func nudge(subscriber chan struct{}) {
+	select {
+	case subscriber <- struct{}{}:
+	default:
+	}
+}

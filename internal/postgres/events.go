@@ -1,0 +1,286 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+)
+
+// Statements of the intake. They are written by hand because they travel in pipelines of
+// different statements, which sqlc cannot make.
+const (
+	// The generic plans of statements that were prepared on empty tables would scan them.
+	sqlPlans = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+		set_config('enable_mergejoin', 'off', true)`
+	sqlLockSandboxes = `SELECT id, birth, task_id::text, head, spool_id, spool_mark, ended_at IS NOT NULL,
+			(coalesce(verified_at, CASE WHEN provider IN ('external', 'bare') AND state = 'gone' THEN gone_at END)
+				< now() - interval '1 hour') IS TRUE
+		FROM sandboxes WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE`
+	sqlReadMarks = `SELECT s.sandbox_id, s.spool_id, s.mark FROM senders s
+		JOIN unnest($1::text[], $2::text[]) AS q(sandbox_id, spool_id) USING (sandbox_id, spool_id)`
+	sqlReadKeys = `SELECT k.sandbox_id, k.key, k.sequence, e.created_at FROM event_keys k
+		JOIN unnest($1::text[], $2::text[]) AS q(sandbox_id, key) USING (sandbox_id, key)
+		JOIN sandboxes s ON s.id = k.sandbox_id
+		JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = k.sandbox_id AND e.sequence = k.sequence`
+	sqlClock = `SELECT clock_timestamp()`
+
+	sqlInsertEvents = `INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, source, event_data, late, created_at)
+		SELECT q.id, q.sequence, q.birth, q.event_type, q.source, q.event_data::jsonb, q.late, $8
+		FROM unnest($1::text[], $2::bigint[], $3::date[], $4::text[], $5::text[], $6::text[], $7::boolean[])
+			AS q(id, sequence, birth, event_type, source, event_data, late)`
+	sqlMoveSandboxes = `UPDATE sandboxes s SET head = q.head, spool_id = q.spool_id, spool_mark = q.spool_mark,
+			duplicates = s.duplicates + q.duplicates,
+			last_event_at = CASE WHEN q.stored THEN $9 ELSE s.last_event_at END,
+			last_beat_at = CASE WHEN q.stored THEN $9 ELSE s.last_beat_at END,
+			last_work_at = CASE WHEN q.worked THEN $9 ELSE s.last_work_at END,
+			events_due_at = CASE WHEN q.due_in IS NULL THEN s.events_due_at
+				ELSE least(s.events_due_at, $9::timestamptz + q.due_in * interval '1 second') END
+		FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::boolean[], $7::boolean[], $8::float8[])
+			AS q(id, head, spool_id, spool_mark, duplicates, stored, worked, due_in)
+		WHERE s.id = q.id`
+	sqlInsertKeys = `INSERT INTO event_keys (sandbox_id, key, sequence)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])`
+	sqlMoveMarks = `INSERT INTO senders (sandbox_id, spool_id, mark)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
+		ON CONFLICT (sandbox_id, spool_id) DO UPDATE SET mark = excluded.mark`
+	sqlBareSandboxes = `INSERT INTO sandboxes (id, provider, state)
+		SELECT id, 'bare', 'running' FROM unnest($1::text[]) AS id ORDER BY id ON CONFLICT (id) DO NOTHING`
+)
+
+// CommitEvents implements [ingest.Committer]: it locks the rows of all sandboxes in the
+// order of their ids, numbers what is new and stores it, in two round trips.
+func (s *Store) CommitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Outcome, error) {
+	const tries = 5
+	var outcomes []ingest.Outcome
+	var err error
+	for range tries {
+		outcomes, err = s.commitEvents(ctx, c)
+		if !repeatable(err) && !errors.Is(err, errBareMade) {
+			break
+		}
+	}
+	if err != nil && isDataError(err) {
+		return nil, fmt.Errorf("store events: %w: %w", ingest.ErrData, err)
+	}
+	return outcomes, translate("store events", err)
+}
+
+// errBareMade asks for another try: rows of unknown sandboxes were missing and are there now.
+var errBareMade = errors.New("bare sandboxes were made")
+
+func (s *Store) commitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Outcome, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer releaseRolledBack(ctx, conn)
+	plan, err := readEventPlan(ctx, conn, c.Requests)
+	if err != nil {
+		return nil, err
+	}
+	if missing := missingBare(plan, c.Requests); len(missing) > 0 {
+		return nil, makeBare(ctx, conn, missing)
+	}
+	outcomes := make([]ingest.Outcome, len(c.Requests))
+	for n, r := range c.Requests {
+		outcomes[n] = plan.take(r)
+	}
+	return outcomes, writeEventPlan(ctx, conn, plan, c.Quiet)
+}
+
+// releaseRolledBack gives a connection back outside of any transaction. One that cannot be
+// rolled back is closed by the pool.
+func releaseRolledBack(ctx context.Context, conn *pgxpool.Conn) {
+	if conn.Conn().PgConn().TxStatus() == 'E' {
+		_, _ = conn.Exec(ctx, "ROLLBACK")
+	}
+	conn.Release()
+}
+
+// readEventPlan begins the transaction, locks, and reads under the locks. Each statement
+// sees what was committed before it began, so marks and keys are those after the wait.
+func readEventPlan(ctx context.Context, conn *pgxpool.Conn, requests []ingest.Request) (*eventPlan, error) {
+	plan := &eventPlan{
+		sandboxes: map[string]*eventSandbox{}, marks: map[senderID]int64{}, keys: map[keyID]keyedEvent{},
+		newKeys: map[keyID]int64{}, newMarks: map[senderID]int64{},
+	}
+	asked := askedOf(requests)
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	batch.Queue(sqlPlans)
+	batch.Queue(sqlLockSandboxes, asked.sandboxes).Query(plan.readSandboxes)
+	if len(asked.spools) > 0 {
+		batch.Queue(sqlReadMarks, asked.spoolSandboxes, asked.spools).Query(plan.readMarks)
+	}
+	if len(asked.keys) > 0 {
+		batch.Queue(sqlReadKeys, asked.keySandboxes, asked.keys).Query(plan.readKeys)
+	}
+	batch.Queue(sqlClock).QueryRow(func(row pgx.Row) error { return row.Scan(&plan.now) })
+	return plan, conn.SendBatch(ctx, batch).Close()
+}
+
+// asked is what the requests of one transaction speak of.
+type asked struct{ sandboxes, spoolSandboxes, spools, keySandboxes, keys []string }
+
+func askedOf(requests []ingest.Request) asked {
+	var a asked
+	for _, r := range requests {
+		a.sandboxes = append(a.sandboxes, r.SandboxID)
+		switch {
+		case r.SpoolID != "":
+			a.spoolSandboxes, a.spools = append(a.spoolSandboxes, r.SandboxID), append(a.spools, r.SpoolID)
+		case r.Key != "":
+			a.keySandboxes, a.keys = append(a.keySandboxes, r.SandboxID), append(a.keys, r.Key)
+		}
+	}
+	return a
+}
+
+func (p *eventPlan) readSandboxes(rows pgx.Rows) error {
+	for rows.Next() {
+		s := &eventSandbox{}
+		err := rows.Scan(&s.id, &s.birth, &s.taskID, &s.head, &s.spoolID, &s.spoolMark, &s.ended, &s.over)
+		if err != nil {
+			return err
+		}
+		p.sandboxes[s.id] = s
+	}
+	return rows.Err()
+}
+
+func (p *eventPlan) readMarks(rows pgx.Rows) error {
+	var id senderID
+	var mark int64
+	_, err := pgx.ForEachRow(rows, []any{&id.sandbox, &id.spool, &mark}, func() error {
+		p.marks[id] = mark
+		return nil
+	})
+	return err
+}
+
+func (p *eventPlan) readKeys(rows pgx.Rows) error {
+	var id keyID
+	var known keyedEvent
+	_, err := pgx.ForEachRow(rows, []any{&id.sandbox, &id.key, &known.sequence, &known.at}, func() error {
+		p.keys[id] = known
+		return nil
+	})
+	return err
+}
+
+func missingBare(p *eventPlan, requests []ingest.Request) []string {
+	var missing []string
+	for _, r := range requests {
+		if _, known := p.sandboxes[r.SandboxID]; !known && r.Bare {
+			missing = append(missing, r.SandboxID)
+		}
+	}
+	return missing
+}
+
+// makeBare ends the transaction and makes rows for unknown sandboxes outside it: made
+// inside, they would be locked out of order.
+func makeBare(ctx context.Context, conn *pgxpool.Conn, ids []string) error {
+	if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, sqlBareSandboxes, ids); err != nil {
+		return err
+	}
+	return errBareMade
+}
+
+// isDataError reports whether the values are at fault: no text, number or JSON that the
+// database takes, or one too large or too deep for it.
+func isDataError(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "54"))
+}
+
+// writeEventPlan stores what was planned and commits, in one round trip.
+func writeEventPlan(ctx context.Context, conn *pgxpool.Conn, p *eventPlan, quiet time.Duration) error {
+	batch := &pgx.Batch{}
+	p.queueEvents(batch)
+	p.queueSandboxes(batch, quiet)
+	p.queueSenders(batch)
+	p.queueMessages(batch)
+	batch.Queue("COMMIT")
+	return conn.SendBatch(ctx, batch).Close()
+}
+
+func (p *eventPlan) queueEvents(batch *pgx.Batch) {
+	if len(p.rows) == 0 {
+		return
+	}
+	n := len(p.rows)
+	ids, types, sources, data := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	sequences, births, late := make([]int64, n), make([]time.Time, n), make([]bool, n)
+	for i, row := range p.rows {
+		ids[i], sequences[i], births[i] = row.sandbox.id, row.sequence, row.sandbox.birth
+		types[i], sources[i], data[i] = row.event.Type, row.event.Source, string(row.event.Data)
+		late[i] = row.sandbox.ended
+	}
+	batch.Queue(sqlInsertEvents, ids, sequences, births, types, sources, data, late, p.now)
+}
+
+func (p *eventPlan) queueSandboxes(batch *pgx.Batch, quiet time.Duration) {
+	var m struct {
+		ids            []string
+		heads, marks   []int64
+		duplicates     []int64
+		spools         []*string
+		stored, worked []bool
+		due            []*float64
+	}
+	for _, s := range p.sandboxes {
+		if s.stored == 0 && s.duplicates == 0 {
+			continue
+		}
+		m.ids, m.heads = append(m.ids, s.id), append(m.heads, s.head)
+		m.spools, m.marks = append(m.spools, s.spoolID), append(m.marks, s.spoolMark)
+		m.duplicates = append(m.duplicates, int64(s.duplicates))
+		m.stored, m.worked = append(m.stored, s.stored > 0), append(m.worked, s.worked)
+		m.due = append(m.due, dueIn(s, quiet))
+	}
+	if len(m.ids) > 0 {
+		batch.Queue(sqlMoveSandboxes, m.ids, m.heads, m.spools, m.marks, m.duplicates, m.stored, m.worked, m.due, p.now)
+	}
+}
+
+// dueIn is in how many seconds the new events of a sandbox are to be relayed; nil is never.
+func dueIn(s *eventSandbox, quiet time.Duration) *float64 {
+	if !s.relays() {
+		return nil
+	}
+	var seconds float64
+	if !s.milestone {
+		seconds = quiet.Seconds()
+	}
+	return &seconds
+}
+
+func (p *eventPlan) queueSenders(batch *pgx.Batch) {
+	var sandboxes, names []string
+	var numbers []int64
+	for id, sequence := range p.newKeys {
+		sandboxes, names, numbers = append(sandboxes, id.sandbox), append(names, id.key), append(numbers, sequence)
+	}
+	if len(names) > 0 {
+		batch.Queue(sqlInsertKeys, sandboxes, names, numbers)
+	}
+	sandboxes, names, numbers = nil, nil, nil
+	for id, mark := range p.newMarks {
+		sandboxes, names, numbers = append(sandboxes, id.sandbox), append(names, id.spool), append(numbers, mark)
+	}
+	if len(names) > 0 {
+		batch.Queue(sqlMoveMarks, sandboxes, names, numbers)
+	}
+}

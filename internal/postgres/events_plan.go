@@ -1,0 +1,148 @@
+package postgres
+
+import (
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// eventSandbox is what intake reads of a sandbox's row under its lock, and what it makes of it.
+type eventSandbox struct {
+	id        string
+	birth     time.Time
+	taskID    *string
+	head      int64
+	spoolID   *string
+	spoolMark int64
+	ended     bool // the attempt is over: events are late
+	over      bool // verified gone for so long that nothing is taken any more
+
+	stored, duplicates int
+	milestone, worked  bool
+}
+
+// relays reports whether new events of the sandbox are for the relay.
+func (s *eventSandbox) relays() bool { return s.taskID != nil && !s.ended && s.stored > 0 }
+
+type senderID struct{ sandbox, spool string }
+
+type keyID struct{ sandbox, key string }
+
+type keyedEvent struct {
+	sequence int64
+	at       time.Time
+}
+
+// eventRow is an event with its place.
+type eventRow struct {
+	sandbox  *eventSandbox
+	sequence int64
+	event    ingest.Event
+}
+
+// eventPlan decides what one transaction stores. It is made of what was read under the
+// locks and touches no database.
+type eventPlan struct {
+	now       time.Time // the database's clock, after the locks were taken
+	sandboxes map[string]*eventSandbox
+	marks     map[senderID]int64 // of later spools
+	keys      map[keyID]keyedEvent
+
+	rows     []eventRow
+	newKeys  map[keyID]int64
+	newMarks map[senderID]int64
+}
+
+// take plans one request whole, or refuses it whole.
+func (p *eventPlan) take(r ingest.Request) ingest.Outcome {
+	s, known := p.sandboxes[r.SandboxID]
+	switch {
+	case !known:
+		return ingest.Outcome{Err: task.Errorf(task.CodeNotFound, "There is no sandbox %s.", r.SandboxID)}
+	case s.over:
+		return ingest.Outcome{Err: task.Errorf(task.CodeGone, "Sandbox %s is gone.", r.SandboxID)}
+	case r.SpoolID != "":
+		return p.takeBatch(s, r)
+	case r.Key != "":
+		return p.takeKeyed(s, r)
+	}
+	return p.outcome(s, r.Events)
+}
+
+func (p *eventPlan) takeBatch(s *eventSandbox, r ingest.Request) ingest.Outcome {
+	mark := p.mark(s, r.SpoolID)
+	if r.First > mark+1 {
+		return ingest.Outcome{Err: ingest.Gap(mark, r.First)}
+	}
+	known := min(int(mark+1-r.First), len(r.Events))
+	fresh := r.Events[known:]
+	out := p.outcome(s, fresh)
+	out.Duplicates, s.duplicates = known, s.duplicates+known
+	out.Mark = mark + int64(len(fresh))
+	if len(fresh) > 0 {
+		p.setMark(s, r.SpoolID, out.Mark)
+	}
+	return out
+}
+
+func (p *eventPlan) takeKeyed(s *eventSandbox, r ingest.Request) ingest.Outcome {
+	id := keyID{s.id, r.Key}
+	if known, ok := p.keys[id]; ok {
+		s.duplicates++
+		return ingest.Outcome{Sequence: known.sequence, CreatedAt: known.at, Duplicates: 1, TaskID: deref(s.taskID)}
+	}
+	out := p.outcome(s, r.Events)
+	p.keys[id] = keyedEvent{sequence: out.Sequence, at: p.now}
+	p.newKeys[id] = out.Sequence
+	return out
+}
+
+// outcome gives events the next sequences.
+func (p *eventPlan) outcome(s *eventSandbox, fresh []ingest.Event) ingest.Outcome {
+	milestone := false
+	for _, e := range fresh {
+		s.head++
+		s.stored++
+		milestone = milestone || task.ClassOf(e.Type) == task.EventMilestone
+		s.worked = s.worked || task.CountsAsWork(e.Type)
+		p.rows = append(p.rows, eventRow{sandbox: s, sequence: s.head, event: e})
+	}
+	s.milestone = s.milestone || milestone
+	return ingest.Outcome{
+		Sequence: s.head, CreatedAt: p.now, Stored: len(fresh), Late: s.ended,
+		Milestone: milestone && s.relays(), TaskID: deref(s.taskID),
+	}
+}
+
+// mark is up to where a spool's numbers are stored: on the sandbox's row for its first
+// spool, among the senders for later ones.
+func (p *eventPlan) mark(s *eventSandbox, spool string) int64 {
+	if s.spoolID == nil {
+		return 0
+	}
+	if *s.spoolID == spool {
+		return s.spoolMark
+	}
+	return p.marks[senderID{s.id, spool}]
+}
+
+func (p *eventPlan) setMark(s *eventSandbox, spool string, mark int64) {
+	if s.spoolID == nil {
+		s.spoolID = &spool
+	}
+	if *s.spoolID == spool {
+		s.spoolMark = mark
+		return
+	}
+	p.marks[senderID{s.id, spool}] = mark
+	p.newMarks[senderID{s.id, spool}] = mark
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

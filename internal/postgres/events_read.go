@@ -1,0 +1,84 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+)
+
+const defaultEventLimit = 100
+
+// Events answers a page of a sandbox's events, newest first. An unknown sandbox has none.
+func (s *Store) Events(ctx context.Context, query ingest.EventQuery) (ingest.EventPage, error) {
+	page := ingest.EventPage{Events: []ingest.StoredEvent{}}
+	totals, err := s.q.EventTotals(ctx, query.Type, query.SandboxID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return page, nil
+	}
+	if err != nil {
+		return page, translate("count events", err)
+	}
+	page.Total = totals.Head
+	if query.Type != "" {
+		page.Total = totals.OfType
+	}
+	rows, err := s.q.EventPage(ctx, db.EventPageParams{
+		SandboxID: query.SandboxID, EventType: query.Type,
+		PageLimit: int32(orDefault(query.Limit, defaultEventLimit)), PageOffset: int32(query.Offset), //nolint:gosec // G115: small by the API's bounds
+	})
+	for _, row := range rows {
+		page.Events = append(page.Events, storedEvent(query.SandboxID, db.EventsAfterRow(row)))
+	}
+	return page, translate("read events", err)
+}
+
+// EventsAfter answers at most limit events of a sandbox beyond a sequence, oldest first.
+// An unknown sandbox has none.
+func (s *Store) EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error) {
+	rows, err := s.q.EventsAfter(ctx, db.EventsAfterParams{
+		SandboxID: sandboxID, After: after, PageLimit: int32(orDefault(limit, defaultEventLimit)), //nolint:gosec // G115: small by the API's bounds
+	})
+	events := make([]ingest.StoredEvent, 0, len(rows))
+	for _, row := range rows {
+		events = append(events, storedEvent(sandboxID, row))
+	}
+	return events, translate("read events", err)
+}
+
+// TaskEventsAfter answers at most limit events of a task beyond a cursor, attempt by
+// attempt, each oldest first. An event that reaches an attempt late, after a reader went on to
+// the next one, is in that attempt's own list only.
+func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor, limit int) ([]ingest.StoredEvent, error) {
+	limit = orDefault(limit, defaultEventLimit)
+	sandboxes, err := s.q.TaskSandboxes(ctx, &taskID, int32(after.Attempt)) //nolint:gosec // G115: parsed with 31 bits
+	if err != nil {
+		return nil, translate("read the task's sandboxes", err)
+	}
+	events := []ingest.StoredEvent{}
+	for _, sandbox := range sandboxes {
+		var from int64
+		if int(sandbox.Attempt) == after.Attempt {
+			from = after.Sequence
+		}
+		more, err := s.EventsAfter(ctx, sandbox.ID, from, limit-len(events))
+		if err != nil {
+			return nil, err
+		}
+		if events = append(events, more...); len(events) >= limit {
+			break
+		}
+	}
+	return events, nil
+}
+
+func storedEvent(sandboxID string, row db.EventsAfterRow) ingest.StoredEvent {
+	return ingest.StoredEvent{
+		ID: ingest.EventID(sandboxID, row.Sequence), SandboxID: sandboxID, Attempt: int(row.Attempt),
+		Sequence: row.Sequence, Type: row.EventType, Source: row.Source, Data: row.EventData,
+		Late: row.Late, CreatedAt: row.CreatedAt.UTC(),
+	}
+}
