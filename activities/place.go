@@ -36,7 +36,8 @@ func (a *Activities) find(ctx context.Context, sandboxID string) (place, error) 
 		return place{}, err
 	}
 	if p.provider, err = a.deps.Providers.Provider(row.Provider); err != nil {
-		return place{}, fmt.Errorf("find provider %s: %w", row.Provider, err)
+		// Another worker may have it: a configuration must not end a cleanup for good.
+		return place{}, task.Errorf(task.CodeUnavailable, "this worker has no provider %s", row.Provider).WithCause(err)
 	}
 	p.caps = p.provider.Capabilities()
 	return p, nil

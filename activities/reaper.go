@@ -30,7 +30,7 @@ func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInp
 	}
 	provider, err := a.deps.Providers.Provider(in.Provider)
 	if err != nil {
-		return contract.Orphans{}, fmt.Errorf("find provider %s: %w", in.Provider, err)
+		return contract.Orphans{}, task.Errorf(task.CodeUnavailable, "this worker has no provider %s", in.Provider).WithCause(err)
 	}
 	installation, err := a.installationID(ctx)
 	if err != nil {

@@ -1,0 +1,195 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/omoi-dev/omoi/activities"
+	"github.com/omoi-dev/omoi/internal/contract"
+)
+
+// Config is what a worker is told once. Zero values mean the defaults named here.
+type Config struct {
+	// HostID names this machine; its queue holds the work on its own sandboxes. Empty: this
+	// process holds no sandboxes itself.
+	HostID string
+	// Providers are the providers of this machine, by their wire names.
+	Providers []string
+	// Capacity is how many sandboxes the machine may hold; 0: no limit.
+	Capacity int
+
+	StopTimeout time.Duration // for activities under way when the process ends; default 10 s
+	HostBeat    time.Duration // between signs of life of the machine; default 5 s
+	// Throttle is the longest time for which a heartbeat is held back, and so how late an
+	// activity may learn that it is cancelled; default 1 s.
+	Throttle time.Duration
+
+	MaxActivities int // at once, on each queue; default 200
+	MaxWorkflows  int // workflow tasks at once; default 100
+	Pollers       int // of each kind and queue; default 4
+	// StickyCache is how many workflows are kept in memory, in the whole process; 0: the
+	// SDK's default of 10,000; below zero: none, every workflow task replays.
+	StickyCache int
+}
+
+// Hosts is the part of the store in which a machine says that it lives.
+type Hosts interface {
+	HostSeen(ctx context.Context, hostID string, providers []string, capacity int) error
+}
+
+// Schedules is the part of Temporal that makes and wakes what runs at intervals.
+type Schedules interface {
+	EnsureSchedules(ctx context.Context) error
+	WakeReaper(ctx context.Context) error
+}
+
+// Deps are what a worker works with; Interceptors and Log may be left out.
+type Deps struct {
+	Client     client.Client
+	Activities *activities.Activities
+	Hosts      Hosts
+	Schedules  Schedules
+	// Interceptors stand outside of the one that translates errors: tracing, metrics.
+	Interceptors []interceptor.WorkerInterceptor
+	Log          *slog.Logger // default: discards
+}
+
+// Worker polls the task queues of omoi. It is unversioned: old histories must replay.
+type Worker struct {
+	cfg  Config
+	deps Deps
+	log  *slog.Logger
+}
+
+// New makes a worker; [Worker.Run] starts it.
+func New(cfg Config, deps Deps) *Worker {
+	cfg.StopTimeout = cmp.Or(cfg.StopTimeout, 10*time.Second)
+	cfg.HostBeat = cmp.Or(cfg.HostBeat, 5*time.Second)
+	cfg.Throttle = cmp.Or(cfg.Throttle, time.Second)
+	cfg.MaxActivities = cmp.Or(cfg.MaxActivities, 200)
+	cfg.MaxWorkflows = cmp.Or(cfg.MaxWorkflows, 100)
+	cfg.Pollers = cmp.Or(cfg.Pollers, 4)
+	return &Worker{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler))}
+}
+
+// Run works until ctx ends, then lets what is under way finish for StopTimeout and answers
+// nil. It answers an error if it cannot start, or if Temporal refuses it for good.
+func (w *Worker) Run(ctx context.Context) error {
+	if err := w.deps.Schedules.EnsureSchedules(ctx); err != nil {
+		return fmt.Errorf("make schedules: %w", err)
+	}
+	w.seen(ctx) // before polling: an attempt that begins now finds this host
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	stop, err := w.start(fail)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := w.deps.Schedules.WakeReaper(ctx); err != nil {
+		w.log.WarnContext(ctx, "reaper not woken", slog.String("error", err.Error()))
+	}
+	w.live(ctx)
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
+		return fmt.Errorf("poll for work: %w", cause)
+	}
+	return nil
+}
+
+// start starts one SDK worker a queue; stop ends them side by side.
+func (w *Worker) start(fail context.CancelCauseFunc) (stop func(), err error) {
+	if w.cfg.StickyCache != 0 {
+		worker.SetStickyWorkflowCacheSize(max(w.cfg.StickyCache, 0))
+	}
+	var running []worker.Worker
+	stop = func() { stopAll(running) }
+	for _, one := range w.queues(fail) {
+		if err := one.Start(); err != nil {
+			stop()
+			return nil, fmt.Errorf("start worker: %w", err)
+		}
+		running = append(running, one)
+	}
+	w.log.Info("worker polls", slog.String("host_id", w.cfg.HostID), slog.Int("queues", len(running)))
+	return stop, nil
+}
+
+// queues makes the SDK workers: the shared one, the one of slow work, and this machine's.
+func (w *Worker) queues(fail context.CancelCauseFunc) []worker.Worker {
+	a := w.deps.Activities
+	tasks := worker.New(w.deps.Client, contract.QueueTasks, w.options(fail))
+	registerTasks(tasks, a)
+	names := []string{contract.QueueSandboxes}
+	if w.cfg.HostID != "" {
+		names = append(names, contract.QueueHost(w.cfg.HostID))
+	}
+	all := []worker.Worker{tasks}
+	for _, name := range names {
+		options := w.options(fail)
+		options.DisableWorkflowWorker = true
+		one := worker.New(w.deps.Client, name, options)
+		registerSandboxes(one, a)
+		all = append(all, one)
+	}
+	return all
+}
+
+func (w *Worker) options(fail context.CancelCauseFunc) worker.Options {
+	around := make([]interceptor.WorkerInterceptor, 0, len(w.deps.Interceptors)+1)
+	around = append(append(around, w.deps.Interceptors...), w.deps.Activities.Errors())
+	return worker.Options{
+		MaxConcurrentActivityExecutionSize:     w.cfg.MaxActivities,
+		MaxConcurrentWorkflowTaskExecutionSize: max(w.cfg.MaxWorkflows, 2),
+		MaxConcurrentActivityTaskPollers:       w.cfg.Pollers,
+		MaxConcurrentWorkflowTaskPollers:       max(w.cfg.Pollers, 2),
+		MaxHeartbeatThrottleInterval:           w.cfg.Throttle,
+		WorkerStopTimeout:                      w.cfg.StopTimeout,
+		DisableRegistrationAliasing:            true,
+		Interceptors:                           around,
+		OnFatalError:                           func(err error) { fail(err) },
+	}
+}
+
+// stopAll stops side by side, so that the stop timeout counts once.
+func stopAll(running []worker.Worker) {
+	var all sync.WaitGroup
+	for _, one := range running {
+		all.Go(one.Stop)
+	}
+	all.Wait()
+}
+
+// live tells the store that this machine lives, until ctx ends.
+func (w *Worker) live(ctx context.Context) {
+	ticker := time.NewTicker(w.cfg.HostBeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			w.seen(ctx)
+		}
+	}
+}
+
+// seen is one sign of life. A store that is down does not stop the worker.
+func (w *Worker) seen(ctx context.Context) {
+	if w.cfg.HostID == "" {
+		return
+	}
+	within, cancel := context.WithTimeout(ctx, w.cfg.HostBeat)
+	defer cancel()
+	if err := w.deps.Hosts.HostSeen(within, w.cfg.HostID, w.cfg.Providers, w.cfg.Capacity); err != nil && ctx.Err() == nil {
+		w.log.WarnContext(ctx, "host not reported", slog.String("host_id", w.cfg.HostID), slog.String("error", err.Error()))
+	}
+}
