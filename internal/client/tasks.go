@@ -41,6 +41,7 @@ func (f TaskFilter) query() url.Values {
 	set(q, "phase_id", f.PhaseID)
 	set(q, "ticket_id", f.TicketID)
 	set(q, "project_id", f.ProjectID)
+	set(q, "id", f.ID)
 	set(q, "cursor", f.Cursor)
 	if f.HasSandbox != nil {
 		q.Set("has_sandbox", strconv.FormatBool(*f.HasSandbox))

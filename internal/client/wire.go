@@ -54,15 +54,13 @@ type TaskFilter struct {
 	HasSandbox *bool
 	TicketID   string
 	ProjectID  string
+	ID         string // a beginning or an end of ids
 	Limit      int    // 1..500; 0 is 100
 	Cursor     string // of the page before
 }
 
 // Page is one page of a list, newest first.
-type Page[T any] struct {
-	Items      []T    `json:"items"`
-	NextCursor string `json:"next_cursor"` // empty: this is the last page
-}
+type Page[T any] = task.Page[T]
 
 // Reason is the body of cancel, fail and retry.
 type Reason struct {

@@ -77,8 +77,8 @@ type Ask struct {
 // Asked is what an [Ask] led to.
 type Asked struct {
 	Command   Command
-	Status    Status // of the task where nothing else happens
-	Unblocked []string
+	Status    Status   // of the task if nothing else happens
+	Unblocked []string // pending tasks that wait for nothing else, if that is completed
 }
 
 // Judge says whether an ask is in order while the task stands as s, and what it leads to:
@@ -88,7 +88,11 @@ func Judge(s State, a Ask) (Effects, error) {
 	if a.Kind == AskRetry {
 		return judgeRetry(s)
 	}
-	_, effects := Decide(s, Fact{Kind: factOf(a.Kind), SandboxID: a.SandboxID, OK: a.OK})
+	fact := Fact{Kind: factOf(a.Kind), OK: a.OK}
+	if a.Kind == AskComplete { // a verdict comes from another sandbox than the one it judges
+		fact.SandboxID = a.SandboxID
+	}
+	_, effects := Decide(s, fact)
 	if effects.Receipt == ReceiptCarriedOut || a.Wire {
 		return effects, nil
 	}

@@ -170,3 +170,9 @@ type Event struct {
 	Late      bool            `json:"late"` // it came after the attempt's end
 	CreatedAt time.Time       `json:"created_at"`
 }
+
+// Standing is all that a long poll asks of a task.
+type Standing struct {
+	Status Status
+	Ended  bool // every attempt has ended
+}

@@ -1,0 +1,169 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// errKeyTaken ends a transaction that lost the race for its idempotency key.
+var errKeyTaken = errors.New("the idempotency key is taken")
+
+// AcceptTask stores a task with everything that carries it out, in one transaction:
+// project and ticket where they are missing, the task, its dependencies, its idempotency
+// key, the command that starts it and the relay's due row; the gate may let it in at once.
+//
+// [task.CodeInvalid] names the field of an unknown ticket, project or dependency;
+// [task.CodeConflict] is an idempotency key that another body has used.
+func (s *Store) AcceptTask(ctx context.Context, d task.Draft) (task.Accepted, error) {
+	found, err := s.repeated(ctx, d)
+	if err != nil || found.Repeated {
+		return found, err
+	}
+	var made task.Accepted
+	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		var err error
+		made, err = acceptTask(ctx, q, d)
+		return err
+	})
+	if errors.Is(err, errKeyTaken) {
+		return s.repeated(ctx, d)
+	}
+	return made, translate("accept a task", err)
+}
+
+// repeated answers the task that the draft's idempotency key made before, if it did.
+func (s *Store) repeated(ctx context.Context, d task.Draft) (task.Accepted, error) {
+	if d.IdempotencyKey == "" {
+		return task.Accepted{}, nil
+	}
+	row, err := s.q.IdempotencyKey(ctx, d.OrganizationID, d.IdempotencyKey)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return task.Accepted{}, nil
+	}
+	if err != nil {
+		return task.Accepted{}, translate("look up the idempotency key", err)
+	}
+	if !bytes.Equal(row.BodyHash, d.BodyHash) {
+		return task.Accepted{}, &task.Error{
+			Code: task.CodeConflict, Field: "Idempotency-Key",
+			Message: "The Idempotency-Key was used with another body, for task " + row.TaskID + ". Take a new key for a new task.",
+		}
+	}
+	return task.Accepted{TaskID: row.TaskID, Repeated: true}, nil
+}
+
+func acceptTask(ctx context.Context, q *db.Queries, d task.Draft) (task.Accepted, error) {
+	made := task.Accepted{TaskID: task.NewID()}
+	projectID, ticketID, err := place(ctx, q, d)
+	if err != nil {
+		return made, err
+	}
+	made.TicketID = ticketID
+	if err := insertTask(ctx, q, d, db.InsertTaskParams{ID: made.TaskID, ProjectID: projectID, TicketID: ticketID}); err != nil {
+		return made, err
+	}
+	if err := addDependencies(ctx, q, d.OrganizationID, made.TaskID, d.DependsOn); err != nil {
+		return made, err
+	}
+	if err := claimKey(ctx, q, d, made.TaskID); err != nil {
+		return made, err
+	}
+	return made, startTask(ctx, q, d, made.TaskID)
+}
+
+// startTask writes what makes the relay start the workflow, and runs the gate last: it
+// locks the organization.
+func startTask(ctx context.Context, q *db.Queries, d task.Draft, taskID string) error {
+	_, err := q.InsertCommand(ctx, db.InsertCommandParams{
+		ID: task.NewID(), TaskID: taskID, Kind: contract.CommandStart, Args: json.RawMessage(`{}`), Sender: d.Sender,
+	})
+	if err != nil {
+		return err
+	}
+	if err := q.MakeRelayDue(ctx, taskID); err != nil {
+		return err
+	}
+	_, err = q.RunGate(ctx, d.OrganizationID)
+	return err
+}
+
+// place finds or makes the project and the ticket of a task.
+func place(ctx context.Context, q *db.Queries, d task.Draft) (projectID, ticketID string, err error) {
+	if d.TicketID != "" {
+		row, err := q.TicketByID(ctx, d.OrganizationID, d.TicketID)
+		return row.Ticket.ProjectID, d.TicketID, unknown(err, "ticket_id", "ticket", d.TicketID)
+	}
+	if projectID, err = placeProject(ctx, q, d); err != nil {
+		return "", "", err
+	}
+	ticket, err := q.InsertTicket(ctx, db.InsertTicketParams{
+		ID: task.NewID(), ProjectID: projectID, Title: d.Ticket.Title, Description: d.Ticket.Description,
+		TicketType: d.Ticket.TicketType, PhaseID: d.Ticket.PhaseID, Priority: d.Ticket.Priority,
+		Context: objectOr(d.Ticket.Context),
+	})
+	return projectID, ticket.ID, err
+}
+
+func placeProject(ctx context.Context, q *db.Queries, d task.Draft) (string, error) {
+	if d.ProjectID != "" {
+		row, err := q.ProjectByID(ctx, d.OrganizationID, d.ProjectID)
+		return row.ID, unknown(err, "project_id", "project", d.ProjectID)
+	}
+	row, err := q.ProjectByRepo(ctx, d.OrganizationID, d.Repo)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return row.ID, err
+	}
+	err = q.EnsureProject(ctx, db.EnsureProjectParams{
+		ID: task.NewID(), OrganizationID: d.OrganizationID, Name: nameOfRepo(d.Repo), Repo: d.Repo,
+		MaxSlots: int32(d.ProjectSlots), //nolint:gosec // G115: a setting with bounds
+	})
+	if err != nil {
+		return "", err
+	}
+	row, err = q.ProjectByRepo(ctx, d.OrganizationID, d.Repo)
+	return row.ID, err
+}
+
+func insertTask(ctx context.Context, q *db.Queries, d task.Draft, p db.InsertTaskParams) error {
+	budget, err := json.Marshal(d.Budget)
+	if err != nil {
+		return fmt.Errorf("encode the budget: %w", err)
+	}
+	p.OrganizationID, p.Title, p.Description = d.OrganizationID, d.Title, d.Description
+	p.TaskType, p.PhaseID, p.Priority, p.Mode = d.TaskType, d.PhaseID, d.Priority, d.Mode
+	p.Agent, p.Provider, p.Continuous = d.Agent, d.Provider, d.Continuous
+	p.MaxRetries = int32(d.MaxRetries) //nolint:gosec // G115: 0..10
+	p.ExecutionConfig, p.Budget = objectOr(d.Execution), budget
+	return q.InsertTask(ctx, p)
+}
+
+// claimKey takes the idempotency key; two that come at once wait for each other here.
+func claimKey(ctx context.Context, q *db.Queries, d task.Draft, taskID string) error {
+	if d.IdempotencyKey == "" {
+		return nil
+	}
+	n, err := q.InsertIdempotencyKey(ctx, db.InsertIdempotencyKeyParams{
+		OrganizationID: d.OrganizationID, Key: d.IdempotencyKey, BodyHash: d.BodyHash, TaskID: taskID,
+	})
+	if err == nil && n == 0 {
+		return errKeyTaken
+	}
+	return err
+}
+
+// unknown blames the field that named something which is not there.
+func unknown(err error, field, kind, id string) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return task.Invalid(field, "There is no %s %s.", kind, id)
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// AskTask judges what is asked of a task on the state that is projected now, and writes
+// the command and the relay's due row in the same transaction.
+//
+// [task.CodeNotFound]: the organization has no such task; [task.CodeForbidden]: the sandbox that
+// speaks was never the task's; [task.CodeConflict]: the task's state does not allow it. In the
+// wire form a late ask is stored with its receipt instead. Asking for the same cancel,
+// fail or retry again while one is under way answers that one.
+func (s *Store) AskTask(ctx context.Context, a task.Ask) (task.Asked, error) {
+	var asked task.Asked
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		row, err := q.LockTask(ctx, a.OrganizationID, a.TaskID)
+		if err != nil {
+			return missing(translate("lock the task", err), "There is no task %s.", a.TaskID)
+		}
+		asked, err = askTask(ctx, q, a, row)
+		return err
+	})
+	return asked, translate("ask for "+a.Kind+" of task "+a.TaskID, err)
+}
+
+func askTask(ctx context.Context, q *db.Queries, a task.Ask, row db.Task) (task.Asked, error) {
+	attempts, err := q.ReadAttempts(ctx, a.TaskID)
+	if err != nil {
+		return task.Asked{}, err
+	}
+	if err := ownSandbox(a, attempts); err != nil {
+		return task.Asked{}, err
+	}
+	effects, err := task.Judge(judgedState(row, attempts), a)
+	if err != nil {
+		return task.Asked{}, err
+	}
+	asked := task.Asked{Status: effects.Leads}
+	if asked.Command, err = storeCommand(ctx, q, a, effects.Receipt); err != nil {
+		return asked, err
+	}
+	if effects.Leads == task.StatusCompleted {
+		asked.Unblocked, err = q.Unblocked(ctx, a.TaskID)
+	}
+	return asked, err
+}
+
+// ownSandbox refuses a completion that comes from a sandbox which never was the task's.
+func ownSandbox(a task.Ask, attempts []db.ReadAttemptsRow) error {
+	if a.Kind != task.AskComplete || a.SandboxID == "" {
+		return nil
+	}
+	for _, row := range attempts {
+		if row.Attempt.SandboxID == a.SandboxID {
+			return nil
+		}
+	}
+	return task.Errorf(task.CodeForbidden, "Task %s does not belong to sandbox %s.", a.TaskID, a.SandboxID)
+}
+
+// storeCommand writes the command to be relayed, or the receipt of one that comes to nothing.
+func storeCommand(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt) (task.Command, error) {
+	if r == task.ReceiptTooLate || r == task.ReceiptRefused {
+		row, err := q.InsertSettledCommand(ctx, db.InsertSettledCommandParams{
+			ID: task.NewID(), TaskID: a.TaskID, Kind: a.Kind, Args: objectOr(a.Args), Sender: a.Sender,
+			State: string(r), Reason: "the task's state did not allow it any more",
+		})
+		return commandRecord(row), err
+	}
+	if open, err := openCommand(ctx, q, a); err != nil || open != nil {
+		return orZero(open), err
+	}
+	row, err := q.InsertCommand(ctx, db.InsertCommandParams{
+		ID: task.NewID(), TaskID: a.TaskID, Kind: a.Kind, Args: objectOr(a.Args), Sender: a.Sender,
+	})
+	if err != nil {
+		return task.Command{}, err
+	}
+	return commandRecord(row), q.MakeRelayDue(ctx, a.TaskID)
+}
+
+// openCommand answers the command that says the same and is under way; nil if there is none.
+func openCommand(ctx context.Context, q *db.Queries, a task.Ask) (*task.Command, error) {
+	if a.Wire {
+		return nil, nil
+	}
+	row, err := q.OpenCommand(ctx, a.TaskID, a.Kind)
+	if task.CodeOf(translate("look for an open command", err)) == task.CodeNotFound {
+		return nil, nil
+	}
+	found := commandRecord(row)
+	return &found, err
+}
+
+func orZero[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// judgedState is what the projection says of a task. An attempt that ended well while the
+// task is not final means that its work is being published.
+func judgedState(row db.Task, attempts []db.ReadAttemptsRow) task.State {
+	publishing := false
+	if n := len(attempts); n > 0 && !task.Status(row.Status).Final() {
+		last := attempts[n-1].Attempt
+		publishing = last.EndedAt != nil && last.Outcome == "completed"
+	}
+	return task.State{
+		Status: task.Status(row.Status), SandboxID: orZero(row.SandboxID), Continuous: row.Continuous, Publishing: publishing,
+		Blocked: task.BlockedReason(row.BlockedReason), Attempts: int(row.AttemptCount), Retries: int(row.RetryCount),
+		MaxRetries: int(row.MaxRetries), Revisions: int(row.RevisionCount), Replacements: int(row.ReplacementCount),
+	}
+}
+
+// Command answers a command of an organization's task.
+func (s *Store) Command(ctx context.Context, organizationID, id string) (task.Command, error) {
+	row, err := s.q.CommandByID(ctx, organizationID, id)
+	return commandRecord(row), missing(translate("read command "+id, err), "There is no command %s.", id)
+}

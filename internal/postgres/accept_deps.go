@@ -1,0 +1,141 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Dependencies answers the ids of the tasks that must be completed before this one begins.
+func (s *Store) Dependencies(ctx context.Context, organizationID, taskID string) ([]string, error) {
+	if _, err := s.TaskStatus(ctx, organizationID, taskID); err != nil {
+		return nil, err
+	}
+	ids, err := s.q.Dependencies(ctx, taskID)
+	return ids, translate("read the dependencies of task "+taskID, err)
+}
+
+// AddDependencies adds to them; [task.CodeInvalid] for unknown ids and for cycles,
+// [task.CodeConflict] once the task has begun.
+func (s *Store) AddDependencies(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error) {
+	return s.editDependencies(ctx, organizationID, taskID, func(q *db.Queries) error {
+		return addDependencies(ctx, q, organizationID, taskID, ids)
+	})
+}
+
+// SetDependencies replaces them; the errors are those of AddDependencies.
+func (s *Store) SetDependencies(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error) {
+	return s.editDependencies(ctx, organizationID, taskID, func(q *db.Queries) error {
+		if err := q.DeleteDependencies(ctx, taskID, ids); err != nil {
+			return err
+		}
+		return addDependencies(ctx, q, organizationID, taskID, ids)
+	})
+}
+
+// RemoveDependency takes one away; one that is not there is no error.
+func (s *Store) RemoveDependency(ctx context.Context, organizationID, taskID, dependsOn string) ([]string, error) {
+	return s.editDependencies(ctx, organizationID, taskID, func(q *db.Queries) error {
+		return q.DeleteDependency(ctx, taskID, dependsOn)
+	})
+}
+
+// FindCycle answers the cycle that would come about if the task depended on ids too, as
+// task ids with the first one again at the end; nil if there is none.
+func (s *Store) FindCycle(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error) {
+	if _, err := s.TaskStatus(ctx, organizationID, taskID); err != nil {
+		return nil, err
+	}
+	if err := knownTasks(ctx, s.q, organizationID, ids); err != nil {
+		return nil, translate("look up dependencies", err)
+	}
+	cycle, err := findCycle(ctx, s.q, taskID, ids)
+	return cycle, translate("look for a cycle", err)
+}
+
+// editDependencies runs edit while the task is pending and nobody else edits dependencies
+// of the organization, then the gate.
+func (s *Store) editDependencies(ctx context.Context, organizationID, taskID string, edit func(*db.Queries) error) ([]string, error) {
+	var ids []string
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		if err := q.LockDependencies(ctx, organizationID); err != nil {
+			return err
+		}
+		row, err := q.LockTask(ctx, organizationID, taskID)
+		if err != nil {
+			return missing(translate("lock the task", err), "There is no task %s.", taskID)
+		}
+		if row.Status != string(task.StatusPending) {
+			return task.Errorf(task.CodeConflict, "The task is %s; dependencies can be changed while it is pending.", row.Status)
+		}
+		if err := edit(q); err != nil {
+			return err
+		}
+		if _, err := q.RunGate(ctx, organizationID); err != nil {
+			return err
+		}
+		ids, err = q.Dependencies(ctx, taskID)
+		return err
+	})
+	return ids, translate("change the dependencies of task "+taskID, err)
+}
+
+func addDependencies(ctx context.Context, q *db.Queries, organizationID, taskID string, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := knownTasks(ctx, q, organizationID, ids); err != nil {
+		return err
+	}
+	cycle, err := findCycle(ctx, q, taskID, ids)
+	if err != nil {
+		return err
+	}
+	if cycle != nil {
+		return task.Invalid("dependencies.depends_on", "The dependencies would close a cycle: %s.", arrows(cycle))
+	}
+	return q.InsertDependencies(ctx, taskID, ids)
+}
+
+// knownTasks refuses ids that are no task of the organization.
+func knownTasks(ctx context.Context, q *db.Queries, organizationID string, ids []string) error {
+	known, err := q.KnownTasks(ctx, organizationID, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !slices.Contains(known, id) {
+			return task.Invalid("dependencies.depends_on", "There is no task %s to depend on.", id)
+		}
+	}
+	return nil
+}
+
+// findCycle reads every edge that the ids lead to and walks from them to the task.
+func findCycle(ctx context.Context, q *db.Queries, taskID string, ids []string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := q.DependencyPath(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	edges := map[string][]string{}
+	for _, row := range rows {
+		edges[row.TaskID] = append(edges[row.TaskID], row.DependsOn)
+	}
+	edges[taskID] = ids
+	return task.Cycle(taskID, edges), nil
+}
+
+func arrows(ids []string) string {
+	text := ids[0]
+	for _, id := range ids[1:] {
+		text += " -> " + id
+	}
+	return text
+}

@@ -1,0 +1,126 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// keyPrefix begins every API key, so that scanners of leaked secrets know one.
+const keyPrefix = "sk_live_"
+
+// shownPrefix is how many characters of a key are kept to tell keys apart.
+const shownPrefix = 16
+
+// EnsureOrganization finds or makes the organization of that name and answers its id. The
+// one with which an installation starts has no limit of slots.
+func (s *Store) EnsureOrganization(ctx context.Context, name string) (string, error) {
+	if err := s.q.MakeOrganization(ctx, task.NewID(), name); err != nil {
+		return "", translate("make organization "+name, err)
+	}
+	id, err := s.q.OrganizationByName(ctx, name)
+	return id, translate("read organization "+name, err)
+}
+
+// CreateKey makes an API key and answers it with its secret, which is stored nowhere. A
+// nil expiry means never.
+func (s *Store) CreateKey(ctx context.Context, organizationID, name string, scopes []string, expires *time.Time) (task.Key, string, error) {
+	secret := newSecret()
+	key, err := s.insertKey(ctx, db.InsertKeyParams{
+		ID: task.NewID(), OrganizationID: organizationID, Name: name, Scopes: scopes, ExpiresAt: expires,
+	}, secret)
+	return key, secret, translate("make API key "+name, err)
+}
+
+// EnsureKey stores a given key with the scope admin unless it is known already, revoked or
+// not: a key that a person revoked does not come back with the next start.
+func (s *Store) EnsureKey(ctx context.Context, organizationID, name, secret string) error {
+	_, err := s.insertKey(ctx, db.InsertKeyParams{
+		ID: task.NewID(), OrganizationID: organizationID, Name: name, Scopes: []string{"admin"},
+	}, secret)
+	if violates(err, "api_keys_hash_key") {
+		return nil
+	}
+	return translate("store API key "+name, err)
+}
+
+func (s *Store) insertKey(ctx context.Context, arg db.InsertKeyParams, secret string) (task.Key, error) {
+	arg.Hash = hashKey(secret)
+	arg.Prefix = secret[:min(len(secret), shownPrefix)]
+	if !strings.HasPrefix(secret, keyPrefix) {
+		arg.Prefix = "given" // a key of a person's own may be short: show nothing of it
+	}
+	row, err := s.q.InsertKey(ctx, arg)
+	return keyOf(row), err
+}
+
+// KeyBySecret answers the live key of that secret: [task.CodeUnauthorized] if it is unknown,
+// revoked or expired. It notes the use, at most once a minute.
+func (s *Store) KeyBySecret(ctx context.Context, secret string) (task.Key, error) {
+	row, err := s.q.KeyByHash(ctx, hashKey(secret))
+	if err != nil {
+		err = translate("find the API key", err)
+		if task.CodeOf(err) == task.CodeNotFound {
+			return task.Key{}, task.Errorf(task.CodeUnauthorized, "The API key is unknown, revoked or expired.")
+		}
+		return task.Key{}, err
+	}
+	if row.LastUsedAt == nil || time.Since(*row.LastUsedAt) > time.Minute {
+		err = s.q.TouchKey(ctx, row.ID)
+	}
+	return keyOf(row), translate("note the use of the API key", err)
+}
+
+// Keys lists the keys of an organization, newest first, revoked ones included.
+func (s *Store) Keys(ctx context.Context, organizationID string) ([]task.Key, error) {
+	rows, err := s.q.ListKeys(ctx, organizationID)
+	return mapAll(rows, keyOf), translate("list API keys", err)
+}
+
+// RevokeKey ends a key at once and for good; [task.CodeNotFound] if the organization has no such key.
+func (s *Store) RevokeKey(ctx context.Context, organizationID, id string) error {
+	n, err := s.q.RevokeKey(ctx, organizationID, id)
+	if err == nil && n == 0 {
+		return task.Errorf(task.CodeNotFound, "There is no API key %s.", id)
+	}
+	return translate("revoke API key "+id, err)
+}
+
+// CountKeys counts the keys of every organization, revoked ones included.
+func (s *Store) CountKeys(ctx context.Context) (int64, error) {
+	n, err := s.q.CountKeys(ctx)
+	return n, translate("count API keys", err)
+}
+
+func newSecret() string {
+	const size = 32
+	var b [size]byte
+	_, _ = rand.Read(b[:]) // never returns an error since Go 1.24
+	return keyPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+func hashKey(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
+func keyOf(row db.ApiKey) task.Key {
+	return task.Key{
+		ID: row.ID, OrganizationID: row.OrganizationID, Name: row.Name, Prefix: row.Prefix, Scopes: row.Scopes,
+		CreatedAt: row.CreatedAt, LastUsedAt: row.LastUsedAt, ExpiresAt: row.ExpiresAt, RevokedAt: row.RevokedAt,
+	}
+}
+
+func mapAll[A, B any](in []A, f func(A) B) []B {
+	out := make([]B, len(in))
+	for i, a := range in {
+		out[i] = f(a)
+	}
+	return out
+}

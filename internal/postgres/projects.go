@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// CreateProject stores a project; [task.CodeConflict] if the organization has one with this repository.
+func (s *Store) CreateProject(ctx context.Context, p task.Project) (task.Project, error) {
+	row, err := s.q.InsertProject(ctx, db.InsertProjectParams{
+		ID: task.NewID(), OrganizationID: p.OrganizationID, Name: p.Name, Description: p.Description, Repo: p.Repo,
+		DefaultBranch: p.DefaultBranch, MaxSlots: int32(p.MaxSlots), Autonomous: p.Autonomous, //nolint:gosec // G115: checked by the API
+		Settings: objectOr(p.Settings),
+	})
+	if violates(err, "projects_repo") {
+		return task.Project{}, task.Errorf(task.CodeConflict, "There is a project with the repository %s already.", p.Repo)
+	}
+	return projectOf(row), translate("make project "+p.Name, err)
+}
+
+// Project answers one project of an organization.
+func (s *Store) Project(ctx context.Context, organizationID, id string) (task.Project, error) {
+	row, err := s.q.ProjectByID(ctx, organizationID, id)
+	return projectOf(row), missing(translate("read project "+id, err), "There is no project %s.", id)
+}
+
+// Projects lists the projects of an organization, newest first.
+func (s *Store) Projects(ctx context.Context, organizationID string, page task.PageRequest) (task.Page[task.Project], error) {
+	at, id, err := decodeCursor(page.Cursor)
+	if err != nil {
+		return task.Page[task.Project]{}, err
+	}
+	rows, err := s.q.ListProjects(ctx, db.ListProjectsParams{
+		OrganizationID: organizationID, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(page),
+	})
+	cut := cutPage(mapAll(rows, projectOf), page.Limit, func(p task.Project) string { return encodeCursor(p.CreatedAt, p.ID) })
+	return cut, translate("list projects", err)
+}
+
+// ChangeProject changes settings of a project and runs the gate, since a limit or a pause
+// may have been lifted.
+func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c task.ProjectChange) (task.Project, error) {
+	var row db.Project
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		var err error
+		row, err = q.UpdateProject(ctx, db.UpdateProjectParams{
+			Name: c.Name, Description: c.Description, DefaultBranch: c.DefaultBranch, MaxSlots: int32Of(c.MaxSlots),
+			Paused: c.Paused, Autonomous: c.Autonomous, Settings: c.Settings, OrganizationID: organizationID, ID: id,
+		})
+		if err != nil {
+			return err
+		}
+		_, err = q.RunGate(ctx, organizationID)
+		return err
+	})
+	return projectOf(row), missing(translate("change project "+id, err), "There is no project %s.", id)
+}
+
+func projectOf(row db.Project) task.Project {
+	return task.Project{
+		ID: row.ID, OrganizationID: row.OrganizationID, Name: row.Name, Description: row.Description, Repo: row.Repo,
+		DefaultBranch: row.DefaultBranch, MaxSlots: int(row.MaxSlots), Paused: row.Paused,
+		Autonomous: row.AutonomousExecutionEnabled, Settings: row.Settings, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+	}
+}
+
+// nameOfRepo is what a project is called that is made for a repository.
+func nameOfRepo(repo string) string {
+	const longest = 255
+	name := strings.TrimSuffix(repo, ".git")
+	if strings.HasPrefix(name, "/") {
+		name = path.Base(name)
+	}
+	return strings.ToValidUTF8(name[:min(len(name), longest)], "")
+}
+
+// missing gives [task.CodeNotFound] a sentence that names what was asked for.
+func missing(err error, format string, args ...any) error {
+	if task.CodeOf(err) != task.CodeNotFound {
+		return err
+	}
+	return task.Errorf(task.CodeNotFound, format, args...).WithCause(err)
+}
+
+func objectOr(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage(`{}`)
+	}
+	return raw
+}
+
+func int32Of(n *int) *int32 {
+	if n == nil {
+		return nil
+	}
+	m := int32(*n) //nolint:gosec // G115: checked by the API
+	return &m
+}
+
+// rowsOf asks for one row more than the page, which tells whether another page follows.
+func rowsOf(p task.PageRequest) int32 { return int32(p.Limit) + 1 } //nolint:gosec // G115: the API allows 500
+
+// cutPage drops the extra row and names the cursor of the last one that is left.
+func cutPage[T any](items []T, limit int, cursor func(T) string) task.Page[T] {
+	if len(items) <= limit {
+		return task.Page[T]{Items: items}
+	}
+	items = items[:limit]
+	return task.Page[T]{Items: items, NextCursor: cursor(items[limit-1])}
+}
+
+// encodeCursor names a row by what lists are ordered by. Clients take it as it is.
+func encodeCursor(at time.Time, id string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(at.UTC().Format(time.RFC3339Nano) + " " + id))
+}
+
+func decodeCursor(cursor string) (*time.Time, *string, error) {
+	if cursor == "" {
+		return nil, nil, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	when, id, ok := strings.Cut(string(raw), " ")
+	at, err2 := time.Parse(time.RFC3339Nano, when)
+	if err != nil || err2 != nil || !ok {
+		return nil, nil, task.Invalid("cursor", "The cursor is not one that this server gave; begin again without one.")
+	}
+	return &at, &id, nil
+}

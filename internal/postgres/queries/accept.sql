@@ -1,0 +1,93 @@
+-- name: InsertTask :exec
+INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority,
+    mode, agent, provider, continuous, max_retries, execution_config, budget, queued_at)
+VALUES (@id, @organization_id, @project_id, @ticket_id, @title, @description, @task_type, @phase_id, @priority,
+    @mode, @agent, @provider, @continuous, @max_retries, @execution_config, @budget, now());
+
+-- name: InsertCommand :one
+INSERT INTO commands (id, task_id, kind, args, sender) VALUES (@id, @task_id, @kind, @args, @sender)
+RETURNING *;
+
+-- name: InsertSettledCommand :one
+-- The receipt of a command that came when nothing could be done any more.
+INSERT INTO commands (id, task_id, kind, args, sender, state, reason, settled_at)
+VALUES (@id, @task_id, @kind, @args, @sender, @state, @reason, now())
+RETURNING *;
+
+-- name: MakeRelayDue :exec
+-- Creates the task's relay row or makes it due now.
+INSERT INTO relay (task_id, due_at) VALUES (@task_id, now())
+ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(relay.due_at, now()), now());
+
+-- name: OpenCommand :one
+-- The oldest command of that kind that is not settled.
+SELECT * FROM commands WHERE task_id = @task_id AND kind = @kind AND state = 'accepted'
+ORDER BY ordinal LIMIT 1;
+
+-- name: CommandByID :one
+SELECT c.* FROM commands c JOIN tasks t ON t.id = c.task_id
+WHERE t.organization_id = @organization_id AND c.id = @id;
+
+-- name: InsertIdempotencyKey :execrows
+INSERT INTO idempotency_keys (organization_id, key, body_hash, task_id)
+VALUES (@organization_id, @key, @body_hash, @task_id)
+ON CONFLICT DO NOTHING;
+
+-- name: IdempotencyKey :one
+SELECT body_hash, task_id FROM idempotency_keys WHERE organization_id = @organization_id AND key = @key;
+
+-- name: InsertDependencies :exec
+INSERT INTO task_dependencies (task_id, depends_on)
+SELECT @task_id, d FROM unnest(@depends_on::uuid[]) AS d
+ON CONFLICT DO NOTHING;
+
+-- name: DeleteDependencies :exec
+-- Keeps those named in keep.
+DELETE FROM task_dependencies WHERE task_id = @task_id AND NOT depends_on = ANY(@keep::uuid[]);
+
+-- name: DeleteDependency :exec
+DELETE FROM task_dependencies WHERE task_id = @task_id AND depends_on = @depends_on;
+
+-- name: Dependencies :many
+SELECT depends_on::text FROM task_dependencies WHERE task_id = @task_id ORDER BY depends_on;
+
+-- name: KnownTasks :many
+SELECT id::text FROM tasks WHERE organization_id = @organization_id AND id = ANY(@ids::uuid[]);
+
+-- name: DependencyPath :many
+-- The edges of every task that the named ones depend on, however far.
+WITH RECURSIVE reach (task_id) AS (
+    SELECT unnest(@ids::uuid[])
+    UNION
+    SELECT d.depends_on FROM reach r JOIN task_dependencies d ON d.task_id = r.task_id
+)
+SELECT d.task_id::text AS task_id, d.depends_on::text AS depends_on
+FROM task_dependencies d JOIN reach r ON r.task_id = d.task_id
+ORDER BY d.task_id, d.depends_on;
+
+-- name: LockDependencies :exec
+-- Edits of dependencies of one organization take turns: two of them could close a cycle together.
+SELECT pg_advisory_xact_lock(hashtextextended('omoi dependencies ' || @organization_id::text, 0));
+
+-- name: LockTask :one
+SELECT * FROM tasks WHERE organization_id = @organization_id AND id = @id FOR UPDATE;
+
+-- name: PatchTask :execrows
+UPDATE tasks SET
+    title = coalesce(sqlc.narg('title'), title),
+    description = coalesce(sqlc.narg('description'), description),
+    priority = coalesce(sqlc.narg('priority'), priority),
+    updated_at = now()
+WHERE organization_id = @organization_id AND id = @id;
+
+-- name: Unblocked :many
+-- The pending tasks that wait for this one and for nothing else.
+SELECT t.id::text FROM task_dependencies d JOIN tasks t ON t.id = d.task_id
+WHERE d.depends_on = @task_id AND t.status = 'pending'
+  AND NOT EXISTS (
+      SELECT FROM task_dependencies o JOIN tasks p ON p.id = o.depends_on
+      WHERE o.task_id = t.id AND o.depends_on <> @task_id AND p.status <> 'completed')
+ORDER BY t.created_at, t.id;
+
+-- name: RunGate :one
+SELECT omoi_grant(@organization_id::uuid)::integer;

@@ -1,0 +1,68 @@
+-- name: ReadTask :one
+SELECT sqlc.embed(t), p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
+    ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
+FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
+WHERE t.organization_id = @organization_id AND t.id = @id;
+
+-- name: ReadTasks :many
+SELECT sqlc.embed(t), p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
+    ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
+FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
+WHERE t.organization_id = @organization_id
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status'))
+  AND (sqlc.narg('phase_id')::text IS NULL OR t.phase_id = sqlc.narg('phase_id'))
+  AND (sqlc.narg('has_sandbox')::boolean IS NULL OR (t.sandbox_id IS NOT NULL) = sqlc.narg('has_sandbox'))
+  AND (sqlc.narg('ticket_id')::uuid IS NULL OR t.ticket_id = sqlc.narg('ticket_id'))
+  AND (sqlc.narg('project_id')::uuid IS NULL OR t.project_id = sqlc.narg('project_id'))
+  AND (sqlc.narg('fragment')::text IS NULL
+       OR t.id::text LIKE sqlc.narg('fragment') || '%' OR t.id::text LIKE '%' || sqlc.narg('fragment'))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+       OR (t.created_at, t.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
+ORDER BY t.created_at DESC, t.id DESC
+LIMIT @max_rows;
+
+-- name: ReadAttempts :many
+SELECT sqlc.embed(a), sqlc.embed(s)
+FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+WHERE a.task_id = @task_id ORDER BY a.number;
+
+-- name: PendingCommands :many
+-- The oldest command of each task that is accepted and not settled; starts are not shown.
+SELECT DISTINCT ON (task_id) * FROM commands
+WHERE task_id = ANY(@task_ids::uuid[]) AND state = 'accepted' AND kind <> 'start'
+ORDER BY task_id, ordinal;
+
+-- name: ReadSandbox :one
+-- A row without an organization belongs to a sandbox that nobody made; only an open server shows those.
+SELECT sqlc.embed(s), (extract(epoch FROM coalesce(s.gone_at, now()) - coalesce(s.started_at, s.created_at)))::double precision AS seconds_alive
+FROM sandboxes s
+WHERE s.id = @id AND (s.organization_id = @organization_id OR (s.organization_id IS NULL AND @bare::boolean));
+
+-- name: ReadSandboxes :many
+SELECT sqlc.embed(s), (extract(epoch FROM coalesce(s.gone_at, now()) - coalesce(s.started_at, s.created_at)))::double precision AS seconds_alive
+FROM sandboxes s
+WHERE (s.organization_id = @organization_id OR (s.organization_id IS NULL AND @bare::boolean))
+  AND (sqlc.narg('task_id')::uuid IS NULL OR s.task_id = sqlc.narg('task_id'))
+  AND (sqlc.narg('state')::text IS NULL OR s.state = sqlc.narg('state'))
+  AND (NOT @unverified::boolean OR (s.verified_at IS NULL AND s.provider NOT IN ('external', 'bare')))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+       OR (s.created_at, s.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY s.created_at DESC, s.id DESC
+LIMIT @max_rows;
+
+-- name: SandboxOwner :one
+-- Whose sandbox it is: organization and task are null for a bare row.
+SELECT organization_id, task_id FROM sandboxes WHERE id = @id;
+
+-- name: TaskOfSandbox :one
+-- The task whose attempt ran in the sandbox, also after its end.
+SELECT task_id FROM attempts WHERE sandbox_id = @sandbox_id;
+
+-- name: TaskStatus :one
+-- Where a task stands, and whether every attempt has ended: all that a long poll asks.
+SELECT t.status, NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.id AND a.ended_at IS NULL) AS ended
+FROM tasks t WHERE t.organization_id = @organization_id AND t.id = @id;
+
+-- name: PartPulse :one
+-- Age of the newest beat of a part, in seconds.
+SELECT (extract(epoch FROM now() - at))::double precision AS age FROM pulses WHERE part = @part;

@@ -1,0 +1,19 @@
+-- name: InsertTicket :one
+INSERT INTO tickets (id, project_id, title, description, ticket_type, phase_id, priority, context)
+VALUES (@id, @project_id, @title, @description, @ticket_type, @phase_id, @priority, @context)
+RETURNING *;
+
+-- name: TicketByID :one
+SELECT sqlc.embed(k), ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
+FROM tickets k JOIN projects p ON p.id = k.project_id
+WHERE p.organization_id = @organization_id AND k.id = @id;
+
+-- name: ListTickets :many
+SELECT sqlc.embed(k), ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
+FROM tickets k JOIN projects p ON p.id = k.project_id
+WHERE p.organization_id = @organization_id
+  AND (sqlc.narg('project_id')::uuid IS NULL OR k.project_id = sqlc.narg('project_id'))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+       OR (k.created_at, k.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
+ORDER BY k.created_at DESC, k.id DESC
+LIMIT @max_rows;

@@ -1,0 +1,141 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Task answers one task of an organization with its attempts and what is asked of it.
+func (s *Store) Task(ctx context.Context, organizationID, id string) (task.Task, error) {
+	row, err := s.q.ReadTask(ctx, organizationID, id)
+	if err != nil {
+		return task.Task{}, missing(translate("read task "+id, err), "There is no task %s.", id)
+	}
+	attempts, err := s.q.ReadAttempts(ctx, id)
+	if err != nil {
+		return task.Task{}, translate("read the attempts of task "+id, err)
+	}
+	tasks := []task.Task{taskRecord(db.ReadTasksRow(row))}
+	tasks[0].Attempts = mapAll(attempts, attemptRecord)
+	err = s.addPending(ctx, tasks)
+	return tasks[0], err
+}
+
+// Tasks lists the tasks of an organization without their attempts, newest first.
+func (s *Store) Tasks(ctx context.Context, organizationID string, query task.TaskQuery) (task.Page[task.Task], error) {
+	at, id, err := decodeCursor(query.Cursor)
+	if err != nil {
+		return task.Page[task.Task]{}, err
+	}
+	rows, err := s.q.ReadTasks(ctx, db.ReadTasksParams{
+		OrganizationID: organizationID, Status: orNull(query.Status), PhaseID: orNull(query.PhaseID),
+		HasSandbox: query.HasSandbox, TicketID: orNull(query.TicketID), ProjectID: orNull(query.ProjectID),
+		Fragment: orNull(query.Fragment), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
+	})
+	if err != nil {
+		return task.Page[task.Task]{}, translate("list tasks", err)
+	}
+	page := cutPage(mapAll(rows, taskRecord), query.Limit, func(t task.Task) string { return encodeCursor(t.CreatedAt, t.ID) })
+	return page, s.addPending(ctx, page.Items)
+}
+
+// addPending fills in what is asked of the tasks and not settled.
+func (s *Store) addPending(ctx context.Context, tasks []task.Task) error {
+	rows, err := s.q.PendingCommands(ctx, mapAll(tasks, func(t task.Task) string { return t.ID }))
+	if err != nil {
+		return translate("read pending commands", err)
+	}
+	for _, row := range rows {
+		for n := range tasks {
+			if tasks[n].ID == row.TaskID {
+				command := commandRecord(row)
+				tasks[n].PendingCommand = &command
+			}
+		}
+	}
+	return nil
+}
+
+// ChangeTask changes a task's title, priority or description; [task.CodeConflict] for a
+// description of a task that is not pending. The gate looks at the priority at once.
+func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c task.TaskChange) error {
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		row, err := q.LockTask(ctx, organizationID, id)
+		if err != nil {
+			return err
+		}
+		if c.Description != nil && row.Status != string(task.StatusPending) {
+			return &task.Error{
+				Code: task.CodeConflict, Field: "description",
+				Message: "The task is " + row.Status + "; its description can be changed while it is pending.",
+			}
+		}
+		if _, err := q.PatchTask(ctx, db.PatchTaskParams{
+			Title: c.Title, Description: c.Description, Priority: c.Priority, OrganizationID: organizationID, ID: id,
+		}); err != nil {
+			return err
+		}
+		_, err = q.RunGate(ctx, organizationID)
+		return err
+	})
+	return missing(translate("change task "+id, err), "There is no task %s.", id)
+}
+
+// TaskStatus answers where a task stands.
+func (s *Store) TaskStatus(ctx context.Context, organizationID, id string) (task.Standing, error) {
+	row, err := s.q.TaskStatus(ctx, organizationID, id)
+	return task.Standing{Status: task.Status(row.Status), Ended: row.Ended},
+		missing(translate("read the status of task "+id, err), "There is no task %s.", id)
+}
+
+// SandboxOwner answers whose sandbox it is: both ids are empty for one that nobody made.
+func (s *Store) SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error) {
+	row, err := s.q.SandboxOwner(ctx, id)
+	return orZero(row.OrganizationID), orZero(row.TaskID), missing(translate("find sandbox "+id, err), "There is no sandbox %s.", id)
+}
+
+// SandboxRow answers a row of the ledger as an organization sees it; bare shows those of nobody too.
+func (s *Store) SandboxRow(ctx context.Context, organizationID, id string, bare bool) (task.Sandbox, error) {
+	row, err := s.q.ReadSandbox(ctx, db.ReadSandboxParams{ID: id, OrganizationID: &organizationID, Bare: bare})
+	return sandboxRecord(row.Sandbox, row.SecondsAlive), missing(translate("read sandbox "+id, err), "There is no sandbox %s.", id)
+}
+
+// SandboxRows lists the ledger of an organization, newest first.
+func (s *Store) SandboxRows(ctx context.Context, organizationID string, query task.SandboxQuery) (task.Page[task.Sandbox], error) {
+	at, id, err := decodeCursor(query.Cursor)
+	if err != nil {
+		return task.Page[task.Sandbox]{}, err
+	}
+	rows, err := s.q.ReadSandboxes(ctx, db.ReadSandboxesParams{
+		OrganizationID: &organizationID, Bare: query.Bare, TaskID: orNull(query.TaskID), State: orNull(query.State),
+		Unverified: query.Unverified, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
+	})
+	boxes := mapAll(rows, func(r db.ReadSandboxesRow) task.Sandbox { return sandboxRecord(r.Sandbox, r.SecondsAlive) })
+	page := cutPage(boxes, query.Limit, func(b task.Sandbox) string { return encodeCursor(b.CreatedAt, b.ID) })
+	return page, translate("list sandboxes", err)
+}
+
+// PulseAge answers how long ago a part of omoi gave a sign of life, in seconds;
+// [task.CodeNotFound] if it never did.
+func (s *Store) PulseAge(ctx context.Context, part string) (float64, error) {
+	age, err := s.q.PartPulse(ctx, part)
+	return age, missing(translate("read the pulse of the "+part, err), "The %s has not reported yet.", part)
+}
+
+// Ping asks the database whether it answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return translate("ask the database", s.pool.Ping(ctx))
+}
+
+func salvageRecord(raw json.RawMessage) *task.Salvage {
+	var salvage task.Salvage
+	if len(raw) == 0 || json.Unmarshal(raw, &salvage) != nil {
+		return nil // nothing is known, which is what nil says
+	}
+	return &salvage
+}

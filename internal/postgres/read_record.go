@@ -1,0 +1,93 @@
+package postgres
+
+import (
+	"encoding/json"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func taskRecord(r db.ReadTasksRow) task.Task {
+	row := r.Task
+	t := task.Task{
+		ID: row.ID, OrganizationID: row.OrganizationID, ProjectID: row.ProjectID, TicketID: row.TicketID, Repo: r.Repo,
+		Title: row.Title, Description: row.Description, TaskType: row.TaskType, PhaseID: row.PhaseID, Priority: row.Priority,
+		Mode: row.Mode, Agent: row.Agent, Provider: row.Provider, Continuous: row.Continuous, MaxRetries: int(row.MaxRetries),
+		Execution: row.ExecutionConfig, DependsOn: task.DependsOn{TaskIDs: r.DependsOn},
+		SandboxID: row.SandboxID, AssignedAgent: row.AssignedAgentID, Branch: row.BranchName, Base: row.BaseCommit,
+		PullURL: row.PullRequestUrl, PullNumber: intOf(row.PullRequestNumber), HoldsSlot: r.HoldsSlot,
+		QueuePosition: intOf(row.QueuePosition), QueueReason: row.QueueReason, QueuedAt: row.QueuedAt, Score: row.Score,
+		Attempts: []task.Attempt{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
+		StartedAt: row.StartedAt, CompletedAt: row.CompletedAt, DeadlineAt: row.DeadlineAt,
+	}
+	if json.Unmarshal(row.Budget, &t.Budget) != nil {
+		t.Budget = task.Budget{} // written by us, so it decodes; one that does not limits nothing
+	}
+	return withOutcome(t, row)
+}
+
+// withOutcome adds what the task's workflow has written.
+func withOutcome(t task.Task, row db.Task) task.Task {
+	t.Status, t.Blocked = task.Status(row.Status), task.BlockedReason(row.BlockedReason)
+	t.Result, t.ErrorMessage, t.FailureClass = orJSONNull(row.Result), row.ErrorMessage, task.FailureClass(row.FailureClass)
+	t.Retries, t.Revisions = int(row.RetryCount), int(row.RevisionCount)
+	t.Replacements, t.AttemptCount = int(row.ReplacementCount), int(row.AttemptCount)
+	return t
+}
+
+func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
+	a, s := r.Attempt, r.Sandbox
+	return task.Attempt{
+		Number: int(a.Number), SandboxID: a.SandboxID, Kind: a.Kind, StartedAt: a.StartedAt, AssignedAt: a.AssignedAt,
+		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: a.Reason,
+		StopReason: a.StopReason, HeadCommit: a.HeadCommit, CostUSD: s.CostUsd, InputTokens: s.InputTokens,
+		OutputTokens: s.OutputTokens, Events: s.Head, Salvage: salvageRecord(s.Salvage),
+		SandboxState: task.SandboxState(s.State), VerifiedAt: s.VerifiedAt,
+	}
+}
+
+func sandboxRecord(row db.Sandbox, seconds float64) task.Sandbox {
+	return task.Sandbox{
+		ID: row.ID, Provider: row.Provider, ProviderID: orZero(row.ProviderID), HostID: orZero(row.HostID),
+		TaskID: orZero(row.TaskID), Attempt: int(orZero(row.Attempt)), State: task.SandboxState(row.State),
+		Isolation: orEmpty(row.Isolation), CreatedAt: row.CreatedAt, AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt,
+		EndedAt: row.EndedAt, DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
+		SecondsAlive: seconds, CostUSD: row.CostUsd, Salvage: salvageRecord(row.Salvage), Head: row.Head,
+	}
+}
+
+func commandRecord(row db.Command) task.Command {
+	c := task.Command{
+		ID: row.ID, TaskID: row.TaskID, Kind: row.Kind, State: task.Receipt(row.State), Reason: row.Reason,
+		Sender: row.Sender, CreatedAt: row.CreatedAt, SentAt: row.SentAt, SettledAt: row.SettledAt,
+	}
+	var said struct {
+		Reason string `json:"reason"`
+	}
+	if c.Reason == "" && json.Unmarshal(row.Args, &said) == nil {
+		c.Reason = said.Reason
+	}
+	return c
+}
+
+func intOf(n *int32) *int {
+	if n == nil {
+		return nil
+	}
+	m := int(*n)
+	return &m
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func orJSONNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
+}
