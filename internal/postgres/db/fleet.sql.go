@@ -7,7 +7,49 @@ package db
 
 import (
 	"context"
+	"time"
 )
+
+const atRest = `-- name: AtRest :one
+SELECT NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare') AND state <> 'lost')
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE provider = 'external' AND state NOT IN ('gone', 'lost'))
+`
+
+func (q *Queries) AtRest(ctx context.Context) (*bool, error) {
+	row := q.db.QueryRow(ctx, atRest)
+	var column_1 *bool
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
+const hostLost = `-- name: HostLost :execrows
+UPDATE hosts SET lost_at = coalesce(lost_at, now()) WHERE id = $1
+`
+
+func (q *Queries) HostLost(ctx context.Context, id string) (int64, error) {
+	result, err := q.db.Exec(ctx, hostLost, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const hostSeen = `-- name: HostSeen :exec
+INSERT INTO hosts (id, providers, capacity) VALUES ($1, $2, $3)
+ON CONFLICT (id) DO UPDATE SET providers = excluded.providers, capacity = excluded.capacity, seen_at = now(), lost_at = NULL
+`
+
+type HostSeenParams struct {
+	ID        string
+	Providers []string
+	Capacity  int32
+}
+
+func (q *Queries) HostSeen(ctx context.Context, arg HostSeenParams) error {
+	_, err := q.db.Exec(ctx, hostSeen, arg.ID, arg.Providers, arg.Capacity)
+	return err
+}
 
 const installationID = `-- name: InstallationID :one
 SELECT id FROM installation
@@ -18,4 +60,175 @@ func (q *Queries) InstallationID(ctx context.Context) (string, error) {
 	var id string
 	err := row.Scan(&id)
 	return id, err
+}
+
+const ledgerOrphans = `-- name: LedgerOrphans :many
+SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, coalesce(s.attempt, 0)::integer AS attempt
+FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id
+WHERE s.provider <> 'bare' AND s.state <> 'lost'
+    AND (s.verified_at IS NULL AND s.provider <> 'external' OR s.provider = 'external' AND s.state <> 'gone')
+    AND coalesce(a.ended_at, CASE WHEN a.sandbox_id IS NULL THEN s.created_at END) < now() - $1::interval
+ORDER BY s.created_at LIMIT 1000
+`
+
+type LedgerOrphansRow struct {
+	ID      string
+	TaskID  string
+	Attempt int32
+}
+
+// Rows that are not at their end, and whose attempt has been over for grace, or never was.
+func (q *Queries) LedgerOrphans(ctx context.Context, grace time.Duration) ([]LedgerOrphansRow, error) {
+	rows, err := q.db.Query(ctx, ledgerOrphans, grace)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LedgerOrphansRow{}
+	for rows.Next() {
+		var i LedgerOrphansRow
+		if err := rows.Scan(&i.ID, &i.TaskID, &i.Attempt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const liveHosts = `-- name: LiveHosts :many
+SELECT id, providers FROM hosts
+WHERE lost_at IS NULL AND seen_at > now() - $1::interval ORDER BY id
+`
+
+type LiveHostsRow struct {
+	ID        string
+	Providers []string
+}
+
+func (q *Queries) LiveHosts(ctx context.Context, fresh time.Duration) ([]LiveHostsRow, error) {
+	rows, err := q.db.Query(ctx, liveHosts, fresh)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LiveHostsRow{}
+	for rows.Next() {
+		var i LiveHostsRow
+		if err := rows.Scan(&i.ID, &i.Providers); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const loseSandboxes = `-- name: LoseSandboxes :exec
+UPDATE sandboxes SET state = 'lost' WHERE host_id = $1 AND verified_at IS NULL AND state NOT IN ('gone', 'lost')
+`
+
+func (q *Queries) LoseSandboxes(ctx context.Context, hostID *string) error {
+	_, err := q.db.Exec(ctx, loseSandboxes, hostID)
+	return err
+}
+
+const makeInstallation = `-- name: MakeInstallation :exec
+INSERT INTO installation (id) VALUES ($1) ON CONFLICT DO NOTHING
+`
+
+func (q *Queries) MakeInstallation(ctx context.Context, id string) error {
+	_, err := q.db.Exec(ctx, makeInstallation, id)
+	return err
+}
+
+const makePartitions = `-- name: MakePartitions :exec
+SELECT omoi_partitions()
+`
+
+func (q *Queries) MakePartitions(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, makePartitions)
+	return err
+}
+
+const sharedProviders = `-- name: SharedProviders :many
+SELECT DISTINCT provider FROM sandboxes
+WHERE verified_at IS NULL AND state <> 'lost' AND provider NOT IN ('local', 'docker', 'external', 'bare')
+ORDER BY provider
+`
+
+// Providers that are bound to no host and of which something may still be alive.
+func (q *Queries) SharedProviders(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, sharedProviders)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var provider string
+		if err := rows.Scan(&provider); err != nil {
+			return nil, err
+		}
+		items = append(items, provider)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const unownedSandboxes = `-- name: UnownedSandboxes :many
+SELECT l.id::text AS id, coalesce(s.task_id::text, '')::text AS task_id, coalesce(s.attempt, 0)::integer AS attempt,
+    (s.id IS NOT NULL)::boolean AS known
+FROM (SELECT unnest($1::text[]) AS id, unnest($2::timestamptz[]) AS created_at) l
+LEFT JOIN sandboxes s ON s.id = l.id
+LEFT JOIN attempts a ON a.sandbox_id = l.id
+WHERE CASE WHEN a.sandbox_id IS NOT NULL THEN a.ended_at ELSE coalesce(s.created_at, l.created_at) END
+    < now() - $3::interval
+ORDER BY l.id
+`
+
+type UnownedSandboxesParams struct {
+	Ids     []string
+	Created []time.Time
+	Grace   time.Duration
+}
+
+type UnownedSandboxesRow struct {
+	ID      string
+	TaskID  string
+	Attempt int32
+	Known   bool
+}
+
+// Of the listed ones those without a live attempt for grace. One that the ledger does not
+// know has no row here with an id: its age is what the provider says.
+func (q *Queries) UnownedSandboxes(ctx context.Context, arg UnownedSandboxesParams) ([]UnownedSandboxesRow, error) {
+	rows, err := q.db.Query(ctx, unownedSandboxes, arg.Ids, arg.Created, arg.Grace)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []UnownedSandboxesRow{}
+	for rows.Next() {
+		var i UnownedSandboxesRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.TaskID,
+			&i.Attempt,
+			&i.Known,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -1,2 +1,54 @@
+-- name: MakeInstallation :exec
+INSERT INTO installation (id) VALUES (@id) ON CONFLICT DO NOTHING;
+
 -- name: InstallationID :one
 SELECT id FROM installation;
+
+-- name: HostSeen :exec
+INSERT INTO hosts (id, providers, capacity) VALUES (@id, @providers, @capacity)
+ON CONFLICT (id) DO UPDATE SET providers = excluded.providers, capacity = excluded.capacity, seen_at = now(), lost_at = NULL;
+
+-- name: HostLost :execrows
+UPDATE hosts SET lost_at = coalesce(lost_at, now()) WHERE id = @id;
+
+-- name: LoseSandboxes :exec
+UPDATE sandboxes SET state = 'lost' WHERE host_id = @host_id AND verified_at IS NULL AND state NOT IN ('gone', 'lost');
+
+-- name: LiveHosts :many
+SELECT id, providers FROM hosts
+WHERE lost_at IS NULL AND seen_at > now() - @fresh::interval ORDER BY id;
+
+-- name: SharedProviders :many
+-- Providers that are bound to no host and of which something may still be alive.
+SELECT DISTINCT provider FROM sandboxes
+WHERE verified_at IS NULL AND state <> 'lost' AND provider NOT IN ('local', 'docker', 'external', 'bare')
+ORDER BY provider;
+
+-- name: LedgerOrphans :many
+-- Rows that are not at their end, and whose attempt has been over for grace, or never was.
+SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, coalesce(s.attempt, 0)::integer AS attempt
+FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id
+WHERE s.provider <> 'bare' AND s.state <> 'lost'
+    AND (s.verified_at IS NULL AND s.provider <> 'external' OR s.provider = 'external' AND s.state <> 'gone')
+    AND coalesce(a.ended_at, CASE WHEN a.sandbox_id IS NULL THEN s.created_at END) < now() - @grace::interval
+ORDER BY s.created_at LIMIT 1000;
+
+-- name: UnownedSandboxes :many
+-- Of the listed ones those without a live attempt for grace. One that the ledger does not
+-- know has no row here with an id: its age is what the provider says.
+SELECT l.id::text AS id, coalesce(s.task_id::text, '')::text AS task_id, coalesce(s.attempt, 0)::integer AS attempt,
+    (s.id IS NOT NULL)::boolean AS known
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::timestamptz[]) AS created_at) l
+LEFT JOIN sandboxes s ON s.id = l.id
+LEFT JOIN attempts a ON a.sandbox_id = l.id
+WHERE CASE WHEN a.sandbox_id IS NOT NULL THEN a.ended_at ELSE coalesce(s.created_at, l.created_at) END
+    < now() - @grace::interval
+ORDER BY l.id;
+
+-- name: AtRest :one
+SELECT NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare') AND state <> 'lost')
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE provider = 'external' AND state NOT IN ('gone', 'lost'));
+
+-- name: MakePartitions :exec
+SELECT omoi_partitions();

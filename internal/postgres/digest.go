@@ -1,0 +1,208 @@
+package postgres
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Milestones are the event types whose data a digest needs; the data of others may be empty.
+func Milestones() []string {
+	return []string{
+		task.EventAgentStarted, task.EventAgentCompleted, task.EventContinuousCompleted, task.EventAgentError,
+		task.EventAgentFailed, task.EventAgentWaiting, task.EventAgentInterrupted, task.EventAgentShutdown,
+	}
+}
+
+// EventRow is a stored event, as far as a digest looks at it.
+type EventRow struct {
+	Sequence int64
+	Type     string
+	Data     json.RawMessage // may be empty unless the type is one of [Milestones]
+	At       time.Time       // by the database's clock
+}
+
+// ErrorText is the text of an error that an agent reported. It stays in the store; the
+// digest names it by ID, which is the same whenever it is built.
+type ErrorText struct {
+	ID      string
+	Content string
+}
+
+// BuiltDigest is what [BuildDigest] makes of events.
+type BuiltDigest struct {
+	Digest contract.Digest
+	// Types counts the events 1..Digest.To by type: the next call's types.
+	Types map[string]int64
+	// Errors have to be stored before the digest is sent.
+	Errors []ErrorText
+}
+
+// BuildDigest tells what events mean: all of a sandbox's from sequence from on, in order and
+// without a gap. types counts those before from; nil means that there are none, or that
+// counters do not matter. Without events the digest ends before it begins (To is from-1).
+func BuildDigest(sandboxID string, from int64, types map[string]int64, events []EventRow) BuiltDigest {
+	built := BuiltDigest{
+		Digest: contract.Digest{SandboxID: sandboxID, From: from, To: from - 1},
+		Types:  maps.Clone(types),
+	}
+	if built.Types == nil {
+		built.Types = make(map[string]int64)
+	}
+	for _, e := range events {
+		built.add(e)
+	}
+	built.Digest.Counters = classCounters(built.Types)
+	return built
+}
+
+func (b *BuiltDigest) add(e EventRow) {
+	d := &b.Digest
+	b.Types[e.Type]++
+	d.To, d.LastBeat = e.Sequence, e.At
+	if task.CountsAsWork(e.Type) {
+		d.LastWork = e.At
+	}
+	class := task.ClassOf(e.Type)
+	if class != task.EventHeartbeat || d.LastType == "" {
+		d.LastType = e.Type
+	}
+	if class == task.EventMilestone {
+		b.milestone(e)
+	}
+}
+
+// classCounters sums up counts by type to counts by class.
+func classCounters(types map[string]int64) map[string]int64 {
+	classes := make(map[string]int64)
+	for name, n := range types {
+		classes[string(task.ClassOf(name))] += n
+	}
+	return classes
+}
+
+// milestoneData are the fields of a milestone on which the workflow acts.
+type milestoneData struct {
+	Success          *bool           `json:"success"`
+	AgentType        string          `json:"agent_type"`
+	ValidationPassed bool            `json:"validation_passed"`
+	StopReason       string          `json:"stop_reason"`
+	FailureClass     string          `json:"failure_class"`
+	Class            string          `json:"class"`
+	Error            json.RawMessage `json:"error"`
+	ResetAt          json.RawMessage `json:"reset_at"`
+}
+
+func (b *BuiltDigest) milestone(e EventRow) {
+	data := readMilestone(e.Data)
+	m := contract.Milestone{Sequence: e.Sequence, Type: e.Type}
+	switch e.Type {
+	case task.EventAgentCompleted:
+		m.StopReason = data.StopReason
+		m.OK = data.Success == nil || *data.Success
+		if m.Verdict = data.AgentType == "validator"; m.Verdict {
+			m.OK = data.ValidationPassed
+		}
+	case task.EventContinuousCompleted:
+		m.OK, m.StopReason = data.ValidationPassed, data.StopReason
+		if !m.OK {
+			m.Class = classOfStop(data.StopReason)
+		}
+	case task.EventAgentError, task.EventAgentFailed:
+		m.Class = classOfFailure(data)
+		m.StopReason = data.StopReason
+		m.ResetAt = readTime(data.ResetAt)
+		m.ErrorID = b.keepError(e, readText(data.Error))
+	}
+	b.Digest.Milestones = append(b.Digest.Milestones, m)
+}
+
+func (b *BuiltDigest) keepError(e EventRow, text string) string {
+	if text == "" {
+		return ""
+	}
+	id := derivedID("error", b.Digest.SandboxID, strconv.FormatInt(e.Sequence, 10))
+	b.Errors = append(b.Errors, ErrorText{ID: id, Content: text})
+	return id
+}
+
+// readMilestone reads what it can: a field of another type than ours must not hide the rest.
+func readMilestone(raw json.RawMessage) milestoneData {
+	var data milestoneData
+	if json.Unmarshal(raw, &data) == nil {
+		return data
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return milestoneData{}
+	}
+	data = milestoneData{Error: fields["error"], ResetAt: fields["reset_at"]}
+	for name, target := range map[string]any{
+		"success": &data.Success, "agent_type": &data.AgentType, "validation_passed": &data.ValidationPassed,
+		"stop_reason": &data.StopReason, "failure_class": &data.FailureClass, "class": &data.Class,
+	} {
+		_ = json.Unmarshal(fields[name], target) // left at its zero
+	}
+	return data
+}
+
+// classOfStop is the failure class of a continuous run that ended without passing: its
+// limits are named max_iterations_reached and so on.
+func classOfStop(reason string) task.FailureClass {
+	if strings.HasPrefix(reason, "max_") {
+		return task.ClassStopped
+	}
+	return task.ClassAgentError
+}
+
+// classOfFailure believes a class that a sandbox may know; the rest are ours to give.
+func classOfFailure(data milestoneData) task.FailureClass {
+	for _, named := range []string{data.FailureClass, data.Class} {
+		switch class := task.FailureClass(named); class { //nolint:exhaustive // the rest are not a sandbox's to say
+		case task.ClassInfrastructure, task.ClassProviderLimit, task.ClassResources, task.ClassStopped,
+			task.ClassInvalidInput, task.ClassCredentials:
+			return class
+		}
+	}
+	return task.ClassAgentError
+}
+
+// readText answers a JSON string as it is, and anything else as its JSON.
+func readText(raw json.RawMessage) string {
+	var text string
+	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// readTime reads RFC 3339 or seconds since 1970; zero if it is neither.
+func readTime(raw json.RawMessage) time.Time {
+	var at time.Time
+	var seconds float64
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+	case json.Unmarshal(raw, &at) == nil:
+	case json.Unmarshal(raw, &seconds) == nil && seconds > 0:
+		at = time.Unix(int64(seconds), 0)
+	}
+	return at.UTC()
+}
+
+// derivedID is a UUID that is the same for the same parts.
+func derivedID(parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		_, _ = fmt.Fprintf(h, "%d %s", len(part), part)
+	}
+	b := h.Sum(nil)
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: made by a rule of our own
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}

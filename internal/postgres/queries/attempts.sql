@@ -1,0 +1,73 @@
+-- name: LastAttempt :one
+SELECT sqlc.embed(a), sqlc.embed(s) FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+WHERE a.task_id = @task_id ORDER BY a.number DESC LIMIT 1;
+
+-- name: AttemptOf :one
+-- The attempt that this run began at this ordinal.
+SELECT sqlc.embed(a), sqlc.embed(s) FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+WHERE a.task_id = @task_id AND a.run_id = @run_id AND a.ordinal = @ordinal;
+
+-- name: InsertSandbox :exec
+INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_id, labels)
+VALUES (@id, @organization_id, @task_id, @attempt, @provider, sqlc.narg('host_id'), @labels);
+
+-- name: InsertAttempt :exec
+INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id)
+VALUES (@task_id, @number, @sandbox_id, @kind, @run_id, @ordinal, sqlc.narg('feedback_id'));
+
+-- name: CountAttempt :exec
+UPDATE tasks SET attempt_count = @number,
+    replacement_count = replacement_count + CASE WHEN @kind::text = 'replacement' THEN 1 ELSE 0 END
+WHERE id = @id;
+
+-- name: AssignAttempt :exec
+UPDATE attempts SET assigned_at = coalesce(assigned_at, now()) WHERE task_id = @task_id AND sandbox_id = @sandbox_id;
+
+-- name: EndAttempt :exec
+WITH ended AS (
+    UPDATE attempts SET ended_at = coalesce(ended_at, now()), outcome = @outcome, failure_class = @failure_class,
+        reason = @reason, stop_reason = @stop_reason
+    WHERE attempts.task_id = @task_id AND attempts.number = @number
+    RETURNING attempts.sandbox_id, attempts.ended_at
+)
+UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id;
+
+-- name: EndOpenAttempts :exec
+-- Ends those that nobody ended: of a task without a run, or of a sandbox that is no more.
+WITH ended AS (
+    UPDATE attempts SET ended_at = now(), outcome = 'failed', failure_class = @failure_class, reason = @reason
+    WHERE attempts.task_id = @task_id AND attempts.ended_at IS NULL AND attempts.number <> @but
+    RETURNING attempts.sandbox_id, attempts.ended_at
+)
+UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id;
+
+-- name: SaveHead :execrows
+UPDATE attempts SET head_commit = @head_commit WHERE task_id = @task_id AND number = @number;
+
+-- name: LockHosts :exec
+-- Choices of a host take turns, so that none is filled beyond its capacity.
+SELECT pg_advisory_xact_lock(hashtextextended('omoi hosts', 0));
+
+-- name: ChooseHost :one
+-- The host with the most room that reported lately, is not lost and offers the provider.
+SELECT h.id FROM hosts h
+LEFT JOIN LATERAL (
+    SELECT count(*) AS busy FROM sandboxes s
+    WHERE s.host_id = h.id AND s.verified_at IS NULL AND s.state NOT IN ('gone', 'lost')
+) b ON true
+WHERE h.lost_at IS NULL AND h.seen_at > now() - @fresh::interval AND @provider::text = ANY (h.providers)
+    AND (h.capacity = 0 OR b.busy < h.capacity)
+ORDER BY b.busy / greatest(h.capacity, 1)::float8, b.busy, h.id
+LIMIT 1;
+
+-- name: HostsOffering :one
+-- How many hosts offer the provider at all, with or without room.
+SELECT count(*) FROM hosts
+WHERE lost_at IS NULL AND seen_at > now() - @fresh::interval AND @provider::text = ANY (providers);
+
+-- name: Unverified :one
+-- Sandboxes of the provider that serve no attempt any more and are not seen to be gone, and
+-- how many slots there are.
+SELECT (SELECT count(*) FROM sandboxes s
+        WHERE s.provider = @provider AND s.verified_at IS NULL AND s.state <> 'lost' AND s.ended_at IS NOT NULL)::bigint AS unverified,
+    (SELECT coalesce(sum(max_slots), 0) FROM projects)::bigint AS slots;

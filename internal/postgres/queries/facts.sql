@@ -1,0 +1,22 @@
+-- name: FactsHead :one
+SELECT birth, head, relayed, counters, task_id::text AS task_id FROM sandboxes WHERE id = @id;
+
+-- name: Facts :many
+-- Only milestones carry data that the digest needs.
+SELECT sequence, event_type, created_at,
+    CASE WHEN event_type = ANY (@milestones::text[]) THEN event_data ELSE '{}' END::jsonb AS event_data
+FROM sandbox_events
+WHERE birth = @birth AND sandbox_id = @sandbox_id AND sequence > @after AND sequence <= @until
+ORDER BY sequence LIMIT @most;
+
+-- name: CountTypes :many
+SELECT event_type, count(*) AS events FROM sandbox_events
+WHERE birth = @birth AND sandbox_id = @sandbox_id AND sequence <= @until
+GROUP BY event_type;
+
+-- name: Decisive :many
+-- The newest completions of a sandbox, newest first.
+SELECT DISTINCT ON (e.event_type) e.event_type, e.event_data, e.sequence
+FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+WHERE s.id = @sandbox_id AND e.event_type IN ('agent.completed', 'continuous.completed')
+ORDER BY e.event_type, e.sequence DESC;

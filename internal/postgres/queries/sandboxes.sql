@@ -1,0 +1,98 @@
+-- name: LedgerSandbox :one
+SELECT sqlc.embed(s), extract(epoch FROM coalesce(s.gone_at, now()) - coalesce(s.started_at, s.created_at))::float8 AS seconds_alive
+FROM sandboxes s WHERE s.id = @id;
+
+-- name: SandboxCreating :execrows
+UPDATE sandboxes SET state = 'creating' WHERE id = @id AND state IN ('intended', 'creating');
+
+-- name: SandboxRunning :execrows
+UPDATE sandboxes SET state = 'running', provider_id = nullif(@provider_id::text, ''), isolation = @isolation,
+    adopted_at = CASE WHEN @adopted::boolean THEN coalesce(adopted_at, now()) ELSE adopted_at END
+WHERE id = @id AND state IN ('intended', 'creating', 'running');
+
+-- name: AgentStarted :execrows
+UPDATE sandboxes SET started_at = coalesce(started_at, now()) WHERE id = @id;
+
+-- name: SandboxDeleting :execrows
+UPDATE sandboxes SET deleted_at = coalesce(deleted_at, now()),
+    state = CASE WHEN state IN ('gone', 'lost') THEN state ELSE 'deleting' END
+WHERE id = @id;
+
+-- name: SandboxGone :execrows
+UPDATE sandboxes SET gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now()),
+    state = CASE WHEN state = 'lost' THEN state ELSE 'gone' END
+WHERE id = @id;
+
+-- name: SandboxVerified :execrows
+-- There is nothing to verify of what is no machine of ours.
+UPDATE sandboxes SET gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now()), state = 'gone',
+    verified_at = CASE WHEN provider IN ('external', 'bare') THEN verified_at ELSE coalesce(verified_at, now()) END
+WHERE id = @id;
+
+-- name: SandboxLost :execrows
+UPDATE sandboxes SET state = CASE WHEN state = 'gone' THEN state ELSE 'lost' END, ended_at = coalesce(ended_at, now())
+WHERE id = @id;
+
+-- name: SalvageLost :execrows
+-- Its work is lost since the last thing that it said.
+UPDATE sandboxes SET salvage = coalesce(salvage, jsonb_build_object('kind', 'lost', 'files', 0, 'bytes', 0,
+    'lost_since', coalesce(last_event_at, started_at, created_at)))
+WHERE id = @id;
+
+-- name: SaveSalvage :execrows
+UPDATE sandboxes SET salvage = @salvage WHERE id = @id;
+
+-- name: Pulse :one
+-- Ages in seconds by the clock of the database; -1: never.
+SELECT s.birth, s.head, coalesce(extract(epoch FROM now() - a.assigned_at), -1)::float8 AS assigned,
+    coalesce(extract(epoch FROM now() - s.last_event_at), -1)::float8 AS beat,
+    coalesce(extract(epoch FROM now() - s.last_work_at), -1)::float8 AS work
+FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id
+WHERE s.id = @id;
+
+-- name: NewestEvents :many
+-- The newest event of each of the types, and the newest that is no heartbeat.
+SELECT e.event_type, e.sequence, e.event_data, extract(epoch FROM now() - e.created_at)::float8 AS age
+FROM unnest(@types::text[]) AS q(event_type)
+JOIN LATERAL (
+    SELECT * FROM sandbox_events e
+    WHERE e.birth = @birth AND e.sandbox_id = @sandbox_id AND e.event_type = q.event_type
+    ORDER BY e.sequence DESC LIMIT 1
+) e ON true
+ORDER BY e.sequence DESC;
+
+-- name: NewestSign :many
+-- The newest event that is no heartbeat.
+SELECT event_type, sequence FROM sandbox_events
+WHERE birth = @birth AND sandbox_id = @sandbox_id AND NOT event_type = ANY (@heartbeats::text[])
+ORDER BY sequence DESC LIMIT 1;
+
+-- name: OutageSeconds :one
+-- How long the part was down within the last seconds: recorded outages, and the one that may
+-- be under way. A part that has never beaten has always been down.
+SELECT (CASE WHEN p.part IS NULL THEN extract(epoch FROM @lookback::interval) ELSE
+    coalesce((SELECT sum(extract(epoch FROM least(o.until, now()) - greatest(o.since, now() - @lookback::interval)))
+        FROM outages o WHERE o.part = @part AND o.until > now() - @lookback::interval), 0)
+    + CASE WHEN p.at < now() - @stale::interval
+        THEN extract(epoch FROM now() - greatest(p.at, now() - @lookback::interval)) ELSE 0 END
+    END)::float8
+FROM (SELECT true) AS once LEFT JOIN pulses p ON p.part = @part;
+
+-- name: Beat :exec
+-- Writes down the silence before this beat if it was too long.
+WITH former AS (
+    SELECT part, at FROM pulses WHERE part = @part FOR UPDATE
+), silence AS (
+    INSERT INTO outages (part, since, until)
+    SELECT part, at, clock_timestamp() FROM former WHERE at < clock_timestamp() - @stale::interval
+    ON CONFLICT (part, since) DO UPDATE SET until = greatest(outages.until, excluded.until)
+)
+INSERT INTO pulses (part, at) VALUES (@part, clock_timestamp())
+ON CONFLICT (part) DO UPDATE SET at = greatest(pulses.at, excluded.at);
+
+-- name: InsertText :exec
+INSERT INTO texts (id, task_id, kind, content) VALUES (@id, sqlc.narg('task_id'), @kind, @content)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: TextByID :one
+SELECT content FROM texts WHERE id = @id;

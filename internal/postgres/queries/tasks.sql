@@ -1,0 +1,79 @@
+-- name: TaskForUpdate :one
+SELECT sqlc.embed(t), p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot
+FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
+WHERE t.id = @id FOR NO KEY UPDATE OF t;
+
+-- name: TakeOverTask :exec
+-- The run becomes the one that writes this task.
+UPDATE tasks SET first_run_id = @first_run_id, run_id = @run_id, status = @status, sandbox_id = sqlc.narg('sandbox_id'),
+    updated_at = now()
+WHERE id = @id;
+
+-- name: ReviveTask :exec
+-- A task that ended goes on. Its failure class stays: a retry after a refused publish begins there.
+UPDATE tasks SET status = 'pending', blocked_reason = '', sandbox_id = NULL, error_message = NULL, completed_at = NULL,
+    queued_at = coalesce(queued_at, now())
+WHERE id = @id;
+
+-- name: AskForSlot :exec
+UPDATE tasks SET queued_at = coalesce(queued_at, now()) WHERE id = @id;
+
+-- name: HoldsSlot :one
+SELECT EXISTS (SELECT FROM slots WHERE task_id = @task_id);
+
+-- name: ProjectTask :exec
+-- A reason that the gate gave stays while the task waits for the gate.
+UPDATE tasks t SET first_run_id = @first_run_id, run_id = @run_id, ordinal = @ordinal, status = @status,
+    blocked_reason = CASE WHEN @blocked::text = '' AND @queued::boolean AND t.queued_at IS NOT NULL
+        THEN t.blocked_reason ELSE @blocked END,
+    sandbox_id = nullif(@sandbox_id::text, ''),
+    retry_count = @retries, revision_count = @revisions,
+    failure_class = @failure_class, error_message = nullif(@error_message::text, ''),
+    branch_name = coalesce(nullif(@branch::text, ''), t.branch_name),
+    base_commit = coalesce(nullif(@base::text, ''), t.base_commit),
+    pull_request_url = coalesce(nullif(@pull_url::text, ''), t.pull_request_url),
+    pull_request_number = coalesce(nullif(@pull_number::integer, 0), t.pull_request_number),
+    result = coalesce(sqlc.narg('result'), t.result),
+    assigned_at = CASE WHEN @status = 'assigned' THEN coalesce(t.assigned_at, now()) ELSE t.assigned_at END,
+    started_at = CASE WHEN @status = 'running' THEN coalesce(t.started_at, now()) ELSE t.started_at END,
+    completed_at = CASE WHEN @final::boolean THEN coalesce(t.completed_at, now()) END,
+    queued_at = CASE WHEN @queued THEN coalesce(t.queued_at, now()) END,
+    queue_position = CASE WHEN @queued THEN t.queue_position END,
+    queue_reason = CASE WHEN @queued THEN t.queue_reason ELSE '' END,
+    updated_at = now()
+WHERE t.id = @id;
+
+-- name: ReleaseSlot :exec
+DELETE FROM slots WHERE task_id = @task_id;
+
+-- name: AbandonTask :exec
+-- No run owns it any more, so that a reset is not refused as the run that ended it.
+UPDATE tasks SET status = 'failed', failure_class = 'terminated', error_message = @reason, blocked_reason = '',
+    sandbox_id = NULL, run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = '',
+    completed_at = now(), updated_at = now()
+WHERE id = @id;
+
+-- name: Work :one
+SELECT sqlc.embed(t), k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
+    p.repo, p.default_branch, coalesce(x.content, '')::text AS feedback
+FROM tasks t
+JOIN tickets k ON k.id = t.ticket_id
+JOIN projects p ON p.id = t.project_id
+LEFT JOIN LATERAL (SELECT feedback_id FROM attempts WHERE task_id = t.id ORDER BY number DESC LIMIT 1) a ON true
+LEFT JOIN texts x ON x.id = a.feedback_id
+WHERE t.id = @id;
+
+-- name: PointRelay :exec
+-- Only events of this sandbox are relayed to the task.
+INSERT INTO relay (task_id, sandbox_id) VALUES (@task_id, sqlc.narg('sandbox_id'))
+ON CONFLICT (task_id) DO UPDATE SET sandbox_id = excluded.sandbox_id
+WHERE relay.sandbox_id IS DISTINCT FROM excluded.sandbox_id;
+
+-- name: OpenTasks :many
+SELECT id::text FROM tasks
+WHERE status NOT IN ('completed', 'failed', 'cancelled') AND run_id <> ''
+    AND updated_at < now() - @age::interval
+ORDER BY updated_at;
+
+-- name: Organizations :many
+SELECT id::text FROM organizations ORDER BY id;
