@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -45,10 +46,8 @@ func urlFault(key, raw string, schemes ...string) string {
 	if err != nil {
 		return key + ": this is not a URL"
 	}
-	for _, scheme := range schemes {
-		if u.Scheme == scheme {
-			return ""
-		}
+	if slices.Contains(schemes, u.Scheme) {
+		return ""
 	}
 	return fmt.Sprintf("%s: a URL that begins with %s:// is needed", key, strings.Join(schemes, ":// or "))
 }

@@ -4,7 +4,7 @@ import "time"
 
 // Config is everything that omoi can be told. The tags mean: key, the name below the
 // group; env, older variables, with (m) or (s) where they hold a bare number of minutes
-// or seconds; yaml, an older YAML key; default; min, max and oneof, the bounds; unit;
+// or seconds; also, an older YAML key; default; min, max and oneof, the bounds; unit;
 // zero, what zero or empty means; doc, one sentence.
 type Config struct {
 	Env  string `key:"env" default:"local" doc:"Name of the YAML file that is read over base.yaml."`

@@ -17,10 +17,10 @@ type Task struct {
 	ToolTimeout      time.Duration `key:"tool_timeout" default:"30m" min:"10ms" max:"168h" doc:"Longest duration of one tool call; until then it counts as work."`
 	RetryBase        time.Duration `key:"retry_base" default:"5s" min:"1ms" max:"1h" doc:"First pause after an infrastructure failure; it doubles."`
 	LimitSleep       time.Duration `key:"limit_sleep" default:"5m" min:"1ms" max:"168h" doc:"Pause after a model provider's limit that names no time of reset."`
-	CleanupWait      time.Duration `key:"cleanup_wait" default:"2m" min:"0s" max:"1h" zero:"do not wait" doc:"How long a task waits for its sandbox to be gone before it closes."`
+	CleanupWait      time.Duration `key:"cleanup_wait" default:"2m" min:"1ms" max:"1h" doc:"How long a task waits for its sandbox to be gone before it closes."`
 	UnknownRetry     time.Duration `key:"unknown_retry" default:"10s" min:"1ms" max:"1h" doc:"First pause after a look that learned nothing; it doubles."`
 	SpawnTimeout     time.Duration `key:"spawn_timeout" default:"10m" min:"1s" max:"2h" doc:"Longest making of one sandbox."`
-	SalvageWindow    time.Duration `key:"salvage_window" default:"5m" min:"0s" max:"1h" zero:"salvage nothing" doc:"How long unsaved work is looked for before a sandbox is deleted."`
+	SalvageWindow    time.Duration `key:"salvage_window" default:"5m" min:"1ms" max:"1h" doc:"How long unsaved work is looked for before a sandbox is deleted."`
 	MaxSignals       int           `key:"max_signals" default:"2000" min:"10" max:"8000" doc:"Signals of one workflow run before it continues as new."`
 }
 
@@ -36,19 +36,19 @@ type Relay struct {
 // Reaper is about the schedule that finds what nobody owns.
 type Reaper struct {
 	Interval time.Duration `key:"interval" default:"60s" min:"1s" max:"1h" doc:"Period of the schedule."`
-	Grace    time.Duration `key:"grace" default:"2m" min:"0s" max:"24h" zero:"none" doc:"Age at which a sandbox without a live attempt is an orphan, and a task without a run is repaired."`
+	Grace    time.Duration `key:"grace" default:"2m" min:"1ms" max:"24h" doc:"Age at which a sandbox without a live attempt is an orphan, and a task without a run is repaired."`
 }
 
 // Sandbox holds the defaults and limits of a sandbox.
 type Sandbox struct {
-	MemoryGB float64 `key:"memory_gb" env:"SANDBOX_MEMORY_GB" yaml:"daytona.sandbox_memory_gb" default:"4" min:"0.125" max:"8" unit:"GiB" doc:"Memory of a sandbox."`
-	CPU      float64 `key:"cpu" env:"SANDBOX_CPU" yaml:"daytona.sandbox_cpu" default:"2" min:"0.1" max:"4" unit:"CPUs" doc:"Processors of a sandbox."`
-	DiskGB   float64 `key:"disk_gb" env:"SANDBOX_DISK_GB" yaml:"daytona.sandbox_disk_gb" default:"8" min:"0.125" max:"10" unit:"GB" doc:"Disk of a sandbox."`
+	MemoryGB float64 `key:"memory_gb" env:"SANDBOX_MEMORY_GB" also:"daytona.sandbox_memory_gb" default:"4" min:"0.125" max:"8" unit:"GiB" doc:"Memory of a sandbox."`
+	CPU      float64 `key:"cpu" env:"SANDBOX_CPU" also:"daytona.sandbox_cpu" default:"2" min:"0.1" max:"4" unit:"CPUs" doc:"Processors of a sandbox."`
+	DiskGB   float64 `key:"disk_gb" env:"SANDBOX_DISK_GB" also:"daytona.sandbox_disk_gb" default:"8" min:"0.125" max:"10" unit:"GB" doc:"Disk of a sandbox."`
 	Pids     int     `key:"pids" default:"512" min:"16" max:"32768" doc:"Processes in a sandbox at most."`
 	Network  string  `key:"network" default:"host" oneof:"host none" doc:"What a local sandbox reaches: the machine's network, or nothing but the API's socket."`
 	Dir      string  `key:"dir" zero:"sandboxes below home; /var/lib/omoi as root" doc:"Where local sandboxes keep their files."`
-	Snapshot string  `key:"snapshot" env:"SANDBOX_SNAPSHOT" yaml:"daytona.snapshot" default:"ai-agent-dev-light" doc:"Snapshot from which a remote sandbox is made."`
-	Image    string  `key:"image" env:"SANDBOX_IMAGE" yaml:"daytona.image" zero:"the provider's" doc:"Image of a remote sandbox where the snapshot cannot be had."`
+	Snapshot string  `key:"snapshot" env:"SANDBOX_SNAPSHOT" also:"daytona.snapshot" default:"ai-agent-dev-light" doc:"Snapshot from which a remote sandbox is made."`
+	Image    string  `key:"image" env:"SANDBOX_IMAGE" also:"daytona.image" zero:"the provider's" doc:"Image of a remote sandbox where the snapshot cannot be had."`
 	Bwrap    string  `key:"bwrap" zero:"bwrap on PATH" doc:"The bubblewrap program of local sandboxes; off means never."`
 }
 
@@ -57,7 +57,7 @@ type Agent struct {
 	Binary      string        `key:"binary" zero:"built in, or beside omoi" doc:"The omoi-agent that is put into sandboxes of this machine's architecture."`
 	Heartbeat   time.Duration `key:"heartbeat" default:"30s" min:"10ms" max:"10m" doc:"Interval of heartbeats."`
 	SpoolBytes  int64         `key:"spool_bytes" default:"268435456" min:"65536" max:"17179869184" unit:"bytes" doc:"Size of the spool on disk for events that are not acknowledged."`
-	Grace       time.Duration `key:"grace" default:"10s" min:"0s" max:"5m" zero:"none" doc:"From SIGTERM to SIGKILL."`
+	Grace       time.Duration `key:"grace" default:"10s" min:"1ms" max:"5m" doc:"From SIGTERM to SIGKILL."`
 	AuthorName  string        `key:"author_name" default:"omoi" doc:"Author of commits that omoi makes."`
 	AuthorEmail string        `key:"author_email" default:"omoi@localhost" doc:"Mail address of that author."`
 }

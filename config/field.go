@@ -12,7 +12,7 @@ type Field struct {
 	Key     string   // dotted, as sandbox.memory_gb
 	Env     []string // variables, the first is OMOI_<KEY>
 	YAML    []string // YAML keys, the first is Key
-	Type    string   // text, secret, whole number, number, yes or no, duration
+	Type    string   // text, secret, number, whole number, yes or no, duration
 	Default string   // as it would be written; empty: none
 	Min     string   // lower bound; empty: none
 	Max     string   // upper bound; empty: none
@@ -73,7 +73,7 @@ func describe(sf reflect.StructField, prefix string, index []int) Field {
 	tag := sf.Tag
 	key := prefix + tag.Get("key")
 	f := Field{
-		Key: key, YAML: append([]string{key}, words(tag.Get("yaml"))...),
+		Key: key, YAML: append([]string{key}, words(tag.Get("also"))...),
 		Env: []string{"OMOI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))}, Type: typeName(sf.Type),
 		Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), OneOf: words(tag.Get("oneof")),
 		Unit: tag.Get("unit"), Zero: tag.Get("zero"), Doc: tag.Get("doc"),

@@ -1,6 +1,7 @@
 package config
 
 import (
+	_ "embed" // for base.yaml
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,8 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	_ "embed" // for base.yaml
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/env/v2"
@@ -132,7 +131,7 @@ func dotenv(dir string) ([]layer, error) {
 	}
 	var layers []layer
 	for _, base := range []string{".env.local", ".env"} {
-		content, err := os.ReadFile(filepath.Join(dir, base)) //nolint:gosec // the working directory's own file
+		content, err := os.ReadFile(filepath.Join(dir, base))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

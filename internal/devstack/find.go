@@ -40,8 +40,8 @@ func FindPostgres(named, major string) string {
 func pathAndPackages() []string {
 	var found []string
 	if initdb, err := exec.LookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(initdb); err == nil {
-			found = append(found, filepath.Dir(real))
+		if path, err := filepath.EvalSymlinks(initdb); err == nil {
+			found = append(found, filepath.Dir(path))
 		}
 	}
 	var packages []string
@@ -56,7 +56,7 @@ func pathAndPackages() []string {
 // number is the version in a package's path.
 func number(dir string) int {
 	base := filepath.Base(filepath.Dir(dir))
-	n, _ := strconv.Atoi(strings.TrimLeft(base, "postgresql@-")) // 0 sorts last
+	n, _ := strconv.Atoi(base[strings.LastIndexAny(base, "@-")+1:]) // 0 sorts last
 	return n
 }
 
@@ -107,8 +107,8 @@ func FindTemporal(named string) (string, error) {
 func nearby() []string {
 	var dirs []string
 	if exe, err := os.Executable(); err == nil {
-		if real, err := filepath.EvalSymlinks(exe); err == nil {
-			exe = real
+		if path, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = path
 		}
 		dirs = append(dirs, filepath.Dir(exe), filepath.Join(filepath.Dir(exe), "bin"))
 	}

@@ -30,7 +30,7 @@ func ReadInfo(home string) (Info, error) {
 func WriteInfo(home string, info Info) error { return writeJSON(InfoPath(home), info) }
 
 func readJSON(path string, into any) error {
-	content, err := os.ReadFile(path) //nolint:gosec // below the user's own home
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", filepath.Base(path), err)
 	}

@@ -159,7 +159,7 @@ func (p *postgres) program() program {
 // new postmaster from starting.
 func (p *postgres) clear(ctx context.Context) error {
 	path := filepath.Join(p.data(), "postmaster.pid")
-	content, err := os.ReadFile(path) //nolint:gosec // below our own directory
+	content, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

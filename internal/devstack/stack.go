@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -71,7 +72,7 @@ type Stack struct {
 // Start brings both up, at the same time, and returns when both answer. The caller holds
 // the lock of Home and closes the stack.
 func Start(ctx context.Context, cfg Config) (*Stack, error) {
-	cfg = cfg.withDefaults()
+	cfg = withDefaults(cfg)
 	last, err := ReadInfo(cfg.Home) // keeps the ports of last time; none is fine
 	if err != nil {
 		cfg.Log.DebugContext(ctx, "no ports to keep", slog.String("error", err.Error()))
@@ -88,7 +89,7 @@ func Start(ctx context.Context, cfg Config) (*Stack, error) {
 	return s, nil
 }
 
-func (c Config) withDefaults() Config {
+func withDefaults(c Config) Config {
 	if c.DataRoot == "" {
 		c.DataRoot = "/var/lib/omoi"
 	}
@@ -124,8 +125,8 @@ func (s *Stack) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for i := len(s.children) - 1; i >= 0; i-- {
-		errs = append(errs, s.children[i].stop(15*time.Second))
+	for _, c := range slices.Backward(s.children) {
+		errs = append(errs, c.stop(15*time.Second))
 	}
 	s.children = nil
 	return errors.Join(errs...)

@@ -37,10 +37,11 @@ func TestMain(m *testing.M) {
 func helper(home string) {
 	stack, err := devstack.Start(context.Background(), settings(home))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		panic(err)
 	}
-	_ = json.NewEncoder(os.Stdout).Encode(stack.Info())
+	if err := json.NewEncoder(os.Stdout).Encode(stack.Info()); err != nil {
+		panic(err)
+	}
 	select {}
 }
 

@@ -1,0 +1,154 @@
+# Everything that people and CI do with this tree. `make` alone lists it.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+BIN  := $(CURDIR)/bin
+GO   ?= go
+HOST := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
+
+# Tools, each with the version that this tree is checked with.
+TEMPORAL_VERSION      := v1.5.1
+GOLANGCI_LINT_VERSION := v2.15.0
+WORKFLOWCHECK_VERSION := v0.6.0
+SQLC_VERSION          := v1.31.1
+
+TEMPORAL_MODULE      := github.com/temporalio/cli
+TEMPORAL_PACKAGE     := $(TEMPORAL_MODULE)/cmd/temporal
+GOLANGCI_LINT_MODULE := github.com/golangci/golangci-lint/v2
+GOLANGCI_LINT_PACKAGE := $(GOLANGCI_LINT_MODULE)/cmd/golangci-lint
+WORKFLOWCHECK_MODULE  := go.temporal.io/sdk/contrib/tools/workflowcheck
+WORKFLOWCHECK_PACKAGE := $(WORKFLOWCHECK_MODULE)
+SQLC_MODULE  := github.com/sqlc-dev/sqlc
+SQLC_PACKAGE := $(SQLC_MODULE)/cmd/sqlc
+
+BUILD_FLAGS := -trimpath -ldflags '-s -w'
+TEST_FLAGS  ?= -count=1 -timeout 20m
+PACKAGES    ?= ./...
+# Packages with goroutines of their own; the race detector is too slow for the rest.
+RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \
+	./internal/agent/... ./internal/client ./internal/temporal ./activities ./worker ./api ./workflows
+GENERATED := docs/CONFIGURATION.md internal/postgres/db api/openapi.json
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## build, start everything, run one real task to its end, say what happened, stop everything
+	@$(MAKE) --no-print-directory -j2 build temporal
+	@$(BIN)/omoi demo
+
+.PHONY: dev
+dev: ## build, start everything and keep it running until Ctrl-C
+	@$(MAKE) --no-print-directory -j2 build temporal
+	@$(BIN)/omoi dev
+
+.PHONY: build
+build: ## build bin/omoi and bin/omoi-agent
+	@$(MAKE) --no-print-directory -j2 $(BIN)/omoi $(BIN)/omoi-agent
+
+# go build knows best what is out of date, so these always run; nothing changed costs a second.
+.PHONY: $(BIN)/omoi $(BIN)/omoi-agent
+$(BIN)/omoi:
+	@echo "omoi: building bin/omoi (first time: a few minutes, since its dependencies are compiled too)"
+	@CGO_ENABLED=0 $(GO) build $(BUILD_FLAGS) -o $@ ./cmd/omoi
+$(BIN)/omoi-agent:
+	@echo "omoi: building bin/omoi-agent, the program that runs inside a sandbox"
+	@CGO_ENABLED=0 GOOS=linux $(GO) build $(BUILD_FLAGS) -o $@ ./cmd/omoi-agent
+
+.PHONY: release
+release: ## build bin/omoi with the agents for linux amd64 and arm64 inside
+	@for arch in amd64 arm64; do CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build $(BUILD_FLAGS) \
+		-o internal/app/agents/omoi-agent-linux-$$arch ./cmd/omoi-agent; done
+	@CGO_ENABLED=0 $(GO) build -tags release $(BUILD_FLAGS) -o $(BIN)/omoi ./cmd/omoi
+
+# --- tools -------------------------------------------------------------------
+
+# install-tool NAME MODULE PACKAGE VERSION WHY: into bin/, unless that version is there.
+define install-tool
+	if [ -x $(BIN)/$(1) ] && $(GO) version -m $(BIN)/$(1) | grep -Eq "^\s+mod\s+$(2)\s+$(4)\s"; then exit 0; fi; \
+	echo "$(1): building $(4) into bin/ ($(5))"; mkdir -p $(BIN); \
+	GOBIN=$(BIN) $(GO) install -v $(3)@$(4) 2>&1 | awk -v name=$(1) \
+		'/ / && !/^go: (downloading|finding|extracting)/ {print; next} {n++; if (n % 200 == 0) {printf "%s: %d packages\n", name, n; fflush()}}'; \
+	test -x $(BIN)/$(1); echo "$(1): done"
+endef
+
+.PHONY: temporal
+temporal: ## the Temporal development server: found on PATH, else built into bin/
+	@if path=$$(command -v temporal); then echo "temporal: using $$path"; exit 0; fi; \
+	$(call install-tool,temporal,$(TEMPORAL_MODULE),$(TEMPORAL_PACKAGE),$(TEMPORAL_VERSION),the server that makes tasks durable; 2 to 5 minutes$(,) once)
+, := ,
+
+.PHONY: golangci-lint workflowcheck sqlc
+golangci-lint:
+	@$(call install-tool,golangci-lint,$(GOLANGCI_LINT_MODULE),$(GOLANGCI_LINT_PACKAGE),$(GOLANGCI_LINT_VERSION),checks style and who may import whom)
+workflowcheck:
+	@$(call install-tool,workflowcheck,$(WORKFLOWCHECK_MODULE),$(WORKFLOWCHECK_PACKAGE),$(WORKFLOWCHECK_VERSION),checks that workflows are deterministic)
+sqlc:
+	@$(call install-tool,sqlc,$(SQLC_MODULE),$(SQLC_PACKAGE),$(SQLC_VERSION),turns SQL into Go)
+
+# --- tests -------------------------------------------------------------------
+
+.PHONY: test
+test: build temporal ## run all tests; says at the end what was skipped and why
+	@$(GO) test -json $(TEST_FLAGS) $(PACKAGES) | $(GO) run ./internal/tools/testreport
+
+.PHONY: test-all
+test-all: test user-test race replay lint verify compose-check ## what CI runs: test, and what needs system packages or more time
+	@echo "test-all: everything passed"
+
+.PHONY: user-test
+user-test: build temporal ## as root: run the tests that care also as an ordinary user
+	@.ci/user-test
+
+.PHONY: race
+race: ## run the packages with goroutines under the race detector
+	@CGO_ENABLED=1 $(GO) test -race -short -json $(TEST_FLAGS) $(RACE_PACKAGES) | $(GO) run ./internal/tools/testreport
+
+.PHONY: replay
+replay: ## replay the recorded histories; the broken ones must fail
+	@$(GO) test -count=1 -run Replay -v ./workflows | grep -E '^(---|    ---|ok|FAIL|PASS|panic)'
+
+.PHONY: record
+record: build temporal ## record workflow histories anew, against a real server
+	@OMOI_TEST_RECORD=1 $(GO) test -count=1 -timeout 20m -run Record -v ./internal/e2e
+
+.PHONY: e2e
+e2e: build temporal ## run the end-to-end tests against the real programs
+	@$(GO) test -json $(TEST_FLAGS) ./internal/e2e/... | $(GO) run ./internal/tools/testreport
+
+.PHONY: bench
+bench: build temporal ## measure what docs/BENCHMARKS.md promises, side by side in one run
+	@$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 -timeout 60m ./...
+
+# --- checks ------------------------------------------------------------------
+
+.PHONY: lint
+lint: golangci-lint workflowcheck ## style, import rules, determinism of workflows
+	@$(BIN)/golangci-lint run $(PACKAGES)
+	@$(BIN)/workflowcheck ./workflows/...
+
+.PHONY: generate
+generate: sqlc ## make generated files anew
+	@$(BIN)/sqlc generate
+	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./config -run TestDocumentationIsCurrent >/dev/null
+	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./api/... -run OpenAPI >/dev/null
+
+.PHONY: verify
+verify: sqlc ## fail if a generated file is not what the sources give
+	@before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; \
+	cp -R --parents $(GENERATED) "$$before"; $(MAKE) --no-print-directory generate; \
+	for path in $(GENERATED); do diff -r "$$before/$$path" "$$path" || { echo "verify: $$path was out of date; it is not any more, commit it"; exit 1; }; done; \
+	echo "verify: generated files are current"
+
+.PHONY: compose-check
+compose-check: ## check docker-compose.temporal.yml
+	@if command -v docker-compose >/dev/null; then docker-compose -f docker-compose.temporal.yml config -q; \
+	elif docker compose version >/dev/null 2>&1; then docker compose -f docker-compose.temporal.yml config -q; \
+	else echo "compose-check: SKIPPED, neither docker-compose nor docker compose is here"; fi
+
+.PHONY: clean
+clean: ## remove what was built; bin/temporal and other tools stay
+	@rm -rf $(BIN)/omoi $(BIN)/omoi-agent $(BIN)/usertest internal/app/agents/omoi-agent-*

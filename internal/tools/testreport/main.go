@@ -1,0 +1,118 @@
+// Command testreport reads the output of go test -json and prints what matters of it: go
+// test's own line for every package, everything that a failed test said, and at the end
+// how many tests were skipped and why. It fails if a test or a build has failed.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+func main() {
+	if err := run(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "testreport:", err)
+		os.Exit(1)
+	}
+}
+
+// event is a line of go test -json.
+type event struct {
+	Action  string `json:"Action"`  //nolint:tagliatelle // the names are go test's
+	Package string `json:"Package"` //nolint:tagliatelle // the names are go test's
+	Test    string `json:"Test"`    //nolint:tagliatelle // the names are go test's
+	Output  string `json:"Output"`  //nolint:tagliatelle // the names are go test's
+}
+
+type report struct {
+	out     io.Writer
+	said    map[string][]string // by package and test, until it has ended
+	skipped []string
+	passed  int
+	failed  int
+}
+
+func run(in io.Reader, out io.Writer) error {
+	r := &report{out: out, said: map[string][]string{}}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var e event
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			fmt.Fprintln(out, lines.Text()) // not of go test: a build's complaint
+			continue
+		}
+		r.take(e)
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read test output: %w", err)
+	}
+	return r.close()
+}
+
+func (r *report) take(e event) {
+	key := e.Package + " " + e.Test
+	switch e.Action {
+	case "output", "build-output":
+		r.output(key, e)
+	case "pass":
+		r.passed += one(e)
+		delete(r.said, key)
+	case "skip":
+		r.skip(key, e)
+	case "fail", "build-fail":
+		r.failed++
+		if e.Test != "" {
+			fmt.Fprint(r.out, strings.Join(r.said[key], ""))
+		}
+		delete(r.said, key)
+	}
+}
+
+// output keeps what tests say and passes on what go test says itself.
+func (r *report) output(key string, e event) {
+	if e.Test != "" {
+		r.said[key] = append(r.said[key], e.Output)
+		return
+	}
+	if e.Output != "PASS\n" {
+		fmt.Fprint(r.out, e.Output)
+	}
+}
+
+func one(e event) int {
+	if e.Test == "" {
+		return 0
+	}
+	return 1
+}
+
+func (r *report) skip(key string, e event) {
+	if e.Test == "" {
+		return // a package without tests
+	}
+	why := "no reason given"
+	for _, line := range r.said[key] {
+		if text := strings.TrimSpace(line); text != "" && !strings.HasPrefix(text, "===") && !strings.HasPrefix(text, "---") {
+			why = text
+		}
+	}
+	r.skipped = append(r.skipped, fmt.Sprintf("%s %s: %s", e.Package, e.Test, why))
+	delete(r.said, key)
+}
+
+func (r *report) close() error {
+	slices.Sort(r.skipped)
+	for _, line := range r.skipped {
+		fmt.Fprintln(r.out, "SKIPPED", line)
+	}
+	fmt.Fprintf(r.out, "%d tests passed, %d failed, %d skipped\n", r.passed, r.failed, len(r.skipped))
+	if r.failed > 0 || r.passed == 0 {
+		return fmt.Errorf("%d failures", r.failed)
+	}
+	return nil
+}
