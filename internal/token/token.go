@@ -1,0 +1,102 @@
+// Package token makes and checks the tokens with which the agent of a sandbox reports:
+// v1.<key id>.<HMAC-SHA256 over the sandbox id>. A token names no sandbox by itself: it is
+// checked against the sandbox whose route it is sent to. Nothing is stored; two keys are
+// valid at a time, so that the key can be changed while sandboxes live.
+package token
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	version = "v1"
+	// minSecret is the length of the shortest secret, in bytes.
+	minSecret = 32
+	maxID     = 40
+)
+
+// Key signs tokens. ID stands in each token; it is 1 to 40 characters without a full
+// stop. Secret has 32 bytes or more.
+type Key struct {
+	ID     string
+	Secret []byte
+}
+
+// Ring mints with one key and accepts two. It is safe for concurrent use.
+type Ring struct {
+	current Key
+	keys    []Key
+}
+
+// NewRing makes a ring. previous is the key that was current before; nil if there was none.
+// A key that is malformed is [task.CodeInvalid].
+func NewRing(current Key, previous *Key) (*Ring, error) {
+	keys := []Key{current}
+	if previous != nil {
+		keys = append(keys, *previous)
+	}
+	for _, k := range keys {
+		if err := k.check(); err != nil {
+			return nil, err
+		}
+	}
+	if previous != nil && previous.ID == current.ID {
+		return nil, task.Invalid("token.previous", "Both token keys are called %q; a new key needs a new id.", current.ID)
+	}
+	return &Ring{current: current, keys: keys}, nil
+}
+
+func (k Key) check() error {
+	switch {
+	case k.ID == "" || len(k.ID) > maxID || strings.Contains(k.ID, "."):
+		return task.Invalid("token.key_id", "The id of a token key has 1 to %d characters and no full stop.", maxID)
+	case len(k.Secret) < minSecret:
+		return task.Invalid("token.key", "The secret of token key %s has %d bytes; it needs %d or more.", k.ID, len(k.Secret), minSecret)
+	}
+	return nil
+}
+
+// Mint makes the token of a sandbox.
+func (r *Ring) Mint(sandboxID string) string {
+	return version + "." + r.current.ID + "." + r.current.sign(sandboxID)
+}
+
+// Verify checks a token against the sandbox whose route it opens: [task.CodeUnauthorized]
+// if no key of the ring can have made it, [task.CodeForbidden] if it is not this sandbox's.
+func (r *Ring) Verify(token, sandboxID string) error {
+	mac, key, ok := r.split(token)
+	if !ok {
+		return task.Errorf(task.CodeUnauthorized, "The sandbox token is malformed, or its key is not in use any more.")
+	}
+	if !hmac.Equal([]byte(mac), []byte(key.sign(sandboxID))) {
+		return task.Errorf(task.CodeForbidden, "The token is not the token of sandbox %s.", sandboxID)
+	}
+	return nil
+}
+
+// Looks reports whether a credential has the form of a sandbox token.
+func Looks(credential string) bool { return strings.HasPrefix(credential, version+".") }
+
+func (r *Ring) split(token string) (mac string, key Key, ok bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 || parts[0] != version {
+		return "", Key{}, false
+	}
+	for _, k := range r.keys {
+		if k.ID == parts[1] {
+			return parts[2], k, true
+		}
+	}
+	return "", Key{}, false
+}
+
+func (k Key) sign(sandboxID string) string {
+	h := hmac.New(sha256.New, k.Secret)
+	h.Write([]byte(sandboxID)) // a hash never returns an error
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
