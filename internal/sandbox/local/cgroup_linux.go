@@ -1,0 +1,206 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cgroups are the limits that work here, found by doing. Empty: none do.
+type cgroups struct {
+	v2    string            // parent of our groups in the one tree; empty: version 1
+	v1    map[string]string // controller -> parent of our groups
+	parts []string          // memory, cpu, pids
+}
+
+const cgroupMount = "/sys/fs/cgroup"
+
+// probeCgroups makes a group, sets limits and puts a process into it, per controller.
+func probeCgroups() cgroups {
+	c := cgroups{v1: map[string]string{}}
+	if os.Geteuid() != 0 {
+		return c
+	}
+	if _, err := os.Stat(cgroupMount + "/cgroup.controllers"); err == nil {
+		return probeUnified()
+	}
+	for _, controller := range []string{"memory", "cpu", "pids"} {
+		parent := v1Parent(controller)
+		one := cgroups{v1: map[string]string{controller: parent}, parts: []string{controller}}
+		if parent != "" && one.works() {
+			c.v1[controller] = parent
+			c.parts = append(c.parts, controller)
+		}
+	}
+	return c
+}
+
+func probeUnified() cgroups {
+	c := cgroups{v2: cgroupMount + "/omoi"}
+	if err := os.MkdirAll(c.v2, 0o755); err != nil { //nolint:gosec // G301: a control group is public
+		return cgroups{}
+	}
+	for _, controller := range []string{"memory", "cpu", "pids"} {
+		// Already on is success; a refusal shows when the probe below writes the limit.
+		_ = os.WriteFile(cgroupMount+"/cgroup.subtree_control", []byte("+"+controller), 0o600)
+		_ = os.WriteFile(c.v2+"/cgroup.subtree_control", []byte("+"+controller), 0o600)
+		if one := (cgroups{v2: c.v2, parts: []string{controller}}); one.works() {
+			c.parts = append(c.parts, controller)
+		}
+	}
+	return c
+}
+
+// v1Parent is the group of this process in a version 1 hierarchy, so that limits set above
+// us hold for sandboxes too.
+func v1Parent(controller string) string {
+	mount := filepath.Join(cgroupMount, controller)
+	if _, err := os.Stat(mount); err != nil {
+		return ""
+	}
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) == 3 && strings.Contains(","+fields[1]+",", ","+controller+",") {
+			if own := filepath.Join(mount, fields[2]); isDir(own) {
+				return own
+			}
+		}
+	}
+	return mount
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func (c cgroups) works() bool {
+	dirs := c.dirs(fmt.Sprintf("omoi-probe-%d-%d", os.Getpid(), time.Now().UnixNano()))
+	defer removeGroups(dirs)
+	if err := c.make(dirs, limits{MemoryBytes: gib, CPUs: 1, Processes: 64}); err != nil {
+		return false
+	}
+	cmd := exec.Command("/bin/sleep", "10")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return false
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	return join(dirs, cmd.Process.Pid) == nil && groupMembers(dirs)[cmd.Process.Pid]
+}
+
+// dirs are the groups of one sandbox, one a hierarchy.
+func (c cgroups) dirs(name string) []string {
+	if len(c.parts) == 0 {
+		return nil
+	}
+	if c.v2 != "" {
+		return []string{filepath.Join(c.v2, name)}
+	}
+	var dirs []string
+	for _, controller := range c.parts {
+		dirs = append(dirs, filepath.Join(c.v1[controller], name))
+	}
+	return dirs
+}
+
+// make makes the groups and sets what each of them can limit. Repeating it is fine.
+func (c cgroups) make(dirs []string, l limits) error {
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // G301: a control group is public
+			return unavailable("make a control group", err)
+		}
+		for _, s := range c.settings(l) {
+			err := os.WriteFile(filepath.Join(dir, s.file), []byte(s.value), 0o600)
+			if err != nil && !(s.optional || errors.Is(err, os.ErrNotExist) && c.v2 == "") {
+				return unavailable("set "+s.file, err)
+			}
+		}
+	}
+	return nil
+}
+
+type setting struct {
+	file, value string
+	optional    bool
+}
+
+// settings of all controllers that work; in version 1 a file of another hierarchy is absent.
+func (c cgroups) settings(l limits) []setting {
+	const period = 100_000
+	memory, quota := strconv.FormatInt(l.MemoryBytes, 10), strconv.Itoa(int(l.CPUs*period))
+	var all []setting
+	for _, part := range c.parts {
+		switch {
+		case part == "memory" && c.v2 != "":
+			all = append(all, setting{"memory.max", memory, false}, setting{"memory.swap.max", "0", true})
+		case part == "memory":
+			all = append(all, setting{"memory.limit_in_bytes", memory, false}, setting{"memory.memsw.limit_in_bytes", memory, true})
+		case part == "cpu" && c.v2 != "":
+			all = append(all, setting{"cpu.max", quota + " " + strconv.Itoa(period), false})
+		case part == "cpu":
+			all = append(all, setting{"cpu.cfs_period_us", strconv.Itoa(period), false}, setting{"cpu.cfs_quota_us", quota, false})
+		case part == "pids":
+			all = append(all, setting{"pids.max", strconv.Itoa(l.Processes), false})
+		}
+	}
+	return all
+}
+
+// join moves a process into the groups.
+func join(dirs []string, pid int) error {
+	for _, dir := range dirs {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o600); err != nil {
+			return unavailable("join a control group", err)
+		}
+	}
+	return nil
+}
+
+// oomKilled reports whether the memory limit killed something.
+func oomKilled(dirs []string) bool {
+	for _, dir := range dirs {
+		for _, file := range []string{"memory.events", "memory.oom_control"} {
+			text, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				continue
+			}
+			for line := range strings.Lines(string(text)) {
+				var count int
+				if n, _ := fmt.Sscanf(line, "oom_kill %d", &count); n == 1 && count > 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// removeGroups removes empty groups; one that a dying process still leaves is tried again.
+func removeGroups(dirs []string) bool {
+	clean := true
+	for _, dir := range dirs {
+		gone := false
+		for try := 0; try < 50 && !gone; try++ {
+			err := unix.Rmdir(dir)
+			gone = err == nil || errors.Is(err, unix.ENOENT)
+			if !gone {
+				time.Sleep(2 * time.Millisecond) //nolint:forbidigo // the kernel tells nobody when a group is empty
+			}
+		}
+		clean = clean && gone
+	}
+	return clean
+}

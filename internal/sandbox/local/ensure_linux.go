@@ -1,0 +1,126 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Ensure makes the sandbox, or adopts the one whose labels all agree. It answers
+// [sandbox.ErrNameTaken] for another's, [sandbox.ErrFenced] after a delete,
+// [task.CodeInvalid] for limits out of range, [task.CodeExhausted] without a free user id.
+func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	p.reap()
+	spec, err := p.complete(spec)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	fence, err := p.fence(ctx, spec.Labels)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	defer fence.release()
+	if dead, err := fence.deleted(); dead || err != nil {
+		return sandbox.Sandbox{}, errors.Join(err, errIf(dead, sandbox.ErrFenced))
+	}
+	f := p.folder(spec.Labels)
+	var m meta
+	found, err := f.load(fileLabels, &m)
+	switch {
+	case err != nil:
+		return sandbox.Sandbox{}, err
+	case found && m.Labels != spec.Labels:
+		return sandbox.Sandbox{}, sandbox.ErrNameTaken
+	case found:
+		box := m.sandbox()
+		box.Adopted = true
+		return box, nil
+	}
+	if m, err = p.create(f, spec); err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	return m.sandbox(), nil
+}
+
+func errIf(cond bool, err error) error {
+	if cond {
+		return err
+	}
+	return nil
+}
+
+func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
+	if err := checkLabels(spec.Labels); err != nil {
+		return spec, err
+	}
+	if spec.Network == "" {
+		spec.Network = p.cfg.Network
+	}
+	if err := checkNetwork(spec.Network); err != nil {
+		return spec, err
+	}
+	if spec.Network == sandbox.NetworkNone && (p.mode != modeBubblewrap || !p.wrap.ownNet) {
+		return spec, task.Invalid("network", "a sandbox without network needs bubblewrap with a network namespace, which does not work on this host")
+	}
+	spec.Limits = fill(spec.Limits, p.cfg.Limits)
+	return spec, checkLimits(spec.Limits)
+}
+
+// create makes folder and files; labels.json comes last and makes it count.
+func (p *Provider) create(f folder, spec sandbox.Spec) (meta, error) {
+	now := time.Now().UTC()
+	m := meta{
+		Labels: spec.Labels, Network: spec.Network, Mode: p.mode, UID: -1,
+		Limits:    limits(spec.Limits),
+		Isolation: p.parts(spec.Network), CreatedAt: now,
+		Cgroups: p.cg.dirs(task.SandboxName(spec.Labels.SandboxID)),
+	}
+	if spec.Lifetime > 0 {
+		end := now.Add(spec.Lifetime)
+		m.Deadline = &end
+	}
+	if err := os.MkdirAll(string(f), 0o711); err != nil { //nolint:gosec // G301: its own user walks through
+		return m, unavailable("make a sandbox", err)
+	}
+	if os.Geteuid() == 0 {
+		uid, err := p.claims().take(f, p.trash(spec.Labels))
+		if err != nil {
+			return m, err
+		}
+		m.UID = uid
+	}
+	if err := p.populate(f, m); err != nil {
+		return m, err
+	}
+	if err := os.WriteFile(f.at(fileLife), nil, 0o600); err != nil {
+		return m, unavailable("make a life lock", err)
+	}
+	return m, f.save(fileLabels, m)
+}
+
+func (p *Provider) claims() claims { return claims{dir: p.cfg.UIDDir, base: p.cfg.UIDBase} }
+
+// parts names what keeps a sandbox apart: "none" first where bubblewrap does not.
+func (p *Provider) parts(n sandbox.Network) []string {
+	parts := []string{"none"}
+	if p.mode == modeBubblewrap {
+		parts = []string{"bubblewrap", "userns", "pidns"}
+		if p.wrap.denyUserNS {
+			parts = append(parts, "no-nested-userns")
+		}
+		if n == sandbox.NetworkNone {
+			parts = append(parts, "netns")
+		}
+	}
+	if os.Geteuid() == 0 {
+		parts = append(parts, "uid")
+	}
+	for _, controller := range p.cg.parts {
+		parts = append(parts, "cgroup-"+controller)
+	}
+	return parts
+}

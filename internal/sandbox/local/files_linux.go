@@ -1,0 +1,192 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// place is a file of a sandbox: one of its trees, and a path below it. The tree is hostile
+// ground: it is only entered through [os.Root], which no link leads out of.
+type place struct {
+	root string
+	rel  string
+}
+
+// locate finds the place of a path inside, or, without bubblewrap, of one of [Provider.Paths].
+func (f folder) locate(name string) (place, error) {
+	clean := path.Clean(f.translate(path.Clean(name)))
+	for _, tree := range []string{dirOmoi, dirWS, dirHome} {
+		rel, found := strings.CutPrefix(clean, f.at(tree)+"/")
+		if found && rel != "" {
+			return place{root: f.at(tree), rel: rel}, nil
+		}
+	}
+	return place{}, task.Invalid("path", "%q is not a file below %s, %s or %s", name, sandbox.Dir, sandbox.Workspace, sandbox.Home)
+}
+
+// WriteFile replaces a file in one step and gives it to the sandbox's user; folders above it
+// are made. Of mode only the permission bits count.
+func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) error {
+	f, m, err := p.find(labels)
+	if err != nil {
+		return err
+	}
+	at, err := f.locate(name)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(at.root)
+	if err != nil {
+		return unavailable("open a tree of the sandbox", err)
+	}
+	defer root.Close() //nolint:errcheck // only a way in
+	if err := makeParents(root, path.Dir(at.rel), m.UID); err != nil {
+		return fileError("make a folder in", name, err)
+	}
+	fresh := path.Join(path.Dir(at.rel), ".omoi-"+rand.Text())
+	err = writeFresh(ctx, root, fresh, m.UID, fs.FileMode(mode).Perm(), r)
+	if err == nil {
+		err = root.Rename(fresh, at.rel)
+	}
+	if err != nil {
+		_ = root.Remove(fresh)
+		return fileError("write", name, err)
+	}
+	return nil
+}
+
+func makeParents(root *os.Root, dir string, uid int) error {
+	if dir == "." {
+		return nil
+	}
+	if err := makeParents(root, path.Dir(dir), uid); err != nil {
+		return err
+	}
+	err := root.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil && uid >= 0 {
+		err = root.Lchown(dir, uid, uid)
+	}
+	return err
+}
+
+func writeFresh(ctx context.Context, root *os.Root, name string, uid int, mode fs.FileMode, r io.Reader) error {
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, &live{ctx: ctx, r: r})
+	if err == nil && uid >= 0 {
+		err = file.Chown(uid, uid)
+	}
+	if err == nil {
+		err = file.Chmod(mode)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// live stops reading when its caller has given up.
+type live struct {
+	ctx context.Context //nolint:containedctx // it lives for one copy
+	r   io.Reader
+}
+
+func (l *live) Read(p []byte) (int, error) {
+	if err := l.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return l.r.Read(p)
+}
+
+// ReadFile opens a regular file, never a device, a pipe or what a link shows outside. It
+// answers [task.CodeNotFound] where there is none, [task.CodeInvalid] for what is no file.
+func (p *Provider) ReadFile(_ context.Context, labels sandbox.Labels, name string) (io.ReadCloser, error) {
+	f, _, err := p.find(labels)
+	if err != nil {
+		return nil, err
+	}
+	at, err := f.locate(name)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(at.root)
+	if err != nil {
+		return nil, unavailable("open a tree of the sandbox", err)
+	}
+	defer root.Close() //nolint:errcheck // an opened file stays open
+	file, err := root.OpenFile(at.rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fileError("read", name, err)
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = task.Invalid("path", "%s is not a regular file", name)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// fileError tells absence from what a hostile tree does: links that lead out, loops, files for folders.
+func fileError(doing, name string, err error) error {
+	_, coded := errors.AsType[*task.Error](err)
+	switch {
+	case coded, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s %s: %w", doing, name, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return task.Errorf(task.CodeNotFound, "there is no file %s in the sandbox", name).WithCause(err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE):
+		return unavailable(doing+" "+name, err)
+	}
+	return task.Invalid("path", "the sandbox does not let omoi %s %s", doing, name).WithCause(err)
+}
+
+// Log opens the output of the started command from offset, in bytes, to where it ends now.
+// Before the start, and past the end, it is empty.
+func (p *Provider) Log(_ context.Context, labels sandbox.Labels, offset int64) (io.ReadCloser, error) {
+	f, _, err := p.find(labels)
+	if err != nil {
+		return nil, err
+	}
+	if offset < 0 {
+		return nil, task.Invalid("offset", "a log begins at offset 0, not %d", offset)
+	}
+	file, err := os.OpenFile(filepath.Clean(f.at(fileLog)), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if notThere(err) {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	if err != nil {
+		return nil, unavailable("open the log of a sandbox", err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		_ = file.Close()
+		return nil, unavailable("measure the log of a sandbox", err)
+	}
+	return &section{Reader: io.NewSectionReader(file, offset, max(info.Size()-offset, 0)), file: file}, nil
+}
+
+// section is a part of an open file.
+type section struct {
+	io.Reader
+	file *os.File
+}
+
+// Close closes the file.
+func (s *section) Close() error { return s.file.Close() }

@@ -1,0 +1,123 @@
+package local
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Inspect answers unknown only where the folder of sandboxes cannot be read. A sandbox of
+// our name with other labels is not ours: ours is gone, with the reason "name_taken". One
+// whose files are still being removed is alive.
+func (p *Provider) Inspect(_ context.Context, labels sandbox.Labels) (sandbox.Inspection, error) {
+	f, m, err := p.find(labels)
+	switch {
+	case task.CodeOf(err) == task.CodeNotFound:
+		return p.inspectRest(labels)
+	case task.CodeOf(err) == task.CodeConflict:
+		return gone("name_taken"), nil
+	case task.CodeOf(err) == task.CodeInvalid:
+		return sandbox.Inspection{}, err
+	case err != nil:
+		return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}, nil
+	}
+	return p.inspectAgent(f, m)
+}
+
+func gone(reason string) sandbox.Inspection {
+	return sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone, ExitCode: -1, Reason: reason}
+}
+
+// inspectRest looks for what has no labels: half made, or half removed.
+func (p *Provider) inspectRest(labels sandbox.Labels) (sandbox.Inspection, error) {
+	for _, f := range []folder{p.folder(labels), p.trash(labels)} {
+		there, err := f.exists()
+		if err != nil {
+			return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}, nil
+		}
+		if there {
+			return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, ExitCode: -1, Reason: "half made or half removed"}, nil
+		}
+	}
+	return gone(""), nil
+}
+
+// inspectAgent asks for the lock first and reads the files after: a shim writes how it
+// ended before it lets go. A shim that came in between shows when the lock is asked again.
+func (p *Provider) inspectAgent(f folder, m meta) (sandbox.Inspection, error) {
+	seen := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, ExitCode: -1, OOM: oomKilled(m.Cgroups)}
+	for range 2 {
+		pid, err := holder(f.at(fileLife), spanAgent)
+		if err != nil {
+			seen.Reason = err.Error()
+			return seen, nil
+		}
+		if pid != 0 {
+			seen.Agent, seen.Started = sandbox.StateAlive, true
+			return seen, nil
+		}
+		if f.readEnding(&seen); seen.Reason != reasonLost {
+			return seen, nil
+		}
+	}
+	return seen, nil
+}
+
+const reasonLost = "lost" // the shim was killed: nobody wrote how the command ended
+
+// readEnding fills in what the files tell of a command that nobody runs.
+func (f folder) readEnding(seen *sandbox.Inspection) {
+	var st state
+	var end ending
+	started, err := f.load(fileState, &st)
+	if err != nil {
+		seen.Reason = err.Error()
+		return
+	}
+	ended, err := f.load(fileExit, &end)
+	if err != nil {
+		seen.Reason = err.Error()
+		return
+	}
+	seen.Agent, seen.Started = sandbox.StateGone, started
+	switch {
+	case !started:
+		seen.Reason = "never started"
+	case ended:
+		seen.ExitCode, seen.Reason, seen.OOM = end.Code, end.Reason, seen.OOM || end.OOM
+	case st.BootID != bootID():
+		seen.Reason = "the machine was restarted"
+	default:
+		seen.Reason = reasonLost
+	}
+}
+
+// List answers what carries the installation's label, also what is still being removed.
+func (p *Provider) List(_ context.Context, installation string) ([]sandbox.Sandbox, error) {
+	p.reap()
+	var found []sandbox.Sandbox
+	for _, dir := range []string{p.cfg.Root, filepath.Join(p.cfg.Root, ".trash")} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, unavailable("list sandboxes", err)
+		}
+		for _, entry := range entries {
+			if !strings.HasPrefix(entry.Name(), task.SandboxNamePrefix) {
+				continue
+			}
+			var m meta
+			ok, err := folder(filepath.Join(dir, entry.Name())).load(fileLabels, &m)
+			if err != nil {
+				return nil, err
+			}
+			if ok && m.Labels.Installation == installation {
+				found = append(found, m.sandbox())
+			}
+		}
+	}
+	return found, nil
+}

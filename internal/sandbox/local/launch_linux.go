@@ -1,0 +1,218 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// The kinds of shim: one runs the command of Start, the others those of Exec.
+const (
+	kindRun  = "run"
+	kindExec = "exec"
+)
+
+// launch is what a shim is told. It holds secrets and travels by a pipe only. Fields are
+// added, never changed: an older shim may read a newer one's launch.
+type launch struct {
+	Folder   string        `json:"folder"`
+	Program  []string      `json:"program"`           // what the shim starts: bubblewrap, or a shell that waits
+	Options  []string      `json:"options,omitempty"` // of bubblewrap, by descriptor
+	Env      []string      `json:"env"`
+	Dir      string        `json:"dir"`
+	UID      int           `json:"uid"`
+	Cgroups  []string      `json:"cgroups,omitempty"`
+	Deadline *time.Time    `json:"deadline,omitempty"`
+	Timeout  time.Duration `json:"timeout,omitempty"`
+}
+
+// reply is what a shim of Start answers once, and a shim of Exec at its end.
+type reply struct {
+	Error    string `json:"error,omitempty"`
+	Gone     bool   `json:"gone,omitempty"` // the sandbox was removed meanwhile
+	Code     int    `json:"code"`
+	TimedOut bool   `json:"timed_out,omitempty"`
+}
+
+// Descriptors of a shim, and of the program that it starts.
+const (
+	fdLaunch  = 3
+	fdReply   = 4
+	fdControl = 5
+
+	fdOptions = 3
+	fdStatus  = 4
+	fdBlock   = 5
+)
+
+// waitScript holds a command back until its limits are set; end of file means that the shim is dead.
+const waitScript = `read -r _ <&3 || exit 125; exec 3<&-; exec "$@"`
+
+// prepare says how cmd is started in its sandbox.
+func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (launch, error) {
+	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
+		return launch{}, task.Invalid("args", "a command needs a program")
+	}
+	if err := p.cg.make(m.Cgroups, m.Limits); err != nil {
+		return launch{}, err
+	}
+	mark := envMark + "=" + task.SandboxName(m.Labels.SandboxID) + "/" + kind
+	l := launch{Folder: string(f), UID: m.UID, Cgroups: m.Cgroups, Dir: "/", Env: []string{mark}}
+	env := p.environment(f, m, cmd.Env)
+	dir := cmd.Dir
+	if dir == "" {
+		dir = sandbox.Workspace
+	}
+	if m.Mode == modeBubblewrap {
+		if p.wrap.path == "" {
+			return l, task.Errorf(task.CodeUnavailable, "the sandbox was made with bubblewrap, which does not work here now")
+		}
+		env[envMark] = strings.TrimPrefix(mark, envMark+"=")
+		l.Options = p.wrapArgs(f, m, inside{dir: dir, env: env})
+		l.Program = append([]string{p.wrap.path, "--args", fmt.Sprint(fdOptions), "--"}, cmd.Args...)
+		return l, nil
+	}
+	for key, value := range env {
+		l.Env = append(l.Env, key+"="+value)
+	}
+	l.Dir = f.translate(dir)
+	l.Program = []string{"/bin/sh", "-c", waitScript, "omoi"}
+	for _, arg := range cmd.Args {
+		l.Program = append(l.Program, f.translate(arg))
+	}
+	return l, nil
+}
+
+// environment is the whole of what a command gets; its own wishes come last.
+func (p *Provider) environment(f folder, m meta, wishes map[string]string) map[string]string {
+	at := m.paths(f)
+	path := append([]string{filepath.Dir(at.Agent)}, p.tools.path...)
+	env := map[string]string{
+		"PATH": strings.Join(append(path, standardPath), ":"), "HOME": at.Home, "USER": "agent", "LOGNAME": "agent",
+		"LANG": "C.UTF-8", "SHELL": "/bin/sh", "TMPDIR": "/tmp",
+		sandbox.EnvDir: at.Dir, sandbox.EnvWorkspace: at.Workspace,
+	}
+	if m.Mode != modeBubblewrap {
+		env["TMPDIR"] = f.at(dirTmp)
+	}
+	maps.Copy(env, wishes)
+	return env
+}
+
+// translate turns a place inside, or a path below one, into the host's. Other text stays.
+func (f folder) translate(text string) string {
+	for place, name := range map[string]string{sandbox.Dir: dirOmoi, sandbox.Workspace: dirWS, sandbox.Home: dirHome} {
+		if text == place || strings.HasPrefix(text, place+"/") {
+			return f.at(name) + strings.TrimPrefix(text, place)
+		}
+	}
+	return text
+}
+
+// shim is a started one, with our ends of its pipes.
+type shim struct {
+	cmd    *exec.Cmd
+	launch *os.File // we write
+	reply  *os.File // we read
+}
+
+// pipes opens n pairs; close closes the ends that it is told to keep no longer.
+func pipes(n int) (readers, writers []*os.File, err error) {
+	for range n {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(readers, writers)
+			return nil, nil, unavailable("make a pipe", err)
+		}
+		readers, writers = append(readers, r), append(writers, w)
+	}
+	return readers, writers, nil
+}
+
+func closeAll(sets ...[]*os.File) {
+	for _, set := range sets {
+		for _, file := range set {
+			_ = file.Close()
+		}
+	}
+}
+
+// shimCommand is a shim of the given kind over f, not started yet.
+func (p *Provider) shimCommand(kind string, f folder) *exec.Cmd {
+	argv := p.cfg.Shim
+	if len(argv) == 0 {
+		argv = []string{"/proc/self/exe", "shim"}
+	}
+	cmd := exec.Command(argv[0], append(append([]string{}, argv[1:]...), kind, string(f))...) //nolint:gosec // G204: our own program
+	if len(p.cfg.Shim) == 0 {
+		cmd.Args[0] = "omoi"
+	}
+	cmd.Env, cmd.Dir = []string{envShim + "=" + kind, "GOMAXPROCS=2", "PATH=" + standardPath}, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
+// startShim starts cmd with the launch and reply pipes, and extra descriptors after them.
+func (p *Provider) startShim(cmd *exec.Cmd, extra ...*os.File) (*shim, error) {
+	readers, writers, err := pipes(2)
+	if err != nil {
+		return nil, err
+	}
+	cmd.ExtraFiles = append([]*os.File{readers[0], writers[1]}, extra...)
+	err = cmd.Start()
+	closeAll(readers[:1], writers[1:])
+	if err != nil {
+		closeAll(readers[1:], writers[:1])
+		return nil, unavailable("start a shim", err)
+	}
+	return &shim{cmd: cmd, launch: writers[0], reply: readers[1]}, nil
+}
+
+// tell hands the launch over and closes the pipe. A shim that died shows in its reply.
+func (s *shim) tell(l launch) error {
+	err := json.NewEncoder(s.launch).Encode(l)
+	if cerr := s.launch.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("tell a shim what to run: %w", err)
+	}
+	return nil
+}
+
+// hear waits for the reply, at most until ctx ends.
+func (s *shim) hear(ctx context.Context) (reply, error) {
+	stop := context.AfterFunc(ctx, func() { _ = s.reply.SetReadDeadline(time.Now()) })
+	defer stop()
+	defer s.reply.Close() //nolint:errcheck // only read
+	var r reply
+	text, err := io.ReadAll(io.LimitReader(s.reply, 1<<20))
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if ctx.Err() != nil {
+		return r, ctx.Err()
+	}
+	if err != nil {
+		return r, task.Errorf(task.CodeUnavailable, "the shim of the sandbox ended without an answer").WithCause(err)
+	}
+	if r.Gone {
+		return r, task.Errorf(task.CodeNotFound, "the sandbox was removed meanwhile")
+	}
+	if r.Error != "" {
+		return r, task.Errorf(task.CodeUnavailable, "the sandbox could not run the command").WithCause(errors.New(r.Error))
+	}
+	return r, nil
+}

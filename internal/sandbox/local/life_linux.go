@@ -1,0 +1,145 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The bytes of life.lock that are locked: the first by the shim of the command, the
+// second, shared, by those of Exec. Record locks are used, not flock, because the kernel
+// tells who holds one. They die with their process, and with any close of the file in it:
+// a shim opens it once, and nobody else ever locks it.
+const (
+	byteAgent = 0
+	byteExec  = 1
+)
+
+type span struct{ start, length int64 }
+
+//nolint:gochecknoglobals // a compile-time table
+var (
+	spanAgent = span{start: byteAgent, length: 1}
+	spanAll   = span{start: byteAgent, length: byteExec + 1}
+)
+
+// holdAgent takes the command's byte; false: another has it.
+func holdAgent(file *os.File) (bool, error) {
+	return hold(file, unix.F_WRLCK, byteAgent)
+}
+
+// holdExec takes the byte of Exec, which many share.
+func holdExec(file *os.File) (bool, error) {
+	return hold(file, unix.F_RDLCK, byteExec)
+}
+
+func hold(file *os.File, kind int16, start int64) (bool, error) {
+	lock := unix.Flock_t{Type: kind, Start: start, Len: 1}
+	err := unix.FcntlFlock(file.Fd(), unix.F_SETLK, &lock)
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("lock %s: %w", file.Name(), err)
+	}
+	return true, nil
+}
+
+// holder asks the kernel who holds a lock within s; 0: nobody.
+func holder(path string, s span) (int, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, unavailable("open a life lock", err)
+	}
+	defer file.Close() //nolint:errcheck // opened to ask only
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: s.start, Len: s.length}
+	if err := unix.FcntlFlock(file.Fd(), unix.F_GETLK, &lock); err != nil {
+		return 0, unavailable("ask a life lock", err)
+	}
+	if lock.Type == unix.F_UNLCK {
+		return 0, nil
+	}
+	return int(lock.Pid), nil
+}
+
+// grip is a process that cannot be mistaken for another: its descriptor was opened while
+// the kernel named it as the holder of a lock.
+type grip struct {
+	pid int
+	fd  int
+}
+
+// seize opens the process that holds s; nil if nobody does.
+func seize(path string, s span) (*grip, error) {
+	pid, err := holder(path, s)
+	if err != nil || pid <= 0 {
+		return nil, err
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil, nil //nolint:nilnil // it has just ended
+	}
+	if err != nil {
+		return nil, unavailable("open a process", err)
+	}
+	again, err := holder(path, s)
+	if err != nil || again != pid {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return &grip{pid: pid, fd: fd}, nil
+}
+
+func (g *grip) signal(sig unix.Signal) {
+	// The only error that matters, no such process, is what the caller waits for anyway.
+	_ = unix.PidfdSendSignal(g.fd, sig, nil, 0)
+}
+
+func (g *grip) close() { _ = unix.Close(g.fd) }
+
+// await waits until the process has ended, at most for limit; false: it lives.
+func (g *grip) await(ctx context.Context, limit time.Duration) (bool, error) {
+	deadline := time.Now().Add(limit)
+	for {
+		left := min(time.Until(deadline), 50*time.Millisecond)
+		n, err := unix.Poll([]unix.PollFd{{Fd: fd32(g.fd), Events: unix.POLLIN}}, int(max(left, 0)/time.Millisecond)+1)
+		switch {
+		case n > 0:
+			return true, nil
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return false, unavailable("wait for a process", err)
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case time.Now().After(deadline):
+			return false, nil
+		}
+	}
+}
+
+func fd32(fd int) int32 {
+	if fd < 0 || fd > math.MaxInt32 {
+		return -1
+	}
+	return int32(fd)
+}
+
+// pause sleeps for d, or less if ctx ends, and answers ctx's error then.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

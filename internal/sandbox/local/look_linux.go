@@ -1,0 +1,156 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// envMark names, in the environment of every process that we start for a sandbox, whose it
+// is and why. It is a hint for finding strays where there is no namespace, not a proof.
+const envMark = "OMOI_SANDBOX_MARK"
+
+// scope is which processes of a sandbox are meant.
+type scope int
+
+const (
+	scopeAgent scope = iota // the started command and what came of it
+	scopeAll                // commands of Exec too
+)
+
+// look finds living processes of a sandbox, whoever their parent is.
+type look struct {
+	marks   [][]byte
+	pidNS   uint64
+	uid     int // -1: not its own
+	cgroups []string
+}
+
+func newLook(f folder, m meta, s scope) (look, error) {
+	name := task.SandboxName(m.Labels.SandboxID)
+	l := look{uid: -1, marks: [][]byte{[]byte(envMark + "=" + name + "/" + kindRun)}}
+	var st state
+	if _, err := f.load(fileState, &st); err != nil {
+		return l, err
+	}
+	if st.BootID == bootID() {
+		l.pidNS = st.PIDNS
+	}
+	if s == scopeAll {
+		l.marks = append(l.marks, []byte(envMark+"="+name+"/"+kindExec))
+		l.uid, l.cgroups = m.UID, m.Cgroups
+	}
+	return l, nil
+}
+
+func (l look) survivors() []process {
+	grouped := groupMembers(l.cgroups)
+	var found []process
+	for _, pid := range allPIDs() {
+		s, ok := readStat(pid)
+		if !ok || s.zombie || pid == os.Getpid() {
+			continue
+		}
+		if grouped[pid] || l.belongs(pid) {
+			found = append(found, process{PID: pid, Start: s.start})
+		}
+	}
+	return found
+}
+
+func (l look) belongs(pid int) bool {
+	if l.pidNS != 0 && pidNS(pid) == l.pidNS {
+		return true
+	}
+	if l.uid > 0 && ownerOf(pid) == l.uid {
+		return true
+	}
+	return l.marked(pid)
+}
+
+func (l look) marked(pid int) bool {
+	text, err := os.ReadFile(procPath(pid, "environ"))
+	if err != nil || len(text) == 0 {
+		return false
+	}
+	for _, mark := range l.marks {
+		if bytes.HasPrefix(text, append(mark, 0)) || bytes.Contains(text, append([]byte{0}, append(mark, 0)...)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownerOf is the real user of a process; the owner of its folder lies for undumpable ones.
+func ownerOf(pid int) int {
+	text, err := os.ReadFile(procPath(pid, "status"))
+	if err != nil {
+		return -1
+	}
+	_, rest, found := strings.Cut(string(text), "\nUid:")
+	if fields := strings.Fields(rest); found && len(fields) > 0 {
+		if uid, err := strconv.Atoi(fields[0]); err == nil {
+			return uid
+		}
+	}
+	return -1
+}
+
+func groupMembers(groups []string) map[int]bool {
+	members := map[int]bool{}
+	for _, dir := range groups {
+		text, err := os.ReadFile(dir + "/cgroup.procs")
+		if err != nil {
+			continue
+		}
+		for _, field := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				members[pid] = true
+			}
+		}
+	}
+	return members
+}
+
+// kill ends what survives, looking again until nothing does. It stops them first, so that
+// none can make another while the rest are killed.
+func (l look) kill(ctx context.Context, log *slog.Logger) error {
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		left := l.survivors()
+		if len(left) == 0 {
+			return nil
+		}
+		if wait > 10*time.Millisecond {
+			log.WarnContext(ctx, "processes of a sandbox are slow to die", slog.Int("processes", len(left)), slog.Int("first_pid", left[0].PID))
+		}
+		for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
+			for _, one := range left {
+				one.signal(sig)
+			}
+		}
+		if err := pause(ctx, wait); err != nil {
+			return task.Errorf(task.CodeUnavailable, "%d processes of the sandbox do not die", len(left)).WithCause(err)
+		}
+	}
+}
+
+// signal reaches p and no successor of its id: the descriptor is opened first, then checked.
+func (p process) signal(sig unix.Signal) {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd) //nolint:errcheck // a descriptor of ours
+	if p.alive() {
+		_ = unix.PidfdSendSignal(fd, syscall.Signal(sig), nil, 0) // gone already is as well
+	}
+}

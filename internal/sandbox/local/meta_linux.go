@@ -1,0 +1,138 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// mode is how a sandbox is kept apart; it is settled when it is made.
+type mode string
+
+const (
+	modeBubblewrap mode = "bubblewrap"
+	modeNone       mode = "none"
+)
+
+// meta is labels.json: what a sandbox is. It never changes and holds no secret.
+type meta struct {
+	Labels    sandbox.Labels  `json:"labels"`
+	Network   sandbox.Network `json:"network"`
+	Limits    limits          `json:"limits"`
+	Mode      mode            `json:"mode"`
+	Isolation []string        `json:"isolation"`
+	UID       int             `json:"uid"` // -1: that of omoi itself
+	Cgroups   []string        `json:"cgroups,omitempty"`
+	CreatedAt time.Time       `json:"created_at"`
+	Deadline  *time.Time      `json:"deadline,omitempty"`
+}
+
+type limits struct {
+	MemoryBytes int64   `json:"memory_bytes"`
+	CPUs        float64 `json:"cpus"`
+	DiskBytes   int64   `json:"disk_bytes"`
+	Processes   int     `json:"processes"`
+}
+
+// process names one process beyond its reusable id.
+type process struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // in clock ticks since boot
+}
+
+// state is state.json: a command was started. It is written before the command runs.
+type state struct {
+	BootID    string    `json:"boot_id"`
+	Shim      process   `json:"shim"`
+	Init      process   `json:"init"`             // the namespace's first process, or the command itself
+	PIDNS     uint64    `json:"pid_ns,omitempty"` // inode of the process namespace
+	StartedAt time.Time `json:"started_at"`
+}
+
+// ending is exit.json: how the command ended. Code is -1 if it was killed.
+type ending struct {
+	Code   int       `json:"code"`
+	Reason string    `json:"reason,omitempty"`
+	OOM    bool      `json:"oom,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+func (m meta) sandbox() sandbox.Sandbox {
+	return sandbox.Sandbox{
+		Labels: m.Labels, ProviderID: task.SandboxName(m.Labels.SandboxID),
+		Isolation: m.Isolation, Arch: arch, CreatedAt: m.CreatedAt,
+	}
+}
+
+// folder is the place of one sandbox on the host.
+type folder string
+
+func (f folder) at(name string) string { return filepath.Join(string(f), name) }
+
+// The names within a folder.
+const (
+	fileLabels = "labels.json"
+	fileLife   = "life.lock"
+	fileState  = "state.json"
+	fileExit   = "exit.json"
+	fileLog    = "log"
+	dirWS      = "ws"
+	dirHome    = "home"
+	dirOmoi    = "omoi"
+	dirEtc     = "etc"
+	dirTmp     = "tmp" // where there is no file system of its own
+)
+
+// load reads a JSON file of the folder into v; false: there is none.
+func (f folder) load(name string, v any) (bool, error) {
+	text, err := os.ReadFile(f.at(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, unavailable("read "+name, err)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return false, unavailable("decode "+name, err)
+	}
+	return true, nil
+}
+
+// save replaces a JSON file of the folder in one step.
+func (f folder) save(name string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	if err := os.WriteFile(f.at(name+".new"), text, 0o600); err != nil {
+		return unavailable("write "+name, err)
+	}
+	if err := os.Rename(f.at(name+".new"), f.at(name)); err != nil {
+		return unavailable("replace "+name, err)
+	}
+	return nil
+}
+
+// exists answers false also for what is not a folder.
+func (f folder) exists() (bool, error) {
+	info, err := os.Lstat(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, unavailable("look at a sandbox", err)
+	}
+	return info.IsDir(), nil
+}
+
+// unavailable is an error of the machine: the same call may succeed later.
+func unavailable(doing string, err error) error {
+	return task.Errorf(task.CodeUnavailable, "the sandbox host could not %s", doing).WithCause(err)
+}

@@ -1,0 +1,203 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fork starts the program with its descriptors. It dies with the shim.
+func (s *minder) fork() error {
+	blockR, blockW, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make a pipe: %w", err)
+	}
+	defer blockR.Close() //nolint:errcheck // the program has its own
+	s.block = blockW
+	files := []uintptr{0, 1, 2}
+	if len(s.launch.Options) == 0 {
+		files = append(files, blockR.Fd())
+		return s.forkExec(files)
+	}
+	options, err := memoryFile(append([]string{
+		"--json-status-fd", fmt.Sprint(fdStatus), "--block-fd", fmt.Sprint(fdBlock),
+	}, s.launch.Options...))
+	if err != nil {
+		return err
+	}
+	defer options.Close() //nolint:errcheck // the program has its own
+	statusR, statusW, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make a pipe: %w", err)
+	}
+	defer statusW.Close() //nolint:errcheck // the program has its own
+	s.status = statusR
+	return s.forkExec(append(files, options.Fd(), statusW.Fd(), blockR.Fd()))
+}
+
+func (s *minder) forkExec(files []uintptr) error {
+	pid, err := syscall.ForkExec(s.launch.Program[0], s.launch.Program, &syscall.ProcAttr{
+		Dir: s.launch.Dir, Env: s.launch.Env, Files: files,
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Credential: credential(s.launch.UID)},
+	})
+	if err != nil {
+		return fmt.Errorf("start %s: %w", s.launch.Program[0], err)
+	}
+	s.main = pid
+	return nil
+}
+
+// memoryFile holds bubblewrap's options, secrets among them, where no path leads.
+func memoryFile(options []string) (*os.File, error) {
+	fd, err := unix.MemfdCreate("options", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make a memory file: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "options")
+	_, err = file.WriteString(strings.Join(options, "\x00") + "\x00")
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("fill a memory file: %w", err)
+	}
+	return file, nil
+}
+
+// reapAll reaps until the kernel says that there is no child. Orphans come to the shim, so
+// no child means no descendant.
+func (s *minder) reapAll() {
+	defer close(s.barren)
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return
+		case pid == s.main && (status.Exited() || status.Signaled()):
+			s.exited <- status
+		}
+	}
+}
+
+// killTree ends everything below the shim and returns once nothing is left.
+func (s *minder) killTree() {
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		timer := time.NewTimer(wait)
+		select {
+		case <-s.barren:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		below := descendants(os.Getpid())
+		for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
+			for _, one := range below {
+				one.signal(sig)
+			}
+		}
+	}
+}
+
+// mindRun watches the started command to its end and writes down how it ended.
+func (s *minder) mindRun() error {
+	s.answer(reply{})
+	var deadline <-chan time.Time
+	if s.launch.Deadline != nil {
+		deadline = time.After(time.Until(*s.launch.Deadline))
+	}
+	end := ending{Code: -1}
+	for over := false; !over; {
+		select {
+		case status := <-s.exited:
+			end, over = ended(end, status), true
+		case sig := <-s.signal:
+			over = s.heed(sig, &end)
+		case <-deadline:
+			end.Reason, over = "its lifetime is over", true
+		}
+	}
+	s.killTree()
+	end.OOM, end.At = oomKilled(s.launch.Cgroups), time.Now().UTC()
+	return s.folder.save(fileExit, end)
+}
+
+// ended takes the code over, and the reason unless there is a better one.
+func ended(end ending, status unix.WaitStatus) ending {
+	code, reason := outcome(status)
+	end.Code = code
+	if end.Reason == "" {
+		end.Reason = reason
+	}
+	return end
+}
+
+// heed carries out what a worker asked by a signal: TERM asks the command to end, QUIT
+// ends everything now. Others are caught so that they do no harm.
+func (s *minder) heed(sig os.Signal, end *ending) (over bool) {
+	switch sig {
+	case unix.SIGTERM:
+		end.Reason = "stopped"
+		s.forward(unix.SIGTERM)
+	case unix.SIGQUIT:
+		end.Reason = "stopped"
+		return true
+	}
+	return false
+}
+
+// forward gives a signal to the command itself, below the namespace's first process.
+func (s *minder) forward(sig unix.Signal) {
+	target := process{PID: s.main}
+	var st state
+	if _, err := s.folder.load(fileState, &st); err == nil && st.Init.PID != s.main {
+		if child, ok := firstChild(st.Init.PID); ok {
+			target = child
+		}
+	}
+	_ = unix.Kill(target.PID, sig) // it may just have ended, which is what the signal is for
+}
+
+// outcome is -1 for what was killed; bubblewrap tells of a killed command by 128 + signal.
+func outcome(status unix.WaitStatus) (int, string) {
+	if status.Signaled() {
+		return -1, "killed by signal " + fmt.Sprint(int(status.Signal()))
+	}
+	if code := status.ExitStatus(); code != 128+int(unix.SIGKILL) {
+		return code, ""
+	}
+	return -1, "killed by signal 9"
+}
+
+// mindExec waits for the command, its time, or the end of the worker, whichever is first.
+func (s *minder) mindExec() error {
+	control := os.NewFile(fdControl, "control")
+	unix.CloseOnExec(fdControl)
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = control.Read(make([]byte, 1)) // never written: it ends when the worker lets go
+	}()
+	timer := time.NewTimer(s.launch.Timeout)
+	defer timer.Stop()
+	end := reply{Code: -1}
+	select {
+	case status := <-s.exited:
+		end.Code, _ = outcome(status)
+	case <-timer.C:
+		end.TimedOut = true
+	case <-s.signal:
+	case <-left:
+	}
+	s.killTree()
+	s.answer(end)
+	return nil
+}

@@ -1,0 +1,21 @@
+//go:build !linux
+
+package local
+
+import (
+	"log/slog"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Provider does not exist on this system; [New] never returns one.
+type Provider struct{ sandbox.Provider }
+
+// New answers [task.CodeUnavailable]: the local provider needs Linux.
+func New(Config, *slog.Logger) (*Provider, error) {
+	return nil, task.Errorf(task.CodeUnavailable, "local sandboxes need Linux; use the docker provider on this system")
+}
+
+// ShimMain does nothing on this system and answers exit code 1.
+func ShimMain([]string) int { return 1 }

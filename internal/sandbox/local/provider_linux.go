@@ -1,0 +1,234 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// arch is of what runs inside: the programs of this machine.
+const arch = runtime.GOARCH
+
+// Name is the provider's word on the wire.
+const Name = "local"
+
+// envShim marks the environment of a shim, so that a program which forgot to call
+// [ShimMain] fails in [New] and does not start itself for ever.
+const envShim = "OMOI_SHIM"
+
+// Provider makes sandboxes of this machine. It keeps nothing that a restart would miss.
+type Provider struct {
+	cfg   Config
+	log   *slog.Logger
+	mode  mode
+	wrap  wrapping
+	cg    cgroups
+	tools tools
+
+	mu       sync.Mutex
+	children map[int]struct{} // shims to reap; guarded by mu
+}
+
+var _ sandbox.Provider = (*Provider)(nil)
+
+// New probes what this machine offers and says loudly where that is weak. It answers
+// [task.CodeInvalid] for a bad configuration and [task.CodeUnavailable] where the folder
+// cannot be used or required isolation is missing.
+func New(cfg Config, log *slog.Logger) (*Provider, error) {
+	if os.Getenv(envShim) != "" {
+		return nil, task.Errorf(task.CodeInternal, "this program was started as a shim and did not call local.ShimMain")
+	}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.UIDBase == 0 {
+		cfg.UIDBase = defaultUIDBase()
+	}
+	p := &Provider{cfg: cfg, log: log, children: map[int]struct{}{}}
+	if err := p.makeRoot(); err != nil {
+		return nil, err
+	}
+	if err := p.probe(); err != nil {
+		return nil, err
+	}
+	return p, pruneFences(filepath.Join(cfg.Root, ".fences"), time.Now())
+}
+
+func (p *Provider) makeRoot() error {
+	for _, dir := range []string{p.cfg.Root, filepath.Join(p.cfg.Root, ".fences"), filepath.Join(p.cfg.Root, ".trash")} {
+		if err := os.MkdirAll(dir, 0o711); err != nil { //nolint:gosec // G301: a sandbox's own user walks through
+			return unavailable("make the sandbox folder", err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return checkOpen(p.cfg.Root)
+}
+
+// checkOpen refuses a folder that an unprivileged user cannot reach.
+func checkOpen(path string) error {
+	for dir := path; ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return unavailable("look at the sandbox folder", err)
+		}
+		if info.Mode().Perm()&0o001 == 0 {
+			return task.Invalid("root", "sandboxes run as their own users, and those cannot enter %s: choose a sandbox folder elsewhere, or chmod o+x", dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+// probe settles mode and limits by doing.
+func (p *Provider) probe() error {
+	p.cg = probeCgroups()
+	p.tools = findTools(p.uidOrSelf())
+	p.mode = modeNone
+	why := "switched off by configuration"
+	if p.cfg.Isolation != IsolationNone {
+		var err error
+		if p.wrap, err = p.probeWrap(); err == nil {
+			p.mode = modeBubblewrap
+			return nil
+		}
+		why = err.Error()
+	}
+	if p.cfg.Isolation == IsolationRequire {
+		return task.Errorf(task.CodeUnavailable, "bubblewrap does not work here (%s) and isolation is required: install bubblewrap, or allow unprivileged user namespaces", why)
+	}
+	p.log.Warn("local sandboxes are NOT isolated: an agent can read and change what its user can",
+		slog.String("reason", why), slog.Int("uid", p.uidOrSelf()))
+	return nil
+}
+
+// uidOrSelf is the user that sandboxes run as, or the first of them.
+func (p *Provider) uidOrSelf() int {
+	if uid := os.Geteuid(); uid != 0 {
+		return uid
+	}
+	return p.cfg.UIDBase
+}
+
+// Name is "local".
+func (p *Provider) Name() string { return Name }
+
+// Capabilities never change.
+func (p *Provider) Capabilities() sandbox.Capabilities {
+	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true}
+}
+
+// Isolation answers which parts a sandbox made now would have; see [sandbox.Sandbox].
+func (p *Provider) Isolation() []string { return p.parts(p.cfg.Network) }
+
+// Paths answers the fixed places, or without bubblewrap those of the host.
+func (p *Provider) Paths(labels sandbox.Labels) sandbox.Paths {
+	f := p.folder(labels)
+	var m meta
+	if found, err := f.load(fileLabels, &m); !found || err != nil {
+		m.Mode = p.mode
+	}
+	return m.paths(f)
+}
+
+func (m meta) paths(f folder) sandbox.Paths {
+	if m.Mode == modeBubblewrap {
+		return sandbox.DefaultPaths()
+	}
+	return sandbox.Paths{
+		Dir: f.at(dirOmoi), Workspace: f.at(dirWS), Home: f.at(dirHome),
+		Agent: f.at(dirOmoi) + strings.TrimPrefix(sandbox.AgentPath, sandbox.Dir),
+	}
+}
+
+func (p *Provider) folder(labels sandbox.Labels) folder {
+	return folder(filepath.Join(p.cfg.Root, task.SandboxName(labels.SandboxID)))
+}
+
+func (p *Provider) trash(labels sandbox.Labels) folder {
+	return folder(filepath.Join(p.cfg.Root, ".trash", task.SandboxName(labels.SandboxID)))
+}
+
+func (p *Provider) fence(ctx context.Context, labels sandbox.Labels) (*fence, error) {
+	return takeFence(ctx, filepath.Join(p.cfg.Root, ".fences", task.SandboxName(labels.SandboxID)))
+}
+
+var legalID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+
+func checkLabels(l sandbox.Labels) error {
+	switch {
+	case !legalID.MatchString(l.SandboxID):
+		return task.Invalid("sandbox_id", "%q is no sandbox id: lower-case letters, digits and hyphens only", l.SandboxID)
+	case l.Installation == "":
+		return task.Invalid("installation", "a sandbox belongs to an installation")
+	}
+	return nil
+}
+
+// find loads the sandbox of these labels. It answers [task.CodeNotFound] where there is
+// none, [sandbox.ErrNameTaken] where it is another's.
+func (p *Provider) find(labels sandbox.Labels) (folder, meta, error) {
+	p.reap()
+	f := p.folder(labels)
+	if err := checkLabels(labels); err != nil {
+		return f, meta{}, err
+	}
+	var m meta
+	found, err := f.load(fileLabels, &m)
+	switch {
+	case err != nil:
+		return f, m, err
+	case !found:
+		return f, m, p.absent(labels)
+	case m.Labels != labels:
+		return f, m, sandbox.ErrNameTaken
+	}
+	return f, m, nil
+}
+
+// absent tells a sandbox that is not there from a folder that cannot be looked into.
+func (p *Provider) absent(labels sandbox.Labels) error {
+	if _, err := os.ReadDir(p.cfg.Root); err != nil {
+		return unavailable("read the sandbox folder", err)
+	}
+	return task.Errorf(task.CodeNotFound, "there is no sandbox %s on this host", labels.SandboxID)
+}
+
+// reap collects shims of this process that have ended, so that none stays as a zombie. No
+// goroutine waits for them: a shim may live longer than this process.
+func (p *Provider) reap() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for pid := range p.children {
+		var status unix.WaitStatus
+		got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
+		if got == pid || errors.Is(err, unix.ECHILD) {
+			delete(p.children, pid)
+		}
+	}
+}
+
+func (p *Provider) adoptChild(pid int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.children[pid] = struct{}{}
+}
+
+// notThere reports a file error that means absence.
+func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,213 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ShimMain is the program between a provider and a sandbox. It is called with what follows
+// the argv prefix of [Config].Shim, as early in main as can be, and its answer is the exit
+// code of the process. It reads what to run from a pipe and is of no use by hand.
+func ShimMain(args []string) int {
+	if len(args) != 2 || (args[0] != kindRun && args[0] != kindExec) {
+		fmt.Fprintln(os.Stderr, "usage: shim run|exec <folder>; started by omoi, not by people")
+		return 2
+	}
+	// The kernel kills the program if the thread that started it dies: stay on one.
+	runtime.LockOSThread()
+	s := &minder{kind: args[0], folder: folder(args[1]), exited: make(chan unix.WaitStatus, 1), barren: make(chan struct{})}
+	s.reply = os.NewFile(fdReply, "reply")
+	unix.CloseOnExec(fdReply)
+	if err := s.mind(); err != nil {
+		s.answer(reply{Error: err.Error(), Code: -1})
+		return 1
+	}
+	return 0
+}
+
+// minder is the shim at work: the owner of the tree below it.
+type minder struct {
+	kind   string
+	folder folder
+	launch launch
+	reply  *os.File
+	life   *os.File
+
+	main   int                  // the process started; set before reaping begins
+	block  *os.File             // a write lets the command run
+	status *os.File             // bubblewrap's
+	exited chan unix.WaitStatus // of main
+	barren chan struct{}        // closed when there is no child left
+	signal chan os.Signal
+}
+
+func (s *minder) mind() error {
+	if err := s.listen(); err != nil {
+		return err
+	}
+	if ours, err := s.take(); !ours || err != nil {
+		return err
+	}
+	if err := s.start(); err != nil {
+		return err
+	}
+	if s.kind == kindExec {
+		return s.mindExec()
+	}
+	return s.mindRun()
+}
+
+// listen reads the launch; end of file before its end means that the worker died.
+func (s *minder) listen() error {
+	s.signal = make(chan os.Signal, 8)
+	// Caught, not ignored: what is ignored stays so in the command too.
+	signal.Notify(s.signal, unix.SIGTERM, unix.SIGQUIT, unix.SIGHUP, unix.SIGINT)
+	in := os.NewFile(fdLaunch, "launch")
+	unix.CloseOnExec(fdLaunch)
+	defer in.Close() //nolint:errcheck // only read
+	if err := json.NewDecoder(in).Decode(&s.launch); err != nil {
+		return fmt.Errorf("read what to run: %w", err)
+	}
+	if s.launch.Folder != string(s.folder) {
+		return errors.New("the launch is for another folder")
+	}
+	return nil
+}
+
+// take locks the life of the sandbox. Not ours: it was started before, or is gone; that has
+// been answered then.
+func (s *minder) take() (bool, error) {
+	path := s.folder.at(fileLife)
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if notThere(err) {
+		s.answer(reply{Gone: true})
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.life = file // open until this process ends: a close would drop the lock
+	hold := holdAgent
+	if s.kind == kindExec {
+		hold = holdExec
+	}
+	got, err := hold(file)
+	if err != nil {
+		return false, err
+	}
+	if got && !isStill(file, path) {
+		s.answer(reply{Gone: true})
+		return false, nil
+	}
+	if s.kind == kindExec {
+		return got, nil
+	}
+	started, err := s.folder.load(fileState, &state{})
+	if !got || started {
+		s.answer(reply{})
+		return false, err
+	}
+	return true, err
+}
+
+// start runs the program, held back until its limits are set, and lets it go.
+func (s *minder) start() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become the reaper of orphans: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("give up new privileges: %w", err)
+	}
+	st := state{BootID: bootID(), Shim: identify(os.Getpid()), StartedAt: time.Now().UTC()}
+	if s.kind == kindRun {
+		if err := s.folder.save(fileState, st); err != nil {
+			return err
+		}
+	}
+	if err := s.launchProgram(&st); err != nil {
+		s.killTree()
+		if s.kind == kindRun {
+			_ = os.Remove(s.folder.at(fileState)) // nothing ran: Start may try again
+		}
+		return err
+	}
+	return nil
+}
+
+func (s *minder) launchProgram(st *state) error {
+	if err := s.fork(); err != nil {
+		close(s.barren)
+		return err
+	}
+	go s.reapAll()
+	if err := s.identify(st); err != nil {
+		return err
+	}
+	if err := join(s.launch.Cgroups, s.main); err != nil {
+		return err
+	}
+	if st.Init.PID != s.main {
+		if err := join(s.launch.Cgroups, st.Init.PID); err != nil {
+			return err
+		}
+	}
+	if s.kind == kindRun {
+		if err := s.folder.save(fileState, *st); err != nil {
+			return err
+		}
+	}
+	_, err := s.block.WriteString("\n")
+	if cerr := s.block.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// identify learns which process is the first inside: bubblewrap tells, the shell is it.
+func (s *minder) identify(st *state) error {
+	st.Init = identify(s.main)
+	if len(s.launch.Options) == 0 {
+		return nil
+	}
+	var told struct {
+		Child int    `json:"child-pid"`
+		PIDNS uint64 `json:"pid-namespace"`
+	}
+	if err := json.NewDecoder(s.status).Decode(&told); err != nil {
+		return fmt.Errorf("bubblewrap did not start: %s", s.lastWords())
+	}
+	st.Init, st.PIDNS = identify(told.Child), told.PIDNS
+	return nil
+}
+
+// lastWords is the end of the log, where bubblewrap complains.
+func (s *minder) lastWords() string {
+	file, err := os.Open(s.folder.at(fileLog))
+	if err != nil {
+		return "no log"
+	}
+	defer file.Close() //nolint:errcheck // only read
+	if info, err := file.Stat(); err == nil && info.Size() > 1024 {
+		_, _ = file.Seek(-1024, io.SeekEnd)
+	}
+	text, _ := io.ReadAll(file)
+	return lastLine(text)
+}
+
+// answer speaks once; nobody may be listening any more.
+func (s *minder) answer(r reply) {
+	if s.reply == nil {
+		return
+	}
+	_ = json.NewEncoder(s.reply).Encode(r)
+	_ = s.reply.Close()
+	s.reply = nil
+}

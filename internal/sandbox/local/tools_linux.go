@@ -1,0 +1,69 @@
+package local
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// tools are programs that agents expect and that this machine keeps outside the usual folders.
+type tools struct {
+	path     []string // folders for PATH, after ours
+	prefixes []string // trees to bind read-only
+}
+
+const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// findTools looks for git, sh, python3 and awk. One that only exists where uid cannot go is left out.
+func findTools(uid int) tools {
+	var t tools
+	for _, name := range []string{"git", "sh", "python3", "awk"} {
+		if inStandardPath(name) {
+			continue
+		}
+		bin := resolveTool(name)
+		if bin == "" {
+			continue
+		}
+		prefix := filepath.Dir(filepath.Dir(bin))
+		if prefix == "/" || uid != os.Geteuid() && checkOpen(filepath.Dir(bin)) != nil || slices.Contains(t.prefixes, prefix) {
+			continue
+		}
+		t.prefixes = append(t.prefixes, prefix)
+		t.path = append(t.path, filepath.Dir(bin))
+	}
+	return t
+}
+
+func inStandardPath(name string) bool {
+	return slices.ContainsFunc(filepath.SplitList(standardPath), func(dir string) bool {
+		real, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		return err == nil && (strings.HasPrefix(real, "/usr/") || strings.HasPrefix(real, "/bin/"))
+	})
+}
+
+// resolveTool answers the program itself, not a link or a version manager's stand-in.
+func resolveTool(name string) string {
+	found, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	if name == "python3" {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, found, "-c", "import sys; print(sys.executable)").Output()
+		if err != nil {
+			return ""
+		}
+		found = strings.TrimSpace(string(out))
+	}
+	real, err := filepath.EvalSymlinks(found)
+	if err != nil {
+		return ""
+	}
+	return real
+}

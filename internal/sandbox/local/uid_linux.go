@@ -1,0 +1,133 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// defaultUIDBase picks a range that nobody else gives out, if this machine maps it: below
+// 65536 systemd has its dynamic users, from 100000 on there are subordinate ids.
+func defaultUIDBase() int {
+	const quiet, small = 70000, 64000
+	text, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return small
+	}
+	for line := range strings.Lines(string(text)) {
+		var from, to, count int
+		if _, err := fmt.Sscan(line, &from, &to, &count); err == nil && from <= quiet && from+count >= quiet+UIDCount {
+			return quiet
+		}
+	}
+	return small
+}
+
+// claims hands out user ids, one a sandbox, over all installations of a machine: a claim is
+// a file named by the id that holds the sandbox's folder, and is void once that is gone.
+type claims struct {
+	dir  string
+	base int
+}
+
+// take answers the id of the folder, an earlier one if it has one. The folder must exist.
+func (c claims) take(f folder, trash folder) (int, error) {
+	release, err := c.lock()
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(f))
+	first := int(sum.Sum32() % UIDCount)
+	busy := busyUIDs()
+	for i := range UIDCount {
+		uid := c.base + (first+i)%UIDCount
+		mine, err := c.claim(uid, f, trash, busy[uid])
+		if mine || err != nil {
+			return uid, err
+		}
+	}
+	return 0, task.Errorf(task.CodeExhausted, "all %d user ids for local sandboxes are taken", UIDCount)
+}
+
+func (c claims) lock() (func(), error) {
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return nil, unavailable("make the folder of user ids", err)
+	}
+	file, err := os.OpenFile(filepath.Join(c.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, unavailable("lock the user ids", err)
+	}
+	for {
+		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, unavailable("lock the user ids", err)
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// claim answers true if uid is now, or was already, the folder's.
+func (c claims) claim(uid int, f folder, trash folder, busy bool) (bool, error) {
+	path := filepath.Join(c.dir, strconv.Itoa(uid))
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil && string(text) == claimText(f, trash):
+		return true, nil
+	case err == nil && stands(string(text)), busy:
+		return false, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, unavailable("read a claim on a user id", err)
+	}
+	if err := os.WriteFile(path, []byte(claimText(f, trash)), 0o600); err != nil {
+		return false, unavailable("claim a user id", err)
+	}
+	return true, nil
+}
+
+func claimText(f folder, trash folder) string { return string(f) + "\n" + string(trash) }
+
+// stands reports whether the sandbox of a claim, or what is left of it, is still there.
+func stands(text string) bool {
+	for line := range strings.Lines(text) {
+		if _, err := os.Lstat(strings.TrimSuffix(line, "\n")); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+// free gives an id back. A claim that is left behind is void anyway.
+func (c claims) free(uid int, f folder, trash folder) {
+	path := filepath.Join(c.dir, strconv.Itoa(uid))
+	if text, err := os.ReadFile(path); err == nil && string(text) == claimText(f, trash) {
+		_ = os.Remove(path)
+	}
+}
+
+// busyUIDs are the users that run something now: an id in other use is not handed out.
+func busyUIDs() map[int]bool {
+	busy := map[int]bool{}
+	for _, pid := range allPIDs() {
+		if info, err := os.Stat(procPath(pid, "")); err == nil {
+			if st, ok := info.Sys().(*syscall.Stat_t); ok {
+				busy[int(st.Uid)] = true
+			}
+		}
+	}
+	return busy
+}

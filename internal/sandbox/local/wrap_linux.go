@@ -1,0 +1,226 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+)
+
+// wrapping is what bubblewrap can do here, found by doing.
+type wrapping struct {
+	path       string // of the program
+	ownNet     bool   // a network of its own
+	denyUserNS bool   // no user namespaces within
+}
+
+const probeTimeout = 10 * time.Second
+
+// probeWrap runs `true` in a sandbox like the real ones, with as much as works.
+func (p *Provider) probeWrap() (wrapping, error) {
+	path, err := exec.LookPath("bwrap")
+	if err != nil {
+		return wrapping{}, fmt.Errorf("bubblewrap is not installed: %w", err)
+	}
+	dir, err := os.MkdirTemp(p.cfg.Root, ".probe-")
+	if err != nil {
+		return wrapping{}, unavailable("make a probe folder", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a probe's empty folder; the next start does not mind
+	m := meta{Labels: sandbox.Labels{SandboxID: "probe"}, UID: p.uidForProbe(), Mode: modeBubblewrap}
+	if err := p.populate(folder(dir), m); err != nil {
+		return wrapping{}, err
+	}
+	var first error
+	for _, w := range []wrapping{{path, true, true}, {path, true, false}, {path, false, true}, {path, false, false}} {
+		if err = p.tryWrap(folder(dir), m, w); err == nil {
+			return w, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return wrapping{}, first
+}
+
+func (p *Provider) uidForProbe() int {
+	if os.Geteuid() == 0 {
+		return p.cfg.UIDBase
+	}
+	return -1
+}
+
+func (p *Provider) tryWrap(f folder, m meta, w wrapping) error {
+	m.Network = sandbox.NetworkHost
+	if w.ownNet {
+		m.Network = sandbox.NetworkNone
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	defer cancel()
+	probe := &Provider{cfg: p.cfg, wrap: w, tools: p.tools}
+	args := append(probe.wrapArgs(f, m, inside{dir: sandbox.Workspace}), "true")
+	cmd := exec.CommandContext(ctx, w.path, args...) //nolint:gosec // G204: bubblewrap, found on PATH
+	cmd.Env, cmd.Dir = []string{}, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: credential(m.UID)}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w", lastLine(out), err)
+	}
+	return nil
+}
+
+// credential is nil for the user of omoi itself.
+func credential(uid int) *syscall.Credential {
+	if uid < 0 {
+		return nil
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)} //nolint:gosec // G115: from our own small range
+}
+
+// inside is what a command needs on top of its sandbox.
+type inside struct {
+	dir string
+	env map[string]string
+}
+
+// Sizes of the memory file systems inside; they count as the sandbox's memory.
+const (
+	sizeTmp = 512 << 20
+	sizeShm = 64 << 20
+)
+
+// wrapArgs are bubblewrap's options, last those that close the root. They carry secrets:
+// they go by a descriptor, never by a command line.
+func (p *Provider) wrapArgs(f folder, m meta, in inside) []string {
+	args := []string{
+		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup",
+		"--die-with-parent", "--new-session", "--hostname", "omoi", "--clearenv",
+	}
+	if p.wrap.denyUserNS {
+		args = append(args, "--disable-userns")
+	}
+	args = append(args, p.systemBinds()...)
+	args = append(args, "--proc", "/proc", "--dev", "/dev",
+		"--size", strconv.Itoa(sizeTmp), "--perms", "1777", "--tmpfs", "/tmp",
+		"--size", strconv.Itoa(sizeShm), "--perms", "1777", "--tmpfs", "/dev/shm")
+	args = append(args, etcBinds(f)...)
+	args = append(args, p.networkBinds(m.Network)...)
+	args = append(args,
+		"--bind", f.at(dirWS), sandbox.Workspace, "--bind", f.at(dirHome), sandbox.Home,
+		"--bind", f.at(dirOmoi), sandbox.Dir, "--chdir", in.dir)
+	for key, value := range in.env {
+		args = append(args, "--setenv", key, value)
+	}
+	return append(args, "--remount-ro", "/dev", "--remount-ro", "/")
+}
+
+// systemBinds are the programs of the host, read-only.
+func (p *Provider) systemBinds() []string {
+	args := []string{"--ro-bind", "/usr", "/usr"}
+	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		info, err := os.Lstat(name)
+		switch {
+		case err != nil:
+		case info.Mode()&os.ModeSymlink != 0:
+			if target, err := os.Readlink(name); err == nil {
+				args = append(args, "--symlink", target, name)
+			}
+		default:
+			args = append(args, "--ro-bind", name, name)
+		}
+	}
+	for _, prefix := range p.tools.prefixes {
+		args = append(args, "--ro-bind-try", prefix, prefix)
+	}
+	return args
+}
+
+func etcBinds(f folder) []string {
+	var args []string
+	for _, name := range []string{
+		"ssl", "pki", "ca-certificates", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d",
+		"nsswitch.conf", "localtime", "protocols", "services", "mime.types",
+	} {
+		args = append(args, "--ro-bind-try", "/etc/"+name, "/etc/"+name)
+	}
+	for _, name := range []string{"passwd", "group", "hosts"} {
+		args = append(args, "--ro-bind", filepath.Join(f.at(dirEtc), name), "/etc/"+name)
+	}
+	return args
+}
+
+func (p *Provider) networkBinds(n sandbox.Network) []string {
+	args := []string{"--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"}
+	if n == sandbox.NetworkNone {
+		args = []string{"--unshare-net"}
+	}
+	if p.cfg.APISocketDir != "" {
+		args = append(args, "--ro-bind", p.cfg.APISocketDir, "/run/omoi") // a socket connects all the same
+	}
+	return args
+}
+
+// populate makes the folders and the files that say who is inside.
+func (p *Provider) populate(f folder, m meta) error {
+	for _, name := range []string{dirWS, dirHome, dirOmoi, dirTmp} {
+		if err := makeOwned(f.at(name), m.UID); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(f.at(dirEtc), 0o755); err != nil { //nolint:gosec // G301: read from inside
+		return unavailable("make a folder", err)
+	}
+	uid, gid := m.UID, m.UID
+	if uid < 0 {
+		uid, gid = os.Geteuid(), os.Getegid()
+	}
+	for name, text := range map[string]string{
+		"passwd": fmt.Sprintf("agent:x:%d:%d:agent:%s:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n", uid, gid, sandbox.Home),
+		"group":  fmt.Sprintf("agent:x:%d:\nnogroup:x:65534:\n", gid),
+		"hosts":  hosts(m.Network),
+	} {
+		if err := os.WriteFile(filepath.Join(f.at(dirEtc), name), []byte(text), 0o644); err != nil { //nolint:gosec // G306: read from inside
+			return unavailable("write "+name, err)
+		}
+	}
+	// An umask may have taken bits that the sandbox's own user needs.
+	return os.Chmod(string(f), 0o711) //nolint:gosec // G302: it must walk through
+}
+
+// hosts are the names of the host too where its network is shared.
+func hosts(n sandbox.Network) string {
+	own := "127.0.0.1 localhost omoi\n::1 localhost\n"
+	if n == sandbox.NetworkNone {
+		return own
+	}
+	text, err := os.ReadFile("/etc/hosts")
+	if err != nil {
+		return own
+	}
+	return own + string(text)
+}
+
+func makeOwned(path string, uid int) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return unavailable("make a folder", err)
+	}
+	if uid < 0 {
+		return nil
+	}
+	if err := os.Lchown(path, uid, uid); err != nil {
+		return unavailable("give a folder to its user", err)
+	}
+	return nil
+}
+
+func lastLine(out []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
+}
