@@ -140,7 +140,7 @@ func (q *Queries) Facts(ctx context.Context, arg FactsParams) ([]FactsRow, error
 }
 
 const factsHead = `-- name: FactsHead :one
-SELECT birth, head, relayed, counters, task_id::text AS task_id FROM sandboxes WHERE id = $1
+SELECT birth, head, relayed, counters, task_id FROM sandboxes WHERE id = $1
 `
 
 type FactsHeadRow struct {
@@ -148,7 +148,7 @@ type FactsHeadRow struct {
 	Head     int64
 	Relayed  int64
 	Counters json.RawMessage
-	TaskID   string
+	TaskID   *string
 }
 
 func (q *Queries) FactsHead(ctx context.Context, id string) (FactsHeadRow, error) {
@@ -162,4 +162,16 @@ func (q *Queries) FactsHead(ctx context.Context, id string) (FactsHeadRow, error
 		&i.TaskID,
 	)
 	return i, err
+}
+
+const hasEvent = `-- name: HasEvent :one
+SELECT EXISTS (SELECT FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+    WHERE s.id = $1 AND e.event_type = $2)
+`
+
+func (q *Queries) HasEvent(ctx context.Context, sandboxID string, eventType string) (bool, error) {
+	row := q.db.QueryRow(ctx, hasEvent, sandboxID, eventType)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }

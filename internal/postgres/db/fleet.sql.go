@@ -11,14 +11,14 @@ import (
 )
 
 const atRest = `-- name: AtRest :one
-SELECT NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
+SELECT (NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
     AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare') AND state <> 'lost')
-    AND NOT EXISTS (SELECT FROM sandboxes WHERE provider = 'external' AND state NOT IN ('gone', 'lost'))
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE provider = 'external' AND state NOT IN ('gone', 'lost')))::boolean
 `
 
-func (q *Queries) AtRest(ctx context.Context) (*bool, error) {
+func (q *Queries) AtRest(ctx context.Context) (bool, error) {
 	row := q.db.QueryRow(ctx, atRest)
-	var column_1 *bool
+	var column_1 bool
 	err := row.Scan(&column_1)
 	return column_1, err
 }

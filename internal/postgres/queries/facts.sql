@@ -1,5 +1,5 @@
 -- name: FactsHead :one
-SELECT birth, head, relayed, counters, task_id::text AS task_id FROM sandboxes WHERE id = @id;
+SELECT birth, head, relayed, counters, task_id FROM sandboxes WHERE id = @id;
 
 -- name: Facts :many
 -- Only milestones carry data that the digest needs.
@@ -20,3 +20,7 @@ SELECT DISTINCT ON (e.event_type) e.event_type, e.event_data, e.sequence
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
 WHERE s.id = @sandbox_id AND e.event_type IN ('agent.completed', 'continuous.completed')
 ORDER BY e.event_type, e.sequence DESC;
+
+-- name: HasEvent :one
+SELECT EXISTS (SELECT FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+    WHERE s.id = @sandbox_id AND e.event_type = @event_type);

@@ -1,0 +1,180 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// waitForRoom is how soon a task asks again that found no room for its sandbox.
+const waitForRoom = 5 * time.Second
+
+// leastUnverified is the limit of unverified sandboxes of an installation with few slots.
+const leastUnverified = 20
+
+// beginning is one BeginAttempt in its transaction.
+type beginning struct {
+	q     *db.Queries
+	cfg   Config
+	in    contract.BeginAttemptInput
+	runID string
+	row   db.Task
+}
+
+// BeginAttempt writes the intent of a new sandbox: attempt, ledger row, host. The same run
+// and ordinal get the same attempt. It answers Wait where there is no room now, Fenced if
+// another run writes the task, and is [task.CodeExhausted] after [task.MaxAttempts] attempts.
+func (s *Store) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput, runID string) (contract.BegunAttempt, error) {
+	installation, err := s.Installation(ctx)
+	if err != nil {
+		return contract.BegunAttempt{}, err
+	}
+	var out contract.BegunAttempt
+	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+		b := beginning{q: q, cfg: s.cfg, in: in, runID: runID}
+		out, err = b.begin(ctx, installation)
+		return err
+	})
+	return out, translate("begin an attempt of task "+in.TaskID, err)
+}
+
+func (b *beginning) begin(ctx context.Context, installation string) (contract.BegunAttempt, error) {
+	found, err := b.q.TaskForUpdate(ctx, b.in.TaskID)
+	if err != nil {
+		return contract.BegunAttempt{}, err
+	}
+	b.row = found.Task
+	if b.row.RunID != b.runID {
+		return contract.BegunAttempt{Fenced: true}, nil
+	}
+	known, err := b.q.AttemptOf(ctx, db.AttemptOfParams{TaskID: b.row.ID, RunID: b.runID, Ordinal: b.in.Ordinal})
+	if err == nil {
+		return contract.BegunAttempt{LiveAttempt: *liveAttempt(known.Attempt, known.Sandbox)}, nil
+	}
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return contract.BegunAttempt{}, err
+	}
+	if b.row.AttemptCount >= task.MaxAttempts {
+		return contract.BegunAttempt{}, task.Errorf(task.CodeExhausted, "The task has had %d attempts; that is the limit.", task.MaxAttempts)
+	}
+	return b.place(ctx, installation)
+}
+
+// place finds room for a sandbox and writes the intent.
+func (b *beginning) place(ctx context.Context, installation string) (contract.BegunAttempt, error) {
+	if reason, err := b.tooManyUnverified(ctx); err != nil || reason != "" {
+		return contract.BegunAttempt{Wait: waitForRoom, Reason: reason}, err
+	}
+	host, reason, err := b.host(ctx)
+	if err != nil || reason != "" {
+		return contract.BegunAttempt{Wait: waitForRoom, Reason: reason}, err
+	}
+	box := db.InsertSandboxParams{
+		ID: task.NewSandboxID(), OrganizationID: &b.row.OrganizationID, TaskID: &b.row.ID,
+		Attempt: new(b.row.AttemptCount + 1), Provider: b.row.Provider, HostID: idOr(host),
+	}
+	if err := b.write(ctx, box, installation); err != nil {
+		return contract.BegunAttempt{}, err
+	}
+	return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{
+		Number: int(*box.Attempt), SandboxID: box.ID, Provider: box.Provider, Queue: queueOf(box.Provider, host),
+	}}, nil
+}
+
+func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, installation string) error {
+	var err error
+	box.Labels, err = json.Marshal(sandbox.Labels{
+		Installation: installation, TaskID: b.row.ID, Attempt: int(*box.Attempt), SandboxID: box.ID,
+	})
+	if err != nil {
+		return fmt.Errorf("write labels: %w", err)
+	}
+	if err := b.q.InsertSandbox(ctx, box); err != nil {
+		return err
+	}
+	if err := b.q.InsertAttempt(ctx, db.InsertAttemptParams{
+		TaskID: b.row.ID, Number: *box.Attempt, SandboxID: box.ID, Kind: b.in.Kind, RunID: b.runID,
+		Ordinal: b.in.Ordinal, FeedbackID: idOr(b.in.FeedbackID),
+	}); err != nil {
+		return err
+	}
+	if err := b.q.CountAttempt(ctx, db.CountAttemptParams{Number: *box.Attempt, Kind: b.in.Kind, ID: b.row.ID}); err != nil {
+		return err
+	}
+	return b.q.PointRelay(ctx, b.row.ID, &box.ID)
+}
+
+// tooManyUnverified says why no sandbox is made while a provider does not get rid of old ones.
+func (b *beginning) tooManyUnverified(ctx context.Context) (string, error) {
+	if !machine(b.row.Provider) {
+		return "", nil
+	}
+	n, err := b.q.Unverified(ctx, b.row.Provider)
+	if err != nil {
+		return "", err
+	}
+	limit := int64(b.cfg.MaxUnverified)
+	if limit == 0 {
+		limit = max(n.Slots, leastUnverified)
+	}
+	if n.Unverified < limit {
+		return "", nil
+	}
+	return fmt.Sprintf("waiting: %d sandboxes of %s are not verified gone, the limit is %d", n.Unverified, b.row.Provider, limit), nil
+}
+
+// host chooses the machine for a provider that lives on one, or says why there is none.
+func (b *beginning) host(ctx context.Context) (id, reason string, err error) {
+	if !hostBound(b.row.Provider) {
+		return "", "", nil
+	}
+	if err := b.q.LockHosts(ctx); err != nil {
+		return "", "", err
+	}
+	id, err = b.q.ChooseHost(ctx, b.cfg.HostFresh, b.row.Provider)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return id, "", err
+	}
+	n, err := b.q.HostsOffering(ctx, b.cfg.HostFresh, b.row.Provider)
+	if n == 0 {
+		return "", "waiting: no machine offers " + b.row.Provider + " sandboxes; is a worker running?", err
+	}
+	return "", fmt.Sprintf("waiting: no room on the %d machines that offer %s sandboxes", n, b.row.Provider), err
+}
+
+// hostBound reports whether a provider's sandboxes live on one machine of ours.
+func hostBound(provider string) bool {
+	return provider == task.ProviderLocal || provider == task.ProviderDocker
+}
+
+// machine reports whether there is a machine to delete and to verify.
+func machine(provider string) bool {
+	return provider != task.ProviderExternal && provider != task.ProviderBare
+}
+
+// queueOf is the task queue on which a sandbox's activities run.
+func queueOf(provider, host string) string {
+	switch {
+	case hostBound(provider):
+		return contract.QueueHost(host)
+	case machine(provider):
+		return contract.QueueSandboxes
+	}
+	return contract.QueueTasks
+}
+
+func liveAttempt(a db.Attempt, box db.Sandbox) *contract.LiveAttempt {
+	return &contract.LiveAttempt{
+		Number: int(a.Number), SandboxID: a.SandboxID, Provider: box.Provider,
+		Queue: queueOf(box.Provider, textOr(box.HostID)), Head: box.Head, Assigned: a.AssignedAt != nil,
+	}
+}

@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// senderCLI is the sender of a command that came as a bare signal.
+const senderCLI = "temporal cli"
+
+// TakeCommand reads what was asked. A command without an id came from the temporal CLI: it
+// gets a row, the same for the same run, ordinal and kind. One that is settled, or that the
+// store does not know, is answered as settled. The feedback of a failed verdict is stored
+// and named.
+func (s *Store) TakeCommand(ctx context.Context, in contract.TakeCommandInput, runID string) (contract.TakenCommand, error) {
+	var out contract.TakenCommand
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+		out, err = takeCommand(ctx, q, in, runID)
+		return err
+	})
+	return out, translate("take a command of task "+in.TaskID, err)
+}
+
+func takeCommand(ctx context.Context, q *db.Queries, in contract.TakeCommandInput, runID string) (contract.TakenCommand, error) {
+	unknown := contract.TakenCommand{ID: in.Command.ID, Kind: in.Command.Kind, Settled: true}
+	if in.Command.ID == "" {
+		if !takeable(in.Command.Kind) {
+			return unknown, nil
+		}
+		in.Command.ID = derivedID("command", in.TaskID, runID, strconv.FormatInt(in.Ordinal, 10), in.Command.Kind)
+		if err := addCommand(ctx, q, in); err != nil {
+			return contract.TakenCommand{}, err
+		}
+	}
+	if !isID(in.Command.ID) {
+		return unknown, nil
+	}
+	row, err := q.TaskCommand(ctx, in.Command.ID, in.TaskID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return unknown, nil
+	}
+	if err != nil {
+		return contract.TakenCommand{}, err
+	}
+	return readCommand(ctx, q, row)
+}
+
+// takeable reports whether a running task can be asked for this.
+func takeable(kind string) bool {
+	return slices.Contains([]string{
+		contract.CommandCancel, contract.CommandFail, contract.CommandComplete, contract.CommandVerdict, contract.CommandRetry,
+	}, kind)
+}
+
+func addCommand(ctx context.Context, q *db.Queries, in contract.TakeCommandInput) error {
+	args, err := json.Marshal(map[string]string{"reason": storable(in.Command.Reason)})
+	if err != nil {
+		return err
+	}
+	return q.AddCommand(ctx, db.AddCommandParams{
+		ID: in.Command.ID, TaskID: in.TaskID, Kind: in.Command.Kind, Args: args, Sender: senderCLI,
+	})
+}
+
+func readCommand(ctx context.Context, q *db.Queries, row db.Command) (contract.TakenCommand, error) {
+	args := readObject(row.Args)
+	out := contract.TakenCommand{
+		ID: row.ID, Kind: row.Kind, Reason: reasonOf(args), OK: saysOK(row),
+		Settled: task.Receipt(row.State) != task.ReceiptAccepted, FeedbackID: args.text("feedback_id"),
+	}
+	if row.Kind != contract.CommandVerdict || out.OK || out.Settled || out.FeedbackID != "" {
+		return out, nil
+	}
+	var err error
+	out.FeedbackID, err = keepFeedback(ctx, q, row)
+	return out, err
+}
+
+// keepFeedback stores what a validator said, and notes with the command where.
+func keepFeedback(ctx context.Context, q *db.Queries, row db.Command) (string, error) {
+	text := feedbackOf(readObject(row.Args))
+	if text == "" {
+		return "", nil
+	}
+	id := derivedID(textFeedback, row.ID)
+	err := saveText(ctx, q, db.InsertTextParams{ID: id, TaskID: &row.TaskID, Kind: textFeedback, Content: text})
+	if err != nil {
+		return "", err
+	}
+	noted, err := json.Marshal(map[string]string{"feedback_id": id})
+	if err != nil {
+		return "", err
+	}
+	return id, q.AmendCommand(ctx, noted, row.ID)
+}
+
+func reasonOf(args object) string {
+	for _, key := range []string{"reason", "error_message"} {
+		if s := args.text(key); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// feedbackOf is a validator's feedback with its recommendations, for the next agent to read.
+func feedbackOf(args object) string {
+	lines := []string{args.text("feedback")}
+	if lines[0] == "" {
+		lines[0] = args.text("reason")
+	}
+	var recommendations []string
+	_ = json.Unmarshal(args["recommendations"], &recommendations) // none if it is no list of texts
+	for _, r := range recommendations {
+		lines = append(lines, "- "+r)
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+// isID reports whether PostgreSQL would take s as a UUID in its usual form.
+func isID(s string) bool {
+	const length = 36
+	if len(s) != length {
+		return false
+	}
+	for i, c := range []byte(s) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (c == '-') || (!dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(c))) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,85 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// maxFacts is how many events one digest is made of at most; what follows is another gap.
+const maxFacts = 5000
+
+// ReadFacts is the digest of the events of a sandbox after in.After, as the relay would send
+// it. The texts of errors are stored first.
+func (s *Store) ReadFacts(ctx context.Context, in contract.ReadFactsInput) (contract.Digest, error) {
+	built, taskID, err := s.buildFacts(ctx, in)
+	if err != nil {
+		return contract.Digest{}, translate("read events of sandbox "+in.SandboxID, err)
+	}
+	return built.Digest, s.SaveErrors(ctx, taskID, built.Errors)
+}
+
+func (s *Store) buildFacts(ctx context.Context, in contract.ReadFactsInput) (BuiltDigest, string, error) {
+	box, err := s.q.FactsHead(ctx, in.SandboxID)
+	if err != nil {
+		return BuiltDigest{}, "", err
+	}
+	types, err := s.countBefore(ctx, in, box)
+	if err != nil {
+		return BuiltDigest{}, "", err
+	}
+	rows, err := s.q.Facts(ctx, db.FactsParams{
+		Milestones: Milestones(), Birth: box.Birth, SandboxID: in.SandboxID, After: in.After, Until: box.Head, Most: maxFacts,
+	})
+	if err != nil {
+		return BuiltDigest{}, "", err
+	}
+	events := make([]EventRow, 0, len(rows))
+	for _, r := range rows {
+		events = append(events, EventRow{Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, At: r.CreatedAt})
+	}
+	return BuildDigest(in.SandboxID, in.After+1, types, events), textOr(box.TaskID), nil
+}
+
+// countBefore counts by type what the digest does not look at: as the relayer left it, if it
+// stands right there.
+func (s *Store) countBefore(ctx context.Context, in contract.ReadFactsInput, box db.FactsHeadRow) (map[string]int64, error) {
+	types := make(map[string]int64)
+	if in.After == box.Relayed {
+		if err := json.Unmarshal(box.Counters, &types); err != nil {
+			return nil, fmt.Errorf("read counters: %w", err)
+		}
+		return types, nil
+	}
+	rows, err := s.q.CountTypes(ctx, db.CountTypesParams{Birth: box.Birth, SandboxID: in.SandboxID, Until: in.After})
+	for _, r := range rows {
+		types[r.EventType] = r.Events
+	}
+	return types, err
+}
+
+// Work describes the task for git and agent, with the feedback that its newest attempt is
+// given. [task.CodeNotFound] if there is no such task.
+func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
+	row, err := s.q.Work(ctx, taskID)
+	if err != nil {
+		return task.Work{}, translate("read task "+taskID, err)
+	}
+	t := row.Task
+	work := task.Work{
+		TaskID: t.ID, TicketID: t.TicketID, ProjectID: t.ProjectID, OrganizationID: t.OrganizationID,
+		Title: titleOf(t), Description: t.Description, TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority,
+		Mode: t.Mode, Agent: t.Agent, Provider: t.Provider, Continuous: t.Continuous,
+		TicketTitle: row.TicketTitle, TicketDescription: row.TicketDescription, TicketType: row.TicketType,
+		Repo: row.Repo, DefaultBranch: row.DefaultBranch,
+		Branch: textOr(t.BranchName), Base: textOr(t.BaseCommit), PullURL: textOr(t.PullRequestUrl), Feedback: row.Feedback,
+	}
+	if err := json.Unmarshal(t.ExecutionConfig, &work.Execution); err != nil {
+		return task.Work{}, task.Invalid("execution_config", "The task's execution_config cannot be read: %s.", err)
+	}
+	return work, nil
+}

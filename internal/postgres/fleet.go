@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Installation answers the id of this installation: the label of every sandbox of ours. The
+// first call makes it.
+func (s *Store) Installation(ctx context.Context) (string, error) {
+	id, err := s.q.InstallationID(ctx)
+	if errors.Is(err, pgx.ErrNoRows) {
+		if err := s.q.MakeInstallation(ctx, task.NewSandboxID()); err != nil {
+			return "", translate("make the installation's id", err)
+		}
+		id, err = s.q.InstallationID(ctx)
+	}
+	return id, translate("read the installation's id", err)
+}
+
+// HostSeen notes that a machine is there and offers providers. capacity is how many
+// sandboxes it takes; 0 is no limit. A machine that was declared lost is back.
+func (s *Store) HostSeen(ctx context.Context, id string, providers []string, capacity int) error {
+	err := s.q.HostSeen(ctx, db.HostSeenParams{ID: id, Providers: providers, Capacity: int32(capacity)}) //nolint:gosec // G115: a setting
+	return translate("note host "+id, err)
+}
+
+// HostLost declares a machine lost for good: its sandboxes are lost, nothing is verified any
+// more. [task.CodeNotFound] if it never reported.
+func (s *Store) HostLost(ctx context.Context, id string) error {
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		if err := oneRow(q.HostLost(ctx, id)); err != nil {
+			return err
+		}
+		return q.LoseSandboxes(ctx, &id)
+	})
+	return translate("declare host "+id+" lost", err)
+}
+
+// Targets are the providers of every machine that reported lately, and the shared providers
+// of which something may be alive.
+func (s *Store) Targets(ctx context.Context) ([]contract.ReaperTarget, error) {
+	hosts, err := s.q.LiveHosts(ctx, s.cfg.HostFresh)
+	if err != nil {
+		return nil, translate("list hosts", err)
+	}
+	var targets []contract.ReaperTarget
+	for _, h := range hosts {
+		for _, p := range h.Providers {
+			if hostBound(p) {
+				targets = append(targets, contract.ReaperTarget{Provider: p, Queue: contract.QueueHost(h.ID)})
+			}
+		}
+	}
+	shared, err := s.q.SharedProviders(ctx)
+	for _, p := range shared {
+		targets = append(targets, contract.ReaperTarget{Provider: p, Queue: queueOf(p, "")})
+	}
+	return targets, translate("list shared providers", err)
+}
+
+// LedgerOrphans are the rows, a thousand at most, that are not at their end though their
+// attempt has been over for grace. Lost and bare rows are nobody's to clean.
+func (s *Store) LedgerOrphans(ctx context.Context, grace time.Duration) ([]contract.Orphan, error) {
+	rows, err := s.q.LedgerOrphans(ctx, grace)
+	orphans := make([]contract.Orphan, 0, len(rows))
+	for _, r := range rows {
+		orphans = append(orphans, orphan(r.ID, r.TaskID, r.Attempt, "its attempt is over"))
+	}
+	return orphans, translate("look for orphans in the ledger", err)
+}
+
+// Unowned answers which of the listed sandboxes serve no live attempt for grace. One that
+// the ledger does not know is judged by the age that its provider tells; without one it is old.
+func (s *Store) Unowned(ctx context.Context, listed []sandbox.Sandbox, grace time.Duration) ([]contract.Orphan, error) {
+	params := db.UnownedSandboxesParams{Grace: grace}
+	for _, box := range listed {
+		params.Ids = append(params.Ids, box.Labels.SandboxID)
+		params.Created = append(params.Created, box.CreatedAt)
+	}
+	rows, err := s.q.UnownedSandboxes(ctx, params)
+	orphans := make([]contract.Orphan, 0, len(rows))
+	for _, r := range rows {
+		reason := "its attempt is over"
+		if !r.Known {
+			reason = "the ledger does not know it"
+		}
+		orphans = append(orphans, orphan(r.ID, r.TaskID, r.Attempt, reason))
+	}
+	return orphans, translate("look for owners of sandboxes", err)
+}
+
+func orphan(id, taskID string, attempt int32, reason string) contract.Orphan {
+	return contract.Orphan{CleanupInput: contract.CleanupInput{
+		SandboxID: id, TaskID: taskID, Attempt: int(attempt), Reason: reason,
+	}}
+}
+
+// OpenTasks lists the tasks that are not final, hold a run, and were last written longer than
+// age ago; the oldest first.
+func (s *Store) OpenTasks(ctx context.Context, age time.Duration) ([]string, error) {
+	ids, err := s.q.OpenTasks(ctx, age)
+	return ids, translate("list open tasks", err)
+}
+
+// Abandon writes off a task whose workflow is closed: failed, its slot free, its attempts
+// ended, what was asked of it too late. A task that is final stays as it is.
+func (s *Store) Abandon(ctx context.Context, taskID, reason string) error {
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error { return abandon(ctx, q, taskID, reason) })
+	return translate("abandon task "+taskID, err)
+}
+
+func abandon(ctx context.Context, q *db.Queries, taskID, reason string) error {
+	found, err := q.TaskForUpdate(ctx, taskID)
+	if err != nil || task.Status(found.Task.Status).Final() {
+		return err
+	}
+	if err := q.AbandonTask(ctx, new(storable(reason)), taskID); err != nil {
+		return err
+	}
+	if err := q.ReleaseSlot(ctx, taskID); err != nil {
+		return err
+	}
+	if err := q.CloseCommands(ctx, "The task's workflow was terminated.", taskID); err != nil {
+		return err
+	}
+	if err := q.PointRelay(ctx, taskID, nil); err != nil {
+		return err
+	}
+	if _, err := q.RunGate(ctx, found.Task.OrganizationID); err != nil {
+		return err
+	}
+	return q.EndOpenAttempts(ctx, db.EndOpenAttemptsParams{
+		TaskID: taskID, FailureClass: string(task.ClassTerminated), Reason: storable(reason),
+	})
+}
+
+// Grant runs the gate of every organization, and makes the partitions that are missing.
+func (s *Store) Grant(ctx context.Context) error {
+	ids, err := s.q.Organizations(ctx)
+	if err != nil {
+		return translate("list organizations", err)
+	}
+	for _, id := range ids {
+		if _, err := s.q.RunGate(ctx, id); err != nil {
+			return translate("run the gate of organization "+id, err)
+		}
+	}
+	return translate("make the partitions of events", s.q.MakePartitions(ctx))
+}
+
+// AtRest is true if every task is final and every ledger row is at its end.
+func (s *Store) AtRest(ctx context.Context) (bool, error) {
+	rest, err := s.q.AtRest(ctx)
+	return rest, translate("look whether all is at rest", err)
+}
+
+// oneRow turns an update that hit nothing into "not found".
+func oneRow(rows int64, err error) error {
+	if err == nil && rows == 0 {
+		return pgx.ErrNoRows
+	}
+	return err
+}

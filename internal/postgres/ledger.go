@@ -1,0 +1,112 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// LedgerSandbox is a row of the ledger; [task.CodeNotFound] if there is none.
+func (s *Store) LedgerSandbox(ctx context.Context, sandboxID string) (task.Sandbox, error) {
+	row, err := s.q.LedgerSandbox(ctx, sandboxID)
+	if err != nil {
+		return task.Sandbox{}, translate("read sandbox "+sandboxID, err)
+	}
+	return ledgerRow(row.Sandbox, row.SecondsAlive)
+}
+
+func ledgerRow(row db.Sandbox, secondsAlive float64) (task.Sandbox, error) {
+	out := task.Sandbox{
+		ID: row.ID, Provider: row.Provider, ProviderID: textOr(row.ProviderID), HostID: textOr(row.HostID),
+		TaskID: textOr(row.TaskID), State: task.SandboxState(row.State), Isolation: row.Isolation,
+		CreatedAt: row.CreatedAt, AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt, EndedAt: row.EndedAt,
+		DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
+		SecondsAlive: secondsAlive, CostUSD: row.CostUsd, Head: row.Head,
+	}
+	if row.Attempt != nil {
+		out.Attempt = int(*row.Attempt)
+	}
+	if len(row.Salvage) > 0 {
+		out.Salvage = new(task.Salvage)
+		if err := json.Unmarshal(row.Salvage, out.Salvage); err != nil {
+			return task.Sandbox{}, fmt.Errorf("read salvage of sandbox %s: %w", row.ID, err)
+		}
+	}
+	return out, nil
+}
+
+// SandboxCreating notes that the sandbox is being made. [task.CodeGone] if it has been made
+// already and is on its way out, so that it is not made again.
+func (s *Store) SandboxCreating(ctx context.Context, sandboxID string) error {
+	rows, err := s.q.SandboxCreating(ctx, sandboxID)
+	return s.forward(ctx, "note that sandbox "+sandboxID+" is being made", sandboxID, rows, err)
+}
+
+// SandboxRunning notes what the provider made. [task.CodeGone] if it is on its way out.
+func (s *Store) SandboxRunning(ctx context.Context, sandboxID string, made sandbox.Sandbox) error {
+	isolation := made.Isolation
+	if isolation == nil {
+		isolation = []string{}
+	}
+	rows, err := s.q.SandboxRunning(ctx, db.SandboxRunningParams{
+		ID: sandboxID, ProviderID: made.ProviderID, Isolation: isolation, Adopted: made.Adopted,
+	})
+	return s.forward(ctx, "note that sandbox "+sandboxID+" runs", sandboxID, rows, err)
+}
+
+// forward judges a step of the ledger that changed nothing: the row runs already, is at its
+// end, or is not there.
+func (s *Store) forward(ctx context.Context, doing, sandboxID string, rows int64, err error) error {
+	if err != nil || rows > 0 {
+		return translate(doing, err)
+	}
+	row, err := s.q.LedgerSandbox(ctx, sandboxID)
+	if err != nil {
+		return translate(doing, err)
+	}
+	if task.SandboxState(row.Sandbox.State) == task.SandboxRunning {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, task.Errorf(task.CodeGone, "Sandbox %s is %s already.", sandboxID, row.Sandbox.State))
+}
+
+// AgentStarted notes that the agent was started, the first time only.
+func (s *Store) AgentStarted(ctx context.Context, sandboxID string) error {
+	return translate("note that the agent in "+sandboxID+" started", oneRow(s.q.AgentStarted(ctx, sandboxID)))
+}
+
+// SettleSandbox moves the row towards its end and never back. What is no machine of ours is
+// never verified.
+func (s *Store) SettleSandbox(ctx context.Context, in contract.Settling) error {
+	steps := map[string]func(context.Context, string) (int64, error){
+		"deleting": s.q.SandboxDeleting, "gone": s.q.SandboxGone, "verified": s.q.SandboxVerified,
+		"lost": s.q.SandboxLost, "salvage_lost": s.q.SalvageLost,
+	}
+	step, ok := steps[in.Event]
+	if !ok {
+		return task.Invalid("event", "There is no event %q in the life of a sandbox.", in.Event)
+	}
+	return translate("settle sandbox "+in.SandboxID+" as "+in.Event, oneRow(step(ctx, in.SandboxID)))
+}
+
+// SaveSalvage notes what became of uncommitted work.
+func (s *Store) SaveSalvage(ctx context.Context, sandboxID string, salvage task.Salvage) error {
+	raw, err := json.Marshal(salvage)
+	if err != nil {
+		return fmt.Errorf("write salvage: %w", err)
+	}
+	return translate("save salvage of sandbox "+sandboxID, oneRow(s.q.SaveSalvage(ctx, raw, sandboxID)))
+}
+
+// SaveHead notes the commit at which an attempt's work was collected.
+func (s *Store) SaveHead(ctx context.Context, taskID string, attempt int, commit string) error {
+	rows, err := s.q.SaveHead(ctx, db.SaveHeadParams{
+		HeadCommit: idOr(commit), TaskID: taskID, Number: int32(attempt), //nolint:gosec // G115: at most task.MaxAttempts
+	})
+	return translate("save the head of task "+taskID, oneRow(rows, err))
+}

@@ -1,0 +1,237 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// loading is one LoadTask in its transaction.
+type loading struct {
+	q     *db.Queries
+	ref   contract.TaskRef
+	runID string
+	// Settings of the answer.
+	settings contract.Settings
+
+	row       db.Task
+	repo      string
+	holdsSlot bool
+	kind      string // of the command
+	again     bool   // this chain had claimed the command before
+	live      *contract.LiveAttempt
+}
+
+// LoadTask claims the command for the chain of runs, makes the run the one that writes the
+// task, and answers where the task stands. A task that ended goes on if the chain is a
+// retry, or if the run is a reset. Asking again answers the same. [task.CodeNotFound] if
+// there is no such task.
+func (s *Store) LoadTask(ctx context.Context, ref contract.TaskRef, runID string) (contract.LoadedTask, error) {
+	var out contract.LoadedTask
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+		l := loading{q: q, ref: ref, runID: runID, settings: s.cfg.Settings}
+		out, err = l.load(ctx)
+		return err
+	})
+	return out, translate("load task "+ref.TaskID, err)
+}
+
+func (l *loading) load(ctx context.Context) (contract.LoadedTask, error) {
+	found, err := l.q.TaskForUpdate(ctx, l.ref.TaskID)
+	if err != nil {
+		return contract.LoadedTask{}, err
+	}
+	l.row, l.repo, l.holdsSlot = found.Task, found.Repo, found.HoldsSlot
+	claimed, err := l.claim(ctx)
+	if err != nil || !claimed {
+		return contract.LoadedTask{Lost: err == nil}, err
+	}
+	if task.Status(l.row.Status).Final() {
+		settled, err := l.reopen(ctx)
+		if err != nil || settled {
+			return contract.LoadedTask{Settled: task.Status(l.row.Status)}, err
+		}
+	}
+	if err := l.settle(ctx, task.ReceiptCarriedOut, ""); err != nil {
+		return contract.LoadedTask{}, err
+	}
+	if err := l.takeOver(ctx); err != nil {
+		return contract.LoadedTask{}, err
+	}
+	return l.answer(), nil
+}
+
+// claim reports whether this chain carries out the command.
+func (l *loading) claim(ctx context.Context) (bool, error) {
+	got, err := l.q.ClaimCommand(ctx, db.ClaimCommandParams{
+		FirstRunID: &l.ref.FirstRunID, ID: l.ref.CommandID, TaskID: l.ref.TaskID,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	l.kind, l.again = got.Kind, got.Was != nil
+	return err == nil, err
+}
+
+// reopen brings a task back that has ended, or settles that it stays as it is: a completed
+// one always, one that this very run ended, and one that was cancelled before it started.
+func (l *loading) reopen(ctx context.Context) (settled bool, err error) {
+	status := task.Status(l.row.Status)
+	stays := status == task.StatusCompleted || l.row.RunID == l.runID || (l.kind == contract.CommandStart && !l.again)
+	if !stays {
+		if err := l.q.ReviveTask(ctx, l.row.ID); err != nil {
+			return false, err
+		}
+		l.row.Status, l.row.BlockedReason, l.row.SandboxID = string(task.StatusPending), "", nil
+		return false, nil
+	}
+	if err := l.settle(ctx, task.ReceiptTooLate, "The task is "+l.row.Status+" already."); err != nil {
+		return false, err
+	}
+	return true, l.q.TakeOverTask(ctx, l.takenOver())
+}
+
+func (l *loading) settle(ctx context.Context, receipt task.Receipt, reason string) error {
+	return l.q.SettleCommand(ctx, db.SettleCommandParams{
+		State: string(receipt), Reason: reason, ID: l.ref.CommandID, TaskID: l.row.ID,
+	})
+}
+
+func (l *loading) takenOver() db.TakeOverTaskParams {
+	return db.TakeOverTaskParams{
+		FirstRunID: l.ref.FirstRunID, RunID: l.runID, Status: l.row.Status, SandboxID: l.row.SandboxID, ID: l.row.ID,
+	}
+}
+
+// takeOver makes the run the one that writes, and mends what a run that ended midway left:
+// an attempt without its sandbox, a status without its attempt, a wish for a slot.
+func (l *loading) takeOver(ctx context.Context) error {
+	if err := l.findLive(ctx); err != nil {
+		return err
+	}
+	if l.live == nil && working(task.Status(l.row.Status)) {
+		l.row.Status, l.row.SandboxID = string(task.StatusPending), nil
+	}
+	if err := l.q.TakeOverTask(ctx, l.takenOver()); err != nil {
+		return err
+	}
+	if err := l.pointRelay(ctx); err != nil {
+		return err
+	}
+	return l.askForSlot(ctx)
+}
+
+// working reports whether a task of this status must have a live attempt.
+func working(s task.Status) bool {
+	switch s {
+	case task.StatusAssigned, task.StatusRunning, task.StatusPendingValidation, task.StatusValidating:
+		return true
+	case task.StatusPending, task.StatusNeedsRevision, task.StatusCompleted, task.StatusFailed, task.StatusCancelled:
+	}
+	return false
+}
+
+// findLive finds the newest attempt if it is not over, and ends all others.
+func (l *loading) findLive(ctx context.Context) error {
+	last, err := l.q.LastAttempt(ctx, l.row.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if last.Attempt.EndedAt == nil && alive(last.Sandbox) {
+		l.live = liveAttempt(last.Attempt, last.Sandbox)
+		if l.live.Started, err = l.q.HasEvent(ctx, last.Sandbox.ID, task.EventAgentStarted); err != nil {
+			return err
+		}
+	}
+	end := db.EndOpenAttemptsParams{
+		TaskID: l.row.ID, FailureClass: string(task.ClassInfrastructure), Reason: "Its sandbox was gone when the task was loaded.",
+	}
+	if l.live != nil {
+		end.But = last.Attempt.Number
+	}
+	return l.q.EndOpenAttempts(ctx, end)
+}
+
+// alive reports whether a sandbox has not been deleted, as far as the ledger knows.
+func alive(row db.Sandbox) bool {
+	switch task.SandboxState(row.State) {
+	case task.SandboxIntended, task.SandboxCreating, task.SandboxRunning:
+		return row.DeletedAt == nil
+	case task.SandboxDeleting, task.SandboxGone, task.SandboxLost:
+	}
+	return false
+}
+
+func (l *loading) pointRelay(ctx context.Context) error {
+	var current *string
+	if l.live != nil {
+		current = &l.live.SandboxID
+	}
+	return l.q.PointRelay(ctx, l.row.ID, current)
+}
+
+// askForSlot asks the gate unless the task holds a slot or is parked.
+func (l *loading) askForSlot(ctx context.Context) error {
+	if l.holdsSlot || l.parked() != task.BlockedNone {
+		return nil
+	}
+	if err := l.q.AskForSlot(ctx, l.row.ID); err != nil {
+		return err
+	}
+	if _, err := l.q.RunGate(ctx, l.row.OrganizationID); err != nil {
+		return err
+	}
+	held, err := l.q.HoldsSlot(ctx, l.row.ID)
+	l.holdsSlot = held
+	return err
+}
+
+// parked is why the workflow itself waits. A reason that the gate gave is not one.
+func (l *loading) parked() task.BlockedReason {
+	if l.row.QueuedAt != nil {
+		return task.BlockedNone
+	}
+	return task.BlockedReason(l.row.BlockedReason)
+}
+
+func (l *loading) answer() contract.LoadedTask {
+	out := contract.LoadedTask{
+		Reset: l.runID != l.ref.FirstRunID, HoldsSlot: l.holdsSlot,
+		Title: titleOf(l.row), Project: l.row.ProjectID, Org: l.row.OrganizationID,
+		Agent: l.row.Agent, Provider: l.row.Provider, HasRepo: l.repo != "",
+		State: l.state(), Ordinal: l.row.Ordinal,
+		Branch: textOr(l.row.BranchName), Base: textOr(l.row.BaseCommit), Live: l.live,
+		PublishOnly: task.FailureClass(l.row.FailureClass) == task.ClassPublish && l.live == nil,
+		Settings:    l.settings,
+	}
+	return out
+}
+
+func (l *loading) state() task.State {
+	s := task.State{
+		Status: task.Status(l.row.Status), Continuous: l.row.Continuous, Blocked: l.parked(),
+		Attempts: int(l.row.AttemptCount), Retries: int(l.row.RetryCount), MaxRetries: int(l.row.MaxRetries),
+		Revisions: int(l.row.RevisionCount), Replacements: int(l.row.ReplacementCount),
+	}
+	if l.live != nil {
+		s.SandboxID = l.live.SandboxID
+	}
+	return s
+}
+
+// titleOf is the title, or the beginning of the description. The activity cuts and scrubs it.
+func titleOf(row db.Task) string {
+	const most = 200
+	if row.Title != "" {
+		return row.Title
+	}
+	return firstRunes(row.Description, most)
+}

@@ -1,0 +1,240 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// foreignRunError says that another run wrote the task last, so that the caller asks who is
+// the current one, without a transaction open meanwhile.
+type foreignRunError struct{ writer string }
+
+func (e *foreignRunError) Error() string { return "written by run " + e.writer }
+
+// ProjectTask writes what the task's row shall say, unless a later projection of this run or
+// another run's stands: then it answers Fenced. Where another run wrote last, current is
+// asked whether this run is the current one, and if so the row is taken over. Repeating the
+// newest projection changes nothing. An illegal change of status is [task.CodeConflict].
+func (s *Store) ProjectTask(
+	ctx context.Context, p contract.Projection, runID string, current func(context.Context) (bool, error),
+) (contract.Projected, error) {
+	const tries = 3 // of taking a row over from yet another run
+	conquered := runID
+	for range tries {
+		answer, err := s.project(ctx, p, runID, conquered)
+		foreign, ok := errors.AsType[*foreignRunError](err)
+		if !ok {
+			return answer, translate("project task "+p.TaskID, err)
+		}
+		mine, err := current(ctx)
+		if err != nil {
+			return contract.Projected{}, fmt.Errorf("ask for the current run of task %s: %w", p.TaskID, err)
+		}
+		if !mine {
+			return contract.Projected{Fenced: true}, nil
+		}
+		conquered = foreign.writer
+	}
+	return contract.Projected{}, task.Errorf(task.CodeUnavailable, "Several runs of task %s are writing at once.", p.TaskID)
+}
+
+// projecting is one Project in its transaction.
+type projecting struct {
+	q         *db.Queries
+	p         contract.Projection
+	runID     string
+	conquered string // the run whose row may be written over; our own or another one
+
+	row   db.Task
+	holds bool            // the slot, from here on
+	last  *db.LastAttemptRow // nil if none has begun
+}
+
+func (s *Store) project(ctx context.Context, p contract.Projection, runID, conquered string) (contract.Projected, error) {
+	var out contract.Projected
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+		w := projecting{q: q, p: p, runID: runID, conquered: conquered}
+		out, err = w.project(ctx)
+		return err
+	})
+	return out, err
+}
+
+func (w *projecting) project(ctx context.Context) (contract.Projected, error) {
+	found, err := w.q.TaskForUpdate(ctx, w.p.TaskID)
+	if err != nil {
+		return contract.Projected{}, err
+	}
+	w.row, w.holds = found.Task, found.HoldsSlot
+	ours := w.row.RunID == w.runID
+	switch {
+	case !ours && w.row.RunID != w.conquered:
+		return contract.Projected{}, &foreignRunError{writer: w.row.RunID}
+	case ours && w.p.Ordinal < w.row.Ordinal:
+		return contract.Projected{Fenced: true}, nil
+	case ours && w.p.Ordinal == w.row.Ordinal:
+		return contract.Projected{HoldsSlot: w.holds}, nil
+	}
+	if err := w.legal(ours); err != nil {
+		return contract.Projected{}, err
+	}
+	if err := w.write(ctx); err != nil {
+		return contract.Projected{}, err
+	}
+	return contract.Projected{HoldsSlot: w.holds}, nil
+}
+
+// legal judges the change of status. A row that is taken over may stand anywhere but at
+// completed, since the run that wrote it is not the one that goes on.
+func (w *projecting) legal(ours bool) error {
+	from := task.Status(w.row.Status)
+	if task.CanMove(from, w.p.Status) || (!ours && from != task.StatusCompleted) {
+		return nil
+	}
+	return task.Errorf(task.CodeConflict, "The task is %s; it cannot become %s.", from, w.p.Status)
+}
+
+func (w *projecting) write(ctx context.Context) error {
+	if err := w.readLast(ctx); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{w.writeTask, w.writeAttempts, w.settleCommands, w.pointRelay, w.runGate} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *projecting) readLast(ctx context.Context) error {
+	last, err := w.q.LastAttempt(ctx, w.row.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	w.last = &last
+	return err
+}
+
+func (w *projecting) writeTask(ctx context.Context) error {
+	message, err := w.errorMessage(ctx)
+	if err != nil {
+		return err
+	}
+	result, err := w.result(ctx)
+	if err != nil {
+		return err
+	}
+	if w.p.ReleaseSlot || w.p.Status.Final() {
+		if err := w.q.ReleaseSlot(ctx, w.row.ID); err != nil {
+			return err
+		}
+		w.holds = false
+	}
+	return w.q.ProjectTask(ctx, db.ProjectTaskParams{
+		ID: w.row.ID, FirstRunID: w.p.FirstRunID, RunID: w.runID, Ordinal: w.p.Ordinal,
+		Status: string(w.p.Status), Blocked: string(w.p.Blocked), Queued: w.queued(), SandboxID: w.p.SandboxID,
+		Retries: int32(w.p.Retries), Revisions: int32(w.p.Revisions), //nolint:gosec // G115: at most task.MaxAttempts
+		FailureClass: w.failureClass(), ErrorMessage: message,
+		Branch: w.p.Branch, Base: w.p.Base, PullUrl: w.p.PullURL, PullNumber: int32(w.p.PullNumber), //nolint:gosec // G115: a count
+		Result: result, Final: w.p.Status.Final(),
+	})
+}
+
+// queued reports whether the task waits for the gate from here on.
+func (w *projecting) queued() bool {
+	if w.p.Status.Final() || w.holds {
+		return false
+	}
+	return w.p.RequestSlot || (w.row.QueuedAt != nil && !w.p.ReleaseSlot)
+}
+
+// failureClass is that of the newest failure until an attempt goes beyond it.
+func (w *projecting) failureClass() string {
+	switch {
+	case w.p.Class != task.ClassNone:
+		return string(w.p.Class)
+	case w.p.Status == task.StatusPending, w.p.Status == task.StatusNeedsRevision, w.p.Status == task.StatusFailed:
+		return w.row.FailureClass
+	}
+	return ""
+}
+
+// errorMessage is why the task failed or was cancelled; empty while it has not.
+func (w *projecting) errorMessage(ctx context.Context) (string, error) {
+	const most = 4000
+	switch {
+	case w.p.Status == task.StatusCancelled:
+		return storable("Task cancelled: " + w.p.Reason), nil
+	case w.p.Status != task.StatusFailed:
+		return "", nil
+	case w.p.ErrorID == "":
+		return storable(orDefault(w.p.Reason, "The task failed ("+string(w.p.Class)+").")), nil
+	}
+	text, err := w.q.TextByID(ctx, w.p.ErrorID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return storable(w.p.Reason), nil
+	}
+	return firstRunes(text, most), err
+}
+
+func (w *projecting) writeAttempts(ctx context.Context) error {
+	if w.p.Status == task.StatusAssigned && w.p.SandboxID != "" {
+		if err := w.q.AssignAttempt(ctx, w.row.ID, w.p.SandboxID); err != nil {
+			return err
+		}
+	}
+	if w.p.Ended == nil {
+		return nil
+	}
+	stop, err := w.stopReason(ctx)
+	if err != nil {
+		return err
+	}
+	return w.q.EndAttempt(ctx, db.EndAttemptParams{
+		TaskID: w.row.ID, Number: int32(w.p.Ended.Number), Outcome: w.p.Ended.Outcome, //nolint:gosec // G115: at most task.MaxAttempts
+		FailureClass: string(w.p.Ended.Class), Reason: storable(w.p.Ended.Reason), StopReason: storable(stop),
+	})
+}
+
+func (w *projecting) settleCommands(ctx context.Context) error {
+	for _, c := range w.p.Settle {
+		err := w.q.SettleCommand(ctx, db.SettleCommandParams{
+			State: string(c.Receipt), Reason: storable(c.Reason), ID: c.CommandID, TaskID: w.row.ID,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pointRelay relays the events of the sandbox that the task shows, or of the one that has
+// been begun for it and is not shown yet.
+func (w *projecting) pointRelay(ctx context.Context) error {
+	current := idOr(w.p.SandboxID)
+	if current == nil && w.p.Ended == nil && w.last != nil && w.last.Attempt.EndedAt == nil {
+		current = &w.last.Attempt.SandboxID
+	}
+	return w.q.PointRelay(ctx, w.row.ID, current)
+}
+
+// runGate runs the gate if this projection changed what it looks at, and wherever the task
+// waits: a gate that ran meanwhile has passed over our locked row.
+func (w *projecting) runGate(ctx context.Context) error {
+	if !w.p.Status.Final() && !w.p.ReleaseSlot && w.row.QueuedAt == nil && !w.queued() {
+		return nil
+	}
+	if _, err := w.q.RunGate(ctx, w.row.OrganizationID); err != nil {
+		return err
+	}
+	var err error
+	w.holds, err = w.q.HoldsSlot(ctx, w.row.ID)
+	return err
+}

@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// The parts that beat.
+const (
+	PartIntake = "intake"
+	PartRelay  = "relay"
+)
+
+// missedBeats is how many periods of silence are an outage.
+const missedBeats = 3
+
+// Beat notes that a part of omoi is at work in some process; each beats every
+// [Config.PulsePeriod]. After a silence of three periods it writes down an outage.
+func (s *Store) Beat(ctx context.Context, part string) error {
+	return translate("note the pulse of "+part, s.q.Beat(ctx, part, s.stale()))
+}
+
+func (s *Store) stale() time.Duration { return missedBeats * s.cfg.PulsePeriod }
+
+// Pulse answers a sandbox's signs of life as ages by the database's clock, and for how long
+// of the last window intake and relay were down. A part that never beat has been down all along.
+func (s *Store) Pulse(ctx context.Context, sandboxID string, window time.Duration) (task.Pulse, error) {
+	row, err := s.q.Pulse(ctx, sandboxID)
+	if err != nil {
+		return task.Pulse{}, translate("read the pulse of sandbox "+sandboxID, err)
+	}
+	out := task.Pulse{
+		Head: row.Head, Assigned: age(row.Assigned), Beat: age(row.Beat), Work: age(row.Work), Started: -1, Waiting: -1,
+	}
+	if err := s.readSigns(ctx, sandboxID, row.Birth, &out); err != nil {
+		return task.Pulse{}, translate("read the events of sandbox "+sandboxID, err)
+	}
+	for part, out := range map[string]*time.Duration{PartIntake: &out.IntakeOut, PartRelay: &out.RelayOut} {
+		seconds, err := s.q.OutageSeconds(ctx, db.OutageSecondsParams{Lookback: window, Part: part, Stale: s.stale()})
+		if err != nil {
+			return task.Pulse{}, translate("read the outages of "+part, err)
+		}
+		*out = min(age(seconds), window)
+	}
+	return out, nil
+}
+
+// readSigns looks at the events that tell more than that they came.
+func (s *Store) readSigns(ctx context.Context, sandboxID string, birth time.Time, out *task.Pulse) error {
+	beats := []string{task.EventAgentHeartbeat, task.EventHeartbeatBare, task.EventSpecHeartbeat}
+	last, err := s.q.NewestSign(ctx, db.NewestSignParams{Birth: birth, SandboxID: sandboxID, Heartbeats: beats})
+	if err != nil {
+		return err
+	}
+	newest, err := s.q.NewestEvents(ctx, db.NewestEventsParams{
+		Types: append(beats, task.EventAgentStarted, task.EventAgentWaiting), Birth: birth, SandboxID: sandboxID,
+	})
+	if err != nil {
+		return err
+	}
+	if len(last) > 0 {
+		out.LastType = last[0].EventType
+	}
+	beaten := false // the newest heartbeat alone tells of the tool
+	for _, e := range newest {
+		switch e.EventType {
+		case task.EventAgentStarted:
+			out.Started = age(e.Age)
+		case task.EventAgentWaiting:
+			if e.Sequence == last[0].Sequence {
+				out.Waiting = age(e.Age)
+			}
+		default:
+			if !beaten {
+				readTool(e, out)
+			}
+			beaten = true
+		}
+	}
+	return nil
+}
+
+// readTool reads the tool call that a heartbeat names, and how old it is by now.
+func readTool(e db.NewestEventsRow, out *task.Pulse) {
+	var beat struct {
+		Tool  string `json:"current_tool"`
+		AgeMS int64  `json:"tool_age_ms"`
+	}
+	if json.Unmarshal(e.EventData, &beat) != nil || beat.Tool == "" {
+		return
+	}
+	out.Tool = beat.Tool
+	out.ToolAge = max(time.Duration(beat.AgeMS)*time.Millisecond, 0) + max(age(e.Age), 0)
+}
+
+// age is a number of seconds as a duration.
+func age(seconds float64) time.Duration {
+	return time.Duration(seconds * float64(time.Second))
+}

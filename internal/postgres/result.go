@@ -1,0 +1,232 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// object is a JSON object whose values stay as they came.
+type object map[string]json.RawMessage
+
+func readObject(raw json.RawMessage) object {
+	var o object
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// set writes a value; one that has no JSON form is left out.
+func (o object) set(key string, value any) {
+	if raw, err := json.Marshal(value); err == nil {
+		o[key] = raw
+	}
+}
+
+// take copies a value that is there under another name, if it says anything.
+func (o object) take(from object, key, as string) {
+	if raw := from[key]; len(raw) > 0 && string(raw) != "null" && string(raw) != `""` {
+		o[as] = raw
+	}
+}
+
+func (o object) text(key string) string {
+	var s string
+	_ = json.Unmarshal(o[key], &s) // empty if it is no text
+	return s
+}
+
+func (o object) yes(key string) bool {
+	var b bool
+	_ = json.Unmarshal(o[key], &b) // false if it is no boolean
+	return b
+}
+
+// completions are the newest agent.completed of a sandbox and its newest
+// continuous.completed; either may be nil.
+func (w *projecting) completions(ctx context.Context) (agent, continuous object, err error) {
+	if w.last == nil {
+		return nil, nil, nil
+	}
+	rows, err := w.q.Decisive(ctx, w.last.Sandbox.ID)
+	for _, r := range rows {
+		if r.EventType == task.EventContinuousCompleted {
+			continuous = readObject(r.EventData)
+		} else {
+			agent = readObject(r.EventData)
+		}
+	}
+	return agent, continuous, err
+}
+
+// stopReason is why the agent says that it stopped.
+func (w *projecting) stopReason(ctx context.Context) (string, error) {
+	const most = 200
+	agent, continuous, err := w.completions(ctx)
+	if reason := continuous.text("stop_reason"); reason != "" {
+		return firstRunes(reason, most), err
+	}
+	return firstRunes(agent.text("stop_reason"), most), err
+}
+
+// result is the task's result after this projection, nil if it stays as it is: what
+// commands say when they are carried out, and what the agent said when the task completes.
+func (w *projecting) result(ctx context.Context) (json.RawMessage, error) {
+	before := readObject(textBytes(w.row.Result))
+	after := maps.Clone(before)
+	if after == nil {
+		after = object{}
+	}
+	judged, err := w.applyCommands(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	agent, continuous, err := w.completions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if w.p.Ended != nil && !judged && agent.text("agent_type") == "validator" {
+		applyVerdict(after, agent.yes("validation_passed"), agent["validation_feedback"], nil)
+	}
+	if w.p.Status == task.StatusCompleted {
+		w.applyCompletion(after, agent, continuous)
+	}
+	if len(after) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(after)
+}
+
+// applyCommands adds what completions and verdicts that are carried out now say of the
+// result, and reports whether there was a verdict.
+func (w *projecting) applyCommands(ctx context.Context, result object) (judged bool, err error) {
+	var ids []string
+	for _, c := range w.p.Settle {
+		if c.Receipt == task.ReceiptCarriedOut {
+			ids = append(ids, c.CommandID)
+		}
+	}
+	if len(ids) == 0 {
+		return false, nil
+	}
+	commands, err := w.q.TaskCommands(ctx, w.row.ID, ids)
+	for _, c := range commands {
+		args := readObject(c.Args)
+		switch c.Kind {
+		case contract.CommandComplete:
+			maps.Copy(result, readObject(args["result"]))
+		case contract.CommandVerdict:
+			judged = true
+			applyVerdict(result, saysOK(c), args["feedback"], args["recommendations"])
+		}
+	}
+	return judged, err
+}
+
+func applyVerdict(result object, passed bool, feedback, recommendations json.RawMessage) {
+	var iteration int
+	_ = json.Unmarshal(result["validation_iteration"], &iteration) // zero before the first
+	result.set("validation_iteration", iteration+1)
+	result.set("validation_passed", passed)
+	if passed {
+		result.set("validated_at", time.Now().UTC().Truncate(time.Second))
+		return
+	}
+	said := object{"feedback": feedback, "recommendations": recommendations}
+	result.take(said, "feedback", "revision_feedback")
+	result.take(said, "recommendations", "revision_recommendations")
+}
+
+// applyCompletion adds what the agent told at its end. What it did not tell is absent.
+func (w *projecting) applyCompletion(result, agent, continuous object) {
+	told := object{}
+	for _, from := range []object{agent, continuous} {
+		for _, key := range []string{"turns", "cost_usd", "session_id", "stop_reason", "branch_name"} {
+			told.take(from, key, key)
+		}
+		told.take(from, "final_output", "output")
+	}
+	if _, known := told["cost_usd"]; !known {
+		told.take(continuous, "total_cost_usd", "cost_usd")
+	}
+	told.take(object{"b": quoted(orDefault(w.p.Branch, textOr(w.row.BranchName)))}, "b", "branch_name")
+	told.set("success", true)
+	if continuous.yes("validation_passed") {
+		told.set("validation_passed", true)
+		told.set("validation_type", "in_sandbox")
+	}
+	if made := w.artifacts(agent, continuous); len(made) > 0 {
+		told.set("artifacts", made)
+	}
+	maps.Copy(result, told)
+}
+
+// artifacts are the changes that were published and the tests that passed. A figure of
+// coverage is not among them: nobody measured one.
+func (w *projecting) artifacts(agent, continuous object) []object {
+	said := object{}
+	for _, from := range []object{agent, continuous} {
+		for _, key := range []string{
+			"code_pushed", "pr_created", "pr_url", "pr_number", "files_changed", "tests_passed", "branch_name", "ci_status",
+		} {
+			said.take(from, key, key)
+		}
+	}
+	if w.p.PullURL != "" {
+		said.set("pr_created", true)
+		said.set("pr_url", w.p.PullURL)
+		said.set("pr_number", w.p.PullNumber)
+	}
+	var made []object
+	if said.yes("code_pushed") || said.yes("pr_created") {
+		made = append(made, changes(said))
+	}
+	if said.yes("tests_passed") {
+		tests := object{"type": quoted("test_coverage"), "all_passed": yes, "has_tests": yes}
+		tests.take(said, "ci_status", "checks")
+		made = append(made, tests)
+	}
+	return made
+}
+
+func changes(said object) object {
+	made := object{"type": quoted("code_changes")}
+	made.take(said, "pr_url", "path")
+	made.set("has_tests", said.yes("tests_passed"))
+	for _, key := range []string{"branch_name", "pr_created", "pr_url", "pr_number", "files_changed"} {
+		made.take(said, key, key)
+	}
+	return made
+}
+
+// saysOK is the success of a completion (true unless it says no), or the passed of a verdict.
+func saysOK(c db.Command) bool {
+	args := readObject(c.Args)
+	for _, key := range []string{"passed", "success", "ok"} {
+		if _, said := args[key]; said {
+			return args.yes(key)
+		}
+	}
+	return c.Kind == contract.CommandComplete
+}
+
+var yes = json.RawMessage("true") //nolint:gochecknoglobals // never written
+
+func quoted(text string) json.RawMessage {
+	raw, _ := json.Marshal(text) //nolint:errchkjson // a string has a JSON form
+	return raw
+}
+
+// textBytes is the JSON of a column that may be null.
+func textBytes(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}

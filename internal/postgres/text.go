@@ -1,0 +1,79 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Kinds of stored texts.
+const (
+	textError    = "error"
+	textFeedback = "feedback"
+)
+
+// SaveText stores a long text and answers its id. taskID may be empty. What PostgreSQL cannot
+// hold (NUL, bytes that are no UTF-8) is replaced.
+func (s *Store) SaveText(ctx context.Context, taskID, kind, content string) (string, error) {
+	id := task.NewID()
+	err := saveText(ctx, s.q, db.InsertTextParams{ID: id, TaskID: idOr(taskID), Kind: kind, Content: content})
+	return id, translate("store a text", err)
+}
+
+// Text answers a stored text; [task.CodeNotFound] if there is none of that id.
+func (s *Store) Text(ctx context.Context, id string) (string, error) {
+	content, err := s.q.TextByID(ctx, id)
+	return content, translate("read text "+id, err)
+}
+
+// SaveErrors stores the texts of errors that a digest names. Storing one again changes nothing.
+func (s *Store) SaveErrors(ctx context.Context, taskID string, errs []ErrorText) error {
+	return translate("store error texts", saveErrors(ctx, s.q, taskID, errs))
+}
+
+func saveErrors(ctx context.Context, q *db.Queries, taskID string, errs []ErrorText) error {
+	for _, e := range errs {
+		err := saveText(ctx, q, db.InsertTextParams{ID: e.ID, TaskID: idOr(taskID), Kind: textError, Content: e.Content})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func saveText(ctx context.Context, q *db.Queries, text db.InsertTextParams) error {
+	text.Content = storable(text.Content)
+	return q.InsertText(ctx, text)
+}
+
+// storable is text as PostgreSQL takes it.
+func storable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// firstRunes keeps at most n characters.
+func firstRunes(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n])
+}
+
+// textOr is the text, or empty for null.
+func textOr(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// idOr is the id, or null for empty.
+func idOr(id string) *string {
+	if id == "" {
+		return nil
+	}
+	return &id
+}
