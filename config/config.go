@@ -12,6 +12,7 @@ type Config struct {
 	Dir  string `key:"config_dir" zero:"config below home" doc:"Directory of base.yaml and <env>.yaml."`
 
 	API        API        `key:"api"`
+	Token      Token      `key:"token"`
 	Database   Database   `key:"database"`
 	Redis      Redis      `key:"redis"`
 	Temporal   Temporal   `key:"temporal"`
@@ -40,11 +41,19 @@ type API struct {
 	CallbackURL  string        `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API."`
 	Key          Secret        `key:"key" zero:"none" doc:"API key that the command line sends; the API makes it the first key of a new installation."`
 	Open         bool          `key:"open" default:"false" doc:"Serve without login. Allowed on loopback addresses only; omoi dev switches it on."`
-	MaxBody      int64         `key:"max_body" default:"8388608" min:"1024" max:"67108864" unit:"bytes" doc:"Longest request body that is read."`
+	MaxBody      int64         `key:"max_body" default:"1048576" min:"1024" max:"67108864" unit:"bytes" doc:"Longest request body that is read."`
+	MaxBatch     int64         `key:"max_batch" default:"4194304" min:"1024" max:"67108864" unit:"bytes" doc:"Longest batch of events that is read."`
 	CommandWait  time.Duration `key:"command_wait" default:"2s" min:"0s" max:"30s" zero:"do not wait" doc:"How long a command's request waits for its outcome before it is answered with 202."`
 	MaxWait      time.Duration `key:"max_wait" default:"25s" min:"0s" max:"60s" zero:"no long polls" doc:"Longest long poll."`
 	StopTimeout  time.Duration `key:"stop_timeout" default:"10s" min:"0s" max:"5m" zero:"at once" doc:"How long requests under way may take when the API stops."`
 	LateTokenTTL time.Duration `key:"late_token_ttl" default:"1h" min:"1s" max:"720h" doc:"How long the token of a sandbox is known after the sandbox was verified gone; then it answers 410."`
+}
+
+// Token holds the keys that sign the tokens of sandboxes. All processes of an installation
+// must have the same.
+type Token struct {
+	Key      Secret `key:"key" zero:"made once and kept under home" doc:"Key that signs, as id.secret: an id without a full stop, and 32 or more bytes in base64."`
+	Previous Secret `key:"previous" zero:"none" doc:"Key that signed before and is still accepted, in the same form."`
 }
 
 // Database says where PostgreSQL is.
@@ -74,6 +83,7 @@ type Temporal struct {
 type Dev struct {
 	TemporalPort     int           `key:"temporal_port" default:"7233" min:"0" max:"65535" zero:"a free port" doc:"Port of the development server; a free one is taken if the default is in use."`
 	TemporalUIPort   int           `key:"temporal_ui_port" default:"8233" min:"0" max:"65535" zero:"a free port" doc:"Port of the Temporal Web UI; a free one is taken if the default is in use."`
+	TemporalDynamic  string        `key:"temporal_dynamic" zero:"none" doc:"Further dynamic configuration of the development server, as KEY=JSON with blanks between."`
 	TemporalBin      string        `key:"temporal_bin" zero:"PATH, beside omoi, bin/" doc:"The temporal program."`
 	PostgresBin      string        `key:"postgres_bin" zero:"PATH, /usr/lib/postgresql, download" doc:"Directory of initdb and postgres; download means never those of the machine."`
 	PostgresUser     string        `key:"postgres_user" zero:"postgres, else nobody" doc:"User that PostgreSQL runs as when omoi runs as root."`

@@ -41,15 +41,16 @@ type Reaper struct {
 
 // Sandbox holds the defaults and limits of a sandbox.
 type Sandbox struct {
-	MemoryGB float64 `key:"memory_gb" env:"SANDBOX_MEMORY_GB" also:"daytona.sandbox_memory_gb" default:"4" min:"0.125" max:"8" unit:"GiB" doc:"Memory of a sandbox."`
-	CPU      float64 `key:"cpu" env:"SANDBOX_CPU" also:"daytona.sandbox_cpu" default:"2" min:"0.1" max:"4" unit:"CPUs" doc:"Processors of a sandbox."`
-	DiskGB   float64 `key:"disk_gb" env:"SANDBOX_DISK_GB" also:"daytona.sandbox_disk_gb" default:"8" min:"0.125" max:"10" unit:"GB" doc:"Disk of a sandbox."`
-	Pids     int     `key:"pids" default:"512" min:"16" max:"32768" doc:"Processes in a sandbox at most."`
-	Network  string  `key:"network" default:"host" oneof:"host none" doc:"What a local sandbox reaches: the machine's network, or nothing but the API's socket."`
-	Dir      string  `key:"dir" zero:"sandboxes below home; /var/lib/omoi as root" doc:"Where local sandboxes keep their files."`
-	Snapshot string  `key:"snapshot" env:"SANDBOX_SNAPSHOT" also:"daytona.snapshot" default:"ai-agent-dev-light" doc:"Snapshot from which a remote sandbox is made."`
-	Image    string  `key:"image" env:"SANDBOX_IMAGE" also:"daytona.image" zero:"the provider's" doc:"Image of a remote sandbox where the snapshot cannot be had."`
-	Bwrap    string  `key:"bwrap" zero:"bwrap on PATH" doc:"The bubblewrap program of local sandboxes; off means never."`
+	MemoryGB  float64 `key:"memory_gb" env:"SANDBOX_MEMORY_GB" also:"daytona.sandbox_memory_gb" default:"4" min:"0.125" max:"8" unit:"GiB" doc:"Memory of a sandbox."`
+	CPU       float64 `key:"cpu" env:"SANDBOX_CPU" also:"daytona.sandbox_cpu" default:"2" min:"0.1" max:"4" unit:"CPUs" doc:"Processors of a sandbox."`
+	DiskGB    float64 `key:"disk_gb" env:"SANDBOX_DISK_GB" also:"daytona.sandbox_disk_gb" default:"8" min:"0.125" max:"10" unit:"GB" doc:"Disk of a sandbox."`
+	Pids      int     `key:"pids" default:"512" min:"16" max:"32768" doc:"Processes in a sandbox at most."`
+	Network   string  `key:"network" default:"host" oneof:"host none" doc:"What a local sandbox reaches: the machine's network, or nothing but the API's socket."`
+	Dir       string  `key:"dir" zero:"sandboxes below home; /var/lib/omoi as root" doc:"Where local sandboxes keep their files."`
+	Snapshot  string  `key:"snapshot" env:"SANDBOX_SNAPSHOT" also:"daytona.snapshot" default:"ai-agent-dev-light" doc:"Snapshot from which a remote sandbox is made."`
+	Image     string  `key:"image" env:"SANDBOX_IMAGE" also:"daytona.image" zero:"the provider's" doc:"Image of a remote sandbox where the snapshot cannot be had."`
+	Isolation string  `key:"isolation" default:"auto" oneof:"auto require none" doc:"Bubblewrap for local sandboxes: where it works (and a warning where not), always (or refuse to start), never."`
+	Shim      string  `key:"shim" zero:"this program" doc:"The omoi program that stands between a worker and its local sandboxes."`
 }
 
 // Agent is about omoi-agent, the program inside a sandbox.

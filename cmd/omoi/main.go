@@ -1,0 +1,26 @@
+// Command omoi runs AI coding agents durably. See the README, or omoi help.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/omoi-dev/omoi/internal/cli"
+	"github.com/omoi-dev/omoi/internal/sandbox/local"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "shim" { // between a provider and a sandbox, not for people
+		os.Exit(local.ShimMain(os.Args[2:]))
+	}
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	return cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+}

@@ -1,0 +1,54 @@
+package app
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// agents opens the omoi-agent program for an architecture: the configured one, the one that
+// is built in (build tag release), or the one beside this program.
+type agents struct{ configured string }
+
+func (a agents) open(arch string) (io.ReadCloser, error) {
+	if a.configured != "" {
+		return a.file(a.configured)
+	}
+	if program, ok := builtInAgent(arch); ok {
+		return program, nil
+	}
+	for _, path := range a.beside(arch) {
+		if program, err := os.Open(path); err == nil {
+			return program, nil
+		}
+	}
+	return nil, task.Errorf(task.CodeInvalid, "there is no omoi-agent for linux %s beside omoi; run `make build` in omoi's sources, or name one in agent.binary", arch)
+}
+
+func (agents) file(path string) (io.ReadCloser, error) {
+	program, err := os.Open(path)
+	if err != nil {
+		return nil, task.Errorf(task.CodeInvalid, "agent.binary cannot be opened; run `make build`").WithCause(err)
+	}
+	return program, nil
+}
+
+// beside lists where the build puts it.
+func (agents) beside(arch string) []string {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	if path, err := filepath.EvalSymlinks(exe); err == nil {
+		exe = path
+	}
+	dir := filepath.Dir(exe)
+	paths := []string{filepath.Join(dir, "omoi-agent-linux-"+arch)}
+	if arch == runtime.GOARCH {
+		paths = append(paths, filepath.Join(dir, "omoi-agent"))
+	}
+	return paths
+}

@@ -1,0 +1,101 @@
+package app
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
+)
+
+// tokenRing takes the keys of sandbox tokens from the configuration, or from home, where
+// one is made on the first start.
+func tokenRing(cfg *config.Loaded) (*token.Ring, error) {
+	text := cfg.Token.Key.Reveal()
+	if text == "" {
+		var err error
+		if text, err = keep(cfg.Home, "token.key", newKey); err != nil {
+			return nil, err
+		}
+	}
+	current, err := parseKey("token.key", text)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Token.Previous == "" {
+		return token.NewRing(current, nil)
+	}
+	previous, err := parseKey("token.previous", cfg.Token.Previous.Reveal())
+	if err != nil {
+		return nil, err
+	}
+	return token.NewRing(current, &previous)
+}
+
+// newKey makes a key of 32 random bytes under a random id.
+func newKey() string {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	return strings.ToLower(rand.Text()[:8]) + "." + base64.RawURLEncoding.EncodeToString(secret)
+}
+
+func parseKey(setting, text string) (token.Key, error) {
+	id, encoded, _ := strings.Cut(text, ".")
+	encoded = strings.NewReplacer("+", "-", "/", "_").Replace(strings.TrimRight(encoded, "="))
+	secret, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil {
+		return token.Key{}, task.Invalid(setting, "%s is not of the form id.secret with the secret in base64", setting)
+	}
+	return token.Key{ID: id, Secret: secret}, nil
+}
+
+// hostID names this machine: configured, or made once and kept under home.
+func hostID(cfg *config.Loaded) (string, error) {
+	if cfg.Worker.HostID != "" {
+		return cfg.Worker.HostID, nil
+	}
+	return keep(cfg.Home, "host.id", func() string { return strings.ToLower(rand.Text()[:16]) })
+}
+
+// keep answers the content of a file of home with mode 0600, made on the first call. Of
+// two processes that make it at once both get the same.
+func keep(home, name string, create func() string) (string, error) {
+	path := filepath.Join(home, name)
+	content, err := os.ReadFile(path)
+	if err == nil {
+		return strings.TrimSpace(string(content)), nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	if err := publish(home, path, create()); err != nil {
+		return "", err
+	}
+	content, err = os.ReadFile(path)
+	return strings.TrimSpace(string(content)), err
+}
+
+// publish puts a whole file in place unless there is one.
+func publish(home, path, content string) error {
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return fmt.Errorf("make home directory: %w", err)
+	}
+	temp, err := os.CreateTemp(home, ".new-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = temp.WriteString(content + "\n")
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err == nil {
+		if err = os.Link(temp.Name(), path); errors.Is(err, os.ErrExist) {
+			err = nil
+		}
+	}
+	return errors.Join(err, os.Remove(temp.Name()))
+}

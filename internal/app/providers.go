@@ -1,0 +1,57 @@
+package app
+
+import (
+	"log/slog"
+	"os"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/local"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// providers finds a sandbox provider by its wire name.
+type providers map[string]sandbox.Provider
+
+// Provider implements activities.Providers.
+func (p providers) Provider(name string) (sandbox.Provider, error) {
+	if found, ok := p[name]; ok {
+		return found, nil
+	}
+	return nil, task.Errorf(task.CodeInvalid, "this machine has no sandbox provider %q", name)
+}
+
+// hostBound lists the providers whose sandboxes live on this machine.
+func (p providers) hostBound() []string {
+	var names []string
+	for name, provider := range p {
+		if provider.Capabilities().HostBound {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// newLocal makes the local provider. Its folder must be open to other users when we are
+// root, since each sandbox gets a user of its own.
+func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
+	place := devstack.Config{Home: cfg.Home, DataRoot: cfg.Dev.PostgresDataRoot}
+	root := cfg.Sandbox.Dir
+	if root == "" {
+		root = place.PrivateDir("sandboxes")
+	}
+	if os.Geteuid() == 0 {
+		if err := os.MkdirAll(root, 0o755); err != nil { //nolint:gosec // sandboxes below it have mode 0700
+			return nil, err
+		}
+	}
+	var shim []string
+	if cfg.Sandbox.Shim != "" {
+		shim = []string{cfg.Sandbox.Shim, "shim"}
+	}
+	return local.New(local.Config{
+		Root: root, Shim: shim, Network: sandbox.Network(cfg.Sandbox.Network), Limits: limits(cfg.Sandbox),
+		Isolation: local.Isolation(cfg.Sandbox.Isolation),
+	}, log)
+}

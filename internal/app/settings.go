@@ -1,0 +1,61 @@
+package app
+
+import (
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+)
+
+const (
+	gib = 1 << 30
+	gb  = 1_000_000_000
+)
+
+// taskSettings are frozen into the history of each task that is loaded.
+func taskSettings(t config.Task) contract.Settings {
+	return contract.Settings{
+		StartupTimeout:   t.StartupTimeout,
+		HeartbeatTimeout: t.HeartbeatTimeout,
+		NoWorkTimeout:    t.NoWorkTimeout,
+		IdleTimeout:      t.IdleTimeout,
+		AttemptTimeout:   t.AttemptTimeout,
+		ToolTimeout:      t.ToolTimeout,
+		RetryBase:        t.RetryBase,
+		LimitSleep:       t.LimitSleep,
+		CleanupWait:      t.CleanupWait,
+		UnknownRetry:     t.UnknownRetry,
+		SpawnTimeout:     t.SpawnTimeout,
+		MaxSignals:       t.MaxSignals,
+	}
+}
+
+func limits(s config.Sandbox) sandbox.Limits {
+	return sandbox.Limits{
+		MemoryBytes: int64(s.MemoryGB * gib), CPUs: s.CPU, DiskBytes: int64(s.DiskGB * gb), Processes: s.Pids,
+	}
+}
+
+// secrets are the values that no error text may carry.
+func secrets(cfg *config.Loaded) []string {
+	var out []string
+	for _, s := range []config.Secret{
+		cfg.API.Key, cfg.Token.Key, cfg.Token.Previous, cfg.Database.URL, cfg.Redis.URL, cfg.Temporal.APIKey,
+		cfg.Daytona.APIKey, cfg.Anthropic.APIKey, cfg.Claude.OAuthToken, cfg.GitHub.Token,
+	} {
+		if s != "" {
+			out = append(out, s.Reveal())
+		}
+	}
+	return out
+}
+
+// offered is what an installation can run, the configured default first.
+func offered(first string, all ...string) []string {
+	out := []string{first}
+	for _, name := range all {
+		if name != first {
+			out = append(out, name)
+		}
+	}
+	return out
+}

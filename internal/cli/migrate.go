@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/app"
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+)
+
+func newMigrate(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "migrate", Short: "Bring the database's schema up to date, or look at it", Args: cobra.NoArgs,
+		Long: `Bring the database's schema up to date, or look at it. Any number of processes may do it at once.
+The database is that of DATABASE_URL, else that of a running omoi dev.`,
+	}
+	yes := false
+	down := &cobra.Command{
+		Use: "down", Short: "Take the whole schema back; all data is lost", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !yes {
+				return exit.With(exit.NeedsYou, fmt.Errorf("omoi migrate down deletes all data of the installation; say so with --yes"))
+			}
+			return migrate(cmd, g, app.MigrateDown)
+		},
+	}
+	down.Flags().BoolVar(&yes, "yes", false, "yes, all data")
+	cmd.AddCommand(down, &cobra.Command{
+		Use: "up", Short: "Bring the schema to the newest version", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd, g, app.MigrateUp) },
+	}, &cobra.Command{
+		Use: "status", Short: "List the steps of the schema", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd, g, app.MigrateStatus) },
+	})
+	return cmd
+}
+
+func migrate(cmd *cobra.Command, g *globals, do app.Migration) error {
+	loaded, err := g.load(nil)
+	if err != nil {
+		return err
+	}
+	steps, err := do(cmd.Context(), loaded)
+	if err != nil {
+		return err
+	}
+	if g.json {
+		return json.NewEncoder(g.stdout).Encode(map[string]any{"steps": steps})
+	}
+	table := tabwriter.NewWriter(g.stdout, 0, 4, 2, ' ', 0)
+	for _, step := range steps {
+		state := "not applied"
+		if step.AppliedAt != nil {
+			state = "applied " + step.AppliedAt.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(table, "%d\t%s\t%s\n", step.Version, step.Name, state)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+)
+
+// globals are what every command sees: the flags of the root and the process around it.
+type globals struct {
+	json   bool   // --json
+	api    string // --api; empty: configured, or that of dev.json
+	home   string // --home; empty: configured
+	set    []string
+	env    []string // as os.Environ gives it
+	dir    string   // working directory
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// Run carries out one command line and answers its exit code. When ctx ends, commands
+// stop cleanly.
+func Run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int { //nolint:revive // the process, as it is
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "" // a removed folder: nothing is read from it
+	}
+	g := &globals{env: env, dir: dir, stdin: stdin, stdout: stdout, stderr: stderr}
+	root := newRoot(g)
+	root.SetArgs(args)
+	return exit.Report(stderr, root.ExecuteContext(ctx), g.json || wantsJSON(args))
+}
+
+// wantsJSON answers for command lines that fail before their flags are known.
+func wantsJSON(args []string) bool {
+	for _, arg := range args {
+		if arg == "--" {
+			return false
+		}
+		if arg == "--json" || arg == "--json=true" {
+			return true
+		}
+	}
+	return false
+}
+
+func newRoot(g *globals) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "omoi",
+		Short: "Run AI coding agents durably",
+		Long: `omoi runs AI coding agents durably: a task gets a branch, a sandbox and an agent in it, and whatever
+dies on the way, it ends with a result, saved work and a sandbox that is verified gone.
+
+Begin with: omoi dev        (everything on this machine)
+Then:       omoi run "Add a --version flag" --repo .`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			hint := ""
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = "; did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return exit.Usagef("there is no command %q%s (omoi help lists them)", args[0], hint)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetIn(g.stdin)
+	root.SetOut(g.stdout)
+	root.SetErr(g.stderr)
+	f := root.PersistentFlags()
+	f.BoolVar(&g.json, "json", false, "print JSON")
+	f.StringVar(&g.api, "api", "", "address of the server (default $OMOI_API_URL, else the running omoi dev)")
+	f.StringVar(&g.home, "home", "", "directory of this installation's state (default $OMOI_HOME, else ~/.omoi)")
+	f.StringArrayVar(&g.set, "set", nil, "a setting for this command, as key=value (docs/CONFIGURATION.md lists the keys)")
+	root.AddCommand(newDev(g), newAPI(g), newWorker(g), newMigrate(g), newDoctor(g), newConfig(g), newVersion(g))
+	addTaskCommands(root, g)
+	usageErrors(root)
+	return root
+}
+
+// usageErrors gives the exit code of wrong usage to what cobra itself complains about.
+func usageErrors(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return exit.Usagef("%w (see %s --help)", err, cmd.CommandPath())
+	})
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return exit.With(exit.Usage, err)
+			}
+			return nil
+		}
+	}
+	for _, child := range cmd.Commands() {
+		usageErrors(child)
+	}
+}
+
+// load reads the configuration; more are parameters of the command by key, empty ones
+// count as not given.
+func (g *globals) load(more map[string]string) (*config.Loaded, error) {
+	params := map[string]string{}
+	for _, pair := range g.set {
+		key, value, found := strings.Cut(pair, "=")
+		if !found || !known(key) {
+			return nil, exit.Usagef("--set %s: want key=value with a key of docs/CONFIGURATION.md", pair)
+		}
+		params[key] = value
+	}
+	for key, value := range more {
+		if value != "" {
+			params[key] = value
+		}
+	}
+	if g.home != "" {
+		params["home"] = g.home
+	}
+	if g.api != "" {
+		params["api.url"] = g.api
+	}
+	loaded, err := config.Load(config.Source{Params: params, Environ: g.env, WorkDir: g.dir})
+	if err != nil {
+		return nil, exit.With(exit.Usage, err)
+	}
+	return loaded, nil
+}
+
+func known(key string) bool {
+	for _, f := range config.Fields() {
+		if f.Key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// variable answers a variable as the commands that are clients see it: what --home and
+// --api say, and what .env files say, counts as set.
+func (g *globals) variable(name string) string {
+	if loaded, err := g.load(nil); err == nil {
+		switch name {
+		case "OMOI_HOME":
+			return loaded.Home
+		case "OMOI_API_URL":
+			return loaded.API.URL
+		case "OMOI_API_KEY":
+			return loaded.API.Key.Reveal()
+		}
+	}
+	for _, pair := range g.env {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
