@@ -129,6 +129,7 @@ func (a *Activities) putConfig(ctx context.Context, p place, work task.Work) err
 func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
 	token := a.deps.Tokens.Mint(p.row.ID)
 	api := a.apiURL()
+	paths := p.provider.Paths(p.labels)
 	return spec.Config{
 		Protocol:        spec.Protocol,
 		SandboxID:       p.row.ID,
@@ -137,18 +138,18 @@ func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
 		APIURL:          api,
 		Token:           token,
 		Runtime:         work.Agent,
-		Workspace:       sandbox.Workspace,
-		Dir:             sandbox.Dir,
+		Workspace:       paths.Workspace,
+		Dir:             paths.Dir,
 		Title:           work.Title,
 		Description:     work.Description,
 		Mode:            work.Mode,
 		Continuous:      work.Continuous,
 		Feedback:        work.Feedback,
-		Repo:            a.agentRepo(work),
+		Repo:            a.agentRepo(work, paths),
 		Script:          work.Execution.Script,
 		Command:         work.Execution.Command,
 		Setup:           work.Execution.Setup,
-		Env:             workerEnv(work, p.row.ID, a.callback(work, api, token)),
+		Env:             workerEnv(work, paths, p.row.ID, a.callback(work, api, token)),
 		WaitForMessages: work.Execution.WaitForMessages,
 		Heartbeat:       a.cfg.AgentHeartbeat,
 		ToolTimeout:     a.cfg.Settings.ToolTimeout,
@@ -157,12 +158,13 @@ func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
 	}
 }
 
-func (a *Activities) agentRepo(work task.Work) *spec.Repo {
+func (a *Activities) agentRepo(work task.Work, paths sandbox.Paths) *spec.Repo {
 	if work.Repo == "" {
 		return nil
 	}
 	return &spec.Repo{
-		Branch: work.Branch, Base: work.Base, Bundle: spec.InBundle,
+		Branch: work.Branch, Base: work.Base,
+		Bundle:     paths.Dir + strings.TrimPrefix(spec.InBundle, sandbox.Dir),
 		AuthorName: a.cfg.AuthorName, AuthorEmail: a.cfg.AuthorEmail,
 	}
 }

@@ -23,7 +23,7 @@ const (
 // workerEnv is the environment that the agent's program gets: the contract with workers of
 // the replaced system. No key of the platform is in it. What the task's own configuration
 // sets wins, except over the names that say who the worker is and where it reports.
-func workerEnv(work task.Work, sandboxID, callback string) map[string]string {
+func workerEnv(work task.Work, paths sandbox.Paths, sandboxID, callback string) map[string]string {
 	env := map[string]string{
 		"PHASE_ID":           work.PhaseID,
 		"EXECUTION_MODE":     work.Mode,
@@ -36,7 +36,7 @@ func workerEnv(work task.Work, sandboxID, callback string) map[string]string {
 		"TICKET_TYPE":        work.TicketType,
 		"TICKET_PRIORITY":    work.Priority,
 		"TASK_DATA_BASE64":   taskData(work),
-		"WORKSPACE_PATH":     sandbox.Workspace,
+		"WORKSPACE_PATH":     paths.Workspace,
 	}
 	if work.Continuous {
 		maps.Copy(env, continuousEnv(work))

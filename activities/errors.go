@@ -134,13 +134,29 @@ type errorInbound struct {
 func (i *errorInbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (out any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = &panicError{value: p, stack: debug.Stack()}
 		}
 		if err != nil {
 			out, err = nil, i.activities.translate(ctx, err, in.Args)
 		}
 	}()
 	return i.Next.ExecuteActivity(ctx, in)
+}
+
+// panicError is a panic of an activity; its stack is for the store only.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// fullText is what the store keeps of err.
+func fullText(err error) string {
+	if e, ok := errors.AsType[*panicError](err); ok {
+		return err.Error() + "\n" + string(e.stack)
+	}
+	return err.Error()
 }
 
 // translate stores the text of err and answers what Temporal may see of it.
@@ -150,7 +166,8 @@ func (a *Activities) translate(ctx context.Context, err error, args []any) error
 	}
 	info := activity.GetInfo(ctx)
 	taskID := taskOf(info, args)
-	errorID := a.keep(ctx, taskID, fmt.Sprintf("%s, try %d: %s", info.ActivityType.Name, info.Attempt, a.scrub(err.Error())))
+	text := a.scrub(fullText(err))
+	errorID := a.keep(ctx, taskID, fmt.Sprintf("%s, try %d: %s", info.ActivityType.Name, info.Attempt, text))
 	a.log.WarnContext(
 		ctx, "activity failed",
 		slog.String("activity", info.ActivityType.Name),
@@ -158,7 +175,7 @@ func (a *Activities) translate(ctx context.Context, err error, args []any) error
 		slog.Int("attempt", int(info.Attempt)),
 		slog.String("code", string(codeOf(err))),
 		slog.String("error_id", errorID),
-		slog.String("error", cutRunes(a.scrub(err.Error()), 2000)),
+		slog.String("error", cutRunes(text, 2000)),
 	)
 	return a.applicationError(err, errorID)
 }

@@ -12,7 +12,8 @@ const removed = "[removed]"
 // secretForms are the shapes of credentials that we know, whatever their value. The first
 // group of each is kept.
 var secretForms = []*regexp.Regexp{ //nolint:gochecknoglobals // compiled once, never written
-	regexp.MustCompile(`()v1\.[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_+/=-]{16,}`),
+	regexp.MustCompile(`(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@"']+@`),
+	regexp.MustCompile(`()v1\.[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_=-]{16,}`),
 	regexp.MustCompile(`()\bsk-[A-Za-z0-9_-]{8,}`),
 	regexp.MustCompile(`()\b(?:ghp|gho|ghu|ghs|ghr|github_pat)_[A-Za-z0-9_]{8,}`),
 	regexp.MustCompile(`()\bomoi_[A-Za-z0-9_-]{16,}`),
@@ -20,7 +21,6 @@ var secretForms = []*regexp.Regexp{ //nolint:gochecknoglobals // compiled once, 
 	regexp.MustCompile(`(?i)(\bbearer\s+)[^\s"',;]+`),
 	regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*["']?(?:basic\s+|token\s+)?)[^\s"',;]+`),
 	regexp.MustCompile(`(?i)(\b(?:password|passwd|secret|token|api[_-]?key)["']?\s*[:=]\s*["']?)[^\s"',;&]+`),
-	regexp.MustCompile(`(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@"']+@`),
 }
 
 // minSecret is the length from which a given secret is cut out; a shorter one would take

@@ -1,0 +1,100 @@
+package activities_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestEnsureBranchTwiceIsOneBranch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.work.Branch, b.store.work.Base, b.git.branches = "", "", map[string]string{}
+	b.git.loseAnswerOf("branch")
+	in := contract.BranchInput{TaskID: taskID}
+	_, err := do[contract.BranchResult](b, b.activities().EnsureBranch, in)
+	app, _ := refused(t, err)
+	require.False(t, app.NonRetryable())
+	out, err := do[contract.BranchResult](b, b.activities().EnsureBranch, in)
+	require.NoError(t, err)
+	require.Equal(t, contract.BranchResult{Branch: "feature/tick-1", Base: "base0"}, out)
+	require.Len(t, b.git.branches, 1)
+}
+
+func TestBranchKeepsTheCommitThatItBeganFrom(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.work.Base = "older"
+	out, err := do[contract.BranchResult](b, b.activities().EnsureBranch, contract.BranchInput{TaskID: taskID})
+	require.NoError(t, err)
+	require.Equal(t, "older", out.Base)
+}
+
+func TestNoRepositoryNoBranchNoPull(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.work.Repo = ""
+	branch, err := do[contract.BranchResult](b, b.activities().EnsureBranch, contract.BranchInput{TaskID: taskID})
+	require.NoError(t, err)
+	require.Zero(t, branch)
+	pull, err := do[contract.PullResult](b, b.activities().OpenPull, contract.PullInput{TaskID: taskID})
+	require.NoError(t, err)
+	require.Zero(t, pull)
+	require.Empty(t, b.git.calls)
+}
+
+func TestRepositoryThatCannotBeWorkedOn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.git.checkErr = task.Invalid("repo", "The repository is empty: commit something first.")
+	_, err := do[contract.BranchResult](b, b.activities().EnsureBranch, contract.BranchInput{TaskID: taskID})
+	app, _ := refused(t, err)
+	require.Equal(t, string(task.ClassInvalidInput), app.Type())
+	require.True(t, app.NonRetryable())
+	require.Contains(t, app.Message(), "commit something first")
+	require.Empty(t, b.git.calls, "nothing half-made")
+}
+
+func TestOpenPullTwiceIsOnePull(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.git.loseAnswerOf("pull")
+	in := contract.PullInput{TaskID: taskID}
+	_, err := do[contract.PullResult](b, b.activities().OpenPull, in)
+	app, _ := refused(t, err)
+	require.Equal(t, string(task.ClassPublish), app.Type())
+	require.False(t, app.NonRetryable())
+	out, err := do[contract.PullResult](b, b.activities().OpenPull, in)
+	require.NoError(t, err)
+	require.Equal(t, contract.PullResult{Number: 1, URL: "local://pull/1"}, out)
+	require.Len(t, b.git.pulls, 1)
+	pull := b.git.pulls[0]
+	require.Equal(t, "[tick] Compute it", pull.Title)
+	require.Equal(t, "feature/tick-1", pull.Head)
+	require.Equal(t, "main", pull.Base)
+	require.Contains(t, pull.Body, "C(50,25)")
+	require.Contains(t, pull.Body, taskID)
+}
+
+func TestNothingAheadNothingToOpen(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.git.ahead = 0
+	out, err := do[contract.PullResult](b, b.activities().OpenPull, contract.PullInput{TaskID: taskID})
+	require.NoError(t, err)
+	require.Zero(t, out)
+	require.Empty(t, b.git.pulls)
+}
+
+func TestPullHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.work.Title, b.store.work.Description = "use ghp_0123456789abcdef\nnow", "with sk-0123456789"
+	_, err := do[contract.PullResult](b, b.activities().OpenPull, contract.PullInput{TaskID: taskID})
+	require.NoError(t, err)
+	require.Equal(t, "[tick] use [removed] now", b.git.pulls[0].Title)
+	require.NotContains(t, b.git.pulls[0].Body, "sk-")
+}

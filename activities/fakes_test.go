@@ -1,0 +1,496 @@
+package activities_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// errLost is a call whose effect was had and whose answer was lost.
+var errLost = errors.New("connection reset by peer")
+
+// faults loses answers: the named call does its work once and fails then.
+type faults struct {
+	mu    sync.Mutex
+	lose  map[string]bool
+	calls []string
+}
+
+// call notes a call and answers what it fails with after its work.
+func (f *faults) call(name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, name)
+	if f.lose[name] {
+		delete(f.lose, name)
+		return errLost
+	}
+	return nil
+}
+
+func (f *faults) loseAnswerOf(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lose == nil {
+		f.lose = map[string]bool{}
+	}
+	f.lose[name] = true
+}
+
+func (f *faults) count(name string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, c := range f.calls {
+		if c == name {
+			n++
+		}
+	}
+	return n
+}
+
+// fakeStore is Tasks, Ledger and Fleet in memory.
+type fakeStore struct {
+	faults
+
+	work     task.Work
+	loaded   contract.LoadedTask
+	loadErr  error
+	facts    contract.Digest
+	taken    contract.TakenCommand
+	rows     map[string]task.Sandbox
+	pulse    task.Pulse
+	pulseErr error
+	texts    map[string]string // id to kind and content
+	textErr  error
+	heads    map[int]string
+	settled  []contract.Settling
+	runs     []string
+	current  []bool
+
+	targets   []contract.ReaperTarget
+	ledger    []contract.Orphan
+	unowned   []contract.Orphan
+	open      []string
+	abandoned []string
+	rest      []bool
+}
+
+func (s *fakeStore) LoadTask(_ context.Context, _ contract.TaskRef, runID string) (contract.LoadedTask, error) {
+	s.runs = append(s.runs, runID)
+	return s.loaded, s.loadErr
+}
+
+func (s *fakeStore) Project(
+	ctx context.Context, _ contract.Projection, runID string, current func(context.Context) (bool, error),
+) (contract.Projected, error) {
+	s.runs = append(s.runs, runID)
+	is, err := current(ctx)
+	s.current = append(s.current, is)
+	return contract.Projected{Fenced: !is}, err
+}
+
+func (s *fakeStore) BeginAttempt(_ context.Context, in contract.BeginAttemptInput, runID string) (contract.BegunAttempt, error) {
+	s.runs = append(s.runs, runID)
+	return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{Number: int(in.Ordinal)}}, nil
+}
+
+func (s *fakeStore) TakeCommand(_ context.Context, _ contract.TakeCommandInput, runID string) (contract.TakenCommand, error) {
+	s.runs = append(s.runs, runID)
+	return s.taken, nil
+}
+
+func (s *fakeStore) ReadFacts(context.Context, contract.ReadFactsInput) (contract.Digest, error) {
+	return s.facts, nil
+}
+
+func (s *fakeStore) Work(context.Context, string) (task.Work, error) { return s.work, nil }
+
+func (s *fakeStore) Sandbox(_ context.Context, id string) (task.Sandbox, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, ok := s.rows[id]
+	if !ok {
+		return row, task.Errorf(task.CodeNotFound, "no sandbox %s", id)
+	}
+	return row, nil
+}
+
+func (s *fakeStore) change(id, call string, f func(*task.Sandbox)) error {
+	s.mu.Lock()
+	row := s.rows[id]
+	f(&row)
+	s.rows[id] = row
+	s.mu.Unlock()
+	return s.call(call)
+}
+
+func (s *fakeStore) SandboxCreating(_ context.Context, id string) error {
+	return s.change(id, "creating", func(r *task.Sandbox) { r.State = task.SandboxCreating })
+}
+
+func (s *fakeStore) SandboxRunning(_ context.Context, id string, made sandbox.Sandbox) error {
+	return s.change(id, "running", func(r *task.Sandbox) { r.State, r.ProviderID = task.SandboxRunning, made.ProviderID })
+}
+
+func (s *fakeStore) AgentStarted(_ context.Context, id string) error {
+	now := time.Now()
+	return s.change(id, "agent_started", func(r *task.Sandbox) { r.StartedAt = &now })
+}
+
+func (s *fakeStore) SettleSandbox(_ context.Context, in contract.Settling) error {
+	s.settled = append(s.settled, in)
+	return nil
+}
+
+func (s *fakeStore) SaveSalvage(_ context.Context, id string, saved task.Salvage) error {
+	return s.change(id, "save_salvage", func(r *task.Sandbox) { r.Salvage = &saved })
+}
+
+func (s *fakeStore) SaveHead(_ context.Context, _ string, attempt int, commit string) error {
+	s.mu.Lock()
+	if s.heads == nil {
+		s.heads = map[int]string{}
+	}
+	s.heads[attempt] = commit
+	s.mu.Unlock()
+	return s.call("save_head")
+}
+
+func (s *fakeStore) Pulse(context.Context, string, time.Duration) (task.Pulse, error) {
+	return s.pulse, s.pulseErr
+}
+
+func (s *fakeStore) SaveText(_ context.Context, _, kind, content string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.textErr != nil {
+		return "", s.textErr
+	}
+	if s.texts == nil {
+		s.texts = map[string]string{}
+	}
+	id := "text-" + strconv.Itoa(len(s.texts)+1)
+	s.texts[id] = kind + ":" + content
+	return id, nil
+}
+
+func (s *fakeStore) Installation(context.Context) (string, error) { return "inst", nil }
+
+func (s *fakeStore) Targets(context.Context) ([]contract.ReaperTarget, error) { return s.targets, nil }
+
+func (s *fakeStore) LedgerOrphans(context.Context, time.Duration) ([]contract.Orphan, error) {
+	return s.ledger, nil
+}
+
+func (s *fakeStore) Unowned(context.Context, []sandbox.Sandbox, time.Duration) ([]contract.Orphan, error) {
+	return s.unowned, nil
+}
+
+func (s *fakeStore) OpenTasks(context.Context, time.Duration) ([]string, error) { return s.open, nil }
+
+func (s *fakeStore) Abandon(_ context.Context, id, _ string) error {
+	s.abandoned = append(s.abandoned, id)
+	return nil
+}
+
+func (s *fakeStore) Grant(context.Context) error { return s.call("grant") }
+
+func (s *fakeStore) AtRest(context.Context) (bool, error) {
+	now := s.rest[0]
+	if len(s.rest) > 1 {
+		s.rest = s.rest[1:]
+	}
+	return now, nil
+}
+
+// fakeRuns is Temporal as activities see it.
+type fakeRuns struct {
+	faults
+
+	newest string
+	open   map[string]bool // absent: not found
+	down   map[string]bool
+}
+
+func (r *fakeRuns) CurrentRun(_ context.Context, taskID string) (string, bool, error) {
+	open, known := r.open[taskID]
+	switch {
+	case r.down[taskID]:
+		return "", false, task.Errorf(task.CodeUnavailable, "Temporal is down")
+	case !known:
+		return "", false, task.Errorf(task.CodeNotFound, "no run of %s", taskID)
+	}
+	return r.newest, open, nil
+}
+
+func (r *fakeRuns) StartCleanup(_ context.Context, in contract.CleanupInput) error {
+	return r.call("cleanup " + in.SandboxID)
+}
+
+func (r *fakeRuns) PauseSchedule(_ context.Context, id, _ string) error { return r.call("pause " + id) }
+func (r *fakeRuns) WakeReaper(context.Context) error                    { return r.call("wake") }
+
+// box is a sandbox of the fake provider.
+type box struct {
+	labels  sandbox.Labels
+	files   map[string][]byte
+	modes   map[string]uint32
+	started []sandbox.Command
+	agent   sandbox.State
+	exit    int
+	oom     bool
+}
+
+// fakeProvider holds sandboxes in memory.
+type fakeProvider struct {
+	faults
+
+	caps    sandbox.Capabilities
+	boxes   map[string]*box
+	bare    bool                                                    // without a file system of its own
+	down    error                                                   // answer of every call
+	onExec  func(b *box, args []string) (sandbox.ExecResult, error) // answers Exec
+	onWrite func(path string) error
+}
+
+func newProvider() *fakeProvider {
+	return &fakeProvider{
+		caps:  sandbox.Capabilities{HostBound: true, Machine: true, Exec: true},
+		boxes: map[string]*box{},
+	}
+}
+
+func (p *fakeProvider) Name() string                       { return task.ProviderLocal }
+func (p *fakeProvider) Capabilities() sandbox.Capabilities { return p.caps }
+
+func (p *fakeProvider) Paths(sandbox.Labels) sandbox.Paths {
+	if p.bare {
+		return sandbox.Paths{Dir: "/srv/box/omoi", Workspace: "/srv/box/work", Home: "/srv/box/home", Agent: "/srv/box/omoi/bin/omoi-agent"}
+	}
+	return sandbox.DefaultPaths()
+}
+
+func (p *fakeProvider) box(l sandbox.Labels) (*box, error) {
+	if p.down != nil {
+		return nil, p.down
+	}
+	b, ok := p.boxes[l.SandboxID]
+	if !ok || b.labels != l {
+		return nil, task.Errorf(task.CodeNotFound, "no sandbox %s", l.SandboxID)
+	}
+	return b, nil
+}
+
+func (p *fakeProvider) Ensure(_ context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	if p.down != nil {
+		return sandbox.Sandbox{}, p.down
+	}
+	b, had := p.boxes[spec.Labels.SandboxID]
+	switch {
+	case had && b.labels != spec.Labels:
+		return sandbox.Sandbox{}, sandbox.ErrNameTaken
+	case !had:
+		p.boxes[spec.Labels.SandboxID] = &box{
+			labels: spec.Labels, files: map[string][]byte{}, modes: map[string]uint32{}, agent: sandbox.StateGone,
+		}
+	}
+	return sandbox.Sandbox{
+		Labels: spec.Labels, ProviderID: "p-" + spec.Labels.SandboxID, Adopted: had, Isolation: []string{"fake"}, Arch: "riscv64",
+	}, p.call("ensure")
+}
+
+func (p *fakeProvider) Inspect(_ context.Context, l sandbox.Labels) (sandbox.Inspection, error) {
+	b, err := p.box(l)
+	if task.CodeOf(err) == task.CodeNotFound {
+		return sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone}, nil
+	}
+	if err != nil {
+		return sandbox.Inspection{State: sandbox.StateUnknown}, err
+	}
+	return sandbox.Inspection{
+		State: sandbox.StateAlive, Agent: b.agent, Started: len(b.started) > 0, ExitCode: b.exit, OOM: b.oom,
+	}, p.call("inspect")
+}
+
+func (p *fakeProvider) Start(_ context.Context, l sandbox.Labels, cmd sandbox.Command) error {
+	b, err := p.box(l)
+	if err != nil {
+		return err
+	}
+	if len(b.started) == 0 {
+		b.started, b.agent = append(b.started, cmd), sandbox.StateAlive
+	}
+	return p.call("start")
+}
+
+func (p *fakeProvider) Stop(_ context.Context, l sandbox.Labels, _ time.Duration) error {
+	b, err := p.box(l)
+	if err != nil {
+		return err
+	}
+	b.agent = sandbox.StateGone
+	return p.call("stop")
+}
+
+func (p *fakeProvider) Exec(_ context.Context, l sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
+	b, err := p.box(l)
+	if err != nil {
+		return sandbox.ExecResult{}, err
+	}
+	if err := p.call("exec " + cmd.Args[1]); err != nil {
+		return sandbox.ExecResult{}, err
+	}
+	if p.onExec == nil {
+		return sandbox.ExecResult{ExitCode: 127}, nil
+	}
+	return p.onExec(b, cmd.Args)
+}
+
+func (p *fakeProvider) WriteFile(_ context.Context, l sandbox.Labels, path string, mode uint32, r io.Reader) error {
+	b, err := p.box(l)
+	if err != nil {
+		return err
+	}
+	if p.onWrite != nil {
+		if err := p.onWrite(path); err != nil {
+			return err
+		}
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	b.files[path], b.modes[path] = content, mode
+	return p.call("write " + path)
+}
+
+func (p *fakeProvider) ReadFile(_ context.Context, l sandbox.Labels, path string) (io.ReadCloser, error) {
+	b, err := p.box(l)
+	if err != nil {
+		return nil, err
+	}
+	content, ok := b.files[path]
+	if !ok {
+		return nil, task.Errorf(task.CodeNotFound, "no file %s", path)
+	}
+	return io.NopCloser(bytes.NewReader(content)), p.call("read " + path)
+}
+
+func (p *fakeProvider) Log(context.Context, sandbox.Labels, int64) (io.ReadCloser, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (p *fakeProvider) Delete(_ context.Context, l sandbox.Labels) error {
+	if _, err := p.box(l); err != nil {
+		return err
+	}
+	delete(p.boxes, l.SandboxID)
+	return p.call("delete")
+}
+
+func (p *fakeProvider) List(context.Context, string) ([]sandbox.Sandbox, error) {
+	if p.down != nil {
+		return nil, p.down
+	}
+	var out []sandbox.Sandbox
+	for _, id := range slices.Sorted(maps.Keys(p.boxes)) {
+		out = append(out, sandbox.Sandbox{Labels: p.boxes[id].labels})
+	}
+	return out, nil
+}
+
+// providers finds the one fake.
+type providers map[string]sandbox.Provider
+
+func (p providers) Provider(name string) (sandbox.Provider, error) {
+	if one, ok := p[name]; ok {
+		return one, nil
+	}
+	return nil, task.Errorf(task.CodeNotFound, "no provider %s", name)
+}
+
+// fakeHost is a git host with one repository.
+type fakeHost struct {
+	faults
+
+	checkErr  error
+	pushErr   error
+	rescueErr error
+	bundleErr error
+	ahead     int
+	branches  map[string]string // by task
+	heads     map[string]string // by branch
+	rescued   map[string]string
+	pulls     []scm.PullRequest
+}
+
+func (h *fakeHost) For(string) (scm.Host, error)                                    { return h, nil }
+func (h *fakeHost) Check(context.Context, scm.Repo) error                           { return h.checkErr }
+func (h *fakeHost) Diff(context.Context, scm.Repo, string, string, io.Writer) error { return nil }
+
+func (h *fakeHost) EnsureBranch(_ context.Context, req scm.BranchRequest) (scm.Branch, error) {
+	name, ok := h.branches[req.TaskID]
+	if !ok {
+		name = fmt.Sprintf("feature/%s-%d", req.TicketID, len(h.branches)+1)
+		h.branches[req.TaskID] = name
+	}
+	return scm.Branch{Name: name, Base: "base0", Head: "head0"}, h.call("branch")
+}
+
+func (h *fakeHost) Bundle(_ context.Context, _ scm.Repo, branch string, w io.Writer) error {
+	if h.bundleErr != nil {
+		return h.bundleErr
+	}
+	_, err := io.WriteString(w, "bundle of "+branch)
+	return err
+}
+
+func (h *fakeHost) Push(_ context.Context, _ scm.Repo, branch string, r io.Reader) (string, error) {
+	content, err := io.ReadAll(r)
+	switch {
+	case err != nil:
+		return "", err
+	case h.pushErr != nil:
+		return "", h.pushErr
+	}
+	h.heads[branch] = string(content)
+	return string(content), h.call("push")
+}
+
+func (h *fakeHost) Rescue(_ context.Context, _ scm.Repo, name string, r io.Reader) (string, error) {
+	content, err := io.ReadAll(r)
+	switch {
+	case err != nil:
+		return "", err
+	case h.rescueErr != nil:
+		return "", h.rescueErr
+	}
+	h.rescued[name] = string(content)
+	return "refs/omoi/rescue/" + name, h.call("rescue")
+}
+
+func (h *fakeHost) Ahead(context.Context, scm.Repo, string) (int, error) { return h.ahead, nil }
+
+func (h *fakeHost) EnsurePull(_ context.Context, _ scm.Repo, pull scm.PullRequest) (scm.PullRequest, error) {
+	for _, p := range h.pulls {
+		if p.Head == pull.Head {
+			return p, h.call("pull")
+		}
+	}
+	pull.Number, pull.URL = len(h.pulls)+1, "local://pull/1"
+	h.pulls = append(h.pulls, pull)
+	return pull, h.call("pull")
+}

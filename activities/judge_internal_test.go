@@ -1,0 +1,173 @@
+package activities
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	never  = -1 * time.Nanosecond
+	minute = time.Minute
+)
+
+func alive() sandbox.Inspection {
+	return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateAlive, Started: true}
+}
+
+func exited(code int) sandbox.Inspection {
+	return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, Started: true, ExitCode: code}
+}
+
+// silence is a pulse of an attempt that reported in an hour ago and has said nothing since.
+func silence() task.Pulse {
+	return task.Pulse{Head: 7, Assigned: 61 * minute, Started: 60 * minute, Beat: 59 * minute, Work: 59 * minute, Waiting: never}
+}
+
+func with(p task.Pulse, change func(*task.Pulse)) task.Pulse {
+	change(&p)
+	return p
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	ask := func(question string, pulse task.Pulse, seen sandbox.Inspection) evidence {
+		return evidence{question: question, threshold: 10 * minute, tool: 30 * minute, pulse: pulse, machine: true, seen: seen}
+	}
+	outside := func(question string, pulse task.Pulse) evidence {
+		return evidence{question: question, threshold: 10 * minute, tool: 30 * minute, pulse: pulse}
+	}
+	probed := func(e evidence, p *probe) evidence {
+		e.probe = p
+		return e
+	}
+	blind := func(e evidence) evidence {
+		e.blind = true
+		return e
+	}
+	beats := with(silence(), func(p *task.Pulse) { p.Beat = minute })
+	unreported := task.Pulse{Assigned: 11 * minute, Started: never, Beat: never, Work: never, Waiting: never}
+	waits := with(beats, func(p *task.Pulse) { p.Waiting = 12 * minute })
+	gone := sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone}
+	unknown := sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown}
+
+	for name, c := range map[string]struct {
+		e     evidence
+		seen  string
+		class task.FailureClass
+		next  time.Duration
+	}{
+		// The store shows life: nobody else is asked.
+		"started meanwhile":       {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Started = 0 }), gone), contract.SeenWorking, "", 10 * minute},
+		"assigned later":          {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Assigned = 4 * minute }), gone), contract.SeenWorking, "", 6 * minute},
+		"never assigned":          {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Assigned = never }), unknown), contract.SeenWorking, "", 10 * minute},
+		"beat stored":             {ask(contract.AskHeartbeat, beats, unknown), contract.SeenWorking, "", 9 * minute},
+		"beat stored, relay down": {ask(contract.AskHeartbeat, with(beats, func(p *task.Pulse) { p.RelayOut = minute }), alive()), contract.SeenWorking, "", 9 * minute},
+		"work stored":             {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Work = 3 * minute }), alive()), contract.SeenWorking, "", 7 * minute},
+		"tool within its limit":   {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 20*minute }), alive()), contract.SeenWorking, "", 10 * minute},
+		"waits not too long":      {ask(contract.AskIdle, with(beats, func(p *task.Pulse) { p.Waiting = minute }), alive()), contract.SeenWorking, "", 9 * minute},
+		"waits no more":           {ask(contract.AskIdle, beats, alive()), contract.SeenWorking, "", 10 * minute},
+		"waits instead of works":  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Waiting = minute }), alive()), contract.SeenWorking, "", 9 * minute},
+
+		// The provider is sure.
+		"gone":                     {ask(contract.AskHeartbeat, silence(), gone), contract.SeenGone, task.ClassInfrastructure, 0},
+		"gone, intake down":        {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = minute }), gone), contract.SeenGone, task.ClassInfrastructure, 0},
+		"gone before it reported":  {ask(contract.AskStartup, unreported, gone), contract.SeenGone, task.ClassInfrastructure, 0},
+		"ended with 0":             {ask(contract.AskHeartbeat, silence(), exited(0)), contract.SeenExited, task.ClassAgentError, 0},
+		"ended with 1":             {ask(contract.AskStartup, unreported, exited(1)), contract.SeenExited, task.ClassAgentError, 0},
+		"killed":                   {ask(contract.AskHeartbeat, silence(), exited(-1)), contract.SeenExited, task.ClassInfrastructure, 0},
+		"killed, told by a shell":  {ask(contract.AskHeartbeat, silence(), exited(137)), contract.SeenExited, task.ClassInfrastructure, 0},
+		"out of memory":            {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := exited(-1); e.OOM = true; return e }()), contract.SeenExited, task.ClassResources, 0},
+		"killed by us for memory?": {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := alive(); e.OOM = true; return e }()), contract.SeenSilent, task.ClassInfrastructure, 0},
+
+		// Every reason not to know.
+		"provider down":           {ask(contract.AskHeartbeat, silence(), unknown), contract.SeenUnknown, "", 0},
+		"provider says nothing":   {ask(contract.AskHeartbeat, silence(), sandbox.Inspection{}), contract.SeenUnknown, "", 0},
+		"agent unknown":           {ask(contract.AskHeartbeat, silence(), sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, Started: true}), contract.SeenUnknown, "", 0},
+		"intake was down":         {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
+		"relay was down":          {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.RelayOut = 1 }), alive()), contract.SeenUnknown, "", 0},
+		"intake down at start":    {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
+		"intake down, waits":      {ask(contract.AskIdle, with(waits, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
+		"spool out of reach":      {blind(ask(contract.AskHeartbeat, silence(), alive())), contract.SeenUnknown, "", 0},
+		"alive, cannot reach us":  {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true}), contract.SeenUnknown, "", 0},
+		"outside, intake down":    {outside(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = 1 })), contract.SeenUnknown, "", 0},
+		"cannot reach us, starts": {probed(ask(contract.AskStartup, unreported, alive()), &probe{Unsent: 1, AgentLive: true}), contract.SeenUnknown, "", 0},
+
+		// Nothing speaks for it.
+		"never reported":            {ask(contract.AskStartup, unreported, alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"never started":             {ask(contract.AskStartup, unreported, sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone}), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"silent":                    {ask(contract.AskHeartbeat, silence(), alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"silent, nothing unsent":    {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{AgentLive: true}), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"silent, dead with a spool": {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3}), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"stuck":                     {ask(contract.AskNoWork, beats, alive()), contract.SeenStuck, task.ClassAgentError, 0},
+		"stuck in a tool too long":  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 31*minute }), alive()), contract.SeenStuck, task.ClassAgentError, 0},
+		"tool named long ago":       {ask(contract.AskNoWork, with(silence(), func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", minute }), alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"no work and no beat":       {ask(contract.AskNoWork, silence(), alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"waits too long":            {ask(contract.AskIdle, waits, alive()), contract.SeenIdle, task.ClassAgentError, 0},
+		"waits, asked about work":   {ask(contract.AskNoWork, waits, alive()), contract.SeenIdle, task.ClassAgentError, 0},
+		"waits, but beats":          {ask(contract.AskHeartbeat, waits, alive()), contract.SeenWorking, "", 9 * minute},
+		"outside, silent":           {outside(contract.AskHeartbeat, silence()), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"outside, never came":       {outside(contract.AskStartup, unreported), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"outside, stuck":            {outside(contract.AskNoWork, beats), contract.SeenStuck, task.ClassAgentError, 0},
+		"at the threshold":          {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.Beat = 10 * minute }), alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"unknown question":          {ask("?", silence(), alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := judge(c.e)
+			require.Equal(t, c.seen, out.Seen, out.Reason)
+			require.Equal(t, c.class, out.Class)
+			require.Equal(t, c.next, out.Next)
+			require.Equal(t, c.e.pulse.Head, out.Head)
+			if c.seen != contract.SeenWorking {
+				require.NotEmpty(t, out.Reason)
+			}
+		})
+	}
+}
+
+func TestNewestOfNothingIsNotLate(t *testing.T) {
+	t.Parallel()
+	require.Zero(t, newest(never, never))
+	require.Equal(t, 2*minute, newest(never, 3*minute, 2*minute))
+	require.Zero(t, newest(0, minute))
+}
+
+func TestBeatIsWellBelowTheTimeout(t *testing.T) {
+	t.Parallel()
+	for timeout, want := range map[time.Duration]time.Duration{
+		0: 3 * time.Second, 10 * time.Second: 2 * time.Second, time.Minute: 3 * time.Second, time.Millisecond: 50 * time.Millisecond,
+	} {
+		require.Equal(t, want, beatEvery(timeout), timeout)
+	}
+}
+
+func TestCutsKeepWholeCharacters(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "öö…", cutBytes("öööööö", 8))
+	require.Equal(t, "öööö", cutBytes("öööö", 8))
+	require.Equal(t, "ab…", cutRunes("abcd", 3))
+	require.Equal(t, "a?", cutRunes("a\xff", 3))
+}
+
+func TestMassOfOrphansIsAnAlarm(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		alive, orphans int
+		alarm          bool
+	}{{10, 0, false}, {4, 4, false}, {5, 5, true}, {10, 5, false}, {10, 6, true}, {100, 50, false}, {100, 51, true}} {
+		out := guarded("local", c.alive, make([]contract.Orphan, c.orphans))
+		require.Equal(t, c.alarm, out.Alarm != "", "%+v", c)
+		require.Equal(t, c.alive, out.Alive)
+		if c.alarm {
+			require.Empty(t, out.Orphans)
+		} else {
+			require.Len(t, out.Orphans, c.orphans)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package activities_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func question() contract.ObserveInput {
+	return contract.ObserveInput{SandboxRef: ref(), Question: contract.AskHeartbeat, Threshold: time.Minute, Tool: time.Hour}
+}
+
+// silent has the sandbox run and say nothing for an hour.
+func (b *bench) silent() *box {
+	b.Helper()
+	at := b.running()
+	b.store.pulse = task.Pulse{Head: 9, Assigned: time.Hour, Started: time.Hour, Beat: time.Hour, Work: time.Hour, Waiting: -1}
+	return at
+}
+
+func (b *bench) observe() contract.Observation {
+	b.Helper()
+	out, err := do[contract.Observation](b, b.activities().Observe, question())
+	require.NoError(b, err, "an observation has no error of its own")
+	return out
+}
+
+func TestObserveLeavesTheProviderInPeace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.silent()
+	b.store.pulse.Beat = 10 * time.Second
+	before := b.provider.count("inspect")
+	require.Equal(t, contract.Observation{Seen: contract.SeenWorking, Next: 50 * time.Second, Head: 9}, b.observe())
+	require.Equal(t, before, b.provider.count("inspect"))
+}
+
+func TestObserveAsksTheSpool(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer sandbox.ExecResult
+		err    error
+		seen   string
+	}{
+		"nothing unsent":   {sandbox.ExecResult{Stdout: []byte(`{"unsent":0,"newest_age_ms":1,"agent_alive":true}`)}, nil, contract.SeenSilent},
+		"cannot reach us":  {sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1,"agent_alive":true}`)}, nil, contract.SeenUnknown},
+		"dead":             {sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1}`)}, nil, contract.SeenSilent},
+		"program is gone":  {sandbox.ExecResult{ExitCode: 127}, nil, contract.SeenSilent},
+		"program babbles":  {sandbox.ExecResult{Stdout: []byte(`hello`)}, nil, contract.SeenSilent},
+		"cannot be looked": {sandbox.ExecResult{}, errDown, contract.SeenUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.silent()
+			b.provider.onExec = func(_ *box, args []string) (sandbox.ExecResult, error) {
+				require.Equal(t, []string{sandbox.AgentPath, "probe", "--dir", "/omoi"}, args)
+				return c.answer, c.err
+			}
+			require.Equal(t, c.seen, b.observe().Seen)
+		})
+	}
+}
+
+func TestObserveNeverTakesUnknownForGone(t *testing.T) {
+	t.Parallel()
+	for name, breaks := range map[string]func(*bench){
+		"store down":      func(b *bench) { b.store.pulseErr = errors.New("database is down") },
+		"provider down":   func(b *bench) { b.provider.down = errDown },
+		"another host":    func(b *bench) { b.cfg.HostID = "h2"; b.made = nil },
+		"no such row":     func(b *bench) { delete(b.store.rows, boxID) },
+		"answer was lost": func(b *bench) { b.provider.loseAnswerOf("inspect") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.silent()
+			breaks(b)
+			out := b.observe()
+			require.Equal(t, contract.SeenUnknown, out.Seen)
+			require.Empty(t, out.Class)
+		})
+	}
+}
+
+func TestObserveSeesTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end   func(*bench, *box)
+		seen  string
+		class task.FailureClass
+	}{
+		"removed":       {func(b *bench, _ *box) { delete(b.provider.boxes, boxID) }, contract.SeenGone, task.ClassInfrastructure},
+		"agent exited":  {func(_ *bench, at *box) { at.agent, at.exit = sandbox.StateGone, 3 }, contract.SeenExited, task.ClassAgentError},
+		"agent killed":  {func(_ *bench, at *box) { at.agent, at.exit = sandbox.StateGone, -1 }, contract.SeenExited, task.ClassInfrastructure},
+		"out of memory": {func(_ *bench, at *box) { at.agent, at.exit, at.oom = sandbox.StateGone, -1, true }, contract.SeenExited, task.ClassResources},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			c.end(b, b.silent())
+			out := b.observe()
+			require.Equal(t, c.seen, out.Seen)
+			require.Equal(t, c.class, out.Class)
+			require.Equal(t, int64(9), out.Head)
+			require.Zero(t, b.provider.count("exec probe"), "nobody is left to be asked")
+		})
+	}
+}
+
+func TestObserveOfAnOutsideAgent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.silent()
+	b.provider.caps = sandbox.Capabilities{}
+	b.provider.down = errDown
+	require.Equal(t, contract.SeenSilent, b.observe().Seen, "heartbeats alone decide")
+}

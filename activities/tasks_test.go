@@ -1,0 +1,89 @@
+package activities_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestLoadTaskCutsAndCompletes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cfg.Settings.HeartbeatTimeout = 7 * time.Second
+	b.store.loaded = contract.LoadedTask{
+		Title:    "use sk-abcdefgh12345 " + strings.Repeat("ö", 200),
+		Settings: contract.Settings{StartupTimeout: time.Second},
+	}
+	out, err := do[contract.LoadedTask](b, b.activities().LoadTask, contract.TaskRef{TaskID: taskID})
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(out.Title), 120)
+	require.NotContains(t, out.Title, "sk-")
+	require.Equal(t, time.Second, out.Settings.StartupTimeout, "the task's own")
+	require.Equal(t, 7*time.Second, out.Settings.HeartbeatTimeout, "the configured one")
+	require.Equal(t, 4*time.Hour, out.Settings.AttemptTimeout, "the default")
+	require.Equal(t, 2000, out.Settings.MaxSignals)
+	require.Equal(t, []string{testRun}, b.store.runs)
+}
+
+func TestLoadTaskOfNoTaskIsFinal(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.loadErr = task.Errorf(task.CodeNotFound, "no such task")
+	_, err := do[contract.LoadedTask](b, b.activities().LoadTask, contract.TaskRef{TaskID: taskID})
+	app, details := refused(t, err)
+	require.True(t, app.NonRetryable())
+	require.Equal(t, string(task.ClassInvalidInput), app.Type())
+	require.Equal(t, task.CodeNotFound, details.Code)
+}
+
+func TestProjectAsksTemporalWhoIsCurrent(t *testing.T) {
+	t.Parallel()
+	for newest, fenced := range map[string]bool{testRun: false, "another": true} {
+		b := newBench(t)
+		b.runs.newest, b.runs.open[taskID] = newest, true
+		out, err := do[contract.Projected](b, b.activities().Project, contract.Projection{TaskID: taskID})
+		require.NoError(t, err)
+		require.Equal(t, fenced, out.Fenced, newest)
+		require.Equal(t, []string{testRun}, b.store.runs)
+	}
+}
+
+func TestProjectWaitsForTemporal(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.runs.down = map[string]bool{taskID: true}
+	_, err := do[contract.Projected](b, b.activities().Project, contract.Projection{TaskID: taskID})
+	app, _ := refused(t, err)
+	require.False(t, app.NonRetryable())
+}
+
+func TestBeginAttemptIsFencedByRun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	out, err := do[contract.BegunAttempt](b, b.activities().BeginAttempt, contract.BeginAttemptInput{TaskID: taskID, Ordinal: 3})
+	require.NoError(t, err)
+	require.Equal(t, 3, out.Number)
+	require.Equal(t, []string{testRun}, b.store.runs)
+}
+
+func TestTextsOfPeopleAndAgentsAreShort(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	long := "because ghp_abcdefghijkl\n" + strings.Repeat("x", 500)
+	b.store.taken = contract.TakenCommand{ID: "c1", Reason: long}
+	b.store.facts = contract.Digest{Milestones: []contract.Milestone{{StopReason: long}}}
+	taken, err := do[contract.TakenCommand](b, b.activities().TakeCommand, contract.TakeCommandInput{})
+	require.NoError(t, err)
+	facts, err := do[contract.Digest](b, b.activities().ReadFacts, contract.ReadFactsInput{})
+	require.NoError(t, err)
+	for _, text := range []string{taken.Reason, facts.Milestones[0].StopReason} {
+		require.LessOrEqual(t, len([]rune(text)), 200)
+		require.NotContains(t, text, "ghp_")
+		require.NotContains(t, text, "\n")
+	}
+}
