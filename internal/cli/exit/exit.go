@@ -1,0 +1,111 @@
+// Package exit turns errors into exit codes and into what a person reads on standard error.
+package exit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// The exit codes, from DESIGN.
+const (
+	Done        = 0
+	Failed      = 1
+	Usage       = 2
+	Unreachable = 3
+	NeedsYou    = 4 // a person has to do something first
+	Budget      = 5
+	Interrupted = 130
+)
+
+// Error is an error with an exit code of its own. An Err of nil prints nothing: everything is said.
+type Error struct {
+	Code int
+	Err  error
+}
+
+// Error returns the text of the error inside.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the error inside.
+func (e *Error) Unwrap() error { return e.Err }
+
+// With gives err an exit code.
+func With(code int, err error) error { return &Error{Code: code, Err: err} }
+
+// Usagef is a command line that cannot be carried out as it was written.
+func Usagef(format string, args ...any) error { return With(Usage, fmt.Errorf(format, args...)) }
+
+// Code is the exit code of an error: 0 for nil.
+func Code(err error) int {
+	if err == nil {
+		return Done
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	if errors.Is(err, context.Canceled) {
+		return Interrupted
+	}
+	switch task.CodeOf(err) {
+	case task.CodeInvalid:
+		return Usage
+	case task.CodeUnavailable:
+		return Unreachable
+	case task.CodeUnauthorized, task.CodeForbidden:
+		return NeedsYou
+	case task.CodeNotFound, task.CodeConflict, task.CodeGone, task.CodeExhausted, task.CodeInternal:
+	}
+	return Failed
+}
+
+// Report writes an error for people, or as one JSON object, and answers its exit code.
+// Interruptions and errors that said everything already are silent.
+func Report(w io.Writer, err error, asJSON bool) int {
+	code := Code(err)
+	if err == nil || code == Interrupted || silent(err) {
+		return code
+	}
+	if asJSON {
+		reportJSON(w, err, code)
+		return code
+	}
+	_, _ = fmt.Fprintln(w, "omoi: "+Message(err))
+	return code
+}
+
+func silent(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Err == nil
+}
+
+// Message is what a person should read: the public sentence where there is one, since the cause behind
+// it is for logs.
+func Message(err error) string {
+	if e, ok := errors.AsType[*task.Error](err); ok {
+		return e.Message
+	}
+	return err.Error()
+}
+
+func reportJSON(w io.Writer, err error, code int) {
+	out := struct {
+		Error    string    `json:"error"`
+		Code     task.Code `json:"code,omitempty"`
+		Field    string    `json:"field,omitempty"`
+		ExitCode int       `json:"exit_code"`
+	}{Error: Message(err), ExitCode: code}
+	if e, ok := errors.AsType[*task.Error](err); ok {
+		out.Code, out.Field = e.Code, e.Field
+	}
+	_ = json.NewEncoder(w).Encode(out)
+}

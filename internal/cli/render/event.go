@@ -1,0 +1,291 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Limits of what one event shows.
+const (
+	textWidth = 140
+	textLines = 4
+	diffLines = 12
+)
+
+// Lines writes events as one readable line each, with a few lines of output or diff
+// below where they help. It remembers the attempt, so it is used for one task from first to last.
+type Lines struct {
+	Style
+
+	// Start is the moment from which elapsed time counts; usually the task's creation.
+	Start time.Time
+	// Heartbeats shows signs of life too.
+	Heartbeats bool
+	attempt    int
+}
+
+// Event answers the lines of one event; none for what only machines need.
+func (l *Lines) Event(e task.Event) []string {
+	what, text, more := l.describe(e)
+	lines := l.newAttempt(e)
+	if what == "" {
+		return lines
+	}
+	if e.Late {
+		text += l.Dim(" (after the attempt's end)")
+	}
+	lines = append(lines, l.Line(e.CreatedAt, what, text))
+	for _, m := range more {
+		lines = append(lines, strings.Repeat(" ", indent)+m)
+	}
+	return lines
+}
+
+// indent is where the text of a line begins.
+const indent = 21
+
+// Line is one line of progress: elapsed time, a word, a text.
+func (l *Lines) Line(at time.Time, what, text string) string {
+	return fmt.Sprintf("%s  %s %s", l.Dim(fmt.Sprintf("%8s", Elapsed(at.Sub(l.Start)))), pad(what, 10), text)
+}
+
+func pad(cell string, n int) string { return cell + strings.Repeat(" ", max(n-width(cell), 0)) }
+
+func (l *Lines) newAttempt(e task.Event) []string {
+	if e.Attempt <= l.attempt {
+		return nil
+	}
+	first := l.attempt == 0
+	l.attempt = e.Attempt
+	if first && e.Attempt == 1 {
+		return nil
+	}
+	return []string{l.Line(e.CreatedAt, l.Yellow("attempt"), fmt.Sprintf("%d begins in sandbox %s", e.Attempt, Short(e.SandboxID)))}
+}
+
+// describe answers the word, the text and the lines below it.
+func (l *Lines) describe(e task.Event) (what, text string, more []string) {
+	d := decode(e.Data)
+	switch e.Type {
+	case task.EventAgentStarted:
+		return l.Bold("started"), d.started(), nil
+	case task.EventAgentHeartbeat, task.EventHeartbeatBare, task.EventSpecHeartbeat:
+		return l.heartbeat(d)
+	case "agent.message":
+		first, more := block(d.text("content"))
+		return "says", first, more
+	case "agent.thinking":
+		return l.Dim("thinks"), l.Dim(OneLine(d.text("content"), textWidth)), nil
+	case task.EventAgentToolUse, "agent.subagent_invoked", "agent.skill_invoked":
+		return l.Cyan("runs"), d.toolCall(), nil
+	case "agent.tool_result", "agent.user_tool_result":
+		return l.toolResult(d)
+	case task.EventAgentFileEdited:
+		return l.fileEdited(d)
+	case task.EventAgentCompleted:
+		return l.completed(d)
+	case task.EventAgentError, task.EventAgentFailed, task.EventAgentStreamError, "iteration.failed":
+		return l.Red("error"), OneLine(d.text("error"), textWidth), nil
+	case "agent.assistant_message", task.EventAgentToolCompleted, "agent.subagent_completed", "agent.skill_completed",
+		"agent.system_message", "agent.user_message":
+		return "", "", nil // what they tell stands in their neighbours
+	}
+	return l.rest(e, d)
+}
+
+func (l *Lines) rest(e task.Event, d data) (what, text string, more []string) {
+	switch e.Type {
+	case task.EventAgentWaiting:
+		return "waits", "for messages", nil
+	case task.EventAgentMessageInjected:
+		return l.Yellow("message"), OneLine(d.text("content"), textWidth), nil
+	case task.EventAgentInterrupted:
+		return l.Yellow("stopped"), OneLine(d.text("reason"), textWidth), nil
+	case task.EventAgentShutdown:
+		return l.Dim("leaves"), l.Dim(OneLine(d.text("reason"), textWidth)), nil
+	case "iteration.started":
+		return "iteration", fmt.Sprintf("%s begins", d.text("iteration_num")), nil
+	case "iteration.completed":
+		return "iteration", fmt.Sprintf("%s done, $%s so far", d.text("iteration_num"), d.text("total_cost_usd")), nil
+	case "iteration.validation":
+		return "validation", passed(d), nil
+	case task.EventContinuousCompleted:
+		return l.Green("completed"), OneLine(d.text("stop_reason"), textWidth), nil
+	}
+	delete(d, "task_id")
+	delete(d, "sandbox_id")
+	delete(d, "agent_id")
+	return OneLine(e.Type, 40), l.Dim(d.compact()), nil
+}
+
+func (l *Lines) heartbeat(d data) (what, text string, more []string) {
+	if !l.Heartbeats {
+		return "", "", nil
+	}
+	return l.Dim("alive"), l.Dim(d.text("status")), nil
+}
+
+func (l *Lines) toolResult(d data) (what, text string, more []string) {
+	first, more := block(d.text("result"))
+	if first == "" {
+		return "", "", nil
+	}
+	if d.text("is_error") == "true" {
+		return l.Red("fails"), first, more
+	}
+	return l.Dim("prints"), first, more
+}
+
+func (l *Lines) fileEdited(d data) (what, text string, more []string) {
+	verb := "edits"
+	if d.text("change_type") == "created" {
+		verb = "creates"
+	}
+	text = fmt.Sprintf("%s  %s %s", OneLine(d.text("file_path"), textWidth),
+		l.Green("+"+d.number("lines_added")), l.Red("-"+d.number("lines_removed")))
+	return l.Bold(verb), text, l.shortDiff(d.text("diff_preview"))
+}
+
+// shortDiff keeps the changed lines of a diff, the first of them.
+func (l *Lines) shortDiff(diff string) []string {
+	var lines []string
+	hidden := 0
+	for line := range strings.Lines(diff) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.HasPrefix(line, "+++") || strings.HasPrefix(line, "---") || strings.HasPrefix(line, "@@") || strings.TrimSpace(line) == "" {
+			continue
+		}
+		if len(lines) == diffLines {
+			hidden++
+			continue
+		}
+		lines = append(lines, l.DiffLine(Cut(Clean(line), textWidth)))
+	}
+	return withHidden(lines, hidden)
+}
+
+func (l *Lines) completed(d data) (what, text string, more []string) {
+	var parts []string
+	if turns := d.text("turns"); turns != "" && turns != "0" {
+		parts = append(parts, turns+" turns")
+	}
+	if cost := d.text("cost_usd"); cost != "" && cost != "0" {
+		parts = append(parts, "$"+cost)
+	}
+	if out := d.text("final_output"); out != "" {
+		parts = append(parts, OneLine(out, textWidth))
+	}
+	if d.text("success") == "false" {
+		return l.Red("gave up"), strings.Join(parts, ", "), nil
+	}
+	return l.Green("completed"), strings.Join(parts, ", "), nil
+}
+
+func passed(d data) string {
+	if d.text("passed") == "true" {
+		return "passed"
+	}
+	return "not passed: " + OneLine(d.text("feedback"), textWidth)
+}
+
+// block is the first line of a text, and a few more.
+func block(s string) (first string, more []string) {
+	lines := make([]string, 0, textLines)
+	hidden := 0
+	for line := range strings.Lines(strings.Trim(s, "\n")) {
+		if len(lines) == textLines {
+			hidden++
+			continue
+		}
+		lines = append(lines, Cut(Clean(strings.TrimRight(line, "\r\n")), textWidth))
+	}
+	if len(lines) == 0 {
+		return "", nil
+	}
+	return lines[0], withHidden(lines[1:], hidden)
+}
+
+func withHidden(lines []string, hidden int) []string {
+	if hidden == 0 {
+		return lines
+	}
+	return append(lines, fmt.Sprintf("… %s more", Count(hidden, "line")))
+}
+
+// data is the event_data of an event, whatever an agent put there.
+type data map[string]any
+
+func decode(raw json.RawMessage) data {
+	d := data{}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.UseNumber()
+	if err := dec.Decode(&d); err != nil {
+		return data{}
+	}
+	return d
+}
+
+// text is the value of a key as text, empty if there is none.
+func (d data) text(key string) string {
+	switch v := d[key].(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case json.Number:
+		return v.String()
+	default:
+		return asJSON(v)
+	}
+}
+
+func (d data) number(key string) string {
+	if n, ok := d[key].(json.Number); ok {
+		return n.String()
+	}
+	return "0"
+}
+
+func (d data) compact() string {
+	if len(d) == 0 {
+		return ""
+	}
+	return OneLine(asJSON(map[string]any(d)), textWidth)
+}
+
+func asJSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+func (d data) started() string {
+	var parts []string
+	for _, key := range []string{"sdk", "model"} {
+		if v := d.text(key); v != "" {
+			parts = append(parts, OneLine(v, 60))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// toolCall names the tool and the part of its input that tells most.
+func (d data) toolCall() string {
+	input, _ := d["input"].(map[string]any)
+	in := data(input)
+	for _, key := range []string{"command", "file_path", "path", "pattern", "url", "query", "description", "prompt"} {
+		if v := in.text(key); v != "" {
+			return OneLine(d.text("tool"), 40) + "  " + OneLine(v, textWidth)
+		}
+	}
+	return strings.TrimSpace(OneLine(d.text("tool"), 40) + "  " + in.compact())
+}

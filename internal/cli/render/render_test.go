@@ -1,0 +1,95 @@
+package render_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestCleanLeavesNothingThatATerminalObeys(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "a [31mb c  d", render.Clean("a\x1b[31mb\nc\td\u202e\xff"))
+	rapid.Check(t, func(t *rapid.T) {
+		got := render.Clean(rapid.String().Draw(t, "text"))
+		if strings.ContainsAny(got, "\x1b\r\n\b\x07\u202e\u009b") {
+			t.Fatalf("%q", got)
+		}
+	})
+}
+
+func TestElapsed(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0.0s", 450 * time.Millisecond: "0.4s", 59990 * time.Millisecond: "59.9s", 184 * time.Second: "3m04s",
+		125 * time.Minute: "2h05m", 76 * time.Hour: "3d04h",
+	} {
+		require.Equal(t, want, render.Elapsed(d))
+	}
+}
+
+func TestEventLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("line\n", 9)
+	for _, c := range []struct{ kind, data, want string }{
+		{"agent.started", `{"sdk":"scripted","model":"none"}`, "started    scripted, none"},
+		{"agent.heartbeat", `{"status":"running"}`, ""},
+		{"agent.message", `{"content":"one\ntwo"}`, "says       one\n                     two"},
+		{"agent.tool_use", `{"tool":"Bash","input":{"command":"python3 x.py"}}`, "runs       Bash  python3 x.py"},
+		{"agent.tool_use", `{"tool":"Odd","input":{"n":1}}`, `runs       Odd  {"n":1}`},
+		{"agent.tool_result", `{"result":"126\n"}`, "prints     126"},
+		{"agent.tool_result", `{"result":"no","is_error":true}`, "fails      no"},
+		{"agent.tool_result", `{"result":` + quote(long) + `}`, "… 5 lines more"},
+		{"agent.tool_result", `{"result":""}`, ""},
+		{
+			"agent.file_edited", `{"file_path":"a.py","change_type":"modified","lines_added":1,"lines_removed":2,"diff_preview":"--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n"}`,
+			"edits      a.py  +1 -2\n                     -x\n                     +y",
+		},
+		{"agent.completed", `{"success":true,"turns":3,"cost_usd":0.25,"final_output":"ok"}`, "completed  3 turns, $0.25, ok"},
+		{"agent.completed", `{"success":false}`, "gave up"},
+		{"agent.error", `{"error":"it broke"}`, "error      it broke"},
+		{"something.new", `{"task_id":"x","n":1}`, `something.new {"n":1}`},
+		{"agent.message", `not json`, "says"},
+		{"agent.file_edited", `{"file_path":{"odd":1},"lines_added":"x"}`, `edits      {"odd":1}  +0 -0`},
+	} {
+		start := time.Now()
+		lines := &render.Lines{Start: start}
+		e := task.Event{Attempt: 1, Type: c.kind, Data: json.RawMessage(c.data), CreatedAt: start.Add(1500 * time.Millisecond)}
+		got := strings.Join(lines.Event(e), "\n")
+		if c.want == "" {
+			require.Empty(t, got, c.kind)
+			continue
+		}
+		require.True(t, strings.HasPrefix(got, "    1.5s  "), got)
+		require.Contains(t, got, c.want)
+	}
+}
+
+func TestEventLinesTellAttemptsAndLateness(t *testing.T) {
+	t.Parallel()
+	lines := &render.Lines{Start: time.Now()}
+	e := task.Event{Attempt: 1, Type: "agent.message", Data: json.RawMessage(`{"content":"x"}`), SandboxID: "abcdefghijklmnopqrstuvwxyz"}
+	require.Len(t, lines.Event(e), 1)
+	e.Attempt, e.Late = 2, true
+	got := lines.Event(e)
+	require.Len(t, got, 2)
+	require.Contains(t, got[0], "2 begins in sandbox stuvwxyz")
+	require.Contains(t, got[1], "after the attempt's end")
+}
+
+func TestTableLinesUpColouredCells(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{{"A", "B"}, {render.Style{Color: true}.Red("xx"), "y"}, {"ü", "z"}}
+	require.Equal(t, "A   B\n\x1b[31mxx\x1b[0m  y\nü   z\n", render.Style{}.Table(rows))
+}
+
+func quote(s string) string {
+	raw, _ := json.Marshal(s)
+	return string(raw)
+}

@@ -1,0 +1,107 @@
+package render
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Style colours text where Color is true, and leaves it alone elsewhere.
+type Style struct{ Color bool }
+
+func (s Style) paint(code, text string) string {
+	if !s.Color || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Bold is for what the eye should find first.
+func (s Style) Bold(text string) string { return s.paint("1", text) }
+
+// Dim is for what matters least.
+func (s Style) Dim(text string) string { return s.paint("2", text) }
+
+// Red is for what went wrong.
+func (s Style) Red(text string) string { return s.paint("31", text) }
+
+// Green is for what went well.
+func (s Style) Green(text string) string { return s.paint("32", text) }
+
+// Yellow is for what needs a look.
+func (s Style) Yellow(text string) string { return s.paint("33", text) }
+
+// Cyan is for names.
+func (s Style) Cyan(text string) string { return s.paint("36", text) }
+
+// Status colours the status of a task.
+func (s Style) Status(status task.Status) string {
+	switch status {
+	case task.StatusCompleted:
+		return s.Green(string(status))
+	case task.StatusFailed:
+		return s.Red(string(status))
+	case task.StatusCancelled, task.StatusNeedsRevision:
+		return s.Yellow(string(status))
+	case task.StatusPending:
+		return s.Dim(string(status))
+	case task.StatusAssigned, task.StatusRunning, task.StatusPendingValidation, task.StatusValidating:
+	}
+	return s.Cyan(string(status))
+}
+
+// DiffLine colours one line of a unified diff.
+func (s Style) DiffLine(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "):
+		return s.Bold(line)
+	case strings.HasPrefix(line, "+"):
+		return s.Green(line)
+	case strings.HasPrefix(line, "-"):
+		return s.Red(line)
+	case strings.HasPrefix(line, "@@"):
+		return s.Cyan(line)
+	}
+	return line
+}
+
+// Table lays rows out in columns, two blanks apart; the first row is the head. Cells may be coloured.
+func (s Style) Table(rows [][]string) string {
+	widths := make([]int, 0, 8)
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], width(cell))
+		}
+	}
+	var b strings.Builder
+	for n, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(cell + strings.Repeat(" ", widths[i]-width(cell)+2))
+		}
+		text := strings.TrimRight(line.String(), " ")
+		if n == 0 {
+			text = s.Dim(text)
+		}
+		b.WriteString(text + "\n")
+	}
+	return b.String()
+}
+
+// width counts characters without the colours between them.
+func width(cell string) int {
+	n := utf8.RuneCountInString(cell)
+	for rest := cell; ; {
+		_, after, found := strings.Cut(rest, "\x1b[")
+		if !found {
+			return n
+		}
+		code, tail, _ := strings.Cut(after, "m")
+		n -= len(code) + 3
+		rest = tail
+	}
+}

@@ -1,0 +1,76 @@
+package taskcmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// asker is one of the client's commands to a task.
+type asker func(api *client.Client, ctx context.Context, id, reason string) (client.Asked, bool, error)
+
+func newCancel(s *session) *cobra.Command {
+	return s.newAsk("cancel", "Stop a task; what it has done is kept", (*client.Client).Cancel)
+}
+
+func newRetry(s *session) *cobra.Command {
+	return s.newAsk("retry", "Begin a failed, cancelled or parked task again, on the same branch", (*client.Client).Retry)
+}
+
+func (s *session) newAsk(name, short string, do asker) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:               name + " <task>",
+		Short:             short,
+		Args:              oneTask,
+		ValidArgsFunction: s.completeTasks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, t, err := s.taskOf(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			asked, settled, err := do(api, cmd.Context(), t.ID, reason)
+			if err != nil {
+				return err
+			}
+			return s.asked(asked, settled)
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at the task later")
+	return cmd
+}
+
+func (s *session) asked(asked client.Asked, settled bool) error {
+	if s.json {
+		return s.printJSON(asked)
+	}
+	t := asked.Task
+	if !settled {
+		s.say("%s  %s is accepted and under way.", render.Short(t.ID), asked.Command.Kind)
+		s.hint("Watch:  omoi show %s", render.Short(t.ID))
+		return nil
+	}
+	s.say("%s  %s: %s", render.Short(t.ID), asked.Command.Kind, receipt(asked.Command))
+	s.hint("%s", render.Clean(t.Why))
+	return nil
+}
+
+// receipt says in words what became of a command.
+func receipt(c client.Command) string {
+	words := string(c.State)
+	switch c.State {
+	case task.ReceiptCarriedOut:
+		words = "carried out"
+	case task.ReceiptTooLate:
+		words = "too late"
+	case task.ReceiptAccepted, task.ReceiptRefused:
+	}
+	if c.Reason != "" {
+		words += " (" + render.OneLine(c.Reason, 120) + ")"
+	}
+	return words
+}

@@ -1,0 +1,201 @@
+package taskcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newCheckout(s *session) *cobra.Command {
+	var into string
+	cmd := &cobra.Command{
+		Use:   "checkout <task>",
+		Short: "Get a task's branch into your working copy",
+		Long: `Fetch a task's branch into the repository around the current folder and switch to it. The working copy is
+touched only if it is clean; else the branch is fetched and nothing more. --worktree leaves it alone in any case.`,
+		Args:              oneTask,
+		ValidArgsFunction: s.completeTasks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, t, err := s.taskOf(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return s.checkout(cmd.Context(), t, into)
+		},
+	}
+	cmd.Flags().StringVar(&into, "worktree", "", "make a worktree of its own in this folder")
+	return cmd
+}
+
+// copyOf is the caller's working copy and the task whose branch goes there.
+type copyOf struct {
+	*session
+
+	t      client.Task
+	top    string
+	branch string
+}
+
+func (s *session) checkout(ctx context.Context, t client.Task, into string) error {
+	if t.Branch == nil || strings.HasPrefix(*t.Branch, "-") {
+		return task.Errorf(task.CodeConflict, "The task has no branch yet. Next: omoi show %s", render.Short(t.ID))
+	}
+	top, err := gitIn(ctx, s.Dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return exit.Usagef("the current folder is in no git working copy. Next: git clone %s <folder>, and run this again there", t.Repo)
+	}
+	c := &copyOf{session: s, t: t, top: top, branch: *t.Branch}
+	if err := c.fetch(ctx); err != nil {
+		return err
+	}
+	if into != "" {
+		return c.worktree(ctx, into)
+	}
+	return c.switchTo(ctx)
+}
+
+// fetch brings the branch into the caller's repository, fast-forward only; it is there already where
+// the task works on this very repository.
+func (c *copyOf) fetch(ctx context.Context) error {
+	if c.isHost(ctx) {
+		return nil
+	}
+	if c.t.Base != nil {
+		if _, err := c.git(ctx, "cat-file", "-e", *c.t.Base+"^{commit}"); err != nil {
+			return task.Errorf(task.CodeConflict, "This working copy does not hold the commit %s at which the task began: it is not of %s, or behind it. Next: git fetch, or change to another folder",
+				(*c.t.Base)[:min(12, len(*c.t.Base))], render.Clean(c.t.Repo)).WithCause(err)
+		}
+	}
+	if on, err := c.git(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err == nil && on == c.branch {
+		return c.forward(ctx)
+	}
+	refspec := "refs/heads/" + c.branch + ":refs/heads/" + c.branch
+	if _, err := c.git(ctx, "fetch", "--quiet", "--no-tags", c.source(), refspec); err != nil {
+		return task.Errorf(task.CodeConflict, "Fetch %s from %s: %s", c.branch, render.Clean(c.t.Repo), gitSays(err)).WithCause(err)
+	}
+	return nil
+}
+
+// forward moves the branch that the caller stands on already.
+func (c *copyOf) forward(ctx context.Context) error {
+	if err := c.clean(ctx); err != nil {
+		return err
+	}
+	_, err := c.git(ctx, "fetch", "--quiet", "--no-tags", c.source(), "refs/heads/"+c.branch)
+	if err == nil {
+		_, err = c.git(ctx, "merge", "--quiet", "--ff-only", "FETCH_HEAD")
+	}
+	if err != nil {
+		return task.Errorf(task.CodeConflict, "Bring %s up to date: %s", c.branch, gitSays(err)).WithCause(err)
+	}
+	return nil
+}
+
+// source is where the branch comes from: the path of a local repository, else the origin.
+func (c *copyOf) source() string {
+	if filepath.IsAbs(c.t.Repo) {
+		return c.t.Repo
+	}
+	return "origin"
+}
+
+// isHost tells whether the task works on the caller's own repository.
+func (c *copyOf) isHost(ctx context.Context) bool {
+	mine, err := c.git(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil || !filepath.IsAbs(c.t.Repo) {
+		return false
+	}
+	theirs, err := gitIn(ctx, c.t.Repo, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	return err == nil && sameFile(mine, theirs)
+}
+
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+func (c *copyOf) worktree(ctx context.Context, into string) error {
+	path, err := c.path(into)
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	if _, err := c.git(ctx, append(append([]string{"worktree", "add", "--quiet"}, c.detach()...), path, c.branch)...); err != nil {
+		return task.Errorf(task.CodeConflict, "Make a worktree in %s: %s", path, gitSays(err)).WithCause(err)
+	}
+	return c.told(path)
+}
+
+// detach leaves the branch free for the agent while the task may still push to it in this very repository.
+func (c *copyOf) detach() []string {
+	if c.t.Status.Final() {
+		return nil
+	}
+	return []string{"--detach"}
+}
+
+// clean is an error that says what to do if the working copy has changes.
+func (c *copyOf) clean(ctx context.Context) error {
+	changes, err := c.git(ctx, "status", "--porcelain")
+	switch {
+	case err != nil:
+		return fmt.Errorf("look at the working copy: %s", gitSays(err))
+	case changes != "":
+		return exit.With(exit.NeedsYou, fmt.Errorf("the working copy %s has changes, so it was left as it is. "+
+			"Next: commit or stash them and run this again, or omoi checkout %s --worktree <folder>", c.top, render.Short(c.t.ID)))
+	}
+	return nil
+}
+
+func (c *copyOf) switchTo(ctx context.Context) error {
+	if err := c.clean(ctx); err != nil {
+		return err
+	}
+	if _, err := c.git(ctx, append(append([]string{"switch", "--quiet"}, c.detach()...), c.branch)...); err != nil {
+		return task.Errorf(task.CodeConflict, "Switch to %s: %s", c.branch, gitSays(err)).WithCause(err)
+	}
+	return c.told(c.top)
+}
+
+func (c *copyOf) told(folder string) error {
+	if c.json {
+		return c.printJSON(map[string]string{"task_id": c.t.ID, "branch_name": c.branch, "folder": folder})
+	}
+	c.say("%s is at %s", folder, c.branch)
+	if !c.t.Status.Final() {
+		c.hint("The task is %s, so this is a snapshot without a branch; run it again later.", c.t.Status)
+	}
+	return nil
+}
+
+func (c *copyOf) git(ctx context.Context, args ...string) (string, error) {
+	return gitIn(ctx, c.top, args...)
+}
+
+// gitIn runs the caller's own git, with the caller's own settings, in a folder.
+func gitIn(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // G204: the branch is one that git itself made
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// gitSays is what git wrote when it refused.
+func gitSays(err error) string {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok && len(e.Stderr) > 0 {
+		return render.OneLine(string(e.Stderr), 300)
+	}
+	return err.Error()
+}

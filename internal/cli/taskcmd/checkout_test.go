@@ -1,0 +1,114 @@
+package taskcmd_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.invalid", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.invalid")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "git %v: %s", args, out)
+	return strings.TrimSpace(string(out))
+}
+
+// hosted is a repository with a task's branch in it, and the fake that knows the task.
+func hosted(t *testing.T, status task.Status) (f *fakeAPI, repo string) {
+	t.Helper()
+	f = newFake(t)
+	repo = filepath.Join(t.TempDir(), "repo")
+	git(t, "", "init", "--quiet", "--initial-branch=main", repo)
+	git(t, repo, "commit", "--quiet", "--allow-empty", "-m", "Start")
+	base := git(t, repo, "rev-parse", "HEAD")
+	git(t, repo, "switch", "--quiet", "-c", "feature/x")
+	require.NoError(t, os.WriteFile(filepath.Join(repo, "work.txt"), []byte("done\n"), 0o600))
+	git(t, repo, "add", ".")
+	git(t, repo, "commit", "--quiet", "-m", "Work")
+	git(t, repo, "switch", "--quiet", "main")
+	done := aTask(idA, status)
+	done.Repo, done.Base = repo, &base
+	f.tasks = []client.Task{done}
+	return f, repo
+}
+
+func TestCheckoutInTheRepositoryItself(t *testing.T) {
+	t.Parallel()
+	f, repo := hosted(t, task.StatusCompleted)
+	got := f.with(call{dir: repo}, "checkout", "-")
+	require.Zero(t, got.code, got.err)
+	require.FileExists(t, filepath.Join(repo, "work.txt"))
+	require.Equal(t, "feature/x", git(t, repo, "branch", "--show-current"))
+}
+
+func TestCheckoutOfARunningTaskLeavesTheBranchFree(t *testing.T) {
+	t.Parallel()
+	f, repo := hosted(t, task.StatusRunning)
+	got := f.with(call{dir: repo}, "checkout", "-")
+	require.Zero(t, got.code, got.err)
+	require.FileExists(t, filepath.Join(repo, "work.txt"))
+	require.Empty(t, git(t, repo, "branch", "--show-current"))
+	require.Contains(t, got.err, "snapshot")
+}
+
+func TestCheckoutInACloneTwice(t *testing.T) {
+	t.Parallel()
+	f, repo := hosted(t, task.StatusCompleted)
+	clone := filepath.Join(t.TempDir(), "clone")
+	git(t, "", "clone", "--quiet", repo, clone)
+	require.Zero(t, f.with(call{dir: clone}, "checkout", "-").code)
+	require.FileExists(t, filepath.Join(clone, "work.txt"))
+
+	git(t, repo, "switch", "--quiet", "feature/x")
+	git(t, repo, "commit", "--quiet", "--allow-empty", "-m", "More")
+	got := f.with(call{dir: clone}, "checkout", "-")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, git(t, repo, "rev-parse", "feature/x"), git(t, clone, "rev-parse", "HEAD"))
+}
+
+func TestCheckoutTouchesNothingThatHasChanges(t *testing.T) {
+	t.Parallel()
+	f, repo := hosted(t, task.StatusCompleted)
+	require.NoError(t, os.WriteFile(filepath.Join(repo, "mine.txt"), []byte("mine\n"), 0o600))
+	before := git(t, repo, "status", "--porcelain", "--branch")
+	got := f.with(call{dir: repo}, "checkout", "-")
+	require.Equal(t, exit.NeedsYou, got.code)
+	require.Contains(t, got.err, "--worktree")
+	require.Equal(t, before, git(t, repo, "status", "--porcelain", "--branch"))
+
+	tree := filepath.Join(t.TempDir(), "tree")
+	got = f.with(call{dir: repo}, "checkout", "-", "--worktree", tree)
+	require.Zero(t, got.code, got.err)
+	require.FileExists(t, filepath.Join(tree, "work.txt"))
+	require.Equal(t, before, git(t, repo, "status", "--porcelain", "--branch"))
+}
+
+func TestCheckoutRefusesOtherPlaces(t *testing.T) {
+	t.Parallel()
+	f, _ := hosted(t, task.StatusCompleted)
+	got := f.with(call{dir: t.TempDir()}, "checkout", "-")
+	require.Equal(t, exit.Usage, got.code)
+	require.Contains(t, got.err, "git clone")
+
+	other := t.TempDir()
+	git(t, other, "init", "--quiet")
+	git(t, other, "commit", "--quiet", "--allow-empty", "-m", "Another project")
+	got = f.with(call{dir: other}, "checkout", "-")
+	require.Equal(t, exit.Failed, got.code)
+	require.Contains(t, got.err, "does not hold the commit")
+	require.NotContains(t, git(t, other, "branch"), "feature/x")
+
+	f.tasks[0].Branch = nil
+	require.Equal(t, exit.Failed, f.with(call{dir: other}, "checkout", "-").code)
+}

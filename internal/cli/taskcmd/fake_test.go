@@ -1,0 +1,250 @@
+package taskcmd_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	idA = "01931f6e-7c2a-7abc-8def-0123456789ab"
+	idB = "01931f6e-7c2b-7abc-8def-0123456755cd"
+)
+
+// fakeAPI answers as the server does, from what a test puts into it.
+type fakeAPI struct {
+	t   *testing.T
+	url string
+
+	mu       sync.Mutex
+	tasks    []client.Task // newest first
+	boxes    []client.Sandbox
+	keys     []client.Key
+	events   []client.Event
+	created  []client.NewTask
+	headers  []http.Header
+	asked    []string
+	settled  bool
+	done     bool
+	outages  int                     // how many event requests are answered 503
+	afters   []string                // cursors that were asked for
+	onEvents func(f *fakeAPI, n int) // runs under the lock before request n of events is answered
+}
+
+func newFake(t *testing.T) *fakeAPI {
+	t.Helper()
+	f := &fakeAPI{t: t, settled: true}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/v1/tasks", f.create)
+	mux.HandleFunc("GET /api/v1/tasks", f.list)
+	mux.HandleFunc("GET /api/v1/tasks/{id}", f.get)
+	mux.HandleFunc("GET /api/v1/tasks/{id}/events", f.readEvents)
+	mux.HandleFunc("GET /api/v1/tasks/{id}/diff", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("+added\n")) })
+	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)
+	mux.HandleFunc("GET /api/v1/sandboxes", f.sandboxes)
+	mux.HandleFunc("GET /api/v1/info", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Info{TemporalUIURL: "http://ui/", Namespace: "omoi"})
+	})
+	mux.HandleFunc("GET /api/v1/auth/api-keys", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Page[client.Key]{Items: f.keys})
+	})
+	mux.HandleFunc("POST /api/v1/auth/api-keys", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusCreated, client.MadeKey{Key: client.Key{ID: idA, Name: "ci"}, Secret: "omoi_secret"})
+	})
+	mux.HandleFunc("DELETE /api/v1/auth/api-keys/{id}", func(w http.ResponseWriter, r *http.Request) {
+		f.locked(func() { f.asked = append(f.asked, "revoke "+r.PathValue("id")) })
+		w.WriteHeader(http.StatusNoContent)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f
+}
+
+func (f *fakeAPI) locked(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func problem(w http.ResponseWriter, code task.Code, detail string) {
+	answer(w, client.StatusOf(code), client.Problem{Status: client.StatusOf(code), Detail: detail, Code: code})
+}
+
+func (f *fakeAPI) create(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var in client.NewTask
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		problem(w, task.CodeInvalid, err.Error())
+		return
+	}
+	f.created, f.headers = append(f.created, in), append(f.headers, r.Header.Clone())
+	if in.Repo == "/nowhere" {
+		problem(w, task.CodeInvalid, "There is nothing at /nowhere.")
+		return
+	}
+	answer(w, http.StatusCreated, f.tasks[0])
+}
+
+func (f *fakeAPI) list(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fragment, status := r.URL.Query().Get("id"), r.URL.Query().Get("status")
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	start, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+	page := client.Page[client.Task]{Items: []client.Task{}}
+	for i := start; i < len(f.tasks); i++ {
+		t := f.tasks[i]
+		if !strings.HasPrefix(t.ID, fragment) && !strings.HasSuffix(t.ID, fragment) || status != "" && string(t.Status) != status {
+			continue
+		}
+		if len(page.Items) == limit {
+			page.NextCursor = strconv.Itoa(i)
+			break
+		}
+		page.Items = append(page.Items, t)
+	}
+	answer(w, http.StatusOK, page)
+}
+
+func (f *fakeAPI) get(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range f.tasks {
+		if t.ID == r.PathValue("id") {
+			answer(w, http.StatusOK, t)
+			return
+		}
+	}
+	problem(w, task.CodeNotFound, "There is no such task.")
+}
+
+func (f *fakeAPI) readEvents(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	after := r.URL.Query().Get("after")
+	f.afters = append(f.afters, after)
+	if f.outages > 0 && len(f.afters) > 1 {
+		f.outages--
+		problem(w, task.CodeUnavailable, "The database does not answer.")
+		return
+	}
+	if f.onEvents != nil {
+		f.onEvents(f, len(f.afters))
+	}
+	page := client.EventPage{Next: after, TaskStatus: f.tasks[0].Status}
+	for _, e := range f.events {
+		if cursor := strconv.Itoa(e.Attempt) + ":" + strconv.FormatInt(e.Sequence, 10); cursor > after {
+			page.Events, page.Next = append(page.Events, e), cursor
+		}
+	}
+	page.Done = f.done
+	answer(w, http.StatusOK, page)
+}
+
+func (f *fakeAPI) ask(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var in client.Reason
+	_ = json.NewDecoder(r.Body).Decode(&in)
+	f.asked = append(f.asked, r.PathValue("what")+" "+r.PathValue("id")+" "+in.Reason)
+	if f.tasks[0].Status == task.StatusCompleted {
+		problem(w, task.CodeConflict, "The task is completed already; there is nothing to cancel.")
+		return
+	}
+	status, state := http.StatusOK, task.ReceiptCarriedOut
+	if !f.settled {
+		status, state = http.StatusAccepted, task.ReceiptAccepted
+	}
+	answer(w, status, client.Asked{Task: f.tasks[0], Command: client.Command{Kind: r.PathValue("what"), State: state}})
+}
+
+func (f *fakeAPI) sandboxes(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	page := client.Page[client.Sandbox]{Items: []client.Sandbox{}}
+	for _, b := range f.boxes {
+		if r.URL.Query().Get("unverified") != "true" || b.VerifiedAt == nil {
+			page.Items = append(page.Items, b)
+		}
+	}
+	answer(w, http.StatusOK, page)
+}
+
+// result is how a command line ended.
+type result struct {
+	code     int
+	out, err string
+}
+
+// call is one command line against the fake.
+type call struct {
+	dir   string
+	stdin string
+	env   map[string]string
+	ctx   context.Context //nolint:containedctx // an argument, in a test
+}
+
+func (f *fakeAPI) omoi(args ...string) result { return f.with(call{}, args...) }
+
+func (f *fakeAPI) with(c call, args ...string) result {
+	f.t.Helper()
+	env := map[string]string{"OMOI_API_URL": f.url, "OMOI_API_KEY": "key", "HOME": "/nonexistent"}
+	for k, v := range c.env {
+		env[k] = v
+	}
+	if c.ctx == nil {
+		c.ctx = f.t.Context()
+	}
+	var out, stderr bytes.Buffer
+	root := &cobra.Command{Use: "omoi"}
+	root.AddCommand(taskcmd.Commands(taskcmd.IO{
+		Env: func(name string) string { return env[name] }, Dir: c.dir,
+		Stdin: strings.NewReader(c.stdin), Stdout: &out, Stderr: &stderr,
+	})...)
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(&stderr)
+	err := root.ExecuteContext(c.ctx)
+	code := exit.Report(&stderr, err, false)
+	return result{code: code, out: out.String(), err: stderr.String()}
+}
+
+func aTask(id string, status task.Status) client.Task {
+	branch, base := "feature/x", "0123456789abcdef"
+	return client.Task{
+		ID: id, Title: "Do it", Status: status, Agent: "scripted", Provider: "local", Mode: "implementation", Repo: "/repo",
+		Branch: &branch, Base: &base, AttemptCount: 1, MaxRetries: 3, CreatedAt: time.Now().Add(-time.Minute), Why: "Because.",
+	}
+}
+
+func anEvent(seq int64, kind, data string) client.Event {
+	return client.Event{Attempt: 1, Sequence: seq, Type: kind, Data: json.RawMessage(data), CreatedAt: time.Now()}
+}
+
+func requireJSON(t *testing.T, text string, into any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), into), text)
+}

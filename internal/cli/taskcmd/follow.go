@@ -1,0 +1,178 @@
+package taskcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	waitQueued  = time.Second      // a task that is not at work has no events that would wake us
+	waitWorking = 20 * time.Second // the server answers at the first event
+	outageLimit = 2 * time.Minute  // without an answer we give up
+	outagePause = time.Second
+)
+
+// follower prints what happens to a task, and remembers how far it is.
+type follower struct {
+	*session
+
+	api    *client.Client
+	lines  *render.Lines
+	id     string
+	cursor string // <attempt>:<sequence> behind the last event that was printed
+	quiet  bool   // print nothing
+	why    string
+	down   time.Time
+}
+
+// follow prints events until the task is done, or until parked says that only a person can
+// make it go on. It goes on over outages of the server that are shorter than two minutes.
+func (f *follower) follow(ctx context.Context) error {
+	wait := time.Duration(0)
+	for {
+		page, err := f.api.Events(ctx, f.id, f.cursor, wait)
+		if err != nil {
+			if err = f.outage(ctx, err); err != nil {
+				return err
+			}
+			continue
+		}
+		f.down = time.Time{}
+		if err := f.print(page); err != nil || page.Done {
+			return err
+		}
+		if wait, err = f.pace(ctx, page); err != nil || wait == 0 {
+			return err
+		}
+	}
+}
+
+// pace says how long the next question may wait; zero: nothing more will come without a person.
+func (f *follower) pace(ctx context.Context, page client.EventPage) (time.Duration, error) {
+	if len(page.Events) > 0 || page.TaskStatus == task.StatusRunning {
+		return waitWorking, nil
+	}
+	t, err := f.api.Task(ctx, f.id)
+	if err != nil {
+		return 0, f.outage(ctx, err)
+	}
+	if !t.Status.Final() {
+		f.explain(t)
+	}
+	if parked(t) {
+		return 0, nil
+	}
+	return waitQueued, nil
+}
+
+// explain says why a task waits, once for each reason.
+func (f *follower) explain(t client.Task) {
+	if t.Why == f.why || f.quiet || f.json {
+		return
+	}
+	f.why = t.Why
+	f.say("%s", f.lines.Line(time.Now(), f.lines.Dim(string(t.Status)), render.Clean(t.Why)))
+}
+
+// parked tells tasks that go on only when a person does something.
+func parked(t client.Task) bool {
+	if t.Status != task.StatusPending {
+		return false
+	}
+	switch t.Blocked {
+	case task.BlockedBudget, task.BlockedDependencyFailed, task.BlockedUnknownTooLong:
+		return true
+	case task.BlockedNone, task.BlockedDependency, task.BlockedProviderLimit, task.BlockedPaused:
+	}
+	return false
+}
+
+func (f *follower) print(page client.EventPage) error {
+	for _, e := range page.Events {
+		if err := f.one(e); err != nil {
+			return err
+		}
+	}
+	if page.Next != "" {
+		f.cursor = page.Next
+	}
+	return nil
+}
+
+func (f *follower) one(e client.Event) error {
+	switch {
+	case f.quiet:
+	case f.json:
+		if err := json.NewEncoder(f.Stdout).Encode(e); err != nil {
+			return fmt.Errorf("write an event: %w", err)
+		}
+	default:
+		for _, line := range f.lines.Event(e) {
+			f.say("%s", line)
+		}
+	}
+	f.cursor = fmt.Sprintf("%d:%d", e.Attempt, e.Sequence)
+	return nil
+}
+
+// outage waits a moment if the server does not answer and has answered before.
+func (f *follower) outage(ctx context.Context, err error) error {
+	if task.CodeOf(err) != task.CodeUnavailable || ctx.Err() != nil {
+		return err
+	}
+	if f.down.IsZero() {
+		f.down = time.Now()
+		f.hint("The server does not answer; asking on. The task is not affected.")
+	}
+	if time.Since(f.down) > outageLimit {
+		return err
+	}
+	timer := time.NewTimer(outagePause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// outcome is the exit code of a task that was waited for.
+func outcome(t client.Task) error {
+	switch {
+	case t.Status == task.StatusCompleted:
+		return nil
+	case t.FailureClass == task.ClassBudget, t.Blocked == task.BlockedBudget:
+		return exit.With(exit.Budget, nil)
+	case t.FailureClass == task.ClassCredentials, parked(t):
+		return exit.With(exit.NeedsYou, nil)
+	}
+	return exit.With(exit.Failed, nil)
+}
+
+// stopped turns the end of following by the caller into an exit code and the command that goes on.
+func (f *follower) stopped(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	next := "omoi logs -f " + render.Short(f.id)
+	if f.cursor != "" {
+		next += " --after " + f.cursor
+	}
+	f.hint("The task goes on. Look again: %s", next)
+	f.hint("Stop it: omoi cancel %s", render.Short(f.id))
+	if errors.Is(context.Cause(ctx), errWaited) {
+		return exit.With(exit.Failed, errWaited)
+	}
+	return exit.With(exit.Interrupted, nil)
+}
+
+var errWaited = errors.New("the task has not ended within --timeout") //nolint:gochecknoglobals // a sentinel

@@ -1,0 +1,170 @@
+package taskcmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newKeys(s *session) *cobra.Command {
+	cmd := &cobra.Command{Use: "keys", Short: "Make, list and revoke API keys"}
+	cmd.AddCommand(s.keysCreate(), s.keysList(), s.keysRevoke())
+	return cmd
+}
+
+func (s *session) keysCreate() *cobra.Command {
+	var scopes []string
+	var expires time.Duration
+	cmd := &cobra.Command{
+		Use:   "create <name>",
+		Short: "Make an API key; its secret is shown this once",
+		Args:  exactly(1, "a name for the key"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, err := s.api()
+			if err != nil {
+				return err
+			}
+			in := client.NewKey{Name: args[0], Scopes: scopes}
+			if expires > 0 {
+				at := time.Now().Add(expires)
+				in.ExpiresAt = &at
+			}
+			made, err := api.CreateKey(cmd.Context(), in)
+			if err != nil {
+				return err
+			}
+			return s.keyMade(made)
+		},
+	}
+	cmd.Flags().StringSliceVar(&scopes, "scope", nil, "read, write or admin; each includes those before it (default write)")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "how long it is good for (default: for ever)")
+	return cmd
+}
+
+func (s *session) keyMade(made client.MadeKey) error {
+	if s.json {
+		return s.printJSON(made)
+	}
+	s.say("%s", made.Secret)
+	s.hint("Key %s (%s). It is not shown again; use it as OMOI_API_KEY.", render.Short(made.ID), render.OneLine(made.Name, 60))
+	return nil
+}
+
+func (s *session) keysList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the API keys of your organization",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			api, err := s.api()
+			if err != nil {
+				return err
+			}
+			keys, err := api.Keys(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if s.json {
+				return s.printJSON(keys)
+			}
+			s.keyTable(keys)
+			return nil
+		},
+	}
+}
+
+func (s *session) keyTable(keys []client.Key) {
+	if len(keys) == 0 {
+		s.hint("No keys. Next: omoi keys create <name>")
+		return
+	}
+	rows := [][]string{{"KEY", "NAME", "BEGINS", "SCOPES", "STATE", "LAST USED"}}
+	for _, k := range keys {
+		rows = append(rows, []string{
+			render.Short(k.ID), render.OneLine(k.Name, 40), k.Prefix, strings.Join(k.Scopes, ","), keyState(k), moment(k.LastUsedAt),
+		})
+	}
+	_, _ = fmt.Fprint(s.Stdout, s.style().Table(rows))
+}
+
+func keyState(k client.Key) string {
+	switch {
+	case k.RevokedAt != nil:
+		return "revoked"
+	case k.ExpiresAt != nil && k.ExpiresAt.Before(time.Now()):
+		return "expired"
+	}
+	return "good"
+}
+
+func (s *session) keysRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke <key>",
+		Short: "End an API key at once",
+		Args:  exactly(1, "the id of a key, or 4 or more characters of its beginning or end"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, err := s.api()
+			if err != nil {
+				return err
+			}
+			keys, err := api.Keys(cmd.Context())
+			if err != nil {
+				return err
+			}
+			key, err := findKey(keys, args[0])
+			if err != nil {
+				return err
+			}
+			if err := api.RevokeKey(cmd.Context(), key.ID); err != nil {
+				return err
+			}
+			if s.json {
+				return s.printJSON(map[string]string{"id": key.ID, "state": "revoked"})
+			}
+			s.say("%s  %s is revoked.", render.Short(key.ID), render.OneLine(key.Name, 60))
+			return nil
+		},
+	}
+}
+
+func findKey(keys []client.Key, ref string) (client.Key, error) {
+	if len(ref) < minFragment {
+		return client.Key{}, exit.Usagef("%q is too short for a key: give 4 or more characters of its id", ref)
+	}
+	var found []client.Key
+	for _, k := range keys {
+		if strings.HasPrefix(k.ID, ref) || strings.HasSuffix(k.ID, ref) {
+			found = append(found, k)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return client.Key{}, task.Errorf(task.CodeNotFound, "No key begins or ends with %q. Next: omoi keys list", ref)
+	case 1:
+		return found[0], nil
+	}
+	return client.Key{}, exit.Usagef("%q fits %d keys; give more of the id", ref, len(found))
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exit.Usagef("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return exit.Usagef("%s takes %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}

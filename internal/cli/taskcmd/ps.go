@@ -1,0 +1,106 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const pageLimit = 500
+
+func newPS(s *session) *cobra.Command {
+	var status string
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "ps",
+		Aliases: []string{"list", "ls"},
+		Short:   "List tasks, newest first",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.ps(cmd.Context(), status, limit)
+		},
+	}
+	cmd.Flags().StringVar(&status, "status", "", "only tasks of this status, as running or failed")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many; 0 is all of them")
+	return cmd
+}
+
+func (s *session) ps(ctx context.Context, status string, limit int) error {
+	if status != "" && !task.Status(status).Valid() {
+		return exit.Usagef("%q is no status: choose from %v", status, task.Statuses())
+	}
+	api, err := s.api()
+	if err != nil {
+		return err
+	}
+	tasks, more, err := collect(limit, func(limit int, cursor string) (client.Page[client.Task], error) {
+		return api.Tasks(ctx, client.TaskFilter{Status: status, Limit: limit, Cursor: cursor})
+	})
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(tasks)
+	}
+	if len(tasks) == 0 {
+		s.hint("No tasks. Next: omoi run \"<text>\" --repo <path>")
+		return nil
+	}
+	s.psTable(tasks)
+	if more {
+		s.hint("There are more: omoi ps -n 0")
+	}
+	return nil
+}
+
+// collect reads pages until limit items are there (0: all), and says whether there are more.
+func collect[T any](limit int, page func(limit int, cursor string) (client.Page[T], error)) (items []T, more bool, err error) {
+	items = []T{}
+	cursor := ""
+	for {
+		want := pageLimit
+		if limit > 0 {
+			want = min(limit-len(items), pageLimit)
+		}
+		p, err := page(want, cursor)
+		if err != nil {
+			return nil, false, err
+		}
+		items, cursor = append(items, p.Items...), p.NextCursor
+		if cursor == "" || limit > 0 && len(items) >= limit {
+			return items, cursor != "", nil
+		}
+	}
+}
+
+func (s *session) psTable(tasks []client.Task) {
+	st := s.style()
+	rows := [][]string{{"TASK", "STATUS", "AGE", "AGENT", "TITLE"}}
+	for _, t := range tasks {
+		rows = append(rows, []string{
+			st.Bold(render.Short(t.ID)), st.Status(t.Status) + waiting(t), render.Elapsed(time.Since(t.CreatedAt)),
+			t.Agent + " in " + t.Provider, render.OneLine(t.Title, 60),
+		})
+	}
+	_, _ = fmt.Fprint(s.Stdout, st.Table(rows))
+}
+
+// waiting is why a pending task is not at work, in two words.
+func waiting(t client.Task) string {
+	switch {
+	case t.Status != task.StatusPending:
+		return ""
+	case t.Blocked != task.BlockedNone:
+		return " (" + string(t.Blocked) + ")"
+	case t.QueuePosition != nil:
+		return fmt.Sprintf(" (%d in queue)", *t.QueuePosition)
+	}
+	return ""
+}

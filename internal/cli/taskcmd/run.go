@@ -1,0 +1,159 @@
+package taskcmd
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+type run struct {
+	*session
+
+	file, repo, title, agent, script, sandbox, priority string
+	execution, key                                      string
+	maxRetries                                          int
+	wait, dryRun                                        bool
+	timeout                                             time.Duration
+}
+
+func newRun(s *session) *cobra.Command {
+	r := &run{session: s}
+	cmd := &cobra.Command{
+		Use:   "run \"<text>\" --repo <path or owner/name>",
+		Short: "Give an agent a task",
+		Long: `Give an agent a task in a repository: the text as an argument, from a file, or from standard input with -.
+The command returns as soon as the task is accepted; --wait stays until it has ended.`,
+		Example: `  omoi run "Add a --version flag" --repo .
+  omoi run --file task.md --repo ~/src/app --wait
+  git diff | omoi run - --title "Review this" --repo .`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return exit.Usagef("omoi run takes one text; put it in quotes")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return r.do(cmd, args) },
+	}
+	r.taskFlags(cmd)
+	return cmd
+}
+
+func (r *run) taskFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&r.file, "file", "f", "", "read the text from a file; - is standard input")
+	f.StringVarP(&r.repo, "repo", "r", "", "path of a local repository, or owner/name (default the repository around the current folder)")
+	f.StringVar(&r.title, "title", "", "title (default the beginning of the text)")
+	f.StringVar(&r.agent, "agent", "", "claude, scripted, command or external (default: the server's)")
+	f.StringVar(&r.script, "script", "", "JSON file with the steps of the scripted agent; implies --agent scripted")
+	f.StringVar(&r.execution, "execution-config", "", "JSON file with further settings: command, setup, test_command, continuous, ...")
+	f.StringVar(&r.sandbox, "sandbox", "", "local, docker, daytona or external (default: the server's)")
+	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
+	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")
+	f.BoolVarP(&r.wait, "wait", "w", false, "show progress and stay until the task has ended")
+	f.DurationVar(&r.timeout, "timeout", 0, "with --wait: stop waiting after this time; the task goes on (default: never)")
+	f.StringVar(&r.key, "idempotency-key", "", "the same key and task make one task, however often it is sent (default: a new one)")
+	f.BoolVar(&r.dryRun, "dry-run", false, "print what would be sent, and send nothing")
+}
+
+func (r *run) do(cmd *cobra.Command, args []string) error {
+	in, err := r.request(cmd, args)
+	if err != nil {
+		return err
+	}
+	if r.dryRun {
+		return r.preview(in)
+	}
+	api, err := r.api()
+	if err != nil {
+		return err
+	}
+	if r.key == "" {
+		r.key = task.NewID()
+	}
+	t, made, err := api.CreateTask(cmd.Context(), in, r.key)
+	if err != nil {
+		return r.notMade(err)
+	}
+	if r.wait {
+		return r.watch(cmd.Context(), api, t)
+	}
+	return r.made(t, made)
+}
+
+// notMade says how to ask again without making two tasks, where the answer may have been lost.
+func (r *run) notMade(err error) error {
+	if task.CodeOf(err) == task.CodeUnavailable {
+		r.hint("If it may have arrived all the same, repeat the command with --idempotency-key %s", r.key)
+	}
+	return err
+}
+
+func (r *run) made(t client.Task, made bool) error {
+	if r.json {
+		return r.printJSON(t)
+	}
+	st := r.style()
+	if !made {
+		r.hint("This key was used before; it is the same task.")
+	}
+	r.say("%s  %s  %s", st.Bold(t.ID), st.Status(t.Status), render.OneLine(t.Title, 80))
+	r.hint("Watch:  omoi logs -f %s", render.Short(t.ID))
+	r.hint("State:  omoi show %s", render.Short(t.ID))
+	return nil
+}
+
+func (r *run) watch(ctx context.Context, api *client.Client, t client.Task) error {
+	if r.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, errWaited)
+		defer cancel()
+	}
+	if !r.json {
+		r.say("%s  %s", r.style().Bold(t.ID), render.OneLine(t.Title, 80))
+	}
+	f := &follower{session: r.session, api: api, id: t.ID, quiet: r.json, lines: &render.Lines{Style: r.style(), Start: t.CreatedAt}}
+	if err := f.follow(ctx); err != nil {
+		return f.stopped(ctx, err)
+	}
+	t, err := api.Task(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if r.json {
+		return errors.Join(r.printJSON(t), outcome(t))
+	}
+	r.say("%s", f.lines.Line(endOf(t), r.style().Status(t.Status), render.Clean(t.Why)))
+	r.next(t)
+	return outcome(t)
+}
+
+// endOf is when the task ended, or now.
+func endOf(t client.Task) time.Time {
+	if t.CompletedAt != nil {
+		return *t.CompletedAt
+	}
+	return time.Now()
+}
+
+func (r *run) preview(in client.NewTask) error {
+	if r.json {
+		return r.printJSON(in)
+	}
+	url, err := BaseURL(r.url, r.Env)
+	if err != nil {
+		url = "(no server is known)"
+	}
+	r.say("POST %s/api/v1/tasks", url)
+	if err := r.printJSON(in); err != nil {
+		return err
+	}
+	r.hint("Nothing was sent.")
+	return nil
+}

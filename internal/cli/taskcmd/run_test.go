@@ -1,0 +1,203 @@
+package taskcmd_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+func TestRunSendsTheTask(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
+	dir := t.TempDir()
+	got := f.with(call{dir: dir}, "run", "Do it", "--repo", ".", "--title", "T", "--agent", "claude", "--sandbox", "docker",
+		"--max-retries", "0", "--idempotency-key", "k1", "--priority", "high")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, idA)
+	require.Contains(t, got.err, "omoi logs -f 456789ab")
+	zero := 0
+	require.Equal(t, client.NewTask{
+		Repo: dir, Title: "T", Description: "Do it", Agent: "claude", Sandbox: "docker", MaxRetries: &zero, Priority: "HIGH",
+	}, f.created[0])
+	require.Equal(t, "k1", f.headers[0].Get("Idempotency-Key"))
+	require.Equal(t, "Bearer key", f.headers[0].Get("Authorization"))
+}
+
+func TestRunReadsTextFromFileAndStandardInput(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
+	file := write(t, "task.md", "from a file")
+	for _, args := range [][]string{{"run", "--file", file}, {"run", "-"}, {"run", "--file", "-"}} {
+		got := f.with(call{stdin: "from a file"}, append(args, "--repo", "owner/name")...)
+		require.Zero(t, got.code, got.err)
+	}
+	for i, in := range f.created {
+		require.Equal(t, "from a file", in.Description)
+		require.Equal(t, "owner/name", in.Repo)
+		require.NotEmpty(t, f.headers[i].Get("Idempotency-Key"), "an answer that is lost can be asked for again")
+	}
+	require.NotEqual(t, f.headers[0].Get("Idempotency-Key"), f.headers[1].Get("Idempotency-Key"))
+}
+
+func TestRunWithAScript(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
+	script := write(t, "s.json", `{"steps": [{"say": "hello"}]}`)
+	config := write(t, "c.json", `{"setup": "make deps"}`)
+	got := f.omoi("run", "x", "--repo", "/r", "--script", script, "--execution-config", config)
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, task.AgentScripted, f.created[0].Agent)
+	require.JSONEq(t, `{"setup": "make deps", "script": {"steps": [{"say": "hello"}]}}`, string(f.created[0].Execution))
+}
+
+func TestRunFindsTheRepositoryAroundIt(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	git(t, dir, "init", "--quiet")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o750))
+	got := f.with(call{dir: filepath.Join(dir, "sub")}, "run", "x")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, dir, f.created[0].Repo)
+	require.Contains(t, got.err, "Repository: "+dir)
+}
+
+func TestRunRefusesWhatItCannotSend(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
+	bad, empty := write(t, "bad.json", "{"), write(t, "empty.json", "{}")
+	for _, args := range [][]string{
+		{"run"}, {"run", ""}, {"run", " \n"}, {"run", "a", "b"}, {"run", "a", "--file", "b"}, {"run", "--file", "/nowhere"},
+		{"run", "x", "--script", bad}, {"run", "x", "--script", empty}, {"run", "x", "--no-such-flag"}, {"run", "x", "--timeout", "soon"},
+		{"run", "x", "--repo", "/nowhere"},
+	} {
+		got := f.with(call{dir: "/"}, args...)
+		require.Equal(t, exit.Usage, got.code, "%v: %s", args, got.err)
+		require.Contains(t, got.err, "omoi: ")
+		require.Empty(t, got.out)
+	}
+	got := f.with(call{dir: t.TempDir()}, "run", "x")
+	require.Equal(t, exit.Usage, got.code)
+	require.Contains(t, got.err, "--repo")
+}
+
+func TestRunDryRunSendsNothing(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	got := f.omoi("run", "x", "--repo", "/r", "--dry-run", "--json")
+	require.Zero(t, got.code, got.err)
+	var in client.NewTask
+	requireJSON(t, got.out, &in)
+	require.Equal(t, "/r", in.Repo)
+	require.Empty(t, f.created)
+}
+
+func TestRunWaitEndsAsTheTaskDid(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status  task.Status
+		class   task.FailureClass
+		blocked task.BlockedReason
+		want    int
+	}{
+		{task.StatusCompleted, "", "", exit.Done},
+		{task.StatusFailed, task.ClassAgentError, "", exit.Failed},
+		{task.StatusCancelled, "", "", exit.Failed},
+		{task.StatusFailed, task.ClassCredentials, "", exit.NeedsYou},
+		{task.StatusFailed, task.ClassBudget, "", exit.Budget},
+		{task.StatusPending, "", task.BlockedBudget, exit.Budget},
+		{task.StatusPending, "", task.BlockedDependencyFailed, exit.NeedsYou},
+	} {
+		f := newFake(t)
+		ended := aTask(idA, c.status)
+		ended.FailureClass, ended.Blocked = c.class, c.blocked
+		f.tasks = []client.Task{ended}
+		f.done = c.status.Final()
+		f.events = []client.Event{anEvent(1, "agent.started", `{"sdk":"scripted"}`), anEvent(2, "agent.tool_use", `{"tool":"Bash","input":{"command":"ls"}}`)}
+		got := f.omoi("run", "x", "--repo", "/r", "--wait")
+		require.Equal(t, c.want, got.code, "%s %s", c.status, got.err)
+		require.Contains(t, got.out, "Bash  ls")
+		require.Contains(t, got.out, "Because.")
+
+		got = f.omoi("run", "x", "--repo", "/r", "--wait", "--json")
+		require.Equal(t, c.want, got.code)
+		var shown client.Task
+		requireJSON(t, got.out, &shown)
+		require.Equal(t, c.status, shown.Status)
+	}
+}
+
+func TestRunWaitStopsAtTheTimeout(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
+	f.events = []client.Event{anEvent(1, "agent.started", `{}`)}
+	got := f.omoi("run", "x", "--repo", "/r", "--wait", "--timeout", "50ms")
+	require.Equal(t, exit.Failed, got.code)
+	require.Contains(t, got.err, "not ended within --timeout")
+	require.Contains(t, got.err, "omoi logs -f 456789ab --after 1:1")
+}
+
+func TestRunInterruptedSaysThatTheTaskGoesOn(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
+	ctx, cancel := context.WithCancel(t.Context())
+	f.onEvents = func(*fakeAPI, int) { cancel() }
+	got := f.with(call{ctx: ctx}, "run", "x", "--repo", "/r", "--wait")
+	require.Equal(t, exit.Interrupted, got.code)
+	require.Contains(t, got.err, "The task goes on")
+}
+
+func TestWithoutAServer(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	closed := "http://" + listener.Addr().String()
+	require.NoError(t, listener.Close())
+
+	got := f.omoi("ps", "--api", closed)
+	require.Equal(t, exit.Unreachable, got.code)
+	require.Contains(t, got.err, "omoi dev")
+
+	got = f.omoi("run", "x", "--repo", "/r", "--api", closed)
+	require.Equal(t, exit.Unreachable, got.code)
+	require.Contains(t, got.err, "--idempotency-key")
+
+	got = f.with(call{env: map[string]string{"OMOI_API_URL": "", "OMOI_HOME": t.TempDir()}}, "ps")
+	require.Equal(t, exit.Unreachable, got.code)
+	require.Contains(t, got.err, "no server is known")
+}
+
+func TestTheServerIsFoundInDevJSON(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	home := t.TempDir()
+	env := map[string]string{"OMOI_API_URL": "", "OMOI_HOME": home}
+	require.NoError(t, os.WriteFile(filepath.Join(home, "dev.json"), []byte(`{"api_url":"`+f.url+`"}`), 0o600))
+	require.Zero(t, f.with(call{env: env}, "ps").code)
+	require.NoError(t, os.WriteFile(filepath.Join(home, "dev.json"), []byte(`{`), 0o600))
+	require.Equal(t, exit.Unreachable, f.with(call{env: env}, "ps").code)
+}

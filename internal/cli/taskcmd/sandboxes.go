@@ -1,0 +1,95 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newSandboxes(s *session) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "sandboxes",
+		Short: "List sandboxes that are not verified gone; --all shows every receipt",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return s.sandboxes(cmd.Context(), all) },
+	}
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "those that are gone too")
+	return cmd
+}
+
+func (s *session) sandboxes(ctx context.Context, all bool) error {
+	api, err := s.api()
+	if err != nil {
+		return err
+	}
+	boxes, _, err := collect(0, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
+		return api.Sandboxes(ctx, client.SandboxFilter{Unverified: !all, Limit: limit, Cursor: cursor})
+	})
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return s.printJSON(boxes)
+	case len(boxes) == 0 && !all:
+		s.hint("No sandbox is alive: all of them are verified gone. Receipts: omoi sandboxes --all")
+	case len(boxes) == 0:
+		s.hint("There was no sandbox yet.")
+	}
+	s.showSandboxes(boxes)
+	return nil
+}
+
+func (s *session) showSandboxes(boxes []client.Sandbox) {
+	if len(boxes) == 0 {
+		return
+	}
+	rows := [][]string{{"SANDBOX", "PROVIDER", "TASK", "STATE", "ALIVE", "VERIFIED GONE", "WORK SAVED", "ISOLATION"}}
+	for _, b := range boxes {
+		rows = append(rows, []string{
+			render.Short(b.ID), b.Provider, fmt.Sprintf("%s #%d", render.Short(b.TaskID), b.Attempt), s.state(b.State),
+			fmt.Sprintf("%.1fs", b.SecondsAlive), verified(b), saved(b.Salvage), strings.Join(b.Isolation, ","),
+		})
+	}
+	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
+}
+
+func (s *session) state(state task.SandboxState) string {
+	switch state {
+	case task.SandboxGone:
+		return s.style().Green(string(state))
+	case task.SandboxLost:
+		return s.style().Red(string(state))
+	case task.SandboxIntended, task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting:
+	}
+	return s.style().Yellow(string(state))
+}
+
+func verified(b client.Sandbox) string {
+	switch {
+	case b.VerifiedAt != nil:
+		return b.VerifiedAt.Local().Format("15:04:05")
+	case b.Provider == task.ProviderExternal, b.Provider == task.ProviderBare:
+		return "nothing to verify"
+	}
+	return "not yet"
+}
+
+// saved says what became of the uncommitted work.
+func saved(v *task.Salvage) string {
+	switch {
+	case v == nil:
+		return "-"
+	case v.Kind == task.SalvageLost && v.LostSince != nil:
+		return "lost since " + v.LostSince.Local().Format("15:04:05")
+	case v.Kind == task.SalvageNone:
+		return "nothing uncommitted"
+	}
+	return fmt.Sprintf("%s in %s %s", render.Count(v.Files, "file"), v.Kind, render.Clean(v.Ref))
+}

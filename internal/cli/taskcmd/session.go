@@ -1,0 +1,167 @@
+package taskcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+// IO is what the commands see of the process around them.
+type IO struct {
+	// Env answers a variable of the environment, empty if it is not set.
+	Env    func(name string) string
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	// Dir is the folder that relative paths begin at; empty: the process's own.
+	Dir string
+}
+
+// Commands makes every command of this package for one command line.
+func Commands(streams IO) []*cobra.Command {
+	makers := []func(*session) *cobra.Command{
+		newRun, newPS, newShow, newLogs, newDiff, newCheckout, newCancel, newRetry, newSandboxes, newKeys,
+	}
+	commands := make([]*cobra.Command, 0, len(makers))
+	for _, make := range makers {
+		s := &session{IO: streams}
+		cmd := make(s)
+		s.flags(cmd)
+		cmd.SilenceUsage, cmd.SilenceErrors = true, true
+		cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.With(exit.Usage, err) })
+		commands = append(commands, cmd)
+	}
+	return commands
+}
+
+// session is one command at work.
+type session struct {
+	IO
+
+	url  string
+	json bool
+}
+
+func (s *session) flags(cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVar(&s.url, "api", "", "address of the server (default $OMOI_API_URL, else the running `omoi dev`)")
+	cmd.PersistentFlags().BoolVar(&s.json, "json", false, "print JSON")
+}
+
+// api is the client of the server that the command line, the environment or a running `omoi dev` names.
+func (s *session) api() (*client.Client, error) {
+	url, err := BaseURL(s.url, s.Env)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(url, s.Env("OMOI_API_KEY")), nil
+}
+
+// BaseURL finds the server: the flag, then OMOI_API_URL, then dev.json in OMOI_HOME (default
+// ~/.omoi), which a running `omoi dev` writes. Nowhere: exit code 3 with the next command.
+func BaseURL(flag string, env func(string) string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	if url := env("OMOI_API_URL"); url != "" {
+		return url, nil
+	}
+	path := filepath.Join(Home(env), "dev.json")
+	raw, err := os.ReadFile(path) //nolint:gosec // G304: the user's own folder
+	if errors.Is(err, os.ErrNotExist) {
+		return "", exit.With(exit.Unreachable,
+			errors.New("no server is known. Start one with `omoi dev`, or name one with --api or OMOI_API_URL"))
+	}
+	var dev struct {
+		APIURL string `json:"api_url"`
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &dev)
+	}
+	if err == nil && dev.APIURL == "" {
+		err = errors.New("it has no api_url")
+	}
+	if err != nil {
+		return "", exit.With(exit.Unreachable, fmt.Errorf("read %s: %w. Start `omoi dev` again, or name a server with --api", path, err))
+	}
+	return dev.APIURL, nil
+}
+
+// Home is the folder of a person's own installation: OMOI_HOME, else ~/.omoi.
+func Home(env func(string) string) string {
+	if home := env("OMOI_HOME"); home != "" {
+		return home
+	}
+	return filepath.Join(env("HOME"), ".omoi")
+}
+
+// style colours standard output where a person sees it.
+func (s *session) style() render.Style {
+	if s.Env("NO_COLOR") != "" || s.Env("TERM") == "dumb" {
+		return render.Style{}
+	}
+	return render.Style{Color: isTerminal(s.Stdout)}
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// say writes to standard output.
+func (s *session) say(format string, args ...any) { _, _ = fmt.Fprintf(s.Stdout, format+"\n", args...) }
+
+// hint writes what is no result to standard error, so that pipes stay clean.
+func (s *session) hint(format string, args ...any) {
+	if !s.json {
+		_, _ = fmt.Fprintf(s.Stderr, format+"\n", args...)
+	}
+}
+
+// printJSON writes v for programs.
+func (s *session) printJSON(v any) error {
+	enc := json.NewEncoder(s.Stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	return nil
+}
+
+// path makes a path of the command line absolute.
+func (s *session) path(p string) (string, error) {
+	if filepath.IsAbs(p) || s.Dir == "" {
+		return filepath.Abs(p)
+	}
+	return filepath.Join(s.Dir, p), nil
+}
+
+// completeTasks offers the newest tasks to the shell.
+func (s *session) completeTasks(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	api, err := s.api()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	page, err := api.Tasks(ctx, client.TaskFilter{Limit: 50})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []cobra.Completion
+	for _, t := range page.Items {
+		out = append(out, cobra.CompletionWithDesc(render.Short(t.ID), render.OneLine(t.Title, 60)))
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}

@@ -1,0 +1,245 @@
+package taskcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newShow(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:               "show <task>",
+		Short:             "Show a task: where it stands and why, attempts, sandboxes, branch, what to do next",
+		Args:              oneTask,
+		ValidArgsFunction: s.completeTasks,
+		RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd.Context(), args[0]) },
+	}
+}
+
+// shown is the JSON form of show: the task as the API gives it, and its rows of the ledger.
+type shown struct {
+	client.Task
+
+	Sandboxes []client.Sandbox `json:"sandboxes"`
+	Workflow  string           `json:"temporal_url"` // empty: no Web UI is known
+}
+
+func (s *session) show(ctx context.Context, ref string) error {
+	api, t, err := s.taskOf(ctx, ref)
+	if err != nil {
+		return err
+	}
+	boxes, _, err := collect(0, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
+		return api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: limit, Cursor: cursor})
+	})
+	if err != nil {
+		return err
+	}
+	info, _ := api.Info(ctx) // the link is a comfort
+	out := shown{Task: t, Sandboxes: boxes, Workflow: WorkflowURL(info, t.ID)}
+	if s.json {
+		return s.printJSON(out)
+	}
+	s.showTask(out)
+	s.showAttempts(t)
+	s.showSandboxes(boxes)
+	s.next(t)
+	return nil
+}
+
+// WorkflowURL is the page of a task in Temporal's Web UI, empty if that is not known.
+func WorkflowURL(info client.Info, taskID string) string {
+	if info.TemporalUIURL == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/namespaces/%s/workflows/task-%s", strings.TrimRight(info.TemporalUIURL, "/"), info.Namespace, taskID)
+}
+
+func (s *session) showTask(t shown) {
+	st := s.style()
+	s.row("Task", st.Bold(t.ID))
+	s.row("Title", render.OneLine(t.Title, 120))
+	s.row("Status", st.Status(t.Status)+waiting(t.Task))
+	s.row("", render.Clean(t.Why))
+	s.row("Repository", render.Clean(t.Repo))
+	s.row("Branch", text(t.Branch))
+	s.row("Pull request", text(t.PullURL))
+	s.row("Agent", fmt.Sprintf("%s in %s, %s", t.Agent, t.Provider, t.Mode))
+	s.row("Asked for", moment(&t.CreatedAt))
+	s.row("Ended", moment(t.CompletedAt))
+	s.row("Retries", fmt.Sprintf("%d of %d", t.Retries, t.MaxRetries))
+	s.row("Waits for", strings.Join(t.DependsOn.TaskIDs, " "))
+	if c := t.PendingCommand; c != nil {
+		s.row("Command", fmt.Sprintf("%s, %s since %s", c.Kind, c.State, moment(&c.CreatedAt)))
+	}
+	s.row("Temporal", t.Workflow)
+}
+
+// row is one line of show; an empty value is left out.
+func (s *session) row(name, value string) {
+	if value != "" {
+		s.say("%-13s %s", name, value)
+	}
+}
+
+func text(v *string) string {
+	if v == nil {
+		return ""
+	}
+	return render.Clean(*v)
+}
+
+func moment(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04:05") + " (" + render.Elapsed(time.Since(*t)) + " ago)"
+}
+
+func (s *session) showAttempts(t client.Task) {
+	if len(t.Attempts) == 0 {
+		return
+	}
+	rows := [][]string{{"ATTEMPT", "OUTCOME", "TOOK", "EVENTS", "COST", "WHY"}}
+	for _, a := range t.Attempts {
+		rows = append(rows, []string{
+			fmt.Sprintf("%d %s", a.Number, a.Kind), s.outcomeWord(a), took(a.StartedAt, a.EndedAt),
+			fmt.Sprint(a.Events), fmt.Sprintf("$%.2f", a.CostUSD), render.OneLine(whyAttempt(a), 80),
+		})
+	}
+	s.say("\n%s", strings.TrimRight(s.style().Table(rows), "\n"))
+}
+
+func (s *session) outcomeWord(a client.Attempt) string {
+	switch a.Outcome {
+	case "":
+		return s.style().Cyan("at work")
+	case "completed":
+		return s.style().Green(a.Outcome)
+	case "failed":
+		return s.style().Red(strings.TrimSpace(a.Outcome + " " + string(a.FailureClass)))
+	}
+	return s.style().Yellow(a.Outcome)
+}
+
+func whyAttempt(a client.Attempt) string {
+	if a.Reason != "" {
+		return a.Reason
+	}
+	return a.StopReason
+}
+
+func took(from time.Time, to *time.Time) string {
+	if to == nil {
+		return render.Elapsed(time.Since(from))
+	}
+	return render.Elapsed(to.Sub(from))
+}
+
+func newDiff(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:               "diff <task>",
+		Short:             "Show what a task's branch changed",
+		Args:              oneTask,
+		ValidArgsFunction: s.completeTasks,
+		RunE:              func(cmd *cobra.Command, args []string) error { return s.diff(cmd.Context(), args[0]) },
+	}
+}
+
+func (s *session) diff(ctx context.Context, ref string) error {
+	api, t, err := s.taskOf(ctx, ref)
+	if err != nil {
+		return err
+	}
+	var diff strings.Builder
+	if err := api.Diff(ctx, t.ID, &diff); err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(map[string]string{"task_id": t.ID, "branch_name": text(t.Branch), "diff": diff.String()})
+	}
+	if diff.Len() == 0 {
+		s.hint("The branch has no changes.")
+	}
+	if !isTerminal(s.Stdout) { // byte for byte, so that it can be applied
+		_, err := fmt.Fprint(s.Stdout, diff.String())
+		return errors.Join(err)
+	}
+	for line := range strings.Lines(diff.String()) {
+		s.say("%s", s.style().DiffLine(render.Clean(strings.TrimRight(line, "\n"))))
+	}
+	return nil
+}
+
+func newLogs(s *session) *cobra.Command {
+	var follow, beats bool
+	var after string
+	cmd := &cobra.Command{
+		Use:               "logs <task>",
+		Short:             "Show what a task's agent does, one line an event; -f goes on until the task has ended",
+		Args:              oneTask,
+		ValidArgsFunction: s.completeTasks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, t, err := s.taskOf(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			lines := &render.Lines{Style: s.style(), Start: t.CreatedAt, Heartbeats: beats}
+			f := &follower{session: s, api: api, id: t.ID, cursor: after, lines: lines}
+			return f.logs(cmd.Context(), follow)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "stay until the task has ended")
+	cmd.Flags().StringVar(&after, "after", "", "go on behind this event, as <attempt>:<sequence>")
+	cmd.Flags().BoolVar(&beats, "heartbeats", false, "show signs of life too")
+	return cmd
+}
+
+func (f *follower) logs(ctx context.Context, follow bool) error {
+	if !follow {
+		return f.stored(ctx)
+	}
+	if err := f.follow(ctx); err != nil {
+		return f.stopped(ctx, err)
+	}
+	if f.json {
+		return nil
+	}
+	t, err := f.api.Task(ctx, f.id)
+	if err != nil {
+		return err
+	}
+	f.say("%s", f.lines.Line(endOf(t), f.style().Status(t.Status), render.Clean(t.Why)))
+	return nil
+}
+
+// stored prints what is there now.
+func (f *follower) stored(ctx context.Context) error {
+	for {
+		page, err := f.api.Events(ctx, f.id, f.cursor, 0)
+		if err != nil {
+			return err
+		}
+		if err := f.print(page); err != nil {
+			return err
+		}
+		if len(page.Events) == 0 || page.Done {
+			return f.nothing(page.TaskStatus)
+		}
+	}
+}
+
+func (f *follower) nothing(status task.Status) error {
+	if f.cursor == "" {
+		f.hint("No events yet; the task is %s. Next: omoi logs -f %s", status, render.Short(f.id))
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package taskcmd_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestFindTask(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusRunning), aTask(idB, task.StatusFailed)}
+	for ref, want := range map[string]string{"-": idA, "89ab": idA, "55CD": idB, idB: idB, "01931f6e-7c2a": idA} {
+		got := f.omoi("show", ref, "--json")
+		require.Zero(t, got.code, got.err)
+		require.Contains(t, got.out, want)
+	}
+	for ref, code := range map[string]int{
+		"abc": exit.Usage, "01931f6e": exit.Usage, "zzzz": exit.Usage, "ffff": exit.Failed, strings.Repeat("0", 36): exit.Failed,
+	} {
+		require.Equal(t, code, f.omoi("show", ref).code, ref)
+	}
+	got := f.omoi("show", "01931f6e")
+	require.Contains(t, got.err, idA)
+	require.Contains(t, got.err, idB)
+	require.Equal(t, exit.Usage, f.omoi("show").code)
+	f.tasks = nil
+	require.Equal(t, exit.Failed, f.omoi("show", "-").code)
+}
+
+func TestPS(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	require.Contains(t, f.omoi("ps").err, "No tasks")
+	queued := aTask(idB, task.StatusPending)
+	position := 3
+	queued.QueuePosition, queued.Title = &position, "Evil \x1b[31mtitle\u202e"
+	f.tasks = []client.Task{aTask(idA, task.StatusRunning), queued}
+	got := f.omoi("ps")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "456789ab")
+	require.Contains(t, got.out, "pending (3 in queue)")
+	require.NotContains(t, got.out, "\x1b")
+	require.NotContains(t, got.out, "\u202e")
+	require.NotContains(t, f.omoi("ps", "--status", "running").out, "456755cd")
+	require.Contains(t, f.omoi("ps", "-n", "1").err, "There are more")
+	var all []client.Task
+	requireJSON(t, f.omoi("ps", "--json", "-n", "0").out, &all)
+	require.Len(t, all, 2)
+	require.Equal(t, exit.Usage, f.omoi("ps", "--status", "sleeping").code)
+	require.Equal(t, exit.Usage, f.omoi("ps", "extra").code)
+}
+
+func TestShow(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	running := aTask(idA, task.StatusRunning)
+	running.PendingCommand = &client.Command{Kind: "cancel", State: task.ReceiptAccepted}
+	running.Attempts = []client.Attempt{
+		{Number: 1, Kind: "first", Outcome: "failed", FailureClass: task.ClassInfrastructure, Reason: "The sandbox died.", Events: 7},
+		{Number: 2, Kind: "retry", StartedAt: time.Now()},
+	}
+	gone := time.Now()
+	f.tasks = []client.Task{running}
+	f.boxes = []client.Sandbox{
+		{ID: "abcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, Attempt: 1, State: task.SandboxGone, VerifiedAt: &gone,
+			SecondsAlive: 1.5, Salvage: &task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/x", Files: 2}},
+		{ID: "bbcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, Attempt: 2, State: task.SandboxRunning},
+	}
+	got := f.omoi("show", "-")
+	require.Zero(t, got.code, got.err)
+	for _, want := range []string{
+		idA, "Because.", "feature/x", "failed infrastructure", "The sandbox died.", "at work", "2 files in ref refs/omoi/rescue/x",
+		"not yet", "http://ui/namespaces/omoi/workflows/task-" + idA, "cancel, accepted",
+	} {
+		require.Contains(t, got.out, want)
+	}
+	require.Contains(t, got.err, "omoi cancel 456789ab")
+	var shown map[string]any
+	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)
+	require.Equal(t, idA, shown["id"])
+	require.Len(t, shown["sandboxes"], 2)
+}
+
+func TestLogsResumesByCursor(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks, f.done = []client.Task{aTask(idA, task.StatusCompleted)}, true
+	f.events = []client.Event{
+		anEvent(1, "agent.started", `{"sdk":"scripted"}`), anEvent(2, "agent.heartbeat", `{"status":"running"}`),
+		anEvent(3, "agent.message", `{"content":"hello"}`),
+	}
+	got := f.omoi("logs", "-")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "started")
+	require.NotContains(t, got.out, "alive")
+	require.Contains(t, f.omoi("logs", "-", "--heartbeats").out, "alive")
+	got = f.omoi("logs", "-f", "-", "--after", "1:2")
+	require.Zero(t, got.code, got.err)
+	require.NotContains(t, got.out, "started")
+	require.Contains(t, got.out, "hello")
+	require.Contains(t, got.out, "completed")
+	lines := strings.Split(strings.TrimSpace(f.omoi("logs", "-f", "-", "--json").out), "\n")
+	require.Len(t, lines, 3)
+	for _, line := range lines {
+		var e client.Event
+		requireJSON(t, line, &e)
+	}
+}
+
+func TestLogsGoOnOverAnOutage(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks, f.outages = []client.Task{aTask(idA, task.StatusRunning)}, 1
+	f.events = []client.Event{anEvent(1, "agent.started", `{}`)}
+	f.onEvents = func(f *fakeAPI, n int) {
+		if n > 1 {
+			f.events = append(f.events, anEvent(2, "agent.message", `{"content":"back again"}`))
+			f.done = true
+		}
+	}
+	got := f.omoi("logs", "-f", "-")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, 1, strings.Count(got.out, "started"), "nothing is printed twice")
+	require.Contains(t, got.out, "back again")
+	require.Contains(t, got.err, "does not answer")
+	require.Equal(t, []string{"", "1:1", "1:1"}, f.afters)
+}
+
+func TestLogsSayWhyATaskWaits(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
+	f.onEvents = func(f *fakeAPI, n int) { f.done = n > 1 }
+	require.Contains(t, f.omoi("logs", "-f", "-").out, "Because.")
+	f.afters, f.done, f.onEvents = nil, false, nil
+	require.Contains(t, f.omoi("logs", "-").err, "No events yet")
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
+	require.Equal(t, result{out: "+added\n"}, f.omoi("diff", "-"))
+	var out map[string]string
+	requireJSON(t, f.omoi("diff", "-", "--json").out, &out)
+	require.Equal(t, "+added\n", out["diff"])
+}
+
+func TestCancelAndRetry(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
+	got := f.omoi("cancel", "-", "--reason", "changed my mind")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "carried out")
+	f.settled = false
+	got = f.omoi("retry", "89ab")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "accepted and under way")
+	require.Equal(t, []string{"cancel " + idA + " changed my mind", "retry " + idA + " "}, f.asked)
+	f.tasks[0].Status = task.StatusCompleted
+	got = f.omoi("cancel", "-")
+	require.Equal(t, exit.Failed, got.code)
+	require.Contains(t, got.err, "completed already")
+}
+
+func TestSandboxes(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	gone := time.Now()
+	f.boxes = []client.Sandbox{{ID: "abcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, State: task.SandboxGone, VerifiedAt: &gone}}
+	require.Contains(t, f.omoi("sandboxes").err, "verified gone")
+	require.Contains(t, f.omoi("sandboxes", "--all").out, "stuvwxyz")
+	var boxes []client.Sandbox
+	requireJSON(t, f.omoi("sandboxes", "--json").out, &boxes)
+	require.Empty(t, boxes)
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	got := f.omoi("keys", "create", "ci", "--scope", "read")
+	require.Equal(t, "omoi_secret\n", got.out, "the secret alone, so that it can be piped")
+	f.keys = []client.Key{{ID: idA, Name: "ci", Prefix: "omoi_abc"}, {ID: idB, Name: "old", RevokedAt: &time.Time{}}}
+	got = f.omoi("keys", "list")
+	require.Contains(t, got.out, "omoi_abc")
+	require.Contains(t, got.out, "revoked")
+	require.Zero(t, f.omoi("keys", "revoke", "89ab").code)
+	require.Equal(t, []string{"revoke " + idA}, f.asked)
+	require.Equal(t, exit.Failed, f.omoi("keys", "revoke", "ffff").code)
+	require.Equal(t, exit.Usage, f.omoi("keys", "revoke", "01931f6e").code)
+	require.Equal(t, exit.Usage, f.omoi("keys", "create").code)
+}
