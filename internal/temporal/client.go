@@ -1,0 +1,96 @@
+package temporal
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+)
+
+// Config says where Temporal is and how it is used. The zero value works with a server of
+// one's own machine.
+type Config struct {
+	HostPort  string // default localhost:7233
+	Namespace string // default default
+	Identity  string // how this process is named in histories; default that of the SDK
+	TLS       *tls.Config
+	APIKey    string // of Temporal Cloud; implies TLS
+	// Interceptors stand around every call: tracing, metrics.
+	Interceptors []interceptor.ClientInterceptor
+	Metrics      client.MetricsHandler // may be nil
+
+	CallTimeout  time.Duration // of one call that has no shorter bound; default 10 s
+	ReaperPeriod time.Duration // default 60 s
+}
+
+// Client is a connection to one namespace of a Temporal server. It is safe for concurrent use.
+type Client struct {
+	cfg        Config
+	sdk        client.Client
+	log        *slog.Logger
+	attributes atomic.Bool // ours are registered
+}
+
+// Dial makes a client. It does not wait for the server: what omoi accepts is carried out
+// once Temporal answers. [Client.Check] tells whether it does. log may be nil.
+func Dial(cfg Config, logger *slog.Logger) (*Client, error) {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	options := client.Options{
+		HostPort: cfg.HostPort, Namespace: cfg.Namespace, Identity: cfg.Identity,
+		Logger: log.NewStructuredLogger(logger), MetricsHandler: cfg.Metrics, Interceptors: cfg.Interceptors,
+		ConnectionOptions: client.ConnectionOptions{TLS: cfg.TLS},
+	}
+	if cfg.APIKey != "" {
+		options.Credentials = client.NewAPIKeyStaticCredentials(cfg.APIKey)
+	}
+	sdk, err := client.NewLazyClient(options)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for Temporal at %s: %w", cfg.HostPort, err)
+	}
+	return New(cfg, sdk, logger), nil
+}
+
+// New makes a client on a connection that exists; [Client.Close] closes it.
+func New(cfg Config, sdk client.Client, logger *slog.Logger) *Client {
+	const timeout = 10 * time.Second
+	if cfg.Namespace == "" {
+		cfg.Namespace = client.DefaultNamespace
+	}
+	if cfg.CallTimeout == 0 {
+		cfg.CallTimeout = timeout
+	}
+	if cfg.ReaperPeriod == 0 {
+		cfg.ReaperPeriod = time.Minute
+	}
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &Client{cfg: cfg, sdk: sdk, log: logger}
+}
+
+// SDK is the connection itself, for workers.
+func (c *Client) SDK() client.Client { return c.sdk }
+
+// Close closes the connection.
+func (c *Client) Close() { c.sdk.Close() }
+
+// Check reports whether the server answers: nil, or [task.CodeUnavailable].
+func (c *Client) Check(ctx context.Context) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	_, err := c.sdk.CheckHealth(ctx, &client.CheckHealthRequest{})
+	return coded("ask Temporal for its health", err)
+}
+
+// bounded gives a call its longest duration.
+func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.cfg.CallTimeout)
+}

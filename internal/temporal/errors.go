@@ -1,0 +1,42 @@
+package temporal
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// coded gives an error of the server a code of the domain and says what was being done.
+func coded(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *task.Error
+	if errors.As(err, &known) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return fmt.Errorf("%s: %w", doing, translate(err).WithCause(err))
+}
+
+func translate(err error) *task.Error {
+	var (
+		started  *serviceerror.WorkflowExecutionAlreadyStarted
+		notFound *serviceerror.NotFound
+		invalid  *serviceerror.InvalidArgument
+		failed   *serviceerror.FailedPrecondition
+	)
+	switch {
+	case errors.As(err, &started):
+		return task.Errorf(task.CodeConflict, "The workflow has been started already.")
+	case errors.As(err, &notFound):
+		return task.Errorf(task.CodeNotFound, "Temporal does not know the workflow.")
+	case errors.As(err, &invalid), errors.As(err, &failed):
+		return task.Errorf(task.CodeInvalid, "Temporal refuses the request.")
+	}
+	// Among these: no connection, too busy, no permission, namespace not there (yet). A
+	// wrong setting is no reason to write a task off.
+	return task.Errorf(task.CodeUnavailable, "Temporal does not answer as it should. Try again later.")
+}

@@ -1,0 +1,127 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/namespace/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// marker is the key of the namespace's data under which an installation stands.
+const marker = "omoi_installation"
+
+// attributeNames are the search attributes of ours, all of type Keyword.
+func attributeNames() []string {
+	return []string{contract.AttributeStatus, contract.AttributeProject, contract.AttributeOrg}
+}
+
+// EnsureSearchAttributes registers what is missing of our search attributes and answers
+// whether they can be used; tasks that start from then on carry them. Where the server
+// refuses, the log has the command with which an operator registers them, and tasks carry none.
+func (c *Client) EnsureSearchAttributes(ctx context.Context) bool {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	err := c.registerAttributes(ctx)
+	if err != nil {
+		c.log.WarnContext(ctx, "search attributes not registered, tasks carry none",
+			slog.Any("error", err), slog.String("command", c.attributeCommand()))
+	}
+	c.attributes.Store(err == nil)
+	return err == nil
+}
+
+func (c *Client) attributeCommand() string {
+	command := "temporal operator search-attribute create --namespace " + c.cfg.Namespace
+	for _, name := range attributeNames() {
+		command += " --name " + name + " --type Keyword"
+	}
+	return command
+}
+
+func (c *Client) registerAttributes(ctx context.Context) error {
+	found, err := c.sdk.OperatorService().ListSearchAttributes(ctx,
+		&operatorservice.ListSearchAttributesRequest{Namespace: c.cfg.Namespace})
+	if err != nil {
+		return fmt.Errorf("list search attributes: %w", err)
+	}
+	missing := map[string]enums.IndexedValueType{}
+	for _, name := range attributeNames() {
+		known, ok := found.GetCustomAttributes()[name]
+		switch {
+		case !ok:
+			missing[name] = enums.INDEXED_VALUE_TYPE_KEYWORD
+		case known != enums.INDEXED_VALUE_TYPE_KEYWORD:
+			return fmt.Errorf("search attribute %s has type %s, not Keyword", name, known)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	_, err = c.sdk.OperatorService().AddSearchAttributes(ctx,
+		&operatorservice.AddSearchAttributesRequest{Namespace: c.cfg.Namespace, SearchAttributes: missing})
+	var exists *serviceerror.AlreadyExists // another process was faster
+	if err != nil && !errors.As(err, &exists) {
+		return fmt.Errorf("add search attributes: %w", err)
+	}
+	return nil
+}
+
+// ClaimNamespace writes the installation's marker into the namespace, or checks that it is
+// there. A namespace of another installation is [task.CodeConflict]. A server that lets
+// nobody mark a namespace is used without, and the log says so.
+func (c *Client) ClaimNamespace(ctx context.Context, installation string) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	owner, err := c.namespaceOwner(ctx)
+	if err != nil || owner == installation {
+		return err
+	}
+	if owner == "" {
+		return c.markNamespace(ctx, installation)
+	}
+	return c.foreign(owner)
+}
+
+func (c *Client) foreign(owner string) error {
+	return task.Errorf(task.CodeConflict,
+		"The Temporal namespace %s belongs to the omoi installation %s. Give each installation a namespace of its own.",
+		c.cfg.Namespace, strings.TrimSpace(owner))
+}
+
+func (c *Client) namespaceOwner(ctx context.Context) (string, error) {
+	found, err := c.sdk.WorkflowService().DescribeNamespace(ctx,
+		&workflowservice.DescribeNamespaceRequest{Namespace: c.cfg.Namespace})
+	return found.GetNamespaceInfo().GetData()[marker], coded("describe namespace "+c.cfg.Namespace, err)
+}
+
+// markNamespace writes and reads back, so that of two installations at once one loses.
+func (c *Client) markNamespace(ctx context.Context, installation string) error {
+	_, err := c.sdk.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
+		Namespace:  c.cfg.Namespace,
+		UpdateInfo: &namespace.UpdateNamespaceInfo{Data: map[string]string{marker: installation}},
+	})
+	var denied *serviceerror.PermissionDenied
+	var missing *serviceerror.Unimplemented
+	if errors.As(err, &denied) || errors.As(err, &missing) {
+		c.log.WarnContext(ctx, "namespace not marked, make sure that it is of this installation only", slog.Any("error", err))
+		return nil
+	}
+	if err != nil {
+		return coded("mark namespace "+c.cfg.Namespace, err)
+	}
+	owner, err := c.namespaceOwner(ctx)
+	if err == nil && owner != installation && owner != "" {
+		return c.foreign(owner)
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+)
+
+// States of a run.
+const (
+	RunOpen       = "open"
+	RunCompleted  = "completed"
+	RunFailed     = "failed"
+	RunCancelled  = "cancelled"
+	RunTerminated = "terminated"
+	RunTimedOut   = "timed_out"
+)
+
+// Run is what Temporal knows of the newest run of a workflow.
+type Run struct {
+	RunID         string
+	FirstRunID    string // of its chain
+	Status        string // one of the states above
+	HistoryLength int64  // events
+	HistoryBytes  int64
+	StartedAt     time.Time
+	ClosedAt      time.Time // zero while open
+}
+
+// Describe answers the newest run of a workflow; [task.CodeNotFound] if Temporal knows none.
+func (c *Client) Describe(ctx context.Context, workflowID string) (Run, error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	answer, err := c.sdk.DescribeWorkflowExecution(ctx, workflowID, "")
+	if err != nil {
+		return Run{}, coded("describe workflow "+workflowID, err)
+	}
+	info := answer.GetWorkflowExecutionInfo()
+	run := Run{
+		RunID: info.GetExecution().GetRunId(), FirstRunID: info.GetFirstRunId(), Status: runStatus(info.GetStatus()),
+		HistoryLength: info.GetHistoryLength(), HistoryBytes: info.GetHistorySizeBytes(),
+		StartedAt: info.GetStartTime().AsTime(),
+	}
+	if closed := info.GetCloseTime(); closed != nil {
+		run.ClosedAt = closed.AsTime()
+	}
+	return run, nil
+}
+
+func runStatus(status enums.WorkflowExecutionStatus) string {
+	switch status {
+	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return RunCompleted
+	case enums.WORKFLOW_EXECUTION_STATUS_FAILED:
+		return RunFailed
+	case enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return RunCancelled
+	case enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return RunTerminated
+	case enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return RunTimedOut
+	case enums.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED, enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
+		enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW, enums.WORKFLOW_EXECUTION_STATUS_PAUSED:
+	}
+	return RunOpen
+}
+
+// CurrentRun answers the newest run of a task's workflow and whether it is open.
+func (c *Client) CurrentRun(ctx context.Context, taskID string) (runID string, open bool, err error) {
+	run, err := c.Describe(ctx, contract.TaskWorkflowID(taskID))
+	return run.RunID, run.Status == RunOpen, err
+}
+
+// StartCleanup starts the cleanup of a sandbox; one that runs or ran well is success.
+func (c *Client) StartCleanup(ctx context.Context, in contract.CleanupInput) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	_, err := c.sdk.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: contract.CleanupWorkflowID(in.SandboxID), TaskQueue: contract.QueueTasks,
+		StaticSummary:                            fmt.Sprintf("sandbox %s: %s", in.SandboxID, in.Reason),
+		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, contract.CleanupWorkflow, in)
+	var started *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &started) {
+		return nil
+	}
+	return coded("start the cleanup of sandbox "+in.SandboxID, err)
+}

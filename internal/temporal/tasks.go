@@ -1,0 +1,106 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// StartTask starts the workflow of a task. The first start succeeds also where it was
+// started before. A retry begins a new run after one that did not complete: while that
+// one is open it is [task.CodeConflict], to be tried again; after one that completed it is
+// [task.CodeGone].
+func (c *Client) StartTask(ctx context.Context, in contract.TaskInput, retry bool) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	in.SearchAttributes = c.attributes.Load()
+	err := c.startTask(ctx, in, retry)
+	if in.SearchAttributes && aboutAttributes(err) {
+		c.log.WarnContext(ctx, "search attributes refused, task started without", slog.Any("error", err))
+		in.SearchAttributes = false
+		err = c.startTask(ctx, in, retry)
+	}
+	var started *serviceerror.WorkflowExecutionAlreadyStarted
+	switch {
+	case errors.As(err, &started) && !retry:
+		return nil
+	case errors.As(err, &started):
+		return c.whyNoRetry(ctx, in.TaskID)
+	}
+	return coded("start task "+in.TaskID, err)
+}
+
+func (c *Client) startTask(ctx context.Context, in contract.TaskInput, retry bool) error {
+	options := client.StartWorkflowOptions{
+		ID: contract.TaskWorkflowID(in.TaskID), TaskQueue: contract.QueueTasks, StaticSummary: in.Title,
+		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}
+	if retry {
+		options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	}
+	if in.SearchAttributes {
+		options.TypedSearchAttributes = temporal.NewSearchAttributes(
+			temporal.NewSearchAttributeKeyKeyword(contract.AttributeStatus).ValueSet(string(task.StatusPending)))
+	}
+	_, err := c.sdk.ExecuteWorkflow(ctx, options, contract.TaskWorkflow, in)
+	return err
+}
+
+// aboutAttributes reports whether the server refuses a start for its search attributes. It
+// has no type of error for that.
+func aboutAttributes(err error) bool {
+	var invalid *serviceerror.InvalidArgument
+	return errors.As(err, &invalid) && strings.Contains(strings.ToLower(invalid.Message), "search attribute")
+}
+
+func (c *Client) whyNoRetry(ctx context.Context, taskID string) error {
+	run, err := c.Describe(ctx, contract.TaskWorkflowID(taskID))
+	switch {
+	case err != nil:
+		return fmt.Errorf("look why task %s does not start: %w", taskID, err)
+	case run.Status == RunCompleted:
+		return task.Errorf(task.CodeGone, "The task has completed.")
+	}
+	return task.Errorf(task.CodeConflict, "The run before is not over yet.")
+}
+
+// SignalDigest tells a task what its sandbox has reported.
+func (c *Client) SignalDigest(ctx context.Context, taskID string, d contract.Digest) error {
+	return c.signal(ctx, taskID, contract.SignalSandboxEvents, d)
+}
+
+// SignalCommand hands a command to a task.
+func (c *Client) SignalCommand(ctx context.Context, taskID string, command contract.Command) error {
+	return c.signal(ctx, taskID, contract.SignalCommand, command)
+}
+
+// SignalAdmitted tells a task that it holds a slot.
+func (c *Client) SignalAdmitted(ctx context.Context, taskID string) error {
+	return c.signal(ctx, taskID, contract.SignalAdmitted, nil)
+}
+
+func (c *Client) signal(ctx context.Context, taskID, name string, payload any) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	id := contract.TaskWorkflowID(taskID)
+	err := coded(fmt.Sprintf("signal %s to task %s", name, taskID), c.sdk.SignalWorkflow(ctx, id, "", name, payload))
+	if task.CodeOf(err) != task.CodeNotFound {
+		return err
+	}
+	// The server says "not found" of one that has ended, too.
+	if _, unknown := c.Describe(ctx, id); unknown != nil {
+		return unknown
+	}
+	return task.Errorf(task.CodeGone, "The task's workflow has ended.").WithCause(err)
+}
