@@ -50,8 +50,8 @@ func probeUnified() cgroups {
 	}
 	for _, controller := range []string{"memory", "cpu", "pids"} {
 		// Already on is success; a refusal shows when the probe below writes the limit.
-		_ = os.WriteFile(cgroupMount+"/cgroup.subtree_control", []byte("+"+controller), 0o600)
-		_ = os.WriteFile(c.v2+"/cgroup.subtree_control", []byte("+"+controller), 0o600)
+		_ = writeControl(cgroupMount+"/cgroup.subtree_control", "+"+controller)
+		_ = writeControl(c.v2+"/cgroup.subtree_control", "+"+controller)
 		if one := (cgroups{v2: c.v2, parts: []string{controller}}); one.works() {
 			c.parts = append(c.parts, controller)
 		}
@@ -123,7 +123,7 @@ func (c cgroups) make(dirs []string, l limits) error {
 			return unavailable("make a control group", err)
 		}
 		for _, s := range c.settings(l) {
-			err := os.WriteFile(filepath.Join(dir, s.file), []byte(s.value), 0o600)
+			err := writeControl(filepath.Join(dir, s.file), s.value)
 			if err != nil && !(s.optional || errors.Is(err, os.ErrNotExist) && c.v2 == "") {
 				return unavailable("set "+s.file, err)
 			}
@@ -162,11 +162,21 @@ func (c cgroups) settings(l limits) []setting {
 // join moves a process into the groups.
 func join(dirs []string, pid int) error {
 	for _, dir := range dirs {
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o600); err != nil {
+		if err := writeControl(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
 			return unavailable("join a control group", err)
 		}
 	}
 	return nil
+}
+
+// writeControl writes a file that the kernel made; it never makes one.
+func writeControl(path, value string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(value)
+	return errors.Join(err, file.Close())
 }
 
 // oomKilled reports whether the memory limit killed something.

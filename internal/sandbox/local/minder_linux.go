@@ -180,7 +180,6 @@ func outcome(status unix.WaitStatus) (int, string) {
 // mindExec waits for the command, its time, or the end of the worker, whichever is first.
 func (s *minder) mindExec() error {
 	control := os.NewFile(fdControl, "control")
-	unix.CloseOnExec(fdControl)
 	left := make(chan struct{})
 	go func() {
 		defer close(left)

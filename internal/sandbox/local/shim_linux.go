@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -23,9 +24,10 @@ func ShimMain(args []string) int {
 	}
 	// The kernel kills the program if the thread that started it dies: stay on one.
 	runtime.LockOSThread()
+	// What a careless parent left open must not reach the sandbox.
+	_ = unix.CloseRange(fdLaunch, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	s := &minder{kind: args[0], folder: folder(args[1]), exited: make(chan unix.WaitStatus, 1), barren: make(chan struct{})}
 	s.reply = os.NewFile(fdReply, "reply")
-	unix.CloseOnExec(fdReply)
 	if err := s.mind(); err != nil {
 		s.answer(reply{Error: err.Error(), Code: -1})
 		return 1
@@ -71,7 +73,6 @@ func (s *minder) listen() error {
 	// Caught, not ignored: what is ignored stays so in the command too.
 	signal.Notify(s.signal, unix.SIGTERM, unix.SIGQUIT, unix.SIGHUP, unix.SIGINT)
 	in := os.NewFile(fdLaunch, "launch")
-	unix.CloseOnExec(fdLaunch)
 	defer in.Close() //nolint:errcheck // only read
 	if err := json.NewDecoder(in).Decode(&s.launch); err != nil {
 		return fmt.Errorf("read what to run: %w", err)

@@ -1,0 +1,130 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func deleteTwice(t *testing.T, s *suite) {
+	labels := s.start(t, "sleep 600")
+	errs := make([]error, 4)
+	together(len(errs), func(i int) { errs[i] = s.p.Delete(t.Context(), labels) })
+	require.NoError(t, errors.Join(errs...))
+	require.NoError(t, s.p.Delete(t.Context(), labels))
+	require.NoError(t, s.p.Delete(t.Context(), newLabels()), "one that never was")
+	s.isGone(t, labels)
+}
+
+func (s *suite) isGone(t *testing.T, labels sandbox.Labels) {
+	t.Helper()
+	seen := s.inspect(t, labels)
+	require.Equal(t, sandbox.StateGone, seen.State)
+	require.Equal(t, sandbox.StateGone, seen.Agent)
+	listed, err := s.p.List(t.Context(), labels.Installation)
+	require.NoError(t, err)
+	for _, box := range listed {
+		require.NotEqual(t, labels, box.Labels)
+	}
+}
+
+// fences skips a provider that declares that a late create may still appear.
+func (s *suite) fences(t *testing.T) {
+	t.Helper()
+	if late := s.p.Capabilities().LongestCreate; late > 0 {
+		t.Skipf("SKIPPED: this provider cannot fence a create; it declares %s", late)
+	}
+}
+
+func deleteFences(t *testing.T, s *suite) {
+	s.fences(t)
+	labels := s.ensure(t)
+	require.NoError(t, s.p.Delete(t.Context(), labels))
+	if s.Reopen != nil {
+		s.p = s.Reopen(t)
+	}
+	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+	require.ErrorIs(t, err, sandbox.ErrFenced)
+	err = s.p.Start(t.Context(), labels, shell("true"))
+	require.Contains(t, []task.Code{task.CodeGone, task.CodeNotFound}, task.CodeOf(err))
+	s.isGone(t, labels)
+}
+
+func deleteBeforeCreate(t *testing.T, s *suite) {
+	s.fences(t)
+	labels := newLabels()
+	require.NoError(t, s.p.Delete(t.Context(), labels))
+	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+	require.ErrorIs(t, err, sandbox.ErrFenced)
+	s.isGone(t, labels)
+}
+
+func deleteWhileCreating(t *testing.T, s *suite) {
+	s.fences(t)
+	for range 20 {
+		labels := newLabels()
+		var made, deleted error
+		together(2, func(i int) {
+			if i == 0 {
+				_, made = s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+			} else {
+				deleted = s.p.Delete(t.Context(), labels)
+			}
+		})
+		require.NoError(t, deleted)
+		if made != nil {
+			require.ErrorIs(t, made, sandbox.ErrFenced)
+		}
+		s.isGone(t, labels)
+	}
+}
+
+func deleteWhileStarting(t *testing.T, s *suite) {
+	need(t, s.CommandLines != nil, "see the host's processes")
+	for range 10 {
+		labels, tag := s.ensure(t), tagged()
+		var deleted error
+		together(3, func(i int) {
+			switch i {
+			case 0:
+				_ = s.p.Start(t.Context(), labels, shell("sleep "+tag)) // too late or not
+			case 1:
+				_, _ = s.p.Exec(t.Context(), labels, shell("sleep "+tag)) // likewise
+			case 2:
+				// A starter whose caller gave up: its process may come late.
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				_ = s.p.Start(ctx, labels, shell("sleep "+tag))
+				deleted = s.p.Delete(t.Context(), labels)
+			}
+		})
+		require.NoError(t, deleted)
+		s.isGone(t, labels)
+		require.False(t, s.seenRunning(t, tag))
+	}
+}
+
+func deleteHostileTree(t *testing.T, s *suite) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	require.NoError(t, os.WriteFile(outside, []byte("stays"), 0o666)) //nolint:gosec // G306: anybody could remove it
+	labels := s.ensure(t)
+	s.write(t, labels, "/workspace/target", outside)
+	res := s.sh(t, labels, `
+		i=0; while [ $i -lt 3000 ]; do mkdir d && cd -P d || exit 1; i=$((i+1)); done; touch bottom; cd "$OMOI_WORKSPACE"
+		ln -s "$(cat target)" link; ln -s / root; mkdir full; ln -s / full/root
+		touch setuid; chmod 6755 setuid; mkfifo pipe; mkdir closed; mkdir closed/in; touch closed/in/file; chmod 0 closed/in closed
+		touch "$(printf 'odd\n\377name')" '-rf' .hidden; mkdir many; cd many; seq 2000 | xargs touch; chmod 0500 .; cd ..; chmod 0 .`)
+	require.Zero(t, res.ExitCode, string(res.Stderr))
+	require.NoError(t, s.p.Delete(t.Context(), labels))
+	s.isGone(t, labels)
+	text, err := os.ReadFile(outside)
+	require.NoError(t, err)
+	require.Equal(t, "stays", string(text))
+}

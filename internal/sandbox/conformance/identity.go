@@ -1,0 +1,193 @@
+package conformance
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func ensureTwice(t *testing.T, s *suite) {
+	labels := newLabels()
+	boxes := make([]sandbox.Sandbox, 8)
+	errs := make([]error, len(boxes))
+	together(len(boxes), func(i int) {
+		boxes[i], errs[i] = s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+	})
+	made := 0
+	for i, box := range boxes {
+		require.NoError(t, errs[i])
+		require.Equal(t, labels, box.Labels)
+		require.Equal(t, boxes[0].ProviderID, box.ProviderID)
+		require.NotEmpty(t, box.ProviderID)
+		require.NotEmpty(t, box.Arch)
+		require.NotEmpty(t, box.Isolation)
+		require.WithinDuration(t, time.Now(), box.CreatedAt, time.Hour)
+		if !box.Adopted {
+			made++
+		}
+	}
+	require.Equal(t, 1, made, "one call makes, the others adopt")
+	listed, err := s.p.List(t.Context(), labels.Installation)
+	require.NoError(t, err)
+	require.Len(t, listed, 1)
+}
+
+// together runs n calls at the same time and waits for them.
+func together(n int, call func(i int)) {
+	var group sync.WaitGroup
+	gate := make(chan struct{})
+	for i := range n {
+		group.Go(func() {
+			<-gate
+			call(i)
+		})
+	}
+	close(gate)
+	group.Wait()
+}
+
+func adoptAfterLostAnswer(t *testing.T, s *suite) {
+	need(t, s.Reopen != nil, "open the place again")
+	labels := s.ensure(t)
+	s.write(t, labels, "/workspace/kept", "kept")
+	again := s.Reopen(t)
+	box, err := again.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+	require.NoError(t, err)
+	require.True(t, box.Adopted)
+	s.p = again
+	require.Equal(t, "kept", s.read(t, labels, "/workspace/kept"))
+	require.Equal(t, s.Provider.Paths(labels), again.Paths(labels), "paths of one sandbox never change")
+}
+
+// strangers are labels of the same name that differ in one part each.
+func strangers(l sandbox.Labels) []sandbox.Labels {
+	a, b, c := l, l, l
+	a.Installation = "another"
+	b.TaskID = task.NewID()
+	c.Attempt = l.Attempt + 1
+	return []sandbox.Labels{a, b, c}
+}
+
+func foreignLabels(t *testing.T, s *suite) {
+	labels := s.ensure(t)
+	for _, other := range strangers(labels) {
+		_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: other})
+		require.ErrorIs(t, err, sandbox.ErrNameTaken)
+		seen := s.inspect(t, other)
+		require.Equal(t, sandbox.StateGone, seen.State, "theirs is not ours")
+	}
+}
+
+func foreignLabelsTouchNothing(t *testing.T, s *suite) {
+	labels := s.start(t, "echo up; sleep 600")
+	s.says(t, labels, "up")
+	for _, other := range strangers(labels) {
+		require.NoError(t, s.p.Delete(t.Context(), other), "a sandbox with those labels does not exist, as asked")
+		code(t, task.CodeConflict, s.p.Stop(t.Context(), other, 0))
+		code(t, task.CodeConflict, s.p.Start(t.Context(), other, shell("true")))
+		_, err := s.p.Exec(t.Context(), other, shell("true"))
+		code(t, task.CodeConflict, err)
+		_, err = s.p.ReadFile(t.Context(), other, "/workspace/x")
+		code(t, task.CodeConflict, err)
+		_, err = s.p.Log(t.Context(), other, 0)
+		code(t, task.CodeConflict, err)
+	}
+	seen := s.inspect(t, labels)
+	require.Equal(t, sandbox.StateAlive, seen.State)
+	require.Equal(t, sandbox.StateAlive, seen.Agent)
+	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+	require.NoError(t, err, "a stranger's delete fences nothing")
+}
+
+func badSpec(t *testing.T, s *suite) {
+	for name, change := range map[string]func(*sandbox.Spec){
+		"no id":               func(c *sandbox.Spec) { c.Labels.SandboxID = "" },
+		"id leads out":        func(c *sandbox.Spec) { c.Labels.SandboxID = "../../etc" },
+		"no installation":     func(c *sandbox.Spec) { c.Labels.Installation = "" },
+		"too much memory":     func(c *sandbox.Spec) { c.Limits.MemoryBytes = 1 << 50 },
+		"negative memory":     func(c *sandbox.Spec) { c.Limits.MemoryBytes = -1 },
+		"too many CPUs":       func(c *sandbox.Spec) { c.Limits.CPUs = 1000 },
+		"too much disk":       func(c *sandbox.Spec) { c.Limits.DiskBytes = 1 << 60 },
+		"unknown network":     func(c *sandbox.Spec) { c.Network = "everything" },
+		"negative processes":  func(c *sandbox.Spec) { c.Limits.Processes = -3 },
+		"negative disk space": func(c *sandbox.Spec) { c.Limits.DiskBytes = -3 },
+	} {
+		spec := sandbox.Spec{Labels: newLabels()}
+		change(&spec)
+		_, err := s.p.Ensure(t.Context(), spec)
+		require.Error(t, err, name)
+		require.Equal(t, task.CodeInvalid, task.CodeOf(err), name)
+	}
+	listed, err := s.p.List(t.Context(), "conformance")
+	require.NoError(t, err)
+	require.Empty(t, listed, "nothing half-made")
+}
+
+func inspectStates(t *testing.T, s *suite) {
+	seen := s.inspect(t, newLabels())
+	require.Equal(t, sandbox.StateGone, seen.State)
+	require.Equal(t, sandbox.StateGone, seen.Agent)
+	require.False(t, seen.Started)
+
+	labels := s.ensure(t)
+	seen = s.inspect(t, labels)
+	require.Equal(t, sandbox.StateAlive, seen.State)
+	require.Equal(t, sandbox.StateGone, seen.Agent)
+	require.False(t, seen.Started)
+
+	require.NoError(t, s.p.Start(t.Context(), labels, shell("while [ ! -e go ]; do sleep 0.01; done; exit 7")))
+	seen = s.inspect(t, labels)
+	require.Equal(t, sandbox.StateAlive, seen.Agent)
+	require.True(t, seen.Started)
+
+	s.write(t, labels, "/workspace/go", "")
+	seen = s.ended(t, labels)
+	require.Equal(t, sandbox.StateAlive, seen.State, "the sandbox stays until it is deleted")
+	require.True(t, seen.Started)
+	require.Equal(t, 7, seen.ExitCode)
+
+	require.NoError(t, s.p.Delete(t.Context(), labels))
+	seen = s.inspect(t, labels)
+	require.Equal(t, sandbox.StateGone, seen.State)
+	require.Equal(t, sandbox.StateGone, seen.Agent)
+}
+
+func inspectUnknown(t *testing.T, s *suite) {
+	need(t, s.Break != nil, "make it unreachable")
+	labels := s.start(t, "sleep 600")
+	s.Break(t)
+	for _, one := range []sandbox.Labels{labels, newLabels()} {
+		seen := s.inspect(t, one)
+		require.Equal(t, sandbox.StateUnknown, seen.State, "never gone while it cannot be asked")
+		require.Equal(t, sandbox.StateUnknown, seen.Agent)
+	}
+	_, err := s.p.List(t.Context(), labels.Installation)
+	code(t, task.CodeUnavailable, err)
+	code(t, task.CodeUnavailable, s.p.Delete(t.Context(), labels))
+	_, err = s.p.Ensure(t.Context(), sandbox.Spec{Labels: newLabels()})
+	code(t, task.CodeUnavailable, err)
+}
+
+func listByInstallation(t *testing.T, s *suite) {
+	first, second := s.ensure(t), s.ensure(t)
+	other := newLabels()
+	other.Installation = "another"
+	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: other})
+	require.NoError(t, err)
+
+	listed, err := s.p.List(t.Context(), first.Installation)
+	require.NoError(t, err)
+	var got []sandbox.Labels
+	for _, box := range listed {
+		got = append(got, box.Labels)
+	}
+	require.ElementsMatch(t, []sandbox.Labels{first, second}, got)
+	listed, err = s.p.List(t.Context(), "nobody")
+	require.NoError(t, err)
+	require.Empty(t, listed)
+}

@@ -1,0 +1,207 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+)
+
+func startTwice(t *testing.T, s *suite) {
+	labels := s.ensure(t)
+	others := []sandbox.Provider{s.p, s.p}
+	if s.Reopen != nil {
+		others[1] = s.Reopen(t)
+	}
+	errs := make([]error, 8)
+	together(len(errs), func(i int) {
+		errs[i] = others[i%2].Start(t.Context(), labels, shell("echo run >> runs; echo up; sleep 600"))
+	})
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	s.says(t, labels, "up")
+	require.NoError(t, s.p.Stop(t.Context(), labels, time.Second))
+	require.Equal(t, "run\n", s.read(t, labels, "/workspace/runs"))
+}
+
+func startAfterEnd(t *testing.T, s *suite) {
+	labels := s.start(t, "echo run >> runs; exit 5")
+	s.ended(t, labels)
+	require.NoError(t, s.p.Start(t.Context(), labels, shell("echo run >> runs")))
+	seen := s.inspect(t, labels)
+	require.Equal(t, sandbox.StateGone, seen.Agent)
+	require.Equal(t, 5, seen.ExitCode)
+	require.Equal(t, "run\n", s.read(t, labels, "/workspace/runs"))
+}
+
+func environment(t *testing.T, s *suite) {
+	require.NotEmpty(t, os.Getenv(PlantedEnv), "the caller of Run plants a variable")
+	labels := s.ensure(t)
+	cmd := shell("env; pwd; cat /proc/1/environ 2>/dev/null | tr '\\0' '\\n'; cat /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n'")
+	cmd.Env = map[string]string{"GIVEN": "with = and\ttab", "EMPTY": ""}
+	require.NoError(t, s.p.Start(t.Context(), labels, cmd))
+	s.ended(t, labels)
+	text, paths := s.log(t, labels, 0), s.p.Paths(labels)
+	require.Contains(t, text, "GIVEN=with = and\ttab\n")
+	require.Contains(t, text, "EMPTY=\n")
+	require.Contains(t, text, sandbox.EnvDir+"="+paths.Dir+"\n")
+	require.Contains(t, text, sandbox.EnvWorkspace+"="+paths.Workspace+"\n")
+	require.Contains(t, text, "HOME="+paths.Home+"\n")
+	require.Contains(t, text, "\n"+paths.Workspace+"\n", "the workspace is where a command starts")
+	require.NotContains(t, text, PlantedEnv, "the host's environment stays outside")
+	res := s.sh(t, labels, "git --version && awk 'BEGIN { print 1 }' && test -w . && test -w \"$HOME\" && test -w \"$OMOI_DIR\"")
+	require.Zero(t, res.ExitCode, string(res.Stderr))
+}
+
+func logFromTheStart(t *testing.T, s *suite) {
+	labels := s.ensure(t)
+	require.Empty(t, s.log(t, labels, 0), "before the start it is empty")
+	require.NoError(t, s.p.Start(t.Context(), labels, shell("echo one; echo two >&2; echo three")))
+	s.ended(t, labels)
+	require.Equal(t, "one\ntwo\nthree\n", s.log(t, labels, 0))
+	require.Equal(t, "two\nthree\n", s.log(t, labels, 4))
+	require.Empty(t, s.log(t, labels, 14))
+	require.Empty(t, s.log(t, labels, 10_000))
+}
+
+func logAfterReconnect(t *testing.T, s *suite) {
+	need(t, s.Reopen != nil, "open the place again")
+	labels := s.start(t, "echo before; while [ ! -e go ]; do sleep 0.01; done; echo after")
+	s.says(t, labels, "before")
+	s.p = s.Reopen(t)
+	require.Equal(t, "before\n", s.log(t, labels, 0))
+	s.write(t, labels, "/workspace/go", "")
+	s.ended(t, labels)
+	require.Equal(t, "before\nafter\n", s.log(t, labels, 0))
+	require.Equal(t, "after\n", s.log(t, labels, int64(len("before\n"))))
+}
+
+func stopAsks(t *testing.T, s *suite) {
+	require.NoError(t, s.p.Stop(t.Context(), s.ensure(t), time.Second), "nothing was started")
+	labels := s.start(t, "trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.01; done")
+	s.says(t, labels, "ready")
+	require.NoError(t, s.p.Stop(t.Context(), labels, patience))
+	seen := s.inspect(t, labels)
+	require.Equal(t, sandbox.StateGone, seen.Agent)
+	require.Equal(t, 3, seen.ExitCode)
+	require.Contains(t, s.log(t, labels, 0), "asked")
+	require.NoError(t, s.p.Stop(t.Context(), labels, time.Second), "twice is fine")
+	require.Equal(t, sandbox.StateAlive, s.inspect(t, labels).State, "files stay")
+}
+
+func stopForces(t *testing.T, s *suite) {
+	labels := s.start(t, "trap '' TERM INT HUP; echo ready; while :; do sleep 0.01; done")
+	s.says(t, labels, "ready")
+	require.NoError(t, s.p.Stop(t.Context(), labels, 20*time.Millisecond))
+	seen := s.inspect(t, labels)
+	require.Equal(t, sandbox.StateGone, seen.Agent)
+	require.Equal(t, -1, seen.ExitCode)
+}
+
+func adoptFromDeadWorker(t *testing.T, s *suite) {
+	need(t, s.Orphan != nil, "start from another process")
+	labels := newLabels()
+	cmd := shell("echo before; while [ ! -e go ]; do sleep 0.01; done; echo after; exit 9")
+	s.Orphan(t, sandbox.Spec{Labels: labels}, cmd)
+	s.says(t, labels, "before")
+	box, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+	require.NoError(t, err)
+	require.True(t, box.Adopted)
+	require.NoError(t, s.p.Start(t.Context(), labels, cmd))
+	require.Equal(t, sandbox.StateAlive, s.inspect(t, labels).Agent, "it outlives its starter")
+	s.write(t, labels, "/workspace/go", "")
+	require.Equal(t, 9, s.ended(t, labels).ExitCode)
+	require.Equal(t, "before\nafter\n", s.log(t, labels, 0), "started once")
+}
+
+func killFromOutside(t *testing.T, s *suite) {
+	need(t, s.Kill != nil, "kill from outside")
+	labels := s.start(t, "echo run >> runs; echo up; sleep 600")
+	s.says(t, labels, "up")
+	s.Kill(t, labels)
+	seen := s.ended(t, labels)
+	require.Equal(t, sandbox.StateAlive, seen.State)
+	require.True(t, seen.Started)
+	require.Equal(t, -1, seen.ExitCode)
+	require.NotEmpty(t, seen.Reason)
+	require.NoError(t, s.p.Start(t.Context(), labels, shell("echo run >> runs")))
+	require.Equal(t, "run\n", s.read(t, labels, "/workspace/runs"), "started once, also when it was lost")
+	require.Zero(t, s.sh(t, labels, "true").ExitCode, "what is left can be saved")
+}
+
+// tree starts a tree that is hard to end: a child in a session of its own, one forked
+// twice, one that ignores signals. Each sleeps for a time that marks it.
+func tree(tag, then string) string {
+	return fmt.Sprintf(`
+		setsid sleep %[1]s1 &
+		sh -c 'sh -c "setsid sleep %[1]s2 & " & '
+		sh -c 'trap "" TERM INT HUP; while :; do sleep %[1]s3; done' &
+		env -i setsid sleep %[1]s4 &
+		sleep 0.05; echo planted; %[2]s`, tag, then)
+}
+
+func (s *suite) planted(t *testing.T, then string) (sandbox.Labels, string) {
+	t.Helper()
+	need(t, s.CommandLines != nil, "see the host's processes")
+	tag := tagged()
+	labels := s.start(t, tree(tag, then))
+	s.says(t, labels, "planted")
+	return labels, tag
+}
+
+func orphansDie(t *testing.T, s *suite) {
+	labels, tag := s.planted(t, "exit 0")
+	require.Zero(t, s.ended(t, labels).ExitCode)
+	require.False(t, s.seenRunning(t, tag), "once the command is seen as ended its tree is dead")
+}
+
+func stopEndsTree(t *testing.T, s *suite) {
+	labels, tag := s.planted(t, "sleep 600")
+	for i := range 4 {
+		s.eventually(t, "the whole tree runs", func() bool { return s.seenRunning(t, fmt.Sprint(tag, i+1)) })
+	}
+	require.NoError(t, s.p.Stop(t.Context(), labels, 50*time.Millisecond))
+	require.False(t, s.seenRunning(t, tag))
+}
+
+func deleteEndsTree(t *testing.T, s *suite) {
+	labels, tag := s.planted(t, "sleep 600")
+	require.NoError(t, s.p.Delete(t.Context(), labels))
+	require.False(t, s.seenRunning(t, tag))
+}
+
+func secretsInvisible(t *testing.T, s *suite) {
+	need(t, s.CommandLines != nil, "see the host's processes")
+	const secret = "hunter2-planted-secret"
+	labels := s.ensure(t)
+	cmd := shell(`test -n "$TOKEN" && echo got; sleep 600`)
+	cmd.Env = map[string]string{"TOKEN": secret}
+	require.NoError(t, s.p.Start(t.Context(), labels, cmd))
+	s.says(t, labels, "got")
+	beside := shell(`test -n "$TOKEN" && touch seen; while [ ! -e done ]; do sleep 0.01; done`)
+	beside.Env = cmd.Env
+	over := make(chan error, 1)
+	go func() {
+		_, err := s.p.Exec(t.Context(), labels, beside)
+		over <- err
+	}()
+	s.eventually(t, "the command of Exec runs", func() bool {
+		_, err := s.p.ReadFile(t.Context(), labels, "/workspace/seen")
+		return err == nil
+	})
+	require.NotContains(t, strings.Join(s.CommandLines(t), "\n"), secret)
+	listed, err := s.p.List(t.Context(), labels.Installation)
+	require.NoError(t, err)
+	require.NotContains(t, fmt.Sprintf("%+v %+v", listed, s.inspect(t, labels)), secret)
+	if s.Traces != nil {
+		require.NotContains(t, string(s.Traces(t)), secret)
+	}
+	s.write(t, labels, "/workspace/done", "")
+	require.NoError(t, <-over)
+}

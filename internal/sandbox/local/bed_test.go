@@ -1,0 +1,178 @@
+package local_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/local"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// bed is one folder of sandboxes.
+type bed struct{ cfg local.Config }
+
+// newRoot makes a folder that the users of sandboxes may walk through, as t.TempDir's may not.
+func newRoot(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "omoi-local-")
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o711)) //nolint:gosec // G302: see above
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return filepath.Join(dir, "root")
+}
+
+func open(t *testing.T, cfg local.Config) *local.Provider {
+	t.Helper()
+	p, err := local.New(cfg, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	require.NoError(t, err)
+	return p
+}
+
+func sweep(t *testing.T, cfg local.Config) {
+	t.Helper()
+	p := open(t, cfg)
+	for _, installation := range []string{"conformance", "another"} {
+		boxes, err := p.List(context.Background(), installation)
+		require.NoError(t, err)
+		for _, box := range boxes {
+			require.NoError(t, p.Delete(context.Background(), box.Labels))
+		}
+	}
+}
+
+func (b *bed) reopen(t *testing.T) sandbox.Provider {
+	t.Helper()
+	return open(t, b.cfg)
+}
+
+func (b *bed) breakIt(t *testing.T) {
+	t.Helper()
+	require.NoError(t, os.Rename(b.cfg.Root, b.cfg.Root+".away"))
+	t.Cleanup(func() { require.NoError(t, os.Rename(b.cfg.Root+".away", b.cfg.Root)) })
+}
+
+// kill ends the shim of the command.
+func (b *bed) kill(t *testing.T, labels sandbox.Labels) {
+	t.Helper()
+	suffix := "run " + filepath.Join(b.cfg.Root, task.SandboxName(labels.SandboxID))
+	for _, pid := range pids() {
+		if strings.HasSuffix(commandLine(pid), suffix) {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+			return
+		}
+	}
+	t.Fatal("the sandbox has no shim")
+}
+
+func pids() []int {
+	names, _ := filepath.Glob("/proc/[0-9]*")
+	var found []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func commandLine(pid int) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " "))
+}
+
+func commandLines(t *testing.T) []string {
+	t.Helper()
+	var lines []string
+	for _, pid := range pids() {
+		if line := commandLine(pid); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	require.NotEmpty(t, lines)
+	return lines
+}
+
+// traces reads every file but those inside of sandboxes.
+func (b *bed) traces(t *testing.T) []byte {
+	t.Helper()
+	var all bytes.Buffer
+	require.NoError(t, filepath.WalkDir(b.cfg.Root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{"ws", "home", "omoi", "tmp"}, entry.Name()):
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		fmt.Fprintf(&all, "%s\n%s\n", path, text)
+		return err
+	}))
+	require.NotZero(t, all.Len())
+	return all.Bytes()
+}
+
+// order is what the worker that is killed is told.
+type order struct {
+	Root      string
+	Isolation local.Isolation
+	Spec      sandbox.Spec
+	Args      []string
+}
+
+// orphan has another process make and start the sandbox, and kills it.
+func (b *bed) orphan(t *testing.T, spec sandbox.Spec, cmd sandbox.Command) {
+	t.Helper()
+	text, err := json.Marshal(order{Root: b.cfg.Root, Isolation: b.cfg.Isolation, Spec: spec, Args: cmd.Args})
+	require.NoError(t, err)
+	worker := exec.CommandContext(t.Context(), "/proc/self/exe", "orphan") //nolint:gosec // G204: this binary
+	worker.Stdin, worker.Stderr = bytes.NewReader(append(text, '\n')), t.Output()
+	out, err := worker.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, worker.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "started\n", line)
+	require.NoError(t, worker.Process.Kill())
+	require.Error(t, worker.Wait(), "it was killed")
+}
+
+// orphanMain is that other process: it waits to be killed once the sandbox runs.
+func orphanMain() int {
+	var o order
+	err := json.NewDecoder(os.Stdin).Decode(&o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	p, err := local.New(local.Config{Root: o.Root, Isolation: o.Isolation}, slog.New(slog.DiscardHandler))
+	if err == nil {
+		_, err = p.Ensure(context.Background(), o.Spec)
+	}
+	if err == nil {
+		err = p.Start(context.Background(), o.Spec.Labels, sandbox.Command{Args: o.Args})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println("started")
+	select {}
+}
