@@ -75,15 +75,15 @@ func TestJudge(t *testing.T) {
 		"waits instead of works":  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Waiting = minute }), alive()), contract.SeenWorking, "", 9 * minute},
 
 		// The provider is sure.
-		"gone":                     {ask(contract.AskHeartbeat, silence(), gone), contract.SeenGone, task.ClassInfrastructure, 0},
-		"gone, intake down":        {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = minute }), gone), contract.SeenGone, task.ClassInfrastructure, 0},
-		"gone before it reported":  {ask(contract.AskStartup, unreported, gone), contract.SeenGone, task.ClassInfrastructure, 0},
-		"ended with 0":             {ask(contract.AskHeartbeat, silence(), exited(0)), contract.SeenExited, task.ClassAgentError, 0},
-		"ended with 1":             {ask(contract.AskStartup, unreported, exited(1)), contract.SeenExited, task.ClassAgentError, 0},
-		"killed":                   {ask(contract.AskHeartbeat, silence(), exited(-1)), contract.SeenExited, task.ClassInfrastructure, 0},
-		"killed, told by a shell":  {ask(contract.AskHeartbeat, silence(), exited(137)), contract.SeenExited, task.ClassInfrastructure, 0},
-		"out of memory":            {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := exited(-1); e.OOM = true; return e }()), contract.SeenExited, task.ClassResources, 0},
-		"killed by us for memory?": {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := alive(); e.OOM = true; return e }()), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"gone":                       {ask(contract.AskHeartbeat, silence(), gone), contract.SeenGone, task.ClassInfrastructure, 0},
+		"gone, intake down":          {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = minute }), gone), contract.SeenGone, task.ClassInfrastructure, 0},
+		"gone before it reported":    {ask(contract.AskStartup, unreported, gone), contract.SeenGone, task.ClassInfrastructure, 0},
+		"ended with 0":               {ask(contract.AskHeartbeat, silence(), exited(0)), contract.SeenExited, task.ClassAgentError, 0},
+		"ended with 1":               {ask(contract.AskStartup, unreported, exited(1)), contract.SeenExited, task.ClassAgentError, 0},
+		"killed":                     {ask(contract.AskHeartbeat, silence(), exited(-1)), contract.SeenExited, task.ClassInfrastructure, 0},
+		"killed, told by a shell":    {ask(contract.AskHeartbeat, silence(), exited(137)), contract.SeenExited, task.ClassInfrastructure, 0},
+		"out of memory":              {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := exited(-1); e.OOM = true; return e }()), contract.SeenExited, task.ClassResources, 0},
+		"out of memory, agent lives": {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := alive(); e.OOM = true; return e }()), contract.SeenSilent, task.ClassInfrastructure, 0},
 
 		// Every reason not to know.
 		"provider down":           {ask(contract.AskHeartbeat, silence(), unknown), contract.SeenUnknown, "", 0},

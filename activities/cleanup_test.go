@@ -1,0 +1,144 @@
+package activities_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestLoadSandboxNamesTheQueue(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		provider string
+		change   func(*bench)
+		want     contract.LoadedSandbox
+	}{
+		"own host": {task.ProviderLocal, nil, contract.LoadedSandbox{Queue: "omoi-host-h1", Verify: true}},
+		"shared": {
+			task.ProviderLocal, func(b *bench) { b.provider.caps = sandbox.Capabilities{Machine: true, LongestCreate: time.Second} },
+			contract.LoadedSandbox{Queue: "omoi-sandboxes", Verify: true, LongestCreate: time.Second},
+		},
+		"not here": {task.ProviderDocker, nil, contract.LoadedSandbox{Queue: "omoi-host-h1", Verify: true, LongestCreate: 5 * time.Minute}},
+		"external": {task.ProviderExternal, nil, contract.LoadedSandbox{Queue: "omoi-tasks"}},
+		"bare":     {task.ProviderBare, nil, contract.LoadedSandbox{Queue: "omoi-tasks"}},
+		"saved and verified": {
+			task.ProviderLocal, func(b *bench) {
+				row, now := b.store.rows[boxID], time.Now()
+				row.Salvage, row.VerifiedAt = &task.Salvage{Kind: task.SalvageNone}, &now
+				b.store.rows[boxID] = row
+			},
+			contract.LoadedSandbox{Queue: "omoi-host-h1", Verify: true, Salvaged: true, Verified: true},
+		},
+	} {
+		b := newBench(t)
+		row := b.store.rows[boxID]
+		row.Provider = c.provider
+		b.store.rows[boxID] = row
+		if c.change != nil {
+			c.change(b)
+		}
+		c.want.Provider, c.want.SalvageWindow = c.provider, 5*time.Minute
+		out, err := do[contract.LoadedSandbox](b, b.activities().LoadSandbox, ref())
+		require.NoError(t, err)
+		require.Equal(t, c.want, out, name)
+	}
+}
+
+func TestDeleteTwiceAndVerify(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	gone := func() bool {
+		out, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, ref())
+		require.NoError(t, err)
+		return out.Gone
+	}
+	require.False(t, gone())
+	b.provider.loseAnswerOf("delete")
+	app, _ := refused(t, act(b, b.activities().DeleteSandbox, ref()))
+	require.False(t, app.NonRetryable())
+	require.NoError(t, act(b, b.activities().DeleteSandbox, ref()))
+	require.True(t, gone())
+}
+
+func TestDeleteLeavesForeignOnes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provider.boxes[boxID] = &box{labels: sandbox.Labels{Installation: "another", SandboxID: boxID}}
+	require.NoError(t, act(b, b.activities().DeleteSandbox, ref()), "ours is not there")
+	require.Len(t, b.provider.boxes, 1)
+}
+
+func TestUnknownIsNeverGone(t *testing.T) {
+	t.Parallel()
+	for name, breaks := range map[string]func(*bench){
+		"provider down": func(b *bench) { b.provider.down = errDown },
+		"another host":  func(b *bench) { b.cfg.HostID = "h2" },
+		"no provider here": func(b *bench) {
+			row := b.store.rows[boxID]
+			row.Provider = task.ProviderDaytona
+			b.store.rows[boxID] = row
+		},
+	} {
+		b := newBench(t)
+		breaks(b)
+		_, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, ref())
+		app, _ := refused(t, err)
+		require.False(t, app.NonRetryable(), name)
+		app, _ = refused(t, act(b, b.activities().DeleteSandbox, ref()))
+		require.False(t, app.NonRetryable(), name)
+	}
+}
+
+func TestNoMachineNothingToDelete(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	row := b.store.rows[boxID]
+	row.Provider = task.ProviderBare
+	b.store.rows[boxID] = row
+	require.NoError(t, act(b, b.activities().DeleteSandbox, ref()))
+	out, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, ref())
+	require.NoError(t, err)
+	require.True(t, out.Gone)
+	require.Empty(t, b.provider.calls)
+}
+
+func TestSettleSandbox(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, event := range []string{"deleting", "gone", "verified"} {
+		require.NoError(t, act(b, b.activities().SettleSandbox, contract.Settling{SandboxID: boxID, Event: event}))
+	}
+	require.Len(t, b.store.settled, 3)
+	require.Nil(t, b.store.rows[boxID].Salvage)
+}
+
+func TestLostWorkIsWrittenOffWithItsTime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	b.store.pulse.Beat = 2 * time.Hour
+	lost := contract.Settling{SandboxID: boxID, Event: "salvage_lost"}
+	b.store.loseAnswerOf("save_salvage")
+	require.Error(t, act(b, b.activities().SettleSandbox, lost))
+	require.NoError(t, act(b, b.activities().SettleSandbox, lost))
+	got := b.store.rows[boxID].Salvage
+	require.Equal(t, task.SalvageLost, got.Kind)
+	require.WithinDuration(t, time.Now().Add(-2*time.Hour), *got.LostSince, time.Minute)
+	require.Empty(t, b.store.settled)
+}
+
+func TestSavedWorkIsNotWrittenOff(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	row := b.store.rows[boxID]
+	row.Salvage = &task.Salvage{Kind: task.SalvageRef}
+	b.store.rows[boxID] = row
+	require.NoError(t, act(b, b.activities().SettleSandbox, contract.Settling{SandboxID: boxID, Event: "salvage_lost"}))
+	require.Equal(t, task.SalvageRef, b.store.rows[boxID].Salvage.Kind)
+}

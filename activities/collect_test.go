@@ -1,0 +1,127 @@
+package activities_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// point is a resume point, as a history shows it.
+type point struct {
+	Stopped bool            `json:"stopped"`
+	Work    *spec.Collected `json:"work"`
+}
+
+func committed() spec.Collected {
+	return spec.Collected{Repo: true, Head: "c2", Commits: 2, Bundle: spec.OutBundle}
+}
+
+func TestCollectWorkBringsCommitsToTheBranch(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []string{"exec collect", "read " + spec.OutBundle, "push", "save_head"} {
+		b := newBench(t)
+		b.running()
+		b.collects(committed())
+		b.provider.loseAnswerOf(lost)
+		b.git.loseAnswerOf(lost)
+		b.store.loseAnswerOf(lost)
+		app, _ := refused(t, act(b, b.activities().CollectWork, ref()))
+		require.False(t, app.NonRetryable(), lost)
+		out, err := do[contract.Collected](b, b.activities().CollectWork, ref())
+		require.NoError(t, err, lost)
+		require.Equal(t, contract.Collected{Head: "work", Commits: 2}, out, "the head is what the repository says, not the sandbox")
+		require.Equal(t, "work", b.git.heads["feature/tick-1"])
+		require.Equal(t, map[int]string{1: "work"}, b.store.heads)
+	}
+}
+
+func TestCollectWorkResumesAfterTheGathering(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	b.collects(committed())
+	b.git.loseAnswerOf("push")
+	points := heartbeats[point](b)
+	require.Error(t, act(b, b.activities().CollectWork, ref()))
+	last := points()[len(points())-1]
+	require.Equal(t, 2, last.Work.Commits)
+
+	env := b.env()
+	env.SetHeartbeatDetails(last)
+	_, err := execute[contract.Collected](env, b.activities().CollectWork, ref())
+	require.NoError(t, err)
+	require.Equal(t, 1, b.provider.count("exec collect"))
+}
+
+func TestDivergedBranchIsAFailedPublish(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	b.collects(committed())
+	b.git.pushErr = task.Errorf(task.CodeConflict, "The branch has moved on.")
+	app, details := refused(t, act(b, b.activities().CollectWork, ref()))
+	require.True(t, app.NonRetryable())
+	require.Equal(t, string(task.ClassPublish), app.Type())
+	require.Equal(t, task.CodeConflict, details.Code)
+}
+
+func TestWorkBeyondTheLimitIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cfg.MaxBundleBytes = 3
+	b.running()
+	b.collects(committed())
+	app, _ := refused(t, act(b, b.activities().CollectWork, ref()))
+	require.True(t, app.NonRetryable())
+	require.Equal(t, string(task.ClassPublish), app.Type())
+	require.Empty(t, b.git.heads, "nothing half-made")
+}
+
+func TestWorkOfExactlyTheLimitIsTaken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cfg.MaxBundleBytes = int64(len("work"))
+	b.running()
+	b.collects(committed())
+	require.NoError(t, act(b, b.activities().CollectWork, ref()))
+	require.Equal(t, "work", b.git.heads["feature/tick-1"])
+}
+
+func TestNothingToCollect(t *testing.T) {
+	t.Parallel()
+	for name, arrange := range map[string]func(*bench){
+		"no repository":     func(b *bench) { b.store.work.Repo = "" },
+		"outside agent":     func(b *bench) { b.store.work.Agent = task.AgentExternal },
+		"no machine":        func(b *bench) { b.provider.caps = sandbox.Capabilities{} },
+		"nothing committed": func(b *bench) { b.collects(spec.Collected{Repo: true, Head: "base0"}) },
+		"only uncommitted":  func(b *bench) { b.collects(spec.Collected{Repo: true, Rescue: "c9", Bundle: spec.OutBundle, Files: 1}) },
+	} {
+		b := newBench(t)
+		b.running()
+		arrange(b)
+		out, err := do[contract.Collected](b, b.activities().CollectWork, ref())
+		require.NoError(t, err, name)
+		require.Zero(t, out, name)
+		require.Empty(t, b.git.heads, name)
+	}
+}
+
+func TestGatheringThatFailsIsTheSandboxesFault(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]sandbox.ExecResult{
+		"exit code": {ExitCode: 1, Stderr: []byte("fatal: ghp_0123456789abcdef")},
+		"babble":    {Stdout: []byte("not json")},
+	} {
+		b := newBench(t)
+		b.running()
+		b.provider.onExec = func(*box, []string) (sandbox.ExecResult, error) { return answer, nil }
+		app, _ := refused(t, act(b, b.activities().CollectWork, ref()))
+		require.Equal(t, string(task.ClassInfrastructure), app.Type(), name)
+		require.NotContains(t, app.Message(), "ghp_")
+	}
+}

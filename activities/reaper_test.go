@@ -1,0 +1,108 @@
+package activities_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func orphans(ids ...string) []contract.Orphan {
+	var out []contract.Orphan
+	for _, id := range ids {
+		out = append(out, contract.Orphan{CleanupInput: contract.CleanupInput{SandboxID: id}})
+	}
+	return out
+}
+
+func TestFindOrphansOfAProvider(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	b.store.unowned = orphans("o1")
+	out, err := do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{Provider: task.ProviderLocal})
+	require.NoError(t, err)
+	require.Equal(t, contract.Orphans{Alive: 1, Orphans: orphans("o1")}, out)
+
+	b.store.unowned = orphans("o1", "o2", "o3", "o4", "o5")
+	out, err = do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{Provider: task.ProviderLocal})
+	require.NoError(t, err)
+	require.Empty(t, out.Orphans)
+	require.NotEmpty(t, out.Alarm)
+}
+
+func TestFindOrphansOfTheLedger(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.ledger = orphans("o1", "o2", "o3", "o4", "o5", "o6")
+	out, err := do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{})
+	require.NoError(t, err)
+	require.Len(t, out.Orphans, 6)
+	require.Empty(t, b.provider.calls)
+}
+
+func TestAProviderThatIsDownHasNoOrphans(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provider.down = errDown
+	b.store.unowned = orphans("o1")
+	for _, provider := range []string{task.ProviderLocal, task.ProviderDocker} {
+		_, err := do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{Provider: provider})
+		app, _ := refused(t, err)
+		require.False(t, app.NonRetryable())
+	}
+}
+
+func TestReaperTargetsAndGate(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.targets = []contract.ReaperTarget{{Provider: "local", Queue: "omoi-host-h1"}}
+	out, err := do[contract.Targets](b, b.activities().ReaperTargets)
+	require.NoError(t, err)
+	require.Equal(t, b.store.targets, out.Targets)
+	require.NoError(t, act(b, b.activities().RunGate))
+	require.Equal(t, 1, b.store.count("grant"))
+}
+
+func TestStartCleanup(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	in := contract.CleanupInput{SandboxID: boxID}
+	b.runs.loseAnswerOf("cleanup " + boxID)
+	require.Error(t, act(b, b.activities().StartCleanup, in))
+	require.NoError(t, act(b, b.activities().StartCleanup, in))
+}
+
+func TestRepairTasksWritesOffWhatWasTerminated(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.open = []string{"open", "closed", "forgotten", "unknown"}
+	b.runs.open = map[string]bool{"open": true, "closed": false}
+	b.runs.down = map[string]bool{"unknown": true}
+	out, err := do[contract.Repaired](b, b.activities().RepairTasks)
+	require.NoError(t, err)
+	require.Equal(t, 2, out.Abandoned)
+	require.Equal(t, []string{"closed", "forgotten"}, b.store.abandoned)
+}
+
+func TestRestReaper(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rest   []bool
+		paused bool
+		calls  []string
+	}{
+		"at work":           {[]bool{false}, false, nil},
+		"at rest":           {[]bool{true}, true, []string{"pause omoi-reaper"}},
+		"accepted meantime": {[]bool{true, false}, false, []string{"pause omoi-reaper", "wake"}},
+	} {
+		b := newBench(t)
+		b.store.rest = c.rest
+		out, err := do[contract.Rest](b, b.activities().RestReaper)
+		require.NoError(t, err)
+		require.Equal(t, c.paused, out.Paused, name)
+		require.Equal(t, c.calls, b.runs.calls, name)
+	}
+}
