@@ -440,7 +440,7 @@ BEGIN
     ), given AS (   -- how many of each project are chosen, all in all and alone
         SELECT project_id, count(*) AS given FROM turns JOIN chosen USING (id) GROUP BY project_id
     ), wanted AS (
-        SELECT w.id, w.score, c.id IS NOT NULL AS grant,
+        SELECT w.id, w.score, c.id IS NOT NULL AS let_in,
             CASE w.block WHEN 'held' THEN '' ELSE w.block END AS block,
             CASE WHEN w.block = '' AND c.id IS NULL AND w.place - coalesce(g.given, 0) <= 50
                 THEN w.place - coalesce(g.given, 0) END AS position,
@@ -459,25 +459,25 @@ BEGIN
         LEFT JOIN chosen c ON c.id = w.id
         LEFT JOIN given g ON g.project_id = w.project_id
     ), taken AS MATERIALIZED (
-        SELECT t.id, w.score, w.grant, w.block, w.position, w.reason
+        SELECT t.id, w.score, w.let_in, w.block, w.position, w.reason
         FROM tasks t JOIN wanted w ON w.id = t.id
-        WHERE t.queued_at IS NOT NULL AND (w.grant OR t.blocked_reason <> w.block OR t.queue_reason <> w.reason
+        WHERE t.queued_at IS NOT NULL AND (w.let_in OR t.blocked_reason <> w.block OR t.queue_reason <> w.reason
             OR t.queue_position IS DISTINCT FROM w.position)
         FOR NO KEY UPDATE OF t SKIP LOCKED
     ), written AS (
         UPDATE tasks t SET score = n.score, blocked_reason = n.block, queue_position = n.position,
-            queue_reason = n.reason, queued_at = CASE WHEN n.grant THEN NULL ELSE t.queued_at END
+            queue_reason = n.reason, queued_at = CASE WHEN n.let_in THEN NULL ELSE t.queued_at END
         FROM taken n WHERE t.id = n.id
-        RETURNING t.id, t.organization_id, t.project_id, n.grant
+        RETURNING t.id, t.organization_id, t.project_id, n.let_in
     ), opened AS (
         INSERT INTO slots (task_id, organization_id, project_id)
-        SELECT id, organization_id, project_id FROM written WHERE grant
+        SELECT id, organization_id, project_id FROM written WHERE let_in
         ON CONFLICT (task_id) DO NOTHING
     ), told AS (
-        INSERT INTO relay (task_id, admit, due_at) SELECT id, true, now() FROM written WHERE grant
+        INSERT INTO relay (task_id, admit, due_at) SELECT id, true, now() FROM written WHERE let_in
         ON CONFLICT (task_id) DO UPDATE SET admit = true, due_at = now()
     )
-    SELECT count(*) FILTER (WHERE grant) INTO granted FROM written;
+    SELECT count(*) FILTER (WHERE let_in) INTO granted FROM written;
     RETURN granted;
 END $$;
 -- +goose StatementEnd
