@@ -25,7 +25,11 @@ const taskID = "01900000-0000-7000-8000-000000000001"
 // them and answer what a test sets.
 type stage struct {
 	t   *testing.T
-	env *testsuite.TestWorkflowEnvironment
+	env *testsuite.TestWorkflowEnvironment // nil on a real server
+
+	now    func() time.Time
+	after  func(d time.Duration, fn func()) // calls fn in the workflow's time
+	signal func(name string, arg any)
 
 	mu       sync.Mutex
 	calls    []string
@@ -38,7 +42,8 @@ type stage struct {
 	fail    map[string][]error         // errors of the next calls, by activity
 	observe func(contract.ObserveInput) contract.Observation
 	spawned func(number int, sandboxID string) // called when an agent was started
-	granted bool                               // what a slot request answers
+	boxes   string
+	granted bool // what a slot request answers
 	fenced  bool
 }
 
@@ -46,9 +51,23 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	s := &stage{t: t, env: suite.NewTestWorkflowEnvironment(), unread: map[string]contract.Digest{}, fail: map[string][]error{}, granted: true}
+	s := bareStage(t)
+	s.env = suite.NewTestWorkflowEnvironment()
+	s.now, s.signal = s.env.Now, s.env.SignalWorkflow
+	s.after = func(d time.Duration, fn func()) { s.env.RegisterDelayedCallback(fn, d) }
 	s.env.SetTestTimeout(time.Minute)
 	s.env.SetWorkerOptions(workerOptions())
+	s.env.RegisterWorkflowWithOptions(workflows.TaskWorkflow, workflow.RegisterOptions{Name: contract.TaskWorkflow})
+	s.env.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
+	s.env.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
+	s.register(s.env)
+	return s
+}
+
+// bareStage is a stage that nothing plays on yet: one task that holds its slot.
+func bareStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{t: t, unread: map[string]contract.Digest{}, fail: map[string][]error{}, granted: true, boxes: "box"}
 	s.loaded = contract.LoadedTask{
 		HoldsSlot: true, Agent: task.AgentScripted, Provider: task.ProviderLocal, HasRepo: true,
 		State: task.State{Status: task.StatusPending, MaxRetries: 3},
@@ -62,19 +81,23 @@ func newStage(t *testing.T) *stage {
 	s.observe = func(contract.ObserveInput) contract.Observation {
 		return contract.Observation{Seen: contract.SeenUnknown}
 	}
-	s.env.RegisterWorkflowWithOptions(workflows.TaskWorkflow, workflow.RegisterOptions{Name: contract.TaskWorkflow})
-	s.env.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
-	s.env.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
-	s.register()
 	return s
 }
 
-func (s *stage) register() {
+// activityRegistry is what a worker and the test environment have in common.
+type activityRegistry interface {
+	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
+}
+
+func (s *stage) register(registry activityRegistry) {
 	on := func(name string, fn any) {
-		s.env.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+		registry.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
 	on(contract.LoadTask, func(context.Context, contract.TaskRef) (contract.LoadedTask, error) {
-		return s.loaded, s.called(contract.LoadTask)
+		err := s.called(contract.LoadTask)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.loaded, err
 	})
 	on(contract.Project, func(_ context.Context, p contract.Projection) (contract.Projected, error) {
 		err := s.called(contract.Project)
@@ -91,7 +114,7 @@ func (s *stage) register() {
 		defer s.mu.Unlock()
 		s.begun = append(s.begun, in)
 		n := len(s.begun) + s.loaded.State.Attempts
-		return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{Number: n, SandboxID: boxID(n), Provider: "local"}}, err
+		return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{Number: n, SandboxID: s.box(n), Provider: "local"}}, err
 	})
 	on(contract.TakeCommand, func(_ context.Context, in contract.TakeCommandInput) (contract.TakenCommand, error) {
 		id := in.Command.ID
@@ -188,23 +211,20 @@ func (s *stage) run() (contract.TaskResult, error) {
 	return result, nil
 }
 
-// after calls fn in the workflow's time.
-func (s *stage) after(d time.Duration, fn func()) { s.env.RegisterDelayedCallback(fn, d) }
-
 // events signals a digest of one event each, as the relay would.
 func (s *stage) events(sandboxID string, from int64, milestones ...contract.Milestone) {
 	for i := range milestones {
 		milestones[i].Sequence = from + int64(i)
 	}
-	now := s.env.Now()
-	s.env.SignalWorkflow(contract.SignalSandboxEvents, contract.Digest{
+	now := s.now()
+	s.signal(contract.SignalSandboxEvents, contract.Digest{
 		SandboxID: sandboxID, From: from, To: from + int64(max(len(milestones), 1)) - 1,
 		LastBeat: now, LastWork: now, LastType: "agent.tool_use", Milestones: milestones,
 	})
 }
 
 func (s *stage) command(kind, id, reason string) {
-	s.env.SignalWorkflow(contract.SignalCommand, contract.Command{ID: id, Kind: kind, Reason: reason})
+	s.signal(contract.SignalCommand, contract.Command{ID: id, Kind: kind, Reason: reason})
 }
 
 // last is the newest projection.
@@ -236,7 +256,8 @@ func (s *stage) receipts() map[string]task.Receipt {
 	return out
 }
 
-func boxID(n int) string { return "box" + string(rune('0'+n)) }
+// box is the sandbox id of attempt n.
+func (s *stage) box(n int) string { return s.boxes + string(rune('0'+n)) }
 
 func started() contract.Milestone { return contract.Milestone{Type: task.EventAgentStarted} }
 

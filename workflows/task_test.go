@@ -160,7 +160,7 @@ func TestGapIsReadFromTheStore(t *testing.T) {
 	s := newStage(t)
 	s.spawned = func(_ int, box string) {
 		s.unread[box] = contract.Digest{
-			SandboxID: box, From: 1, To: 5, LastBeat: s.env.Now().Add(time.Second),
+			SandboxID: box, From: 1, To: 5, LastBeat: s.now().Add(time.Second),
 			Milestones: []contract.Milestone{
 				{Sequence: 1, Type: task.EventAgentStarted}, {Sequence: 5, Type: task.EventAgentCompleted, OK: true},
 			},
@@ -189,7 +189,7 @@ func TestWaitsForItsSlot(t *testing.T) {
 	s.succeeds()
 	s.after(time.Hour, func() {
 		require.Zero(t, s.count(contract.EnsureBranch))
-		s.env.SignalWorkflow(contract.SignalAdmitted, nil)
+		s.signal(contract.SignalAdmitted, nil)
 	})
 	_, err := s.run()
 	require.NoError(t, err)
@@ -201,11 +201,11 @@ func TestOldAdmissionIsNoSlot(t *testing.T) {
 	s := newStage(t)
 	s.loaded.HoldsSlot, s.granted = false, false
 	s.succeeds()
-	s.after(time.Minute, func() { s.env.SignalWorkflow(contract.SignalAdmitted, nil) })
+	s.after(time.Minute, func() { s.signal(contract.SignalAdmitted, nil) })
 	s.after(time.Hour, func() {
 		require.Zero(t, s.count(contract.BeginAttempt))
 		s.granted = true
-		s.env.SignalWorkflow(contract.SignalAdmitted, nil)
+		s.signal(contract.SignalAdmitted, nil)
 	})
 	_, err := s.run()
 	require.NoError(t, err)
@@ -377,13 +377,13 @@ func TestNoStartWithinThreeMinutesOfTheAssignment(t *testing.T) {
 	var assigned time.Time
 	s.spawned = func(n int, box string) {
 		if n == 1 {
-			assigned = s.env.Now()
+			assigned = s.now()
 			return
 		}
-		require.WithinDuration(t, assigned.Add(3*time.Minute), s.env.Now(), time.Minute)
+		require.WithinDuration(t, assigned.Add(3*time.Minute), s.now(), time.Minute)
 		s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) })
 	}
-	s.after(5*time.Hour, func() { s.env.SignalWorkflow(contract.SignalAdmitted, nil) }) // long in the queue
+	s.after(5*time.Hour, func() { s.signal(contract.SignalAdmitted, nil) }) // long in the queue
 	_, err := s.run()
 	require.NoError(t, err)
 	require.Len(t, asked, 1)
@@ -414,11 +414,11 @@ func TestProviderLimitSleepsWithoutASlot(t *testing.T) {
 	var reset time.Time
 	s.spawned = func(n int, box string) {
 		if n == 2 {
-			require.False(t, s.env.Now().Before(reset))
+			require.False(t, s.now().Before(reset))
 			s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) })
 			return
 		}
-		reset = s.env.Now().Add(time.Hour)
+		reset = s.now().Add(time.Hour)
 		limit := contract.Milestone{Type: task.EventAgentError, Class: task.ClassProviderLimit, ResetAt: reset}
 		s.after(time.Second, func() { s.events(box, 1, started(), limit) })
 	}
@@ -441,7 +441,7 @@ func TestFailedVerdictBeginsARevision(t *testing.T) {
 		if n == 2 {
 			verdict = "ok"
 		}
-		s.after(2*time.Second, func() { s.command(contract.CommandVerdict, "v"+boxID(n), verdict) })
+		s.after(2*time.Second, func() { s.command(contract.CommandVerdict, "v"+s.box(n), verdict) })
 	}
 	_, err := s.run()
 	require.NoError(t, err)

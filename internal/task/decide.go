@@ -32,18 +32,18 @@ type Fact struct {
 	Class     FailureClass
 }
 
-// State is what [Decide] needs to know of a task.
+// State is what [Decide] needs to know of a task. It travels in histories: fields are only added.
 type State struct {
-	Status       Status
-	SandboxID    string // of the live attempt; empty between attempts
-	Continuous   bool   // only a passed validation completes the task
-	Publishing   bool   // the outcome is accepted and is being published
-	Blocked      BlockedReason
-	Attempts     int // begun so far, of every kind
-	Retries      int // begun because one failed
-	MaxRetries   int
-	Revisions    int // begun because a verdict asked for it
-	Replacements int // begun because the guardian asked for it
+	Status       Status        `json:"status"`
+	SandboxID    string        `json:"sandbox_id,omitempty"` // of the live attempt; empty between attempts
+	Continuous   bool          `json:"continuous,omitempty"` // only a passed validation completes the task
+	Publishing   bool          `json:"publishing,omitempty"` // the outcome is accepted and is being published
+	Blocked      BlockedReason `json:"blocked,omitempty"`
+	Attempts     int           `json:"attempts,omitempty"` // begun so far, of every kind
+	Retries      int           `json:"retries,omitempty"`  // begun because one failed
+	MaxRetries   int           `json:"max_retries,omitempty"`
+	Revisions    int           `json:"revisions,omitempty"`    // begun because a verdict asked for it
+	Replacements int           `json:"replacements,omitempty"` // begun because the guardian asked for it
 }
 
 // Limits on attempts, from WIRE.md: retries are the task's own setting, these are not.

@@ -1,0 +1,372 @@
+package workflows_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/workflows"
+)
+
+// path is one way through a workflow, played on a real server.
+type path struct {
+	name string
+	play func(*troupe)
+}
+
+// TestOnServer plays every path on the real dev server. With OMOI_RECORD=1 it writes their
+// histories to testdata/histories, which TestReplay replays. With OMOI_STICKY_CACHE=off
+// every workflow task replays from the first event.
+func TestOnServer(t *testing.T) { //nolint:paralleltest // the paths share one task queue
+	if os.Getenv("OMOI_STICKY_CACHE") == "off" {
+		worker.SetStickyWorkflowCacheSize(0)
+	}
+	c := devServer(t)
+	for i, p := range paths() {
+		t.Run(p.name, func(t *testing.T) { //nolint:paralleltest // as above
+			tr := newTroupe(t, c, i)
+			p.play(tr)
+			tr.record(p.name)
+		})
+	}
+}
+
+func paths() []path {
+	return []path{
+		{"happy", playHappy},
+		{"retry-then-success", playRetry},
+		{"feedback", playFeedback},
+		{"cancel-by-command", playCancelByCommand},
+		{"cancel-by-cli", playCancelByCLI},
+		{"worker-killed", playWorkerKilled},
+		{"continue-as-new", playContinueAsNew},
+		{"reset-running", playResetRunning},
+		{"reset-completed", playResetCompleted},
+		{"failed", playFailed},
+		{"unknown", playUnknown},
+		{"provider-limit", playProviderLimit},
+		{"waits-for-slot", playWaitsForSlot},
+	}
+}
+
+func playHappy(tr *troupe) {
+	tr.succeeds()
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, tr.status(""))
+	require.Equal(tr.t, []string{tr.box(1)}, tr.cleaned)
+}
+
+func playRetry(tr *troupe) {
+	tr.loaded.Settings.RetryBase = 100 * time.Millisecond
+	tr.spawned = func(n int, box string) {
+		end := completed(true)
+		if n == 1 {
+			end = agentError(task.ClassInfrastructure)
+		}
+		tr.after(time.Second, func() { tr.events(box, 1, started(), end) })
+	}
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 2)
+}
+
+func playFeedback(tr *troupe) {
+	tr.spawned = func(n int, box string) {
+		verdict := "no"
+		if n == 2 {
+			verdict = "ok"
+		}
+		tr.after(time.Second, func() { tr.events(box, 1, started()) })
+		tr.after(4*time.Second, func() { tr.command(contract.CommandVerdict, "v"+tr.box(n), verdict) })
+	}
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, "revision", tr.begun[1].Kind)
+}
+
+func playCancelByCommand(tr *troupe) {
+	tr.spawned = func(_ int, box string) {
+		tr.after(time.Second, func() { tr.events(box, 1, started()) })
+		tr.after(4*time.Second, func() { tr.command(contract.CommandCancel, "c1", "enough") })
+	}
+	require.True(tr.t, temporal.IsCanceledError(tr.play()))
+	require.Equal(tr.t, enums.WORKFLOW_EXECUTION_STATUS_CANCELED, tr.status(""))
+	require.Equal(tr.t, []string{tr.box(1)}, tr.cleaned)
+}
+
+func playCancelByCLI(tr *troupe) {
+	tr.spawned = func(_ int, box string) {
+		tr.after(time.Second, func() { tr.events(box, 1, started()) })
+		tr.after(4*time.Second, func() { _ = tr.c.CancelWorkflow(context.Background(), tr.workflowID(), "") })
+	}
+	require.True(tr.t, temporal.IsCanceledError(tr.play()))
+	require.Equal(tr.t, enums.WORKFLOW_EXECUTION_STATUS_CANCELED, tr.status(""))
+}
+
+func playWorkerKilled(tr *troupe) {
+	restarted := make(chan struct{})
+	tr.spawned = func(_ int, box string) {
+		tr.after(time.Second, func() { tr.events(box, 1, started()) })
+		tr.after(4*time.Second, func() {
+			tr.w.Stop()
+			tr.work()
+			tr.events(box, 2, completed(true))
+			close(restarted)
+		})
+	}
+	require.NoError(tr.t, tr.play())
+	<-restarted
+	require.Len(tr.t, tr.begun, 1)
+}
+
+func playContinueAsNew(tr *troupe) {
+	tr.loaded.Settings.MaxSignals = 5
+	tr.spawned = func(_ int, box string) {
+		tr.after(time.Second, func() { tr.events(box, 1, started()) })
+		for i := range 12 {
+			tr.after(time.Duration(i+2)*2*time.Second, func() { tr.events(box, int64(i+2)) })
+		}
+		tr.after(40*time.Second, func() { tr.events(box, 14, completed(true)) })
+	}
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, 1, tr.count(contract.LoadTask))
+	require.NotEqual(tr.t, tr.firstRun, tr.currentRun())
+}
+
+func playResetRunning(tr *troupe) {
+	tr.spawned = func(_ int, box string) {
+		tr.after(time.Second, func() { tr.events(box, 1, started()) })
+		tr.after(6*time.Second, func() { go tr.resetLive(box) })
+	}
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 1, "the sandbox lives: no second attempt")
+	require.Equal(tr.t, 2, tr.count(contract.LoadTask))
+}
+
+// resetLive resets the run while its sandbox lives, as `temporal workflow reset` does
+// without --reapply-exclude, and completes it then.
+func (tr *troupe) resetLive(box string) {
+	tr.mu.Lock()
+	live := contract.LiveAttempt{Number: 1, SandboxID: box, Provider: "local", Head: 2, Assigned: true, Started: true}
+	tr.loaded.Reset, tr.loaded.Live, tr.loaded.Branch, tr.loaded.Base = true, &live, "feature/x", "c0ffee"
+	tr.loaded.State = task.State{Status: task.StatusRunning, Attempts: 1, MaxRetries: 3}
+	tr.unread[box] = contract.Digest{
+		SandboxID: box, From: 1, To: 3, LastBeat: tr.now(), Milestones: []contract.Milestone{
+			{Sequence: 1, Type: task.EventAgentStarted}, {Sequence: 3, Type: task.EventAgentCompleted, OK: true},
+		},
+	}
+	tr.mu.Unlock()
+	tr.reset()
+	tr.events(box, 3, completed(true)) // stored already; this repeat may come before or after the read
+}
+
+func playResetCompleted(tr *troupe) {
+	tr.succeeds()
+	require.NoError(tr.t, tr.play())
+	tr.mu.Lock()
+	tr.loaded.Settled = task.StatusCompleted
+	tr.mu.Unlock()
+	tr.reset()
+	require.NoError(tr.t, tr.c.GetWorkflow(tr.t.Context(), tr.workflowID(), "").Get(tr.t.Context(), nil))
+	require.Len(tr.t, tr.begun, 1)
+}
+
+func playFailed(tr *troupe) {
+	tr.loaded.State.MaxRetries = 0
+	tr.spawned = func(_ int, box string) {
+		tr.after(time.Second, func() { tr.events(box, 1, started(), agentError(task.ClassAgentError)) })
+	}
+	var app *temporal.ApplicationError
+	require.ErrorAs(tr.t, tr.play(), &app)
+	require.Equal(tr.t, string(task.ClassAgentError), app.Type())
+	require.Equal(tr.t, enums.WORKFLOW_EXECUTION_STATUS_FAILED, tr.status(""))
+}
+
+func playUnknown(tr *troupe) {
+	tr.loaded.Settings.HeartbeatTimeout, tr.loaded.Settings.StartupTimeout = time.Second, time.Second
+	tr.loaded.Settings.UnknownRetry = 100 * time.Millisecond
+	asked := 0
+	tr.observe = func(in contract.ObserveInput) contract.Observation {
+		if asked++; asked == 3 {
+			tr.events(in.SandboxID, 1, started(), completed(true))
+		}
+		return contract.Observation{Seen: contract.SeenUnknown}
+	}
+	require.NoError(tr.t, tr.play())
+	require.GreaterOrEqual(tr.t, asked, 3)
+}
+
+func playProviderLimit(tr *troupe) {
+	tr.spawned = func(n int, box string) {
+		end := completed(true)
+		if n == 1 {
+			end = contract.Milestone{Type: task.EventAgentError, Class: task.ClassProviderLimit, ResetAt: tr.now().Add(time.Second)}
+		}
+		tr.after(time.Second, func() { tr.events(box, 1, started(), end) })
+	}
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 2)
+}
+
+func playWaitsForSlot(tr *troupe) {
+	tr.loaded.HoldsSlot = false
+	tr.succeeds()
+	tr.after(6*time.Second, func() { tr.signal(contract.SignalAdmitted, nil) })
+	require.NoError(tr.t, tr.play())
+}
+
+// troupe plays a stage on a real server: its own task, its own worker.
+type troupe struct {
+	*stage
+	c        client.Client
+	w        worker.Worker
+	taskID   string
+	firstRun string
+}
+
+func newTroupe(t *testing.T, c client.Client, n int) *troupe {
+	t.Helper()
+	tr := &troupe{stage: bareStage(t), c: c, taskID: task.NewID()}
+	tr.boxes = fmt.Sprintf("path%d-box", n)
+	tr.loaded.Settings.CleanupWait = 10 * time.Second
+	tr.now = time.Now
+	tr.after = func(d time.Duration, fn func()) { time.AfterFunc(d/20, fn) }
+	tr.signal = func(name string, arg any) {
+		require.NoError(t, c.SignalWorkflow(t.Context(), tr.workflowID(), "", name, arg))
+	}
+	tr.work()
+	t.Cleanup(func() { tr.w.Stop() })
+	return tr
+}
+
+func (tr *troupe) workflowID() string { return contract.TaskWorkflowID(tr.taskID) }
+
+// work starts a worker.
+func (tr *troupe) work() {
+	tr.w = worker.New(tr.c, contract.QueueTasks, worker.Options{DeadlockDetectionTimeout: time.Minute})
+	registerWorkflows(tr.w)
+	tr.register(tr.w)
+	require.NoError(tr.t, tr.w.Start())
+}
+
+func registerWorkflows(w worker.WorkflowRegistry) {
+	w.RegisterWorkflowWithOptions(workflows.TaskWorkflow, workflow.RegisterOptions{Name: contract.TaskWorkflow})
+	w.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
+	w.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
+}
+
+// play runs the task to its end, over continue-as-new and reset.
+func (tr *troupe) play() error {
+	tr.t.Helper()
+	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
+		ID: tr.workflowID(), TaskQueue: contract.QueueTasks, StaticSummary: "a test",
+	}, contract.TaskWorkflow, contract.TaskInput{TaskID: tr.taskID, CommandID: "start"})
+	require.NoError(tr.t, err)
+	tr.firstRun = run.GetRunID()
+	err = run.Get(tr.t.Context(), nil)
+	if _, terminated := errors.AsType[*temporal.TerminatedError](err); terminated { // by a reset
+		err = tr.c.GetWorkflow(tr.t.Context(), tr.workflowID(), "").Get(tr.t.Context(), nil)
+	}
+	tr.waitForCleanups()
+	return err
+}
+
+// waitForCleanups lets the children end, so that their histories are whole.
+func (tr *troupe) waitForCleanups() {
+	for _, box := range tr.cleaned {
+		require.NoError(tr.t, tr.c.GetWorkflow(tr.t.Context(), contract.CleanupWorkflowID(box), "").Get(tr.t.Context(), nil))
+	}
+}
+
+func (tr *troupe) reset() {
+	_, err := tr.c.ResetWorkflowExecution(tr.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace:                 "default",
+		WorkflowExecution:         &common.WorkflowExecution{WorkflowId: tr.workflowID(), RunId: tr.currentRun()},
+		Reason:                    "test",
+		RequestId:                 task.NewID(),
+		WorkflowTaskFinishEventId: 4, // after LoadTask was scheduled: the first workflow task's end is event 4
+	})
+	require.NoError(tr.t, err)
+}
+
+func (tr *troupe) currentRun() string {
+	d, err := tr.c.DescribeWorkflowExecution(tr.t.Context(), tr.workflowID(), "")
+	require.NoError(tr.t, err)
+	return d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+}
+
+func (tr *troupe) status(runID string) enums.WorkflowExecutionStatus {
+	d, err := tr.c.DescribeWorkflowExecution(tr.t.Context(), tr.workflowID(), runID)
+	require.NoError(tr.t, err)
+	return d.GetWorkflowExecutionInfo().GetStatus()
+}
+
+// record writes the histories of the path: its first run, its last, and one cleanup.
+func (tr *troupe) record(name string) {
+	if os.Getenv("OMOI_RECORD") == "" {
+		return
+	}
+	tr.write("task", name, tr.workflowID(), tr.firstRun)
+	if last := tr.currentRun(); last != tr.firstRun {
+		tr.write("task", name+"-last", tr.workflowID(), last)
+	}
+	if len(tr.cleaned) > 0 {
+		tr.write("cleanup", name, contract.CleanupWorkflowID(tr.cleaned[0]), "")
+	}
+}
+
+func (tr *troupe) write(kind, name, workflowID, runID string) {
+	var h history.History
+	events := tr.c.GetWorkflowHistory(tr.t.Context(), workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		require.NoError(tr.t, err)
+		h.Events = append(h.Events, e)
+	}
+	raw, err := protojson.Marshal(&h)
+	require.NoError(tr.t, err)
+	var text bytes.Buffer
+	require.NoError(tr.t, json.Indent(&text, raw, "", " ")) // protojson's own blanks differ from build to build
+	file := filepath.Join(histories, kind, name+".json")
+	require.NoError(tr.t, os.MkdirAll(filepath.Dir(file), 0o755))
+	require.NoError(tr.t, os.WriteFile(file, text.Bytes(), 0o644))
+}
+
+// devServer starts the Temporal dev server, or skips loudly where there is none.
+func devServer(t *testing.T) client.Client {
+	t.Helper()
+	binary := filepath.Join("..", "bin", "temporal")
+	if _, err := os.Stat(binary); err != nil {
+		if binary, err = exec.LookPath("temporal"); err != nil {
+			t.Skip("SKIPPED: no temporal binary in bin/ or on PATH; `make bin/temporal` builds it")
+		}
+	}
+	server, err := testsuite.StartDevServer(t.Context(), testsuite.DevServerOptions{
+		ExistingPath: binary, LogLevel: "error",
+		ClientOptions: &client.Options{Identity: "omoi-test", Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = server.Stop() })
+	return server.Client()
+}
