@@ -33,6 +33,6 @@ func (h Hosts) For(repo string) (Host, error) {
 	return nil, task.Invalid("repo", "Repository %q is neither owner/name nor an absolute path.", repo)
 }
 
-var ownerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`) //nolint:gochecknoglobals // compiled once, never written
+var ownerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
 
 func isOwnerName(repo string) bool { return ownerName.MatchString(repo) }

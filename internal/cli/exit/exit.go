@@ -107,5 +107,7 @@ func reportJSON(w io.Writer, err error, code int) {
 	if e, ok := errors.AsType[*task.Error](err); ok {
 		out.Code, out.Field = e.Code, e.Field
 	}
-	_ = json.NewEncoder(w).Encode(out)
+	if err := json.NewEncoder(w).Encode(out); err != nil {
+		_, _ = fmt.Fprintln(w, "omoi: "+out.Error)
+	}
 }

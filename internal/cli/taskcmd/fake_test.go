@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -85,7 +86,9 @@ func (f *fakeAPI) locked(do func()) {
 func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v)
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		panic(err) // the test server answers 500
+	}
 }
 
 func problem(w http.ResponseWriter, code task.Code, detail string) {
@@ -212,9 +215,7 @@ func (f *fakeAPI) omoi(args ...string) result { return f.with(call{}, args...) }
 func (f *fakeAPI) with(c call, args ...string) result {
 	f.t.Helper()
 	env := map[string]string{"OMOI_API_URL": f.url, "OMOI_API_KEY": "key", "HOME": "/nonexistent"}
-	for k, v := range c.env {
-		env[k] = v
-	}
+	maps.Copy(env, c.env)
 	if c.ctx == nil {
 		c.ctx = f.t.Context()
 	}

@@ -83,7 +83,7 @@ func (r *run) read(file string) ([]byte, error) {
 		if err != nil {
 			return nil, exit.With(exit.Usage, err)
 		}
-		f, err := os.Open(path) //nolint:gosec // G304: the file that the user names
+		f, err := os.Open(path)
 		if err != nil {
 			return nil, exit.With(exit.Usage, fmt.Errorf("read the task: %w", err))
 		}

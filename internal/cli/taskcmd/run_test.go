@@ -88,8 +88,16 @@ func TestRunRefusesWhatItCannotSend(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
 	bad, empty := write(t, "bad.json", "{"), write(t, "empty.json", "{}")
 	for _, args := range [][]string{
-		{"run"}, {"run", ""}, {"run", " \n"}, {"run", "a", "b"}, {"run", "a", "--file", "b"}, {"run", "--file", "/nowhere"},
-		{"run", "x", "--script", bad}, {"run", "x", "--script", empty}, {"run", "x", "--no-such-flag"}, {"run", "x", "--timeout", "soon"},
+		{"run"},
+		{"run", ""},
+		{"run", " \n"},
+		{"run", "a", "b"},
+		{"run", "a", "--file", "b"},
+		{"run", "--file", "/nowhere"},
+		{"run", "x", "--script", bad},
+		{"run", "x", "--script", empty},
+		{"run", "x", "--no-such-flag"},
+		{"run", "x", "--timeout", "soon"},
 		{"run", "x", "--repo", "/nowhere"},
 	} {
 		got := f.with(call{dir: "/"}, args...)

@@ -34,9 +34,9 @@ func Commands(streams IO) []*cobra.Command {
 		newRun, newPS, newShow, newLogs, newDiff, newCheckout, newCancel, newRetry, newSandboxes, newKeys,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))
-	for _, make := range makers {
+	for _, maker := range makers {
 		s := &session{IO: streams}
-		cmd := make(s)
+		cmd := maker(s)
 		s.flags(cmd)
 		cmd.SilenceUsage, cmd.SilenceErrors = true, true
 		cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.With(exit.Usage, err) })
@@ -77,7 +77,7 @@ func BaseURL(flag string, env func(string) string) (string, error) {
 		return url, nil
 	}
 	path := filepath.Join(Home(env), "dev.json")
-	raw, err := os.ReadFile(path) //nolint:gosec // G304: the user's own folder
+	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", exit.With(exit.Unreachable,
 			errors.New("no server is known. Start one with `omoi dev`, or name one with --api or OMOI_API_URL"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,7 +113,7 @@ func (s *session) showAttempts(t client.Task) {
 	for _, a := range t.Attempts {
 		rows = append(rows, []string{
 			fmt.Sprintf("%d %s", a.Number, a.Kind), s.outcomeWord(a), took(a.StartedAt, a.EndedAt),
-			fmt.Sprint(a.Events), fmt.Sprintf("$%.2f", a.CostUSD), render.OneLine(whyAttempt(a), 80),
+			strconv.FormatInt(a.Events, 10), fmt.Sprintf("$%.2f", a.CostUSD), render.OneLine(whyAttempt(a), 80),
 		})
 	}
 	s.say("\n%s", strings.TrimRight(s.style().Table(rows), "\n"))

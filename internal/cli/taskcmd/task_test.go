@@ -69,8 +69,10 @@ func TestShow(t *testing.T) {
 	gone := time.Now()
 	f.tasks = []client.Task{running}
 	f.boxes = []client.Sandbox{
-		{ID: "abcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, Attempt: 1, State: task.SandboxGone, VerifiedAt: &gone,
-			SecondsAlive: 1.5, Salvage: &task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/x", Files: 2}},
+		{
+			ID: "abcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, Attempt: 1, State: task.SandboxGone, VerifiedAt: &gone,
+			SecondsAlive: 1.5, Salvage: &task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/x", Files: 2},
+		},
 		{ID: "bbcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, Attempt: 2, State: task.SandboxRunning},
 	}
 	got := f.omoi("show", "-")

@@ -183,7 +183,7 @@ func TestEnsureBranchRunsNoHook(t *testing.T) {
 	proof := filepath.Join(realTemp(t), "ran")
 	for _, hook := range []string{"reference-transaction", "post-update", "update"} {
 		body := "#!/bin/sh\ntouch " + proof + "\n"
-		require.NoError(t, os.WriteFile(filepath.Join(b.path, ".git", "hooks", hook), []byte(body), 0o700)) //nolint:gosec // G306: a hook must be executable
+		require.NoError(t, os.WriteFile(filepath.Join(b.path, ".git", "hooks", hook), []byte(body), 0o700))
 	}
 	b.ensure("t1")
 	require.NoFileExists(t, proof)

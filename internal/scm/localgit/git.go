@@ -87,10 +87,10 @@ func (r *repository) run(ctx context.Context, args ...string) (string, error) {
 }
 
 // pipe runs git in the repository.
-func (r *repository) pipe(ctx context.Context, io stdio, args ...string) error {
+func (r *repository) pipe(ctx context.Context, std stdio, args ...string) error {
 	full := append(settings(r.owner), "--git-dir="+r.dir)
 	cmd := command(ctx, r.git, append(full, args...), r.owner)
-	return execute(cmd, io, args)
+	return execute(cmd, std, args)
 }
 
 func command(ctx context.Context, git string, args []string, owner *syscall.Credential) *exec.Cmd {
@@ -107,9 +107,9 @@ func command(ctx context.Context, git string, args []string, owner *syscall.Cred
 	return cmd
 }
 
-func execute(cmd *exec.Cmd, io stdio, args []string) error {
+func execute(cmd *exec.Cmd, std stdio, args []string) error {
 	var stderr tail
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.in, io.out, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, &stderr
 	if err := cmd.Run(); err != nil {
 		return &gitError{args: args, stderr: strings.TrimSpace(stderr.String()), err: err}
 	}

@@ -71,14 +71,14 @@ func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	if !filepath.IsAbs(path) {
 		return nil, task.Invalid("repo", "Local repository %q must be an absolute path.", path)
 	}
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, task.Invalid("repo", "There is nothing at %s. Next: git clone <url> %s, or git init %s", path, path, path).WithCause(err)
 	case err != nil:
 		return nil, task.Invalid("repo", "Repository %s cannot be read: %v.", path, plain(err)).WithCause(err)
 	}
-	owner, err := ownerOf(real)
+	owner, err := ownerOf(resolved)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{git: git, path: real, owner: owner}
+	r := &repository{git: git, path: resolved, owner: owner}
 	return r, r.discover(ctx)
 }
 

@@ -59,7 +59,7 @@ func TestCheckOfAnUnreadableRepository(t *testing.T) {
 	}
 	b := setup(t)
 	require.NoError(t, os.Chmod(b.path, 0))
-	t.Cleanup(func() { _ = os.Chmod(b.path, 0o700) }) //nolint:gosec // G302: so that it can be removed
+	t.Cleanup(func() { _ = os.Chmod(b.path, 0o700) })
 	err := b.host.Check(t.Context(), b.repo)
 	requireCode(t, task.CodeInvalid, err)
 	require.ErrorContains(t, err, "cannot be read")
@@ -72,8 +72,8 @@ func TestCheckOfAReadOnlyRepository(t *testing.T) {
 	}
 	b := setup(t)
 	gitDir := filepath.Join(b.path, ".git")
-	require.NoError(t, os.Chmod(gitDir, 0o500))       //nolint:gosec // G302: the point of the test
-	t.Cleanup(func() { _ = os.Chmod(gitDir, 0o700) }) //nolint:gosec // G302: so that it can be removed
+	require.NoError(t, os.Chmod(gitDir, 0o500))
+	t.Cleanup(func() { _ = os.Chmod(gitDir, 0o700) })
 	err := b.host.Check(t.Context(), b.repo)
 	requireCode(t, task.CodeInvalid, err)
 	require.ErrorContains(t, err, "cannot be written")
@@ -88,7 +88,7 @@ func TestRootWorksAsTheOwner(t *testing.T) {
 	const nobody = 65534
 	b := setup(t)
 	for dir := filepath.Dir(b.path); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // G302: others must be able to enter
+		require.NoError(t, os.Chmod(dir, 0o755))
 	}
 	each(t, b.path, func(path string) { require.NoError(t, os.Lchown(path, nobody, nobody)) })
 	branch := b.ensure("t1")
@@ -109,7 +109,7 @@ func TestRootSaysWhereTheOwnerCannotEnter(t *testing.T) {
 		t.Skip("SKIPPED: only root can work on behalf of another user")
 	}
 	b := setup(t)
-	require.NoError(t, os.Chmod(filepath.Dir(b.path), 0o700)) //nolint:gosec // G302: a folder
+	require.NoError(t, os.Chmod(filepath.Dir(b.path), 0o700))
 	require.NoError(t, os.Lchown(b.path, 65534, 65534))
 	err := b.host.Check(t.Context(), b.repo)
 	requireCode(t, task.CodeInvalid, err)
