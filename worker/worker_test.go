@@ -1,0 +1,113 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/omoi-dev/omoi/activities"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/worker"
+)
+
+// hosts and schedules count what they are told.
+type hosts struct {
+	seen chan string
+	err  error
+}
+
+func (h *hosts) HostSeen(_ context.Context, id string, _ []string, _ int) error {
+	select {
+	case h.seen <- id:
+	default:
+	}
+	return h.err
+}
+
+type schedules struct {
+	ensured, woken atomic.Int32
+	err            error
+}
+
+func (s *schedules) EnsureSchedules(context.Context) error { s.ensured.Add(1); return s.err }
+func (s *schedules) WakeReaper(context.Context) error {
+	s.woken.Add(1)
+	return errors.New("no such schedule")
+}
+
+func TestWorkerNeedsItsSchedules(t *testing.T) {
+	t.Parallel()
+	s := &schedules{err: errors.New("Temporal is down")}
+	w := worker.New(worker.Config{}, worker.Deps{Schedules: s})
+	require.ErrorContains(t, w.Run(t.Context()), "Temporal is down")
+	require.Zero(t, s.woken.Load())
+}
+
+// devServer starts the real server that `make` puts into bin/.
+func devServer(t *testing.T) client.Client {
+	t.Helper()
+	path, err := filepath.Abs("../bin/temporal")
+	require.NoError(t, err)
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("bin/temporal is not there: run `make build`; SKIPPED: the worker on a real server")
+	}
+	server, err := testsuite.StartDevServer(t.Context(), testsuite.DevServerOptions{
+		ExistingPath: path, LogLevel: "error",
+		ClientOptions: &client.Options{Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = server.Stop() })
+	return server.Client()
+}
+
+func TestWorkerPollsItsQueuesAndStops(t *testing.T) {
+	t.Parallel()
+	c := devServer(t)
+	s, h := &schedules{}, &hosts{seen: make(chan string, 1), err: errors.New("the store is down")}
+	w := worker.New(
+		worker.Config{HostID: "h1", Providers: []string{"local"}, HostBeat: 20 * time.Millisecond, StickyCache: -1},
+		worker.Deps{Client: c, Activities: activities.New(activities.Config{}, activities.Deps{}), Hosts: h, Schedules: s},
+	)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+
+	for range 3 { // it beats on, also while the store is down
+		require.Equal(t, "h1", <-h.seen)
+	}
+	for queue, kind := range map[string]enums.TaskQueueType{
+		contract.QueueTasks:      enums.TASK_QUEUE_TYPE_WORKFLOW,
+		contract.QueueSandboxes:  enums.TASK_QUEUE_TYPE_ACTIVITY,
+		contract.QueueHost("h1"): enums.TASK_QUEUE_TYPE_ACTIVITY,
+	} {
+		require.Eventually(t, func() bool { return polled(t, c, queue, kind) }, 20*time.Second, 20*time.Millisecond, queue)
+	}
+	require.False(t, polled(t, c, contract.QueueHost("h1"), enums.TASK_QUEUE_TYPE_WORKFLOW))
+	require.Equal(t, int32(1), s.ensured.Load())
+	require.Equal(t, int32(1), s.woken.Load())
+
+	stop()
+	require.NoError(t, <-done)
+}
+
+func polled(t *testing.T, c client.Client, queue string, kind enums.TaskQueueType) bool {
+	t.Helper()
+	out, err := c.WorkflowService().DescribeTaskQueue(t.Context(), &workflowservice.DescribeTaskQueueRequest{
+		Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: queue}, TaskQueueType: kind,
+	})
+	return err == nil && len(out.GetPollers()) > 0
+}
