@@ -196,9 +196,10 @@ func TestTheReaperRestsAndWakes(t *testing.T) {
 	work(t, c)
 	require.NoError(t, c.EnsureSchedules(t.Context()))
 	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleReaper, "nothing to do"))
-	require.True(t, describe(t, c).Schedule.State.Paused)
+	paused := func() bool { return describe(t, c).Schedule.State.Paused }
+	require.Eventually(t, paused, time.Minute, 20*time.Millisecond)
 	require.NoError(t, c.WakeReaper(t.Context()))
-	require.False(t, describe(t, c).Schedule.State.Paused)
+	require.Eventually(t, func() bool { return !paused() }, time.Minute, 20*time.Millisecond)
 	require.Eventually(t, func() bool { return describe(t, c).Info.NumActions > 0 }, time.Minute, 20*time.Millisecond)
 	requireCode(t, task.CodeNotFound, c.PauseSchedule(t.Context(), "nothing", ""))
 }
