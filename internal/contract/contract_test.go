@@ -1,0 +1,64 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// TestOldStatesDecode reads every version of the continue-as-new state that was ever written.
+// A file is added with each version and never changed.
+func TestOldStatesDecode(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/state-v*.json")
+	require.NoError(t, err)
+	require.Len(t, files, contract.TaskStateVersion)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var s contract.TaskState
+		require.NoError(t, json.Unmarshal(raw, &s))
+		require.Equal(t, task.StatusRunning, s.Judge.Status)
+		require.Equal(t, "aaaaaaaaaaaaaaaaaaaaaaaaaa", s.Attempt.SandboxID)
+		require.EqualValues(t, 42, s.Watch.Seen)
+		require.NotZero(t, s.Task.Settings.HeartbeatTimeout)
+		require.NotZero(t, s.Watch.LastBeat)
+
+		again, err := json.Marshal(s)
+		require.NoError(t, err)
+		require.JSONEq(t, string(raw), string(again), "a field was renamed or dropped")
+	}
+}
+
+func TestWorkflowIDs(t *testing.T) {
+	t.Parallel()
+	id, ok := contract.TaskIDOf(contract.TaskWorkflowID("x"))
+	require.True(t, ok)
+	require.Equal(t, "x", id)
+	_, ok = contract.TaskIDOf(contract.CleanupWorkflowID("x"))
+	require.False(t, ok)
+}
+
+// TestPolicies holds the table to its rules: what must be done is tried for as long as it
+// takes, and nothing runs without a bound on one try.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		contract.LoadTask, contract.Project, contract.BeginAttempt, contract.TakeCommand, contract.ReadFacts,
+		contract.DeleteSandbox, contract.VerifyGone, contract.SettleSandbox, contract.LoadSandbox,
+	} {
+		p := contract.PolicyOf(name)
+		require.Zero(t, p.Attempts, name)
+		require.Zero(t, p.ScheduleToClose, name)
+		require.NotZero(t, p.StartToClose, name)
+	}
+	for _, name := range []string{contract.EnsureBranch, contract.OpenPull, contract.CollectWork, contract.Observe, contract.StopAgent} {
+		require.NotZero(t, contract.PolicyOf(name).ScheduleToClose, name)
+	}
+}
