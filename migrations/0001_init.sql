@@ -417,7 +417,7 @@ BEGIN
             CASE WHEN n.broken THEN 'dependency_failed' WHEN n.missing > 0 THEN 'dependency'
                 WHEN o.paused OR p.paused THEN 'paused'
                 WHEN NOT (p.autonomous_execution_enabled OR t.person
-                    OR t.execution_config -> 'force_execute' = 'true') THEN 'held' ELSE '' END AS block,
+                    OR coalesce(t.execution_config -> 'force_execute' = 'true', false)) THEN 'held' ELSE '' END AS block,
             o.paused AS org_paused
         FROM tasks t
         JOIN projects p ON p.id = t.project_id
