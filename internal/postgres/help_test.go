@@ -1,10 +1,16 @@
 package postgres_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/pgtest"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func count(t testing.TB, pool *pgxpool.Pool, query string, args ...any) int {
@@ -24,4 +30,167 @@ func exec(t testing.TB, pool *pgxpool.Pool, statement string, args ...any) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), statement, args...)
 	require.NoError(t, err)
+}
+
+// world is a store with one organization in it.
+type world struct {
+	t     testing.TB
+	pool  *pgxpool.Pool
+	store postgres.Life
+	org   string
+}
+
+func newWorld(t testing.TB, cfg postgres.Config) world {
+	t.Helper()
+	pool := pgtest.New(t)
+	w := world{t: t, pool: pool, store: postgres.New(pool, cfg).Life(), org: task.NewID()}
+	w.exec(`INSERT INTO organizations (id, name) VALUES ($1, 'org')`, w.org)
+	return w
+}
+
+func (w world) exec(statement string, args ...any) {
+	w.t.Helper()
+	exec(w.t, w.pool, statement, args...)
+}
+
+// project makes a project with room for slots tasks.
+func (w world) project(slots int) string {
+	w.t.Helper()
+	id := task.NewID()
+	w.exec(`INSERT INTO projects (id, organization_id, name, repo, max_slots) VALUES ($1, $2, 'p', 'o/r' || gen_random_uuid(), $3)`, id, w.org, slots)
+	return id
+}
+
+// asked is a task that was accepted: its row, its start command.
+type asked struct {
+	id      string
+	command string
+	run     string // run id of its first run
+}
+
+// ref is what the first run of the task loads it by.
+func (a asked) ref() contract.TaskRef {
+	return contract.TaskRef{TaskID: a.id, FirstRunID: a.run, CommandID: a.command}
+}
+
+// task accepts a task as the API does: row, start, wish for a slot, gate. edit is SQL that is
+// run on the row before the gate, empty for none.
+func (w world) task(project, edit string) asked {
+	w.t.Helper()
+	a := asked{id: task.NewID(), command: task.NewID(), run: "run-" + task.NewSandboxID()}
+	ticket := task.NewID()
+	w.exec(`INSERT INTO tickets (id, project_id, title) VALUES ($1, $2, 'ticket')`, ticket, project)
+	w.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, queued_at)
+		VALUES ($1, $2, $3, $4, 'title', 'text', 'scripted', 'external', now())`, a.id, w.org, project, ticket)
+	if edit != "" {
+		w.exec(`UPDATE tasks SET `+edit+` WHERE id = $1`, a.id)
+	}
+	w.exec(`INSERT INTO commands (id, task_id, kind) VALUES ($1, $2, 'start')`, a.command, a.id)
+	w.exec(`INSERT INTO relay (task_id, due_at) VALUES ($1, now())`, a.id)
+	w.gate()
+	return a
+}
+
+func (w world) gate() { w.exec(`SELECT omoi_grant($1)`, w.org) }
+
+// command adds something that is asked of a task.
+func (w world) command(taskID, kind, args string) string {
+	w.t.Helper()
+	id := task.NewID()
+	w.exec(`INSERT INTO commands (id, task_id, kind, args) VALUES ($1, $2, $3, $4)`, id, taskID, kind, args)
+	return id
+}
+
+// load loads a task in its first run, and expects that there is work to do.
+func (w world) load(a asked) contract.LoadedTask {
+	w.t.Helper()
+	loaded := w.loadAs(a.ref(), a.run)
+	require.Empty(w.t, loaded.Settled)
+	require.False(w.t, loaded.Lost)
+	return loaded
+}
+
+func (w world) loadAs(ref contract.TaskRef, runID string) contract.LoadedTask {
+	w.t.Helper()
+	loaded, err := w.store.LoadTask(w.t.Context(), ref, runID)
+	require.NoError(w.t, err)
+	return loaded
+}
+
+// begin begins an attempt that must have room.
+func (w world) begin(a asked, ordinal int64) contract.LiveAttempt {
+	w.t.Helper()
+	begun, err := w.store.BeginAttempt(w.t.Context(), contract.BeginAttemptInput{
+		TaskID: a.id, FirstRunID: a.run, Ordinal: ordinal, Kind: "first",
+	}, a.run)
+	require.NoError(w.t, err)
+	require.False(w.t, begun.Fenced)
+	require.Zero(w.t, begun.Wait, begun.Reason)
+	return begun.LiveAttempt
+}
+
+// write projects as the task's first run, and expects to be heard.
+func (w world) write(a asked, p contract.Projection) contract.Projected {
+	w.t.Helper()
+	answer, err := w.writeAs(a, p, a.run, true)
+	require.NoError(w.t, err)
+	require.False(w.t, answer.Fenced)
+	return answer
+}
+
+// writeAs projects as a run that Temporal calls current or not.
+func (w world) writeAs(a asked, p contract.Projection, runID string, current bool) (contract.Projected, error) {
+	w.t.Helper()
+	p.TaskID = a.id
+	if p.FirstRunID == "" {
+		p.FirstRunID = a.run
+	}
+	return w.store.Project(w.t.Context(), p, runID, func(context.Context) (bool, error) { return current, nil })
+}
+
+// running brings a task to where its agent works.
+func (w world) running(a asked) contract.LiveAttempt {
+	w.t.Helper()
+	loaded := w.load(a)
+	live := w.begin(a, loaded.Ordinal+1)
+	w.write(a, contract.Projection{Ordinal: loaded.Ordinal + 2, Status: task.StatusAssigned, SandboxID: live.SandboxID})
+	w.write(a, contract.Projection{Ordinal: loaded.Ordinal + 3, Status: task.StatusRunning, SandboxID: live.SandboxID})
+	return live
+}
+
+// finish ends a task with its live attempt.
+func (w world) finish(a asked, live contract.LiveAttempt, ordinal int64, status task.Status) {
+	w.t.Helper()
+	p := contract.Projection{
+		Ordinal: ordinal, Status: status, ReleaseSlot: true, Reason: "the reason",
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: string(status)},
+	}
+	if status == task.StatusFailed {
+		p.Class = task.ClassAgentError
+	}
+	w.write(a, p)
+}
+
+// event stores an event of a sandbox, as intake does.
+func (w world) event(sandboxID, eventType, data string) {
+	w.t.Helper()
+	w.exec(`WITH moved AS (UPDATE sandboxes SET head = head + 1, last_event_at = now() WHERE id = $1 RETURNING head, birth)
+		INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
+		SELECT $1, head, birth, $2, $3 FROM moved`, sandboxID, eventType, data)
+}
+
+// row reads one column of a task as text; null is empty.
+func (w world) row(taskID, column string) string {
+	w.t.Helper()
+	return one[string](w.t, w.pool, `SELECT coalesce(`+column+`::text, '') FROM tasks WHERE id = $1`, taskID)
+}
+
+func (w world) holdsSlot(taskID string) bool {
+	w.t.Helper()
+	return one[bool](w.t, w.pool, `SELECT EXISTS (SELECT FROM slots WHERE task_id = $1)`, taskID)
+}
+
+func (w world) receipt(commandID string) string {
+	w.t.Helper()
+	return one[string](w.t, w.pool, `SELECT state FROM commands WHERE id = $1`, commandID)
 }
