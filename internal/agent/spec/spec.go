@@ -79,4 +79,6 @@ type Collected struct {
 	Bytes  int64  `json:"bytes"`
 	// Patch is the path of the uncommitted changes as a patch, where a commit could not be made.
 	Patch string `json:"patch"`
+	// Notes say what was left out or could not be done, one sentence each.
+	Notes []string `json:"notes,omitempty"`
 }

@@ -1,0 +1,180 @@
+// Command omoi-agent is the program that omoi puts into a sandbox: it runs the coding agent
+// there and reports what happens.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/command"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/salvage"
+	"github.com/omoi-dev/omoi/internal/agent/scripted"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/spool"
+)
+
+const usage = `omoi-agent runs a coding agent inside a sandbox of omoi.
+
+  omoi-agent run --config PATH       run the agent to its end
+  omoi-agent collect --config PATH   collect the work; prints one JSON object
+  omoi-agent probe --dir DIR         look at the agent's spool; prints one JSON object
+  omoi-agent version
+`
+
+// Exit codes beside those of a run.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	// The agent shares the sandbox's memory with the work; it can do with little.
+	debug.SetGCPercent(50)
+	os.Exit(start(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func start(args []string, out, errs io.Writer) int {
+	if len(args) == 0 {
+		_, _ = io.WriteString(errs, usage)
+		return exitUsage
+	}
+	switch args[0] {
+	case "run":
+		return withConfig(args[1:], errs, run)
+	case "collect":
+		return withConfig(args[1:], errs, func(cfg spec.Config, errs io.Writer) int { return collect(cfg, out, errs) })
+	case "probe":
+		return probe(args[1:], out, errs)
+	case "version":
+		_, _ = fmt.Fprintf(out, "omoi-agent %s protocol %d\n", version(), spec.Protocol)
+		return 0
+	}
+	_, _ = io.WriteString(errs, usage)
+	return exitUsage
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return info.Main.Version
+}
+
+// option reads --name VALUE or --name=VALUE, and nothing else.
+func option(args []string, name string) (string, bool) {
+	switch {
+	case len(args) == 2 && args[0] == name:
+		return args[1], true
+	case len(args) == 1 && len(args[0]) > len(name) && args[0][:len(name)+1] == name+"=":
+		return args[0][len(name)+1:], true
+	}
+	return "", false
+}
+
+func withConfig(args []string, errs io.Writer, do func(spec.Config, io.Writer) int) int {
+	path, ok := option(args, "--config")
+	if !ok {
+		_, _ = io.WriteString(errs, usage)
+		return exitUsage
+	}
+	cfg, err := readConfig(path)
+	if err != nil {
+		_, _ = fmt.Fprintf(errs, "omoi-agent: %s\n", err)
+		return exitFailed
+	}
+	return do(cfg, errs)
+}
+
+// readConfig accepts the protocol of this build and the one before it.
+func readConfig(path string) (spec.Config, error) {
+	b, err := os.ReadFile(path) //nolint:gosec // the path is the caller's
+	if err != nil {
+		return spec.Config{}, fmt.Errorf("read configuration: %w", err)
+	}
+	var cfg spec.Config
+	if err := json.Unmarshal(b, &cfg); err != nil {
+		return spec.Config{}, fmt.Errorf("read configuration %s: %w", path, err)
+	}
+	if cfg.Protocol < spec.Protocol-1 || cfg.Protocol > spec.Protocol {
+		return spec.Config{}, fmt.Errorf("the configuration is of protocol %d, this program speaks %d", cfg.Protocol, spec.Protocol)
+	}
+	if cfg.SandboxID == "" {
+		return spec.Config{}, errors.New("the configuration names no sandbox_id")
+	}
+	return cfg, nil
+}
+
+func run(cfg spec.Config, errs io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(errs, nil))
+	if err := proc.Adopt(); err != nil {
+		log.Warn("orphans of commands may escape", slog.Any("error", err))
+	}
+	code, err := agent.Run(ctx, cfg, agent.Deps{
+		Runtimes: map[string]agent.Runtime{"scripted": scripted.Runtime{}, "command": command.Runtime{}},
+		Procs:    &proc.Runner{}, Log: log, Version: version(),
+	})
+	if err != nil {
+		log.Error("the agent cannot run", slog.Any("error", err))
+	}
+	return code
+}
+
+func collect(cfg spec.Config, out, errs io.Writer) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	dir, work := cfg.Dir, cfg.Workspace
+	if dir == "" {
+		dir = agent.DefaultDir
+	}
+	if work == "" {
+		work = agent.DefaultWorkspace
+	}
+	found, err := salvage.Collect(ctx, salvage.Config{Dir: dir, Workspace: work, Repo: cfg.Repo})
+	if err != nil {
+		_, _ = fmt.Fprintf(errs, "omoi-agent: collect: %s\n", err)
+		return exitFailed
+	}
+	return printJSON(out, errs, found)
+}
+
+func probe(args []string, out, errs io.Writer) int {
+	dir, ok := option(args, "--dir")
+	if !ok {
+		_, _ = io.WriteString(errs, usage)
+		return exitUsage
+	}
+	found, err := spool.Look(filepath.Join(dir, agent.SpoolName), time.Now())
+	if err != nil {
+		_, _ = fmt.Fprintf(errs, "omoi-agent: probe: %s\n", err)
+		return exitFailed
+	}
+	return printJSON(out, errs, found)
+}
+
+func printJSON(out, errs io.Writer, value any) int {
+	if err := json.NewEncoder(out).Encode(value); err != nil {
+		_, _ = fmt.Fprintf(errs, "omoi-agent: %s\n", err)
+		return exitFailed
+	}
+	return 0
+}

@@ -1,0 +1,56 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+)
+
+// relay listens on loopback inside the sandbox and passes this sandbox's own routes on to
+// the socket. It adds the token, so that the program need not know one.
+func relay(socket string, cfg spec.Config) (address string, done func(), err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
+	if err != nil {
+		return "", nil, fmt.Errorf("listen for the command: %w", err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "omoi", "omoi"
+			if cfg.Token != "" {
+				r.Out.Header.Set("Authorization", "Bearer "+cfg.Token)
+			}
+		},
+		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", socket)
+		}},
+		ErrorLog: log.New(discard{}, "", 0), // it shows as status 502
+	}
+	server := &http.Server{ReadHeaderTimeout: 30 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/health" && !strings.HasPrefix(r.URL.Path, mine(cfg)+"/") {
+			http.NotFound(w, r)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	})}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	return "http://" + listener.Addr().String(), func() {
+		_ = server.Close()
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			_ = listener.Close()
+		}
+	}, nil
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

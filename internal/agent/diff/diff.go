@@ -1,0 +1,150 @@
+// Package diff says what happened to files: for one edit by its text before and after, for
+// everything that a command changed by two snapshots of the work tree.
+package diff
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// Bounds of the replaced system's wire form.
+const (
+	previewLines = 100
+	previewBytes = 5000
+	fullBytes    = 50_000
+	textBytes    = 1 << 20 // larger files are not compared by text
+)
+
+// Kinds of changes.
+const (
+	Created  = "created"
+	Modified = "modified"
+	Deleted  = "deleted"
+	Renamed  = "renamed"
+)
+
+// Change is what happened to one file.
+type Change struct {
+	Path    string
+	OldPath string // of a rename
+	Kind    string
+	Added   int
+	Removed int
+	Binary  bool
+	Diff    string // unified, 3 lines of context; empty for binary and too large files
+	Note    string // why there is no diff
+}
+
+// Text compares a file's text; nil means that there is no file.
+func Text(path string, before, after *string) Change {
+	c := Change{Path: path, Kind: Modified}
+	from, to := "a/"+path, "b/"+path
+	var old, now string
+	switch {
+	case before == nil:
+		c.Kind, from = Created, "/dev/null"
+	default:
+		old = *before
+	}
+	switch {
+	case after == nil:
+		c.Kind, to = Deleted, "/dev/null"
+	default:
+		now = *after
+	}
+	switch {
+	case binary(old) || binary(now):
+		c.Binary, c.Note = true, "Binary file."
+	case len(old) > textBytes || len(now) > textBytes:
+		c.Note = fmt.Sprintf("Too large for a diff: %d bytes before, %d after.", len(old), len(now))
+	default:
+		c.Diff = udiff.Unified(from, to, old, now)
+		c.Added, c.Removed = count(c.Diff)
+	}
+	return c
+}
+
+func binary(text string) bool {
+	head := text[:min(len(text), 8000)]
+	return strings.IndexByte(head, 0) >= 0 || !utf8.ValidString(trimPartial(head, len(text)))
+}
+
+// trimPartial drops a character that was cut at the end of a sample.
+func trimPartial(head string, whole int) string {
+	if len(head) == whole {
+		return head
+	}
+	for i := 1; i <= 3 && i <= len(head); i++ {
+		if utf8.RuneStart(head[len(head)-i]) {
+			return head[:len(head)-i]
+		}
+	}
+	return head
+}
+
+// count counts the added and removed lines of a unified diff.
+func count(diff string) (added, removed int) {
+	inHunk := false
+	for line := range strings.Lines(diff) {
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			inHunk = true
+		case !inHunk:
+		case line[0] == '+':
+			added++
+		case line[0] == '-':
+			removed++
+		}
+	}
+	return added, removed
+}
+
+// Data is the change as the data of an agent.file_edited event.
+func (c Change) Data(turn int, toolUseID string) map[string]any {
+	data := map[string]any{
+		"turn": turn, "tool_use_id": toolUseID, "file_path": c.Path, "change_type": c.Kind,
+		"lines_added": c.Added, "lines_removed": c.Removed, "diff_preview": c.preview(),
+		"full_diff": nil, "full_diff_available": false, "full_diff_size": len(c.Diff), "binary": c.Binary,
+	}
+	if c.Diff != "" && len(c.Diff) <= fullBytes {
+		data["full_diff"], data["full_diff_available"] = c.Diff, true
+	}
+	if c.OldPath != "" {
+		data["old_path"] = c.OldPath
+	}
+	return data
+}
+
+func (c Change) preview() string {
+	if c.Note != "" {
+		return c.Note
+	}
+	total := strings.Count(c.Diff, "\n")
+	end := 0
+	for range previewLines {
+		next := strings.IndexByte(c.Diff[end:], '\n')
+		if next < 0 {
+			end = len(c.Diff)
+			break
+		}
+		end += next + 1
+	}
+	text := c.Diff[:end]
+	if total > previewLines {
+		text += fmt.Sprintf("... %d more lines", total-previewLines)
+	}
+	return cut(text, previewBytes)
+}
+
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

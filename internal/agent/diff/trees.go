@@ -1,0 +1,183 @@
+package diff
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+)
+
+// maxPatch bounds the text of all diffs between two trees.
+const maxPatch = 16 << 20
+
+// Trees compares two tree objects: creates, edits, deletes and renames, in order of path. At
+// most limit changes are returned; total says how many there are.
+func Trees(ctx context.Context, git gitcmd.Git, from, to string, limit int) (changes []Change, total int, err error) {
+	if from == to {
+		return nil, 0, nil
+	}
+	var raw bytes.Buffer
+	err = git.Stream(ctx, nil, &raw, "diff-tree", "-r", "-M", "-l2000", "--raw", "--numstat", "-z", "--no-ext-diff", "--no-textconv", from, to)
+	if err != nil {
+		return nil, 0, err
+	}
+	all, sections, err := parseRaw(raw.Bytes())
+	if err != nil {
+		return nil, 0, err
+	}
+	patch := &bounded{limit: maxPatch}
+	err = git.Stream(ctx, nil, patch, "diff-tree", "-r", "-M", "-l2000", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", from, to)
+	if err != nil {
+		return nil, 0, err
+	}
+	attach(all, sections, patch)
+	return all[:min(limit, len(all))], len(all), nil
+}
+
+// parseRaw reads the raw list and the line counts behind it. sections says how many parts of
+// the patch belong to each change: a changed type shows as a delete and a create.
+func parseRaw(raw []byte) (changes []Change, sections []int, err error) {
+	fields := strings.Split(strings.TrimSuffix(string(raw), "\x00"), "\x00")
+	i := 0
+	for i < len(fields) && strings.HasPrefix(fields[i], ":") {
+		parts := strings.Fields(fields[i])
+		if len(parts) < 5 || i+1 >= len(fields) {
+			return nil, nil, fmt.Errorf("git diff-tree: unexpected line %q", fields[i])
+		}
+		c, n := Change{Path: fields[i+1], Kind: Modified}, 1
+		i += 2
+		switch parts[4][0] {
+		case 'A':
+			c.Kind = Created
+		case 'D':
+			c.Kind = Deleted
+		case 'T':
+			n = 2
+		case 'R', 'C':
+			if i >= len(fields) {
+				return nil, nil, fmt.Errorf("git diff-tree: rename without a new name")
+			}
+			c.Kind, c.OldPath, c.Path = Renamed, c.Path, fields[i]
+			i++
+		}
+		changes, sections = append(changes, c), append(sections, n)
+	}
+	counts(changes, fields[i:])
+	return changes, sections, nil
+}
+
+// counts reads "added TAB removed TAB path"; a rename has an empty path and two fields more.
+func counts(changes []Change, fields []string) {
+	k := 0
+	for i := 0; i < len(fields) && k < len(changes); i++ {
+		parts := strings.SplitN(fields[i], "\t", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		c := &changes[k]
+		if parts[0] == "-" {
+			c.Binary, c.Note = true, "Binary file."
+		}
+		c.Added, _ = strconv.Atoi(parts[0])
+		c.Removed, _ = strconv.Atoi(parts[1])
+		if parts[2] == "" {
+			i += 2
+		}
+		k++
+	}
+}
+
+// attach gives each change its part of the patch, which lists them in the same order.
+func attach(changes []Change, sections []int, patch *bounded) {
+	parts := split(patch.buf.String())
+	at := 0
+	for i := range changes {
+		c := &changes[i]
+		last := at + sections[i]
+		if last > len(parts) || (patch.cut && last == len(parts)) {
+			c.missing()
+			at = last
+			continue
+		}
+		for ; at < last && !c.Binary; at++ {
+			c.Diff += body(parts[at])
+		}
+		at = last
+		if len(c.Diff) > textBytes {
+			c.Diff = ""
+			c.missing()
+		}
+	}
+}
+
+func (c *Change) missing() {
+	if c.Note == "" {
+		c.Note = "Too large for a diff."
+	}
+}
+
+// split cuts a patch into its files. Lines of content begin with a blank, a sign or a
+// backslash, so that only a header begins like this.
+func split(patch string) []string {
+	const header = "diff --git "
+	var parts []string
+	for patch != "" {
+		next := strings.Index(patch[1:], "\n"+header)
+		if next < 0 {
+			return append(parts, patch)
+		}
+		parts = append(parts, patch[:next+2])
+		patch = patch[next+2:]
+	}
+	return parts
+}
+
+// body drops what git says before the file names; a change of mode alone has no more.
+func body(part string) string {
+	if strings.HasPrefix(part, "--- ") {
+		return part
+	}
+	if at := strings.Index(part, "\n--- "); at >= 0 {
+		return part[at+1:]
+	}
+	return ""
+}
+
+// bounded keeps the beginning of what is written to it.
+type bounded struct {
+	buf   bytes.Buffer
+	limit int
+	cut   bool
+}
+
+var _ io.Writer = (*bounded)(nil)
+
+func (b *bounded) Write(p []byte) (int, error) {
+	room := b.limit - b.buf.Len()
+	if room < len(p) {
+		b.cut = true
+	}
+	b.buf.Write(p[:min(max(room, 0), len(p))])
+	return len(p), nil
+}
+
+// Names lists the paths that differ between two tree objects and says how many changes that
+// are; a renamed file counts once and is listed by its new path.
+func Names(ctx context.Context, git gitcmd.Git, from, to string) (paths []string, total int, err error) {
+	var raw bytes.Buffer
+	err = git.Stream(ctx, nil, &raw, "diff-tree", "-r", "-M", "-l2000", "--raw", "-z", "--no-ext-diff", from, to)
+	if err != nil {
+		return nil, 0, err
+	}
+	changes, _, err := parseRaw(raw.Bytes())
+	for _, c := range changes {
+		if c.Kind != Deleted {
+			paths = append(paths, c.Path)
+		}
+	}
+	return paths, len(changes), err
+}

@@ -1,0 +1,48 @@
+package agent
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+)
+
+// environ is what the agent's program and its commands see: a clean environment, the names
+// that workers of the replaced system read, and on top of both what the configuration says.
+// The agent's own token is not in it.
+func environ(cfg spec.Config) []string {
+	env := map[string]string{
+		"PATH": or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"), "HOME": home(cfg),
+		"SANDBOX_ID": cfg.SandboxID, "TASK_ID": cfg.TaskID, "AGENT_ID": agentID(cfg), "IS_SANDBOX": "1",
+		"WORKSPACE_PATH": cfg.Workspace, "CWD": cfg.Workspace, "EXECUTION_MODE": or(cfg.Mode, "implementation"),
+		"CONTINUOUS_MODE": strconv.FormatBool(cfg.Continuous), "TICKET_TITLE": cfg.Title, "TICKET_DESCRIPTION": cfg.Description,
+	}
+	for _, name := range []string{"LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env[name] = value
+		}
+	}
+	if cfg.Repo != nil {
+		env["BRANCH_NAME"] = cfg.Repo.Branch
+	}
+	if link.SocketPath(cfg.APIURL) == "" {
+		env["CALLBACK_URL"], env["OMOIOS_API_URL"] = cfg.APIURL, cfg.APIURL
+	}
+	maps.Copy(env, cfg.Env)
+	list := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
+}
+
+func home(cfg spec.Config) string {
+	if h := os.Getenv("HOME"); h != "" {
+		return h
+	}
+	return filepath.Join(cfg.Dir, "home")
+}

@@ -1,0 +1,212 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// phaseError says in which phase something went wrong, and as which class of failure the
+// task should take it.
+type phaseError struct {
+	phase string
+	class task.FailureClass
+	cause error
+	trace string
+}
+
+func (e *phaseError) Error() string { return e.cause.Error() }
+func (e *phaseError) Unwrap() error { return e.cause }
+
+func initial(err error) error { return &phaseError{phase: "initialization", cause: err} }
+
+// failedToBegin is about what surrounds the agent; another sandbox may have it.
+func (s *session) failedToBegin(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return &phaseError{phase: "initialization", class: task.ClassInfrastructure, cause: err}
+}
+
+// classOf tells the class of an error that a runtime returned.
+func classOf(err error) task.FailureClass {
+	if p, ok := errors.AsType[*phaseError](err); ok && p.class != task.ClassNone {
+		return p.class
+	}
+	if task.CodeOf(err) == task.CodeInvalid {
+		return task.ClassInvalidInput
+	}
+	return task.ClassAgentError
+}
+
+// ending is how the work ended.
+type ending struct {
+	res          Result
+	err          error
+	killed, left int
+}
+
+// finish reports the end and waits until all is acknowledged: as long as it takes, or for
+// what is left of the grace time once the program was asked to stop.
+func (s *session) finish(ctx context.Context, stopped func() time.Time, e ending) int {
+	code := 0
+	switch {
+	case e.res.ExitNow:
+		code = e.res.ExitCode
+	case ctx.Err() != nil:
+		s.shutdown(stopReason(ctx), e)
+	case e.err != nil:
+		s.reportError(e.err)
+		s.shutdown("error", e)
+		code = 1
+	case e.res.Interrupted:
+		s.shutdown("interrupted", e)
+	default:
+		s.shutdown("complete", e)
+		if e.res.Failed {
+			code = 1
+		}
+	}
+	if !e.res.ExitNow && s.report.Flush(ctx) == nil {
+		return code
+	}
+	limit, cancel := context.WithDeadline(context.WithoutCancel(ctx), stopped().Add(s.cfg.Grace))
+	defer cancel()
+	if err := s.report.Flush(limit); err != nil {
+		s.deps.Log.Warn("not everything was acknowledged; it stays in the spool", slog.Any("error", err))
+	}
+	return code
+}
+
+func stopReason(ctx context.Context) string {
+	if errors.Is(context.Cause(ctx), reporter.ErrGone) {
+		return "gone"
+	}
+	return "sigterm"
+}
+
+func (s *session) shutdown(reason string, e ending) {
+	s.report.Emit(task.EventAgentShutdown, map[string]any{
+		"reason": reason, "total_turns": s.doing.Turn(), "timestamp": time.Now().UTC(),
+		"killed_processes": e.killed, "survivors": e.left,
+	})
+}
+
+func (s *session) reportError(err error) {
+	data := map[string]any{"error": err.Error(), "failure_class": string(classOf(err)), "error_type": string(classOf(err)), "phase": "initial_task"}
+	if p, ok := errors.AsType[*phaseError](err); ok {
+		data["phase"] = p.phase
+		if p.trace != "" {
+			data["traceback"] = p.trace
+		}
+	}
+	s.report.Emit(task.EventAgentError, data)
+	s.marks.finish(s.deps.Log)
+}
+
+// setup runs the project's setup step.
+func (s *session) setup(ctx context.Context) error {
+	if s.cfg.Setup == "" || s.marks.SetUp || s.marks.Done {
+		return nil
+	}
+	s.report.Emit("agent.setup_started", map[string]any{"command": s.cfg.Setup})
+	done := s.doing.Tool("setup")
+	res, err := s.deps.Procs.Run(ctx, proc.Command{
+		Args: Shell(s.cfg.Setup), Dir: s.cfg.Workspace, Env: environ(s.cfg), Timeout: s.cfg.ToolTimeout,
+	})
+	done()
+	if err != nil {
+		return s.failedToBegin(ctx, err)
+	}
+	ok := res.Outcome == proc.Exited && res.ExitCode == 0
+	s.report.Emit("agent.setup_completed", map[string]any{
+		"success": ok, "exit_code": res.ExitCode, "outcome": string(res.Outcome), "note": res.Note,
+		"output": res.Output, "duration_ms": res.Duration.Milliseconds(),
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !ok {
+		return setupError(res)
+	}
+	s.marks.SetUp = true
+	s.marks.save(s.deps.Log)
+	return nil
+}
+
+func setupError(res proc.Result) error {
+	class := task.ClassInfrastructure
+	if res.Outcome == proc.OutOfMemory {
+		class = task.ClassResources
+	}
+	tail := res.Output[max(len(res.Output)-500, 0):]
+	cause := task.Errorf(task.CodeUnavailable, "the setup step ended with %s, exit code %d: %s", res.Outcome, res.ExitCode, tail)
+	return &phaseError{phase: "initialization", class: class, cause: cause}
+}
+
+// marks are what a restarted program must know.
+type marks struct {
+	Began     bool   `json:"began"`
+	SessionID string `json:"session_id"`
+	SetUp     bool   `json:"set_up"`
+	Done      bool   `json:"done"` // the outcome was reported
+
+	path    string
+	resumed bool
+}
+
+func readMarks(dir string) *marks {
+	m := &marks{path: filepath.Join(dir, "run.json")}
+	b, err := os.ReadFile(m.path)
+	if err == nil && json.Unmarshal(b, m) == nil {
+		m.resumed = m.Began
+	}
+	return m
+}
+
+func (m *marks) save(log *slog.Logger) {
+	b, err := json.Marshal(m)
+	if err == nil {
+		err = os.WriteFile(m.path+".new", b, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(m.path+".new", m.path)
+	}
+	if err != nil {
+		log.Warn("a restart would not know how far this went", slog.Any("error", err))
+	}
+}
+
+func (m *marks) finish(log *slog.Logger) {
+	m.Done = true
+	m.save(log)
+}
+
+// outcomes notes when the outcome of the whole task is reported.
+type outcomes struct {
+	*reporter.Reporter
+	session *session
+}
+
+// Emit passes the event on. In continuous mode agent.completed ends an iteration only.
+func (o *outcomes) Emit(eventType string, data map[string]any) {
+	o.Reporter.Emit(eventType, data)
+	switch eventType {
+	case task.EventAgentCompleted:
+		if o.session.cfg.Continuous {
+			return
+		}
+	case task.EventContinuousCompleted, task.EventAgentError, task.EventAgentFailed:
+	default:
+		return
+	}
+	o.session.marks.finish(o.session.deps.Log)
+}

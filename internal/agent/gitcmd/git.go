@@ -1,0 +1,120 @@
+// Package gitcmd runs the git binary inside the sandbox: with a clean environment, without
+// hooks, prompts or helpers, and within a time.
+package gitcmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Git runs git in one folder. The zero value of each field is its default.
+type Git struct {
+	Dir      string // working directory
+	GitDir   string // GIT_DIR; empty lets git look for it
+	WorkTree string // GIT_WORK_TREE
+	Index    string // GIT_INDEX_FILE
+	Config   []string
+	Env      []string // beyond the clean environment
+	// Timeout of one command; zero is 2 minutes.
+	Timeout time.Duration
+}
+
+// Error is a git command that failed.
+type Error struct {
+	Command  string
+	ExitCode int
+	Stderr   string // at most 2 KiB
+}
+
+// Error says which command failed and what git said.
+func (e *Error) Error() string {
+	return fmt.Sprintf("git %s: exit code %d: %s", e.Command, e.ExitCode, e.Stderr)
+}
+
+// Available reports whether there is a git binary.
+func Available() bool {
+	_, err := exec.LookPath("git")
+	return err == nil
+}
+
+// Run runs a git command and returns its output without the final newline.
+func (g Git) Run(ctx context.Context, args ...string) (string, error) {
+	var out bytes.Buffer
+	if err := g.Stream(ctx, nil, &out, args...); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// Stream runs a git command between in and out; either may be nil.
+func (g Git) Stream(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
+	limit := g.Timeout
+	if limit <= 0 {
+		limit = 2 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", append(g.settings(), args...)...) //nolint:gosec // the arguments are ours
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout = g.Dir, g.environ(), in, out
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.WaitDelay = time.Second
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("git %s: %w", args[0], ctx.Err())
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return &Error{Command: args[0], ExitCode: exit.ExitCode(), Stderr: shorten(stderr.String())}
+	}
+	return fmt.Errorf("git %s: %w", args[0], err)
+}
+
+// settings come by the command line, which a planted configuration file cannot override.
+func (g Git) settings() []string {
+	args := []string{}
+	for _, s := range append([]string{
+		"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false", "core.pager=cat",
+		"gc.auto=0", "maintenance.auto=false", "protocol.ext.allow=never", "safe.directory=*",
+		"core.alternateRefsCommand=true", "core.attributesFile=/dev/null", "commit.gpgSign=false",
+		"core.untrackedCache=false", "advice.detachedHead=false", "init.defaultBranch=main",
+	}, g.Config...) {
+		args = append(args, "-c", s)
+	}
+	return args
+}
+
+func (g Git) environ() []string {
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "TZ=UTC", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "SSH_ASKPASS=true", "GIT_SSH_COMMAND=false", "GIT_EDITOR=true",
+		"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=file", "GIT_ATTR_NOSYSTEM=1",
+	}
+	for name, value := range map[string]string{
+		"GIT_DIR": g.GitDir, "GIT_WORK_TREE": g.WorkTree, "GIT_INDEX_FILE": g.Index, "TMPDIR": os.Getenv("TMPDIR"),
+	} {
+		if value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	return append(env, g.Env...)
+}
+
+func shorten(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) > 2048 {
+		text = text[len(text)-2048:]
+	}
+	return strings.ToValidUTF8(text, "?")
+}

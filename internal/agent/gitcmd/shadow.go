@@ -1,0 +1,254 @@
+package gitcmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Shadow is a repository of our own over somebody else's work tree: own index, own objects,
+// own configuration. It reads the workspace's objects and writes nothing there, so that it
+// neither meets locks and settings of the agent nor leaves a trace.
+type Shadow struct {
+	git  Git
+	dir  string
+	work string
+	caps Caps
+	repo bool
+}
+
+// Caps bound what a snapshot takes up. Zero means the default.
+type Caps struct {
+	FileBytes  int64 // larger files are left out; 32 MiB
+	TotalBytes int64 // of changed files together; 256 MiB
+	Files      int   // changed files; 20,000
+}
+
+func (c Caps) withDefaults() Caps {
+	if c.FileBytes <= 0 {
+		c.FileBytes = 32 << 20
+	}
+	if c.TotalBytes <= 0 {
+		c.TotalBytes = 256 << 20
+	}
+	if c.Files <= 0 {
+		c.Files = 20_000
+	}
+	return c
+}
+
+// Snapshot is the state of a work tree: a tree object and what was left out of it.
+type Snapshot struct {
+	Tree    string
+	Changed int      // files that were brought up to date since the snapshot before
+	Skipped []string // one sentence each, at most 20
+	Newest  time.Time
+}
+
+// OpenShadow makes or reopens the shadow in dir over the work tree work. A work tree
+// without a repository is fine.
+func OpenShadow(ctx context.Context, dir, work string, caps Caps) (*Shadow, error) {
+	objects, format := objectsOf(ctx, work)
+	s := &Shadow{
+		dir: dir, work: work, caps: caps.withDefaults(), repo: objects != "",
+		git: Git{Dir: work, GitDir: dir, WorkTree: work, Index: filepath.Join(dir, "index")},
+	}
+	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
+		init := Git{Dir: filepath.Dir(dir), Index: s.git.Index}
+		if _, err := init.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+format, dir); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.borrow(ctx, objects); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// objectsOf finds the object store of the work tree's own repository: not that of a folder
+// above it, which would not be the agent's.
+func objectsOf(ctx context.Context, work string) (objects, format string) {
+	git := Repository(work)
+	top, err := git.Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+	if err != nil {
+		return "", "sha1"
+	}
+	if format, err = git.Run(ctx, "rev-parse", "--show-object-format"); err != nil {
+		format = "sha1"
+	}
+	return top, format
+}
+
+// Repository is git in the repository whose top is work; commands fail where there is none.
+func Repository(work string) Git {
+	return Git{Dir: work, Env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(work)}}
+}
+
+// borrow points at the workspace's objects and takes over what git needs to read them right.
+func (s *Shadow) borrow(ctx context.Context, objects string) error {
+	info := filepath.Join(s.dir, "objects", "info")
+	if err := os.MkdirAll(info, 0o700); err != nil {
+		return fmt.Errorf("make shadow repository: %w", err)
+	}
+	if objects == "" {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600); err != nil {
+		return fmt.Errorf("point at the workspace's objects: %w", err)
+	}
+	for _, name := range []string{"info/exclude", "shallow"} {
+		from, err := Repository(s.work).Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", name)
+		if err == nil {
+			copyFile(from, filepath.Join(s.dir, name))
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) {
+	b, err := os.ReadFile(from)
+	if err != nil || len(b) > 64<<20 {
+		return
+	}
+	_ = os.MkdirAll(filepath.Dir(to), 0o700)
+	_ = os.WriteFile(to, b, 0o600) // git says what it misses
+}
+
+// Git returns git in the shadow.
+func (s *Shadow) Git() Git { return s.git }
+
+// Seed begins with the workspace's own index, whose file times spare a first reading of
+// every file. It is for a checkout that is known to be fresh and whole.
+func (s *Shadow) Seed(ctx context.Context) {
+	from, err := Repository(s.work).Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
+	if err == nil {
+		copyFile(from, s.git.Index)
+	}
+}
+
+// Begin makes the index hold the given tree-ish, an empty tree if it is empty.
+func (s *Shadow) Begin(ctx context.Context, treeish string) error {
+	_ = os.Remove(s.git.Index + ".lock") // ours alone: left by a killed process
+	args := []string{"read-tree", "--empty"}
+	if treeish != "" {
+		args = []string{"read-tree", "--reset", treeish}
+	}
+	_, err := s.git.Run(ctx, args...)
+	return err
+}
+
+// Take brings the index up to the work tree, ignored files left out, and returns its tree.
+func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
+	_ = os.Remove(s.git.Index + ".lock")
+	var names bytes.Buffer
+	err := s.git.Stream(ctx, nil, &names, "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
+	if err != nil {
+		return Snapshot{}, err
+	}
+	snap := Snapshot{}
+	changed := s.choose(names.Bytes(), &snap)
+	if changed.Len() > 0 {
+		if err := s.git.Stream(ctx, changed, nil, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"); err != nil {
+			return snap, err
+		}
+	}
+	snap.Tree, err = s.git.Run(ctx, "write-tree", "--missing-ok")
+	return snap, err
+}
+
+// choose leaves out what is too large, unreadable, or another repository.
+func (s *Shadow) choose(names []byte, snap *Snapshot) *bytes.Buffer {
+	out := &bytes.Buffer{}
+	seen := map[string]bool{}
+	var total int64
+	for name := range bytes.SplitSeq(names, []byte{0}) {
+		path := string(name)
+		if path == "" || seen[path] {
+			continue
+		}
+		seen[path] = true
+		size, why := s.admit(path, total, snap)
+		if why != "" {
+			snap.skip(path, why)
+			continue
+		}
+		total += size
+		snap.Changed++
+		out.WriteString(path)
+		out.WriteByte(0)
+	}
+	return out
+}
+
+func (s *Shadow) admit(path string, total int64, snap *Snapshot) (size int64, why string) {
+	full := filepath.Join(s.work, path)
+	info, err := os.Lstat(full)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return 0, "" // deleted
+	case err != nil:
+		return 0, "cannot be read"
+	case strings.HasSuffix(path, "/"):
+		return 0, "is a repository of its own"
+	case snap.Changed >= s.caps.Files:
+		return 0, "is one of more than " + strconv.Itoa(s.caps.Files) + " changed files"
+	case info.IsDir(): // a submodule
+		return 0, ""
+	}
+	if info.ModTime().After(snap.Newest) {
+		snap.Newest = info.ModTime()
+	}
+	if !info.Mode().IsRegular() {
+		return 0, ""
+	}
+	switch size := info.Size(); {
+	case size > s.caps.FileBytes:
+		return 0, fmt.Sprintf("has %d bytes, more than %d", size, s.caps.FileBytes)
+	case total+size > s.caps.TotalBytes:
+		return 0, fmt.Sprintf("would make more than %d bytes in all", s.caps.TotalBytes)
+	case !readable(full):
+		return 0, "cannot be read"
+	default:
+		return size, ""
+	}
+}
+
+func (s *Snapshot) skip(path, why string) {
+	if len(s.Skipped) < 20 {
+		s.Skipped = append(s.Skipped, fmt.Sprintf("%q was left out: it %s", path, why))
+	}
+}
+
+func readable(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	_ = f.Close()
+	return true
+}
+
+// HasRepository reports whether the work tree has a repository of its own.
+func (s *Shadow) HasRepository() bool { return s.repo }
+
+// Borrow makes the objects of one more repository readable.
+func (s *Shadow) Borrow(objects string) error {
+	path := filepath.Join(s.dir, "objects", "info", "alternates")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("point at more objects: %w", err)
+	}
+	_, err = f.WriteString(objects + "\n")
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}

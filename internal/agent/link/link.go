@@ -1,0 +1,160 @@
+// Package link is the agent's line to the API: plain JSON over HTTP, by TCP or by a Unix
+// socket, with the sandbox's token. It judges no answer; its callers do.
+package link
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// maxAnswer bounds what is read of one answer.
+const maxAnswer = 8 << 20
+
+// Config names the API and the sandbox that speaks.
+type Config struct {
+	APIURL    string // http://host:port, https://..., or unix:///path/to/socket
+	Token     string // bearer token; empty sends none
+	SandboxID string
+	// Timeout of one exchange; zero is 30 s. A long poll adds its wait.
+	Timeout time.Duration
+}
+
+// Client speaks for one sandbox. It is safe for concurrent use.
+type Client struct {
+	base    string
+	token   string
+	timeout time.Duration
+	http    *http.Client
+}
+
+// Answer is what came back.
+type Answer struct {
+	Status     int
+	RetryAfter time.Duration // zero if the server named none
+	Body       []byte        // at most 8 MiB
+}
+
+// New makes a client. It returns an invalid error if the address is neither HTTP nor a socket.
+func New(cfg Config) (*Client, error) {
+	target, err := url.Parse(cfg.APIURL)
+	if err != nil {
+		return nil, task.Invalid("api_url", "the API's address cannot be read").WithCause(err)
+	}
+	c := &Client{token: cfg.Token, timeout: cfg.Timeout}
+	if c.timeout <= 0 {
+		c.timeout = 30 * time.Second
+	}
+	transport := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		MaxIdleConnsPerHost: 2,
+		IdleConnTimeout:     90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second,
+	}
+	base := strings.TrimSuffix(cfg.APIURL, "/")
+	switch {
+	case target.Scheme == "unix" && target.Path != "":
+		transport.Proxy = nil
+		transport.DialContext = dialSocket(target.Path)
+		base = "http://omoi"
+	case (target.Scheme == "http" || target.Scheme == "https") && target.Host != "":
+	default:
+		return nil, task.Invalid("api_url", "the API's address must begin with http://, https:// or unix:///, not %q", target.Scheme)
+	}
+	c.base = base + "/api/v1/sandboxes/" + url.PathEscape(cfg.SandboxID)
+	c.http = &http.Client{Transport: transport, CheckRedirect: noRedirects}
+	return c, nil
+}
+
+// SocketPath returns the path of the socket in a unix:// address, or an empty string.
+func SocketPath(apiURL string) string {
+	if target, err := url.Parse(apiURL); err == nil && target.Scheme == "unix" {
+		return target.Path
+	}
+	return ""
+}
+
+func dialSocket(path string) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", path)
+	}
+}
+
+func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Post sends a JSON body to a path below the sandbox's own, compressed if asked.
+func (c *Client) Post(ctx context.Context, path string, body []byte, compress bool) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	if compress {
+		body = deflate(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if compress {
+		req.Header.Set("Content-Encoding", "gzip")
+	}
+	return c.do(req)
+}
+
+// Get reads a path below the sandbox's own; wait is how long the server may hold the answer.
+func (c *Client) Get(ctx context.Context, path string, wait time.Duration) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout+wait)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return Answer{}, fmt.Errorf("make request: %w", err)
+	}
+	return c.do(req)
+}
+
+func (c *Client) do(req *http.Request) (Answer, error) {
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	req.Header.Set("Omoi-Protocol", strconv.Itoa(spec.Protocol))
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return Answer{}, fmt.Errorf("ask the API: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return Answer{}, fmt.Errorf("read the API's answer: %w", err)
+	}
+	return Answer{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Body: body}, nil
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+func retryAfter(h http.Header) time.Duration {
+	seconds, err := strconv.Atoi(h.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(min(seconds, 300)) * time.Second
+}
+
+func deflate(body []byte) []byte {
+	var buf bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&buf, gzip.BestSpeed)
+	_, _ = w.Write(body) // a buffer does not fail
+	_ = w.Close()
+	return buf.Bytes()
+}

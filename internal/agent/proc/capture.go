@@ -1,0 +1,82 @@
+package proc
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// settleTime is how long output is waited for after the command has ended: what it wrote
+// itself is in the pipe by then, what a background process writes later is not waited for.
+const settleTime = 200 * time.Millisecond
+
+func newCapture(limit int, also io.Writer) *capture {
+	if limit <= 0 {
+		limit = 256 << 10
+	}
+	return &capture{half: limit / 2, also: also, drain: make(chan struct{})}
+}
+
+// pipe returns the end for the child; the other one is read until nobody holds it any more.
+func (c *capture) pipe() (*os.File, error) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		close(c.drain)
+		return nil, fmt.Errorf("make output pipe: %w", err)
+	}
+	go func() {
+		defer close(c.drain)
+		defer func() { _ = in.Close() }()
+		_, _ = io.Copy(c, in)
+	}()
+	return out, nil
+}
+
+// settle waits a moment for the rest of the output, once.
+func (c *capture) settle() {
+	c.once.Do(func() {
+		timer := time.NewTimer(settleTime)
+		defer timer.Stop()
+		select {
+		case <-c.drain:
+		case <-timer.C:
+		}
+	})
+}
+
+// Write takes output; it never fails.
+func (c *capture) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.also != nil {
+		_, _ = c.also.Write(p)
+	}
+	c.full += int64(len(p))
+	rest := p
+	if room := c.half - c.head.Len(); room > 0 {
+		n := min(room, len(rest))
+		c.head.Write(rest[:n])
+		rest = rest[n:]
+	}
+	c.tail = append(c.tail, rest...)
+	if len(c.tail) > 2*c.half {
+		c.tail = append(c.tail[:0], c.tail[len(c.tail)-c.half:]...)
+	}
+	return len(p), nil
+}
+
+// text returns what is kept, with a note where something is missing, and the full length.
+func (c *capture) text() (string, int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tail := c.tail
+	if len(tail) > c.half {
+		tail = tail[len(tail)-c.half:]
+	}
+	missing := c.full - int64(c.head.Len()) - int64(len(tail))
+	if missing <= 0 {
+		return c.head.String() + string(tail), c.full
+	}
+	return fmt.Sprintf("%s\n... %d bytes left out ...\n%s", c.head.String(), missing, tail), c.full
+}

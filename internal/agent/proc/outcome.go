@@ -1,0 +1,111 @@
+package proc
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// judge fills in how the command ended. before is the number of memory kills when it began,
+// -1 if that cannot be read.
+func (r *Result) judge(status syscall.WaitStatus, before int64) {
+	r.ExitCode = status.ExitStatus()
+	if status.Signaled() {
+		r.ExitCode = 128 + int(status.Signal())
+		r.Signal = signalName(status.Signal())
+	}
+	if r.Outcome != Exited {
+		return
+	}
+	after := oomKills()
+	sig := status.Signal()
+	switch {
+	case before >= 0 && after > before:
+		r.Outcome, r.Note = OutOfMemory, "The kernel killed a process at the memory limit."
+	case status.Signaled() && (sig == syscall.SIGXCPU || sig == syscall.SIGXFSZ):
+		r.Outcome, r.Note = Limit, "The kernel ended it at a limit on CPU time or file size."
+	case r.ExitCode != 128+int(syscall.SIGKILL):
+	case before < 0:
+		r.Outcome, r.Note = Killed, "Killed by somebody else, or out of memory: the memory group cannot be read here."
+	default:
+		r.Outcome, r.Note = Killed, "Killed by somebody else; it was not out of memory."
+	}
+}
+
+// oomKills counts the kills at the memory limit of our cgroup, -1 if it cannot be read.
+func oomKills() int64 {
+	f, err := os.Open("/proc/self/cgroup")
+	if err != nil {
+		return -1
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		parts := strings.SplitN(lines.Text(), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		if path := memoryFile(parts[1], parts[2]); path != "" {
+			if n, ok := oomCount(path); ok {
+				return n
+			}
+		}
+	}
+	return -1
+}
+
+func memoryFile(controllers, group string) string {
+	const root = "/sys/fs/cgroup"
+	if controllers == "" {
+		return filepath.Join(root, group, "memory.events")
+	}
+	for name := range strings.SplitSeq(controllers, ",") {
+		if name == "memory" {
+			return filepath.Join(root, "memory", group, "memory.oom_control")
+		}
+	}
+	return ""
+}
+
+func oomCount(path string) (int64, bool) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	for line := range bytes.Lines(b) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "oom_kill "); ok {
+			n, err := strconv.ParseInt(value, 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+func signalName(sig syscall.Signal) string {
+	for name, s := range signals {
+		if s == sig {
+			return name
+		}
+	}
+	return "signal " + strconv.Itoa(int(sig))
+}
+
+var signals = map[string]syscall.Signal{ //nolint:gochecknoglobals // a constant table
+	"SIGHUP": syscall.SIGHUP, "SIGINT": syscall.SIGINT, "SIGQUIT": syscall.SIGQUIT, "SIGILL": syscall.SIGILL,
+	"SIGTRAP": syscall.SIGTRAP, "SIGABRT": syscall.SIGABRT, "SIGBUS": syscall.SIGBUS, "SIGFPE": syscall.SIGFPE,
+	"SIGKILL": syscall.SIGKILL, "SIGUSR1": syscall.SIGUSR1, "SIGSEGV": syscall.SIGSEGV, "SIGUSR2": syscall.SIGUSR2,
+	"SIGPIPE": syscall.SIGPIPE, "SIGALRM": syscall.SIGALRM, "SIGTERM": syscall.SIGTERM, "SIGXCPU": syscall.SIGXCPU,
+	"SIGXFSZ": syscall.SIGXFSZ,
+}
+
+// ParseSignal reads a name with or without SIG, or a number. Zero means that it is none.
+func ParseSignal(text string) syscall.Signal {
+	if n, err := strconv.Atoi(text); err == nil && n > 0 && n < 65 {
+		return syscall.Signal(n)
+	}
+	name := strings.ToUpper(text)
+	return signals["SIG"+strings.TrimPrefix(name, "SIG")]
+}

@@ -1,0 +1,188 @@
+// Package proc runs commands of the agent and ends their whole process trees: children that
+// left their process group or were orphaned are found by looking, and looked for again.
+package proc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Outcome says how a command ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Exited      Outcome = "exited"        // by itself; the exit code tells the rest
+	Timeout     Outcome = "timeout"       // ended by us at its time limit
+	Stopped     Outcome = "stopped"       // ended by us because the agent was interrupted or stopped
+	OutOfMemory Outcome = "out_of_memory" // the kernel killed it, or a part of it, at the memory limit
+	Limit       Outcome = "limit"         // the kernel ended it at another limit (CPU time, file size)
+	Killed      Outcome = "killed"        // killed by somebody else
+)
+
+// Command is what to run.
+type Command struct {
+	Args  []string
+	Dir   string
+	Env   []string
+	Stdin io.Reader
+	// Timeout ends the command; zero is none.
+	Timeout time.Duration
+	// Grace is the time between SIGTERM and SIGKILL; zero is 2 s.
+	Grace time.Duration
+	// Capture bounds the kept output: its beginning and its end; zero is 256 KiB.
+	Capture int
+	// Output gets all output as it comes, beside what is kept. May be nil.
+	Output io.Writer
+}
+
+// Result is what became of a command.
+type Result struct {
+	ExitCode   int    // as a shell counts: 128 + signal for a signal
+	Signal     string // name of the signal that ended it; empty if none did
+	Outcome    Outcome
+	Note       string // one sentence for a reader where the outcome is not plain
+	Output     string // standard output and error together
+	FullLength int64  // bytes of output before it was cut
+	Duration   time.Duration
+	Killed     int // processes that we ended
+	Survivors  int // processes that could not be ended
+}
+
+// Runner starts commands. One runner serves one process: a child in a process group of its
+// own that this runner did not start is taken for an orphan of a command.
+type Runner struct {
+	mu  sync.Mutex
+	own map[int]bool // started by us and not yet waited for
+}
+
+// Run runs a command to its end. Background processes that it leaves behind live on until
+// [Runner.KillAll], unless the command was ended by us. The error is about starting only.
+func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
+	out := newCapture(c.Capture, c.Output)
+	before := oomKills()
+	began := time.Now()
+	cmd, closeOut, err := r.start(c, out)
+	if err != nil {
+		return Result{}, err
+	}
+	defer closeOut()
+	done := make(chan syscall.WaitStatus, 1)
+	go func() { done <- r.wait(cmd) }()
+	res := Result{Outcome: Exited, ExitCode: -1}
+	status, ended := r.await(ctx, c, cmd.Process.Pid, done, &res)
+	closeOut()
+	r.Reap()
+	res.Duration = time.Since(began)
+	res.Output, res.FullLength = out.text()
+	if ended {
+		res.judge(status, before)
+	}
+	return res, nil
+}
+
+// await waits for the command, or ends it when ctx ends or its time is up. ended is false
+// for a process that not even SIGKILL ends.
+func (r *Runner) await(ctx context.Context, c Command, pid int, done chan syscall.WaitStatus, res *Result) (status syscall.WaitStatus, ended bool) {
+	limit := ctx
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		limit, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+	select {
+	case status = <-done:
+		return status, true
+	case <-limit.Done():
+	}
+	res.Outcome = Timeout
+	if ctx.Err() != nil {
+		res.Outcome = Stopped
+	}
+	res.Killed, res.Survivors = r.end(pid, c.Grace, done)
+	timer := time.NewTimer(5 * time.Second)
+	defer timer.Stop()
+	select {
+	case status = <-done:
+		return status, true
+	case <-timer.C:
+		return status, false
+	}
+}
+
+// start starts the command in a process group of its own; its output comes by a pipe that
+// is read for as long as somebody holds it, so that background processes do not choke.
+func (r *Runner) start(c Command, out *capture) (*exec.Cmd, func(), error) {
+	if len(c.Args) == 0 {
+		return nil, nil, errors.New("no command")
+	}
+	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:gosec,noctx // running commands is what it is for; the tree is ended by us
+	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.Env, c.Stdin
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	pipe, err := out.pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd.Stdout, cmd.Stderr = pipe, pipe
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err = cmd.Start()
+	_ = pipe.Close()
+	if err != nil {
+		out.settle()
+		return nil, nil, fmt.Errorf("start command: %w", err)
+	}
+	if r.own == nil {
+		r.own = map[int]bool{}
+	}
+	r.own[cmd.Process.Pid] = true
+	return cmd, out.settle, nil
+}
+
+func (r *Runner) wait(cmd *exec.Cmd) syscall.WaitStatus {
+	_ = cmd.Wait() // the status below says more
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.own, cmd.Process.Pid)
+	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return status
+}
+
+// end asks the tree to end, waits for its root, then makes sure.
+func (r *Runner) end(pid int, grace time.Duration, done chan syscall.WaitStatus) (killed, left int) {
+	if grace <= 0 {
+		grace = 2 * time.Second
+	}
+	family := r.family(pid)
+	_ = syscall.Kill(-pid, syscall.SIGTERM)
+	for _, p := range family {
+		signal(p, syscall.SIGTERM)
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case status := <-done:
+		done <- status
+	case <-timer.C:
+	}
+	return r.killTree(pid, family)
+}
+
+// capture keeps the beginning and the end of an output.
+type capture struct {
+	mu    sync.Mutex
+	half  int
+	head  bytes.Buffer
+	tail  []byte
+	full  int64
+	also  io.Writer
+	drain chan struct{}
+	once  sync.Once
+}

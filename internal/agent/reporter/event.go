@@ -1,0 +1,110 @@
+package reporter
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// EventsDropped reports, later and honestly, that the spool was full.
+const EventsDropped = "agent.events_dropped"
+
+// maxEventBytes bounds one encoded event; larger ones keep their type and say what was left out.
+const maxEventBytes = 1 << 20
+
+// wireEvent is one event as the API takes it.
+type wireEvent struct {
+	EventType  string         `json:"event_type"`
+	Source     string         `json:"source"`
+	OccurredAt time.Time      `json:"occurred_at"`
+	EventData  map[string]any `json:"event_data"`
+}
+
+// sourceOf follows the catalogue of the replaced system: the program speaks of itself as
+// worker, of the model's doing as agent.
+func sourceOf(eventType string) string {
+	switch eventType {
+	case task.EventAgentStarted, task.EventAgentHeartbeat, task.EventAgentShutdown, EventsDropped, "continuous.started":
+		return "worker"
+	}
+	return "agent"
+}
+
+// must reports whether an event is taken even when the spool is full: what the workflow acts
+// on, and receipts.
+func must(eventType string) bool {
+	switch eventType {
+	case EventsDropped, task.EventAgentMessageInjected:
+		return true
+	}
+	return task.ClassOf(eventType) == task.EventMilestone
+}
+
+// encode makes the wire form with the three ids forced into the data.
+func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessage, error) {
+	full := make(map[string]any, len(data)+3)
+	for k, v := range data {
+		full[k] = v
+	}
+	full["task_id"], full["agent_id"], full["sandbox_id"] = r.cfg.TaskID, r.cfg.AgentID, r.cfg.SandboxID
+	event := wireEvent{EventType: eventType, Source: sourceOf(eventType), OccurredAt: r.cfg.now().UTC(), EventData: full}
+	body, err := json.Marshal(event)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", eventType, err)
+	}
+	if len(body) <= maxEventBytes {
+		return withoutNUL(body), nil
+	}
+	shorten(full, len(body))
+	if body, err = json.Marshal(event); err != nil {
+		return nil, fmt.Errorf("encode shortened %s: %w", eventType, err)
+	}
+	return withoutNUL(body), nil
+}
+
+// withoutNUL replaces U+0000, which programs print and no database column takes.
+func withoutNUL(body []byte) []byte {
+	for at := 0; ; {
+		next := bytes.Index(body[at:], []byte(`\u0000`))
+		if next < 0 {
+			return body
+		}
+		at += next
+		escaped := 0
+		for at-escaped > 0 && body[at-escaped-1] == '\\' {
+			escaped++
+		}
+		if escaped%2 == 0 {
+			copy(body[at:], `\ufffd`)
+		}
+		at += len(`\u0000`)
+	}
+}
+
+// shorten keeps what is small in the data of an event of size bytes.
+func shorten(data map[string]any, size int) {
+	for key, value := range data {
+		if text, ok := value.(string); ok && len(text) > 4096 {
+			data[key] = cut(text, 4096)
+			continue
+		}
+		if b, err := json.Marshal(value); err != nil || len(b) > 4100 {
+			delete(data, key)
+		}
+	}
+	data["shortened_from_bytes"] = size
+}
+
+// cut shortens text to at most n bytes without splitting a character.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && text[n]&0xc0 == 0x80 {
+		n--
+	}
+	return text[:n]
+}

@@ -1,0 +1,209 @@
+// Package reporter numbers what the agent does, keeps it on disk and brings it to the API:
+// every kind of event is sent again until it is acknowledged.
+package reporter
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/spool"
+)
+
+// ErrGone is what [Reporter.Run] ends with when the API says that the sandbox is over.
+var ErrGone = errors.New("the API says that this sandbox is gone")
+
+// Poster is the line to the API.
+type Poster interface {
+	Post(ctx context.Context, path string, body []byte, compress bool) (link.Answer, error)
+}
+
+// Config says who speaks and how patiently. Zero durations and sizes mean the defaults.
+type Config struct {
+	SandboxID string
+	TaskID    string
+	AgentID   string
+
+	BatchEvents int           // most events in a batch; 200
+	BatchBytes  int           // about as many bytes before compression; 512 KiB
+	GzipFrom    int           // compress bodies from this size; 8 KiB
+	Linger      time.Duration // shortest time between two batches without a milestone; 20 ms
+	MinBackoff  time.Duration // first wait after a failure; 200 ms
+	MaxBackoff  time.Duration // longest wait after failures in a row; 15 s
+	SlowBackoff time.Duration // wait after a refusal of the credential; 30 s
+
+	Now func() time.Time // time.Now
+}
+
+func (c Config) withDefaults() Config {
+	c.BatchEvents = or(c.BatchEvents, 200)
+	c.BatchBytes = or(c.BatchBytes, 512<<10)
+	c.GzipFrom = or(c.GzipFrom, 8<<10)
+	c.Linger = or(c.Linger, 20*time.Millisecond)
+	c.MinBackoff = or(c.MinBackoff, 200*time.Millisecond)
+	c.MaxBackoff = or(c.MaxBackoff, 15*time.Second)
+	c.SlowBackoff = or(c.SlowBackoff, 30*time.Second)
+	return c
+}
+
+func (c Config) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+func or[T int | time.Duration](v, def T) T {
+	if v <= 0 {
+		return def
+	}
+	return v
+}
+
+// Reporter takes events from any goroutine. [Reporter.Run] sends them.
+type Reporter struct {
+	cfg   Config
+	spool *spool.Spool
+	post  Poster
+	log   *slog.Logger
+
+	wake   chan struct{} // something new to send
+	urgent chan struct{} // a milestone: do not linger
+
+	mu       sync.Mutex
+	acked    chan struct{} // closed and replaced at each acknowledgement
+	count    int64
+	dropped  int64
+	since    time.Time
+	degraded bool
+	plain    bool // the server does not take compressed bodies
+	over     error
+}
+
+// New makes a reporter over an open spool.
+func New(cfg Config, sp *spool.Spool, post Poster, log *slog.Logger) *Reporter {
+	return &Reporter{
+		cfg: cfg.withDefaults(), spool: sp, post: post, log: log,
+		wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1), acked: make(chan struct{}),
+	}
+}
+
+// Emit stores one event; it returns once the event stands in the spool. Events that may be
+// left out are counted and left out when there is no room.
+func (r *Reporter) Emit(eventType string, data map[string]any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	body, err := r.encode(eventType, data)
+	if err != nil {
+		r.log.Error("event cannot be encoded", slog.String("event_type", eventType), slog.Any("error", err))
+		return
+	}
+	if r.dropped > 0 && r.spool.Room(len(body)+1024) {
+		r.reportDropped()
+	}
+	r.append(eventType, body)
+	r.watchDisk()
+}
+
+func (r *Reporter) append(eventType string, body []byte) {
+	needed := must(eventType)
+	if _, err := r.spool.Append(body, needed); err != nil {
+		if r.dropped == 0 {
+			r.since = r.cfg.now()
+		}
+		r.dropped++
+		r.log.Warn("event left out", slog.String("event_type", eventType), slog.Any("error", err))
+		return
+	}
+	r.count++
+	notify(r.wake)
+	if needed {
+		notify(r.urgent)
+	}
+}
+
+// watchDisk says once that the disk refuses writes.
+func (r *Reporter) watchDisk() {
+	err := r.spool.DiskError()
+	if err == nil || r.degraded {
+		r.degraded = r.degraded && err != nil
+		return
+	}
+	r.degraded = true
+	r.log.Error("the spool's disk refuses writes, events are kept in memory", slog.Any("error", err))
+	if body, encErr := r.encode("agent.spool_degraded", map[string]any{"error": err.Error()}); encErr == nil {
+		r.append("agent.spool_degraded", body)
+	}
+}
+
+func (r *Reporter) reportDropped() {
+	body, err := r.encode(EventsDropped, map[string]any{
+		"count": r.dropped, "since": r.since.UTC(), "reason": "spool_full",
+	})
+	if err != nil {
+		return
+	}
+	r.dropped = 0
+	r.append(EventsDropped, body)
+}
+
+// Count returns how many events were accepted since the program began.
+func (r *Reporter) Count() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count
+}
+
+// SessionID is a name for this agent's session that outlives a restart over the same spool.
+func (r *Reporter) SessionID() string {
+	id, _ := r.spool.ID()
+	return id
+}
+
+// Flush waits until everything that was emitted before is acknowledged. It returns ctx's
+// error if that comes first, and [ErrGone] if the API wants nothing more.
+func (r *Reporter) Flush(ctx context.Context) error {
+	r.mu.Lock()
+	if r.dropped > 0 {
+		r.reportDropped()
+	}
+	r.mu.Unlock()
+	notify(r.urgent)
+	target := r.spool.Last()
+	for {
+		r.mu.Lock()
+		changed, over := r.acked, r.over
+		r.mu.Unlock()
+		if r.spool.Acked() >= target {
+			return nil
+		}
+		if over != nil {
+			return over
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+func (r *Reporter) announce(over error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if over != nil {
+		r.over = over
+	}
+	close(r.acked)
+	r.acked = make(chan struct{})
+}
+
+func notify(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,237 @@
+package reporter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/spool"
+)
+
+const batchPath = "/events/batch"
+
+// verdict is what an answer means for the next step.
+type verdict int
+
+const (
+	again   verdict = iota // try again after a backoff
+	slowly                 // try again after the slow backoff
+	taken                  // acknowledged, at least in part
+	gone                   // never again
+	smaller                // the server takes the batch only in smaller pieces, or not at all
+)
+
+// Run sends what stands in the spool until ctx ends, or until the API says that the sandbox
+// is gone, which is [ErrGone].
+func (r *Reporter) Run(ctx context.Context) error {
+	s := sender{Reporter: r, limit: r.cfg.BatchEvents}
+	for {
+		records, err := r.spool.Read(r.spool.Acked()+1, s.limit, r.cfg.BatchBytes)
+		switch {
+		case err != nil:
+			r.log.Error("spool cannot be read", slog.Any("error", err))
+			err = s.pause(ctx, s.backoff())
+		case len(records) == 0:
+			err = s.idle(ctx)
+		default:
+			err = s.step(ctx, records)
+		}
+		if err != nil {
+			r.announce(err)
+			return err
+		}
+	}
+}
+
+// sender is the state of one [Reporter.Run].
+type sender struct {
+	*Reporter
+	failures int
+	limit    int // events in the next batch; halved when the server finds it too large
+	sent     time.Time
+}
+
+// idle waits for something to send, then gives it company unless it is urgent.
+func (s *sender) idle(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.urgent:
+		return nil
+	case <-s.wake:
+	}
+	rest := s.cfg.Linger - time.Since(s.sent)
+	if rest <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.urgent:
+	case <-timer.C:
+	}
+	return nil
+}
+
+func (s *sender) step(ctx context.Context, records []spool.Record) error {
+	v, wait := s.send(ctx, records)
+	s.sent = time.Now()
+	switch v {
+	case taken:
+		s.failures = 0
+		s.limit = min(s.limit*2, s.cfg.BatchEvents)
+		return nil
+	case gone:
+		return ErrGone
+	case smaller:
+		return s.divide(ctx, records)
+	case slowly:
+		s.failures++
+		return s.pause(ctx, max(wait, jitter(s.cfg.SlowBackoff)))
+	case again:
+	}
+	return s.pause(ctx, max(wait, s.backoff()))
+}
+
+// divide isolates the event that the server refuses; alone, it gives way to a note, since a
+// number may not stay empty. A server that refuses the note too refuses everything.
+func (s *sender) divide(ctx context.Context, records []spool.Record) error {
+	if len(records) > 1 {
+		s.limit = max(len(records)/2, 1)
+		return nil
+	}
+	note := spool.Record{N: records[0].N, Body: s.refusal(records[0])}
+	if v, _ := s.send(ctx, []spool.Record{note}); v == taken {
+		return nil
+	}
+	s.failures++
+	return s.pause(ctx, jitter(s.cfg.SlowBackoff))
+}
+
+func (s *sender) refusal(r spool.Record) json.RawMessage {
+	var event struct {
+		EventType string `json:"event_type"`
+	}
+	_ = json.Unmarshal(r.Body, &event)
+	s.log.Error("event refused by the API", slog.String("event_type", event.EventType), slog.Int("bytes", len(r.Body)))
+	body, err := s.encode(EventsDropped, map[string]any{
+		"count": 1, "reason": "refused", "event_type": event.EventType, "bytes": len(r.Body),
+	})
+	if err != nil {
+		return r.Body
+	}
+	return body
+}
+
+// send posts one batch and settles what the answer says.
+func (s *sender) send(ctx context.Context, records []spool.Record) (verdict, time.Duration) {
+	if err := s.spool.Sync(); err != nil {
+		s.log.Warn("spool cannot be synced", slog.Any("error", err))
+	}
+	id, base := s.spool.ID()
+	body := batch(id, records[0].N-base, records)
+	compress := len(body) >= s.cfg.GzipFrom && !s.plain
+	answer, err := s.post.Post(ctx, batchPath, body, compress)
+	if err != nil {
+		s.log.Debug("batch not sent", slog.Any("error", err))
+		return again, 0
+	}
+	if compress && (answer.Status == http.StatusUnsupportedMediaType || answer.Status == http.StatusBadRequest) {
+		s.plain = true
+		return again, 0
+	}
+	return s.judge(answer, base, records), answer.RetryAfter
+}
+
+func (s *sender) judge(answer link.Answer, base int64, records []spool.Record) verdict {
+	switch answer.Status {
+	case http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusConflict:
+		return s.acknowledge(answer, base, records)
+	case http.StatusGone:
+		return gone
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		s.log.Warn("the API refuses events", slog.Int("status", answer.Status))
+		return slowly
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return smaller
+	}
+	s.log.Debug("batch refused", slog.Int("status", answer.Status))
+	return again
+}
+
+// acknowledge believes the server's number, also where it has fallen back behind what it
+// once acknowledged. Below what is still kept, or beyond what was ever numbered, the two no
+// longer speak of the same spool: it goes on under a new id.
+func (s *sender) acknowledge(answer link.Answer, base int64, records []spool.Record) verdict {
+	var told struct {
+		Acknowledged *int64 `json:"acknowledged"`
+	}
+	if err := json.Unmarshal(answer.Body, &told); err != nil || told.Acknowledged == nil {
+		return again
+	}
+	acked, first := base+*told.Acknowledged, records[0].N
+	if acked > s.spool.Last() || (acked < first-1 && s.spool.Rewind(acked) != nil) {
+		s.rename(acked, first)
+		return again
+	}
+	if acked < first {
+		return again
+	}
+	if err := s.spool.Ack(acked); err != nil {
+		s.log.Warn("spool state not written", slog.Any("error", err))
+	}
+	s.announce(nil)
+	return taken
+}
+
+func (s *sender) rename(acked, first int64) {
+	s.log.Warn("server and spool disagree, numbering starts anew",
+		slog.Int64("acknowledged", acked), slog.Int64("first", first))
+	if err := s.spool.Rename(); err != nil {
+		s.log.Warn("spool state not written", slog.Any("error", err))
+	}
+}
+
+func batch(id string, first int64, records []spool.Record) []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"spool_id":"` + id + `","first":` + strconv.FormatInt(first, 10) + `,"events":[`)
+	for i, r := range records {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(r.Body)
+	}
+	b.WriteString("]}")
+	return b.Bytes()
+}
+
+// backoff doubles with each failure in a row.
+func (s *sender) backoff() time.Duration {
+	d := min(s.cfg.MinBackoff<<min(s.failures, 20), s.cfg.MaxBackoff)
+	s.failures++
+	return jitter(d)
+}
+
+func (s *sender) pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// jitter spreads a wait over its second half, so that many agents do not come back at once.
+func jitter(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1) //nolint:gosec // not a secret
+}

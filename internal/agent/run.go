@@ -1,0 +1,244 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/agent/workspace"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Deps is what [Run] works with.
+type Deps struct {
+	Runtimes map[string]Runtime
+	Procs    *proc.Runner
+	Log      *slog.Logger
+	Version  string
+}
+
+// SpoolName is the spool's name in the agent's folder.
+const SpoolName = "spool"
+
+// Run runs the agent to its end and returns the exit code of the program: 0 also for a
+// stop, 1 for a failed run. When ctx ends it stops the agent and says so within the grace
+// time. An error means that not even reporting was possible.
+func Run(ctx context.Context, cfg spec.Config, deps Deps) (exitCode int, err error) {
+	cfg = withDefaults(cfg)
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return 1, fmt.Errorf("make the agent's folder: %w", err)
+	}
+	line, err := link.New(link.Config{APIURL: cfg.APIURL, Token: cfg.Token, SandboxID: cfg.SandboxID})
+	if err != nil {
+		return 1, err
+	}
+	defer line.Close()
+	sp, err := spool.Open(filepath.Join(cfg.Dir, SpoolName), spool.Config{Limit: cfg.SpoolBytes})
+	if err != nil {
+		return 1, err
+	}
+	defer func() { _ = sp.Close() }()
+	s := &session{cfg: cfg, deps: deps, line: line, spool: sp, doing: &reporter.Activity{}}
+	s.report = reporter.New(reporter.Config{
+		SandboxID: cfg.SandboxID, TaskID: cfg.TaskID, AgentID: agentID(cfg),
+	}, sp, line, deps.Log)
+	return s.run(ctx), nil
+}
+
+func withDefaults(cfg spec.Config) spec.Config {
+	cfg.Dir = or(cfg.Dir, DefaultDir)
+	cfg.Workspace = or(cfg.Workspace, DefaultWorkspace)
+	cfg.Heartbeat = or(cfg.Heartbeat, DefaultHeartbeat)
+	cfg.ToolTimeout = or(cfg.ToolTimeout, DefaultToolTimeout)
+	cfg.Grace = or(cfg.Grace, DefaultGrace)
+	return cfg
+}
+
+func or[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+func agentID(cfg spec.Config) string {
+	return or(cfg.Env["AGENT_ID"], "agent-"+cfg.SandboxID)
+}
+
+// session is one run of the program.
+type session struct {
+	cfg    spec.Config
+	deps   Deps
+	line   *link.Client
+	spool  *spool.Spool
+	report *reporter.Reporter
+	doing  *reporter.Activity
+	marks  *marks
+}
+
+// run keeps reporting, heartbeats and inbox going around the work.
+func (s *session) run(ctx context.Context) int {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	stopped := stoppedAt(ctx)
+	sending, silence := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer silence()
+	wg.Go(func() {
+		if err := s.report.Run(sending); errors.Is(err, reporter.ErrGone) {
+			stop(err)
+		}
+	})
+	s.marks = readMarks(s.cfg.Dir)
+	s.started()
+	beating, still := context.WithCancel(sending)
+	defer still()
+	wg.Go(func() { s.report.Beat(beating, s.cfg.Heartbeat, s.doing) })
+	listening, deaf := context.WithCancel(ctx)
+	defer deaf()
+	res, err := s.work(listening, &wg)
+	deaf()
+	killed, left := s.deps.Procs.KillAll()
+	still()
+	return s.finish(ctx, stopped, ending{res: res, err: err, killed: killed, left: left})
+}
+
+// stoppedAt tells later when ctx ended, since the grace time runs from there.
+func stoppedAt(ctx context.Context) func() time.Time {
+	var mu sync.Mutex
+	var at time.Time
+	context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		at = time.Now()
+	})
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		if at.IsZero() {
+			return time.Now()
+		}
+		return at
+	}
+}
+
+func (s *session) started() {
+	data := map[string]any{
+		"timestamp": time.Now().UTC(), "sdk": "omoi-agent", "agent_version": s.deps.Version, "protocol": spec.Protocol,
+		"runtime": s.cfg.Runtime, "model": or(s.cfg.Env["MODEL"], s.cfg.Runtime), "attempt": s.cfg.Attempt,
+		"task": firstBytes(or(s.cfg.Description, s.cfg.Title), 500), "task_description_length": len(s.cfg.Description),
+		"ticket_title": s.cfg.Title, "is_resuming": s.marks.Began, "fork_session": false, "mode": s.cfg.Mode,
+	}
+	if s.marks.Began {
+		data["resumed_session_id"] = s.marks.SessionID
+	}
+	s.marks.Began, s.marks.SessionID = true, or(s.marks.SessionID, s.report.SessionID())
+	s.report.Emit(task.EventAgentStarted, data)
+	if found := s.spool.Recovery(); found.Damaged > 0 {
+		s.report.Emit(reporter.EventsDropped, map[string]any{"count": found.Damaged, "reason": "spool_damaged"})
+	}
+}
+
+// work makes the surroundings and runs the agent in them. A panic of a runtime is an error
+// like others: it must be reported, and the work saved.
+func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.deps.Log.Error("runtime panicked", slog.Any("panic", p))
+			err = &phaseError{phase: "initial_task", cause: fmt.Errorf("the agent's program failed: %v", p), trace: string(debug.Stack())}
+		}
+	}()
+	resumed := s.marks.SessionID != "" && s.marks.resumed
+	s.marks.save(s.deps.Log)
+	if s.marks.Done && !s.cfg.WaitForMessages {
+		return Result{}, nil
+	}
+	rt, ok := s.deps.Runtimes[s.cfg.Runtime]
+	if !ok {
+		return Result{}, initial(task.Invalid("agent", "this sandbox has no agent %q", s.cfg.Runtime))
+	}
+	shadow, err := s.surroundings(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	box, err := s.openInbox(ctx, wg)
+	if err != nil {
+		return Result{}, initial(err)
+	}
+	env := Env{
+		Config: s.cfg, SessionID: s.marks.SessionID, Resumed: resumed, Done: s.marks.Done, Environ: environ(s.cfg),
+		Report: &outcomes{Reporter: s.report, session: s}, Inbox: box, Doing: s.doing, Procs: s.deps.Procs,
+		Shadow: shadow, Log: s.deps.Log,
+	}
+	return rt.Run(ctx, env)
+}
+
+// openInbox starts polling, except for the command runtime, whose program polls by itself.
+func (s *session) openInbox(ctx context.Context, wg *sync.WaitGroup) (*inbox.Inbox, error) {
+	box, err := inbox.New(inbox.Config{
+		UsedFile: filepath.Join(s.cfg.Dir, "used_messages"), Turn: s.doing.Turn,
+	}, s.line, s.report, s.deps.Log)
+	if err != nil {
+		return nil, err
+	}
+	if s.cfg.Runtime != "command" {
+		wg.Go(func() { box.Run(ctx) })
+	}
+	return box, nil
+}
+
+// surroundings makes workspace and shadow and runs the setup step.
+func (s *session) surroundings(ctx context.Context) (*gitcmd.Shadow, error) {
+	made, err := workspace.Prepare(ctx, s.cfg.Dir, s.cfg.Workspace, s.cfg.Repo)
+	if err != nil {
+		return nil, s.failedToBegin(ctx, err)
+	}
+	if err := s.setup(ctx); err != nil {
+		return nil, err
+	}
+	shadow, err := openShadow(ctx, s.cfg, made && s.cfg.Setup == "")
+	if err != nil {
+		s.deps.Log.Warn("changes of commands will not be seen", slog.Any("error", err))
+		return nil, ctx.Err()
+	}
+	return shadow, nil
+}
+
+func openShadow(ctx context.Context, cfg spec.Config, fresh bool) (*gitcmd.Shadow, error) {
+	if !gitcmd.Available() {
+		return nil, errors.New("there is no git")
+	}
+	caps := gitcmd.Caps{FileBytes: 8 << 20, TotalBytes: 128 << 20}
+	shadow, err := gitcmd.OpenShadow(ctx, filepath.Join(cfg.Dir, "shadow.git"), cfg.Workspace, caps)
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		shadow.Seed(ctx)
+		return shadow, nil
+	}
+	head, _ := gitcmd.Repository(cfg.Workspace).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{tree}")
+	return shadow, shadow.Begin(ctx, head)
+}
+
+func firstBytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return string([]rune(text[:n]))
+}

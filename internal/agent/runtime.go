@@ -1,0 +1,71 @@
+// Package agent is the program inside the sandbox: it makes the workspace, runs a coding
+// agent of some kind, reports what happens and answers to signals.
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+)
+
+// Runtime is a kind of coding agent. Run works on the task to its end and reports what it
+// does by env.Report, its outcome included: agent.completed, continuous.completed or
+// agent.error. An error that it returns has not been reported; it becomes agent.error.
+// When ctx ends, Run ends everything that it started and returns ctx's error.
+type Runtime interface {
+	Run(ctx context.Context, env Env) (Result, error)
+}
+
+// Emitter takes events; the ids of task, agent and sandbox are added to their data.
+type Emitter interface {
+	Emit(eventType string, data map[string]any)
+	Flush(ctx context.Context) error
+}
+
+// Messages hands out what is said to the agent, each message once.
+type Messages interface {
+	Take(ctx context.Context) (inbox.Message, error)
+	TakeInterrupt(ctx context.Context) (inbox.Message, error)
+}
+
+// Env is what a runtime works with.
+type Env struct {
+	Config    spec.Config
+	SessionID string // stable over restarts in the same folder
+	Resumed   bool   // an earlier process has begun this work
+	Done      bool   // its outcome was reported; only messages may be left
+	Environ   []string
+	Report    Emitter
+	Inbox     Messages
+	Doing     *reporter.Activity
+	Procs     *proc.Runner
+	// Shadow sees what commands change; nil where there is no git.
+	Shadow *gitcmd.Shadow
+	Log    *slog.Logger
+}
+
+// Result is how a run ended.
+type Result struct {
+	// Failed is true if the run ended without success; it was reported.
+	Failed bool
+	// ExitNow ends the program at once, without a word, with ExitCode.
+	ExitNow  bool
+	ExitCode int
+	// Interrupted is true if a message stopped the run before its end.
+	Interrupted bool
+}
+
+// Defaults of durations in [spec.Config].
+const (
+	DefaultHeartbeat   = 30 * time.Second
+	DefaultToolTimeout = 30 * time.Minute
+	DefaultGrace       = 10 * time.Second
+	DefaultDir         = "/omoi"
+	DefaultWorkspace   = "/workspace"
+)

@@ -1,0 +1,160 @@
+package salvage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+)
+
+// rescue makes the commit that holds the work tree; where that fails a patch holds it.
+func (c *collector) rescue(ctx context.Context, before string) {
+	id, err := c.commitTree(ctx)
+	if err != nil {
+		c.note("No rescue commit could be made: %s", err)
+		c.patch(ctx, before)
+		return
+	}
+	c.res.Rescue = id
+}
+
+// commitTree makes the same commit from the same work tree: its date is that of the newest
+// file, or of the head.
+func (c *collector) commitTree(ctx context.Context) (string, error) {
+	parents := []string{}
+	if c.head != "" {
+		parents = append(parents, c.head)
+	} else if base := c.base(ctx); base != "" {
+		parents = append(parents, base)
+	}
+	for _, id := range c.more {
+		if len(parents) == 0 || id != parents[0] {
+			parents = append(parents, id)
+		}
+	}
+	args := []string{"commit-tree", c.snap.Tree, "-m", "Uncommitted work, saved before the sandbox ended"}
+	for _, id := range parents {
+		args = append(args, "-p", id)
+	}
+	date := strconv.FormatInt(c.date(ctx).Unix(), 10) + " +0000"
+	git := c.git
+	name, email := or(c.repo.AuthorName, "omoi"), or(c.repo.AuthorEmail, "omoi@localhost")
+	git.Env = append(git.Env,
+		"GIT_AUTHOR_NAME="+name, "GIT_AUTHOR_EMAIL="+email, "GIT_AUTHOR_DATE="+date,
+		"GIT_COMMITTER_NAME="+name, "GIT_COMMITTER_EMAIL="+email, "GIT_COMMITTER_DATE="+date)
+	return git.Run(ctx, args...)
+}
+
+func (c *collector) date(ctx context.Context) time.Time {
+	date := c.snap.Newest
+	if c.head != "" {
+		if text, err := c.git.Run(ctx, "log", "-1", "--format=%ct", c.head); err == nil {
+			if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && time.Unix(seconds, 0).After(date) {
+				date = time.Unix(seconds, 0)
+			}
+		}
+	}
+	if date.Unix() < 0 {
+		return time.Unix(0, 0)
+	}
+	return date
+}
+
+// patch writes the uncommitted changes in the form that git apply takes, binary files included.
+func (c *collector) patch(ctx context.Context, before string) {
+	if c.res.Files == 0 {
+		return
+	}
+	path := c.out(spec.OutPatch)
+	err := c.writePatch(ctx, path, before)
+	if err != nil {
+		_ = os.Remove(path)
+		c.note("No patch could be made: %s", err)
+		return
+	}
+	c.res.Patch = path
+}
+
+func (c *collector) writePatch(ctx context.Context, path, before string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open patch: %w", err)
+	}
+	err = c.git.Stream(ctx, nil, f, "diff-tree", "-r", "-p", "-M", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", before, c.snap.Tree)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// bundle packs branch and rescue. What the base has is left out, since the other side has
+// it; if that cannot be done, everything is packed.
+func (c *collector) bundle(ctx context.Context) {
+	refs := c.refs(ctx)
+	if len(refs) == 0 {
+		return
+	}
+	path := c.out(spec.OutBundle)
+	without := []string{}
+	if base := c.base(ctx); base != "" {
+		without = append(without, "^"+base)
+	}
+	err := c.writeBundle(ctx, path, refs, without)
+	if err != nil && len(without) > 0 {
+		err = c.writeBundle(ctx, path, refs, nil)
+	}
+	if err != nil {
+		_ = os.Remove(path)
+		c.note("No bundle could be made: %s", err)
+		if c.res.Rescue != "" {
+			c.res.Rescue = ""
+			c.patch(ctx, c.tree(ctx))
+		}
+		return
+	}
+	c.res.Bundle = path
+}
+
+// refs names in the shadow what goes into the bundle.
+func (c *collector) refs(ctx context.Context) []string {
+	var refs []string
+	add := func(name, id string) {
+		if _, err := c.git.Run(ctx, "update-ref", name, id); err != nil {
+			c.note("%s could not be named: %s", name, err)
+			return
+		}
+		refs = append(refs, name)
+	}
+	if c.res.Commits > 0 && c.repo.Branch != "" {
+		add("refs/heads/"+c.repo.Branch, c.branch)
+	}
+	if c.res.Rescue != "" {
+		add(RescueRef, c.res.Rescue)
+	}
+	return refs
+}
+
+func (c *collector) writeBundle(ctx context.Context, path string, refs, without []string) error {
+	half := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".half")
+	_ = os.Remove(half)
+	args := append([]string{"bundle", "create", "--quiet", half}, refs...)
+	if _, err := c.git.Run(ctx, append(args, without...)...); err != nil {
+		return err
+	}
+	if err := os.Rename(half, path); err != nil {
+		return fmt.Errorf("place bundle: %w", err)
+	}
+	return nil
+}
+
+func or(text, def string) string {
+	if strings.TrimSpace(text) == "" {
+		return def
+	}
+	return text
+}

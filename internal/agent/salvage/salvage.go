@@ -1,0 +1,258 @@
+// Package salvage collects an agent's work from its workspace: commits of the task's branch
+// and, as a commit of its own, everything that was not committed. It changes nothing in the
+// workspace and needs nothing in it to be whole: the agent may have died in the middle of a
+// merge, and its settings may be anything.
+package salvage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/diff"
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/workspace"
+)
+
+// RescueRef is the reference in the bundle that holds what was not committed.
+const RescueRef = "refs/omoi/rescue"
+
+// Config says what to collect.
+type Config struct {
+	Dir       string // the agent's folder; bundle and patch are written there
+	Workspace string
+	Repo      *spec.Repo // nil for a task without a repository
+	Caps      gitcmd.Caps
+}
+
+// Collect collects the work. It may be repeated: the same work gives the same commits. What
+// can be saved is saved: parts that cannot are named in the notes. The error means that
+// nothing could be looked at.
+func Collect(ctx context.Context, cfg Config) (spec.Collected, error) {
+	c := &collector{cfg: cfg, repo: spec.Repo{}}
+	if cfg.Repo != nil {
+		c.repo = *cfg.Repo
+	}
+	if !gitcmd.Available() {
+		return spec.Collected{}, fmt.Errorf("there is no git in the sandbox")
+	}
+	if _, err := os.Stat(cfg.Workspace); err != nil {
+		return spec.Collected{}, fmt.Errorf("look at the workspace: %w", err)
+	}
+	for _, name := range []string{spec.OutBundle, spec.OutPatch} {
+		_ = os.Remove(c.out(name)) // of an earlier call
+	}
+	if err := c.open(ctx); err != nil {
+		return c.res, err
+	}
+	c.heads(ctx)
+	c.uncommitted(ctx)
+	c.bundle(ctx)
+	return c.res, nil
+}
+
+type collector struct {
+	cfg    Config
+	repo   spec.Repo
+	shadow *gitcmd.Shadow
+	git    gitcmd.Git // in the shadow
+	res    spec.Collected
+
+	head   string   // commit that the work tree stands on; empty before the first
+	branch string   // commit that is to be the task's branch; empty if there is none
+	more   []string // commits that hang on nothing else: other branches, stashes
+	snap   gitcmd.Snapshot
+}
+
+func (c *collector) out(name string) string {
+	return filepath.Join(c.cfg.Dir, filepath.Base(name))
+}
+
+func (c *collector) note(format string, args ...any) {
+	c.res.Notes = append(c.res.Notes, fmt.Sprintf(format, args...))
+}
+
+// open makes a fresh shadow: whatever an earlier call left is of no use.
+func (c *collector) open(ctx context.Context) error {
+	dir := filepath.Join(c.cfg.Dir, "collect.git")
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("clear collecting folder: %w", err)
+	}
+	shadow, err := gitcmd.OpenShadow(ctx, dir, c.cfg.Workspace, c.cfg.Caps)
+	if err != nil {
+		return err
+	}
+	c.shadow, c.git = shadow, shadow.Git()
+	c.git.Timeout = 3 * time.Minute
+	c.res.Repo = shadow.HasRepository()
+	return nil
+}
+
+// heads finds what was committed. The branch is where the task's branch stands, or where
+// HEAD stands if that goes on from it: an agent may have detached its HEAD.
+func (c *collector) heads(ctx context.Context) {
+	if !c.res.Repo {
+		return
+	}
+	c.head = c.commit(ctx, "HEAD")
+	if c.repo.Branch != "" {
+		c.branch = c.commit(ctx, "refs/heads/"+c.repo.Branch)
+	}
+	if c.branch == "" {
+		c.branch = c.pushed(ctx)
+	}
+	switch {
+	case c.head == "":
+	case c.branch == "" && (c.base(ctx) == "" || c.ancestor(ctx, c.repo.Base, c.head)):
+		c.branch = c.head
+	case c.branch != "" && c.ancestor(ctx, c.branch, c.head):
+		c.branch = c.head
+	}
+	c.res.Head = c.branch
+	c.res.Commits = c.count(ctx)
+	c.loose(ctx)
+}
+
+// commit reads a name in the workspace's repository; empty if it names no commit that is there.
+func (c *collector) commit(ctx context.Context, name string) string {
+	id, err := gitcmd.Repository(c.cfg.Workspace).Run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// pushed looks at the bare origin beside the workspace, for an agent that removed its branch.
+func (c *collector) pushed(ctx context.Context) string {
+	if c.repo.Branch == "" {
+		return ""
+	}
+	origin := filepath.Join(c.cfg.Dir, workspace.OriginName)
+	git := gitcmd.Git{Dir: c.cfg.Dir, GitDir: origin}
+	id, err := git.Run(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.repo.Branch)
+	if err != nil || c.shadow.Borrow(filepath.Join(origin, "objects")) != nil {
+		return ""
+	}
+	return id
+}
+
+// base returns the commit that the task began from, if it is there.
+func (c *collector) base(ctx context.Context) string {
+	if c.repo.Base == "" {
+		return ""
+	}
+	id, err := c.git.Run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", c.repo.Base+"^{commit}")
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+func (c *collector) ancestor(ctx context.Context, old, young string) bool {
+	_, err := c.git.Run(ctx, "merge-base", "--is-ancestor", old, young)
+	return err == nil
+}
+
+func (c *collector) count(ctx context.Context) int {
+	if c.branch == "" {
+		return 0
+	}
+	args := []string{"rev-list", "--count", c.branch}
+	if base := c.base(ctx); base != "" {
+		args = append(args, "^"+base)
+	}
+	text, err := c.git.Run(ctx, args...)
+	if err != nil {
+		c.note("The commits could not be counted: %s", err)
+		return 0
+	}
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+// loose finds commits on other branches and in the stash that would be lost. They become
+// parents of the rescue commit, which keeps them without giving them names.
+func (c *collector) loose(ctx context.Context) {
+	text, err := gitcmd.Repository(c.cfg.Workspace).Run(ctx, "for-each-ref", "--format=%(objecttype) %(objectname)", "refs/heads", "refs/stash")
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(text) {
+		kind, id, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if kind == "commit" && len(c.more) < 20 && !c.held(ctx, id) {
+			c.more = append(c.more, id)
+		}
+	}
+	if c.head != "" && !c.held(ctx, c.head) {
+		c.more = append(c.more, c.head)
+	}
+}
+
+// held reports whether a commit is kept by the branch, the base, or what was found before.
+func (c *collector) held(ctx context.Context, id string) bool {
+	args := []string{"rev-list", "--count", id, "--not"}
+	for _, known := range append([]string{c.branch, c.base(ctx)}, c.more...) {
+		if known != "" {
+			args = append(args, known)
+		}
+	}
+	text, err := c.git.Run(ctx, args...)
+	return err == nil && text == "0"
+}
+
+// uncommitted takes the work tree up and makes a commit of it if it differs from its head.
+func (c *collector) uncommitted(ctx context.Context) {
+	if err := c.shadow.Begin(ctx, c.head); err != nil {
+		c.note("The head could not be read: %s", err)
+		c.head = ""
+		if err := c.shadow.Begin(ctx, ""); err != nil {
+			return
+		}
+	}
+	snap, err := c.shadow.Take(ctx)
+	c.res.Notes = append(c.res.Notes, snap.Skipped...)
+	if err != nil {
+		c.note("The work tree could not be read: %s", err)
+		return
+	}
+	c.snap = snap
+	before := c.tree(ctx)
+	changes, total, err := diff.Names(ctx, c.git, before, snap.Tree)
+	if err != nil {
+		c.note("The work tree could not be compared: %s", err)
+		return
+	}
+	c.res.Files = total
+	for _, path := range changes {
+		if info, err := os.Lstat(filepath.Join(c.cfg.Workspace, path)); err == nil {
+			c.res.Bytes += info.Size()
+		}
+	}
+	if total == 0 && len(c.more) == 0 {
+		return
+	}
+	if !c.res.Repo {
+		c.patch(ctx, before)
+		return
+	}
+	c.rescue(ctx, before)
+}
+
+// tree is the tree that the work tree is compared with.
+func (c *collector) tree(ctx context.Context) string {
+	if c.head != "" {
+		if id, err := c.git.Run(ctx, "rev-parse", "--verify", "--quiet", c.head+"^{tree}"); err == nil {
+			return id
+		}
+	}
+	id, err := c.git.Run(ctx, "hash-object", "-t", "tree", "-w", "/dev/null")
+	if err != nil {
+		c.note("No empty tree: %s", err)
+	}
+	return id
+}

@@ -1,0 +1,87 @@
+package scripted
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
+type place struct {
+	Next       int             `json:"next"` // index of the next step
+	Turn       int             `json:"turn"`
+	LastOutput string          `json:"last_output"`
+	LastSaid   string          `json:"last_said"`
+	Message    string          `json:"message"`
+	Usage      Usage           `json:"usage"`
+	Tools      int             `json:"tools"`
+	ToolErrors int             `json:"tool_errors"`
+	Files      map[string]bool `json:"files"`
+	Committed  bool            `json:"committed"`
+	Pushed     bool            `json:"pushed"`
+	Iteration  int             `json:"iteration"`
+	Passed     int             `json:"passed"` // successful iterations
+	Errors     int             `json:"errors"`
+	Signals    int             `json:"signals"`
+	BeganMS    int64           `json:"began_ms"`
+	Ended      bool            `json:"ended"` // the outcome was reported
+}
+
+const placeName = "scripted.json"
+
+func loadPlace(dir string) place {
+	p := place{}
+	if b, err := os.ReadFile(filepath.Join(dir, placeName)); err != nil || json.Unmarshal(b, &p) != nil {
+		p = place{}
+	}
+	if p.Files == nil {
+		p.Files = map[string]bool{}
+	}
+	if p.BeganMS == 0 {
+		p.BeganMS = time.Now().UnixMilli()
+	}
+	return p
+}
+
+// save keeps the place; a disk that refuses only means that a restart would begin earlier.
+func (r *run) save() {
+	b, err := json.Marshal(r.place)
+	if err != nil {
+		return
+	}
+	path := filepath.Join(r.env.Config.Dir, placeName)
+	if os.WriteFile(path+".new", b, 0o600) == nil {
+		_ = os.Rename(path+".new", path)
+	}
+}
+
+// fill puts the last output and the last message into a step's texts.
+func (r *run) fill(s Step) Step {
+	put := strings.NewReplacer("{{last_output}}", r.place.LastOutput, "{{message}}", r.place.Message)
+	for _, text := range []*string{&s.Path, &s.Content, &s.Old, &s.New, &s.Command, &s.Output} {
+		*text = put.Replace(*text)
+	}
+	if s.Kind != "crash" {
+		s.Text = put.Replace(s.Text)
+	}
+	free := make(map[string]any, len(s.Free))
+	for key, value := range s.Free {
+		if text, ok := value.(string); ok {
+			value = put.Replace(text)
+		}
+		free[key] = value
+	}
+	s.Free = free
+	return s
+}
+
+// neverReturns is true of steps after which a restarted agent must not try them again.
+func (s Step) neverReturns() bool {
+	switch s.Kind {
+	case "crash", "exit":
+		return true
+	}
+	return false
+}

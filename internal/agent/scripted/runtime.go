@@ -1,0 +1,148 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Model is what events of this runtime name as model.
+const Model = "scripted"
+
+// Runtime is the scripted agent. The zero value is ready.
+type Runtime struct{}
+
+var _ agent.Runtime = Runtime{}
+
+// Run parses the whole script before its first step, then follows it.
+func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
+	script, err := Parse(env.Config.Script)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	root, err := os.OpenRoot(env.Config.Workspace)
+	if err != nil {
+		return agent.Result{}, fmt.Errorf("open workspace: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir)}
+	r.log = openTranscript(env.Config.Dir, env.SessionID)
+	defer r.log.close()
+	r.place.Ended = r.place.Ended || env.Done
+	res, err := r.work(ctx, script)
+	if err != nil || res.ExitNow || !env.Config.WaitForMessages {
+		return res, err
+	}
+	return res, r.wait(ctx)
+}
+
+// run is one run of a script.
+type run struct {
+	env   agent.Env
+	root  *os.Root
+	place place
+	log   *transcript
+	res   agent.Result
+}
+
+// interruption is the cause with which a message ends a run's context.
+type interruption struct{ message inbox.Message }
+
+func (i *interruption) Error() string { return "interrupted: " + i.message.Content }
+
+// work follows the script and listens for an interrupt beside it.
+func (r *run) work(ctx context.Context, script Script) (agent.Result, error) {
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	heard := make(chan *interruption, 1)
+	listen, deaf := context.WithCancel(ctx)
+	go func() {
+		defer close(heard)
+		if m, err := r.env.Inbox.TakeInterrupt(listen); err == nil {
+			i := &interruption{message: m}
+			heard <- i
+			stop(i)
+		}
+	}()
+	err := r.follow(inner, script)
+	r.save()
+	deaf()
+	i := <-heard
+	if i == nil || ctx.Err() != nil {
+		return r.res, err
+	}
+	r.interrupted(i.message)
+	if _, ours := errors.AsType[*interruption](context.Cause(inner)); ours && errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return r.res, err
+}
+
+func (r *run) follow(ctx context.Context, script Script) error {
+	for r.place.Next < len(script.Steps) && !r.place.Ended && !r.res.ExitNow {
+		step := r.fill(script.Steps[r.place.Next])
+		if step.neverReturns() {
+			r.place.Next++ // a restart goes on behind it instead of ending the same way
+			r.save()
+		}
+		r.place.Turn++
+		r.env.Doing.SetTurn(r.place.Turn)
+		if err := r.step(ctx, step); err != nil {
+			return err
+		}
+		if !step.neverReturns() {
+			r.place.Next++
+			r.save()
+		}
+	}
+	if !r.place.Ended && !r.res.ExitNow {
+		r.complete(Step{Success: true})
+	}
+	return nil
+}
+
+// interrupted reports the interrupt, once.
+func (r *run) interrupted(m inbox.Message) {
+	r.res.Interrupted = true
+	r.env.Report.Emit(task.EventAgentInterrupted, map[string]any{
+		"reason": m.Content, "sender_id": nil, "message_id": m.ID, "turn": r.place.Turn,
+	})
+	r.log.note("interrupted", m.Content, r.place.Turn)
+}
+
+// wait takes messages until the program is stopped. It has no model that could answer, so
+// taking a message up is all that it does.
+func (r *run) wait(ctx context.Context) error {
+	r.env.Doing.SetStatus(reporter.StatusWaiting)
+	for {
+		r.env.Report.Emit(task.EventAgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.place.Turn})
+		m, err := r.env.Inbox.Take(ctx)
+		if err != nil {
+			return err
+		}
+		r.place.Message = m.Content
+		r.log.note("message", m.Content, r.place.Turn)
+		if m.Type == inbox.TypeInterrupt {
+			r.interrupted(m)
+		}
+	}
+}
+
+// sleep waits; it returns ctx's error if that ends first.
+func sleep(ctx context.Context, seconds float64) error {
+	timer := time.NewTimer(time.Duration(seconds * float64(time.Second)))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

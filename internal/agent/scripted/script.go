@@ -1,0 +1,274 @@
+// Package scripted is the agent that follows a JSON script. It has no model; what it does,
+// writing files, running commands, committing, it really does.
+package scripted
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Script is a parsed script.
+type Script struct {
+	Steps []Step
+}
+
+// Step is one step: its kind and the arguments of that kind.
+type Step struct {
+	Kind string
+	Text string // say, think, commit, fail; the signal's name of crash
+
+	Path, Content string  // write, edit
+	Old, New      string  // edit
+	Command       string  // bash
+	Seconds       float64 // sleep_s; timeout_s of bash and wait_message
+	Usage         Usage   // usage
+	Success       bool    // complete
+	Output        string  // complete
+	Free          map[string]any
+	Events, Bytes int // flood
+	ExitCode      int // exit
+}
+
+// Usage is what a model was paid for.
+type Usage struct {
+	InputTokens      int64   `json:"input_tokens"`
+	OutputTokens     int64   `json:"output_tokens"`
+	CacheReadTokens  int64   `json:"cache_read_tokens"`
+	CacheWriteTokens int64   `json:"cache_write_tokens"`
+	CostUSD          float64 `json:"cost_usd"`
+}
+
+// maxSteps bounds a script.
+const maxSteps = 10_000
+
+// Parse reads a script as WIRE.md defines it. Its errors are of [task.CodeInvalid] and name the step.
+func Parse(text []byte) (Script, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return Script{}, task.Invalid("script", "the scripted agent was given no script")
+	}
+	var raw struct {
+		Steps []map[string]json.RawMessage `json:"steps"`
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return Script{}, task.Invalid("script", "the script is not JSON of the form {\"steps\": [...]}").WithCause(err)
+	}
+	if raw.Steps == nil {
+		return Script{}, task.Invalid("script", "the script has no list \"steps\"")
+	}
+	if len(raw.Steps) > maxSteps {
+		return Script{}, task.Invalid("script", "the script has more than %d steps", maxSteps)
+	}
+	var s Script
+	for i, fields := range raw.Steps {
+		step, err := parseStep(fields)
+		if err != nil {
+			return Script{}, task.Invalid("script", "step %d of the script: %s", i+1, err.Error())
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	return s, nil
+}
+
+func parseStep(fields map[string]json.RawMessage) (Step, error) {
+	if len(fields) != 1 {
+		return Step{}, fmt.Errorf("it must have exactly one key, not %d", len(fields))
+	}
+	for kind, arg := range fields {
+		read, ok := readers()[kind]
+		if !ok {
+			return Step{}, fmt.Errorf("unknown step %q; known are %s", kind, strings.Join(Kinds(), ", "))
+		}
+		step := Step{Kind: kind}
+		if err := read(&step, arg); err != nil {
+			return Step{}, fmt.Errorf("%s: %w", kind, err)
+		}
+		return step, nil
+	}
+	return Step{}, errors.New("it is empty")
+}
+
+// Kinds lists the known steps.
+func Kinds() []string {
+	var kinds []string
+	for kind := range readers() {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+type reader func(*Step, json.RawMessage) error
+
+func readers() map[string]reader {
+	return map[string]reader{
+		"say": readText, "think": readText, "commit": readText, "fail": readText,
+		"write": readWrite, "edit": readEdit, "bash": readBash,
+		"sleep_s": readSleep, "usage": func(s *Step, arg json.RawMessage) error { return strict(arg, &s.Usage) },
+		"wait_message": readWait, "push": readTrue, "hang": readTrue,
+		"iteration": readFree, "continuous_complete": readFree,
+		"complete": readComplete, "crash": readCrash, "flood": readFlood, "exit": readExit,
+	}
+}
+
+// strict refuses unknown keys, since a misspelt one would silently do something else.
+func strict(arg json.RawMessage, into any) error {
+	d := json.NewDecoder(bytes.NewReader(arg))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the value")
+	}
+	return nil
+}
+
+func readText(s *Step, arg json.RawMessage) error { return strict(arg, &s.Text) }
+
+func readWrite(s *Step, arg json.RawMessage) error {
+	var a struct {
+		Path    string `json:"path"`
+		Content string `json:"content"`
+	}
+	err := strict(arg, &a)
+	s.Path, s.Content = a.Path, a.Content
+	return needs(err, "path", a.Path)
+}
+
+func readEdit(s *Step, arg json.RawMessage) error {
+	var a struct {
+		Path string `json:"path"`
+		Old  string `json:"old"`
+		New  string `json:"new"`
+	}
+	err := strict(arg, &a)
+	s.Path, s.Old, s.New = a.Path, a.Old, a.New
+	return needs(needs(err, "path", a.Path), "old", a.Old)
+}
+
+func readBash(s *Step, arg json.RawMessage) error {
+	var a struct {
+		Command string  `json:"command"`
+		Timeout float64 `json:"timeout_s"`
+	}
+	if json.Unmarshal(arg, &a.Command) != nil { // the command alone is fine too
+		if err := strict(arg, &a); err != nil {
+			return err
+		}
+	}
+	s.Command, s.Seconds = a.Command, a.Timeout
+	return needs(seconds(a.Timeout), "command", a.Command)
+}
+
+func readSleep(s *Step, arg json.RawMessage) error {
+	if err := strict(arg, &s.Seconds); err != nil {
+		return err
+	}
+	return seconds(s.Seconds)
+}
+
+func readWait(s *Step, arg json.RawMessage) error {
+	var a struct {
+		Timeout float64 `json:"timeout_s"`
+	}
+	var yes bool
+	if json.Unmarshal(arg, &yes) != nil {
+		if err := strict(arg, &a); err != nil {
+			return err
+		}
+	}
+	s.Seconds = a.Timeout
+	return seconds(a.Timeout)
+}
+
+func readTrue(_ *Step, arg json.RawMessage) error {
+	var yes bool
+	if err := strict(arg, &yes); err != nil {
+		return err
+	}
+	if !yes {
+		return errors.New("must be true")
+	}
+	return nil
+}
+
+func readFree(s *Step, arg json.RawMessage) error {
+	if err := strict(arg, &s.Free); err != nil {
+		return err
+	}
+	if s.Free == nil {
+		return errors.New("must be an object")
+	}
+	return nil
+}
+
+func readComplete(s *Step, arg json.RawMessage) error {
+	a := struct {
+		Output  string `json:"output"`
+		Success *bool  `json:"success"`
+	}{}
+	var yes bool
+	if json.Unmarshal(arg, &yes) == nil {
+		s.Success = yes
+		return nil
+	}
+	err := strict(arg, &a)
+	s.Output, s.Success = a.Output, a.Success == nil || *a.Success
+	return err
+}
+
+func readCrash(s *Step, arg json.RawMessage) error {
+	var n int
+	if json.Unmarshal(arg, &n) == nil {
+		s.Text = fmt.Sprint(n)
+	} else if err := strict(arg, &s.Text); err != nil {
+		return err
+	}
+	if proc.ParseSignal(s.Text) == 0 {
+		return fmt.Errorf("%q is not a signal", s.Text)
+	}
+	return nil
+}
+
+func readFlood(s *Step, arg json.RawMessage) error {
+	var a struct {
+		Events int `json:"events"`
+		Bytes  int `json:"bytes"`
+	}
+	err := strict(arg, &a)
+	if err == nil && (a.Events < 1 || a.Events > 10_000_000 || a.Bytes < 0 || a.Bytes > 1<<20) {
+		err = errors.New("events must be 1 to 10,000,000, bytes 0 to 1,048,576")
+	}
+	s.Events, s.Bytes = a.Events, a.Bytes
+	return err
+}
+
+func readExit(s *Step, arg json.RawMessage) error {
+	err := strict(arg, &s.ExitCode)
+	if err == nil && (s.ExitCode < 0 || s.ExitCode > 255) {
+		err = errors.New("must be 0 to 255")
+	}
+	return err
+}
+
+func needs(err error, name, value string) error {
+	if err == nil && value == "" {
+		return fmt.Errorf("%q is missing", name)
+	}
+	return err
+}
+
+func seconds(s float64) error {
+	if s < 0 || s > 7*24*3600 {
+		return errors.New("seconds must be between 0 and a week")
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package scripted
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// step carries one step out. An error ends the run; what a tool says is never one.
+func (r *run) step(ctx context.Context, s Step) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.log.note(s.Kind, s.summary(), r.place.Turn)
+	switch s.Kind {
+	case "say":
+		r.say(s.Text)
+	case "think":
+		r.think(s.Text)
+	case "write", "edit":
+		return r.file(ctx, s)
+	case "bash":
+		return r.bash(ctx, s.Command, s.Seconds)
+	case "commit":
+		return r.commit(ctx, s.Text)
+	case "push":
+		return r.push(ctx)
+	case "sleep_s":
+		return sleep(ctx, s.Seconds)
+	case "usage":
+		r.usage(s.Usage)
+	case "wait_message":
+		return r.waitMessage(ctx, s.Seconds)
+	case "iteration":
+		r.iteration(s.Free)
+	case "flood":
+		return r.flood(ctx, s)
+	default:
+		return r.last(ctx, s)
+	}
+	return nil
+}
+
+// last carries out the steps that end a run.
+func (r *run) last(ctx context.Context, s Step) error {
+	switch s.Kind {
+	case "complete":
+		r.complete(s)
+	case "continuous_complete":
+		r.continuousComplete(s.Free)
+	case "fail":
+		r.fail(s.Text)
+	case "hang":
+		<-ctx.Done()
+		return ctx.Err()
+	case "crash":
+		return r.crash(ctx, s.Text)
+	case "exit":
+		r.res.ExitNow, r.res.ExitCode = true, s.ExitCode
+	}
+	return nil
+}
+
+func (s Step) summary() string {
+	for _, text := range []string{s.Text, s.Path, s.Command, s.Output} {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func (r *run) assistant(stop string, blocks int) {
+	r.env.Report.Emit("agent.assistant_message", map[string]any{
+		"turn": r.place.Turn, "model": Model, "stop_reason": stop, "block_count": blocks,
+	})
+}
+
+func (r *run) say(text string) {
+	r.place.LastSaid = text
+	r.assistant("end_turn", 1)
+	r.env.Report.Emit("agent.message", map[string]any{
+		"turn": r.place.Turn, "content": text, "content_length": len(text),
+	})
+}
+
+func (r *run) think(text string) {
+	r.env.Report.Emit("agent.thinking", map[string]any{
+		"turn": r.place.Turn, "content": text, "thinking_type": "extended_thinking",
+	})
+}
+
+// usage adds up what a model would have cost, and says so at once: what was spent so far
+// must be known even if the agent does not live to its end.
+func (r *run) usage(u Usage) {
+	t := &r.place.Usage
+	t.InputTokens += u.InputTokens
+	t.OutputTokens += u.OutputTokens
+	t.CacheReadTokens += u.CacheReadTokens
+	t.CacheWriteTokens += u.CacheWriteTokens
+	t.CostUSD += u.CostUSD
+	r.env.Report.Emit("agent.assistant_message", map[string]any{
+		"turn": r.place.Turn, "model": Model, "stop_reason": nil, "block_count": 0,
+		"usage": u, "total_usage": *t, "total_cost_usd": t.CostUSD,
+	})
+}
+
+func (r *run) waitMessage(ctx context.Context, seconds float64) error {
+	limit := ctx
+	if seconds > 0 {
+		var cancel context.CancelFunc
+		limit, cancel = context.WithTimeout(ctx, time.Duration(seconds*float64(time.Second)))
+		defer cancel()
+	}
+	r.env.Doing.SetStatus(reporter.StatusWaiting)
+	defer r.env.Doing.SetStatus(reporter.StatusRunning)
+	r.env.Report.Emit(task.EventAgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.place.Turn})
+	m, err := r.env.Inbox.Take(limit)
+	if err != nil {
+		return ctx.Err() // nil when only the waiting time is over
+	}
+	if m.Type == "interrupt" { // it came here instead of to the listener
+		r.interrupted(m)
+		r.place.Ended = true
+		return nil
+	}
+	r.place.Message = m.Content
+	r.log.note("message", m.Content, r.place.Turn)
+	return nil
+}
+
+// flood makes events as fast as the spool takes them.
+func (r *run) flood(ctx context.Context, s Step) error {
+	text := strings.Repeat("x", s.Bytes)
+	for i := range s.Events {
+		if i%256 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.env.Report.Emit("agent.message", map[string]any{
+			"turn": r.place.Turn, "content": text, "content_length": len(text), "flood": i + 1,
+		})
+	}
+	return nil
+}
+
+// crash ends the program by a signal, without a word. A signal that does not end it is
+// reported as what it then is: a failed run.
+func (r *run) crash(ctx context.Context, name string) error {
+	if err := syscall.Kill(os.Getpid(), proc.ParseSignal(name)); err != nil {
+		return fmt.Errorf("crash with %s: %w", name, err)
+	}
+	timer := time.NewTimer(5 * time.Second)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return task.Invalid("script", "the signal %s does not end the agent", name)
+	}
+}

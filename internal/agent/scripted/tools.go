@@ -1,0 +1,249 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/diff"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Bounds of tool results and changes on the wire.
+const (
+	resultBytes  = 5000
+	maxEdits     = 100
+	maxFileBytes = 16 << 20
+)
+
+// toolResult is what a tool call came to.
+type toolResult struct {
+	text     string
+	failed   bool
+	response map[string]any
+	changes  []diff.Change
+	total    int // changed files, more than len(changes) if there are too many to report
+	skipped  []string
+}
+
+// tool reports a tool call around do as a real agent's hooks and results do.
+func (r *run) tool(name string, input map[string]any, do func() toolResult) {
+	r.place.Tools++
+	id := fmt.Sprintf("toolu_%04d", r.place.Tools)
+	turn := r.place.Turn
+	r.assistant("tool_use", 1)
+	r.env.Report.Emit(task.EventAgentToolUse, map[string]any{
+		"turn": turn, "tool": name, "tool_use_id": id, "input": input, "event_subtype": "tool_use",
+	})
+	done := r.env.Doing.Tool(name)
+	res := do()
+	done()
+	if res.failed {
+		r.place.ToolErrors++
+	}
+	r.env.Report.Emit(task.EventAgentToolCompleted, map[string]any{
+		"turn": turn, "tool": name, "tool_use_id": id, "tool_input": input, "tool_response": res.response,
+	})
+	r.reportChanges(res, turn, id)
+	cut := firstBytes(res.text, resultBytes)
+	r.env.Report.Emit("agent.tool_result", map[string]any{
+		"turn": turn, "tool_use_id": id, "result": cut, "result_truncated": len(cut) < len(res.text),
+		"result_full_length": len(res.text), "is_error": res.failed,
+	})
+}
+
+func (r *run) reportChanges(res toolResult, turn int, id string) {
+	for _, c := range res.changes {
+		r.place.Files[c.Path] = true
+		r.env.Report.Emit(task.EventAgentFileEdited, c.Data(turn, id))
+	}
+	if res.total > len(res.changes) || len(res.skipped) > 0 {
+		r.env.Report.Emit("agent.files_unreported", map[string]any{
+			"turn": turn, "tool_use_id": id, "count": res.total - len(res.changes), "skipped": res.skipped,
+		})
+	}
+}
+
+// file writes or edits a file inside the workspace.
+func (r *run) file(_ context.Context, s Step) error {
+	name, input := "Write", map[string]any{"file_path": s.Path, "content": s.Content}
+	if s.Kind == "edit" {
+		name, input = "Edit", map[string]any{"file_path": s.Path, "old_string": s.Old, "new_string": s.New}
+	}
+	r.tool(name, input, func() toolResult {
+		change, err := r.change(s)
+		if err != nil {
+			return toolResult{text: err.Error(), failed: true, response: map[string]any{"error": err.Error()}}
+		}
+		text := fmt.Sprintf("%s: %s, %d lines added, %d removed.", change.Path, change.Kind, change.Added, change.Removed)
+		response := map[string]any{"file_path": change.Path, "change_type": change.Kind}
+		return toolResult{text: text, response: response, changes: []diff.Change{change}, total: 1}
+	})
+	return nil
+}
+
+func (r *run) change(s Step) (diff.Change, error) {
+	path, err := r.inside(s.Path)
+	if err != nil {
+		return diff.Change{}, err
+	}
+	before, err := r.read(path)
+	if err != nil {
+		return diff.Change{}, err
+	}
+	after := s.Content
+	if s.Kind == "edit" {
+		if after, err = edited(before, s); err != nil {
+			return diff.Change{}, err
+		}
+	}
+	if err := r.root.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return diff.Change{}, fmt.Errorf("make folder of %s: %w", path, err)
+	}
+	if err := r.root.WriteFile(path, []byte(after), 0o644); err != nil {
+		return diff.Change{}, fmt.Errorf("write %s: %w", path, err)
+	}
+	return diff.Text(filepath.ToSlash(path), before, &after), nil
+}
+
+// inside returns the path relative to the workspace. The root refuses what leads out of it
+// by links; this refuses what says so.
+func (r *run) inside(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		rel, err := filepath.Rel(r.env.Config.Workspace, path)
+		if err != nil {
+			return "", fmt.Errorf("%s is outside the workspace", path)
+		}
+		path = rel
+	}
+	path = filepath.Clean(path)
+	if !filepath.IsLocal(path) || path == "." {
+		return "", fmt.Errorf("%s is outside the workspace", path)
+	}
+	return path, nil
+}
+
+// read returns the file's text, nil if there is none. Only regular files are opened: a pipe
+// would hold the agent for ever.
+func (r *run) read(path string) (*string, error) {
+	info, err := r.root.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // no file and no error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	if info.Size() > maxFileBytes {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFileBytes)
+	}
+	f, err := r.root.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	defer func() { _ = f.Close() }()
+	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	text := string(b)
+	return &text, nil
+}
+
+func edited(before *string, s Step) (string, error) {
+	if before == nil {
+		return "", fmt.Errorf("%s does not exist", s.Path)
+	}
+	switch n := strings.Count(*before, s.Old); n {
+	case 1:
+		return strings.Replace(*before, s.Old, s.New, 1), nil
+	case 0:
+		return "", fmt.Errorf("the old text is not in %s", s.Path)
+	default:
+		return "", fmt.Errorf("the old text is in %s %d times; it must be there once", s.Path, n)
+	}
+}
+
+// bash runs a command in a shell in the workspace.
+func (r *run) bash(ctx context.Context, command string, seconds float64) error {
+	_, err := r.shell(ctx, command, seconds)
+	return err
+}
+
+// shell reports whether the command went well.
+func (r *run) shell(ctx context.Context, command string, seconds float64) (ok bool, err error) {
+	limit := time.Duration(seconds * float64(time.Second))
+	if limit <= 0 {
+		limit = r.env.Config.ToolTimeout
+	}
+	input := map[string]any{"command": command, "timeout": limit.Milliseconds()}
+	r.tool("Bash", input, func() toolResult {
+		watch := r.env.Watch(ctx)
+		res, startErr := r.env.Procs.Run(ctx, proc.Command{
+			Args: agent.Shell(command), Dir: r.env.Config.Workspace, Env: r.env.Environ,
+			Timeout: limit, Grace: min(r.env.Config.Grace/4, 2*time.Second),
+		})
+		if startErr != nil {
+			return toolResult{text: startErr.Error(), failed: true, response: map[string]any{"error": startErr.Error()}}
+		}
+		r.place.LastOutput = strings.TrimRight(res.Output, "\r\n")
+		ok = res.Outcome == proc.Exited && res.ExitCode == 0
+		out := shellResult(res, ok)
+		out.changes, out.total, out.skipped = watch(maxEdits)
+		return out
+	})
+	return ok, ctx.Err()
+}
+
+func shellResult(res proc.Result, ok bool) toolResult {
+	text := res.Output
+	switch {
+	case res.Outcome == proc.Timeout:
+		text += "\n[ended at its time limit]"
+	case res.Outcome == proc.Stopped:
+		text += "\n[stopped]"
+	case res.Note != "":
+		text += "\n[" + res.Note + "]"
+	case !ok:
+		text += fmt.Sprintf("\n[exit code %d]", res.ExitCode)
+	}
+	return toolResult{text: text, failed: !ok, response: map[string]any{
+		"output": res.Output, "output_length": res.FullLength, "exit_code": res.ExitCode, "signal": res.Signal,
+		"outcome": string(res.Outcome), "note": res.Note, "duration_ms": res.Duration.Milliseconds(),
+		"killed_processes": res.Killed, "survivors": res.Survivors,
+	}}
+}
+
+func (r *run) commit(ctx context.Context, message string) error {
+	ok, err := r.shell(ctx, "git add -A && git commit -q -m "+quote(message)+" && git log -1 --format='%h %s'", 0)
+	r.place.Committed = r.place.Committed || ok
+	return err
+}
+
+func (r *run) push(ctx context.Context) error {
+	ok, err := r.shell(ctx, "git push -q origin HEAD", 0)
+	r.place.Pushed = r.place.Pushed || ok
+	return err
+}
+
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+func firstBytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

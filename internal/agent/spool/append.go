@@ -1,0 +1,136 @@
+package spool
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Append stores an event and returns its number. With must set it is taken beyond the limit;
+// otherwise [ErrFull] says that there is no room. body must be valid JSON without newlines.
+func (s *Spool) Append(body json.RawMessage, must bool) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.w == nil {
+		return 0, os.ErrClosed
+	}
+	s.drainMemory()
+	r := Record{N: s.next, Body: body}
+	if len(s.mem) == 0 {
+		if !must && !s.room(len(body)) {
+			return 0, ErrFull
+		}
+		err := s.write(r)
+		if err == nil {
+			s.next++
+			return r.N, nil
+		}
+		s.refused(err)
+	}
+	return s.remember(r, must)
+}
+
+// Room reports whether an event of n bytes that may be left out would be taken now.
+func (s *Spool) Room(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.mem) == 0 && s.room(n)
+}
+
+func (s *Spool) room(n int) bool {
+	var total int64
+	for _, seg := range s.segs {
+		if seg.last > s.state.acked {
+			total += seg.size
+		}
+	}
+	return total+int64(n) <= s.cfg.Limit
+}
+
+// remember keeps a record in memory. The flag in the state file goes first: a number that
+// stands in no file must not be trusted by the next start.
+func (s *Spool) remember(r Record, must bool) (int64, error) {
+	if !must && s.memBytes+int64(len(r.Body)) > s.cfg.Memory {
+		return 0, ErrFull
+	}
+	if !s.state.volatile {
+		s.state.volatile = true
+		_ = s.writeState() // a disk that refuses even this leaves us no better choice
+	}
+	s.mem = append(s.mem, r)
+	s.memBytes += int64(len(r.Body))
+	s.next++
+	return r.N, nil
+}
+
+func (s *Spool) refused(err error) {
+	s.diskErr = err
+	s.retryAt = time.Now().Add(s.cfg.Retry)
+}
+
+// drainMemory moves remembered records to disk once it takes writes again.
+func (s *Spool) drainMemory() {
+	if s.diskErr == nil || time.Now().Before(s.retryAt) {
+		return
+	}
+	for len(s.mem) > 0 {
+		if err := s.write(s.mem[0]); err != nil {
+			s.refused(err)
+			return
+		}
+		s.memBytes -= int64(len(s.mem[0].Body))
+		s.mem = s.mem[1:]
+	}
+	s.mem, s.diskErr, s.state.volatile = nil, nil, false
+	_ = s.writeState()
+}
+
+// write appends to the last segment, or to a new one; a part of a line never stays behind.
+func (s *Spool) write(r Record) error {
+	seg := &s.segs[len(s.segs)-1]
+	if seg.size >= s.segmentLimit() || seg.last+1 != r.N {
+		if err := s.addSegment(r.N); err != nil {
+			return err
+		}
+		seg = &s.segs[len(s.segs)-1]
+	}
+	line := encode(r)
+	if _, err := s.w.WriteAt(line, seg.size); err != nil {
+		_ = s.w.Truncate(seg.size)
+		return fmt.Errorf("write spool: %w", err)
+	}
+	seg.size += int64(len(line))
+	seg.last = r.N
+	return nil
+}
+
+func (s *Spool) segmentLimit() int64 {
+	return min(max(s.cfg.Limit/16, minSegmentBytes), maxSegmentBytes)
+}
+
+// addSegment begins the segment whose first record is n. The one before is synced, since
+// [Spool.Sync] looks at the last one only.
+func (s *Spool) addSegment(n int64) error {
+	path := filepath.Join(s.dir, segmentName(n))
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("begin spool segment: %w", err)
+	}
+	if s.w != nil {
+		_ = syscall.Fdatasync(int(s.w.Fd()))
+		_ = s.w.Close()
+	}
+	s.w = f
+	if len(s.segs) > 0 && s.segs[len(s.segs)-1].last < s.segs[len(s.segs)-1].first {
+		_ = os.Remove(s.segs[len(s.segs)-1].path)
+		s.segs = s.segs[:len(s.segs)-1]
+	}
+	s.segs = append(s.segs, segment{path: path, first: n, last: n - 1})
+	s.trim()
+	return nil
+}
+
+func segmentName(first int64) string { return fmt.Sprintf("%020d.events", first) }

@@ -1,0 +1,75 @@
+package spool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Probe is what can be seen of a spool from outside, without changing it.
+type Probe struct {
+	Unsent      int64 `json:"unsent"`        // events that the API has not acknowledged
+	NewestAgeMS int64 `json:"newest_age_ms"` // age of the newest event; -1 if none is kept
+	AgentAlive  bool  `json:"agent_alive"`   // a process holds the spool
+}
+
+// Look reads the spool in dir, which another process may be writing. A folder without a
+// spool answers zero events of no age.
+func Look(dir string, now time.Time) (Probe, error) {
+	p := Probe{NewestAgeMS: -1, AgentAlive: held(filepath.Join(dir, "lock"))}
+	segs, err := listSegments(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	st, _ := readState(dir)
+	var last Record
+	for i := len(segs) - 1; i >= 0 && last.N == 0; i-- {
+		last = lastRecord(segs[i].path)
+	}
+	if last.N > 0 {
+		p.Unsent = max(last.N-st.acked, 0)
+		p.NewestAgeMS = age(last, now)
+	}
+	return p, nil
+}
+
+func lastRecord(path string) Record {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return Record{}
+	}
+	var last Record
+	for line := range bytes.Lines(b) {
+		if r, ok := decode(bytes.TrimSuffix(line, []byte{'\n'})); ok {
+			last = r
+		}
+	}
+	return last
+}
+
+func age(r Record, now time.Time) int64 {
+	var body struct {
+		OccurredAt time.Time `json:"occurred_at"`
+	}
+	if json.Unmarshal(r.Body, &body) != nil || body.OccurredAt.IsZero() {
+		return -1
+	}
+	return max(now.Sub(body.OccurredAt).Milliseconds(), 0)
+}
+
+// held asks whether a process has the lock, without taking it for a moment.
+func held(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	taken, err := isLocked(f)
+	return err == nil && taken
+}

@@ -1,0 +1,60 @@
+package spool
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+const stateName = "state"
+
+// state is kept in one short file that is overwritten in place, so that it can still be
+// written when the disk is full.
+type state struct {
+	id    string // the spool's name on the wire
+	base  int64  // numbers up to this one belong to earlier ids: wire number = number - base
+	acked int64
+	// volatile says that numbers were given out that stand in no file: after a crash
+	// they could be given out again, so the next start takes a new id.
+	volatile bool
+}
+
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+func (s state) encode() []byte {
+	flag := 0
+	if s.volatile {
+		flag = 1
+	}
+	text := fmt.Sprintf("omoi-spool 1 %s %020d %020d %d", s.id, s.base, s.acked, flag)
+	return append(append([]byte(text+" "), appendSum(nil, []byte(text))...), '\n')
+}
+
+func decodeState(b []byte) (state, bool) {
+	var s state
+	var flag int
+	var sum string
+	n, err := fmt.Sscanf(string(b), "omoi-spool 1 %32s %020d %020d %d %8s\n", &s.id, &s.base, &s.acked, &flag, &sum)
+	if err != nil || n != 5 {
+		return state{}, false
+	}
+	s.volatile = flag == 1
+	if string(s.encode()) != string(b) {
+		return state{}, false
+	}
+	return s, true
+}
+
+func readState(dir string) (state, bool) {
+	b, err := os.ReadFile(filepath.Join(dir, stateName))
+	if err != nil {
+		return state{}, false
+	}
+	return decodeState(b)
+}

@@ -1,0 +1,47 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/diff"
+)
+
+// Watch notes how the work tree is now. The returned function tells what has changed since:
+// at most limit changes, how many there are in all, and what could not be looked at. It
+// also works after ctx has ended, since what a stopped command did counts too.
+func (e Env) Watch(ctx context.Context) func(limit int) (changes []diff.Change, total int, skipped []string) {
+	nothing := func(int) ([]diff.Change, int, []string) { return nil, 0, nil }
+	if e.Shadow == nil {
+		return nothing
+	}
+	before, err := e.Shadow.Take(ctx)
+	if err != nil {
+		e.Log.Warn("work tree cannot be looked at", slog.Any("error", err))
+		return nothing
+	}
+	return func(limit int) ([]diff.Change, int, []string) {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		after, err := e.Shadow.Take(late)
+		if err != nil {
+			e.Log.Warn("work tree cannot be looked at", slog.Any("error", err))
+			return nil, 0, nil
+		}
+		changes, total, err := diff.Trees(late, e.Shadow.Git(), before.Tree, after.Tree, limit)
+		if err != nil {
+			e.Log.Warn("changes cannot be compared", slog.Any("error", err))
+		}
+		return changes, total, after.Skipped
+	}
+}
+
+// Shell is the command line that runs text in a shell.
+func Shell(text string) []string {
+	if _, err := os.Stat("/bin/bash"); err == nil {
+		return []string{"/bin/bash", "-c", text}
+	}
+	return []string{"/bin/sh", "-c", text}
+}
