@@ -7,10 +7,13 @@ import (
 	"time"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/schedule/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // EnsureSchedules makes the schedules of an installation, and changes those that say
@@ -26,16 +29,21 @@ func (c *Client) EnsureSchedules(ctx context.Context) error {
 	return c.changeSchedule(ctx, wanted)
 }
 
-// WakeReaper ends the reaper's rest and runs it now, after the run that is under way.
+// WakeReaper ends the reaper's rest and runs it now, after the run that is under way. Both
+// are one request: of two that follow closely the server's scheduler keeps only the later.
 func (c *Client) WakeReaper(ctx context.Context) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	schedule := c.sdk.ScheduleClient().GetHandle(ctx, contract.ScheduleReaper)
-	if err := schedule.Unpause(ctx, client.ScheduleUnpauseOptions{Note: "there is something to watch"}); err != nil {
-		return coded("unpause schedule "+contract.ScheduleReaper, err)
-	}
-	err := schedule.Trigger(ctx, client.ScheduleTriggerOptions{Overlap: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE})
-	return coded("trigger schedule "+contract.ScheduleReaper, err)
+	_, err := c.sdk.WorkflowService().PatchSchedule(ctx, &workflowservice.PatchScheduleRequest{
+		Namespace: c.cfg.Namespace, ScheduleId: contract.ScheduleReaper, RequestId: task.NewID(),
+		Patch: &schedule.SchedulePatch{
+			Unpause: "there is something to watch",
+			TriggerImmediately: &schedule.TriggerImmediatelyRequest{
+				OverlapPolicy: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
+			},
+		},
+	})
+	return coded("wake schedule "+contract.ScheduleReaper, err)
 }
 
 // PauseSchedule stops a schedule until it is woken.
@@ -70,8 +78,8 @@ func catchup(period time.Duration) time.Duration {
 }
 
 func (c *Client) changeSchedule(ctx context.Context, wanted client.ScheduleOptions) error {
-	schedule := c.sdk.ScheduleClient().GetHandle(ctx, wanted.ID)
-	found, err := schedule.Describe(ctx)
+	handle := c.sdk.ScheduleClient().GetHandle(ctx, wanted.ID)
+	found, err := handle.Describe(ctx)
 	if err != nil {
 		return coded("describe schedule "+wanted.ID, err)
 	}
@@ -79,7 +87,7 @@ func (c *Client) changeSchedule(ctx context.Context, wanted client.ScheduleOptio
 		return nil
 	}
 	c.log.InfoContext(ctx, "schedule changed", slog.String("schedule", wanted.ID))
-	err = schedule.Update(ctx, client.ScheduleUpdateOptions{
+	err = handle.Update(ctx, client.ScheduleUpdateOptions{
 		DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
 			changed := in.Description.Schedule
 			changed.Spec, changed.Action = &wanted.Spec, wanted.Action
