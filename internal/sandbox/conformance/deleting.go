@@ -117,7 +117,8 @@ func deleteHostileTree(t *testing.T, s *suite) {
 	labels := s.ensure(t)
 	s.write(t, labels, "/workspace/target", outside)
 	res := s.sh(t, labels, `
-		i=0; while [ $i -lt 3000 ]; do mkdir d && cd -P d || exit 1; i=$((i+1)); done; touch bottom; cd "$OMOI_WORKSPACE"
+		deep=$(printf 'd/%.0s' $(seq 500)); for i in 1 2 3 4 5 6; do mkdir -p "$deep" && cd -P "$deep" || exit 1; done
+		touch bottom; cd "$OMOI_WORKSPACE"
 		ln -s "$(cat target)" link; ln -s / root; mkdir full; ln -s / full/root
 		touch setuid; chmod 6755 setuid; mkfifo pipe; mkdir closed; mkdir closed/in; touch closed/in/file; chmod 0 closed/in closed
 		touch "$(printf 'odd\n\377name')" '-rf' .hidden; mkdir many; cd many; seq 2000 | xargs touch; chmod 0500 .; cd ..; chmod 0 .`)
