@@ -65,8 +65,10 @@ func (r *taskRun) begin(ctx workflow.Context) (eff task.Effects, over bool, err 
 			return r.fail(ctx, err), true, nil
 		}
 		switch {
-		case begun.Fenced:
-			return eff, false, errFenced
+		case begun.Fenced: // a reset to mid-run: projecting asks whether this run is the current one
+			if err = r.project(ctx, nil); err != nil {
+				return eff, false, err
+			}
 		case begun.Wait > 0:
 			r.view.enter(ctx, begun.Reason)
 			r.pause(ctx, begun.Wait)

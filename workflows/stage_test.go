@@ -45,6 +45,7 @@ type stage struct {
 	boxes   string
 	granted bool // what a slot request answers
 	fenced  bool
+	foreign bool // another run wrote the row, until this one has projected
 }
 
 func newStage(t *testing.T) *stage {
@@ -113,6 +114,10 @@ func (s *stage) register(registry activityRegistry) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.begun = append(s.begun, in)
+		if s.foreign && len(s.projects) == 0 {
+			s.begun = nil
+			return contract.BegunAttempt{Fenced: true}, err
+		}
 		n := len(s.begun) + s.loaded.State.Attempts
 		return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{Number: n, SandboxID: s.box(n), Provider: "local"}}, err
 	})

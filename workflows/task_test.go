@@ -86,6 +86,17 @@ func TestFencedRunEndsQuietly(t *testing.T) {
 	require.Zero(t, s.count(contract.DeleteSandbox), "the sandbox belongs to the other run")
 }
 
+func TestResetToMidRunTakesTheRowOver(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.foreign = true
+	s.succeeds()
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Len(t, s.begun, 1)
+}
+
 func TestRetryThenSuccess(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
