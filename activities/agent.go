@@ -30,7 +30,7 @@ func (a *Activities) StartAgent(ctx context.Context, in contract.SandboxRef) err
 	}
 	if work.Agent != task.AgentExternal && p.exec() {
 		if err := a.launch(ctx, p, work, at); err != nil {
-			return orClass(task.ClassInfrastructure, err)
+			return ofSandbox(err)
 		}
 	}
 	if err := a.deps.Ledger.AgentStarted(ctx, in.SandboxID); err != nil {
@@ -194,7 +194,7 @@ func (a *Activities) StopAgent(ctx context.Context, in contract.SandboxRef) erro
 	if err != nil || !p.machine() {
 		return err
 	}
-	return orClass(task.ClassInfrastructure, a.halt(ctx, p))
+	return ofSandbox(a.halt(ctx, p))
 }
 
 // halt stops what runs in a sandbox; one that is gone has stopped.

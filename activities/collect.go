@@ -37,7 +37,7 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 	}
 	got, err := a.gather(ctx, p, at)
 	if err != nil {
-		return contract.Collected{}, orClass(task.ClassInfrastructure, err)
+		return contract.Collected{}, ofSandbox(err)
 	}
 	return a.publish(ctx, p, work, got)
 }

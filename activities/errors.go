@@ -33,12 +33,13 @@ func classed(class task.FailureClass, err error) error {
 	return &classedError{class: class, cause: err}
 }
 
-// orClass gives err a class unless its code speaks for one.
-func orClass(class task.FailureClass, err error) error {
+// ofSandbox is an error of work on a sandbox: infrastructure, unless its code speaks for
+// another class.
+func ofSandbox(err error) error {
 	if err == nil || classOf(err) != task.ClassNone {
 		return err
 	}
-	return classed(class, err)
+	return classed(task.ClassInfrastructure, err)
 }
 
 // classOf is the class that an activity gave to err, or that its code speaks for; empty

@@ -437,7 +437,8 @@ type fakeHost struct {
 	pulls     []scm.PullRequest
 }
 
-func (h *fakeHost) For(string) (scm.Host, error)                                    { return h, nil }
+func (h *fakeHost) For(string) (scm.Host, error) { return h, nil }
+
 func (h *fakeHost) Check(context.Context, scm.Repo) error                           { return h.checkErr }
 func (h *fakeHost) Diff(context.Context, scm.Repo, string, string, io.Writer) error { return nil }
 

@@ -140,10 +140,10 @@ func TestNewestOfNothingIsNotLate(t *testing.T) {
 
 func TestBeatIsWellBelowTheTimeout(t *testing.T) {
 	t.Parallel()
-	for timeout, want := range map[time.Duration]time.Duration{
-		0: 3 * time.Second, 10 * time.Second: 2 * time.Second, time.Minute: 3 * time.Second, time.Millisecond: 50 * time.Millisecond,
+	for _, c := range []struct{ timeout, want time.Duration }{
+		{0, 3 * time.Second}, {10 * time.Second, 2 * time.Second}, {time.Minute, 3 * time.Second}, {time.Millisecond, 50 * time.Millisecond},
 	} {
-		require.Equal(t, want, beatEvery(timeout), timeout)
+		require.Equal(t, c.want, beatEvery(c.timeout), c.timeout)
 	}
 }
 

@@ -62,10 +62,10 @@ func probeSpool(ctx context.Context, p place) (*probe, error) {
 		return nil, err
 	}
 	var out probe
-	if res.ExitCode != 0 || json.Unmarshal(res.Stdout, &out) != nil {
-		return nil, nil //nolint:nilnil // no probe and no doubt
+	if res.ExitCode == 0 && json.Unmarshal(res.Stdout, &out) == nil {
+		return &out, nil
 	}
-	return &out, nil
+	return nil, nil //nolint:nilnil // no probe and no doubt
 }
 
 // unknown is the answer when a question could not be put; a cancel is still a cancel.

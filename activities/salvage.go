@@ -42,7 +42,7 @@ func (a *Activities) Salvage(ctx context.Context, in contract.SandboxRef) (contr
 	}
 	saved, err := a.salvage(ctx, p, at)
 	if err != nil {
-		return contract.SalvageResult{}, orClass(task.ClassInfrastructure, err)
+		return contract.SalvageResult{}, ofSandbox(err)
 	}
 	if err := a.deps.Ledger.SaveSalvage(ctx, in.SandboxID, saved); err != nil {
 		return contract.SalvageResult{}, fmt.Errorf("write salvage: %w", err)

@@ -21,14 +21,14 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 		return contract.SpawnedSandbox{}, err
 	}
 	if err := a.deps.Ledger.SandboxCreating(ctx, in.SandboxID); err != nil {
-		return contract.SpawnedSandbox{}, orClass(task.ClassInfrastructure, fmt.Errorf("write intent to make: %w", err))
+		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write intent to make: %w", err))
 	}
 	made, err := p.provider.Ensure(ctx, a.spec(p.labels))
 	if err != nil {
-		return contract.SpawnedSandbox{}, orClass(task.ClassInfrastructure, fmt.Errorf("make sandbox: %w", err))
+		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("make sandbox: %w", err))
 	}
 	if err := a.deps.Ledger.SandboxRunning(ctx, in.SandboxID, made); err != nil {
-		return contract.SpawnedSandbox{}, orClass(task.ClassInfrastructure, fmt.Errorf("write that it runs: %w", err))
+		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write that it runs: %w", err))
 	}
 	return contract.SpawnedSandbox{ProviderID: made.ProviderID, Adopted: made.Adopted, Isolation: made.Isolation}, nil
 }

@@ -28,6 +28,7 @@ func newBook() *book { return &book{workflows: map[string]any{}, activities: map
 func (b *book) RegisterWorkflowWithOptions(w any, o workflow.RegisterOptions) {
 	b.workflows[o.Name] = w
 }
+
 func (b *book) RegisterActivityWithOptions(a any, o activity.RegisterOptions) {
 	b.activities[o.Name] = a
 }
