@@ -77,6 +77,7 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 		TicketTitle: row.TicketTitle, TicketDescription: row.TicketDescription, TicketType: row.TicketType,
 		Repo: row.Repo, DefaultBranch: row.DefaultBranch,
 		Branch: textOr(t.BranchName), Base: textOr(t.BaseCommit), PullURL: textOr(t.PullRequestUrl), Feedback: row.Feedback,
+		Attempt: int(t.AttemptCount),
 	}
 	if err := json.Unmarshal(t.ExecutionConfig, &work.Execution); err != nil {
 		return task.Work{}, task.Invalid("execution_config", "The task's execution_config cannot be read: %s.", err)
