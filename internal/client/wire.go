@@ -77,7 +77,7 @@ type Asked struct {
 
 // EventPage is a stretch of a task's events over all its attempts, oldest first.
 type EventPage struct {
-	Events []Event `json:"events"`
+	Events []Event `json:"events" nullable:"false"`
 	// Next is the cursor <attempt>:<sequence> behind the last event; ask on with it.
 	Next       string      `json:"next"`
 	TaskStatus task.Status `json:"task_status"`
@@ -135,7 +135,7 @@ type FirstTask struct {
 // Cycle is the answer of check-circular.
 type Cycle struct {
 	Circular bool     `json:"has_cycle"`
-	Path     []string `json:"cycle"` // task ids, the first one again at the end; empty if there is none
+	Path     []string `json:"cycle" nullable:"false"` // task ids, the first one again at the end; empty if there is none
 }
 
 // NewKey is the body of POST /api/v1/auth/api-keys.
@@ -158,8 +158,9 @@ type Info struct {
 	Namespace     string `json:"temporal_namespace"`
 	Open          bool   `json:"open"`     // no login is asked for
 	Protocol      int    `json:"protocol"` // newest version that agents may speak
-	Agent         string `json:"default_agent"`
-	Sandbox       string `json:"default_sandbox"`
+	// Agents and Sandboxes are what this installation can run, the default first.
+	Agents    []string `json:"agents" nullable:"false"`
+	Sandboxes []string `json:"sandboxes" nullable:"false"`
 }
 
 // Dependency is the state of something that the server needs.
@@ -173,7 +174,7 @@ type Dependency struct {
 // Readiness is the answer of /readyz.
 type Readiness struct {
 	Ready        bool         `json:"ready"`
-	Dependencies []Dependency `json:"dependencies"`
+	Dependencies []Dependency `json:"dependencies" nullable:"false"`
 }
 
 // Message kinds of [NewMessage].
@@ -245,4 +246,17 @@ type ProblemDetail struct {
 	Location string `json:"location"` // body.title, query.limit, path.id, header.Idempotency-Key
 	Message  string `json:"message"`
 	Value    any    `json:"value,omitempty"`
+}
+
+// States of a [Dependency].
+const (
+	StateOK   = "ok"
+	StateDown = "down"
+	StateOff  = "off" // not configured
+)
+
+// Health is the answer of /health and /healthz.
+type Health struct {
+	Status  string `json:"status"`
+	Version string `json:"version"`
 }

@@ -68,6 +68,7 @@ type Ask struct {
 	Reason         string
 	// SandboxID speaks, if it is not a person. A completion counts only from the task's own sandbox.
 	SandboxID string
+	Own       bool // the sandbox has proven itself by its token, so even a verdict must be on its own task
 	Sender    string
 	Args      json.RawMessage // an object: all that was said; reason and ok stand in it too
 	// Wire marks an ask of the old wire form: too late is an answer there and no error.

@@ -35,7 +35,7 @@ type Ticket struct {
 	CreatedAt   time.Time       `json:"created_at"`
 	UpdatedAt   time.Time       `json:"updated_at"`
 	// TaskIDs are its tasks, oldest first; the first one is made with the ticket.
-	TaskIDs []string `json:"task_ids"`
+	TaskIDs []string `json:"task_ids" nullable:"false"`
 }
 
 // Task is the row of a task as the API shows it. Pointers are null where nothing is known yet.
@@ -87,7 +87,7 @@ type Task struct {
 	// Why says in one sentence what the task is doing or waiting for; see [Why].
 	Why string `json:"why"`
 	// Attempts are oldest first. Lists leave them out.
-	Attempts []Attempt `json:"attempts"`
+	Attempts []Attempt `json:"attempts" nullable:"false"`
 
 	CreatedAt   time.Time  `json:"created_at"`
 	UpdatedAt   time.Time  `json:"updated_at"`
@@ -151,7 +151,7 @@ type Key struct {
 	OrganizationID string     `json:"organization_id"`
 	Name           string     `json:"name"`
 	Prefix         string     `json:"prefix"` // its first 16 characters
-	Scopes         []string   `json:"scopes"`
+	Scopes         []string   `json:"scopes" nullable:"false"`
 	CreatedAt      time.Time  `json:"created_at"`
 	LastUsedAt     *time.Time `json:"last_used_at"`
 	ExpiresAt      *time.Time `json:"expires_at"` // null: never

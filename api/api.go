@@ -1,0 +1,122 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+// API is the HTTP API as a handler. It is safe for concurrent use.
+type API struct {
+	cfg    Config
+	deps   Deps
+	log    *slog.Logger
+	routes *gin.Engine
+	huma   huma.API
+
+	stopOnce sync.Once
+	stopping chan struct{}
+}
+
+// New makes the API. It starts nothing and asks nobody.
+func New(cfg Config, deps Deps) *API {
+	a := &API{cfg: cfg.withDefaults(), deps: deps, log: deps.Log, stopping: make(chan struct{})}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	a.routes = a.engine()
+	a.huma = humagin.New(a.routes, a.document())
+	a.register()
+	a.finishDocument()
+	return a
+}
+
+// Stop ends every long poll at once with what it has, so that a server can stop quickly.
+func (a *API) Stop() { a.stopOnce.Do(func() { close(a.stopping) }) }
+
+// engine makes a router that says of unknown paths what the rest of the API says of errors.
+func (a *API) engine() *gin.Engine {
+	gin.SetMode(gin.ReleaseMode) // or it prints every route; the mode is gin's own global
+	e := gin.New()
+	e.HandleMethodNotAllowed = true
+	e.RedirectTrailingSlash = false
+	e.UseRawPath, e.UnescapePathValues = true, true
+	e.NoRoute(func(c *gin.Context) {
+		a.writeError(c.Writer, c.Request, httpError(http.StatusNotFound, "There is no route %s.", clip(c.Request.URL.Path)))
+	})
+	e.NoMethod(func(c *gin.Context) {
+		a.writeError(c.Writer, c.Request, httpError(http.StatusMethodNotAllowed, "The route %s knows no method %s.",
+			clip(c.Request.URL.Path), c.Request.Method))
+	})
+	return e
+}
+
+// route is what every operation says of itself.
+type route struct {
+	method  string
+	path    string
+	id      string // operation id
+	tag     string
+	summary string
+	access  access
+	status  int   // of success; 0: 200
+	body    int64 // longest body in bytes; 0: Config.MaxBody
+	// says is the body of a route that reads it by hand: an unknown field is no fault there.
+	says any
+	also map[int]any // other statuses of success and the bodies that they carry
+}
+
+// add registers a route. Errors of fn become problem documents here and nowhere else.
+func add[I, O any](a *API, r route, fn func(context.Context, *I) (*O, error)) {
+	where := "body"
+	if r.method == http.MethodGet || r.method == http.MethodDelete {
+		where = "query"
+	}
+	huma.Register(a.huma, a.operation(r), func(ctx context.Context, in *I) (*O, error) {
+		out, err := fn(ctx, in)
+		if err != nil {
+			return nil, a.fail(ctx, err, where)
+		}
+		return out, nil
+	})
+	if r.says != nil {
+		a.describeBody(r)
+	}
+}
+
+func (a *API) operation(r route) huma.Operation {
+	if r.body == 0 {
+		r.body = a.cfg.MaxBody
+	}
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	return huma.Operation{
+		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Tags: []string{r.tag},
+		DefaultStatus: r.status, MaxBodyBytes: r.body + 1, SkipValidateBody: r.says != nil,
+		Responses:   a.responses(r),
+		Security:    securityOf(r.access),
+		Middlewares: huma.Middlewares{a.guard(r.access), a.unpack(r.body)},
+	}
+}
+
+// responses describes what a route answers beside its success: the error document, and
+// other successes.
+func (a *API) responses(r route) map[string]*huma.Response {
+	registry := a.huma.OpenAPI().Components.Schemas
+	found := map[string]*huma.Response{"default": {
+		Description: "An error, as RFC 9457 has it",
+		Content:     map[string]*huma.MediaType{problemType: {Schema: schemaOf[client.Problem](registry)}},
+	}}
+	for status, body := range r.also {
+		found[statusText(status)] = responseOf(registry, status, body)
+	}
+	return found
+}

@@ -1,0 +1,212 @@
+package api
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
+)
+
+// access is what a route asks for.
+type access string
+
+const (
+	accessNone    access = "none"
+	accessRead    access = "read"
+	accessWrite   access = "write"
+	accessAdmin   access = "admin"
+	accessSandbox access = "sandbox" // the sandbox itself, or people who may write
+	accessInspect access = "inspect" // likewise, or people who may read
+)
+
+// scopes lists what a key may be given; each includes those before it.
+func scopes() []string { return []string{string(accessRead), string(accessWrite), string(accessAdmin)} }
+
+// caller is who asks. The organization of a sandbox is looked up where a route needs it.
+type caller struct {
+	name         string // for receipts and logs
+	organization string
+	scope        int    // index into scopes; -1: none
+	sandbox      string // id, where a sandbox asks for itself
+}
+
+type callerKey struct{}
+
+func callerOf(ctx context.Context) caller {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c
+}
+
+// guard is the middleware of a route that asks for want.
+func (a *API) guard(want access) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		who, err := a.admit(ctx, want)
+		if err != nil {
+			a.refuse(ctx, err)
+			return
+		}
+		next(huma.WithValue(ctx, callerKey{}, who))
+	}
+}
+
+func (a *API) refuse(ctx huma.Context, err error) {
+	if task.CodeOf(err) == task.CodeUnauthorized {
+		ctx.SetHeader("WWW-Authenticate", `Bearer realm="omoi"`)
+	}
+	p := a.fail(ctx.Context(), err, "header").(*problem) //nolint:forcetypeassert // fail makes nothing else
+	ctx.SetHeader("Content-Type", problemType)
+	ctx.SetStatus(p.Status)
+	_ = a.huma.Marshal(ctx.BodyWriter(), "application/json", p) // a caller that left is nobody's fault
+}
+
+// admit says who asks, if it may.
+func (a *API) admit(ctx huma.Context, want access) (caller, error) {
+	if want == accessNone {
+		return caller{}, nil
+	}
+	credential := credentialOf(ctx)
+	if token.Looks(credential) {
+		return a.admitSandbox(ctx, want, credential)
+	}
+	who, err := a.admitPerson(ctx, credential)
+	if err != nil {
+		return caller{}, err
+	}
+	if err := enough(who, want); err != nil {
+		return caller{}, err
+	}
+	if !a.cfg.Open && (want == accessSandbox || want == accessInspect) {
+		return who, a.ownsSandbox(ctx.Context(), who, ctx.Param("sandbox_id"))
+	}
+	return who, nil
+}
+
+// admitSandbox lets a sandbox into its own routes. It asks no database: the routes of
+// events are hot, and the intake knows the sandbox anyway.
+func (a *API) admitSandbox(ctx huma.Context, want access, credential string) (caller, error) {
+	id := ctx.Param("sandbox_id")
+	if want != accessSandbox && want != accessInspect {
+		return caller{}, task.Errorf(task.CodeForbidden, "A sandbox token opens the routes of its own sandbox only.")
+	}
+	if err := a.deps.Tokens.Verify(credential, id); err != nil {
+		return caller{}, err
+	}
+	return caller{name: "sandbox " + id, sandbox: id, scope: -1}, nil
+}
+
+func (a *API) admitPerson(ctx huma.Context, credential string) (caller, error) {
+	if a.cfg.Open {
+		return caller{name: "open", organization: a.cfg.Organization, scope: len(scopes()) - 1}, a.sameSite(ctx)
+	}
+	if credential == "" {
+		return caller{}, task.Errorf(task.CodeUnauthorized,
+			"This server asks for an API key: send it as Authorization: Bearer, or set OMOI_API_KEY for the command line.")
+	}
+	key, err := a.deps.Store.KeyBySecret(ctx.Context(), credential)
+	if err != nil {
+		return caller{}, err
+	}
+	return caller{name: "key " + key.Name, organization: key.OrganizationID, scope: scopeOf(key)}, nil
+}
+
+func scopeOf(key task.Key) int {
+	for n := len(scopes()) - 1; n >= 0; n-- {
+		if slices.Contains(key.Scopes, scopes()[n]) {
+			return n
+		}
+	}
+	return -1
+}
+
+func enough(who caller, want access) error {
+	switch want {
+	case accessSandbox:
+		want = accessWrite
+	case accessInspect:
+		want = accessRead
+	case accessNone, accessRead, accessWrite, accessAdmin:
+	}
+	if need := slices.Index(scopes(), string(want)); who.scope < need {
+		return task.Errorf(task.CodeForbidden, "The API key lacks the scope %s.", want)
+	}
+	return nil
+}
+
+// ownsSandbox answers [task.CodeNotFound] for sandboxes of others, so that ids cannot be tried out.
+func (a *API) ownsSandbox(ctx context.Context, who caller, id string) error {
+	owner, _, err := a.deps.Store.SandboxOwner(ctx, id)
+	if err == nil && owner != who.organization {
+		return task.Errorf(task.CodeNotFound, "There is no sandbox %s.", id)
+	}
+	return err
+}
+
+// organizationOf is the organization for which a caller acts on a sandbox's routes.
+func (a *API) organizationOf(ctx context.Context, who caller) (string, error) {
+	if who.sandbox == "" {
+		return who.organization, nil
+	}
+	owner, _, err := a.deps.Store.SandboxOwner(ctx, who.sandbox)
+	return owner, err
+}
+
+func credentialOf(ctx huma.Context) string {
+	if prefixed := prefixToken(ctx.Context()); prefixed != "" {
+		return prefixed
+	}
+	if key := ctx.Header("X-API-Key"); key != "" {
+		return key
+	}
+	scheme, credential, _ := strings.Cut(ctx.Header("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return strings.TrimSpace(credential)
+}
+
+// sameSite refuses what a web page could make a browser send to an open server: requests
+// under a foreign name (DNS rebinding), from a foreign origin, or across sites.
+func (a *API) sameSite(ctx huma.Context) error {
+	if !a.knownHost(ctx.Host()) {
+		return task.Errorf(task.CodeForbidden,
+			"An open server answers on loopback names only, not as %q. Use 127.0.0.1, or start omoi api with keys.", ctx.Host())
+	}
+	if site := ctx.Header("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return task.Errorf(task.CodeForbidden, "An open server takes no requests from pages of other sites.")
+	}
+	if origin := ctx.Header("Origin"); origin != "" && !sameOrigin(origin, ctx.Host()) {
+		return task.Errorf(task.CodeForbidden, "An open server takes no requests from the origin %q.", origin)
+	}
+	return nil
+}
+
+func (a *API) knownHost(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback()) ||
+		slices.ContainsFunc(a.cfg.AllowedHosts, func(allowed string) bool { return strings.EqualFold(allowed, host) })
+}
+
+func sameOrigin(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
+}
+
+// isLoopback reports whether an address to listen on is reachable from this machine only.
+func isLoopback(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return !ok || tcp.IP.IsLoopback() // a Unix socket has no other machine behind it
+}
+
+var _ http.Handler = (*API)(nil)

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// unpack is the middleware that unpacks gzip bodies of at most limit bytes. It runs behind
+// the guard, so that strangers cannot make the server unpack anything.
+func (a *API) unpack(limit int64) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		r := humagin.Unwrap(ctx).Request
+		if err := inflate(r, limit); err != nil {
+			a.writeError(humagin.Unwrap(ctx).Writer, r.WithContext(ctx.Context()), err)
+			return
+		}
+		next(ctx)
+	}
+}
+
+func inflate(r *http.Request, limit int64) error {
+	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
+	switch encoding {
+	case "", "identity":
+		return nil
+	case "gzip", "x-gzip":
+	default:
+		return httpError(http.StatusUnsupportedMediaType, "Bodies are taken plain or with gzip, not with %q.", encoding)
+	}
+	unpacked, err := gzip.NewReader(io.LimitReader(r.Body, limit+1))
+	if err != nil {
+		return httpError(http.StatusBadRequest, "The request body is not the gzip that its Content-Encoding says.")
+	}
+	content, err := io.ReadAll(io.LimitReader(unpacked, limit+1))
+	if err != nil {
+		return httpError(http.StatusBadRequest, "The request body is not the gzip that its Content-Encoding says.")
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
+	r.Header.Del("Content-Encoding")
+	return nil
+}
+
+// decode reads the body of a route in the old wire form: unknown fields are ignored, and
+// every fault is [task.CodeInvalid].
+func decode(body []byte, into any) error {
+	err := json.Unmarshal(body, into)
+	if err == nil {
+		return nil
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return task.Invalid(wrong.Field, "The field %s must be %s, not %s.", orBody(wrong.Field), kindOf(wrong), wrong.Value)
+	}
+	return task.Invalid("", "The request body is no well-formed JSON: %s.", err)
+}
+
+func orBody(field string) string {
+	if field == "" {
+		return "body"
+	}
+	return field
+}
+
+func kindOf(wrong *json.UnmarshalTypeError) string {
+	switch wrong.Type.Kind().String() {
+	case "string":
+		return "a string"
+	case "bool":
+		return "true or false"
+	case "slice":
+		return "a list"
+	case "struct", "map":
+		return "an object"
+	}
+	return "a number"
+}

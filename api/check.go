@@ -1,0 +1,177 @@
+package api
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	maxTitle       = 500      // characters
+	maxDescription = 64 << 10 // bytes
+	madeTitle      = 120      // characters of a title that is taken from the description
+	defaultRetries = 3
+	maxKeyLength   = 255
+)
+
+var (
+	uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) //nolint:gochecknoglobals // compiled once, never written
+	wordForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)                //nolint:gochecknoglobals // likewise
+)
+
+func phases() []string {
+	return []string{
+		"PHASE_BACKLOG", "PHASE_REQUIREMENTS", "PHASE_DESIGN", "PHASE_IMPLEMENTATION", "PHASE_TESTING",
+		"PHASE_DEPLOYMENT", "PHASE_DONE", "PHASE_BLOCKED",
+	}
+}
+
+func priorities() []string { return []string{"CRITICAL", "HIGH", "MEDIUM", "LOW"} }
+
+const (
+	modeExploration    = "exploration"
+	modeImplementation = "implementation"
+	modeValidation     = "validation"
+)
+
+func modes() []string { return []string{modeExploration, modeImplementation, modeValidation} }
+
+func ticketTypes() []string {
+	return []string{"feature", "bug", "refactor", "docs", "test", "chore", "release"}
+}
+
+// modeOf is the mode of a task type, unless the caller names another.
+func modeOf(taskType string) string {
+	switch taskType {
+	case "explore_codebase", "analyze_codebase", "analyze_requirements", "analyze_dependencies", "create_spec",
+		"create_requirements", "create_design", "create_tickets", "create_tasks", "define_feature", "generate_prd",
+		"research", "discover", "investigate":
+		return modeExploration
+	case "validate", "validate_implementation", "review_code", "run_tests":
+		return modeValidation
+	}
+	return modeImplementation
+}
+
+// isID reports whether s has the form of a UUID; ids of other forms name nothing.
+func isID(s string) bool { return uuidForm.MatchString(s) }
+
+// knownID answers [task.CodeNotFound] for what cannot be an id.
+func knownID(kind, id string) error {
+	if isID(id) {
+		return nil
+	}
+	return task.Errorf(task.CodeNotFound, "There is no %s %s.", kind, clip(id))
+}
+
+func clip(s string) string {
+	const longest = 60
+	if utf8.RuneCountInString(s) <= longest {
+		return s
+	}
+	return string([]rune(s)[:longest]) + "..."
+}
+
+// checkTitle refuses what would break a line of a terminal, a log or a web page.
+func checkTitle(field, title string) error {
+	switch {
+	case strings.TrimSpace(title) == "":
+		return task.Invalid(field, "The %s must not be empty.", field)
+	case utf8.RuneCountInString(title) > maxTitle:
+		return task.Invalid(field, "The %s has %d characters; at most %d are allowed.", field, utf8.RuneCountInString(title), maxTitle)
+	}
+	for _, r := range title {
+		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || unicode.Is(unicode.Bidi_Control, r) {
+			return task.Invalid(field, "The %s contains the control character U+%04X; write it as one line of text.", field, r)
+		}
+	}
+	return nil
+}
+
+// checkText refuses control characters but line breaks and tabs, and texts that are too long.
+func checkText(field, text string, longest int) error {
+	if len(text) > longest {
+		return task.Invalid(field, "The %s has %d bytes; at most %d are allowed. Put long material into a file of the repository.",
+			field, len(text), longest)
+	}
+	for _, r := range text {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {
+			return task.Invalid(field, "The %s contains the control character U+%04X.", field, r)
+		}
+	}
+	return nil
+}
+
+// oneOf answers value, or fallback if it is empty; [task.CodeInvalid] if it is not among allowed.
+func oneOf(field, value, fallback string, allowed []string) (string, error) {
+	if value == "" {
+		return fallback, nil
+	}
+	if slices.Contains(allowed, value) {
+		return value, nil
+	}
+	return "", task.Invalid(field, "The %s %q is not one of %s.", field, clip(value), strings.Join(allowed, ", "))
+}
+
+// offered is oneOf for what an installation may or may not be able to run.
+func offered(field, value string, wire, here []string) (string, error) {
+	if _, err := oneOf(field, value, "", wire); err != nil {
+		return "", err
+	}
+	if value == "" || slices.Contains(here, value) {
+		return value, nil
+	}
+	return "", task.Invalid(field, "This installation has no %s %s; it has %s.", field, value, strings.Join(here, ", "))
+}
+
+// checkIDs answers ids in the form of UUIDs, each once.
+func checkIDs(field string, ids []string) ([]string, error) {
+	known := make([]string, 0, len(ids))
+	for _, id := range ids {
+		id = strings.ToLower(id)
+		if !isID(id) {
+			return nil, task.Invalid(field, "%q is no task id.", clip(id))
+		}
+		if !slices.Contains(known, id) {
+			known = append(known, id)
+		}
+	}
+	return known, nil
+}
+
+// checkObject answers raw if it is a JSON object that the database can keep; nil for nothing.
+func checkObject(field string, raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var object map[string]any
+	if json.Unmarshal(raw, &object) != nil {
+		return nil, task.Invalid(field, "The %s must be a JSON object.", field)
+	}
+	if hasNUL(object) {
+		return nil, task.Invalid(field, "The %s contains the character U+0000.", field)
+	}
+	return raw, nil
+}
+
+// hasNUL looks for U+0000, which the database cannot keep, in keys and texts.
+func hasNUL(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.ContainsRune(v, 0)
+	case []any:
+		return slices.ContainsFunc(v, hasNUL)
+	case map[string]any:
+		for key, value := range v {
+			if strings.ContainsRune(key, 0) || hasNUL(value) {
+				return true
+			}
+		}
+	}
+	return false
+}

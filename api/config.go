@@ -1,0 +1,65 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Config is what the API is told. Zero values mean the defaults.
+type Config struct {
+	// Open serves without login, as Organization. It is meant for loopback addresses only;
+	// requests that a web page of another origin could send are refused.
+	Open bool
+	// Organization is the id that an open server acts as.
+	Organization string
+	// AllowedHosts are names besides loopback under which an open server may be addressed,
+	// without port: the host of CALLBACK_URL, for instance.
+	AllowedHosts []string
+
+	Version       string // of the binary
+	Protocol      int    // newest version that agents may speak
+	TemporalUIURL string // base URL of the Web UI, for links; empty: not known
+	Namespace     string // of Temporal
+
+	// Agents and Providers are what this installation can run, the default first. Empty
+	// means scripted, external and local, external.
+	Agents    []string
+	Providers []string
+	// ProjectSlots is the limit of tasks at a time in a project that is made for a repository; default 5.
+	ProjectSlots int
+
+	CommandWait time.Duration // how long a command's request waits for its outcome; default 2 s
+	CommandPoll time.Duration // how often it looks, should a wake-up be lost; default 100 ms
+	MaxWait     time.Duration // longest long poll; default 25 s
+	PollEvery   time.Duration // how often a long poll looks, should a wake-up be lost; default 2 s
+	Lease       time.Duration // of a message that was given out; default 60 s
+	MaxBody     int64         // longest request body, in bytes; default 1 MiB
+	MaxBatch    int64         // longest body of a batch of events, in bytes; default 4 MiB
+	MaxDiff     int           // longest diff that is served, in bytes; default 16 MiB
+	ProbeWait   time.Duration // for each dependency of /readyz; default 2 s
+}
+
+func (c Config) withDefaults() Config {
+	const mib = 1 << 20
+	if len(c.Agents) == 0 {
+		c.Agents = []string{task.AgentScripted, task.AgentExternal}
+	}
+	if len(c.Providers) == 0 {
+		c.Providers = []string{task.ProviderLocal, task.ProviderExternal}
+	}
+	c.Agents, c.Providers = slices.Clone(c.Agents), slices.Clone(c.Providers)
+	c.ProjectSlots = cmp.Or(c.ProjectSlots, 5) //nolint:mnd // the documented default
+	c.CommandWait = cmp.Or(c.CommandWait, 2*time.Second)
+	c.CommandPoll = cmp.Or(c.CommandPoll, 100*time.Millisecond)
+	c.MaxWait = cmp.Or(c.MaxWait, 25*time.Second)
+	c.PollEvery = cmp.Or(c.PollEvery, 2*time.Second)
+	c.Lease = cmp.Or(c.Lease, time.Minute)
+	c.MaxBody = cmp.Or(c.MaxBody, mib)
+	c.MaxBatch = cmp.Or(c.MaxBatch, 4*mib)
+	c.MaxDiff = cmp.Or(c.MaxDiff, 16*mib)
+	c.ProbeWait = cmp.Or(c.ProbeWait, 2*time.Second)
+	return c
+}

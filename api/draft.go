@@ -1,0 +1,227 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// wireAgents and wireProviders are the names that the wire form knows; an installation
+// may have fewer.
+func wireAgents() []string {
+	return []string{task.AgentClaude, task.AgentScripted, task.AgentCommand, task.AgentExternal}
+}
+
+func wireProviders() []string {
+	return []string{task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal}
+}
+
+// draft turns a request into a task that can be accepted; [task.CodeInvalid] names the
+// first field that stands against it.
+func (a *API) draft(ctx context.Context, in client.NewTask) (task.Draft, error) {
+	d := task.Draft{TaskType: cmp.Or(in.TaskType, modeImplementation), MaxRetries: defaultRetries, ProjectSlots: a.cfg.ProjectSlots}
+	for _, step := range []func() error{
+		func() error { return draftText(&d, in) },
+		func() error { return draftWords(&d, in) },
+		func() error { return a.draftRunner(&d, in) },
+		func() error { return draftExecution(&d, in) },
+		func() error { return draftLimits(&d, in) },
+		func() error { return a.draftPlace(ctx, &d, in) }, // last: it asks the repository
+	} {
+		if err := step(); err != nil {
+			return d, err
+		}
+	}
+	d.Ticket = task.TicketDraft{
+		Title: d.Title, Description: d.Description, TicketType: "feature", PhaseID: d.PhaseID, Priority: d.Priority,
+	}
+	return d, nil
+}
+
+func draftText(d *task.Draft, in client.NewTask) error {
+	d.Title, d.Description = in.Title, in.Description
+	if strings.TrimSpace(d.Title) == "" && strings.TrimSpace(d.Description) == "" {
+		return task.Invalid("title", "Give a title or a description: a task needs one of them.")
+	}
+	if strings.TrimSpace(d.Description) == "" {
+		d.Description = d.Title
+	}
+	if err := checkText("description", d.Description, maxDescription); err != nil {
+		return err
+	}
+	if in.Title == "" {
+		d.Title = titleFrom(d.Description)
+	}
+	return checkTitle("title", d.Title)
+}
+
+// titleFrom is the beginning of the first line that says something, in one line.
+func titleFrom(description string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(description), "\n")
+	title := []rune(strings.Join(strings.Fields(line), " "))
+	if len(title) <= madeTitle {
+		return string(title)
+	}
+	cut := string(title[:madeTitle])
+	if at := strings.LastIndex(cut, " "); at > madeTitle/2 {
+		cut = cut[:at]
+	}
+	return cut + "..."
+}
+
+func draftWords(d *task.Draft, in client.NewTask) error {
+	if !wordForm.MatchString(d.TaskType) {
+		return task.Invalid("task_type", "The task_type %q may hold letters, digits and _ . - only.", clip(d.TaskType))
+	}
+	var errs [3]error
+	d.PhaseID, errs[0] = oneOf("phase_id", in.PhaseID, "PHASE_IMPLEMENTATION", phases())
+	d.Priority, errs[1] = oneOf("priority", in.Priority, "MEDIUM", priorities())
+	d.Mode, errs[2] = oneOf("mode", in.Mode, modeOf(d.TaskType), modes())
+	return first(errs[:]...)
+}
+
+// draftRunner settles who does the work and where. An agent from outside and a sandbox
+// that is no machine of ours belong together unless the caller says otherwise.
+func (a *API) draftRunner(d *task.Draft, in client.NewTask) error {
+	var errs [2]error
+	d.Agent, errs[0] = offered("agent", in.Agent, wireAgents(), a.cfg.Agents)
+	d.Provider, errs[1] = offered("sandbox", in.Sandbox, wireProviders(), a.cfg.Providers)
+	if err := first(errs[:]...); err != nil {
+		return err
+	}
+	switch {
+	case d.Agent == "" && d.Provider == task.ProviderExternal:
+		d.Agent = task.AgentExternal
+	case d.Agent == task.AgentExternal && d.Provider == "":
+		d.Provider = task.ProviderExternal
+	}
+	d.Agent, d.Provider = cmp.Or(d.Agent, a.cfg.Agents[0]), cmp.Or(d.Provider, a.cfg.Providers[0])
+	if d.Provider == task.ProviderExternal && d.Agent != task.AgentExternal {
+		return task.Invalid("sandbox", "An external sandbox is no machine of ours, so no %s agent can be started in it; choose the agent external, or another sandbox.", d.Agent)
+	}
+	return nil
+}
+
+func draftExecution(d *task.Draft, in client.NewTask) error {
+	raw, err := checkObject("execution_config", in.Execution)
+	if err != nil {
+		return err
+	}
+	var execution task.Execution
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &execution); err != nil {
+			return badExecution(err)
+		}
+	}
+	d.Execution, d.Continuous = raw, continuousOf(d.Agent, d.Mode, execution.Continuous)
+	switch d.Agent {
+	case task.AgentScripted:
+		return checkScript(execution.Script)
+	case task.AgentCommand:
+		if len(execution.Command) == 0 || execution.Command[0] == "" {
+			return task.Invalid("execution_config.command", "The agent command needs execution_config.command: a list with the program and its arguments.")
+		}
+	}
+	return nil
+}
+
+func badExecution(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		field := "execution_config." + wrong.Field
+		return task.Invalid(field, "The field %s must be %s, not %s.", field, kindOf(wrong), wrong.Value)
+	}
+	return task.Invalid("execution_config", "The execution_config cannot be read: %s.", err)
+}
+
+func continuousOf(agent, mode string, given *bool) bool {
+	if given != nil {
+		return *given
+	}
+	return agent != task.AgentScripted && mode != modeExploration
+}
+
+func checkScript(script json.RawMessage) error {
+	const field = "execution_config.script"
+	if len(script) == 0 {
+		return task.Invalid(field, "The agent scripted needs a script: execution_config.script, or `omoi run --script file.json`.")
+	}
+	var parsed struct {
+		Steps []map[string]any `json:"steps"`
+	}
+	if json.Unmarshal(script, &parsed) != nil || len(parsed.Steps) == 0 {
+		return task.Invalid(field, `The script must be an object of the form {"steps": [{...}, ...]} with one step or more.`)
+	}
+	return nil
+}
+
+func draftLimits(d *task.Draft, in client.NewTask) error {
+	if in.MaxRetries != nil {
+		d.MaxRetries = *in.MaxRetries
+	}
+	if in.Budget != nil {
+		d.Budget = *in.Budget
+	}
+	if in.DependsOn == nil {
+		return nil
+	}
+	var err error
+	d.DependsOn, err = checkIDs("dependencies.depends_on", in.DependsOn.TaskIDs)
+	return err
+}
+
+// draftPlace says where the task belongs, and asks whether its repository can be worked on.
+func (a *API) draftPlace(ctx context.Context, d *task.Draft, in client.NewTask) error {
+	given := 0
+	for _, place := range []string{in.TicketID, in.ProjectID, in.Repo} {
+		if place != "" {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		return task.Invalid("repo", "Say where the task belongs: give repo, project_id or ticket_id.")
+	case given > 1:
+		return task.Invalid("repo", "Give only one of repo, project_id and ticket_id.")
+	case in.TicketID != "" && !isID(in.TicketID):
+		return task.Invalid("ticket_id", "%q is no ticket id.", clip(in.TicketID))
+	case in.ProjectID != "" && !isID(in.ProjectID):
+		return task.Invalid("project_id", "%q is no project id.", clip(in.ProjectID))
+	}
+	var err error
+	d.TicketID, d.ProjectID = in.TicketID, in.ProjectID
+	d.Repo, err = a.checkRepo(ctx, in.Repo)
+	return err
+}
+
+// checkRepo answers the repository in the one form under which it is known.
+func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
+	if repo == "" {
+		return "", nil
+	}
+	if err := checkTitle("repo", repo); err != nil {
+		return "", err
+	}
+	if filepath.IsAbs(repo) {
+		repo = filepath.Clean(repo)
+	}
+	err := a.deps.Repos.Check(ctx, repo)
+	if e, ok := errors.AsType[*task.Error](err); ok && e.Code == task.CodeInvalid && e.Field == "" {
+		return "", task.Invalid("repo", "%s", e.Message).WithCause(err)
+	}
+	return repo, err
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const problemType = "application/problem+json"
+
+// problem is a [client.Problem] that huma can answer with.
+type problem struct {
+	client.Problem
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.Detail }
+
+// GetStatus implements [huma.StatusError].
+func (p *problem) GetStatus() int { return p.Status }
+
+// ContentType implements [huma.ContentTypeFilter].
+func (p *problem) ContentType(string) string { return problemType }
+
+// newProblem makes the document of a code; field names what is at fault, where something is.
+func newProblem(ctx context.Context, code task.Code, detail, location string) *problem {
+	status := client.StatusOf(code)
+	p := &problem{client.Problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Code: code,
+		Instance: requestID(ctx),
+	}}
+	if location != "" {
+		p.Errors = []client.ProblemDetail{{Location: location, Message: detail}}
+	}
+	return p
+}
+
+// fail turns an error of a handler into a document and logs what the caller is not told.
+func (a *API) fail(ctx context.Context, err error, where string) error {
+	if errors.Is(err, context.Canceled) {
+		err = task.Errorf(task.CodeUnavailable, "The request was given up.").WithCause(err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = task.Errorf(task.CodeUnavailable, "That took too long. Try again in a moment.").WithCause(err)
+	}
+	code := task.CodeOf(err)
+	if code == task.CodeInternal || code == task.CodeUnavailable {
+		a.log.ErrorContext(ctx, "request failed", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+	}
+	p := newProblem(ctx, code, task.MessageOf(err), locationOf(err, where))
+	if mark, ok := ingest.AcknowledgedOf(err); ok {
+		p.Acknowledged = &mark
+	}
+	return p
+}
+
+// locationOf says where the field at fault stands: where is body or query.
+func locationOf(err error, where string) string {
+	e, ok := errors.AsType[*task.Error](err)
+	switch {
+	case !ok || e.Field == "":
+		return ""
+	case e.Field == "Idempotency-Key":
+		return "header." + e.Field
+	case strings.HasPrefix(e.Field, "path."), strings.HasPrefix(e.Field, "query."):
+		return e.Field
+	}
+	return where + "." + e.Field
+}
+
+// transform turns the documents that huma makes itself into ours, so that every error of
+// the server has one form.
+func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
+	model, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	p := newProblem(ctx.Context(), client.CodeOf(model.Status), model.Detail, "")
+	p.Status, p.Title = model.Status, http.StatusText(model.Status)
+	for _, e := range model.Errors {
+		p.Errors = append(p.Errors, client.ProblemDetail{Location: e.Location, Message: e.Message, Value: shortValue(e.Value)})
+	}
+	p.Detail = detailOf(model)
+	return p, nil
+}
+
+// detailOf is a sentence that names the first field at fault.
+func detailOf(model *huma.ErrorModel) string {
+	switch {
+	case model.Status == http.StatusRequestEntityTooLarge:
+		return "The request body is too long."
+	case model.Status == http.StatusBadRequest && len(model.Errors) > 0:
+		return "The request body is no well-formed JSON: " + strings.TrimSuffix(model.Errors[0].Message, ".") + "."
+	case len(model.Errors) == 0:
+		return strings.ToUpper(model.Detail[:min(1, len(model.Detail))]) + strings.TrimPrefix(model.Detail, model.Detail[:min(1, len(model.Detail))]) + "."
+	}
+	first := model.Errors[0]
+	_, field, _ := strings.Cut(first.Location, ".")
+	if field == "" {
+		field = first.Location
+	}
+	detail := fmt.Sprintf("%s: %s", field, first.Message)
+	if more := len(model.Errors) - 1; more > 0 {
+		detail += " (and " + strconv.Itoa(more) + " more)"
+	}
+	return detail + "."
+}
+
+// shortValue echoes a value only if it is short: a long one may be a whole body.
+func shortValue(v any) any {
+	const longest = 100
+	switch s := v.(type) {
+	case string:
+		if utf8.RuneCountInString(s) <= longest {
+			return s
+		}
+	case float64, bool, int, int64:
+		return s
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+type requestKey struct{}
+
+// requestID names a request in logs and errors.
+func requestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestKey{}).(string)
+	return id
+}
+
+// ServeHTTP implements [http.Handler]: what is done to every request, then the routes.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	started := time.Now()
+	r = cutPrefix(r)
+	id := task.NewID()
+	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, id))
+	secure(w.Header(), id)
+	rec := &recorder{ResponseWriter: w}
+	defer a.finish(rec, r, started)
+	a.routes.ServeHTTP(rec, r)
+}
+
+// secure sets the headers of every answer. Scripts and frames have no business here.
+func secure(h http.Header, id string) {
+	h.Set("X-Request-Id", id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "strict-origin-when-cross-origin")
+	h.Set("Permissions-Policy", "geolocation=(), microphone=(), camera=()")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Cache-Control", "no-store")
+}
+
+// finish recovers from a panic of the request and logs it.
+func (a *API) finish(rec *recorder, r *http.Request, started time.Time) {
+	if cause := recover(); cause != nil {
+		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(cause) // the server's own way to drop a connection
+		}
+		a.log.ErrorContext(r.Context(), "request panicked", slog.String("request_id", requestID(r.Context())),
+			slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+		if rec.status == 0 {
+			a.writeError(rec, r, fmt.Errorf("panic: %v", cause))
+		}
+	}
+	a.logAccess(rec, r, started)
+}
+
+// logAccess writes one line a request. The hot routes of sandboxes are logged only if
+// they fail, or at level debug.
+func (a *API) logAccess(rec *recorder, r *http.Request, started time.Time) {
+	level := slog.LevelInfo
+	if rec.status < http.StatusBadRequest && (r.Method == http.MethodGet || isIntake(r.URL.Path)) {
+		level = slog.LevelDebug
+	}
+	if !a.log.Enabled(r.Context(), level) {
+		return
+	}
+	a.log.LogAttrs(r.Context(), level, "request", slog.String("request_id", requestID(r.Context())),
+		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", rec.status),
+		slog.Int64("bytes", rec.bytes), slog.Duration("took", time.Since(started)))
+}
+
+func isIntake(path string) bool {
+	return strings.HasSuffix(path, "/events") || strings.HasSuffix(path, "/events/batch")
+}
+
+// writeError answers outside of any route.
+func (a *API) writeError(w http.ResponseWriter, r *http.Request, err error) {
+	var p *problem
+	if !errors.As(a.fail(r.Context(), err, "header"), &p) {
+		return
+	}
+	if e, ok := errors.AsType[*statusError](err); ok {
+		p.Status, p.Title = e.status, http.StatusText(e.status)
+	}
+	w.Header().Set("Content-Type", problemType)
+	w.WriteHeader(p.Status)
+	_ = a.huma.Marshal(w, "application/json", p) // a caller that left is nobody's fault
+}
+
+// statusError is an error of HTTP itself, with a status that the table of codes answers otherwise.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
+
+func httpError(status int, format string, args ...any) error {
+	return &statusError{status: status, err: task.Errorf(client.CodeOf(status), format, args...)}
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(b)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets [http.ResponseController] find the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+type healthOut struct {
+	Body client.Health
+}
+
+// health says that the process answers; it looks at nothing else.
+func (a *API) health(context.Context, *struct{}) (*healthOut, error) {
+	return &healthOut{Body: client.Health{Status: "ok", Version: a.cfg.Version}}, nil
+}
+
+type readyOut struct {
+	Status int
+	Body   client.Readiness
+}
+
+// ready asks every dependency at once; one that does not answer in time is down.
+func (a *API) ready(ctx context.Context, _ *struct{}) (*readyOut, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.ProbeWait)
+	defer cancel()
+	states := make([]client.Dependency, len(a.deps.Probes))
+	var group sync.WaitGroup
+	for n, probe := range a.deps.Probes {
+		group.Go(func() { states[n] = stateOf(ctx, probe) })
+	}
+	group.Wait()
+	out := &readyOut{Status: http.StatusOK, Body: client.Readiness{Ready: true, Dependencies: states}}
+	for _, s := range states {
+		if s.Required && s.State != client.StateOK {
+			out.Status, out.Body.Ready = http.StatusServiceUnavailable, false
+		}
+	}
+	return out, nil
+}
+
+func stateOf(ctx context.Context, p Probe) client.Dependency {
+	d := client.Dependency{Name: p.Name, Required: p.Required, State: client.StateOff}
+	if p.Check == nil {
+		return d
+	}
+	if err := p.Check(ctx); err != nil {
+		d.State, d.Detail = client.StateDown, task.MessageOf(err)
+		return d
+	}
+	d.State = client.StateOK
+	return d
+}
+
+type infoOut struct {
+	Body client.Info
+}
+
+func (a *API) info(context.Context, *struct{}) (*infoOut, error) {
+	return &infoOut{Body: client.Info{
+		Version: a.cfg.Version, TemporalUIURL: a.cfg.TemporalUIURL, Namespace: a.cfg.Namespace, Open: a.cfg.Open,
+		Protocol: a.cfg.Protocol, Agents: a.cfg.Agents, Sandboxes: a.cfg.Providers,
+	}}, nil
+}

@@ -1,0 +1,57 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+type createKeyIn struct {
+	Body client.NewKey
+}
+
+type madeKeyOut struct {
+	Status int
+	Body   client.MadeKey
+}
+
+func (a *API) createKey(ctx context.Context, in *createKeyIn) (*madeKeyOut, error) {
+	if err := checkTitle("name", in.Body.Name); err != nil {
+		return nil, err
+	}
+	given := in.Body.Scopes
+	if len(given) == 0 {
+		given = []string{string(accessWrite)}
+	}
+	for _, scope := range given {
+		if !slices.Contains(scopes(), scope) {
+			return nil, task.Invalid("scopes", "The scope %q is not one of %s.", clip(scope), strings.Join(scopes(), ", "))
+		}
+	}
+	if expires := in.Body.ExpiresAt; expires != nil && expires.Before(time.Now()) {
+		return nil, task.Invalid("expires_at", "The key would have expired already.")
+	}
+	key, secret, err := a.deps.Store.CreateKey(ctx, callerOf(ctx).organization, in.Body.Name, given, in.Body.ExpiresAt)
+	return &madeKeyOut{Status: http.StatusCreated, Body: client.MadeKey{Key: key, Secret: secret}}, err
+}
+
+func (a *API) listKeys(ctx context.Context, _ *struct{}) (*pageOut[client.Key], error) {
+	keys, err := a.deps.Store.Keys(ctx, callerOf(ctx).organization)
+	return &pageOut[client.Key]{Body: task.Page[client.Key]{Items: keys}}, err
+}
+
+type keyIn struct {
+	ID string `path:"id"`
+}
+
+func (a *API) revokeKey(ctx context.Context, in *keyIn) (*struct{}, error) {
+	if err := knownID("API key", in.ID); err != nil {
+		return nil, err
+	}
+	return nil, a.deps.Store.RevokeKey(ctx, callerOf(ctx).organization, in.ID)
+}

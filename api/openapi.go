@@ -1,0 +1,85 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Document is the OpenAPI 3.1 document of the API, indented, with a line end.
+func (a *API) Document() ([]byte, error) {
+	content, err := json.MarshalIndent(a.huma.OpenAPI(), "", "  ")
+	return append(content, '\n'), err
+}
+
+func (a *API) document() huma.Config {
+	c := huma.DefaultConfig("omoi", "1")
+	c.Info.Description = "Runs AI coding agents durably: tasks, their sandboxes, what those report, and what is said to them."
+	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "/api/v1/openapi", "", ""
+	c.CreateHooks = nil // no $schema fields: answers keep their wire form
+	c.Transformers = []huma.Transformer{a.transform}
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"key":     {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An API key; Authorization: Bearer takes it too."},
+		"sandbox": {Type: "http", Scheme: "bearer", Description: "The token of the sandbox in the path."},
+	}
+	return c
+}
+
+func securityOf(want access) []map[string][]string {
+	switch want {
+	case accessNone:
+		return nil
+	case accessSandbox, accessInspect:
+		return []map[string][]string{{"sandbox": {}}, {"key": {}}}
+	case accessRead, accessWrite, accessAdmin:
+	}
+	return []map[string][]string{{"key": {}}}
+}
+
+// finishDocument says what huma cannot: which objects may be null, and that its own error
+// model is never sent.
+func (a *API) finishDocument() {
+	schemas := a.huma.OpenAPI().Components.Schemas.Map()
+	delete(schemas, "ErrorModel")
+	delete(schemas, "ErrorDetail")
+	for _, schema := range schemas {
+		for name, property := range schema.Properties {
+			if property.Ref != "" && slices.Contains(schema.Required, name) && mayBeNull(name) {
+				schema.Properties[name] = &huma.Schema{
+					Description: property.Description,
+					AnyOf:       []*huma.Schema{{Ref: property.Ref}, {Type: "null"}},
+				}
+			}
+		}
+	}
+}
+
+// describeBody says what a body holds that a route reads by hand.
+func (a *API) describeBody(r route) {
+	registry := a.huma.OpenAPI().Components.Schemas
+	schema := registry.Schema(reflect.TypeOf(r.says), true, "")
+	registry.SchemaFromRef(schema.Ref).AdditionalProperties = true
+	a.huma.OpenAPI().Paths[r.path].Post.RequestBody.Content["application/json"].Schema = schema
+}
+
+// mayBeNull names the objects that an answer may leave empty.
+func mayBeNull(property string) bool { return property == "pending_command" || property == "salvage" }
+
+func schemaOf[T any](registry huma.Registry) *huma.Schema {
+	return registry.Schema(reflect.TypeFor[T](), true, "")
+}
+
+func statusText(status int) string { return strconv.Itoa(status) }
+
+func responseOf(registry huma.Registry, status int, body any) *huma.Response {
+	return &huma.Response{
+		Description: http.StatusText(status),
+		Content: map[string]*huma.MediaType{
+			"application/json": {Schema: registry.Schema(reflect.TypeOf(body), true, "")},
+		},
+	}
+}

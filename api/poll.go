@@ -1,0 +1,57 @@
+package api
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// patience says how long a poll waits, and how often it looks should a wake-up be lost.
+type patience struct {
+	wait  time.Duration
+	every time.Duration
+}
+
+// poll looks, and looks again at each wake-up of topic, until look has found something or
+// the wait is over. It subscribes before it looks, so that nothing is missed between.
+func (a *API) poll(ctx context.Context, topic string, p patience, look func() (found bool, err error)) error {
+	news, leave := a.deps.Bus.Subscribe(topic)
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, p.wait)
+	defer cancel()
+	again := time.NewTicker(p.every)
+	defer again.Stop()
+	for {
+		found, err := look()
+		if found || err != nil || p.wait <= 0 {
+			return err
+		}
+		select {
+		case <-news:
+		case <-again.C:
+		case <-a.stopping:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// waitOf reads ?wait=: a duration as 25s, or a number of seconds, cut to the longest poll.
+func (a *API) waitOf(text string) (patience, error) {
+	p := patience{every: a.cfg.PollEvery}
+	if text == "" {
+		return p, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if seconds, err2 := strconv.ParseUint(text, 10, 16); err2 == nil {
+		wait, err = time.Duration(seconds)*time.Second, nil
+	}
+	if err != nil || wait < 0 {
+		return p, task.Invalid("wait", "The wait %q is no duration; write 25s.", clip(text))
+	}
+	p.wait = min(wait, a.cfg.MaxWait)
+	return p, nil
+}

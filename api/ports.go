@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Tasks keeps tasks. Errors of all methods carry the domain's codes; an id of another
+// organization is [task.CodeNotFound].
+type Tasks interface {
+	AcceptTask(ctx context.Context, d task.Draft) (task.Accepted, error)
+	Task(ctx context.Context, organizationID, id string) (task.Task, error)
+	Tasks(ctx context.Context, organizationID string, q task.TaskQuery) (task.Page[task.Task], error)
+	ChangeTask(ctx context.Context, organizationID, id string, c task.TaskChange) error
+	TaskStatus(ctx context.Context, organizationID, id string) (task.Standing, error)
+}
+
+// Commands keeps what is asked of tasks.
+type Commands interface {
+	AskTask(ctx context.Context, a task.Ask) (task.Asked, error)
+	Command(ctx context.Context, organizationID, id string) (task.Command, error)
+}
+
+// Dependencies keeps which task waits for which.
+type Dependencies interface {
+	Dependencies(ctx context.Context, organizationID, taskID string) ([]string, error)
+	AddDependencies(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error)
+	SetDependencies(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error)
+	RemoveDependency(ctx context.Context, organizationID, taskID, dependsOn string) ([]string, error)
+	FindCycle(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error)
+}
+
+// Projects keeps projects and tickets.
+type Projects interface {
+	CreateProject(ctx context.Context, p task.Project) (task.Project, error)
+	Project(ctx context.Context, organizationID, id string) (task.Project, error)
+	Projects(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[task.Project], error)
+	ChangeProject(ctx context.Context, organizationID, id string, c task.ProjectChange) (task.Project, error)
+}
+
+// Tickets reads tickets; a task that is accepted makes them.
+type Tickets interface {
+	Ticket(ctx context.Context, organizationID, id string) (task.Ticket, error)
+	Tickets(ctx context.Context, organizationID, projectID string, p task.PageRequest) (task.Page[task.Ticket], error)
+}
+
+// Sandboxes reads the ledger.
+type Sandboxes interface {
+	SandboxRow(ctx context.Context, organizationID, id string, bare bool) (task.Sandbox, error)
+	SandboxRows(ctx context.Context, organizationID string, q task.SandboxQuery) (task.Page[task.Sandbox], error)
+	SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error)
+}
+
+// Keys keeps API keys.
+type Keys interface {
+	KeyBySecret(ctx context.Context, secret string) (task.Key, error)
+	Keys(ctx context.Context, organizationID string) ([]task.Key, error)
+	CreateKey(ctx context.Context, organizationID, name string, scopes []string, expires *time.Time) (task.Key, string, error)
+	RevokeKey(ctx context.Context, organizationID, id string) error
+}
+
+// Events reads what sandboxes reported.
+type Events interface {
+	Events(ctx context.Context, q ingest.EventQuery) (ingest.EventPage, error)
+	TaskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor, limit int) ([]ingest.StoredEvent, error)
+}
+
+// Messages keeps what is said to agents.
+type Messages interface {
+	AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.Message, error)
+	LeaseMessages(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error)
+	AckMessages(ctx context.Context, sandboxID string, ids []string) (settled int, err error)
+}
+
+// Store is everything that is kept in the database.
+type Store interface {
+	Tasks
+	Commands
+	Dependencies
+	Projects
+	Tickets
+	Sandboxes
+	Keys
+	Events
+	Messages
+}
+
+// Intake takes events in and answers after they are stored.
+type Intake interface {
+	Single(ctx context.Context, sandboxID string, e ingest.Event, bare bool) (ingest.Receipt, error)
+	Batch(ctx context.Context, sandboxID, spoolID string, first int64, events []ingest.Event) (ingest.BatchReceipt, error)
+}
+
+// Bus wakes whoever waits for a topic; see package live.
+type Bus interface {
+	Wake(topic string)
+	Subscribe(topic string) (news <-chan struct{}, stop func())
+}
+
+// Repos looks at repositories.
+type Repos interface {
+	// Check says whether a repository can be worked on: [task.CodeInvalid] with the next step if not.
+	Check(ctx context.Context, repo string) error
+	// Diff writes base...branch as a unified diff.
+	Diff(ctx context.Context, repo, base, branch string, w io.Writer) error
+}
+
+// Tokens checks the tokens of sandboxes.
+type Tokens interface {
+	Verify(token, sandboxID string) error
+}
+
+// Probe is one dependency in the answer of /readyz.
+type Probe struct {
+	Name     string // database, temporal, relay, redis
+	Required bool   // without it the server is not ready
+	// Check answers nil if it works; its error's public message is shown. A nil Check means
+	// that the dependency is not configured: off.
+	Check func(ctx context.Context) error
+}
+
+// Deps are what the API works with. All are needed but Log, whose nil discards.
+type Deps struct {
+	Store  Store
+	Intake Intake
+	Bus    Bus
+	Repos  Repos
+	Tokens Tokens
+	Probes []Probe
+	Log    *slog.Logger
+}

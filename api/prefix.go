@@ -1,0 +1,36 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// tokenPrefix stands before every route for workers that can send no header: the rest of
+// the path's first part is a sandbox token.
+const tokenPrefix = "/t/"
+
+type prefixKey struct{}
+
+func prefixToken(ctx context.Context) string {
+	token, _ := ctx.Value(prefixKey{}).(string)
+	return token
+}
+
+// cutPrefix takes the token out of the path, so that no route, log or error sees it.
+func cutPrefix(r *http.Request) *http.Request {
+	rest, ok := strings.CutPrefix(r.URL.Path, tokenPrefix)
+	if !ok {
+		return r
+	}
+	token, path, _ := strings.Cut(rest, "/")
+	r = r.WithContext(context.WithValue(r.Context(), prefixKey{}, token))
+	u := *r.URL
+	u.Path, u.RawPath = "/"+path, ""
+	if raw := r.URL.RawPath; raw != "" {
+		_, rawPath, _ := strings.Cut(strings.TrimPrefix(raw, tokenPrefix), "/")
+		u.RawPath = "/" + rawPath
+	}
+	r.URL, r.RequestURI = &u, u.RequestURI()
+	return r
+}

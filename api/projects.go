@@ -1,0 +1,116 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const maxName = 255
+
+type projectIn struct {
+	ID string `path:"id" doc:"Id of the project"`
+}
+
+type createProjectIn struct {
+	Body client.NewProject
+}
+
+type patchProjectIn struct {
+	projectIn
+	Body client.ProjectPatch
+}
+
+type projectOut struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     client.Project
+}
+
+func (a *API) createProject(ctx context.Context, in *createProjectIn) (*projectOut, error) {
+	p, err := a.draftProject(ctx, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	p.OrganizationID = callerOf(ctx).organization
+	made, err := a.deps.Store.CreateProject(ctx, p)
+	return &projectOut{Status: http.StatusCreated, Location: "/api/v1/projects/" + made.ID, Body: made}, err
+}
+
+func (a *API) draftProject(ctx context.Context, in client.NewProject) (task.Project, error) {
+	p := task.Project{
+		Name: cmp.Or(in.Name, strings.TrimSuffix(in.Repo, ".git")), Description: in.Description, DefaultBranch: in.DefaultBranch,
+		MaxSlots: a.cfg.ProjectSlots, Autonomous: in.Autonomous == nil || *in.Autonomous,
+	}
+	if in.MaxSlots != nil {
+		p.MaxSlots = *in.MaxSlots
+	}
+	if err := checkProject(&p.Name, &p.Description, &p.DefaultBranch); err != nil {
+		return p, err
+	}
+	var err error
+	if p.Settings, err = checkObject("settings", in.Settings); err != nil {
+		return p, err
+	}
+	p.Repo, err = a.checkRepo(ctx, in.Repo)
+	return p, err
+}
+
+// checkProject looks at the texts that are given; nil passes.
+func checkProject(name, description, branch *string) error {
+	if name != nil {
+		if err := checkTitle("name", *name); err != nil {
+			return err
+		}
+		if len(*name) > maxName {
+			return task.Invalid("name", "The name has %d bytes; at most %d are allowed.", len(*name), maxName)
+		}
+	}
+	if description != nil {
+		if err := checkText("description", *description, maxDescription); err != nil {
+			return err
+		}
+	}
+	if branch != nil && strings.ContainsAny(*branch, " ~^:?*[\\\x00\n\t") {
+		return task.Invalid("default_branch", "%q is no name of a branch.", clip(*branch))
+	}
+	return nil
+}
+
+func (a *API) getProject(ctx context.Context, in *projectIn) (*projectOut, error) {
+	if err := knownID("project", in.ID); err != nil {
+		return nil, err
+	}
+	p, err := a.deps.Store.Project(ctx, callerOf(ctx).organization, in.ID)
+	return &projectOut{Status: http.StatusOK, Body: p}, err
+}
+
+func (a *API) listProjects(ctx context.Context, in *pageIn) (*pageOut[client.Project], error) {
+	page, err := a.deps.Store.Projects(ctx, callerOf(ctx).organization, in.request())
+	return &pageOut[client.Project]{Body: page}, err
+}
+
+func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*projectOut, error) {
+	if err := knownID("project", in.ID); err != nil {
+		return nil, err
+	}
+	b := in.Body
+	if err := checkProject(b.Name, b.Description, b.DefaultBranch); err != nil {
+		return nil, err
+	}
+	settings, err := checkObject("settings", b.Settings)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := a.deps.Store.ChangeProject(ctx, callerOf(ctx).organization, in.ID, task.ProjectChange{
+		Name: b.Name, Description: b.Description, DefaultBranch: b.DefaultBranch, MaxSlots: b.MaxSlots,
+		Paused: b.Paused, Autonomous: b.Autonomous, Settings: settings,
+	})
+	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
+	return &projectOut{Status: http.StatusOK, Body: changed}, err
+}

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const maxReason = 2000 // bytes
+
+type askIn struct {
+	taskIn
+	Body *client.Reason
+}
+
+type askedOut struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     client.Asked
+}
+
+// ask makes the handler of cancel, fail and retry.
+func (a *API) ask(kind string) func(context.Context, *askIn) (*askedOut, error) {
+	return func(ctx context.Context, in *askIn) (*askedOut, error) {
+		if err := knownID("task", in.ID); err != nil {
+			return nil, err
+		}
+		reason := ""
+		if in.Body != nil {
+			reason = in.Body.Reason
+		}
+		if err := checkText("reason", reason, maxReason); err != nil {
+			return nil, err
+		}
+		args, err := json.Marshal(map[string]string{"reason": reason})
+		if err != nil {
+			return nil, fmt.Errorf("encode the command: %w", err)
+		}
+		who := callerOf(ctx)
+		return a.askAndWait(ctx, task.Ask{
+			OrganizationID: who.organization, TaskID: in.ID, Kind: kind, Reason: reason, Sender: who.name, Args: args,
+		})
+	}
+}
+
+// askAndWait gives a command and waits a little for its outcome; 202 says that it is under way.
+func (a *API) askAndWait(ctx context.Context, ask task.Ask) (*askedOut, error) {
+	asked, err := a.deps.Store.AskTask(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	a.deps.Bus.Wake(live.Relay)
+	command, err := a.awaitOutcome(ctx, ask.OrganizationID, asked.Command)
+	if err != nil {
+		return nil, err
+	}
+	if command.State == task.ReceiptTooLate || command.State == task.ReceiptRefused {
+		return nil, task.Errorf(task.CodeConflict, "The %s came to nothing (%s): %s.", ask.Kind, command.State, command.Reason)
+	}
+	t, err := a.readTask(ctx, ask.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	url := "/api/v1/commands/" + command.ID
+	out := &askedOut{Status: http.StatusOK, Location: url, Body: client.Asked{Task: t, Command: command, CommandURL: url}}
+	if command.State == task.ReceiptAccepted {
+		out.Status = http.StatusAccepted
+	}
+	return out, nil
+}
+
+// awaitOutcome looks at the command until it is settled or the wait is over.
+func (a *API) awaitOutcome(ctx context.Context, organization string, c task.Command) (task.Command, error) {
+	quick := patience{wait: a.cfg.CommandWait, every: a.cfg.CommandPoll}
+	err := a.poll(ctx, live.Task(c.TaskID), quick, func() (bool, error) {
+		found, err := a.deps.Store.Command(ctx, organization, c.ID)
+		if err == nil {
+			c = found
+		}
+		return c.State != task.ReceiptAccepted, err
+	})
+	return c, err
+}
+
+type commandIn struct {
+	ID string `path:"id"`
+}
+
+type commandOut struct {
+	Body client.Command
+}
+
+func (a *API) getCommand(ctx context.Context, in *commandIn) (*commandOut, error) {
+	if err := knownID("command", in.ID); err != nil {
+		return nil, err
+	}
+	c, err := a.deps.Store.Command(ctx, callerOf(ctx).organization, in.ID)
+	return &commandOut{Body: c}, err
+}

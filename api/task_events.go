@@ -1,0 +1,65 @@
+package api
+
+import (
+	"context"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+type taskEventsIn struct {
+	taskIn
+	After string `query:"after" doc:"<attempt>:<sequence>; empty: from the beginning"`
+	Wait  string `query:"wait" doc:"Long poll: as 25s"`
+	Limit int    `query:"limit" default:"200" minimum:"1" maximum:"1000"`
+}
+
+type taskEventsOut struct {
+	Body client.EventPage
+}
+
+// taskEvents answers what a task's sandboxes reported, oldest first. While there is nothing
+// new it waits, also for a change of the task's status.
+func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*taskEventsOut, error) {
+	after, err := ingest.ParseCursor(in.After)
+	if err != nil {
+		return nil, err
+	}
+	wait, err := a.waitOf(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	if err := knownID("task", in.ID); err != nil {
+		return nil, err
+	}
+	var page client.EventPage
+	was := task.Status("")
+	err = a.poll(ctx, live.Task(in.ID), wait, func() (bool, error) {
+		page, err = a.eventPage(ctx, in, after)
+		changed := was != "" && was != page.TaskStatus
+		was = page.TaskStatus
+		return len(page.Events) > 0 || page.Done || changed, err
+	})
+	return &taskEventsOut{Body: page}, err
+}
+
+// eventPage reads the standing before the events: what is stored before a task is done is
+// seen before the page says so.
+func (a *API) eventPage(ctx context.Context, in *taskEventsIn, after ingest.Cursor) (client.EventPage, error) {
+	standing, err := a.deps.Store.TaskStatus(ctx, callerOf(ctx).organization, in.ID)
+	if err != nil {
+		return client.EventPage{}, err
+	}
+	stored, err := a.deps.Store.TaskEventsAfter(ctx, in.ID, after, in.Limit)
+	page := client.EventPage{
+		Events: make([]client.Event, 0, len(stored)), Next: after.String(), TaskStatus: standing.Status,
+		Done: standing.Status.Final() && standing.Ended && len(stored) < in.Limit,
+	}
+	for _, e := range stored {
+		page.Events = append(page.Events, client.Event(e))
+		page.Next = e.Cursor().String()
+	}
+	return page, err
+}

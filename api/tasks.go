@@ -1,0 +1,242 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+type taskOut struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     client.Task
+}
+
+type createTaskIn struct {
+	Key  string `header:"Idempotency-Key" doc:"The same key and body answer the same task"`
+	Body client.NewTask
+}
+
+func (a *API) createTask(ctx context.Context, in *createTaskIn) (*taskOut, error) {
+	d, err := a.draft(ctx, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkIdempotencyKey(in.Key); err != nil {
+		return nil, err
+	}
+	who := callerOf(ctx)
+	d.OrganizationID, d.Sender, d.IdempotencyKey = who.organization, who.name, in.Key
+	if d.BodyHash, err = hashOf(in.Body); err != nil {
+		return nil, err
+	}
+	accepted, err := a.deps.Store.AcceptTask(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	a.deps.Bus.Wake(live.Relay)
+	return a.taskAnswer(ctx, accepted)
+}
+
+func (a *API) taskAnswer(ctx context.Context, accepted task.Accepted) (*taskOut, error) {
+	t, err := a.readTask(ctx, accepted.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	out := &taskOut{Status: http.StatusCreated, Location: "/api/v1/tasks/" + t.ID, Body: t}
+	if accepted.Repeated {
+		out.Status = http.StatusOK
+	}
+	return out, nil
+}
+
+// readTask answers a task with the sentence that says why it stands where it stands.
+func (a *API) readTask(ctx context.Context, id string) (client.Task, error) {
+	if err := knownID("task", id); err != nil {
+		return client.Task{}, err
+	}
+	t, err := a.deps.Store.Task(ctx, callerOf(ctx).organization, id)
+	t.Why = task.Why(t)
+	return t, err
+}
+
+// hashOf tells bodies apart by what they say, not by how they are spaced.
+func hashOf(body any) ([]byte, error) {
+	content, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("hash the request body: %w", err)
+	}
+	sum := sha256.Sum256(content)
+	return sum[:], nil
+}
+
+func checkIdempotencyKey(key string) error {
+	if len(key) > maxKeyLength || strings.ContainsFunc(key, unicode.IsControl) {
+		return task.Invalid("Idempotency-Key", "The Idempotency-Key may have at most %d characters and no control characters.", maxKeyLength)
+	}
+	return nil
+}
+
+type listTasksIn struct {
+	Status     string `query:"status" doc:"pending, assigned, running, pending_validation, validating, needs_revision, completed, failed or cancelled"`
+	PhaseID    string `query:"phase_id"`
+	HasSandbox string `query:"has_sandbox" enum:"true,false" doc:"Whether an attempt has a sandbox now"`
+	TicketID   string `query:"ticket_id"`
+	ProjectID  string `query:"project_id"`
+	ID         string `query:"id" doc:"A beginning or an end of ids, of 4 or more characters"`
+	pageIn
+}
+
+type pageIn struct {
+	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500"`
+	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the page before"`
+}
+
+func (p pageIn) request() task.PageRequest { return task.PageRequest{Limit: p.Limit, Cursor: p.Cursor} }
+
+type pageOut[T any] struct {
+	Body task.Page[T]
+}
+
+// Fragments of ids: the database compares them as they are.
+var fragmentForm = regexp.MustCompile(`^[0-9a-f-]{4,36}$`) //nolint:gochecknoglobals // compiled once, never written
+
+func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.Task], error) {
+	q, err := in.query()
+	if err != nil {
+		return nil, err
+	}
+	page, err := a.deps.Store.Tasks(ctx, callerOf(ctx).organization, q)
+	for n := range page.Items {
+		page.Items[n].Why = task.Why(page.Items[n])
+	}
+	return &pageOut[client.Task]{Body: page}, err
+}
+
+func (in *listTasksIn) query() (task.TaskQuery, error) {
+	q := task.TaskQuery{
+		PageRequest: in.request(), Status: in.Status, PhaseID: in.PhaseID,
+		TicketID: in.TicketID, ProjectID: in.ProjectID, Fragment: strings.ToLower(in.ID),
+	}
+	if in.HasSandbox != "" {
+		has := in.HasSandbox == "true"
+		q.HasSandbox = &has
+	}
+	switch {
+	case in.Status != "" && !task.Status(in.Status).Valid():
+		return q, task.Invalid("status", "The status %q is not one of %s.", clip(in.Status), joined(task.Statuses()))
+	case in.TicketID != "" && !isID(in.TicketID):
+		return q, task.Invalid("ticket_id", "%q is no ticket id.", clip(in.TicketID))
+	case in.ProjectID != "" && !isID(in.ProjectID):
+		return q, task.Invalid("project_id", "%q is no project id.", clip(in.ProjectID))
+	case in.ID != "" && !fragmentForm.MatchString(q.Fragment):
+		return q, task.Invalid("id", "%q is no part of a task id; give 4 or more characters of it.", clip(in.ID))
+	}
+	return q, nil
+}
+
+func joined[T ~string](words []T) string {
+	parts := make([]string, len(words))
+	for n, word := range words {
+		parts[n] = string(word)
+	}
+	return strings.Join(parts, ", ")
+}
+
+type taskIn struct {
+	ID string `path:"id" doc:"Id of the task"`
+}
+
+func (a *API) getTask(ctx context.Context, in *taskIn) (*taskOut, error) {
+	t, err := a.readTask(ctx, in.ID)
+	return &taskOut{Status: http.StatusOK, Body: t}, err
+}
+
+type patchTaskIn struct {
+	taskIn
+	Body client.TaskPatch
+}
+
+func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*taskOut, error) {
+	if err := knownID("task", in.ID); err != nil {
+		return nil, err
+	}
+	if err := checkPatch(in.Body); err != nil {
+		return nil, err
+	}
+	change := task.TaskChange{Title: in.Body.Title, Description: in.Body.Description, Priority: in.Body.Priority}
+	if err := a.deps.Store.ChangeTask(ctx, callerOf(ctx).organization, in.ID, change); err != nil {
+		return nil, err
+	}
+	a.deps.Bus.Wake(live.Relay) // a higher priority may have let it in
+	return a.getTask(ctx, &in.taskIn)
+}
+
+func checkPatch(p client.TaskPatch) error {
+	if p.Title != nil {
+		if err := checkTitle("title", *p.Title); err != nil {
+			return err
+		}
+	}
+	if p.Description != nil {
+		if strings.TrimSpace(*p.Description) == "" {
+			return task.Invalid("description", "The description must not be empty.")
+		}
+		if err := checkText("description", *p.Description, maxDescription); err != nil {
+			return err
+		}
+	}
+	if p.Priority == nil {
+		return nil
+	}
+	if *p.Priority == "" {
+		return task.Invalid("priority", "The priority must be one of %s.", strings.Join(priorities(), ", "))
+	}
+	_, err := oneOf("priority", *p.Priority, "", priorities())
+	return err
+}
+
+type diffOut struct {
+	ContentType string `header:"Content-Type"`
+	Body        []byte
+}
+
+func (a *API) diffTask(ctx context.Context, in *taskIn) (*diffOut, error) {
+	t, err := a.readTask(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if t.Branch == nil || t.Base == nil || t.Repo == "" {
+		return nil, task.Errorf(task.CodeNotFound, "Task %s has no branch yet, so there is no diff.", t.ID)
+	}
+	diff := &bounded{left: a.cfg.MaxDiff}
+	if err := a.deps.Repos.Diff(ctx, t.Repo, *t.Base, *t.Branch, diff); err != nil {
+		return nil, err
+	}
+	return &diffOut{ContentType: "text/x-diff; charset=utf-8", Body: diff.Bytes()}, nil
+}
+
+// bounded is a buffer that refuses to grow beyond what is left.
+type bounded struct {
+	bytes.Buffer
+	left int
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		return 0, task.Errorf(task.CodeExhausted, "The diff is too long to be served. Fetch the branch and look at it with git.")
+	}
+	b.left -= len(p)
+	return b.Buffer.Write(p)
+}

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+type ticketIn struct {
+	ID string `path:"id" doc:"Id of the ticket"`
+}
+
+type createTicketIn struct {
+	Body client.NewTicket
+}
+
+type ticketOut struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     client.Ticket
+}
+
+// createTicket makes a ticket together with its first task.
+func (a *API) createTicket(ctx context.Context, in *createTicketIn) (*ticketOut, error) {
+	d, err := a.draftTicket(ctx, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	who := callerOf(ctx)
+	d.OrganizationID, d.Sender = who.organization, who.name
+	accepted, err := a.deps.Store.AcceptTask(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	a.deps.Bus.Wake(live.Relay)
+	made, err := a.deps.Store.Ticket(ctx, who.organization, accepted.TicketID)
+	return &ticketOut{Status: http.StatusCreated, Location: "/api/v1/tickets/" + made.ID, Body: made}, err
+}
+
+func (a *API) draftTicket(ctx context.Context, in client.NewTicket) (task.Draft, error) {
+	d, err := a.draft(ctx, firstTask(in))
+	if err != nil {
+		return d, err
+	}
+	var errs [2]error
+	d.Ticket.TicketType, errs[0] = oneOf("ticket_type", in.TicketType, "feature", ticketTypes())
+	d.Ticket.Context, errs[1] = checkObject("context", in.Context)
+	return d, first(errs[:]...)
+}
+
+func firstTask(in client.NewTicket) client.NewTask {
+	t := client.NewTask{
+		ProjectID: in.ProjectID, Repo: in.Repo, Title: in.Title, Description: in.Description,
+		PhaseID: in.PhaseID, Priority: in.Priority,
+	}
+	if in.Task != nil {
+		t.TaskType, t.Mode, t.Agent, t.Sandbox = in.Task.TaskType, in.Task.Mode, in.Task.Agent, in.Task.Sandbox
+		t.MaxRetries, t.Budget, t.Execution = in.Task.MaxRetries, in.Task.Budget, in.Task.Execution
+	}
+	return t
+}
+
+func (a *API) getTicket(ctx context.Context, in *ticketIn) (*ticketOut, error) {
+	if err := knownID("ticket", in.ID); err != nil {
+		return nil, err
+	}
+	t, err := a.deps.Store.Ticket(ctx, callerOf(ctx).organization, in.ID)
+	return &ticketOut{Status: http.StatusOK, Body: t}, err
+}
+
+type listTicketsIn struct {
+	ProjectID string `query:"project_id"`
+	pageIn
+}
+
+func (a *API) listTickets(ctx context.Context, in *listTicketsIn) (*pageOut[client.Ticket], error) {
+	if in.ProjectID != "" && !isID(in.ProjectID) {
+		return nil, task.Invalid("project_id", "%q is no project id.", clip(in.ProjectID))
+	}
+	page, err := a.deps.Store.Tickets(ctx, callerOf(ctx).organization, in.ProjectID, in.request())
+	return &pageOut[client.Ticket]{Body: page}, err
+}

@@ -1,0 +1,147 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+type sandboxTaskOut struct {
+	Body client.SandboxTask
+}
+
+// sandboxTask answers the task whose attempt runs or ran in the sandbox.
+func (a *API) sandboxTask(ctx context.Context, in *sandboxIn) (*sandboxTaskOut, error) {
+	organization, taskID, err := a.deps.Store.SandboxOwner(ctx, in.SandboxID)
+	if err != nil && task.CodeOf(err) != task.CodeNotFound {
+		return nil, err
+	}
+	if taskID == "" {
+		return nil, task.Errorf(task.CodeNotFound, "No task found for sandbox %s.", in.SandboxID)
+	}
+	t, err := a.deps.Store.Task(ctx, organization, taskID)
+	if err != nil {
+		return nil, err
+	}
+	return &sandboxTaskOut{Body: client.SandboxTask{
+		ID: t.ID, TicketID: t.TicketID, PhaseID: t.PhaseID, TaskType: t.TaskType, Title: t.Title, Description: t.Description,
+		Priority: t.Priority, Status: string(t.Status), SandboxID: in.SandboxID, AssignedAgentID: t.AssignedAgent,
+		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, StartedAt: t.StartedAt, CompletedAt: t.CompletedAt,
+	}}, nil
+}
+
+type completeIn struct {
+	sandboxIn
+	RawBody []byte `contentType:"application/json"`
+}
+
+type completeOut struct {
+	Body client.TaskCompleted
+}
+
+// taskComplete is the explicit completion: the answer tells what was accepted, then it is
+// a command like any other.
+func (a *API) taskComplete(ctx context.Context, in *completeIn) (*completeOut, error) {
+	said := client.TaskComplete{Success: true}
+	if err := decode(in.RawBody, &said); err != nil {
+		return nil, err
+	}
+	args := map[string]any{"ok": said.Success, "reason": said.ErrorMessage, "result": said.Result, "sandbox_id": in.SandboxID}
+	asked, err := a.askWire(ctx, in.SandboxID, task.Ask{
+		TaskID: said.TaskID, Kind: task.AskComplete, OK: said.Success, Reason: said.ErrorMessage,
+	}, args)
+	if err != nil {
+		return nil, err
+	}
+	return &completeOut{Body: client.TaskCompleted{
+		Status: "accepted", TaskID: said.TaskID, NewStatus: string(asked.Status), UnblockedTasks: orNone(asked.Unblocked),
+		CommandID: asked.Command.ID, Receipt: asked.Command.State,
+	}}, nil
+}
+
+type verdictIn struct {
+	sandboxIn
+	RawBody []byte `contentType:"application/json"`
+}
+
+type verdictOut struct {
+	Body client.VerdictAccepted
+}
+
+// validationResult takes the verdict of a validator.
+func (a *API) validationResult(ctx context.Context, in *verdictIn) (*verdictOut, error) {
+	var said client.Verdict
+	if err := decode(in.RawBody, &said); err != nil {
+		return nil, err
+	}
+	if said.Passed == nil {
+		return nil, task.Invalid("passed", "The field passed must be given: true or false.")
+	}
+	if said.Feedback == nil {
+		return nil, task.Invalid("feedback", "The field feedback must be given.")
+	}
+	args := map[string]any{
+		"ok": *said.Passed, "passed": *said.Passed, "feedback": *said.Feedback, "evidence": said.Evidence,
+		"recommendations": said.Recommendations, "sandbox_id": in.SandboxID,
+	}
+	asked, err := a.askWire(ctx, in.SandboxID, task.Ask{TaskID: said.TaskID, Kind: task.AskVerdict, OK: *said.Passed}, args)
+	if err != nil {
+		return nil, err
+	}
+	return &verdictOut{Body: client.VerdictAccepted{
+		Status: "accepted", TaskID: said.TaskID, ValidationPassed: *said.Passed, NewTaskStatus: string(asked.Status),
+		CommandID: asked.Command.ID, Receipt: asked.Command.State,
+	}}, nil
+}
+
+// askWire gives a command in the old wire form: too late is an answer there.
+func (a *API) askWire(ctx context.Context, sandboxID string, ask task.Ask, args map[string]any) (task.Asked, error) {
+	if ask.TaskID == "" {
+		return task.Asked{}, task.Invalid("task_id", "The task_id must be given.")
+	}
+	if err := knownID("task", ask.TaskID); err != nil {
+		return task.Asked{}, err
+	}
+	who := callerOf(ctx)
+	var err error
+	if ask.OrganizationID, err = a.organizationOf(ctx, who); err != nil {
+		return task.Asked{}, err
+	}
+	if ask.Args, err = wireArgs(args); err != nil {
+		return task.Asked{}, err
+	}
+	ask.SandboxID, ask.Sender, ask.Wire, ask.Own = sandboxID, who.name, true, who.sandbox != ""
+	asked, err := a.deps.Store.AskTask(ctx, ask)
+	if err == nil {
+		a.deps.Bus.Wake(live.Relay)
+	}
+	return asked, err
+}
+
+func wireArgs(args map[string]any) (json.RawMessage, error) {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return nil, fmt.Errorf("encode the command: %w", err)
+	}
+	return checkObject("body", raw)
+}
+
+func orNone(ids []string) []string {
+	if ids == nil {
+		return []string{}
+	}
+	return ids
+}
+
+type sandboxHealthOut struct {
+	Body client.SandboxHealth
+}
+
+func (a *API) sandboxHealth(context.Context, *struct{}) (*sandboxHealthOut, error) {
+	return &sandboxHealthOut{Body: client.SandboxHealth{Status: "ok", Service: "sandbox-api", Timestamp: time.Now().UTC()}}, nil
+}
