@@ -28,6 +28,7 @@ type Task struct {
 type Relay struct {
 	Interval    time.Duration `key:"interval" default:"1s" min:"5ms" max:"1m" doc:"How often due rows are looked for when nothing wakes the relay."`
 	QuietDigest time.Duration `key:"quiet_digest" default:"60s" min:"10ms" max:"1h" doc:"Pause between digests that hold no milestone."`
+	Pulse       time.Duration `key:"pulse" default:"5s" min:"10ms" max:"1m" doc:"How often intake and relay note that they are alive; three missed ones count as an outage of ours."`
 	Lease       time.Duration `key:"lease" default:"30s" min:"100ms" max:"10m" doc:"How long one relayer may hold a task's row."`
 	Parallel    int           `key:"parallel" default:"8" min:"1" max:"256" doc:"Tasks relayed at a time by one process."`
 	MessageTTL  time.Duration `key:"message_lease" default:"60s" min:"100ms" max:"1h" doc:"How long a message that was handed out waits for its receipt before it is handed out again."`

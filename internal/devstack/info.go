@@ -20,11 +20,26 @@ type Info struct {
 // InfoPath is where dev.json of a home directory is.
 func InfoPath(home string) string { return filepath.Join(home, "dev.json") }
 
-// ReadInfo reads dev.json. It may be of a process that has ended.
+// ReadInfo reads dev.json. After a kill -9 it is of a process that has ended.
 func ReadInfo(home string) (Info, error) {
 	var info Info
-	return info, readJSON(InfoPath(home), &info)
+	err := readJSON(InfoPath(home), &info)
+	return info, err
 }
+
+// LastInfo is where the parts are or were last reached; zero before the first start.
+func LastInfo(home string) Info {
+	info, err := ReadInfo(home)
+	if err != nil && readJSON(lastPath(home), &info) != nil {
+		return Info{}
+	}
+	return info
+}
+
+// RetireInfo ends dev.json with its process; the next start asks for the same ports.
+func RetireInfo(home string) error { return os.Rename(InfoPath(home), lastPath(home)) }
+
+func lastPath(home string) string { return filepath.Join(home, "last.json") }
 
 // WriteInfo replaces dev.json.
 func WriteInfo(home string, info Info) error { return writeJSON(InfoPath(home), info) }

@@ -73,10 +73,7 @@ type Stack struct {
 // the lock of Home and closes the stack.
 func Start(ctx context.Context, cfg Config) (*Stack, error) {
 	cfg = withDefaults(cfg)
-	last, err := ReadInfo(cfg.Home) // keeps the ports of last time; none is fine
-	if err != nil {
-		cfg.Log.DebugContext(ctx, "no ports to keep", slog.String("error", err.Error()))
-	}
+	last := LastInfo(cfg.Home)
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Stack{cancel: cancel}
 	parts := []func() error{

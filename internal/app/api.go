@@ -1,0 +1,168 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// lastNet is how long after the longest attempt a provider deletes a sandbox by itself.
+const lastNet = time.Hour
+
+// RunAPI serves until ctx ends. Without keys it refuses to start, unless it is open.
+func RunAPI(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
+	c, err := newCore(ctx, cfg, opts.log(cfg))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.guarded(ctx); err != nil {
+		return err
+	}
+	listeners, err := listen(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	opts.ready(devstack.Info{APIURL: apiURL(cfg), PID: os.Getpid()})
+	services := append(c.apiServices(listeners), service{"temporal", func(ctx context.Context) error {
+		if err := c.claim(ctx); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}})
+	return runAll(ctx, services...)
+}
+
+// guarded refuses to serve a network where nobody could log in.
+func (c *core) guarded(ctx context.Context) error {
+	if c.cfg.API.Open {
+		c.log.WarnContext(ctx, "the api asks for no login; it serves this machine only")
+		return nil
+	}
+	keys, err := c.store.CountKeys(ctx)
+	if err == nil && keys == 0 {
+		err = task.Errorf(task.CodeUnauthorized, "nobody could log in: there is no API key yet; set OMOI_API_KEY to make the first one")
+	}
+	return err
+}
+
+// apiURL is the address at which this machine reaches the API.
+func apiURL(cfg *config.Loaded) string {
+	host := cfg.API.Host
+	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(cfg.API.Port))
+}
+
+// listen opens the API's port, which a port of 0 leaves to the system, and its socket.
+func listen(ctx context.Context, cfg *config.Loaded) ([]net.Listener, error) {
+	var lc net.ListenConfig
+	tcp, err := lc.Listen(ctx, "tcp", net.JoinHostPort(cfg.API.Host, strconv.Itoa(cfg.API.Port)))
+	if err != nil {
+		return nil, task.Errorf(task.CodeConflict, "the API cannot listen on %s port %d; choose another api.port, or 0 for a free one",
+			cfg.API.Host, cfg.API.Port).WithCause(err)
+	}
+	if addr, ok := tcp.Addr().(*net.TCPAddr); ok {
+		cfg.API.Port = addr.Port
+	}
+	if cfg.API.Socket == "" {
+		return []net.Listener{tcp}, nil
+	}
+	socket, err := listenSocket(ctx, cfg.API.Socket)
+	if err != nil {
+		return nil, errors.Join(err, tcp.Close())
+	}
+	return []net.Listener{tcp, socket}, nil
+}
+
+// listenSocket opens the socket to every user: its folder says who gets at it.
+func listenSocket(ctx context.Context, path string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // sandboxes of other users bind it
+		return nil, fmt.Errorf("make the folder of the API's socket: %w", err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove the API's old socket: %w", err)
+	}
+	var lc net.ListenConfig
+	socket, err := lc.Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen on the API's socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // see above
+		return nil, errors.Join(err, socket.Close())
+	}
+	return socket, nil
+}
+
+// apiServices are the HTTP server, the intake behind it and the relay, in the order in
+// which they stop.
+func (c *core) apiServices(listeners []net.Listener) []service {
+	cfg := c.cfg
+	intake := ingest.NewIntake(ingest.IntakeConfig{
+		AllowBare: cfg.API.Open, Quiet: cfg.Relay.QuietDigest, PulsePeriod: cfg.Relay.Pulse,
+	}, c.store, c.bus, c.log)
+	relay := ingest.NewRelay(c.relayConfig(), c.store, c.temporal, c.bus, c.log)
+	handler := api.New(c.apiConfig(), api.Deps{
+		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Probes: c.probes(), Log: c.log,
+	})
+	return []service{
+		{"api", func(ctx context.Context) error { return serve(ctx, handler, listeners, cfg.API.StopTimeout) }},
+		{"intake", intake.Run},
+		{"relay", relay.Run},
+	}
+}
+
+func (c *core) apiConfig() api.Config {
+	cfg := c.cfg
+	return api.Config{
+		Open: cfg.API.Open, Organization: c.organization, AllowedHosts: allowedHosts(cfg),
+		Version: ReadBuild().String(), Protocol: spec.Protocol, TemporalUIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
+		Agents:       offered(cfg.Task.Agent, task.AgentScripted, task.AgentCommand, task.AgentExternal),
+		Providers:    offered(cfg.Task.Sandbox, task.ProviderLocal, task.ProviderExternal),
+		ProjectSlots: cfg.Task.MaxPerProject, CommandWait: cfg.API.CommandWait, MaxWait: cfg.API.MaxWait,
+		Lease: cfg.Relay.MessageTTL, MaxBody: cfg.API.MaxBody, MaxBatch: cfg.API.MaxBatch,
+	}
+}
+
+// serve answers requests until ctx ends. Then those under way get up to stop; long polls
+// end at once, since they wait for news that will not come.
+func serve(ctx context.Context, handler *api.API, listeners []net.Listener, stop time.Duration) error {
+	const header, idle = 10 * time.Second, 2 * time.Minute
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: header, IdleTimeout: idle, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // broken connections are no news
+	}
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { failed <- server.Serve(l) }()
+	}
+	select {
+	case err := <-failed:
+		return errors.Join(err, server.Close())
+	case <-ctx.Done():
+	}
+	handler.Stop()
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), stop)
+	defer cancel()
+	if err := server.Shutdown(limited); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/postgres"
+)
+
+// The states of a finding.
+const (
+	FindingOK   = "ok"
+	FindingWarn = "warn" // omoi works, with less
+	FindingFail = "fail" // omoi dev does not work here
+)
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	Check  string `json:"check"`
+	Status string `json:"status"`
+	Detail string `json:"detail"`
+	Next   string `json:"next,omitempty"` // what to do about it
+}
+
+// Sick reports whether something failed.
+func Sick(findings []Finding) bool {
+	for _, f := range findings {
+		if f.Status == FindingFail {
+			return true
+		}
+	}
+	return false
+}
+
+// Checkup looks for what could keep omoi dev from working on this machine. It changes
+// nothing, and takes a few seconds at most.
+func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
+	info, err := devstack.ReadInfo(cfg.Home)
+	running := err == nil && isReady(ctx, info.APIURL)
+	findings := []Finding{
+		checkDev(info, running), checkConfig(cfg), checkHome(cfg), checkProgram("git", FindingFail, "install git"),
+		checkProgram("go", FindingWarn, "needed to build omoi only"), checkDatabase(ctx, cfg), checkTemporal(cfg), checkAgent(cfg),
+		checkScripts(),
+	}
+	findings = append(findings, checkIsolation(cfg)...)
+	if !running {
+		findings = append(findings, checkPort(ctx, cfg, "api.port", cfg.API.Port),
+			checkPort(ctx, cfg, "dev.temporal_port", cfg.Dev.TemporalPort), checkPort(ctx, cfg, "dev.temporal_ui_port", cfg.Dev.TemporalUIPort))
+	}
+	return append(findings, checkDisk(cfg))
+}
+
+func checkDev(info devstack.Info, running bool) Finding {
+	if running {
+		return Finding{Check: "omoi dev", Status: FindingOK, Detail: fmt.Sprintf("running at %s, pid %d", info.APIURL, info.PID)}
+	}
+	return Finding{Check: "omoi dev", Status: FindingOK, Detail: "not running", Next: "omoi dev"}
+}
+
+func checkConfig(cfg *config.Loaded) Finding {
+	if len(cfg.Warnings) > 0 {
+		return Finding{Check: "configuration", Status: FindingWarn, Detail: strings.Join(cfg.Warnings, "; "), Next: "correct the names"}
+	}
+	return Finding{Check: "configuration", Status: FindingOK, Detail: fmt.Sprintf("%d settings; omoi config show", len(cfg.Values))}
+}
+
+// checkHome looks whether home, or the nearest folder above it that exists, can be written.
+func checkHome(cfg *config.Loaded) Finding {
+	dir := existing(cfg.Home)
+	probe, err := os.CreateTemp(dir, ".omoi-*")
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
+		return Finding{Check: "home", Status: FindingFail, Detail: err.Error(), Next: "set OMOI_HOME to a directory of yours"}
+	}
+	return Finding{Check: "home", Status: FindingOK, Detail: cfg.Home}
+}
+
+func existing(dir string) string {
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func checkProgram(name, missing, next string) Finding {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return Finding{Check: name, Status: missing, Detail: "not on PATH", Next: next}
+	}
+	return Finding{Check: name, Status: FindingOK, Detail: path}
+}
+
+func checkDatabase(ctx context.Context, cfg *config.Loaded) Finding {
+	const name = "postgresql"
+	if cfg.Database.URL == "" {
+		return checkPostgresPrograms(cfg)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := notForeign(ctx, cfg.Database.URL.Reveal()); err != nil {
+		return Finding{Check: name, Status: FindingFail, Detail: firstLine(err), Next: "correct DATABASE_URL, or unset it"}
+	}
+	steps, err := postgres.Status(ctx, cfg.Database.URL.Reveal())
+	if err != nil {
+		return Finding{Check: name, Status: FindingFail, Detail: firstLine(err), Next: "correct DATABASE_URL, or unset it"}
+	}
+	for _, step := range steps {
+		if step.AppliedAt.IsZero() {
+			return Finding{Check: name, Status: FindingWarn, Detail: cfg.Database.URL.String() + " has an older schema", Next: "omoi migrate up"}
+		}
+	}
+	return Finding{Check: name, Status: FindingOK, Detail: cfg.Database.URL.String()}
+}
+
+func checkPostgresPrograms(cfg *config.Loaded) Finding {
+	const name = "postgresql"
+	if dir := devstack.FindPostgres(cfg.Dev.PostgresBin, ""); dir != "" {
+		return Finding{Check: name, Status: FindingOK, Detail: dir}
+	}
+	return Finding{
+		Check: name, Status: FindingWarn, Detail: "not on this machine; omoi dev downloads it, once",
+		Next: "install PostgreSQL if there is no network",
+	}
+}
+
+func checkTemporal(cfg *config.Loaded) Finding {
+	if cfg.Given("temporal.address") {
+		return Finding{Check: "temporal", Status: FindingOK, Detail: "the server at " + cfg.Temporal.Address}
+	}
+	path, err := devstack.FindTemporal(cfg.Dev.TemporalBin)
+	if err != nil {
+		return Finding{Check: "temporal", Status: FindingFail, Detail: firstLine(err), Next: "make temporal"}
+	}
+	return Finding{Check: "temporal", Status: FindingOK, Detail: path}
+}
+
+func checkAgent(cfg *config.Loaded) Finding {
+	program, err := agents{cfg.Agent.Binary}.open(runtime.GOARCH)
+	if err != nil {
+		return Finding{Check: "omoi-agent", Status: FindingFail, Detail: firstLine(err), Next: "make build"}
+	}
+	if err := program.Close(); err != nil {
+		return Finding{Check: "omoi-agent", Status: FindingFail, Detail: firstLine(err), Next: "make build"}
+	}
+	return Finding{Check: "omoi-agent", Status: FindingOK, Detail: "found"}
+}
+
+// checkScripts looks for what the demonstration's program is written in.
+func checkScripts() Finding {
+	for _, name := range []string{"python3", "awk"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return Finding{Check: "python3 or awk", Status: FindingOK, Detail: path}
+		}
+	}
+	return Finding{Check: "python3 or awk", Status: FindingWarn, Detail: "neither is on PATH", Next: "install one for omoi demo"}
+}
+
+// checkIsolation asks the local provider itself, over a folder that is removed again.
+func checkIsolation(cfg *config.Loaded) []Finding {
+	bwrap := checkProgram("bwrap", FindingWarn, "install bubblewrap: sandboxes are process groups without it")
+	bwrap.Check = "bubblewrap"
+	provider, err := newLocal(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return []Finding{bwrap, {Check: "isolation", Status: FindingFail, Detail: firstLine(err), Next: "see sandbox.isolation in docs/CONFIGURATION.md"}}
+	}
+	active := provider.Isolation()
+	finding := Finding{Check: "isolation", Status: FindingOK, Detail: strings.Join(active, ", ")}
+	if text := strings.Join(active, " "); !strings.Contains(text, "bubblewrap") && !strings.Contains(text, "bwrap") {
+		finding.Status, finding.Next = FindingWarn, "bubblewrap does not work here: agents run with your own rights; set sandbox.isolation to require to refuse that"
+	}
+	return []Finding{bwrap, finding}
+}
+
+func checkPort(ctx context.Context, cfg *config.Loaded, key string, port int) Finding {
+	check := fmt.Sprintf("port %d", port)
+	if port == 0 {
+		return Finding{Check: key, Status: FindingOK, Detail: "any free port"}
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err == nil {
+		err = l.Close()
+	}
+	switch {
+	case err == nil:
+		return Finding{Check: check, Status: FindingOK, Detail: key + " is free"}
+	case cfg.Given(key):
+		return Finding{Check: check, Status: FindingFail, Detail: "in use", Next: "choose another " + key + ", or 0 for a free one"}
+	default:
+		return Finding{Check: check, Status: FindingWarn, Detail: "in use; omoi dev takes a free one", Next: "set " + key + " to choose"}
+	}
+}
+
+func checkDisk(cfg *config.Loaded) Finding {
+	const least = 2 * gib
+	free, err := freeBytes(existing(cfg.Home))
+	if err != nil {
+		return Finding{Check: "disk", Status: FindingWarn, Detail: firstLine(err)}
+	}
+	detail := fmt.Sprintf("%.1f GiB free", float64(free)/gib)
+	if free < least {
+		return Finding{Check: "disk", Status: FindingWarn, Detail: detail, Next: "free some, or move OMOI_HOME"}
+	}
+	return Finding{Check: "disk", Status: FindingOK, Detail: detail}
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

@@ -1,0 +1,238 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/localgit"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/temporal"
+	"github.com/omoi-dev/omoi/internal/token"
+)
+
+// organization is the name of the organization that an installation starts with.
+const organization = "default"
+
+// Options are what a command gives beside the configuration.
+type Options struct {
+	Stderr   io.Writer                // takes the log; nil discards it
+	Progress func(step string)        // of omoi dev, one sentence a step; nil: silent
+	Ready    func(info devstack.Info) // called once everything answers; nil: not called
+}
+
+func (o Options) log(cfg *config.Loaded) *slog.Logger {
+	if o.Stderr == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return NewLog(cfg.Log, o.Stderr)
+}
+
+func (o Options) ready(info devstack.Info) {
+	if o.Ready != nil {
+		o.Ready(info)
+	}
+}
+
+// core is what API and worker both stand on.
+type core struct {
+	cfg          *config.Loaded
+	log          *slog.Logger
+	store        *postgres.Store
+	bus          live.Bus
+	redis        *redis.Client // nil: the bus is inside this process
+	temporal     *temporal.Client
+	ring         *token.Ring
+	hosts        scm.Hosts
+	organization string
+}
+
+// newCore connects to the database; Temporal and Redis need not answer yet.
+func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core, err error) {
+	c = &core{cfg: cfg, log: log, hosts: scm.Hosts{Local: localgit.New(localgit.Config{})}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	if c.ring, err = tokenRing(cfg); err != nil {
+		return c, err
+	}
+	if err := c.openStore(ctx); err != nil {
+		return c, err
+	}
+	if err := c.openBus(); err != nil {
+		return c, err
+	}
+	c.temporal, err = dialTemporal(cfg, log)
+	return c, err
+}
+
+func (c *core) openStore(ctx context.Context) error {
+	if c.cfg.Database.URL == "" {
+		return task.Errorf(task.CodeInvalid, "no database is configured; set DATABASE_URL, or use omoi dev, which starts one")
+	}
+	if err := migratedSchema(ctx, c.cfg.Database.URL.Reveal()); err != nil {
+		return err
+	}
+	store, err := postgres.Open(ctx, pooled(c.cfg.Database), postgres.Config{
+		Settings: taskSettings(c.cfg.Task), MaxUnverified: c.cfg.Task.MaxUnverified,
+		HostFresh: max(3*c.cfg.Worker.HostBeat, time.Second), PulsePeriod: c.cfg.Relay.Pulse, Log: c.log,
+	})
+	if err != nil {
+		return err
+	}
+	c.store = store
+	c.organization, err = store.EnsureOrganization(ctx, organization)
+	if err == nil && c.cfg.API.Key != "" {
+		err = store.EnsureKey(ctx, c.organization, "OMOI_API_KEY", c.cfg.API.Key.Reveal())
+	}
+	return err
+}
+
+// migratedSchema names the next step where the schema is older than this binary.
+func migratedSchema(ctx context.Context, url string) error {
+	steps, err := postgres.Status(ctx, url)
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		if step.AppliedAt.IsZero() {
+			return task.Errorf(task.CodeUnavailable, "the database's schema is older than this binary; run omoi migrate up")
+		}
+	}
+	return nil
+}
+
+// pooled bounds the connections of this process, unless the URL does.
+func pooled(db config.Database) string {
+	u, err := url.Parse(db.URL.Reveal())
+	if err != nil || u.Query().Has("pool_max_conns") {
+		return db.URL.Reveal()
+	}
+	query := u.Query()
+	query.Set("pool_max_conns", strconv.Itoa(db.MaxConns))
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+func (c *core) openBus() error {
+	if c.cfg.Redis.URL == "" {
+		c.bus = live.New()
+		return nil
+	}
+	options, err := redis.ParseURL(c.cfg.Redis.URL.Reveal())
+	if err != nil {
+		return task.Errorf(task.CodeInvalid, "redis.url cannot be understood").WithCause(err)
+	}
+	c.redis = redis.NewClient(options)
+	c.bus = live.NewRedis(live.Config{}, c.redis, c.log)
+	return nil
+}
+
+func dialTemporal(cfg *config.Loaded, log *slog.Logger) (*temporal.Client, error) {
+	conf, err := temporalTLS(cfg.Temporal)
+	if err != nil {
+		return nil, err
+	}
+	return temporal.Dial(temporal.Config{
+		HostPort: cfg.Temporal.Address, Namespace: cfg.Temporal.Namespace, TLS: conf,
+		APIKey: cfg.Temporal.APIKey.Reveal(), ReaperPeriod: cfg.Reaper.Interval,
+	}, quiet(log))
+}
+
+// quiet keeps the SDK's own chatter to what an operator must see.
+func quiet(log *slog.Logger) *slog.Logger { return slog.New(atLeast{log.Handler(), slog.LevelWarn}) }
+
+// temporalTLS answers nil for a plain connection.
+func temporalTLS(t config.Temporal) (*tls.Config, error) {
+	if !t.TLS && t.TLSCert == "" && t.TLSCA == "" && t.APIKey == "" {
+		return nil, nil //nolint:nilnil // nil is a plain connection
+	}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(t.TLSCert, t.TLSKey)
+		if err != nil {
+			return nil, task.Errorf(task.CodeInvalid, "temporal.tls_cert and temporal.tls_key cannot be read").WithCause(err)
+		}
+		conf.Certificates = []tls.Certificate{pair}
+	}
+	if t.TLSCA != "" {
+		content, err := os.ReadFile(t.TLSCA)
+		conf.RootCAs = x509.NewCertPool()
+		if err != nil || !conf.RootCAs.AppendCertsFromPEM(content) {
+			return nil, task.Errorf(task.CodeInvalid, "temporal.tls_ca cannot be read").WithCause(err)
+		}
+	}
+	return conf, nil
+}
+
+// claim waits for Temporal, marks the namespace as this installation's and registers the
+// search attributes. It fails only if the namespace is another's, or ctx ends.
+func (c *core) claim(ctx context.Context) error {
+	installation, err := c.store.Installation(ctx)
+	if err != nil {
+		return err
+	}
+	said := false
+	for {
+		err := c.temporal.ClaimNamespace(ctx, installation)
+		if err == nil {
+			c.temporal.EnsureSearchAttributes(ctx)
+			return nil
+		}
+		if task.CodeOf(err) == task.CodeConflict {
+			return err
+		}
+		if !said {
+			c.log.WarnContext(ctx, "waiting for temporal", slog.String("address", c.cfg.Temporal.Address), slog.String("error", err.Error()))
+			said = true
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return fmt.Errorf("wait for Temporal: %w", err)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+func (c *core) close() error {
+	var errs []error
+	if c.temporal != nil {
+		c.temporal.Close()
+	}
+	if c.bus != nil {
+		errs = append(errs, c.bus.Close())
+	}
+	if c.redis != nil {
+		errs = append(errs, c.redis.Close())
+	}
+	if c.store != nil {
+		c.store.Close()
+	}
+	return errors.Join(errs...)
+}

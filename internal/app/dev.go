@@ -1,0 +1,196 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/postgres"
+)
+
+// RunDev runs everything on this machine until ctx ends: the stack, API, relay and worker.
+// It holds the lock of home, keeps dev.json there while it runs, and calls opts.Ready once
+// everything answers. Where no login was asked for and the API is on loopback it is open.
+func RunDev(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
+	lock, err := devstack.Acquire(cfg.Home)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	d := &dev{cfg: cfg, opts: opts}
+	if err := d.settle(ctx); err != nil {
+		return err
+	}
+	stack, err := devstack.Start(ctx, d.stackConfig())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stack.Close()) }()
+	d.use(stack.Info())
+	return d.run(ctx)
+}
+
+// dev is one run of omoi dev.
+type dev struct {
+	cfg  *config.Loaded
+	opts Options
+	info devstack.Info
+}
+
+// settle decides what a person has left open: login and port.
+func (d *dev) settle(ctx context.Context) error {
+	cfg := d.cfg
+	if !cfg.Given("api.open") {
+		cfg.API.Open = cfg.Loopback()
+	}
+	last := devstack.LastInfo(cfg.Home)
+	port, err := devstack.Port{Want: cfg.API.Port, Fixed: cfg.Given("api.port"), Last: portOf(last.APIURL)}.Choose(ctx, cfg.API.Host, "api.port")
+	if err != nil {
+		return err
+	}
+	if cfg.API.Port != 0 && port != cfg.API.Port {
+		d.say("port " + strconv.Itoa(cfg.API.Port) + " is in use; the API takes " + strconv.Itoa(port))
+	}
+	cfg.API.Port = port
+	if cfg.API.Socket == "" && cfg.Sandbox.Network == "none" {
+		place := d.place()
+		cfg.API.Socket = filepath.Join(place.PrivateDir("api"), "api.sock")
+	}
+	return nil
+}
+
+func (d *dev) say(step string) {
+	if d.opts.Progress != nil {
+		d.opts.Progress(step)
+	}
+}
+
+func (d *dev) place() devstack.Config {
+	return devstack.Config{Home: d.cfg.Home, DataRoot: d.cfg.Dev.PostgresDataRoot}
+}
+
+func (d *dev) stackConfig() devstack.Config {
+	cfg := d.cfg
+	out := d.place()
+	out.DatabaseURL = cfg.Database.URL.Reveal()
+	out.PostgresBin, out.PostgresUser = cfg.Dev.PostgresBin, cfg.Dev.PostgresUser
+	out.PostgresVersion, out.PostgresURL = cfg.Dev.PostgresVersion, cfg.Dev.PostgresURL
+	if cfg.Given("temporal.address") {
+		out.TemporalAddress = cfg.Temporal.Address
+	}
+	out.TemporalBin = cfg.Dev.TemporalBin
+	out.TemporalPort = devstack.Port{Want: cfg.Dev.TemporalPort, Fixed: cfg.Given("dev.temporal_port")}
+	out.TemporalUIPort = devstack.Port{Want: cfg.Dev.TemporalUIPort, Fixed: cfg.Given("dev.temporal_ui_port")}
+	out.Namespace = cfg.Temporal.Namespace
+	out.SearchAttributes = []string{contract.AttributeStatus, contract.AttributeProject, contract.AttributeOrg}
+	out.TemporalDynamic = strings.Fields(cfg.Dev.TemporalDynamic)
+	out.StartTimeout, out.Progress, out.Log = cfg.Dev.StartTimeout, d.opts.Progress, d.opts.log(cfg)
+	return out
+}
+
+// use points the configuration at what was started.
+func (d *dev) use(info devstack.Info) {
+	cfg := d.cfg
+	d.info = info
+	d.info.APIURL, d.info.PID = apiURL(cfg), os.Getpid()
+	cfg.Database.URL = config.Secret(info.DatabaseURL)
+	cfg.Temporal.Address = info.TemporalAddress
+	if cfg.Temporal.UIURL == "" {
+		cfg.Temporal.UIURL = info.TemporalUIURL
+	}
+	d.info.TemporalUIURL = cfg.Temporal.UIURL
+	if cfg.API.CallbackURL == "" {
+		cfg.API.CallbackURL = d.info.APIURL
+	}
+}
+
+func (d *dev) run(ctx context.Context) (err error) {
+	d.say("bringing the database's schema up to date")
+	if err := d.migrate(ctx); err != nil {
+		return err
+	}
+	c, err := newCore(ctx, d.cfg, d.opts.log(d.cfg))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.guarded(ctx); err != nil {
+		return err
+	}
+	if err := c.claim(ctx); err != nil {
+		return err
+	}
+	d.say("starting API and worker")
+	w, err := c.newWorker()
+	if err != nil {
+		return err
+	}
+	listeners, err := listen(ctx, d.cfg)
+	if err != nil {
+		return err
+	}
+	if err := devstack.WriteInfo(d.cfg.Home, d.info); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, devstack.RetireInfo(d.cfg.Home)) }()
+	services := append(c.apiServices(listeners), service{"worker", w.Run}, service{"announcement", d.announce})
+	return runAll(ctx, services...)
+}
+
+func (d *dev) migrate(ctx context.Context) error {
+	target := d.cfg.Database.URL.Reveal()
+	if d.cfg.Given("database.url") {
+		if err := notForeign(ctx, target); err != nil {
+			return err
+		}
+	}
+	return postgres.Migrate(ctx, target)
+}
+
+// announce waits until the API says that everything answers.
+func (d *dev) announce(ctx context.Context) error {
+	for !isReady(ctx, d.info.APIURL) {
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	d.opts.ready(d.info)
+	<-ctx.Done()
+	return nil
+}
+
+func isReady(ctx context.Context, base string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", http.NoBody)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+}
+
+// portOf is the port of a URL; 0 if it has none.
+func portOf(raw string) int {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return 0
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		return 0
+	}
+	return port
+}

@@ -1,0 +1,43 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// probes are the dependencies that /readyz shows. Only the database is required: what is
+// accepted while the rest is down is carried out later.
+func (c *core) probes() []api.Probe {
+	probes := []api.Probe{
+		{Name: "database", Required: true, Check: c.store.Ping},
+		{Name: "temporal", Check: c.temporal.Check},
+		{Name: "relay", Check: func(ctx context.Context) error { return c.beats(ctx, ingest.PartRelay) }},
+		{Name: "redis"},
+	}
+	if c.redis != nil {
+		probes[3].Check = func(ctx context.Context) error {
+			if err := c.redis.Ping(ctx).Err(); err != nil {
+				return task.Errorf(task.CodeUnavailable, "Redis does not answer; wake-ups between processes are late.").WithCause(err)
+			}
+			return nil
+		}
+	}
+	return probes
+}
+
+// beats reports whether a part, in whatever process, has shown a sign of life lately.
+func (c *core) beats(ctx context.Context, part string) error {
+	const missed = 3
+	age, err := c.store.PulseAge(ctx, part)
+	if err != nil {
+		return err
+	}
+	if limit := missed * c.cfg.Relay.Pulse; time.Duration(age*float64(time.Second)) > limit {
+		return task.Errorf(task.CodeUnavailable, "No %s has shown a sign of life for %s.", part, limit)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/omoi-dev/omoi/activities"
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/external"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/worker"
+)
+
+// RunWorker works until ctx ends.
+func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
+	c, err := newCore(ctx, cfg, opts.log(cfg))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if cfg.API.CallbackURL == "" {
+		cfg.API.CallbackURL = apiURL(cfg)
+		c.log.InfoContext(ctx, "agents are told the default address of the api", slog.String("url", cfg.API.CallbackURL))
+	}
+	w, err := c.newWorker()
+	if err != nil {
+		return err
+	}
+	return runAll(ctx, service{"worker", func(ctx context.Context) error {
+		if err := c.claim(ctx); err != nil {
+			return err
+		}
+		return w.Run(ctx)
+	}})
+}
+
+// newWorker makes the worker of this machine, with the sandbox providers that work here.
+func (c *core) newWorker() (*worker.Worker, error) {
+	host, err := hostID(c.cfg)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.providers()
+	if err != nil {
+		return nil, err
+	}
+	acts := activities.New(c.activityConfig(host), activities.Deps{
+		Tasks: c.store, Ledger: c.store, Fleet: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,
+		Tokens: c.ring, Agents: agents{c.cfg.Agent.Binary}.open, Log: c.log,
+	})
+	w := c.cfg.Worker
+	sticky := w.StickyCache
+	if sticky == 0 {
+		sticky = -1 // the worker's word for none
+	}
+	return worker.New(worker.Config{
+		HostID: host, Providers: found.hostBound(), Capacity: w.HostSlots, StopTimeout: w.StopTimeout, HostBeat: w.HostBeat,
+		MaxActivities: w.Activities, MaxWorkflows: w.Workflows, StickyCache: sticky,
+	}, worker.Deps{Client: c.temporal.SDK(), Activities: acts, Hosts: c.store, Schedules: c.temporal, Log: c.log}), nil
+}
+
+// providers are those that this machine can offer.
+func (c *core) providers() (providers, error) {
+	here, err := newLocal(c.cfg, c.log)
+	if err != nil {
+		return nil, err
+	}
+	return providers{task.ProviderLocal: here, task.ProviderExternal: external.New()}, nil
+}
+
+func (c *core) activityConfig(host string) activities.Config {
+	cfg := c.cfg
+	return activities.Config{
+		HostID: host, APIURL: strings.TrimSuffix(cfg.API.CallbackURL, "/"), Open: cfg.API.Open,
+		Settings: taskSettings(cfg.Task), Limits: limits(cfg.Sandbox), Network: sandbox.Network(cfg.Sandbox.Network),
+		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
+		AgentHeartbeat: cfg.Agent.Heartbeat, SpoolBytes: cfg.Agent.SpoolBytes, StopGrace: cfg.Agent.Grace,
+		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail,
+		SalvageWindow: cfg.Task.SalvageWindow, OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace, Secrets: secrets(cfg),
+	}
+}
