@@ -1,0 +1,221 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/omoi-dev/omoi/activities"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/local"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/localgit"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// TestMain is also the shim of the local provider's sandboxes.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "shim" {
+		os.Exit(local.ShimMain(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// ground is an attempt in a real sandbox, with the real agent and a real repository; only
+// store and API are stand-ins.
+type ground struct {
+	*bench
+
+	repo     string
+	provider *local.Provider
+	events   chan string
+	acts     *activities.Activities
+}
+
+func newGround(t *testing.T, script string, isolation local.Isolation) *ground {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: a real sandbox with the real agent")
+	}
+	dir, err := os.MkdirTemp("", "omoi-activities-") // t.TempDir is closed to the sandbox's user
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o711)) //nolint:gosec // G302: the sandbox's user walks through
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+
+	g := &ground{bench: newBench(t), repo: filepath.Join(dir, "repo"), events: make(chan string, 1000)}
+	g.makeRepo()
+	g.store.work.Repo, g.store.work.Branch, g.store.work.Base = g.repo, "", ""
+	g.store.work.Execution.Script = json.RawMessage(script)
+	root := local.Config{Root: filepath.Join(dir, "boxes"), Isolation: isolation}
+	g.provider, err = local.New(root, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	require.NoError(t, err)
+	program := buildAgent(t, dir)
+	g.acts = activities.New(activities.Config{HostID: "h1", APIURL: g.serve(), StopGrace: 2 * time.Second}, activities.Deps{
+		Tasks: g.store, Ledger: g.store, Fleet: g.store, Runs: g.runs, Tokens: tokens{},
+		Git: gits{localgit.New(localgit.Config{})}, Providers: providers{task.ProviderLocal: g.provider},
+		Agents: func(arch string) (io.ReadCloser, error) {
+			require.Equal(t, runtime.GOARCH, arch)
+			return os.Open(program) //nolint:gosec // G304: made above
+		},
+	})
+	g.bench.made = g.acts
+	return g
+}
+
+// gits is the one host.
+type gits struct{ host scm.Host }
+
+func (g gits) For(string) (scm.Host, error) { return g.host, nil }
+
+func buildAgent(t *testing.T, dir string) string {
+	t.Helper()
+	path := filepath.Join(dir, "omoi-agent")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../cmd/omoi-agent")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return path
+}
+
+func (g *ground) git(args ...string) string {
+	g.Helper()
+	cmd := exec.CommandContext(g.Context(), "git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t", "-C", g.repo}, args...)...)
+	out, err := cmd.CombinedOutput()
+	require.NoError(g, err, string(out))
+	return strings.TrimSpace(string(out))
+}
+
+func (g *ground) makeRepo() {
+	g.Helper()
+	require.NoError(g, os.MkdirAll(g.repo, 0o750))
+	g.git("init", "--quiet", "--initial-branch=main")
+	require.NoError(g, os.WriteFile(filepath.Join(g.repo, "README"), []byte("hello\n"), 0o600))
+	g.git("add", ".")
+	g.git("commit", "--quiet", "-m", "first")
+}
+
+// serve is the API: it acknowledges every batch and tells the text of each event.
+func (g *ground) serve() string {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/v1/sandboxes/{id}/events/batch", func(w http.ResponseWriter, r *http.Request) {
+		var batch struct {
+			First  int64             `json:"first"`
+			Events []json.RawMessage `json:"events"`
+		}
+		if json.NewDecoder(r.Body).Decode(&batch) != nil || r.Header.Get("Authorization") != "Bearer "+(tokens{}).Mint(boxID) {
+			http.Error(w, "bad batch", http.StatusBadRequest)
+			return
+		}
+		for _, e := range batch.Events {
+			g.events <- string(e)
+		}
+		_ = json.NewEncoder(w).Encode(map[string]int64{"acknowledged": batch.First + int64(len(batch.Events)) - 1})
+	})
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[]") })
+	server := httptest.NewServer(mux)
+	g.Cleanup(server.Close)
+	return server.URL
+}
+
+// hear waits for an event that holds text.
+func (g *ground) hear(text string) {
+	g.Helper()
+	ctx, cancel := context.WithTimeout(g.Context(), time.Minute)
+	defer cancel()
+	for {
+		select {
+		case e := <-g.events:
+			if strings.Contains(e, text) {
+				return
+			}
+		case <-ctx.Done():
+			g.Fatalf("no event with %q", text)
+		}
+	}
+}
+
+// begin spawns the sandbox and starts the agent, each twice, as after lost answers.
+func (g *ground) begin() {
+	g.Helper()
+	branch, err := do[contract.BranchResult](g.bench, g.acts.EnsureBranch, contract.BranchInput{TaskID: taskID})
+	require.NoError(g, err)
+	g.store.work.Branch, g.store.work.Base = branch.Branch, branch.Base
+	g.Cleanup(func() {
+		l := sandbox.Labels{Installation: "inst", TaskID: taskID, Attempt: 1, SandboxID: boxID}
+		require.NoError(g, g.provider.Delete(context.Background(), l))
+	})
+	for _, adopted := range []bool{false, true} {
+		made, err := do[contract.SpawnedSandbox](g.bench, g.acts.EnsureSandbox, ref())
+		require.NoError(g, err)
+		require.Equal(g, adopted, made.Adopted)
+		require.NoError(g, act(g.bench, g.acts.StartAgent, ref()))
+	}
+}
+
+const workScript = `{"steps": [
+	{"write": {"path": "one.txt", "content": "one\n"}},
+	{"commit": "add one"},
+	{"write": {"path": "two.txt", "content": "two\n"}},
+	{"say": "marker-of-the-test"},
+	{"hang": true}
+]}`
+
+func TestAttemptInARealSandbox(t *testing.T) {
+	t.Parallel()
+	for _, isolation := range []local.Isolation{local.IsolationAuto, local.IsolationNone} {
+		t.Run(string(isolation), func(t *testing.T) {
+			t.Parallel()
+			g := newGround(t, workScript, isolation)
+			g.begin()
+			g.hear("agent.started")
+			g.hear("marker-of-the-test")
+
+			g.store.pulse = task.Pulse{Assigned: time.Hour, Started: time.Hour, Beat: time.Hour, Work: time.Hour, Waiting: -1}
+			require.Equal(t, contract.SeenSilent, g.observe().Seen, "the agent lives and has nothing unsent")
+
+			require.NoError(t, act(g.bench, g.acts.StopAgent, ref()))
+			require.Equal(t, contract.SeenExited, g.observe().Seen)
+			work, err := do[contract.Collected](g.bench, g.acts.CollectWork, ref())
+			require.NoError(t, err)
+			require.Equal(t, 1, work.Commits)
+			require.Equal(t, work.Head, g.git("rev-parse", g.store.work.Branch))
+			require.Equal(t, "one", g.git("show", g.store.work.Branch+":one.txt"))
+
+			pull, err := do[contract.PullResult](g.bench, g.acts.OpenPull, contract.PullInput{TaskID: taskID})
+			require.NoError(t, err)
+			require.NotEmpty(t, pull.URL)
+
+			saved := g.salvage()
+			require.Equal(t, contract.SalvageResult{Kind: task.SalvageRef, Files: 1}, saved)
+			require.Equal(t, "two", g.git("show", g.store.rows[boxID].Salvage.Ref+":two.txt"))
+			g.end()
+		})
+	}
+}
+
+// end deletes twice and looks twice.
+func (g *ground) end() {
+	g.Helper()
+	for range 2 {
+		require.NoError(g, act(g.bench, g.acts.DeleteSandbox, ref()))
+		gone, err := do[contract.GoneAnswer](g.bench, g.acts.VerifyGone, ref())
+		require.NoError(g, err)
+		require.True(g, gone.Gone)
+	}
+	_, err := do[contract.SpawnedSandbox](g.bench, g.acts.EnsureSandbox, ref())
+	require.Error(g, err, "a late create is fenced")
+}
