@@ -112,7 +112,7 @@ CREATE TABLE tasks (
 
     created_at      timestamptz NOT NULL DEFAULT now(),
     updated_at      timestamptz NOT NULL DEFAULT now()
-);
+) WITH (fillfactor = 80);   -- room for updates of the columns that no index holds
 CREATE INDEX tasks_list ON tasks (organization_id, created_at DESC, id DESC);
 CREATE INDEX tasks_ticket ON tasks (ticket_id);
 CREATE INDEX tasks_sandbox ON tasks (sandbox_id) WHERE sandbox_id IS NOT NULL;
@@ -299,6 +299,7 @@ CREATE TABLE relay (
 );
 CREATE INDEX relay_due ON relay (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX relay_sandbox ON relay (sandbox_id) WHERE sandbox_id IS NOT NULL;
+CREATE INDEX relay_leased ON relay (lease_until) WHERE lease_until IS NOT NULL;
 CREATE INDEX sandboxes_due ON sandboxes (events_due_at) WHERE events_due_at IS NOT NULL;
 
 CREATE TABLE outages (
@@ -358,19 +359,19 @@ $$;
 -- +goose StatementEnd
 
 -- How urgent a task is: 0.45 priority, 0.20 age, 0.15 deadline, 0.15 tasks behind it, 0.05
--- retries left; a quarter more with a deadline in sight; 0.6 at least after two hours.
+-- retries left; a quarter more with a deadline in sight; 0.6 at least after two hours. Ages in
+-- seconds; slack is the time to the deadline, null without one. One expression, so that the
+-- gate's plan takes it in.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_score(t tasks, behind bigint) RETURNS double precision LANGUAGE sql STABLE AS $$
-    SELECT greatest(
-        CASE WHEN waited >= 7200 THEN 0.6 ELSE 0 END,
-        (0.45 * CASE t.priority WHEN 'CRITICAL' THEN 1.0 WHEN 'HIGH' THEN 0.75 WHEN 'MEDIUM' THEN 0.5 ELSE 0.25 END
-        + 0.20 * least(waited / 3600, 1)
-        + 0.15 * coalesce(CASE WHEN slack < 0 THEN 1 ELSE greatest(1 - slack / 900, 0) END, 0)
-        + 0.15 * least(behind / 10.0, 1)
-        + 0.05 * CASE WHEN t.max_retries = 0 THEN 1 ELSE greatest(1 - t.retry_count / t.max_retries::float8, 0) END)
-        * CASE WHEN slack BETWEEN 0 AND 900 THEN 1.25 ELSE 1 END)
-    FROM (SELECT extract(epoch FROM now() - t.created_at)::float8 AS waited,
-        extract(epoch FROM t.deadline_at - now())::float8 AS slack) AS ages;
+CREATE FUNCTION omoi_score(priority text, waited float8, slack float8, behind bigint, retries integer, most integer)
+RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT greatest(CASE WHEN waited >= 7200 THEN 0.6::float8 ELSE 0 END,
+        (0.45::float8 * CASE priority WHEN 'CRITICAL' THEN 1.0::float8 WHEN 'HIGH' THEN 0.75 WHEN 'MEDIUM' THEN 0.5 ELSE 0.25 END
+        + 0.20::float8 * least(waited / 3600, 1)
+        + 0.15::float8 * CASE WHEN slack < 0 THEN 1::float8 ELSE greatest(1 - slack / 900, 0) END
+        + 0.15::float8 * least(behind / 10.0::float8, 1)
+        + 0.05::float8 * greatest(1 - retries / greatest(most, 1)::float8, 0))
+        * CASE WHEN slack BETWEEN 0 AND 900 THEN 1.25::float8 ELSE 1 END)
 $$;
 -- +goose StatementEnd
 
@@ -412,7 +413,8 @@ BEGIN
         GROUP BY d.depends_on
     ), waiting AS (
         SELECT t.id, t.project_id, t.created_at, p.max_slots AS room, coalesce(h.used, 0) AS used,
-            omoi_score(t, coalesce(b.others, 0)) AS score,
+            omoi_score(t.priority, extract(epoch FROM now() - t.created_at)::float8,
+                extract(epoch FROM t.deadline_at - now())::float8, coalesce(b.others, 0), t.retry_count, t.max_retries) AS score,
             coalesce(n.missing, 0) AS missing,
             CASE WHEN n.broken THEN 'dependency_failed' WHEN n.missing > 0 THEN 'dependency'
                 WHEN o.paused OR p.paused THEN 'paused'
@@ -482,8 +484,21 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
+-- Wakes the relays of all processes when something is due to be sent, after the commit.
+-- Events do not come this way: intake wakes the relay of its own process.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_relay_due() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('omoi_relay', '');
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER relay_due AFTER INSERT OR UPDATE OF due_at ON relay FOR EACH ROW
+    WHEN (NEW.due_at IS NOT NULL AND NEW.due_at <= now()) EXECUTE FUNCTION omoi_relay_due();
+
 -- +goose Down
-DROP FUNCTION omoi_grant, omoi_score, omoi_partitions, omoi_partition;
+DROP TRIGGER relay_due ON relay;
+DROP FUNCTION omoi_relay_due, omoi_grant, omoi_score, omoi_partitions, omoi_partition;
 DROP TABLE texts, transcripts, pulses, outages, relay, commands, messages, event_keys, sandbox_events, senders,
     attempts, sandboxes, hosts, slots, idempotency_keys, task_dependencies, tasks, tickets, projects, api_keys,
     organizations, installation;

@@ -83,7 +83,8 @@ func TestScoresAreThoseOfTheTable(t *testing.T) {
 	p := w.project(0)
 	score := func(edit string, behind int) float64 {
 		a := w.task(p, edit)
-		return one[float64](t, w.pool, `SELECT omoi_score(t, $2) FROM tasks t WHERE id = $1`, a.id, behind)
+		return one[float64](t, w.pool, `SELECT omoi_score(priority, extract(epoch FROM now() - created_at)::float8,
+			extract(epoch FROM deadline_at - now())::float8, $2, retry_count, max_retries) FROM tasks WHERE id = $1`, a.id, behind)
 	}
 	const near = 0.001
 	require.InDelta(t, 0.275, score("", 0), near)
