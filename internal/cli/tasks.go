@@ -10,4 +10,5 @@ import (
 func addTaskCommands(root *cobra.Command, g *globals) {
 	streams := taskcmd.IO{Env: g.variable, Stdin: g.stdin, Stdout: g.stdout, Stderr: g.stderr, Dir: g.dir}
 	root.AddCommand(taskcmd.Commands(streams)...)
+	root.AddCommand(newDemo(g))
 }

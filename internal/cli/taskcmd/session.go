@@ -105,12 +105,14 @@ func Home(env func(string) string) string {
 	return filepath.Join(env("HOME"), ".omoi")
 }
 
-// style colours standard output where a person sees it.
-func (s *session) style() render.Style {
-	if s.Env("NO_COLOR") != "" || s.Env("TERM") == "dumb" {
+func (s *session) style() render.Style { return StyleOf(s.Stdout, s.Env) }
+
+// StyleOf colours a stream where a person sees it and has not asked for none.
+func StyleOf(stream io.Writer, env func(string) string) render.Style {
+	if env("NO_COLOR") != "" || env("TERM") == "dumb" {
 		return render.Style{}
 	}
-	return render.Style{Color: isTerminal(s.Stdout)}
+	return render.Style{Color: isTerminal(stream)}
 }
 
 func isTerminal(stream any) bool {

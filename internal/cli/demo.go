@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/app"
+	"github.com/omoi-dev/omoi/internal/cli/demo"
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
+	"github.com/omoi-dev/omoi/internal/devstack"
+)
+
+func newDemo(g *globals) *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use: "demo", Short: "Run one real task to its end with a scripted agent, and say what happened", Args: cobra.NoArgs,
+		Long: `Start everything (or use the omoi dev that runs already), run one real task in a throw-away repository, show
+every step, check what came of it, and stop what was started. Exit code 0 only if everything it says is true.
+The agent is scripted: it follows a list of steps and has no model.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return g.demo(cmd.Context(), timeout) },
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long the task may take")
+	return cmd
+}
+
+func (g *globals) demo(ctx context.Context, timeout time.Duration) (err error) {
+	loaded, err := g.load(nil)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(loaded.Home, "demo")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make a place for the demo: %w", err)
+	}
+	path := filepath.Join(dir, "services.log")
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // G304: below the person's own OMOI_HOME
+	if err != nil {
+		return fmt.Errorf("keep the services' log: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	err = demo.Run(ctx, demo.Config{
+		Home: loaded.Home, Key: loaded.API.Key.Reveal(), Program: calledAs(g.dir), Timeout: timeout,
+		Stdout: g.stdout, Style: taskcmd.StyleOf(g.stdout, g.variable), JSON: g.json, History: app.HistoryLength,
+		Start: func(ctx context.Context, progress func(string), ready func(devstack.Info)) error {
+			return app.RunDev(ctx, loaded, app.Options{Stderr: log, Progress: progress, Ready: ready})
+		},
+	})
+	if err != nil && exit.Code(err) != exit.Interrupted && !g.json {
+		_, _ = fmt.Fprintf(g.stderr, "The log of the services is in %s\n", path)
+	}
+	return err
+}
+
+// calledAs is how a person in this folder calls this very program.
+func calledAs(dir string) string {
+	exe, err := os.Executable()
+	if err != nil {
+		return "omoi"
+	}
+	if found, err := exec.LookPath("omoi"); err == nil && sameProgram(found, exe) {
+		return "omoi"
+	}
+	if rel, err := filepath.Rel(dir, exe); err == nil && !strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	return exe
+}
+
+func sameProgram(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
