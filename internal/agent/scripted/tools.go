@@ -176,12 +176,13 @@ func edited(before *string, s Step) (string, error) {
 
 // bash runs a command in a shell in the workspace.
 func (r *run) bash(ctx context.Context, command string, seconds float64) error {
-	_, err := r.shell(ctx, command, seconds)
+	output, _, err := r.shell(ctx, command, seconds)
+	r.place.LastOutput = strings.TrimRight(output, "\r\n")
 	return err
 }
 
-// shell reports whether the command went well.
-func (r *run) shell(ctx context.Context, command string, seconds float64) (ok bool, err error) {
+// shell returns the command's output and whether it went well.
+func (r *run) shell(ctx context.Context, command string, seconds float64) (output string, ok bool, err error) {
 	limit := time.Duration(seconds * float64(time.Second))
 	if limit <= 0 {
 		limit = r.env.Config.ToolTimeout
@@ -196,13 +197,13 @@ func (r *run) shell(ctx context.Context, command string, seconds float64) (ok bo
 		if startErr != nil {
 			return toolResult{text: startErr.Error(), failed: true, response: map[string]any{"error": startErr.Error()}}
 		}
-		r.place.LastOutput = strings.TrimRight(res.Output, "\r\n")
+		output = res.Output
 		ok = res.Outcome == proc.Exited && res.ExitCode == 0
 		out := shellResult(res, ok)
 		out.changes, out.total, out.skipped = watch(maxEdits)
 		return out
 	})
-	return ok, ctx.Err()
+	return output, ok, ctx.Err()
 }
 
 func shellResult(res proc.Result, ok bool) toolResult {
@@ -225,13 +226,13 @@ func shellResult(res proc.Result, ok bool) toolResult {
 }
 
 func (r *run) commit(ctx context.Context, message string) error {
-	ok, err := r.shell(ctx, "git add -A && git commit -q -m "+quote(message)+" && git log -1 --format='%h %s'", 0)
+	_, ok, err := r.shell(ctx, "git add -A && git commit -q -m "+quote(message)+" && git log -1 --format='%h %s'", 0)
 	r.place.Committed = r.place.Committed || ok
 	return err
 }
 
 func (r *run) push(ctx context.Context) error {
-	ok, err := r.shell(ctx, "git push -q origin HEAD", 0)
+	_, ok, err := r.shell(ctx, "git push -q origin HEAD", 0)
 	r.place.Pushed = r.place.Pushed || ok
 	return err
 }

@@ -1,0 +1,333 @@
+// Package agenttest has a stand-in for the API that keeps what senders number exactly as the
+// real one promises to, and can be told to misbehave. It is for tests.
+package agenttest
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Event is a stored event.
+type Event struct {
+	N      int64          // its number in its spool
+	Spool  string         // the spool that it came from
+	Type   string         `json:"event_type"`
+	Source string         `json:"source"`
+	Data   map[string]any `json:"event_data"`
+}
+
+// Message is a message for the agent.
+type Message struct {
+	ID        string `json:"id"`
+	Content   string `json:"content"`
+	Type      string `json:"message_type"`
+	Timestamp string `json:"timestamp"`
+}
+
+// Fault says what to do with the n-th batch, from 1.
+type Fault struct {
+	Status    int  // answer this before storing anything; zero: none
+	CutBefore bool // drop the connection before storing
+	CutAfter  bool // store, then drop the connection
+	Keep      int  // store only that many events of the batch; zero: all
+}
+
+// Server is the stand-in.
+type Server struct {
+	*httptest.Server
+
+	// FaultOf decides about each batch. It must be set before the first request.
+	FaultOf func(n int) Fault
+	// Refuse answers 422 for a batch that holds such an event.
+	Refuse func(Event) bool
+
+	mu       sync.Mutex
+	batches  int
+	events   []Event
+	marks    map[string]int64
+	messages []Message
+	acks     []string
+	tokens   map[string]int
+	zipped   int
+	changed  chan struct{}
+}
+
+// New starts a server that ends with the test.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{marks: map[string]int64{}, tokens: map[string]int{}, changed: make(chan struct{})}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]++
+	s.mu.Unlock()
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/events/batch"):
+		s.batch(w, r)
+	case strings.HasSuffix(r.URL.Path, "/events") && r.Method == http.MethodPost:
+		s.single(w, r)
+	case strings.HasSuffix(r.URL.Path, "/events"):
+		s.list(w, r)
+	case strings.HasSuffix(r.URL.Path, "/ack"):
+		parts := strings.Split(r.URL.Path, "/")
+		s.mu.Lock()
+		s.acks = append(s.acks, parts[len(parts)-2])
+		s.touch()
+		s.mu.Unlock()
+		answer(w, http.StatusOK, map[string]any{})
+	case strings.HasSuffix(r.URL.Path, "/messages"):
+		s.give(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (s *Server) batch(w http.ResponseWriter, r *http.Request) {
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(r.Body)
+		if err != nil {
+			answer(w, http.StatusBadRequest, map[string]any{"detail": err.Error()})
+			return
+		}
+		body = z
+	}
+	var in struct {
+		SpoolID string  `json:"spool_id"`
+		First   int64   `json:"first"`
+		Events  []Event `json:"events"`
+	}
+	if err := json.NewDecoder(body).Decode(&in); err != nil {
+		answer(w, http.StatusBadRequest, map[string]any{"detail": err.Error()})
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.batches++
+	fault := Fault{}
+	if s.FaultOf != nil {
+		fault = s.FaultOf(s.batches)
+	}
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		s.zipped++
+	}
+	switch {
+	case fault.CutBefore:
+		panic(http.ErrAbortHandler)
+	case fault.Status != 0:
+		answer(w, fault.Status, map[string]any{"detail": "a fault"})
+		return
+	}
+	s.store(w, in.SpoolID, in.First, in.Events, fault)
+}
+
+func (s *Server) store(w http.ResponseWriter, spool string, first int64, events []Event, fault Fault) {
+	mark := s.marks[spool]
+	if first > mark+1 {
+		answer(w, http.StatusConflict, map[string]any{"acknowledged": mark})
+		return
+	}
+	if fault.Keep > 0 && fault.Keep < len(events) {
+		events = events[:fault.Keep]
+	}
+	for _, e := range events {
+		if s.Refuse != nil && s.Refuse(e) {
+			answer(w, http.StatusUnprocessableEntity, map[string]any{"detail": "refused"})
+			return
+		}
+	}
+	duplicates := 0
+	for i, e := range events {
+		e.N, e.Spool = first+int64(i), spool
+		if e.N <= mark {
+			duplicates++
+			continue
+		}
+		mark = e.N
+		s.events = append(s.events, e)
+	}
+	s.marks[spool] = mark
+	s.touch()
+	if fault.CutAfter {
+		panic(http.ErrAbortHandler)
+	}
+	answer(w, http.StatusOK, map[string]any{"acknowledged": mark, "duplicates": duplicates})
+}
+
+func (s *Server) single(w http.ResponseWriter, r *http.Request) {
+	var e Event
+	if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
+		answer(w, http.StatusUnprocessableEntity, map[string]any{"detail": err.Error()})
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, e)
+	s.touch()
+	answer(w, http.StatusOK, map[string]any{"status": "received", "event_type": e.Type, "event_id": fmt.Sprint(len(s.events))})
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	n := 0
+	for _, e := range s.Events() {
+		if e.Type == r.URL.Query().Get("event_type") {
+			n++
+		}
+	}
+	answer(w, http.StatusOK, map[string]any{"events": []any{}, "total_count": n})
+}
+
+// give hands out messages again and again until they are acknowledged, as expired leases do.
+func (s *Server) give(w http.ResponseWriter, r *http.Request) {
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		var list []Message
+		for _, m := range s.messages {
+			acked := false
+			for _, id := range s.acks {
+				acked = acked || id == m.ID
+			}
+			if !acked {
+				list = append(list, m)
+			}
+		}
+		s.mu.Unlock()
+		if len(list) > 0 {
+			answer(w, http.StatusOK, list)
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func (s *Server) touch() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Say puts messages into the agent's queue.
+func (s *Server) Say(messages ...Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.messages = append(s.messages, messages...)
+	s.touch()
+}
+
+// Events returns what is stored, in order of arrival.
+func (s *Server) Events() []Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Event(nil), s.events...)
+}
+
+// Types returns the types of the stored events without heartbeats.
+func (s *Server) Types() []string {
+	var types []string
+	for _, e := range s.Events() {
+		if e.Type != "agent.heartbeat" {
+			types = append(types, e.Type)
+		}
+	}
+	return types
+}
+
+// Of returns the stored events of one type.
+func (s *Server) Of(eventType string) []Event {
+	var out []Event
+	for _, e := range s.Events() {
+		if e.Type == eventType {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Acks returns the ids of explicitly acknowledged messages, in order.
+func (s *Server) Acks() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.acks...)
+}
+
+// Forget takes a spool's mark back to n and drops what came after, as a restored database would.
+func (s *Server) Forget(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.events[:0:0]
+	for _, e := range s.events {
+		if e.N <= n {
+			kept = append(kept, e)
+		}
+	}
+	s.events = kept
+	for spool, mark := range s.marks {
+		s.marks[spool] = min(mark, n)
+	}
+}
+
+// Zipped returns how many batches came compressed.
+func (s *Server) Zipped() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.zipped
+}
+
+// Token returns how many requests carried the token.
+func (s *Server) Token(token string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tokens[token]
+}
+
+// Wait waits until enough is true, looking at each change; it fails the test when its
+// context ends first.
+func (s *Server) Wait(t testing.TB, enough func([]Event) bool) {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		s.mu.Unlock()
+		if enough(s.Events()) {
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal("the expected events did not come")
+		case <-changed:
+		}
+	}
+}
+
+// Has is true once n events of the type are stored.
+func Has(eventType string, n int) func([]Event) bool {
+	return func(events []Event) bool {
+		for _, e := range events {
+			if e.Type == eventType {
+				n--
+			}
+		}
+		return n <= 0
+	}
+}
