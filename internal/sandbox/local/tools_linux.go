@@ -29,7 +29,7 @@ func findTools(uid int) tools {
 		if bin == "" {
 			continue
 		}
-		prefix := filepath.Dir(filepath.Dir(bin))
+		prefix := prefixOf(bin)
 		if prefix == "/" || uid != os.Geteuid() && checkOpen(filepath.Dir(bin)) != nil || slices.Contains(t.prefixes, prefix) {
 			continue
 		}
@@ -37,6 +37,16 @@ func findTools(uid int) tools {
 		t.path = append(t.path, filepath.Dir(bin))
 	}
 	return t
+}
+
+// prefixOf is the tree that a program needs: bin's parent, or the store that holds its libraries.
+func prefixOf(bin string) string {
+	for _, store := range []string{"/nix", "/gnu"} {
+		if strings.HasPrefix(bin, store+"/store/") {
+			return store
+		}
+	}
+	return filepath.Dir(filepath.Dir(bin))
 }
 
 func inStandardPath(name string) bool {

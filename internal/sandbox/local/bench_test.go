@@ -1,0 +1,37 @@
+package local_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/local"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// BenchmarkSpawn is from nothing to a command that runs.
+func BenchmarkSpawn(b *testing.B) {
+	for _, isolation := range []local.Isolation{local.IsolationAuto, local.IsolationNone} {
+		b.Run(string(isolation), func(b *testing.B) {
+			dir, err := os.MkdirTemp("", "omoi-bench-")
+			require.NoError(b, err)
+			require.NoError(b, os.Chmod(dir, 0o711)) //nolint:gosec // G302: users of sandboxes walk through
+			p, err := local.New(local.Config{Root: filepath.Join(dir, "root"), Isolation: isolation}, slog.New(slog.DiscardHandler))
+			require.NoError(b, err)
+			for b.Loop() {
+				labels := sandbox.Labels{Installation: "bench", TaskID: task.NewID(), Attempt: 1, SandboxID: task.NewSandboxID()}
+				_, err := p.Ensure(b.Context(), sandbox.Spec{Labels: labels})
+				require.NoError(b, err)
+				require.NoError(b, p.Start(b.Context(), labels, sandbox.Command{Args: []string{"sleep", "600"}}))
+				b.StopTimer()
+				require.NoError(b, p.Delete(b.Context(), labels))
+				b.StartTimer()
+			}
+			require.NoError(b, os.RemoveAll(dir))
+		})
+	}
+}

@@ -1,0 +1,163 @@
+package local_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/local"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// leakDescriptor opens a file that programs started from here inherit.
+func leakDescriptor(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "planted")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	fd, err := syscall.Open(path, syscall.O_RDONLY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+}
+
+func inspect(t *testing.T, p *local.Provider, labels sandbox.Labels) sandbox.Inspection {
+	t.Helper()
+	seen, err := p.Inspect(t.Context(), labels)
+	require.NoError(t, err)
+	return seen
+}
+
+func ended(t *testing.T, p *local.Provider, labels sandbox.Labels) sandbox.Inspection {
+	t.Helper()
+	require.Eventually(t, func() bool { return inspect(t, p, labels).Agent == sandbox.StateGone }, 30*time.Second, 5*time.Millisecond)
+	return inspect(t, p, labels)
+}
+
+func start(t *testing.T, p *local.Provider, labels sandbox.Labels, args ...string) {
+	t.Helper()
+	require.NoError(t, p.Start(t.Context(), labels, sandbox.Command{Args: args}))
+}
+
+func TestLifetimeEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	p, labels := ensure(t, local.Config{Root: newRoot(t)}, sandbox.Spec{Lifetime: 100 * time.Millisecond})
+	start(t, p, labels, "sleep", "600")
+	seen := ended(t, p, labels)
+	require.Equal(t, "its lifetime is over", seen.Reason)
+	require.Equal(t, -1, seen.ExitCode)
+}
+
+// TestShimKilledIsLost also checks that a reboot is told from it.
+func TestShimKilledIsLost(t *testing.T) {
+	t.Parallel()
+	cfg := local.Config{Root: newRoot(t)}
+	p, labels := ensure(t, cfg, sandbox.Spec{})
+	start(t, p, labels, "sleep", "600")
+	(&bed{cfg: cfg}).kill(t, labels)
+	require.Equal(t, "lost", ended(t, p, labels).Reason)
+
+	path := filepath.Join(cfg.Root, task.SandboxName(labels.SandboxID), "state.json")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var state map[string]any
+	require.NoError(t, json.Unmarshal(text, &state))
+	state["boot_id"] = "another boot"
+	text, err = json.Marshal(state)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	require.Equal(t, "the machine was restarted", inspect(t, p, labels).Reason)
+}
+
+// TestHalfMade is a worker that died in Ensure.
+func TestHalfMade(t *testing.T) {
+	t.Parallel()
+	cfg := local.Config{Root: newRoot(t)}
+	p, labels := ensure(t, cfg, sandbox.Spec{})
+	folder := filepath.Join(cfg.Root, task.SandboxName(labels.SandboxID))
+	require.NoError(t, os.Remove(filepath.Join(folder, "labels.json")))
+	require.Equal(t, sandbox.StateAlive, inspect(t, p, labels).State, "something is there to delete")
+	box, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+	require.NoError(t, err)
+	require.False(t, box.Adopted)
+	_, code := run(t, p, labels, "true")
+	require.Zero(t, code)
+
+	require.NoError(t, os.Remove(filepath.Join(folder, "labels.json")))
+	require.NoError(t, p.Delete(t.Context(), labels))
+	require.Equal(t, sandbox.StateGone, inspect(t, p, labels).State)
+	require.NoDirExists(t, folder)
+}
+
+// TestHalfRemoved is a worker that died in Delete, after the move to the trash.
+func TestHalfRemoved(t *testing.T) {
+	t.Parallel()
+	cfg := local.Config{Root: newRoot(t)}
+	p, labels := ensure(t, cfg, sandbox.Spec{})
+	name := task.SandboxName(labels.SandboxID)
+	trash := filepath.Join(cfg.Root, ".trash", name)
+	require.NoError(t, os.Rename(filepath.Join(cfg.Root, name), trash))
+	require.Equal(t, sandbox.StateAlive, inspect(t, p, labels).State)
+	listed, err := p.List(t.Context(), labels.Installation)
+	require.NoError(t, err)
+	require.Len(t, listed, 1, "the reaper must find it")
+	require.NoError(t, p.Delete(t.Context(), labels))
+	require.Equal(t, sandbox.StateGone, inspect(t, p, labels).State)
+	require.NoDirExists(t, trash)
+}
+
+// TestPathsOfOneSandboxStay makes it with one isolation and looks with another.
+func TestPathsOfOneSandboxStay(t *testing.T) {
+	t.Parallel()
+	needWrap(t)
+	root := newRoot(t)
+	wrapped, labels := ensure(t, local.Config{Root: root, Isolation: local.IsolationRequire}, sandbox.Spec{})
+	plain := open(t, local.Config{Root: root, Isolation: local.IsolationNone})
+	require.Equal(t, sandbox.DefaultPaths(), wrapped.Paths(labels))
+	require.Equal(t, sandbox.DefaultPaths(), plain.Paths(labels))
+	require.NotEqual(t, sandbox.DefaultPaths(), plain.Paths(newLabels()))
+	_, err := plain.Exec(t.Context(), labels, sandbox.Command{Args: []string{"true"}})
+	require.Equal(t, task.CodeUnavailable, task.CodeOf(err), "never with less isolation than it was made with")
+}
+
+func TestOldTombstonesAreForgotten(t *testing.T) {
+	t.Parallel()
+	cfg := local.Config{Root: newRoot(t)}
+	p, old := ensure(t, cfg, sandbox.Spec{})
+	require.NoError(t, p.Delete(t.Context(), old))
+	young := newLabels()
+	require.NoError(t, p.Delete(t.Context(), young))
+	fence := func(l sandbox.Labels) string {
+		return filepath.Join(cfg.Root, ".fences", task.SandboxName(l.SandboxID))
+	}
+	long := time.Now().Add(-40 * 24 * time.Hour)
+	require.NoError(t, os.Chtimes(fence(old), long, long))
+	open(t, cfg)
+	require.NoFileExists(t, fence(old))
+	require.FileExists(t, fence(young))
+}
+
+// TestNothingIsLeftBehind looks at the disk, not at the provider's answers.
+func TestNothingIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	cfg := local.Config{Root: newRoot(t)}
+	p, labels := ensure(t, cfg, sandbox.Spec{})
+	start(t, p, labels, "sleep", "600")
+	require.NoError(t, p.Delete(t.Context(), labels))
+	left, err := filepath.Glob(filepath.Join(cfg.Root, "omoi-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	left, err = filepath.Glob(filepath.Join(cfg.Root, ".trash", "*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	name := task.SandboxName(labels.SandboxID)
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, _ fs.DirEntry, _ error) error {
+		require.NotEqual(t, name, filepath.Base(path))
+		return nil
+	})
+}
