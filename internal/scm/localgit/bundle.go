@@ -131,7 +131,7 @@ func (r *repository) swap(ctx context.Context, ref, commit, old string) error {
 	return r.update(ctx, "update "+ref+" "+commit+" "+old)
 }
 
-// Rescue keeps refs/omoi/rescue of a bundle as refs/omoi/rescue/<name>. A later bundle with
+// Rescue keeps refs/omoi/rescue of a bundle, or the branch of one that has none, as refs/omoi/rescue/<name>. A later bundle with
 // other work goes to <name>-2 and so on, so that nothing that was saved is lost again.
 func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io.Reader) (string, error) {
 	if !safeID(name) {

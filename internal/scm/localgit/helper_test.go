@@ -45,7 +45,7 @@ func realTemp(t *testing.T) string {
 }
 
 // git runs the real git as a user would, without that user's own settings.
-func git(t *testing.T, dir string, args ...string) string {
+func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
 	cmd.Dir = dir

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -68,6 +69,9 @@ func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
 // open finds the repository at a path and refuses folders that merely lie in one.
 func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	path := filepath.Clean(string(repo))
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		return nil, task.Invalid("repo", "Repository %q has control characters in its path.", path)
+	}
 	if !filepath.IsAbs(path) {
 		return nil, task.Invalid("repo", "Local repository %q must be an absolute path.", path)
 	}

@@ -38,6 +38,7 @@ func TestCheckRefuses(t *testing.T) {
 	git(t, "", "clone", "--quiet", "--depth=1", "file://"+b.path, shallow)
 	for path, says := range map[string]string{
 		"relative":                         "absolute path",
+		b.path + "\n":                      "control characters",
 		filepath.Join(b.path, "nowhere"):   "nothing at",
 		inside:                             "not a git repository",
 		realTemp(t):                        "not a git repository",

@@ -193,6 +193,21 @@ func TestRescueKeepsEverything(t *testing.T) {
 	requireCode(t, task.CodeInvalid, err)
 }
 
+func TestRescueOfCommitsThatTheBranchDoesNotTake(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch := b.ensure("t1")
+	work := b.sandbox(branch.Name)
+	commit := b.commit(work, "late.txt", "late")
+	for range 2 {
+		ref, err := b.host.Rescue(t.Context(), b.repo, "t1-1", b.bundle(work, branch.Name))
+		require.NoError(t, err)
+		require.Equal(t, "refs/omoi/rescue/t1-1", ref)
+	}
+	require.Equal(t, commit, b.head("refs/omoi/rescue/t1-1"))
+	require.Equal(t, branch.Head, b.head(branch.Name), "rescue moves no branch")
+}
+
 func TestEnsurePullTwiceIsOnePull(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -76,7 +77,8 @@ func (q *quarantine) open(ctx context.Context, ref string, bundle io.Reader, lim
 	if err := q.give(file); err != nil {
 		return "", err
 	}
-	if err := q.verify(ctx, file, ref); err != nil {
+	ref, err := q.verify(ctx, file, ref)
+	if err != nil {
 		return "", err
 	}
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", file, "+" + ref + ":" + incoming}
@@ -106,20 +108,34 @@ func store(file string, bundle io.Reader, limit int64) (err error) {
 	return nil
 }
 
-// verify checks that the file is a bundle that holds ref and builds on what we have.
-func (q *quarantine) verify(ctx context.Context, file, ref string) error {
+// verify checks that the file is a bundle that holds ref and builds on what we have. It
+// answers the ref to take: work without a rescue commit is rescued by its branch.
+func (q *quarantine) verify(ctx context.Context, file, ref string) (string, error) {
 	if _, err := q.run(ctx, "bundle", "verify", "--quiet", file); err != nil {
-		return unusable(ctx, err)
+		return "", unusable(ctx, err)
 	}
-	heads, err := q.run(ctx, "bundle", "list-heads", file, ref)
+	heads, err := q.run(ctx, "bundle", "list-heads", file)
 	if err != nil {
-		return unusable(ctx, err)
+		return "", unusable(ctx, err)
 	}
-	if _, name, _ := strings.Cut(heads, " "); name != ref {
-		return task.Errorf(task.CodeNotFound, "The bundle does not hold %s.", ref)
+	branch := ""
+	for line := range strings.Lines(heads) {
+		_, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if name == ref {
+			return ref, nil
+		}
+		if plainBranch.MatchString(name) {
+			branch = name
+		}
 	}
-	return nil
+	if ref == rescueRef && branch != "" {
+		return branch, nil
+	}
+	return "", task.Errorf(task.CodeNotFound, "The bundle does not hold %s.", ref)
 }
+
+// plainBranch is a branch that can stand in a refspec as it is: a bundle's names are the sandbox's.
+var plainBranch = regexp.MustCompile(`^refs/heads/[A-Za-z0-9/._-]+$`) //nolint:gochecknoglobals // compiled once, never written
 
 // unusable tells a bad bundle from a call that was cut short.
 func unusable(ctx context.Context, err error) error {
