@@ -45,14 +45,14 @@ func realTemp(t *testing.T) string {
 }
 
 // git runs the real git as a user would, without that user's own settings.
-func git(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "git", args...)
+func git(tb testing.TB, dir string, args ...string) string {
+	tb.Helper()
+	cmd := exec.CommandContext(tb.Context(), "git", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.invalid", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.invalid")
 	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "git %v: %s", args, out)
+	require.NoError(tb, err, "git %v: %s", args, out)
 	return strings.TrimSpace(string(out))
 }
 
