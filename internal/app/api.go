@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -165,4 +166,13 @@ func serve(ctx context.Context, handler *api.API, listeners []net.Listener, stop
 		return errors.Join(err, server.Close())
 	}
 	return nil
+}
+
+// allowedHosts are the names, besides loopback, under which agents address an open server.
+func allowedHosts(cfg *config.Loaded) []string {
+	u, err := url.Parse(cfg.API.CallbackURL)
+	if err != nil || u.Hostname() == "" {
+		return nil
+	}
+	return []string{u.Hostname()}
 }

@@ -48,7 +48,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 		return nil, err
 	}
 	acts := activities.New(c.activityConfig(host), activities.Deps{
-		Tasks: c.store, Ledger: c.store, Fleet: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,
+		Tasks: c.store.Life(), Ledger: c.store.Life(), Fleet: c.store.Life(), Runs: c.temporal, Providers: found, Git: c.hosts,
 		Tokens: c.ring, Agents: agents{c.cfg.Agent.Binary}.open, Log: c.log,
 	})
 	w := c.cfg.Worker
