@@ -135,7 +135,7 @@ func (q *quarantine) verify(ctx context.Context, file, ref string) (string, erro
 }
 
 // plainBranch is a branch that can stand in a refspec as it is: a bundle's names are the sandbox's.
-var plainBranch = regexp.MustCompile(`^refs/heads/[A-Za-z0-9/._-]+$`) //nolint:gochecknoglobals // compiled once, never written
+var plainBranch = regexp.MustCompile(`^refs/heads/[A-Za-z0-9/._-]+$`)
 
 // unusable tells a bad bundle from a call that was cut short.
 func unusable(ctx context.Context, err error) error {
