@@ -37,7 +37,9 @@ func (b *bench) message(id string) ingest.Message {
 	return m
 }
 
-func (b *bench) endLeases() { b.exec(`UPDATE messages SET lease_until = now() WHERE lease_until IS NOT NULL`) }
+func (b *bench) endLeases() {
+	b.exec(`UPDATE messages SET lease_until = now() WHERE lease_until IS NOT NULL`)
+}
 
 func TestMessagesComeInOrderAndInterruptsFirst(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,206 @@
+package ingest
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// delivery is one turn of one task.
+type delivery struct {
+	relay   *Relay
+	unit    Unit
+	settled Settled
+	// stranded is set when events are taken and could not be put back: the lease is left to
+	// run out, so that they are recalled.
+	stranded bool
+}
+
+// send goes through what is due in its order. What cannot be sent now ends the turn, so
+// that nothing overtakes it.
+func (d *delivery) send(ctx context.Context) {
+	for _, step := range []func(context.Context) bool{d.sendCommands, d.sendAdmitted, d.sendDigest} {
+		if !step(ctx) {
+			return
+		}
+	}
+}
+
+func (d *delivery) sendCommands(ctx context.Context) bool {
+	commands, err := d.relay.store.RelayCommands(ctx, d.unit.TaskID)
+	if err != nil {
+		return d.failed(err)
+	}
+	for _, c := range commands {
+		if !d.sendCommand(ctx, c) {
+			return false
+		}
+	}
+	return true
+}
+
+// sendCommand sends one command and notes what became of it. It is false if the command
+// has to be sent again.
+func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
+	if c.Claimed { // the answer to its start was lost
+		return d.noted(d.relay.store.CommandSent(ctx, c.ID))
+	}
+	err := d.call(ctx, func(ctx context.Context) error { return d.post(ctx, c) })
+	switch task.CodeOf(err) {
+	case "":
+		return d.noted(d.relay.store.CommandSent(ctx, c.ID))
+	case task.CodeGone, task.CodeNotFound:
+		return d.over(ctx, c, task.ReceiptTooLate, "the task had ended")
+	case task.CodeInvalid:
+		d.alarm("command refused by Temporal", c, err)
+		return d.over(ctx, c, task.ReceiptRefused, "Temporal refuses it")
+	}
+	if c.Age > d.relay.cfg.GiveUp {
+		d.alarm("command given up", c, err)
+		return d.over(ctx, c, task.ReceiptRefused, "it could not be handed over in time")
+	}
+	if task.CodeOf(err) == task.CodeConflict {
+		return d.held()
+	}
+	return d.failed(err)
+}
+
+func (d *delivery) post(ctx context.Context, c RelayCommand) error {
+	starts := c.Kind == contract.CommandStart || (c.Kind == contract.CommandRetry && c.Final)
+	if !starts {
+		return d.relay.runs.SignalCommand(ctx, d.unit.TaskID, contract.Command{ID: c.ID, Kind: c.Kind})
+	}
+	return d.relay.runs.StartTask(ctx, contract.TaskInput{
+		TaskID: d.unit.TaskID, CommandID: c.ID, Title: shortTitle(d.relay.cfg.Scrub(c.Title)),
+	}, c.Kind == contract.CommandRetry)
+}
+
+func (d *delivery) over(ctx context.Context, c RelayCommand, r task.Receipt, reason string) bool {
+	return d.noted(d.relay.store.CommandOver(ctx, c.ID, string(r), reason))
+}
+
+// noted is true if the store has taken a note. Who waits for the command's outcome is woken.
+func (d *delivery) noted(err error) bool {
+	if err != nil {
+		return d.failed(err)
+	}
+	d.relay.bus.Wake(live.Task(d.unit.TaskID))
+	return true
+}
+
+func (d *delivery) sendAdmitted(ctx context.Context) bool {
+	if !d.unit.Admit {
+		return true
+	}
+	granted, err := d.relay.store.SlotGranted(ctx, d.unit.TaskID)
+	if err != nil {
+		return d.failed(err)
+	}
+	if granted != nil {
+		err = d.call(ctx, func(ctx context.Context) error { return d.relay.runs.SignalAdmitted(ctx, d.unit.TaskID) })
+	}
+	switch task.CodeOf(err) {
+	case "", task.CodeGone, task.CodeNotFound: // who is not there needs no slot
+	case task.CodeInvalid:
+		d.alarm("admission refused by Temporal", RelayCommand{}, err)
+	default:
+		return d.failed(err)
+	}
+	d.settled.Told, d.settled.GrantedAt = true, granted
+	return true
+}
+
+func (d *delivery) sendDigest(ctx context.Context) bool {
+	if d.unit.SandboxID == "" || !d.unit.Room {
+		return true
+	}
+	due, err := d.relay.store.TakeDigest(ctx, d.unit)
+	if err != nil {
+		d.putBack(ctx, 0)
+		return d.failed(err)
+	}
+	if due == nil {
+		return true
+	}
+	err = d.call(ctx, func(ctx context.Context) error {
+		return d.relay.runs.SignalDigest(ctx, d.unit.TaskID, due.Digest)
+	})
+	switch task.CodeOf(err) {
+	case "":
+		d.settled.Digest, d.settled.Token = true, len(due.Milestones) > 0
+		if err = d.relay.store.DigestSent(ctx, *due); err == nil {
+			return true
+		}
+	case task.CodeGone, task.CodeNotFound:
+		return true // nobody is there to be told; a later run reads from the store
+	case task.CodeInvalid:
+		d.alarm("digest refused by Temporal", RelayCommand{}, err)
+		d.putBack(ctx, d.relay.cfg.MaxPause)
+		return true
+	}
+	d.putBack(ctx, 0)
+	return d.failed(err)
+}
+
+// putBack makes the events due again.
+func (d *delivery) putBack(ctx context.Context, pause time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.relay.cfg.CallTimeout)
+	defer cancel()
+	if err := d.relay.store.DigestFailed(ctx, d.unit.SandboxID, pause); err != nil {
+		d.stranded = true
+		d.relay.log.Warn("events not put back", slog.String("task_id", d.unit.TaskID), slog.Any("error", err))
+	}
+}
+
+// call makes one call to Temporal within its time.
+func (d *delivery) call(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d.relay.cfg.CallTimeout)
+	defer cancel()
+	return do(ctx)
+}
+
+// failed ends the turn; the next one comes after a pause that grows.
+func (d *delivery) failed(err error) bool {
+	d.settled.Failures = d.unit.Failures + 1
+	d.settled.Pause = growing(d.relay.cfg.FirstPause, d.settled.Failures, d.relay.cfg.MaxPause)
+	d.settled.Error = task.MessageOf(err)
+	d.relay.log.Warn("relay tries again later", slog.String("task_id", d.unit.TaskID),
+		slog.Int("failures", d.settled.Failures), slog.Any("error", err))
+	return false
+}
+
+// held ends the turn of a retry whose run before cleans up; that is no failure.
+func (d *delivery) held() bool {
+	d.settled.Failures = d.unit.Failures + 1
+	d.settled.Hold = growing(d.relay.cfg.FirstPause, d.settled.Failures, d.relay.cfg.MaxHold)
+	return false
+}
+
+func (d *delivery) alarm(what string, c RelayCommand, err error) {
+	d.settled.Error = task.MessageOf(err)
+	d.relay.log.Error(what, slog.Bool("alarm", true), slog.String("task_id", d.unit.TaskID),
+		slog.String("command_id", c.ID), slog.String("kind", c.Kind), slog.Any("error", err))
+}
+
+// growing is first, doubled with each failure, at most longest.
+func growing(first time.Duration, failures int, longest time.Duration) time.Duration {
+	const most = 20
+	return min(first<<min(max(failures-1, 0), most), longest)
+}
+
+// shortTitle is one line of at most 120 bytes, whole characters only.
+func shortTitle(title string) string {
+	const most = 120
+	title = strings.Join(strings.Fields(strings.ToValidUTF8(title, "?")), " ")
+	for len(title) > most {
+		_, size := utf8.DecodeLastRuneInString(title)
+		title = title[:len(title)-size]
+	}
+	return title
+}

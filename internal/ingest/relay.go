@@ -1,0 +1,195 @@
+package ingest
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// RelayConfig is what a relay is told. The zero value works.
+type RelayConfig struct {
+	Workers     int           // tasks served at a time; default 8
+	Poll        time.Duration // between looks at the database when nobody wakes it; default 1 s
+	CallTimeout time.Duration // of one call to Temporal; default 5 s
+	FirstPause  time.Duration // after a failure, doubled each time; default 200 ms
+	MaxPause    time.Duration // longest pause; default 30 s
+	MaxHold     time.Duration // longest pause of a retry that waits for the run before; default 2 s
+	GiveUp      time.Duration // age at which a command that cannot be sent is refused; default 72 h
+	SweepPeriod time.Duration // default 1 min
+	PulsePeriod time.Duration // default 5 s
+	Pace        Pace
+	// Scrub takes secrets out of a title before it travels; nil leaves it as it is.
+	Scrub func(string) string
+}
+
+// Relay tells the workflows what was accepted. Any number of processes may run one.
+type Relay struct {
+	cfg   RelayConfig
+	store RelayStore
+	runs  Runs
+	bus   Bus
+	log   *slog.Logger
+	id    string // of this process
+	count atomic.Int64
+}
+
+// NewRelay makes a relay that sends nothing before [Relay.Run] is called. bus and log may be nil.
+func NewRelay(cfg RelayConfig, store RelayStore, runs Runs, bus Bus, log *slog.Logger) *Relay {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Relay{cfg: cfg.withDefaults(), store: store, runs: runs, bus: orNoBus(bus), log: log, id: task.NewID()}
+}
+
+// Run sends what is due until ctx ends; then it finishes what it has begun and returns nil.
+func (r *Relay) Run(ctx context.Context) error {
+	wake := make(chan struct{}, 1)
+	nudge := func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	group.Go(func() { beat(ctx, r.store, PartRelay, r.cfg.PulsePeriod, r.log) })
+	group.Go(func() { r.listen(ctx, nudge) })
+	group.Go(func() { r.follow(ctx, nudge) })
+	group.Go(func() { r.sweep(ctx) })
+	r.dispatch(ctx, wake, nudge)
+	return nil
+}
+
+// dispatch leases what is due and gives it to workers, never more than there are.
+func (r *Relay) dispatch(ctx context.Context, wake <-chan struct{}, nudge func()) {
+	slots := make(chan struct{}, r.cfg.Workers)
+	var group sync.WaitGroup
+	defer group.Wait()
+	tick := time.NewTicker(r.cfg.Poll)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		free := cap(slots) - len(slots)
+		for _, unit := range r.lease(ctx, free) {
+			slots <- struct{}{}
+			group.Go(func() {
+				again := r.serve(context.WithoutCancel(ctx), unit)
+				full := len(slots) == cap(slots)
+				<-slots
+				if again || full { // what found no worker may be due
+					nudge()
+				}
+			})
+		}
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		case <-tick.C:
+		}
+	}
+}
+
+func (r *Relay) lease(ctx context.Context, limit int) []Unit {
+	if limit == 0 {
+		return nil
+	}
+	owner := r.id + "/" + strconv.FormatInt(r.count.Add(1), 10)
+	units, err := r.store.LeaseRelays(ctx, owner, limit, r.cfg.Pace)
+	if err != nil && ctx.Err() == nil {
+		r.log.Warn("relay cannot ask what is due", slog.Any("error", err))
+	}
+	return units
+}
+
+// listen keeps an ear on the database.
+func (r *Relay) listen(ctx context.Context, wake func()) {
+	for ctx.Err() == nil {
+		if err := r.store.ListenRelays(ctx, wake); err != nil && ctx.Err() == nil {
+			r.log.Warn("relay cannot listen, it looks by itself", slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(r.cfg.Poll):
+		}
+	}
+}
+
+// follow wakes on the live bus.
+func (r *Relay) follow(ctx context.Context, wake func()) {
+	news, leave := r.bus.Subscribe(live.Relay)
+	defer leave()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-news:
+			wake()
+		}
+	}
+}
+
+func (r *Relay) sweep(ctx context.Context) {
+	tick := time.NewTicker(r.cfg.SweepPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := r.store.SweepEvents(ctx); err != nil && ctx.Err() == nil {
+				r.log.Warn("relay cannot sweep", slog.Any("error", err))
+			}
+		}
+	}
+}
+
+// serve sends what is due for one task and gives it back. It stops early enough for the
+// lease to be still its own.
+func (r *Relay) serve(ctx context.Context, u Unit) (again bool) {
+	const share = 0.7
+	limited, cancel := context.WithTimeout(ctx, time.Duration(share*float64(r.cfg.Pace.Lease)))
+	defer cancel()
+	d := delivery{relay: r, unit: u}
+	if d.send(limited); d.stranded {
+		return false
+	}
+	ctx, cancel = context.WithTimeout(ctx, r.cfg.CallTimeout)
+	defer cancel()
+	again, err := r.store.SettleRelay(ctx, u, d.settled, r.cfg.Pace)
+	if err != nil { // its lease runs out, and it is looked at again
+		r.log.Warn("relay cannot give a task back", slog.String("task_id", u.TaskID), slog.Any("error", err))
+	}
+	return again
+}
+
+func (c RelayConfig) withDefaults() RelayConfig {
+	c.Workers = orDefault(c.Workers, 8)
+	c.Poll = orDefault(c.Poll, time.Second)
+	c.CallTimeout = orDefault(c.CallTimeout, 5*time.Second)
+	c.FirstPause = orDefault(c.FirstPause, 200*time.Millisecond)
+	c.MaxPause = orDefault(c.MaxPause, 30*time.Second)
+	c.MaxHold = orDefault(c.MaxHold, 2*time.Second)
+	c.GiveUp = orDefault(c.GiveUp, 72*time.Hour)
+	c.SweepPeriod = orDefault(c.SweepPeriod, time.Minute)
+	c.PulsePeriod = orDefault(c.PulsePeriod, 5*time.Second)
+	c.Pace = c.Pace.withDefaults()
+	if c.Scrub == nil {
+		c.Scrub = func(title string) string { return title }
+	}
+	return c
+}
+
+func (p Pace) withDefaults() Pace {
+	p.Lease = orDefault(p.Lease, 15*time.Second)
+	p.Burst = orDefault(p.Burst, 3)
+	p.Rate = orDefault(p.Rate, 1)
+	p.Many = orDefault(p.Many, 300)
+	p.Window = orDefault(p.Window, 10*time.Minute)
+	p.Slow = orDefault(p.Slow, 10*time.Second)
+	return p
+}

@@ -1,0 +1,101 @@
+-- name: LeaseRelays :many
+-- What is due and leased by nobody: commands and admissions, events where the bucket has
+-- room, and what a relay left behind that died. slow is for a task with too many digests.
+WITH asked AS (
+    SELECT r.task_id, r.leased_by <> '' AS crashed FROM relay r
+    WHERE r.due_at <= now() AND (r.lease_until IS NULL OR r.lease_until <= now())
+    ORDER BY r.due_at LIMIT sqlc.arg(most) FOR UPDATE SKIP LOCKED
+), reported AS (
+    SELECT r.task_id, r.leased_by <> '' AS crashed FROM sandboxes s JOIN relay r ON r.sandbox_id = s.id
+    WHERE s.events_due_at <= now() AND (r.lease_until IS NULL OR r.lease_until <= now())
+      AND r.bucket + extract(epoch FROM now() - r.bucket_at) * CASE
+        WHEN r.digests >= sqlc.arg(many)::integer AND r.window_at > now() - sqlc.arg(span)::float8 * interval '1 second'
+        THEN sqlc.arg(slow)::float8 ELSE sqlc.arg(rate)::float8 END >= 1
+    ORDER BY s.events_due_at LIMIT sqlc.arg(most) FOR UPDATE OF r SKIP LOCKED
+), left_behind AS (
+    SELECT r.task_id, true AS crashed FROM relay r
+    WHERE r.lease_until <= now() AND r.leased_by <> ''
+    ORDER BY r.lease_until LIMIT sqlc.arg(most) FOR UPDATE SKIP LOCKED
+), picked AS (
+    SELECT task_id, bool_or(crashed) AS crashed
+    FROM (SELECT * FROM asked UNION ALL SELECT * FROM reported UNION ALL SELECT * FROM left_behind) AS found
+    GROUP BY task_id LIMIT sqlc.arg(most)
+)
+UPDATE relay r SET leased_by = sqlc.arg(owner), lease_until = now() + sqlc.arg(lease)::float8 * interval '1 second'
+FROM picked p WHERE r.task_id = p.task_id
+RETURNING r.task_id, coalesce(r.sandbox_id, '')::text AS sandbox_id, r.admit, r.failures, p.crashed::boolean AS crashed,
+    (r.bucket + extract(epoch FROM now() - r.bucket_at) * CASE
+        WHEN r.digests >= sqlc.arg(many)::integer AND r.window_at > now() - sqlc.arg(span)::float8 * interval '1 second'
+        THEN sqlc.arg(slow)::float8 ELSE sqlc.arg(rate)::float8 END >= 1)::boolean AS room;
+
+-- name: RelayCommands :many
+SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed,
+    extract(epoch FROM now() - c.created_at)::float8 AS age, t.title, t.description, t.status
+FROM commands c JOIN tasks t ON t.id = c.task_id
+WHERE c.task_id = sqlc.arg(task_id) AND c.sent_at IS NULL AND c.state = 'accepted'
+ORDER BY c.ordinal LIMIT sqlc.arg(most);
+
+-- name: CommandSent :exec
+UPDATE commands SET sent_at = now() WHERE id = sqlc.arg(id) AND sent_at IS NULL;
+
+-- name: CommandOver :exec
+UPDATE commands SET state = sqlc.arg(state), reason = sqlc.arg(reason), settled_at = now()
+WHERE id = sqlc.arg(id) AND state = 'accepted';
+
+-- name: SlotGranted :one
+SELECT granted_at FROM slots WHERE task_id = sqlc.arg(task_id);
+
+-- name: RecallEvents :exec
+-- A relay that died had taken these events up; they are due again.
+UPDATE sandboxes SET events_due_at = now()
+WHERE id = sqlc.arg(id) AND events_due_at IS NULL AND head > relayed;
+
+-- name: TakeEvents :one
+-- Events that come from now on are due by themselves.
+UPDATE sandboxes SET events_due_at = NULL
+WHERE id = sqlc.arg(id) AND events_due_at <= now()
+RETURNING head, relayed;
+
+-- name: PutEventsBack :exec
+UPDATE sandboxes SET events_due_at = least(events_due_at, now() + sqlc.arg(pause)::float8 * interval '1 second')
+WHERE id = sqlc.arg(id);
+
+-- name: MoveRelayed :execrows
+UPDATE sandboxes SET relayed = sqlc.arg(until), counters = sqlc.arg(counters),
+    events_due_at = CASE WHEN head > sqlc.arg(until) THEN coalesce(events_due_at, now()) END
+WHERE id = sqlc.arg(id) AND relayed = sqlc.arg(before)::bigint;
+
+-- name: LockRelay :one
+SELECT task_id FROM relay WHERE task_id = sqlc.arg(task_id) AND leased_by = sqlc.arg(owner) FOR UPDATE;
+
+-- name: SettleRelay :one
+-- Runs under the lock of LockRelay, so that it sees what was asked for meanwhile. again
+-- says that something is due at once.
+WITH next AS (
+    SELECT r.task_id,
+        r.admit AND NOT (sqlc.arg(told)::boolean AND sqlc.narg(granted_at)::timestamptz IS NOT DISTINCT FROM
+            (SELECT s.granted_at FROM slots s WHERE s.task_id = r.task_id)) AS admit,
+        EXISTS (SELECT FROM commands c WHERE c.task_id = r.task_id AND c.sent_at IS NULL AND c.state = 'accepted') AS asked,
+        r.digests >= sqlc.arg(many)::integer AND r.window_at > now() - sqlc.arg(span)::float8 * interval '1 second' AS slowed
+    FROM relay r WHERE r.task_id = sqlc.arg(task_id)
+)
+UPDATE relay r SET leased_by = '', failures = sqlc.arg(failures), error = sqlc.arg(error), admit = n.admit,
+    lease_until = CASE WHEN sqlc.arg(pause)::float8 > 0 THEN now() + sqlc.arg(pause)::float8 * interval '1 second' END,
+    due_at = CASE WHEN n.admit OR n.asked THEN now() + sqlc.arg(hold)::float8 * interval '1 second' END,
+    bucket = CASE WHEN sqlc.arg(token)::boolean THEN least(sqlc.arg(burst)::float8, r.bucket + extract(epoch FROM now() - r.bucket_at)
+        * CASE WHEN n.slowed THEN sqlc.arg(slow)::float8 ELSE sqlc.arg(rate)::float8 END) - 1 ELSE r.bucket END,
+    bucket_at = CASE WHEN sqlc.arg(token)::boolean THEN now() ELSE r.bucket_at END,
+    digests = CASE WHEN NOT sqlc.arg(digest)::boolean THEN r.digests
+        WHEN r.window_at <= now() - sqlc.arg(span)::float8 * interval '1 second' THEN 1 ELSE r.digests + 1 END,
+    window_at = CASE WHEN sqlc.arg(digest)::boolean AND r.window_at <= now() - sqlc.arg(span)::float8 * interval '1 second'
+        THEN now() ELSE r.window_at END
+FROM next n WHERE r.task_id = n.task_id
+RETURNING (coalesce(r.lease_until, now()) <= now() AND (coalesce(r.due_at <= now(), false) OR EXISTS (
+    SELECT FROM sandboxes s WHERE s.id = r.sandbox_id AND s.events_due_at <= now())))::boolean AS again;
+
+-- name: SweepEvents :execrows
+-- Events of sandboxes that no task looks at any more are not for the relay.
+UPDATE sandboxes SET events_due_at = NULL WHERE id IN (
+    SELECT s.id FROM sandboxes s
+    WHERE s.events_due_at <= now() AND NOT EXISTS (SELECT FROM relay r WHERE r.sandbox_id = s.id)
+    ORDER BY s.id LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED);

@@ -1,0 +1,154 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// relayChannel is notified by a trigger when a relay row becomes due.
+const relayChannel = "omoi_relay"
+
+// LeaseRelays implements [ingest.RelayLeases]. The lease is a column, so that no
+// transaction stays open over a call.
+func (s *Store) LeaseRelays(ctx context.Context, owner string, limit int, p ingest.Pace) ([]ingest.Unit, error) {
+	rows, err := s.q.LeaseRelays(ctx, db.LeaseRelaysParams{
+		Owner: owner, Lease: p.Lease.Seconds(), Most: int32(limit), //nolint:gosec // G115: the number of workers
+		Many: int32(p.Many), Span: p.Window.Seconds(), Slow: 1 / p.Slow.Seconds(), Rate: p.Rate, //nolint:gosec // G115: a setting
+	})
+	units := make([]ingest.Unit, 0, len(rows))
+	for _, row := range rows {
+		units = append(units, ingest.Unit{
+			TaskID: row.TaskID, SandboxID: row.SandboxID, Owner: owner, Admit: row.Admit,
+			Failures: int(row.Failures), Crashed: row.Crashed, Room: row.Room,
+		})
+	}
+	return units, translate("lease what is due", err)
+}
+
+// SettleRelay implements [ingest.RelayLeases]. A lease that was lost is the new owner's to settle.
+func (s *Store) SettleRelay(ctx context.Context, u ingest.Unit, done ingest.Settled, p ingest.Pace) (again bool, err error) {
+	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		if _, err := q.LockRelay(ctx, u.TaskID, u.Owner); err != nil {
+			return err
+		}
+		again, err = q.SettleRelay(ctx, db.SettleRelayParams{
+			TaskID: u.TaskID, Failures: int32(done.Failures), Error: done.Error, //nolint:gosec // G115: small
+			Pause: done.Pause.Seconds(), Hold: done.Hold.Seconds(), Told: done.Told, GrantedAt: done.GrantedAt,
+			Digest: done.Digest, Token: done.Token, Burst: p.Burst, Rate: p.Rate, Slow: 1 / p.Slow.Seconds(),
+			Span: p.Window.Seconds(), Many: int32(p.Many), //nolint:gosec // G115: a setting
+		})
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return again, translate("settle the relay of task "+u.TaskID, err)
+}
+
+// ListenRelays implements [ingest.RelayLeases], on a connection of its own.
+func (s *Store) ListenRelays(ctx context.Context, wake func()) error {
+	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	if err != nil {
+		return translate("connect to listen", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "LISTEN "+relayChannel); err != nil {
+		return translate("listen", err)
+	}
+	for {
+		wake() // after the first LISTEN too: it is not known what was missed
+		if _, err := conn.WaitForNotification(ctx); err != nil {
+			return translate("wait for a notification", err)
+		}
+	}
+}
+
+// SweepEvents implements [ingest.RelayLeases].
+func (s *Store) SweepEvents(ctx context.Context) error {
+	_, err := s.q.SweepEvents(ctx)
+	return translate("sweep events that are not for the relay", err)
+}
+
+// RelayCommands implements [ingest.RelayContents].
+func (s *Store) RelayCommands(ctx context.Context, taskID string) ([]ingest.RelayCommand, error) {
+	const most = 20
+	rows, err := s.q.RelayCommands(ctx, taskID, most)
+	commands := make([]ingest.RelayCommand, 0, len(rows))
+	for _, row := range rows {
+		commands = append(commands, ingest.RelayCommand{
+			ID: row.ID, Kind: row.Kind, Claimed: row.Claimed, Final: task.Status(row.Status).Final(),
+			Age: age(row.Age), Title: titleOf(db.Task{Title: row.Title, Description: row.Description}),
+		})
+	}
+	return commands, translate("read the commands of task "+taskID, err)
+}
+
+// CommandSent implements [ingest.RelayContents].
+func (s *Store) CommandSent(ctx context.Context, id string) error {
+	return translate("note that command "+id+" is sent", s.q.CommandSent(ctx, id))
+}
+
+// CommandOver implements [ingest.RelayContents].
+func (s *Store) CommandOver(ctx context.Context, id, state, reason string) error {
+	err := s.q.CommandOver(ctx, db.CommandOverParams{ID: id, State: state, Reason: reason})
+	return translate("settle command "+id, err)
+}
+
+// SlotGranted implements [ingest.RelayContents].
+func (s *Store) SlotGranted(ctx context.Context, taskID string) (*time.Time, error) {
+	at, err := s.q.SlotGranted(ctx, taskID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return &at, translate("read the slot of task "+taskID, err)
+}
+
+// TakeDigest implements [ingest.RelayContents]. The events that it speaks of are no longer due;
+// those that come meanwhile become due by themselves.
+func (s *Store) TakeDigest(ctx context.Context, u ingest.Unit) (*ingest.DueDigest, error) {
+	if u.Crashed {
+		if err := s.q.RecallEvents(ctx, u.SandboxID); err != nil {
+			return nil, translate("recall events of sandbox "+u.SandboxID, err)
+		}
+	}
+	row, err := s.q.TakeEvents(ctx, u.SandboxID)
+	if errors.Is(err, pgx.ErrNoRows) || (err == nil && row.Head == row.Relayed) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, translate("take events of sandbox "+u.SandboxID, err)
+	}
+	built, taskID, err := s.buildFacts(ctx, contract.ReadFactsInput{SandboxID: u.SandboxID, After: row.Relayed})
+	if err != nil {
+		return nil, translate("read events of sandbox "+u.SandboxID, err)
+	}
+	return &ingest.DueDigest{Digest: built.Digest, Types: built.Types}, s.SaveErrors(ctx, taskID, built.Errors)
+}
+
+// DigestSent implements [ingest.RelayContents]. Where another relay has moved on already,
+// nothing changes.
+func (s *Store) DigestSent(ctx context.Context, d ingest.DueDigest) error {
+	counters, err := json.Marshal(d.Types)
+	if err != nil {
+		return fmt.Errorf("write counters: %w", err)
+	}
+	_, err = s.q.MoveRelayed(ctx, db.MoveRelayedParams{
+		ID: d.SandboxID, Before: d.From - 1, Until: d.To, Counters: counters,
+	})
+	return translate("note what is relayed of sandbox "+d.SandboxID, err)
+}
+
+// DigestFailed implements [ingest.RelayContents].
+func (s *Store) DigestFailed(ctx context.Context, sandboxID string, pause time.Duration) error {
+	return translate("put events of sandbox "+sandboxID+" back", s.q.PutEventsBack(ctx, pause.Seconds(), sandboxID))
+}
