@@ -53,7 +53,7 @@ type projecting struct {
 	conquered string // the run whose row may be written over; our own or another one
 
 	row   db.Task
-	holds bool            // the slot, from here on
+	holds bool               // the slot, from here on
 	last  *db.LastAttemptRow // nil if none has begun
 }
 

@@ -86,8 +86,9 @@ WITH former AS (
     INSERT INTO outages (part, since, until)
     SELECT part, at, clock_timestamp() FROM former WHERE at < clock_timestamp() - @stale::interval
     ON CONFLICT (part, since) DO UPDATE SET until = greatest(outages.until, excluded.until)
+    RETURNING part
 )
-INSERT INTO pulses (part, at) VALUES (@part, clock_timestamp())
+INSERT INTO pulses (part, at) SELECT @part, clock_timestamp() FROM (SELECT count(*) FROM silence) AS noted
 ON CONFLICT (part) DO UPDATE SET at = greatest(pulses.at, excluded.at);
 
 -- name: InsertText :exec

@@ -1,0 +1,188 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestBeginAttemptWritesTheIntentOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	w.load(a)
+	first := w.begin(a, 1)
+	require.Equal(t, first, w.begin(a, 1), "a repeat after a lost answer is the same attempt")
+	require.Equal(t, 1, first.Number)
+	require.Len(t, first.SandboxID, 26)
+	require.Equal(t, contract.QueueTasks, first.Queue)
+	second := w.begin(a, 5)
+	require.Equal(t, 2, second.Number)
+	require.NotEqual(t, first.SandboxID, second.SandboxID)
+	require.Equal(t, "2", w.row(a.id, "attempt_count"))
+
+	row, err := w.store.Sandbox(t.Context(), first.SandboxID)
+	require.NoError(t, err)
+	require.Equal(t, task.SandboxIntended, row.State)
+	require.Equal(t, a.id, row.TaskID)
+	require.Equal(t, 1, row.Attempt)
+	installation, err := w.store.Installation(t.Context())
+	require.NoError(t, err)
+	var labels sandbox.Labels
+	require.NoError(t, json.Unmarshal([]byte(one[string](t, w.pool, `SELECT labels::text FROM sandboxes WHERE id = $1`, first.SandboxID)), &labels))
+	require.Equal(t, sandbox.Labels{Installation: installation, TaskID: a.id, Attempt: 1, SandboxID: first.SandboxID}, labels)
+}
+
+func TestBeginAttemptTwiceAtOnceIsOneAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	w.load(a)
+	got := make([]contract.LiveAttempt, 8)
+	var wait sync.WaitGroup
+	for i := range got {
+		wait.Go(func() { got[i] = w.begin(a, 1) })
+	}
+	wait.Wait()
+	for _, g := range got {
+		require.Equal(t, got[0], g)
+	}
+	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM sandboxes`))
+}
+
+func TestARunThatDoesNotWriteTheTaskBeginsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	w.load(a)
+	begun, err := w.store.BeginAttempt(t.Context(), contract.BeginAttemptInput{TaskID: a.id, Ordinal: 1, Kind: "first"}, "other")
+	require.NoError(t, err)
+	require.True(t, begun.Fenced)
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM sandboxes`))
+}
+
+func TestNoTaskHasMoreThanTwentyAttempts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	w.load(a)
+	for i := range task.MaxAttempts {
+		w.begin(a, int64(i+1))
+	}
+	_, err := w.store.BeginAttempt(t.Context(), contract.BeginAttemptInput{TaskID: a.id, Ordinal: 99, Kind: "retry"}, a.run)
+	require.Equal(t, task.CodeExhausted, task.CodeOf(err))
+}
+
+func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	ctx := t.Context()
+	a := w.task(w.project(5), "provider = 'local'")
+	w.load(a)
+	in := contract.BeginAttemptInput{TaskID: a.id, FirstRunID: a.run, Ordinal: 1, Kind: "first"}
+	begun, err := w.store.BeginAttempt(ctx, in, a.run)
+	require.NoError(t, err)
+	require.Positive(t, begun.Wait)
+	require.Contains(t, begun.Reason, "no machine offers local sandboxes")
+
+	require.NoError(t, w.store.HostSeen(ctx, "docker-only", []string{"docker"}, 0))
+	require.NoError(t, w.store.HostSeen(ctx, "lost", []string{"local"}, 0))
+	require.NoError(t, w.store.HostLost(ctx, "lost"))
+	require.NoError(t, w.store.HostSeen(ctx, "silent", []string{"local"}, 0))
+	w.exec(`UPDATE hosts SET seen_at = now() - interval '31 seconds' WHERE id = 'silent'`)
+	begun, err = w.store.BeginAttempt(ctx, in, a.run)
+	require.NoError(t, err)
+	require.Positive(t, begun.Wait)
+
+	require.NoError(t, w.store.HostSeen(ctx, "one", []string{"local", "docker"}, 1))
+	live := w.begin(a, 1)
+	require.Equal(t, contract.QueueHost("one"), live.Queue)
+	in.Ordinal = 2
+	begun, err = w.store.BeginAttempt(ctx, in, a.run)
+	require.NoError(t, err)
+	require.Contains(t, begun.Reason, "no room on the 1 machines")
+
+	require.NoError(t, w.store.HostSeen(ctx, "two", []string{"local"}, 4))
+	require.Equal(t, contract.QueueHost("two"), w.begin(a, 2).Queue)
+	for _, event := range []string{"deleting", "gone", "verified"} {
+		require.NoError(t, w.store.SettleSandbox(ctx, contract.Settling{SandboxID: live.SandboxID, Event: event}))
+	}
+	require.Equal(t, contract.QueueHost("one"), w.begin(a, 3).Queue, "room comes back when the sandbox is gone")
+}
+
+func TestAHostIsNeverFilledBeyondItsCapacity(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	require.NoError(t, w.store.HostSeen(t.Context(), "small", []string{"local"}, 3))
+	p := w.project(20)
+	var wait sync.WaitGroup
+	for range 12 {
+		a := w.task(p, "provider = 'local'")
+		w.load(a)
+		wait.Go(func() {
+			in := contract.BeginAttemptInput{TaskID: a.id, FirstRunID: a.run, Ordinal: 1, Kind: "first"}
+			if _, err := w.store.BeginAttempt(t.Context(), in, a.run); err != nil {
+				t.Errorf("begin: %v", err)
+			}
+		})
+	}
+	wait.Wait()
+	require.Equal(t, 3, count(t, w.pool, `SELECT count(*) FROM sandboxes`))
+}
+
+func TestTooManyUnverifiedSandboxesHoldBackNewOnes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{MaxUnverified: 2})
+	p := w.project(5)
+	a := w.task(p, "provider = 'daytona'")
+	w.load(a)
+	for i := range int64(2) {
+		live := w.begin(a, i+1)
+		require.Equal(t, contract.QueueSandboxes, live.Queue)
+		w.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, live.SandboxID)
+	}
+	in := contract.BeginAttemptInput{TaskID: a.id, Ordinal: 3, Kind: "retry"}
+	begun, err := w.store.BeginAttempt(t.Context(), in, a.run)
+	require.NoError(t, err)
+	require.Positive(t, begun.Wait)
+	require.Contains(t, begun.Reason, "2 sandboxes of daytona are not verified gone, the limit is 2")
+
+	other := w.task(p, "") // another provider is not held back
+	w.load(other)
+	w.begin(other, 1)
+	w.exec(`UPDATE sandboxes SET verified_at = now() WHERE attempt = 1`)
+	w.begin(a, 3)
+}
+
+func TestTheNextAttemptIsGivenItsFeedback(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	ctx := t.Context()
+	a := w.task(w.project(5), `execution_config = '{"setup": "make", "unknown": 1, "script": {"steps": []}}', branch_name = 'b'`)
+	w.load(a)
+	w.begin(a, 1)
+	work, err := w.store.Work(ctx, a.id)
+	require.NoError(t, err)
+	require.Empty(t, work.Feedback)
+	require.Equal(t, "make", work.Execution.Setup)
+	require.JSONEq(t, `{"steps": []}`, string(work.Execution.Script))
+	require.Equal(t, "b", work.Branch)
+	require.Equal(t, "ticket", work.TicketTitle)
+
+	id, err := w.store.SaveText(ctx, a.id, "feedback", "add tests\x00 \xff")
+	require.NoError(t, err)
+	_, err = w.store.BeginAttempt(ctx, contract.BeginAttemptInput{TaskID: a.id, Ordinal: 2, Kind: "revision", FeedbackID: id}, a.run)
+	require.NoError(t, err)
+	work, err = w.store.Work(ctx, a.id)
+	require.NoError(t, err)
+	require.Equal(t, "add tests\uFFFD \uFFFD", work.Feedback)
+	_, err = w.store.Work(ctx, task.NewID())
+	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+}

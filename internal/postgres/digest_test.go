@@ -1,0 +1,124 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestMilestonesOfADigest(t *testing.T) {
+	t.Parallel()
+	reset := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, c := range map[string]struct {
+		eventType, data string
+		want            contract.Milestone
+	}{
+		"started":                   {"agent.started", `{}`, contract.Milestone{}},
+		"success is the default":    {"agent.completed", `{"stop_reason": "end_turn"}`, contract.Milestone{OK: true, StopReason: "end_turn"}},
+		"no success":                {"agent.completed", `{"success": false}`, contract.Milestone{}},
+		"a validator passes":        {"agent.completed", `{"agent_type": "validator", "validation_passed": true}`, contract.Milestone{OK: true, Verdict: true}},
+		"a validator says nothing":  {"agent.completed", `{"agent_type": "validator", "success": true}`, contract.Milestone{Verdict: true}},
+		"validated":                 {"continuous.completed", `{"validation_passed": true, "stop_reason": "validation_passed"}`, contract.Milestone{OK: true, StopReason: "validation_passed"}},
+		"limit of iterations":       {"continuous.completed", `{"stop_reason": "max_iterations_reached"}`, contract.Milestone{Class: task.ClassStopped, StopReason: "max_iterations_reached"}},
+		"errors in a row":           {"continuous.completed", `{"stop_reason": "consecutive_errors"}`, contract.Milestone{Class: task.ClassAgentError, StopReason: "consecutive_errors"}},
+		"no stop reason":            {"continuous.completed", `{}`, contract.Milestone{Class: task.ClassAgentError}},
+		"an error":                  {"agent.error", `{}`, contract.Milestone{Class: task.ClassAgentError}},
+		"out of memory":             {"agent.error", `{"failure_class": "resources"}`, contract.Milestone{Class: task.ClassResources}},
+		"a limit, in seconds":       {"agent.failed", `{"class": "provider_limit", "reset_at": 1893553445}`, contract.Milestone{Class: task.ClassProviderLimit, ResetAt: reset}},
+		"a limit, as a time":        {"agent.failed", `{"class": "provider_limit", "reset_at": "2030-01-02T03:04:05Z"}`, contract.Milestone{Class: task.ClassProviderLimit, ResetAt: reset}},
+		"a class that is not its":   {"agent.error", `{"class": "terminated"}`, contract.Milestone{Class: task.ClassAgentError}},
+		"waiting":                   {"agent.waiting", `{"message": "ready"}`, contract.Milestone{}},
+		"fields of the wrong type":  {"agent.completed", `{"success": false, "stop_reason": 7}`, contract.Milestone{}},
+		"data that is no object":    {"agent.completed", `[1]`, contract.Milestone{OK: true}},
+		"data that is not there":    {"agent.interrupted", ``, contract.Milestone{}},
+		"a reset that is no time":   {"agent.error", `{"reset_at": {"soon": true}}`, contract.Milestone{Class: task.ClassAgentError}},
+		"a reset before the epoch":  {"agent.error", `{"reset_at": -5}`, contract.Milestone{Class: task.ClassAgentError}},
+		"shutdown is one, and more": {"agent.shutdown", `{"reason": "complete"}`, contract.Milestone{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			built := postgres.BuildDigest("box", 5, nil, []postgres.EventRow{{Sequence: 5, Type: c.eventType, Data: json.RawMessage(c.data)}})
+			c.want.Sequence, c.want.Type = 5, c.eventType
+			require.Equal(t, []contract.Milestone{c.want}, built.Digest.Milestones)
+			require.Empty(t, built.Errors)
+		})
+	}
+}
+
+func TestErrorTextsStayOutOfTheDigest(t *testing.T) {
+	t.Parallel()
+	events := []postgres.EventRow{
+		{Sequence: 1, Type: "agent.error", Data: json.RawMessage(`{"error": "secret story"}`)},
+		{Sequence: 2, Type: "agent.error", Data: json.RawMessage(`{"error": {"message": "nested story"}}`)},
+	}
+	built := postgres.BuildDigest("box", 1, nil, events)
+	require.Len(t, built.Errors, 2)
+	require.Equal(t, "secret story", built.Errors[0].Content)
+	require.JSONEq(t, `{"message": "nested story"}`, built.Errors[1].Content)
+	require.Equal(t, built.Errors[0].ID, built.Digest.Milestones[0].ErrorID)
+	require.NotEqual(t, built.Errors[0].ID, built.Errors[1].ID)
+	require.Equal(t, built, postgres.BuildDigest("box", 1, nil, events), "the same text has the same id whoever builds it")
+	require.NotEqual(t, built.Errors[0].ID, postgres.BuildDigest("other", 1, nil, events).Errors[0].ID)
+	raw, err := json.Marshal(built.Digest)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "story")
+}
+
+func TestADigestCountsAndDatesWhatItCovers(t *testing.T) {
+	t.Parallel()
+	at := func(second int) time.Time { return time.Date(2030, 1, 1, 0, 0, second, 0, time.UTC) }
+	before := map[string]int64{"agent.tool_use": 2, "agent.heartbeat": 1}
+	built := postgres.BuildDigest("box", 4, before, []postgres.EventRow{
+		{Sequence: 4, Type: "agent.tool_use", At: at(1)},
+		{Sequence: 5, Type: "agent.waiting", At: at(2)},
+		{Sequence: 6, Type: "agent.heartbeat", At: at(3)},
+	})
+	require.Equal(t, int64(4), built.Digest.From)
+	require.Equal(t, int64(6), built.Digest.To)
+	require.Equal(t, at(3), built.Digest.LastBeat)
+	require.Equal(t, at(1), built.Digest.LastWork)
+	require.Equal(t, "agent.waiting", built.Digest.LastType)
+	require.Equal(t, map[string]int64{"work": 3, "milestone": 1, "heartbeat": 2}, built.Digest.Counters)
+	require.Equal(t, map[string]int64{"agent.tool_use": 3, "agent.waiting": 1, "agent.heartbeat": 2}, built.Types)
+	require.Equal(t, map[string]int64{"agent.tool_use": 2, "agent.heartbeat": 1}, before, "what it was given stays as it is")
+	require.Equal(t, int64(6), postgres.BuildDigest("box", 7, built.Types, nil).Digest.To, "nothing to tell")
+}
+
+func TestReadFactsIsTheDigestOfWhatIsStored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	live := w.running(a)
+	for _, e := range [][2]string{
+		{"agent.started", `{}`}, {"agent.tool_use", `{"big": "text"}`}, {"agent.heartbeat", `{}`}, {"agent.error", `{"error": "story"}`},
+	} {
+		w.event(live.SandboxID, e[0], e[1])
+	}
+	read := func(after int64) contract.Digest {
+		d, err := w.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: live.SandboxID, After: after})
+		require.NoError(t, err)
+		return d
+	}
+	all := read(0)
+	require.Equal(t, int64(1), all.From)
+	require.Equal(t, int64(4), all.To)
+	require.Len(t, all.Milestones, 2)
+	story, err := w.store.Text(t.Context(), all.Milestones[1].ErrorID)
+	require.NoError(t, err)
+	require.Equal(t, "story", story)
+	rest := read(2)
+	require.Equal(t, int64(3), rest.From)
+	require.Equal(t, all.Counters, rest.Counters, "counters are cumulative, wherever it begins")
+	w.exec(`UPDATE sandboxes SET relayed = 2, counters = '{"agent.started": 1, "agent.tool_use": 1}'`)
+	require.Equal(t, rest, read(2), "as the relay left them")
+	require.Equal(t, int64(4), read(4).To)
+	require.Empty(t, read(4).Milestones)
+	_, err = w.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: "nobody"})
+	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+}
