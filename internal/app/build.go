@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 )
@@ -24,7 +25,7 @@ func (b Build) String() string {
 	if b.Version == "(devel)" && b.Revision != "" {
 		return fmt.Sprintf("%.12s", b.Revision)
 	}
-	return b.Version
+	return strings.Trim(b.Version, "()")
 }
 
 // ReadBuild asks the running binary.

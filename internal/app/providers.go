@@ -2,7 +2,6 @@ package app
 
 import (
 	"log/slog"
-	"os"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/devstack"
@@ -39,10 +38,8 @@ func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
 	place := devstack.Config{Home: cfg.Home, DataRoot: cfg.Dev.PostgresDataRoot}
 	root := cfg.Sandbox.Dir
 	if root == "" {
-		root = place.PrivateDir("sandboxes")
-	}
-	if os.Geteuid() == 0 {
-		if err := os.MkdirAll(root, 0o755); err != nil { //nolint:gosec // sandboxes below it have mode 0700
+		var err error
+		if root, err = place.MakePrivateDir("sandboxes"); err != nil {
 			return nil, err
 		}
 	}

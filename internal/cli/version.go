@@ -21,7 +21,7 @@ func newVersion(g *globals) *cobra.Command {
 			if b.Modified {
 				dirty = " with changes"
 			}
-			_, err := fmt.Fprintf(g.stdout, "omoi %s %.12s%s, %s %s, agent protocol %d\n", b.Version, b.Revision, dirty, b.Go, b.Platform, b.Protocol)
+			_, err := fmt.Fprintf(g.stdout, "omoi %s%s, %s %s, agent protocol %d\n", b, dirty, b.Go, b.Platform, b.Protocol)
 			return err
 		},
 	}

@@ -1,6 +1,7 @@
 package devstack
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -57,12 +58,15 @@ func readJSON(path string, into any) error {
 
 // writeJSON replaces a file in one step, so that a reader never sees half of it.
 func writeJSON(path string, value any) error {
-	content, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
+	var content bytes.Buffer
+	out := json.NewEncoder(&content)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false) // an address with & in it is for copying
+	if err := out.Encode(value); err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	temp := path + ".new"
-	if err := os.WriteFile(temp, append(content, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(temp, content.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	return os.Rename(temp, path)

@@ -59,10 +59,8 @@ func (p *postgres) socketDir() string {
 }
 
 func (p *postgres) folders() error {
-	if p.as != nil { // another user must be able to walk in
-		if err := os.MkdirAll(filepath.Dir(p.base), 0o755); err != nil { //nolint:gosec // holds folders of mode 0700
-			return fmt.Errorf("make PostgreSQL's directory: %w", err)
-		}
+	if err := p.cfg.openWay(); err != nil {
+		return err
 	}
 	for _, dir := range []string{p.base, p.sock} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -54,6 +54,41 @@ func (c *Config) PrivateDir(name string) string {
 	return filepath.Join(c.DataRoot, hash(c.Home), name)
 }
 
+// MakePrivateDir makes a private directory and lets other users walk to it; as root it
+// belongs to us and everybody may enter it.
+func (c *Config) MakePrivateDir(name string) (string, error) {
+	dir, mode := c.PrivateDir(name), os.FileMode(0o700)
+	if os.Geteuid() == 0 {
+		mode = 0o755
+	}
+	if err := c.openWay(); err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, mode)
+}
+
+// openWay lets other users walk through the folders above a private directory, which
+// are ours and hold nothing else. Only root needs it.
+func (c *Config) openWay() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	way := filepath.Join(c.DataRoot, hash(c.Home))
+	if err := os.MkdirAll(way, 0o755); err != nil { //nolint:gosec // holds folders of mode 0700
+		return fmt.Errorf("make %s: %w", way, err)
+	}
+	for _, dir := range []string{c.DataRoot, way} {
+		info, err := os.Stat(dir)
+		if err == nil && info.Mode()&0o011 != 0o011 {
+			err = os.Chmod(dir, info.Mode().Perm()|0o011) // made by somebody with a strict umask
+		}
+		if err != nil {
+			return fmt.Errorf("open the way through %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:6])
