@@ -1,0 +1,526 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/spool"
+)
+
+// binary is the agent as it is shipped: static.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "omoi-agent-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "omoi-agent")
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// box is a sandbox's folders with a configuration.
+type box struct {
+	t      *testing.T
+	server *agenttest.Server
+	cfg    spec.Config
+	host   string // hosting repository
+}
+
+func newBox(t *testing.T, script string) *box {
+	t.Helper()
+	dir := t.TempDir()
+	b := &box{t: t, server: agenttest.New(t), host: filepath.Join(dir, "host")}
+	require.NoError(t, os.Mkdir(b.host, 0o755))
+	b.git(b.host, "init", "-q", "-b", "main")
+	require.NoError(t, os.WriteFile(filepath.Join(b.host, "README"), []byte("hello\n"), 0o644))
+	b.git(b.host, "add", "-A")
+	b.git(b.host, "commit", "-qm", "first")
+	b.git(b.host, "branch", "feature/x")
+	b.git(b.host, "bundle", "create", "-q", filepath.Join(dir, "in.bundle"), "feature/x")
+	b.cfg = spec.Config{
+		Protocol: spec.Protocol, SandboxID: "sbx", TaskID: "task-1", Attempt: 1, APIURL: b.server.URL, Token: "token",
+		Runtime: "scripted", Workspace: filepath.Join(dir, "ws"), Dir: filepath.Join(dir, "omoi"), Title: "Title", Description: "What to do",
+		Mode: "implementation", Script: []byte(script), Grace: 3 * time.Second, Heartbeat: time.Hour,
+		Repo: &spec.Repo{Branch: "feature/x", Base: b.git(b.host, "rev-parse", "HEAD"), Bundle: filepath.Join(dir, "in.bundle"), AuthorName: "Agent", AuthorEmail: "agent@example.invalid"},
+	}
+	return b
+}
+
+func (b *box) git(dir string, args ...string) string {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "GIT_CONFIG_GLOBAL=/dev/null")
+	out, err := cmd.CombinedOutput()
+	require.NoError(b.t, err, string(out))
+	return strings.TrimSpace(string(out))
+}
+
+func (b *box) command(args ...string) *exec.Cmd {
+	b.t.Helper()
+	path, err := binary()
+	require.NoError(b.t, err)
+	return exec.CommandContext(b.t.Context(), path, args...)
+}
+
+// start starts the agent; the returned function waits for its end.
+func (b *box) start() (*exec.Cmd, func() *os.ProcessState) {
+	b.t.Helper()
+	require.NoError(b.t, os.MkdirAll(b.cfg.Dir, 0o755))
+	text, err := json.Marshal(b.cfg)
+	require.NoError(b.t, err)
+	path := filepath.Join(b.cfg.Dir, "agent.json")
+	require.NoError(b.t, os.WriteFile(path, text, 0o600))
+	cmd := b.command("run", "--config", path)
+	var log strings.Builder
+	cmd.Stdout, cmd.Stderr = &log, &log
+	require.NoError(b.t, cmd.Start())
+	b.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		if b.t.Failed() {
+			b.t.Log(log.String())
+		}
+	})
+	return cmd, func() *os.ProcessState {
+		_ = cmd.Wait()
+		return cmd.ProcessState
+	}
+}
+
+func (b *box) run() int {
+	b.t.Helper()
+	_, wait := b.start()
+	return wait().ExitCode()
+}
+
+func (b *box) collect() spec.Collected {
+	b.t.Helper()
+	out, err := b.command("collect", "--config", filepath.Join(b.cfg.Dir, "agent.json")).Output()
+	require.NoError(b.t, err)
+	var got spec.Collected
+	require.NoError(b.t, json.Unmarshal(out, &got))
+	return got
+}
+
+func (b *box) one(eventType string) map[string]any {
+	b.t.Helper()
+	events := b.server.Of(eventType)
+	require.Len(b.t, events, 1, eventType)
+	return events[0].Data
+}
+
+func bounds(types ...string) []string {
+	return append(append([]string{"agent.started"}, types...), "agent.completed", "agent.shutdown")
+}
+
+func TestStepsMakeTheEventsOfARealAgent(t *testing.T) {
+	t.Parallel()
+	tool := []string{"agent.assistant_message", "agent.tool_use", "agent.tool_completed", "agent.tool_result"}
+	edit := []string{"agent.assistant_message", "agent.tool_use", "agent.tool_completed", "agent.file_edited", "agent.tool_result"}
+	cases := map[string]struct {
+		step string
+		want []string
+		code int
+	}{
+		"nothing":         {``, bounds(), 0},
+		"say":             {`{"say": "hi"}`, bounds("agent.assistant_message", "agent.message"), 0},
+		"think":           {`{"think": "hm"}`, bounds("agent.thinking"), 0},
+		"write":           {`{"write": {"path": "a/b", "content": "x\n"}}`, bounds(edit...), 0},
+		"edit":            {`{"edit": {"path": "README", "old": "hello", "new": "bye"}}`, bounds(edit...), 0},
+		"bad edit":        {`{"edit": {"path": "README", "old": "nothing", "new": "bye"}}`, bounds(tool...), 0},
+		"outside":         {`{"write": {"path": "../x", "content": ""}}`, bounds(tool...), 0},
+		"bash":            {`{"bash": {"command": "true"}}`, bounds(tool...), 0},
+		"bash edit":       {`{"bash": "echo x > new; rm README"}`, bounds("agent.assistant_message", "agent.tool_use", "agent.tool_completed", "agent.file_edited", "agent.file_edited", "agent.tool_result"), 0},
+		"bash fails":      {`{"bash": "exit 3"}`, bounds(tool...), 0},
+		"sleep":           {`{"sleep_s": 0.01}`, bounds(), 0},
+		"usage":           {`{"usage": {"input_tokens": 3, "output_tokens": 4, "cost_usd": 0.25}}`, bounds("agent.assistant_message"), 0},
+		"wait":            {`{"wait_message": {"timeout_s": 0.05}}`, bounds("agent.waiting"), 0},
+		"commit":          {`{"write": {"path": "a", "content": "x"}}, {"commit": "it's done"}, {"push": true}`, bounds(append(append(append([]string{}, edit...), tool...), tool...)...), 0},
+		"iteration":       {`{"iteration": {"completion_signal": true, "passed": true}}`, bounds("continuous.started", "iteration.started", "iteration.completion_signal", "iteration.validation", "iteration.completed"), 0},
+		"iteration fails": {`{"iteration": {"error": "x"}}`, bounds("continuous.started", "iteration.started", "iteration.failed"), 0},
+		"complete":        {`{"complete": {"output": "done"}}, {"say": "never"}`, bounds(), 0},
+		"unsuccessful":    {`{"complete": {"success": false}}`, bounds(), 1},
+		"continuous":      {`{"continuous_complete": {"validation_passed": true}}`, []string{"agent.started", "continuous.completed", "agent.shutdown"}, 0},
+		"not validated":   {`{"continuous_complete": {"validation_passed": false, "stop_reason": "max_cost_reached"}}`, []string{"agent.started", "continuous.completed", "agent.shutdown"}, 1},
+		"fail":            {`{"fail": "no"}`, []string{"agent.started", "agent.error", "agent.shutdown"}, 1},
+		"flood":           {`{"flood": {"events": 3, "bytes": 10}}`, bounds("agent.message", "agent.message", "agent.message"), 0},
+		"exit":            {`{"say": "x"}, {"exit": 7}`, []string{"agent.started", "agent.assistant_message", "agent.message"}, 7},
+		"unknown":         {`{"dance": true}`, []string{"agent.started", "agent.error", "agent.shutdown"}, 1},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t, `{"steps": [`+c.step+`]}`)
+			require.Equal(t, c.code, b.run())
+			require.Equal(t, c.want, b.server.Types())
+			for i, e := range b.server.Events() {
+				require.EqualValues(t, i+1, e.N)
+				require.Equal(t, "task-1", e.Data["task_id"])
+				require.Equal(t, "sbx", e.Data["sandbox_id"])
+				require.NotEmpty(t, e.Data["agent_id"])
+			}
+			require.NoFileExists(t, filepath.Join(filepath.Dir(b.cfg.Workspace), "x"))
+		})
+	}
+}
+
+func TestAWholeTask(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [
+		{"write": {"path": "sum.sh", "content": "echo $((6*7))\n"}},
+		{"bash": "sh sum.sh"},
+		{"edit": {"path": "sum.sh", "old": "6*7", "new": "6*7*1000"}},
+		{"bash": "sh sum.sh; printf '{{last_output}}' > before; git mv README README.md"},
+		{"commit": "Add it's sum"}, {"push": true},
+		{"usage": {"input_tokens": 10, "output_tokens": 5, "cost_usd": 0.5}},
+		{"usage": {"input_tokens": 1, "output_tokens": 1, "cost_usd": 0.25}},
+		{"bash": "echo left > rest"},
+		{"say": "It is {{last_output}}."},
+		{"complete": {"output": "Done."}}
+	]}`)
+	require.Equal(t, 0, b.run())
+	results := b.server.Of("agent.tool_result")
+	require.Equal(t, "42\n", results[1].Data["result"])
+	require.Equal(t, "42000\n", results[3].Data["result"])
+	edits := b.server.Of("agent.file_edited")
+	require.Len(t, edits, 5)
+	require.Equal(t, "created", edits[0].Data["change_type"])
+	require.Equal(t, "--- a/sum.sh\n+++ b/sum.sh\n@@ -1 +1 @@\n-echo $((6*7))\n+echo $((6*7*1000))\n", edits[1].Data["full_diff"])
+	require.Equal(t, "renamed", edits[2].Data["change_type"])
+	done := b.one("agent.completed")
+	require.Equal(t, "Done.", done["final_output"])
+	require.Equal(t, true, done["success"])
+	require.Equal(t, true, done["code_committed"])
+	require.Equal(t, true, done["code_pushed"])
+	require.Equal(t, "feature/x", done["branch_name"])
+	require.InDelta(t, 0.75, done["cost_usd"], 0)
+	require.EqualValues(t, 11, done["input_tokens"])
+	require.EqualValues(t, 11, done["turns"])
+	require.FileExists(t, done["transcript_path"].(string))
+
+	got := b.collect()
+	require.Equal(t, 1, got.Commits)
+	require.Equal(t, 1, got.Files)
+	require.NotEmpty(t, got.Rescue)
+	b.git(b.host, "fetch", "-q", got.Bundle, "refs/heads/feature/x:refs/heads/feature/x", "refs/omoi/rescue:refs/omoi/rescue")
+	require.Equal(t, "Add it's sum", b.git(b.host, "log", "-1", "--format=%s", "feature/x"))
+	require.Equal(t, "42", b.git(b.host, "show", "feature/x:before"))
+	require.Equal(t, "left", b.git(b.host, "show", "refs/omoi/rescue:rest"))
+
+	before := len(b.server.Events())
+	require.Equal(t, 0, b.run(), "a restart over finished work does nothing but say so")
+	after := b.server.Types()
+	require.Equal(t, []string{"agent.started", "agent.shutdown"}, after[len(after)-2:])
+	require.Len(t, b.server.Events(), before+3)
+	spools := map[string]bool{}
+	for i, e := range b.server.Events() {
+		require.EqualValues(t, i+1, e.N)
+		spools[e.Spool] = true
+	}
+	require.Len(t, spools, 1)
+}
+
+func TestPathsStayInside(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [
+		{"bash": "ln -s /etc outside; mkfifo pipe"},
+		{"write": {"path": "outside/omoi-planted", "content": "x"}},
+		{"write": {"path": "/etc/omoi-planted", "content": "x"}},
+		{"edit": {"path": "outside/passwd", "old": "root", "new": "toor"}},
+		{"edit": {"path": "pipe", "old": "a", "new": "b"}}
+	]}`)
+	require.Equal(t, 0, b.run())
+	results := b.server.Of("agent.tool_result")
+	require.Len(t, results, 5)
+	for _, r := range results[1:] {
+		require.Equal(t, true, r.Data["is_error"], r.Data["result"])
+	}
+	require.NoFileExists(t, "/etc/omoi-planted")
+	require.EqualValues(t, 4, b.one("agent.completed")["tool_errors"])
+}
+
+func TestAnUnknownStepIsInvalidInput(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"write": {"path": "a", "content": ""}}, {"dance": true}]}`)
+	require.Equal(t, 1, b.run())
+	failed := b.one("agent.error")
+	require.Equal(t, "invalid_input", failed["failure_class"])
+	require.Contains(t, failed["error"], `unknown step "dance"`)
+	require.NoFileExists(t, filepath.Join(b.cfg.Workspace, "a"), "nothing runs of a script that is wrong")
+}
+
+func TestTroubleBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		spoil func(*box)
+		class string
+	}{
+		"no such agent": {func(b *box) { b.cfg.Runtime = "clever" }, "invalid_input"},
+		"no bundle":     {func(b *box) { b.cfg.Repo.Bundle = "/nonexistent" }, "infrastructure"},
+		"bad bundle":    {func(b *box) { require.NoError(b.t, os.WriteFile(b.cfg.Repo.Bundle, []byte("x"), 0o600)) }, "infrastructure"},
+		"setup fails":   {func(b *box) { b.cfg.Setup = "echo oops; exit 4" }, "infrastructure"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t, `{"steps": []}`)
+			c.spoil(b)
+			require.Equal(t, 1, b.run())
+			failed := b.one("agent.error")
+			require.Equal(t, "initialization", failed["phase"])
+			require.Equal(t, c.class, failed["failure_class"])
+			require.NotEmpty(t, failed["error"])
+		})
+	}
+}
+
+func TestSetupRunsBeforeTheAgent(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"bash": "cat made"}]}`)
+	b.cfg.Setup = "echo by setup > made; echo installed"
+	require.Equal(t, 0, b.run())
+	require.Equal(t, "installed\n", b.one("agent.setup_completed")["output"])
+	require.Equal(t, "by setup\n", b.one("agent.tool_result")["result"])
+	require.Empty(t, b.server.Of("agent.file_edited"), "what setup did is not the agent's work")
+}
+
+func TestWorkWithoutARepository(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"bash": "echo x > f"}]}`)
+	b.cfg.Repo = nil
+	require.Equal(t, 0, b.run())
+	require.Equal(t, "f", b.one("agent.file_edited")["file_path"])
+	got := b.collect()
+	require.False(t, got.Repo)
+	require.NotEmpty(t, got.Patch)
+}
+
+func TestMessagesReachAWaitingStep(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"wait_message": {}}, {"say": "you said {{message}}"}]}`)
+	_, wait := b.start()
+	b.server.Wait(t, agenttest.Has("agent.waiting", 1))
+	b.server.Say(agenttest.Message{ID: "m1", Content: "hello", Type: "user_message"})
+	require.Equal(t, 0, wait().ExitCode())
+	require.Equal(t, "m1", b.one("agent.message_injected")["message_id"])
+	require.Equal(t, "you said hello", b.one("agent.message")["content"])
+}
+
+func TestAnInterruptStopsTheStep(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{`{"bash": "echo begun > begun; sleep 1000 & sleep 1000"}`, `{"hang": true}`, `{"sleep_s": 1000}`, `{"wait_message": {}}`} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t, `{"steps": [{"say": "begin"}, `+step+`, {"say": "never"}]}`)
+			_, wait := b.start()
+			b.server.Wait(t, agenttest.Has("agent.message", 1))
+			b.server.Say(agenttest.Message{ID: "m1", Content: "enough", Type: "interrupt"})
+			require.Equal(t, 0, wait().ExitCode())
+			require.Equal(t, "enough", b.one("agent.interrupted")["reason"])
+			require.Equal(t, "interrupted", b.one("agent.shutdown")["reason"])
+			require.Empty(t, b.server.Of("agent.completed"))
+		})
+	}
+}
+
+func TestWaitingForMessagesAfterTheWork(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"say": "done"}]}`)
+	b.cfg.WaitForMessages = true
+	b.cfg.Heartbeat = 5 * time.Millisecond
+	cmd, wait := b.start()
+	b.server.Wait(t, agenttest.Has("agent.waiting", 1))
+	b.server.Say(agenttest.Message{ID: "m1", Content: "more", Type: "user_message"})
+	b.server.Wait(t, agenttest.Has("agent.waiting", 2))
+	b.server.Say(agenttest.Message{ID: "m2", Content: "stop", Type: "interrupt"})
+	b.server.Wait(t, agenttest.Has("agent.waiting", 3))
+	b.server.Wait(t, func(events []agenttest.Event) bool {
+		for _, e := range events {
+			if e.Data["status"] == "waiting" {
+				return true
+			}
+		}
+		return false
+	})
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, 0, wait().ExitCode())
+	require.Len(t, b.server.Of("agent.interrupted"), 1)
+	require.Len(t, b.server.Of("agent.completed"), 1)
+	require.Equal(t, "sigterm", b.one("agent.shutdown")["reason"])
+}
+
+func TestSIGTERMEndsTheTreeAndSaysSo(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"bash": "echo partial; (setsid sh -c 'echo $$ > pid; trap \"\" TERM; while :; do sleep 1; done' &); while [ ! -s pid ]; do sleep 0.01; done; cp pid ready; sleep 1000"}]}`)
+	cmd, wait := b.start()
+	pid := waitFile(t, filepath.Join(b.cfg.Workspace, "ready"))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, 0, wait().ExitCode())
+	require.NoDirExists(t, "/proc/"+pid)
+	require.Equal(t, "sigterm", b.one("agent.shutdown")["reason"])
+	require.Contains(t, b.one("agent.tool_result")["result"], "partial")
+	response := b.one("agent.tool_completed")["tool_response"].(map[string]any)
+	require.Equal(t, "stopped", response["outcome"])
+	require.EqualValues(t, 0, response["survivors"])
+}
+
+func waitFile(t *testing.T, path string) string {
+	t.Helper()
+	var text string
+	require.Eventually(t, func() bool {
+		b, err := os.ReadFile(path)
+		text = strings.TrimSpace(string(b))
+		return err == nil && text != ""
+	}, 30*time.Second, 5*time.Millisecond)
+	return text
+}
+
+func TestHeartbeatsWhileACommandRuns(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"bash": "while [ ! -e go ]; do sleep 0.01; done"}]}`)
+	b.cfg.Heartbeat = 5 * time.Millisecond
+	_, wait := b.start()
+	b.server.Wait(t, func(events []agenttest.Event) bool {
+		return len(events) > 0 && events[len(events)-1].Data["current_tool"] == "Bash"
+	})
+	require.NoError(t, os.WriteFile(filepath.Join(b.cfg.Workspace, "go"), nil, 0o600))
+	require.Equal(t, 0, wait().ExitCode())
+	require.Equal(t, "agent.started", b.server.Events()[0].Type)
+	require.Equal(t, "agent.heartbeat", b.server.Events()[1].Type)
+}
+
+func TestACrashLosesNothingAndARestartGoesOn(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"say": "one"}, {"flood": {"events": 300, "bytes": 100}}, {"crash": "SIGKILL"}, {"say": "two"}]}`)
+	_, wait := b.start()
+	status, ok := wait().Sys().(syscall.WaitStatus)
+	require.True(t, ok)
+	require.Equal(t, syscall.SIGKILL, status.Signal())
+	out, err := b.command("probe", "--dir", b.cfg.Dir).Output()
+	require.NoError(t, err)
+	var look spool.Probe
+	require.NoError(t, json.Unmarshal(out, &look))
+	require.False(t, look.AgentAlive)
+	require.GreaterOrEqual(t, int(look.Unsent)+len(b.server.Events()), 305, "what is not stored there is kept here")
+	require.GreaterOrEqual(t, look.NewestAgeMS, int64(0))
+
+	require.Equal(t, 0, b.run())
+	for i, e := range b.server.Events() {
+		require.EqualValues(t, i+1, e.N)
+	}
+	require.Len(t, b.server.Of("agent.message"), 302)
+	require.Equal(t, true, b.server.Of("agent.started")[1].Data["is_resuming"])
+	require.Len(t, b.server.Of("agent.completed"), 1)
+}
+
+func TestTheEndWaitsForAnAPIThatIsDown(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"say": "x"}]}`)
+	b.server.FaultOf = func(n int) agenttest.Fault {
+		if n < 6 {
+			return agenttest.Fault{Status: 502}
+		}
+		return agenttest.Fault{}
+	}
+	require.Equal(t, 0, b.run())
+	require.Len(t, b.server.Of("agent.completed"), 1)
+}
+
+func TestGoneStopsTheAgent(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"hang": true}]}`)
+	b.server.FaultOf = func(int) agenttest.Fault { return agenttest.Fault{Status: 410} }
+	require.Equal(t, 0, b.run())
+}
+
+func TestTheCommandAgent(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		command []string
+		code    int
+		want    []string
+	}{
+		"success":     {[]string{"sh", "-c", "test $TASK_ID = task-1 && test $SANDBOX_ID = sbx && test $IS_SANDBOX = 1 && test $BRANCH_NAME = feature/x && test -n \"$CALLBACK_URL\" && test $MINE = yes"}, 0, bounds()},
+		"failure":     {[]string{"sh", "-c", "exit 5"}, 1, []string{"agent.started", "agent.error", "agent.shutdown"}},
+		"not there":   {[]string{"/nonexistent"}, 1, []string{"agent.started", "agent.error", "agent.shutdown"}},
+		"no command":  {nil, 1, []string{"agent.started", "agent.error", "agent.shutdown"}},
+		"no token":    {[]string{"sh", "-c", "! env | grep -q token"}, 0, bounds()},
+		"own outcome": {[]string{"python3", "-c", "import os, json, urllib.request as u\nu.urlopen(u.Request(os.environ['CALLBACK_URL']+'/api/v1/sandboxes/'+os.environ['SANDBOX_ID']+'/events', json.dumps({'event_type': 'agent.completed', 'event_data': {'success': True}}).encode(), {'Content-Type': 'application/json'}))"}, 0, []string{"agent.started", "agent.completed", "agent.shutdown"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if len(c.command) > 0 && c.command[0] == "python3" {
+				if _, err := exec.LookPath("python3"); err != nil {
+					t.Skip("no python3 here")
+				}
+			}
+			b := newBox(t, "")
+			b.cfg.Runtime, b.cfg.Command, b.cfg.Env = "command", c.command, map[string]string{"MINE": "yes"}
+			require.Equal(t, c.code, b.run())
+			require.Equal(t, c.want, b.server.Types())
+		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	b := &box{t: t}
+	for _, args := range [][]string{{}, {"run"}, {"dance"}, {"run", "--config"}, {"probe"}} {
+		cmd := b.command(args...)
+		require.Error(t, cmd.Run())
+		require.Equal(t, 2, cmd.ProcessState.ExitCode())
+	}
+	out, err := b.command("version").Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), "omoi-agent ")
+	cmd := b.command("run", "--config", "/nonexistent")
+	require.Error(t, cmd.Run())
+	require.Equal(t, 1, cmd.ProcessState.ExitCode())
+	out, err = b.command("probe", "--dir", t.TempDir()).Output()
+	require.NoError(t, err)
+	require.JSONEq(t, `{"unsent":0,"newest_age_ms":-1,"agent_alive":false}`, string(out))
+}
+
+func TestTheBinaryIsSmallAndStatic(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the agent runs on Linux")
+	}
+	path, err := binary()
+	require.NoError(t, err)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(15<<20))
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	require.NoError(t, err)
+	for _, banned := range []string{"go.temporal.io", "jackc/pgx", "gin-gonic", "internal/postgres", "agenttest"} {
+		require.NotContains(t, string(out), banned)
+	}
+}
