@@ -20,11 +20,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"))
 }
 
-// still is a store whose pulse is not noted.
-type still struct{ *postgres.Store }
-
-func (still) Beat(context.Context, string) error { return nil }
-
 // bench is one database and the store on it.
 type bench struct {
 	t     testing.TB
@@ -55,7 +50,7 @@ func one[T any](b *bench, sql string, args ...any) T {
 // intake is another process's intake on the database; it stops with the test.
 func (b *bench) intake(cfg ingest.IntakeConfig, bus ingest.Bus) *ingest.Intake {
 	b.t.Helper()
-	intake := ingest.NewIntake(cfg, still{b.store}, bus, nil)
+	intake := ingest.NewIntake(cfg, b.store, bus, nil)
 	run(b.t, intake.Run)
 	return intake
 }

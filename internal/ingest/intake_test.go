@@ -181,7 +181,7 @@ func TestPoisonHurtsNobodyElse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	// A queue that fills before anybody works makes one transaction of all requests.
-	intake, sandbox := ingest.NewIntake(ingest.IntakeConfig{}, still{b.store}, nil, nil), b.sandbox()
+	intake, sandbox := ingest.NewIntake(ingest.IntakeConfig{}, b.store, nil, nil), b.sandbox()
 	poison := map[int]string{3: `{"n": 1e999999}`, 11: `{"s": "\ud800"}`}
 	results := make(chan error, 16)
 	var group sync.WaitGroup
@@ -429,7 +429,7 @@ func TestAFullQueueTurnsAwayAndAStopDrains(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	sandbox := b.sandbox()
-	intake := ingest.NewIntake(ingest.IntakeConfig{Queue: 3}, still{b.store}, nil, nil)
+	intake := ingest.NewIntake(ingest.IntakeConfig{Queue: 3}, b.store, nil, nil)
 	results := make(chan error, 10)
 	for range 10 {
 		go func() {

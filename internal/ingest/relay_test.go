@@ -1,0 +1,562 @@
+package ingest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// quick are settings under which nothing takes long.
+func quick() ingest.RelayConfig {
+	return ingest.RelayConfig{
+		Poll: 20 * time.Millisecond, FirstPause: time.Millisecond, MaxPause: 20 * time.Millisecond, MaxHold: 20 * time.Millisecond,
+		Pace: ingest.Pace{Burst: 1000, Rate: 1000},
+	}
+}
+
+// relay runs a relay of another process until the test ends, or until it is stopped.
+func (b *bench) relay(cfg ingest.RelayConfig, runs ingest.Runs) (stop func()) {
+	b.t.Helper()
+	return run(b.t, ingest.NewRelay(cfg, b.store, runs, nil, nil).Run)
+}
+
+// ask writes a command as its acceptance does.
+func (b *bench) ask(taskID, kind string) string {
+	b.t.Helper()
+	id := task.NewID()
+	b.exec(`WITH c AS (INSERT INTO commands (id, task_id, kind) VALUES ($1, $2, $3))
+		UPDATE relay SET due_at = least(coalesce(due_at, now()), now()) WHERE task_id = $2`, id, taskID, kind)
+	return id
+}
+
+// grant gives a task a slot, as the gate does.
+func (b *bench) grant(taskID string) {
+	b.t.Helper()
+	b.exec(`INSERT INTO slots (task_id, organization_id, project_id) VALUES ($1, $1, $1)`, taskID)
+	b.exec(`UPDATE relay SET admit = true, due_at = now() WHERE task_id = $1`, taskID)
+}
+
+// settled waits until nothing of a task is due and nobody has it.
+func (b *bench) settled(taskID string) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool {
+		return one[bool](b, `SELECT due_at IS NULL AND leased_by = '' AND NOT EXISTS (SELECT FROM sandboxes s
+			WHERE s.id = r.sandbox_id AND s.events_due_at <= now()) FROM relay r WHERE task_id = $1`, taskID)
+	}, 30*time.Second, 2*time.Millisecond)
+}
+
+func (b *bench) command(id string) (state string, sent bool) {
+	b.t.Helper()
+	require.NoError(b.t, b.pool.QueryRow(b.t.Context(),
+		`SELECT state, sent_at IS NOT NULL FROM commands WHERE id = $1`, id).Scan(&state, &sent))
+	return state, sent
+}
+
+func (b *bench) post(sandbox string, types ...string) {
+	b.t.Helper()
+	list := make([]ingest.Event, 0, len(types))
+	for _, eventType := range types {
+		list = append(list, event(eventType))
+	}
+	_, err := b.store.CommitEvents(b.t.Context(), ingest.Commit{
+		Requests: []ingest.Request{{SandboxID: sandbox, Events: list}}, Quiet: time.Minute,
+	})
+	require.NoError(b.t, err)
+}
+
+func TestStartCommandsAdmissionAndDigestGoInThisOrder(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	sandbox := b.attempt(taskID, 1)
+	b.post(sandbox, "agent.heartbeat", "agent.started", "agent.tool_use")
+	b.grant(taskID)
+	start, cancel, fail := b.ask(taskID, "start"), b.ask(taskID, "cancel"), b.ask(taskID, "fail")
+	b.relay(quick(), runs)
+	b.settled(taskID)
+	require.Equal(t, []string{"start " + start, "cancel " + cancel, "fail " + fail, "admitted", "digest 1-3"}, runs.of(taskID))
+	for _, id := range []string{start, cancel, fail} {
+		state, sent := b.command(id)
+		require.Equal(t, "accepted", state, "the workflow settles it")
+		require.True(t, sent)
+	}
+	require.Equal(t, "Title", runs.input[taskID].Title)
+	require.Equal(t, int64(3), one[int64](b, `SELECT relayed FROM sandboxes WHERE id = $1`, sandbox))
+	require.JSONEq(t, `{"agent.heartbeat": 1, "agent.started": 1, "agent.tool_use": 1}`,
+		one[string](b, `SELECT counters::text FROM sandboxes WHERE id = $1`, sandbox))
+	require.False(t, one[bool](b, `SELECT admit FROM relay WHERE task_id = $1`, taskID))
+}
+
+// A commit wakes the relay of its own process by the bus, and those of others by the database.
+func TestACommitWakesTheRelay(t *testing.T) {
+	t.Parallel()
+	b, runs, bus := setup(t), newFakeRuns(), live.New()
+	runs.calls = make(chan string, 10)
+	cfg := quick()
+	cfg.Poll = time.Hour
+	taskID := b.task()
+	run(t, ingest.NewRelay(cfg, b.store, runs, bus, nil).Run)
+	b.ask(taskID, "start")
+	require.Contains(t, <-runs.calls, "start")
+	sandbox := b.attempt(taskID, 1)
+	_, err := b.intake(ingest.IntakeConfig{}, bus).Single(within(t), sandbox, event("agent.started"), false)
+	require.NoError(t, err)
+	require.Equal(t, "digest 1-1", <-runs.calls)
+}
+
+func TestQuietEventsWaitAndMilestonesTakeThemAlong(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	sandbox := b.attempt(taskID, 1)
+	runs.set(taskID, true)
+	b.relay(quick(), runs)
+	b.post(sandbox, "agent.heartbeat", "agent.tool_use")
+	b.ask(taskID, "cancel") // a command does not pull quiet events along
+	b.settled(taskID)
+	require.Zero(t, runs.known(sandbox))
+	b.post(sandbox, "agent.waiting")
+	b.settled(taskID)
+	require.Equal(t, int64(3), runs.known(sandbox))
+	b.post(sandbox, "agent.tool_use")
+	b.exec(`UPDATE sandboxes SET events_due_at = now() WHERE id = $1`, sandbox) // 60 s later
+	b.settled(taskID)
+	require.Equal(t, int64(4), runs.known(sandbox))
+	require.Equal(t, []string{"digest 1-3", "digest 4-4"}, runs.of(taskID)[1:])
+}
+
+func TestOnlyTheCurrentSandboxIsRelayed(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	runs.set(taskID, true)
+	old, current := b.attempt(taskID, 1), b.attempt(taskID, 2)
+	b.post(old, "agent.completed")
+	b.post(current, "agent.started")
+	cfg := quick()
+	cfg.SweepPeriod = time.Millisecond
+	b.relay(cfg, runs)
+	b.settled(taskID)
+	require.Equal(t, int64(1), runs.known(current))
+	require.Zero(t, runs.known(old))
+	require.Eventually(t, func() bool {
+		return one[bool](b, `SELECT events_due_at IS NULL FROM sandboxes WHERE id = $1`, old)
+	}, 30*time.Second, time.Millisecond, "nobody looks at it for ever")
+}
+
+func TestWhatTemporalAnswersDecidesWhatBecomesOfACommand(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		answer task.Code
+		state  string
+		sent   bool
+	}{
+		{task.CodeGone, "too_late", false},
+		{task.CodeNotFound, "too_late", false},
+		{task.CodeInvalid, "refused", false},
+	} {
+		t.Run(string(c.answer), func(t *testing.T) {
+			t.Parallel()
+			b, runs := setup(t), newFakeRuns()
+			runs.before = func(call string) error {
+				if strings.HasPrefix(call, "cancel") {
+					return task.Errorf(c.answer, "told so")
+				}
+				return nil
+			}
+			taskID := b.task()
+			runs.set(taskID, true)
+			refused, next := b.ask(taskID, "cancel"), b.ask(taskID, "fail")
+			b.relay(quick(), runs)
+			b.settled(taskID)
+			state, sent := b.command(refused)
+			require.Equal(t, c.state, state)
+			require.Equal(t, c.sent, sent)
+			_, sent = b.command(next)
+			require.True(t, sent, "it holds nothing up")
+		})
+	}
+}
+
+func TestARefusedCommandRaisesAnAlarm(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	runs.before = func(string) error { return task.Errorf(task.CodeInvalid, "No way.") }
+	taskID := b.task()
+	id := b.ask(taskID, "start")
+	var out lockedBuffer
+	run(t, ingest.NewRelay(quick(), b.store, runs, nil, slog.New(slog.NewTextHandler(&out, nil))).Run)
+	b.settled(taskID)
+	require.Contains(t, out.String(), "alarm=true")
+	require.Contains(t, out.String(), id)
+	require.Equal(t, "No way.", one[string](b, `SELECT error FROM relay WHERE task_id = $1`, taskID))
+}
+
+// What was accepted while Temporal was away is carried out when it is back.
+func TestUnavailableIsTriedAgainInOrder(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	var mu sync.Mutex
+	away := 25
+	runs.before = func(string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if away--; away >= 0 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+	taskID := b.task()
+	sandbox := b.attempt(taskID, 1)
+	b.post(sandbox, "agent.started")
+	b.grant(taskID)
+	start, cancel := b.ask(taskID, "start"), b.ask(taskID, "cancel")
+	b.relay(quick(), runs)
+	b.settled(taskID)
+	require.Equal(t, []string{"start " + start, "cancel " + cancel, "admitted", "digest 1-1"}, runs.of(taskID))
+	require.True(t, one[bool](b, `SELECT failures = 0 AND error = '' FROM relay WHERE task_id = $1`, taskID))
+}
+
+func TestNothingIsTriedForEver(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	runs.before = func(string) error { return errors.New("never") }
+	taskID := b.task()
+	id := b.ask(taskID, "start")
+	b.exec(`UPDATE commands SET created_at = now() - interval '2 hours'`)
+	cfg := quick()
+	cfg.GiveUp = time.Hour
+	b.relay(cfg, runs)
+	b.settled(taskID)
+	state, _ := b.command(id)
+	require.Equal(t, "refused", state)
+}
+
+func TestATaskThatFailsBlocksNoOther(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	bad := b.task()
+	badStart := b.ask(bad, "start")
+	runs.before = func(call string) error {
+		if call == "start "+badStart {
+			return errors.New("again and again")
+		}
+		return nil
+	}
+	cfg := quick()
+	cfg.Workers = 1
+	b.relay(cfg, runs)
+	for range 10 {
+		good := b.task()
+		b.ask(good, "start")
+		b.settled(good)
+	}
+	require.Positive(t, one[int](b, `SELECT failures FROM relay WHERE task_id = $1`, bad))
+}
+
+func TestARetryWaitsForTheRunBefore(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	b.exec(`UPDATE tasks SET status = 'failed' WHERE id = $1`, taskID)
+	runs.set(taskID, true) // it cleans up
+	retry, cancel := b.ask(taskID, "retry"), b.ask(taskID, "cancel")
+	b.relay(quick(), runs)
+	require.Eventually(t, func() bool {
+		return one[bool](b, `SELECT failures >= 3 AND error = '' FROM relay WHERE task_id = $1`, taskID)
+	}, 30*time.Second, 2*time.Millisecond)
+	require.Empty(t, runs.of(taskID), "and nothing overtakes it")
+	runs.set(taskID, false)
+	b.settled(taskID)
+	require.Equal(t, []string{"start " + retry, "cancel " + cancel}, runs.of(taskID))
+	state, sent := b.command(retry)
+	require.Equal(t, "accepted", state, "it is settled by the run that claims it")
+	require.True(t, sent)
+}
+
+// The start arrived and its answer did not: the run that has claimed it shows that.
+func TestARetryThatWasClaimedIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	b.exec(`UPDATE tasks SET status = 'failed' WHERE id = $1`, taskID)
+	retry := b.ask(taskID, "retry")
+	runs.after = func(string) error { return context.DeadlineExceeded }
+	b.relay(quick(), runs)
+	require.Eventually(t, func() bool { return len(runs.of(taskID)) > 0 }, 30*time.Second, time.Millisecond)
+	b.exec(`UPDATE commands SET claimed_by = 'run' WHERE id = $1`, retry)
+	b.settled(taskID)
+	require.Equal(t, []string{"start " + retry}, runs.of(taskID))
+	_, sent := b.command(retry)
+	require.True(t, sent)
+}
+
+func TestARetryOfAParkedTaskIsASignal(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	runs.set(taskID, true)
+	retry := b.ask(taskID, "retry")
+	b.relay(quick(), runs)
+	b.settled(taskID)
+	require.Equal(t, []string{"retry " + retry}, runs.of(taskID))
+}
+
+// A slot that is granted while the one before is being signalled is signalled too.
+func TestAnAdmissionInBetweenIsNotLost(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	runs.set(taskID, true)
+	b.grant(taskID)
+	var once sync.Once
+	runs.after = func(string) error {
+		once.Do(func() {
+			b.exec(`DELETE FROM slots WHERE task_id = $1`, taskID)
+			b.grant(taskID)
+		})
+		return nil
+	}
+	b.relay(quick(), runs)
+	b.settled(taskID)
+	require.Equal(t, []string{"admitted", "admitted"}, runs.of(taskID))
+}
+
+func TestEventsAndCommandsThatComeDuringASendAreSent(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	runs.set(taskID, true)
+	sandbox := b.attempt(taskID, 1)
+	var once sync.Once
+	runs.after = func(call string) error {
+		if !strings.HasPrefix(call, "digest") {
+			return nil
+		}
+		once.Do(func() {
+			b.post(sandbox, "agent.completed")
+			b.ask(taskID, "cancel")
+		})
+		return nil
+	}
+	cfg := quick()
+	cfg.Poll = time.Hour
+	b.relay(cfg, runs)
+	b.post(sandbox, "agent.started")
+	b.ask(taskID, "fail")
+	b.settled(taskID)
+	require.Equal(t, int64(2), runs.known(sandbox))
+	require.Len(t, runs.of(taskID), 4)
+}
+
+// A relay that is killed between the send and its note: its lease runs out, another one
+// sends again, and the workflow drops what it has seen.
+func TestAKilledRelayLosesItsLeaseAndNothingElse(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	runs.set(taskID, true)
+	sandbox := b.attempt(taskID, 1)
+	b.post(sandbox, "agent.started", "agent.waiting")
+	pace := ingest.Pace{Lease: 50 * time.Millisecond, Burst: 3, Rate: 1, Many: 300, Window: time.Minute, Slow: time.Second}
+	units, err := b.store.LeaseRelays(t.Context(), "killed", 10, pace)
+	require.NoError(t, err)
+	require.Len(t, units, 1)
+	due, err := b.store.TakeDigest(t.Context(), units[0])
+	require.NoError(t, err)
+	require.NoError(t, runs.SignalDigest(t.Context(), taskID, due.Digest))
+
+	b.relay(quick(), runs)
+	b.settled(taskID)
+	require.Eventually(t, func() bool {
+		return one[int64](b, `SELECT relayed FROM sandboxes WHERE id = $1`, sandbox) == 2
+	}, 30*time.Second, time.Millisecond)
+	require.Equal(t, []string{"digest 1-2", "digest 1-2"}, runs.of(taskID))
+	require.Len(t, runs.stars[sandbox], 2, "applied once")
+
+	again, err := b.store.SettleRelay(t.Context(), units[0], ingest.Settled{Error: "late"}, pace)
+	require.NoError(t, err)
+	require.False(t, again)
+	require.NotEqual(t, "late", one[string](b, `SELECT error FROM relay WHERE task_id = $1`, taskID))
+}
+
+func TestTheBucketHoldsMilestonesBack(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	runs.set(taskID, true)
+	sandbox := b.attempt(taskID, 1)
+	cfg := quick()
+	cfg.Pace = ingest.Pace{Burst: 3, Rate: 1e-6}
+	b.relay(cfg, runs)
+	for n := range 3 {
+		b.post(sandbox, "agent.waiting")
+		require.Eventually(t, func() bool { return runs.known(sandbox) == int64(n+1) }, 30*time.Second, time.Millisecond)
+	}
+	b.post(sandbox, "agent.waiting")
+	b.post(sandbox, "agent.waiting")
+	b.ask(taskID, "cancel") // goes at once, without events
+	require.Eventually(t, func() bool { return len(runs.of(taskID)) == 4 }, 30*time.Second, time.Millisecond)
+	require.Equal(t, int64(3), runs.known(sandbox))
+	b.exec(`UPDATE relay SET bucket = 1 WHERE task_id = $1`, taskID)
+	b.settled(taskID)
+	require.Equal(t, int64(5), runs.known(sandbox), "what waited comes as one")
+	require.Len(t, runs.of(taskID), 5)
+}
+
+func TestTooManyDigestsSlowDown(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	runs.set(taskID, true)
+	sandbox := b.attempt(taskID, 1)
+	cfg := quick()
+	cfg.Pace = ingest.Pace{Burst: 1, Rate: 1000, Many: 4, Window: time.Hour, Slow: time.Hour}
+	b.relay(cfg, runs)
+	for n := range 4 {
+		b.post(sandbox, "agent.waiting")
+		require.Eventually(t, func() bool { return runs.known(sandbox) == int64(n+1) }, 30*time.Second, time.Millisecond)
+	}
+	b.exec(`UPDATE relay SET bucket = 0, bucket_at = now() WHERE task_id = $1`, taskID)
+	b.post(sandbox, "agent.waiting")
+	b.ask(taskID, "cancel")
+	require.Eventually(t, func() bool { return len(runs.of(taskID)) == 5 }, 30*time.Second, time.Millisecond)
+	require.Equal(t, int64(4), runs.known(sandbox))
+	b.exec(`UPDATE relay SET window_at = now() - interval '2 hours' WHERE task_id = $1`, taskID)
+	b.settled(taskID)
+	require.Equal(t, int64(5), runs.known(sandbox), "a new window")
+	require.Equal(t, 1, one[int](b, `SELECT digests FROM relay WHERE task_id = $1`, taskID))
+}
+
+func TestTitlesAreScrubbedAndShort(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	b.exec(`UPDATE tasks SET title = $1 WHERE id = $2`, "secret\n\t"+strings.Repeat("é", 100), taskID)
+	b.ask(taskID, "start")
+	cfg := quick()
+	cfg.Scrub = func(title string) string { return strings.ReplaceAll(title, "secret", "[removed]") }
+	b.relay(cfg, runs)
+	b.settled(taskID)
+	title := runs.input[taskID].Title
+	require.LessOrEqual(t, len(title), 120)
+	require.True(t, strings.HasPrefix(title, "[removed] éé"))
+	require.True(t, strings.HasSuffix(title, "é"))
+}
+
+// Three relays, 50 tasks, concurrent senders, calls that fail before or after they took
+// effect, and relays that are stopped and replaced: no milestone is lost or applied twice, digests
+// leave no hole, every start arrives.
+func TestParallelRelaysLoseNothing(t *testing.T) {
+	t.Parallel()
+	const tasks, rounds, relays = 50, 6, 3
+	b, runs := setup(t), newFakeRuns()
+	shaky := func(share float64) func(string) error {
+		return func(string) error {
+			if rand.Float64() < share {
+				return context.DeadlineExceeded
+			}
+			return nil
+		}
+	}
+	runs.before, runs.after = shaky(0.1), shaky(0.1)
+	cfg := quick()
+	cfg.Pace.Lease = 300 * time.Millisecond
+	ids, boxes := make([]string, tasks), make([]string, tasks)
+	for n := range ids {
+		ids[n] = b.task()
+		boxes[n] = b.attempt(ids[n], 1)
+		b.ask(ids[n], "start")
+	}
+	for range relays {
+		b.relay(cfg, runs)
+	}
+	one := b.intake(ingest.IntakeConfig{}, nil)
+	parallel(tasks, func(n int) error {
+		for k := range rounds {
+			list := []ingest.Event{event("agent.tool_use"), event("agent.waiting"), event("agent.heartbeat")}
+			_, err := one.Batch(within(t), boxes[n], "spool", int64(k*len(list)+1), list)
+			require.NoError(t, err)
+			if n%10 == 0 {
+				stop := b.relay(cfg, runs)
+				stop()
+			}
+		}
+		return nil
+	})
+	for n := range ids {
+		b.settled(ids[n])
+		require.Eventually(t, func() bool { return runs.known(boxes[n]) >= 3*rounds-1 }, 30*time.Second, time.Millisecond)
+	}
+	runs.mu.Lock()
+	defer runs.mu.Unlock()
+	require.Empty(t, runs.holes)
+	for n := range ids {
+		require.True(t, strings.HasPrefix(runs.told[ids[n]][0], "start"))
+		var sequences []string
+		for _, m := range runs.stars[boxes[n]] {
+			sequences = append(sequences, fmt.Sprint(m.Sequence))
+		}
+		require.Equal(t, "2 5 8 11 14 17", strings.Join(sequences, " "))
+	}
+}
+
+func TestIntakeAndRelayHaveAPulse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.intake(ingest.IntakeConfig{}, nil)
+	b.relay(quick(), newFakeRuns())
+	require.Eventually(t, func() bool {
+		return one[int](b, `SELECT count(*) FROM pulses WHERE part IN ('intake', 'relay')`) == 2
+	}, 30*time.Second, time.Millisecond)
+}
+
+func TestAnErrorsTextStaysInTheStore(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	runs.set(taskID, true)
+	sandbox := b.attempt(taskID, 1)
+	_, err := b.intake(ingest.IntakeConfig{}, nil).Single(within(t), sandbox, ingest.Event{
+		Type: "agent.error", Data: json.RawMessage(`{"error": "the long story"}`),
+	}, false)
+	require.NoError(t, err)
+	b.relay(quick(), runs)
+	b.settled(taskID)
+	runs.mu.Lock()
+	defer runs.mu.Unlock()
+	require.Len(t, runs.stars[sandbox], 1)
+	require.Equal(t, "the long story", one[string](b, `SELECT content FROM texts WHERE id = $1`, runs.stars[sandbox][0].ErrorID))
+}
+
+// lockedBuffer is a buffer that several goroutines may use.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
