@@ -32,6 +32,10 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 	if branch.Name == work.Branch && work.Base != "" {
 		out.Base = work.Base // the commit that the task began from, however far the branch is now
 	}
+	// noted before any attempt needs it: StartAgent reads it from the store
+	if err := a.deps.Tasks.SaveBranch(ctx, in.TaskID, out.Branch, out.Base); err != nil {
+		return contract.BranchResult{}, fmt.Errorf("note branch: %w", err)
+	}
 	return out, nil
 }
 

@@ -86,6 +86,8 @@ type fakeStore struct {
 	open      []string
 	abandoned []string
 	rest      []bool
+
+	branch, base string // as noted
 }
 
 func (s *fakeStore) LoadTask(_ context.Context, _ contract.TaskRef, runID string) (contract.LoadedTask, error) {
@@ -117,6 +119,11 @@ func (s *fakeStore) ReadFacts(context.Context, contract.ReadFactsInput) (contrac
 }
 
 func (s *fakeStore) Work(context.Context, string) (task.Work, error) { return s.work, nil }
+
+func (s *fakeStore) SaveBranch(_ context.Context, _, branch, base string) error {
+	s.branch, s.base = branch, base
+	return nil
+}
 
 func (s *fakeStore) Sandbox(_ context.Context, id string) (task.Sandbox, error) {
 	s.mu.Lock()

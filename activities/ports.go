@@ -22,6 +22,8 @@ type Tasks interface {
 	ReadFacts(ctx context.Context, in contract.ReadFactsInput) (contract.Digest, error)
 	// Work describes the task for git and agent; feedback is that of its live attempt.
 	Work(ctx context.Context, taskID string) (task.Work, error)
+	// SaveBranch notes the task's branch and where it began; what is noted already stays.
+	SaveBranch(ctx context.Context, taskID, branch, base string) error
 }
 
 // Ledger is the part of the store that accounts for sandboxes.
