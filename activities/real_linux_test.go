@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ import (
 // TestMain is also the shim of the local provider's sandboxes.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "shim" {
-		os.Exit(local.ShimMain(os.Args[2:]))
+		os.Exit(local.ShimMain(os.Args[2:])) //nolint:forbidigo // the shim is a program of its own
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -43,6 +44,7 @@ type ground struct {
 	repo     string
 	provider *local.Provider
 	events   chan string
+	down     atomic.Bool // the API answers 503
 	acts     *activities.Activities
 }
 
@@ -51,9 +53,9 @@ func newGround(t *testing.T, script string, isolation local.Isolation) *ground {
 	if testing.Short() {
 		t.Skip("SKIPPED with -short: a real sandbox with the real agent")
 	}
-	dir, err := os.MkdirTemp("", "omoi-activities-") // t.TempDir is closed to the sandbox's user
+	dir, err := os.MkdirTemp("", "omoi-activities-") //nolint:usetesting // t.TempDir is closed to the user of the sandbox
 	require.NoError(t, err)
-	require.NoError(t, os.Chmod(dir, 0o711)) //nolint:gosec // G302: the sandbox's user walks through
+	require.NoError(t, os.Chmod(dir, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 
 	g := &ground{bench: newBench(t), repo: filepath.Join(dir, "repo"), events: make(chan string, 1000)}
@@ -64,15 +66,15 @@ func newGround(t *testing.T, script string, isolation local.Isolation) *ground {
 	g.provider, err = local.New(root, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	require.NoError(t, err)
 	program := buildAgent(t, dir)
-	g.acts = activities.New(activities.Config{HostID: "h1", APIURL: g.serve(), StopGrace: 2 * time.Second}, activities.Deps{
+	g.acts = activities.New(activities.Config{HostID: "h1", APIURL: g.serve(), StopGrace: 2 * time.Second, AgentHeartbeat: 100 * time.Millisecond}, activities.Deps{
 		Tasks: g.store, Ledger: g.store, Fleet: g.store, Runs: g.runs, Tokens: tokens{},
 		Git: gits{localgit.New(localgit.Config{})}, Providers: providers{task.ProviderLocal: g.provider},
 		Agents: func(arch string) (io.ReadCloser, error) {
 			require.Equal(t, runtime.GOARCH, arch)
-			return os.Open(program) //nolint:gosec // G304: made above
+			return os.Open(program)
 		},
 	})
-	g.bench.made = g.acts
+	g.made = g.acts
 	return g
 }
 
@@ -116,12 +118,18 @@ func (g *ground) serve() string {
 			First  int64             `json:"first"`
 			Events []json.RawMessage `json:"events"`
 		}
+		if g.down.Load() {
+			http.Error(w, "down", http.StatusServiceUnavailable)
+			return
+		}
 		if json.NewDecoder(r.Body).Decode(&batch) != nil || r.Header.Get("Authorization") != "Bearer "+(tokens{}).Mint(boxID) {
 			http.Error(w, "bad batch", http.StatusBadRequest)
 			return
 		}
 		for _, e := range batch.Events {
-			g.events <- string(e)
+			if !strings.Contains(string(e), "heartbeat") {
+				g.events <- string(e)
+			}
 		}
 		_ = json.NewEncoder(w).Encode(map[string]int64{"acknowledged": batch.First + int64(len(batch.Events)) - 1})
 	})
@@ -184,10 +192,8 @@ func TestAttemptInARealSandbox(t *testing.T) {
 			g.hear("agent.started")
 			g.hear("marker-of-the-test")
 
-			g.store.pulse = task.Pulse{Assigned: time.Hour, Started: time.Hour, Beat: time.Hour, Work: time.Hour, Waiting: -1}
-			require.Equal(t, contract.SeenSilent, g.observe().Seen, "the agent lives and has nothing unsent")
-
 			require.NoError(t, act(g.bench, g.acts.StopAgent, ref()))
+			g.quiet()
 			require.Equal(t, contract.SeenExited, g.observe().Seen)
 			work, err := do[contract.Collected](g.bench, g.acts.CollectWork, ref())
 			require.NoError(t, err)
@@ -205,6 +211,46 @@ func TestAttemptInARealSandbox(t *testing.T) {
 			g.end()
 		})
 	}
+}
+
+// quiet has the store know of no sign of life for an hour.
+func (g *ground) quiet() {
+	g.store.pulse = task.Pulse{Assigned: time.Hour, Started: time.Hour, Beat: time.Hour, Work: time.Hour, Waiting: -1}
+}
+
+func TestAgentThatCannotReachUsIsUnknown(t *testing.T) {
+	t.Parallel()
+	g := newGround(t, workScript, local.IsolationAuto)
+	g.begin()
+	g.hear("marker-of-the-test")
+	g.quiet()
+	g.down.Store(true)
+	require.Eventually(t, func() bool { return g.observe().Seen == contract.SeenUnknown }, time.Minute, 50*time.Millisecond)
+	require.NoError(t, act(g.bench, g.acts.StopAgent, ref()))
+	require.Equal(t, contract.SeenExited, g.observe().Seen)
+}
+
+func TestAgentThatIsKilledFromOutside(t *testing.T) {
+	t.Parallel()
+	g := newGround(t, `{"steps": [{"crash": "KILL"}]}`, local.IsolationAuto)
+	g.begin()
+	g.quiet()
+	require.Eventually(t, func() bool { return g.observe().Seen == contract.SeenExited }, time.Minute, 50*time.Millisecond)
+	require.Equal(t, task.ClassInfrastructure, g.observe().Class)
+}
+
+func TestLateSalvageLeavesTheBranchToTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	script := `{"steps": [{"write": {"path": "one.txt", "content": "one\n"}}, {"commit": "add one"}, {"say": "marker-of-the-test"}, {"hang": true}]}`
+	g := newGround(t, script, local.IsolationAuto)
+	g.begin()
+	g.hear("marker-of-the-test")
+	before := g.git("rev-parse", g.store.work.Branch)
+	g.store.work.Attempt = 2
+	require.Equal(t, task.SalvageRef, g.salvage().Kind)
+	require.Equal(t, before, g.git("rev-parse", g.store.work.Branch))
+	require.Equal(t, "one", g.git("show", g.store.rows[boxID].Salvage.Ref+":one.txt"))
+	g.end()
 }
 
 // end deletes twice and looks twice.
