@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -25,73 +26,73 @@ import (
 // EnvURL names the variable with the address of a server to use instead of a private one.
 const EnvURL = "OMOI_TEST_DATABASE_URL"
 
-// admin is the address of the server's own database, found or started once a process.
-var admin = sync.OnceValues(func() (string, error) {
+// shared is the server of this process, found or started once.
+var shared = sync.OnceValues(func() (server, error) { //nolint:gochecknoglobals // one a process is the point
 	if given := os.Getenv(EnvURL); given != "" {
-		return postgres.PlainURL(given), nil
+		return server{address: postgres.PlainURL(given)}, nil
 	}
 	return start()
 })
 
 // template is the name of the migrated database that all others are copies of.
-var template = sync.OnceValues(func() (string, error) {
-	server, err := admin()
+var template = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // one a process is the point
+	s, err := shared()
 	if err != nil {
 		return "", err
 	}
-	return makeTemplate(context.Background(), server)
+	return makeTemplate(context.Background(), s.address)
 })
 
 // New returns a pool on a fresh, migrated database that is dropped when the test ends. It
 // skips the test, and says so, where there is no PostgreSQL.
-func New(t testing.TB) *pgxpool.Pool {
-	t.Helper()
-	return Connect(t, URL(t))
+func New(tb testing.TB) *pgxpool.Pool {
+	tb.Helper()
+	return Connect(tb, URL(tb))
 }
 
 // URL returns the address of a fresh, migrated database that is dropped when the test ends.
-func URL(t testing.TB) string {
-	t.Helper()
-	server := need(t)
+func URL(tb testing.TB) string {
+	tb.Helper()
+	server := need(tb)
 	source, err := template()
-	require.NoError(t, err, "make the template database")
-	return create(t, server, source)
+	require.NoError(tb, err, "make the template database")
+	return create(tb, server, source)
 }
 
 // EmptyURL is [URL] for a database without any schema.
-func EmptyURL(t testing.TB) string {
-	t.Helper()
-	return create(t, need(t), "template0")
+func EmptyURL(tb testing.TB) string {
+	tb.Helper()
+	return create(tb, need(tb), "template0")
 }
 
-func need(t testing.TB) string {
-	t.Helper()
-	server, err := admin()
-	if err == errNone {
-		t.Skipf("SKIPPED: no PostgreSQL found in PATH or /usr/lib/postgresql/*/bin, and %s is not set", EnvURL)
+func need(tb testing.TB) string {
+	tb.Helper()
+	s, err := shared()
+	if errors.Is(err, errNone) {
+		tb.Skipf("SKIPPED: no PostgreSQL found in PATH or /usr/lib/postgresql/*/bin, and %s is not set", EnvURL)
 	}
-	require.NoError(t, err, "start PostgreSQL")
-	return server
+	require.NoError(tb, err, "start PostgreSQL")
+	return s.address
 }
 
 // Connect returns a pool on a database of this package that is closed when the test ends.
-func Connect(t testing.TB, address string) *pgxpool.Pool {
-	t.Helper()
-	pool, err := postgres.Connect(t.Context(), address)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+func Connect(tb testing.TB, address string) *pgxpool.Pool {
+	tb.Helper()
+	pool, err := postgres.Connect(tb.Context(), address)
+	require.NoError(tb, err)
+	tb.Cleanup(pool.Close)
 	return pool
 }
 
-func create(t testing.TB, server, source string) string {
-	t.Helper()
+func create(tb testing.TB, server, source string) string {
+	tb.Helper()
 	name := "omoi_test_" + strings.ReplaceAll(task.NewID(), "-", "")
-	require.NoError(t, execute(t.Context(), server, "CREATE DATABASE "+name+" TEMPLATE "+source))
-	t.Cleanup(func() {
+	require.NoError(tb, execute(tb.Context(), server, "CREATE DATABASE "+name+" TEMPLATE "+source))
+	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := execute(ctx, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
-			t.Logf("drop the test's database: %v", err)
+			tb.Logf("drop the test's database: %v", err)
 		}
 	})
 	return inDatabase(server, name)

@@ -37,41 +37,45 @@ wait $server
 rm -rf "$dir"
 `
 
-// start runs a private server and answers the address of its own database.
-func start() (string, error) {
+// server is where databases are made.
+type server struct {
+	address string // of its own database
+	// pipe is held for the life of the process: closing it, as a finalizer would, stops the server.
+	pipe io.Writer
+}
+
+// start runs a private server.
+func start() (server, error) {
 	bin, err := binaries()
 	if err != nil {
-		return "", err
+		return server{}, err
 	}
 	dir, err := os.MkdirTemp(socketRoot(), "omoi-pg-")
 	if err != nil {
-		return "", err
+		return server{}, err
 	}
-	if err := launch(bin, dir); err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
+	pipe, err := launch(bin, dir)
+	if err != nil {
+		return server{}, errors.Join(err, os.RemoveAll(dir))
 	}
 	query := url.Values{"host": {dir}, "user": {"postgres"}, "sslmode": {"disable"}}
-	address := "postgres:///postgres?" + query.Encode()
-	return address, await(address, dir)
+	s := server{address: "postgres:///postgres?" + query.Encode(), pipe: pipe}
+	return s, await(s.address, dir)
 }
 
-// keep holds the pipe's end for the life of the process: closing it stops the server.
-var keep io.Writer //nolint:gochecknoglobals // a finalizer would close it
-
-func launch(bin, dir string) error {
+func launch(bin, dir string) (io.Writer, error) {
 	cmd := exec.Command("/bin/sh", "-c", guard, "sh", bin, dir)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := asOther(cmd, dir); err != nil {
-		return err
+		return nil, err
 	}
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	keep = pipe
-	return cmd.Start()
+	return pipe, cmd.Start()
 }
 
 // asOther gives the directory and the command to a user that PostgreSQL accepts, if we are root.
@@ -123,8 +127,8 @@ func binaries() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.Reverse(found)
 	if path, err := exec.LookPath("postgres"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			found = append([]string{filepath.Dir(real)}, found...)
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			found = append([]string{filepath.Dir(target)}, found...)
 		}
 	}
 	for _, dir := range found {

@@ -1,7 +1,7 @@
 package postgres_test
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -70,7 +70,7 @@ func TestWithinAProjectTheScoreDecides(t *testing.T) {
 	critical := w.task(p, "priority = 'CRITICAL'")
 	soon := w.task(p, "priority = 'CRITICAL', deadline_at = now() + interval '5 minutes'")
 	for i, a := range []asked{soon, old, critical, low} {
-		require.Equal(t, fmt.Sprint(i+1), w.row(a.id, "queue_position"))
+		require.Equal(t, strconv.Itoa(i+1), w.row(a.id, "queue_position"))
 	}
 	w.exec(`UPDATE projects SET max_slots = 1`)
 	w.gate()

@@ -13,23 +13,23 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func count(t testing.TB, pool *pgxpool.Pool, query string, args ...any) int {
-	t.Helper()
-	return one[int](t, pool, query, args...)
+func count(tb testing.TB, pool *pgxpool.Pool, query string, args ...any) int {
+	tb.Helper()
+	return one[int](tb, pool, query, args...)
 }
 
 // one reads a single value.
-func one[T any](t testing.TB, pool *pgxpool.Pool, query string, args ...any) T {
-	t.Helper()
+func one[T any](tb testing.TB, pool *pgxpool.Pool, query string, args ...any) T {
+	tb.Helper()
 	var value T
-	require.NoError(t, pool.QueryRow(t.Context(), query, args...).Scan(&value))
+	require.NoError(tb, pool.QueryRow(tb.Context(), query, args...).Scan(&value))
 	return value
 }
 
-func exec(t testing.TB, pool *pgxpool.Pool, statement string, args ...any) {
-	t.Helper()
-	_, err := pool.Exec(t.Context(), statement, args...)
-	require.NoError(t, err)
+func exec(tb testing.TB, pool *pgxpool.Pool, statement string, args ...any) {
+	tb.Helper()
+	_, err := pool.Exec(tb.Context(), statement, args...)
+	require.NoError(tb, err)
 }
 
 // world is a store with one organization in it.
@@ -40,10 +40,10 @@ type world struct {
 	org   string
 }
 
-func newWorld(t testing.TB, cfg postgres.Config) world {
-	t.Helper()
-	pool := pgtest.New(t)
-	w := world{t: t, pool: pool, store: postgres.New(pool, cfg).Life(), org: task.NewID()}
+func newWorld(tb testing.TB, cfg postgres.Config) world {
+	tb.Helper()
+	pool := pgtest.New(tb)
+	w := world{t: tb, pool: pool, store: postgres.New(pool, cfg).Life(), org: task.NewID()}
 	w.exec(`INSERT INTO organizations (id, name) VALUES ($1, 'org')`, w.org)
 	return w
 }

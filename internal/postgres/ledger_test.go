@@ -134,8 +134,10 @@ func TestPulseTellsAgesByTheDatabasesClock(t *testing.T) {
 	}
 	w.write(a, contract.Projection{Ordinal: 2, Status: task.StatusAssigned, SandboxID: id})
 	for _, e := range [][2]string{
-		{"agent.started", `{}`}, {"agent.tool_use", `{}`},
-		{"agent.heartbeat", `{"current_tool": "Write", "tool_age_ms": 1}`}, {"agent.heartbeat", `{"current_tool": "Bash", "tool_age_ms": 5000}`},
+		{"agent.started", `{}`},
+		{"agent.tool_use", `{}`},
+		{"agent.heartbeat", `{"current_tool": "Write", "tool_age_ms": 1}`},
+		{"agent.heartbeat", `{"current_tool": "Bash", "tool_age_ms": 5000}`},
 	} {
 		w.event(id, e[0], e[1])
 	}

@@ -102,9 +102,9 @@ func TestTemporalIsAskedWithoutATransactionOpen(t *testing.T) {
 	a := w.task(w.project(5), "")
 	w.running(a)
 	p := contract.Projection{TaskID: a.id, FirstRunID: a.run, Ordinal: 9, Status: task.StatusRunning}
-	_, err := w.store.Project(t.Context(), p, "continued", func(context.Context) (bool, error) {
-		w.exec(`UPDATE tasks SET title = 'not locked' WHERE id = $1`, a.id)
-		return true, nil
+	_, err := w.store.Project(t.Context(), p, "continued", func(ctx context.Context) (bool, error) {
+		_, err := w.pool.Exec(ctx, `UPDATE tasks SET title = 'not locked' WHERE id = $1`, a.id)
+		return true, err
 	})
 	require.NoError(t, err)
 	unreachable := errors.New("unreachable")
@@ -130,7 +130,7 @@ func TestIllegalChangesAreRefused(t *testing.T) {
 func TestErrorMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
-	p := w.project(5)
+	p := w.project(20)
 	long, err := w.store.SaveText(t.Context(), "", "error", "the whole story")
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
@@ -145,6 +145,7 @@ func TestErrorMessages(t *testing.T) {
 		"not over yet":            {contract.Projection{Status: task.StatusPending, Class: task.ClassInfrastructure, Reason: "died"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			a := w.task(p, "")
 			w.load(a)
 			c.p.Ordinal, c.p.ReleaseSlot = 1, true
