@@ -420,7 +420,7 @@ BEGIN
                 WHEN o.paused OR p.paused THEN 'paused'
                 WHEN NOT (p.autonomous_execution_enabled OR t.person
                     OR coalesce(t.execution_config -> 'force_execute' = 'true', false)) THEN 'held' ELSE '' END AS block,
-            o.paused AS org_paused
+            o.paused AS org_paused, t.blocked_reason, t.queue_position, t.queue_reason
         FROM tasks t
         JOIN projects p ON p.id = t.project_id
         JOIN organizations o ON o.id = t.organization_id
@@ -442,7 +442,7 @@ BEGIN
     ), given AS (   -- how many of each project are chosen, all in all and alone
         SELECT project_id, count(*) AS given FROM turns JOIN chosen USING (id) GROUP BY project_id
     ), wanted AS (
-        SELECT w.id, w.score, c.id IS NOT NULL AS let_in,
+        SELECT w.id, w.score, w.blocked_reason, w.queue_position, w.queue_reason, c.id IS NOT NULL AS let_in,
             CASE w.block WHEN 'held' THEN '' ELSE w.block END AS block,
             CASE WHEN w.block = '' AND c.id IS NULL AND w.place - coalesce(g.given, 0) <= 50
                 THEN w.place - coalesce(g.given, 0) END AS position,
@@ -460,16 +460,16 @@ BEGIN
         FROM placed w CROSS JOIN limits l
         LEFT JOIN chosen c ON c.id = w.id
         LEFT JOIN given g ON g.project_id = w.project_id
+    ), changed AS MATERIALIZED (
+        SELECT * FROM wanted w WHERE w.let_in OR w.blocked_reason <> w.block OR w.queue_reason <> w.reason
+            OR w.queue_position IS DISTINCT FROM w.position
     ), taken AS MATERIALIZED (
-        SELECT t.id, w.score, w.let_in, w.block, w.position, w.reason
-        FROM tasks t JOIN wanted w ON w.id = t.id
-        WHERE t.queued_at IS NOT NULL AND (w.let_in OR t.blocked_reason <> w.block OR t.queue_reason <> w.reason
-            OR t.queue_position IS DISTINCT FROM w.position)
-        FOR NO KEY UPDATE OF t SKIP LOCKED
+        SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT id FROM changed)) AND t.queued_at IS NOT NULL
+        FOR NO KEY UPDATE SKIP LOCKED
     ), written AS (
         UPDATE tasks t SET score = n.score, blocked_reason = n.block, queue_position = n.position,
             queue_reason = n.reason, queued_at = CASE WHEN n.let_in THEN NULL ELSE t.queued_at END
-        FROM taken n WHERE t.id = n.id
+        FROM changed n WHERE t.id = n.id AND t.id = ANY (ARRAY(SELECT id FROM taken))
         RETURNING t.id, t.organization_id, t.project_id, n.let_in
     ), opened AS (
         INSERT INTO slots (task_id, organization_id, project_id)
