@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,8 +68,8 @@ func calledAs(dir string) string {
 	if found, err := exec.LookPath("omoi"); err == nil && sameProgram(found, exe) {
 		return "omoi"
 	}
-	if rel, err := filepath.Rel(dir, exe); err == nil && !strings.HasPrefix(rel, "..") {
-		return rel
+	if rel, err := filepath.Rel(dir, exe); err == nil && filepath.IsLocal(rel) {
+		return "." + string(filepath.Separator) + rel
 	}
 	return exe
 }

@@ -143,6 +143,10 @@ func (d *demo) run(ctx context.Context) (*report, error) {
 	if r.Task, err = d.submit(ctx, p, script); err != nil {
 		return nil, err
 	}
+	if info, err := d.api.Info(ctx); err == nil {
+		r.URL = taskcmd.WorkflowURL(info, r.Task.ID)
+		d.line("temporal", r.URL+"  (while this runs)")
+	}
 	if err := d.watch(ctx, r); err != nil {
 		return nil, d.why(ctx, r, err)
 	}
@@ -169,11 +173,6 @@ func (d *demo) submit(ctx context.Context, p program, script json.RawMessage) (c
 		return t, fmt.Errorf("give the task: %w", err)
 	}
 	d.line("task", d.Style.Bold(t.ID)+"  "+p.text())
-	if info, err := d.api.Info(ctx); err == nil {
-		if url := taskcmd.WorkflowURL(info, t.ID); url != "" {
-			d.line("temporal", url+"  (while this runs)")
-		}
-	}
 	return t, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,32 +39,52 @@ func (r *report) json(w io.Writer, facts []fact) error {
 
 // print tells people what happened.
 func (d *demo) print(r *report, facts []fact) {
-	plain, pretty := r.outputs()
-	st := d.Style
-	d.say("\n%-13s %s   (taken from the program's own output; its second run printed %s)", "Result", st.Bold(plain), pretty)
+	if plain, pretty := r.outputs(); plain != "" {
+		d.say("\n%-13s %s   (taken from the program's own output; its second run printed %s)", "Result", d.Style.Bold(plain), pretty)
+	} else {
+		d.say("\n%-13s %s", "Result", d.Style.Red("none"))
+	}
 	d.row("Task", r.Task.ID)
+	d.row("Status", r.Task.Why)
 	d.row("Branch", text(r.Task.Branch))
 	d.row("Pull request", text(r.Task.PullURL))
-	d.row("Events", fmt.Sprintf("1..%d complete: %s, %s, %s with diffs, %s, %s", len(r.Events), "1 started",
-		render.Count(r.count(task.EventAgentToolUse), "tool use"), render.Count(r.edits(), "file edit"),
-		render.Count(r.count(task.EventAgentHeartbeat), "heartbeat"), "1 completed"))
+	d.row("Events", r.told())
 	for _, a := range r.Task.Attempts {
-		d.row("Attempt", fmt.Sprintf("%d %s", a.Number, a.Outcome))
+		words := []string{strconv.Itoa(a.Number), a.Outcome, string(a.FailureClass), a.Reason}
+		d.row("Attempt", strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", "))
 	}
 	for _, b := range r.Sandboxes {
 		d.row("Sandbox", sandboxReceipt(b))
 	}
 	d.row("History", render.Count(r.History, "event")+" in Temporal")
 	d.row("Time", times(r.phases()))
-	d.say("\n%s", st.Bold("What it changed"))
+	if r.Diff != "" {
+		d.say("\n%s", d.Style.Bold("What it changed"))
+	}
 	for line := range strings.Lines(r.Diff) {
-		d.say("  %s", st.DiffLine(render.Clean(strings.TrimRight(line, "\n"))))
+		d.say("  %s", d.Style.DiffLine(render.Clean(strings.TrimRight(line, "\n"))))
 	}
 	d.verdict(facts)
+	d.next(r)
+}
+
+// next are the two lines with which a person may go on.
+func (d *demo) next(r *report) {
 	again := d.again()
-	d.say("\n%s", st.Bold("Next"))
-	d.say("  %s\n      opens this very run in the Temporal Web UI, and keeps everything running", again+" dev")
+	d.say("\n%s", d.Style.Bold("Next"))
+	d.say("  %s dev\n      keeps everything running, and shows this very run in the Temporal Web UI: %s", again, r.URL)
 	d.say("  %s run %q --script %s --repo <path> --wait\n      does the same in your own repository, while omoi dev runs", again, r.Program.text(), d.place.script)
+}
+
+// told counts the events by what they are.
+func (r *report) told() string {
+	sequence, whole := r.sequence()
+	if whole {
+		sequence += " complete"
+	}
+	return fmt.Sprintf("%s: %d started, %s, %s with diffs, %s, %d completed", sequence, r.count(task.EventAgentStarted),
+		render.Count(r.count(task.EventAgentToolUse), "tool use"), render.Count(r.edits(), "file edit"),
+		render.Count(r.count(task.EventAgentHeartbeat), "heartbeat"), r.count(task.EventAgentCompleted))
 }
 
 func (d *demo) row(name, value string) { d.say("%-13s %s", name, render.Clean(value)) }
@@ -93,6 +115,7 @@ func times(phases []phase) string {
 
 func (d *demo) verdict(facts []fact) {
 	holds := 0
+	d.say("")
 	for _, f := range facts {
 		if f.Holds {
 			holds++
@@ -104,5 +127,5 @@ func (d *demo) verdict(facts []fact) {
 	if holds < len(facts) {
 		word = d.Style.Red("checked")
 	}
-	d.say("\n%s: %d of %d claims hold, the services are stopped as far as this command started them.", word, holds, len(facts))
+	d.say("%s: %d of %d claims hold", word, holds, len(facts))
 }

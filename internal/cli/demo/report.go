@@ -19,6 +19,7 @@ type report struct {
 	Program   program
 	Begun     time.Time // of the command
 	Ready     time.Time // services are up
+	URL       string    // of the task's workflow in the Temporal Web UI
 	Task      client.Task
 	Events    []client.Event
 	Sandboxes []client.Sandbox

@@ -24,16 +24,16 @@ func (d *demo) watch(ctx context.Context, r *report) error {
 		if err != nil {
 			return fmt.Errorf("watch the task: %w", err)
 		}
-		if page.TaskStatus != status {
-			status = page.TaskStatus
-			d.line("task", string(status))
-		}
 		for _, e := range page.Events {
 			for _, line := range d.lines.Event(e) {
 				d.say("%s", line)
 			}
 		}
 		r.Events, cursor = append(r.Events, page.Events...), page.Next
+		if page.TaskStatus != status {
+			status = page.TaskStatus
+			d.line("task", string(status))
+		}
 		if page.Done {
 			r.Task, err = d.api.Task(ctx, r.Task.ID)
 			return err
