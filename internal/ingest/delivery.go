@@ -35,7 +35,7 @@ func (d *delivery) send(ctx context.Context) {
 func (d *delivery) sendCommands(ctx context.Context) bool {
 	commands, err := d.relay.store.RelayCommands(ctx, d.unit.TaskID)
 	if err != nil {
-		return d.failed(err)
+		return d.failed(ctx, err)
 	}
 	for _, c := range commands {
 		if !d.sendCommand(ctx, c) {
@@ -49,26 +49,26 @@ func (d *delivery) sendCommands(ctx context.Context) bool {
 // has to be sent again.
 func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
 	if c.Claimed { // the answer to its start was lost
-		return d.noted(d.relay.store.CommandSent(ctx, c.ID))
+		return d.noted(ctx, d.relay.store.CommandSent(ctx, c.ID))
 	}
 	err := d.call(ctx, func(ctx context.Context) error { return d.post(ctx, c) })
-	switch task.CodeOf(err) {
+	switch task.CodeOf(err) { //nolint:exhaustive // the rest are tried again
 	case "":
-		return d.noted(d.relay.store.CommandSent(ctx, c.ID))
+		return d.noted(ctx, d.relay.store.CommandSent(ctx, c.ID))
 	case task.CodeGone, task.CodeNotFound:
 		return d.over(ctx, c, task.ReceiptTooLate, "the task had ended")
 	case task.CodeInvalid:
-		d.alarm("command refused by Temporal", c, err)
+		d.alarm(ctx, "refused by Temporal", c, err)
 		return d.over(ctx, c, task.ReceiptRefused, "Temporal refuses it")
 	}
 	if c.Age > d.relay.cfg.GiveUp {
-		d.alarm("command given up", c, err)
+		d.alarm(ctx, "given up", c, err)
 		return d.over(ctx, c, task.ReceiptRefused, "it could not be handed over in time")
 	}
 	if task.CodeOf(err) == task.CodeConflict {
 		return d.held()
 	}
-	return d.failed(err)
+	return d.failed(ctx, err)
 }
 
 func (d *delivery) post(ctx context.Context, c RelayCommand) error {
@@ -82,13 +82,13 @@ func (d *delivery) post(ctx context.Context, c RelayCommand) error {
 }
 
 func (d *delivery) over(ctx context.Context, c RelayCommand, r task.Receipt, reason string) bool {
-	return d.noted(d.relay.store.CommandOver(ctx, c.ID, string(r), reason))
+	return d.noted(ctx, d.relay.store.CommandOver(ctx, c.ID, string(r), reason))
 }
 
 // noted is true if the store has taken a note. Who waits for the command's outcome is woken.
-func (d *delivery) noted(err error) bool {
+func (d *delivery) noted(ctx context.Context, err error) bool {
 	if err != nil {
-		return d.failed(err)
+		return d.failed(ctx, err)
 	}
 	d.relay.bus.Wake(live.Task(d.unit.TaskID))
 	return true
@@ -98,19 +98,19 @@ func (d *delivery) sendAdmitted(ctx context.Context) bool {
 	if !d.unit.Admit {
 		return true
 	}
-	granted, err := d.relay.store.SlotGranted(ctx, d.unit.TaskID)
+	granted, held, err := d.relay.store.SlotGranted(ctx, d.unit.TaskID)
 	if err != nil {
-		return d.failed(err)
+		return d.failed(ctx, err)
 	}
-	if granted != nil {
+	if held {
 		err = d.call(ctx, func(ctx context.Context) error { return d.relay.runs.SignalAdmitted(ctx, d.unit.TaskID) })
 	}
 	switch task.CodeOf(err) {
 	case "", task.CodeGone, task.CodeNotFound: // who is not there needs no slot
 	case task.CodeInvalid:
-		d.alarm("admission refused by Temporal", RelayCommand{}, err)
+		d.alarm(ctx, "admission refused by Temporal", RelayCommand{}, err)
 	default:
-		return d.failed(err)
+		return d.failed(ctx, err)
 	}
 	d.settled.Told, d.settled.GrantedAt = true, granted
 	return true
@@ -120,32 +120,32 @@ func (d *delivery) sendDigest(ctx context.Context) bool {
 	if d.unit.SandboxID == "" || !d.unit.Room {
 		return true
 	}
-	due, err := d.relay.store.TakeDigest(ctx, d.unit)
+	due, ok, err := d.relay.store.TakeDigest(ctx, d.unit)
 	if err != nil {
 		d.putBack(ctx, 0)
-		return d.failed(err)
+		return d.failed(ctx, err)
 	}
-	if due == nil {
+	if !ok {
 		return true
 	}
 	err = d.call(ctx, func(ctx context.Context) error {
 		return d.relay.runs.SignalDigest(ctx, d.unit.TaskID, due.Digest)
 	})
-	switch task.CodeOf(err) {
+	switch task.CodeOf(err) { //nolint:exhaustive // the rest are tried again
 	case "":
 		d.settled.Digest, d.settled.Token = true, len(due.Milestones) > 0
-		if err = d.relay.store.DigestSent(ctx, *due); err == nil {
+		if err = d.relay.store.DigestSent(ctx, due); err == nil {
 			return true
 		}
 	case task.CodeGone, task.CodeNotFound:
 		return true // nobody is there to be told; a later run reads from the store
 	case task.CodeInvalid:
-		d.alarm("digest refused by Temporal", RelayCommand{}, err)
+		d.alarm(ctx, "digest refused by Temporal", RelayCommand{}, err)
 		d.putBack(ctx, d.relay.cfg.MaxPause)
 		return true
 	}
 	d.putBack(ctx, 0)
-	return d.failed(err)
+	return d.failed(ctx, err)
 }
 
 // putBack makes the events due again.
@@ -154,7 +154,7 @@ func (d *delivery) putBack(ctx context.Context, pause time.Duration) {
 	defer cancel()
 	if err := d.relay.store.DigestFailed(ctx, d.unit.SandboxID, pause); err != nil {
 		d.stranded = true
-		d.relay.log.Warn("events not put back", slog.String("task_id", d.unit.TaskID), slog.Any("error", err))
+		d.relay.log.WarnContext(ctx, "events not put back", slog.String("task_id", d.unit.TaskID), slog.Any("error", err))
 	}
 }
 
@@ -166,11 +166,11 @@ func (d *delivery) call(ctx context.Context, do func(context.Context) error) err
 }
 
 // failed ends the turn; the next one comes after a pause that grows.
-func (d *delivery) failed(err error) bool {
+func (d *delivery) failed(ctx context.Context, err error) bool {
 	d.settled.Failures = d.unit.Failures + 1
 	d.settled.Pause = growing(d.relay.cfg.FirstPause, d.settled.Failures, d.relay.cfg.MaxPause)
 	d.settled.Error = task.MessageOf(err)
-	d.relay.log.Warn("relay tries again later", slog.String("task_id", d.unit.TaskID),
+	d.relay.log.WarnContext(ctx, "relay tries again later", slog.String("task_id", d.unit.TaskID),
 		slog.Int("failures", d.settled.Failures), slog.Any("error", err))
 	return false
 }
@@ -182,9 +182,10 @@ func (d *delivery) held() bool {
 	return false
 }
 
-func (d *delivery) alarm(what string, c RelayCommand, err error) {
+// alarm is for what will not mend by itself.
+func (d *delivery) alarm(ctx context.Context, what string, c RelayCommand, err error) {
 	d.settled.Error = task.MessageOf(err)
-	d.relay.log.Error(what, slog.Bool("alarm", true), slog.String("task_id", d.unit.TaskID),
+	d.relay.log.ErrorContext(ctx, "relay drops something", slog.Bool("alarm", true), slog.String("what", what), slog.String("task_id", d.unit.TaskID),
 		slog.String("command_id", c.ID), slog.String("kind", c.Kind), slog.Any("error", err))
 }
 

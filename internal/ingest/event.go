@@ -96,7 +96,7 @@ func ParseCursor(s string) (Cursor, error) {
 	if !ok || err1 != nil || err2 != nil {
 		return Cursor{}, task.Invalid("after", "The cursor must look like 1:42: an attempt, a colon, an event number.")
 	}
-	return Cursor{Attempt: int(attempt), Sequence: int64(sequence)}, nil //nolint:gosec // G115: parsed with 31 and 63 bits
+	return Cursor{Attempt: int(attempt), Sequence: int64(sequence)}, nil
 }
 
 // EventID is the wire's id of an event.

@@ -27,10 +27,10 @@ type bench struct {
 	store *postgres.Store
 }
 
-func setup(t testing.TB) *bench {
-	t.Helper()
-	pool := pgtest.New(t)
-	return &bench{t: t, pool: pool, store: postgres.New(pool, postgres.Config{})}
+func setup(tb testing.TB) *bench {
+	tb.Helper()
+	pool := pgtest.New(tb)
+	return &bench{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{})}
 }
 
 func (b *bench) exec(sql string, args ...any) {
@@ -56,8 +56,8 @@ func (b *bench) intake(cfg ingest.IntakeConfig, bus ingest.Bus) *ingest.Intake {
 }
 
 // run runs a part until the test ends, and then waits for it.
-func run(t testing.TB, part func(context.Context) error) (stop func()) {
-	t.Helper()
+func run(tb testing.TB, part func(context.Context) error) (stop func()) {
+	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- part(ctx) }()
@@ -66,10 +66,10 @@ func run(t testing.TB, part func(context.Context) error) (stop func()) {
 		if !stopped {
 			stopped = true
 			cancel()
-			require.NoError(t, <-done)
+			require.NoError(tb, <-done)
 		}
 	}
-	t.Cleanup(stop)
+	tb.Cleanup(stop)
 	return stop
 }
 
@@ -130,9 +130,9 @@ func events(n int) []ingest.Event {
 	return list
 }
 
-func within(t testing.TB) context.Context {
-	t.Helper()
+func within(tb testing.TB) context.Context {
+	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	t.Cleanup(cancel)
+	tb.Cleanup(cancel)
 	return ctx
 }

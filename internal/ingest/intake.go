@@ -195,7 +195,7 @@ func (i *Intake) commit(ctx context.Context, all []*waiter) {
 		i.commit(ctx, all[:half])
 		i.commit(ctx, all[half:])
 	default:
-		i.refuse(all, err)
+		i.refuse(ctx, all, err)
 	}
 }
 
@@ -209,14 +209,14 @@ func (i *Intake) try(ctx context.Context, all []*waiter) ([]Outcome, error) {
 	return i.store.CommitEvents(ctx, c)
 }
 
-func (i *Intake) refuse(all []*waiter, err error) {
+func (i *Intake) refuse(ctx context.Context, all []*waiter, err error) {
 	switch {
 	case errors.Is(err, ErrData):
 		err = task.Invalid("event_data", "The event's data cannot be stored as JSON.").WithCause(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		err = task.Errorf(task.CodeUnavailable, "The database is too slow. Send the same again in a second.").WithCause(err)
 	}
-	i.log.Warn("events not stored", slog.Int("requests", len(all)), slog.Any("error", err))
+	i.log.WarnContext(ctx, "events not stored", slog.Int("requests", len(all)), slog.Any("error", err))
 	for _, w := range all {
 		w.outcome <- Outcome{Err: err}
 	}

@@ -24,7 +24,7 @@ func beatOnce(ctx context.Context, store Pulse, part string, period time.Duratio
 	limited, cancel := context.WithTimeout(ctx, period)
 	defer cancel()
 	if err := store.Beat(limited, part); err != nil && ctx.Err() == nil {
-		log.Warn("pulse not noted", slog.String("part", part), slog.Any("error", err))
+		log.WarnContext(ctx, "pulse not noted", slog.String("part", part), slog.Any("error", err))
 	}
 }
 

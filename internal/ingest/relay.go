@@ -101,7 +101,7 @@ func (r *Relay) lease(ctx context.Context, limit int) []Unit {
 	owner := r.id + "/" + strconv.FormatInt(r.count.Add(1), 10)
 	units, err := r.store.LeaseRelays(ctx, owner, limit, r.cfg.Pace)
 	if err != nil && ctx.Err() == nil {
-		r.log.Warn("relay cannot ask what is due", slog.Any("error", err))
+		r.log.WarnContext(ctx, "relay cannot ask what is due", slog.Any("error", err))
 	}
 	return units
 }
@@ -110,7 +110,7 @@ func (r *Relay) lease(ctx context.Context, limit int) []Unit {
 func (r *Relay) listen(ctx context.Context, wake func()) {
 	for ctx.Err() == nil {
 		if err := r.store.ListenRelays(ctx, wake); err != nil && ctx.Err() == nil {
-			r.log.Warn("relay cannot listen, it looks by itself", slog.Any("error", err))
+			r.log.WarnContext(ctx, "relay cannot listen, it looks by itself", slog.Any("error", err))
 		}
 		select {
 		case <-ctx.Done():
@@ -142,7 +142,7 @@ func (r *Relay) sweep(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := r.store.SweepEvents(ctx); err != nil && ctx.Err() == nil {
-				r.log.Warn("relay cannot sweep", slog.Any("error", err))
+				r.log.WarnContext(ctx, "relay cannot sweep", slog.Any("error", err))
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func (r *Relay) serve(ctx context.Context, u Unit) (again bool) {
 	defer cancel()
 	again, err := r.store.SettleRelay(ctx, u, d.settled, r.cfg.Pace)
 	if err != nil { // its lease runs out, and it is looked at again
-		r.log.Warn("relay cannot give a task back", slog.String("task_id", u.TaskID), slog.Any("error", err))
+		r.log.WarnContext(ctx, "relay cannot give a task back", slog.String("task_id", u.TaskID), slog.Any("error", err))
 	}
 	return again
 }

@@ -44,11 +44,11 @@ type RelayContents interface {
 	// CommandSent and CommandOver note what became of one.
 	CommandSent(ctx context.Context, id string) error
 	CommandOver(ctx context.Context, id, state, reason string) error
-	// SlotGranted is when the task's slot was granted; nil if it holds none.
-	SlotGranted(ctx context.Context, taskID string) (*time.Time, error)
-	// TakeDigest is the digest of all events of the unit's sandbox that were not relayed; nil
-	// if none are due.
-	TakeDigest(ctx context.Context, u Unit) (*DueDigest, error)
+	// SlotGranted is when the task's slot was granted; held is false if it has none.
+	SlotGranted(ctx context.Context, taskID string) (at time.Time, held bool, err error)
+	// TakeDigest is the digest of all events of the unit's sandbox that were not relayed; ok is
+	// false if none are due.
+	TakeDigest(ctx context.Context, u Unit) (due DueDigest, ok bool, err error)
 	// DigestSent notes that a digest has arrived; DigestFailed that it is due again after pause.
 	DigestSent(ctx context.Context, d DueDigest) error
 	DigestFailed(ctx context.Context, sandboxID string, pause time.Duration) error
@@ -98,7 +98,7 @@ type Settled struct {
 	Pause     time.Duration // nobody tries before it is over
 	Hold      time.Duration // commands that are left wait for so long
 	Told      bool          // the workflow knows of the slot that was granted at GrantedAt
-	GrantedAt *time.Time
-	Digest    bool // a digest was sent
-	Token     bool // it carried milestones
+	GrantedAt time.Time     // zero: the task held none
+	Digest    bool          // a digest was sent
+	Token     bool          // it carried milestones
 }

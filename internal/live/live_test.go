@@ -22,6 +22,7 @@ func forms() map[string]func(*testing.T) (one, other live.Bus) {
 			return bus, bus
 		},
 		"redis": func(t *testing.T) (live.Bus, live.Bus) {
+			t.Helper()
 			server := miniredis.RunT(t)
 			one, other := onRedis(t, server), onRedis(t, server)
 			awaitSubscribers(t, server, 2)
@@ -75,6 +76,7 @@ func await(t *testing.T, ready <-chan struct{}) {
 func TestWakesEverySubscriberOfTheTopic(t *testing.T) {
 	t.Parallel()
 	eachForm(t, func(t *testing.T, one, other live.Bus) {
+		t.Helper()
 		here, leaveHere := one.Subscribe("a")
 		there, leaveThere := other.Subscribe("a")
 		defer leaveHere()
@@ -88,6 +90,7 @@ func TestWakesEverySubscriberOfTheTopic(t *testing.T) {
 func TestLeavesOtherTopicsAlone(t *testing.T) {
 	t.Parallel()
 	eachForm(t, func(t *testing.T, one, other live.Bus) {
+		t.Helper()
 		wanted, leaveWanted := other.Subscribe("a")
 		unwanted, leaveUnwanted := other.Subscribe("b")
 		defer leaveWanted()
@@ -102,6 +105,7 @@ func TestLeavesOtherTopicsAlone(t *testing.T) {
 func TestWakingNeverBlocksAndCoalesces(t *testing.T) {
 	t.Parallel()
 	eachForm(t, func(t *testing.T, one, _ live.Bus) {
+		t.Helper()
 		ready, leave := one.Subscribe("a")
 		defer leave()
 		for range 100_000 {
@@ -115,6 +119,7 @@ func TestWakingNeverBlocksAndCoalesces(t *testing.T) {
 func TestASubscriptionEnds(t *testing.T) {
 	t.Parallel()
 	eachForm(t, func(t *testing.T, one, _ live.Bus) {
+		t.Helper()
 		gone, leave := one.Subscribe("a")
 		stays, leaveStays := one.Subscribe("a")
 		defer leaveStays()
@@ -129,6 +134,7 @@ func TestASubscriptionEnds(t *testing.T) {
 func TestAClosedBusDoesNothing(t *testing.T) {
 	t.Parallel()
 	eachForm(t, func(t *testing.T, one, _ live.Bus) {
+		t.Helper()
 		before, leaveBefore := one.Subscribe("a")
 		require.NoError(t, one.Close())
 		after, leaveAfter := one.Subscribe("a")

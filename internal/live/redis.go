@@ -101,7 +101,7 @@ func (r *Redis) publishAll(ctx context.Context, topics map[string]struct{}) {
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
-		r.log.Warn("wake-ups lost", slog.Int("topics", len(topics)), slog.Any("error", err))
+		r.log.WarnContext(ctx, "wake-ups lost", slog.Int("topics", len(topics)), slog.Any("error", err))
 	}
 }
 
@@ -110,7 +110,7 @@ func (r *Redis) publishAll(ctx context.Context, topics map[string]struct{}) {
 func (r *Redis) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := r.receive(ctx); err != nil && ctx.Err() == nil {
-			r.log.Warn("live bus interrupted", slog.Any("error", err))
+			r.log.WarnContext(ctx, "live bus interrupted", slog.Any("error", err))
 		}
 		select {
 		case <-ctx.Done():

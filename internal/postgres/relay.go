@@ -43,7 +43,7 @@ func (s *Store) SettleRelay(ctx context.Context, u ingest.Unit, done ingest.Sett
 		}
 		again, err = q.SettleRelay(ctx, db.SettleRelayParams{
 			TaskID: u.TaskID, Failures: int32(done.Failures), Error: done.Error, //nolint:gosec // G115: small
-			Pause: done.Pause.Seconds(), Hold: done.Hold.Seconds(), Told: done.Told, GrantedAt: done.GrantedAt,
+			Pause: done.Pause.Seconds(), Hold: done.Hold.Seconds(), Told: done.Told, GrantedAt: timeOr(done.GrantedAt),
 			Digest: done.Digest, Token: done.Token, Burst: p.Burst, Rate: p.Rate, Slow: 1 / p.Slow.Seconds(),
 			Span: p.Window.Seconds(), Many: int32(p.Many), //nolint:gosec // G115: a setting
 		})
@@ -105,34 +105,35 @@ func (s *Store) CommandOver(ctx context.Context, id, state, reason string) error
 }
 
 // SlotGranted implements [ingest.RelayContents].
-func (s *Store) SlotGranted(ctx context.Context, taskID string) (*time.Time, error) {
-	at, err := s.q.SlotGranted(ctx, taskID)
+func (s *Store) SlotGranted(ctx context.Context, taskID string) (at time.Time, held bool, err error) {
+	at, err = s.q.SlotGranted(ctx, taskID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
+		return time.Time{}, false, nil
 	}
-	return &at, translate("read the slot of task "+taskID, err)
+	return at, err == nil, translate("read the slot of task "+taskID, err)
 }
 
 // TakeDigest implements [ingest.RelayContents]. The events that it speaks of are no longer due;
 // those that come meanwhile become due by themselves.
-func (s *Store) TakeDigest(ctx context.Context, u ingest.Unit) (*ingest.DueDigest, error) {
+func (s *Store) TakeDigest(ctx context.Context, u ingest.Unit) (due ingest.DueDigest, ok bool, err error) {
 	if u.Crashed {
 		if err := s.q.RecallEvents(ctx, u.SandboxID); err != nil {
-			return nil, translate("recall events of sandbox "+u.SandboxID, err)
+			return due, false, translate("recall events of sandbox "+u.SandboxID, err)
 		}
 	}
 	row, err := s.q.TakeEvents(ctx, u.SandboxID)
 	if errors.Is(err, pgx.ErrNoRows) || (err == nil && row.Head == row.Relayed) {
-		return nil, nil
+		return due, false, nil
 	}
 	if err != nil {
-		return nil, translate("take events of sandbox "+u.SandboxID, err)
+		return due, false, translate("take events of sandbox "+u.SandboxID, err)
 	}
 	built, taskID, err := s.buildFacts(ctx, contract.ReadFactsInput{SandboxID: u.SandboxID, After: row.Relayed})
 	if err != nil {
-		return nil, translate("read events of sandbox "+u.SandboxID, err)
+		return due, false, translate("read events of sandbox "+u.SandboxID, err)
 	}
-	return &ingest.DueDigest{Digest: built.Digest, Types: built.Types}, s.SaveErrors(ctx, taskID, built.Errors)
+	due = ingest.DueDigest{Digest: built.Digest, Types: built.Types}
+	return due, true, s.SaveErrors(ctx, taskID, built.Errors)
 }
 
 // DigestSent implements [ingest.RelayContents]. Where another relay has moved on already,
@@ -151,4 +152,12 @@ func (s *Store) DigestSent(ctx context.Context, d ingest.DueDigest) error {
 // DigestFailed implements [ingest.RelayContents].
 func (s *Store) DigestFailed(ctx context.Context, sandboxID string, pause time.Duration) error {
 	return translate("put events of sandbox "+sandboxID+" back", s.q.PutEventsBack(ctx, pause.Seconds(), sandboxID))
+}
+
+// timeOr is the time, or null for zero.
+func timeOr(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
 }

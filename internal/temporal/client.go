@@ -17,7 +17,7 @@ import (
 // one's own machine.
 type Config struct {
 	HostPort  string // default localhost:7233
-	Namespace string // default default
+	Namespace string // default "default"
 	Identity  string // how this process is named in histories; default that of the SDK
 	TLS       *tls.Config
 	APIKey    string // of Temporal Cloud; implies TLS

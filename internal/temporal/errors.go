@@ -14,8 +14,7 @@ func coded(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *task.Error
-	if errors.As(err, &known) {
+	if _, known := errors.AsType[*task.Error](err); known {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return fmt.Errorf("%s: %w", doing, translate(err).WithCause(err))

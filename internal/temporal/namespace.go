@@ -41,11 +41,12 @@ func (c *Client) EnsureSearchAttributes(ctx context.Context) bool {
 }
 
 func (c *Client) attributeCommand() string {
-	command := "temporal operator search-attribute create --namespace " + c.cfg.Namespace
+	var command strings.Builder
+	command.WriteString("temporal operator search-attribute create --namespace " + c.cfg.Namespace)
 	for _, name := range attributeNames() {
-		command += " --name " + name + " --type Keyword"
+		command.WriteString(" --name " + name + " --type Keyword")
 	}
-	return command
+	return command.String()
 }
 
 func (c *Client) registerAttributes(ctx context.Context) error {

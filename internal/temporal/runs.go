@@ -88,8 +88,7 @@ func (c *Client) StartCleanup(ctx context.Context, in contract.CleanupInput) err
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}, contract.CleanupWorkflow, in)
-	var started *serviceerror.WorkflowExecutionAlreadyStarted
-	if errors.As(err, &started) {
+	if _, started := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); started {
 		return nil
 	}
 	return coded("start the cleanup of sandbox "+in.SandboxID, err)

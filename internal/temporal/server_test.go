@@ -34,11 +34,10 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	m.Run()
 	if server.dev != nil {
 		_ = server.dev.Stop()
 	}
-	os.Exit(code)
 }
 
 func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
