@@ -1,0 +1,94 @@
+package e2e_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Steps that scripts of these tests are made of.
+const (
+	stepWrite    = `{"write":{"path":"hello.txt","content":"hello\n"}}`
+	stepCommit   = `{"commit":"say hello"}`
+	stepComplete = `{"complete":{"output":"done","success":true}}`
+	stepHang     = `{"hang":true}`
+)
+
+func TestTaskEndToEnd(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).up()
+	repo := r.repo()
+	made := r.submit(repo, script(stepWrite, stepCommit, `{"bash":{"command":"wc -c hello.txt"}}`, `{"complete":{"output":"{{last_output}}","success":true}}`))
+	got := r.ends(made.ID, task.StatusCompleted)
+	require.Equal(t, 1, got.AttemptCount)
+	require.NotEmpty(t, text(got.PullURL))
+	show := r.run("git", "-C", repo, "show", text(got.Branch)+":hello.txt")
+	require.Equal(t, "hello\n", show.stdout, show.stderr)
+	require.Contains(t, string(got.Result), "6 hello.txt")
+	r.noLeaks()
+	r.gapless()
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.completed'`))
+}
+
+func TestRetryThenSuccess(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).up()
+	repo := r.repo()
+	// the first attempt commits and its agent is killed; the second finds the commit on the branch
+	made := r.submit(repo, script(
+		`{"bash":{"command":"echo try >> tries"}}`, `{"commit":"try"}`,
+		`{"bash":{"command":"test $(wc -l < tries) -ge 2 || kill -9 $PPID"}}`,
+		`{"bash":{"command":"wc -l < tries"}}`, `{"complete":{"output":"{{last_output}}","success":true}}`))
+	got := r.ends(made.ID, task.StatusCompleted)
+	require.Equal(t, 2, got.AttemptCount)
+	require.Equal(t, 1, got.Retries)
+	require.Equal(t, task.ClassInfrastructure, got.Attempts[0].FailureClass)
+	require.Contains(t, string(got.Result), `"2`)
+	require.Equal(t, "2\n", r.run("git", "-C", repo, "rev-list", "--count", "main.."+text(got.Branch)).stdout)
+	r.noLeaks()
+	r.gapless()
+}
+
+func TestFailedTaskIsRetriedByAPerson(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).up()
+	repo := r.repo()
+	made := r.submit(repo, script(`{"bash":{"command":"test -f `+filepath.Join("/workspace", "nothing")+`"}}`, `{"fail":"the test says so"}`), retries(0))
+	got := r.ends(made.ID, task.StatusFailed)
+	require.Equal(t, task.ClassAgentError, got.FailureClass)
+	require.Contains(t, text(got.ErrorMessage), "the test says so")
+	r.noLeaks()
+
+	_, _, err := r.api.Retry(context.Background(), made.ID, "once more")
+	require.NoError(t, err)
+	again := r.until(made.ID, "has a second attempt", func(t task.Task) bool { return t.AttemptCount == 2 && t.Status.Final() })
+	require.Equal(t, task.StatusFailed, again.Status)
+	require.Equal(t, text(got.Branch), text(again.Branch), "a retry goes on with its branch")
+	require.NotEqual(t, again.Attempts[0].SandboxID, again.Attempts[1].SandboxID)
+	r.noLeaks()
+}
+
+func TestCancelInMidRunSavesTheWork(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).up()
+	repo := r.repo()
+	made := r.submit(repo, script(stepWrite, stepHang))
+	r.running(made.ID)
+	r.until(made.ID, "has written", func(task.Task) bool {
+		return r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.file_edited'`) > 0
+	})
+	asked, _, err := r.api.Cancel(context.Background(), made.ID, "enough")
+	require.NoError(t, err)
+	require.NotEmpty(t, asked)
+	got := r.ends(made.ID, task.StatusCancelled)
+	require.Equal(t, "Task cancelled: enough", text(got.ErrorMessage))
+	r.noLeaks()
+	got = r.task(made.ID)
+	require.Equal(t, task.SalvageRef, got.Attempts[0].Salvage.Kind)
+	show := r.run("git", "-C", repo, "show", got.Attempts[0].Salvage.Ref+":hello.txt")
+	require.Equal(t, "hello\n", show.stdout, show.stderr)
+}

@@ -1,0 +1,41 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// bin is the folder with the programs under test, built once for all tests.
+var bin string //nolint:gochecknoglobals // set by TestMain, read by tests
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m)) //nolint:forbidigo // a test binary's main
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "omoi-e2e-bin-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // sandboxes of other users start from it
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for _, name := range []string{"omoi", "omoi-agent"} {
+		build := exec.CommandContext(context.Background(), "go", "build", "-o", filepath.Join(dir, name), "../../cmd/"+name) //nolint:gosec // our own
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		build.Stdout, build.Stderr = os.Stderr, os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "build", name, err)
+			return 1
+		}
+	}
+	bin = dir
+	return m.Run()
+}
