@@ -81,7 +81,7 @@ func (s *session) finish(ctx context.Context, stopped func() time.Time, e ending
 	limit, cancel := context.WithDeadline(context.WithoutCancel(ctx), stopped().Add(s.cfg.Grace))
 	defer cancel()
 	if err := s.report.Flush(limit); err != nil {
-		s.deps.Log.Warn("not everything was acknowledged; it stays in the spool", slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "not everything was acknowledged; it stays in the spool", slog.Any("error", err))
 	}
 	return code
 }

@@ -159,7 +159,7 @@ func (s *session) started() {
 func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.deps.Log.Error("runtime panicked", slog.Any("panic", p))
+			s.deps.Log.ErrorContext(ctx, "runtime panicked", slog.Any("panic", p))
 			err = &phaseError{phase: "initial_task", cause: fmt.Errorf("the agent's program failed: %v", p), trace: string(debug.Stack())}
 		}
 	}()
@@ -213,7 +213,7 @@ func (s *session) surroundings(ctx context.Context) (*gitcmd.Shadow, error) {
 	}
 	shadow, err := openShadow(ctx, s.cfg, made && s.cfg.Setup == "")
 	if err != nil {
-		s.deps.Log.Warn("changes of commands will not be seen", slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "changes of commands will not be seen", slog.Any("error", err))
 		return nil, ctx.Err()
 	}
 	return shadow, nil

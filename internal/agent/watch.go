@@ -19,7 +19,7 @@ func (e Env) Watch(ctx context.Context) func(limit int) (changes []diff.Change, 
 	}
 	before, err := e.Shadow.Take(ctx)
 	if err != nil {
-		e.Log.Warn("work tree cannot be looked at", slog.Any("error", err))
+		e.Log.WarnContext(ctx, "work tree cannot be looked at", slog.Any("error", err))
 		return nothing
 	}
 	return func(limit int) ([]diff.Change, int, []string) {
@@ -27,12 +27,12 @@ func (e Env) Watch(ctx context.Context) func(limit int) (changes []diff.Change, 
 		defer cancel()
 		after, err := e.Shadow.Take(late)
 		if err != nil {
-			e.Log.Warn("work tree cannot be looked at", slog.Any("error", err))
+			e.Log.WarnContext(ctx, "work tree cannot be looked at", slog.Any("error", err))
 			return nil, 0, nil
 		}
 		changes, total, err := diff.Trees(late, e.Shadow.Git(), before.Tree, after.Tree, limit)
 		if err != nil {
-			e.Log.Warn("changes cannot be compared", slog.Any("error", err))
+			e.Log.WarnContext(ctx, "changes cannot be compared", slog.Any("error", err))
 		}
 		return changes, total, after.Skipped
 	}

@@ -5,10 +5,10 @@ package agenttest
 import (
 	"compress/gzip"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,8 +16,8 @@ import (
 
 // Event is a stored event.
 type Event struct {
-	N      int64          // its number in its spool
-	Spool  string         // the spool that it came from
+	N      int64          `json:"-"` // its number in its spool
+	Spool  string         `json:"-"` // the spool that it came from
 	Type   string         `json:"event_type"`
 	Source string         `json:"source"`
 	Data   map[string]any `json:"event_data"`
@@ -60,11 +60,11 @@ type Server struct {
 }
 
 // New starts a server that ends with the test.
-func New(t testing.TB) *Server {
-	t.Helper()
+func New(tb testing.TB) *Server {
+	tb.Helper()
 	s := &Server{marks: map[string]int64{}, tokens: map[string]int{}, changed: make(chan struct{})}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
-	t.Cleanup(s.Close)
+	tb.Cleanup(s.Close)
 	return s
 }
 
@@ -175,7 +175,7 @@ func (s *Server) single(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
 	s.touch()
-	answer(w, http.StatusOK, map[string]any{"status": "received", "event_type": e.Type, "event_id": fmt.Sprint(len(s.events))})
+	answer(w, http.StatusOK, map[string]any{"status": "received", "event_type": e.Type, "event_id": strconv.Itoa(len(s.events))})
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
@@ -219,7 +219,7 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request) {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // what is written here is plain
 }
 
 func (s *Server) touch() {
@@ -303,8 +303,8 @@ func (s *Server) Token(token string) int {
 
 // Wait waits until enough is true, looking at each change; it fails the test when its
 // context ends first.
-func (s *Server) Wait(t testing.TB, enough func([]Event) bool) {
-	t.Helper()
+func (s *Server) Wait(tb testing.TB, enough func([]Event) bool) {
+	tb.Helper()
 	for {
 		s.mu.Lock()
 		changed := s.changed
@@ -313,8 +313,8 @@ func (s *Server) Wait(t testing.TB, enough func([]Event) bool) {
 			return
 		}
 		select {
-		case <-t.Context().Done():
-			t.Fatal("the expected events did not come")
+		case <-tb.Context().Done():
+			tb.Fatal("the expected events did not come")
 		case <-changed:
 		}
 	}

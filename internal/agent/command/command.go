@@ -80,7 +80,7 @@ func settle(ctx context.Context, env agent.Env, line *link.Client, res proc.Resu
 	failed := res.Outcome != proc.Exited || res.ExitCode != 0
 	switch {
 	case told:
-		env.Log.Info("the program reported its outcome itself", slog.Int("exit_code", res.ExitCode))
+		env.Log.InfoContext(ctx, "the program reported its outcome itself", slog.Int("exit_code", res.ExitCode))
 	case failed:
 		env.Report.Emit(task.EventAgentError, failure(res))
 	default:

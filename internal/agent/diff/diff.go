@@ -43,17 +43,15 @@ func Text(path string, before, after *string) Change {
 	c := Change{Path: path, Kind: Modified}
 	from, to := "a/"+path, "b/"+path
 	var old, now string
-	switch {
-	case before == nil:
-		c.Kind, from = Created, "/dev/null"
-	default:
+	if before != nil {
 		old = *before
+	} else {
+		c.Kind, from = Created, "/dev/null"
 	}
-	switch {
-	case after == nil:
-		c.Kind, to = Deleted, "/dev/null"
-	default:
+	if after != nil {
 		now = *after
+	} else {
+		c.Kind, to = Deleted, "/dev/null"
 	}
 	switch {
 	case binary(old) || binary(now):
@@ -103,7 +101,7 @@ func count(diff string) (added, removed int) {
 }
 
 // Data is the change as the data of an agent.file_edited event.
-func (c Change) Data(turn int, toolUseID string) map[string]any {
+func (c *Change) Data(turn int, toolUseID string) map[string]any {
 	data := map[string]any{
 		"turn": turn, "tool_use_id": toolUseID, "file_path": c.Path, "change_type": c.Kind,
 		"lines_added": c.Added, "lines_removed": c.Removed, "diff_preview": c.preview(),
@@ -118,7 +116,7 @@ func (c Change) Data(turn int, toolUseID string) map[string]any {
 	return data
 }
 
-func (c Change) preview() string {
+func (c *Change) preview() string {
 	if c.Note != "" {
 		return c.Note
 	}

@@ -14,8 +14,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 )
 
-func text(s string) *string { return &s }
-
 func TestText(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -25,14 +23,14 @@ func TestText(t *testing.T) {
 		diff           string
 		binary         bool
 	}{
-		"new file":            {nil, text("a\nb\n"), diff.Created, 2, 0, "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n", false},
-		"new empty file":      {nil, text(""), diff.Created, 0, 0, "", false},
-		"existing empty file": {text(""), text("a\n"), diff.Modified, 1, 0, "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+a\n", false},
-		"unchanged":           {text("a\n"), text("a\n"), diff.Modified, 0, 0, "", false},
-		"changed":             {text("a\nb\nc\n"), text("a\nB\nc\n"), diff.Modified, 1, 1, "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", false},
-		"looks like a header": {text("-- a\n"), text("++ b\n"), diff.Modified, 1, 1, "--- a/f\n+++ b/f\n@@ -1 +1 @@\n--- a\n+++ b\n", false},
-		"deleted":             {text("a\n"), nil, diff.Deleted, 0, 1, "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", false},
-		"binary":              {text("a\x00"), text("b"), diff.Modified, 0, 0, "", true},
+		"new file":            {nil, new("a\nb\n"), diff.Created, 2, 0, "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n", false},
+		"new empty file":      {nil, new(""), diff.Created, 0, 0, "", false},
+		"existing empty file": {new(""), new("a\n"), diff.Modified, 1, 0, "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+a\n", false},
+		"unchanged":           {new("a\n"), new("a\n"), diff.Modified, 0, 0, "", false},
+		"changed":             {new("a\nb\nc\n"), new("a\nB\nc\n"), diff.Modified, 1, 1, "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", false},
+		"looks like a header": {new("-- a\n"), new("++ b\n"), diff.Modified, 1, 1, "--- a/f\n+++ b/f\n@@ -1 +1 @@\n--- a\n+++ b\n", false},
+		"deleted":             {new("a\n"), nil, diff.Deleted, 0, 1, "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", false},
+		"binary":              {new("a\x00"), new("b"), diff.Modified, 0, 0, "", true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,16 +47,19 @@ func TestText(t *testing.T) {
 
 func TestDataKeepsItsBounds(t *testing.T) {
 	t.Parallel()
-	small := diff.Text("f", nil, text("a\n")).Data(4, "toolu_1")
+	smallChange := diff.Text("f", nil, new("a\n"))
+	small := smallChange.Data(4, "toolu_1")
 	require.Equal(t, true, small["full_diff_available"])
 	require.Equal(t, small["diff_preview"], small["full_diff"])
 	require.Equal(t, 4, small["turn"])
 
-	middle := diff.Text("f", nil, text(strings.Repeat("0123456789\n", 1000))).Data(1, "x")
+	middleChange := diff.Text("f", nil, new(strings.Repeat("0123456789\n", 1000)))
+	middle := middleChange.Data(1, "x")
 	require.Equal(t, true, middle["full_diff_available"])
 	require.Contains(t, middle["diff_preview"], "903 more lines")
 
-	large := diff.Text("f", nil, text(strings.Repeat("0123456789\n", 10_000))).Data(1, "x")
+	largeChange := diff.Text("f", nil, new(strings.Repeat("0123456789\n", 10_000)))
+	large := largeChange.Data(1, "x")
 	require.Equal(t, false, large["full_diff_available"])
 	require.Nil(t, large["full_diff"])
 	require.Greater(t, large["full_diff_size"], 50_000)

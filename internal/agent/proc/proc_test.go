@@ -1,9 +1,9 @@
+//nolint:paralleltest // ending all children of the process would end those of other tests
 package proc_test
 
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,10 +22,9 @@ var runner = &proc.Runner{}
 
 func TestMain(m *testing.M) {
 	if err := proc.Adopt(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		panic(err)
 	}
-	os.Exit(m.Run())
+	m.Run()
 }
 
 func bash(text string) proc.Command {

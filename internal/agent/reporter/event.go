@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -46,9 +47,7 @@ func must(eventType string) bool {
 // encode makes the wire form with the three ids forced into the data.
 func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessage, error) {
 	full := make(map[string]any, len(data)+3)
-	for k, v := range data {
-		full[k] = v
-	}
+	maps.Copy(full, data)
 	full["task_id"], full["agent_id"], full["sandbox_id"] = r.cfg.TaskID, r.cfg.AgentID, r.cfg.SandboxID
 	event := wireEvent{EventType: eventType, Source: sourceOf(eventType), OccurredAt: r.cfg.now().UTC(), EventData: full}
 	body, err := json.Marshal(event)

@@ -2,10 +2,11 @@ package reporter_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -102,8 +103,17 @@ func TestLargeBatchesAreCompressed(t *testing.T) {
 func TestEveryKindOfFailureIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	faults := []agenttest.Fault{
-		{Status: 502}, {Status: 500}, {Status: 503}, {Status: 429}, {Status: 401}, {Status: 403}, {Status: 404},
-		{CutBefore: true}, {CutAfter: true}, {Keep: 1}, {Status: 408},
+		{Status: 502},
+		{Status: 500},
+		{Status: 503},
+		{Status: 429},
+		{Status: 401},
+		{Status: 403},
+		{Status: 404},
+		{CutBefore: true},
+		{CutAfter: true},
+		{Keep: 1},
+		{Status: 408},
 	}
 	server := agenttest.New(t)
 	server.FaultOf = func(n int) agenttest.Fault {
@@ -218,7 +228,7 @@ func TestAnOversizeEventIsShortened(t *testing.T) {
 func TestFloodThroughFailures(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			flood(t, rand.New(rand.NewPCG(seed, 1)))
 		})
@@ -290,7 +300,7 @@ func TestHeartbeatsTellTheToolInProgress(t *testing.T) {
 
 // stop0 stops and forgives the end of the context.
 func (r *rig) stop0() error {
-	if err := r.stop(); err != context.Canceled {
+	if err := r.stop(); !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil

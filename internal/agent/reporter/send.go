@@ -35,7 +35,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 		records, err := r.spool.Read(r.spool.Acked()+1, s.limit, r.cfg.BatchBytes)
 		switch {
 		case err != nil:
-			r.log.Error("spool cannot be read", slog.Any("error", err))
+			r.log.ErrorContext(ctx, "spool cannot be read", slog.Any("error", err))
 			err = s.pause(ctx, s.backoff())
 		case len(records) == 0:
 			err = s.idle(ctx)
@@ -134,14 +134,14 @@ func (s *sender) refusal(r spool.Record) json.RawMessage {
 // send posts one batch and settles what the answer says.
 func (s *sender) send(ctx context.Context, records []spool.Record) (verdict, time.Duration) {
 	if err := s.spool.Sync(); err != nil {
-		s.log.Warn("spool cannot be synced", slog.Any("error", err))
+		s.log.WarnContext(ctx, "spool cannot be synced", slog.Any("error", err))
 	}
 	id, base := s.spool.ID()
 	body := batch(id, records[0].N-base, records)
 	compress := len(body) >= s.cfg.GzipFrom && !s.plain
 	answer, err := s.post.Post(ctx, batchPath, body, compress)
 	if err != nil {
-		s.log.Debug("batch not sent", slog.Any("error", err))
+		s.log.DebugContext(ctx, "batch not sent", slog.Any("error", err))
 		return again, 0
 	}
 	if compress && (answer.Status == http.StatusUnsupportedMediaType || answer.Status == http.StatusBadRequest) {

@@ -228,9 +228,16 @@ func TestAfterADeathInTheMiddleOfThings(t *testing.T) {
 		},
 		"hooks and settings of the agent": func(p *place) {
 			for _, s := range [][2]string{
-				{"core.fsmonitor", "touch planted; false"}, {"core.hooksPath", "hooks"}, {"filter.x.clean", "touch planted; false"},
-				{"filter.x.required", "true"}, {"diff.external", "touch planted; false"}, {"core.pager", "touch planted"},
-				{"commit.gpgSign", "true"}, {"gpg.program", "touch planted; false"}, {"core.worktree", "/nonexistent"}, {"core.excludesFile", "/dev/full"},
+				{"core.fsmonitor", "touch planted; false"},
+				{"core.hooksPath", "hooks"},
+				{"filter.x.clean", "touch planted; false"},
+				{"filter.x.required", "true"},
+				{"diff.external", "touch planted; false"},
+				{"core.pager", "touch planted"},
+				{"commit.gpgSign", "true"},
+				{"gpg.program", "touch planted; false"},
+				{"core.worktree", "/nonexistent"},
+				{"core.excludesFile", "/dev/full"},
 			} {
 				p.in(p.work, "config", s[0], s[1])
 			}

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"maps"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -51,12 +52,10 @@ func (r *run) addUsage(data map[string]any) {
 
 // addWork tells what is known of the work; a script opens no pull request and asks no CI.
 func (r *run) addWork(data map[string]any) {
-	for key, value := range map[string]any{
+	maps.Copy(data, map[string]any{
 		"tests_passed": false, "code_committed": r.place.Committed, "code_pushed": r.place.Pushed,
 		"pr_created": false, "pr_url": nil, "pr_number": nil, "ci_status": nil,
-	} {
-		data[key] = value
-	}
+	})
 }
 
 func (r *run) fail(text string) {
@@ -81,9 +80,7 @@ func (r *run) state() map[string]any {
 }
 
 func over(data, with map[string]any) map[string]any {
-	for key, value := range with {
-		data[key] = value
-	}
+	maps.Copy(data, with)
 	return data
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/proc"
@@ -228,7 +229,7 @@ func readComplete(s *Step, arg json.RawMessage) error {
 func readCrash(s *Step, arg json.RawMessage) error {
 	var n int
 	if json.Unmarshal(arg, &n) == nil {
-		s.Text = fmt.Sprint(n)
+		s.Text = strconv.Itoa(n)
 	} else if err := strict(arg, &s.Text); err != nil {
 		return err
 	}

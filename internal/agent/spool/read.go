@@ -3,9 +3,11 @@ package spool
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // cursor remembers where the next record of a sequential read begins.
@@ -39,8 +41,8 @@ func (s *Spool) Read(n int64, events, bytes int) ([]Record, error) {
 
 // readFrom reads within one segment, or from memory.
 func (s *Spool) readFrom(n int64, events, bytes int) ([]Record, error) {
-	for i := len(s.segs) - 1; i >= 0; i-- {
-		if seg := s.segs[i]; seg.first <= n && n <= seg.last {
+	for _, seg := range slices.Backward(s.segs) {
+		if seg.first <= n && n <= seg.last {
 			return s.readSegment(seg, n, events, bytes)
 		}
 	}
@@ -60,7 +62,7 @@ func (s *Spool) readSegment(seg segment, n int64, events, bytes int) ([]Record, 
 	for size := 0; n <= seg.last && len(out) < events && (size < bytes || len(out) == 0); n++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil { // cut off by someone else: its numbers must still be accounted for
-			return append(out, lost(n)), nil
+			return append(out, lost(n)), nil //nolint:nilerr // told by the record
 		}
 		r, ok := decode(line[:len(line)-1])
 		if !ok || r.N != n {
@@ -91,8 +93,11 @@ func (s *Spool) seek(seg segment, n int64) error {
 	in := bufio.NewReaderSize(io.NewSectionReader(f, 0, seg.size), 64<<10)
 	for ; s.cur.n < n; s.cur.n++ {
 		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			break // the next read tells
+		}
 		if err != nil {
-			break
+			return fmt.Errorf("read spool: %w", err)
 		}
 		s.cur.off += int64(len(line))
 	}

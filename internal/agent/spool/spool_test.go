@@ -19,36 +19,36 @@ func body(i int) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"event_type":"t","i":%d}`, i))
 }
 
-func open(t testing.TB, dir string, cfg spool.Config) *spool.Spool {
-	t.Helper()
+func open(tb testing.TB, dir string, cfg spool.Config) *spool.Spool {
+	tb.Helper()
 	s, err := spool.Open(dir, cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
-func fill(t testing.TB, s *spool.Spool, from, to int) {
-	t.Helper()
+func fill(tb testing.TB, s *spool.Spool, from, to int) {
+	tb.Helper()
 	for i := from; i <= to; i++ {
 		n, err := s.Append(body(i), false)
-		require.NoError(t, err)
-		require.EqualValues(t, i, n)
+		require.NoError(tb, err)
+		require.EqualValues(tb, i, n)
 	}
 }
 
-func read(t testing.TB, s *spool.Spool, from int64) []spool.Record {
-	t.Helper()
+func read(tb testing.TB, s *spool.Spool, from int64) []spool.Record {
+	tb.Helper()
 	got, err := s.Read(from, 1<<20, 1<<30)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return got
 }
 
-func requireRun(t testing.TB, got []spool.Record, from, to int) {
-	t.Helper()
-	require.Len(t, got, to-from+1)
+func requireRun(tb testing.TB, got []spool.Record, from, to int) {
+	tb.Helper()
+	require.Len(tb, got, to-from+1)
 	for i, r := range got {
-		require.EqualValues(t, from+i, r.N)
-		require.JSONEq(t, string(body(from+i)), string(r.Body))
+		require.EqualValues(tb, from+i, r.N)
+		require.JSONEq(tb, string(body(from+i)), string(r.Body))
 	}
 }
 
@@ -87,10 +87,10 @@ func TestAcknowledgedSegmentsAreRemoved(t *testing.T) {
 	fill(t, s, 1001, 1001)
 }
 
-func segments(t testing.TB, dir string) []string {
-	t.Helper()
+func segments(tb testing.TB, dir string) []string {
+	tb.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.events"))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return names
 }
 
