@@ -22,7 +22,7 @@ func whyStatus(t Task) string {
 	case StatusAssigned:
 		return fmt.Sprintf("Attempt %d is being started in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider)
 	case StatusRunning:
-		return whyRunning(t)
+		return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider)
 	case StatusPendingValidation, StatusValidating:
 		return "The work is done and is being validated."
 	case StatusNeedsRevision:
@@ -45,6 +45,8 @@ func whyPending(t Task) string {
 		return fmt.Sprintf("It is at position %d of its project's queue, %s.", *t.QueuePosition, t.QueueReason)
 	case t.QueueReason != "" && !t.HoldsSlot:
 		return "It is " + t.QueueReason + "."
+	case len(t.Attempts) > 0 && t.Attempts[len(t.Attempts)-1].EndedAt == nil:
+		return fmt.Sprintf("Attempt %d is being prepared.", t.AttemptCount)
 	case t.AttemptCount > 0:
 		return sentence(fmt.Sprintf("Attempt %d has ended; the next one is being prepared", t.AttemptCount), lastReason(t))
 	case t.HoldsSlot:
@@ -70,13 +72,6 @@ func whyBlocked(t Task) string {
 	case BlockedNone:
 	}
 	return sentence("It is blocked", string(t.Blocked))
-}
-
-func whyRunning(t Task) string {
-	if lastOutcome(t) == "completed" {
-		return "The agent has finished; its work is being published."
-	}
-	return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider)
 }
 
 func whyCompleted(t Task) string {
@@ -134,11 +129,4 @@ func lastReason(t Task) string {
 		return ""
 	}
 	return t.Attempts[len(t.Attempts)-1].Reason
-}
-
-func lastOutcome(t Task) string {
-	if len(t.Attempts) == 0 {
-		return ""
-	}
-	return t.Attempts[len(t.Attempts)-1].Outcome
 }

@@ -40,7 +40,7 @@ func (s *session) newAsk(name, short string, do asker) *cobra.Command {
 			return s.asked(asked, settled)
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at the task later")
+	cmd.Flags().StringVar(&reason, "reason", "asked for on the command line", "why, for those who look at the task later")
 	return cmd
 }
 

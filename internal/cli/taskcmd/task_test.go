@@ -166,7 +166,7 @@ func TestCancelAndRetry(t *testing.T) {
 	got = f.omoi("retry", "89ab")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "accepted and under way")
-	require.Equal(t, []string{"cancel " + idA + " changed my mind", "retry " + idA + " "}, f.asked)
+	require.Equal(t, []string{"cancel " + idA + " changed my mind", "retry " + idA + " asked for on the command line"}, f.asked)
 	f.tasks[0].Status = task.StatusCompleted
 	got = f.omoi("cancel", "-")
 	require.Equal(t, exit.Failed, got.code)
