@@ -50,33 +50,55 @@ const (
 )
 
 // Run runs the whole suite. Its tests are parallel, each in a bed of its own.
-func Run(t *testing.T, make Factory) {
+func Run(t *testing.T, factory Factory) {
 	t.Helper()
 	for _, one := range []struct {
 		name string
-		test func(t *testing.T, s *suite)
+		test func(s *suite)
 	}{
-		{"EnsureTwiceIsOne", ensureTwice}, {"AdoptAfterLostAnswer", adoptAfterLostAnswer},
-		{"ForeignLabelsRefused", foreignLabels}, {"ForeignLabelsTouchNothing", foreignLabelsTouchNothing},
-		{"BadSpecRefused", badSpec}, {"InspectGoneAndAlive", inspectStates}, {"InspectUnknown", inspectUnknown},
+		{"EnsureTwiceIsOne", ensureTwice},
+		{"AdoptAfterLostAnswer", adoptAfterLostAnswer},
+		{"ForeignLabelsRefused", foreignLabels},
+		{"ForeignLabelsTouchNothing", foreignLabelsTouchNothing},
+		{"BadSpecRefused", badSpec},
+		{"InspectGoneAndAlive", inspectStates},
+		{"InspectUnknown", inspectUnknown},
 		{"ListByInstallation", listByInstallation},
-		{"StartTwiceIsOnce", startTwice}, {"StartAfterTheEndIsOnce", startAfterEnd}, {"Environment", environment},
-		{"LogFromTheStart", logFromTheStart}, {"LogAfterReconnect", logAfterReconnect},
-		{"StopAsksFirst", stopAsks}, {"StopForces", stopForces}, {"AdoptFromDeadWorker", adoptFromDeadWorker},
-		{"KillFromOutsideSeen", killFromOutside}, {"OrphansDieWithTheCommand", orphansDie},
-		{"StopEndsTheTree", stopEndsTree}, {"DeleteEndsTheTree", deleteEndsTree}, {"SecretsInvisible", secretsInvisible},
-		{"ExecAnswers", execAnswers}, {"ExecIsBounded", execBounded}, {"ExecEndsInTime", execEndsInTime}, {"ExecCancelled", execCancelled},
-		{"ExecBesideAndAfter", execBesideAndAfter}, {"DeleteEndsExec", deleteEndsExec},
-		{"FilesRoundTrip", filesRoundTrip}, {"FilesRefused", filesRefused}, {"FilesOfHostileTree", filesHostile},
-		{"DeleteTwice", deleteTwice}, {"DeleteFences", deleteFences}, {"DeleteBeforeCreate", deleteBeforeCreate},
-		{"DeleteWhileCreating", deleteWhileCreating}, {"DeleteWhileStarting", deleteWhileStarting},
+		{"StartTwiceIsOnce", startTwice},
+		{"StartAfterTheEndIsOnce", startAfterEnd},
+		{"Environment", environment},
+		{"LogFromTheStart", logFromTheStart},
+		{"LogAfterReconnect", logAfterReconnect},
+		{"StopAsksFirst", stopAsks},
+		{"StopForces", stopForces},
+		{"AdoptFromDeadWorker", adoptFromDeadWorker},
+		{"KillFromOutsideSeen", killFromOutside},
+		{"OrphansDieWithTheCommand", orphansDie},
+		{"StopEndsTheTree", stopEndsTree},
+		{"DeleteEndsTheTree", deleteEndsTree},
+		{"SecretsInvisible", secretsInvisible},
+		{"ExecAnswers", execAnswers},
+		{"ExecIsBounded", execBounded},
+		{"ExecEndsInTime", execEndsInTime},
+		{"ExecCancelled", execCancelled},
+		{"ExecBesideAndAfter", execBesideAndAfter},
+		{"DeleteEndsExec", deleteEndsExec},
+		{"FilesRoundTrip", filesRoundTrip},
+		{"FilesRefused", filesRefused},
+		{"FilesOfHostileTree", filesHostile},
+		{"DeleteTwice", deleteTwice},
+		{"DeleteFences", deleteFences},
+		{"DeleteBeforeCreate", deleteBeforeCreate},
+		{"DeleteWhileCreating", deleteWhileCreating},
+		{"DeleteWhileStarting", deleteWhileStarting},
 		{"DeleteHostileTree", deleteHostileTree},
-		{"MemoryLimit", memoryLimit}, {"ProcessLimit", processLimit},
+		{"MemoryLimit", memoryLimit},
+		{"ProcessLimit", processLimit},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
-			bed := make(t)
-			one.test(t, &suite{Bed: bed, p: bed.Provider})
+			bed := factory(t)
+			one.test(&suite{Bed: bed, p: bed.Provider, t: t})
 		})
 	}
 }
@@ -84,7 +106,8 @@ func Run(t *testing.T, make Factory) {
 // suite is one test in its bed.
 type suite struct {
 	Bed
-	p sandbox.Provider
+	p sandbox.Provider // the value in use: the bed's, or a reopened one
+	t *testing.T
 }
 
 func newLabels() sandbox.Labels {

@@ -13,7 +13,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func deleteTwice(t *testing.T, s *suite) {
+func deleteTwice(s *suite) {
+	t := s.t
 	labels := s.start(t, "sleep 600")
 	errs := make([]error, 4)
 	together(len(errs), func(i int) { errs[i] = s.p.Delete(t.Context(), labels) })
@@ -43,7 +44,8 @@ func (s *suite) fences(t *testing.T) {
 	}
 }
 
-func deleteFences(t *testing.T, s *suite) {
+func deleteFences(s *suite) {
+	t := s.t
 	s.fences(t)
 	labels := s.ensure(t)
 	require.NoError(t, s.p.Delete(t.Context(), labels))
@@ -57,7 +59,8 @@ func deleteFences(t *testing.T, s *suite) {
 	s.isGone(t, labels)
 }
 
-func deleteBeforeCreate(t *testing.T, s *suite) {
+func deleteBeforeCreate(s *suite) {
+	t := s.t
 	s.fences(t)
 	labels := newLabels()
 	require.NoError(t, s.p.Delete(t.Context(), labels))
@@ -66,7 +69,8 @@ func deleteBeforeCreate(t *testing.T, s *suite) {
 	s.isGone(t, labels)
 }
 
-func deleteWhileCreating(t *testing.T, s *suite) {
+func deleteWhileCreating(s *suite) {
+	t := s.t
 	s.fences(t)
 	for range 20 {
 		labels := newLabels()
@@ -86,7 +90,8 @@ func deleteWhileCreating(t *testing.T, s *suite) {
 	}
 }
 
-func deleteWhileStarting(t *testing.T, s *suite) {
+func deleteWhileStarting(s *suite) {
+	t := s.t
 	need(t, s.CommandLines != nil, "see the host's processes")
 	for range 10 {
 		labels, tag := s.ensure(t), tagged()
@@ -111,9 +116,10 @@ func deleteWhileStarting(t *testing.T, s *suite) {
 	}
 }
 
-func deleteHostileTree(t *testing.T, s *suite) {
+func deleteHostileTree(s *suite) {
+	t := s.t
 	outside := filepath.Join(t.TempDir(), "outside")
-	require.NoError(t, os.WriteFile(outside, []byte("stays"), 0o666)) //nolint:gosec // G306: anybody could remove it
+	require.NoError(t, os.WriteFile(outside, []byte("stays"), 0o666)) // anybody could change it
 	labels := s.ensure(t)
 	s.write(t, labels, "/workspace/target", outside)
 	res := s.sh(t, labels, `

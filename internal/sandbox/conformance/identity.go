@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func ensureTwice(t *testing.T, s *suite) {
+func ensureTwice(s *suite) {
+	t := s.t
 	labels := newLabels()
 	boxes := make([]sandbox.Sandbox, 8)
 	errs := make([]error, len(boxes))
@@ -51,7 +51,8 @@ func together(n int, call func(i int)) {
 	group.Wait()
 }
 
-func adoptAfterLostAnswer(t *testing.T, s *suite) {
+func adoptAfterLostAnswer(s *suite) {
+	t := s.t
 	need(t, s.Reopen != nil, "open the place again")
 	labels := s.ensure(t)
 	s.write(t, labels, "/workspace/kept", "kept")
@@ -73,7 +74,8 @@ func strangers(l sandbox.Labels) []sandbox.Labels {
 	return []sandbox.Labels{a, b, c}
 }
 
-func foreignLabels(t *testing.T, s *suite) {
+func foreignLabels(s *suite) {
+	t := s.t
 	labels := s.ensure(t)
 	for _, other := range strangers(labels) {
 		_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: other})
@@ -83,7 +85,8 @@ func foreignLabels(t *testing.T, s *suite) {
 	}
 }
 
-func foreignLabelsTouchNothing(t *testing.T, s *suite) {
+func foreignLabelsTouchNothing(s *suite) {
+	t := s.t
 	labels := s.start(t, "echo up; sleep 600")
 	s.says(t, labels, "up")
 	for _, other := range strangers(labels) {
@@ -104,7 +107,8 @@ func foreignLabelsTouchNothing(t *testing.T, s *suite) {
 	require.NoError(t, err, "a stranger's delete fences nothing")
 }
 
-func badSpec(t *testing.T, s *suite) {
+func badSpec(s *suite) {
+	t := s.t
 	for name, change := range map[string]func(*sandbox.Spec){
 		"no id":               func(c *sandbox.Spec) { c.Labels.SandboxID = "" },
 		"id leads out":        func(c *sandbox.Spec) { c.Labels.SandboxID = "../../etc" },
@@ -128,7 +132,8 @@ func badSpec(t *testing.T, s *suite) {
 	require.Empty(t, listed, "nothing half-made")
 }
 
-func inspectStates(t *testing.T, s *suite) {
+func inspectStates(s *suite) {
+	t := s.t
 	seen := s.inspect(t, newLabels())
 	require.Equal(t, sandbox.StateGone, seen.State)
 	require.Equal(t, sandbox.StateGone, seen.Agent)
@@ -157,7 +162,8 @@ func inspectStates(t *testing.T, s *suite) {
 	require.Equal(t, sandbox.StateGone, seen.Agent)
 }
 
-func inspectUnknown(t *testing.T, s *suite) {
+func inspectUnknown(s *suite) {
+	t := s.t
 	need(t, s.Break != nil, "make it unreachable")
 	labels := s.start(t, "sleep 600")
 	s.Break(t)
@@ -173,7 +179,8 @@ func inspectUnknown(t *testing.T, s *suite) {
 	code(t, task.CodeUnavailable, err)
 }
 
-func listByInstallation(t *testing.T, s *suite) {
+func listByInstallation(s *suite) {
+	t := s.t
 	first, second := s.ensure(t), s.ensure(t)
 	other := newLabels()
 	other.Installation = "another"

@@ -12,7 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-func startTwice(t *testing.T, s *suite) {
+func startTwice(s *suite) {
+	t := s.t
 	labels := s.ensure(t)
 	others := []sandbox.Provider{s.p, s.p}
 	if s.Reopen != nil {
@@ -30,7 +31,8 @@ func startTwice(t *testing.T, s *suite) {
 	require.Equal(t, "run\n", s.read(t, labels, "/workspace/runs"))
 }
 
-func startAfterEnd(t *testing.T, s *suite) {
+func startAfterEnd(s *suite) {
+	t := s.t
 	labels := s.start(t, "echo run >> runs; exit 5")
 	s.ended(t, labels)
 	require.NoError(t, s.p.Start(t.Context(), labels, shell("echo run >> runs")))
@@ -40,7 +42,8 @@ func startAfterEnd(t *testing.T, s *suite) {
 	require.Equal(t, "run\n", s.read(t, labels, "/workspace/runs"))
 }
 
-func environment(t *testing.T, s *suite) {
+func environment(s *suite) {
+	t := s.t
 	require.NotEmpty(t, os.Getenv(PlantedEnv), "the caller of Run plants a variable")
 	labels := s.ensure(t)
 	cmd := shell("env; pwd; cat /proc/1/environ 2>/dev/null | tr '\\0' '\\n'; cat /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n'")
@@ -59,7 +62,8 @@ func environment(t *testing.T, s *suite) {
 	require.Zero(t, res.ExitCode, string(res.Stderr))
 }
 
-func logFromTheStart(t *testing.T, s *suite) {
+func logFromTheStart(s *suite) {
+	t := s.t
 	labels := s.ensure(t)
 	require.Empty(t, s.log(t, labels, 0), "before the start it is empty")
 	require.NoError(t, s.p.Start(t.Context(), labels, shell("echo one; echo two >&2; echo three")))
@@ -70,7 +74,8 @@ func logFromTheStart(t *testing.T, s *suite) {
 	require.Empty(t, s.log(t, labels, 10_000))
 }
 
-func logAfterReconnect(t *testing.T, s *suite) {
+func logAfterReconnect(s *suite) {
+	t := s.t
 	need(t, s.Reopen != nil, "open the place again")
 	labels := s.start(t, "echo before; while [ ! -e go ]; do sleep 0.01; done; echo after")
 	s.says(t, labels, "before")
@@ -82,7 +87,8 @@ func logAfterReconnect(t *testing.T, s *suite) {
 	require.Equal(t, "after\n", s.log(t, labels, int64(len("before\n"))))
 }
 
-func stopAsks(t *testing.T, s *suite) {
+func stopAsks(s *suite) {
+	t := s.t
 	require.NoError(t, s.p.Stop(t.Context(), s.ensure(t), time.Second), "nothing was started")
 	labels := s.start(t, "trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.01; done")
 	s.says(t, labels, "ready")
@@ -95,7 +101,8 @@ func stopAsks(t *testing.T, s *suite) {
 	require.Equal(t, sandbox.StateAlive, s.inspect(t, labels).State, "files stay")
 }
 
-func stopForces(t *testing.T, s *suite) {
+func stopForces(s *suite) {
+	t := s.t
 	labels := s.start(t, "trap '' TERM INT HUP; echo ready; while :; do sleep 0.01; done")
 	s.says(t, labels, "ready")
 	require.NoError(t, s.p.Stop(t.Context(), labels, 20*time.Millisecond))
@@ -104,7 +111,8 @@ func stopForces(t *testing.T, s *suite) {
 	require.Equal(t, -1, seen.ExitCode)
 }
 
-func adoptFromDeadWorker(t *testing.T, s *suite) {
+func adoptFromDeadWorker(s *suite) {
+	t := s.t
 	need(t, s.Orphan != nil, "start from another process")
 	labels := newLabels()
 	cmd := shell("echo before; while [ ! -e go ]; do sleep 0.01; done; echo after; exit 9")
@@ -120,7 +128,8 @@ func adoptFromDeadWorker(t *testing.T, s *suite) {
 	require.Equal(t, "before\nafter\n", s.log(t, labels, 0), "started once")
 }
 
-func killFromOutside(t *testing.T, s *suite) {
+func killFromOutside(s *suite) {
+	t := s.t
 	need(t, s.Kill != nil, "kill from outside")
 	labels := s.start(t, "echo run >> runs; echo up; sleep 600")
 	s.says(t, labels, "up")
@@ -155,13 +164,15 @@ func (s *suite) planted(t *testing.T, then string) (sandbox.Labels, string) {
 	return labels, tag
 }
 
-func orphansDie(t *testing.T, s *suite) {
+func orphansDie(s *suite) {
+	t := s.t
 	labels, tag := s.planted(t, "exit 0")
 	require.Zero(t, s.ended(t, labels).ExitCode)
 	require.False(t, s.seenRunning(t, tag), "once the command is seen as ended its tree is dead")
 }
 
-func stopEndsTree(t *testing.T, s *suite) {
+func stopEndsTree(s *suite) {
+	t := s.t
 	labels, tag := s.planted(t, "sleep 600")
 	for i := range 4 {
 		s.eventually(t, "the whole tree runs", func() bool { return s.seenRunning(t, fmt.Sprint(tag, i+1)) })
@@ -170,13 +181,15 @@ func stopEndsTree(t *testing.T, s *suite) {
 	require.False(t, s.seenRunning(t, tag))
 }
 
-func deleteEndsTree(t *testing.T, s *suite) {
+func deleteEndsTree(s *suite) {
+	t := s.t
 	labels, tag := s.planted(t, "sleep 600")
 	require.NoError(t, s.p.Delete(t.Context(), labels))
 	require.False(t, s.seenRunning(t, tag))
 }
 
-func secretsInvisible(t *testing.T, s *suite) {
+func secretsInvisible(s *suite) {
+	t := s.t
 	need(t, s.CommandLines != nil, "see the host's processes")
 	const secret = "hunter2-planted-secret"
 	labels := s.ensure(t)

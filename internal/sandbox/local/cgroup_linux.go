@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -92,7 +93,9 @@ func (c cgroups) works() bool {
 	if err := c.make(dirs, limits{MemoryBytes: gib, CPUs: 1, Processes: 64}); err != nil {
 		return false
 	}
-	cmd := exec.Command("/bin/sleep", "10")
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sleep", "10")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return false
@@ -124,7 +127,8 @@ func (c cgroups) make(dirs []string, l limits) error {
 		}
 		for _, s := range c.settings(l) {
 			err := writeControl(filepath.Join(dir, s.file), s.value)
-			if err != nil && !(s.optional || errors.Is(err, os.ErrNotExist) && c.v2 == "") {
+			foreign := c.v2 == "" && errors.Is(err, os.ErrNotExist) // a file of another hierarchy
+			if err != nil && !s.optional && !foreign {
 				return unavailable("set "+s.file, err)
 			}
 		}

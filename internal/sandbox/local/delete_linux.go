@@ -118,7 +118,7 @@ func (p *Provider) erase(trash folder, m meta) error {
 	if !removeGroups(m.Cgroups) {
 		return task.Errorf(task.CodeUnavailable, "the control groups of the sandbox are still in use")
 	}
-	if m.UID >= 0 {
+	if os.Geteuid() == 0 && (there || m.UID >= 0) {
 		p.claims().free(m.UID, p.folder(m.Labels), trash)
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 // Ensure makes the sandbox, or adopts the one whose labels all agree. It answers
 // [sandbox.ErrNameTaken] for another's, [sandbox.ErrFenced] after a delete,
 // [task.CodeInvalid] for limits out of range, [task.CodeExhausted] without a free user id.
+// When a lifetime is over the shim ends the command; its files stay until a delete, since
+// they may hold work and cost nothing.
 func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	p.reap()
 	spec, err := p.complete(spec)

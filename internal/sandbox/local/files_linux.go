@@ -56,7 +56,7 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 		return fileError("make a folder in", name, err)
 	}
 	fresh := path.Join(path.Dir(at.rel), ".omoi-"+rand.Text())
-	err = writeFresh(ctx, root, fresh, m.UID, fs.FileMode(mode).Perm(), r)
+	err = writeFresh(root, fresh, owned{uid: m.UID, mode: fs.FileMode(mode).Perm()}, &live{ctx: ctx, r: r})
 	if err == nil {
 		err = root.Rename(fresh, at.rel)
 	}
@@ -84,17 +84,23 @@ func makeParents(root *os.Root, dir string, uid int) error {
 	return err
 }
 
-func writeFresh(ctx context.Context, root *os.Root, name string, uid int, mode fs.FileMode, r io.Reader) error {
+// owned is whose a new file is.
+type owned struct {
+	uid  int // -1: that of omoi itself
+	mode fs.FileMode
+}
+
+func writeFresh(root *os.Root, name string, as owned, r io.Reader) error {
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, &live{ctx: ctx, r: r})
-	if err == nil && uid >= 0 {
-		err = file.Chown(uid, uid)
+	_, err = io.Copy(file, r)
+	if err == nil && as.uid >= 0 {
+		err = file.Chown(as.uid, as.uid)
 	}
 	if err == nil {
-		err = file.Chmod(mode)
+		err = file.Chmod(as.mode)
 	}
 	return errors.Join(err, file.Close())
 }

@@ -17,54 +17,58 @@ func (p *Provider) Inspect(_ context.Context, labels sandbox.Labels) (sandbox.In
 	f, m, err := p.find(labels)
 	switch {
 	case task.CodeOf(err) == task.CodeNotFound:
-		return p.inspectRest(labels)
+		return p.inspectRest(labels), nil
 	case task.CodeOf(err) == task.CodeConflict:
 		return gone("name_taken"), nil
 	case task.CodeOf(err) == task.CodeInvalid:
 		return sandbox.Inspection{}, err
 	case err != nil:
-		return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}, nil
+		return unknown(err), nil
 	}
-	return p.inspectAgent(f, m)
+	return p.inspectAgent(f, m), nil
 }
 
 func gone(reason string) sandbox.Inspection {
 	return sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone, ExitCode: -1, Reason: reason}
 }
 
+func unknown(err error) sandbox.Inspection {
+	return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}
+}
+
 // inspectRest looks for what has no labels: half made, or half removed.
-func (p *Provider) inspectRest(labels sandbox.Labels) (sandbox.Inspection, error) {
+func (p *Provider) inspectRest(labels sandbox.Labels) sandbox.Inspection {
 	for _, f := range []folder{p.folder(labels), p.trash(labels)} {
 		there, err := f.exists()
 		if err != nil {
-			return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}, nil
+			return unknown(err)
 		}
 		if there {
-			return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, ExitCode: -1, Reason: "half made or half removed"}, nil
+			return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, ExitCode: -1, Reason: "half made or half removed"}
 		}
 	}
-	return gone(""), nil
+	return gone("")
 }
 
 // inspectAgent asks for the lock first and reads the files after: a shim writes how it
 // ended before it lets go. A shim that came in between shows when the lock is asked again.
-func (p *Provider) inspectAgent(f folder, m meta) (sandbox.Inspection, error) {
+func (p *Provider) inspectAgent(f folder, m meta) sandbox.Inspection {
 	seen := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, ExitCode: -1, OOM: oomKilled(m.Cgroups)}
 	for range 2 {
 		pid, err := holder(f.at(fileLife), spanAgent)
 		if err != nil {
 			seen.Reason = err.Error()
-			return seen, nil
+			return seen
 		}
 		if pid != 0 {
 			seen.Agent, seen.Started = sandbox.StateAlive, true
-			return seen, nil
+			return seen
 		}
 		if f.readEnding(&seen); seen.Reason != reasonLost {
-			return seen, nil
+			return seen
 		}
 	}
-	return seen, nil
+	return seen
 }
 
 const reasonLost = "lost" // the shim was killed: nobody wrote how the command ended

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -81,7 +82,7 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 		}
 		env[envMark] = strings.TrimPrefix(mark, envMark+"=")
 		l.Options = p.wrapArgs(f, m, inside{dir: dir, env: env})
-		l.Program = append([]string{p.wrap.path, "--args", fmt.Sprint(fdOptions), "--"}, cmd.Args...)
+		l.Program = append([]string{p.wrap.path, "--args", strconv.Itoa(fdOptions), "--"}, cmd.Args...)
 		return l, nil
 	}
 	for key, value := range env {
@@ -155,7 +156,7 @@ func (p *Provider) shimCommand(kind string, f folder) *exec.Cmd {
 	if len(argv) == 0 {
 		argv = []string{"/proc/self/exe", "shim"}
 	}
-	cmd := exec.Command(argv[0], append(append([]string{}, argv[1:]...), kind, string(f))...) //nolint:gosec // G204: our own program
+	cmd := exec.Command(argv[0], append(append([]string{}, argv[1:]...), kind, string(f))...) //nolint:gosec,noctx // our own program; killed with its context it could not end its tree
 	if len(p.cfg.Shim) == 0 {
 		cmd.Args[0] = "omoi"
 	}

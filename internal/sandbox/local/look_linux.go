@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -112,7 +111,7 @@ func groupMembers(groups []string) map[int]bool {
 		if err != nil {
 			continue
 		}
-		for _, field := range strings.Fields(string(text)) {
+		for field := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(field); err == nil {
 				members[pid] = true
 			}
@@ -151,6 +150,6 @@ func (p process) signal(sig unix.Signal) {
 	}
 	defer unix.Close(fd) //nolint:errcheck // a descriptor of ours
 	if p.alive() {
-		_ = unix.PidfdSendSignal(fd, syscall.Signal(sig), nil, 0) // gone already is as well
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0) // gone already is as well
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,7 +27,7 @@ func (s *minder) fork() error {
 		return s.forkExec(files)
 	}
 	options, err := memoryFile(append([]string{
-		"--json-status-fd", fmt.Sprint(fdStatus), "--block-fd", fmt.Sprint(fdBlock),
+		"--json-status-fd", strconv.Itoa(fdStatus), "--block-fd", strconv.Itoa(fdBlock),
 	}, s.launch.Options...))
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func (s *minder) fork() error {
 }
 
 func (s *minder) forkExec(files []uintptr) error {
-	pid, err := syscall.ForkExec(s.launch.Program[0], s.launch.Program, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(s.launch.Program[0], s.launch.Program, &syscall.ProcAttr{ //nolint:gosec // G204: to run it is what we are for
 		Dir: s.launch.Dir, Env: s.launch.Env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Credential: credential(s.launch.UID)},
 	})
@@ -169,7 +170,7 @@ func (s *minder) forward(sig unix.Signal) {
 // outcome is -1 for what was killed; bubblewrap tells of a killed command by 128 + signal.
 func outcome(status unix.WaitStatus) (int, string) {
 	if status.Signaled() {
-		return -1, "killed by signal " + fmt.Sprint(int(status.Signal()))
+		return -1, "killed by signal " + strconv.Itoa(int(status.Signal()))
 	}
 	if code := status.ExitStatus(); code != 128+int(unix.SIGKILL) {
 		return code, ""

@@ -17,5 +17,8 @@ func New(Config, *slog.Logger) (*Provider, error) {
 	return nil, task.Errorf(task.CodeUnavailable, "local sandboxes need Linux; use the docker provider on this system")
 }
 
+// Isolation is none on this system.
+func (*Provider) Isolation() []string { return []string{"none"} }
+
 // ShimMain does nothing on this system and answers exit code 1.
 func ShimMain([]string) int { return 1 }

@@ -179,8 +179,8 @@ func (s *minder) identify(st *state) error {
 		return nil
 	}
 	var told struct {
-		Child int    `json:"child-pid"`
-		PIDNS uint64 `json:"pid-namespace"`
+		Child int    `json:"child-pid"`     //nolint:tagliatelle // bubblewrap's word
+		PIDNS uint64 `json:"pid-namespace"` //nolint:tagliatelle // likewise
 	}
 	if err := json.NewDecoder(s.status).Decode(&told); err != nil {
 		return fmt.Errorf("bubblewrap did not start: %s", s.lastWords())
@@ -208,7 +208,7 @@ func (s *minder) answer(r reply) {
 	if s.reply == nil {
 		return
 	}
-	_ = json.NewEncoder(s.reply).Encode(r)
+	_ = json.NewEncoder(s.reply).Encode(r) //nolint:errchkjson // who asked may be dead
 	_ = s.reply.Close()
 	s.reply = nil
 }

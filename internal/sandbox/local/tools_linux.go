@@ -51,8 +51,8 @@ func prefixOf(bin string) string {
 
 func inStandardPath(name string) bool {
 	return slices.ContainsFunc(filepath.SplitList(standardPath), func(dir string) bool {
-		real, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-		return err == nil && (strings.HasPrefix(real, "/usr/") || strings.HasPrefix(real, "/bin/"))
+		path, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		return err == nil && (strings.HasPrefix(path, "/usr/") || strings.HasPrefix(path, "/bin/"))
 	})
 }
 
@@ -65,15 +65,15 @@ func resolveTool(name string) string {
 	if name == "python3" {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		out, err := exec.CommandContext(ctx, found, "-c", "import sys; print(sys.executable)").Output()
+		out, err := exec.CommandContext(ctx, found, "-c", "import sys; print(sys.executable)").Output() //nolint:gosec // G204: found on PATH
 		if err != nil {
 			return ""
 		}
 		found = strings.TrimSpace(string(out))
 	}
-	real, err := filepath.EvalSymlinks(found)
+	path, err := filepath.EvalSymlinks(found)
 	if err != nil {
 		return ""
 	}
-	return real
+	return path
 }

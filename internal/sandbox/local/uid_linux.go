@@ -41,7 +41,7 @@ type claims struct {
 }
 
 // take answers the id of the folder, an earlier one if it has one. The folder must exist.
-func (c claims) take(f folder, trash folder) (int, error) {
+func (c claims) take(f, trash folder) (int, error) {
 	release, err := c.lock()
 	if err != nil {
 		return 0, err
@@ -82,7 +82,7 @@ func (c claims) lock() (func(), error) {
 }
 
 // claim answers true if uid is now, or was already, the folder's.
-func (c claims) claim(uid int, f folder, trash folder, busy bool) (bool, error) {
+func (c claims) claim(uid int, f, trash folder, busy bool) (bool, error) {
 	path := filepath.Join(c.dir, strconv.Itoa(uid))
 	text, err := os.ReadFile(path)
 	switch {
@@ -99,7 +99,7 @@ func (c claims) claim(uid int, f folder, trash folder, busy bool) (bool, error) 
 	return true, nil
 }
 
-func claimText(f folder, trash folder) string { return string(f) + "\n" + string(trash) }
+func claimText(f, trash folder) string { return string(f) + "\n" + string(trash) }
 
 // stands reports whether the sandbox of a claim, or what is left of it, is still there.
 func stands(text string) bool {
@@ -111,11 +111,17 @@ func stands(text string) bool {
 	return false
 }
 
-// free gives an id back. A claim that is left behind is void anyway.
-func (c claims) free(uid int, f folder, trash folder) {
-	path := filepath.Join(c.dir, strconv.Itoa(uid))
-	if text, err := os.ReadFile(path); err == nil && string(text) == claimText(f, trash) {
-		_ = os.Remove(path)
+// free gives the id of a folder back; uid is -1 where its labels were never written. A claim
+// that is left behind is void anyway.
+func (c claims) free(uid int, f, trash folder) {
+	paths := []string{filepath.Join(c.dir, strconv.Itoa(uid))}
+	if uid < 0 {
+		paths, _ = filepath.Glob(filepath.Join(c.dir, "[0-9]*"))
+	}
+	for _, path := range paths {
+		if text, err := os.ReadFile(path); err == nil && string(text) == claimText(f, trash) {
+			_ = os.Remove(path)
+		}
 	}
 }
 

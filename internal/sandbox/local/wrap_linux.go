@@ -6,10 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
@@ -69,11 +72,26 @@ func (p *Provider) tryWrap(f folder, m meta, w wrapping) error {
 	cmd := exec.CommandContext(ctx, w.path, args...) //nolint:gosec // G204: bubblewrap, found on PATH
 	cmd.Env, cmd.Dir = []string{}, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: credential(m.UID)}
-	out, err := cmd.CombinedOutput()
+	out, err := withoutPrivileges(cmd)
 	if err != nil {
 		return fmt.Errorf("%s: %w", lastLine(out), err)
 	}
 	return nil
+}
+
+// withoutPrivileges runs cmd as a shim does: with no way to new privileges, so that a setuid
+// bubblewrap is not found to work and then does not. The thread that gave them up ends.
+func withoutPrivileges(cmd *exec.Cmd) (out []byte, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
+			out, err = cmd.CombinedOutput()
+		}
+	}()
+	<-done
+	return out, err
 }
 
 // credential is nil for the user of omoi itself.

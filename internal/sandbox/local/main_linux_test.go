@@ -16,9 +16,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "shim":
-			os.Exit(local.ShimMain(os.Args[2:]))
+			os.Exit(local.ShimMain(os.Args[2:])) //nolint:forbidigo // this is a main
 		case "orphan":
-			os.Exit(orphanMain())
+			os.Exit(orphanMain()) //nolint:forbidigo // likewise
 		}
 	}
 	_ = os.Setenv(conformance.PlantedEnv, "planted")

@@ -5,6 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -160,4 +163,25 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		require.NotEqual(t, name, filepath.Base(path))
 		return nil
 	})
+}
+
+// TestExecEndsWithItsWorker kills the worker in the middle of a command, in both modes.
+func TestExecEndsWithItsWorker(t *testing.T) {
+	t.Parallel()
+	for i, isolation := range []local.Isolation{local.IsolationAuto, local.IsolationNone} {
+		cfg := local.Config{Root: newRoot(t), Isolation: isolation}
+		_, labels := ensure(t, cfg, sandbox.Spec{})
+		tag := "98765." + strconv.Itoa(os.Getpid()) + strconv.Itoa(i)
+		runs := func() bool {
+			return slices.ContainsFunc(commandLines(t), func(line string) bool { return strings.HasPrefix(line, "sleep "+tag) })
+		}
+		worker, _ := (&bed{cfg: cfg}).worker(t, order{
+			Labels: labels, Exec: true,
+			Args: []string{"sh", "-c", "setsid sleep " + tag + "1 & env -i setsid sleep " + tag + "2 & sleep " + tag + "3"},
+		})
+		require.Eventually(t, runs, 30*time.Second, 5*time.Millisecond)
+		require.NoError(t, worker.Process.Kill())
+		require.Error(t, worker.Wait())
+		require.Eventually(t, func() bool { return !runs() }, 30*time.Second, 5*time.Millisecond)
+	}
 }

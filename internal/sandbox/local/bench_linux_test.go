@@ -17,9 +17,9 @@ import (
 func BenchmarkSpawn(b *testing.B) {
 	for _, isolation := range []local.Isolation{local.IsolationAuto, local.IsolationNone} {
 		b.Run(string(isolation), func(b *testing.B) {
-			dir, err := os.MkdirTemp("", "omoi-bench-")
+			dir, err := os.MkdirTemp("", "omoi-bench-") //nolint:usetesting // its folders are closed to others
 			require.NoError(b, err)
-			require.NoError(b, os.Chmod(dir, 0o711)) //nolint:gosec // G302: users of sandboxes walk through
+			require.NoError(b, os.Chmod(dir, 0o711))
 			p, err := local.New(local.Config{Root: filepath.Join(dir, "root"), Isolation: isolation}, slog.New(slog.DiscardHandler))
 			require.NoError(b, err)
 			for b.Loop() {

@@ -30,9 +30,9 @@ type bed struct{ cfg local.Config }
 // newRoot makes a folder that the users of sandboxes may walk through, as t.TempDir's may not.
 func newRoot(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "omoi-local-")
+	dir, err := os.MkdirTemp("", "omoi-local-") //nolint:usetesting // its folders are closed to others
 	require.NoError(t, err)
-	require.NoError(t, os.Chmod(dir, 0o711)) //nolint:gosec // G302: see above
+	require.NoError(t, os.Chmod(dir, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	return filepath.Join(dir, "root")
 }
@@ -131,23 +131,32 @@ func (b *bed) traces(t *testing.T) []byte {
 
 // order is what the worker that is killed is told.
 type order struct {
-	Root      string
-	Isolation local.Isolation
-	Spec      sandbox.Spec
-	Args      []string
+	Root      string          `json:"root"`
+	Isolation local.Isolation `json:"isolation"`
+	Labels    sandbox.Labels  `json:"labels"`
+	Args      []string        `json:"args"`
+	Exec      bool            `json:"exec"` // run Args by Exec, not by Start
+}
+
+// worker starts that other process.
+func (b *bed) worker(t *testing.T, o order) (*exec.Cmd, *bufio.Reader) {
+	t.Helper()
+	o.Root, o.Isolation = b.cfg.Root, b.cfg.Isolation
+	text, err := json.Marshal(o)
+	require.NoError(t, err)
+	worker := exec.CommandContext(t.Context(), "/proc/self/exe", "orphan")
+	worker.Stdin, worker.Stderr = bytes.NewReader(append(text, '\n')), t.Output()
+	out, err := worker.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, worker.Start())
+	return worker, bufio.NewReader(out)
 }
 
 // orphan has another process make and start the sandbox, and kills it.
 func (b *bed) orphan(t *testing.T, spec sandbox.Spec, cmd sandbox.Command) {
 	t.Helper()
-	text, err := json.Marshal(order{Root: b.cfg.Root, Isolation: b.cfg.Isolation, Spec: spec, Args: cmd.Args})
-	require.NoError(t, err)
-	worker := exec.CommandContext(t.Context(), "/proc/self/exe", "orphan") //nolint:gosec // G204: this binary
-	worker.Stdin, worker.Stderr = bytes.NewReader(append(text, '\n')), t.Output()
-	out, err := worker.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, worker.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
+	worker, out := b.worker(t, order{Labels: spec.Labels, Args: cmd.Args})
+	line, err := out.ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "started\n", line)
 	require.NoError(t, worker.Process.Kill())
@@ -164,15 +173,17 @@ func orphanMain() int {
 	}
 	p, err := local.New(local.Config{Root: o.Root, Isolation: o.Isolation}, slog.New(slog.DiscardHandler))
 	if err == nil {
-		_, err = p.Ensure(context.Background(), o.Spec)
+		_, err = p.Ensure(context.Background(), sandbox.Spec{Labels: o.Labels})
 	}
-	if err == nil {
-		err = p.Start(context.Background(), o.Spec.Labels, sandbox.Command{Args: o.Args})
+	if err == nil && o.Exec {
+		_, err = p.Exec(context.Background(), o.Labels, sandbox.Command{Args: o.Args})
+	} else if err == nil {
+		err = p.Start(context.Background(), o.Labels, sandbox.Command{Args: o.Args})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Println("started")
+	_, _ = os.Stdout.WriteString("started\n")
 	select {}
 }
