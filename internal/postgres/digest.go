@@ -29,7 +29,7 @@ type EventRow struct {
 	At       time.Time       // by the database's clock
 }
 
-// ErrorText is the text of an error that an agent reported. It stays in the store; the
+// ErrorText is the text of an error that an agent reported, or what a validator missed. It stays in the store; the
 // digest names it by ID, which is the same whenever it is built.
 type ErrorText struct {
 	ID      string
@@ -93,6 +93,7 @@ type milestoneData struct {
 	Success          *bool           `json:"success"`
 	AgentType        string          `json:"agent_type"`
 	ValidationPassed bool            `json:"validation_passed"`
+	Feedback         json.RawMessage `json:"validation_feedback"`
 	StopReason       string          `json:"stop_reason"`
 	FailureClass     string          `json:"failure_class"`
 	Class            string          `json:"class"`
@@ -109,6 +110,7 @@ func (b *BuiltDigest) milestone(e EventRow) {
 		m.OK = data.Success == nil || *data.Success
 		if m.Verdict = data.AgentType == "validator"; m.Verdict {
 			m.OK = data.ValidationPassed
+			m.ErrorID = b.keepFeedback(e, m.OK, data)
 		}
 	case task.EventContinuousCompleted:
 		m.OK, m.StopReason = data.ValidationPassed, data.StopReason
@@ -133,6 +135,14 @@ func (b *BuiltDigest) keepError(e EventRow, text string) string {
 	return id
 }
 
+// keepFeedback keeps what a validator missed: the next agent is given it.
+func (b *BuiltDigest) keepFeedback(e EventRow, passed bool, data milestoneData) string {
+	if passed {
+		return ""
+	}
+	return b.keepError(e, readText(data.Feedback))
+}
+
 // readMilestone reads what it can: a field of another type than ours must not hide the rest.
 func readMilestone(raw json.RawMessage) milestoneData {
 	var data milestoneData
@@ -143,7 +153,7 @@ func readMilestone(raw json.RawMessage) milestoneData {
 	if json.Unmarshal(raw, &fields) != nil {
 		return milestoneData{}
 	}
-	data = milestoneData{Error: fields["error"], ResetAt: fields["reset_at"]}
+	data = milestoneData{Error: fields["error"], ResetAt: fields["reset_at"], Feedback: fields["validation_feedback"]}
 	for name, target := range map[string]any{
 		"success": &data.Success, "agent_type": &data.AgentType, "validation_passed": &data.ValidationPassed,
 		"stop_reason": &data.StopReason, "failure_class": &data.FailureClass, "class": &data.Class,

@@ -70,6 +70,18 @@ func TestErrorTextsStayOutOfTheDigest(t *testing.T) {
 	require.NotContains(t, string(raw), "story")
 }
 
+func TestWhatAValidatorMissedIsKeptForTheNextAgent(t *testing.T) {
+	t.Parallel()
+	build := func(data string) postgres.BuiltDigest {
+		return postgres.BuildDigest("box", 1, nil, []postgres.EventRow{{Sequence: 1, Type: "agent.completed", Data: json.RawMessage(data)}})
+	}
+	built := build(`{"agent_type": "validator", "validation_passed": false, "validation_feedback": "no tests", "turns": "many"}`)
+	require.Equal(t, "no tests", built.Errors[0].Content)
+	require.Equal(t, built.Errors[0].ID, built.Digest.Milestones[0].ErrorID)
+	require.Empty(t, build(`{"agent_type": "validator", "validation_passed": true, "validation_feedback": "fine"}`).Errors)
+	require.Empty(t, build(`{"success": true, "validation_feedback": "not a validator"}`).Errors)
+}
+
 func TestADigestCountsAndDatesWhatItCovers(t *testing.T) {
 	t.Parallel()
 	at := func(second int) time.Time { return time.Date(2030, 1, 1, 0, 0, second, 0, time.UTC) }

@@ -55,6 +55,8 @@ type projecting struct {
 	row   db.Task
 	holds bool               // the slot, from here on
 	last  *db.LastAttemptRow // nil if none has begun
+
+	agent, continuous object // what the agent told at its end; nil if it did not
 }
 
 func (s *Store) project(ctx context.Context, p contract.Projection, runID, conquered string) (contract.Projected, error) {
@@ -102,10 +104,9 @@ func (w *projecting) legal(ours bool) error {
 }
 
 func (w *projecting) write(ctx context.Context) error {
-	if err := w.readLast(ctx); err != nil {
-		return err
-	}
-	for _, step := range []func(context.Context) error{w.writeTask, w.writeAttempts, w.settleCommands, w.pointRelay, w.runGate} {
+	for _, step := range []func(context.Context) error{
+		w.readLast, w.readCompletions, w.writeTask, w.writeAttempts, w.settleCommands, w.pointRelay, w.runGate,
+	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -193,13 +194,9 @@ func (w *projecting) writeAttempts(ctx context.Context) error {
 	if w.p.Ended == nil {
 		return nil
 	}
-	stop, err := w.stopReason(ctx)
-	if err != nil {
-		return err
-	}
 	return w.q.EndAttempt(ctx, db.EndAttemptParams{
 		TaskID: w.row.ID, Number: int32(w.p.Ended.Number), Outcome: w.p.Ended.Outcome, //nolint:gosec // G115: at most task.MaxAttempts
-		FailureClass: string(w.p.Ended.Class), Reason: storable(w.p.Ended.Reason), StopReason: storable(stop),
+		FailureClass: string(w.p.Ended.Class), Reason: storable(w.p.Ended.Reason), StopReason: w.stopReason(),
 	})
 }
 

@@ -48,31 +48,28 @@ func (o object) yes(key string) bool {
 	return b
 }
 
-// completions are the newest agent.completed of a sandbox and its newest
-// continuous.completed; either may be nil.
-func (w *projecting) completions(ctx context.Context) (agent, continuous object, err error) {
-	if w.last == nil {
-		return nil, nil, nil
+// readCompletions reads the newest agent.completed and continuous.completed of the sandbox
+// of an attempt that ends now, or of the last one of a task that completes.
+func (w *projecting) readCompletions(ctx context.Context) error {
+	if w.last == nil || (w.p.Ended == nil && w.p.Status != task.StatusCompleted) {
+		return nil
 	}
 	rows, err := w.q.Decisive(ctx, w.last.Sandbox.ID)
 	for _, r := range rows {
 		if r.EventType == task.EventContinuousCompleted {
-			continuous = readObject(r.EventData)
+			w.continuous = readObject(r.EventData)
 		} else {
-			agent = readObject(r.EventData)
+			w.agent = readObject(r.EventData)
 		}
 	}
-	return agent, continuous, err
+	return err
 }
 
 // stopReason is why the agent says that it stopped.
-func (w *projecting) stopReason(ctx context.Context) (string, error) {
+func (w *projecting) stopReason() string {
 	const most = 200
-	agent, continuous, err := w.completions(ctx)
-	if reason := continuous.text("stop_reason"); reason != "" {
-		return firstRunes(reason, most), err
-	}
-	return firstRunes(agent.text("stop_reason"), most), err
+	reason := orDefault(w.continuous.text("stop_reason"), w.agent.text("stop_reason"))
+	return storable(firstRunes(reason, most))
 }
 
 // result is the task's result after this projection, nil if it stays as it is: what
@@ -87,15 +84,11 @@ func (w *projecting) result(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, continuous, err := w.completions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if w.p.Ended != nil && !judged && agent.text("agent_type") == "validator" {
-		applyVerdict(after, agent.yes("validation_passed"), agent["validation_feedback"], nil)
+	if w.p.Ended != nil && !judged && w.agent.text("agent_type") == "validator" {
+		applyVerdict(after, w.agent.yes("validation_passed"), w.agent["validation_feedback"], nil)
 	}
 	if w.p.Status == task.StatusCompleted {
-		w.applyCompletion(after, agent, continuous)
+		w.applyCompletion(after)
 	}
 	if len(after) == 0 {
 		return nil, nil
@@ -144,24 +137,24 @@ func applyVerdict(result object, passed bool, feedback, recommendations json.Raw
 }
 
 // applyCompletion adds what the agent told at its end. What it did not tell is absent.
-func (w *projecting) applyCompletion(result, agent, continuous object) {
+func (w *projecting) applyCompletion(result object) {
 	told := object{}
-	for _, from := range []object{agent, continuous} {
+	for _, from := range []object{w.agent, w.continuous} {
 		for _, key := range []string{"turns", "cost_usd", "session_id", "stop_reason", "branch_name"} {
 			told.take(from, key, key)
 		}
 		told.take(from, "final_output", "output")
 	}
 	if _, known := told["cost_usd"]; !known {
-		told.take(continuous, "total_cost_usd", "cost_usd")
+		told.take(w.continuous, "total_cost_usd", "cost_usd")
 	}
 	told.take(object{"b": quoted(orDefault(w.p.Branch, textOr(w.row.BranchName)))}, "b", "branch_name")
 	told.set("success", true)
-	if continuous.yes("validation_passed") {
+	if w.continuous.yes("validation_passed") {
 		told.set("validation_passed", true)
 		told.set("validation_type", "in_sandbox")
 	}
-	if made := w.artifacts(agent, continuous); len(made) > 0 {
+	if made := w.artifacts(); len(made) > 0 {
 		told.set("artifacts", made)
 	}
 	maps.Copy(result, told)
@@ -169,9 +162,9 @@ func (w *projecting) applyCompletion(result, agent, continuous object) {
 
 // artifacts are the changes that were published and the tests that passed. A figure of
 // coverage is not among them: nobody measured one.
-func (w *projecting) artifacts(agent, continuous object) []object {
+func (w *projecting) artifacts() []object {
 	said := object{}
-	for _, from := range []object{agent, continuous} {
+	for _, from := range []object{w.agent, w.continuous} {
 		for _, key := range []string{
 			"code_pushed", "pr_created", "pr_url", "pr_number", "files_changed", "tests_passed", "branch_name", "ci_status",
 		} {
