@@ -1,7 +1,6 @@
 package spool_test
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,7 +89,7 @@ func deathWithEventsInMemory(t *testing.T, dir string, s *spool.Spool, n int) {
 	_ = os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 256<<10), 0o600)
 	for s.DiskError() == nil {
 		n++
-		_, err := s.Append(json.RawMessage(body(n)), false)
+		_, err := s.Append(body(n), false)
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close())
