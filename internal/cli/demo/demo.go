@@ -68,6 +68,10 @@ func Run(ctx context.Context, cfg Config) error {
 	if stopped := stop(); err == nil {
 		err = stopped
 	}
+	if ctx.Err() != nil {
+		d.say("Interrupted. What was begun goes on at the next %s dev", d.again())
+		return exit.With(exit.Interrupted, err)
+	}
 	if err != nil {
 		return err
 	}

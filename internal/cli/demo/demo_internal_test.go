@@ -1,7 +1,10 @@
 package demo
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -138,4 +143,39 @@ func TestMakePlaceIsARepositoryWithARemote(t *testing.T) {
 	require.Contains(t, text, "throw-away")
 	_, err = p.branchHolds(t.Context(), "nowhere", "README.md")
 	require.Error(t, err)
+}
+
+func TestRunSaysWhyTheServicesDoNotStart(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(context.Context, func(string), func(devstack.Info)) error{
+		"no room":                func(context.Context, func(string), func(devstack.Info)) error { return errors.New("no room") },
+		"before they were ready": func(context.Context, func(string), func(devstack.Info)) error { return nil },
+		"No server answers at http": func(ctx context.Context, _ func(string), ready func(devstack.Info)) error {
+			return deadServer(ctx, ready)
+		},
+	} {
+		var out bytes.Buffer
+		err := Run(t.Context(), Config{Home: t.TempDir(), Start: start, Stdout: &out})
+		require.ErrorContains(t, err, name)
+		require.NotZero(t, exit.Code(err))
+		require.Contains(t, out.String(), "scripted", "it says so before anything else")
+	}
+}
+
+// deadServer says that it is ready where nobody listens.
+func deadServer(ctx context.Context, ready func(devstack.Info)) error {
+	ready(devstack.Info{APIURL: "http://127.0.0.1:1"})
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestRunInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	err := Run(ctx, Config{Home: t.TempDir(), Program: "omoi", Stdout: &out, Start: func(ctx context.Context, _ func(string), ready func(devstack.Info)) error {
+		cancel()
+		return deadServer(ctx, ready)
+	}})
+	require.Equal(t, exit.Interrupted, exit.Code(err))
 }
