@@ -115,6 +115,12 @@ func (a *API) responses(r route) map[string]*huma.Response {
 		Description: "An error, as RFC 9457 has it",
 		Content:     map[string]*huma.MediaType{problemType: {Schema: schemaOf[client.Problem](registry)}},
 	}}
+	if r.text != "" {
+		found[statusText(http.StatusOK)] = &huma.Response{
+			Description: http.StatusText(http.StatusOK),
+			Content:     map[string]*huma.MediaType{r.text: {Schema: &huma.Schema{Type: huma.TypeString}}},
+		}
+	}
 	for status, body := range r.also {
 		found[statusText(status)] = responseOf(registry, status, body)
 	}

@@ -49,6 +49,11 @@ func draftText(d *task.Draft, in client.NewTask) error {
 	if strings.TrimSpace(d.Title) == "" && strings.TrimSpace(d.Description) == "" {
 		return task.Invalid("title", "Give a title or a description: a task needs one of them.")
 	}
+	if in.Title != "" {
+		if err := checkTitle("title", in.Title); err != nil {
+			return err
+		}
+	}
 	if strings.TrimSpace(d.Description) == "" {
 		d.Description = d.Title
 	}
@@ -58,7 +63,7 @@ func draftText(d *task.Draft, in client.NewTask) error {
 	if in.Title == "" {
 		d.Title = titleFrom(d.Description)
 	}
-	return checkTitle("title", d.Title)
+	return nil
 }
 
 // titleFrom is the beginning of the first line that says something, in one line.

@@ -58,11 +58,21 @@ func (a *API) fail(ctx context.Context, err error, where string) error {
 	if code == task.CodeInternal || code == task.CodeUnavailable {
 		a.log.ErrorContext(ctx, "request failed", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
 	}
-	p := newProblem(ctx, code, task.MessageOf(err), locationOf(err, where))
+	p := newProblem(ctx, code, sentenceOf(err), locationOf(err, where))
 	if mark, ok := ingest.AcknowledgedOf(err); ok {
 		p.Acknowledged = &mark
 	}
 	return p
+}
+
+// sentenceOf is the public sentence of an error; it names the field at fault.
+func sentenceOf(err error) string {
+	message := task.MessageOf(err)
+	e, ok := errors.AsType[*task.Error](err)
+	if !ok || e.Field == "" || strings.Contains(message, e.Field[strings.LastIndex(e.Field, ".")+1:]) {
+		return message
+	}
+	return e.Field + ": " + message
 }
 
 // locationOf says where the field at fault stands: where is body or query.

@@ -47,6 +47,9 @@ func (a *API) finishDocument() {
 	delete(schemas, "ErrorModel")
 	delete(schemas, "ErrorDetail")
 	for _, schema := range schemas {
+		if result := schema.Properties["result"]; result != nil && result.Type == "" {
+			result.AnyOf = []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}, {Type: "null"}}
+		}
 		for name, property := range schema.Properties {
 			if property.Ref != "" && slices.Contains(schema.Required, name) && mayBeNull(name) {
 				schema.Properties[name] = &huma.Schema{

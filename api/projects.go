@@ -13,7 +13,8 @@ import (
 
 const maxName = 255
 
-type projectIn struct {
+// ProjectPath is the part of a request that names a project.
+type ProjectPath struct {
 	ID string `path:"id" doc:"Id of the project"`
 }
 
@@ -22,7 +23,7 @@ type createProjectIn struct {
 }
 
 type patchProjectIn struct {
-	projectIn
+	ProjectPath
 	Body client.ProjectPatch
 }
 
@@ -82,7 +83,7 @@ func checkProject(name, description, branch *string) error {
 	return nil
 }
 
-func (a *API) getProject(ctx context.Context, in *projectIn) (*projectOut, error) {
+func (a *API) getProject(ctx context.Context, in *ProjectPath) (*projectOut, error) {
 	if err := knownID("project", in.ID); err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (a *API) getProject(ctx context.Context, in *projectIn) (*projectOut, error
 	return &projectOut{Status: http.StatusOK, Body: p}, err
 }
 
-func (a *API) listProjects(ctx context.Context, in *pageIn) (*pageOut[client.Project], error) {
+func (a *API) listProjects(ctx context.Context, in *Paging) (*pageOut[client.Project], error) {
 	page, err := a.deps.Store.Projects(ctx, callerOf(ctx).organization, in.request())
 	return &pageOut[client.Project]{Body: page}, err
 }

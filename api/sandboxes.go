@@ -8,7 +8,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-type sandboxIn struct {
+// SandboxPath is the part of a request that names a sandbox.
+type SandboxPath struct {
 	SandboxID string `path:"sandbox_id" minLength:"1" maxLength:"100"`
 }
 
@@ -16,7 +17,7 @@ type sandboxOut struct {
 	Body client.Sandbox
 }
 
-func (a *API) getSandbox(ctx context.Context, in *sandboxIn) (*sandboxOut, error) {
+func (a *API) getSandbox(ctx context.Context, in *SandboxPath) (*sandboxOut, error) {
 	organization, err := a.organizationOf(ctx, callerOf(ctx))
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ type listSandboxesIn struct {
 	TaskID     string `query:"task_id"`
 	State      string `query:"state" doc:"intended, creating, running, deleting, gone or lost"`
 	Unverified bool   `query:"unverified" doc:"Only those that are not verified gone"`
-	pageIn
+	Paging
 }
 
 func (a *API) listSandboxes(ctx context.Context, in *listSandboxesIn) (*pageOut[client.Sandbox], error) {

@@ -14,7 +14,7 @@ import (
 const maxReason = 2000 // bytes
 
 type askIn struct {
-	taskIn
+	TaskPath
 	Body *client.Reason
 }
 

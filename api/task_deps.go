@@ -8,12 +8,12 @@ import (
 )
 
 type depsIn struct {
-	taskIn
+	TaskPath
 	Body client.DependsOn
 }
 
 type removeDepIn struct {
-	taskIn
+	TaskPath
 	DependsOn string `query:"depends_on" required:"true" doc:"Id of the task to depend on no longer"`
 }
 
@@ -25,7 +25,7 @@ type cycleOut struct {
 	Body client.Cycle
 }
 
-func (a *API) getDependencies(ctx context.Context, in *taskIn) (*depsOut, error) {
+func (a *API) getDependencies(ctx context.Context, in *TaskPath) (*depsOut, error) {
 	if err := knownID("task", in.ID); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 type taskEventsIn struct {
-	taskIn
+	TaskPath
 	After string `query:"after" doc:"<attempt>:<sequence>; empty: from the beginning"`
 	Wait  string `query:"wait" doc:"Long poll: as 25s"`
 	Limit int    `query:"limit" default:"200" minimum:"1" maximum:"1000"`

@@ -94,15 +94,16 @@ type listTasksIn struct {
 	TicketID   string `query:"ticket_id"`
 	ProjectID  string `query:"project_id"`
 	ID         string `query:"id" doc:"A beginning or an end of ids, of 4 or more characters"`
-	pageIn
+	Paging
 }
 
-type pageIn struct {
+// Paging is the part of a request that asks for one page of a list.
+type Paging struct {
 	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500"`
 	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the page before"`
 }
 
-func (p pageIn) request() task.PageRequest { return task.PageRequest{Limit: p.Limit, Cursor: p.Cursor} }
+func (p Paging) request() task.PageRequest { return task.PageRequest{Limit: p.Limit, Cursor: p.Cursor} }
 
 type pageOut[T any] struct {
 	Body task.Page[T]
@@ -153,17 +154,18 @@ func joined[T ~string](words []T) string {
 	return strings.Join(parts, ", ")
 }
 
-type taskIn struct {
+// TaskPath is the part of a request that names a task.
+type TaskPath struct {
 	ID string `path:"id" doc:"Id of the task"`
 }
 
-func (a *API) getTask(ctx context.Context, in *taskIn) (*taskOut, error) {
+func (a *API) getTask(ctx context.Context, in *TaskPath) (*taskOut, error) {
 	t, err := a.readTask(ctx, in.ID)
 	return &taskOut{Status: http.StatusOK, Body: t}, err
 }
 
 type patchTaskIn struct {
-	taskIn
+	TaskPath
 	Body client.TaskPatch
 }
 
@@ -179,7 +181,7 @@ func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*taskOut, error) 
 		return nil, err
 	}
 	a.deps.Bus.Wake(live.Relay) // a higher priority may have let it in
-	return a.getTask(ctx, &in.taskIn)
+	return a.getTask(ctx, &in.TaskPath)
 }
 
 func checkPatch(p client.TaskPatch) error {
@@ -211,7 +213,7 @@ type diffOut struct {
 	Body        []byte
 }
 
-func (a *API) diffTask(ctx context.Context, in *taskIn) (*diffOut, error) {
+func (a *API) diffTask(ctx context.Context, in *TaskPath) (*diffOut, error) {
 	t, err := a.readTask(ctx, in.ID)
 	if err != nil {
 		return nil, err

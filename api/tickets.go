@@ -73,7 +73,7 @@ func (a *API) getTicket(ctx context.Context, in *ticketIn) (*ticketOut, error) {
 
 type listTicketsIn struct {
 	ProjectID string `query:"project_id"`
-	pageIn
+	Paging
 }
 
 func (a *API) listTickets(ctx context.Context, in *listTicketsIn) (*pageOut[client.Ticket], error) {

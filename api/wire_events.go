@@ -11,7 +11,7 @@ import (
 )
 
 type postEventIn struct {
-	sandboxIn
+	SandboxPath
 	Key     string `header:"Idempotency-Key" doc:"Makes a repeat harmless; client_event_id does the same"`
 	RawBody []byte `contentType:"application/json"`
 }
@@ -47,7 +47,7 @@ func eventOf(said client.BatchEvent) ingest.Event {
 }
 
 type postBatchIn struct {
-	sandboxIn
+	SandboxPath
 	RawBody []byte `contentType:"application/json"`
 }
 
@@ -69,7 +69,7 @@ func (a *API) postBatch(ctx context.Context, in *postBatchIn) (*postBatchOut, er
 }
 
 type listEventsIn struct {
-	sandboxIn
+	SandboxPath
 	Limit     int    `query:"limit" default:"100" minimum:"1" maximum:"500"`
 	Offset    int    `query:"offset" default:"0" minimum:"0" maximum:"2000000000"`
 	EventType string `query:"event_type" maxLength:"100" doc:"Exact match"`

@@ -12,7 +12,7 @@ import (
 const leaseAtOnce = 100 // messages in one answer
 
 type postMessageIn struct {
-	sandboxIn
+	SandboxPath
 	RawBody []byte `contentType:"application/json"`
 }
 
@@ -48,7 +48,7 @@ func messageOf(who caller, sandboxID string, said client.NewMessage, bare bool) 
 }
 
 type takeMessagesIn struct {
-	sandboxIn
+	SandboxPath
 	Wait string `query:"wait" doc:"Long poll: as 25s"`
 }
 
@@ -74,7 +74,7 @@ func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*takeMessag
 }
 
 type ackMessageIn struct {
-	sandboxIn
+	SandboxPath
 	MessageID string `path:"message_id"`
 }
 

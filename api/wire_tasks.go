@@ -16,7 +16,7 @@ type sandboxTaskOut struct {
 }
 
 // sandboxTask answers the task whose attempt runs or ran in the sandbox.
-func (a *API) sandboxTask(ctx context.Context, in *sandboxIn) (*sandboxTaskOut, error) {
+func (a *API) sandboxTask(ctx context.Context, in *SandboxPath) (*sandboxTaskOut, error) {
 	organization, taskID, err := a.deps.Store.SandboxOwner(ctx, in.SandboxID)
 	if err != nil && task.CodeOf(err) != task.CodeNotFound {
 		return nil, err
@@ -36,7 +36,7 @@ func (a *API) sandboxTask(ctx context.Context, in *sandboxIn) (*sandboxTaskOut, 
 }
 
 type completeIn struct {
-	sandboxIn
+	SandboxPath
 	RawBody []byte `contentType:"application/json"`
 }
 
@@ -51,7 +51,7 @@ func (a *API) taskComplete(ctx context.Context, in *completeIn) (*completeOut, e
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
 	}
-	args := map[string]any{"ok": said.Success, "reason": said.ErrorMessage, "result": said.Result, "sandbox_id": in.SandboxID}
+	args := map[string]any{"ok": said.Success, "success": said.Success, "reason": said.ErrorMessage, "result": said.Result, "sandbox_id": in.SandboxID}
 	asked, err := a.askWire(ctx, in.SandboxID, task.Ask{
 		TaskID: said.TaskID, Kind: task.AskComplete, OK: said.Success, Reason: said.ErrorMessage,
 	}, args)
@@ -65,7 +65,7 @@ func (a *API) taskComplete(ctx context.Context, in *completeIn) (*completeOut, e
 }
 
 type verdictIn struct {
-	sandboxIn
+	SandboxPath
 	RawBody []byte `contentType:"application/json"`
 }
 

@@ -37,7 +37,11 @@ func askTask(ctx context.Context, q *db.Queries, a task.Ask, row db.Task) (task.
 	if err := ownSandbox(a, attempts); err != nil {
 		return task.Asked{}, err
 	}
-	effects, err := task.Judge(judgedState(row, attempts), a)
+	publishing, err := q.SuccessAccepted(ctx, a.TaskID)
+	if err != nil {
+		return task.Asked{}, err
+	}
+	effects, err := task.Judge(judgedState(row, publishing), a)
 	if err != nil {
 		return task.Asked{}, err
 	}
@@ -107,17 +111,16 @@ func orZero[T any](p *T) T {
 	return *p
 }
 
-// judgedState is what the projection says of a task. An attempt that ended well while the
-// task is not final means that its work is being published.
-func judgedState(row db.Task, attempts []db.ReadAttemptsRow) task.State {
-	publishing := false
-	if n := len(attempts); n > 0 && !task.Status(row.Status).Final() {
-		last := attempts[n-1].Attempt
-		publishing = last.EndedAt != nil && last.Outcome == "completed"
+// judgedState is what the projection says of a task. A success that was accepted since the
+// attempt began means that its work is being published, which the row does not say.
+func judgedState(row db.Task, publishing bool) task.State {
+	blocked := task.BlockedReason(row.BlockedReason)
+	if row.QueuedAt != nil { // the gate's reason to wait: the task is not parked
+		blocked = task.BlockedNone
 	}
 	return task.State{
 		Status: task.Status(row.Status), SandboxID: orZero(row.SandboxID), Continuous: row.Continuous, Publishing: publishing,
-		Blocked: task.BlockedReason(row.BlockedReason), Attempts: int(row.AttemptCount), Retries: int(row.RetryCount),
+		Blocked: blocked, Attempts: int(row.AttemptCount), Retries: int(row.RetryCount),
 		MaxRetries: int(row.MaxRetries), Revisions: int(row.RevisionCount), Replacements: int(row.ReplacementCount),
 	}
 }

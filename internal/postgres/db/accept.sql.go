@@ -470,6 +470,22 @@ func (q *Queries) RunGate(ctx context.Context, organizationID string) (int32, er
 	return column_1, err
 }
 
+const successAccepted = `-- name: SuccessAccepted :one
+SELECT EXISTS (
+    SELECT FROM commands c
+    WHERE c.task_id = $1 AND c.kind IN ('complete', 'verdict') AND c.state IN ('accepted', 'carried_out')
+      AND c.args -> 'ok' = 'true'
+      AND c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = $1), '-infinity'))
+`
+
+// Whether somebody has said since the newest attempt began that the task is done, and was heard.
+func (q *Queries) SuccessAccepted(ctx context.Context, taskID string) (bool, error) {
+	row := q.db.QueryRow(ctx, successAccepted, taskID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const unblocked = `-- name: Unblocked :many
 SELECT t.id::text FROM task_dependencies d JOIN tasks t ON t.id = d.task_id
 WHERE d.depends_on = $1 AND t.status = 'pending'

@@ -91,3 +91,11 @@ ORDER BY t.created_at, t.id;
 
 -- name: RunGate :one
 SELECT omoi_grant(@organization_id::uuid)::integer;
+
+-- name: SuccessAccepted :one
+-- Whether somebody has said since the newest attempt began that the task is done, and was heard.
+SELECT EXISTS (
+    SELECT FROM commands c
+    WHERE c.task_id = @task_id AND c.kind IN ('complete', 'verdict') AND c.state IN ('accepted', 'carried_out')
+      AND c.args -> 'ok' = 'true'
+      AND c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = @task_id), '-infinity'));

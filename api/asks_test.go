@@ -1,0 +1,148 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestCancelIsACommandWithAReceipt(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	path := "/api/v1/tasks/" + made.ID + "/cancel"
+	res := w.call(http.MethodPost, path, `{"reason":"changed my mind"}`)
+	asked := ok[client.Asked](res, http.StatusAccepted)
+	require.Equal(t, task.ReceiptAccepted, asked.Command.State)
+	require.Equal(t, "changed my mind", asked.Command.Reason)
+	require.Equal(t, task.StatusPending, asked.Task.Status, "the workflow writes the status, not the API")
+	require.Equal(t, asked.Command.ID, asked.Task.PendingCommand.ID)
+	require.Contains(t, asked.Task.Why, "cancel is asked for")
+	require.Equal(t, asked.CommandURL, res.header.Get("Location"))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM relay WHERE task_id = $1 AND due_at <= now()`, made.ID))
+
+	again := ok[client.Asked](w.call(http.MethodPost, path, nil), http.StatusAccepted)
+	require.Equal(t, asked.Command.ID, again.Command.ID, "asking twice is one command")
+
+	w.settle(asked.Command.ID, task.ReceiptCarriedOut)
+	w.end(made, task.StatusCancelled)
+	require.Equal(t, task.ReceiptCarriedOut, ok[client.Command](w.call(http.MethodGet, asked.CommandURL, nil), http.StatusOK).State)
+	p := w.call(http.MethodPost, path, nil).refused(http.StatusConflict, "")
+	require.Contains(t, p.Detail, "cancelled already")
+	w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/fail", `{}`).refused(http.StatusConflict, "")
+}
+
+func TestOutcomeWithinTheWaitIsTheAnswer(t *testing.T) {
+	t.Parallel()
+	for receipt, status := range map[task.Receipt]int{
+		task.ReceiptCarriedOut: http.StatusOK, task.ReceiptTooLate: http.StatusConflict, task.ReceiptRefused: http.StatusConflict,
+	} {
+		t.Run(string(receipt), func(t *testing.T) {
+			t.Parallel()
+			w := start(t, patient)
+			made := w.task(newTask())
+			relay, leave := w.bus.Subscribe(live.Relay)
+			defer leave()
+			done := make(chan struct{})
+			go func() { // what relay and workflow do
+				defer close(done)
+				<-relay
+				w.exec(`UPDATE commands SET state = $2, settled_at = now(), reason = 'because' WHERE task_id = $1 AND kind = 'fail'`, made.ID, string(receipt))
+				w.bus.Wake(live.Task(made.ID))
+			}()
+			require.Equal(t, status, w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/fail", `{"reason":"no"}`).status)
+			<-done
+		})
+	}
+}
+
+func TestRetryIsForWhatHasEndedBadly(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for _, status := range []task.Status{task.StatusFailed, task.StatusCancelled} {
+		made := w.task(newTask())
+		path := "/api/v1/tasks/" + made.ID + "/retry"
+		w.call(http.MethodPost, path, nil).refused(http.StatusConflict, "")
+		w.begin(made)
+		require.Contains(t, w.call(http.MethodPost, path, nil).refused(http.StatusConflict, "").Detail, "running")
+		w.end(made, status)
+		asked := ok[client.Asked](w.call(http.MethodPost, path, nil), http.StatusAccepted)
+		require.Equal(t, status, asked.Task.Status, "the status stays until a run has claimed the retry")
+		require.Equal(t, "retry", asked.Task.PendingCommand.Kind)
+	}
+	made := w.task(newTask())
+	w.begin(made)
+	w.end(made, task.StatusCompleted)
+	w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/retry", nil).refused(http.StatusConflict, "")
+}
+
+func TestParkedTaskCanBeRetriedAndQueuedOneNot(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	w.exec(`UPDATE tasks SET blocked_reason = 'provider_limit', queued_at = NULL WHERE id = $1`, made.ID)
+	ok[client.Asked](w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/retry", nil), http.StatusAccepted)
+	in := newTask()
+	in.DependsOn = &client.DependsOn{TaskIDs: []string{made.ID}}
+	waiting := w.task(in)
+	require.Equal(t, task.BlockedDependency, waiting.Blocked)
+	require.Contains(t, waiting.Why, "waits for 1 task")
+	w.call(http.MethodPost, "/api/v1/tasks/"+waiting.ID+"/retry", nil).refused(http.StatusConflict, "")
+}
+
+func TestBadReasonsAreRefused(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	path := "/api/v1/tasks/" + made.ID + "/cancel"
+	w.call(http.MethodPost, path, `{"reason":"a\u0000"}`).refused(422, "body.reason")
+	w.call(http.MethodPost, path, `{"why":"x"}`).refused(422, "body.why")
+	w.call(http.MethodPost, path, `{`).refused(400, "body")
+	require.Zero(t, w.count(`SELECT count(*) FROM commands WHERE kind = 'cancel'`))
+}
+
+func TestDependenciesCanBeEditedAndNeverCloseACycle(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	a, b, c := w.task(newTask()), w.task(newTask()), w.task(newTask())
+	path := func(t client.Task) string { return "/api/v1/tasks/" + t.ID + "/dependencies" }
+	on := func(ts ...client.Task) client.DependsOn {
+		d := client.DependsOn{TaskIDs: []string{}}
+		for _, t := range ts {
+			d.TaskIDs = append(d.TaskIDs, t.ID)
+		}
+		return d
+	}
+	require.Equal(t, on(b), ok[client.DependsOn](w.call(http.MethodPost, path(a), on(b, b)), http.StatusOK))
+	require.Equal(t, on(c), ok[client.DependsOn](w.call(http.MethodPut, path(b), on(c)), http.StatusOK))
+	cycle := ok[client.Cycle](w.call(http.MethodPost, path(c)+"/check-circular", on(a)), http.StatusOK)
+	require.Equal(t, client.Cycle{Circular: true, Path: []string{c.ID, a.ID, b.ID, c.ID}}, cycle)
+	require.Equal(t, client.Cycle{Path: []string{}}, ok[client.Cycle](w.call(http.MethodPost, path(a)+"/check-circular", on(c)), http.StatusOK))
+	require.Contains(t, w.call(http.MethodPost, path(c), on(a)).refused(422, "body.dependencies.depends_on").Detail, "cycle")
+	w.call(http.MethodPost, path(c), on(c)).refused(422, "body.dependencies.depends_on")
+	require.Equal(t, on(b), ok[client.DependsOn](w.call(http.MethodGet, path(a), nil), http.StatusOK))
+	require.Empty(t, ok[client.DependsOn](w.call(http.MethodDelete, path(a)+"?depends_on="+b.ID, nil), http.StatusOK).TaskIDs)
+	w.call(http.MethodDelete, path(a), nil).refused(422, "query.depends_on")
+	w.begin(a)
+	w.call(http.MethodPost, path(a), on(b)).refused(http.StatusConflict, "")
+}
+
+func TestTwoEditsAtOnceCannotCloseACycle(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	a, b := w.task(newTask()), w.task(newTask())
+	statuses := make(chan int, 2)
+	edit := func(from, to client.Task) {
+		status := 0
+		defer func() { statuses <- status }()
+		status = w.call(http.MethodPost, "/api/v1/tasks/"+from.ID+"/dependencies", client.DependsOn{TaskIDs: []string{to.ID}}).status
+	}
+	go edit(a, b)
+	go edit(b, a)
+	require.ElementsMatch(t, []int{http.StatusOK, http.StatusUnprocessableEntity}, []int{<-statuses, <-statuses})
+}

@@ -1,0 +1,215 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/pgtest"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"))
+}
+
+// world is a server on a database of its own, with a real store, intake and bus.
+type world struct {
+	t     testing.TB
+	pool  *pgxpool.Pool
+	store *postgres.Store
+	bus   *live.Local
+	ring  *token.Ring
+	org   string
+	url   string
+	repos *repos
+	spec  *spec // every answer is held against the OpenAPI document
+}
+
+// repos knows one repository.
+type repos struct{ diff string }
+
+const goodRepo = "/srv/git/app"
+
+func (r *repos) Check(_ context.Context, repo string) error {
+	if repo == goodRepo {
+		return nil
+	}
+	return task.Invalid("repo", "There is nothing at %s. Next: git clone <url> %s", repo, repo)
+}
+
+func (r *repos) Diff(_ context.Context, _, _, _ string, w io.Writer) error {
+	_, err := io.WriteString(w, r.diff)
+	return err
+}
+
+// open starts a server without login.
+func open(t testing.TB) *world {
+	t.Helper()
+	return start(t, func(c *api.Config) { c.Open = true })
+}
+
+func start(t testing.TB, change func(*api.Config)) *world {
+	t.Helper()
+	pool := pgtest.New(t)
+	w := &world{t: t, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: live.New(), repos: &repos{}, spec: newSpec(t)}
+	var err error
+	w.org, err = w.store.EnsureOrganization(t.Context(), "default")
+	require.NoError(t, err)
+	w.ring, err = token.NewRing(token.Key{ID: "k1", Secret: []byte(strings.Repeat("s", 32))}, nil)
+	require.NoError(t, err)
+	cfg := api.Config{Organization: w.org, Version: "test", CommandWait: 50 * time.Millisecond, CommandPoll: 5 * time.Millisecond}
+	change(&cfg)
+	handler := api.New(cfg, api.Deps{
+		Store: w.store, Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring,
+		Probes: []api.Probe{{Name: "database", Required: true, Check: w.store.Ping}, {Name: "redis"}},
+	})
+	server := httptest.NewServer(handler)
+	t.Cleanup(func() { handler.Stop(); server.Close() })
+	w.url = server.URL
+	return w
+}
+
+// intake runs until the test ends.
+func (w *world) intake(bare bool) *ingest.Intake {
+	intake := ingest.NewIntake(ingest.IntakeConfig{AllowBare: bare}, w.store, w.bus, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- intake.Run(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		require.NoError(w.t, <-done)
+	})
+	return intake
+}
+
+func (w *world) exec(sql string, args ...any) {
+	w.t.Helper()
+	_, err := w.pool.Exec(w.t.Context(), sql, args...)
+	require.NoError(w.t, err)
+}
+
+func (w *world) count(sql string, args ...any) int {
+	w.t.Helper()
+	var n int
+	require.NoError(w.t, w.pool.QueryRow(w.t.Context(), sql, args...).Scan(&n))
+	return n
+}
+
+// answer is what came back.
+type answer struct {
+	t      testing.TB
+	status int
+	header http.Header
+	body   []byte
+}
+
+// call sends a request; a body that is no string or bytes is sent as JSON. Headers come in pairs.
+func (w *world) call(method, path string, body any, headers ...string) answer {
+	w.t.Helper()
+	var content []byte
+	switch b := body.(type) {
+	case nil:
+	case string:
+		content = []byte(b)
+	case []byte:
+		content = b
+	default:
+		var err error
+		content, err = json.Marshal(b)
+		require.NoError(w.t, err)
+	}
+	req, err := http.NewRequestWithContext(w.t.Context(), method, w.url+path, bytes.NewReader(content))
+	require.NoError(w.t, err)
+	if content != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for n := 0; n+1 < len(headers); n += 2 {
+		req.Header.Set(headers[n], headers[n+1])
+		if headers[n] == "Host" {
+			req.Host = headers[n+1]
+		}
+	}
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(w.t, err)
+	defer func() { _ = res.Body.Close() }()
+	got, err := io.ReadAll(res.Body)
+	require.NoError(w.t, err)
+	w.spec.check(w.t, method, strings.SplitN(path, "?", 2)[0], res, got)
+	return answer{t: w.t, status: res.StatusCode, header: res.Header, body: got}
+}
+
+// ok decodes an answer of the expected status.
+func ok[T any](a answer, status int) T {
+	a.t.Helper()
+	require.Equal(a.t, status, a.status, "%s", a.body)
+	var out T
+	require.NoError(a.t, json.Unmarshal(a.body, &out), "%s", a.body)
+	return out
+}
+
+// refused holds an error to its form: a problem document with a sentence.
+func (a answer) refused(status int, location string) client.Problem {
+	a.t.Helper()
+	require.Equal(a.t, status, a.status, "%s", a.body)
+	require.Equal(a.t, "application/problem+json", a.header.Get("Content-Type"))
+	var p client.Problem
+	require.NoError(a.t, json.Unmarshal(a.body, &p), "%s", a.body)
+	require.Equal(a.t, status, p.Status)
+	require.NotEmpty(a.t, p.Title)
+	require.NotEmpty(a.t, p.Instance)
+	require.Regexp(a.t, `^\S.*\s.*\S$`, p.Detail, "a sentence")
+	if location != "" {
+		require.NotEmpty(a.t, p.Errors, "%s", a.body)
+		require.Equal(a.t, location, p.Errors[0].Location)
+	}
+	return p
+}
+
+// newTask is a body that is accepted.
+func newTask() client.NewTask {
+	return client.NewTask{Repo: goodRepo, Title: "Write a file", Agent: "external"}
+}
+
+func (w *world) task(in client.NewTask) client.Task {
+	w.t.Helper()
+	return ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", in), http.StatusCreated)
+}
+
+// begin gives a task an attempt in a sandbox, as its workflow would.
+func (w *world) begin(t client.Task) string {
+	w.t.Helper()
+	id := task.NewSandboxID()
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state) VALUES ($1, $2, $3, 1, 'external', 'running')`, id, w.org, t.ID)
+	w.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, assigned_at) VALUES ($1, 1, $2, 'r', 1, now())`, t.ID, id)
+	w.exec(`UPDATE tasks SET status = 'running', sandbox_id = $2, attempt_count = 1, queued_at = NULL WHERE id = $1`, t.ID, id)
+	w.exec(`UPDATE relay SET sandbox_id = $2 WHERE task_id = $1`, t.ID, id)
+	return id
+}
+
+func (w *world) end(t client.Task, status task.Status) {
+	w.t.Helper()
+	w.exec(`UPDATE attempts SET ended_at = now(), outcome = $2 WHERE task_id = $1`, t.ID, string(status))
+	w.exec(`UPDATE tasks SET status = $2, sandbox_id = NULL, queued_at = NULL, completed_at = now() WHERE id = $1`, t.ID, string(status))
+}
+
+// settle writes a receipt, as the projection would.
+func (w *world) settle(commandID string, r task.Receipt) {
+	w.exec(`UPDATE commands SET state = $2, settled_at = now(), reason = 'because' WHERE id = $1`, commandID, string(r))
+}

@@ -1,0 +1,265 @@
+package api_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// patient is a server whose waits end by facts only.
+func patient(c *api.Config) {
+	c.Open, c.CommandWait, c.MaxWait, c.PollEvery, c.CommandPoll = true, time.Minute, time.Minute, time.Minute, time.Minute
+}
+
+const wire = "/api/v1/sandboxes/"
+
+func TestSingleEventsKeepTheirWireForm(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	path := wire + "Box-1/events"
+	res := w.call(http.MethodPost, path, `{"event_type":"agent.tool_use","event_data":{"a":[1,{"b":null}]},"source":"worker","extra":1}`)
+	got := ok[map[string]any](res, http.StatusOK)
+	require.Equal(t, []any{"received", "Box-1", "agent.tool_use", "Box-1:1"}, []any{got["status"], got["sandbox_id"], got["event_type"], got["event_id"]})
+	require.Len(t, got, 5)
+	_, err := time.Parse(time.RFC3339Nano, got["timestamp"].(string))
+	require.NoError(t, err)
+	ok[map[string]any](w.call(http.MethodPost, path, `{"event_type":"heartbeat"}`), http.StatusOK)
+
+	page := ok[map[string]any](w.call(http.MethodGet, path, nil), http.StatusOK)
+	require.EqualValues(t, 2, page["total_count"])
+	require.Equal(t, "Box-1", page["sandbox_id"])
+	events := page["events"].([]any)
+	newest, oldest := events[0].(map[string]any), events[1].(map[string]any)
+	require.Equal(t, "heartbeat", newest["event_type"], "newest first")
+	require.Equal(t, map[string]any{}, newest["event_data"])
+	require.Equal(t, "agent", newest["source"])
+	require.Len(t, oldest, 6)
+	require.Equal(t, map[string]any{"a": []any{1.0, map[string]any{"b": nil}}}, oldest["event_data"])
+	filtered := ok[client.SandboxEvents](w.call(http.MethodGet, path+"?event_type=heartbeat&limit=1&offset=0", nil), http.StatusOK)
+	require.EqualValues(t, 1, filtered.TotalCount)
+	empty := w.call(http.MethodGet, wire+"never-seen/events", nil)
+	require.JSONEq(t, `{"events":[],"total_count":0,"sandbox_id":"never-seen"}`, string(empty.body))
+}
+
+func TestRepeatsOfSingleEventsAreHarmlessWithAKey(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	path := wire + "b/events"
+	post := func(body string, headers ...string) string {
+		return *ok[client.ReceivedEvent](w.call(http.MethodPost, path, body, headers...), http.StatusOK).EventID
+	}
+	const plain, keyed = `{"event_type":"x"}`, `{"event_type":"x","client_event_id":"k2"}`
+	require.Equal(t, post(plain, "Idempotency-Key", "k1"), post(plain, "Idempotency-Key", "k1"))
+	require.Equal(t, post(keyed), post(keyed))
+	require.NotEqual(t, post(plain), post(plain))
+	require.Equal(t, 4, w.count(`SELECT count(*) FROM sandbox_events`))
+}
+
+func TestBadEventsAreRefused(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	path := wire + "b/events"
+	w.call(http.MethodPost, path, `{}`).refused(422, "body.event_type")
+	w.call(http.MethodPost, path, `{"event_type":7}`).refused(422, "body.event_type")
+	w.call(http.MethodPost, path, `{"event_type":"x","source":"moon"}`).refused(422, "body.source")
+	w.call(http.MethodPost, path, `{"event_type":"x","event_data":[]}`).refused(422, "body.event_data")
+	w.call(http.MethodPost, path, `{"event_type":"x","event_data":{"a":"\u0000"}}`).refused(422, "body.event_data")
+	w.call(http.MethodPost, path, `{"event_type":`).refused(422, "")
+	w.call(http.MethodPost, wire+strings.Repeat("x", 101)+"/events", `{"event_type":"x"}`).refused(422, "path.sandbox_id")
+	w.call(http.MethodPost, path, `{"event_type":"x","event_data":{"a":"`+strings.Repeat("a", 1<<20)+`"}}`).refused(413, "")
+	w.call(http.MethodGet, path+"?limit=501", nil).refused(422, "query.limit")
+	w.call(http.MethodGet, path+"?offset=-1", nil).refused(422, "query.offset")
+	require.Zero(t, w.count(`SELECT count(*) FROM sandbox_events`))
+}
+
+func TestBatchesAreNumberedAndMayBePacked(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	path := wire + "b/events/batch"
+	batch := func(first, n int) client.Batch {
+		b := client.Batch{SpoolID: "s1", First: int64(first)}
+		for i := range n {
+			b.Events = append(b.Events, client.BatchEvent{Type: "x", Data: json.RawMessage(fmt.Sprintf(`{"n":%d}`, first+i))})
+		}
+		return b
+	}
+	require.JSONEq(t, `{"acknowledged":3,"duplicates":0}`, string(w.call(http.MethodPost, path, batch(1, 3)).body))
+	require.JSONEq(t, `{"acknowledged":4,"duplicates":2}`, string(w.call(http.MethodPost, path, batch(2, 3)).body))
+	gap := w.call(http.MethodPost, path, batch(7, 1)).refused(http.StatusConflict, "")
+	require.EqualValues(t, 4, *gap.Acknowledged)
+
+	raw, err := json.Marshal(batch(5, 2))
+	require.NoError(t, err)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err = z.Write(raw)
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	require.JSONEq(t, `{"acknowledged":6,"duplicates":0}`, string(w.call(http.MethodPost, path, packed.Bytes(), "Content-Encoding", "gzip").body))
+	w.call(http.MethodPost, path, "no gzip", "Content-Encoding", "gzip").refused(400, "")
+	w.call(http.MethodPost, path, packed.Bytes()[:packed.Len()-9], "Content-Encoding", "gzip").refused(400, "")
+	w.call(http.MethodPost, path, raw, "Content-Encoding", "br").refused(415, "")
+	w.call(http.MethodPost, path, bomb(t), "Content-Encoding", "gzip").refused(413, "")
+	require.Equal(t, 6, w.count(`SELECT count(*) FROM sandbox_events`))
+}
+
+// bomb is little that unpacks to much.
+func bomb(t *testing.T) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := z.Write(make([]byte, 64<<20))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	return packed.Bytes()
+}
+
+func TestMessagesKeepTheirWireForm(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	path := wire + "b/messages"
+	queued := ok[map[string]any](w.call(http.MethodPost, path, `{"content":"hello","unknown":1}`), http.StatusOK)
+	require.Equal(t, []any{"queued", "b"}, []any{queued["status"], queued["sandbox_id"]})
+	require.Len(t, queued, 3)
+	ok[client.QueuedMessage](w.call(http.MethodPost, path, `{"content":"stop","message_type":"interrupt"}`), http.StatusOK)
+	taken := ok[[]map[string]any](w.call(http.MethodGet, path, nil), http.StatusOK)
+	require.Len(t, taken, 2)
+	require.Equal(t, []any{"stop", "hello"}, []any{taken[0]["content"], taken[1]["content"]}, "interrupts overtake")
+	require.Equal(t, "user_message", taken[1]["message_type"])
+	require.Len(t, taken[0], 4)
+	require.Equal(t, "[]", strings.TrimSpace(string(w.call(http.MethodGet, path, nil).body)), "leased, not given twice")
+	ack := path + "/" + queued["message_id"].(string) + "/ack"
+	require.True(t, ok[client.AckedMessage](w.call(http.MethodPost, ack, nil), http.StatusOK).Settled)
+	require.False(t, ok[client.AckedMessage](w.call(http.MethodPost, ack, nil), http.StatusOK).Settled)
+	w.call(http.MethodPost, path+"/7/ack", nil).refused(http.StatusNotFound, "")
+	w.call(http.MethodPost, path, `{"content":""}`).refused(422, "body.content")
+	w.call(http.MethodPost, path, `{"content":"a","message_type":"shout"}`).refused(422, "body.message_type")
+	w.call(http.MethodGet, path+"?wait=long", nil).refused(422, "query.wait")
+}
+
+func TestLongPollEndsWithTheMessage(t *testing.T) {
+	t.Parallel()
+	w := start(t, patient)
+	got := make(chan []client.Message, 1)
+	go func() {
+		var messages []client.Message
+		defer func() { got <- messages }()
+		messages = ok[[]client.Message](w.call(http.MethodGet, wire+"b/messages?wait=50s", nil), http.StatusOK)
+	}()
+	ok[client.QueuedMessage](w.call(http.MethodPost, wire+"b/messages", `{"content":"now"}`), http.StatusOK)
+	require.Len(t, <-got, 1)
+}
+
+func TestTaskEventsFollowOverAttempts(t *testing.T) {
+	t.Parallel()
+	w := start(t, patient)
+	made := w.task(newTask())
+	path := "/api/v1/tasks/" + made.ID + "/events"
+	first := ok[client.EventPage](w.call(http.MethodGet, path, nil), http.StatusOK)
+	require.Equal(t, client.EventPage{Events: []client.Event{}, Next: "0:0", TaskStatus: task.StatusPending}, first)
+	box := w.begin(made)
+	pages := make(chan client.EventPage, 1)
+	go func() {
+		var page client.EventPage
+		defer func() { pages <- page }()
+		page = ok[client.EventPage](w.call(http.MethodGet, path+"?wait=50s&after="+first.Next, nil), http.StatusOK)
+	}()
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", `{"event_type":"agent.started"}`), http.StatusOK)
+	page := <-pages
+	require.Len(t, page.Events, 1)
+	require.Equal(t, []any{1, int64(1), box + ":1", "agent.started"}, []any{page.Events[0].Attempt, page.Events[0].Sequence, page.Events[0].ID, page.Events[0].Type})
+	require.Equal(t, "1:1", page.Next)
+	require.False(t, page.Done)
+	w.end(made, task.StatusCompleted)
+	w.bus.Wake(live.Task(made.ID))
+	last := ok[client.EventPage](w.call(http.MethodGet, path+"?wait=50s&after="+page.Next, nil), http.StatusOK)
+	require.True(t, last.Done)
+	require.Equal(t, task.StatusCompleted, last.TaskStatus)
+	w.call(http.MethodGet, path+"?after=x", nil).refused(422, "query.after")
+}
+
+func TestTaskOfASandbox(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	box := w.begin(made)
+	got := ok[client.SandboxTask](w.call(http.MethodGet, wire+box+"/task", nil), http.StatusOK)
+	require.Equal(t, []string{made.ID, made.TicketID, "running", box}, []string{got.ID, got.TicketID, got.Status, got.SandboxID})
+	require.Contains(t, w.call(http.MethodGet, wire+"unknown/task", nil).refused(http.StatusNotFound, "").Detail, "unknown")
+}
+
+func TestCompletionTellsWhatWasAccepted(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	in := newTask()
+	in.DependsOn = &client.DependsOn{TaskIDs: []string{made.ID}}
+	waiting := w.task(in)
+	box := w.begin(made)
+	path := wire + box + "/task-complete"
+	got := ok[client.TaskCompleted](w.call(http.MethodPost, path, map[string]any{"task_id": made.ID, "result": map[string]int{"n": 1}, "x": 1}), http.StatusOK)
+	require.Equal(t, []any{"accepted", made.ID, "completed", []string{waiting.ID}, task.ReceiptAccepted},
+		[]any{got.Status, got.TaskID, got.NewStatus, got.UnblockedTasks, got.Receipt})
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE kind = 'complete' AND state = 'accepted' AND args -> 'success' = 'true' AND args -> 'result' ->> 'n' = '1'`))
+	require.Equal(t, task.ReceiptTooLate, ok[client.TaskCompleted](w.call(http.MethodPost, path, map[string]any{"task_id": made.ID, "success": false}), http.StatusOK).Receipt,
+		"its success is accepted and being published")
+	w.end(made, task.StatusFailed)
+	late := ok[client.TaskCompleted](w.call(http.MethodPost, path, map[string]any{"task_id": made.ID}), http.StatusOK)
+	require.Equal(t, []any{"failed", task.ReceiptTooLate, []string{}}, []any{late.NewStatus, late.Receipt, late.UnblockedTasks})
+
+	other := w.begin(waiting)
+	w.call(http.MethodPost, wire+other+"/task-complete", map[string]any{"task_id": made.ID}).refused(http.StatusForbidden, "")
+	w.call(http.MethodPost, path, map[string]any{"task_id": "01890a5d-ac96-774b-bcce-b302099a8057"}).refused(http.StatusNotFound, "")
+	w.call(http.MethodPost, path, `{}`).refused(422, "body.task_id")
+	w.call(http.MethodPost, path, `{"task_id":"x","success":"yes"}`).refused(422, "body.success")
+}
+
+func TestVerdictsTellWhatWasAccepted(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for passed, status := range map[bool]string{true: "completed", false: "needs_revision"} {
+		made := w.task(newTask())
+		path := wire + w.begin(made) + "/validation-result"
+		verdict := map[string]any{"task_id": made.ID, "passed": passed, "feedback": "tests", "recommendations": []string{"more"}}
+		got := ok[client.VerdictAccepted](w.call(http.MethodPost, path, verdict), http.StatusOK)
+		require.Equal(t, []any{"accepted", passed, status, task.ReceiptAccepted}, []any{got.Status, got.ValidationPassed, got.NewTaskStatus, got.Receipt})
+		w.end(made, task.StatusCancelled)
+		got = ok[client.VerdictAccepted](w.call(http.MethodPost, path, verdict), http.StatusOK)
+		require.Equal(t, []any{"cancelled", task.ReceiptTooLate}, []any{got.NewTaskStatus, got.Receipt})
+		w.call(http.MethodPost, path, `{"task_id":"`+made.ID+`","feedback":""}`).refused(422, "body.passed")
+		w.call(http.MethodPost, path, `{"task_id":"`+made.ID+`","passed":true}`).refused(422, "body.feedback")
+	}
+}
+
+func TestLedgerIsShown(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	box := w.begin(made)
+	w.exec(`UPDATE sandboxes SET salvage = '{"kind":"ref","ref":"refs/x","files":2,"bytes":9}', isolation = '{uid,mount}' WHERE id = $1`, box)
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"bare/events", `{"event_type":"x"}`), http.StatusOK)
+	got := ok[client.Sandbox](w.call(http.MethodGet, wire+box, nil), http.StatusOK)
+	require.Equal(t, []any{made.ID, 1, task.SandboxRunning, "ref", 2, []string{"uid", "mount"}},
+		[]any{got.TaskID, got.Attempt, got.State, got.Salvage.Kind, got.Salvage.Files, got.Isolation})
+	all := ok[task.Page[client.Sandbox]](w.call(http.MethodGet, "/api/v1/sandboxes", nil), http.StatusOK)
+	require.Len(t, all.Items, 2)
+	one := ok[task.Page[client.Sandbox]](w.call(http.MethodGet, "/api/v1/sandboxes?state=running&task_id="+made.ID, nil), http.StatusOK)
+	require.Len(t, one.Items, 1)
+	w.call(http.MethodGet, "/api/v1/sandboxes?state=asleep", nil).refused(422, "query.state")
+	w.call(http.MethodGet, wire+"unknown", nil).refused(http.StatusNotFound, "")
+	full := ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+made.ID, nil), http.StatusOK)
+	require.Equal(t, box, full.Attempts[0].SandboxID)
+	require.Equal(t, "refs/x", full.Attempts[0].Salvage.Ref)
+}
