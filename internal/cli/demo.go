@@ -41,7 +41,7 @@ func (g *globals) demo(ctx context.Context, timeout time.Duration) (err error) {
 		return fmt.Errorf("make a place for the demo: %w", err)
 	}
 	path := filepath.Join(dir, "services.log")
-	log, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // G304: below the person's own OMOI_HOME
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("keep the services' log: %w", err)
 	}
