@@ -135,7 +135,8 @@ type order struct {
 	Isolation local.Isolation `json:"isolation"`
 	Labels    sandbox.Labels  `json:"labels"`
 	Args      []string        `json:"args"`
-	Exec      bool            `json:"exec"` // run Args by Exec, not by Start
+	Exec      bool            `json:"exec"`  // run Args by Exec, not by Start
+	Whole     bool            `json:"whole"` // say so first, then do all that a sandbox goes through
 }
 
 // worker starts that other process.
@@ -167,18 +168,8 @@ func (b *bed) orphan(t *testing.T, spec sandbox.Spec, cmd sandbox.Command) {
 func orphanMain() int {
 	var o order
 	err := json.NewDecoder(os.Stdin).Decode(&o)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	p, err := local.New(local.Config{Root: o.Root, Isolation: o.Isolation}, slog.New(slog.DiscardHandler))
 	if err == nil {
-		_, err = p.Ensure(context.Background(), sandbox.Spec{Labels: o.Labels})
-	}
-	if err == nil && o.Exec {
-		_, err = p.Exec(context.Background(), o.Labels, sandbox.Command{Args: o.Args})
-	} else if err == nil {
-		err = p.Start(context.Background(), o.Labels, sandbox.Command{Args: o.Args})
+		err = o.carryOut()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -186,4 +177,29 @@ func orphanMain() int {
 	}
 	_, _ = os.Stdout.WriteString("started\n")
 	select {}
+}
+
+func (o order) carryOut() error {
+	p, err := local.New(local.Config{Root: o.Root, Isolation: o.Isolation}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	if o.Whole {
+		_, _ = os.Stdout.WriteString("begun\n")
+	}
+	ctx, cmd := context.Background(), sandbox.Command{Args: o.Args}
+	if _, err = p.Ensure(ctx, sandbox.Spec{Labels: o.Labels}); err != nil {
+		return err
+	}
+	if o.Exec {
+		_, err = p.Exec(ctx, o.Labels, cmd)
+		return err
+	}
+	if err = p.Start(ctx, o.Labels, cmd); err != nil || !o.Whole {
+		return err
+	}
+	if _, err = p.Exec(ctx, o.Labels, sandbox.Command{Args: []string{"true"}}); err != nil {
+		return err
+	}
+	return p.Delete(ctx, o.Labels)
 }
