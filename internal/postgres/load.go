@@ -46,7 +46,10 @@ func (l *loading) load(ctx context.Context) (contract.LoadedTask, error) {
 	if err != nil {
 		return contract.LoadedTask{}, err
 	}
-	l.row, l.repo, l.holdsSlot = found.Task, found.Repo, found.HoldsSlot
+	l.row, l.repo = found.Task, found.Repo
+	if l.holdsSlot, err = l.q.HoldsSlot(ctx, l.row.ID); err != nil {
+		return contract.LoadedTask{}, err
+	}
 	claimed, err := l.claim(ctx)
 	if err != nil || !claimed {
 		return contract.LoadedTask{Lost: err == nil}, err

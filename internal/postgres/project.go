@@ -74,7 +74,10 @@ func (w *projecting) project(ctx context.Context) (contract.Projected, error) {
 	if err != nil {
 		return contract.Projected{}, err
 	}
-	w.row, w.holds = found.Task, found.HoldsSlot
+	w.row = found.Task
+	if w.holds, err = w.q.HoldsSlot(ctx, w.row.ID); err != nil {
+		return contract.Projected{}, err
+	}
 	ours := w.row.RunID == w.runID
 	switch {
 	case !ours && w.row.RunID != w.conquered:
@@ -148,12 +151,14 @@ func (w *projecting) writeTask(ctx context.Context) error {
 	})
 }
 
-// queued reports whether the task waits for the gate from here on.
+// queued reports whether the task waits for the gate from here on: it asks, it did already,
+// or it is pending and nothing but a slot is missing.
 func (w *projecting) queued() bool {
 	if w.p.Status.Final() || w.holds {
 		return false
 	}
-	return w.p.RequestSlot || (w.row.QueuedAt != nil && !w.p.ReleaseSlot)
+	idle := w.p.Status == task.StatusPending && w.p.Blocked == task.BlockedNone
+	return idle || w.p.RequestSlot || (w.row.QueuedAt != nil && !w.p.ReleaseSlot)
 }
 
 // failureClass is that of the newest failure until an attempt goes beyond it.

@@ -224,17 +224,17 @@ func (q *Queries) TakeOverTask(ctx context.Context, arg TakeOverTaskParams) erro
 }
 
 const taskForUpdate = `-- name: TaskForUpdate :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.person, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot
-FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.person, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, p.repo FROM tasks t JOIN projects p ON p.id = t.project_id
 WHERE t.id = $1 FOR NO KEY UPDATE OF t
 `
 
 type TaskForUpdateRow struct {
-	Task      Task
-	Repo      string
-	HoldsSlot bool
+	Task Task
+	Repo string
 }
 
+// Whether it holds a slot is another statement: this one may wait for the gate, and would
+// answer from before the wait.
 func (q *Queries) TaskForUpdate(ctx context.Context, id string) (TaskForUpdateRow, error) {
 	row := q.db.QueryRow(ctx, taskForUpdate, id)
 	var i TaskForUpdateRow
@@ -285,7 +285,6 @@ func (q *Queries) TaskForUpdate(ctx context.Context, id string) (TaskForUpdateRo
 		&i.Task.CreatedAt,
 		&i.Task.UpdatedAt,
 		&i.Repo,
-		&i.HoldsSlot,
 	)
 	return i, err
 }

@@ -1,6 +1,7 @@
 -- name: TaskForUpdate :one
-SELECT sqlc.embed(t), p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot
-FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
+-- Whether it holds a slot is another statement: this one may wait for the gate, and would
+-- answer from before the wait.
+SELECT sqlc.embed(t), p.repo FROM tasks t JOIN projects p ON p.id = t.project_id
 WHERE t.id = @id FOR NO KEY UPDATE OF t;
 
 -- name: TakeOverTask :exec
