@@ -96,11 +96,11 @@ func copyOf(t *testing.T, program string) string {
 	t.Helper()
 	content, err := os.ReadFile(program)
 	require.NoError(t, err)
-	dir, err := os.MkdirTemp("/tmp", "omoi-pgtest-")
+	dir, err := os.MkdirTemp("/tmp", "omoi-pgtest-") //nolint:usetesting // others cannot enter what t.TempDir makes
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // G302: others must enter it
+	require.NoError(t, os.Chmod(dir, 0o755))
 	path := filepath.Join(dir, "child")
-	require.NoError(t, os.WriteFile(path, content, 0o755)) //nolint:gosec // G306: others must run it
+	require.NoError(t, os.WriteFile(path, content, 0o755))
 	return path
 }
