@@ -57,7 +57,7 @@ func (a *Activities) launch(ctx context.Context, p place, work task.Work, at *pr
 		if err := steps[i](ctx, p, work); err != nil {
 			return err
 		}
-		at.set(ctx, i+1)
+		at.set(i + 1)
 	}
 	start := sandbox.Command{Args: []string{sandbox.AgentPath, "run", "--config", spec.ConfigPath}}
 	if err := p.provider.Start(ctx, p.labels, start); err != nil {

@@ -9,18 +9,23 @@ import (
 )
 
 // progress is where a long activity stands: its heartbeat details, from which the next try
-// of it resumes.
+// of it resumes. One goroutine tells it, so that an older point never follows a newer one.
 type progress[T any] struct {
+	moved chan struct{} // holds one notice of a new point
+
 	mu    sync.Mutex
 	point T
 }
 
-// set moves the resume point and tells it at once: what fails next takes it along.
-func (p *progress[T]) set(ctx context.Context, point T) {
+// set moves the resume point; it is told at once, without waiting for it.
+func (p *progress[T]) set(point T) {
 	p.mu.Lock()
 	p.point = point
 	p.mu.Unlock()
-	activity.RecordHeartbeat(ctx, point)
+	select {
+	case p.moved <- struct{}{}:
+	default:
+	}
 }
 
 func (p *progress[T]) get() T {
@@ -32,7 +37,7 @@ func (p *progress[T]) get() T {
 // beating starts heartbeats with a resume point that begins where the last try stood. The
 // caller stops them; stop waits until the last one is out.
 func beating[T any](ctx context.Context) (p *progress[T], stop func()) {
-	p = &progress[T]{}
+	p = &progress[T]{moved: make(chan struct{}, 1)}
 	if activity.HasHeartbeatDetails(ctx) {
 		var last T
 		if activity.GetHeartbeatDetails(ctx, &last) == nil {
@@ -50,7 +55,8 @@ func beating[T any](ctx context.Context) (p *progress[T], stop func()) {
 	})
 }
 
-// beat tells where the activity stands until it is done or told to end.
+// beat tells where the activity stands until it is done or told to end, and then once more:
+// what a failed try had done goes with its failure.
 func (p *progress[T]) beat(ctx context.Context, done <-chan struct{}) {
 	ticker := time.NewTicker(beatEvery(activity.GetInfo(ctx).HeartbeatTimeout))
 	defer ticker.Stop()
@@ -58,9 +64,11 @@ func (p *progress[T]) beat(ctx context.Context, done <-chan struct{}) {
 		activity.RecordHeartbeat(ctx, p.get())
 		select {
 		case <-done:
+			activity.RecordHeartbeat(ctx, p.get())
 			return
 		case <-ctx.Done():
 			return
+		case <-p.moved:
 		case <-ticker.C:
 		}
 	}

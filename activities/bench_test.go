@@ -37,6 +37,7 @@ const (
 type bench struct {
 	*testing.T
 
+	id       string // of the sandbox
 	cfg      activities.Config
 	store    *fakeStore
 	runs     *fakeRuns
@@ -54,6 +55,7 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	return &bench{
 		T:   t,
+		id:  boxID,
 		cfg: activities.Config{HostID: "h1", APIURL: "http://127.0.0.1:18000/"},
 		store: &fakeStore{
 			work: task.Work{
@@ -146,15 +148,15 @@ func act(b *bench, fn any, in ...any) error {
 	return err
 }
 
-func ref() contract.SandboxRef {
-	return contract.SandboxRef{TaskID: taskID, SandboxID: boxID, Attempt: 1}
+func (b *bench) ref() contract.SandboxRef {
+	return contract.SandboxRef{TaskID: taskID, SandboxID: b.id, Attempt: 1}
 }
 
 // running puts a sandbox with a started agent in place.
 func (b *bench) running() *box {
 	b.Helper()
-	require.NoError(b, act(b, b.activities().EnsureSandbox, ref()))
-	require.NoError(b, act(b, b.activities().StartAgent, ref()))
+	require.NoError(b, act(b, b.activities().EnsureSandbox, b.ref()))
+	require.NoError(b, act(b, b.activities().StartAgent, b.ref()))
 	return b.provider.boxes[boxID]
 }
 

@@ -43,7 +43,7 @@ func TestLoadSandboxNamesTheQueue(t *testing.T) {
 			c.change(b)
 		}
 		c.want.Provider, c.want.SalvageWindow = c.provider, 5*time.Minute
-		out, err := do[contract.LoadedSandbox](b, b.activities().LoadSandbox, ref())
+		out, err := do[contract.LoadedSandbox](b, b.activities().LoadSandbox, b.ref())
 		require.NoError(t, err)
 		require.Equal(t, c.want, out, name)
 	}
@@ -54,15 +54,15 @@ func TestDeleteTwiceAndVerify(t *testing.T) {
 	b := newBench(t)
 	b.running()
 	gone := func() bool {
-		out, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, ref())
+		out, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, b.ref())
 		require.NoError(t, err)
 		return out.Gone
 	}
 	require.False(t, gone())
 	b.provider.loseAnswerOf("delete")
-	app, _ := refused(t, act(b, b.activities().DeleteSandbox, ref()))
+	app, _ := refused(t, act(b, b.activities().DeleteSandbox, b.ref()))
 	require.False(t, app.NonRetryable())
-	require.NoError(t, act(b, b.activities().DeleteSandbox, ref()))
+	require.NoError(t, act(b, b.activities().DeleteSandbox, b.ref()))
 	require.True(t, gone())
 }
 
@@ -70,7 +70,7 @@ func TestDeleteLeavesForeignOnes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provider.boxes[boxID] = &box{labels: sandbox.Labels{Installation: "another", SandboxID: boxID}}
-	require.NoError(t, act(b, b.activities().DeleteSandbox, ref()), "ours is not there")
+	require.NoError(t, act(b, b.activities().DeleteSandbox, b.ref()), "ours is not there")
 	require.Len(t, b.provider.boxes, 1)
 }
 
@@ -87,10 +87,10 @@ func TestUnknownIsNeverGone(t *testing.T) {
 	} {
 		b := newBench(t)
 		breaks(b)
-		_, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, ref())
+		_, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, b.ref())
 		app, _ := refused(t, err)
 		require.False(t, app.NonRetryable(), name)
-		app, _ = refused(t, act(b, b.activities().DeleteSandbox, ref()))
+		app, _ = refused(t, act(b, b.activities().DeleteSandbox, b.ref()))
 		require.False(t, app.NonRetryable(), name)
 	}
 }
@@ -101,8 +101,8 @@ func TestNoMachineNothingToDelete(t *testing.T) {
 	row := b.store.rows[boxID]
 	row.Provider = task.ProviderBare
 	b.store.rows[boxID] = row
-	require.NoError(t, act(b, b.activities().DeleteSandbox, ref()))
-	out, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, ref())
+	require.NoError(t, act(b, b.activities().DeleteSandbox, b.ref()))
+	out, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, b.ref())
 	require.NoError(t, err)
 	require.True(t, out.Gone)
 	require.Empty(t, b.provider.calls)

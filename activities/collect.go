@@ -89,7 +89,7 @@ func (a *Activities) gather(ctx context.Context, p place, at *progress[collectPo
 	if err := json.Unmarshal(res.Stdout, &got); err != nil {
 		return spec.Collected{}, fmt.Errorf("read receipt of collected work: %w", err)
 	}
-	at.set(ctx, collectPoint{Stopped: at.get().Stopped, Work: receipt(got)})
+	at.set(collectPoint{Stopped: at.get().Stopped, Work: receipt(got)})
 	return got, nil
 }
 

@@ -30,9 +30,9 @@ func TestCollectWorkBringsCommitsToTheBranch(t *testing.T) {
 		b.provider.loseAnswerOf(lost)
 		b.git.loseAnswerOf(lost)
 		b.store.loseAnswerOf(lost)
-		app, _ := refused(t, act(b, b.activities().CollectWork, ref()))
+		app, _ := refused(t, act(b, b.activities().CollectWork, b.ref()))
 		require.False(t, app.NonRetryable(), lost)
-		out, err := do[contract.Collected](b, b.activities().CollectWork, ref())
+		out, err := do[contract.Collected](b, b.activities().CollectWork, b.ref())
 		require.NoError(t, err, lost)
 		require.Equal(t, contract.Collected{Head: "work", Commits: 2}, out, "the head is what the repository says, not the sandbox")
 		require.Equal(t, "work", b.git.heads["feature/tick-1"])
@@ -47,13 +47,13 @@ func TestCollectWorkResumesAfterTheGathering(t *testing.T) {
 	b.collects(committed())
 	b.git.loseAnswerOf("push")
 	points := heartbeats[point](b)
-	require.Error(t, act(b, b.activities().CollectWork, ref()))
+	require.Error(t, act(b, b.activities().CollectWork, b.ref()))
 	last := points()[len(points())-1]
 	require.Equal(t, 2, last.Work.Commits)
 
 	env := b.env()
 	env.SetHeartbeatDetails(last)
-	_, err := execute[contract.Collected](env, b.activities().CollectWork, ref())
+	_, err := execute[contract.Collected](env, b.activities().CollectWork, b.ref())
 	require.NoError(t, err)
 	require.Equal(t, 1, b.provider.count("exec collect"))
 }
@@ -64,7 +64,7 @@ func TestDivergedBranchIsAFailedPublish(t *testing.T) {
 	b.running()
 	b.collects(committed())
 	b.git.pushErr = task.Errorf(task.CodeConflict, "The branch has moved on.")
-	app, details := refused(t, act(b, b.activities().CollectWork, ref()))
+	app, details := refused(t, act(b, b.activities().CollectWork, b.ref()))
 	require.True(t, app.NonRetryable())
 	require.Equal(t, string(task.ClassPublish), app.Type())
 	require.Equal(t, task.CodeConflict, details.Code)
@@ -76,7 +76,7 @@ func TestWorkBeyondTheLimitIsRefused(t *testing.T) {
 	b.cfg.MaxBundleBytes = 3
 	b.running()
 	b.collects(committed())
-	app, _ := refused(t, act(b, b.activities().CollectWork, ref()))
+	app, _ := refused(t, act(b, b.activities().CollectWork, b.ref()))
 	require.True(t, app.NonRetryable())
 	require.Equal(t, string(task.ClassPublish), app.Type())
 	require.Empty(t, b.git.heads, "nothing half-made")
@@ -88,7 +88,7 @@ func TestWorkOfExactlyTheLimitIsTaken(t *testing.T) {
 	b.cfg.MaxBundleBytes = int64(len("work"))
 	b.running()
 	b.collects(committed())
-	require.NoError(t, act(b, b.activities().CollectWork, ref()))
+	require.NoError(t, act(b, b.activities().CollectWork, b.ref()))
 	require.Equal(t, "work", b.git.heads["feature/tick-1"])
 }
 
@@ -104,7 +104,7 @@ func TestNothingToCollect(t *testing.T) {
 		b := newBench(t)
 		b.running()
 		arrange(b)
-		out, err := do[contract.Collected](b, b.activities().CollectWork, ref())
+		out, err := do[contract.Collected](b, b.activities().CollectWork, b.ref())
 		require.NoError(t, err, name)
 		require.Zero(t, out, name)
 		require.Empty(t, b.git.heads, name)
@@ -120,7 +120,7 @@ func TestGatheringThatFailsIsTheSandboxesFault(t *testing.T) {
 		b := newBench(t)
 		b.running()
 		b.provider.onExec = func(*box, []string) (sandbox.ExecResult, error) { return answer, nil }
-		app, _ := refused(t, act(b, b.activities().CollectWork, ref()))
+		app, _ := refused(t, act(b, b.activities().CollectWork, b.ref()))
 		require.Equal(t, string(task.ClassInfrastructure), app.Type(), name)
 		require.NotContains(t, app.Message(), "ghp_")
 	}

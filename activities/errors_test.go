@@ -37,7 +37,7 @@ func TestEveryErrorIsTranslated(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			fails := func(context.Context, contract.SandboxRef) error { return fmt.Errorf("do it: %w", c.err) }
-			err := act(b, fails, ref())
+			err := act(b, fails, b.ref())
 			app, details := refused(t, err)
 			require.Equal(t, c.kind, app.Type())
 			require.Equal(t, c.code, details.Code)

@@ -12,8 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func question() contract.ObserveInput {
-	return contract.ObserveInput{SandboxRef: ref(), Question: contract.AskHeartbeat, Threshold: time.Minute, Tool: time.Hour}
+func (b *bench) question() contract.ObserveInput {
+	return contract.ObserveInput{SandboxRef: b.ref(), Question: contract.AskHeartbeat, Threshold: time.Minute, Tool: time.Hour}
 }
 
 // silent has the sandbox run and say nothing for an hour.
@@ -26,7 +26,7 @@ func (b *bench) silent() *box {
 
 func (b *bench) observe() contract.Observation {
 	b.Helper()
-	out, err := do[contract.Observation](b, b.activities().Observe, question())
+	out, err := do[contract.Observation](b, b.activities().Observe, b.question())
 	require.NoError(b, err, "an observation has no error of its own")
 	return out
 }

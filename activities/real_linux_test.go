@@ -59,6 +59,10 @@ func newGround(t *testing.T, script string, isolation local.Isolation) *ground {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 
 	g := &ground{bench: newBench(t), repo: filepath.Join(dir, "repo"), events: make(chan string, 1000)}
+	g.id = task.NewSandboxID() // a machine has one of each id, whatever the installation
+	row := g.store.rows[boxID]
+	row.ID = g.id
+	g.store.rows = map[string]task.Sandbox{g.id: row}
 	g.makeRepo()
 	g.store.work.Repo, g.store.work.Branch, g.store.work.Base = g.repo, "", ""
 	g.store.work.Execution.Script = json.RawMessage(script)
@@ -122,7 +126,7 @@ func (g *ground) serve() string {
 			http.Error(w, "down", http.StatusServiceUnavailable)
 			return
 		}
-		if json.NewDecoder(r.Body).Decode(&batch) != nil || r.Header.Get("Authorization") != "Bearer "+(tokens{}).Mint(boxID) {
+		if json.NewDecoder(r.Body).Decode(&batch) != nil || r.Header.Get("Authorization") != "Bearer "+(tokens{}).Mint(g.id) {
 			http.Error(w, "bad batch", http.StatusBadRequest)
 			return
 		}
@@ -163,14 +167,14 @@ func (g *ground) begin() {
 	require.NoError(g, err)
 	g.store.work.Branch, g.store.work.Base = branch.Branch, branch.Base
 	g.Cleanup(func() {
-		l := sandbox.Labels{Installation: "inst", TaskID: taskID, Attempt: 1, SandboxID: boxID}
+		l := sandbox.Labels{Installation: "inst", TaskID: taskID, Attempt: 1, SandboxID: g.id}
 		require.NoError(g, g.provider.Delete(context.Background(), l))
 	})
 	for _, adopted := range []bool{false, true} {
-		made, err := do[contract.SpawnedSandbox](g.bench, g.acts.EnsureSandbox, ref())
+		made, err := do[contract.SpawnedSandbox](g.bench, g.acts.EnsureSandbox, g.ref())
 		require.NoError(g, err)
 		require.Equal(g, adopted, made.Adopted)
-		require.NoError(g, act(g.bench, g.acts.StartAgent, ref()))
+		require.NoError(g, act(g.bench, g.acts.StartAgent, g.ref()))
 	}
 }
 
@@ -192,10 +196,10 @@ func TestAttemptInARealSandbox(t *testing.T) {
 			g.hear("agent.started")
 			g.hear("marker-of-the-test")
 
-			require.NoError(t, act(g.bench, g.acts.StopAgent, ref()))
+			require.NoError(t, act(g.bench, g.acts.StopAgent, g.ref()))
 			g.quiet()
 			require.Equal(t, contract.SeenExited, g.observe().Seen)
-			work, err := do[contract.Collected](g.bench, g.acts.CollectWork, ref())
+			work, err := do[contract.Collected](g.bench, g.acts.CollectWork, g.ref())
 			require.NoError(t, err)
 			require.Equal(t, 1, work.Commits)
 			require.Equal(t, work.Head, g.git("rev-parse", g.store.work.Branch))
@@ -207,7 +211,7 @@ func TestAttemptInARealSandbox(t *testing.T) {
 
 			saved := g.salvage()
 			require.Equal(t, contract.SalvageResult{Kind: task.SalvageRef, Files: 1}, saved)
-			require.Equal(t, "two", g.git("show", g.store.rows[boxID].Salvage.Ref+":two.txt"))
+			require.Equal(t, "two", g.git("show", g.store.rows[g.id].Salvage.Ref+":two.txt"))
 			g.end()
 		})
 	}
@@ -225,8 +229,12 @@ func TestAgentThatCannotReachUsIsUnknown(t *testing.T) {
 	g.hear("marker-of-the-test")
 	g.quiet()
 	g.down.Store(true)
-	require.Eventually(t, func() bool { return g.observe().Seen == contract.SeenUnknown }, time.Minute, 50*time.Millisecond)
-	require.NoError(t, act(g.bench, g.acts.StopAgent, ref()))
+	var last contract.Observation
+	require.Eventually(t, func() bool {
+		last = g.observe()
+		return last.Seen == contract.SeenUnknown
+	}, time.Minute, 50*time.Millisecond, "%+v", &last)
+	require.NoError(t, act(g.bench, g.acts.StopAgent, g.ref()))
 	require.Equal(t, contract.SeenExited, g.observe().Seen)
 }
 
@@ -249,7 +257,7 @@ func TestLateSalvageLeavesTheBranchToTheNextAttempt(t *testing.T) {
 	g.store.work.Attempt = 2
 	require.Equal(t, task.SalvageRef, g.salvage().Kind)
 	require.Equal(t, before, g.git("rev-parse", g.store.work.Branch))
-	require.Equal(t, "one", g.git("show", g.store.rows[boxID].Salvage.Ref+":one.txt"))
+	require.Equal(t, "one", g.git("show", g.store.rows[g.id].Salvage.Ref+":one.txt"))
 	g.end()
 }
 
@@ -257,11 +265,11 @@ func TestLateSalvageLeavesTheBranchToTheNextAttempt(t *testing.T) {
 func (g *ground) end() {
 	g.Helper()
 	for range 2 {
-		require.NoError(g, act(g.bench, g.acts.DeleteSandbox, ref()))
-		gone, err := do[contract.GoneAnswer](g.bench, g.acts.VerifyGone, ref())
+		require.NoError(g, act(g.bench, g.acts.DeleteSandbox, g.ref()))
+		gone, err := do[contract.GoneAnswer](g.bench, g.acts.VerifyGone, g.ref())
 		require.NoError(g, err)
 		require.True(g, gone.Gone)
 	}
-	_, err := do[contract.SpawnedSandbox](g.bench, g.acts.EnsureSandbox, ref())
+	_, err := do[contract.SpawnedSandbox](g.bench, g.acts.EnsureSandbox, g.ref())
 	require.Error(g, err, "a late create is fenced")
 }

@@ -93,7 +93,7 @@ func (a *Activities) quiet(ctx context.Context, p place, at *progress[collectPoi
 	if err := a.halt(ctx, p); err != nil {
 		return err
 	}
-	at.set(ctx, collectPoint{Stopped: true})
+	at.set(collectPoint{Stopped: true})
 	return nil
 }
 

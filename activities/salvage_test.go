@@ -22,7 +22,7 @@ func dirty() spec.Collected {
 
 func (b *bench) salvage() contract.SalvageResult {
 	b.Helper()
-	out, err := do[contract.SalvageResult](b, b.activities().Salvage, ref())
+	out, err := do[contract.SalvageResult](b, b.activities().Salvage, b.ref())
 	require.NoError(b, err)
 	return out
 }
@@ -49,7 +49,7 @@ func TestSalvageOnceWhateverGetsLost(t *testing.T) {
 		b.provider.loseAnswerOf(lost)
 		b.git.loseAnswerOf(lost)
 		b.store.loseAnswerOf(lost)
-		app, _ := refused(t, act(b, b.activities().Salvage, ref()))
+		app, _ := refused(t, act(b, b.activities().Salvage, b.ref()))
 		require.False(t, app.NonRetryable(), lost)
 		require.Equal(t, contract.SalvageResult{Kind: task.SalvageRef, Files: 3}, b.salvage(), lost)
 		require.Len(t, b.git.rescued, 1, lost)
@@ -67,14 +67,14 @@ func TestSalvageResumes(t *testing.T) {
 	b.collects(dirty())
 	b.git.loseAnswerOf("rescue")
 	points := heartbeats[point](b)
-	require.Error(t, act(b, b.activities().Salvage, ref()))
+	require.Error(t, act(b, b.activities().Salvage, b.ref()))
 	last := points()[len(points())-1]
 	require.True(t, last.Stopped)
 	require.Equal(t, "c9", last.Work.Rescue)
 
 	env := b.env()
 	env.SetHeartbeatDetails(last)
-	_, err := execute[contract.SalvageResult](env, b.activities().Salvage, ref())
+	_, err := execute[contract.SalvageResult](env, b.activities().Salvage, b.ref())
 	require.NoError(t, err)
 	require.Equal(t, 1, b.provider.count("exec collect"))
 	require.Equal(t, 1, b.provider.count("stop"))
@@ -159,7 +159,7 @@ func TestWorkWaitsForARepositoryThatIsDown(t *testing.T) {
 	b.running()
 	b.collects(dirty())
 	b.git.rescueErr = errDown
-	app, _ := refused(t, act(b, b.activities().Salvage, ref()))
+	app, _ := refused(t, act(b, b.activities().Salvage, b.ref()))
 	require.False(t, app.NonRetryable())
 	require.Nil(t, b.store.rows[boxID].Salvage)
 	b.git.rescueErr = nil
@@ -171,7 +171,7 @@ func TestSalvageOfWhatCannotBeAsked(t *testing.T) {
 	b := newBench(t)
 	b.running()
 	b.provider.down = errDown
-	app, _ := refused(t, act(b, b.activities().Salvage, ref()))
+	app, _ := refused(t, act(b, b.activities().Salvage, b.ref()))
 	require.False(t, app.NonRetryable(), "unknown is not lost")
 	require.Nil(t, b.store.rows[boxID].Salvage)
 }
@@ -190,7 +190,7 @@ func TestNothingToSalvage(t *testing.T) {
 	t.Parallel()
 	for name, arrange := range map[string]func(*bench){
 		"never made":    func(b *bench) {},
-		"never started": func(b *bench) { require.NoError(b, act(b, b.activities().EnsureSandbox, ref())) },
+		"never started": func(b *bench) { require.NoError(b, act(b, b.activities().EnsureSandbox, b.ref())) },
 		"no machine":    func(b *bench) { b.running(); b.provider.caps = sandbox.Capabilities{} },
 		"outside agent": func(b *bench) { b.store.work.Agent = task.AgentExternal; b.running() },
 		"clean":         func(b *bench) { b.running(); b.collects(spec.Collected{Repo: true, Head: "base0"}) },

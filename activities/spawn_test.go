@@ -19,11 +19,11 @@ func TestEnsureSandboxAdoptsItsOwnAfterALostAnswer(t *testing.T) {
 		} else {
 			b.store.loseAnswerOf(lost)
 		}
-		_, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, ref())
+		_, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
 		app, _ := refused(t, err)
 		require.False(t, app.NonRetryable())
 		require.Equal(t, string(task.ClassInfrastructure), app.Type())
-		out, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, ref())
+		out, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
 		require.NoError(t, err)
 		require.Equal(t, lost != "creating", out.Adopted, lost)
 		require.Equal(t, "p-"+boxID, out.ProviderID)
@@ -38,7 +38,7 @@ func TestEnsureSandboxDoesNotTakeAForeignOne(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provider.boxes[boxID] = &box{labels: sandbox.Labels{Installation: "another", SandboxID: boxID}}
-	_, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, ref())
+	_, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
 	app, details := refused(t, err)
 	require.True(t, app.NonRetryable())
 	require.Equal(t, string(task.ClassInfrastructure), app.Type())
@@ -53,7 +53,7 @@ func TestEnsureSandboxMakesNothingThatIsOver(t *testing.T) {
 		row := b.store.rows[boxID]
 		row.State = state
 		b.store.rows[boxID] = row
-		_, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, ref())
+		_, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
 		app, _ := refused(t, err)
 		require.True(t, app.NonRetryable())
 		require.Empty(t, b.provider.boxes)
@@ -64,7 +64,7 @@ func TestSandboxOfAnotherHostIsLeftToIt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cfg.HostID = "h2"
-	_, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, ref())
+	_, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
 	app, details := refused(t, err)
 	require.False(t, app.NonRetryable())
 	require.Equal(t, task.CodeUnavailable, details.Code)
@@ -75,7 +75,7 @@ func TestLimitsOutOfRangeAreThePersonsToMend(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provider.down = task.Invalid("memory", "Memory is at most 8 GiB.")
-	_, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, ref())
+	_, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
 	app, _ := refused(t, err)
 	require.Equal(t, string(task.ClassInvalidInput), app.Type())
 }
