@@ -181,9 +181,10 @@ func (l *loading) pointRelay(ctx context.Context) error {
 	return l.q.PointRelay(ctx, l.row.ID, current)
 }
 
-// askForSlot asks the gate unless the task holds a slot or is parked.
+// askForSlot asks the gate unless the task holds a slot. A task that was parked goes on: a
+// run that is loaded does not know what the one before it slept for.
 func (l *loading) askForSlot(ctx context.Context) error {
-	if l.holdsSlot || l.parked() != task.BlockedNone {
+	if l.holdsSlot {
 		return nil
 	}
 	if err := l.q.AskForSlot(ctx, l.row.ID); err != nil {
@@ -195,14 +196,6 @@ func (l *loading) askForSlot(ctx context.Context) error {
 	held, err := l.q.HoldsSlot(ctx, l.row.ID)
 	l.holdsSlot = held
 	return err
-}
-
-// parked is why the workflow itself waits. A reason that the gate gave is not one.
-func (l *loading) parked() task.BlockedReason {
-	if l.row.QueuedAt != nil {
-		return task.BlockedNone
-	}
-	return task.BlockedReason(l.row.BlockedReason)
 }
 
 func (l *loading) answer() contract.LoadedTask {
@@ -220,7 +213,7 @@ func (l *loading) answer() contract.LoadedTask {
 
 func (l *loading) state() task.State {
 	s := task.State{
-		Status: task.Status(l.row.Status), Continuous: l.row.Continuous, Blocked: l.parked(),
+		Status: task.Status(l.row.Status), Continuous: l.row.Continuous,
 		Attempts: int(l.row.AttemptCount), Retries: int(l.row.RetryCount), MaxRetries: int(l.row.MaxRetries),
 		Revisions: int(l.row.RevisionCount), Replacements: int(l.row.ReplacementCount),
 	}

@@ -190,7 +190,7 @@ func TestResetInMidRunBeginsAnewWhereTheSandboxIsGone(t *testing.T) {
 	}
 }
 
-func TestAParkedTaskIsLoadedParked(t *testing.T) {
+func TestAResetOfAParkedTaskGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
@@ -201,7 +201,8 @@ func TestAParkedTaskIsLoadedParked(t *testing.T) {
 	})
 	require.False(t, w.holdsSlot(a.id))
 	loaded := w.loadAs(a.ref(), "reset-run")
-	require.Equal(t, task.BlockedProviderLimit, loaded.State.Blocked)
-	require.False(t, loaded.HoldsSlot)
-	require.Empty(t, w.row(a.id, "queued_at"))
+	require.Equal(t, task.BlockedNone, loaded.State.Blocked)
+	require.True(t, loaded.HoldsSlot)
+	require.Empty(t, w.row(a.id, "blocked_reason"))
+	require.Equal(t, loaded, w.loadAs(a.ref(), "reset-run"))
 }

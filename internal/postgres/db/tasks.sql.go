@@ -26,9 +26,12 @@ func (q *Queries) AbandonTask(ctx context.Context, reason *string, iD string) er
 }
 
 const askForSlot = `-- name: AskForSlot :exec
-UPDATE tasks SET queued_at = coalesce(queued_at, now()) WHERE id = $1
+UPDATE tasks SET blocked_reason = CASE WHEN queued_at IS NULL THEN '' ELSE blocked_reason END,
+    queued_at = coalesce(queued_at, now())
+WHERE id = $1
 `
 
+// A task that was parked is so no longer; a reason that the gate gave is the gate to change.
 func (q *Queries) AskForSlot(ctx context.Context, id string) error {
 	_, err := q.db.Exec(ctx, askForSlot, id)
 	return err

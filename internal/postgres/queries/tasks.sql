@@ -17,7 +17,10 @@ UPDATE tasks SET status = 'pending', blocked_reason = '', sandbox_id = NULL, err
 WHERE id = @id;
 
 -- name: AskForSlot :exec
-UPDATE tasks SET queued_at = coalesce(queued_at, now()) WHERE id = @id;
+-- A task that was parked is so no longer; a reason that the gate gave is the gate to change.
+UPDATE tasks SET blocked_reason = CASE WHEN queued_at IS NULL THEN '' ELSE blocked_reason END,
+    queued_at = coalesce(queued_at, now())
+WHERE id = @id;
 
 -- name: HoldsSlot :one
 SELECT EXISTS (SELECT FROM slots WHERE task_id = @task_id);
