@@ -4,12 +4,16 @@
 //
 // Every transaction takes its locks in this order and skips what it does not need:
 //
-//  1. the task's row (FOR UPDATE), one task a transaction;
-//  2. the organization's advisory lock, which omoi_grant takes;
-//  3. rows of slots, relay and other tasks of that organization, under that lock only;
-//  4. rows of attempts and sandboxes of the task.
+//  1. the row of one task;
+//  2. what belongs to that task: commands, attempts, sandboxes, its relay row, its slot;
+//  3. the organization's advisory lock, which omoi_grant takes and holds to the end;
+//  4. under that lock, and by omoi_grant only: rows of other tasks that wait, which it passes
+//     over where they are locked, and slots and relay rows of those that it lets in.
 //
-// The gate updates queue columns of tasks that wait, in the order of their ids; a task
-// that waits is locked by nobody who also waits for the gate, except its own accept or
-// projection, which has called the gate last.
+// So nobody who holds the organization's lock waits for a task's row. Whoever has locked the
+// row of a task that waits for a slot runs the gate before it commits, since a gate that ran
+// meanwhile has passed it over; the reaper's gate mends what forgot to.
+//
+// A statement that waits for a row sees that row as it is afterwards, and everything else as
+// it was before. What is decided under a lock is therefore read by a statement of its own.
 package postgres

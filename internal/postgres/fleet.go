@@ -135,12 +135,14 @@ func abandon(ctx context.Context, q *db.Queries, taskID, reason string) error {
 	if err := q.PointRelay(ctx, taskID, nil); err != nil {
 		return err
 	}
-	if _, err := q.RunGate(ctx, found.Task.OrganizationID); err != nil {
-		return err
-	}
-	return q.EndOpenAttempts(ctx, db.EndOpenAttemptsParams{
+	err = q.EndOpenAttempts(ctx, db.EndOpenAttemptsParams{
 		TaskID: taskID, FailureClass: string(task.ClassTerminated), Reason: storable(reason),
 	})
+	if err != nil {
+		return err
+	}
+	_, err = q.RunGate(ctx, found.Task.OrganizationID)
+	return err
 }
 
 // Grant runs the gate of every organization, and makes the partitions that are missing.
