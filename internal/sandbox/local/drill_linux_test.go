@@ -22,9 +22,9 @@ import (
 func TestWorkerKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	const rounds = 24
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // G115: any seed will do
+	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: moments, not secrets
+	random := rand.New(rand.NewPCG(seed, 0))
 	for i := range rounds {
 		cfg := local.Config{Root: newRoot(t), Isolation: local.IsolationAuto}
 		if i%3 == 0 {
