@@ -71,6 +71,7 @@ type route struct {
 	// says is the body of a route that reads it by hand: an unknown field is no fault there.
 	says any
 	also map[int]any // other statuses of success and the bodies that they carry
+	text string      // content type of an answer that is no JSON
 }
 
 // add registers a route. Errors of fn become problem documents here and nowhere else.

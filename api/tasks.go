@@ -225,7 +225,7 @@ func (a *API) diffTask(ctx context.Context, in *TaskPath) (*diffOut, error) {
 	if err := a.deps.Repos.Diff(ctx, t.Repo, *t.Base, *t.Branch, diff); err != nil {
 		return nil, err
 	}
-	return &diffOut{ContentType: "text/x-diff; charset=utf-8", Body: diff.Bytes()}, nil
+	return &diffOut{ContentType: "text/plain; charset=utf-8", Body: diff.Bytes()}, nil
 }
 
 // bounded is a buffer that refuses to grow beyond what is left.

@@ -271,5 +271,5 @@ func TestDiffIsServedOnceThereIsABranch(t *testing.T) {
 	res := w.call(http.MethodGet, "/api/v1/tasks/"+made.ID+"/diff", nil)
 	require.Equal(t, http.StatusOK, res.status)
 	require.Equal(t, w.repos.diff, string(res.body))
-	require.Contains(t, res.header.Get("Content-Type"), "text/x-diff")
+	require.Contains(t, res.header.Get("Content-Type"), "text/plain")
 }

@@ -119,7 +119,8 @@ func judgedState(row db.Task, publishing bool) task.State {
 		blocked = task.BlockedNone
 	}
 	return task.State{
-		Status: task.Status(row.Status), SandboxID: orZero(row.SandboxID), Continuous: row.Continuous, Publishing: publishing,
+		Status: task.Status(row.Status), SandboxID: orZero(row.SandboxID), Continuous: row.Continuous,
+		Publishing: publishing && !task.Status(row.Status).Final(),
 		Blocked: blocked, Attempts: int(row.AttemptCount), Retries: int(row.RetryCount),
 		MaxRetries: int(row.MaxRetries), Revisions: int(row.RevisionCount), Replacements: int(row.ReplacementCount),
 	}

@@ -51,7 +51,7 @@ func (s *Store) EnsureKey(ctx context.Context, organizationID, name, secret stri
 }
 
 func (s *Store) insertKey(ctx context.Context, arg db.InsertKeyParams, secret string) (task.Key, error) {
-	arg.Hash = hashKey(secret)
+	arg.Hash, arg.Scopes = hashKey(secret), orEmpty(arg.Scopes)
 	arg.Prefix = secret[:min(len(secret), shownPrefix)]
 	if !strings.HasPrefix(secret, keyPrefix) {
 		arg.Prefix = "given" // a key of a person's own may be short: show nothing of it

@@ -1,0 +1,84 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestProjectsAreMadeChangedAndListed(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const path = "/api/v1/projects"
+	made := ok[client.Project](w.call(http.MethodPost, path, `{"repo":"/srv/git/app","name":"App","settings":{"a":1}}`), http.StatusCreated)
+	require.Equal(t, []any{"App", goodRepo, 5, true, false}, []any{made.Name, made.Repo, made.MaxSlots, made.Autonomous, made.Paused})
+	w.call(http.MethodPost, path, `{"repo":"/srv/git/app"}`).refused(http.StatusConflict, "")
+	w.call(http.MethodPost, path, `{"repo":"/nowhere"}`).refused(422, "body.repo")
+	w.call(http.MethodPost, path, `{}`).refused(422, "body.name")
+	w.call(http.MethodPost, path, `{"name":"x","max_concurrent_tasks":-1}`).refused(422, "body.max_concurrent_tasks")
+	w.call(http.MethodPost, path, `{"name":"x","settings":[]}`).refused(422, "body.settings")
+	w.call(http.MethodPost, path, `{"name":"x","owner":"me"}`).refused(422, "body.owner")
+	w.call(http.MethodPatch, path+"/"+made.ID, `{"name":"a\u0001"}`).refused(422, "body.name")
+	w.call(http.MethodPatch, path+"/"+made.ID, `{"default_branch":"a b"}`).refused(422, "body.default_branch")
+	changed := ok[client.Project](w.call(http.MethodPatch, path+"/"+made.ID, `{"max_concurrent_tasks":1,"description":"d"}`), http.StatusOK)
+	require.Equal(t, []any{1, "d", "App"}, []any{changed.MaxSlots, changed.Description, changed.Name})
+	require.Equal(t, changed, ok[client.Project](w.call(http.MethodGet, path+"/"+made.ID, nil), http.StatusOK))
+	ok[client.Project](w.call(http.MethodPost, path, `{"name":"second"}`), http.StatusCreated)
+	first := ok[task.Page[client.Project]](w.call(http.MethodGet, path+"?limit=1", nil), http.StatusOK)
+	require.Equal(t, "second", first.Items[0].Name)
+	next := ok[task.Page[client.Project]](w.call(http.MethodGet, path+"?limit=1&cursor="+first.NextCursor, nil), http.StatusOK)
+	require.Equal(t, []any{"App", ""}, []any{next.Items[0].Name, next.NextCursor})
+}
+
+func TestLiftedLimitLetsTasksIn(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	first := w.task(newTask())
+	path := "/api/v1/projects/" + first.ProjectID
+	ok[client.Project](w.call(http.MethodPatch, path, `{"max_concurrent_tasks":1}`), http.StatusOK)
+	second := w.task(newTask())
+	require.False(t, second.HoldsSlot)
+	require.Equal(t, 1, *second.QueuePosition)
+	require.Contains(t, second.Why, "position 1")
+	ok[client.Project](w.call(http.MethodPatch, path, `{"max_concurrent_tasks":2}`), http.StatusOK)
+	got := ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+second.ID, nil), http.StatusOK)
+	require.True(t, got.HoldsSlot)
+	require.Nil(t, got.QueuePosition)
+}
+
+func TestTicketBringsItsFirstTask(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const path = "/api/v1/tickets"
+	body := `{"repo":"/srv/git/app","title":"Login fails","ticket_type":"bug","priority":"CRITICAL","context":{"a":1},"task":{"agent":"external","max_retries":0}}`
+	made := ok[client.Ticket](w.call(http.MethodPost, path, body), http.StatusCreated)
+	require.Equal(t, []string{"Login fails", "bug", "CRITICAL", "backlog"}, []string{made.Title, made.TicketType, made.Priority, made.Status})
+	require.Len(t, made.TaskIDs, 1)
+	first := ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+made.TaskIDs[0], nil), http.StatusOK)
+	require.Equal(t, []any{"Login fails", "CRITICAL", 0, made.ID}, []any{first.Title, first.Priority, first.MaxRetries, first.TicketID})
+	require.Equal(t, made, ok[client.Ticket](w.call(http.MethodGet, path+"/"+made.ID, nil), http.StatusOK))
+	require.Len(t, ok[task.Page[client.Ticket]](w.call(http.MethodGet, path+"?project_id="+made.ProjectID, nil), http.StatusOK).Items, 1)
+	w.call(http.MethodPost, path, strings.Replace(body, `"bug"`, `"wish"`, 1)).refused(422, "body.ticket_type")
+	w.call(http.MethodPost, path, strings.Replace(body, `Login fails`, ``, 1)).refused(422, "body.title")
+	w.call(http.MethodPost, path, strings.Replace(body, `"context"`, `"contents"`, 1)).refused(422, "body.contents")
+	w.call(http.MethodGet, path+"?project_id=x", nil).refused(422, "query.project_id")
+}
+
+func TestReadinessNamesEachDependency(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	ready := ok[client.Readiness](w.call(http.MethodGet, "/readyz", nil), http.StatusOK)
+	require.Equal(t, client.Readiness{Ready: true, Dependencies: []client.Dependency{
+		{Name: "database", State: "ok", Required: true}, {Name: "redis", State: "off"},
+	}}, ready)
+	w.pool.Close()
+	down := ok[client.Readiness](w.call(http.MethodGet, "/readyz", nil), http.StatusServiceUnavailable)
+	require.False(t, down.Ready)
+	require.Equal(t, "down", down.Dependencies[0].State)
+	require.Equal(t, http.StatusOK, w.call(http.MethodGet, "/healthz", nil).status, "liveness asks nobody")
+}

@@ -1,0 +1,85 @@
+package task_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestJudgeKnowsWhatIsInOrder(t *testing.T) {
+	t.Parallel()
+	running := task.State{Status: task.StatusRunning, SandboxID: "s"}
+	for name, c := range map[string]struct {
+		state   task.State
+		ask     task.Ask
+		leads   task.Status
+		receipt task.Receipt
+		code    task.Code
+	}{
+		"cancel":                {running, task.Ask{Kind: task.AskCancel}, task.StatusCancelled, task.ReceiptCarriedOut, ""},
+		"fail":                  {running, task.Ask{Kind: task.AskFail}, task.StatusFailed, task.ReceiptCarriedOut, ""},
+		"cancel of the end":     {task.State{Status: task.StatusFailed}, task.Ask{Kind: task.AskCancel}, "", "", task.CodeConflict},
+		"retry of the running":  {running, task.Ask{Kind: task.AskRetry}, "", "", task.CodeConflict},
+		"retry of the failed":   {task.State{Status: task.StatusFailed}, task.Ask{Kind: task.AskRetry}, task.StatusPending, task.ReceiptAccepted, ""},
+		"retry of the done":     {task.State{Status: task.StatusCompleted}, task.Ask{Kind: task.AskRetry}, "", "", task.CodeConflict},
+		"retry of the parked":   {task.State{Status: task.StatusPending, Blocked: task.BlockedBudget}, task.Ask{Kind: task.AskRetry}, task.StatusPending, task.ReceiptCarriedOut, ""},
+		"completion":            {running, task.Ask{Kind: task.AskComplete, SandboxID: "s", OK: true, Wire: true}, task.StatusCompleted, task.ReceiptCarriedOut, ""},
+		"completion of before":  {running, task.Ask{Kind: task.AskComplete, SandboxID: "old", OK: true, Wire: true}, task.StatusRunning, task.ReceiptTooLate, ""},
+		"failed completion":     {running, task.Ask{Kind: task.AskComplete, SandboxID: "s", Wire: true}, task.StatusFailed, task.ReceiptCarriedOut, ""},
+		"verdict from outside":  {running, task.Ask{Kind: task.AskVerdict, SandboxID: "v", Wire: true}, task.StatusNeedsRevision, task.ReceiptCarriedOut, ""},
+		"verdict after the end": {task.State{Status: task.StatusCancelled}, task.Ask{Kind: task.AskVerdict, OK: true, Wire: true}, task.StatusCancelled, task.ReceiptTooLate, ""},
+		"unknown":               {running, task.Ask{Kind: "sing"}, "", "", task.CodeConflict},
+	} {
+		effects, err := task.Judge(c.state, c.ask)
+		require.Equal(t, c.code, task.CodeOf(err), name)
+		if c.code == "" {
+			require.Equal(t, c.leads, effects.Leads, name)
+			require.Equal(t, c.receipt, effects.Receipt, name)
+		}
+	}
+}
+
+func TestCycleIsFoundHoweverLong(t *testing.T) {
+	t.Parallel()
+	edges := map[string][]string{"a": {"x", "b"}, "b": {"x", "c"}, "c": {"d"}, "x": {"y"}, "y": {"x"}}
+	require.Nil(t, task.Cycle("a", edges), "a cycle that does not pass through a is not a's")
+	edges["d"] = []string{"a"}
+	require.Equal(t, []string{"a", "b", "c", "d", "a"}, task.Cycle("a", edges))
+	require.Equal(t, []string{"z", "z"}, task.Cycle("z", map[string][]string{"z": {"z"}}))
+}
+
+func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
+	t.Parallel()
+	two, text := 2, "the disk is full."
+	box, url := "abc", "https://example.org/1"
+	for want, row := range map[string]task.Task{
+		"about to be let in":      {Status: task.StatusPending},
+		"branch and sandbox":      {Status: task.StatusPending, HoldsSlot: true},
+		"position 2":              {Status: task.StatusPending, QueuePosition: &two, QueueReason: "waiting for a slot: 5 of 5 used in this project"},
+		"organization is paused":  {Status: task.StatusPending, QueueReason: "waiting: the organization is paused"},
+		"1 task to be completed":  {Status: task.StatusPending, Blocked: task.BlockedDependency, DependsOn: task.DependsOn{TaskIDs: []string{"x"}}},
+		"retry that one":          {Status: task.StatusPending, Blocked: task.BlockedDependencyFailed},
+		"limit resets":            {Status: task.StatusPending, Blocked: task.BlockedProviderLimit, ID: "t"},
+		"Raise the budget":        {Status: task.StatusPending, Blocked: task.BlockedBudget},
+		"could not be reached":    {Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong},
+		"Attempt 2 has ended":     {Status: task.StatusPending, AttemptCount: 2, Attempts: []task.Attempt{{Reason: "it died"}}},
+		"being started":           {Status: task.StatusAssigned, AttemptCount: 1, SandboxID: &box},
+		"at work in sandbox abc":  {Status: task.StatusRunning, AttemptCount: 1, SandboxID: &box},
+		"asked for a revision":    {Status: task.StatusNeedsRevision, Revisions: 1},
+		"being validated":         {Status: task.StatusValidating},
+		"pull request is https":   {Status: task.StatusCompleted, AttemptCount: 1, PullURL: &url},
+		"the disk is full. Begin": {Status: task.StatusFailed, AttemptCount: 3, ErrorMessage: &text},
+		"without a new attempt":   {Status: task.StatusFailed, FailureClass: task.ClassPublish},
+		"omoi retry t":            {Status: task.StatusCancelled, ID: "t"},
+		"cancel is asked for":     {Status: task.StatusPending, PendingCommand: &task.Command{Kind: "cancel"}},
+	} {
+		why := task.Why(row)
+		require.Contains(t, why, want)
+		require.True(t, strings.HasSuffix(why, "."), why)
+		require.NotContains(t, why, "..", why)
+		require.NotContains(t, why, "\n")
+	}
+}
