@@ -175,16 +175,32 @@ func checkScripts() Finding {
 func checkIsolation(cfg *config.Loaded) []Finding {
 	bwrap := checkProgram("bwrap", FindingWarn, "install bubblewrap: sandboxes are process groups without it")
 	bwrap.Check = "bubblewrap"
-	provider, err := newLocal(cfg, slog.New(slog.DiscardHandler))
+	active, err := isolation(*cfg)
 	if err != nil {
 		return []Finding{bwrap, {Check: "isolation", Status: FindingFail, Detail: firstLine(err), Next: "see sandbox.isolation in docs/CONFIGURATION.md"}}
 	}
-	active := provider.Isolation()
 	finding := Finding{Check: "isolation", Status: FindingOK, Detail: strings.Join(active, ", ")}
 	if text := strings.Join(active, " "); !strings.Contains(text, "bubblewrap") && !strings.Contains(text, "bwrap") {
 		finding.Status, finding.Next = FindingWarn, "bubblewrap does not work here: agents run with your own rights; set sandbox.isolation to require to refuse that"
 	}
 	return []Finding{bwrap, finding}
+}
+
+func isolation(cfg config.Loaded) (active []string, err error) {
+	dir, err := os.MkdirTemp("", "omoi-doctor-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder to try sandboxes in: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // sandboxes of other users must enter it
+		return nil, fmt.Errorf("open that folder: %w", err)
+	}
+	cfg.Sandbox.Dir = filepath.Join(dir, "sandboxes")
+	provider, err := newLocal(&cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return provider.Isolation(), nil
 }
 
 func checkPort(ctx context.Context, cfg *config.Loaded, key string, port int) Finding {

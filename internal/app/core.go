@@ -106,8 +106,8 @@ func (c *core) openStore(ctx context.Context) error {
 }
 
 // migratedSchema names the next step where the schema is older than this binary.
-func migratedSchema(ctx context.Context, url string) error {
-	steps, err := postgres.Status(ctx, url)
+func migratedSchema(ctx context.Context, database string) error {
+	steps, err := postgres.Status(ctx, database)
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, devstack.RetireInfo(d.cfg.Home)) }()
-	services := append(c.apiServices(listeners), service{"worker", w.Run}, service{"announcement", d.announce})
+	services := append(c.apiServices(listeners), service{"worker", func(ctx context.Context) error { return c.runWorker(ctx, w) }}, service{"announcement", d.announce})
 	return runAll(ctx, services...)
 }
 

@@ -10,5 +10,5 @@ func freeBytes(dir string) (uint64, error) {
 	if err := unix.Statfs(dir, &stat); err != nil {
 		return 0, err
 	}
-	return stat.Bavail * uint64(stat.Bsize), nil //nolint:gosec,unconvert // the types differ between systems
+	return stat.Bavail * uint64(stat.Bsize), nil //nolint:gosec // its type differs between systems
 }

@@ -33,8 +33,18 @@ func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error
 		if err := c.claim(ctx); err != nil {
 			return err
 		}
-		return w.Run(ctx)
+		return c.runWorker(ctx, w)
 	}})
+}
+
+// runWorker forgets what a start-up complains about that was cut short by a stop.
+func (c *core) runWorker(ctx context.Context, w *worker.Worker) error {
+	err := w.Run(ctx)
+	if err != nil && ctx.Err() != nil {
+		c.log.DebugContext(ctx, "worker stopped early", slog.String("error", err.Error()))
+		err = nil
+	}
+	return err
 }
 
 // newWorker makes the worker of this machine, with the sandbox providers that work here.

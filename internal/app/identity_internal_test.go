@@ -1,0 +1,105 @@
+package app
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func loaded(t *testing.T, environ ...string) *config.Loaded {
+	t.Helper()
+	cfg, err := config.Load(config.Source{Environ: append(environ, "OMOI_HOME="+filepath.Join(t.TempDir(), "home"))})
+	require.NoError(t, err)
+	return cfg
+}
+
+// Processes that start together agree on what is made once, and nobody else can read it.
+func TestWhatIsMadeOnceIsTheSameForAll(t *testing.T) {
+	t.Parallel()
+	cfg := loaded(t)
+	var all sync.WaitGroup
+	tokens := make([]string, 8)
+	for i := range tokens {
+		all.Go(func() {
+			ring, err := tokenRing(cfg)
+			if err == nil {
+				tokens[i] = ring.Mint("sandbox")
+			}
+		})
+	}
+	all.Wait()
+	for _, token := range tokens {
+		require.NotEmpty(t, token)
+		require.Equal(t, tokens[0], token)
+	}
+	info, err := os.Stat(filepath.Join(cfg.Home, "token.key"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	left, err := filepath.Glob(filepath.Join(cfg.Home, ".new-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// A key that signed before is accepted as long as it is configured as the previous one.
+func TestTokenKeyCanBeChanged(t *testing.T) {
+	t.Parallel()
+	secret := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\xfb\xff", 20)))
+	before, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY=one."+secret))
+	require.NoError(t, err)
+	token := before.Mint("sandbox")
+	after, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY=two."+secret, "OMOI_TOKEN_PREVIOUS=one."+secret))
+	require.NoError(t, err)
+	require.NoError(t, after.Verify(token, "sandbox"))
+	require.NotEqual(t, token, after.Mint("sandbox"))
+	alone, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY=two."+secret))
+	require.NoError(t, err)
+	require.Error(t, alone.Verify(token, "sandbox"))
+}
+
+func TestMalformedTokenKeys(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"nothing", "id.", "id.!!!", "id.c2hvcnQ"} {
+		_, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY="+key))
+		require.Equal(t, task.CodeInvalid, task.CodeOf(err), key)
+	}
+}
+
+func TestMissingAgentNamesTheNextStep(t *testing.T) {
+	t.Parallel()
+	_, err := agents{}.open("riscv64")
+	require.ErrorContains(t, err, "make build")
+	_, err = agents{configured: filepath.Join(t.TempDir(), "gone")}.open("amd64")
+	require.ErrorContains(t, err, "make build")
+	path := filepath.Join(t.TempDir(), "agent")
+	require.NoError(t, os.WriteFile(path, []byte("agent"), 0o600))
+	program, err := agents{configured: path}.open("amd64")
+	require.NoError(t, err)
+	require.NoError(t, program.Close())
+}
+
+// The configured default is what a task without a choice gets, so it comes first.
+func TestOfferedBeginsWithTheDefault(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"b", "a", "c"}, offered("b", "a", "b", "c"))
+	require.Equal(t, []string{"d", "a"}, offered("d", "a"))
+}
+
+func TestSecretsOfTheConfigurationAreKnown(t *testing.T) {
+	t.Parallel()
+	cfg := loaded(t, "GITHUB_TOKEN=planted-1", "OMOI_API_KEY=planted-2", "DATABASE_URL=postgres://u:planted-3@h/d")
+	require.ElementsMatch(t, []string{"planted-1", "planted-2", "postgres://u:planted-3@h/d"}, secrets(cfg))
+}
+
+func TestPoolIsBoundedUnlessTheURLSaysSo(t *testing.T) {
+	t.Parallel()
+	require.Contains(t, pooled(config.Database{URL: "postgres://h/d", MaxConns: 7}), "pool_max_conns=7")
+	require.Contains(t, pooled(config.Database{URL: "postgres://h/d?pool_max_conns=3", MaxConns: 7}), "pool_max_conns=3")
+}

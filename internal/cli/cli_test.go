@@ -1,0 +1,139 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli"
+)
+
+// omoi runs one command line with an environment of its own.
+func omoi(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, complaints bytes.Buffer
+	environ = append(environ, "OMOI_HOME="+t.TempDir(), "PATH=/usr/bin:/bin")
+	code = cli.Run(t.Context(), args, environ, strings.NewReader(""), &out, &complaints)
+	return code, out.String(), complaints.String()
+}
+
+func TestWrongUsageIsExitCodeTwo(t *testing.T) {
+	t.Parallel()
+	cases := map[string][]string{
+		"there is no command \"rum\"; did you mean run?":                       {"rum"},
+		"there is no command \"xyzzy\"":                                        {"xyzzy"},
+		"unknown flag: --prot":                                                 {"dev", "--prot", "1"},
+		"unknown command \"now\"":                                              {"version", "now"},
+		"70000 is too large; the most is 65535":                                {"dev", "--port", "70000"},
+		"sandbox.memory_gb (parameter): 9 GiB is too large; the most is 8 GiB": {"api", "--set", "sandbox.memory_gb=9"},
+		"--set sandbox.memory=9":                                               {"api", "--set", "sandbox.memory=9"},
+	}
+	for want, args := range cases {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			code, out, complaints := omoi(t, nil, args...)
+			require.Equal(t, 2, code)
+			require.Contains(t, complaints, want)
+			require.Empty(t, out)
+		})
+	}
+}
+
+func TestErrorsAsJSON(t *testing.T) {
+	t.Parallel()
+	_, out, complaints := omoi(t, nil, "--json", "xyzzy")
+	require.Empty(t, out)
+	var said struct {
+		Error string `json:"error"`
+		Code  int    `json:"exit_code"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(complaints), &said))
+	require.Equal(t, 2, said.Code)
+	require.Contains(t, said.Error, "xyzzy")
+}
+
+func TestConfigShow(t *testing.T) {
+	t.Parallel()
+	environ := []string{"GITHUB_TOKEN=planted", "DATABASE_URL=postgres://u:planted@h/d", "SANDBOX_CPU=3", "OMOI_TYPO=1"}
+	code, out, complaints := omoi(t, environ, "config", "show", "--set", "sandbox.disk_gb=5")
+	require.Zero(t, code)
+	require.NotContains(t, out, "planted")
+	require.Regexp(t, `sandbox\.cpu +3 +environment SANDBOX_CPU`, out)
+	require.Regexp(t, `sandbox\.disk_gb +5 +parameter`, out)
+	require.Regexp(t, `sandbox\.memory_gb +4 +default`, out)
+	require.Regexp(t, `github\.token +\*+ +environment GITHUB_TOKEN`, out)
+	require.Contains(t, complaints, "OMOI_TYPO")
+
+	code, out, _ = omoi(t, environ, "config", "show", "--json")
+	require.Zero(t, code)
+	require.NotContains(t, out, "planted")
+	var shown struct {
+		Settings []struct {
+			Key string `json:"key"`
+		} `json:"settings"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &shown))
+	require.Greater(t, len(shown.Settings), 50)
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	code, out, _ := omoi(t, nil, "version")
+	require.Zero(t, code)
+	require.Contains(t, out, "agent protocol")
+	code, out, _ = omoi(t, nil, "version", "--json")
+	require.Zero(t, code)
+	require.True(t, json.Valid([]byte(out)))
+}
+
+// What cannot be reached is exit code 3, what a person must decide is 4.
+func TestServersOutOfReach(t *testing.T) {
+	t.Parallel()
+	code, _, complaints := omoi(t, nil, "migrate", "status")
+	require.Equal(t, 3, code)
+	require.Contains(t, complaints, "set DATABASE_URL, or start omoi dev")
+	code, _, complaints = omoi(t, []string{"DATABASE_URL=postgres://127.0.0.1:1/none"}, "migrate", "up")
+	require.Equal(t, 3, code, complaints)
+	code, _, complaints = omoi(t, nil, "migrate", "down")
+	require.Equal(t, 4, code)
+	require.Contains(t, complaints, "--yes")
+	code, _, complaints = omoi(t, nil, "api")
+	require.Equal(t, 2, code)
+	require.Contains(t, complaints, "DATABASE_URL")
+}
+
+func TestHelpListsTheCommands(t *testing.T) {
+	t.Parallel()
+	code, out, _ := omoi(t, nil)
+	require.Zero(t, code)
+	for _, name := range []string{"dev", "api", "worker", "migrate", "doctor", "config", "version", "run", "ps", "show", "logs", "completion"} {
+		require.Regexp(t, `(?m)^  `+name+` `, out)
+	}
+}
+
+// Every check of the doctor has a state, and what is not well has a next step.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	code, out, complaints := omoi(t, nil, "doctor", "--json")
+	require.Contains(t, []int{0, 4}, code, complaints)
+	var shown struct {
+		Checks []struct {
+			Check  string `json:"check"`
+			Status string `json:"status"`
+			Next   string `json:"next"`
+		} `json:"checks"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &shown))
+	failed := false
+	for _, c := range shown.Checks {
+		require.Contains(t, []string{"ok", "warn", "fail"}, c.Status)
+		failed = failed || c.Status == "fail"
+		if c.Status != "ok" {
+			require.NotEmpty(t, c.Next, c.Check)
+		}
+	}
+	require.Equal(t, failed, code == 4)
+}
