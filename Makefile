@@ -96,7 +96,7 @@ test: build temporal ## run all tests; says at the end what was skipped and why
 	@$(GO) test -json $(TEST_FLAGS) $(PACKAGES) | $(GO) run ./internal/tools/testreport
 
 .PHONY: test-all
-test-all: test user-test race replay lint verify compose-check ## what CI runs: test, and what needs system packages or more time
+test-all: verify lint test user-test race replay sticky-off compose-check ## what CI runs: test, and what needs system packages or more time
 	@echo "test-all: everything passed"
 
 .PHONY: user-test
@@ -109,11 +109,15 @@ race: ## run the packages with goroutines under the race detector
 
 .PHONY: replay
 replay: ## replay the recorded histories; the broken ones must fail
-	@$(GO) test -count=1 -run Replay -v ./workflows | grep -E '^(---|    ---|ok|FAIL|PASS|panic)'
+	@$(GO) test -json -count=1 -run Replay ./workflows | $(GO) run ./internal/tools/testreport
+
+.PHONY: sticky-off
+sticky-off: temporal ## play every path on a real server, each workflow task from the first event
+	@OMOI_STICKY_CACHE=off $(GO) test -json $(TEST_FLAGS) -run '^TestOnServer$$' ./workflows | $(GO) run ./internal/tools/testreport
 
 .PHONY: record
-record: build temporal ## record workflow histories anew, against a real server
-	@OMOI_TEST_RECORD=1 $(GO) test -count=1 -timeout 20m -run Record -v ./internal/e2e
+record: temporal ## record workflow histories anew, against a real server
+	@OMOI_RECORD=1 $(GO) test -count=1 -timeout 20m -run '^TestOnServer$$' -v ./workflows
 
 .PHONY: e2e
 e2e: build temporal ## run the end-to-end tests against the real programs
@@ -134,7 +138,7 @@ lint: golangci-lint workflowcheck ## style, import rules, determinism of workflo
 generate: sqlc ## make generated files anew
 	@$(BIN)/sqlc generate
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./config -run TestDocumentationIsCurrent >/dev/null
-	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./api/... -run OpenAPI >/dev/null
+	@$(GO) test -count=1 ./api -run '^TestOpenAPIDocumentIsCurrent$$' -update >/dev/null
 
 .PHONY: verify
 verify: sqlc ## fail if a generated file is not what the sources give

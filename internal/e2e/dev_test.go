@@ -1,0 +1,121 @@
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// laptop is a person's machine: one home, in which omoi dev is started and killed.
+type laptop struct {
+	*rig
+
+	home string
+}
+
+func newLaptop(t *testing.T) *laptop {
+	t.Helper()
+	if _, err := devstack.FindTemporal(""); err != nil {
+		t.Skip("SKIPPED: no temporal program; make temporal builds it")
+	}
+	dir, err := os.MkdirTemp("", "omoi-e2e-")
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o755))
+	temporal, err := devstack.FindTemporal("")
+	require.NoError(t, err)
+	l := &laptop{rig: &rig{t: t, dir: dir, procs: map[string]*process{}}, home: filepath.Join(dir, "home")}
+	l.env = map[string]string{
+		"OMOI_HOME": l.home, "OMOI_DEV_POSTGRES_DATA_ROOT": filepath.Join(dir, "root"), "OMOI_DEV_TEMPORAL_BIN": temporal,
+		"OMOI_API_PORT": "0", "OMOI_DEV_TEMPORAL_PORT": "0", "OMOI_DEV_TEMPORAL_UI_PORT": "0",
+		"OMOI_AGENT_HEARTBEAT": "300ms", "OMOI_RELAY_QUIET_DIGEST": "500ms", "OMOI_RELAY_INTERVAL": "50ms",
+		"PATH": os.Getenv("PATH"), "HOME": dir,
+	}
+	t.Cleanup(l.close)
+	return l
+}
+
+// dev starts omoi dev and waits until it answers.
+func (l *laptop) dev() devstack.Info {
+	l.t.Helper()
+	l.start("dev", nil, "dev")
+	pid := l.procs["dev"].cmd.Process.Pid
+	var info devstack.Info
+	l.eventually("omoi dev answers", func() bool {
+		var err error
+		info, err = devstack.ReadInfo(l.home)
+		if err != nil || info.PID != pid {
+			return false
+		}
+		l.api = apiclient.New(info.APIURL, "")
+		_, err = l.api.Info(context.Background())
+		return err == nil
+	})
+	return info
+}
+
+// below counts the processes of this home, sandboxes included.
+func (l *laptop) below() int { return len(processesWith(l.dir)) }
+
+// Killed in mid-run, omoi dev goes on where it stopped, on the same ports: the agent never
+// noticed, the task completes in its one attempt, and Ctrl-C leaves nothing behind.
+func TestDevGoesOnAfterKill(t *testing.T) {
+	t.Parallel()
+	l := newLaptop(t)
+	before := l.dev()
+	repo := l.repo()
+	done := l.submit(repo, script(stepWrite, stepCommit, stepComplete))
+	l.ends(done.ID, task.StatusCompleted)
+	running := l.submit(repo, script(stepWrite, `{"bash":{"command":"while [ ! -e go ]; do sleep 0.1; done"}}`, stepCommit, stepComplete))
+	l.running(running.ID)
+	refused := l.omoi("dev")
+	require.Equal(t, 1, refused.code)
+	require.Contains(t, refused.stderr, before.APIURL)
+
+	l.kill("dev")
+	after := l.dev()
+	before.PID = after.PID
+	require.Equal(t, before, after)
+	require.Equal(t, task.StatusCompleted, l.task(done.ID).Status)
+	l.release(running.ID)
+	got := l.ends(running.ID, task.StatusCompleted)
+	require.Equal(t, 1, got.AttemptCount)
+
+	require.NoError(t, l.procs["dev"].cmd.Process.Signal(syscall.SIGINT))
+	<-l.procs["dev"].done
+	require.Zero(t, l.procs["dev"].cmd.ProcessState.ExitCode())
+	require.True(t, waitFor(patience, func() bool { return l.below() == 0 }), "nothing is left")
+}
+
+// release lets the agent of a task go on: it waits for a file in its workspace.
+func (l *laptop) release(id string) {
+	l.t.Helper()
+	sandbox := text(l.task(id).SandboxID)
+	found, err := exec.CommandContext(context.Background(), "find", l.dir, "-type", "d", "-name", "ws", "-path", "*"+sandbox+"*").Output() //nolint:gosec // our own folder
+	require.NoError(l.t, err)
+	workspaces := strings.Fields(string(found))
+	require.Len(l.t, workspaces, 1)
+	require.NoError(l.t, os.WriteFile(filepath.Join(workspaces[0], "go"), nil, 0o644))
+}
+
+// Two homes live side by side and know nothing of each other.
+func TestTwoHomesSideBySide(t *testing.T) {
+	t.Parallel()
+	one, two := newLaptop(t), newLaptop(t)
+	first, second := one.dev(), two.dev()
+	require.NotEqual(t, first.APIURL, second.APIURL)
+	require.NotEqual(t, first.TemporalAddress, second.TemporalAddress)
+	made := one.submit(one.repo(), script(stepWrite, stepCommit, stepComplete))
+	one.ends(made.ID, task.StatusCompleted)
+	_, err := two.api.Task(context.Background(), made.ID)
+	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+}
