@@ -28,7 +28,7 @@ func newLaptop(t *testing.T) *laptop {
 	if _, err := devstack.FindTemporal(""); err != nil {
 		t.Skip("SKIPPED: no temporal program; make temporal builds it")
 	}
-	dir, err := os.MkdirTemp("", "omoi-e2e-")
+	dir, err := os.MkdirTemp("", "omoi-e2e-") //nolint:usetesting // sandboxes of other users must be able to enter it
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	temporal, err := devstack.FindTemporal("")
@@ -100,7 +100,7 @@ func TestDevGoesOnAfterKill(t *testing.T) {
 func (l *laptop) release(id string) {
 	l.t.Helper()
 	sandbox := text(l.task(id).SandboxID)
-	found, err := exec.CommandContext(context.Background(), "find", l.dir, "-type", "d", "-name", "ws", "-path", "*"+sandbox+"*").Output() //nolint:gosec // our own folder
+	found, err := exec.CommandContext(context.Background(), "find", l.dir, "-type", "d", "-name", "ws", "-path", "*"+sandbox+"*").Output()
 	require.NoError(l.t, err)
 	workspaces := strings.Fields(string(found))
 	require.Len(l.t, workspaces, 1)
