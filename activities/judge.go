@@ -130,8 +130,17 @@ func unsure(e evidence) string {
 		return "The agent's spool cannot be looked at."
 	case e.probe != nil && e.probe.AgentLive && e.probe.Unsent > 0:
 		return "The agent works and cannot reach the API."
+	case e.question != contract.AskNoWork && e.beatsInside():
+		return "The agent beats, and its events are on their way."
 	}
 	return ""
+}
+
+// beatsInside reports whether the agent has spooled something within the threshold, whatever
+// has become of it since.
+func (e evidence) beatsInside() bool {
+	return e.probe != nil && e.probe.AgentLive && e.probe.NewestMS >= 0 &&
+		time.Duration(e.probe.NewestMS)*time.Millisecond < e.threshold
 }
 
 // against is the verdict when nothing speaks for the agent.

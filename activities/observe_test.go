@@ -48,7 +48,7 @@ func TestObserveAsksTheSpool(t *testing.T) {
 		err    error
 		seen   string
 	}{
-		"nothing unsent":   {sandbox.ExecResult{Stdout: []byte(`{"unsent":0,"newest_age_ms":1,"agent_alive":true}`)}, nil, contract.SeenSilent},
+		"nothing unsent":   {sandbox.ExecResult{Stdout: []byte(`{"unsent":0,"newest_age_ms":3600000,"agent_alive":true}`)}, nil, contract.SeenSilent},
 		"cannot reach us":  {sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1,"agent_alive":true}`)}, nil, contract.SeenUnknown},
 		"dead":             {sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1}`)}, nil, contract.SeenSilent},
 		"program is gone":  {sandbox.ExecResult{ExitCode: 127}, nil, contract.SeenSilent},
