@@ -5,7 +5,7 @@ import "time"
 // Config is everything that omoi can be told. The tags mean: key, the name below the
 // group; env, older variables, with (m) or (s) where they hold a bare number of minutes
 // or seconds; also, an older YAML key; default; min, max and oneof, the bounds; unit;
-// zero, what zero or empty means; doc, one sentence.
+// zero, what zero or empty means; doc, one sentence; note, a sentence about a group.
 type Config struct {
 	Env  string `key:"env" default:"local" doc:"Name of the YAML file that is read over base.yaml."`
 	Home string `key:"home" zero:"~/.omoi" doc:"Directory of this installation's own state: keys, dev.json, the development databases, sandboxes."`
@@ -24,12 +24,11 @@ type Config struct {
 	Sandbox    Sandbox    `key:"sandbox"`
 	Agent      Agent      `key:"agent"`
 	Log        Log        `key:"log"`
-	Trace      Trace      `key:"trace"`
-	Daytona    Daytona    `key:"daytona"`
-	Anthropic  Anthropic  `key:"anthropic"`
-	Claude     Claude     `key:"claude"`
-	GitHub     GitHub     `key:"github"`
-	Monitoring Monitoring `key:"monitoring"`
+	Daytona    Daytona    `key:"daytona" note:"For the Daytona provider. This version has none yet: the settings are read and checked, and nothing uses them."`
+	Anthropic  Anthropic  `key:"anthropic" note:"For agents and supervision by a model. This version has neither yet: the settings are read and checked, and nothing uses them."`
+	Claude     Claude     `key:"claude" note:"For the Claude Code agent. This version has none yet: the setting is read, and nothing uses it."`
+	GitHub     GitHub     `key:"github" note:"For repositories on GitHub. This version works on local ones only: the setting is read, and nothing uses it."`
+	Monitoring Monitoring `key:"monitoring" note:"For guardian and conductor. This version has neither yet: the settings are read and checked, and nothing uses them."`
 	Orchestra  Orchestra  `key:"orchestrator"`
 }
 
@@ -110,9 +109,4 @@ type Worker struct {
 type Log struct {
 	Level  string `key:"level" default:"info" oneof:"debug info warn error" doc:"Least level that is logged."`
 	Format string `key:"format" default:"text" oneof:"text json" doc:"Form of a line."`
-}
-
-// Trace is about OpenTelemetry.
-type Trace struct {
-	Endpoint string `key:"endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" zero:"no traces" doc:"OTLP endpoint over HTTP that traces are sent to."`
 }

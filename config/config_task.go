@@ -7,7 +7,7 @@ type Task struct {
 	Agent            string        `key:"agent" default:"scripted" oneof:"scripted command claude external" doc:"Agent of tasks that name none."`
 	Sandbox          string        `key:"sandbox" default:"local" oneof:"local external docker daytona" doc:"Sandbox provider of tasks that name none."`
 	MaxRetries       int           `key:"max_retries" default:"3" min:"0" max:"10" zero:"none" doc:"Attempts after the first of tasks that say nothing else."`
-	MaxPerProject    int           `key:"max_per_project" env:"MAX_CONCURRENT_TASKS_PER_PROJECT" default:"5" min:"0" max:"1000" zero:"nothing starts" doc:"Tasks of one project that run at a time, for new projects."`
+	MaxPerProject    int           `key:"max_per_project" env:"MAX_CONCURRENT_TASKS_PER_PROJECT" default:"5" min:"1" max:"1000" doc:"Tasks of one project that run at a time, for new projects."`
 	MaxUnverified    int           `key:"max_unverified" default:"0" min:"0" max:"10000" zero:"as many as slots" doc:"Sandboxes that are not verified gone before no new one is made."`
 	StartupTimeout   time.Duration `key:"startup_timeout" default:"3m" min:"10ms" max:"24h" doc:"From assignment to the agent's first event."`
 	HeartbeatTimeout time.Duration `key:"heartbeat_timeout" default:"2m" min:"10ms" max:"24h" doc:"Silence after which a running agent is looked at."`
@@ -48,8 +48,8 @@ type Sandbox struct {
 	Pids      int     `key:"pids" default:"512" min:"16" max:"32768" doc:"Processes in a sandbox at most."`
 	Network   string  `key:"network" default:"host" oneof:"host none" doc:"What a local sandbox reaches: the machine's network, or nothing but the API's socket."`
 	Dir       string  `key:"dir" zero:"sandboxes below home; /var/lib/omoi as root" doc:"Where local sandboxes keep their files."`
-	Snapshot  string  `key:"snapshot" env:"SANDBOX_SNAPSHOT" also:"daytona.snapshot" default:"ai-agent-dev-light" doc:"Snapshot from which a remote sandbox is made."`
-	Image     string  `key:"image" env:"SANDBOX_IMAGE" also:"daytona.image" zero:"the provider's" doc:"Image of a remote sandbox where the snapshot cannot be had."`
+	Snapshot  string  `key:"snapshot" env:"SANDBOX_SNAPSHOT" also:"daytona.snapshot" default:"ai-agent-dev-light" doc:"Snapshot from which a remote sandbox is made; no provider of this version does."`
+	Image     string  `key:"image" env:"SANDBOX_IMAGE" also:"daytona.image" zero:"the provider's" doc:"Image of a remote sandbox where the snapshot cannot be had; no provider of this version uses it."`
 	Isolation string  `key:"isolation" default:"auto" oneof:"auto require none" doc:"Bubblewrap for local sandboxes: where it works (and a warning where not), always (or refuse to start), never."`
 	Shim      string  `key:"shim" zero:"this program" doc:"The omoi program that stands between a worker and its local sandboxes."`
 }

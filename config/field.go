@@ -29,6 +29,7 @@ type Field struct {
 // Group is one struct of [Config] with its settings, as the documentation shows them.
 type Group struct {
 	Name   string
+	Note   string // a sentence about all of them; empty: none
 	Fields []Field
 }
 
@@ -51,7 +52,7 @@ func Groups() []Group {
 			groups[0].Fields = append(groups[0].Fields, describe(sf, "", []int{i}))
 			continue
 		}
-		group := Group{Name: sf.Tag.Get("key")}
+		group := Group{Name: sf.Tag.Get("key"), Note: sf.Tag.Get("note")}
 		for j := range sf.Type.NumField() {
 			group.Fields = append(group.Fields, describe(sf.Type.Field(j), group.Name+".", []int{i, j}))
 		}

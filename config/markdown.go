@@ -10,7 +10,11 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString(preamble)
 	for _, g := range Groups() {
-		fmt.Fprintf(&b, "\n## %s\n\n| key and variables | type, bounds | default | meaning |\n|---|---|---|---|\n", g.Name)
+		fmt.Fprintf(&b, "\n## %s\n\n", g.Name)
+		if g.Note != "" {
+			b.WriteString(g.Note + "\n\n")
+		}
+		b.WriteString("| key and variables | type, bounds | default | meaning |\n|---|---|---|---|\n")
 		for _, f := range g.Fields {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", names(f), kind(f), standard(f), meaning(f))
 		}

@@ -49,8 +49,15 @@ func RunAPI(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	return runAll(ctx, services...)
 }
 
-// guarded refuses to serve a network where nobody could log in.
+// guarded carries out the pause switch, and refuses to serve a network where nobody could
+// log in.
 func (c *core) guarded(ctx context.Context) error {
+	if err := c.store.SetPaused(ctx, c.organization, !c.cfg.Orchestra.Enabled); err != nil {
+		return err
+	}
+	if !c.cfg.Orchestra.Enabled {
+		c.log.WarnContext(ctx, "paused: new tasks are accepted and wait, running ones go on", slog.String("setting", "orchestrator.enabled"))
+	}
 	if c.cfg.API.Open {
 		c.log.WarnContext(ctx, "the api asks for no login; it serves this machine only")
 		return nil
