@@ -39,7 +39,7 @@ func TestCancelIsACommandWithAReceipt(t *testing.T) {
 
 func TestOutcomeWithinTheWaitIsTheAnswer(t *testing.T) {
 	t.Parallel()
-	for receipt, status := range map[task.Receipt]int{
+	for receipt, status := range map[task.Receipt]int{ //nolint:exhaustive // accepted is no outcome
 		task.ReceiptCarriedOut: http.StatusOK, task.ReceiptTooLate: http.StatusConflict, task.ReceiptRefused: http.StatusConflict,
 	} {
 		t.Run(string(receipt), func(t *testing.T) {

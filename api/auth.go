@@ -60,7 +60,7 @@ func (a *API) refuse(ctx huma.Context, err error) {
 	if task.CodeOf(err) == task.CodeUnauthorized {
 		ctx.SetHeader("WWW-Authenticate", `Bearer realm="omoi"`)
 	}
-	p := a.fail(ctx.Context(), err, "header").(*problem) //nolint:forcetypeassert // fail makes nothing else
+	p := a.fail(ctx.Context(), err, "header")
 	ctx.SetHeader("Content-Type", problemType)
 	ctx.SetStatus(p.Status)
 	_ = a.huma.Marshal(ctx.BodyWriter(), "application/json", p) // a caller that left is nobody's fault

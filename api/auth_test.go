@@ -27,9 +27,9 @@ func (w *world) key(org string, scopes ...string) string {
 	return "Bearer " + secret
 }
 
-func closed(t testing.TB) *world {
-	t.Helper()
-	return start(t, func(*api.Config) {})
+func closed(tb testing.TB) *world {
+	tb.Helper()
+	return start(tb, func(*api.Config) {})
 }
 
 const authorization = "Authorization"
@@ -174,9 +174,17 @@ func TestOpenServerTakesNothingFromWebPages(t *testing.T) {
 		name, value string
 		status      int
 	}{
-		{"Host", "evil.example", 403}, {"Host", "127.0.0.1.evil.example:80", 403}, {"Host", "localhost:1", 200}, {"Host", "[::1]:7", 200},
-		{"Origin", "http://evil.example", 403}, {"Origin", "null", 403}, {"Origin", "http://" + host, 200},
-		{"Sec-Fetch-Site", "cross-site", 403}, {"Sec-Fetch-Site", "same-site", 403}, {"Sec-Fetch-Site", "same-origin", 200}, {"Sec-Fetch-Site", "none", 200},
+		{"Host", "evil.example", 403},
+		{"Host", "127.0.0.1.evil.example:80", 403},
+		{"Host", "localhost:1", 200},
+		{"Host", "[::1]:7", 200},
+		{"Origin", "http://evil.example", 403},
+		{"Origin", "null", 403},
+		{"Origin", "http://" + host, 200},
+		{"Sec-Fetch-Site", "cross-site", 403},
+		{"Sec-Fetch-Site", "same-site", 403},
+		{"Sec-Fetch-Site", "same-origin", 200},
+		{"Sec-Fetch-Site", "none", 200},
 	} {
 		require.Equal(t, c.status, w.call(http.MethodGet, "/api/v1/tasks", nil, c.name, c.value).status, c.name+": "+c.value)
 		if c.status == http.StatusForbidden {
@@ -196,7 +204,7 @@ func TestEveryAnswerHasTheHeadersOfSafety(t *testing.T) {
 			[]string{h.Get("X-Content-Type-Options"), h.Get("X-Frame-Options"), h.Get("Referrer-Policy")})
 		require.Contains(t, h.Get("Permissions-Policy"), "camera=()")
 		require.Contains(t, h.Get("Content-Security-Policy"), "default-src 'none'")
-		require.NotEmpty(t, h.Get("X-Request-Id"))
+		require.NotEmpty(t, h.Get("X-Request-ID"))
 		require.Empty(t, h.Get("Access-Control-Allow-Origin"))
 	}
 }

@@ -20,8 +20,8 @@ const (
 )
 
 var (
-	uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) //nolint:gochecknoglobals // compiled once, never written
-	wordForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)                //nolint:gochecknoglobals // likewise
+	uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	wordForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 )
 
 func phases() []string {

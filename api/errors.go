@@ -47,7 +47,7 @@ func newProblem(ctx context.Context, code task.Code, detail, location string) *p
 }
 
 // fail turns an error of a handler into a document and logs what the caller is not told.
-func (a *API) fail(ctx context.Context, err error, where string) error {
+func (a *API) fail(ctx context.Context, err error, where string) *problem {
 	if errors.Is(err, context.Canceled) {
 		err = task.Errorf(task.CodeUnavailable, "The request was given up.").WithCause(err)
 	}

@@ -25,9 +25,8 @@ func requestID(ctx context.Context) string {
 // ServeHTTP implements [http.Handler]: what is done to every request, then the routes.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
-	r = cutPrefix(r)
 	id := task.NewID()
-	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, id))
+	r = cutPrefix(r.WithContext(context.WithValue(r.Context(), requestKey{}, id)))
 	secure(w.Header(), id)
 	rec := &recorder{ResponseWriter: w}
 	defer a.finish(rec, r, started)
@@ -36,7 +35,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // secure sets the headers of every answer. Scripts and frames have no business here.
 func secure(h http.Header, id string) {
-	h.Set("X-Request-Id", id)
+	h.Set("X-Request-ID", id)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "strict-origin-when-cross-origin")
@@ -81,10 +80,7 @@ func isIntake(path string) bool {
 
 // writeError answers outside of any route.
 func (a *API) writeError(w http.ResponseWriter, r *http.Request, err error) {
-	var p *problem
-	if !errors.As(a.fail(r.Context(), err, "header"), &p) {
-		return
-	}
+	p := a.fail(r.Context(), err, "header")
 	if e, ok := errors.AsType[*statusError](err); ok {
 		p.Status, p.Title = e.status, http.StatusText(e.status)
 	}

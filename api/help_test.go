@@ -60,20 +60,20 @@ func (r *repos) Diff(_ context.Context, _, _, _ string, w io.Writer) error {
 }
 
 // open starts a server without login.
-func open(t testing.TB) *world {
-	t.Helper()
-	return start(t, func(c *api.Config) { c.Open = true })
+func open(tb testing.TB) *world {
+	tb.Helper()
+	return start(tb, func(c *api.Config) { c.Open = true })
 }
 
-func start(t testing.TB, change func(*api.Config)) *world {
-	t.Helper()
-	pool := pgtest.New(t)
-	w := &world{t: t, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: live.New(), repos: &repos{}, spec: newSpec(t)}
+func start(tb testing.TB, change func(*api.Config)) *world {
+	tb.Helper()
+	pool := pgtest.New(tb)
+	w := &world{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: live.New(), repos: &repos{}, spec: newSpec(tb)}
 	var err error
-	w.org, err = w.store.EnsureOrganization(t.Context(), "default")
-	require.NoError(t, err)
+	w.org, err = w.store.EnsureOrganization(tb.Context(), "default")
+	require.NoError(tb, err)
 	w.ring, err = token.NewRing(token.Key{ID: "k1", Secret: []byte(strings.Repeat("s", 32))}, nil)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	cfg := api.Config{Organization: w.org, Version: "test", CommandWait: 50 * time.Millisecond, CommandPoll: 5 * time.Millisecond}
 	change(&cfg)
 	handler := api.New(cfg, api.Deps{
@@ -81,7 +81,7 @@ func start(t testing.TB, change func(*api.Config)) *world {
 		Probes: []api.Probe{{Name: "database", Required: true, Check: w.store.Ping}, {Name: "redis"}},
 	})
 	server := httptest.NewServer(handler)
-	t.Cleanup(func() { handler.Stop(); server.Close() })
+	tb.Cleanup(func() { handler.Stop(); server.Close() })
 	w.url = server.URL
 	return w
 }

@@ -15,8 +15,8 @@ import (
 type Tasks interface {
 	AcceptTask(ctx context.Context, d task.Draft) (task.Accepted, error)
 	Task(ctx context.Context, organizationID, id string) (task.Task, error)
-	Tasks(ctx context.Context, organizationID string, q task.TaskQuery) (task.Page[task.Task], error)
-	ChangeTask(ctx context.Context, organizationID, id string, c task.TaskChange) error
+	Tasks(ctx context.Context, organizationID string, q task.Query) (task.Page[task.Task], error)
+	ChangeTask(ctx context.Context, organizationID, id string, c task.Change) error
 	TaskStatus(ctx context.Context, organizationID, id string) (task.Standing, error)
 }
 

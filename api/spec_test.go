@@ -16,31 +16,31 @@ import (
 // spec holds answers against the committed OpenAPI document.
 type spec struct{ router routers.Router }
 
-func newSpec(t testing.TB) *spec {
-	t.Helper()
+func newSpec(tb testing.TB) *spec {
+	tb.Helper()
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	router, err := gorillamux.NewRouter(doc)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return &spec{router: router}
 }
 
 // check fails the test if an answer is not what the document says. Paths that the
 // document does not know are no business of it.
-func (s *spec) check(t testing.TB, method, path string, res *http.Response, body []byte) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, path, http.NoBody)
-	require.NoError(t, err)
+func (s *spec) check(tb testing.TB, method, path string, res *http.Response, body []byte) {
+	tb.Helper()
+	req, err := http.NewRequestWithContext(tb.Context(), method, path, http.NoBody)
+	require.NoError(tb, err)
 	route, params, err := s.router.FindRoute(req)
 	if err != nil {
 		return
 	}
-	err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+	err = openapi3filter.ValidateResponse(tb.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route},
 		Status:                 res.StatusCode,
 		Header:                 res.Header,
 		Body:                   io.NopCloser(bytes.NewReader(body)),
 		Options:                &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
 	})
-	require.NoError(t, err, "%s %s answered %d: %s", method, path, res.StatusCode, body)
+	require.NoError(tb, err, "%s %s answered %d: %s", method, path, res.StatusCode, body)
 }

@@ -110,7 +110,7 @@ type pageOut[T any] struct {
 }
 
 // Fragments of ids: the database compares them as they are.
-var fragmentForm = regexp.MustCompile(`^[0-9a-f-]{4,36}$`) //nolint:gochecknoglobals // compiled once, never written
+var fragmentForm = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
 
 func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.Task], error) {
 	q, err := in.query()
@@ -124,8 +124,8 @@ func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.T
 	return &pageOut[client.Task]{Body: page}, err
 }
 
-func (in *listTasksIn) query() (task.TaskQuery, error) {
-	q := task.TaskQuery{
+func (in *listTasksIn) query() (task.Query, error) {
+	q := task.Query{
 		PageRequest: in.request(), Status: in.Status, PhaseID: in.PhaseID,
 		TicketID: in.TicketID, ProjectID: in.ProjectID, Fragment: strings.ToLower(in.ID),
 	}
@@ -176,7 +176,7 @@ func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*taskOut, error) 
 	if err := checkPatch(in.Body); err != nil {
 		return nil, err
 	}
-	change := task.TaskChange{Title: in.Body.Title, Description: in.Body.Description, Priority: in.Body.Priority}
+	change := task.Change{Title: in.Body.Title, Description: in.Body.Description, Priority: in.Body.Priority}
 	if err := a.deps.Store.ChangeTask(ctx, callerOf(ctx).organization, in.ID, change); err != nil {
 		return nil, err
 	}

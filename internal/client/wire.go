@@ -7,19 +7,35 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// What the API answers with is the domain's own records.
-type (
-	Task      = task.Task
-	Attempt   = task.Attempt
-	Command   = task.Command
-	Project   = task.Project
-	Ticket    = task.Ticket
-	Sandbox   = task.Sandbox
-	Event     = task.Event
-	Key       = task.Key
-	Budget    = task.Budget
-	DependsOn = task.DependsOn
-)
+// Task is a task's row, as the domain knows it.
+type Task = task.Task
+
+// Attempt is one try of a task.
+type Attempt = task.Attempt
+
+// Command is something that was asked of a task, with its receipt.
+type Command = task.Command
+
+// Project is a repository and its settings.
+type Project = task.Project
+
+// Ticket is a piece of work.
+type Ticket = task.Ticket
+
+// Sandbox is a row of the ledger.
+type Sandbox = task.Sandbox
+
+// Event is a stored fact of a sandbox.
+type Event = task.Event
+
+// Key is an API key without its secret.
+type Key = task.Key
+
+// Budget is what a task may use.
+type Budget = task.Budget
+
+// DependsOn is what a task waits for.
+type DependsOn = task.DependsOn
 
 // NewTask is the body of POST /api/v1/tasks. One of TicketID, ProjectID and Repo says where it belongs.
 type NewTask struct {

@@ -78,8 +78,8 @@ func storeCommand(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt
 		})
 		return commandRecord(row), err
 	}
-	if open, err := openCommand(ctx, q, a); err != nil || open != nil {
-		return orZero(open), err
+	if open, under, err := openCommand(ctx, q, a); err != nil || under {
+		return open, err
 	}
 	row, err := q.InsertCommand(ctx, db.InsertCommandParams{
 		ID: task.NewID(), TaskID: a.TaskID, Kind: a.Kind, Args: objectOr(a.Args), Sender: a.Sender,
@@ -90,17 +90,16 @@ func storeCommand(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt
 	return commandRecord(row), q.MakeRelayDue(ctx, a.TaskID)
 }
 
-// openCommand answers the command that says the same and is under way; nil if there is none.
-func openCommand(ctx context.Context, q *db.Queries, a task.Ask) (*task.Command, error) {
+// openCommand answers the command that says the same, if one is under way.
+func openCommand(ctx context.Context, q *db.Queries, a task.Ask) (open task.Command, under bool, err error) {
 	if a.Wire {
-		return nil, nil
+		return open, false, nil
 	}
 	row, err := q.OpenCommand(ctx, a.TaskID, a.Kind)
 	if task.CodeOf(translate("look for an open command", err)) == task.CodeNotFound {
-		return nil, nil
+		return open, false, nil
 	}
-	found := commandRecord(row)
-	return &found, err
+	return commandRecord(row), err == nil, err
 }
 
 func orZero[T any](p *T) T {
@@ -121,7 +120,7 @@ func judgedState(row db.Task, publishing bool) task.State {
 	return task.State{
 		Status: task.Status(row.Status), SandboxID: orZero(row.SandboxID), Continuous: row.Continuous,
 		Publishing: publishing && !task.Status(row.Status).Final(),
-		Blocked: blocked, Attempts: int(row.AttemptCount), Retries: int(row.RetryCount),
+		Blocked:    blocked, Attempts: int(row.AttemptCount), Retries: int(row.RetryCount),
 		MaxRetries: int(row.MaxRetries), Revisions: int(row.RevisionCount), Replacements: int(row.ReplacementCount),
 	}
 }

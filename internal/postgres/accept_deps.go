@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -96,7 +97,7 @@ func addDependencies(ctx context.Context, q *db.Queries, organizationID, taskID 
 		return err
 	}
 	if cycle != nil {
-		return task.Invalid("dependencies.depends_on", "The dependencies would close a cycle: %s.", arrows(cycle))
+		return task.Invalid("dependencies.depends_on", "The dependencies would close a cycle: %s.", strings.Join(cycle, " -> "))
 	}
 	return q.InsertDependencies(ctx, taskID, ids)
 }
@@ -130,12 +131,4 @@ func findCycle(ctx context.Context, q *db.Queries, taskID string, ids []string) 
 	}
 	edges[taskID] = ids
 	return task.Cycle(taskID, edges), nil
-}
-
-func arrows(ids []string) string {
-	text := ids[0]
-	for _, id := range ids[1:] {
-		text += " -> " + id
-	}
-	return text
 }

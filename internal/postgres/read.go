@@ -27,7 +27,7 @@ func (s *Store) Task(ctx context.Context, organizationID, id string) (task.Task,
 }
 
 // Tasks lists the tasks of an organization without their attempts, newest first.
-func (s *Store) Tasks(ctx context.Context, organizationID string, query task.TaskQuery) (task.Page[task.Task], error) {
+func (s *Store) Tasks(ctx context.Context, organizationID string, query task.Query) (task.Page[task.Task], error) {
 	at, id, err := decodeCursor(query.Cursor)
 	if err != nil {
 		return task.Page[task.Task]{}, err
@@ -63,7 +63,7 @@ func (s *Store) addPending(ctx context.Context, tasks []task.Task) error {
 
 // ChangeTask changes a task's title, priority or description; [task.CodeConflict] for a
 // description of a task that is not pending. The gate looks at the priority at once.
-func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c task.TaskChange) error {
+func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c task.Change) error {
 	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
 		row, err := q.LockTask(ctx, organizationID, id)
 		if err != nil {

@@ -3,6 +3,7 @@ package task_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,6 +55,7 @@ func TestCycleIsFoundHoweverLong(t *testing.T) {
 func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 	t.Parallel()
 	two, text := 2, "the disk is full."
+	ended := time.Now()
 	box, url := "abc", "https://example.org/1"
 	for want, row := range map[string]task.Task{
 		"about to be let in":      {Status: task.StatusPending},
@@ -65,7 +67,7 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 		"limit resets":            {Status: task.StatusPending, Blocked: task.BlockedProviderLimit, ID: "t"},
 		"Raise the budget":        {Status: task.StatusPending, Blocked: task.BlockedBudget},
 		"could not be reached":    {Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong},
-		"Attempt 2 has ended":     {Status: task.StatusPending, AttemptCount: 2, Attempts: []task.Attempt{{Reason: "it died"}}},
+		"Attempt 2 has ended":     {Status: task.StatusPending, AttemptCount: 2, Attempts: []task.Attempt{{Reason: "it died", EndedAt: &ended}}},
 		"being started":           {Status: task.StatusAssigned, AttemptCount: 1, SandboxID: &box},
 		"at work in sandbox abc":  {Status: task.StatusRunning, AttemptCount: 1, SandboxID: &box},
 		"asked for a revision":    {Status: task.StatusNeedsRevision, Revisions: 1},

@@ -14,8 +14,8 @@ type Page[T any] struct {
 	NextCursor string `json:"next_cursor"` // empty: this is the last page
 }
 
-// TaskQuery selects tasks of an organization. Zero values do not filter.
-type TaskQuery struct {
+// Query selects tasks of an organization. Zero values do not filter.
+type Query struct {
 	PageRequest
 	Status     string
 	PhaseID    string
@@ -34,8 +34,8 @@ type SandboxQuery struct {
 	Bare       bool // show those of nobody too
 }
 
-// TaskChange is what may be changed about a task; nil leaves a field alone.
-type TaskChange struct {
+// Change is what may be changed about a task; nil leaves a field alone.
+type Change struct {
 	Title       *string
 	Description *string // only while the task is pending
 	Priority    *string
