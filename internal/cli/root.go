@@ -34,7 +34,7 @@ func Run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	}
 	g := &globals{env: env, dir: dir, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := newRoot(g)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would mean those of the process
 	return exit.Report(stderr, root.ExecuteContext(ctx), g.json || wantsJSON(args))
 }
 

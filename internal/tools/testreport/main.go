@@ -33,7 +33,8 @@ type report struct {
 	said    map[string][]string // by package and test, until it has ended
 	skipped []string
 	passed  int
-	failed  int
+	failed  int // tests
+	broken  int // packages
 }
 
 func run(in io.Reader, out io.Writer) error {
@@ -65,10 +66,9 @@ func (r *report) take(e event) {
 	case "skip":
 		r.skip(key, e)
 	case "fail", "build-fail":
-		r.failed++
-		if e.Test != "" {
-			fmt.Fprint(r.out, strings.Join(r.said[key], ""))
-		}
+		r.broken += 1 - one(e)
+		r.failed += one(e)
+		fmt.Fprint(r.out, strings.Join(r.said[key], ""))
 		delete(r.said, key)
 	}
 }
@@ -111,8 +111,8 @@ func (r *report) close() error {
 		fmt.Fprintln(r.out, "SKIPPED", line)
 	}
 	fmt.Fprintf(r.out, "%d tests passed, %d failed, %d skipped\n", r.passed, r.failed, len(r.skipped))
-	if r.failed > 0 || r.passed == 0 {
-		return fmt.Errorf("%d failures", r.failed)
+	if r.failed > 0 || r.broken > 0 || r.passed == 0 {
+		return fmt.Errorf("%d tests and %d packages failed", r.failed, r.broken)
 	}
 	return nil
 }
