@@ -67,7 +67,7 @@ func (s *Store) KeyBySecret(ctx context.Context, secret string) (task.Key, error
 	if err != nil {
 		err = translate("find the API key", err)
 		if task.CodeOf(err) == task.CodeNotFound {
-			return task.Key{}, task.Errorf(task.CodeUnauthorized, "The API key is unknown, revoked or expired.")
+			return task.Key{}, task.Errorf(task.CodeUnauthorized, "The API key is unknown, revoked or expired. Set OMOI_API_KEY to another, or send another as a bearer token.")
 		}
 		return task.Key{}, err
 	}
