@@ -59,9 +59,14 @@ func (r *taskRun) publishStatus(ctx workflow.Context) error {
 	)
 }
 
-// settleCommand notes the outcome of a command for the next projection.
-func (r *taskRun) settleCommand(id string, receipt task.Receipt) {
-	r.settle = append(r.settle, contract.Settlement{CommandID: id, Receipt: receipt})
+// settleCommand notes the outcome of a command for the next projection, with the reason if
+// it came to nothing.
+func (r *taskRun) settleCommand(id string, eff task.Effects) {
+	s := contract.Settlement{CommandID: id, Receipt: eff.Receipt}
+	if eff.Receipt == task.ReceiptRefused || eff.Receipt == task.ReceiptTooLate {
+		s.Reason = "The task is " + string(eff.Leads) + "."
+	}
+	r.settle = append(r.settle, s)
 }
 
 // refuseLate settles what came in after the end.

@@ -91,7 +91,7 @@ func (r *taskRun) decide(f fact) task.Effects {
 	state, eff := task.Decide(r.judge, f.Fact)
 	r.judge = state
 	if f.command != "" {
-		r.settleCommand(f.command, eff.Receipt)
+		r.settleCommand(f.command, eff)
 	}
 	if decisive(eff) {
 		r.last = f

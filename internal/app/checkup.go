@@ -56,7 +56,7 @@ func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
 	}
 	findings = append(findings, checkIsolation(cfg)...)
 	if !running {
-		findings = append(findings, checkPort(ctx, cfg, "api.port", cfg.API.Port),
+		findings = append(findings, checkAPI(ctx, cfg),
 			checkPort(ctx, cfg, "dev.temporal_port", cfg.Dev.TemporalPort), checkPort(ctx, cfg, "dev.temporal_ui_port", cfg.Dev.TemporalUIPort))
 	}
 	return append(findings, checkDisk(cfg))
@@ -122,10 +122,10 @@ func checkDatabase(ctx context.Context, cfg *config.Loaded) Finding {
 	}
 	for _, step := range steps {
 		if step.AppliedAt.IsZero() {
-			return Finding{Check: name, Status: FindingWarn, Detail: cfg.Database.URL.String() + " has an older schema", Next: "omoi migrate up"}
+			return Finding{Check: name, Status: FindingWarn, Detail: "the database of DATABASE_URL has an older schema", Next: "omoi migrate up"}
 		}
 	}
-	return Finding{Check: name, Status: FindingOK, Detail: cfg.Database.URL.String()}
+	return Finding{Check: name, Status: FindingOK, Detail: "the server of DATABASE_URL, schema up to date"}
 }
 
 func checkPostgresPrograms(cfg *config.Loaded) Finding {
@@ -201,6 +201,14 @@ func isolation(cfg config.Loaded) (active []string, err error) {
 		return nil, err
 	}
 	return provider.Isolation(), nil
+}
+
+// checkAPI looks at the API's port: an API of ours that serves there already is no obstacle.
+func checkAPI(ctx context.Context, cfg *config.Loaded) Finding {
+	if cfg.API.Port != 0 && isReady(ctx, apiURL(cfg)) {
+		return Finding{Check: fmt.Sprintf("port %d", cfg.API.Port), Status: FindingOK, Detail: "omoi api serves there"}
+	}
+	return checkPort(ctx, cfg, "api.port", cfg.API.Port)
 }
 
 func checkPort(ctx context.Context, cfg *config.Loaded, key string, port int) Finding {
