@@ -15,6 +15,8 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
 )
@@ -243,56 +245,69 @@ func TestPanicIsAnAnswer(t *testing.T) {
 	require.Contains(t, log.String(), "nil pointer")
 }
 
-func TestServerListensWhereItMay(t *testing.T) {
-	t.Parallel()
-	_, err := api.Listen(t.Context(), api.ServerConfig{Addr: "0.0.0.0:0", Open: true}, http.NotFoundHandler(), nil)
-	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
-	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+// listen takes a free port of an address.
+func listen(t *testing.T, addr string) net.Listener {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, taken.Close()) }()
-	_, err = api.Listen(t.Context(), api.ServerConfig{Addr: taken.Addr().String()}, http.NotFoundHandler(), nil)
-	require.ErrorContains(t, err, "choose another port")
+	return l
+}
+
+func TestOpenServerServesLoopbackOnly(t *testing.T) {
+	t.Parallel()
+	handler := api.New(api.Config{Open: true}, api.Deps{Store: nobody{}})
+	err := api.Serve(t.Context(), handler, []net.Listener{listen(t, "127.0.0.1:0"), listen(t, "0.0.0.0:0")}, time.Second)
+	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
 }
 
 func TestServerStopsWithLongPollsUnderWay(t *testing.T) {
 	t.Parallel()
 	w := start(t, patient)
+	asked := make(chan struct{}, 1)
 	handler := api.New(api.Config{Open: true, Organization: w.org, MaxWait: time.Minute, PollEvery: time.Minute},
-		api.Deps{Store: w.store, Bus: w.bus, Tokens: w.ring})
+		api.Deps{Store: watched{w.store, asked}, Bus: w.bus, Tokens: w.ring})
+	l := listen(t, "127.0.0.1:0")
 	ctx, stop := context.WithCancel(t.Context())
-	server, err := api.Listen(ctx, api.ServerConfig{Addr: "127.0.0.1:0", Open: true}, handler, nil)
-	require.NoError(t, err)
 	done := make(chan error, 1)
-	go func() { done <- server.Run(ctx) }()
+	go func() { done <- api.Serve(ctx, handler, []net.Listener{l}, time.Minute) }()
 	made := w.task(newTask())
 	polled := make(chan error, 1)
 	go func() {
-		_, err := client.New("http://"+server.Addr().String(), "").WithHTTP(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).
-			Events(context.WithoutCancel(ctx), made.ID, "", time.Minute)
+		c := client.New("http://"+l.Addr().String(), "").WithHTTP(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}})
+		_, err := c.Events(context.WithoutCancel(ctx), made.ID, "", time.Minute)
 		polled <- err
 	}()
+	<-asked
 	stop()
+	require.NoError(t, <-polled, "it is answered with what there is")
 	require.NoError(t, <-done)
-	<-polled // it ends either way: answered, or too late to be taken
 }
 
-func TestPrepareMakesTheFirstKeyOnce(t *testing.T) {
+// watched says when events are read.
+type watched struct {
+	*postgres.Store
+	asked chan struct{}
+}
+
+// TaskEventsAfter implements api.Events.
+func (s watched) TaskEventsAfter(ctx context.Context, id string, after ingest.Cursor, limit int) ([]ingest.StoredEvent, error) {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+	return s.Store.TaskEventsAfter(ctx, id, after, limit)
+}
+
+func TestKeyOfThePersonsOwnIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
-	_, err := api.Prepare(t.Context(), w.store, false, "")
-	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
-	_, err = api.Prepare(t.Context(), w.store, false, "short")
-	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
 	const secret = "sk_live_0123456789abcdef"
 	for range 2 {
-		id, err := api.Prepare(t.Context(), w.store, false, secret)
-		require.NoError(t, err)
-		require.Equal(t, w.org, id)
+		require.NoError(t, w.store.EnsureKey(t.Context(), w.org, "first", secret))
 	}
 	keys := ok[task.Page[client.Key]](w.call(http.MethodGet, "/api/v1/auth/api-keys", nil, authorization, "Bearer "+secret), http.StatusOK)
 	require.Len(t, keys.Items, 1)
 	require.NoError(t, w.store.RevokeKey(t.Context(), w.org, keys.Items[0].ID))
-	_, err = api.Prepare(t.Context(), w.store, false, secret)
-	require.NoError(t, err)
+	require.NoError(t, w.store.EnsureKey(t.Context(), w.org, "first", secret))
 	w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+secret).refused(http.StatusUnauthorized, "")
 }

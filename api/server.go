@@ -12,83 +12,74 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// ServerConfig says how a server listens. Zero durations mean the defaults.
-type ServerConfig struct {
-	Addr string // host:port; port 0 takes a free one
-	// Open refuses addresses that other machines can reach.
-	Open        bool
-	StopTimeout time.Duration // for requests under way when the server stops; default 10 s
-}
-
-// Server serves a handler until it is told to stop.
-type Server struct {
-	cfg      ServerConfig
-	listener net.Listener
-	http     *http.Server
-	log      *slog.Logger
-}
-
-// Listen binds the address at once, so that [Server.Addr] is known before anything runs.
-// An address that is taken or not allowed is [task.CodeInvalid] with the next step.
-func Listen(ctx context.Context, cfg ServerConfig, handler http.Handler, log *slog.Logger) (*Server, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
+// Serve answers requests on every listener until ctx ends; then the long polls end at once,
+// and the other requests under way get up to grace to finish. It closes the listeners.
+//
+// An open API on an address that other machines can reach is [task.CodeInvalid]: nothing
+// is served.
+func Serve(ctx context.Context, a *API, listeners []net.Listener, grace time.Duration) error {
+	if err := a.allowed(listeners); err != nil {
+		return errors.Join(err, closeAll(listeners))
 	}
-	if cfg.StopTimeout == 0 {
-		cfg.StopTimeout = 10 * time.Second
+	server := a.server(ctx)
+	served := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { served <- server.Serve(l) }()
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Addr)
-	if err != nil {
-		return nil, task.Invalid("api.port", "The address %s cannot be listened on; choose another port, 0 takes a free one.", cfg.Addr).WithCause(err)
-	}
-	if cfg.Open && !isLoopback(listener.Addr()) {
-		return nil, errors.Join(task.Invalid("api.host",
-			"A server without login may listen on loopback only, not on %s. Use 127.0.0.1, or make keys and leave open off.", cfg.Addr), listener.Close())
-	}
-	return &Server{cfg: cfg, listener: listener, http: newHTTPServer(handler, log), log: log}, nil
-}
-
-func newHTTPServer(handler http.Handler, log *slog.Logger) *http.Server {
-	const maxHeader = 64 << 10
-	return &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       90 * time.Second, // beyond the longest long poll: it would end one
-		WriteTimeout:      2 * time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-}
-
-// Addr is where the server listens.
-func (s *Server) Addr() net.Addr { return s.listener.Addr() }
-
-// Run serves until ctx ends, ends the long polls, and lets the other requests under way
-// finish. It is called once.
-func (s *Server) Run(ctx context.Context) error {
-	served := make(chan error, 1)
-	go func() { served <- s.http.Serve(s.listener) }()
+	var failed error
+	running := len(listeners)
 	select {
 	case err := <-served:
-		return fmt.Errorf("serve the API: %w", err)
+		running--
+		failed = fmt.Errorf("serve the API: %w", err)
 	case <-ctx.Done():
 	}
-	if stopper, ok := s.http.Handler.(interface{ Stop() }); ok {
-		stopper.Stop()
+	a.Stop()
+	err := shutdown(ctx, server, grace)
+	for range running {
+		<-served // each ends once the server is shut down
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StopTimeout)
-	defer cancel()
-	if err := s.http.Shutdown(grace); err != nil {
-		s.log.WarnContext(ctx, "requests were cut off", slog.Any("error", err))
-		return errors.Join(s.http.Close(), ignoreClosed(<-served))
-	}
-	return ignoreClosed(<-served)
+	return errors.Join(failed, err)
 }
 
-func ignoreClosed(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
+func (a *API) server(ctx context.Context) *http.Server {
+	const maxHeader = 64 << 10
+	return &http.Server{
+		Handler:           a,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       a.cfg.MaxWait + time.Minute, // it would end a long poll that outlasts it
+		WriteTimeout:      a.cfg.MaxWait + 2*time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    maxHeader,
+		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug), // broken connections are no news
 	}
-	return err
+}
+
+// shutdown waits for requests under way, and cuts off those that take longer than grace.
+func shutdown(ctx context.Context, server *http.Server, grace time.Duration) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	if err := server.Shutdown(limited); err != nil {
+		return errors.Join(fmt.Errorf("stop the API: %w", err), server.Close())
+	}
+	return nil
+}
+
+func (a *API) allowed(listeners []net.Listener) error {
+	for _, l := range listeners {
+		if a.cfg.Open && !isLoopback(l.Addr()) {
+			return task.Invalid("api.host",
+				"A server without login may listen on loopback only, not on %s. Use 127.0.0.1, or make keys and leave open off.", l.Addr())
+		}
+	}
+	return nil
+}
+
+func closeAll(listeners []net.Listener) error {
+	var errs []error
+	for _, l := range listeners {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -130,7 +129,7 @@ func (c *core) apiServices(listeners []net.Listener) []service {
 		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Probes: c.probes(), Log: c.log,
 	})
 	return []service{
-		{"api", func(ctx context.Context) error { return serve(ctx, handler, listeners, cfg.API.StopTimeout) }},
+		{"api", func(ctx context.Context) error { return api.Serve(ctx, handler, listeners, cfg.API.StopTimeout) }},
 		{"intake", intake.Run},
 		{"relay", relay.Run},
 	}
@@ -146,33 +145,6 @@ func (c *core) apiConfig() api.Config {
 		ProjectSlots: cfg.Task.MaxPerProject, CommandWait: cfg.API.CommandWait, MaxWait: cfg.API.MaxWait,
 		Lease: cfg.Relay.MessageTTL, MaxBody: cfg.API.MaxBody, MaxBatch: cfg.API.MaxBatch,
 	}
-}
-
-// serve answers requests until ctx ends. Then those under way get up to stop; long polls
-// end at once, since they wait for news that will not come.
-func serve(ctx context.Context, handler *api.API, listeners []net.Listener, stop time.Duration) error {
-	const header, idle = 10 * time.Second, 2 * time.Minute
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: header, IdleTimeout: idle, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // broken connections are no news
-	}
-	failed := make(chan error, len(listeners))
-	for _, l := range listeners {
-		go func() { failed <- server.Serve(l) }()
-	}
-	select {
-	case err := <-failed:
-		return errors.Join(err, server.Close())
-	case <-ctx.Done():
-	}
-	handler.Stop()
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), stop)
-	defer cancel()
-	if err := server.Shutdown(limited); err != nil {
-		return errors.Join(err, server.Close())
-	}
-	return nil
 }
 
 // allowedHosts are the names, besides loopback, under which agents address an open server.
