@@ -37,7 +37,7 @@ func Serve(ctx context.Context, a *API, listeners []net.Listener, grace time.Dur
 	a.Stop()
 	err := shutdown(ctx, server, grace)
 	for range running {
-		<-served // each ends once the server is shut down
+		_ = <-served // each ends once the server is shut down, and says only that
 	}
 	return errors.Join(failed, err)
 }
