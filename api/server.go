@@ -37,9 +37,17 @@ func Serve(ctx context.Context, a *API, listeners []net.Listener, grace time.Dur
 	a.Stop()
 	err := shutdown(ctx, server, grace)
 	for range running {
-		_ = <-served // each ends once the server is shut down, and says only that
+		failed = errors.Join(failed, unlessClosed(<-served)) // each ends once the server is shut down
 	}
 	return errors.Join(failed, err)
+}
+
+// unlessClosed drops the error that says no more than that the server was shut down.
+func unlessClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
 }
 
 func (a *API) server(ctx context.Context) *http.Server {
