@@ -23,7 +23,10 @@ func (s *Store) AskTask(ctx context.Context, a task.Ask) (task.Asked, error) {
 		if err != nil {
 			return missing(translate("lock the task", err), "There is no task %s.", a.TaskID)
 		}
-		asked, err = askTask(ctx, q, a, row)
+		if asked, err = askTask(ctx, q, a, row); err != nil || row.QueuedAt == nil {
+			return err
+		}
+		_, err = q.RunGate(ctx, row.OrganizationID) // one that ran meanwhile has passed over our locked row
 		return err
 	})
 	return asked, translate("ask for "+a.Kind+" of task "+a.TaskID, err)
