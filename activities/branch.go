@@ -24,7 +24,7 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 	if err := host.Check(ctx, repo); err != nil {
 		return contract.BranchResult{}, fmt.Errorf("check repository: %w", err)
 	}
-	branch, err := host.EnsureBranch(ctx, branchRequest(work))
+	branch, err := host.EnsureBranch(ctx, a.branchRequest(work))
 	if err != nil {
 		return contract.BranchResult{}, fmt.Errorf("make branch: %w", err)
 	}
@@ -39,11 +39,13 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 	return out, nil
 }
 
-func branchRequest(work task.Work) scm.BranchRequest {
+// branchRequest asks for a branch; its name is pushed and stands in histories, so a credential
+// that somebody wrote into a title does not get into it.
+func (a *Activities) branchRequest(work task.Work) scm.BranchRequest {
 	return scm.BranchRequest{
 		Repo:       scm.Repo(work.Repo),
 		TicketID:   work.TicketID,
-		Title:      work.Title,
+		Title:      a.scrub(work.Title),
 		TicketType: work.TicketType,
 		Priority:   work.Priority,
 		TaskID:     work.TaskID,

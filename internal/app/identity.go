@@ -46,10 +46,10 @@ func newKey() string {
 }
 
 func parseKey(setting, text string) (token.Key, error) {
-	id, encoded, _ := strings.Cut(text, ".")
+	id, encoded, found := strings.Cut(text, ".")
 	encoded = strings.NewReplacer("+", "-", "/", "_").Replace(strings.TrimRight(encoded, "="))
 	secret, err := base64.RawURLEncoding.DecodeString(encoded)
-	if err != nil {
+	if err != nil || !found { // without an id all of it is secret: no error may call it one
 		return token.Key{}, task.Invalid(setting, "%s is not of the form id.secret with the secret in base64", setting)
 	}
 	return token.Key{ID: id, Secret: secret}, nil

@@ -96,6 +96,7 @@ func (c cgroups) works() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sleep", "10")
+	cmd.Env = []string{} // ours holds credentials
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return false

@@ -65,7 +65,9 @@ func resolveTool(name string) string {
 	if name == "python3" {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		out, err := exec.CommandContext(ctx, found, "-c", "import sys; print(sys.executable)").Output() //nolint:gosec // G204: found on PATH
+		cmd := exec.CommandContext(ctx, found, "-c", "import sys; print(sys.executable)") //nolint:gosec // G204: found on PATH
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}      // the rest of ours holds credentials
+		out, err := cmd.Output()
 		if err != nil {
 			return ""
 		}
