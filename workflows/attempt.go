@@ -90,12 +90,11 @@ func (r *taskRun) adopt(ctx workflow.Context, a contract.LiveAttempt) {
 }
 
 // resume goes on with an attempt that lived when the task was loaded, and reads what it missed.
-func (r *taskRun) resume(ctx workflow.Context, live contract.LiveAttempt) error {
+func (r *taskRun) resume(ctx workflow.Context, live contract.LiveAttempt) {
 	r.adopt(ctx, live)
 	if live.Head > 0 {
 		r.readFacts(ctx)
 	}
-	return nil
 }
 
 // spawn makes the sandbox, starts the agent and writes the assignment.

@@ -14,27 +14,28 @@ func (r *taskRun) mayContinue(ctx workflow.Context) bool {
 	return long && !r.inbox.busy && len(r.inbox.facts) == 0 && len(r.settle) == 0
 }
 
-// continueAsNew begins a new history in this very workflow task, once every channel is
-// drained. A command that is there comes first.
+// continueAsNew begins a new history in this very workflow task, unless something has come in
+// with it: then it answers nil, and the watch goes on.
 func (r *taskRun) continueAsNew(ctx workflow.Context) error {
-	commands := workflow.GetSignalChannel(ctx, contract.SignalCommand)
-	if commands.Len() > 0 {
-		_ = workflow.Await(ctx, func() bool { return r.inbox.busy || r.inbox.waiting(false) })
-		return nil
-	}
-	digests := workflow.GetSignalChannel(ctx, contract.SignalSandboxEvents)
-	var d contract.Digest
-	for digests.ReceiveAsync(&d) {
-		r.applyDigest(ctx, d) // a gap is read by an activity; the next round continues then
-		d = contract.Digest{}
-	}
-	if len(r.inbox.facts) > 0 || commands.Len() > 0 || digests.Len() > 0 {
+	letPumpRun(ctx)
+	if !r.mayContinue(ctx) {
 		return nil
 	}
 	in := r.in
 	in.State = &contract.TaskState{
-		Version: contract.TaskStateVersion, Ordinal: r.ordinal, Judge: r.judge,
-		Task: r.loaded, Attempt: r.attempt, Watch: r.watch,
+		Version: contract.TaskStateVersion, RunID: workflow.GetInfo(ctx).WorkflowExecution.RunID,
+		Ordinal: r.ordinal, Judge: r.judge, Task: r.loaded, Attempt: r.attempt, Watch: r.watch,
 	}
 	return workflow.NewContinueAsNewError(ctx, contract.TaskWorkflow, in)
+}
+
+// letPumpRun gives the pump its turn in this workflow task. A signal that wakes the pump is in
+// its hands and in no channel: without this turn it would be lost with the history.
+func letPumpRun(ctx workflow.Context) {
+	ran := false
+	_ = workflow.Await(ctx, func() bool {
+		was := ran
+		ran = true
+		return was
+	})
 }

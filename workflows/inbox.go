@@ -93,23 +93,21 @@ func (b *inbox) receiveDigests(ctx workflow.Context, c workflow.ReceiveChannel, 
 	b.busy = true
 	defer func() { b.busy = false }()
 	var d contract.Digest
-	c.Receive(ctx, &d)
-	for {
+	for c.ReceiveAsync(&d) {
 		b.signals++
 		r.applyDigest(ctx, d)
 		d = contract.Digest{}
-		if !c.ReceiveAsync(&d) {
-			return
-		}
 	}
 }
 
-// receiveCommand takes one command.
+// receiveCommand takes one command. A signal that cannot be read is dropped, and must not
+// make the pump wait for the next one.
 func (b *inbox) receiveCommand(ctx workflow.Context, c workflow.ReceiveChannel, r *taskRun) {
 	var cmd contract.Command
-	c.Receive(ctx, &cmd)
-	b.signals++
-	b.takeCommand(ctx, cmd, r)
+	if c.ReceiveAsync(&cmd) {
+		b.signals++
+		b.takeCommand(ctx, cmd, r)
+	}
 }
 
 // takeCommand asks the store what the command is and whether it is settled already.

@@ -69,8 +69,18 @@ func (r *taskRun) settleCommand(id string, eff task.Effects) {
 	r.settle = append(r.settle, s)
 }
 
-// refuseLate settles what came in after the end.
+// refuseLate settles what came in after the end, up to the workflow task that closes the run.
 func (r *taskRun) refuseLate(ctx workflow.Context) error {
-	_, _, err := r.judgeWaiting(ctx, true)
-	return err
+	for {
+		letPumpRun(ctx)
+		if err := workflow.Await(ctx, func() bool { return !r.inbox.busy }); err != nil {
+			return err
+		}
+		if !r.inbox.waiting(true) {
+			return nil
+		}
+		if _, _, err := r.judgeWaiting(ctx, true); err != nil {
+			return err
+		}
+	}
 }

@@ -46,6 +46,8 @@ type stage struct {
 	granted bool // what a slot request answers
 	fenced  bool
 	foreign bool // another run wrote the row, until this one has projected
+	// overtaken says that another run wrote the row after the one that this one continues.
+	overtaken bool
 }
 
 func newStage(t *testing.T) *stage {
@@ -94,10 +96,13 @@ func (s *stage) register(registry activityRegistry) {
 	on := func(name string, fn any) {
 		registry.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
-	on(contract.LoadTask, func(context.Context, contract.TaskRef) (contract.LoadedTask, error) {
+	on(contract.LoadTask, func(_ context.Context, ref contract.TaskRef) (contract.LoadedTask, error) {
 		err := s.called(contract.LoadTask)
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if ref.Continues != "" && !s.overtaken {
+			return contract.LoadedTask{Continues: true}, err
+		}
 		return s.loaded, err
 	})
 	on(contract.Project, func(_ context.Context, p contract.Projection) (contract.Projected, error) {
@@ -224,6 +229,7 @@ func (s *stage) events(sandboxID string, from int64, milestones ...contract.Mile
 	now := s.now()
 	s.signal(contract.SignalSandboxEvents, contract.Digest{
 		SandboxID: sandboxID, From: from, To: from + int64(max(len(milestones), 1)) - 1,
+		Counters: map[string]int64{"work": from + int64(max(len(milestones), 1)) - 1},
 		LastBeat: now, LastWork: now, LastType: "agent.tool_use", Milestones: milestones,
 	})
 }

@@ -69,19 +69,24 @@ func (r *taskRun) run(cancel, free workflow.Context) (contract.TaskResult, error
 }
 
 // load reads what is known: from the run before on a continue-as-new, else from the store.
+// The store is asked in both cases: a reset of a run that continued another one finds in its
+// input what has long been overtaken.
 func (r *taskRun) load(cancel, free workflow.Context) error {
+	ref := contract.TaskRef{TaskID: r.id, FirstRunID: r.first, CommandID: r.in.CommandID}
 	if s := r.in.State; s != nil {
 		r.loaded, r.judge, r.ordinal, r.attempt, r.watch = s.Task, s.Judge, s.Ordinal, s.Attempt, s.Watch
-		return nil
+		if s.RunID == "" { // written before runs asked
+			return nil
+		}
+		ref.Continues = s.RunID
 	}
 	r.view.enter(free, "loading")
-	err := call{name: contract.LoadTask}.get(free, contract.TaskRef{
-		TaskID: r.id, FirstRunID: r.first, CommandID: r.in.CommandID,
-	}, &r.loaded)
-	if err != nil {
+	var loaded contract.LoadedTask
+	if err := (call{name: contract.LoadTask}).get(free, ref, &loaded); err != nil || loaded.Continues {
 		return err
 	}
-	r.judge, r.ordinal = r.loaded.State, r.loaded.Ordinal
+	r.loaded, r.judge, r.ordinal = loaded, loaded.State, loaded.Ordinal
+	r.attempt, r.watch = nil, contract.WatchState{}
 	r.judge.SandboxID = "" // of a live attempt; resume sets it
 	if r.loaded.Reset {
 		r.inbox.dropReapplied(cancel, free)
@@ -129,7 +134,7 @@ func (r *taskRun) prepare(ctx workflow.Context) (task.Effects, error) {
 		return eff, err
 	}
 	if live := r.loaded.Live; live != nil {
-		return task.Effects{Action: task.ActionBegin}, r.resume(ctx, *live)
+		r.resume(ctx, *live)
 	}
 	return task.Effects{Action: task.ActionBegin}, nil
 }

@@ -308,117 +308,6 @@ func TestSecondCancelIsTooLate(t *testing.T) {
 	require.Equal(t, task.ReceiptTooLate, s.receipts()["second"])
 }
 
-func TestUnknownNeverEndsAnAttempt(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.spawned = func(_ int, box string) {
-		s.after(time.Second, func() { s.events(box, 1, started()) })
-		s.after(3*time.Hour, func() { s.events(box, 2, completed(true)) })
-	}
-	_, err := s.run()
-	require.NoError(t, err)
-	require.Len(t, s.begun, 1)
-	require.Greater(t, s.count(contract.Observe), 5)
-	require.Less(t, s.count(contract.Observe), 60, "asked again with backoff")
-}
-
-func TestUnknownForTheLongestDurationParks(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.spawned = func(n int, box string) {
-		s.after(time.Second, func() { s.events(box, 1, started()) })
-		if n == 2 {
-			s.after(2*time.Second, func() { s.events(box, 2, completed(true)) })
-		}
-	}
-	s.after(6*time.Hour, func() {
-		require.Equal(t, task.BlockedUnknownTooLong, s.last().Blocked)
-		require.True(t, s.last().ReleaseSlot)
-		require.Equal(t, []string{"box1"}, s.cleaned)
-		s.command(contract.CommandRetry, "again", "")
-	})
-	_, err := s.run()
-	require.NoError(t, err)
-	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["again"])
-}
-
-func TestObservations(t *testing.T) {
-	t.Parallel()
-	for seen, class := range map[string]task.FailureClass{
-		contract.SeenStuck: task.ClassAgentError, contract.SeenSilent: task.ClassInfrastructure,
-		contract.SeenExited: task.ClassResources, contract.SeenGone: task.ClassInfrastructure,
-	} {
-		t.Run(seen, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t)
-			s.observe = func(in contract.ObserveInput) contract.Observation {
-				if in.Attempt == 1 {
-					return contract.Observation{Seen: seen, Class: class, Reason: "as the test says"}
-				}
-				return contract.Observation{Seen: contract.SeenUnknown}
-			}
-			s.spawned = func(n int, box string) {
-				s.after(time.Second, func() { s.events(box, 1, started()) })
-				if n == 2 {
-					s.after(2*time.Second, func() { s.events(box, 2, completed(true)) })
-				}
-			}
-			_, err := s.run()
-			require.NoError(t, err)
-			require.Len(t, s.begun, 2)
-			for _, p := range s.projects {
-				if p.Ended != nil && p.Ended.Number == 1 {
-					require.Equal(t, class, p.Ended.Class)
-					require.Equal(t, "as the test says", p.Ended.Reason)
-				}
-			}
-		})
-	}
-}
-
-func TestNoStartWithinThreeMinutesOfTheAssignment(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.loaded.HoldsSlot = false
-	var asked []contract.ObserveInput
-	s.observe = func(in contract.ObserveInput) contract.Observation {
-		asked = append(asked, in)
-		return contract.Observation{Seen: contract.SeenSilent, Class: task.ClassInfrastructure}
-	}
-	var assigned time.Time
-	s.spawned = func(n int, box string) {
-		if n == 1 {
-			assigned = s.now()
-			return
-		}
-		require.WithinDuration(t, assigned.Add(3*time.Minute), s.now(), time.Minute)
-		s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) })
-	}
-	s.after(5*time.Hour, func() { s.signal(contract.SignalAdmitted, nil) }) // long in the queue
-	_, err := s.run()
-	require.NoError(t, err)
-	require.Len(t, asked, 1)
-	require.Equal(t, contract.AskStartup, asked[0].Question)
-}
-
-func TestHeartbeatsKeepTheTimerLazy(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.observe = func(contract.ObserveInput) contract.Observation {
-		return contract.Observation{Seen: contract.SeenWorking, Next: time.Minute}
-	}
-	s.spawned = func(_ int, box string) {
-		s.after(time.Second, func() { s.events(box, 1, started()) })
-		for i := range 60 {
-			s.after(time.Duration(i+1)*time.Minute, func() { s.events(box, int64(i+2)) })
-		}
-		s.after(61*time.Minute, func() { s.events(box, 62, completed(true)) })
-	}
-	_, err := s.run()
-	require.NoError(t, err)
-	require.Zero(t, s.count(contract.Observe), "an hour of heartbeats raises no question")
-}
-
 func TestProviderLimitSleepsWithoutASlot(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -537,7 +426,58 @@ func TestContinuesAsNewWithNothingInFlight(t *testing.T) {
 	after.after(time.Second, func() { after.events("box1", 21, completed(true)) })
 	after.env.ExecuteWorkflow(contract.TaskWorkflow, in)
 	require.NoError(t, after.env.GetWorkflowError())
-	require.Zero(t, after.count(contract.LoadTask)+after.count(contract.BeginAttempt))
+	require.Zero(t, after.count(contract.BeginAttempt))
 	require.Equal(t, task.StatusCompleted, after.last().Status)
 	require.Greater(t, after.last().Ordinal, in.State.Ordinal)
+
+	// a reset of that run, after it has ended: the state in its input is overtaken
+	reset := newStage(t)
+	reset.overtaken, reset.loaded = true, contract.LoadedTask{Settled: task.StatusCompleted}
+	reset.env.ExecuteWorkflow(contract.TaskWorkflow, in)
+	require.NoError(t, reset.env.GetWorkflowError())
+	require.Equal(t, []string{contract.LoadTask}, reset.calls)
+
+	// a state that was written before runs asked
+	in.State.RunID = ""
+	old := newStage(t)
+	old.after(time.Second, func() { old.events("box1", 21, completed(true)) })
+	old.env.ExecuteWorkflow(contract.TaskWorkflow, in)
+	require.NoError(t, old.env.GetWorkflowError())
+	require.Zero(t, old.count(contract.LoadTask))
+}
+
+func TestUnreadableSignalsStopNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() {
+			s.signal(contract.SignalCommand, "cancel")
+			s.signal(contract.SignalSandboxEvents, []int{1})
+		})
+		s.after(2*time.Second, func() { s.events(box, 1, started()) })
+		s.after(3*time.Second, func() { s.command(contract.CommandCancel, "c1", "enough") })
+	}
+	_, err := s.run()
+	require.True(t, temporal.IsCanceledError(err), "%v", err)
+	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["c1"])
+	require.Contains(t, s.statuses(), task.StatusRunning)
+}
+
+func TestDigestThatDoesNotAddUpIsReadFromTheStore(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() {
+			s.unread[box] = contract.Digest{SandboxID: box, From: 1, To: 1, Milestones: []contract.Milestone{{Sequence: 1, Type: task.EventAgentStarted}}}
+			s.signal(contract.SignalSandboxEvents, contract.Digest{
+				SandboxID: box, From: 1, To: 9999, Milestones: []contract.Milestone{{Sequence: 9999, Type: task.EventAgentCompleted, OK: true}},
+			})
+		})
+		s.after(3*time.Second, func() { s.events(box, 2, completed(false)) })
+	}
+	s.loaded.State.MaxRetries = 0
+	_, err := s.run()
+	require.Error(t, err, "what the person claimed would have completed the task")
+	require.Equal(t, 1, s.count(contract.ReadFacts))
+	require.Contains(t, s.statuses(), task.StatusRunning)
 }

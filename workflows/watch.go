@@ -22,7 +22,10 @@ func (r *taskRun) watchAttempt(ctx workflow.Context) (task.Effects, error) {
 			r.watch.Started = true
 		}
 		if r.mayContinue(ctx) {
-			return eff, r.continueAsNew(ctx)
+			if err := r.continueAsNew(ctx); err != nil {
+				return eff, err
+			}
+			continue
 		}
 		_, due := r.question()
 		ripe := func() bool { return r.inbox.waiting(false) || r.mayContinue(ctx) }

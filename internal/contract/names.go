@@ -59,7 +59,7 @@ const (
 	QueueModels    = "omoi-models"
 )
 
-// Schedules, each with one workflow behind it.
+// ScheduleReaper is the schedule that runs [ReaperWorkflow].
 const ScheduleReaper = "omoi-reaper"
 
 // Search attributes, all of type Keyword.

@@ -26,6 +26,7 @@ const TaskStateVersion = 1
 // only added, and old ones are decoded in tests.
 type TaskState struct {
 	Version int          `json:"version"`
+	RunID   string       `json:"run_id,omitempty"` // that wrote it
 	Ordinal int64        `json:"ordinal"`
 	Judge   task.State   `json:"judge"`
 	Task    LoadedTask   `json:"task"`
@@ -52,6 +53,8 @@ type TaskRef struct {
 	TaskID     string `json:"task_id"`
 	FirstRunID string `json:"first_run_id"` // of the chain; a continue-as-new and a reset keep it
 	CommandID  string `json:"command_id"`
+	// Continues is the run whose state the caller goes on with; empty if it has none.
+	Continues string `json:"continues,omitempty"`
 }
 
 // LoadedTask is what [LoadTask] knows of a task.
@@ -60,6 +63,9 @@ type LoadedTask struct {
 	Settled task.Status `json:"settled,omitempty"`
 	// Lost is true if another chain of runs has claimed the command.
 	Lost bool `json:"lost,omitempty"`
+	// Continues is true if nobody has written the task since the run that the caller goes on
+	// with: its state stands, and nothing else is answered.
+	Continues bool `json:"continues,omitempty"`
 	// Reset is true if another run of the same chain wrote the task last: signals and
 	// a cancel that are already there were re-applied and are dropped.
 	Reset bool `json:"reset,omitempty"`

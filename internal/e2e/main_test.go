@@ -10,7 +10,7 @@ import (
 )
 
 // bin is the folder with the programs under test, built once for all tests.
-var bin string //nolint:gochecknoglobals // set by TestMain, read by tests
+var bin string
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m)) //nolint:forbidigo // a test binary's main
@@ -26,12 +26,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // sandboxes of other users start from it
+	if err := os.Chmod(dir, 0o755); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	for _, name := range []string{"omoi", "omoi-agent"} {
-		build := exec.CommandContext(context.Background(), "go", "build", "-o", filepath.Join(dir, name), "../../cmd/"+name) //nolint:gosec // our own
+		build := exec.CommandContext(context.Background(), "go", "build", "-o", filepath.Join(dir, name), "../../cmd/"+name)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		build.Stdout, build.Stderr = os.Stderr, os.Stderr
 		if err := build.Run(); err != nil {

@@ -62,7 +62,6 @@ func (r *rig) shell(block, state string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	//nolint:gosec // our own README
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", "set -a; . "+state+"; "+block+"\ndeclare -p TASK > "+state+" 2>/dev/null || true")
 	cmd.Env, cmd.Dir = environ(r.env), filepath.Join(r.dir, "checkout")
 	out, err := cmd.CombinedOutput()

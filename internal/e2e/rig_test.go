@@ -64,7 +64,7 @@ func newRig(t *testing.T, settings map[string]string) *rig {
 	if _, err := devstack.FindTemporal(""); err != nil {
 		t.Skip("SKIPPED: no temporal program; make temporal builds it")
 	}
-	dir, err := os.MkdirTemp("", "omoi-e2e-")
+	dir, err := os.MkdirTemp("", "omoi-e2e-") //nolint:usetesting // t.TempDir is closed to the users of sandboxes
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "home"), 0o755))
@@ -161,11 +161,11 @@ func (r *rig) start(name string, extra map[string]string, args ...string) {
 	r.t.Helper()
 	env := maps.Clone(r.env)
 	maps.Copy(env, extra)
-	log, err := os.OpenFile(filepath.Join(r.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	output, err := os.OpenFile(filepath.Join(r.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	require.NoError(r.t, err)
-	p := &process{args: args, env: environ(env), log: log, done: make(chan struct{})}
-	p.cmd = exec.CommandContext(context.Background(), filepath.Join(bin, "omoi"), args...) //nolint:gosec // our own
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, log, log
+	p := &process{args: args, env: environ(env), log: output, done: make(chan struct{})}
+	p.cmd = exec.CommandContext(context.Background(), filepath.Join(bin, "omoi"), args...)
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, output, output
 	p.cmd.Dir = r.dir
 	require.NoError(r.t, p.cmd.Start())
 	go func() {
@@ -244,7 +244,7 @@ func (r *rig) run(path string, args ...string) result {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // our own
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = environ(r.env), r.dir, &out, &errs
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
@@ -398,17 +398,6 @@ func (r *rig) gapless() {
 	r.t.Helper()
 	require.Zero(r.t, r.count(`SELECT count(*) FROM sandboxes s WHERE s.head <> (SELECT count(*) FROM sandbox_events e WHERE e.sandbox_id = s.id)
 		OR s.head <> coalesce((SELECT max(sequence) FROM sandbox_events e WHERE e.sandbox_id = s.id), 0)`))
-}
-
-// killPart kills a part of the stack by what its command line names; the stack starts it
-// again over the same data.
-func (r *rig) killPart(name string) {
-	r.t.Helper()
-	pids := processesWith(name)
-	require.NotEmpty(r.t, pids, "no process of %s", name)
-	for _, pid := range pids {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
 }
 
 func environ(env map[string]string) []string {

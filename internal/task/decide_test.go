@@ -43,7 +43,8 @@ func TestDecide(t *testing.T) {
 		},
 		{"started twice changes nothing", running(), of(task.FactStarted, false, ""), task.ActionIgnore, task.StatusRunning, task.StatusRunning, ""},
 		{
-			"another sandbox's completion changes nothing", running(), task.Fact{Kind: task.FactCompleted, SandboxID: "other", OK: true},
+			"another sandbox's completion changes nothing", running(),
+			task.Fact{Kind: task.FactCompleted, SandboxID: "other", OK: true},
 			task.ActionIgnore, task.StatusRunning, task.StatusRunning, "",
 		},
 		{"success in single-run mode publishes", running(), of(task.FactCompleted, true, ""), task.ActionPublish, task.StatusRunning, task.StatusCompleted, ""},
@@ -82,7 +83,8 @@ func TestDecide(t *testing.T) {
 		{"a passed verdict publishes", running(), person(task.FactVerdict, true), task.ActionPublish, task.StatusRunning, task.StatusCompleted, ""},
 		{"retry of a running task is refused", running(), person(task.FactRetry, true), task.ActionIgnore, task.StatusRunning, task.StatusRunning, ""},
 		{
-			"retry of a parked task begins", task.State{Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong, Attempts: 1},
+			"retry of a parked task begins",
+			task.State{Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong, Attempts: 1},
 			person(task.FactRetry, true), task.ActionBegin, task.StatusPending, task.StatusPending, "",
 		},
 	}

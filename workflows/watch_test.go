@@ -1,0 +1,122 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestUnknownNeverEndsAnAttempt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		s.after(3*time.Hour, func() { s.events(box, 2, completed(true)) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, s.begun, 1)
+	require.Greater(t, s.count(contract.Observe), 5)
+	require.Less(t, s.count(contract.Observe), 60, "asked again with backoff")
+}
+
+func TestUnknownForTheLongestDurationParks(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(n int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		if n == 2 {
+			s.after(2*time.Second, func() { s.events(box, 2, completed(true)) })
+		}
+	}
+	s.after(6*time.Hour, func() {
+		require.Equal(t, task.BlockedUnknownTooLong, s.last().Blocked)
+		require.True(t, s.last().ReleaseSlot)
+		require.Equal(t, []string{"box1"}, s.cleaned)
+		s.command(contract.CommandRetry, "again", "")
+	})
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["again"])
+}
+
+func TestObservations(t *testing.T) {
+	t.Parallel()
+	for seen, class := range map[string]task.FailureClass{
+		contract.SeenStuck: task.ClassAgentError, contract.SeenSilent: task.ClassInfrastructure,
+		contract.SeenExited: task.ClassResources, contract.SeenGone: task.ClassInfrastructure,
+	} {
+		t.Run(seen, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.observe = func(in contract.ObserveInput) contract.Observation {
+				if in.Attempt == 1 {
+					return contract.Observation{Seen: seen, Class: class, Reason: "as the test says"}
+				}
+				return contract.Observation{Seen: contract.SeenUnknown}
+			}
+			s.spawned = func(n int, box string) {
+				s.after(time.Second, func() { s.events(box, 1, started()) })
+				if n == 2 {
+					s.after(2*time.Second, func() { s.events(box, 2, completed(true)) })
+				}
+			}
+			_, err := s.run()
+			require.NoError(t, err)
+			require.Len(t, s.begun, 2)
+			for _, p := range s.projects {
+				if p.Ended != nil && p.Ended.Number == 1 {
+					require.Equal(t, class, p.Ended.Class)
+					require.Equal(t, "as the test says", p.Ended.Reason)
+				}
+			}
+		})
+	}
+}
+
+func TestNoStartWithinThreeMinutesOfTheAssignment(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.HoldsSlot = false
+	var asked []contract.ObserveInput
+	s.observe = func(in contract.ObserveInput) contract.Observation {
+		asked = append(asked, in)
+		return contract.Observation{Seen: contract.SeenSilent, Class: task.ClassInfrastructure}
+	}
+	var assigned time.Time
+	s.spawned = func(n int, box string) {
+		if n == 1 {
+			assigned = s.now()
+			return
+		}
+		require.WithinDuration(t, assigned.Add(3*time.Minute), s.now(), time.Minute)
+		s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) })
+	}
+	s.after(5*time.Hour, func() { s.signal(contract.SignalAdmitted, nil) }) // long in the queue
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, asked, 1)
+	require.Equal(t, contract.AskStartup, asked[0].Question)
+}
+
+func TestHeartbeatsKeepTheTimerLazy(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.observe = func(contract.ObserveInput) contract.Observation {
+		return contract.Observation{Seen: contract.SeenWorking, Next: time.Minute}
+	}
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		for i := range 60 {
+			s.after(time.Duration(i+1)*time.Minute, func() { s.events(box, int64(i+2)) })
+		}
+		s.after(61*time.Minute, func() { s.events(box, 62, completed(true)) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Zero(t, s.count(contract.Observe), "an hour of heartbeats raises no question")
+}
