@@ -20,7 +20,8 @@ type collectPoint struct {
 }
 
 // CollectWork brings the agent's commits from the sandbox to the task's branch, fast-forward
-// only. Uncommitted changes are salvage's.
+// only. Uncommitted changes are salvage's; where there are none, and nothing runs that could
+// still make some, the ledger says so and nobody looks again.
 func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (contract.Collected, error) {
 	at, stop := beating[collectPoint](ctx)
 	defer stop()
@@ -35,11 +36,37 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 	if work.Repo == "" || work.Agent == task.AgentExternal || !p.exec() {
 		return contract.Collected{}, nil
 	}
+	a.still(ctx, p, at)
 	got, err := a.gather(ctx, p, at)
 	if err != nil {
 		return contract.Collected{}, ofSandbox(err)
 	}
-	return a.publish(ctx, p, work, got)
+	out, err := a.publish(ctx, p, work, got)
+	if err != nil || !at.get().Stopped || !clean(got) {
+		return out, err
+	}
+	if err := a.deps.Ledger.SaveSalvage(ctx, in.SandboxID, task.Salvage{Kind: task.SalvageNone}); err != nil {
+		return contract.Collected{}, fmt.Errorf("write salvage: %w", err)
+	}
+	return out, nil
+}
+
+// still notes before the work is gathered that the agent has ended: from then on it does not
+// change. Where that cannot be seen, salvage looks for itself.
+func (a *Activities) still(ctx context.Context, p place, at *progress[collectPoint]) {
+	if at.get().Work != nil || at.get().Stopped {
+		return
+	}
+	seen, err := p.inspect(ctx)
+	if err == nil && seen.Started && seen.Agent == sandbox.StateGone {
+		at.set(collectPoint{Stopped: true})
+	}
+}
+
+// clean reports whether the branch holds all that was gathered.
+func clean(got spec.Collected) bool {
+	all := got.Bundle != "" || got.Commits == 0
+	return all && got.Repo && got.Files == 0 && got.Rescue == "" && got.Patch == "" && len(got.Notes) == 0
 }
 
 // publish pushes the bundle and writes down where the branch stands then.

@@ -125,3 +125,32 @@ func TestGatheringThatFailsIsTheSandboxesFault(t *testing.T) {
 		require.NotContains(t, app.Message(), "ghp_")
 	}
 }
+
+func TestCollectWorkSparesSalvageASecondLook(t *testing.T) {
+	t.Parallel()
+	untouched := spec.Collected{Repo: true}
+	dirty, unnamed, unread := committed(), committed(), committed()
+	dirty.Files, dirty.Rescue, unnamed.Bundle = 1, "c3", ""
+	unread.Notes = []string{"One file was left out."}
+	for name, c := range map[string]struct {
+		got   spec.Collected
+		alive bool
+		saved bool
+	}{
+		"all is on the branch":        {got: committed(), saved: true},
+		"nothing was done":            {got: untouched, saved: true},
+		"the agent may go on":         {got: committed(), alive: true},
+		"something is not committed":  {got: dirty},
+		"commits without a bundle":    {got: unnamed},
+		"something could not be read": {got: unread},
+	} {
+		b := newBench(t)
+		b.running()
+		if !c.alive {
+			require.NoError(t, act(b, b.activities().StopAgent, b.ref()))
+		}
+		b.collects(c.got)
+		require.NoError(t, act(b, b.activities().CollectWork, b.ref()), name)
+		require.Equal(t, c.saved, b.store.rows[boxID].Salvage != nil, name)
+	}
+}

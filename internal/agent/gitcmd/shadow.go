@@ -56,35 +56,56 @@ type Snapshot struct {
 // OpenShadow makes or reopens the shadow in dir over the work tree work. A work tree
 // without a repository is fine.
 func OpenShadow(ctx context.Context, dir, work string, caps Caps) (*Shadow, error) {
-	objects, format := objectsOf(ctx, work)
+	own := ownOf(ctx, work)
 	s := &Shadow{
-		dir: dir, work: work, caps: caps.withDefaults(), repo: objects != "",
+		dir: dir, work: work, caps: caps.withDefaults(), repo: own.objects != "",
 		git: Git{Dir: work, GitDir: dir, WorkTree: work, Index: filepath.Join(dir, "index")},
 	}
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
 		init := Git{Dir: filepath.Dir(dir), Index: s.git.Index}
-		if _, err := init.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+format, dir); err != nil {
+		if _, err := init.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+own.format, dir); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.borrow(ctx, objects); err != nil {
+	if err := s.borrow(own); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// objectsOf finds the object store of the work tree's own repository: not that of a folder
-// above it, which would not be the agent's.
-func objectsOf(ctx context.Context, work string) (objects, format string) {
-	git := Repository(work)
-	top, err := git.Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
-	if err != nil {
-		return "", "sha1"
+// own is where the work tree's own repository keeps what a shadow needs.
+type own struct {
+	objects, exclude, shallow string // paths; empty where there is no repository
+	format                    string // of object names
+}
+
+// ownOf asks the repository of the work tree: not that of a folder above it, which would not
+// be the agent's. It is one process for four answers, since this is done for every sandbox.
+func ownOf(ctx context.Context, work string) own {
+	text, err := Repository(work).Run(ctx, "rev-parse", "--path-format=absolute",
+		"--git-path", "objects", "--git-path", "info/exclude", "--git-path", "shallow", "--show-object-format")
+	lines := strings.Split(text, "\n")
+	if err != nil || len(lines) != 4 {
+		return ownBySteps(ctx, work)
 	}
-	if format, err = git.Run(ctx, "rev-parse", "--show-object-format"); err != nil {
-		format = "sha1"
+	return own{objects: lines[0], exclude: lines[1], shallow: lines[2], format: lines[3]}
+}
+
+// ownBySteps asks one by one: for paths with line breaks, and for a git that does not know all of it.
+func ownBySteps(ctx context.Context, work string) own {
+	path := func(name string) string {
+		text, _ := Repository(work).Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", name)
+		return text
 	}
-	return top, format
+	o := own{objects: path("objects"), format: "sha1"}
+	if o.objects == "" {
+		return o
+	}
+	o.exclude, o.shallow = path("info/exclude"), path("shallow")
+	if format, err := Repository(work).Run(ctx, "rev-parse", "--show-object-format"); err == nil {
+		o.format = format
+	}
+	return o
 }
 
 // Repository is git in the repository whose top is work; commands fail where there is none.
@@ -93,20 +114,19 @@ func Repository(work string) Git {
 }
 
 // borrow points at the workspace's objects and takes over what git needs to read them right.
-func (s *Shadow) borrow(ctx context.Context, objects string) error {
+func (s *Shadow) borrow(own own) error {
 	info := filepath.Join(s.dir, "objects", "info")
 	if err := os.MkdirAll(info, 0o700); err != nil {
 		return fmt.Errorf("make shadow repository: %w", err)
 	}
-	if objects == "" {
+	if own.objects == "" {
 		return nil
 	}
-	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(own.objects+"\n"), 0o600); err != nil {
 		return fmt.Errorf("point at the workspace's objects: %w", err)
 	}
-	for _, name := range []string{"info/exclude", "shallow"} {
-		from, err := Repository(s.work).Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", name)
-		if err == nil {
+	for from, name := range map[string]string{own.exclude: "info/exclude", own.shallow: "shallow"} {
+		if from != "" {
 			copyFile(from, filepath.Join(s.dir, name))
 		}
 	}

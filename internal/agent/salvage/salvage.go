@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,6 +66,7 @@ type collector struct {
 
 	head   string   // commit that the work tree stands on; empty before the first
 	branch string   // commit that is to be the task's branch; empty if there is none
+	from   *string  // commit that the task began from, once it was looked for
 	more   []string // commits that hang on nothing else: other branches, stashes
 	snap   gitcmd.Snapshot
 }
@@ -146,14 +148,20 @@ func (c *collector) base(ctx context.Context) string {
 	if c.repo.Base == "" {
 		return ""
 	}
-	id, err := c.git.Run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", c.repo.Base+"^{commit}")
-	if err != nil {
-		return ""
+	if c.from == nil {
+		id, err := c.git.Run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", c.repo.Base+"^{commit}")
+		if err != nil {
+			id = ""
+		}
+		c.from = &id
 	}
-	return id
+	return *c.from
 }
 
 func (c *collector) ancestor(ctx context.Context, old, young string) bool {
+	if old == young {
+		return true
+	}
 	_, err := c.git.Run(ctx, "merge-base", "--is-ancestor", old, young)
 	return err == nil
 }
@@ -195,10 +203,14 @@ func (c *collector) loose(ctx context.Context) {
 
 // held reports whether a commit is kept by the branch, the base, or what was found before.
 func (c *collector) held(ctx context.Context, id string) bool {
+	known := append([]string{c.branch, c.base(ctx)}, c.more...)
+	if slices.Contains(known, id) {
+		return true
+	}
 	args := []string{"rev-list", "--count", id, "--not"}
-	for _, known := range append([]string{c.branch, c.base(ctx)}, c.more...) {
-		if known != "" {
-			args = append(args, known)
+	for _, one := range known {
+		if one != "" {
+			args = append(args, one)
 		}
 	}
 	text, err := c.git.Run(ctx, args...)
