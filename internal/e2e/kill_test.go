@@ -33,7 +33,7 @@ func TestWorkerKilledAtEachStep(t *testing.T) {
 	r := newRig(t, nil).up()
 	repo := r.repo()
 	for _, step := range steps() {
-		made := r.submit(repo, script(stepWrite, stepCommit, stepComplete))
+		made := r.submit(repo, script(stepWrite, stepCommit, stepUnsaved, stepComplete)) // something to salvage
 		r.scheduled(made.ID, step)
 		r.kill("worker")
 		r.startWorker()

@@ -14,6 +14,7 @@ import (
 const (
 	stepWrite    = `{"write":{"path":"hello.txt","content":"hello\n"}}`
 	stepCommit   = `{"commit":"say hello"}`
+	stepUnsaved  = `{"write":{"path":"notes.txt","content":"not committed\n"}}`
 	stepComplete = `{"complete":{"output":"done","success":true}}`
 	stepHang     = `{"hang":true}`
 )
