@@ -97,6 +97,13 @@ func (r *taskRun) resume(ctx workflow.Context, live contract.LiveAttempt) {
 	}
 }
 
+// catchUp reads what a reset of the run before took from it: digests that were there already.
+func (r *taskRun) catchUp(ctx workflow.Context, live *contract.LiveAttempt) {
+	if live != nil && r.attempt != nil && live.SandboxID == r.attempt.SandboxID && live.Head > r.watch.Seen {
+		r.readFacts(ctx)
+	}
+}
+
 // spawn makes the sandbox, starts the agent and writes the assignment.
 func (r *taskRun) spawn(ctx workflow.Context) (eff task.Effects, over bool, err error) {
 	r.view.enter(ctx, "spawning the sandbox")

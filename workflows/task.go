@@ -82,8 +82,12 @@ func (r *taskRun) load(cancel, free workflow.Context) error {
 	}
 	r.view.enter(free, "loading")
 	var loaded contract.LoadedTask
-	if err := (call{name: contract.LoadTask}).get(free, ref, &loaded); err != nil || loaded.Continues {
+	if err := (call{name: contract.LoadTask}).get(free, ref, &loaded); err != nil {
 		return err
+	}
+	if loaded.Continues {
+		r.catchUp(free, loaded.Live)
+		return nil
 	}
 	r.loaded, r.judge, r.ordinal = loaded, loaded.State, loaded.Ordinal
 	r.attempt, r.watch = nil, contract.WatchState{}

@@ -64,7 +64,7 @@ type LoadedTask struct {
 	// Lost is true if another chain of runs has claimed the command.
 	Lost bool `json:"lost,omitempty"`
 	// Continues is true if nobody has written the task since the run that the caller goes on
-	// with: its state stands, and nothing else is answered.
+	// with: its state stands, and only Live is answered besides.
 	Continues bool `json:"continues,omitempty"`
 	// Reset is true if another run of the same chain wrote the task last: signals and
 	// a cancel that are already there were re-applied and are dropped.

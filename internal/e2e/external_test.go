@@ -119,7 +119,7 @@ func (r *rig) stored(box, kind string) int {
 	return r.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND event_type = $2`, box, kind)
 }
 
-// relayed waits until everything that a sandbox has said is with its workflow.
+// applied waits until everything that a sandbox has said is with its workflow.
 func (r *rig) applied(taskID, box string) {
 	r.t.Helper()
 	r.eventually("what "+box+" said is applied", func() bool {

@@ -54,6 +54,11 @@ func (l *loading) load(ctx context.Context) (contract.LoadedTask, error) {
 	if err != nil || !claimed {
 		return contract.LoadedTask{Lost: err == nil}, err
 	}
+	if l.ref.Continues != "" && l.ref.Continues == l.row.RunID {
+		// The row keeps its writer, so that asking again answers the same.
+		err := l.findLive(ctx)
+		return contract.LoadedTask{Continues: true, Live: l.live}, err
+	}
 	if task.Status(l.row.Status).Final() {
 		settled, err := l.reopen(ctx)
 		if err != nil || settled {

@@ -138,6 +138,29 @@ func TestResetOfAnEndedTask(t *testing.T) {
 	}
 }
 
+func TestARunThatContinuesAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	live := w.running(a)
+	w.event(live.SandboxID, "agent.started", `{}`)
+	ref := a.ref()
+	ref.Continues = a.run
+	for range 2 { // the first answer may be lost
+		loaded := w.loadAs(ref, "continued-run")
+		require.True(t, loaded.Continues)
+		require.EqualValues(t, 1, loaded.Live.Head)
+	}
+	_, err := w.writeAs(a, contract.Projection{Ordinal: 4, Status: task.StatusRunning}, "continued-run", true)
+	require.NoError(t, err)
+	for range 2 {
+		loaded := w.loadAs(ref, "its-reset")
+		require.False(t, loaded.Continues)
+		require.True(t, loaded.Reset)
+		require.Equal(t, live.SandboxID, loaded.Live.SandboxID)
+	}
+}
+
 func TestTheRunThatEndedATaskIsNotItsReset(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
