@@ -2,120 +2,174 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// laptop is a person's machine: one home, in which omoi dev is started and killed.
-type laptop struct {
-	*rig
-
-	home string
-}
-
-func newLaptop(t *testing.T) *laptop {
+// devRig is a home for `omoi dev` with nothing started in it.
+func devRig(t *testing.T) *rig {
 	t.Helper()
-	if _, err := devstack.FindTemporal(""); err != nil {
+	temporal, err := devstack.FindTemporal("")
+	if err != nil {
 		t.Skip("SKIPPED: no temporal program; make temporal builds it")
 	}
-	dir, err := os.MkdirTemp("", "omoi-e2e-") //nolint:usetesting // sandboxes of other users must be able to enter it
+	if devstack.FindPostgres("", "") == "" {
+		t.Skip("SKIPPED: no PostgreSQL programs on this machine")
+	}
+	dir, err := os.MkdirTemp("", "omoi-e2e-")
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o755))
-	temporal, err := devstack.FindTemporal("")
-	require.NoError(t, err)
-	l := &laptop{rig: &rig{t: t, dir: dir, procs: map[string]*process{}}, home: filepath.Join(dir, "home")}
-	l.env = map[string]string{
-		"OMOI_HOME": l.home, "OMOI_DEV_POSTGRES_DATA_ROOT": filepath.Join(dir, "root"), "OMOI_DEV_TEMPORAL_BIN": temporal,
-		"OMOI_API_PORT": "0", "OMOI_DEV_TEMPORAL_PORT": "0", "OMOI_DEV_TEMPORAL_UI_PORT": "0",
-		"OMOI_AGENT_HEARTBEAT": "300ms", "OMOI_RELAY_QUIET_DIGEST": "500ms", "OMOI_RELAY_INTERVAL": "50ms",
-		"PATH": os.Getenv("PATH"), "HOME": dir,
+	r := &rig{t: t, dir: dir, procs: make(map[string]*process)}
+	t.Cleanup(r.close)
+	home := filepath.Join(dir, "home")
+	require.NoError(t, os.Mkdir(home, 0o755))
+	r.env = map[string]string{
+		"OMOI_HOME": home, "OMOI_DEV_POSTGRES_DATA_ROOT": filepath.Join(dir, "root"), "OMOI_SANDBOX_DIR": filepath.Join(dir, "sandboxes"),
+		"OMOI_DEV_TEMPORAL_BIN": temporal, "OMOI_AGENT_HEARTBEAT": "300ms", "OMOI_TASK_HEARTBEAT_TIMEOUT": "5s",
+		"OMOI_RELAY_INTERVAL": "100ms", "OMOI_RELAY_LEASE": "3s", "OMOI_WORKER_HOST_BEAT": "1s", "OMOI_TASK_RETRY_BASE": "200ms",
+		"PATH": os.Getenv("PATH"), "HOME": home,
 	}
-	t.Cleanup(l.close)
-	return l
+	maps.Copy(r.env, freePorts())
+	return r
 }
 
-// dev starts omoi dev and waits until it answers.
-func (l *laptop) dev() devstack.Info {
-	l.t.Helper()
-	l.start("dev", nil, "dev")
-	pid := l.procs["dev"].cmd.Process.Pid
+// freePorts let omoi dev take any.
+func freePorts() map[string]string {
+	return map[string]string{"OMOI_API_PORT": "0", "OMOI_DEV_TEMPORAL_PORT": "0", "OMOI_DEV_TEMPORAL_UI_PORT": "0"}
+}
+
+// dev starts `omoi dev` and waits until everything answers.
+func (r *rig) dev() devstack.Info {
+	r.t.Helper()
+	r.start("dev", nil, "dev")
+	pid := r.procs["dev"].cmd.Process.Pid
 	var info devstack.Info
-	l.eventually("omoi dev answers", func() bool {
+	r.eventually("omoi dev is ready", func() bool {
 		var err error
-		info, err = devstack.ReadInfo(l.home)
-		if err != nil || info.PID != pid {
+		if info, err = devstack.ReadInfo(r.env["OMOI_HOME"]); err != nil || info.PID != pid {
 			return false
 		}
-		l.api = apiclient.New(info.APIURL, "")
-		_, err = l.api.Info(context.Background())
-		return err == nil
+		r.api = apiclient.New(info.APIURL, "")
+		ready, err := r.api.Ready(context.Background())
+		return err == nil && ready.Ready
 	})
+	if r.pool != nil {
+		r.pool.Close()
+	}
+	var err error
+	r.pool, err = pgxpool.New(context.Background(), info.DatabaseURL)
+	require.NoError(r.t, err)
+	r.t.Cleanup(r.pool.Close)
 	return info
 }
 
-// below counts the processes of this home, sandboxes included.
-func (l *laptop) below() int { return len(processesWith(l.dir)) }
-
-// Killed in mid-run, omoi dev goes on where it stopped, on the same ports: the agent never
-// noticed, the task completes in its one attempt, and Ctrl-C leaves nothing behind.
-func TestDevGoesOnAfterKill(t *testing.T) {
+// TestDevIsKilledAndGoesOn kills omoi dev in mid-run: the next start goes on with the same
+// attempt, on the same ports; a second one beside it is refused; Ctrl-C leaves nothing.
+func TestDevIsKilledAndGoesOn(t *testing.T) {
 	t.Parallel()
-	l := newLaptop(t)
-	before := l.dev()
-	repo := l.repo()
-	done := l.submit(repo, script(stepWrite, stepCommit, stepComplete))
-	l.ends(done.ID, task.StatusCompleted)
-	running := l.submit(repo, script(stepWrite, `{"bash":{"command":"while [ ! -e go ]; do sleep 0.1; done"}}`, stepCommit, stepComplete))
-	l.running(running.ID)
-	refused := l.omoi("dev")
-	require.Equal(t, 1, refused.code)
-	require.Contains(t, refused.stderr, before.APIURL)
+	r := devRig(t)
+	info := r.dev()
+	for _, value := range []string{info.APIURL, info.TemporalAddress, info.TemporalNamespace, info.TemporalUIURL, info.DatabaseURL} {
+		require.NotEmpty(t, value, "dev.json: %+v", info)
+	}
+	second := r.omoi("dev")
+	require.Equal(t, 1, second.code, second.stderr)
+	require.Contains(t, second.stderr, info.APIURL)
+	require.Contains(t, second.stderr, "OMOI_HOME")
 
-	l.kill("dev")
-	after := l.dev()
-	before.PID = after.PID
-	require.Equal(t, before, after)
-	require.Equal(t, task.StatusCompleted, l.task(done.ID).Status)
-	l.release(running.ID)
-	got := l.ends(running.ID, task.StatusCompleted)
+	repo := r.repo()
+	made := r.submit(repo, script(stepWrite, `{"bash":{"command":"sleep 6","timeout_s":60}}`, stepCommit, stepComplete))
+	r.running(made.ID)
+	r.kill("dev")
+	again := r.dev()
+	require.Equal(t, info.APIURL, again.APIURL)
+	require.Equal(t, info.TemporalUIURL, again.TemporalUIURL)
+	got := r.ends(made.ID, task.StatusCompleted)
 	require.Equal(t, 1, got.AttemptCount)
+	r.noLeaks()
+	r.gapless()
 
-	require.NoError(t, l.procs["dev"].cmd.Process.Signal(syscall.SIGINT))
-	<-l.procs["dev"].done
-	require.Zero(t, l.procs["dev"].cmd.ProcessState.ExitCode())
-	require.True(t, waitFor(patience, func() bool { return l.below() == 0 }), "nothing is left")
+	p := r.procs["dev"]
+	r.pool.Close()
+	r.signal("dev", syscall.SIGINT)
+	require.Contains(t, []int{0, 130}, p.cmd.ProcessState.ExitCode())
+	require.Empty(t, processesWith(r.dir), "Ctrl-C left a process")
+	require.NoFileExists(t, devstack.InfoPath(r.env["OMOI_HOME"]))
+	none := r.omoi("ps")
+	require.Equal(t, 3, none.code)
+	require.Contains(t, none.stderr, "omoi dev")
 }
 
-// release lets the agent of a task go on: it waits for a file in its workspace.
-func (l *laptop) release(id string) {
-	l.t.Helper()
-	sandbox := text(l.task(id).SandboxID)
-	found, err := exec.CommandContext(context.Background(), "find", l.dir, "-type", "d", "-name", "ws", "-path", "*"+sandbox+"*").Output()
-	require.NoError(l.t, err)
-	workspaces := strings.Fields(string(found))
-	require.Len(l.t, workspaces, 1)
-	require.NoError(l.t, os.WriteFile(filepath.Join(workspaces[0], "go"), nil, 0o644))
-}
-
-// Two homes live side by side and know nothing of each other.
+// TestTwoHomesSideBySide runs two installations on one machine; neither sees the other.
 func TestTwoHomesSideBySide(t *testing.T) {
 	t.Parallel()
-	one, two := newLaptop(t), newLaptop(t)
+	one, two := devRig(t), devRig(t)
 	first, second := one.dev(), two.dev()
 	require.NotEqual(t, first.APIURL, second.APIURL)
 	require.NotEqual(t, first.TemporalAddress, second.TemporalAddress)
-	made := one.submit(one.repo(), script(stepWrite, stepCommit, stepComplete))
-	one.ends(made.ID, task.StatusCompleted)
-	_, err := two.api.Task(context.Background(), made.ID)
-	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+	a := one.submit(one.repo(), script(stepWrite, stepCommit, stepComplete))
+	b := two.submit(two.repo(), script(stepWrite, stepHang))
+	one.ends(a.ID, task.StatusCompleted)
+	two.running(b.ID)
+	one.noLeaks()
+	one.signal("dev", syscall.SIGINT)
+	require.Equal(t, task.StatusRunning, two.task(b.ID).Status, "the end of one touched the other")
+	require.Equal(t, 1, two.count(`SELECT count(*) FROM tasks`))
+	_, _, err := two.api.Cancel(context.Background(), b.ID, "seen")
+	require.NoError(t, err)
+	two.ends(b.ID, task.StatusCancelled)
+	two.noLeaks()
 }
+
+// TestDevShowsTheDemo runs the demo to its end and finds its task, with its history, in the
+// omoi dev that is started afterwards.
+func TestDevShowsTheDemo(t *testing.T) {
+	t.Parallel()
+	r := devRig(t)
+	demo := r.omoi("demo", "--json")
+	require.Zero(t, demo.code, "%s\n%s", demo.stdout, demo.stderr)
+	require.Empty(t, processesWith(r.dir), "the demo left a process")
+	require.Contains(t, demo.stdout, "126410606437752")
+
+	info := r.dev()
+	shown := r.omoi("show", "-", "--json")
+	require.Zero(t, shown.code, shown.stderr)
+	var got struct {
+		ID       string      `json:"id"`
+		Status   task.Status `json:"status"`
+		Workflow string      `json:"temporal_url"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(shown.stdout), &got))
+	require.Equal(t, task.StatusCompleted, got.Status)
+	require.Contains(t, got.Workflow, info.TemporalUIURL)
+	temporal, err := client.Dial(client.Options{HostPort: info.TemporalAddress, Logger: nothing{}})
+	require.NoError(t, err)
+	defer temporal.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	run, err := temporal.DescribeWorkflowExecution(ctx, contract.TaskWorkflowID(got.ID), "")
+	require.NoError(t, err)
+	require.Positive(t, run.GetWorkflowExecutionInfo().GetHistoryLength())
+}
+
+// nothing is a log that is thrown away.
+type nothing struct{}
+
+func (nothing) Debug(string, ...any) {}
+func (nothing) Info(string, ...any)  {}
+func (nothing) Warn(string, ...any)  {}
+func (nothing) Error(string, ...any) {}
