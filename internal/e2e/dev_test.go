@@ -3,12 +3,12 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -20,126 +20,129 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// devRig is a home for `omoi dev` with nothing started in it.
-func devRig(t *testing.T) *rig {
+// laptop is a person's machine: one home, in which omoi dev is started and killed.
+type laptop struct {
+	*rig
+
+	home string
+}
+
+func newLaptop(t *testing.T) *laptop {
 	t.Helper()
-	temporal, err := devstack.FindTemporal("")
-	if err != nil {
+	if _, err := devstack.FindTemporal(""); err != nil {
 		t.Skip("SKIPPED: no temporal program; make temporal builds it")
 	}
-	if devstack.FindPostgres("", "") == "" {
-		t.Skip("SKIPPED: no PostgreSQL programs on this machine")
-	}
-	dir, err := os.MkdirTemp("", "omoi-e2e-")
+	dir, err := os.MkdirTemp("", "omoi-e2e-") //nolint:usetesting // sandboxes of other users must be able to enter it
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o755))
-	r := &rig{t: t, dir: dir, procs: make(map[string]*process)}
-	t.Cleanup(r.close)
-	home := filepath.Join(dir, "home")
-	require.NoError(t, os.Mkdir(home, 0o755))
-	r.env = map[string]string{
-		"OMOI_HOME": home, "OMOI_DEV_POSTGRES_DATA_ROOT": filepath.Join(dir, "root"), "OMOI_SANDBOX_DIR": filepath.Join(dir, "sandboxes"),
-		"OMOI_DEV_TEMPORAL_BIN": temporal, "OMOI_AGENT_HEARTBEAT": "300ms", "OMOI_TASK_HEARTBEAT_TIMEOUT": "5s",
-		"OMOI_RELAY_INTERVAL": "100ms", "OMOI_RELAY_LEASE": "3s", "OMOI_WORKER_HOST_BEAT": "1s", "OMOI_TASK_RETRY_BASE": "200ms",
-		"PATH": os.Getenv("PATH"), "HOME": home,
+	temporal, err := devstack.FindTemporal("")
+	require.NoError(t, err)
+	l := &laptop{rig: &rig{t: t, dir: dir, procs: map[string]*process{}}, home: filepath.Join(dir, "home")}
+	l.env = map[string]string{
+		"OMOI_HOME": l.home, "OMOI_DEV_POSTGRES_DATA_ROOT": filepath.Join(dir, "root"), "OMOI_DEV_TEMPORAL_BIN": temporal,
+		"OMOI_API_PORT": "0", "OMOI_DEV_TEMPORAL_PORT": "0", "OMOI_DEV_TEMPORAL_UI_PORT": "0",
+		"OMOI_SANDBOX_DIR": filepath.Join(dir, "sandboxes"), "OMOI_AGENT_HEARTBEAT": "300ms", "OMOI_RELAY_QUIET_DIGEST": "500ms", "OMOI_RELAY_INTERVAL": "50ms",
+		"PATH": os.Getenv("PATH"), "HOME": dir,
 	}
-	maps.Copy(r.env, freePorts())
-	return r
+	t.Cleanup(l.close)
+	return l
 }
 
-// freePorts let omoi dev take any.
-func freePorts() map[string]string {
-	return map[string]string{"OMOI_API_PORT": "0", "OMOI_DEV_TEMPORAL_PORT": "0", "OMOI_DEV_TEMPORAL_UI_PORT": "0"}
-}
-
-// dev starts `omoi dev` and waits until everything answers.
-func (r *rig) dev() devstack.Info {
-	r.t.Helper()
-	r.start("dev", nil, "dev")
-	pid := r.procs["dev"].cmd.Process.Pid
+// dev starts omoi dev and waits until it answers.
+func (l *laptop) dev() devstack.Info {
+	l.t.Helper()
+	l.start("dev", nil, "dev")
+	pid := l.procs["dev"].cmd.Process.Pid
 	var info devstack.Info
-	r.eventually("omoi dev is ready", func() bool {
+	l.eventually("omoi dev answers", func() bool {
 		var err error
-		if info, err = devstack.ReadInfo(r.env["OMOI_HOME"]); err != nil || info.PID != pid {
+		info, err = devstack.ReadInfo(l.home)
+		if err != nil || info.PID != pid {
 			return false
 		}
-		r.api = apiclient.New(info.APIURL, "")
-		ready, err := r.api.Ready(context.Background())
-		return err == nil && ready.Ready
+		l.api = apiclient.New(info.APIURL, "")
+		_, err = l.api.Info(context.Background())
+		return err == nil
 	})
-	if r.pool != nil {
-		r.pool.Close()
-	}
-	var err error
-	r.pool, err = pgxpool.New(context.Background(), info.DatabaseURL)
-	require.NoError(r.t, err)
-	r.t.Cleanup(r.pool.Close)
+	pool, err := pgxpool.New(context.Background(), info.DatabaseURL)
+	require.NoError(l.t, err)
+	l.t.Cleanup(pool.Close)
+	l.pool = pool
 	return info
 }
 
-// TestDevIsKilledAndGoesOn kills omoi dev in mid-run: the next start goes on with the same
-// attempt, on the same ports; a second one beside it is refused; Ctrl-C leaves nothing.
-func TestDevIsKilledAndGoesOn(t *testing.T) {
+// below counts the processes of this home, sandboxes included.
+func (l *laptop) below() int { return len(processesWith(l.dir)) }
+
+// Killed in mid-run, omoi dev goes on where it stopped, on the same ports: the agent never
+// noticed, the task completes in its one attempt, and Ctrl-C leaves nothing behind.
+func TestDevGoesOnAfterKill(t *testing.T) {
 	t.Parallel()
-	r := devRig(t)
-	info := r.dev()
-	for _, value := range []string{info.APIURL, info.TemporalAddress, info.TemporalNamespace, info.TemporalUIURL, info.DatabaseURL} {
-		require.NotEmpty(t, value, "dev.json: %+v", info)
+	l := newLaptop(t)
+	before := l.dev()
+	for _, value := range []string{before.APIURL, before.TemporalAddress, before.TemporalNamespace, before.TemporalUIURL, before.DatabaseURL} {
+		require.NotEmpty(t, value, "dev.json: %+v", before)
 	}
-	second := r.omoi("dev")
-	require.Equal(t, 1, second.code, second.stderr)
-	require.Contains(t, second.stderr, info.APIURL)
-	require.Contains(t, second.stderr, "OMOI_HOME")
+	repo := l.repo()
+	done := l.submit(repo, script(stepWrite, stepCommit, stepComplete))
+	l.ends(done.ID, task.StatusCompleted)
+	running := l.submit(repo, script(stepWrite, `{"bash":{"command":"while [ ! -e go ]; do sleep 0.1; done"}}`, stepCommit, stepComplete))
+	l.running(running.ID)
+	refused := l.omoi("dev")
+	require.Equal(t, 1, refused.code)
+	require.Contains(t, refused.stderr, before.APIURL)
+	require.Contains(t, refused.stderr, "OMOI_HOME", "how to run a second one")
 
-	repo := r.repo()
-	made := r.submit(repo, script(stepWrite, `{"bash":{"command":"sleep 6","timeout_s":60}}`, stepCommit, stepComplete))
-	r.running(made.ID)
-	r.kill("dev")
-	again := r.dev()
-	require.Equal(t, info.APIURL, again.APIURL)
-	require.Equal(t, info.TemporalUIURL, again.TemporalUIURL)
-	got := r.ends(made.ID, task.StatusCompleted)
+	l.kill("dev")
+	after := l.dev()
+	before.PID = after.PID
+	require.Equal(t, before, after)
+	require.Equal(t, task.StatusCompleted, l.task(done.ID).Status)
+	l.release(running.ID)
+	got := l.ends(running.ID, task.StatusCompleted)
 	require.Equal(t, 1, got.AttemptCount)
-	r.noLeaks()
-	r.gapless()
+	l.noLeaks()
+	l.gapless()
 
-	p := r.procs["dev"]
-	r.pool.Close()
-	r.signal("dev", syscall.SIGINT)
-	require.Contains(t, []int{0, 130}, p.cmd.ProcessState.ExitCode())
-	require.Empty(t, processesWith(r.dir), "Ctrl-C left a process")
-	require.NoFileExists(t, devstack.InfoPath(r.env["OMOI_HOME"]))
-	none := r.omoi("ps")
-	require.Equal(t, 3, none.code)
-	require.Contains(t, none.stderr, "omoi dev")
+	require.NoError(t, l.procs["dev"].cmd.Process.Signal(syscall.SIGINT))
+	<-l.procs["dev"].done
+	require.Zero(t, l.procs["dev"].cmd.ProcessState.ExitCode())
+	require.True(t, waitFor(patience, func() bool { return l.below() == 0 }), "nothing is left")
+	require.NoFileExists(t, devstack.InfoPath(l.home))
+	nobody := l.omoi("ps")
+	require.Equal(t, 3, nobody.code)
+	require.Contains(t, nobody.stderr, "omoi dev")
 }
 
-// TestTwoHomesSideBySide runs two installations on one machine; neither sees the other.
+// release lets the agent of a task go on: it waits for a file in its workspace.
+func (l *laptop) release(id string) {
+	l.t.Helper()
+	sandbox := text(l.task(id).SandboxID)
+	found, err := exec.CommandContext(context.Background(), "find", l.dir, "-type", "d", "-name", "ws", "-path", "*"+sandbox+"*").Output()
+	require.NoError(l.t, err)
+	workspaces := strings.Fields(string(found))
+	require.Len(l.t, workspaces, 1)
+	require.NoError(l.t, os.WriteFile(filepath.Join(workspaces[0], "go"), nil, 0o644))
+}
+
+// Two homes live side by side and know nothing of each other.
 func TestTwoHomesSideBySide(t *testing.T) {
 	t.Parallel()
-	one, two := devRig(t), devRig(t)
+	one, two := newLaptop(t), newLaptop(t)
 	first, second := one.dev(), two.dev()
 	require.NotEqual(t, first.APIURL, second.APIURL)
 	require.NotEqual(t, first.TemporalAddress, second.TemporalAddress)
-	a := one.submit(one.repo(), script(stepWrite, stepCommit, stepComplete))
-	b := two.submit(two.repo(), script(stepWrite, stepHang))
-	one.ends(a.ID, task.StatusCompleted)
-	two.running(b.ID)
-	one.noLeaks()
-	one.signal("dev", syscall.SIGINT)
-	require.Equal(t, task.StatusRunning, two.task(b.ID).Status, "the end of one touched the other")
-	require.Equal(t, 1, two.count(`SELECT count(*) FROM tasks`))
-	_, _, err := two.api.Cancel(context.Background(), b.ID, "seen")
-	require.NoError(t, err)
-	two.ends(b.ID, task.StatusCancelled)
-	two.noLeaks()
+	made := one.submit(one.repo(), script(stepWrite, stepCommit, stepComplete))
+	one.ends(made.ID, task.StatusCompleted)
+	_, err := two.api.Task(context.Background(), made.ID)
+	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
 
 // TestDevShowsTheDemo runs the demo to its end and finds its task, with its history, in the
 // omoi dev that is started afterwards.
 func TestDevShowsTheDemo(t *testing.T) {
 	t.Parallel()
-	r := devRig(t)
+	r := newLaptop(t)
 	demo := r.omoi("demo", "--json")
 	require.Zero(t, demo.code, "%s\n%s", demo.stdout, demo.stderr)
 	require.Empty(t, processesWith(r.dir), "the demo left a process")
@@ -159,7 +162,7 @@ func TestDevShowsTheDemo(t *testing.T) {
 	temporal, err := client.Dial(client.Options{HostPort: info.TemporalAddress, Logger: nothing{}})
 	require.NoError(t, err)
 	defer temporal.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	run, err := temporal.DescribeWorkflowExecution(ctx, contract.TaskWorkflowID(got.ID), "")
 	require.NoError(t, err)
