@@ -35,7 +35,7 @@ func (d *delivery) send(ctx context.Context) {
 func (d *delivery) sendCommands(ctx context.Context) bool {
 	commands, err := d.relay.store.RelayCommands(ctx, d.unit.TaskID)
 	if err != nil {
-		return d.failed(ctx, err)
+		return d.failed(ctx, whatStore, err)
 	}
 	for _, c := range commands {
 		if !d.sendCommand(ctx, c) {
@@ -54,31 +54,41 @@ func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
 	err := d.call(ctx, func(ctx context.Context) error { return d.post(ctx, c) })
 	switch task.CodeOf(err) { //nolint:exhaustive // the rest are tried again
 	case "":
+		d.relay.cfg.Meter.Sent(whatOf(c))
 		return d.noted(ctx, d.relay.store.CommandSent(ctx, c.ID))
 	case task.CodeGone, task.CodeNotFound:
 		return d.over(ctx, c, task.ReceiptTooLate, "the task had ended")
 	case task.CodeInvalid:
+		d.relay.cfg.Meter.Dropped(whatOf(c))
 		d.alarm(ctx, "refused by Temporal", c, err)
 		return d.over(ctx, c, task.ReceiptRefused, "Temporal refuses it")
 	}
 	if c.Age > d.relay.cfg.GiveUp {
+		d.relay.cfg.Meter.Dropped(whatOf(c))
 		d.alarm(ctx, "given up", c, err)
 		return d.over(ctx, c, task.ReceiptRefused, "it could not be handed over in time")
 	}
 	if task.CodeOf(err) == task.CodeConflict {
 		return d.held()
 	}
-	return d.failed(ctx, err)
+	return d.failed(ctx, whatOf(c), err)
 }
 
 func (d *delivery) post(ctx context.Context, c RelayCommand) error {
-	starts := c.Kind == contract.CommandStart || (c.Kind == contract.CommandRetry && c.Final)
-	if !starts {
+	if whatOf(c) == whatCommand {
 		return d.relay.runs.SignalCommand(ctx, d.unit.TaskID, contract.Command{ID: c.ID, Kind: c.Kind})
 	}
-	return d.relay.runs.StartTask(ctx, contract.TaskInput{
+	return d.relay.runs.StartTask(d.relay.cfg.Resume(ctx, c.Trace), contract.TaskInput{
 		TaskID: d.unit.TaskID, CommandID: c.ID, Title: shortTitle(d.relay.cfg.Scrub(c.Title)),
 	}, c.Kind == contract.CommandRetry)
+}
+
+// whatOf tells commands that start a run from those that a run is told.
+func whatOf(c RelayCommand) string {
+	if c.Kind == contract.CommandStart || (c.Kind == contract.CommandRetry && c.Final) {
+		return whatStart
+	}
+	return whatCommand
 }
 
 func (d *delivery) over(ctx context.Context, c RelayCommand, r task.Receipt, reason string) bool {
@@ -88,7 +98,7 @@ func (d *delivery) over(ctx context.Context, c RelayCommand, r task.Receipt, rea
 // noted is true if the store has taken a note. Who waits for the command's outcome is woken.
 func (d *delivery) noted(ctx context.Context, err error) bool {
 	if err != nil {
-		return d.failed(ctx, err)
+		return d.failed(ctx, whatStore, err)
 	}
 	d.relay.bus.Wake(live.Task(d.unit.TaskID))
 	return true
@@ -100,20 +110,28 @@ func (d *delivery) sendAdmitted(ctx context.Context) bool {
 	}
 	granted, held, err := d.relay.store.SlotGranted(ctx, d.unit.TaskID)
 	if err != nil {
-		return d.failed(ctx, err)
+		return d.failed(ctx, whatStore, err)
 	}
 	if held {
 		err = d.call(ctx, func(ctx context.Context) error { return d.relay.runs.SignalAdmitted(ctx, d.unit.TaskID) })
 	}
 	switch task.CodeOf(err) {
 	case "", task.CodeGone, task.CodeNotFound: // who is not there needs no slot
+		d.countAdmitted(held, err)
 	case task.CodeInvalid:
+		d.relay.cfg.Meter.Dropped(whatAdmitted)
 		d.alarm(ctx, "admission refused by Temporal", RelayCommand{}, err)
 	default:
-		return d.failed(ctx, err)
+		return d.failed(ctx, whatAdmitted, err)
 	}
 	d.settled.Told, d.settled.GrantedAt = true, granted
 	return true
+}
+
+func (d *delivery) countAdmitted(held bool, err error) {
+	if held && err == nil {
+		d.relay.cfg.Meter.Sent(whatAdmitted)
+	}
 }
 
 func (d *delivery) sendDigest(ctx context.Context) bool {
@@ -123,7 +141,7 @@ func (d *delivery) sendDigest(ctx context.Context) bool {
 	due, ok, err := d.relay.store.TakeDigest(ctx, d.unit)
 	if err != nil {
 		d.putBack(ctx, 0)
-		return d.failed(ctx, err)
+		return d.failed(ctx, whatStore, err)
 	}
 	if !ok {
 		return true
@@ -133,6 +151,7 @@ func (d *delivery) sendDigest(ctx context.Context) bool {
 	})
 	switch task.CodeOf(err) { //nolint:exhaustive // the rest are tried again
 	case "":
+		d.relay.cfg.Meter.Sent(whatDigest)
 		d.settled.Digest, d.settled.Token = true, len(due.Milestones) > 0
 		if err = d.relay.store.DigestSent(ctx, due); err == nil {
 			return true
@@ -140,12 +159,13 @@ func (d *delivery) sendDigest(ctx context.Context) bool {
 	case task.CodeGone, task.CodeNotFound:
 		return true // nobody is there to be told; a later run reads from the store
 	case task.CodeInvalid:
+		d.relay.cfg.Meter.Dropped(whatDigest)
 		d.alarm(ctx, "digest refused by Temporal", RelayCommand{}, err)
 		d.putBack(ctx, d.relay.cfg.MaxPause)
 		return true
 	}
 	d.putBack(ctx, 0)
-	return d.failed(ctx, err)
+	return d.failed(ctx, whatDigest, err)
 }
 
 // putBack makes the events due again.
@@ -166,7 +186,8 @@ func (d *delivery) call(ctx context.Context, do func(context.Context) error) err
 }
 
 // failed ends the turn; the next one comes after a pause that grows.
-func (d *delivery) failed(ctx context.Context, err error) bool {
+func (d *delivery) failed(ctx context.Context, what string, err error) bool {
+	d.relay.cfg.Meter.Failed(what)
 	d.settled.Failures = d.unit.Failures + 1
 	d.settled.Pause = growing(d.relay.cfg.FirstPause, d.settled.Failures, d.relay.cfg.MaxPause)
 	d.settled.Error = task.MessageOf(err)

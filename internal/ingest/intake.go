@@ -21,6 +21,7 @@ type IntakeConfig struct {
 	Quiet         time.Duration // until events that are no milestones are relayed; default 60 s
 	CommitTimeout time.Duration // of one transaction; default 10 s
 	PulsePeriod   time.Duration // default 5 s
+	Meter         IntakeMeter   // nil: nobody counts
 }
 
 // IntakeStore is the part of the store that the intake needs.
@@ -44,6 +45,7 @@ type Intake struct {
 // waiter is a request that waits for its commit.
 type waiter struct {
 	request Request
+	since   time.Time    // when it was queued
 	outcome chan Outcome // of one, so that the committer never waits for a caller that left
 }
 
@@ -121,8 +123,9 @@ func (i *Intake) Batch(ctx context.Context, sandboxID, spoolID string, first int
 // submit queues a request and waits for its outcome. A caller that leaves early learns
 // nothing, though its events may be stored.
 func (i *Intake) submit(ctx context.Context, r Request) (Outcome, error) {
-	w := &waiter{request: r, outcome: make(chan Outcome, 1)}
+	w := &waiter{request: r, since: time.Now(), outcome: make(chan Outcome, 1)}
 	if err := i.enqueue(w); err != nil {
+		i.cfg.Meter.TurnedAway()
 		return Outcome{}, err
 	}
 	select {
@@ -183,6 +186,7 @@ func (i *Intake) collect(first *waiter) []*waiter {
 // commit stores the requests of all waiters. Where the data of one is at fault it tries
 // the halves, so that strangers do not suffer.
 func (i *Intake) commit(ctx context.Context, all []*waiter) {
+	began := time.Now()
 	outcomes, err := i.try(ctx, all)
 	switch {
 	case err == nil:
@@ -190,6 +194,7 @@ func (i *Intake) commit(ctx context.Context, all []*waiter) {
 			w.outcome <- outcomes[n]
 		}
 		i.wake(all, outcomes)
+		i.measure(all, outcomes, began) // last: nobody waits for it
 	case errors.Is(err, ErrData) && len(all) > 1:
 		half := len(all) / 2 //nolint:mnd // halves
 		i.commit(ctx, all[:half])
@@ -216,6 +221,7 @@ func (i *Intake) refuse(ctx context.Context, all []*waiter, err error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		err = task.Errorf(task.CodeUnavailable, "The database is too slow. Send the same again in a second.").WithCause(err)
 	}
+	i.cfg.Meter.Lost(len(all))
 	i.log.WarnContext(ctx, "events not stored", slog.Int("requests", len(all)), slog.Any("error", err))
 	for _, w := range all {
 		w.outcome <- Outcome{Err: err}
@@ -250,6 +256,9 @@ func (c IntakeConfig) withDefaults() IntakeConfig {
 	c.Quiet = orDefault(c.Quiet, time.Minute)
 	c.CommitTimeout = orDefault(c.CommitTimeout, 10*time.Second)
 	c.PulsePeriod = orDefault(c.PulsePeriod, 5*time.Second)
+	if c.Meter == nil {
+		c.Meter = noMeter{}
+	}
 	return c
 }
 

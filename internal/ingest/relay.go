@@ -26,6 +26,9 @@ type RelayConfig struct {
 	Pace        Pace
 	// Scrub takes secrets out of a title before it travels; nil leaves it as it is.
 	Scrub func(string) string
+	Meter RelayMeter // nil: nobody counts
+	// Resume goes on with the trace of a traceparent; nil: nothing is traced.
+	Resume func(ctx context.Context, traceparent string) context.Context
 }
 
 // Relay tells the workflows what was accepted. Any number of processes may run one.
@@ -101,6 +104,7 @@ func (r *Relay) lease(ctx context.Context, limit int) []Unit {
 	owner := r.id + "/" + strconv.FormatInt(r.count.Add(1), 10)
 	units, err := r.store.LeaseRelays(ctx, owner, limit, r.cfg.Pace)
 	if err != nil && ctx.Err() == nil {
+		r.cfg.Meter.Failed(whatStore)
 		r.log.WarnContext(ctx, "relay cannot ask what is due", slog.Any("error", err))
 	}
 	return units
@@ -180,6 +184,12 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	c.Pace = c.Pace.withDefaults()
 	if c.Scrub == nil {
 		c.Scrub = func(title string) string { return title }
+	}
+	if c.Meter == nil {
+		c.Meter = noMeter{}
+	}
+	if c.Resume == nil {
+		c.Resume = sameTrace
 	}
 	return c
 }

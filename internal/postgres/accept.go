@@ -83,8 +83,12 @@ func acceptTask(ctx context.Context, q *db.Queries, d task.Draft) (task.Accepted
 // startTask writes what makes the relay start the workflow, and runs the gate last: it
 // locks the organization.
 func startTask(ctx context.Context, q *db.Queries, d task.Draft, taskID string) error {
-	_, err := q.InsertCommand(ctx, db.InsertCommandParams{
-		ID: task.NewID(), TaskID: taskID, Kind: contract.CommandStart, Args: json.RawMessage(`{}`), Sender: d.Sender,
+	args, err := startArgs(d)
+	if err != nil {
+		return err
+	}
+	_, err = q.InsertCommand(ctx, db.InsertCommandParams{
+		ID: task.NewID(), TaskID: taskID, Kind: contract.CommandStart, Args: args, Sender: d.Sender,
 	})
 	if err != nil {
 		return err
@@ -94,6 +98,18 @@ func startTask(ctx context.Context, q *db.Queries, d task.Draft, taskID string) 
 	}
 	_, err = q.RunGate(ctx, d.OrganizationID)
 	return err
+}
+
+// startArgs is an object; the request's trace goes on in the workflow.
+func startArgs(d task.Draft) (json.RawMessage, error) {
+	if d.Trace == "" {
+		return json.RawMessage(`{}`), nil
+	}
+	args, err := json.Marshal(map[string]string{"traceparent": d.Trace})
+	if err != nil {
+		return nil, fmt.Errorf("encode the trace: %w", err)
+	}
+	return args, nil
 }
 
 // place finds or makes the project and the ticket of a task.

@@ -28,6 +28,7 @@ type beginning struct {
 	in    contract.BeginAttemptInput
 	runID string
 	row   db.Task
+	wrote bool // a new attempt
 }
 
 // BeginAttempt writes the intent of a new sandbox: attempt, ledger row, host. The same run
@@ -39,11 +40,15 @@ func (s *Store) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput,
 		return contract.BegunAttempt{}, err
 	}
 	var out contract.BegunAttempt
+	var b beginning
 	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
-		b := beginning{q: q, cfg: s.cfg, in: in, runID: runID}
+		b = beginning{q: q, cfg: s.cfg, in: in, runID: runID}
 		out, err = b.begin(ctx, installation)
 		return err
 	})
+	if err == nil && b.wrote {
+		s.cfg.Counter.AttemptBegun(in.Kind)
+	}
 	return out, translate("begin an attempt of task "+in.TaskID, err)
 }
 
@@ -85,6 +90,7 @@ func (b *beginning) place(ctx context.Context, installation string) (contract.Be
 	if err := b.write(ctx, box, installation); err != nil {
 		return contract.BegunAttempt{}, err
 	}
+	b.wrote = true
 	return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{
 		Number: int(*box.Attempt), SandboxID: box.ID, Provider: box.Provider, Queue: queueOf(box.Provider, host),
 	}}, nil

@@ -114,38 +114,46 @@ func (s *Store) OpenTasks(ctx context.Context, age time.Duration) ([]string, err
 // Abandon writes off a task whose workflow is closed: failed, its slot free, its attempts
 // ended, what was asked of it too late. A task that is final stays as it is.
 func (s *Store) Abandon(ctx context.Context, taskID, reason string) error {
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error { return abandon(ctx, q, taskID, reason) })
+	ended := false
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+		ended, err = abandon(ctx, q, taskID, reason)
+		return err
+	})
+	if err == nil && ended {
+		s.cfg.Counter.TaskEnded(task.StatusFailed, task.ClassTerminated)
+	}
 	return translate("abandon task "+taskID, err)
 }
 
-func abandon(ctx context.Context, q *db.Queries, taskID, reason string) error {
+func abandon(ctx context.Context, q *db.Queries, taskID, reason string) (ended bool, err error) {
 	found, err := q.TaskForUpdate(ctx, taskID)
 	if err != nil || task.Status(found.Task.Status).Final() {
-		return err
+		return false, err
 	}
 	if err := q.AbandonTask(ctx, new(storable(reason)), taskID); err != nil {
-		return err
+		return false, err
 	}
 	if err := q.ReleaseSlot(ctx, taskID); err != nil {
-		return err
+		return false, err
 	}
 	if err := q.CloseCommands(ctx, "The task's workflow was terminated.", taskID); err != nil {
-		return err
+		return false, err
 	}
 	if err := q.PointRelay(ctx, taskID, nil); err != nil {
-		return err
+		return false, err
 	}
 	err = q.EndOpenAttempts(ctx, db.EndOpenAttemptsParams{
 		TaskID: taskID, FailureClass: string(task.ClassTerminated), Reason: storable(reason),
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	_, err = q.RunGate(ctx, found.Task.OrganizationID)
-	return err
+	return true, err
 }
 
-// Grant runs the gate of every organization, and makes the partitions that are missing.
+// Grant runs the gate of every organization, makes the partitions that are missing, and notes
+// that the reaper, which alone calls it, came this far.
 func (s *Store) Grant(ctx context.Context) error {
 	ids, err := s.q.Organizations(ctx)
 	if err != nil {
@@ -156,7 +164,10 @@ func (s *Store) Grant(ctx context.Context) error {
 			return translate("run the gate of organization "+id, err)
 		}
 	}
-	return translate("make the partitions of events", s.q.MakePartitions(ctx))
+	if err := s.q.MakePartitions(ctx); err != nil {
+		return translate("make the partitions of events", err)
+	}
+	return translate("note the reaper's run", s.q.ReaperRan(ctx))
 }
 
 // AtRest is true if every task is final and every ledger row is at its end.

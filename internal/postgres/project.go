@@ -53,6 +53,7 @@ type projecting struct {
 	conquered string // the run whose row may be written over; our own or another one
 
 	row   db.Task
+	wrote bool               // this projection changed the row
 	holds bool               // the slot, from here on
 	last  *db.LastAttemptRow // nil if none has begun
 
@@ -61,12 +62,26 @@ type projecting struct {
 
 func (s *Store) project(ctx context.Context, p contract.Projection, runID, conquered string) (contract.Projected, error) {
 	var out contract.Projected
+	var w projecting
 	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
-		w := projecting{q: q, p: p, runID: runID, conquered: conquered}
+		w = projecting{q: q, p: p, runID: runID, conquered: conquered}
 		out, err = w.project(ctx)
 		return err
 	})
+	if err == nil && w.wrote {
+		w.count(s.cfg.Counter)
+	}
 	return out, err
+}
+
+// count tells of ends, once each: what repeats a projection has not written.
+func (w *projecting) count(counter Counter) {
+	if w.p.Status.Final() && !task.Status(w.row.Status).Final() {
+		counter.TaskEnded(w.p.Status, task.FailureClass(w.failureClass()))
+	}
+	if w.p.Ended != nil {
+		counter.AttemptEnded(w.p.Ended.Outcome, w.p.Ended.Class)
+	}
 }
 
 func (w *projecting) project(ctx context.Context) (contract.Projected, error) {
@@ -93,6 +108,7 @@ func (w *projecting) project(ctx context.Context) (contract.Projected, error) {
 	if err := w.write(ctx); err != nil {
 		return contract.Projected{}, err
 	}
+	w.wrote = true
 	return contract.Projected{HoldsSlot: w.holds}, nil
 }
 

@@ -30,6 +30,8 @@ type Config struct {
 	PulsePeriod time.Duration
 	// Log receives what the store notices about itself; nil discards it.
 	Log *slog.Logger
+	// Counter is told of begins and ends; nil: nobody is.
+	Counter Counter
 }
 
 // Store is the only code that speaks SQL. It is safe for concurrent use.
@@ -111,6 +113,9 @@ func (c Config) withDefaults() Config {
 	c.PulsePeriod = orDefault(c.PulsePeriod, 5*time.Second)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Counter == nil {
+		c.Counter = noCounter{}
 	}
 	return c
 }

@@ -27,6 +27,7 @@ type Draft struct {
 	Execution   json.RawMessage // an object
 
 	Sender string // who asks, for the receipt
+	Trace  string // W3C traceparent of the request; empty: it is not traced
 	// IdempotencyKey with the same BodyHash answers the same task; empty: every time a new one.
 	IdempotencyKey string
 	BodyHash       []byte

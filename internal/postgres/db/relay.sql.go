@@ -180,7 +180,7 @@ func (q *Queries) RecallEvents(ctx context.Context, id string) error {
 }
 
 const relayCommands = `-- name: RelayCommands :many
-SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed,
+SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed, coalesce(c.args ->> 'traceparent', '')::text AS trace,
     extract(epoch FROM now() - c.created_at)::float8 AS age, t.title, t.description, t.status
 FROM commands c JOIN tasks t ON t.id = c.task_id
 WHERE c.task_id = $1 AND c.sent_at IS NULL AND c.state = 'accepted'
@@ -191,6 +191,7 @@ type RelayCommandsRow struct {
 	ID          string
 	Kind        string
 	Claimed     bool
+	Trace       string
 	Age         float64
 	Title       string
 	Description string
@@ -210,6 +211,7 @@ func (q *Queries) RelayCommands(ctx context.Context, taskID string, most int32) 
 			&i.ID,
 			&i.Kind,
 			&i.Claimed,
+			&i.Trace,
 			&i.Age,
 			&i.Title,
 			&i.Description,

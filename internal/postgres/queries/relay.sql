@@ -29,7 +29,7 @@ RETURNING r.task_id, coalesce(r.sandbox_id, '')::text AS sandbox_id, r.admit, r.
         THEN sqlc.arg(slow)::float8 ELSE sqlc.arg(rate)::float8 END >= 1)::boolean AS room;
 
 -- name: RelayCommands :many
-SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed,
+SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed, coalesce(c.args ->> 'traceparent', '')::text AS trace,
     extract(epoch FROM now() - c.created_at)::float8 AS age, t.title, t.description, t.status
 FROM commands c JOIN tasks t ON t.id = c.task_id
 WHERE c.task_id = sqlc.arg(task_id) AND c.sent_at IS NULL AND c.state = 'accepted'

@@ -1,0 +1,121 @@
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// State is what the database says of the whole installation at one moment.
+type State struct {
+	Tasks        map[string]int64 // that have not ended, by status
+	Waiting      int64            // for a slot
+	Slots        int64            // held
+	Alive        map[string]int64 // sandboxes by provider
+	Unverified   map[string]int64 // likewise
+	RelayLag     time.Duration    // age of the oldest due command or admission; 0: none
+	EventLag     time.Duration    // age of the oldest due events; 0: none
+	ReaperAge    time.Duration    // since the reaper's last run
+	ReaperHasRun bool
+}
+
+// Pool is the use of the database's connections by this process.
+type Pool struct {
+	Used, Idle, Max int32
+	Acquires, Waits int64
+	Waited          time.Duration
+}
+
+// Show adds the gauges that are read at a scrape: state comes from the database, at most
+// once in fresh for all scrapes together; pool costs nothing. It is called once.
+func (m *Metrics) Show(state func(context.Context) (State, error), pool func() Pool, fresh time.Duration) {
+	m.registry.MustRegister(&stateCollector{read: state, fresh: fresh, log: m.log}, poolCollector{pool})
+}
+
+// stateCollector remembers what it read last.
+type stateCollector struct {
+	read  func(context.Context) (State, error)
+	fresh time.Duration
+	log   *slog.Logger
+
+	mu   sync.Mutex
+	at   time.Time
+	last State
+	err  error
+}
+
+// Describe implements [prometheus.Collector].
+func (*stateCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, name := range []string{
+		Tasks, TasksWaiting, SlotsUsed, SandboxesAlive, SandboxesUnverified, RelayLag, RelayEventLag, ReaperAge, StateFailed,
+	} {
+		out <- desc(name)
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
+	s, err := c.state()
+	if err != nil {
+		out <- gauge(StateFailed, 1)
+		return
+	}
+	out <- gauge(StateFailed, 0)
+	for name, byLabel := range map[string]map[string]int64{Tasks: s.Tasks, SandboxesAlive: s.Alive, SandboxesUnverified: s.Unverified} {
+		for label, n := range byLabel {
+			out <- gauge(name, float64(n), label)
+		}
+	}
+	out <- gauge(TasksWaiting, float64(s.Waiting))
+	out <- gauge(SlotsUsed, float64(s.Slots))
+	out <- gauge(RelayLag, s.RelayLag.Seconds())
+	out <- gauge(RelayEventLag, s.EventLag.Seconds())
+	if s.ReaperHasRun {
+		out <- gauge(ReaperAge, s.ReaperAge.Seconds())
+	}
+}
+
+// state reads again once what is remembered is old; who scrapes meanwhile waits for it.
+func (c *stateCollector) state() (State, error) {
+	const longest = 5 * time.Second
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.at.IsZero() && time.Since(c.at) < c.fresh {
+		return c.last, c.err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), longest) // a scrape gives collectors no context
+	defer cancel()
+	if c.last, c.err = c.read(ctx); c.err != nil {
+		c.log.WarnContext(ctx, "state for metrics not read", slog.String("error", c.err.Error()))
+	}
+	c.at = time.Now()
+	return c.last, c.err
+}
+
+func gauge(name string, value float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc(name), prometheus.GaugeValue, value, labels...)
+}
+
+// poolCollector shows the pool as it is.
+type poolCollector struct{ read func() Pool }
+
+// Describe implements [prometheus.Collector].
+func (poolCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, name := range []string{PoolConnections, PoolMax, PoolAcquires, PoolWaits, PoolWaited} {
+		out <- desc(name)
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c poolCollector) Collect(out chan<- prometheus.Metric) {
+	p := c.read()
+	out <- gauge(PoolConnections, float64(p.Used), "used")
+	out <- gauge(PoolConnections, float64(p.Idle), "idle")
+	out <- gauge(PoolMax, float64(p.Max))
+	for name, n := range map[string]float64{PoolAcquires: float64(p.Acquires), PoolWaits: float64(p.Waits), PoolWaited: p.Waited.Seconds()} {
+		out <- prometheus.MustNewConstMetric(desc(name), prometheus.CounterValue, n)
+	}
+}

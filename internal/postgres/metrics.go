@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Counter is told what the store has written, after its commit. What a crash hides between
+// commit and count is missing from the counts and from nothing else.
+type Counter interface {
+	TaskEnded(outcome task.Status, class task.FailureClass)
+	AttemptBegun(kind string)
+	AttemptEnded(outcome string, class task.FailureClass)
+}
+
+// noCounter is for stores that nobody watches.
+type noCounter struct{}
+
+func (noCounter) TaskEnded(task.Status, task.FailureClass) {}
+func (noCounter) AttemptBegun(string)                      {}
+func (noCounter) AttemptEnded(string, task.FailureClass)   {}
+
+// State is what the installation looks like at one moment.
+type State struct {
+	Tasks        map[string]int64 // that have not ended, by status; every such status is there
+	Waiting      int64            // for a slot
+	Slots        int64            // held
+	Alive        map[string]int64 // sandboxes by provider
+	Unverified   map[string]int64 // sandboxes by provider whose attempt is over and that are not verified gone
+	RelayLag     time.Duration    // age of the oldest due command or admission; 0: none
+	EventLag     time.Duration    // age of the oldest due events; 0: none
+	ReaperAge    time.Duration    // since the reaper's last run
+	ReaperHasRun bool
+}
+
+// State counts through partial indexes, so that it costs little however much has ended.
+func (s *Store) State(ctx context.Context) (State, error) {
+	lags, err := s.q.Lags(ctx)
+	if err != nil {
+		return State{}, translate("read what is due", err)
+	}
+	out := State{
+		Tasks: map[string]int64{}, Alive: map[string]int64{}, Unverified: map[string]int64{},
+		Waiting: lags.Waiting, Slots: lags.Slots, RelayLag: age(lags.RelayLag), EventLag: age(lags.EventLag),
+		ReaperAge: max(age(lags.ReaperAge), 0), ReaperHasRun: lags.ReaperAge >= 0,
+	}
+	tasks, err := s.q.OpenTaskCounts(ctx)
+	if err != nil {
+		return State{}, translate("count tasks", err)
+	}
+	for _, status := range task.Statuses() {
+		if !status.Final() {
+			out.Tasks[string(status)] = 0
+		}
+	}
+	for _, row := range tasks {
+		out.Tasks[row.Status] = row.Tasks
+	}
+	boxes, err := s.q.SandboxCounts(ctx)
+	for _, row := range boxes {
+		out.Alive[row.Provider], out.Unverified[row.Provider] = row.Alive, row.Unverified
+	}
+	return out, translate("count sandboxes", err)
+}
+
+// PoolUse is how the connections of this process are used.
+type PoolUse struct {
+	Used, Idle, Max int32
+	Acquires, Waits int64
+	Waited          time.Duration // of all waits together
+}
+
+// PoolUse asks the pool, not the database.
+func (s *Store) PoolUse() PoolUse {
+	stat := s.pool.Stat()
+	return PoolUse{
+		Used: stat.AcquiredConns(), Idle: stat.IdleConns(), Max: stat.MaxConns(),
+		Acquires: stat.AcquireCount(), Waits: stat.EmptyAcquireCount(), Waited: stat.EmptyAcquireWaitTime(),
+	}
+}
