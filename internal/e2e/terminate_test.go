@@ -1,0 +1,91 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// TestTerminate ends workflows behind omoi's back: a running one, one that waits for a slot,
+// and one whose history is deleted. The reaper cleans up, and a retry begins again.
+func TestTerminate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{
+		"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE": "1s", "MAX_CONCURRENT_TASKS_PER_PROJECT": "1", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s",
+	}).up()
+	repo := r.repo()
+	running := r.submit(repo, script(
+		`{"bash":{"command":"echo try >> tries"}}`, `{"commit":"try"}`,
+		`{"bash":{"command":"test $(wc -l < tries) -ge 2 || sleep 300","timeout_s":400}}`, stepComplete))
+	first := r.running(running.ID)
+	r.eventually("the first attempt has committed", func() bool { return r.stored(text(first.SandboxID), "agent.tool_use") >= 3 })
+	queued := r.submit(repo, script(stepWrite, stepCommit, stepComplete))
+	r.eventually("the second task waits", func() bool { return r.view(queued.ID).Phase == "waiting for a slot" })
+	next := r.outside(repo)
+
+	r.terminate(queued.ID)
+	r.terminated(queued.ID)
+	require.Empty(t, r.task(queued.ID).Attempts)
+	r.terminate(running.ID)
+	r.terminated(running.ID)
+
+	// the slot is repaired: the task behind it starts; its history is deleted while it runs
+	a := r.agentOf(next.ID, 1)
+	a.says(event("agent.started"))
+	r.running(next.ID)
+	r.noLeaks()
+	r.forget(next.ID)
+	r.terminated(next.ID)
+	require.Zero(t, r.count(`SELECT count(*) FROM slots`))
+	r.eventually("the sandbox that nobody owns is closed", func() bool {
+		return r.count(`SELECT count(*) FROM sandboxes WHERE state <> 'gone'`) == 0
+	})
+
+	for id, attempts := range map[string]int{running.ID: 2, queued.ID: 1} {
+		_, _, err := r.api.Retry(context.Background(), id, "begin again")
+		require.NoError(t, err)
+		require.Equal(t, attempts, r.ends(id, task.StatusCompleted).AttemptCount)
+	}
+	require.Equal(t, text(first.Branch), text(r.task(running.ID).Branch))
+	_, _, err := r.api.Retry(context.Background(), next.ID, "begin again")
+	require.NoError(t, err)
+	r.agentOf(next.ID, 2).completes()
+	r.ends(next.ID, task.StatusCompleted)
+	r.noLeaks()
+	r.gapless()
+}
+
+// terminate runs `temporal workflow terminate` on a task.
+func (r *rig) terminate(taskID string) {
+	r.t.Helper()
+	res := r.temporalCLI("workflow", "terminate", "-w", contract.TaskWorkflowID(taskID), "--reason", "a test")
+	require.Zero(r.t, res.code, res.stderr)
+}
+
+// terminated waits until a task is written off.
+func (r *rig) terminated(taskID string) {
+	r.t.Helper()
+	got := r.ends(taskID, task.StatusFailed)
+	require.Equal(r.t, task.ClassTerminated, got.FailureClass)
+	require.NotEmpty(r.t, text(got.ErrorMessage))
+	require.Nil(r.t, got.SandboxID)
+	require.False(r.t, got.HoldsSlot)
+	for _, attempt := range got.Attempts {
+		require.NotNil(r.t, attempt.EndedAt)
+	}
+}
+
+// forget deletes what Temporal knows of a task, as the end of its retention does.
+func (r *rig) forget(taskID string) {
+	r.t.Helper()
+	res := r.temporalCLI("workflow", "delete", "-w", contract.TaskWorkflowID(taskID))
+	require.Zero(r.t, res.code, res.stderr)
+	r.eventually("temporal has dropped the history", func() bool {
+		_, err := r.temporal.DescribeWorkflowExecution(context.Background(), contract.TaskWorkflowID(taskID), "")
+		return err != nil
+	})
+}
