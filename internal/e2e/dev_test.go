@@ -86,7 +86,7 @@ func TestDevGoesOnAfterKill(t *testing.T) {
 	repo := l.repo()
 	done := l.submit(repo, script(stepWrite, stepCommit, stepComplete))
 	l.ends(done.ID, task.StatusCompleted)
-	running := l.submit(repo, script(stepWrite, `{"bash":{"command":"while [ ! -e go ]; do sleep 0.1; done"}}`, stepCommit, stepComplete))
+	running := l.submit(repo, script(stepWrite, stepUntilReleased, stepCommit, stepComplete))
 	l.running(running.ID)
 	refused := l.omoi("dev")
 	require.Equal(t, 1, refused.code)
@@ -114,15 +114,18 @@ func TestDevGoesOnAfterKill(t *testing.T) {
 	require.Contains(t, nobody.stderr, "omoi dev")
 }
 
+// stepUntilReleased waits for [rig.release].
+const stepUntilReleased = `{"bash":{"command":"while [ ! -e go ]; do sleep 0.1; done","timeout_s":300}}`
+
 // release lets the agent of a task go on: it waits for a file in its workspace.
-func (l *laptop) release(id string) {
-	l.t.Helper()
-	sandbox := text(l.task(id).SandboxID)
-	found, err := exec.CommandContext(context.Background(), "find", l.dir, "-type", "d", "-name", "ws", "-path", "*"+sandbox+"*").Output()
-	require.NoError(l.t, err)
+func (r *rig) release(id string) {
+	r.t.Helper()
+	sandbox := text(r.task(id).SandboxID)
+	found, err := exec.CommandContext(context.Background(), "find", r.dir, "-type", "d", "-name", "ws", "-path", "*"+sandbox+"*").Output()
+	require.NoError(r.t, err)
 	workspaces := strings.Fields(string(found))
-	require.Len(l.t, workspaces, 1)
-	require.NoError(l.t, os.WriteFile(filepath.Join(workspaces[0], "go"), nil, 0o644))
+	require.Len(r.t, workspaces, 1)
+	require.NoError(r.t, os.WriteFile(filepath.Join(workspaces[0], "go"), nil, 0o644))
 }
 
 // Two homes live side by side and know nothing of each other.

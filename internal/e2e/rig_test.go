@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,6 +44,8 @@ type rig struct {
 	api      *apiclient.Client
 	temporal client.Client
 	pool     *pgxpool.Pool
+	programs string              // folder of omoi and omoi-agent; empty: those under test
+	as       *syscall.Credential // whom everything runs as; nil: ourselves
 
 	mu    sync.Mutex
 	procs map[string]*process
@@ -164,9 +167,9 @@ func (r *rig) start(name string, extra map[string]string, args ...string) {
 	output, err := os.OpenFile(filepath.Join(r.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	require.NoError(r.t, err)
 	p := &process{args: args, env: environ(env), log: output, done: make(chan struct{})}
-	p.cmd = exec.CommandContext(context.Background(), filepath.Join(bin, "omoi"), args...)
+	p.cmd = exec.CommandContext(context.Background(), r.program(), args...)
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, output, output
-	p.cmd.Dir = r.dir
+	p.cmd.Dir, p.cmd.SysProcAttr = r.dir, r.attributes()
 	require.NoError(r.t, p.cmd.Start())
 	go func() {
 		_ = p.cmd.Wait()
@@ -176,6 +179,11 @@ func (r *rig) start(name string, extra map[string]string, args ...string) {
 	r.procs[name] = p
 	r.mu.Unlock()
 }
+
+// program is the omoi that this rig runs.
+func (r *rig) program() string { return filepath.Join(cmp.Or(r.programs, bin), "omoi") }
+
+func (r *rig) attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Credential: r.as} }
 
 // kill ends a process with SIGKILL and waits until it is gone.
 func (r *rig) kill(name string) { r.signal(name, syscall.SIGKILL) }
@@ -228,7 +236,7 @@ type result struct {
 // omoi runs `omoi <args>` to its end.
 func (r *rig) omoi(args ...string) result {
 	r.t.Helper()
-	return r.run(filepath.Join(bin, "omoi"), args...)
+	return r.run(r.program(), args...)
 }
 
 // temporalCLI runs the temporal program against the rig's server.
@@ -245,7 +253,7 @@ func (r *rig) run(path string, args ...string) result {
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = environ(r.env), r.dir, &out, &errs
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = environ(r.env), r.dir, &out, &errs, r.attributes()
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
 		require.NoError(r.t, err)
@@ -258,6 +266,9 @@ func (r *rig) repo() string {
 	r.t.Helper()
 	dir, err := os.MkdirTemp(r.dir, "repo-")
 	require.NoError(r.t, err)
+	if r.as != nil {
+		require.NoError(r.t, os.Chown(dir, int(r.as.Uid), int(r.as.Gid)))
+	}
 	work, bare := filepath.Join(dir, "work"), filepath.Join(dir, "remote.git")
 	for _, args := range [][]string{
 		{"init", "-q", "-b", "main", work},
