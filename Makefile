@@ -29,7 +29,7 @@ PACKAGES    ?= ./...
 # Packages with goroutines of their own; the race detector is too slow for the rest.
 RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \
 	./internal/agent/... ./internal/client ./internal/temporal ./activities ./worker ./api ./workflows
-GENERATED := docs/CONFIGURATION.md internal/postgres/db api/openapi.json
+GENERATED := docs/CONFIGURATION.md docs/METRICS.md internal/postgres/db api/openapi.json
 
 .PHONY: help
 help: ## list the targets
@@ -138,6 +138,7 @@ lint: golangci-lint workflowcheck ## style, import rules, determinism of workflo
 generate: sqlc ## make generated files anew
 	@$(BIN)/sqlc generate
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./config -run TestDocumentationIsCurrent >/dev/null
+	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/metrics -run TestDocumentationIsCurrent >/dev/null
 	@$(GO) test -count=1 ./api -run '^TestOpenAPIDocumentIsCurrent$$' -update >/dev/null
 
 .PHONY: verify

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
@@ -20,6 +21,8 @@ type API struct {
 	log    *slog.Logger
 	routes *gin.Engine
 	huma   huma.API
+	// unrouted counts requests that found no route.
+	unrouted func(status int, took time.Duration)
 
 	stopOnce sync.Once
 	stopping chan struct{}
@@ -31,6 +34,10 @@ func New(cfg Config, deps Deps) *API {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
+	if a.deps.Meter == nil {
+		a.deps.Meter = noMeter{}
+	}
+	a.unrouted = a.deps.Meter.Route("any", "none")
 	a.routes = a.engine()
 	a.huma = humagin.New(a.routes, a.document())
 	a.register()
@@ -45,6 +52,9 @@ func (a *API) Stop() { a.stopOnce.Do(func() { close(a.stopping) }) }
 func (a *API) engine() *gin.Engine {
 	gin.SetMode(gin.ReleaseMode) // or it prints every route; the mode is gin's own global
 	e := gin.New()
+	if a.deps.Tracer != nil {
+		e.Use(traced(a.deps.Tracer))
+	}
 	e.HandleMethodNotAllowed = true
 	e.RedirectTrailingSlash = false
 	e.UseRawPath, e.UnescapePathValues = true, true
@@ -104,7 +114,7 @@ func (a *API) operation(r route) huma.Operation {
 		DefaultStatus: r.status, MaxBodyBytes: r.body + 1, SkipValidateBody: r.says != nil,
 		Responses:   a.responses(r),
 		Security:    securityOf(r.access),
-		Middlewares: huma.Middlewares{a.guard(r.access), a.unpack(r.body)},
+		Middlewares: huma.Middlewares{a.counted(r.method, r.path), a.guard(r.access), a.unpack(r.body)},
 	}
 }
 

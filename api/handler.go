@@ -18,15 +18,17 @@ type requestKey struct{}
 
 // requestID names a request in logs and errors.
 func requestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestKey{}).(string)
-	return id
+	if r := requestOf(ctx); r != nil {
+		return r.id
+	}
+	return ""
 }
 
 // ServeHTTP implements [http.Handler]: what is done to every request, then the routes.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	id := task.NewID()
-	r = cutPrefix(r.WithContext(context.WithValue(r.Context(), requestKey{}, id)))
+	r = cutPrefix(r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{id: id})))
 	secure(w.Header(), id)
 	rec := &recorder{ResponseWriter: w}
 	defer a.finish(rec, r, started)
@@ -56,7 +58,16 @@ func (a *API) finish(rec *recorder, r *http.Request, started time.Time) {
 			a.writeError(rec, r, fmt.Errorf("panic: %v", cause))
 		}
 	}
+	a.countRequest(rec, r, started)
 	a.logAccess(rec, r, started)
+}
+
+func (a *API) countRequest(rec *recorder, r *http.Request, started time.Time) {
+	count := a.unrouted
+	if found := requestOf(r.Context()); found != nil && found.count != nil {
+		count = found.count
+	}
+	count(rec.status, time.Since(started))
 }
 
 // logAccess writes one line a request. The hot routes of sandboxes are logged only if

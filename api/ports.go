@@ -4,7 +4,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/http"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -124,7 +127,7 @@ type Probe struct {
 	Check func(ctx context.Context) error
 }
 
-// Deps are what the API works with. All are needed but Log, whose nil discards.
+// Deps are what the API works with. All are needed but the last four.
 type Deps struct {
 	Store  Store
 	Intake Intake
@@ -132,5 +135,9 @@ type Deps struct {
 	Repos  Repos
 	Tokens Tokens
 	Probes []Probe
-	Log    *slog.Logger
+	Log    *slog.Logger // nil: discards
+
+	Meter   Meter                // nil: nobody counts
+	Metrics http.Handler         // shown as /metrics; nil: 404
+	Tracer  trace.TracerProvider // nil: nothing is traced
 }

@@ -17,6 +17,7 @@ const (
 // register is the index of the API.
 func (a *API) register() {
 	a.registerServer()
+	a.registerMetrics()
 	a.registerProjects()
 	a.registerTasks()
 	a.registerDependencies()

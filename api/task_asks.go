@@ -37,7 +37,11 @@ func (a *API) ask(kind string) func(context.Context, *askIn) (*askedOut, error) 
 		if err := checkText("reason", reason, maxReason); err != nil {
 			return nil, err
 		}
-		args, err := json.Marshal(map[string]string{"reason": reason})
+		said := map[string]string{"reason": reason}
+		if trace := traceparent(ctx); trace != "" {
+			said["traceparent"] = trace
+		}
+		args, err := json.Marshal(said)
 		if err != nil {
 			return nil, fmt.Errorf("encode the command: %w", err)
 		}

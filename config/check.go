@@ -17,6 +17,11 @@ func (c *Config) check() (faults []string) {
 	if c.Agent.Heartbeat >= c.Task.HeartbeatTimeout {
 		fault("agent.heartbeat: %s must be less than task.heartbeat_timeout (%s)", c.Agent.Heartbeat, c.Task.HeartbeatTimeout)
 	}
+	if c.Metrics.Address != "" {
+		if _, _, err := net.SplitHostPort(c.Metrics.Address); err != nil {
+			fault("metrics.address: write it as host:port, as 127.0.0.1:9464")
+		}
+	}
 	if (c.Temporal.TLSCert == "") != (c.Temporal.TLSKey == "") {
 		fault("temporal.tls_cert and temporal.tls_key: give both or none")
 	}
@@ -25,6 +30,7 @@ func (c *Config) check() (faults []string) {
 	for key, raw := range map[string]string{
 		"api.url": c.API.URL, "api.callback_url": c.API.CallbackURL, "temporal.ui_url": c.Temporal.UIURL,
 		"dev.postgres_url": c.Dev.PostgresURL, "anthropic.base_url": c.Anthropic.BaseURL, "daytona.api_url": c.Daytona.APIURL,
+		"trace.endpoint": c.Trace.Endpoint,
 	} {
 		faults = append(faults, urlFault(key, raw, "http", "https"))
 	}

@@ -24,6 +24,8 @@ type Config struct {
 	Sandbox    Sandbox    `key:"sandbox"`
 	Agent      Agent      `key:"agent"`
 	Log        Log        `key:"log"`
+	Metrics    Metrics    `key:"metrics" note:"What is counted is listed in docs/METRICS.md. The API shows it as /metrics as well, without login if it is open, else for keys with the scope admin."`
+	Trace      Trace      `key:"trace"`
 	Daytona    Daytona    `key:"daytona" note:"For the Daytona provider. This version has none yet: the settings are read and checked, and nothing uses them."`
 	Anthropic  Anthropic  `key:"anthropic" note:"For agents and supervision by a model. This version has neither yet: the settings are read and checked, and nothing uses them."`
 	Claude     Claude     `key:"claude" note:"For the Claude Code agent. This version has none yet: the setting is read, and nothing uses it."`
@@ -109,4 +111,17 @@ type Worker struct {
 type Log struct {
 	Level  string `key:"level" default:"info" oneof:"debug info warn error" doc:"Least level that is logged."`
 	Format string `key:"format" default:"text" oneof:"text json" doc:"Form of a line."`
+}
+
+// Metrics is about showing what is counted to Prometheus.
+type Metrics struct {
+	Address string        `key:"address" zero:"none" doc:"Address, as host:port, on which this process shows /metrics without login; keep it on a loopback or private address. Port 0 is a free one, which the log names."`
+	Fresh   time.Duration `key:"fresh" default:"5s" min:"0s" max:"10m" zero:"read at every scrape" doc:"How long numbers that come from the database are shown before they are read again."`
+}
+
+// Trace is about sending traces to a collector of OpenTelemetry.
+type Trace struct {
+	Endpoint string  `key:"endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" zero:"no traces are made" doc:"Base URL of the collector, which takes OTLP over HTTP, as http://127.0.0.1:4318."`
+	Headers  Secret  `key:"headers" env:"OTEL_EXPORTER_OTLP_HEADERS" zero:"none" doc:"Headers for the collector, as name=value,name=value."`
+	Sample   float64 `key:"sample" default:"1" min:"0" max:"1" zero:"none but those that callers began" doc:"Share of new traces that are kept."`
 }

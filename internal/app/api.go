@@ -37,8 +37,13 @@ func RunAPI(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
+	shown, err := c.metricsServices(ctx)
+	if err != nil {
+		return errors.Join(err, closeListeners(listeners))
+	}
 	opts.ready(devstack.Info{APIURL: apiURL(cfg), PID: os.Getpid()})
-	services := append(c.apiServices(listeners), service{"temporal", func(ctx context.Context) error {
+	services := append(c.apiServices(listeners), shown...)
+	services = append(services, service{"temporal", func(ctx context.Context) error {
 		if err := c.claim(ctx); err != nil {
 			return err
 		}
@@ -117,16 +122,27 @@ func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	return socket, nil
 }
 
+func closeListeners(listeners []net.Listener) error {
+	var errs []error
+	for _, l := range listeners {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
+}
+
 // apiServices are the HTTP server, the intake behind it and the relay, in the order in
 // which they stop.
 func (c *core) apiServices(listeners []net.Listener) []service {
 	cfg := c.cfg
 	intake := ingest.NewIntake(ingest.IntakeConfig{
 		AllowBare: cfg.API.Open, Quiet: cfg.Relay.QuietDigest, PulsePeriod: cfg.Relay.Pulse,
+		Meter: c.metrics.Intake,
 	}, c.store, c.bus, c.log)
+	c.metrics.Intake.Queue(intake.Waiting)
 	relay := ingest.NewRelay(c.relayConfig(), c.store, c.temporal, c.bus, c.log)
 	handler := api.New(c.apiConfig(), api.Deps{
 		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Probes: c.probes(), Log: c.log,
+		Meter: c.metrics.HTTP, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
 	})
 	return []service{
 		{"api", func(ctx context.Context) error { return api.Serve(ctx, handler, listeners, cfg.API.StopTimeout) }},

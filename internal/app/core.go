@@ -18,12 +18,14 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/metrics"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/temporal"
 	"github.com/omoi-dev/omoi/internal/token"
+	"github.com/omoi-dev/omoi/internal/tracing"
 )
 
 // organization is the name of the organization that an installation starts with.
@@ -59,6 +61,8 @@ type core struct {
 	temporal     *temporal.Client
 	ring         *token.Ring
 	hosts        scm.Hosts
+	metrics      *metrics.Metrics
+	tracing      *tracing.Tracing // nil: off
 	organization string
 }
 
@@ -73,13 +77,17 @@ func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core
 	if c.ring, err = tokenRing(cfg); err != nil {
 		return c, err
 	}
+	if err := c.openObservers(ctx); err != nil {
+		return c, err
+	}
 	if err := c.openStore(ctx); err != nil {
 		return c, err
 	}
+	c.showState()
 	if err := c.openBus(); err != nil {
 		return c, err
 	}
-	c.temporal, err = dialTemporal(cfg, log)
+	c.temporal, err = c.dialTemporal()
 	return c, err
 }
 
@@ -92,7 +100,7 @@ func (c *core) openStore(ctx context.Context) error {
 	}
 	store, err := postgres.Open(ctx, pooled(c.cfg.Database), postgres.Config{
 		Settings: taskSettings(c.cfg.Task), MaxUnverified: c.cfg.Task.MaxUnverified,
-		HostFresh: max(3*c.cfg.Worker.HostBeat, time.Second), PulsePeriod: c.cfg.Relay.Pulse, Log: c.log,
+		HostFresh: max(3*c.cfg.Worker.HostBeat, time.Second), PulsePeriod: c.cfg.Relay.Pulse, Log: c.log, Counter: c.metrics.Tasks,
 	})
 	if err != nil {
 		return err
@@ -145,7 +153,8 @@ func (c *core) openBus() error {
 	return nil
 }
 
-func dialTemporal(cfg *config.Loaded, log *slog.Logger) (*temporal.Client, error) {
+func (c *core) dialTemporal() (*temporal.Client, error) {
+	cfg := c.cfg
 	conf, err := temporalTLS(cfg.Temporal)
 	if err != nil {
 		return nil, err
@@ -153,7 +162,8 @@ func dialTemporal(cfg *config.Loaded, log *slog.Logger) (*temporal.Client, error
 	return temporal.Dial(temporal.Config{
 		HostPort: cfg.Temporal.Address, Namespace: cfg.Temporal.Namespace, TLS: conf,
 		APIKey: cfg.Temporal.APIKey.Reveal(), ReaperPeriod: cfg.Reaper.Interval,
-	}, quiet(log))
+		Metrics: c.metrics.SDK(), Interceptors: c.tracing.Interceptors(),
+	}, quiet(c.log))
 }
 
 // quiet keeps the SDK's own chatter to what an operator must see.
@@ -234,5 +244,5 @@ func (c *core) close() error {
 	if c.store != nil {
 		c.store.Close()
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.closeObservers())...)
 }

@@ -138,11 +138,16 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	shown, err := c.metricsServices(ctx)
+	if err != nil {
+		return errors.Join(err, closeListeners(listeners))
+	}
 	if err := devstack.WriteInfo(d.cfg.Home, d.info); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, devstack.RetireInfo(d.cfg.Home)) }()
-	services := append(c.apiServices(listeners), service{"worker", func(ctx context.Context) error { return c.runWorker(ctx, w) }}, service{"announcement", d.announce})
+	services := append(c.apiServices(listeners), shown...)
+	services = append(services, service{"worker", func(ctx context.Context) error { return c.runWorker(ctx, w) }}, service{"announcement", d.announce})
 	return runAll(ctx, services...)
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/tracing"
 )
 
 // relayConfig is what the relay, which carries accepted facts to Temporal, is told.
@@ -10,6 +11,7 @@ func (c *core) relayConfig() ingest.RelayConfig {
 	r, hidden := c.cfg.Relay, secrets(c.cfg)
 	return ingest.RelayConfig{
 		Workers: r.Parallel, Poll: r.Interval, PulsePeriod: r.Pulse, Pace: ingest.Pace{Lease: r.Lease},
+		Meter: c.metrics.Relay, Resume: tracing.Resume,
 		Scrub: func(title string) string { return activities.Scrub(title, hidden) },
 	}
 }

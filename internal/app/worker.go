@@ -29,12 +29,16 @@ func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error
 	if err != nil {
 		return err
 	}
-	return runAll(ctx, service{"worker", func(ctx context.Context) error {
+	shown, err := c.metricsServices(ctx)
+	if err != nil {
+		return err
+	}
+	return runAll(ctx, append([]service{{"worker", func(ctx context.Context) error {
 		if err := c.claim(ctx); err != nil {
 			return err
 		}
 		return c.runWorker(ctx, w)
-	}})
+	}}}, shown...)...)
 }
 
 // runWorker forgets what a start-up complains about that was cut short by a stop.

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
+	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Meter counts requests.
+type Meter interface {
+	// Route is asked once for every route, before anything is served, for what counts its
+	// requests; the pattern of requests without a route is "none".
+	Route(method, pattern string) func(status int, took time.Duration)
+}
+
+// noMeter is for servers that nobody watches.
+type noMeter struct{}
+
+// Route implements [Meter].
+func (noMeter) Route(string, string) func(int, time.Duration) { return func(int, time.Duration) {} }
+
+// request is what is known of a request under way.
+type request struct {
+	id    string
+	count func(status int, took time.Duration) // of its route; nil: none was found
+}
+
+func requestOf(ctx context.Context) *request {
+	r, _ := ctx.Value(requestKey{}).(*request)
+	return r
+}
+
+// counted is the middleware by which a route says who counts its requests.
+func (a *API) counted(method, pattern string) func(huma.Context, func(huma.Context)) {
+	count := a.deps.Meter.Route(method, pattern)
+	return func(ctx huma.Context, next func(huma.Context)) {
+		if r := requestOf(ctx.Context()); r != nil {
+			r.count = count
+		}
+		next(ctx)
+	}
+}
+
+// traced makes a span of every request that a person or a program of theirs makes. Agents'
+// posts are counted, not traced: there are too many of them.
+func traced(tracer trace.TracerProvider) gin.HandlerFunc {
+	return otelgin.Middleware("omoi", otelgin.WithTracerProvider(tracer), otelgin.WithMeterProvider(noop.NewMeterProvider()),
+		otelgin.WithPropagators(propagation.TraceContext{}), otelgin.WithFilter(worthTracing))
+}
+
+func worthTracing(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, "/api/") && (r.Method == http.MethodGet || !isIntake(r.URL.Path))
+}
+
+// traceparent names the span of a request for the workflow that it makes; empty if it is
+// not traced.
+func traceparent(ctx context.Context) string {
+	if !trace.SpanContextFromContext(ctx).IsSampled() {
+		return ""
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier.Get("traceparent")
+}
+
+// registerMetrics adds the route that shows what is counted. The numbers are of the whole
+// installation, so that a key needs the scope admin.
+func (a *API) registerMetrics() {
+	add(a, route{
+		method: http.MethodGet, path: "/metrics", id: "metrics", tag: tagServer, access: accessAdmin, text: "text/plain",
+		summary: "What is counted, in the form of Prometheus",
+	}, a.showMetrics)
+}
+
+func (a *API) showMetrics(context.Context, *struct{}) (*huma.StreamResponse, error) {
+	if a.deps.Metrics == nil {
+		return nil, task.Errorf(task.CodeNotFound, "This server counts nothing.")
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		c := humagin.Unwrap(ctx)
+		a.deps.Metrics.ServeHTTP(c.Writer, c.Request)
+	}}, nil
+}

@@ -1,0 +1,99 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/metrics"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/tracing"
+)
+
+// openObservers makes what counts and traces, before anything there is to watch.
+func (c *core) openObservers(ctx context.Context) (err error) {
+	version := ReadBuild().String()
+	if c.metrics, err = metrics.New(version, c.log); err != nil {
+		return err
+	}
+	headers, err := traceHeaders(c.cfg.Trace)
+	if err != nil {
+		return err
+	}
+	c.tracing, err = tracing.Open(ctx, tracing.Config{
+		Endpoint: c.cfg.Trace.Endpoint, Headers: headers, Sample: c.cfg.Trace.Sample, Version: version,
+	}, c.log)
+	return err
+}
+
+func traceHeaders(t config.Trace) (map[string]string, error) {
+	headers := map[string]string{}
+	for pair := range strings.SplitSeq(t.Headers.Reveal(), ",") {
+		name, value, found := strings.Cut(strings.TrimSpace(pair), "=")
+		switch {
+		case found && name != "":
+			headers[name] = value
+		case pair != "":
+			return nil, task.Errorf(task.CodeInvalid, "trace.headers cannot be understood; write name=value,name=value")
+		}
+	}
+	return headers, nil
+}
+
+// showState adds what is read at a scrape.
+func (c *core) showState() {
+	c.metrics.Show(func(ctx context.Context) (metrics.State, error) {
+		s, err := c.store.State(ctx)
+		return metrics.State(s), err
+	}, func() metrics.Pool { return metrics.Pool(c.store.PoolUse()) }, c.cfg.Metrics.Fresh)
+}
+
+// closeObservers sends the last traces.
+func (c *core) closeObservers() error {
+	const longest = 5 * time.Second
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	defer cancel()
+	err := c.tracing.Close(ctx)
+	if c.metrics != nil {
+		err = errors.Join(err, c.metrics.Close(ctx))
+	}
+	return err
+}
+
+// metricsServices is the listener that shows what is counted, if one is asked for.
+func (c *core) metricsServices(ctx context.Context) ([]service, error) {
+	address := c.cfg.Metrics.Address
+	if address == "" {
+		return nil, nil
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, task.Errorf(task.CodeConflict, "metrics cannot be shown on %s; choose another metrics.address", address).WithCause(err)
+	}
+	c.log.InfoContext(ctx, "metrics are shown", slog.String("address", listener.Addr().String()))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", c.metrics.Handler())
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute}
+	return []service{{"metrics", func(ctx context.Context) error { return serve(ctx, server, listener) }}}, nil
+}
+
+// serve ends with ctx; a scrape is short and is not waited for.
+func serve(ctx context.Context, server *http.Server, listener net.Listener) error {
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("show metrics: %w", err)
+	case <-ctx.Done():
+	}
+	err := server.Close()
+	<-served // says no more than that it was closed
+	return err
+}

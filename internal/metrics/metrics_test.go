@@ -1,0 +1,187 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/metrics"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// scrape answers what a handler shows, by name.
+func scrape(t *testing.T, h http.Handler) map[string]*dto.MetricFamily {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	require.Equal(t, http.StatusOK, rec.Code)
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	found, err := parser.TextToMetricFamilies(rec.Body)
+	require.NoError(t, err)
+	return found
+}
+
+func make1(t *testing.T) *metrics.Metrics {
+	t.Helper()
+	m, err := metrics.New("v1", nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close(context.Background())) })
+	return m
+}
+
+// touched is a process in which everything has happened once.
+func touched(t *testing.T) *metrics.Metrics {
+	t.Helper()
+	m := make1(t)
+	m.HTTP.Route(http.MethodGet, "/a/{id}")(http.StatusOK, time.Millisecond)
+	m.Intake.Queue(func() int { return 3 })
+	m.Tasks.AttemptBegun("first")
+	m.Tasks.AttemptEnded("failed", task.ClassInfrastructure)
+	m.Show(func(context.Context) (metrics.State, error) {
+		return metrics.State{
+			Tasks: map[string]int64{"running": 2}, Alive: map[string]int64{"local": 2}, Unverified: map[string]int64{"local": 1},
+			ReaperHasRun: true, ReaperAge: time.Minute, RelayLag: time.Second,
+		}, nil
+	}, func() metrics.Pool { return metrics.Pool{Used: 1, Idle: 2, Max: 16, Waited: time.Second} }, time.Minute)
+	return m
+}
+
+// What is shown is what the catalogue and the documentation say, no more and no less.
+func TestCatalogueIsWhatIsShown(t *testing.T) {
+	t.Parallel()
+	shown := scrape(t, touched(t).Handler())
+	var known []string
+	for _, m := range metrics.Catalogue() {
+		known = append(known, m.Name)
+		family := shown[m.Name]
+		require.NotNil(t, family, "%s is not shown", m.Name)
+		require.Equal(t, m.Type, strings.ToLower(family.GetType().String()), m.Name)
+		require.Equal(t, m.Help, family.GetHelp())
+		var labels []string
+		for _, l := range family.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetName())
+		}
+		want := slices.Sorted(slices.Values(m.Labels))
+		require.Equal(t, want, slices.Sorted(slices.Values(labels)), m.Name)
+	}
+	for name := range shown {
+		if strings.HasPrefix(name, "omoi_") {
+			require.Contains(t, known, name, "it is not in the catalogue")
+		}
+	}
+}
+
+// The names follow Prometheus' own rules.
+func TestNamesAreGood(t *testing.T) {
+	t.Parallel()
+	rec := httptest.NewRecorder()
+	touched(t).Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	problems, err := promlint.New(rec.Body).Lint()
+	require.NoError(t, err)
+	problems = slices.DeleteFunc(problems, func(p promlint.Problem) bool { return !strings.HasPrefix(p.Metric, "omoi_") })
+	require.Empty(t, problems)
+}
+
+func TestDocumentationIsCurrent(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join("..", "..", "docs", "METRICS.md")
+	if os.Getenv("OMOI_TEST_UPDATE") != "" {
+		require.NoError(t, os.WriteFile(path, []byte(metrics.Markdown()), 0o644))
+	}
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, metrics.Markdown(), string(content), "run make generate")
+}
+
+func TestCountsLandWhereTheyBelong(t *testing.T) {
+	t.Parallel()
+	m := make1(t)
+	m.Tasks.TaskEnded(task.StatusFailed, task.ClassPublish)
+	m.Tasks.TaskEnded(task.StatusCancelled, task.ClassStopped) // a class is of failures
+	m.Intake.Committed(2, 5, 1, time.Millisecond)
+	m.Relay.Sent("digest")
+	m.Relay.Sent("a word that is no label")
+	m.HTTP.Route(http.MethodPost, "/b")(http.StatusNotFound, time.Second)
+	shown := scrape(t, m.Handler())
+	require.InDelta(t, 1, value(t, shown, metrics.TaskCompletions, "failed", "publish"), 0)
+	require.InDelta(t, 1, value(t, shown, metrics.TaskCompletions, "cancelled", ""), 0)
+	require.InDelta(t, 0, value(t, shown, metrics.TaskCompletions, "completed", ""), 0)
+	require.InDelta(t, 5, value(t, shown, metrics.EventsStored), 0)
+	require.InDelta(t, 1, value(t, shown, metrics.EventsDuplicate), 0)
+	require.InDelta(t, 1, value(t, shown, metrics.RelaySent, "digest"), 0)
+	require.Len(t, shown[metrics.RelaySent].GetMetric(), 4)
+	require.InDelta(t, 1, value(t, shown, metrics.HTTPRequests, "/b", "4xx"), 0)
+}
+
+// value is that of the series which has all of the labels' values.
+func value(t *testing.T, shown map[string]*dto.MetricFamily, name string, labels ...string) float64 {
+	t.Helper()
+	for _, m := range shown[name].GetMetric() {
+		var have []string
+		for _, l := range m.GetLabel() {
+			have = append(have, l.GetValue())
+		}
+		if !slices.ContainsFunc(labels, func(want string) bool { return !slices.Contains(have, want) }) {
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	require.Failf(t, "no such series", "%s %v", name, labels)
+	return 0
+}
+
+// The database is asked once for many scrapes, and its failure is shown and hides nothing else.
+func TestStateIsReadSeldom(t *testing.T) {
+	t.Parallel()
+	m := make1(t)
+	reads := 0
+	m.Show(func(context.Context) (metrics.State, error) {
+		reads++
+		return metrics.State{}, errors.New("no database")
+	}, func() metrics.Pool { return metrics.Pool{} }, time.Hour)
+	for range 3 {
+		shown := scrape(t, m.Handler())
+		require.InDelta(t, 1, value(t, shown, metrics.StateFailed), 0)
+		require.NotContains(t, shown, metrics.Tasks)
+		require.Contains(t, shown, metrics.EventsStored)
+	}
+	require.Equal(t, 1, reads)
+}
+
+// The SDK counts into the same registry, under names that dashboards know.
+func TestSDKCountsToo(t *testing.T) {
+	t.Parallel()
+	m := make1(t)
+	h := m.SDK().WithTags(map[string]string{"operation": "StartWorkflowExecution"})
+	h.Counter("temporal_request").Inc(2)
+	h.Timer("temporal_request_latency").Record(3 * time.Millisecond)
+	shown := scrape(t, m.Handler())
+	require.InDelta(t, 2, value(t, shown, "temporal_request_total", "StartWorkflowExecution"), 0)
+	require.Contains(t, shown, "temporal_request_latency_seconds")
+	buckets := shown["temporal_request_latency_seconds"].GetMetric()[0].GetHistogram().GetBucket()
+	require.InDelta(t, 0.0005, buckets[0].GetUpperBound(), 1e-9, "buckets are of seconds")
+}
+
+func BenchmarkCounting(b *testing.B) {
+	m, err := metrics.New("v1", nil)
+	require.NoError(b, err)
+	count := m.HTTP.Route(http.MethodPost, "/events")
+	b.ReportAllocs()
+	for b.Loop() { // what one event post costs
+		count(http.StatusOK, time.Millisecond)
+		m.Intake.Waited(time.Millisecond)
+		m.Intake.Committed(1, 1, 0, time.Millisecond)
+	}
+}
