@@ -35,6 +35,7 @@ func (r *taskRun) projectAnswer(ctx workflow.Context, edit func(*contract.Projec
 		return answer, errFenced
 	}
 	r.settle = nil
+	r.view.refresh(ctx)
 	return answer, r.publishStatus(ctx)
 }
 

@@ -28,13 +28,16 @@ func (v *view) register(ctx workflow.Context, r *taskRun) error {
 // enter notes the phase and writes the details that the Web UI shows. It costs no event.
 func (v *view) enter(ctx workflow.Context, phase string) {
 	v.phase = phase
-	workflow.SetCurrentDetails(ctx, v.markdown())
+	v.refresh(ctx)
 }
+
+// refresh writes the details anew: what they tell has changed.
+func (v *view) refresh(ctx workflow.Context) { workflow.SetCurrentDetails(ctx, v.markdown()) }
 
 // sawEvent notes the newest event of the sandbox.
 func (v *view) sawEvent(ctx workflow.Context, d contract.Digest) {
 	v.lastEvent = d.LastType
-	workflow.SetCurrentDetails(ctx, v.markdown())
+	v.refresh(ctx)
 }
 
 func (v *view) answer() contract.TaskView {
