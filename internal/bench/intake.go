@@ -1,0 +1,188 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// batchSize is how many events a batch has.
+const batchSize = 50
+
+// Goals of the intake, as multiples of what is beside them.
+const (
+	goalSingle  = 0.9 // of pgbench
+	goalCounter = 1.0 // of pgbench with a counter row
+	goalNaive   = 2.0 // of one INSERT a request
+	goalBatch   = 5.0 // of pgbench
+	goalCopy    = 1.0 // of COPY
+)
+
+// measureIntake compares how fast events are stored with how fast PostgreSQL takes the same
+// rows by other means.
+func measureIntake(ctx context.Context, cfg Config, r *Report) (err error) {
+	s, err := startServer(ctx, cfg, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	t, err := newTwin(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	p, err := newPoster(ctx, s)
+	if err != nil {
+		return err
+	}
+	ways := []way{
+		{"pgbench, single rows, 32 clients", func(ctx context.Context) (float64, error) { return t.pgbench(ctx, "single", cfg.Spell) }},
+		{"single posts, 32 connections", func(ctx context.Context) (float64, error) { return p.singles(ctx, cfg.Spell) }},
+		{"pgbench with a counter row, 32 clients", func(ctx context.Context) (float64, error) { return t.pgbench(ctx, "counter", cfg.Spell) }},
+		{"one INSERT a request, 32 connections", func(ctx context.Context) (float64, error) { return t.naive(ctx, cfg.Spell) }},
+		{"batches of 50, 32 connections", func(ctx context.Context) (float64, error) { return p.batches(ctx, cfg.Spell) }},
+		{"COPY in one session", func(ctx context.Context) (float64, error) { return t.copyRows(ctx, cfg.Spell) }},
+	}
+	got, err := rounds(ctx, cfg.Rounds, t.empty, ways)
+	if err != nil {
+		return err
+	}
+	for _, w := range ways {
+		if values := got[w.name]; len(values) > 0 {
+			r.add(Row{What: "events stored: " + w.name, Measured: fmt.Sprintf("%.0f/s", median(values)), Value: median(values)})
+		}
+	}
+	compare := func(what string, n, by int, goal float64) {
+		r.add(ratio(what, got[ways[n].name], got[ways[by].name], goal))
+	}
+	compare("single posts, to pgbench", 1, 0, goalSingle)
+	compare("single posts, to pgbench with a counter row", 1, 2, goalCounter)
+	compare("single posts, to one INSERT a request", 1, 3, goalNaive)
+	compare("events in batches, to pgbench", 4, 0, goalBatch)
+	compare("events in batches, to COPY", 4, 5, goalCopy)
+	r.note("Storing events", "%d rounds of %s each, one way after the other; the tables are emptied and a checkpoint is made before each. Ratios are taken within a round, then their median. %s. Posts go through the whole API with sandbox tokens, 200 sandboxes, events of some 350 bytes. The intake is the careful one: it locks the sandbox's row, looks for repeats, then writes; a faster way is planned.", cfg.Rounds, cfg.Spell, s.durability(ctx))
+	return nil
+}
+
+// way is one way to store events; it answers events a second.
+type way struct {
+	name string
+	run  func(ctx context.Context) (float64, error)
+}
+
+// rounds goes through all ways again and again.
+func rounds(ctx context.Context, n int, before func(context.Context) error, ways []way) (map[string][]float64, error) {
+	got := map[string][]float64{}
+	for range n {
+		for _, w := range ways {
+			if err := before(ctx); err != nil {
+				return got, err
+			}
+			value, err := w.run(ctx)
+			if errors.Is(err, errNoPgbench) {
+				continue
+			}
+			if err != nil {
+				return got, fmt.Errorf("%s: %w", w.name, err)
+			}
+			got[w.name] = append(got[w.name], value)
+		}
+	}
+	return got, nil
+}
+
+func ratio(what string, ours, theirs []float64, goal float64) Row {
+	row := Row{What: what, Goal: fmt.Sprintf("at least %.1f times", goal), Measured: "no pgbench here", Verdict: NotMeasured}
+	if len(ours) == 0 || len(ours) != len(theirs) {
+		return row
+	}
+	var shares []float64
+	for n := range ours {
+		shares = append(shares, ours[n]/theirs[n])
+	}
+	row.Value = median(shares)
+	row.Measured, row.Verdict = fmt.Sprintf("%.2f times", row.Value), atLeast(row.Value, goal)
+	return row
+}
+
+// durability says what a commit waits for.
+func (s *server) durability(ctx context.Context) string {
+	var fsync, commit, version string
+	err := s.pool.QueryRow(ctx, `SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('server_version')`).Scan(&fsync, &commit, &version)
+	if err != nil {
+		return "The server did not say what a commit waits for"
+	}
+	return fmt.Sprintf("PostgreSQL %s with fsync %s and synchronous_commit %s", version, fsync, commit)
+}
+
+// poster posts events of sandboxes that exist.
+type poster struct {
+	*server
+
+	boxes  []string
+	tokens []string
+	first  [connections]int64 // of the next batch of each sender
+}
+
+func newPoster(ctx context.Context, s *server) (*poster, error) {
+	p := &poster{server: s}
+	for n := range boxCount {
+		id := "bench" + strconv.Itoa(n)
+		p.boxes, p.tokens = append(p.boxes, id), append(p.tokens, s.ring.Mint(id))
+	}
+	_, err := s.pool.Exec(ctx, `INSERT INTO sandboxes (id, organization_id, provider, state)
+		SELECT unnest($1::text[]), (SELECT id FROM organizations LIMIT 1), 'bare', 'running'`, p.boxes)
+	if err != nil {
+		return nil, fmt.Errorf("make sandboxes: %w", err)
+	}
+	return p, nil
+}
+
+func event() string { return `{"event_type":"agent.tool_use","event_data":` + eventData() + `}` }
+
+func (p *poster) path(n int) string { return "/api/v1/sandboxes/" + p.boxes[n] + "/events" }
+
+func (p *poster) singles(ctx context.Context, spell time.Duration) (float64, error) {
+	if err := p.empty(ctx); err != nil {
+		return 0, err
+	}
+	requests := make([][]byte, boxCount)
+	for n := range requests {
+		requests[n] = post(p.path(n), p.tokens[n], []byte(event()))
+	}
+	return flood(ctx, p.info.APIURL, spell, func(n int) caller {
+		return func() []byte {
+			n++
+			return requests[n%boxCount]
+		}
+	})
+}
+
+func (p *poster) batches(ctx context.Context, spell time.Duration) (float64, error) {
+	if err := p.empty(ctx); err != nil {
+		return 0, err
+	}
+	events := strings.Repeat(event()+",", batchSize-1) + event()
+	perSecond, err := flood(ctx, p.info.APIURL, spell, func(n int) caller {
+		head := `{"spool_id":"bench` + strconv.Itoa(n) + `","first":`
+		return func() []byte {
+			var body bytes.Buffer
+			body.WriteString(head + strconv.FormatInt(p.first[n]+1, 10) + `,"events":[` + events + "]}")
+			p.first[n] += batchSize
+			return post(p.path(n)+"/batch", p.tokens[n], body.Bytes())
+		}
+	})
+	return batchSize * perSecond, err
+}
+
+// empty empties the table of events. The heads of the sandboxes go on.
+func (p *poster) empty(ctx context.Context) error {
+	if _, err := p.pool.Exec(ctx, `TRUNCATE sandbox_events; CHECKPOINT`); err != nil {
+		return fmt.Errorf("empty the table of events: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/omoi-dev/omoi/internal/devstack"
+)
+
+// boxCount is how many sandboxes the events belong to.
+const boxCount = 200
+
+// eventData is the data of an event of the usual size, some 350 bytes with what is around it.
+func eventData() string {
+	return `{"turn": 12, "tool": "Bash", "tool_use_id": "toolu_0123456789", "input": {"command": "` + strings.Repeat("x", 220) + `"}}`
+}
+
+// twin is what the intake is compared with: the same row into a table of the same columns
+// and key, by means that know nothing of omoi.
+type twin struct {
+	pool *pgxpool.Pool
+	url  string
+	dir  string
+	bin  string // of pgbench; empty: there is none
+	own  *pgxpool.Pool // of the naive server
+	naif *httptest.Server
+}
+
+const twinSchema = `
+CREATE TABLE bench_events (LIKE sandbox_events INCLUDING DEFAULTS, PRIMARY KEY (birth, sandbox_id, sequence));
+CREATE TABLE bench_boxes (id text PRIMARY KEY, head bigint NOT NULL DEFAULT 0) WITH (fillfactor = 50);
+INSERT INTO bench_boxes (id) SELECT 'box' || n FROM generate_series(0, 199) n;
+CREATE SEQUENCE bench_sequence CACHE 1;`
+
+// counted takes the number of an event from its sandbox's row.
+const counted = `WITH c AS (UPDATE bench_boxes SET head = head + 1 WHERE id = $1 RETURNING head)
+INSERT INTO bench_events (sandbox_id, sequence, birth, event_type, event_data)
+SELECT $1, c.head, '2026-01-01', 'agent.tool_use', $2 FROM c`
+
+func newTwin(ctx context.Context, s *server) (*twin, error) {
+	if _, err := s.pool.Exec(ctx, twinSchema); err != nil {
+		return nil, fmt.Errorf("make the tables to compare with: %w", err)
+	}
+	t := &twin{pool: s.pool, url: s.info.DatabaseURL, dir: s.dir, bin: findPgbench()}
+	for name, sql := range map[string]string{
+		"single": `\set box random(0, 199)
+INSERT INTO bench_events (sandbox_id, sequence, birth, event_type, event_data)
+VALUES ('box' || :box::int, nextval('bench_sequence'), '2026-01-01', 'agent.tool_use', '` + eventData() + `');`,
+		"counter": `\set box random(0, 199)
+` + strings.NewReplacer("$1", "'box' || :box::int", "$2", "'"+eventData()+"'::jsonb").Replace(counted) + ";",
+	} {
+		if err := os.WriteFile(filepath.Join(t.dir, name+".sql"), []byte(sql), 0o600); err != nil {
+			return nil, fmt.Errorf("write the script %s of pgbench: %w", name, err)
+		}
+	}
+	conf := s.pool.Config()
+	conf.MaxConns = connections
+	var err error
+	if t.own, err = pgxpool.NewWithConfig(ctx, conf); err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	t.naif = httptest.NewServer(naive(t.own))
+	return t, nil
+}
+
+// findPgbench looks on PATH and beside the programs of PostgreSQL.
+func findPgbench() string {
+	if path, err := exec.LookPath("pgbench"); err == nil {
+		return path
+	}
+	path := filepath.Join(devstack.FindPostgres("", ""), "pgbench")
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+// naive stores each event with a statement and a transaction of its own.
+func naive(pool *pgxpool.Pool) http.Handler {
+	data := eventData()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		if _, err := pool.Exec(r.Context(), counted, strings.TrimPrefix(r.URL.Path, "/"), data); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_, _ = io.WriteString(w, "ok")
+	})
+}
+
+func (t *twin) close() {
+	t.naif.Close()
+	t.own.Close()
+}
+
+// errNoPgbench is not the benchmark's fault.
+var errNoPgbench = errors.New("there is no pgbench on this machine") //nolint:gochecknoglobals // a sentinel
+
+// pgbench runs a script for a while and answers its rows a second.
+func (t *twin) pgbench(ctx context.Context, script string, spell time.Duration) (float64, error) {
+	if t.bin == "" {
+		return 0, errNoPgbench
+	}
+	const threads = "2"
+	cmd := exec.CommandContext(ctx, t.bin, "-n", "-M", "prepared", "-c", strconv.Itoa(connections), "-j", threads, //nolint:gosec // our own arguments
+		"-T", strconv.Itoa(max(int(spell.Seconds()), 1)), "-f", filepath.Join(t.dir, script+".sql"), t.url)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("run pgbench: %w: %s", err, out)
+	}
+	found := regexp.MustCompile(`tps = ([0-9.]+)`).FindSubmatch(out)
+	if found == nil {
+		return 0, fmt.Errorf("pgbench does not say its rate: %s", out)
+	}
+	return strconv.ParseFloat(string(found[1]), 64)
+}
+
+// naive posts single events to the naive server.
+func (t *twin) naive(ctx context.Context, spell time.Duration) (float64, error) {
+	body := []byte(`{"event_type":"agent.tool_use","event_data":` + eventData() + `}`)
+	return flood(ctx, t.naif.URL, spell, func(n int) caller {
+		return func() []byte {
+			n++
+			return post("/box"+strconv.Itoa(n%boxCount), "", body)
+		}
+	})
+}
+
+// copyRows copies rows into the table in one session, a transaction a thousand, for a while.
+func (t *twin) copyRows(ctx context.Context, spell time.Duration) (float64, error) {
+	const rows = 10_000
+	conn, err := t.pool.Acquire(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("connect to the database: %w", err)
+	}
+	defer conn.Release()
+	var sequence, copied int64
+	if err := conn.QueryRow(ctx, `SELECT nextval('bench_sequence') + 1000000000`).Scan(&sequence); err != nil {
+		return 0, fmt.Errorf("find a free number: %w", err)
+	}
+	data := strings.ReplaceAll(eventData(), `\`, `\\`)
+	var took time.Duration
+	for took < spell {
+		var text bytes.Buffer
+		for range rows {
+			sequence++
+			fmt.Fprintf(&text, "box%d\t%d\t2026-01-01\tagent.tool_use\t%s\n", sequence%boxCount, sequence, data)
+		}
+		begun := time.Now()
+		tag, err := conn.Conn().PgConn().CopyFrom(ctx, &text, `COPY bench_events (sandbox_id, sequence, birth, event_type, event_data) FROM STDIN`)
+		if err != nil {
+			return 0, fmt.Errorf("copy rows: %w", err)
+		}
+		took += time.Since(begun)
+		copied += tag.RowsAffected()
+	}
+	return float64(copied) / took.Seconds(), nil
+}
+
+// empty empties the tables, so that every spell begins alike.
+func (t *twin) empty(ctx context.Context) error {
+	if _, err := t.pool.Exec(ctx, `TRUNCATE bench_events; CHECKPOINT`); err != nil {
+		return fmt.Errorf("empty the tables: %w", err)
+	}
+	return nil
+}
