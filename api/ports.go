@@ -91,6 +91,7 @@ type Store interface {
 	Keys
 	Events
 	Messages
+	Readers
 }
 
 // Intake takes events in and answers after they are stored.

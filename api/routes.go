@@ -23,6 +23,7 @@ func (a *API) register() {
 	a.registerDependencies()
 	a.registerSandboxes()
 	a.registerWire()
+	a.registerReaders()
 }
 
 func (a *API) registerServer() {

@@ -1,0 +1,165 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Readers answers what people look for in the events of a sandbox.
+type Readers interface {
+	Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (ingest.Trajectory, error)
+	Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error)
+	ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (task.ChangedFiles, error)
+	Integrity(ctx context.Context, sandboxID string) (task.Integrity, error)
+	Transcript(ctx context.Context, sandboxID string) (task.Transcript, error)
+	PhaseStatus(ctx context.Context, sandboxID string) (task.PhaseStatus, task.Activity, error)
+}
+
+func (a *API) registerReaders() {
+	const get, sandboxes = http.MethodGet, "/api/v1/sandboxes"
+	const sandbox = sandboxes + "/{sandbox_id}"
+	add(a, route{method: get, path: sandbox + "/trajectory", id: "trajectory", tag: tagSandboxes, summary: "Events without heartbeats, newest first", access: accessInspect}, a.trajectory)
+	add(a, route{method: get, path: sandbox + "/events/{event_id}", id: "get-event", tag: tagSandboxes, summary: "One event with its full diff or result", access: accessInspect}, a.getEvent)
+	add(a, route{method: get, path: sandbox + "/files", id: "sandbox-files", tag: tagSandboxes, summary: "Each changed file with its diffs in order", access: accessInspect}, a.changedFiles)
+	add(a, route{method: get, path: sandbox + "/integrity", id: "sandbox-integrity", tag: tagSandboxes, summary: "Whether the events are 1..head, each once", access: accessInspect}, a.integrity)
+	add(a, route{method: get, path: sandbox + "/transcript", id: "sandbox-transcript", tag: tagSandboxes, summary: "The session transcript of the agent's newest run", access: accessInspect}, a.transcript)
+	add(a, route{method: get, path: sandbox + "/phase-status", id: "phase-status", tag: tagSandboxes, summary: "How far a run by phases has come", access: accessInspect}, a.phaseStatus)
+	add(a, route{
+		method: http.MethodPost, path: sandboxes + "/admin/clear-tracked-sandboxes", id: "clear-tracked-sandboxes", tag: tagSandboxes,
+		summary: "Kept for old callers; nothing is tracked in memory", access: accessAdmin,
+	}, a.clearTracked)
+}
+
+type trajectoryIn struct {
+	SandboxPath
+	Limit     int    `query:"limit" default:"100" minimum:"1" maximum:"1000"`
+	Cursor    string `query:"cursor" maxLength:"200" doc:"An event id; an unknown one is none"`
+	Direction string `query:"direction" default:"older" doc:"older; anything else is newer"`
+}
+
+type trajectoryOut struct {
+	Body client.Trajectory
+}
+
+// trajectory pages on the sequence: next_cursor goes on to older events, prev_cursor to newer ones.
+func (a *API) trajectory(ctx context.Context, in *trajectoryIn) (*trajectoryOut, error) {
+	q := ingest.TrajectoryQuery{SandboxID: in.SandboxID, Limit: in.Limit, Newer: in.Direction != "older"}
+	if sequence, ok := ingest.ParseEventID(in.SandboxID, in.Cursor); ok {
+		q.Cursor = sequence
+	}
+	page, err := a.deps.Store.Trajectory(ctx, q)
+	out := client.Trajectory{
+		SandboxID: in.SandboxID, Events: wireEvents(page.Events), TotalEvents: page.Total,
+		TrajectoryEvents: len(page.Events), HasMore: page.More,
+		Heartbeats: client.HeartbeatSummary{
+			Count: page.Heartbeats.Count, First: page.Heartbeats.First, Last: page.Heartbeats.Last,
+		},
+	}
+	out.NextCursor, out.PrevCursor = cursorsOf(q, page)
+	return &trajectoryOut{Body: out}, err
+}
+
+// cursorsOf gives an empty page the place where it was looked, so that a reader can go on.
+func cursorsOf(q ingest.TrajectoryQuery, page ingest.Trajectory) (next, prev *string) {
+	id := func(sequence int64) *string {
+		text := ingest.EventID(q.SandboxID, sequence)
+		return &text
+	}
+	switch n := len(page.Events); {
+	case n > 0:
+		if page.More {
+			next = &page.Events[n-1].ID
+		}
+		return next, &page.Events[0].ID
+	case q.Newer || q.Cursor == 0:
+		return nil, id(max(q.Cursor, page.Total)) // all up to there are heartbeats
+	default:
+		return nil, id(q.Cursor - 1) // the event under the cursor is newer than this page
+	}
+}
+
+func wireEvents(events []ingest.StoredEvent) []client.SandboxEvent {
+	out := make([]client.SandboxEvent, 0, len(events))
+	for _, e := range events {
+		out = append(out, client.SandboxEvent{
+			ID: e.ID, SandboxID: e.SandboxID, EventType: e.Type, EventData: orObject(e.Data), Source: e.Source, CreatedAt: e.CreatedAt,
+		})
+	}
+	return out
+}
+
+type getEventIn struct {
+	SandboxPath
+	EventID string `path:"event_id" doc:"<sandbox>:<number>"`
+}
+
+type getEventOut struct {
+	Body client.Event
+}
+
+func (a *API) getEvent(ctx context.Context, in *getEventIn) (*getEventOut, error) {
+	sequence, ok := ingest.ParseEventID(in.SandboxID, in.EventID)
+	if !ok {
+		return nil, task.Errorf(task.CodeNotFound, "There is no event %s in sandbox %s.", clip(in.EventID), in.SandboxID)
+	}
+	e, err := a.deps.Store.Event(ctx, in.SandboxID, sequence)
+	return &getEventOut{Body: client.Event(e)}, err
+}
+
+type changedFilesIn struct {
+	SandboxPath
+	After int64 `query:"after" minimum:"0" doc:"An event number; 0: from the beginning"`
+	Limit int   `query:"limit" default:"100" minimum:"1" maximum:"200" doc:"Edits, not files"`
+}
+
+type changedFilesOut struct {
+	Body client.ChangedFiles
+}
+
+func (a *API) changedFiles(ctx context.Context, in *changedFilesIn) (*changedFilesOut, error) {
+	files, err := a.deps.Store.ChangedFiles(ctx, in.SandboxID, in.After, in.Limit)
+	return &changedFilesOut{Body: files}, err
+}
+
+type integrityOut struct {
+	Body client.Integrity
+}
+
+func (a *API) integrity(ctx context.Context, in *SandboxPath) (*integrityOut, error) {
+	found, err := a.deps.Store.Integrity(ctx, in.SandboxID)
+	return &integrityOut{Body: found}, err
+}
+
+type transcriptOut struct {
+	Body client.Transcript
+}
+
+func (a *API) transcript(ctx context.Context, in *SandboxPath) (*transcriptOut, error) {
+	found, err := a.deps.Store.Transcript(ctx, in.SandboxID)
+	return &transcriptOut{Body: found}, err
+}
+
+type phaseStatusOut struct {
+	Body client.PhaseReport
+}
+
+func (a *API) phaseStatus(ctx context.Context, in *SandboxPath) (*phaseStatusOut, error) {
+	phases, activity, err := a.deps.Store.PhaseStatus(ctx, in.SandboxID)
+	return &phaseStatusOut{Body: client.PhaseReport{
+		SandboxID: in.SandboxID, Phases: phases, Activity: activity, Timestamp: time.Now().UTC(),
+	}}, err
+}
+
+type clearedOut struct {
+	Body client.Cleared
+}
+
+// clearTracked has nothing to clear: what is known of sandboxes stands in the ledger.
+func (a *API) clearTracked(context.Context, *struct{}) (*clearedOut, error) {
+	return &clearedOut{Body: client.Cleared{Message: "Nothing is tracked in memory; the ledger of sandboxes stays as it is."}}, nil
+}

@@ -1,0 +1,160 @@
+package task
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// FileEdit is one reported change of a file.
+type FileEdit struct {
+	EventID      string    `json:"event_id"`
+	Sequence     int64     `json:"sequence"`
+	ChangeType   string    `json:"change_type"` // created or modified, as reported
+	LinesAdded   int64     `json:"lines_added"`
+	LinesRemoved int64     `json:"lines_removed"`
+	Diff         string    `json:"diff"`     // unified; empty if none was reported
+	Complete     bool      `json:"complete"` // false: the diff is a preview
+	CreatedAt    time.Time `json:"created_at"`
+}
+
+// ChangedFile is a file with its changes, oldest first.
+type ChangedFile struct {
+	Path         string     `json:"path"`
+	LinesAdded   int64      `json:"lines_added"` // sum of the edits shown
+	LinesRemoved int64      `json:"lines_removed"`
+	Edits        []FileEdit `json:"edits" nullable:"false"`
+}
+
+// ChangedFiles is a stretch of a sandbox's file changes; files in the order of their first change in it.
+type ChangedFiles struct {
+	SandboxID string        `json:"sandbox_id"`
+	Files     []ChangedFile `json:"files" nullable:"false"`
+	// Next is the event number to go on after; null at the end.
+	Next *int64 `json:"next"`
+}
+
+// Integrity shows whether the events of a sandbox are 1..head, each once.
+type Integrity struct {
+	SandboxID string `json:"sandbox_id"`
+	Head      int64  `json:"head"`                       // newest number
+	Stored    int64  `json:"stored"`                     // rows
+	Gapless   bool   `json:"gapless"`                    // 1..head are stored, each once, and nothing else
+	Gaps      []Gap  `json:"gaps"      nullable:"false"` // at most 100
+	Refused   int64  `json:"duplicates_refused"`
+	Relayed   int64  `json:"relayed"` // 1..relayed are told to the workflow
+	// Spools are the numbered senders, the first one first.
+	Spools []SpoolMark `json:"spools" nullable:"false"`
+}
+
+// Gap is a stretch of missing numbers, both ends included.
+type Gap struct {
+	First int64 `json:"first"`
+	Last  int64 `json:"last"`
+}
+
+// SpoolMark says that the numbers 1..Acknowledged of a sender are stored.
+type SpoolMark struct {
+	SpoolID      string `json:"spool_id"`
+	Acknowledged int64  `json:"acknowledged"`
+}
+
+// Transcript is the session transcript of an agent's run.
+type Transcript struct {
+	SandboxID string          `json:"sandbox_id"`
+	SessionID string          `json:"session_id"`
+	Content   string          `json:"transcript_b64"`
+	Metadata  json.RawMessage `json:"metadata"`
+	UpdatedAt time.Time       `json:"updated_at"`
+}
+
+// PhaseStatus is how far a run by phases has come. Sandboxes without one have the empty form.
+type PhaseStatus struct {
+	SandboxID       string     `json:"sandbox_id"`
+	IsSpec          bool       `json:"is_spec_sandbox"`
+	Completed       []string   `json:"phases_completed"        nullable:"false"`
+	Started         []string   `json:"phases_started"          nullable:"false"`
+	LastCompleted   *string    `json:"last_phase_completed"`
+	LastCompletedAt *time.Time `json:"last_phase_completed_at"`
+	NextExpected    *string    `json:"next_expected_phase"`
+	Stuck           bool       `json:"is_stuck_between_phases"`
+	StuckSeconds    float64    `json:"stuck_duration_seconds"`
+	HasCompleted    bool       `json:"has_execution_completed"`
+	HasFailed       bool       `json:"has_execution_failed"`
+}
+
+// PhaseMark is one step that a run by phases reported.
+type PhaseMark struct {
+	EventType string
+	Phase     string
+	At        time.Time
+}
+
+// PhaseStuck is how long after a phase the next one may begin.
+const PhaseStuck = 5 * time.Minute
+
+// ReadPhases makes the status of the marks of a sandbox, oldest first, as of now.
+func ReadPhases(sandboxID string, marks []PhaseMark, now time.Time) PhaseStatus {
+	s := PhaseStatus{SandboxID: sandboxID, IsSpec: len(marks) > 0 || strings.HasPrefix(sandboxID, "spec-"), Completed: []string{}, Started: []string{}}
+	for _, m := range marks {
+		s.read(m)
+	}
+	if s.LastCompleted == nil {
+		return s
+	}
+	next := phaseAfter(*s.LastCompleted)
+	if next == "" || s.HasCompleted || s.HasFailed {
+		return s
+	}
+	s.NextExpected = &next
+	if waited := now.Sub(*s.LastCompletedAt); waited > PhaseStuck && !slices.Contains(s.Started, next) {
+		s.Stuck, s.StuckSeconds = true, waited.Seconds()
+	}
+	return s
+}
+
+func (s *PhaseStatus) read(m PhaseMark) {
+	switch m.EventType {
+	case "spec.phase_started":
+		s.Started = appendNew(s.Started, m.Phase)
+	case "spec.phase_completed":
+		s.Completed = appendNew(s.Completed, m.Phase)
+		s.LastCompleted, s.LastCompletedAt = &m.Phase, &m.At
+	case "spec.execution_completed":
+		s.HasCompleted = true
+	case "spec.execution_failed":
+		s.HasFailed = true
+	}
+}
+
+// phaseAfter is the phase that follows; empty after the last and for unknown ones.
+func phaseAfter(phase string) string {
+	order := []string{"explore", "prd", "requirements", "design", "tasks", "sync"}
+	for n, name := range order[:len(order)-1] {
+		if name == phase {
+			return order[n+1]
+		}
+	}
+	return ""
+}
+
+func appendNew(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+// Activity is what is known of the life in a sandbox.
+type Activity struct {
+	SandboxID       string     `json:"sandbox_id"`
+	LastWorkAt      *time.Time `json:"last_work_at"`
+	LastHeartbeatAt *time.Time `json:"last_heartbeat_at"`
+	HeartbeatStatus *string    `json:"heartbeat_status"`
+	HasCompleted    bool       `json:"has_completed"` // the agent completed and did nothing after it
+	IsAlive         bool       `json:"is_alive"`      // a heartbeat within two minutes
+	IsIdle          bool       `json:"is_idle"`
+	IsStuck         bool       `json:"is_stuck_running"`
+	IdleSeconds     float64    `json:"idle_duration_seconds"` // since the last work
+}
