@@ -30,6 +30,10 @@ func (a *Activities) Observe(ctx context.Context, in contract.ObserveInput) (con
 		return a.unknown(ctx, in, "The sandbox is out of reach of this worker.", err)
 	}
 	a.look(ctx, p, &e)
+	// What the agent said before it ended, or while we looked, is stored by now.
+	if e.pulse, err = a.deps.Ledger.Pulse(ctx, in.SandboxID, in.Threshold); err != nil {
+		return a.unknown(ctx, in, "The store cannot be asked.", err)
+	}
 	return judge(e), ctx.Err()
 }
 

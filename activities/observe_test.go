@@ -41,6 +41,19 @@ func TestObserveLeavesTheProviderInPeace(t *testing.T) {
 	require.Equal(t, before, b.provider.count("inspect"))
 }
 
+// What arrives while the provider is asked counts: the verdict is on the newest facts, and
+// tells the workflow of events that it has not seen.
+func TestObserveSeesWhatArrivesMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.silent()
+	b.provider.onExec = func(*box, []string) (sandbox.ExecResult, error) {
+		b.store.pulse.Head, b.store.pulse.Beat = 12, 0
+		return sandbox.ExecResult{Stdout: []byte(`{"unsent":0,"newest_age_ms":3600000,"agent_alive":true}`)}, nil
+	}
+	require.Equal(t, contract.Observation{Seen: contract.SeenWorking, Next: time.Minute, Head: 12}, b.observe())
+}
+
 func TestObserveAsksTheSpool(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

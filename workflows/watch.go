@@ -85,9 +85,9 @@ func (r *taskRun) look(ctx workflow.Context) (eff task.Effects, over bool, err e
 	seen := r.observe(ctx, question)
 	if seen.Head > r.watch.Seen {
 		r.readFacts(ctx)
-		if r.inbox.waiting(false) {
-			return eff, false, nil
-		}
+	}
+	if r.inbox.waiting(false) { // what the agent said itself counts first, also if it came while we looked
+		return eff, false, nil
 	}
 	return r.judgeObservation(ctx, question, seen)
 }

@@ -120,3 +120,21 @@ func TestHeartbeatsKeepTheTimerLazy(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, s.count(contract.Observe), "an hour of heartbeats raises no question")
 }
+
+// The agent completes while the workflow asks after it: what it said itself counts, not that
+// its process has ended.
+func TestWhatTheAgentSaidCountsBeforeWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.observe = func(in contract.ObserveInput) contract.Observation {
+		s.events(in.SandboxID, 2, completed(true))
+		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassAgentError, Head: 2}
+	}
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, 1, s.count(contract.BeginAttempt))
+	require.Equal(t, task.StatusCompleted, s.last().Status)
+}
