@@ -125,7 +125,7 @@ e2e: build temporal ## run the end-to-end tests against the real programs
 
 .PHONY: bench
 bench: build temporal ## measure what docs/BENCHMARKS.md promises, side by side in one run
-	@$(GO) run ./internal/bench/run -bin $(BIN) -root $(CURDIR) -out docs/BENCHMARKS.md -version "$$(git describe --always --dirty 2>/dev/null || echo an unnamed version)" $(BENCH_FLAGS)
+	@$(GO) run ./internal/tools/bench -bin $(BIN) -root $(CURDIR) -out docs/BENCHMARKS.md -version "$$(git describe --always --dirty 2>/dev/null || echo an unnamed version)" $(BENCH_FLAGS)
 
 # --- checks ------------------------------------------------------------------
 

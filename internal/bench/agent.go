@@ -62,7 +62,7 @@ func runAgent(ctx context.Context, program, dir string) (beat, peak float64, err
 	if err != nil {
 		return 0, 0, err
 	}
-	cmd := exec.CommandContext(ctx, program, "run", "--config", path)
+	cmd := exec.CommandContext(ctx, program, "run", "--config", path) //nolint:gosec // our own program
 	out := &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = out, out
 	begun := time.Now()
@@ -153,5 +153,5 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	_ = json.NewEncoder(w).Encode(apiclient.Acknowledged{Acknowledged: batch.First + int64(len(batch.Events)) - 1})
+	fmt.Fprintf(w, `{"acknowledged":%d}`, batch.First+int64(len(batch.Events))-1)
 }

@@ -59,7 +59,7 @@ func timeBuild(ctx context.Context, root string) (float64, error) {
 		return 0, nil
 	}
 	begun := time.Now()
-	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", root, "-j2", "build", "temporal") //nolint:gosec // our own tree
+	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", root, "-j2", "build", "temporal")                                  //nolint:gosec // our own tree
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "MAKE") || strings.HasPrefix(e, "MFLAGS") }) // of the make above
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("make build: %w: %s", err, out)

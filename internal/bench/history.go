@@ -16,7 +16,6 @@ type past struct {
 	activities int
 	signals    int
 	begun      time.Time
-	first      string // run id
 	signalled  []time.Time
 	steps      []step
 }

@@ -35,7 +35,7 @@ type twin struct {
 	pool *pgxpool.Pool
 	url  string
 	dir  string
-	bin  string // of pgbench; empty: there is none
+	bin  string        // of pgbench; empty: there is none
 	own  *pgxpool.Pool // of the naive server
 	naif *httptest.Server
 }
@@ -111,7 +111,7 @@ func (t *twin) close() {
 }
 
 // errNoPgbench is not the benchmark's fault.
-var errNoPgbench = errors.New("there is no pgbench on this machine") //nolint:gochecknoglobals // a sentinel
+var errNoPgbench = errors.New("there is no pgbench on this machine")
 
 // pgbench runs a script for a while and answers its rows a second.
 func (t *twin) pgbench(ctx context.Context, script string, spell time.Duration) (float64, error) {

@@ -104,7 +104,7 @@ func (s *server) launch(ctx context.Context, program string, env []string) error
 		return fmt.Errorf("keep the server's log: %w", err)
 	}
 	defer out.Close() //nolint:errcheck // the server has its own
-	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "dev") //nolint:gosec // our own program
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "dev")
 	s.cmd.Env, s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = env, s.dir, out, out
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("start omoi dev: %w", err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,14 +71,11 @@ func measureTasks(ctx context.Context, cfg Config, r *Report) (err error) {
 }
 
 func rates(values []float64) string {
-	text := ""
-	for n, v := range values {
-		if n > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%.1f", v)
+	var texts []string
+	for _, v := range values {
+		texts = append(texts, fmt.Sprintf("%.1f", v))
 	}
-	return text + "/s"
+	return strings.Join(texts, ", ") + "/s"
 }
 
 // rate carries n pieces out, at most parallel at a time, and answers how many a second.

@@ -1,4 +1,4 @@
-// Command run measures what docs/BENCHMARKS.md promises and writes the table. Its exit code
+// Command bench measures what docs/BENCHMARKS.md promises and writes the table. Its exit code
 // is 0 however slow things were; 1 if something could not be measured because it broke.
 package main
 
