@@ -244,5 +244,6 @@ func (c *core) close() error {
 	if c.store != nil {
 		c.store.Close()
 	}
-	return errors.Join(append(errs, c.closeObservers())...)
+	c.closeObservers()
+	return errors.Join(errs...)
 }

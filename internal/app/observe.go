@@ -54,8 +54,9 @@ func (c *core) showState() {
 	}, func() metrics.Pool { return metrics.Pool(c.store.PoolUse()) }, c.cfg.Metrics.Fresh)
 }
 
-// closeObservers sends the last traces.
-func (c *core) closeObservers() error {
+// closeObservers sends the last traces. A collector that is down is no reason for a process
+// to fail.
+func (c *core) closeObservers() {
 	const longest = 5 * time.Second
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
@@ -63,7 +64,9 @@ func (c *core) closeObservers() error {
 	if c.metrics != nil {
 		err = errors.Join(err, c.metrics.Close(ctx))
 	}
-	return err
+	if err != nil {
+		c.log.WarnContext(ctx, "observers not closed", slog.String("error", err.Error()))
+	}
 }
 
 // metricsServices is the listener that shows what is counted, if one is asked for.
@@ -94,6 +97,8 @@ func serve(ctx context.Context, server *http.Server, listener net.Listener) erro
 	case <-ctx.Done():
 	}
 	err := server.Close()
-	<-served // says no more than that it was closed
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
 	return err
 }

@@ -6,9 +6,12 @@ import (
 	"context"
 	"encoding/hex"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,10 +24,15 @@ import (
 	"github.com/stretchr/testify/require"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/metrics"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/workflows"
 )
 
 // shown is what a /metrics answers, by name.
@@ -223,6 +231,7 @@ func TestOneTraceFromRequestToActivity(t *testing.T) {
 	r.ends(made.ID, task.StatusCompleted)
 	r.ends(failed.ID, task.StatusFailed)
 	r.noLeaks()
+	r.replays("task-" + made.ID)
 	r.stop("worker") // sends what is left
 	r.stop("api")
 
@@ -238,6 +247,19 @@ func TestOneTraceFromRequestToActivity(t *testing.T) {
 		require.NotContains(t, c.raw.String(), text)
 	}
 	require.False(t, slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "Signal") || strings.Contains(n, "/events") }))
+}
+
+// replays holds a history that was made under tracing to the workflow's code without it.
+func (r *rig) replays(workflowID string) {
+	r.t.Helper()
+	history := r.temporalCLI("workflow", "show", "-w", workflowID, "-o", "json")
+	require.Zero(r.t, history.code, history.stderr)
+	require.Contains(r.t, history.stdout, "_tracer-data", "it was made under tracing")
+	file := filepath.Join(r.dir, workflowID+".json")
+	require.NoError(r.t, os.WriteFile(file, []byte(history.stdout), 0o600))
+	plain := worker.NewWorkflowReplayer()
+	plain.RegisterWorkflowWithOptions(workflows.TaskWorkflow, workflow.RegisterOptions{Name: contract.TaskWorkflow})
+	require.NoError(r.t, plain.ReplayWorkflowHistoryFromJSONFile(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), file))
 }
 
 // Without the setting histories carry no header, so that nothing is paid for traces.
