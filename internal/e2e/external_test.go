@@ -53,13 +53,19 @@ func event(kind string, data ...string) apiclient.BatchEvent {
 	return apiclient.BatchEvent{Type: kind, Data: json.RawMessage(strings.Join(data, ""))}
 }
 
-// says sends events in one batch, at any API that lives, until they are acknowledged.
+// says sends events in one batch until they are acknowledged.
 func (a *agent) says(events ...apiclient.BatchEvent) {
 	a.r.t.Helper()
+	require.True(a.r.t, a.delivers(events...), "the events of %s are not acknowledged", a.box)
+}
+
+// delivers sends events in one batch, to one API after the other, until they are
+// acknowledged; false if nobody does.
+func (a *agent) delivers(events ...apiclient.BatchEvent) bool {
 	first := len(a.said) + 1
 	a.said = append(a.said, events...)
 	turn := first
-	a.r.eventually("the events of "+a.box+" are acknowledged", func() bool {
+	return waitFor(patience, func() bool {
 		turn++
 		return a.send(a.apis[turn%len(a.apis)], first, events) >= int64(len(a.said))
 	})
