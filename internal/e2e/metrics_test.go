@@ -81,7 +81,7 @@ func TestMetricsAfterRealTasks(t *testing.T) {
 	r := newRig(t, map[string]string{"OMOI_METRICS_FRESH": "0s"})
 	r.startAPI()
 	r.start("worker", map[string]string{"OMOI_METRICS_ADDRESS": address}, "worker")
-	api, worker := r.env["OMOI_API_URL"], "http://"+address
+	api, other := r.env["OMOI_API_URL"], "http://"+address
 	before := r.scrape(api)
 	require.Zero(t, before.sum(metrics.EventsStored))
 	repo := r.repo()
@@ -106,7 +106,7 @@ func TestMetricsAfterRealTasks(t *testing.T) {
 	require.Positive(t, seen.sum(metrics.PoolAcquires))
 	require.Positive(t, seen.sum("temporal_request_total", "StartWorkflowExecution"))
 
-	work := r.scrape(worker)
+	work := r.scrape(other)
 	require.InDelta(t, 1, work.sum(metrics.TaskCompletions, "completed", ""), 0)
 	require.InDelta(t, 1, work.sum(metrics.TaskCompletions, "failed", class), 0)
 	require.InDelta(t, 3, work.sum(metrics.AttemptsBegun), 0)
