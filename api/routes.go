@@ -24,6 +24,7 @@ func (a *API) register() {
 	a.registerSandboxes()
 	a.registerWire()
 	a.registerReaders()
+	a.registerStreams()
 }
 
 func (a *API) registerServer() {

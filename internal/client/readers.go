@@ -47,3 +47,10 @@ type Cleared struct {
 	Count   int    `json:"cleared_count"`
 	Message string `json:"message"`
 }
+
+// StreamEvent is the data of one server-sent event of .../stream.
+type StreamEvent struct {
+	Event
+	// Omitted names the large fields that were left out of event_data; "*" is all of them.
+	Omitted []string `json:"omitted,omitempty"`
+}

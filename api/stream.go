@@ -1,0 +1,197 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	streamBatch = 100              // events of one look at the store: all that a slow reader keeps in memory
+	writeWait   = 30 * time.Second // for a reader that takes nothing
+)
+
+// feed is what a stream shows. It keeps its own place, so that a reader who is slow or was
+// not woken goes on in the store where it stopped.
+type feed struct {
+	topic string
+	read  func(ctx context.Context) ([]ingest.StoredEvent, error) // the next events; it moves the place
+	done  func(ctx context.Context) (bool, error)                 // nothing more will come
+	id    func(e ingest.StoredEvent) string
+	full  bool
+}
+
+// stream answers with server-sent events until the feed is done, the reader leaves or the
+// server stops.
+func (a *API) stream(f feed) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		ctx.SetHeader("Content-Type", "text/event-stream")
+		ctx.SetHeader("X-Accel-Buffering", "no")
+		w, ok := ctx.BodyWriter().(http.ResponseWriter)
+		if !ok {
+			return // no adapter but gin's is used
+		}
+		out := &eventWriter{w: w, control: http.NewResponseController(w), full: f.full, id: f.id}
+		if err := a.follow(ctx.Context(), f, out); err != nil && ctx.Context().Err() == nil {
+			a.log.DebugContext(ctx.Context(), "stream ended", slog.Any("error", err))
+		}
+	}}
+}
+
+// follow shows what is stored, then what comes. It subscribes before it looks, so that
+// nothing is missed between; wake-ups that come while it writes are one.
+func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
+	news, leave := a.deps.Bus.Subscribe(f.topic)
+	defer leave()
+	if err := out.open(); err != nil {
+		return err
+	}
+	beat := time.NewTimer(a.cfg.StreamBeat)
+	defer beat.Stop()
+	for last, first := false, true; ; first = false {
+		events, err := f.read(ctx)
+		if err != nil {
+			if err := a.pause(ctx, out, err); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := out.events(events); err != nil {
+			return err
+		}
+		switch {
+		case len(events) == streamBatch:
+			continue
+		case last && len(events) > 0:
+			continue
+		case last:
+			return out.end()
+		case first || len(events) == 0 || slices.ContainsFunc(events, mayBeLast):
+			if last, err = f.done(ctx); err == nil && last {
+				continue // what was stored before the end is still to be shown
+			}
+		}
+		beat.Reset(a.cfg.StreamBeat)
+		select {
+		case <-news:
+		case <-beat.C: // it also looks, should a wake-up be lost
+			if err := out.comment("still here"); err != nil {
+				return err
+			}
+		case <-a.stopping:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// pause waits after an error of the store; it ends the stream of something that is not there any more.
+func (a *API) pause(ctx context.Context, out *eventWriter, err error) error {
+	if task.CodeOf(err) == task.CodeNotFound || ctx.Err() != nil {
+		return err
+	}
+	if err := out.comment("the store does not answer"); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(time.Second):
+		return nil
+	case <-a.stopping:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func mayBeLast(e ingest.StoredEvent) bool { return task.ClassOf(e.Type) == task.EventMilestone }
+
+// eventWriter writes server-sent events.
+type eventWriter struct {
+	w       io.Writer
+	control *http.ResponseController
+	full    bool
+	id      func(e ingest.StoredEvent) string
+}
+
+// open sends the head of the answer. The deadlines of the server are for requests that end.
+func (o *eventWriter) open() error {
+	_ = o.control.SetReadDeadline(time.Time{}) // a writer without deadlines has none to lift
+	return o.comment("stream of events")
+}
+
+func (o *eventWriter) comment(text string) error { return o.send([]byte(": " + text + "\n\n")) }
+
+func (o *eventWriter) end() error { return o.send([]byte("event: end\ndata: {}\n\n")) }
+
+func (o *eventWriter) events(events []ingest.StoredEvent) error {
+	if len(events) == 0 {
+		return nil
+	}
+	var text bytes.Buffer
+	for _, e := range events {
+		content, err := json.Marshal(o.shown(e))
+		if err != nil {
+			return err
+		}
+		text.WriteString("id: " + o.id(e) + "\ndata: ")
+		text.Write(content)
+		text.WriteString("\n\n")
+	}
+	return o.send(text.Bytes())
+}
+
+func (o *eventWriter) shown(e ingest.StoredEvent) client.StreamEvent {
+	shown := client.StreamEvent{Event: client.Event(e)}
+	if !o.full {
+		shown.Data, shown.Omitted = lean(e.Data)
+	}
+	return shown
+}
+
+func (o *eventWriter) send(text []byte) error {
+	_ = o.control.SetWriteDeadline(time.Now().Add(writeWait)) // likewise
+	if _, err := o.w.Write(text); err != nil {
+		return err
+	}
+	return o.control.Flush()
+}
+
+// lean leaves large fields out of an event's data and names them: diffs, results,
+// transcripts. They are found under the event's own address.
+func lean(data json.RawMessage) (kept json.RawMessage, omitted []string) {
+	const small, longField, longest = 4 << 10, 2 << 10, 64 << 10
+	if len(data) <= small && !bytes.Contains(data, []byte(`"transcript_b64"`)) {
+		return data, nil
+	}
+	fields := map[string]json.RawMessage{}
+	if json.Unmarshal(data, &fields) != nil {
+		return data, nil // the store holds objects only
+	}
+	for name, value := range fields {
+		if len(value) > longField || name == "transcript_b64" {
+			delete(fields, name)
+			omitted = append(omitted, name)
+		}
+	}
+	slices.Sort(omitted)
+	kept, err := json.Marshal(fields)
+	if err != nil || len(kept) > longest {
+		return json.RawMessage(`{}`), []string{"*"}
+	}
+	return kept, omitted
+}
+
+// Flush implements [http.Flusher].
+func (r *recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }

@@ -1,0 +1,110 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const eventStream = "text/event-stream"
+
+func (a *API) registerStreams() {
+	add(a, route{
+		method: http.MethodGet, path: "/api/v1/sandboxes/{sandbox_id}/stream", id: "sandbox-stream", tag: tagSandboxes,
+		summary: "Events of a sandbox as server-sent events: the stored ones, then live; `end` when the task is done", access: accessInspect, text: eventStream,
+	}, a.sandboxStream)
+	add(a, route{
+		method: http.MethodGet, path: "/api/v1/tasks/{id}/stream", id: "task-stream", tag: tagTasks,
+		summary: "Events of all attempts as server-sent events: the stored ones, then live; `end` when the task is done", access: accessRead, text: eventStream,
+	}, a.taskStream)
+}
+
+// Resuming is where a stream begins, and how much it shows.
+type Resuming struct {
+	LastEventID string `header:"Last-Event-Id" doc:"The id of the last event that was seen; goes before after"`
+	After       string `query:"after" doc:"Likewise; empty: from the beginning"`
+	Full        bool   `query:"full" doc:"1: large fields too, which are otherwise left out and named in omitted"`
+}
+
+func (r Resuming) place() string {
+	if r.LastEventID != "" {
+		return r.LastEventID
+	}
+	return r.After
+}
+
+type sandboxStreamIn struct {
+	SandboxPath
+	Resuming
+}
+
+func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.StreamResponse, error) {
+	var after int64
+	if text := in.place(); text != "" {
+		var ok bool
+		if after, ok = ingest.ParseEventID(in.SandboxID, text); !ok {
+			return nil, task.Invalid("after", "The place after %q is no event number.", clip(text))
+		}
+	}
+	organization, taskID, err := a.deps.Store.SandboxOwner(ctx, in.SandboxID)
+	if err != nil && (!a.cfg.Open || task.CodeOf(err) != task.CodeNotFound) {
+		return nil, err // an open server takes events of unknown sandboxes, so one may wait for them
+	}
+	f := feed{topic: live.Sandbox(in.SandboxID), full: in.Full, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
+	f.read = func(ctx context.Context) ([]ingest.StoredEvent, error) {
+		events, err := a.deps.Store.EventsAfter(ctx, in.SandboxID, after, streamBatch)
+		if n := len(events); n > 0 {
+			after = events[n-1].Sequence
+		}
+		return events, err
+	}
+	f.done = func(context.Context) (bool, error) { return false, nil }
+	if taskID != "" {
+		f.topic, f.done = live.Task(taskID), a.taskDone(organization, taskID)
+	}
+	return a.stream(f), nil //nolint:contextcheck // the context of the request comes with the body
+}
+
+type taskStreamIn struct {
+	TaskPath
+	Resuming
+}
+
+func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamResponse, error) {
+	after, err := ingest.ParseCursor(in.place())
+	if err != nil {
+		return nil, err
+	}
+	if err := knownID("task", in.ID); err != nil {
+		return nil, err
+	}
+	done := a.taskDone(callerOf(ctx).organization, in.ID)
+	if _, err := done(ctx); err != nil {
+		return nil, err
+	}
+	return a.stream(feed{ //nolint:contextcheck // likewise
+		topic: live.Task(in.ID), full: in.Full, done: done,
+		id: func(e ingest.StoredEvent) string { return e.Cursor().String() },
+		read: func(ctx context.Context) ([]ingest.StoredEvent, error) {
+			events, err := a.deps.Store.TaskEventsAfter(ctx, in.ID, after, streamBatch)
+			if n := len(events); n > 0 {
+				after = events[n-1].Cursor()
+			}
+			return events, err
+		},
+	}), nil
+}
+
+// taskDone asks whether a task is final and every attempt of it has ended.
+func (a *API) taskDone(organization, id string) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		standing, err := a.deps.Store.TaskStatus(ctx, organization, id)
+		return standing.Status.Final() && standing.Ended, err
+	}
+}
