@@ -82,8 +82,8 @@ func (r *rig) errand(repo, title string, urls []string, steps chan<- struct{}) s
 	in := apiclient.NewTask{Repo: repo, Title: title, Execution: json.RawMessage(once)}
 	external(&in)
 	var made task.Task
-	anyone := func() *apiclient.Client { return apiclient.New(urls[rand.IntN(len(urls))], "") } //nolint:gosec // no secret
-	const longer = 4 * patience                                                                 // fifty at once
+	anyone := func() *apiclient.Client { return apiclient.New(urls[rand.IntN(len(urls))], "") }
+	const longer = 4 * patience // fifty at once
 	ok := waitFor(longer, func() bool {
 		var err error
 		made, _, err = anyone().CreateTask(context.Background(), in, title)
@@ -105,8 +105,8 @@ func (r *rig) errand(repo, title string, urls []string, steps chan<- struct{}) s
 		if !a.delivers(errandBatch(len(a.said) + 1)...) {
 			return ""
 		}
-		first := rand.IntN(len(a.said))                             //nolint:gosec // no secret
-		a.send(urls[rand.IntN(len(urls))], first+1, a.said[first:]) //nolint:gosec // again, as one whose answer was lost
+		first := rand.IntN(len(a.said))
+		a.send(urls[rand.IntN(len(urls))], first+1, a.said[first:]) // again, as one whose answer was lost
 		steps <- struct{}{}
 	}
 	return made.ID
@@ -115,7 +115,7 @@ func (r *rig) errand(repo, title string, urls []string, steps chan<- struct{}) s
 // errandBatch is the next few events of an errand, numbered in their data.
 func errandBatch(first int) []apiclient.BatchEvent {
 	var batch []apiclient.BatchEvent
-	for n := first; n <= min(first+rand.IntN(6), errandEvents); n++ { //nolint:gosec // no secret
+	for n := first; n <= min(first+rand.IntN(6), errandEvents); n++ {
 		kind := "agent.tool_use"
 		switch n {
 		case 1:
@@ -139,7 +139,7 @@ func (r *rig) havoc(steps <-chan struct{}, urls []string, env []map[string]strin
 			continue
 		}
 		kills++
-		i := rand.IntN(len(urls)) //nolint:gosec // no secret
+		i := rand.IntN(len(urls))
 		r.kill(apiName(i))
 		r.start(apiName(i), env[i], "api")
 		r.eventually("the API answers", func() bool {
