@@ -149,6 +149,7 @@ func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
 		Script:          work.Execution.Script,
 		Command:         work.Execution.Command,
 		Setup:           work.Execution.Setup,
+		TestCommand:     work.Execution.TestCommand,
 		Env:             workerEnv(work, paths, p.row.ID, a.callback(work, api, token)),
 		WaitForMessages: work.Execution.WaitForMessages,
 		Heartbeat:       a.cfg.AgentHeartbeat,

@@ -2,11 +2,14 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -92,4 +95,35 @@ func TestCancelInMidRunSavesTheWork(t *testing.T) {
 	require.Equal(t, task.SalvageRef, got.Attempts[0].Salvage.Kind)
 	show := r.run("git", "-C", repo, "show", got.Attempts[0].Salvage.Ref+":hello.txt")
 	require.Equal(t, "hello\n", show.stdout, show.stderr)
+}
+
+// command is an execution_config for the command agent: a line of shell.
+func command(line string, more ...string) json.RawMessage {
+	raw, _ := json.Marshal(line)
+	return json.RawMessage(`{"command":["sh","-c",` + string(raw) + `]` + strings.Join(more, "") + `}`)
+}
+
+func asCommand(in *apiclient.NewTask) { in.Agent = task.AgentCommand }
+
+// TestCommandAgent runs a plain program in continuous mode, as the command agent does by
+// default: what it committed is validated, and only that completes the task.
+func TestCommandAgent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).up()
+	repo := r.repo()
+	good := r.submit(repo, command("echo hi > hi.txt; git add -A; git commit -qm made; echo made it", `,"test_command":"test -s hi.txt"`), asCommand)
+	untested := r.submit(repo, command("echo no > no.txt; git add -A; git commit -qm made", `,"test_command":"echo red; false"`), asCommand, retries(0))
+	forgetful := r.submit(repo, command("echo lost > lost.txt"), asCommand, retries(0))
+	failing := r.submit(repo, command("echo sorry; exit 3"), asCommand, retries(0))
+
+	got := r.ends(good.ID, task.StatusCompleted)
+	require.True(t, got.Continuous)
+	require.Contains(t, string(got.Result), "made it")
+	require.Equal(t, "hi\n", r.run("git", "-C", repo, "show", text(got.Branch)+":hi.txt").stdout)
+	for id, why := range map[string]string{untested.ID: "red", forgetful.ID: "lost.txt", failing.ID: "exit code 3"} {
+		got := r.ends(id, task.StatusFailed)
+		require.Equal(t, task.ClassAgentError, got.FailureClass)
+		require.Contains(t, text(got.ErrorMessage), why)
+	}
+	r.noLeaks()
 }

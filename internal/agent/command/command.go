@@ -55,7 +55,7 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if ctx.Err() != nil {
 		return agent.Result{}, ctx.Err()
 	}
-	return settle(ctx, env, line, res)
+	return c.settle(ctx, env, line, outcome{res, environ})
 }
 
 func (c Runtime) program(ctx context.Context, env agent.Env, environ []string) (proc.Result, error) {
@@ -71,8 +71,15 @@ func (c Runtime) program(ctx context.Context, env agent.Env, environ []string) (
 	})
 }
 
-// settle makes the outcome from the exit code, unless the program has reported one.
-func settle(ctx context.Context, env agent.Env, line *link.Client, res proc.Result) (agent.Result, error) {
+// outcome is how the program ended, and the environment that it had.
+type outcome struct {
+	proc.Result
+	environ []string
+}
+
+// settle makes the outcome from the exit code, unless the program has reported one. In
+// continuous mode a program that ended well is validated.
+func (c Runtime) settle(ctx context.Context, env agent.Env, line *link.Client, res outcome) (agent.Result, error) {
 	told, err := reported(ctx, env, line)
 	if err != nil {
 		return agent.Result{}, err
@@ -82,11 +89,17 @@ func settle(ctx context.Context, env agent.Env, line *link.Client, res proc.Resu
 	case told:
 		env.Log.InfoContext(ctx, "the program reported its outcome itself", slog.Int("exit_code", res.ExitCode))
 	case failed:
-		env.Report.Emit(task.EventAgentError, failure(res))
+		env.Report.Emit(task.EventAgentError, failure(res.Result))
 	default:
-		env.Report.Emit(task.EventAgentCompleted, success(env, res))
+		done := success(env, res.Result)
+		env.Report.Emit(task.EventAgentCompleted, done)
+		if env.Config.Continuous {
+			v := c.validate(ctx, env, res.environ)
+			v.report(env, done)
+			failed = len(v.wrong) > 0
+		}
 	}
-	return agent.Result{Failed: failed}, nil
+	return agent.Result{Failed: failed}, ctx.Err()
 }
 
 func failure(res proc.Result) map[string]any {

@@ -44,6 +44,8 @@ type Config struct {
 	Command []string `json:"command,omitempty"`
 	// Setup runs in a shell before the agent; empty: none.
 	Setup string `json:"setup,omitempty"`
+	// TestCommand validates the work in continuous mode, in a shell; empty: none.
+	TestCommand string `json:"test_command,omitempty"`
 	// Env is what the agent's program gets on top of a clean environment: the contract
 	// with workers of the replaced system.
 	Env map[string]string `json:"env,omitempty"`
