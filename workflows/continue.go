@@ -11,7 +11,7 @@ import (
 // coroutine is in flight then.
 func (r *taskRun) mayContinue(ctx workflow.Context) bool {
 	long := workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.inbox.signals >= r.loaded.Settings.MaxSignals
-	return long && !r.inbox.busy && len(r.inbox.facts) == 0 && len(r.settle) == 0
+	return long && !r.inbox.busy && len(r.inbox.facts) == 0 && len(r.settle)+len(r.kept) == 0
 }
 
 // continueAsNew begins a new history in this very workflow task, unless something has come in

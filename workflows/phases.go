@@ -37,8 +37,19 @@ func (r *taskRun) claimSlot(ctx workflow.Context) error {
 	return err
 }
 
-// branch finds or makes the task's branch.
+// branch finds or makes the task's branch. A git host that is down costs retries, as an
+// attempt would, and never lets the task go on without its branch.
 func (r *taskRun) branch(ctx workflow.Context) (eff task.Effects, over bool, err error) {
+	for {
+		eff, over, err = r.tryBranch(ctx)
+		if err != nil || eff.Action != task.ActionBegin {
+			return eff, over, err
+		}
+		r.pause(ctx, r.backoff(eff.Class))
+	}
+}
+
+func (r *taskRun) tryBranch(ctx workflow.Context) (eff task.Effects, over bool, err error) {
 	if !r.loaded.HasRepo || r.loaded.Base != "" {
 		return r.people(ctx)
 	}
@@ -81,8 +92,9 @@ func (r *taskRun) park(ctx workflow.Context, eff task.Effects) (task.Effects, er
 	} else if err := workflow.Await(ctx, r.interrupted); err != nil {
 		return eff, err
 	}
-	if eff, over, err := r.people(ctx); err != nil || (over && eff.Action == task.ActionFinish) {
-		return eff, err
+	asked, over, err := r.people(ctx)
+	if err != nil || (over && asked.Action != task.ActionBegin) {
+		return asked, err
 	}
 	r.judge.Blocked = task.BlockedNone
 	r.loaded.HoldsSlot = false

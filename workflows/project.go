@@ -63,11 +63,27 @@ func (r *taskRun) publishStatus(ctx workflow.Context) error {
 // settleCommand notes the outcome of a command for the next projection, with the reason if
 // it came to nothing.
 func (r *taskRun) settleCommand(id string, eff task.Effects) {
+	if eff.Action == task.ActionPublish { // carried out once it is published, and not before
+		r.kept = append(r.kept, id)
+		return
+	}
 	s := contract.Settlement{CommandID: id, Receipt: eff.Receipt}
 	if eff.Receipt == task.ReceiptRefused || eff.Receipt == task.ReceiptTooLate {
 		s.Reason = "The task is " + string(eff.Leads) + "."
 	}
 	r.settle = append(r.settle, s)
+}
+
+// settleKept settles the commands whose success was accepted, as the task has ended.
+func (r *taskRun) settleKept(eff task.Effects) {
+	for _, id := range r.kept {
+		s := contract.Settlement{CommandID: id, Receipt: task.ReceiptCarriedOut}
+		if eff.Status != task.StatusCompleted {
+			s.Receipt, s.Reason = task.ReceiptRefused, "The task ended as "+string(eff.Status)+" before its work was published."
+		}
+		r.settle = append(r.settle, s)
+	}
+	r.kept = nil
 }
 
 // refuseLate settles what came in after the end, up to the workflow task that closes the run.

@@ -69,6 +69,8 @@ func paths() []path {
 		{"unknown", playUnknown},
 		{"provider-limit", playProviderLimit},
 		{"waits-for-slot", playWaitsForSlot},
+		{"salvage-lost", playSalvageLost},
+		{"gone-late", playGoneLate},
 	}
 }
 
@@ -234,6 +236,20 @@ func playWaitsForSlot(tr *troupe) {
 	tr.succeeds()
 	tr.after(6*time.Second, func() { tr.signal(contract.SignalAdmitted, nil) })
 	require.NoError(tr.t, tr.play())
+}
+
+func playSalvageLost(tr *troupe) {
+	tr.succeeds()
+	tr.fail[contract.Salvage] = []error{refusal(task.ClassInfrastructure)}
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, 1, tr.count("settle salvage_lost"))
+}
+
+func playGoneLate(tr *troupe) {
+	tr.succeeds()
+	tr.lingers = 2
+	require.NoError(tr.t, tr.play())
+	require.Greater(tr.t, tr.count(contract.DeleteSandbox), 2)
 }
 
 // troupe plays a stage on a real server: its own task, its own worker.

@@ -178,7 +178,8 @@ func (s *stage) registerSandbox(on func(string, any)) {
 		return s.called(contract.DeleteSandbox)
 	})
 	on(contract.VerifyGone, func(context.Context, contract.SandboxRef) (contract.GoneAnswer, error) {
-		return contract.GoneAnswer{Gone: true}, s.called(contract.VerifyGone)
+		err := s.called(contract.VerifyGone)
+		return contract.GoneAnswer{Gone: s.count(contract.VerifyGone) > s.lingers}, err
 	})
 	on(contract.SettleSandbox, func(_ context.Context, in contract.Settling) error { return s.called("settle " + in.Event) })
 }

@@ -27,6 +27,7 @@ type taskRun struct {
 
 	inbox  inbox
 	settle []contract.Settlement // commands whose outcome the next projection tells
+	kept   []string              // commands that the end of the publishing will settle
 	last   fact                  // the fact that ended the last attempt, or the task
 	next   nextAttempt
 	pull   contract.PullResult
@@ -75,9 +76,6 @@ func (r *taskRun) load(cancel, free workflow.Context) error {
 	ref := contract.TaskRef{TaskID: r.id, FirstRunID: r.first, CommandID: r.in.CommandID}
 	if s := r.in.State; s != nil {
 		r.loaded, r.judge, r.ordinal, r.attempt, r.watch = s.Task, s.Judge, s.Ordinal, s.Attempt, s.Watch
-		if s.RunID == "" { // written before runs asked
-			return nil
-		}
 		ref.Continues = s.RunID
 	}
 	r.view.enter(free, "loading")
@@ -147,6 +145,7 @@ func (r *taskRun) prepare(ctx workflow.Context) (task.Effects, error) {
 // workflow as the task ended.
 func (r *taskRun) close(ctx workflow.Context, eff task.Effects) (contract.TaskResult, error) {
 	reason := r.last.sentence()
+	r.settleKept(eff)
 	err := r.endAttempt(ctx, string(eff.Status), func(p *contract.Projection) {
 		p.ReleaseSlot, p.Class, p.Reason, p.ErrorID = true, eff.Class, reason, r.last.errorID
 		p.PullURL, p.PullNumber = r.pull.URL, r.pull.Number

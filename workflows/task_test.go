@@ -308,81 +308,6 @@ func TestSecondCancelIsTooLate(t *testing.T) {
 	require.Equal(t, task.ReceiptTooLate, s.receipts()["second"])
 }
 
-func TestProviderLimitSleepsWithoutASlot(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	var reset time.Time
-	s.spawned = func(n int, box string) {
-		if n == 2 {
-			require.False(t, s.now().Before(reset))
-			s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) })
-			return
-		}
-		reset = s.now().Add(time.Hour)
-		limit := contract.Milestone{Type: task.EventAgentError, Class: task.ClassProviderLimit, ResetAt: reset}
-		s.after(time.Second, func() { s.events(box, 1, started(), limit) })
-	}
-	_, err := s.run()
-	require.NoError(t, err)
-	require.Zero(t, s.last().Retries, "a limit is no failure of the task")
-	var parked bool
-	for _, p := range s.projects {
-		parked = parked || (p.Blocked == task.BlockedProviderLimit && p.ReleaseSlot && p.SandboxID == "")
-	}
-	require.True(t, parked)
-}
-
-func TestFailedVerdictBeginsARevision(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.spawned = func(n int, box string) {
-		s.after(time.Second, func() { s.events(box, 1, started()) })
-		verdict := "no"
-		if n == 2 {
-			verdict = "ok"
-		}
-		s.after(2*time.Second, func() { s.command(contract.CommandVerdict, "v"+s.box(n), verdict) })
-	}
-	_, err := s.run()
-	require.NoError(t, err)
-	require.Contains(t, s.statuses(), task.StatusNeedsRevision)
-	require.Equal(t, "revision", s.begun[1].Kind)
-	require.Zero(t, s.last().Retries)
-	require.Equal(t, 1, s.last().Revisions)
-}
-
-func TestPublishFailureKeepsTheWorkAndItsRetryStartsThere(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.succeeds()
-	s.fail[contract.OpenPull] = []error{refusal(task.ClassPublish)}
-	_, err := s.run()
-	var app *temporal.ApplicationError
-	require.ErrorAs(t, err, &app)
-	require.Equal(t, string(task.ClassPublish), app.Type())
-	require.Equal(t, 1, s.count(contract.CollectWork))
-
-	again := newStage(t)
-	again.loaded.PublishOnly = true
-	again.loaded.State.Attempts = 1
-	result, err := again.run()
-	require.NoError(t, err)
-	require.Equal(t, task.StatusCompleted, result.Status)
-	require.Zero(t, again.count(contract.BeginAttempt)+again.count(contract.EnsureSandbox))
-	require.Equal(t, 1, again.count(contract.OpenPull))
-}
-
-func TestSandboxThatDiesWithTheWorkIsAFailedAttempt(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.succeeds()
-	s.fail[contract.CollectWork] = []error{refusal(task.ClassInfrastructure)}
-	_, err := s.run()
-	require.NoError(t, err)
-	require.Len(t, s.begun, 2)
-	require.Equal(t, task.StatusCompleted, s.last().Status)
-}
-
 func TestResetInMidRunGoesOnWithTheLiveSandbox(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -436,14 +361,6 @@ func TestContinuesAsNewWithNothingInFlight(t *testing.T) {
 	reset.env.ExecuteWorkflow(contract.TaskWorkflow, in)
 	require.NoError(t, reset.env.GetWorkflowError())
 	require.Equal(t, []string{contract.LoadTask}, reset.calls)
-
-	// a state that was written before runs asked
-	in.State.RunID = ""
-	old := newStage(t)
-	old.after(time.Second, func() { old.events("box1", 21, completed(true)) })
-	old.env.ExecuteWorkflow(contract.TaskWorkflow, in)
-	require.NoError(t, old.env.GetWorkflowError())
-	require.Zero(t, old.count(contract.LoadTask))
 }
 
 func TestUnreadableSignalsStopNothing(t *testing.T) {

@@ -138,6 +138,7 @@ func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen c
 			f.reason = question + ": " + seen.Seen
 		}
 		eff = r.decide(f)
+		r.watch.NotBefore = now.Add(r.loaded.Settings.UnknownRetry) // if it changes nothing
 		return eff, decisive(eff), nil
 	}
 	r.watch.Unknown++

@@ -239,11 +239,11 @@ func park(s State, why BlockedReason, class FailureClass) (State, Effects) {
 }
 
 func publish(s State) (State, Effects) {
-	s.Publishing = true
+	s.Publishing, s.Blocked = true, BlockedNone
 	return s, Effects{Action: ActionPublish, Status: s.Status, Leads: StatusCompleted, Receipt: ReceiptCarriedOut}
 }
 
 func finish(s State, status Status, class FailureClass) (State, Effects) {
-	s.Status, s.Publishing = status, false
+	s.Status, s.Publishing, s.Blocked = status, false, BlockedNone
 	return s, Effects{Action: ActionFinish, Status: status, Leads: status, Class: class, Receipt: ReceiptCarriedOut}
 }

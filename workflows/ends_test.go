@@ -1,0 +1,140 @@
+package workflows_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestProviderLimitSleepsWithoutASlot(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	var reset time.Time
+	s.spawned = func(n int, box string) {
+		if n == 2 {
+			require.False(t, s.now().Before(reset))
+			s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) })
+			return
+		}
+		reset = s.now().Add(time.Hour)
+		limit := contract.Milestone{Type: task.EventAgentError, Class: task.ClassProviderLimit, ResetAt: reset}
+		s.after(time.Second, func() { s.events(box, 1, started(), limit) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Zero(t, s.last().Retries, "a limit is no failure of the task")
+	var parked bool
+	for _, p := range s.projects {
+		parked = parked || (p.Blocked == task.BlockedProviderLimit && p.ReleaseSlot && p.SandboxID == "")
+	}
+	require.True(t, parked)
+}
+
+func TestPassedVerdictOnAParkedTaskPublishes(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(_ int, box string) {
+		limit := contract.Milestone{Type: task.EventAgentError, Class: task.ClassProviderLimit, ResetAt: s.now().Add(time.Hour)}
+		s.after(time.Second, func() { s.events(box, 1, started(), limit) })
+		s.after(time.Minute, func() { s.command(contract.CommandVerdict, "v", "ok") })
+	}
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Len(t, s.begun, 1)
+	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["v"])
+}
+
+func TestGitHostThatIsDownNeverLetsATaskGoOnWithoutItsBranch(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	s.fail[contract.EnsureBranch] = []error{refusal(task.ClassInfrastructure), refusal(task.ClassInfrastructure)}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		contract.LoadTask, contract.EnsureBranch, contract.EnsureBranch, contract.EnsureBranch, contract.BeginAttempt,
+	}, s.calls[:5])
+
+	s = newStage(t)
+	for range 4 {
+		s.fail[contract.EnsureBranch] = append(s.fail[contract.EnsureBranch], refusal(task.ClassInfrastructure))
+	}
+	_, err = s.run()
+	require.Error(t, err)
+	require.Zero(t, s.count(contract.BeginAttempt))
+	require.Equal(t, "it was refused", s.last().Reason, "the git host's own words")
+}
+
+func TestCompletionIsCarriedOutOnlyOncePublished(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		s.after(2*time.Second, func() { s.command(contract.CommandComplete, "done", "ok") })
+		for range 8 {
+			s.fail[contract.CollectWork] = append(s.fail[contract.CollectWork], errors.New("slow"))
+		}
+		s.after(5*time.Second, func() { s.command(contract.CommandCancel, "stop", "") })
+	}
+	_, err := s.run()
+	require.True(t, temporal.IsCanceledError(err))
+	require.Equal(t, map[string]task.Receipt{"done": task.ReceiptRefused, "stop": task.ReceiptCarriedOut}, s.receipts())
+}
+
+func TestFailedVerdictBeginsARevision(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(n int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		verdict := "no"
+		if n == 2 {
+			verdict = "ok"
+		}
+		s.after(2*time.Second, func() { s.command(contract.CommandVerdict, "v"+s.box(n), verdict) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Contains(t, s.statuses(), task.StatusNeedsRevision)
+	require.Equal(t, "revision", s.begun[1].Kind)
+	require.Zero(t, s.last().Retries)
+	require.Equal(t, 1, s.last().Revisions)
+}
+
+func TestPublishFailureKeepsTheWorkAndItsRetryStartsThere(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	s.fail[contract.OpenPull] = []error{refusal(task.ClassPublish)}
+	_, err := s.run()
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, string(task.ClassPublish), app.Type())
+	require.Equal(t, 1, s.count(contract.CollectWork))
+
+	again := newStage(t)
+	again.loaded.PublishOnly = true
+	again.loaded.State.Attempts = 1
+	result, err := again.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Zero(t, again.count(contract.BeginAttempt)+again.count(contract.EnsureSandbox))
+	require.Equal(t, 1, again.count(contract.OpenPull))
+}
+
+func TestSandboxThatDiesWithTheWorkIsAFailedAttempt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	s.fail[contract.CollectWork] = []error{refusal(task.ClassInfrastructure)}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, s.begun, 2)
+	require.Equal(t, task.StatusCompleted, s.last().Status)
+}
