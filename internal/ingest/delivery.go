@@ -17,6 +17,8 @@ type delivery struct {
 	relay   *Relay
 	unit    Unit
 	settled Settled
+	// begun is when the start was accepted that this turn has handed over; zero: none.
+	begun time.Time
 	// stranded is set when events are taken and could not be put back: the lease is left to
 	// run out, so that they are recalled.
 	stranded bool
@@ -54,6 +56,9 @@ func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
 	err := d.call(ctx, func(ctx context.Context) error { return d.post(ctx, c) })
 	switch task.CodeOf(err) { //nolint:exhaustive // the rest are tried again
 	case "":
+		if c.Kind == contract.CommandStart {
+			d.begun = c.At
+		}
 		d.relay.cfg.Meter.Sent(whatOf(c))
 		return d.noted(ctx, d.relay.store.CommandSent(ctx, c.ID))
 	case task.CodeGone, task.CodeNotFound:
@@ -112,12 +117,13 @@ func (d *delivery) sendAdmitted(ctx context.Context) bool {
 	if err != nil {
 		return d.failed(ctx, whatStore, err)
 	}
-	if held {
+	tell := held && d.tell(granted)
+	if tell {
 		err = d.call(ctx, func(ctx context.Context) error { return d.relay.runs.SignalAdmitted(ctx, d.unit.TaskID) })
 	}
 	switch task.CodeOf(err) {
 	case "", task.CodeGone, task.CodeNotFound: // who is not there needs no slot
-		d.countAdmitted(held, err)
+		d.countAdmitted(tell, err)
 	case task.CodeInvalid:
 		d.relay.cfg.Meter.Dropped(whatAdmitted)
 		d.alarm(ctx, "admission refused by Temporal", RelayCommand{}, err)
@@ -133,6 +139,10 @@ func (d *delivery) countAdmitted(held bool, err error) {
 		d.relay.cfg.Meter.Sent(whatAdmitted)
 	}
 }
+
+// tell reports whether the workflow has to be told of its slot. Where the acceptance itself
+// granted it, in one transaction, every run of the task has seen it from its beginning.
+func (d *delivery) tell(granted time.Time) bool { return !granted.Equal(d.begun) }
 
 func (d *delivery) sendDigest(ctx context.Context) bool {
 	if d.unit.SandboxID == "" || !d.unit.Room {

@@ -40,6 +40,7 @@ type Relay struct {
 	log   *slog.Logger
 	id    string // of this process
 	count atomic.Int64
+	woken atomic.Int64 // how often somebody said that something is due
 }
 
 // NewRelay makes a relay that sends nothing before [Relay.Run] is called. bus and log may be nil.
@@ -62,8 +63,12 @@ func (r *Relay) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	group.Go(func() { beat(ctx, r.store, PartRelay, r.cfg.PulsePeriod, r.log) })
-	group.Go(func() { r.listen(ctx, nudge) })
-	group.Go(func() { r.follow(ctx, nudge) })
+	stir := func() {
+		r.woken.Add(1)
+		nudge()
+	}
+	group.Go(func() { r.listen(ctx, stir) })
+	group.Go(func() { r.follow(ctx, stir) })
 	group.Go(func() { r.sweep(ctx) })
 	r.dispatch(ctx, wake, nudge)
 	return nil
@@ -77,14 +82,16 @@ func (r *Relay) dispatch(ctx context.Context, wake <-chan struct{}, nudge func()
 	tick := time.NewTicker(r.cfg.Poll)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		free := cap(slots) - len(slots)
+		free, woken := cap(slots)-len(slots), r.woken.Load()
 		for _, unit := range r.lease(ctx, free) {
 			slots <- struct{}{}
 			group.Go(func() {
 				again := r.serve(context.WithoutCancel(ctx), unit)
 				full := len(slots) == cap(slots)
 				<-slots
-				if again || full { // what found no worker may be due
+				// What found no worker may be due; and what was said of this task while it was
+				// being given back was seen neither by that nor by the look that it caused.
+				if again || full || r.woken.Load() != woken {
 					nudge()
 				}
 			})

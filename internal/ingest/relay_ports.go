@@ -82,8 +82,9 @@ type RelayCommand struct {
 	Claimed bool // a run has taken it up: its start has arrived
 	Final   bool // the task has ended, so that a retry is a new run
 	Age     time.Duration
-	Title   string // of the task
-	Trace   string // W3C traceparent of the request that asked; empty: it was not traced
+	At      time.Time // when it was accepted
+	Title   string    // of the task
+	Trace   string    // W3C traceparent of the request that asked; empty: it was not traced
 }
 
 // DueDigest is a digest and what the store has to remember of it.

@@ -42,6 +42,25 @@ func TestStartCommandsAdmissionAndDigestGoInThisOrder(t *testing.T) {
 	require.False(t, one[bool](b, `SELECT admit FROM relay WHERE task_id = $1`, taskID))
 }
 
+func TestASlotOfTheAcceptanceItselfIsNotTold(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	taskID := b.task()
+	b.grant(taskID)
+	start := b.ask(taskID, "start")
+	b.exec(`UPDATE slots SET granted_at = (SELECT created_at FROM commands WHERE id = $2) WHERE task_id = $1`, taskID, start)
+	b.relay(quick(), runs)
+	b.settled(taskID)
+	require.Equal(t, []string{"start " + start}, runs.of(taskID), "it saw its slot when it began")
+	require.False(t, one[bool](b, `SELECT admit FROM relay WHERE task_id = $1`, taskID))
+
+	// a later one of the same task is
+	b.exec(`UPDATE slots SET granted_at = now() WHERE task_id = $1`, taskID)
+	b.exec(`UPDATE relay SET admit = true, due_at = now() WHERE task_id = $1`, taskID)
+	b.settled(taskID)
+	require.Equal(t, []string{"start " + start, "admitted"}, runs.of(taskID))
+}
+
 // A commit wakes the relay of its own process by the bus, and those of others by the database.
 func TestACommitWakesTheRelay(t *testing.T) {
 	t.Parallel()
