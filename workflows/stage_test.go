@@ -43,6 +43,7 @@ type stage struct {
 	observe func(contract.ObserveInput) contract.Observation
 	spawned func(number int, sandboxID string) // called when an agent was started
 	boxes   string
+	lingers int  // looks that still see a deleted sandbox
 	granted bool // what a slot request answers
 	fenced  bool
 	foreign bool // another run wrote the row, until this one has projected
