@@ -114,7 +114,7 @@ func (r *rig) badRepos() badRepos {
 
 // TestBadTasksAreRefused sends tasks that cannot be: each gets a 4xx that names what is
 // wrong, and nothing is stored.
-func TestBadTasksAreRefused(t *testing.T) {
+func TestBadTasksAreRefused(t *testing.T) { //nolint:paralleltest,tparallel // the rows are counted behind all of its cases
 	t.Parallel()
 	r := keyedRig(t)
 	r.startAPI()
@@ -165,7 +165,7 @@ func TestBadTasksAreRefused(t *testing.T) {
 		"a list":                 {`[]`, 422, "body"},
 		"not JSON":               {`title=x`, 400, "JSON"},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // the rows are counted behind all of them
+		t.Run(name, func(t *testing.T) {
 			status, p := r.ask(ask{method: http.MethodPost, path: "/api/v1/tasks", key: keyOfRig, body: c.body})
 			require.Equal(t, c.status, status, p.Detail)
 			require.Contains(t, p.Detail+" "+locations(p), c.says)
@@ -191,7 +191,7 @@ func locations(p apiclient.Problem) string {
 
 // TestBadAsksAreRefused asks for things that are not there, in ways that cannot be, and as
 // somebody who may not.
-func TestBadAsksAreRefused(t *testing.T) {
+func TestBadAsksAreRefused(t *testing.T) { //nolint:paralleltest,tparallel // the rows are counted behind all of its cases
 	t.Parallel()
 	r := keyedRig(t)
 	r.startAPI()
@@ -250,7 +250,7 @@ func TestBadAsksAreRefused(t *testing.T) {
 		"a route of nowhere":         {ask{method: "GET", path: "/api/v1/nowhere", key: keyOfRig}, 404},
 		"a method of nowhere":        {ask{method: "DELETE", path: "/api/v1/tasks", key: keyOfRig}, 405},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // the rows are counted behind all of them
+		t.Run(name, func(t *testing.T) {
 			status, p := r.ask(c.ask)
 			require.Equal(t, c.status, status, p.Detail)
 			require.NotEmpty(t, p.Detail)
@@ -262,13 +262,13 @@ func TestBadAsksAreRefused(t *testing.T) {
 
 // TestBadCommandLines holds the command line to its exit codes, each with a next step or
 // the name of what is wrong, and to making nothing.
-func TestBadCommandLines(t *testing.T) {
+func TestBadCommandLines(t *testing.T) { //nolint:paralleltest,tparallel // the rows are counted behind all of its cases
 	t.Parallel()
 	r := keyedRig(t)
 	r.startAPI()
 	repo, bad := r.repo(), r.badRepos()
 	good := r.file("script.json", `{"steps":[`+stepComplete+`]}`)
-	task := func(args ...string) []string {
+	scripted := func(args ...string) []string {
 		return append([]string{"run", "--agent", "scripted", "--script", good}, args...)
 	}
 	before := r.rows()
@@ -277,20 +277,20 @@ func TestBadCommandLines(t *testing.T) {
 		code int
 		says string
 	}{
-		"no text":               {task("--repo", repo), 2, "give the task"},
-		"an empty text":         {task("", "--repo", repo), 2, "empty"},
-		"a text of 1 MiB":       {task("--file", r.file("big", strings.Repeat("x", 1<<20)), "--repo", repo), 2, "too long"},
-		"a long text":           {task("--file", r.file("long", strings.Repeat("x", 65<<10)), "--repo", repo), 2, "at most 65536"},
-		"no repository there":   {task("x", "--repo", "/nowhere/at/all"), 2, "/nowhere/at/all"},
-		"a file":                {task("x", "--repo", bad.file), 2, bad.file},
-		"a folder without git":  {task("x", "--repo", bad.folder), 2, "git"},
-		"an empty repository":   {task("x", "--repo", bad.empty), 2, "commit"},
-		"nobody's repository":   {task("x", "--repo", "someone/something"), 2, "someone/something"},
-		"no repository around":  {task("x"), 2, "--repo"},
-		"too many retries":      {task("x", "--repo", repo, "--max-retries", "11"), 2, "max_retries"},
+		"no text":               {scripted("--repo", repo), 2, "give the task"},
+		"an empty text":         {scripted("", "--repo", repo), 2, "empty"},
+		"a text of 1 MiB":       {scripted("--file", r.file("big", strings.Repeat("x", 1<<20)), "--repo", repo), 2, "too long"},
+		"a long text":           {scripted("--file", r.file("long", strings.Repeat("x", 65<<10)), "--repo", repo), 2, "at most 65536"},
+		"no repository there":   {scripted("x", "--repo", "/nowhere/at/all"), 2, "/nowhere/at/all"},
+		"a file":                {scripted("x", "--repo", bad.file), 2, bad.file},
+		"a folder without git":  {scripted("x", "--repo", bad.folder), 2, "git"},
+		"an empty repository":   {scripted("x", "--repo", bad.empty), 2, "commit"},
+		"nobody's repository":   {scripted("x", "--repo", "someone/something"), 2, "someone/something"},
+		"no repository around":  {scripted("x"), 2, "--repo"},
+		"too many retries":      {scripted("x", "--repo", repo, "--max-retries", "11"), 2, "max_retries"},
 		"an unknown agent":      {[]string{"run", "x", "--repo", repo, "--agent", "hal"}, 2, "hal"},
-		"an unknown sandbox":    {task("x", "--repo", repo, "--sandbox", "moon"), 2, "moon"},
-		"a title of two lines":  {task("x", "--repo", repo, "--title", "one\ntwo"), 2, "U+000A"},
+		"an unknown sandbox":    {scripted("x", "--repo", repo, "--sandbox", "moon"), 2, "moon"},
+		"a title of two lines":  {scripted("x", "--repo", repo, "--title", "one\ntwo"), 2, "U+000A"},
 		"a script that is none": {[]string{"run", "x", "--repo", repo, "--script", r.file("bad.json", "{")}, 2, "bad.json"},
 		"an unknown task":       {[]string{"show", unknownID}, 1, unknownID},
 		"an unknown beginning":  {[]string{"show", "0193aaaa"}, 1, "omoi ps"},
@@ -301,7 +301,7 @@ func TestBadCommandLines(t *testing.T) {
 		"a wrong setting":       {[]string{"ps", "--set", "sandbox.cpu=99"}, 2, "sandbox.cpu"},
 		"nobody there":          {[]string{"ps", "--api", "http://127.0.0.1:1"}, 3, "omoi dev"},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // the rows are counted behind all of them
+		t.Run(name, func(t *testing.T) {
 			got := r.omoi(c.args...)
 			require.Equal(t, c.code, got.code, got.stderr)
 			require.Contains(t, got.stderr, c.says)
@@ -360,7 +360,9 @@ func anyHolds(t *testing.T, files []string, text string) bool {
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
-		var pull struct{ Title string }
+		var pull struct {
+			Title string `json:"title"`
+		}
 		require.NoError(t, json.NewDecoder(bytes.NewReader(raw)).Decode(&pull))
 		if strings.Contains(pull.Title, text) {
 			return true

@@ -58,7 +58,7 @@ func (serial) Verbose() bool { return testing.Verbose() }
 
 // Run runs a script as a test of its own.
 func (s serial) Run(name string, f func(testscript.T)) {
-	s.T.Run(name, func(t *testing.T) { f(serial{t}) }) //nolint:paralleltest,thelper // see above
+	s.T.Run(name, func(t *testing.T) { f(serial{t}) })
 }
 
 func exitCode(ts *testscript.TestScript, neg bool, args []string) {
@@ -69,8 +69,7 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	err = ts.Exec(args[1], args[2:]...)
 	got := 0
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		got = exit.ExitCode()
 	} else {
 		ts.Check(err)
@@ -106,7 +105,7 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 func at(ts *testscript.TestScript, path string) string {
 	var value any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &value))
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {
 		case map[string]any:
 			value = v[name]

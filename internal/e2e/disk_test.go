@@ -59,7 +59,7 @@ func TestHostileWorkspace(t *testing.T) {
 	require.NoError(t, os.WriteFile(secret, []byte("a secret of the host"), 0o600))
 	touched := filepath.Join(r.dir, "touched")
 	hostile := strings.Join([]string{
-		`ln -s ` + secret + ` stolen`, `ln -s / root`, `ln -s loop loop`, `mkfifo pipe`, `cp /bin/sh suid`, `chmod 6755 suid`,
+		`ln -s ` + secret + ` stolen`, `ln -s / root`, `ln -s ring ./ring`, `mkfifo pipe`, `cp /bin/sh suid`, `chmod 6755 suid`,
 		`mkdir -p locked/in`, `touch locked/in/file`, `chmod 0 locked/in locked`,
 		`printf '#!/bin/sh\ntouch ` + touched + `\n' > .git/hooks/pre-commit`, `chmod +x .git/hooks/pre-commit`,
 		`git config core.fsmonitor 'touch ` + touched + `'`, `touch -- -rf`,

@@ -59,7 +59,7 @@ func buildAncestor(t *testing.T) string {
 	t.Helper()
 	ctx := context.Background()
 	for _, commit := range []string{"HEAD~1", "HEAD~2", "HEAD~3", "HEAD~4", "HEAD~5"} {
-		source, err := os.MkdirTemp("", "omoi-e2e-ancestor-")
+		source, err := os.MkdirTemp("", "omoi-e2e-ancestor-") //nolint:usetesting // sandboxes of other users start from it
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(source) })
 		require.NoError(t, os.Chmod(source, 0o755))
