@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -98,6 +99,7 @@ type milestoneData struct {
 	FailureClass     string          `json:"failure_class"`
 	Class            string          `json:"class"`
 	Error            json.RawMessage `json:"error"`
+	Output           json.RawMessage `json:"final_output"`
 	ResetAt          json.RawMessage `json:"reset_at"`
 }
 
@@ -108,9 +110,13 @@ func (b *BuiltDigest) milestone(e EventRow) {
 	case task.EventAgentCompleted:
 		m.StopReason = data.StopReason
 		m.OK = data.Success == nil || *data.Success
-		if m.Verdict = data.AgentType == "validator"; m.Verdict {
+		m.Verdict = data.AgentType == "validator"
+		switch {
+		case m.Verdict:
 			m.OK = data.ValidationPassed
 			m.ErrorID = b.keepFeedback(e, m.OK, data)
+		case !m.OK: // what it said last is why it gave up
+			m.ErrorID = b.keepError(e, cmp.Or(readText(data.Error), readText(data.Output)))
 		}
 	case task.EventContinuousCompleted:
 		m.OK, m.StopReason = data.ValidationPassed, data.StopReason
@@ -153,7 +159,7 @@ func readMilestone(raw json.RawMessage) milestoneData {
 	if json.Unmarshal(raw, &fields) != nil {
 		return milestoneData{}
 	}
-	data = milestoneData{Error: fields["error"], ResetAt: fields["reset_at"], Feedback: fields["validation_feedback"]}
+	data = milestoneData{Error: fields["error"], Output: fields["final_output"], ResetAt: fields["reset_at"], Feedback: fields["validation_feedback"]}
 	for name, target := range map[string]any{
 		"success": &data.Success, "agent_type": &data.AgentType, "validation_passed": &data.ValidationPassed,
 		"stop_reason": &data.StopReason, "failure_class": &data.FailureClass, "class": &data.Class,

@@ -82,6 +82,25 @@ func TestWhatAValidatorMissedIsKeptForTheNextAgent(t *testing.T) {
 	require.Empty(t, build(`{"success": true, "validation_feedback": "not a validator"}`).Errors)
 }
 
+func TestWhatAnAgentSaidAsItGaveUpIsKeptBesideTheDigest(t *testing.T) {
+	t.Parallel()
+	build := func(data string) postgres.BuiltDigest {
+		return postgres.BuildDigest("box", 1, nil, []postgres.EventRow{{Sequence: 1, Type: "agent.completed", Data: json.RawMessage(data)}})
+	}
+	for _, data := range []string{`{"success": false, "final_output": "no such file"}`, `{"success": false, "turns": "many", "agent_type": 1, "final_output": "no such file"}`} {
+		built := build(data)
+		require.False(t, built.Digest.Milestones[0].OK)
+		require.Equal(t, "no such file", built.Errors[0].Content)
+		require.Equal(t, built.Errors[0].ID, built.Digest.Milestones[0].ErrorID)
+		raw, err := json.Marshal(built.Digest)
+		require.NoError(t, err)
+		require.NotContains(t, string(raw), "no such file")
+	}
+	require.Equal(t, "why", build(`{"success": false, "error": "why", "final_output": "x"}`).Errors[0].Content)
+	require.Empty(t, build(`{"success": true, "final_output": "all went well"}`).Errors)
+	require.Empty(t, build(`{"success": false}`).Errors)
+}
+
 func TestADigestCountsAndDatesWhatItCovers(t *testing.T) {
 	t.Parallel()
 	at := func(second int) time.Time { return time.Date(2030, 1, 1, 0, 0, second, 0, time.UTC) }

@@ -190,7 +190,6 @@ func (w *projecting) failureClass() string {
 
 // errorMessage is why the task failed or was cancelled; empty while it has not.
 func (w *projecting) errorMessage(ctx context.Context) (string, error) {
-	const most = 4000
 	switch {
 	case w.p.Status == task.StatusCancelled:
 		return storable("Task cancelled: " + w.p.Reason), nil
@@ -199,9 +198,18 @@ func (w *projecting) errorMessage(ctx context.Context) (string, error) {
 	case w.p.ErrorID == "":
 		return storable(orDefault(w.p.Reason, "The task failed ("+string(w.p.Class)+").")), nil
 	}
+	return w.errorText(ctx, w.p.Reason)
+}
+
+// errorText is the stored text behind the projection's failure, and instead where there is none.
+func (w *projecting) errorText(ctx context.Context, instead string) (string, error) {
+	const most = 4000
+	if w.p.ErrorID == "" {
+		return storable(instead), nil
+	}
 	text, err := w.q.TextByID(ctx, w.p.ErrorID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return storable(w.p.Reason), nil
+		return storable(instead), nil
 	}
 	return firstRunes(text, most), err
 }
@@ -215,9 +223,13 @@ func (w *projecting) writeAttempts(ctx context.Context) error {
 	if w.p.Ended == nil {
 		return nil
 	}
+	reason, err := w.errorText(ctx, w.p.Ended.Reason)
+	if err != nil {
+		return err
+	}
 	return w.q.EndAttempt(ctx, db.EndAttemptParams{
 		TaskID: w.row.ID, Number: int32(w.p.Ended.Number), Outcome: w.p.Ended.Outcome, //nolint:gosec // G115: at most task.MaxAttempts
-		FailureClass: string(w.p.Ended.Class), Reason: storable(w.p.Ended.Reason), StopReason: w.stopReason(),
+		FailureClass: string(w.p.Ended.Class), Reason: reason, StopReason: w.stopReason(),
 	})
 }
 
