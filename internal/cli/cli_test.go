@@ -26,6 +26,7 @@ func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 		"there is no command \"rum\"; did you mean run?":                       {"rum"},
 		"there is no command \"xyzzy\"":                                        {"xyzzy"},
 		"unknown flag: --prot":                                                 {"dev", "--prot", "1"},
+		"there is no command \"nope\"":                                         {"help", "nope"},
 		"unknown command \"now\"":                                              {"version", "now"},
 		"70000 is too large; the most is 65535":                                {"dev", "--port", "70000"},
 		"sandbox.memory_gb (parameter): 9 GiB is too large; the most is 8 GiB": {"api", "--set", "sandbox.memory_gb=9"},
@@ -84,6 +85,12 @@ func TestVersion(t *testing.T) {
 	code, out, _ := omoi(t, nil, "version")
 	require.Zero(t, code)
 	require.Contains(t, out, "agent protocol")
+	code, out, _ = omoi(t, nil, "--version")
+	require.Zero(t, code)
+	require.Regexp(t, "^omoi .+\n$", out)
+	code, out, _ = omoi(t, nil, "help", "run")
+	require.Zero(t, code)
+	require.Contains(t, out, "example:hello")
 	code, out, _ = omoi(t, nil, "version", "--json")
 	require.Zero(t, code)
 	require.True(t, json.Valid([]byte(out)))

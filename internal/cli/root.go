@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/app"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
 // globals are what every command sees: the flags of the root and the process around it.
@@ -59,18 +61,17 @@ func newRoot(g *globals) *cobra.Command {
 dies on the way, it ends with a result, saved work and a sandbox that is verified gone.
 
 Begin with: omoi dev        (everything on this machine)
-Then:       omoi run "Add a --version flag" --repo .`,
+Then:       omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
+
+This version has no agent with a model: scripted follows steps, command runs a program of yours, external
+connects itself (omoi run --help).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
-			hint := ""
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				hint = "; did you mean " + strings.Join(near, " or ") + "?"
-			}
-			return exit.Usagef("there is no command %q%s (omoi help lists them)", args[0], hint)
+			return noCommand(cmd, args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -80,13 +81,39 @@ Then:       omoi run "Add a --version flag" --repo .`,
 	root.SetErr(g.stderr)
 	f := root.PersistentFlags()
 	f.BoolVar(&g.json, "json", false, "print JSON")
-	f.StringVar(&g.api, "api", "", "address of the server (default $OMOI_API_URL, else the running omoi dev)")
-	f.StringVar(&g.home, "home", "", "directory of this installation's state (default $OMOI_HOME, else ~/.omoi)")
-	f.StringArrayVar(&g.set, "set", nil, "a setting for this command, as key=value (docs/CONFIGURATION.md lists the keys)")
+	f.StringVar(&g.api, "api", "", "`address` of the server (default $OMOI_API_URL, else the running omoi dev)")
+	f.StringVar(&g.home, "home", "", "`directory` of this installation's state (default $OMOI_HOME, else ~/.omoi)")
+	f.StringArrayVar(&g.set, "set", nil, "a setting for this command, as `key=value` (docs/CONFIGURATION.md lists the keys)")
+	root.Version = app.ReadBuild().String()
+	root.SetVersionTemplate("omoi {{.Version}}\n")
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDev(g), newAPI(g), newWorker(g), newMigrate(g), newDoctor(g), newConfig(g), newVersion(g))
 	addTaskCommands(root, g)
 	usageErrors(root)
 	return root
+}
+
+// noCommand says that a command does not exist, and which one may have been meant.
+func noCommand(root *cobra.Command, name string) error {
+	hint := ""
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return exit.Usagef("there is no command %q%s (omoi help lists them)", name, hint)
+}
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [command]", Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			found, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return noCommand(root, strings.Join(args, " "))
+			}
+			return found.Help()
+		},
+	}
 }
 
 // usageErrors gives the exit code of wrong usage to what cobra itself complains about.
@@ -127,7 +154,7 @@ func (g *globals) load(more map[string]string) (*config.Loaded, error) {
 		params["home"] = g.home
 	}
 	if g.api != "" {
-		params["api.url"] = g.api
+		params["api.url"] = taskcmd.WithScheme(g.api)
 	}
 	loaded, err := config.Load(config.Source{Params: params, Environ: g.env, WorkDir: g.dir})
 	if err != nil {

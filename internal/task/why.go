@@ -32,7 +32,7 @@ func whyStatus(t Task) string {
 	case StatusFailed:
 		return whyFailed(t)
 	case StatusCancelled:
-		return sentence("Cancelled", textOf(t.ErrorMessage)) + " Begin again with `omoi retry " + t.ID + "`."
+		return sentence("Cancelled", strings.TrimPrefix(textOf(t.ErrorMessage), "Task cancelled: ")) + " Begin again with `omoi retry " + t.ID + "`."
 	}
 	return "The task is " + string(t.Status) + "."
 }

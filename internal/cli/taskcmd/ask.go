@@ -14,7 +14,7 @@ import (
 type asker func(api *client.Client, ctx context.Context, id, reason string) (client.Asked, bool, error)
 
 func newCancel(s *session) *cobra.Command {
-	return s.newAsk("cancel", "Stop a task; what it has done is kept", (*client.Client).Cancel)
+	return s.newAsk("cancel", "Stop a task; what it has done is saved, and omoi show says where", (*client.Client).Cancel)
 }
 
 func newRetry(s *session) *cobra.Command {
@@ -37,7 +37,11 @@ func (s *session) newAsk(name, short string, do asker) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.asked(asked, settled)
+			if err := s.asked(asked, settled); err != nil {
+				return err
+			}
+			s.rescuedOf(cmd.Context(), api, asked.Task)
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "asked for on the command line", "why, for those who look at the task later")

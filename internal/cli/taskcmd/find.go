@@ -60,7 +60,7 @@ func lastTask(ctx context.Context, api *client.Client) (string, error) {
 		return "", err
 	}
 	if len(page.Items) == 0 {
-		return "", task.Errorf(task.CodeNotFound, "There is no task yet. Next: omoi run \"<text>\" --repo <path>")
+		return "", task.Errorf(task.CodeNotFound, "There is no task yet. Next: omoi run \"Say hello\" --repo <path> --script example:hello")
 	}
 	return page.Items[0].ID, nil
 }

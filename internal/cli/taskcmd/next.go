@@ -19,7 +19,7 @@ func nextCommands(t client.Task) [][2]string {
 		if parked(t) {
 			next = append(next, [2]string{"omoi retry " + id, "go on"})
 		}
-		next = append(next, [2]string{"omoi logs -f " + id, "watch it"}, [2]string{"omoi cancel " + id, "stop it, its work is kept"})
+		next = append(next, [2]string{"omoi logs -f " + id, "watch it"}, [2]string{"omoi cancel " + id, "stop it; what it did is saved, omoi show says where"})
 	}
 	if t.Branch != nil && t.AttemptCount > 0 {
 		next = append(next, [2]string{"omoi diff " + id, "what it changed"}, [2]string{"omoi checkout " + id, "get the branch"})
@@ -29,7 +29,11 @@ func nextCommands(t client.Task) [][2]string {
 
 // next prints them to standard error, or below a result.
 func (s *session) next(t client.Task) {
-	for _, n := range nextCommands(t) {
+	commands := nextCommands(t)
+	if len(commands) > 0 {
+		s.hint("Next:")
+	}
+	for _, n := range commands {
 		s.hint("  %-24s %s", n[0], s.style().Dim(n[1]))
 	}
 }

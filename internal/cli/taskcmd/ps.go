@@ -3,6 +3,7 @@ package taskcmd
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,14 +28,18 @@ func newPS(s *session) *cobra.Command {
 			return s.ps(cmd.Context(), status, limit)
 		},
 	}
-	cmd.Flags().StringVar(&status, "status", "", "only tasks of this status, as running or failed")
+	cmd.Flags().StringVar(&status, "status", "", "only tasks of this `status`, as running or failed")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many; 0 is all of them")
 	return cmd
 }
 
 func (s *session) ps(ctx context.Context, status string, limit int) error {
-	if status != "" && !task.Status(status).Valid() {
-		return exit.Usagef("%q is no status: choose from %v", status, task.Statuses())
+	given := status
+	if status = strings.ToLower(strings.TrimSpace(status)); status != "" && !task.Status(status).Valid() {
+		return exit.Usagef("%q is no status: choose from %s", given, listed(task.Statuses()))
+	}
+	if limit < 0 {
+		return exit.Usagef("-n %d: give how many tasks to list, or 0 for all of them", limit)
 	}
 	api, err := s.api()
 	if err != nil {
@@ -50,7 +55,11 @@ func (s *session) ps(ctx context.Context, status string, limit int) error {
 		return s.printJSON(tasks)
 	}
 	if len(tasks) == 0 {
-		s.hint("No tasks. Next: omoi run \"<text>\" --repo <path>")
+		if status != "" {
+			s.hint("No task is %s. All of them: omoi ps", status)
+			return nil
+		}
+		s.hint("No tasks. Next: omoi run \"Say hello\" --repo <path of a git repository> --script example:hello --wait")
 		return nil
 	}
 	s.psTable(tasks)
@@ -58,6 +67,18 @@ func (s *session) ps(ctx context.Context, status string, limit int) error {
 		s.hint("There are more: omoi ps -n 0")
 	}
 	return nil
+}
+
+// listed joins names with commas.
+func listed[T ~string](names []T) string {
+	var b strings.Builder
+	for i, name := range names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(name))
+	}
+	return b.String()
 }
 
 // collect reads pages until limit items are there (0: all), and says whether there are more.

@@ -59,9 +59,9 @@ func (r *run) text(args []string) (string, error) {
 	case len(args) == 1:
 		return notEmpty(args[0])
 	case file == "":
-		return "", exit.Usagef("give the task: omoi run \"<text>\" --repo <path>, or --file <file>, or - for standard input")
+		return "", exit.Usagef("give the task: omoi run \"<text>\" --repo <path> --script example:hello, or --file <file>, or - for standard input")
 	}
-	raw, err := r.read(file)
+	raw, err := r.read("the task", file)
 	if err != nil {
 		return "", err
 	}
@@ -75,8 +75,8 @@ func notEmpty(text string) (string, error) {
 	return text, nil
 }
 
-// read reads a file, or standard input for "-".
-func (r *run) read(file string) ([]byte, error) {
+// read reads a file, or standard input for "-"; what names it in errors.
+func (r *run) read(what, file string) ([]byte, error) {
 	in := r.Stdin
 	if file != "-" {
 		path, err := r.path(file)
@@ -85,14 +85,14 @@ func (r *run) read(file string) ([]byte, error) {
 		}
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, exit.With(exit.Usage, fmt.Errorf("read the task: %w", err))
+			return nil, exit.With(exit.Usage, fmt.Errorf("read %s: %w", what, err))
 		}
 		defer func() { _ = f.Close() }()
 		in = f
 	}
 	raw, err := io.ReadAll(io.LimitReader(in, maxText))
 	if err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("read %s: %w", file, err))
+		return nil, exit.With(exit.Usage, fmt.Errorf("read %s from %s: %w", what, file, err))
 	}
 	return raw, nil
 }
@@ -101,20 +101,14 @@ func (r *run) read(file string) ([]byte, error) {
 func (r *run) executionConfig() (json.RawMessage, error) {
 	config := map[string]json.RawMessage{}
 	if r.execution != "" {
-		if err := r.readJSON(r.execution, &config); err != nil {
+		if err := r.readJSON("the execution config", r.execution, &config); err != nil {
 			return nil, err
 		}
 	}
 	if r.script != "" {
-		var script struct {
-			Steps []json.RawMessage `json:"steps"`
-		}
-		var raw json.RawMessage
-		if err := r.readJSON(r.script, &raw); err != nil {
+		raw, err := r.readScript()
+		if err != nil {
 			return nil, err
-		}
-		if err := json.Unmarshal(raw, &script); err != nil || len(script.Steps) == 0 {
-			return nil, exit.Usagef("%s is no script: it must be an object with a list of steps, as {\"steps\": [{\"say\": \"hello\"}]}", r.script)
 		}
 		config["script"] = raw
 	}
@@ -124,8 +118,8 @@ func (r *run) executionConfig() (json.RawMessage, error) {
 	return json.Marshal(config)
 }
 
-func (r *run) readJSON(file string, into any) error {
-	raw, err := r.read(file)
+func (r *run) readJSON(what, file string, into any) error {
+	raw, err := r.read(what, file)
 	if err != nil {
 		return err
 	}

@@ -29,10 +29,14 @@ func newRun(s *session) *cobra.Command {
 		Use:   "run \"<text>\" --repo <path or owner/name>",
 		Short: "Give an agent a task",
 		Long: `Give an agent a task in a repository: the text as an argument, from a file, or from standard input with -.
-The command returns as soon as the task is accepted; --wait stays until it has ended.`,
-		Example: `  omoi run "Add a --version flag" --repo .
-  omoi run --file task.md --repo ~/src/app --wait
-  git diff | omoi run - --title "Review this" --repo .`,
+The command returns as soon as the task is accepted; --wait stays until it has ended.
+
+This version has no agent with a model. scripted follows the steps of a JSON script and ignores the text,
+command runs a program of yours in the sandbox, external is one that connects itself
+(docs/AGENTS-AND-SCRIPTS.md). Scripts to try: ` + exampleNames() + `.`,
+		Example: `  omoi run "Say hello" --repo . --script example:hello --wait
+  omoi run "Format it" --repo ~/src/app --agent command --execution-config command.json
+  git diff | omoi run - --title "Review this" --repo . --agent external`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return exit.Usagef("omoi run takes one text; put it in quotes")
@@ -47,24 +51,33 @@ The command returns as soon as the task is accepted; --wait stays until it has e
 
 func (r *run) taskFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&r.file, "file", "f", "", "read the text from a file; - is standard input")
+	f.StringVarP(&r.file, "file", "f", "", "read the text from a `file`; - is standard input")
 	f.StringVarP(&r.repo, "repo", "r", "", "path of a local repository, or owner/name (default the repository around the current folder)")
 	f.StringVar(&r.title, "title", "", "title (default the beginning of the text)")
-	f.StringVar(&r.agent, "agent", "", "claude, scripted, command or external (default: the server's)")
-	f.StringVar(&r.script, "script", "", "JSON file with the steps of the scripted agent; implies --agent scripted")
-	f.StringVar(&r.execution, "execution-config", "", "JSON file with further settings: command, setup, test_command, continuous, ...")
-	f.StringVar(&r.sandbox, "sandbox", "", "local, docker, daytona or external (default: the server's)")
+	f.StringVar(&r.agent, "agent", "", "scripted, command or external (default: the server's, which is scripted unless task.agent says otherwise)")
+	f.StringVar(&r.script, "script", "", "JSON `file` with the steps of the scripted agent, or example:<name>; implies --agent scripted")
+	f.StringVar(&r.execution, "execution-config", "", "JSON `file` with further settings: command, setup, test_command, continuous, ...")
+	f.StringVar(&r.sandbox, "sandbox", "", "local or external (default: the server's)")
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")
 	f.BoolVarP(&r.wait, "wait", "w", false, "show progress and stay until the task has ended")
-	f.DurationVar(&r.timeout, "timeout", 0, "with --wait: stop waiting after this time; the task goes on (default: never)")
+	f.DurationVar(&r.timeout, "timeout", 0, "with --wait: stop waiting after this time, as 90s or 10m; the task goes on (default: never)")
 	f.StringVar(&r.key, "idempotency-key", "", "the same key and task make one task, however often it is sent (default: a new one)")
 	f.BoolVar(&r.dryRun, "dry-run", false, "print what would be sent, and send nothing")
 }
 
 func (r *run) do(cmd *cobra.Command, args []string) error {
+	if r.timeout != 0 && !r.wait {
+		return exit.Usagef("--timeout says how long --wait waits; give both, or neither")
+	}
+	if r.timeout < 0 {
+		return exit.Usagef("--timeout %s is less than nothing", r.timeout)
+	}
 	in, err := r.request(cmd, args)
 	if err != nil {
+		return err
+	}
+	if err := r.scripted(in); err != nil {
 		return err
 	}
 	if r.dryRun {

@@ -209,3 +209,26 @@ func TestTheServerIsFoundInDevJSON(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(home, "dev.json"), []byte(`{`), 0o600))
 	require.Equal(t, exit.Unreachable, f.with(call{env: env}, "ps").code)
 }
+
+func TestRunKnowsItsExamples(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
+	got := f.omoi("run", "Say hello", "--repo", "/r", "--script", "example:hello")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, task.AgentScripted, f.created[0].Agent)
+	require.Contains(t, string(f.created[0].Execution), "HELLO.md")
+	unknown := write(t, "unknown.json", `{"steps": [{"say": "x"}, {"dance": true}]}`)
+	for want, args := range map[string][]string{
+		"choose from example:hello, example:wait": {"--script", "example:nope"},
+		"needs --script":                       {"--agent", "scripted"},
+		`step 2 of the script: unknown step`:   {"--script", unknown},
+		"read the script":                      {"--script", "/nowhere"},
+		"--timeout says how long --wait waits": {"--timeout", "5s"},
+	} {
+		got := f.omoi(append([]string{"run", "x", "--repo", "/r"}, args...)...)
+		require.Equal(t, exit.Usage, got.code, want)
+		require.Contains(t, got.err, want)
+	}
+	require.Len(t, f.created, 1)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,14 +51,42 @@ func (s *session) showSandboxes(boxes []client.Sandbox) {
 	if len(boxes) == 0 {
 		return
 	}
-	rows := [][]string{{"SANDBOX", "PROVIDER", "TASK", "STATE", "ALIVE", "VERIFIED GONE", "WORK SAVED", "ISOLATION"}}
+	rows := [][]string{{"SANDBOX", "PROVIDER", "TASK", "STATE", "ALIVE", "VERIFIED GONE", "WORK SAVED"}}
 	for _, b := range boxes {
 		rows = append(rows, []string{
 			render.Short(b.ID), b.Provider, fmt.Sprintf("%s #%d", render.Short(b.TaskID), b.Attempt), s.state(b.State),
-			fmt.Sprintf("%.1fs", b.SecondsAlive), verified(b), saved(b.Salvage), strings.Join(b.Isolation, ","),
+			render.Elapsed(time.Duration(b.SecondsAlive * float64(time.Second))), verified(b), saved(b.Salvage),
 		})
 	}
 	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	for _, line := range isolations(boxes) {
+		s.say("%s", line)
+	}
+}
+
+// isolations says once what was active, and of which sandboxes where they differ.
+func isolations(boxes []client.Sandbox) []string {
+	var order []string
+	having := map[string][]string{}
+	for _, b := range boxes {
+		if len(b.Isolation) == 0 {
+			continue
+		}
+		set := strings.Join(b.Isolation, ", ")
+		if having[set] == nil {
+			order = append(order, set)
+		}
+		having[set] = append(having[set], render.Short(b.ID))
+	}
+	lines := make([]string, 0, len(order))
+	for _, set := range order {
+		of := ""
+		if len(order) > 1 {
+			of = " of " + strings.Join(having[set], ", ")
+		}
+		lines = append(lines, "Isolation"+of+": "+render.Clean(set))
+	}
+	return lines
 }
 
 func (s *session) state(state task.SandboxState) string {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
@@ -54,7 +55,7 @@ type session struct {
 }
 
 func (s *session) flags(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&s.url, "api", "", "address of the server (default $OMOI_API_URL, else the running `omoi dev`)")
+	cmd.PersistentFlags().StringVar(&s.url, "api", "", "`address` of the server (default $OMOI_API_URL, else the running omoi dev)")
 	cmd.PersistentFlags().BoolVar(&s.json, "json", false, "print JSON")
 }
 
@@ -71,10 +72,10 @@ func (s *session) api() (*client.Client, error) {
 // ~/.omoi), which a running `omoi dev` writes. Nowhere: exit code 3 with the next command.
 func BaseURL(flag string, env func(string) string) (string, error) {
 	if flag != "" {
-		return flag, nil
+		return WithScheme(flag), nil
 	}
 	if url := env("OMOI_API_URL"); url != "" {
-		return url, nil
+		return WithScheme(url), nil
 	}
 	path := filepath.Join(Home(env), "dev.json")
 	raw, err := os.ReadFile(path)
@@ -95,6 +96,14 @@ func BaseURL(flag string, env func(string) string) (string, error) {
 		return "", exit.With(exit.Unreachable, fmt.Errorf("read %s: %w. Start `omoi dev` again, or name a server with --api", path, err))
 	}
 	return dev.APIURL, nil
+}
+
+// WithScheme is an address as a URL: without a scheme it is http.
+func WithScheme(address string) string {
+	if address == "" || strings.Contains(address, "://") {
+		return address
+	}
+	return "http://" + address
 }
 
 // Home is the folder of a person's own installation: OMOI_HOME, else ~/.omoi.

@@ -51,7 +51,12 @@ func (s *session) show(ctx context.Context, ref string) error {
 	}
 	s.showTask(out)
 	s.showAttempts(t)
+	if len(boxes) > 0 {
+		s.say("")
+	}
 	s.showSandboxes(boxes)
+	s.rescued(t, boxes)
+	s.hint("")
 	s.next(t)
 	return nil
 }
@@ -170,6 +175,7 @@ func (s *session) diff(ctx context.Context, ref string) error {
 	if diff.Len() == 0 {
 		s.hint("The branch has no changes.")
 	}
+	s.rescuedOf(ctx, api, t)
 	if !isTerminal(s.Stdout) { // byte for byte, so that it can be applied
 		_, err := fmt.Fprint(s.Stdout, diff.String())
 		return errors.Join(err)

@@ -53,7 +53,12 @@ func TestPS(t *testing.T) {
 	var all []client.Task
 	requireJSON(t, f.omoi("ps", "--json", "-n", "0").out, &all)
 	require.Len(t, all, 2)
-	require.Equal(t, exit.Usage, f.omoi("ps", "--status", "sleeping").code)
+	got = f.omoi("ps", "--status", "sleeping")
+	require.Equal(t, exit.Usage, got.code)
+	require.Contains(t, got.err, "pending, assigned, running")
+	require.Contains(t, f.omoi("ps", "--status", "Running").out, "456789ab")
+	require.Equal(t, exit.Usage, f.omoi("ps", "-n", "-1").code)
+	require.Zero(t, f.omoi("ps", "--api", strings.TrimPrefix(f.url, "http://")).code, "a scheme is not needed")
 	require.Equal(t, exit.Usage, f.omoi("ps", "extra").code)
 }
 
@@ -84,6 +89,9 @@ func TestShow(t *testing.T) {
 		require.Contains(t, got.out, want)
 	}
 	require.Contains(t, got.err, "omoi cancel 456789ab")
+	require.Contains(t, got.err, "git -C /repo show refs/omoi/rescue/x")
+	require.Contains(t, f.omoi("cancel", "-").err, "git -C /repo branch rescued-stuvwxyz refs/omoi/rescue/x")
+	require.Contains(t, f.omoi("diff", "-").err, "refs/omoi/rescue/x")
 	var shown map[string]any
 	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)
 	require.Equal(t, idA, shown["id"])

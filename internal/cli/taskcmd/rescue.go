@@ -1,0 +1,52 @@
+package taskcmd
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// rescued says how to get at work that was saved without being on the branch.
+func (s *session) rescued(t client.Task, boxes []client.Sandbox) {
+	for _, b := range boxes {
+		if b.Salvage == nil || b.Salvage.Kind != task.SalvageRef || !plainRef(b.Salvage.Ref) {
+			continue
+		}
+		git := "git"
+		if filepath.IsAbs(t.Repo) {
+			git = "git -C " + quoted(render.Clean(t.Repo))
+		}
+		s.hint("")
+		s.hint("Uncommitted work of attempt %d (%s) is saved as %s:", b.Attempt, render.Count(b.Salvage.Files, "file"), b.Salvage.Ref)
+		s.hint("  %s show %s", git, b.Salvage.Ref)
+		s.hint("  %s branch rescued-%s %s", git, render.Short(b.ID), b.Salvage.Ref)
+	}
+}
+
+// rescuedOf asks for a task's sandboxes first; an error is passed over, since the result stands without.
+func (s *session) rescuedOf(ctx context.Context, api *client.Client, t client.Task) {
+	if s.json {
+		return
+	}
+	page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: pageLimit})
+	if err == nil {
+		s.rescued(t, page.Items)
+	}
+}
+
+// plainRef tells refs that can stand on a command line as they are.
+func plainRef(ref string) bool {
+	return strings.HasPrefix(ref, "refs/") && strings.Trim(ref, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_.-") == ""
+}
+
+// quoted is a path for a shell.
+func quoted(path string) string {
+	if !strings.ContainsAny(path, " '\"$&|;<>()*?[]#~`\\!") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

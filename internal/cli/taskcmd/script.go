@@ -1,0 +1,56 @@
+package taskcmd
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/omoi-dev/omoi/docs/examples"
+	"github.com/omoi-dev/omoi/internal/agent/scripted"
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// examplePrefix marks a script that omoi brings along.
+const examplePrefix = "example:"
+
+func exampleNames() string {
+	return examplePrefix + strings.Join(examples.Names(), ", "+examplePrefix)
+}
+
+// readScript reads and checks the script of --script.
+func (r *run) readScript() (json.RawMessage, error) {
+	name, isExample := strings.CutPrefix(r.script, examplePrefix)
+	if isExample {
+		raw, err := examples.Read(name)
+		if err != nil {
+			return nil, exit.Usagef("there is no %s; choose from %s", r.script, exampleNames())
+		}
+		return raw, nil
+	}
+	var raw json.RawMessage
+	if err := r.readJSON("the script", r.script, &raw); err != nil {
+		return nil, err
+	}
+	parsed, err := scripted.Parse(raw)
+	if err != nil {
+		return nil, exit.Usagef("%s: %s", r.script, exit.Message(err))
+	}
+	if len(parsed.Steps) == 0 {
+		return nil, exit.Usagef("%s has no steps: it must be an object as {\"steps\": [{\"say\": \"hello\"}]}", r.script)
+	}
+	return raw, nil
+}
+
+// scripted refuses the scripted agent without a script before anything is sent.
+func (r *run) scripted(in client.NewTask) error {
+	if in.Agent != task.AgentScripted || r.script != "" || hasScript(in.Execution) {
+		return nil
+	}
+	return exit.Usagef("the scripted agent needs --script <file>, or --script with one of %s", exampleNames())
+}
+
+func hasScript(execution json.RawMessage) bool {
+	var config map[string]json.RawMessage
+	return len(execution) > 0 && json.Unmarshal(execution, &config) == nil && len(config["script"]) > 0
+}
