@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -93,6 +94,7 @@ type Store interface {
 	Events
 	Messages
 	Readers
+	Bulletin
 }
 
 // Intake takes events in and answers after they are stored.
@@ -105,6 +107,8 @@ type Intake interface {
 type Bus interface {
 	Wake(topic string)
 	Subscribe(topic string) (news <-chan struct{}, stop func())
+	// Watch collects the topics of all wake-ups until stop is called.
+	Watch() (w *live.Watch, stop func())
 }
 
 // Repos looks at repositories.

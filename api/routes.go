@@ -25,6 +25,7 @@ func (a *API) register() {
 	a.registerWire()
 	a.registerReaders()
 	a.registerStreams()
+	a.routes.GET("/api/v1/ws/events", a.webSocket)
 }
 
 func (a *API) registerServer() {

@@ -4,6 +4,7 @@ CREATE TABLE installation (
     one         boolean PRIMARY KEY DEFAULT true CHECK (one),
     id          text NOT NULL,              -- label of every sandbox of ours
     namespace   text NOT NULL DEFAULT '',   -- Temporal namespace that carries our marker
+    reaper_rests boolean NOT NULL DEFAULT false,    -- its schedule is paused: who starts a task wakes it
     created_at  timestamptz NOT NULL DEFAULT now()
 );
 
@@ -281,6 +282,8 @@ CREATE TABLE commands (
 );
 CREATE INDEX commands_task ON commands (task_id, ordinal);
 CREATE INDEX commands_unsent ON commands (task_id, ordinal) WHERE sent_at IS NULL AND state = 'accepted';
+CREATE INDEX commands_unclaimed ON commands (sent_at)
+    WHERE state = 'accepted' AND claimed_by IS NULL AND kind IN ('start', 'retry');
 
 -- One row a task: what a relayer has to send, and who is sending.
 CREATE TABLE relay (
@@ -301,6 +304,20 @@ CREATE INDEX relay_due ON relay (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX relay_sandbox ON relay (sandbox_id) WHERE sandbox_id IS NOT NULL;
 CREATE INDEX relay_leased ON relay (lease_until) WHERE lease_until IS NOT NULL;
 CREATE INDEX sandboxes_due ON sandboxes (events_due_at) WHERE events_due_at IS NOT NULL;
+
+-- What WebSocket readers are told besides the events of sandboxes, oldest first by (xid, id):
+-- a row counts once no older transaction is open, so that none is passed over.
+CREATE TABLE bus_events (
+    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    xid             bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+    organization_id uuid,                       -- null: of a sandbox that nobody made
+    event_type      text NOT NULL,
+    entity_type     text NOT NULL,
+    entity_id       text NOT NULL,
+    payload         jsonb NOT NULL DEFAULT '{}',
+    created_at      timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX bus_events_order ON bus_events (xid, id);
 
 CREATE TABLE outages (
     part        text NOT NULL,                  -- intake, relay
@@ -453,8 +470,10 @@ BEGIN
                 WHEN w.block = 'paused' AND w.org_paused THEN 'waiting: the organization is paused'
                 WHEN w.block = 'paused' THEN 'waiting: the project is paused'
                 WHEN w.block = 'held' THEN 'waiting: autonomous execution is off in this project'
+                WHEN w.room = 0 THEN 'waiting: the project takes no tasks now (limit 0)'
                 WHEN w.used + coalesce(g.given, 0) >= w.room
                     THEN format('waiting for a slot: %s of %s used in this project', w.used + coalesce(g.given, 0), w.room)
+                WHEN l.room = 0 THEN 'waiting: the organization takes no tasks now (limit 0)'
                 ELSE format('waiting for a slot: %s of %s used in this organization',
                     l.used + (SELECT count(*) FROM chosen), l.room) END AS reason
         FROM placed w CROSS JOIN limits l
@@ -496,9 +515,68 @@ END $$;
 CREATE TRIGGER relay_due AFTER INSERT OR UPDATE OF due_at ON relay FOR EACH ROW
     WHEN (NEW.due_at IS NOT NULL AND NEW.due_at <= now()) EXECUTE FUNCTION omoi_relay_due();
 
+-- Writes down what happened to a task under the names of the replaced system.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_task_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    was text := CASE WHEN TG_OP = 'UPDATE' THEN OLD.status END;
+    body jsonb := jsonb_build_object('task_id', NEW.id, 'ticket_id', NEW.ticket_id, 'phase_id', NEW.phase_id,
+        'task_type', NEW.task_type, 'status', NEW.status, 'priority', NEW.priority, 'old_status', was,
+        'error_message', NEW.error_message, 'has_result', NEW.result IS NOT NULL);
+    own text := CASE WHEN was IS NULL THEN 'TASK_CREATED' ELSE CASE NEW.status WHEN 'assigned' THEN 'TASK_ASSIGNED'
+        WHEN 'running' THEN 'TASK_STARTED' WHEN 'completed' THEN 'TASK_COMPLETED' WHEN 'failed' THEN 'TASK_FAILED'
+        WHEN 'cancelled' THEN 'TASK_CANCELLED' END END;
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT NEW.organization_id, name, 'task', NEW.id::text, body
+    FROM unnest(ARRAY[own, CASE WHEN was IS NOT NULL THEN 'TASK_STATUS_CHANGED' END]) AS name WHERE name IS NOT NULL;
+    -- each new task takes away more than it will write
+    IF was IS NULL AND (SELECT created_at FROM bus_events ORDER BY id LIMIT 1) < now() - interval '1 day' THEN
+        DELETE FROM bus_events WHERE id = ANY (ARRAY(
+            SELECT id FROM (SELECT id, created_at FROM bus_events ORDER BY id LIMIT 50 FOR UPDATE SKIP LOCKED) AS oldest
+            WHERE created_at < now() - interval '1 day'));
+    END IF;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER task_made AFTER INSERT ON tasks FOR EACH ROW EXECUTE FUNCTION omoi_task_bus();
+CREATE TRIGGER task_moved AFTER UPDATE OF status ON tasks FOR EACH ROW
+    WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION omoi_task_bus();
+
+-- +goose StatementBegin
+CREATE FUNCTION omoi_sandbox_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    VALUES (NEW.organization_id, 'SANDBOX_SPAWNED', 'sandbox', NEW.id,
+        jsonb_build_object('sandbox_id', NEW.id, 'task_id', NEW.task_id, 'provider', NEW.provider));
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER sandbox_spawned AFTER UPDATE OF state ON sandboxes FOR EACH ROW
+    WHEN (NEW.state = 'running' AND OLD.state IN ('intended', 'creating')) EXECUTE FUNCTION omoi_sandbox_bus();
+
+-- +goose StatementBegin
+CREATE FUNCTION omoi_message_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT s.organization_id, 'SANDBOX_MESSAGE_QUEUED', 'sandbox', NEW.sandbox_id,
+        jsonb_build_object('message_id', NEW.id, 'content', left(NEW.content, 100), 'message_type', NEW.kind,
+            'priority', CASE NEW.kind WHEN 'interrupt' THEN 'high' ELSE 'normal' END)
+    FROM sandboxes s WHERE s.id = NEW.sandbox_id;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER message_queued AFTER INSERT ON messages FOR EACH ROW
+    WHEN (NEW.state = 'accepted') EXECUTE FUNCTION omoi_message_bus();
+
 -- +goose Down
 DROP TRIGGER relay_due ON relay;
+DROP TRIGGER task_made ON tasks;
+DROP TRIGGER task_moved ON tasks;
+DROP TRIGGER sandbox_spawned ON sandboxes;
+DROP TRIGGER message_queued ON messages;
+DROP FUNCTION omoi_task_bus, omoi_sandbox_bus, omoi_message_bus;
 DROP FUNCTION omoi_relay_due, omoi_grant, omoi_score, omoi_partitions, omoi_partition;
-DROP TABLE texts, transcripts, pulses, outages, relay, commands, messages, event_keys, sandbox_events, senders,
+DROP TABLE bus_events, texts, transcripts, pulses, outages, relay, commands, messages, event_keys, sandbox_events, senders,
     attempts, sandboxes, hosts, slots, idempotency_keys, task_dependencies, tasks, tickets, projects, api_keys,
     organizations, installation;

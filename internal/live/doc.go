@@ -12,6 +12,8 @@ type Bus interface {
 	// that ends the subscription. Subscribe before reading the store, or news that come
 	// between are missed. The channel is never closed.
 	Subscribe(topic string) (<-chan struct{}, func())
+	// Watch collects the topics of all wake-ups until the function is called.
+	Watch() (*Watch, func())
 	// Close ends the bus; later calls do nothing.
 	Close() error
 }

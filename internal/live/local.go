@@ -7,10 +7,14 @@ type Local struct {
 	mu     sync.Mutex
 	topics map[string]map[chan struct{}]struct{}
 	closed bool
+	// watches collect the topics that are woken.
+	watches map[*Watch]struct{}
 }
 
 // New makes a bus inside this process.
-func New() *Local { return &Local{topics: map[string]map[chan struct{}]struct{}{}} }
+func New() *Local {
+	return &Local{topics: map[string]map[chan struct{}]struct{}{}, watches: map[*Watch]struct{}{}}
+}
 
 // Wake implements [Bus].
 func (l *Local) Wake(topic string) {
@@ -18,6 +22,9 @@ func (l *Local) Wake(topic string) {
 	defer l.mu.Unlock()
 	for subscriber := range l.topics[topic] {
 		nudge(subscriber)
+	}
+	for watch := range l.watches {
+		watch.add(topic)
 	}
 }
 
@@ -29,6 +36,9 @@ func (l *Local) WakeAll() {
 		for subscriber := range subscribers {
 			nudge(subscriber)
 		}
+	}
+	for watch := range l.watches {
+		watch.addAll()
 	}
 }
 
@@ -53,6 +63,7 @@ func (l *Local) Close() error {
 	defer l.mu.Unlock()
 	l.closed = true
 	clear(l.topics)
+	clear(l.watches)
 	return nil
 }
 

@@ -40,6 +40,17 @@ type Attempt struct {
 	HeadCommit   *string
 }
 
+type BusEvent struct {
+	ID             int64
+	Xid            int64
+	OrganizationID *string
+	EventType      string
+	EntityType     string
+	EntityID       string
+	Payload        json.RawMessage
+	CreatedAt      time.Time
+}
+
 type Command struct {
 	ID        string
 	TaskID    string
@@ -78,10 +89,11 @@ type IdempotencyKey struct {
 }
 
 type Installation struct {
-	One       bool
-	ID        string
-	Namespace string
-	CreatedAt time.Time
+	One         bool
+	ID          string
+	Namespace   string
+	ReaperRests bool
+	CreatedAt   time.Time
 }
 
 type Message struct {

@@ -1,0 +1,357 @@
+package api
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+	"github.com/gin-gonic/gin"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
+)
+
+// The close codes that readers know.
+const (
+	closeUnauthorized = websocket.StatusCode(4401)
+	closeTryAgain     = websocket.StatusTryAgainLater
+)
+
+// Bulletin answers what a reader of the bus is told.
+type Bulletin interface {
+	BusPlace(ctx context.Context) (ingest.BusPlace, time.Time, error)
+	BusEvents(ctx context.Context, who ingest.BusReader, after ingest.BusPlace, limit int) ([]ingest.BusEvent, ingest.BusPlace, error)
+	MovedSandboxes(ctx context.Context, who ingest.BusReader, since time.Time) ([]string, error)
+	SandboxPlace(ctx context.Context, who ingest.BusReader, sandboxID string) (place int64, visible bool, err error)
+}
+
+// clientFrame is what a reader may send.
+type clientFrame struct {
+	Type        string    `json:"type"` // subscribe, or auth as the first frame
+	Token       string    `json:"token"`
+	EventTypes  *[]string `json:"event_types"`
+	EntityTypes *[]string `json:"entity_types"`
+	EntityIDs   *[]string `json:"entity_ids"`
+}
+
+// busFilter narrows what a reader is told; an empty list is everything.
+type busFilter struct {
+	EventTypes  []string `json:"event_types"`
+	EntityTypes []string `json:"entity_types"`
+	EntityIDs   []string `json:"entity_ids"`
+}
+
+func filterOf(r *http.Request) busFilter {
+	list := func(name string) []string {
+		found := []string{}
+		for part := range strings.SplitSeq(r.URL.Query().Get(name), ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				found = append(found, part)
+			}
+		}
+		return found
+	}
+	return busFilter{EventTypes: list("event_types"), EntityTypes: list("entity_types"), EntityIDs: list("entity_ids")}
+}
+
+func (f *busFilter) replace(in clientFrame) {
+	for _, pair := range []struct{ have, said *[]string }{
+		{&f.EventTypes, in.EventTypes}, {&f.EntityTypes, in.EntityTypes}, {&f.EntityIDs, in.EntityIDs},
+	} {
+		if pair.said != nil {
+			*pair.have = append([]string{}, *pair.said...)
+		}
+	}
+}
+
+func (f *busFilter) takes(e ingest.BusEvent) bool {
+	in := func(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }
+	return in(f.EventTypes, e.EventType) && in(f.EntityTypes, e.EntityType) && in(f.EntityIDs, e.EntityID)
+}
+
+// webSocket is the route of the bus. It stands beside the routes of the OpenAPI document,
+// which cannot describe it.
+func (a *API) webSocket(c *gin.Context) {
+	r := c.Request
+	if a.cfg.Open && !a.knownHost(r.Host) {
+		a.writeError(c.Writer, r, task.Errorf(task.CodeForbidden, "An open server answers on loopback names only."))
+		return
+	}
+	// Accept refuses origins other than the host that was asked.
+	conn, err := websocket.Accept(c.Writer, r, nil)
+	if err != nil {
+		return // Accept has answered
+	}
+	defer func() { _ = conn.CloseNow() }()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	reader := &busReader{api: a, conn: conn, filter: filterOf(r), places: map[string]int64{}}
+	if err := reader.run(ctx, r); err != nil && ctx.Err() == nil {
+		a.log.DebugContext(ctx, "reader of the bus left", slog.Any("error", err))
+	}
+}
+
+// busReader is one connection. It reads the store at its own pace, so that a slow one is
+// never buffered.
+type busReader struct {
+	api    *API
+	conn   *websocket.Conn
+	filter busFilter
+	who    ingest.BusReader
+	only   string // the sandbox that asks for itself; empty: a person
+	place  ingest.BusPlace
+	places map[string]int64 // of sandboxes: the newest event that was told
+	dirty  map[string]struct{}
+}
+
+func (b *busReader) run(ctx context.Context, r *http.Request) error {
+	if err := b.login(ctx, r); err != nil {
+		return errors.Join(b.send(ctx, map[string]string{"error": sentenceOf(err)}), b.conn.Close(closeUnauthorized, "unauthorized"))
+	}
+	watch, stop := b.api.deps.Bus.Watch()
+	defer stop()
+	var err error
+	if b.place, b.who.Since, err = b.api.deps.Store.BusPlace(ctx); err != nil {
+		return errors.Join(b.send(ctx, map[string]string{"error": "The event service is not ready."}), b.conn.Close(closeTryAgain, "not ready"))
+	}
+	b.dirty = map[string]struct{}{}
+	return b.serve(ctx, watch, b.listen(ctx))
+}
+
+// login takes the credential of the query, a header or the first frame.
+func (b *busReader) login(ctx context.Context, r *http.Request) error {
+	if b.api.cfg.Open {
+		b.who = ingest.BusReader{OrganizationID: b.api.cfg.Organization, Bare: true}
+		return nil
+	}
+	_, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	credential := cmp.Or(r.URL.Query().Get("token"), prefixToken(ctx), r.Header.Get("X-Api-Key"), strings.TrimSpace(bearer))
+	if credential == "" {
+		credential = b.firstFrame(ctx)
+	}
+	if token.Looks(credential) {
+		return b.loginSandbox(ctx, credential)
+	}
+	key, err := b.api.deps.Store.KeyBySecret(ctx, credential)
+	if err != nil {
+		return err
+	}
+	b.who.OrganizationID = key.OrganizationID
+	return enough(caller{scope: scopeOf(key)}, accessRead)
+}
+
+func (b *busReader) firstFrame(ctx context.Context) string {
+	const patience = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var first clientFrame
+	if wsjson.Read(ctx, b.conn, &first) != nil {
+		return ""
+	}
+	return first.Token
+}
+
+// loginSandbox lets a sandbox follow itself: the entity_ids of the query must name it.
+func (b *busReader) loginSandbox(ctx context.Context, credential string) error {
+	if len(b.filter.EntityIDs) != 1 {
+		return task.Errorf(task.CodeUnauthorized, "A sandbox token follows its own sandbox only: name it in entity_ids.")
+	}
+	b.only = b.filter.EntityIDs[0]
+	if err := b.api.deps.Tokens.Verify(credential, b.only); err != nil {
+		return err
+	}
+	var err error
+	b.who.OrganizationID, _, err = b.api.deps.Store.SandboxOwner(ctx, b.only)
+	return err
+}
+
+// listen reads what the reader sends until the connection ends, which closes the channel.
+func (b *busReader) listen(ctx context.Context) <-chan []byte {
+	said := make(chan []byte)
+	go func() {
+		defer close(said)
+		for {
+			_, text, err := b.conn.Read(ctx)
+			if err != nil {
+				return
+			}
+			select {
+			case said <- text:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return said
+}
+
+func (b *busReader) serve(ctx context.Context, watch *live.Watch, said <-chan []byte) error {
+	silence := time.NewTimer(b.api.cfg.SocketPing)
+	defer silence.Stop()
+	look := time.NewTicker(b.api.cfg.PollEvery)
+	defer look.Stop()
+	sweep := time.NewTicker(b.api.cfg.StreamBeat)
+	defer sweep.Stop()
+	for {
+		var err error
+		select {
+		case text, open := <-said:
+			if !open {
+				return nil
+			}
+			silence.Reset(b.api.cfg.SocketPing)
+			err = b.answer(ctx, text)
+		case <-watch.Ready:
+			err = b.collect(ctx, watch)
+		case <-look.C:
+			err = b.tellBus(ctx)
+		case <-sweep.C: // wake-ups may have been lost
+			err = b.sweep(ctx)
+		case <-silence.C:
+			silence.Reset(b.api.cfg.SocketPing)
+			err = b.send(ctx, map[string]string{"type": "ping"})
+		case <-b.api.stopping:
+			return b.conn.Close(websocket.StatusGoingAway, "the server stops")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err != nil && task.CodeOf(err) != task.CodeUnavailable {
+			return err // what could not be read because the store is away is read later
+		}
+	}
+}
+
+func (b *busReader) answer(ctx context.Context, text []byte) error {
+	var frame clientFrame
+	if json.Unmarshal(text, &frame) != nil {
+		return b.send(ctx, map[string]string{"error": "Invalid JSON message"})
+	}
+	if frame.Type != "subscribe" {
+		return nil
+	}
+	b.filter.replace(frame)
+	return b.send(ctx, map[string]any{"status": "subscribed", "filters": b.filter})
+}
+
+// collect takes up which sandboxes have news, and tells them.
+func (b *busReader) collect(ctx context.Context, watch *live.Watch) error {
+	topics, missed := watch.Take()
+	for _, topic := range topics {
+		if id, ok := strings.CutPrefix(topic, live.Sandbox("")); ok && (b.only == "" || b.only == id) {
+			b.dirty[id] = struct{}{}
+		}
+	}
+	if missed {
+		return b.sweep(ctx)
+	}
+	return errors.Join(b.tellSandboxes(ctx), b.tellBus(ctx))
+}
+
+func (b *busReader) sweep(ctx context.Context) error {
+	ids, err := b.api.deps.Store.MovedSandboxes(ctx, b.who, b.who.Since)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if b.only == "" || b.only == id {
+			b.dirty[id] = struct{}{}
+		}
+	}
+	return errors.Join(b.tellSandboxes(ctx), b.tellBus(ctx))
+}
+
+// tellBus tells what the store has in its bus; of sandboxes that ask for themselves, their own.
+func (b *busReader) tellBus(ctx context.Context) error {
+	for {
+		events, next, err := b.api.deps.Store.BusEvents(ctx, b.who, b.place, streamBatch)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if err := b.tell(ctx, e); err != nil {
+				return err
+			}
+		}
+		b.place = next
+		if len(events) < streamBatch {
+			return nil
+		}
+	}
+}
+
+func (b *busReader) tellSandboxes(ctx context.Context) error {
+	for id := range b.dirty {
+		if err := b.tellSandbox(ctx, id); err != nil {
+			return err
+		}
+		delete(b.dirty, id)
+	}
+	return nil
+}
+
+func (b *busReader) tellSandbox(ctx context.Context, id string) error {
+	place, known := b.places[id]
+	if !known {
+		var visible bool
+		var err error
+		if place, visible, err = b.api.deps.Store.SandboxPlace(ctx, b.who, id); err != nil || !visible {
+			return err
+		}
+	}
+	for {
+		events, err := b.api.deps.Store.EventsAfter(ctx, id, place, streamBatch)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if err := b.tell(ctx, busEventOf(e)); err != nil {
+				return err
+			}
+			place = e.Sequence
+		}
+		b.places[id] = place
+		if len(events) < streamBatch {
+			return nil
+		}
+	}
+}
+
+// busEventOf gives a stored event the form of the bus, without its large fields.
+func busEventOf(e ingest.StoredEvent) ingest.BusEvent {
+	fields := map[string]any{}
+	kept, _ := lean(e.Data)
+	_ = json.Unmarshal(kept, &fields) // the store holds objects only
+	fields["source"], fields["original_event_type"] = e.Source, e.Type
+	payload, _ := json.Marshal(fields) //nolint:errchkjson // it came from JSON
+	return ingest.BusEvent{EventType: "SANDBOX_" + e.Type, EntityType: "sandbox", EntityID: e.SandboxID, Payload: payload}
+}
+
+func (b *busReader) tell(ctx context.Context, e ingest.BusEvent) error {
+	if (b.only != "" && (e.EntityType != "sandbox" || e.EntityID != b.only)) || !b.filter.takes(e) {
+		return nil
+	}
+	return b.send(ctx, e)
+}
+
+func (b *busReader) send(ctx context.Context, frame any) error {
+	ctx, cancel := context.WithTimeout(ctx, writeWait)
+	defer cancel()
+	return wsjson.Write(ctx, b.conn, frame)
+}
+
+// Hijack implements [http.Hijacker].
+func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(r.ResponseWriter).Hijack()
+}

@@ -1,0 +1,51 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+)
+
+// BusPlace answers where a reader of the bus begins who wants no past, and the database's clock.
+func (s *Store) BusPlace(ctx context.Context) (ingest.BusPlace, time.Time, error) {
+	row, err := s.q.BusPlace(ctx)
+	return ingest.BusPlace{Xid: row.Xid}, row.Now, translate("read the place of the bus", err)
+}
+
+// BusEvents answers at most limit entries of the bus beyond a place, in their order, and
+// the new place. What an open transaction may still precede is not answered yet.
+func (s *Store) BusEvents(ctx context.Context, who ingest.BusReader, after ingest.BusPlace, limit int) ([]ingest.BusEvent, ingest.BusPlace, error) {
+	rows, err := s.q.BusEvents(ctx, db.BusEventsParams{
+		AfterXid: after.Xid, AfterID: after.ID, OrganizationID: who.OrganizationID, Bare: who.Bare,
+		PageLimit: int32(limit), //nolint:gosec // G115: small by the API's bounds
+	})
+	if n := len(rows); n > 0 {
+		after = ingest.BusPlace{Xid: rows[n-1].Xid, ID: rows[n-1].ID}
+	}
+	return mapAll(rows, func(r db.BusEventsRow) ingest.BusEvent {
+		return ingest.BusEvent{EventType: r.EventType, EntityType: r.EntityType, EntityID: r.EntityID, Payload: r.Payload}
+	}), after, translate("read the bus", err)
+}
+
+// MovedSandboxes answers the sandboxes that reported something since a moment.
+func (s *Store) MovedSandboxes(ctx context.Context, who ingest.BusReader, since time.Time) ([]string, error) {
+	ids, err := s.q.MovedSandboxes(ctx, db.MovedSandboxesParams{Since: &since, OrganizationID: who.OrganizationID, Bare: who.Bare})
+	return ids, translate("find the sandboxes with news", err)
+}
+
+// SandboxPlace answers the number of a sandbox's newest event before who began to read. It
+// is not visible for a sandbox that is unknown or another organization's.
+func (s *Store) SandboxPlace(ctx context.Context, who ingest.BusReader, sandboxID string) (place int64, visible bool, err error) {
+	place, err = s.q.SandboxPlace(ctx, db.SandboxPlaceParams{
+		Since: who.Since, SandboxID: sandboxID, OrganizationID: who.OrganizationID, Bare: who.Bare,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, false, nil
+	}
+	return place, err == nil, translate("find the place in a sandbox", err)
+}

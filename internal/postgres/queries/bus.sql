@@ -1,0 +1,23 @@
+-- name: BusPlace :one
+-- Where a reader begins who wants no past, and the database's clock.
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid, clock_timestamp()::timestamptz AS now;
+
+-- name: BusEvents :many
+SELECT xid, id, event_type, entity_type, entity_id, payload FROM bus_events
+WHERE (xid, id) > (sqlc.arg(after_xid)::bigint, sqlc.arg(after_id)::bigint)
+  AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+  AND (organization_id = sqlc.arg(organization_id)::uuid OR (organization_id IS NULL AND sqlc.arg(bare)::boolean))
+ORDER BY xid, id LIMIT sqlc.arg(page_limit);
+
+-- name: MovedSandboxes :many
+-- The sandboxes that reported something since a moment.
+SELECT id FROM sandboxes WHERE last_event_at >= sqlc.arg(since)
+  AND (organization_id = sqlc.arg(organization_id)::uuid OR (organization_id IS NULL AND sqlc.arg(bare)::boolean));
+
+-- name: SandboxPlace :one
+-- The number of the newest event of a sandbox before a moment.
+SELECT (coalesce(min(e.sequence), s.head + 1) - 1)::bigint AS place
+FROM sandboxes s LEFT JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id AND e.created_at >= sqlc.arg(since)
+WHERE s.id = sqlc.arg(sandbox_id)
+  AND (s.organization_id = sqlc.arg(organization_id)::uuid OR (s.organization_id IS NULL AND sqlc.arg(bare)::boolean))
+GROUP BY s.id;
