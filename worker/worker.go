@@ -84,9 +84,6 @@ func New(cfg Config, deps Deps) *Worker {
 // Run works until ctx ends, then lets what is under way finish for StopTimeout and answers
 // nil. It answers an error if it cannot start, or if Temporal refuses it for good.
 func (w *Worker) Run(ctx context.Context) error {
-	if err := w.deps.Schedules.EnsureSchedules(ctx); err != nil {
-		return fmt.Errorf("make schedules: %w", err)
-	}
 	w.seen(ctx) // before polling: an attempt that begins now finds this host
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -95,14 +92,35 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	if err := w.deps.Schedules.WakeReaper(ctx); err != nil {
-		w.log.WarnContext(ctx, "reaper not woken", slog.String("error", err.Error()))
-	}
+	var group sync.WaitGroup
+	group.Go(func() { w.schedule(ctx) })
 	w.live(ctx)
+	group.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
 		return fmt.Errorf("poll for work: %w", cause)
 	}
 	return nil
+}
+
+// schedule makes the schedules and wakes the reaper. A server that has just started may refuse
+// for a while, which stops no task: it is asked until it does, or until ctx ends.
+func (w *Worker) schedule(ctx context.Context) {
+	const first, longest = 100 * time.Millisecond, 10 * time.Second
+	for pause := first; ; pause = min(2*pause, longest) {
+		err := w.deps.Schedules.EnsureSchedules(ctx)
+		if err == nil {
+			break
+		}
+		w.log.WarnContext(ctx, "schedules not made, tried again", slog.String("error", err.Error()))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+	if err := w.deps.Schedules.WakeReaper(ctx); err != nil {
+		w.log.WarnContext(ctx, "reaper not woken", slog.String("error", err.Error()))
+	}
 }
 
 // start starts one SDK worker a queue; stop ends them side by side.

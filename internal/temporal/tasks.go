@@ -100,8 +100,12 @@ func (c *Client) signal(ctx context.Context, taskID, name string, payload any) e
 		return err
 	}
 	// The server says "not found" of one that has ended, too.
-	if _, unknown := c.Describe(ctx, id); unknown != nil {
+	run, unknown := c.Describe(ctx, id)
+	switch {
+	case unknown != nil:
 		return unknown
+	case run.Status == RunOpen: // it has begun between the two calls
+		return task.Errorf(task.CodeUnavailable, "The task's workflow was just started. Try again.").WithCause(err)
 	}
 	return task.Errorf(task.CodeGone, "The task's workflow has ended.").WithCause(err)
 }
