@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -71,17 +72,29 @@ func clean(got spec.Collected) bool {
 
 // publish pushes the bundle and writes down where the branch stands then.
 func (a *Activities) publish(ctx context.Context, p place, work task.Work, got spec.Collected) (contract.Collected, error) {
-	if got.Bundle == "" || got.Commits == 0 {
-		return contract.Collected{}, nil
+	if got.Commits == 0 { // the branch holds all there is; a retry need not begin anew
+		return contract.Collected{}, a.saveHead(ctx, p, work, work.Base)
+	}
+	if got.Bundle == "" {
+		return contract.Collected{}, classed(task.ClassPublish, task.Errorf(task.CodeInvalid,
+			"The agent's commits could not be packed: %s", strings.Join(got.Notes, " ")))
 	}
 	head, err := a.push(ctx, p, work)
 	if err != nil {
 		return contract.Collected{}, classed(task.ClassPublish, fmt.Errorf("push %s: %w", work.Branch, err))
 	}
-	if err := a.deps.Ledger.SaveHead(ctx, work.TaskID, p.row.Attempt, head); err != nil {
-		return contract.Collected{}, fmt.Errorf("write head of attempt: %w", err)
+	if err := a.saveHead(ctx, p, work, head); err != nil {
+		return contract.Collected{}, err
 	}
 	return contract.Collected{Head: head, Commits: got.Commits}, nil
+}
+
+// saveHead writes down that the branch holds the attempt's work.
+func (a *Activities) saveHead(ctx context.Context, p place, work task.Work, head string) error {
+	if err := a.deps.Ledger.SaveHead(ctx, work.TaskID, p.row.Attempt, head); err != nil {
+		return fmt.Errorf("write head of attempt: %w", err)
+	}
+	return nil
 }
 
 // push brings the branch of the bundle to the repository.

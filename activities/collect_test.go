@@ -111,6 +111,29 @@ func TestNothingToCollect(t *testing.T) {
 	}
 }
 
+// A publish that fails afterwards is tried again without a new attempt.
+func TestNothingNewIsWorkOnTheBranch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	b.store.work.Base = "base0"
+	b.collects(spec.Collected{Repo: true, Head: "base0"})
+	require.NoError(t, act(b, b.activities().CollectWork, b.ref()))
+	require.Equal(t, map[int]string{1: "base0"}, b.store.heads)
+}
+
+func TestCommitsWithoutABundleAreAFailedPublish(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	b.collects(spec.Collected{Repo: true, Head: "c2", Commits: 2, Notes: []string{"No bundle could be made: disk full"}})
+	app, _ := refused(t, act(b, b.activities().CollectWork, b.ref()))
+	require.True(t, app.NonRetryable())
+	require.Equal(t, string(task.ClassPublish), app.Type())
+	require.Contains(t, app.Message(), "disk full")
+	require.Empty(t, b.store.heads)
+}
+
 func TestGatheringThatFailsIsTheSandboxesFault(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]sandbox.ExecResult{
@@ -129,8 +152,8 @@ func TestGatheringThatFailsIsTheSandboxesFault(t *testing.T) {
 func TestCollectWorkSparesSalvageASecondLook(t *testing.T) {
 	t.Parallel()
 	untouched := spec.Collected{Repo: true}
-	dirty, unnamed, unread := committed(), committed(), committed()
-	dirty.Files, dirty.Rescue, unnamed.Bundle = 1, "c3", ""
+	dirty, unread := committed(), committed()
+	dirty.Files, dirty.Rescue = 1, "c3"
 	unread.Notes = []string{"One file was left out."}
 	for name, c := range map[string]struct {
 		got   spec.Collected
@@ -141,7 +164,6 @@ func TestCollectWorkSparesSalvageASecondLook(t *testing.T) {
 		"nothing was done":            {got: untouched, saved: true},
 		"the agent may go on":         {got: committed(), alive: true},
 		"something is not committed":  {got: dirty},
-		"commits without a bundle":    {got: unnamed},
 		"something could not be read": {got: unread},
 	} {
 		b := newBench(t)

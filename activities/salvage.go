@@ -160,8 +160,8 @@ func (a *Activities) pushNewest(ctx context.Context, p place, work task.Work) (b
 	if err != nil {
 		return false, fmt.Errorf("push %s: %w", work.Branch, err)
 	}
-	if err := a.deps.Ledger.SaveHead(ctx, work.TaskID, p.row.Attempt, head); err != nil {
-		return false, fmt.Errorf("write head of attempt: %w", err)
+	if err := a.saveHead(ctx, p, work, head); err != nil {
+		return false, err
 	}
 	return true, nil
 }

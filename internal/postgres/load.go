@@ -25,6 +25,7 @@ type loading struct {
 	kind      string // of the command
 	again     bool   // this chain had claimed the command before
 	live      *contract.LiveAttempt
+	collected bool // the branch holds the work of the newest attempt
 }
 
 // LoadTask claims the command for the chain of runs, makes the run the one that writes the
@@ -153,6 +154,7 @@ func (l *loading) findLive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.collected = last.Attempt.HeadCommit != nil
 	if last.Attempt.EndedAt == nil && alive(last.Sandbox) {
 		l.live = liveAttempt(last.Attempt, last.Sandbox)
 		if l.live.Started, err = l.q.HasEvent(ctx, last.Sandbox.ID, task.EventAgentStarted); err != nil {
@@ -210,10 +212,17 @@ func (l *loading) answer() contract.LoadedTask {
 		Agent: l.row.Agent, Provider: l.row.Provider, HasRepo: l.repo != "",
 		State: l.state(), Ordinal: l.row.Ordinal,
 		Branch: textOr(l.row.BranchName), Base: textOr(l.row.BaseCommit), Live: l.live,
-		PublishOnly: task.FailureClass(l.row.FailureClass) == task.ClassPublish && l.live == nil,
+		PublishOnly: l.publishOnly(),
 		Settings:    l.settings,
 	}
 	return out
+}
+
+// publishOnly reports whether all is done but the publish. Where the work itself did not come
+// to the branch, an attempt has to do it again; what works outside brings it there itself.
+func (l *loading) publishOnly() bool {
+	outside := l.row.Provider == task.ProviderExternal || l.row.Agent == task.AgentExternal
+	return task.FailureClass(l.row.FailureClass) == task.ClassPublish && l.live == nil && (l.collected || outside)
 }
 
 func (l *loading) state() task.State {

@@ -108,7 +108,13 @@ func TestTheRetryAfterARefusedPublishBeginsThere(t *testing.T) {
 		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "failed", Class: task.ClassPublish},
 	})
 	again := asked{id: a.id, command: w.command(a.id, contract.CommandRetry, `{}`), run: "again"}
+	w.exec(`UPDATE tasks SET provider = 'local', agent = 'scripted' WHERE id = $1`, a.id)
+	require.False(t, w.load(again).PublishOnly, "the branch does not hold its work: an attempt has to do it again")
+	require.NoError(t, w.store.SaveHead(t.Context(), a.id, live.Number, "c0ffee"))
 	require.True(t, w.load(again).PublishOnly)
+	w.exec(`UPDATE attempts SET head_commit = NULL`)
+	w.exec(`UPDATE tasks SET provider = 'external' WHERE id = $1`, a.id)
+	require.True(t, w.load(again).PublishOnly, "what works outside brings its work there itself")
 	w.write(again, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true})
 	require.True(t, w.load(again).PublishOnly, "also when it is loaded again")
 	w.write(again, contract.Projection{Ordinal: 6, Status: task.StatusCompleted, ReleaseSlot: true, PullURL: "u", PullNumber: 7})

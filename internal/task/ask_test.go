@@ -74,7 +74,9 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 		"being validated":         {Status: task.StatusValidating},
 		"pull request is https":   {Status: task.StatusCompleted, AttemptCount: 1, PullURL: &url},
 		"the disk is full. Begin": {Status: task.StatusFailed, AttemptCount: 3, ErrorMessage: &text},
-		"without a new attempt":   {Status: task.StatusFailed, FailureClass: task.ClassPublish},
+		"without a new attempt":   {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}}},
+		"without a new attempt.":  {Status: task.StatusFailed, FailureClass: task.ClassPublish, Provider: task.ProviderExternal},
+		"begins a new attempt":    {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {}}},
 		"omoi retry t":            {Status: task.StatusCancelled, ID: "t"},
 		"cancel is asked for":     {Status: task.StatusPending, PendingCommand: &task.Command{Kind: "cancel"}},
 	} {

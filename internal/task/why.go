@@ -92,13 +92,23 @@ func whyFailed(t Task) string {
 	s := sentence(fmt.Sprintf("Failed after %s", counted(t.AttemptCount, "attempt")), reason)
 	switch t.FailureClass {
 	case ClassPublish:
-		return s + " The work is kept; `omoi retry " + t.ID + "` publishes it without a new attempt."
+		return s + " " + whyPublish(t)
 	case ClassCredentials:
 		return s + " Mend the credentials, then `omoi retry " + t.ID + "`."
 	case ClassNone, ClassInfrastructure, ClassProviderLimit, ClassAgentError, ClassResources, ClassStopped,
 		ClassInvalidInput, ClassBudget, ClassTerminated, ClassReported:
 	}
 	return s + " Begin again with `omoi retry " + t.ID + "`."
+}
+
+// whyPublish says what a retry will do: the branch holds the work, or an attempt does it again.
+func whyPublish(t Task) string {
+	last := len(t.Attempts) - 1
+	if t.Provider == ProviderExternal || t.Agent == AgentExternal || (last >= 0 && t.Attempts[last].HeadCommit != nil) {
+		return "The work is on its branch; `omoi retry " + t.ID + "` publishes it without a new attempt."
+	}
+	return "The work did not get to its branch; what could be saved of it stands with the attempt. " +
+		"`omoi retry " + t.ID + "` begins a new attempt."
 }
 
 // sentence joins a beginning and an optional reason, with one full stop at the end.
