@@ -86,6 +86,7 @@ type fakeStore struct {
 	open      []string
 	abandoned []string
 	rest      []bool
+	rests     []bool // the flag, as it was set
 
 	branch, base string // as noted
 }
@@ -221,6 +222,11 @@ func (s *fakeStore) AtRest(context.Context) (bool, error) {
 		s.rest = s.rest[1:]
 	}
 	return now, nil
+}
+
+func (s *fakeStore) SetReaperRests(_ context.Context, rests bool) error {
+	s.rests = append(s.rests, rests)
+	return nil
 }
 
 // fakeRuns is Temporal as activities see it.

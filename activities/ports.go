@@ -51,13 +51,16 @@ type Fleet interface {
 	LedgerOrphans(ctx context.Context, grace time.Duration) ([]contract.Orphan, error)
 	// Unowned answers which of the listed sandboxes belong to no live attempt for grace.
 	Unowned(ctx context.Context, listed []sandbox.Sandbox, grace time.Duration) ([]contract.Orphan, error)
-	// OpenTasks lists task ids that are not final and hold a run, newest projection older than age.
+	// OpenTasks lists task ids that are not final and hold a run, newest projection older than
+	// age, and those whose start or retry was sent longer than age ago and never taken up.
 	OpenTasks(ctx context.Context, age time.Duration) ([]string, error)
 	// Abandon writes off a task whose workflow is closed: failed(terminated), slot free, attempt ended.
 	Abandon(ctx context.Context, taskID, reason string) error
 	Grant(ctx context.Context) error // runs the gate once for every organization
 	// AtRest is true if every task is final and every ledger row verified gone.
 	AtRest(ctx context.Context) (bool, error)
+	// SetReaperRests tells who starts a task whether the reaper's schedule has to be woken.
+	SetReaperRests(ctx context.Context, rests bool) error
 }
 
 // Runs is the part of Temporal that activities need.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"go.temporal.io/sdk/activity"
+
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -114,24 +116,43 @@ func (a *Activities) RunGate(ctx context.Context) error {
 	return nil
 }
 
-// RestReaper pauses the reaper's schedule while there is nothing to watch. A task that was
-// accepted in between has woken it before it slept, so that a second look wakes it again.
+// RestReaper pauses the reaper's schedule while there is nothing to watch. Who starts a task
+// afterwards finds the flag and wakes it; what was accepted in between is seen by the second look.
 func (a *Activities) RestReaper(ctx context.Context) (contract.Rest, error) {
 	rest, err := a.deps.Fleet.AtRest(ctx)
-	if err != nil || !rest {
+	if err != nil {
 		return contract.Rest{}, err
+	}
+	if !rest {
+		if activity.GetInfo(ctx).Attempt > 1 { // the try before may have paused it
+			err = a.wakeReaper(ctx)
+		}
+		return contract.Rest{}, err
+	}
+	if err := a.pauseReaper(ctx); err != nil {
+		return contract.Rest{}, err
+	}
+	if rest, err = a.deps.Fleet.AtRest(ctx); err != nil || rest {
+		return contract.Rest{Paused: rest}, err
+	}
+	return contract.Rest{}, a.wakeReaper(ctx)
+}
+
+// pauseReaper sets the flag before the pause, so that none is without it, and after it: a start
+// in between has taken the flag, and its call may have come before the pause.
+func (a *Activities) pauseReaper(ctx context.Context) error {
+	if err := a.deps.Fleet.SetReaperRests(ctx, true); err != nil {
+		return err
 	}
 	if err := a.deps.Runs.PauseSchedule(ctx, contract.ScheduleReaper, "every task is final and every sandbox verified gone"); err != nil {
-		return contract.Rest{}, fmt.Errorf("pause reaper: %w", err)
+		return fmt.Errorf("pause reaper: %w", err)
 	}
-	if rest, err = a.deps.Fleet.AtRest(ctx); err != nil {
-		return contract.Rest{}, err
-	}
-	if rest {
-		return contract.Rest{Paused: true}, nil
-	}
+	return a.deps.Fleet.SetReaperRests(ctx, true)
+}
+
+func (a *Activities) wakeReaper(ctx context.Context) error {
 	if err := a.deps.Runs.WakeReaper(ctx); err != nil {
-		return contract.Rest{}, fmt.Errorf("wake reaper: %w", err)
+		return fmt.Errorf("wake reaper: %w", err)
 	}
-	return contract.Rest{}, nil
+	return a.deps.Fleet.SetReaperRests(ctx, false)
 }

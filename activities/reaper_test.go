@@ -93,10 +93,11 @@ func TestRestReaper(t *testing.T) {
 		rest   []bool
 		paused bool
 		calls  []string
+		flag   []bool
 	}{
-		"at work":           {[]bool{false}, false, nil},
-		"at rest":           {[]bool{true}, true, []string{"pause omoi-reaper"}},
-		"accepted meantime": {[]bool{true, false}, false, []string{"pause omoi-reaper", "wake"}},
+		"at work":           {[]bool{false}, false, nil, nil},
+		"at rest":           {[]bool{true}, true, []string{"pause omoi-reaper"}, []bool{true, true}},
+		"accepted meantime": {[]bool{true, false}, false, []string{"pause omoi-reaper", "wake"}, []bool{true, true, false}},
 	} {
 		b := newBench(t)
 		b.store.rest = c.rest
@@ -104,5 +105,16 @@ func TestRestReaper(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.paused, out.Paused, name)
 		require.Equal(t, c.calls, b.runs.calls, name)
+		require.Equal(t, c.flag, b.store.rests, name)
 	}
+}
+
+// Who starts a task must be able to tell that the reaper sleeps, also if we die before we know.
+func TestAPauseWhoseAnswerWasLostIsKnown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.rest = []bool{true}
+	b.runs.loseAnswerOf("pause omoi-reaper")
+	require.Error(t, act(b, b.activities().RestReaper))
+	require.Equal(t, []bool{true}, b.store.rests)
 }

@@ -53,8 +53,11 @@ func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
 	if c.Claimed { // the answer to its start was lost
 		return d.noted(ctx, d.relay.store.CommandSent(ctx, c.ID))
 	}
+	if whatOf(c) == whatStart && !d.wakeReaper(ctx) {
+		return false
+	}
 	err := d.call(ctx, func(ctx context.Context) error { return d.post(ctx, c) })
-	switch task.CodeOf(err) { //nolint:exhaustive // the rest are tried again
+	switch task.CodeOf(err) { //nolint:exhaustive // the rest are tried again, however long it takes
 	case "":
 		if c.Kind == contract.CommandStart {
 			d.begun = c.At
@@ -62,21 +65,54 @@ func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
 		d.relay.cfg.Meter.Sent(whatOf(c))
 		return d.noted(ctx, d.relay.store.CommandSent(ctx, c.ID))
 	case task.CodeGone, task.CodeNotFound:
-		return d.over(ctx, c, task.ReceiptTooLate, "the task had ended")
+		if whatOf(c) == whatStart {
+			return d.over(ctx, c, task.ReceiptTooLate, "the task had ended")
+		}
+		d.noted(ctx, d.relay.store.RunEnded(ctx, d.unit.TaskID, c))
+		return false // what is left is looked at afresh: nobody is there to be told
 	case task.CodeInvalid:
-		d.relay.cfg.Meter.Dropped(whatOf(c))
-		d.alarm(ctx, "refused by Temporal", c, err)
-		return d.over(ctx, c, task.ReceiptRefused, "Temporal refuses it")
-	}
-	if c.Age > d.relay.cfg.GiveUp {
-		d.relay.cfg.Meter.Dropped(whatOf(c))
-		d.alarm(ctx, "given up", c, err)
-		return d.over(ctx, c, task.ReceiptRefused, "it could not be handed over in time")
-	}
-	if task.CodeOf(err) == task.CodeConflict {
+		return d.refused(ctx, c, err)
+	case task.CodeConflict:
 		return d.held()
 	}
 	return d.failed(ctx, whatOf(c), err)
+}
+
+// refused settles what Temporal will never take. A task that cannot be started is over.
+func (d *delivery) refused(ctx context.Context, c RelayCommand, err error) bool {
+	d.relay.cfg.Meter.Dropped(whatOf(c))
+	d.alarm(ctx, "refused by Temporal", c, err)
+	if whatOf(c) == whatStart {
+		return d.noted(ctx, d.relay.store.StartRefused(ctx, d.unit.TaskID, c.ID,
+			"The task could not be started: Temporal refuses it for good."))
+	}
+	return d.over(ctx, c, task.ReceiptRefused, "Temporal refuses it")
+}
+
+// wakeReaper wakes the reaper if it rests, before there is something to watch. It is false if
+// the start has to wait for that. A relay that died may have taken the note without waking it.
+func (d *delivery) wakeReaper(ctx context.Context) bool {
+	rested, err := d.relay.store.EndReaperRest(ctx)
+	if err != nil {
+		return d.failed(ctx, whatStore, err)
+	}
+	if !rested && !d.unit.Crashed {
+		return true
+	}
+	if err = d.call(ctx, d.relay.runs.WakeReaper); err == nil {
+		return true
+	}
+	again, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.relay.cfg.CallTimeout)
+	defer cancel()
+	if noted := d.relay.store.SetReaperRests(again, true); noted != nil {
+		d.stranded = true // the lease runs out, and whoever has it next wakes the reaper
+	}
+	switch task.CodeOf(err) { //nolint:exhaustive // the rest are tried again
+	case task.CodeNotFound, task.CodeInvalid: // no worker has made it yet, which wakes it when it does
+		d.alarm(ctx, "reaper not woken", RelayCommand{}, err)
+		return true
+	}
+	return d.failed(ctx, whatStart, err)
 }
 
 func (d *delivery) post(ctx context.Context, c RelayCommand) error {

@@ -63,6 +63,10 @@ func (f *fakeRuns) SignalDigest(_ context.Context, taskID string, d contract.Dig
 	})
 }
 
+func (f *fakeRuns) WakeReaper(context.Context) error {
+	return f.do("reaper", "wake", func() error { return nil })
+}
+
 // apply does what the workflow does: it drops what it has seen, and must not find a gap.
 func (f *fakeRuns) apply(d contract.Digest) {
 	seen := f.seen[d.SandboxID]

@@ -20,7 +20,6 @@ type RelayConfig struct {
 	FirstPause  time.Duration // after a failure, doubled each time; default 200 ms
 	MaxPause    time.Duration // longest pause; default 30 s
 	MaxHold     time.Duration // longest pause of a retry that waits for the run before; default 2 s
-	GiveUp      time.Duration // age at which a command that cannot be sent is refused; default 72 h
 	SweepPeriod time.Duration // default 1 min
 	PulsePeriod time.Duration // default 5 s
 	Pace        Pace
@@ -185,7 +184,6 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	c.FirstPause = orDefault(c.FirstPause, 200*time.Millisecond)
 	c.MaxPause = orDefault(c.MaxPause, 30*time.Second)
 	c.MaxHold = orDefault(c.MaxHold, 2*time.Second)
-	c.GiveUp = orDefault(c.GiveUp, 72*time.Hour)
 	c.SweepPeriod = orDefault(c.SweepPeriod, time.Minute)
 	c.PulsePeriod = orDefault(c.PulsePeriod, 5*time.Second)
 	c.Pace = c.Pace.withDefaults()

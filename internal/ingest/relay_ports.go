@@ -16,6 +16,8 @@ type Runs interface {
 	SignalCommand(ctx context.Context, taskID string, c contract.Command) error
 	SignalAdmitted(ctx context.Context, taskID string) error
 	SignalDigest(ctx context.Context, taskID string, d contract.Digest) error
+	// WakeReaper ends the rest of the reaper's schedule and triggers it.
+	WakeReaper(ctx context.Context) error
 }
 
 // RelayStore is the part of the store that the relay needs.
@@ -44,6 +46,14 @@ type RelayContents interface {
 	// CommandSent and CommandOver note what became of one.
 	CommandSent(ctx context.Context, id string) error
 	CommandOver(ctx context.Context, id, state, reason string) error
+	// StartRefused writes off a task that cannot be started, unless it is final, and refuses the command.
+	StartRefused(ctx context.Context, taskID, commandID, reason string) error
+	// RunEnded notes that c met no open run: a task that is open is written off as terminated and c
+	// is too late; a retry stays due, and goes out as a start.
+	RunEnded(ctx context.Context, taskID string, c RelayCommand) error
+	// EndReaperRest takes the note that the reaper rests; rested is true for one who asks alone.
+	EndReaperRest(ctx context.Context) (rested bool, err error)
+	SetReaperRests(ctx context.Context, rests bool) error
 	// SlotGranted is when the task's slot was granted; held is false if it has none.
 	SlotGranted(ctx context.Context, taskID string) (at time.Time, held bool, err error)
 	// TakeDigest is the digest of all events of the unit's sandbox that were not relayed; ok is

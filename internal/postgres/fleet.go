@@ -105,51 +105,92 @@ func orphan(id, taskID string, attempt int32, reason string) contract.Orphan {
 }
 
 // OpenTasks lists the tasks that are not final, hold a run, and were last written longer than
-// age ago; the oldest first.
+// age ago, and those whose start or retry was sent longer than age ago and never taken up;
+// the oldest first.
 func (s *Store) OpenTasks(ctx context.Context, age time.Duration) ([]string, error) {
 	ids, err := s.q.OpenTasks(ctx, age)
 	return ids, translate("list open tasks", err)
 }
 
+// writeOff says how a task ends that no run will end.
+type writeOff struct {
+	class  task.FailureClass
+	reason string // of the task
+	late   string // of what was asked of it
+	// settle is done first, in the same transaction and with the task locked; nil: nothing.
+	settle func(*db.Queries) error
+	// more is done last; nil: nothing.
+	more func(*db.Queries) error
+}
+
 // Abandon writes off a task whose workflow is closed: failed, its slot free, its attempts
-// ended, what was asked of it too late. A task that is final stays as it is.
+// ended, what was asked of it too late. A task that is final stays as it is. Retries that no
+// run has taken up are due again.
 func (s *Store) Abandon(ctx context.Context, taskID, reason string) error {
+	return s.writeOff(ctx, taskID, writeOff{
+		class: task.ClassTerminated, reason: reason, late: "The task's workflow was terminated.",
+		more: func(q *db.Queries) error { return resendRetries(ctx, q, taskID) },
+	})
+}
+
+// writeOff writes a task off unless it is final.
+func (s *Store) writeOff(ctx context.Context, taskID string, off writeOff) error {
 	ended := false
 	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
-		ended, err = abandon(ctx, q, taskID, reason)
+		ended, err = off.write(ctx, q, taskID)
+		if err == nil && off.more != nil {
+			err = off.more(q)
+		}
 		return err
 	})
 	if err == nil && ended {
-		s.cfg.Counter.TaskEnded(task.StatusFailed, task.ClassTerminated)
+		s.cfg.Counter.TaskEnded(task.StatusFailed, off.class)
 	}
-	return translate("abandon task "+taskID, err)
+	return translate("write off task "+taskID, err)
 }
 
-func abandon(ctx context.Context, q *db.Queries, taskID, reason string) (ended bool, err error) {
+func (off writeOff) write(ctx context.Context, q *db.Queries, taskID string) (ended bool, err error) {
 	found, err := q.TaskForUpdate(ctx, taskID)
+	if err == nil && off.settle != nil {
+		err = off.settle(q)
+	}
 	if err != nil || task.Status(found.Task.Status).Final() {
 		return false, err
 	}
-	if err := q.AbandonTask(ctx, new(storable(reason)), taskID); err != nil {
+	err = q.AbandonTask(ctx, db.AbandonTaskParams{
+		FailureClass: string(off.class), Reason: new(storable(off.reason)), ID: taskID,
+	})
+	if err != nil {
 		return false, err
 	}
 	if err := q.ReleaseSlot(ctx, taskID); err != nil {
 		return false, err
 	}
-	if err := q.CloseCommands(ctx, "The task's workflow was terminated.", taskID); err != nil {
+	if err := q.CloseCommands(ctx, off.late, taskID); err != nil {
 		return false, err
 	}
 	if err := q.PointRelay(ctx, taskID, nil); err != nil {
 		return false, err
 	}
 	err = q.EndOpenAttempts(ctx, db.EndOpenAttemptsParams{
-		TaskID: taskID, FailureClass: string(task.ClassTerminated), Reason: storable(reason),
+		TaskID: taskID, FailureClass: string(off.class), Reason: storable(off.reason),
 	})
 	if err != nil {
 		return false, err
 	}
 	_, err = q.RunGate(ctx, found.Task.OrganizationID)
 	return true, err
+}
+
+// resendRetries lets the relay send again what was told to a run that will not hear it.
+func resendRetries(ctx context.Context, q *db.Queries, taskID string) error {
+	if _, err := q.ResendRetries(ctx, taskID); err != nil {
+		return err
+	}
+	if open, err := q.HasUnsent(ctx, taskID); err != nil || !open {
+		return err
+	}
+	return q.MakeRelayDue(ctx, taskID)
 }
 
 // Grant runs the gate of every organization, makes the partitions that are missing, and notes
@@ -174,6 +215,11 @@ func (s *Store) Grant(ctx context.Context) error {
 func (s *Store) AtRest(ctx context.Context) (bool, error) {
 	rest, err := s.q.AtRest(ctx)
 	return rest, translate("look whether all is at rest", err)
+}
+
+// SetReaperRests notes whether the reaper's schedule is paused, or about to be.
+func (s *Store) SetReaperRests(ctx context.Context, rests bool) error {
+	return translate("note the reaper's rest", s.q.SetReaperRests(ctx, rests))
 }
 
 // oneRow turns an update that hit nothing into "not found".

@@ -116,6 +116,7 @@ func TestAbandonWritesATerminatedTaskOff(t *testing.T) {
 	a, next := w.task(p, ""), w.task(p, "")
 	live := w.running(a)
 	cancel, retry := w.command(a.id, contract.CommandCancel, `{}`), w.command(a.id, contract.CommandRetry, `{}`)
+	w.exec(`UPDATE commands SET sent_at = now() WHERE id = $1`, retry)
 	open, err := w.store.OpenTasks(ctx, time.Hour)
 	require.NoError(t, err)
 	require.Empty(t, open)
@@ -129,6 +130,8 @@ func TestAbandonWritesATerminatedTaskOff(t *testing.T) {
 	require.Equal(t, "The workflow was terminated.", w.row(a.id, "error_message"))
 	require.Equal(t, "too_late", w.receipt(cancel))
 	require.Equal(t, "accepted", w.receipt(retry))
+	require.True(t, one[bool](t, w.pool, `SELECT c.sent_at IS NULL AND r.due_at <= now() FROM commands c
+		JOIN relay r ON r.task_id = c.task_id WHERE c.id = $1`, retry), "what was told to the run that is gone goes out as a start")
 	require.False(t, w.holdsSlot(a.id))
 	require.True(t, w.holdsSlot(next.id), "the slot goes to the next")
 	require.NotNil(t, w.ledger(live.SandboxID).EndedAt)
@@ -141,6 +144,54 @@ func TestAbandonWritesATerminatedTaskOff(t *testing.T) {
 	require.True(t, loaded.Reset)
 	require.Equal(t, task.StatusPending, loaded.State.Status, "a reset brings it back")
 	require.Nil(t, loaded.Live)
+}
+
+// A workflow may be ended before any worker has loaded its task.
+func TestATaskThatNoRunHasLoadedIsOpenOnceItsStartWasSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	open := func() []string {
+		ids, err := w.store.OpenTasks(t.Context(), time.Minute)
+		require.NoError(t, err)
+		return ids
+	}
+	a := w.task(w.project(1), "")
+	w.exec(`UPDATE commands SET sent_at = NULL`)
+	require.Empty(t, open(), "its start is not sent")
+	w.exec(`UPDATE commands SET sent_at = now() - interval '59 seconds'`)
+	require.Empty(t, open())
+	w.exec(`UPDATE commands SET sent_at = now() - interval '61 seconds'`)
+	require.Equal(t, []string{a.id}, open())
+	w.exec(`UPDATE commands SET claimed_by = 'a run'`)
+	require.Empty(t, open(), "it was taken up")
+
+	w.exec(`UPDATE tasks SET status = 'failed', run_id = 'before' WHERE id = $1`, a.id)
+	retry := w.command(a.id, contract.CommandRetry, `{}`)
+	w.exec(`UPDATE commands SET sent_at = now() - interval '61 seconds' WHERE id = $1`, retry)
+	require.Equal(t, []string{a.id}, open(), "a retry whose run was ended before it loaded the task")
+	before := w.row(a.id, "failure_class")
+	require.NoError(t, w.store.Abandon(t.Context(), a.id, "ended"))
+	require.Equal(t, before, w.row(a.id, "failure_class"), "a task that is final stays")
+	require.True(t, one[bool](t, w.pool, `SELECT sent_at IS NULL FROM commands WHERE id = $1`, retry), "and is begun again")
+	require.Empty(t, open())
+}
+
+func TestTheReapersRestIsEndedByOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	_, err := w.store.Installation(t.Context())
+	require.NoError(t, err)
+	end := func() bool {
+		rested, err := w.store.EndReaperRest(t.Context())
+		require.NoError(t, err)
+		return rested
+	}
+	require.False(t, end())
+	for range 2 {
+		require.NoError(t, w.store.SetReaperRests(t.Context(), true))
+	}
+	require.True(t, end())
+	require.False(t, end())
 }
 
 func TestAnAbandonedTaskWhoseRunLivesAfterAllIsTakenBack(t *testing.T) {

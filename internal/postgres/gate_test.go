@@ -61,6 +61,20 @@ func TestAnOrganizationsLimitIsSharedFairlyByItsProjects(t *testing.T) {
 		"6 of 6 used in this organization")
 }
 
+func TestALimitOfZeroTakesNoTasks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	p := w.project(2)
+	w.task(p, "")
+	w.exec(`UPDATE projects SET max_slots = 0`)
+	closed := w.task(p, "")
+	require.Equal(t, "waiting: the project takes no tasks now (limit 0)", w.row(closed.id, "queue_reason"))
+	w.exec(`UPDATE projects SET max_slots = 5`)
+	w.exec(`UPDATE organizations SET max_slots = 0`)
+	w.gate()
+	require.Equal(t, "waiting: the organization takes no tasks now (limit 0)", w.row(closed.id, "queue_reason"))
+}
+
 func TestWithinAProjectTheScoreDecides(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

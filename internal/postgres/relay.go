@@ -104,6 +104,36 @@ func (s *Store) CommandOver(ctx context.Context, id, state, reason string) error
 	return translate("settle command "+id, err)
 }
 
+// StartRefused implements [ingest.RelayContents].
+func (s *Store) StartRefused(ctx context.Context, taskID, commandID, reason string) error {
+	return s.writeOff(ctx, taskID, writeOff{
+		class: task.ClassInfrastructure, reason: reason, late: reason,
+		settle: func(q *db.Queries) error {
+			return q.CommandOver(ctx, db.CommandOverParams{ID: commandID, State: string(task.ReceiptRefused), Reason: reason})
+		},
+	})
+}
+
+// RunEnded implements [ingest.RelayContents].
+func (s *Store) RunEnded(ctx context.Context, taskID string, c ingest.RelayCommand) error {
+	return s.writeOff(ctx, taskID, writeOff{
+		class: task.ClassTerminated, reason: "The workflow was ended from outside.",
+		late: "its workflow was ended from outside; the task is written off as failed (terminated)",
+		more: func(q *db.Queries) error {
+			if err := resendRetries(ctx, q, taskID); err != nil || c.Kind == contract.CommandRetry {
+				return err
+			}
+			return q.CommandOver(ctx, db.CommandOverParams{ID: c.ID, State: string(task.ReceiptTooLate), Reason: "the task had ended"})
+		},
+	})
+}
+
+// EndReaperRest implements [ingest.RelayContents].
+func (s *Store) EndReaperRest(ctx context.Context) (rested bool, err error) {
+	rows, err := s.q.EndReaperRest(ctx)
+	return rows > 0, translate("end the reaper's rest", err)
+}
+
 // SlotGranted implements [ingest.RelayContents].
 func (s *Store) SlotGranted(ctx context.Context, taskID string) (at time.Time, held bool, err error) {
 	at, err = s.q.SlotGranted(ctx, taskID)

@@ -81,6 +81,31 @@ func (q *Queries) CloseCommands(ctx context.Context, reason string, taskID strin
 	return err
 }
 
+const hasUnsent = `-- name: HasUnsent :one
+SELECT EXISTS (SELECT FROM commands WHERE task_id = $1 AND sent_at IS NULL AND state = 'accepted')
+`
+
+func (q *Queries) HasUnsent(ctx context.Context, taskID string) (bool, error) {
+	row := q.db.QueryRow(ctx, hasUnsent, taskID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
+const resendRetries = `-- name: ResendRetries :execrows
+UPDATE commands SET sent_at = NULL
+WHERE task_id = $1 AND kind = 'retry' AND state = 'accepted' AND claimed_by IS NULL AND sent_at IS NOT NULL
+`
+
+// Retries that no run has taken up go out again, as starts.
+func (q *Queries) ResendRetries(ctx context.Context, taskID string) (int64, error) {
+	result, err := q.db.Exec(ctx, resendRetries, taskID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const settleCommand = `-- name: SettleCommand :exec
 UPDATE commands SET state = $1, reason = $2, settled_at = now()
 WHERE id = $3 AND task_id = $4 AND state = 'accepted'

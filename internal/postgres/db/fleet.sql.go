@@ -23,6 +23,18 @@ func (q *Queries) AtRest(ctx context.Context) (bool, error) {
 	return column_1, err
 }
 
+const endReaperRest = `-- name: EndReaperRest :execrows
+UPDATE installation SET reaper_rests = false WHERE reaper_rests
+`
+
+func (q *Queries) EndReaperRest(ctx context.Context) (int64, error) {
+	result, err := q.db.Exec(ctx, endReaperRest)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const hostLost = `-- name: HostLost :execrows
 UPDATE hosts SET lost_at = coalesce(lost_at, now()) WHERE id = $1
 `
@@ -152,6 +164,15 @@ SELECT omoi_partitions()
 
 func (q *Queries) MakePartitions(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, makePartitions)
+	return err
+}
+
+const setReaperRests = `-- name: SetReaperRests :exec
+UPDATE installation SET reaper_rests = $1::boolean WHERE reaper_rests <> $1
+`
+
+func (q *Queries) SetReaperRests(ctx context.Context, rests bool) error {
+	_, err := q.db.Exec(ctx, setReaperRests, rests)
 	return err
 }
 

@@ -13,15 +13,21 @@ import (
 )
 
 const abandonTask = `-- name: AbandonTask :exec
-UPDATE tasks SET status = 'failed', failure_class = 'terminated', error_message = $1, blocked_reason = '',
+UPDATE tasks SET status = 'failed', failure_class = $1, error_message = $2, blocked_reason = '',
     sandbox_id = NULL, run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = '',
     completed_at = now(), updated_at = now()
-WHERE id = $2
+WHERE id = $3
 `
 
+type AbandonTaskParams struct {
+	FailureClass string
+	Reason       *string
+	ID           string
+}
+
 // No run owns it any more, so that a reset is not refused as the run that ended it.
-func (q *Queries) AbandonTask(ctx context.Context, reason *string, iD string) error {
-	_, err := q.db.Exec(ctx, abandonTask, reason, iD)
+func (q *Queries) AbandonTask(ctx context.Context, arg AbandonTaskParams) error {
+	_, err := q.db.Exec(ctx, abandonTask, arg.FailureClass, arg.Reason, arg.ID)
 	return err
 }
 
@@ -49,12 +55,21 @@ func (q *Queries) HoldsSlot(ctx context.Context, taskID string) (bool, error) {
 }
 
 const openTasks = `-- name: OpenTasks :many
-SELECT id::text FROM tasks
-WHERE status NOT IN ('completed', 'failed', 'cancelled') AND run_id <> ''
-    AND updated_at < now() - $1::interval
-ORDER BY updated_at
+SELECT id::text FROM (
+    SELECT id, updated_at AS since FROM tasks
+    WHERE status NOT IN ('completed', 'failed', 'cancelled') AND run_id <> ''
+        AND updated_at < now() - $1::interval
+    UNION ALL
+    SELECT t.id, min(c.sent_at) FROM commands c JOIN tasks t ON t.id = c.task_id
+    WHERE c.state = 'accepted' AND c.claimed_by IS NULL AND c.kind IN ('start', 'retry')
+        AND c.sent_at < now() - $1::interval
+        AND (t.run_id = '' OR t.status IN ('completed', 'failed', 'cancelled'))
+    GROUP BY t.id
+) AS open ORDER BY since
 `
 
+// Those that a run has loaded, and those whose start was handed over and never taken up: what
+// was to load them is gone, or waits for a worker.
 func (q *Queries) OpenTasks(ctx context.Context, age time.Duration) ([]string, error) {
 	rows, err := q.db.Query(ctx, openTasks, age)
 	if err != nil {

@@ -27,3 +27,11 @@ UPDATE commands SET args = args || @args WHERE id = @id;
 -- What was asked of a task that is over comes too late; a retry does not.
 UPDATE commands SET state = 'too_late', reason = @reason, settled_at = now()
 WHERE task_id = @task_id AND state = 'accepted' AND kind <> 'retry';
+
+-- name: ResendRetries :execrows
+-- Retries that no run has taken up go out again, as starts.
+UPDATE commands SET sent_at = NULL
+WHERE task_id = @task_id AND kind = 'retry' AND state = 'accepted' AND claimed_by IS NULL AND sent_at IS NOT NULL;
+
+-- name: HasUnsent :one
+SELECT EXISTS (SELECT FROM commands WHERE task_id = @task_id AND sent_at IS NULL AND state = 'accepted');

@@ -52,3 +52,9 @@ SELECT (NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed'
 
 -- name: MakePartitions :exec
 SELECT omoi_partitions();
+
+-- name: SetReaperRests :exec
+UPDATE installation SET reaper_rests = @rests::boolean WHERE reaper_rests <> @rests;
+
+-- name: EndReaperRest :execrows
+UPDATE installation SET reaper_rests = false WHERE reaper_rests;

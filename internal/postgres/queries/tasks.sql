@@ -52,7 +52,7 @@ DELETE FROM slots WHERE task_id = @task_id;
 
 -- name: AbandonTask :exec
 -- No run owns it any more, so that a reset is not refused as the run that ended it.
-UPDATE tasks SET status = 'failed', failure_class = 'terminated', error_message = @reason, blocked_reason = '',
+UPDATE tasks SET status = 'failed', failure_class = @failure_class, error_message = @reason, blocked_reason = '',
     sandbox_id = NULL, run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = '',
     completed_at = now(), updated_at = now()
 WHERE id = @id;
@@ -74,10 +74,19 @@ ON CONFLICT (task_id) DO UPDATE SET sandbox_id = excluded.sandbox_id
 WHERE relay.sandbox_id IS DISTINCT FROM excluded.sandbox_id;
 
 -- name: OpenTasks :many
-SELECT id::text FROM tasks
-WHERE status NOT IN ('completed', 'failed', 'cancelled') AND run_id <> ''
-    AND updated_at < now() - @age::interval
-ORDER BY updated_at;
+-- Those that a run has loaded, and those whose start was handed over and never taken up: what
+-- was to load them is gone, or waits for a worker.
+SELECT id::text FROM (
+    SELECT id, updated_at AS since FROM tasks
+    WHERE status NOT IN ('completed', 'failed', 'cancelled') AND run_id <> ''
+        AND updated_at < now() - @age::interval
+    UNION ALL
+    SELECT t.id, min(c.sent_at) FROM commands c JOIN tasks t ON t.id = c.task_id
+    WHERE c.state = 'accepted' AND c.claimed_by IS NULL AND c.kind IN ('start', 'retry')
+        AND c.sent_at < now() - @age::interval
+        AND (t.run_id = '' OR t.status IN ('completed', 'failed', 'cancelled'))
+    GROUP BY t.id
+) AS open ORDER BY since;
 
 -- name: Organizations :many
 SELECT id::text FROM organizations ORDER BY id;
