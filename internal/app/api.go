@@ -68,9 +68,23 @@ func (c *core) guarded(ctx context.Context) error {
 	}
 	keys, err := c.store.CountKeys(ctx)
 	if err == nil && keys == 0 {
-		err = task.Errorf(task.CodeUnauthorized, "nobody could log in: there is no API key yet; set OMOI_API_KEY to make the first one")
+		err = errNoKey()
 	}
 	return err
+}
+
+// leastKey is the least length of a key that a person chooses, in bytes.
+const leastKey = 16
+
+func errNoKey() error {
+	return task.Errorf(task.CodeUnauthorized, "nobody could log in: there is no API key yet; set OMOI_API_KEY (%d characters or more) to make the first one", leastKey)
+}
+
+func checkKey(cfg *config.Loaded) error {
+	if n := len(cfg.API.Key.Reveal()); n > 0 && n < leastKey {
+		return task.Invalid("api.key", "OMOI_API_KEY has %d characters; it must have %d or more", n, leastKey)
+	}
+	return nil
 }
 
 // apiURL is the address at which this machine reaches the API.

@@ -74,6 +74,9 @@ func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core
 			err = errors.Join(err, c.close())
 		}
 	}()
+	if err := checkKey(cfg); err != nil {
+		return c, err
+	}
 	if c.ring, err = tokenRing(cfg); err != nil {
 		return c, err
 	}

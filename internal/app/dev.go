@@ -53,19 +53,30 @@ func (d *dev) settle(ctx context.Context) error {
 		cfg.API.Open = cfg.Loopback()
 	}
 	last := devstack.LastInfo(cfg.Home)
+	if err := checkKey(cfg); err != nil {
+		return err
+	}
+	if fresh := last.APIURL == "" && !cfg.Given("database.url"); fresh && !cfg.API.Open && cfg.API.Key == "" {
+		return errNoKey()
+	}
 	port, err := devstack.Port{Want: cfg.API.Port, Fixed: cfg.Given("api.port"), Last: portOf(last.APIURL)}.Choose(ctx, cfg.API.Host, "api.port")
 	if err != nil {
 		return err
 	}
-	if cfg.API.Port != 0 && port != cfg.API.Port {
-		d.say("port " + strconv.Itoa(cfg.API.Port) + " is in use; the API takes " + strconv.Itoa(port))
-	}
+	d.moved("the API", cfg.API.Port, port)
 	cfg.API.Port = port
 	if cfg.API.Socket == "" && cfg.Sandbox.Network == "none" {
 		place := d.place()
 		cfg.API.Socket = filepath.Join(place.PrivateDir("api"), "api.sock")
 	}
 	return nil
+}
+
+// moved says that a port is another's; want 0 is any port.
+func (d *dev) moved(who string, want, got int) {
+	if want != 0 && got != 0 && got != want {
+		d.say("port " + strconv.Itoa(want) + " is in use; " + who + " takes " + strconv.Itoa(got))
+	}
 }
 
 func (d *dev) say(step string) {
@@ -101,6 +112,10 @@ func (d *dev) stackConfig() devstack.Config {
 func (d *dev) use(info devstack.Info) {
 	cfg := d.cfg
 	d.info = info
+	if !cfg.Given("temporal.address") {
+		d.moved("Temporal", cfg.Dev.TemporalPort, portOf("http://"+info.TemporalAddress))
+		d.moved("the Web UI", cfg.Dev.TemporalUIPort, portOf(info.TemporalUIURL))
+	}
 	d.info.APIURL, d.info.PID = apiURL(cfg), os.Getpid()
 	cfg.Database.URL = config.Secret(info.DatabaseURL)
 	cfg.Temporal.Address = info.TemporalAddress
@@ -129,6 +144,9 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if err := c.claim(ctx); err != nil {
 		return err
 	}
+	if open, err := c.store.OpenTasks(ctx, 0); err == nil && len(open) > 0 {
+		d.say("taking up " + tasksOpen(len(open)) + " of the last time")
+	}
 	d.say("starting API and worker")
 	w, err := c.newWorker()
 	if err != nil {
@@ -146,9 +164,33 @@ func (d *dev) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, devstack.RetireInfo(d.cfg.Home)) }()
-	services := append(c.apiServices(listeners), shown...)
+	services := append([]service{{"farewell", func(ctx context.Context) error { return d.farewell(ctx, c) }}}, c.apiServices(listeners)...)
+	services = append(services, shown...)
 	services = append(services, service{"worker", func(ctx context.Context) error { return c.runWorker(ctx, w) }}, service{"announcement", d.announce})
 	return runAll(ctx, services...)
+}
+
+// farewell says at the stop, before anything is stopped, what the next start will take up.
+func (d *dev) farewell(ctx context.Context, c *core) error {
+	<-ctx.Done()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	switch open, err := c.store.OpenTasks(ctx, 0); {
+	case err != nil:
+		d.say("stopping")
+	case len(open) == 0:
+		d.say("stopping; no task is open")
+	default:
+		d.say("stopping; the next omoi dev goes on with " + tasksOpen(len(open)))
+	}
+	return nil
+}
+
+func tasksOpen(n int) string {
+	if n == 1 {
+		return "1 open task"
+	}
+	return strconv.Itoa(n) + " open tasks"
 }
 
 func (d *dev) migrate(ctx context.Context) error {

@@ -103,3 +103,12 @@ func TestPoolIsBoundedUnlessTheURLSaysSo(t *testing.T) {
 	require.Contains(t, pooled(config.Database{URL: "postgres://h/d", MaxConns: 7}), "pool_max_conns=7")
 	require.Contains(t, pooled(config.Database{URL: "postgres://h/d?pool_max_conns=3", MaxConns: 7}), "pool_max_conns=3")
 }
+
+func TestAKeyOfOnesOwnHasALeastLength(t *testing.T) {
+	t.Parallel()
+	require.ErrorContains(t, checkKey(loaded(t, "OMOI_API_KEY=short")), "16 or more")
+	require.NoError(t, checkKey(loaded(t, "OMOI_API_KEY=sixteen-or-more-1")))
+	require.NoError(t, checkKey(loaded(t)))
+	d := &dev{cfg: loaded(t, "OMOI_API_HOST=0.0.0.0", "OMOI_API_PORT=0", "OMOI_HOME="+t.TempDir())}
+	require.ErrorContains(t, d.settle(t.Context()), "OMOI_API_KEY", "nothing is started where nobody could log in")
+}

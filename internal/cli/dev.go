@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/app"
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
@@ -16,7 +18,12 @@ func newDev(g *globals) *cobra.Command {
 		Use: "dev", Short: "Start everything on this machine and keep it running until Ctrl-C", Args: cobra.NoArgs,
 		Long: `Start everything on this machine and keep it running until Ctrl-C: a private PostgreSQL, the Temporal
 development server with its Web UI, API and worker. A second start goes on where the first one stopped.
-Serves loopback without login. Everything that is kept is below OMOI_HOME (default ~/.omoi).`,
+On a loopback address it serves without login, unless api.open is set to false; on any other address it asks for
+an API key, and does not start before one exists (OMOI_API_KEY makes the first).
+
+Everything that is kept is below OMOI_HOME (default ~/.omoi). As root, the database and the sandboxes' files are in the
+folder below /var/lib/omoi that is named after a hash of OMOI_HOME. It prints both when it runs; stop omoi and remove
+them to begin anew.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := g.load(map[string]string{
 				"api.host": host, "api.port": port, "dev.temporal_port": temporalPort, "dev.temporal_ui_port": uiPort,
@@ -28,7 +35,7 @@ Serves loopback without login. Everything that is kept is below OMOI_HOME (defau
 			return app.RunDev(cmd.Context(), loaded, app.Options{
 				Stderr:   g.stderr,
 				Progress: func(step string) { fmt.Fprintf(g.stderr, "%6.1fs  %s\n", time.Since(begun).Seconds(), step) },
-				Ready:    func(info devstack.Info) { printReady(g, info) },
+				Ready:    func(info devstack.Info) { printReady(g, loaded, info) },
 			})
 		},
 	}
@@ -38,7 +45,7 @@ Serves loopback without login. Everything that is kept is below OMOI_HOME (defau
 	return cmd
 }
 
-func printReady(g *globals, info devstack.Info) {
+func printReady(g *globals, loaded *config.Loaded, info devstack.Info) {
 	fmt.Fprintf(g.stdout, `
 omoi is running.
 
@@ -46,10 +53,27 @@ omoi is running.
   health        %s/readyz
   Temporal UI   %s
   temporal CLI  temporal --address %s -n %s workflow list
+  kept in       %s
 
-  No login is asked of this machine; other machines and web pages are refused.
-  Try it:  omoi run "Write hello.txt" --repo <path of a git repository>
+  %s
+  Try it:  omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
   Stop it: Ctrl-C
 
-`, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace)
+`, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), loginWords(loaded))
+}
+
+// keptIn names the folders that hold all of an installation.
+func keptIn(loaded *config.Loaded) string {
+	place := devstack.Config{Home: loaded.Home, DataRoot: loaded.Dev.PostgresDataRoot}
+	if other := filepath.Clean(place.PrivateDir("")); other != filepath.Clean(loaded.Home) {
+		return loaded.Home + " and " + other
+	}
+	return loaded.Home
+}
+
+func loginWords(loaded *config.Loaded) string {
+	if loaded.API.Open {
+		return "No login is asked of this machine's users and programs; other machines and web pages are refused."
+	}
+	return "Every request needs an API key: OMOI_API_KEY, or one made by omoi keys create."
 }

@@ -58,6 +58,14 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/tasks/{id}/diff", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("+added\n")) })
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)
 	mux.HandleFunc("GET /api/v1/sandboxes", f.sandboxes)
+	mux.HandleFunc("POST /api/v1/sandboxes/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
+		var in client.NewMessage
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.asked = append(f.asked, r.PathValue("id")+" "+in.Type+" "+in.Content)
+		answer(w, http.StatusOK, client.QueuedMessage{Status: "queued", SandboxID: r.PathValue("id")})
+	})
 	mux.HandleFunc("GET /api/v1/info", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.Info{TemporalUIURL: "http://ui/", Namespace: "omoi"})
 	})

@@ -32,7 +32,7 @@ type IO struct {
 // Commands makes every command of this package for one command line.
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
-		newRun, newPS, newShow, newLogs, newDiff, newCheckout, newCancel, newRetry, newSandboxes, newKeys,
+		newRun, newPS, newShow, newLogs, newDiff, newCheckout, newCancel, newRetry, newSend, newSandboxes, newKeys,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))
 	for _, maker := range makers {

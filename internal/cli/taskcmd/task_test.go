@@ -181,6 +181,21 @@ func TestCancelAndRetry(t *testing.T) {
 	require.Contains(t, got.err, "completed already")
 }
 
+func TestSend(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
+	require.Equal(t, exit.Failed, f.omoi("send", "-", "hello").code, "nobody is there")
+	box := "box"
+	f.tasks[0].SandboxID = &box
+	got := f.omoi("send", "-", "hello")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "queued")
+	require.Zero(t, f.omoi("send", "-", "stop that", "--interrupt").code)
+	require.Equal(t, []string{"box  hello", "box interrupt stop that"}, f.asked)
+	require.Equal(t, exit.Usage, f.omoi("send", "-").code)
+}
+
 func TestSandboxes(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
