@@ -23,6 +23,9 @@ WORKFLOWCHECK_PACKAGE := $(WORKFLOWCHECK_MODULE)
 SQLC_MODULE  := github.com/sqlc-dev/sqlc
 SQLC_PACKAGE := $(SQLC_MODULE)/cmd/sqlc
 
+# two at once, unless whoever called make has said how many already
+PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
+
 BUILD_FLAGS := -trimpath -ldflags '-s -w'
 TEST_FLAGS  ?= -count=1 -timeout 20m
 PACKAGES    ?= ./...
@@ -37,22 +40,23 @@ help: ## list the targets
 
 .PHONY: demo
 demo: ## build, start everything, run one real task to its end, say what happened, stop everything
-	@$(MAKE) --no-print-directory -j2 build temporal
+	@$(MAKE) --no-print-directory $(PARALLEL) build temporal
 	@$(BIN)/omoi demo
 
 .PHONY: dev
 dev: ## build, start everything and keep it running until Ctrl-C
-	@$(MAKE) --no-print-directory -j2 build temporal
+	@$(MAKE) --no-print-directory $(PARALLEL) build temporal
 	@$(BIN)/omoi dev
 
 .PHONY: build
 build: ## build bin/omoi and bin/omoi-agent
-	@$(MAKE) --no-print-directory -j2 $(BIN)/omoi $(BIN)/omoi-agent
+	@$(MAKE) --no-print-directory $(PARALLEL) $(BIN)/omoi $(BIN)/omoi-agent
 
 # go build knows best what is out of date, so these always run; nothing changed costs a second.
 .PHONY: $(BIN)/omoi $(BIN)/omoi-agent
 $(BIN)/omoi:
-	@echo "omoi: building bin/omoi (first time: a few minutes, since its dependencies are compiled too)"
+	@if [ -x $@ ]; then echo "omoi: building bin/omoi"; \
+	else echo "omoi: building bin/omoi (this first time a few minutes, since its dependencies are compiled too)"; fi
 	@CGO_ENABLED=0 $(GO) build $(BUILD_FLAGS) -o $@ ./cmd/omoi
 $(BIN)/omoi-agent:
 	@echo "omoi: building bin/omoi-agent, the program that runs inside a sandbox"
