@@ -311,3 +311,17 @@ func TestKeyOfThePersonsOwnIsStoredOnce(t *testing.T) {
 	require.NoError(t, w.store.EnsureKey(t.Context(), w.org, "first", secret))
 	w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+secret).refused(http.StatusUnauthorized, "")
 }
+
+// A caller that went away is no fault of the server.
+func TestACallerThatWentAwayIsNoError(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	handler := api.New(api.Config{Open: true}, api.Deps{Store: nobody{}, Log: slog.New(slog.NewJSONHandler(&log, nil))})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/api/v1/tasks?status=nope", http.NoBody)
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	require.Equal(t, 499, w.Code)
+	require.Empty(t, log.String())
+}

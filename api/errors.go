@@ -17,7 +17,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-const problemType = "application/problem+json"
+const (
+	problemType = "application/problem+json"
+	statusGone  = 499 // as proxies log it; nobody reads it
+)
 
 // problem is a [client.Problem] that huma can answer with.
 type problem struct {
@@ -55,10 +58,14 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 		err = task.Errorf(task.CodeUnavailable, "That took too long. Try again in a moment.").WithCause(err)
 	}
 	code := task.CodeOf(err)
-	if code == task.CodeInternal || code == task.CodeUnavailable {
+	gone := errors.Is(ctx.Err(), context.Canceled) // the caller went away and reads no answer
+	if !gone && (code == task.CodeInternal || code == task.CodeUnavailable) {
 		a.log.ErrorContext(ctx, "request failed", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
 	}
 	p := newProblem(ctx, code, sentenceOf(err), locationOf(err, where))
+	if gone {
+		p.Status, p.Title = statusGone, "The caller went away"
+	}
 	if mark, ok := ingest.AcknowledgedOf(err); ok {
 		p.Acknowledged = &mark
 	}
@@ -102,6 +109,9 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 		p.Errors = append(p.Errors, client.ProblemDetail{Location: e.Location, Message: e.Message, Value: shortValue(e.Value)})
 	}
 	p.Detail = detailOf(model)
+	if model.Status == http.StatusUnsupportedMediaType {
+		p.Detail = "The body is of a content type that is not known here; send it as Content-Type: application/json."
+	}
 	return p, nil
 }
 

@@ -74,7 +74,7 @@ func (a *API) countRequest(rec *recorder, r *http.Request, started time.Time) {
 // they fail, or at level debug.
 func (a *API) logAccess(rec *recorder, r *http.Request, started time.Time) {
 	level := slog.LevelInfo
-	if rec.status < http.StatusBadRequest && (r.Method == http.MethodGet || isIntake(r.URL.Path)) {
+	if rec.status == statusGone || rec.status < http.StatusBadRequest && (r.Method == http.MethodGet || isIntake(r.URL.Path)) {
 		level = slog.LevelDebug
 	}
 	if !a.log.Enabled(r.Context(), level) {
