@@ -17,8 +17,9 @@ type Policy struct {
 func PolicyOf(activity string) Policy {
 	switch activity {
 	case EnsureBranch, OpenPull:
-		// A git host that is down for ten minutes is told to the person, not waited for.
-		return Policy{StartToClose: time.Minute, ScheduleToClose: 10 * time.Minute, Initial: time.Second, Max: 30 * time.Second}
+		// A git host that is down for ten minutes is told to the person, not waited for. One
+		// try is short, since a killed worker goes unnoticed for as long.
+		return Policy{StartToClose: 20 * time.Second, ScheduleToClose: 10 * time.Minute, Initial: time.Second, Max: 30 * time.Second}
 	case EnsureSandbox, StartAgent:
 		// Bounded by the task's spawn timeout; the next attempt may find a better host.
 		return Policy{StartToClose: 10 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}

@@ -331,10 +331,19 @@ func (r *rig) until(id, what string, fact func(task.Task) bool) task.Task {
 		return err == nil && fact(got)
 	}
 	if !waitFor(patience, ok) {
-		require.Failf(r.t, "the task did not get there", "%s: status %s, attempts %d, error %s, why %s",
-			what, got.Status, got.AttemptCount, text(got.ErrorMessage), got.Why)
+		require.Failf(r.t, "the task did not get there", "%s: status %s, attempts %s, error %s, why %s",
+			what, got.Status, stories(got.Attempts), text(got.ErrorMessage), got.Why)
 	}
 	return got
+}
+
+// stories tells what became of each attempt.
+func stories(attempts []task.Attempt) string {
+	var b strings.Builder
+	for _, a := range attempts {
+		fmt.Fprintf(&b, "\n  %d %s: %s %s, %q after %d events", a.Number, a.Kind, a.Outcome, a.FailureClass, a.Reason, a.Events)
+	}
+	return b.String()
 }
 
 func waitFor(d time.Duration, ok func() bool) bool {
