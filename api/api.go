@@ -58,6 +58,7 @@ func (a *API) engine() *gin.Engine {
 	e.HandleMethodNotAllowed = true
 	e.RedirectTrailingSlash = false
 	e.UseRawPath, e.UnescapePathValues = true, true
+	e.GET("/", a.welcome)
 	e.NoRoute(func(c *gin.Context) {
 		a.writeError(c.Writer, c.Request, httpError(http.StatusNotFound, "There is no route %s.", clip(c.Request.URL.Path)))
 	})

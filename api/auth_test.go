@@ -325,3 +325,15 @@ func TestACallerThatWentAwayIsNoError(t *testing.T) {
 	require.Equal(t, 499, w.Code)
 	require.Empty(t, log.String())
 }
+
+func TestTheRootSaysWhereTheRestIs(t *testing.T) {
+	t.Parallel()
+	handler := api.New(api.Config{Open: true}, api.Deps{Store: nobody{}})
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/", http.NoBody))
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Contains(t, w.Body.String(), "/api/v1/openapi.json")
+	w = httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/openapi.json", http.NoBody))
+	require.Equal(t, http.StatusOK, w.Code)
+}

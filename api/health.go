@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -16,6 +18,14 @@ type healthOut struct {
 // health says that the process answers; it looks at nothing else.
 func (a *API) health(context.Context, *struct{}) (*healthOut, error) {
 	return &healthOut{Body: client.Health{Status: "ok", Version: a.cfg.Version}}, nil
+}
+
+// welcome tells a person with a browser what this is and where the rest is.
+func (a *API) welcome(c *gin.Context) {
+	c.JSON(http.StatusOK, map[string]string{
+		"name": "omoi", "version": a.cfg.Version, "openapi": "/api/v1/openapi.json", "info": "/api/v1/info",
+		"health": "/healthz", "readiness": "/readyz", "tasks": "/api/v1/tasks", "temporal_ui": a.cfg.TemporalUIURL,
+	})
 }
 
 type readyOut struct {
