@@ -1,0 +1,91 @@
+package e2e_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// TestTheReaperWakesForATask terminates a workflow that was started while the reaper slept.
+func TestTheReaperWakesForATask(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE": "1s", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
+	r.eventually("the reaper rests", r.reaperRests)
+	made := r.submit(r.repo(), script(stepHang))
+	r.running(made.ID)
+	require.False(t, r.reaperRests())
+	r.terminate(made.ID)
+	r.terminated(made.ID)
+	r.noLeaks()
+	r.eventually("the reaper rests again", r.reaperRests)
+}
+
+// TestWorkflowsThatNobodyLoaded ends workflows that no worker has seen: one is the reaper's,
+// of the other somebody asks.
+func TestWorkflowsThatNobodyLoaded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE": "1s"})
+	r.startAPI()
+	repo := r.repo()
+	left, asked := r.submit(repo, script(stepWrite, stepCommit, stepComplete)), r.submit(repo, script(stepComplete))
+	for _, id := range []string{left.ID, asked.ID} {
+		r.eventually("its workflow is started", func() bool {
+			_, err := r.temporal.DescribeWorkflowExecution(context.Background(), contract.TaskWorkflowID(id), "")
+			return err == nil
+		})
+		r.terminate(id)
+	}
+	_, _, err := r.api.Cancel(context.Background(), asked.ID, "enough")
+	conflict(t, err, "ended from outside")
+	r.terminated(asked.ID)
+
+	r.startWorker()
+	r.terminated(left.ID)
+	require.Zero(t, r.count(`SELECT count(*) FROM slots`))
+	_, _, err = r.api.Retry(context.Background(), left.ID, "begin again")
+	require.NoError(t, err)
+	r.ends(left.ID, task.StatusCompleted)
+	r.noLeaks()
+}
+
+// TestADivergedBranchNeedsAnotherAttempt moves a branch under an agent: its work is not
+// published, and a retry does not pretend that it was.
+func TestADivergedBranchNeedsAnotherAttempt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).up()
+	repo := r.repo()
+	made := r.submit(repo, script(stepWrite, stepCommit, stepUntilReleased, stepComplete))
+	got := r.running(made.ID)
+	other := r.run("git", "-C", repo, "-c", "user.name=t", "-c", "user.email=t@example.com",
+		"commit-tree", "main^{tree}", "-p", "main", "-m", "somebody else")
+	require.Zero(t, other.code, other.stderr)
+	moved := r.run("git", "-C", repo, "update-ref", "refs/heads/"+text(got.Branch), strings.TrimSpace(other.stdout))
+	require.Zero(t, moved.code, moved.stderr)
+	r.release(made.ID)
+	got = r.ends(made.ID, task.StatusFailed)
+	require.Equal(t, task.ClassPublish, got.FailureClass)
+	require.Contains(t, got.Why, "begins a new attempt")
+
+	_, _, err := r.api.Retry(context.Background(), made.ID, "once more")
+	require.NoError(t, err)
+	r.until(made.ID, "has a second attempt at work", func(t task.Task) bool {
+		return t.AttemptCount == 2 && t.Status == task.StatusRunning
+	})
+	r.release(made.ID)
+	got = r.ends(made.ID, task.StatusCompleted)
+	require.Equal(t, 2, got.AttemptCount)
+	require.Equal(t, "hello\n", r.run("git", "-C", repo, "show", text(got.Branch)+":hello.txt").stdout)
+	require.NotEmpty(t, text(got.PullURL))
+	r.noLeaks()
+}
+
+// reaperRests reports whether the reaper's schedule is paused.
+func (r *rig) reaperRests() bool {
+	found, err := r.temporal.ScheduleClient().GetHandle(context.Background(), contract.ScheduleReaper).Describe(context.Background())
+	return err == nil && found.Schedule.State.Paused
+}
