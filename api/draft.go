@@ -154,7 +154,7 @@ func continuousOf(agent, mode string, given *bool) bool {
 func checkScript(script json.RawMessage) error {
 	const field = "execution_config.script"
 	if len(script) == 0 {
-		return task.Invalid(field, "The agent scripted needs a script: execution_config.script, or `omoi run --script file.json`.")
+		return task.Invalid(field, "The agent scripted follows a script and needs one: execution_config.script, or `omoi run --script example:hello` (docs/AGENTS-AND-SCRIPTS.md has the steps). This version has no agent with a model.")
 	}
 	var parsed struct {
 		Steps []map[string]any `json:"steps"`

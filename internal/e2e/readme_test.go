@@ -79,7 +79,7 @@ func (r *rig) settled(block string) {
 		}
 	}
 	switch {
-	case strings.Contains(block, "workflow reset"):
+	case strings.Contains(block, "workflow reset"), strings.HasPrefix(block, "omoi retry"):
 		r.eventually("the task runs again", last(func(t task.Task) bool { return t.Status == task.StatusRunning }))
 	case strings.Contains(block, "--name command"), strings.Contains(block, "workflow cancel"):
 		r.eventually("the task is cancelled", last(func(t task.Task) bool { return t.Status == task.StatusCancelled }))
