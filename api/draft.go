@@ -30,7 +30,7 @@ func (a *API) draft(ctx context.Context, in client.NewTask) (task.Draft, error) 
 		func() error { return draftText(&d, in) },
 		func() error { return draftWords(&d, in) },
 		func() error { return a.draftRunner(&d, in) },
-		func() error { return draftExecution(&d, in) },
+		func() error { return a.draftExecution(&d, in) },
 		func() error { return draftLimits(&d, in) },
 		func() error { return a.draftPlace(ctx, &d, in) }, // last: it asks the repository
 	} {
@@ -113,7 +113,7 @@ func (a *API) draftRunner(d *task.Draft, in client.NewTask) error {
 	return nil
 }
 
-func draftExecution(d *task.Draft, in client.NewTask) error {
+func (a *API) draftExecution(d *task.Draft, in client.NewTask) error {
 	raw, err := checkObject("execution_config", in.Execution)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func draftExecution(d *task.Draft, in client.NewTask) error {
 	d.Execution, d.Continuous = raw, continuousOf(d.Agent, d.Mode, execution.Continuous)
 	switch d.Agent {
 	case task.AgentScripted:
-		return checkScript(execution.Script)
+		return a.checkScript(execution.Script)
 	case task.AgentCommand:
 		if len(execution.Command) == 0 || execution.Command[0] == "" {
 			return task.Invalid("execution_config.command", "The agent command needs execution_config.command: a list with the program and its arguments.")
@@ -151,7 +151,7 @@ func continuousOf(agent, mode string, given *bool) bool {
 	return agent != task.AgentScripted && mode != modeExploration
 }
 
-func checkScript(script json.RawMessage) error {
+func (a *API) checkScript(script json.RawMessage) error {
 	const field = "execution_config.script"
 	if len(script) == 0 {
 		return task.Invalid(field, "The agent scripted follows a script and needs one: execution_config.script, or `omoi run --script example:hello` (docs/AGENTS-AND-SCRIPTS.md has the steps). This version has no agent with a model.")
@@ -162,7 +162,18 @@ func checkScript(script json.RawMessage) error {
 	if json.Unmarshal(script, &parsed) != nil || len(parsed.Steps) == 0 {
 		return task.Invalid(field, `The script must be an object of the form {"steps": [{...}, ...]} with one step or more.`)
 	}
+	if a.deps.Script == nil {
+		return nil
+	}
+	if err := a.deps.Script(script); err != nil {
+		return task.Invalid(field, "%s", sentenceCase(task.MessageOf(err))).WithCause(err)
+	}
 	return nil
+}
+
+// sentenceCase makes a sentence of an error's text.
+func sentenceCase(text string) string {
+	return strings.ToUpper(text[:min(1, len(text))]) + strings.TrimSuffix(text[min(1, len(text)):], ".") + "."
 }
 
 func draftLimits(d *task.Draft, in client.NewTask) error {

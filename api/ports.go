@@ -142,6 +142,8 @@ type Deps struct {
 	Tokens Tokens
 	Probes []Probe
 	Log    *slog.Logger // nil: discards
+	// Script reads a script of the scripted agent and says what is wrong with it; nil: only its form is looked at.
+	Script func(script []byte) error
 
 	Meter   Meter                // nil: nobody counts
 	Metrics http.Handler         // shown as /metrics; nil: 404

@@ -14,6 +14,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/agent/scripted"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/ingest"
@@ -155,7 +156,7 @@ func (c *core) apiServices(listeners []net.Listener) []service {
 	c.metrics.Intake.Queue(intake.Waiting)
 	relay := ingest.NewRelay(c.relayConfig(), c.store, c.temporal, c.bus, c.log)
 	handler := api.New(c.apiConfig(), api.Deps{
-		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Probes: c.probes(), Log: c.log,
+		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Probes: c.probes(), Log: c.log, Script: checkScript,
 		Meter: c.metrics.HTTP, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
 	})
 	return []service{
@@ -163,6 +164,12 @@ func (c *core) apiServices(listeners []net.Listener) []service {
 		{"intake", intake.Run},
 		{"relay", relay.Run},
 	}
+}
+
+// checkScript refuses a script with which an agent could not begin.
+func checkScript(script []byte) error {
+	_, err := scripted.Parse(script)
+	return err
 }
 
 func (c *core) apiConfig() api.Config {

@@ -112,3 +112,9 @@ func TestAKeyOfOnesOwnHasALeastLength(t *testing.T) {
 	d := &dev{cfg: loaded(t, "OMOI_API_HOST=0.0.0.0", "OMOI_API_PORT=0", "OMOI_HOME="+t.TempDir())}
 	require.ErrorContains(t, d.settle(t.Context()), "OMOI_API_KEY", "nothing is started where nobody could log in")
 }
+
+func TestAScriptWithAnUnknownStepIsRefused(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, checkScript([]byte(`{"steps": [{"say": "hello"}]}`)))
+	require.ErrorContains(t, checkScript([]byte(`{"steps": [{"dance": true}]}`)), `unknown step "dance"`)
+}
