@@ -84,7 +84,7 @@ type LoadedTask struct {
 	Branch  string       `json:"branch,omitempty"`
 	Base    string       `json:"base,omitempty"` // commit from which the branch began
 	Live    *LiveAttempt `json:"live,omitempty"`
-	// PublishOnly is true for the retry of a task whose work is done and whose publish failed.
+	// PublishOnly is true for the retry of a task whose work is on its branch and whose publish failed.
 	PublishOnly bool     `json:"publish_only,omitempty"`
 	Settings    Settings `json:"settings"`
 }
