@@ -114,13 +114,13 @@ func (r *rig) badRepos() badRepos {
 
 // TestBadTasksAreRefused sends tasks that cannot be: each gets a 4xx that names what is
 // wrong, and nothing is stored.
-func TestBadTasksAreRefused(t *testing.T) { //nolint:paralleltest,tparallel // the rows are counted behind all of its cases
+func TestBadTasksAreRefused(t *testing.T) { //nolint:tparallel // the rows are counted behind all of its cases
 	t.Parallel()
 	r := keyedRig(t)
 	r.startAPI()
 	repo, bad := r.repo(), r.badRepos()
 	before := r.rows()
-	for name, c := range map[string]struct {
+	for name, c := range map[string]struct { //nolint:paralleltest // as above
 		body   string
 		status int
 		says   string
@@ -191,7 +191,7 @@ func locations(p apiclient.Problem) string {
 
 // TestBadAsksAreRefused asks for things that are not there, in ways that cannot be, and as
 // somebody who may not.
-func TestBadAsksAreRefused(t *testing.T) { //nolint:paralleltest,tparallel // the rows are counted behind all of its cases
+func TestBadAsksAreRefused(t *testing.T) { //nolint:tparallel // the rows are counted behind all of its cases
 	t.Parallel()
 	r := keyedRig(t)
 	r.startAPI()
@@ -211,7 +211,7 @@ func TestBadAsksAreRefused(t *testing.T) { //nolint:paralleltest,tparallel // th
 	sandbox, unknown := "/api/v1/sandboxes/"+box, "/api/v1/sandboxes/"+unknownBox
 	event := `{"event_type":"agent.thinking","event_data":{}}`
 	before := r.rows()
-	for name, c := range map[string]struct {
+	for name, c := range map[string]struct { //nolint:paralleltest // as above
 		ask
 		status int
 	}{
@@ -262,7 +262,7 @@ func TestBadAsksAreRefused(t *testing.T) { //nolint:paralleltest,tparallel // th
 
 // TestBadCommandLines holds the command line to its exit codes, each with a next step or
 // the name of what is wrong, and to making nothing.
-func TestBadCommandLines(t *testing.T) { //nolint:paralleltest,tparallel // the rows are counted behind all of its cases
+func TestBadCommandLines(t *testing.T) { //nolint:tparallel // the rows are counted behind all of its cases
 	t.Parallel()
 	r := keyedRig(t)
 	r.startAPI()
@@ -272,7 +272,7 @@ func TestBadCommandLines(t *testing.T) { //nolint:paralleltest,tparallel // the 
 		return append([]string{"run", "--agent", "scripted", "--script", good}, args...)
 	}
 	before := r.rows()
-	for name, c := range map[string]struct {
+	for name, c := range map[string]struct { //nolint:paralleltest // as above
 		args []string
 		code int
 		says string

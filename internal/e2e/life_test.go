@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -99,8 +100,7 @@ func TestCancelInMidRunSavesTheWork(t *testing.T) {
 
 // command is an execution_config for the command agent: a line of shell.
 func command(line string, more ...string) json.RawMessage {
-	raw, _ := json.Marshal(line)
-	return json.RawMessage(`{"command":["sh","-c",` + string(raw) + `]` + strings.Join(more, "") + `}`)
+	return json.RawMessage(`{"command":["sh","-c",` + strconv.Quote(line) + `]` + strings.Join(more, "") + `}`)
 }
 
 func asCommand(in *apiclient.NewTask) { in.Agent = task.AgentCommand }
