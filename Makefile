@@ -95,12 +95,16 @@ sqlc:
 
 # --- tests -------------------------------------------------------------------
 
+# The end-to-end tests that kill processes want the machine to themselves: make e2e runs them all.
+UNITS = $$($(GO) list $(PACKAGES) | grep -vE '/internal/(e2e|bench)$$')
+
 .PHONY: test
-test: build temporal ## run all tests; says at the end what was skipped and why
-	@$(GO) test -json $(TEST_FLAGS) $(PACKAGES) | $(GO) run ./internal/tools/testreport
+test: build temporal ## run the tests of all packages and the core of the end-to-end tests; says what was skipped and why
+	@$(GO) test -json $(TEST_FLAGS) $(UNITS) | $(GO) run ./internal/tools/testreport
+	@.ci/e2e-core
 
 .PHONY: test-all
-test-all: verify lint test user-test race replay sticky-off compose-check ## what CI runs: test, and what needs system packages or more time
+test-all: verify lint test user-test race replay sticky-off e2e compose-check ## test, and what needs system packages, more time or the machine to itself
 	@echo "test-all: everything passed"
 
 .PHONY: user-test

@@ -57,11 +57,6 @@ func (t *temporal) program() program {
 		"--dynamic-config-value", "frontend.namespaceRPS.visibility=500",
 		"--dynamic-config-value", "frontend.namespaceRPS=10000",
 		"--dynamic-config-value", "frontend.namespaceCount=5000",
-		// few pollers find each other at once in one partition, and a worker gets the next
-		// activity in the answer to the workflow task that asked for it
-		"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
-		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
-		"--dynamic-config-value", "system.enableActivityEagerExecution=true",
 	}
 	for _, name := range t.cfg.SearchAttributes {
 		args = append(args, "--search-attribute", name+"=Keyword")

@@ -45,7 +45,6 @@ func (c *Client) startTask(ctx context.Context, in contract.TaskInput, retry boo
 		ID: contract.TaskWorkflowID(in.TaskID), TaskQueue: contract.QueueTasks, StaticSummary: in.Title,
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		EnableEagerStart:                         true, // where this process has a worker, it begins at once
 	}
 	if retry {
 		options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
