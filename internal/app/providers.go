@@ -2,6 +2,7 @@ package app
 
 import (
 	"log/slog"
+	"path/filepath"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/devstack"
@@ -49,6 +50,14 @@ func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
 	}
 	return local.New(local.Config{
 		Root: root, Shim: shim, Network: sandbox.Network(cfg.Sandbox.Network), Limits: limits(cfg.Sandbox),
-		Isolation: local.Isolation(cfg.Sandbox.Isolation),
+		Isolation: local.Isolation(cfg.Sandbox.Isolation), APISocketDir: socketDir(cfg.API.Socket),
 	}, log)
+}
+
+// socketDir is the folder of the API's socket, which a sandbox without network is given.
+func socketDir(socket string) string {
+	if socket == "" {
+		return ""
+	}
+	return filepath.Dir(socket)
 }

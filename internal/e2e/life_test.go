@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -125,5 +126,17 @@ func TestCommandAgent(t *testing.T) {
 		require.Equal(t, task.ClassAgentError, got.FailureClass)
 		require.Contains(t, text(got.ErrorMessage), why)
 	}
+	r.noLeaks()
+}
+
+// TestSandboxWithoutNetwork runs a task whose sandbox reaches nothing but the API's socket.
+func TestSandboxWithoutNetwork(t *testing.T) {
+	t.Parallel()
+	socket := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(socket), 0o755))
+	r := newRig(t, map[string]string{"OMOI_SANDBOX_NETWORK": "none", "OMOI_API_SOCKET": filepath.Join(socket, "api.sock")}).up()
+	made := r.submit(r.repo(), script(`{"bash":{"command":"ls /sys/class/net; cat /proc/net/dev"}}`, `{"complete":{"output":"{{last_output}}","success":true}}`))
+	got := r.ends(made.ID, task.StatusCompleted)
+	require.NotContains(t, string(got.Result), "eth")
 	r.noLeaks()
 }
