@@ -97,11 +97,14 @@ func TestWebSocketTellsEachEventOnceInOrder(t *testing.T) {
 	const total = 500
 	w := start(t, quick)
 	s := w.socket(t, "").ready()
+	answered := make(chan struct{})
 	go func() {
+		defer close(answered)
 		for first := 1; first <= total; first += 5 {
 			w.report("b", first, "x", "x", "x", "x", "x")
 		}
 	}()
+	defer func() { <-answered }() // the last event may be read before its post is answered
 	for n := 1; n <= total; n++ {
 		got, err := json.Marshal(s.next()["payload"])
 		require.NoError(t, err)
