@@ -95,16 +95,12 @@ sqlc:
 
 # --- tests -------------------------------------------------------------------
 
-# The end-to-end tests that kill processes want the machine to themselves: make e2e runs them all.
-UNITS = $$($(GO) list $(PACKAGES) | grep -vE '/internal/(e2e|bench)$$')
-
 .PHONY: test
-test: build temporal ## run the tests of all packages and the core of the end-to-end tests; says what was skipped and why
-	@$(GO) test -json $(TEST_FLAGS) $(UNITS) | $(GO) run ./internal/tools/testreport
-	@.ci/e2e-core
+test: build temporal ## run the tests of all packages; says what was skipped and why
+	@$(GO) test -json $(TEST_FLAGS) $(PACKAGES) | $(GO) run ./internal/tools/testreport
 
 .PHONY: test-all
-test-all: verify lint test user-test race replay sticky-off e2e compose-check ## test, and what needs system packages, more time or the machine to itself
+test-all: verify lint test user-test race replay sticky-off compose-check ## test, and what needs system packages or more time
 	@echo "test-all: everything passed"
 
 .PHONY: user-test
@@ -128,7 +124,7 @@ record: temporal ## record workflow histories anew, against a real server
 	@OMOI_RECORD=1 $(GO) test -count=1 -timeout 20m -run '^TestOnServer$$' -v ./workflows
 
 .PHONY: e2e
-e2e: build temporal ## run the end-to-end tests against the real programs
+e2e: build temporal ## run only the end-to-end tests against the real programs
 	@$(GO) test -json $(TEST_FLAGS) ./internal/e2e/... | $(GO) run ./internal/tools/testreport
 
 .PHONY: bench

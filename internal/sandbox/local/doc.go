@@ -36,5 +36,6 @@
 // and Inspect answers "lost". Without bubblewrap the shim is the reaper of orphans, walks
 // its descendants and kills until the kernel says that it has no children. A delete looks
 // for survivors by namespace, by the sandbox's own user id, by control group and by a mark
-// in the environment, and says gone only if there are none.
+// in the environment, and says gone only if there are none. The kernel gives the number of a
+// namespace to another as soon as it is free, so it counts only while its first process lives.
 package local

@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -65,15 +66,7 @@ func TestShimKilledIsLost(t *testing.T) {
 	(&bed{cfg: cfg}).kill(t, labels)
 	require.Equal(t, "lost", ended(t, p, labels).Reason)
 
-	path := filepath.Join(cfg.Root, task.SandboxName(labels.SandboxID), "state.json")
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var state map[string]any
-	require.NoError(t, json.Unmarshal(text, &state))
-	state["boot_id"] = "another boot"
-	text, err = json.Marshal(state)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, text, 0o600))
+	editState(t, cfg, labels, func(state map[string]any) { state["boot_id"] = "another boot" })
 	require.Equal(t, "the machine was restarted", inspect(t, p, labels).Reason)
 }
 
@@ -184,4 +177,41 @@ func TestExecEndsWithItsWorker(t *testing.T) {
 		require.Error(t, worker.Wait())
 		require.Eventually(t, func() bool { return !runs() }, 30*time.Second, 5*time.Millisecond)
 	}
+}
+
+// TestReusedNamespaceNumber ends a sandbox after the kernel has given the number of its
+// process namespace to another one, which it does at once.
+func TestReusedNamespaceNumber(t *testing.T) {
+	t.Parallel()
+	needWrap(t)
+	cfg := local.Config{Root: newRoot(t)}
+	p, first := ensure(t, cfg, sandbox.Spec{})
+	start(t, p, first, "true")
+	ended(t, p, first)
+	_, second := ensure(t, cfg, sandbox.Spec{})
+	start(t, p, second, "sleep", "600")
+	number := editState(t, cfg, second, func(map[string]any) {})["pid_ns"]
+	editState(t, cfg, first, func(state map[string]any) { state["pid_ns"] = number })
+
+	require.NoError(t, p.Stop(t.Context(), first, 0))
+	require.Equal(t, sandbox.StateAlive, inspect(t, p, second).Agent)
+	require.NoError(t, p.Delete(t.Context(), first))
+	require.Equal(t, sandbox.StateAlive, inspect(t, p, second).Agent)
+}
+
+// editState changes state.json and answers what it holds then.
+func editState(t *testing.T, cfg local.Config, labels sandbox.Labels, edit func(map[string]any)) map[string]any {
+	t.Helper()
+	path := filepath.Join(cfg.Root, task.SandboxName(labels.SandboxID), "state.json")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var state map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	require.NoError(t, decoder.Decode(&state))
+	edit(state)
+	text, err = json.Marshal(state)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	return state
 }

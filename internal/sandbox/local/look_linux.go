@@ -29,6 +29,7 @@ const (
 // look finds living processes of a sandbox, whoever their parent is.
 type look struct {
 	marks   [][]byte
+	init    process // first of the namespace; while it lives the namespace's number is its own
 	pidNS   uint64
 	uid     int // -1: not its own
 	cgroups []string
@@ -42,7 +43,7 @@ func newLook(f folder, m meta, s scope) (look, error) {
 		return l, err
 	}
 	if st.BootID == bootID() {
-		l.pidNS = st.PIDNS
+		l.init, l.pidNS = st.Init, st.PIDNS
 	}
 	if s == scopeAll {
 		l.marks = append(l.marks, []byte(envMark+"="+name+"/"+kindExec))
@@ -67,13 +68,19 @@ func (l look) survivors() []process {
 }
 
 func (l look) belongs(pid int) bool {
-	if l.pidNS != 0 && pidNS(pid) == l.pidNS {
+	if l.inNamespace(pid) {
 		return true
 	}
 	if l.uid > 0 && ownerOf(pid) == l.uid {
 		return true
 	}
 	return l.marked(pid)
+}
+
+// inNamespace asks for the first process last: the kernel ends a namespace with it, and gives
+// its number to the next one at once, which may be another sandbox.
+func (l look) inNamespace(pid int) bool {
+	return l.pidNS != 0 && pidNS(pid) == l.pidNS && l.init.alive()
 }
 
 func (l look) marked(pid int) bool {
