@@ -61,7 +61,9 @@ type Deps struct {
 	Tokens    Tokens
 	// Agents opens the omoi-agent program for a GOARCH; nil if no provider here runs one.
 	Agents func(arch string) (io.ReadCloser, error)
-	Log    *slog.Logger // default: discards
+	// Wake tells readers that a task's row has changed; nil if nobody here can be told.
+	Wake func(taskID string)
+	Log  *slog.Logger // default: discards
 }
 
 // Activities holds one method for each name of package contract.

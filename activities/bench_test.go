@@ -37,7 +37,8 @@ const (
 type bench struct {
 	*testing.T
 
-	id       string // of the sandbox
+	id       string   // of the sandbox
+	woken    []string // tasks that readers were told of
 	cfg      activities.Config
 	store    *fakeStore
 	runs     *fakeRuns
@@ -81,6 +82,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) activities() *activities.Activities {
 	if b.made == nil {
 		b.made = activities.New(b.cfg, activities.Deps{
+			Wake:  func(taskID string) { b.woken = append(b.woken, taskID) },
 			Tasks: b.store, Ledger: b.store, Fleet: b.store, Runs: b.runs, Git: b.git, Tokens: tokens{},
 			Providers: providers{task.ProviderLocal: b.provider},
 			Agents: func(arch string) (io.ReadCloser, error) {

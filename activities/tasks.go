@@ -37,7 +37,11 @@ func (a *Activities) Project(ctx context.Context, in contract.Projection) (contr
 		newest, _, err := a.deps.Runs.CurrentRun(ctx, in.TaskID)
 		return newest == own, err
 	}
-	return a.deps.Tasks.Project(ctx, in, own, current)
+	out, err := a.deps.Tasks.Project(ctx, in, own, current)
+	if err == nil && a.deps.Wake != nil {
+		a.deps.Wake(in.TaskID)
+	}
+	return out, err
 }
 
 // BeginAttempt answers the attempt of this run and ordinal, new or known.

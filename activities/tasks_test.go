@@ -50,6 +50,7 @@ func TestProjectAsksTemporalWhoIsCurrent(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, fenced, out.Fenced, newest)
 		require.Equal(t, []string{testRun}, b.store.runs)
+		require.Equal(t, []string{taskID}, b.woken)
 	}
 }
 

@@ -171,7 +171,8 @@ func checkScripts() Finding {
 	return Finding{Check: "python3 or awk", Status: FindingWarn, Detail: "neither is on PATH", Next: "install one for omoi demo"}
 }
 
-// checkIsolation asks the local provider itself, over a folder that is removed again.
+// checkIsolation asks the local provider itself, over a folder beside those of real sandboxes
+// that is removed again.
 func checkIsolation(cfg *config.Loaded) []Finding {
 	bwrap := checkProgram("bwrap", FindingWarn, "install bubblewrap: sandboxes are process groups without it")
 	bwrap.Check = "bubblewrap"
@@ -187,7 +188,7 @@ func checkIsolation(cfg *config.Loaded) []Finding {
 }
 
 func isolation(cfg config.Loaded) (active []string, err error) {
-	dir, err := os.MkdirTemp("", "omoi-doctor-")
+	dir, err := os.MkdirTemp(existing(cfg.Sandbox.Dir), ".doctor-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder to try sandboxes in: %w", err)
 	}

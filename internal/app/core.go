@@ -151,9 +151,17 @@ func (c *core) openBus() error {
 	if err != nil {
 		return task.Errorf(task.CodeInvalid, "redis.url cannot be understood").WithCause(err)
 	}
+	redis.SetLogger(redisLog{c.log})
 	c.redis = redis.NewClient(options)
 	c.bus = live.NewRedis(live.Config{}, c.redis, c.log)
 	return nil
+}
+
+// redisLog takes what the Redis library says of itself: the bus says aloud what it means for us.
+type redisLog struct{ log *slog.Logger }
+
+func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
+	l.log.DebugContext(ctx, "redis: "+fmt.Sprintf(format, v...))
 }
 
 func (c *core) dialTemporal() (*temporal.Client, error) {

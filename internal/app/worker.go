@@ -8,6 +8,7 @@ import (
 
 	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/external"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -63,7 +64,8 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	}
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store.Life(), Ledger: c.store.Life(), Fleet: c.store.Life(), Runs: c.temporal, Providers: found, Git: c.hosts,
-		Tokens: c.ring, Agents: agents{c.cfg.Agent.Binary}.open, Log: c.log,
+		Tokens: c.ring, Agents: agents{c.cfg.Agent.Binary}.open,
+		Wake: func(taskID string) { c.bus.Wake(live.Task(taskID)) }, Log: c.log,
 	})
 	w := c.cfg.Worker
 	sticky := w.StickyCache

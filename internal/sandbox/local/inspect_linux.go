@@ -2,6 +2,8 @@ package local
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,8 +102,10 @@ func (f folder) readEnding(seen *sandbox.Inspection) {
 	}
 }
 
-// List answers what carries the installation's label, also what is still being removed.
-func (p *Provider) List(_ context.Context, installation string) ([]sandbox.Sandbox, error) {
+// List answers what carries the installation's label, also what is still being removed. One
+// whose labels cannot be read is logged and left out: nobody may remove it, and it must not
+// hide the others.
+func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
 	p.reap()
 	var found []sandbox.Sandbox
 	for _, dir := range []string{p.cfg.Root, filepath.Join(p.cfg.Root, ".trash")} {
@@ -116,7 +120,9 @@ func (p *Provider) List(_ context.Context, installation string) ([]sandbox.Sandb
 			var m meta
 			ok, err := folder(filepath.Join(dir, entry.Name())).load(fileLabels, &m)
 			if err != nil {
-				return nil, err
+				p.log.ErrorContext(ctx, "sandbox left out: its labels cannot be read",
+					slog.String("folder", filepath.Join(dir, entry.Name())), slog.Any("error", errors.Unwrap(err)))
+				continue
 			}
 			if ok && m.Labels.Installation == installation {
 				found = append(found, m.sandbox())

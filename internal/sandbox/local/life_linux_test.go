@@ -215,3 +215,19 @@ func editState(t *testing.T, cfg local.Config, labels sandbox.Labels, edit func(
 	require.NoError(t, os.WriteFile(path, text, 0o600))
 	return state
 }
+
+func TestUnreadableLabelsHideNoOther(t *testing.T) {
+	t.Parallel()
+	cfg := local.Config{Root: newRoot(t)}
+	_, broken := ensure(t, cfg, sandbox.Spec{})
+	p, whole := ensure(t, cfg, sandbox.Spec{})
+	path := filepath.Join(cfg.Root, task.SandboxName(broken.SandboxID), "labels.json")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+	listed, err := p.List(t.Context(), whole.Installation)
+	require.NoError(t, err)
+	require.Len(t, listed, 1)
+	require.Equal(t, whole, listed[0].Labels)
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+}
