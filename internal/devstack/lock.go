@@ -32,8 +32,10 @@ func Acquire(home string) (*Lock, error) {
 	return nil, held(home).WithCause(err)
 }
 
-// Release gives the lock back.
-func (l *Lock) Release() error { return l.file.Close() }
+// Release gives the lock back, also from a child that is being forked right now.
+func (l *Lock) Release() error {
+	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
+}
 
 func held(home string) *task.Error {
 	info, err := ReadInfo(home)

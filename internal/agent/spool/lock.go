@@ -18,6 +18,13 @@ func lockFile(f *os.File) error {
 	return syscall.FcntlFlock(f.Fd(), ofdSetLock, &l)
 }
 
+// unlock gives the lock back at once; a close alone would leave it, for a moment, with a
+// child that this process is just forking.
+func unlock(f *os.File) {
+	l := syscall.Flock_t{Type: syscall.F_UNLCK, Whence: io.SeekStart}
+	_ = syscall.FcntlFlock(f.Fd(), ofdSetLock, &l) // the close that follows does it too
+}
+
 func isLocked(f *os.File) (bool, error) {
 	l := syscall.Flock_t{Type: syscall.F_RDLCK, Whence: io.SeekStart}
 	if err := syscall.FcntlFlock(f.Fd(), ofdGetLock, &l); err != nil {

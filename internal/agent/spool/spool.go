@@ -219,6 +219,9 @@ func (s *Spool) Sync() error {
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.lock != nil {
+		unlock(s.lock)
+	}
 	for _, f := range []*os.File{s.w, s.stateF, s.cur.file, s.lock} {
 		if f != nil {
 			_ = f.Close()
