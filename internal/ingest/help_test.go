@@ -50,7 +50,7 @@ func one[T any](b *bench, sql string, args ...any) T {
 // intake is another process's intake on the database; it stops with the test.
 func (b *bench) intake(cfg ingest.IntakeConfig, bus ingest.Bus) *ingest.Intake {
 	b.t.Helper()
-	intake := ingest.NewIntake(cfg, b.store, bus, nil)
+	intake := ingest.NewIntake(cfg, postgres.New(b.pool, postgres.Config{}), bus, nil)
 	run(b.t, intake.Run)
 	return intake
 }

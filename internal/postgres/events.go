@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,19 +35,25 @@ const (
 	sqlClock = `SELECT clock_timestamp()`
 
 	sqlInsertEvents = `INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, source, event_data, late, created_at)
-		SELECT q.id, q.sequence, q.birth, q.event_type, q.source, q.event_data::jsonb, q.late, $8
+		SELECT q.id, q.sequence, q.birth, q.event_type, q.source, q.event_data::jsonb, q.late, coalesce($8, now())
 		FROM unnest($1::text[], $2::bigint[], $3::date[], $4::text[], $5::text[], $6::text[], $7::boolean[])
 			AS q(id, sequence, birth, event_type, source, event_data, late)`
-	sqlMoveSandboxes = `UPDATE sandboxes s SET head = q.head, spool_id = q.spool_id, spool_mark = q.spool_mark,
+	// A row that is not as it was when the plan was made divides by zero, which undoes all.
+	sqlMoveSandboxes = `WITH moved AS (
+		UPDATE sandboxes s SET head = q.head, spool_id = q.spool_id, spool_mark = q.spool_mark,
 			duplicates = s.duplicates + q.duplicates,
-			last_event_at = CASE WHEN q.stored THEN $9 ELSE s.last_event_at END,
-			last_beat_at = CASE WHEN q.stored THEN $9 ELSE s.last_beat_at END,
-			last_work_at = CASE WHEN q.worked THEN $9 ELSE s.last_work_at END,
+			last_event_at = CASE WHEN q.stored THEN coalesce($12, now()) ELSE s.last_event_at END,
+			last_beat_at = CASE WHEN q.stored THEN coalesce($12, now()) ELSE s.last_beat_at END,
+			last_work_at = CASE WHEN q.worked THEN coalesce($12, now()) ELSE s.last_work_at END,
 			events_due_at = CASE WHEN q.due_in IS NULL THEN s.events_due_at
-				ELSE least(s.events_due_at, $9::timestamptz + q.due_in * interval '1 second') END
-		FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::boolean[], $7::boolean[], $8::float8[])
-			AS q(id, head, spool_id, spool_mark, duplicates, stored, worked, due_in)
-		WHERE s.id = q.id`
+				ELSE least(s.events_due_at, coalesce($12::timestamptz, now()) + q.due_in * interval '1 second') END
+		FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::boolean[], $7::boolean[], $8::float8[],
+				$9::bigint[], $10::text[], $11::boolean[])
+			AS q(id, head, spool_id, spool_mark, duplicates, stored, worked, due_in, was_head, task_id, ended)
+		WHERE s.id = q.id AND s.head = q.was_head AND s.task_id::text IS NOT DISTINCT FROM q.task_id
+			AND (s.ended_at IS NOT NULL) = q.ended
+		RETURNING 1
+	) SELECT 1 / (count(*) = cardinality($1::text[]))::integer FROM moved`
 	sqlInsertKeys = `INSERT INTO event_keys (sandbox_id, key, sequence)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])`
 	sqlMoveMarks = `INSERT INTO senders (sandbox_id, spool_id, mark)
@@ -55,12 +63,15 @@ const (
 		SELECT id, 'bare', 'running' FROM unnest($1::text[]) AS id ORDER BY id ON CONFLICT (id) DO NOTHING`
 )
 
-// CommitEvents implements [ingest.Committer]: it locks the rows of all sandboxes in the
-// order of their ids, numbers what is new and stores it, in two round trips.
+// CommitEvents implements [ingest.Committer]. Where all sandboxes are as this process left
+// them it stores in one round trip. Else it locks their rows in the order of their ids,
+// numbers what is new and stores it, in two.
 func (s *Store) CommitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Outcome, error) {
 	const tries = 5
-	var outcomes []ingest.Outcome
-	var err error
+	outcomes, done, err := s.commitKnown(ctx, c)
+	if done || err != nil {
+		return outcomes, translate("store events", err)
+	}
 	for range tries {
 		outcomes, err = s.commitEvents(ctx, c)
 		if !repeatable(err) && !errors.Is(err, errBareMade) {
@@ -93,7 +104,11 @@ func (s *Store) commitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Out
 	for n, r := range c.Requests {
 		outcomes[n] = plan.take(r)
 	}
-	return outcomes, writeEventPlan(ctx, conn, plan, c.Quiet)
+	if err := writeEventPlan(ctx, conn, plan, c.Quiet); err != nil {
+		return nil, err
+	}
+	s.known.keep(plan)
+	return outcomes, nil
 }
 
 // releaseRolledBack gives a connection back outside of any transaction. One that cannot be
@@ -108,10 +123,7 @@ func releaseRolledBack(ctx context.Context, conn *pgxpool.Conn) {
 // readEventPlan begins the transaction, locks, and reads under the locks. Each statement
 // sees what was committed before it began, so marks and keys are those after the wait.
 func readEventPlan(ctx context.Context, conn *pgxpool.Conn, requests []ingest.Request) (*eventPlan, error) {
-	plan := &eventPlan{
-		sandboxes: map[string]*eventSandbox{}, marks: map[senderID]int64{}, keys: map[keyID]keyedEvent{},
-		newKeys: map[keyID]int64{}, newMarks: map[senderID]int64{},
-	}
+	plan := newEventPlan()
 	asked := askedOf(requests)
 	batch := &pgx.Batch{}
 	batch.Queue("BEGIN")
@@ -151,6 +163,7 @@ func (p *eventPlan) readSandboxes(rows pgx.Rows) error {
 		if err != nil {
 			return err
 		}
+		s.was = s.head
 		p.sandboxes[s.id] = s
 	}
 	return rows.Err()
@@ -208,12 +221,16 @@ func isDataError(err error) bool {
 // writeEventPlan stores what was planned and commits, in one round trip.
 func writeEventPlan(ctx context.Context, conn *pgxpool.Conn, p *eventPlan, quiet time.Duration) error {
 	batch := &pgx.Batch{}
-	p.queueEvents(batch)
-	p.queueSandboxes(batch, quiet)
-	p.queueSenders(batch)
-	p.queueMessages(batch)
+	p.queue(batch, quiet)
 	batch.Queue("COMMIT")
 	return conn.SendBatch(ctx, batch).Close()
+}
+
+func (p *eventPlan) queue(batch *pgx.Batch, quiet time.Duration) {
+	p.queueSandboxes(batch, quiet) // first: it notices a plan that is out of date
+	p.queueEvents(batch)
+	p.queueSenders(batch)
+	p.queueMessages(batch)
 }
 
 func (p *eventPlan) queueEvents(batch *pgx.Batch) {
@@ -228,7 +245,7 @@ func (p *eventPlan) queueEvents(batch *pgx.Batch) {
 		types[i], sources[i], data[i] = row.event.Type, row.event.Source, string(row.event.Data)
 		late[i] = row.sandbox.ended
 	}
-	batch.Queue(sqlInsertEvents, ids, sequences, births, types, sources, data, late, p.now)
+	batch.Queue(sqlInsertEvents, ids, sequences, births, types, sources, data, late, timeOr(p.now))
 }
 
 func (p *eventPlan) queueSandboxes(batch *pgx.Batch, quiet time.Duration) {
@@ -239,8 +256,12 @@ func (p *eventPlan) queueSandboxes(batch *pgx.Batch, quiet time.Duration) {
 		spools         []*string
 		stored, worked []bool
 		due            []*float64
+		was            []int64
+		tasks          []*string
+		ended          []bool
 	}
-	for _, s := range p.sandboxes {
+	for _, id := range slices.Sorted(maps.Keys(p.sandboxes)) { // everybody locks in this order
+		s := p.sandboxes[id]
 		if s.stored == 0 && s.duplicates == 0 {
 			continue
 		}
@@ -249,9 +270,11 @@ func (p *eventPlan) queueSandboxes(batch *pgx.Batch, quiet time.Duration) {
 		m.duplicates = append(m.duplicates, int64(s.duplicates))
 		m.stored, m.worked = append(m.stored, s.stored > 0), append(m.worked, s.worked)
 		m.due = append(m.due, dueIn(s, quiet))
+		m.was, m.tasks, m.ended = append(m.was, s.was), append(m.tasks, s.taskID), append(m.ended, s.ended)
 	}
 	if len(m.ids) > 0 {
-		batch.Queue(sqlMoveSandboxes, m.ids, m.heads, m.spools, m.marks, m.duplicates, m.stored, m.worked, m.due, p.now)
+		batch.Queue(sqlMoveSandboxes, m.ids, m.heads, m.spools, m.marks, m.duplicates, m.stored, m.worked, m.due,
+			m.was, m.tasks, m.ended, timeOr(p.now))
 	}
 }
 

@@ -13,6 +13,7 @@ type eventSandbox struct {
 	birth     time.Time
 	taskID    *string
 	head      int64
+	was       int64 // head when the plan was made
 	spoolID   *string
 	spoolMark int64
 	ended     bool // the attempt is over: events are late
@@ -24,6 +25,13 @@ type eventSandbox struct {
 
 // relays reports whether new events of the sandbox are for the relay.
 func (s *eventSandbox) relays() bool { return s.taskID != nil && !s.ended && s.stored > 0 }
+
+// settled is the row after its commit.
+func (s *eventSandbox) settled() eventSandbox {
+	return eventSandbox{
+		id: s.id, birth: s.birth, taskID: s.taskID, head: s.head, was: s.head, spoolID: s.spoolID, spoolMark: s.spoolMark,
+	}
+}
 
 type senderID struct{ sandbox, spool string }
 
@@ -42,9 +50,9 @@ type eventRow struct {
 }
 
 // eventPlan decides what one transaction stores. It is made of what was read under the
-// locks and touches no database.
+// locks, or of what is remembered, and touches no database.
 type eventPlan struct {
-	now       time.Time // the database's clock, after the locks were taken
+	now       time.Time // the database's clock, after the locks were taken; zero: that of the transaction's begin
 	sandboxes map[string]*eventSandbox
 	marks     map[senderID]int64 // of later spools
 	keys      map[keyID]keyedEvent
@@ -52,6 +60,13 @@ type eventPlan struct {
 	rows     []eventRow
 	newKeys  map[keyID]int64
 	newMarks map[senderID]int64
+}
+
+func newEventPlan() *eventPlan {
+	return &eventPlan{
+		sandboxes: map[string]*eventSandbox{}, marks: map[senderID]int64{}, keys: map[keyID]keyedEvent{},
+		newKeys: map[keyID]int64{}, newMarks: map[senderID]int64{},
+	}
 }
 
 // take plans one request whole, or refuses it whole.

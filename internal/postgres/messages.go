@@ -154,9 +154,9 @@ var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-
 
 // An agent says that it has taken a message up. Old workers do not know the id.
 const (
-	sqlTakenUpByID = `UPDATE messages SET state = 'taken_up', settled_at = $3, lease_until = NULL
+	sqlTakenUpByID = `UPDATE messages SET state = 'taken_up', settled_at = coalesce($3, now()), lease_until = NULL
 		WHERE sandbox_id = $1 AND id = $2::uuid AND state IN ('accepted', 'delivered')`
-	sqlTakenUpByContent = `UPDATE messages SET state = 'taken_up', settled_at = $3, lease_until = NULL
+	sqlTakenUpByContent = `UPDATE messages SET state = 'taken_up', settled_at = coalesce($3, now()), lease_until = NULL
 		WHERE id = (SELECT id FROM messages WHERE sandbox_id = $1 AND content = $2 AND state = 'delivered'
 			ORDER BY ordinal LIMIT 1)`
 )
@@ -178,9 +178,9 @@ func (p *eventPlan) queueMessages(batch *pgx.Batch) {
 		content, _ := said.Content.(string)
 		switch {
 		case uuidForm.MatchString(id):
-			batch.Queue(sqlTakenUpByID, row.sandbox.id, id, p.now)
+			batch.Queue(sqlTakenUpByID, row.sandbox.id, id, timeOr(p.now))
 		case content != "":
-			batch.Queue(sqlTakenUpByContent, row.sandbox.id, content, p.now)
+			batch.Queue(sqlTakenUpByContent, row.sandbox.id, content, timeOr(p.now))
 		}
 	}
 }

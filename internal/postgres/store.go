@@ -40,6 +40,8 @@ type Store struct {
 	q    *db.Queries
 	cfg  Config
 	log  *slog.Logger
+
+	known knownSandboxes
 }
 
 // Open connects to the database at url and asks it once. A driver in the scheme
