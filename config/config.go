@@ -39,7 +39,7 @@ type API struct {
 	Host         string        `key:"host" default:"127.0.0.1" doc:"Address that the API listens on."`
 	Port         int           `key:"port" default:"18000" min:"0" max:"65535" zero:"a free port" doc:"Port that the API listens on; omoi dev moves to a free one if the default is taken."`
 	URL          string        `key:"url" zero:"the one in dev.json" doc:"Base URL at which the command line finds the API."`
-	Socket       string        `key:"socket" zero:"none; omoi dev makes one for sandboxes without network" doc:"Unix socket that the API listens on too."`
+	Socket       string        `key:"socket" zero:"none; one below home, /var/lib/omoi as root, where sandbox.network is none" doc:"Unix socket that the API listens on too."`
 	CallbackURL  string        `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API."`
 	Key          Secret        `key:"key" zero:"none" doc:"API key that the command line sends; the API makes it the first key of a new installation."`
 	Open         bool          `key:"open" default:"false" doc:"Serve without login. Allowed on loopback addresses only; omoi dev switches it on."`

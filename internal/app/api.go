@@ -3,12 +3,10 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -26,6 +24,9 @@ const lastNet = time.Hour
 
 // RunAPI serves until ctx ends. Without keys it refuses to start, unless it is open.
 func RunAPI(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
+	if err := settleSocket(cfg); err != nil {
+		return err
+	}
 	c, err := newCore(ctx, cfg, opts.log(cfg))
 	if err != nil {
 		return err
@@ -116,25 +117,6 @@ func listen(ctx context.Context, cfg *config.Loaded) ([]net.Listener, error) {
 		return nil, errors.Join(err, tcp.Close())
 	}
 	return []net.Listener{tcp, socket}, nil
-}
-
-// listenSocket opens the socket to every user: its folder says who gets at it.
-func listenSocket(ctx context.Context, path string) (net.Listener, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // sandboxes of other users bind it
-		return nil, fmt.Errorf("make the folder of the API's socket: %w", err)
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("remove the API's old socket: %w", err)
-	}
-	var lc net.ListenConfig
-	socket, err := lc.Listen(ctx, "unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("listen on the API's socket: %w", err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // see above
-		return nil, errors.Join(err, socket.Close())
-	}
-	return socket, nil
 }
 
 func closeListeners(listeners []net.Listener) error {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,7 +189,8 @@ func checkIsolation(cfg *config.Loaded) []Finding {
 }
 
 func isolation(cfg config.Loaded) (active []string, err error) {
-	dir, err := os.MkdirTemp(existing(cfg.Sandbox.Dir), ".doctor-")
+	here := place(&cfg)
+	dir, err := os.MkdirTemp(existing(cmp.Or(cfg.Sandbox.Dir, here.PrivateDir("sandboxes"))), ".doctor-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder to try sandboxes in: %w", err)
 	}
@@ -197,6 +199,12 @@ func isolation(cfg config.Loaded) (active []string, err error) {
 		return nil, fmt.Errorf("open that folder: %w", err)
 	}
 	cfg.Sandbox.Dir = filepath.Join(dir, "sandboxes")
+	if cfg.API.Socket != "" {
+		cfg.API.Socket = filepath.Join(dir, "api", "api.sock") // its own folder may not be made yet
+		if err := makeSocketDir(cfg.API.Socket); err != nil {
+			return nil, err
+		}
+	}
 	provider, err := newLocal(&cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

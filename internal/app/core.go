@@ -161,7 +161,7 @@ func (c *core) openBus() error {
 type redisLog struct{ log *slog.Logger }
 
 func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
-	l.log.DebugContext(ctx, "redis: "+fmt.Sprintf(format, v...))
+	l.log.DebugContext(ctx, "redis says", slog.String("text", fmt.Sprintf(format, v...)))
 }
 
 func (c *core) dialTemporal() (*temporal.Client, error) {

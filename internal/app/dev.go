@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -65,11 +64,7 @@ func (d *dev) settle(ctx context.Context) error {
 	}
 	d.moved("the API", cfg.API.Port, port)
 	cfg.API.Port = port
-	if cfg.API.Socket == "" && cfg.Sandbox.Network == "none" {
-		place := d.place()
-		cfg.API.Socket = filepath.Join(place.PrivateDir("api"), "api.sock")
-	}
-	return nil
+	return settleSocket(cfg)
 }
 
 // moved says that a port is another's; want 0 is any port.
@@ -85,13 +80,9 @@ func (d *dev) say(step string) {
 	}
 }
 
-func (d *dev) place() devstack.Config {
-	return devstack.Config{Home: d.cfg.Home, DataRoot: d.cfg.Dev.PostgresDataRoot}
-}
-
 func (d *dev) stackConfig() devstack.Config {
 	cfg := d.cfg
-	out := d.place()
+	out := place(cfg)
 	out.DatabaseURL = cfg.Database.URL.Reveal()
 	out.PostgresBin, out.PostgresUser = cfg.Dev.PostgresBin, cfg.Dev.PostgresUser
 	out.PostgresVersion, out.PostgresURL = cfg.Dev.PostgresVersion, cfg.Dev.PostgresURL

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -63,6 +64,24 @@ func running(t *testing.T, cfg *config.Loaded) (info devstack.Info, stop func())
 	}
 }
 
+// heard is a log that several handlers write to at a time.
+type heard struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.Write(p)
+}
+
+func (h *heard) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.String()
+}
+
 func get(t *testing.T, address, host string) (int, map[string]any) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
@@ -110,6 +129,19 @@ func TestDev(t *testing.T) {
 	second, stop := running(t, &again)
 	stop()
 	require.Equal(t, info, second)
+}
+
+// The first start of a new home tries sandboxes without network as later ones do.
+func TestDevFindsIsolationInANewHome(t *testing.T) {
+	t.Parallel()
+	cfg := settings(t, "OMOI_API_OPEN=false", "OMOI_API_KEY=a-key-of-some-length", "OMOI_SANDBOX_NETWORK=none")
+	var said heard
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err := app.RunDev(ctx, cfg, app.Options{Stderr: &said, Ready: func(devstack.Info) { cancel() }})
+	require.NoError(t, err)
+	require.NotContains(t, said.String(), "find source path")
+	require.DirExists(t, filepath.Dir(cfg.API.Socket))
 }
 
 // A port that was asked for and is taken is an error; nothing is started.

@@ -2,10 +2,8 @@ package app
 
 import (
 	"log/slog"
-	"path/filepath"
 
 	"github.com/omoi-dev/omoi/config"
-	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/local"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -36,11 +34,11 @@ func (p providers) hostBound() []string {
 // newLocal makes the local provider. Its folder must be open to other users when we are
 // root, since each sandbox gets a user of its own.
 func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
-	place := devstack.Config{Home: cfg.Home, DataRoot: cfg.Dev.PostgresDataRoot}
 	root := cfg.Sandbox.Dir
 	if root == "" {
 		var err error
-		if root, err = place.MakePrivateDir("sandboxes"); err != nil {
+		here := place(cfg)
+		if root, err = here.MakePrivateDir("sandboxes"); err != nil {
 			return nil, err
 		}
 	}
@@ -52,12 +50,4 @@ func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
 		Root: root, Shim: shim, Network: sandbox.Network(cfg.Sandbox.Network), Limits: limits(cfg.Sandbox),
 		Isolation: local.Isolation(cfg.Sandbox.Isolation), APISocketDir: socketDir(cfg.API.Socket),
 	}, log)
-}
-
-// socketDir is the folder of the API's socket, which a sandbox without network is given.
-func socketDir(socket string) string {
-	if socket == "" {
-		return ""
-	}
-	return filepath.Dir(socket)
 }

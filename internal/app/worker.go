@@ -17,6 +17,9 @@ import (
 
 // RunWorker works until ctx ends.
 func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
+	if err := settleSocket(cfg); err != nil {
+		return err
+	}
 	c, err := newCore(ctx, cfg, opts.log(cfg))
 	if err != nil {
 		return err
@@ -80,6 +83,9 @@ func (c *core) newWorker() (*worker.Worker, error) {
 
 // providers are those that this machine can offer.
 func (c *core) providers() (providers, error) {
+	if err := makeSocketDir(c.cfg.API.Socket); err != nil {
+		return nil, err
+	}
 	here, err := newLocal(c.cfg, c.log)
 	if err != nil {
 		return nil, err

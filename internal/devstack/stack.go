@@ -57,14 +57,17 @@ func (c *Config) PrivateDir(name string) string {
 // MakePrivateDir makes a private directory and lets other users walk to it; as root it
 // belongs to us and everybody may enter it.
 func (c *Config) MakePrivateDir(name string) (string, error) {
-	dir, mode := c.PrivateDir(name), os.FileMode(0o700)
-	if os.Geteuid() == 0 {
-		mode = 0o755
+	dir := c.PrivateDir(name)
+	if os.Geteuid() != 0 {
+		return dir, os.MkdirAll(dir, 0o700)
 	}
 	if err := c.openWay(); err != nil {
 		return "", err
 	}
-	return dir, os.MkdirAll(dir, mode)
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // other users enter it
+		return "", fmt.Errorf("make %s: %w", dir, err)
+	}
+	return dir, letThrough(dir)
 }
 
 // openWay lets other users walk through the folders above a private directory, which
@@ -78,13 +81,21 @@ func (c *Config) openWay() error {
 		return fmt.Errorf("make %s: %w", way, err)
 	}
 	for _, dir := range []string{c.DataRoot, way} {
-		info, err := os.Stat(dir)
-		if err == nil && info.Mode()&0o011 != 0o011 {
-			err = os.Chmod(dir, info.Mode().Perm()|0o011) // made by somebody with a strict umask
+		if err := letThrough(dir); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("open the way through %s: %w", dir, err)
-		}
+	}
+	return nil
+}
+
+// letThrough opens a folder that was made by somebody with a strict umask.
+func letThrough(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && info.Mode()&0o011 != 0o011 {
+		err = os.Chmod(dir, info.Mode().Perm()|0o011)
+	}
+	if err != nil {
+		return fmt.Errorf("open the way through %s: %w", dir, err)
 	}
 	return nil
 }

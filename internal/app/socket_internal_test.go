@@ -1,0 +1,67 @@
+package app
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/config"
+)
+
+// fresh is a configuration whose home does not exist yet, where other users could enter it.
+func fresh(t *testing.T, environ ...string) *config.Loaded {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "omoi-app-") //nolint:usetesting // other users must be able to enter it
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o755))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	cfg, err := config.Load(config.Source{Environ: append([]string{
+		"OMOI_HOME=" + filepath.Join(dir, "home"), "OMOI_DEV_POSTGRES_DATA_ROOT=" + filepath.Join(dir, "root"),
+	}, environ...)})
+	require.NoError(t, err)
+	return cfg
+}
+
+// A sandbox is given the folder of the API's socket: a worker that is there before the API must
+// not find that bubblewrap does not work.
+func TestSandboxesAreTriedWithTheSocketsFolder(t *testing.T) {
+	t.Parallel()
+	cfg := fresh(t, "OMOI_SANDBOX_NETWORK=none")
+	cfg.API.Socket = filepath.Join(cfg.Home, "elsewhere", "api.sock")
+	require.NoError(t, os.Mkdir(cfg.Home, 0o755))
+	var said bytes.Buffer
+	c := &core{cfg: cfg, log: slog.New(slog.NewTextHandler(&said, nil))}
+	_, err := c.providers()
+	require.NoError(t, err)
+	require.DirExists(t, filepath.Dir(cfg.API.Socket))
+	require.NotContains(t, said.String(), "find source path")
+}
+
+// Every process of a home without network for sandboxes takes the same socket, and where there
+// is network none is made.
+func TestSocketIsSettledWhereSandboxesHaveNoNetwork(t *testing.T) {
+	t.Parallel()
+	cfg := fresh(t)
+	require.NoError(t, settleSocket(cfg))
+	require.Empty(t, cfg.API.Socket)
+	cfg = fresh(t, "OMOI_SANDBOX_NETWORK=none")
+	require.NoError(t, settleSocket(cfg))
+	here := place(cfg)
+	require.Equal(t, filepath.Join(here.PrivateDir("api"), "api.sock"), cfg.API.Socket)
+	require.DirExists(t, filepath.Dir(cfg.API.Socket))
+}
+
+// Looking changes nothing, and a socket's folder that is not made yet is no fault.
+func TestCheckupOfIsolationMakesNoSocketFolder(t *testing.T) {
+	t.Parallel()
+	cfg := fresh(t)
+	without := checkIsolation(cfg)
+	cfg.API.Socket = filepath.Join(cfg.Home, "elsewhere", "api.sock")
+	require.Equal(t, without, checkIsolation(cfg))
+	require.NoDirExists(t, cfg.Home)
+	require.NoDirExists(t, cfg.Dev.PostgresDataRoot)
+}
