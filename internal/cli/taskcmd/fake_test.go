@@ -36,6 +36,7 @@ type fakeAPI struct {
 	tasks    []client.Task // newest first
 	boxes    []client.Sandbox
 	keys     []client.Key
+	newKeys  []client.NewKey
 	events   []client.Event
 	created  []client.NewTask
 	headers  []http.Header
@@ -72,8 +73,11 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/auth/api-keys", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.Page[client.Key]{Items: f.keys})
 	})
-	mux.HandleFunc("POST /api/v1/auth/api-keys", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusCreated, client.MadeKey{Key: client.Key{ID: idA, Name: "ci"}, Secret: "omoi_secret"})
+	mux.HandleFunc("POST /api/v1/auth/api-keys", func(w http.ResponseWriter, r *http.Request) {
+		var in client.NewKey
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		f.locked(func() { f.newKeys = append(f.newKeys, in) })
+		answer(w, http.StatusCreated, client.MadeKey{Key: client.Key{ID: idA, Name: in.Name, ExpiresAt: in.ExpiresAt}, Secret: "omoi_secret"})
 	})
 	mux.HandleFunc("DELETE /api/v1/auth/api-keys/{id}", func(w http.ResponseWriter, r *http.Request) {
 		f.locked(func() { f.asked = append(f.asked, "revoke "+r.PathValue("id")) })
@@ -228,7 +232,7 @@ func (f *fakeAPI) with(c call, args ...string) result {
 		c.ctx = f.t.Context()
 	}
 	var out, stderr bytes.Buffer
-	root := &cobra.Command{Use: "omoi"}
+	root := &cobra.Command{Use: "omoi", SilenceUsage: true, SilenceErrors: true}
 	root.AddCommand(taskcmd.Commands(taskcmd.IO{
 		Env: func(name string) string { return env[name] }, Dir: c.dir,
 		Stdin: strings.NewReader(c.stdin), Stdout: &out, Stderr: &stderr,

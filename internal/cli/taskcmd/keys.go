@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
+
+// maxKeyName is what the server takes, in characters.
+const maxKeyName = 100
 
 func newKeys(s *session) *cobra.Command {
 	cmd := &cobra.Command{Use: "keys", Short: "Make, list and revoke API keys"}
@@ -27,14 +31,20 @@ func (s *session) keysCreate() *cobra.Command {
 		Short: "Make an API key; its secret is shown this once",
 		Args:  exactly(1, "a name for the key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			in := client.NewKey{Name: args[0], Scopes: scopes}
+			if cmd.Flags().Changed("expires") {
+				if expires <= 0 {
+					return exit.Usagef("--expires %s: the key would never be good; give a time ahead, as 24h, or leave it out for a key without end", expires)
+				}
+				at := time.Now().Add(expires)
+				in.ExpiresAt = &at
+			}
+			if length := utf8.RuneCountInString(in.Name); length == 0 || length > maxKeyName {
+				return exit.Usagef("the name of a key has 1 to %d characters, this one %d", maxKeyName, length)
+			}
 			api, err := s.api()
 			if err != nil {
 				return err
-			}
-			in := client.NewKey{Name: args[0], Scopes: scopes}
-			if expires > 0 {
-				at := time.Now().Add(expires)
-				in.ExpiresAt = &at
 			}
 			made, err := api.CreateKey(cmd.Context(), in)
 			if err != nil {
@@ -44,7 +54,7 @@ func (s *session) keysCreate() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&scopes, "scope", nil, "read, write or admin; each includes those before it (default write)")
-	cmd.Flags().DurationVar(&expires, "expires", 0, "how long it is good for (default: for ever)")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "how long it is good for, as 24h (default: for ever)")
 	return cmd
 }
 
@@ -53,7 +63,8 @@ func (s *session) keyMade(made client.MadeKey) error {
 		return s.printJSON(made)
 	}
 	s.say("%s", made.Secret)
-	s.hint("Key %s (%s). It is not shown again; use it as OMOI_API_KEY.", render.Short(made.ID), render.OneLine(made.Name, 60))
+	s.hint("Key %s (%s), expires %s. It is not shown again; use it as OMOI_API_KEY.",
+		render.Short(made.ID), render.OneLine(made.Name, 60), expiry(made.ExpiresAt))
 	return nil
 }
 
@@ -85,13 +96,25 @@ func (s *session) keyTable(keys []client.Key) {
 		s.hint("No keys. Next: omoi keys create <name>")
 		return
 	}
-	rows := [][]string{{"KEY", "NAME", "BEGINS", "SCOPES", "STATE", "LAST USED"}}
+	rows := [][]string{{"KEY", "NAME", "BEGINS", "SCOPES", "STATE", "EXPIRES", "LAST USED"}}
 	for _, k := range keys {
 		rows = append(rows, []string{
-			render.Short(k.ID), render.OneLine(k.Name, 40), k.Prefix, strings.Join(k.Scopes, ","), keyState(k), moment(k.LastUsedAt),
+			render.Short(k.ID), render.OneLine(k.Name, 40), k.Prefix, strings.Join(k.Scopes, ","), keyState(k), expiry(k.ExpiresAt),
+			moment(k.LastUsedAt),
 		})
 	}
 	_, _ = fmt.Fprint(s.Stdout, s.style().Table(rows))
+}
+
+// expiry is the moment at which a key ends.
+func expiry(at *time.Time) string {
+	switch {
+	case at == nil:
+		return "never"
+	case at.After(time.Now()):
+		return at.Local().Format("2006-01-02 15:04:05") + " (in " + render.Elapsed(time.Until(*at)) + ")"
+	}
+	return moment(at)
 }
 
 func keyState(k client.Key) string {

@@ -207,19 +207,3 @@ func TestSandboxes(t *testing.T) {
 	requireJSON(t, f.omoi("sandboxes", "--json").out, &boxes)
 	require.Empty(t, boxes)
 }
-
-func TestKeys(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	got := f.omoi("keys", "create", "ci", "--scope", "read")
-	require.Equal(t, "omoi_secret\n", got.out, "the secret alone, so that it can be piped")
-	f.keys = []client.Key{{ID: idA, Name: "ci", Prefix: "omoi_abc"}, {ID: idB, Name: "old", RevokedAt: &time.Time{}}}
-	got = f.omoi("keys", "list")
-	require.Contains(t, got.out, "omoi_abc")
-	require.Contains(t, got.out, "revoked")
-	require.Zero(t, f.omoi("keys", "revoke", "89ab").code)
-	require.Equal(t, []string{"revoke " + idA}, f.asked)
-	require.Equal(t, exit.Failed, f.omoi("keys", "revoke", "ffff").code)
-	require.Equal(t, exit.Usage, f.omoi("keys", "revoke", "01931f6e").code)
-	require.Equal(t, exit.Usage, f.omoi("keys", "create").code)
-}

@@ -1,0 +1,56 @@
+package taskcmd_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	got := f.omoi("keys", "create", "ci", "--scope", "read")
+	require.Equal(t, "omoi_secret\n", got.out, "the secret alone, so that it can be piped")
+	f.keys = []client.Key{{ID: idA, Name: "ci", Prefix: "omoi_abc"}, {ID: idB, Name: "old", RevokedAt: &time.Time{}}}
+	got = f.omoi("keys", "list")
+	require.Contains(t, got.out, "omoi_abc")
+	require.Contains(t, got.out, "revoked")
+	require.Zero(t, f.omoi("keys", "revoke", "89ab").code)
+	require.Equal(t, []string{"revoke " + idA}, f.asked)
+	require.Equal(t, exit.Failed, f.omoi("keys", "revoke", "ffff").code)
+	require.Equal(t, exit.Usage, f.omoi("keys", "revoke", "01931f6e").code)
+	require.Equal(t, exit.Usage, f.omoi("keys", "create").code)
+}
+
+// A key that is asked for with an end never comes out without one.
+func TestKeysExpire(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	for _, wrong := range []string{"-1h", "0", "0s"} {
+		got := f.omoi("keys", "create", "ci", "--expires", wrong)
+		require.Equal(t, exit.Usage, got.code, wrong)
+		require.Contains(t, got.err, "--expires")
+		require.Empty(t, got.out)
+	}
+	for _, name := range []string{"", strings.Repeat("x", 101)} {
+		require.Contains(t, f.omoi("keys", "create", name).err, "1 to 100 characters")
+	}
+	require.Empty(t, f.newKeys)
+	got := f.omoi("keys", "create", "ci", "--expires", "24h")
+	require.Zero(t, got.code, got.err)
+	require.WithinDuration(t, time.Now().Add(24*time.Hour), *f.newKeys[0].ExpiresAt, time.Minute)
+	require.Contains(t, got.err, "(in 23h59m)")
+	require.Contains(t, f.omoi("keys", "create", "ci").err, "expires never")
+
+	soon, past := time.Now().Add(48*time.Hour), time.Now().Add(-time.Hour)
+	f.keys = []client.Key{{ID: idA, Name: "soon", ExpiresAt: &soon}, {ID: idA, Name: "over", ExpiresAt: &past}, {ID: idB, Name: "always"}}
+	out := f.omoi("keys", "list").out
+	require.Regexp(t, `soon .* good +\d{4}-.* \(in 1d23h\)`, out)
+	require.Regexp(t, `over .* expired +\d{4}-.* \(1h00m ago\)`, out)
+	require.Regexp(t, `always .* good +never`, out)
+}
