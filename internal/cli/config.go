@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
 func newConfig(g *globals) *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Look at the configuration", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "config", Short: "Look at the configuration"}
 	show := &cobra.Command{
-		Use: "show", Short: "Print every setting with its value and where it came from; secrets are masked", Args: cobra.NoArgs,
+		Use: "show", Short: "Print every setting with its value and where it came from; secrets are masked", Args: taskcmd.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			loaded, err := g.load(nil)
 			if err != nil {

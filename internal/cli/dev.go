@@ -9,13 +9,14 @@ import (
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/app"
+	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
 
 func newDev(g *globals) *cobra.Command {
 	var host, port, temporalPort, uiPort string
 	cmd := &cobra.Command{
-		Use: "dev", Short: "Start everything on this machine and keep it running until Ctrl-C", Args: cobra.NoArgs,
+		Use: "dev", Short: "Start everything on this machine and keep it running until Ctrl-C", Args: taskcmd.NoArgs,
 		Long: `Start everything on this machine and keep it running until Ctrl-C: a private PostgreSQL, the Temporal
 development server with its Web UI, API and worker. A second start goes on where the first one stopped.
 On a loopback address it serves without login, unless api.open is set to false; on any other address it asks for

@@ -9,11 +9,12 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/app"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
 func newDoctor(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Look for what could keep omoi from working here, and say what to do about it", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Look for what could keep omoi from working here, and say what to do about it", Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := g.load(nil)
 			if err != nil {

@@ -10,17 +10,18 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/app"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
 func newMigrate(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "migrate", Short: "Bring the database's schema up to date, or look at it", Args: cobra.NoArgs,
+		Use: "migrate", Short: "Bring the database's schema up to date, or look at it",
 		Long: `Bring the database's schema up to date, or look at it. Any number of processes may do it at once.
 The database is that of DATABASE_URL, else that of a running omoi dev.`,
 	}
 	yes := false
 	down := &cobra.Command{
-		Use: "down", Short: "Take the whole schema back; all data is lost", Args: cobra.NoArgs,
+		Use: "down", Short: "Take the whole schema back; all data is lost", Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				return exit.With(exit.NeedsYou, fmt.Errorf("omoi migrate down deletes all data of the installation; say so with --yes"))
@@ -30,10 +31,10 @@ The database is that of DATABASE_URL, else that of a running omoi dev.`,
 	}
 	down.Flags().BoolVar(&yes, "yes", false, "yes, all data")
 	cmd.AddCommand(down, &cobra.Command{
-		Use: "up", Short: "Bring the schema to the newest version", Args: cobra.NoArgs,
+		Use: "up", Short: "Bring the schema to the newest version", Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd, g, app.MigrateUp) },
 	}, &cobra.Command{
-		Use: "status", Short: "List the steps of the schema", Args: cobra.NoArgs,
+		Use: "status", Short: "List the steps of the schema", Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd, g, app.MigrateStatus) },
 	})
 	return cmd

@@ -67,15 +67,7 @@ This version has no agent with a model: scripted follows steps, command runs a p
 connects itself (omoi run --help).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return noCommand(cmd, args[0])
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SuggestionsMinimumDistance = 2
 	root.SetIn(g.stdin)
 	root.SetOut(g.stdout)
 	root.SetErr(g.stderr)
@@ -89,31 +81,10 @@ connects itself (omoi run --help).`,
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDev(g), newAPI(g), newWorker(g), newMigrate(g), newDoctor(g), newConfig(g), newVersion(g))
 	addTaskCommands(root, g)
+	completion(root)
+	groups(root)
 	usageErrors(root)
 	return root
-}
-
-// noCommand says that a command does not exist, and which one may have been meant.
-func noCommand(root *cobra.Command, name string) error {
-	hint := ""
-	if near := root.SuggestionsFor(name); len(near) > 0 {
-		hint = "; did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return exit.Usagef("there is no command %q%s (omoi help lists them)", name, hint)
-}
-
-func newHelp() *cobra.Command {
-	return &cobra.Command{
-		Use: "help [command]", Short: "Help about any command",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			root := cmd.Root()
-			found, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
-				return noCommand(root, strings.Join(args, " "))
-			}
-			return found.Help()
-		},
-	}
 }
 
 // usageErrors gives the exit code of wrong usage to what cobra itself complains about.

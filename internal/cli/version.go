@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/internal/app"
+	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
 func newVersion(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Say what this binary was built from", Args: cobra.NoArgs,
+		Use: "version", Short: "Say what this binary was built from", Args: taskcmd.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := app.ReadBuild()
 			if g.json {

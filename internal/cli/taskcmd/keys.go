@@ -72,7 +72,7 @@ func (s *session) keysList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the API keys of your organization",
-		Args:  noArgs,
+		Args:  NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			api, err := s.api()
 			if err != nil {
@@ -176,7 +176,8 @@ func findKey(keys []client.Key, ref string) (client.Key, error) {
 	return client.Key{}, exit.Usagef("%q fits %d keys; give more of the id", ref, len(found))
 }
 
-func noArgs(cmd *cobra.Command, args []string) error {
+// NoArgs is the argument check of commands that take none.
+func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return exit.Usagef("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
 	}

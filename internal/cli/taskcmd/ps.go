@@ -23,7 +23,7 @@ func newPS(s *session) *cobra.Command {
 		Use:     "ps",
 		Aliases: []string{"list", "ls"},
 		Short:   "List tasks, newest first",
-		Args:    noArgs,
+		Args:    NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.ps(cmd.Context(), status, limit)
 		},

@@ -18,7 +18,7 @@ func newSandboxes(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sandboxes",
 		Short: "List sandboxes that are not verified gone; --all shows every receipt",
-		Args:  noArgs,
+		Args:  NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return s.sandboxes(cmd.Context(), all) },
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "those that are gone too")
