@@ -41,15 +41,15 @@ type DependsOn = task.DependsOn
 type NewTask struct {
 	TicketID    string          `json:"ticket_id,omitempty" doc:"An existing ticket"`
 	ProjectID   string          `json:"project_id,omitempty" doc:"An existing project; a ticket is made"`
-	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name, or an absolute path for local git; its project is found or made"`
+	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"Absolute path of a local git repository, the only kind in this version; its project is found or made"`
 	Title       string          `json:"title,omitempty" doc:"1 to 500 characters; default: the beginning of the description"`
 	Description string          `json:"description,omitempty" doc:"At most 64 KiB; default: the title"`
 	TaskType    string          `json:"task_type,omitempty" maxLength:"100" doc:"Default: implementation"`
 	PhaseID     string          `json:"phase_id,omitempty" maxLength:"50" doc:"Default: PHASE_IMPLEMENTATION"`
 	Priority    string          `json:"priority,omitempty" doc:"CRITICAL, HIGH, MEDIUM (default) or LOW"`
 	Mode        string          `json:"mode,omitempty" doc:"exploration, implementation or validation; default: by task type"`
-	Agent       string          `json:"agent,omitempty" doc:"claude, scripted, command or external; default: by configuration"`
-	Sandbox     string          `json:"sandbox,omitempty" doc:"local, docker, daytona or external; default: by configuration"`
+	Agent       string          `json:"agent,omitempty" doc:"One of agents of /api/v1/info; default: the first of them"`
+	Sandbox     string          `json:"sandbox,omitempty" doc:"One of sandboxes of /api/v1/info; default: the first of them"`
 	MaxRetries  *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts after the first; default 3"`
 	DependsOn   *DependsOn      `json:"dependencies,omitempty"`
 	Budget      *Budget         `json:"budget,omitempty"`
@@ -105,7 +105,7 @@ type EventPage struct {
 type NewProject struct {
 	Name          string          `json:"name,omitempty" doc:"1 to 255 characters; default: from the repository"`
 	Description   string          `json:"description,omitempty"`
-	Repo          string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name, or an absolute path for local git"`
+	Repo          string          `json:"repo,omitempty" maxLength:"1000" doc:"Absolute path of a local git repository, the only kind in this version"`
 	DefaultBranch string          `json:"default_branch,omitempty" maxLength:"255" doc:"Default: ask the repository"`
 	MaxSlots      *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"Default: MAX_CONCURRENT_TASKS_PER_PROJECT, which is 5"`
 	Autonomous    *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false holds back tasks that omoi made itself; default true"`
@@ -126,7 +126,7 @@ type ProjectPatch struct {
 // NewTicket is the body of POST /api/v1/tickets. Its first task is made with it.
 type NewTicket struct {
 	ProjectID   string          `json:"project_id,omitempty" doc:"An existing project"`
-	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name, or an absolute path for local git; its project is found or made"`
+	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"Absolute path of a local git repository, the only kind in this version; its project is found or made"`
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
 	TicketType  string          `json:"ticket_type,omitempty" doc:"feature (default), bug, refactor, docs, test, chore or release"`

@@ -19,20 +19,22 @@ type Hosts struct {
 func (h Hosts) For(repo string) (Host, error) {
 	switch {
 	case repo == "":
-		return nil, task.Invalid("repo", "No repository is given: pass owner/name or the absolute path of a local one.")
+		return nil, task.Invalid("repo", "No repository is given: pass the absolute path of a local one.")
 	case filepath.IsAbs(repo) && h.Local != nil:
 		return h.Local, nil
 	case filepath.IsAbs(repo):
-		return nil, task.Invalid("repo", "This server does not work on local repositories: pass owner/name.")
+		return nil, task.Invalid("repo", "This server does not work on local repositories, and this version knows no others.")
 	case isOwnerName(repo):
-		return nil, task.Invalid("repo",
-			"GitHub comes with a token: this server has no GitHub host for %q yet. Clone it and pass the clone's absolute path.", repo)
-	case strings.Contains(repo, "://"), strings.HasPrefix(repo, "git@"):
-		return nil, task.Invalid("repo", "A URL is no repository name: pass owner/name, or clone it and pass the absolute path.")
+		return nil, task.Invalid("repo", "This version works on local repositories only, and this is no local repository: %q. "+
+			"Clone it and give the clone's absolute path.", repo)
+	case isURL(repo): // not repeated: it may hold a password
+		return nil, task.Invalid("repo", "This version works on local repositories only. A URL is none: clone it and give the clone's absolute path.")
 	}
-	return nil, task.Invalid("repo", "Repository %q is neither owner/name nor an absolute path.", repo)
+	return nil, task.Invalid("repo", "Repository %q is no absolute path. This version works on local repositories only.", repo)
 }
 
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
 
 func isOwnerName(repo string) bool { return ownerName.MatchString(repo) }
+
+func isURL(repo string) bool { return strings.Contains(repo, "://") || strings.HasPrefix(repo, "git@") }

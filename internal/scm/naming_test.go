@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/omoi-dev/omoi/internal/scm"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const ticket = "01931f6e-7c2a-7abc-8def-0123456789ab"
@@ -86,14 +85,4 @@ func TestFreeBranch(t *testing.T) {
 	} {
 		require.Equal(t, c.want, scm.FreeBranch("docs/a", c.taken), c.why)
 	}
-}
-
-func TestHostsFor(t *testing.T) {
-	t.Parallel()
-	for _, repo := range []string{"", "owner/name", "./here", "https://github.com/o/n", "git@github.com:o/n", "plain", "/abs"} {
-		_, err := scm.Hosts{}.For(repo)
-		require.Equal(t, task.CodeInvalid, task.CodeOf(err), repo)
-	}
-	_, err := scm.Hosts{}.For("owner/name")
-	require.ErrorContains(t, err, "GitHub comes with a token")
 }

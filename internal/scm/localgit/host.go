@@ -56,7 +56,8 @@ func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
 		return fmt.Errorf("look at the history of %s: %w", r.path, err)
 	}
 	if shallow == "true" {
-		return task.Invalid("repo", "Repository %s is a shallow clone, agents need its history. Next: git -C %s fetch --unshallow", r.path, r.path)
+		return task.Invalid("repo", "Repository %s is a shallow clone, agents need its history. Next: git -C %s fetch --unshallow",
+			r.path, scm.Quoted(r.path))
 	}
 	unlock, err := r.lock(ctx)
 	if err != nil {
@@ -78,7 +79,8 @@ func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, task.Invalid("repo", "There is nothing at %s. Next: git clone <url> %s, or git init %s", path, path, path).WithCause(err)
+		return nil, task.Invalid("repo", "There is nothing at %s. Next: git clone <url> %s, or git init %s",
+			path, scm.Quoted(path), scm.Quoted(path)).WithCause(err)
 	case err != nil:
 		return nil, task.Invalid("repo", "Repository %s cannot be read: %v.", path, plain(err)).WithCause(err)
 	}
@@ -130,7 +132,27 @@ func (r *repository) notFound(cause error) error {
 		return task.Invalid("repo", "Repository %s cannot be read by %s. Next: give that user access to it and to the folders above it.",
 			r.path, r.user()).WithCause(cause)
 	}
-	return task.Invalid("repo", "%s is not a git repository. Next: give the folder that holds .git, or run git init %s", r.path, r.path).WithCause(cause)
+	if info, err := os.Stat(r.path); err == nil && !info.IsDir() {
+		return task.Invalid("repo", "%s is a file. Next: give the folder of a git repository", r.path).WithCause(cause)
+	}
+	if around := enclosing(r.path); around != "" {
+		return task.Invalid("repo", "%s is not a git repository itself, it is a folder of one. Next: give %s", r.path, scm.Quoted(around)).WithCause(cause)
+	}
+	return task.Invalid("repo", "%s is not a git repository. Next: give the folder that holds .git, or run git init %s",
+		r.path, scm.Quoted(r.path)).WithCause(cause)
+}
+
+// enclosing is the working copy in which a folder lies, "" if it lies in none. It looks at names only: git must
+// not be run on the way up, in folders of other people.
+func enclosing(path string) string {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
 }
 
 // user says as whom git runs.
@@ -187,7 +209,8 @@ func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if len(branches) == 0 {
-		return "", task.Invalid("repo", "Repository %s has no commits yet. Next: git -C %s commit --allow-empty -m \"Start\"", r.path, r.path)
+		return "", task.Invalid("repo", "Repository %s has no commits yet. Next: git -C %s commit --allow-empty -m \"Start\"",
+			r.path, scm.Quoted(r.path))
 	}
 	head, origin := r.symbolic(ctx, "HEAD", "refs/heads/"), r.symbolic(ctx, "refs/remotes/origin/HEAD", "refs/remotes/origin/")
 	choices := []string{origin}

@@ -40,9 +40,9 @@ func TestCheckRefuses(t *testing.T) {
 		"relative":                         "absolute path",
 		b.path + "\n":                      "control characters",
 		filepath.Join(b.path, "nowhere"):   "nothing at",
-		inside:                             "not a git repository",
+		inside:                             "Next: give " + b.path,
 		realTemp(t):                        "not a git repository",
-		filepath.Join(b.path, "README.md"): "not a git repository",
+		filepath.Join(b.path, "README.md"): "is a file",
 		empty.path:                         "no commits yet",
 		shallow:                            "--unshallow",
 	} {
@@ -51,6 +51,24 @@ func TestCheckRefuses(t *testing.T) {
 		require.ErrorContains(t, err, says, path)
 		require.NotContains(t, task.MessageOf(err), "fatal:", "git's own words are the private cause")
 	}
+}
+
+// Commands in hints can be copied as they stand.
+func TestHintsQuotePaths(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	spaced := filepath.Join(realTemp(t), "my work")
+	says := func(path, want string) {
+		t.Helper()
+		require.ErrorContains(t, b.host.Check(t.Context(), scm.Repo(path)), want)
+	}
+	says(spaced, "Next: git clone <url> '"+spaced+"', or git init '"+spaced+"'")
+	sub := filepath.Join(spaced, "sub")
+	require.NoError(t, os.MkdirAll(sub, 0o750))
+	says(spaced, "or run git init '"+spaced+"'")
+	git(t, "", "init", "--quiet", spaced)
+	says(spaced, "git -C '"+spaced+"' commit")
+	says(sub, "Next: give '"+spaced+"'")
 }
 
 func TestCheckOfAnUnreadableRepository(t *testing.T) {
