@@ -287,7 +287,7 @@ func TestBadCommandLines(t *testing.T) { //nolint:tparallel // the rows are coun
 		"an empty repository":   {scripted("x", "--repo", bad.empty), 2, "commit"},
 		"nobody's repository":   {scripted("x", "--repo", "someone/something"), 2, "someone/something"},
 		"no repository around":  {scripted("x"), 2, "--repo"},
-		"too many retries":      {scripted("x", "--repo", repo, "--max-retries", "11"), 2, "max_retries"},
+		"too many retries":      {scripted("x", "--repo", repo, "--max-retries", "11"), 2, "--max-retries 11"},
 		"an unknown agent":      {[]string{"run", "x", "--repo", repo, "--agent", "hal"}, 2, "hal"},
 		"an unknown sandbox":    {scripted("x", "--repo", repo, "--sandbox", "moon"), 2, "moon"},
 		"a title of two lines":  {scripted("x", "--repo", repo, "--title", "one\ntwo"), 2, "U+000A"},

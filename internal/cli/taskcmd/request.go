@@ -1,13 +1,11 @@
 package taskcmd
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,9 +18,13 @@ import (
 // maxText is more than the server takes, so that the server's own words tell the limit.
 const maxText = 8 << 20
 
-// request is the body of the task that the command line describes.
+// request is the body of the task that the command line describes. The repository comes last: it is the only
+// part that does not stand on the command line.
 func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error) {
 	var none client.NewTask
+	if err := r.checkFlags(cmd); err != nil {
+		return none, err
+	}
 	text, err := r.text(args)
 	if err != nil {
 		return none, err
@@ -31,12 +33,8 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	if err != nil {
 		return none, err
 	}
-	repo, err := r.repository(cmd.Context())
-	if err != nil {
-		return none, err
-	}
 	in := client.NewTask{
-		Repo: repo, Title: r.title, Description: text, Priority: strings.ToUpper(r.priority),
+		Title: r.title, Description: text, Priority: strings.ToUpper(r.priority),
 		Agent: r.agent, Sandbox: r.sandbox, Execution: execution,
 	}
 	if r.script != "" && r.agent == "" {
@@ -45,8 +43,34 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	if cmd.Flags().Changed("max-retries") {
 		in.MaxRetries = &r.maxRetries
 	}
-	return in, nil
+	if err := r.scripted(in); err != nil {
+		return none, err
+	}
+	in.Repo, err = r.repository()
+	return in, err
 }
+
+// checkFlags refuses what the server would refuse, in the words of the command line.
+func (r *run) checkFlags(cmd *cobra.Command) error {
+	switch {
+	case r.timeout != 0 && !r.wait:
+		return exit.Usagef("--timeout says how long --wait waits; give both, or neither")
+	case cmd.Flags().Changed("timeout") && r.timeout <= 0:
+		return exit.Usagef("--timeout %s: give a time above 0, or leave it out to wait for as long as it takes", r.timeout)
+	case r.maxRetries < 0 || r.maxRetries > maxRetries:
+		return exit.Usagef("--max-retries %d: give 0 to %d", r.maxRetries, maxRetries)
+	case r.priority != "" && !slices.Contains(priorities(), strings.ToUpper(r.priority)):
+		return exit.Usagef("--priority %s: choose from %s", r.priority, strings.Join(priorities(), ", "))
+	case r.script != "" && r.agent != "" && r.agent != task.AgentScripted:
+		return exit.Usagef("--script is for the agent scripted, and --agent names %s: leave one of them out", r.agent)
+	}
+	return nil
+}
+
+// maxRetries is what the server takes.
+const maxRetries = 10
+
+func priorities() []string { return []string{"CRITICAL", "HIGH", "MEDIUM", "LOW"} }
 
 // text is the task's text: the argument, a file, or standard input.
 func (r *run) text(args []string) (string, error) {
@@ -59,7 +83,7 @@ func (r *run) text(args []string) (string, error) {
 	case len(args) == 1:
 		return notEmpty(args[0])
 	case file == "":
-		return "", exit.Usagef("give the task: omoi run \"<text>\" --repo <path> --script example:hello, or --file <file>, or - for standard input")
+		return "", exit.Usagef("no task is given: give the task as text, omoi run \"<text>\" --repo <path> --script example:hello, or --file <file>, or - for standard input")
 	}
 	raw, err := r.read("the task", file)
 	if err != nil {
@@ -127,41 +151,4 @@ func (r *run) readJSON(what, file string, into any) error {
 		return exit.Usagef("%s is no valid JSON: %v", file, err)
 	}
 	return nil
-}
-
-// repository is what the server is told: owner/name as it is, a path made absolute. Nothing given:
-// the repository around the current folder.
-func (r *run) repository(ctx context.Context) (string, error) {
-	if r.repo == "" {
-		return r.around(ctx)
-	}
-	path, err := r.path(r.repo)
-	if err != nil {
-		return "", exit.With(exit.Usage, err)
-	}
-	if looksLikePath(r.repo) || isFolder(path) {
-		return path, nil
-	}
-	return r.repo, nil
-}
-
-func looksLikePath(s string) bool {
-	return filepath.IsAbs(s) || s == "." || s == ".." || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../")
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-func (r *run) around(ctx context.Context) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel")
-	cmd.Dir = r.Dir
-	out, err := cmd.Output()
-	if err != nil {
-		return "", exit.Usagef("the current folder is in no git repository: give one with --repo <path or owner/name>")
-	}
-	top := strings.TrimSpace(string(out))
-	r.hint("Repository: %s", top)
-	return top, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -18,7 +19,7 @@ func (s *session) rescued(t client.Task, boxes []client.Sandbox) {
 		}
 		git := "git"
 		if filepath.IsAbs(t.Repo) {
-			git = "git -C " + quoted(render.Clean(t.Repo))
+			git = "git -C " + scm.Quoted(render.Clean(t.Repo))
 		}
 		s.hint("")
 		s.hint("Uncommitted work of attempt %d (%s) is saved as %s:", b.Attempt, render.Count(b.Salvage.Files, "file"), b.Salvage.Ref)
@@ -41,12 +42,4 @@ func (s *session) rescuedOf(ctx context.Context, api *client.Client, t client.Ta
 // plainRef tells refs that can stand on a command line as they are.
 func plainRef(ref string) bool {
 	return strings.HasPrefix(ref, "refs/") && strings.Trim(ref, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_.-") == ""
-}
-
-// quoted is a path for a shell.
-func quoted(path string) string {
-	if !strings.ContainsAny(path, " '\"$&|;<>()*?[]#~`\\!") {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -26,7 +26,7 @@ type run struct {
 func newRun(s *session) *cobra.Command {
 	r := &run{session: s}
 	cmd := &cobra.Command{
-		Use:   "run \"<text>\" --repo <path or owner/name>",
+		Use:   "run \"<text>\" --repo <path>",
 		Short: "Give an agent a task",
 		Long: `Give an agent a task in a repository: the text as an argument, from a file, or from standard input with -.
 The command returns as soon as the task is accepted; --wait stays until it has ended.
@@ -52,7 +52,7 @@ command runs a program of yours in the sandbox, external is one that connects it
 func (r *run) taskFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&r.file, "file", "f", "", "read the text from a `file`; - is standard input")
-	f.StringVarP(&r.repo, "repo", "r", "", "path of a local repository, or owner/name (default the repository around the current folder)")
+	f.StringVarP(&r.repo, "repo", "r", "", "`path` of a local git repository (default the one around the current folder)")
 	f.StringVar(&r.title, "title", "", "title (default the beginning of the text)")
 	f.StringVar(&r.agent, "agent", "", "scripted, command or external (default: the server's, which is scripted unless task.agent says otherwise)")
 	f.StringVar(&r.script, "script", "", "JSON `file` with the steps of the scripted agent, or example:<name>; implies --agent scripted")
@@ -67,17 +67,8 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 }
 
 func (r *run) do(cmd *cobra.Command, args []string) error {
-	if r.timeout != 0 && !r.wait {
-		return exit.Usagef("--timeout says how long --wait waits; give both, or neither")
-	}
-	if r.timeout < 0 {
-		return exit.Usagef("--timeout %s is less than nothing", r.timeout)
-	}
 	in, err := r.request(cmd, args)
 	if err != nil {
-		return err
-	}
-	if err := r.scripted(in); err != nil {
 		return err
 	}
 	if r.dryRun {
@@ -93,6 +84,9 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 	t, made, err := api.CreateTask(cmd.Context(), in, r.key)
 	if err != nil {
 		return r.notMade(err)
+	}
+	if r.repo != in.Repo {
+		r.hint("Repository: %s", in.Repo)
 	}
 	if r.wait {
 		return r.watch(cmd.Context(), api, t)

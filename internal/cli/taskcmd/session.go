@@ -150,8 +150,11 @@ func (s *session) printJSON(v any) error {
 	return nil
 }
 
-// path makes a path of the command line absolute.
+// path makes a path of the command line absolute. A shell leaves the ~ of --repo=~/src/app to us.
 func (s *session) path(p string) (string, error) {
+	if rest, ok := strings.CutPrefix(p, "~"); ok && (rest == "" || rest[0] == filepath.Separator) && s.Env("HOME") != "" {
+		return filepath.Join(s.Env("HOME"), rest), nil
+	}
 	if filepath.IsAbs(p) || s.Dir == "" {
 		return filepath.Abs(p)
 	}

@@ -1,0 +1,94 @@
+package taskcmd_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// A person names a repository in many ways; the server hears the one path of it.
+func TestRunFindsTheRepositoryThatIsNamed(t *testing.T) {
+	t.Parallel()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	app, bare := filepath.Join(home, "src", "my app"), filepath.Join(home, "bare.git")
+	sub := filepath.Join(app, "deep", "er")
+	require.NoError(t, os.MkdirAll(sub, 0o750))
+	git(t, "", "init", "--quiet", app)
+	git(t, "", "init", "--quiet", "--bare", bare)
+	for _, c := range []struct{ dir, repo, want string }{
+		{app, ".", app},
+		{sub, ".", app},
+		{sub, "../..", app},
+		{app, "deep", app},
+		{home, "src/my app", app},
+		{home, "bare.git", bare},
+		{home, "~/src/my app", app},
+		{"/", "~/src/my app/deep", app},
+		{"/", sub, sub},
+		{home, "src", filepath.Join(home, "src")},
+		{home, "someone/something", "someone/something"},
+		{home, "https://host/app", "https://host/app"},
+		{sub, "", app},
+	} {
+		f := newFake(t)
+		f.tasks = []client.Task{aTask(idA, task.StatusPending)}
+		args := []string{"run", "x"}
+		if c.repo != "" {
+			args = append(args, "--repo="+c.repo)
+		}
+		got := f.with(call{dir: c.dir, env: map[string]string{"HOME": home}}, args...)
+		require.Zero(t, got.code, got.err)
+		require.Equal(t, c.want, f.created[0].Repo, "%s in %s", c.repo, c.dir)
+		if c.want != c.repo {
+			require.Contains(t, got.err, "Repository: "+c.want)
+		}
+	}
+}
+
+func TestRunSaysWhereThereIsNoRepository(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	for repo, want := range map[string]string{
+		"nope": "there is no folder nope here", "./nope": "there is no folder ./nope here", "file": "file is a file",
+		"~/nope": "there is no folder ~/nope here", "~other/app": "there is no folder ~other/app here", "": "with --repo <path>",
+	} {
+		got := f.with(call{dir: dir, env: map[string]string{"HOME": dir}}, "run", "x", "--repo="+repo)
+		require.Equal(t, exit.Usage, got.code, repo)
+		require.Contains(t, got.err, want)
+		require.NotContains(t, got.err, "owner/name")
+	}
+	require.Empty(t, f.created)
+}
+
+// What stands wrong on the command line is told first, in its own words, and nothing else is said before.
+func TestRunChecksTheCommandLineBeforeItLooksAround(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	dir := t.TempDir()
+	git(t, dir, "init", "--quiet")
+	for want, args := range map[string][]string{
+		"--max-retries 11: give 0 to 10":                              {"--max-retries", "11"},
+		"--max-retries -1: give 0 to 10":                              {"--max-retries", "-1"},
+		"--priority soon: choose from CRITICAL, HIGH, MEDIUM, LOW":    {"--priority", "soon"},
+		"--timeout 0s: give a time above 0":                           {"--wait", "--timeout", "0"},
+		"--timeout -5s: give a time above 0":                          {"--wait", "--timeout", "-5s"},
+		"--script is for the agent scripted, and --agent names comma": {"--script", "example:hello", "--agent", "command"},
+		"the scripted agent needs --script":                           {"--agent", "scripted"},
+	} {
+		got := f.with(call{dir: dir}, append([]string{"run", "x"}, args...)...)
+		require.Equal(t, exit.Usage, got.code, want)
+		require.Contains(t, got.err, "omoi: "+want)
+		require.NotContains(t, got.err, "Repository")
+	}
+	require.Empty(t, f.created)
+	require.NotContains(t, f.omoi("run", "--help").out, "owner/name")
+}
