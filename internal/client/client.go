@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -124,6 +125,12 @@ func unreachable(base string, err error) error {
 	}
 	return task.Errorf(task.CodeUnavailable,
 		"No server answers at %s. Start one with `omoi dev`, or name another with --api or OMOI_API_URL.", base).WithCause(err)
+}
+
+// NotSent reports whether a request cannot have arrived, since nobody could be connected to.
+func NotSent(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }
 
 // item is the path of one thing of a kind.

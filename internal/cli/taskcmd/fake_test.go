@@ -43,6 +43,7 @@ type fakeAPI struct {
 	asked    []string
 	settled  bool
 	done     bool
+	refuse   *client.Problem         // what new tasks are answered
 	outages  int                     // how many event requests are answered 503
 	afters   []string                // cursors that were asked for
 	onEvents func(f *fakeAPI, n int) // runs under the lock before request n of events is answered
@@ -68,7 +69,10 @@ func newFake(t *testing.T) *fakeAPI {
 		answer(w, http.StatusOK, client.QueuedMessage{Status: "queued", SandboxID: r.PathValue("id")})
 	})
 	mux.HandleFunc("GET /api/v1/info", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, client.Info{TemporalUIURL: "http://ui/", Namespace: "omoi"})
+		answer(w, http.StatusOK, client.Info{
+			TemporalUIURL: "http://ui/", Namespace: "omoi",
+			Agents: []string{"scripted", "command", "external"}, Sandboxes: []string{"local", "external"},
+		})
 	})
 	mux.HandleFunc("GET /api/v1/auth/api-keys", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.Page[client.Key]{Items: f.keys})
@@ -116,6 +120,10 @@ func (f *fakeAPI) create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.created, f.headers = append(f.created, in), append(f.headers, r.Header.Clone())
+	if f.refuse != nil {
+		answer(w, http.StatusUnprocessableEntity, f.refuse)
+		return
+	}
 	if in.Repo == "/nowhere" {
 		problem(w, task.CodeInvalid, "There is nothing at /nowhere.")
 		return

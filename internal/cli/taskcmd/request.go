@@ -43,7 +43,7 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	if cmd.Flags().Changed("max-retries") {
 		in.MaxRetries = &r.maxRetries
 	}
-	if err := r.scripted(in); err != nil {
+	if err := equipped(in); err != nil {
 		return none, err
 	}
 	in.Repo, err = r.repository()
@@ -133,6 +133,9 @@ func (r *run) executionConfig() (json.RawMessage, error) {
 		raw, err := r.readScript()
 		if err != nil {
 			return nil, err
+		}
+		if config["script"] != nil {
+			return nil, exit.Usagef("--script and --execution-config %s both bring a script: leave one of them out", r.execution)
 		}
 		config["script"] = raw
 	}

@@ -83,7 +83,7 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 	}
 	t, made, err := api.CreateTask(cmd.Context(), in, r.key)
 	if err != nil {
-		return r.notMade(err)
+		return r.refused(cmd.Context(), api, in, r.notMade(err))
 	}
 	if r.repo != in.Repo {
 		r.hint("Repository: %s", in.Repo)
@@ -96,7 +96,7 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 
 // notMade says how to ask again without making two tasks, where the answer may have been lost.
 func (r *run) notMade(err error) error {
-	if task.CodeOf(err) == task.CodeUnavailable {
+	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
 		r.hint("If it may have arrived all the same, repeat the command with --idempotency-key %s", r.key)
 	}
 	return err

@@ -3,6 +3,8 @@ package taskcmd_test
 import (
 	"context"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -192,6 +194,11 @@ func TestWithoutAServer(t *testing.T) {
 
 	got = f.omoi("run", "x", "--repo", "/r", "--api", closed)
 	require.Equal(t, exit.Unreachable, got.code)
+	require.NotContains(t, got.err, "--idempotency-key", "nobody can have got it")
+	cut := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	t.Cleanup(cut.Close)
+	got = f.omoi("run", "x", "--repo", "/r", "--api", cut.URL)
+	require.Equal(t, exit.Unreachable, got.code)
 	require.Contains(t, got.err, "--idempotency-key")
 
 	got = f.with(call{env: map[string]string{"OMOI_API_URL": "", "OMOI_HOME": t.TempDir()}}, "ps")
@@ -221,10 +228,10 @@ func TestRunKnowsItsExamples(t *testing.T) {
 	unknown := write(t, "unknown.json", `{"steps": [{"say": "x"}, {"dance": true}]}`)
 	for want, args := range map[string][]string{
 		"choose from example:hello, example:wait": {"--script", "example:nope"},
-		"needs --script":                       {"--agent", "scripted"},
-		`step 2 of the script: unknown step`:   {"--script", unknown},
-		"read the script":                      {"--script", "/nowhere"},
-		"--timeout says how long --wait waits": {"--timeout", "5s"},
+		"the agent scripted needs --script":       {"--agent", "scripted"},
+		`step 2 of the script: unknown step`:      {"--script", unknown},
+		"read the script":                         {"--script", "/nowhere"},
+		"--timeout says how long --wait waits":    {"--timeout", "5s"},
 	} {
 		got := f.omoi(append([]string{"run", "x", "--repo", "/r"}, args...)...)
 		require.Equal(t, exit.Usage, got.code, want)

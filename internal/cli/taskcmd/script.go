@@ -42,15 +42,25 @@ func (r *run) readScript() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// scripted refuses the scripted agent without a script before anything is sent.
-func (r *run) scripted(in client.NewTask) error {
-	if in.Agent != task.AgentScripted || r.script != "" || hasScript(in.Execution) {
-		return nil
+// equipped refuses an agent without what it works with before anything is sent.
+func equipped(in client.NewTask) error {
+	switch {
+	case in.Agent == task.AgentScripted && !has(in.Execution, "script"):
+		return exit.Usagef("%s", needsScript())
+	case in.Agent == task.AgentCommand && !has(in.Execution, "command"):
+		return exit.Usagef(needsProgram)
 	}
-	return exit.Usagef("the scripted agent needs --script <file>, or --script with one of %s", exampleNames())
+	return nil
 }
 
-func hasScript(execution json.RawMessage) bool {
+const needsProgram = `the agent command needs a program: give it with --execution-config <file>, as {"command": ["python3", "fix.py"]}`
+
+func needsScript() string {
+	return "the agent scripted needs --script <file>, or --script with one of " + exampleNames()
+}
+
+// has tells whether an execution config has a key.
+func has(execution json.RawMessage, key string) bool {
 	var config map[string]json.RawMessage
-	return len(execution) > 0 && json.Unmarshal(execution, &config) == nil && len(config["script"]) > 0
+	return len(execution) > 0 && json.Unmarshal(execution, &config) == nil && len(config[key]) > 0
 }

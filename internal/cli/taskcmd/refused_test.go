@@ -1,0 +1,53 @@
+package taskcmd_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// The server speaks of fields of its body; a person at the command line gave flags.
+func TestRunNamesFlagsWhereTheServerNamesFields(t *testing.T) {
+	t.Parallel()
+	config := write(t, "c.json", `{"command": "x", "setup": 7}`)
+	for _, c := range []struct {
+		field, says string
+		args        []string
+		want        string
+	}{
+		{"agent", `The agent "foo" is not one of claude, scripted, command, external.`, []string{"--agent", "foo"}, "--agent foo: choose from scripted, command, external"},
+		{"agent", `This installation has no agent claude; it has scripted, command, external.`, []string{"--agent", "claude"}, "choose from scripted, command, external"},
+		{"sandbox", `The sandbox "moon" is not one of local, docker, daytona, external.`, []string{"--sandbox", "moon"}, "--sandbox moon: choose from local, external"},
+		{"sandbox", `An external sandbox is no machine of ours.`, []string{"--sandbox", "external"}, "--sandbox: An external sandbox is no machine of ours."},
+		{"execution_config.command", `The agent command needs execution_config.command: a list.`, nil, "give it with --execution-config <file>"},
+		{"execution_config.script", `The agent scripted follows a script and needs one: execution_config.script.`, nil, "needs --script <file>"},
+		{"execution_config.script", `Step 1 of the script: unknown.`, []string{"--script", "example:hello"}, "--script: Step 1 of the script"},
+		{"execution_config.setup", `The field execution_config.setup must be a text, not number.`, []string{"--execution-config", config}, "--execution-config: The field setup must be a text"},
+		{"description", "The description has 65537 bytes; at most 65536 are allowed.", nil, "The text has 65537 bytes"},
+		{"title", "The title contains the control character U+000A.", nil, "--title: The title contains"},
+		{"max_retries", "max_retries: expected number <= 10.", nil, "--max-retries: expected"},
+		{"Idempotency-Key", "The Idempotency-Key may have at most 255 characters.", nil, "--idempotency-key may have"},
+	} {
+		f := newFake(t)
+		f.refuse = &client.Problem{Status: 422, Detail: c.says, Code: task.CodeInvalid, Errors: []client.ProblemDetail{{Location: "body." + c.field}}}
+		got := f.omoi(append([]string{"run", "x", "--repo", "/r"}, c.args...)...)
+		require.Equal(t, exit.Usage, got.code, c.field)
+		require.Contains(t, got.err, c.want)
+		require.NotContains(t, got.err, "execution_config")
+		require.NotContains(t, got.err, "claude,")
+		require.NotContains(t, got.err, "Repository:")
+	}
+}
+
+func TestRunTakesOneScript(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	config := write(t, "c.json", `{"script": {"steps": [{"say": "x"}]}}`)
+	got := f.omoi("run", "x", "--repo", "/r", "--script", "example:hello", "--execution-config", config)
+	require.Equal(t, exit.Usage, got.code)
+	require.Contains(t, got.err, "both bring a script")
+}
