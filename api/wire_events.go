@@ -24,7 +24,7 @@ type postEventOut struct {
 // and unknown fields are nobody's fault here.
 func (a *API) postEvent(ctx context.Context, in *postEventIn) (*postEventOut, error) {
 	var said client.BatchEvent
-	if err := decode(in.RawBody, &said); err != nil {
+	if err := decodeFast(in.RawBody, &said); err != nil {
 		return nil, err
 	}
 	if said.Type == "" {
@@ -57,7 +57,7 @@ type postBatchOut struct {
 
 func (a *API) postBatch(ctx context.Context, in *postBatchIn) (*postBatchOut, error) {
 	var batch client.Batch
-	if err := decode(in.RawBody, &batch); err != nil {
+	if err := decodeFast(in.RawBody, &batch); err != nil {
 		return nil, err
 	}
 	events := make([]ingest.Event, len(batch.Events))
