@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/xi2/xz"
 
@@ -151,13 +152,21 @@ func extractOne(archive io.Reader, header *tar.Header, root *os.Root) error {
 	case tar.TypeSymlink:
 		return root.Symlink(header.Linkname, name)
 	case tar.TypeReg:
-		file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, header.FileInfo().Mode().Perm()|0o444)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(file, io.LimitReader(archive, maxDownload))
-		return errors.Join(err, file.Close())
+		return extractFile(archive, root, name, header.FileInfo().Mode().Perm()|0o444)
 	default:
 		return nil
 	}
+}
+
+// extractFile lets nothing be forked while the file is open: a child would keep it open for
+// writing until it runs its own program, and a program that is open for writing cannot be run.
+func extractFile(archive io.Reader, root *os.Root, name string, mode os.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, io.LimitReader(archive, maxDownload))
+	return errors.Join(err, file.Close())
 }

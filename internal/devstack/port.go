@@ -3,7 +3,9 @@ package devstack
 import (
 	"context"
 	"net"
+	"runtime"
 	"strconv"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -38,8 +40,27 @@ func listens(ctx context.Context, host string, port int) (int, bool) {
 	if err != nil {
 		return 0, false
 	}
+	reserve(ctx, listener)
 	addr, ok := listener.Addr().(*net.TCPAddr)
 	return addr.Port, listener.Close() == nil && ok
+}
+
+// reserve makes a connection and ends it from the listener's side: while Linux remembers it, for
+// a minute, it hands the port to nobody who asks for any port, and lets a listener have it that
+// asks for this one. Where it does not work the port is merely not reserved.
+func reserve(ctx context.Context, listener net.Listener) {
+	if runtime.GOOS != "linux" {
+		return // others hand out ports in turn
+	}
+	dialer := net.Dialer{Timeout: time.Second}
+	near, err := dialer.DialContext(ctx, "tcp", listener.Addr().String())
+	if err != nil {
+		return
+	}
+	defer func() { _ = near.Close() }()
+	if far, err := listener.Accept(); err == nil {
+		_ = far.Close() // the side that closes first is remembered
+	}
 }
 
 // portOf is the port of an address or URL; 0 if it has none.

@@ -1,11 +1,9 @@
 package devstack
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -31,6 +29,7 @@ type program struct {
 type child struct {
 	program
 	process *os.Process
+	begin   int64         // where its output begins in the log
 	done    chan struct{} // closed when it has ended
 	err     error         // why, once done is closed
 }
@@ -54,6 +53,9 @@ func (c *child) live(ctx context.Context, started chan<- error) {
 	if err != nil {
 		started <- err
 		return
+	}
+	if info, err := log.Stat(); err == nil {
+		c.begin = info.Size()
 	}
 	cmd := exec.CommandContext(ctx, c.path, c.args...) //nolint:gosec // found by find.go
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.env, c.dir, log, log
@@ -88,25 +90,6 @@ func (c *child) stop(grace time.Duration) error {
 		return os.Remove(c.mark)
 	}
 	return nil
-}
-
-// tail returns the end of the child's log, for error messages.
-func (p program) tail() string {
-	file, err := os.Open(p.log)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = file.Close() }() // only read
-	if info, err := file.Stat(); err == nil && info.Size() > 2048 {
-		if _, err := file.Seek(-2048, io.SeekEnd); err != nil {
-			return ""
-		}
-	}
-	content, err := io.ReadAll(io.LimitReader(file, 2048))
-	if err != nil {
-		return ""
-	}
-	return string(bytes.TrimSpace(content))
 }
 
 // mark is what is known of a part of the last start.

@@ -12,7 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Config says what is started, and where.
@@ -194,14 +197,27 @@ func (s *Stack) startTemporal(ctx, life context.Context, cfg Config, last Info) 
 		s.info.TemporalAddress = cfg.TemporalAddress
 		return nil
 	}
-	t, err := prepareTemporal(ctx, cfg, last)
-	if err != nil {
-		return err
-	}
-	s.info.TemporalAddress, s.info.TemporalUIURL = t.address(), t.uiURL()
 	nothing := func(context.Context) error { return nil }
-	return s.start(ctx, life, part{cfg: cfg, program: t.program(), clear: nothing, ready: t.ready})
+	for try := range portTries {
+		if try > 0 {
+			cfg.say("another program took a port of Temporal's; choosing again")
+		}
+		t, err := prepareTemporal(ctx, cfg, last)
+		if err != nil {
+			return err
+		}
+		s.info.TemporalAddress, s.info.TemporalUIURL = t.address(), t.uiURL()
+		err = s.start(ctx, life, part{cfg: cfg, program: t.program(), clear: nothing, ready: t.ready})
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return err
+		}
+	}
+	return task.Errorf(task.CodeConflict, "Temporal does not start: other programs took its ports %d times between choice and use; "+
+		"run the same command again, or set dev.temporal_port and dev.temporal_ui_port. Its log is %s", portTries, filepath.Join(cfg.Home, temporalLog))
 }
+
+// portTries is how often ports are chosen that others take before Temporal, which opens them itself, does.
+const portTries = 3
 
 // part is a program with how to clear its way and how to know that it answers.
 type part struct {
@@ -245,7 +261,7 @@ func (p part) up(ctx context.Context) (*child, error) {
 		return last == nil
 	})
 	if ended(c.done) {
-		return nil, fmt.Errorf("%s has ended: %w\n%s", p.name, c.err, p.tail())
+		return nil, c.obituary()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s does not answer: %w", p.name, last), c.stop(time.Second))

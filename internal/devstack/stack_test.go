@@ -230,3 +230,60 @@ func TestTemporalPortThatWasAskedForMustBeFree(t *testing.T) {
 	require.Equal(t, task.CodeConflict, task.CodeOf(err))
 	require.ErrorContains(t, err, "dev.temporal_port")
 }
+
+// ofTemporal are settings with which a stand-in for the temporal program is the only part. It
+// counts its starts in a file.
+func ofTemporal(t *testing.T, then string) (cfg devstack.Config, starts func() int) {
+	t.Helper()
+	cfg = prepared(t)
+	cfg.DatabaseURL = "postgres://unused"
+	count := filepath.Join(cfg.Home, "starts")
+	script := "#!/bin/sh\necho >> " + count + "\n" + then
+	cfg.TemporalBin = filepath.Join(cfg.Home, "temporal")
+	syscall.ForkLock.RLock() // a child of another test must not keep it open for writing
+	err := os.WriteFile(cfg.TemporalBin, []byte(script), 0o700)
+	syscall.ForkLock.RUnlock()
+	require.NoError(t, err)
+	return cfg, func() int {
+		content, err := os.ReadFile(count)
+		require.NoError(t, err)
+		return strings.Count(string(content), "\n")
+	}
+}
+
+// taken is what a server says whose port is taken: it goes on without it, and falls.
+const taken = `echo 'msg="no listener" error="listen tcp 127.0.0.1:4711: bind: address already in use"' >&2
+echo 'panic: runtime error' >&2; exit 2`
+
+// A port that another program takes between choice and use is no reason to fail.
+func TestPortsAreChosenAgain(t *testing.T) {
+	t.Parallel()
+	path, err := devstack.FindTemporal("")
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	cfg, starts := ofTemporal(t, `[ $(wc -l < "$HOME/starts") -gt 2 ] && exec `+path+` "$@"; `+taken)
+	start(t, cfg)
+	require.Equal(t, 3, starts())
+}
+
+// Where it goes on and on a person reads what to do, and which log says more.
+func TestPortsAreNotChosenForEver(t *testing.T) {
+	t.Parallel()
+	cfg, starts := ofTemporal(t, taken)
+	_, err := devstack.Start(t.Context(), cfg)
+	require.Equal(t, task.CodeConflict, task.CodeOf(err))
+	require.ErrorContains(t, err, "run the same command again")
+	require.ErrorContains(t, err, filepath.Join(cfg.Home, "temporal.log"))
+	require.Equal(t, 3, starts())
+}
+
+// A part that ends at its start is not started again, and its own words are in the error.
+func TestPartThatEndsSaysWhy(t *testing.T) {
+	t.Parallel()
+	cfg, starts := ofTemporal(t, "echo no disk >&2; exit 1")
+	_, err := devstack.Start(t.Context(), cfg)
+	require.ErrorContains(t, err, "Temporal ended as it started (exit status 1): no disk")
+	require.ErrorContains(t, err, filepath.Join(cfg.Home, "temporal.log"))
+	require.Equal(t, 1, starts())
+}

@@ -15,7 +15,10 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 )
 
-const loopback = "127.0.0.1"
+const (
+	loopback    = "127.0.0.1"
+	temporalLog = "temporal.log"
+)
 
 // temporal is the development server, with its state in one file below home.
 type temporal struct {
@@ -66,7 +69,7 @@ func (t *temporal) program() program {
 	}
 	return program{
 		name: "Temporal", path: t.path, args: args, env: []string{"PATH=/usr/bin:/bin", "HOME=" + t.cfg.Home},
-		dir: t.cfg.Home, log: filepath.Join(t.cfg.Home, "temporal.log"), end: syscall.SIGTERM, die: syscall.SIGTERM, mark: t.mark(),
+		dir: t.cfg.Home, log: filepath.Join(t.cfg.Home, temporalLog), end: syscall.SIGTERM, die: syscall.SIGTERM, mark: t.mark(),
 	}
 }
 

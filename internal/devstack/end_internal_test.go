@@ -1,0 +1,88 @@
+package devstack
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLastWordsAreForPeople(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"": "it said nothing",
+		`{"level":"FATAL","prefix":"echo","message":"listen tcp 127.0.0.1:1: bind: address already in use"}` + "\n": "listen tcp 127.0.0.1:1: bind: address already in use",
+		`{"level":"error","msg":"no start","error":"no disk"}`:                                                      "no start: no disk",
+		`{"level":"error"}`: `{"level":"error"}`,
+		"early\npanic: no luck\n\ngoroutine 1 [running]:\n" + strings.Repeat("main.main()\n", 99): "panic: no luck",
+		"1\n2\n3\n4\n5\n6\n": "2\n3\n4\n5\n6",
+	} {
+		require.Equal(t, want, lastWords(said))
+	}
+}
+
+// A port that was chosen is given to nobody who does not ask for it, and to who does.
+func TestChosenPortIsReserved(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: only Linux hands out ports at random")
+	}
+	port, err := Port{}.Choose(t.Context(), loopback, "any")
+	require.NoError(t, err)
+	target, err := net.Listen("tcp", loopback+":0")
+	require.NoError(t, err)
+	defer target.Close()
+	passer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(loopback), Port: port}}
+	_, err = passer.DialContext(t.Context(), "tcp", target.Addr().String())
+	require.ErrorIs(t, err, syscall.EADDRINUSE)
+	asked, err := net.Listen("tcp", fmt.Sprintf("%s:%d", loopback, port))
+	require.NoError(t, err)
+	require.NoError(t, asked.Close())
+}
+
+// An unpacked program can be run at once, whatever is started beside it.
+func TestUnpackedProgramCanBeRunAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	for range 4 {
+		others.Go(func() {
+			for ctx.Err() == nil {
+				_ = exec.CommandContext(ctx, "true").Run()
+			}
+		})
+	}
+	defer others.Wait()
+	defer cancel()
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer root.Close()
+	for i := range 100 {
+		name := fmt.Sprintf("program-%d", i)
+		require.NoError(t, extract(archived(t, name, "#!/bin/sh\n"), root))
+		require.NoError(t, exec.CommandContext(ctx, filepath.Join(dir, name)).Run())
+	}
+}
+
+func archived(t *testing.T, name, content string) *tar.Reader {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))}))
+	_, err := w.Write([]byte(content))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return tar.NewReader(&out)
+}
