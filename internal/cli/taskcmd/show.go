@@ -31,6 +31,7 @@ type shown struct {
 
 	Sandboxes []client.Sandbox `json:"sandboxes"`
 	Workflow  string           `json:"temporal_url"` // empty: no Web UI is known
+	API       string           `json:"api_url"`      // of the server that answered
 }
 
 func (s *session) show(ctx context.Context, ref string) error {
@@ -45,7 +46,7 @@ func (s *session) show(ctx context.Context, ref string) error {
 		return err
 	}
 	info, _ := api.Info(ctx) // the link is a comfort
-	out := shown{Task: t, Sandboxes: boxes, Workflow: WorkflowURL(info, t.ID)}
+	out := shown{Task: t, Sandboxes: boxes, Workflow: WorkflowURL(info, t.ID), API: api.BaseURL()}
 	if s.json {
 		return s.printJSON(out)
 	}

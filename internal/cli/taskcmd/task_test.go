@@ -95,6 +95,7 @@ func TestShow(t *testing.T) {
 	var shown map[string]any
 	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)
 	require.Equal(t, idA, shown["id"])
+	require.Equal(t, f.url, shown["api_url"])
 	require.Len(t, shown["sandboxes"], 2)
 }
 
