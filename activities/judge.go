@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -109,7 +110,8 @@ func ending(e evidence) (contract.Observation, bool) {
 	case e.seen.ExitCode < 0 || e.seen.ExitCode > signalled:
 		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassInfrastructure, Reason: "The agent was killed from outside."}, true
 	}
-	return contract.Observation{Seen: contract.SeenExited, Class: task.ClassAgentError, Reason: "The agent ended without saying how."}, true
+	reason := fmt.Sprintf("The agent ended with exit code %d and did not say how.", e.seen.ExitCode)
+	return contract.Observation{Seen: contract.SeenExited, Class: task.ClassAgentError, Reason: reason}, true
 }
 
 // signalled is the exit code above which a shell reports a signal.

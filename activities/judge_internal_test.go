@@ -173,3 +173,10 @@ func TestMassOfOrphansIsAnAlarm(t *testing.T) {
 		}
 	}
 }
+
+// An exit code is all that such an agent leaves: it must not be lost.
+func TestAnEndWithoutAWordNamesItsExitCode(t *testing.T) {
+	t.Parallel()
+	out := judge(evidence{question: contract.AskHeartbeat, threshold: minute, pulse: silence(), machine: true, seen: exited(3)})
+	require.Equal(t, "The agent ended with exit code 3 and did not say how.", out.Reason)
+}
