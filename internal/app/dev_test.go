@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -122,6 +123,11 @@ func TestDev(t *testing.T) {
 	steps, err := app.MigrateStatus(t.Context(), &again)
 	require.NoError(t, err)
 	require.NotNil(t, steps[0].AppliedAt)
+	_, err = app.MigrateDown(t.Context(), &again)
+	require.Equal(t, task.CodeConflict, task.CodeOf(err))
+	require.ErrorContains(t, err, "remove "+again.Home)
+	status, _ = get(t, info.APIURL+"/api/v1/tasks", "")
+	require.Equal(t, http.StatusOK, status)
 
 	stop()
 	_, err = devstack.ReadInfo(cfg.Home)
@@ -161,12 +167,9 @@ func TestDevKeepsToThePortThatWasAskedFor(t *testing.T) {
 func TestDevRefusesAForeignDatabase(t *testing.T) {
 	t.Parallel()
 	database := pgtest.EmptyURL(t)
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	_, err = conn.Exec(t.Context(), "CREATE TABLE theirs (id int)")
-	require.NoError(t, err)
-	require.NoError(t, conn.Close(t.Context()))
-	err = app.RunDev(t.Context(), settings(t, "DATABASE_URL="+database), app.Options{})
+	cfg := settings(t, "DATABASE_URL="+database)
+	exec(t, cfg, "CREATE TABLE theirs (id int)")
+	err := app.RunDev(t.Context(), cfg, app.Options{})
 	require.Equal(t, task.CodeConflict, task.CodeOf(err))
 	require.ErrorContains(t, err, "not omoi's")
 }
@@ -216,6 +219,37 @@ func TestMigrateUpAndDown(t *testing.T) {
 	steps, err = app.MigrateDown(t.Context(), cfg)
 	require.NoError(t, err)
 	require.Nil(t, steps[0].AppliedAt)
+}
+
+// No schema is taken from below a process that lives, wherever it runs.
+func TestMigrateDownRefusesADatabaseInUse(t *testing.T) {
+	t.Parallel()
+	for name, sign := range map[string]string{
+		"an API":   `INSERT INTO pulses (part, at) VALUES ('relay', now() - interval '%s')`,
+		"a worker": `INSERT INTO hosts (id, providers, seen_at) VALUES ('other', '{local}', now() - interval '%s')`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := settings(t, "DATABASE_URL="+pgtest.URL(t))
+			exec(t, cfg, fmt.Sprintf(sign, "5 seconds"))
+			_, err := app.MigrateDown(t.Context(), cfg)
+			require.Equal(t, task.CodeConflict, task.CodeOf(err))
+			require.ErrorContains(t, err, "stop every omoi dev, api and worker")
+			exec(t, cfg, `UPDATE pulses SET at = now() - interval '1 minute'`)
+			exec(t, cfg, `UPDATE hosts SET seen_at = now() - interval '1 minute'`)
+			_, err = app.MigrateDown(t.Context(), cfg)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func exec(t *testing.T, cfg *config.Loaded, statement string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), cfg.Database.URL.Reveal())
+	require.NoError(t, err)
+	_, err = conn.Exec(t.Context(), statement)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close(t.Context()))
 }
 
 // The checkup says what is wrong and what to do, and prints no password.
