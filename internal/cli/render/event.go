@@ -24,6 +24,8 @@ type Lines struct {
 
 	// Start is the moment from which elapsed time counts; usually the task's creation.
 	Start time.Time
+	// Task is how commands name the task, for hints; empty: no hints.
+	Task string
 	// Heartbeats shows signs of life too.
 	Heartbeats bool
 	attempt    int
@@ -77,7 +79,7 @@ func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 	case task.EventAgentHeartbeat, task.EventHeartbeatBare, task.EventSpecHeartbeat:
 		return l.heartbeat(d)
 	case "agent.message":
-		first, more := block(d.text("content"))
+		first, more := l.block(d.text("content"))
 		return "says", first, more
 	case "agent.thinking":
 		return l.Dim("thinks"), l.Dim(OneLine(d.text("content"), textWidth)), nil
@@ -101,7 +103,7 @@ func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 func (l *Lines) rest(e task.Event, d data) (what, text string, more []string) {
 	switch e.Type {
 	case task.EventAgentWaiting:
-		return "waits", "for messages", nil
+		return "waits", l.waits(), nil
 	case task.EventAgentMessageInjected:
 		return l.Yellow("message"), OneLine(d.text("content"), textWidth), nil
 	case task.EventAgentInterrupted:
@@ -131,7 +133,7 @@ func (l *Lines) heartbeat(d data) (what, text string, more []string) {
 }
 
 func (l *Lines) toolResult(d data) (what, text string, more []string) {
-	first, more := block(d.text("result"))
+	first, more := l.block(d.text("result"))
 	if first == "" {
 		return "", "", nil
 	}
@@ -166,24 +168,25 @@ func (l *Lines) shortDiff(diff string) []string {
 		}
 		lines = append(lines, l.DiffLine(Cut(Clean(line), textWidth)))
 	}
-	return withHidden(lines, hidden)
+	return l.withHidden(lines, hidden)
 }
 
 func (l *Lines) completed(d data) (what, text string, more []string) {
 	var parts []string
-	if turns := d.text("turns"); turns != "" && turns != "0" {
-		parts = append(parts, turns+" turns")
+	if turns, _ := strconv.Atoi(d.text("turns")); turns > 0 {
+		parts = append(parts, Count(turns, "turn"))
 	}
 	if cost := d.text("cost_usd"); cost != "" && cost != "0" {
 		parts = append(parts, "$"+cost)
 	}
-	if out := d.text("final_output"); out != "" {
-		parts = append(parts, OneLine(out, textWidth))
+	out, more := l.block(d.text("final_output"))
+	if out != "" {
+		parts = append(parts, out)
 	}
 	if d.text("success") == "false" {
-		return l.Red("gave up"), strings.Join(parts, ", "), nil
+		return l.Red("gave up"), strings.Join(parts, ", "), more
 	}
-	return l.Green("completed"), strings.Join(parts, ", "), nil
+	return l.Green("completed"), strings.Join(parts, ", "), more
 }
 
 func passed(d data) string {
@@ -194,7 +197,7 @@ func passed(d data) string {
 }
 
 // block is the first line of a text, and a few more.
-func block(s string) (first string, more []string) {
+func (l *Lines) block(s string) (first string, more []string) {
 	lines := make([]string, 0, textLines)
 	hidden := 0
 	for line := range strings.Lines(strings.Trim(s, "\n")) {
@@ -207,14 +210,35 @@ func block(s string) (first string, more []string) {
 	if len(lines) == 0 {
 		return "", nil
 	}
-	return lines[0], withHidden(lines[1:], hidden)
+	return lines[0], l.withHidden(lines[1:], hidden)
 }
 
-func withHidden(lines []string, hidden int) []string {
-	if hidden == 0 {
+func (l *Lines) withHidden(lines []string, hidden int) []string {
+	switch {
+	case hidden == 0:
 		return lines
+	case l.Task == "":
+		return append(lines, fmt.Sprintf("… %s more", Count(hidden, "line")))
 	}
-	return append(lines, fmt.Sprintf("… %s more", Count(hidden, "line")))
+	return append(lines, fmt.Sprintf("… %s more; all of it: omoi logs %s --json", Count(hidden, "line"), l.Task))
+}
+
+func (l *Lines) waits() string {
+	if l.Task == "" {
+		return "for a message"
+	}
+	return fmt.Sprintf("for a message: omoi send %s \"<text>\"", l.Task)
+}
+
+// Waits tells whether an event says that the agent waits for a message.
+func Waits(e task.Event) bool {
+	switch e.Type {
+	case task.EventAgentWaiting:
+		return true
+	case task.EventAgentHeartbeat, task.EventHeartbeatBare:
+		return decode(e.Data).text("status") == "waiting"
+	}
+	return false
 }
 
 // data is the event_data of an event, whatever an agent put there.

@@ -53,6 +53,9 @@ func TestEventLines(t *testing.T) {
 			"edits      a.py  +1 -2\n                     -x\n                     +y",
 		},
 		{"agent.completed", `{"success":true,"turns":3,"cost_usd":0.25,"final_output":"ok"}`, "completed  3 turns, $0.25, ok"},
+		{"agent.completed", `{"success":true,"turns":1,"final_output":"a\nb"}`, "completed  1 turn, a\n                     b"},
+		{"agent.completed", `{"final_output":` + quote(long) + `}`, "… 5 lines more; all of it: omoi logs 456789ab --json"},
+		{"agent.waiting", `{}`, `waits      for a message: omoi send 456789ab "<text>"`},
 		{"agent.completed", `{"success":false}`, "gave up"},
 		{"agent.error", `{"error":"it broke"}`, "error      it broke"},
 		{"something.new", `{"task_id":"x","n":1}`, `something.new {"n":1}`},
@@ -60,7 +63,7 @@ func TestEventLines(t *testing.T) {
 		{"agent.file_edited", `{"file_path":{"odd":1},"lines_added":"x"}`, `edits      {"odd":1}  +0 -0`},
 	} {
 		start := time.Now()
-		lines := &render.Lines{Start: start}
+		lines := &render.Lines{Start: start, Task: "456789ab"}
 		e := task.Event{Attempt: 1, Type: c.kind, Data: json.RawMessage(c.data), CreatedAt: start.Add(1500 * time.Millisecond)}
 		got := strings.Join(lines.Event(e), "\n")
 		if c.want == "" {

@@ -2,6 +2,7 @@ package taskcmd_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -134,13 +135,13 @@ func (f *fakeAPI) create(w http.ResponseWriter, r *http.Request) {
 func (f *fakeAPI) list(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fragment, status := r.URL.Query().Get("id"), r.URL.Query().Get("status")
+	fragment, status, ticket := r.URL.Query().Get("id"), r.URL.Query().Get("status"), r.URL.Query().Get("ticket_id")
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	start, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
 	page := client.Page[client.Task]{Items: []client.Task{}}
 	for i := start; i < len(f.tasks); i++ {
 		t := f.tasks[i]
-		if !strings.HasPrefix(t.ID, fragment) && !strings.HasSuffix(t.ID, fragment) || status != "" && string(t.Status) != status {
+		if !strings.HasPrefix(t.ID, fragment) && !strings.HasSuffix(t.ID, fragment) || status != "" && string(t.Status) != status || ticket != "" && t.TicketID != ticket {
 			continue
 		}
 		if len(page.Items) == limit {
@@ -177,7 +178,7 @@ func (f *fakeAPI) readEvents(w http.ResponseWriter, r *http.Request) {
 	if f.onEvents != nil {
 		f.onEvents(f, len(f.afters))
 	}
-	page := client.EventPage{Next: after, TaskStatus: f.tasks[0].Status}
+	page := client.EventPage{Next: cmp.Or(after, "0:0"), TaskStatus: f.tasks[0].Status}
 	for _, e := range f.events {
 		if cursor := strconv.Itoa(e.Attempt) + ":" + strconv.FormatInt(e.Sequence, 10); cursor > after {
 			page.Events, page.Next = append(page.Events, e), cursor

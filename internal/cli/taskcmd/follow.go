@@ -28,6 +28,7 @@ type follower struct {
 	lines  *render.Lines
 	id     string
 	cursor string // <attempt>:<sequence> behind the last event that was printed
+	seen   int    // events that came
 	quiet  bool   // print nothing
 	why    string
 	down   time.Time
@@ -79,7 +80,7 @@ func (f *follower) explain(t client.Task) {
 		return
 	}
 	f.why = t.Why
-	f.say("%s", f.lines.Line(time.Now(), f.lines.Dim(string(t.Status)), render.Clean(t.Why)))
+	f.say("%s", f.lines.Line(time.Now(), f.lines.Dim(string(t.Status)), shortWhy(t)))
 }
 
 // parked tells tasks that go on only when a person does something.
@@ -108,6 +109,7 @@ func (f *follower) print(page client.EventPage) error {
 }
 
 func (f *follower) one(e client.Event) error {
+	f.seen++
 	switch {
 	case f.quiet:
 	case f.json:

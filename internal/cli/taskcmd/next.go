@@ -1,39 +1,88 @@
 package taskcmd
 
 import (
+	"strings"
+
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// nextCommands are what a person may want to type now, each with the reason.
-func nextCommands(t client.Task) [][2]string {
+// nextCommands are what a person may want to type now, each with the reason; waits: the agent
+// waits for a message.
+func nextCommands(t client.Task, waits bool) [][2]string {
 	id := render.Short(t.ID)
 	var next [][2]string
-	switch t.Status {
-	case task.StatusCompleted:
-	case task.StatusFailed, task.StatusCancelled:
-		next = append(next, [2]string{"omoi retry " + id, "begin again"}, [2]string{"omoi logs " + id, "what happened"})
-	case task.StatusPending, task.StatusAssigned, task.StatusRunning, task.StatusPendingValidation,
-		task.StatusValidating, task.StatusNeedsRevision:
-		if parked(t) {
-			next = append(next, [2]string{"omoi retry " + id, "go on"})
+	add := func(when bool, command, why string) {
+		if when {
+			next = append(next, [2]string{strings.ReplaceAll(command, "ID", id), why})
 		}
-		next = append(next, [2]string{"omoi logs -f " + id, "watch it"}, [2]string{"omoi cancel " + id, "stop it; what it did is saved, omoi show says where"})
 	}
-	if t.Branch != nil && t.AttemptCount > 0 {
-		next = append(next, [2]string{"omoi diff " + id, "what it changed"}, [2]string{"omoi checkout " + id, "get the branch"})
-	}
+	over := t.Status.Final()
+	add(waits, `omoi send ID "<text>"`, "it waits for a message")
+	add(t.Status == task.StatusFailed || t.Status == task.StatusCancelled, "omoi retry ID", "begin again")
+	add(parked(t), "omoi retry ID", "go on")
+	add(over && hasEvents(t), "omoi logs ID", "what happened")
+	add(!over, "omoi logs -f ID", "watch it")
+	add(!waits && t.Status == task.StatusRunning && t.SandboxID != nil, `omoi send ID "<text>"`, "say something to its agent")
+	add(!over, "omoi cancel ID", "stop it; what it did is saved, omoi show says where")
+	add(hasWork(t), "omoi diff ID", "what it changed")
+	add(hasWork(t), "omoi checkout ID", "get the branch")
 	return next
 }
 
-// next prints them to standard error, or below a result.
-func (s *session) next(t client.Task) {
-	commands := nextCommands(t)
-	if len(commands) > 0 {
-		s.hint("Next:")
+func hasEvents(t client.Task) bool {
+	for _, a := range t.Attempts {
+		if a.Events > 0 {
+			return true
+		}
 	}
+	return false
+}
+
+// hasWork tells whether the branch has commits, as far as a row can tell: an agent from outside pushes without us.
+func hasWork(t client.Task) bool {
+	if t.Branch == nil || t.AttemptCount == 0 {
+		return false
+	}
+	if t.PullURL != nil || t.Agent == task.AgentExternal || t.Provider == task.ProviderExternal {
+		return true
+	}
+	for _, a := range t.Attempts {
+		if committed(t, a) {
+			return true
+		}
+	}
+	return false
+}
+
+// committed tells whether an attempt brought commits to the branch.
+func committed(t client.Task, a client.Attempt) bool {
+	return a.HeadCommit != nil && (t.Base == nil || *a.HeadCommit != *t.Base)
+}
+
+// next prints commands with their reasons.
+func (s *session) next(out printer, commands [][2]string) {
+	if len(commands) == 0 {
+		return
+	}
+	width := 24
 	for _, n := range commands {
-		s.hint("  %-24s %s", n[0], s.style().Dim(n[1]))
+		width = max(width, len(n[0]))
 	}
+	out("")
+	out("Next:")
+	for _, n := range commands {
+		out("  %-*s %s", width, n[0], s.style().Dim(n[1]))
+	}
+}
+
+// shortWhy is the server's sentence with the task's id as lists show it.
+func shortWhy(t client.Task) string {
+	return render.Clean(strings.ReplaceAll(t.Why, t.ID, render.Short(t.ID)))
+}
+
+// withoutRetry is the sentence where the next commands stand below it.
+func withoutRetry(t client.Task) string {
+	return strings.TrimSuffix(shortWhy(t), " Begin again with `omoi retry "+render.Short(t.ID)+"`.")
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // rescued says how to get at work that was saved without being on the branch.
-func (s *session) rescued(t client.Task, boxes []client.Sandbox) {
+func (s *session) rescued(out printer, t client.Task, boxes []client.Sandbox) {
 	for _, b := range boxes {
 		if b.Salvage == nil || b.Salvage.Kind != task.SalvageRef || !plainRef(b.Salvage.Ref) {
 			continue
@@ -21,10 +21,10 @@ func (s *session) rescued(t client.Task, boxes []client.Sandbox) {
 		if filepath.IsAbs(t.Repo) {
 			git = "git -C " + scm.Quoted(render.Clean(t.Repo))
 		}
-		s.hint("")
-		s.hint("Uncommitted work of attempt %d (%s) is saved as %s:", b.Attempt, render.Count(b.Salvage.Files, "file"), b.Salvage.Ref)
-		s.hint("  %s show %s", git, b.Salvage.Ref)
-		s.hint("  %s branch rescued-%s %s", git, render.Short(b.ID), b.Salvage.Ref)
+		out("")
+		out("Uncommitted work of attempt %d (%s) is saved as %s:", b.Attempt, render.Count(b.Salvage.Files, "file"), b.Salvage.Ref)
+		out("  %s show %s", git, b.Salvage.Ref)
+		out("  %s branch rescued-%s %s", git, render.Short(b.ID), b.Salvage.Ref)
 	}
 }
 
@@ -35,7 +35,7 @@ func (s *session) rescuedOf(ctx context.Context, api *client.Client, t client.Ta
 	}
 	page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: pageLimit})
 	if err == nil {
-		s.rescued(t, page.Items)
+		s.rescued(s.hint, t, page.Items)
 	}
 }
 

@@ -125,7 +125,7 @@ func (r *run) watch(ctx context.Context, api *client.Client, t client.Task) erro
 	if !r.json {
 		r.say("%s  %s", r.style().Bold(t.ID), render.OneLine(t.Title, 80))
 	}
-	f := &follower{session: r.session, api: api, id: t.ID, quiet: r.json, lines: &render.Lines{Style: r.style(), Start: t.CreatedAt}}
+	f := &follower{session: r.session, api: api, id: t.ID, quiet: r.json, lines: r.lines(t)}
 	if err := f.follow(ctx); err != nil {
 		return f.stopped(ctx, err)
 	}
@@ -136,8 +136,8 @@ func (r *run) watch(ctx context.Context, api *client.Client, t client.Task) erro
 	if r.json {
 		return errors.Join(r.printJSON(t), outcome(t))
 	}
-	r.say("%s", f.lines.Line(endOf(t), r.style().Status(t.Status), render.Clean(t.Why)))
-	r.next(t)
+	r.say("%s", f.lines.Line(endOf(t), r.style().Status(t.Status), withoutRetry(t)))
+	r.next(r.hint, nextCommands(t, false))
 	return outcome(t)
 }
 

@@ -129,6 +129,9 @@ func isTerminal(stream any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
+// printer is say or hint.
+type printer func(format string, args ...any)
+
 // say writes to standard output.
 func (s *session) say(format string, args ...any) { _, _ = fmt.Fprintf(s.Stdout, format+"\n", args...) }
 

@@ -46,20 +46,31 @@ func (s *session) show(ctx context.Context, ref string) error {
 		return err
 	}
 	info, _ := api.Info(ctx) // the link is a comfort
+	waits := s.listens(ctx, api, t)
 	out := shown{Task: t, Sandboxes: boxes, Workflow: WorkflowURL(info, t.ID), API: api.BaseURL()}
 	if s.json {
 		return s.printJSON(out)
 	}
-	s.showTask(out)
+	s.showTask(out, waits)
 	s.showAttempts(t)
+	s.showResult(t)
 	if len(boxes) > 0 {
 		s.say("")
 	}
 	s.showSandboxes(boxes)
-	s.rescued(t, boxes)
-	s.hint("")
-	s.next(t)
+	s.rescued(s.say, t, boxes)
+	s.next(s.say, nextCommands(t, waits))
 	return nil
+}
+
+// listens tells whether the agent waits for a message: its newest sign says so.
+func (s *session) listens(ctx context.Context, api *client.Client, t client.Task) bool {
+	if t.Status != task.StatusRunning || len(t.Attempts) == 0 {
+		return false
+	}
+	last := t.Attempts[len(t.Attempts)-1]
+	page, err := api.Events(ctx, t.ID, fmt.Sprintf("%d:%d", last.Number, max(last.Events-1, 0)), 0)
+	return err == nil && len(page.Events) > 0 && render.Waits(page.Events[len(page.Events)-1])
 }
 
 // WorkflowURL is the page of a task in Temporal's Web UI, empty if that is not known.
@@ -70,14 +81,18 @@ func WorkflowURL(info client.Info, taskID string) string {
 	return fmt.Sprintf("%s/namespaces/%s/workflows/task-%s", strings.TrimRight(info.TemporalUIURL, "/"), info.Namespace, taskID)
 }
 
-func (s *session) showTask(t shown) {
-	st := s.style()
+func (s *session) showTask(t shown, waits bool) {
+	st, status := s.style(), ""
+	if waits {
+		status = " (waits for a message)"
+	}
 	s.row("Task", st.Bold(t.ID))
 	s.row("Title", render.OneLine(t.Title, 120))
-	s.row("Status", st.Status(t.Status)+waiting(t.Task))
-	s.row("", render.Clean(t.Why))
+	s.row("Status", st.Status(t.Status)+waiting(t.Task)+status)
+	s.row("", withoutRetry(t.Task))
 	s.row("Repository", render.Clean(t.Repo))
 	s.row("Branch", text(t.Branch))
+	s.row("Ticket", t.TicketID) // branches are called after it
 	s.row("Pull request", text(t.PullURL))
 	s.row("Agent", fmt.Sprintf("%s in %s, %s", t.Agent, t.Provider, t.Mode))
 	s.row("Asked for", moment(&t.CreatedAt))
@@ -119,7 +134,7 @@ func (s *session) showAttempts(t client.Task) {
 	for _, a := range t.Attempts {
 		rows = append(rows, []string{
 			fmt.Sprintf("%d %s", a.Number, a.Kind), s.outcomeWord(a), took(a.StartedAt, a.EndedAt),
-			strconv.FormatInt(a.Events, 10), fmt.Sprintf("$%.2f", a.CostUSD), render.OneLine(whyAttempt(a), 80),
+			strconv.FormatInt(a.Events, 10), fmt.Sprintf("$%.2f", a.CostUSD), render.OneLine(whyAttempt(t, a), 80),
 		})
 	}
 	s.say("\n%s", strings.TrimRight(s.style().Table(rows), "\n"))
@@ -137,8 +152,11 @@ func (s *session) outcomeWord(a client.Attempt) string {
 	return s.style().Yellow(a.Outcome)
 }
 
-func whyAttempt(a client.Attempt) string {
-	if a.Reason != "" {
+func whyAttempt(t client.Task, a client.Attempt) string {
+	switch {
+	case a.Reason == string(task.FactPublished) && t.PullURL == nil && !committed(t, a):
+		return "no commits, nothing to publish"
+	case a.Reason != "":
 		return a.Reason
 	}
 	return a.StopReason
@@ -183,71 +201,6 @@ func (s *session) diff(ctx context.Context, ref string) error {
 	}
 	for line := range strings.Lines(diff.String()) {
 		s.say("%s", s.style().DiffLine(render.Clean(strings.TrimRight(line, "\n"))))
-	}
-	return nil
-}
-
-func newLogs(s *session) *cobra.Command {
-	var follow, beats bool
-	var after string
-	cmd := &cobra.Command{
-		Use:               "logs <task>",
-		Short:             "Show what a task's agent does, one line an event; -f goes on until the task has ended",
-		Args:              oneTask,
-		ValidArgsFunction: s.completeTasks,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, t, err := s.taskOf(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			lines := &render.Lines{Style: s.style(), Start: t.CreatedAt, Heartbeats: beats}
-			f := &follower{session: s, api: api, id: t.ID, cursor: after, lines: lines}
-			return f.logs(cmd.Context(), follow)
-		},
-	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "stay until the task has ended")
-	cmd.Flags().StringVar(&after, "after", "", "go on behind this event, as <attempt>:<sequence>")
-	cmd.Flags().BoolVar(&beats, "heartbeats", false, "show signs of life too")
-	return cmd
-}
-
-func (f *follower) logs(ctx context.Context, follow bool) error {
-	if !follow {
-		return f.stored(ctx)
-	}
-	if err := f.follow(ctx); err != nil {
-		return f.stopped(ctx, err)
-	}
-	if f.json {
-		return nil
-	}
-	t, err := f.api.Task(ctx, f.id)
-	if err != nil {
-		return err
-	}
-	f.say("%s", f.lines.Line(endOf(t), f.style().Status(t.Status), render.Clean(t.Why)))
-	return nil
-}
-
-// stored prints what is there now.
-func (f *follower) stored(ctx context.Context) error {
-	for {
-		page, err := f.api.Events(ctx, f.id, f.cursor, 0)
-		if err != nil {
-			return err
-		}
-		if err := f.print(page); err != nil {
-			return err
-		}
-		if len(page.Events) == 0 || page.Done {
-			return f.nothing(page.TaskStatus)
-		}
-	}
-}
-
-func (f *follower) nothing(status task.Status) error {
-	if f.cursor == "" {
-		f.hint("No events yet; the task is %s. Next: omoi logs -f %s", status, render.Short(f.id))
 	}
 	return nil
 }

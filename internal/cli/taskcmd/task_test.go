@@ -1,6 +1,7 @@
 package taskcmd_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -30,8 +31,29 @@ func TestFindTask(t *testing.T) {
 	require.Contains(t, got.err, idA)
 	require.Contains(t, got.err, idB)
 	require.Equal(t, exit.Usage, f.omoi("show").code)
+	require.Contains(t, f.omoi("show", strings.Repeat("0", 36)).err, "Next: omoi ps")
 	f.tasks = nil
 	require.Equal(t, exit.Failed, f.omoi("show", "-").code)
+}
+
+// Branches carry the id of the ticket; whoever copies that one means the task.
+func TestFindTaskByItsTicket(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	const ticket, other = "01931f6e-7c2a-7000-8000-00000000eeee", "01931f6e-7c2a-7000-8000-11110000eeee"
+	f.tasks = []client.Task{aTask(idA, task.StatusRunning), aTask(idB, task.StatusFailed)}
+	f.tasks[0].TicketID, f.tasks[1].TicketID = ticket, ticket
+	for _, ref := range []string{ticket, "0000eeee", "01931f6e-7c2a-7000"} {
+		got := f.omoi("show", ref)
+		require.Zero(t, got.code, got.err)
+		require.Contains(t, got.out, "Task          "+idA, "the newest of the ticket")
+		require.Contains(t, got.out, "Ticket        "+ticket)
+		require.Contains(t, got.err, "is a ticket")
+	}
+	f.tasks[1].TicketID = other
+	got := f.omoi("show", "eeee")
+	require.Equal(t, exit.Usage, got.code)
+	require.Contains(t, got.err, "fits more than one")
 }
 
 func TestPS(t *testing.T) {
@@ -88,8 +110,9 @@ func TestShow(t *testing.T) {
 	} {
 		require.Contains(t, got.out, want)
 	}
-	require.Contains(t, got.err, "omoi cancel 456789ab")
-	require.Contains(t, got.err, "git -C /repo show refs/omoi/rescue/x")
+	require.Contains(t, got.out, "omoi cancel 456789ab")
+	require.Contains(t, got.out, "git -C /repo show refs/omoi/rescue/x")
+	require.Empty(t, got.err, "all of it is the answer")
 	require.Contains(t, f.omoi("cancel", "-").err, "git -C /repo branch rescued-stuvwxyz refs/omoi/rescue/x")
 	require.Contains(t, f.omoi("diff", "-").err, "refs/omoi/rescue/x")
 	var shown map[string]any
@@ -97,6 +120,78 @@ func TestShow(t *testing.T) {
 	require.Equal(t, idA, shown["id"])
 	require.Equal(t, f.url, shown["api_url"])
 	require.Len(t, shown["sandboxes"], 2)
+}
+
+// What an agent answered stands in show, long answers up to a limit that says how to see the rest.
+func TestShowPrintsTheResult(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
+	for result, want := range map[string]string{
+		`{"output":"one\n\u001b[31mtwo\n","turns":1}`: "\nResult\n  one\n   [31mtwo\n",
+		`"just a text"`: "\nResult\n  just a text\n",
+		`{"output":"` + strings.Repeat(`x\n`, 45) + `"}`: "  … 5 lines more; all of it: omoi show 456789ab --json",
+	} {
+		f.tasks[0].Result = json.RawMessage(result)
+		require.Contains(t, f.omoi("show", "-").out, want)
+	}
+	for _, none := range []string{`null`, `{"output":"\n"}`, `{"turns":1}`, `[1]`} {
+		f.tasks[0].Result = json.RawMessage(none)
+		require.NotContains(t, f.omoi("show", "-").out, "Result")
+	}
+}
+
+// An agent that waits for a message is called waiting, with the command that it waits for.
+func TestShowSaysThatAnAgentWaits(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	running, box := aTask(idA, task.StatusRunning), "abcdefghijklmnopqrstuvwxyz"
+	running.SandboxID, running.Attempts = &box, []client.Attempt{{Number: 1, Kind: "first", Events: 2}}
+	f.tasks = []client.Task{running}
+	for _, c := range []struct {
+		newest client.Event
+		waits  bool
+	}{
+		{anEvent(2, "agent.waiting", `{}`), true},
+		{anEvent(2, "agent.heartbeat", `{"status":"waiting"}`), true},
+		{anEvent(2, "agent.heartbeat", `{"status":"running"}`), false},
+		{anEvent(2, "agent.message", `{"content":"x"}`), false},
+	} {
+		f.events = []client.Event{anEvent(1, "agent.started", `{}`), c.newest}
+		got := f.omoi("show", "-")
+		require.Zero(t, got.code, got.err)
+		require.Equal(t, c.waits, strings.Contains(got.out, "running (waits for a message)"), c.newest.Type)
+		require.Equal(t, c.waits, strings.Contains(got.out, "it waits for a message"))
+		require.Contains(t, got.out, `omoi send 456789ab "<text>"`)
+	}
+	require.Equal(t, "1:1", f.afters[len(f.afters)-1], "only the newest event is asked for")
+}
+
+// What show offers has something to show, and is said once.
+func TestShowOffersWhatThereIs(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	done := aTask(idA, task.StatusCompleted)
+	done.Attempts = []client.Attempt{{Number: 1, Kind: "first", Outcome: "completed", Reason: "published", HeadCommit: done.Base, Events: 3}}
+	f.tasks = []client.Task{done}
+	out := f.omoi("show", "-").out
+	require.Contains(t, out, "no commits, nothing to publish")
+	require.Contains(t, out, "omoi logs 456789ab")
+	for _, none := range []string{"omoi diff", "omoi checkout", "published"} {
+		require.NotContains(t, out, none)
+	}
+	head := "fedcba"
+	f.tasks[0].Attempts[0].HeadCommit = &head
+	out = f.omoi("show", "-").out
+	for _, want := range []string{"omoi diff 456789ab", "omoi checkout 456789ab", "published"} {
+		require.Contains(t, out, want)
+	}
+	f.tasks[0].Status, f.tasks[0].Why = task.StatusFailed, "Failed after 1 attempt: x. Begin again with `omoi retry "+idA+"`."
+	out = f.omoi("show", "-").out
+	require.Equal(t, 1, strings.Count(out, "omoi retry"))
+	require.Contains(t, out, "Failed after 1 attempt: x.\n")
+	f.tasks[0].Agent, f.tasks[0].Attempts[0].HeadCommit = "external", nil
+	require.Contains(t, f.omoi("show", "-").out, "omoi diff", "its commits come past us")
 }
 
 func TestLogsResumesByCursor(t *testing.T) {
@@ -152,6 +247,9 @@ func TestLogsSayWhyATaskWaits(t *testing.T) {
 	require.Contains(t, f.omoi("logs", "-f", "-").out, "Because.")
 	f.afters, f.done, f.onEvents = nil, false, nil
 	require.Contains(t, f.omoi("logs", "-").err, "No events yet")
+	f.tasks[0].Status, f.done = task.StatusFailed, true
+	require.Contains(t, f.omoi("logs", "-").err, "Next: omoi show 456789ab")
+	require.NotContains(t, f.omoi("show", "-").out, "omoi logs")
 }
 
 func TestDiff(t *testing.T) {

@@ -1,0 +1,89 @@
+package taskcmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newLogs(s *session) *cobra.Command {
+	var follow, beats bool
+	var after string
+	cmd := &cobra.Command{
+		Use:   "logs <task>",
+		Short: "Show what a task's agent does, one line an event; -f goes on until the task has ended",
+		Long: `Show what a task's agent does, one line an event; -f goes on until the task has ended. Long output is cut:
+--json prints every event whole, as one JSON object a line.`,
+		Args:              oneTask,
+		ValidArgsFunction: s.completeTasks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, t, err := s.taskOf(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			f := &follower{session: s, api: api, id: t.ID, cursor: after, lines: s.lines(t)}
+			f.lines.Heartbeats = beats
+			return f.logs(cmd.Context(), follow)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "stay until the task has ended")
+	cmd.Flags().StringVar(&after, "after", "", "go on behind this event, as <attempt>:<sequence>")
+	cmd.Flags().BoolVar(&beats, "heartbeats", false, "show signs of life too")
+	return cmd
+}
+
+// lines writes the events of a task.
+func (s *session) lines(t client.Task) *render.Lines {
+	return &render.Lines{Style: s.style(), Start: t.CreatedAt, Task: render.Short(t.ID)}
+}
+
+func (f *follower) logs(ctx context.Context, follow bool) error {
+	if !follow {
+		return f.stored(ctx)
+	}
+	if err := f.follow(ctx); err != nil {
+		return f.stopped(ctx, err)
+	}
+	if f.json {
+		return nil
+	}
+	t, err := f.api.Task(ctx, f.id)
+	if err != nil {
+		return err
+	}
+	f.say("%s", f.lines.Line(endOf(t), f.style().Status(t.Status), shortWhy(t)))
+	return nil
+}
+
+// stored prints what is there now.
+func (f *follower) stored(ctx context.Context) error {
+	after := f.cursor
+	for {
+		page, err := f.api.Events(ctx, f.id, f.cursor, 0)
+		if err != nil {
+			return err
+		}
+		if err := f.print(page); err != nil {
+			return err
+		}
+		if len(page.Events) == 0 || page.Done {
+			f.nothing(after, page.TaskStatus)
+			return nil
+		}
+	}
+}
+
+// nothing says so where a task has no events at all.
+func (f *follower) nothing(after string, status task.Status) {
+	switch id := render.Short(f.id); {
+	case f.seen > 0 || after != "":
+	case status.Final():
+		f.hint("No events: it is %s, and no agent has said anything. Next: omoi show %s", status, id)
+	default:
+		f.hint("No events yet; the task is %s. Next: omoi logs -f %s", status, id)
+	}
+}
