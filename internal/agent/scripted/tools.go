@@ -83,11 +83,19 @@ func (r *run) file(_ context.Context, s Step) error {
 		if err != nil {
 			return toolResult{text: err.Error(), failed: true, response: map[string]any{"error": err.Error()}}
 		}
-		text := fmt.Sprintf("%s: %s, %d lines added, %d removed.", change.Path, change.Kind, change.Added, change.Removed)
 		response := map[string]any{"file_path": change.Path, "change_type": change.Kind}
-		return toolResult{text: text, response: response, changes: []diff.Change{change}, total: 1}
+		return toolResult{text: sentence(change), response: response, changes: []diff.Change{change}, total: 1}
 	})
 	return nil
+}
+
+// sentence says what became of a file.
+func sentence(c diff.Change) string {
+	noun := "lines"
+	if c.Added == 1 {
+		noun = "line"
+	}
+	return fmt.Sprintf("%s: %s, %d %s added, %d removed.", c.Path, c.Kind, c.Added, noun, c.Removed)
 }
 
 func (r *run) change(s Step) (diff.Change, error) {
