@@ -25,6 +25,9 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 		return contract.BranchResult{}, fmt.Errorf("check repository: %w", err)
 	}
 	branch, err := host.EnsureBranch(ctx, a.branchRequest(work))
+	if task.CodeOf(err) == task.CodeConflict { // only a person can mend that
+		return contract.BranchResult{}, classed(task.ClassInvalidInput, err)
+	}
 	if err != nil {
 		return contract.BranchResult{}, fmt.Errorf("make branch: %w", err)
 	}

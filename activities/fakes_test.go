@@ -63,6 +63,7 @@ func (f *faults) count(name string) int {
 
 // fakeStore is Tasks, Ledger and Fleet in memory.
 type fakeStore struct {
+	doubts []string // as they were noted
 	faults
 
 	work     task.Work
@@ -179,6 +180,11 @@ func (s *fakeStore) SaveHead(_ context.Context, _ string, attempt int, commit st
 
 func (s *fakeStore) Pulse(context.Context, string, time.Duration) (task.Pulse, error) {
 	return s.pulse, s.pulseErr
+}
+
+func (s *fakeStore) NoteDoubt(_ context.Context, _, reason string) error {
+	s.doubts = append(s.doubts, reason)
+	return nil
 }
 
 func (s *fakeStore) SaveText(_ context.Context, _, kind, content string) (string, error) {

@@ -17,6 +17,17 @@ const probeTimeout = 5 * time.Second
 // Observe gathers what can be known of a sandbox and judges it. It has no error of its own:
 // what cannot be asked is unknown, and unknown ends nothing.
 func (a *Activities) Observe(ctx context.Context, in contract.ObserveInput) (contract.Observation, error) {
+	seen, err := a.observe(ctx, in)
+	if err != nil || seen.Seen != contract.SeenUnknown && seen.Seen != contract.SeenWorking {
+		return seen, err
+	}
+	if err := a.deps.Ledger.NoteDoubt(ctx, in.SandboxID, seen.Reason); err != nil { // people see less, no more
+		a.log.WarnContext(ctx, "doubt not noted", slog.String("sandbox_id", in.SandboxID), slog.String("error", a.brief(err.Error())))
+	}
+	return seen, nil
+}
+
+func (a *Activities) observe(ctx context.Context, in contract.ObserveInput) (contract.Observation, error) {
 	e := evidence{question: in.Question, threshold: in.Threshold, tool: in.Tool}
 	var err error
 	if e.pulse, err = a.deps.Ledger.Pulse(ctx, in.SandboxID, in.Threshold); err != nil {

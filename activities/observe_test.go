@@ -135,3 +135,14 @@ func TestObserveOfAnOutsideAgent(t *testing.T) {
 	b.provider.down = errDown
 	require.Equal(t, contract.SeenSilent, b.observe().Seen, "heartbeats alone decide")
 }
+
+func TestObserveNotesWhatItCannotMakeOut(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.silent()
+	b.provider.down = errDown
+	b.observe()
+	b.store.pulse.Beat = 0
+	b.observe()
+	require.Equal(t, []string{"The provider cannot be asked.", ""}, b.store.doubts)
+}

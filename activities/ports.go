@@ -38,6 +38,8 @@ type Ledger interface {
 	SaveHead(ctx context.Context, taskID string, attempt int, commit string) error
 	// Pulse looks window back for outages of intake and relay.
 	Pulse(ctx context.Context, sandboxID string, window time.Duration) (task.Pulse, error)
+	// NoteDoubt writes what the last look at a live attempt could not make out; empty: all is well.
+	NoteDoubt(ctx context.Context, sandboxID, reason string) error
 	// SaveText keeps a long text out of histories and answers its id.
 	SaveText(ctx context.Context, taskID, kind, content string) (id string, err error)
 }

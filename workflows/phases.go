@@ -37,7 +37,7 @@ func (r *taskRun) claimSlot(ctx workflow.Context) error {
 	return err
 }
 
-// branch finds or makes the task's branch. A git host that is down costs retries, as an
+// branch finds or makes the task's branch, once a run: a person may have removed it since. A git host that is down costs retries, as an
 // attempt would, and never lets the task go on without its branch.
 func (r *taskRun) branch(ctx workflow.Context) (eff task.Effects, over bool, err error) {
 	for {
@@ -50,7 +50,7 @@ func (r *taskRun) branch(ctx workflow.Context) (eff task.Effects, over bool, err
 }
 
 func (r *taskRun) tryBranch(ctx workflow.Context) (eff task.Effects, over bool, err error) {
-	if !r.loaded.HasRepo || r.loaded.Base != "" {
+	if !r.loaded.HasRepo || r.loaded.Live != nil {
 		return r.people(ctx)
 	}
 	r.view.enter(ctx, "making the branch")

@@ -59,6 +59,10 @@ func (r *taskRun) run(cancel, free workflow.Context) (contract.TaskResult, error
 		return contract.TaskResult{Status: r.judge.Status, Reason: "another run carries out this command"}, nil
 	}
 	if r.loaded.Settled != "" {
+		r.judge.Status = r.loaded.Settled
+		if err := r.publishStatus(free); err != nil { // a new run has the attributes of its start
+			return contract.TaskResult{}, err
+		}
 		return contract.TaskResult{Status: r.loaded.Settled, Reason: "already " + string(r.loaded.Settled)}, nil
 	}
 	r.inbox.open(cancel, free, r)

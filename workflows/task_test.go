@@ -59,6 +59,17 @@ func TestTaskWithoutRepositoryHasNothingToPublish(t *testing.T) {
 	require.Zero(t, s.count(contract.EnsureBranch)+s.count(contract.CollectWork)+s.count(contract.OpenPull))
 }
 
+// A person may have removed the branch since the run before.
+func TestARetryLooksForItsBranch(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.Base, s.loaded.Branch, s.loaded.State.Attempts = "c0ffee", "feature/x", 1
+	s.succeeds()
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, 1, s.count(contract.EnsureBranch))
+}
+
 func TestSettledAndLost(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -62,7 +62,7 @@ func (v *view) why() string {
 	case r.judge.Blocked != task.BlockedNone:
 		return "The task is parked: " + string(r.judge.Blocked) + "."
 	case r.watch.Unknown > 0:
-		return fmt.Sprintf("The sandbox could not be asked %d times in a row; unknown is no reason to end the attempt.", r.watch.Unknown)
+		return fmt.Sprintf("%s That alone is no reason to end the attempt. Looked %d times in a row.", r.watch.Doubt, r.watch.Unknown)
 	}
 	return "The workflow is " + v.phase + "."
 }

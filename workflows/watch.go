@@ -142,6 +142,7 @@ func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen c
 		return eff, decisive(eff), nil
 	}
 	r.watch.Unknown++
+	r.watch.Doubt = seen.Reason
 	r.watch.NotBefore = now.Add(r.loaded.Settings.UnknownRetry << min(r.watch.Unknown-1, 5))
 	return eff, false, nil
 }

@@ -46,6 +46,7 @@ type WatchState struct {
 	NotBefore time.Time `json:"not_before"`
 	Started   bool      `json:"started,omitempty"`
 	Unknown   int       `json:"unknown,omitempty"` // observations in a row that learned nothing
+	Doubt     string    `json:"doubt,omitempty"`   // what the last of them could not make out
 }
 
 // TaskRef is the input of [LoadTask].

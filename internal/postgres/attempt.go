@@ -77,11 +77,11 @@ func (b *beginning) begin(ctx context.Context, installation string) (contract.Be
 // place finds room for a sandbox and writes the intent.
 func (b *beginning) place(ctx context.Context, installation string) (contract.BegunAttempt, error) {
 	if reason, err := b.tooManyUnverified(ctx); err != nil || reason != "" {
-		return contract.BegunAttempt{Wait: waitForRoom, Reason: reason}, err
+		return b.wait(ctx, reason, err)
 	}
 	host, reason, err := b.host(ctx)
 	if err != nil || reason != "" {
-		return contract.BegunAttempt{Wait: waitForRoom, Reason: reason}, err
+		return b.wait(ctx, reason, err)
 	}
 	box := db.InsertSandboxParams{
 		ID: task.NewSandboxID(), OrganizationID: &b.row.OrganizationID, TaskID: &b.row.ID,
@@ -94,6 +94,14 @@ func (b *beginning) place(ctx context.Context, installation string) (contract.Be
 	return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{
 		Number: int(*box.Attempt), SandboxID: box.ID, Provider: box.Provider, Queue: queueOf(box.Provider, host),
 	}}, nil
+}
+
+// wait writes down why there is no room now.
+func (b *beginning) wait(ctx context.Context, reason string, err error) (contract.BegunAttempt, error) {
+	if err == nil {
+		err = b.q.WaitFor(ctx, reason, b.row.ID)
+	}
+	return contract.BegunAttempt{Wait: waitForRoom, Reason: reason}, err
 }
 
 func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, installation string) error {

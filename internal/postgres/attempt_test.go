@@ -153,6 +153,7 @@ func TestTooManyUnverifiedSandboxesHoldBackNewOnes(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, begun.Wait)
 	require.Contains(t, begun.Reason, "2 sandboxes of daytona are not verified gone, the limit is 2")
+	require.Equal(t, begun.Reason, one[string](t, w.pool, `SELECT waiting FROM tasks WHERE id = $1`, a.id))
 
 	other := w.task(p, "") // another provider is not held back
 	w.load(other)
@@ -185,4 +186,25 @@ func TestTheNextAttemptIsGivenItsFeedback(t *testing.T) {
 	require.Equal(t, "add tests\uFFFD \uFFFD", work.Feedback)
 	_, err = w.store.Work(ctx, task.NewID())
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+}
+
+func TestADoubtIsShownUntilTheNextEvent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	w.load(a)
+	live := w.begin(a, 1)
+	w.exec(`UPDATE tasks SET status = 'running', sandbox_id = $2 WHERE id = $1`, a.id, live.SandboxID)
+	shown := func() string {
+		got, err := w.store.Task(t.Context(), one[string](t, w.pool, `SELECT organization_id::text FROM tasks WHERE id = $1`, a.id), a.id)
+		require.NoError(t, err)
+		return got.WaitingFor
+	}
+	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, "The provider cannot be asked."))
+	require.Equal(t, "The provider cannot be asked.", shown())
+	w.exec(`UPDATE sandboxes SET last_event_at = clock_timestamp() WHERE id = $1`, live.SandboxID)
+	require.Empty(t, shown())
+	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, "The store cannot be asked."))
+	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, ""))
+	require.Empty(t, shown())
 }

@@ -63,7 +63,9 @@ func (l *loading) load(ctx context.Context) (contract.LoadedTask, error) {
 	if task.Status(l.row.Status).Final() {
 		settled, err := l.reopen(ctx)
 		if err != nil || settled {
-			return contract.LoadedTask{Settled: task.Status(l.row.Status)}, err
+			return contract.LoadedTask{
+				Settled: task.Status(l.row.Status), Project: l.row.ProjectID, Org: l.row.OrganizationID,
+			}, err
 		}
 	}
 	if err := l.settle(ctx, task.ReceiptCarriedOut, ""); err != nil {

@@ -49,6 +49,12 @@ func (s *Store) Pulse(ctx context.Context, sandboxID string, window time.Duratio
 	return out, nil
 }
 
+// NoteDoubt writes what the last look at the sandbox of a live attempt could not make out, for
+// people to read; empty takes it back.
+func (s *Store) NoteDoubt(ctx context.Context, sandboxID, reason string) error {
+	return translate("note a doubt about sandbox "+sandboxID, s.q.NoteDoubt(ctx, reason, sandboxID))
+}
+
 // readSigns looks at the events that tell more than that they came.
 func (s *Store) readSigns(ctx context.Context, sandboxID string, birth time.Time, out *task.Pulse) error {
 	beats := []string{task.EventAgentHeartbeat, task.EventHeartbeatBare, task.EventSpecHeartbeat}

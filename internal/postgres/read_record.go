@@ -15,7 +15,7 @@ func taskRecord(r db.ReadTasksRow) task.Task {
 		Mode: row.Mode, Agent: row.Agent, Provider: row.Provider, Continuous: row.Continuous, MaxRetries: int(row.MaxRetries),
 		Execution: row.ExecutionConfig, DependsOn: task.DependsOn{TaskIDs: r.DependsOn},
 		SandboxID: row.SandboxID, AssignedAgent: row.AssignedAgentID, Branch: row.BranchName, Base: row.BaseCommit,
-		PullURL: row.PullRequestUrl, PullNumber: intOf(row.PullRequestNumber), HoldsSlot: r.HoldsSlot,
+		PullURL: row.PullRequestUrl, PullNumber: intOf(row.PullRequestNumber), HoldsSlot: r.HoldsSlot, WaitingFor: r.WaitingFor,
 		QueuePosition: intOf(row.QueuePosition), QueueReason: row.QueueReason, QueuedAt: row.QueuedAt, Score: row.Score,
 		Attempts: []task.Attempt{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
 		StartedAt: row.StartedAt, CompletedAt: row.CompletedAt, DeadlineAt: row.DeadlineAt,

@@ -60,6 +60,8 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 	for want, row := range map[string]task.Task{
 		"about to be let in":      {Status: task.StatusPending},
 		"branch and sandbox":      {Status: task.StatusPending, HoldsSlot: true},
+		"waits: no room":          {Status: task.StatusPending, HoldsSlot: true, WaitingFor: "no room on 1 machine"},
+		"trouble: Lost":           {Status: task.StatusRunning, SandboxID: &box, WaitingFor: "Lost."},
 		"position 2":              {Status: task.StatusPending, QueuePosition: &two, QueueReason: "waiting for a slot: 5 of 5 used in this project"},
 		"organization is paused":  {Status: task.StatusPending, QueueReason: "waiting: the organization is paused"},
 		"1 task to be completed":  {Status: task.StatusPending, Blocked: task.BlockedDependency, DependsOn: task.DependsOn{TaskIDs: []string{"x"}}},

@@ -80,6 +80,7 @@ type Task struct {
 	QueuePosition *int       `json:"queue_position"` // from 1; null: does not wait for a slot
 	QueueReason   string     `json:"queue_reason"`
 	QueuedAt      *time.Time `json:"queued_at"`
+	WaitingFor    string     `json:"waiting_for"` // outside the queue, as of the last look; empty: nothing
 	Score         float64    `json:"score"`
 
 	// PendingCommand is the oldest command that is accepted and not settled.

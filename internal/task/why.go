@@ -20,9 +20,9 @@ func whyStatus(t Task) string {
 	case StatusPending:
 		return whyPending(t)
 	case StatusAssigned:
-		return fmt.Sprintf("Attempt %d is being started in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider)
+		return fmt.Sprintf("Attempt %d is being started in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider) + doubt(t)
 	case StatusRunning:
-		return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider)
+		return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider) + doubt(t)
 	case StatusPendingValidation, StatusValidating:
 		return "The work is done and is being validated."
 	case StatusNeedsRevision:
@@ -37,6 +37,14 @@ func whyStatus(t Task) string {
 	return "The task is " + string(t.Status) + "."
 }
 
+// doubt is what the last look at the sandbox could not make out.
+func doubt(t Task) string {
+	if t.WaitingFor == "" {
+		return ""
+	}
+	return " " + sentence("It may be in trouble", t.WaitingFor) + " That alone does not end the attempt."
+}
+
 func whyPending(t Task) string {
 	switch {
 	case t.Blocked != BlockedNone:
@@ -45,6 +53,8 @@ func whyPending(t Task) string {
 		return fmt.Sprintf("It is at position %d of its project's queue, %s.", *t.QueuePosition, t.QueueReason)
 	case t.QueueReason != "" && !t.HoldsSlot:
 		return "It is " + t.QueueReason + "."
+	case t.WaitingFor != "":
+		return sentence("It has its turn and waits", t.WaitingFor)
 	case len(t.Attempts) > 0 && t.Attempts[len(t.Attempts)-1].EndedAt == nil:
 		return fmt.Sprintf("Attempt %d is being prepared.", t.AttemptCount)
 	case t.AttemptCount > 0:

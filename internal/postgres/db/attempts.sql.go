@@ -114,7 +114,7 @@ func (q *Queries) ChooseHost(ctx context.Context, fresh time.Duration, provider 
 }
 
 const countAttempt = `-- name: CountAttempt :exec
-UPDATE tasks SET attempt_count = $1,
+UPDATE tasks SET attempt_count = $1, waiting = '',
     replacement_count = replacement_count + CASE WHEN $2::text = 'replacement' THEN 1 ELSE 0 END
 WHERE id = $3
 `
@@ -332,6 +332,16 @@ func (q *Queries) LockHosts(ctx context.Context) error {
 	return err
 }
 
+const noteDoubt = `-- name: NoteDoubt :exec
+UPDATE tasks t SET waiting = $1, waiting_at = now() FROM sandboxes s
+WHERE s.id = $2 AND t.id = s.task_id AND t.sandbox_id = s.id AND ($1::text <> '' OR t.waiting <> '')
+`
+
+func (q *Queries) NoteDoubt(ctx context.Context, reason string, sandboxID string) error {
+	_, err := q.db.Exec(ctx, noteDoubt, reason, sandboxID)
+	return err
+}
+
 const saveHead = `-- name: SaveHead :execrows
 UPDATE attempts SET head_commit = $1 WHERE task_id = $2 AND number = $3
 `
@@ -368,4 +378,13 @@ func (q *Queries) Unverified(ctx context.Context, provider string) (UnverifiedRo
 	var i UnverifiedRow
 	err := row.Scan(&i.Unverified, &i.Slots)
 	return i, err
+}
+
+const waitFor = `-- name: WaitFor :exec
+UPDATE tasks SET waiting = $1, waiting_at = now() WHERE id = $2 AND waiting <> $1
+`
+
+func (q *Queries) WaitFor(ctx context.Context, reason string, iD string) error {
+	_, err := q.db.Exec(ctx, waitFor, reason, iD)
+	return err
 }

@@ -89,11 +89,13 @@ type IdempotencyKey struct {
 }
 
 type Installation struct {
-	One         bool
-	ID          string
-	Namespace   string
-	ReaperRests bool
-	CreatedAt   time.Time
+	One           bool
+	ID            string
+	Namespace     string
+	ReaperRests   bool
+	CreatedAt     time.Time
+	TokenKeyID    string
+	TokenKeyPrint string
 }
 
 type Message struct {
@@ -279,6 +281,8 @@ type Task struct {
 	Score             float64
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
+	Waiting           string
+	WaitingAt         *time.Time
 }
 
 type TaskDependency struct {

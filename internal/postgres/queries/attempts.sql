@@ -16,9 +16,16 @@ INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedba
 VALUES (@task_id, @number, @sandbox_id, @kind, @run_id, @ordinal, sqlc.narg('feedback_id'));
 
 -- name: CountAttempt :exec
-UPDATE tasks SET attempt_count = @number,
+UPDATE tasks SET attempt_count = @number, waiting = '',
     replacement_count = replacement_count + CASE WHEN @kind::text = 'replacement' THEN 1 ELSE 0 END
 WHERE id = @id;
+
+-- name: WaitFor :exec
+UPDATE tasks SET waiting = @reason, waiting_at = now() WHERE id = @id AND waiting <> @reason;
+
+-- name: NoteDoubt :exec
+UPDATE tasks t SET waiting = @reason, waiting_at = now() FROM sandboxes s
+WHERE s.id = @sandbox_id AND t.id = s.task_id AND t.sandbox_id = s.id AND (@reason::text <> '' OR t.waiting <> '');
 
 -- name: AssignAttempt :exec
 UPDATE attempts SET assigned_at = coalesce(assigned_at, now()) WHERE task_id = @task_id AND sandbox_id = @sandbox_id;

@@ -16,7 +16,8 @@ const (
 )
 
 // EnsureBranch answers the branch of a task: the one that it has, made again if it
-// vanished, or a new one from the base branch under a free name.
+// vanished, or a new one from the base branch under a free name. One that a person has
+// checked out is [task.CodeConflict]: the work of an agent could not be put on it.
 func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Branch, error) {
 	if !safeID(req.TaskID) {
 		return scm.Branch{}, task.Invalid("task_id", "Task id %q cannot own a branch.", req.TaskID)
@@ -35,6 +36,9 @@ func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Bra
 	case err != nil:
 		return scm.Branch{}, err
 	case name != "":
+		if err := r.refuseCheckedOut(ctx, name); err != nil {
+			return scm.Branch{}, err
+		}
 		return r.restore(ctx, name, base)
 	case req.Known != "":
 		return r.adopt(ctx, req)

@@ -214,3 +214,18 @@ func TestEnsureBranchRefusesIdsThatAreNoNames(t *testing.T) {
 		requireCode(t, task.CodeInvalid, err)
 	}
 }
+
+func TestABranchThatAPersonHasCheckedOutIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	made, err := b.host.EnsureBranch(t.Context(), b.request("01-task"))
+	require.NoError(t, err)
+	git(t, b.path, "switch", "--quiet", made.Name)
+	_, err = b.host.EnsureBranch(t.Context(), b.request("01-task"))
+	require.Equal(t, task.CodeConflict, task.CodeOf(err))
+	require.ErrorContains(t, err, "switch --detach")
+	git(t, b.path, "switch", "--quiet", "--detach")
+	again, err := b.host.EnsureBranch(t.Context(), b.request("01-task"))
+	require.NoError(t, err)
+	require.Equal(t, made.Name, again.Name)
+}
