@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -25,8 +26,13 @@ func (a *Activities) LoadSandbox(ctx context.Context, in contract.SandboxRef) (c
 		Verified:      row.VerifiedAt != nil,
 		LongestCreate: caps.LongestCreate,
 		SalvageWindow: a.cfg.SalvageWindow,
+		Lost:          row.State == task.SandboxLost,
+		Pickup:        max(a.cfg.OrphanGrace/graceToPickup, time.Second),
 	}, nil
 }
+
+// graceToPickup makes of the default grace the contract's default for work that lies.
+const graceToPickup = 4
 
 // capabilities are the provider's, or the careful ones of a provider that this process does
 // not have.

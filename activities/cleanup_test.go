@@ -26,6 +26,14 @@ func TestLoadSandboxNamesTheQueue(t *testing.T) {
 		"not here": {task.ProviderDocker, nil, contract.LoadedSandbox{Queue: "omoi-host-h1", Verify: true, LongestCreate: 5 * time.Minute}},
 		"external": {task.ProviderExternal, nil, contract.LoadedSandbox{Queue: "omoi-tasks"}},
 		"bare":     {task.ProviderBare, nil, contract.LoadedSandbox{Queue: "omoi-tasks"}},
+		"declared lost": {
+			task.ProviderLocal, func(b *bench) {
+				row := b.store.rows[boxID]
+				row.State = task.SandboxLost
+				b.store.rows[boxID] = row
+			},
+			contract.LoadedSandbox{Queue: "omoi-host-h1", Verify: true, Lost: true},
+		},
 		"saved and verified": {
 			task.ProviderLocal, func(b *bench) {
 				row, now := b.store.rows[boxID], time.Now()
@@ -42,7 +50,7 @@ func TestLoadSandboxNamesTheQueue(t *testing.T) {
 		if c.change != nil {
 			c.change(b)
 		}
-		c.want.Provider, c.want.SalvageWindow = c.provider, 5*time.Minute
+		c.want.Provider, c.want.SalvageWindow, c.want.Pickup = c.provider, 5*time.Minute, 30*time.Second
 		out, err := do[contract.LoadedSandbox](b, b.activities().LoadSandbox, b.ref())
 		require.NoError(t, err)
 		require.Equal(t, c.want, out, name)

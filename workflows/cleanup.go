@@ -1,8 +1,10 @@
 package workflows
 
 import (
+	"cmp"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -11,55 +13,98 @@ import (
 
 // SandboxCleanupWorkflow brings one sandbox to its end, whatever it takes: saves its work,
 // deletes it, sees twice that it is gone. The reaper starts the same workflow id for an
-// orphan, so there is one code path for every end.
+// orphan, so there is one code path for every end. Where the sandbox's machine was declared
+// lost it closes as Failed, so that it can be started again if the machine is back.
 func SandboxCleanupWorkflow(ctx workflow.Context, in contract.CleanupInput) (contract.CleanupReceipt, error) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancel does not stop a cleanup
-	c := cleanup{ref: contract.SandboxRef{TaskID: in.TaskID, SandboxID: in.SandboxID, Attempt: in.Attempt}}
-	receipt := contract.CleanupReceipt{SandboxID: in.SandboxID, Salvage: task.SalvageNone}
-	if err := (call{name: contract.LoadSandbox}).get(ctx, c.ref, &c.box); err != nil {
-		return receipt, err
+	c := cleanup{
+		ref:     contract.SandboxRef{TaskID: in.TaskID, SandboxID: in.SandboxID, Attempt: in.Attempt},
+		receipt: contract.CleanupReceipt{SandboxID: in.SandboxID, Salvage: task.SalvageNone},
 	}
-	if c.box.Verified {
-		receipt.Verified = c.box.Verify
-		return receipt, nil
+	for {
+		err := c.round(ctx)
+		if !unattended(err) {
+			return c.receipt, err
+		}
+		// The machine takes no work: it may be down, be there under another name, or be lost.
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return c.receipt, workflow.NewContinueAsNewError(ctx, contract.CleanupWorkflow, in)
+		}
 	}
-	if !c.box.Verify {
-		return receipt, c.settle(ctx, "gone")
-	}
-	var err error
-	if receipt.Salvage, err = c.salvage(ctx); err != nil {
-		return receipt, err
-	}
-	if err := c.delete(ctx); err != nil {
-		return receipt, err
-	}
-	receipt.Verified = true
-	return receipt, nil
 }
 
 type cleanup struct {
-	ref contract.SandboxRef
-	box contract.LoadedSandbox
+	ref     contract.SandboxRef
+	box     contract.LoadedSandbox
+	receipt contract.CleanupReceipt
+	pickup  time.Duration // longer with each round
+	giveUp  time.Time     // when work that cannot be reached is written off
+}
+
+// round does what the ledger says is left to do, from the beginning.
+func (c *cleanup) round(ctx workflow.Context) error {
+	if err := c.load(ctx); err != nil {
+		return err
+	}
+	switch {
+	case c.box.Verified:
+		c.receipt.Verified = c.box.Verify
+		return nil
+	case c.box.Lost:
+		return temporal.NewNonRetryableApplicationError("the machine of the sandbox was declared lost", string(task.ClassInfrastructure), nil)
+	case !c.box.Verify:
+		return c.settle(ctx, "gone")
+	}
+	if err := c.salvage(ctx); err != nil {
+		return err
+	}
+	if err := c.delete(ctx); err != nil {
+		return err
+	}
+	c.receipt.Verified = true
+	return nil
+}
+
+func (c *cleanup) load(ctx workflow.Context) error {
+	c.box = contract.LoadedSandbox{} // what is left out of the answer must not stay
+	if err := (call{name: contract.LoadSandbox}).get(ctx, c.ref, &c.box); err != nil {
+		return err
+	}
+	const first, longest = 30 * time.Second, 5 * time.Minute
+	if c.pickup = min(2*c.pickup, longest); c.pickup == 0 {
+		c.pickup = cmp.Or(c.box.Pickup, first)
+	}
+	if now := workflow.Now(ctx); !now.Before(c.giveUp) { // at first, and where a lost one was found again
+		c.giveUp = now.Add(c.box.SalvageWindow)
+	}
+	return nil
 }
 
 // salvage saves what is not committed, within its window. A sandbox that cannot be reached
 // by then has lost it, and the ledger says since when.
-func (c cleanup) salvage(ctx workflow.Context) (string, error) {
+func (c *cleanup) salvage(ctx workflow.Context) error {
 	if c.box.Salvaged {
-		return task.SalvageNone, nil
+		return nil
 	}
+	work := c.there(contract.Salvage)
+	work.within = c.giveUp.Sub(workflow.Now(ctx))
 	var saved contract.SalvageResult
-	err := call{name: contract.Salvage, queue: c.box.Queue, within: c.box.SalvageWindow}.get(ctx, c.ref, &saved)
-	if err == nil {
-		return saved.Kind, nil
+	err := work.get(ctx, c.ref, &saved)
+	switch {
+	case err == nil:
+		c.receipt.Salvage = saved.Kind
+		return nil
+	case unattended(err) && workflow.Now(ctx).Before(c.giveUp):
+		return err
 	}
 	workflow.GetLogger(ctx).Warn("work not saved", "sandbox_id", c.ref.SandboxID, "error", err)
-	return task.SalvageLost, c.settle(ctx, "salvage_lost")
+	c.receipt.Salvage = task.SalvageLost
+	return c.settle(ctx, "salvage_lost")
 }
 
 // delete removes the sandbox and looks twice that it is gone, the second time later than a
 // lost create could still appear.
-func (c cleanup) delete(ctx workflow.Context) error {
+func (c *cleanup) delete(ctx workflow.Context) error {
 	if err := c.settle(ctx, "deleting"); err != nil {
 		return err
 	}
@@ -85,10 +130,10 @@ func (c cleanup) delete(ctx workflow.Context) error {
 }
 
 // untilGone looks, and deletes again for as long as there is something to see.
-func (c cleanup) untilGone(ctx workflow.Context) error {
+func (c *cleanup) untilGone(ctx workflow.Context) error {
 	for wait := time.Second; ; wait = min(2*wait, 5*time.Minute) {
 		var answer contract.GoneAnswer
-		err := call{name: contract.VerifyGone, queue: c.box.Queue}.get(ctx, c.ref, &answer)
+		err := c.there(contract.VerifyGone).get(ctx, c.ref, &answer)
 		if err != nil || answer.Gone {
 			return err
 		}
@@ -101,10 +146,17 @@ func (c cleanup) untilGone(ctx workflow.Context) error {
 	}
 }
 
-func (c cleanup) remove(ctx workflow.Context) error {
-	return call{name: contract.DeleteSandbox, queue: c.box.Queue, summary: task.SandboxName(c.ref.SandboxID)}.get(ctx, c.ref, nil)
+func (c *cleanup) remove(ctx workflow.Context) error {
+	work := c.there(contract.DeleteSandbox)
+	work.summary = task.SandboxName(c.ref.SandboxID)
+	return work.get(ctx, c.ref, nil)
 }
 
-func (c cleanup) settle(ctx workflow.Context, event string) error {
+// there is a call that runs where the sandbox is, as far as the ledger knows.
+func (c *cleanup) there(name string) call {
+	return call{name: name, queue: c.box.Queue, pickup: c.pickup}
+}
+
+func (c *cleanup) settle(ctx workflow.Context, event string) error {
 	return call{name: contract.SettleSandbox, summary: event}.get(ctx, contract.Settling{SandboxID: c.ref.SandboxID, Event: event}, nil)
 }

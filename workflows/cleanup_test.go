@@ -3,10 +3,14 @@ package workflows_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -64,4 +68,49 @@ func TestCancelDoesNotStopACleanup(t *testing.T) {
 	s := newStage(t)
 	s.after(0, s.env.CancelWorkflow)
 	require.True(t, s.cleanup().Verified)
+}
+
+// nobody is how an activity ends that no worker takes up.
+func nobody() error { return temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil) }
+
+// The sandbox is found on another host, or its host comes back: the ledger is read anew.
+func TestCleanupLooksAgainWhereTheSandboxIs(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.fail[contract.Salvage] = []error{nobody()}
+	s.fail[contract.DeleteSandbox] = []error{nobody(), nobody()}
+	s.ledger = func(n int) contract.LoadedSandbox {
+		return contract.LoadedSandbox{Provider: "local", Verify: true, Salvaged: n > 2, SalvageWindow: 5 * time.Minute}
+	}
+	require.Equal(t, contract.CleanupReceipt{SandboxID: "box1", Salvage: task.SalvageRef, Verified: true}, s.cleanup())
+	require.Equal(t, []string{
+		contract.LoadSandbox, contract.Salvage,
+		contract.LoadSandbox, contract.Salvage, "settle deleting", contract.DeleteSandbox,
+		contract.LoadSandbox, "settle deleting", contract.DeleteSandbox,
+		contract.LoadSandbox, "settle deleting", contract.DeleteSandbox, contract.VerifyGone,
+		"settle gone", contract.VerifyGone, "settle verified",
+	}, s.calls)
+}
+
+// It ends as Failed: should the host come back after all, it can be started again.
+func TestCleanupEndsWhereTheHostIsDeclaredLost(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.fail[contract.DeleteSandbox] = []error{nobody()}
+	s.ledger = func(n int) contract.LoadedSandbox {
+		return contract.LoadedSandbox{Provider: "local", Verify: true, Salvaged: true, Lost: n > 1, SalvageWindow: 5 * time.Minute}
+	}
+	s.env.ExecuteWorkflow(contract.CleanupWorkflow, contract.CleanupInput{SandboxID: "box1"})
+	require.ErrorContains(t, s.env.GetWorkflowError(), "declared lost")
+	require.Equal(t, []string{contract.LoadSandbox, "settle deleting", contract.DeleteSandbox, contract.LoadSandbox}, s.calls)
+}
+
+// Waiting for a host must not fill a history: what is left to do is in the ledger.
+func TestCleanupThatWaitsForItsHostContinuesAsNew(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.env.SetContinueAsNewSuggested(true)
+	s.fail[contract.Salvage] = []error{nobody()}
+	s.env.ExecuteWorkflow(contract.CleanupWorkflow, contract.CleanupInput{SandboxID: "box1"})
+	require.True(t, workflow.IsContinueAsNewError(s.env.GetWorkflowError()))
 }

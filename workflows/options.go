@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -17,6 +18,7 @@ type call struct {
 	queue   string        // empty: the workflow's own
 	summary string        // shown in the Web UI's timeline
 	within  time.Duration // overrides the table's schedule-to-close bound
+	pickup  time.Duration // how long the queue may leave it lying, at each try; zero: for ever
 }
 
 // start schedules the activity under the contract's policy.
@@ -32,6 +34,7 @@ func (c call) start(ctx workflow.Context, in any) workflow.Future {
 	}
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:              c.queue,
+		ScheduleToStartTimeout: c.pickup,
 		StartToCloseTimeout:    p.StartToClose,
 		ScheduleToCloseTimeout: p.ScheduleToClose,
 		HeartbeatTimeout:       p.Heartbeat,
@@ -49,6 +52,12 @@ func (c call) start(ctx workflow.Context, in any) workflow.Future {
 // get runs the activity and waits for its answer.
 func (c call) get(ctx workflow.Context, in, out any) error {
 	return c.start(ctx, in).Get(ctx, out)
+}
+
+// unattended reports whether an activity has failed because nobody took it up.
+func unattended(err error) bool {
+	late, ok := errors.AsType[*temporal.TimeoutError](err)
+	return ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
 }
 
 // classOf is the failure class of an activity's error: its type if that is one, else by

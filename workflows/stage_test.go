@@ -43,8 +43,9 @@ type stage struct {
 	observe func(contract.ObserveInput) contract.Observation
 	spawned func(number int, sandboxID string) // called when an agent was started
 	boxes   string
-	lingers int  // looks that still see a deleted sandbox
-	granted bool // what a slot request answers
+	ledger  func(n int) contract.LoadedSandbox // the nth answer of LoadSandbox
+	lingers int                                // looks that still see a deleted sandbox
+	granted bool                               // what a slot request answers
 	fenced  bool
 	foreign bool // another run wrote the row, until this one has projected
 	// overtaken says that another run wrote the row after the one that this one continues.
@@ -167,7 +168,11 @@ func (s *stage) registerSandbox(on func(string, any)) {
 		return contract.Collected{Head: "beef", Commits: 1}, s.called(contract.CollectWork)
 	})
 	on(contract.LoadSandbox, func(context.Context, contract.SandboxRef) (contract.LoadedSandbox, error) {
-		return contract.LoadedSandbox{Provider: "local", Verify: true, SalvageWindow: 5 * time.Minute}, s.called(contract.LoadSandbox)
+		err := s.called(contract.LoadSandbox)
+		if s.ledger != nil {
+			return s.ledger(s.count(contract.LoadSandbox)), err
+		}
+		return contract.LoadedSandbox{Provider: "local", Verify: true, SalvageWindow: 5 * time.Minute}, err
 	})
 	on(contract.Salvage, func(context.Context, contract.SandboxRef) (contract.SalvageResult, error) {
 		return contract.SalvageResult{Kind: task.SalvageRef, Files: 1}, s.called(contract.Salvage)

@@ -349,6 +349,10 @@ type LoadedSandbox struct {
 	// LongestCreate is how late a lost create may still appear; zero if the provider fences it.
 	LongestCreate time.Duration `json:"longest_create,omitempty"`
 	SalvageWindow time.Duration `json:"salvage_window"` // default 5 min
+	// Lost is true if a person has declared the machine of the sandbox lost.
+	Lost bool `json:"lost,omitempty"`
+	// Pickup is how long work may lie on Queue before the sandbox is loaded anew; default 30 s.
+	Pickup time.Duration `json:"pickup,omitempty"`
 }
 
 // GoneAnswer is the answer of [VerifyGone].
