@@ -1,11 +1,10 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -85,9 +84,18 @@ func checkHome(cfg *config.Loaded) Finding {
 		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		return Finding{Check: "home", Status: FindingFail, Detail: err.Error(), Next: "set OMOI_HOME to a directory of yours"}
+		return Finding{Check: "home", Status: FindingFail, Detail: unwritable(dir, err), Next: "set OMOI_HOME to a directory of yours"}
 	}
 	return Finding{Check: "home", Status: FindingOK, Detail: cfg.Home}
+}
+
+// unwritable leaves out of an error what only this look has named.
+func unwritable(dir string, err error) string {
+	words := "nothing can be written in " + dir
+	if path, ok := errors.AsType[*fs.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) { // which is what /proc says
+		words += ": " + path.Err.Error()
+	}
+	return words
 }
 
 func existing(dir string) string {
@@ -131,8 +139,16 @@ func checkDatabase(ctx context.Context, cfg *config.Loaded) Finding {
 
 func checkPostgresPrograms(cfg *config.Loaded) Finding {
 	const name = "postgresql"
-	if dir := devstack.FindPostgres(cfg.Dev.PostgresBin, ""); dir != "" {
+	bin := cfg.Dev.PostgresBin
+	if dir := devstack.FindPostgres(bin, ""); dir != "" {
 		return Finding{Check: name, Status: FindingOK, Detail: dir}
+	}
+	switch bin {
+	case devstack.Download:
+		return Finding{Check: name, Status: FindingOK, Detail: "omoi dev downloads it, once"}
+	case "":
+	default:
+		return Finding{Check: name, Status: FindingFail, Detail: bin + " holds no initdb and postgres", Next: "correct or unset dev.postgres_bin"}
 	}
 	return Finding{
 		Check: name, Status: FindingWarn, Detail: "not on this machine; omoi dev downloads it, once",
@@ -146,20 +162,28 @@ func checkTemporal(cfg *config.Loaded) Finding {
 	}
 	path, err := devstack.FindTemporal(cfg.Dev.TemporalBin)
 	if err != nil {
-		return Finding{Check: "temporal", Status: FindingFail, Detail: firstLine(err), Next: "make temporal"}
+		next := "make temporal"
+		if cfg.Dev.TemporalBin != "" {
+			next = "correct or unset dev.temporal_bin"
+		}
+		return Finding{Check: "temporal", Status: FindingFail, Detail: firstLine(err), Next: next}
 	}
 	return Finding{Check: "temporal", Status: FindingOK, Detail: path}
 }
 
 func checkAgent(cfg *config.Loaded) Finding {
 	program, err := agents{cfg.Agent.Binary}.open(runtime.GOARCH)
-	if err != nil {
-		return Finding{Check: "omoi-agent", Status: FindingFail, Detail: firstLine(err), Next: "make build"}
+	if err == nil {
+		err = program.Close()
 	}
-	if err := program.Close(); err != nil {
-		return Finding{Check: "omoi-agent", Status: FindingFail, Detail: firstLine(err), Next: "make build"}
+	if err == nil {
+		return Finding{Check: "omoi-agent", Status: FindingOK, Detail: "found"}
 	}
-	return Finding{Check: "omoi-agent", Status: FindingOK, Detail: "found"}
+	next := "make build"
+	if cfg.Agent.Binary != "" {
+		next = "correct or unset agent.binary; make build makes one beside omoi"
+	}
+	return Finding{Check: "omoi-agent", Status: FindingFail, Detail: firstLine(err), Next: next}
 }
 
 // checkScripts looks for what the demonstration's program is written in.
@@ -170,46 +194,6 @@ func checkScripts() Finding {
 		}
 	}
 	return Finding{Check: "python3 or awk", Status: FindingWarn, Detail: "neither is on PATH", Next: "install one for omoi demo"}
-}
-
-// checkIsolation asks the local provider itself, over a folder beside those of real sandboxes
-// that is removed again.
-func checkIsolation(cfg *config.Loaded) []Finding {
-	bwrap := checkProgram("bwrap", FindingWarn, "install bubblewrap: sandboxes are process groups without it")
-	bwrap.Check = "bubblewrap"
-	active, err := isolation(*cfg)
-	if err != nil {
-		return []Finding{bwrap, {Check: "isolation", Status: FindingFail, Detail: firstLine(err), Next: "see sandbox.isolation in docs/CONFIGURATION.md"}}
-	}
-	finding := Finding{Check: "isolation", Status: FindingOK, Detail: strings.Join(active, ", ")}
-	if text := strings.Join(active, " "); !strings.Contains(text, "bubblewrap") && !strings.Contains(text, "bwrap") {
-		finding.Status, finding.Next = FindingWarn, "bubblewrap does not work here: agents run with your own rights; set sandbox.isolation to require to refuse that"
-	}
-	return []Finding{bwrap, finding}
-}
-
-func isolation(cfg config.Loaded) (active []string, err error) {
-	here := place(&cfg)
-	dir, err := os.MkdirTemp(existing(cmp.Or(cfg.Sandbox.Dir, here.PrivateDir("sandboxes"))), ".doctor-")
-	if err != nil {
-		return nil, fmt.Errorf("make a folder to try sandboxes in: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // sandboxes of other users must enter it
-		return nil, fmt.Errorf("open that folder: %w", err)
-	}
-	cfg.Sandbox.Dir = filepath.Join(dir, "sandboxes")
-	if cfg.API.Socket != "" {
-		cfg.API.Socket = filepath.Join(dir, "api", "api.sock") // its own folder may not be made yet
-		if err := makeSocketDir(cfg.API.Socket); err != nil {
-			return nil, err
-		}
-	}
-	provider, err := newLocal(&cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	return provider.Isolation(), nil
 }
 
 // checkAPI looks at the API's port: an API of ours that serves there already is no obstacle.

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a person is told about agents' rights is true for root, for a user, and where bubblewrap
+// is merely switched off.
+func TestIsolationIsJudgedByWhatThereIs(t *testing.T) {
+	t.Parallel()
+	bubblewrap, root, user := []string{"bubblewrap", "userns"}, []string{"none", "uid"}, []string{"none"}
+	auto, off := fresh(t), fresh(t, "OMOI_SANDBOX_ISOLATION=none")
+	noNetwork := fresh(t, "OMOI_SANDBOX_NETWORK=none")
+
+	require.Equal(t, Finding{Check: "isolation", Status: FindingOK, Detail: "bubblewrap, userns"}, judgeIsolation(auto, bubblewrap))
+	require.Equal(t, FindingOK, judgeIsolation(noNetwork, bubblewrap).Status)
+
+	found := judgeIsolation(auto, user)
+	require.Equal(t, FindingWarn, found.Status)
+	require.Contains(t, found.Next, "does not work here: agents run with your own rights")
+	found = judgeIsolation(auto, root)
+	require.Contains(t, found.Next, "a user id of its own")
+	require.NotContains(t, found.Next, "your own rights")
+	found = judgeIsolation(off, user)
+	require.Equal(t, FindingWarn, found.Status)
+	require.Contains(t, found.Next, "sandbox.isolation switches bubblewrap off: agents run with your own rights")
+	require.NotContains(t, found.Next, "does not work")
+	require.Contains(t, judgeIsolation(off, root).Next, "a user id of its own")
+
+	found = judgeIsolation(noNetwork, root)
+	require.Equal(t, FindingFail, found.Status, "every task would fail")
+	require.Contains(t, found.Next, "sandbox.network")
+}
+
+// A person is told to mend what he named himself, not to build what is there already.
+func TestCheckupNamesTheSettingThatIsWrong(t *testing.T) {
+	t.Parallel()
+	cfg := fresh(t, "OMOI_DEV_TEMPORAL_BIN=/nope", "OMOI_DEV_POSTGRES_BIN=/nope", "OMOI_AGENT_BINARY=/nope")
+	for setting, found := range map[string]Finding{
+		"dev.temporal_bin": checkTemporal(cfg), "dev.postgres_bin": checkPostgresPrograms(cfg), "agent.binary": checkAgent(cfg),
+	} {
+		require.Equal(t, FindingFail, found.Status, setting)
+		require.Contains(t, found.Next, "correct or unset "+setting)
+	}
+	require.Equal(t, FindingOK, checkPostgresPrograms(fresh(t, "OMOI_DEV_POSTGRES_BIN=download")).Status)
+}
+
+// Where nothing can be written the folder is named, and not the file that was tried.
+func TestCheckupSaysPlainlyThatAHomeCannotBeMade(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: only Linux has a folder in which not even root writes")
+	}
+	cfg := fresh(t)
+	cfg.Home, cfg.Sandbox.Dir = "/proc/none", "/proc/none"
+	for _, found := range append(checkIsolation(cfg), checkHome(cfg)) {
+		require.NotContains(t, found.Detail, "/.")
+		if found.Check != "bubblewrap" {
+			require.Equal(t, FindingFail, found.Status)
+			require.Contains(t, found.Detail, "nothing can be written in /proc")
+		}
+	}
+}

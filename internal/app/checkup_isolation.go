@@ -1,0 +1,82 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/config"
+)
+
+// checkIsolation asks the local provider itself, over a folder beside those of real sandboxes
+// that is removed again.
+func checkIsolation(cfg *config.Loaded) []Finding {
+	bwrap := checkProgram("bwrap", FindingWarn, "install bubblewrap: sandboxes are process groups without it")
+	bwrap.Check = "bubblewrap"
+	if bwrap.Status != FindingOK && switchedOff(cfg) {
+		bwrap = Finding{Check: bwrap.Check, Status: FindingOK, Detail: "not on PATH, and not asked for by sandbox.isolation"}
+	}
+	active, err := isolation(*cfg)
+	if err != nil {
+		return []Finding{bwrap, {Check: "isolation", Status: FindingFail, Detail: firstLine(err), Next: "see sandbox.isolation in docs/CONFIGURATION.md"}}
+	}
+	return []Finding{bwrap, judgeIsolation(cfg, active)}
+}
+
+func switchedOff(cfg *config.Loaded) bool { return cfg.Sandbox.Isolation == "none" }
+
+// judgeIsolation says what the parts that a sandbox would have mean for who runs agents.
+func judgeIsolation(cfg *config.Loaded, active []string) Finding {
+	found := Finding{Check: "isolation", Status: FindingOK, Detail: strings.Join(active, ", ")}
+	if slices.Contains(active, "bubblewrap") {
+		return found
+	}
+	found.Status = FindingWarn
+	why, next := "bubblewrap does not work here", "set sandbox.isolation to require to refuse that"
+	if switchedOff(cfg) {
+		why, next = "sandbox.isolation switches bubblewrap off", "set it to auto to switch it on"
+	}
+	if cfg.Sandbox.Network == "none" {
+		found.Status, next = FindingFail, "no task can run, since sandbox.network is none and that needs bubblewrap; set it to host, or see to bubblewrap"
+	}
+	found.Next = fmt.Sprintf("%s: %s; %s", why, agentsRights(active), next)
+	return found
+}
+
+// agentsRights is what an agent without bubblewrap may do to this machine.
+func agentsRights(active []string) string {
+	if slices.Contains(active, "uid") {
+		return "an agent has a user id of its own, and can read what every user of this machine can"
+	}
+	return "agents run with your own rights"
+}
+
+func isolation(cfg config.Loaded) (active []string, err error) {
+	here := place(&cfg)
+	beside := existing(cmp.Or(cfg.Sandbox.Dir, here.PrivateDir("sandboxes")))
+	dir, err := os.MkdirTemp(beside, ".doctor-")
+	if err != nil {
+		return nil, errors.New("no sandbox can be tried: " + unwritable(beside, err))
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // sandboxes of other users must enter it
+		return nil, fmt.Errorf("open that folder: %w", err)
+	}
+	cfg.Sandbox.Dir = filepath.Join(dir, "sandboxes")
+	if cfg.API.Socket != "" {
+		cfg.API.Socket = filepath.Join(dir, "api", "api.sock") // its own folder may not be made yet
+		if err := makeSocketDir(cfg.API.Socket); err != nil {
+			return nil, err
+		}
+	}
+	provider, err := newLocal(&cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return provider.Isolation(), nil
+}
