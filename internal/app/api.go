@@ -35,6 +35,9 @@ func RunAPI(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	if err := c.guarded(ctx); err != nil {
 		return err
 	}
+	if err := c.agree(ctx); err != nil {
+		return err
+	}
 	listeners, err := listen(ctx, cfg)
 	if err != nil {
 		return err

@@ -132,6 +132,9 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if err := c.guarded(ctx); err != nil {
 		return err
 	}
+	if err := c.agree(ctx); err != nil {
+		return err
+	}
 	if err := c.claim(ctx); err != nil {
 		return err
 	}

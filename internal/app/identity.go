@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -36,6 +37,46 @@ func tokenRing(cfg *config.Loaded) (*token.Ring, error) {
 		return nil, err
 	}
 	return token.NewRing(current, &previous)
+}
+
+// keyStore remembers which key signs.
+type keyStore interface {
+	TokenKey(ctx context.Context) (token.Print, error)
+	SetTokenKey(ctx context.Context, was, now token.Print) (bool, error)
+}
+
+// agree refuses to work with another key than the installation's, since the sandboxes that
+// one process makes report to any other. A database that no other home knows is an
+// exception: there the key can only have been lost.
+func (c *core) agree(ctx context.Context) error {
+	lost, err := agreeOn(ctx, c.store, c.ring, !c.cfg.Given("database.url"))
+	if lost {
+		c.log.WarnContext(ctx, "the key of sandbox tokens is a new one: sandboxes that were made before cannot report any more")
+	}
+	return err
+}
+
+// agreeOn makes the key of ring the installation's where there is none yet, where ring has
+// the old one too, and where it is forced. lost says that the old one was not there.
+func agreeOn(ctx context.Context, store keyStore, ring *token.Ring, force bool) (lost bool, err error) {
+	for own := ring.Signs(); ; {
+		known, err := store.TokenKey(ctx)
+		if err != nil || known == own {
+			return false, err
+		}
+		lost := known != (token.Print{}) && !ring.Holds(known)
+		if lost && !force {
+			return false, errOtherKey(known, own)
+		}
+		if written, err := store.SetTokenKey(ctx, known, own); err != nil || written {
+			return lost, err
+		}
+	}
+}
+
+func errOtherKey(known, own token.Print) error {
+	return task.Errorf(task.CodeUnauthorized, "the sandboxes of this installation report with tokens of the key %s, and this process has another one, %s; "+
+		"set OMOI_TOKEN_KEY to the same key on every machine: one that was not set stands in the file token.key of the OMOI_HOME where omoi was started first", known.KeyID, own.KeyID)
 }
 
 // newKey makes a key of 32 random bytes under a random id.

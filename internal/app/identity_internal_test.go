@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/base64"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
 )
 
 func loaded(t *testing.T, environ ...string) *config.Loaded {
@@ -54,14 +56,68 @@ func TestTokenKeyCanBeChanged(t *testing.T) {
 	secret := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\xfb\xff", 20)))
 	before, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY=one."+secret))
 	require.NoError(t, err)
-	token := before.Mint("sandbox")
+	minted := before.Mint("sandbox")
 	after, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY=two."+secret, "OMOI_TOKEN_PREVIOUS=one."+secret))
 	require.NoError(t, err)
-	require.NoError(t, after.Verify(token, "sandbox"))
-	require.NotEqual(t, token, after.Mint("sandbox"))
+	require.NoError(t, after.Verify(minted, "sandbox"))
+	require.NotEqual(t, minted, after.Mint("sandbox"))
 	alone, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY=two."+secret))
 	require.NoError(t, err)
-	require.Error(t, alone.Verify(token, "sandbox"))
+	require.Error(t, alone.Verify(minted, "sandbox"))
+}
+
+// keyRow is the installation's row; others write into it meanwhile.
+type keyRow struct {
+	print  token.Print
+	before []token.Print // what others write before our writes
+}
+
+func (k *keyRow) TokenKey(context.Context) (token.Print, error) { return k.print, nil }
+
+func (k *keyRow) SetTokenKey(_ context.Context, was, now token.Print) (bool, error) {
+	if len(k.before) > 0 {
+		k.print, k.before = k.before[0], k.before[1:]
+	}
+	if k.print != was {
+		return false, nil
+	}
+	k.print = now
+	return true, nil
+}
+
+// One installation has one key; who has the old one too may bring a new one.
+func TestProcessesAgreeOnTheTokenKey(t *testing.T) {
+	t.Parallel()
+	secret := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 40)))
+	ring := func(environ ...string) *token.Ring {
+		r, err := tokenRing(loaded(t, environ...))
+		require.NoError(t, err)
+		return r
+	}
+	first, second := ring("OMOI_TOKEN_KEY=one."+secret), ring("OMOI_TOKEN_KEY=two."+secret)
+	both := ring("OMOI_TOKEN_KEY=two."+secret, "OMOI_TOKEN_PREVIOUS=one."+secret)
+	row := &keyRow{}
+	agree := func(r *token.Ring, force bool) (bool, error) { return agreeOn(t.Context(), row, r, force) }
+	for _, r := range []*token.Ring{first, first, both, second, both} {
+		lost, err := agree(r, false)
+		require.NoError(t, err)
+		require.False(t, lost)
+	}
+	_, err := agree(first, false)
+	require.Equal(t, task.CodeUnauthorized, task.CodeOf(err))
+	require.ErrorContains(t, err, "OMOI_TOKEN_KEY")
+	require.NotContains(t, err.Error(), secret)
+	require.Equal(t, second.Signs(), row.print)
+	sameName := ring("OMOI_TOKEN_KEY=two." + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("j", 40))))
+	_, err = agree(sameName, false)
+	require.Error(t, err, "another secret under the same id")
+	lost, err := agree(first, true)
+	require.NoError(t, err)
+	require.True(t, lost)
+
+	row = &keyRow{before: []token.Print{second.Signs()}}
+	_, err = agree(first, false)
+	require.Error(t, err, "another process was first")
 }
 
 func TestMalformedTokenKeys(t *testing.T) {

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"encoding/base64"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ func TestPauseSwitch(t *testing.T) {
 	t.Parallel()
 	database := pgtest.URL(t)
 	pool := pgtest.Connect(t, database)
+	key := "OMOI_TOKEN_KEY=tests." + base64.StdEncoding.EncodeToString([]byte("one-installation-one-key-of-tokens"))
 	for _, want := range []bool{true, false} {
 		enabled := "ORCHESTRATOR_ENABLED=true"
 		if want {
@@ -23,7 +25,7 @@ func TestPauseSwitch(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ready, ended := make(chan devstack.Info, 1), make(chan error, 1)
-		cfg := settings(t, "DATABASE_URL="+database, "OMOI_API_OPEN=true", "OMOI_TEMPORAL_ADDRESS=127.0.0.1:1", enabled)
+		cfg := settings(t, "DATABASE_URL="+database, "OMOI_API_OPEN=true", "OMOI_TEMPORAL_ADDRESS=127.0.0.1:1", key, enabled)
 		go func() {
 			ended <- app.RunAPI(ctx, cfg, app.Options{Ready: func(info devstack.Info) { ready <- info }})
 		}()

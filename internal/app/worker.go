@@ -25,10 +25,10 @@ func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	if cfg.API.CallbackURL == "" {
-		cfg.API.CallbackURL = apiURL(cfg)
-		c.log.InfoContext(ctx, "agents are told the default address of the api", slog.String("url", cfg.API.CallbackURL))
+	if err := c.agree(ctx); err != nil {
+		return err
 	}
+	c.settleCallback(ctx)
 	w, err := c.newWorker()
 	if err != nil {
 		return err
@@ -43,6 +43,21 @@ func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error
 		}
 		return c.runWorker(ctx, w)
 	}}}, shown...)...)
+}
+
+// settleCallback tells agents the API of this machine where no address is configured; where
+// none answers, that is most likely on another one.
+func (c *core) settleCallback(ctx context.Context) {
+	if c.cfg.API.CallbackURL != "" {
+		return
+	}
+	c.cfg.API.CallbackURL = apiURL(c.cfg)
+	address := slog.String("url", c.cfg.API.CallbackURL)
+	if isReady(ctx, c.cfg.API.CallbackURL) {
+		c.log.InfoContext(ctx, "agents are told the default address of the api", address)
+		return
+	}
+	c.log.WarnContext(ctx, "agents are told the default address of the api, where none answers now; set CALLBACK_URL if it runs on another machine", address)
 }
 
 // runWorker forgets what a start-up complains about that was cut short by a stop.

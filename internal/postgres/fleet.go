@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
 )
 
 // Installation answers the id of this installation: the label of every sandbox of ours. The
@@ -24,6 +25,22 @@ func (s *Store) Installation(ctx context.Context) (string, error) {
 		id, err = s.q.InstallationID(ctx)
 	}
 	return id, translate("read the installation's id", err)
+}
+
+// TokenKey answers the print of the key that signs the tokens of this installation's sandboxes;
+// zero if none was noted.
+func (s *Store) TokenKey(ctx context.Context) (token.Print, error) {
+	if _, err := s.Installation(ctx); err != nil {
+		return token.Print{}, err
+	}
+	row, err := s.q.TokenKey(ctx)
+	return token.Print{KeyID: row.TokenKeyID, Hash: row.TokenKeyPrint}, translate("read which key signs tokens", err)
+}
+
+// SetTokenKey notes another key in the place of was. It reports whether was stood there.
+func (s *Store) SetTokenKey(ctx context.Context, was, now token.Print) (bool, error) {
+	n, err := s.q.SetTokenKey(ctx, db.SetTokenKeyParams{ID: now.KeyID, Fingerprint: now.Hash, Was: was.Hash})
+	return n > 0, translate("note which key signs tokens", err)
 }
 
 // HostSeen notes that a machine is there and offers providers. capacity is how many

@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
 )
 
 func TestTheInstallationHasOneID(t *testing.T) {
@@ -22,6 +23,26 @@ func TestTheInstallationHasOneID(t *testing.T) {
 	second, err := postgres.New(w.pool, postgres.Config{}).Installation(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, first, second)
+}
+
+func TestTheTokenKeyIsNotedByOneWriter(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	none, err := w.store.TokenKey(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, none)
+	one, two := token.Print{KeyID: "one", Hash: "1"}, token.Print{KeyID: "two", Hash: "2"}
+	for _, c := range []struct {
+		was, now, then token.Print
+		written        bool
+	}{{none, one, one, true}, {none, two, one, false}, {one, two, two, true}} {
+		written, err := w.store.SetTokenKey(t.Context(), c.was, c.now)
+		require.NoError(t, err)
+		require.Equal(t, c.written, written)
+		known, err := w.store.TokenKey(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, c.then, known)
+	}
 }
 
 func TestTargetsAreLiveHostsAndSharedProviders(t *testing.T) {

@@ -59,3 +59,20 @@ func TestRingRefusesWeakAndAmbiguousKeys(t *testing.T) {
 	_, err = token.NewRing(key("k", "a"), &same)
 	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
 }
+
+func TestPrintsTellKeysApart(t *testing.T) {
+	t.Parallel()
+	previous := key("k1", "a")
+	ring, err := token.NewRing(key("k2", "b"), &previous)
+	require.NoError(t, err)
+	old, err := token.NewRing(previous, nil)
+	require.NoError(t, err)
+	other, err := token.NewRing(key("k2", "c"), nil)
+	require.NoError(t, err)
+	require.True(t, ring.Holds(ring.Signs()))
+	require.True(t, ring.Holds(old.Signs()))
+	require.False(t, ring.Holds(other.Signs()), "the same id over another secret")
+	require.False(t, ring.Holds(token.Print{}))
+	require.NotContains(t, ring.Signs().Hash, "bbbb")
+	require.Error(t, ring.Verify("v1.k2."+ring.Signs().Hash, "the key k2"), "a print is no token")
+}

@@ -176,6 +176,24 @@ func (q *Queries) SetReaperRests(ctx context.Context, rests bool) error {
 	return err
 }
 
+const setTokenKey = `-- name: SetTokenKey :execrows
+UPDATE installation SET token_key_id = $1, token_key_print = $2 WHERE token_key_print = $3
+`
+
+type SetTokenKeyParams struct {
+	ID          string
+	Fingerprint string
+	Was         string
+}
+
+func (q *Queries) SetTokenKey(ctx context.Context, arg SetTokenKeyParams) (int64, error) {
+	result, err := q.db.Exec(ctx, setTokenKey, arg.ID, arg.Fingerprint, arg.Was)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const sharedProviders = `-- name: SharedProviders :many
 SELECT DISTINCT provider FROM sandboxes
 WHERE verified_at IS NULL AND state <> 'lost' AND provider NOT IN ('local', 'docker', 'external', 'bare')
@@ -201,6 +219,22 @@ func (q *Queries) SharedProviders(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return items, nil
+}
+
+const tokenKey = `-- name: TokenKey :one
+SELECT token_key_id, token_key_print FROM installation
+`
+
+type TokenKeyRow struct {
+	TokenKeyID    string
+	TokenKeyPrint string
+}
+
+func (q *Queries) TokenKey(ctx context.Context) (TokenKeyRow, error) {
+	row := q.db.QueryRow(ctx, tokenKey)
+	var i TokenKeyRow
+	err := row.Scan(&i.TokenKeyID, &i.TokenKeyPrint)
+	return i, err
 }
 
 const unownedSandboxes = `-- name: UnownedSandboxes :many

@@ -4,6 +4,12 @@ INSERT INTO installation (id) VALUES (@id) ON CONFLICT DO NOTHING;
 -- name: InstallationID :one
 SELECT id FROM installation;
 
+-- name: TokenKey :one
+SELECT token_key_id, token_key_print FROM installation;
+
+-- name: SetTokenKey :execrows
+UPDATE installation SET token_key_id = @id, token_key_print = @fingerprint WHERE token_key_print = @was;
+
 -- name: HostSeen :exec
 INSERT INTO hosts (id, providers, capacity) VALUES (@id, @providers, @capacity)
 ON CONFLICT (id) DO UPDATE SET providers = excluded.providers, capacity = excluded.capacity, seen_at = now(), lost_at = NULL;
