@@ -160,7 +160,7 @@ func fullText(err error) string {
 	return err.Error()
 }
 
-// translate stores the text of err and answers what Temporal may see of it.
+// translate stores the text of err, what people read first, and answers what Temporal may see of it.
 func (a *Activities) translate(ctx context.Context, err error, args []any) error {
 	if canceled(ctx, err) {
 		return temporal.NewCanceledError()
@@ -168,7 +168,7 @@ func (a *Activities) translate(ctx context.Context, err error, args []any) error
 	info := activity.GetInfo(ctx)
 	taskID := taskOf(info, args)
 	text := a.scrub(fullText(err))
-	errorID := a.keep(ctx, taskID, fmt.Sprintf("%s, try %d: %s", info.ActivityType.Name, info.Attempt, text))
+	errorID := a.keep(ctx, taskID, a.scrub(publicText(err))+"\n\n"+fmt.Sprintf("%s, try %d: %s", info.ActivityType.Name, info.Attempt, text))
 	a.log.WarnContext(
 		ctx, "activity failed",
 		slog.String("activity", info.ActivityType.Name),

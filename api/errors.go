@@ -119,7 +119,7 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 func detailOf(model *huma.ErrorModel) string {
 	switch {
 	case model.Status == http.StatusRequestEntityTooLarge:
-		return "The request body is too long."
+		return "The request body is too long: 1 MiB is the most, 4 MiB for a batch of events. Put long texts into the repository, and their path into the task."
 	case model.Status == http.StatusBadRequest && len(model.Errors) > 0:
 		return "The request body is no well-formed JSON: " + strings.TrimSuffix(model.Errors[0].Message, ".") + "."
 	case len(model.Errors) == 0:

@@ -54,7 +54,7 @@ func TestCycleIsFoundHoweverLong(t *testing.T) {
 
 func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 	t.Parallel()
-	two, text := 2, "the disk is full."
+	two, text := 2, "the disk is full.\n\nStartAgent, try 1: write a file: no space"
 	ended := time.Now()
 	box, url := "abc", "https://example.org/1"
 	for want, row := range map[string]task.Task{

@@ -95,7 +95,7 @@ func whyCompleted(t Task) string {
 }
 
 func whyFailed(t Task) string {
-	reason := textOf(t.ErrorMessage)
+	reason, _, _ := strings.Cut(textOf(t.ErrorMessage), "\n\n") // what follows is for those who look into omoi
 	if reason == "" {
 		reason = lastReason(t)
 	}
