@@ -133,6 +133,7 @@ func closeListeners(listeners []net.Listener) error {
 // apiServices are the HTTP server, the intake behind it and the relay, in the order in
 // which they stop.
 func (c *core) apiServices(listeners []net.Listener) []service {
+	tuneMemory()
 	cfg := c.cfg
 	intake := ingest.NewIntake(ingest.IntakeConfig{
 		AllowBare: cfg.API.Open, Quiet: cfg.Relay.QuietDigest, PulsePeriod: cfg.Relay.Pulse,
