@@ -23,21 +23,21 @@ func omoi(t *testing.T, environ []string, args ...string) (code int, stdout, std
 func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 	t.Parallel()
 	cases := map[string][]string{
-		"there is no command \"rum\"; did you mean run?":                       {"rum"},
-		"there is no command \"xyzzy\"":                                        {"xyzzy"},
-		"unknown flag: --prot":                                                 {"dev", "--prot", "1"},
-		"there is no command \"nope\"":                                         {"help", "nope"},
+		"There is no command \"rum\"; did you mean run?":                       {"rum"},
+		"There is no command \"xyzzy\"":                                        {"xyzzy"},
+		"There is no flag --prot (see omoi dev --help)":                        {"dev", "--prot", "1"},
+		"There is no command \"nope\"":                                         {"help", "nope"},
 		"omoi version takes no arguments, not \"now\"":                         {"version", "now"},
 		"omoi dev takes no arguments, not \"extra\"":                           {"dev", "extra"},
 		"omoi demo takes no arguments, not \"extra\"":                          {"demo", "extra"},
 		"omoi doctor takes no arguments, not \"extra\"":                        {"doctor", "extra"},
 		"omoi completion bash takes no arguments, not \"extra\"":               {"completion", "bash", "extra"},
-		"there is no command \"nope\" in omoi migrate":                         {"migrate", "nope"},
+		"There is no command \"nope\" in omoi migrate":                         {"migrate", "nope"},
 		"did you mean status? (omoi migrate --help lists them)":                {"migrate", "statu"},
-		"there is no command \"nope\" in omoi keys":                            {"keys", "nope"},
-		"there is no command \"nope\" in omoi config":                          {"config", "nope"},
-		"there is no command \"nope\" in omoi completion":                      {"completion", "nope"},
-		"there is no command \"no\" in omoi migrate":                           {"help", "migrate", "no"},
+		"There is no command \"nope\" in omoi keys":                            {"keys", "nope"},
+		"There is no command \"nope\" in omoi config":                          {"config", "nope"},
+		"There is no command \"nope\" in omoi completion":                      {"completion", "nope"},
+		"There is no command \"no\" in omoi migrate":                           {"help", "migrate", "no"},
 		"70000 is too large; the most is 65535":                                {"dev", "--port", "70000"},
 		"sandbox.memory_gb (parameter): 9 GiB is too large; the most is 8 GiB": {"api", "--set", "sandbox.memory_gb=9"},
 		"--set sandbox.memory=9":                                               {"api", "--set", "sandbox.memory=9"},
@@ -128,6 +128,9 @@ func TestHelpListsTheCommands(t *testing.T) {
 	require.Zero(t, code)
 	for _, name := range []string{"dev", "api", "worker", "migrate", "doctor", "config", "version", "run", "ps", "show", "logs", "completion"} {
 		require.Regexp(t, `(?m)^  `+name+` `, out)
+	}
+	for _, code := range []string{"0", "1", "2", "3", "4", "5", "130"} {
+		require.Regexp(t, `(?m)(^| )  `+code+` +[a-z]`, out, "what each exit code means")
 	}
 	for _, group := range []string{"migrate", "keys", "config", "completion"} {
 		code, out, _ := omoi(t, nil, group)

@@ -64,7 +64,14 @@ Begin with: omoi dev        (everything on this machine)
 Then:       omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
 
 This version has no agent with a model: scripted follows steps, command runs a program of yours, external
-connects itself (omoi run --help).`,
+connects itself (omoi run --help).
+
+Exit codes:
+  0    done                   1    failed: the task, or what was asked for
+  2    used wrongly           3    no server answers
+  4    something needs you first: a login, credentials, --yes, a task that only a person can make go on
+  5    the budget is spent
+  130  interrupted by Ctrl-C or at the end of --timeout; the task goes on`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -89,9 +96,7 @@ connects itself (omoi run --help).`,
 
 // usageErrors gives the exit code of wrong usage to what cobra itself complains about.
 func usageErrors(cmd *cobra.Command) {
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.Usagef("%w (see %s --help)", err, cmd.CommandPath())
-	})
+	cmd.SetFlagErrorFunc(exit.Flag)
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -69,10 +70,10 @@ func Code(err error) int {
 }
 
 // Report writes an error for people, or as one JSON object, and answers its exit code.
-// Interruptions and errors that said everything already are silent.
+// A Ctrl-C and errors that said everything already are silent.
 func Report(w io.Writer, err error, asJSON bool) int {
 	code := Code(err)
-	if err == nil || code == Interrupted || silent(err) {
+	if err == nil || silent(err) || errors.Is(err, context.Canceled) {
 		return code
 	}
 	if asJSON {
@@ -92,9 +93,23 @@ func silent(err error) bool {
 // it is for logs.
 func Message(err error) string {
 	if e, ok := errors.AsType[*task.Error](err); ok {
-		return e.Message
+		return sentence(e.Message)
 	}
-	return err.Error()
+	return sentence(err.Error())
+}
+
+// sentence gives errors of all origins one style: a capital at the beginning, unless a name stands there, and a
+// full stop at the end, unless a command does that people copy.
+func sentence(text string) string {
+	first, _, _ := strings.Cut(text, " ")
+	isWord := strings.Trim(first, "abcdefghijklmnopqrstuvwxyz,;:") == ""
+	if isWord && first != "" && first != "omoi" && first != "git" {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	if strings.Contains(text, "Next: ") || strings.Contains(text, "\n") || text == "" || strings.ContainsAny(text[len(text)-1:], ".?!:") {
+		return text
+	}
+	return text + "."
 }
 
 func reportJSON(w io.Writer, err error, code int) {

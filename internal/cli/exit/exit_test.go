@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
@@ -22,13 +23,15 @@ func TestReport(t *testing.T) {
 		text string
 	}{
 		{nil, 0, ""},
-		{errors.New("plain"), 1, "omoi: plain\n"},
-		{exit.Usagef("wrong %s", "flag"), 2, "omoi: wrong flag\n"},
+		{errors.New("plain"), 1, "omoi: Plain.\n"},
+		{exit.Usagef("wrong %s", "flag"), 2, "omoi: Wrong flag.\n"},
 		{fmt.Errorf("ask: %w", task.Errorf(task.CodeUnavailable, "No server.").WithCause(cause)), 3, "omoi: No server.\n"},
 		{task.Errorf(task.CodeUnauthorized, "Who are you?"), 4, "omoi: Who are you?\n"},
 		{task.Invalid("title", "Too long."), 2, "omoi: Too long.\n"},
 		{task.Errorf(task.CodeConflict, "Done already."), 1, "omoi: Done already.\n"},
 		{fmt.Errorf("wait: %w", context.Canceled), 130, ""},
+		{exit.With(exit.Interrupted, context.Canceled), 130, ""},
+		{exit.With(exit.Interrupted, errors.New("too long")), 130, "omoi: Too long.\n"},
 		{errors.Join(nil, exit.With(exit.Budget, nil)), 5, ""},
 	} {
 		var out bytes.Buffer
@@ -38,4 +41,47 @@ func TestReport(t *testing.T) {
 	var out bytes.Buffer
 	exit.Report(&out, task.Invalid("title", "Too long.").WithCause(cause), true)
 	require.JSONEq(t, `{"error":"Too long.","code":"invalid","field":"title","exit_code":2}`, out.String())
+}
+
+// Errors come from flags, from files and from servers; they read as if one had written them.
+func TestErrorsHaveOneStyle(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"the task is empty":                "The task is empty.",
+		"There is no such task.":           "There is no such task.",
+		"no task. Next: omoi ps":           "No task. Next: omoi ps",
+		"omoi run takes one text":          "omoi run takes one text.",
+		"--timeout soon: give a time":      "--timeout soon: give a time.",
+		`"abc" is too short`:               `"abc" is too short.`,
+		"/a/b is a file":                   "/a/b is a file.",
+		"sandbox.cpu (parameter): too big": "sandbox.cpu (parameter): too big.",
+		"a fits two:\n  x\n  y":            "A fits two:\n  x\n  y",
+	} {
+		require.Equal(t, want, exit.Message(exit.Usagef("%s", said)))
+		require.Equal(t, want, exit.Message(task.Errorf(task.CodeConflict, "%s", said)))
+	}
+}
+
+func TestFlagsAreComplainedAboutInPlainWords(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"--timeout soon: give a time with its unit, as 90s, 10m or 2h (see omoi --help).": {"--timeout", "soon"},
+		"--timeout 10: give a time with its unit, as 90s, 10m or 2h (see omoi --help).":   {"--timeout=10"},
+		"--limit x: give a whole number (see omoi --help).":                               {"-n", "x"},
+		"--limit 99999999999999999999: give a whole number (see omoi --help).":            {"-n", "99999999999999999999"},
+		"--wait maybe: give true or false (see omoi --help).":                             {"--wait=maybe"},
+		"--limit needs a value (see omoi --help).":                                        {"--limit"},
+		"There is no flag --tmeout (see omoi --help).":                                    {"--tmeout", "1s"},
+		"There is no flag -x (see omoi --help).":                                          {"-xn"},
+	} {
+		cmd := &cobra.Command{Use: "omoi", SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {}}
+		cmd.Flags().Duration("timeout", 0, "")
+		cmd.Flags().IntP("limit", "n", 0, "")
+		cmd.Flags().Bool("wait", false, "")
+		cmd.SetFlagErrorFunc(exit.Flag)
+		cmd.SetArgs(args)
+		err := cmd.Execute()
+		require.Equal(t, exit.Usage, exit.Code(err))
+		require.Equal(t, want, exit.Message(err))
+	}
 }

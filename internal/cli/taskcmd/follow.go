@@ -172,7 +172,7 @@ func (f *follower) stopped(ctx context.Context, err error) error {
 	f.hint("The task goes on. Look again: %s", next)
 	f.hint("Stop it: omoi cancel %s", render.Short(f.id))
 	if errors.Is(context.Cause(ctx), errWaited) {
-		return exit.With(exit.Failed, errWaited)
+		return exit.With(exit.Interrupted, errWaited) // not Failed: the task has not
 	}
 	return exit.With(exit.Interrupted, nil)
 }

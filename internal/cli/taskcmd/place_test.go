@@ -82,8 +82,8 @@ func TestRunChecksTheCommandLineBeforeItLooksAround(t *testing.T) {
 		"--timeout 0s: give a time above 0":                           {"--wait", "--timeout", "0"},
 		"--timeout -5s: give a time above 0":                          {"--wait", "--timeout", "-5s"},
 		"--script is for the agent scripted, and --agent names comma": {"--script", "example:hello", "--agent", "command"},
-		"the agent command needs a program: give it with --execution": {"--agent", "command"},
-		"the agent scripted needs --script":                           {"--agent", "scripted"},
+		"The agent command needs a program: give it with --execution": {"--agent", "command"},
+		"The agent scripted needs --script":                           {"--agent", "scripted"},
 	} {
 		got := f.with(call{dir: dir}, append([]string{"run", "x"}, args...)...)
 		require.Equal(t, exit.Usage, got.code, want)

@@ -61,7 +61,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")
 	f.BoolVarP(&r.wait, "wait", "w", false, "show progress and stay until the task has ended")
-	f.DurationVar(&r.timeout, "timeout", 0, "with --wait: stop waiting after this time, as 90s or 10m; the task goes on (default: never)")
+	f.DurationVar(&r.timeout, "timeout", 0, "with --wait: stop waiting after this time, as 90s or 10m, with exit code 130; the task goes on (default: never)")
 	f.StringVar(&r.key, "idempotency-key", "", "the same key and task make one task, however often it is sent (default: a new one)")
 	f.BoolVar(&r.dryRun, "dry-run", false, "print what would be sent, and send nothing")
 }

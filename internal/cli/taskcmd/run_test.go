@@ -164,7 +164,7 @@ func TestRunWaitStopsAtTheTimeout(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
 	f.events = []client.Event{anEvent(1, "agent.started", `{}`)}
 	got := f.omoi("run", "x", "--repo", "/r", "--wait", "--timeout", "50ms")
-	require.Equal(t, exit.Failed, got.code)
+	require.Equal(t, exit.Interrupted, got.code, "a failed task is another thing")
 	require.Contains(t, got.err, "not ended within --timeout")
 	require.Contains(t, got.err, "omoi logs -f 456789ab --after 1:1")
 }
@@ -203,7 +203,20 @@ func TestWithoutAServer(t *testing.T) {
 
 	got = f.with(call{env: map[string]string{"OMOI_API_URL": "", "OMOI_HOME": t.TempDir()}}, "ps")
 	require.Equal(t, exit.Unreachable, got.code)
-	require.Contains(t, got.err, "no server is known")
+	require.Contains(t, got.err, "No server is known")
+}
+
+func TestAnAddressMustBeHTTP(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	for _, address := range []string{"ftp://x", "http://", "ht tp://x", "unix:///run/x"} {
+		got := f.omoi("ps", "--api", address)
+		require.Equal(t, exit.Usage, got.code, address)
+		require.Contains(t, got.err, "--api "+address+": this is no http address")
+	}
+	got := f.with(call{env: map[string]string{"OMOI_API_URL": "ftp://x"}}, "ps")
+	require.Equal(t, exit.Usage, got.code)
+	require.Contains(t, got.err, "OMOI_API_URL ftp://x")
 }
 
 func TestTheServerIsFoundInDevJSON(t *testing.T) {
@@ -228,9 +241,9 @@ func TestRunKnowsItsExamples(t *testing.T) {
 	unknown := write(t, "unknown.json", `{"steps": [{"say": "x"}, {"dance": true}]}`)
 	for want, args := range map[string][]string{
 		"choose from example:hello, example:wait": {"--script", "example:nope"},
-		"the agent scripted needs --script":       {"--agent", "scripted"},
+		"The agent scripted needs --script":       {"--agent", "scripted"},
 		`step 2 of the script: unknown step`:      {"--script", unknown},
-		"read the script":                         {"--script", "/nowhere"},
+		"Read the script":                         {"--script", "/nowhere"},
 		"--timeout says how long --wait waits":    {"--timeout", "5s"},
 	} {
 		got := f.omoi(append([]string{"run", "x", "--repo", "/r"}, args...)...)

@@ -34,7 +34,7 @@ func (r *run) readScript() (json.RawMessage, error) {
 	}
 	parsed, err := scripted.Parse(raw)
 	if err != nil {
-		return nil, exit.Usagef("%s: %s", r.script, exit.Message(err))
+		return nil, exit.Usagef("%s: %s", r.script, task.MessageOf(err))
 	}
 	if len(parsed.Steps) == 0 {
 		return nil, exit.Usagef("%s has no steps: it must be an object as {\"steps\": [{\"say\": \"hello\"}]}", r.script)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,7 @@ func Commands(streams IO) []*cobra.Command {
 		cmd := maker(s)
 		s.flags(cmd)
 		cmd.SilenceUsage, cmd.SilenceErrors = true, true
-		cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.With(exit.Usage, err) })
+		cmd.SetFlagErrorFunc(exit.Flag)
 		commands = append(commands, cmd)
 	}
 	return commands
@@ -61,21 +62,21 @@ func (s *session) flags(cmd *cobra.Command) {
 
 // api is the client of the server that the command line, the environment or a running `omoi dev` names.
 func (s *session) api() (*client.Client, error) {
-	url, err := BaseURL(s.url, s.Env)
+	address, err := BaseURL(s.url, s.Env)
 	if err != nil {
 		return nil, err
 	}
-	return client.New(url, s.Env("OMOI_API_KEY")), nil
+	return client.New(address, s.Env("OMOI_API_KEY")), nil
 }
 
 // BaseURL finds the server: the flag, then OMOI_API_URL, then dev.json in OMOI_HOME (default
 // ~/.omoi), which a running `omoi dev` writes. Nowhere: exit code 3 with the next command.
 func BaseURL(flag string, env func(string) string) (string, error) {
 	if flag != "" {
-		return WithScheme(flag), nil
+		return httpAddress("--api", flag)
 	}
-	if url := env("OMOI_API_URL"); url != "" {
-		return WithScheme(url), nil
+	if set := env("OMOI_API_URL"); set != "" {
+		return httpAddress("OMOI_API_URL", set)
 	}
 	path := filepath.Join(Home(env), "dev.json")
 	raw, err := os.ReadFile(path)
@@ -96,6 +97,16 @@ func BaseURL(flag string, env func(string) string) (string, error) {
 		return "", exit.With(exit.Unreachable, fmt.Errorf("read %s: %w. Start `omoi dev` again, or name a server with --api", path, err))
 	}
 	return dev.APIURL, nil
+}
+
+// httpAddress refuses what no request could be sent to.
+func httpAddress(from, address string) (string, error) {
+	full := WithScheme(address)
+	u, err := url.Parse(full)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", exit.Usagef("%s %s: this is no http address; give one as http://127.0.0.1:18000", from, address)
+	}
+	return full, nil
 }
 
 // WithScheme is an address as a URL: without a scheme it is http.
