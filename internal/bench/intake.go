@@ -64,7 +64,7 @@ func measureIntake(ctx context.Context, cfg Config, r *Report) (err error) {
 	compare("single posts, to one INSERT a request", 1, 3, goalNaive)
 	compare("events in batches, to pgbench", 4, 0, goalBatch)
 	compare("events in batches, to COPY", 4, 5, goalCopy)
-	r.note("Storing events", "%d rounds of %s each, one way after the other; the tables are emptied and a checkpoint is made before each. Ratios are taken within a round, then their median. %s. Posts go through the whole API with sandbox tokens, 200 sandboxes, events of some 350 bytes. The intake is the careful one: it locks the sandbox's row, looks for repeats, then writes; a faster way is planned.", cfg.Rounds, cfg.Spell, s.durability(ctx))
+	r.note("Storing events", "%d rounds of %s each, one way after the other; the tables are emptied and a checkpoint is made before each. Ratios are taken within a round, then their median. %s. Posts go through the whole API with sandbox tokens, 200 sandboxes, events of some 350 bytes.", cfg.Rounds, cfg.Spell, s.durability(ctx))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 	"log/slog"
 	"sync"
 	"time"
@@ -14,8 +15,8 @@ import (
 // IntakeConfig is what the intake is told. The zero value works.
 type IntakeConfig struct {
 	AllowBare     bool          // batches of unknown sandboxes make a bare row; single posts say it themselves
-	Committers    int           // transactions at a time; default 1
-	Queue         int           // requests that may wait; beyond that they are turned away; default 4096
+	Committers    int           // transactions with batches at a time, beside the one with single posts; default 2
+	Queue         int           // requests that may wait for each; beyond that they are turned away; default 4096
 	MaxEvents     int           // in one transaction, give or take one request; default 512
 	MaxBatch      int           // events in one batch; default 1000
 	Quiet         time.Duration // until events that are no milestones are relayed; default 60 s
@@ -36,7 +37,7 @@ type Intake struct {
 	store IntakeStore
 	bus   Bus
 	log   *slog.Logger
-	queue chan *waiter
+	lanes []chan *waiter // a committer each; all that one sender sends goes to one lane
 
 	mu     sync.RWMutex
 	closed bool
@@ -56,15 +57,19 @@ func NewIntake(cfg IntakeConfig, store IntakeStore, bus Bus, log *slog.Logger) *
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Intake{cfg: cfg, store: store, bus: orNoBus(bus), log: log, queue: make(chan *waiter, cfg.Queue)}
+	i := &Intake{cfg: cfg, store: store, bus: orNoBus(bus), log: log}
+	for range cfg.Committers + 1 {
+		i.lanes = append(i.lanes, make(chan *waiter, cfg.Queue))
+	}
+	return i
 }
 
 // Run stores what is sent until ctx ends; then it turns new requests away, stores those
 // that wait and returns nil. It is called once.
 func (i *Intake) Run(ctx context.Context) error {
 	var group sync.WaitGroup
-	for range i.cfg.Committers {
-		group.Go(func() { i.work(context.WithoutCancel(ctx)) })
+	for _, lane := range i.lanes {
+		group.Go(func() { i.work(context.WithoutCancel(ctx), lane) })
 	}
 	group.Go(func() { beat(ctx, i.store, PartIntake, i.cfg.PulsePeriod, i.log) })
 	<-ctx.Done()
@@ -143,11 +148,22 @@ func (i *Intake) enqueue(w *waiter) error {
 		return task.Errorf(task.CodeUnavailable, "The server is stopping. Send the same again in a second.")
 	}
 	select {
-	case i.queue <- w:
+	case i.lane(w.request) <- w:
 		return nil
 	default:
 		return task.Errorf(task.CodeUnavailable, "Too many events are waiting. Send the same again in a second.")
 	}
+}
+
+// lane is where a request waits: single posts in the first, for few fit into a transaction
+// and more committers would leave fewer; batches in the others, by sandbox.
+func (i *Intake) lane(r Request) chan *waiter {
+	if r.SpoolID == "" {
+		return i.lanes[0]
+	}
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(r.SandboxID))
+	return i.lanes[1+int(sum.Sum32()%uint32(i.cfg.Committers))] //nolint:gosec // G115: a small number of our own
 }
 
 func (i *Intake) close() {
@@ -155,23 +171,25 @@ func (i *Intake) close() {
 	defer i.mu.Unlock()
 	if !i.closed {
 		i.closed = true
-		close(i.queue)
+		for _, lane := range i.lanes {
+			close(lane)
+		}
 	}
 }
 
-func (i *Intake) work(ctx context.Context) {
-	for first := range i.queue {
-		i.commit(ctx, i.collect(first))
+func (i *Intake) work(ctx context.Context, lane <-chan *waiter) {
+	for first := range lane {
+		i.commit(ctx, i.collect(first, lane))
 	}
 }
 
 // collect takes all that waits, without waiting for more: while one commit is under way
 // the next one's requests gather by themselves.
-func (i *Intake) collect(first *waiter) []*waiter {
+func (i *Intake) collect(first *waiter, lane <-chan *waiter) []*waiter {
 	taken, events := []*waiter{first}, len(first.request.Events)
 	for events < i.cfg.MaxEvents {
 		select {
-		case w, open := <-i.queue:
+		case w, open := <-lane:
 			if !open {
 				return taken
 			}
@@ -249,7 +267,7 @@ func (i *Intake) wake(all []*waiter, outcomes []Outcome) {
 }
 
 func (c IntakeConfig) withDefaults() IntakeConfig {
-	c.Committers = orDefault(c.Committers, 1)
+	c.Committers = orDefault(c.Committers, 2)
 	c.Queue = orDefault(c.Queue, 4096)
 	c.MaxEvents = orDefault(c.MaxEvents, 512)
 	c.MaxBatch = orDefault(c.MaxBatch, 1000)

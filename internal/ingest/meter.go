@@ -50,7 +50,12 @@ func (noMeter) Dropped(string)                         {}
 func sameTrace(ctx context.Context, _ string) context.Context { return ctx }
 
 // Waiting is how many requests wait for a transaction now.
-func (i *Intake) Waiting() int { return len(i.queue) }
+func (i *Intake) Waiting() (n int) {
+	for _, lane := range i.lanes {
+		n += len(lane)
+	}
+	return n
+}
 
 // measure tells the meter of a transaction that stored all of them.
 func (i *Intake) measure(all []*waiter, outcomes []Outcome, began time.Time) {
