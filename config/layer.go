@@ -136,7 +136,7 @@ func dotenv(dir string) ([]layer, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("configuration: read %s: %w", base, err)
+			return nil, fmt.Errorf("configuration: %w; make it readable for you (chmod u+r), move it away, or start omoi in another folder", err)
 		}
 		vars, err := parseDotenv(string(content))
 		if err != nil {
