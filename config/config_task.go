@@ -4,13 +4,13 @@ import "time"
 
 // Task holds the defaults and limits of a task. What a task was started with stays with it.
 type Task struct {
-	Agent            string        `key:"agent" default:"scripted" oneof:"scripted command claude external" doc:"Agent of tasks that name none."`
-	Sandbox          string        `key:"sandbox" default:"local" oneof:"local external docker daytona" doc:"Sandbox provider of tasks that name none."`
+	Agent            string        `key:"agent" default:"scripted" oneof:"scripted command external" doc:"Agent of tasks that name none."`
+	Sandbox          string        `key:"sandbox" default:"local" oneof:"local external" doc:"Sandbox provider of tasks that name none."`
 	MaxRetries       int           `key:"max_retries" default:"3" min:"0" max:"10" zero:"none" doc:"Attempts after the first of tasks that say nothing else."`
 	MaxPerProject    int           `key:"max_per_project" env:"MAX_CONCURRENT_TASKS_PER_PROJECT" default:"5" min:"1" max:"1000" doc:"Tasks of one project that run at a time, for new projects."`
 	MaxUnverified    int           `key:"max_unverified" default:"0" min:"0" max:"10000" zero:"as many as slots" doc:"Sandboxes that are not verified gone before no new one is made."`
 	StartupTimeout   time.Duration `key:"startup_timeout" default:"3m" min:"10ms" max:"24h" doc:"From assignment to the agent's first event."`
-	HeartbeatTimeout time.Duration `key:"heartbeat_timeout" default:"2m" min:"10ms" max:"24h" doc:"Silence after which a running agent is looked at."`
+	HeartbeatTimeout time.Duration `key:"heartbeat_timeout" default:"2m" min:"10ms" max:"24h" doc:"Silence after which a running agent is looked at. News of one that works quietly reach its workflow up to relay.quiet_digest late, so silence is noticed after this plus up to that long."`
 	NoWorkTimeout    time.Duration `key:"no_work_timeout" env:"STUCK_THRESHOLD_MINUTES(m)" default:"15m" min:"10ms" max:"24h" doc:"Time without work after which a beating agent is looked at."`
 	IdleTimeout      time.Duration `key:"idle_timeout" env:"IDLE_THRESHOLD_MINUTES(m)" default:"10m" min:"10ms" max:"168h" doc:"How long an agent may wait for messages."`
 	AttemptTimeout   time.Duration `key:"attempt_timeout" default:"4h" min:"100ms" max:"168h" doc:"Longest duration of an attempt."`

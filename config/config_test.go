@@ -98,6 +98,8 @@ func TestFaultsNameKeyAndBound(t *testing.T) {
 		"OMOI_TASK_IDLE_TIMEOUT=soon":           `"soon" is not a duration; write it as 90s, 15m or 4h`,
 		"OMOI_TASK_MAX_RETRIES=11":              "task.max_retries",
 		"OMOI_LOG_LEVEL=loud":                   `"loud" is not one of debug, info, warn, error`,
+		"OMOI_TASK_AGENT=claude":                `"claude" is not one of scripted, command, external`,
+		"OMOI_TASK_SANDBOX=docker":              `"docker" is not one of local, external`,
 		"OMOI_API_OPEN=perhaps":                 "write true or false",
 		"OMOI_AGENT_HEARTBEAT=2m":               "must be less than task.heartbeat_timeout",
 		"DATABASE_URL=mysql://root:hidden@h/db": "database.url: a URL that begins with postgres:// or postgresql:// is needed",
@@ -111,6 +113,17 @@ func TestFaultsNameKeyAndBound(t *testing.T) {
 			require.NotContains(t, err.Error(), "hidden")
 		})
 	}
+}
+
+// A file of secrets that cannot be read is no accident: omoi goes no further, and says what to do.
+func TestUnreadableDotenvNamesTheNextStep(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	path := filepath.Join(work, ".env.local")
+	require.NoError(t, os.Mkdir(path, 0o700)) // not even root reads a folder
+	_, err := config.Load(config.Source{WorkDir: work})
+	require.ErrorContains(t, err, path)
+	require.ErrorContains(t, err, "make it readable for you (chmod u+r), move it away, or start omoi in another folder")
 }
 
 func TestOpenServerIsForLoopbackOnly(t *testing.T) {
