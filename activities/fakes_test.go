@@ -64,6 +64,7 @@ func (f *faults) count(name string) int {
 // fakeStore is Tasks, Ledger and Fleet in memory.
 type fakeStore struct {
 	doubts []string // as they were noted
+	found  []string // which sandbox on which host
 	faults
 
 	work     task.Work
@@ -211,6 +212,13 @@ func (s *fakeStore) LedgerOrphans(context.Context, time.Duration) ([]contract.Or
 
 func (s *fakeStore) Unowned(context.Context, []sandbox.Sandbox, time.Duration) ([]contract.Orphan, error) {
 	return s.unowned, nil
+}
+
+func (s *fakeStore) Found(_ context.Context, host string, listed []sandbox.Sandbox) error {
+	for _, box := range listed {
+		s.found = append(s.found, box.Labels.SandboxID+" on "+host)
+	}
+	return nil
 }
 
 func (s *fakeStore) OpenTasks(context.Context, time.Duration) ([]string, error) { return s.open, nil }

@@ -53,6 +53,8 @@ type Fleet interface {
 	LedgerOrphans(ctx context.Context, grace time.Duration) ([]contract.Orphan, error)
 	// Unowned answers which of the listed sandboxes belong to no live attempt for grace.
 	Unowned(ctx context.Context, listed []sandbox.Sandbox, grace time.Duration) ([]contract.Orphan, error)
+	// Found notes that a host holds what it lists, where the ledger has it as lost or on a host that is gone.
+	Found(ctx context.Context, hostID string, listed []sandbox.Sandbox) error
 	// OpenTasks lists task ids that are not final and hold a run, newest projection older than
 	// age, and those whose start or retry was sent longer than age ago and never taken up.
 	OpenTasks(ctx context.Context, age time.Duration) ([]string, error)

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -30,23 +31,40 @@ func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInp
 		}
 		return contract.Orphans{Orphans: orphans}, nil
 	}
-	provider, err := a.deps.Providers.Provider(in.Provider)
-	if err != nil {
-		return contract.Orphans{}, task.Errorf(task.CodeUnavailable, "this worker has no provider %s", in.Provider).WithCause(err)
-	}
-	installation, err := a.installationID(ctx)
+	listed, err := a.list(ctx, in.Provider)
 	if err != nil {
 		return contract.Orphans{}, err
-	}
-	listed, err := provider.List(ctx, installation)
-	if err != nil {
-		return contract.Orphans{}, fmt.Errorf("list sandboxes of %s: %w", in.Provider, err)
 	}
 	orphans, err := a.deps.Fleet.Unowned(ctx, listed, a.cfg.OrphanGrace)
 	if err != nil {
 		return contract.Orphans{}, fmt.Errorf("compare sandboxes of %s: %w", in.Provider, err)
 	}
 	return guarded(in.Provider, len(listed), orphans), nil
+}
+
+// list asks a provider for the sandboxes of this installation, and puts the ledger right
+// about those that it has elsewhere, on a machine that is gone: a cleanup that waits for that
+// machine then goes on here.
+func (a *Activities) list(ctx context.Context, name string) ([]sandbox.Sandbox, error) {
+	provider, err := a.deps.Providers.Provider(name)
+	if err != nil {
+		return nil, task.Errorf(task.CodeUnavailable, "this worker has no provider %s", name).WithCause(err)
+	}
+	installation, err := a.installationID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := provider.List(ctx, installation)
+	if err != nil {
+		return nil, fmt.Errorf("list sandboxes of %s: %w", name, err)
+	}
+	if !provider.Capabilities().HostBound || a.cfg.HostID == "" {
+		return listed, nil
+	}
+	if err := a.deps.Fleet.Found(ctx, a.cfg.HostID, listed); err != nil {
+		return nil, fmt.Errorf("note where sandboxes of %s are: %w", name, err)
+	}
+	return listed, nil
 }
 
 // minMass is the number of orphans from which they may be a mistake of ours.

@@ -25,6 +25,7 @@ func TestFindOrphansOfAProvider(t *testing.T) {
 	out, err := do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{Provider: task.ProviderLocal})
 	require.NoError(t, err)
 	require.Equal(t, contract.Orphans{Alive: 1, Orphans: orphans("o1")}, out)
+	require.Equal(t, []string{boxID + " on h1"}, b.store.found, "the ledger learns where it is")
 
 	b.store.unowned = orphans("o1", "o2", "o3", "o4", "o5")
 	out, err = do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{Provider: task.ProviderLocal})

@@ -101,8 +101,9 @@ func (c *core) openStore(ctx context.Context) error {
 	if err := migratedSchema(ctx, c.cfg.Database.URL.Reveal()); err != nil {
 		return err
 	}
+	machine, _ := os.Hostname() // without it hosts are listed by their ids alone
 	store, err := postgres.Open(ctx, pooled(c.cfg.Database), postgres.Config{
-		Settings: taskSettings(c.cfg.Task), MaxUnverified: c.cfg.Task.MaxUnverified,
+		Machine: machine, Settings: taskSettings(c.cfg.Task), MaxUnverified: c.cfg.Task.MaxUnverified,
 		HostFresh: max(3*c.cfg.Worker.HostBeat, time.Second), PulsePeriod: c.cfg.Relay.Pulse, Log: c.log, Counter: c.metrics.Tasks,
 	})
 	if err != nil {

@@ -143,7 +143,8 @@ func (b *beginning) tooManyUnverified(ctx context.Context) (string, error) {
 	if n.Unverified < limit {
 		return "", nil
 	}
-	return fmt.Sprintf("waiting: %d sandboxes of %s are not verified gone, the limit is %d", n.Unverified, b.row.Provider, limit), nil
+	where, err := b.whereUnverified(ctx)
+	return fmt.Sprintf("waiting: %d sandboxes of %s are not verified gone, the limit is %d", n.Unverified, b.row.Provider, limit) + where, err
 }
 
 // host chooses the machine for a provider that lives on one, or says why there is none.

@@ -92,9 +92,9 @@ func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
 	require.Positive(t, begun.Wait)
 	require.Contains(t, begun.Reason, "no machine offers local sandboxes")
 
-	require.NoError(t, w.store.HostSeen(ctx, "docker-only", []string{"docker"}, 0))
 	require.NoError(t, w.store.HostSeen(ctx, "lost", []string{"local"}, 0))
-	require.NoError(t, w.store.HostLost(ctx, "lost"))
+	w.loseHost("lost")
+	require.NoError(t, w.store.HostSeen(ctx, "docker-only", []string{"docker"}, 0))
 	require.NoError(t, w.store.HostSeen(ctx, "silent", []string{"local"}, 0))
 	w.exec(`UPDATE hosts SET seen_at = now() - interval '31 seconds' WHERE id = 'silent'`)
 	begun, err = w.store.BeginAttempt(ctx, in, a.run)

@@ -43,25 +43,6 @@ func (s *Store) SetTokenKey(ctx context.Context, was, now token.Print) (bool, er
 	return n > 0, translate("note which key signs tokens", err)
 }
 
-// HostSeen notes that a machine is there and offers providers. capacity is how many
-// sandboxes it takes; 0 is no limit. A machine that was declared lost is back.
-func (s *Store) HostSeen(ctx context.Context, id string, providers []string, capacity int) error {
-	err := s.q.HostSeen(ctx, db.HostSeenParams{ID: id, Providers: providers, Capacity: int32(capacity)}) //nolint:gosec // G115: a setting
-	return translate("note host "+id, err)
-}
-
-// HostLost declares a machine lost for good: its sandboxes are lost, nothing is verified any
-// more. [task.CodeNotFound] if it never reported.
-func (s *Store) HostLost(ctx context.Context, id string) error {
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
-		if err := oneRow(q.HostLost(ctx, id)); err != nil {
-			return err
-		}
-		return q.LoseSandboxes(ctx, &id)
-	})
-	return translate("declare host "+id+" lost", err)
-}
-
 // Targets are the providers of every machine that reported lately, and the shared providers
 // of which something may be alive.
 func (s *Store) Targets(ctx context.Context) ([]contract.ReaperTarget, error) {

@@ -245,19 +245,3 @@ func TestAtRestIsWhenEverythingIsAtItsEnd(t *testing.T) {
 	w.settle(id, "verified")
 	require.True(t, rest())
 }
-
-func TestALostHostTakesItsSandboxesWithIt(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, postgres.Config{})
-	_, id := w.box("local")
-	require.NoError(t, w.store.HostLost(t.Context(), "host"))
-	require.Equal(t, task.SandboxLost, w.ledger(id).State)
-	targets, err := w.store.Targets(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, targets)
-	require.NoError(t, w.store.HostSeen(t.Context(), "host", []string{"local"}, 0))
-	targets, err = w.store.Targets(t.Context())
-	require.NoError(t, err)
-	require.Len(t, targets, 1, "it is back")
-	require.Equal(t, task.SandboxLost, w.ledger(id).State)
-}

@@ -92,7 +92,7 @@ func TestTheLedgerOfNothing(t *testing.T) {
 		err, w.store.SandboxCreating(ctx, "nobody"), w.store.SandboxRunning(ctx, "nobody", sandbox.Sandbox{}),
 		w.store.AgentStarted(ctx, "nobody"), w.store.SaveSalvage(ctx, "nobody", task.Salvage{}),
 		w.store.SettleSandbox(ctx, contract.Settling{SandboxID: "nobody", Event: "gone"}),
-		w.store.SaveHead(ctx, task.NewID(), 1, "c0ffee"), w.store.HostLost(ctx, "nobody"),
+		w.store.SaveHead(ctx, task.NewID(), 1, "c0ffee"), lost(w.store.LoseHost(ctx, "nobody")),
 	} {
 		require.Equal(t, task.CodeNotFound, task.CodeOf(err), "%v", err)
 	}

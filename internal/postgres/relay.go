@@ -73,10 +73,14 @@ func (s *Store) ListenRelays(ctx context.Context, wake func()) error {
 	}
 }
 
-// SweepEvents implements [ingest.RelayLeases].
+// SweepEvents implements [ingest.RelayLeases]. It also ends sandboxes that nobody made and
+// nobody speaks for any more: the reaper rests while there are no others.
 func (s *Store) SweepEvents(ctx context.Context) error {
-	_, err := s.q.SweepEvents(ctx)
-	return translate("sweep events that are not for the relay", err)
+	if _, err := s.q.SweepEvents(ctx); err != nil {
+		return translate("sweep events that are not for the relay", err)
+	}
+	_, err := s.q.CloseBare(ctx, bareQuiet)
+	return translate("close sandboxes that nobody made", err)
 }
 
 // RelayCommands implements [ingest.RelayContents].

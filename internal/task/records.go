@@ -102,6 +102,21 @@ type Sandbox struct {
 	Head         int64        `json:"events"` // newest event sequence
 }
 
+// Host is a machine that holds sandboxes.
+type Host struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name"` // of the machine, for people; may be empty
+	Providers []string   `json:"providers"`
+	Capacity  int        `json:"capacity"` // sandboxes that it takes; 0: no limit
+	SeenAt    time.Time  `json:"seen_at"`  // when it reported last
+	LostAt    *time.Time `json:"lost_at"`  // when a person declared it lost
+	Beats     bool       `json:"beats"`    // it reports
+	// Sandboxes on it: at work; neither at work nor verified gone; lost with it.
+	Live       int `json:"live"`
+	Unverified int `json:"unverified"`
+	Lost       int `json:"lost"`
+}
+
 // Kinds of salvage.
 const (
 	SalvageNone  = "none"  // the workspace was clean, or there is none

@@ -35,34 +35,6 @@ func (q *Queries) EndReaperRest(ctx context.Context) (int64, error) {
 	return result.RowsAffected(), nil
 }
 
-const hostLost = `-- name: HostLost :execrows
-UPDATE hosts SET lost_at = coalesce(lost_at, now()) WHERE id = $1
-`
-
-func (q *Queries) HostLost(ctx context.Context, id string) (int64, error) {
-	result, err := q.db.Exec(ctx, hostLost, id)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const hostSeen = `-- name: HostSeen :exec
-INSERT INTO hosts (id, providers, capacity) VALUES ($1, $2, $3)
-ON CONFLICT (id) DO UPDATE SET providers = excluded.providers, capacity = excluded.capacity, seen_at = now(), lost_at = NULL
-`
-
-type HostSeenParams struct {
-	ID        string
-	Providers []string
-	Capacity  int32
-}
-
-func (q *Queries) HostSeen(ctx context.Context, arg HostSeenParams) error {
-	_, err := q.db.Exec(ctx, hostSeen, arg.ID, arg.Providers, arg.Capacity)
-	return err
-}
-
 const installationID = `-- name: InstallationID :one
 SELECT id FROM installation
 `
@@ -138,15 +110,6 @@ func (q *Queries) LiveHosts(ctx context.Context, fresh time.Duration) ([]LiveHos
 		return nil, err
 	}
 	return items, nil
-}
-
-const loseSandboxes = `-- name: LoseSandboxes :exec
-UPDATE sandboxes SET state = 'lost' WHERE host_id = $1 AND verified_at IS NULL AND state NOT IN ('gone', 'lost')
-`
-
-func (q *Queries) LoseSandboxes(ctx context.Context, hostID *string) error {
-	_, err := q.db.Exec(ctx, loseSandboxes, hostID)
-	return err
 }
 
 const makeInstallation = `-- name: MakeInstallation :exec

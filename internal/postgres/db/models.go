@@ -78,6 +78,7 @@ type Host struct {
 	Capacity  int32
 	SeenAt    time.Time
 	LostAt    *time.Time
+	Name      string
 }
 
 type IdempotencyKey struct {

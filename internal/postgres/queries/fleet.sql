@@ -10,16 +10,6 @@ SELECT token_key_id, token_key_print FROM installation;
 -- name: SetTokenKey :execrows
 UPDATE installation SET token_key_id = @id, token_key_print = @fingerprint WHERE token_key_print = @was;
 
--- name: HostSeen :exec
-INSERT INTO hosts (id, providers, capacity) VALUES (@id, @providers, @capacity)
-ON CONFLICT (id) DO UPDATE SET providers = excluded.providers, capacity = excluded.capacity, seen_at = now(), lost_at = NULL;
-
--- name: HostLost :execrows
-UPDATE hosts SET lost_at = coalesce(lost_at, now()) WHERE id = @id;
-
--- name: LoseSandboxes :exec
-UPDATE sandboxes SET state = 'lost' WHERE host_id = @host_id AND verified_at IS NULL AND state NOT IN ('gone', 'lost');
-
 -- name: LiveHosts :many
 SELECT id, providers FROM hosts
 WHERE lost_at IS NULL AND seen_at > now() - @fresh::interval ORDER BY id;

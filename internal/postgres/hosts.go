@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// HostSeen notes that a machine is there and offers providers. capacity is how many
+// sandboxes it takes; 0 is no limit. A machine that was declared lost is back.
+func (s *Store) HostSeen(ctx context.Context, id string, providers []string, capacity int) error {
+	err := s.q.HostSeen(ctx, db.HostSeenParams{
+		ID: id, Name: storable(s.cfg.Machine), Providers: providers, Capacity: int32(capacity), //nolint:gosec // G115: a setting
+	})
+	return translate("note host "+id, err)
+}
+
+// Hosts lists the machines that ever reported, those that did so last first.
+func (s *Store) Hosts(ctx context.Context) ([]task.Host, error) {
+	rows, err := s.q.Hosts(ctx, s.cfg.HostFresh, "")
+	hosts := make([]task.Host, 0, len(rows))
+	for _, row := range rows {
+		hosts = append(hosts, hostRecord(row))
+	}
+	return hosts, translate("list hosts", err)
+}
+
+func hostRecord(r db.HostsRow) task.Host {
+	h := r.Host
+	return task.Host{
+		ID: h.ID, Name: h.Name, Providers: h.Providers, Capacity: int(h.Capacity), SeenAt: h.SeenAt, LostAt: h.LostAt,
+		Beats: r.Beats, Live: int(r.Live), Unverified: int(r.Unverified), Lost: int(r.Lost),
+	}
+}
+
+func (s *Store) host(ctx context.Context, id string) (task.Host, error) {
+	rows, err := s.q.Hosts(ctx, s.cfg.HostFresh, id)
+	if err == nil && len(rows) == 0 {
+		err = task.Errorf(task.CodeNotFound, "There is no host %s.", id)
+	}
+	if err != nil {
+		return task.Host{}, err
+	}
+	return hostRecord(rows[0]), nil
+}
+
+// LoseHost declares a machine lost for good: its sandboxes are lost, nothing is verified any
+// more, and attempts that live there end as infrastructure failure. [task.CodeNotFound] if it
+// never reported, [task.CodeConflict] if it still does.
+func (s *Store) LoseHost(ctx context.Context, id string) (task.Host, error) {
+	h, err := s.loseHost(ctx, id)
+	return h, translate("declare host "+id+" lost", err)
+}
+
+func (s *Store) loseHost(ctx context.Context, id string) (task.Host, error) {
+	before, err := s.host(ctx, id)
+	if err != nil {
+		return before, err
+	}
+	var told []string
+	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+		if err = oneRow(q.HostLost(ctx, id, s.cfg.HostFresh)); err != nil {
+			return err
+		}
+		if err = q.LoseSandboxes(ctx, &id); err == nil {
+			told, err = q.LostAttempts(ctx, &id)
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return before, errStillBeats(before)
+	case err != nil:
+		return before, err
+	}
+	if err := s.tellLost(ctx, before, told); err != nil {
+		return before, err
+	}
+	return s.host(ctx, id)
+}
+
+func errStillBeats(h task.Host) error {
+	return task.Errorf(task.CodeConflict, "The host %s still reports, at %s last, so it is not lost. Stop its worker first if it is not to come back.",
+		h.ID, h.SeenAt.UTC().Format(time.RFC3339))
+}
+
+// tellLost reports in the name of sandboxes that they are lost, once each: what an event
+// means to a task is settled already, wherever its workflow waits.
+func (s *Store) tellLost(ctx context.Context, h task.Host, sandboxes []string) error {
+	data, err := json.Marshal(map[string]string{
+		"error":         fmt.Sprintf("The machine of the sandbox (%s) was declared lost; work that was not saved is lost with it.", nameOf(h.ID, h.Name)),
+		"failure_class": string(task.ClassInfrastructure),
+	})
+	if err != nil || len(sandboxes) == 0 {
+		return err
+	}
+	commit := ingest.Commit{}
+	for _, id := range sandboxes {
+		commit.Requests = append(commit.Requests, ingest.Request{
+			SandboxID: id, Key: "omoi:host-lost",
+			Events: []ingest.Event{{Type: task.EventAgentFailed, Source: ingest.SourceSystem, Data: data}},
+		})
+	}
+	_, err = s.CommitEvents(ctx, commit)
+	return err
+}
+
+// Found notes that a machine holds the sandboxes that it lists. One whose attempt is over, and
+// which the ledger has as lost, or on a machine that does not report, is there from now on.
+func (s *Store) Found(ctx context.Context, hostID string, listed []sandbox.Sandbox) error {
+	ids := make([]string, 0, len(listed))
+	for _, box := range listed {
+		ids = append(ids, box.Labels.SandboxID)
+	}
+	_, err := s.q.FoundSandboxes(ctx, db.FoundSandboxesParams{HostID: &hostID, Ids: ids, Fresh: s.cfg.HostFresh})
+	return translate("note what host "+hostID+" lists", err)
+}
+
+// whereUnverified names the machines whose sandboxes are not verified gone, and what a person
+// can do about those that do not report.
+func (b *beginning) whereUnverified(ctx context.Context) (string, error) {
+	rows, err := b.q.UnverifiedByHost(ctx, b.cfg.HostFresh, b.row.Provider)
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	parts, silent := make([]string, 0, len(rows)), false
+	for _, r := range rows {
+		part := fmt.Sprintf("%d on host %s", r.Unverified, nameOf(r.ID, r.Name))
+		if !r.Beats {
+			part, silent = part+", which does not report", true
+		}
+		parts = append(parts, part)
+	}
+	where := "; " + strings.Join(parts, "; ")
+	if silent {
+		where += " (start its worker again, or declare it lost: omoi hosts)"
+	}
+	return where, nil
+}
+
+// nameOf names a machine to people.
+func nameOf(id, name string) string {
+	if name == "" || name == id {
+		return id
+	}
+	return id + " (" + name + ")"
+}
+
+// bareQuiet is for how long a sandbox that nobody made may say nothing before it counts as gone.
+const bareQuiet = 24 * time.Hour

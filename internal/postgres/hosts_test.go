@@ -1,0 +1,175 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// silence lets a host have reported last an hour ago.
+func (w world) silence(host string) {
+	w.t.Helper()
+	w.exec(`UPDATE hosts SET seen_at = now() - interval '1 hour' WHERE id = $1`, host)
+}
+
+func (w world) loseHost(host string) task.Host {
+	w.t.Helper()
+	w.silence(host)
+	h, err := w.store.LoseHost(w.t.Context(), host)
+	require.NoError(w.t, err)
+	return h
+}
+
+func lost(_ task.Host, err error) error { return err }
+
+// local is a task whose agent works in a local sandbox on the host.
+func (w world) local(host string) (asked, contract.LiveAttempt) {
+	w.t.Helper()
+	require.NoError(w.t, w.store.HostSeen(w.t.Context(), host, []string{"local"}, 0))
+	a := w.task(w.project(5), "provider = 'local'")
+	return a, w.running(a)
+}
+
+func TestHostsAreListedWithTheirSandboxes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{Machine: "pc1"})
+	w.box("local")
+	_, over := w.box("local")
+	w.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, over)
+	_, verified := w.box("local")
+	w.settle(verified, "verified")
+	require.NoError(t, w.store.HostSeen(t.Context(), "other", []string{"docker"}, 3))
+	w.silence("host")
+	hosts, err := w.store.Hosts(t.Context())
+	require.NoError(t, err)
+	require.Len(t, hosts, 2)
+	require.Equal(t, []any{"other", true, 3}, []any{hosts[0].ID, hosts[0].Beats, hosts[0].Capacity})
+	got := hosts[1]
+	require.WithinDuration(t, time.Now().Add(-time.Hour), got.SeenAt, time.Minute)
+	got.SeenAt = time.Time{}
+	require.Equal(t, task.Host{ID: "host", Name: "pc1", Providers: []string{"local"}, Live: 1, Unverified: 1}, got)
+}
+
+func TestAHostThatBeatsIsNotLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	_, id := w.box("local")
+	_, err := w.store.LoseHost(t.Context(), "host")
+	require.Equal(t, task.CodeConflict, task.CodeOf(err))
+	require.ErrorContains(t, err, "still")
+	require.NotEqual(t, task.SandboxLost, w.ledger(id).State)
+}
+
+func TestALostHostTakesItsSandboxesWithIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{MaxUnverified: 1})
+	_, id := w.box("local")
+	_, left := w.local("host")
+	w.exec(`UPDATE attempts SET ended_at = now() - interval '1 hour'`)
+	w.exec(`UPDATE sandboxes SET ended_at = now() - interval '1 hour', started_at = created_at WHERE id = $1`, left.SandboxID)
+	next := w.task(w.project(5), "provider = 'local'")
+	w.load(next)
+	in := contract.BeginAttemptInput{TaskID: next.id, FirstRunID: next.run, Ordinal: 1, Kind: "first"}
+	w.silence("host")
+	begun, err := w.store.BeginAttempt(t.Context(), in, next.run)
+	require.NoError(t, err)
+	require.Contains(t, begun.Reason, "the limit is 1; 1 on host host, which does not report (start its worker again, or declare it lost: omoi hosts)")
+
+	for range 2 { // the second time changes nothing
+		h := w.loseHost("host")
+		require.NotNil(t, h.LostAt)
+		require.Equal(t, []int{0, 0, 2}, []int{h.Live, h.Unverified, h.Lost})
+	}
+	require.Equal(t, task.SandboxLost, w.ledger(id).State)
+	require.Nil(t, w.ledger(id).Salvage, "there was no work yet")
+	require.Equal(t, task.SalvageLost, w.ledger(left.SandboxID).Salvage.Kind)
+	require.NotNil(t, w.ledger(left.SandboxID).Salvage.LostSince)
+	orphans, err := w.store.LedgerOrphans(t.Context(), time.Minute)
+	require.NoError(t, err)
+	require.Empty(t, orphans)
+	targets, err := w.store.Targets(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, targets)
+
+	require.NoError(t, w.store.HostSeen(t.Context(), "host", []string{"local"}, 0))
+	targets, err = w.store.Targets(t.Context())
+	require.NoError(t, err)
+	require.Len(t, targets, 1, "it is back")
+	require.Equal(t, task.SandboxLost, w.ledger(id).State)
+	begun, err = w.store.BeginAttempt(t.Context(), in, next.run)
+	require.NoError(t, err)
+	require.Zero(t, begun.Wait, begun.Reason)
+}
+
+// Wherever the workflow waits, the event reaches it: nobody works on the host's own queue.
+func TestALiveAttemptOnALostHostIsToldOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	_, live := w.local("host")
+	for range 2 {
+		w.loseHost("host")
+	}
+	digest, err := w.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: live.SandboxID})
+	require.NoError(t, err)
+	require.Len(t, digest.Milestones, 1)
+	require.Equal(t, task.EventAgentFailed, digest.Milestones[0].Type)
+	require.Equal(t, task.ClassInfrastructure, digest.Milestones[0].Class)
+	require.Contains(t, one[string](t, w.pool, `SELECT content FROM texts WHERE id = $1`, digest.Milestones[0].ErrorID), "host) was declared lost")
+	require.True(t, one[bool](t, w.pool, `SELECT events_due_at <= now() FROM sandboxes WHERE id = $1`, live.SandboxID))
+}
+
+// A machine may come back under its own name or, where its home was removed, under another.
+func TestWhatAHostListsIsThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	ctx := t.Context()
+	_, over := w.local("old")
+	_, live := w.local("old")
+	w.exec(`UPDATE sandboxes SET ended_at = now(), salvage = '{"kind": "lost"}' WHERE id = $1`, over.SandboxID)
+	require.NoError(t, w.store.HostSeen(ctx, "new", []string{"local"}, 0))
+	find := func(host string) {
+		var listed []sandbox.Sandbox
+		for _, id := range []string{over.SandboxID, live.SandboxID, "unknown"} {
+			listed = append(listed, sandbox.Sandbox{Labels: sandbox.Labels{SandboxID: id}})
+		}
+		require.NoError(t, w.store.Found(ctx, host, listed))
+	}
+	find("new")
+	require.Equal(t, "old", w.ledger(over.SandboxID).HostID, "where its host reports too, it stays")
+	w.silence("old")
+	find("new")
+	got := w.ledger(over.SandboxID)
+	require.Equal(t, "new", got.HostID)
+	require.Nil(t, got.Salvage, "its work can be saved after all")
+	require.Equal(t, "old", w.ledger(live.SandboxID).HostID, "its task calls it there")
+
+	w.loseHost("new")
+	require.Equal(t, task.SandboxLost, w.ledger(over.SandboxID).State)
+	find("new")
+	got = w.ledger(over.SandboxID)
+	require.Equal(t, task.SandboxRunning, got.State, "it is back")
+	require.Nil(t, got.Salvage)
+	w.settle(over.SandboxID, "verified")
+	find("old")
+	require.Equal(t, "new", w.ledger(over.SandboxID).HostID, "at its end")
+}
+
+func TestSandboxesThatNobodyMadeEndAfterADayOfSilence(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	for id, last := range map[string]string{"speaks": "now() - interval '23 hours'", "silent": "now() - interval '25 hours'", "mute": "NULL"} {
+		w.exec(`INSERT INTO sandboxes (id, provider, state, created_at, last_event_at) VALUES ($1, 'bare', 'running', now() - interval '3 days', `+last+`)`, id)
+	}
+	_, local := w.box("local")
+	w.exec(`UPDATE sandboxes SET created_at = now() - interval '3 days' WHERE id = $1`, local)
+	require.NoError(t, w.store.SweepEvents(t.Context()))
+	gone := one[[]string](t, w.pool, `SELECT array_agg(id ORDER BY id) FROM sandboxes WHERE state = 'gone' AND gone_at IS NOT NULL AND verified_at IS NULL`)
+	require.Equal(t, "mute silent", strings.Join(gone, " "))
+}

@@ -1,0 +1,56 @@
+-- name: HostSeen :exec
+INSERT INTO hosts (id, name, providers, capacity) VALUES (@id, @name, @providers, @capacity)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, providers = excluded.providers, capacity = excluded.capacity,
+    seen_at = now(), lost_at = NULL;
+
+-- name: Hosts :many
+-- All hosts, or the one; those that reported last come first.
+SELECT sqlc.embed(h), (h.lost_at IS NULL AND h.seen_at > now() - @fresh::interval)::boolean AS beats,
+    n.live, n.unverified, n.lost
+FROM hosts h CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE s.ended_at IS NULL AND s.state <> 'lost') AS live,
+        count(*) FILTER (WHERE s.ended_at IS NOT NULL AND s.state <> 'lost') AS unverified,
+        count(*) FILTER (WHERE s.state = 'lost') AS lost
+    FROM sandboxes s WHERE s.host_id = h.id AND s.verified_at IS NULL AND s.provider NOT IN ('external', 'bare')
+) n
+WHERE @id::text = '' OR h.id = @id
+ORDER BY h.seen_at DESC, h.id;
+
+-- name: HostLost :execrows
+-- One that still reports is not.
+UPDATE hosts SET lost_at = coalesce(lost_at, now())
+WHERE id = @id AND (lost_at IS NOT NULL OR seen_at <= now() - @fresh::interval);
+
+-- name: LoseSandboxes :exec
+-- What was not saved of their work is lost since the last thing that they said.
+UPDATE sandboxes SET state = 'lost',
+    salvage = CASE WHEN salvage IS NULL AND (started_at IS NOT NULL OR head > 0) THEN jsonb_build_object(
+        'kind', 'lost', 'files', 0, 'bytes', 0, 'lost_since', coalesce(last_event_at, started_at, created_at)) ELSE salvage END
+WHERE host_id = @host_id AND verified_at IS NULL AND state <> 'lost';
+
+-- name: LostAttempts :many
+-- Sandboxes of the host whose attempts do not know yet that they are lost.
+SELECT s.id FROM sandboxes s JOIN attempts a ON a.sandbox_id = s.id
+WHERE s.host_id = @host_id AND s.state = 'lost' AND a.ended_at IS NULL ORDER BY s.id;
+
+-- name: FoundSandboxes :execrows
+-- They are on the host that lists them, whatever the ledger says of one that does not report,
+-- and lost work may be saved after all. Those of live attempts stay where their task calls them.
+UPDATE sandboxes s SET host_id = @host_id, state = CASE WHEN s.state = 'lost' THEN 'running' ELSE s.state END,
+    salvage = CASE WHEN s.salvage ->> 'kind' = 'lost' THEN NULL ELSE s.salvage END
+WHERE s.id = ANY (@ids::text[]) AND s.host_id IS NOT NULL AND s.ended_at IS NOT NULL AND s.verified_at IS NULL
+    AND (s.state = 'lost' OR s.host_id <> @host_id AND NOT EXISTS (
+        SELECT FROM hosts h WHERE h.id = s.host_id AND h.lost_at IS NULL AND h.seen_at > now() - @fresh::interval));
+
+-- name: UnverifiedByHost :many
+-- Where the sandboxes are that Unverified counts, most of them first.
+SELECT s.host_id::text AS id, coalesce(h.name, '')::text AS name, count(*) AS unverified,
+    coalesce(h.lost_at IS NULL AND h.seen_at > now() - @fresh::interval, false)::boolean AS beats
+FROM sandboxes s LEFT JOIN hosts h ON h.id = s.host_id
+WHERE s.provider = @provider AND s.verified_at IS NULL AND s.state <> 'lost' AND s.ended_at IS NOT NULL AND s.host_id IS NOT NULL
+GROUP BY s.host_id, h.name, h.lost_at, h.seen_at ORDER BY count(*) DESC, s.host_id LIMIT 3;
+
+-- name: CloseBare :execrows
+-- Nobody ends a sandbox that nobody made: it is gone when nothing was heard of it for so long.
+UPDATE sandboxes SET state = 'gone', gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now())
+WHERE provider = 'bare' AND state = 'running' AND coalesce(last_event_at, created_at) < now() - @quiet::interval;
