@@ -60,6 +60,13 @@ type Sandboxes interface {
 	SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error)
 }
 
+// Hosts keeps the machines of sandboxes.
+type Hosts interface {
+	Hosts(ctx context.Context) ([]task.Host, error)
+	// LoseHost declares one lost; [task.CodeConflict] while it still reports.
+	LoseHost(ctx context.Context, id string) (task.Host, error)
+}
+
 // Keys keeps API keys.
 type Keys interface {
 	KeyBySecret(ctx context.Context, secret string) (task.Key, error)
@@ -90,6 +97,7 @@ type Store interface {
 	Projects
 	Tickets
 	Sandboxes
+	Hosts
 	Keys
 	Events
 	Messages

@@ -84,8 +84,10 @@ func (a *API) registerDependencies() {
 }
 
 func (a *API) registerSandboxes() {
-	const sandboxes = "/api/v1/sandboxes"
+	const sandboxes, hosts = "/api/v1/sandboxes", "/api/v1/hosts"
 	add(a, route{method: http.MethodGet, path: sandboxes, id: "list-sandboxes", tag: tagSandboxes, summary: "List the ledger", access: accessRead}, a.listSandboxes)
+	add(a, route{method: http.MethodGet, path: hosts, id: "list-hosts", tag: tagSandboxes, summary: "List the machines of sandboxes", access: accessAdmin}, a.listHosts)
+	add(a, route{method: http.MethodPost, path: hosts + "/{id}/lost", id: "lose-host", tag: tagSandboxes, summary: "Declare a machine lost, with all that is on it", access: accessAdmin}, a.loseHost)
 	add(a, route{method: http.MethodGet, path: sandboxes + "/{sandbox_id}", id: "get-sandbox", tag: tagSandboxes, summary: "Look at a sandbox", access: accessInspect}, a.getSandbox)
 }
 

@@ -71,6 +71,21 @@ func (c *Client) Sandbox(ctx context.Context, id string) (Sandbox, error) {
 	return s, err
 }
 
+// Hosts lists the machines of sandboxes, those that reported last first. It needs the scope
+// admin, and so does LoseHost.
+func (c *Client) Hosts(ctx context.Context) ([]Host, error) {
+	var page Page[Host]
+	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/hosts"}, &page)
+	return page.Items, err
+}
+
+// LoseHost declares a machine lost, with all that is on it; [task.CodeConflict] while it still reports.
+func (c *Client) LoseHost(ctx context.Context, id string) (Host, error) {
+	var h Host
+	_, err := c.do(ctx, call{method: http.MethodPost, path: item("hosts", id, "lost")}, &h)
+	return h, err
+}
+
 // SendMessage puts a message into the inbox of a sandbox's agent.
 func (c *Client) SendMessage(ctx context.Context, sandboxID string, in NewMessage) (QueuedMessage, error) {
 	var queued QueuedMessage

@@ -25,6 +25,9 @@ type Ticket = task.Ticket
 // Sandbox is a row of the ledger.
 type Sandbox = task.Sandbox
 
+// Host is a machine that holds sandboxes.
+type Host = task.Host
+
 // Event is a stored fact of a sandbox.
 type Event = task.Event
 

@@ -1,0 +1,34 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestHostsAreForAdminsAndLostByThem(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	admin, write := w.key(w.org, "admin"), w.key(w.org, "write")
+	require.NoError(t, w.store.HostSeen(t.Context(), "pc1", []string{"local"}, 2))
+	const hosts, lose = "/api/v1/hosts", "/api/v1/hosts/pc1/lost"
+	w.call(http.MethodGet, hosts, nil, authorization, write).refused(http.StatusForbidden, "")
+	w.call(http.MethodPost, lose, nil, authorization, write).refused(http.StatusForbidden, "")
+	w.call(http.MethodPost, "/api/v1/hosts/pc2/lost", nil, authorization, admin).refused(http.StatusNotFound, "")
+	w.call(http.MethodPost, lose, nil, authorization, admin).refused(http.StatusConflict, "")
+
+	listed := func() client.Host {
+		page := ok[task.Page[client.Host]](w.call(http.MethodGet, hosts, nil, authorization, admin), http.StatusOK)
+		require.Len(t, page.Items, 1)
+		return page.Items[0]
+	}
+	require.True(t, listed().Beats)
+	w.exec(`UPDATE hosts SET seen_at = now() - interval '1 hour'`)
+	require.False(t, listed().Beats)
+	require.NotNil(t, ok[client.Host](w.call(http.MethodPost, lose, nil, authorization, admin), http.StatusOK).LostAt)
+	require.NotNil(t, listed().LostAt)
+}
