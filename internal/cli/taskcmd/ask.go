@@ -18,7 +18,7 @@ func newCancel(s *session) *cobra.Command {
 }
 
 func newRetry(s *session) *cobra.Command {
-	return s.newAsk("retry", "Begin a failed, cancelled or parked task again, on the same branch", (*client.Client).Retry)
+	return s.newAsk("retry", "Begin a failed or cancelled task again, on the same branch, or let a pending one go on that waits for a person", (*client.Client).Retry)
 }
 
 func (s *session) newAsk(name, short string, do asker) *cobra.Command {
@@ -59,7 +59,11 @@ func (s *session) asked(asked client.Asked, settled bool) error {
 		return nil
 	}
 	s.say("%s  %s: %s", render.Short(t.ID), asked.Command.Kind, receipt(asked.Command))
-	s.hint("%s", render.Clean(t.Why))
+	if t.Status.Final() || parked(t) {
+		s.hint("%s", shortWhy(t))
+		return nil
+	}
+	s.hint("Watch:  omoi logs -f %s", render.Short(t.ID))
 	return nil
 }
 

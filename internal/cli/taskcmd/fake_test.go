@@ -26,6 +26,7 @@ import (
 const (
 	idA = "01931f6e-7c2a-7abc-8def-0123456789ab"
 	idB = "01931f6e-7c2b-7abc-8def-0123456755cd"
+	idC = "01931f6e-7c2c-7abc-8def-01234567aaaa"
 )
 
 // fakeAPI answers as the server does, from what a test puts into it.

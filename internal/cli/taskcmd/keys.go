@@ -129,9 +129,9 @@ func keyState(k client.Key) string {
 
 func (s *session) keysRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use:   "revoke <key>",
+		Use:   "revoke <key or name>",
 		Short: "End an API key at once",
-		Args:  exactly(1, "the id of a key, or 4 or more characters of its beginning or end"),
+		Args:  exactly(1, "the name of a key, its id, or 4 or more characters of the id's beginning or end"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			api, err := s.api()
 			if err != nil {
@@ -157,23 +157,32 @@ func (s *session) keysRevoke() *cobra.Command {
 	}
 }
 
+// findKey resolves what a person typed for a key: its name, where one good key has it, or a part of its id.
 func findKey(keys []client.Key, ref string) (client.Key, error) {
-	if len(ref) < minFragment {
-		return client.Key{}, exit.Usagef("%q is too short for a key: give 4 or more characters of its id", ref)
-	}
 	var found []client.Key
 	for _, k := range keys {
-		if strings.HasPrefix(k.ID, ref) || strings.HasSuffix(k.ID, ref) {
+		named := k.Name == ref && k.RevokedAt == nil
+		if named || len(ref) >= minFragment && (strings.HasPrefix(k.ID, ref) || strings.HasSuffix(k.ID, ref)) {
 			found = append(found, k)
 		}
 	}
-	switch len(found) {
-	case 0:
-		return client.Key{}, task.Errorf(task.CodeNotFound, "No key begins or ends with %q. Next: omoi keys list", ref)
-	case 1:
+	switch {
+	case len(found) == 1:
 		return found[0], nil
+	case len(found) > 1:
+		return client.Key{}, manyKeys(ref, found)
+	case len(ref) < minFragment:
+		return client.Key{}, exit.Usagef("no good key is called %q; of an id give 4 or more characters. Next: omoi keys list", ref)
 	}
-	return client.Key{}, exit.Usagef("%q fits %d keys; give more of the id", ref, len(found))
+	return client.Key{}, task.Errorf(task.CodeNotFound, "No key begins or ends with %q, and no good one is called so. Next: omoi keys list", ref)
+}
+
+func manyKeys(ref string, keys []client.Key) error {
+	var b strings.Builder
+	for _, k := range keys {
+		fmt.Fprintf(&b, "\n  %s  %s", k.ID, render.OneLine(k.Name, 60))
+	}
+	return exit.Usagef("%q fits more than one key; give more of the id:%s", ref, b.String())
 }
 
 // NoArgs is the argument check of commands that take none.

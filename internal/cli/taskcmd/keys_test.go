@@ -27,6 +27,22 @@ func TestKeys(t *testing.T) {
 	require.Equal(t, exit.Usage, f.omoi("keys", "create").code)
 }
 
+func TestKeysAreRevokedByName(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.keys = []client.Key{{ID: idA, Name: "ci"}, {ID: idB, Name: "ci", RevokedAt: &time.Time{}}, {ID: idC, Name: "laptop"}}
+	require.Zero(t, f.omoi("keys", "revoke", "ci").code, "the other one of that name is revoked already")
+	require.Zero(t, f.omoi("keys", "revoke", "laptop").code)
+	require.Equal(t, []string{"revoke " + idA, "revoke " + idC}, f.asked)
+	f.keys[2].Name = "ci"
+	got := f.omoi("keys", "revoke", "ci")
+	require.Equal(t, exit.Usage, got.code)
+	require.Contains(t, got.err, idA)
+	require.Contains(t, got.err, idC)
+	require.Contains(t, f.omoi("keys", "revoke", "cd").err, "omoi keys list")
+	require.Len(t, f.asked, 2)
+}
+
 // A key that is asked for with an end never comes out without one.
 func TestKeysExpire(t *testing.T) {
 	t.Parallel()

@@ -64,9 +64,17 @@ func (s *session) ps(ctx context.Context, status string, limit int) error {
 	}
 	s.psTable(tasks)
 	if more {
-		s.hint("There are more: omoi ps -n 0")
+		s.hint("There are more: omoi ps%s -n 0", with("--status", status))
 	}
 	return nil
+}
+
+// with is a flag as it would be typed, nothing where it has no value.
+func with(flag, value string) string {
+	if value == "" {
+		return ""
+	}
+	return " " + flag + " " + value
 }
 
 // listed joins names with commas.
@@ -119,9 +127,9 @@ func waiting(t client.Task) string {
 	case t.Status != task.StatusPending:
 		return ""
 	case t.Blocked != task.BlockedNone:
-		return " (" + string(t.Blocked) + ")"
+		return " (" + strings.ReplaceAll(string(t.Blocked), "_", " ") + ")"
 	case t.QueuePosition != nil:
-		return fmt.Sprintf(" (%d in queue)", *t.QueuePosition)
+		return fmt.Sprintf(" (position %d in the queue)", *t.QueuePosition)
 	}
 	return ""
 }

@@ -67,11 +67,14 @@ func TestPS(t *testing.T) {
 	got := f.omoi("ps")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "456789ab")
-	require.Contains(t, got.out, "pending (3 in queue)")
+	require.Contains(t, got.out, "pending (position 3 in the queue)")
 	require.NotContains(t, got.out, "\x1b")
 	require.NotContains(t, got.out, "\u202e")
 	require.NotContains(t, f.omoi("ps", "--status", "running").out, "456755cd")
-	require.Contains(t, f.omoi("ps", "-n", "1").err, "There are more")
+	require.Contains(t, f.omoi("ps", "-n", "1").err, "There are more: omoi ps -n 0")
+	f.tasks = append(f.tasks, aTask(idC, task.StatusRunning))
+	require.Contains(t, f.omoi("ps", "--status", "Running", "-n", "1").err, "There are more: omoi ps --status running -n 0")
+	f.tasks = f.tasks[:2]
 	var all []client.Task
 	requireJSON(t, f.omoi("ps", "--json", "-n", "0").out, &all)
 	require.Len(t, all, 2)
@@ -269,7 +272,12 @@ func TestCancelAndRetry(t *testing.T) {
 	got := f.omoi("cancel", "-", "--reason", "changed my mind")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "carried out")
-	f.settled = false
+	require.Contains(t, got.err, "Watch:  omoi logs -f 456789ab")
+	f.tasks[0].Status, f.tasks[0].Blocked = task.StatusPending, task.BlockedBudget
+	require.Contains(t, f.omoi("retry", "-").err, "Because.", "why it goes on no further")
+	f.tasks[0].Status, f.tasks[0].Blocked = task.StatusRunning, ""
+	require.NotContains(t, f.omoi("retry", "--help").out, "parked")
+	f.settled, f.asked = false, f.asked[:1]
 	got = f.omoi("retry", "89ab")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "accepted and under way")
