@@ -14,6 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -53,7 +54,7 @@ func (s *session) checkout(ctx context.Context, t client.Task, into string) erro
 	}
 	top, err := gitIn(ctx, s.Dir, "rev-parse", "--show-toplevel")
 	if err != nil {
-		return exit.Usagef("the current folder is in no git working copy. Next: git clone %s <folder>, and run this again there", t.Repo)
+		return exit.Usagef("the current folder is in no git working copy. Next: git clone %s <folder>, and run this again there", scm.Quoted(t.Repo))
 	}
 	c := &copyOf{session: s, t: t, top: top, branch: *t.Branch}
 	if err := c.fetch(ctx); err != nil {
@@ -82,7 +83,8 @@ func (c *copyOf) fetch(ctx context.Context) error {
 	}
 	refspec := "refs/heads/" + c.branch + ":refs/heads/" + c.branch
 	if _, err := c.git(ctx, "fetch", "--quiet", "--no-tags", c.source(), refspec); err != nil {
-		return task.Errorf(task.CodeConflict, "Fetch %s from %s: %s", c.branch, render.Clean(c.t.Repo), gitSays(err)).WithCause(err)
+		return task.Errorf(task.CodeConflict, "The branch %s does not come from %s: %s. Next: omoi diff %s",
+			c.branch, render.Clean(c.t.Repo), gitSays(err), render.Short(c.t.ID)).WithCause(err)
 	}
 	return nil
 }
@@ -97,7 +99,7 @@ func (c *copyOf) forward(ctx context.Context) error {
 		_, err = c.git(ctx, "merge", "--quiet", "--ff-only", "FETCH_HEAD")
 	}
 	if err != nil {
-		return task.Errorf(task.CodeConflict, "Bring %s up to date: %s", c.branch, gitSays(err)).WithCause(err)
+		return task.Errorf(task.CodeConflict, "The branch %s cannot be brought up to date: %s. Next: git log %s..FETCH_HEAD", c.branch, gitSays(err), c.branch).WithCause(err)
 	}
 	return nil
 }
@@ -131,10 +133,42 @@ func (c *copyOf) worktree(ctx context.Context, into string) error {
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	if _, err := c.git(ctx, append(append([]string{"worktree", "add", "--quiet"}, c.detach()...), path, c.branch)...); err != nil {
-		return task.Errorf(task.CodeConflict, "Make a worktree in %s: %s", path, gitSays(err)).WithCause(err)
+	if err := c.free(ctx); err != nil {
+		return err
 	}
-	return c.told(path)
+	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
+		return task.Errorf(task.CodeConflict, "The folder %s is not empty. Next: omoi checkout %s --worktree <another folder>", path, render.Short(c.t.ID))
+	}
+	if _, err := c.git(ctx, append(append([]string{"worktree", "add", "--quiet"}, c.detach()...), path, c.branch)...); err != nil {
+		return task.Errorf(task.CodeConflict, "Git makes no worktree in %s: %s. Next: git -C %s worktree list", path, gitSays(err), scm.Quoted(c.top)).WithCause(err)
+	}
+	return c.told(path, true)
+}
+
+// free refuses a branch that stands in another folder: git lets a branch be checked out once.
+func (c *copyOf) free(ctx context.Context) error {
+	if len(c.detach()) > 0 {
+		return nil
+	}
+	trees, err := c.git(ctx, "worktree", "list", "--porcelain")
+	if err != nil {
+		return fmt.Errorf("look for the branch in other folders: %s", gitSays(err))
+	}
+	folder := ""
+	for line := range strings.Lines(trees) {
+		line = strings.TrimRight(line, "\n")
+		if path, ok := strings.CutPrefix(line, "worktree "); ok {
+			folder = path
+		}
+		switch {
+		case line != "branch refs/heads/"+c.branch:
+		case !exists(folder):
+			return task.Errorf(task.CodeConflict, "The branch %s was checked out in %s, which is gone. Next: git -C %s worktree prune", c.branch, folder, scm.Quoted(c.top))
+		default:
+			return task.Errorf(task.CodeConflict, "The branch %s is checked out in %s already. Next: cd %s", c.branch, folder, scm.Quoted(folder))
+		}
+	}
+	return nil
 }
 
 // detach leaves the branch free for the agent while the task may still push to it in this very repository.
@@ -162,13 +196,19 @@ func (c *copyOf) switchTo(ctx context.Context) error {
 	if err := c.clean(ctx); err != nil {
 		return err
 	}
-	if _, err := c.git(ctx, append(append([]string{"switch", "--quiet"}, c.detach()...), c.branch)...); err != nil {
-		return task.Errorf(task.CodeConflict, "Switch to %s: %s", c.branch, gitSays(err)).WithCause(err)
+	if on, err := c.git(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err != nil || on != c.branch {
+		if err := c.free(ctx); err != nil {
+			return err
+		}
 	}
-	return c.told(c.top)
+	if _, err := c.git(ctx, append(append([]string{"switch", "--quiet"}, c.detach()...), c.branch)...); err != nil {
+		return task.Errorf(task.CodeConflict, "Git does not switch to %s: %s. Next: omoi checkout %s --worktree <folder>",
+			c.branch, gitSays(err), render.Short(c.t.ID)).WithCause(err)
+	}
+	return c.told(c.top, false)
 }
 
-func (c *copyOf) told(folder string) error {
+func (c *copyOf) told(folder string, apart bool) error {
 	if c.json {
 		return c.printJSON(map[string]string{"task_id": c.t.ID, "branch_name": c.branch, "folder": folder})
 	}
@@ -176,7 +216,25 @@ func (c *copyOf) told(folder string) error {
 	if !c.t.Status.Final() {
 		c.hint("The task is %s, so this is a snapshot without a branch; run it again later.", c.t.Status)
 	}
+	c.next(c.hint, c.after(folder, apart))
 	return nil
+}
+
+// after is what one does with a branch that one has got.
+func (c *copyOf) after(folder string, apart bool) [][2]string {
+	var next [][2]string
+	in := "git"
+	if apart {
+		in += " -C " + scm.Quoted(folder)
+		next = append(next, [2]string{"cd " + scm.Quoted(folder), "go there"})
+	}
+	if c.t.Base != nil && plainRef("refs/"+*c.t.Base) {
+		next = append(next, [2]string{fmt.Sprintf("%s log -p %s..", in, (*c.t.Base)[:min(12, len(*c.t.Base))]), "what the task did, commit by commit"})
+	}
+	if apart {
+		return append(next, [2]string{"git worktree remove " + scm.Quoted(folder), "be done with it"})
+	}
+	return append(next, [2]string{"git switch -", "go back to where you were"})
 }
 
 func (c *copyOf) git(ctx context.Context, args ...string) (string, error) {
@@ -195,7 +253,7 @@ func gitIn(ctx context.Context, dir string, args ...string) (string, error) {
 // gitSays is what git wrote when it refused.
 func gitSays(err error) string {
 	if e, ok := errors.AsType[*exec.ExitError](err); ok && len(e.Stderr) > 0 {
-		return render.OneLine(string(e.Stderr), 300)
+		return strings.TrimRight(strings.TrimPrefix(render.OneLine(string(e.Stderr), 300), "fatal: "), ".")
 	}
 	return err.Error()
 }

@@ -94,6 +94,37 @@ func TestCheckoutTouchesNothingThatHasChanges(t *testing.T) {
 	require.Equal(t, before, git(t, repo, "status", "--porcelain", "--branch"))
 }
 
+// git lets a branch stand in one folder only; whoever asks for a second hears where it is.
+func TestCheckoutSaysWhereTheBranchIs(t *testing.T) {
+	t.Parallel()
+	f, repo := hosted(t, task.StatusCompleted)
+	tree := filepath.Join(t.TempDir(), "my tree")
+	got := f.with(call{dir: repo}, "checkout", "-", "--worktree", tree)
+	require.Zero(t, got.code, got.err)
+	for _, next := range []string{"cd '" + tree + "'", "git -C '" + tree + "' log -p " + (*f.tasks[0].Base)[:12] + "..", "git worktree remove '" + tree + "'"} {
+		require.Contains(t, got.err, next)
+	}
+	for _, args := range [][]string{{"checkout", "-", "--worktree", tree + "2"}, {"checkout", "-"}} {
+		got = f.with(call{dir: repo}, args...)
+		require.Equal(t, exit.Failed, got.code, args)
+		require.Contains(t, got.err, "is checked out in")
+		require.Contains(t, got.err, "Next: cd '")
+		require.NotContains(t, got.err, "fatal:")
+	}
+	require.NoError(t, os.RemoveAll(tree))
+	require.Contains(t, f.with(call{dir: repo}, "checkout", "-").err, "worktree prune")
+	git(t, repo, "worktree", "prune")
+	full := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(full, "mine"), nil, 0o600))
+	got = f.with(call{dir: repo}, "checkout", "-", "--worktree", full)
+	require.Equal(t, exit.Failed, got.code)
+	require.Contains(t, got.err, "is not empty. Next:")
+	got = f.with(call{dir: repo}, "checkout", "-")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.err, "git switch -")
+	require.Zero(t, f.with(call{dir: repo}, "checkout", "-").code, "it stands there already")
+}
+
 func TestCheckoutRefusesOtherPlaces(t *testing.T) {
 	t.Parallel()
 	f, _ := hosted(t, task.StatusCompleted)
