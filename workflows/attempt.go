@@ -158,7 +158,7 @@ func (r *taskRun) endAttempt(ctx workflow.Context, outcome string, edit func(*co
 	err := r.project(ctx, func(p *contract.Projection) {
 		edit(p)
 		if ended != nil {
-			p.Ended = &contract.AttemptEnd{Number: ended.Number, Outcome: outcome, Class: p.Class, Reason: p.Reason}
+			p.Ended = &contract.AttemptEnd{Number: ended.Number, Outcome: outcome, Class: p.Class, Reason: p.Reason, Idle: r.last.idle}
 		}
 	})
 	if err != nil || ended == nil {

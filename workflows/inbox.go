@@ -14,6 +14,7 @@ type fact struct {
 	task.Fact
 	command    string // id of the command that it came as
 	reason     string
+	idle       string // see contract.AttemptEnd
 	errorID    string
 	feedbackID string
 	resetAt    time.Time

@@ -131,6 +131,7 @@ func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen c
 		return eff, false, nil
 	case contract.SeenStuck, contract.SeenSilent, contract.SeenExited, contract.SeenGone, contract.SeenIdle:
 		f := fact{Fact: task.Fact{Kind: task.FactObserved, SandboxID: r.attempt.SandboxID, Class: seen.Class}, reason: seen.Reason}
+		f.idle = idleOf(seen.Seen)
 		if f.Class == task.ClassNone {
 			f.Class = task.ClassInfrastructure
 		}
@@ -145,6 +146,16 @@ func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen c
 	r.watch.Doubt = seen.Reason
 	r.watch.NotBefore = now.Add(r.loaded.Settings.UnknownRetry << min(r.watch.Unknown-1, 5))
 	return eff, false, nil
+}
+
+func idleOf(seen string) string {
+	switch seen {
+	case contract.SeenStuck:
+		return contract.IdleStuck
+	case contract.SeenIdle:
+		return contract.IdleTimeout
+	}
+	return ""
 }
 
 // minLook keeps an observation that says "working" from being asked again at once.

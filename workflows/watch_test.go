@@ -49,6 +49,7 @@ func TestObservations(t *testing.T) {
 	for seen, class := range map[string]task.FailureClass{
 		contract.SeenStuck: task.ClassAgentError, contract.SeenSilent: task.ClassInfrastructure,
 		contract.SeenExited: task.ClassResources, contract.SeenGone: task.ClassInfrastructure,
+		contract.SeenIdle: task.ClassAgentError,
 	} {
 		t.Run(seen, func(t *testing.T) {
 			t.Parallel()
@@ -72,6 +73,7 @@ func TestObservations(t *testing.T) {
 				if p.Ended != nil && p.Ended.Number == 1 {
 					require.Equal(t, class, p.Ended.Class)
 					require.Equal(t, "as the test says", p.Ended.Reason)
+					require.Equal(t, map[string]string{contract.SeenStuck: "stuck_running", contract.SeenIdle: "idle_timeout"}[seen], p.Ended.Idle)
 				}
 			}
 		})

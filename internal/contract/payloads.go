@@ -149,7 +149,14 @@ type AttemptEnd struct {
 	Outcome string            `json:"outcome"` // completed, failed, cancelled, replaced, revised, parked
 	Class   task.FailureClass `json:"class,omitempty"`
 	Reason  string            `json:"reason,omitempty"`
+	Idle    string            `json:"idle,omitempty"` // [IdleStuck] or [IdleTimeout] if the agent did nothing
 }
+
+// Why an attempt was ended whose agent did nothing, in the words of the wire contract.
+const (
+	IdleStuck   = "stuck_running" // it beat and did no work
+	IdleTimeout = "idle_timeout"  // it waited for a message that did not come
+)
 
 // Settlement is the outcome of one command.
 type Settlement struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -229,8 +230,14 @@ func (w *projecting) writeAttempts(ctx context.Context) error {
 	}
 	return w.q.EndAttempt(ctx, db.EndAttemptParams{
 		TaskID: w.row.ID, Number: int32(w.p.Ended.Number), Outcome: w.p.Ended.Outcome, //nolint:gosec // G115: at most task.MaxAttempts
-		FailureClass: string(w.p.Ended.Class), Reason: reason, StopReason: w.stopReason(),
+		FailureClass: string(w.p.Ended.Class), Reason: forPeople(reason), StopReason: orDefault(w.p.Ended.Idle, w.stopReason()),
 	})
+}
+
+// forPeople is the part of a stored error text that is not for those who look into omoi.
+func forPeople(text string) string {
+	said, _, _ := strings.Cut(text, "\n\n")
+	return said
 }
 
 func (w *projecting) settleCommands(ctx context.Context) error {

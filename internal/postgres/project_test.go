@@ -242,6 +242,21 @@ func TestTheResultOfACompletionWithoutAnyEvent(t *testing.T) {
 	require.JSONEq(t, `{"success": true, "answer": 42}`, w.row(a.id, "result"))
 }
 
+func TestAnIdleEndIsToldOnTheBus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	live := w.running(a)
+	w.exec(`UPDATE sandboxes SET last_work_at = now() - interval '900 s' WHERE id = $1`, live.SandboxID)
+	w.write(a, contract.Projection{
+		Ordinal: 4, Status: task.StatusPending, Class: task.ClassAgentError,
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "failed", Idle: contract.IdleStuck},
+	})
+	const told = `SELECT payload ->> 'reason' || ' ' || ((payload ->> 'idle_duration_seconds')::float8 BETWEEN 900 AND 990)
+		FROM bus_events WHERE event_type = 'SANDBOX_TERMINATED_IDLE' AND entity_type = 'sandbox' AND entity_id = $1`
+	require.Equal(t, "stuck_running true", one[string](t, w.pool, told, live.SandboxID))
+}
+
 func TestVerdictsAreCountedInTheResult(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
