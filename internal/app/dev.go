@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -52,6 +53,9 @@ func (d *dev) settle(ctx context.Context) error {
 		cfg.API.Open = cfg.Loopback()
 	}
 	last := devstack.LastInfo(cfg.Home)
+	if last.APIURL == "" {
+		d.sayOldDatabase()
+	}
 	if err := checkKey(cfg); err != nil {
 		return err
 	}
@@ -65,6 +69,16 @@ func (d *dev) settle(ctx context.Context) error {
 	d.moved("the API", cfg.API.Port, port)
 	cfg.API.Port = port
 	return settleSocket(cfg)
+}
+
+// sayOldDatabase tells who removed home to begin anew that the database, which root keeps
+// elsewhere, is still there.
+func (d *dev) sayOldDatabase() {
+	here := place(d.cfg)
+	dir := filepath.Clean(here.PrivateDir(""))
+	if d.cfg.Database.URL == "" && here.HasDatabase() && dir != filepath.Clean(d.cfg.Home) {
+		d.say(d.cfg.Home + " is new; omoi goes on with the database in " + dir + " (to begin anew stop omoi and remove that folder too)")
+	}
 }
 
 // moved says that a port is another's; want 0 is any port.
