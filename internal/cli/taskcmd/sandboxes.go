@@ -54,7 +54,7 @@ func (s *session) showSandboxes(boxes []client.Sandbox) {
 	rows := [][]string{{"SANDBOX", "PROVIDER", "TASK", "STATE", "ALIVE", "VERIFIED GONE", "WORK SAVED"}}
 	for _, b := range boxes {
 		rows = append(rows, []string{
-			render.Short(b.ID), b.Provider, fmt.Sprintf("%s #%d", render.Short(b.TaskID), b.Attempt), s.state(b.State),
+			render.Short(b.ID), b.Provider, taskOf(b), s.state(b.State),
 			render.Elapsed(time.Duration(b.SecondsAlive * float64(time.Second))), verified(b), saved(b.Salvage),
 		})
 	}
@@ -62,6 +62,14 @@ func (s *session) showSandboxes(boxes []client.Sandbox) {
 	for _, line := range isolations(boxes) {
 		s.say("%s", line)
 	}
+}
+
+// taskOf names the task of a sandbox; one that nobody made has none.
+func taskOf(b client.Sandbox) string {
+	if b.TaskID == "" {
+		return "-"
+	}
+	return fmt.Sprintf("%s #%d", render.Short(b.TaskID), b.Attempt)
 }
 
 // isolations says once what was active, and of which sandboxes where they differ.

@@ -1,0 +1,71 @@
+package taskcmd_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+// withHosts is a server that knows hosts, and what it was asked to give up.
+func withHosts(t *testing.T, hosts ...client.Host) (f *fakeAPI, lost *[]string) {
+	t.Helper()
+	lost = &[]string{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/hosts", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Page[client.Host]{Items: hosts})
+	})
+	mux.HandleFunc("POST /api/v1/hosts/{id}/lost", func(w http.ResponseWriter, r *http.Request) {
+		*lost = append(*lost, r.PathValue("id"))
+		answer(w, http.StatusOK, client.Host{ID: r.PathValue("id"), Lost: 3})
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return &fakeAPI{t: t, url: server.URL}, lost
+}
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	seen := time.Now().Add(-2 * time.Hour)
+	f, _ := withHosts(t,
+		client.Host{ID: "here-aaaa", Name: "pc1", Beats: true, SeenAt: time.Now(), Live: 1},
+		client.Host{ID: "away-bbbb", SeenAt: seen, Live: 2, Unverified: 1},
+		client.Host{ID: "lost-cccc", SeenAt: seen, LostAt: &seen, Lost: 4},
+	)
+	got := f.omoi("hosts")
+	require.Zero(t, got.code, got.err)
+	require.Regexp(t, `here-aaaa +pc1 +here .* 1 +0 +0`, got.out)
+	require.Regexp(t, `away-bbbb +silent .*\(2h00m ago\) +2 +1 +0`, got.out)
+	require.Regexp(t, `lost-cccc +lost .* 0 +0 +4`, got.out)
+	require.Contains(t, got.err, "omoi hosts lost away-bbbb")
+	require.Contains(t, f.omoi("hosts", "--json").out, `"unverified": 1`)
+	require.Equal(t, exit.Usage, f.omoi("hosts", "gone").code)
+
+	none, _ := withHosts(t)
+	require.Contains(t, none.omoi("hosts").err, "omoi worker")
+}
+
+func TestHostsLost(t *testing.T) {
+	t.Parallel()
+	f, lost := withHosts(t,
+		client.Host{ID: "here-aaaa", Name: "pc1", Beats: true},
+		client.Host{ID: "away-bbbb", Name: "pc2", Live: 2, Unverified: 1}, client.Host{ID: "away-cccc"},
+	)
+	for ref, code := range map[string]int{"away": exit.Usage, "none": exit.Failed, "pc1": exit.Failed, "pc2": exit.NeedsYou, "": exit.Failed} {
+		require.Equal(t, code, f.omoi("hosts", "lost", ref).code, ref)
+	}
+	require.Equal(t, exit.Usage, f.omoi("hosts", "lost").code)
+	require.Contains(t, f.omoi("hosts", "lost", "pc1", "--yes").err, "it reports")
+	require.Contains(t, f.omoi("hosts", "lost", "bbbb").err, "2 live, 1 not verified gone")
+	require.Empty(t, *lost)
+	got := f.omoi("hosts", "lost", "bbbb", "--yes")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "away-bbbb  is declared lost. Sandboxes lost with it: 3")
+	require.Contains(t, f.omoi("hosts", "lost", "pc2", "--yes", "--json").out, `"lost": 3`)
+	require.Equal(t, []string{"away-bbbb", "away-bbbb"}, *lost)
+}

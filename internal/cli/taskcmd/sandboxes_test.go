@@ -1,0 +1,19 @@
+package taskcmd_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestASandboxThatNobodyMadeHasNoTask(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.boxes = []client.Sandbox{{ID: "unchanged-worker", Provider: task.ProviderBare, State: task.SandboxRunning}}
+	out := f.omoi("sandboxes", "--all").out
+	require.Regexp(t, `bare +- +running`, out)
+	require.NotContains(t, out, "#0")
+}
