@@ -23,6 +23,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/scripted"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/redact"
 )
 
 const usage = `omoi-agent runs a coding agent inside a sandbox of omoi.
@@ -149,11 +150,13 @@ func collect(cfg spec.Config, out, errs io.Writer) int {
 	if work == "" {
 		work = agent.DefaultWorkspace
 	}
+	secrets := redact.New(cfg.Token, cfg.Env)
 	found, err := salvage.Collect(ctx, salvage.Config{Dir: dir, Workspace: work, Repo: cfg.Repo})
 	if err != nil {
-		_, _ = fmt.Fprintf(errs, "omoi-agent: collect: %s\n", err)
+		_, _ = fmt.Fprintf(errs, "omoi-agent: collect: %s\n", secrets.Text(err.Error()))
 		return exitFailed
 	}
+	found.Notes = secrets.Texts(found.Notes)
 	return printJSON(out, errs, found)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
+	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -51,9 +52,11 @@ func Run(ctx context.Context, cfg spec.Config, deps Deps) (exitCode int, err err
 		return 1, err
 	}
 	defer func() { _ = sp.Close() }()
+	secrets := redact.New(cfg.Token, cfg.Env)
+	deps.Procs.Hide = secrets.Text
 	s := &session{cfg: cfg, deps: deps, line: line, spool: sp, doing: &reporter.Activity{}}
 	s.report = reporter.New(reporter.Config{
-		SandboxID: cfg.SandboxID, TaskID: cfg.TaskID, AgentID: agentID(cfg),
+		SandboxID: cfg.SandboxID, TaskID: cfg.TaskID, AgentID: agentID(cfg), Secrets: secrets,
 	}, sp, line, deps.Log)
 	return s.run(ctx), nil
 }

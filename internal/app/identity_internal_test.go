@@ -38,9 +38,9 @@ func TestWhatIsMadeOnceIsTheSameForAll(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for _, token := range tokens {
-		require.NotEmpty(t, token)
-		require.Equal(t, tokens[0], token)
+	for _, minted := range tokens {
+		require.NotEmpty(t, minted)
+		require.Equal(t, tokens[0], minted)
 	}
 	info, err := os.Stat(filepath.Join(cfg.Home, "token.key"))
 	require.NoError(t, err)

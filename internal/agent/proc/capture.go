@@ -76,7 +76,14 @@ func (c *capture) text() (string, int64) {
 	}
 	missing := c.full - int64(c.head.Len()) - int64(len(tail))
 	if missing <= 0 {
-		return c.head.String() + string(tail), c.full
+		return c.shown(c.head.String() + string(tail)), c.full
 	}
-	return fmt.Sprintf("%s\n... %d bytes left out ...\n%s", c.head.String(), missing, tail), c.full
+	return fmt.Sprintf("%s\n... %d bytes left out ...\n%s", c.shown(c.head.String()), missing, c.shown(string(tail))), c.full
+}
+
+func (c *capture) shown(text string) string {
+	if c.hide == nil {
+		return text
+	}
+	return c.hide(text)
 }

@@ -59,6 +59,10 @@ type Result struct {
 // Runner starts commands. One runner serves one process: a child in a process group of its
 // own that this runner did not start is taken for an orphan of a command.
 type Runner struct {
+	// Hide takes secrets out of the output that is kept, before anything is cut off it; nil
+	// keeps all. It is set before the first command.
+	Hide func(text string) string
+
 	mu  sync.Mutex
 	own map[int]bool // started by us and not yet waited for
 }
@@ -67,6 +71,7 @@ type Runner struct {
 // [Runner.KillAll], unless the command was ended by us. The error is about starting only.
 func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 	out := newCapture(c.Capture, c.Output)
+	out.hide = r.Hide
 	before := oomKills()
 	began := time.Now()
 	cmd, closeOut, err := r.start(c, out)
@@ -179,6 +184,7 @@ func (r *Runner) end(pid int, grace time.Duration, done chan syscall.WaitStatus)
 type capture struct {
 	mu    sync.Mutex
 	half  int
+	hide  func(string) string // nil: nothing is hidden
 	head  bytes.Buffer
 	tail  []byte
 	full  int64

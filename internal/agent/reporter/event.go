@@ -44,10 +44,11 @@ func must(eventType string) bool {
 	return task.ClassOf(eventType) == task.EventMilestone
 }
 
-// encode makes the wire form with the three ids forced into the data.
+// encode makes the wire form with the three ids forced into the data, and without secrets:
+// what stands in the spool may be read by others.
 func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessage, error) {
 	full := make(map[string]any, len(data)+3)
-	maps.Copy(full, data)
+	maps.Copy(full, r.cfg.Secrets.Map(data))
 	full["task_id"], full["agent_id"], full["sandbox_id"] = r.cfg.TaskID, r.cfg.AgentID, r.cfg.SandboxID
 	event := wireEvent{EventType: eventType, Source: sourceOf(eventType), OccurredAt: r.cfg.now().UTC(), EventData: full}
 	body, err := json.Marshal(event)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/redact"
 )
 
 // ErrGone is what [Reporter.Run] ends with when the API says that the sandbox is over.
@@ -26,6 +27,8 @@ type Config struct {
 	SandboxID string
 	TaskID    string
 	AgentID   string
+	// Secrets are taken out of every event; nil: none are known.
+	Secrets *redact.Hider
 
 	BatchEvents int           // most events in a batch; 200
 	BatchBytes  int           // about as many bytes before compression; 512 KiB

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +21,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/redact"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -89,6 +92,30 @@ func TestEventsCarryTheirIDs(t *testing.T) {
 	require.Equal(t, "worker", events[1].Source)
 	require.Positive(t, server.Token("secret"))
 	require.EqualValues(t, 2, r.Count())
+}
+
+func TestSecretsAreTakenOutBeforeTheSpool(t *testing.T) {
+	t.Parallel()
+	const token = "v1.pfqqh2km.sMf_trL-0123456789abcdefghijklmnopqrstuvwxyz"
+	server, dir, cfg := agenttest.New(t), t.TempDir(), quick()
+	server.FaultOf = func(int) agenttest.Fault { return agenttest.Fault{Status: 503} } // it stays in the spool
+	cfg.Secrets = redact.New(token, map[string]string{"MY_SECRET": "planted-secret"})
+	r := begin(t, server, dir, cfg, 0)
+	r.Emit("agent.tool_completed", map[string]any{
+		"tool_response": map[string]any{"output": "MY_SECRET=planted-secret\n{\"token\": \"" + token + "\"}"}, "chunks": []any{token[:20], token[20:]},
+	})
+	require.EqualError(t, r.stop(), context.Canceled.Error())
+	files, err := filepath.Glob(filepath.Join(dir, "*.events"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "MY_SECRET=[redacted]")
+		require.NotContains(t, string(text), "planted")
+		require.NotContains(t, string(text), "sMf_trL")
+		require.NotContains(t, string(text), "qrstuvwxyz")
+	}
 }
 
 func TestLargeBatchesAreCompressed(t *testing.T) {

@@ -1,0 +1,65 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	boxToken  = "v1.pfqqh2km.sMf_trL-0123456789abcdefghijklmnopqrstuvwxyz"
+	boxSecret = "planted \"secret\" of the environment"
+)
+
+// An agent that prints all it was given tells neither its token nor the secrets of its
+// environment: not whole, not escaped.
+func TestWhatAnAgentPrintsHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	show := func(b *box) string {
+		return fmt.Sprintf("env; cat %s/agent.json; echo; echo token $SHORT", b.cfg.Dir)
+	}
+	for _, runtime := range []string{"scripted", "command"} {
+		t.Run(runtime, func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t, "")
+			b.cfg.Runtime, b.cfg.Token = runtime, boxToken
+			b.cfg.Env = map[string]string{
+				"MY_SECRET": boxSecret, "CALLBACK_URL": b.server.URL + "/t/" + boxToken, "MODE": "production", "SHORT": "yes",
+			}
+			text, err := json.Marshal(map[string]any{"steps": []any{map[string]string{"bash": show(b)}, map[string]any{"write": map[string]string{"path": "a", "content": "in " + boxToken}}}})
+			require.NoError(t, err)
+			b.cfg.Script, b.cfg.Command = text, []string{"sh", "-c", show(b)}
+			b.cfg.Setup = "echo " + boxToken
+			require.Zero(t, b.run())
+			events, err := json.Marshal(b.server.Events())
+			require.NoError(t, err)
+			require.NotContains(t, string(events), "sMf_trL")
+			require.NotContains(t, string(events), "planted")
+			require.Contains(t, string(events), "[redacted]")
+			require.Contains(t, string(events), "token yes")
+			require.Contains(t, string(events), "production", "what is no secret stays")
+		})
+	}
+}
+
+// What the program says of work that it cannot collect is written into logs.
+func TestWhatCannotBeCollectedIsToldWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, "")
+	b.cfg.Token, b.cfg.Workspace = boxToken, filepath.Join(t.TempDir(), boxToken)
+	text, err := json.Marshal(b.cfg)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "agent.json")
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	cmd := b.command("collect", "--config", path)
+	var said strings.Builder
+	cmd.Stderr = &said
+	require.Error(t, cmd.Run())
+	require.Contains(t, said.String(), "[redacted]")
+	require.NotContains(t, said.String(), "sMf_trL")
+}
