@@ -93,6 +93,15 @@ func TestTableLinesUpColouredCells(t *testing.T) {
 	require.Equal(t, "A   B\n\x1b[31mxx\x1b[0m  y\nü   z\n", render.Style{}.Table(rows))
 }
 
+func TestTableFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{{"A", "TITLE"}, {"xxxxxxxx", "a title that is much too long"}, {"y", "short"}}
+	require.Equal(t, "A         TITLE\nxxxxxxxx  a title that i…\ny         short\n", render.Style{Width: 25}.Table(rows))
+	require.Contains(t, render.Style{Width: 5}.Table(rows), "a title…\n", "a rest is left of the last column")
+	require.Contains(t, render.Style{}.Table(rows), "too long")
+	require.Empty(t, render.Style{Width: 5}.Table(nil))
+}
+
 func quote(s string) string {
 	return `"` + strings.ReplaceAll(s, "\n", `\n`) + `"`
 }

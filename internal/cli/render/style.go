@@ -8,7 +8,11 @@ import (
 )
 
 // Style colours text where Color is true, and leaves it alone elsewhere.
-type Style struct{ Color bool }
+type Style struct {
+	Color bool
+	// Width is how many characters fit into a line of a table; 0: any number.
+	Width int
+}
 
 func (s Style) paint(code, text string) string {
 	if !s.Color || text == "" {
@@ -66,7 +70,11 @@ func (s Style) DiffLine(line string) string {
 	return line
 }
 
-// Table lays rows out in columns, two blanks apart; the first row is the head. Cells may be coloured.
+// leastLast is what a narrow terminal leaves of the last column.
+const leastLast = 8
+
+// Table lays rows out in columns, two blanks apart; the first row is the head. Cells may be coloured. What is wider
+// than the terminal is cut in the last column.
 func (s Style) Table(rows [][]string) string {
 	widths := make([]int, 0, 8)
 	for _, row := range rows {
@@ -77,11 +85,16 @@ func (s Style) Table(rows [][]string) string {
 			widths[i] = max(widths[i], width(cell))
 		}
 	}
+	last := len(widths) - 1
+	room := s.roomFor(widths)
 	var b strings.Builder
 	for n, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
-			line.WriteString(cell + strings.Repeat(" ", widths[i]-width(cell)+2))
+			if i == last && room > 0 && !strings.Contains(cell, "\x1b") {
+				cell = Cut(cell, room)
+			}
+			line.WriteString(cell + strings.Repeat(" ", max(widths[i]-width(cell), 0)+2))
 		}
 		text := strings.TrimRight(line.String(), " ")
 		if n == 0 {
@@ -90,6 +103,18 @@ func (s Style) Table(rows [][]string) string {
 		b.WriteString(text + "\n")
 	}
 	return b.String()
+}
+
+// roomFor is how many characters the last column may have; 0: any number.
+func (s Style) roomFor(widths []int) int {
+	if s.Width <= 0 || len(widths) == 0 {
+		return 0
+	}
+	room := s.Width
+	for _, w := range widths[:len(widths)-1] {
+		room -= w + 2
+	}
+	return max(room, leastLast)
 }
 
 // width counts characters without the colours between them.

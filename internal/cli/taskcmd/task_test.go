@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,6 +86,10 @@ func TestPS(t *testing.T) {
 	require.Equal(t, exit.Usage, f.omoi("ps", "-n", "-1").code)
 	require.Zero(t, f.omoi("ps", "--api", strings.TrimPrefix(f.url, "http://")).code, "a scheme is not needed")
 	require.Equal(t, exit.Usage, f.omoi("ps", "extra").code)
+	f.tasks[0].Title = strings.Repeat("long ", 12)
+	for line := range strings.Lines(f.with(call{env: map[string]string{"COLUMNS": "80"}}, "ps").out) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 81)
+	}
 }
 
 func TestShow(t *testing.T) {
