@@ -26,6 +26,8 @@ type Lines struct {
 	Start time.Time
 	// Task is how commands name the task, for hints; empty: no hints.
 	Task string
+	// Live says that the events are of this moment: what an agent waits for can still be given.
+	Live bool
 	// Heartbeats shows signs of life too.
 	Heartbeats bool
 	attempt    int
@@ -224,7 +226,7 @@ func (l *Lines) withHidden(lines []string, hidden int) []string {
 }
 
 func (l *Lines) waits() string {
-	if l.Task == "" {
+	if l.Task == "" || !l.Live {
 		return "for a message"
 	}
 	return fmt.Sprintf("for a message: omoi send %s \"<text>\"", l.Task)

@@ -63,7 +63,7 @@ func TestEventLines(t *testing.T) {
 		{"agent.file_edited", `{"file_path":{"odd":1},"lines_added":"x"}`, `edits      {"odd":1}  +0 -0`},
 	} {
 		start := time.Now()
-		lines := &render.Lines{Start: start, Task: "456789ab"}
+		lines := &render.Lines{Start: start, Task: "456789ab", Live: true}
 		e := task.Event{Attempt: 1, Type: c.kind, Data: json.RawMessage(c.data), CreatedAt: start.Add(1500 * time.Millisecond)}
 		got := strings.Join(lines.Event(e), "\n")
 		if c.want == "" {

@@ -25,7 +25,7 @@ func newLogs(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f := &follower{session: s, api: api, id: t.ID, cursor: after, lines: s.lines(t)}
+			f := &follower{session: s, api: api, id: t.ID, cursor: after, lines: s.lines(t, follow && !t.Status.Final())}
 			f.lines.Heartbeats = beats
 			return f.logs(cmd.Context(), follow)
 		},
@@ -37,8 +37,8 @@ func newLogs(s *session) *cobra.Command {
 }
 
 // lines writes the events of a task.
-func (s *session) lines(t client.Task) *render.Lines {
-	return &render.Lines{Style: s.style(), Start: t.CreatedAt, Task: render.Short(t.ID)}
+func (s *session) lines(t client.Task, live bool) *render.Lines {
+	return &render.Lines{Style: s.style(), Start: t.CreatedAt, Task: render.Short(t.ID), Live: live}
 }
 
 func (f *follower) logs(ctx context.Context, follow bool) error {

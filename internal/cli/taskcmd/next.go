@@ -45,7 +45,8 @@ func hasWork(t client.Task) bool {
 	if t.Branch == nil || t.AttemptCount == 0 {
 		return false
 	}
-	if t.PullURL != nil || t.Agent == task.AgentExternal || t.Provider == task.ProviderExternal {
+	outside := t.Agent == task.AgentExternal || t.Provider == task.ProviderExternal
+	if t.PullURL != nil || outside && hasEvents(t) {
 		return true
 	}
 	for _, a := range t.Attempts {

@@ -125,7 +125,7 @@ func (r *run) watch(ctx context.Context, api *client.Client, t client.Task) erro
 	if !r.json {
 		r.say("%s  %s", r.style().Bold(t.ID), render.OneLine(t.Title, 80))
 	}
-	f := &follower{session: r.session, api: api, id: t.ID, quiet: r.json, lines: r.lines(t)}
+	f := &follower{session: r.session, api: api, id: t.ID, quiet: r.json, lines: r.lines(t, true)}
 	if err := f.follow(ctx); err != nil {
 		return f.stopped(ctx, err)
 	}

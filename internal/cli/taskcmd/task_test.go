@@ -200,6 +200,8 @@ func TestShowOffersWhatThereIs(t *testing.T) {
 	require.Contains(t, out, "Failed after 1 attempt: x.\n")
 	f.tasks[0].Agent, f.tasks[0].Attempts[0].HeadCommit = "external", nil
 	require.Contains(t, f.omoi("show", "-").out, "omoi diff", "its commits come past us")
+	f.tasks[0].Attempts[0].Events = 0
+	require.NotContains(t, f.omoi("show", "-").out, "omoi diff", "nobody was there")
 }
 
 func TestLogsResumesByCursor(t *testing.T) {
@@ -258,6 +260,18 @@ func TestLogsSayWhyATaskWaits(t *testing.T) {
 	f.tasks[0].Status, f.done = task.StatusFailed, true
 	require.Contains(t, f.omoi("logs", "-").err, "Next: omoi show 456789ab")
 	require.NotContains(t, f.omoi("show", "-").out, "omoi logs")
+}
+
+// What an agent waited for once is no longer to be sent.
+func TestLogsOfferToSendWhileItHelps(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks, f.done = []client.Task{aTask(idA, task.StatusRunning)}, true
+	f.events = []client.Event{anEvent(1, "agent.waiting", `{}`)}
+	require.Contains(t, f.omoi("logs", "-f", "-").out, `for a message: omoi send 456789ab "<text>"`)
+	require.NotContains(t, f.omoi("logs", "-").out, "omoi send")
+	f.tasks[0].Status = task.StatusCompleted
+	require.NotContains(t, f.omoi("logs", "-f", "-").out, "omoi send")
 }
 
 func TestDiff(t *testing.T) {
