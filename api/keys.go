@@ -34,7 +34,7 @@ func (a *API) createKey(ctx context.Context, in *createKeyIn) (*madeKeyOut, erro
 		}
 	}
 	if expires := in.Body.ExpiresAt; expires != nil && expires.Before(time.Now()) {
-		return nil, task.Invalid("expires_at", "The key would have expired already.")
+		return nil, task.Invalid("expires_at", "The key would have expired already: give a later expires_at, or none for a key without end.")
 	}
 	key, secret, err := a.deps.Store.CreateKey(ctx, callerOf(ctx).organization, in.Body.Name, given, in.Body.ExpiresAt)
 	return &madeKeyOut{Status: http.StatusCreated, Body: client.MadeKey{Key: key, Secret: secret}}, err
