@@ -172,6 +172,25 @@ func TestTextsOfTheWorldAreKeptAsTheyAre(t *testing.T) {
 	require.LessOrEqual(t, len([]rune(title)), 123)
 }
 
+// The secrets of a task's environment are for its agent, not for who reads the task.
+func TestSecretsOfATaskAreNotShown(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	in := newTask()
+	in.Execution = json.RawMessage(`{"env": {"API_KEY": "planted-key", "MODE": "production"}, "setup": "login planted-key"}`)
+	made := w.task(in)
+	const shown = `{"env": {"API_KEY": "[redacted]", "MODE": "production"}, "setup": "login [redacted]"}`
+	require.JSONEq(t, shown, string(made.Execution))
+	for _, path := range []string{"/api/v1/tasks/" + made.ID, "/api/v1/tasks"} {
+		got := w.call(http.MethodGet, path, nil)
+		require.Contains(t, string(got.body), "[redacted]", path)
+		require.NotContains(t, string(got.body), "planted", path)
+	}
+	var stored string
+	require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT execution_config->'env'->>'API_KEY' FROM tasks`).Scan(&stored))
+	require.Equal(t, "planted-key", stored, "the agent is given it")
+}
+
 func TestModeAndContinuousFollowTaskTypeAndAgent(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -9,6 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
 )
 
 type sandboxTaskOut struct {
@@ -48,7 +49,7 @@ type completeOut struct {
 // a command like any other.
 func (a *API) taskComplete(ctx context.Context, in *completeIn) (*completeOut, error) {
 	said := client.TaskComplete{Success: true}
-	if err := decode(in.RawBody, &said); err != nil {
+	if err := decode(token.Hide(in.RawBody), &said); err != nil {
 		return nil, err
 	}
 	args := map[string]any{"ok": said.Success, "success": said.Success, "reason": said.ErrorMessage, "result": said.Result, "sandbox_id": in.SandboxID}
@@ -76,7 +77,7 @@ type verdictOut struct {
 // validationResult takes the verdict of a validator.
 func (a *API) validationResult(ctx context.Context, in *verdictIn) (*verdictOut, error) {
 	var said client.Verdict
-	if err := decode(in.RawBody, &said); err != nil {
+	if err := decode(token.Hide(in.RawBody), &said); err != nil {
 		return nil, err
 	}
 	if said.Passed == nil {

@@ -226,6 +226,17 @@ func TestCompletionTellsWhatWasAccepted(t *testing.T) {
 	w.call(http.MethodPost, path, `{"task_id":"x","success":"yes"}`).refused(422, "body.success")
 }
 
+// A program that knows its URL only may put the token that it holds into its result.
+func TestACompletionKeepsNoToken(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	box := w.begin(made)
+	said := map[string]any{"task_id": made.ID, "result": map[string]string{"log": "to /t/" + w.ring.Mint(box)}}
+	ok[client.TaskCompleted](w.call(http.MethodPost, wire+box+"/task-complete", said), http.StatusOK)
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE args -> 'result' ->> 'log' = 'to /t/[redacted]'`))
+}
+
 func TestVerdictsTellWhatWasAccepted(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
 )
 
 // The longest texts that the columns take, in characters.
@@ -52,7 +53,8 @@ func checkEvent(prefix string, e Event) (Event, error) {
 }
 
 // checkData refuses well-formed JSON that jsonb would refuse, so that one bad event does not
-// fail the transaction of strangers.
+// fail the transaction of strangers. Programs that report by themselves print the URL that
+// holds their token: tokens are not stored.
 func checkData(field string, data json.RawMessage) (json.RawMessage, error) {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -65,7 +67,7 @@ func checkData(field string, data json.RawMessage) (json.RawMessage, error) {
 	case hasNUL(data):
 		return nil, task.Invalid(field, "The field %s must not contain the character \\u0000.", field)
 	}
-	return data, nil
+	return token.Hide(data), nil
 }
 
 // hasNUL reports whether a JSON text holds the escape of U+0000: a "\u0000" whose backslash

@@ -259,6 +259,22 @@ func TestAnEscapedBackslashIsNoNUL(t *testing.T) {
 	require.JSONEq(t, data, string(b.stored(sandbox)[0].Data))
 }
 
+// A program that posts by itself prints the URL that holds its token.
+func TestTokensInEventsAreNotStored(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	intake, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
+	const token = "v1.pfqqh2km.sMf_trL-0123456789abcdefghijklmnopqrstuvwxy"
+	event := ingest.Event{Type: "agent.tool_result", Data: json.RawMessage(`{"result": "{\"CALLBACK_URL\":\"http://h/t/` + token + `\"} v1.2.3"}`)}
+	_, err := intake.Single(within(t), sandbox, event, false)
+	require.NoError(t, err)
+	_, err = intake.Batch(within(t), sandbox, "spool", 1, []ingest.Event{event})
+	require.NoError(t, err)
+	for _, stored := range b.stored(sandbox) {
+		require.JSONEq(t, `{"result": "{\"CALLBACK_URL\":\"http://h/t/[redacted]\"} v1.2.3"}`, string(stored.Data))
+	}
+}
+
 func TestUnknownSandboxes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

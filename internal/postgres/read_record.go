@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -13,7 +14,7 @@ func taskRecord(r db.ReadTasksRow) task.Task {
 		ID: row.ID, OrganizationID: row.OrganizationID, ProjectID: row.ProjectID, TicketID: row.TicketID, Repo: r.Repo,
 		Title: row.Title, Description: row.Description, TaskType: row.TaskType, PhaseID: row.PhaseID, Priority: row.Priority,
 		Mode: row.Mode, Agent: row.Agent, Provider: row.Provider, Continuous: row.Continuous, MaxRetries: int(row.MaxRetries),
-		Execution: row.ExecutionConfig, DependsOn: task.DependsOn{TaskIDs: r.DependsOn},
+		Execution: redact.Execution(row.ExecutionConfig), DependsOn: task.DependsOn{TaskIDs: r.DependsOn},
 		SandboxID: row.SandboxID, AssignedAgent: row.AssignedAgentID, Branch: row.BranchName, Base: row.BaseCommit,
 		PullURL: row.PullRequestUrl, PullNumber: intOf(row.PullRequestNumber), HoldsSlot: r.HoldsSlot, WaitingFor: r.WaitingFor,
 		QueuePosition: intOf(row.QueuePosition), QueueReason: row.QueueReason, QueuedAt: row.QueuedAt, Score: row.Score,
