@@ -65,6 +65,7 @@ func (f *faults) count(name string) int {
 type fakeStore struct {
 	doubts []string // as they were noted
 	found  []string // which sandbox on which host
+	left   map[string][]contract.Orphan
 	faults
 
 	work     task.Work
@@ -212,6 +213,10 @@ func (s *fakeStore) LedgerOrphans(context.Context, time.Duration) ([]contract.Or
 
 func (s *fakeStore) Unowned(context.Context, []sandbox.Sandbox, time.Duration) ([]contract.Orphan, error) {
 	return s.unowned, nil
+}
+
+func (s *fakeStore) Leftovers(_ context.Context, id string) ([]contract.Orphan, error) {
+	return s.left[id], nil
 }
 
 func (s *fakeStore) Found(_ context.Context, host string, listed []sandbox.Sandbox) error {

@@ -60,6 +60,8 @@ type Fleet interface {
 	OpenTasks(ctx context.Context, age time.Duration) ([]string, error)
 	// Abandon writes off a task whose workflow is closed: failed(terminated), slot free, attempt ended.
 	Abandon(ctx context.Context, taskID, reason string) error
+	// Leftovers are the sandboxes that a task has left, and nobody has seen to be gone.
+	Leftovers(ctx context.Context, taskID string) ([]contract.Orphan, error)
 	Grant(ctx context.Context) error // runs the gate once for every organization
 	// AtRest is true if every task is final and every ledger row verified gone.
 	AtRest(ctx context.Context) (bool, error)

@@ -102,7 +102,6 @@ func (a *Activities) RepairTasks(ctx context.Context) (contract.Repaired, error)
 		done, err := a.repair(ctx, id)
 		if err != nil {
 			a.log.WarnContext(ctx, "task not repaired", slog.String("task_id", id), slog.String("error", a.brief(err.Error())))
-			continue
 		}
 		if done {
 			out.Abandoned++
@@ -123,7 +122,22 @@ func (a *Activities) repair(ctx context.Context, taskID string) (bool, error) {
 	if err := a.deps.Fleet.Abandon(ctx, taskID, "The workflow was ended from outside."); err != nil {
 		return false, fmt.Errorf("write off: %w", err)
 	}
-	return true, nil
+	return true, a.cleanAfter(ctx, taskID)
+}
+
+// cleanAfter hands over what a task has left. Nobody else will before the grace of orphans is
+// over, and a retry waits for it.
+func (a *Activities) cleanAfter(ctx context.Context, taskID string) error {
+	left, err := a.deps.Fleet.Leftovers(ctx, taskID)
+	if err != nil {
+		return fmt.Errorf("look for what it left: %w", err)
+	}
+	for _, o := range left {
+		if err := a.deps.Runs.StartCleanup(ctx, o.CleanupInput); err != nil {
+			return fmt.Errorf("start cleanup of sandbox %s: %w", o.SandboxID, err)
+		}
+	}
+	return nil
 }
 
 // RunGate lets in what may start, once for every organization.

@@ -82,10 +82,12 @@ func TestRepairTasksWritesOffWhatWasTerminated(t *testing.T) {
 	b.store.open = []string{"open", "closed", "forgotten", "unknown"}
 	b.runs.open = map[string]bool{"open": true, "closed": false}
 	b.runs.down = map[string]bool{"unknown": true}
+	b.store.left = map[string][]contract.Orphan{"closed": orphans("o1"), "open": orphans("o2")}
 	out, err := do[contract.Repaired](b, b.activities().RepairTasks)
 	require.NoError(t, err)
 	require.Equal(t, 2, out.Abandoned)
 	require.Equal(t, []string{"closed", "forgotten"}, b.store.abandoned)
+	require.Equal(t, []string{"cleanup o1"}, b.runs.calls, "its sandbox does not wait for the grace of orphans")
 }
 
 func TestRestReaper(t *testing.T) {

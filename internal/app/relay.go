@@ -11,7 +11,8 @@ func (c *core) relayConfig() ingest.RelayConfig {
 	r, hidden := c.cfg.Relay, secrets(c.cfg)
 	return ingest.RelayConfig{
 		Workers: r.Parallel, Poll: r.Interval, PulsePeriod: r.Pulse, Pace: ingest.Pace{Lease: r.Lease},
-		Meter: c.metrics.Relay, Resume: tracing.Resume,
+		CleanupWait: c.cfg.Task.CleanupWait,
+		Meter:       c.metrics.Relay, Resume: tracing.Resume,
 		Scrub: func(title string) string { return activities.Scrub(title, hidden) },
 	}
 }

@@ -53,7 +53,7 @@ func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
 	if c.Claimed { // the answer to its start was lost
 		return d.noted(ctx, d.relay.store.CommandSent(ctx, c.ID))
 	}
-	if whatOf(c) == whatStart && !d.wakeReaper(ctx) {
+	if !d.ready(ctx, c) {
 		return false
 	}
 	err := d.call(ctx, func(ctx context.Context) error { return d.post(ctx, c) })
@@ -68,7 +68,9 @@ func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
 		if whatOf(c) == whatStart {
 			return d.over(ctx, c, task.ReceiptTooLate, "the task had ended")
 		}
-		d.noted(ctx, d.relay.store.RunEnded(ctx, d.unit.TaskID, c))
+		if d.noted(ctx, d.relay.store.RunEnded(ctx, d.unit.TaskID, c)) {
+			d.cleared(ctx)
+		}
 		return false // what is left is looked at afresh: nobody is there to be told
 	case task.CodeInvalid:
 		return d.refused(ctx, c, err)
@@ -87,6 +89,33 @@ func (d *delivery) refused(ctx context.Context, c RelayCommand, err error) bool 
 			"The task could not be started: Temporal refuses it for good."))
 	}
 	return d.over(ctx, c, task.ReceiptRefused, "Temporal refuses it")
+}
+
+// ready prepares what a start needs. It is false if the start has to wait.
+func (d *delivery) ready(ctx context.Context, c RelayCommand) bool {
+	if whatOf(c) != whatStart {
+		return true
+	}
+	return (c.Kind != contract.CommandRetry || d.cleared(ctx)) && d.wakeReaper(ctx)
+}
+
+// cleared hands over the sandboxes that earlier attempts have left: their run may have been
+// ended before it could. It is false while a retry has to wait for one, since the next attempt
+// begins with what that saves, and not beside it.
+func (d *delivery) cleared(ctx context.Context) bool {
+	left, err := d.relay.store.LeftSandboxes(ctx, d.unit.TaskID, d.relay.cfg.CleanupWait)
+	if err != nil {
+		return d.failed(ctx, whatStore, err)
+	}
+	wait := false
+	for _, box := range left {
+		wait = wait || box.Recent
+		err := d.call(ctx, func(ctx context.Context) error { return d.relay.runs.StartCleanup(ctx, box.CleanupInput) })
+		if err != nil { // the reaper does it later
+			d.relay.log.WarnContext(ctx, "cleanup not started", slog.String("sandbox_id", box.SandboxID), slog.Any("error", err))
+		}
+	}
+	return !wait || d.held()
 }
 
 // wakeReaper wakes the reaper if it rests, before there is something to watch. It is false if
@@ -242,7 +271,7 @@ func (d *delivery) failed(ctx context.Context, what string, err error) bool {
 	return false
 }
 
-// held ends the turn of a retry whose run before cleans up; that is no failure.
+// held ends the turn of a retry whose run before, or its sandbox, is not at its end; that is no failure.
 func (d *delivery) held() bool {
 	d.settled.Failures = d.unit.Failures + 1
 	d.settled.Hold = growing(d.relay.cfg.FirstPause, d.settled.Failures, d.relay.cfg.MaxHold)

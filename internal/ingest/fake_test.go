@@ -63,6 +63,10 @@ func (f *fakeRuns) SignalDigest(_ context.Context, taskID string, d contract.Dig
 	})
 }
 
+func (f *fakeRuns) StartCleanup(_ context.Context, in contract.CleanupInput) error {
+	return f.do("cleanup", in.SandboxID, func() error { return nil })
+}
+
 func (f *fakeRuns) WakeReaper(context.Context) error {
 	return f.do("reaper", "wake", func() error { return nil })
 }

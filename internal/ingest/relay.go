@@ -20,6 +20,7 @@ type RelayConfig struct {
 	FirstPause  time.Duration // after a failure, doubled each time; default 200 ms
 	MaxPause    time.Duration // longest pause; default 30 s
 	MaxHold     time.Duration // longest pause of a retry that waits for the run before; default 2 s
+	CleanupWait time.Duration // longest that a retry waits for the sandbox before; default 2 min
 	SweepPeriod time.Duration // default 1 min
 	PulsePeriod time.Duration // default 5 s
 	Pace        Pace
@@ -184,6 +185,7 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	c.FirstPause = orDefault(c.FirstPause, 200*time.Millisecond)
 	c.MaxPause = orDefault(c.MaxPause, 30*time.Second)
 	c.MaxHold = orDefault(c.MaxHold, 2*time.Second)
+	c.CleanupWait = orDefault(c.CleanupWait, 2*time.Minute)
 	c.SweepPeriod = orDefault(c.SweepPeriod, time.Minute)
 	c.PulsePeriod = orDefault(c.PulsePeriod, 5*time.Second)
 	c.Pace = c.Pace.withDefaults()

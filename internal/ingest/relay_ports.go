@@ -16,6 +16,8 @@ type Runs interface {
 	SignalCommand(ctx context.Context, taskID string, c contract.Command) error
 	SignalAdmitted(ctx context.Context, taskID string) error
 	SignalDigest(ctx context.Context, taskID string, d contract.Digest) error
+	// StartCleanup starts the cleanup of a sandbox; one that runs or ran well is success.
+	StartCleanup(ctx context.Context, in contract.CleanupInput) error
 	// WakeReaper ends the rest of the reaper's schedule and triggers it.
 	WakeReaper(ctx context.Context) error
 }
@@ -51,6 +53,8 @@ type RelayContents interface {
 	// RunEnded notes that c met no open run: a task that is open is written off as terminated and c
 	// is too late; a retry stays due, and goes out as a start.
 	RunEnded(ctx context.Context, taskID string, c RelayCommand) error
+	// LeftSandboxes are those of the task's ended attempts that nobody has seen to be gone.
+	LeftSandboxes(ctx context.Context, taskID string, wait time.Duration) ([]LeftSandbox, error)
 	// EndReaperRest takes the note that the reaper rests; rested is true for one who asks alone.
 	EndReaperRest(ctx context.Context) (rested bool, err error)
 	SetReaperRests(ctx context.Context, rests bool) error
@@ -95,6 +99,12 @@ type RelayCommand struct {
 	At      time.Time // when it was accepted
 	Title   string    // of the task
 	Trace   string    // W3C traceparent of the request that asked; empty: it was not traced
+}
+
+// LeftSandbox is what an attempt that is over has left.
+type LeftSandbox struct {
+	contract.CleanupInput
+	Recent bool // the attempt has not been over for the asked time
 }
 
 // DueDigest is a digest and what the store has to remember of it.

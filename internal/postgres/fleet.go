@@ -96,6 +96,16 @@ func (s *Store) Unowned(ctx context.Context, listed []sandbox.Sandbox, grace tim
 	return orphans, translate("look for owners of sandboxes", err)
 }
 
+// Leftovers are the sandboxes that a task has left, and nobody has seen to be gone.
+func (s *Store) Leftovers(ctx context.Context, taskID string) ([]contract.Orphan, error) {
+	left, err := s.LeftSandboxes(ctx, taskID, 0)
+	orphans := make([]contract.Orphan, 0, len(left))
+	for _, one := range left {
+		orphans = append(orphans, contract.Orphan{CleanupInput: one.CleanupInput})
+	}
+	return orphans, err
+}
+
 func orphan(id, taskID string, attempt int32, reason string) contract.Orphan {
 	return contract.Orphan{CleanupInput: contract.CleanupInput{
 		SandboxID: id, TaskID: taskID, Attempt: int(attempt), Reason: reason,

@@ -132,6 +132,18 @@ func (s *Store) RunEnded(ctx context.Context, taskID string, c ingest.RelayComma
 	})
 }
 
+// LeftSandboxes implements [ingest.RelayContents].
+func (s *Store) LeftSandboxes(ctx context.Context, taskID string, wait time.Duration) ([]ingest.LeftSandbox, error) {
+	rows, err := s.q.LeftSandboxes(ctx, wait, taskID)
+	left := make([]ingest.LeftSandbox, 0, len(rows))
+	for _, r := range rows {
+		left = append(left, ingest.LeftSandbox{
+			CleanupInput: orphan(r.ID, taskID, r.Number, "its attempt is over").CleanupInput, Recent: r.Recent,
+		})
+	}
+	return left, translate("look for sandboxes that task "+taskID+" left", err)
+}
+
 // EndReaperRest implements [ingest.RelayContents].
 func (s *Store) EndReaperRest(ctx context.Context) (rested bool, err error) {
 	rows, err := s.q.EndReaperRest(ctx)

@@ -121,6 +121,41 @@ func (q *Queries) LeaseRelays(ctx context.Context, arg LeaseRelaysParams) ([]Lea
 	return items, nil
 }
 
+const leftSandboxes = `-- name: LeftSandboxes :many
+SELECT s.id, a.number, (a.ended_at > now() - $1::interval)::boolean AS recent
+FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+WHERE a.task_id = $2 AND a.ended_at IS NOT NULL AND s.gone_at IS NULL AND s.verified_at IS NULL AND s.state NOT IN ('gone', 'lost')
+ORDER BY a.number
+`
+
+type LeftSandboxesRow struct {
+	ID     string
+	Number int32
+	Recent bool
+}
+
+// Sandboxes of attempts that are over, which nobody has seen to be gone; recent: they have not
+// been over for wait.
+func (q *Queries) LeftSandboxes(ctx context.Context, wait time.Duration, taskID string) ([]LeftSandboxesRow, error) {
+	rows, err := q.db.Query(ctx, leftSandboxes, wait, taskID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LeftSandboxesRow{}
+	for rows.Next() {
+		var i LeftSandboxesRow
+		if err := rows.Scan(&i.ID, &i.Number, &i.Recent); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockRelay = `-- name: LockRelay :one
 SELECT task_id FROM relay WHERE task_id = $1 AND leased_by = $2 FOR UPDATE
 `

@@ -42,6 +42,14 @@ UPDATE commands SET sent_at = now() WHERE id = sqlc.arg(id) AND sent_at IS NULL;
 UPDATE commands SET state = sqlc.arg(state), reason = sqlc.arg(reason), settled_at = now()
 WHERE id = sqlc.arg(id) AND state = 'accepted';
 
+-- name: LeftSandboxes :many
+-- Sandboxes of attempts that are over, which nobody has seen to be gone; recent: they have not
+-- been over for wait.
+SELECT s.id, a.number, (a.ended_at > now() - @wait::interval)::boolean AS recent
+FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+WHERE a.task_id = @task_id AND a.ended_at IS NOT NULL AND s.gone_at IS NULL AND s.verified_at IS NULL AND s.state NOT IN ('gone', 'lost')
+ORDER BY a.number;
+
 -- name: SlotGranted :one
 SELECT granted_at FROM slots WHERE task_id = sqlc.arg(task_id);
 
