@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -85,12 +87,16 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 		`{"complete":{"output":"{{last_output}}","success":true}}`), titled)
 	bad := r.submit(repo, with(`{"bash":{"command":"echo dirty > dirty.txt; sleep 1"}}`, `{"fail":"`+plantedFailure+`"}`), titled, retries(0))
 	crashed := r.submit(repo, with(`{"bash":{"command":"echo dirty > dirty.txt; sleep 1; kill -9 $PPID"}}`), titled, retries(0))
+	printed, posted := r.printers(repo)
 	stopped := r.submit(repo, with(stepWrite, stepHang), titled)
 	r.running(stopped.ID)
 	require.Positive(t, spy.agents(), "no agent was seen: the look at processes proves nothing")
 	_, _, err := r.api.Cancel(context.Background(), stopped.ID, "enough")
 	require.NoError(t, err)
-	r.ends(good.ID, task.StatusCompleted)
+	for _, id := range []string{good.ID, printed.ID, posted.ID} {
+		r.ends(id, task.StatusCompleted)
+	}
+	r.showsNoSecret(printed, posted)
 	for _, pid := range r.parts("postgres") { // its absence is logged by everybody
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -109,6 +115,47 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 	require.Empty(t, r.inHistories(secrets), "a secret in a history")
 	require.Empty(t, r.inTables(secrets), "a secret in a table")
 	require.Empty(t, r.inFiles(secrets, began), "a secret in a file")
+}
+
+// printers are tasks whose agents print all that they were given: as the output of a step, as
+// that of a program, and by an event that a program posts by itself.
+func (r *rig) printers(repo string) (printed, posted task.Task) {
+	r.t.Helper()
+	const show = `env; cat "${WORKSPACE_PATH%/*}/omoi/agent.json"`
+	const post = `import json, os, urllib.request as u
+url = os.environ["CALLBACK_URL"] + "/api/v1/sandboxes/" + os.environ["SANDBOX_ID"] + "/events"
+event = {"event_type": "agent.message", "event_data": {"content": "posted to " + url}, "source": "agent"}
+u.urlopen(u.Request(url, json.dumps(event).encode(), {"Content-Type": "application/json"}))
+`
+	submit := func(agent string, config map[string]any) task.Task {
+		config["env"] = map[string]string{"MY_SECRET": plantedEnv, "DATABASE_URL": "postgres://me:" + plantedEnv + "@db/x"}
+		text, err := json.Marshal(config)
+		require.NoError(r.t, err)
+		return r.submit(repo, text, func(in *apiclient.NewTask) { in.Agent = agent }, retries(0))
+	}
+	steps := []any{map[string]string{"bash": show}, map[string]any{"complete": map[string]any{"output": "{{last_output}}", "success": true}}}
+	printed = submit(task.AgentScripted, map[string]any{"script": map[string]any{"steps": steps}})
+	posted = submit(task.AgentCommand, map[string]any{"command": []string{"sh", "-c", show + "; python3 -c '" + post + "' || true"}})
+	return printed, posted
+}
+
+// showsNoSecret looks whether the tasks printed at all, and what the API shows of them.
+func (r *rig) showsNoSecret(printed, posted task.Task) {
+	r.t.Helper()
+	count := func(id, text string) (n int) {
+		require.NoError(r.t, r.pool.QueryRow(context.Background(), `SELECT count(*) FROM sandbox_events e JOIN sandboxes s ON s.id = e.sandbox_id
+			WHERE s.task_id = $1 AND strpos(e.event_data::text, $2) > 0`, id, text).Scan(&n))
+		return n
+	}
+	for _, made := range []task.Task{printed, posted} {
+		require.Positive(r.t, count(made.ID, "MY_SECRET=[redacted]"), "it did not print its environment")
+		require.Positive(r.t, count(made.ID, `\"token\":\"[redacted]\"`), "it did not print its configuration")
+		require.NotContains(r.t, string(r.task(made.ID).Execution), plantedEnv)
+	}
+	require.Positive(r.t, count(posted.ID, "/t/[redacted]"), "a program knows its URL")
+	if _, err := exec.LookPath("python3"); err == nil {
+		require.Equal(r.t, 1, count(posted.ID, "posted to "+r.env["OMOI_API_CALLBACK_URL"]+"/t/[redacted]/api/v1"))
+	}
 }
 
 // plant gives the installation its secrets.
