@@ -141,7 +141,7 @@ type Probe struct {
 	Check func(ctx context.Context) error
 }
 
-// Deps are what the API works with. All are needed but the last four.
+// Deps are what the API works with. All are needed but the last five.
 type Deps struct {
 	Store  Store
 	Intake Intake
@@ -152,6 +152,8 @@ type Deps struct {
 	Log    *slog.Logger // nil: discards
 	// Script reads a script of the scripted agent and says what is wrong with it; nil: only its form is looked at.
 	Script func(script []byte) error
+	// WriteOff writes a task off whose workflow was ended from outside, and reports whether it did; nil: others find out.
+	WriteOff func(ctx context.Context, taskID string) (bool, error)
 
 	Meter   Meter                // nil: nobody counts
 	Metrics http.Handler         // shown as /metrics; nil: 404

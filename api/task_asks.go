@@ -54,7 +54,7 @@ func (a *API) ask(kind string) func(context.Context, *askIn) (*askedOut, error) 
 
 // askAndWait gives a command and waits a little for its outcome; 202 says that it is under way.
 func (a *API) askAndWait(ctx context.Context, ask task.Ask) (*askedOut, error) {
-	asked, err := a.deps.Store.AskTask(ctx, ask)
+	asked, err := a.give(ctx, ask)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +76,19 @@ func (a *API) askAndWait(ctx context.Context, ask task.Ask) (*askedOut, error) {
 		out.Status = http.StatusAccepted
 	}
 	return out, nil
+}
+
+// give gives a command. A retry of what seems to run is looked at twice: the run may have been
+// ended behind our back, and then the task begins again in one go.
+func (a *API) give(ctx context.Context, ask task.Ask) (task.Asked, error) {
+	asked, err := a.deps.Store.AskTask(ctx, ask)
+	if task.CodeOf(err) != task.CodeConflict || ask.Kind != task.AskRetry || a.deps.WriteOff == nil {
+		return asked, err
+	}
+	if off, looked := a.deps.WriteOff(ctx, ask.TaskID); looked != nil || !off {
+		return asked, err // unknown is as good as running
+	}
+	return a.deps.Store.AskTask(ctx, ask)
 }
 
 // awaitOutcome looks at the command until it is settled or the wait is over.

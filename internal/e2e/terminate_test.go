@@ -89,3 +89,42 @@ func (r *rig) forget(taskID string) {
 		return err != nil
 	})
 }
+
+// TestRetryOfATerminatedTask retries one while the agent of the run that was terminated still
+// works: the next attempt begins with what that one had committed, and not beside it. The
+// reaper would come far too late.
+func TestRetryOfATerminatedTask(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{
+		"OMOI_REAPER_INTERVAL": "600s", "OMOI_REAPER_GRACE": "600s", "OMOI_TASK_CLEANUP_WAIT": "600s", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s",
+	}).up()
+	repo := r.repo()
+	cancelled, retried := r.waitsAfterACommit(repo), r.waitsAfterACommit(repo)
+	r.terminate(cancelled)
+	_, _, err := r.api.Cancel(context.Background(), cancelled, "enough")
+	conflict(t, err, "ended from outside")
+	r.terminate(retried) // without a cancel: it is written off by the retry itself
+	for _, id := range []string{cancelled, retried} {
+		_, _, err := r.api.Retry(context.Background(), id, "begin again")
+		require.NoError(t, err)
+		got := r.ends(id, task.StatusCompleted)
+		require.Equal(t, 2, got.AttemptCount)
+		require.Equal(t, task.ClassTerminated, got.Attempts[0].FailureClass)
+		require.Equal(t, "try\ntry\n", r.run("git", "-C", repo, "show", text(got.Branch)+":tries").stdout, "the second attempt saw the first one's commit")
+		require.Zero(t, r.count(`SELECT count(*) FROM sandboxes a JOIN sandboxes b ON a.task_id = b.task_id AND a.attempt = 1 AND b.attempt = 2
+			WHERE a.task_id = $1 AND (a.gone_at IS NULL OR a.gone_at > b.created_at)`, id), "one at a time")
+	}
+	r.noLeaks()
+	r.gapless()
+}
+
+// waitsAfterACommit brings a task to where its first attempt has committed and hangs; the second one completes.
+func (r *rig) waitsAfterACommit(repo string) string {
+	r.t.Helper()
+	made := r.submit(repo, script(
+		`{"bash":{"command":"echo try >> tries"}}`, `{"commit":"try"}`,
+		`{"bash":{"command":"test $(wc -l < tries) -ge 2 || sleep 300","timeout_s":400}}`, stepComplete))
+	first := r.running(made.ID)
+	r.eventually("the first attempt has committed", func() bool { return r.stored(text(first.SandboxID), "agent.tool_use") >= 3 })
+	return made.ID
+}

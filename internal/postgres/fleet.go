@@ -141,6 +141,13 @@ func (s *Store) Abandon(ctx context.Context, taskID, reason string) error {
 	})
 }
 
+// RunLoaded reports whether the task is not final and a run has loaded it: if that run is closed,
+// nobody will end the task.
+func (s *Store) RunLoaded(ctx context.Context, taskID string) (bool, error) {
+	loaded, err := s.q.RunLoaded(ctx, taskID)
+	return loaded, translate("look whether a run has task "+taskID, err)
+}
+
 // writeOff writes a task off unless it is final.
 func (s *Store) writeOff(ctx context.Context, taskID string, off writeOff) error {
 	ended := false

@@ -215,6 +215,18 @@ func (q *Queries) ReviveTask(ctx context.Context, id string) error {
 	return err
 }
 
+const runLoaded = `-- name: RunLoaded :one
+SELECT EXISTS (SELECT FROM tasks WHERE id = $1 AND run_id <> '' AND status NOT IN ('completed', 'failed', 'cancelled'))
+`
+
+// Whether the task is not final and a run has loaded it.
+func (q *Queries) RunLoaded(ctx context.Context, id string) (bool, error) {
+	row := q.db.QueryRow(ctx, runLoaded, id)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const takeOverTask = `-- name: TakeOverTask :exec
 UPDATE tasks SET first_run_id = $1, run_id = $2, status = $3, sandbox_id = $4,
     updated_at = now()

@@ -88,5 +88,9 @@ SELECT id::text FROM (
     GROUP BY t.id
 ) AS open ORDER BY since;
 
+-- name: RunLoaded :one
+-- Whether the task is not final and a run has loaded it.
+SELECT EXISTS (SELECT FROM tasks WHERE id = @id AND run_id <> '' AND status NOT IN ('completed', 'failed', 'cancelled'));
+
 -- name: Organizations :many
 SELECT id::text FROM organizations ORDER BY id;
