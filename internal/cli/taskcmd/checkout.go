@@ -171,9 +171,10 @@ func (c *copyOf) free(ctx context.Context) error {
 	return nil
 }
 
-// detach leaves the branch free for the agent while the task may still push to it in this very repository.
+// detach leaves the branch free for the agent while the task, or a retry of it, may still push
+// to it in this very repository.
 func (c *copyOf) detach() []string {
-	if c.t.Status.Final() {
+	if c.t.Status == task.StatusCompleted {
 		return nil
 	}
 	return []string{"--detach"}
@@ -213,7 +214,11 @@ func (c *copyOf) told(folder string, apart bool) error {
 		return c.printJSON(map[string]string{"task_id": c.t.ID, "branch_name": c.branch, "folder": folder})
 	}
 	c.say("%s is at %s", folder, c.branch)
-	if !c.t.Status.Final() {
+	switch {
+	case c.t.Status == task.StatusCompleted:
+	case c.t.Status.Final():
+		c.hint("The task is %s and a retry goes on with its branch, so this is a snapshot without a branch. To build on it yourself: git switch -c <name>", c.t.Status)
+	default:
 		c.hint("The task is %s, so this is a snapshot without a branch; run it again later.", c.t.Status)
 	}
 	c.next(c.hint, c.after(folder, apart))

@@ -52,14 +52,16 @@ func TestCheckoutInTheRepositoryItself(t *testing.T) {
 	require.Equal(t, "feature/x", git(t, repo, "branch", "--show-current"))
 }
 
-func TestCheckoutOfARunningTaskLeavesTheBranchFree(t *testing.T) {
+func TestCheckoutOfATaskThatMayGoOnLeavesTheBranchFree(t *testing.T) {
 	t.Parallel()
-	f, repo := hosted(t, task.StatusRunning)
-	got := f.with(call{dir: repo}, "checkout", "-")
-	require.Zero(t, got.code, got.err)
-	require.FileExists(t, filepath.Join(repo, "work.txt"))
-	require.Empty(t, git(t, repo, "branch", "--show-current"))
-	require.Contains(t, got.err, "snapshot")
+	for _, status := range []task.Status{task.StatusRunning, task.StatusFailed, task.StatusCancelled} {
+		f, repo := hosted(t, status)
+		got := f.with(call{dir: repo}, "checkout", "-")
+		require.Zero(t, got.code, got.err)
+		require.FileExists(t, filepath.Join(repo, "work.txt"))
+		require.Empty(t, git(t, repo, "branch", "--show-current"))
+		require.Contains(t, got.err, "snapshot")
+	}
 }
 
 func TestCheckoutInACloneTwice(t *testing.T) {
