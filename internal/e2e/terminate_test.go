@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -110,7 +111,7 @@ func TestRetryOfATerminatedTask(t *testing.T) {
 		got := r.ends(id, task.StatusCompleted)
 		require.Equal(t, 2, got.AttemptCount)
 		require.Equal(t, task.ClassTerminated, got.Attempts[0].FailureClass)
-		require.Equal(t, "try\ntry\n", r.run("git", "-C", repo, "show", text(got.Branch)+":tries").stdout, "the second attempt saw the first one's commit")
+		require.Equal(t, strings.Repeat("try\n", 2), r.run("git", "-C", repo, "show", text(got.Branch)+":tries").stdout, "the second attempt saw the first one's commit")
 		require.Zero(t, r.count(`SELECT count(*) FROM sandboxes a JOIN sandboxes b ON a.task_id = b.task_id AND a.attempt = 1 AND b.attempt = 2
 			WHERE a.task_id = $1 AND (a.gone_at IS NULL OR a.gone_at > b.created_at)`, id), "one at a time")
 	}
