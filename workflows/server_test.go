@@ -71,6 +71,8 @@ func paths() []path {
 		{"waits-for-slot", playWaitsForSlot},
 		{"salvage-lost", playSalvageLost},
 		{"gone-late", playGoneLate},
+		{"host-away", playHostAway},
+		{"host-lost", playHostLost},
 	}
 }
 
@@ -250,6 +252,40 @@ func playGoneLate(tr *troupe) {
 	tr.lingers = 2
 	require.NoError(tr.t, tr.play())
 	require.Greater(tr.t, tr.count(contract.DeleteSandbox), 2)
+}
+
+// onQueue is a sandbox whose work is to be taken up soon.
+func onQueue(queue string) contract.LoadedSandbox {
+	return contract.LoadedSandbox{Provider: "local", Queue: queue, Verify: true, SalvageWindow: 5 * time.Minute, Pickup: time.Second}
+}
+
+// The sandbox is found elsewhere while its work is to be saved, and again while it is deleted.
+func playHostAway(tr *troupe) {
+	tr.succeeds()
+	tr.ledger = func(n int) contract.LoadedSandbox {
+		box := onQueue("nobody")
+		if box.Salvaged = n > 1; n > 2 {
+			box.Queue = contract.QueueTasks
+		}
+		return box
+	}
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, 3, tr.count(contract.LoadSandbox))
+	require.Equal(tr.t, 1, tr.count("settle verified"))
+}
+
+func playHostLost(tr *troupe) {
+	tr.succeeds()
+	tr.ledger = func(n int) contract.LoadedSandbox {
+		box := onQueue("nobody")
+		box.Lost = n > 1
+		return box
+	}
+	require.NoError(tr.t, tr.play())
+	run := tr.c.GetWorkflow(tr.t.Context(), contract.CleanupWorkflowID(tr.box(1)), "")
+	require.ErrorContains(tr.t, run.Get(tr.t.Context(), nil), "declared lost")
+	require.Empty(tr.t, tr.cleaned)
+	tr.cleaned = append(tr.cleaned, tr.box(1)) // whose history is to be recorded
 }
 
 // troupe plays a stage on a real server: its own task, its own worker.
