@@ -69,17 +69,9 @@ func (k *knownSandboxes) forget(requests []ingest.Request) {
 // remembered, somebody else has moved it, a request would be refused, a key is a repeat.
 func (s *Store) commitKnown(ctx context.Context, c ingest.Commit) (outcomes []ingest.Outcome, done bool, err error) {
 	plan := s.known.plan(c.Requests)
-	if plan == nil {
+	outcomes, settled := plan.takeAll(c.Requests)
+	if !settled {
 		return nil, false, nil
-	}
-	outcomes = make([]ingest.Outcome, len(c.Requests))
-	for n, r := range c.Requests {
-		if !plan.remembers(r) {
-			return nil, false, nil
-		}
-		if outcomes[n] = plan.take(r); outcomes[n].Err != nil {
-			return nil, false, nil
-		}
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(sqlPlans)
@@ -96,6 +88,24 @@ func (s *Store) commitKnown(ctx context.Context, c ingest.Commit) (outcomes []in
 	return outcomes, true, nil
 }
 
+// takeAll plans all requests; settled is false where what is remembered does not settle one.
+func (p *eventPlan) takeAll(requests []ingest.Request) (outcomes []ingest.Outcome, settled bool) {
+	if p == nil {
+		return nil, false
+	}
+	for _, r := range requests {
+		if !p.remembers(r) {
+			return nil, false
+		}
+		out := p.take(r)
+		if out.Err != nil {
+			return nil, false
+		}
+		outcomes = append(outcomes, out)
+	}
+	return outcomes, true
+}
+
 // remembers reports whether the plan holds all that the request is judged by: the marks of
 // later spools are only in the store.
 func (p *eventPlan) remembers(r ingest.Request) bool {
@@ -106,8 +116,7 @@ func (p *eventPlan) remembers(r ingest.Request) bool {
 // unlessRefused is nil where the database has refused the transaction for what it holds: by
 // then nothing is stored. Of anything else, such as a lost connection, that is not known.
 func unlessRefused(err error) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		for _, class := range []string{"22", "23", "40", "54"} {
 			if strings.HasPrefix(pg.Code, class) {
 				return nil
