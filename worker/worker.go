@@ -43,7 +43,8 @@ type Config struct {
 
 // Hosts is the part of the store in which a machine says that it lives.
 type Hosts interface {
-	HostSeen(ctx context.Context, hostID string, providers []string, capacity int) error
+	// HostSeen reports whether a person had declared the machine lost until now.
+	HostSeen(ctx context.Context, hostID string, providers []string, capacity int) (back bool, err error)
 }
 
 // Schedules is the part of Temporal that makes and wakes what runs at intervals.
@@ -68,6 +69,7 @@ type Worker struct {
 	cfg  Config
 	deps Deps
 	log  *slog.Logger
+	back bool // what was lost with this machine is to be looked for
 }
 
 // New makes a worker; [Worker.Run] starts it.
@@ -207,7 +209,11 @@ func (w *Worker) seen(ctx context.Context) {
 	}
 	within, cancel := context.WithTimeout(ctx, w.cfg.HostBeat)
 	defer cancel()
-	if err := w.deps.Hosts.HostSeen(within, w.cfg.HostID, w.cfg.Providers, w.cfg.Capacity); err != nil && ctx.Err() == nil {
+	back, err := w.deps.Hosts.HostSeen(within, w.cfg.HostID, w.cfg.Providers, w.cfg.Capacity)
+	if err != nil && ctx.Err() == nil {
 		w.log.WarnContext(ctx, "host not reported", slog.String("host_id", w.cfg.HostID), slog.String("error", err.Error()))
+	}
+	if w.back = w.back || back; w.back { // the reaper may rest: lost sandboxes do not keep it awake
+		w.back = w.deps.Schedules.WakeReaper(within) != nil
 	}
 }

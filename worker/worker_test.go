@@ -26,15 +26,16 @@ import (
 // hosts and schedules count what they are told.
 type hosts struct {
 	seen chan string
+	back atomic.Bool
 	err  error
 }
 
-func (h *hosts) HostSeen(_ context.Context, id string, _ []string, _ int) error {
+func (h *hosts) HostSeen(_ context.Context, id string, _ []string, _ int) (bool, error) {
 	select {
 	case h.seen <- id:
 	default:
 	}
-	return h.err
+	return h.back.Swap(false), h.err
 }
 
 type schedules struct {
@@ -97,6 +98,8 @@ func TestWorkerPollsItsQueuesAndStops(t *testing.T) {
 	require.False(t, polled(t, c, contract.QueueHost("h1"), enums.TASK_QUEUE_TYPE_WORKFLOW))
 	require.Eventually(t, func() bool { return s.woken.Load() == 1 }, 20*time.Second, 20*time.Millisecond)
 	require.Equal(t, int32(3), s.ensured.Load(), "until they are made")
+	h.back.Store(true) // lost sandboxes do not keep the reaper awake
+	require.Eventually(t, func() bool { return s.woken.Load() >= 3 }, 20*time.Second, 20*time.Millisecond, "at each beat until it is awake")
 
 	stop()
 	require.NoError(t, <-done)

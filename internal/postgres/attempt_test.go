@@ -92,16 +92,16 @@ func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
 	require.Positive(t, begun.Wait)
 	require.Contains(t, begun.Reason, "no machine offers local sandboxes")
 
-	require.NoError(t, w.store.HostSeen(ctx, "lost", []string{"local"}, 0))
+	w.hostSeen("lost", []string{"local"}, 0)
 	w.loseHost("lost")
-	require.NoError(t, w.store.HostSeen(ctx, "docker-only", []string{"docker"}, 0))
-	require.NoError(t, w.store.HostSeen(ctx, "silent", []string{"local"}, 0))
+	w.hostSeen("docker-only", []string{"docker"}, 0)
+	w.hostSeen("silent", []string{"local"}, 0)
 	w.exec(`UPDATE hosts SET seen_at = now() - interval '31 seconds' WHERE id = 'silent'`)
 	begun, err = w.store.BeginAttempt(ctx, in, a.run)
 	require.NoError(t, err)
 	require.Positive(t, begun.Wait)
 
-	require.NoError(t, w.store.HostSeen(ctx, "one", []string{"local", "docker"}, 1))
+	w.hostSeen("one", []string{"local", "docker"}, 1)
 	live := w.begin(a, 1)
 	require.Equal(t, contract.QueueHost("one"), live.Queue)
 	in.Ordinal = 2
@@ -109,7 +109,7 @@ func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, begun.Reason, "no room on the 1 machines")
 
-	require.NoError(t, w.store.HostSeen(ctx, "two", []string{"local"}, 4))
+	w.hostSeen("two", []string{"local"}, 4)
 	require.Equal(t, contract.QueueHost("two"), w.begin(a, 2).Queue)
 	for _, event := range []string{"deleting", "gone", "verified"} {
 		require.NoError(t, w.store.SettleSandbox(ctx, contract.Settling{SandboxID: live.SandboxID, Event: event}))
@@ -120,7 +120,7 @@ func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
 func TestAHostIsNeverFilledBeyondItsCapacity(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
-	require.NoError(t, w.store.HostSeen(t.Context(), "small", []string{"local"}, 3))
+	w.hostSeen("small", []string{"local"}, 3)
 	p := w.project(20)
 	var wait sync.WaitGroup
 	for range 12 {

@@ -17,12 +17,12 @@ import (
 )
 
 // HostSeen notes that a machine is there and offers providers. capacity is how many
-// sandboxes it takes; 0 is no limit. A machine that was declared lost is back.
-func (s *Store) HostSeen(ctx context.Context, id string, providers []string, capacity int) error {
-	err := s.q.HostSeen(ctx, db.HostSeenParams{
+// sandboxes it takes; 0 is no limit. back: it was declared lost until now.
+func (s *Store) HostSeen(ctx context.Context, id string, providers []string, capacity int) (back bool, err error) {
+	back, err = s.q.HostSeen(ctx, db.HostSeenParams{
 		ID: id, Name: storable(s.cfg.Machine), Providers: providers, Capacity: int32(capacity), //nolint:gosec // G115: a setting
 	})
-	return translate("note host "+id, err)
+	return back, translate("note host "+id, err)
 }
 
 // Hosts lists the machines that ever reported, those that did so last first.

@@ -13,6 +13,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// hostSeen lets a host report, and answers whether it is back.
+func (w world) hostSeen(id string, providers []string, capacity int) bool {
+	w.t.Helper()
+	back, err := w.store.HostSeen(w.t.Context(), id, providers, capacity)
+	require.NoError(w.t, err)
+	return back
+}
+
 // silence lets a host have reported last an hour ago.
 func (w world) silence(host string) {
 	w.t.Helper()
@@ -32,7 +40,7 @@ func lost(_ task.Host, err error) error { return err }
 // local is a task whose agent works in a local sandbox on the host.
 func (w world) local(host string) (asked, contract.LiveAttempt) {
 	w.t.Helper()
-	require.NoError(w.t, w.store.HostSeen(w.t.Context(), host, []string{"local"}, 0))
+	w.hostSeen(host, []string{"local"}, 0)
 	a := w.task(w.project(5), "provider = 'local'")
 	return a, w.running(a)
 }
@@ -45,7 +53,7 @@ func TestHostsAreListedWithTheirSandboxes(t *testing.T) {
 	w.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, over)
 	_, verified := w.box("local")
 	w.settle(verified, "verified")
-	require.NoError(t, w.store.HostSeen(t.Context(), "other", []string{"docker"}, 3))
+	w.hostSeen("other", []string{"docker"}, 3)
 	w.silence("host")
 	hosts, err := w.store.Hosts(t.Context())
 	require.NoError(t, err)
@@ -98,7 +106,8 @@ func TestALostHostTakesItsSandboxesWithIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, targets)
 
-	require.NoError(t, w.store.HostSeen(t.Context(), "host", []string{"local"}, 0))
+	require.True(t, w.hostSeen("host", []string{"local"}, 0), "who reports it looks for what is left there")
+	require.False(t, w.hostSeen("host", []string{"local"}, 0))
 	targets, err = w.store.Targets(t.Context())
 	require.NoError(t, err)
 	require.Len(t, targets, 1, "it is back")
@@ -133,7 +142,7 @@ func TestWhatAHostListsIsThere(t *testing.T) {
 	_, over := w.local("old")
 	_, live := w.local("old")
 	w.exec(`UPDATE sandboxes SET ended_at = now(), salvage = '{"kind": "lost"}' WHERE id = $1`, over.SandboxID)
-	require.NoError(t, w.store.HostSeen(ctx, "new", []string{"local"}, 0))
+	w.hostSeen("new", []string{"local"}, 0)
 	find := func(host string) {
 		var listed []sandbox.Sandbox
 		for _, id := range []string{over.SandboxID, live.SandboxID, "unknown"} {

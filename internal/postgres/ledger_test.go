@@ -15,7 +15,7 @@ import (
 // box makes a task with an attempt in a sandbox of the provider.
 func (w world) box(provider string) (asked, string) {
 	w.t.Helper()
-	require.NoError(w.t, w.store.HostSeen(w.t.Context(), "host", []string{"local"}, 0))
+	w.hostSeen("host", []string{"local"}, 0)
 	a := w.task(w.project(5), "provider = '"+provider+"'")
 	w.load(a)
 	return a, w.begin(a, 1).SandboxID

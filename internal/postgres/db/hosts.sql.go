@@ -63,10 +63,12 @@ func (q *Queries) HostLost(ctx context.Context, iD string, fresh time.Duration) 
 	return result.RowsAffected(), nil
 }
 
-const hostSeen = `-- name: HostSeen :exec
+const hostSeen = `-- name: HostSeen :one
+WITH former AS (SELECT lost_at FROM hosts WHERE id = $1)
 INSERT INTO hosts (id, name, providers, capacity) VALUES ($1, $2, $3, $4)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, providers = excluded.providers, capacity = excluded.capacity,
     seen_at = now(), lost_at = NULL
+RETURNING EXISTS (SELECT FROM former WHERE former.lost_at IS NOT NULL) AS back
 `
 
 type HostSeenParams struct {
@@ -76,14 +78,17 @@ type HostSeenParams struct {
 	Capacity  int32
 }
 
-func (q *Queries) HostSeen(ctx context.Context, arg HostSeenParams) error {
-	_, err := q.db.Exec(ctx, hostSeen,
+// Whether the host had been declared lost.
+func (q *Queries) HostSeen(ctx context.Context, arg HostSeenParams) (bool, error) {
+	row := q.db.QueryRow(ctx, hostSeen,
 		arg.ID,
 		arg.Name,
 		arg.Providers,
 		arg.Capacity,
 	)
-	return err
+	var back bool
+	err := row.Scan(&back)
+	return back, err
 }
 
 const hosts = `-- name: Hosts :many

@@ -1,7 +1,10 @@
--- name: HostSeen :exec
+-- name: HostSeen :one
+-- Whether the host had been declared lost.
+WITH former AS (SELECT lost_at FROM hosts WHERE id = @id)
 INSERT INTO hosts (id, name, providers, capacity) VALUES (@id, @name, @providers, @capacity)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, providers = excluded.providers, capacity = excluded.capacity,
-    seen_at = now(), lost_at = NULL;
+    seen_at = now(), lost_at = NULL
+RETURNING EXISTS (SELECT FROM former WHERE former.lost_at IS NOT NULL) AS back;
 
 -- name: Hosts :many
 -- All hosts, or the one; those that reported last come first.
