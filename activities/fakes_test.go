@@ -63,9 +63,10 @@ func (f *faults) count(name string) int {
 
 // fakeStore is Tasks, Ledger and Fleet in memory.
 type fakeStore struct {
-	doubts []string // as they were noted
-	found  []string // which sandbox on which host
-	left   map[string][]contract.Orphan
+	doubts  []string // as they were noted
+	adopted []string // sandboxes that were listed and orphans
+	found   []string // which sandbox on which host
+	left    map[string][]contract.Orphan
 	faults
 
 	work     task.Work
@@ -217,6 +218,13 @@ func (s *fakeStore) Unowned(context.Context, []sandbox.Sandbox, time.Duration) (
 
 func (s *fakeStore) Leftovers(_ context.Context, id string) ([]contract.Orphan, error) {
 	return s.left[id], nil
+}
+
+func (s *fakeStore) Adopt(_ context.Context, _, _ string, listed []sandbox.Sandbox) error {
+	for _, box := range listed {
+		s.adopted = append(s.adopted, box.Labels.SandboxID)
+	}
+	return nil
 }
 
 func (s *fakeStore) Found(_ context.Context, host string, listed []sandbox.Sandbox) error {

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -56,8 +57,13 @@ func (a *Activities) here(ctx context.Context, sandboxID string) (place, error) 
 	return p, nil
 }
 
-// labels identify the sandbox of a ledger row to its provider.
+// labels identify the sandbox of a ledger row to its provider: as they were written with the
+// intent, since the task that they name may be gone.
 func (a *Activities) labels(ctx context.Context, row task.Sandbox) (sandbox.Labels, error) {
+	var written sandbox.Labels
+	if json.Unmarshal(row.Labels, &written) == nil && written.SandboxID == row.ID {
+		return written, nil
+	}
 	installation, err := a.installationID(ctx)
 	if err != nil {
 		return sandbox.Labels{}, err

@@ -55,6 +55,9 @@ type Fleet interface {
 	Unowned(ctx context.Context, listed []sandbox.Sandbox, grace time.Duration) ([]contract.Orphan, error)
 	// Found notes that a host holds what it lists, where the ledger has it as lost or on a host that is gone.
 	Found(ctx context.Context, hostID string, listed []sandbox.Sandbox) error
+	// Adopt writes rows for those of the listed sandboxes that the ledger does not know, so that
+	// they can be cleaned up. hostID is empty where the provider is bound to no host.
+	Adopt(ctx context.Context, provider, hostID string, listed []sandbox.Sandbox) error
 	// OpenTasks lists task ids that are not final and hold a run, newest projection older than
 	// age, and those whose start or retry was sent longer than age ago and never taken up.
 	OpenTasks(ctx context.Context, age time.Duration) ([]string, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"go.temporal.io/sdk/activity"
 
@@ -39,7 +40,29 @@ func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInp
 	if err != nil {
 		return contract.Orphans{}, fmt.Errorf("compare sandboxes of %s: %w", in.Provider, err)
 	}
-	return guarded(in.Provider, len(listed), orphans), nil
+	out := guarded(in.Provider, len(listed), orphans)
+	if err := a.adopt(ctx, in.Provider, listed, out.Orphans); err != nil {
+		return contract.Orphans{}, err
+	}
+	return out, nil
+}
+
+// adopt gives each orphan a row in the ledger, from which its cleanup works.
+func (a *Activities) adopt(ctx context.Context, provider string, listed []sandbox.Sandbox, orphans []contract.Orphan) error {
+	var found []sandbox.Sandbox
+	for _, box := range listed {
+		if slices.ContainsFunc(orphans, func(o contract.Orphan) bool { return o.SandboxID == box.Labels.SandboxID }) {
+			found = append(found, box)
+		}
+	}
+	host := a.cfg.HostID
+	if p, err := a.deps.Providers.Provider(provider); err != nil || !p.Capabilities().HostBound {
+		host = ""
+	}
+	if err := a.deps.Fleet.Adopt(ctx, provider, host, found); err != nil {
+		return fmt.Errorf("adopt orphans of %s: %w", provider, err)
+	}
+	return nil
 }
 
 // list asks a provider for the sandboxes of this installation, and puts the ledger right

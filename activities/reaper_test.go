@@ -27,6 +27,13 @@ func TestFindOrphansOfAProvider(t *testing.T) {
 	require.Equal(t, contract.Orphans{Alive: 1, Orphans: orphans("o1")}, out)
 	require.Equal(t, []string{boxID + " on h1"}, b.store.found, "the ledger learns where it is")
 
+	require.Empty(t, b.store.adopted)
+
+	b.store.unowned = orphans(boxID)
+	_, err = do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{Provider: task.ProviderLocal})
+	require.NoError(t, err)
+	require.Equal(t, []string{boxID}, b.store.adopted, "the ledger has a row for what is cleaned up")
+
 	b.store.unowned = orphans("o1", "o2", "o3", "o4", "o5")
 	out, err = do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{Provider: task.ProviderLocal})
 	require.NoError(t, err)

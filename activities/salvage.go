@@ -64,7 +64,7 @@ func (a *Activities) salvage(ctx context.Context, p place, at *progress[collectP
 	switch {
 	case !ran:
 		return none, nil
-	case seen.State == sandbox.StateGone:
+	case seen.State == sandbox.StateGone, p.row.TaskID == "": // without its task there is no place for its work
 		since := a.lastContact(ctx, p.row)
 		return task.Salvage{Kind: task.SalvageLost, LostSince: &since}, nil
 	}

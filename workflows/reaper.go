@@ -30,7 +30,8 @@ func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 		return report, err
 	}
 	var rest contract.Rest
-	if len(orphans) == 0 && report.Alarm == "" {
+	// What lives and is no orphan may become one, also if the ledger does not know it.
+	if len(orphans) == 0 && report.Alarm == "" && report.Alive == 0 {
 		err = call{name: contract.RestReaper}.get(ctx, nil, &rest)
 	}
 	report.Paused = rest.Paused

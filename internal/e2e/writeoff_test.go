@@ -89,3 +89,25 @@ func (r *rig) reaperRests() bool {
 	found, err := r.temporal.ScheduleClient().GetHandle(context.Background(), contract.ScheduleReaper).Describe(context.Background())
 	return err == nil && found.Schedule.State.Paused
 }
+
+// TestASandboxThatTheDatabaseHasForgotten takes the rows of a running task away, as a database
+// that was set back does. Its sandbox carries our label: it is found and removed all the same.
+func TestASandboxThatTheDatabaseHasForgotten(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE": "3s", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
+	made := r.submit(r.repo(), script(stepHang))
+	box := text(r.running(made.ID).SandboxID)
+	r.kill("worker")
+	_, err := r.pool.Exec(context.Background(), `WITH forgotten AS (DELETE FROM attempts) DELETE FROM tasks`)
+	require.NoError(t, err)
+	_, err = r.pool.Exec(context.Background(), `DELETE FROM sandboxes`)
+	require.NoError(t, err)
+	r.startWorker()
+	r.eventually("the sandbox is in the ledger again, and verified gone", func() bool {
+		return r.count(`SELECT count(*) FROM sandboxes WHERE id = $1 AND verified_at IS NOT NULL`, box) == 1
+	})
+	var salvage string
+	require.NoError(t, r.pool.QueryRow(context.Background(), `SELECT salvage ->> 'kind' FROM sandboxes WHERE id = $1`, box).Scan(&salvage))
+	require.Equal(t, task.SalvageLost, salvage)
+	r.noLeaks()
+}

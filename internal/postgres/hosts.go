@@ -126,6 +126,25 @@ func (s *Store) Found(ctx context.Context, hostID string, listed []sandbox.Sandb
 	return translate("note what host "+hostID+" lists", err)
 }
 
+// Adopt writes rows for those of the listed sandboxes that the ledger does not know. Their
+// labels name the task, which may be unknown too.
+func (s *Store) Adopt(ctx context.Context, provider, hostID string, listed []sandbox.Sandbox) error {
+	for _, box := range listed {
+		labels, err := json.Marshal(box.Labels)
+		if err != nil {
+			return fmt.Errorf("write labels: %w", err)
+		}
+		err = s.q.AdoptSandbox(ctx, db.AdoptSandboxParams{
+			ID: box.Labels.SandboxID, TaskID: box.Labels.TaskID, Attempt: new(int32(box.Labels.Attempt)), //nolint:gosec // G115: at most task.MaxAttempts
+			Provider: provider, ProviderID: &box.ProviderID, HostID: idOr(hostID), Labels: labels, CreatedAt: box.CreatedAt,
+		})
+		if err != nil {
+			return translate("adopt sandbox "+box.Labels.SandboxID, err)
+		}
+	}
+	return nil
+}
+
 // whereUnverified names the machines whose sandboxes are not verified gone, and what a person
 // can do about those that do not report.
 func (b *beginning) whereUnverified(ctx context.Context) (string, error) {

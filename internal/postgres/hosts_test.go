@@ -182,3 +182,31 @@ func TestSandboxesThatNobodyMadeEndAfterADayOfSilence(t *testing.T) {
 	gone := one[[]string](t, w.pool, `SELECT array_agg(id ORDER BY id) FROM sandboxes WHERE state = 'gone' AND gone_at IS NOT NULL AND verified_at IS NULL`)
 	require.Equal(t, "mute silent", strings.Join(gone, " "))
 }
+
+func TestASandboxThatTheLedgerDoesNotKnowIsAdopted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	w.load(a)
+	live := w.begin(a, 1)
+	made := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
+	listed := []sandbox.Sandbox{
+		{Labels: sandbox.Labels{SandboxID: "forgotten", TaskID: a.id, Attempt: 7}, ProviderID: "omoi-forgotten", CreatedAt: made},
+		{Labels: sandbox.Labels{SandboxID: "stranger", TaskID: "no task of ours"}, CreatedAt: made},
+		{Labels: sandbox.Labels{SandboxID: live.SandboxID, TaskID: a.id}, CreatedAt: made},
+	}
+	for range 2 { // again is nothing
+		require.NoError(t, w.store.Adopt(t.Context(), "local", "here", listed))
+	}
+	got := w.ledger("forgotten")
+	require.Equal(t, task.SandboxRunning, got.State)
+	require.Equal(t, "here", got.HostID)
+	require.Equal(t, a.id, got.TaskID)
+	require.Equal(t, 7, got.Attempt)
+	require.NotNil(t, got.EndedAt)
+	require.Empty(t, w.ledger("stranger").TaskID)
+	require.Nil(t, w.ledger(live.SandboxID).EndedAt, "a row that there is stays as it is")
+	orphans, err := w.store.LedgerOrphans(t.Context(), time.Minute)
+	require.NoError(t, err)
+	require.Len(t, orphans, 2)
+}

@@ -26,7 +26,7 @@ func ledgerRow(row db.Sandbox, secondsAlive float64) (task.Sandbox, error) {
 		TaskID: textOr(row.TaskID), State: task.SandboxState(row.State), Isolation: row.Isolation,
 		CreatedAt: row.CreatedAt, AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt, EndedAt: row.EndedAt,
 		DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
-		SecondsAlive: secondsAlive, CostUSD: row.CostUsd, Head: row.Head,
+		SecondsAlive: secondsAlive, CostUSD: row.CostUsd, Head: row.Head, Labels: row.Labels,
 	}
 	if row.Attempt != nil {
 		out.Attempt = int(*row.Attempt)

@@ -97,9 +97,11 @@ type Sandbox struct {
 	GoneAt       *time.Time   `json:"gone_at"`     // first look
 	VerifiedAt   *time.Time   `json:"verified_at"` // second look; null: not verified gone
 	SecondsAlive float64      `json:"seconds_alive"`
-	CostUSD      float64      `json:"cost_usd"`
-	Salvage      *Salvage     `json:"salvage"`
-	Head         int64        `json:"events"` // newest event sequence
+	// Labels are what its provider was told that it is; see sandbox.Labels. For workers only.
+	Labels  json.RawMessage `json:"-"`
+	CostUSD float64         `json:"cost_usd"`
+	Salvage *Salvage        `json:"salvage"`
+	Head    int64           `json:"events"` // newest event sequence
 }
 
 // Host is a machine that holds sandboxes.

@@ -7,8 +7,46 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
+
+const adoptSandbox = `-- name: AdoptSandbox :exec
+INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, provider_id, host_id, labels, state, created_at, ended_at)
+SELECT $1, t.organization_id, t.id, $2, $3, $4, $5, $6, 'running', $7, now()
+FROM (SELECT 1) AS one LEFT JOIN tasks t ON t.id::text = $8::text
+ON CONFLICT (id) DO UPDATE SET organization_id = excluded.organization_id, task_id = excluded.task_id, attempt = excluded.attempt,
+    provider = excluded.provider, provider_id = excluded.provider_id, host_id = excluded.host_id, labels = excluded.labels,
+    state = excluded.state, created_at = excluded.created_at, ended_at = excluded.ended_at, gone_at = NULL
+WHERE sandboxes.provider = 'bare'
+`
+
+type AdoptSandboxParams struct {
+	ID         string
+	Attempt    *int32
+	Provider   string
+	ProviderID *string
+	HostID     *string
+	Labels     json.RawMessage
+	CreatedAt  time.Time
+	TaskID     string
+}
+
+// A sandbox of ours that the ledger does not know, or only by the events that it still posts:
+// the database was lost, or set back.
+func (q *Queries) AdoptSandbox(ctx context.Context, arg AdoptSandboxParams) error {
+	_, err := q.db.Exec(ctx, adoptSandbox,
+		arg.ID,
+		arg.Attempt,
+		arg.Provider,
+		arg.ProviderID,
+		arg.HostID,
+		arg.Labels,
+		arg.CreatedAt,
+		arg.TaskID,
+	)
+	return err
+}
 
 const atRest = `-- name: AtRest :one
 SELECT (NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
