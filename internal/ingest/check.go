@@ -29,8 +29,20 @@ func checkName(field, value string, longest int) error {
 		return task.Invalid(field, "The field %s must have at most %d characters.", field, longest)
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return task.Invalid(field, "The field %s must not contain control characters.", field)
+	case strings.Contains(value, ".") && len(token.Hide([]byte(value))) != len(value):
+		return task.Invalid(field, "The field %s must not hold a token.", field)
 	}
 	return nil
+}
+
+// ownKeys begin the keys of events that omoi writes itself.
+const ownKeys = "omoi:"
+
+func checkKey(key string) error {
+	if strings.HasPrefix(key, ownKeys) {
+		return task.Invalid("client_event_id", "The field client_event_id must not begin with %s.", ownKeys)
+	}
+	return checkName("client_event_id", key, maxKey)
 }
 
 // checkEvent returns e in the form in which it is stored. prefix stands before the names

@@ -85,7 +85,7 @@ func (i *Intake) Single(ctx context.Context, sandboxID string, e Event, bare boo
 		return Receipt{}, err
 	}
 	if e.ClientEventID != "" {
-		if err := checkName("client_event_id", e.ClientEventID, maxKey); err != nil {
+		if err := checkKey(e.ClientEventID); err != nil {
 			return Receipt{}, err
 		}
 	}

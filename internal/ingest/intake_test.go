@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -231,6 +232,9 @@ func TestWhatIsRefusedAtTheDoor(t *testing.T) {
 		"NUL after a slash": {"s", func(e *ingest.Event) { e.Data = json.RawMessage(`{"a":"\\\u0000"}`) }, "event_data"},
 		"bad UTF-8":         {"s", func(e *ingest.Event) { e.Data = json.RawMessage("{\"a\":\"\xff\"}") }, "event_data"},
 		"key":               {"s", func(e *ingest.Event) { e.ClientEventID = "a\nb" }, "client_event_id"},
+		"key of ours":       {"s", func(e *ingest.Event) { e.ClientEventID = "omoi:host-lost" }, "client_event_id"},
+		"token as a key":    {"s", func(e *ingest.Event) { e.ClientEventID = "v1.key." + strings.Repeat("x", 43) }, "client_event_id"},
+		"token as a type":   {"s", func(e *ingest.Event) { e.Type = "v1.key." + strings.Repeat("x", 43) }, "event_type"},
 	} {
 		e := good
 		c.change(&e)

@@ -144,7 +144,7 @@ func (b *beginning) tooManyUnverified(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	where, err := b.whereUnverified(ctx)
-	return fmt.Sprintf("waiting: %d sandboxes of %s are not verified gone, the limit is %d", n.Unverified, b.row.Provider, limit) + where, err
+	return fmt.Sprintf("%d of the sandboxes of %s are not verified gone, the limit is %d", n.Unverified, b.row.Provider, limit) + where, err
 }
 
 // host chooses the machine for a provider that lives on one, or says why there is none.
@@ -161,9 +161,9 @@ func (b *beginning) host(ctx context.Context) (id, reason string, err error) {
 	}
 	n, err := b.q.HostsOffering(ctx, b.cfg.HostFresh, b.row.Provider)
 	if n == 0 {
-		return "", "waiting: no machine offers " + b.row.Provider + " sandboxes; is a worker running?", err
+		return "", "no machine offers " + b.row.Provider + " sandboxes; start omoi worker on one", err
 	}
-	return "", fmt.Sprintf("waiting: no room on the %d machines that offer %s sandboxes", n, b.row.Provider), err
+	return "", fmt.Sprintf("no room on the %d machines that offer %s sandboxes", n, b.row.Provider), err
 }
 
 // hostBound reports whether a provider's sandboxes live on one machine of ours.

@@ -152,7 +152,7 @@ func TestTooManyUnverifiedSandboxesHoldBackNewOnes(t *testing.T) {
 	begun, err := w.store.BeginAttempt(t.Context(), in, a.run)
 	require.NoError(t, err)
 	require.Positive(t, begun.Wait)
-	require.Contains(t, begun.Reason, "2 sandboxes of daytona are not verified gone, the limit is 2")
+	require.Contains(t, begun.Reason, "2 of the sandboxes of daytona are not verified gone, the limit is 2")
 	require.Equal(t, begun.Reason, one[string](t, w.pool, `SELECT waiting FROM tasks WHERE id = $1`, a.id))
 
 	other := w.task(p, "") // another provider is not held back

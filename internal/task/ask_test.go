@@ -80,6 +80,7 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 		"without a new attempt.":  {Status: task.StatusFailed, FailureClass: task.ClassPublish, Provider: task.ProviderExternal},
 		"begins a new attempt":    {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {}}},
 		"omoi retry t":            {Status: task.StatusCancelled, ID: "t"},
+		"next attempt begins":     {Status: task.StatusFailed, PendingCommand: &task.Command{Kind: "retry"}},
 		"cancel is asked for":     {Status: task.StatusPending, PendingCommand: &task.Command{Kind: "cancel"}},
 	} {
 		why := task.Why(row)

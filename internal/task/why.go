@@ -8,6 +8,9 @@ import (
 // Why says in one sentence what a task is doing or waiting for, and what a person can do
 // about it. It looks at nothing but the row.
 func Why(t Task) string {
+	if asked := t.PendingCommand; asked != nil && asked.Kind == "retry" && t.Status.Final() {
+		return sentence(fmt.Sprintf("The next attempt begins as soon as the sandboxes of the earlier ones are gone; before, the task was %s", t.Status), shown(t))
+	}
 	s := whyStatus(t)
 	if t.PendingCommand != nil {
 		s += fmt.Sprintf(" A %s is asked for and under way.", t.PendingCommand.Kind)
@@ -94,11 +97,17 @@ func whyCompleted(t Task) string {
 	return fmt.Sprintf("Completed after %s.", counted(t.AttemptCount, "attempt"))
 }
 
-func whyFailed(t Task) string {
-	reason, _, _ := strings.Cut(textOf(t.ErrorMessage), "\n\n") // what follows is for those who look into omoi
+// shown is the reason of the end; what follows its first paragraph is for those who look into omoi.
+func shown(t Task) string {
+	reason, _, _ := strings.Cut(textOf(t.ErrorMessage), "\n\n")
 	if reason == "" {
 		reason = lastReason(t)
 	}
+	return reason
+}
+
+func whyFailed(t Task) string {
+	reason := shown(t)
 	s := sentence(fmt.Sprintf("Failed after %s", counted(t.AttemptCount, "attempt")), reason)
 	switch t.FailureClass {
 	case ClassPublish:
