@@ -70,7 +70,7 @@ func (r *taskRun) begin(ctx workflow.Context) (eff task.Effects, over bool, err 
 				return eff, false, err
 			}
 		case begun.Wait > 0:
-			r.view.enter(ctx, begun.Reason)
+			r.view.enter(ctx, "waiting: "+begun.Reason)
 			r.pause(ctx, begun.Wait)
 		default:
 			r.adopt(ctx, begun.LiveAttempt)
