@@ -29,7 +29,7 @@ func checkName(field, value string, longest int) error {
 		return task.Invalid(field, "The field %s must have at most %d characters.", field, longest)
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return task.Invalid(field, "The field %s must not contain control characters.", field)
-	case strings.Contains(value, ".") && len(token.Hide([]byte(value))) != len(value):
+	case token.Holds(value):
 		return task.Invalid(field, "The field %s must not hold a token.", field)
 	}
 	return nil

@@ -1,6 +1,9 @@
 package token
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 const (
 	// enough is how much of a token's end must be there to be worth hiding: with less than
@@ -29,6 +32,12 @@ func Hide(text []byte) []byte {
 		return text
 	}
 	return append(out, text[kept:]...)
+}
+
+// Holds reports whether a name holds what [Hide] would hide. It allocates nothing where the
+// name does not even look like it.
+func Holds(name string) bool {
+	return strings.Contains(name, version+".") && len(Hide([]byte(name))) != len(name)
 }
 
 // tokenEnd is where the token ends whose key id would begin at from; 0 if there is none.
