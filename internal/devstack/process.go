@@ -86,10 +86,13 @@ func (c *child) stop(grace time.Duration) error {
 		}
 		<-c.done
 	}
-	if c.mark != "" {
-		return os.Remove(c.mark)
+	if c.mark == "" {
+		return nil
 	}
-	return nil
+	if err := os.Remove(c.mark); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil // its next start, cut short, has taken the mark away
 }
 
 // mark is what is known of a part of the last start.
