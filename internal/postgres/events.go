@@ -74,7 +74,7 @@ func (s *Store) CommitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Out
 	}
 	for range tries {
 		outcomes, err = s.commitEvents(ctx, c)
-		if !repeatable(err) && !errors.Is(err, errBareMade) {
+		if !repeatable(err) && !errors.Is(err, errBareMade) && !outdated(err) {
 			break
 		}
 	}
@@ -211,11 +211,17 @@ func makeBare(ctx context.Context, conn *pgxpool.Conn, ids []string) error {
 	return errBareMade
 }
 
+// outdated reports whether the plan did not fit the rows: the division in sqlMoveSandboxes.
+func outdated(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "22012"
+}
+
 // isDataError reports whether the values are at fault: no text, number or JSON that the
 // database takes, or one too large or too deep for it.
 func isDataError(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "54"))
+	return errors.As(err, &pg) && !outdated(err) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "54"))
 }
 
 // writeEventPlan stores what was planned and commits, in one round trip.
