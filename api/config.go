@@ -42,6 +42,8 @@ type Config struct {
 	MaxBatch    int64         // longest body of a batch of events, in bytes; default 4 MiB
 	MaxDiff     int           // longest diff that is served, in bytes; default 16 MiB
 	ProbeWait   time.Duration // for each dependency of /readyz; default 2 s
+
+	MaxTranscript int64 // what is kept of one run's transcript, in bytes: the newest lines; default 8 MiB
 }
 
 func (c Config) withDefaults() Config {
@@ -63,6 +65,7 @@ func (c Config) withDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, time.Minute)
 	c.MaxBody = cmp.Or(c.MaxBody, mib)
 	c.MaxBatch = cmp.Or(c.MaxBatch, 4*mib)
+	c.MaxTranscript = cmp.Or(c.MaxTranscript, 8*mib)
 	c.MaxDiff = cmp.Or(c.MaxDiff, 16*mib)
 	c.ProbeWait = cmp.Or(c.ProbeWait, 2*time.Second)
 	return c

@@ -102,6 +102,7 @@ type Store interface {
 	Events
 	Messages
 	Readers
+	Transcripts
 	Bulletin
 }
 

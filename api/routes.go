@@ -24,6 +24,7 @@ func (a *API) register() {
 	a.registerSandboxes()
 	a.registerWire()
 	a.registerReaders()
+	a.registerTranscripts()
 	a.registerStreams()
 	a.routes.GET("/api/v1/ws/events", a.webSocket)
 }

@@ -49,6 +49,8 @@ type API struct {
 	MaxWait      time.Duration `key:"max_wait" default:"25s" min:"0s" max:"60s" zero:"no long polls" doc:"Longest long poll."`
 	StopTimeout  time.Duration `key:"stop_timeout" default:"10s" min:"0s" max:"5m" zero:"at once" doc:"How long requests under way may take when the API stops."`
 	LateTokenTTL time.Duration `key:"late_token_ttl" default:"1h" min:"1s" max:"720h" doc:"How long the token of a sandbox is known after the sandbox was verified gone; then it answers 410."`
+
+	MaxTranscript int64 `key:"max_transcript" default:"8388608" min:"65536" max:"67108864" unit:"bytes" doc:"How much of one run's transcript is kept: of a longer one the newest lines, and how much was cut."`
 }
 
 // Token holds the keys that sign the tokens of sandboxes. All processes of an installation

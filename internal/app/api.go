@@ -167,7 +167,7 @@ func (c *core) apiConfig() api.Config {
 		Agents:       offered(cfg.Task.Agent, task.AgentScripted, task.AgentCommand, task.AgentExternal),
 		Providers:    offered(cfg.Task.Sandbox, task.ProviderLocal, task.ProviderExternal),
 		ProjectSlots: cfg.Task.MaxPerProject, CommandWait: cfg.API.CommandWait, MaxWait: cfg.API.MaxWait,
-		Lease: cfg.Relay.MessageTTL, MaxBody: cfg.API.MaxBody, MaxBatch: cfg.API.MaxBatch,
+		Lease: cfg.Relay.MessageTTL, MaxBody: cfg.API.MaxBody, MaxBatch: cfg.API.MaxBatch, MaxTranscript: cfg.API.MaxTranscript,
 	}
 }
 

@@ -320,4 +320,9 @@ type Transcript struct {
 	Metadata  json.RawMessage
 	Content   []byte
 	UpdatedAt time.Time
+	SessionID string
+	Received  int64
+	Sum       int64
+	Cut       int64
+	CreatedAt time.Time
 }

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"regexp"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Transcripts keeps what agents said and did, one text a run.
+type Transcripts interface {
+	AppendTranscript(ctx context.Context, p task.TranscriptPiece) (task.TranscriptMark, error)
+	SandboxTranscript(ctx context.Context, sandboxID, runID string) ([]byte, error)
+	TaskTranscripts(ctx context.Context, organizationID, taskID string) ([]task.TranscriptInfo, error)
+	TaskTranscript(ctx context.Context, organizationID, taskID, runID string) ([]byte, error)
+}
+
+// transcriptType is what a transcript is served as: its lines are JSON as a rule, and not always.
+const transcriptType = "text/plain"
+
+// runForm is what may name a run of an agent.
+var runForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,254}$`)
+
+func (a *API) registerTranscripts() {
+	const ofSandbox, ofTask = "/api/v1/sandboxes/{sandbox_id}/transcripts/{run_id}", "/api/v1/tasks/{id}/transcripts"
+	add(a, route{
+		method: http.MethodPut, path: ofSandbox, id: "put-transcript", tag: tagSandboxes, access: accessSandbox, body: task.MaxTranscriptPiece,
+		summary: "Add lines to the transcript of an agent's run",
+	}, a.putTranscript)
+	add(a, route{
+		method: http.MethodGet, path: ofSandbox, id: "get-sandbox-transcript", tag: tagSandboxes, access: accessInspect, text: transcriptType,
+		summary: "The transcript of a run in this sandbox or in another attempt of its task",
+	}, a.sandboxTranscript)
+	add(a, route{
+		method: http.MethodGet, path: ofTask, id: "list-transcripts", tag: tagTasks, access: accessRead,
+		summary: "The transcripts of a task's attempts, oldest first",
+	}, a.taskTranscripts)
+	add(a, route{
+		method: http.MethodGet, path: ofTask + "/{run_id}", id: "get-transcript", tag: tagTasks, access: accessRead, text: transcriptType,
+		summary: "The transcript of one run",
+	}, a.taskTranscript)
+}
+
+type putTranscriptIn struct {
+	SandboxPath
+	RunID     string `path:"run_id" maxLength:"255"`
+	SessionID string `query:"session_id" maxLength:"255" doc:"The name under which the agent's program goes on; empty: the run's"`
+	Offset    int64  `query:"offset" minimum:"0" doc:"Bytes that were sent before"`
+	Sum       int64  `query:"sum" minimum:"0" maximum:"4294967295" doc:"CRC-32C of the bytes that were sent before"`
+	Replace   bool   `query:"replace" doc:"Forget what was sent before; offset and sum are 0"`
+	RawBody   []byte `contentType:"application/x-ndjson" doc:"Whole lines"`
+}
+
+type putTranscriptOut struct {
+	Body client.TranscriptMark
+}
+
+// putTranscript adds a piece. One that does not follow what is stored is no error of the
+// sender's: the answer says where to go on.
+func (a *API) putTranscript(ctx context.Context, in *putTranscriptIn) (*putTranscriptOut, error) {
+	switch {
+	case !runForm.MatchString(in.RunID):
+		return nil, task.Invalid("path.run_id", "%q is no name of a run.", clip(in.RunID))
+	case in.SessionID != "" && !runForm.MatchString(in.SessionID):
+		return nil, task.Invalid("query.session_id", "%q is no name of a session.", clip(in.SessionID))
+	case len(in.RawBody) == 0 || !bytes.HasSuffix(in.RawBody, []byte("\n")):
+		return nil, task.Invalid("", "The request body must be whole lines.")
+	case in.Replace && (in.Offset != 0 || in.Sum != 0):
+		return nil, task.Invalid("query.offset", "The offset and the sum must be 0 where a transcript begins anew.")
+	}
+	mark, err := a.deps.Store.AppendTranscript(ctx, task.TranscriptPiece{
+		SandboxID: in.SandboxID, RunID: in.RunID, SessionID: in.SessionID, Offset: in.Offset, Sum: in.Sum,
+		Replace: in.Replace, Content: in.RawBody, Limit: a.cfg.MaxTranscript,
+	})
+	return &putTranscriptOut{Body: mark}, err
+}
+
+type sandboxTranscriptIn struct {
+	SandboxPath
+	RunID string `path:"run_id" maxLength:"255"`
+}
+
+type transcriptTextOut struct {
+	ContentType string `header:"Content-Type"`
+	Body        []byte
+}
+
+func (a *API) sandboxTranscript(ctx context.Context, in *sandboxTranscriptIn) (*transcriptTextOut, error) {
+	content, err := a.deps.Store.SandboxTranscript(ctx, in.SandboxID, in.RunID)
+	return &transcriptTextOut{ContentType: transcriptType + "; charset=utf-8", Body: content}, err
+}
+
+func (a *API) taskTranscripts(ctx context.Context, in *TaskPath) (*pageOut[client.TranscriptInfo], error) {
+	t, err := a.readTask(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.deps.Store.TaskTranscripts(ctx, callerOf(ctx).organization, t.ID)
+	return &pageOut[client.TranscriptInfo]{Body: client.Page[client.TranscriptInfo]{Items: found}}, err
+}
+
+type taskTranscriptIn struct {
+	TaskPath
+	RunID string `path:"run_id" maxLength:"255"`
+}
+
+func (a *API) taskTranscript(ctx context.Context, in *taskTranscriptIn) (*transcriptTextOut, error) {
+	if err := knownID("task", in.ID); err != nil {
+		return nil, err
+	}
+	content, err := a.deps.Store.TaskTranscript(ctx, callerOf(ctx).organization, in.ID, in.RunID)
+	return &transcriptTextOut{ContentType: transcriptType + "; charset=utf-8", Body: content}, err
+}

@@ -1,0 +1,52 @@
+-- name: TranscriptSandbox :one
+SELECT task_id, (coalesce(verified_at, CASE WHEN provider IN ('external', 'bare') AND state = 'gone' THEN gone_at END)
+    < now() - interval '1 hour') IS TRUE AS over
+FROM sandboxes WHERE id = sqlc.arg(id);
+
+-- name: BeginTranscript :exec
+INSERT INTO transcripts (run_key, session_id, task_id, sandbox_id, content)
+VALUES (sqlc.arg(run_key), sqlc.arg(session_id), sqlc.narg(task_id), sqlc.arg(sandbox_id), '')
+ON CONFLICT (run_key) DO NOTHING;
+
+-- name: LockTranscript :one
+SELECT sandbox_id, received, sum, cut, octet_length(content)::bigint AS kept FROM transcripts
+WHERE run_key = sqlc.arg(run_key) FOR UPDATE;
+
+-- name: AppendTranscript :exec
+UPDATE transcripts SET content = content || sqlc.arg(piece)::bytea, session_id = sqlc.arg(session_id),
+    received = sqlc.arg(received), sum = sqlc.arg(sum), updated_at = clock_timestamp()
+WHERE run_key = sqlc.arg(run_key);
+
+-- name: ReplaceTranscript :exec
+UPDATE transcripts SET content = sqlc.arg(content), session_id = sqlc.arg(session_id), cut = sqlc.arg(cut),
+    received = sqlc.arg(received), sum = sqlc.arg(sum), updated_at = clock_timestamp()
+WHERE run_key = sqlc.arg(run_key);
+
+-- name: TranscriptContent :one
+SELECT content FROM transcripts WHERE run_key = sqlc.arg(run_key);
+
+-- name: TaskTranscripts :many
+-- Oldest attempt first.
+SELECT t.run_key, t.session_id, t.sandbox_id, coalesce(s.attempt, 0)::integer AS attempt,
+    octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at
+FROM transcripts t JOIN tasks k ON k.id = t.task_id LEFT JOIN sandboxes s ON s.id = t.sandbox_id
+WHERE t.task_id = sqlc.arg(task_id) AND k.organization_id = sqlc.arg(organization_id)
+ORDER BY attempt, t.updated_at, t.run_key LIMIT 1000;
+
+-- name: TaskTranscript :one
+SELECT t.content FROM transcripts t JOIN tasks k ON k.id = t.task_id
+WHERE t.task_id = sqlc.arg(task_id) AND k.organization_id = sqlc.arg(organization_id) AND t.run_key = sqlc.arg(run_key);
+
+-- name: SandboxTranscript :one
+-- Of the sandbox itself or of another attempt of its task.
+SELECT t.content FROM sandboxes s
+JOIN transcripts t ON t.sandbox_id = s.id OR (t.task_id = s.task_id AND s.task_id IS NOT NULL)
+WHERE s.id = sqlc.arg(sandbox_id) AND t.run_key = sqlc.arg(run_key);
+
+-- name: EarlierTranscript :one
+-- The newest that an attempt before this one has left.
+SELECT t.run_key, t.session_id, t.sandbox_id, s.attempt, octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at
+FROM transcripts t JOIN sandboxes s ON s.id = t.sandbox_id
+WHERE t.task_id = sqlc.arg(task_id) AND s.task_id = t.task_id AND s.attempt < sqlc.arg(attempt)
+    AND octet_length(t.content) > 0
+ORDER BY s.attempt DESC, t.updated_at DESC, t.run_key LIMIT 1;

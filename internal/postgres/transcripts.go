@@ -1,0 +1,161 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/crc32"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant table
+
+// AppendTranscript adds a piece to the transcript of an agent's run. A piece that does not
+// follow what is stored changes nothing and is told so by the mark; one that is stored
+// already is stored. Errors: [task.CodeNotFound] for an unknown sandbox, [task.CodeGone] an
+// hour after it is verified gone, [task.CodeConflict] for the run of another sandbox.
+func (s *Store) AppendTranscript(ctx context.Context, p task.TranscriptPiece) (task.TranscriptMark, error) {
+	var mark task.TranscriptMark
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+		mark, err = appendTranscript(ctx, q, p)
+		return err
+	})
+	return mark, translate("store the transcript", err)
+}
+
+func appendTranscript(ctx context.Context, q *db.Queries, p task.TranscriptPiece) (task.TranscriptMark, error) {
+	box, err := q.TranscriptSandbox(ctx, p.SandboxID)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return task.TranscriptMark{}, task.Errorf(task.CodeNotFound, "There is no sandbox %s.", p.SandboxID)
+	case err != nil:
+		return task.TranscriptMark{}, err
+	case box.Over:
+		return task.TranscriptMark{}, task.Errorf(task.CodeGone, "Sandbox %s is gone.", p.SandboxID)
+	}
+	if p.Offset == 0 { // a run that nobody knows begins; its row is locked like any other
+		begin := db.BeginTranscriptParams{RunKey: p.RunID, SessionID: p.SessionID, TaskID: box.TaskID, SandboxID: p.SandboxID}
+		if err := q.BeginTranscript(ctx, begin); err != nil {
+			return task.TranscriptMark{}, err
+		}
+	}
+	row, err := q.LockTranscript(ctx, p.RunID)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return task.TranscriptMark{}, nil
+	case err != nil:
+		return task.TranscriptMark{}, err
+	case row.SandboxID != p.SandboxID:
+		return task.TranscriptMark{}, task.Errorf(task.CodeConflict, "The run %s is not of sandbox %s.", p.RunID, p.SandboxID)
+	}
+	return settlePiece(ctx, q, p, row)
+}
+
+// settlePiece compares the piece with what is stored, whose row is locked.
+func settlePiece(ctx context.Context, q *db.Queries, p task.TranscriptPiece, row db.LockTranscriptRow) (task.TranscriptMark, error) {
+	if p.Replace {
+		row = db.LockTranscriptRow{SandboxID: row.SandboxID}
+	}
+	has := markOf(row)
+	then := task.TranscriptMark{
+		Stored: true, Received: p.Offset + int64(len(p.Content)), Sum: sumOf(p), CutBytes: row.Cut,
+	}
+	switch {
+	case !p.Replace && has.Received == then.Received && has.Sum == then.Sum:
+		return then, nil // its answer was lost
+	case has.Received != p.Offset || has.Sum != p.Sum:
+		return has, nil
+	case !p.Replace && row.Kept+int64(len(p.Content)) <= p.Limit:
+		return then, q.AppendTranscript(ctx, db.AppendTranscriptParams{
+			RunKey: p.RunID, SessionID: p.SessionID, Piece: p.Content, Received: then.Received, Sum: then.Sum,
+		})
+	}
+	return rewrite(ctx, q, p, then)
+}
+
+func markOf(row db.LockTranscriptRow) task.TranscriptMark {
+	return task.TranscriptMark{Received: row.Received, Sum: row.Sum, CutBytes: row.Cut}
+}
+
+// sumOf is the sum of all up to the end of a piece.
+func sumOf(p task.TranscriptPiece) int64 {
+	return int64(crc32.Update(uint32(p.Sum), castagnoli, p.Content)) //nolint:gosec // G115: the API takes no more
+}
+
+// rewrite stores a transcript as a whole, cut if it has grown too long.
+func rewrite(ctx context.Context, q *db.Queries, p task.TranscriptPiece, then task.TranscriptMark) (task.TranscriptMark, error) {
+	content := p.Content
+	if !p.Replace {
+		stored, err := q.TranscriptContent(ctx, p.RunID)
+		if err != nil {
+			return then, err
+		}
+		content = append(stored, content...)
+	}
+	kept := newest(content, p.Limit)
+	then.CutBytes += int64(len(content) - len(kept))
+	return then, q.ReplaceTranscript(ctx, db.ReplaceTranscriptParams{
+		RunKey: p.RunID, SessionID: p.SessionID, Content: kept, Cut: then.CutBytes, Received: then.Received, Sum: then.Sum,
+	})
+}
+
+// newest keeps the last whole lines of a text that is too long. It leaves room, so that not
+// every piece has to move the whole text.
+func newest(content []byte, limit int64) []byte {
+	if int64(len(content)) <= limit {
+		return content
+	}
+	from := int64(len(content)) - limit*3/4
+	line := bytes.IndexByte(content[from-1:], '\n')
+	if line < 0 {
+		return nil // one line that is longer than all that may be kept
+	}
+	return content[from+int64(line):]
+}
+
+// TaskTranscripts lists the transcripts of a task's attempts, oldest attempt first.
+func (s *Store) TaskTranscripts(ctx context.Context, organizationID, taskID string) ([]task.TranscriptInfo, error) {
+	rows, err := s.q.TaskTranscripts(ctx, &taskID, organizationID)
+	return mapAll(rows, transcriptInfo), translate("list the transcripts", err)
+}
+
+func transcriptInfo(r db.TaskTranscriptsRow) task.TranscriptInfo {
+	return task.TranscriptInfo{
+		RunID: r.RunKey, SessionID: orDefault(r.SessionID, r.RunKey), SandboxID: r.SandboxID, Attempt: int(r.Attempt),
+		Bytes: r.Bytes, CutBytes: r.Cut, UpdatedAt: r.UpdatedAt.UTC(),
+	}
+}
+
+// TaskTranscript answers what is kept of one run's transcript.
+func (s *Store) TaskTranscript(ctx context.Context, organizationID, taskID, runID string) ([]byte, error) {
+	content, err := s.q.TaskTranscript(ctx, db.TaskTranscriptParams{TaskID: &taskID, OrganizationID: organizationID, RunKey: runID})
+	return content, missing(translate("read the transcript", err), "Task %s has no transcript %s.", taskID, runID)
+}
+
+// SandboxTranscript is TaskTranscript as a sandbox may ask: for its own runs and for those of
+// the other attempts of its task.
+func (s *Store) SandboxTranscript(ctx context.Context, sandboxID, runID string) ([]byte, error) {
+	content, err := s.q.SandboxTranscript(ctx, sandboxID, runID)
+	return content, missing(translate("read the transcript", err), "Sandbox %s has no transcript %s.", sandboxID, runID)
+}
+
+// EarlierTranscript answers the newest transcript that an attempt before the given one has
+// left; false if there is none.
+func (s *Store) EarlierTranscript(ctx context.Context, taskID string, attempt int) (task.TranscriptInfo, bool, error) {
+	before := int32(attempt) //nolint:gosec // G115: at most 20
+	row, err := s.q.EarlierTranscript(ctx, &taskID, &before)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return task.TranscriptInfo{}, false, nil
+	}
+	if err != nil {
+		return task.TranscriptInfo{}, false, translate("look for an earlier transcript", err)
+	}
+	return transcriptInfo(db.TaskTranscriptsRow{
+		RunKey: row.RunKey, SessionID: row.SessionID, SandboxID: row.SandboxID, Attempt: deref(row.Attempt),
+		Bytes: row.Bytes, Cut: row.Cut, UpdatedAt: row.UpdatedAt,
+	}), true, nil
+}
