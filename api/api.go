@@ -10,8 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/gin-gonic/gin"
-
-	"github.com/omoi-dev/omoi/internal/client"
 )
 
 // API is the HTTP API as a handler. It is safe for concurrent use.
@@ -83,6 +81,8 @@ type route struct {
 	says any
 	also map[int]any // other statuses of success and the bodies that they carry
 	text string      // content type of an answer that is no JSON
+	// fails lists the statuses of errors beside those that follow from the rest.
+	fails []int
 }
 
 // add registers a route. Errors of fn become problem documents here and nowhere else.
@@ -110,31 +110,15 @@ func (a *API) operation(r route) huma.Operation {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
+	steps := huma.Middlewares{a.counted(r.method, r.path), a.guard(r.access)}
+	if takesBody(r.method) {
+		steps = append(steps, a.unpack(r.body))
+	}
 	return huma.Operation{
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Tags: []string{r.tag},
 		DefaultStatus: r.status, MaxBodyBytes: r.body + 1, SkipValidateBody: r.says != nil,
 		Responses:   a.responses(r),
 		Security:    securityOf(r.access),
-		Middlewares: huma.Middlewares{a.counted(r.method, r.path), a.guard(r.access), a.unpack(r.body)},
+		Middlewares: steps,
 	}
-}
-
-// responses describes what a route answers beside its success: the error document, and
-// other successes.
-func (a *API) responses(r route) map[string]*huma.Response {
-	registry := a.huma.OpenAPI().Components.Schemas
-	found := map[string]*huma.Response{"default": {
-		Description: "An error, as RFC 9457 has it",
-		Content:     map[string]*huma.MediaType{problemType: {Schema: schemaOf[client.Problem](registry)}},
-	}}
-	if r.text != "" {
-		found[statusText(http.StatusOK)] = &huma.Response{
-			Description: http.StatusText(http.StatusOK),
-			Content:     map[string]*huma.MediaType{r.text: {Schema: &huma.Schema{Type: huma.TypeString}}},
-		}
-	}
-	for status, body := range r.also {
-		found[statusText(status)] = responseOf(registry, status, body)
-	}
-	return found
 }

@@ -61,6 +61,9 @@ func (a *API) refuse(ctx huma.Context, err error) {
 		ctx.SetHeader("WWW-Authenticate", `Bearer realm="omoi"`)
 	}
 	p := a.fail(ctx.Context(), err, "header")
+	for name := range p.GetHeaders() {
+		ctx.SetHeader(name, p.GetHeaders().Get(name))
+	}
 	ctx.SetHeader("Content-Type", problemType)
 	ctx.SetStatus(p.Status)
 	_ = a.huma.Marshal(ctx.BodyWriter(), "application/json", p) // a caller that left is nobody's fault

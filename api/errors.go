@@ -36,6 +36,15 @@ func (p *problem) GetStatus() int { return p.Status }
 // ContentType implements [huma.ContentTypeFilter].
 func (p *problem) ContentType(string) string { return problemType }
 
+// GetHeaders implements [huma.HeadersError].
+func (p *problem) GetHeaders() http.Header {
+	h := http.Header{}
+	if p.Status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", retryAfter)
+	}
+	return h
+}
+
 // newProblem makes the document of a code; field names what is at fault, where something is.
 func newProblem(ctx context.Context, code task.Code, detail, location string) *problem {
 	status := client.StatusOf(code)

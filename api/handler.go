@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -95,6 +96,7 @@ func (a *API) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	if e, ok := errors.AsType[*statusError](err); ok {
 		p.Status, p.Title = e.status, http.StatusText(e.status)
 	}
+	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(p.Status)
 	_ = a.huma.Marshal(w, "application/json", p) // a caller that left is nobody's fault

@@ -26,6 +26,7 @@ func (a *API) document() huma.Config {
 		"key":     {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An API key; Authorization: Bearer takes it too."},
 		"sandbox": {Type: "http", Scheme: "bearer", Description: "The token of the sandbox in the path."},
 	}
+	c.Components.Responses = problems(c.Components.Schemas)
 	return c
 }
 

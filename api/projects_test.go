@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -81,4 +82,22 @@ func TestReadinessNamesEachDependency(t *testing.T) {
 	require.False(t, down.Ready)
 	require.Equal(t, "down", down.Dependencies[0].State)
 	require.Equal(t, http.StatusOK, w.call(http.MethodGet, "/healthz", nil).status, "liveness asks nobody")
+}
+
+// What is turned away because the store is gone says when to come again; nothing of it is acknowledged.
+func TestAStoreThatIsAwayTurnsCallersAway(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.pool.Close()
+	for path, body := range map[string]string{
+		"/events": `{"event_type":"x"}`, "/messages": `{"content":"x"}`, "/events/batch": `{"spool_id":"s","first":1,"events":[{"event_type":"x"}]}`,
+	} {
+		got := w.call(http.MethodPost, wire+"b"+path, body)
+		got.refused(http.StatusServiceUnavailable, "")
+		require.Equal(t, "1", got.header.Get("Retry-After"))
+	}
+	w.call(http.MethodGet, "/api/v1/tasks", nil).refused(http.StatusServiceUnavailable, "")
+	login := start(t, func(*api.Config) {})
+	login.pool.Close()
+	login.call(http.MethodGet, "/api/v1/tasks", nil, "X-API-Key", "k").refused(http.StatusServiceUnavailable, "")
 }

@@ -51,7 +51,7 @@ func (w *world) follow(t *testing.T, path string, headers ...string) *follower {
 	require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
 	f := &follower{t: t, body: res.Body, leave: leave}
 	f.lines = bufio.NewReader(io.TeeReader(res.Body, &f.raw))
-	f.check = func(raw []byte) { w.spec.check(t, http.MethodGet, strings.SplitN(path, "?", 2)[0], res, raw) }
+	f.check = func(raw []byte) { judge(t, res, raw) }
 	return f
 }
 

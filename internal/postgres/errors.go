@@ -36,10 +36,15 @@ func codedCause(err error) *task.Error {
 		return task.Errorf(task.CodeNotFound, "There is no such thing here.")
 	case errors.As(err, &pg):
 		return codedState(pg)
-	case errors.As(err, &connect), errors.As(err, &network), pgconn.SafeToRetry(err), strings.Contains(err.Error(), "conn closed"):
+	case errors.As(err, &connect), errors.As(err, &network), pgconn.SafeToRetry(err), closed(err):
 		return task.Errorf(task.CodeUnavailable, "The database does not answer. Try again in a moment.")
 	}
 	return task.Errorf(task.CodeInternal, "The database answered with an error.")
+}
+
+// closed reports whether a connection was closed under the caller, or all of them since the process ends.
+func closed(err error) bool {
+	return strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "closed pool")
 }
 
 // codedState maps the SQLSTATE of a refusal.

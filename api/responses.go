@@ -1,0 +1,111 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+// retryAfter is how long a caller waits that was turned away, in seconds.
+const retryAfter = "1"
+
+// responses describes all that a route answers: its success, other successes and every error.
+// What stands here is what may be answered: tests hold each answer against it.
+func (a *API) responses(r route) map[string]*huma.Response {
+	found := map[string]*huma.Response{}
+	for _, status := range append(statusesOf(r), r.fails...) {
+		found[statusText(status)] = &huma.Response{Ref: "#/components/responses/" + statusText(status)}
+	}
+	if r.text != "" {
+		found[statusText(http.StatusOK)] = &huma.Response{
+			Description: http.StatusText(http.StatusOK),
+			Content:     map[string]*huma.MediaType{r.text: a.textOf(r.text)},
+		}
+	}
+	for status, body := range r.also {
+		found[statusText(status)] = responseOf(a.huma.OpenAPI().Components.Schemas, status, body)
+	}
+	return found
+}
+
+// textOf describes an answer that is no JSON. OpenAPI 3.1 has no word for what the data lines
+// of a stream hold; itemSchema is that of 3.2.
+func (a *API) textOf(contentType string) *huma.MediaType {
+	m := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+	if contentType == eventStream {
+		m.Extensions = map[string]any{"x-itemSchema": schemaOf[client.StreamEvent](a.huma.OpenAPI().Components.Schemas)}
+	}
+	return m
+}
+
+// statusesOf lists the errors that follow from what a route is; route.fails has the others.
+func statusesOf(r route) []int {
+	found := []int{http.StatusInternalServerError, http.StatusServiceUnavailable}
+	if r.access != accessNone {
+		found = append(found, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity)
+	}
+	if strings.Contains(r.path, "{") {
+		found = append(found, http.StatusNotFound)
+	}
+	if r.access == accessSandbox || r.access == accessInspect {
+		found = append(found, http.StatusGone)
+	}
+	if r.method != http.MethodGet {
+		found = append(found, http.StatusConflict)
+	}
+	if takesBody(r.method) {
+		found = append(found, http.StatusBadRequest, http.StatusNotFound, http.StatusRequestTimeout,
+			http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	return found
+}
+
+func takesBody(method string) bool {
+	return slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, method)
+}
+
+// problems are the errors that routes refer to, by status.
+func problems(registry huma.Registry) map[string]*huma.Response {
+	found := map[string]*huma.Response{}
+	for status, meaning := range meanings() {
+		found[statusText(status)] = &huma.Response{
+			Description: meaning,
+			Content:     map[string]*huma.MediaType{problemType: {Schema: schemaOf[client.Problem](registry)}},
+			Headers:     headersOf(status),
+		}
+	}
+	return found
+}
+
+func meanings() map[int]string {
+	return map[int]string{
+		http.StatusBadRequest:            "The body is no well-formed JSON, or not the gzip that it says",
+		http.StatusUnauthorized:          "No credential, or one that is not known",
+		http.StatusForbidden:             "The credential does not open this",
+		http.StatusNotFound:              "There is none, or it belongs to somebody else",
+		http.StatusRequestTimeout:        "The body did not come in time",
+		http.StatusConflict:              "Its state does not allow this; for a batch with a gap, acknowledged says where to go on",
+		http.StatusGone:                  "The sandbox is gone, and its token with it",
+		http.StatusRequestEntityTooLarge: "The body is too long",
+		http.StatusUnsupportedMediaType:  "The body is of a content type or encoding that is not taken",
+		http.StatusUnprocessableEntity:   "A value is refused; errors names the places",
+		http.StatusTooManyRequests:       "There is too much of it",
+		http.StatusInternalServerError:   "A fault of the server; its log has the request id in instance",
+		http.StatusServiceUnavailable:    "Not now: nothing was done, send the same again after Retry-After",
+	}
+}
+
+func headersOf(status int) map[string]*huma.Header {
+	text := &huma.Schema{Type: huma.TypeString}
+	switch status {
+	case http.StatusServiceUnavailable:
+		return map[string]*huma.Header{"Retry-After": {Description: "Seconds", Required: true, Schema: &huma.Schema{Type: huma.TypeInteger}}}
+	case http.StatusUnauthorized:
+		return map[string]*huma.Header{"WWW-Authenticate": {Schema: text}}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package apitest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+)
+
+const eventStream = "text/event-stream"
+
+// Document is an OpenAPI document. It is safe for concurrent use.
+type Document struct {
+	router routers.Router
+	lines  *openapi3.SchemaRef // of the data of streams
+}
+
+// Load reads the document in a file, once a process.
+func Load(file string) (*Document, error) {
+	loaded.Lock()
+	defer loaded.Unlock()
+	if known := loaded.documents[file]; known != nil {
+		return known, nil
+	}
+	doc, err := load(file)
+	if err == nil {
+		loaded.documents[file] = doc
+	}
+	return doc, err
+}
+
+var loaded = struct { //nolint:gochecknoglobals // reading one takes a while, and tests are many
+	sync.Mutex
+	documents map[string]*Document
+}{documents: map[string]*Document{}}
+
+func load(file string) (*Document, error) {
+	openapi3filter.RegisterBodyDecoder(eventStream, openapi3filter.FileBodyDecoder)
+	doc, err := openapi3.NewLoader().LoadFromFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("load the OpenAPI document: %w", err)
+	}
+	router, err := gorillamux.NewRouter(doc)
+	if err != nil {
+		return nil, fmt.Errorf("route by the OpenAPI document: %w", err)
+	}
+	return &Document{router: router, lines: doc.Components.Schemas["StreamEvent"]}, nil
+}
+
+// Answer says what is wrong with an answer of an omoi server; body is all of it.
+func (d *Document) Answer(res *http.Response, body []byte) error {
+	in, err := d.request(res.Request)
+	if err != nil {
+		return unrouted(res)
+	}
+	err = openapi3filter.ValidateResponse(res.Request.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: in, Status: res.StatusCode, Header: res.Header,
+		Body:    io.NopCloser(bytes.NewReader(body)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	})
+	return d.explain(res, body, errors.Join(err, d.stream(res, body)))
+}
+
+// Request says what is wrong with a request, credentials aside.
+func (d *Document) Request(req *http.Request) error {
+	in, err := d.request(req)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", req.Method, req.URL.Path, err)
+	}
+	in.Options = &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
+	return openapi3filter.ValidateRequest(req.Context(), in)
+}
+
+func (d *Document) request(req *http.Request) (*openapi3filter.RequestValidationInput, error) {
+	bare := *req
+	bare.URL = &url.URL{Path: withoutToken(req.URL.Path), RawQuery: req.URL.RawQuery}
+	route, params, err := d.router.FindRoute(&bare)
+	return &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route}, err
+}
+
+// withoutToken is the path behind /t/<token>, which old workers have in their base.
+func withoutToken(path string) string {
+	if rest, found := strings.CutPrefix(path, "/t/"); found {
+		_, path, _ = strings.Cut(rest, "/")
+		return "/" + path
+	}
+	return path
+}
+
+// unrouted judges an answer to a request that the document does not know.
+func unrouted(res *http.Response) error {
+	known := []string{"/", "/api/v1/openapi.json", "/api/v1/openapi.yaml", "/api/v1/openapi-3.0.json", "/api/v1/openapi-3.0.yaml", "/api/v1/ws/events"}
+	none := []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusMovedPermanently, http.StatusTemporaryRedirect}
+	if slices.Contains(known, res.Request.URL.Path) || slices.Contains(none, res.StatusCode) {
+		return nil
+	}
+	return fmt.Errorf("%s %s answered %d, but api/openapi.json does not know that route",
+		res.Request.Method, res.Request.URL.Path, res.StatusCode)
+}
+
+func (d *Document) explain(res *http.Response, body []byte, err error) error {
+	const shown = 1000
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s answered %d, which is not what api/openapi.json says: %w\n%s",
+		res.Request.Method, res.Request.URL.Path, res.StatusCode, err, body[:min(len(body), shown)])
+}
+
+// stream holds the data lines of a stream against their schema. The last may be cut off.
+func (d *Document) stream(res *http.Response, body []byte) error {
+	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), eventStream) {
+		return nil
+	}
+	for frame := range bytes.SplitSeq(body[:max(0, bytes.LastIndex(body, []byte("\n\n")))], []byte("\n\n")) {
+		if err := d.frame(frame); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// frame judges one server-sent event. One with a name of its own carries nothing.
+func (d *Document) frame(frame []byte) error {
+	var data any
+	for line := range bytes.SplitSeq(frame, []byte("\n")) {
+		if bytes.HasPrefix(line, []byte("event: ")) {
+			return nil
+		}
+		if text, found := bytes.CutPrefix(line, []byte("data: ")); found {
+			if err := json.Unmarshal(text, &data); err != nil {
+				return fmt.Errorf("data of a stream: %w", err)
+			}
+		}
+	}
+	if data == nil {
+		return nil
+	}
+	return d.lines.Value.VisitJSON(data, openapi3.EnableJSONSchema2020())
+}
