@@ -3,10 +3,13 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/omoi-dev/omoi/internal/apitest"
 )
 
 // bin is the folder with the programs under test, built once for all tests.
@@ -18,7 +21,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	if bin = os.Getenv("OMOI_TEST_BIN"); bin != "" { // built already, for a user who cannot build
-		return m.Run()
+		return judged(m)
 	}
 	dir, err := os.MkdirTemp("", "omoi-e2e-bin-")
 	if err != nil {
@@ -40,5 +43,23 @@ func run(m *testing.M) int {
 		}
 	}
 	bin = dir
-	return m.Run()
+	return judged(m)
+}
+
+// judged runs the tests and fails if a server answered any of them what the OpenAPI document
+// does not say.
+func judged(m *testing.M) int {
+	doc, err := apitest.Load("../../api/openapi.json")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	through := apitest.NewTransport(doc, http.DefaultTransport)
+	http.DefaultTransport = through
+	code := m.Run()
+	if err := through.Faults(); err != nil {
+		fmt.Fprintln(os.Stderr, "FAIL:", err)
+		return max(code, 1)
+	}
+	return code
 }
