@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
@@ -47,7 +48,7 @@ func callerOf(ctx context.Context) caller {
 // guard is the middleware of a route that asks for want.
 func (a *API) guard(want access) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
-		who, err := a.admit(ctx, want)
+		who, err := a.admit(humagin.Unwrap(ctx).Request, ctx.Param("sandbox_id"), want)
 		if err != nil {
 			a.refuse(ctx, err)
 			return
@@ -57,9 +58,7 @@ func (a *API) guard(want access) func(huma.Context, func(huma.Context)) {
 }
 
 func (a *API) refuse(ctx huma.Context, err error) {
-	if task.CodeOf(err) == task.CodeUnauthorized {
-		ctx.SetHeader("WWW-Authenticate", `Bearer realm="omoi"`)
-	}
+	challenge(humagin.Unwrap(ctx).Writer.Header(), err)
 	p := a.fail(ctx.Context(), err, "header")
 	for name := range p.GetHeaders() {
 		ctx.SetHeader(name, p.GetHeaders().Get(name))
@@ -69,16 +68,23 @@ func (a *API) refuse(ctx huma.Context, err error) {
 	_ = a.huma.Marshal(ctx.BodyWriter(), "application/json", p) // a caller that left is nobody's fault
 }
 
-// admit says who asks, if it may.
-func (a *API) admit(ctx huma.Context, want access) (caller, error) {
+// challenge names the scheme of credentials that an answer asks for.
+func challenge(h http.Header, err error) {
+	if task.CodeOf(err) == task.CodeUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="omoi"`)
+	}
+}
+
+// admit says who asks, if it may; sandboxID is that of the route, if it has one.
+func (a *API) admit(r *http.Request, sandboxID string, want access) (caller, error) {
 	if want == accessNone {
 		return caller{}, nil
 	}
-	credential := credentialOf(ctx)
+	credential := credentialOf(r)
 	if token.Looks(credential) {
-		return a.admitSandbox(ctx, want, credential)
+		return a.admitSandbox(sandboxID, want, credential)
 	}
-	who, err := a.admitPerson(ctx, credential)
+	who, err := a.admitPerson(r, credential)
 	if err != nil {
 		return caller{}, err
 	}
@@ -86,15 +92,14 @@ func (a *API) admit(ctx huma.Context, want access) (caller, error) {
 		return caller{}, err
 	}
 	if !a.cfg.Open && (want == accessSandbox || want == accessInspect) {
-		return who, a.ownsSandbox(ctx.Context(), who, ctx.Param("sandbox_id"))
+		return who, a.ownsSandbox(r.Context(), who, sandboxID)
 	}
 	return who, nil
 }
 
 // admitSandbox lets a sandbox into its own routes. It asks no database: the routes of
 // events are hot, and the intake knows the sandbox anyway.
-func (a *API) admitSandbox(ctx huma.Context, want access, credential string) (caller, error) {
-	id := ctx.Param("sandbox_id")
+func (a *API) admitSandbox(id string, want access, credential string) (caller, error) {
 	if want != accessSandbox && want != accessInspect {
 		return caller{}, task.Errorf(task.CodeForbidden, "A sandbox token opens the routes of its own sandbox only.")
 	}
@@ -104,15 +109,15 @@ func (a *API) admitSandbox(ctx huma.Context, want access, credential string) (ca
 	return caller{name: "sandbox " + id, sandbox: id, scope: -1}, nil
 }
 
-func (a *API) admitPerson(ctx huma.Context, credential string) (caller, error) {
+func (a *API) admitPerson(r *http.Request, credential string) (caller, error) {
 	if a.cfg.Open {
-		return caller{name: "open", organization: a.cfg.Organization, scope: len(scopes()) - 1}, a.sameSite(ctx)
+		return caller{name: "open", organization: a.cfg.Organization, scope: len(scopes()) - 1}, a.sameSite(r)
 	}
 	if credential == "" {
 		return caller{}, task.Errorf(task.CodeUnauthorized,
 			"This server asks for an API key: send it as Authorization: Bearer, or set OMOI_API_KEY for the command line.")
 	}
-	key, err := a.deps.Store.KeyBySecret(ctx.Context(), credential)
+	key, err := a.deps.Store.KeyBySecret(r.Context(), credential)
 	if err != nil {
 		return caller{}, err
 	}
@@ -160,14 +165,14 @@ func (a *API) organizationOf(ctx context.Context, who caller) (string, error) {
 	return owner, err
 }
 
-func credentialOf(ctx huma.Context) string {
-	if prefixed := prefixToken(ctx.Context()); prefixed != "" {
+func credentialOf(r *http.Request) string {
+	if prefixed := prefixToken(r.Context()); prefixed != "" {
 		return prefixed
 	}
-	if key := ctx.Header("X-API-Key"); key != "" {
+	if key := r.Header.Get("X-API-Key"); key != "" {
 		return key
 	}
-	scheme, credential, _ := strings.Cut(ctx.Header("Authorization"), " ")
+	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") {
 		return ""
 	}
@@ -176,15 +181,15 @@ func credentialOf(ctx huma.Context) string {
 
 // sameSite refuses what a web page could make a browser send to an open server: requests
 // under a foreign name (DNS rebinding), from a foreign origin, or across sites.
-func (a *API) sameSite(ctx huma.Context) error {
-	if !a.knownHost(ctx.Host()) {
+func (a *API) sameSite(r *http.Request) error {
+	if !a.knownHost(r.Host) {
 		return task.Errorf(task.CodeForbidden,
-			"An open server answers on loopback names only, not as %q. Use 127.0.0.1, or start omoi api with keys.", ctx.Host())
+			"An open server answers on loopback names only, not as %q. Use 127.0.0.1, or start omoi api with keys.", r.Host)
 	}
-	if site := ctx.Header("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return task.Errorf(task.CodeForbidden, "An open server takes no requests from pages of other sites.")
 	}
-	if origin := ctx.Header("Origin"); origin != "" && !sameOrigin(origin, ctx.Host()) {
+	if origin := r.Header.Get("Origin"); origin != "" && !sameOrigin(origin, r.Host) {
 		return task.Errorf(task.CodeForbidden, "An open server takes no requests from the origin %q.", origin)
 	}
 	return nil

@@ -124,11 +124,13 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
+const tooLong = "The request body is too long: 1 MiB is the most, 4 MiB for a batch of events. Put long texts into the repository, and their path into the task."
+
 // detailOf is a sentence that names the first field at fault.
 func detailOf(model *huma.ErrorModel) string {
 	switch {
 	case model.Status == http.StatusRequestEntityTooLarge:
-		return "The request body is too long: 1 MiB is the most, 4 MiB for a batch of events. Put long texts into the repository, and their path into the task."
+		return tooLong
 	case model.Status == http.StatusBadRequest && len(model.Errors) > 0:
 		return "The request body is no well-formed JSON: " + strings.TrimSuffix(model.Errors[0].Message, ".") + "."
 	case len(model.Errors) == 0:

@@ -22,6 +22,7 @@ func (a *API) register() {
 	a.registerTasks()
 	a.registerDependencies()
 	a.registerSandboxes()
+	a.registerIntake()
 	a.registerWire()
 	a.registerReaders()
 	a.registerTranscripts()
@@ -96,11 +97,6 @@ func (a *API) registerSandboxes() {
 func (a *API) registerWire() {
 	const sandbox = "/api/v1/sandboxes/{sandbox_id}"
 	add(a, route{method: http.MethodGet, path: "/api/v1/sandboxes/health", id: "sandbox-health", tag: tagSandboxes, summary: "Liveness, in the old form", access: accessNone}, a.sandboxHealth)
-	add(a, route{method: http.MethodPost, path: sandbox + "/events", id: "post-event", tag: tagSandboxes, summary: "Report one event", access: accessSandbox, says: client.BatchEvent{}}, a.postEvent)
-	add(a, route{
-		method: http.MethodPost, path: sandbox + "/events/batch", id: "post-batch", tag: tagSandboxes, summary: "Report numbered events",
-		access: accessSandbox, says: client.Batch{}, body: a.cfg.MaxBatch,
-	}, a.postBatch)
 	add(a, route{method: http.MethodGet, path: sandbox + "/events", id: "list-events", tag: tagSandboxes, summary: "Stored events, newest first", access: accessInspect}, a.listEvents)
 	add(a, route{method: http.MethodPost, path: sandbox + "/messages", id: "post-message", tag: tagSandboxes, summary: "Say something to the agent", access: accessSandbox, says: client.NewMessage{}}, a.postMessage)
 	add(a, route{method: http.MethodGet, path: sandbox + "/messages", id: "take-messages", tag: tagSandboxes, summary: "Take what waits for the agent, under a lease", access: accessSandbox}, a.takeMessages)

@@ -1,0 +1,161 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// report is what an agent posts to one of the routes that it uses all day.
+type report struct {
+	*http.Request
+
+	sandboxID string
+	body      []byte // valid until the answer is made
+}
+
+// registerIntake registers the two hot routes. huma describes them and does not serve them:
+// it looks at each request by reflection, which costs more than all the rest.
+func (a *API) registerIntake() {
+	const events = "/api/v1/sandboxes/{sandbox_id}/events"
+	hot[postEventIn](a, route{
+		method: http.MethodPost, path: events, id: "post-event", tag: tagSandboxes, summary: "Report one event",
+		access: accessSandbox, says: client.BatchEvent{}, body: a.cfg.MaxBody,
+	}, a.postEvent)
+	batch := route{
+		method: http.MethodPost, path: events + "/batch", id: "post-batch", tag: tagSandboxes, summary: "Report numbered events",
+		access: accessSandbox, says: client.Batch{}, body: a.cfg.MaxBatch,
+	}
+	hot[postBatchIn](a, batch, a.postBatch)
+	a.describeLines(batch)
+}
+
+// hot registers a route for reports; I describes its parameters, O its answer.
+func hot[I, O any](a *API, r route, answer func(context.Context, report) (O, error)) {
+	type answered struct{ Body O }
+	huma.Register(paper{a.huma}, a.operation(r), func(context.Context, *I) (*answered, error) { return nil, errOnPaper })
+	a.describeBody(r)
+	count := a.deps.Meter.Route(r.method, r.path)
+	a.routes.Handle(r.method, strings.ReplaceAll(r.path, "{sandbox_id}", ":sandbox_id"), func(c *gin.Context) {
+		if asked := requestOf(c.Request.Context()); asked != nil {
+			asked.count = count
+		}
+		a.take(c.Writer, report{Request: c.Request, sandboxID: c.Param("sandbox_id")}, r, func(ctx context.Context, said report) (any, error) {
+			return answer(ctx, said)
+		})
+	})
+}
+
+// take answers one report: the checks of every other route, then the body, then answer.
+func (a *API) take(w http.ResponseWriter, said report, r route, answer func(context.Context, report) (any, error)) {
+	body := bodies.Get().(*bytes.Buffer) //nolint:errcheck,forcetypeassert // it holds nothing else
+	defer giveBack(body)
+	out, err := func() (any, error) {
+		if _, err := a.admit(said.Request, said.sandboxID, r.access); err != nil {
+			return nil, err
+		}
+		if utf8.RuneCountInString(said.sandboxID) > maxSandboxID {
+			return nil, task.Invalid("path.sandbox_id", "The sandbox_id must have at most %d characters.", maxSandboxID)
+		}
+		if err := readBody(said.Request, r.body, body); err != nil {
+			return nil, err
+		}
+		said.body = body.Bytes()
+		return answer(said.Context(), said)
+	}()
+	if err == nil {
+		err = writeJSON(w, out)
+	}
+	if err != nil {
+		challenge(w.Header(), err)
+		a.writeError(w, said.Request, err)
+	}
+}
+
+const maxSandboxID = 100
+
+// bodies are buffers for what agents post; whatever is kept of a body is copied.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// giveBack keeps no buffer that one large batch has made large.
+func giveBack(body *bytes.Buffer) {
+	const most = 256 << 10
+	if body.Cap() <= most {
+		body.Reset()
+		bodies.Put(body)
+	}
+}
+
+// readBody reads a body of at most limit bytes, as it is after unpacking.
+func readBody(r *http.Request, limit int64, into *bytes.Buffer) error {
+	if err := inflate(r, limit); err != nil {
+		return err
+	}
+	if r.ContentLength > limit {
+		return httpError(http.StatusRequestEntityTooLarge, tooLong)
+	}
+	n, err := into.ReadFrom(io.LimitReader(r.Body, limit+1))
+	switch {
+	case err != nil:
+		return httpError(http.StatusBadRequest, "The request ended before its body was whole.")
+	case n > limit:
+		return httpError(http.StatusRequestEntityTooLarge, tooLong)
+	}
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, v any) error {
+	content, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header()["Content-Type"] = jsonType
+	_, _ = w.Write(append(content, '\n')) // a caller that left is nobody's fault
+	return nil
+}
+
+// isLines reports whether a body holds one event a line.
+func isLines(r *http.Request) (bool, error) {
+	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	switch media = strings.ToLower(strings.TrimSpace(media)); media {
+	case "", "application/json":
+		return false, nil
+	case linesType, "application/ndjson":
+		return true, nil
+	}
+	return false, httpError(http.StatusUnsupportedMediaType,
+		"Events are taken as application/json, batches as %s too, not as %q.", linesType, clip(media))
+}
+
+const linesType = "application/x-ndjson"
+
+// jsonType is shared by all answers; nobody changes it.
+var jsonType = []string{"application/json"}
+
+// paper is the API as a document only: what is registered with it is not served.
+type paper struct{ huma.API }
+
+// Adapter implements [huma.API].
+func (paper) Adapter() huma.Adapter { return noAdapter{} }
+
+type noAdapter struct{}
+
+// Handle implements [huma.Adapter].
+func (noAdapter) Handle(*huma.Operation, func(huma.Context)) {}
+
+// ServeHTTP implements [huma.Adapter].
+func (noAdapter) ServeHTTP(http.ResponseWriter, *http.Request) {}
+
+var errOnPaper = errors.New("this route is described here and served elsewhere")

@@ -1,0 +1,40 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// down is an intake whose queue is full, or whose store is away.
+type down struct{ err error }
+
+func (d down) Single(context.Context, string, ingest.Event, bool) (ingest.Receipt, error) {
+	return ingest.Receipt{}, d.err
+}
+
+func (d down) Batch(context.Context, string, string, int64, []ingest.Event) (ingest.BatchReceipt, error) {
+	return ingest.BatchReceipt{Acknowledged: 7}, d.err
+}
+
+func TestNothingIsAcknowledgedWhileTheStoreIsDown(t *testing.T) {
+	t.Parallel()
+	handler := api.New(api.Config{Open: true}, api.Deps{Store: (*postgres.Store)(nil), Intake: down{task.Errorf(task.CodeUnavailable, "The database is away.")}})
+	for path, body := range map[string]string{"b/events": `{"event_type":"x"}`, "b/events/batch": `{"spool_id":"s","first":1,"events":[]}`} {
+		req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+wire+path, strings.NewReader(body))
+		rec := httptest.NewRecorder()
+		handler.ServeHTTP(rec, req)
+		require.Equal(t, http.StatusServiceUnavailable, rec.Code, "%s", rec.Body)
+		require.NotEmpty(t, rec.Header().Get("Retry-After"))
+		require.NotContains(t, rec.Body.String(), "acknowledged")
+	}
+}
