@@ -155,6 +155,8 @@ func TestCallbackOfAnOldWorker(t *testing.T) {
 		cfg := b.agentConfig()
 		require.Equal(t, c.want, cfg.Env["CALLBACK_URL"], name)
 		require.Equal(t, c.want, cfg.Env["OMOIOS_API_URL"], name)
+		_, key, _ := strings.Cut(c.want, "/t/")
+		require.Equal(t, key, cfg.Env["OMOIOS_API_KEY"], name)
 		require.Equal(t, []string{"python3", "worker.py"}, cfg.Command)
 	}
 }
@@ -208,6 +210,7 @@ func TestWorkerEnvironment(t *testing.T) {
 	var doc map[string]any
 	require.NoError(t, json.Unmarshal(text, &doc))
 	require.Equal(t, "Compute it", doc["task"].(map[string]any)["title"])
+	require.Equal(t, b.store.work.Description, doc["task_description"])
 	require.Equal(t, "tests fail", doc["revision"].(map[string]any)["feedback"])
 	require.Contains(t, doc["_markdown_context"], "C(50,25)")
 }

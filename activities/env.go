@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
@@ -43,6 +44,9 @@ func workerEnv(work task.Work, paths sandbox.Paths, sandboxID, callback string) 
 	}
 	if work.Repo != "" {
 		maps.Copy(env, repoEnv(work))
+	}
+	if _, key, ok := strings.Cut(callback, "/t/"); ok { // good for this sandbox only
+		env["OMOIOS_API_KEY"] = key
 	}
 	maps.Copy(env, work.Execution.Env)
 	maps.Copy(env, map[string]string{
@@ -95,11 +99,13 @@ func taskData(work task.Work) string {
 		Feedback string `json:"feedback"`
 	}
 	doc := struct {
+		Text     string    `json:"task_description"` // what a worker of the replaced system reads first
 		Task     entry     `json:"task"`
 		Ticket   entry     `json:"ticket"`
 		Revision *revision `json:"revision,omitempty"`
 		Markdown string    `json:"_markdown_context"` //nolint:tagliatelle // the replaced system's name
 	}{
+		Text: cmp.Or(work.Description, work.Title),
 		Task: entry{
 			ID: work.TaskID, Title: work.Title, Description: work.Description,
 			Type: work.TaskType, Phase: work.PhaseID, Priority: work.Priority,

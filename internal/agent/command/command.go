@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -195,12 +196,18 @@ func relayed(env agent.Env) (environ []string, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, entry := range env.Environ {
-		if !strings.HasPrefix(entry, "CALLBACK_URL=") && !strings.HasPrefix(entry, "OMOIOS_API_URL=") {
-			environ = append(environ, entry)
-		}
-	}
-	return append(environ, "CALLBACK_URL="+address, "OMOIOS_API_URL="+address), done, nil
+	return withAddress(env.Environ, address), done, nil
+}
+
+// withAddress puts the relay's address where the environment has the socket's, which says
+// nothing to a program that only knows URLs.
+func withAddress(environ []string, address string) []string {
+	own := []string{"CALLBACK_URL=" + address, "OMOIOS_API_URL=" + address, "MCP_SERVER_URL=" + address + "/mcp"}
+	kept := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.ContainsFunc(own, func(o string) bool { return strings.HasPrefix(o, name+"=") })
+	})
+	return append(kept, own...)
 }
 
 // mine is the only part of the API that the relay opens.
