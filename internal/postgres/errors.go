@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 
@@ -42,9 +43,12 @@ func codedCause(err error) *task.Error {
 	return task.Errorf(task.CodeInternal, "The database answered with an error.")
 }
 
-// closed reports whether a connection was closed under the caller, or all of them since the process ends.
+// closed reports whether a connection was closed under the caller, or all of them since the
+// process ends. Of one that ends in mid-answer pgx tells the end of file that it read, which
+// is no error of the network.
 func closed(err error) bool {
-	return strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "closed pool")
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "closed pool")
 }
 
 // codedState maps the SQLSTATE of a refusal.
