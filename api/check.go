@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -155,6 +156,9 @@ func checkObject(field string, raw json.RawMessage) (json.RawMessage, error) {
 	}
 	if hasNUL(object) {
 		return nil, task.Invalid(field, "The %s contains the character U+0000.", field)
+	}
+	if ingest.HasHugeNumber(raw) {
+		return nil, task.Invalid(field, "The %s contains a number that no double can hold.", field)
 	}
 	return raw, nil
 }

@@ -46,7 +46,7 @@ func oneEvent(r report) (said client.BatchEvent, err error) {
 	if lines {
 		return said, httpError(http.StatusUnsupportedMediaType, "One event is taken as application/json; post lines to .../events/batch.")
 	}
-	if err := decodeFast(r.body, &said); err != nil {
+	if err := decode(r.body, &said); err != nil {
 		return said, err
 	}
 	if said.Type == "" {
@@ -78,7 +78,7 @@ func (a *API) postBatch(ctx context.Context, r report) (client.Acknowledged, err
 	if lines {
 		batch, err = batchOfLines(r)
 	} else {
-		err = decodeFast(r.body, &batch)
+		err = decode(r.body, &batch)
 	}
 	if err != nil {
 		return client.Acknowledged{}, err
@@ -114,7 +114,7 @@ func batchOfLines(r report) (client.Batch, error) {
 	}
 	for line := range bytes.Lines(body) {
 		var said client.BatchEvent
-		if err := decodeFast(line, &said); err != nil {
+		if err := decode(line, &said); err != nil {
 			return batch, inLine(len(batch.Events)+1, err)
 		}
 		batch.Events = append(batch.Events, said)

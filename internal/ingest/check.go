@@ -78,6 +78,8 @@ func checkData(field string, data json.RawMessage) (json.RawMessage, error) {
 		return nil, task.Invalid(field, "The field %s is not valid UTF-8.", field)
 	case hasNUL(data):
 		return nil, task.Invalid(field, "The field %s must not contain the character \\u0000.", field)
+	case HasHugeNumber(data):
+		return nil, task.Invalid(field, "The field %s must not contain a number beyond 1e%d or below 1e-%d.", field, mostExponent, mostExponent)
 	}
 	return token.Hide(data), nil
 }

@@ -1,0 +1,130 @@
+package api_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Ways in which a body is sent.
+const (
+	plainBody  = iota
+	packedBody // with gzip
+	falseBody  // as it is, said to be gzip
+	cutBody    // with gzip, and cut off
+	packings
+)
+
+// post sends a body the way that how says.
+func (b box) post(path string, body []byte, how byte, headers ...string) answer {
+	b.t.Helper()
+	switch how % packings {
+	case packedBody:
+		body = packed(body)
+	case cutBody:
+		body = packed(body)
+		body = body[:len(body)*2/3]
+	}
+	if how%packings != plainBody {
+		headers = append(headers, "Content-Encoding", "gzip")
+	}
+	got := b.call(http.MethodPost, wire+b.id+path, slices.Clip(append([]byte{}, body...)), headers...)
+	require.Less(b.t, got.status, http.StatusInternalServerError, "%s", got.body)
+	return got
+}
+
+func (b box) get(path string) answer { return b.call(http.MethodGet, wire+b.id+path, nil) }
+
+// unpacked is what a body says once it is unpacked; sent is false where that cannot be.
+func unpacked(body []byte, how byte) (said []byte, sent bool) {
+	switch how % packings {
+	case plainBody, packedBody:
+		return body, true
+	case cutBody:
+		return nil, false
+	}
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, false
+	}
+	said, err = io.ReadAll(r)
+	return said, err == nil
+}
+
+func packed(body []byte) []byte {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, _ = z.Write(body) // into memory
+	_ = z.Close()
+	return out.Bytes()
+}
+
+// isHeader reports whether a client would send s as the value of a header.
+func isHeader(s string) bool {
+	return strings.TrimSpace(s) == s && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f })
+}
+
+// refusedWithoutATrace holds a refusal to its form, and to have stored nothing.
+func (b box) refusedWithoutATrace(got answer) {
+	b.t.Helper()
+	require.Contains(b.t, []int{400, 409, 413, 415, 422}, got.status, "%s", got.body)
+	got.refused(got.status, "")
+	b.holds()
+	require.Zero(b.t, b.count(`SELECT count(*) FROM messages WHERE sandbox_id = $1 AND state <> 'refused'`, b.id))
+}
+
+// holds reads all that the sandbox has reported in each way there is, and compares.
+func (b box) holds(want ...event) {
+	b.t.Helper()
+	const page = 500
+	require.Equal(b.t, len(want), b.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1`, b.id))
+	if len(want) == 0 {
+		return
+	}
+	integrity := ok[task.Integrity](b.get("/integrity"), http.StatusOK)
+	require.EqualValues(b.t, len(want), integrity.Head)
+	require.Empty(b.t, integrity.Gaps)
+	listed := ok[client.SandboxEvents](b.get("/events?limit=500"), http.StatusOK)
+	require.EqualValues(b.t, len(want), listed.TotalCount)
+	for n, e := range listed.Events[:min(len(want), page)] {
+		said := want[len(want)-1-n]
+		require.Equal(b.t, said.Type, e.EventType)
+		require.Equal(b.t, said.Source, e.Source)
+		whole := ok[client.Event](b.get("/events/"+e.ID), http.StatusOK)
+		b.same(said, string(whole.Data))
+	}
+}
+
+// same compares by meaning: the database reads both texts. Transcripts are kept elsewhere.
+func (b box) same(said event, stored string) {
+	b.t.Helper()
+	var same bool
+	err := b.pool.QueryRow(b.t.Context(), `SELECT $1::text::jsonb - 'transcript_b64' = $2::text::jsonb - 'transcript_b64'`, said.Data, stored).Scan(&same)
+	require.NoError(b.t, err)
+	require.True(b.t, same, "said %s\nstored %s", said.Data, stored)
+}
+
+// stranger posts an event of its own meanwhile; what it returns waits for the answer.
+func (w *world) stranger(t *testing.T) func() {
+	t.Helper()
+	answered := make(chan int, 1)
+	go func() {
+		res, err := http.Post(w.url+wire+"stranger/events", "application/json", strings.NewReader(`{"event_type":"heartbeat"}`))
+		if err != nil {
+			answered <- 0
+			return
+		}
+		_ = res.Body.Close()
+		answered <- res.StatusCode
+	}()
+	return func() { require.Equal(t, http.StatusOK, <-answered, "a stranger suffers") }
+}
