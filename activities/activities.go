@@ -28,6 +28,7 @@ type Config struct {
 
 	AgentHeartbeat time.Duration // default 30 s
 	SpoolBytes     int64         // default 256 MiB
+	Transcript     time.Duration // between two uploads of what is new in it; default 1 min
 	StopGrace      time.Duration // between SIGTERM and SIGKILL; default 10 s
 	AuthorName     string        // of the agent's commits; default omoi
 	AuthorEmail    string        // default omoi@localhost
@@ -81,6 +82,7 @@ func New(cfg Config, deps Deps) *Activities {
 	cfg.Network = cmp.Or(cfg.Network, sandbox.NetworkHost)
 	cfg.AgentHeartbeat = cmp.Or(cfg.AgentHeartbeat, 30*time.Second)
 	cfg.SpoolBytes = cmp.Or(cfg.SpoolBytes, 256<<20)
+	cfg.Transcript = cmp.Or(cfg.Transcript, time.Minute)
 	cfg.StopGrace = cmp.Or(cfg.StopGrace, 10*time.Second)
 	cfg.AuthorName = cmp.Or(cfg.AuthorName, "omoi")
 	cfg.AuthorEmail = cmp.Or(cfg.AuthorEmail, "omoi@localhost")

@@ -116,7 +116,12 @@ func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error
 
 // putConfig writes what the agent is told. The file holds its token: mode 0600.
 func (a *Activities) putConfig(ctx context.Context, p place, work task.Work) error {
-	text, err := json.Marshal(a.agentConfig(p, work))
+	cfg := a.agentConfig(p, work)
+	var err error
+	if cfg.Resume, err = a.resume(ctx, p); err != nil {
+		return err
+	}
+	text, err := json.Marshal(cfg)
 	if err != nil {
 		return fmt.Errorf("encode agent configuration: %w", err)
 	}
@@ -124,6 +129,19 @@ func (a *Activities) putConfig(ctx context.Context, p place, work task.Work) err
 		return fmt.Errorf("write agent configuration: %w", err)
 	}
 	return nil
+}
+
+// resume names the newest transcript of an earlier attempt; the agent fetches it itself. What
+// began the attempt does not matter: a retry, a revision and a replacement all go on.
+func (a *Activities) resume(ctx context.Context, p place) (*spec.Resume, error) {
+	from, ok, err := a.deps.Tasks.EarlierTranscript(ctx, p.row.TaskID, p.row.Attempt)
+	if err != nil {
+		return nil, fmt.Errorf("look for the transcript of an earlier attempt: %w", err)
+	}
+	if !ok {
+		return nil, nil //nolint:nilnil // a first attempt has nothing to go on from
+	}
+	return &spec.Resume{RunID: from.RunID, SessionID: from.SessionID, Attempt: from.Attempt}, nil
 }
 
 func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
@@ -156,6 +174,7 @@ func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
 		ToolTimeout:     a.cfg.Settings.ToolTimeout,
 		SpoolBytes:      a.cfg.SpoolBytes,
 		Grace:           a.cfg.StopGrace,
+		Transcript:      a.cfg.Transcript,
 	}
 }
 

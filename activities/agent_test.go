@@ -215,6 +215,24 @@ func TestWorkerEnvironment(t *testing.T) {
 	require.Contains(t, doc["_markdown_context"], "C(50,25)")
 }
 
+func TestALaterAttemptIsToldOfTheEarlierTranscript(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	require.Nil(t, b.agentConfig().Resume, "a first attempt has none")
+	require.Equal(t, time.Minute, b.agentConfig().Transcript)
+
+	b = newBench(t)
+	row := b.store.rows[boxID]
+	row.Attempt = 3
+	b.store.rows[boxID] = row
+	b.store.transcripts = map[int]task.TranscriptInfo{
+		1: {RunID: "run-1", SessionID: "s1", Attempt: 1}, 2: {RunID: "run-2", SessionID: "s2", Attempt: 2}, 3: {RunID: "run-3"},
+	}
+	b.running()
+	require.Equal(t, &spec.Resume{RunID: "run-2", SessionID: "s2", Attempt: 2}, b.agentConfig().Resume)
+}
+
 func TestStopAgent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -93,6 +93,8 @@ type fakeStore struct {
 	rests     []bool // the flag, as it was set
 
 	branch, base string // as noted
+
+	transcripts map[int]task.TranscriptInfo // by attempt
 }
 
 func (s *fakeStore) LoadTask(_ context.Context, _ contract.TaskRef, runID string) (contract.LoadedTask, error) {
@@ -124,6 +126,15 @@ func (s *fakeStore) ReadFacts(context.Context, contract.ReadFactsInput) (contrac
 }
 
 func (s *fakeStore) Work(context.Context, string) (task.Work, error) { return s.work, nil }
+
+func (s *fakeStore) EarlierTranscript(_ context.Context, _ string, attempt int) (task.TranscriptInfo, bool, error) {
+	for n := attempt - 1; n > 0; n-- {
+		if found, ok := s.transcripts[n]; ok {
+			return found, true, nil
+		}
+	}
+	return task.TranscriptInfo{}, false, nil
+}
 
 func (s *fakeStore) SaveBranch(_ context.Context, _, branch, base string) error {
 	s.branch, s.base = branch, base

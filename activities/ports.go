@@ -22,6 +22,8 @@ type Tasks interface {
 	ReadFacts(ctx context.Context, in contract.ReadFactsInput) (contract.Digest, error)
 	// Work describes the task for git and agent; feedback is that of its live attempt.
 	Work(ctx context.Context, taskID string) (task.Work, error)
+	// EarlierTranscript is the newest transcript that an attempt before this one left, if there is one.
+	EarlierTranscript(ctx context.Context, taskID string, attempt int) (task.TranscriptInfo, bool, error)
 	// SaveBranch notes the task's branch and where it began; what is noted already stays.
 	SaveBranch(ctx context.Context, taskID, branch, base string) error
 }

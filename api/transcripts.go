@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -22,7 +23,7 @@ type Transcripts interface {
 const transcriptType = "text/plain"
 
 // runForm is what may name a run of an agent.
-var runForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,254}$`)
+var runForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
 
 func (a *API) registerTranscripts() {
 	const ofSandbox, ofTask = "/api/v1/sandboxes/{sandbox_id}/transcripts/{run_id}", "/api/v1/tasks/{id}/transcripts"
@@ -62,7 +63,7 @@ type putTranscriptOut struct {
 // sender's: the answer says where to go on.
 func (a *API) putTranscript(ctx context.Context, in *putTranscriptIn) (*putTranscriptOut, error) {
 	switch {
-	case !runForm.MatchString(in.RunID):
+	case !runForm.MatchString(in.RunID), strings.HasPrefix(in.RunID, "session-"): // as transcripts out of events are called
 		return nil, task.Invalid("path.run_id", "%q is no name of a run.", clip(in.RunID))
 	case in.SessionID != "" && !runForm.MatchString(in.SessionID):
 		return nil, task.Invalid("query.session_id", "%q is no name of a session.", clip(in.SessionID))

@@ -89,6 +89,7 @@ func TestTranscriptsMayBePacked(t *testing.T) {
 	w.call(http.MethodPut, path, "half a line").refused(http.StatusUnprocessableEntity, "")
 	w.call(http.MethodPut, path+"?replace=true&offset=1", "a\n").refused(http.StatusUnprocessableEntity, "query.offset")
 	w.call(http.MethodPut, path+"%20x", "a\n").refused(http.StatusUnprocessableEntity, "path.run_id")
+	w.call(http.MethodPut, wire+box+"/transcripts/session-1", "a\n").refused(http.StatusUnprocessableEntity, "path.run_id")
 	w.call(http.MethodPut, wire+"unknown/transcripts/run", "a\n").refused(http.StatusNotFound, "")
 	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now() - interval '2 hours', verified_at = now() - interval '2 hours'`)
 	w.call(http.MethodPut, path, "a\n").refused(http.StatusGone, "")

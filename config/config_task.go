@@ -59,6 +59,7 @@ type Agent struct {
 	Binary      string        `key:"binary" zero:"built in, or beside omoi" doc:"The omoi-agent that is put into sandboxes of this machine's architecture."`
 	Heartbeat   time.Duration `key:"heartbeat" default:"30s" min:"10ms" max:"10m" doc:"Interval of heartbeats."`
 	SpoolBytes  int64         `key:"spool_bytes" default:"268435456" min:"65536" max:"17179869184" unit:"bytes" doc:"Size of the spool on disk for events that are not acknowledged."`
+	Transcript  time.Duration `key:"transcript" default:"1m" min:"10ms" max:"1h" doc:"Interval at which the transcript is sent, if it has grown; it is sent at the end too."`
 	Grace       time.Duration `key:"grace" default:"10s" min:"1ms" max:"5m" doc:"From SIGTERM to SIGKILL."`
 	AuthorName  string        `key:"author_name" default:"omoi" doc:"Author of commits that omoi makes."`
 	AuthorEmail string        `key:"author_email" default:"omoi@localhost" doc:"Mail address of that author."`

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/base64"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 // environ is what the agent's program and its commands see: a clean environment, the names
 // that workers of the replaced system read, and on top of both what the configuration says.
 // The agent's own token is not in it.
-func environ(cfg spec.Config) []string {
+func environ(cfg spec.Config, resume *Resume) []string {
 	env := map[string]string{
 		"PATH": or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"), "HOME": home(cfg),
 		"SANDBOX_ID": cfg.SandboxID, "TASK_ID": cfg.TaskID, "AGENT_ID": agentID(cfg), "IS_SANDBOX": "1",
@@ -33,11 +34,32 @@ func environ(cfg spec.Config) []string {
 		env["CALLBACK_URL"], env["OMOIOS_API_URL"] = cfg.APIURL, cfg.APIURL
 	}
 	maps.Copy(env, cfg.Env)
+	maps.Copy(env, resumeEnv(cfg, resume))
 	list := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])
 	}
 	return list
+}
+
+// maxSessionEnv is the longest transcript that goes into a variable: in base64 it stays
+// below the 128 KiB that Linux allows each one.
+const maxSessionEnv = 90 << 10
+
+// resumeEnv names the session that goes on. A worker of the replaced system reads the
+// transcript from a variable.
+func resumeEnv(cfg spec.Config, resume *Resume) map[string]string {
+	if resume == nil {
+		return nil
+	}
+	env := map[string]string{"RESUME_SESSION_ID": resume.SessionID, "SESSION_TRANSCRIPT_PATH": resume.Path}
+	if cfg.Runtime != "command" {
+		return env
+	}
+	if text, err := os.ReadFile(resume.Path); err == nil && len(text) <= maxSessionEnv {
+		env["SESSION_TRANSCRIPT_B64"] = base64.StdEncoding.EncodeToString(text)
+	}
+	return env
 }
 
 func home(cfg spec.Config) string {

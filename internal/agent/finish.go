@@ -58,6 +58,9 @@ type ending struct {
 // what is left of the grace time once the program was asked to stop.
 func (s *session) finish(ctx context.Context, stopped func() time.Time, e ending) int {
 	code := 0
+	if !e.res.ExitNow {
+		s.keepTranscript(ctx)
+	}
 	switch {
 	case e.res.ExitNow:
 		code = e.res.ExitCode
@@ -76,6 +79,7 @@ func (s *session) finish(ctx context.Context, stopped func() time.Time, e ending
 		}
 	}
 	if !e.res.ExitNow && s.report.Flush(ctx) == nil {
+		s.keepTranscript(ctx) // if it could not be sent before, the API is there now
 		return code
 	}
 	limit, cancel := context.WithDeadline(context.WithoutCancel(ctx), stopped().Add(s.cfg.Grace))
@@ -120,7 +124,7 @@ func (s *session) setup(ctx context.Context) error {
 	s.report.Emit("agent.setup_started", map[string]any{"command": s.cfg.Setup})
 	done := s.doing.Tool("setup")
 	res, err := s.deps.Procs.Run(ctx, proc.Command{
-		Args: Shell(s.cfg.Setup), Dir: s.cfg.Workspace, Env: environ(s.cfg), Timeout: s.cfg.ToolTimeout,
+		Args: Shell(s.cfg.Setup), Dir: s.cfg.Workspace, Env: environ(s.cfg, nil), Timeout: s.cfg.ToolTimeout,
 	})
 	done()
 	if err != nil {
@@ -156,6 +160,7 @@ func setupError(res proc.Result) error {
 type marks struct {
 	Began     bool   `json:"began"`
 	SessionID string `json:"session_id"`
+	Resumes   bool   `json:"resumes"` // goes on from an earlier attempt's transcript
 	SetUp     bool   `json:"set_up"`
 	Done      bool   `json:"done"` // the outcome was reported
 
@@ -196,17 +201,26 @@ type outcomes struct {
 	session *session
 }
 
-// Emit passes the event on. In continuous mode agent.completed ends an iteration only.
+// Emit passes the event on. Before the outcome goes the transcript: once it is known, the
+// sandbox may be taken away.
 func (o *outcomes) Emit(eventType string, data map[string]any) {
-	o.Reporter.Emit(eventType, data)
-	switch eventType {
-	case task.EventAgentCompleted:
-		if o.session.cfg.Continuous {
-			return
-		}
-	case task.EventContinuousCompleted, task.EventAgentError, task.EventAgentFailed:
-	default:
+	if !o.decisive(eventType) {
+		o.Reporter.Emit(eventType, data)
 		return
 	}
+	o.session.keepTranscript(context.Background())
+	o.Reporter.Emit(eventType, data)
 	o.session.marks.finish(o.session.deps.Log)
+}
+
+// decisive is true of what ends the task. In continuous mode agent.completed ends an
+// iteration only.
+func (o *outcomes) decisive(eventType string) bool {
+	switch eventType {
+	case task.EventAgentCompleted:
+		return !o.session.cfg.Continuous
+	case task.EventContinuousCompleted, task.EventAgentError, task.EventAgentFailed:
+		return true
+	}
+	return false
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/agent/transcript"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -54,7 +55,7 @@ func Run(ctx context.Context, cfg spec.Config, deps Deps) (exitCode int, err err
 	defer func() { _ = sp.Close() }()
 	secrets := redact.New(cfg.Token, cfg.Env)
 	deps.Procs.Hide = secrets.Text
-	s := &session{cfg: cfg, deps: deps, line: line, spool: sp, doing: &reporter.Activity{}}
+	s := &session{cfg: cfg, deps: deps, line: line, spool: sp, secrets: secrets, doing: &reporter.Activity{}}
 	s.report = reporter.New(reporter.Config{
 		SandboxID: cfg.SandboxID, TaskID: cfg.TaskID, AgentID: agentID(cfg), Secrets: secrets,
 	}, sp, line, deps.Log)
@@ -84,13 +85,16 @@ func agentID(cfg spec.Config) string {
 
 // session is one run of the program.
 type session struct {
-	cfg    spec.Config
-	deps   Deps
-	line   *link.Client
-	spool  *spool.Spool
-	report *reporter.Reporter
-	doing  *reporter.Activity
-	marks  *marks
+	cfg     spec.Config
+	deps    Deps
+	line    *link.Client
+	spool   *spool.Spool
+	secrets *redact.Hider
+	report  *reporter.Reporter
+	doing   *reporter.Activity
+	keep    *transcript.Keeper
+	marks   *marks
+	resume  *Resume
 }
 
 // run keeps reporting, heartbeats and inbox going around the work.
@@ -108,10 +112,12 @@ func (s *session) run(ctx context.Context) int {
 		}
 	})
 	s.marks = readMarks(s.cfg.Dir)
-	s.started()
+	s.started(s.resumed(ctx))
+	s.keep = s.newKeeper()
 	beating, still := context.WithCancel(sending)
 	defer still()
 	wg.Go(func() { s.report.Beat(beating, s.cfg.Heartbeat, s.doing) })
+	wg.Go(func() { s.keep.Run(beating) })
 	listening, deaf := context.WithCancel(ctx)
 	defer deaf()
 	res, err := s.work(listening, &wg)
@@ -140,18 +146,26 @@ func stoppedAt(ctx context.Context) func() time.Time {
 	}
 }
 
-func (s *session) started() {
+func (s *session) started(notResumed error) {
 	data := map[string]any{
 		"timestamp": time.Now().UTC(), "sdk": "omoi-agent", "agent_version": s.deps.Version, "protocol": spec.Protocol,
 		"runtime": s.cfg.Runtime, "model": or(s.cfg.Env["MODEL"], s.cfg.Runtime), "attempt": s.cfg.Attempt,
 		"task": firstBytes(or(s.cfg.Description, s.cfg.Title), 500), "task_description_length": len(s.cfg.Description),
-		"ticket_title": s.cfg.Title, "is_resuming": s.marks.Began, "fork_session": false, "mode": s.cfg.Mode,
+		"ticket_title": s.cfg.Title, "is_resuming": s.marks.Began || s.resume != nil, "fork_session": false, "mode": s.cfg.Mode,
 	}
-	if s.marks.Began {
+	switch {
+	case s.marks.Began:
 		data["resumed_session_id"] = s.marks.SessionID
+	case s.resume != nil:
+		data["resumed_session_id"], data["resumed_attempt"] = s.resume.SessionID, s.cfg.Resume.Attempt
 	}
-	s.marks.Began, s.marks.SessionID = true, or(s.marks.SessionID, s.report.SessionID())
+	s.marks.Began, s.marks.Resumes, s.marks.SessionID = true, s.resume != nil, or(s.marks.SessionID, s.report.SessionID())
 	s.report.Emit(task.EventAgentStarted, data)
+	if notResumed != nil {
+		s.report.Emit(EventResumeFailed, map[string]any{
+			"session_id": s.cfg.Resume.SessionID, "attempt": s.cfg.Resume.Attempt, "error": notResumed.Error(),
+		})
+	}
 	if found := s.spool.Recovery(); found.Damaged > 0 {
 		s.report.Emit(reporter.EventsDropped, map[string]any{"count": found.Damaged, "reason": "spool_damaged"})
 	}
@@ -184,7 +198,8 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 		return Result{}, initial(err)
 	}
 	env := Env{
-		Config: s.cfg, SessionID: s.marks.SessionID, Resumed: resumed, Done: s.marks.Done, Environ: environ(s.cfg),
+		Config: s.cfg, SessionID: s.marks.SessionID, Resumed: resumed, Done: s.marks.Done, Environ: environ(s.cfg, s.resume),
+		Resume: s.resume, Keep: s.keep.Follow,
 		Report: &outcomes{Reporter: s.report, session: s}, Inbox: box, Doing: s.doing, Procs: s.deps.Procs,
 		Shadow: shadow, Log: s.deps.Log,
 	}

@@ -40,14 +40,25 @@ type Env struct {
 	SessionID string // stable over restarts in the same folder
 	Resumed   bool   // an earlier process has begun this work
 	Done      bool   // its outcome was reported; only messages may be left
-	Environ   []string
-	Report    Emitter
-	Inbox     Messages
-	Doing     *reporter.Activity
-	Procs     *proc.Runner
+	// Resume is what an earlier attempt left; nil: there is nothing to go on from.
+	Resume *Resume
+	// Keep names the file that grows as the transcript, and the session under which the
+	// agent's program would go on: it is sent to the API at intervals and at the end.
+	Keep    func(path, sessionID string)
+	Environ []string
+	Report  Emitter
+	Inbox   Messages
+	Doing   *reporter.Activity
+	Procs   *proc.Runner
 	// Shadow sees what commands change; nil where there is no git.
 	Shadow *gitcmd.Shadow
 	Log    *slog.Logger
+}
+
+// Resume is a session of an earlier attempt and its transcript.
+type Resume struct {
+	SessionID string
+	Path      string // of the transcript, lines of JSON; the first ones may have been cut off
 }
 
 // Result is how a run ended.

@@ -114,7 +114,7 @@ func (c *core) activityConfig(host string) activities.Config {
 		HostID: host, APIURL: strings.TrimSuffix(cfg.API.CallbackURL, "/"), Open: cfg.API.Open,
 		Settings: taskSettings(cfg.Task), Limits: limits(cfg.Sandbox), Network: sandbox.Network(cfg.Sandbox.Network),
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
-		AgentHeartbeat: cfg.Agent.Heartbeat, SpoolBytes: cfg.Agent.SpoolBytes, StopGrace: cfg.Agent.Grace,
+		AgentHeartbeat: cfg.Agent.Heartbeat, SpoolBytes: cfg.Agent.SpoolBytes, StopGrace: cfg.Agent.Grace, Transcript: cfg.Agent.Transcript,
 		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail,
 		SalvageWindow: cfg.Task.SalvageWindow, OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace, Secrets: secrets(cfg),
 	}

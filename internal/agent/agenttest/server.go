@@ -45,6 +45,8 @@ type Server struct {
 
 	// FaultOf decides about each batch. It must be set before the first request.
 	FaultOf func(n int) Fault
+	// TranscriptFaultOf decides about each piece of a transcript and each reading of one.
+	TranscriptFaultOf func(n int) Fault
 	// Refuse answers 422 for a batch that holds such an event.
 	Refuse func(Event) bool
 
@@ -56,13 +58,18 @@ type Server struct {
 	acks     []string
 	tokens   map[string]int
 	zipped   int
+	reads    int // requests for transcripts
 	changed  chan struct{}
+
+	transcripts map[string]*Transcript // by run
 }
 
 // New starts a server that ends with the test.
 func New(tb testing.TB) *Server {
 	tb.Helper()
-	s := &Server{marks: map[string]int64{}, tokens: map[string]int{}, changed: make(chan struct{})}
+	s := &Server{
+		marks: map[string]int64{}, tokens: map[string]int{}, changed: make(chan struct{}), transcripts: map[string]*Transcript{},
+	}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	tb.Cleanup(s.Close)
 	return s
@@ -86,6 +93,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.touch()
 		s.mu.Unlock()
 		answer(w, http.StatusOK, map[string]any{})
+	case strings.Contains(r.URL.Path, "/transcripts/"):
+		s.transcript(w, r)
 	case strings.HasSuffix(r.URL.Path, "/messages"):
 		s.give(w, r)
 	default:

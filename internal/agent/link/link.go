@@ -112,6 +112,37 @@ func (c *Client) Post(ctx context.Context, path string, body []byte, compress bo
 	return c.do(req)
 }
 
+// Put sends lines of text to a path below the sandbox's own, compressed.
+func (c *Client) Put(ctx context.Context, path string, body []byte) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.base+path, bytes.NewReader(deflate(body)))
+	if err != nil {
+		return Answer{}, fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	req.Header.Set("Content-Encoding", "gzip")
+	return c.do(req)
+}
+
+// Fetch writes what stands at a path below the sandbox's own to w. The answer has no body
+// then; that of a refusal has.
+func (c *Client) Fetch(ctx context.Context, path string, w io.Writer) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return Answer{}, fmt.Errorf("make request: %w", err)
+	}
+	return c.exchange(req, func(resp *http.Response) (body []byte, err error) {
+		if resp.StatusCode != http.StatusOK {
+			return readAnswer(resp)
+		}
+		_, err = io.Copy(w, resp.Body)
+		return nil, err
+	})
+}
+
 // Get reads a path below the sandbox's own; wait is how long the server may hold the answer.
 func (c *Client) Get(ctx context.Context, path string, wait time.Duration) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout+wait)
@@ -123,7 +154,13 @@ func (c *Client) Get(ctx context.Context, path string, wait time.Duration) (Answ
 	return c.do(req)
 }
 
-func (c *Client) do(req *http.Request) (Answer, error) {
+func (c *Client) do(req *http.Request) (Answer, error) { return c.exchange(req, readAnswer) }
+
+func readAnswer(resp *http.Response) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+}
+
+func (c *Client) exchange(req *http.Request, read func(*http.Response) ([]byte, error)) (Answer, error) {
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -133,7 +170,7 @@ func (c *Client) do(req *http.Request) (Answer, error) {
 		return Answer{}, fmt.Errorf("ask the API: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	body, err := read(resp)
 	if err != nil {
 		return Answer{}, fmt.Errorf("read the API's answer: %w", err)
 	}

@@ -28,7 +28,7 @@ type wireEvent struct {
 // worker, of the model's doing as agent.
 func sourceOf(eventType string) string {
 	switch eventType {
-	case task.EventAgentStarted, task.EventAgentHeartbeat, task.EventAgentShutdown, EventsDropped, "continuous.started":
+	case task.EventAgentStarted, task.EventAgentHeartbeat, task.EventAgentShutdown, EventsDropped, "agent.resume_failed", "continuous.started":
 		return "worker"
 	}
 	return "agent"

@@ -15,6 +15,8 @@ type place struct {
 	LastOutput string          `json:"last_output"`
 	LastSaid   string          `json:"last_said"`
 	Message    string          `json:"message"`
+	Remembered string          `json:"remembered"` // what an earlier attempt said last
+	Recalled   bool            `json:"recalled"`   // its transcript stands before this one's lines
 	Usage      Usage           `json:"usage"`
 	Tools      int             `json:"tools"`
 	ToolErrors int             `json:"tool_errors"`
@@ -59,7 +61,8 @@ func (r *run) save() {
 
 // fill puts the last output and the last message into a step's texts.
 func (r *run) fill(s Step) Step {
-	put := strings.NewReplacer("{{last_output}}", r.place.LastOutput, "{{message}}", r.place.Message)
+	put := strings.NewReplacer("{{last_output}}", r.place.LastOutput, "{{message}}", r.place.Message,
+		"{{remembered}}", r.place.Remembered)
 	for _, text := range []*string{&s.Path, &s.Content, &s.Old, &s.New, &s.Command, &s.Output} {
 		*text = put.Replace(*text)
 	}

@@ -33,8 +33,10 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	}
 	defer func() { _ = root.Close() }()
 	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir)}
+	r.remember()
 	r.log = openTranscript(env.Config.Dir, env.SessionID)
 	defer r.log.close()
+	env.Keep(r.log.path, env.SessionID)
 	r.place.Ended = r.place.Ended || env.Done
 	res, err := r.work(ctx, script)
 	if err != nil || res.ExitNow || !env.Config.WaitForMessages {

@@ -37,6 +37,9 @@ type Config struct {
 	Continuous  bool   `json:"continuous"`
 	Feedback    string `json:"feedback,omitempty"` // of the attempt before
 
+	// Resume names the transcript from which this attempt goes on; nil: it begins anew.
+	Resume *Resume `json:"resume,omitempty"`
+
 	Repo *Repo `json:"repo,omitempty"`
 	// Script is the JSON document of the scripted runtime.
 	Script []byte `json:"script,omitempty"`
@@ -55,6 +58,14 @@ type Config struct {
 	ToolTimeout     time.Duration `json:"tool_timeout"` // default 30 min
 	SpoolBytes      int64         `json:"spool_bytes"`  // default 256 MiB
 	Grace           time.Duration `json:"grace"`        // after SIGTERM; default 10 s
+	Transcript      time.Duration `json:"transcript"`   // between two uploads of what is new; default 1 min
+}
+
+// Resume is the newest transcript of an earlier attempt of the same task.
+type Resume struct {
+	RunID     string `json:"run_id"`     // under which the API has it
+	SessionID string `json:"session_id"` // under which the agent's program goes on
+	Attempt   int    `json:"attempt"`
 }
 
 // Repo says what is checked out in the workspace. The bundle at InBundle holds Branch; the

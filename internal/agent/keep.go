@@ -1,0 +1,58 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/transcript"
+)
+
+// EventResumeFailed says that the transcript of an earlier attempt could not be had, so that
+// this one begins anew.
+const EventResumeFailed = "agent.resume_failed"
+
+const (
+	// resumeWait is how long an earlier transcript is waited for: less than the time within
+	// which an agent must have said that it started.
+	resumeWait = time.Minute
+	// keepWait is how long an outcome waits for its transcript, at most.
+	keepWait = 5 * time.Second
+
+	resumeName = "resume.jsonl"
+)
+
+// resumed gets the transcript of an earlier attempt. It never fails the run: the error says
+// why this one begins anew.
+func (s *session) resumed(ctx context.Context) error {
+	from, path := s.cfg.Resume, filepath.Join(s.cfg.Dir, resumeName)
+	if from == nil || (s.marks.Began && !s.marks.Resumes) {
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil || !s.marks.Began {
+		limit, cancel := context.WithTimeout(ctx, resumeWait)
+		defer cancel()
+		if err := transcript.Fetch(limit, s.line, from.RunID, path); err != nil {
+			return err
+		}
+	}
+	s.resume = &Resume{SessionID: from.SessionID, Path: path}
+	return nil
+}
+
+func (s *session) newKeeper() *transcript.Keeper {
+	cfg := transcript.Config{RunID: s.marks.SessionID, Every: s.cfg.Transcript, Secrets: s.secrets}
+	return transcript.New(cfg, s.line, s.deps.Log)
+}
+
+// keepTranscript sends what is left of the transcript, for a bounded time. It also works
+// after the program was asked to stop, whose grace time it leaves most of.
+func (s *session) keepTranscript(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(keepWait, s.cfg.Grace/4))
+	defer cancel()
+	if err := s.keep.Finish(ctx); err != nil {
+		s.deps.Log.Warn("the end of the transcript was not sent", slog.Any("error", err))
+	}
+}

@@ -1,0 +1,89 @@
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/link"
+)
+
+// Fetcher is the line to the API.
+type Fetcher interface {
+	Fetch(ctx context.Context, path string, w io.Writer) (link.Answer, error)
+}
+
+// Fetch writes the transcript of a run of this task to a file. It tries until ctx ends, or
+// until it is clear that there is none. Where it fails there is no file.
+func Fetch(ctx context.Context, line Fetcher, runID, path string) error {
+	for wait := 200 * time.Millisecond; ; wait = min(wait*2, 10*time.Second) {
+		again, err := fetchOnce(ctx, line, runID, path)
+		if err == nil || !again || ctx.Err() != nil {
+			return err
+		}
+		timer := time.NewTimer(wait/2 + rand.N(wait/2+1)) //nolint:gosec // not a secret
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+	}
+}
+
+func fetchOnce(ctx context.Context, line Fetcher, runID, path string) (again bool, err error) {
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return false, fmt.Errorf("make the transcript's file: %w", err)
+	}
+	defer func() {
+		_ = f.Close()
+		if err != nil {
+			_ = os.Remove(path + ".new")
+		}
+	}()
+	answer, err := line.Fetch(ctx, "/transcripts/"+url.PathEscape(runID), f)
+	switch {
+	case err != nil:
+		return true, err
+	case answer.Status != http.StatusOK:
+		return !final(answer.Status), fmt.Errorf("the API answered %d", answer.Status)
+	}
+	if err := whole(f); err != nil {
+		return false, err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return false, fmt.Errorf("keep the transcript: %w", err)
+	}
+	return false, nil
+}
+
+// whole looks at the ends of a transcript: both are lines of JSON.
+func whole(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("look at the transcript: %w", err)
+	}
+	first, last := make([]byte, min(info.Size(), maxLine)), make([]byte, min(info.Size(), maxLine))
+	if _, err := f.ReadAt(first, 0); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the transcript: %w", err)
+	}
+	if _, err := f.ReadAt(last, info.Size()-int64(len(last))); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the transcript: %w", err)
+	}
+	first, _, _ = bytes.Cut(first, []byte("\n"))
+	last = bytes.TrimSuffix(last, []byte("\n"))
+	last = last[bytes.LastIndexByte(last, '\n')+1:]
+	if !json.Valid(first) || !json.Valid(last) {
+		return errors.New("it is no lines of JSON")
+	}
+	return nil
+}

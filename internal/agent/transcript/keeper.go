@@ -1,0 +1,201 @@
+package transcript
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/redact"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant table
+
+// Putter is the line to the API.
+type Putter interface {
+	Put(ctx context.Context, path string, body []byte) (link.Answer, error)
+}
+
+// Config names the run. Zero durations mean the defaults.
+type Config struct {
+	RunID   string
+	Every   time.Duration // between two looks; 1 min
+	Backoff time.Duration // first wait after a failure at the end; 200 ms
+	Secrets *redact.Hider // are taken out of every line; nil: none are known
+}
+
+// Keeper sends what a transcript has grown by. It is safe for concurrent use.
+type Keeper struct {
+	cfg  Config
+	line Putter
+	log  *slog.Logger
+
+	mu      sync.Mutex // held while something is sent
+	path    string
+	session string
+	place   place
+	refused bool // the API will never take this run's transcript
+}
+
+// place is how far a transcript was sent.
+type place struct {
+	at   int64 // in the file
+	sent int64 // bytes as they were sent
+	sum  uint32
+}
+
+// New makes a keeper that has nothing to keep yet.
+func New(cfg Config, line Putter, log *slog.Logger) *Keeper {
+	if cfg.Every <= 0 {
+		cfg.Every = time.Minute
+	}
+	if cfg.Backoff <= 0 {
+		cfg.Backoff = 200 * time.Millisecond
+	}
+	return &Keeper{cfg: cfg, line: line, log: log}
+}
+
+// Follow names the file that grows, and the session under which its program would go on.
+func (k *Keeper) Follow(path, session string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if path != k.path {
+		k.place = place{}
+	}
+	k.path, k.session = path, session
+}
+
+// Run sends at intervals until ctx ends. A failure waits for the next time.
+func (k *Keeper) Run(ctx context.Context) {
+	for {
+		timer := time.NewTimer(k.cfg.Every*3/4 + rand.N(k.cfg.Every/2+1)) //nolint:gosec // not a secret
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		if err := k.Send(ctx); err != nil {
+			k.log.DebugContext(ctx, "transcript not sent", slog.Any("error", err))
+		}
+	}
+}
+
+// Finish sends all that is left; it tries until ctx ends.
+func (k *Keeper) Finish(ctx context.Context) error {
+	for wait := k.cfg.Backoff; ; wait *= 2 {
+		err := k.Send(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		timer := time.NewTimer(wait/2 + rand.N(wait/2+1)) //nolint:gosec // not a secret
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+	}
+}
+
+// Send sends the lines that are new. Nothing new costs a look at the file.
+func (k *Keeper) Send(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.path == "" || k.refused {
+		return nil
+	}
+	f, err := os.Open(k.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open transcript: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("look at transcript: %w", err)
+	}
+	anew := info.Size() < k.place.at // it was written again, shorter
+	if anew {
+		k.place = place{}
+	}
+	return k.sendAll(ctx, f, anew)
+}
+
+func (k *Keeper) sendAll(ctx context.Context, f *os.File, anew bool) error {
+	for !k.refused {
+		piece, raw, err := read(f, k.place.at, k.cfg.Secrets)
+		if err != nil || len(piece) == 0 {
+			return err
+		}
+		mark, err := k.put(ctx, piece, anew)
+		if err != nil {
+			return err
+		}
+		switch {
+		case mark.Stored:
+			k.place, anew = k.place.after(piece, raw), false
+		case anew:
+			return errors.New("the API does not let the transcript begin anew")
+		default: // another process of this run has sent some of it, or the file is another
+			if k.place, err = find(f, mark, k.cfg.Secrets); err != nil {
+				return err
+			}
+			anew = k.place.sent == 0 && mark.Received > 0
+		}
+	}
+	return nil
+}
+
+func (p place) after(piece []byte, raw int64) place {
+	return place{at: p.at + raw, sent: p.sent + int64(len(piece)), sum: crc32.Update(p.sum, castagnoli, piece)}
+}
+
+func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (task.TranscriptMark, error) {
+	query := url.Values{"session_id": {k.session}}
+	if anew {
+		query.Set("replace", "true")
+	} else {
+		query.Set("offset", strconv.FormatInt(k.place.sent, 10))
+		query.Set("sum", strconv.FormatUint(uint64(k.place.sum), 10))
+	}
+	var mark task.TranscriptMark
+	answer, err := k.line.Put(ctx, "/transcripts/"+url.PathEscape(k.cfg.RunID)+"?"+query.Encode(), piece)
+	switch {
+	case err != nil:
+		return mark, err
+	case answer.Status == http.StatusOK:
+		if err := json.Unmarshal(answer.Body, &mark); err != nil {
+			return mark, fmt.Errorf("read the API's answer: %w", err)
+		}
+		return mark, nil
+	case final(answer.Status):
+		k.refused = true
+		k.log.WarnContext(ctx, "the API takes no transcript", slog.Int("status", answer.Status))
+		return mark, nil
+	}
+	return mark, fmt.Errorf("the API answered %d", answer.Status)
+}
+
+// final are the refusals that no repeat changes. A token that is not known yet is none.
+func final(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusConflict,
+		http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,77 @@
+package transcript
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/omoi-dev/omoi/internal/redact"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// What is read at once: little, since the agent shares the sandbox's memory with the work.
+const (
+	pieceBytes = 512 << 10
+	maxLine    = 2 << 20 // a longer one is left out, and a line says so
+)
+
+// read returns whole lines from at on, without secrets, and how many bytes of the file they
+// take. A line without an end is not finished yet.
+func read(f *os.File, at int64, secrets *redact.Hider) (piece []byte, raw int64, err error) {
+	in := bufio.NewReaderSize(io.NewSectionReader(f, at, 1<<62), 64<<10)
+	for len(piece) < pieceBytes {
+		line, n, err := readLine(in)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("read transcript: %w", err)
+		}
+		piece = append(piece, secrets.Text(string(line))...)
+		piece = append(piece, '\n')
+		raw += n
+	}
+	return piece, raw, nil
+}
+
+// readLine returns a line without its end, and its length with it.
+func readLine(in *bufio.Reader) (line []byte, n int64, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		n += int64(len(part))
+		if n <= maxLine {
+			line = append(line, part...)
+		}
+		switch {
+		case err == nil && n > maxLine:
+			return fmt.Appendf(nil, `{"type":"omoi_line_left_out","bytes":%d}`, n), n, nil
+		case err == nil:
+			return line[:len(line)-1], n, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, 0, err
+		}
+	}
+}
+
+// find looks for the place that the API names. The start of the file is the answer where it
+// is in none.
+func find(f *os.File, mark task.TranscriptMark, secrets *redact.Hider) (place, error) {
+	var p place
+	in := bufio.NewReaderSize(io.NewSectionReader(f, 0, 1<<62), 64<<10)
+	for p.sent < mark.Received {
+		line, n, err := readLine(in)
+		if errors.Is(err, io.EOF) {
+			return place{}, nil
+		}
+		if err != nil {
+			return place{}, fmt.Errorf("read transcript: %w", err)
+		}
+		p = p.after(append([]byte(secrets.Text(string(line))), '\n'), n)
+	}
+	if p.sent != mark.Received || int64(p.sum) != mark.Sum {
+		return place{}, nil
+	}
+	return p, nil
+}
