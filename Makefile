@@ -127,6 +127,10 @@ record: temporal ## record workflow histories anew, against a real server
 e2e: build temporal ## run only the end-to-end tests against the real programs
 	@$(GO) test -json $(TEST_FLAGS) ./internal/e2e/... | $(GO) run ./internal/tools/testreport
 
+.PHONY: gapless
+gapless: build temporal ## prove at full size that no event is lost or doubled; OMOI_GAPLESS_SEED=n repeats a run
+	@OMOI_GAPLESS=full $(GO) test -count=1 -timeout 40m -run '^TestGapless$$' -v ./internal/e2e
+
 .PHONY: bench
 bench: build temporal ## measure what docs/BENCHMARKS.md promises, side by side in one run
 	@$(GO) run ./internal/tools/bench -bin $(BIN) -root $(CURDIR) -out docs/BENCHMARKS.md -version "$$(git describe --always --dirty 2>/dev/null || echo an unnamed version)" $(BENCH_FLAGS)
