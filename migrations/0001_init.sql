@@ -544,18 +544,6 @@ CREATE TRIGGER task_moved AFTER UPDATE OF status ON tasks FOR EACH ROW
     WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION omoi_task_bus();
 
 -- +goose StatementBegin
-CREATE FUNCTION omoi_sandbox_bus() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
-    VALUES (NEW.organization_id, 'SANDBOX_SPAWNED', 'sandbox', NEW.id,
-        jsonb_build_object('sandbox_id', NEW.id, 'task_id', NEW.task_id, 'provider', NEW.provider));
-    RETURN NULL;
-END $$;
--- +goose StatementEnd
-CREATE TRIGGER sandbox_spawned AFTER UPDATE OF state ON sandboxes FOR EACH ROW
-    WHEN (NEW.state = 'running' AND OLD.state IN ('intended', 'creating')) EXECUTE FUNCTION omoi_sandbox_bus();
-
--- +goose StatementBegin
 CREATE FUNCTION omoi_message_bus() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
@@ -573,9 +561,8 @@ CREATE TRIGGER message_queued AFTER INSERT ON messages FOR EACH ROW
 DROP TRIGGER relay_due ON relay;
 DROP TRIGGER task_made ON tasks;
 DROP TRIGGER task_moved ON tasks;
-DROP TRIGGER sandbox_spawned ON sandboxes;
 DROP TRIGGER message_queued ON messages;
-DROP FUNCTION omoi_task_bus, omoi_sandbox_bus, omoi_message_bus;
+DROP FUNCTION omoi_task_bus, omoi_message_bus;
 DROP FUNCTION omoi_relay_due, omoi_grant, omoi_score, omoi_partitions, omoi_partition;
 DROP TABLE bus_events, texts, transcripts, pulses, outages, relay, commands, messages, event_keys, sandbox_events, senders,
     attempts, sandboxes, hosts, slots, idempotency_keys, task_dependencies, tasks, tickets, projects, api_keys,

@@ -13,10 +13,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
@@ -204,4 +207,51 @@ func (b *between) does(at func(eventType string, w http.ResponseWriter, pass fun
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.at = at
+}
+
+// heard is what a reader of the bus was told, by name.
+type heard struct {
+	mu    sync.Mutex
+	names map[string]int
+}
+
+// hears starts a reader of the bus, which is listening when hears returns.
+func (r *rig) hears() *heard {
+	r.t.Helper()
+	conn, res, err := websocket.Dial(context.Background(), strings.Replace(r.api.BaseURL(), "http", "ws", 1)+"/api/v1/ws/events", nil)
+	require.NoError(r.t, err)
+	if res.Body != nil {
+		_ = res.Body.Close()
+	}
+	h, frames, done := &heard{names: map[string]int{}}, make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			var frame map[string]any
+			if wsjson.Read(context.Background(), conn, &frame) != nil {
+				return
+			}
+			name, _ := frame["event_type"].(string)
+			if frame["status"] == "subscribed" {
+				frames <- "subscribed"
+			}
+			h.mu.Lock()
+			h.names[name]++
+			h.mu.Unlock()
+		}
+	}()
+	r.t.Cleanup(func() {
+		_ = conn.CloseNow()
+		<-done
+	})
+	require.NoError(r.t, wsjson.Write(context.Background(), conn, map[string]string{"type": "subscribe"}))
+	<-frames
+	return h
+}
+
+// lacks lists which of the names were never told.
+func (h *heard) lacks(names ...string) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.DeleteFunc(names, func(name string) bool { return h.names[name] > 0 })
 }

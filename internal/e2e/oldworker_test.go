@@ -26,7 +26,7 @@ func TestOldWorkersThatPostByThemselves(t *testing.T) {
 	t.Parallel()
 	needPython(t)
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "20s"}).up()
-	api := r.api.BaseURL()
+	api, bus := r.api.BaseURL(), r.hears()
 
 	talk := r.byOldWorker()
 	talker := r.oldWorker(talk, 1, api, with(play(`{"say":"What else?"}`), "CONTINUOUS_MODE", "false"))
@@ -64,7 +64,19 @@ func TestOldWorkersThatPostByThemselves(t *testing.T) {
 
 	got = r.ends(killed.ID, task.StatusFailed) // a stopped worker is noticed: it is silent
 	require.Equal(t, task.ClassInfrastructure, got.FailureClass)
+	r.eventually("all that happened was told", func() bool { return len(bus.lacks(oldNames()...)) == 0 })
 	r.gapless()
+}
+
+// oldNames are those of the bus that a run of old workers must bring up.
+func oldNames() []string {
+	return []string{
+		"TICKET_CREATED", "TASK_CREATED", "TASK_ASSIGNED", "TASK_STARTED", "TASK_STATUS_CHANGED", "TASK_COMPLETED", "TASK_FAILED", "TASKS_UNBLOCKED",
+		"TASK_VALIDATION_PASSED", "TASK_VALIDATION_FAILED", "sandbox.spawned", "SANDBOX_SPAWNED", "sandbox.terminated", "SANDBOX_MESSAGE_QUEUED",
+		"SANDBOX_agent.started", "SANDBOX_agent.completed", "SANDBOX_agent.waiting", "SANDBOX_agent.message_injected", "SANDBOX_agent.interrupted",
+		"SANDBOX_agent.shutdown", "SANDBOX_agent.error", "SANDBOX_agent.file_edited", "SANDBOX_continuous.started", "SANDBOX_continuous.completed",
+		"SANDBOX_iteration.started", "SANDBOX_iteration.validation", "SANDBOX_iteration.completed", "SANDBOX_agent.heartbeat",
+	}
 }
 
 // talksWith holds a waiting worker to the receipts of what it is told. An interrupt ends it for
