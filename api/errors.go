@@ -78,6 +78,7 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 	if mark, ok := ingest.AcknowledgedOf(err); ok {
 		p.Acknowledged = &mark
 	}
+	p.MessageID, _ = ingest.RefusedOf(err)
 	return p
 }
 

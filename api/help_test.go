@@ -35,7 +35,7 @@ type world struct {
 	t     testing.TB
 	pool  *pgxpool.Pool
 	store *postgres.Store
-	bus   *live.Local
+	bus   live.Bus
 	ring  *token.Ring
 	org   string
 	url   string
@@ -67,8 +67,13 @@ func open(tb testing.TB) *world {
 
 func start(tb testing.TB, change func(*api.Config)) *world {
 	tb.Helper()
-	pool := pgtest.New(tb)
-	w := &world{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: live.New(), repos: &repos{}}
+	return startOn(tb, pgtest.New(tb), live.New(), change)
+}
+
+// startOn is one of the processes that share a database and a bus.
+func startOn(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.Config)) *world {
+	tb.Helper()
+	w := &world{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: bus, repos: &repos{}}
 	var err error
 	w.org, err = w.store.EnsureOrganization(tb.Context(), "default")
 	require.NoError(tb, err)

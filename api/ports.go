@@ -86,7 +86,11 @@ type Events interface {
 type Messages interface {
 	AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.Message, error)
 	LeaseMessages(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error)
-	AckMessages(ctx context.Context, sandboxID string, ids []string) (settled int, err error)
+	// AckMessage answers whether the taker has won the message: only then may it be used.
+	AckMessage(ctx context.Context, sandboxID, id, taker string) (won bool, err error)
+	Message(ctx context.Context, id string) (ingest.Message, error)
+	// MessageBetween answers the sandbox of the agent that another one may write to.
+	MessageBetween(ctx context.Context, from, to string) (sandboxID string, err error)
 }
 
 // Store is everything that is kept in the database.

@@ -24,6 +24,7 @@ func (a *API) register() {
 	a.registerSandboxes()
 	a.registerIntake()
 	a.registerWire()
+	a.registerMessages()
 	a.registerReaders()
 	a.registerTranscripts()
 	a.registerStreams()
@@ -98,9 +99,6 @@ func (a *API) registerWire() {
 	const sandbox = "/api/v1/sandboxes/{sandbox_id}"
 	add(a, route{method: http.MethodGet, path: "/api/v1/sandboxes/health", id: "sandbox-health", tag: tagSandboxes, summary: "Liveness, in the old form", access: accessNone}, a.sandboxHealth)
 	add(a, route{method: http.MethodGet, path: sandbox + "/events", id: "list-events", tag: tagSandboxes, summary: "Stored events, newest first", access: accessInspect}, a.listEvents)
-	add(a, route{method: http.MethodPost, path: sandbox + "/messages", id: "post-message", tag: tagSandboxes, summary: "Say something to the agent", access: accessSandbox, says: client.NewMessage{}}, a.postMessage)
-	add(a, route{method: http.MethodGet, path: sandbox + "/messages", id: "take-messages", tag: tagSandboxes, summary: "Take what waits for the agent, under a lease", access: accessSandbox}, a.takeMessages)
-	add(a, route{method: http.MethodPost, path: sandbox + "/messages/{message_id}/ack", id: "ack-message", tag: tagSandboxes, summary: "Say that a message is taken up", access: accessSandbox}, a.ackMessage)
 	add(a, route{method: http.MethodGet, path: sandbox + "/task", id: "sandbox-task", tag: tagSandboxes, summary: "The task of a sandbox", access: accessInspect}, a.sandboxTask)
 	add(a, route{method: http.MethodPost, path: sandbox + "/task-complete", id: "task-complete", tag: tagSandboxes, summary: "Complete the sandbox's task", access: accessSandbox, says: client.TaskComplete{}}, a.taskComplete)
 	add(a, route{method: http.MethodPost, path: sandbox + "/validation-result", id: "validation-result", tag: tagSandboxes, summary: "Give a verdict on a task", access: accessSandbox, says: client.Verdict{}}, a.validationResult)

@@ -2,12 +2,25 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 )
+
+// registerMessages registers the routes of what is said to agents.
+func (a *API) registerMessages() {
+	const get, post, messages = http.MethodGet, http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/messages"
+	crowded := []int{http.StatusTooManyRequests}
+	add(a, route{method: post, path: messages, id: "post-message", tag: tagSandboxes, summary: "Say something to the agent", access: accessSandbox, says: client.NewMessage{}, fails: crowded}, a.postMessage)
+	add(a, route{method: get, path: messages, id: "take-messages", tag: tagSandboxes, summary: "Take what waits for the agent, under a lease", access: accessSandbox}, a.takeMessages)
+	add(a, route{method: get, path: messages + "/{message_id}", id: "sandbox-message", tag: tagSandboxes, summary: "The receipt of a message to this agent, or from it", access: accessInspect}, a.sandboxMessage)
+	add(a, route{method: post, path: messages + "/{message_id}/ack", id: "ack-message", tag: tagSandboxes, summary: "Take a message up: use it only if settled is true", access: accessSandbox}, a.ackMessage)
+	add(a, route{method: post, path: "/api/v1/sandboxes/{sandbox_id}/outbox", id: "post-outbox", tag: tagSandboxes, summary: "Say something to another agent of the project", access: accessSandbox, says: client.OutboxMessage{}, fails: crowded}, a.postOutbox)
+	add(a, route{method: get, path: "/api/v1/messages/{message_id}", id: "get-message", tag: tagSandboxes, summary: "The receipt of a message", access: accessRead}, a.getMessage)
+}
 
 const leaseAtOnce = 100 // messages in one answer
 
@@ -20,31 +33,53 @@ type postMessageOut struct {
 	Body client.QueuedMessage
 }
 
-// postMessage puts a message into an agent's inbox: the row first, then the wake-up.
+// postMessage puts a message of a person into an agent's inbox.
 func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*postMessageOut, error) {
 	var said client.NewMessage
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
 	}
-	m, err := a.deps.Store.AcceptMessage(ctx, messageOf(callerOf(ctx), in.SandboxID, said, a.cfg.Open))
+	who := callerOf(ctx)
+	if who.sandbox != "" {
+		return nil, task.Errorf(task.CodeForbidden, "An agent does not write into its own inbox. To another agent of its project it writes by POST .../outbox.")
+	}
+	return a.say(ctx, ingest.NewMessage{
+		SandboxID: in.SandboxID, Kind: said.Type, Content: said.Content,
+		SenderKind: ingest.SenderPerson, SenderID: who.name, Bare: a.cfg.Open,
+	})
+}
+
+// postOutbox puts a message of an agent into another one's inbox.
+func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*postMessageOut, error) {
+	var said client.OutboxMessage
+	if err := decode(in.RawBody, &said); err != nil {
+		return nil, err
+	}
+	switch {
+	case callerOf(ctx).sandbox == "": // on an open server too: who writes is who has the token
+		return nil, task.Errorf(task.CodeForbidden, "Only an agent with its token has an outbox. Others write to the inbox: POST .../messages.")
+	case said.To == "":
+		return nil, task.Invalid("to", "The field to must name the sandbox or the task of an agent.")
+	case said.Type != "" && said.Type != ingest.MessageUser && said.Type != ingest.MessageInterrupt:
+		return nil, task.Invalid("message_type", "An agent sends the message type user_message or interrupt.")
+	}
+	to, err := a.deps.Store.MessageBetween(ctx, in.SandboxID, said.To)
 	if err != nil {
 		return nil, err
 	}
-	if m.State == ingest.MessageRefused {
-		return nil, task.Errorf(task.CodeConflict, "The message is stored and was refused: %s", m.Reason)
-	}
-	a.deps.Bus.Wake(live.Messages(in.SandboxID))
-	return &postMessageOut{Body: client.QueuedMessage{Status: "queued", MessageID: m.ID, SandboxID: in.SandboxID}}, nil
+	return a.say(ctx, ingest.NewMessage{
+		SandboxID: to, Kind: said.Type, Content: said.Content, SenderKind: ingest.SenderAgent, SenderID: in.SandboxID,
+	})
 }
 
-func messageOf(who caller, sandboxID string, said client.NewMessage, bare bool) ingest.NewMessage {
-	m := ingest.NewMessage{
-		SandboxID: sandboxID, Kind: said.Type, Content: said.Content, SenderKind: "person", SenderID: who.name, Bare: bare,
+// say stores a message and wakes its reader: the row first.
+func (a *API) say(ctx context.Context, m ingest.NewMessage) (*postMessageOut, error) {
+	stored, err := a.deps.Store.AcceptMessage(ctx, m)
+	if err != nil {
+		return nil, err
 	}
-	if who.sandbox != "" {
-		m.SenderKind, m.SenderID = "agent", who.sandbox
-	}
-	return m
+	a.deps.Bus.Wake(live.Messages(m.SandboxID))
+	return &postMessageOut{Body: client.QueuedMessage{Status: "queued", MessageID: stored.ID, SandboxID: m.SandboxID}}, nil
 }
 
 type takeMessagesIn struct {
@@ -66,26 +101,40 @@ func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*takeMessag
 	err = a.poll(ctx, live.Messages(in.SandboxID), wait, func() (bool, error) {
 		leased, err := a.deps.Store.LeaseMessages(ctx, in.SandboxID, a.cfg.Lease, leaseAtOnce)
 		for _, m := range leased {
-			out.Body = append(out.Body, client.Message{ID: m.ID, Content: m.Content, Type: m.Kind, Timestamp: m.AcceptedAt})
+			out.Body = append(out.Body, messageTo(m))
 		}
 		return len(leased) > 0, err
 	})
 	return out, err
 }
 
+// messageTo is a message as its agent is given it. What no person said names its sender.
+func messageTo(m ingest.Message) client.Message {
+	given := client.Message{ID: m.ID, Content: m.Content, Type: m.Kind, Timestamp: m.AcceptedAt}
+	if m.SenderKind != ingest.SenderPerson {
+		given.SenderKind, given.SenderID = m.SenderKind, m.SenderID
+	}
+	return given
+}
+
 type ackMessageIn struct {
 	SandboxPath
 	MessageID string `path:"message_id"`
+	Taker     string `query:"taker" doc:"A name of the taker's own, at most 100 bytes: whoever has won the message may ask again under it"`
 }
 
 type ackMessageOut struct {
 	Body client.AckedMessage
 }
 
+// ackMessage lets one taker win a message. Whoever waits for its receipt is woken.
 func (a *API) ackMessage(ctx context.Context, in *ackMessageIn) (*ackMessageOut, error) {
 	if err := knownID("message", in.MessageID); err != nil {
 		return nil, err
 	}
-	settled, err := a.deps.Store.AckMessages(ctx, in.SandboxID, []string{in.MessageID})
-	return &ackMessageOut{Body: client.AckedMessage{Status: "acknowledged", MessageID: in.MessageID, Settled: settled > 0}}, err
+	won, err := a.deps.Store.AckMessage(ctx, in.SandboxID, in.MessageID, in.Taker)
+	if won {
+		a.deps.Bus.Wake(live.Sandbox(in.SandboxID))
+	}
+	return &ackMessageOut{Body: client.AckedMessage{Status: "acknowledged", MessageID: in.MessageID, Settled: won}}, err
 }

@@ -66,6 +66,9 @@ func decodeProblem(status int, body io.Reader) error {
 	if p.Code != "" {
 		e.Code = p.Code
 	}
+	if p.MessageID != "" {
+		e = e.WithCause(&refusedError{messageID: p.MessageID})
+	}
 	if len(p.Errors) > 0 {
 		_, e.Field, _ = strings.Cut(p.Errors[0].Location, ".")
 	}

@@ -39,7 +39,7 @@ type SandboxEvents struct {
 type AckedMessage struct {
 	Status    string `json:"status"` // acknowledged
 	MessageID string `json:"message_id"`
-	Settled   bool   `json:"settled"` // false: it was settled before, or is not of this sandbox
+	Settled   bool   `json:"settled"` // the caller has won it; false: somebody else has, it has expired, or is not of this sandbox
 }
 
 // SandboxTask is the answer of GET /api/v1/sandboxes/{id}/task.

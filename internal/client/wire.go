@@ -117,13 +117,15 @@ type NewProject struct {
 
 // ProjectPatch is the body of PATCH /api/v1/projects/{id}; null leaves a field alone.
 type ProjectPatch struct {
-	Name          *string         `json:"name,omitempty"`
-	Description   *string         `json:"description,omitempty"`
-	DefaultBranch *string         `json:"default_branch,omitempty" maxLength:"255"`
-	MaxSlots      *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000"`
-	Paused        *bool           `json:"paused,omitempty"`
-	Autonomous    *bool           `json:"autonomous_execution_enabled,omitempty"`
-	Settings      json.RawMessage `json:"settings,omitempty"`
+	Name          *string `json:"name,omitempty"`
+	Description   *string `json:"description,omitempty"`
+	DefaultBranch *string `json:"default_branch,omitempty" maxLength:"255"`
+	MaxSlots      *int    `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000"`
+	Paused        *bool   `json:"paused,omitempty"`
+	Autonomous    *bool   `json:"autonomous_execution_enabled,omitempty"`
+	// AgentsMayMessage lets the agents of the project write to each other.
+	AgentsMayMessage *bool           `json:"agents_may_message,omitempty" doc:"true lets the agents of the project write to each other; default false"`
+	Settings         json.RawMessage `json:"settings,omitempty"`
 }
 
 // NewTicket is the body of POST /api/v1/tickets. Its first task is made with it.
@@ -223,6 +225,9 @@ type Message struct {
 	Content   string    `json:"content"`
 	Type      string    `json:"message_type"`
 	Timestamp time.Time `json:"timestamp"`
+	// The sender, where it is no person: guardian, system, or agent with the id of its sandbox.
+	SenderKind string `json:"sender_kind,omitempty"`
+	SenderID   string `json:"sender_id,omitempty"`
 }
 
 // BatchEvent is one event of a batch.
@@ -258,6 +263,8 @@ type Problem struct {
 	Errors   []ProblemDetail `json:"errors,omitempty"`
 	// Acknowledged is set on a gap in a batch: 1..Acknowledged are stored.
 	Acknowledged *int64 `json:"acknowledged,omitempty"`
+	// MessageID is set where a message is stored and refused: its receipt.
+	MessageID string `json:"message_id,omitempty"`
 }
 
 // ProblemDetail names one fault of a request.

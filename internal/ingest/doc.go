@@ -39,7 +39,7 @@
 //
 //	func (*postgres.Store) AcceptMessage(ctx, ingest.NewMessage) (ingest.Message, error)
 //	func (*postgres.Store) LeaseMessages(ctx, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error)
-//	func (*postgres.Store) AckMessages(ctx, sandboxID string, ids []string) (settled int, err error)
+//	func (*postgres.Store) AckMessage(ctx, sandboxID, id, taker string) (won bool, err error)
 //	func (*postgres.Store) Message(ctx, id string) (ingest.Message, error)
 //
 // After each commit the live bus is woken under live.Sandbox(id), and under live.Task(id)

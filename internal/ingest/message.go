@@ -1,6 +1,11 @@
 package ingest
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
 
 // Kinds of messages to a running agent.
 const (
@@ -10,14 +15,31 @@ const (
 	MessageSystem    = "system"
 )
 
-// States of a message.
+// Kinds of senders. Who asks decides, never what is asked.
+const (
+	SenderPerson   = "person"
+	SenderGuardian = "guardian"
+	SenderSystem   = "system"
+	SenderAgent    = "agent"
+)
+
+// States of a message. Those but the first two are settled: nobody is given it any more.
 const (
 	MessageAccepted  = "accepted"
 	MessageDelivered = "delivered" // given out under a lease
-	MessageTakenUp   = "taken_up"  // the agent has acknowledged or injected it
-	MessageAnswered  = "answered"
-	MessageExpired   = "expired"
-	MessageRefused   = "refused"
+	MessageTakenUp   = "taken_up"  // one taker has won it, or has injected it
+	// MessageAnswered: and has said so since, by agent.waiting, by agent.interrupted, or by
+	// an agent.message with in_reply_to.
+	MessageAnswered = "answered"
+	MessageExpired  = "expired" // the attempt ended first
+	MessageRefused  = "refused" // nobody was there when it was accepted
+)
+
+// Bounds of messages.
+const (
+	MaxMessage      = 64 << 10 // bytes of content
+	MaxOpenMessages = 1000     // that wait for one agent
+	MaxTakerName    = 100      // bytes
 )
 
 // NewMessage is something to be said to the agent of a sandbox.
@@ -25,7 +47,7 @@ type NewMessage struct {
 	SandboxID  string
 	Kind       string // one of the kinds above; empty means [MessageUser]
 	Content    string // not empty
-	SenderKind string // person, guardian, system or agent; empty means person
+	SenderKind string // one of the kinds above; empty means [SenderPerson]
 	SenderID   string
 	Bare       bool // make a bare row for an unknown sandbox; else it is task.CodeNotFound
 }
@@ -43,5 +65,39 @@ type Message struct {
 	AcceptedAt  time.Time  `json:"accepted_at"`
 	DeliveredAt *time.Time `json:"delivered_at"` // newest delivery
 	Deliveries  int        `json:"deliveries"`
-	SettledAt   *time.Time `json:"settled_at"`
+	Taker       string     `json:"taker"`      // name of the taker that has won it; may be empty
+	SettledAt   *time.Time `json:"settled_at"` // taken up, expired or refused
+	AnsweredAt  *time.Time `json:"answered_at"`
+
+	OrganizationID string `json:"-"` // of the sandbox; empty: nobody's. Receipts only
+	TaskID         string `json:"-"` // likewise
+}
+
+// Settled reports whether nobody is given the message any more.
+func (m Message) Settled() bool { return m.State != MessageAccepted && m.State != MessageDelivered }
+
+// RefusedError is the end of a message that nobody could hear. It is stored all the same.
+type RefusedError struct {
+	Message Message
+	err     *task.Error
+}
+
+// Refused makes the error of a stored message that is refused.
+func Refused(code task.Code, m Message) *RefusedError {
+	return &RefusedError{Message: m, err: task.Errorf(code, "The message is refused: %s Its receipt is message %s.", m.Reason, m.ID)}
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string { return e.err.Error() }
+
+// Unwrap answers the error with its code.
+func (e *RefusedError) Unwrap() error { return e.err }
+
+// RefusedOf answers the id of the message whose refusal err tells, if it does.
+func RefusedOf(err error) (messageID string, ok bool) {
+	refused, ok := errors.AsType[*RefusedError](err)
+	if !ok {
+		return "", false
+	}
+	return refused.Message.ID, true
 }

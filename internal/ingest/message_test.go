@@ -2,6 +2,8 @@ package ingest_test
 
 import (
 	"encoding/json"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +39,14 @@ func (b *bench) message(id string) ingest.Message {
 	return m
 }
 
+// ack answers whether the taker has won the message.
+func (b *bench) ack(sandbox, id, taker string) bool {
+	b.t.Helper()
+	won, err := b.store.AckMessage(b.t.Context(), sandbox, id, taker)
+	require.NoError(b.t, err)
+	return won
+}
+
 func (b *bench) endLeases() {
 	b.exec(`UPDATE messages SET lease_until = now() WHERE lease_until IS NOT NULL`)
 }
@@ -59,9 +69,7 @@ func TestALeaseThatRanOutIsDeliveredAgain(t *testing.T) {
 	sandbox := b.sandbox()
 	first, second := b.say(sandbox, "", "one"), b.say(sandbox, "", "two")
 	require.Equal(t, []string{"one", "two"}, b.lease(sandbox))
-	settled, err := b.store.AckMessages(t.Context(), sandbox, []string{first.ID})
-	require.NoError(t, err)
-	require.Equal(t, 1, settled)
+	require.True(t, b.ack(sandbox, first.ID, ""))
 	b.endLeases()
 	require.Equal(t, []string{"two"}, b.lease(sandbox))
 	require.Equal(t, 2, b.message(second.ID).Deliveries)
@@ -74,11 +82,12 @@ func TestOnlyTheOwnSandboxAcknowledges(t *testing.T) {
 	b := setup(t)
 	sandbox, other := b.sandbox(), b.sandbox()
 	m := b.say(sandbox, "", "one")
-	settled, err := b.store.AckMessages(t.Context(), other, []string{m.ID, task.NewID()})
-	require.NoError(t, err)
-	require.Zero(t, settled)
-	_, err = b.store.AckMessages(t.Context(), sandbox, []string{"msg-1"})
-	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
+	require.False(t, b.ack(other, m.ID, ""))
+	require.False(t, b.ack(sandbox, task.NewID(), ""))
+	_, err := b.store.AckMessage(t.Context(), sandbox, "msg-1", "")
+	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+	_, err = b.store.AckMessage(t.Context(), sandbox, m.ID, strings.Repeat("x", 101))
+	requireInvalid(t, err, "query.taker", "too long")
 	require.Equal(t, ingest.MessageAccepted, b.message(m.ID).State)
 }
 
@@ -107,21 +116,201 @@ func TestTheEventSettlesItsMessage(t *testing.T) {
 	b.contiguous(sandbox, 5)
 }
 
-func TestMessagesToAnEndedAttempt(t *testing.T) {
+// One taker wins a message. Who has won it may ask again, should the answer have been lost.
+func TestOneTakerWins(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	sandbox := b.sandbox()
-	open := b.say(sandbox, "", "in time")
-	b.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, sandbox)
-	refused := b.say(sandbox, "", "too late")
-	require.Equal(t, ingest.MessageRefused, refused.State)
-	require.NotEmpty(t, refused.Reason)
-	require.NotNil(t, refused.SettledAt)
-	require.Equal(t, ingest.MessageExpired, b.message(open.ID).State)
+	m := b.say(sandbox, "", "one")
+	b.lease(sandbox)
+	require.True(t, b.ack(sandbox, m.ID, "a"))
+	require.True(t, b.ack(sandbox, m.ID, "a"), "it asks again")
+	require.False(t, b.ack(sandbox, m.ID, "b"))
+	require.False(t, b.ack(sandbox, m.ID, ""))
+	b.endLeases()
 	require.Empty(t, b.lease(sandbox))
-	b.exec(`UPDATE sandboxes SET verified_at = now() - interval '2 hours' WHERE id = $1`, sandbox)
+	require.Equal(t, "a", b.message(m.ID).Taker)
+	nameless := b.say(sandbox, "", "two")
+	require.True(t, b.ack(sandbox, nameless.ID, ""))
+	require.False(t, b.ack(sandbox, nameless.ID, ""), "who has no name cannot be told from another")
+}
+
+func (b *bench) inject(intake *ingest.Intake, sandbox, eventType string, data map[string]any) {
+	b.t.Helper()
+	raw, err := json.Marshal(data)
+	require.NoError(b.t, err)
+	_, err = intake.Single(within(b.t), sandbox, ingest.Event{Type: eventType, Data: raw}, false)
+	require.NoError(b.t, err)
+}
+
+func TestAMessageIsAnswered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	intake, sandbox, other := b.intake(ingest.IntakeConfig{}, nil), b.sandbox(), b.sandbox()
+	acked, injected, replied := b.say(sandbox, "", "a"), b.say(sandbox, "", "b"), b.say(sandbox, "", "c")
+	stop, old := b.say(sandbox, ingest.MessageInterrupt, "d"), b.say(sandbox, ingest.MessageInterrupt, "e")
+	b.lease(sandbox)
+	require.True(t, b.ack(sandbox, acked.ID, "me"))
+	b.inject(intake, sandbox, "agent.message_injected", map[string]any{"message_id": injected.ID})
+	b.inject(intake, other, "agent.waiting", nil)
+	require.Equal(t, ingest.MessageTakenUp, b.message(injected.ID).State)
+	b.inject(intake, sandbox, "agent.waiting", nil)
+	require.Equal(t, ingest.MessageAnswered, b.message(injected.ID).State)
+	require.NotNil(t, b.message(injected.ID).AnsweredAt)
+	require.Equal(t, ingest.MessageTakenUp, b.message(acked.ID).State, "the agent may have waited before it saw it")
+	b.inject(intake, other, "agent.message", map[string]any{"in_reply_to": replied.ID})
+	require.Equal(t, ingest.MessageDelivered, b.message(replied.ID).State, "of another sandbox")
+	b.inject(intake, sandbox, "agent.message", map[string]any{"content": "yes", "in_reply_to": replied.ID})
+	require.Equal(t, ingest.MessageAnswered, b.message(replied.ID).State)
+	b.inject(intake, sandbox, "agent.interrupted", map[string]any{"message_id": stop.ID, "reason": "d"})
+	b.inject(intake, sandbox, "agent.interrupted", map[string]any{"reason": "e"}) // an old worker
+	b.inject(intake, sandbox, "agent.interrupted", map[string]any{"reason": "shutdown_signal"})
+	for _, id := range []string{stop.ID, old.ID} {
+		require.Equal(t, ingest.MessageAnswered, b.message(id).State)
+	}
+	b.inject(intake, sandbox, "agent.message_injected", map[string]any{"message_id": stop.ID})
+	require.Equal(t, ingest.MessageAnswered, b.message(stop.ID).State)
+	require.True(t, b.ack(sandbox, acked.ID, "me"))
+}
+
+// What names the message of another sandbox settles nothing, neither there nor here.
+func TestAnIDOfAnotherSandboxSettlesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	intake, sandbox, other := b.intake(ingest.IntakeConfig{}, nil), b.sandbox(), b.sandbox()
+	mine, theirs := b.say(sandbox, "", "same"), b.say(other, "", "same")
+	b.lease(sandbox)
+	b.lease(other)
+	for _, event := range []string{"agent.message_injected", "agent.interrupted"} {
+		b.inject(intake, sandbox, event, map[string]any{"message_id": theirs.ID, "content": "same", "reason": "same"})
+	}
+	require.Equal(t, ingest.MessageDelivered, b.message(mine.ID).State)
+	require.Equal(t, ingest.MessageDelivered, b.message(theirs.ID).State)
+	b.inject(intake, sandbox, "agent.message_injected", map[string]any{"content": "same"})
+	require.Equal(t, ingest.MessageTakenUp, b.message(mine.ID).State)
+	require.Equal(t, ingest.MessageDelivered, b.message(theirs.ID).State)
+}
+
+// An old worker gives the whole text back, however long it is.
+func TestALongMessageIsSettledByItsText(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	intake, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
+	long := strings.Repeat("ä\n", 20_000)
+	m := b.say(sandbox, "", long)
+	require.Equal(t, []string{long}, b.lease(sandbox))
+	b.inject(intake, sandbox, "agent.message_injected", map[string]any{"content": long})
+	require.Equal(t, ingest.MessageTakenUp, b.message(m.ID).State)
+}
+
+func (b *bench) refuse(sandbox string, code task.Code) ingest.Message {
+	b.t.Helper()
+	stored, err := b.store.AcceptMessage(b.t.Context(), ingest.NewMessage{SandboxID: sandbox, Content: "too late"})
+	require.Equal(b.t, code, task.CodeOf(err), "%v", err)
+	id, ok := ingest.RefusedOf(err)
+	require.True(b.t, ok)
+	require.Equal(b.t, stored.ID, id)
+	require.Contains(b.t, err.Error(), id)
+	receipt := b.message(id)
+	require.Equal(b.t, ingest.MessageRefused, receipt.State)
+	require.NotNil(b.t, receipt.SettledAt)
+	return receipt
+}
+
+func TestMessagesToAnEndedAttempt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	taskID := b.task()
+	sandbox := b.attempt(taskID, 1)
+	open, given, taken := b.say(sandbox, "", "in time"), b.say(sandbox, ingest.MessageInterrupt, "x"), b.say(sandbox, "", "y")
+	_, err := b.store.LeaseMessages(t.Context(), sandbox, time.Minute, 1)
+	require.NoError(t, err)
+	require.True(t, b.ack(sandbox, taken.ID, ""))
+	b.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, sandbox)
+	for _, id := range []string{open.ID, given.ID} {
+		require.Equal(t, ingest.MessageExpired, one[string](b, `SELECT state FROM messages WHERE id = $1`, id), "at once, not when it is looked at")
+		require.Contains(t, b.message(id).Reason, "ended")
+		require.NotNil(t, b.message(id).SettledAt)
+		require.False(t, b.ack(sandbox, id, "late"))
+	}
+	require.Equal(t, ingest.MessageTakenUp, b.message(taken.ID).State)
+	require.Empty(t, b.lease(sandbox))
+	require.Contains(t, b.refuse(sandbox, task.CodeConflict).Reason, "no other yet")
+	next := b.attempt(taskID, 2)
+	b.exec(`UPDATE tasks SET sandbox_id = $2 WHERE id = $1`, taskID, next)
+	require.Contains(t, b.refuse(sandbox, task.CodeConflict).Reason, "another sandbox")
+	b.exec(`UPDATE tasks SET sandbox_id = NULL, status = 'completed' WHERE id = $1`, taskID)
+	require.Contains(t, b.refuse(sandbox, task.CodeConflict).Reason, "completed")
+	b.exec(`UPDATE sandboxes SET state = 'gone', verified_at = now() - interval '2 hours' WHERE id = $1`, sandbox)
+	require.Contains(t, b.refuse(sandbox, task.CodeGone).Reason, "gone")
+	_, err = b.store.LeaseMessages(t.Context(), next, time.Minute, 1)
+	require.NoError(t, err)
+	waiting := b.say(next, "", "x")
+	b.exec(`UPDATE sandboxes SET state = 'lost' WHERE id = $1`, next)
+	require.Equal(t, ingest.MessageExpired, b.message(waiting.ID).State)
+	require.Contains(t, b.refuse(next, task.CodeGone).Reason, "lost")
+}
+
+// A message is accepted before an attempt's end, and expires with it, or it is refused.
+func TestNoMessageSlipsInAtTheEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	sandbox := b.sandbox()
+	var speakers sync.WaitGroup
+	for range 8 {
+		speakers.Go(func() {
+			for range 5 {
+				_, _ = b.store.AcceptMessage(within(t), ingest.NewMessage{SandboxID: sandbox, Content: "x"}) // refused or not
+			}
+		})
+	}
+	b.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, sandbox)
+	speakers.Wait()
+	require.Equal(t, 40, one[int](b, `SELECT count(*) FROM messages WHERE sandbox_id = $1`, sandbox))
+	require.Zero(t, one[int](b, `SELECT count(*) FROM messages WHERE sandbox_id = $1 AND state NOT IN ('expired', 'refused')`, sandbox))
+}
+
+func TestTooManyMessagesAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	sandbox := b.sandbox()
+	b.exec(`INSERT INTO messages (id, sandbox_id, kind, content) SELECT gen_random_uuid(), $1, 'system', 'x' FROM generate_series(1, $2)`,
+		sandbox, ingest.MaxOpenMessages)
 	_, err := b.store.AcceptMessage(t.Context(), ingest.NewMessage{SandboxID: sandbox, Content: "x"})
-	require.Equal(t, task.CodeGone, task.CodeOf(err))
+	require.Equal(t, task.CodeExhausted, task.CodeOf(err))
+	_, refused := ingest.RefusedOf(err)
+	require.False(t, refused, "nothing is stored")
+	require.Equal(t, ingest.MaxOpenMessages, one[int](b, `SELECT count(*) FROM messages`))
+	b.exec(`UPDATE messages SET state = 'taken_up' WHERE ordinal = (SELECT min(ordinal) FROM messages)`)
+	b.say(sandbox, "", "there is room again")
+}
+
+func TestSendersAreKept(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	sandbox := b.sandbox()
+	for _, kind := range []string{ingest.SenderPerson, ingest.SenderGuardian, ingest.SenderSystem, ingest.SenderAgent} {
+		m, err := b.store.AcceptMessage(t.Context(), ingest.NewMessage{SandboxID: sandbox, Content: kind, SenderKind: kind, SenderID: "me"})
+		require.NoError(t, err)
+		require.Equal(t, []string{kind, "me"}, []string{b.message(m.ID).SenderKind, b.message(m.ID).SenderID})
+	}
+	require.Len(t, b.lease(sandbox), 4)
+	_, err := b.store.AcceptMessage(t.Context(), ingest.NewMessage{SandboxID: sandbox, Content: "x", SenderKind: "god"})
+	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
+}
+
+// The bus is told of a message with its beginning only.
+func TestTheBusIsToldOfAMessage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	sandbox := b.sandbox()
+	b.say(sandbox, "", strings.Repeat("ü", 150))
+	b.say(sandbox, ingest.MessageInterrupt, "stop")
+	const told = `SELECT payload ->> $1 FROM bus_events WHERE event_type = 'SANDBOX_MESSAGE_QUEUED' AND entity_type = 'sandbox'
+		AND entity_id = $2 AND payload ->> 'message_type' = $3`
+	require.Equal(t, strings.Repeat("ü", 100), one[string](b, told, "content", sandbox, "user_message"))
+	require.Equal(t, "normal", one[string](b, told, "priority", sandbox, "user_message"))
+	require.Equal(t, "high", one[string](b, told, "priority", sandbox, "interrupt"))
 }
 
 func TestMessagesToUnknownSandboxes(t *testing.T) {
@@ -147,4 +336,11 @@ func TestMessagesAreChecked(t *testing.T) {
 	requireInvalid(t, err, "content", "empty")
 	_, err = b.store.AcceptMessage(t.Context(), ingest.NewMessage{SandboxID: "s", Content: "a\x00b"})
 	requireInvalid(t, err, "content", "NUL")
+	_, err = b.store.AcceptMessage(t.Context(), ingest.NewMessage{SandboxID: "s", Content: strings.Repeat("x", ingest.MaxMessage+1)})
+	requireInvalid(t, err, "content", "length")
+	sandbox, texts := b.sandbox(), []string{" ", "\t\n", "日本語 \u202e 👩‍👩‍👧", "\u0001\x7f", strings.Repeat("x", ingest.MaxMessage)}
+	for _, text := range texts {
+		b.say(sandbox, "", text)
+	}
+	require.Equal(t, texts, b.lease(sandbox), "as they were said")
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"regexp"
 	"slices"
@@ -17,35 +16,40 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// AcceptMessage stores a message for the agent of a sandbox. Where the attempt has ended
-// the message is stored as refused, with the reason. Errors: [task.CodeInvalid],
-// [task.CodeNotFound] for an unknown sandbox unless it may be bare, [task.CodeGone] an
-// hour after it is verified gone.
+// AcceptMessage stores a message for the agent of a sandbox. Where nobody listens any more it
+// is stored as refused, and the error names it ([ingest.RefusedOf]): [task.CodeGone] if the
+// sandbox is gone, else [task.CodeConflict]. Other errors store nothing: [task.CodeInvalid],
+// [task.CodeExhausted] when too many wait, [task.CodeNotFound] for an unknown sandbox unless
+// it may be bare.
 func (s *Store) AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.Message, error) {
 	if err := checkMessage(&m); err != nil {
 		return ingest.Message{}, err
 	}
-	target, err := s.messageSandbox(ctx, m)
-	if err != nil {
-		return ingest.Message{}, translate("find the message's sandbox", err)
+	var stored db.Message
+	var refusal task.Code
+	err := s.inTx(ctx, func(q *db.Queries, tx pgx.Tx) error {
+		target, err := messageSandbox(ctx, q, tx, m)
+		if err != nil {
+			return err
+		}
+		row := db.InsertMessageParams{
+			ID: task.NewID(), SandboxID: m.SandboxID, Kind: m.Kind, Content: m.Content,
+			SenderKind: m.SenderKind, SenderID: orNil(m.SenderID), State: ingest.MessageAccepted,
+		}
+		if refusal, row.Reason = deafness(target); refusal != "" {
+			row.State = ingest.MessageRefused
+		}
+		stored, err = q.InsertMessage(ctx, row)
+		return err
+	})
+	if err == nil && refusal != "" {
+		return message(stored), ingest.Refused(refusal, message(stored))
 	}
-	row := db.InsertMessageParams{
-		ID: task.NewID(), SandboxID: m.SandboxID, Kind: m.Kind, Content: m.Content,
-		SenderKind: m.SenderKind, State: ingest.MessageAccepted,
-	}
-	if m.SenderID != "" {
-		row.SenderID = &m.SenderID
-	}
-	if target.Ended {
-		row.State, row.Reason = ingest.MessageRefused, "The attempt has ended; nobody listens any more."
-	}
-	stored, err := s.q.InsertMessage(ctx, row)
 	return message(stored), translate("store the message", err)
 }
 
 func checkMessage(m *ingest.NewMessage) error {
-	m.Kind = orDefault(m.Kind, ingest.MessageUser)
-	m.SenderKind = orDefault(m.SenderKind, "person")
+	m.Kind, m.SenderKind = orDefault(m.Kind, ingest.MessageUser), orDefault(m.SenderKind, ingest.SenderPerson)
 	switch m.Kind {
 	case ingest.MessageUser, ingest.MessageInterrupt, ingest.MessageNudge, ingest.MessageSystem:
 	default:
@@ -54,37 +58,69 @@ func checkMessage(m *ingest.NewMessage) error {
 	switch {
 	case m.Content == "":
 		return task.Invalid("content", "The message must not be empty.")
+	case len(m.Content) > ingest.MaxMessage:
+		return task.Invalid("content", "The content has %d bytes; at most %d are allowed. Put long texts into the repository, and their path into the message.",
+			len(m.Content), ingest.MaxMessage)
 	case strings.ContainsRune(m.Content, 0):
 		return task.Invalid("content", "The message must not contain the character U+0000.")
 	}
 	return nil
 }
 
-func (s *Store) messageSandbox(ctx context.Context, m ingest.NewMessage) (db.MessageSandboxRow, error) {
-	row, err := s.q.MessageSandbox(ctx, m.SandboxID)
+// messageSandbox locks the sandbox that a message is for.
+func messageSandbox(ctx context.Context, q *db.Queries, tx pgx.Tx, m ingest.NewMessage) (db.MessageSandboxRow, error) {
+	row, err := q.MessageSandbox(ctx, m.SandboxID)
 	if errors.Is(err, pgx.ErrNoRows) && m.Bare {
-		if _, err := s.pool.Exec(ctx, sqlBareSandboxes, []string{m.SandboxID}); err != nil {
+		if _, err := tx.Exec(ctx, sqlBareSandboxes, []string{m.SandboxID}); err != nil {
 			return row, err
 		}
-		return s.q.MessageSandbox(ctx, m.SandboxID)
+		row, err = q.MessageSandbox(ctx, m.SandboxID)
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return row, task.Errorf(task.CodeNotFound, "There is no sandbox %s.", m.SandboxID)
-	case err == nil && row.Over:
-		return row, task.Errorf(task.CodeGone, "Sandbox %s is gone.", m.SandboxID)
+	case err == nil && !row.Ended && row.Open >= ingest.MaxOpenMessages:
+		return row, task.Errorf(task.CodeExhausted, "%d messages wait for this agent already. Send this one again when it has taken some up.", row.Open)
 	}
 	return row, err
 }
 
+// deafness says why nobody hears what is said into a sandbox; an empty code: somebody does.
+func deafness(s db.MessageSandboxRow) (task.Code, string) {
+	if !s.Ended {
+		return "", ""
+	}
+	why := "The attempt has ended, and the task has no other yet."
+	switch {
+	case s.TaskStatus == "":
+		why = "The attempt has ended."
+	case task.Status(s.TaskStatus).Final():
+		why = "The task is " + s.TaskStatus + "; nobody listens any more."
+	case s.GoesOn:
+		why = "The attempt has ended; the task goes on in another sandbox."
+	}
+	switch task.SandboxState(s.State) {
+	case task.SandboxGone:
+		return task.CodeGone, why + " The sandbox is gone."
+	case task.SandboxLost:
+		return task.CodeGone, why + " The sandbox is lost with its machine."
+	case task.SandboxIntended, task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting:
+	}
+	return task.CodeConflict, why
+}
+
+func orNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
 // LeaseMessages gives out at most limit messages of a sandbox, interrupts first, then in the
 // order in which they were accepted. What is not settled within the lease is given out
-// again. Where the attempt has ended, what still waits expires. Zero: 60 s, 100 messages.
+// again. Zero: 60 s, 100 messages.
 func (s *Store) LeaseMessages(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error) {
 	const most = 100
-	if _, err := s.q.ExpireMessages(ctx, sandboxID); err != nil {
-		return nil, translate("expire messages", err)
-	}
 	rows, err := s.q.LeaseMessages(ctx, db.LeaseMessagesParams{
 		SandboxID: sandboxID, Lease: orDefault(lease, time.Minute).Seconds(),
 		Most: int32(orDefault(limit, most)), //nolint:gosec // G115: small by the API's bounds
@@ -93,11 +129,7 @@ func (s *Store) LeaseMessages(ctx context.Context, sandboxID string, lease time.
 		return nil, translate("lease messages", err)
 	}
 	slices.SortFunc(rows, byUrgency)
-	messages := make([]ingest.Message, 0, len(rows))
-	for _, row := range rows {
-		messages = append(messages, message(row))
-	}
-	return messages, nil
+	return mapAll(rows, message), nil
 }
 
 func byUrgency(a, b db.Message) int {
@@ -111,76 +143,42 @@ func byUrgency(a, b db.Message) int {
 	return cmp.Compare(deref(a.Ordinal), deref(b.Ordinal))
 }
 
-// AckMessages settles messages of a sandbox as taken up and answers how many were open.
-// Ids of other sandboxes and of settled messages are passed over.
-func (s *Store) AckMessages(ctx context.Context, sandboxID string, ids []string) (int, error) {
-	for _, id := range ids {
-		if !uuidForm.MatchString(id) {
-			return 0, task.Invalid("ids", "%q is no message id.", id)
-		}
+// AckMessage settles a message of a sandbox as taken up and answers whether the taker has won
+// it: only then may it be used. One taker wins; who has a name may ask again and is told
+// the same. A message of another sandbox, or one that has expired, nobody wins.
+func (s *Store) AckMessage(ctx context.Context, sandboxID, id, taker string) (won bool, err error) {
+	if !uuidForm.MatchString(id) {
+		return false, task.Errorf(task.CodeNotFound, "There is no message %q.", id)
 	}
-	settled, err := s.q.AckMessages(ctx, sandboxID, ids)
-	return int(settled), translate("acknowledge messages", err)
+	if len(taker) > ingest.MaxTakerName || strings.ContainsRune(taker, 0) {
+		return false, task.Invalid("query.taker", "The taker's name has %d bytes; at most %d are allowed, and no U+0000.", len(taker), ingest.MaxTakerName)
+	}
+	rows, err := s.q.AckMessage(ctx, db.AckMessageParams{SandboxID: sandboxID, ID: id, Taker: taker})
+	return rows > 0, translate("acknowledge the message", err)
 }
 
-// Message answers a message and its receipt; [task.CodeNotFound] if there is none. A
-// message that nobody can take up any more expires here, if not before.
+// Message answers a message and its receipt; [task.CodeNotFound] if there is none.
 func (s *Store) Message(ctx context.Context, id string) (ingest.Message, error) {
 	if !uuidForm.MatchString(id) {
 		return ingest.Message{}, task.Errorf(task.CodeNotFound, "There is no message %q.", id)
 	}
 	row, err := s.q.GetMessage(ctx, id)
-	if err == nil && (row.State == ingest.MessageAccepted || row.State == ingest.MessageDelivered) {
-		if _, err = s.q.ExpireMessages(ctx, row.SandboxID); err == nil {
-			row, err = s.q.GetMessage(ctx, id)
-		}
-	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ingest.Message{}, task.Errorf(task.CodeNotFound, "There is no message %q.", id)
 	}
-	return message(row), translate("read the message", err)
+	m := message(row.Message)
+	m.OrganizationID, m.TaskID = deref(row.OrganizationID), deref(row.TaskID)
+	return m, translate("read the message", err)
 }
 
 func message(row db.Message) ingest.Message {
 	return ingest.Message{
 		ID: row.ID, SandboxID: row.SandboxID, Kind: row.Kind, Content: row.Content,
 		SenderKind: row.SenderKind, SenderID: deref(row.SenderID), State: row.State, Reason: row.Reason,
-		AcceptedAt: row.AcceptedAt, DeliveredAt: row.DeliveredAt, Deliveries: int(row.Deliveries), SettledAt: row.SettledAt,
+		AcceptedAt: row.AcceptedAt, DeliveredAt: row.DeliveredAt, Deliveries: int(row.Deliveries),
+		Taker: row.Taker, SettledAt: row.SettledAt, AnsweredAt: row.AnsweredAt,
 	}
 }
 
 // uuidForm is what the type uuid takes without a data error.
 var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
-// An agent says that it has taken a message up. Old workers do not know the id.
-const (
-	sqlTakenUpByID = `UPDATE messages SET state = 'taken_up', settled_at = coalesce($3, now()), lease_until = NULL
-		WHERE sandbox_id = $1 AND id = $2::uuid AND state IN ('accepted', 'delivered')`
-	sqlTakenUpByContent = `UPDATE messages SET state = 'taken_up', settled_at = coalesce($3, now()), lease_until = NULL
-		WHERE id = (SELECT id FROM messages WHERE sandbox_id = $1 AND content = $2 AND state = 'delivered'
-			ORDER BY ordinal LIMIT 1)`
-)
-
-// queueMessages settles the messages that new events speak of.
-func (p *eventPlan) queueMessages(batch *pgx.Batch) {
-	for _, row := range p.rows {
-		if row.event.Type != task.EventAgentMessageInjected {
-			continue
-		}
-		var said struct {
-			ID      any `json:"message_id"`
-			Content any `json:"content"`
-		}
-		if json.Unmarshal(row.event.Data, &said) != nil {
-			continue
-		}
-		id, _ := said.ID.(string)
-		content, _ := said.Content.(string)
-		switch {
-		case uuidForm.MatchString(id):
-			batch.Queue(sqlTakenUpByID, row.sandbox.id, id, timeOr(p.now))
-		case content != "":
-			batch.Queue(sqlTakenUpByContent, row.sandbox.id, content, timeOr(p.now))
-		}
-	}
-}

@@ -16,6 +16,7 @@ type Project struct {
 	MaxSlots       int             `json:"max_concurrent_tasks"`
 	Paused         bool            `json:"paused"`
 	Autonomous     bool            `json:"autonomous_execution_enabled"`
+	AgentsMessage  bool            `json:"agents_may_message"` // its agents may write to each other
 	Settings       json.RawMessage `json:"settings"`
 	CreatedAt      time.Time       `json:"created_at"`
 	UpdatedAt      time.Time       `json:"updated_at"`

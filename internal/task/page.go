@@ -49,5 +49,7 @@ type ProjectChange struct {
 	MaxSlots      *int
 	Paused        *bool
 	Autonomous    *bool
-	Settings      json.RawMessage
+	// AgentsMayMessage lets the agents of the project write to each other.
+	AgentsMayMessage *bool
+	Settings         json.RawMessage
 }

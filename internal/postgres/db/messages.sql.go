@@ -9,57 +9,86 @@ import (
 	"context"
 )
 
-const ackMessages = `-- name: AckMessages :execrows
-UPDATE messages SET state = 'taken_up', settled_at = now(), lease_until = NULL
-WHERE sandbox_id = $1 AND id = ANY($2::uuid[]) AND state IN ('accepted', 'delivered')
+const ackMessage = `-- name: AckMessage :execrows
+UPDATE messages SET state = CASE WHEN state = 'answered' THEN state ELSE 'taken_up' END,
+    settled_at = coalesce(settled_at, now()), lease_until = NULL, taker = $1
+WHERE sandbox_id = $2 AND id = $3 AND (state IN ('accepted', 'delivered')
+    OR (state IN ('taken_up', 'answered') AND taker = $1 AND taker <> ''))
 `
 
-func (q *Queries) AckMessages(ctx context.Context, sandboxID string, ids []string) (int64, error) {
-	result, err := q.db.Exec(ctx, ackMessages, sandboxID, ids)
+type AckMessageParams struct {
+	Taker     string
+	SandboxID string
+	ID        string
+}
+
+// One taker wins an open message; the one that has won it may ask again.
+func (q *Queries) AckMessage(ctx context.Context, arg AckMessageParams) (int64, error) {
+	result, err := q.db.Exec(ctx, ackMessage, arg.Taker, arg.SandboxID, arg.ID)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const expireMessages = `-- name: ExpireMessages :execrows
-UPDATE messages m SET state = 'expired', settled_at = now(), lease_until = NULL,
-    reason = 'The attempt ended before the agent took the message up.'
-FROM sandboxes s
-WHERE s.id = m.sandbox_id AND m.sandbox_id = $1 AND m.state IN ('accepted', 'delivered')
-  AND (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))
+const agentOfSandbox = `-- name: AgentOfSandbox :one
+SELECT s.id FROM sandboxes s JOIN tasks t ON t.id = s.task_id
+WHERE s.id = $1 AND t.project_id = $2
 `
 
-func (q *Queries) ExpireMessages(ctx context.Context, sandboxID string) (int64, error) {
-	result, err := q.db.Exec(ctx, expireMessages, sandboxID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) AgentOfSandbox(ctx context.Context, iD string, projectID string) (string, error) {
+	row := q.db.QueryRow(ctx, agentOfSandbox, iD, projectID)
+	var id string
+	err := row.Scan(&id)
+	return id, err
+}
+
+const agentOfTask = `-- name: AgentOfTask :one
+SELECT coalesce(sandbox_id, '')::text AS sandbox_id FROM tasks WHERE id = $1 AND project_id = $2
+`
+
+// Empty between attempts.
+func (q *Queries) AgentOfTask(ctx context.Context, iD string, projectID string) (string, error) {
+	row := q.db.QueryRow(ctx, agentOfTask, iD, projectID)
+	var sandbox_id string
+	err := row.Scan(&sandbox_id)
+	return sandbox_id, err
 }
 
 const getMessage = `-- name: GetMessage :one
-SELECT id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason FROM messages WHERE id = $1
+SELECT m.id, m.sandbox_id, m.ordinal, m.kind, m.content, m.sender_kind, m.sender_id, m.state, m.accepted_at, m.delivered_at, m.lease_until, m.deliveries, m.settled_at, m.reason, m.taker, m.injected, m.answered_at, s.organization_id, s.task_id
+FROM messages m JOIN sandboxes s ON s.id = m.sandbox_id WHERE m.id = $1
 `
 
-func (q *Queries) GetMessage(ctx context.Context, id string) (Message, error) {
+type GetMessageRow struct {
+	Message        Message
+	OrganizationID *string
+	TaskID         *string
+}
+
+func (q *Queries) GetMessage(ctx context.Context, id string) (GetMessageRow, error) {
 	row := q.db.QueryRow(ctx, getMessage, id)
-	var i Message
+	var i GetMessageRow
 	err := row.Scan(
-		&i.ID,
-		&i.SandboxID,
-		&i.Ordinal,
-		&i.Kind,
-		&i.Content,
-		&i.SenderKind,
-		&i.SenderID,
-		&i.State,
-		&i.AcceptedAt,
-		&i.DeliveredAt,
-		&i.LeaseUntil,
-		&i.Deliveries,
-		&i.SettledAt,
-		&i.Reason,
+		&i.Message.ID,
+		&i.Message.SandboxID,
+		&i.Message.Ordinal,
+		&i.Message.Kind,
+		&i.Message.Content,
+		&i.Message.SenderKind,
+		&i.Message.SenderID,
+		&i.Message.State,
+		&i.Message.AcceptedAt,
+		&i.Message.DeliveredAt,
+		&i.Message.LeaseUntil,
+		&i.Message.Deliveries,
+		&i.Message.SettledAt,
+		&i.Message.Reason,
+		&i.Message.Taker,
+		&i.Message.Injected,
+		&i.Message.AnsweredAt,
+		&i.OrganizationID,
+		&i.TaskID,
 	)
 	return i, err
 }
@@ -68,7 +97,7 @@ const insertMessage = `-- name: InsertMessage :one
 INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason, settled_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
     CASE WHEN $7 = 'refused' THEN now() END)
-RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason
+RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason, taker, injected, answered_at
 `
 
 type InsertMessageParams struct {
@@ -109,6 +138,9 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 		&i.Deliveries,
 		&i.SettledAt,
 		&i.Reason,
+		&i.Taker,
+		&i.Injected,
+		&i.AnsweredAt,
 	)
 	return i, err
 }
@@ -124,7 +156,7 @@ WITH due AS (
 UPDATE messages SET state = 'delivered', delivered_at = now(), deliveries = deliveries + 1,
     lease_until = now() + $1::float8 * interval '1 second'
 WHERE id IN (SELECT id FROM due)
-RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason
+RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason, taker, injected, answered_at
 `
 
 type LeaseMessagesParams struct {
@@ -157,6 +189,9 @@ func (q *Queries) LeaseMessages(ctx context.Context, arg LeaseMessagesParams) ([
 			&i.Deliveries,
 			&i.SettledAt,
 			&i.Reason,
+			&i.Taker,
+			&i.Injected,
+			&i.AnsweredAt,
 		); err != nil {
 			return nil, err
 		}
@@ -169,20 +204,60 @@ func (q *Queries) LeaseMessages(ctx context.Context, arg LeaseMessagesParams) ([
 }
 
 const messageSandbox = `-- name: MessageSandbox :one
-SELECT (ended_at IS NOT NULL OR state IN ('gone', 'lost'))::boolean AS ended,
-    ((coalesce(verified_at, CASE WHEN provider IN ('external', 'bare') AND state = 'gone' THEN gone_at END)
-        < now() - interval '1 hour') IS TRUE)::boolean AS over
-FROM sandboxes WHERE id = $1
+SELECT s.state, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
+    coalesce(t.status, '')::text AS task_status, (t.sandbox_id IS NOT NULL AND t.sandbox_id <> s.id)::boolean AS goes_on,
+    (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered')) AS open
+FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
+WHERE s.id = $1 FOR NO KEY UPDATE OF s
 `
 
 type MessageSandboxRow struct {
-	Ended bool
-	Over  bool
+	State      string
+	Ended      bool
+	TaskStatus string
+	GoesOn     bool
+	Open       int64
 }
 
+// Locked, so that no message is accepted while the attempt ends, and none beyond the bound.
 func (q *Queries) MessageSandbox(ctx context.Context, id string) (MessageSandboxRow, error) {
 	row := q.db.QueryRow(ctx, messageSandbox, id)
 	var i MessageSandboxRow
-	err := row.Scan(&i.Ended, &i.Over)
+	err := row.Scan(
+		&i.State,
+		&i.Ended,
+		&i.TaskStatus,
+		&i.GoesOn,
+		&i.Open,
+	)
+	return i, err
+}
+
+const messageWriter = `-- name: MessageWriter :one
+SELECT s.organization_id, t.project_id, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
+    p.agents_may_message, p.name AS project
+FROM sandboxes s JOIN tasks t ON t.id = s.task_id JOIN projects p ON p.id = t.project_id
+WHERE s.id = $1
+`
+
+type MessageWriterRow struct {
+	OrganizationID   *string
+	ProjectID        string
+	Ended            bool
+	AgentsMayMessage bool
+	Project          string
+}
+
+// What decides whether the agent of a sandbox may write to others.
+func (q *Queries) MessageWriter(ctx context.Context, id string) (MessageWriterRow, error) {
+	row := q.db.QueryRow(ctx, messageWriter, id)
+	var i MessageWriterRow
+	err := row.Scan(
+		&i.OrganizationID,
+		&i.ProjectID,
+		&i.Ended,
+		&i.AgentsMayMessage,
+		&i.Project,
+	)
 	return i, err
 }

@@ -114,6 +114,9 @@ type Message struct {
 	Deliveries  int32
 	SettledAt   *time.Time
 	Reason      string
+	Taker       string
+	Injected    bool
+	AnsweredAt  *time.Time
 }
 
 type Organization struct {
@@ -144,6 +147,7 @@ type Project struct {
 	Settings                   json.RawMessage
 	CreatedAt                  time.Time
 	UpdatedAt                  time.Time
+	AgentsMayMessage           bool
 }
 
 type Pulse struct {

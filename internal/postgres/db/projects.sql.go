@@ -41,7 +41,7 @@ const insertProject = `-- name: InsertProject :one
 INSERT INTO projects (id, organization_id, name, description, repo, default_branch, max_slots,
     autonomous_execution_enabled, settings)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message
 `
 
 type InsertProjectParams struct {
@@ -82,12 +82,13 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (P
 		&i.Settings,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.AgentsMayMessage,
 	)
 	return i, err
 }
 
 const listProjects = `-- name: ListProjects :many
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at FROM projects
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message FROM projects
 WHERE organization_id = $1
   AND ($2::timestamptz IS NULL
        OR (created_at, id) < ($2::timestamptz, $3::uuid))
@@ -129,6 +130,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 			&i.Settings,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.AgentsMayMessage,
 		); err != nil {
 			return nil, err
 		}
@@ -141,7 +143,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 }
 
 const projectByID = `-- name: ProjectByID :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at FROM projects WHERE organization_id = $1 AND id = $2
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message FROM projects WHERE organization_id = $1 AND id = $2
 `
 
 func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD string) (Project, error) {
@@ -160,12 +162,13 @@ func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD str
 		&i.Settings,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.AgentsMayMessage,
 	)
 	return i, err
 }
 
 const projectByRepo = `-- name: ProjectByRepo :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> ''
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> ''
 `
 
 func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo string) (Project, error) {
@@ -184,6 +187,7 @@ func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo
 		&i.Settings,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.AgentsMayMessage,
 	)
 	return i, err
 }
@@ -196,22 +200,24 @@ UPDATE projects SET
     max_slots = coalesce($4, max_slots),
     paused = coalesce($5, paused),
     autonomous_execution_enabled = coalesce($6, autonomous_execution_enabled),
-    settings = coalesce($7, settings),
+    agents_may_message = coalesce($7, agents_may_message),
+    settings = coalesce($8, settings),
     updated_at = now()
-WHERE organization_id = $8 AND id = $9
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at
+WHERE organization_id = $9 AND id = $10
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message
 `
 
 type UpdateProjectParams struct {
-	Name           *string
-	Description    *string
-	DefaultBranch  *string
-	MaxSlots       *int32
-	Paused         *bool
-	Autonomous     *bool
-	Settings       json.RawMessage
-	OrganizationID string
-	ID             string
+	Name             *string
+	Description      *string
+	DefaultBranch    *string
+	MaxSlots         *int32
+	Paused           *bool
+	Autonomous       *bool
+	AgentsMayMessage *bool
+	Settings         json.RawMessage
+	OrganizationID   string
+	ID               string
 }
 
 func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (Project, error) {
@@ -222,6 +228,7 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		arg.MaxSlots,
 		arg.Paused,
 		arg.Autonomous,
+		arg.AgentsMayMessage,
 		arg.Settings,
 		arg.OrganizationID,
 		arg.ID,
@@ -240,6 +247,7 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		&i.Settings,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.AgentsMayMessage,
 	)
 	return i, err
 }

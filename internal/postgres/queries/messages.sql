@@ -1,8 +1,10 @@
 -- name: MessageSandbox :one
-SELECT (ended_at IS NOT NULL OR state IN ('gone', 'lost'))::boolean AS ended,
-    ((coalesce(verified_at, CASE WHEN provider IN ('external', 'bare') AND state = 'gone' THEN gone_at END)
-        < now() - interval '1 hour') IS TRUE)::boolean AS over
-FROM sandboxes WHERE id = sqlc.arg(id);
+-- Locked, so that no message is accepted while the attempt ends, and none beyond the bound.
+SELECT s.state, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
+    coalesce(t.status, '')::text AS task_status, (t.sandbox_id IS NOT NULL AND t.sandbox_id <> s.id)::boolean AS goes_on,
+    (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered')) AS open
+FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
+WHERE s.id = sqlc.arg(id) FOR NO KEY UPDATE OF s;
 
 -- name: InsertMessage :one
 INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason, settled_at)
@@ -23,16 +25,28 @@ UPDATE messages SET state = 'delivered', delivered_at = now(), deliveries = deli
 WHERE id IN (SELECT id FROM due)
 RETURNING *;
 
--- name: ExpireMessages :execrows
-UPDATE messages m SET state = 'expired', settled_at = now(), lease_until = NULL,
-    reason = 'The attempt ended before the agent took the message up.'
-FROM sandboxes s
-WHERE s.id = m.sandbox_id AND m.sandbox_id = sqlc.arg(sandbox_id) AND m.state IN ('accepted', 'delivered')
-  AND (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'));
-
--- name: AckMessages :execrows
-UPDATE messages SET state = 'taken_up', settled_at = now(), lease_until = NULL
-WHERE sandbox_id = sqlc.arg(sandbox_id) AND id = ANY(sqlc.arg(ids)::uuid[]) AND state IN ('accepted', 'delivered');
+-- name: AckMessage :execrows
+-- One taker wins an open message; the one that has won it may ask again.
+UPDATE messages SET state = CASE WHEN state = 'answered' THEN state ELSE 'taken_up' END,
+    settled_at = coalesce(settled_at, now()), lease_until = NULL, taker = sqlc.arg(taker)
+WHERE sandbox_id = sqlc.arg(sandbox_id) AND id = sqlc.arg(id) AND (state IN ('accepted', 'delivered')
+    OR (state IN ('taken_up', 'answered') AND taker = sqlc.arg(taker) AND taker <> ''));
 
 -- name: GetMessage :one
-SELECT * FROM messages WHERE id = sqlc.arg(id);
+SELECT sqlc.embed(m), s.organization_id, s.task_id
+FROM messages m JOIN sandboxes s ON s.id = m.sandbox_id WHERE m.id = sqlc.arg(id);
+
+-- name: MessageWriter :one
+-- What decides whether the agent of a sandbox may write to others.
+SELECT s.organization_id, t.project_id, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
+    p.agents_may_message, p.name AS project
+FROM sandboxes s JOIN tasks t ON t.id = s.task_id JOIN projects p ON p.id = t.project_id
+WHERE s.id = sqlc.arg(id);
+
+-- name: AgentOfSandbox :one
+SELECT s.id FROM sandboxes s JOIN tasks t ON t.id = s.task_id
+WHERE s.id = sqlc.arg(id) AND t.project_id = sqlc.arg(project_id);
+
+-- name: AgentOfTask :one
+-- Empty between attempts.
+SELECT coalesce(sandbox_id, '')::text AS sandbox_id FROM tasks WHERE id = sqlc.arg(id) AND project_id = sqlc.arg(project_id);

@@ -32,6 +32,7 @@ UPDATE projects SET
     max_slots = coalesce(sqlc.narg('max_slots'), max_slots),
     paused = coalesce(sqlc.narg('paused'), paused),
     autonomous_execution_enabled = coalesce(sqlc.narg('autonomous'), autonomous_execution_enabled),
+    agents_may_message = coalesce(sqlc.narg('agents_may_message'), agents_may_message),
     settings = coalesce(sqlc.narg('settings'), settings),
     updated_at = now()
 WHERE organization_id = @organization_id AND id = @id

@@ -1,0 +1,106 @@
+package api_test
+
+import (
+	"context"
+	"net"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/pgtest"
+)
+
+// twins are two API processes on one database: what is said at one is heard at the other.
+type twins struct {
+	one, other *world
+	kill       func() // ends what carries wake-ups between them
+}
+
+// onEachBus runs a test over every form of the bus.
+func onEachBus(t *testing.T, change func(*api.Config), test func(t *testing.T, w twins)) {
+	t.Helper()
+	t.Run("in process", func(t *testing.T) {
+		t.Parallel()
+		bus := live.New()
+		test(t, pair(t, bus, bus, func() {}, change))
+	})
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		address, kill := redisServer(t)
+		test(t, pair(t, redisBus(t, address), redisBus(t, address), kill, change))
+	})
+}
+
+func pair(t *testing.T, bus, otherBus live.Bus, kill func(), change func(*api.Config)) twins {
+	t.Helper()
+	pool := pgtest.New(t)
+	connected(t, bus, otherBus)
+	connected(t, otherBus, bus)
+	return twins{one: startOn(t, pool, bus, change), other: startOn(t, pool, otherBus, change), kill: kill}
+}
+
+// connected returns once at hears from by their bus, and not because it has just connected.
+func connected(t *testing.T, from, at live.Bus) {
+	t.Helper()
+	for _, topic := range []string{"first", "second"} {
+		ready, leave := at.Subscribe(topic)
+		heard := func() bool {
+			from.Wake(topic)
+			select {
+			case <-ready:
+				return true
+			default:
+				return false
+			}
+		}
+		require.Eventually(t, heard, 20*time.Second, 5*time.Millisecond)
+		leave()
+	}
+}
+
+func redisBus(t *testing.T, address string) live.Bus {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
+	bus := live.NewRedis(live.Config{Pause: 5 * time.Millisecond}, client, nil)
+	t.Cleanup(func() {
+		require.NoError(t, bus.Close())
+		require.NoError(t, client.Close())
+	})
+	return bus
+}
+
+// redisServer is a real Redis where there is one, else a stand-in, which the test says.
+func redisServer(t *testing.T) (address string, kill func()) {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Log("STAND-IN: no redis-server on this machine; miniredis takes its place")
+		server := miniredis.RunT(t)
+		return server.Addr(), server.Close
+	}
+	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address = free.Addr().String()
+	require.NoError(t, free.Close())
+	_, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	cmd := exec.CommandContext(context.Background(), path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--databases", strconv.Itoa(1))
+	cmd.Dir = t.TempDir()
+	require.NoError(t, cmd.Start())
+	kill = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	t.Cleanup(kill)
+	client := redis.NewClient(&redis.Options{Addr: address})
+	defer func() { require.NoError(t, client.Close()) }()
+	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, 20*time.Second, 10*time.Millisecond)
+	return address, kill
+}

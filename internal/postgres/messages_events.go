@@ -1,0 +1,77 @@
+package postgres
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// What agents say of messages in their events. Old workers do not know the ids. $3 is the
+// time of the event; null: now.
+const (
+	sqlInjectedByID = `UPDATE messages SET state = CASE WHEN state = 'answered' THEN state ELSE 'taken_up' END, injected = true,
+			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL
+		WHERE sandbox_id = $1 AND id = $2::uuid AND state IN ('accepted', 'delivered', 'taken_up', 'answered')`
+	sqlInjectedByContent = `UPDATE messages SET state = 'taken_up', injected = true, settled_at = coalesce($3, now()), lease_until = NULL
+		WHERE id = (SELECT id FROM messages WHERE sandbox_id = $1 AND content = $2 AND state = 'delivered'
+			ORDER BY ordinal LIMIT 1)`
+	sqlAnsweredByID = `UPDATE messages SET state = 'answered', answered_at = coalesce($3, now()),
+			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL
+		WHERE sandbox_id = $1 AND id = $2::uuid AND state IN ('accepted', 'delivered', 'taken_up')`
+	sqlAnsweredInterrupt = `UPDATE messages SET state = 'answered', answered_at = coalesce($3, now()),
+			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL
+		WHERE id = (SELECT id FROM messages WHERE sandbox_id = $1 AND content = $2 AND state = 'delivered'
+			AND kind = 'interrupt' ORDER BY ordinal LIMIT 1)`
+	sqlAnsweredAll = `UPDATE messages SET state = 'answered', answered_at = coalesce($2, now())
+		WHERE sandbox_id = $1 AND state = 'taken_up' AND injected`
+)
+
+// saidOfMessage is what an event may say of a message. Values of other types say nothing.
+type saidOfMessage struct {
+	ID        any `json:"message_id"`
+	Content   any `json:"content"`
+	Reason    any `json:"reason"`
+	InReplyTo any `json:"in_reply_to"`
+}
+
+// queueMessages settles the messages that new events speak of, in the order of the events.
+func (p *eventPlan) queueMessages(batch *pgx.Batch) {
+	for _, row := range p.rows {
+		switch row.event.Type {
+		case task.EventAgentMessageInjected:
+			said := readSaid(row.event.Data)
+			settleMessage(batch, row.sandbox.id, timeOr(p.now), sqlInjectedByID, said.ID, sqlInjectedByContent, said.Content)
+		case task.EventAgentInterrupted:
+			said := readSaid(row.event.Data)
+			settleMessage(batch, row.sandbox.id, timeOr(p.now), sqlAnsweredByID, said.ID, sqlAnsweredInterrupt, said.Reason)
+		case task.EventAgentWaiting:
+			batch.Queue(sqlAnsweredAll, row.sandbox.id, timeOr(p.now))
+		case eventAgentMessage:
+			if bytes.Contains(row.event.Data, []byte("in_reply_to")) {
+				settleMessage(batch, row.sandbox.id, timeOr(p.now), sqlAnsweredByID, readSaid(row.event.Data).InReplyTo, "", nil)
+			}
+		}
+	}
+}
+
+const eventAgentMessage = "agent.message"
+
+func readSaid(data json.RawMessage) (said saidOfMessage) {
+	_ = json.Unmarshal(data, &said) // what says nothing settles nothing
+	return said
+}
+
+// settleMessage goes by the id, or by the text where there is none.
+func settleMessage(batch *pgx.Batch, sandboxID string, at *time.Time, byID string, id any, byText string, text any) {
+	if id, _ := id.(string); uuidForm.MatchString(id) {
+		batch.Queue(byID, sandboxID, id, at)
+		return
+	}
+	if text, _ := text.(string); text != "" && byText != "" {
+		batch.Queue(byText, sandboxID, text, at)
+	}
+}
