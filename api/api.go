@@ -10,6 +10,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/gin-gonic/gin"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // API is the HTTP API as a handler. It is safe for concurrent use.
@@ -24,11 +27,16 @@ type API struct {
 
 	stopOnce sync.Once
 	stopping chan struct{}
+
+	streams   sync.WaitGroup // those that outlive their request
+	looks     *shared[place, []ingest.StoredEvent]
+	standings *shared[tenantTask, task.Standing]
 }
 
 // New makes the API. It starts nothing and asks nobody.
 func New(cfg Config, deps Deps) *API {
 	a := &API{cfg: cfg.withDefaults(), deps: deps, log: deps.Log, stopping: make(chan struct{})}
+	a.looks, a.standings = newShared[place, []ingest.StoredEvent](), newShared[tenantTask, task.Standing]()
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

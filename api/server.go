@@ -35,7 +35,7 @@ func Serve(ctx context.Context, a *API, listeners []net.Listener, grace time.Dur
 	case <-ctx.Done():
 	}
 	a.Stop()
-	err := shutdown(ctx, server, grace)
+	err := a.shutdown(ctx, server, grace)
 	for range running {
 		failed = errors.Join(failed, unlessClosed(<-served)) // each ends once the server is shut down
 	}
@@ -65,12 +65,13 @@ func (a *API) server(ctx context.Context) *http.Server {
 }
 
 // shutdown waits for requests under way, and cuts off those that take longer than grace.
-func shutdown(ctx context.Context, server *http.Server, grace time.Duration) error {
+func (a *API) shutdown(ctx context.Context, server *http.Server, grace time.Duration) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := server.Shutdown(limited); err != nil {
 		return errors.Join(fmt.Errorf("stop the API: %w", err), server.Close())
 	}
+	a.awaitStreams(limited)
 	return nil
 }
 

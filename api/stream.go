@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
@@ -38,15 +39,20 @@ func (a *API) stream(f feed) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		ctx.SetHeader("Content-Type", "text/event-stream")
 		ctx.SetHeader("X-Accel-Buffering", "no")
-		w, ok := ctx.BodyWriter().(http.ResponseWriter)
-		if !ok {
-			return // no adapter but gin's is used
+		c := humagin.Unwrap(ctx)
+		if d, ok := detach(c.Writer, c.Request); ok {
+			a.streams.Go(func() { a.serveDetached(f, d) })
+			return
 		}
-		out := &eventWriter{w: w, control: http.NewResponseController(w), full: f.full, id: f.id}
-		if err := a.follow(ctx.Context(), f, out); err != nil && ctx.Context().Err() == nil {
-			a.log.DebugContext(ctx.Context(), "stream ended", slog.Any("error", err))
-		}
+		a.serveStream(ctx.Context(), f, c.Writer)
 	}}
+}
+
+func (a *API) serveStream(ctx context.Context, f feed, w http.ResponseWriter) {
+	out := &eventWriter{w: w, control: http.NewResponseController(w), full: f.full, id: f.id}
+	if err := a.follow(ctx, f, out); err != nil && ctx.Err() == nil {
+		a.log.DebugContext(ctx, "stream ended", slog.Any("error", err))
+	}
 }
 
 // follow shows what is stored, then what comes. It subscribes before it looks, so that

@@ -353,5 +353,8 @@ func (b *busReader) send(ctx context.Context, frame any) error {
 
 // Hijack implements [http.Hijacker].
 func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK // of a stream; a WebSocket has said its own
+	}
 	return http.NewResponseController(r.ResponseWriter).Hijack()
 }

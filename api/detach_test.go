@@ -1,0 +1,116 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/pgtest"
+	"github.com/omoi-dev/omoi/internal/postgres"
+)
+
+// TestAnOpenStreamKeepsLittleMemory opens many streams at once. It does not run beside other
+// tests, whose memory would be counted.
+//
+//nolint:paralleltest // see above
+func TestAnOpenStreamKeepsLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: the race detector has memory of its own")
+	}
+	const streams, most = 400, 14 << 10 // bytes; 25 kB with what net/http keeps of a request
+	w := open(t)
+	conns := make([]net.Conn, 0, streams)
+	defer func() {
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+	}()
+	conns = append(conns, w.listen(t)) // what is made once is made now
+	before := inUse()
+	for len(conns) < streams+1 {
+		conns = append(conns, w.listen(t))
+	}
+	each := (inUse() - before) / streams
+	t.Logf("%d bytes a stream", each)
+	require.Less(t, each, uint64(most))
+}
+
+func inUse() uint64 {
+	runtime.GC()
+	runtime.GC() // stacks shrink by half at a time
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+// listen opens a stream with as little as can be on this side, and waits for its first line.
+func (w *world) listen(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
+	require.NoError(t, err)
+	_, err = io.WriteString(conn, "GET /api/v1/sandboxes/b/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+	require.NoError(t, err)
+	var seen []byte
+	for !strings.Contains(string(seen), "stream of events") {
+		some := make([]byte, 512)
+		n, err := conn.Read(some)
+		require.NoError(t, err)
+		seen = append(seen, some[:n]...)
+	}
+	return conn
+}
+
+func TestAStreamForAnOldClient(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.report("b", 1, "agent.started")
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
+	require.NoError(t, err)
+	defer conn.Close() //nolint:errcheck // the server may be faster
+	_, err = io.WriteString(conn, "GET /api/v1/sandboxes/b/stream HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+	require.NoError(t, err)
+	lines := bufio.NewReader(conn)
+	for {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		require.NotContains(t, line, "chunked", "HTTP/1.0 knows no chunks")
+		if strings.HasPrefix(line, "data: ") {
+			return
+		}
+	}
+}
+
+// TestAStreamEndsWithItsServer stops a server under open streams: each ends in order, and
+// Serve waits for them.
+func TestAStreamEndsWithItsServer(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	a := api.New(api.Config{Open: true}, api.Deps{Store: postgres.New(pool, postgres.Config{}), Bus: live.New()})
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- api.Serve(ctx, a, []net.Listener{listener}, time.Minute) }()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+"/api/v1/sandboxes/b/stream", http.NoBody)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close() //nolint:errcheck // read to its end
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	require.NotEmpty(t, response.Header.Get("X-Request-Id"))
+	require.NotEmpty(t, response.Header.Get("Date"))
+	stop()
+	_, err = io.ReadAll(response.Body)
+	require.NoError(t, err, "the answer ends as an answer does")
+	require.NoError(t, <-served)
+}

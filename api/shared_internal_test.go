@@ -1,0 +1,96 @@
+package api
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestManyWhoAskAtOnceShareAnAnswer has 50 ask while a question is under way: one more is
+// asked for all of them, and it begins after they asked.
+func TestManyWhoAskAtOnceShareAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := newShared[string, int64]()
+	var asked atomic.Int64
+	begun, goOn := make(chan struct{}, 1), make(chan struct{})
+	question := func(context.Context) (int64, error) {
+		n := asked.Add(1)
+		begun <- struct{}{}
+		<-goOn
+		return n, nil
+	}
+	first := s.join(t.Context(), "a", question)
+	<-begun
+	var all sync.WaitGroup
+	for range 50 {
+		next := s.join(t.Context(), "a", question)
+		all.Go(func() {
+			<-next.ready
+			if next.value != 2 {
+				t.Errorf("got the answer %d, which was begun before", next.value)
+			}
+		})
+	}
+	close(goOn)
+	<-first.ready
+	all.Wait()
+	require.EqualValues(t, 1, first.value)
+	require.EqualValues(t, 2, asked.Load())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.Empty(t, s.under, "nothing is kept once nobody asks")
+}
+
+// TestReadersLeaveConnectionsToAgents asks for more at a time than may be under way.
+func TestReadersLeaveConnectionsToAgents(t *testing.T) {
+	t.Parallel()
+	const keys = 5 * mostLooks
+	s := newShared[int, int]()
+	var under atomic.Int64
+	begun, goOn := make(chan int64, keys), make(chan struct{})
+	question := func(context.Context) (int, error) {
+		begun <- under.Add(1)
+		<-goOn
+		under.Add(-1)
+		return 0, nil
+	}
+	answers := make([]*answer[int], keys)
+	for key := range keys {
+		answers[key] = s.join(t.Context(), key, question)
+	}
+	for range mostLooks {
+		<-begun
+	}
+	close(goOn)
+	for _, a := range answers {
+		<-a.ready
+	}
+	for range keys - mostLooks {
+		require.LessOrEqual(t, <-begun, int64(mostLooks))
+	}
+}
+
+// TestWhoeverLeavesSpoilsNoAnswer ends the one for whom the question is asked.
+func TestWhoeverLeavesSpoilsNoAnswer(t *testing.T) {
+	t.Parallel()
+	s := newShared[string, string]()
+	ctx, leave := context.WithCancel(t.Context())
+	begun, goOn := make(chan struct{}, 2), make(chan struct{})
+	question := func(ctx context.Context) (string, error) {
+		begun <- struct{}{}
+		<-goOn
+		return "found", ctx.Err()
+	}
+	mine := s.join(ctx, "a", question)
+	<-begun
+	leave()
+	_, err := s.ask(ctx, "a", question)
+	require.ErrorIs(t, err, context.Canceled)
+	close(goOn)
+	<-mine.ready
+	require.NoError(t, mine.err)
+	require.Equal(t, "found", mine.value)
+}
