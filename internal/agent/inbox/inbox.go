@@ -1,5 +1,7 @@
-// Package inbox brings messages to a working agent: it polls the API, hands each message
-// out once, interrupts first, and tells the API that it was taken up.
+// Package inbox brings messages to a working agent: it polls the API and hands each message
+// out once, interrupts first. A message may be given to several takers, when leases run out;
+// so it is handed out only after the API has said that this taker has won it, which is its
+// receipt. A taker that is killed in between asks again under its name when it starts anew.
 package inbox
 
 import (
@@ -7,7 +9,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +26,9 @@ type Message struct {
 	Content   string          `json:"content"`
 	Type      string          `json:"message_type"` // user_message, interrupt, guardian_nudge, system
 	Timestamp json.RawMessage `json:"timestamp"`    // as the server wrote it
+	// The sender, where it is no person: guardian, system, or agent with the id of its sandbox.
+	SenderKind string `json:"sender_kind,omitempty"`
+	SenderID   string `json:"sender_id,omitempty"`
 }
 
 // Line is the line to the API.
@@ -42,7 +47,7 @@ type Config struct {
 	Wait       time.Duration // how long the server may hold a poll; 25 s
 	MinBackoff time.Duration // after a failure; 500 ms
 	MaxBackoff time.Duration // after failures in a row; 15 s
-	UsedFile   string        // ids of messages that were taken up; empty keeps them in memory only
+	UsedFile   string        // what was won and taken up; empty keeps it in memory only
 	Turn       func() int    // the agent's turn, for receipts; nil is 0
 }
 
@@ -55,6 +60,7 @@ type Inbox struct {
 
 	mu      sync.Mutex
 	waiting []Message
+	asked   map[string]bool // ids that are being won
 	used    *usedIDs
 	taken   int
 	changed chan struct{} // closed and replaced when a message arrives
@@ -76,7 +82,14 @@ func New(cfg Config, line Line, rep Reporter, log *slog.Logger) (*Inbox, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Inbox{cfg: cfg, line: line, rep: rep, log: log, used: used, changed: make(chan struct{}), acks: make(chan string, 256)}, nil
+	b := &Inbox{
+		cfg: cfg, line: line, rep: rep, log: log, used: used, asked: map[string]bool{},
+		changed: make(chan struct{}), acks: make(chan string, 256),
+	}
+	for _, m := range used.claims { // won perhaps, by a process that was killed before it could use them
+		b.insert(m)
+	}
+	return b, nil
 }
 
 // Run polls until ctx ends or the API says that the sandbox is gone.
@@ -140,7 +153,7 @@ func (b *Inbox) known(id string) bool {
 			return true
 		}
 	}
-	return false
+	return b.asked[id]
 }
 
 func (b *Inbox) insert(m Message) {
@@ -150,12 +163,19 @@ func (b *Inbox) insert(m Message) {
 			continue
 		}
 	}
-	b.waiting = append(b.waiting, Message{})
-	copy(b.waiting[at+1:], b.waiting[at:])
-	b.waiting[at] = m
+	b.waiting = slices.Insert(b.waiting, at, m)
 }
 
-// Take waits for the next message, notes it as used and reports its receipt. It returns
+// putBack gives a message its old place: before the others, but not before interrupts.
+func (b *Inbox) putBack(m Message) {
+	at := 0
+	for m.Type != TypeInterrupt && at < len(b.waiting) && b.waiting[at].Type == TypeInterrupt {
+		at++
+	}
+	b.waiting = slices.Insert(b.waiting, at, m)
+}
+
+// Take waits for the next message that this taker wins, and notes it as used. It returns
 // ctx's error if that ends first.
 func (b *Inbox) Take(ctx context.Context) (Message, error) {
 	return b.take(ctx, func(Message) bool { return true })
@@ -168,17 +188,18 @@ func (b *Inbox) TakeInterrupt(ctx context.Context) (Message, error) {
 
 func (b *Inbox) take(ctx context.Context, wanted func(Message) bool) (Message, error) {
 	for {
-		b.mu.Lock()
-		changed := b.changed
-		for i, m := range b.waiting {
-			if wanted(m) {
-				b.waiting = append(b.waiting[:i:i], b.waiting[i+1:]...)
-				b.use(m)
-				b.mu.Unlock()
+		m, changed, found := b.next(wanted)
+		if found {
+			won, err := b.win(ctx, m)
+			b.closeClaim(m, won, err)
+			switch {
+			case err != nil:
+				return Message{}, err
+			case won:
 				return m, nil
 			}
+			continue
 		}
-		b.mu.Unlock()
 		select {
 		case <-ctx.Done():
 			return Message{}, ctx.Err()
@@ -187,8 +208,45 @@ func (b *Inbox) take(ctx context.Context, wanted func(Message) bool) (Message, e
 	}
 }
 
-// use notes the id first, so that a restart never uses a message twice; then come the
-// numbered receipt and the plain one.
+// next takes the first message that is wanted from those that wait, and notes that it is being won.
+func (b *Inbox) next(wanted func(Message) bool) (m Message, changed <-chan struct{}, found bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, m := range b.waiting {
+		if !wanted(m) {
+			continue
+		}
+		b.waiting = append(b.waiting[:i:i], b.waiting[i+1:]...)
+		if m.ID != "" {
+			b.asked[m.ID] = true
+		}
+		if err := b.used.claim(m); err != nil {
+			b.log.Warn("message that is asked for not noted on disk", slog.Any("error", err))
+		}
+		return m, b.changed, true
+	}
+	return Message{}, b.changed, false
+}
+
+// closeClaim uses what is won, forgets what is lost, and puts back what is not known.
+func (b *Inbox) closeClaim(m Message, won bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.asked, m.ID)
+	switch {
+	case err != nil:
+		b.putBack(m)
+	case won:
+		b.use(m)
+	default:
+		if err := b.used.drop(m.ID); err != nil {
+			b.log.Warn("message of another taker not noted on disk", slog.Any("error", err))
+		}
+	}
+}
+
+// use notes the id first, so that a restart never uses a message twice; then comes the
+// numbered receipt.
 func (b *Inbox) use(m Message) {
 	if err := b.used.add(m.ID); err != nil {
 		b.log.Warn("used message not noted on disk", slog.Any("error", err))
@@ -200,53 +258,13 @@ func (b *Inbox) use(m Message) {
 	}
 	b.rep.Emit(task.EventAgentMessageInjected, map[string]any{
 		"message_id": m.ID, "message_type": m.Type, "content": m.Content, "content_length": len(m.Content),
-		"sender_id": nil, "intervention_number": b.taken, "turn": turn,
+		"sender_id": orNil(m.SenderID), "intervention_number": b.taken, "turn": turn,
 	})
-	b.ack(m.ID)
 }
 
-func (b *Inbox) ack(id string) {
-	select {
-	case b.acks <- id:
-	default: // the numbered receipt settles it too
+func orNil(s string) any {
+	if s == "" {
+		return nil
 	}
-}
-
-// sendAcks posts plain receipts; a server without the route settles by the numbered ones.
-func (b *Inbox) sendAcks(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case id := <-b.acks:
-			b.sendAck(ctx, id)
-		}
-	}
-}
-
-func (b *Inbox) sendAck(ctx context.Context, id string) {
-	if id == "" {
-		return
-	}
-	for try := range 5 {
-		answer, err := b.line.Post(ctx, "/messages/"+url.PathEscape(id)+"/ack", []byte("{}"), false)
-		if err == nil && answer.Status < http.StatusInternalServerError {
-			return
-		}
-		if pause(ctx, b.cfg.MinBackoff<<try) {
-			return
-		}
-	}
-}
-
-// pause waits; it reports whether ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return true
-	case <-timer.C:
-		return false
-	}
+	return s
 }

@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -118,4 +119,123 @@ func TestOnlyInterruptsInterrupt(t *testing.T) {
 	require.Equal(t, "1", m.ID)
 	server.Say(agenttest.Message{ID: "2", Content: "stop", Type: "interrupt"})
 	require.Equal(t, "2", <-heard)
+}
+
+// answers lets a test decide what the API says to a receipt.
+type answers struct {
+	inbox.Line
+
+	mu    sync.Mutex
+	paths []string
+	say   func(n int) (link.Answer, error)
+}
+
+func (a *answers) Post(_ context.Context, path string, _ []byte, _ bool) (link.Answer, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.paths = append(a.paths, path)
+	return a.say(len(a.paths))
+}
+
+func (a *answers) Get(context.Context, string, time.Duration) (link.Answer, error) {
+	return link.Answer{Status: 200, Body: []byte(`[{"id":"1","content":"a","message_type":"user_message"},{"id":"2","content":"b","message_type":"user_message"}]`)}, nil
+}
+
+func over(t *testing.T, a *answers, dir string) (*inbox.Inbox, *receipts, func()) {
+	t.Helper()
+	rep := &receipts{}
+	box, err := inbox.New(inbox.Config{
+		UsedFile: filepath.Join(dir, "used"), MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, Wait: time.Millisecond,
+	}, a, rep, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { box.Run(ctx); close(done) }()
+	stop := sync.OnceFunc(func() { cancel(); <-done })
+	t.Cleanup(stop)
+	return box, rep, stop
+}
+
+// What another taker has won, or what has expired, is not used here.
+func TestOnlyTheWinnerUsesAMessage(t *testing.T) {
+	t.Parallel()
+	a := &answers{say: func(n int) (link.Answer, error) {
+		if n == 1 {
+			return link.Answer{Status: 200, Body: []byte(`{"settled":false}`)}, nil
+		}
+		return link.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil
+	}}
+	box, rep, _ := over(t, a, t.TempDir())
+	m, err := box.Take(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "2", m.ID, "the first is somebody else's")
+	rep.mu.Lock()
+	defer rep.mu.Unlock()
+	require.Len(t, rep.data, 1)
+}
+
+// An answer that is lost is asked for again, under the same name, before the message is used.
+func TestALostAnswerIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	a := &answers{say: func(n int) (link.Answer, error) {
+		switch n {
+		case 1:
+			return link.Answer{}, errors.New("connection reset")
+		case 2:
+			return link.Answer{Status: 503}, nil
+		}
+		return link.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil
+	}}
+	box, _, _ := over(t, a, t.TempDir())
+	m, err := box.Take(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "1", m.ID)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	require.Len(t, a.paths, 3)
+	require.Equal(t, a.paths[0], a.paths[2])
+	require.Contains(t, a.paths[0], "/messages/1/ack?taker=")
+}
+
+// A process that is killed after it has asked does not know whether it has won: the next
+// one over the same folder asks again, under the same name.
+func TestAKilledTakerAsksAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	asked := make(chan struct{}, 100)
+	dumb := &answers{say: func(int) (link.Answer, error) {
+		asked <- struct{}{}
+		return link.Answer{}, errors.New("connection reset")
+	}}
+	box, rep, stop := over(t, dumb, dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-asked; cancel() }()
+	_, err := box.Take(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	stop()
+	require.Empty(t, rep.data)
+
+	good := &answers{say: func(int) (link.Answer, error) { return link.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil }}
+	silent := &silence{good}
+	again, err := inbox.New(inbox.Config{UsedFile: filepath.Join(dir, "used"), MinBackoff: time.Millisecond}, silent, rep, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	m, err := again.Take(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "1", m.ID, "nobody has given it again")
+	require.Equal(t, "a", m.Content)
+	require.Equal(t, dumb.paths[0], good.paths[0], "under the same name")
+	third, err := inbox.New(inbox.Config{UsedFile: filepath.Join(dir, "used")}, silent, rep, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = third.Take(ended)
+	require.ErrorIs(t, err, context.Canceled, "it is used")
+}
+
+// silence gives no messages.
+type silence struct{ *answers }
+
+func (silence) Get(ctx context.Context, _ string, _ time.Duration) (link.Answer, error) {
+	<-ctx.Done()
+	return link.Answer{}, ctx.Err()
 }

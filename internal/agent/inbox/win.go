@@ -1,0 +1,99 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// lastWord is how long the answer to a question that is under way is waited for once nobody
+// wants the message any more: what is won must not be thrown away.
+const lastWord = 2 * time.Second
+
+// win asks the API for a message until it has answered. err is not nil if ctx ended first:
+// then it is not known who has it.
+func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
+	if m.ID == "" {
+		return true, nil // a server without ids settles by the text
+	}
+	backoff := b.cfg.MinBackoff
+	for {
+		status, won := b.ask(ctx, m.ID)
+		if !undecided(status) {
+			return won, nil
+		}
+		if pause(ctx, backoff) {
+			return false, ctx.Err()
+		}
+		backoff = min(backoff*2, b.cfg.MaxBackoff)
+	}
+}
+
+// undecided reports whether the same question may have another answer.
+func undecided(status int) bool {
+	return status == 0 || status >= http.StatusInternalServerError ||
+		status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
+}
+
+// ask posts the plain receipt under this taker's name. Status 0: nothing was answered.
+func (b *Inbox) ask(ctx context.Context, id string) (status int, won bool) {
+	ctx, cancel := outlast(ctx, lastWord)
+	defer cancel()
+	answer, err := b.line.Post(ctx, "/messages/"+url.PathEscape(id)+"/ack?taker="+url.QueryEscape(b.used.taker), []byte("{}"), false)
+	switch {
+	case err != nil:
+		return 0, false
+	case answer.Status == http.StatusNotFound, answer.Status == http.StatusMethodNotAllowed:
+		return answer.Status, true // a server without the route settles by the numbered receipt
+	case answer.Status >= http.StatusBadRequest:
+		return answer.Status, false
+	}
+	var said struct {
+		Settled *bool `json:"settled"`
+	}
+	err = json.Unmarshal(answer.Body, &said)
+	return answer.Status, err != nil || said.Settled == nil || *said.Settled
+}
+
+// outlast is a context that ends some time after ctx.
+func outlast(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(d, cancel)
+		context.AfterFunc(longer, func() { timer.Stop() })
+	})
+	return longer, func() { stop(); cancel() }
+}
+
+// sendAcks repeats the receipts of messages that were given again after they were used.
+func (b *Inbox) sendAcks(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case id := <-b.acks:
+			_, _ = b.win(ctx, Message{ID: id}) // who cannot say it is given the message again
+		}
+	}
+}
+
+func (b *Inbox) ack(id string) {
+	select {
+	case b.acks <- id:
+	default: // it will be given again
+	}
+}
+
+// pause waits; it reports whether ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return true
+	case <-timer.C:
+		return false
+	}
+}
