@@ -88,13 +88,16 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 				continue // what was stored before the end is still to be shown
 			}
 		}
-		beat.Reset(a.cfg.StreamBeat)
+		if len(events) > 0 { // wake-ups that bring nothing are no sign of life to the reader
+			beat.Reset(a.cfg.StreamBeat)
+		}
 		select {
 		case <-news:
 		case <-beat.C: // it also looks, should a wake-up be lost
 			if err := out.comment("still here"); err != nil {
 				return err
 			}
+			beat.Reset(a.cfg.StreamBeat)
 		case <-a.stopping:
 			return nil
 		case <-ctx.Done():

@@ -187,6 +187,35 @@ func TestAnIdleStreamSaysSoAndLooksAgain(t *testing.T) {
 	require.Equal(t, "1", f.event().id)
 }
 
+// A stream is woken by all that happens to its task, other attempts included.
+func TestAStreamThatIsWokenForNothingIsIdle(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, 100*time.Millisecond })
+	f := w.follow(t, wire+"b/stream")
+	defer f.close()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				w.bus.Wake(live.Sandbox("b"))
+			case <-stop:
+				return
+			}
+		}
+	}()
+	for range 3 {
+		got, ok := f.next()
+		require.True(t, ok)
+		require.NotEmpty(t, got.comment)
+	}
+	close(stop)
+	<-done
+}
+
 func TestStreamsLeaveLargeFieldsOut(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -97,7 +97,7 @@ func (a *API) webSocket(c *gin.Context) {
 	defer func() { _ = conn.CloseNow() }()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	reader := &busReader{api: a, conn: conn, filter: filterOf(r), places: map[string]int64{}}
+	reader := &busReader{api: a, conn: conn, filter: filterOf(r), boxes: newBoxes()}
 	if err := reader.run(ctx, r); err != nil && ctx.Err() == nil {
 		a.log.DebugContext(ctx, "reader of the bus left", slog.Any("error", err))
 	}
@@ -112,22 +112,30 @@ type busReader struct {
 	who    ingest.BusReader
 	only   string // the sandbox that asks for itself; empty: a person
 	place  ingest.BusPlace
-	places map[string]int64 // of sandboxes: the newest event that was told
-	dirty  map[string]struct{}
+	boxes  boxes
 }
 
 func (b *busReader) run(ctx context.Context, r *http.Request) error {
 	if err := b.login(ctx, r); err != nil {
-		return errors.Join(b.send(ctx, map[string]string{"error": sentenceOf(err)}), b.conn.Close(closeUnauthorized, "unauthorized"))
+		return b.refuse(ctx, err)
 	}
 	watch, stop := b.api.deps.Bus.Watch()
 	defer stop()
 	var err error
 	if b.place, b.who.Since, err = b.api.deps.Store.BusPlace(ctx); err != nil {
-		return errors.Join(b.send(ctx, map[string]string{"error": "The event service is not ready."}), b.conn.Close(closeTryAgain, "not ready"))
+		return b.refuse(ctx, task.Errorf(task.CodeUnavailable, "The event service is not ready.").WithCause(err))
 	}
-	b.dirty = map[string]struct{}{}
 	return b.serve(ctx, watch, b.listen(ctx))
+}
+
+// refuse says why and closes. Who meets a store that is away may come again; that says
+// nothing of its credential.
+func (b *busReader) refuse(ctx context.Context, err error) error {
+	code, reason := closeUnauthorized, "unauthorized"
+	if c := task.CodeOf(err); c == task.CodeUnavailable || c == task.CodeInternal {
+		code, reason = closeTryAgain, "not ready"
+	}
+	return errors.Join(b.send(ctx, map[string]string{"error": sentenceOf(err)}), b.conn.Close(code, reason))
 }
 
 // login takes the credential of the query, a header or the first frame.
@@ -160,6 +168,7 @@ func (b *busReader) firstFrame(ctx context.Context) string {
 	if wsjson.Read(ctx, b.conn, &first) != nil {
 		return ""
 	}
+	b.filter.replace(first)
 	return first.Token
 }
 
@@ -204,6 +213,7 @@ func (b *busReader) serve(ctx context.Context, watch *live.Watch, said <-chan []
 	defer look.Stop()
 	sweep := time.NewTicker(b.api.cfg.StreamBeat)
 	defer sweep.Stop()
+	ready, rest := watch.Ready, (<-chan time.Time)(nil)
 	for {
 		var err error
 		select {
@@ -213,8 +223,11 @@ func (b *busReader) serve(ctx context.Context, watch *live.Watch, said <-chan []
 			}
 			silence.Reset(b.api.cfg.SocketPing)
 			err = b.answer(ctx, text)
-		case <-watch.Ready:
+		case <-ready:
+			ready, rest = nil, time.After(gather)
 			err = b.collect(ctx, watch)
+		case <-rest:
+			ready, rest = watch.Ready, nil
 		case <-look.C:
 			err = b.tellBus(ctx)
 		case <-sweep.C: // wake-ups may have been lost
@@ -226,6 +239,9 @@ func (b *busReader) serve(ctx context.Context, watch *live.Watch, said <-chan []
 			return b.conn.Close(websocket.StatusGoingAway, "the server stops")
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+		if errors.Is(err, errManyBoxes) {
+			return b.refuse(ctx, errManyBoxes)
 		}
 		if err != nil && task.CodeOf(err) != task.CodeUnavailable {
 			return err // what could not be read because the store is away is read later
@@ -241,35 +257,10 @@ func (b *busReader) answer(ctx context.Context, text []byte) error {
 	if frame.Type != "subscribe" {
 		return nil
 	}
-	b.filter.replace(frame)
-	return b.send(ctx, map[string]any{"status": "subscribed", "filters": b.filter})
-}
-
-// collect takes up which sandboxes have news, and tells them.
-func (b *busReader) collect(ctx context.Context, watch *live.Watch) error {
-	topics, missed := watch.Take()
-	for _, topic := range topics {
-		if id, ok := strings.CutPrefix(topic, live.Sandbox("")); ok && (b.only == "" || b.only == id) {
-			b.dirty[id] = struct{}{}
-		}
-	}
-	if missed {
-		return b.sweep(ctx)
-	}
-	return errors.Join(b.tellSandboxes(ctx), b.tellBus(ctx))
-}
-
-func (b *busReader) sweep(ctx context.Context) error {
-	ids, err := b.api.deps.Store.MovedSandboxes(ctx, b.who, b.who.Since)
-	if err != nil {
+	if err := b.refilter(ctx, frame); err != nil {
 		return err
 	}
-	for _, id := range ids {
-		if b.only == "" || b.only == id {
-			b.dirty[id] = struct{}{}
-		}
-	}
-	return errors.Join(b.tellSandboxes(ctx), b.tellBus(ctx))
+	return b.send(ctx, map[string]any{"status": "subscribed", "filters": b.filter})
 }
 
 // tellBus tells what the store has in its bus; of sandboxes that ask for themselves, their own.
@@ -285,43 +276,6 @@ func (b *busReader) tellBus(ctx context.Context) error {
 			}
 		}
 		b.place = next
-		if len(events) < streamBatch {
-			return nil
-		}
-	}
-}
-
-func (b *busReader) tellSandboxes(ctx context.Context) error {
-	for id := range b.dirty {
-		if err := b.tellSandbox(ctx, id); err != nil {
-			return err
-		}
-		delete(b.dirty, id)
-	}
-	return nil
-}
-
-func (b *busReader) tellSandbox(ctx context.Context, id string) error {
-	place, known := b.places[id]
-	if !known {
-		var visible bool
-		var err error
-		if place, visible, err = b.api.deps.Store.SandboxPlace(ctx, b.who, id); err != nil || !visible {
-			return err
-		}
-	}
-	for {
-		events, err := b.api.deps.Store.EventsAfter(ctx, id, place, streamBatch)
-		if err != nil {
-			return err
-		}
-		for _, e := range events {
-			if err := b.tell(ctx, busEventOf(e)); err != nil {
-				return err
-			}
-			place = e.Sequence
-		}
-		b.places[id] = place
 		if len(events) < streamBatch {
 			return nil
 		}

@@ -160,6 +160,58 @@ func TestWebSocketTellsOfTasksAndMessages(t *testing.T) {
 	require.Equal(t, "high", queued["payload"].(map[string]any)["priority"])
 }
 
+// What a filter passes over is the past for the filter after it; what it has told is not.
+func TestWebSocketFiltersFromNowOn(t *testing.T) {
+	t.Parallel()
+	w := start(t, quick)
+	s := w.socket(t, "?entity_ids=a").ready()
+	w.report("b", 1, "before")
+	w.report("a", 1, "one")
+	require.Equal(t, "SANDBOX_one", s.next()["event_type"])
+	s.say(`{"type":"subscribe","entity_ids":["a","b"]}`)
+	require.Equal(t, "subscribed", s.next()["status"])
+	w.report("b", 2, "after")
+	require.Equal(t, "SANDBOX_after", s.next()["event_type"])
+	s.say(`{"type":"subscribe","entity_types":["task"]}`)
+	require.Equal(t, "subscribed", s.next()["status"])
+	w.report("a", 2, "hidden")
+	s.say(`{"type":"subscribe","entity_types":[]}`)
+	require.Equal(t, "subscribed", s.next()["status"])
+	w.report("a", 3, "two")
+	w.report("b", 3, "three")
+	got := []any{s.next()["event_type"], s.next()["event_type"]}
+	require.ElementsMatch(t, []any{"SANDBOX_two", "SANDBOX_three"}, got)
+}
+
+func TestWebSocketSendsNoLargeFields(t *testing.T) {
+	t.Parallel()
+	w := start(t, quick)
+	s := w.socket(t, "").ready()
+	large := strings.Repeat("x", 100_000)
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", map[string]any{
+		"event_type": "agent.file_edited", "event_data": map[string]any{"file_path": "a", "full_diff": large},
+	}), http.StatusOK)
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", map[string]any{
+		"event_type": "agent.completed", "event_data": map[string]any{"turns": 1, "session_id": "s", "transcript_b64": "aGk="},
+	}), http.StatusOK)
+	edited, completed := s.next()["payload"].(map[string]any), s.next()["payload"].(map[string]any)
+	require.Equal(t, "a", edited["file_path"])
+	require.NotContains(t, edited, "full_diff")
+	require.NotContains(t, completed, "transcript_b64")
+}
+
+// A store that is away says nothing of a reader's credential.
+func TestWebSocketSendsReadersAwayWhileTheStoreIs(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	key := w.key(w.org, "read")
+	w.pool.Close()
+	w.socket(t, "", authorization, key).closedWith(1013)
+	o := open(t)
+	o.pool.Close()
+	o.socket(t, "").closedWith(1013)
+}
+
 func TestWebSocketPingsTheSilent(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { quick(c); c.SocketPing = time.Millisecond })
