@@ -22,6 +22,10 @@ type API struct {
 	log    *slog.Logger
 	routes *gin.Engine
 	huma   huma.API
+	// security are headers of every answer.
+	security http.Header
+	// bodies are buffers for what agents post; whatever is kept of a body is copied.
+	bodies sync.Pool
 	// unrouted counts requests that found no route.
 	unrouted func(status int, took time.Duration)
 
@@ -35,8 +39,9 @@ type API struct {
 
 // New makes the API. It starts nothing and asks nobody.
 func New(cfg Config, deps Deps) *API {
-	a := &API{cfg: cfg.withDefaults(), deps: deps, log: deps.Log, stopping: make(chan struct{})}
+	a := &API{cfg: cfg.withDefaults(), deps: deps, log: deps.Log, stopping: make(chan struct{}), security: security()}
 	a.looks, a.standings = newShared[place, []ingest.StoredEvent](), newShared[tenantTask, task.Standing]()
+	a.bodies.New = newBody
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

@@ -169,7 +169,7 @@ func credentialOf(r *http.Request) string {
 	if prefixed := prefixToken(r.Context()); prefixed != "" {
 		return prefixed
 	}
-	if key := r.Header.Get("X-API-Key"); key != "" {
+	if key := r.Header.Get("X-Api-Key"); key != "" {
 		return key
 	}
 	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")

@@ -30,21 +30,23 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	id := task.NewID()
 	r = cutPrefix(r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{id: id})))
-	secure(w.Header(), id)
+	maps.Copy(w.Header(), a.security) // the values are shared: whoever wants others sets them anew
+	w.Header().Set("X-Request-ID", id)
 	rec := &recorder{ResponseWriter: w}
 	defer a.finish(rec, r, started)
 	a.routes.ServeHTTP(rec, r)
 }
 
-// secure sets the headers of every answer. Scripts and frames have no business here.
-func secure(h http.Header, id string) {
-	h.Set("X-Request-ID", id)
+// security are the headers of every answer. Scripts and frames have no business here.
+func security() http.Header {
+	h := http.Header{}
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "strict-origin-when-cross-origin")
 	h.Set("Permissions-Policy", "geolocation=(), microphone=(), camera=()")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-store")
+	return h
 }
 
 // finish recovers from a panic of the request and logs it.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -60,8 +59,8 @@ func hot[I, O any](a *API, r route, answer func(context.Context, report) (O, err
 
 // take answers one report: the checks of every other route, then the body, then answer.
 func (a *API) take(w http.ResponseWriter, said report, r route, answer func(context.Context, report) (any, error)) {
-	body := bodies.Get().(*bytes.Buffer) //nolint:errcheck,forcetypeassert // it holds nothing else
-	defer giveBack(body)
+	body := a.bodies.Get().(*bytes.Buffer) //nolint:errcheck,forcetypeassert // it holds nothing else
+	defer a.giveBack(body)
 	out, err := func() (any, error) {
 		if _, err := a.admit(said.Request, said.sandboxID, r.access); err != nil {
 			return nil, err
@@ -86,15 +85,14 @@ func (a *API) take(w http.ResponseWriter, said report, r route, answer func(cont
 
 const maxSandboxID = 100
 
-// bodies are buffers for what agents post; whatever is kept of a body is copied.
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+func newBody() any { return new(bytes.Buffer) }
 
 // giveBack keeps no buffer that one large batch has made large.
-func giveBack(body *bytes.Buffer) {
+func (a *API) giveBack(body *bytes.Buffer) {
 	const most = 256 << 10
 	if body.Cap() <= most {
 		body.Reset()
-		bodies.Put(body)
+		a.bodies.Put(body)
 	}
 }
 
@@ -121,7 +119,7 @@ func writeJSON(w http.ResponseWriter, v any) error {
 	if err != nil {
 		return err
 	}
-	w.Header()["Content-Type"] = jsonType
+	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(append(content, '\n')) // a caller that left is nobody's fault
 	return nil
 }
@@ -140,9 +138,6 @@ func isLines(r *http.Request) (bool, error) {
 }
 
 const linesType = "application/x-ndjson"
-
-// jsonType is shared by all answers; nobody changes it.
-var jsonType = []string{"application/json"}
 
 // paper is the API as a document only: what is registered with it is not served.
 type paper struct{ huma.API }

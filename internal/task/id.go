@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/hex"
-	"strings"
 	"time"
 )
 
@@ -29,8 +28,11 @@ func newID(now time.Time) string {
 	}
 	b[6] = b[6]&0x0f | 0x70
 	b[8] = b[8]&0x3f | 0x80
-	h := hex.EncodeToString(b[:])
-	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+	text := hex.AppendEncode(make([]byte, 0, 36), b[:4])
+	for _, part := range [...][]byte{b[4:6], b[6:8], b[8:10], b[10:]} {
+		text = hex.AppendEncode(append(text, '-'), part)
+	}
+	return string(text)
 }
 
 // NewSandboxID returns 128 random bits as 26 lower-case base32 characters.
