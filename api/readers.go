@@ -88,6 +88,7 @@ func wireEvents(events []ingest.StoredEvent) []client.SandboxEvent {
 	for _, e := range events {
 		out = append(out, client.SandboxEvent{
 			ID: e.ID, SandboxID: e.SandboxID, EventType: e.Type, EventData: orObject(e.Data), Source: e.Source, CreatedAt: e.CreatedAt,
+			Omitted: e.Omitted,
 		})
 	}
 	return out

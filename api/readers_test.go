@@ -214,7 +214,7 @@ func TestPhaseStatus(t *testing.T) {
 	require.True(t, got.Activity.IsAlive)
 	require.Equal(t, "alive", *got.Activity.HeartbeatStatus)
 	require.NotNil(t, got.Activity.LastWorkAt)
-	w.exec(`UPDATE sandbox_events SET created_at = created_at - interval '6 minutes'`)
+	w.exec(`UPDATE spec_progress SET last_completed_at = last_completed_at - interval '6 minutes'`)
 	require.True(t, ok[client.PhaseReport](w.call(http.MethodGet, wire+"spec-1/phase-status", nil), http.StatusOK).Phases.Stuck)
 	post("spec.execution_completed", "")
 	got = ok[client.PhaseReport](w.call(http.MethodGet, wire+"spec-1/phase-status", nil), http.StatusOK)

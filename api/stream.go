@@ -30,7 +30,7 @@ type feed struct {
 	read  func(ctx context.Context) ([]ingest.StoredEvent, error) // the next events; it moves the place
 	done  func(ctx context.Context) (bool, error)                 // nothing more will come
 	id    func(e ingest.StoredEvent) string
-	full  bool
+	full  bool // large fields too
 }
 
 // stream answers with server-sent events until the feed is done, the reader leaves or the
@@ -49,7 +49,7 @@ func (a *API) stream(f feed) *huma.StreamResponse {
 }
 
 func (a *API) serveStream(ctx context.Context, f feed, w http.ResponseWriter) {
-	out := &eventWriter{w: w, control: http.NewResponseController(w), full: f.full, id: f.id}
+	out := &eventWriter{w: w, control: http.NewResponseController(w), id: f.id}
 	if err := a.follow(ctx, f, out); err != nil && ctx.Err() == nil {
 		a.log.DebugContext(ctx, "stream ended", slog.Any("error", err))
 	}
@@ -73,7 +73,7 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 			}
 			continue
 		}
-		if err := out.events(events); err != nil {
+		if err := a.show(ctx, f, out, events); err != nil {
 			return err
 		}
 		switch {
@@ -106,6 +106,29 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 	}
 }
 
+// show writes events. Those with large fields are fetched one by one where they are wanted,
+// so that a page of them is never in memory.
+func (a *API) show(ctx context.Context, f feed, out *eventWriter, events []ingest.StoredEvent) error {
+	for f.full {
+		n := slices.IndexFunc(events, func(e ingest.StoredEvent) bool { return len(e.Omitted) > 0 })
+		if n < 0 {
+			break
+		}
+		if err := out.events(events[:n]); err != nil {
+			return err
+		}
+		whole, err := a.deps.Store.Event(ctx, events[n].SandboxID, events[n].Sequence)
+		if err != nil {
+			return err
+		}
+		if err := out.events([]ingest.StoredEvent{whole}); err != nil {
+			return err
+		}
+		events = events[n+1:]
+	}
+	return out.events(events)
+}
+
 // pause waits after an error of the store; it ends the stream of something that is not there any more.
 func (a *API) pause(ctx context.Context, out *eventWriter, err error) error {
 	if task.CodeOf(err) == task.CodeNotFound || ctx.Err() != nil {
@@ -130,7 +153,6 @@ func mayBeLast(e ingest.StoredEvent) bool { return task.ClassOf(e.Type) == task.
 type eventWriter struct {
 	w       io.Writer
 	control *http.ResponseController
-	full    bool
 	id      func(e ingest.StoredEvent) string
 }
 
@@ -150,7 +172,7 @@ func (o *eventWriter) events(events []ingest.StoredEvent) error {
 	}
 	var text bytes.Buffer
 	for _, e := range events {
-		content, err := json.Marshal(o.shown(e))
+		content, err := json.Marshal(client.StreamEvent(e))
 		if err != nil {
 			return err
 		}
@@ -161,45 +183,12 @@ func (o *eventWriter) events(events []ingest.StoredEvent) error {
 	return o.send(text.Bytes())
 }
 
-func (o *eventWriter) shown(e ingest.StoredEvent) client.StreamEvent {
-	shown := client.StreamEvent{Event: client.Event(e)}
-	if !o.full {
-		shown.Data, shown.Omitted = lean(e.Data)
-	}
-	return shown
-}
-
 func (o *eventWriter) send(text []byte) error {
 	_ = o.control.SetWriteDeadline(time.Now().Add(writeWait)) // likewise
 	if _, err := o.w.Write(text); err != nil {
 		return err
 	}
 	return o.control.Flush()
-}
-
-// lean leaves large fields out of an event's data and names them: diffs, results,
-// transcripts. They are found under the event's own address.
-func lean(data json.RawMessage) (kept json.RawMessage, omitted []string) {
-	const small, longField, longest = 4 << 10, 2 << 10, 64 << 10
-	if len(data) <= small && !bytes.Contains(data, []byte(`"transcript_b64"`)) {
-		return data, nil
-	}
-	fields := map[string]json.RawMessage{}
-	if json.Unmarshal(data, &fields) != nil {
-		return data, nil // the store holds objects only
-	}
-	for name, value := range fields {
-		if len(value) > longField || name == "transcript_b64" {
-			delete(fields, name)
-			omitted = append(omitted, name)
-		}
-	}
-	slices.Sort(omitted)
-	kept, err := json.Marshal(fields)
-	if err != nil || len(kept) > longest {
-		return json.RawMessage(`{}`), []string{"*"}
-	}
-	return kept, omitted
 }
 
 // Flush implements [http.Flusher].

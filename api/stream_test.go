@@ -219,7 +219,7 @@ func TestAStreamThatIsWokenForNothingIsIdle(t *testing.T) {
 func TestStreamsLeaveLargeFieldsOut(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	large := strings.Repeat("x", 5000)
+	large := strings.Repeat("x", 20_000)
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", map[string]any{
 		"event_type": "agent.file_edited", "event_data": map[string]any{"file_path": "a", "full_diff": large},
 	}), http.StatusOK)
@@ -231,11 +231,13 @@ func TestStreamsLeaveLargeFieldsOut(t *testing.T) {
 	require.JSONEq(t, `{"file_path":"a"}`, string(edited.Data))
 	require.Equal(t, []string{"full_diff"}, edited.Omitted)
 	require.JSONEq(t, `{"turns":1}`, string(completed.Data))
+	require.Equal(t, []string{"transcript_b64"}, completed.Omitted)
 	full := w.follow(t, wire+"b/stream?full=1")
 	defer full.close()
 	whole := full.event().data
 	require.Contains(t, string(whole.Data), large)
 	require.Empty(t, whole.Omitted)
+	require.Equal(t, []string{"transcript_b64"}, full.event().data.Omitted, "in no stream")
 }
 
 func TestBadStreamsAreRefused(t *testing.T) {

@@ -12,6 +12,7 @@ type listEventsIn struct {
 	SandboxPath
 	Limit     int    `query:"limit" default:"100" minimum:"1" maximum:"500"`
 	Offset    int    `query:"offset" default:"0" minimum:"0" maximum:"2000000000"`
+	Cursor    string `query:"cursor" maxLength:"200" doc:"An event id, as next_cursor gave it: only older events; an unknown one is none"`
 	EventType string `query:"event_type" maxLength:"100" doc:"Exact match"`
 }
 
@@ -20,14 +21,14 @@ type listEventsOut struct {
 }
 
 func (a *API) listEvents(ctx context.Context, in *listEventsIn) (*listEventsOut, error) {
-	page, err := a.deps.Store.Events(ctx, ingest.EventQuery{
-		SandboxID: in.SandboxID, Type: in.EventType, Limit: in.Limit, Offset: in.Offset,
-	})
-	out := client.SandboxEvents{Events: make([]client.SandboxEvent, 0, len(page.Events)), TotalCount: page.Total, SandboxID: in.SandboxID}
-	for _, e := range page.Events {
-		out.Events = append(out.Events, client.SandboxEvent{
-			ID: e.ID, SandboxID: e.SandboxID, EventType: e.Type, EventData: orObject(e.Data), Source: e.Source, CreatedAt: e.CreatedAt,
-		})
+	q := ingest.EventQuery{SandboxID: in.SandboxID, Type: in.EventType, Limit: in.Limit, Offset: in.Offset}
+	if sequence, ok := ingest.ParseEventID(in.SandboxID, in.Cursor); ok {
+		q.Before = sequence
+	}
+	page, err := a.deps.Store.Events(ctx, q)
+	out := client.SandboxEvents{Events: wireEvents(page.Events), TotalCount: page.Total, SandboxID: in.SandboxID}
+	if page.More {
+		out.NextCursor = &page.Events[len(page.Events)-1].ID
 	}
 	return &listEventsOut{Body: out}, err
 }

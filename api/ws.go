@@ -282,11 +282,13 @@ func (b *busReader) tellBus(ctx context.Context) error {
 	}
 }
 
-// busEventOf gives a stored event the form of the bus, without its large fields.
+// busEventOf gives a stored event the form of the bus; the large fields that it lacks are named.
 func busEventOf(e ingest.StoredEvent) ingest.BusEvent {
 	fields := map[string]any{}
-	kept, _ := lean(e.Data)
-	_ = json.Unmarshal(kept, &fields) // the store holds objects only
+	_ = json.Unmarshal(e.Data, &fields) // the store holds objects only
+	if len(e.Omitted) > 0 {
+		fields["omitted"] = e.Omitted
+	}
 	fields["source"], fields["original_event_type"] = e.Source, e.Type
 	payload, _ := json.Marshal(fields) //nolint:errchkjson // it came from JSON
 	return ingest.BusEvent{EventType: "SANDBOX_" + e.Type, EntityType: "sandbox", EntityID: e.SandboxID, Payload: payload}

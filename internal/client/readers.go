@@ -49,8 +49,4 @@ type Cleared struct {
 }
 
 // StreamEvent is the data of one server-sent event of .../stream.
-type StreamEvent struct {
-	Event
-	// Omitted names the large fields that were left out of event_data; "*" is all of them.
-	Omitted []string `json:"omitted,omitempty"`
-}
+type StreamEvent Event

@@ -26,6 +26,9 @@ type SandboxEvent struct {
 	EventData json.RawMessage `json:"event_data"`
 	Source    string          `json:"source"`
 	CreatedAt time.Time       `json:"created_at"`
+	// Omitted names the large fields that event_data lacks; "*" is all of them. The event's own
+	// address has them.
+	Omitted []string `json:"omitted,omitempty"`
 }
 
 // SandboxEvents is the answer of GET /api/v1/sandboxes/{id}/events, newest first.
@@ -33,6 +36,7 @@ type SandboxEvents struct {
 	Events     []SandboxEvent `json:"events" nullable:"false"`
 	TotalCount int64          `json:"total_count"` // of the filter, before paging
 	SandboxID  string         `json:"sandbox_id"`
+	NextCursor *string        `json:"next_cursor"` // goes on to older events; null at the end
 }
 
 // AckedMessage is the answer of POST /api/v1/sandboxes/{id}/messages/{message}/ack.

@@ -61,6 +61,9 @@ func checkEvent(prefix string, e Event) (Event, error) {
 	}
 	data, err := checkData(prefix+"event_data", e.Data)
 	e.Data = data
+	if err == nil && mayBeLarge(e) {
+		e = split(e)
+	}
 	return e, err
 }
 

@@ -24,6 +24,8 @@ type Event struct {
 	// ClientEventID makes a repeat of a single post harmless; at most 200 characters.
 	// Batches ignore it, since they are numbered.
 	ClientEventID string
+	// Large is set by the intake where a part of the data does not belong into the event's row.
+	Large *Large
 }
 
 // Receipt is the answer to a single event, given after it is stored.
@@ -53,6 +55,7 @@ type StoredEvent struct {
 	Data      json.RawMessage `json:"event_data"`
 	Late      bool            `json:"late"`
 	CreatedAt time.Time       `json:"created_at"`
+	Omitted   []string        `json:"omitted,omitempty"` // large fields that Data lacks; *: all
 }
 
 // Cursor is the event's place in its task's stream.
@@ -64,12 +67,14 @@ type EventQuery struct {
 	Type      string // exact; empty means all
 	Limit     int    // 0 means 100
 	Offset    int
+	Before    int64 // only events before this number; 0 means all
 }
 
 // EventPage is the answer to an [EventQuery]. An unknown sandbox has an empty page.
 type EventPage struct {
 	Events []StoredEvent
 	Total  int64 // of the filter, before paging
+	More   bool  // older ones than these
 }
 
 // Cursor is a place in the stream of a task's events: after event Sequence of attempt

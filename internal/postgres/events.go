@@ -235,21 +235,26 @@ func writeEventPlan(ctx context.Context, conn *pgxpool.Conn, p *eventPlan, quiet
 func (p *eventPlan) queue(batch *pgx.Batch, quiet time.Duration) {
 	p.queueSandboxes(batch, quiet) // first: it notices a plan that is out of date
 	p.queueEvents(batch)
+	p.queueLarge(batch)
 	p.queueSenders(batch)
 	p.queueMessages(batch)
+	p.queueSpec(batch)
 }
 
 func (p *eventPlan) queueEvents(batch *pgx.Batch) {
-	if len(p.rows) == 0 {
+	n := len(p.rows) - len(p.large)
+	if n == 0 {
 		return
 	}
-	n := len(p.rows)
-	ids, types, sources, data := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	sequences, births, late := make([]int64, n), make([]time.Time, n), make([]bool, n)
-	for i, row := range p.rows {
-		ids[i], sequences[i], births[i] = row.sandbox.id, row.sequence, row.sandbox.birth
-		types[i], sources[i], data[i] = row.event.Type, row.event.Source, string(row.event.Data)
-		late[i] = row.sandbox.ended
+	ids, types, sources, data := make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
+	sequences, births, late := make([]int64, 0, n), make([]time.Time, 0, n), make([]bool, 0, n)
+	for _, row := range p.rows {
+		if row.event.Large != nil {
+			continue // queueLarge
+		}
+		ids, sequences, births = append(ids, row.sandbox.id), append(sequences, row.sequence), append(births, row.sandbox.birth)
+		types, sources = append(types, row.event.Type), append(sources, row.event.Source)
+		data, late = append(data, string(row.event.Data)), append(late, row.sandbox.ended)
 	}
 	batch.Queue(sqlInsertEvents, ids, sequences, births, types, sources, data, late, timeOr(p.now))
 }

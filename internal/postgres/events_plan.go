@@ -58,6 +58,7 @@ type eventPlan struct {
 	keys      map[keyID]keyedEvent
 
 	rows     []eventRow
+	large    []eventRow // those of the rows with parts that are stored apart
 	newKeys  map[keyID]int64
 	newMarks map[senderID]int64
 }
@@ -122,6 +123,9 @@ func (p *eventPlan) outcome(s *eventSandbox, fresh []ingest.Event) ingest.Outcom
 		milestone = milestone || task.ClassOf(e.Type) == task.EventMilestone
 		s.worked = s.worked || task.CountsAsWork(e.Type)
 		p.rows = append(p.rows, eventRow{sandbox: s, sequence: s.head, event: e})
+		if e.Large != nil {
+			p.large = append(p.large, p.rows[len(p.rows)-1])
+		}
 	}
 	s.milestone = s.milestone || milestone
 	return ingest.Outcome{

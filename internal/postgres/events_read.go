@@ -2,9 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -15,21 +12,28 @@ const defaultEventLimit = 100
 // Events answers a page of a sandbox's events, newest first. An unknown sandbox has none.
 func (s *Store) Events(ctx context.Context, query ingest.EventQuery) (ingest.EventPage, error) {
 	page := ingest.EventPage{Events: []ingest.StoredEvent{}}
-	totals, err := s.q.EventTotals(ctx, query.Type, query.SandboxID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return page, nil
-	}
+	counts, err := s.eventCounts(ctx, query.SandboxID)
 	if err != nil {
 		return page, translate("count events", err)
 	}
-	page.Total = totals.Head
+	stretch := typeCount{Events: counts.head, First: 1, Last: counts.head}
 	if query.Type != "" {
-		page.Total = totals.OfType
+		stretch = counts.types[query.Type]
 	}
+	if page.Total = stretch.Events; page.Total == 0 {
+		return page, nil
+	}
+	if query.Before > 0 {
+		stretch.Last = min(stretch.Last, query.Before-1)
+	}
+	limit := orDefault(query.Limit, defaultEventLimit)
 	rows, err := s.q.EventPage(ctx, db.EventPageParams{
-		SandboxID: query.SandboxID, EventType: query.Type,
-		PageLimit: int32(orDefault(query.Limit, defaultEventLimit)), PageOffset: int32(query.Offset), //nolint:gosec // G115: small by the API's bounds
+		SandboxID: query.SandboxID, EventType: query.Type, Oldest: stretch.First, Newest: stretch.Last,
+		PageLimit: int32(limit) + 1, PageOffset: int32(query.Offset), //nolint:gosec // G115: small by the API's bounds
 	})
+	if page.More = len(rows) > limit; page.More {
+		rows = rows[:limit]
+	}
 	for _, row := range rows {
 		page.Events = append(page.Events, storedEvent(query.SandboxID, db.EventsAfterRow(row)))
 	}
@@ -79,6 +83,6 @@ func storedEvent(sandboxID string, row db.EventsAfterRow) ingest.StoredEvent {
 	return ingest.StoredEvent{
 		ID: ingest.EventID(sandboxID, row.Sequence), SandboxID: sandboxID, Attempt: int(row.Attempt),
 		Sequence: row.Sequence, Type: row.EventType, Source: row.Source, Data: row.EventData,
-		Late: row.Late, CreatedAt: row.CreatedAt.UTC(),
+		Late: row.Late, CreatedAt: row.CreatedAt.UTC(), Omitted: row.Omitted,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,16 +22,14 @@ import (
 // and what its heartbeats amount to. An unknown sandbox has none.
 func (s *Store) Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (ingest.Trajectory, error) {
 	t := ingest.Trajectory{Events: []ingest.StoredEvent{}}
-	totals, err := s.q.HeartbeatTotals(ctx, q.SandboxID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return t, nil
-	}
+	counts, err := s.eventCounts(ctx, q.SandboxID)
 	if err != nil {
-		return t, translate("count heartbeats", err)
+		return t, translate("count events", err)
 	}
-	t.Total, t.Heartbeats.Count = totals.Head, totals.Beats
-	if totals.Beats > 0 {
-		if err := s.heartbeatTimes(ctx, q.SandboxID, &t.Heartbeats); err != nil {
+	beats := counts.heartbeats()
+	t.Total, t.Heartbeats.Count = counts.head, beats.Events
+	if beats.Events > 0 {
+		if err := s.heartbeatTimes(ctx, q.SandboxID, beats, &t.Heartbeats); err != nil {
 			return t, err
 		}
 	}
@@ -62,16 +61,16 @@ func (s *Store) trajectoryRows(ctx context.Context, q ingest.TrajectoryQuery) ([
 	return mapAll(rows, func(r db.TrajectoryBeforeRow) db.EventsAfterRow { return db.EventsAfterRow(r) }), err
 }
 
-func (s *Store) heartbeatTimes(ctx context.Context, sandboxID string, h *ingest.Heartbeats) error {
-	first, err := s.q.FirstHeartbeat(ctx, sandboxID)
+func (s *Store) heartbeatTimes(ctx context.Context, sandboxID string, beats typeCount, h *ingest.Heartbeats) error {
+	first, err := s.q.EventTime(ctx, sandboxID, beats.First)
 	if err != nil {
 		return translate("read the first heartbeat", err)
 	}
-	last, err := s.q.LastHeartbeat(ctx, sandboxID)
+	last, err := s.q.EventTime(ctx, sandboxID, beats.Last)
 	if err != nil {
 		return translate("read the last heartbeat", err)
 	}
-	h.First, h.Last = utc(first), utc(last.CreatedAt)
+	h.First, h.Last = utc(first.CreatedAt), utc(last.CreatedAt)
 	return nil
 }
 
@@ -80,26 +79,43 @@ func utc(t time.Time) *time.Time {
 	return &t
 }
 
-// Event answers one event whole; [task.CodeNotFound] if there is none of that number.
+// Event answers one event with its large fields; [task.CodeNotFound] if there is none of that number.
 func (s *Store) Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error) {
 	row, err := s.q.EventBySequence(ctx, sandboxID, sequence)
-	return storedEvent(sandboxID, db.EventsAfterRow(row)),
-		missing(translate("read an event", err), "There is no event %s.", ingest.EventID(sandboxID, sequence))
+	e := storedEvent(sandboxID, db.EventsAfterRow(row))
+	if len(e.Omitted) > 0 {
+		e.Omitted = stillOmitted(e.Omitted, readObject(e.Data))
+	}
+	return e, missing(translate("read an event", err), "There is no event %s.", ingest.EventID(sandboxID, sequence))
 }
+
+// stillOmitted are the fields that are no part of an event any more: a transcript.
+func stillOmitted(names []string, whole object) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return name == ingest.Everything || whole[name] != nil })
+}
+
+// mostDiffs is how much of diffs one answer holds, and whatever the last one is longer.
+const mostDiffs = 4 << 20
 
 // ChangedFiles answers what the agent said of edited files beyond an event number, at most
 // limit edits. An unknown sandbox has none.
 func (s *Store) ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (task.ChangedFiles, error) {
 	out := task.ChangedFiles{SandboxID: sandboxID, Files: []task.ChangedFile{}}
 	rows, err := s.q.FileEdits(ctx, db.FileEditsParams{
-		SandboxID: sandboxID, After: after, PageLimit: int32(limit) + 1, //nolint:gosec // G115: small by the API's bounds
+		SandboxID: sandboxID, After: after, PageLimit: int32(limit) + 1, MostBytes: mostDiffs, //nolint:gosec // G115: small by the API's bounds
 	})
 	if err != nil {
 		return out, translate("read file edits", err)
 	}
+	diffs := 0
+	for _, row := range rows {
+		diffs += len(row.Diff)
+	}
 	if len(rows) > limit {
-		rows = rows[:limit]
-		out.Next = &rows[limit-1].Sequence
+		rows, diffs = rows[:limit], mostDiffs
+	}
+	if diffs >= mostDiffs {
+		out.Next = &rows[len(rows)-1].Sequence
 	}
 	places := map[string]int{}
 	for _, row := range rows {
@@ -179,61 +195,97 @@ func readIntegrity(ctx context.Context, q *db.Queries, out *task.Integrity) erro
 	return nil
 }
 
-// Transcript answers the newest transcript of a sandbox, or the one that an old worker sent
-// inside an event; [task.CodeNotFound] if there is none.
+// Transcript answers the newest transcript of a sandbox; [task.CodeNotFound] if there is none.
 func (s *Store) Transcript(ctx context.Context, sandboxID string) (task.Transcript, error) {
 	row, err := s.q.TranscriptRow(ctx, sandboxID)
-	if err == nil {
-		return task.Transcript{
-			SandboxID: sandboxID, SessionID: row.RunKey, Content: base64.StdEncoding.EncodeToString(row.Content),
-			Metadata: row.Metadata, UpdatedAt: row.UpdatedAt.UTC(),
-		}, nil
+	if err != nil {
+		return task.Transcript{}, missing(translate("read the transcript", err), "Sandbox %s has no transcript.", sandboxID)
 	}
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return task.Transcript{}, translate("read the transcript", err)
-	}
-	reported, err := s.q.ReportedTranscript(ctx, sandboxID)
 	return task.Transcript{
-		SandboxID: sandboxID, SessionID: reported.SessionID, Content: reported.Content,
-		Metadata: json.RawMessage(`{}`), UpdatedAt: reported.CreatedAt.UTC(),
-	}, missing(translate("read the transcript", err), "Sandbox %s has no transcript.", sandboxID)
+		SandboxID: sandboxID, SessionID: sessionOf(row), Content: base64.StdEncoding.EncodeToString(row.Content),
+		Metadata: row.Metadata, UpdatedAt: row.UpdatedAt.UTC(),
+	}, nil
+}
+
+// sessionOf is the session's name, for a run that has none the run's.
+func sessionOf(row db.TranscriptRowRow) string {
+	if row.SessionID == "" && !strings.HasPrefix(row.RunKey, sessionKeys) {
+		return row.RunKey
+	}
+	return row.SessionID
 }
 
 // PhaseStatus answers how far a run by phases has come and what is known of the life in
 // its sandbox. An unknown sandbox has neither.
 func (s *Store) PhaseStatus(ctx context.Context, sandboxID string) (task.PhaseStatus, task.Activity, error) {
 	activity := task.Activity{SandboxID: sandboxID}
+	phases, err := s.phases(ctx, sandboxID)
+	if err != nil {
+		return phases, activity, translate("read the phases", err)
+	}
 	row, err := s.q.LastActivity(ctx, sandboxID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return task.ReadPhases(sandboxID, nil, time.Time{}), activity, nil
+		return phases, activity, nil
 	}
 	if err != nil {
-		return task.PhaseStatus{}, activity, translate("read the activity", err)
+		return phases, activity, translate("read the activity", err)
 	}
-	marks, err := s.q.SpecMarks(ctx, sandboxID)
-	if err != nil {
-		return task.PhaseStatus{}, activity, translate("read the phases", err)
-	}
-	phases := task.ReadPhases(sandboxID, mapAll(marks, phaseMark), row.Now)
-	last, err := s.q.LastHeartbeat(ctx, sandboxID)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return phases, activity, translate("read the last heartbeat", err)
-	}
-	if err == nil {
-		activity.LastHeartbeatAt, activity.HeartbeatStatus = utc(last.CreatedAt), orNull(last.Status)
-	}
-	judge(&activity, row)
-	return phases, activity, nil
+	err = s.readActivity(ctx, sandboxID, row, &activity)
+	return phases, activity, translate("read the activity", err)
 }
 
-func phaseMark(row db.SpecMarksRow) task.PhaseMark {
-	return task.PhaseMark{EventType: row.EventType, Phase: row.Phase, At: row.CreatedAt.UTC()}
+// phases reads the progress row: what it costs does not grow with the events.
+func (s *Store) phases(ctx context.Context, sandboxID string) (task.PhaseStatus, error) {
+	row, err := s.q.SpecProgress(ctx, sandboxID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return task.ReadPhases(sandboxID, nil, time.Time{}), nil
+	}
+	if err != nil {
+		return task.PhaseStatus{}, err
+	}
+	p, err := specProgress(row)
+	return task.ReadPhases(sandboxID, p, row.Now), err
+}
+
+func specProgress(row db.SpecProgressRow) (*task.SpecProgress, error) {
+	p := &task.SpecProgress{
+		State: task.SpecState{
+			SpecID: row.SpecID, Status: row.Status, CurrentPhase: row.CurrentPhase, Progress: int(row.Progress),
+			CriteriaMet: len(readObject(row.Criteria)),
+		},
+		LastCompleted: deref(row.LastCompleted), LastCompletedAt: deref(row.LastCompletedAt).UTC(),
+		Executed: row.ExecutionCompletedAt != nil, Failed: row.ExecutionFailedAt != nil,
+	}
+	return p, errors.Join(json.Unmarshal(row.Started, &p.Started), json.Unmarshal(row.Completed, &p.Completed))
+}
+
+// readActivity looks at two events: the last heartbeat, the last completion.
+func (s *Store) readActivity(ctx context.Context, sandboxID string, row db.LastActivityRow, a *task.Activity) error {
+	counts, err := s.eventCounts(ctx, sandboxID)
+	if err != nil {
+		return err
+	}
+	if beats := counts.heartbeats(); beats.Events > 0 {
+		last, err := s.q.EventTime(ctx, sandboxID, beats.Last)
+		if err != nil {
+			return err
+		}
+		a.LastHeartbeatAt, a.HeartbeatStatus = utc(last.CreatedAt), orNull(last.Status)
+	}
+	if done := counts.types[task.EventAgentCompleted]; done.Events > 0 {
+		last, err := s.q.EventTime(ctx, sandboxID, done.Last)
+		if err != nil {
+			return err
+		}
+		a.HasCompleted = row.LastWorkAt == nil || !last.CreatedAt.Before(*row.LastWorkAt)
+	}
+	judge(a, row)
+	return nil
 }
 
 // judge says of a sandbox what the workflow's timers act on: silence of the agent's work.
 func judge(a *task.Activity, row db.LastActivityRow) {
 	const fresh, stuck = 2 * time.Minute, 15 * time.Minute
-	a.HasCompleted = row.Completed
 	a.IsAlive = a.LastHeartbeatAt != nil && row.Now.Sub(*a.LastHeartbeatAt) <= fresh && !row.Ended
 	if row.LastWorkAt == nil {
 		return
@@ -241,6 +293,6 @@ func judge(a *task.Activity, row db.LastActivityRow) {
 	a.LastWorkAt = utc(*row.LastWorkAt)
 	idle := max(row.Now.Sub(*row.LastWorkAt), 0)
 	a.IdleSeconds = idle.Seconds()
-	a.IsStuck = a.IsAlive && !row.Completed && idle > stuck
+	a.IsStuck = a.IsAlive && !a.HasCompleted && idle > stuck
 	a.IsIdle = a.IsStuck
 }

@@ -171,6 +171,7 @@ type Event struct {
 	Data      json.RawMessage `json:"event_data"`
 	Late      bool            `json:"late"` // it came after the attempt's end
 	CreatedAt time.Time       `json:"created_at"`
+	Omitted   []string        `json:"omitted,omitempty"` // large fields that Data lacks; *: all
 }
 
 // Standing is all that a long poll asks of a task.

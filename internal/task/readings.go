@@ -82,68 +82,79 @@ type PhaseStatus struct {
 	StuckSeconds    float64    `json:"stuck_duration_seconds"`
 	HasCompleted    bool       `json:"has_execution_completed"`
 	HasFailed       bool       `json:"has_execution_failed"`
+	Spec            *SpecState `json:"spec,omitempty"` // absent without a run by phases
 }
 
-// PhaseMark is one step that a run by phases reported.
-type PhaseMark struct {
-	EventType string
-	Phase     string
-	At        time.Time
+// SpecState is what a run by phases has made of its spec.
+type SpecState struct {
+	SpecID       string `json:"spec_id"`
+	Status       string `json:"status"` // executing, completed, failed
+	CurrentPhase string `json:"current_phase"`
+	Progress     int    `json:"progress"` // percent
+	CriteriaMet  int    `json:"criteria_met"`
+}
+
+// SpecProgress is what the events of a run by phases said of it.
+type SpecProgress struct {
+	State            SpecState
+	Started          map[string]time.Time // phase: when it first did
+	Completed        map[string]time.Time
+	LastCompleted    string // empty: none
+	LastCompletedAt  time.Time
+	Executed, Failed bool
 }
 
 // PhaseStuck is how long after a phase the next one may begin.
 const PhaseStuck = 5 * time.Minute
 
-// ReadPhases makes the status of the marks of a sandbox, oldest first, as of now.
-func ReadPhases(sandboxID string, marks []PhaseMark, now time.Time) PhaseStatus {
-	s := PhaseStatus{SandboxID: sandboxID, IsSpec: len(marks) > 0 || strings.HasPrefix(sandboxID, "spec-"), Completed: []string{}, Started: []string{}}
-	for _, m := range marks {
-		s.read(m)
-	}
-	if s.LastCompleted == nil {
+// Phases are those of a run by phases, in their order.
+func Phases() []string {
+	return []string{"explore", "prd", "requirements", "design", "tasks", "sync"}
+}
+
+// PhaseBegins is the progress, in percent, with which a phase begins.
+func PhaseBegins(phase string) int {
+	const each = 16
+	return max(slices.Index(Phases(), phase), 0) * each
+}
+
+// ReadPhases makes the status of a run's progress as of now; nil: there is none.
+func ReadPhases(sandboxID string, p *SpecProgress, now time.Time) PhaseStatus {
+	s := PhaseStatus{SandboxID: sandboxID, IsSpec: p != nil || strings.HasPrefix(sandboxID, "spec-"), Completed: []string{}, Started: []string{}}
+	if p == nil {
 		return s
 	}
-	next := phaseAfter(*s.LastCompleted)
+	s.Spec, s.HasCompleted, s.HasFailed = &p.State, p.Executed, p.Failed
+	for _, phase := range Phases() {
+		if _, ok := p.Started[phase]; ok {
+			s.Started = append(s.Started, phase)
+		}
+		if _, ok := p.Completed[phase]; ok {
+			s.Completed = append(s.Completed, phase)
+		}
+	}
+	if p.LastCompleted == "" {
+		return s
+	}
+	s.LastCompleted, s.LastCompletedAt = &p.LastCompleted, &p.LastCompletedAt
+	next := phaseAfter(p.LastCompleted)
 	if next == "" || s.HasCompleted || s.HasFailed {
 		return s
 	}
 	s.NextExpected = &next
-	if waited := now.Sub(*s.LastCompletedAt); waited > PhaseStuck && !slices.Contains(s.Started, next) {
+	if waited := now.Sub(p.LastCompletedAt); waited > PhaseStuck && !slices.Contains(s.Started, next) {
 		s.Stuck, s.StuckSeconds = true, waited.Seconds()
 	}
 	return s
 }
 
-func (s *PhaseStatus) read(m PhaseMark) {
-	switch m.EventType {
-	case "spec.phase_started":
-		s.Started = appendNew(s.Started, m.Phase)
-	case "spec.phase_completed":
-		s.Completed = appendNew(s.Completed, m.Phase)
-		s.LastCompleted, s.LastCompletedAt = &m.Phase, &m.At
-	case "spec.execution_completed":
-		s.HasCompleted = true
-	case "spec.execution_failed":
-		s.HasFailed = true
-	}
-}
-
 // phaseAfter is the phase that follows; empty after the last and for unknown ones.
 func phaseAfter(phase string) string {
-	order := []string{"explore", "prd", "requirements", "design", "tasks", "sync"}
-	for n, name := range order[:len(order)-1] {
-		if name == phase {
-			return order[n+1]
-		}
+	order := Phases()
+	if at := slices.Index(order, phase); at >= 0 && at+1 < len(order) {
+		return order[at+1]
 	}
 	return ""
-}
-
-func appendNew(list []string, s string) []string {
-	if slices.Contains(list, s) {
-		return list
-	}
-	return append(list, s)
 }
 
 // Activity is what is known of the life in a sandbox.

@@ -11,15 +11,94 @@ import (
 	"time"
 )
 
+const countEvents = `-- name: CountEvents :many
+SELECT event_type, count(*) AS events, min(sequence)::bigint AS first, max(sequence)::bigint AS last FROM sandbox_events
+WHERE birth = $1 AND sandbox_id = $2 AND sequence > $3 AND sequence <= $4
+GROUP BY event_type
+`
+
+type CountEventsParams struct {
+	Birth     time.Time
+	SandboxID string
+	After     int64
+	Until     int64
+}
+
+type CountEventsRow struct {
+	EventType string
+	Events    int64
+	First     int64
+	Last      int64
+}
+
+func (q *Queries) CountEvents(ctx context.Context, arg CountEventsParams) ([]CountEventsRow, error) {
+	rows, err := q.db.Query(ctx, countEvents,
+		arg.Birth,
+		arg.SandboxID,
+		arg.After,
+		arg.Until,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CountEventsRow{}
+	for rows.Next() {
+		var i CountEventsRow
+		if err := rows.Scan(
+			&i.EventType,
+			&i.Events,
+			&i.First,
+			&i.Last,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const eventCounts = `-- name: EventCounts :one
+SELECT s.birth, s.head, coalesce(c.upto, 0)::bigint AS upto, coalesce(c.types, '{}')::jsonb AS types
+FROM sandboxes s LEFT JOIN event_counts c ON c.sandbox_id = s.id WHERE s.id = $1
+`
+
+type EventCountsRow struct {
+	Birth time.Time
+	Head  int64
+	Upto  int64
+	Types json.RawMessage
+}
+
+// What is counted up to where, and the newest sequence.
+func (q *Queries) EventCounts(ctx context.Context, sandboxID string) (EventCountsRow, error) {
+	row := q.db.QueryRow(ctx, eventCounts, sandboxID)
+	var i EventCountsRow
+	err := row.Scan(
+		&i.Birth,
+		&i.Head,
+		&i.Upto,
+		&i.Types,
+	)
+	return i, err
+}
+
 const eventPage = `-- name: EventPage :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = $1 AND ($2::text = '' OR e.event_type = $2)
-ORDER BY e.sequence DESC LIMIT $4 OFFSET $3
+WHERE s.id = $1 AND e.sequence BETWEEN $2 AND $3
+  AND ($4::text = '' OR e.event_type = $4)
+ORDER BY e.sequence DESC LIMIT $6 OFFSET $5
 `
 
 type EventPageParams struct {
 	SandboxID  string
+	Oldest     int64
+	Newest     int64
 	EventType  string
 	PageOffset int32
 	PageLimit  int32
@@ -33,11 +112,15 @@ type EventPageRow struct {
 	Late      bool
 	CreatedAt time.Time
 	Attempt   int32
+	Omitted   []string
 }
 
+// Newest first, from the newest of a stretch on.
 func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]EventPageRow, error) {
 	rows, err := q.db.Query(ctx, eventPage,
 		arg.SandboxID,
+		arg.Oldest,
+		arg.Newest,
 		arg.EventType,
 		arg.PageOffset,
 		arg.PageLimit,
@@ -57,6 +140,7 @@ func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]EventPa
 			&i.Late,
 			&i.CreatedAt,
 			&i.Attempt,
+			&i.Omitted,
 		); err != nil {
 			return nil, err
 		}
@@ -68,29 +152,9 @@ func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]EventPa
 	return items, nil
 }
 
-const eventTotals = `-- name: EventTotals :one
-SELECT s.head, (coalesce((s.counters ->> $1::text)::bigint, 0) + (
-        SELECT count(*) FROM sandbox_events e
-        WHERE e.birth = s.birth AND e.sandbox_id = s.id AND e.sequence > s.relayed AND e.event_type = $1
-    ))::bigint AS of_type
-FROM sandboxes s WHERE s.id = $2
-`
-
-type EventTotalsRow struct {
-	Head   int64
-	OfType int64
-}
-
-// The newest sequence, and of one type the number up to the relayed sequence plus the rows after it.
-func (q *Queries) EventTotals(ctx context.Context, eventType string, sandboxID string) (EventTotalsRow, error) {
-	row := q.db.QueryRow(ctx, eventTotals, eventType, sandboxID)
-	var i EventTotalsRow
-	err := row.Scan(&i.Head, &i.OfType)
-	return i, err
-}
-
 const eventsAfter = `-- name: EventsAfter :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
 WHERE s.id = $1 AND e.sequence > $2
 ORDER BY e.sequence LIMIT $3
@@ -110,6 +174,7 @@ type EventsAfterRow struct {
 	Late      bool
 	CreatedAt time.Time
 	Attempt   int32
+	Omitted   []string
 }
 
 func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]EventsAfterRow, error) {
@@ -129,6 +194,7 @@ func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]Eve
 			&i.Late,
 			&i.CreatedAt,
 			&i.Attempt,
+			&i.Omitted,
 		); err != nil {
 			return nil, err
 		}
@@ -138,6 +204,22 @@ func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]Eve
 		return nil, err
 	}
 	return items, nil
+}
+
+const keepCounts = `-- name: KeepCounts :exec
+INSERT INTO event_counts (sandbox_id, upto, types) VALUES ($1, $2, $3)
+ON CONFLICT (sandbox_id) DO UPDATE SET upto = excluded.upto, types = excluded.types WHERE event_counts.upto < excluded.upto
+`
+
+type KeepCountsParams struct {
+	SandboxID string
+	Upto      int64
+	Types     json.RawMessage
+}
+
+func (q *Queries) KeepCounts(ctx context.Context, arg KeepCountsParams) error {
+	_, err := q.db.Exec(ctx, keepCounts, arg.SandboxID, arg.Upto, arg.Types)
+	return err
 }
 
 const taskSandboxes = `-- name: TaskSandboxes :many

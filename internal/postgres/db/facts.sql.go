@@ -49,7 +49,8 @@ func (q *Queries) CountTypes(ctx context.Context, arg CountTypesParams) ([]Count
 }
 
 const decisive = `-- name: Decisive :many
-SELECT DISTINCT ON (e.event_type) e.event_type, e.event_data, e.sequence
+SELECT DISTINCT ON (e.event_type) e.event_type, e.sequence,
+    CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
 WHERE s.id = $1 AND e.event_type IN ('agent.completed', 'continuous.completed')
 ORDER BY e.event_type, e.sequence DESC
@@ -57,8 +58,8 @@ ORDER BY e.event_type, e.sequence DESC
 
 type DecisiveRow struct {
 	EventType string
-	EventData json.RawMessage
 	Sequence  int64
+	EventData json.RawMessage
 }
 
 // The newest completions of a sandbox, newest first.
@@ -71,7 +72,7 @@ func (q *Queries) Decisive(ctx context.Context, sandboxID string) ([]DecisiveRow
 	items := []DecisiveRow{}
 	for rows.Next() {
 		var i DecisiveRow
-		if err := rows.Scan(&i.EventType, &i.EventData, &i.Sequence); err != nil {
+		if err := rows.Scan(&i.EventType, &i.Sequence, &i.EventData); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -84,7 +85,8 @@ func (q *Queries) Decisive(ctx context.Context, sandboxID string) ([]DecisiveRow
 
 const facts = `-- name: Facts :many
 SELECT sequence, event_type, created_at,
-    CASE WHEN event_type = ANY ($1::text[]) THEN event_data ELSE '{}' END::jsonb AS event_data
+    CASE WHEN event_type <> ALL ($1::text[]) THEN '{}' WHEN cut THEN omoi_whole(birth, sandbox_id, sequence, event_data)
+        ELSE event_data END::jsonb AS event_data
 FROM sandbox_events
 WHERE birth = $2 AND sandbox_id = $3 AND sequence > $4 AND sequence <= $5
 ORDER BY sequence LIMIT $6

@@ -66,6 +66,28 @@ type Command struct {
 	SettledAt *time.Time
 }
 
+type EventCount struct {
+	SandboxID string
+	Upto      int64
+	Types     json.RawMessage
+}
+
+type EventField struct {
+	SandboxID string
+	Sequence  int64
+	Birth     time.Time
+	Names     []string
+	Fields    json.RawMessage
+}
+
+type EventFieldsDefault struct {
+	SandboxID string
+	Sequence  int64
+	Birth     time.Time
+	Names     []string
+	Fields    json.RawMessage
+}
+
 type EventKey struct {
 	SandboxID string
 	Key       string
@@ -214,6 +236,7 @@ type SandboxEvent struct {
 	EventData json.RawMessage
 	Late      bool
 	CreatedAt time.Time
+	Cut       bool
 }
 
 type SandboxEventsDefault struct {
@@ -238,6 +261,23 @@ type Slot struct {
 	OrganizationID string
 	ProjectID      string
 	GrantedAt      time.Time
+}
+
+type SpecProgress struct {
+	SandboxID            string
+	SpecID               string
+	Status               string
+	CurrentPhase         string
+	Progress             int32
+	PhaseData            json.RawMessage
+	Started              json.RawMessage
+	Completed            json.RawMessage
+	LastCompleted        *string
+	LastCompletedAt      *time.Time
+	ExecutionCompletedAt *time.Time
+	ExecutionFailedAt    *time.Time
+	Criteria             json.RawMessage
+	UpdatedAt            time.Time
 }
 
 type Task struct {

@@ -12,7 +12,10 @@ import (
 )
 
 const eventBySequence = `-- name: EventBySequence :one
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt
+SELECT e.sequence, e.event_type, e.source,
+    CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data,
+    e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
 WHERE s.id = $1 AND e.sequence = $2
 `
@@ -25,8 +28,10 @@ type EventBySequenceRow struct {
 	Late      bool
 	CreatedAt time.Time
 	Attempt   int32
+	Omitted   []string
 }
 
+// With its large fields.
 func (q *Queries) EventBySequence(ctx context.Context, sandboxID string, sequence int64) (EventBySequenceRow, error) {
 	row := q.db.QueryRow(ctx, eventBySequence, sandboxID, sequence)
 	var i EventBySequenceRow
@@ -38,27 +43,55 @@ func (q *Queries) EventBySequence(ctx context.Context, sandboxID string, sequenc
 		&i.Late,
 		&i.CreatedAt,
 		&i.Attempt,
+		&i.Omitted,
 	)
 	return i, err
 }
 
-const fileEdits = `-- name: FileEdits :many
-SELECT e.sequence, e.created_at, coalesce(e.event_data ->> 'file_path', '')::text AS path,
-    coalesce(e.event_data ->> 'change_type', '')::text AS change_type,
-    left(coalesce(e.event_data ->> 'lines_added', ''), 12)::text AS added,
-    left(coalesce(e.event_data ->> 'lines_removed', ''), 12)::text AS removed,
-    coalesce(jsonb_typeof(e.event_data -> 'full_diff') = 'string', false)::boolean AS complete,
-    left(coalesce(e.event_data ->> 'full_diff', e.event_data ->> 'diff_preview', ''), 65536)::text AS diff
+const eventTime = `-- name: EventTime :one
+SELECT e.created_at, left(coalesce(e.event_data ->> 'status', ''), 100)::text AS status
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = $1 AND e.sequence > $2 AND e.event_type = 'agent.file_edited'
-  AND jsonb_typeof(e.event_data -> 'file_path') = 'string'
-ORDER BY e.sequence LIMIT $3
+WHERE s.id = $1 AND e.sequence = $2
+`
+
+type EventTimeRow struct {
+	CreatedAt time.Time
+	Status    string
+}
+
+func (q *Queries) EventTime(ctx context.Context, sandboxID string, sequence int64) (EventTimeRow, error) {
+	row := q.db.QueryRow(ctx, eventTime, sandboxID, sequence)
+	var i EventTimeRow
+	err := row.Scan(&i.CreatedAt, &i.Status)
+	return i, err
+}
+
+const fileEdits = `-- name: FileEdits :many
+SELECT sequence, created_at, path, change_type, added, removed, complete, diff FROM (
+    SELECT sequence, created_at, path, change_type, added, removed, complete, diff, octet_length(diff) AS bytes, sum(octet_length(diff)) OVER (ORDER BY sequence) AS all_bytes FROM (
+        SELECT f.sequence, f.created_at, coalesce(f.data ->> 'file_path', '')::text AS path,
+            coalesce(f.data ->> 'change_type', '')::text AS change_type,
+            left(coalesce(f.data ->> 'lines_added', ''), 12)::text AS added,
+            left(coalesce(f.data ->> 'lines_removed', ''), 12)::text AS removed,
+            coalesce(jsonb_typeof(f.data -> 'full_diff') = 'string', false)::boolean AS complete,
+            coalesce(f.data ->> 'full_diff', f.data ->> 'diff_preview', '')::text AS diff
+        FROM (
+            SELECT e.sequence, e.created_at,
+                CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
+            FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+            WHERE s.id = $1 AND e.sequence > $2 AND e.event_type = 'agent.file_edited'
+              AND jsonb_typeof(e.event_data -> 'file_path') = 'string'
+            ORDER BY e.sequence LIMIT $3
+        ) f
+    ) d
+) page WHERE all_bytes - bytes < $4::bigint ORDER BY sequence
 `
 
 type FileEditsParams struct {
 	SandboxID string
 	After     int64
 	PageLimit int32
+	MostBytes int64
 }
 
 type FileEditsRow struct {
@@ -72,9 +105,14 @@ type FileEditsRow struct {
 	Diff       string
 }
 
-// What agents said of edited files, oldest first. A text that is no text counts as none.
+// What agents said of edited files, oldest first, until the diffs are too long for one answer. A text that is no text counts as none.
 func (q *Queries) FileEdits(ctx context.Context, arg FileEditsParams) ([]FileEditsRow, error) {
-	rows, err := q.db.Query(ctx, fileEdits, arg.SandboxID, arg.After, arg.PageLimit)
+	rows, err := q.db.Query(ctx, fileEdits,
+		arg.SandboxID,
+		arg.After,
+		arg.PageLimit,
+		arg.MostBytes,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -100,41 +138,6 @@ func (q *Queries) FileEdits(ctx context.Context, arg FileEditsParams) ([]FileEdi
 		return nil, err
 	}
 	return items, nil
-}
-
-const firstHeartbeat = `-- name: FirstHeartbeat :one
-SELECT e.created_at FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = $1 AND e.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
-ORDER BY e.sequence LIMIT 1
-`
-
-func (q *Queries) FirstHeartbeat(ctx context.Context, sandboxID string) (time.Time, error) {
-	row := q.db.QueryRow(ctx, firstHeartbeat, sandboxID)
-	var created_at time.Time
-	err := row.Scan(&created_at)
-	return created_at, err
-}
-
-const heartbeatTotals = `-- name: HeartbeatTotals :one
-SELECT s.head, (coalesce((s.counters ->> 'heartbeat')::bigint, 0) + coalesce((s.counters ->> 'agent.heartbeat')::bigint, 0)
-    + coalesce((s.counters ->> 'spec.heartbeat')::bigint, 0) + (
-        SELECT count(*) FROM sandbox_events e WHERE e.birth = s.birth AND e.sandbox_id = s.id
-          AND e.sequence > s.relayed AND e.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
-    ))::bigint AS beats
-FROM sandboxes s WHERE s.id = $1
-`
-
-type HeartbeatTotalsRow struct {
-	Head  int64
-	Beats int64
-}
-
-// The newest sequence, and the number of heartbeats up to the relayed sequence plus the rows after it.
-func (q *Queries) HeartbeatTotals(ctx context.Context, sandboxID string) (HeartbeatTotalsRow, error) {
-	row := q.db.QueryRow(ctx, heartbeatTotals, sandboxID)
-	var i HeartbeatTotalsRow
-	err := row.Scan(&i.Head, &i.Beats)
-	return i, err
 }
 
 const integrityGaps = `-- name: IntegrityGaps :many
@@ -246,10 +249,7 @@ func (q *Queries) IntegrityStored(ctx context.Context, sandboxID string) (Integr
 }
 
 const lastActivity = `-- name: LastActivity :one
-SELECT s.last_work_at, s.last_beat_at, (s.ended_at IS NOT NULL)::boolean AS ended,
-    clock_timestamp()::timestamptz AS now,
-    EXISTS (SELECT FROM sandbox_events e WHERE e.birth = s.birth AND e.sandbox_id = s.id
-        AND e.event_type = 'agent.completed' AND e.created_at >= coalesce(s.last_work_at, '-infinity')) AS completed
+SELECT s.last_work_at, s.last_beat_at, (s.ended_at IS NOT NULL)::boolean AS ended, clock_timestamp()::timestamptz AS now
 FROM sandboxes s WHERE s.id = $1
 `
 
@@ -258,10 +258,8 @@ type LastActivityRow struct {
 	LastBeatAt *time.Time
 	Ended      bool
 	Now        time.Time
-	Completed  bool
 }
 
-// When the sandbox worked and beat last, and whether its agent has completed with no work after it.
 func (q *Queries) LastActivity(ctx context.Context, sandboxID string) (LastActivityRow, error) {
 	row := q.db.QueryRow(ctx, lastActivity, sandboxID)
 	var i LastActivityRow
@@ -270,95 +268,54 @@ func (q *Queries) LastActivity(ctx context.Context, sandboxID string) (LastActiv
 		&i.LastBeatAt,
 		&i.Ended,
 		&i.Now,
-		&i.Completed,
 	)
 	return i, err
 }
 
-const lastHeartbeat = `-- name: LastHeartbeat :one
-SELECT e.created_at, coalesce(e.event_data ->> 'status', '')::text AS status
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = $1 AND e.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
-ORDER BY e.sequence DESC LIMIT 1
+const specProgress = `-- name: SpecProgress :one
+SELECT p.spec_id, p.status, p.current_phase, p.progress, p.started, p.completed, p.last_completed, p.last_completed_at,
+    p.execution_completed_at, p.execution_failed_at, p.criteria, clock_timestamp()::timestamptz AS now FROM spec_progress p WHERE p.sandbox_id = $1
 `
 
-type LastHeartbeatRow struct {
-	CreatedAt time.Time
-	Status    string
+type SpecProgressRow struct {
+	SpecID               string
+	Status               string
+	CurrentPhase         string
+	Progress             int32
+	Started              json.RawMessage
+	Completed            json.RawMessage
+	LastCompleted        *string
+	LastCompletedAt      *time.Time
+	ExecutionCompletedAt *time.Time
+	ExecutionFailedAt    *time.Time
+	Criteria             json.RawMessage
+	Now                  time.Time
 }
 
-func (q *Queries) LastHeartbeat(ctx context.Context, sandboxID string) (LastHeartbeatRow, error) {
-	row := q.db.QueryRow(ctx, lastHeartbeat, sandboxID)
-	var i LastHeartbeatRow
-	err := row.Scan(&i.CreatedAt, &i.Status)
+// Without the outputs of the phases, which nobody asks for here.
+func (q *Queries) SpecProgress(ctx context.Context, sandboxID string) (SpecProgressRow, error) {
+	row := q.db.QueryRow(ctx, specProgress, sandboxID)
+	var i SpecProgressRow
+	err := row.Scan(
+		&i.SpecID,
+		&i.Status,
+		&i.CurrentPhase,
+		&i.Progress,
+		&i.Started,
+		&i.Completed,
+		&i.LastCompleted,
+		&i.LastCompletedAt,
+		&i.ExecutionCompletedAt,
+		&i.ExecutionFailedAt,
+		&i.Criteria,
+		&i.Now,
+	)
 	return i, err
-}
-
-const reportedTranscript = `-- name: ReportedTranscript :one
-SELECT coalesce(e.event_data ->> 'session_id', '')::text AS session_id, (e.event_data ->> 'transcript_b64')::text AS content, e.created_at
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = $1 AND e.event_type = 'agent.completed'
-  AND jsonb_typeof(e.event_data -> 'transcript_b64') = 'string' AND e.event_data ->> 'transcript_b64' <> ''
-ORDER BY e.sequence DESC LIMIT 1
-`
-
-type ReportedTranscriptRow struct {
-	SessionID string
-	Content   string
-	CreatedAt time.Time
-}
-
-// The newest transcript that came inside an event.
-func (q *Queries) ReportedTranscript(ctx context.Context, sandboxID string) (ReportedTranscriptRow, error) {
-	row := q.db.QueryRow(ctx, reportedTranscript, sandboxID)
-	var i ReportedTranscriptRow
-	err := row.Scan(&i.SessionID, &i.Content, &i.CreatedAt)
-	return i, err
-}
-
-const specMarks = `-- name: SpecMarks :many
-SELECT e.sequence, e.event_type, coalesce(e.event_data ->> 'phase', '')::text AS phase, e.created_at
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = $1 AND e.event_type IN
-    ('spec.phase_started', 'spec.phase_completed', 'spec.execution_completed', 'spec.execution_failed')
-ORDER BY e.sequence LIMIT 1000
-`
-
-type SpecMarksRow struct {
-	Sequence  int64
-	EventType string
-	Phase     string
-	CreatedAt time.Time
-}
-
-// What a run by phases said of itself, oldest first.
-func (q *Queries) SpecMarks(ctx context.Context, sandboxID string) ([]SpecMarksRow, error) {
-	rows, err := q.db.Query(ctx, specMarks, sandboxID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []SpecMarksRow{}
-	for rows.Next() {
-		var i SpecMarksRow
-		if err := rows.Scan(
-			&i.Sequence,
-			&i.EventType,
-			&i.Phase,
-			&i.CreatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const trajectoryAfter = `-- name: TrajectoryAfter :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
 WHERE s.id = $1 AND e.sequence > $2
   AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
@@ -379,6 +336,7 @@ type TrajectoryAfterRow struct {
 	Late      bool
 	CreatedAt time.Time
 	Attempt   int32
+	Omitted   []string
 }
 
 // Oldest first; heartbeats are left out.
@@ -399,6 +357,7 @@ func (q *Queries) TrajectoryAfter(ctx context.Context, arg TrajectoryAfterParams
 			&i.Late,
 			&i.CreatedAt,
 			&i.Attempt,
+			&i.Omitted,
 		); err != nil {
 			return nil, err
 		}
@@ -411,7 +370,8 @@ func (q *Queries) TrajectoryAfter(ctx context.Context, arg TrajectoryAfterParams
 }
 
 const trajectoryBefore = `-- name: TrajectoryBefore :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
 WHERE s.id = $1 AND e.sequence < $2
   AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
@@ -432,6 +392,7 @@ type TrajectoryBeforeRow struct {
 	Late      bool
 	CreatedAt time.Time
 	Attempt   int32
+	Omitted   []string
 }
 
 // Newest first; heartbeats are left out.
@@ -452,6 +413,7 @@ func (q *Queries) TrajectoryBefore(ctx context.Context, arg TrajectoryBeforePara
 			&i.Late,
 			&i.CreatedAt,
 			&i.Attempt,
+			&i.Omitted,
 		); err != nil {
 			return nil, err
 		}
@@ -464,12 +426,13 @@ func (q *Queries) TrajectoryBefore(ctx context.Context, arg TrajectoryBeforePara
 }
 
 const transcriptRow = `-- name: TranscriptRow :one
-SELECT run_key, metadata, content, updated_at FROM transcripts WHERE sandbox_id = $1
+SELECT run_key, session_id, metadata, content, updated_at FROM transcripts WHERE sandbox_id = $1
 ORDER BY updated_at DESC, run_key LIMIT 1
 `
 
 type TranscriptRowRow struct {
 	RunKey    string
+	SessionID string
 	Metadata  json.RawMessage
 	Content   []byte
 	UpdatedAt time.Time
@@ -481,6 +444,7 @@ func (q *Queries) TranscriptRow(ctx context.Context, sandboxID string) (Transcri
 	var i TranscriptRowRow
 	err := row.Scan(
 		&i.RunKey,
+		&i.SessionID,
 		&i.Metadata,
 		&i.Content,
 		&i.UpdatedAt,

@@ -119,7 +119,7 @@ const newestEvents = `-- name: NewestEvents :many
 SELECT e.event_type, e.sequence, e.event_data, extract(epoch FROM now() - e.created_at)::float8 AS age
 FROM unnest($1::text[]) AS q(event_type)
 JOIN LATERAL (
-    SELECT sandbox_id, sequence, birth, event_type, source, event_data, late, created_at FROM sandbox_events e
+    SELECT sandbox_id, sequence, birth, event_type, source, event_data, late, created_at, cut FROM sandbox_events e
     WHERE e.birth = $2 AND e.sandbox_id = $3 AND e.event_type = q.event_type
     ORDER BY e.sequence DESC LIMIT 1
 ) e ON true

@@ -1,22 +1,32 @@
 -- name: EventPage :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt
+-- Newest first, from the newest of a stretch on.
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = sqlc.arg(sandbox_id) AND (sqlc.arg(event_type)::text = '' OR e.event_type = sqlc.arg(event_type))
+WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence BETWEEN sqlc.arg(oldest) AND sqlc.arg(newest)
+  AND (sqlc.arg(event_type)::text = '' OR e.event_type = sqlc.arg(event_type))
 ORDER BY e.sequence DESC LIMIT sqlc.arg(page_limit) OFFSET sqlc.arg(page_offset);
 
 -- name: EventsAfter :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
 WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence > sqlc.arg(after)
 ORDER BY e.sequence LIMIT sqlc.arg(page_limit);
 
--- name: EventTotals :one
--- The newest sequence, and of one type the number up to the relayed sequence plus the rows after it.
-SELECT s.head, (coalesce((s.counters ->> sqlc.arg(event_type)::text)::bigint, 0) + (
-        SELECT count(*) FROM sandbox_events e
-        WHERE e.birth = s.birth AND e.sandbox_id = s.id AND e.sequence > s.relayed AND e.event_type = sqlc.arg(event_type)
-    ))::bigint AS of_type
-FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id);
+-- name: EventCounts :one
+-- What is counted up to where, and the newest sequence.
+SELECT s.birth, s.head, coalesce(c.upto, 0)::bigint AS upto, coalesce(c.types, '{}')::jsonb AS types
+FROM sandboxes s LEFT JOIN event_counts c ON c.sandbox_id = s.id WHERE s.id = sqlc.arg(sandbox_id);
+
+-- name: CountEvents :many
+SELECT event_type, count(*) AS events, min(sequence)::bigint AS first, max(sequence)::bigint AS last FROM sandbox_events
+WHERE birth = sqlc.arg(birth) AND sandbox_id = sqlc.arg(sandbox_id) AND sequence > sqlc.arg(after) AND sequence <= sqlc.arg(until)
+GROUP BY event_type;
+
+-- name: KeepCounts :exec
+INSERT INTO event_counts (sandbox_id, upto, types) VALUES (sqlc.arg(sandbox_id), sqlc.arg(upto), sqlc.arg(types))
+ON CONFLICT (sandbox_id) DO UPDATE SET upto = excluded.upto, types = excluded.types WHERE event_counts.upto < excluded.upto;
 
 -- name: TaskSandboxes :many
 -- The sandboxes of a task from an attempt on, in the order of attempts.

@@ -4,7 +4,8 @@ SELECT birth, head, relayed, counters, task_id FROM sandboxes WHERE id = @id;
 -- name: Facts :many
 -- Only milestones carry data that the digest needs.
 SELECT sequence, event_type, created_at,
-    CASE WHEN event_type = ANY (@milestones::text[]) THEN event_data ELSE '{}' END::jsonb AS event_data
+    CASE WHEN event_type <> ALL (@milestones::text[]) THEN '{}' WHEN cut THEN omoi_whole(birth, sandbox_id, sequence, event_data)
+        ELSE event_data END::jsonb AS event_data
 FROM sandbox_events
 WHERE birth = @birth AND sandbox_id = @sandbox_id AND sequence > @after AND sequence <= @until
 ORDER BY sequence LIMIT @most;
@@ -16,7 +17,8 @@ GROUP BY event_type;
 
 -- name: Decisive :many
 -- The newest completions of a sandbox, newest first.
-SELECT DISTINCT ON (e.event_type) e.event_type, e.event_data, e.sequence
+SELECT DISTINCT ON (e.event_type) e.event_type, e.sequence,
+    CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
 WHERE s.id = @sandbox_id AND e.event_type IN ('agent.completed', 'continuous.completed')
 ORDER BY e.event_type, e.sequence DESC;

@@ -1,6 +1,7 @@
 -- name: TrajectoryBefore :many
 -- Newest first; heartbeats are left out.
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
 WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence < sqlc.arg(before)
   AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
@@ -8,49 +9,47 @@ ORDER BY e.sequence DESC LIMIT sqlc.arg(page_limit);
 
 -- name: TrajectoryAfter :many
 -- Oldest first; heartbeats are left out.
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
 WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence > sqlc.arg(after)
   AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
 ORDER BY e.sequence LIMIT sqlc.arg(page_limit);
 
--- name: HeartbeatTotals :one
--- The newest sequence, and the number of heartbeats up to the relayed sequence plus the rows after it.
-SELECT s.head, (coalesce((s.counters ->> 'heartbeat')::bigint, 0) + coalesce((s.counters ->> 'agent.heartbeat')::bigint, 0)
-    + coalesce((s.counters ->> 'spec.heartbeat')::bigint, 0) + (
-        SELECT count(*) FROM sandbox_events e WHERE e.birth = s.birth AND e.sandbox_id = s.id
-          AND e.sequence > s.relayed AND e.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
-    ))::bigint AS beats
-FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id);
-
--- name: FirstHeartbeat :one
-SELECT e.created_at FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = sqlc.arg(sandbox_id) AND e.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
-ORDER BY e.sequence LIMIT 1;
-
--- name: LastHeartbeat :one
-SELECT e.created_at, coalesce(e.event_data ->> 'status', '')::text AS status
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = sqlc.arg(sandbox_id) AND e.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
-ORDER BY e.sequence DESC LIMIT 1;
-
 -- name: EventBySequence :one
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt
+-- With its large fields.
+SELECT e.sequence, e.event_type, e.source,
+    CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data,
+    e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
+FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence = sqlc.arg(sequence);
+
+-- name: EventTime :one
+SELECT e.created_at, left(coalesce(e.event_data ->> 'status', ''), 100)::text AS status
 FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
 WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence = sqlc.arg(sequence);
 
 -- name: FileEdits :many
--- What agents said of edited files, oldest first. A text that is no text counts as none.
-SELECT e.sequence, e.created_at, coalesce(e.event_data ->> 'file_path', '')::text AS path,
-    coalesce(e.event_data ->> 'change_type', '')::text AS change_type,
-    left(coalesce(e.event_data ->> 'lines_added', ''), 12)::text AS added,
-    left(coalesce(e.event_data ->> 'lines_removed', ''), 12)::text AS removed,
-    coalesce(jsonb_typeof(e.event_data -> 'full_diff') = 'string', false)::boolean AS complete,
-    left(coalesce(e.event_data ->> 'full_diff', e.event_data ->> 'diff_preview', ''), 65536)::text AS diff
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence > sqlc.arg(after) AND e.event_type = 'agent.file_edited'
-  AND jsonb_typeof(e.event_data -> 'file_path') = 'string'
-ORDER BY e.sequence LIMIT sqlc.arg(page_limit);
+-- What agents said of edited files, oldest first, until the diffs are too long for one answer. A text that is no text counts as none.
+SELECT sequence, created_at, path, change_type, added, removed, complete, diff FROM (
+    SELECT *, octet_length(diff) AS bytes, sum(octet_length(diff)) OVER (ORDER BY sequence) AS all_bytes FROM (
+        SELECT f.sequence, f.created_at, coalesce(f.data ->> 'file_path', '')::text AS path,
+            coalesce(f.data ->> 'change_type', '')::text AS change_type,
+            left(coalesce(f.data ->> 'lines_added', ''), 12)::text AS added,
+            left(coalesce(f.data ->> 'lines_removed', ''), 12)::text AS removed,
+            coalesce(jsonb_typeof(f.data -> 'full_diff') = 'string', false)::boolean AS complete,
+            coalesce(f.data ->> 'full_diff', f.data ->> 'diff_preview', '')::text AS diff
+        FROM (
+            SELECT e.sequence, e.created_at,
+                CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
+            FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+            WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence > sqlc.arg(after) AND e.event_type = 'agent.file_edited'
+              AND jsonb_typeof(e.event_data -> 'file_path') = 'string'
+            ORDER BY e.sequence LIMIT sqlc.arg(page_limit)
+        ) f
+    ) d
+) page WHERE all_bytes - bytes < sqlc.arg(most_bytes)::bigint ORDER BY sequence;
 
 -- name: IntegrityHead :one
 SELECT head, relayed, duplicates, spool_id, spool_mark FROM sandboxes WHERE id = sqlc.arg(sandbox_id);
@@ -75,29 +74,14 @@ SELECT spool_id, mark FROM senders WHERE sandbox_id = sqlc.arg(sandbox_id) ORDER
 
 -- name: TranscriptRow :one
 -- The newest transcript of the sandbox's agent runs.
-SELECT run_key, metadata, content, updated_at FROM transcripts WHERE sandbox_id = sqlc.arg(sandbox_id)
+SELECT run_key, session_id, metadata, content, updated_at FROM transcripts WHERE sandbox_id = sqlc.arg(sandbox_id)
 ORDER BY updated_at DESC, run_key LIMIT 1;
 
--- name: ReportedTranscript :one
--- The newest transcript that came inside an event.
-SELECT coalesce(e.event_data ->> 'session_id', '')::text AS session_id, (e.event_data ->> 'transcript_b64')::text AS content, e.created_at
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = sqlc.arg(sandbox_id) AND e.event_type = 'agent.completed'
-  AND jsonb_typeof(e.event_data -> 'transcript_b64') = 'string' AND e.event_data ->> 'transcript_b64' <> ''
-ORDER BY e.sequence DESC LIMIT 1;
-
--- name: SpecMarks :many
--- What a run by phases said of itself, oldest first.
-SELECT e.sequence, e.event_type, coalesce(e.event_data ->> 'phase', '')::text AS phase, e.created_at
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = sqlc.arg(sandbox_id) AND e.event_type IN
-    ('spec.phase_started', 'spec.phase_completed', 'spec.execution_completed', 'spec.execution_failed')
-ORDER BY e.sequence LIMIT 1000;
+-- name: SpecProgress :one
+-- Without the outputs of the phases, which nobody asks for here.
+SELECT p.spec_id, p.status, p.current_phase, p.progress, p.started, p.completed, p.last_completed, p.last_completed_at,
+    p.execution_completed_at, p.execution_failed_at, p.criteria, clock_timestamp()::timestamptz AS now FROM spec_progress p WHERE p.sandbox_id = sqlc.arg(sandbox_id);
 
 -- name: LastActivity :one
--- When the sandbox worked and beat last, and whether its agent has completed with no work after it.
-SELECT s.last_work_at, s.last_beat_at, (s.ended_at IS NOT NULL)::boolean AS ended,
-    clock_timestamp()::timestamptz AS now,
-    EXISTS (SELECT FROM sandbox_events e WHERE e.birth = s.birth AND e.sandbox_id = s.id
-        AND e.event_type = 'agent.completed' AND e.created_at >= coalesce(s.last_work_at, '-infinity')) AS completed
+SELECT s.last_work_at, s.last_beat_at, (s.ended_at IS NOT NULL)::boolean AS ended, clock_timestamp()::timestamptz AS now
 FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id);

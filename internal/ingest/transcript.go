@@ -1,0 +1,70 @@
+package ingest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/omoi-dev/omoi/internal/token"
+)
+
+// SessionTranscript is the transcript that a worker of the replaced system sends inside of
+// agent.completed.
+type SessionTranscript struct {
+	SessionID string // empty if none was named
+	Content   []byte
+	Metadata  json.RawMessage
+}
+
+const transcriptField = "transcript_b64"
+
+// takeTranscript moves a transcript out of the fields of an agent.completed. One that cannot
+// be read stays among the fields: nothing is refused for it.
+func takeTranscript(fields map[string]json.RawMessage) *SessionTranscript {
+	content, ok := readBase64(fields[transcriptField])
+	if !ok {
+		return nil
+	}
+	session, ok := readSession(fields["session_id"])
+	if !ok {
+		return nil
+	}
+	delete(fields, transcriptField)
+	return &SessionTranscript{SessionID: session, Content: token.Hide(content), Metadata: transcriptMetadata(fields)}
+}
+
+func readBase64(raw json.RawMessage) ([]byte, bool) {
+	var text string
+	if json.Unmarshal(raw, &text) != nil || text == "" {
+		return nil, false
+	}
+	content, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	return content, err == nil && len(content) > 0
+}
+
+// readSession refuses what the table could not take.
+func readSession(raw json.RawMessage) (string, bool) {
+	var id string
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", true
+	}
+	return id, json.Unmarshal(raw, &id) == nil && utf8.RuneCountInString(id) <= maxKey
+}
+
+// transcriptMetadata keeps what the replaced system kept beside a transcript.
+func transcriptMetadata(fields map[string]json.RawMessage) json.RawMessage {
+	const longest = 1 << 10
+	var names []string
+	for _, name := range []string{
+		"turns", "cost_usd", "stop_reason", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
+	} {
+		if raw := fields[name]; len(raw) > 0 && len(raw) <= longest {
+			names = append(names, name)
+		}
+	}
+	return object(fields, names)
+}
+
+// isText reports whether a value is a string that says something.
+func isText(raw json.RawMessage) bool { return len(raw) > len(`""`) && raw[0] == '"' }

@@ -1,0 +1,39 @@
+package postgres
+
+import "github.com/jackc/pgx/v5"
+
+const (
+	sqlInsertLarge = `WITH stored AS (
+			INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, source, event_data, late, created_at, cut)
+			VALUES ($1, $2, $3, $4, $5, $6::text::jsonb, $7, coalesce($8, now()), true)
+		) INSERT INTO event_fields (sandbox_id, sequence, birth, names, fields) VALUES ($1, $2, $3, $9, $10::text::jsonb)`
+	// The key is the owner's own: a session of that name elsewhere is another row. The task's
+	// later attempts go on with its sessions.
+	sqlKeepTranscript = `INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, metadata, content, updated_at)
+		VALUES ($1, $2, $3::uuid, $4, $5::text::jsonb, $6, coalesce($7, now()))
+		ON CONFLICT (run_key) DO UPDATE SET sandbox_id = excluded.sandbox_id, metadata = excluded.metadata,
+			content = excluded.content, updated_at = excluded.updated_at
+		WHERE t.task_id = excluded.task_id OR t.sandbox_id = excluded.sandbox_id`
+)
+
+// sessionKeys begin the keys of transcripts that came inside of events.
+const sessionKeys = "session-"
+
+// queueLarge stores the events that are more than a row; there are few.
+func (p *eventPlan) queueLarge(batch *pgx.Batch) {
+	for _, row := range p.large {
+		e, large := row.event, row.event.Large
+		batch.Queue(sqlInsertLarge, row.sandbox.id, row.sequence, row.sandbox.birth, e.Type, e.Source, string(e.Data),
+			row.sandbox.ended, timeOr(p.now), large.Names, string(large.Fields))
+		if large.Transcript != nil {
+			p.queueTranscript(batch, row)
+		}
+	}
+}
+
+func (p *eventPlan) queueTranscript(batch *pgx.Batch, row eventRow) {
+	t, s := row.event.Large.Transcript, row.sandbox
+	owner := orDefault(deref(s.taskID), s.id)
+	batch.Queue(sqlKeepTranscript, sessionKeys+derivedID("session", owner, t.SessionID), t.SessionID, s.taskID, s.id,
+		string(t.Metadata), t.Content, timeOr(p.now))
+}
