@@ -166,7 +166,7 @@ func probe(args []string, out, errs io.Writer) int {
 		_, _ = io.WriteString(errs, usage)
 		return exitUsage
 	}
-	found, err := spool.Look(filepath.Join(dir, agent.SpoolName), time.Now())
+	found, err := spool.Look(filepath.Join(dir, agent.SpoolName), spool.Clock())
 	if err != nil {
 		_, _ = fmt.Fprintf(errs, "omoi-agent: probe: %s\n", err)
 		return exitFailed

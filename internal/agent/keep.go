@@ -53,6 +53,6 @@ func (s *session) keepTranscript(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(keepWait, s.cfg.Grace/4))
 	defer cancel()
 	if err := s.keep.Finish(ctx); err != nil {
-		s.deps.Log.Warn("the end of the transcript was not sent", slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "the end of the transcript was not sent", slog.Any("error", err))
 	}
 }

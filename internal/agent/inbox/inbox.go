@@ -114,7 +114,7 @@ func (b *Inbox) Run(ctx context.Context) {
 			}
 			continue
 		}
-		pause(ctx, max(backoff, answer.RetryAfter))
+		pause(ctx, answer.RetryAfter+jitter(backoff))
 		backoff = min(backoff*2, b.cfg.MaxBackoff)
 	}
 }

@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"encoding/json"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"time"
@@ -24,7 +25,7 @@ func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
 		if !undecided(status) {
 			return won, nil
 		}
-		if pause(ctx, backoff) {
+		if pause(ctx, jitter(backoff)) {
 			return false, ctx.Err()
 		}
 		backoff = min(backoff*2, b.cfg.MaxBackoff)
@@ -84,6 +85,11 @@ func (b *Inbox) ack(id string) {
 	case b.acks <- id:
 	default: // it will be given again
 	}
+}
+
+// jitter spreads a wait over its second half, so that many agents do not come back at once.
+func jitter(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1) //nolint:gosec // not a secret
 }
 
 // pause waits; it reports whether ctx has ended.

@@ -65,7 +65,8 @@ func (a *Activity) data(now time.Time) map[string]any {
 	}
 	data := map[string]any{"timestamp": now.UTC(), "status": status, "turn": a.turn, "current_tool": nil, "tool_age_ms": nil}
 	if a.tool != "" {
-		data["current_tool"], data["tool_age_ms"] = a.tool, now.Sub(a.since).Milliseconds()
+		// Not by now, which is for people: whoever sets the clock makes no tool older.
+		data["current_tool"], data["tool_age_ms"] = a.tool, time.Since(a.since).Milliseconds()
 	}
 	return data
 }

@@ -79,8 +79,6 @@ type Reporter struct {
 	mu       sync.Mutex
 	acked    chan struct{} // closed and replaced at each acknowledgement
 	count    int64
-	dropped  int64
-	since    time.Time
 	degraded bool
 	plain    bool // the server does not take compressed bodies
 	over     error
@@ -104,7 +102,7 @@ func (r *Reporter) Emit(eventType string, data map[string]any) {
 		r.log.Error("event cannot be encoded", slog.String("event_type", eventType), slog.Any("error", err))
 		return
 	}
-	if r.dropped > 0 && r.spool.Room(len(body)+1024) {
+	if dropped, _ := r.spool.Dropped(); dropped > 0 && r.spool.Room(len(body)+1024) {
 		r.reportDropped()
 	}
 	r.append(eventType, body)
@@ -114,10 +112,7 @@ func (r *Reporter) Emit(eventType string, data map[string]any) {
 func (r *Reporter) append(eventType string, body []byte) {
 	needed := must(eventType)
 	if _, err := r.spool.Append(body, needed); err != nil {
-		if r.dropped == 0 {
-			r.since = r.cfg.now()
-		}
-		r.dropped++
+		r.spool.Drop(r.cfg.now())
 		r.log.Warn("event left out", slog.String("event_type", eventType), slog.Any("error", err))
 		return
 	}
@@ -142,15 +137,19 @@ func (r *Reporter) watchDisk() {
 	}
 }
 
+// reportDropped tells how many events were left out, if any were. The report is stored before
+// the count is taken back: a death between tells twice, not never.
 func (r *Reporter) reportDropped() {
-	body, err := r.encode(EventsDropped, map[string]any{
-		"count": r.dropped, "since": r.since.UTC(), "reason": "spool_full",
-	})
+	count, since := r.spool.Dropped()
+	if count == 0 {
+		return
+	}
+	body, err := r.encode(EventsDropped, map[string]any{"count": count, "since": since.UTC(), "reason": "spool_full"})
 	if err != nil {
 		return
 	}
-	r.dropped = 0
 	r.append(EventsDropped, body)
+	r.spool.Told(count)
 }
 
 // Count returns how many events were accepted since the program began.
@@ -170,9 +169,7 @@ func (r *Reporter) SessionID() string {
 // error if that comes first, and [ErrGone] if the API wants nothing more.
 func (r *Reporter) Flush(ctx context.Context) error {
 	r.mu.Lock()
-	if r.dropped > 0 {
-		r.reportDropped()
-	}
+	r.reportDropped()
 	r.mu.Unlock()
 	notify(r.urgent)
 	target := r.spool.Last()

@@ -95,10 +95,10 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 		return s.divide(ctx, records)
 	case slowly:
 		s.failures++
-		return s.pause(ctx, max(wait, jitter(s.cfg.SlowBackoff)))
+		return s.pause(ctx, wait+jitter(s.cfg.SlowBackoff))
 	case again:
 	}
-	return s.pause(ctx, max(wait, s.backoff()))
+	return s.pause(ctx, wait+s.backoff()) // on top of what the server asked all for, or all come back at once
 }
 
 // divide isolates the event that the server refuses; alone, it gives way to a note, since a

@@ -2,7 +2,6 @@ package scripted
 
 import (
 	"maps"
-	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -21,7 +20,7 @@ func (r *run) complete(s Step) {
 		"success": s.Success, "turns": r.place.Turn, "session_id": r.env.SessionID, "model": Model,
 		"stop_reason": reason, "final_output": output, "branch_name": r.branch(), "agent_type": r.agentType(),
 		"validation_passed": false, "tool_errors": r.place.ToolErrors, "transcript_path": r.log.path,
-		"files_changed": len(r.place.Files), "duration_ms": time.Now().UnixMilli() - r.place.BeganMS,
+		"files_changed": len(r.place.Files), "duration_ms": r.worked().Milliseconds(),
 	}
 	r.addUsage(data)
 	r.addWork(data)
@@ -72,7 +71,7 @@ func (r *run) state() map[string]any {
 	data := map[string]any{
 		"iteration_num": r.place.Iteration, "successful_iterations": r.place.Passed, "error_count": r.place.Errors,
 		"total_cost_usd": r.place.Usage.CostUSD, "completion_signal_count": r.place.Signals,
-		"elapsed_seconds": float64(time.Now().UnixMilli()-r.place.BeganMS) / 1000, "last_session_id": r.env.SessionID,
+		"elapsed_seconds": r.worked().Seconds(), "last_session_id": r.env.SessionID,
 		"validation_passed": false, "files_changed": len(r.place.Files),
 	}
 	r.addWork(data)

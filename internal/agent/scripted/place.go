@@ -27,8 +27,8 @@ type place struct {
 	Passed     int             `json:"passed"` // successful iterations
 	Errors     int             `json:"errors"`
 	Signals    int             `json:"signals"`
-	BeganMS    int64           `json:"began_ms"`
-	Ended      bool            `json:"ended"` // the outcome was reported
+	WorkedMS   int64           `json:"worked_ms"` // by earlier processes
+	Ended      bool            `json:"ended"`     // the outcome was reported
 }
 
 const placeName = "scripted.json"
@@ -41,15 +41,19 @@ func loadPlace(dir string) place {
 	if p.Files == nil {
 		p.Files = map[string]bool{}
 	}
-	if p.BeganMS == 0 {
-		p.BeganMS = time.Now().UnixMilli()
-	}
 	return p
+}
+
+// worked is how long the run has taken so far, whatever the wall clock says.
+func (r *run) worked() time.Duration {
+	return time.Duration(r.place.WorkedMS)*time.Millisecond + time.Since(r.began)
 }
 
 // save keeps the place; a disk that refuses only means that a restart would begin earlier.
 func (r *run) save() {
-	b, err := json.Marshal(r.place)
+	now := r.place
+	now.WorkedMS = r.worked().Milliseconds()
+	b, err := json.Marshal(now)
 	if err != nil {
 		return
 	}

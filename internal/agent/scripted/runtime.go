@@ -32,7 +32,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 		return agent.Result{}, fmt.Errorf("open workspace: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir)}
+	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir), began: time.Now()}
 	r.remember()
 	r.log = openTranscript(env.Config.Dir, env.SessionID)
 	defer r.log.close()
@@ -50,6 +50,7 @@ type run struct {
 	env   agent.Env
 	root  *os.Root
 	place place
+	began time.Time // of this process
 	log   *transcript
 	res   agent.Result
 }

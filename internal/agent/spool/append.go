@@ -18,7 +18,7 @@ func (s *Spool) Append(body json.RawMessage, must bool) (int64, error) {
 		return 0, os.ErrClosed
 	}
 	s.drainMemory()
-	r := Record{N: s.next, Body: body}
+	r := Record{N: s.next, Body: body, at: s.cfg.Clock().Milliseconds()}
 	if len(s.mem) == 0 {
 		if !must && !s.room(len(body)) {
 			return 0, ErrFull

@@ -41,7 +41,7 @@ func TestAFullDisk(t *testing.T) {
 func fullDisk(t *testing.T, dir string) {
 	t.Helper()
 	ballast := filepath.Join(dir, "ballast")
-	s := open(t, filepath.Join(dir, "spool"), spool.Config{Memory: 64 << 10, Retry: time.Nanosecond})
+	s := open(t, filepath.Join(dir, "spool"), spool.Config{Memory: 32 << 10, Retry: time.Nanosecond})
 	id, _ := s.ID()
 	fill(t, s, 1, 5)
 	_ = os.WriteFile(ballast, make([]byte, 256<<10), 0o600) // until nothing more fits
@@ -76,7 +76,28 @@ func fullDisk(t *testing.T, dir string) {
 	require.Equal(t, id, again)
 	requireRun(t, read(t, s, 4), 4, n)
 
+	s = startOverAFullDisk(t, dir, s, n)
+	n = int(s.Last())
 	deathWithEventsInMemory(t, dir, s, n)
+}
+
+// A program that is started again over a full disk takes events, and counts what it leaves out.
+func startOverAFullDisk(t *testing.T, dir string, s *spool.Spool, n int) *spool.Spool {
+	t.Helper()
+	require.NoError(t, s.Close())
+	ballast := filepath.Join(dir, "ballast")
+	_ = os.WriteFile(ballast, make([]byte, 256<<10), 0o600)
+	s = open(t, filepath.Join(dir, "spool"), spool.Config{Retry: time.Nanosecond})
+	fill(t, s, n+1, n+2)
+	requireRun(t, read(t, s, 4), 4, n+2)
+	s.Drop(time.Now())
+	require.NoError(t, s.Close())
+	require.NoError(t, os.Remove(ballast))
+	s = open(t, filepath.Join(dir, "spool"), spool.Config{})
+	dropped, _ := s.Dropped()
+	require.EqualValues(t, 1, dropped)
+	s.Told(1)
+	return s
 }
 
 // Numbers that stood in memory only may have been sent: after a death they are not used for

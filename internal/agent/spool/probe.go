@@ -2,7 +2,6 @@ package spool
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -16,9 +15,9 @@ type Probe struct {
 	AgentAlive  bool  `json:"agent_alive"`   // a process holds the spool
 }
 
-// Look reads the spool in dir, which another process may be writing. A folder without a
-// spool answers zero events of no age.
-func Look(dir string, now time.Time) (Probe, error) {
+// Look reads the spool in dir, which another process may be writing. now is the time by
+// [Clock]. A folder without a spool answers zero events of no age.
+func Look(dir string, now time.Duration) (Probe, error) {
 	p := Probe{NewestAgeMS: -1, AgentAlive: held(filepath.Join(dir, "lock"))}
 	segs, err := listSegments(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -53,14 +52,13 @@ func lastRecord(path string) Record {
 	return last
 }
 
-func age(r Record, now time.Time) int64 {
-	var body struct {
-		OccurredAt time.Time `json:"occurred_at"`
-	}
-	if json.Unmarshal(r.Body, &body) != nil || body.OccurredAt.IsZero() {
+// age does not ask when the event says that it occurred: the wall clock may have been set since.
+// Of a record from before the machine started, the age is not known.
+func age(r Record, now time.Duration) int64 {
+	if r.at == 0 || now.Milliseconds() < r.at {
 		return -1
 	}
-	return max(now.Sub(body.OccurredAt).Milliseconds(), 0)
+	return now.Milliseconds() - r.at
 }
 
 // held asks whether a process has the lock, without taking it for a moment.

@@ -13,12 +13,15 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // 
 type Record struct {
 	N    int64
 	Body json.RawMessage
+	at   int64 // milliseconds of [Clock]; zero if not known
 }
 
-// encode frames a record as one line: checksum, number, JSON. The checksum covers the
+// encode frames a record as one line: checksum, number, time, JSON. The checksum covers the
 // number too, so that a line copied elsewhere is not taken for another event.
 func encode(r Record) []byte {
-	payload := strconv.AppendInt(make([]byte, 0, len(r.Body)+32), r.N, 10)
+	payload := strconv.AppendInt(make([]byte, 0, len(r.Body)+48), r.N, 10)
+	payload = append(payload, ' ')
+	payload = strconv.AppendInt(payload, r.at, 10)
 	payload = append(payload, ' ')
 	payload = append(payload, r.Body...)
 	line := make([]byte, 0, len(payload)+10)
@@ -46,10 +49,15 @@ func decode(line []byte) (r Record, ok bool) {
 	if !bytes.Equal(line[:8], appendSum(nil, payload)) {
 		return Record{}, false
 	}
-	number, body, found := bytes.Cut(payload, []byte{' '})
+	number, rest, _ := bytes.Cut(payload, []byte{' '})
+	clock, body, _ := bytes.Cut(rest, []byte{' '})
 	n, err := strconv.ParseInt(string(number), 10, 64)
-	if !found || err != nil || n < 1 || !json.Valid(body) {
+	if err != nil || n < 1 {
 		return Record{}, false
 	}
-	return Record{N: n, Body: bytes.Clone(body)}, true
+	at, err := strconv.ParseInt(string(clock), 10, 64)
+	if err != nil || !json.Valid(body) {
+		return Record{}, false
+	}
+	return Record{N: n, Body: bytes.Clone(body), at: at}, true
 }

@@ -33,6 +33,8 @@ type Config struct {
 	Memory int64 // bytes in memory while the disk refuses writes; zero is 4 MiB
 	// Retry is how often a refusing disk is tried again; zero is 1 s.
 	Retry time.Duration
+	// Clock is [Clock], but in tests.
+	Clock func() time.Duration
 }
 
 type segment struct {
@@ -94,6 +96,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Retry <= 0 {
 		c.Retry = time.Second
+	}
+	if c.Clock == nil {
+		c.Clock = Clock
 	}
 	return c
 }

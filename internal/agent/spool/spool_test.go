@@ -118,11 +118,11 @@ func TestOnlyOneProcessWrites(t *testing.T) {
 	s := open(t, dir, spool.Config{})
 	_, err := spool.Open(dir, spool.Config{})
 	require.ErrorIs(t, err, spool.ErrLocked)
-	look, err := spool.Look(dir, time.Now())
+	look, err := spool.Look(dir, spool.Clock())
 	require.NoError(t, err)
 	require.True(t, look.AgentAlive)
 	require.NoError(t, s.Close())
-	look, err = spool.Look(dir, time.Now())
+	look, err = spool.Look(dir, spool.Clock())
 	require.NoError(t, err)
 	require.False(t, look.AgentAlive)
 }
@@ -130,24 +130,56 @@ func TestOnlyOneProcessWrites(t *testing.T) {
 func TestLookTellsWhatIsUnsent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	look, err := spool.Look(filepath.Join(dir, "none"), time.Now())
+	look, err := spool.Look(filepath.Join(dir, "none"), spool.Clock())
 	require.NoError(t, err)
 	require.Equal(t, spool.Probe{NewestAgeMS: -1}, look)
 
-	s := open(t, dir, spool.Config{})
-	now := time.Now()
-	_, err = s.Append(json.RawMessage(`{"occurred_at":"`+now.Add(-3*time.Second).UTC().Format(time.RFC3339Nano)+`"}`), false)
-	require.NoError(t, err)
-	fill(t, s, 2, 3)
+	now := time.Hour
+	s := open(t, dir, spool.Config{Clock: func() time.Duration { return now }})
+	fill(t, s, 1, 3)
 	require.NoError(t, s.Ack(1))
+	now += 3 * time.Second
 	look, err = spool.Look(dir, now)
 	require.NoError(t, err)
-	require.EqualValues(t, 2, look.Unsent)
-	_, err = s.Append(json.RawMessage(`{"occurred_at":"`+now.Add(-3*time.Second).UTC().Format(time.RFC3339Nano)+`"}`), false)
+	require.Equal(t, spool.Probe{Unsent: 2, NewestAgeMS: 3000, AgentAlive: true}, look)
+	look, err = spool.Look(dir, time.Minute)
 	require.NoError(t, err)
-	look, err = spool.Look(dir, now)
-	require.NoError(t, err)
-	require.EqualValues(t, 3000, look.NewestAgeMS)
+	require.EqualValues(t, -1, look.NewestAgeMS, "the machine was started anew")
+}
+
+// The wall clock may jump by hours: what was just written is new all the same.
+func TestSettingTheClockAgesNothing(t *testing.T) {
+	t.Parallel()
+	for _, at := range []time.Time{time.Now().Add(-5 * time.Hour), time.Now().Add(5 * time.Hour)} {
+		dir := t.TempDir()
+		s := open(t, dir, spool.Config{})
+		_, err := s.Append(json.RawMessage(`{"occurred_at":"`+at.UTC().Format(time.RFC3339Nano)+`"}`), false)
+		require.NoError(t, err)
+		look, err := spool.Look(dir, spool.Clock())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, look.NewestAgeMS, int64(0))
+		require.Less(t, look.NewestAgeMS, time.Hour.Milliseconds())
+	}
+}
+
+// How much was left out is known after a death too.
+func TestWhatWasLeftOutIsCountedOnDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, spool.Config{})
+	first := time.UnixMilli(1_700_000_000_000)
+	for n := range 3 {
+		s.Drop(first.Add(time.Duration(n) * time.Minute))
+	}
+	require.NoError(t, s.Close())
+	s = open(t, dir, spool.Config{})
+	n, since := s.Dropped()
+	require.EqualValues(t, 3, n)
+	require.True(t, first.Equal(since))
+	s.Told(3)
+	require.NoError(t, s.Close())
+	n, _ = open(t, dir, spool.Config{}).Dropped()
+	require.Zero(t, n)
 }
 
 // A spool that is cut off anywhere keeps a prefix, and its numbers go on behind it.

@@ -19,6 +19,9 @@ type state struct {
 	// volatile says that numbers were given out that stand in no file: after a crash
 	// they could be given out again, so the next start takes a new id.
 	volatile bool
+	// dropped is how many events were left out and not told of yet, since is when the first
+	// was, in milliseconds.
+	dropped, since int64
 }
 
 func newID() string {
@@ -32,7 +35,7 @@ func (s state) encode() []byte {
 	if s.volatile {
 		flag = 1
 	}
-	text := fmt.Sprintf("omoi-spool 1 %s %020d %020d %d", s.id, s.base, s.acked, flag)
+	text := fmt.Sprintf("omoi-spool 1 %s %020d %020d %d %020d %020d", s.id, s.base, s.acked, flag, s.dropped, s.since)
 	return append(append([]byte(text+" "), appendSum(nil, []byte(text))...), '\n')
 }
 
@@ -40,8 +43,9 @@ func decodeState(b []byte) (state, bool) {
 	var s state
 	var flag int
 	var sum string
-	n, err := fmt.Sscanf(string(b), "omoi-spool 1 %32s %020d %020d %d %8s\n", &s.id, &s.base, &s.acked, &flag, &sum)
-	if err != nil || n != 5 {
+	n, err := fmt.Sscanf(string(b), "omoi-spool 1 %32s %020d %020d %d %020d %020d %8s\n",
+		&s.id, &s.base, &s.acked, &flag, &s.dropped, &s.since, &sum)
+	if err != nil || n != 7 {
 		return state{}, false
 	}
 	s.volatile = flag == 1

@@ -1,0 +1,49 @@
+package main_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+)
+
+// The program is killed in the middle of its work, again and again, while the network drops
+// requests and answers: what it had emitted arrives, each event once, in order.
+func TestKilledAgainAndAgainOverTheSameSpool(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, `{"steps": [{"flood": {"events": 900, "bytes": 50}}, {"flood": {"events": 900, "bytes": 50}}, {"flood": {"events": 900, "bytes": 50}}, {"say": "done"}]}`)
+	rng := rand.New(rand.NewPCG(11, 12))
+	b.server.FaultOf = func(int) agenttest.Fault { // called under the server's lock
+		faults := []agenttest.Fault{{CutBefore: true}, {CutAfter: true}, {Status: 502}, {Keep: 1 + rng.IntN(50)}}
+		return append(faults, make([]agenttest.Fault, 6)...)[rng.IntN(10)]
+	}
+	const kills = 4
+	for n := range kills {
+		cmd, wait := b.start()
+		b.server.Wait(t, func(events []agenttest.Event) bool { return len(events) >= (n+1)*300 })
+		require.NoError(t, cmd.Process.Kill())
+		wait()
+	}
+	require.Equal(t, 0, b.run())
+	events := b.server.Events()
+	spools, last := map[string]bool{}, 0.0
+	for i, e := range events {
+		require.EqualValues(t, i+1, e.N)
+		spools[e.Spool] = true
+		switch flood, _ := e.Data["flood"].(float64); {
+		case e.Type == "agent.started":
+			last = 0
+		case flood == 1:
+			last = 1
+		case flood > 0:
+			require.InDelta(t, last+1, flood, 0, "one was lost before event %d", e.N)
+			last = flood
+		}
+	}
+	require.Len(t, spools, 1)
+	require.Empty(t, b.server.Of("agent.events_dropped"))
+	require.Len(t, b.server.Of("agent.started"), kills+1)
+	require.Len(t, b.server.Of("agent.completed"), 1)
+}

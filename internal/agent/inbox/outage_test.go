@@ -1,0 +1,62 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/link"
+)
+
+// deadLine is an API that never answers.
+type deadLine struct {
+	mu    sync.Mutex
+	asked []time.Time
+}
+
+func (d *deadLine) Get(context.Context, string, time.Duration) (link.Answer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = append(d.asked, time.Now())
+	return link.Answer{}, errors.New("connection reset by peer")
+}
+
+func (d *deadLine) Post(context.Context, string, []byte, bool) (link.Answer, error) {
+	return link.Answer{}, errors.New("connection reset by peer")
+}
+
+type mute struct{}
+
+func (mute) Emit(string, map[string]any) {}
+
+// Agents that lost their API at the same moment do not ask for it at the same moments.
+func TestPollsAreSpread(t *testing.T) {
+	t.Parallel()
+	gaps := map[int64]bool{}
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			line := &deadLine{}
+			box, err := inbox.New(inbox.Config{}, line, mute{}, slog.New(slog.DiscardHandler))
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(context.Background())
+			over := make(chan struct{})
+			go func() { defer close(over); box.Run(ctx) }()
+			<-time.After(10 * time.Minute) // of the bubble, which takes none
+			cancel()
+			<-over
+			require.Less(t, len(line.asked), 90)
+			require.Greater(t, len(line.asked), 35, "no wait grows without bound")
+			for i := range line.asked[1:] {
+				gaps[int64(line.asked[i+1].Sub(line.asked[i]))] = true
+			}
+		})
+	}
+	require.Greater(t, len(gaps), 60)
+}

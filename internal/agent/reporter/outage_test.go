@@ -1,0 +1,211 @@
+package reporter_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/agent/spool"
+)
+
+// wire is an API without a network, so that a test may live in a time of its own.
+type wire struct {
+	mu     sync.Mutex
+	down   func() (link.Answer, error) // nil: it works
+	asked  []time.Time
+	events []agenttest.Event
+}
+
+func (w *wire) Post(_ context.Context, _ string, body []byte, _ bool) (link.Answer, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, time.Now())
+	if w.down != nil {
+		return w.down()
+	}
+	var in struct {
+		First  int64             `json:"first"`
+		Events []agenttest.Event `json:"events"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return link.Answer{}, err
+	}
+	if in.First != int64(len(w.events))+1 {
+		return link.Answer{Status: http.StatusConflict, Body: acknowledged(len(w.events))}, nil
+	}
+	w.events = append(w.events, in.Events...)
+	return link.Answer{Status: http.StatusOK, Body: acknowledged(len(w.events))}, nil
+}
+
+// fails makes every post fail from now on; nil ends that.
+func (w *wire) fails(down func() (link.Answer, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down = down
+}
+
+// beat makes heartbeats until the returned function is called.
+func beat(r *reporter.Reporter, doing *reporter.Activity) (still func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() { defer close(over); r.Beat(ctx, 30*time.Second, doing) }()
+	return func() { cancel(); <-over }
+}
+
+func acknowledged(n int) []byte {
+	b, _ := json.Marshal(map[string]int{"acknowledged": n}) //nolint:errchkjson // a number
+	return b
+}
+
+// aside runs body with a reporter on the wire, in a time of its own.
+func aside(t *testing.T, cfg reporter.Config, body func(t *testing.T, w *wire, r *reporter.Reporter)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		sp, err := spool.Open(dir, spool.Config{})
+		require.NoError(t, err)
+		w := &wire{}
+		r := reporter.New(cfg, sp, w, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(context.Background())
+		over := make(chan struct{})
+		go func() { defer close(over); _ = r.Run(ctx) }()
+		defer func() {
+			cancel()
+			<-over
+			_ = sp.Close()
+		}()
+		body(t, w, r)
+	})
+}
+
+func TestAnHourOfTroubleLosesNothingAndFloodsNobody(t *testing.T) {
+	t.Parallel()
+	for name, down := range map[string]func() (link.Answer, error){
+		"502":   func() (link.Answer, error) { return link.Answer{Status: http.StatusBadGateway}, nil },
+		"reset": func() (link.Answer, error) { return link.Answer{}, errors.New("connection reset by peer") },
+		"503":   func() (link.Answer, error) { return link.Answer{Status: 503, RetryAfter: 5 * time.Second}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			aside(t, reporter.Config{SandboxID: "sbx"}, func(t *testing.T, w *wire, r *reporter.Reporter) {
+				t.Helper()
+				w.fails(down)
+				still := beat(r, &reporter.Activity{})
+				defer still()
+				<-time.After(time.Hour) // of the bubble, which takes none
+				synctest.Wait()
+				asked := len(w.asked)
+				require.Less(t, asked, 3600/7+20, "at most every 7.5 s, once it is clear that nobody answers")
+				w.fails(nil)
+				back := time.Now()
+				require.NoError(t, r.Flush(t.Context()))
+				require.LessOrEqual(t, time.Since(back), 20*time.Second, "no wait grows without bound")
+				still()
+				require.GreaterOrEqual(t, len(w.events), 121)
+				require.LessOrEqual(t, len(w.events), 123, "a beat is a beat, whatever the API does")
+				for i, e := range w.events {
+					require.EqualValues(t, i, e.Data["event_count"])
+				}
+			})
+		})
+	}
+}
+
+// What a server asks of all agents at once must not bring all of them back at once.
+func TestAgentsDoNotComeBackTogether(t *testing.T) {
+	t.Parallel()
+	gaps := map[int64]bool{}
+	for range 5 {
+		aside(t, reporter.Config{SandboxID: "sbx"}, func(t *testing.T, w *wire, r *reporter.Reporter) {
+			t.Helper()
+			w.fails(func() (link.Answer, error) {
+				return link.Answer{Status: http.StatusServiceUnavailable, RetryAfter: 30 * time.Second}, nil
+			})
+			r.Emit("agent.message", nil)
+			<-time.After(5 * time.Minute) // of the bubble, which takes none
+			synctest.Wait()
+			for i := range w.asked[1:] {
+				gap := w.asked[i+1].Sub(w.asked[i])
+				require.GreaterOrEqual(t, gap, 30*time.Second)
+				require.LessOrEqual(t, gap, 46*time.Second)
+				gaps[int64(gap)] = true
+			}
+		})
+	}
+	require.Greater(t, len(gaps), 20)
+}
+
+// The wall clock is set forth and back by hours: nothing waits for it, nothing hurries, and no
+// tool grows old by it.
+func TestSettingTheClockChangesNothing(t *testing.T) {
+	t.Parallel()
+	var jump atomic.Int64
+	wall := func() time.Time { return time.Now().Round(0).Add(time.Duration(jump.Load())) }
+	aside(t, reporter.Config{SandboxID: "sbx", Now: wall}, func(t *testing.T, w *wire, r *reporter.Reporter) {
+		t.Helper()
+		doing := &reporter.Activity{}
+		doing.Tool("Bash")
+		still := beat(r, doing)
+		defer still()
+		for _, hours := range []int64{0, 7, -9, 3} {
+			jump.Store(hours * int64(time.Hour))
+			w.fails(func() (link.Answer, error) { return link.Answer{Status: http.StatusBadGateway}, nil })
+			before := len(w.asked)
+			<-time.After(5 * time.Minute) // of the bubble, which takes none
+			synctest.Wait()
+			require.Greater(t, len(w.asked)-before, 10, "it goes on trying")
+			w.fails(nil)
+			<-time.After(5 * time.Minute) // of the bubble, which takes none
+			synctest.Wait()
+		}
+		still()
+		require.NoError(t, r.Flush(t.Context()))
+		require.Len(t, w.events, 81, "one each 30 s, in 40 minutes")
+		for i, e := range w.events {
+			require.EqualValues(t, i*30_000, e.Data["tool_age_ms"])
+		}
+	})
+}
+
+// A program that dies while its spool is full has left out what it has left out.
+func TestADeathDoesNotHideWhatWasLeftOut(t *testing.T) {
+	t.Parallel()
+	server, dir := agenttest.New(t), t.TempDir()
+	var up atomic.Bool
+	server.FaultOf = func(int) agenttest.Fault {
+		if up.Load() {
+			return agenttest.Fault{}
+		}
+		return agenttest.Fault{Status: http.StatusServiceUnavailable}
+	}
+	r := begin(t, server, dir, quick(), 16<<10)
+	for i := range 500 {
+		r.Emit("agent.message", map[string]any{"i": i})
+	}
+	_ = r.stop() // without a flush, as a death
+	up.Store(true)
+	r = begin(t, server, dir, quick(), 16<<10)
+	require.NoError(t, r.Flush(t.Context()))
+	kept, dropped := 0, 0.0
+	for _, e := range requireWhole(t, server) {
+		if e.Type == reporter.EventsDropped {
+			dropped += e.Data["count"].(float64)
+			continue
+		}
+		kept++
+	}
+	require.Positive(t, dropped)
+	require.EqualValues(t, 500, float64(kept)+dropped)
+}
