@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -43,16 +44,16 @@ func (p *eventPlan) queueMessages(batch *pgx.Batch) {
 	for _, row := range p.rows {
 		switch row.event.Type {
 		case task.EventAgentMessageInjected:
-			said := readSaid(row.event.Data)
+			said := readSaid(row.event)
 			settleMessage(batch, row.sandbox.id, timeOr(p.now), sqlInjectedByID, said.ID, sqlInjectedByContent, said.Content)
 		case task.EventAgentInterrupted:
-			said := readSaid(row.event.Data)
+			said := readSaid(row.event)
 			settleMessage(batch, row.sandbox.id, timeOr(p.now), sqlAnsweredByID, said.ID, sqlAnsweredInterrupt, said.Reason)
 		case task.EventAgentWaiting:
 			batch.Queue(sqlAnsweredAll, row.sandbox.id, timeOr(p.now))
 		case eventAgentMessage:
 			if bytes.Contains(row.event.Data, []byte("in_reply_to")) {
-				settleMessage(batch, row.sandbox.id, timeOr(p.now), sqlAnsweredByID, readSaid(row.event.Data).InReplyTo, "", nil)
+				settleMessage(batch, row.sandbox.id, timeOr(p.now), sqlAnsweredByID, readSaid(row.event).InReplyTo, "", nil)
 			}
 		}
 	}
@@ -60,8 +61,11 @@ func (p *eventPlan) queueMessages(batch *pgx.Batch) {
 
 const eventAgentMessage = "agent.message"
 
-func readSaid(data json.RawMessage) (said saidOfMessage) {
-	_ = json.Unmarshal(data, &said) // what says nothing settles nothing
+// readSaid reads what says something, also of a text that is too long for the event's row.
+func readSaid(e ingest.Event) (said saidOfMessage) {
+	for _, part := range e.Parts() {
+		_ = json.Unmarshal(part, &said) // what says nothing settles nothing
+	}
 	return said
 }
 
