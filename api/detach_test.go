@@ -76,7 +76,7 @@ func TestAStreamForAnOldClient(t *testing.T) {
 	w.report("b", 1, "agent.started")
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // the server may be faster
+	defer conn.Close()
 	_, err = io.WriteString(conn, "GET /api/v1/sandboxes/b/stream HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
 	require.NoError(t, err)
 	lines := bufio.NewReader(conn)
@@ -105,9 +105,9 @@ func TestAStreamEndsWithItsServer(t *testing.T) {
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
-	defer response.Body.Close() //nolint:errcheck // read to its end
+	defer response.Body.Close()
 	require.Equal(t, http.StatusOK, response.StatusCode)
-	require.NotEmpty(t, response.Header.Get("X-Request-Id"))
+	require.NotEmpty(t, response.Header.Get("X-Request-ID"))
 	require.NotEmpty(t, response.Header.Get("Date"))
 	stop()
 	_, err = io.ReadAll(response.Body)
