@@ -1,0 +1,109 @@
+package taskcmd
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+func newMessage(s *session) *cobra.Command {
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "message <id>",
+		Short: "Show what became of a message: its receipt",
+		Args:  exactly(1, "the whole id of one message, as omoi send prints it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, err := s.api()
+			if err != nil {
+				return err
+			}
+			id := strings.ToLower(strings.TrimSpace(args[0]))
+			if wait > 0 {
+				return s.takenUp(cmd.Context(), api, id, wait)
+			}
+			m, err := api.Message(cmd.Context(), id, 0)
+			if err != nil {
+				return err
+			}
+			return s.receipt(m)
+		},
+	}
+	waitFlag(cmd, &wait, "30s")
+	return cmd
+}
+
+var errNotTakenUp = errors.New("the agent has not taken the message up yet")
+
+// takenUp stays until a message is settled, and answers the exit code of what became of it.
+func (s *session) takenUp(ctx context.Context, api *client.Client, id string, wait time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	m, err := s.settled(limited, api, id)
+	switch {
+	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+		s.hint("It waits for the agent. Look again: omoi message %s", id)
+		return exit.With(exit.Interrupted, errNotTakenUp)
+	case err != nil:
+		return err
+	}
+	if err := s.receipt(m); err != nil {
+		return err
+	}
+	if m.State == client.MessageExpired || m.State == client.MessageRefused {
+		return exit.With(exit.Failed, nil)
+	}
+	return nil
+}
+
+// settled asks until a message is settled or ctx, which has an end, is over.
+func (s *session) settled(ctx context.Context, api *client.Client, id string) (client.MessageReceipt, error) {
+	const longest = 25 * time.Second // that the server waits
+	for {
+		end, _ := ctx.Deadline()
+		left := min(longest, time.Until(end))
+		if left <= 0 {
+			return client.MessageReceipt{}, context.DeadlineExceeded
+		}
+		m, err := api.Message(ctx, id, left)
+		if err != nil || m.Settled() {
+			return m, err
+		}
+	}
+}
+
+func (s *session) receipt(m client.MessageReceipt) error {
+	if s.json {
+		return s.printJSON(m)
+	}
+	s.say("%s  %s  %s", s.style().Bold(m.ID), strings.ReplaceAll(m.State, "_", " "), render.OneLine(m.Content, 60))
+	if m.Reason != "" {
+		s.say("  %s", render.Clean(m.Reason))
+	}
+	for _, at := range []struct {
+		what string
+		when *time.Time
+	}{{"accepted", &m.AcceptedAt}, {"delivered", m.DeliveredAt}, {settledAs(m), m.SettledAt}, {"answered", m.AnsweredAt}} {
+		if at.when != nil {
+			s.say("  %-10s %s", at.what, moment(at.when))
+		}
+	}
+	if m.Deliveries > 1 {
+		s.say("  delivered %d times: nobody said in time that it was taken up", m.Deliveries)
+	}
+	return nil
+}
+
+// settledAs is what settled a message.
+func settledAs(m client.MessageReceipt) string {
+	if m.State == client.MessageExpired || m.State == client.MessageRefused {
+		return m.State
+	}
+	return "taken up"
+}

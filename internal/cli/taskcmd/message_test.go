@@ -1,0 +1,160 @@
+package taskcmd_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const idM = "0190a5d0-0000-7000-8000-00000000beef"
+
+// receipts is a server whose receipts are told one after the other; the last one stays.
+func receipts(t *testing.T, f *fakeAPI, told ...client.MessageReceipt) {
+	t.Helper()
+	tasks := f.url
+	mux := http.NewServeMux()
+	n := 0
+	mux.HandleFunc("GET /api/v1/messages/{id}", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.asked = append(f.asked, "wait "+r.URL.Query().Get("wait"))
+		m := told[min(n, len(told)-1)]
+		m.ID, m.Content, n = r.PathValue("id"), "hello", n+1
+		answer(w, http.StatusOK, m)
+	})
+	mux.HandleFunc("POST /api/v1/sandboxes/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
+		if told[0].State == client.MessageRefused {
+			answer(w, http.StatusConflict, client.Problem{Status: 409, Detail: "The message is refused: because.", Code: task.CodeConflict, MessageID: idM})
+			return
+		}
+		answer(w, http.StatusOK, client.QueuedMessage{Status: "queued", MessageID: idM, SandboxID: r.PathValue("id")})
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, tasks+r.URL.String(), http.StatusTemporaryRedirect)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+}
+
+func atWork(t *testing.T, told ...client.MessageReceipt) *fakeAPI {
+	t.Helper()
+	f := newFake(t)
+	box, now := "box", time.Now()
+	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
+	f.tasks[0].SandboxID = &box
+	for n := range told {
+		told[n].AcceptedAt = now
+	}
+	receipts(t, f, told...)
+	return f
+}
+
+func TestSendWaitsForItsReceipt(t *testing.T) {
+	t.Parallel()
+	f := atWork(t, client.MessageReceipt{State: client.MessageAccepted}, client.MessageReceipt{State: client.MessageDelivered}, client.MessageReceipt{State: client.MessageTakenUp})
+	got := f.omoi("send", "-", "hello", "--wait")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "taken up")
+	require.Len(t, f.asked, 3)
+	require.Regexp(t, "^wait 2[45]", f.asked[0])
+	var m client.MessageReceipt
+	requireJSON(t, f.omoi("send", "-", "hello", "--wait=1m", "--json").out, &m)
+	require.Equal(t, client.MessageTakenUp, m.State)
+	require.Equal(t, exit.Usage, f.omoi("send", "-", "hello", "--wait=0s").code)
+	require.Equal(t, exit.Usage, f.omoi("send", "-", "hello", "--wait", "30s").code)
+	require.Contains(t, f.omoi("send", "-", "hello").err, "omoi message "+idM)
+}
+
+func TestSendTellsWhatWillNeverBeHeard(t *testing.T) {
+	t.Parallel()
+	got := atWork(t, client.MessageReceipt{State: client.MessageExpired, Reason: "The attempt ended."}).omoi("send", "-", "hello", "--wait")
+	require.Equal(t, exit.Failed, got.code)
+	require.Contains(t, got.out, "The attempt ended.")
+	got = atWork(t, client.MessageReceipt{State: client.MessageRefused}).omoi("send", "-", "hello", "--wait")
+	require.Equal(t, exit.Failed, got.code)
+	require.Contains(t, got.err, "because")
+	require.Contains(t, got.err, "omoi message "+idM)
+}
+
+func TestSendEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	f := atWork(t, client.MessageReceipt{State: client.MessageDelivered})
+	got := f.omoi("send", "-", "hello", "--wait=20ms")
+	require.Equal(t, exit.Interrupted, got.code)
+	require.Contains(t, got.err, "Look again: omoi message "+idM)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Equal(t, exit.Interrupted, f.with(call{ctx: ctx}, "send", "-", "hello", "--wait").code)
+}
+
+func TestSendToATaskWithoutAnAgent(t *testing.T) {
+	t.Parallel()
+	f := atWork(t, client.MessageReceipt{State: client.MessageRefused})
+	f.tasks[0].SandboxID, f.tasks[0].Status = nil, task.StatusPending
+	got := f.omoi("send", "-", "hello")
+	require.Equal(t, exit.Failed, got.code)
+	require.Contains(t, got.err, "Next: omoi logs -f")
+	f.tasks[0].Status, f.tasks[0].Attempts = task.StatusCompleted, []client.Attempt{{SandboxID: "old"}}
+	require.Contains(t, f.omoi("send", "-", "hello").err, "omoi message "+idM, "the refusal has a receipt")
+	f.tasks[0].Attempts = nil
+	require.Contains(t, f.omoi("send", "-", "hello").err, "omoi show")
+}
+
+func TestMessageShowsItsReceipt(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := atWork(t, client.MessageReceipt{State: client.MessageAnswered, DeliveredAt: &now, Deliveries: 2, SettledAt: &now, AnsweredAt: &now})
+	got := f.omoi("message", idM)
+	require.Zero(t, got.code, got.err)
+	for _, word := range []string{idM, "hello", "accepted", "delivered", "taken up", "answered", "2 times"} {
+		require.Contains(t, got.out, word)
+	}
+	var m client.MessageReceipt
+	requireJSON(t, f.omoi("message", idM, "--json").out, &m)
+	require.Equal(t, 2, m.Deliveries)
+	require.Equal(t, exit.Usage, f.omoi("message").code)
+}
+
+func TestProjects(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	projects := []client.Project{{ID: idA, Name: "app", MaxSlots: 5}, {ID: idM, Name: "other"}}
+	var patched []string
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/projects", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("cursor") == "" {
+			answer(w, http.StatusOK, client.Page[client.Project]{Items: projects[:1], NextCursor: "more"})
+			return
+		}
+		answer(w, http.StatusOK, client.Page[client.Project]{Items: projects[1:]})
+	})
+	mux.HandleFunc("PATCH /api/v1/projects/{id}", func(w http.ResponseWriter, r *http.Request) {
+		var in client.ProjectPatch
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		f.locked(func() { patched = append(patched, r.PathValue("id")) })
+		answer(w, http.StatusOK, client.Project{ID: r.PathValue("id"), Name: "app", AgentsMessage: in.AgentsMayMessage != nil && *in.AgentsMayMessage})
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	require.Contains(t, f.omoi("projects", "list").out, "other")
+	got := f.omoi("projects", "set", "app", "--agents-may-message")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "true")
+	var p client.Project
+	requireJSON(t, f.omoi("projects", "set", idM[len(idM)-4:], "--agents-may-message=false", "--json").out, &p)
+	require.False(t, p.AgentsMessage)
+	require.Equal(t, []string{idA, idM}, patched)
+	require.Equal(t, exit.Usage, f.omoi("projects", "set", "app").code)
+	require.Equal(t, exit.Failed, f.omoi("projects", "set", "nobody", "--paused").code)
+}

@@ -1,0 +1,137 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newProjects(s *session) *cobra.Command {
+	cmd := &cobra.Command{Use: "projects", Short: "List projects, and change their settings"}
+	cmd.AddCommand(s.projectsList(), s.projectsSet())
+	return cmd
+}
+
+func (s *session) projectsList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the projects of your organization, newest first",
+		Args:  NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			api, err := s.api()
+			if err != nil {
+				return err
+			}
+			projects, err := allProjects(cmd.Context(), api)
+			if err != nil {
+				return err
+			}
+			if s.json {
+				return s.printJSON(projects)
+			}
+			s.projectTable(projects)
+			return nil
+		},
+	}
+}
+
+func allProjects(ctx context.Context, api *client.Client) ([]client.Project, error) {
+	all, cursor := []client.Project{}, ""
+	for {
+		page, err := api.Projects(ctx, cursor)
+		if err != nil {
+			return nil, err
+		}
+		all, cursor = append(all, page.Items...), page.NextCursor
+		if cursor == "" {
+			return all, nil
+		}
+	}
+}
+
+func (s *session) projectTable(projects []client.Project) {
+	if len(projects) == 0 {
+		s.hint("No projects. The first task of a repository makes one.")
+		return
+	}
+	rows := [][]string{{"PROJECT", "NAME", "AT A TIME", "PAUSED", "AGENTS MAY MESSAGE"}}
+	for _, p := range projects {
+		rows = append(rows, []string{
+			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AgentsMessage),
+		})
+	}
+	_, _ = fmt.Fprint(s.Stdout, s.style().Table(rows))
+}
+
+func (s *session) projectsSet() *cobra.Command {
+	var messages, paused bool
+	cmd := &cobra.Command{
+		Use:   "set <project>",
+		Short: "Change settings of a project; what is not named stays",
+		Args:  exactly(1, "the name of a project, its id, or 4 or more characters of the id's beginning or end"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var change client.ProjectPatch
+			if cmd.Flags().Changed("agents-may-message") {
+				change.AgentsMayMessage = &messages
+			}
+			if cmd.Flags().Changed("paused") {
+				change.Paused = &paused
+			}
+			if change.AgentsMayMessage == nil && change.Paused == nil {
+				return exit.Usagef("nothing to change: name a setting, as --agents-may-message=true")
+			}
+			return s.changeProject(cmd.Context(), args[0], change)
+		},
+	}
+	cmd.Flags().BoolVar(&messages, "agents-may-message", false, "whether the agents of the project may write to each other")
+	cmd.Flags().BoolVar(&paused, "paused", false, "whether new tasks of the project wait")
+	return cmd
+}
+
+func (s *session) changeProject(ctx context.Context, ref string, change client.ProjectPatch) error {
+	api, err := s.api()
+	if err != nil {
+		return err
+	}
+	projects, err := allProjects(ctx, api)
+	if err != nil {
+		return err
+	}
+	p, err := findProject(projects, ref)
+	if err != nil {
+		return err
+	}
+	if p, err = api.PatchProject(ctx, p.ID, change); err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(p)
+	}
+	s.projectTable([]client.Project{p})
+	return nil
+}
+
+// findProject resolves what a person typed for a project: its name, or a part of its id.
+func findProject(projects []client.Project, ref string) (client.Project, error) {
+	var found []client.Project
+	for _, p := range projects {
+		if p.Name == ref || len(ref) >= minFragment && (strings.HasPrefix(p.ID, ref) || strings.HasSuffix(p.ID, ref)) {
+			found = append(found, p)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return client.Project{}, task.Errorf(task.CodeNotFound, "No project is called %q, and no id begins or ends so. Next: omoi projects list", ref)
+	}
+	return client.Project{}, exit.Usagef("%q fits more than one project; give more of the id. Next: omoi projects list", ref)
+}
