@@ -29,6 +29,10 @@ type Config struct {
 	Hour     time.Duration // how long an hour of an agent lasts; default 60 s
 	Flood    int           // events of the busy agent; default 3000
 	Spell    time.Duration // one round of one way to store events; default 4 s
+	Steady   time.Duration // posts at half the top rate; default 30 s
+	Streams  int           // open streams in one process; default 10,000
+	Watch    time.Duration // how long their memory is watched, idle and under ingest each; default 20 s
+	History  int           // events of a sandbox that is read page by page; default 100,000
 	Agents   int           // starts of omoi-agent; default 5
 	Demos    int           // runs of the demo; default 2: in an empty home, then in the same
 	// Only names the parts to run, as [Parts] lists them; empty: all.
@@ -41,6 +45,8 @@ func (c Config) withDefaults() Config {
 	c.Rounds, c.Tasks, c.Parallel = or(c.Rounds, 3), or(c.Tasks, 60), or(c.Parallel, 16)
 	c.Starts, c.Flood, c.Agents, c.Demos = or(c.Starts, 15), or(c.Flood, 3000), or(c.Agents, 5), or(c.Demos, 2)
 	c.Hour, c.Spell = or(c.Hour, time.Minute), or(c.Spell, 4*time.Second)
+	c.Steady, c.Watch = or(c.Steady, 30*time.Second), or(c.Watch, 20*time.Second)
+	c.Streams, c.History = or(c.Streams, 10_000), or(c.History, 100_000)
 	if c.Progress == nil {
 		c.Progress = func(string) {}
 	}
@@ -100,6 +106,8 @@ func parts() []part {
 		{"tasks", measureTasks},
 		{"flood", measureFlood},
 		{"intake", measureIntake},
+		{"streams", measureStreams},
+		{"paging", measurePaging},
 		{"demo", measureDemo},
 		{"agent", measureAgent},
 	}

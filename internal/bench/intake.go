@@ -15,12 +15,16 @@ const batchSize = 50
 
 // Goals of the intake, as multiples of what is beside them.
 const (
-	goalSingle  = 0.9 // of pgbench
-	goalCounter = 1.0 // of pgbench with a counter row
-	goalNaive   = 2.0 // of one INSERT a request
-	goalBatch   = 5.0 // of pgbench
-	goalCopy    = 1.0 // of COPY
+	goalSingle  = 0.9  // of pgbench
+	goalCounter = 1.0  // of pgbench with a counter row
+	goalNaive   = 2.0  // of one INSERT a request
+	goalBatch   = 5.0  // of pgbench
+	goalCopy    = 1.0  // of COPY
+	goalRepeats = 0.95 // of batches without repeats
 )
+
+// repeatEvery makes one batch of so many a repeat.
+const repeatEvery = 100
 
 // measureIntake compares how fast events are stored with how fast PostgreSQL takes the same
 // rows by other means.
@@ -44,8 +48,9 @@ func measureIntake(ctx context.Context, cfg Config, r *Report) (err error) {
 		{"single posts, 32 connections", func(ctx context.Context) (float64, error) { return p.singles(ctx, cfg.Spell) }},
 		{"pgbench with a counter row, 32 clients", func(ctx context.Context) (float64, error) { return t.pgbench(ctx, "counter", cfg.Spell) }},
 		{"one INSERT a request, 32 connections", func(ctx context.Context) (float64, error) { return t.naive(ctx, cfg.Spell) }},
-		{"batches of 50, 32 connections", func(ctx context.Context) (float64, error) { return p.batches(ctx, cfg.Spell) }},
+		{"batches of 50, 32 connections", func(ctx context.Context) (float64, error) { return p.batches(ctx, cfg.Spell, 0) }},
 		{"COPY in one session", func(ctx context.Context) (float64, error) { return t.copyRows(ctx, cfg.Spell) }},
+		{"batches of 50, 1 % of them repeats", func(ctx context.Context) (float64, error) { return p.batches(ctx, cfg.Spell, repeatEvery) }},
 	}
 	got, err := rounds(ctx, cfg.Rounds, t.empty, ways)
 	if err != nil {
@@ -64,8 +69,11 @@ func measureIntake(ctx context.Context, cfg Config, r *Report) (err error) {
 	compare("single posts, to one INSERT a request", 1, 3, goalNaive)
 	compare("events in batches, to pgbench", 4, 0, goalBatch)
 	compare("events in batches, to COPY", 4, 5, goalCopy)
-	r.note("Storing events", "%d rounds of %s each, one way after the other; the tables are emptied and a checkpoint is made before each. Ratios are taken within a round, then their median. %s. Posts go through the whole API with sandbox tokens, 200 sandboxes, events of some 350 bytes.", cfg.Rounds, cfg.Spell, s.durability(ctx))
-	return nil
+	repeats := ratio("events in batches of which 1 % are repeats, to batches without", got[ways[6].name], got[ways[4].name], goalRepeats)
+	repeats.Goal = "at least 0.95 times"
+	r.add(repeats)
+	r.note("Storing events", "%d rounds of %s each, one way after the other; the tables are emptied and a checkpoint is made before each. Ratios are taken within a round, then their median. %s. Posts go through the whole API with sandbox tokens, 200 sandboxes, events of some 350 bytes; the log is at level info and everything is counted, as on any server. A repeat is the sender's last batch once more; of it nothing counts as stored.", cfg.Rounds, cfg.Spell, s.durability(ctx))
+	return p.measureLatency(ctx, cfg, r, median(got[ways[1].name]), median(got[ways[4].name]))
 }
 
 // way is one way to store events; it answers events a second.
@@ -123,9 +131,10 @@ func (s *server) durability(ctx context.Context) string {
 type poster struct {
 	*server
 
-	boxes  []string
-	tokens []string
-	first  [connections]int64 // of the next batch of each sender
+	boxes    []string
+	tokens   []string
+	requests [][]byte           // a single post to each sandbox
+	first    [connections]int64 // of the next batch of each sender
 }
 
 func newPoster(ctx context.Context, s *server) (*poster, error) {
@@ -133,6 +142,7 @@ func newPoster(ctx context.Context, s *server) (*poster, error) {
 	for n := range boxCount {
 		id := "bench" + strconv.Itoa(n)
 		p.boxes, p.tokens = append(p.boxes, id), append(p.tokens, s.ring.Mint(id))
+		p.requests = append(p.requests, post(p.path(n), p.tokens[n], []byte(event())))
 	}
 	_, err := s.pool.Exec(ctx, `INSERT INTO sandboxes (id, organization_id, provider, state)
 		SELECT unnest($1::text[]), (SELECT id FROM organizations LIMIT 1), 'bare', 'running'`, p.boxes)
@@ -150,33 +160,42 @@ func (p *poster) singles(ctx context.Context, spell time.Duration) (float64, err
 	if err := p.empty(ctx); err != nil {
 		return 0, err
 	}
-	requests := make([][]byte, boxCount)
-	for n := range requests {
-		requests[n] = post(p.path(n), p.tokens[n], []byte(event()))
-	}
-	return flood(ctx, p.info.APIURL, spell, func(n int) caller {
-		return func() []byte {
-			n++
-			return requests[n%boxCount]
-		}
-	})
+	return flood(ctx, p.info.APIURL, spell, p.single)
 }
 
-func (p *poster) batches(ctx context.Context, spell time.Duration) (float64, error) {
+// single makes the posts of one connection, to one sandbox after the other.
+func (p *poster) single(n int) caller {
+	return func() []byte {
+		n++
+		return p.requests[n%boxCount]
+	}
+}
+
+// batches answers how many events were stored; one batch of every is a repeat, 0: none.
+func (p *poster) batches(ctx context.Context, spell time.Duration, every int) (float64, error) {
 	if err := p.empty(ctx); err != nil {
 		return 0, err
 	}
-	events := strings.Repeat(event()+",", batchSize-1) + event()
-	perSecond, err := flood(ctx, p.info.APIURL, spell, func(n int) caller {
-		head := `{"spool_id":"bench` + strconv.Itoa(n) + `","first":`
-		return func() []byte {
-			var body bytes.Buffer
-			body.WriteString(head + strconv.FormatInt(p.first[n]+1, 10) + `,"events":[` + events + "]}")
-			p.first[n] += batchSize
-			return post(p.path(n)+"/batch", p.tokens[n], body.Bytes())
-		}
-	})
+	perSecond, err := flood(ctx, p.info.APIURL, spell, func(n int) caller { return p.batch(n, every) })
+	if every > 0 {
+		perSecond *= 1 - 1/float64(every)
+	}
 	return batchSize * perSecond, err
+}
+
+// batch makes the batches of one connection, all of one sender.
+func (p *poster) batch(n, every int) caller {
+	events := strings.Repeat(event()+",", batchSize-1) + event()
+	head, made := `{"spool_id":"bench`+strconv.Itoa(n)+`","first":`, 0
+	return func() []byte {
+		if made++; every > 0 && made%every == 0 {
+			p.first[n] -= batchSize
+		}
+		var body bytes.Buffer
+		body.WriteString(head + strconv.FormatInt(p.first[n]+1, 10) + `,"events":[` + events + "]}")
+		p.first[n] += batchSize
+		return post(p.path(n)+"/batch", p.tokens[n], body.Bytes())
+	}
 }
 
 // empty empties the table of events. The heads of the sandboxes go on.

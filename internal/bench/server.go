@@ -33,6 +33,7 @@ type server struct {
 	pool     *pgxpool.Pool
 	temporal client.Client
 	ring     *token.Ring
+	env      map[string]string
 	cmd      *exec.Cmd
 	done     chan error
 }
@@ -63,7 +64,8 @@ func startServer(ctx context.Context, cfg Config, settings map[string]string) (*
 		"OMOI_TASK_MAX_PER_PROJECT": "1000", "OMOI_WORKER_HOST_SLOTS": "1000", "OMOI_LOG_LEVEL": "info",
 	})
 	maps.Copy(env, settings)
-	if err := s.launch(ctx, filepath.Join(cfg.Bin, "omoi"), environ(env)); err != nil {
+	s.env = env
+	if err := s.launch(ctx, filepath.Join(cfg.Bin, "omoi"), "dev"); err != nil {
 		return nil, err
 	}
 	if err := s.connect(ctx); err != nil {
@@ -95,7 +97,7 @@ func environ(env map[string]string) []string {
 	return out
 }
 
-func (s *server) launch(ctx context.Context, program string, env []string) error {
+func (s *server) launch(ctx context.Context, program, command string) error {
 	if err := os.MkdirAll(filepath.Join(s.dir, "home"), 0o755); err != nil { //nolint:gosec // other users walk through
 		return fmt.Errorf("make the server's home: %w", err)
 	}
@@ -103,11 +105,11 @@ func (s *server) launch(ctx context.Context, program string, env []string) error
 	if err != nil {
 		return fmt.Errorf("keep the server's log: %w", err)
 	}
-	defer out.Close() //nolint:errcheck // the server has its own
-	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "dev")
-	s.cmd.Env, s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = env, s.dir, out, out
+	defer out.Close()                                                         //nolint:errcheck // the server has its own
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, command) //nolint:gosec // our own program
+	s.cmd.Env, s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = environ(s.env), s.dir, out, out
 	if err := s.cmd.Start(); err != nil {
-		return fmt.Errorf("start omoi dev: %w", err)
+		return fmt.Errorf("start omoi %s: %w", command, err)
 	}
 	go func() { s.done <- s.cmd.Wait() }()
 	return nil
@@ -153,7 +155,7 @@ func (s *server) until(ctx context.Context, limit time.Duration, what string, fa
 			return fmt.Errorf("wait until %s: %w%s", what, ctx.Err(), s.lastWords())
 		case err := <-s.done:
 			s.done <- err
-			return fmt.Errorf("omoi dev ended: %w%s", err, s.lastWords())
+			return fmt.Errorf("the server ended: %w%s", err, s.lastWords())
 		case <-ticker.C:
 		}
 	}
@@ -177,12 +179,17 @@ func (s *server) close() error {
 	if s.pool != nil {
 		s.pool.Close()
 	}
+	return s.end()
+}
+
+// end ends the process.
+func (s *server) end() error {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // one that has ended needs none
 	select {
 	case err := <-s.done:
 		return err
 	case <-time.After(stopLimit):
-		return errors.Join(errors.New("omoi dev did not stop"), s.cmd.Process.Kill())
+		return errors.Join(errors.New("the server did not stop"), s.cmd.Process.Kill())
 	}
 }
 

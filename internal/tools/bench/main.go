@@ -48,6 +48,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.IntVar(&cfg.Starts, "starts", 15, "tasks in local sandboxes")
 	flags.DurationVar(&cfg.Hour, "hour", time.Minute, "how long an hour of an agent lasts")
 	flags.DurationVar(&cfg.Spell, "spell", 4*time.Second, "one round of one way to store events")
+	flags.DurationVar(&cfg.Steady, "steady", 30*time.Second, "posts at half the top rate")
+	flags.IntVar(&cfg.Streams, "streams", 10_000, "open streams in one process")
+	flags.DurationVar(&cfg.Watch, "watch", 20*time.Second, "how long the memory of streams is watched, idle and under ingest each")
+	flags.IntVar(&cfg.History, "history", 100_000, "events of a sandbox that is read page by page")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
