@@ -87,7 +87,7 @@ func (r *rig) talksWith(made task.Task, w *oldWorker) {
 	w.tells("user_message", "Use tabs, please")
 	w.has(2, "agent.waiting")
 	require.Nil(r.t, w.data("agent.message_injected")["message_id"], "it never knew the id's name")
-	w.queues("interrupt", "Stop")
+	w.tells("interrupt", "Stop")
 	w.ended()
 	w.has(2, "agent.interrupted")
 	w.has(1, "agent.shutdown")
