@@ -36,7 +36,7 @@ type SandboxEvents struct {
 	Events     []SandboxEvent `json:"events" nullable:"false"`
 	TotalCount int64          `json:"total_count"` // of the filter, before paging
 	SandboxID  string         `json:"sandbox_id"`
-	NextCursor *string        `json:"next_cursor"` // goes on to older events; null at the end
+	NextCursor *string        `json:"next_cursor,omitempty"` // goes on to older events; absent at the end
 }
 
 // AckedMessage is the answer of POST /api/v1/sandboxes/{id}/messages/{message}/ack.
