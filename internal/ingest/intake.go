@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/live"
@@ -17,7 +18,9 @@ type IntakeConfig struct {
 	AllowBare     bool          // batches of unknown sandboxes make a bare row; single posts say it themselves
 	Committers    int           // transactions with batches at a time, beside the one with single posts; default 2
 	Queue         int           // requests that may wait for each; beyond that they are turned away; default 4096
+	Room          int64         // bytes of events that may wait, in all; likewise; default 64 MiB
 	MaxEvents     int           // in one transaction, give or take one request; default 512
+	MaxBytes      int           // likewise; default 4 MiB, which a slow database takes within CommitTimeout
 	MaxBatch      int           // events in one batch; default 1000
 	Quiet         time.Duration // until events that are no milestones are relayed; default 60 s
 	CommitTimeout time.Duration // of one transaction; default 10 s
@@ -38,6 +41,7 @@ type Intake struct {
 	bus   Bus
 	log   *slog.Logger
 	lanes []chan *waiter // a committer each; all that one sender sends goes to one lane
+	held  atomic.Int64   // bytes of events that wait or are being stored
 
 	mu     sync.RWMutex
 	closed bool
@@ -46,6 +50,7 @@ type Intake struct {
 // waiter is a request that waits for its commit.
 type waiter struct {
 	request Request
+	size    int          // bytes of its events
 	since   time.Time    // when it was queued
 	outcome chan Outcome // of one, so that the committer never waits for a caller that left
 }
@@ -128,7 +133,7 @@ func (i *Intake) Batch(ctx context.Context, sandboxID, spoolID string, first int
 // submit queues a request and waits for its outcome. A caller that leaves early learns
 // nothing, though its events may be stored.
 func (i *Intake) submit(ctx context.Context, r Request) (Outcome, error) {
-	w := &waiter{request: r, since: time.Now(), outcome: make(chan Outcome, 1)}
+	w := &waiter{request: r, size: sizeOf(r.Events), since: time.Now(), outcome: make(chan Outcome, 1)}
 	if err := i.enqueue(w); err != nil {
 		i.cfg.Meter.TurnedAway()
 		return Outcome{}, err
@@ -147,12 +152,31 @@ func (i *Intake) enqueue(w *waiter) error {
 	if i.closed {
 		return task.Errorf(task.CodeUnavailable, "The server is stopping. Send the same again in a second.")
 	}
-	select {
-	case i.lane(w.request) <- w:
-		return nil
-	default:
-		return task.Errorf(task.CodeUnavailable, "Too many events are waiting. Send the same again in a second.")
+	if i.held.Add(int64(w.size)) <= i.cfg.Room {
+		select {
+		case i.lane(w.request) <- w:
+			return nil
+		default:
+		}
 	}
+	i.held.Add(-int64(w.size))
+	return task.Errorf(task.CodeUnavailable, "Too many events are waiting. Send the same again in a second.")
+}
+
+// answer lets go of a request.
+func (i *Intake) answer(w *waiter, out Outcome) {
+	i.held.Add(-int64(w.size))
+	w.outcome <- out
+}
+
+// sizeOf is about how much memory events take.
+func sizeOf(events []Event) int {
+	const more = 100 // beside the data
+	size := 0
+	for _, e := range events {
+		size += len(e.Data) + more
+	}
+	return size
 }
 
 // lane is where a request waits: single posts in the first, for few fit into a transaction
@@ -186,14 +210,14 @@ func (i *Intake) work(ctx context.Context, lane <-chan *waiter) {
 // collect takes all that waits, without waiting for more: while one commit is under way
 // the next one's requests gather by themselves.
 func (i *Intake) collect(first *waiter, lane <-chan *waiter) []*waiter {
-	taken, events := []*waiter{first}, len(first.request.Events)
-	for events < i.cfg.MaxEvents {
+	taken, events, bytes := []*waiter{first}, len(first.request.Events), first.size
+	for events < i.cfg.MaxEvents && bytes < i.cfg.MaxBytes {
 		select {
 		case w, open := <-lane:
 			if !open {
 				return taken
 			}
-			taken, events = append(taken, w), events+len(w.request.Events)
+			taken, events, bytes = append(taken, w), events+len(w.request.Events), bytes+w.size
 		default:
 			return taken
 		}
@@ -209,7 +233,7 @@ func (i *Intake) commit(ctx context.Context, all []*waiter) {
 	switch {
 	case err == nil:
 		for n, w := range all {
-			w.outcome <- outcomes[n]
+			i.answer(w, outcomes[n])
 		}
 		i.wake(all, outcomes)
 		i.measure(all, outcomes, began) // last: nobody waits for it
@@ -242,7 +266,7 @@ func (i *Intake) refuse(ctx context.Context, all []*waiter, err error) {
 	i.cfg.Meter.Lost(len(all))
 	i.log.WarnContext(ctx, "events not stored", slog.Int("requests", len(all)), slog.Any("error", err))
 	for _, w := range all {
-		w.outcome <- Outcome{Err: err}
+		i.answer(w, Outcome{Err: err})
 	}
 }
 
@@ -269,7 +293,9 @@ func (i *Intake) wake(all []*waiter, outcomes []Outcome) {
 func (c IntakeConfig) withDefaults() IntakeConfig {
 	c.Committers = orDefault(c.Committers, 2)
 	c.Queue = orDefault(c.Queue, 4096)
+	c.Room = orDefault(c.Room, 64<<20)
 	c.MaxEvents = orDefault(c.MaxEvents, 512)
+	c.MaxBytes = orDefault(c.MaxBytes, 4<<20)
 	c.MaxBatch = orDefault(c.MaxBatch, 1000)
 	c.Quiet = orDefault(c.Quiet, time.Minute)
 	c.CommitTimeout = orDefault(c.CommitTimeout, 10*time.Second)
