@@ -83,6 +83,9 @@ func (a *API) postBatch(ctx context.Context, r report) (client.Acknowledged, err
 	if err != nil {
 		return client.Acknowledged{}, err
 	}
+	if len(batch.Events) > maxLines {
+		return client.Acknowledged{}, tooMany()
+	}
 	events := make([]ingest.Event, len(batch.Events))
 	for n, said := range batch.Events {
 		events[n] = eventOf(said)
@@ -94,8 +97,10 @@ func (a *API) postBatch(ctx context.Context, r report) (client.Acknowledged, err
 	return client.Acknowledged{Acknowledged: receipt.Acknowledged, Duplicates: receipt.Duplicates}, err
 }
 
-// maxLines is more than a batch may have: what has more is refused before it is read.
+// maxLines is how many events a batch may have: what has more is refused before it costs more.
 const maxLines = 1000
+
+func tooMany() error { return task.Invalid("events", "A batch must have at most %d events.", maxLines) }
 
 // batchOfLines reads a body of one event a line; spool and number stand in the query.
 func batchOfLines(r report) (client.Batch, error) {
@@ -110,7 +115,7 @@ func batchOfLines(r report) (client.Batch, error) {
 	}
 	body := bytes.TrimRight(r.body, " \t\r\n")
 	if bytes.Count(body, []byte("\n")) >= maxLines {
-		return batch, task.Invalid("events", "A batch must have at most %d events.", maxLines)
+		return batch, tooMany()
 	}
 	for line := range bytes.Lines(body) {
 		var said client.BatchEvent
