@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -29,7 +30,8 @@ type report struct {
 // it looks at each request by reflection, which costs more than all the rest.
 func (a *API) registerIntake() {
 	const events = "/api/v1/sandboxes/{sandbox_id}/events"
-	hot[postEventIn](a, route{
+	here := &room{bytes: bodyRoom}
+	hot[postEventIn](a, here, route{
 		method: http.MethodPost, path: events, id: "post-event", tag: tagSandboxes, summary: "Report one event",
 		access: accessSandbox, says: client.BatchEvent{}, body: a.cfg.MaxBody,
 	}, a.postEvent)
@@ -37,12 +39,12 @@ func (a *API) registerIntake() {
 		method: http.MethodPost, path: events + "/batch", id: "post-batch", tag: tagSandboxes, summary: "Report numbered events",
 		access: accessSandbox, says: client.Batch{}, body: a.cfg.MaxBatch,
 	}
-	hot[postBatchIn](a, batch, a.postBatch)
+	hot[postBatchIn](a, here, batch, a.postBatch)
 	a.describeLines(batch)
 }
 
 // hot registers a route for reports; I describes its parameters, O its answer.
-func hot[I, O any](a *API, r route, answer func(context.Context, report) (O, error)) {
+func hot[I, O any](a *API, here *room, r route, answer func(context.Context, report) (O, error)) {
 	type answered struct{ Body O }
 	huma.Register(paper{a.huma}, a.operation(r), func(context.Context, *I) (*answered, error) { return nil, errOnPaper })
 	a.describeBody(r)
@@ -51,6 +53,13 @@ func hot[I, O any](a *API, r route, answer func(context.Context, report) (O, err
 		if asked := requestOf(c.Request.Context()); asked != nil {
 			asked.count = count
 		}
+		leave, err := here.enter(c.Request, r.body)
+		if err != nil {
+			_, _ = io.Copy(io.Discard, io.LimitReader(c.Request.Body, r.body)) // who is still sending reads no answer
+			a.writeError(c.Writer, c.Request, err)
+			return
+		}
+		defer leave()
 		a.take(c.Writer, report{Request: c.Request, sandboxID: c.Param("sandbox_id")}, r, func(ctx context.Context, said report) (any, error) {
 			return answer(ctx, said)
 		})
@@ -106,6 +115,8 @@ func readBody(r *http.Request, limit int64, into *bytes.Buffer) error {
 	}
 	n, err := into.ReadFrom(io.LimitReader(r.Body, limit+1))
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return httpError(http.StatusRequestTimeout, "The request body did not come in time. Send it again.")
 	case err != nil:
 		return httpError(http.StatusBadRequest, "The request ended before its body was whole.")
 	case n > limit:

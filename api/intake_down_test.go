@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -36,5 +38,20 @@ func TestNothingIsAcknowledgedWhileTheStoreIsDown(t *testing.T) {
 		require.Equal(t, http.StatusServiceUnavailable, rec.Code, "%s", rec.Body)
 		require.NotEmpty(t, rec.Header().Get("Retry-After"))
 		require.NotContains(t, rec.Body.String(), "acknowledged")
+	}
+}
+
+// cut is a body whose sender is slow, or gone.
+type cut struct{ err error }
+
+func (c cut) Read([]byte) (int, error) { return 0, c.err }
+
+func TestAReportThatIsCutOffSaysWhy(t *testing.T) {
+	t.Parallel()
+	handler := api.New(api.Config{Open: true}, api.Deps{Store: (*postgres.Store)(nil), Intake: down{}})
+	for status, err := range map[int]error{http.StatusRequestTimeout: os.ErrDeadlineExceeded, http.StatusBadRequest: io.ErrUnexpectedEOF} {
+		rec := httptest.NewRecorder()
+		handler.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+wire+"b/events", cut{err}))
+		require.Equal(t, status, rec.Code, "%s", rec.Body)
 	}
 }
