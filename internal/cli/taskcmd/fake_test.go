@@ -49,6 +49,8 @@ type fakeAPI struct {
 	outages  int                     // how many event requests are answered 503
 	afters   []string                // cursors that were asked for
 	onEvents func(f *fakeAPI, n int) // runs under the lock before request n of events is answered
+
+	transcripts []client.TranscriptInfo
 }
 
 func newFake(t *testing.T) *fakeAPI {
@@ -62,6 +64,7 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/tasks/{id}/diff", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("+added\n")) })
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)
 	mux.HandleFunc("GET /api/v1/sandboxes", f.sandboxes)
+	f.serveTranscripts(mux)
 	mux.HandleFunc("POST /api/v1/sandboxes/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
 		var in client.NewMessage
 		_ = json.NewDecoder(r.Body).Decode(&in)

@@ -1,0 +1,94 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newTranscript(s *session) *cobra.Command {
+	var attempt int
+	cmd := &cobra.Command{
+		Use:   "transcript <task>",
+		Short: "Print what a task's agent said and did, as the agent itself wrote it down",
+		Long: `Print the transcript of a task's newest attempt that has one, line by line as the agent wrote it: JSON, as a rule.
+It is sent while the agent works. --attempt names another attempt.`,
+		Args:              oneTask,
+		ValidArgsFunction: s.completeTasks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if attempt < 0 {
+				return exit.Usagef("--attempt %d is no attempt; they count from 1. Next: omoi show %s", attempt, args[0])
+			}
+			return s.transcript(cmd.Context(), args[0], attempt)
+		},
+	}
+	cmd.Flags().IntVar(&attempt, "attempt", 0, "number of the attempt; 0 is the newest that has one")
+	return cmd
+}
+
+func (s *session) transcript(ctx context.Context, ref string, attempt int) error {
+	api, t, err := s.taskOf(ctx, ref)
+	if err != nil {
+		return err
+	}
+	known, err := api.Transcripts(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	found, ok := newestOf(known, attempt)
+	if !ok {
+		return noTranscript(t, attempt)
+	}
+	var content strings.Builder
+	if err := api.WriteTranscript(ctx, t.ID, found.RunID, &content); err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(struct {
+			client.TranscriptInfo
+
+			Content string `json:"content"`
+		}{found, content.String()})
+	}
+	return s.printTranscript(found, content.String())
+}
+
+// newestOf picks the transcript of an attempt, of the last one if it is 0.
+func newestOf(known []client.TranscriptInfo, attempt int) (found client.TranscriptInfo, ok bool) {
+	for _, info := range known { // oldest first
+		if attempt == 0 || info.Attempt == attempt {
+			found, ok = info, true
+		}
+	}
+	return found, ok
+}
+
+func noTranscript(t client.Task, attempt int) error {
+	if attempt > 0 {
+		return task.Errorf(task.CodeNotFound, "Attempt %d of the task has no transcript. Next: omoi show %s", attempt, render.Short(t.ID))
+	}
+	return task.Errorf(task.CodeNotFound, "The task has no transcript yet. Its events: omoi logs %s", render.Short(t.ID))
+}
+
+func (s *session) printTranscript(info client.TranscriptInfo, content string) error {
+	if info.CutBytes > 0 {
+		s.hint("The oldest %d bytes are no longer kept.", info.CutBytes)
+	}
+	if !isTerminal(s.Stdout) { // byte for byte, for programs
+		if _, err := fmt.Fprint(s.Stdout, content); err != nil {
+			return fmt.Errorf("print the transcript: %w", err)
+		}
+		return nil
+	}
+	for line := range strings.Lines(content) {
+		s.say("%s", render.Clean(strings.TrimRight(line, "\n")))
+	}
+	return nil
+}
