@@ -87,10 +87,13 @@ func (q *Queries) EventCounts(ctx context.Context, sandboxID string) (EventCount
 }
 
 const eventPage = `-- name: EventPage :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
+    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
     CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = $1 AND e.sequence BETWEEN $2 AND $3
+FROM sandbox_events e
+WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
+  AND e.sequence BETWEEN $2 AND $3
   AND ($4::text = '' OR e.event_type = $4)
 ORDER BY e.sequence DESC LIMIT $6 OFFSET $5
 `
@@ -115,6 +118,8 @@ type EventPageRow struct {
 	Omitted   []string
 }
 
+// Pages join no sandbox, but look its birth up: behind a join PostgreSQL does not know that the
+// key's order is the page's, and would sort all events for each page.
 // Newest first, from the newest of a stretch on.
 func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]EventPageRow, error) {
 	rows, err := q.db.Query(ctx, eventPage,
@@ -153,10 +158,12 @@ func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]EventPa
 }
 
 const eventsAfter = `-- name: EventsAfter :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
+    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
     CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = $1 AND e.sequence > $2
+FROM sandbox_events e
+WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
+  AND e.sequence > $2
 ORDER BY e.sequence LIMIT $3
 `
 

@@ -78,8 +78,9 @@ SELECT sequence, created_at, path, change_type, added, removed, complete, diff F
         FROM (
             SELECT e.sequence, e.created_at,
                 CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
-            FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-            WHERE s.id = $1 AND e.sequence > $2 AND e.event_type = 'agent.file_edited'
+            FROM sandbox_events e
+            WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
+  AND e.sequence > $2 AND e.event_type = 'agent.file_edited'
               AND jsonb_typeof(e.event_data -> 'file_path') = 'string'
             ORDER BY e.sequence LIMIT $3
         ) f
@@ -314,10 +315,12 @@ func (q *Queries) SpecProgress(ctx context.Context, sandboxID string) (SpecProgr
 }
 
 const trajectoryAfter = `-- name: TrajectoryAfter :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
+    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
     CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = $1 AND e.sequence > $2
+FROM sandbox_events e
+WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
+  AND e.sequence > $2
   AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
 ORDER BY e.sequence LIMIT $3
 `
@@ -370,10 +373,12 @@ func (q *Queries) TrajectoryAfter(ctx context.Context, arg TrajectoryAfterParams
 }
 
 const trajectoryBefore = `-- name: TrajectoryBefore :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
+    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
     CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = $1 AND e.sequence < $2
+FROM sandbox_events e
+WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
+  AND e.sequence < $2
   AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
 ORDER BY e.sequence DESC LIMIT $3
 `

@@ -1,17 +1,24 @@
+-- Pages join no sandbox, but look its birth up: behind a join PostgreSQL does not know that the
+-- key's order is the page's, and would sort all events for each page.
+
 -- name: EventPage :many
 -- Newest first, from the newest of a stretch on.
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
+    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)), 0)::integer AS attempt,
     CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence BETWEEN sqlc.arg(oldest) AND sqlc.arg(newest)
+FROM sandbox_events e
+WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND e.sandbox_id = sqlc.arg(sandbox_id)
+  AND e.sequence BETWEEN sqlc.arg(oldest) AND sqlc.arg(newest)
   AND (sqlc.arg(event_type)::text = '' OR e.event_type = sqlc.arg(event_type))
 ORDER BY e.sequence DESC LIMIT sqlc.arg(page_limit) OFFSET sqlc.arg(page_offset);
 
 -- name: EventsAfter :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
+    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)), 0)::integer AS attempt,
     CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence > sqlc.arg(after)
+FROM sandbox_events e
+WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND e.sandbox_id = sqlc.arg(sandbox_id)
+  AND e.sequence > sqlc.arg(after)
 ORDER BY e.sequence LIMIT sqlc.arg(page_limit);
 
 -- name: EventCounts :one

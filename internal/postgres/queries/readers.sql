@@ -1,18 +1,22 @@
 -- name: TrajectoryBefore :many
 -- Newest first; heartbeats are left out.
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
+    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)), 0)::integer AS attempt,
     CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence < sqlc.arg(before)
+FROM sandbox_events e
+WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND e.sandbox_id = sqlc.arg(sandbox_id)
+  AND e.sequence < sqlc.arg(before)
   AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
 ORDER BY e.sequence DESC LIMIT sqlc.arg(page_limit);
 
 -- name: TrajectoryAfter :many
 -- Oldest first; heartbeats are left out.
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
+    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)), 0)::integer AS attempt,
     CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence > sqlc.arg(after)
+FROM sandbox_events e
+WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND e.sandbox_id = sqlc.arg(sandbox_id)
+  AND e.sequence > sqlc.arg(after)
   AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
 ORDER BY e.sequence LIMIT sqlc.arg(page_limit);
 
@@ -43,8 +47,9 @@ SELECT sequence, created_at, path, change_type, added, removed, complete, diff F
         FROM (
             SELECT e.sequence, e.created_at,
                 CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
-            FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
-            WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence > sqlc.arg(after) AND e.event_type = 'agent.file_edited'
+            FROM sandbox_events e
+            WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND e.sandbox_id = sqlc.arg(sandbox_id)
+  AND e.sequence > sqlc.arg(after) AND e.event_type = 'agent.file_edited'
               AND jsonb_typeof(e.event_data -> 'file_path') = 'string'
             ORDER BY e.sequence LIMIT sqlc.arg(page_limit)
         ) f
