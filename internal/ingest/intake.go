@@ -174,7 +174,7 @@ func sizeOf(events []Event) int {
 	const more = 100 // beside the data
 	size := 0
 	for _, e := range events {
-		size += len(e.Data) + more
+		size += e.Size() + more
 	}
 	return size
 }

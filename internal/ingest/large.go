@@ -34,23 +34,24 @@ type Large struct {
 	Transcript *SessionTranscript
 }
 
-// Field answers a field of an event's data wherever it is stored; nil if there is none.
-func (e Event) Field(name string) json.RawMessage {
-	var fields map[string]json.RawMessage
-	for _, part := range e.Parts() {
-		if json.Unmarshal(part, &fields) == nil && fields[name] != nil {
-			return fields[name]
-		}
-	}
-	return nil
-}
-
 // Parts answers the data as it is stored: in the event's row, and beside it.
 func (e Event) Parts() []json.RawMessage {
 	if e.Large == nil {
 		return []json.RawMessage{e.Data}
 	}
 	return []json.RawMessage{e.Data, e.Large.Fields}
+}
+
+// Size is about how many bytes of data are to be stored, wherever.
+func (e Event) Size() int {
+	size := len(e.Data)
+	if e.Large != nil {
+		size += len(e.Large.Fields)
+		if e.Large.Transcript != nil {
+			size += len(e.Large.Transcript.Content)
+		}
+	}
+	return size
 }
 
 // mayBeLarge is cheap, since every event passes here: only of the few that it names is the

@@ -26,7 +26,7 @@ func (w *weigher) CommitEvents(ctx context.Context, c ingest.Commit) ([]ingest.O
 	size := 0
 	for _, r := range c.Requests {
 		for _, e := range r.Events {
-			size += len(e.Data)
+			size += e.Size()
 		}
 	}
 	w.mu.Lock()
@@ -64,7 +64,7 @@ func TestLargeEventsAreBoundedInBytes(t *testing.T) {
 	}
 	b.contiguous(sandbox, fit)
 	require.Equal(t, fit/2, store.commits)
-	require.LessOrEqual(t, store.largest, 2*each, "two fit, for the first alone does not fill it")
+	require.LessOrEqual(t, store.largest, 2*(each+200), "two fit, for the first alone does not fill it")
 	_, err := intake.Single(within(t), sandbox, heavy(each), false)
 	require.NoError(t, err, "there is room again")
 }
