@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -54,6 +55,19 @@ func (w *wire) fails(down func() (link.Answer, error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = down
+}
+
+// posts answers when something was posted, and stored what has arrived.
+func (w *wire) posts() []time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.asked)
+}
+
+func (w *wire) stored() []agenttest.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.events)
 }
 
 // beat makes heartbeats until the returned function is called.
@@ -106,16 +120,16 @@ func TestAnHourOfTroubleLosesNothingAndFloodsNobody(t *testing.T) {
 				defer still()
 				<-time.After(time.Hour) // of the bubble, which takes none
 				synctest.Wait()
-				asked := len(w.asked)
+				asked := len(w.posts())
 				require.Less(t, asked, 3600/7+20, "at most every 7.5 s, once it is clear that nobody answers")
 				w.fails(nil)
 				back := time.Now()
 				require.NoError(t, r.Flush(t.Context()))
 				require.LessOrEqual(t, time.Since(back), 20*time.Second, "no wait grows without bound")
 				still()
-				require.GreaterOrEqual(t, len(w.events), 121)
-				require.LessOrEqual(t, len(w.events), 123, "a beat is a beat, whatever the API does")
-				for i, e := range w.events {
+				require.GreaterOrEqual(t, len(w.stored()), 121)
+				require.LessOrEqual(t, len(w.stored()), 123, "a beat is a beat, whatever the API does")
+				for i, e := range w.stored() {
 					require.EqualValues(t, i, e.Data["event_count"])
 				}
 			})
@@ -136,8 +150,9 @@ func TestAgentsDoNotComeBackTogether(t *testing.T) {
 			r.Emit("agent.message", nil)
 			<-time.After(5 * time.Minute) // of the bubble, which takes none
 			synctest.Wait()
-			for i := range w.asked[1:] {
-				gap := w.asked[i+1].Sub(w.asked[i])
+			asked := w.posts()
+			for i := range asked[1:] {
+				gap := asked[i+1].Sub(asked[i])
 				require.GreaterOrEqual(t, gap, 30*time.Second)
 				require.LessOrEqual(t, gap, 46*time.Second)
 				gaps[int64(gap)] = true
@@ -162,18 +177,18 @@ func TestSettingTheClockChangesNothing(t *testing.T) {
 		for _, hours := range []int64{0, 7, -9, 3} {
 			jump.Store(hours * int64(time.Hour))
 			w.fails(func() (link.Answer, error) { return link.Answer{Status: http.StatusBadGateway}, nil })
-			before := len(w.asked)
+			before := len(w.posts())
 			<-time.After(5 * time.Minute) // of the bubble, which takes none
 			synctest.Wait()
-			require.Greater(t, len(w.asked)-before, 10, "it goes on trying")
+			require.Greater(t, len(w.posts())-before, 10, "it goes on trying")
 			w.fails(nil)
 			<-time.After(5 * time.Minute) // of the bubble, which takes none
 			synctest.Wait()
 		}
 		still()
 		require.NoError(t, r.Flush(t.Context()))
-		require.Len(t, w.events, 81, "one each 30 s, in 40 minutes")
-		for i, e := range w.events {
+		require.Len(t, w.stored(), 81, "one each 30 s, in 40 minutes")
+		for i, e := range w.stored() {
 			require.EqualValues(t, i*30_000, e.Data["tool_age_ms"])
 		}
 	})
