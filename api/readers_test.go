@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -242,4 +243,32 @@ func TestReadersShowNothingOfOtherOrganizations(t *testing.T) {
 		w.call(http.MethodGet, wire+"box/"+path, nil).refused(http.StatusUnauthorized, "")
 	}
 	ok[client.Trajectory](w.call(http.MethodGet, wire+"box/trajectory", nil, authorization, w.key(w.org, "read")), http.StatusOK)
+}
+
+func TestEventsArePagedByCursorAndNameWhatTheyLack(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.report("b", 1, "x", "y", "x", "y", "x")
+	list := func(query string) client.SandboxEvents {
+		return ok[client.SandboxEvents](w.call(http.MethodGet, wire+"b/events"+query, nil), http.StatusOK)
+	}
+	first := list("?event_type=x&limit=2")
+	require.Equal(t, []string{"b:5", "b:3"}, []string{first.Events[0].ID, first.Events[1].ID})
+	require.EqualValues(t, 3, first.TotalCount)
+	w.report("b", 6, "x") // moves pages by offset, but none by cursor
+	rest := list("?event_type=x&limit=2&cursor=" + *first.NextCursor)
+	require.Len(t, rest.Events, 1)
+	require.Equal(t, "b:1", rest.Events[0].ID)
+	require.Nil(t, rest.NextCursor)
+	require.Len(t, list("?offset=5").Events, 1)
+	require.Len(t, list("?cursor=nonsense").Events, 6)
+	require.Empty(t, list("?event_type=unheard").Events)
+
+	long := strings.Repeat("x", 20_000)
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", map[string]any{"event_type": "x", "event_data": map[string]any{"a": 1, "long": long}}), http.StatusOK)
+	require.Equal(t, []string{"long"}, list("?limit=1").Events[0].Omitted)
+	require.Equal(t, []string{"long"}, w.trajectory("b", "?limit=1").Events[0].Omitted)
+	whole := ok[client.Event](w.call(http.MethodGet, wire+"b/events/b:7", nil), http.StatusOK)
+	require.Contains(t, string(whole.Data), long)
+	require.Empty(t, whole.Omitted)
 }

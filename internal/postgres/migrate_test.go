@@ -65,6 +65,7 @@ func TestMigrateMakesThePartitionsOfThisAndTheNextMonth(t *testing.T) {
 	exec(t, pool, `SELECT omoi_partition('2031-05-17')`)
 	exec(t, pool, `SELECT omoi_partition('2031-05-18')`)
 	require.Equal(t, 4, count(t, pool, made))
+	require.Equal(t, 4, count(t, pool, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'event_fields'::regclass`), "they go together")
 }
 
 func TestAPartitionIsNotMadeWhereTheDefaultHoldsItsRows(t *testing.T) {
