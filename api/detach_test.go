@@ -114,3 +114,26 @@ func TestAStreamEndsWithItsServer(t *testing.T) {
 	require.NoError(t, err, "the answer ends as an answer does")
 	require.NoError(t, <-served)
 }
+
+// TestManyReadersOfOneSandboxSeeEachEventOnce has readers who share looks at the store, and
+// who do not stand at the same place all the time.
+func TestManyReadersOfOneSandboxSeeEachEventOnce(t *testing.T) {
+	t.Parallel()
+	const readers, total = 16, 150
+	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })
+	followers := make([]*follower, readers)
+	for n := range followers {
+		followers[n] = w.follow(t, "/api/v1/sandboxes/b/stream")
+		defer followers[n].close()
+	}
+	go func() {
+		for n := range total {
+			w.report("b", n+1, "agent.tool_use")
+		}
+	}()
+	for _, f := range followers {
+		for n := range total {
+			require.EqualValues(t, n+1, f.event().data.Sequence)
+		}
+	}
+}

@@ -42,8 +42,9 @@ type answer[V any] struct {
 	next  *answer[V] // of those who asked while this one was under way; nil: nobody
 }
 
-// ask answers with what fn finds for the key. fn does not end with ctx, since others wait for it.
-func (s *shared[K, V]) ask(ctx context.Context, key K, fn func(context.Context) (V, error)) (V, error) {
+// ask answers with what fn finds for the key. fn does not end with ctx, and may be called for
+// those who ask later, so that it goes by its key alone.
+func (s *shared[K, V]) ask(ctx context.Context, key K, fn func(context.Context, K) (V, error)) (V, error) {
 	mine := s.join(ctx, key, fn)
 	select {
 	case <-mine.ready:
@@ -54,7 +55,7 @@ func (s *shared[K, V]) ask(ctx context.Context, key K, fn func(context.Context) 
 	}
 }
 
-func (s *shared[K, V]) join(ctx context.Context, key K, fn func(context.Context) (V, error)) *answer[V] {
+func (s *shared[K, V]) join(ctx context.Context, key K, fn func(context.Context, K) (V, error)) *answer[V] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if running := s.under[key]; running != nil {
@@ -70,10 +71,10 @@ func (s *shared[K, V]) join(ctx context.Context, key K, fn func(context.Context)
 }
 
 // run finds the answer, and the next ones while somebody waits for them.
-func (s *shared[K, V]) run(ctx context.Context, key K, a *answer[V], fn func(context.Context) (V, error)) {
+func (s *shared[K, V]) run(ctx context.Context, key K, a *answer[V], fn func(context.Context, K) (V, error)) {
 	for a != nil {
 		s.slots <- struct{}{}
-		a.find(ctx, fn)
+		a.find(ctx, func(ctx context.Context) (V, error) { return fn(ctx, key) })
 		<-s.slots
 		s.mu.Lock()
 		if a = a.next; a != nil {

@@ -16,7 +16,7 @@ func TestManyWhoAskAtOnceShareAnAnswer(t *testing.T) {
 	s := newShared[string, int64]()
 	var asked atomic.Int64
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
-	question := func(context.Context) (int64, error) {
+	question := func(context.Context, string) (int64, error) {
 		n := asked.Add(1)
 		begun <- struct{}{}
 		<-goOn
@@ -51,7 +51,7 @@ func TestReadersLeaveConnectionsToAgents(t *testing.T) {
 	s := newShared[int, int]()
 	var under atomic.Int64
 	begun, goOn := make(chan int64, keys), make(chan struct{})
-	question := func(context.Context) (int, error) {
+	question := func(context.Context, int) (int, error) {
 		begun <- under.Add(1)
 		<-goOn
 		under.Add(-1)
@@ -79,7 +79,7 @@ func TestWhoeverLeavesSpoilsNoAnswer(t *testing.T) {
 	s := newShared[string, string]()
 	ctx, leave := context.WithCancel(t.Context())
 	begun, goOn := make(chan struct{}, 2), make(chan struct{})
-	question := func(ctx context.Context) (string, error) {
+	question := func(ctx context.Context, _ string) (string, error) {
 		begun <- struct{}{}
 		<-goOn
 		return "found", ctx.Err()

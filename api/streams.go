@@ -58,8 +58,8 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	}
 	f := feed{topic: live.Sandbox(in.SandboxID), full: in.Full, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
 	f.read = func(ctx context.Context) ([]ingest.StoredEvent, error) {
-		events, err := a.looks.ask(ctx, place{in.SandboxID, ingest.Cursor{Sequence: after}}, func(ctx context.Context) ([]ingest.StoredEvent, error) {
-			return a.deps.Store.EventsAfter(ctx, in.SandboxID, after, streamBatch)
+		events, err := a.looks.ask(ctx, place{in.SandboxID, ingest.Cursor{Sequence: after}}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
+			return a.deps.Store.EventsAfter(ctx, at.id, at.after.Sequence, streamBatch)
 		})
 		if n := len(events); n > 0 {
 			after = events[n-1].Sequence
@@ -94,8 +94,8 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 		topic: live.Task(in.ID), full: in.Full, done: done,
 		id: func(e ingest.StoredEvent) string { return e.Cursor().String() },
 		read: func(ctx context.Context) ([]ingest.StoredEvent, error) {
-			events, err := a.looks.ask(ctx, place{in.ID, after}, func(ctx context.Context) ([]ingest.StoredEvent, error) {
-				return a.deps.Store.TaskEventsAfter(ctx, in.ID, after, streamBatch)
+			events, err := a.looks.ask(ctx, place{in.ID, after}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
+				return a.deps.Store.TaskEventsAfter(ctx, at.id, at.after, streamBatch)
 			})
 			if n := len(events); n > 0 {
 				after = events[n-1].Cursor()
@@ -108,8 +108,8 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 // taskDone asks whether a task is final and every attempt of it has ended.
 func (a *API) taskDone(organization, id string) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		standing, err := a.standings.ask(ctx, tenantTask{organization, id}, func(ctx context.Context) (task.Standing, error) {
-			return a.deps.Store.TaskStatus(ctx, organization, id)
+		standing, err := a.standings.ask(ctx, tenantTask{organization, id}, func(ctx context.Context, of tenantTask) (task.Standing, error) {
+			return a.deps.Store.TaskStatus(ctx, of.organization, of.id)
 		})
 		return standing.Status.Final() && standing.Ended, err
 	}

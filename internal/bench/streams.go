@@ -117,10 +117,11 @@ func (c *crowd) timeReaders(ctx context.Context, n int, goal float64) error {
 	}
 	was := c.readers.events.Load()
 	c.readers.keep()
-	if _, err := (pace{rate: liveRate, lasts: c.cfg.Spell, next: c.stamped}).run(ctx, c.info.APIURL); err != nil {
+	posts, err := pace{rate: liveRate, lasts: c.cfg.Spell, next: c.stamped}.run(ctx, c.info.APIURL)
+	if err != nil {
 		return err
 	}
-	if err := c.settle(ctx); err != nil {
+	if err := c.settle(ctx, was+int64(len(posts)*n/boxCount)); err != nil {
 		return err
 	}
 	took := c.readers.kept()
@@ -137,17 +138,20 @@ func (c *crowd) timeReaders(ctx context.Context, n int, goal float64) error {
 	}
 	shown := c.readers.events.Load() - was
 	c.report.add(row)
-	c.report.note(fmt.Sprintf("Event to reader, %d streams", n), "From the time at which a post is due to its line at the reader: %s. The process used %.0f µs of processor time for each event that it showed, the post itself included.",
-		latencies(took), float64((after-before).Microseconds())/float64(max(shown, 1)))
+	c.report.note(fmt.Sprintf("Event to reader, %d streams", n), "From the time at which a post is due to its line at the reader: %s; %d were to come. The process used %.0f µs of processor time for each event that it showed, the post itself included.",
+		latencies(took), len(posts)*n/boxCount, float64((after-before).Microseconds())/float64(max(shown, 1)))
 	return c.readers.whole()
 }
 
-// settle waits until nothing more comes to the readers.
-func (c *crowd) settle(ctx context.Context) error {
-	const quiet = 200 * time.Millisecond
-	for last := int64(-1); last != c.readers.events.Load(); {
-		last = c.readers.events.Load()
-		if !sleepUntil(ctx, time.Now().Add(quiet)) {
+// settle waits until the readers have seen so many events, or until nothing more comes.
+func (c *crowd) settle(ctx context.Context, want int64) error {
+	const quiet = 3 * time.Second
+	last, since := int64(-1), time.Now()
+	for seen := c.readers.events.Load(); seen < want && time.Since(since) < quiet; seen = c.readers.events.Load() {
+		if seen != last {
+			last, since = seen, time.Now()
+		}
+		if !sleepUntil(ctx, time.Now().Add(tick)) {
 			return ctx.Err()
 		}
 	}
