@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -114,7 +115,7 @@ func TestDiffsOfAnyLengthAreAnsweredWhole(t *testing.T) {
 	diff := strings.Repeat("+line\n", mib/6)
 	const edits = 6
 	for n := range edits {
-		b.report(i, box, "agent.file_edited", data(t, map[string]any{"file_path": fmt.Sprint(n), "full_diff": diff}))
+		b.report(i, box, "agent.file_edited", data(t, map[string]any{"file_path": strconv.Itoa(n), "full_diff": diff}))
 	}
 	var seen []string
 	for after := int64(0); ; {

@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -103,7 +104,7 @@ func TestRepeatsAndManyProcessesMoveProgressOnce(t *testing.T) {
 	b.exec(`INSERT INTO sandboxes (id, provider, state) VALUES ($1, 'bare', 'running')`, box)
 	var batch []ingest.Event
 	for n := range 20 {
-		batch = append(batch, ingest.Event{Type: "spec.criterion_met", Data: data(t, map[string]any{"criterion_id": fmt.Sprint(n)})})
+		batch = append(batch, ingest.Event{Type: "spec.criterion_met", Data: data(t, map[string]any{"criterion_id": strconv.Itoa(n)})})
 	}
 	for _, phase := range task.Phases() {
 		batch = append(batch, ingest.Event{Type: "spec.phase_completed", Data: data(t, map[string]any{"phase": phase, "phase_output": map[string]any{"of": phase}})})
