@@ -32,6 +32,9 @@ PACKAGES    ?= ./...
 # Packages with goroutines of their own; the race detector is too slow for the rest.
 RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \
 	./internal/agent/... ./internal/client ./internal/temporal ./activities ./worker ./api ./workflows
+# Packages with fuzz targets, and for how long each target looks.
+FUZZ_PACKAGES ?= ./api ./internal/ingest ./internal/agent/spool
+FUZZTIME      ?= 10s
 GENERATED := docs/CONFIGURATION.md docs/METRICS.md internal/postgres/db api/openapi.json
 
 .PHONY: help
@@ -100,7 +103,7 @@ test: build temporal ## run the tests of all packages; says what was skipped and
 	@$(GO) test -json $(TEST_FLAGS) $(PACKAGES) | $(GO) run ./internal/tools/testreport
 
 .PHONY: test-all
-test-all: verify lint test user-test race replay sticky-off compose-check ## test, and what needs system packages or more time
+test-all: verify lint test user-test race fuzz replay sticky-off compose-check ## test, and what needs system packages or more time
 	@echo "test-all: everything passed"
 
 .PHONY: user-test
@@ -110,6 +113,10 @@ user-test: build temporal ## as root: run the tests that care also as an ordinar
 .PHONY: race
 race: ## run the packages with goroutines under the race detector
 	@CGO_ENABLED=1 $(GO) test -race -short -json $(TEST_FLAGS) $(RACE_PACKAGES) | $(GO) run ./internal/tools/testreport
+
+.PHONY: fuzz
+fuzz: ## send random events, batches, messages and frames; FUZZTIME=10m looks longer
+	@.ci/fuzz $(FUZZTIME) $(FUZZ_PACKAGES)
 
 .PHONY: replay
 replay: ## replay the recorded histories; the broken ones must fail

@@ -24,6 +24,28 @@ const (
 	packings
 )
 
+// spelled turns the high half of how into a way to write bodies that mutation alone would
+// hardly find: each byte is a word of JSON or of the wire.
+func spelled(body []byte, how byte) []byte {
+	if how < 0x80 {
+		return body
+	}
+	var out []byte
+	for _, b := range body {
+		out = append(out, words[int(b)%len(words)]...)
+	}
+	return out
+}
+
+var words = []string{
+	`{`, `}`, `[`, `]`, `,`, `:`, `"`, `\\`, ` `, "\n", `"x"`, `""`, `null`, `true`, `0`, `-1`, `1.0`, `1e308`, `1e309`, `1E-400`, `"1e999"`,
+	`"event_type":`, `"event_data":`, `"source":`, `"client_event_id":`, `"Event_Type":`, `"events":[`, `"spool_id":"s",`, `"first":1,`,
+	`"content":`, `"message_type":`, `"agent.completed"`, `"heartbeat"`, `"agent"`, `"worker"`, `"interrupt"`, `"transcript_b64":`,
+	`"\u0000"`, `"\\u0000"`, `"\ud800"`, `"\ud83d\ude00"`, "\xff", "\x00", "\"\u2028\"", `"v1.k.0123456789012345678901234567890123456789"`,
+	`{"event_type":"x","event_data":{`, `}}`, `{"a":`, `"a":1,`, `{"content":"x"`, `"omoi:k"`, `"` + strings.Repeat("é", 101) + `"`,
+	`"` + strings.Repeat("x", 20<<10) + `"`, strings.Repeat(`[`, 600), strings.Repeat(`]`, 600),
+}
+
 // post sends a body the way that how says.
 func (b box) post(path string, body []byte, how byte, headers ...string) answer {
 	b.t.Helper()

@@ -251,7 +251,7 @@ func (b *busReader) serve(ctx context.Context, watch *live.Watch, said <-chan []
 
 func (b *busReader) answer(ctx context.Context, text []byte) error {
 	var frame clientFrame
-	if json.Unmarshal(text, &frame) != nil {
+	if decode(text, &frame) != nil {
 		return b.send(ctx, map[string]string{"error": "Invalid JSON message"})
 	}
 	if frame.Type != "subscribe" {

@@ -1,0 +1,81 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// filters are what a reader of the bus has asked for last.
+type filters struct {
+	EventTypes  []string `json:"event_types"`
+	EntityTypes []string `json:"entity_types"`
+	EntityIDs   []string `json:"entity_ids"`
+}
+
+// FuzzFrame holds the frames of a reader, one a line, to this: each that is no JSON is
+// answered by an error, each subscription by the filters that it leaves, and the connection
+// stays.
+func FuzzFrame(f *testing.F) {
+	for _, frames := range []string{
+		`{"type":"subscribe","event_types":["SANDBOX_agent.started"],"entity_types":["sandbox"],"entity_ids":[]}`,
+		"{\"type\":\"subscribe\",\"entity_ids\":[\"a\"]}\nno json\n{\"type\":\"subscribe\",\"event_types\":null}",
+		"{\"type\":\"ping\"}\n{\"type\":7}\nnull\n[]\n\"subscribe\"\n{\"Type\":\"subscribe\",\"event_types\":[\"x\"]}",
+		`{"type":"subscribe","event_types":["a"],"event_types":["b",null],"token":"t"}`,
+		`{"type":"subscribe","event_types":"a"}`, `{"type":"auth","token":"t"}`, "{\"type\":\"subscribe\",\"entity_ids\":[\"\xff\"]}",
+	} {
+		f.Add(frames)
+	}
+	w := start(f, quick)
+	f.Fuzz(func(t *testing.T, text string) {
+		const mostBytes, mostFrames, last = 30 << 10, 50, `{"type":"subscribe","entity_ids":["the last one"]}`
+		if len(text) > mostBytes || strings.Count(text, "\n") > mostFrames {
+			t.Skip("longer than a frame may be, or more answers than fit on the way")
+		}
+		s := w.box(t).socket(t, "")
+		have := filters{EventTypes: []string{}, EntityTypes: []string{}, EntityIDs: []string{}}
+		frames := append(strings.Split(text, "\n"), last)
+		for _, frame := range frames {
+			s.say(frame)
+		}
+		answer := s.next()
+		for _, frame := range frames {
+			want, certain := have.after(frame)
+			if fmt.Sprint(answer) == fmt.Sprint(want) && frame != last {
+				answer = s.next()
+				continue
+			}
+			require.True(t, !certain || frame == last, "%q was answered by %v, not by %v", frame, answer, want)
+		}
+		require.Equal(t, "subscribed", answer["status"])
+		require.Equal(t, []any{"the last one"}, answer["filters"].(map[string]any)["entity_ids"])
+		require.NoError(t, s.conn.CloseNow())
+	})
+}
+
+// after is the answer to a frame, and whether it must come; it moves the filters.
+func (f *filters) after(frame string) (answer map[string]any, certain bool) {
+	wrong := map[string]any{"error": "Invalid JSON message"}
+	if !json.Valid([]byte(frame)) {
+		return wrong, true
+	}
+	said := memberOf([]byte(frame))
+	next, good := *f, text(said["type"]) == "subscribe"
+	for name, list := range map[string]*[]string{"event_types": &next.EventTypes, "entity_types": &next.EntityTypes, "entity_ids": &next.EntityIDs} {
+		if raw := said[name]; raw != nil && string(raw) != "null" {
+			*list = []string{}
+			good = json.Unmarshal(raw, list) == nil && good
+		}
+	}
+	if token := said["token"]; !good || token != nil && string(token) != "null" && token[0] != '"' {
+		return wrong, false
+	}
+	*f = next
+	var filters map[string]any
+	content, _ := json.Marshal(next)       //nolint:errchkjson // texts only
+	_ = json.Unmarshal(content, &filters) // likewise
+	return map[string]any{"status": "subscribed", "filters": filters}, true
+}

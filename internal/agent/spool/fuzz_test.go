@@ -1,0 +1,91 @@
+package spool_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/spool"
+)
+
+// FuzzDamage damages a spool's files as a dying machine might, and holds what opens them to
+// this: each event that is given out is one that was put in, under its own number; and where
+// an event is missing whose number the API may have seen, the numbers begin anew under
+// another name.
+func FuzzDamage(f *testing.F) {
+	f.Add(uint8(9), uint8(3), uint8(0), uint16(0), []byte(nil), false)
+	f.Add(uint8(9), uint8(3), uint8(0), uint16(200), []byte("x"), false)
+	f.Add(uint8(9), uint8(3), uint8(0), uint16(0xffff), []byte("0badc0de 10 {}"), false)
+	f.Add(uint8(40), uint8(20), uint8(1), uint16(7), []byte("{\"n\":1}\n"), true)
+	f.Add(uint8(9), uint8(9), uint8(2), uint16(0), []byte("omoi-spool 1 "), true)
+	f.Add(uint8(0), uint8(0), uint8(2), uint16(3), []byte{}, true)
+	f.Fuzz(func(t *testing.T, events, acked, which uint8, at uint16, with []byte, cut bool) {
+		dir := t.TempDir()
+		n := int(events % 64)
+		id := written(t, dir, n, int(acked))
+		damage(t, dir, int(which), int(at), with, cut)
+		s, err := spool.Open(dir, spool.Config{})
+		require.NoError(t, err, "no damage keeps an agent from starting")
+		defer func() { require.NoError(t, s.Close()) }()
+		now, base := s.ID()
+		next := whole(t, s, n)
+		if now == id {
+			require.Zero(t, base)
+			require.GreaterOrEqual(t, next, int64(min(int(acked), n))+1, "a number that was acknowledged is given out again")
+		}
+		got, err := s.Append(json.RawMessage(`{"n":"new"}`), true)
+		require.NoError(t, err)
+		require.Equal(t, next, got)
+	})
+}
+
+// written makes a spool with events 1..n, of which some are acknowledged.
+func written(t *testing.T, dir string, n, acked int) string {
+	t.Helper()
+	s, err := spool.Open(dir, spool.Config{})
+	require.NoError(t, err)
+	for i := 1; i <= n; i++ {
+		_, err := s.Append(body(i), false)
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Ack(int64(min(acked, n))))
+	id, _ := s.ID()
+	require.NoError(t, s.Close())
+	return id
+}
+
+// damage writes over a part of one file of the spool, and may cut off the rest.
+func damage(t *testing.T, dir string, which, at int, with []byte, cut bool) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	path := files[which%len(files)]
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	at %= len(content) + 1
+	rest := content[min(at+len(with), len(content)):]
+	if cut {
+		rest = nil
+	}
+	damaged := append(append(append([]byte{}, content[:at]...), with...), rest...)
+	require.NoError(t, os.WriteFile(path, damaged, 0o600))
+}
+
+// whole reads all that is kept and answers the number of the next event.
+func whole(t *testing.T, s *spool.Spool, n int) int64 {
+	t.Helper()
+	_, base := s.ID()
+	next := s.Acked() + 1
+	records, err := s.Read(next, 1000, 1<<20)
+	require.NoError(t, err)
+	for _, r := range records {
+		require.Equal(t, next, r.N)
+		require.LessOrEqual(t, r.N, int64(n))
+		require.JSONEq(t, string(body(int(r.N))), string(r.Body), "number %d after base %d", r.N, base)
+		next++
+	}
+	return next
+}
