@@ -95,7 +95,7 @@ func (w *world) taker(box string, seed uint64, generations int) *taker {
 	go func() {
 		defer close(done)
 		for n := range generations {
-			faults := seed + uint64(n) //nolint:gosec // G115: a few
+			faults := seed + uint64(n)
 			if n == generations-1 {
 				faults = 0 // the last one lives, so that every claim is settled
 			}
@@ -114,16 +114,18 @@ func (w *world) taker(box string, seed uint64, generations int) *taker {
 }
 
 // usesOf reads what takers noted as used: the names of those that used each message.
-func usesOf(t testing.TB, takers []*taker) map[string][]string {
-	t.Helper()
+func usesOf(tb testing.TB, takers []*taker) map[string][]string {
+	tb.Helper()
 	uses := map[string][]string{}
 	for _, one := range takers {
 		raw, err := os.ReadFile(filepath.Join(one.dir, "used"))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		require.NoError(t, err)
-		var named struct{ Taker string }
+		require.NoError(tb, err)
+		var named struct {
+			Taker string `json:"taker"`
+		}
 		for line := range strings.Lines(string(raw)) {
 			var id string
 			if json.Unmarshal([]byte(line), &id) == nil {
@@ -147,7 +149,7 @@ func TestTakerProcess(t *testing.T) {
 	line, err := link.New(link.Config{APIURL: args[1], SandboxID: args[2]})
 	require.NoError(t, err)
 	defer line.Close()
-	hostile := &hostileLine{Client: line, seed: seed, dice: rand.New(rand.NewPCG(seed, seed))} //nolint:gosec // G404: repeatable on purpose
+	hostile := &hostileLine{Client: line, seed: seed, dice: rand.New(rand.NewPCG(seed, seed))}
 	box, err := inbox.New(inbox.Config{
 		Wait: 200 * time.Millisecond, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond, UsedFile: filepath.Join(args[3], "used"),
 	}, hostile, unheard{}, slog.New(slog.DiscardHandler))

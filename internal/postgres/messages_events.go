@@ -42,18 +42,19 @@ type saidOfMessage struct {
 // queueMessages settles the messages that new events speak of, in the order of the events.
 func (p *eventPlan) queueMessages(batch *pgx.Batch) {
 	for _, row := range p.rows {
+		q := messageNews{batch: batch, sandboxID: row.sandbox.id, at: timeOr(p.now)}
 		switch row.event.Type {
 		case task.EventAgentMessageInjected:
 			said := readSaid(row.event)
-			settleMessage(batch, row.sandbox.id, timeOr(p.now), sqlInjectedByID, said.ID, sqlInjectedByContent, said.Content)
+			q.settle(sqlInjectedByID, said.ID, sqlInjectedByContent, said.Content)
 		case task.EventAgentInterrupted:
 			said := readSaid(row.event)
-			settleMessage(batch, row.sandbox.id, timeOr(p.now), sqlAnsweredByID, said.ID, sqlAnsweredInterrupt, said.Reason)
+			q.settle(sqlAnsweredByID, said.ID, sqlAnsweredInterrupt, said.Reason)
 		case task.EventAgentWaiting:
-			batch.Queue(sqlAnsweredAll, row.sandbox.id, timeOr(p.now))
+			batch.Queue(sqlAnsweredAll, q.sandboxID, q.at)
 		case eventAgentMessage:
 			if bytes.Contains(row.event.Data, []byte("in_reply_to")) {
-				settleMessage(batch, row.sandbox.id, timeOr(p.now), sqlAnsweredByID, readSaid(row.event).InReplyTo, "", nil)
+				q.settle(sqlAnsweredByID, readSaid(row.event).InReplyTo, "", nil)
 			}
 		}
 	}
@@ -69,13 +70,20 @@ func readSaid(e ingest.Event) (said saidOfMessage) {
 	return said
 }
 
-// settleMessage goes by the id, or by the text where there is none.
-func settleMessage(batch *pgx.Batch, sandboxID string, at *time.Time, byID string, id any, byText string, text any) {
+// messageNews is what one event tells of messages.
+type messageNews struct {
+	batch     *pgx.Batch
+	sandboxID string
+	at        *time.Time // null: now
+}
+
+// settle goes by the id, or by the text where there is none.
+func (q messageNews) settle(byID string, id any, byText string, text any) {
 	if id, _ := id.(string); uuidForm.MatchString(id) {
-		batch.Queue(byID, sandboxID, id, at)
+		q.batch.Queue(byID, q.sandboxID, id, q.at)
 		return
 	}
 	if text, _ := text.(string); text != "" && byText != "" {
-		batch.Queue(byText, sandboxID, text, at)
+		q.batch.Queue(byText, q.sandboxID, text, q.at)
 	}
 }

@@ -56,7 +56,7 @@ func waitFlag(cmd *cobra.Command, wait *time.Duration, alone string) {
 
 // send posts to the sandbox of a task. A finished task is asked too: the refusal has a receipt.
 func (s *session) send(ctx context.Context, api *client.Client, t client.Task, in client.NewMessage) (client.QueuedMessage, error) {
-	box := ""
+	var box string
 	switch n := len(t.Attempts); {
 	case t.SandboxID != nil:
 		box = *t.SandboxID
