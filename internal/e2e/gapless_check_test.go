@@ -64,6 +64,8 @@ func (p *proof) checkTeller(a *teller) {
 	}
 	same(p, a.name+", sandbox "+a.box+", stored against said", want, p.storedIn(a.box))
 	p.checkIntegrity(a.box)
+	p.checkPages(a.box, "events")
+	p.checkPages(a.box, "trajectory")
 	for n := 1; n <= p.events; n++ {
 		if said := sayingOf(p.seed, a.box, n, p.events); said.diff != "" {
 			p.checkLarge(a.box, n, said.diff)
@@ -83,6 +85,24 @@ func (p *proof) checkLarge(box string, n int, diff string) {
 	}
 	require.NoError(p.t, json.Unmarshal(e.Data, &data))
 	assert.Equal(p.t, sumOf(diff), sumOf(data.Diff), "event %d of %s: a diff of %d bytes came back with %d", n, box, len(diff), len(data.Diff))
+}
+
+// checkPages walks a list from its newest event to its oldest.
+func (p *proof) checkPages(box, list string) {
+	p.t.Helper()
+	var seen []sight
+	for cursor := new(string); cursor != nil; {
+		var page apiclient.Trajectory // the other list has these fields too
+		p.read(fmt.Sprintf("/api/v1/sandboxes/%s/%s?limit=70&cursor=%s", box, list, *cursor), &page)
+		for _, e := range page.Events {
+			_, number, _ := strings.Cut(e.ID, ":")
+			sequence, _ := strconv.ParseInt(number, 10, 64)
+			seen = append(seen, sightOf(sequence, e.EventType, e.EventData))
+		}
+		cursor = page.NextCursor
+	}
+	slices.Reverse(seen)
+	same(p, "pages of "+list+" of "+box+" against stored", p.storedIn(box), seen)
 }
 
 func (p *proof) checkIntegrity(box string) {
