@@ -3,6 +3,7 @@ package api_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -115,22 +116,25 @@ func TestAStreamEndsWithItsServer(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
-// TestManyReadersOfOneSandboxSeeEachEventOnce has readers who share looks at the store, and
-// who do not stand at the same place all the time.
-func TestManyReadersOfOneSandboxSeeEachEventOnce(t *testing.T) {
+// TestReadersWhoShareLooksSeeEachEventOnce has more sandboxes than looks that may be under
+// way, so that readers join looks that wait.
+func TestReadersWhoShareLooksSeeEachEventOnce(t *testing.T) {
 	t.Parallel()
-	const readers, total = 16, 150
+	const boxes, readers, total = 12, 4, 40
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })
-	followers := make([]*follower, readers)
-	for n := range followers {
-		followers[n] = w.follow(t, "/api/v1/sandboxes/b/stream")
-		defer followers[n].close()
+	var followers []*follower
+	for n := range boxes * readers {
+		f := w.follow(t, fmt.Sprintf("/api/v1/sandboxes/b%d/stream", n%boxes))
+		defer f.close()
+		followers = append(followers, f)
 	}
-	go func() {
-		for n := range total {
-			w.report("b", n+1, "agent.tool_use")
-		}
-	}()
+	for n := range boxes {
+		go func() {
+			for event := range total {
+				w.report(fmt.Sprintf("b%d", n), event+1, "agent.tool_use")
+			}
+		}()
+	}
 	for _, f := range followers {
 		for n := range total {
 			require.EqualValues(t, n+1, f.event().data.Sequence)
