@@ -78,7 +78,11 @@ func TestRedisThatDiesCostsReadersTimeOnly(t *testing.T) {
 // find in the store what they have missed.
 func TestAReaderThatNeverReadsHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	const batches, each = 10, 90
+	const each = 90
+	batches := 5
+	if testing.Short() { // and slow: what is not read for half a minute is cut off
+		batches = 1
+	}
 	w := start(t, func(c *api.Config) { c.Open = true })
 	slowStream, slowSocket := w.deaf(t, wire+"b/stream"), w.socket(t, "").ready()
 	stream, socket := w.follow(t, wire+"b/stream"), w.socket(t, "").ready()
@@ -99,6 +103,32 @@ func TestAReaderThatNeverReadsHoldsNobodyUp(t *testing.T) {
 		require.Equal(t, n, number(t, slowSocket.next()))
 	}
 	require.Equal(t, batches*each, countOf(t, slowStream, batches*each))
+}
+
+// Readers who stand at the same place share looks at the store. One who waits for the next
+// look must not be given that of a reader who has gone on meanwhile.
+func TestReadersWhoShareLooksEachSeeAll(t *testing.T) {
+	t.Parallel()
+	const readers, total = 12, 300
+	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })
+	streams := make([]*follower, readers)
+	for n := range streams {
+		streams[n] = w.follow(t, wire+"b/stream")
+		defer streams[n].close()
+	}
+	answered := make(chan struct{})
+	defer func() { <-answered }()
+	go func() {
+		defer close(answered)
+		for n := 1; n <= total; n++ {
+			w.report("b", n, "x")
+		}
+	}()
+	for n := 1; n <= total; n++ {
+		for _, stream := range streams {
+			require.EqualValues(t, n, stream.event().data.Sequence)
+		}
+	}
 }
 
 // reportLarge posts events of some 12 kB each, which is small enough to be shown.
