@@ -75,7 +75,7 @@ func (f *filters) after(frame string) (answer map[string]any, certain bool) {
 	}
 	*f = next
 	var filters map[string]any
-	content, _ := json.Marshal(next)       //nolint:errchkjson // texts only
+	content, _ := json.Marshal(next)      //nolint:errchkjson // texts only
 	_ = json.Unmarshal(content, &filters) // likewise
 	return map[string]any{"status": "subscribed", "filters": filters}, true
 }

@@ -26,7 +26,7 @@ func FuzzDamage(f *testing.F) {
 		dir := t.TempDir()
 		n := int(events % 64)
 		id := written(t, dir, n, int(acked))
-		damage(t, dir, int(which), int(at), with, cut)
+		damage(t, pick(t, dir, int(which)), int(at), with, cut)
 		s, err := spool.Open(dir, spool.Config{})
 		require.NoError(t, err, "no damage keeps an agent from starting")
 		defer func() { require.NoError(t, s.Close()) }()
@@ -57,12 +57,17 @@ func written(t *testing.T, dir string, n, acked int) string {
 	return id
 }
 
-// damage writes over a part of one file of the spool, and may cut off the rest.
-func damage(t *testing.T, dir string, which, at int, with []byte, cut bool) {
+// pick answers one of the spool's files.
+func pick(t *testing.T, dir string, which int) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
-	path := files[which%len(files)]
+	return files[which%len(files)]
+}
+
+// damage writes over a part of a file, and may cut off the rest.
+func damage(t *testing.T, path string, at int, with []byte, cut bool) {
+	t.Helper()
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	at %= len(content) + 1
