@@ -159,7 +159,7 @@ func TestTokenOutlivesItsSandboxByAnHour(t *testing.T) {
 	w.exec(`UPDATE sandboxes SET ended_at = now(), state = 'gone', gone_at = now(), verified_at = now() WHERE id = $1`, box)
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, bearer), http.StatusOK)
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND late`, box))
-	w.call(http.MethodPost, wire+box+"/messages", `{"content":"x"}`, authorization, bearer).refused(http.StatusConflict, "")
+	w.call(http.MethodPost, wire+box+"/messages", `{"content":"x"}`, authorization, w.key(w.org, "write")).refused(http.StatusGone, "")
 	w.exec(`UPDATE sandboxes SET gone_at = now() - interval '61 minutes', verified_at = now() - interval '61 minutes' WHERE id = $1`, box)
 	w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, bearer).refused(http.StatusGone, "")
 }

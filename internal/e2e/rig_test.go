@@ -377,6 +377,14 @@ func (r *rig) ends(id string, status task.Status) task.Task {
 	return got
 }
 
+// retry begins a task again. While a sandbox is still cleaned up the task stands as it ended.
+func (r *rig) retry(id string) {
+	r.t.Helper()
+	_, _, err := r.api.Retry(context.Background(), id, "begin again")
+	require.NoError(r.t, err)
+	r.until(id, "begins again", func(t task.Task) bool { return t.PendingCommand == nil })
+}
+
 // running waits until the agent has reported in.
 func (r *rig) running(id string) task.Task {
 	r.t.Helper()

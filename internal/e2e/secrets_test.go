@@ -58,10 +58,10 @@ func allowed() map[string][]string {
 	return map[string][]string{
 		// a person gave it to the task; it is kept to be given to the agent
 		plantedEnv: {"tasks.execution_config"},
-		// the agent printed it: it stands in its events, and in the answer that it chose to give; the script is a person's
-		plantedOutput: {"tasks.execution_config", "sandbox_events.event_data", "tasks.result"},
+		// the agent printed it: it stands in its events, in its transcript, and in the answer that it chose to give; the script is a person's
+		plantedOutput: {"tasks.execution_config", "sandbox_events.event_data", "transcripts.content", "tasks.result"},
 		// the agent's own words for why it failed
-		plantedFailure: {"tasks.execution_config", "sandbox_events.event_data", "tasks.error_message", "attempts.reason", "texts.content", "bus_events.payload"},
+		plantedFailure: {"tasks.execution_config", "sandbox_events.event_data", "transcripts.content", "tasks.error_message", "attempts.reason", "texts.content", "bus_events.payload"},
 		// a person wrote it into the title, which stands where titles stand; the agent says at its start what it was given
 		plantedTitle: {"tasks.title", "tickets.title", "sandbox_events.event_data"},
 	}

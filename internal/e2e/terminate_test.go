@@ -47,13 +47,11 @@ func TestTerminate(t *testing.T) {
 	})
 
 	for id, attempts := range map[string]int{running.ID: 2, queued.ID: 1} {
-		_, _, err := r.api.Retry(context.Background(), id, "begin again")
-		require.NoError(t, err)
+		r.retry(id)
 		require.Equal(t, attempts, r.ends(id, task.StatusCompleted).AttemptCount)
 	}
 	require.Equal(t, text(first.Branch), text(r.task(running.ID).Branch))
-	_, _, err := r.api.Retry(context.Background(), next.ID, "begin again")
-	require.NoError(t, err)
+	r.retry(next.ID)
 	r.agentOf(next.ID, 2).completes()
 	r.ends(next.ID, task.StatusCompleted)
 	r.noLeaks()
@@ -106,8 +104,7 @@ func TestRetryOfATerminatedTask(t *testing.T) {
 	conflict(t, err, "ended from outside")
 	r.terminate(retried) // without a cancel: it is written off by the retry itself
 	for _, id := range []string{cancelled, retried} {
-		_, _, err := r.api.Retry(context.Background(), id, "begin again")
-		require.NoError(t, err)
+		r.retry(id)
 		got := r.ends(id, task.StatusCompleted)
 		require.Equal(t, 2, got.AttemptCount)
 		require.Equal(t, task.ClassTerminated, got.Attempts[0].FailureClass)

@@ -47,8 +47,7 @@ func TestWorkflowsThatNobodyLoaded(t *testing.T) {
 	r.startWorker()
 	r.terminated(left.ID)
 	require.Zero(t, r.count(`SELECT count(*) FROM slots`))
-	_, _, err = r.api.Retry(context.Background(), left.ID, "begin again")
-	require.NoError(t, err)
+	r.retry(left.ID)
 	r.ends(left.ID, task.StatusCompleted)
 	r.noLeaks()
 }
@@ -71,8 +70,7 @@ func TestADivergedBranchNeedsAnotherAttempt(t *testing.T) {
 	require.Equal(t, task.ClassPublish, got.FailureClass)
 	require.Contains(t, got.Why, "begins a new attempt")
 
-	_, _, err := r.api.Retry(context.Background(), made.ID, "once more")
-	require.NoError(t, err)
+	r.retry(made.ID)
 	r.until(made.ID, "has a second attempt at work", func(t task.Task) bool {
 		return t.AttemptCount == 2 && t.Status == task.StatusRunning
 	})
