@@ -69,9 +69,11 @@ func fifty() string {
 	return fmt.Sprintf(`{"spool_id":"s","first":1,"events":[%s]}`, strings.Repeat(usual()+",", 49)+usual())
 }
 
-// What a report costs beside its commit bounds how many a server takes. The race detector
-// empties pools at random.
+// What a report costs beside its commit bounds how many a server takes.
 func TestAReportAllocatesLittle(t *testing.T) { //nolint:paralleltest // allocations of others would count
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: the race detector empties pools at random")
+	}
 	const single, perEvent = 30.0, 1.5
 	require.LessOrEqual(t, testing.AllocsPerRun(100, reports(t, wire+"bench/events", usual())), single)
 	require.LessOrEqual(t, testing.AllocsPerRun(100, reports(t, wire+"bench/events/batch", fifty())), single+50*perEvent)
