@@ -2,11 +2,13 @@ package api
 
 import (
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"reflect"
 	"strings"
 
@@ -40,17 +42,39 @@ func inflate(r *http.Request, limit int64) error {
 	default:
 		return httpError(http.StatusUnsupportedMediaType, "Bodies are taken plain or with gzip, not with %q.", encoding)
 	}
-	unpacked, err := gzip.NewReader(io.LimitReader(r.Body, limit+1))
+	packed := &io.LimitedReader{R: r.Body, N: limit + 1}
+	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
-		return httpError(http.StatusBadRequest, "The request body is not the gzip that its Content-Encoding says.")
+		return notUnpacked(err, packed)
 	}
 	content, err := io.ReadAll(io.LimitReader(unpacked, limit+1))
 	if err != nil {
-		return httpError(http.StatusBadRequest, "The request body is not the gzip that its Content-Encoding says.")
+		return notUnpacked(err, packed)
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
 	r.Header.Del("Content-Encoding")
 	return nil
+}
+
+// notUnpacked says why a body could not be unpacked: only what came whole can be blamed on the sender.
+func notUnpacked(err error, packed *io.LimitedReader) error {
+	_, corrupt := errors.AsType[flate.CorruptInputError](err)
+	switch {
+	case corrupt, errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
+		return httpError(http.StatusBadRequest, "The request body is not the gzip that its Content-Encoding says.")
+	case packed.N <= 0:
+		return httpError(http.StatusRequestEntityTooLarge, tooLong)
+	}
+	return notRead(err)
+}
+
+// notRead says that a body did not come whole. That is no fault of what was sent, so it is
+// none of the statuses after which a sender gives up.
+func notRead(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return httpError(http.StatusRequestTimeout, "The request body did not come in time. Send it again.")
+	}
+	return httpError(http.StatusRequestTimeout, "The request ended before its body was whole. Send it again.")
 }
 
 // decode reads the body of a route in the old wire form: unknown fields are ignored, of a

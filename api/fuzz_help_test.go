@@ -98,7 +98,7 @@ func isHeader(s string) bool {
 // refusedWithoutATrace holds a refusal to its form, and to have stored nothing.
 func (b box) refusedWithoutATrace(got answer) {
 	b.t.Helper()
-	require.Contains(b.t, []int{400, 409, 413, 415, 422}, got.status, "%s", got.body)
+	require.Contains(b.t, []int{400, 408, 409, 413, 415, 422}, got.status, "%s", got.body)
 	got.refused(got.status, "")
 	b.holds()
 	require.Zero(b.t, b.count(`SELECT count(*) FROM messages WHERE sandbox_id = $1 AND state <> 'refused'`, b.id))

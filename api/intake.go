@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -115,10 +114,8 @@ func readBody(r *http.Request, limit int64, into *bytes.Buffer) error {
 	}
 	n, err := into.ReadFrom(io.LimitReader(r.Body, limit+1))
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return httpError(http.StatusRequestTimeout, "The request body did not come in time. Send it again.")
 	case err != nil:
-		return httpError(http.StatusBadRequest, "The request ended before its body was whole.")
+		return notRead(err)
 	case n > limit:
 		return httpError(http.StatusRequestEntityTooLarge, tooLong)
 	}

@@ -49,9 +49,14 @@ func (c cut) Read([]byte) (int, error) { return 0, c.err }
 func TestAReportThatIsCutOffSaysWhy(t *testing.T) {
 	t.Parallel()
 	handler := api.New(api.Config{Open: true}, api.Deps{Store: (*postgres.Store)(nil), Intake: down{}})
-	for status, err := range map[int]error{http.StatusRequestTimeout: os.ErrDeadlineExceeded, http.StatusBadRequest: io.ErrUnexpectedEOF} {
-		rec := httptest.NewRecorder()
-		handler.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+wire+"b/events", cut{err}))
-		require.Equal(t, status, rec.Code, "%s", rec.Body)
+	for why, err := range map[string]error{"in time": os.ErrDeadlineExceeded, "whole": io.ErrUnexpectedEOF} {
+		for _, encoding := range []string{"", "gzip"} {
+			rec := httptest.NewRecorder()
+			req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+wire+"b/events", cut{err})
+			req.Header.Set("Content-Encoding", encoding)
+			handler.ServeHTTP(rec, req)
+			require.Equal(t, http.StatusRequestTimeout, rec.Code, "%s", rec.Body)
+			require.Contains(t, rec.Body.String(), why)
+		}
 	}
 }

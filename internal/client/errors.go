@@ -28,6 +28,7 @@ var statuses = []struct { //nolint:gochecknoglobals // a table that nobody write
 	{task.CodeExhausted, http.StatusTooManyRequests},
 	{task.CodeUnavailable, http.StatusServiceUnavailable},
 	{task.CodeUnavailable, http.StatusBadGateway},
+	{task.CodeUnavailable, http.StatusRequestTimeout},
 	{task.CodeUnavailable, http.StatusGatewayTimeout},
 	{task.CodeInternal, http.StatusInternalServerError},
 }
