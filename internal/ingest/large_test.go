@@ -167,8 +167,27 @@ func TestTranscriptsOfOldWorkersLeaveTheEvent(t *testing.T) {
 	b.report(i, "bare", task.EventAgentCompleted, completed(t, "s1", "of nobody"))
 	require.Equal(t, []string{"one", "a stranger's", "of nobody"}, []string{content(first), content(stranger), content("bare")})
 	b.report(i, second, task.EventAgentCompleted, completed(t, "s1", "one and two"))
-	require.Equal(t, "one and two", content(second), "the task goes on with its session")
-	require.Equal(t, 3, one[int](b, `SELECT count(*) FROM transcripts`))
+	require.Equal(t, []string{"one", "one and two"}, []string{content(first), content(second)}, "each attempt has its own")
+	require.Equal(t, 4, one[int](b, `SELECT count(*) FROM transcripts`))
+}
+
+// What an ended attempt says late takes nothing from a newer one, nor from itself.
+func TestALateTranscriptFillsNoMoreThanAGap(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	i, taskID := b.intake(ingest.IntakeConfig{}, nil), b.task()
+	first, second := b.attempt(taskID, 1), b.attempt(taskID, 2)
+	b.report(i, first, task.EventAgentCompleted, completed(t, "s1", "first"))
+	b.report(i, second, task.EventAgentCompleted, completed(t, "s1", "second"))
+	b.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, first)
+	b.report(i, first, task.EventAgentCompleted, completed(t, "s1", "late"))
+	b.report(i, first, task.EventAgentCompleted, completed(t, "s2", "a gap"))
+	contents := one[[]string](b, `SELECT array_agg(convert_from(content, 'UTF8') ORDER BY session_id, sandbox_id = $1) FROM transcripts`, second)
+	require.Equal(t, []string{"first", "second", "a gap"}, contents)
+	newest, ok, err := b.store.EarlierTranscript(t.Context(), taskID, 3)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, second, newest.SandboxID)
 }
 
 func TestABrokenTranscriptIsALargeField(t *testing.T) {

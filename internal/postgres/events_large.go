@@ -7,13 +7,12 @@ const (
 			INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, source, event_data, late, created_at, cut)
 			VALUES ($1, $2, $3, $4, $5, $6::text::jsonb, $7, coalesce($8, now()), true)
 		) INSERT INTO event_fields (sandbox_id, sequence, birth, names, fields) VALUES ($1, $2, $3, $9, $10::text::jsonb)`
-	// The key is the owner's own: a session of that name elsewhere is another row. The task's
-	// later attempts go on with its sessions.
+	// Each attempt has a row of its own for a session, though its task's later attempts go on
+	// with it. What comes late fills no more than a gap.
 	sqlKeepTranscript = `INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, metadata, content, updated_at)
 		VALUES ($1, $2, $3::uuid, $4, $5::text::jsonb, $6, coalesce($7, now()))
-		ON CONFLICT (run_key) DO UPDATE SET sandbox_id = excluded.sandbox_id, metadata = excluded.metadata,
-			content = excluded.content, updated_at = excluded.updated_at
-		WHERE t.task_id = excluded.task_id OR t.sandbox_id = excluded.sandbox_id`
+		ON CONFLICT (run_key) DO UPDATE SET metadata = excluded.metadata, content = excluded.content, updated_at = excluded.updated_at
+		WHERE t.sandbox_id = excluded.sandbox_id AND NOT $8`
 )
 
 // sessionKeys begin the keys of transcripts that came inside of events.
@@ -33,7 +32,6 @@ func (p *eventPlan) queueLarge(batch *pgx.Batch) {
 
 func (p *eventPlan) queueTranscript(batch *pgx.Batch, row eventRow) {
 	t, s := row.event.Large.Transcript, row.sandbox
-	owner := orDefault(deref(s.taskID), s.id)
-	batch.Queue(sqlKeepTranscript, sessionKeys+derivedID("session", owner, t.SessionID), t.SessionID, s.taskID, s.id,
-		string(t.Metadata), t.Content, timeOr(p.now))
+	batch.Queue(sqlKeepTranscript, sessionKeys+derivedID("session", s.id, t.SessionID), t.SessionID, s.taskID, s.id,
+		string(t.Metadata), t.Content, timeOr(p.now), s.ended)
 }
