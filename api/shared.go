@@ -8,11 +8,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/ingest"
 )
 
-// place is where readers of a sandbox or of a task stand.
+// place is where readers of a sandbox or of a task stand. The kind is part of it: an open
+// server takes events of sandboxes of any name, that of a task too.
 type place struct {
+	kind  string
 	id    string
 	after ingest.Cursor
 }
+
+const (
+	kindSandbox = "sandbox"
+	kindTask    = "task"
+)
 
 // tenantTask is a task as one organization sees it.
 type tenantTask struct{ organization, id string }

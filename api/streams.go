@@ -58,7 +58,7 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	}
 	f := feed{topic: live.Sandbox(in.SandboxID), full: in.Full, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
 	f.read = func(ctx context.Context) ([]ingest.StoredEvent, error) {
-		events, err := a.looks.ask(ctx, place{in.SandboxID, ingest.Cursor{Sequence: after}}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
+		events, err := a.looks.ask(ctx, place{kindSandbox, in.SandboxID, ingest.Cursor{Sequence: after}}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
 			return a.deps.Store.EventsAfter(ctx, at.id, at.after.Sequence, streamBatch)
 		})
 		if n := len(events); n > 0 {
@@ -94,7 +94,7 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 		topic: live.Task(in.ID), full: in.Full, done: done,
 		id: func(e ingest.StoredEvent) string { return e.Cursor().String() },
 		read: func(ctx context.Context) ([]ingest.StoredEvent, error) {
-			events, err := a.looks.ask(ctx, place{in.ID, after}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
+			events, err := a.looks.ask(ctx, place{kindTask, in.ID, after}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
 				return a.deps.Store.TaskEventsAfter(ctx, at.id, at.after, streamBatch)
 			})
 			if n := len(events); n > 0 {

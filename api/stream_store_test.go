@@ -1,0 +1,65 @@
+package api_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/ingest"
+)
+
+// hanging is a store whose looks at sandboxes end when the test lets them.
+type hanging struct {
+	api.Store
+
+	begun chan struct{}
+	goOn  chan struct{}
+}
+
+func hang(s api.Store) hanging {
+	return hanging{Store: s, begun: make(chan struct{}, 100), goOn: make(chan struct{})}
+}
+
+func (h hanging) EventsAfter(ctx context.Context, id string, after int64, limit int) ([]ingest.StoredEvent, error) {
+	h.begun <- struct{}{}
+	select {
+	case <-h.goOn:
+		return h.Store.EventsAfter(ctx, id, after, limit)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// beside is another API process, which sees the store as told.
+func (w *world) beside(t *testing.T, store api.Store, cfg api.Config) *world {
+	t.Helper()
+	handler := api.New(cfg, api.Deps{Store: store, Bus: w.bus, Tokens: w.ring})
+	server := httptest.NewServer(handler)
+	t.Cleanup(func() { handler.Stop(); server.Close() })
+	other := *w
+	other.t, other.url = t, server.URL
+	return &other
+}
+
+// An open server takes events of sandboxes of any name.
+func TestASandboxNamedLikeATaskIsNotTheTask(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	w.report(w.begin(made), 1, "agent.started")
+	w.report(made.ID, 1, "of.the.sandbox")
+	store := hang(w.store)
+	other := w.beside(t, store, api.Config{Open: true, Organization: w.org, StreamBeat: time.Minute})
+	ofSandbox := other.follow(t, wire+made.ID+"/stream")
+	defer ofSandbox.close()
+	<-store.begun // whoever asks the same now waits for the next answer
+	ofTask := other.follow(t, "/api/v1/tasks/"+made.ID+"/stream")
+	defer ofTask.close()
+	require.Equal(t, "agent.started", ofTask.event().data.Type)
+	close(store.goOn)
+	require.Equal(t, "of.the.sandbox", ofSandbox.event().data.Type)
+}
