@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,7 @@ func oldestEvents() []string {
 		`{"event_type":"x","event_data":{"a":1e308,"b":-0.0,"c":1E-300,"d":"1e999","e":[1.10]},"extra":{"event_type":"y"}}`,
 		`{"event_type":"x","event_data":{"a":1e99999}}`,
 		`{"event_type":"x","event_data":{"a":"\ud800"}}`,
+		`{"event_type":"x","event_data":{"\u0000":"\\\u0000\uD83D\ud83d\uDE00\udc00"}}`,
 		`{"event_type":"x","event_data":{"a":"\\u0000","b":"é\u00e9🙂"}}`,
 		`{"event_type":"x","event_data":{"a":1,"a":2},"event_type":"y","Event_Type":"z"}`,
 		`{"event_type":"x","event_data":null,"source":"","client_event_id":"k"}`,
@@ -175,8 +177,20 @@ func eventOf(said map[string]json.RawMessage) event {
 	if e.Data = string(said["event_data"]); e.Data == "" || e.Data == "null" {
 		e.Data = "{}"
 	}
-	e.Data = string(token.Hide([]byte(e.Data)))
+	e.Data = string(token.Hide([]byte(kept(e.Data))))
 	return e
+}
+
+var escapes = regexp.MustCompile(`(?i)\\ud[89ab]..\\ud[c-f]..|\\u....|\\.`)
+
+// kept has U+FFFD for U+0000 and for half surrogates.
+func kept(data string) string {
+	return escapes.ReplaceAllStringFunc(data, func(escape string) string {
+		if escape = strings.ToLower(escape); escape == `\u0000` || len(escape) == 6 && escape >= `\ud800` && escape < `\ue000` {
+			return `\ufffd`
+		}
+		return escape
+	})
 }
 
 func modelOfBatch(body []byte) []event {

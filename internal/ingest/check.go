@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -67,8 +68,8 @@ func checkEvent(prefix string, e Event) (Event, error) {
 	return e, err
 }
 
-// checkData refuses well-formed JSON that jsonb would refuse, so that one bad event does not
-// fail the transaction of strangers. Programs that report by themselves print the URL that
+// checkData refuses or mends well-formed JSON that jsonb would refuse, so that one bad event
+// does not fail the transaction of strangers. Programs that report by themselves print the URL that
 // holds their token: tokens are not stored.
 func checkData(field string, data json.RawMessage) (json.RawMessage, error) {
 	data = bytes.TrimSpace(data)
@@ -79,28 +80,67 @@ func checkData(field string, data json.RawMessage) (json.RawMessage, error) {
 		return nil, task.Invalid(field, "The field %s must be a JSON object.", field)
 	case !utf8.Valid(data):
 		return nil, task.Invalid(field, "The field %s is not valid UTF-8.", field)
-	case hasNUL(data):
-		return nil, task.Invalid(field, "The field %s must not contain the character \\u0000.", field)
 	case HasHugeNumber(data):
 		return nil, task.Invalid(field, "The field %s must not contain a number beyond 1e%d or below 1e-%d.", field, mostExponent, mostExponent)
 	}
-	return token.Hide(data), nil
+	return token.Hide(keepable(data)), nil
 }
 
-// hasNUL reports whether a JSON text holds the escape of U+0000: a "\u0000" whose backslash
-// is not escaped itself.
-func hasNUL(data []byte) bool {
-	for rest := data; ; {
-		at := bytes.Index(rest, []byte(`\u0000`))
-		if at < 0 {
-			return false
-		}
-		before := len(rest[:at]) - len(bytes.TrimRight(rest[:at], `\`))
-		if before%2 == 0 {
-			return true
-		}
-		rest = rest[at+1:]
+// keepable is a JSON text with U+FFFD for each escape that no database column takes: U+0000,
+// and half of a surrogate pair. It copies only what it changes: every event passes here.
+func keepable(data []byte) []byte {
+	if !bytes.Contains(data, []byte(`\u`)) {
+		return data
 	}
+	out := data
+	for at := 0; ; {
+		next := bytes.IndexByte(data[at:], '\\')
+		if next < 0 {
+			return out
+		}
+		at += next
+		length, good := escapeAt(data[at:])
+		if !good {
+			if &out[0] == &data[0] {
+				out = bytes.Clone(data)
+			}
+			copy(out[at:], `\ufffd`)
+		}
+		at += length
+	}
+}
+
+// escapeAt is how long the escape is with which a part of a JSON text begins, a surrogate pair
+// counted as one; good is false if it is of U+0000 or of half a pair.
+func escapeAt(text []byte) (length int, good bool) {
+	const short, long = 2, 6
+	r := unicodeAt(text)
+	switch {
+	case r < 0:
+		return min(short, len(text)), true
+	case !utf16.IsSurrogate(r):
+		return long, r != 0
+	case utf16.DecodeRune(r, unicodeAt(text[long:])) != utf8.RuneError:
+		return long + long, true
+	}
+	return long, false
+}
+
+// unicodeAt is the number of the escape \uXXXX with which a text begins; -1 if it does not.
+func unicodeAt(text []byte) rune {
+	const long = 6
+	if len(text) < long || text[0] != '\\' || text[1] != 'u' {
+		return -1
+	}
+	r := rune(0)
+	for _, c := range text[2:long] {
+		digit := strings.IndexByte("0123456789abcdef", c|0x20) //nolint:mnd // lower case; digits have the bit
+		if digit < 0 {
+			return -1
+		}
+		r = r<<4 | rune(digit) //nolint:gosec,mnd // G115: a hexadecimal digit
+	}
+	return r
 }
 
 func checkBatch(events []Event, most int) ([]Event, error) {

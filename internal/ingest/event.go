@@ -20,7 +20,7 @@ const (
 type Event struct {
 	Type   string          // 1..100 characters, usually category.action
 	Source string          // agent, worker or system; empty means agent
-	Data   json.RawMessage // well-formed JSON: an object without \u0000; empty or null means {}
+	Data   json.RawMessage // well-formed JSON: an object, \u0000 and half surrogates become \ufffd; empty or null means {}
 	// ClientEventID makes a repeat of a single post harmless; at most 200 characters.
 	// Batches ignore it, since they are numbered.
 	ClientEventID string

@@ -1,16 +1,19 @@
 package ingest_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -228,8 +231,6 @@ func TestWhatIsRefusedAtTheDoor(t *testing.T) {
 		"control character": {"s", func(e *ingest.Event) { e.Type = "a\x00b" }, "event_type"},
 		"source":            {"s", func(e *ingest.Event) { e.Source = "moon" }, "source"},
 		"array":             {"s", func(e *ingest.Event) { e.Data = json.RawMessage(`[]`) }, "event_data"},
-		"NUL":               {"s", func(e *ingest.Event) { e.Data = json.RawMessage(`{"a":"x\u0000"}`) }, "event_data"},
-		"NUL after a slash": {"s", func(e *ingest.Event) { e.Data = json.RawMessage(`{"a":"\\\u0000"}`) }, "event_data"},
 		"bad UTF-8":         {"s", func(e *ingest.Event) { e.Data = json.RawMessage("{\"a\":\"\xff\"}") }, "event_data"},
 		"key":               {"s", func(e *ingest.Event) { e.ClientEventID = "a\nb" }, "client_event_id"},
 		"key of ours":       {"s", func(e *ingest.Event) { e.ClientEventID = "omoi:host-lost" }, "client_event_id"},
@@ -253,14 +254,41 @@ func TestWhatIsRefusedAtTheDoor(t *testing.T) {
 	requireInvalid(t, err, "events[1].event_data", "names the event")
 }
 
-func TestAnEscapedBackslashIsNoNUL(t *testing.T) {
+// What a program prints is no reason to lose the event that tells of it.
+func TestWhatNoColumnTakesIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	intake, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
-	data := `{"path": "C:\\u0000", "more": "\\\\u0000"}`
-	_, err := intake.Single(within(t), sandbox, ingest.Event{Type: "agent.tool_use", Data: json.RawMessage(data)}, false)
-	require.NoError(t, err)
-	require.JSONEq(t, data, string(b.stored(sandbox)[0].Data))
+	commits := &counting{Store: postgres.New(b.pool, postgres.Config{})}
+	intake, sandbox := ingest.NewIntake(ingest.IntakeConfig{}, commits, nil, nil), b.sandbox()
+	run(t, intake.Run)
+	cases := map[string]string{
+		`{"path": "C:\\u0000", "more": "\\\\u0000"}`:        `{"path": "C:\\u0000", "more": "\\\\u0000"}`,
+		`{"a": "x\u0000y", "b\u0000": "\\\u0000"}`:          `{"a": "x\ufffdy", "b\ufffd": "\\\ufffd"}`,
+		`{"a": "\ud83d", "\uDE00": ["\uD83D\ud83D\uDe00"]}`: `{"a": "\ufffd", "\ufffd": ["\ufffd\ud83d\ude00"]}`,
+		`{"a": "\ud83d\u0041\ud83dx\ud83d\n\\ud83d"}`:       `{"a": "\ufffdA\ufffdx\ufffd\n\\ud83d"}`,
+		`{"a": "\u00e9\"\/\ud83d\u0000\u00000"}`:            `{"a": "\u00e9\"/\ufffd\ufffd\ufffd0"}`,
+	}
+	for said, kept := range cases {
+		raw := json.RawMessage(said)
+		_, err := intake.Single(within(t), sandbox, ingest.Event{Type: "agent.tool_use", Data: raw}, false)
+		require.NoError(t, err, said)
+		require.Equal(t, said, string(raw), "the body is the caller's")
+		stored := b.stored(sandbox)
+		require.JSONEq(t, kept, string(stored[len(stored)-1].Data), said)
+	}
+	require.EqualValues(t, len(cases), commits.n.Load(), "nobody tries twice")
+}
+
+// counting counts the transactions.
+type counting struct {
+	*postgres.Store
+
+	n atomic.Int64
+}
+
+func (c *counting) CommitEvents(ctx context.Context, commit ingest.Commit) ([]ingest.Outcome, error) {
+	c.n.Add(1)
+	return c.Store.CommitEvents(ctx, commit)
 }
 
 // A program that posts by itself prints the URL that holds its token.
