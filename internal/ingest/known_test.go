@@ -38,6 +38,19 @@ func TestWhatAProcessRemembersMayBeOutOfDate(t *testing.T) {
 	w.contiguous(box, 8)
 }
 
+func TestTheMarkIsTheStoresNotTheMemorys(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	one, other, box := w.intake(ingest.IntakeConfig{}, nil), w.intake(ingest.IntakeConfig{}, nil), w.sandbox()
+	for n, i := range []*ingest.Intake{one, one, other} {
+		_, err := i.Batch(within(t), box, "spool", int64(n+1), events(1))
+		require.NoError(t, err)
+	}
+	mark, err := one.Batch(within(t), box, "spool", 1, nil)
+	require.NoError(t, err)
+	require.Equal(t, int64(3), mark.Acknowledged)
+}
+
 func TestASandboxThatWasRemovedIsUnknown(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -107,8 +107,12 @@ func (p *eventPlan) takeAll(requests []ingest.Request) (outcomes []ingest.Outcom
 }
 
 // remembers reports whether the plan holds all that the request is judged by: the marks of
-// later spools are only in the store.
+// later spools are only in the store, and a mark that is asked for, with nothing to store, is
+// compared with no row.
 func (p *eventPlan) remembers(r ingest.Request) bool {
+	if len(r.Events) == 0 {
+		return false
+	}
 	s := p.sandboxes[r.SandboxID]
 	return r.SpoolID == "" || s.spoolID == nil || *s.spoolID == r.SpoolID
 }
