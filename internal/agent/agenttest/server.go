@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/omoi-dev/omoi/internal/client"
 )
 
 // Event is a stored event.
@@ -34,6 +36,7 @@ type Message struct {
 // Fault says what to do with the n-th batch, from 1.
 type Fault struct {
 	Status    int  // answer this before storing anything; zero: none
+	Foreign   bool // the status is not of the API, but of something on the way to it
 	CutBefore bool // drop the connection before storing
 	CutAfter  bool // store, then drop the connection
 	Keep      int  // store only that many events of the batch; zero: all
@@ -134,6 +137,9 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case fault.CutBefore:
 		panic(http.ErrAbortHandler)
+	case fault.Foreign:
+		http.Error(w, "<html>no", fault.Status)
+		return
 	case fault.Status != 0:
 		answer(w, fault.Status, map[string]any{"detail": "a fault"})
 		return
@@ -225,8 +231,13 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// answer writes a problem document as omoi does, where body is a map of a refusal.
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
+	if said, ok := body.(map[string]any); ok && status >= http.StatusBadRequest {
+		w.Header().Set("Content-Type", "application/problem+json")
+		said["code"] = client.CodeOf(status)
+	}
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // what is written here is plain
 }

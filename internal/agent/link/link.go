@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -43,7 +44,10 @@ type Client struct {
 type Answer struct {
 	Status     int
 	RetryAfter time.Duration // zero if the server named none
-	Body       []byte        // at most 8 MiB
+	// Code is that of the problem document with which omoi refuses. It is empty for any other
+	// answer: one that a proxy made, say.
+	Code task.Code
+	Body []byte // at most 8 MiB
 }
 
 // New makes a client. It returns an invalid error if the address is neither HTTP nor a socket.
@@ -174,7 +178,21 @@ func (c *Client) exchange(req *http.Request, read func(*http.Response) ([]byte, 
 	if err != nil {
 		return Answer{}, fmt.Errorf("read the API's answer: %w", err)
 	}
-	return Answer{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Body: body}, nil
+	return Answer{
+		Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Body: body, Code: codeOf(resp.Header, body),
+	}, nil
+}
+
+func codeOf(h http.Header, body []byte) task.Code {
+	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(media), "application/problem+json") {
+		return ""
+	}
+	var problem struct {
+		Code task.Code `json:"code"`
+	}
+	_ = json.Unmarshal(body, &problem) // what cannot be read has no code
+	return problem.Code
 }
 
 // Close drops idle connections.

@@ -80,7 +80,6 @@ type Reporter struct {
 	acked    chan struct{} // closed and replaced at each acknowledgement
 	count    int64
 	degraded bool
-	plain    bool // the server does not take compressed bodies
 	over     error
 }
 

@@ -203,6 +203,48 @@ func TestOneRefusedEventDoesNotHoldUpTheRest(t *testing.T) {
 	require.Equal(t, "agent.bad", events[17].Data["event_type"])
 }
 
+// A refusal that does not come from omoi, or not again and again, costs no event.
+func TestAnEventOutlivesPassingRefusals(t *testing.T) {
+	t.Parallel()
+	var faults []agenttest.Fault
+	for _, status := range []int{400, 413, 422, 400, 404, 405, 418, 431} {
+		faults = append(faults, agenttest.Fault{Status: status, Foreign: true})
+	}
+	faults = append(faults, agenttest.Fault{Status: 422}, agenttest.Fault{Status: 400})
+	server := agenttest.New(t)
+	server.FaultOf = func(n int) agenttest.Fault {
+		if n <= len(faults) {
+			return faults[n-1]
+		}
+		return agenttest.Fault{}
+	}
+	r := begin(t, server, t.TempDir(), quick(), 0)
+	r.Emit("agent.completed", nil)
+	require.NoError(t, r.Flush(t.Context()))
+	events := requireWhole(t, server)
+	require.Len(t, events, 1)
+	require.Equal(t, "agent.completed", events[0].Type)
+}
+
+// Compression comes back some time after a compressed body was refused.
+func TestARefusalDoesNotEndCompression(t *testing.T) {
+	t.Parallel()
+	server := agenttest.New(t)
+	server.FaultOf = func(n int) agenttest.Fault {
+		if n == 1 {
+			return agenttest.Fault{Status: 400, Foreign: true}
+		}
+		return agenttest.Fault{}
+	}
+	r := begin(t, server, t.TempDir(), quick(), 0)
+	for n := 0; server.Zipped() < 2; n++ {
+		require.Less(t, n, 300)
+		r.Emit("agent.message", map[string]any{"content": strings.Repeat("x", 20_000)})
+		require.NoError(t, r.Flush(t.Context()))
+	}
+	requireWhole(t, server)
+}
+
 func TestAFullSpoolIsToldLater(t *testing.T) {
 	t.Parallel()
 	server := agenttest.New(t)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const batchPath = "/events/batch"
@@ -55,7 +56,15 @@ type sender struct {
 	failures int
 	limit    int // events in the next batch; halved when the server finds it too large
 	sent     time.Time
+	plain    int   // bodies to send as they are, after one that was refused compressed
+	suspect  int64 // the number of the event that was refused alone
+	refusals int   // how often that was
 }
+
+const (
+	plainBodies  = 100 // sent before compression is tried again
+	mostRefusals = 3   // of one event, before a note takes its place
+)
 
 // idle waits for something to send, then gives it company unless it is urgent.
 func (s *sender) idle(ctx context.Context) error {
@@ -101,12 +110,16 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 	return s.pause(ctx, wait+s.backoff()) // on top of what the server asked all for, or all come back at once
 }
 
-// divide isolates the event that the server refuses; alone, it gives way to a note, since a
-// number may not stay empty. A server that refuses the note too refuses everything.
+// divide isolates the event that the server refuses. Alone and refused again and again, since
+// once may be a fault of the way, it gives way to a note: a number may not stay empty. A server
+// that refuses the note too refuses everything.
 func (s *sender) divide(ctx context.Context, records []spool.Record) error {
 	if len(records) > 1 {
 		s.limit = max(len(records)/2, 1)
 		return nil
+	}
+	if !s.condemned(records[0].N) {
+		return s.pause(ctx, s.backoff())
 	}
 	note := spool.Record{N: records[0].N, Body: s.refusal(records[0])}
 	if v, _ := s.send(ctx, []spool.Record{note}); v == taken {
@@ -114,6 +127,15 @@ func (s *sender) divide(ctx context.Context, records []spool.Record) error {
 	}
 	s.failures++
 	return s.pause(ctx, jitter(s.cfg.SlowBackoff))
+}
+
+// condemned counts a refusal of an event; it reports whether that is enough of them.
+func (s *sender) condemned(n int64) bool {
+	if s.suspect != n {
+		s.suspect, s.refusals = n, 0
+	}
+	s.refusals++
+	return s.refusals >= mostRefusals
 }
 
 func (s *sender) refusal(r spool.Record) json.RawMessage {
@@ -138,14 +160,15 @@ func (s *sender) send(ctx context.Context, records []spool.Record) (verdict, tim
 	}
 	id, base := s.spool.ID()
 	body := batch(id, records[0].N-base, records)
-	compress := len(body) >= s.cfg.GzipFrom && !s.plain
+	compress := len(body) >= s.cfg.GzipFrom && s.plain == 0
+	s.plain = max(s.plain-1, 0)
 	answer, err := s.post.Post(ctx, batchPath, body, compress)
 	if err != nil {
 		s.log.DebugContext(ctx, "batch not sent", slog.Any("error", err))
 		return again, 0
 	}
 	if compress && (answer.Status == http.StatusUnsupportedMediaType || answer.Status == http.StatusBadRequest) {
-		s.plain = true
+		s.plain = plainBodies
 		return again, 0
 	}
 	return s.judge(answer, base, records), answer.RetryAfter
@@ -161,7 +184,12 @@ func (s *sender) judge(answer link.Answer, base int64, records []spool.Record) v
 		s.log.Warn("the API refuses events", slog.Int("status", answer.Status))
 		return slowly
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		return smaller
+		if answer.Code == task.CodeInvalid { // else it is something on the way that speaks
+			return smaller
+		}
+		s.log.Warn("something on the way to the API refuses events", slog.Int("status", answer.Status))
+		s.limit = max(len(records)/2, 1)
+		return again
 	}
 	s.log.Debug("batch refused", slog.Int("status", answer.Status))
 	return again
