@@ -35,6 +35,7 @@ type Config struct {
 	CommandPoll time.Duration // how often it looks, should a wake-up be lost; default 100 ms
 	MaxWait     time.Duration // longest long poll; default 25 s
 	PollEvery   time.Duration // how often a long poll looks, should a wake-up be lost; default 2 s
+	LoginWait   time.Duration // how long the first frame of a WebSocket may take, where it carries the token; default 10 s
 	SocketPing  time.Duration // silence of a WebSocket's reader after which it is pinged; default 30 s
 	StreamBeat  time.Duration // how often an idle stream says so, and looks should a wake-up be lost; default 15 s
 	Lease       time.Duration // of a message that was given out; default 60 s
@@ -60,6 +61,7 @@ func (c Config) withDefaults() Config {
 	c.CommandPoll = cmp.Or(c.CommandPoll, 100*time.Millisecond)
 	c.MaxWait = cmp.Or(c.MaxWait, 25*time.Second)
 	c.PollEvery = cmp.Or(c.PollEvery, 2*time.Second)
+	c.LoginWait = cmp.Or(c.LoginWait, 10*time.Second)
 	c.SocketPing = cmp.Or(c.SocketPing, 30*time.Second)
 	c.StreamBeat = cmp.Or(c.StreamBeat, 15*time.Second)
 	c.Lease = cmp.Or(c.Lease, time.Minute)

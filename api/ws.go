@@ -113,10 +113,13 @@ type busReader struct {
 	only   string // the sandbox that asks for itself; empty: a person
 	place  ingest.BusPlace
 	boxes  boxes
+
+	credential string
 }
 
 func (b *busReader) run(ctx context.Context, r *http.Request) error {
-	if err := b.login(ctx, r); err != nil {
+	said := b.listen(ctx)
+	if err := b.login(ctx, r, said); err != nil {
 		return b.refuse(ctx, err)
 	}
 	watch, stop := b.api.deps.Bus.Watch()
@@ -125,7 +128,7 @@ func (b *busReader) run(ctx context.Context, r *http.Request) error {
 	if b.place, b.who.Since, err = b.api.deps.Store.BusPlace(ctx); err != nil {
 		return b.refuse(ctx, task.Errorf(task.CodeUnavailable, "The event service is not ready.").WithCause(err))
 	}
-	return b.serve(ctx, watch, b.listen(ctx))
+	return b.serve(ctx, watch, said)
 }
 
 // refuse says why and closes. Who meets a store that is away may come again; that says
@@ -139,20 +142,54 @@ func (b *busReader) refuse(ctx context.Context, err error) error {
 }
 
 // login takes the credential of the query, a header or the first frame.
-func (b *busReader) login(ctx context.Context, r *http.Request) error {
-	if b.api.cfg.Open {
-		b.who = ingest.BusReader{OrganizationID: b.api.cfg.Organization, Bare: true}
-		return nil
-	}
+func (b *busReader) login(ctx context.Context, r *http.Request, said <-chan []byte) error {
 	_, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	credential := cmp.Or(r.URL.Query().Get("token"), prefixToken(ctx), r.Header.Get("X-Api-Key"), strings.TrimSpace(bearer))
-	if credential == "" {
-		credential = b.firstFrame(ctx)
+	b.credential = cmp.Or(r.URL.Query().Get("token"), prefixToken(ctx), r.Header.Get("X-Api-Key"), strings.TrimSpace(bearer))
+	if b.credential == "" && !b.api.cfg.Open {
+		if err := b.firstFrame(ctx, said); err != nil {
+			return err
+		}
 	}
-	if token.Looks(credential) {
-		return b.loginSandbox(ctx, credential)
+	if !b.api.cfg.Open && token.Looks(b.credential) && len(b.filter.EntityIDs) == 1 {
+		b.only = b.filter.EntityIDs[0]
 	}
-	key, err := b.api.deps.Store.KeyBySecret(ctx, credential)
+	return b.identify(ctx)
+}
+
+// firstFrame takes the credential that a reader sends as its first words.
+func (b *busReader) firstFrame(ctx context.Context, said <-chan []byte) error {
+	patience := time.NewTimer(b.api.cfg.LoginWait)
+	defer patience.Stop()
+	select {
+	case text, open := <-said:
+		var first clientFrame
+		if open && decode(text, &first) != nil {
+			return task.Errorf(task.CodeUnauthorized, "Invalid JSON message")
+		}
+		b.filter.replace(first)
+		b.credential = first.Token
+	case <-patience.C:
+	case <-b.api.stopping:
+		return task.Errorf(task.CodeUnavailable, "The server stops.")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if b.credential == "" {
+		return task.Errorf(task.CodeUnauthorized, `This server asks for a token: send it as ?token=, as Authorization: Bearer, or first of all as {"type":"auth","token":"..."}.`)
+	}
+	return nil
+}
+
+// identify says who reads, if the credential is still good.
+func (b *busReader) identify(ctx context.Context) error {
+	switch {
+	case b.api.cfg.Open:
+		b.who.OrganizationID, b.who.Bare = b.api.cfg.Organization, true
+		return nil
+	case token.Looks(b.credential):
+		return b.identifySandbox(ctx)
+	}
+	key, err := b.api.deps.Store.KeyBySecret(ctx, b.credential)
 	if err != nil {
 		return err
 	}
@@ -160,25 +197,12 @@ func (b *busReader) login(ctx context.Context, r *http.Request) error {
 	return enough(caller{scope: scopeOf(key)}, accessRead)
 }
 
-func (b *busReader) firstFrame(ctx context.Context) string {
-	const patience = 10 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var first clientFrame
-	if wsjson.Read(ctx, b.conn, &first) != nil {
-		return ""
-	}
-	b.filter.replace(first)
-	return first.Token
-}
-
-// loginSandbox lets a sandbox follow itself: the entity_ids of the query must name it.
-func (b *busReader) loginSandbox(ctx context.Context, credential string) error {
-	if len(b.filter.EntityIDs) != 1 {
+// identifySandbox lets a sandbox follow itself: the entity_ids of the query must name it.
+func (b *busReader) identifySandbox(ctx context.Context) error {
+	if b.only == "" {
 		return task.Errorf(task.CodeUnauthorized, "A sandbox token follows its own sandbox only: name it in entity_ids.")
 	}
-	b.only = b.filter.EntityIDs[0]
-	if err := b.api.deps.Tokens.Verify(credential, b.only); err != nil {
+	if err := b.api.deps.Tokens.Verify(b.credential, b.only); err != nil {
 		return err
 	}
 	var err error

@@ -63,6 +63,11 @@ func (s *socket) next() map[string]any {
 func (s *socket) closedWith(code websocket.StatusCode) {
 	s.t.Helper()
 	require.NotEmpty(s.t, s.next()["error"])
+	s.ends(code)
+}
+
+func (s *socket) ends(code websocket.StatusCode) {
+	s.t.Helper()
 	_, _, err := s.conn.Read(s.ctx)
 	require.Equal(s.t, code, websocket.CloseStatus(err))
 }
