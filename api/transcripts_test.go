@@ -71,6 +71,29 @@ func TestATranscriptGrowsByPieces(t *testing.T) {
 	require.Equal(t, 0, w.count(`SELECT count(*) FROM sandbox_events`), "it is no event")
 }
 
+// Programs print the URL that holds their token. What counts as sent is what came.
+func TestTokensInTranscriptsAreNotStored(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	job := w.task(newTask())
+	box := w.begin(job)
+	line := "http://h/t/" + w.ring.Mint(box) + "\n"
+	require.Equal(t, client.TranscriptMark{Stored: true, Received: int64(len(line)), Sum: sum(line)}, w.put(box, "run", "", line))
+	require.Equal(t, sum(line+line), w.put(box, "run", line, line).Sum)
+	require.Equal(t, strings.Repeat("http://h/t/[redacted]\n", 2), w.kept(job.ID, "run"))
+	w.call(http.MethodPut, wire+box+"/transcripts/run?replace=true", line)
+	require.Equal(t, "http://h/t/[redacted]\n", w.kept(job.ID, "run"))
+}
+
+func TestAPieceThatIsNotStoredBeginsNoTranscript(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	box := w.begin(w.task(newTask()))
+	mark := ok[client.TranscriptMark](w.call(http.MethodPut, wire+box+"/transcripts/run?offset=0&sum=7", "a\n"), http.StatusOK)
+	require.Equal(t, client.TranscriptMark{}, mark)
+	require.Zero(t, w.count(`SELECT count(*) FROM transcripts`))
+}
+
 func TestTranscriptsMayBePacked(t *testing.T) {
 	t.Parallel()
 	w := open(t)

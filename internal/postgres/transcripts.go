@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant table
@@ -37,7 +38,7 @@ func appendTranscript(ctx context.Context, q *db.Queries, p task.TranscriptPiece
 	case box.Over:
 		return task.TranscriptMark{}, task.Errorf(task.CodeGone, "Sandbox %s is gone.", p.SandboxID)
 	}
-	if p.Offset == 0 { // a run that nobody knows begins; its row is locked like any other
+	if p.Offset == 0 && p.Sum == 0 { // a run that nobody knows begins; its row is locked like any other
 		begin := db.BeginTranscriptParams{RunKey: p.RunID, SessionID: p.SessionID, TaskID: box.TaskID, SandboxID: p.SandboxID}
 		if err := q.BeginTranscript(ctx, begin); err != nil {
 			return task.TranscriptMark{}, err
@@ -69,7 +70,9 @@ func settlePiece(ctx context.Context, q *db.Queries, p task.TranscriptPiece, row
 		return then, nil // its answer was lost
 	case has.Received != p.Offset || has.Sum != p.Sum:
 		return has, nil
-	case !p.Replace && row.Kept+int64(len(p.Content)) <= p.Limit:
+	}
+	p.Content = token.Hide(p.Content) // by now what came is counted
+	if !p.Replace && row.Kept+int64(len(p.Content)) <= p.Limit {
 		return then, q.AppendTranscript(ctx, db.AppendTranscriptParams{
 			RunKey: p.RunID, SessionID: p.SessionID, Piece: p.Content, Received: then.Received, Sum: then.Sum,
 		})
