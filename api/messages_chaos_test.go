@@ -29,13 +29,14 @@ import (
 // envTaker makes the test's own program a taker: seed, API, sandbox, folder.
 const envTaker = "OMOI_TEST_TAKER"
 
-// A message is used exactly once by receipt: whoever uses it has won it before, one taker
-// wins it, and who is killed in between finds out when it starts again. Takers are processes that
-// are killed at random points; leases are short, so that several hold the same message; receipts are
-// lost, repeated, and answered without anybody hearing it.
+// Each accepted message is used at least once by the taker that has won it, or expires; never
+// by two takers, and twice only by one that died after its use and before it could confirm it.
+// Takers are processes that note each use themselves and are killed at random points: asking,
+// winning, between winning and handing out, before and after the use. Leases are short, so that
+// several hold the same message; receipts are lost, repeated, and answered without anybody hearing it.
 func TestEachMessageIsUsedOnceOrExpires(t *testing.T) {
 	t.Parallel()
-	const seed, generations, stays, ends = 20251121, 4, 40, 24
+	const seed, generations, stays, ends = 20251121, 6, 40, 24
 	w := start(t, func(c *api.Config) {
 		c.Open, c.Lease, c.PollEvery, c.MaxWait = true, 100*time.Millisecond, 50*time.Millisecond, 500*time.Millisecond
 	})
@@ -63,20 +64,28 @@ func TestEachMessageIsUsedOnceOrExpires(t *testing.T) {
 		starts += int(one.starts.Load())
 	}
 	require.Greater(t, starts, len(takers), "some were killed")
-	w.usedOnce(takers, won)
+	w.usedByWinners(takers, won)
 }
 
-// usedOnce holds what the takers noted against the receipts.
-func (w *world) usedOnce(takers []*taker, won int) {
+// usedByWinners holds what the takers did against the receipts.
+func (w *world) usedByWinners(takers []*taker, won int) {
 	w.t.Helper()
-	uses := usesOf(w.t, takers)
-	require.Len(w.t, uses, won, "nothing was used that nobody has won")
-	for id, by := range uses {
+	all := usesOf(w.t, takers)
+	require.Len(w.t, all, won, "nothing was used that nobody has won")
+	for id, uses := range all {
 		m, err := w.store.Message(w.t.Context(), id)
 		require.NoError(w.t, err)
 		require.Equal(w.t, ingest.MessageTakenUp, m.State)
-		require.Len(w.t, by, 1, "message %s was used %d times", id, len(by))
-		require.Equal(w.t, m.Taker, by[0], "by the one who has won it")
+		for n, u := range uses {
+			require.Equal(w.t, m.Taker, u.taker, "message %s is used by the one who has won it", id)
+			if n == 0 {
+				continue
+			}
+			before := uses[n-1]
+			require.True(w.t, u.repeated, "message %s says that it was handed out before", id)
+			require.False(w.t, before.confirmed, "message %s is not used again after its use was confirmed", id)
+			require.Greater(w.t, u.life, before.life, "message %s is used twice only after a death", id)
+		}
 	}
 }
 
@@ -113,28 +122,74 @@ func (w *world) taker(box string, seed uint64, generations int) *taker {
 	return one
 }
 
-// usesOf reads what takers noted as used: the names of those that used each message.
-func usesOf(tb testing.TB, takers []*taker) map[string][]string {
+// use is one use of a message.
+type use struct {
+	taker               string
+	life                int  // which process of the taker it was
+	repeated, confirmed bool // as the inbox said; the process lived to say that it is used
+}
+
+// usesOf reads what the takers did, message by message, in order.
+func usesOf(tb testing.TB, takers []*taker) map[string][]use {
 	tb.Helper()
-	uses := map[string][]string{}
+	uses := map[string][]use{}
 	for _, one := range takers {
-		raw, err := os.ReadFile(filepath.Join(one.dir, "used"))
+		raw, err := os.ReadFile(filepath.Join(one.dir, "did"))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		require.NoError(tb, err)
-		var named struct {
-			Taker string `json:"taker"`
-		}
+		name, life := nameOf(tb, one.dir), 0
 		for line := range strings.Lines(string(raw)) {
-			var id string
-			if json.Unmarshal([]byte(line), &id) == nil {
-				uses[id] = append(uses[id], named.Taker)
+			verb, id, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			switch verb {
+			case didStart:
+				life++
+			case didUse, didAgain:
+				uses[id] = append(uses[id], use{taker: name, life: life, repeated: verb == didAgain})
+			case didConfirm:
+				uses[id][len(uses[id])-1].confirmed = true
 			}
-			_ = json.Unmarshal([]byte(line), &named) // the first line; others have no such field
 		}
 	}
 	return uses
+}
+
+// nameOf is the name under which a taker asks: the first note of its inbox.
+func nameOf(tb testing.TB, dir string) string {
+	tb.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, "used"))
+	require.NoError(tb, err)
+	var named struct {
+		Taker string `json:"taker"`
+	}
+	require.NoError(tb, json.NewDecoder(strings.NewReader(string(raw))).Decode(&named))
+	return named.Taker
+}
+
+// What a taker notes in its own file, apart from its inbox.
+const (
+	didStart   = "started"
+	didUse     = "used"
+	didAgain   = "used-again" // the inbox had said that it may be used
+	didConfirm = "confirmed"
+)
+
+// diary is what a taker did: lines that outlive it.
+type diary struct{ file *os.File }
+
+func openDiary(t *testing.T, dir string) diary {
+	t.Helper()
+	file, err := os.OpenFile(filepath.Join(dir, "did"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = file.Close() })
+	return diary{file}
+}
+
+func (d diary) note(t *testing.T, verb, id string) {
+	t.Helper()
+	_, err := d.file.WriteString(verb + " " + id + "\n")
+	require.NoError(t, err)
 }
 
 // TestTakerProcess is no test of its own: it is the program of a taker.
@@ -152,23 +207,44 @@ func TestTakerProcess(t *testing.T) {
 	hostile := &hostileLine{Client: line, seed: seed, dice: rand.New(rand.NewPCG(seed, seed))}
 	box, err := inbox.New(inbox.Config{
 		Wait: 200 * time.Millisecond, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond, UsedFile: filepath.Join(args[3], "used"),
-	}, hostile, unheard{}, slog.New(slog.DiscardHandler))
+	}, hostile, unheard{hostile}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { _, _ = io.Copy(io.Discard, os.Stdin); cancel() }()
 	done := make(chan struct{})
 	go func() { box.Run(ctx); close(done) }()
-	for err == nil {
-		_, err = box.Take(ctx)
+	did := openDiary(t, args[3])
+	did.note(t, didStart, "")
+	for {
+		m, err := box.Take(ctx)
+		if err != nil {
+			break
+		}
+		hostile.use(t, box, did, m)
 	}
 	<-done
 }
 
-// unheard drops the numbered receipts, so that the plain ones decide.
-type unheard struct{}
+// use uses a message, which is to note it, and confirms that; it may end at any point.
+func (l *hostileLine) use(t *testing.T, box *inbox.Inbox, did diary, m inbox.Message) {
+	t.Helper()
+	l.mayDie()
+	verb := didUse
+	if m.Repeated {
+		verb = didAgain
+	}
+	did.note(t, verb, m.ID)
+	l.mayDie() // used, and not confirmed
+	box.Used(m.ID)
+	l.mayDie()
+	did.note(t, didConfirm, m.ID)
+}
 
-func (unheard) Emit(string, map[string]any) {}
+// unheard drops the numbered receipts, so that the plain ones decide.
+type unheard struct{ line *hostileLine }
+
+func (u unheard) Emit(string, map[string]any) { u.line.mayDie() } // won, and not handed out
 
 // hostileLine ends the process, loses what is sent and what is answered, and repeats, at random.
 type hostileLine struct {

@@ -28,10 +28,11 @@ type Emitter interface {
 	Flush(ctx context.Context) error
 }
 
-// Messages hands out what is said to the agent, each message once.
+// Messages hands out what is said to the agent: again after a restart, unless it was Used.
 type Messages interface {
 	Take(ctx context.Context) (inbox.Message, error)
 	TakeInterrupt(ctx context.Context) (inbox.Message, error)
+	Used(id string)
 }
 
 // Env is what a runtime works with.

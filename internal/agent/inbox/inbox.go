@@ -1,7 +1,12 @@
-// Package inbox brings messages to a working agent: it polls the API and hands each message
-// out once, interrupts first. A message may be given to several takers, when leases run out;
-// so it is handed out only after the API has said that this taker has won it, which is its
-// receipt. A taker that is killed in between asks again under its name when it starts anew.
+// Package inbox brings messages to a working agent: it polls the API and hands messages out,
+// interrupts first. A message may be given to several takers, when leases run out; so it is
+// handed out only after the API has said that this taker has won it, which is its receipt. A
+// taker that is killed before it knows asks again under its name when it starts anew.
+//
+// What is won is handed out once, unless the process dies before [Inbox.Used]: the next one
+// over the same file hands it out again, marked as repeated, for nobody can tell whether it
+// had been used. So a message is never used by two takers, is used at least once by its
+// winner if that lives or is started again, and twice only by one that died in between.
 package inbox
 
 import (
@@ -29,6 +34,8 @@ type Message struct {
 	// The sender, where it is no person: guardian, system, or agent with the id of its sandbox.
 	SenderKind string `json:"sender_kind,omitempty"`
 	SenderID   string `json:"sender_id,omitempty"`
+	// Repeated: an earlier process had it and died before it said [Inbox.Used]; perhaps it is used.
+	Repeated bool `json:"-"`
 }
 
 // Line is the line to the API.
@@ -86,7 +93,7 @@ func New(cfg Config, line Line, rep Reporter, log *slog.Logger) (*Inbox, error) 
 		cfg: cfg, line: line, rep: rep, log: log, used: used, asked: map[string]bool{},
 		changed: make(chan struct{}), acks: make(chan string, 256),
 	}
-	for _, m := range used.claims { // won perhaps, by a process that was killed before it could use them
+	for _, m := range used.open { // asked for or won, by a process that was killed before it could use them
 		b.insert(m)
 	}
 	return b, nil
@@ -134,7 +141,7 @@ func (b *Inbox) arrived(body []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, m := range list {
-		if b.used.has(m.ID) {
+		if b.used.has(m.ID) || b.used.won[m.ID] {
 			b.ack(m.ID) // its receipt was lost on the way
 			continue
 		}
@@ -175,8 +182,8 @@ func (b *Inbox) putBack(m Message) {
 	b.waiting = slices.Insert(b.waiting, at, m)
 }
 
-// Take waits for the next message that this taker wins, and notes it as used. It returns
-// ctx's error if that ends first.
+// Take waits for the next message that this taker wins. Whoever has used it says so by
+// [Inbox.Used]. It returns ctx's error if that ends first.
 func (b *Inbox) Take(ctx context.Context) (Message, error) {
 	return b.take(ctx, func(Message) bool { return true })
 }
@@ -190,7 +197,10 @@ func (b *Inbox) take(ctx context.Context, wanted func(Message) bool) (Message, e
 	for {
 		m, changed, found := b.next(wanted)
 		if found {
-			won, err := b.win(ctx, m)
+			won, err := m.Repeated, error(nil)
+			if !won {
+				won, err = b.win(ctx, m)
+			}
 			b.closeClaim(m, won, err)
 			switch {
 			case err != nil:
@@ -228,7 +238,7 @@ func (b *Inbox) next(wanted func(Message) bool) (m Message, changed <-chan struc
 	return Message{}, b.changed, false
 }
 
-// closeClaim uses what is won, forgets what is lost, and puts back what is not known.
+// closeClaim hands out what is won, forgets what is lost, and puts back what is not known.
 func (b *Inbox) closeClaim(m Message, won bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -237,7 +247,7 @@ func (b *Inbox) closeClaim(m Message, won bool, err error) {
 	case err != nil:
 		b.putBack(m)
 	case won:
-		b.use(m)
+		b.handOut(m)
 	default:
 		if err := b.used.drop(m.ID); err != nil {
 			b.log.Warn("message of another taker not noted on disk", slog.Any("error", err))
@@ -245,21 +255,34 @@ func (b *Inbox) closeClaim(m Message, won bool, err error) {
 	}
 }
 
-// use notes the id first, so that a restart never uses a message twice; then comes the
-// numbered receipt.
-func (b *Inbox) use(m Message) {
-	if err := b.used.add(m.ID); err != nil {
+// Used says that a message that was taken is used: no restart hands it out again.
+func (b *Inbox) Used(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.used.add(id); err != nil {
 		b.log.Warn("used message not noted on disk", slog.Any("error", err))
+	}
+}
+
+// handOut notes first that the message is won, so that a restart hands it out again; then
+// comes the numbered receipt.
+func (b *Inbox) handOut(m Message) {
+	if err := b.used.win(m.ID); err != nil {
+		b.log.Warn("won message not noted on disk", slog.Any("error", err))
 	}
 	b.taken++
 	turn := 0
 	if b.cfg.Turn != nil {
 		turn = b.cfg.Turn()
 	}
-	b.rep.Emit(task.EventAgentMessageInjected, map[string]any{
+	data := map[string]any{
 		"message_id": m.ID, "message_type": m.Type, "content": m.Content, "content_length": len(m.Content),
 		"sender_id": orNil(m.SenderID), "intervention_number": b.taken, "turn": turn,
-	})
+	}
+	if m.Repeated {
+		data["repeated"] = true
+	}
+	b.rep.Emit(task.EventAgentMessageInjected, data)
 }
 
 func orNil(s string) any {

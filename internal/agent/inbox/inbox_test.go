@@ -91,6 +91,7 @@ func TestARestartUsesNoMessageTwice(t *testing.T) {
 	box, _, stop := begin(t, server, dir)
 	_, err := box.Take(t.Context())
 	require.NoError(t, err)
+	box.Used("1")
 	stop() // perhaps before the plain receipt was sent: the server gives the message again
 
 	box, rep, _ := begin(t, server, dir)
@@ -224,12 +225,44 @@ func TestAKilledTakerAsksAgain(t *testing.T) {
 	require.Equal(t, "1", m.ID, "nobody has given it again")
 	require.Equal(t, "a", m.Content)
 	require.Equal(t, dumb.paths[0], good.paths[0], "under the same name")
-	third, err := inbox.New(inbox.Config{UsedFile: filepath.Join(dir, "used")}, silent, rep, slog.New(slog.DiscardHandler))
+	require.False(t, m.Repeated, "nobody had it before")
+}
+
+// What was won and not used is handed out again by the next process, and says so; what was
+// used is not. It is won already: the API is not asked again.
+func TestWhatIsWonAndNotUsedIsHandedOutAgain(t *testing.T) {
+	t.Parallel()
+	dir, answered := t.TempDir(), 0
+	a := &answers{say: func(n int) (link.Answer, error) {
+		answered = n
+		return link.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil
+	}}
+	box, _, stop := over(t, a, dir)
+	for range 2 {
+		_, err := box.Take(t.Context())
+		require.NoError(t, err)
+	}
+	box.Used("2")
+	stop() // before it was said that the first is used
+
+	rep := &receipts{}
+	before := answered
+	again, err := inbox.New(inbox.Config{UsedFile: filepath.Join(dir, "used")}, a, rep, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	m, err := again.Take(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "1", m.ID)
+	require.Equal(t, "a", m.Content)
+	require.True(t, m.Repeated)
+	require.Equal(t, true, rep.data[0]["repeated"])
+	require.Equal(t, before, answered)
+	again.Used("1")
+	third, err := inbox.New(inbox.Config{UsedFile: filepath.Join(dir, "used")}, a, rep, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	_, err = third.Take(ended)
-	require.ErrorIs(t, err, context.Canceled, "it is used")
+	require.ErrorIs(t, err, context.Canceled, "both are used")
 }
 
 // silence gives no messages.

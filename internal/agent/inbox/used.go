@@ -4,28 +4,31 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// usedIDs remembers which messages were taken up, and which were asked for: one entry a line.
+// usedIDs remembers which messages were asked for, won, and used: one entry a line.
 type usedIDs struct {
-	taker  string // the name under which this inbox asks, over all its processes
-	ids    map[string]bool
-	claims []Message // asked for and neither used nor lost
-	path   string
+	taker string // the name under which this inbox asks, over all its processes
+	ids   map[string]bool
+	won   map[string]bool // and handed out, and not used
+	open  []Message       // those that earlier processes asked for and neither used nor lost
+	path  string
 }
 
 // entry is a line of the file. An id that was used is a plain JSON string.
 type entry struct {
 	Taker string   `json:"taker,omitempty"`
 	Claim *Message `json:"claim,omitempty"`
+	Won   string   `json:"won,omitempty"`
 	Lost  string   `json:"lost,omitempty"`
 }
 
 func openUsed(path string) (*usedIDs, error) {
-	u := &usedIDs{ids: map[string]bool{}, path: path}
+	u := &usedIDs{ids: map[string]bool{}, won: map[string]bool{}, path: path}
 	if err := u.read(); err != nil {
 		return nil, err
 	}
@@ -68,30 +71,44 @@ func (u *usedIDs) readLine(line []byte) {
 		u.taker = e.Taker
 	case e.Claim != nil:
 		u.settle(e.Claim.ID) // asked for again
-		u.claims = append(u.claims, *e.Claim)
+		u.open = append(u.open, *e.Claim)
+	case e.Won != "":
+		u.repeat(e.Won)
 	case e.Lost != "":
 		u.settle(e.Lost)
 	}
 }
 
 func (u *usedIDs) settle(id string) {
-	open := u.claims[:0:0]
-	for _, m := range u.claims {
-		if m.ID != id {
-			open = append(open, m)
+	u.open = slices.DeleteFunc(u.open, func(m Message) bool { return m.ID == id })
+}
+
+// repeat marks what an earlier process has won.
+func (u *usedIDs) repeat(id string) {
+	for i := range u.open {
+		if u.open[i].ID == id {
+			u.open[i].Repeated = true
 		}
 	}
-	u.claims = open
 }
 
 func (u *usedIDs) has(id string) bool { return id != "" && u.ids[id] }
 
 // claim notes that a message is asked for: who is killed before the answer asks again.
 func (u *usedIDs) claim(m Message) error {
-	if m.ID == "" {
+	if m.ID == "" || m.Repeated {
 		return nil
 	}
 	return u.write(entry{Claim: &m})
+}
+
+// win notes that this taker has a message: who is killed before it is used hands it out again.
+func (u *usedIDs) win(id string) error {
+	if id == "" {
+		return nil
+	}
+	u.won[id] = true
+	return u.write(entry{Won: id})
 }
 
 // drop notes that somebody else has a message.
@@ -102,6 +119,7 @@ func (u *usedIDs) add(id string) error {
 		return nil
 	}
 	u.ids[id] = true
+	delete(u.won, id)
 	return u.write(id)
 }
 

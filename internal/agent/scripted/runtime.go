@@ -53,6 +53,7 @@ type run struct {
 	began time.Time // of this process
 	log   *transcript
 	res   agent.Result
+	taken string // id of a message whose step is not over
 }
 
 // interruption is the cause with which a message ends a run's context.
@@ -104,6 +105,10 @@ func (r *run) follow(ctx context.Context, script Script) error {
 			r.place.Next++
 			r.save()
 		}
+		if r.taken != "" {
+			r.env.Inbox.Used(r.taken) // it is in the place that was saved
+			r.taken = ""
+		}
 	}
 	if !r.place.Ended && !r.res.ExitNow {
 		r.complete(Step{Success: true})
@@ -118,6 +123,7 @@ func (r *run) interrupted(m inbox.Message) {
 		"reason": m.Content, "sender_id": nil, "message_id": m.ID, "turn": r.place.Turn,
 	})
 	r.log.note("interrupted", m.Content, r.place.Turn)
+	r.env.Inbox.Used(m.ID)
 }
 
 // wait takes messages until the program is stopped. It has no model that could answer, so
@@ -134,7 +140,9 @@ func (r *run) wait(ctx context.Context) error {
 		r.log.note("message", m.Content, r.place.Turn)
 		if m.Type == inbox.TypeInterrupt {
 			r.interrupted(m)
+			continue
 		}
+		r.env.Inbox.Used(m.ID)
 	}
 }
 

@@ -127,11 +127,12 @@ func (r *run) waitMessage(ctx context.Context, seconds float64) error {
 		return ctx.Err() // nil when only the waiting time is over
 	}
 	if m.Type == "interrupt" { // it came here instead of to the listener
-		r.interrupted(m)
 		r.place.Ended = true
+		r.save()
+		r.interrupted(m)
 		return nil
 	}
-	r.place.Message = m.Content
+	r.place.Message, r.taken = m.Content, m.ID
 	r.log.note("message", m.Content, r.place.Turn)
 	return nil
 }
