@@ -240,13 +240,15 @@ func (p *proof) standing() string {
 	return b.String()
 }
 
-// saw counts an answer. Strange are those that say nothing of a network or server in trouble,
+// saw counts an answer. Strange are those that say nothing of a network or server in trouble
+// (a request that was half closed ends in its body or in its head),
 // and a server in trouble that does not say when to come again.
 func (p *proof) saw(who string, status int, retryAfter bool, body []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.statuses[status]++
-	if status != http.StatusOK && status != http.StatusBadGateway && (status != http.StatusServiceUnavailable || !retryAfter) {
+	half := status == http.StatusRequestTimeout || status == http.StatusBadRequest && string(body) == "400 Bad Request"
+	if status != http.StatusOK && status != http.StatusBadGateway && !half && (status != http.StatusServiceUnavailable || !retryAfter) {
 		p.strange[fmt.Sprintf("%s got %d: %.300s", who, status, body)]++
 	}
 }

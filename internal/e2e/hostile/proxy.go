@@ -28,6 +28,7 @@ const (
 	BadGateway = "bad gateway" // answered 502 by the proxy, which also does so where no server answers
 	Silent     = "silent"      // taken, held for a while without an answer, then reset
 	RequestCut = "request cut" // ended within a request: the server has a part of it
+	HalfClosed = "half closed" // a part of a request came, and nothing after it; the answer passes
 	AnswerCut  = "answer cut"  // ended within an answer or before it: the server has done its work
 	Delayed    = "delayed"     // a part of a request was held for a while
 	Whole      = "whole"       // ended by client or server
@@ -130,11 +131,24 @@ func (p *Proxy) join(client *net.TCPConn, plan plan) {
 	p.group.Go(func() { ends <- p.pass(server, client, plan.request, plan.hold, RequestCut) })
 	p.group.Go(func() { ends <- p.pass(client, server, plan.answer, 0, AnswerCut) })
 	end := <-ends
+	if end == RequestCut && plan.half {
+		p.halfClose(client, server, ends)
+		return
+	}
 	p.note(end)
 	if plan.abrupt && end != Whole {
 		abort(client)
 		abort(server)
 	}
+}
+
+// halfClose says to the server that its client is done, as some proxies do, and waits for what
+// it answers to that.
+func (p *Proxy) halfClose(client, server *net.TCPConn, ends <-chan string) {
+	p.note(HalfClosed)
+	_ = server.CloseWrite()
+	<-ends
+	drain(client)
 }
 
 // pass copies what has a way to go, and answers cut if more was to come. A hold comes in the
@@ -164,6 +178,10 @@ func (p *Proxy) badGateway(client *net.TCPConn) {
 		return
 	}
 	_, _ = io.WriteString(client, "HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nContent-Length: 11\r\nConnection: close\r\n\r\nno gateway\n")
+	drain(client)
+}
+
+func drain(client *net.TCPConn) {
 	_ = client.CloseWrite()
 	_ = client.SetReadDeadline(time.Now().Add(time.Second)) // a client that goes on talking is cut off
 	_, _ = io.Copy(io.Discard, client)                      // else what it still sends would reset the answer
@@ -194,6 +212,7 @@ type plan struct {
 	request, answer int64 // bytes that pass in each direction before it is cut
 	hold            time.Duration
 	abrupt          bool // cut by a reset
+	half            bool // a request is cut by a half close
 }
 
 // plan draws the plan of the n-th connection. Requests die anywhere within some batches of
@@ -207,6 +226,7 @@ func (p *Proxy) plan(n uint64) plan {
 	} else {
 		drawn.answer = rng.Int64N([]int64{short, long / 2}[rng.IntN(2)]) //nolint:mnd // halves
 	}
+	drawn.half = !drawn.abrupt && rng.IntN(2) == 0
 	hold := time.Duration(rng.Int64N(int64(p.cfg.Hold)))
 	switch roll := rng.IntN(100); {
 	case roll < 4:
