@@ -38,24 +38,25 @@ func undecided(status int) bool {
 		status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 
-// ask posts the plain receipt under this taker's name. Status 0: nothing was answered.
+// ask posts the plain receipt under this taker's name. Status 0: omoi has not answered; a
+// refusal without its code, or what cannot be read, is of something on the way.
 func (b *Inbox) ask(ctx context.Context, id string) (status int, won bool) {
 	ctx, cancel := outlast(ctx, lastWord)
 	defer cancel()
 	answer, err := b.line.Post(ctx, "/messages/"+url.PathEscape(id)+"/ack?taker="+url.QueryEscape(b.used.taker), []byte("{}"), false)
 	switch {
-	case err != nil:
+	case err != nil, answer.Status >= http.StatusMultipleChoices && answer.Code == "":
 		return 0, false
-	case answer.Status == http.StatusNotFound, answer.Status == http.StatusMethodNotAllowed:
-		return answer.Status, true // a server without the route settles by the numbered receipt
-	case answer.Status >= http.StatusBadRequest:
-		return answer.Status, false
+	case answer.Status >= http.StatusMultipleChoices:
+		return answer.Status, false // what it does not know, or does not give, is not used
 	}
 	var said struct {
 		Settled *bool `json:"settled"`
 	}
-	err = json.Unmarshal(answer.Body, &said)
-	return answer.Status, err != nil || said.Settled == nil || *said.Settled
+	if json.Unmarshal(answer.Body, &said) != nil {
+		return 0, false
+	}
+	return answer.Status, said.Settled == nil || *said.Settled
 }
 
 // outlast is a context that ends some time after ctx.
