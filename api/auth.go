@@ -49,6 +49,9 @@ func callerOf(ctx context.Context) caller {
 func (a *API) guard(want access) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		who, err := a.admit(humagin.Unwrap(ctx).Request, ctx.Param("sandbox_id"), want)
+		if err == nil && who.sandbox != "" {
+			err = a.deps.Store.TokenLives(ctx.Context(), who.sandbox)
+		}
 		if err != nil {
 			a.refuse(ctx, err)
 			return
@@ -98,7 +101,7 @@ func (a *API) admit(r *http.Request, sandboxID string, want access) (caller, err
 }
 
 // admitSandbox lets a sandbox into its own routes. It asks no database: the routes of
-// events are hot, and the intake knows the sandbox anyway.
+// events are hot, and the intake knows the sandbox anyway; the others ask, see guard.
 func (a *API) admitSandbox(id string, want access, credential string) (caller, error) {
 	if want != accessSandbox && want != accessInspect {
 		return caller{}, task.Errorf(task.CodeForbidden, "A sandbox token opens the routes of its own sandbox only.")

@@ -58,6 +58,8 @@ type Sandboxes interface {
 	SandboxRow(ctx context.Context, organizationID, id string, bare bool) (task.Sandbox, error)
 	SandboxRows(ctx context.Context, organizationID string, q task.SandboxQuery) (task.Page[task.Sandbox], error)
 	SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error)
+	// TokenLives is [task.CodeGone] once the token of a sandbox opens nothing any more.
+	TokenLives(ctx context.Context, sandboxID string) error
 }
 
 // Hosts keeps the machines of sandboxes.

@@ -205,6 +205,9 @@ func (b *busReader) identifySandbox(ctx context.Context) error {
 	if err := b.api.deps.Tokens.Verify(b.credential, b.only); err != nil {
 		return err
 	}
+	if err := b.api.deps.Store.TokenLives(ctx, b.only); err != nil {
+		return err
+	}
 	var err error
 	b.who.OrganizationID, _, err = b.api.deps.Store.SandboxOwner(ctx, b.only)
 	return err

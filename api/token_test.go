@@ -1,0 +1,32 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The ledger decides how long the token of a sandbox lives.
+func TestTheTokenOfASandboxThatIsLongGoneOpensNothing(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('box', $1, 'local', 'running')`, w.org)
+	bearer := "Bearer " + w.ring.Mint("box")
+	integrity := func() int { return w.call(http.MethodGet, wire+"box/integrity", nil, authorization, bearer).status }
+	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now(), verified_at = now() - interval '59 minutes'`)
+	require.Equal(t, http.StatusOK, integrity())
+	w.exec(`UPDATE sandboxes SET verified_at = now() - interval '61 minutes'`)
+	require.Equal(t, http.StatusGone, integrity())
+	for path, method := range map[string]string{
+		"": http.MethodGet, "/events": http.MethodGet, "/trajectory": http.MethodGet, "/files": http.MethodGet, "/task": http.MethodGet,
+		"/stream": http.MethodGet, "/messages": http.MethodGet, "/transcript": http.MethodGet, "/phase-status": http.MethodGet,
+		"/task-complete": http.MethodPost, "/outbox": http.MethodPost,
+	} {
+		res := w.call(method, wire+"box"+path, nil, authorization, bearer)
+		require.Equal(t, http.StatusGone, res.status, path)
+	}
+	w.call(http.MethodPost, wire+"box/events", `{"event_type":"x"}`, authorization, bearer).refused(http.StatusGone, "")
+	w.socket(t, "?entity_ids=box", authorization, bearer).closedWith(4401)
+	require.Equal(t, http.StatusOK, w.call(http.MethodGet, wire+"box/integrity", nil, authorization, w.key(w.org, "read")).status, "people may look")
+}
