@@ -340,8 +340,12 @@ func TestAnInterruptStopsTheStep(t *testing.T) {
 			b := newBox(t, `{"steps": [{"say": "begin"}, `+step+`, {"say": "never"}]}`)
 			_, wait := b.start()
 			b.server.Wait(t, agenttest.Has("agent.message", 1))
-			b.server.Say(agenttest.Message{ID: "m1", Content: "enough", Type: "interrupt"})
+			b.server.Say(agenttest.Message{ID: "m1", Content: "enough", Type: "interrupt", SenderKind: "agent", SenderID: "box"})
 			require.Equal(t, 0, wait().ExitCode())
+			for _, event := range []string{"agent.interrupted", "agent.message_injected"} {
+				said := b.one(event)
+				require.Equal(t, []any{"m1", "agent", "box"}, []any{said["message_id"], said["sender_kind"], said["sender_id"]})
+			}
 			require.Equal(t, "enough", b.one("agent.interrupted")["reason"])
 			require.Equal(t, "interrupted", b.one("agent.shutdown")["reason"])
 			require.Empty(t, b.server.Of("agent.completed"))

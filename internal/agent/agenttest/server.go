@@ -31,6 +31,9 @@ type Message struct {
 	Content   string `json:"content"`
 	Type      string `json:"message_type"`
 	Timestamp string `json:"timestamp"`
+
+	SenderKind string `json:"sender_kind,omitempty"`
+	SenderID   string `json:"sender_id,omitempty"`
 }
 
 // Fault says what to do with the n-th batch, from 1.

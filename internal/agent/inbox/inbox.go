@@ -275,19 +275,12 @@ func (b *Inbox) handOut(m Message) {
 	if b.cfg.Turn != nil {
 		turn = b.cfg.Turn()
 	}
-	data := map[string]any{
-		"message_id": m.ID, "message_type": m.Type, "content": m.Content, "content_length": len(m.Content),
-		"sender_id": orNil(m.SenderID), "intervention_number": b.taken, "turn": turn,
-	}
+	data := m.Named(map[string]any{
+		"message_type": m.Type, "content": m.Content, "content_length": len(m.Content),
+		"intervention_number": b.taken, "turn": turn,
+	})
 	if m.Repeated {
 		data["repeated"] = true
 	}
 	b.rep.Emit(task.EventAgentMessageInjected, data)
-}
-
-func orNil(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
 }

@@ -14,9 +14,13 @@ import (
 func TestOnlyOmoiSaysWhoHasWon(t *testing.T) {
 	t.Parallel()
 	foreign := []link.Answer{
-		{Status: http.StatusNotFound, Body: []byte("404 page not found")}, {Status: http.StatusMethodNotAllowed},
-		{Status: http.StatusBadRequest}, {Status: http.StatusForbidden}, {Status: http.StatusFound},
-		{Status: http.StatusOK, Body: []byte("<html>")}, {Status: http.StatusRequestTimeout, Code: task.CodeUnavailable},
+		{Status: http.StatusNotFound, Body: []byte("404 page not found")},
+		{Status: http.StatusMethodNotAllowed},
+		{Status: http.StatusBadRequest},
+		{Status: http.StatusForbidden},
+		{Status: http.StatusFound},
+		{Status: http.StatusOK, Body: []byte("<html>")},
+		{Status: http.StatusRequestTimeout, Code: task.CodeUnavailable},
 	}
 	for _, last := range []struct {
 		answer link.Answer

@@ -119,9 +119,7 @@ func (r *run) follow(ctx context.Context, script Script) error {
 // interrupted reports the interrupt, once.
 func (r *run) interrupted(m inbox.Message) {
 	r.res.Interrupted = true
-	r.env.Report.Emit(task.EventAgentInterrupted, map[string]any{
-		"reason": m.Content, "sender_id": nil, "message_id": m.ID, "turn": r.place.Turn,
-	})
+	r.env.Report.Emit(task.EventAgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": r.place.Turn}))
 	r.log.note("interrupted", m.Content, r.place.Turn)
 	r.env.Inbox.Used(m.ID)
 }
