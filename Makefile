@@ -33,7 +33,7 @@ PACKAGES    ?= ./...
 RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \
 	./internal/agent/... ./internal/client ./internal/temporal ./activities ./worker ./api ./workflows
 # Packages with fuzz targets, and for how long each target looks.
-FUZZ_PACKAGES ?= ./api ./internal/ingest ./internal/agent/spool
+FUZZ_PACKAGES ?= $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
 FUZZTIME      ?= 10s
 GENERATED := docs/CONFIGURATION.md docs/METRICS.md internal/postgres/db api/openapi.json
 
