@@ -35,16 +35,18 @@ type API struct {
 	streams   sync.WaitGroup // those that outlive their request
 	looks     *shared[place, []ingest.StoredEvent]
 	standings *shared[tenantTask, task.Standing]
+	logins    *shared[login, caller]
 }
 
 // New makes the API. It starts nothing and asks nobody.
 func New(cfg Config, deps Deps) *API {
 	a := &API{cfg: cfg.withDefaults(), deps: deps, log: deps.Log, stopping: make(chan struct{}), security: security()}
-	a.looks, a.standings = newShared[place, []ingest.StoredEvent](), newShared[tenantTask, task.Standing]()
 	a.bodies.New = newBody
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
+	a.looks, a.standings = newShared[place, []ingest.StoredEvent](a.log), newShared[tenantTask, task.Standing](a.log)
+	a.logins = newShared[login, caller](a.log)
 	if a.deps.Meter == nil {
 		a.deps.Meter = noMeter{}
 	}

@@ -84,18 +84,31 @@ func (a *API) admit(r *http.Request, sandboxID string, want access) (caller, err
 		return caller{}, nil
 	}
 	credential := credentialOf(r)
-	if token.Looks(credential) {
-		return a.admitSandbox(sandboxID, want, credential)
+	if a.cfg.Open && !token.Looks(credential) {
+		return caller{name: "open", organization: a.cfg.Organization, scope: len(scopes()) - 1}, a.sameSite(r)
 	}
-	who, err := a.admitPerson(r, credential)
+	return a.identify(r.Context(), login{credential, sandboxID, want})
+}
+
+// login is what a caller shows, and what for.
+type login struct {
+	credential, sandboxID string
+	want                  access
+}
+
+func (a *API) identify(ctx context.Context, l login) (caller, error) {
+	if token.Looks(l.credential) {
+		return a.admitSandbox(l.sandboxID, l.want, l.credential)
+	}
+	who, err := a.admitPerson(ctx, l.credential)
 	if err != nil {
 		return caller{}, err
 	}
-	if err := enough(who, want); err != nil {
+	if err := enough(who, l.want); err != nil {
 		return caller{}, err
 	}
-	if !a.cfg.Open && (want == accessSandbox || want == accessInspect) {
-		return who, a.ownsSandbox(r.Context(), who, sandboxID)
+	if l.want == accessSandbox || l.want == accessInspect {
+		return who, a.ownsSandbox(ctx, who, l.sandboxID)
 	}
 	return who, nil
 }
@@ -112,15 +125,12 @@ func (a *API) admitSandbox(id string, want access, credential string) (caller, e
 	return caller{name: "sandbox " + id, sandbox: id, scope: -1}, nil
 }
 
-func (a *API) admitPerson(r *http.Request, credential string) (caller, error) {
-	if a.cfg.Open {
-		return caller{name: "open", organization: a.cfg.Organization, scope: len(scopes()) - 1}, a.sameSite(r)
-	}
+func (a *API) admitPerson(ctx context.Context, credential string) (caller, error) {
 	if credential == "" {
 		return caller{}, task.Errorf(task.CodeUnauthorized,
 			"This server asks for an API key: send it as Authorization: Bearer, or set OMOI_API_KEY for the command line.")
 	}
-	key, err := a.deps.Store.KeyBySecret(r.Context(), credential)
+	key, err := a.deps.Store.KeyBySecret(ctx, credential)
 	if err != nil {
 		return caller{}, err
 	}

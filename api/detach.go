@@ -3,8 +3,11 @@ package api
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"time"
 )
@@ -47,8 +50,9 @@ func (d *detached) begin() error {
 }
 
 // watch calls left once the reader has gone. What a reader sends is dropped.
-func (d *detached) watch(left context.CancelFunc) {
+func (d *detached) watch(log *slog.Logger, left context.CancelFunc) {
 	defer left()
+	defer caught(log, nil)
 	var some [64]byte
 	for {
 		if _, err := d.conn.Read(some[:]); err != nil {
@@ -90,14 +94,29 @@ func (d *detached) end() {
 
 // serveDetached outlives its request.
 func (a *API) serveDetached(f feed, d *detached) {
+	defer a.streams.Done()
 	defer d.end()
+	defer caught(a.log, nil)
 	ctx, left := context.WithCancel(context.Background())
 	defer left()
 	if err := d.begin(); err != nil {
 		return
 	}
-	go d.watch(left)
+	go d.watch(a.log, left)
 	a.serveStream(ctx, f, d)
+}
+
+// caught ends a panic outside of any request, where it would end the process: it is logged,
+// and becomes the error at err, if there is one.
+func caught(log *slog.Logger, err *error) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	log.Error("stream panicked", slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+	if err != nil {
+		*err = fmt.Errorf("panic: %v", cause)
+	}
 }
 
 // awaitStreams waits until those that were told to stop have ended, at most until ctx does.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -31,14 +32,15 @@ type shared[K comparable, V any] struct {
 	slots chan struct{} // one for each question that may be under way
 	mu    sync.Mutex
 	under map[K]*answer[V]
+	log   *slog.Logger
 }
 
 // mostLooks is how many connections to the database readers of streams may take at a time,
 // for each kind of question: however many there are, agents can report.
 const mostLooks = 4
 
-func newShared[K comparable, V any]() *shared[K, V] {
-	return &shared[K, V]{slots: make(chan struct{}, mostLooks), under: map[K]*answer[V]{}}
+func newShared[K comparable, V any](log *slog.Logger) *shared[K, V] {
+	return &shared[K, V]{slots: make(chan struct{}, mostLooks), under: map[K]*answer[V]{}, log: log}
 }
 
 // answer is one question and what it found.
@@ -81,7 +83,7 @@ func (s *shared[K, V]) join(ctx context.Context, key K, fn func(context.Context,
 func (s *shared[K, V]) run(ctx context.Context, key K, a *answer[V], fn func(context.Context, K) (V, error)) {
 	for a != nil {
 		s.slots <- struct{}{}
-		a.find(ctx, func(ctx context.Context) (V, error) { return fn(ctx, key) })
+		a.find(ctx, s.log, func(ctx context.Context) (V, error) { return fn(ctx, key) })
 		<-s.slots
 		s.mu.Lock()
 		if a = a.next; a != nil {
@@ -93,10 +95,11 @@ func (s *shared[K, V]) run(ctx context.Context, key K, a *answer[V], fn func(con
 	}
 }
 
-func (a *answer[V]) find(ctx context.Context, fn func(context.Context) (V, error)) {
+func (a *answer[V]) find(ctx context.Context, log *slog.Logger, fn func(context.Context) (V, error)) {
 	const limit = 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	defer close(a.ready)
+	defer caught(log, &a.err)
 	a.value, a.err = fn(ctx)
 }

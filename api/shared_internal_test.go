@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +14,7 @@ import (
 // asked for all of them, and it begins after they asked.
 func TestManyWhoAskAtOnceShareAnAnswer(t *testing.T) {
 	t.Parallel()
-	s := newShared[string, int64]()
+	s := newShared[string, int64](slog.New(slog.DiscardHandler))
 	var asked atomic.Int64
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
 	question := func(context.Context, string) (int64, error) {
@@ -48,7 +49,7 @@ func TestManyWhoAskAtOnceShareAnAnswer(t *testing.T) {
 func TestReadersLeaveConnectionsToAgents(t *testing.T) {
 	t.Parallel()
 	const keys = 5 * mostLooks
-	s := newShared[int, int]()
+	s := newShared[int, int](slog.New(slog.DiscardHandler))
 	var under atomic.Int64
 	begun, goOn := make(chan int64, keys), make(chan struct{})
 	question := func(context.Context, int) (int, error) {
@@ -76,7 +77,7 @@ func TestReadersLeaveConnectionsToAgents(t *testing.T) {
 // TestWhoeverLeavesSpoilsNoAnswer ends the one for whom the question is asked.
 func TestWhoeverLeavesSpoilsNoAnswer(t *testing.T) {
 	t.Parallel()
-	s := newShared[string, string]()
+	s := newShared[string, string](slog.New(slog.DiscardHandler))
 	ctx, leave := context.WithCancel(t.Context())
 	begun, goOn := make(chan struct{}, 2), make(chan struct{})
 	question := func(ctx context.Context, _ string) (string, error) {
@@ -93,4 +94,15 @@ func TestWhoeverLeavesSpoilsNoAnswer(t *testing.T) {
 	<-mine.ready
 	require.NoError(t, mine.err)
 	require.Equal(t, "found", mine.value)
+}
+
+// A panic is of one question: the process and the next one go on.
+func TestAQuestionThatPanicsIsAnError(t *testing.T) {
+	t.Parallel()
+	s := newShared[string, string](slog.New(slog.DiscardHandler))
+	_, err := s.ask(t.Context(), "a", func(context.Context, string) (string, error) { panic("oh") })
+	require.ErrorContains(t, err, "oh")
+	found, err := s.ask(t.Context(), "a", func(context.Context, string) (string, error) { return "found", nil })
+	require.NoError(t, err)
+	require.Equal(t, "found", found)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -31,6 +32,9 @@ type feed struct {
 	done  func(ctx context.Context) (bool, error)                 // nothing more will come
 	id    func(e ingest.StoredEvent) string
 	full  bool // large fields too
+	// access is what the route asks for; by it still judges whether the reader may go on.
+	access access
+	still  func(ctx context.Context) error
 }
 
 // stream answers with server-sent events until the feed is done, the reader leaves or the
@@ -40,10 +44,13 @@ func (a *API) stream(f feed) *huma.StreamResponse {
 		ctx.SetHeader("Content-Type", "text/event-stream")
 		ctx.SetHeader("X-Accel-Buffering", "no")
 		c := humagin.Unwrap(ctx)
+		f.still = a.still(c.Request, ctx.Param("sandbox_id"), f.access)
+		a.streams.Add(1) // while it is a request: a server that stops awaits the one or the other
 		if d, ok := detach(c.Writer, c.Request); ok {
-			a.streams.Go(func() { a.serveDetached(f, d) })
+			go a.serveDetached(f, d)
 			return
 		}
+		defer a.streams.Done()
 		a.serveStream(ctx.Context(), f, c.Writer)
 	}}
 }
@@ -63,17 +70,22 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 	if err := out.open(); err != nil {
 		return err
 	}
-	beat := time.NewTimer(a.cfg.StreamBeat)
-	defer beat.Stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // looks under way end with the stream
+	p := newPulse(a, out)
+	defer p.beat.Stop()
 	for last, first := false, true; ; first = false {
-		events, err := f.read(ctx)
+		if err := a.recheck(ctx, f, p); err != nil {
+			return err
+		}
+		events, err := patiently(ctx, p, f.read)
 		if err != nil {
 			if err := a.pause(ctx, out, err); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := a.show(ctx, f, out, events); err != nil {
+		if err := a.show(ctx, f, p, events); err != nil {
 			return err
 		}
 		switch {
@@ -84,20 +96,19 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 		case last:
 			return out.end()
 		case first || len(events) == 0 || slices.ContainsFunc(events, mayBeLast):
-			if last, err = f.done(ctx); err == nil && last {
+			if last, err = patiently(ctx, p, f.done); err == nil && last {
 				continue // what was stored before the end is still to be shown
 			}
 		}
 		if len(events) > 0 { // wake-ups that bring nothing are no sign of life to the reader
-			beat.Reset(a.cfg.StreamBeat)
+			p.beat.Reset(a.cfg.StreamBeat)
 		}
 		select {
 		case <-news:
-		case <-beat.C: // it also looks, should a wake-up be lost
-			if err := out.comment("still here"); err != nil {
+		case <-p.beat.C: // it also looks, should a wake-up be lost
+			if err := p.stillHere(); err != nil {
 				return err
 			}
-			beat.Reset(a.cfg.StreamBeat)
 		case <-a.stopping:
 			return nil
 		case <-ctx.Done():
@@ -108,7 +119,8 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 
 // show writes events. Those with large fields are fetched one by one where they are wanted,
 // so that a page of them is never in memory.
-func (a *API) show(ctx context.Context, f feed, out *eventWriter, events []ingest.StoredEvent) error {
+func (a *API) show(ctx context.Context, f feed, p *pulse, events []ingest.StoredEvent) error {
+	out := p.out
 	for f.full {
 		n := slices.IndexFunc(events, func(e ingest.StoredEvent) bool { return len(e.Omitted) > 0 })
 		if n < 0 {
@@ -117,7 +129,9 @@ func (a *API) show(ctx context.Context, f feed, out *eventWriter, events []inges
 		if err := out.events(events[:n]); err != nil {
 			return err
 		}
-		whole, err := a.deps.Store.Event(ctx, events[n].SandboxID, events[n].Sequence)
+		whole, err := patiently(ctx, p, func(ctx context.Context) (ingest.StoredEvent, error) {
+			return a.deps.Store.Event(ctx, events[n].SandboxID, events[n].Sequence)
+		})
 		if err != nil {
 			return err
 		}
@@ -131,7 +145,7 @@ func (a *API) show(ctx context.Context, f feed, out *eventWriter, events []inges
 
 // pause waits after an error of the store; it ends the stream of something that is not there any more.
 func (a *API) pause(ctx context.Context, out *eventWriter, err error) error {
-	if task.CodeOf(err) == task.CodeNotFound || ctx.Err() != nil {
+	if task.CodeOf(err) == task.CodeNotFound || errors.Is(err, errStopping) || ctx.Err() != nil {
 		return err
 	}
 	if err := out.comment("the store does not answer"); err != nil {

@@ -56,7 +56,7 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	if err != nil && (!a.cfg.Open || task.CodeOf(err) != task.CodeNotFound) {
 		return nil, err // an open server takes events of unknown sandboxes, so one may wait for them
 	}
-	f := feed{topic: live.Sandbox(in.SandboxID), full: in.Full, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
+	f := feed{topic: live.Sandbox(in.SandboxID), full: in.Full, access: accessInspect, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
 	f.read = func(ctx context.Context) ([]ingest.StoredEvent, error) {
 		events, err := a.looks.ask(ctx, place{kindSandbox, in.SandboxID, ingest.Cursor{Sequence: after}}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
 			return a.deps.Store.EventsAfter(ctx, at.id, at.after.Sequence, streamBatch)
@@ -91,7 +91,7 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 		return nil, err
 	}
 	return a.stream(feed{ //nolint:contextcheck // likewise
-		topic: live.Task(in.ID), full: in.Full, done: done,
+		topic: live.Task(in.ID), full: in.Full, access: accessRead, done: done,
 		id: func(e ingest.StoredEvent) string { return e.Cursor().String() },
 		read: func(ctx context.Context) ([]ingest.StoredEvent, error) {
 			events, err := a.looks.ask(ctx, place{kindTask, in.ID, after}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {

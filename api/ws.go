@@ -257,7 +257,10 @@ func (b *busReader) serve(ctx context.Context, watch *live.Watch, said <-chan []
 			ready, rest = watch.Ready, nil
 		case <-look.C:
 			err = b.tellBus(ctx)
-		case <-sweep.C: // wake-ups may have been lost
+		case <-sweep.C: // wake-ups may have been lost, and keys revoked
+			if err := b.identify(ctx); shutsOut(err) {
+				return b.refuse(ctx, err)
+			}
 			err = b.sweep(ctx)
 		case <-silence.C:
 			silence.Reset(b.api.cfg.SocketPing)

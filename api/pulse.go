@@ -1,0 +1,56 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+var errStopping = errors.New("the server stops")
+
+// pulse is how a stream waits: its reader hears of it at every beat, whatever it waits for.
+type pulse struct {
+	api     *API
+	out     *eventWriter
+	beat    *time.Timer
+	checked time.Time // when the reader's credential was judged
+}
+
+func newPulse(a *API, out *eventWriter) *pulse {
+	return &pulse{api: a, out: out, beat: time.NewTimer(a.cfg.StreamBeat), checked: time.Now()}
+}
+
+func (p *pulse) stillHere() error {
+	p.beat.Reset(p.api.cfg.StreamBeat)
+	return p.out.comment("still here")
+}
+
+// patiently looks at the store, which may hang, and waits no longer than the stream lasts.
+func patiently[V any](ctx context.Context, p *pulse, look func(context.Context) (V, error)) (V, error) {
+	type found struct {
+		value V
+		err   error
+	}
+	ready := make(chan found, 1)
+	go func() {
+		var f found
+		defer func() { ready <- f }()
+		defer caught(p.api.log, &f.err)
+		f.value, f.err = look(ctx)
+	}()
+	var none V
+	for {
+		select {
+		case f := <-ready:
+			return f.value, f.err
+		case <-p.beat.C:
+			if err := p.stillHere(); err != nil {
+				return none, err
+			}
+		case <-p.api.stopping:
+			return none, errStopping
+		case <-ctx.Done():
+			return none, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
+)
+
+func impatient(c *api.Config) { c.StreamBeat = 10 * time.Millisecond }
+
+// awaitEnd reads a stream until it ends.
+func (f *follower) awaitEnd() {
+	f.t.Helper()
+	for {
+		if _, more := f.next(); !more {
+			f.close()
+			return
+		}
+	}
+}
+
+func TestStreamsEndWithTheirKey(t *testing.T) {
+	t.Parallel()
+	w := start(t, impatient)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('box', $1, 'local', 'running')`, w.org)
+	admin, reader := w.key(w.org, "admin"), w.key(w.org, "read")
+	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, admin), http.StatusCreated)
+	ofTask := w.follow(t, "/api/v1/tasks/"+made.ID+"/stream", authorization, reader)
+	ofSandbox := w.follow(t, wire+"box/stream", authorization, reader)
+	socket := w.socket(t, "", authorization, reader).ready()
+	w.exec(`UPDATE api_keys SET revoked_at = now() WHERE scopes = '{read}'`)
+	ofTask.awaitEnd()
+	ofSandbox.awaitEnd()
+	socket.closedWith(4401)
+}
+
+func TestStreamsEndWithTheTokenOfTheirSandbox(t *testing.T) {
+	t.Parallel()
+	w := start(t, impatient)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('box', $1, 'local', 'running')`, w.org)
+	bearer := "Bearer " + w.ring.Mint("box")
+	stream := w.follow(t, wire+"box/stream", authorization, bearer)
+	socket := w.socket(t, "?entity_ids=box", authorization, bearer).ready()
+	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now(), verified_at = now() - interval '2 hours'`)
+	stream.awaitEnd()
+	socket.closedWith(4401)
+}
+
+func TestAStreamSaysThatItLivesWhileTheStoreHangs(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	store := hang(w.store)
+	other := w.beside(t, store, api.Config{Open: true, Organization: w.org, StreamBeat: 5 * time.Millisecond})
+	w.report("b", 1, "agent.started")
+	f := other.follow(t, wire+"b/stream")
+	defer f.close()
+	<-store.begun
+	for range 3 {
+		got, more := f.next()
+		require.True(t, more)
+		require.NotEmpty(t, got.comment)
+	}
+	close(store.goOn)
+	require.Equal(t, "1", f.event().id)
+}
+
+// panicky panics at the first look.
+type panicky struct {
+	api.Store
+
+	once chan struct{}
+}
+
+func (p panicky) EventsAfter(ctx context.Context, id string, after int64, limit int) ([]ingest.StoredEvent, error) {
+	select {
+	case <-p.once:
+		panic("the store has a fault")
+	default:
+		return p.Store.EventsAfter(ctx, id, after, limit)
+	}
+}
+
+// panickyBus panics where a stream begins.
+type panickyBus struct{ live.Bus }
+
+func (panickyBus) Subscribe(string) (<-chan struct{}, func()) { panic("the bus has a fault") }
+
+// A panic of a stream is no end of the process: no request is there to recover it.
+func TestAStreamThatPanicsEndsAlone(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.report("b", 1, "agent.started")
+	once := make(chan struct{}, 1)
+	once <- struct{}{}
+	cfg := api.Config{Open: true, Organization: w.org, StreamBeat: time.Minute}
+	f := w.beside(t, panicky{w.store, once}, cfg).follow(t, wire+"b/stream")
+	defer f.close()
+	require.Equal(t, "1", f.event().id, "it looks again")
+	w.bus = panickyBus{w.bus}
+	w.beside(t, w.store, cfg).follow(t, wire+"b/stream").awaitEnd()
+}
