@@ -2,7 +2,9 @@ package live
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -18,6 +20,7 @@ type Config struct {
 	Backlog int           // wake-ups that may wait to be sent; more are lost to other processes; default 1024
 	Timeout time.Duration // of one call; default 2 s
 	Pause   time.Duration // between tries to reach Redis again; default 1 s
+	Silence time.Duration // after which Redis is asked whether it lives, and given up after as much again; default 3 s
 }
 
 // Redis is a bus that spans processes. Subscribers in this process are woken directly, so
@@ -111,6 +114,7 @@ func (r *Redis) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := r.receive(ctx); err != nil && ctx.Err() == nil {
 			r.log.WarnContext(ctx, "live bus interrupted", slog.Any("error", err))
+			r.local.WakeAll() // since when is not known
 		}
 		select {
 		case <-ctx.Done():
@@ -125,11 +129,21 @@ func (r *Redis) receive(ctx context.Context) error {
 	// Receiving does not watch the context, closing ends it.
 	stop := context.AfterFunc(ctx, func() { _ = subscription.Close() })
 	defer stop()
+	asked := false
 	for {
-		message, err := subscription.Receive(ctx)
+		message, err := subscription.ReceiveTimeout(ctx, r.cfg.Silence)
 		if err != nil {
-			return err
+			if asked || !isTimeout(err) {
+				return err
+			}
+			// One that hangs, or a network that lost it, would never end the connection.
+			if err := subscription.Ping(ctx); err != nil {
+				return err
+			}
+			asked = true
+			continue
 		}
+		asked = false
 		switch m := message.(type) {
 		case *redis.Subscription:
 			r.local.WakeAll()
@@ -139,8 +153,16 @@ func (r *Redis) receive(ctx context.Context) error {
 	}
 }
 
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
 func (c Config) withDefaults() Config {
-	const backlog = 1024
+	const (
+		backlog = 1024
+		silence = 3 * time.Second
+	)
 	if c.Backlog == 0 {
 		c.Backlog = backlog
 	}
@@ -149,6 +171,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Pause == 0 {
 		c.Pause = time.Second
+	}
+	if c.Silence == 0 {
+		c.Silence = silence
 	}
 	return c
 }
