@@ -34,6 +34,9 @@ func (s *Server) transcript(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case fault.CutBefore:
 		panic(http.ErrAbortHandler)
+	case fault.Foreign:
+		http.Error(w, "<html>no", fault.Status)
+		return
 	case fault.Status != 0:
 		answer(w, fault.Status, map[string]any{"detail": "a fault"})
 		return

@@ -55,7 +55,7 @@ func fetchOnce(ctx context.Context, line Fetcher, runID, path string) (again boo
 	case err != nil:
 		return true, err
 	case answer.Status != http.StatusOK:
-		return !final(answer.Status), fmt.Errorf("the API answered %d", answer.Status)
+		return !final(answer), fmt.Errorf("the API answered %d", answer.Status)
 	}
 	if err := whole(f); err != nil {
 		return false, err

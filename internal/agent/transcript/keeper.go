@@ -182,7 +182,7 @@ func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (task.Transcr
 			return mark, fmt.Errorf("read the API's answer: %w", err)
 		}
 		return mark, nil
-	case final(answer.Status):
+	case final(answer):
 		k.refused = true
 		k.log.WarnContext(ctx, "the API takes no transcript", slog.Int("status", answer.Status))
 		return mark, nil
@@ -190,9 +190,13 @@ func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (task.Transcr
 	return mark, fmt.Errorf("the API answered %d", answer.Status)
 }
 
-// final are the refusals that no repeat changes. A token that is not known yet is none.
-func final(status int) bool {
-	switch status {
+// final are the refusals of omoi itself that no repeat changes. A token that is not known yet
+// is none.
+func final(answer link.Answer) bool {
+	if answer.Code == "" {
+		return false
+	}
+	switch answer.Status {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusConflict,
 		http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
 		return true

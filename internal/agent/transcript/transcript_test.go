@@ -118,7 +118,7 @@ func TestATroubledLineLosesAndDoublesNothing(t *testing.T) {
 	r := newRig(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	r.server.TranscriptFaultOf = func(int) agenttest.Fault {
-		return []agenttest.Fault{{}, {Status: 502}, {CutBefore: true}, {CutAfter: true}, {Status: 503}}[rng.IntN(5)]
+		return []agenttest.Fault{{}, {Status: 502}, {CutBefore: true}, {CutAfter: true}, {Status: 503}, {Status: 404, Foreign: true}}[rng.IntN(6)]
 	}
 	k, text := r.keeper(transcript.Config{}), ""
 	for n := range 40 {
@@ -187,7 +187,7 @@ func TestFetchingAnEarlierTranscript(t *testing.T) {
 	}{
 		"whole": {content: whole},
 		"after outage": {content: whole, fault: func(n int) agenttest.Fault {
-			return []agenttest.Fault{{Status: 502}, {CutBefore: true}, {CutAfter: true}, {}}[min(n, 4)-1]
+			return []agenttest.Fault{{Status: 502}, {CutBefore: true}, {CutAfter: true}, {Status: 404, Foreign: true}, {}}[min(n, 5)-1]
 		}},
 		"none":     {fails: "404"},
 		"no JSON":  {content: "\x00\x01 rubbish", fails: "no lines of JSON"},
