@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
 )
 
 const (
@@ -72,6 +73,7 @@ func knownID(kind, id string) error {
 
 func clip(s string) string {
 	const longest = 60
+	s = token.HideIn(s) // while it is whole
 	if utf8.RuneCountInString(s) <= longest {
 		return s
 	}

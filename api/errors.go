@@ -15,6 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
 )
 
 const (
@@ -48,6 +49,7 @@ func (p *problem) GetHeaders() http.Header {
 // newProblem makes the document of a code; field names what is at fault, where something is.
 func newProblem(ctx context.Context, code task.Code, detail, location string) *problem {
 	status := client.StatusOf(code)
+	detail, location = token.HideIn(detail), token.HideIn(location) // both may echo what came
 	p := &problem{client.Problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Code: code,
 		Instance: requestID(ctx),
@@ -69,7 +71,8 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 	code := task.CodeOf(err)
 	gone := errors.Is(ctx.Err(), context.Canceled) // the caller went away and reads no answer
 	if !gone && (code == task.CodeInternal || code == task.CodeUnavailable) {
-		a.log.ErrorContext(ctx, "request failed", slog.String("request_id", requestID(ctx)), slog.Any("error", err))
+		a.log.ErrorContext(ctx, "request failed", slog.String("request_id", requestID(ctx)),
+			slog.String("error", token.HideIn(err.Error())))
 	}
 	p := newProblem(ctx, code, sentenceOf(err), locationOf(err, where))
 	if gone {
@@ -116,9 +119,11 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 	p := newProblem(ctx.Context(), client.CodeOf(model.Status), model.Detail, "")
 	p.Status, p.Title = model.Status, http.StatusText(model.Status)
 	for _, e := range model.Errors {
-		p.Errors = append(p.Errors, client.ProblemDetail{Location: e.Location, Message: e.Message, Value: shortValue(e.Value)})
+		p.Errors = append(p.Errors, client.ProblemDetail{
+			Location: token.HideIn(e.Location), Message: token.HideIn(e.Message), Value: shortValue(e.Value),
+		})
 	}
-	p.Detail = detailOf(model)
+	p.Detail = token.HideIn(detailOf(model))
 	if model.Status == http.StatusUnsupportedMediaType {
 		p.Detail = "The body is of a content type that is not known here; send it as Content-Type: application/json."
 	}
@@ -155,7 +160,7 @@ func shortValue(v any) any {
 	switch s := v.(type) {
 	case string:
 		if utf8.RuneCountInString(s) <= longest {
-			return s
+			return token.HideIn(s)
 		}
 	case float64, bool, int, int64:
 		return s

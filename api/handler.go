@@ -13,6 +13,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
 )
 
 type requestKey struct{}
@@ -84,7 +85,7 @@ func (a *API) logAccess(rec *recorder, r *http.Request, started time.Time) {
 		return
 	}
 	a.log.LogAttrs(r.Context(), level, "request", slog.String("request_id", requestID(r.Context())),
-		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", rec.status),
+		slog.String("method", r.Method), slog.String("path", token.HideIn(r.URL.Path)), slog.Int("status", rec.status),
 		slog.Int64("bytes", rec.bytes), slog.Duration("took", time.Since(started)))
 }
 

@@ -40,6 +40,14 @@ func Holds(name string) bool {
 	return strings.Contains(name, version+".") && len(Hide([]byte(name))) != len(name)
 }
 
+// HideIn is [Hide] for what is no JSON: paths, sentences, names.
+func HideIn(text string) string {
+	if !Holds(text) {
+		return text
+	}
+	return string(Hide([]byte(text)))
+}
+
 // tokenEnd is where the token ends whose key id would begin at from; 0 if there is none.
 func tokenEnd(text []byte, from int) int {
 	dot := bytes.IndexByte(text[from:min(len(text), from+maxID+1)], '.')

@@ -28,6 +28,7 @@ func TestWhatHasTheFormOfATokenIsHidden(t *testing.T) {
 		"": "",
 	} {
 		require.Equal(t, want, string(token.Hide([]byte(text))))
+		require.Equal(t, want, token.HideIn(text))
 		inJSON, err := json.Marshal(map[string]string{"text": text})
 		require.NoError(t, err)
 		var got map[string]string
