@@ -140,6 +140,10 @@ func TestSandboxTokensOpenTheirOwnRoutes(t *testing.T) {
 	ok[client.ReceivedEvent](w.call(http.MethodPost, prefix+wire+box+"/events", `{"event_type":"x"}`), http.StatusOK)
 	w.call(http.MethodPost, prefix+wire+"other/events", `{"event_type":"x"}`).refused(http.StatusForbidden, "")
 	w.call(http.MethodGet, prefix+"/api/v1/tasks", nil).refused(http.StatusForbidden, "")
+	key := w.key(w.org, "admin")
+	for _, path := range []string{"/api/v1/tasks", wire + box + "/events"} {
+		w.call(http.MethodGet, "/t/"+strings.TrimPrefix(key, "Bearer ")+path, nil).refused(http.StatusUnauthorized, "")
+	}
 	w.call(http.MethodPost, "/t/v1.k1.wrong"+wire+box+"/events", `{"event_type":"x"}`).refused(http.StatusForbidden, "")
 
 	w.call(http.MethodPost, wire+"other/events", `{"event_type":"x"}`, authorization, bearer).refused(http.StatusForbidden, "")
@@ -223,14 +227,18 @@ func TestTokenIsInNoLog(t *testing.T) {
 		Store: nobody{}, Tokens: ring, Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	secret := ring.Mint("b")
-	for _, path := range []string{"/t/" + secret + "/api/v1/tasks", "/t/" + secret + "/nowhere", "/t/" + secret, "/t/" + secret + "/api/v1/sandboxes/b/events?wait=1"} {
+	paths := []string{
+		"/t/" + secret + "/api/v1/tasks", "/t/" + secret + "/nowhere", "/t/" + secret, "/t/" + secret + "/api/v1/sandboxes/b/events?wait=1",
+		"//t/" + secret + "/x", "/x/t/" + secret + "/x", "/somewhere/else/t/" + secret, wire + secret + "/events", "/t/sk_live_0/x/" + secret,
+	}
+	for _, path := range paths {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodDelete, path, nil)
 		res := httptest.NewRecorder()
 		handler.ServeHTTP(res, req)
 		require.GreaterOrEqual(t, res.Code, 400)
-		require.NotContains(t, res.Body.String(), secret)
+		require.NotContains(t, res.Body.String(), strings.Split(secret, ".")[2][:20])
 	}
-	require.Equal(t, 4, strings.Count(log.String(), `"msg":"request"`), log.String())
+	require.Equal(t, len(paths), strings.Count(log.String(), `"msg":"request"`), log.String())
 	require.NotContains(t, log.String(), secret)
 	require.NotContains(t, log.String(), strings.Split(secret, ".")[2])
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/token"
 )
 
 // tokenPrefix stands before every route for workers that can send no header: the rest of
@@ -13,18 +15,21 @@ const tokenPrefix = "/t/"
 type prefixKey struct{}
 
 func prefixToken(ctx context.Context) string {
-	token, _ := ctx.Value(prefixKey{}).(string)
-	return token
+	credential, _ := ctx.Value(prefixKey{}).(string)
+	return credential
 }
 
-// cutPrefix takes the token out of the path, so that no route, log or error sees it.
+// cutPrefix takes the token out of the path, so that no route, log or error sees it. An API
+// key that stands there opens nothing: proxies and shells keep paths.
 func cutPrefix(r *http.Request) *http.Request {
 	rest, ok := strings.CutPrefix(r.URL.Path, tokenPrefix)
 	if !ok {
 		return r
 	}
-	token, path, _ := strings.Cut(rest, "/")
-	r = r.WithContext(context.WithValue(r.Context(), prefixKey{}, token))
+	credential, path, _ := strings.Cut(rest, "/")
+	if token.Looks(credential) {
+		r = r.WithContext(context.WithValue(r.Context(), prefixKey{}, credential))
+	}
 	u := *r.URL
 	u.Path, u.RawPath = "/"+path, ""
 	if raw := r.URL.RawPath; raw != "" {
