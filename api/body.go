@@ -34,26 +34,37 @@ func (a *API) unpack(limit int64) func(huma.Context, func(huma.Context)) {
 }
 
 func inflate(r *http.Request, limit int64) error {
-	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
-	switch encoding {
-	case "", "identity":
-		return nil
-	case "gzip", "x-gzip":
-	default:
-		return httpError(http.StatusUnsupportedMediaType, "Bodies are taken plain or with gzip, not with %q.", encoding)
+	src, why, err := unpacked(r, limit)
+	if err != nil || src == r.Body {
+		return err
 	}
-	packed := &io.LimitedReader{R: r.Body, N: limit + 1}
-	unpacked, err := gzip.NewReader(packed)
+	content, err := io.ReadAll(io.LimitReader(src, limit+1))
 	if err != nil {
-		return notUnpacked(err, packed)
-	}
-	content, err := io.ReadAll(io.LimitReader(unpacked, limit+1))
-	if err != nil {
-		return notUnpacked(err, packed)
+		return why(err)
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
 	r.Header.Del("Content-Encoding")
 	return nil
+}
+
+// unpacked reads a body of at most limit packed bytes as it is after unpacking; why tells an
+// error of that to the sender.
+func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) error, err error) {
+	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
+	switch encoding {
+	case "", "identity":
+		return r.Body, notRead, nil
+	case "gzip", "x-gzip":
+	default:
+		return nil, nil, httpError(http.StatusUnsupportedMediaType, "Bodies are taken plain or with gzip, not with %q.", encoding)
+	}
+	packed := &io.LimitedReader{R: r.Body, N: limit + 1}
+	why = func(err error) error { return notUnpacked(err, packed) }
+	src, err = gzip.NewReader(packed)
+	if err != nil {
+		return nil, nil, why(err)
+	}
+	return src, why, nil
 }
 
 // notUnpacked says why a body could not be unpacked: only what came whole can be blamed on the sender.

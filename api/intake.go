@@ -21,6 +21,7 @@ import (
 type report struct {
 	*http.Request
 
+	part      *part
 	sandboxID string
 	body      []byte // valid until the answer is made
 }
@@ -52,14 +53,9 @@ func hot[I, O any](a *API, here *room, r route, answer func(context.Context, rep
 		if asked := requestOf(c.Request.Context()); asked != nil {
 			asked.count = count
 		}
-		leave, err := here.enter(c.Request, r.body)
-		if err != nil {
-			_, _ = io.Copy(io.Discard, io.LimitReader(c.Request.Body, r.body)) // who is still sending reads no answer
-			a.writeError(c.Writer, c.Request, err)
-			return
-		}
-		defer leave()
-		a.take(c.Writer, report{Request: c.Request, sandboxID: c.Param("sandbox_id")}, r, func(ctx context.Context, said report) (any, error) {
+		mine := &part{room: here, conn: http.NewResponseController(c.Writer)}
+		defer mine.leave()
+		a.take(c.Writer, report{Request: c.Request, part: mine, sandboxID: c.Param("sandbox_id")}, r, func(ctx context.Context, said report) (any, error) {
 			return answer(ctx, said)
 		})
 	})
@@ -76,7 +72,7 @@ func (a *API) take(w http.ResponseWriter, said report, r route, answer func(cont
 		if utf8.RuneCountInString(said.sandboxID) > maxSandboxID {
 			return nil, task.Invalid("path.sandbox_id", "The sandbox_id must have at most %d characters.", maxSandboxID)
 		}
-		if err := readBody(said.Request, r.body, body); err != nil {
+		if err := readBody(said, r.body, body); err != nil {
 			return nil, err
 		}
 		said.body = body.Bytes()
@@ -105,20 +101,26 @@ func (a *API) giveBack(body *bytes.Buffer) {
 }
 
 // readBody reads a body of at most limit bytes, as it is after unpacking.
-func readBody(r *http.Request, limit int64, into *bytes.Buffer) error {
-	if err := inflate(r, limit); err != nil {
-		return err
-	}
-	if r.ContentLength > limit {
+func readBody(said report, limit int64, into *bytes.Buffer) error {
+	if said.ContentLength > limit {
 		return httpError(http.StatusRequestEntityTooLarge, tooLong)
 	}
-	n, err := into.ReadFrom(io.LimitReader(r.Body, limit+1))
+	src, why, err := unpacked(said.Request, limit)
+	if err != nil {
+		return err
+	}
+	said.part.src = src
+	n, err := into.ReadFrom(io.LimitReader(said.part, limit+1))
 	switch {
+	case errors.Is(err, errNoRoom):
+		_, _ = io.Copy(io.Discard, io.LimitReader(said.Body, limit)) // who is still sending reads no answer
+		return noRoom()
 	case err != nil:
-		return notRead(err)
+		return why(err)
 	case n > limit:
 		return httpError(http.StatusRequestEntityTooLarge, tooLong)
 	}
+	said.part.whole()
 	return nil
 }
 

@@ -1,13 +1,16 @@
 package api
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// room bounds what the bodies of reports take together, from before they are read until they
+// room bounds what the bodies of reports take together, from when their bytes come until they
 // are answered: what a hanging database does not take must not pile up in memory.
 type room struct {
 	bytes int64
@@ -16,27 +19,42 @@ type room struct {
 
 const bodyRoom = 64 << 20
 
-// enter takes the room that a request needs, of at most limit bytes; the caller leaves it.
-// Where there is none the sender is to come again.
-func (m *room) enter(r *http.Request, limit int64) (leave func(), err error) {
-	need := needOf(r, limit)
-	leave = func() { m.taken.Add(-need) }
-	if taken := m.taken.Add(need); taken > m.bytes && taken > need {
-		leave()
-		return nil, task.Errorf(task.CodeUnavailable, "Too many events are waiting. Send the same again in a second.")
-	}
-	return leave, nil
+// part is what one body takes of the room. It reads the body as it is after unpacking.
+type part struct {
+	room *room
+	src  io.Reader
+	conn *http.ResponseController
+	read int64
+	due  int64 // bytes after which the sender gets more time
 }
 
-// needOf is how much a request's body may need; packed ones grow by about ten times.
-func needOf(r *http.Request, limit int64) int64 {
-	const growth = 10
-	switch length := r.ContentLength; {
-	case length < 0:
-		return limit
-	case r.Header.Get("Content-Encoding") != "":
-		return min(length*growth, limit)
-	default:
-		return min(length, limit)
+const (
+	bodyPace     = 256 << 10 // bytes that must come within bodyPatience
+	bodyPatience = 30 * time.Second
+)
+
+var errNoRoom = errors.New("no room for the body")
+
+// Read implements [io.Reader]. Room is taken for what came, not for what a sender announces:
+// who announces much and sends little keeps nobody out. A body alone always fits.
+func (p *part) Read(b []byte) (int, error) {
+	if p.read >= p.due {
+		p.due = p.read + bodyPace
+		_ = p.conn.SetReadDeadline(time.Now().Add(bodyPatience)) // not every server can: then its own timeout holds
 	}
+	n, err := p.src.Read(b)
+	p.read += int64(n)
+	if taken := p.room.taken.Add(int64(n)); taken > p.room.bytes && taken > p.read {
+		return n, errNoRoom
+	}
+	return n, err
+}
+
+// whole ends the haste: a deadline that passes while the answer is made would end the request.
+func (p *part) whole() { _ = p.conn.SetReadDeadline(time.Time{}) }
+
+func (p *part) leave() { p.room.taken.Add(-p.read) }
+
+func noRoom() error {
+	return task.Errorf(task.CodeUnavailable, "Too many events are waiting. Send the same again in a second.")
 }

@@ -1,34 +1,96 @@
 package api
 
 import (
+	"bytes"
+	"compress/gzip"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Bodies that do not fit beside the others are turned away before they are read; one alone
-// always fits, and who leaves makes room.
+// conn is the connection of a request that counts what time its sender was given.
+type conn struct {
+	http.ResponseWriter
+
+	deadlines []time.Time
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.deadlines = append(c.deadlines, t)
+	return nil
+}
+
+// sent is a body that comes to a room.
+func sent(m *room, c *conn, body io.Reader, headers ...string) (*part, func() error) {
+	r := httptest.NewRequest(http.MethodPost, "/", body)
+	r.ContentLength = -1
+	for n := 0; n+1 < len(headers); n += 2 {
+		r.Header.Set(headers[n], headers[n+1])
+	}
+	mine := &part{room: m, conn: http.NewResponseController(c)}
+	return mine, func() error { return readBody(report{Request: r, part: mine}, 2<<20, new(bytes.Buffer)) }
+}
+
+// Bodies that do not fit beside the others are turned away; one alone always fits, who leaves
+// makes room, and who announces much takes none.
 func TestBodiesShareARoom(t *testing.T) {
 	t.Parallel()
-	plain := func(length int64) *http.Request { return &http.Request{ContentLength: length, Header: http.Header{}} }
-	packed := plain(30)
-	packed.Header.Set("Content-Encoding", "gzip")
 	m := &room{bytes: 1000}
-	leave, err := m.enter(plain(600), 5000)
+	idle, w := io.Pipe()
+	silent, read := sent(m, &conn{}, idle)
+	done := make(chan error, 1)
+	go func() { done <- read() }()
+	_, err := w.Write([]byte("x")) // taken when it has been read
 	require.NoError(t, err)
-	other, err := m.enter(packed, 5000)
-	require.NoError(t, err, "300 unpacked")
-	_, err = m.enter(plain(101), 5000)
-	require.Equal(t, task.CodeUnavailable, task.CodeOf(err))
-	_, err = m.enter(plain(-1), 5000)
-	require.Equal(t, task.CodeUnavailable, task.CodeOf(err), "of unknown length: as long as may be")
-	leave()
-	other()
-	leave, err = m.enter(plain(4000), 5000)
-	require.NoError(t, err)
-	leave()
+	large, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 900)))
+	require.NoError(t, read(), "one byte came, of whatever was announced")
+	for _, headers := range [][]string{nil, {"Content-Encoding", "gzip"}} {
+		body := []byte(strings.Repeat("x", 200))
+		if headers != nil {
+			body = gzipped(t, body)
+		}
+		late, read := sent(m, &conn{}, bytes.NewReader(body), headers...)
+		require.Equal(t, task.CodeUnavailable, task.CodeOf(read()), "counted as it is unpacked")
+		late.leave()
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, <-done)
+	large.leave()
+	silent.leave()
+	alone, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 4000)))
+	require.NoError(t, read())
+	alone.leave()
 	require.Zero(t, m.taken.Load())
+}
+
+func gzipped(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, err := z.Write(body)
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	return out.Bytes()
+}
+
+// A sender has half a minute for each piece; the answer may take as long as it takes.
+func TestABodyMustKeepComing(t *testing.T) {
+	t.Parallel()
+	c := &conn{}
+	mine, read := sent(&room{bytes: 1 << 30}, c, strings.NewReader(strings.Repeat("x", 3*bodyPace)))
+	defer mine.leave()
+	require.NoError(t, read())
+	require.Greater(t, len(c.deadlines), 3)
+	last := len(c.deadlines) - 1
+	require.True(t, c.deadlines[last].IsZero())
+	for _, deadline := range c.deadlines[:last] {
+		require.WithinDuration(t, time.Now(), deadline, 2*bodyPatience)
+	}
 }
