@@ -26,7 +26,20 @@ const leaseAtOnce = 100 // messages in one answer
 
 type postMessageIn struct {
 	SandboxPath
+	Key     string `header:"Idempotency-Key" doc:"The same key and body answer the same message"`
 	RawBody []byte `contentType:"application/json"`
+}
+
+// once is the key of a request, unique in the box that it posts to.
+func (in *postMessageIn) once(box string, said any) (ingest.MessageKey, error) {
+	if in.Key == "" {
+		return ingest.MessageKey{}, nil
+	}
+	if err := checkIdempotencyKey(in.Key); err != nil {
+		return ingest.MessageKey{}, err
+	}
+	hash, err := hashOf(said)
+	return ingest.MessageKey{Scope: box + ":" + in.SandboxID, Key: in.Key, BodyHash: hash}, err
 }
 
 type postMessageOut struct {
@@ -43,9 +56,13 @@ func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*postMessageO
 	if who.sandbox != "" {
 		return nil, task.Errorf(task.CodeForbidden, "An agent does not write into its own inbox. To another agent of its project it writes by POST .../outbox.")
 	}
+	once, err := in.once("inbox", said)
+	if err != nil {
+		return nil, err
+	}
 	return a.say(ctx, ingest.NewMessage{
 		SandboxID: in.SandboxID, Kind: said.Type, Content: said.Content,
-		SenderKind: ingest.SenderPerson, SenderID: who.name, Bare: a.cfg.Open,
+		SenderKind: ingest.SenderPerson, SenderID: who.name, Bare: a.cfg.Open, Once: once,
 	})
 }
 
@@ -63,13 +80,24 @@ func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*postMessageOu
 	case said.Type != "" && said.Type != ingest.MessageUser && said.Type != ingest.MessageInterrupt:
 		return nil, task.Invalid("message_type", "An agent sends the message type user_message or interrupt.")
 	}
+	once, err := in.once("outbox", said)
+	if err != nil {
+		return nil, err
+	}
+	if known, found, err := a.deps.Store.MessageOfKey(ctx, once); found || err != nil {
+		return queued(known), err // also if the task that it is for has another agent by now
+	}
 	to, err := a.deps.Store.MessageBetween(ctx, in.SandboxID, said.To)
 	if err != nil {
 		return nil, err
 	}
 	return a.say(ctx, ingest.NewMessage{
-		SandboxID: to, Kind: said.Type, Content: said.Content, SenderKind: ingest.SenderAgent, SenderID: in.SandboxID,
+		SandboxID: to, Kind: said.Type, Content: said.Content, SenderKind: ingest.SenderAgent, SenderID: in.SandboxID, Once: once,
 	})
+}
+
+func queued(m ingest.Message) *postMessageOut {
+	return &postMessageOut{Body: client.QueuedMessage{Status: "queued", MessageID: m.ID, SandboxID: m.SandboxID}}
 }
 
 // say stores a message and wakes its reader: the row first.
@@ -78,8 +106,8 @@ func (a *API) say(ctx context.Context, m ingest.NewMessage) (*postMessageOut, er
 	if err != nil {
 		return nil, err
 	}
-	a.deps.Bus.Wake(live.Messages(m.SandboxID))
-	return &postMessageOut{Body: client.QueuedMessage{Status: "queued", MessageID: stored.ID, SandboxID: m.SandboxID}}, nil
+	a.deps.Bus.Wake(live.Messages(stored.SandboxID))
+	return queued(stored), nil
 }
 
 type takeMessagesIn struct {

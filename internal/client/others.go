@@ -86,10 +86,15 @@ func (c *Client) LoseHost(ctx context.Context, id string) (Host, error) {
 	return h, err
 }
 
-// SendMessage puts a message into the inbox of a sandbox's agent.
-func (c *Client) SendMessage(ctx context.Context, sandboxID string, in NewMessage) (QueuedMessage, error) {
+// SendMessage puts a message into the inbox of a sandbox's agent. With a key that is not empty
+// the same key and body answer the same message.
+func (c *Client) SendMessage(ctx context.Context, sandboxID string, in NewMessage, key string) (QueuedMessage, error) {
+	header := http.Header{}
+	if key != "" {
+		header.Set("Idempotency-Key", key)
+	}
 	var queued QueuedMessage
-	_, err := c.do(ctx, call{method: http.MethodPost, path: item("sandboxes", sandboxID, "messages"), body: in}, &queued)
+	_, err := c.do(ctx, call{method: http.MethodPost, path: item("sandboxes", sandboxID, "messages"), header: header, body: in}, &queued)
 	return queued, err
 }
 

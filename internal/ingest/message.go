@@ -50,6 +50,14 @@ type NewMessage struct {
 	SenderKind string // one of the kinds above; empty means [SenderPerson]
 	SenderID   string
 	Bare       bool // make a bare row for an unknown sandbox; else it is task.CodeNotFound
+	Once       MessageKey
+}
+
+// MessageKey makes a repeat harmless: the same key and body answer the same message. The zero value is none.
+type MessageKey struct {
+	Scope    string // where the key is unique: the box that the sender posts to
+	Key      string
+	BodyHash []byte
 }
 
 // Message is a message and its receipt.

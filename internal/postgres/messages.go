@@ -20,14 +20,27 @@ import (
 // is stored as refused, and the error names it ([ingest.RefusedOf]): [task.CodeGone] if the
 // sandbox is gone, else [task.CodeConflict]. Other errors store nothing: [task.CodeInvalid],
 // [task.CodeExhausted] when too many wait, [task.CodeNotFound] for an unknown sandbox unless
-// it may be bare.
+// it may be bare. A key that is known answers as [Store.MessageOfKey] does.
 func (s *Store) AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.Message, error) {
 	if err := checkMessage(&m); err != nil {
 		return ingest.Message{}, err
 	}
-	var stored db.Message
-	var refusal task.Code
-	err := s.inTx(ctx, func(q *db.Queries, tx pgx.Tx) error {
+	if known, found, err := s.MessageOfKey(ctx, m.Once); found || err != nil {
+		return known, err
+	}
+	stored, refusal, err := s.storeMessage(ctx, m)
+	if errors.Is(err, errKeyTaken) { // by one that came at the same time
+		known, _, err := s.MessageOfKey(ctx, m.Once)
+		return known, err
+	}
+	if err == nil && refusal != "" {
+		return message(stored), ingest.Refused(refusal, message(stored))
+	}
+	return message(stored), translate("store the message", err)
+}
+
+func (s *Store) storeMessage(ctx context.Context, m ingest.NewMessage) (stored db.Message, refusal task.Code, err error) {
+	err = s.inTx(ctx, func(q *db.Queries, tx pgx.Tx) error {
 		target, err := messageSandbox(ctx, q, tx, m)
 		if err != nil {
 			return err
@@ -35,17 +48,18 @@ func (s *Store) AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.
 		row := db.InsertMessageParams{
 			ID: task.NewID(), SandboxID: m.SandboxID, Kind: m.Kind, Content: m.Content,
 			SenderKind: m.SenderKind, SenderID: orNil(m.SenderID), State: ingest.MessageAccepted,
+			KeyScope: orNil(m.Once.Scope), IdempotencyKey: orNil(m.Once.Key), BodyHash: m.Once.BodyHash,
 		}
 		if refusal, row.Reason = deafness(target); refusal != "" {
 			row.State = ingest.MessageRefused
 		}
 		stored, err = q.InsertMessage(ctx, row)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return errKeyTaken
+		}
 		return err
 	})
-	if err == nil && refusal != "" {
-		return message(stored), ingest.Refused(refusal, message(stored))
-	}
-	return message(stored), translate("store the message", err)
+	return stored, refusal, err
 }
 
 func checkMessage(m *ingest.NewMessage) error {

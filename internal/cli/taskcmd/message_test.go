@@ -158,3 +158,37 @@ func TestProjects(t *testing.T) {
 	require.Equal(t, exit.Usage, f.omoi("projects", "set", "app").code)
 	require.Equal(t, exit.Failed, f.omoi("projects", "set", "nobody", "--paused").code)
 }
+
+// Whoever did not hear the answer is told how to send again without saying it twice.
+func TestSendAgainUnderItsKey(t *testing.T) {
+	t.Parallel()
+	f := atWork(t, client.MessageReceipt{State: client.MessageAccepted})
+	tasks := f.url
+	var keys []string
+	lossy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			http.Redirect(w, r, tasks+r.URL.String(), http.StatusTemporaryRedirect)
+			return
+		}
+		f.mu.Lock()
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+		lost := len(keys) == 1
+		f.mu.Unlock()
+		if lost {
+			w.Header().Set("Content-Length", "100") // and no more of it
+			return
+		}
+		answer(w, http.StatusOK, client.QueuedMessage{Status: "queued", MessageID: idM})
+	}))
+	t.Cleanup(lossy.Close)
+	f.url = lossy.URL
+	got := f.omoi("send", "-", "hello")
+	require.NotZero(t, got.code)
+	require.Len(t, keys, 1)
+	require.NotEmpty(t, keys[0])
+	require.Contains(t, got.err, "--idempotency-key "+keys[0])
+	require.Zero(t, f.omoi("send", "-", "hello", "--idempotency-key", keys[0]).code)
+	require.Zero(t, f.omoi("send", "-", "hello").code)
+	require.Equal(t, keys[0], keys[1])
+	require.NotEqual(t, keys[0], keys[2])
+}

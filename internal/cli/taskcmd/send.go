@@ -13,7 +13,7 @@ import (
 )
 
 func newSend(s *session) *cobra.Command {
-	interrupt, wait := false, time.Duration(0)
+	interrupt, wait, key := false, time.Duration(0), ""
 	cmd := &cobra.Command{
 		Use:   "send <task> \"<text>\"",
 		Short: "Say something to the agent of a task that is at work",
@@ -33,7 +33,10 @@ func newSend(s *session) *cobra.Command {
 			if interrupt {
 				in.Type = client.MessageInterrupt
 			}
-			queued, err := s.send(cmd.Context(), api, t, in)
+			if key == "" {
+				key = task.NewID()
+			}
+			queued, err := s.send(cmd.Context(), api, t, in, key)
 			if err != nil {
 				return err
 			}
@@ -44,6 +47,7 @@ func newSend(s *session) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&interrupt, "interrupt", false, "stop what the agent is doing for it")
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "the same key and text make one message, however often it is sent (default: a new one)")
 	waitFlag(cmd, &wait, "30s")
 	return cmd
 }
@@ -55,7 +59,7 @@ func waitFlag(cmd *cobra.Command, wait *time.Duration, alone string) {
 }
 
 // send posts to the sandbox of a task. A finished task is asked too: the refusal has a receipt.
-func (s *session) send(ctx context.Context, api *client.Client, t client.Task, in client.NewMessage) (client.QueuedMessage, error) {
+func (s *session) send(ctx context.Context, api *client.Client, t client.Task, in client.NewMessage, key string) (client.QueuedMessage, error) {
 	var box string
 	switch n := len(t.Attempts); {
 	case t.SandboxID != nil:
@@ -65,7 +69,10 @@ func (s *session) send(ctx context.Context, api *client.Client, t client.Task, i
 	default:
 		return client.QueuedMessage{}, nobodyHears(t)
 	}
-	queued, err := api.SendMessage(ctx, box, in)
+	queued, err := api.SendMessage(ctx, box, in, key)
+	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
+		s.hint("If it may have arrived all the same, repeat the command with --idempotency-key %s", key)
+	}
 	if id, refused := client.RefusedMessage(err); refused {
 		s.hint("Receipt: omoi message %s", id)
 	}

@@ -56,7 +56,7 @@ func (q *Queries) AgentOfTask(ctx context.Context, iD string, projectID string) 
 }
 
 const getMessage = `-- name: GetMessage :one
-SELECT m.id, m.sandbox_id, m.ordinal, m.kind, m.content, m.sender_kind, m.sender_id, m.state, m.accepted_at, m.delivered_at, m.lease_until, m.deliveries, m.settled_at, m.reason, m.taker, m.injected, m.answered_at, s.organization_id, s.task_id
+SELECT m.id, m.sandbox_id, m.ordinal, m.kind, m.content, m.sender_kind, m.sender_id, m.state, m.accepted_at, m.delivered_at, m.lease_until, m.deliveries, m.settled_at, m.reason, m.taker, m.injected, m.answered_at, m.key_scope, m.idempotency_key, m.body_hash, s.organization_id, s.task_id
 FROM messages m JOIN sandboxes s ON s.id = m.sandbox_id WHERE m.id = $1
 `
 
@@ -87,6 +87,9 @@ func (q *Queries) GetMessage(ctx context.Context, id string) (GetMessageRow, err
 		&i.Message.Taker,
 		&i.Message.Injected,
 		&i.Message.AnsweredAt,
+		&i.Message.KeyScope,
+		&i.Message.IdempotencyKey,
+		&i.Message.BodyHash,
 		&i.OrganizationID,
 		&i.TaskID,
 	)
@@ -94,23 +97,29 @@ func (q *Queries) GetMessage(ctx context.Context, id string) (GetMessageRow, err
 }
 
 const insertMessage = `-- name: InsertMessage :one
-INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason, settled_at)
+INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason, key_scope, idempotency_key, body_hash, settled_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+    $9, $10, $11,
     CASE WHEN $7 = 'refused' THEN now() END)
-RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason, taker, injected, answered_at
+ON CONFLICT (key_scope, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
+RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason, taker, injected, answered_at, key_scope, idempotency_key, body_hash
 `
 
 type InsertMessageParams struct {
-	ID         string
-	SandboxID  string
-	Kind       string
-	Content    string
-	SenderKind string
-	SenderID   *string
-	State      string
-	Reason     string
+	ID             string
+	SandboxID      string
+	Kind           string
+	Content        string
+	SenderKind     string
+	SenderID       *string
+	State          string
+	Reason         string
+	KeyScope       *string
+	IdempotencyKey *string
+	BodyHash       []byte
 }
 
+// No row where the sender's key is taken.
 func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (Message, error) {
 	row := q.db.QueryRow(ctx, insertMessage,
 		arg.ID,
@@ -121,6 +130,9 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 		arg.SenderID,
 		arg.State,
 		arg.Reason,
+		arg.KeyScope,
+		arg.IdempotencyKey,
+		arg.BodyHash,
 	)
 	var i Message
 	err := row.Scan(
@@ -141,6 +153,9 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 		&i.Taker,
 		&i.Injected,
 		&i.AnsweredAt,
+		&i.KeyScope,
+		&i.IdempotencyKey,
+		&i.BodyHash,
 	)
 	return i, err
 }
@@ -156,7 +171,7 @@ WITH due AS (
 UPDATE messages SET state = 'delivered', delivered_at = now(), deliveries = deliveries + 1,
     lease_until = now() + $1::float8 * interval '1 second'
 WHERE id IN (SELECT id FROM due)
-RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason, taker, injected, answered_at
+RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason, taker, injected, answered_at, key_scope, idempotency_key, body_hash
 `
 
 type LeaseMessagesParams struct {
@@ -192,6 +207,9 @@ func (q *Queries) LeaseMessages(ctx context.Context, arg LeaseMessagesParams) ([
 			&i.Taker,
 			&i.Injected,
 			&i.AnsweredAt,
+			&i.KeyScope,
+			&i.IdempotencyKey,
+			&i.BodyHash,
 		); err != nil {
 			return nil, err
 		}
@@ -201,6 +219,45 @@ func (q *Queries) LeaseMessages(ctx context.Context, arg LeaseMessagesParams) ([
 		return nil, err
 	}
 	return items, nil
+}
+
+const messageOfKey = `-- name: MessageOfKey :one
+SELECT m.id, m.sandbox_id, m.ordinal, m.kind, m.content, m.sender_kind, m.sender_id, m.state, m.accepted_at, m.delivered_at, m.lease_until, m.deliveries, m.settled_at, m.reason, m.taker, m.injected, m.answered_at, m.key_scope, m.idempotency_key, m.body_hash, s.state AS sandbox_state FROM messages m JOIN sandboxes s ON s.id = m.sandbox_id
+WHERE m.key_scope = $1::text AND m.idempotency_key = $2::text
+`
+
+type MessageOfKeyRow struct {
+	Message      Message
+	SandboxState string
+}
+
+func (q *Queries) MessageOfKey(ctx context.Context, keyScope string, idempotencyKey string) (MessageOfKeyRow, error) {
+	row := q.db.QueryRow(ctx, messageOfKey, keyScope, idempotencyKey)
+	var i MessageOfKeyRow
+	err := row.Scan(
+		&i.Message.ID,
+		&i.Message.SandboxID,
+		&i.Message.Ordinal,
+		&i.Message.Kind,
+		&i.Message.Content,
+		&i.Message.SenderKind,
+		&i.Message.SenderID,
+		&i.Message.State,
+		&i.Message.AcceptedAt,
+		&i.Message.DeliveredAt,
+		&i.Message.LeaseUntil,
+		&i.Message.Deliveries,
+		&i.Message.SettledAt,
+		&i.Message.Reason,
+		&i.Message.Taker,
+		&i.Message.Injected,
+		&i.Message.AnsweredAt,
+		&i.Message.KeyScope,
+		&i.Message.IdempotencyKey,
+		&i.Message.BodyHash,
+		&i.SandboxState,
+	)
+	return i, err
 }
 
 const messageSandbox = `-- name: MessageSandbox :one

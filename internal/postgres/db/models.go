@@ -122,23 +122,26 @@ type Installation struct {
 }
 
 type Message struct {
-	ID          string
-	SandboxID   string
-	Ordinal     *int64
-	Kind        string
-	Content     string
-	SenderKind  string
-	SenderID    *string
-	State       string
-	AcceptedAt  time.Time
-	DeliveredAt *time.Time
-	LeaseUntil  *time.Time
-	Deliveries  int32
-	SettledAt   *time.Time
-	Reason      string
-	Taker       string
-	Injected    bool
-	AnsweredAt  *time.Time
+	ID             string
+	SandboxID      string
+	Ordinal        *int64
+	Kind           string
+	Content        string
+	SenderKind     string
+	SenderID       *string
+	State          string
+	AcceptedAt     time.Time
+	DeliveredAt    *time.Time
+	LeaseUntil     *time.Time
+	Deliveries     int32
+	SettledAt      *time.Time
+	Reason         string
+	Taker          string
+	Injected       bool
+	AnsweredAt     *time.Time
+	KeyScope       *string
+	IdempotencyKey *string
+	BodyHash       []byte
 }
 
 type Organization struct {

@@ -7,10 +7,17 @@ FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
 WHERE s.id = sqlc.arg(id) FOR NO KEY UPDATE OF s;
 
 -- name: InsertMessage :one
-INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason, settled_at)
+-- No row where the sender's key is taken.
+INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason, key_scope, idempotency_key, body_hash, settled_at)
 VALUES (sqlc.arg(id), sqlc.arg(sandbox_id), sqlc.arg(kind), sqlc.arg(content), sqlc.arg(sender_kind), sqlc.arg(sender_id), sqlc.arg(state), sqlc.arg(reason),
+    sqlc.narg(key_scope), sqlc.narg(idempotency_key), sqlc.narg(body_hash),
     CASE WHEN sqlc.arg(state) = 'refused' THEN now() END)
+ON CONFLICT (key_scope, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
 RETURNING *;
+
+-- name: MessageOfKey :one
+SELECT sqlc.embed(m), s.state AS sandbox_state FROM messages m JOIN sandboxes s ON s.id = m.sandbox_id
+WHERE m.key_scope = sqlc.arg(key_scope)::text AND m.idempotency_key = sqlc.arg(idempotency_key)::text;
 
 -- name: LeaseMessages :many
 WITH due AS (
