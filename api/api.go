@@ -36,6 +36,7 @@ type API struct {
 	looks     *shared[place, []ingest.StoredEvent]
 	standings *shared[tenantTask, task.Standing]
 	logins    *shared[login, caller]
+	bulletins *shared[busStand, busPage]
 }
 
 // New makes the API. It starts nothing and asks nobody.
@@ -46,7 +47,7 @@ func New(cfg Config, deps Deps) *API {
 		a.log = slog.New(slog.DiscardHandler)
 	}
 	a.looks, a.standings = newShared[place, []ingest.StoredEvent](a.log), newShared[tenantTask, task.Standing](a.log)
-	a.logins = newShared[login, caller](a.log)
+	a.logins, a.bulletins = newShared[login, caller](a.log), newShared[busStand, busPage](a.log)
 	if a.deps.Meter == nil {
 		a.deps.Meter = noMeter{}
 	}

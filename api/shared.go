@@ -2,11 +2,13 @@ package api
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // place is where readers of a sandbox or of a task stand. The kind is part of it: an open
@@ -101,5 +103,7 @@ func (a *answer[V]) find(ctx context.Context, log *slog.Logger, fn func(context.
 	defer cancel()
 	defer close(a.ready)
 	defer caught(log, &a.err)
-	a.value, a.err = fn(ctx)
+	if a.value, a.err = fn(ctx); errors.Is(a.err, context.DeadlineExceeded) {
+		a.err = task.Errorf(task.CodeUnavailable, "The store does not answer. Try again in a moment.").WithCause(a.err)
+	}
 }

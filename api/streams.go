@@ -58,9 +58,7 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	}
 	f := feed{topic: live.Sandbox(in.SandboxID), full: in.Full, access: accessInspect, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
 	f.read = func(ctx context.Context) ([]ingest.StoredEvent, error) {
-		events, err := a.looks.ask(ctx, place{kindSandbox, in.SandboxID, ingest.Cursor{Sequence: after}}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
-			return a.deps.Store.EventsAfter(ctx, at.id, at.after.Sequence, streamBatch)
-		})
+		events, err := a.eventsAfter(ctx, in.SandboxID, after)
 		if n := len(events); n > 0 {
 			after = events[n-1].Sequence
 		}
@@ -71,6 +69,13 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 		f.topic, f.done = live.Task(taskID), a.taskDone(organization, taskID)
 	}
 	return a.stream(f), nil //nolint:contextcheck // the context of the request comes with the body
+}
+
+// eventsAfter answers the next events of a sandbox; readers at one place share the look.
+func (a *API) eventsAfter(ctx context.Context, sandboxID string, after int64) ([]ingest.StoredEvent, error) {
+	return a.looks.ask(ctx, place{kindSandbox, sandboxID, ingest.Cursor{Sequence: after}}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
+		return a.deps.Store.EventsAfter(ctx, at.id, at.after.Sequence, streamBatch)
+	})
 }
 
 type taskStreamIn struct {

@@ -33,7 +33,7 @@ const (
 type Bulletin interface {
 	BusPlace(ctx context.Context) (ingest.BusPlace, time.Time, error)
 	BusEvents(ctx context.Context, who ingest.BusReader, after ingest.BusPlace, limit int) ([]ingest.BusEvent, ingest.BusPlace, error)
-	MovedSandboxes(ctx context.Context, who ingest.BusReader, since time.Time) ([]string, error)
+	MovedSandboxes(ctx context.Context, who ingest.BusReader, since time.Time) (heads map[string]int64, err error)
 	SandboxPlace(ctx context.Context, who ingest.BusReader, sandboxID string) (place int64, visible bool, err error)
 }
 
@@ -296,7 +296,7 @@ func (b *busReader) answer(ctx context.Context, text []byte) error {
 // tellBus tells what the store has in its bus; of sandboxes that ask for themselves, their own.
 func (b *busReader) tellBus(ctx context.Context) error {
 	for {
-		events, next, err := b.api.deps.Store.BusEvents(ctx, b.who, b.place, streamBatch)
+		events, next, err := b.api.busAfter(ctx, b.who, b.place)
 		if err != nil {
 			return err
 		}

@@ -94,12 +94,14 @@ func (b *busReader) sweep(ctx context.Context) error {
 	if back := b.boxes.swept.Add(-sweepBack); back.After(since) {
 		since = back
 	}
-	ids, err := b.api.deps.Store.MovedSandboxes(ctx, b.who, since)
+	heads, err := b.api.deps.Store.MovedSandboxes(ctx, b.who, since)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		b.news(id)
+	for id, head := range heads {
+		if place, known := b.boxes.places[id]; !known || place < head {
+			b.news(id)
+		}
 	}
 	b.boxes.swept = now
 	return errors.Join(b.tellSandboxes(ctx), b.tellBus(ctx))
@@ -121,7 +123,7 @@ func (b *busReader) tellSandbox(ctx context.Context, id string) error {
 		return err
 	}
 	for {
-		events, err := b.api.deps.Store.EventsAfter(ctx, id, place, streamBatch)
+		events, err := b.api.eventsAfter(ctx, id, place)
 		if err != nil {
 			return err
 		}

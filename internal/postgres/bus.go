@@ -32,10 +32,15 @@ func (s *Store) BusEvents(ctx context.Context, who ingest.BusReader, after inges
 	}), after, translate("read the bus", err)
 }
 
-// MovedSandboxes answers the sandboxes that reported something since a moment.
-func (s *Store) MovedSandboxes(ctx context.Context, who ingest.BusReader, since time.Time) ([]string, error) {
-	ids, err := s.q.MovedSandboxes(ctx, db.MovedSandboxesParams{Since: &since, OrganizationID: who.OrganizationID, Bare: who.Bare})
-	return ids, translate("find the sandboxes with news", err)
+// MovedSandboxes answers the sandboxes that reported something since a moment, with the
+// numbers of their newest events.
+func (s *Store) MovedSandboxes(ctx context.Context, who ingest.BusReader, since time.Time) (map[string]int64, error) {
+	rows, err := s.q.MovedSandboxes(ctx, db.MovedSandboxesParams{Since: &since, OrganizationID: who.OrganizationID, Bare: who.Bare})
+	heads := make(map[string]int64, len(rows))
+	for _, r := range rows {
+		heads[r.ID] = r.Head
+	}
+	return heads, translate("find the sandboxes with news", err)
 }
 
 // SandboxPlace answers the number of a sandbox's newest event before who began to read. It

@@ -87,7 +87,7 @@ func (q *Queries) BusPlace(ctx context.Context) (BusPlaceRow, error) {
 }
 
 const movedSandboxes = `-- name: MovedSandboxes :many
-SELECT id FROM sandboxes WHERE last_event_at >= $1
+SELECT id, head FROM sandboxes WHERE last_event_at >= $1
   AND (organization_id = $2::uuid OR (organization_id IS NULL AND $3::boolean))
 `
 
@@ -97,20 +97,25 @@ type MovedSandboxesParams struct {
 	Bare           bool
 }
 
-// The sandboxes that reported something since a moment.
-func (q *Queries) MovedSandboxes(ctx context.Context, arg MovedSandboxesParams) ([]string, error) {
+type MovedSandboxesRow struct {
+	ID   string
+	Head int64
+}
+
+// The sandboxes that reported something since a moment, and the numbers of their newest events.
+func (q *Queries) MovedSandboxes(ctx context.Context, arg MovedSandboxesParams) ([]MovedSandboxesRow, error) {
 	rows, err := q.db.Query(ctx, movedSandboxes, arg.Since, arg.OrganizationID, arg.Bare)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []string{}
+	items := []MovedSandboxesRow{}
 	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
+		var i MovedSandboxesRow
+		if err := rows.Scan(&i.ID, &i.Head); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

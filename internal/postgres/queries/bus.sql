@@ -10,8 +10,8 @@ WHERE (xid, id) > (sqlc.arg(after_xid)::bigint, sqlc.arg(after_id)::bigint)
 ORDER BY xid, id LIMIT sqlc.arg(page_limit);
 
 -- name: MovedSandboxes :many
--- The sandboxes that reported something since a moment.
-SELECT id FROM sandboxes WHERE last_event_at >= sqlc.arg(since)
+-- The sandboxes that reported something since a moment, and the numbers of their newest events.
+SELECT id, head FROM sandboxes WHERE last_event_at >= sqlc.arg(since)
   AND (organization_id = sqlc.arg(organization_id)::uuid OR (organization_id IS NULL AND sqlc.arg(bare)::boolean));
 
 -- name: SandboxPlace :one
