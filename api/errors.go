@@ -130,7 +130,7 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-const tooLong = "The request body is too long: 1 MiB is the most, 4 MiB for a batch of events. Put long texts into the repository, and their path into the task."
+const tooLong = "The request body is too long: 1 MiB is the most, 4 MiB for a batch of events, 11 MiB for one event with its transcript. Put long texts into the repository, and their path into the task."
 
 // detailOf is a sentence that names the first field at fault.
 func detailOf(model *huma.ErrorModel) string {

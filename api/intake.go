@@ -33,7 +33,7 @@ func (a *API) registerIntake() {
 	here := &room{bytes: bodyRoom}
 	hot[postEventIn](a, here, route{
 		method: http.MethodPost, path: events, id: "post-event", tag: tagSandboxes, summary: "Report one event",
-		access: accessSandbox, says: client.BatchEvent{}, body: a.cfg.MaxBody,
+		access: accessSandbox, says: client.BatchEvent{}, body: a.cfg.maxEvent(),
 	}, a.postEvent)
 	batch := route{
 		method: http.MethodPost, path: events + "/batch", id: "post-batch", tag: tagSandboxes, summary: "Report numbered events",

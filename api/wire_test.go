@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -78,10 +79,34 @@ func TestBadEventsAreRefused(t *testing.T) {
 	w.call(http.MethodPost, path, "{\"event_type\":\"x\",\"event_data\":{\"a\":\"\xff\"}}").refused(422, "body.event_data")
 	w.call(http.MethodPost, path, `{"event_type":`).refused(422, "")
 	w.call(http.MethodPost, wire+strings.Repeat("x", 101)+"/events", `{"event_type":"x"}`).refused(422, "path.sandbox_id")
-	w.call(http.MethodPost, path, `{"event_type":"x","event_data":{"a":"`+strings.Repeat("a", 1<<20)+`"}}`).refused(413, "")
+	w.call(http.MethodPost, path, `{"event_type":"x","event_data":{"a":"`+strings.Repeat("a", 12<<20)+`"}}`).refused(413, "")
 	w.call(http.MethodGet, path+"?limit=501", nil).refused(422, "query.limit")
 	w.call(http.MethodGet, path+"?offset=-1", nil).refused(422, "query.offset")
 	require.Zero(t, w.count(`SELECT count(*) FROM sandbox_events`))
+}
+
+// Workers of the replaced system send what a run has said with its end, until it is taken.
+func TestAnEventMayBringTheLongestTranscript(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	said := bytes.Repeat([]byte(strings.Repeat("x", 1<<10-1)+"\n"), 8<<10)
+	end := func(transcript []byte) map[string]any {
+		return map[string]any{"event_type": task.EventAgentCompleted, "event_data": map[string]any{
+			"success": true, "session_id": "s", "final_output": strings.Repeat("o", 900<<10), "transcript_b64": transcript,
+		}}
+	}
+	for box, sent := range map[string][]byte{
+		"whole": said, "cut": append([]byte("oldest\n"), said...), "one line": make([]byte, len(said)+1),
+	} {
+		ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", end(sent)), http.StatusOK)
+		got, err := w.store.Transcript(t.Context(), box)
+		require.NoError(t, err)
+		kept, err := base64.StdEncoding.DecodeString(got.Content)
+		require.NoError(t, err)
+		require.True(t, bytes.HasSuffix(sent, kept))
+		require.Equal(t, box == "whole", len(kept) == len(said))
+		require.Equal(t, len(sent)-len(kept), w.count(`SELECT cut FROM transcripts WHERE sandbox_id = $1`, box))
+	}
 }
 
 func TestBatchesAreNumberedAndMayBePacked(t *testing.T) {

@@ -137,7 +137,7 @@ func (c *core) apiServices(listeners []net.Listener) []service {
 	cfg := c.cfg
 	intake := ingest.NewIntake(ingest.IntakeConfig{
 		AllowBare: cfg.API.Open, Quiet: cfg.Relay.QuietDigest, PulsePeriod: cfg.Relay.Pulse,
-		Meter: c.metrics.Intake,
+		MaxTranscript: cfg.API.MaxTranscript, Meter: c.metrics.Intake,
 	}, c.store, c.bus, c.log)
 	c.metrics.Intake.Queue(intake.Waiting)
 	relay := ingest.NewRelay(c.relayConfig(), c.store, c.temporal, c.bus, c.log)

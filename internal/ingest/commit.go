@@ -18,6 +18,8 @@ type Commit struct {
 	Requests []Request
 	// Quiet is how long events that are no milestones may wait for the relay.
 	Quiet time.Duration
+	// MaxTranscript is how much is kept of a transcript that came in an event, in bytes.
+	MaxTranscript int64
 }
 
 // Request is what one caller wants to be stored, whole or not at all.

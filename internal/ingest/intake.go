@@ -25,6 +25,7 @@ type IntakeConfig struct {
 	Quiet         time.Duration // until events that are no milestones are relayed; default 60 s
 	CommitTimeout time.Duration // of one transaction; default 10 s
 	PulsePeriod   time.Duration // default 5 s
+	MaxTranscript int64         // what is kept of a transcript in an event, in bytes: the newest lines; default 8 MiB
 	Meter         IntakeMeter   // nil: nobody counts
 }
 
@@ -249,7 +250,7 @@ func (i *Intake) commit(ctx context.Context, all []*waiter) {
 func (i *Intake) try(ctx context.Context, all []*waiter) ([]Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, i.cfg.CommitTimeout)
 	defer cancel()
-	c := Commit{Requests: make([]Request, len(all)), Quiet: i.cfg.Quiet}
+	c := Commit{Requests: make([]Request, len(all)), Quiet: i.cfg.Quiet, MaxTranscript: i.cfg.MaxTranscript}
 	for n, w := range all {
 		c.Requests[n] = w.request
 	}
@@ -299,6 +300,7 @@ func (c IntakeConfig) withDefaults() IntakeConfig {
 	c.MaxBatch = orDefault(c.MaxBatch, 1000)
 	c.Quiet = orDefault(c.Quiet, time.Minute)
 	c.CommitTimeout = orDefault(c.CommitTimeout, 10*time.Second)
+	c.MaxTranscript = orDefault(c.MaxTranscript, 8<<20)
 	c.PulsePeriod = orDefault(c.PulsePeriod, 5*time.Second)
 	if c.Meter == nil {
 		c.Meter = noMeter{}

@@ -104,7 +104,7 @@ func (s *Store) commitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Out
 	for n, r := range c.Requests {
 		outcomes[n] = plan.take(r)
 	}
-	if err := writeEventPlan(ctx, conn, plan, c.Quiet); err != nil {
+	if err := writeEventPlan(ctx, conn, plan, c); err != nil {
 		return nil, err
 	}
 	s.known.keep(plan)
@@ -225,17 +225,17 @@ func isDataError(err error) bool {
 }
 
 // writeEventPlan stores what was planned and commits, in one round trip.
-func writeEventPlan(ctx context.Context, conn *pgxpool.Conn, p *eventPlan, quiet time.Duration) error {
+func writeEventPlan(ctx context.Context, conn *pgxpool.Conn, p *eventPlan, c ingest.Commit) error {
 	batch := &pgx.Batch{}
-	p.queue(batch, quiet)
+	p.queue(batch, c)
 	batch.Queue("COMMIT")
 	return conn.SendBatch(ctx, batch).Close()
 }
 
-func (p *eventPlan) queue(batch *pgx.Batch, quiet time.Duration) {
-	p.queueSandboxes(batch, quiet) // first: it notices a plan that is out of date
+func (p *eventPlan) queue(batch *pgx.Batch, c ingest.Commit) {
+	p.queueSandboxes(batch, c.Quiet) // first: it notices a plan that is out of date
 	p.queueEvents(batch)
-	p.queueLarge(batch)
+	p.queueLarge(batch, c.MaxTranscript)
 	p.queueSenders(batch)
 	p.queueMessages(batch)
 	p.queueSpec(batch)

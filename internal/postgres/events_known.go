@@ -75,7 +75,7 @@ func (s *Store) commitKnown(ctx context.Context, c ingest.Commit) (outcomes []in
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(sqlPlans)
-	plan.queue(batch, c.Quiet)
+	plan.queue(batch, c)
 	batch.Queue(`SELECT now()`).QueryRow(func(row pgx.Row) error { return row.Scan(&plan.now) })
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		s.known.forget(c.Requests)

@@ -9,9 +9,10 @@ const (
 		) INSERT INTO event_fields (sandbox_id, sequence, birth, names, fields) VALUES ($1, $2, $3, $9, $10::text::jsonb)`
 	// Each attempt has a row of its own for a session, though its task's later attempts go on
 	// with it. What comes late fills no more than a gap.
-	sqlKeepTranscript = `INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, metadata, content, updated_at)
-		VALUES ($1, $2, $3::uuid, $4, $5::text::jsonb, $6, coalesce($7, now()))
-		ON CONFLICT (run_key) DO UPDATE SET metadata = excluded.metadata, content = excluded.content, updated_at = excluded.updated_at
+	sqlKeepTranscript = `INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, metadata, content, cut, updated_at)
+		VALUES ($1, $2, $3::uuid, $4, $5::text::jsonb, $6, $9, coalesce($7, now()))
+		ON CONFLICT (run_key) DO UPDATE SET metadata = excluded.metadata, content = excluded.content,
+			cut = excluded.cut, updated_at = excluded.updated_at
 		WHERE t.sandbox_id = excluded.sandbox_id AND NOT $8`
 )
 
@@ -19,19 +20,20 @@ const (
 const sessionKeys = "session-"
 
 // queueLarge stores the events that are more than a row; there are few.
-func (p *eventPlan) queueLarge(batch *pgx.Batch) {
+func (p *eventPlan) queueLarge(batch *pgx.Batch, maxTranscript int64) {
 	for _, row := range p.large {
 		e, large := row.event, row.event.Large
 		batch.Queue(sqlInsertLarge, row.sandbox.id, row.sequence, row.sandbox.birth, e.Type, e.Source, string(e.Data),
 			row.sandbox.ended, timeOr(p.now), large.Names, string(large.Fields))
 		if large.Transcript != nil {
-			p.queueTranscript(batch, row)
+			p.queueTranscript(batch, row, maxTranscript)
 		}
 	}
 }
 
-func (p *eventPlan) queueTranscript(batch *pgx.Batch, row eventRow) {
+func (p *eventPlan) queueTranscript(batch *pgx.Batch, row eventRow, limit int64) {
 	t, s := row.event.Large.Transcript, row.sandbox
+	kept := newest(t.Content, limit)
 	batch.Queue(sqlKeepTranscript, sessionKeys+derivedID("session", s.id, t.SessionID), t.SessionID, s.taskID, s.id,
-		string(t.Metadata), t.Content, timeOr(p.now), s.ended)
+		string(t.Metadata), kept, timeOr(p.now), s.ended, len(t.Content)-len(kept))
 }

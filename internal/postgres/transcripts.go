@@ -115,7 +115,7 @@ func newest(content []byte, limit int64) []byte {
 	from := int64(len(content)) - limit*3/4
 	line := bytes.IndexByte(content[from-1:], '\n')
 	if line < 0 {
-		return nil // one line that is longer than all that may be kept
+		return []byte{} // one line that is longer than all that may be kept
 	}
 	return content[from+int64(line):]
 }
