@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -25,6 +24,7 @@ type teller struct {
 	rng             *rand.Rand
 	said, acked     atomic.Int64
 	deaths          int
+	apart           bool   // a process of its own, which is killed
 	spool           string // its name on the wire at the end
 }
 
@@ -63,6 +63,10 @@ func (s saying) data(n int) map[string]any {
 // run says everything, in as many lives as it takes.
 func (a *teller) run() {
 	for n := 1; n <= a.p.events && a.p.life.Err() == nil; {
+		if a.apart {
+			n = a.liveApart(n)
+			continue
+		}
 		n = a.live(n)
 	}
 }
@@ -70,7 +74,8 @@ func (a *teller) run() {
 // live speaks from n on until death, which comes after some events, or until all is
 // acknowledged; it answers what is to be said next.
 func (a *teller) live(n int) int {
-	sp, err := spool.Open(filepath.Join(a.p.dir, "spools", a.box), spool.Config{})
+	job := a.job()
+	sp, err := spool.Open(job.Spool, spool.Config{})
 	if err != nil {
 		a.p.t.Errorf("%s: %v", a.name, err)
 		return a.p.events + 1
@@ -82,10 +87,7 @@ func (a *teller) live(n int) int {
 		return a.p.events + 1
 	}
 	defer line.Close()
-	rep := reporter.New(reporter.Config{
-		SandboxID: a.box, TaskID: a.task, AgentID: a.name, BatchEvents: 1 + a.rng.IntN(40), GzipFrom: a.rng.IntN(16 << 10), Linger: time.Millisecond,
-		MinBackoff: 5 * time.Millisecond, MaxBackoff: 300 * time.Millisecond, SlowBackoff: time.Second,
-	}, sp, witness{line, a}, slog.New(slog.DiscardHandler))
+	rep := reporter.New(job.patience(), sp, witness{line, a}, slog.New(slog.DiscardHandler))
 	life, die := context.WithCancel(a.p.life)
 	ended := make(chan error, 1)
 	go func() { ended <- rep.Run(life) }()

@@ -139,7 +139,7 @@ func (p *proof) begin() {
 	p.startWorker()
 	repo := p.repo()
 	for i := range p.agents {
-		p.tellers = append(p.tellers, &teller{p: p, name: "agent " + strconv.Itoa(i), task: p.outside(repo).ID, rng: p.random(i)})
+		p.tellers = append(p.tellers, &teller{p: p, name: "agent " + strconv.Itoa(i), task: p.outside(repo).ID, rng: p.random(i), apart: i%4 == 3})
 	}
 	for _, a := range p.tellers {
 		a.box = p.agentOf(a.task, 1).box
