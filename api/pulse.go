@@ -25,6 +25,20 @@ func (p *pulse) stillHere() error {
 	return p.out.comment("still here")
 }
 
+// wait ends at the next news, or at a beat: a wake-up may be lost.
+func (p *pulse) wait(ctx context.Context, news <-chan struct{}) error {
+	select {
+	case <-news:
+		return nil
+	case <-p.beat.C:
+		return p.stillHere()
+	case <-p.api.stopping:
+		return errStopping
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // patiently looks at the store, which may hang, and waits no longer than the stream lasts.
 func patiently[V any](ctx context.Context, p *pulse, look func(context.Context) (V, error)) (V, error) {
 	type found struct {

@@ -57,7 +57,7 @@ func (a *API) stream(f feed) *huma.StreamResponse {
 
 func (a *API) serveStream(ctx context.Context, f feed, w http.ResponseWriter) {
 	out := &eventWriter{w: w, control: http.NewResponseController(w), id: f.id}
-	if err := a.follow(ctx, f, out); err != nil && ctx.Err() == nil {
+	if err := a.follow(ctx, f, out); err != nil && ctx.Err() == nil && !errors.Is(err, errStopping) {
 		a.log.DebugContext(ctx, "stream ended", slog.Any("error", err))
 	}
 }
@@ -103,16 +103,8 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 		if len(events) > 0 { // wake-ups that bring nothing are no sign of life to the reader
 			p.beat.Reset(a.cfg.StreamBeat)
 		}
-		select {
-		case <-news:
-		case <-p.beat.C: // it also looks, should a wake-up be lost
-			if err := p.stillHere(); err != nil {
-				return err
-			}
-		case <-a.stopping:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := p.wait(ctx, news); err != nil {
+			return err
 		}
 	}
 }
