@@ -35,6 +35,7 @@ func (a *API) registerIntake() {
 		method: http.MethodPost, path: events, id: "post-event", tag: tagSandboxes, summary: "Report one event",
 		access: accessSandbox, says: client.BatchEvent{}, body: a.cfg.maxEvent(),
 	}, a.postEvent)
+	a.huma.OpenAPI().Paths[events].Post.RequestBody.Description = "At most 1 MiB, and a transcript of 8 MiB as transcript_b64 in event_data"
 	batch := route{
 		method: http.MethodPost, path: events + "/batch", id: "post-batch", tag: tagSandboxes, summary: "Report numbered events",
 		access: accessSandbox, says: client.Batch{}, body: a.cfg.MaxBatch,
