@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -330,6 +331,15 @@ func TestMessagesReachAWaitingStep(t *testing.T) {
 	require.Equal(t, 0, wait().ExitCode())
 	require.Equal(t, "m1", b.one("agent.message_injected")["message_id"])
 	require.Equal(t, "you said hello", b.one("agent.message")["content"])
+	b.used("m1")
+}
+
+// used: no restart hands the message out again.
+func (b *box) used(id string) {
+	b.t.Helper()
+	notes, err := os.ReadFile(filepath.Join(b.cfg.Dir, "used_messages"))
+	require.NoError(b.t, err)
+	require.Contains(b.t, strings.Split(string(notes), "\n"), strconv.Quote(id))
 }
 
 func TestAnInterruptStopsTheStep(t *testing.T) {
@@ -347,6 +357,7 @@ func TestAnInterruptStopsTheStep(t *testing.T) {
 				require.Equal(t, []any{"m1", "agent", "box"}, []any{said["message_id"], said["sender_kind"], said["sender_id"]})
 			}
 			require.Equal(t, "enough", b.one("agent.interrupted")["reason"])
+			b.used("m1")
 			require.Equal(t, "interrupted", b.one("agent.shutdown")["reason"])
 			require.Empty(t, b.server.Of("agent.completed"))
 		})
@@ -375,6 +386,8 @@ func TestWaitingForMessagesAfterTheWork(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Equal(t, 0, wait().ExitCode())
 	require.Len(t, b.server.Of("agent.interrupted"), 1)
+	b.used("m1")
+	b.used("m2")
 	require.Len(t, b.server.Of("agent.completed"), 1)
 	require.Equal(t, "sigterm", b.one("agent.shutdown")["reason"])
 }
