@@ -207,10 +207,10 @@ func TestOneRefusedEventDoesNotHoldUpTheRest(t *testing.T) {
 func TestAnEventOutlivesPassingRefusals(t *testing.T) {
 	t.Parallel()
 	var faults []agenttest.Fault
-	for _, status := range []int{400, 413, 422, 400, 404, 405, 418, 431} {
+	for _, status := range []int{400, 413, 422, 400, 404, 405, 418, 431, 400} {
 		faults = append(faults, agenttest.Fault{Status: status, Foreign: true})
 	}
-	faults = append(faults, agenttest.Fault{Status: 422}, agenttest.Fault{Status: 400})
+	faults[4], faults[8] = agenttest.Fault{Status: 422}, agenttest.Fault{Status: 422}
 	server := agenttest.New(t)
 	server.FaultOf = func(n int) agenttest.Fault {
 		if n <= len(faults) {
