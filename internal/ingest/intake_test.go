@@ -186,7 +186,7 @@ func TestPoisonHurtsNobodyElse(t *testing.T) {
 	b := setup(t)
 	// A queue that fills before anybody works makes one transaction of all requests.
 	intake, sandbox := ingest.NewIntake(ingest.IntakeConfig{}, b.store, nil, nil), b.sandbox()
-	poison := map[int]string{3: `{"n": 1e999999}`, 11: `{"s": "\ud800"}`}
+	poison := map[int]string{3: `{"n": 1e999999}`, 11: `{"n": ` + strings.Repeat("9", 140_000) + `}`}
 	results := make(chan error, 16)
 	var group sync.WaitGroup
 	for n := range 16 {
