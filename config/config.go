@@ -36,21 +36,20 @@ type Config struct {
 
 // API says how the HTTP API listens, and how the command line finds it.
 type API struct {
-	Host         string        `key:"host" default:"127.0.0.1" doc:"Address that the API listens on."`
-	Port         int           `key:"port" default:"18000" min:"0" max:"65535" zero:"a free port" doc:"Port that the API listens on; omoi dev moves to a free one if the default is taken."`
-	URL          string        `key:"url" zero:"the one in dev.json" doc:"Base URL at which the command line finds the API."`
-	Socket       string        `key:"socket" zero:"none; one below home, /var/lib/omoi as root, where sandbox.network is none" doc:"Unix socket that the API listens on too."`
-	CallbackURL  string        `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API."`
-	Key          Secret        `key:"key" zero:"none" doc:"API key that the command line sends; the API makes it the first key of a new installation."`
-	Open         bool          `key:"open" default:"false" doc:"Serve without login. Allowed on loopback addresses only; omoi dev switches it on."`
-	MaxBody      int64         `key:"max_body" default:"1048576" min:"1024" max:"67108864" unit:"bytes" doc:"Longest request body that is read; that of one event may hold a transcript of max_transcript besides."`
-	MaxBatch     int64         `key:"max_batch" default:"4194304" min:"1024" max:"67108864" unit:"bytes" doc:"Longest batch of events that is read."`
-	CommandWait  time.Duration `key:"command_wait" default:"2s" min:"0s" max:"30s" zero:"do not wait" doc:"How long a command's request waits for its outcome before it is answered with 202."`
-	MaxWait      time.Duration `key:"max_wait" default:"25s" min:"0s" max:"60s" zero:"no long polls" doc:"Longest long poll."`
-	StopTimeout  time.Duration `key:"stop_timeout" default:"10s" min:"0s" max:"5m" zero:"at once" doc:"How long requests under way may take when the API stops."`
-	LateTokenTTL time.Duration `key:"late_token_ttl" default:"1h" min:"1s" max:"720h" doc:"How long the token of a sandbox is known after the sandbox was verified gone; then it answers 410."`
+	Host        string        `key:"host" default:"127.0.0.1" doc:"Address that the API listens on."`
+	Port        int           `key:"port" default:"18000" min:"0" max:"65535" zero:"a free port" doc:"Port that the API listens on; omoi dev moves to a free one if the default is taken."`
+	URL         string        `key:"url" zero:"the one in dev.json" doc:"Base URL at which the command line finds the API."`
+	Socket      string        `key:"socket" zero:"none; one below home, /var/lib/omoi as root, where sandbox.network is none" doc:"Unix socket that the API listens on too."`
+	CallbackURL string        `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API."`
+	Key         Secret        `key:"key" zero:"none" doc:"API key that the command line sends; the API makes it the first key of a new installation."`
+	Open        bool          `key:"open" default:"false" doc:"Serve without login. Allowed on loopback addresses only; omoi dev switches it on."`
+	MaxBody     int64         `key:"max_body" default:"1048576" min:"1024" max:"67108864" unit:"bytes" doc:"Longest request body that is read; that of one event may hold a transcript of max_transcript besides."`
+	MaxBatch    int64         `key:"max_batch" default:"4194304" min:"1024" max:"67108864" unit:"bytes" doc:"Longest batch of events that is read."`
+	CommandWait time.Duration `key:"command_wait" default:"2s" min:"0s" max:"30s" zero:"do not wait" doc:"How long a command's request waits for its outcome before it is answered with 202."`
+	MaxWait     time.Duration `key:"max_wait" default:"25s" min:"0s" max:"60s" zero:"no long polls" doc:"Longest long poll."`
+	StopTimeout time.Duration `key:"stop_timeout" default:"10s" min:"0s" max:"5m" zero:"at once" doc:"How long requests under way may take when the API stops."`
 
-	MaxTranscript int64 `key:"max_transcript" default:"8388608" min:"65536" max:"67108864" unit:"bytes" doc:"How much of one run's transcript is kept: of a longer one the newest lines, and how much was cut."`
+	MaxTranscript int64 `key:"max_transcript" default:"8388608" min:"65536" max:"33554432" unit:"bytes" doc:"How much of one run's transcript is kept: of a longer one the newest lines, and how much was cut."`
 }
 
 // Token holds the keys that sign the tokens of sandboxes. All processes of an installation
