@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"hash/crc32"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,8 +11,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant table
 
 // AppendTranscript adds a piece to the transcript of an agent's run. A piece that does not
 // follow what is stored changes nothing and is told so by the mark; one that is stored
@@ -86,7 +83,7 @@ func markOf(row db.LockTranscriptRow) task.TranscriptMark {
 
 // sumOf is the sum of all up to the end of a piece.
 func sumOf(p task.TranscriptPiece) int64 {
-	return int64(crc32.Update(uint32(p.Sum), castagnoli, p.Content)) //nolint:gosec // G115: the API takes no more
+	return int64(task.TranscriptSum(uint32(p.Sum), p.Content)) //nolint:gosec // G115: the API takes no more
 }
 
 // rewrite stores a transcript as a whole, cut if it has grown too long.

@@ -1,6 +1,9 @@
 package task
 
-import "time"
+import (
+	"hash/crc32"
+	"time"
+)
 
 // MaxTranscriptPiece is the most that an agent may send of a transcript at once, in bytes.
 const MaxTranscriptPiece = 4 << 20
@@ -35,3 +38,9 @@ type TranscriptMark struct {
 	Sum      int64 `json:"sum"`       // CRC-32C of them
 	CutBytes int64 `json:"cut_bytes"` // the oldest ones, which are no longer kept
 }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant table
+
+// TranscriptSum is the CRC-32C of what has the sum given and of what comes behind it; 0 is the
+// sum of nothing.
+func TranscriptSum(sum uint32, more []byte) uint32 { return crc32.Update(sum, castagnoli, more) }

@@ -2,11 +2,12 @@ package agenttest
 
 import (
 	"compress/gzip"
-	"hash/crc32"
 	"io"
 	"net/http"
 	"path"
 	"strconv"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Transcript is what a server keeps of one run.
@@ -79,16 +80,12 @@ func (s *Server) keep(run string, body []byte, r *http.Request) map[string]any {
 	}
 	offset, _ := strconv.Atoi(q.Get("offset"))
 	before, _ := strconv.ParseUint(q.Get("sum"), 10, 32)
-	stored := offset == len(t.Content) && uint32(before) == sumOf(t.Content)
+	stored := offset == len(t.Content) && uint32(before) == task.TranscriptSum(0, []byte(t.Content))
 	if stored {
 		t.Content += string(body)
 		t.SessionID = q.Get("session_id")
 	}
-	return map[string]any{"stored": stored, "received": len(t.Content), "sum": sumOf(t.Content), "cut_bytes": 0}
-}
-
-func sumOf(text string) uint32 {
-	return crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli))
+	return map[string]any{"stored": stored, "received": len(t.Content), "sum": task.TranscriptSum(0, []byte(t.Content)), "cut_bytes": 0}
 }
 
 // Keep puts a transcript there, as an earlier attempt would have.

@@ -117,11 +117,11 @@ func (b *Inbox) Run(ctx context.Context) {
 			backoff = b.cfg.MinBackoff
 			// A server that does not hold polls is asked twice a second, not in a circle.
 			if time.Since(asked) < b.cfg.Wait/2 && b.empty(answer.Body) {
-				pause(ctx, b.cfg.MinBackoff)
+				_ = link.Pause(ctx, b.cfg.MinBackoff)
 			}
 			continue
 		}
-		pause(ctx, answer.RetryAfter+jitter(backoff))
+		_ = link.Pause(ctx, answer.RetryAfter+link.Jitter(backoff))
 		backoff = min(backoff*2, b.cfg.MaxBackoff)
 	}
 }

@@ -3,10 +3,11 @@ package inbox
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/link"
 )
 
 // lastWord is how long the answer to a question that is under way is waited for once nobody
@@ -25,8 +26,8 @@ func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
 		if !undecided(status) {
 			return won, nil
 		}
-		if pause(ctx, jitter(backoff)) {
-			return false, ctx.Err()
+		if err := link.Pause(ctx, link.Jitter(backoff)); err != nil {
+			return false, err
 		}
 		backoff = min(backoff*2, b.cfg.MaxBackoff)
 	}
@@ -85,22 +86,5 @@ func (b *Inbox) ack(id string) {
 	select {
 	case b.acks <- id:
 	default: // it will be given again
-	}
-}
-
-// jitter spreads a wait over its second half, so that many agents do not come back at once.
-func jitter(d time.Duration) time.Duration {
-	return d/2 + rand.N(d/2+1) //nolint:gosec // not a secret
-}
-
-// pause waits; it reports whether ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return true
-	case <-timer.C:
-		return false
 	}
 }

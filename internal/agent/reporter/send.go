@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -37,7 +36,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			r.log.ErrorContext(ctx, "spool cannot be read", slog.Any("error", err))
-			err = s.pause(ctx, s.backoff())
+			err = link.Pause(ctx, s.backoff())
 		case len(records) == 0:
 			err = s.idle(ctx)
 		default:
@@ -104,10 +103,10 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 		return s.divide(ctx, records)
 	case slowly:
 		s.failures++
-		return s.pause(ctx, wait+jitter(s.cfg.SlowBackoff))
+		return link.Pause(ctx, wait+link.Jitter(s.cfg.SlowBackoff))
 	case again:
 	}
-	return s.pause(ctx, wait+s.backoff()) // on top of what the server asked all for, or all come back at once
+	return link.Pause(ctx, wait+s.backoff()) // on top of what the server asked all for, or all come back at once
 }
 
 // divide isolates the event that the server refuses. Alone and refused again and again, since
@@ -119,14 +118,14 @@ func (s *sender) divide(ctx context.Context, records []spool.Record) error {
 		return nil
 	}
 	if !s.condemned(records[0].N) {
-		return s.pause(ctx, s.backoff())
+		return link.Pause(ctx, s.backoff())
 	}
 	note := spool.Record{N: records[0].N, Body: s.refusal(records[0])}
 	if v, _ := s.send(ctx, []spool.Record{note}); v == taken {
 		return nil
 	}
 	s.failures++
-	return s.pause(ctx, jitter(s.cfg.SlowBackoff))
+	return link.Pause(ctx, link.Jitter(s.cfg.SlowBackoff))
 }
 
 // condemned counts a refusal of an event; it reports whether that is enough of them.
@@ -245,21 +244,5 @@ func batch(id string, first int64, records []spool.Record) []byte {
 func (s *sender) backoff() time.Duration {
 	d := min(s.cfg.MinBackoff<<min(s.failures, 20), s.cfg.MaxBackoff)
 	s.failures++
-	return jitter(d)
-}
-
-func (s *sender) pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
-// jitter spreads a wait over its second half, so that many agents do not come back at once.
-func jitter(d time.Duration) time.Duration {
-	return d/2 + rand.N(d/2+1) //nolint:gosec // not a secret
+	return link.Jitter(d)
 }

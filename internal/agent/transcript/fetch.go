@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -29,12 +28,8 @@ func Fetch(ctx context.Context, line Fetcher, runID, path string) error {
 		if err == nil || !again || ctx.Err() != nil {
 			return err
 		}
-		timer := time.NewTimer(wait/2 + rand.N(wait/2+1)) //nolint:gosec // not a secret
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if link.Pause(ctx, link.Jitter(wait)) != nil {
 			return err
-		case <-timer.C:
 		}
 	}
 }

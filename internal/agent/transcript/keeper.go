@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,8 +17,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant table
 
 // Putter is the line to the API.
 type Putter interface {
@@ -79,12 +75,8 @@ func (k *Keeper) Follow(path, session string) {
 // Run sends at intervals until ctx ends. A failure waits for the next time.
 func (k *Keeper) Run(ctx context.Context) {
 	for {
-		timer := time.NewTimer(k.cfg.Every*3/4 + rand.N(k.cfg.Every/2+1)) //nolint:gosec // not a secret
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if link.Pause(ctx, k.cfg.Every/4+link.Jitter(k.cfg.Every)) != nil {
 			return
-		case <-timer.C:
 		}
 		if err := k.Send(ctx); err != nil {
 			k.log.DebugContext(ctx, "transcript not sent", slog.Any("error", err))
@@ -99,12 +91,8 @@ func (k *Keeper) Finish(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		timer := time.NewTimer(wait/2 + rand.N(wait/2+1)) //nolint:gosec // not a secret
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if link.Pause(ctx, link.Jitter(wait)) != nil {
 			return err
-		case <-timer.C:
 		}
 	}
 }
@@ -161,7 +149,7 @@ func (k *Keeper) sendAll(ctx context.Context, f *os.File, anew bool) error {
 }
 
 func (p place) after(piece []byte, raw int64) place {
-	return place{at: p.at + raw, sent: p.sent + int64(len(piece)), sum: crc32.Update(p.sum, castagnoli, piece)}
+	return place{at: p.at + raw, sent: p.sent + int64(len(piece)), sum: task.TranscriptSum(p.sum, piece)}
 }
 
 func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (task.TranscriptMark, error) {
