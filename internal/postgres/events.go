@@ -23,8 +23,7 @@ const (
 	sqlPlans = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
 		set_config('enable_mergejoin', 'off', true)`
 	sqlLockSandboxes = `SELECT id, birth, task_id::text, head, spool_id, spool_mark, ended_at IS NOT NULL,
-			(coalesce(verified_at, CASE WHEN provider IN ('external', 'bare') AND state = 'gone' THEN gone_at END)
-				< now() - interval '1 hour') IS TRUE
+			omoi_token_ended(verified_at, provider, state, gone_at)
 		FROM sandboxes WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE`
 	sqlReadMarks = `SELECT s.sandbox_id, s.spool_id, s.mark FROM senders s
 		JOIN unnest($1::text[], $2::text[]) AS q(sandbox_id, spool_id) USING (sandbox_id, spool_id)`

@@ -10,15 +10,14 @@ import (
 )
 
 const tokenOver = `-- name: TokenOver :one
-SELECT (coalesce(verified_at, CASE WHEN provider IN ('external', 'bare') AND state = 'gone' THEN gone_at END)
-    < now() - interval '1 hour') IS TRUE AS over
+SELECT omoi_token_ended(verified_at, provider, state, gone_at) AS over
 FROM sandboxes WHERE id = $1
 `
 
 // Whether the token of a sandbox has ended: an hour after the sandbox was verified gone.
-func (q *Queries) TokenOver(ctx context.Context, id string) (interface{}, error) {
+func (q *Queries) TokenOver(ctx context.Context, id string) (bool, error) {
 	row := q.db.QueryRow(ctx, tokenOver, id)
-	var over interface{}
+	var over bool
 	err := row.Scan(&over)
 	return over, err
 }

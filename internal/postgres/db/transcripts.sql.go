@@ -236,14 +236,13 @@ func (q *Queries) TranscriptContent(ctx context.Context, runKey string) ([]byte,
 }
 
 const transcriptSandbox = `-- name: TranscriptSandbox :one
-SELECT task_id, (coalesce(verified_at, CASE WHEN provider IN ('external', 'bare') AND state = 'gone' THEN gone_at END)
-    < now() - interval '1 hour') IS TRUE AS over
+SELECT task_id, omoi_token_ended(verified_at, provider, state, gone_at) AS over
 FROM sandboxes WHERE id = $1
 `
 
 type TranscriptSandboxRow struct {
 	TaskID *string
-	Over   interface{}
+	Over   bool
 }
 
 func (q *Queries) TranscriptSandbox(ctx context.Context, id string) (TranscriptSandboxRow, error) {

@@ -1,6 +1,5 @@
 -- name: TranscriptSandbox :one
-SELECT task_id, (coalesce(verified_at, CASE WHEN provider IN ('external', 'bare') AND state = 'gone' THEN gone_at END)
-    < now() - interval '1 hour') IS TRUE AS over
+SELECT task_id, omoi_token_ended(verified_at, provider, state, gone_at) AS over
 FROM sandboxes WHERE id = sqlc.arg(id);
 
 -- name: BeginTranscript :exec
