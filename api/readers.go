@@ -37,7 +37,7 @@ func (a *API) registerReaders() {
 
 type trajectoryIn struct {
 	SandboxPath
-	Limit     int    `query:"limit" default:"100" minimum:"1" maximum:"1000"`
+	Limit     int    `query:"limit" default:"100" minimum:"1" maximum:"1000" doc:"A page ends before that where its events have 8 MiB of data; has_more says so"`
 	Cursor    string `query:"cursor" maxLength:"200" doc:"An event id; an unknown one is none"`
 	Direction string `query:"direction" default:"older" doc:"older; anything else is newer"`
 }

@@ -61,6 +61,10 @@ type StoredEvent struct {
 // Cursor is the event's place in its task's stream.
 func (e StoredEvent) Cursor() Cursor { return Cursor{Attempt: e.Attempt, Sequence: e.Sequence} }
 
+// MaxPage is how many bytes of data the events of one page have together; one that is
+// longer than that is a page of its own.
+const MaxPage = 8 << 20
+
 // EventQuery asks for a page of one sandbox's events, newest first.
 type EventQuery struct {
 	SandboxID string

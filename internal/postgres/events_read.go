@@ -26,18 +26,23 @@ func (s *Store) Events(ctx context.Context, query ingest.EventQuery) (ingest.Eve
 	if query.Before > 0 {
 		stretch.Last = min(stretch.Last, query.Before-1)
 	}
-	limit := orDefault(query.Limit, defaultEventLimit)
-	rows, err := s.q.EventPage(ctx, db.EventPageParams{
-		SandboxID: query.SandboxID, EventType: query.Type, Oldest: stretch.First, Newest: stretch.Last,
-		PageLimit: int32(limit) + 1, PageOffset: int32(query.Offset), //nolint:gosec // G115: small by the API's bounds
-	})
-	if page.More = len(rows) > limit; page.More {
-		rows = rows[:limit]
-	}
-	for _, row := range rows {
-		page.Events = append(page.Events, storedEvent(query.SandboxID, db.EventsAfterRow(row)))
-	}
+	found, err := s.eventRows(ctx, query, stretch)
+	page.Events, page.More = found.events(query.SandboxID), found.more
 	return page, translate("read events", err)
+}
+
+func (s *Store) eventRows(ctx context.Context, query ingest.EventQuery, in typeCount) (*eventPage, error) {
+	found := &eventPage{limit: orDefault(query.Limit, defaultEventLimit)}
+	offset := int32(query.Offset) //nolint:gosec // G115: small by the API's bounds
+	err := found.read(func(most int32) ([]db.EventsAfterRow, error) {
+		rows, err := s.q.EventPage(ctx, db.EventPageParams{
+			SandboxID: query.SandboxID, EventType: query.Type, Oldest: in.First, Newest: found.last(in.Last+1) - 1,
+			PageLimit: most, PageOffset: offset,
+		})
+		offset = 0 // the next rows are looked for by their numbers
+		return mapAll(rows, func(r db.EventPageRow) db.EventsAfterRow { return db.EventsAfterRow(r) }), err
+	})
+	return found, err
 }
 
 // EventsAfter answers at most limit events of a sandbox beyond a sequence, oldest first.

@@ -33,32 +33,30 @@ func (s *Store) Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (inges
 			return t, err
 		}
 	}
-	rows, err := s.trajectoryRows(ctx, q)
+	found, err := s.trajectoryRows(ctx, q)
 	if err != nil {
 		return t, translate("read the trajectory", err)
 	}
-	if t.More = len(rows) > q.Limit; t.More {
-		rows = rows[:q.Limit]
-	}
-	for _, row := range rows {
-		t.Events = append(t.Events, storedEvent(q.SandboxID, row))
-	}
+	t.Events, t.More = found.events(q.SandboxID), found.more
 	if q.Newer {
 		slices.Reverse(t.Events)
 	}
 	return t, nil
 }
 
-// trajectoryRows reads one row more than asked for, to know whether there is more.
-func (s *Store) trajectoryRows(ctx context.Context, q ingest.TrajectoryQuery) ([]db.EventsAfterRow, error) {
-	limit := int32(q.Limit) + 1 //nolint:gosec // G115: small by the API's bounds
+func (s *Store) trajectoryRows(ctx context.Context, q ingest.TrajectoryQuery) (*eventPage, error) {
+	found := &eventPage{limit: q.Limit}
 	if q.Newer {
-		rows, err := s.q.TrajectoryAfter(ctx, db.TrajectoryAfterParams{SandboxID: q.SandboxID, After: q.Cursor, PageLimit: limit})
-		return mapAll(rows, func(r db.TrajectoryAfterRow) db.EventsAfterRow { return db.EventsAfterRow(r) }), err
+		return found, found.read(func(most int32) ([]db.EventsAfterRow, error) {
+			rows, err := s.q.TrajectoryAfter(ctx, db.TrajectoryAfterParams{SandboxID: q.SandboxID, After: found.last(q.Cursor), PageLimit: most})
+			return mapAll(rows, func(r db.TrajectoryAfterRow) db.EventsAfterRow { return db.EventsAfterRow(r) }), err
+		})
 	}
 	before := orDefault(q.Cursor, math.MaxInt64)
-	rows, err := s.q.TrajectoryBefore(ctx, db.TrajectoryBeforeParams{SandboxID: q.SandboxID, Before: before, PageLimit: limit})
-	return mapAll(rows, func(r db.TrajectoryBeforeRow) db.EventsAfterRow { return db.EventsAfterRow(r) }), err
+	return found, found.read(func(most int32) ([]db.EventsAfterRow, error) {
+		rows, err := s.q.TrajectoryBefore(ctx, db.TrajectoryBeforeParams{SandboxID: q.SandboxID, Before: found.last(before), PageLimit: most})
+		return mapAll(rows, func(r db.TrajectoryBeforeRow) db.EventsAfterRow { return db.EventsAfterRow(r) }), err
+	})
 }
 
 func (s *Store) heartbeatTimes(ctx context.Context, sandboxID string, beats typeCount, h *ingest.Heartbeats) error {

@@ -1,0 +1,81 @@
+package ingest_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+)
+
+// heavy gives a sandbox n events of nearly the longest row, each tenth a heartbeat.
+func (b *bench) heavy(box string, n int) {
+	b.t.Helper()
+	b.fill(box, n)
+	b.exec(`UPDATE sandbox_events SET event_data = jsonb_build_object('text', repeat('x', 60000)) WHERE sandbox_id = $1`, box)
+}
+
+func TestAPageEndsWhereItsEventsAreLong(t *testing.T) {
+	t.Parallel()
+	const n = 333
+	b := setup(t)
+	b.heavy("heavy", n)
+	want := []int64{}
+	for at := int64(n); at > 0; at-- {
+		if at%10 != 0 {
+			want = append(want, at)
+		}
+	}
+	older, newer := b.trajectories("heavy", false), b.trajectories("heavy", true)
+	slices.Reverse(newer)
+	require.Equal(t, want, older, "none is lost at an edge, none comes twice")
+	require.Equal(t, want, newer)
+	require.Equal(t, want, b.listed(ingest.EventQuery{SandboxID: "heavy", Type: "agent.tool_use", Limit: 500}))
+	require.Equal(t, want[5:], b.listed(ingest.EventQuery{SandboxID: "heavy", Type: "agent.tool_use", Limit: 500, Offset: 5}))
+	b.exec(`UPDATE sandbox_events SET event_data = jsonb_build_object('text', repeat('x', 9000000)) WHERE sandbox_id = 'heavy' AND sequence > 331`)
+	page, err := b.store.Trajectory(t.Context(), ingest.TrajectoryQuery{SandboxID: "heavy", Limit: 1000})
+	require.NoError(t, err)
+	require.Len(t, page.Events, 1, "one that is too long is a page of its own")
+	require.True(t, page.More)
+}
+
+// trajectories pages through all, as they come.
+func (b *bench) trajectories(box string, newer bool) (all []int64) {
+	q := ingest.TrajectoryQuery{SandboxID: box, Limit: 1000, Newer: newer}
+	for {
+		page, err := b.store.Trajectory(b.t.Context(), q)
+		require.NoError(b.t, err)
+		b.fits(page.Events)
+		if newer {
+			slices.Reverse(page.Events)
+		}
+		all = appendSequences(all, page.Events)
+		if !page.More {
+			return all
+		}
+		q.Cursor = all[len(all)-1]
+	}
+}
+
+func (b *bench) listed(q ingest.EventQuery) (all []int64) {
+	for {
+		page, err := b.store.Events(b.t.Context(), q)
+		require.NoError(b.t, err)
+		b.fits(page.Events)
+		all = appendSequences(all, page.Events)
+		if !page.More {
+			return all
+		}
+		q.Before, q.Offset = all[len(all)-1], 0
+	}
+}
+
+func (b *bench) fits(events []ingest.StoredEvent) {
+	size := 0
+	for _, e := range events {
+		size += len(e.Data)
+	}
+	require.LessOrEqual(b.t, size, ingest.MaxPage)
+	require.Positive(b.t, size)
+}
