@@ -200,3 +200,16 @@ func TestOutagesOfIntakeAndRelay(t *testing.T) {
 	intake, _ = out()
 	require.InDelta(t, 160*time.Second, intake, near, "the part of an outage that lies in the window")
 }
+
+func TestTheLedgerTakesNoStateThatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	_, id := w.box("external")
+	for _, statement := range []string{
+		`UPDATE sandboxes SET state = 'asleep' WHERE id = $1`,
+		`INSERT INTO sandboxes (id, provider, state) VALUES ($1 || '2', 'bare', 'asleep')`,
+	} {
+		_, err := w.pool.Exec(t.Context(), statement, id)
+		require.ErrorContains(t, err, "cannot be 'asleep'", statement)
+	}
+}
