@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,11 +19,11 @@ func deleteTwice(s *suite) {
 	together(len(errs), func(i int) { errs[i] = s.p.Delete(t.Context(), labels) })
 	require.NoError(t, errors.Join(errs...))
 	require.NoError(t, s.p.Delete(t.Context(), labels))
-	require.NoError(t, s.p.Delete(t.Context(), newLabels()), "one that never was")
+	require.NoError(t, s.p.Delete(t.Context(), s.newLabels()), "one that never was")
 	s.isGone(t, labels)
 }
 
-func (s *suite) isGone(t *testing.T, labels sandbox.Labels) {
+func (s *suite) isGone(t T, labels sandbox.Labels) {
 	t.Helper()
 	seen := s.inspect(t, labels)
 	require.Equal(t, sandbox.StateGone, seen.State)
@@ -37,7 +36,7 @@ func (s *suite) isGone(t *testing.T, labels sandbox.Labels) {
 }
 
 // fences skips a provider that declares that a late create may still appear.
-func (s *suite) fences(t *testing.T) {
+func (s *suite) fences(t T) {
 	t.Helper()
 	if late := s.p.Capabilities().LongestCreate; late > 0 {
 		t.Skipf("SKIPPED: this provider cannot fence a create; it declares %s", late)
@@ -62,7 +61,7 @@ func deleteFences(s *suite) {
 func deleteBeforeCreate(s *suite) {
 	t := s.t
 	s.fences(t)
-	labels := newLabels()
+	labels := s.newLabels()
 	require.NoError(t, s.p.Delete(t.Context(), labels))
 	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 	require.ErrorIs(t, err, sandbox.ErrFenced)
@@ -73,7 +72,7 @@ func deleteWhileCreating(s *suite) {
 	t := s.t
 	s.fences(t)
 	for range 20 {
-		labels := newLabels()
+		labels := s.newLabels()
 		var made, deleted error
 		together(2, func(i int) {
 			if i == 0 {

@@ -12,7 +12,7 @@ import (
 
 func ensureTwice(s *suite) {
 	t := s.t
-	labels := newLabels()
+	labels := s.newLabels()
 	boxes := make([]sandbox.Sandbox, 8)
 	errs := make([]error, len(boxes))
 	together(len(boxes), func(i int) {
@@ -66,9 +66,9 @@ func adoptAfterLostAnswer(s *suite) {
 }
 
 // strangers are labels of the same name that differ in one part each.
-func strangers(l sandbox.Labels) []sandbox.Labels {
+func (s *suite) strangers(l sandbox.Labels) []sandbox.Labels {
 	a, b, c := l, l, l
-	a.Installation = "another"
+	a.Installation = s.another
 	b.TaskID = task.NewID()
 	c.Attempt = l.Attempt + 1
 	return []sandbox.Labels{a, b, c}
@@ -77,7 +77,7 @@ func strangers(l sandbox.Labels) []sandbox.Labels {
 func foreignLabels(s *suite) {
 	t := s.t
 	labels := s.ensure(t)
-	for _, other := range strangers(labels) {
+	for _, other := range s.strangers(labels) {
 		_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: other})
 		require.ErrorIs(t, err, sandbox.ErrNameTaken)
 		seen := s.inspect(t, other)
@@ -89,7 +89,7 @@ func foreignLabelsTouchNothing(s *suite) {
 	t := s.t
 	labels := s.start(t, "echo up; sleep 600")
 	s.says(t, labels, "up")
-	for _, other := range strangers(labels) {
+	for _, other := range s.strangers(labels) {
 		require.NoError(t, s.p.Delete(t.Context(), other), "a sandbox with those labels does not exist, as asked")
 		code(t, task.CodeConflict, s.p.Stop(t.Context(), other, 0))
 		code(t, task.CodeConflict, s.p.Start(t.Context(), other, shell("true")))
@@ -121,20 +121,20 @@ func badSpec(s *suite) {
 		"negative processes":  func(c *sandbox.Spec) { c.Limits.Processes = -3 },
 		"negative disk space": func(c *sandbox.Spec) { c.Limits.DiskBytes = -3 },
 	} {
-		spec := sandbox.Spec{Labels: newLabels()}
+		spec := sandbox.Spec{Labels: s.newLabels()}
 		change(&spec)
 		_, err := s.p.Ensure(t.Context(), spec)
 		require.Error(t, err, name)
 		require.Equal(t, task.CodeInvalid, task.CodeOf(err), name)
 	}
-	listed, err := s.p.List(t.Context(), "conformance")
+	listed, err := s.p.List(t.Context(), s.installation)
 	require.NoError(t, err)
 	require.Empty(t, listed, "nothing half-made")
 }
 
 func inspectStates(s *suite) {
 	t := s.t
-	seen := s.inspect(t, newLabels())
+	seen := s.inspect(t, s.newLabels())
 	require.Equal(t, sandbox.StateGone, seen.State)
 	require.Equal(t, sandbox.StateGone, seen.Agent)
 	require.False(t, seen.Started)
@@ -167,7 +167,7 @@ func inspectUnknown(s *suite) {
 	need(t, s.Break != nil, "make it unreachable")
 	labels := s.start(t, "sleep 600")
 	s.Break(t)
-	for _, one := range []sandbox.Labels{labels, newLabels()} {
+	for _, one := range []sandbox.Labels{labels, s.newLabels()} {
 		seen := s.inspect(t, one)
 		require.Equal(t, sandbox.StateUnknown, seen.State, "never gone while it cannot be asked")
 		require.Equal(t, sandbox.StateUnknown, seen.Agent)
@@ -175,15 +175,15 @@ func inspectUnknown(s *suite) {
 	_, err := s.p.List(t.Context(), labels.Installation)
 	code(t, task.CodeUnavailable, err)
 	code(t, task.CodeUnavailable, s.p.Delete(t.Context(), labels))
-	_, err = s.p.Ensure(t.Context(), sandbox.Spec{Labels: newLabels()})
+	_, err = s.p.Ensure(t.Context(), sandbox.Spec{Labels: s.newLabels()})
 	code(t, task.CodeUnavailable, err)
 }
 
 func listByInstallation(s *suite) {
 	t := s.t
 	first, second := s.ensure(t), s.ensure(t)
-	other := newLabels()
-	other.Installation = "another"
+	other := s.newLabels()
+	other.Installation = s.another
 	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: other})
 	require.NoError(t, err)
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -28,7 +27,7 @@ func execAnswers(s *suite) {
 
 	_, err = s.p.Exec(t.Context(), labels, sandbox.Command{})
 	code(t, task.CodeInvalid, err)
-	_, err = s.p.Exec(t.Context(), newLabels(), shell("true"))
+	_, err = s.p.Exec(t.Context(), s.newLabels(), shell("true"))
 	code(t, task.CodeNotFound, err)
 	res, err = s.p.Exec(t.Context(), labels, sandbox.Command{Args: []string{"no-such-program"}})
 	require.True(t, err != nil || res.ExitCode != 0, "a program that is not there is no success")
@@ -135,7 +134,7 @@ func filesRefused(s *suite) {
 	}
 	_, err := s.p.ReadFile(t.Context(), labels, "/workspace/none")
 	code(t, task.CodeNotFound, err)
-	code(t, task.CodeNotFound, s.p.WriteFile(t.Context(), newLabels(), "/workspace/x", 0o644, strings.NewReader("x")))
+	code(t, task.CodeNotFound, s.p.WriteFile(t.Context(), s.newLabels(), "/workspace/x", 0o644, strings.NewReader("x")))
 	broken := io.MultiReader(strings.NewReader("half"), failing{})
 	require.Error(t, s.p.WriteFile(t.Context(), labels, "/workspace/half", 0o644, broken))
 	require.Empty(t, string(s.sh(t, labels, "ls -A").Stdout), "nothing half-written")
@@ -166,7 +165,7 @@ func filesHostile(s *suite) {
 
 func memoryLimit(s *suite) {
 	t := s.t
-	labels := newLabels()
+	labels := s.newLabels()
 	box, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels, Limits: sandbox.Limits{MemoryBytes: 64 << 20}})
 	require.NoError(t, err)
 	active(t, box, "cgroup-memory")
@@ -178,7 +177,7 @@ func memoryLimit(s *suite) {
 
 func processLimit(s *suite) {
 	t := s.t
-	labels := newLabels()
+	labels := s.newLabels()
 	box, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels, Limits: sandbox.Limits{Processes: 20}})
 	require.NoError(t, err)
 	active(t, box, "cgroup-pids")
@@ -190,7 +189,7 @@ func processLimit(s *suite) {
 	require.NotContains(t, s.log(t, labels, 0), "all of them")
 }
 
-func active(t *testing.T, box sandbox.Sandbox, part string) {
+func active(t T, box sandbox.Sandbox, part string) {
 	t.Helper()
 	if !slices.Contains(box.Isolation, part) {
 		t.Skipf("SKIPPED: %s is not active here (%v)", part, box.Isolation)

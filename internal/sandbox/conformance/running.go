@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -114,7 +113,7 @@ func stopForces(s *suite) {
 func adoptFromDeadWorker(s *suite) {
 	t := s.t
 	need(t, s.Orphan != nil, "start from another process")
-	labels := newLabels()
+	labels := s.newLabels()
 	cmd := shell("echo before; while [ ! -e go ]; do sleep 0.01; done; echo after; exit 9")
 	s.Orphan(t, sandbox.Spec{Labels: labels}, cmd)
 	s.says(t, labels, "before")
@@ -155,7 +154,7 @@ func tree(tag, then string) string {
 		sleep 0.05; echo planted; %[2]s`, tag, then)
 }
 
-func (s *suite) planted(t *testing.T, then string) (sandbox.Labels, string) {
+func (s *suite) planted(t T, then string) (sandbox.Labels, string) {
 	t.Helper()
 	need(t, s.CommandLines != nil, "see the host's processes")
 	tag := tagged()

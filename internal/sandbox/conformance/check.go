@@ -1,0 +1,258 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Outcome is what became of a promise.
+type Outcome string
+
+// The outcomes.
+const (
+	Kept    Outcome = "kept"
+	Broken  Outcome = "broken"
+	Skipped Outcome = "skipped" // it could not be tried here
+)
+
+// Result is one promise and what became of it.
+type Result struct {
+	Name    string  `json:"name"`
+	Outcome Outcome `json:"outcome"`
+	Detail  string  `json:"detail"` // what went wrong, or why it was not tried
+	Seconds float64 `json:"seconds"`
+}
+
+// Options of [Check].
+type Options struct {
+	// Open makes a new value of the provider: what a restarted worker has.
+	Open func() (sandbox.Provider, error)
+	// CommandLines are those of all processes of this machine; nil where the sandboxes are elsewhere.
+	CommandLines func() []string
+	Only         *regexp.Regexp // names of promises; nil: all
+	Parallel     int            // at a time; 0: one
+	Report       func(Result)   // called for each as it ends, one at a time; nil: not called
+}
+
+// Check tries the promises outside of go test, against a provider in use. What it makes
+// carries an installation label of its own, so that nobody takes it for theirs, and is deleted
+// and seen to be gone; what is not counts as broken.
+func Check(ctx context.Context, o Options) ([]Result, error) {
+	if err := os.Setenv(PlantedEnv, "planted"); err != nil {
+		return nil, fmt.Errorf("plant a variable: %w", err)
+	}
+	var chosen []named
+	for _, one := range all() {
+		if o.Only == nil || o.Only.MatchString(one.name) {
+			chosen = append(chosen, one)
+		}
+	}
+	results := make([]Result, len(chosen))
+	free := make(chan struct{}, max(o.Parallel, 1))
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	for n, one := range chosen {
+		free <- struct{}{}
+		group.Go(func() {
+			defer func() { <-free }()
+			results[n] = o.try(ctx, one)
+			mu.Lock()
+			defer mu.Unlock()
+			if o.Report != nil {
+				o.Report(results[n])
+			}
+		})
+	}
+	group.Wait()
+	return results, ctx.Err()
+}
+
+// try runs one check and removes what it made.
+func (o Options) try(ctx context.Context, one named) Result {
+	began := time.Now()
+	t := &trial{}
+	var stop context.CancelFunc
+	t.ctx, stop = context.WithCancel(ctx)
+	defer stop()
+	provider, err := o.Open()
+	if err != nil {
+		return Result{Name: one.name, Outcome: Broken, Detail: task.MessageOf(err)}
+	}
+	s := &suite{bed: o.bed(provider), p: provider, t: t, installation: "check-" + task.NewSandboxID(), another: "check-" + task.NewSandboxID()}
+	t.run(func() { one.check(s) })
+	stop()
+	if err := s.clear(context.WithoutCancel(ctx)); err != nil {
+		t.broken(task.MessageOf(err))
+	}
+	return Result{Name: one.name, Outcome: t.outcome(), Detail: t.detail(), Seconds: time.Since(began).Seconds()}
+}
+
+func (o Options) bed(provider sandbox.Provider) bed {
+	b := bed{Provider: provider, Reopen: func(t T) sandbox.Provider {
+		again, err := o.Open()
+		if err != nil {
+			t.Fatalf("Error: the provider cannot be opened again: %v", err)
+		}
+		return again
+	}}
+	if o.CommandLines != nil {
+		b.CommandLines = func(T) []string { return o.CommandLines() }
+	}
+	return b
+}
+
+// clear deletes every sandbox that the check can have made, and looks.
+func (s *suite) clear(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, 4*patience)
+	defer stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, labels := range s.made {
+		for _, installation := range []string{s.installation, s.another} {
+			labels.Installation = installation
+			errs = append(errs, s.clearOne(ctx, labels))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *suite) clearOne(ctx context.Context, labels sandbox.Labels) error {
+	name := task.SandboxName(labels.SandboxID)
+	for {
+		if err := s.Provider.Delete(ctx, labels); err != nil && task.CodeOf(err) != task.CodeNotFound {
+			return task.Errorf(task.CodeOf(err), "%s may be left behind: %s", name, task.MessageOf(err)).WithCause(err)
+		}
+		seen, err := s.Provider.Inspect(ctx, labels)
+		if err == nil && seen.State == sandbox.StateGone {
+			return nil
+		}
+		if wait(ctx, time.Second); ctx.Err() != nil {
+			return task.Errorf(task.CodeInternal, "%s is left behind: it was deleted, and is not gone", name)
+		}
+	}
+}
+
+// trial is the test that a check runs in here.
+type trial struct {
+	ctx context.Context //nolint:containedctx // it is what [T] answers
+
+	mu      sync.Mutex
+	errs    []string
+	skip    string
+	folders []string
+}
+
+var _ T = (*trial)(nil)
+
+// run answers when the check has ended, in whichever way.
+func (t *trial) run(check func()) {
+	done := make(chan struct{})
+	go func() { // FailNow ends the goroutine that calls it
+		defer close(done)
+		defer func() {
+			if r := recover(); r != nil {
+				t.broken(fmt.Sprint("it panicked: ", r))
+			}
+		}()
+		check()
+	}()
+	<-done
+	for _, dir := range t.folders {
+		if err := os.RemoveAll(dir); err != nil {
+			t.broken("a folder of the check is left behind: " + dir)
+		}
+	}
+}
+
+func (t *trial) broken(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.errs = append(t.errs, why)
+}
+
+func (t *trial) outcome() Outcome {
+	switch {
+	case len(t.errs) > 0:
+		return Broken
+	case t.skip != "":
+		return Skipped
+	}
+	return Kept
+}
+
+func (t *trial) detail() string {
+	if len(t.errs) > 0 {
+		return strings.Join(t.errs, "; ")
+	}
+	return strings.TrimPrefix(t.skip, "SKIPPED: ")
+}
+
+// Helper does nothing.
+func (*trial) Helper() {}
+
+// Context ends with the check.
+func (t *trial) Context() context.Context { return t.ctx }
+
+// Log drops what it is told: nobody reads along.
+func (*trial) Log(...any) {}
+
+// Errorf notes a failure.
+func (t *trial) Errorf(format string, args ...any) { t.broken(brief(fmt.Sprintf(format, args...))) }
+
+// FailNow ends the check.
+func (t *trial) FailNow() { runtime.Goexit() }
+
+// Fatalf is Errorf and FailNow.
+func (t *trial) Fatalf(format string, args ...any) {
+	t.broken(fmt.Sprintf(format, args...))
+	runtime.Goexit()
+}
+
+// Skip ends the check, with the reason.
+func (t *trial) Skip(args ...any) {
+	t.mu.Lock()
+	t.skip = fmt.Sprint(args...)
+	t.mu.Unlock()
+	runtime.Goexit()
+}
+
+// Skipf is Skip with a format.
+func (t *trial) Skipf(format string, args ...any) { t.Skip(fmt.Sprintf(format, args...)) }
+
+// TempDir makes a folder that is removed after the check.
+func (t *trial) TempDir() string {
+	dir, err := os.MkdirTemp("", "omoi-check-")
+	if err != nil {
+		t.Fatalf("no folder can be made: %v", err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.folders = append(t.folders, dir)
+	return dir
+}
+
+// brief is what testify says without where in our sources it says it.
+func brief(text string) string {
+	_, after, found := strings.Cut(text, "Error:")
+	if !found {
+		after = text
+	}
+	after, _, _ = strings.Cut(after, "\tTest:")
+	after = strings.Join(strings.Fields(strings.ReplaceAll(after, "Messages:", "-")), " ")
+	const longest = 500
+	if len(after) > longest {
+		after = strings.ToValidUTF8(after[:longest], "") + "…"
+	}
+	return after
+}
