@@ -114,6 +114,9 @@ func (p *Provider) parts(n sandbox.Network) []string {
 		if p.wrap.denyUserNS {
 			parts = append(parts, "no-nested-userns")
 		}
+		if len(p.wrap.filter) > 0 {
+			parts = append(parts, "seccomp")
+		}
 		if n == sandbox.NetworkNone {
 			parts = append(parts, "netns")
 		}

@@ -31,6 +31,7 @@ type launch struct {
 	Folder   string        `json:"folder"`
 	Program  []string      `json:"program"`           // what the shim starts: bubblewrap, or a shell that waits
 	Options  []string      `json:"options,omitempty"` // of bubblewrap, by descriptor
+	Filter   []byte        `json:"filter,omitempty"`  // of system calls, by descriptor
 	Env      []string      `json:"env"`
 	Dir      string        `json:"dir"`
 	UID      int           `json:"uid"`
@@ -56,6 +57,7 @@ const (
 	fdOptions = 3
 	fdStatus  = 4
 	fdBlock   = 5
+	fdFilter  = 6
 )
 
 // waitScript holds a command back until its limits are set; end of file means that the shim is dead.
@@ -82,6 +84,7 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 		}
 		env[envMark] = strings.TrimPrefix(mark, envMark+"=")
 		l.Options = p.wrapArgs(f, m, inside{dir: dir, env: env})
+		l.Filter = p.wrap.filter
 		l.Program = append([]string{p.wrap.path, "--args", strconv.Itoa(fdOptions), "--"}, cmd.Args...)
 		return l, nil
 	}

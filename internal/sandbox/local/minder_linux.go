@@ -26,9 +26,12 @@ func (s *minder) fork() error {
 		files = append(files, blockR.Fd())
 		return s.forkExec(files)
 	}
-	options, err := memoryFile(append([]string{
-		"--json-status-fd", strconv.Itoa(fdStatus), "--block-fd", strconv.Itoa(fdBlock),
-	}, s.launch.Options...))
+	filter, err := memoryFile("filter", s.launch.Filter)
+	if err != nil {
+		return err
+	}
+	defer filter.Close() //nolint:errcheck // the program has its own
+	options, err := memoryFile("options", s.options())
 	if err != nil {
 		return err
 	}
@@ -39,7 +42,20 @@ func (s *minder) fork() error {
 	}
 	defer statusW.Close() //nolint:errcheck // the program has its own
 	s.status = statusR
-	return s.forkExec(append(files, options.Fd(), statusW.Fd(), blockR.Fd()))
+	files = append(files, options.Fd(), statusW.Fd(), blockR.Fd())
+	if len(s.launch.Filter) > 0 { // bubblewrap closes what it is told of, and nothing else
+		files = append(files, filter.Fd())
+	}
+	return s.forkExec(files)
+}
+
+// options are bubblewrap's, each ended by a zero byte.
+func (s *minder) options() []byte {
+	all := []string{"--json-status-fd", strconv.Itoa(fdStatus), "--block-fd", strconv.Itoa(fdBlock)}
+	if len(s.launch.Filter) > 0 {
+		all = append(all, "--seccomp", strconv.Itoa(fdFilter))
+	}
+	return []byte(strings.Join(append(all, s.launch.Options...), "\x00") + "\x00")
 }
 
 func (s *minder) forkExec(files []uintptr) error {
@@ -54,14 +70,14 @@ func (s *minder) forkExec(files []uintptr) error {
 	return nil
 }
 
-// memoryFile holds bubblewrap's options, secrets among them, where no path leads.
-func memoryFile(options []string) (*os.File, error) {
-	fd, err := unix.MemfdCreate("options", unix.MFD_CLOEXEC)
+// memoryFile holds what bubblewrap reads, secrets among it, where no path leads.
+func memoryFile(name string, text []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("make a memory file: %w", err)
 	}
-	file := os.NewFile(uintptr(fd), "options")
-	_, err = file.WriteString(strings.Join(options, "\x00") + "\x00")
+	file := os.NewFile(uintptr(fd), name)
+	_, err = file.Write(text)
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}

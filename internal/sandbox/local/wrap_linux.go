@@ -22,6 +22,7 @@ type wrapping struct {
 	path       string // of the program
 	ownNet     bool   // a network of its own
 	denyUserNS bool   // no user namespaces within
+	filter     []byte // of system calls; empty: none
 }
 
 const probeTimeout = 10 * time.Second
@@ -42,7 +43,7 @@ func (p *Provider) probeWrap() (wrapping, error) {
 		return wrapping{}, err
 	}
 	var first error
-	for _, w := range []wrapping{{path, true, true}, {path, true, false}, {path, false, true}, {path, false, false}} {
+	for _, w := range wrappings(path) {
 		if err = p.tryWrap(folder(dir), m, w); err == nil {
 			return w, nil
 		}
@@ -51,6 +52,16 @@ func (p *Provider) probeWrap() (wrapping, error) {
 		}
 	}
 	return wrapping{}, first
+}
+
+// wrappings are what bubblewrap may be able to do, the best first.
+func wrappings(path string) []wrapping {
+	var all []wrapping
+	for _, filter := range [][]byte{seccompFilter(), nil} {
+		all = append(all, wrapping{path, true, true, filter}, wrapping{path, true, false, filter},
+			wrapping{path, false, true, filter}, wrapping{path, false, false, filter})
+	}
+	return all
 }
 
 func (p *Provider) uidForProbe() int {
@@ -68,9 +79,18 @@ func (p *Provider) tryWrap(f folder, m meta, w wrapping) error {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 	probe := &Provider{cfg: p.cfg, wrap: w, tools: p.tools}
-	args := append(probe.wrapArgs(f, m, inside{dir: sandbox.Workspace}), "true")
-	cmd := exec.CommandContext(ctx, w.path, args...) //nolint:gosec // G204: bubblewrap, found on PATH
+	args := probe.wrapArgs(f, m, inside{dir: sandbox.Workspace})
+	cmd := exec.CommandContext(ctx, w.path) //nolint:gosec // G204: bubblewrap, found on PATH
 	cmd.Env, cmd.Dir = []string{}, "/"
+	if len(w.filter) > 0 {
+		filter, err := memoryFile("filter", w.filter)
+		if err != nil {
+			return err
+		}
+		defer filter.Close() //nolint:errcheck // the program has its own
+		args, cmd.ExtraFiles = append([]string{"--seccomp", "3"}, args...), []*os.File{filter}
+	}
+	cmd.Args = append(append(cmd.Args, args...), "true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: credential(m.UID)}
 	out, err := withoutPrivileges(cmd)
 	if err != nil {

@@ -1,0 +1,22 @@
+package local
+
+import "golang.org/x/sys/unix"
+
+const (
+	auditArch  = unix.AUDIT_ARCH_X86_64
+	newestCall = unix.SYS_RSEQ_SLICE_YIELD // numbers above are newer, or of the x32 interface
+)
+
+// deniedHere are calls that only this processor has.
+func deniedHere() []uintptr {
+	return []uintptr{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS_SYSFS, unix.SYS_MODIFY_LDT}
+}
+
+func rulesHere() []argRule {
+	return []argRule{
+		{nr: unix.SYS_CHMOD, arg: 1, any: unix.S_ISUID, errno: unix.EPERM},
+		{nr: unix.SYS_MKNOD, arg: 1, any: unix.S_ISUID, errno: unix.EPERM},
+		{nr: unix.SYS_CREAT, arg: 1, any: unix.S_ISUID, errno: unix.EPERM},
+		{nr: unix.SYS_OPEN, creates: 1, arg: 2, any: unix.S_ISUID, errno: unix.EPERM},
+	}
+}
