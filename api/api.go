@@ -34,6 +34,7 @@ type API struct {
 
 	streams   sync.WaitGroup // those that outlive their request
 	looks     *shared[place, []ingest.StoredEvent]
+	taskLooks *shared[taskPlace, ingest.TaskPage]
 	standings *shared[tenantTask, task.Standing]
 	logins    *shared[login, caller]
 	bulletins *shared[busStand, busPage]
@@ -46,7 +47,8 @@ func New(cfg Config, deps Deps) *API {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	a.looks, a.standings = newShared[place, []ingest.StoredEvent](a.log), newShared[tenantTask, task.Standing](a.log)
+	a.looks, a.taskLooks = newShared[place, []ingest.StoredEvent](a.log), newShared[taskPlace, ingest.TaskPage](a.log)
+	a.standings = newShared[tenantTask, task.Standing](a.log)
 	a.logins, a.bulletins = newShared[login, caller](a.log), newShared[busStand, busPage](a.log)
 	if a.deps.Meter == nil {
 		a.deps.Meter = noMeter{}

@@ -301,7 +301,7 @@ type watched struct {
 }
 
 // TaskEventsAfter implements api.Events.
-func (s watched) TaskEventsAfter(ctx context.Context, id string, after ingest.Cursor, limit int) ([]ingest.StoredEvent, error) {
+func (s watched) TaskEventsAfter(ctx context.Context, id string, after ingest.Cursor, limit int) (ingest.TaskPage, error) {
 	select {
 	case s.asked <- struct{}{}:
 	default:

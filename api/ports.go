@@ -81,7 +81,7 @@ type Keys interface {
 type Events interface {
 	Events(ctx context.Context, q ingest.EventQuery) (ingest.EventPage, error)
 	EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error)
-	TaskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor, limit int) ([]ingest.StoredEvent, error)
+	TaskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor, limit int) (ingest.TaskPage, error)
 }
 
 // Messages keeps what is said to agents.

@@ -11,18 +11,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// place is where readers of a sandbox or of a task stand. The kind is part of it: an open
-// server takes events of sandboxes of any name, that of a task too.
+// place is where readers of a sandbox stand.
 type place struct {
-	kind  string
+	id    string
+	after int64
+}
+
+// taskPlace is where readers of a task stand.
+type taskPlace struct {
 	id    string
 	after ingest.Cursor
 }
-
-const (
-	kindSandbox = "sandbox"
-	kindTask    = "task"
-)
 
 // tenantTask is a task as one organization sees it.
 type tenantTask struct{ organization, id string }

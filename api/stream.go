@@ -28,13 +28,19 @@ const (
 // not woken goes on in the store where it stopped.
 type feed struct {
 	topic string
-	read  func(ctx context.Context) ([]ingest.StoredEvent, error) // the next events; it moves the place
-	done  func(ctx context.Context) (bool, error)                 // nothing more will come
-	id    func(e ingest.StoredEvent) string
-	full  bool // large fields too
+	read  func(ctx context.Context) (stretch, error) // the next events; it moves the place
+	done  func(ctx context.Context) (bool, error)    // nothing more will come
+	id    func(e ingest.StoredEvent) string          // asked once of each event, in order
+	full  bool                                       // large fields too
 	// access is what the route asks for; by it still judges whether the reader may go on.
 	access access
 	still  func(ctx context.Context) error
+}
+
+// stretch is what one look at the store found; more says that there is more already.
+type stretch struct {
+	events []ingest.StoredEvent
+	more   bool
 }
 
 // stream answers with server-sent events until the feed is done, the reader leaves or the
@@ -78,18 +84,19 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 		if err := a.recheck(ctx, f, p); err != nil {
 			return err
 		}
-		events, err := patiently(ctx, p, f.read)
+		found, err := patiently(ctx, p, f.read)
 		if err != nil {
 			if err := a.pause(ctx, out, err); err != nil {
 				return err
 			}
 			continue
 		}
+		events := found.events
 		if err := a.show(ctx, f, p, events); err != nil {
 			return err
 		}
 		switch {
-		case len(events) == streamBatch:
+		case found.more:
 			continue
 		case last && len(events) > 0:
 			continue

@@ -154,7 +154,7 @@ func TestTaskStreamSpansAttemptsAndEnds(t *testing.T) {
 	w.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, assigned_at) VALUES ($1, 2, $2, 'r', 2, now())`, made.ID, second)
 	w.report(second, 1, "agent.started")
 	got := f.event()
-	require.Equal(t, "2:1", got.id)
+	require.Equal(t, "2:1,1:2", got.id, "with the place in the first attempt")
 	require.Equal(t, second, got.data.SandboxID)
 	w.end(made, task.StatusCompleted)
 	w.bus.Wake(live.Task(made.ID))
@@ -164,7 +164,7 @@ func TestTaskStreamSpansAttemptsAndEnds(t *testing.T) {
 	f.close()
 
 	again := w.follow(t, "/api/v1/tasks/"+made.ID+"/stream?after=1:1")
-	require.Equal(t, []string{"1:2", "2:1", ""}, []string{again.event().id, again.event().id, again.event().id})
+	require.Equal(t, []string{"1:2", "2:1,1:2", ""}, []string{again.event().id, again.event().id, again.event().id})
 	again.close()
 	ofSandbox := w.follow(t, wire+box+"/stream?after="+box+":1")
 	require.Equal(t, "2", ofSandbox.event().id)

@@ -57,12 +57,12 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 		return nil, err // an open server takes events of unknown sandboxes, so one may wait for them
 	}
 	f := feed{topic: live.Sandbox(in.SandboxID), full: in.Full, access: accessInspect, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
-	f.read = func(ctx context.Context) ([]ingest.StoredEvent, error) {
+	f.read = func(ctx context.Context) (stretch, error) {
 		events, err := a.eventsAfter(ctx, in.SandboxID, after)
 		if n := len(events); n > 0 {
 			after = events[n-1].Sequence
 		}
-		return events, err
+		return stretch{events, len(events) == streamBatch}, err
 	}
 	f.done = func(context.Context) (bool, error) { return false, nil }
 	if taskID != "" {
@@ -73,8 +73,8 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 
 // eventsAfter answers the next events of a sandbox; readers at one place share the look.
 func (a *API) eventsAfter(ctx context.Context, sandboxID string, after int64) ([]ingest.StoredEvent, error) {
-	return a.looks.ask(ctx, place{kindSandbox, sandboxID, ingest.Cursor{Sequence: after}}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
-		return a.deps.Store.EventsAfter(ctx, at.id, at.after.Sequence, streamBatch)
+	return a.looks.ask(ctx, place{sandboxID, after}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
+		return a.deps.Store.EventsAfter(ctx, at.id, at.after, streamBatch)
 	})
 }
 
@@ -95,19 +95,27 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 	if _, err := done(ctx); err != nil {
 		return nil, err
 	}
-	return a.stream(feed{ //nolint:contextcheck // likewise
-		topic: live.Task(in.ID), full: in.Full, access: accessRead, done: done,
-		id: func(e ingest.StoredEvent) string { return e.Cursor().String() },
-		read: func(ctx context.Context) ([]ingest.StoredEvent, error) {
-			events, err := a.looks.ask(ctx, place{kindTask, in.ID, after}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
-				return a.deps.Store.TaskEventsAfter(ctx, at.id, at.after, streamBatch)
-			})
-			if n := len(events); n > 0 {
-				after = events[n-1].Cursor()
-			}
-			return events, err
-		},
-	}), nil
+	f := feed{topic: live.Task(in.ID), full: in.Full, access: accessRead, done: done}
+	shown := after
+	f.id = func(e ingest.StoredEvent) string {
+		shown = shown.Past(e)
+		return shown.String()
+	}
+	f.read = func(ctx context.Context) (stretch, error) {
+		page, err := a.taskEventsAfter(ctx, in.ID, after)
+		if err == nil {
+			shown, after = page.From, page.Next()
+		}
+		return stretch{page.Events, page.More}, err
+	}
+	return a.stream(f), nil //nolint:contextcheck // likewise
+}
+
+// taskEventsAfter answers the next events of a task; readers at one place share the look.
+func (a *API) taskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor) (ingest.TaskPage, error) {
+	return a.taskLooks.ask(ctx, taskPlace{taskID, after}, func(ctx context.Context, at taskPlace) (ingest.TaskPage, error) {
+		return a.deps.Store.TaskEventsAfter(ctx, at.id, at.after, streamBatch)
+	})
 }
 
 // taskDone asks whether a task is final and every attempt of it has ended.

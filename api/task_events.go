@@ -11,9 +11,9 @@ import (
 
 type taskEventsIn struct {
 	TaskPath
-	After string `query:"after" doc:"<attempt>:<sequence>; empty: from the beginning"`
+	After string `query:"after" doc:"The next of the page before; a bare <attempt>:<sequence> takes earlier attempts for read; empty: from the beginning"`
 	Wait  string `query:"wait" doc:"Long poll: as 25s"`
-	Limit int    `query:"limit" default:"200" minimum:"1" maximum:"1000"`
+	Limit int    `query:"limit" default:"200" minimum:"1" maximum:"1000" doc:"A page ends before that where its events have 8 MiB of data"`
 }
 
 type taskEventsOut struct {
@@ -54,12 +54,11 @@ func (a *API) eventPage(ctx context.Context, in *taskEventsIn, after ingest.Curs
 	}
 	stored, err := a.deps.Store.TaskEventsAfter(ctx, in.ID, after, in.Limit)
 	page := client.EventPage{
-		Events: make([]client.Event, 0, len(stored)), Next: after.String(), TaskStatus: standing.Status,
-		Done: standing.Status.Final() && standing.Ended && len(stored) < in.Limit,
+		Events: make([]client.Event, 0, len(stored.Events)), Next: stored.Next().String(), TaskStatus: standing.Status,
+		Done: standing.Status.Final() && standing.Ended && !stored.More,
 	}
-	for _, e := range stored {
+	for _, e := range stored.Events {
 		page.Events = append(page.Events, client.Event(e))
-		page.Next = e.Cursor().String()
 	}
 	return page, err
 }

@@ -97,7 +97,7 @@ type Asked struct {
 // EventPage is a stretch of a task's events over all its attempts, oldest first.
 type EventPage struct {
 	Events []Event `json:"events" nullable:"false"`
-	// Next is the cursor <attempt>:<sequence> behind the last event; ask on with it.
+	// Next is the cursor behind the last event, with the places in all attempts; ask on with it.
 	Next       string      `json:"next"`
 	TaskStatus task.Status `json:"task_status"`
 	// Done is true if the task is final, every attempt has ended, and no stored event lies behind Next.

@@ -35,7 +35,7 @@
 //
 //	func (*postgres.Store) Events(ctx, ingest.EventQuery) (ingest.EventPage, error)
 //	func (*postgres.Store) EventsAfter(ctx, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error)
-//	func (*postgres.Store) TaskEventsAfter(ctx, taskID string, after ingest.Cursor, limit int) ([]ingest.StoredEvent, error)
+//	func (*postgres.Store) TaskEventsAfter(ctx, taskID string, after ingest.Cursor, limit int) (ingest.TaskPage, error)
 //
 //	func (*postgres.Store) AcceptMessage(ctx, ingest.NewMessage) (ingest.Message, error)
 //	func (*postgres.Store) LeaseMessages(ctx, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error)

@@ -3,10 +3,7 @@ package ingest
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Sources that an event may name.
@@ -58,9 +55,6 @@ type StoredEvent struct {
 	Omitted   []string        `json:"omitted,omitempty"` // large fields that Data lacks; *: all
 }
 
-// Cursor is the event's place in its task's stream.
-func (e StoredEvent) Cursor() Cursor { return Cursor{Attempt: e.Attempt, Sequence: e.Sequence} }
-
 // MaxPage is how many bytes of data the events of one page have together; one that is
 // longer than that is a page of its own.
 const MaxPage = 8 << 20
@@ -79,33 +73,6 @@ type EventPage struct {
 	Events []StoredEvent
 	Total  int64 // of the filter, before paging
 	More   bool  // older ones than these
-}
-
-// Cursor is a place in the stream of a task's events: after event Sequence of attempt
-// Attempt. The zero value is the beginning.
-type Cursor struct {
-	Attempt  int
-	Sequence int64
-}
-
-// String returns the wire form, <attempt>:<sequence>.
-func (c Cursor) String() string {
-	return strconv.Itoa(c.Attempt) + ":" + strconv.FormatInt(c.Sequence, 10)
-}
-
-// ParseCursor reads the wire form; empty is the beginning. Anything else is [task.CodeInvalid]
-// on the field "after".
-func ParseCursor(s string) (Cursor, error) {
-	if s == "" {
-		return Cursor{}, nil
-	}
-	left, right, ok := strings.Cut(s, ":")
-	attempt, err1 := strconv.ParseUint(left, 10, 31)
-	sequence, err2 := strconv.ParseUint(right, 10, 63)
-	if !ok || err1 != nil || err2 != nil {
-		return Cursor{}, task.Invalid("after", "The cursor must look like 1:42: an attempt, a colon, an event number.")
-	}
-	return Cursor{Attempt: int(attempt), Sequence: int64(sequence)}, nil
 }
 
 // EventID is the wire's id of an event.

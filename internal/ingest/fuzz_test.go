@@ -53,7 +53,7 @@ func hasHugeNumber(t *testing.T, text []byte) bool {
 // FuzzPlaces holds what readers name as their place to this: what is read is written the
 // same, and what is written is read.
 func FuzzPlaces(f *testing.F) {
-	for _, text := range []string{"", "1:42", "0:0", "-1:2", "1:", "b:7", "a:b:8", "b:+7", "b:07", "b:9223372036854775807", "2147483648:1"} {
+	for _, text := range []string{"", "1:42", "0:0", "-1:2", "1:", "b:7", "a:b:8", "b:+7", "b:07", "b:9223372036854775807", "2147483648:1", "2:17,1:42", "1:2,3:0,2:9"} {
 		f.Add("b", text)
 	}
 	f.Fuzz(func(t *testing.T, sandbox, text string) {

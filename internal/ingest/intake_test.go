@@ -435,17 +435,18 @@ func TestATasksEventsAreReadOverItsAttempts(t *testing.T) {
 	for {
 		page, err := b.store.TaskEventsAfter(t.Context(), taskID, cursor, 2)
 		require.NoError(t, err)
-		if len(page) == 0 {
+		if len(page.Events) == 0 {
+			require.False(t, page.More)
 			break
 		}
-		for _, e := range page {
-			seen = append(seen, e.Cursor().String())
+		for _, e := range page.Events {
+			seen = append(seen, fmt.Sprintf("%d:%d", e.Attempt, e.Sequence))
 		}
-		cursor, err = ingest.ParseCursor(seen[len(seen)-1])
+		cursor, err = ingest.ParseCursor(page.Next().String())
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"1:1", "2:1", "2:2", "3:1", "3:2", "3:3"}, seen)
-	for _, bad := range []string{"1", "a:1", "1:b", "-1:2", "1:2:3"} {
+	for _, bad := range []string{"1", "a:1", "1:b", "-1:2", "1:2:3", "1:2,", "1:2,1:3"} {
 		_, err := ingest.ParseCursor(bad)
 		requireInvalid(t, err, "after", bad)
 	}

@@ -34,7 +34,7 @@ func (p *eventPage) read(next func(most int32) ([]db.EventsAfterRow, error)) err
 // add takes the rows for which there is room; the first one always fits.
 func (p *eventPage) add(rows []db.EventsAfterRow) {
 	for _, row := range rows {
-		full := len(p.rows) > 0 && p.bytes+len(row.EventData) > ingest.MaxPage
+		full := p.bytes > 0 && p.bytes+len(row.EventData) > ingest.MaxPage
 		if full || len(p.rows) == p.limit {
 			p.more = true
 			return

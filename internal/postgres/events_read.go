@@ -58,32 +58,6 @@ func (s *Store) EventsAfter(ctx context.Context, sandboxID string, after int64, 
 	return events, translate("read events", err)
 }
 
-// TaskEventsAfter answers at most limit events of a task beyond a cursor, attempt by
-// attempt, each oldest first. An event that reaches an attempt late, after a reader went on to
-// the next one, is in that attempt's own list only.
-func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor, limit int) ([]ingest.StoredEvent, error) {
-	limit = orDefault(limit, defaultEventLimit)
-	sandboxes, err := s.q.TaskSandboxes(ctx, &taskID, int32(after.Attempt)) //nolint:gosec // G115: parsed with 31 bits
-	if err != nil {
-		return nil, translate("read the task's sandboxes", err)
-	}
-	events := []ingest.StoredEvent{}
-	for _, sandbox := range sandboxes {
-		var from int64
-		if int(sandbox.Attempt) == after.Attempt {
-			from = after.Sequence
-		}
-		more, err := s.EventsAfter(ctx, sandbox.ID, from, limit-len(events))
-		if err != nil {
-			return nil, err
-		}
-		if events = append(events, more...); len(events) >= limit {
-			break
-		}
-	}
-	return events, nil
-}
-
 func storedEvent(sandboxID string, row db.EventsAfterRow) ingest.StoredEvent {
 	return ingest.StoredEvent{
 		ID: ingest.EventID(sandboxID, row.Sequence), SandboxID: sandboxID, Attempt: int(row.Attempt),

@@ -27,7 +27,7 @@ type follower struct {
 	api    *client.Client
 	lines  *render.Lines
 	id     string
-	cursor string // <attempt>:<sequence> behind the last event that was printed
+	cursor string // behind the last page that was printed
 	seen   int    // events that came
 	quiet  bool   // print nothing
 	why    string
@@ -121,7 +121,6 @@ func (f *follower) one(e client.Event) error {
 			f.say("%s", line)
 		}
 	}
-	f.cursor = fmt.Sprintf("%d:%d", e.Attempt, e.Sequence)
 	return nil
 }
 

@@ -230,18 +230,19 @@ func (q *Queries) KeepCounts(ctx context.Context, arg KeepCountsParams) error {
 }
 
 const taskSandboxes = `-- name: TaskSandboxes :many
-SELECT id, coalesce(attempt, 0)::integer AS attempt FROM sandboxes
-WHERE task_id = $1 AND coalesce(attempt, 0) >= $2::integer ORDER BY attempt, created_at
+SELECT id, coalesce(attempt, 0)::integer AS attempt, head FROM sandboxes
+WHERE task_id = $1 ORDER BY attempt, created_at
 `
 
 type TaskSandboxesRow struct {
 	ID      string
 	Attempt int32
+	Head    int64
 }
 
-// The sandboxes of a task from an attempt on, in the order of attempts.
-func (q *Queries) TaskSandboxes(ctx context.Context, taskID *string, attempt int32) ([]TaskSandboxesRow, error) {
-	rows, err := q.db.Query(ctx, taskSandboxes, taskID, attempt)
+// The sandboxes of a task in the order of attempts, and the numbers of their newest events.
+func (q *Queries) TaskSandboxes(ctx context.Context, taskID *string) ([]TaskSandboxesRow, error) {
+	rows, err := q.db.Query(ctx, taskSandboxes, taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +250,7 @@ func (q *Queries) TaskSandboxes(ctx context.Context, taskID *string, attempt int
 	items := []TaskSandboxesRow{}
 	for rows.Next() {
 		var i TaskSandboxesRow
-		if err := rows.Scan(&i.ID, &i.Attempt); err != nil {
+		if err := rows.Scan(&i.ID, &i.Attempt, &i.Head); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -36,6 +36,6 @@ INSERT INTO event_counts (sandbox_id, upto, types) VALUES (sqlc.arg(sandbox_id),
 ON CONFLICT (sandbox_id) DO UPDATE SET upto = excluded.upto, types = excluded.types WHERE event_counts.upto < excluded.upto;
 
 -- name: TaskSandboxes :many
--- The sandboxes of a task from an attempt on, in the order of attempts.
-SELECT id, coalesce(attempt, 0)::integer AS attempt FROM sandboxes
-WHERE task_id = sqlc.arg(task_id) AND coalesce(attempt, 0) >= sqlc.arg(attempt)::integer ORDER BY attempt, created_at;
+-- The sandboxes of a task in the order of attempts, and the numbers of their newest events.
+SELECT id, coalesce(attempt, 0)::integer AS attempt, head FROM sandboxes
+WHERE task_id = sqlc.arg(task_id) ORDER BY attempt, created_at;

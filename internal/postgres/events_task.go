@@ -1,0 +1,52 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+)
+
+// TaskEventsAfter answers at most limit events of a task beyond a cursor, attempt by
+// attempt, each oldest first. What an attempt says when its successor has begun comes too.
+func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor, limit int) (ingest.TaskPage, error) {
+	boxes, err := s.q.TaskSandboxes(ctx, &taskID)
+	if err != nil {
+		return ingest.TaskPage{}, translate("read the task's sandboxes", err)
+	}
+	out := ingest.TaskPage{Events: []ingest.StoredEvent{}, From: settled(after, boxes)}
+	room := eventPage{limit: orDefault(limit, defaultEventLimit)}
+	for _, box := range boxes {
+		from, _ := out.From.In(int(box.Attempt))
+		if box.Head <= from {
+			continue
+		}
+		found := &eventPage{limit: room.limit - len(out.Events), bytes: room.bytes}
+		if err := s.rowsAfter(ctx, box.ID, from, found); err != nil {
+			return ingest.TaskPage{}, err
+		}
+		out.Events, room.bytes = append(out.Events, found.events(box.ID)...), found.bytes
+		if out.More = found.more; out.More {
+			break
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) rowsAfter(ctx context.Context, sandboxID string, after int64, found *eventPage) error {
+	err := found.read(func(most int32) ([]db.EventsAfterRow, error) {
+		return s.q.EventsAfter(ctx, db.EventsAfterParams{SandboxID: sandboxID, After: found.last(after), PageLimit: most})
+	})
+	return translate("read events", err)
+}
+
+// settled takes an attempt before that of the cursor, of which the cursor says nothing, for
+// read: somebody made the cursor who wants to see what comes after one event.
+func settled(after ingest.Cursor, boxes []db.TaskSandboxesRow) ingest.Cursor {
+	for _, box := range boxes {
+		if _, known := after.In(int(box.Attempt)); !known && int(box.Attempt) < after.Attempt {
+			after = after.Known(int(box.Attempt), box.Head)
+		}
+	}
+	return after
+}
