@@ -43,15 +43,7 @@ func measureIntake(ctx context.Context, cfg Config, r *Report) (err error) {
 	if err != nil {
 		return err
 	}
-	ways := []way{
-		{"pgbench, single rows, 32 clients", func(ctx context.Context) (float64, error) { return t.pgbench(ctx, "single", cfg.Spell) }},
-		{"single posts, 32 connections", func(ctx context.Context) (float64, error) { return p.singles(ctx, cfg.Spell) }},
-		{"pgbench with a counter row, 32 clients", func(ctx context.Context) (float64, error) { return t.pgbench(ctx, "counter", cfg.Spell) }},
-		{"one INSERT a request, 32 connections", func(ctx context.Context) (float64, error) { return t.naive(ctx, cfg.Spell) }},
-		{"batches of 50, 32 connections", func(ctx context.Context) (float64, error) { return p.batches(ctx, cfg.Spell, 0) }},
-		{"COPY in one session", func(ctx context.Context) (float64, error) { return t.copyRows(ctx, cfg.Spell) }},
-		{"batches of 50, 1 % of them repeats", func(ctx context.Context) (float64, error) { return p.batches(ctx, cfg.Spell, repeatEvery) }},
-	}
+	ways := waysToStore(cfg.Spell, t, p)
 	got, err := rounds(ctx, cfg.Rounds, t.empty, ways)
 	if err != nil {
 		return err
@@ -61,19 +53,61 @@ func measureIntake(ctx context.Context, cfg Config, r *Report) (err error) {
 			r.add(Row{What: "events stored: " + w.name, Measured: fmt.Sprintf("%.0f/s", median(values)), Value: median(values)})
 		}
 	}
-	compare := func(what string, n, by int, goal float64) {
-		r.add(ratio(what, got[ways[n].name], got[ways[by].name], goal))
+	compareIntake(r, got)
+	r.note("Storing events", storingNote, cfg.Rounds, cfg.Spell, s.durability(ctx))
+	return p.measureLatency(ctx, cfg, r, median(got[singlePosts]), median(got[batchPosts]))
+}
+
+// The ways to store events.
+const (
+	plainRows    = "pgbench, single rows, 32 clients"
+	guardedRows  = "pgbench, single rows with a key against repeats, 32 clients"
+	counterRows  = "pgbench with a counter row, 32 clients"
+	naivePosts   = "one INSERT a request, 32 connections"
+	copiedRows   = "COPY in one session, with a key against repeats"
+	singlePosts  = "single posts, 32 connections"
+	guardedPosts = "single posts with ids, 32 connections"
+	batchPosts   = "batches of 50, 32 connections"
+	repeatPosts  = "batches of 50, 1 % of them repeats"
+)
+
+const storingNote = "%d rounds of %s each, one way after the other; the tables are emptied and a checkpoint is made before each. Ratios are taken within a round, then their median. %s. Posts go through the whole API with sandbox tokens, 200 sandboxes, events of some 350 bytes; the log is at level info and everything is counted, as on any server. A single post without an id is stored again when it is sent again, and is compared with rows of one key; batches and posts with ids are not, and are compared with rows that have a second key for it. A repeat is the sender's last batch once more; of it nothing counts as stored."
+
+func waysToStore(spell time.Duration, t *twin, p *poster) []way {
+	rows := func(script string) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) { return t.pgbench(ctx, script, spell) }
 	}
-	compare("single posts, to pgbench", 1, 0, goalSingle)
-	compare("single posts, to pgbench with a counter row", 1, 2, goalCounter)
-	compare("single posts, to one INSERT a request", 1, 3, goalNaive)
-	compare("events in batches, to pgbench", 4, 0, goalBatch)
-	compare("events in batches, to COPY", 4, 5, goalCopy)
-	repeats := ratio("events in batches of which 1 % are repeats, to batches without", got[ways[6].name], got[ways[4].name], goalRepeats)
+	timed := func(f func(context.Context, time.Duration) (float64, error)) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) { return f(ctx, spell) }
+	}
+	batches := func(every int) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) { return p.batches(ctx, spell, every) }
+	}
+	return []way{
+		{plainRows, rows("single")},
+		{singlePosts, timed(p.singles)},
+		{counterRows, rows("counter")},
+		{naivePosts, timed(t.naive)},
+		{guardedRows, rows("guarded")},
+		{guardedPosts, timed(p.guarded)},
+		{batchPosts, batches(0)},
+		{copiedRows, timed(t.copyRows)},
+		{repeatPosts, batches(repeatEvery)},
+	}
+}
+
+func compareIntake(r *Report, got map[string][]float64) {
+	r.add(
+		ratio("single posts, to pgbench", got[singlePosts], got[plainRows], goalSingle),
+		ratio("single posts, to pgbench with a counter row", got[singlePosts], got[counterRows], goalCounter),
+		ratio("single posts, to one INSERT a request", got[singlePosts], got[naivePosts], goalNaive),
+		ratio("single posts with ids, to pgbench with a key against repeats", got[guardedPosts], got[guardedRows], goalSingle),
+		ratio("events in batches, to pgbench with a key against repeats", got[batchPosts], got[guardedRows], goalBatch),
+		ratio("events in batches, to COPY with a key against repeats", got[batchPosts], got[copiedRows], goalCopy),
+	)
+	repeats := ratio("events in batches of which 1 % are repeats, to batches without", got[repeatPosts], got[batchPosts], goalRepeats)
 	repeats.Goal = "at least 0.95 times"
 	r.add(repeats)
-	r.note("Storing events", "%d rounds of %s each, one way after the other; the tables are emptied and a checkpoint is made before each. Ratios are taken within a round, then their median. %s. Posts go through the whole API with sandbox tokens, 200 sandboxes, events of some 350 bytes; the log is at level info and everything is counted, as on any server. A repeat is the sender's last batch once more; of it nothing counts as stored.", cfg.Rounds, cfg.Spell, s.durability(ctx))
-	return p.measureLatency(ctx, cfg, r, median(got[ways[1].name]), median(got[ways[4].name]))
 }
 
 // way is one way to store events; it answers events a second.
@@ -135,6 +169,7 @@ type poster struct {
 	tokens   []string
 	requests [][]byte           // a single post to each sandbox
 	first    [connections]int64 // of the next batch of each sender
+	spells   int                // of posts with ids so far
 }
 
 func newPoster(ctx context.Context, s *server) (*poster, error) {
@@ -161,6 +196,24 @@ func (p *poster) singles(ctx context.Context, spell time.Duration) (float64, err
 		return 0, err
 	}
 	return flood(ctx, p.info.APIURL, spell, p.single)
+}
+
+// guarded posts events with ids, so that a repeat would be refused.
+func (p *poster) guarded(ctx context.Context, spell time.Duration) (float64, error) {
+	if err := p.empty(ctx); err != nil {
+		return 0, err
+	}
+	p.spells++
+	return flood(ctx, p.info.APIURL, spell, p.withIDs)
+}
+
+func (p *poster) withIDs(n int) caller {
+	box, made, spell := n, 0, p.spells
+	return func() []byte {
+		box, made = (box+1)%boxCount, made+1
+		body := fmt.Sprintf(`{"client_event_id":"%d-%d-%d",`, spell, n, made) + event()[1:]
+		return post(p.path(box), p.tokens[box], []byte(body))
+	}
 }
 
 // single makes the posts of one connection, to one sandbox after the other.
@@ -200,7 +253,7 @@ func (p *poster) batch(n, every int) caller {
 
 // empty empties the table of events. The heads of the sandboxes go on.
 func (p *poster) empty(ctx context.Context) error {
-	if _, err := p.pool.Exec(ctx, `TRUNCATE sandbox_events; CHECKPOINT`); err != nil {
+	if _, err := p.pool.Exec(ctx, `TRUNCATE sandbox_events, event_keys; CHECKPOINT`); err != nil {
 		return fmt.Errorf("empty the table of events: %w", err)
 	}
 	return nil

@@ -30,7 +30,9 @@ func eventData() string {
 }
 
 // twin is what the intake is compared with: the same row into a table of the same columns
-// and key, by means that know nothing of omoi.
+// and key, by means that know nothing of omoi. The plain table stores what is sent twice
+// twice, as a single post without an id is; the guarded one has a second key that refuses it,
+// as a batch or a post with an id is refused.
 type twin struct {
 	pool *pgxpool.Pool
 	url  string
@@ -42,6 +44,8 @@ type twin struct {
 
 const twinSchema = `
 CREATE TABLE bench_events (LIKE sandbox_events INCLUDING DEFAULTS, PRIMARY KEY (birth, sandbox_id, sequence));
+CREATE TABLE bench_guarded (LIKE sandbox_events INCLUDING DEFAULTS, sent bigint NOT NULL,
+	PRIMARY KEY (birth, sandbox_id, sequence), UNIQUE (sandbox_id, sent));
 CREATE TABLE bench_boxes (id text PRIMARY KEY, head bigint NOT NULL DEFAULT 0) WITH (fillfactor = 50);
 INSERT INTO bench_boxes (id) SELECT 'box' || n FROM generate_series(0, 199) n;
 CREATE SEQUENCE bench_sequence CACHE 1;`
@@ -60,6 +64,9 @@ func newTwin(ctx context.Context, s *server) (*twin, error) {
 		"single": `\set box random(0, 199)
 INSERT INTO bench_events (sandbox_id, sequence, birth, event_type, event_data)
 VALUES ('box' || :box::int, nextval('bench_sequence'), '2026-01-01', 'agent.tool_use', '` + eventData() + `');`,
+		"guarded": `\set box random(0, 199)
+INSERT INTO bench_guarded (sandbox_id, sequence, birth, event_type, event_data, sent)
+VALUES ('box' || :box::int, nextval('bench_sequence'), '2026-01-01', 'agent.tool_use', '` + eventData() + `', currval('bench_sequence'));`,
 		"counter": `\set box random(0, 199)
 ` + strings.NewReplacer("$1", "'box' || :box::int", "$2", "'"+eventData()+"'::jsonb").Replace(counted) + ";",
 	} {
@@ -143,7 +150,8 @@ func (t *twin) naive(ctx context.Context, spell time.Duration) (float64, error) 
 	})
 }
 
-// copyRows copies rows into the table in one session, a transaction a thousand, for a while.
+// copyRows copies rows into the guarded table in one session, a transaction ten thousand, for
+// a while.
 func (t *twin) copyRows(ctx context.Context, spell time.Duration) (float64, error) {
 	const rows = 10_000
 	conn, err := t.pool.Acquire(ctx)
@@ -161,10 +169,10 @@ func (t *twin) copyRows(ctx context.Context, spell time.Duration) (float64, erro
 		var text bytes.Buffer
 		for range rows {
 			sequence++
-			fmt.Fprintf(&text, "box%d\t%d\t2026-01-01\tagent.tool_use\t%s\n", sequence%boxCount, sequence, data)
+			fmt.Fprintf(&text, "box%d\t%d\t2026-01-01\tagent.tool_use\t%s\t%[2]d\n", sequence%boxCount, sequence, data)
 		}
 		begun := time.Now()
-		tag, err := conn.Conn().PgConn().CopyFrom(ctx, &text, `COPY bench_events (sandbox_id, sequence, birth, event_type, event_data) FROM STDIN`)
+		tag, err := conn.Conn().PgConn().CopyFrom(ctx, &text, `COPY bench_guarded (sandbox_id, sequence, birth, event_type, event_data, sent) FROM STDIN`)
 		if err != nil {
 			return 0, fmt.Errorf("copy rows: %w", err)
 		}
@@ -176,7 +184,7 @@ func (t *twin) copyRows(ctx context.Context, spell time.Duration) (float64, erro
 
 // empty empties the tables, so that every spell begins alike.
 func (t *twin) empty(ctx context.Context) error {
-	if _, err := t.pool.Exec(ctx, `TRUNCATE bench_events; CHECKPOINT`); err != nil {
+	if _, err := t.pool.Exec(ctx, `TRUNCATE bench_events, bench_guarded; CHECKPOINT`); err != nil {
 		return fmt.Errorf("empty the tables: %w", err)
 	}
 	return nil
