@@ -107,6 +107,8 @@ func ending(e evidence) (contract.Observation, bool) {
 		return contract.Observation{}, false
 	case e.seen.OOM:
 		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassResources, Reason: "The agent ran out of memory."}, true
+	case e.seen.DiskFull:
+		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassResources, Reason: "The agent filled the sandbox's disk."}, true
 	case e.seen.ExitCode < 0 || e.seen.ExitCode > signalled:
 		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassInfrastructure, Reason: "The agent was killed from outside."}, true
 	}

@@ -83,6 +83,7 @@ func TestJudge(t *testing.T) {
 		"killed":                     {ask(contract.AskHeartbeat, silence(), exited(-1)), contract.SeenExited, task.ClassInfrastructure, 0},
 		"killed, told by a shell":    {ask(contract.AskHeartbeat, silence(), exited(137)), contract.SeenExited, task.ClassInfrastructure, 0},
 		"out of memory":              {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := exited(-1); e.OOM = true; return e }()), contract.SeenExited, task.ClassResources, 0},
+		"disk full":                  {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := exited(-1); e.DiskFull = true; return e }()), contract.SeenExited, task.ClassResources, 0},
 		"out of memory, agent lives": {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := alive(); e.OOM = true; return e }()), contract.SeenSilent, task.ClassInfrastructure, 0},
 
 		// Every reason not to know.

@@ -74,6 +74,7 @@ type Inspection struct {
 	ExitCode int  // of the ended command; -1 if it was killed or is not known
 	Reason   string
 	OOM      bool // the memory limit killed something inside
+	DiskFull bool // it held more than its disk, and was ended for that
 }
 
 // Command is a program to run inside. Secrets go into Env or a file, never into Args:

@@ -29,7 +29,7 @@ type Config struct {
 	// Network of a sandbox that asks for none in particular; empty: [sandbox.NetworkHost].
 	Network sandbox.Network
 	// Limits of a sandbox that names none. Zero: 4 GiB of memory, 2 CPUs, 8 GB of disk and
-	// 1024 processes. Disk is accepted and not enforced.
+	// 1024 processes. Disk is watched, not enforced: what holds more is ended.
 	Limits sandbox.Limits
 	// APISocketDir is a folder of the host with the socket api.sock, bound to /run/omoi
 	// inside. Empty: none, so that a sandbox without network reaches nothing at all.

@@ -127,5 +127,5 @@ func (p *Provider) parts(n sandbox.Network) []string {
 	for _, controller := range p.cg.parts {
 		parts = append(parts, "cgroup-"+controller)
 	}
-	return parts
+	return append(parts, "disk-watch")
 }

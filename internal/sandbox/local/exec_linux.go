@@ -17,7 +17,7 @@ const defaultExecTimeout = time.Minute
 
 // Exec runs a command over the same folders, beside the agent or after its end. Its whole
 // tree is dead when Exec returns. It answers [task.CodeUnavailable] when the time is over,
-// and with ctx's error if that ends first.
+// [task.CodeExhausted] if it filled the disk, and with ctx's error if that ends first.
 func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
 	none := sandbox.ExecResult{ExitCode: -1}
 	l, f, err := p.prepareExec(ctx, labels, cmd)
@@ -55,6 +55,9 @@ func execResult(r reply, stdout, stderr *bounded, err error) (sandbox.ExecResult
 	if err != nil {
 		res.ExitCode = -1
 		return res, err
+	}
+	if r.Full != "" {
+		return res, task.Errorf(task.CodeExhausted, "the command in the sandbox was ended: %s", r.Full)
 	}
 	if r.TimedOut {
 		return res, task.Errorf(task.CodeUnavailable, "the command in the sandbox took too long and was ended")

@@ -95,6 +95,7 @@ func (f folder) readEnding(seen *sandbox.Inspection) {
 		seen.Reason = "never started"
 	case ended:
 		seen.ExitCode, seen.Reason, seen.OOM = end.Code, end.Reason, seen.OOM || end.OOM
+		seen.DiskFull = end.DiskFull
 	case st.BootID != bootID():
 		seen.Reason = "the machine was restarted"
 	default:

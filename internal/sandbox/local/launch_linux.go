@@ -36,6 +36,7 @@ type launch struct {
 	Dir      string        `json:"dir"`
 	UID      int           `json:"uid"`
 	Cgroups  []string      `json:"cgroups,omitempty"`
+	Disk     int64         `json:"disk,omitempty"` // bytes that the folder may hold
 	Deadline *time.Time    `json:"deadline,omitempty"`
 	Timeout  time.Duration `json:"timeout,omitempty"`
 }
@@ -46,6 +47,7 @@ type reply struct {
 	Gone     bool   `json:"gone,omitempty"` // the sandbox was removed meanwhile
 	Code     int    `json:"code"`
 	TimedOut bool   `json:"timed_out,omitempty"`
+	Full     string `json:"full,omitempty"` // it was ended for what it wrote
 }
 
 // Descriptors of a shim, and of the program that it starts.
@@ -72,7 +74,7 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 		return launch{}, err
 	}
 	mark := envMark + "=" + task.SandboxName(m.Labels.SandboxID) + "/" + kind
-	l := launch{Folder: string(f), UID: m.UID, Cgroups: m.Cgroups, Dir: "/", Env: []string{mark}}
+	l := launch{Folder: string(f), UID: m.UID, Cgroups: m.Cgroups, Disk: m.Limits.DiskBytes, Dir: "/", Env: []string{mark}}
 	env := p.environment(f, m, cmd.Env)
 	dir := cmd.Dir
 	if dir == "" {

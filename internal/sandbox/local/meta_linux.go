@@ -58,10 +58,12 @@ type state struct {
 
 // ending is exit.json: how the command ended. Code is -1 if it was killed.
 type ending struct {
-	Code   int       `json:"code"`
-	Reason string    `json:"reason,omitempty"`
-	OOM    bool      `json:"oom,omitempty"`
-	At     time.Time `json:"at"`
+	Code   int    `json:"code"`
+	Reason string `json:"reason,omitempty"`
+	OOM    bool   `json:"oom,omitempty"`
+	// DiskFull: it was ended for what it wrote.
+	DiskFull bool      `json:"disk_full,omitempty"`
+	At       time.Time `json:"at"`
 }
 
 func (m meta) sandbox() sandbox.Sandbox {

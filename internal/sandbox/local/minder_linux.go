@@ -131,6 +131,7 @@ func (s *minder) mindRun() error {
 	if s.launch.Deadline != nil {
 		deadline = time.After(time.Until(*s.launch.Deadline))
 	}
+	full := s.watchDisk(false)
 	end := ending{Code: -1}
 	for over := false; !over; {
 		select {
@@ -140,6 +141,8 @@ func (s *minder) mindRun() error {
 			over = s.heed(sig, &end)
 		case <-deadline:
 			end.Reason, over = "its lifetime is over", true
+		case why := <-full:
+			end.Reason, end.DiskFull, over = why, true, true
 		}
 	}
 	s.killTree()
@@ -147,9 +150,22 @@ func (s *minder) mindRun() error {
 	return s.folder.save(fileExit, end)
 }
 
+func (s *minder) watchDisk(margin bool) <-chan string {
+	return watchDisk(&diskWatch{folder: s.folder, limit: s.launch.Disk, margin: margin, pids: func() []int {
+		var pids []int
+		for _, one := range descendants(os.Getpid()) {
+			pids = append(pids, one.PID)
+		}
+		return pids
+	}})
+}
+
 // ended takes the code over, and the reason unless there is a better one.
 func ended(end ending, status unix.WaitStatus) ending {
 	code, reason := outcome(status)
+	if code == tooLarge || status.Signaled() && status.Signal() == unix.SIGXFSZ {
+		end.DiskFull, code, reason = true, -1, "one of its files was as large as its disk"
+	}
 	end.Code = code
 	if end.Reason == "" {
 		end.Reason = reason
@@ -183,6 +199,9 @@ func (s *minder) forward(sig unix.Signal) {
 	_ = unix.Kill(target.PID, sig) // it may just have ended, which is what the signal is for
 }
 
+// tooLarge is how bubblewrap and shells tell of a program that the limit of a file's size ended.
+const tooLarge = 128 + int(unix.SIGXFSZ)
+
 // outcome is -1 for what was killed; bubblewrap tells of a killed command by 128 + signal.
 func outcome(status unix.WaitStatus) (int, string) {
 	if status.Signaled() {
@@ -210,6 +229,7 @@ func (s *minder) mindExec() error {
 		end.Code, _ = outcome(status)
 	case <-timer.C:
 		end.TimedOut = true
+	case end.Full = <-s.watchDisk(true):
 	case <-s.signal:
 	case <-left:
 	}

@@ -127,6 +127,9 @@ func (s *minder) start() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up new privileges: %w", err)
 	}
+	if err := limitFiles(s.launch.Disk); err != nil {
+		return err
+	}
 	st := state{BootID: bootID(), Shim: identify(os.Getpid()), StartedAt: time.Now().UTC()}
 	if s.kind == kindRun {
 		if err := s.folder.save(fileState, st); err != nil {
