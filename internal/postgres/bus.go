@@ -13,15 +13,19 @@ import (
 
 // BusPlace answers where a reader of the bus begins who wants no past, and the database's clock.
 func (s *Store) BusPlace(ctx context.Context) (ingest.BusPlace, time.Time, error) {
-	row, err := s.q.BusPlace(ctx)
+	row, err := s.q.BusBound(ctx)
 	return ingest.BusPlace{Xid: row.Xid}, row.Now, translate("read the place of the bus", err)
 }
 
 // BusEvents answers at most limit entries of the bus beyond a place, in their order, and
-// the new place. What an open transaction may still precede is not answered yet.
+// the new place. What an open transaction of this database may still precede is not answered yet.
 func (s *Store) BusEvents(ctx context.Context, who ingest.BusReader, after ingest.BusPlace, limit int) ([]ingest.BusEvent, ingest.BusPlace, error) {
+	bound, err := s.q.BusBound(ctx)
+	if err != nil {
+		return nil, after, translate("read the place of the bus", err)
+	}
 	rows, err := s.q.BusEvents(ctx, db.BusEventsParams{
-		AfterXid: after.Xid, AfterID: after.ID, OrganizationID: who.OrganizationID, Bare: who.Bare,
+		Bound: bound.Xid, AfterXid: after.Xid, AfterID: after.ID, OrganizationID: who.OrganizationID, Bare: who.Bare,
 		PageLimit: int32(limit), //nolint:gosec // G115: small by the API's bounds
 	})
 	if n := len(rows); n > 0 {

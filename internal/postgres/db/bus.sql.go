@@ -11,17 +11,34 @@ import (
 	"time"
 )
 
+const busBound = `-- name: BusBound :one
+SELECT omoi_bus_bound()::bigint AS xid, clock_timestamp()::timestamptz AS now
+`
+
+type BusBoundRow struct {
+	Xid int64
+	Now time.Time
+}
+
+// The number below which no transaction can still write to the bus, and the database's clock.
+func (q *Queries) BusBound(ctx context.Context) (BusBoundRow, error) {
+	row := q.db.QueryRow(ctx, busBound)
+	var i BusBoundRow
+	err := row.Scan(&i.Xid, &i.Now)
+	return i, err
+}
+
 const busEvents = `-- name: BusEvents :many
 SELECT xid, id, event_type, entity_type, entity_id, payload FROM bus_events
-WHERE (xid, id) > ($1::bigint, $2::bigint)
-  AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
-  AND (organization_id = $3::uuid OR (organization_id IS NULL AND $4::boolean))
-ORDER BY xid, id LIMIT $5
+WHERE (xid, id) > ($1::bigint, $2::bigint) AND xid < $3::bigint
+  AND (organization_id = $4::uuid OR (organization_id IS NULL AND $5::boolean))
+ORDER BY xid, id LIMIT $6
 `
 
 type BusEventsParams struct {
 	AfterXid       int64
 	AfterID        int64
+	Bound          int64
 	OrganizationID string
 	Bare           bool
 	PageLimit      int32
@@ -40,6 +57,7 @@ func (q *Queries) BusEvents(ctx context.Context, arg BusEventsParams) ([]BusEven
 	rows, err := q.db.Query(ctx, busEvents,
 		arg.AfterXid,
 		arg.AfterID,
+		arg.Bound,
 		arg.OrganizationID,
 		arg.Bare,
 		arg.PageLimit,
@@ -67,23 +85,6 @@ func (q *Queries) BusEvents(ctx context.Context, arg BusEventsParams) ([]BusEven
 		return nil, err
 	}
 	return items, nil
-}
-
-const busPlace = `-- name: BusPlace :one
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid, clock_timestamp()::timestamptz AS now
-`
-
-type BusPlaceRow struct {
-	Xid int64
-	Now time.Time
-}
-
-// Where a reader begins who wants no past, and the database's clock.
-func (q *Queries) BusPlace(ctx context.Context) (BusPlaceRow, error) {
-	row := q.db.QueryRow(ctx, busPlace)
-	var i BusPlaceRow
-	err := row.Scan(&i.Xid, &i.Now)
-	return i, err
 }
 
 const movedSandboxes = `-- name: MovedSandboxes :many

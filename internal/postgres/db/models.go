@@ -333,6 +333,56 @@ type Task struct {
 	WaitingAt         *time.Time
 }
 
+type TaskBrief struct {
+	ID                string
+	OrganizationID    string
+	ProjectID         string
+	TicketID          string
+	Title             string
+	Description       string
+	TaskType          string
+	PhaseID           string
+	Priority          string
+	Mode              string
+	Agent             string
+	Provider          string
+	Continuous        bool
+	Person            bool
+	MaxRetries        int32
+	ExecutionConfig   json.RawMessage
+	Budget            json.RawMessage
+	DeadlineAt        *time.Time
+	Status            string
+	BlockedReason     string
+	SandboxID         *string
+	AssignedAgentID   *string
+	BranchName        *string
+	BaseCommit        *string
+	PullRequestUrl    *string
+	PullRequestNumber *int32
+	Result            json.RawMessage
+	ErrorMessage      *string
+	FailureClass      string
+	RetryCount        int32
+	RevisionCount     int32
+	ReplacementCount  int32
+	AttemptCount      int32
+	FirstRunID        string
+	RunID             string
+	Ordinal           int64
+	AssignedAt        *time.Time
+	StartedAt         *time.Time
+	CompletedAt       *time.Time
+	QueuedAt          *time.Time
+	QueuePosition     *int32
+	QueueReason       string
+	Score             float64
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
+	Waiting           string
+	WaitingAt         *time.Time
+}
+
 type TaskDependency struct {
 	TaskID    string
 	DependsOn string

@@ -1,11 +1,10 @@
--- name: BusPlace :one
--- Where a reader begins who wants no past, and the database's clock.
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid, clock_timestamp()::timestamptz AS now;
+-- name: BusBound :one
+-- The number below which no transaction can still write to the bus, and the database's clock.
+SELECT omoi_bus_bound()::bigint AS xid, clock_timestamp()::timestamptz AS now;
 
 -- name: BusEvents :many
 SELECT xid, id, event_type, entity_type, entity_id, payload FROM bus_events
-WHERE (xid, id) > (sqlc.arg(after_xid)::bigint, sqlc.arg(after_id)::bigint)
-  AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+WHERE (xid, id) > (sqlc.arg(after_xid)::bigint, sqlc.arg(after_id)::bigint) AND xid < sqlc.arg(bound)::bigint
   AND (organization_id = sqlc.arg(organization_id)::uuid OR (organization_id IS NULL AND sqlc.arg(bare)::boolean))
 ORDER BY xid, id LIMIT sqlc.arg(page_limit);
 
