@@ -63,7 +63,7 @@ func (a *API) registerTasks() {
 		method: http.MethodPost, path: tasks, id: "create-task", tag: tagTasks, summary: "Ask for a task", access: accessWrite,
 		status: http.StatusCreated, also: map[int]any{http.StatusOK: client.Task{}},
 	}, a.createTask)
-	add(a, route{method: http.MethodGet, path: tasks, id: "list-tasks", tag: tagTasks, summary: "List tasks", access: accessRead}, a.listTasks)
+	add(a, route{method: http.MethodGet, path: tasks, id: "list-tasks", tag: tagTasks, summary: "List tasks; a result of more than 2 KiB is cut, and says so as truncated", access: accessRead}, a.listTasks)
 	add(a, route{method: http.MethodGet, path: tasks + "/{id}", id: "get-task", tag: tagTasks, summary: "Look at a task", access: accessRead}, a.getTask)
 	add(a, route{method: http.MethodPatch, path: tasks + "/{id}", id: "patch-task", tag: tagTasks, summary: "Change a task", access: accessWrite}, a.patchTask)
 	for _, kind := range []string{"cancel", "fail", "retry"} {

@@ -20,13 +20,14 @@ func (s *Store) Task(ctx context.Context, organizationID, id string) (task.Task,
 	if err != nil {
 		return task.Task{}, translate("read the attempts of task "+id, err)
 	}
-	tasks := []task.Task{taskRecord(db.ReadTasksRow(row))}
+	tasks := []task.Task{taskRecord(row)}
 	tasks[0].Attempts = mapAll(attempts, attemptRecord)
 	err = s.addPending(ctx, tasks)
 	return tasks[0], err
 }
 
-// Tasks lists the tasks of an organization without their attempts, newest first.
+// Tasks lists the tasks of an organization without their attempts, newest first, with what is
+// short of their results.
 func (s *Store) Tasks(ctx context.Context, organizationID string, query task.Query) (task.Page[task.Task], error) {
 	at, id, err := decodeCursor(query.Cursor)
 	if err != nil {
@@ -40,7 +41,7 @@ func (s *Store) Tasks(ctx context.Context, organizationID string, query task.Que
 	if err != nil {
 		return task.Page[task.Task]{}, translate("list tasks", err)
 	}
-	page := cutPage(mapAll(rows, taskRecord), query.Limit, func(t task.Task) string { return encodeCursor(t.CreatedAt, t.ID) })
+	page := cutPage(mapAll(rows, briefRecord), query.Limit, func(t task.Task) string { return encodeCursor(t.CreatedAt, t.ID) })
 	return page, s.addPending(ctx, page.Items)
 }
 

@@ -8,7 +8,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func taskRecord(r db.ReadTasksRow) task.Task {
+func briefRecord(r db.ReadTasksRow) task.Task {
+	return taskRecord(db.ReadTaskRow{
+		Task: db.Task(r.TaskBrief), Repo: r.Repo, HoldsSlot: r.HoldsSlot, WaitingFor: r.WaitingFor, DependsOn: r.DependsOn,
+	})
+}
+
+func taskRecord(r db.ReadTaskRow) task.Task {
 	row := r.Task
 	t := task.Task{
 		ID: row.ID, OrganizationID: row.OrganizationID, ProjectID: row.ProjectID, TicketID: row.TicketID, Repo: r.Repo,

@@ -373,7 +373,7 @@ SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.descriptio
     (CASE WHEN t.waiting = '' OR EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
         THEN '' ELSE t.waiting END)::text AS waiting_for,
     ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
-FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
+FROM task_briefs t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
 WHERE t.organization_id = $1
   AND ($2::text IS NULL OR t.status = $2)
   AND ($3::text IS NULL OR t.phase_id = $3)
@@ -402,13 +402,14 @@ type ReadTasksParams struct {
 }
 
 type ReadTasksRow struct {
-	Task       Task
+	TaskBrief  TaskBrief
 	Repo       string
 	HoldsSlot  bool
 	WaitingFor string
 	DependsOn  []string
 }
 
+// Without what is long of results.
 func (q *Queries) ReadTasks(ctx context.Context, arg ReadTasksParams) ([]ReadTasksRow, error) {
 	rows, err := q.db.Query(ctx, readTasks,
 		arg.OrganizationID,
@@ -430,53 +431,53 @@ func (q *Queries) ReadTasks(ctx context.Context, arg ReadTasksParams) ([]ReadTas
 	for rows.Next() {
 		var i ReadTasksRow
 		if err := rows.Scan(
-			&i.Task.ID,
-			&i.Task.OrganizationID,
-			&i.Task.ProjectID,
-			&i.Task.TicketID,
-			&i.Task.Title,
-			&i.Task.Description,
-			&i.Task.TaskType,
-			&i.Task.PhaseID,
-			&i.Task.Priority,
-			&i.Task.Mode,
-			&i.Task.Agent,
-			&i.Task.Provider,
-			&i.Task.Continuous,
-			&i.Task.Person,
-			&i.Task.MaxRetries,
-			&i.Task.ExecutionConfig,
-			&i.Task.Budget,
-			&i.Task.DeadlineAt,
-			&i.Task.Status,
-			&i.Task.BlockedReason,
-			&i.Task.SandboxID,
-			&i.Task.AssignedAgentID,
-			&i.Task.BranchName,
-			&i.Task.BaseCommit,
-			&i.Task.PullRequestUrl,
-			&i.Task.PullRequestNumber,
-			&i.Task.Result,
-			&i.Task.ErrorMessage,
-			&i.Task.FailureClass,
-			&i.Task.RetryCount,
-			&i.Task.RevisionCount,
-			&i.Task.ReplacementCount,
-			&i.Task.AttemptCount,
-			&i.Task.FirstRunID,
-			&i.Task.RunID,
-			&i.Task.Ordinal,
-			&i.Task.AssignedAt,
-			&i.Task.StartedAt,
-			&i.Task.CompletedAt,
-			&i.Task.QueuedAt,
-			&i.Task.QueuePosition,
-			&i.Task.QueueReason,
-			&i.Task.Score,
-			&i.Task.CreatedAt,
-			&i.Task.UpdatedAt,
-			&i.Task.Waiting,
-			&i.Task.WaitingAt,
+			&i.TaskBrief.ID,
+			&i.TaskBrief.OrganizationID,
+			&i.TaskBrief.ProjectID,
+			&i.TaskBrief.TicketID,
+			&i.TaskBrief.Title,
+			&i.TaskBrief.Description,
+			&i.TaskBrief.TaskType,
+			&i.TaskBrief.PhaseID,
+			&i.TaskBrief.Priority,
+			&i.TaskBrief.Mode,
+			&i.TaskBrief.Agent,
+			&i.TaskBrief.Provider,
+			&i.TaskBrief.Continuous,
+			&i.TaskBrief.Person,
+			&i.TaskBrief.MaxRetries,
+			&i.TaskBrief.ExecutionConfig,
+			&i.TaskBrief.Budget,
+			&i.TaskBrief.DeadlineAt,
+			&i.TaskBrief.Status,
+			&i.TaskBrief.BlockedReason,
+			&i.TaskBrief.SandboxID,
+			&i.TaskBrief.AssignedAgentID,
+			&i.TaskBrief.BranchName,
+			&i.TaskBrief.BaseCommit,
+			&i.TaskBrief.PullRequestUrl,
+			&i.TaskBrief.PullRequestNumber,
+			&i.TaskBrief.Result,
+			&i.TaskBrief.ErrorMessage,
+			&i.TaskBrief.FailureClass,
+			&i.TaskBrief.RetryCount,
+			&i.TaskBrief.RevisionCount,
+			&i.TaskBrief.ReplacementCount,
+			&i.TaskBrief.AttemptCount,
+			&i.TaskBrief.FirstRunID,
+			&i.TaskBrief.RunID,
+			&i.TaskBrief.Ordinal,
+			&i.TaskBrief.AssignedAt,
+			&i.TaskBrief.StartedAt,
+			&i.TaskBrief.CompletedAt,
+			&i.TaskBrief.QueuedAt,
+			&i.TaskBrief.QueuePosition,
+			&i.TaskBrief.QueueReason,
+			&i.TaskBrief.Score,
+			&i.TaskBrief.CreatedAt,
+			&i.TaskBrief.UpdatedAt,
+			&i.TaskBrief.Waiting,
+			&i.TaskBrief.WaitingAt,
 			&i.Repo,
 			&i.HoldsSlot,
 			&i.WaitingFor,
