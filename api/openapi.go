@@ -71,7 +71,9 @@ func (a *API) describeBody(r route) {
 }
 
 // mayBeNull names the objects that an answer may leave empty.
-func mayBeNull(property string) bool { return property == "pending_command" || property == "salvage" }
+func mayBeNull(property string) bool {
+	return property == "pending_command" || property == "salvage" || property == "cost"
+}
 
 func schemaOf[T any](registry huma.Registry) *huma.Schema {
 	return registry.Schema(reflect.TypeFor[T](), true, "")

@@ -111,6 +111,7 @@ type Store interface {
 	Readers
 	Transcripts
 	Bulletin
+	Operator
 }
 
 // Intake takes events in and answers after they are stored.

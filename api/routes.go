@@ -28,6 +28,7 @@ func (a *API) register() {
 	a.registerReaders()
 	a.registerTranscripts()
 	a.registerStreams()
+	a.registerOperator()
 	a.routes.GET("/api/v1/ws/events", a.webSocket)
 }
 

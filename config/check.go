@@ -34,6 +34,7 @@ func (c *Config) check() (faults []string) {
 	} {
 		faults = append(faults, urlFault(key, raw, "http", "https"))
 	}
+	faults = append(faults, c.Price.faults()...)
 	return nonEmpty(faults)
 }
 

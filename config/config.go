@@ -22,6 +22,7 @@ type Config struct {
 	Reaper     Reaper     `key:"reaper"`
 	Worker     Worker     `key:"worker"`
 	Sandbox    Sandbox    `key:"sandbox"`
+	Price      Price      `key:"price" note:"What sandboxes cost, for receipts, as 0.05 USD/hour or 0.000014 USD/second. A sandbox keeps the price of the time when it was made."`
 	Agent      Agent      `key:"agent"`
 	Log        Log        `key:"log"`
 	Metrics    Metrics    `key:"metrics" note:"What is counted is listed in docs/METRICS.md. The API shows it as /metrics as well, without login if it is open, else for keys with the scope admin."`

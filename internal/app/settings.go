@@ -4,6 +4,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const (
@@ -27,6 +28,15 @@ func taskSettings(t config.Task) contract.Settings {
 		SpawnTimeout:     t.SpawnTimeout,
 		MaxSignals:       t.MaxSignals,
 	}
+}
+
+// prices are those of providers as the store takes them.
+func prices(p config.Price) map[string]task.Price {
+	out := map[string]task.Price{}
+	for provider, rate := range p.Rates() {
+		out[provider] = task.Price{PerSecond: rate.PerSecond, Currency: rate.Currency}
+	}
+	return out
 }
 
 func limits(s config.Sandbox) sandbox.Limits {

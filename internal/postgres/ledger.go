@@ -24,7 +24,7 @@ func ledgerRow(row db.Sandbox, secondsAlive float64) (task.Sandbox, error) {
 	out := task.Sandbox{
 		ID: row.ID, Provider: row.Provider, ProviderID: textOr(row.ProviderID), HostID: textOr(row.HostID),
 		TaskID: textOr(row.TaskID), State: task.SandboxState(row.State), Isolation: row.Isolation,
-		CreatedAt: row.CreatedAt, AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt, EndedAt: row.EndedAt,
+		CreatedAt: row.CreatedAt, MadeAt: row.MadeAt, Cost: costOf(row, secondsAlive), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt, EndedAt: row.EndedAt,
 		DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
 		SecondsAlive: secondsAlive, CostUSD: row.CostUsd, Head: row.Head, Labels: row.Labels,
 	}
@@ -54,7 +54,7 @@ func (s *Store) SandboxRunning(ctx context.Context, sandboxID string, made sandb
 		isolation = []string{}
 	}
 	rows, err := s.q.SandboxRunning(ctx, db.SandboxRunningParams{
-		ID: sandboxID, ProviderID: made.ProviderID, Isolation: isolation, Adopted: made.Adopted,
+		ID: sandboxID, ProviderID: made.ProviderID, Isolation: isolation, Adopted: made.Adopted, Prices: s.cfg.prices(),
 	})
 	return s.forward(ctx, "note that sandbox "+sandboxID+" runs", sandboxID, rows, err)
 }

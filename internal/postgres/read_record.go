@@ -57,7 +57,7 @@ func sandboxRecord(row db.Sandbox, seconds float64) task.Sandbox {
 	return task.Sandbox{
 		ID: row.ID, Provider: row.Provider, ProviderID: orZero(row.ProviderID), HostID: orZero(row.HostID),
 		TaskID: orZero(row.TaskID), Attempt: int(orZero(row.Attempt)), State: task.SandboxState(row.State),
-		Isolation: orEmpty(row.Isolation), CreatedAt: row.CreatedAt, AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt,
+		Isolation: orEmpty(row.Isolation), CreatedAt: row.CreatedAt, MadeAt: row.MadeAt, Cost: costOf(row, seconds), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt,
 		EndedAt: row.EndedAt, DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
 		SecondsAlive: seconds, CostUSD: row.CostUsd, Salvage: salvageRecord(row.Salvage), Head: row.Head,
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Config is what the store is told. The zero value works: every field has a default.
@@ -30,6 +31,8 @@ type Config struct {
 	// PulsePeriod is how often intake and relay beat; silence of three periods is an
 	// outage. Default 5 s.
 	PulsePeriod time.Duration
+	// Prices are those of providers by name, for sandboxes that are made from now on.
+	Prices map[string]task.Price
 	// Log receives what the store notices about itself; nil discards it.
 	Log *slog.Logger
 	// Counter is told of begins and ends; nil: nobody is.

@@ -89,7 +89,8 @@ type Sandbox struct {
 	Attempt      int          `json:"attempt"`
 	State        SandboxState `json:"state"`
 	Isolation    []string     `json:"isolation"`
-	CreatedAt    time.Time    `json:"created_at"`
+	CreatedAt    time.Time    `json:"created_at"` // the intent, written before it is made
+	MadeAt       *time.Time   `json:"made_at"`    // its provider answered that it is there
 	AdoptedAt    *time.Time   `json:"adopted_at"`
 	StartedAt    *time.Time   `json:"started_at"`
 	EndedAt      *time.Time   `json:"ended_at"`
@@ -99,7 +100,8 @@ type Sandbox struct {
 	SecondsAlive float64      `json:"seconds_alive"`
 	// Labels are what its provider was told that it is; see sandbox.Labels. For workers only.
 	Labels  json.RawMessage `json:"-"`
-	CostUSD float64         `json:"cost_usd"`
+	CostUSD float64         `json:"cost_usd"` // of the models that its agent asked, as it said
+	Cost    *Money          `json:"cost"`     // of the sandbox itself so far; null: its provider has no price
 	Salvage *Salvage        `json:"salvage"`
 	Head    int64           `json:"events"` // newest event sequence
 }

@@ -37,6 +37,7 @@ type fakeAPI struct {
 	mu       sync.Mutex
 	tasks    []client.Task // newest first
 	boxes    []client.Sandbox
+	visits   []task.Visit
 	keys     []client.Key
 	newKeys  []client.NewKey
 	events   []client.Event
@@ -60,6 +61,9 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("POST /api/v1/tasks", f.create)
 	mux.HandleFunc("GET /api/v1/tasks", f.list)
 	mux.HandleFunc("GET /api/v1/tasks/{id}", f.get)
+	mux.HandleFunc("GET /api/v1/tasks/{id}/receipt", func(w http.ResponseWriter, _ *http.Request) {
+		f.locked(func() { answer(w, http.StatusOK, task.NewReceipt(f.tasks[0], f.boxes, f.visits)) })
+	})
 	mux.HandleFunc("GET /api/v1/tasks/{id}/events", f.readEvents)
 	mux.HandleFunc("GET /api/v1/tasks/{id}/diff", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("+added\n")) })
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)

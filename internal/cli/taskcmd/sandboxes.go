@@ -3,6 +3,7 @@ package taskcmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,12 +52,21 @@ func (s *session) showSandboxes(boxes []client.Sandbox) {
 	if len(boxes) == 0 {
 		return
 	}
-	rows := [][]string{{"SANDBOX", "PROVIDER", "TASK", "STATE", "ALIVE", "VERIFIED GONE", "WORK SAVED"}}
+	priced := slices.ContainsFunc(boxes, func(b client.Sandbox) bool { return b.Cost != nil })
+	head := []string{"SANDBOX", "PROVIDER", "TASK", "STATE", "ALIVE", "VERIFIED GONE", "WORK SAVED"}
+	if priced {
+		head = append(head, "COST")
+	}
+	rows := [][]string{head}
 	for _, b := range boxes {
-		rows = append(rows, []string{
+		row := []string{
 			render.Short(b.ID), b.Provider, taskOf(b), s.state(b.State),
 			render.Elapsed(time.Duration(b.SecondsAlive * float64(time.Second))), verified(b), saved(b.Salvage),
-		})
+		}
+		if priced {
+			row = append(row, costOf(b))
+		}
+		rows = append(rows, row)
 	}
 	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
 	for _, line := range isolations(boxes) {

@@ -121,6 +121,20 @@ type Installation struct {
 	TokenKeyPrint string
 }
 
+type LogLook struct {
+	SandboxID   string
+	WantedUntil *time.Time
+	LookedAt    *time.Time
+	KeptAt      *time.Time
+}
+
+type LogPart struct {
+	SandboxID string
+	First     int64
+	Last      int64
+	Content   []byte
+}
+
 type Message struct {
 	ID             string
 	SandboxID      string
@@ -228,6 +242,9 @@ type Sandbox struct {
 	EventsDueAt    *time.Time
 	Relayed        int64
 	Counters       json.RawMessage
+	MadeAt         *time.Time
+	PricePerSecond *float64
+	PriceCurrency  *string
 }
 
 type SandboxEvent struct {
@@ -422,4 +439,16 @@ type Transcript struct {
 	Sum       int64
 	Cut       int64
 	CreatedAt time.Time
+}
+
+type Visit struct {
+	ID             string
+	OrganizationID *string
+	SandboxID      string
+	Visitor        string
+	Kind           string
+	What           string
+	BeganAt        time.Time
+	EndedAt        *time.Time
+	Outcome        string
 }

@@ -65,7 +65,7 @@ func (q *Queries) InsertText(ctx context.Context, arg InsertTextParams) error {
 }
 
 const ledgerSandbox = `-- name: LedgerSandbox :one
-SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, extract(epoch FROM coalesce(s.gone_at, now()) - coalesce(s.started_at, s.created_at))::float8 AS seconds_alive
+SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, extract(epoch FROM coalesce(s.gone_at, now()) - coalesce(s.made_at, s.started_at, s.created_at))::float8 AS seconds_alive
 FROM sandboxes s WHERE s.id = $1
 `
 
@@ -110,6 +110,9 @@ func (q *Queries) LedgerSandbox(ctx context.Context, id string) (LedgerSandboxRo
 		&i.Sandbox.EventsDueAt,
 		&i.Sandbox.Relayed,
 		&i.Sandbox.Counters,
+		&i.Sandbox.MadeAt,
+		&i.Sandbox.PricePerSecond,
+		&i.Sandbox.PriceCurrency,
 		&i.SecondsAlive,
 	)
 	return i, err
@@ -328,22 +331,27 @@ func (q *Queries) SandboxLost(ctx context.Context, id string) (int64, error) {
 
 const sandboxRunning = `-- name: SandboxRunning :execrows
 UPDATE sandboxes SET state = 'running', provider_id = nullif($1::text, ''), isolation = $2,
-    adopted_at = CASE WHEN $3::boolean THEN coalesce(adopted_at, now()) ELSE adopted_at END
-WHERE id = $4 AND state IN ('intended', 'creating', 'running')
+    adopted_at = CASE WHEN $3::boolean THEN coalesce(adopted_at, now()) ELSE adopted_at END,
+    made_at = coalesce(made_at, now()), price_per_second = coalesce(price_per_second, ($4::jsonb -> provider ->> 'per_second')::float8),
+    price_currency = coalesce(price_currency, $4::jsonb -> provider ->> 'currency')
+WHERE id = $5 AND state IN ('intended', 'creating', 'running')
 `
 
 type SandboxRunningParams struct {
 	ProviderID string
 	Isolation  []string
 	Adopted    bool
+	Prices     json.RawMessage
 	ID         string
 }
 
+// The first time is when it was made, and settles its price.
 func (q *Queries) SandboxRunning(ctx context.Context, arg SandboxRunningParams) (int64, error) {
 	result, err := q.db.Exec(ctx, sandboxRunning,
 		arg.ProviderID,
 		arg.Isolation,
 		arg.Adopted,
+		arg.Prices,
 		arg.ID,
 	)
 	if err != nil {

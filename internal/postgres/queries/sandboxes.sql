@@ -1,13 +1,16 @@
 -- name: LedgerSandbox :one
-SELECT sqlc.embed(s), extract(epoch FROM coalesce(s.gone_at, now()) - coalesce(s.started_at, s.created_at))::float8 AS seconds_alive
+SELECT sqlc.embed(s), extract(epoch FROM coalesce(s.gone_at, now()) - coalesce(s.made_at, s.started_at, s.created_at))::float8 AS seconds_alive
 FROM sandboxes s WHERE s.id = @id;
 
 -- name: SandboxCreating :execrows
 UPDATE sandboxes SET state = 'creating' WHERE id = @id AND state IN ('intended', 'creating');
 
 -- name: SandboxRunning :execrows
+-- The first time is when it was made, and settles its price.
 UPDATE sandboxes SET state = 'running', provider_id = nullif(@provider_id::text, ''), isolation = @isolation,
-    adopted_at = CASE WHEN @adopted::boolean THEN coalesce(adopted_at, now()) ELSE adopted_at END
+    adopted_at = CASE WHEN @adopted::boolean THEN coalesce(adopted_at, now()) ELSE adopted_at END,
+    made_at = coalesce(made_at, now()), price_per_second = coalesce(price_per_second, (@prices::jsonb -> provider ->> 'per_second')::float8),
+    price_currency = coalesce(price_currency, @prices::jsonb -> provider ->> 'currency')
 WHERE id = @id AND state IN ('intended', 'creating', 'running');
 
 -- name: AgentStarted :execrows

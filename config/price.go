@@ -1,0 +1,63 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// Price is what sandboxes cost, by provider.
+type Price struct {
+	Local   string `key:"local" zero:"none" doc:"Price of a local sandbox."`
+	Docker  string `key:"docker" zero:"none" doc:"Price of a Docker sandbox."`
+	Daytona string `key:"daytona" zero:"none" doc:"Price of a Daytona sandbox."`
+}
+
+// Rate is a price that was understood.
+type Rate struct {
+	PerSecond float64
+	Currency  string
+}
+
+// Rates are the configured prices by provider.
+func (p Price) Rates() map[string]Rate {
+	rates := map[string]Rate{}
+	for provider, text := range p.texts() {
+		if rate, ok := parseRate(text); ok {
+			rates[provider] = rate
+		}
+	}
+	return rates
+}
+
+func (p Price) texts() map[string]string {
+	return map[string]string{"local": p.Local, "docker": p.Docker, "daytona": p.Daytona}
+}
+
+var rateForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([A-Z]{3})/(second|hour)$`)
+
+// parseRate understands 0.05 USD/hour and 0.000014 USD/second.
+func parseRate(text string) (Rate, bool) {
+	parts := rateForm.FindStringSubmatch(text)
+	if parts == nil {
+		return Rate{}, false
+	}
+	amount, err := strconv.ParseFloat(parts[1], 64)
+	if err != nil {
+		return Rate{}, false
+	}
+	if parts[3] == "hour" {
+		const seconds = 3600
+		amount /= seconds
+	}
+	return Rate{PerSecond: amount, Currency: parts[2]}, true
+}
+
+func (p Price) faults() (faults []string) {
+	for provider, text := range p.texts() {
+		if _, ok := parseRate(text); text != "" && !ok {
+			faults = append(faults, fmt.Sprintf("price.%s: %q is no price; write it as 0.05 USD/hour or 0.000014 USD/second", provider, text))
+		}
+	}
+	return faults
+}

@@ -1,0 +1,28 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/config"
+)
+
+func TestPricesPerSecondAndHour(t *testing.T) {
+	t.Parallel()
+	loaded := load(t, config.Source{Environ: []string{"OMOI_PRICE_DAYTONA=0.072 USD/hour", "OMOI_PRICE_DOCKER=1EUR/second"}})
+	rates := loaded.Price.Rates()
+	require.Len(t, rates, 2)
+	require.Equal(t, config.Rate{PerSecond: 1, Currency: "EUR"}, rates["docker"])
+	require.Equal(t, "USD", rates["daytona"].Currency)
+	require.InDelta(t, 0.00002, rates["daytona"].PerSecond, 1e-12)
+}
+
+func TestPricesThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"free", "1", "1 USD", "1 USD/minute", "-1 USD/hour", "1 usd/hour", "1e400 USD/hour"} {
+		_, err := config.Load(config.Source{Environ: []string{"OMOI_HOME=" + t.TempDir(), "OMOI_PRICE_LOCAL=" + text}})
+		require.ErrorContains(t, err, "price.local")
+		require.ErrorContains(t, err, "0.05 USD/hour")
+	}
+}

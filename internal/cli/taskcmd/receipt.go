@@ -1,0 +1,146 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+func newReceipt(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "receipt <task>",
+		Short: "Prove what became of every sandbox of a task: when it lived, what it cost, when it was seen to be gone",
+		Long: `Prove what became of every sandbox of a task: when it was intended, made, adopted, deleted, seen to be gone and
+seen so again, how long it lived and what it cost. What a provider costs is a setting: price.* in docs/CONFIGURATION.md.
+
+Exit code 1 if the task has ended and a sandbox of it has not been seen to be gone twice.`,
+		Args:              oneTask,
+		ValidArgsFunction: s.completeTasks,
+		RunE:              func(cmd *cobra.Command, args []string) error { return s.taskReceipt(cmd.Context(), args[0]) },
+	}
+}
+
+func (s *session) taskReceipt(ctx context.Context, ref string) error {
+	api, t, err := s.taskOf(ctx, ref)
+	if err != nil {
+		return err
+	}
+	r, err := api.Receipt(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		err = s.printJSON(r)
+	} else {
+		s.showReceipt(r)
+	}
+	if err == nil && r.Status.Final() && !r.Verified {
+		return exit.With(exit.Failed, nil)
+	}
+	return err
+}
+
+func (s *session) showReceipt(r client.TaskReceipt) {
+	style := s.style()
+	s.say("%s  %s  %s", style.Bold(r.TaskID), style.Status(r.Status), render.OneLine(r.Title, 80))
+	for _, b := range r.Sandboxes {
+		s.say("")
+		s.showStub(b)
+	}
+	for _, v := range r.Visits {
+		s.say("\nVisit      %s by %s in %s: %s %s%s", v.BeganAt.Local().Format(day), render.OneLine(v.Visitor, 60), render.Short(v.SandboxID),
+			v.Kind, render.OneLine(v.What, 120), suffix(", ", render.OneLine(v.Outcome, 120)))
+	}
+	s.say("\nAll        %s, alive %s%s", boxesOf(len(r.Sandboxes)), alive(r.SecondsAlive), suffix(", ", costs(r)))
+	switch {
+	case r.Verified:
+		s.say("Verified   %s", style.Green("nothing of this task is left anywhere"))
+	case r.Status.Final():
+		s.say("Verified   %s", style.Red(fmt.Sprintf("no: %s not been seen to be gone", have(r.Unverified))))
+		s.hint("Its cleanup goes on for as long as it takes. Which machine it waits for: omoi hosts")
+	default:
+		s.say("Verified   %s", style.Yellow("not yet: the task goes on"))
+	}
+}
+
+const day = "2006-01-02 15:04:05"
+
+// showStub shows the row of one sandbox.
+func (s *session) showStub(b client.Sandbox) {
+	s.say("Sandbox    %s  attempt %d, %s, %s", b.ID, b.Attempt, b.Provider, s.state(b.State))
+	for _, line := range []struct {
+		word string
+		at   *time.Time
+	}{
+		{"intended", &b.CreatedAt}, {"made", b.MadeAt}, {"adopted", b.AdoptedAt}, {"started", b.StartedAt},
+		{"deleted", b.DeletedAt}, {"gone", b.GoneAt}, {"verified", b.VerifiedAt},
+	} {
+		if line.at != nil {
+			s.say("  %-9s%s", line.word, line.at.Local().Format(day+".000"))
+		}
+	}
+	s.say("  %-9s%s%s", "alive", alive(b.SecondsAlive), suffix(", ", costOf(b)))
+	s.say("  %-9s%s", "work", saved(b.Salvage))
+}
+
+func alive(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond).String()
+}
+
+func costOf(b client.Sandbox) string {
+	if b.Cost == nil {
+		return ""
+	}
+	return money(b.Cost.Amount, b.Cost.Currency)
+}
+
+// costs are the sums of a receipt; what has no price is said to be in none.
+func costs(r client.TaskReceipt) string {
+	var parts []string
+	for _, sum := range r.Costs {
+		parts = append(parts, money(sum.Amount, sum.Currency))
+	}
+	if r.Unpriced > 0 && len(parts) > 0 {
+		parts = append(parts, fmt.Sprintf("%d without a price", r.Unpriced))
+	}
+	if r.CostUSD > 0 {
+		parts = append(parts, "models "+money(r.CostUSD, "USD"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func money(amount float64, currency string) string {
+	if amount != 0 && amount < 0.01 {
+		return fmt.Sprintf("%.6f %s", amount, currency)
+	}
+	return fmt.Sprintf("%.2f %s", amount, currency)
+}
+
+func have(n int) string {
+	if n == 1 {
+		return "1 sandbox has"
+	}
+	return boxesOf(n) + " have"
+}
+
+func boxesOf(n int) string {
+	if n == 1 {
+		return "1 sandbox"
+	}
+	return fmt.Sprintf("%d sandboxes", n)
+}
+
+// suffix is text behind a separator, nothing where there is no text.
+func suffix(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}

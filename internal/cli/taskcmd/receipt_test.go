@@ -1,0 +1,49 @@
+package taskcmd_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestReceiptOfATask(t *testing.T) {
+	t.Parallel()
+	f, now := newFake(t), time.Now()
+	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
+	f.boxes = []client.Sandbox{{
+		ID: "abcdefghijklmnopqrstuvwxyz", Provider: "daytona", TaskID: idA, Attempt: 1, State: task.SandboxGone, CreatedAt: now,
+		MadeAt: &now, GoneAt: &now, VerifiedAt: &now, SecondsAlive: 12.34, CostUSD: 0.5, Cost: &task.Money{Amount: 0.0003, Currency: "EUR"},
+	}}
+	f.visits = []task.Visit{{SandboxID: "abcdefghijklmnopqrstuvwxyz", Visitor: "key ops", Kind: "exec", What: "ls", Outcome: "exit code 0", BeganAt: now}}
+	got := f.omoi("receipt", "-")
+	require.Zero(t, got.code, got.err)
+	for _, text := range []string{
+		"intended", "made", "verified", "12.3s, 0.000300 EUR", "0.000300 EUR, models 0.50 USD", "nothing of this task is left anywhere",
+		"by key ops in stuvwxyz: exec ls, exit code 0",
+	} {
+		require.Contains(t, got.out, text)
+	}
+	require.NotContains(t, got.out, "adopted")
+	require.Contains(t, f.omoi("sandboxes", "--all").out, "COST")
+	var r client.TaskReceipt
+	requireJSON(t, f.omoi("receipt", "-", "--json").out, &r)
+	require.True(t, r.Verified)
+}
+
+// A task that has ended and left something is a failure for whoever asks; one that goes on is none.
+func TestReceiptOfWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
+	f.boxes = []client.Sandbox{{ID: "abcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, State: task.SandboxDeleting}}
+	got := f.omoi("receipt", "-")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.out, "1 sandbox has not been seen to be gone")
+	require.NotContains(t, f.omoi("sandboxes").out, "COST")
+	f.tasks[0].Status = task.StatusRunning
+	require.Zero(t, f.omoi("receipt", "-").code)
+}

@@ -1,0 +1,65 @@
+-- name: ReceiptSandboxes :many
+SELECT sqlc.embed(s), (extract(epoch FROM coalesce(s.gone_at, now()) - coalesce(s.made_at, s.started_at, s.created_at)))::double precision AS seconds_alive
+FROM sandboxes s WHERE s.task_id = @task_id ORDER BY s.attempt, s.created_at, s.id;
+
+-- name: VisitsOfTask :many
+SELECT v.* FROM visits v JOIN sandboxes s ON s.id = v.sandbox_id WHERE s.task_id = @task_id ORDER BY v.began_at, v.id;
+
+-- name: BeginVisit :one
+INSERT INTO visits (id, organization_id, sandbox_id, visitor, kind, what)
+VALUES (@id, sqlc.narg('organization_id'), @sandbox_id, @visitor, @kind, @what) RETURNING *;
+
+-- name: EndVisit :execrows
+-- The first word about its end stays.
+UPDATE visits SET ended_at = now(), outcome = @outcome
+WHERE id = @id AND sandbox_id = @sandbox_id AND organization_id IS NOT DISTINCT FROM sqlc.narg('organization_id') AND ended_at IS NULL;
+
+-- name: WantLog :one
+-- Somebody looks at the log for a while. Whether it has grown to its end, and when it was read last.
+INSERT INTO log_looks (sandbox_id, wanted_until) VALUES (@sandbox_id, now() + @patience::interval)
+ON CONFLICT (sandbox_id) DO UPDATE SET wanted_until = greatest(log_looks.wanted_until, excluded.wanted_until)
+RETURNING looked_at, kept_at, now()::timestamptz AS asked_at;
+
+-- name: LogLook :one
+SELECT looked_at, kept_at FROM log_looks WHERE sandbox_id = @sandbox_id;
+
+-- name: LogParts :many
+SELECT first, last, content FROM log_parts WHERE sandbox_id = @sandbox_id AND last > @after ORDER BY first LIMIT @max_rows;
+
+-- name: WantedLogs :many
+-- Logs that somebody looks at and that this worker can read.
+SELECT s.id, s.provider, s.labels, coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = s.id), 0)::bigint AS read
+FROM log_looks l JOIN sandboxes s ON s.id = l.sandbox_id
+WHERE l.wanted_until > now() AND l.kept_at IS NULL AND s.state IN ('running', 'deleting')
+    AND (s.host_id = @host_id OR s.host_id IS NULL) AND s.provider = ANY (@providers::text[])
+ORDER BY s.id LIMIT 100;
+
+-- name: AddLogPart :exec
+-- Only where the log stands at its beginning: another worker may have read the same.
+INSERT INTO log_parts (sandbox_id, first, last, content)
+SELECT l.sandbox_id, @first::bigint, @last::bigint, @content::bytea FROM log_looks l WHERE l.sandbox_id = @sandbox_id AND l.kept_at IS NULL
+    AND NOT EXISTS (SELECT FROM log_parts p WHERE p.sandbox_id = l.sandbox_id AND p.last > @first)
+ON CONFLICT DO NOTHING;
+
+-- name: DropLogParts :exec
+-- What lies before the newest bytes that are kept.
+DELETE FROM log_parts WHERE sandbox_id = @sandbox_id AND last <= @before;
+
+-- name: LogLooked :exec
+UPDATE log_looks SET looked_at = now() WHERE sandbox_id = @sandbox_id;
+
+-- name: KeepLog :exec
+INSERT INTO log_looks (sandbox_id, looked_at, kept_at) VALUES (@sandbox_id, now(), now())
+ON CONFLICT (sandbox_id) DO UPDATE SET looked_at = now(), kept_at = now();
+
+-- name: ClearLog :exec
+DELETE FROM log_parts WHERE sandbox_id = @sandbox_id;
+
+-- name: InsertLogPart :exec
+INSERT INTO log_parts (sandbox_id, first, last, content) VALUES (@sandbox_id, @first, @last, @content);
+
+-- name: OverdueSandboxes :one
+-- Sandboxes whose attempt has been over for long, and that nobody has seen to be gone.
+SELECT count(*)::bigint AS overdue, coalesce(extract(epoch FROM now() - min(ended_at)), 0)::float8 AS oldest
+FROM sandboxes WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare') AND state <> 'lost'
+    AND ended_at < now() - @age::interval;

@@ -1,0 +1,51 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// prices are the configured ones as the database reads them.
+func (c Config) prices() json.RawMessage {
+	raw, err := json.Marshal(c.Prices)
+	if err != nil || c.Prices == nil { // numbers and words can always be written
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// costOf is what a sandbox has cost while it lived; nil where its provider had no price.
+func costOf(row db.Sandbox, seconds float64) *task.Money {
+	if row.PricePerSecond == nil || row.PriceCurrency == nil {
+		return nil
+	}
+	return &task.Money{Amount: *row.PricePerSecond * max(seconds, 0), Currency: *row.PriceCurrency}
+}
+
+// Receipt sums up what became of the sandboxes of a task.
+func (s *Store) Receipt(ctx context.Context, organizationID, taskID string) (task.TaskReceipt, error) {
+	t, err := s.Task(ctx, organizationID, taskID)
+	if err != nil {
+		return task.TaskReceipt{}, err
+	}
+	rows, err := s.q.ReceiptSandboxes(ctx, &taskID)
+	if err != nil {
+		return task.TaskReceipt{}, translate("read the sandboxes of task "+taskID, err)
+	}
+	visits, err := s.q.VisitsOfTask(ctx, &taskID)
+	if err != nil {
+		return task.TaskReceipt{}, translate("read the visits of task "+taskID, err)
+	}
+	boxes := mapAll(rows, func(r db.ReceiptSandboxesRow) task.Sandbox { return sandboxRecord(r.Sandbox, r.SecondsAlive) })
+	return task.NewReceipt(t, boxes, mapAll(visits, visitRecord)), nil
+}
+
+func visitRecord(v db.Visit) task.Visit {
+	return task.Visit{
+		ID: v.ID, SandboxID: v.SandboxID, Visitor: v.Visitor, Kind: v.Kind, What: v.What,
+		BeganAt: v.BeganAt, EndedAt: v.EndedAt, Outcome: v.Outcome,
+	}
+}

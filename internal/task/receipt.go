@@ -1,0 +1,77 @@
+package task
+
+import "time"
+
+// Money is an amount in a currency.
+type Money struct {
+	Amount   float64 `json:"amount"`
+	Currency string  `json:"currency"`
+}
+
+// Price is what a provider takes for a sandbox.
+type Price struct {
+	PerSecond float64 `json:"per_second"`
+	Currency  string  `json:"currency"`
+}
+
+// TaskReceipt proves what became of the sandboxes of a task.
+type TaskReceipt struct {
+	TaskID    string    `json:"task_id"`
+	Title     string    `json:"title"`
+	Status    Status    `json:"status"`
+	Sandboxes []Sandbox `json:"sandboxes" nullable:"false"` // of all attempts, the first one first
+	// Verified is true if nothing of the task is left anywhere: every sandbox that had a machine was seen to be gone twice.
+	Verified     bool    `json:"verified"`
+	Unverified   int     `json:"unverified"`             // sandboxes that were not
+	SecondsAlive float64 `json:"seconds_alive"`          // of all sandboxes together
+	CostUSD      float64 `json:"cost_usd"`               // of the models that the agents asked, as they said
+	Costs        []Money `json:"costs" nullable:"false"` // of the sandboxes, by currency
+	Unpriced     int     `json:"unpriced"`               // sandboxes whose provider has no price: in no cost
+	Visits       []Visit `json:"visits" nullable:"false"`
+}
+
+// Visit is what a person did in a sandbox by hand.
+type Visit struct {
+	ID        string     `json:"id"`
+	SandboxID string     `json:"sandbox_id"`
+	Visitor   string     `json:"visitor"`
+	Kind      string     `json:"kind"` // shell, exec, copy_in, copy_out
+	What      string     `json:"what"` // the command or the path
+	BeganAt   time.Time  `json:"began_at"`
+	EndedAt   *time.Time `json:"ended_at"` // null: under way, or nobody could tell
+	Outcome   string     `json:"outcome"`
+}
+
+// Machine reports whether a machine of ours stands behind the row: one that has to be seen gone.
+func (s Sandbox) Machine() bool { return s.Provider != ProviderExternal && s.Provider != ProviderBare }
+
+// NewReceipt sums up the sandboxes of a task.
+func NewReceipt(t Task, boxes []Sandbox, visits []Visit) TaskReceipt {
+	r := TaskReceipt{TaskID: t.ID, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []Money{}, Visits: visits}
+	for _, b := range boxes {
+		r.SecondsAlive += b.SecondsAlive
+		r.CostUSD += b.CostUSD
+		if b.Machine() {
+			r.addMachine(b)
+		}
+	}
+	r.Verified = r.Unverified == 0
+	return r
+}
+
+func (r *TaskReceipt) addMachine(b Sandbox) {
+	if b.VerifiedAt == nil {
+		r.Unverified++
+	}
+	if b.Cost == nil {
+		r.Unpriced++
+		return
+	}
+	for n := range r.Costs {
+		if r.Costs[n].Currency == b.Cost.Currency {
+			r.Costs[n].Amount += b.Cost.Amount
+			return
+		}
+	}
+	r.Costs = append(r.Costs, *b.Cost)
+}
