@@ -35,6 +35,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Request-ID", id)
 	rec := &recorder{ResponseWriter: w}
 	defer a.finish(rec, r, started)
+	if err := a.stranger(r); err != nil {
+		a.writeError(rec, r, err)
+		return
+	}
 	a.routes.ServeHTTP(rec, r)
 }
 
