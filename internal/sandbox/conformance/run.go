@@ -10,6 +10,9 @@ import (
 // what needs it.
 type Bed struct {
 	Provider sandbox.Provider
+	// Installations are the labels of all that is made, for beds that share a place. Empty:
+	// "conformance" and "another".
+	Installations [2]string
 	// Reopen makes a new value over the same place: what a restarted worker has.
 	Reopen func(t *testing.T) sandbox.Provider
 	// Orphan lets another process ensure the sandbox and start cmd, and kills that process
@@ -60,7 +63,10 @@ func Run(t *testing.T, factory Factory) {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
 			bed := factory(t)
-			one.check(&suite{bed: bed.of(t), p: bed.Provider, t: t, installation: "conformance", another: "another"})
+			if bed.Installations == [2]string{} {
+				bed.Installations = [2]string{"conformance", "another"}
+			}
+			one.check(&suite{bed: bed.of(t), p: bed.Provider, t: t, installation: bed.Installations[0], another: bed.Installations[1]})
 		})
 	}
 }
