@@ -11,7 +11,7 @@ import (
 // Operator is what a person asks who looks after sandboxes.
 type Operator interface {
 	// Receipt sums up the sandboxes of a task.
-	Receipt(ctx context.Context, organizationID, taskID string) (task.TaskReceipt, error)
+	Receipt(ctx context.Context, organizationID, taskID string) (task.SandboxReceipt, error)
 }
 
 func (a *API) registerOperator() {

@@ -86,7 +86,7 @@ Exit codes:
 	root.Version = app.ReadBuild().String()
 	root.SetVersionTemplate("omoi {{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newDev(g), newAPI(g), newWorker(g), newMigrate(g), newDoctor(g), newConfig(g), newVersion(g))
+	root.AddCommand(newDev(g), newAPI(g), newWorker(g), newMigrate(g), newDoctor(g), newCheck(g), newConfig(g), newVersion(g))
 	addTaskCommands(root, g)
 	completion(root)
 	groups(root)

@@ -8,7 +8,7 @@ import (
 )
 
 // TaskReceipt proves what became of the sandboxes of a task.
-type TaskReceipt = task.TaskReceipt
+type TaskReceipt = task.SandboxReceipt
 
 // Receipt answers what became of every sandbox of a task.
 func (c *Client) Receipt(ctx context.Context, taskID string) (TaskReceipt, error) {

@@ -26,18 +26,18 @@ func costOf(row db.Sandbox, seconds float64) *task.Money {
 }
 
 // Receipt sums up what became of the sandboxes of a task.
-func (s *Store) Receipt(ctx context.Context, organizationID, taskID string) (task.TaskReceipt, error) {
+func (s *Store) Receipt(ctx context.Context, organizationID, taskID string) (task.SandboxReceipt, error) {
 	t, err := s.Task(ctx, organizationID, taskID)
 	if err != nil {
-		return task.TaskReceipt{}, err
+		return task.SandboxReceipt{}, err
 	}
 	rows, err := s.q.ReceiptSandboxes(ctx, &taskID)
 	if err != nil {
-		return task.TaskReceipt{}, translate("read the sandboxes of task "+taskID, err)
+		return task.SandboxReceipt{}, translate("read the sandboxes of task "+taskID, err)
 	}
 	visits, err := s.q.VisitsOfTask(ctx, &taskID)
 	if err != nil {
-		return task.TaskReceipt{}, translate("read the visits of task "+taskID, err)
+		return task.SandboxReceipt{}, translate("read the visits of task "+taskID, err)
 	}
 	boxes := mapAll(rows, func(r db.ReceiptSandboxesRow) task.Sandbox { return sandboxRecord(r.Sandbox, r.SecondsAlive) })
 	return task.NewReceipt(t, boxes, mapAll(visits, visitRecord)), nil

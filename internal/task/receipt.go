@@ -14,8 +14,8 @@ type Price struct {
 	Currency  string  `json:"currency"`
 }
 
-// TaskReceipt proves what became of the sandboxes of a task.
-type TaskReceipt struct {
+// SandboxReceipt proves what became of the sandboxes of a task.
+type SandboxReceipt struct {
 	TaskID    string    `json:"task_id"`
 	Title     string    `json:"title"`
 	Status    Status    `json:"status"`
@@ -46,8 +46,8 @@ type Visit struct {
 func (s Sandbox) Machine() bool { return s.Provider != ProviderExternal && s.Provider != ProviderBare }
 
 // NewReceipt sums up the sandboxes of a task.
-func NewReceipt(t Task, boxes []Sandbox, visits []Visit) TaskReceipt {
-	r := TaskReceipt{TaskID: t.ID, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []Money{}, Visits: visits}
+func NewReceipt(t Task, boxes []Sandbox, visits []Visit) SandboxReceipt {
+	r := SandboxReceipt{TaskID: t.ID, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []Money{}, Visits: visits}
 	for _, b := range boxes {
 		r.SecondsAlive += b.SecondsAlive
 		r.CostUSD += b.CostUSD
@@ -59,7 +59,7 @@ func NewReceipt(t Task, boxes []Sandbox, visits []Visit) TaskReceipt {
 	return r
 }
 
-func (r *TaskReceipt) addMachine(b Sandbox) {
+func (r *SandboxReceipt) addMachine(b Sandbox) {
 	if b.VerifiedAt == nil {
 		r.Unverified++
 	}

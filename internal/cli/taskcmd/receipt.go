@@ -79,8 +79,13 @@ func (s *session) showStub(b client.Sandbox) {
 		word string
 		at   *time.Time
 	}{
-		{"intended", &b.CreatedAt}, {"made", b.MadeAt}, {"adopted", b.AdoptedAt}, {"started", b.StartedAt},
-		{"deleted", b.DeletedAt}, {"gone", b.GoneAt}, {"verified", b.VerifiedAt},
+		{"intended", &b.CreatedAt},
+		{"made", b.MadeAt},
+		{"adopted", b.AdoptedAt},
+		{"started", b.StartedAt},
+		{"deleted", b.DeletedAt},
+		{"gone", b.GoneAt},
+		{"verified", b.VerifiedAt},
 	} {
 		if line.at != nil {
 			s.say("  %-9s%s", line.word, line.at.Local().Format(day+".000"))

@@ -24,7 +24,7 @@ func TestTrialSaysHowACheckEnded(t *testing.T) {
 
 	skipped := trialOf(t, func(s *suite) { need(s.t, false, "look"); panic("not reached") })
 	require.Equal(t, Skipped, skipped.outcome())
-	require.Equal(t, "this provider's tests have no way to look", skipped.detail())
+	require.Equal(t, "there is no way here to look", skipped.detail())
 
 	broken := trialOf(t, func(s *suite) { require.Equal(s.t, 1, 2, "that was the hope"); panic("not reached") })
 	require.Equal(t, Broken, broken.outcome())

@@ -187,7 +187,7 @@ func code(t T, want task.Code, err error) {
 func need(t T, there bool, what string) {
 	t.Helper()
 	if !there {
-		t.Skip("SKIPPED: this provider's tests have no way to " + what)
+		t.Skip("SKIPPED: there is no way here to " + what)
 	}
 }
 

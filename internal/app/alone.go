@@ -1,0 +1,87 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/conformance"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// OpenProvider opens a provider as a worker with this configuration does, without a database.
+func OpenProvider(cfg *config.Loaded, name string) (sandbox.Provider, error) {
+	if err := settleSocket(cfg); err != nil {
+		return nil, err
+	}
+	c := &core{cfg: cfg, log: slog.New(slog.DiscardHandler)}
+	found, err := c.providers()
+	if err != nil {
+		return nil, err
+	}
+	return found.Provider(name)
+}
+
+// CheckProvider holds a provider of this machine to the promises of all providers. Sandboxes
+// of work that goes on are not touched. It fails at once where the provider cannot be asked.
+func CheckProvider(ctx context.Context, cfg *config.Loaded, name string, o conformance.Options) (found []conformance.Result, err error) {
+	own := *cfg
+	if name == task.ProviderLocal {
+		dir, err := besideSandboxes(&own)
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir) //nolint:errcheck // it is empty but for folders; every sandbox in it was removed
+	}
+	o.Open = func() (sandbox.Provider, error) {
+		now := own // opening settles what is left open
+		return OpenProvider(&now, name)
+	}
+	provider, err := o.Open()
+	if err != nil {
+		return nil, err
+	}
+	if !provider.Capabilities().Machine {
+		return nil, task.Invalid("name", "The provider %s makes no sandboxes, so there is nothing to check.", name)
+	}
+	if _, err := provider.List(ctx, "check"); err != nil {
+		return nil, fmt.Errorf("ask %s: %w", name, err)
+	}
+	if provider.Capabilities().HostBound {
+		o.CommandLines = commandLines
+	}
+	return conformance.Check(ctx, o)
+}
+
+// besideSandboxes gives local sandboxes a folder of their own next to the real one.
+func besideSandboxes(cfg *config.Loaded) (string, error) {
+	here := place(cfg)
+	beside := existing(cmp.Or(cfg.Sandbox.Dir, here.PrivateDir("sandboxes")))
+	dir, err := os.MkdirTemp(beside, ".check-")
+	if err != nil {
+		return "", task.Errorf(task.CodeInvalid, "no sandbox can be tried: %s; set sandbox.dir to a folder of yours", unwritable(beside, err))
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // sandboxes of other users must enter it
+		return "", fmt.Errorf("open %s: %w", dir, err)
+	}
+	cfg.Sandbox.Dir = filepath.Join(dir, "sandboxes")
+	return dir, nil
+}
+
+// commandLines are those of all processes of this machine; none where there is no /proc.
+func commandLines() []string {
+	names, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
+	var lines []string
+	for _, name := range names {
+		if text, err := os.ReadFile(name); err == nil && len(text) > 0 {
+			lines = append(lines, strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " ")))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,28 @@
+package cli_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestCheckProviderRefuses(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "omoi-check-") //nolint:usetesting // t.TempDir is closed to the users of sandboxes
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o711))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	for want, args := range map[string][]string{
+		"takes the name of one provider":              {"check", "provider"},
+		"The provider external makes no sandboxes":    {"check", "provider", "external"},
+		"This machine has no sandbox provider \"no\"": {"check", "provider", "no"},
+		"this is no regular expression":               {"check", "provider", "local", "--run", "("},
+		"--run Nowhere fits no promise":               {"check", "provider", "local", "--run", "Nowhere"},
+	} {
+		code, out, complaints := omoi(t, []string{"OMOI_SANDBOX_DIR=" + dir, "OMOI_SANDBOX_ISOLATION=none", "OMOI_SANDBOX_SHIM=/bin/false"}, args...)
+		require.Equal(t, 2, code, "%v: %s", args, complaints)
+		require.Contains(t, complaints, want)
+		require.Empty(t, out)
+	}
+}
