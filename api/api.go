@@ -95,6 +95,7 @@ type route struct {
 	access  access
 	status  int   // of success; 0: 200
 	body    int64 // longest body in bytes; 0: Config.MaxBody
+	room    *room // that its bodies share; nil: none
 	// says is the body of a route that reads it by hand: an unknown field is no fault there.
 	says any
 	also map[int]any // other statuses of success and the bodies that they carry
@@ -129,7 +130,10 @@ func (a *API) operation(r route) huma.Operation {
 		r.status = http.StatusOK
 	}
 	steps := huma.Middlewares{a.counted(r.method, r.path), a.guard(r.access)}
-	if takesBody(r.method) {
+	switch {
+	case r.room != nil:
+		steps = append(steps, a.within(r.room, r.body))
+	case takesBody(r.method):
 		steps = append(steps, a.unpack(r.body))
 	}
 	return huma.Operation{

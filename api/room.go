@@ -1,11 +1,15 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -17,7 +21,10 @@ type room struct {
 	taken atomic.Int64
 }
 
-const bodyRoom = 64 << 20
+const (
+	bodyRoom       = 64 << 20
+	transcriptRoom = 32 << 20 // of their own, so that transcripts keep no events out
+)
 
 // part is what one body takes of the room. It reads the body as it is after unpacking.
 type part struct {
@@ -53,8 +60,26 @@ func (p *part) Read(b []byte) (int, error) {
 // whole ends the haste: a deadline that passes while the answer is made would end the request.
 func (p *part) whole() { _ = p.conn.SetReadDeadline(time.Time{}) }
 
+// within is the middleware of a route that huma serves: it takes the body into a room, whole and
+// unpacked, before anything else does.
+func (a *API) within(here *room, limit int64) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		c := humagin.Unwrap(ctx)
+		mine := &part{room: here, conn: http.NewResponseController(c.Writer)}
+		defer mine.leave()
+		var body bytes.Buffer
+		if err := readBody(report{Request: c.Request, part: mine}, limit, &body); err != nil {
+			a.writeError(c.Writer, c.Request.WithContext(ctx.Context()), err)
+			return
+		}
+		c.Request.Body, c.Request.ContentLength = io.NopCloser(&body), int64(body.Len())
+		c.Request.Header.Del("Content-Encoding")
+		next(ctx)
+	}
+}
+
 func (p *part) leave() { p.room.taken.Add(-p.read) }
 
 func noRoom() error {
-	return task.Errorf(task.CodeUnavailable, "Too many events are waiting. Send the same again in a second.")
+	return task.Errorf(task.CodeUnavailable, "Too many reports are waiting. Send the same again in a second.")
 }

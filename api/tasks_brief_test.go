@@ -30,7 +30,9 @@ func TestListsShowWhatIsShortOfAResult(t *testing.T) {
 	}
 	require.Empty(t, want)
 	whole := ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+long.ID, nil), http.StatusOK)
-	var result struct{ Output string }
+	var result struct {
+		Output string `json:"output"`
+	}
 	require.NoError(t, json.Unmarshal(whole.Result, &result))
 	require.Equal(t, text, result.Output, "the task itself shows all of it")
 }

@@ -119,6 +119,7 @@ func TestReadersOfTheBusMissNoWriter(t *testing.T) {
 }
 
 func tellMany(t *testing.T, pool *pgxpool.Pool, writer, each int) {
+	t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(writer)))
 	for n := range each {
 		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {

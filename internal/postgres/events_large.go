@@ -1,6 +1,10 @@
 package postgres
 
-import "github.com/jackc/pgx/v5"
+import (
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
 
 const (
 	sqlInsertLarge = `WITH stored AS (
@@ -8,9 +12,10 @@ const (
 			VALUES ($1, $2, $3, $4, $5, $6::text::jsonb, $7, coalesce($8, now()), true)
 		) INSERT INTO event_fields (sandbox_id, sequence, birth, names, fields) VALUES ($1, $2, $3, $9, $10::text::jsonb)`
 	// Each attempt has a row of its own for a session, though its task's later attempts go on
-	// with it. What comes late fills no more than a gap.
+	// with it. What comes late fills no more than a gap, and what is too many is not kept.
 	sqlKeepTranscript = `INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, metadata, content, cut, updated_at)
-		VALUES ($1, $2, $3::uuid, $4, $5::text::jsonb, $6, $9, coalesce($7, now()))
+		SELECT $1::text, $2::text, $3::uuid, $4::text, $5::text::jsonb, $6::bytea, $9::bigint, coalesce($7::timestamptz, now())
+		WHERE (SELECT count(*) FROM transcripts o WHERE o.sandbox_id = $4 AND o.run_key <> $1) < $10::integer
 		ON CONFLICT (run_key) DO UPDATE SET metadata = excluded.metadata, content = excluded.content,
 			cut = excluded.cut, updated_at = excluded.updated_at
 		WHERE t.sandbox_id = excluded.sandbox_id AND NOT $8`
@@ -35,5 +40,5 @@ func (p *eventPlan) queueTranscript(batch *pgx.Batch, row eventRow, limit int64)
 	t, s := row.event.Large.Transcript, row.sandbox
 	kept := newest(t.Content, limit)
 	batch.Queue(sqlKeepTranscript, sessionKeys+derivedID("session", s.id, t.SessionID), t.SessionID, s.taskID, s.id,
-		string(t.Metadata), kept, timeOr(p.now), s.ended, len(t.Content)-len(kept))
+		string(t.Metadata), kept, timeOr(p.now), s.ended, len(t.Content)-len(kept), task.MaxTranscripts)
 }

@@ -15,7 +15,8 @@ import (
 // AppendTranscript adds a piece to the transcript of an agent's run. A piece that does not
 // follow what is stored changes nothing and is told so by the mark; one that is stored
 // already is stored. Errors: [task.CodeNotFound] for an unknown sandbox, [task.CodeGone] an
-// hour after it is verified gone, [task.CodeConflict] for the run of another sandbox.
+// hour after it is verified gone, [task.CodeConflict] for the run of another sandbox and for a
+// run too many.
 func (s *Store) AppendTranscript(ctx context.Context, p task.TranscriptPiece) (task.TranscriptMark, error) {
 	var mark task.TranscriptMark
 	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
@@ -35,14 +36,17 @@ func appendTranscript(ctx context.Context, q *db.Queries, p task.TranscriptPiece
 	case box.Over:
 		return task.TranscriptMark{}, task.Errorf(task.CodeGone, "Sandbox %s is gone.", p.SandboxID)
 	}
-	if p.Offset == 0 && p.Sum == 0 { // a run that nobody knows begins; its row is locked like any other
-		begin := db.BeginTranscriptParams{RunKey: p.RunID, SessionID: p.SessionID, TaskID: box.TaskID, SandboxID: p.SandboxID}
+	begins := p.Offset == 0 && p.Sum == 0
+	if begins { // a run that nobody knows begins; its row is locked like any other
+		begin := db.BeginTranscriptParams{RunKey: p.RunID, SessionID: p.SessionID, TaskID: box.TaskID, SandboxID: p.SandboxID, Most: task.MaxTranscripts}
 		if err := q.BeginTranscript(ctx, begin); err != nil {
 			return task.TranscriptMark{}, err
 		}
 	}
 	row, err := q.LockTranscript(ctx, p.RunID)
 	switch {
+	case errors.Is(err, pgx.ErrNoRows) && begins:
+		return task.TranscriptMark{}, task.Errorf(task.CodeConflict, "Sandbox %s has the transcripts of %d runs already; no more are kept.", p.SandboxID, task.MaxTranscripts)
 	case errors.Is(err, pgx.ErrNoRows):
 		return task.TranscriptMark{}, nil
 	case err != nil:

@@ -8,6 +8,9 @@ import (
 // MaxTranscriptPiece is the most that an agent may send of a transcript at once, in bytes.
 const MaxTranscriptPiece = 4 << 20
 
+// MaxTranscripts is how many runs of one sandbox have their transcripts kept.
+const MaxTranscripts = 100
+
 // TranscriptInfo describes the transcript of one run of an agent.
 type TranscriptInfo struct {
 	RunID     string    `json:"run_id"`

@@ -37,7 +37,8 @@ func (q *Queries) AppendTranscript(ctx context.Context, arg AppendTranscriptPara
 
 const beginTranscript = `-- name: BeginTranscript :exec
 INSERT INTO transcripts (run_key, session_id, task_id, sandbox_id, content)
-VALUES ($1, $2, $3, $4, '')
+SELECT $1::text, $2::text, $3::uuid, $4::text, ''
+WHERE (SELECT count(*) FROM transcripts t WHERE t.sandbox_id = $4) < $5::integer
 ON CONFLICT (run_key) DO NOTHING
 `
 
@@ -46,14 +47,17 @@ type BeginTranscriptParams struct {
 	SessionID string
 	TaskID    *string
 	SandboxID string
+	Most      int32
 }
 
+// Not for one run more than a sandbox may have.
 func (q *Queries) BeginTranscript(ctx context.Context, arg BeginTranscriptParams) error {
 	_, err := q.db.Exec(ctx, beginTranscript,
 		arg.RunKey,
 		arg.SessionID,
 		arg.TaskID,
 		arg.SandboxID,
+		arg.Most,
 	)
 	return err
 }

@@ -3,8 +3,10 @@ SELECT task_id, omoi_token_ended(verified_at, provider, state, gone_at) AS over
 FROM sandboxes WHERE id = sqlc.arg(id);
 
 -- name: BeginTranscript :exec
+-- Not for one run more than a sandbox may have.
 INSERT INTO transcripts (run_key, session_id, task_id, sandbox_id, content)
-VALUES (sqlc.arg(run_key), sqlc.arg(session_id), sqlc.narg(task_id), sqlc.arg(sandbox_id), '')
+SELECT sqlc.arg(run_key)::text, sqlc.arg(session_id)::text, sqlc.narg(task_id)::uuid, sqlc.arg(sandbox_id)::text, ''
+WHERE (SELECT count(*) FROM transcripts t WHERE t.sandbox_id = sqlc.arg(sandbox_id)) < sqlc.arg(most)::integer
 ON CONFLICT (run_key) DO NOTHING;
 
 -- name: LockTranscript :one
