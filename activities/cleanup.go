@@ -17,18 +17,36 @@ func (a *Activities) LoadSandbox(ctx context.Context, in contract.SandboxRef) (c
 	if err != nil {
 		return contract.LoadedSandbox{}, fmt.Errorf("read ledger of sandbox %s: %w", in.SandboxID, err)
 	}
+	unmade, err := a.unmade(ctx, row)
+	if err != nil {
+		return contract.LoadedSandbox{}, err
+	}
 	caps := a.capabilities(row.Provider)
 	return contract.LoadedSandbox{
 		Provider:      row.Provider,
 		Queue:         queueOf(row, caps),
 		Verify:        caps.Machine,
 		Salvaged:      row.Salvage != nil,
-		Verified:      row.VerifiedAt != nil,
+		Verified:      row.VerifiedAt != nil || unmade,
 		LongestCreate: caps.LongestCreate,
 		SalvageWindow: a.cfg.SalvageWindow,
 		Lost:          row.State == task.SandboxLost,
 		Pickup:        max(a.cfg.OrphanGrace/graceToPickup, time.Second),
 	}, nil
+}
+
+// unmade ends a row of a provider that lacks its configuration, if its making never began: there
+// is nothing to delete, and nobody who could be asked.
+func (a *Activities) unmade(ctx context.Context, row task.Sandbox) (bool, error) {
+	p, err := a.deps.Providers.Provider(row.Provider)
+	if err != nil || row.State != task.SandboxIntended || ready(p) == nil {
+		return false, nil //nolint:nilerr // a provider that is not here says nothing about its sandboxes
+	}
+	ended, err := a.deps.Ledger.SandboxUnmade(ctx, row.ID)
+	if err != nil {
+		return false, fmt.Errorf("write that sandbox %s was never made: %w", row.ID, err)
+	}
+	return ended, nil
 }
 
 // graceToPickup makes of the default grace the contract's default for work that lies.

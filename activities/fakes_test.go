@@ -178,6 +178,15 @@ func (s *fakeStore) SettleSandbox(_ context.Context, in contract.Settling) error
 	return nil
 }
 
+func (s *fakeStore) SandboxUnmade(_ context.Context, id string) (bool, error) {
+	unmade := s.rows[id].State == task.SandboxIntended
+	return unmade, s.change(id, "unmade", func(r *task.Sandbox) {
+		if unmade {
+			r.State = task.SandboxGone
+		}
+	})
+}
+
 func (s *fakeStore) SaveSalvage(_ context.Context, id string, saved task.Salvage) error {
 	return s.change(id, "save_salvage", func(r *task.Sandbox) { r.Salvage = &saved })
 }
@@ -221,6 +230,20 @@ func (s *fakeStore) Targets(context.Context) ([]contract.ReaperTarget, error) { 
 
 func (s *fakeStore) LedgerOrphans(context.Context, time.Duration) ([]contract.Orphan, error) {
 	return s.ledger, nil
+}
+
+func (s *fakeStore) Overdue(context.Context, time.Duration) (int, time.Duration, error) {
+	return s.overdue, time.Hour, nil
+}
+
+func (s *fakeStore) SetAlarm(_ context.Context, source, text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.alarms == nil {
+		s.alarms = map[string]string{}
+	}
+	s.alarms[source] = text
+	return s.alarmErr
 }
 
 func (s *fakeStore) Unowned(context.Context, []sandbox.Sandbox, time.Duration) ([]contract.Orphan, error) {
@@ -307,6 +330,7 @@ type box struct {
 
 // fakeProvider holds sandboxes in memory.
 type fakeProvider struct {
+	unready error
 	faults
 
 	caps    sandbox.Capabilities
@@ -323,6 +347,8 @@ func newProvider() *fakeProvider {
 		boxes: map[string]*box{},
 	}
 }
+
+func (p *fakeProvider) Ready() error { return p.unready }
 
 func (p *fakeProvider) Name() string                       { return task.ProviderLocal }
 func (p *fakeProvider) Capabilities() sandbox.Capabilities { return p.caps }

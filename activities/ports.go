@@ -36,6 +36,8 @@ type Ledger interface {
 	AgentStarted(ctx context.Context, sandboxID string) error
 	// SettleSandbox moves the ledger row forward, never back: deleting, gone, verified, lost.
 	SettleSandbox(ctx context.Context, s contract.Settling) error
+	// SandboxUnmade ends a row whose making never began, and reports whether it was one.
+	SandboxUnmade(ctx context.Context, sandboxID string) (bool, error)
 	SaveSalvage(ctx context.Context, sandboxID string, s task.Salvage) error
 	SaveHead(ctx context.Context, taskID string, attempt int, commit string) error
 	// Pulse looks window back for outages of intake and relay.
@@ -60,6 +62,10 @@ type Fleet interface {
 	// Adopt writes rows for those of the listed sandboxes that the ledger does not know, so that
 	// they can be cleaned up. hostID is empty where the provider is bound to no host.
 	Adopt(ctx context.Context, provider, hostID string, listed []sandbox.Sandbox) error
+	// Overdue counts the rows that have been unverified for longer than age after their end.
+	Overdue(ctx context.Context, age time.Duration) (n int, oldest time.Duration, err error)
+	// SetAlarm notes what a person has to look at; an empty text takes it back.
+	SetAlarm(ctx context.Context, source, text string) error
 	// OpenTasks lists task ids that are not final and hold a run, newest projection older than
 	// age, and those whose start or retry was sent longer than age ago and never taken up.
 	OpenTasks(ctx context.Context, age time.Duration) ([]string, error)

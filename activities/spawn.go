@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -20,6 +21,9 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 	if err := spawnable(p); err != nil {
 		return contract.SpawnedSandbox{}, err
 	}
+	if err := ready(p.provider); err != nil { // before the ledger says that one may exist
+		return contract.SpawnedSandbox{}, fmt.Errorf("make sandbox: %w", err)
+	}
 	if err := a.deps.Ledger.SandboxCreating(ctx, in.SandboxID); err != nil {
 		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write intent to make: %w", err))
 	}
@@ -31,6 +35,14 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write that it runs: %w", err))
 	}
 	return contract.SpawnedSandbox{ProviderID: made.ProviderID, Adopted: made.Adopted, Isolation: made.Isolation}, nil
+}
+
+// ready says what a provider lacks before it can make anything.
+func ready(p sandbox.Provider) error {
+	if r, ok := p.(sandbox.Readier); ok {
+		return r.Ready()
+	}
+	return nil
 }
 
 // spawnable refuses to make what is over already: an attempt that was cancelled meanwhile.

@@ -94,6 +94,13 @@ func (s *Store) SettleSandbox(ctx context.Context, in contract.Settling) error {
 	return translate("settle sandbox "+in.SandboxID+" as "+in.Event, oneRow(step(ctx, in.SandboxID)))
 }
 
+// SandboxUnmade ends the row of a sandbox whose making never began, and reports whether it did:
+// one that may exist is left alone.
+func (s *Store) SandboxUnmade(ctx context.Context, sandboxID string) (bool, error) {
+	rows, err := s.q.SandboxUnmade(ctx, sandboxID)
+	return rows > 0, translate("end the row of sandbox "+sandboxID, err)
+}
+
 // SaveSalvage notes what became of uncommitted work.
 func (s *Store) SaveSalvage(ctx context.Context, sandboxID string, salvage task.Salvage) error {
 	raw, err := json.Marshal(salvage)

@@ -117,8 +117,9 @@ const (
 )
 
 // Paths are the places of a sandbox as a program inside sees them. They are the constants
-// [Dir], [Workspace], [Home] and [AgentPath] wherever there is a file system of its own. The
-// local provider without isolation has none, and answers folders of the host.
+// [Dir], [Workspace], [Home] and [AgentPath] wherever the provider may make those folders. The
+// local provider without isolation answers folders of the host, Daytona's what is below the home
+// of its user.
 //
 // WriteFile, ReadFile, Command.Dir and whole elements of Command.Args may always be
 // written with the constants: the provider translates a value that is one of them or lies
@@ -151,6 +152,12 @@ var (
 	ErrNameTaken = task.Errorf(task.CodeConflict, "a sandbox of this name exists with other labels (name_taken)")
 	ErrFenced    = task.Errorf(task.CodeGone, "the sandbox was deleted before it was made")
 )
+
+// Readier is a provider that can make nothing before somebody has configured it.
+type Readier interface {
+	// Ready says what is missing; nil if nothing is. It asks nobody.
+	Ready() error
+}
 
 // Provider makes, watches and removes sandboxes. Every method is idempotent and safe to
 // repeat after a lost answer. A sandbox is named by its labels: delete and adopt act only

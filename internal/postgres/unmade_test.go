@@ -1,0 +1,32 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// What was never begun to be made is over without anybody being asked; what may exist is not.
+func TestOnlyWhatWasNeverMadeEndsUnasked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	ctx := t.Context()
+	_, id := w.box("daytona")
+	ended, err := w.store.SandboxUnmade(ctx, id)
+	require.NoError(t, err)
+	require.True(t, ended)
+	row := w.ledger(id)
+	require.Equal(t, task.SandboxGone, row.State)
+	require.NotNil(t, row.VerifiedAt)
+	require.Equal(t, task.CodeGone, task.CodeOf(w.store.SandboxCreating(ctx, id)), "nor is it made any more")
+
+	_, id = w.box("daytona")
+	require.NoError(t, w.store.SandboxCreating(ctx, id))
+	ended, err = w.store.SandboxUnmade(ctx, id)
+	require.NoError(t, err)
+	require.False(t, ended)
+	require.Equal(t, task.SandboxCreating, w.ledger(id).State)
+}
