@@ -138,6 +138,10 @@ e2e: build temporal ## run only the end-to-end tests against the real programs
 gapless: build temporal ## prove at full size that no event is lost or doubled; OMOI_GAPLESS_SEED=n repeats a run
 	@OMOI_GAPLESS=full $(GO) test -count=1 -timeout 40m -run '^TestGapless$$' -v ./internal/e2e
 
+.PHONY: drill
+drill: build temporal ## kill everything at every step, 300 times, and write docs/FAILURES.md; OMOI_DRILL_SEED=n repeats a run
+	@OMOI_DRILL="$${OMOI_DRILL:-300}" OMOI_DRILL_OUT="$(CURDIR)/docs/FAILURES.md" $(GO) test -count=1 -timeout 3h -run '^TestLeakDrill$$' -v ./internal/e2e
+
 .PHONY: bench
 bench: build temporal ## measure what docs/BENCHMARKS.md promises, side by side in one run
 	@$(GO) run ./internal/tools/bench -bin $(BIN) -root $(CURDIR) -out docs/BENCHMARKS.md -version "$$(git describe --always --dirty 2>/dev/null || echo an unnamed version)" $(BENCH_FLAGS)

@@ -1,0 +1,222 @@
+package e2e_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// drillRounds are the strikes of a drill at each provider: OMOI_DRILL, or few.
+const drillRounds = 12
+
+// victim is what a drill kills, and how it is brought back.
+type victim struct {
+	name    string
+	steps   []string                            // at which there is something to kill
+	strike  func(d *drill, made task.Task) bool // false: it was not there
+	mend    func(d *drill)
+	retries bool // the attempt may be lost: its work is done again by the next
+}
+
+// stage is a provider with all that may die around it.
+type stage struct {
+	provider string
+	settings map[string]string
+	victims  []victim
+	alive    func(r *rig) int // sandboxes that are there, by whatever means
+}
+
+// drill is a run at one provider.
+type drill struct {
+	*rig
+	stage
+
+	random *rand.Rand
+	tally  *tally
+}
+
+// TestLeakDrill is the proof of P1: at every step of spawn, run and delete something is
+// killed; afterwards every task has ended as it should, and no sandbox is left or forgotten.
+func TestLeakDrill(t *testing.T) { //nolint:tparallel // two processors: one provider after the other
+	t.Parallel()
+	rounds, seed := drillRounds, rand.Uint64()
+	if given := os.Getenv("OMOI_DRILL"); given != "" {
+		var err error
+		rounds, err = strconv.Atoi(given)
+		require.NoError(t, err, "OMOI_DRILL")
+	}
+	if given := os.Getenv("OMOI_DRILL_SEED"); given != "" {
+		var err error
+		seed, err = strconv.ParseUint(given, 10, 64)
+		require.NoError(t, err, "OMOI_DRILL_SEED")
+	}
+	t.Logf("again: OMOI_DRILL=%d OMOI_DRILL_SEED=%d go test ./internal/e2e -run '^TestLeakDrill$' -count=1 -v", rounds, seed)
+	report := newDrillReport(rounds, seed)
+	for _, s := range stages() {
+		t.Run(s.provider, func(t *testing.T) { //nolint:paralleltest // likewise
+			d := &drill{rig: newRig(t, s.settings), stage: s, random: rand.New(rand.NewPCG(seed, uint64(len(s.provider))))}
+			d.tally = report.begin(s)
+			d.up()
+			d.play(rounds)
+			d.settleUp()
+		})
+	}
+	t.Log("\n" + report.String())
+	if path := os.Getenv("OMOI_DRILL_OUT"); path != "" && !t.Failed() {
+		require.NoError(t, os.WriteFile(path, []byte(report.String()), 0o644))
+	}
+}
+
+func stages() []stage {
+	return []stage{{provider: task.ProviderLocal, victims: append(ourParts(), insideVictim("shim", " shim "), insideVictim("agent", "omoi-agent")), alive: localAlive}}
+}
+
+// blow is one strike of a drill.
+type blow struct {
+	victim victim
+	step   string
+}
+
+// blows are all victims at all steps in a random order.
+func (d *drill) blows() []blow {
+	var all []blow
+	for _, v := range d.victims {
+		for _, step := range v.steps {
+			all = append(all, blow{victim: v, step: step})
+		}
+	}
+	d.random.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
+	return all
+}
+
+// play strikes one task after the other, until so many strikes have met something.
+func (d *drill) play(rounds int) {
+	repo := d.repo()
+	var left []blow
+	for n := 0; d.tally.strikes() < rounds; n++ {
+		require.Less(d.t, n, 3*rounds+10, "most strikes meet nothing")
+		if len(left) == 0 {
+			left = d.blows()
+		}
+		b := left[0]
+		left = left[1:]
+		steps := []string{stepWrite, stepCommit, stepUnsaved, stepComplete}
+		cancelled := n%5 == 4
+		if cancelled {
+			steps = []string{stepWrite, stepUnsaved, stepHang}
+		}
+		made := d.submit(repo, script(steps...), func(in *apiclient.NewTask) { in.Sandbox = d.provider })
+		if cancelled {
+			d.running(made.ID)
+			_, _, err := d.api.Cancel(context.Background(), made.ID, "the drill says so")
+			require.NoError(d.t, err)
+		}
+		struck := d.strike(b, made)
+		ok := d.judge(b, made.ID, cancelled)
+		if struck {
+			d.tally.add(b, ok)
+		}
+	}
+}
+
+// strike waits for the step and kills, at once or a moment later. It reports whether there was
+// something to kill: a cancelled task publishes nothing.
+func (d *drill) strike(b blow, made task.Task) bool {
+	if !d.reaches(made.ID, b.step) {
+		return false
+	}
+	moment := time.NewTimer(time.Duration(d.random.Int64N(int64(40 * time.Millisecond))))
+	<-moment.C
+	struck := b.victim.strike(d, made)
+	if b.victim.mend != nil {
+		b.victim.mend(d)
+	}
+	return struck
+}
+
+// judge holds the end of a task to what it should be.
+func (d *drill) judge(b blow, id string, cancelled bool) bool {
+	want := task.StatusCompleted
+	if cancelled {
+		want = task.StatusCancelled
+	}
+	got := d.until(id, b.victim.name+" killed at "+b.step, func(t task.Task) bool { return t.Status.Final() })
+	most := 1
+	if b.victim.retries {
+		most = 2
+	}
+	ok := got.Status == want && got.AttemptCount <= most
+	if !ok {
+		d.t.Errorf("%s killed at %s: the task ended as %s after %d attempts (%s)%s", b.victim.name, b.step, got.Status, got.AttemptCount, text(got.ErrorMessage), stories(got.Attempts))
+	}
+	return ok
+}
+
+// settleUp counts what must be nothing.
+func (d *drill) settleUp() {
+	d.eventually("every sandbox is verified gone", func() bool { return d.count(unverified, d.provider) == 0 })
+	d.eventually("no sandbox is alive", func() bool { return d.alive(d.rig) == 0 })
+	d.noLeaks()
+	d.gapless()
+	t := d.tally
+	t.alive, t.unverified, t.unreceipted = d.alive(d.rig), d.count(unverified, d.provider), d.count(unreceipted, d.provider)
+	t.sandboxes = d.count(`SELECT count(*) FROM sandboxes WHERE provider = $1`, d.provider)
+	require.Zero(d.t, t.unreceipted, "sandboxes whose receipts do not say what became of the work")
+}
+
+const (
+	unverified = `SELECT count(*) FROM sandboxes WHERE provider = $1 AND (state <> 'gone' OR gone_at IS NULL OR verified_at IS NULL OR verified_at < gone_at)`
+	// A receipt says what became of the work wherever an agent was started.
+	unreceipted = `SELECT count(*) FROM sandboxes WHERE provider = $1 AND (deleted_at IS NULL OR (started_at IS NOT NULL AND salvage IS NULL))`
+)
+
+// ourParts are the worker and the API, which may die at any time.
+func ourParts() []victim {
+	return []victim{
+		{
+			name: "worker", steps: steps(),
+			strike: func(d *drill, _ task.Task) bool { d.kill("worker"); return true },
+			mend:   func(d *drill) { d.startWorker() },
+		},
+		{
+			name: "API", steps: steps(),
+			strike: func(d *drill, _ task.Task) bool { d.kill("api"); return true },
+			mend:   func(d *drill) { d.startAPI() },
+		},
+	}
+}
+
+// insideVictim is a process of a local sandbox, known by its command line.
+func insideVictim(name, text string) victim {
+	return victim{
+		name: name, retries: true,
+		steps: []string{contract.StartAgent, contract.Project, contract.StopAgent, contract.CollectWork, contract.Salvage, contract.DeleteSandbox},
+		strike: func(d *drill, made task.Task) bool {
+			struck := false
+			for _, pid := range processesWith(task.SandboxName(d.task(made.ID).Attempts[0].SandboxID)) {
+				raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+				if err == nil && strings.Contains(strings.ReplaceAll(string(raw), "\x00", " "), text) {
+					struck = syscall.Kill(pid, syscall.SIGKILL) == nil || struck
+				}
+			}
+			return struck
+		},
+	}
+}
+
+func localAlive(r *rig) int {
+	return len(slices.DeleteFunc(processesWith(r.env["OMOI_SANDBOX_DIR"]), func(pid int) bool { return pid == os.Getpid() }))
+}
