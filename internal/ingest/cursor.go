@@ -57,7 +57,7 @@ func parsePlaces(s string) ([]cursorPlace, bool) {
 		left, right, ok := strings.Cut(part, ":")
 		attempt, err1 := strconv.ParseUint(left, 10, 31)
 		sequence, err2 := strconv.ParseUint(right, 10, 63)
-		place := cursorPlace{int(attempt), int64(sequence)} //nolint:gosec // G115: parsed with 31 and 63 bits
+		place := cursorPlace{int(attempt), int64(sequence)}
 		known := slices.ContainsFunc(places, func(p cursorPlace) bool { return p.attempt == place.attempt })
 		if !ok || err1 != nil || err2 != nil || known {
 			return nil, false

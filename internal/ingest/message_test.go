@@ -344,3 +344,26 @@ func TestMessagesAreChecked(t *testing.T) {
 	}
 	require.Equal(t, texts, b.lease(sandbox), "as they were said")
 }
+
+func TestALookThatFindsNothingWritesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	box := b.sandbox()
+	b.exec(`CREATE TABLE writes (at timestamptz DEFAULT now())`)
+	b.exec(`CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO writes DEFAULT VALUES; RETURN NULL; END'`)
+	b.exec(`CREATE TRIGGER lease AFTER UPDATE ON messages FOR EACH STATEMENT EXECUTE FUNCTION note()`)
+	lease := func(most time.Duration) []ingest.Message {
+		got, err := b.store.LeaseMessages(t.Context(), box, most, 0)
+		require.NoError(t, err)
+		return got
+	}
+	require.Empty(t, lease(time.Minute))
+	_, err := b.store.AcceptMessage(t.Context(), ingest.NewMessage{SandboxID: box, Kind: ingest.MessageUser, Content: "x"})
+	require.NoError(t, err)
+	require.Len(t, lease(time.Microsecond), 1)
+	require.Len(t, lease(time.Minute), 1, "the first lease is over")
+	require.Empty(t, lease(time.Minute), "the second one is not")
+	var writes int
+	require.NoError(t, b.pool.QueryRow(t.Context(), `SELECT count(*) FROM writes`).Scan(&writes))
+	require.Equal(t, 2, writes, "those that found something")
+}

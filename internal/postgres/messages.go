@@ -135,6 +135,10 @@ func orNil(s string) *string {
 // again. Zero: 60 s, 100 messages.
 func (s *Store) LeaseMessages(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error) {
 	const most = 100
+	// Polls look every few seconds and mostly find nothing: that costs no lock and no write.
+	if due, err := s.q.MessagesDue(ctx, sandboxID); err != nil || !due {
+		return nil, translate("look for messages", err)
+	}
 	rows, err := s.q.LeaseMessages(ctx, db.LeaseMessagesParams{
 		SandboxID: sandboxID, Lease: orDefault(lease, time.Minute).Seconds(),
 		Most: int32(orDefault(limit, most)), //nolint:gosec // G115: small by the API's bounds

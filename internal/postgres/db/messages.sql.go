@@ -318,3 +318,15 @@ func (q *Queries) MessageWriter(ctx context.Context, id string) (MessageWriterRo
 	)
 	return i, err
 }
+
+const messagesDue = `-- name: MessagesDue :one
+SELECT EXISTS (SELECT FROM messages m WHERE m.sandbox_id = $1
+    AND (m.state = 'accepted' OR (m.state = 'delivered' AND m.lease_until <= now())))
+`
+
+func (q *Queries) MessagesDue(ctx context.Context, sandboxID string) (bool, error) {
+	row := q.db.QueryRow(ctx, messagesDue, sandboxID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}

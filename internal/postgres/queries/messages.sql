@@ -19,6 +19,10 @@ RETURNING *;
 SELECT sqlc.embed(m), s.state AS sandbox_state FROM messages m JOIN sandboxes s ON s.id = m.sandbox_id
 WHERE m.key_scope = sqlc.arg(key_scope)::text AND m.idempotency_key = sqlc.arg(idempotency_key)::text;
 
+-- name: MessagesDue :one
+SELECT EXISTS (SELECT FROM messages m WHERE m.sandbox_id = sqlc.arg(sandbox_id)
+    AND (m.state = 'accepted' OR (m.state = 'delivered' AND m.lease_until <= now())));
+
 -- name: LeaseMessages :many
 WITH due AS (
     SELECT m.id FROM messages m
