@@ -40,7 +40,12 @@ type Config struct {
 	LongestCreate  time.Duration // assumed of providers that this process does not have; default 5 min
 
 	OrphanGrace time.Duration // before a sandbox without a live attempt is an orphan; default 2 min
+	Overdue     time.Duration // before a sandbox that is over and not verified gone raises an alarm; default 30 min
 	RepairGrace time.Duration // before a task without an open workflow is written off; default 1 min
+
+	// Shared are the providers that are bound to no machine and set up here: the reaper looks at
+	// them also where the ledger knows of nothing.
+	Shared []string
 
 	// Secrets are values that must never leave in an error; they are cut out of every text.
 	Secrets []string
@@ -92,6 +97,7 @@ func New(cfg Config, deps Deps) *Activities {
 	cfg.SalvageWindow = cmp.Or(cfg.SalvageWindow, 5*time.Minute)
 	cfg.LongestCreate = cmp.Or(cfg.LongestCreate, 5*time.Minute)
 	cfg.OrphanGrace = cmp.Or(cfg.OrphanGrace, 2*time.Minute)
+	cfg.Overdue = cmp.Or(cfg.Overdue, 30*time.Minute)
 	cfg.RepairGrace = cmp.Or(cfg.RepairGrace, time.Minute)
 	cfg.Settings = withDefaults(cfg.Settings, defaultSettings())
 	return &Activities{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler))}

@@ -95,6 +95,10 @@ type fakeStore struct {
 	branch, base string // as noted
 
 	transcripts map[int]task.TranscriptInfo // by attempt
+
+	overdue  int
+	alarms   map[string]string
+	alarmErr error
 }
 
 func (s *fakeStore) LoadTask(_ context.Context, _ contract.TaskRef, runID string) (contract.LoadedTask, error) {
@@ -237,8 +241,6 @@ func (s *fakeStore) Overdue(context.Context, time.Duration) (int, time.Duration,
 }
 
 func (s *fakeStore) SetAlarm(_ context.Context, source, text string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.alarms == nil {
 		s.alarms = map[string]string{}
 	}

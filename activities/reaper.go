@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -19,6 +20,11 @@ func (a *Activities) ReaperTargets(ctx context.Context) (contract.Targets, error
 	if err != nil {
 		return contract.Targets{}, fmt.Errorf("list places of sandboxes: %w", err)
 	}
+	for _, name := range a.cfg.Shared {
+		if !slices.ContainsFunc(targets, func(t contract.ReaperTarget) bool { return t.Provider == name }) {
+			targets = append(targets, contract.ReaperTarget{Provider: name, Queue: contract.QueueSandboxes})
+		}
+	}
 	return contract.Targets{Targets: targets}, nil
 }
 
@@ -26,11 +32,7 @@ func (a *Activities) ReaperTargets(ctx context.Context) (contract.Targets, error
 // without a provider it asks the ledger alone. A provider that cannot be asked has no orphans.
 func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInput) (contract.Orphans, error) {
 	if in.Provider == "" {
-		orphans, err := a.deps.Fleet.LedgerOrphans(ctx, a.cfg.OrphanGrace)
-		if err != nil {
-			return contract.Orphans{}, fmt.Errorf("read orphans of the ledger: %w", err)
-		}
-		return contract.Orphans{Orphans: orphans}, nil
+		return a.findInLedger(ctx)
 	}
 	listed, err := a.list(ctx, in.Provider)
 	if err != nil {
@@ -41,17 +43,60 @@ func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInp
 		return contract.Orphans{}, fmt.Errorf("compare sandboxes of %s: %w", in.Provider, err)
 	}
 	out := guarded(in.Provider, len(listed), orphans)
+	a.alarm(ctx, a.placeOf(in.Provider), out.Alarm)
 	if err := a.adopt(ctx, in.Provider, listed, out.Orphans); err != nil {
 		return contract.Orphans{}, err
 	}
 	return out, nil
 }
 
+// findInLedger answers the rows that nobody brings to their end, and raises an alarm about those
+// that nobody could for long.
+func (a *Activities) findInLedger(ctx context.Context) (contract.Orphans, error) {
+	orphans, err := a.deps.Fleet.LedgerOrphans(ctx, a.cfg.OrphanGrace)
+	if err != nil {
+		return contract.Orphans{}, fmt.Errorf("read orphans of the ledger: %w", err)
+	}
+	n, oldest, err := a.deps.Fleet.Overdue(ctx, a.cfg.Overdue)
+	if err != nil {
+		return contract.Orphans{}, fmt.Errorf("count what is overdue: %w", err)
+	}
+	text := ""
+	if n > 0 {
+		text = fmt.Sprintf("sandboxes that are not verified gone long after their end: %d, the oldest for %s; see omoi sandboxes and omoi hosts",
+			n, oldest.Round(time.Second))
+	}
+	a.alarm(ctx, "unverified", text)
+	return contract.Orphans{Orphans: orphans}, nil
+}
+
+// alarm tells people, or takes back what was told. That it cannot is no reason to end a round.
+func (a *Activities) alarm(ctx context.Context, source, text string) {
+	if text != "" {
+		a.log.ErrorContext(ctx, "the reaper needs a person", slog.String("about", source), slog.String("alarm", text))
+	}
+	if err := a.deps.Fleet.SetAlarm(ctx, source, text); err != nil {
+		a.log.WarnContext(ctx, "alarm not noted", slog.String("about", source), slog.String("error", a.brief(err.Error())))
+	}
+}
+
+// placeOf names a provider, and the machine where there is one of its own.
+func (a *Activities) placeOf(provider string) string {
+	if a.capabilities(provider).HostBound {
+		return provider + " on " + a.cfg.HostID
+	}
+	return provider
+}
+
 // adopt gives each orphan a row in the ledger, from which its cleanup works.
 func (a *Activities) adopt(ctx context.Context, provider string, listed []sandbox.Sandbox, orphans []contract.Orphan) error {
+	unowned := make(map[string]bool, len(orphans))
+	for _, o := range orphans {
+		unowned[o.SandboxID] = true
+	}
 	var found []sandbox.Sandbox
 	for _, box := range listed {
-		if slices.ContainsFunc(orphans, func(o contract.Orphan) bool { return o.SandboxID == box.Labels.SandboxID }) {
+		if unowned[box.Labels.SandboxID] {
 			found = append(found, box)
 		}
 	}
@@ -98,7 +143,7 @@ const minMass = 5
 func guarded(provider string, alive int, orphans []contract.Orphan) contract.Orphans {
 	out := contract.Orphans{Alive: alive}
 	if len(orphans) >= minMass && 2*len(orphans) > alive {
-		out.Alarm = fmt.Sprintf("%d of %d sandboxes of %s look orphaned: none is removed", len(orphans), alive, provider)
+		out.Alarm = fmt.Sprintf("%d of %d sandboxes of %s look orphaned: none is removed. If the database was lost or set back, see omoi sandboxes sweep", len(orphans), alive, provider)
 		return out
 	}
 	out.Orphans = orphans

@@ -39,6 +39,12 @@ func TestFindOrphansOfAProvider(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, out.Orphans)
 	require.NotEmpty(t, out.Alarm)
+	require.Equal(t, out.Alarm, b.store.alarms["local on h1"])
+
+	b.store.unowned, b.store.alarmErr = nil, errDown
+	_, err = do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{Provider: task.ProviderLocal})
+	require.NoError(t, err, "a round does not end because nobody can be told")
+	require.Empty(t, b.store.alarms["local on h1"], "taken back")
 }
 
 func TestFindOrphansOfTheLedger(t *testing.T) {
@@ -48,6 +54,12 @@ func TestFindOrphansOfTheLedger(t *testing.T) {
 	out, err := do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{})
 	require.NoError(t, err)
 	require.Len(t, out.Orphans, 6)
+	require.Empty(t, b.store.alarms["unverified"])
+	b.store.overdue = 3
+	out, err = do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{})
+	require.NoError(t, err)
+	require.Len(t, out.Orphans, 6, "an alarm is no reason to leave them")
+	require.Contains(t, b.store.alarms["unverified"], "3, the oldest for 1h0m0s")
 	require.Empty(t, b.provider.calls)
 }
 
@@ -70,6 +82,11 @@ func TestReaperTargetsAndGate(t *testing.T) {
 	out, err := do[contract.Targets](b, b.activities().ReaperTargets)
 	require.NoError(t, err)
 	require.Equal(t, b.store.targets, out.Targets)
+	b.cfg.Shared, b.made = []string{"daytona", "local"}, nil
+	out, err = do[contract.Targets](b, b.activities().ReaperTargets)
+	require.NoError(t, err)
+	require.Equal(t, []contract.ReaperTarget{{Provider: "local", Queue: "omoi-host-h1"}, {Provider: "daytona", Queue: contract.QueueSandboxes}}, out.Targets,
+		"also where the ledger knows of nothing")
 	require.NoError(t, act(b, b.activities().RunGate))
 	require.Equal(t, 1, b.store.count("grant"))
 }

@@ -37,7 +37,15 @@ CREATE TABLE visits (
 );
 CREATE INDEX visits_sandbox ON visits (sandbox_id, began_at);
 
+-- What the reaper found and a person has to look at; it is said again at each of its rounds.
+CREATE TABLE alarms (
+    source text PRIMARY KEY,                    -- unverified, or a provider and its host
+    text   text NOT NULL,
+    since  timestamptz NOT NULL DEFAULT now(),
+    at     timestamptz NOT NULL DEFAULT now()
+);
+
 -- +goose Down
 
-DROP TABLE visits, log_parts, log_looks;
+DROP TABLE alarms, visits, log_parts, log_looks;
 ALTER TABLE sandboxes DROP COLUMN made_at, DROP COLUMN price_per_second, DROP COLUMN price_currency;

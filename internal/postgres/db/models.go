@@ -9,6 +9,13 @@ import (
 	"time"
 )
 
+type Alarm struct {
+	Source string
+	Text   string
+	Since  time.Time
+	At     time.Time
+}
+
 type ApiKey struct {
 	ID             string
 	OrganizationID string

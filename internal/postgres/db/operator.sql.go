@@ -36,6 +36,31 @@ func (q *Queries) AddLogPart(ctx context.Context, arg AddLogPartParams) error {
 	return err
 }
 
+const alarms = `-- name: Alarms :many
+SELECT text FROM alarms WHERE at > now() - interval '1 hour' ORDER BY since, source
+`
+
+// One that was not said again is that of a machine that is gone.
+func (q *Queries) Alarms(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, alarms)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		items = append(items, text)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const beginVisit = `-- name: BeginVisit :one
 INSERT INTO visits (id, organization_id, sandbox_id, visitor, kind, what)
 VALUES ($1, $2, $3, $4, $5, $6) RETURNING id, organization_id, sandbox_id, visitor, kind, what, began_at, ended_at, outcome
@@ -72,6 +97,15 @@ func (q *Queries) BeginVisit(ctx context.Context, arg BeginVisitParams) (Visit, 
 		&i.Outcome,
 	)
 	return i, err
+}
+
+const clearAlarm = `-- name: ClearAlarm :exec
+DELETE FROM alarms WHERE source = $1
+`
+
+func (q *Queries) ClearAlarm(ctx context.Context, source string) error {
+	_, err := q.db.Exec(ctx, clearAlarm, source)
+	return err
 }
 
 const clearLog = `-- name: ClearLog :exec
@@ -295,6 +329,16 @@ func (q *Queries) ReceiptSandboxes(ctx context.Context, taskID *string) ([]Recei
 		return nil, err
 	}
 	return items, nil
+}
+
+const setAlarm = `-- name: SetAlarm :exec
+INSERT INTO alarms (source, text) VALUES ($1, $2)
+ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now()
+`
+
+func (q *Queries) SetAlarm(ctx context.Context, source string, text string) error {
+	_, err := q.db.Exec(ctx, setAlarm, source, text)
+	return err
 }
 
 const visitsOfTask = `-- name: VisitsOfTask :many

@@ -63,3 +63,14 @@ INSERT INTO log_parts (sandbox_id, first, last, content) VALUES (@sandbox_id, @f
 SELECT count(*)::bigint AS overdue, coalesce(extract(epoch FROM now() - min(ended_at)), 0)::float8 AS oldest
 FROM sandboxes WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare') AND state <> 'lost'
     AND ended_at < now() - @age::interval;
+
+-- name: SetAlarm :exec
+INSERT INTO alarms (source, text) VALUES (@source, @text)
+ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now();
+
+-- name: ClearAlarm :exec
+DELETE FROM alarms WHERE source = @source;
+
+-- name: Alarms :many
+-- One that was not said again is that of a machine that is gone.
+SELECT text FROM alarms WHERE at > now() - interval '1 hour' ORDER BY since, source;
