@@ -1,0 +1,91 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Delete removes every container and volume of the sandbox and looks that none is left. One of
+// other labels is not this sandbox, and is left alone. Where a create was cut off that the
+// engine may still carry out, it answers [task.CodeUnavailable] until that is past.
+func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
+	if err := checkLabels(labels); err != nil {
+		return err
+	}
+	f, err := p.fence(ctx, labels)
+	if err != nil {
+		return err
+	}
+	defer f.release()
+	ctx, cancel := settled(ctx)
+	defer cancel()
+	_, err = p.find(ctx, labels)
+	switch task.CodeOf(err) {
+	case "", task.CodeNotFound:
+	case task.CodeConflict:
+		return nil
+	default:
+		return err
+	}
+	if err := f.bury(labels); err != nil {
+		return err
+	}
+	if err := p.remove(ctx, labels); err != nil {
+		return err
+	}
+	if late := f.settles(time.Now()); late > 0 {
+		return task.Errorf(task.CodeUnavailable, "nothing is left of sandbox %s, but its making was cut off and may still come; ask again in %s",
+			labels.SandboxID, late.Round(time.Second))
+	}
+	return nil
+}
+
+// remove ends and removes until two looks in a row find nothing.
+func (p *Provider) remove(ctx context.Context, labels sandbox.Labels) error {
+	var last error
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		left, err := p.removeOnce(ctx, labels)
+		if err == nil && left == 0 {
+			return nil
+		}
+		if err != nil {
+			last = err
+		}
+		if pause(ctx, wait) != nil || wait == time.Second && err != nil {
+			return engineError(fmt.Sprintf("remove sandbox %s", labels.SandboxID), last)
+		}
+	}
+}
+
+// removeOnce answers how much it found.
+func (p *Provider) removeOnce(ctx context.Context, labels sandbox.Labels) (found int, err error) {
+	containers, err := p.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: only(labels)})
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range containers {
+		err := p.engine.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		if err != nil && !gone(err) { // conflict: its removal is under way
+			return 0, err
+		}
+	}
+	volumes, err := p.engine.VolumeList(ctx, volume.ListOptions{Filters: only(labels)})
+	if err != nil {
+		return 0, err
+	}
+	for _, v := range volumes.Volumes {
+		err := p.engine.VolumeRemove(ctx, v.Name, true)
+		if err != nil && !gone(err) && !cerrdefs.IsInternal(err) {
+			return 0, err
+		}
+	}
+	return len(containers) + len(volumes.Volumes), nil
+}

@@ -1,0 +1,141 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// dial makes a client. It asks nobody: an engine that is away comes back.
+func dial(cfg Config) (*client.Client, error) {
+	opts := []client.Opt{client.WithHost(cfg.Host), client.WithAPIVersionNegotiation()}
+	if dir := cfg.CertPath; dir != "" {
+		opts = append(opts, client.WithTLSClientConfig(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")))
+	}
+	made, err := client.NewClientWithOpts(opts...)
+	if err != nil {
+		return nil, task.Invalid("docker.host", "the engine's address %q or its certificates cannot be used", cfg.Host).WithCause(err)
+	}
+	return made, nil
+}
+
+func unavailable(doing string, err error) error {
+	return task.Errorf(task.CodeUnavailable, "cannot %s", doing).WithCause(err)
+}
+
+// engineError is an error of the engine. One that the caller caused by giving up stays his.
+func engineError(doing string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return task.Errorf(task.CodeUnavailable, "the docker engine had no time to %s", doing).WithCause(err)
+	}
+	return task.Errorf(task.CodeUnavailable, "the docker engine cannot %s; look at `docker info` on this machine", doing).WithCause(err)
+}
+
+// answered reports whether err is the engine's own answer: then it does not act later.
+func answered(err error) bool {
+	return slices.ContainsFunc([]func(error) bool{
+		cerrdefs.IsNotFound, cerrdefs.IsInvalidArgument, cerrdefs.IsConflict, cerrdefs.IsInternal, cerrdefs.IsUnauthorized,
+		cerrdefs.IsPermissionDenied, cerrdefs.IsUnavailable, cerrdefs.IsNotImplemented, cerrdefs.IsUnknown,
+	}, func(is func(error) bool) bool { return is(err) })
+}
+
+// facts are what an engine can do. They are asked for once.
+type facts struct {
+	info  system.Info
+	quota bool // volumes can be given a size
+}
+
+// facts asks the engine, and remembers its answer.
+func (p *Provider) facts(ctx context.Context) (facts, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known != nil {
+		return *p.known, nil
+	}
+	info, err := p.engine.Info(ctx)
+	if err != nil {
+		return facts{}, engineError("say what it is", err)
+	}
+	if info.OSType != "linux" {
+		return facts{}, task.Invalid("docker.host", "the docker engine runs %s containers; sandboxes need Linux ones", info.OSType)
+	}
+	found := facts{info: info, quota: p.probeQuota(ctx)}
+	p.known = &found
+	return found, nil
+}
+
+// probeQuota tries whether a volume can be given a size: only some file systems can.
+func (p *Provider) probeQuota(ctx context.Context) bool {
+	made, err := p.engine.VolumeCreate(ctx, volume.CreateOptions{
+		Driver: "local", DriverOpts: map[string]string{"size": "16777216"}, Labels: map[string]string{labelRole: "probe"},
+	})
+	if err != nil {
+		return false
+	}
+	return p.engine.VolumeRemove(context.WithoutCancel(ctx), made.Name, true) == nil
+}
+
+// desktop reports an engine in a virtual machine, which shares no sockets with this one.
+func (f facts) desktop() bool {
+	return runtime.GOOS != "linux" || strings.Contains(f.info.OperatingSystem, "Docker Desktop")
+}
+
+// security reports whether the engine has a kind of protection, as seccomp.
+func (f facts) security(name string) bool {
+	return slices.ContainsFunc(f.info.SecurityOptions, func(option string) bool {
+		return option == "name="+name || strings.HasPrefix(option, "name="+name+",")
+	})
+}
+
+// checkNetwork refuses a network that the engine does not have: some start a container
+// without any then.
+func (p *Provider) checkNetwork(ctx context.Context, name string) error {
+	if name == NetworkHost || name == NetworkNone {
+		return nil
+	}
+	_, err := p.engine.NetworkInspect(ctx, name, network.InspectOptions{})
+	if cerrdefs.IsNotFound(err) {
+		return task.Invalid("docker.network", "the docker engine has no network %q: make it with `docker network create`, or set docker.network to host or none", name)
+	}
+	if err != nil {
+		return engineError("look at its networks", err)
+	}
+	return nil
+}
+
+// parts names what keeps a sandbox apart.
+func (p *Provider) parts(f facts, on string) []string {
+	parts := []string{"docker", "pidns", "uid", "no-capabilities", "no-new-privileges"}
+	for _, one := range []struct {
+		name   string
+		active bool
+	}{
+		{"read-only-root", !p.cfg.WritableRoot},
+		{"netns", on != NetworkHost},
+		{"seccomp", f.security("seccomp")},
+		{"apparmor", f.security("apparmor")},
+		{"selinux", f.security("selinux")},
+		{"userns", f.security("userns")},
+		{"rootless", f.security("rootless")},
+		{"cgroup-memory", f.info.MemoryLimit},
+		{"cgroup-pids", f.info.PidsLimit},
+		{"cgroup-cpu", f.info.CPUCfsQuota},
+		{"disk-quota", f.quota},
+	} {
+		if one.active {
+			parts = append(parts, one.name)
+		}
+	}
+	return parts
+}

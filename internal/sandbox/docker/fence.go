@@ -1,0 +1,201 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+)
+
+// fence is the lock of one sandbox, held, with what is known of its beginning and its end.
+type fence struct {
+	file *os.File
+	note note
+}
+
+// note is what the file of a fence says.
+type note struct {
+	Labels sandbox.Labels `json:"labels"`
+	// Asked is when the engine was asked to make a container and has not answered.
+	Asked *time.Time `json:"asked,omitempty"`
+	// Deleted makes it a tombstone.
+	Deleted *time.Time `json:"deleted,omitempty"`
+}
+
+const (
+	// fenceLife is how long a tombstone stays: far longer than any create can be under way.
+	fenceLife = 30 * 24 * time.Hour
+	// lateCreate is how long after its caller's death the engine may carry out a create.
+	lateCreate = 30 * time.Second
+)
+
+// takeFence waits for the lock of a sandbox. It gives up with ctx.
+func takeFence(ctx context.Context, path string) (*fence, error) {
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("wait for the lock of a sandbox: %w", err)
+		}
+		f, err := tryFence(path)
+		if err != nil || f != nil {
+			return f, err
+		}
+		if err := pause(ctx, wait); err != nil {
+			return nil, fmt.Errorf("wait for the lock of a sandbox: %w", err)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tryFence answers nil without an error while another holds the lock.
+func tryFence(path string) (*fence, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, unavailable("open the lock of a sandbox", err)
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil && isStill(file, path) {
+		f := &fence{file: file}
+		if err := f.read(); err != nil {
+			f.release()
+			return nil, err
+		}
+		return f, nil
+	}
+	_ = file.Close()
+	if err == nil || errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
+		return nil, nil //nolint:nilnil // nil: somebody else holds it
+	}
+	return nil, unavailable("lock a sandbox", err)
+}
+
+// isStill reports whether path still names the open file: a lock on a removed one locks nothing.
+func isStill(file *os.File, path string) bool {
+	open, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(path)
+	return err == nil && os.SameFile(open, now)
+}
+
+func (f *fence) release() { _ = f.file.Close() }
+
+// read loads the note. One that is cut off was being written when its writer died, which is
+// when a create may be under way.
+func (f *fence) read() error {
+	text, err := io.ReadAll(io.NewSectionReader(f.file, 0, 1<<16))
+	if err != nil {
+		return unavailable("read the lock of a sandbox", err)
+	}
+	if len(text) == 0 || json.Unmarshal(text, &f.note) == nil {
+		return nil
+	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return unavailable("read the lock of a sandbox", err)
+	}
+	at := info.ModTime()
+	f.note = note{Asked: &at}
+	return nil
+}
+
+func (f *fence) write() error {
+	text, err := json.Marshal(f.note)
+	if err != nil {
+		return fmt.Errorf("encode the note of a sandbox: %w", err)
+	}
+	if _, err = f.file.WriteAt(text, 0); err == nil {
+		err = f.file.Truncate(int64(len(text)))
+	}
+	if err != nil {
+		return unavailable("write the note of a sandbox", err)
+	}
+	return nil
+}
+
+func (f *fence) deleted() bool { return f.note.Deleted != nil }
+
+// bury writes the tombstone, before anything is removed.
+func (f *fence) bury(labels sandbox.Labels) error {
+	if f.deleted() {
+		return nil
+	}
+	now := time.Now().UTC()
+	f.note.Labels, f.note.Deleted = labels, &now
+	return f.write()
+}
+
+// asking notes that the engine is asked to make something, until it has answered.
+func (f *fence) asking(labels sandbox.Labels, ask func() error) error {
+	now := time.Now().UTC()
+	f.note.Labels, f.note.Asked = labels, &now
+	if err := f.write(); err != nil {
+		return err
+	}
+	err := ask()
+	if err != nil && !answered(err) {
+		return err
+	}
+	f.note.Asked = nil
+	return errors.Join(err, f.write())
+}
+
+// settles is how long a create that nobody heard the answer of may still appear.
+func (f *fence) settles(now time.Time) time.Duration {
+	if f.note.Asked == nil {
+		return 0
+	}
+	return max(f.note.Asked.Add(lateCreate).Sub(now), 0)
+}
+
+// pruneFences forgets the sandboxes that were deleted long ago.
+func pruneFences(folder string, now time.Time) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return unavailable("list tombstones", err)
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || now.Sub(info.ModTime()) < fenceLife {
+			continue
+		}
+		if err := pruneFence(filepath.Join(folder, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pruneFence(path string) error {
+	f, err := tryFence(path)
+	if err != nil || f == nil {
+		return err
+	}
+	defer f.release()
+	if !f.deleted() {
+		return nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return unavailable("remove an old tombstone", err)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/image"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// image finds the image of sandboxes, and fetches it where the engine does not have it.
+func (p *Provider) image(ctx context.Context) (image.InspectResponse, error) {
+	found, err := p.engine.ImageInspect(ctx, p.cfg.Image)
+	if cerrdefs.IsNotFound(err) {
+		if err := p.pull(ctx); err != nil {
+			return found, err
+		}
+		found, err = p.engine.ImageInspect(ctx, p.cfg.Image)
+	}
+	switch {
+	case cerrdefs.IsInvalidArgument(err):
+		return found, task.Invalid("docker.image", "%q is no name of an image", p.cfg.Image).WithCause(err)
+	case err != nil:
+		return found, engineError("look at image "+p.cfg.Image, err)
+	case found.Os != "linux":
+		return found, task.Invalid("docker.image", "the image %s is for %s; sandboxes need a Linux one", p.cfg.Image, found.Os)
+	}
+	return found, nil
+}
+
+// pull fetches the image. What a registry refuses, nobody can mend by trying again.
+func (p *Provider) pull(ctx context.Context) error {
+	missing := func(why string, err error) error {
+		return task.Invalid("docker.image", "the docker engine does not have the image %s and %s; run `docker pull %[1]s` on this machine, or name another in docker.image",
+			p.cfg.Image, why).WithCause(err)
+	}
+	if p.cfg.NoPull {
+		return missing("docker.pull is never", nil)
+	}
+	p.log.InfoContext(ctx, "the docker engine fetches the image of sandboxes; this may take minutes", slog.String("image", p.cfg.Image))
+	err := p.fetch(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return engineError("fetch image "+p.cfg.Image, err)
+	}
+	return missing("cannot fetch it", err)
+}
+
+// fetch reads the engine's progress to its end, where it says whether it went well.
+func (p *Provider) fetch(ctx context.Context) error {
+	progress, err := p.engine.ImagePull(ctx, p.cfg.Image, image.PullOptions{})
+	if err != nil {
+		return err
+	}
+	defer progress.Close() //nolint:errcheck // read only
+	for lines := json.NewDecoder(progress); ; {
+		var line struct {
+			Error string `json:"error"`
+		}
+		switch err := lines.Decode(&line); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case line.Error != "":
+			return errors.New(line.Error)
+		}
+	}
+}

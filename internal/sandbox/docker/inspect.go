@@ -1,0 +1,87 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// killed is the exit code of what SIGKILL ended.
+const killed = 137
+
+// started reports whether the container's command ever ran.
+func started(c container.InspectResponse) bool {
+	return c.State.Status != container.StateCreated
+}
+
+// Inspect answers unknown while the engine cannot be asked. A container of other labels is
+// not this sandbox, so this one is gone.
+func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.Inspection, error) {
+	found, err := p.find(ctx, labels)
+	switch task.CodeOf(err) {
+	case "":
+		return inspection(found), nil
+	case task.CodeNotFound, task.CodeConflict:
+		return sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone, ExitCode: -1}, nil
+	case task.CodeInvalid:
+		return sandbox.Inspection{}, err
+	case task.CodeUnauthorized, task.CodeForbidden, task.CodeGone, task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
+	}
+	p.log.WarnContext(ctx, "the docker engine cannot be asked", slog.String("sandbox", labels.SandboxID), slog.Any("error", err))
+	return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}, nil
+}
+
+func inspection(c container.InspectResponse) sandbox.Inspection {
+	seen := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, Started: started(c), ExitCode: -1, OOM: c.State.OOMKilled}
+	switch {
+	case !seen.Started:
+		seen.Reason = "nothing was started"
+	case c.State.Running || c.State.Paused || c.State.Restarting:
+		seen.Agent = sandbox.StateAlive
+	case c.State.ExitCode == killed:
+		seen.Reason = "killed"
+		if seen.OOM {
+			seen.Reason = "killed at the memory limit"
+		}
+	default:
+		seen.ExitCode = c.State.ExitCode
+		seen.Reason = fmt.Sprintf("exit code %d", c.State.ExitCode)
+	}
+	return seen
+}
+
+// List returns what carries the installation's label, also what is left of a sandbox whose
+// container is gone.
+func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
+	containers, err := p.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: of(installation)})
+	if err != nil {
+		return nil, engineError("list its containers", err)
+	}
+	volumes, err := p.engine.VolumeList(ctx, volume.ListOptions{Filters: of(installation)})
+	if err != nil {
+		return nil, engineError("list its volumes", err)
+	}
+	found := make(map[sandbox.Labels]sandbox.Sandbox)
+	for _, v := range volumes.Volumes {
+		box := boxOf(v.Name, v.Labels)
+		box.CreatedAt, _ = time.Parse(time.RFC3339, v.CreatedAt)
+		found[box.Labels] = box
+	}
+	for _, c := range containers {
+		box := boxOf(c.ID, c.Labels)
+		box.CreatedAt = time.Unix(c.Created, 0).UTC()
+		if _, known := found[box.Labels]; !known || c.Labels[labelRole] == roleSandbox {
+			found[box.Labels] = box
+		}
+	}
+	return slices.Collect(maps.Values(found)), nil
+}
