@@ -1,0 +1,36 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+)
+
+// Surveyor is a [Provider] that can tell of the sandboxes of every installation, so that those
+// of one that is lost can be swept. Labels.Installation says whose each is.
+type Surveyor interface {
+	Survey(ctx context.Context) ([]Sandbox, error)
+}
+
+// Attacher is a [Provider] that can connect a command to the streams of a person who must look.
+type Attacher interface {
+	// Attach runs the command beside the agent, or after its end, until it ends or ctx does.
+	// cmd.Stdin is not used. It answers the exit code.
+	Attach(ctx context.Context, labels Labels, cmd Command, streams Streams) (exitCode int, err error)
+}
+
+// Streams are those of a person.
+type Streams struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Terminal is set where the command shall have a terminal of its own; Stderr is not used then.
+	Terminal *Terminal
+}
+
+// Terminal is the size of a person's terminal, now and as it changes.
+type Terminal struct {
+	Size    Size
+	Resized <-chan Size // nil: it stays
+}
+
+// Size of a terminal, in characters.
+type Size struct{ Rows, Columns uint16 }
