@@ -137,11 +137,11 @@ func form(t *testing.T, fields ...string) (body *bytes.Buffer, kind string) {
 	body = &bytes.Buffer{}
 	w := multipart.NewWriter(body)
 	for i := 0; i < len(fields); i += 2 {
-		make := w.CreateFormField
+		field := w.CreateFormField
 		if strings.HasSuffix(fields[i], ".file") {
-			make = func(field string) (io.Writer, error) { return w.CreateFormFile(field, "name") }
+			field = func(name string) (io.Writer, error) { return w.CreateFormFile(name, "name") }
 		}
-		part, err := make(fields[i])
+		part, err := field(fields[i])
 		require.NoError(t, err)
 		_, err = io.WriteString(part, fields[i+1])
 		require.NoError(t, err)

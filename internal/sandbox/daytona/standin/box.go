@@ -3,6 +3,7 @@ package standin
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"time"
@@ -143,7 +144,7 @@ func (s *Server) bringUp(delay time.Duration) func(ctx context.Context, b *box) 
 		}
 		j, err := s.enter(ctx, b.cell)
 		if err != nil {
-			s.opts.Log.ErrorContext(ctx, "a sandbox of the Daytona stand-in does not start", "sandbox", b.id, "error", err.Error())
+			s.opts.Log.ErrorContext(ctx, "a sandbox of the Daytona stand-in does not start", slog.String("sandbox", b.id), slog.String("error", err.Error()))
 			s.settle(b, StateError, err.Error())
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -142,9 +143,7 @@ func (s *Server) introduction(c cell) toolbox.Config {
 		"PATH": boxPath, "HOME": home, "USER": boxUser, "LOGNAME": boxUser, "LANG": "C.UTF-8",
 		"SHELL": "/bin/sh", "TMPDIR": temp, "DAYTONA_SANDBOX_ID": filepath.Base(c.dir),
 	}
-	for key, value := range c.env {
-		env[key] = value
-	}
+	maps.Copy(env, c.env)
 	return toolbox.Config{
 		Env: env, Home: home, State: filepath.Join(home, ".daytona"), Version: daemonVersion,
 		Frame: s.opts.FrameBytes, Quiet: s.opts.Quiet, Grace: s.opts.Grace, Reap: !c.wrapped,

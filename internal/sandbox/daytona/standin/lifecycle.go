@@ -123,7 +123,7 @@ func (s *Server) keepAlive(r *http.Request, b *box) (any, error) {
 		return nil, refuse(http.StatusNotFound, "Sandbox with ID %s not found", r.PathValue("box"))
 	}
 	b.active = s.clock.now()
-	return nil, nil
+	return created{}, nil
 }
 
 // setNetwork takes effect at the next start: a running process keeps the network it has.

@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -50,10 +51,8 @@ type window struct {
 
 func newLimiter(c *clock, own map[Kind]RateLimit) *limiter {
 	limits := firstTier()
-	for kind, limit := range own {
-		limits[kind] = limit
-	}
-	return &limiter{clock: c, limits: limits, windows: map[Kind]window{}}
+	maps.Copy(limits, own)
+	return &limiter{clock: c, limits: limits, windows: make(map[Kind]window, len(limits))}
 }
 
 // count takes one call of a kind, says in the headers what is left, and whether it may go on.

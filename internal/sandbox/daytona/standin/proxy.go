@@ -140,6 +140,6 @@ func (b *brittle) Write(text []byte) (int, error) {
 	}
 	_, _ = b.Conn.Write(text[:b.left])
 	b.left = 0
-	_ = b.Conn.SetDeadline(time.Now())
-	return 0, errors.Join(errCut, b.Conn.Close())
+	_ = b.SetDeadline(time.Now())
+	return 0, errors.Join(errCut, b.Close())
 }

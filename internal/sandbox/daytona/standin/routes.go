@@ -6,14 +6,16 @@ import (
 	"strings"
 )
 
-// handler answers one call of the main API: a body, nothing, or an error.
+// handler answers one call of the main API: a body, created, or an error.
 type handler func(r *http.Request) (any, error)
+
+// created is 201 without a body.
+type created struct{}
 
 // call is a route of the main API.
 type call struct {
 	kind   Kind // counted beside authenticated; empty: none
 	open   bool // asks for no key
-	status int  // 0: 200
 	handle handler
 }
 
@@ -38,7 +40,7 @@ func (s *Server) calls() map[string]call {
 		"POST /sandbox/{box}/recover":          lifecycle(s.recover),
 		"POST /sandbox/{box}/pause":            lifecycle(s.noClass),
 		"PUT /sandbox/{box}/labels":            {handle: s.onBox(s.setLabels)},
-		"POST /sandbox/{box}/last-activity":    {status: http.StatusCreated, handle: s.onBox(s.keepAlive)},
+		"POST /sandbox/{box}/last-activity":    {handle: s.onBox(s.keepAlive)},
 		"POST /sandbox/{box}/network-settings": {handle: s.onBox(s.setNetwork)},
 		"GET /sandbox/{box}/toolbox-proxy-url": {handle: s.onBox(s.proxyURL)},
 
@@ -67,36 +69,38 @@ func (s *Server) apiRoutes() http.Handler {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, one call) {
-	body, err := s.admit(w.Header(), r, one)
+	var body any
+	err := s.admit(w.Header(), r, one)
 	if err == nil {
 		body, err = one.handle(r)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		failAPI(w, r, err)
-	case body == nil:
-		w.WriteHeader(or(one.status, http.StatusOK))
-	default:
-		answer(w, or(one.status, http.StatusOK), body)
+		return
 	}
+	if _, bare := body.(created); bare {
+		w.WriteHeader(http.StatusCreated)
+		return
+	}
+	answer(w, http.StatusOK, body)
 }
 
 // admit asks for the key and counts the call.
-func (s *Server) admit(header http.Header, r *http.Request, one call) (any, error) {
+func (s *Server) admit(header http.Header, r *http.Request, one call) error {
 	header.Set("X-Daytona-Api-Version", daemonVersion)
 	if one.open {
-		return nil, s.limiter.count(KindAnonymous, header)
+		return s.limiter.count(KindAnonymous, header)
 	}
 	if !s.authorized(r) {
 		if err := s.limiter.count(KindFailedAuth, header); err != nil {
-			return nil, err
+			return err
 		}
-		return nil, refuse(http.StatusUnauthorized, "Invalid credentials")
+		return refuse(http.StatusUnauthorized, "Invalid credentials")
 	}
 	if err := s.limiter.count(KindAuthenticated, header); err != nil || one.kind == "" {
-		return nil, err
+		return err
 	}
-	return nil, s.limiter.count(one.kind, header)
+	return s.limiter.count(one.kind, header)
 }
 
 func (s *Server) authorized(r *http.Request) bool {

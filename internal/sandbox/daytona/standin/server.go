@@ -54,7 +54,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	s.faults = newFaults(s.strike)
 	s.life, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, s.Close()) //nolint:contextcheck // the end of it waits for no caller
 	}
 	s.works.Go(s.watch)
 	s.works.Go(func() { _ = s.apiServer.Serve(s.api) }) // ends by Close

@@ -11,9 +11,9 @@ import (
 
 // Start brings a stand-in up and ends it with the test, which fails if an exchange was not
 // what the descriptions say, or something was left behind.
-func Start(t testing.TB, opts standin.Options) *standin.Server {
-	t.Helper()
-	judge := newJudge(t)
+func Start(tb testing.TB, opts standin.Options) *standin.Server {
+	tb.Helper()
+	judge := newJudge(tb)
 	before := opts.Observe
 	opts.Observe = func(e standin.Exchange) {
 		if before != nil {
@@ -21,16 +21,16 @@ func Start(t testing.TB, opts standin.Options) *standin.Server {
 		}
 		judge.see(e)
 	}
-	s, err := standin.Start(t.Context(), opts)
+	s, err := standin.Start(tb.Context(), opts)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Errorf("close the Daytona stand-in: %v", err)
+			tb.Errorf("close the Daytona stand-in: %v", err)
 		}
 		for _, fault := range judge.found() {
-			t.Errorf("not what Daytona's description says: %v", fault)
+			tb.Errorf("not what Daytona's description says: %v", fault)
 		}
 	})
 	return s
@@ -66,16 +66,16 @@ type judge struct {
 	faults []error
 }
 
-func newJudge(t testing.TB) *judge {
-	t.Helper()
+func newJudge(tb testing.TB) *judge {
+	tb.Helper()
 	dir := Described()
 	if dir == "" {
-		t.Log("SKIPPED: nothing is held against Daytona's descriptions; set OMOI_DAYTONA_OPENAPI to a folder with " + fileAPI + " and " + fileToolbox)
+		tb.Log("SKIPPED: nothing is held against Daytona's descriptions; set OMOI_DAYTONA_OPENAPI to a folder with " + fileAPI + " and " + fileToolbox)
 		return &judge{}
 	}
 	docs, err := load(dir)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return &judge{docs: docs}
 }

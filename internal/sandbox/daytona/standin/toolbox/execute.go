@@ -15,7 +15,7 @@ import (
 // defaultTimeout is what the description of the API says; clients do well to send their own.
 const defaultTimeout = 10 * time.Second
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) //nolint:gochecknoglobals // compiled once
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 type executeRequest struct {
 	Command string            `json:"command"`

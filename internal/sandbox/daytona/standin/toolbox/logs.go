@@ -21,7 +21,7 @@ func sdkVersion(r *http.Request) (version, offer string) {
 	if version = r.Header.Get(versionHeader); version != "" {
 		return version, ""
 	}
-	for _, line := range r.Header.Values("Sec-Websocket-Protocol") {
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
 		for one := range strings.SplitSeq(line, ",") {
 			if rest, found := strings.CutPrefix(strings.TrimSpace(one), versionOffer); found {
 				return rest, versionOffer + rest
@@ -80,7 +80,7 @@ func (d *daemon) follow(w http.ResponseWriter, r *http.Request, s *session, c *c
 	}
 	conn, err := websocket.Accept(w, r, options)
 	if err != nil {
-		return nil //nolint:nilerr // it has answered
+		return nil // it has answered
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed in order before, or broken
 	ctx := conn.CloseRead(context.WithoutCancel(r.Context()))
@@ -89,7 +89,7 @@ func (d *daemon) follow(w http.ResponseWriter, r *http.Request, s *session, c *c
 		if len(rest) > 0 {
 			frame := rest[:min(len(rest), d.cfg.Frame)]
 			if err := conn.Write(ctx, websocket.MessageBinary, frame); err != nil {
-				return nil //nolint:nilerr // the follower is gone
+				return nil // the follower is gone
 			}
 			at += len(frame)
 			continue

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Argument, as the only one, makes a program that links this package be the daemon.
+// Argument is what, as the only one, makes a program that links this package be the daemon.
 const Argument = "daytona-standin-daemon"
 
 // Descriptors that a daemon inherits. The first is its own program, which it was started by.
@@ -23,14 +23,14 @@ const (
 
 // Config is what the stand-in tells a daemon by the control pipe: it may hold secrets.
 type Config struct {
-	Env     map[string]string // of everything that is started
-	Home    string            // home and work folder
-	State   string            // folder of the daemon's own
-	Version string
-	Frame   int           // most bytes in a frame of a log stream
-	Quiet   time.Duration // of an ended command, after which its log stream ends
-	Grace   time.Duration // between SIGTERM and SIGKILL for a session
-	Reap    bool          // nobody else reaps orphans: end and reap them here
+	Env     map[string]string `json:"env"`   // of everything that is started
+	Home    string            `json:"home"`  // home and work folder
+	State   string            `json:"state"` // folder of the daemon's own
+	Version string            `json:"version"`
+	Frame   int               `json:"frame"` // most bytes in a frame of a log stream
+	Quiet   time.Duration     `json:"quiet"` // of an ended command, after which its log stream ends
+	Grace   time.Duration     `json:"grace"` // between SIGTERM and SIGKILL for a session
+	Reap    bool              `json:"reap"`  // nobody else reaps orphans: end and reap them here
 }
 
 // An init, since any program that links the stand-in, tests too, must be able to be the daemon.
