@@ -11,14 +11,17 @@ import (
 // is merely switched off.
 func TestIsolationIsJudgedByWhatThereIs(t *testing.T) {
 	t.Parallel()
-	bubblewrap, root, user := []string{"bubblewrap", "userns"}, []string{"none", "uid"}, []string{"none"}
+	bubblewrap, root, user := []string{"bubblewrap", "no-nested-userns", "seccomp"}, []string{"none", "uid"}, []string{"none"}
 	auto, off := fresh(t), fresh(t, "OMOI_SANDBOX_ISOLATION=none")
 	noNetwork := fresh(t, "OMOI_SANDBOX_NETWORK=none")
 
-	require.Equal(t, Finding{Check: "isolation", Status: FindingOK, Detail: "bubblewrap, userns"}, judgeIsolation(auto, bubblewrap))
+	require.Equal(t, Finding{Check: "isolation", Status: FindingOK, Detail: "bubblewrap, no-nested-userns, seccomp"}, judgeIsolation(auto, bubblewrap))
 	require.Equal(t, FindingOK, judgeIsolation(noNetwork, bubblewrap).Status)
 
-	found := judgeIsolation(auto, user)
+	found := judgeIsolation(auto, []string{"bubblewrap", "no-nested-userns"})
+	require.Equal(t, FindingWarn, found.Status)
+	require.Contains(t, found.Next, "system calls are not filtered")
+	found = judgeIsolation(auto, user)
 	require.Equal(t, FindingWarn, found.Status)
 	require.Contains(t, found.Next, "does not work here: agents run with your own rights")
 	found = judgeIsolation(auto, root)
@@ -33,6 +36,16 @@ func TestIsolationIsJudgedByWhatThereIs(t *testing.T) {
 	found = judgeIsolation(noNetwork, root)
 	require.Equal(t, FindingFail, found.Status, "every task would fail")
 	require.Contains(t, found.Next, "sandbox.network")
+}
+
+func TestLimitsAreToldOneByOne(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, Finding{Check: "sandbox limits", Status: FindingOK, Detail: "memory, CPU, processes, disk (watched)"},
+		judgeLimits([]string{"cgroup-pids", "cgroup-memory", "cgroup-cpu", "disk-watch"}))
+	found := judgeLimits([]string{"bubblewrap", "cgroup-cpu", "disk-watch"})
+	require.Equal(t, FindingWarn, found.Status)
+	require.Contains(t, found.Detail, "no limit on memory, processes")
+	require.Contains(t, judgeLimits([]string{"rlimit-processes", "disk-watch"}).Detail, "no limit on memory, CPU")
 }
 
 // A person is told to mend what he named himself, not to build what is there already.

@@ -25,7 +25,35 @@ func checkIsolation(cfg *config.Loaded) []Finding {
 	if err != nil {
 		return []Finding{bwrap, {Check: "isolation", Status: FindingFail, Detail: firstLine(err), Next: "see sandbox.isolation in docs/CONFIGURATION.md"}}
 	}
-	return []Finding{bwrap, judgeIsolation(cfg, active)}
+	return []Finding{bwrap, judgeIsolation(cfg, active), judgeLimits(active)}
+}
+
+// judgeLimits says what keeps an agent from using up the machine, and what does not.
+func judgeLimits(active []string) Finding {
+	found := Finding{Check: "sandbox limits", Status: FindingOK}
+	var have, lack []string
+	for _, l := range []struct {
+		what  string
+		parts []string
+	}{
+		{"memory", []string{"cgroup-memory"}},
+		{"CPU", []string{"cgroup-cpu"}},
+		{"processes", []string{"cgroup-pids", "rlimit-processes"}},
+		{"disk (watched)", []string{"disk-watch"}},
+	} {
+		if slices.ContainsFunc(l.parts, func(part string) bool { return slices.Contains(active, part) }) {
+			have = append(have, l.what)
+		} else {
+			lack = append(lack, l.what)
+		}
+	}
+	found.Detail = strings.Join(have, ", ")
+	if len(lack) > 0 {
+		found.Status = FindingWarn
+		found.Detail = fmt.Sprintf("an agent can use up this machine: no limit on %s", strings.Join(lack, ", "))
+		found.Next = "run omoi as root where control groups can be made, or use another sandbox provider; see docs/SECURITY.md"
+	}
+	return found
 }
 
 func switchedOff(cfg *config.Loaded) bool { return cfg.Sandbox.Isolation == "none" }
@@ -34,7 +62,7 @@ func switchedOff(cfg *config.Loaded) bool { return cfg.Sandbox.Isolation == "non
 func judgeIsolation(cfg *config.Loaded, active []string) Finding {
 	found := Finding{Check: "isolation", Status: FindingOK, Detail: strings.Join(active, ", ")}
 	if slices.Contains(active, "bubblewrap") {
-		return found
+		return judgeWalls(found, active)
 	}
 	found.Status = FindingWarn
 	why, next := "bubblewrap does not work here", "set sandbox.isolation to require to refuse that"
@@ -45,6 +73,15 @@ func judgeIsolation(cfg *config.Loaded, active []string) Finding {
 		found.Status, next = FindingFail, "no task can run, since sandbox.network is none and that needs bubblewrap; set it to host, or see to bubblewrap"
 	}
 	found.Next = fmt.Sprintf("%s: %s; %s", why, agentsRights(active), next)
+	return found
+}
+
+// judgeWalls tells of a bubblewrap that does less than it could.
+func judgeWalls(found Finding, active []string) Finding {
+	if !slices.Contains(active, "seccomp") || !slices.Contains(active, "no-nested-userns") {
+		found.Status = FindingWarn
+		found.Next = "system calls are not filtered, or an agent can make user namespaces: install bubblewrap 0.8 or newer; see docs/SECURITY.md"
+	}
 	return found
 }
 

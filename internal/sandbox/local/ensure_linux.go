@@ -85,7 +85,7 @@ func (p *Provider) create(f folder, spec sandbox.Spec) (meta, error) {
 		end := now.Add(spec.Lifetime)
 		m.Deadline = &end
 	}
-	if err := os.MkdirAll(string(f), 0o711); err != nil { //nolint:gosec // G301: its own user walks through
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return m, unavailable("make a sandbox", err)
 	}
 	if os.Geteuid() == 0 {
@@ -126,6 +126,9 @@ func (p *Provider) parts(n sandbox.Network) []string {
 	}
 	for _, controller := range p.cg.parts {
 		parts = append(parts, "cgroup-"+controller)
+	}
+	if p.limitsUser(os.Geteuid() == 0) {
+		parts = append(parts, partProcesses)
 	}
 	return append(parts, "disk-watch")
 }

@@ -28,17 +28,19 @@ const (
 // launch is what a shim is told. It holds secrets and travels by a pipe only. Fields are
 // added, never changed: an older shim may read a newer one's launch.
 type launch struct {
-	Folder   string        `json:"folder"`
-	Program  []string      `json:"program"`           // what the shim starts: bubblewrap, or a shell that waits
-	Options  []string      `json:"options,omitempty"` // of bubblewrap, by descriptor
-	Filter   []byte        `json:"filter,omitempty"`  // of system calls, by descriptor
-	Env      []string      `json:"env"`
-	Dir      string        `json:"dir"`
-	UID      int           `json:"uid"`
-	Cgroups  []string      `json:"cgroups,omitempty"`
-	Disk     int64         `json:"disk,omitempty"` // bytes that the folder may hold
-	Deadline *time.Time    `json:"deadline,omitempty"`
-	Timeout  time.Duration `json:"timeout,omitempty"`
+	Folder  string   `json:"folder"`
+	Program []string `json:"program"`           // what the shim starts: bubblewrap, or a shell that waits
+	Options []string `json:"options,omitempty"` // of bubblewrap, by descriptor
+	Filter  []byte   `json:"filter,omitempty"`  // of system calls, by descriptor
+	Env     []string `json:"env"`
+	Dir     string   `json:"dir"`
+	UID     int      `json:"uid"`
+	Cgroups []string `json:"cgroups,omitempty"`
+	Disk    int64    `json:"disk,omitempty"` // bytes that the folder may hold
+	// Processes are limited by the kernel's limit a user; zero: they are not.
+	Processes int           `json:"processes,omitempty"`
+	Deadline  *time.Time    `json:"deadline,omitempty"`
+	Timeout   time.Duration `json:"timeout,omitempty"`
 }
 
 // reply is what a shim of Start answers once, and a shim of Exec at its end.
@@ -75,6 +77,9 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 	}
 	mark := envMark + "=" + task.SandboxName(m.Labels.SandboxID) + "/" + kind
 	l := launch{Folder: string(f), UID: m.UID, Cgroups: m.Cgroups, Disk: m.Limits.DiskBytes, Dir: "/", Env: []string{mark}}
+	if p.limitsUser(m.UID >= 0) {
+		l.Processes = m.Limits.Processes
+	}
 	env := p.environment(f, m, cmd.Env)
 	dir := cmd.Dir
 	if dir == "" {

@@ -130,6 +130,9 @@ func (s *minder) start() error {
 	if err := limitFiles(s.launch.Disk); err != nil {
 		return err
 	}
+	if err := s.limitProcesses(0); err != nil {
+		return err
+	}
 	st := state{BootID: bootID(), Shim: identify(os.Getpid()), StartedAt: time.Now().UTC()}
 	if s.kind == kindRun {
 		if err := s.folder.save(fileState, st); err != nil {
@@ -162,6 +165,9 @@ func (s *minder) launchProgram(st *state) error {
 		if err := join(s.launch.Cgroups, st.Init.PID); err != nil {
 			return err
 		}
+	}
+	if err := s.limitProcesses(st.Init.PID); err != nil {
+		return err
 	}
 	if s.kind == kindRun {
 		if err := s.folder.save(fileState, *st); err != nil {

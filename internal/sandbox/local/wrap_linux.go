@@ -128,11 +128,22 @@ type inside struct {
 	env map[string]string
 }
 
-// Sizes of the memory file systems inside; they count as the sandbox's memory.
+// Sizes of the memory file systems inside, at most. What is in them counts as the sandbox's
+// memory, so that they are also a share of that: full, they must not end it.
 const (
 	sizeTmp = 512 << 20
 	sizeShm = 64 << 20
+
+	shareTmp = 4
+	shareShm = 16
 )
+
+func (m meta) memoryFor(most, share int64) string {
+	if m.Limits.MemoryBytes > 0 {
+		most = min(most, m.Limits.MemoryBytes/share)
+	}
+	return strconv.FormatInt(most, 10)
+}
 
 // wrapArgs are bubblewrap's options, last those that close the root. They carry secrets:
 // they go by a descriptor, never by a command line.
@@ -146,8 +157,8 @@ func (p *Provider) wrapArgs(f folder, m meta, in inside) []string {
 	}
 	args = append(args, p.systemBinds()...)
 	args = append(args, "--proc", "/proc", "--dev", "/dev",
-		"--size", strconv.Itoa(sizeTmp), "--perms", "1777", "--tmpfs", "/tmp",
-		"--size", strconv.Itoa(sizeShm), "--perms", "1777", "--tmpfs", "/dev/shm")
+		"--size", m.memoryFor(sizeTmp, shareTmp), "--perms", "1777", "--tmpfs", "/tmp",
+		"--size", m.memoryFor(sizeShm, shareShm), "--perms", "1777", "--tmpfs", "/dev/shm")
 	args = append(args, etcBinds(f)...)
 	args = append(args, p.networkBinds(m.Network)...)
 	args = append(args,
@@ -228,8 +239,23 @@ func (p *Provider) populate(f folder, m meta) error {
 			return unavailable("write "+name, err)
 		}
 	}
-	// An umask may have taken bits that the sandbox's own user needs.
-	return os.Chmod(string(f), 0o711) //nolint:gosec // G302: it must walk through
+	return f.closeToOthers(m.UID)
+}
+
+// closeToOthers lets only the sandbox's own user walk through its folder. What an agent leaves
+// there, whatever its bits, nobody else of this machine reaches.
+func (f folder) closeToOthers(uid int) error {
+	mode := os.FileMode(0o700)
+	if uid >= 0 {
+		mode = 0o710
+		if err := os.Lchown(string(f), 0, uid); err != nil {
+			return unavailable("give a folder to its user", err)
+		}
+	}
+	if err := os.Chmod(string(f), mode); err != nil { // whatever the umask
+		return unavailable("close a folder to others", err)
+	}
+	return nil
 }
 
 // hosts are the names of the host too where its network is shared.
