@@ -1,8 +1,8 @@
 package app
 
 import (
-	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/tracing"
 )
 
@@ -13,6 +13,6 @@ func (c *core) relayConfig() ingest.RelayConfig {
 		Workers: r.Parallel, Poll: r.Interval, PulsePeriod: r.Pulse, Pace: ingest.Pace{Lease: r.Lease},
 		CleanupWait: c.cfg.Task.CleanupWait,
 		Meter:       c.metrics.Relay, Resume: tracing.Resume,
-		Scrub: func(title string) string { return activities.Scrub(title, hidden) },
+		Scrub: func(title string) string { return redact.Scrub(title, hidden) },
 	}
 }

@@ -1,4 +1,4 @@
-// Package redact keeps secrets out of what is reported and shown: it decides which variables
+// Package redact keeps secrets out of what is reported and shown: it knows the forms of credentials, decides which variables
 // of an environment are secret, and takes their values out of texts. It hides what is printed
 // by accident; an agent that spells a secret differently on purpose is not stopped.
 package redact

@@ -1,11 +1,11 @@
-package activities_test
+package redact_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/activities"
+	"github.com/omoi-dev/omoi/internal/redact"
 )
 
 func TestScrub(t *testing.T) {
@@ -34,7 +34,7 @@ func TestScrub(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, activities.Scrub(c.in, secrets))
+			require.Equal(t, c.want, redact.Scrub(c.in, secrets))
 		})
 	}
 }
