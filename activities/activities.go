@@ -35,7 +35,7 @@ type Config struct {
 
 	MaxBundleBytes int64         // of the work that is read out of a sandbox; default 512 MiB
 	MaxPatchBytes  int64         // of work that is kept as a text; default 16 MiB
-	CollectTimeout time.Duration // of gathering the work inside; default 2 min
+	CollectTimeout time.Duration // of gathering the work inside; default 4 min, longer than the program itself takes
 	SalvageWindow  time.Duration // how long unreachable work is waited for; default 5 min
 	LongestCreate  time.Duration // assumed of providers that this process does not have; default 5 min
 
@@ -93,7 +93,7 @@ func New(cfg Config, deps Deps) *Activities {
 	cfg.AuthorEmail = cmp.Or(cfg.AuthorEmail, "omoi@localhost")
 	cfg.MaxBundleBytes = cmp.Or(cfg.MaxBundleBytes, 512<<20)
 	cfg.MaxPatchBytes = cmp.Or(cfg.MaxPatchBytes, 16<<20)
-	cfg.CollectTimeout = cmp.Or(cfg.CollectTimeout, 2*time.Minute)
+	cfg.CollectTimeout = cmp.Or(cfg.CollectTimeout, 4*time.Minute)
 	cfg.SalvageWindow = cmp.Or(cfg.SalvageWindow, 5*time.Minute)
 	cfg.LongestCreate = cmp.Or(cfg.LongestCreate, 5*time.Minute)
 	cfg.OrphanGrace = cmp.Or(cfg.OrphanGrace, 2*time.Minute)

@@ -140,8 +140,11 @@ func run(cfg spec.Config, errs io.Writer) int {
 	return code
 }
 
+// collectTime is less than its caller waits: what was found by then is told.
+const collectTime = 3*time.Minute + 30*time.Second
+
 func collect(cfg spec.Config, out, errs io.Writer) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), collectTime)
 	defer cancel()
 	dir, work := cfg.Dir, cfg.Workspace
 	if dir == "" {

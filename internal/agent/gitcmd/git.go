@@ -25,6 +25,8 @@ type Git struct {
 	Env      []string // beyond the clean environment
 	// Timeout of one command; zero is 2 minutes.
 	Timeout time.Duration
+	// Late is called where a command was ended because its own time was over.
+	Late func()
 }
 
 // Error is a git command that failed.
@@ -60,7 +62,8 @@ func (g Git) Stream(ctx context.Context, in io.Reader, out io.Writer, args ...st
 	if limit <= 0 {
 		limit = 2 * time.Minute
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	whole := ctx
+	ctx, cancel := context.WithTimeout(whole, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append(g.settings(), args...)...) //nolint:gosec // the arguments are ours
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout = g.Dir, g.environ(), in, out
@@ -72,8 +75,11 @@ func (g Git) Stream(ctx context.Context, in io.Reader, out io.Writer, args ...st
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("git %s: %w", args[0], ctx.Err())
+	if err := ctx.Err(); err != nil {
+		if whole.Err() == nil && g.Late != nil {
+			g.Late()
+		}
+		return fmt.Errorf("git %s: %w", args[0], err)
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return &Error{Command: args[0], ExitCode: exit.ExitCode(), Stderr: shorten(stderr.String())}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,6 +31,7 @@ type Caps struct {
 	FileBytes  int64 // larger files are left out; 32 MiB
 	TotalBytes int64 // of changed files together; 256 MiB
 	Files      int   // changed files; 20,000
+	Inner      bool  // take up the files of repositories inside the work tree too
 }
 
 func (c Caps) withDefaults() Caps {
@@ -49,21 +51,44 @@ func (c Caps) withDefaults() Caps {
 type Snapshot struct {
 	Tree    string
 	Changed int      // files that were brought up to date since the snapshot before
-	Skipped []string // one sentence each, at most 20
+	Skipped []string // what is not as it was, one sentence each, at most 20
 	Newest  time.Time
+}
+
+// Opening says how a [Shadow] is opened.
+type Opening struct {
+	Dir   string // of the shadow
+	Work  string // the work tree
+	Caps  Caps
+	Alone bool // without the work tree's own repository
+	// Timeout and Late are of each look into that repository, see [Git]. What the shadow does
+	// with all files has four times as long.
+	Timeout time.Duration
+	Late    func()
 }
 
 // OpenShadow makes or reopens the shadow in dir over the work tree work. A work tree
 // without a repository is fine.
 func OpenShadow(ctx context.Context, dir, work string, caps Caps) (*Shadow, error) {
-	own := ownOf(ctx, work)
-	s := &Shadow{
-		dir: dir, work: work, caps: caps.withDefaults(), repo: own.objects != "",
-		git: Git{Dir: work, GitDir: dir, WorkTree: work, Index: filepath.Join(dir, "index")},
+	return Opening{Dir: dir, Work: work, Caps: caps}.Open(ctx)
+}
+
+// Open makes or reopens a shadow.
+func (o Opening) Open(ctx context.Context) (*Shadow, error) {
+	own := own{format: "sha1"}
+	if !o.Alone {
+		own = o.own(ctx)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
-		init := Git{Dir: filepath.Dir(dir), Index: s.git.Index}
-		if _, err := init.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+own.format, dir); err != nil {
+	s := &Shadow{
+		dir: o.Dir, work: o.Work, caps: o.Caps.withDefaults(), repo: own.objects != "",
+		git: Git{
+			Dir: o.Work, GitDir: o.Dir, WorkTree: o.Work, Index: filepath.Join(o.Dir, "index"),
+			Timeout: 4 * o.Timeout, Late: o.Late,
+		},
+	}
+	if _, err := os.Stat(filepath.Join(o.Dir, "HEAD")); err != nil {
+		init := Git{Dir: filepath.Dir(o.Dir), Index: s.git.Index}
+		if _, err := init.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+own.format, o.Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -79,33 +104,39 @@ type own struct {
 	format                    string // of object names
 }
 
-// ownOf asks the repository of the work tree: not that of a folder above it, which would not
+// own asks the repository of the work tree: not that of a folder above it, which would not
 // be the agent's. It is one process for four answers, since this is done for every sandbox.
-func ownOf(ctx context.Context, work string) own {
-	text, err := Repository(work).Run(ctx, "rev-parse", "--path-format=absolute",
+func (o Opening) own(ctx context.Context) own {
+	text, err := o.look().Run(ctx, "rev-parse", "--path-format=absolute",
 		"--git-path", "objects", "--git-path", "info/exclude", "--git-path", "shallow", "--show-object-format")
 	lines := strings.Split(text, "\n")
 	if err != nil || len(lines) != 4 {
-		return ownBySteps(ctx, work)
+		return o.ownBySteps(ctx)
 	}
 	return own{objects: lines[0], exclude: lines[1], shallow: lines[2], format: lines[3]}
 }
 
+func (o Opening) look() Git {
+	git := Repository(o.Work)
+	git.Timeout, git.Late = o.Timeout, o.Late
+	return git
+}
+
 // ownBySteps asks one by one: for paths with line breaks, and for a git that does not know all of it.
-func ownBySteps(ctx context.Context, work string) own {
+func (o Opening) ownBySteps(ctx context.Context) own {
 	path := func(name string) string {
-		text, _ := Repository(work).Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", name)
+		text, _ := o.look().Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", name)
 		return text
 	}
-	o := own{objects: path("objects"), format: "sha1"}
-	if o.objects == "" {
-		return o
+	found := own{objects: path("objects"), format: "sha1"}
+	if found.objects == "" {
+		return found
 	}
-	o.exclude, o.shallow = path("info/exclude"), path("shallow")
-	if format, err := Repository(work).Run(ctx, "rev-parse", "--show-object-format"); err == nil {
-		o.format = format
+	found.exclude, found.shallow = path("info/exclude"), path("shallow")
+	if format, err := o.look().Run(ctx, "rev-parse", "--show-object-format"); err == nil {
+		found.format = format
 	}
-	return o
+	return found
 }
 
 // Repository is git in the repository whose top is work; commands fail where there is none.
@@ -133,9 +164,20 @@ func (s *Shadow) borrow(own own) error {
 	return nil
 }
 
+// copyFile takes over a small regular file, and nothing that an agent put in its place.
 func copyFile(from, to string) {
-	b, err := os.ReadFile(from)
-	if err != nil || len(b) > 64<<20 {
+	const limit = 64 << 20
+	f, err := os.OpenFile(from, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
+	if err != nil {
+		return
+	}
+	defer f.Close() //nolint:errcheck // read only
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil || len(b) > limit {
 		return
 	}
 	_ = os.MkdirAll(filepath.Dir(to), 0o700)
@@ -184,28 +226,68 @@ func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 	return snap, err
 }
 
-// choose leaves out what is too large, unreadable, or another repository.
+// choose leaves out what is too large, unreadable, or another repository. The files of
+// another one go last, so that they crowd out nothing of this one.
 func (s *Shadow) choose(names []byte, snap *Snapshot) *bytes.Buffer {
-	out := &bytes.Buffer{}
-	seen := map[string]bool{}
-	var total int64
+	c := chosen{shadow: s, snap: snap, seen: map[string]bool{}}
+	var inner []string
 	for name := range bytes.SplitSeq(names, []byte{0}) {
 		path := string(name)
-		if path == "" || seen[path] {
+		if s.caps.Inner && strings.HasSuffix(path, "/") {
+			inner = append(inner, path)
 			continue
 		}
-		seen[path] = true
-		size, why := s.admit(path, total, snap)
-		if why != "" {
-			snap.skip(path, why)
-			continue
-		}
-		total += size
-		snap.Changed++
-		out.WriteString(path)
-		out.WriteByte(0)
+		c.add(path)
 	}
-	return out
+	for _, path := range inner {
+		c.inner(path)
+	}
+	return &c.out
+}
+
+// chosen are the paths that a snapshot brings up to date.
+type chosen struct {
+	shadow *Shadow
+	snap   *Snapshot
+	seen   map[string]bool
+	total  int64
+	out    bytes.Buffer
+}
+
+func (c *chosen) add(path string) {
+	if path == "" || c.seen[path] {
+		return
+	}
+	c.seen[path] = true
+	size, why := c.shadow.admit(path, c.total, c.snap)
+	if why != "" {
+		c.snap.skip(path, why)
+		return
+	}
+	c.total += size
+	c.snap.Changed++
+	c.out.WriteString(path)
+	c.out.WriteByte(0)
+}
+
+// inner takes up the files of a repository inside the work tree.
+func (c *chosen) inner(path string) {
+	c.snap.note(fmt.Sprintf("%q is a repository of its own: its files are kept, its history is not", path))
+	_ = filepath.WalkDir(filepath.Join(c.shadow.work, path), func(full string, entry fs.DirEntry, err error) error {
+		switch rel, relErr := filepath.Rel(c.shadow.work, full); {
+		case err != nil || relErr != nil:
+			return nil // what cannot be read is left out
+		case entry.Name() == ".git" && entry.IsDir():
+			return fs.SkipDir
+		case entry.Name() == ".git" || entry.IsDir():
+		case c.snap.Changed >= c.shadow.caps.Files:
+			c.add(rel) // says so
+			return fs.SkipAll
+		default:
+			c.add(rel)
+		}
+		return nil
+	})
 }
 
 func (s *Shadow) admit(path string, total int64, snap *Snapshot) (size int64, why string) {
@@ -226,8 +308,11 @@ func (s *Shadow) admit(path string, total int64, snap *Snapshot) (size int64, wh
 	if info.ModTime().After(snap.Newest) {
 		snap.Newest = info.ModTime()
 	}
-	if !info.Mode().IsRegular() {
+	if info.Mode().Type() == fs.ModeSymlink {
 		return 0, ""
+	}
+	if !info.Mode().IsRegular() {
+		return 0, "is no file"
 	}
 	switch size := info.Size(); {
 	case size > s.caps.FileBytes:
@@ -242,13 +327,17 @@ func (s *Shadow) admit(path string, total int64, snap *Snapshot) (size int64, wh
 }
 
 func (s *Snapshot) skip(path, why string) {
+	s.note(fmt.Sprintf("%q was left out: it %s", path, why))
+}
+
+func (s *Snapshot) note(text string) {
 	if len(s.Skipped) < 20 {
-		s.Skipped = append(s.Skipped, fmt.Sprintf("%q was left out: it %s", path, why))
+		s.Skipped = append(s.Skipped, text)
 	}
 }
 
 func readable(path string) bool {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return false
 	}

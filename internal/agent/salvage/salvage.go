@@ -7,11 +7,13 @@ package salvage
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/diff"
@@ -29,32 +31,77 @@ type Config struct {
 	Workspace string
 	Repo      *spec.Repo // nil for a task without a repository
 	Caps      gitcmd.Caps
+	// Patience is how long one look into the workspace's repository may take; the work on all
+	// files has four times as long. Zero is 20 seconds.
+	Patience time.Duration
 }
 
 // Collect collects the work. It may be repeated: the same work gives the same commits. What
 // can be saved is saved: parts that cannot are named in the notes. The error means that
 // nothing could be looked at.
 func Collect(ctx context.Context, cfg Config) (spec.Collected, error) {
-	c := &collector{cfg: cfg, repo: spec.Repo{}}
-	if cfg.Repo != nil {
-		c.repo = *cfg.Repo
-	}
 	if !gitcmd.Available() {
 		return spec.Collected{}, fmt.Errorf("there is no git in the sandbox")
 	}
 	if _, err := os.Stat(cfg.Workspace); err != nil {
 		return spec.Collected{}, fmt.Errorf("look at the workspace: %w", err)
 	}
+	if cfg.Patience <= 0 {
+		cfg.Patience = 20 * time.Second
+	}
+	cfg.Caps.Inner = true
+	c, err := collect(ctx, cfg, waysAsItIs)
+	for way := waysUnclogged; c.stuck.Load() && way <= waysAlone && ctx.Err() == nil; way++ {
+		unclog(cfg)
+		c, err = collect(ctx, cfg, way)
+	}
+	return c.res, err
+}
+
+// The ways to collect: what holds up one is got round by the next.
+const (
+	waysAsItIs    = iota
+	waysUnclogged // without pipes that git would wait at
+	waysAlone     // without the workspace's own repository
+)
+
+// collect goes one way, and no further once it is held up.
+func collect(ctx context.Context, cfg Config, way int) (*collector, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &collector{cfg: cfg, repo: spec.Repo{}, alone: way == waysAlone}
+	if cfg.Repo != nil {
+		c.repo = *cfg.Repo
+	}
+	c.late = func() {
+		c.stuck.Store(true)
+		if !c.alone {
+			cancel()
+		}
+	}
 	for _, name := range []string{spec.OutBundle, spec.OutPatch} {
 		_ = os.Remove(c.out(name)) // of an earlier call
 	}
 	if err := c.open(ctx); err != nil {
-		return c.res, err
+		return c, err
 	}
 	c.heads(ctx)
 	c.uncommitted(ctx)
 	c.bundle(ctx)
-	return c.res, nil
+	return c, nil
+}
+
+// unclog removes what is neither file, folder nor link from where git looks: it would wait
+// for ever for somebody to write into a pipe.
+func unclog(cfg Config) {
+	for _, top := range []string{cfg.Workspace, filepath.Join(cfg.Dir, workspace.OriginName)} {
+		_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() && !entry.Type().IsRegular() && entry.Type() != fs.ModeSymlink {
+				_ = os.Remove(path)
+			}
+			return nil
+		})
+	}
 }
 
 type collector struct {
@@ -69,6 +116,9 @@ type collector struct {
 	from   *string  // commit that the task began from, once it was looked for
 	more   []string // commits that hang on nothing else: other branches, stashes
 	snap   gitcmd.Snapshot
+	alone  bool   // the workspace's own repository is not looked at
+	late   func() // a command took too long
+	stuck  atomic.Bool
 }
 
 func (c *collector) out(name string) string {
@@ -85,20 +135,30 @@ func (c *collector) open(ctx context.Context) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("clear collecting folder: %w", err)
 	}
-	shadow, err := gitcmd.OpenShadow(ctx, dir, c.cfg.Workspace, c.cfg.Caps)
+	opening := gitcmd.Opening{
+		Dir: dir, Work: c.cfg.Workspace, Caps: c.cfg.Caps, Alone: c.alone, Timeout: c.cfg.Patience, Late: c.late,
+	}
+	shadow, err := opening.Open(ctx)
 	if err != nil {
 		return err
 	}
 	c.shadow, c.git = shadow, shadow.Git()
-	c.git.Timeout = 3 * time.Minute
 	c.res.Repo = shadow.HasRepository()
 	return nil
+}
+
+// look is git in the workspace's own repository.
+func (c *collector) look() gitcmd.Git {
+	git := gitcmd.Repository(c.cfg.Workspace)
+	git.Timeout, git.Late = c.cfg.Patience, c.late
+	return git
 }
 
 // heads finds what was committed. The branch is where the task's branch stands, or where
 // HEAD stands if that goes on from it: an agent may have detached its HEAD.
 func (c *collector) heads(ctx context.Context) {
 	if !c.res.Repo {
+		c.withoutRepository(ctx)
 		return
 	}
 	c.head = c.commit(ctx, "HEAD")
@@ -120,9 +180,19 @@ func (c *collector) heads(ctx context.Context) {
 	c.loose(ctx)
 }
 
+// withoutRepository goes on from what was pushed, so that only what is new is saved.
+func (c *collector) withoutRepository(ctx context.Context) {
+	c.branch = c.pushed(ctx)
+	if c.branch == "" {
+		return
+	}
+	c.note("The workspace's own repository cannot be used: commits that were not pushed are not kept")
+	c.head, c.res.Head, c.res.Commits = c.branch, c.branch, c.count(ctx)
+}
+
 // commit reads a name in the workspace's repository; empty if it names no commit that is there.
 func (c *collector) commit(ctx context.Context, name string) string {
-	id, err := gitcmd.Repository(c.cfg.Workspace).Run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+	id, err := c.look().Run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
 	if err != nil {
 		return ""
 	}
@@ -135,7 +205,7 @@ func (c *collector) pushed(ctx context.Context) string {
 		return ""
 	}
 	origin := filepath.Join(c.cfg.Dir, workspace.OriginName)
-	git := gitcmd.Git{Dir: c.cfg.Dir, GitDir: origin}
+	git := gitcmd.Git{Dir: c.cfg.Dir, GitDir: origin, Timeout: c.cfg.Patience, Late: c.late}
 	id, err := git.Run(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.repo.Branch)
 	if err != nil || c.shadow.Borrow(filepath.Join(origin, "objects")) != nil {
 		return ""
@@ -186,7 +256,7 @@ func (c *collector) count(ctx context.Context) int {
 // loose finds commits on other branches and in the stash that would be lost. They become
 // parents of the rescue commit, which keeps them without giving them names.
 func (c *collector) loose(ctx context.Context) {
-	text, err := gitcmd.Repository(c.cfg.Workspace).Run(ctx, "for-each-ref", "--format=%(objecttype) %(objectname)", "refs/heads", "refs/stash")
+	text, err := c.look().Run(ctx, "for-each-ref", "--format=%(objecttype) %(objectname)", "refs/heads", "refs/stash")
 	if err != nil {
 		return
 	}
@@ -248,7 +318,7 @@ func (c *collector) uncommitted(ctx context.Context) {
 	if total == 0 && len(c.more) == 0 {
 		return
 	}
-	if !c.res.Repo {
+	if !c.res.Repo && c.head == "" {
 		c.patch(ctx, before)
 		return
 	}
