@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,6 +56,8 @@ type Server struct {
 	TranscriptFaultOf func(n int) Fault
 	// Refuse answers 422 for a batch that holds such an event.
 	Refuse func(Event) bool
+	// Block answers 413 for one, as something on the way to the API would.
+	Block func(Event) bool
 
 	mu       sync.Mutex
 	batches  int
@@ -140,6 +143,9 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case fault.CutBefore:
 		panic(http.ErrAbortHandler)
+	case s.Block != nil && slices.ContainsFunc(in.Events, s.Block):
+		http.Error(w, "<html>no", http.StatusRequestEntityTooLarge)
+		return
 	case fault.Foreign:
 		http.Error(w, "<html>no", fault.Status)
 		return

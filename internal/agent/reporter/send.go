@@ -25,6 +25,7 @@ const (
 	taken                  // acknowledged, at least in part
 	gone                   // never again
 	smaller                // the server takes the batch only in smaller pieces, or not at all
+	blocked                // something on the way does not let the batch through
 )
 
 // Run sends what stands in the spool until ctx ends, or until the API says that the sandbox
@@ -56,14 +57,11 @@ type sender struct {
 	limit    int // events in the next batch; halved when the server finds it too large
 	sent     time.Time
 	plain    int   // bodies to send as they are, after one that was refused compressed
-	suspect  int64 // the number of the event that was refused alone
-	refusals int   // how often that was
+	refused  tries // of the event that the API refused alone
+	blocked  tries // of the event that something on the way refused alone
 }
 
-const (
-	plainBodies  = 100 // sent before compression is tried again
-	mostRefusals = 3   // of one event, before a note takes its place
-)
+const plainBodies = 100 // sent before compression is tried again
 
 // idle waits for something to send, then gives it company unless it is urgent.
 func (s *sender) idle(ctx context.Context) error {
@@ -101,55 +99,14 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 		return ErrGone
 	case smaller:
 		return s.divide(ctx, records)
+	case blocked:
+		return s.around(ctx, records)
 	case slowly:
 		s.failures++
 		return link.Pause(ctx, wait+link.Jitter(s.cfg.SlowBackoff))
 	case again:
 	}
 	return link.Pause(ctx, wait+s.backoff()) // on top of what the server asked all for, or all come back at once
-}
-
-// divide isolates the event that the server refuses. Alone and refused again and again, since
-// once may be a fault of the way, it gives way to a note: a number may not stay empty. A server
-// that refuses the note too refuses everything.
-func (s *sender) divide(ctx context.Context, records []spool.Record) error {
-	if len(records) > 1 {
-		s.limit = max(len(records)/2, 1)
-		return nil
-	}
-	if !s.condemned(records[0].N) {
-		return link.Pause(ctx, s.backoff())
-	}
-	note := spool.Record{N: records[0].N, Body: s.refusal(records[0])}
-	if v, _ := s.send(ctx, []spool.Record{note}); v == taken {
-		return nil
-	}
-	s.failures++
-	return link.Pause(ctx, link.Jitter(s.cfg.SlowBackoff))
-}
-
-// condemned counts a refusal of an event; it reports whether that is enough of them.
-func (s *sender) condemned(n int64) bool {
-	if s.suspect != n {
-		s.suspect, s.refusals = n, 0
-	}
-	s.refusals++
-	return s.refusals >= mostRefusals
-}
-
-func (s *sender) refusal(r spool.Record) json.RawMessage {
-	var event struct {
-		EventType string `json:"event_type"`
-	}
-	_ = json.Unmarshal(r.Body, &event)
-	s.log.Error("event refused by the API", slog.String("event_type", event.EventType), slog.Int("bytes", len(r.Body)))
-	body, err := s.encode(EventsDropped, map[string]any{
-		"count": 1, "reason": "refused", "event_type": event.EventType, "bytes": len(r.Body),
-	})
-	if err != nil {
-		return r.Body
-	}
-	return body
 }
 
 // send posts one batch and settles what the answer says.
@@ -187,8 +144,7 @@ func (s *sender) judge(answer link.Answer, base int64, records []spool.Record) v
 			return smaller
 		}
 		s.log.Warn("something on the way to the API refuses events", slog.Int("status", answer.Status))
-		s.limit = max(len(records)/2, 1)
-		return again
+		return blocked
 	}
 	s.log.Debug("batch refused", slog.Int("status", answer.Status))
 	return again
@@ -198,13 +154,11 @@ func (s *sender) judge(answer link.Answer, base int64, records []spool.Record) v
 // once acknowledged. Below what is still kept, or beyond what was ever numbered, the two no
 // longer speak of the same spool: it goes on under a new id.
 func (s *sender) acknowledge(answer link.Answer, base int64, records []spool.Record) verdict {
-	var told struct {
-		Acknowledged *int64 `json:"acknowledged"`
-	}
-	if err := json.Unmarshal(answer.Body, &told); err != nil || told.Acknowledged == nil {
+	mark, told := acknowledgedOf(answer)
+	if !told {
 		return again
 	}
-	acked, first := base+*told.Acknowledged, records[0].N
+	acked, first := base+mark, records[0].N
 	if acked > s.spool.Last() || (acked < first-1 && s.spool.Rewind(acked) != nil) {
 		s.rename(acked, first)
 		return again
@@ -217,6 +171,16 @@ func (s *sender) acknowledge(answer link.Answer, base int64, records []spool.Rec
 	}
 	s.announce(nil)
 	return taken
+}
+
+func acknowledgedOf(answer link.Answer) (mark int64, told bool) {
+	var said struct {
+		Acknowledged *int64 `json:"acknowledged"`
+	}
+	if err := json.Unmarshal(answer.Body, &said); err != nil || said.Acknowledged == nil {
+		return 0, false
+	}
+	return *said.Acknowledged, true
 }
 
 func (s *sender) rename(acked, first int64) {

@@ -1,0 +1,144 @@
+package reporter
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/spool"
+)
+
+const (
+	mostRefusals = 3  // of one event by the API, before less takes its place
+	mostBlocked  = 10 // of one event by something on the way that lets a small request pass each time: about a minute
+	shortText    = 200
+)
+
+// Why less stands in the place of an event.
+const (
+	refusedByAPI = "refused"
+	refusedOnWay = "refused_on_the_way"
+)
+
+// divide isolates the event that the server refuses. Alone and refused again and again, since
+// once may be a fault of the way, it gives way to less.
+func (s *sender) divide(ctx context.Context, records []spool.Record) error {
+	if len(records) > 1 {
+		s.limit = max(len(records)/2, 1)
+		return nil
+	}
+	if !s.refused.again(records[0].N, mostRefusals) {
+		return link.Pause(ctx, s.backoff())
+	}
+	return s.giveWay(ctx, records[0], refusedByAPI)
+}
+
+// around goes on after a refusal by something on the way. Mostly that passes, and costs no
+// event. Only what refuses one event again and again, and lets a small request pass each time in
+// between, will never let that event through.
+func (s *sender) around(ctx context.Context, records []spool.Record) error {
+	alone := len(records) == 1
+	s.limit = max(len(records)/2, 1)
+	switch {
+	case alone && !s.passes(ctx, records[0].N):
+		s.blocked = tries{}
+	case alone && s.blocked.again(records[0].N, mostBlocked):
+		return s.giveWay(ctx, records[0], refusedOnWay)
+	}
+	return link.Pause(ctx, s.backoff())
+}
+
+// tries counts what happened to one event in a row.
+type tries struct {
+	n     int64
+	count int
+}
+
+// again counts once more; it reports whether that is enough.
+func (t *tries) again(n int64, enough int) bool {
+	if t.n != n {
+		*t = tries{n: n}
+	}
+	t.count++
+	return t.count >= enough
+}
+
+// passes asks whether a batch of no events reaches the API.
+func (s *sender) passes(ctx context.Context, n int64) bool {
+	id, base := s.spool.ID()
+	answer, err := s.post.Post(ctx, batchPath, batch(id, n-base, nil), false)
+	if err != nil {
+		return false
+	}
+	if answer.Status == http.StatusOK || answer.Status == http.StatusConflict {
+		_, told := acknowledgedOf(answer)
+		return told
+	}
+	return answer.Code != ""
+}
+
+// giveWay puts less in the place of an event, since a number may not stay empty: what is short
+// of it, else a note that it was there. Where both are refused, everything is.
+func (s *sender) giveWay(ctx context.Context, r spool.Record, reason string) error {
+	s.log.ErrorContext(ctx, "event refused, less of it is sent", slog.String("reason", reason), slog.Int("bytes", len(r.Body)))
+	for _, less := range []json.RawMessage{reduced(r.Body, reason), s.note(r.Body, reason)} {
+		if v, _ := s.send(ctx, []spool.Record{{N: r.N, Body: less}}); v == taken {
+			s.failures = 0
+			return nil
+		}
+	}
+	s.failures++
+	return link.Pause(ctx, link.Jitter(s.cfg.SlowBackoff))
+}
+
+// reduced keeps the type of an event, its numbers and its short texts, and says what is gone.
+func reduced(body json.RawMessage, reason string) json.RawMessage {
+	var event wireEvent
+	if json.Unmarshal(body, &event) != nil {
+		return body
+	}
+	gone := []string{}
+	for key, value := range event.EventData {
+		switch v := value.(type) {
+		case nil, bool, float64:
+			continue
+		case string:
+			if len(v) <= shortText {
+				continue
+			}
+		}
+		gone = append(gone, cut(key, shortText))
+		delete(event.EventData, key)
+	}
+	if event.EventData == nil {
+		event.EventData = map[string]any{}
+	}
+	const names = 20
+	event.EventData["dropped"] = map[string]any{"reason": reason, "bytes": len(body), "fields": gone[:min(len(gone), names)]}
+	return marshaled(event, body)
+}
+
+func marshaled(event wireEvent, or json.RawMessage) json.RawMessage {
+	body, err := json.Marshal(event)
+	if err != nil {
+		return or
+	}
+	return body
+}
+
+// note says that an event was there.
+func (s *sender) note(body json.RawMessage, reason string) json.RawMessage {
+	var event struct {
+		EventType string `json:"event_type"`
+	}
+	_ = json.Unmarshal(body, &event)
+	note, err := s.encode(EventsDropped, map[string]any{
+		"count": 1, "reason": reason, "event_type": event.EventType, "bytes": len(body),
+	})
+	if err != nil {
+		return body
+	}
+	return note
+}

@@ -1,0 +1,78 @@
+package reporter_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	"github.com/omoi-dev/omoi/internal/agent/reporter"
+)
+
+func long(e agenttest.Event) bool {
+	text, _ := e.Data["final_output"].(string)
+	return len(text) > 1000
+}
+
+// A proxy that never lets one event through costs what is long of that event, and nothing else.
+func TestWhatIsAlwaysBlockedGivesWayToLess(t *testing.T) {
+	t.Parallel()
+	server := agenttest.New(t)
+	server.Block = func(e agenttest.Event) bool { return long(e) || e.Type == "agent.cursed" }
+	r := begin(t, server, t.TempDir(), quick(), 0)
+	for i := range 9 {
+		r.Emit("agent.message", map[string]any{"i": i})
+	}
+	r.Emit("agent.completed", map[string]any{"success": true, "turns": 3, "final_output": strings.Repeat("x", 2000)})
+	r.Emit("agent.cursed", map[string]any{"content": "a word that nobody may say"})
+	r.Emit("agent.message", map[string]any{"i": 9})
+	require.NoError(t, r.Flush(t.Context()))
+	events := requireWhole(t, server)
+	require.Len(t, events, 12)
+	require.Equal(t, "agent.completed", events[9].Type, "its outcome arrives")
+	require.Equal(t, []any{true, 3.0, nil}, []any{events[9].Data["success"], events[9].Data["turns"], events[9].Data["final_output"]})
+	said := events[9].Data["dropped"].(map[string]any)
+	require.Equal(t, []any{"refused_on_the_way", []any{"final_output"}}, []any{said["reason"], said["fields"]})
+	require.Greater(t, said["bytes"], 2000.0)
+	require.Equal(t, reporter.EventsDropped, events[10].Type)
+	require.Equal(t, "agent.cursed", events[10].Data["event_type"])
+	require.Equal(t, "agent.message", events[11].Type)
+}
+
+// While small requests are refused too, and after any number of refusals that end in time,
+// nothing gives way.
+func TestWhatIsBlockedForAWhileArrivesWhole(t *testing.T) {
+	t.Parallel()
+	const refusals = 9
+	var large, all atomic.Int64
+	for name, spoil := range map[string]func(*agenttest.Server){
+		"it alone": func(s *agenttest.Server) {
+			s.Block = func(e agenttest.Event) bool { return long(e) && large.Add(1) <= refusals }
+		},
+		"everything": func(s *agenttest.Server) {
+			s.FaultOf = func(int) agenttest.Fault { return passing(all.Add(1) <= 10*refusals) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := agenttest.New(t)
+			spoil(server)
+			r := begin(t, server, t.TempDir(), quick(), 0)
+			r.Emit("agent.completed", map[string]any{"final_output": strings.Repeat("x", 2000)})
+			require.NoError(t, r.Flush(t.Context()))
+			events := requireWhole(t, server)
+			require.Len(t, events, 1)
+			require.True(t, long(events[0]))
+		})
+	}
+}
+
+// passing is a fault of the way for a while.
+func passing(still bool) agenttest.Fault {
+	if still {
+		return agenttest.Fault{Status: 400, Foreign: true}
+	}
+	return agenttest.Fault{}
+}
