@@ -22,9 +22,10 @@ const patience = 30 * time.Second // for a fact that must come
 
 // bed is a stand-in with a caller.
 type bed struct {
-	*standin.Server
+	*standin.Server // nil: it is another process
 
 	t      *testing.T
+	url    string
 	header http.Header
 	client *http.Client
 }
@@ -33,12 +34,18 @@ type object = map[string]any
 
 func newBed(t *testing.T, opts standin.Options) *bed {
 	t.Helper()
+	s := standintest.Start(t, opts)
+	b := caller(t, s.URL(), s.Key())
+	b.Server = s
+	return b
+}
+
+func caller(t *testing.T, url, key string) *bed {
+	t.Helper()
 	through := &http.Transport{}
 	t.Cleanup(through.CloseIdleConnections)
-	s := standintest.Start(t, opts)
-	return &bed{s, t, http.Header{
-		"Authorization": {"Bearer " + s.Key()}, "X-Daytona-Sdk-Version": {"0.205.1"},
-	}, &http.Client{Transport: through, Timeout: patience}}
+	header := http.Header{"Authorization": {"Bearer " + key}, "X-Daytona-Sdk-Version": {"0.205.1"}}
+	return &bed{nil, t, url, header, &http.Client{Transport: through, Timeout: patience}}
 }
 
 // confined skips what needs /home/daytona.

@@ -95,12 +95,18 @@ func TestExecute(t *testing.T) {
 	require.Equal(t, "v\n", b.send(200, "POST", at, object{"command": "echo $A", "envs": object{"A": "v"}})["result"])
 }
 
-// stream follows a log to its end, and answers all and how it ended.
-func (b *bed) stream(url string, header http.Header, protocols ...string) (text []byte, end error) {
+// follow opens the stream of a log.
+func (b *bed) follow(url string, header http.Header, protocols ...string) *websocket.Conn {
 	b.t.Helper()
-	conn, _, err := websocket.Dial(b.t.Context(), url, &websocket.DialOptions{HTTPHeader: header, HTTPClient: b.client, Subprotocols: protocols}) //nolint:bodyclose // it has none
+	conn, _, err := websocket.Dial(b.t.Context(), url+"?follow=true", &websocket.DialOptions{HTTPHeader: header, HTTPClient: b.client, Subprotocols: protocols}) //nolint:bodyclose // it has none
 	require.NoError(b.t, err)
-	defer conn.CloseNow()
+	b.t.Cleanup(func() { _ = conn.CloseNow() })
+	return conn
+}
+
+// drain reads a stream to its end, and answers all and how it ended.
+func (b *bed) drain(conn *websocket.Conn) (text []byte, end error) {
+	b.t.Helper()
 	for {
 		kind, frame, err := conn.Read(b.t.Context())
 		if err != nil {
@@ -122,12 +128,12 @@ func TestLogStream(t *testing.T) {
 	plain := strings.NewReplacer("\x01\x01\x01", "", "\x02\x02\x02", "").Replace(marked)
 	key := http.Header{"Authorization": b.header["Authorization"]}
 
-	text, end := b.stream(url+"?follow=true", b.header)
+	text, end := b.drain(b.follow(url, b.header))
 	require.Equal(t, marked, string(text), "from the beginning, with marks")
 	require.Equal(t, websocket.StatusNormalClosure, websocket.CloseStatus(end))
-	text, _ = b.stream(url+"?follow=true", key)
+	text, _ = b.drain(b.follow(url, key))
 	require.Equal(t, plain, string(text), "an old caller gets no marks")
-	text, _ = b.stream(url+"?follow=true", key, "X-Daytona-SDK-Version~0.205.1")
+	text, _ = b.drain(b.follow(url, key, "X-Daytona-SDK-Version~0.205.1"))
 	require.Equal(t, marked, string(text), "the version by subprotocol")
 
 	b.header = key
@@ -137,10 +143,10 @@ func TestLogStream(t *testing.T) {
 	require.Contains(t, header.Get("Content-Type"), "text/plain")
 
 	b.Faults().Set(standin.Fault{Switch: standin.DroppedStream, Sandbox: id, Times: 1, After: 5})
-	text, end = b.stream(url+"?follow=true", key)
+	text, end = b.drain(b.follow(url, key))
 	require.Less(t, len(text), len(plain))
 	require.EqualValues(t, -1, websocket.CloseStatus(end), "it broke off")
-	text, _ = b.stream(url+"?follow=true", key)
+	text, _ = b.drain(b.follow(url, key))
 	require.Equal(t, plain, string(text), "the next one is whole")
 }
 
