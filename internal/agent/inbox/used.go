@@ -14,9 +14,12 @@ import (
 type usedIDs struct {
 	taker string // the name under which this inbox asks, over all its processes
 	ids   map[string]bool
+	order []string        // of the ids, oldest first
 	won   map[string]bool // and handed out, and not used
 	open  []Message       // those that earlier processes asked for and neither used nor lost
 	path  string
+	lines int // in the file
+	sync  func(*os.File) error
 }
 
 // entry is a line of the file. An id that was used is a plain JSON string.
@@ -28,11 +31,12 @@ type entry struct {
 }
 
 func openUsed(path string) (*usedIDs, error) {
-	u := &usedIDs{ids: map[string]bool{}, won: map[string]bool{}, path: path}
+	u := &usedIDs{ids: map[string]bool{}, won: map[string]bool{}, path: path, sync: (*os.File).Sync}
 	if err := u.read(); err != nil {
 		return nil, err
 	}
 	if u.taker != "" {
+		_ = u.compact() // on a full disk, say: the file is right as it is
 		return u, nil
 	}
 	u.taker = task.NewID()
@@ -51,7 +55,10 @@ func (u *usedIDs) read() error {
 		return fmt.Errorf("read used messages: %w", err)
 	}
 	for line := range strings.Lines(string(b)) {
-		u.readLine([]byte(line))
+		if line != "\n" {
+			u.lines++
+			u.readLine([]byte(line))
+		}
 	}
 	return nil
 }
@@ -60,7 +67,7 @@ func (u *usedIDs) read() error {
 func (u *usedIDs) readLine(line []byte) {
 	var id string
 	if json.Unmarshal(line, &id) == nil {
-		u.ids[id] = true
+		u.remember(id)
 		u.settle(id)
 		return
 	}
@@ -92,6 +99,12 @@ func (u *usedIDs) repeat(id string) {
 	}
 }
 
+func (u *usedIDs) remember(id string) {
+	if !u.ids[id] {
+		u.ids[id], u.order = true, append(u.order, id)
+	}
+}
+
 func (u *usedIDs) has(id string) bool { return id != "" && u.ids[id] }
 
 // claim notes that a message is asked for: who is killed before the answer asks again.
@@ -118,27 +131,40 @@ func (u *usedIDs) add(id string) error {
 	if id == "" {
 		return nil
 	}
-	u.ids[id] = true
+	u.remember(id)
 	delete(u.won, id)
 	return u.write(id)
 }
 
+// write adds a line and sees it on the disk: what stands there decides whether a message is
+// used again after the machine has gone down.
 func (u *usedIDs) write(v any) error {
 	if u.path == "" {
 		return nil
 	}
-	line, err := json.Marshal(v)
+	line, err := noteOf(v)
 	if err != nil {
-		return fmt.Errorf("encode a message's note: %w", err)
+		return err
 	}
 	f, err := os.OpenFile(u.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open used messages: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	// A line begins with a newline, so that it stands alone even after a torn one.
-	if _, err := f.Write(append(append([]byte{'\n'}, line...), '\n')); err != nil {
+	if _, err := f.Write(line); err != nil {
 		return fmt.Errorf("note used message: %w", err)
 	}
+	if err := u.sync(f); err != nil {
+		return fmt.Errorf("sync used messages: %w", err)
+	}
 	return nil
+}
+
+// noteOf begins a line with a newline, so that it stands alone even after a torn one.
+func noteOf(v any) ([]byte, error) {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode a message's note: %w", err)
+	}
+	return append(append([]byte{'\n'}, line...), '\n'), nil
 }
