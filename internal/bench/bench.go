@@ -34,6 +34,7 @@ type Config struct {
 	Watch    time.Duration // how long their memory is watched, idle and under ingest each; default 20 s
 	History  int           // events of a sandbox that is read page by page; default 100,000
 	Agents   int           // starts of omoi-agent; default 5
+	Crowd    int           // local sandboxes that are made at once; default 50
 	Demos    int           // runs of the demo; default 2: in an empty home, then in the same
 	// Only names the parts to run, as [Parts] lists them; empty: all.
 	Only []string
@@ -46,7 +47,7 @@ func (c Config) withDefaults() Config {
 	c.Starts, c.Flood, c.Agents, c.Demos = or(c.Starts, 15), or(c.Flood, 3000), or(c.Agents, 5), or(c.Demos, 2)
 	c.Hour, c.Spell = or(c.Hour, time.Minute), or(c.Spell, 4*time.Second)
 	c.Steady, c.Watch = or(c.Steady, 30*time.Second), or(c.Watch, 20*time.Second)
-	c.Streams, c.History = or(c.Streams, 10_000), or(c.History, 100_000)
+	c.Streams, c.History, c.Crowd = or(c.Streams, 10_000), or(c.History, 100_000), or(c.Crowd, 50)
 	if c.Progress == nil {
 		c.Progress = func(string) {}
 	}
@@ -103,6 +104,7 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"start", measureStarts},
+		{"spawn", measureSpawn},
 		{"tasks", measureTasks},
 		{"flood", measureFlood},
 		{"intake", measureIntake},
