@@ -30,6 +30,7 @@ const usage = `omoi-agent runs a coding agent inside a sandbox of omoi.
 
   omoi-agent run --config PATH       run the agent to its end
   omoi-agent collect --config PATH   collect the work; prints one JSON object
+  omoi-agent flush --config PATH     send what an agent that has ended left in its spool
   omoi-agent probe --dir DIR         look at the agent's spool; prints one JSON object
   omoi-agent version
 `
@@ -56,6 +57,8 @@ func start(args []string, out, errs io.Writer) int {
 		return withConfig(args[1:], errs, run)
 	case "collect":
 		return withConfig(args[1:], errs, func(cfg spec.Config, errs io.Writer) int { return collect(cfg, out, errs) })
+	case "flush":
+		return withConfig(args[1:], errs, flush)
 	case "probe":
 		return probe(args[1:], out, errs)
 	case "version":
@@ -142,6 +145,17 @@ func run(cfg spec.Config, errs io.Writer) int {
 
 // collectTime is less than its caller waits: what was found by then is told.
 const collectTime = 3*time.Minute + 30*time.Second
+
+// flush works until it is done or ended: who runs it bounds it.
+func flush(cfg spec.Config, errs io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := agent.Flush(ctx, cfg, agent.Deps{Log: slog.New(slog.NewTextHandler(errs, nil))}); err != nil {
+		_, _ = fmt.Fprintf(errs, "omoi-agent: flush: %s\n", err)
+		return exitFailed
+	}
+	return 0
+}
 
 func collect(cfg spec.Config, out, errs io.Writer) int {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTime)

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 )
 
@@ -30,7 +30,7 @@ func environ(cfg spec.Config, resume *Resume) []string {
 	if cfg.Repo != nil {
 		env["BRANCH_NAME"] = cfg.Repo.Branch
 	}
-	if link.SocketPath(cfg.APIURL) == "" {
+	if strings.HasPrefix(cfg.APIURL, "http") { // else it says nothing to a program
 		env["CALLBACK_URL"], env["OMOIOS_API_URL"] = cfg.APIURL, cfg.APIURL
 	}
 	maps.Copy(env, cfg.Env)

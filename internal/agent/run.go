@@ -43,16 +43,16 @@ func Run(ctx context.Context, cfg spec.Config, deps Deps) (exitCode int, err err
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return 1, fmt.Errorf("make the agent's folder: %w", err)
 	}
-	line, err := link.New(link.Config{APIURL: cfg.APIURL, Token: cfg.Token, SandboxID: cfg.SandboxID})
-	if err != nil {
-		return 1, err
-	}
-	defer line.Close()
 	sp, err := spool.Open(filepath.Join(cfg.Dir, SpoolName), spool.Config{Limit: cfg.SpoolBytes})
 	if err != nil {
 		return 1, err
 	}
 	defer func() { _ = sp.Close() }()
+	line, err := link.New(link.Config{APIURL: cfg.APIURL, Token: cfg.Token, SandboxID: cfg.SandboxID})
+	if err != nil {
+		return 1, err
+	}
+	defer line.Close()
 	secrets := redact.New(cfg.Token, cfg.Env)
 	deps.Procs.Hide = secrets.Text
 	s := &session{cfg: cfg, deps: deps, line: line, spool: sp, secrets: secrets, doing: &reporter.Activity{}}
@@ -67,6 +67,7 @@ func withDefaults(cfg spec.Config) spec.Config {
 	cfg.Workspace = or(cfg.Workspace, DefaultWorkspace)
 	cfg.Heartbeat = or(cfg.Heartbeat, DefaultHeartbeat)
 	cfg.ToolTimeout = or(cfg.ToolTimeout, DefaultToolTimeout)
+	cfg.SetupTimeout = min(or(cfg.SetupTimeout, DefaultSetup), cfg.ToolTimeout)
 	cfg.Grace = or(cfg.Grace, DefaultGrace)
 	return cfg
 }
@@ -200,7 +201,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	env := Env{
 		Config: s.cfg, SessionID: s.marks.SessionID, Resumed: resumed, Done: s.marks.Done, Environ: environ(s.cfg, s.resume),
 		Resume: s.resume, Keep: s.keep.Follow,
-		Report: &outcomes{Reporter: s.report, session: s}, Inbox: box, Doing: s.doing, Procs: s.deps.Procs,
+		Report: &outcomes{Reporter: s.report, session: s}, Line: s.line, Inbox: box, Doing: s.doing, Procs: s.deps.Procs,
 		Shadow: shadow, Log: s.deps.Log,
 	}
 	return rt.Run(ctx, env)

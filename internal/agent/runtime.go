@@ -9,6 +9,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
@@ -48,6 +49,7 @@ type Env struct {
 	Keep    func(path, sessionID string)
 	Environ []string
 	Report  Emitter
+	Line    *link.Client // to the API
 	Inbox   Messages
 	Doing   *reporter.Activity
 	Procs   *proc.Runner
@@ -77,6 +79,7 @@ type Result struct {
 const (
 	DefaultHeartbeat   = 30 * time.Second
 	DefaultToolTimeout = 30 * time.Minute
+	DefaultSetup       = 15 * time.Minute
 	DefaultGrace       = 10 * time.Second
 	DefaultDir         = "/omoi"
 	DefaultWorkspace   = "/workspace"

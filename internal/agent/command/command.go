@@ -39,11 +39,6 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if len(env.Config.Command) == 0 {
 		return agent.Result{}, task.Invalid("command", "the command agent was given no command")
 	}
-	line, err := link.New(link.Config{APIURL: env.Config.APIURL, Token: env.Config.Token, SandboxID: env.Config.SandboxID})
-	if err != nil {
-		return agent.Result{}, err
-	}
-	defer line.Close()
 	environ, closeRelay, err := relayed(env)
 	if err != nil {
 		return agent.Result{}, err
@@ -56,7 +51,7 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if ctx.Err() != nil {
 		return agent.Result{}, ctx.Err()
 	}
-	return c.settle(ctx, env, line, outcome{res, environ})
+	return c.settle(ctx, env, outcome{res, environ})
 }
 
 func (c Runtime) program(ctx context.Context, env agent.Env, environ []string) (proc.Result, error) {
@@ -80,8 +75,8 @@ type outcome struct {
 
 // settle makes the outcome from the exit code, unless the program has reported one. In
 // continuous mode a program that ended well is validated.
-func (c Runtime) settle(ctx context.Context, env agent.Env, line *link.Client, res outcome) (agent.Result, error) {
-	told, err := reported(ctx, env, line)
+func (c Runtime) settle(ctx context.Context, env agent.Env, res outcome) (agent.Result, error) {
+	told, err := reported(ctx, env)
 	if err != nil {
 		return agent.Result{}, err
 	}
@@ -146,9 +141,9 @@ func decisive(continuous bool) []string {
 
 // reported asks the API whether the program has reported an outcome; it asks until it is
 // answered, since a guess could end a task wrongly.
-func reported(ctx context.Context, env agent.Env, line *link.Client) (bool, error) {
+func reported(ctx context.Context, env agent.Env) (bool, error) {
 	for _, eventType := range decisive(env.Config.Continuous) {
-		n, err := count(ctx, line, eventType)
+		n, err := count(ctx, env.Line, eventType)
 		if err != nil {
 			return false, err
 		}
@@ -186,20 +181,20 @@ func count(ctx context.Context, line *link.Client, eventType string) (int, error
 	}
 }
 
-// relayed gives a program that only knows URLs a way to an API behind a socket.
+// relayed gives a program that only knows URLs a way to an API behind a socket or files.
 func relayed(env agent.Env) (environ []string, done func(), err error) {
-	socket := link.SocketPath(env.Config.APIURL)
-	if socket == "" {
+	way := env.Line.Local()
+	if way == nil {
 		return env.Environ, func() {}, nil
 	}
-	address, done, err := relay(socket, env.Config)
+	address, done, err := relay(way, env.Config)
 	if err != nil {
 		return nil, nil, err
 	}
 	return withAddress(env.Environ, address), done, nil
 }
 
-// withAddress puts the relay's address where the environment has the socket's, which says
+// withAddress puts the relay's address where the environment has one that says
 // nothing to a program that only knows URLs.
 func withAddress(environ []string, address string) []string {
 	own := []string{"CALLBACK_URL=" + address, "OMOIOS_API_URL=" + address, "MCP_SERVER_URL=" + address + "/mcp"}

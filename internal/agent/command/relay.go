@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -14,9 +13,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 )
 
-// relay listens on loopback inside the sandbox and passes this sandbox's own routes on to
-// the socket. It adds the token, so that the program need not know one.
-func relay(socket string, cfg spec.Config) (address string, done func(), err error) {
+// relay listens on loopback inside the sandbox and passes this sandbox's own routes on by the
+// given way. It adds the token, so that the program need not know one.
+func relay(way http.RoundTripper, cfg spec.Config) (address string, done func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
 	if err != nil {
 		return "", nil, fmt.Errorf("listen for the command: %w", err)
@@ -28,11 +27,8 @@ func relay(socket string, cfg spec.Config) (address string, done func(), err err
 				r.Out.Header.Set("Authorization", "Bearer "+cfg.Token)
 			}
 		},
-		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", socket)
-		}},
-		ErrorLog: log.New(discard{}, "", 0), // it shows as status 502
+		Transport: way,
+		ErrorLog:  log.New(discard{}, "", 0), // it shows as status 502
 	}
 	server := &http.Server{ReadHeaderTimeout: 30 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/health" && !strings.HasPrefix(r.URL.Path, mine(cfg)+"/") {

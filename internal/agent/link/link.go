@@ -1,5 +1,5 @@
-// Package link is the agent's line to the API: plain JSON over HTTP, by TCP or by a Unix
-// socket, with the sandbox's token. It judges no answer; its callers do.
+// Package link is the agent's line to the API: plain JSON over HTTP, by TCP, by a Unix socket
+// or by files, with the sandbox's token. It judges no answer; its callers do.
 package link
 
 import (
@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/mailbox"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -25,7 +26,7 @@ const maxAnswer = 8 << 20
 
 // Config names the API and the sandbox that speaks.
 type Config struct {
-	APIURL    string // http://host:port, https://..., or unix:///path/to/socket
+	APIURL    string // http://host:port, https://..., unix:///path/to/socket, or file:///path/to/mailbox
 	Token     string // bearer token; empty sends none
 	SandboxID string
 	// Timeout of one exchange; zero is 30 s. A long poll adds its wait.
@@ -38,6 +39,7 @@ type Client struct {
 	token   string
 	timeout time.Duration
 	http    *http.Client
+	local   bool // no program but this one can use the address
 }
 
 // Answer is what came back.
@@ -50,7 +52,8 @@ type Answer struct {
 	Body []byte // at most 8 MiB
 }
 
-// New makes a client. It returns an invalid error if the address is neither HTTP nor a socket.
+// New makes a client. It returns an invalid error if the address is neither HTTP, nor a socket, nor a
+// mailbox, which one process at a time may open.
 func New(cfg Config) (*Client, error) {
 	target, err := url.Parse(cfg.APIURL)
 	if err != nil {
@@ -60,33 +63,46 @@ func New(cfg Config) (*Client, error) {
 	if c.timeout <= 0 {
 		c.timeout = 30 * time.Second
 	}
+	if err := c.connect(target); err != nil {
+		return nil, err
+	}
+	c.base += "/api/v1/sandboxes/" + url.PathEscape(cfg.SandboxID)
+	return c, nil
+}
+
+// connect settles how requests travel.
+func (c *Client) connect(target *url.URL) error {
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		MaxIdleConnsPerHost: 2,
 		IdleConnTimeout:     90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second,
 	}
-	base := strings.TrimSuffix(cfg.APIURL, "/")
+	c.http = &http.Client{Transport: transport, CheckRedirect: noRedirects}
+	c.base, c.local = "http://omoi", true
 	switch {
 	case target.Scheme == "unix" && target.Path != "":
-		transport.Proxy = nil
-		transport.DialContext = dialSocket(target.Path)
-		base = "http://omoi"
+		transport.Proxy, transport.DialContext = nil, dialSocket(target.Path)
+	case target.Scheme == mailbox.Scheme && target.Path != "":
+		carrier, err := mailbox.Open(target.Path)
+		if err != nil {
+			return err
+		}
+		c.http.Transport = carrier
 	case (target.Scheme == "http" || target.Scheme == "https") && target.Host != "":
+		c.base, c.local = strings.TrimSuffix(target.String(), "/"), false
 	default:
-		return nil, task.Invalid("api_url", "the API's address must begin with http://, https:// or unix:///, not %q", target.Scheme)
+		return task.Invalid("api_url", "the API's address must begin with http://, https://, unix:/// or file:///, not %q", target.Scheme)
 	}
-	c.base = base + "/api/v1/sandboxes/" + url.PathEscape(cfg.SandboxID)
-	c.http = &http.Client{Transport: transport, CheckRedirect: noRedirects}
-	return c, nil
+	return nil
 }
 
-// SocketPath returns the path of the socket in a unix:// address, or an empty string.
-func SocketPath(apiURL string) string {
-	if target, err := url.Parse(apiURL); err == nil && target.Scheme == "unix" {
-		return target.Path
+// Local answers how requests travel where no other program can use the address; else nil.
+func (c *Client) Local() http.RoundTripper {
+	if !c.local {
+		return nil
 	}
-	return ""
+	return c.http.Transport
 }
 
 func dialSocket(path string) func(context.Context, string, string) (net.Conn, error) {

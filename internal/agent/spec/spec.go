@@ -24,7 +24,8 @@ type Config struct {
 	SandboxID string `json:"sandbox_id"`
 	TaskID    string `json:"task_id"`
 	Attempt   int    `json:"attempt"`
-	// APIURL is the base of the API, as http://127.0.0.1:18000 or unix:///run/omoi/api.sock.
+	// APIURL is the base of the API, as http://127.0.0.1:18000, unix:///run/omoi/api.sock or
+	// file:///omoi/post: see package mailbox.
 	APIURL string `json:"api_url"`
 	Token  string `json:"token"`
 
@@ -47,6 +48,8 @@ type Config struct {
 	Command []string `json:"command,omitempty"`
 	// Setup runs in a shell before the agent; empty: none.
 	Setup string `json:"setup,omitempty"`
+	// SetupTimeout ends it; default 15 min, at most ToolTimeout.
+	SetupTimeout time.Duration `json:"setup_timeout,omitempty"`
 	// TestCommand validates the work in continuous mode, in a shell; empty: none.
 	TestCommand string `json:"test_command,omitempty"`
 	// Env is what the agent's program gets on top of a clean environment: the contract

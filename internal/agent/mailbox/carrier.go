@@ -1,0 +1,157 @@
+package mailbox
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// look is how often an answer is looked for.
+const look = 20 * time.Millisecond
+
+// Carrier is the agent's side: it puts requests into the outbox and waits for their answers.
+// It is safe for concurrent use. One process has the mailbox at a time: whoever holds the spool.
+type Carrier struct {
+	dir  string
+	room chan struct{} // holds an entry for each ask
+
+	mu   sync.Mutex
+	asks []Ask
+}
+
+var _ http.RoundTripper = (*Carrier)(nil)
+
+// Open makes the mailbox in dir, and forgets what an earlier process asked.
+func Open(dir string) (*Carrier, error) {
+	in := filepath.Join(dir, inName)
+	err := os.RemoveAll(in)
+	if err == nil {
+		err = os.MkdirAll(in, 0o700)
+	}
+	c := &Carrier{dir: dir, room: make(chan struct{}, MaxAsks)}
+	if err == nil {
+		err = c.write()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make the mailbox: %w", err)
+	}
+	return c, nil
+}
+
+// RoundTrip puts the request into the outbox and waits for its answer until its context ends.
+func (c *Carrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	var wire bytes.Buffer
+	err := req.Write(&wire)
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write the request: %w", err)
+	}
+	select {
+	case c.room <- struct{}{}:
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+	defer func() { <-c.room }()
+	ask := Ask{ID: rand.Text(), Request: wire.Bytes()}
+	defer c.drop(ask.ID)
+	if err := c.put(ask); err != nil {
+		return nil, fmt.Errorf("put the request into the outbox: %w", err)
+	}
+	return c.await(req, ask.ID)
+}
+
+func (c *Carrier) put(ask Ask) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asks = append(c.asks, ask)
+	return c.write()
+}
+
+// drop takes an ask out of the outbox, and then its answer away: so nobody sees one without
+// an answer that has got one.
+func (c *Carrier) drop(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, ask := range c.asks {
+		if ask.ID == id {
+			c.asks = append(c.asks[:i:i], c.asks[i+1:]...)
+			break
+		}
+	}
+	_ = c.write() // the next one writes it
+	_ = os.Remove(c.answer(id))
+	c.sweep()
+}
+
+// sweep removes answers that came too late for whoever asked.
+func (c *Carrier) sweep() {
+	if len(c.asks) > 0 {
+		return
+	}
+	late, _ := os.ReadDir(filepath.Join(c.dir, inName))
+	for _, entry := range late {
+		_ = os.Remove(c.answer(entry.Name()))
+	}
+}
+
+func (c *Carrier) answer(id string) string { return filepath.Join(c.dir, inName, id) }
+
+// write replaces the outbox in one step. c.mu is held.
+func (c *Carrier) write() error {
+	text, err := json.Marshal(outbox{Asks: c.asks})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(c.dir, outName)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// await looks for the answer. What is there in part is not there yet.
+func (c *Carrier) await(req *http.Request, id string) (*http.Response, error) {
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		if text, err := os.ReadFile(c.answer(id)); err == nil {
+			if resp, whole := parse(text, req); whole {
+				return resp, nil
+			}
+		}
+		if err := pause(req.Context(), ticker.C); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parse(text []byte, req *http.Request) (resp *http.Response, whole bool) {
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(text)), req)
+	if err != nil {
+		return nil, false
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, err == nil
+}
+
+func pause(ctx context.Context, tick <-chan time.Time) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-tick:
+		return nil
+	}
+}

@@ -1,0 +1,79 @@
+// Package mailbox carries an agent's requests to the API by files, for sandboxes that reach
+// nothing: the pull transport. The agent keeps every request that waits for its answer in one
+// file, its outbox, which a worker reads through the sandbox's provider; the answer to each
+// comes back as a file of its own. What is in the requests is the same as over a network:
+// batches from the spool with their numbers, polls for messages, receipts.
+//
+// Nothing depends on a request being carried once. Whoever carries may die at any point: the
+// outbox still holds what has no answer, and is carried again.
+package mailbox
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"path"
+	"strings"
+)
+
+// Scheme begins the address of an API that is reached by files.
+const Scheme = "file"
+
+const (
+	folder  = "post"
+	outName = "out.json"
+	inName  = "in"
+)
+
+const (
+	// MaxAsks is how many requests wait in an outbox at most; the others wait for room.
+	MaxAsks = 32
+	// MaxOutbox bounds what is read of an outbox, in bytes.
+	MaxOutbox = 64 << 20
+	// MaxAnswer bounds one answer, in bytes: the longest transcript and its head.
+	MaxAnswer = 34 << 20
+)
+
+// URL is the API's address for an agent whose own folder is dir.
+func URL(dir string) string { return Scheme + "://" + path.Join(dir, folder) }
+
+// Outbox is the path of the outbox below an agent's folder.
+func Outbox(dir string) string { return path.Join(dir, folder, outName) }
+
+// Answer is the path of the answer to an ask. The id must have passed [Read].
+func Answer(dir, id string) string { return path.Join(dir, folder, inName, id) }
+
+// Ask is a request that waits for its answer.
+type Ask struct {
+	ID string `json:"id"`
+	// Request is the HTTP/1.1 request as it would be sent, with its body.
+	Request []byte `json:"request"`
+}
+
+type outbox struct {
+	Asks []Ask `json:"asks"`
+}
+
+// Read reads an outbox, which is hostile: what it cannot have from an agent of ours is an error.
+func Read(r io.Reader) ([]Ask, error) {
+	text, err := io.ReadAll(io.LimitReader(r, MaxOutbox+1))
+	if err != nil {
+		return nil, err
+	}
+	var out outbox
+	if len(text) > MaxOutbox || json.Unmarshal(text, &out) != nil || len(out.Asks) > MaxAsks {
+		return nil, errors.New("the outbox is not the agent's")
+	}
+	for _, ask := range out.Asks {
+		if !named(ask.ID) {
+			return nil, errors.New("the outbox holds a request without a name of ours")
+		}
+	}
+	return out.Asks, nil
+}
+
+// named reports whether an id is one that [Carrier] makes, and so the name of a file.
+func named(id string) bool {
+	const length = 26
+	return len(id) == length && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
+}

@@ -1,0 +1,220 @@
+package mailbox
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+)
+
+// patience is how long one request may take: a long poll and then some. It ends streams, which
+// no file can carry.
+const patience = 90 * time.Second
+
+// Files are those of a sandbox, as whoever carries reaches them.
+type Files interface {
+	ReadFile(ctx context.Context, name string) (io.ReadCloser, error)
+	// WriteFile replaces a file as a whole.
+	WriteFile(ctx context.Context, name string, r io.Reader) error
+}
+
+// Route says between whom a [Postman] carries.
+type Route struct {
+	Files Files
+	Dir   string // the agent's folder
+	API   http.RoundTripper
+	Own   string // the part of the API that is the sandbox's own, as /api/v1/sandboxes/x
+	Token string // with which every request goes, whatever it came with
+	Log   *slog.Logger
+}
+
+// Postman carries the requests of one sandbox to the API and the answers back. What is in the
+// outbox is hostile: it opens the sandbox's own routes and nothing else.
+type Postman struct {
+	route Route
+	news  chan struct{}
+
+	mu    sync.Mutex
+	bags  map[string]*bag
+	group sync.WaitGroup
+}
+
+// bag is a request on its way.
+type bag struct {
+	busy   bool
+	cancel context.CancelFunc // of what is under way
+	answer []byte             // nil: the API has not answered
+	done   bool               // the answer is in the sandbox
+}
+
+// NewPostman makes one that has carried nothing yet.
+func NewPostman(route Route) *Postman {
+	return &Postman{route: route, news: make(chan struct{}, 1), bags: map[string]*bag{}}
+}
+
+// News is ready after an answer was carried: the agent will most likely ask for more.
+func (p *Postman) News() <-chan struct{} { return p.news }
+
+// Wait waits until nothing is on its way; ctx of the rounds has ended before.
+func (p *Postman) Wait() { p.group.Wait() }
+
+// Round reads the outbox and begins to carry what is new in it. waiting is how many requests
+// it holds; an error is the provider's, or says that the outbox cannot be read.
+func (p *Postman) Round(ctx context.Context) (waiting int, err error) {
+	file, err := p.route.Files.ReadFile(ctx, Outbox(p.route.Dir))
+	if err != nil {
+		return 0, fmt.Errorf("read the agent's outbox: %w", err)
+	}
+	asks, err := Read(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return 0, fmt.Errorf("read the agent's outbox: %w", err)
+	}
+	p.take(ctx, asks)
+	return len(asks), nil
+}
+
+// take sets off with what nobody carries, and drops what the agent waits for no more.
+func (p *Postman) take(ctx context.Context, asks []Ask) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.bags
+	p.bags = make(map[string]*bag, len(asks))
+	for _, ask := range asks {
+		b := before[ask.ID]
+		if b == nil {
+			b = &bag{}
+		}
+		p.bags[ask.ID] = b
+		delete(before, ask.ID)
+		if !b.busy && !b.done {
+			p.set(ctx, ask, b)
+		}
+	}
+	for _, b := range before {
+		if b.busy {
+			b.cancel()
+		}
+	}
+}
+
+func (p *Postman) set(ctx context.Context, ask Ask, b *bag) {
+	b.busy = true
+	ctx, b.cancel = context.WithCancel(ctx)
+	p.group.Go(func() {
+		defer b.cancel()
+		p.carry(ctx, ask, b)
+	})
+}
+
+// carry takes one request to the API and its answer back. What fails is tried again by a later
+// round; what the API has answered already is not asked again.
+func (p *Postman) carry(ctx context.Context, ask Ask, b *bag) {
+	done := false
+	defer func() {
+		p.mu.Lock()
+		b.busy, b.done = false, done
+		p.mu.Unlock()
+		notify(p.news)
+	}()
+	if b.answer == nil {
+		answer, err := p.ask(ctx, ask)
+		if err != nil {
+			p.warn(ctx, fmt.Errorf("carry a request: %w", err))
+			return
+		}
+		b.answer = answer
+	}
+	if err := p.route.Files.WriteFile(ctx, Answer(p.route.Dir, ask.ID), bytes.NewReader(b.answer)); err != nil {
+		p.warn(ctx, fmt.Errorf("put an answer in: %w", err))
+		return
+	}
+	b.answer, done = nil, true
+}
+
+// warn says nothing of what nobody waits for any more.
+func (p *Postman) warn(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		p.route.Log.WarnContext(ctx, "the post of a sandbox waits", slog.String("route", p.route.Own), slog.Any("error", err))
+	}
+}
+
+func notify(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// ask puts one request to the API. An error means that there was no answer of the API's.
+func (p *Postman) ask(life context.Context, ask Ask) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(life, patience)
+	defer cancel()
+	req, err := p.request(ctx, ask.Request)
+	if err != nil {
+		return written(http.StatusNotFound, nil, []byte(err.Error()))
+	}
+	resp, err := p.route.API.RoundTrip(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the API: %w", err)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer))
+	_ = resp.Body.Close()
+	switch {
+	case ctx.Err() != nil && life.Err() == nil, len(body) == MaxAnswer:
+		return written(http.StatusBadGateway, nil, []byte("The answer is too long for a sandbox that is reached by files."))
+	case err != nil:
+		return nil, fmt.Errorf("read the API's answer: %w", err)
+	}
+	return written(resp.StatusCode, resp.Header, body)
+}
+
+// request makes of what a sandbox wrote a request to its own routes, with its own token.
+func (p *Postman) request(ctx context.Context, text []byte) (*http.Request, error) {
+	in, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
+	if err != nil {
+		return nil, errors.New("this is no request")
+	}
+	own := p.route.Own + "/"
+	if !strings.HasPrefix(in.URL.Path, own) || !strings.HasPrefix(in.URL.EscapedPath(), own) || path.Clean(in.URL.Path) != in.URL.Path {
+		return nil, errors.New("a sandbox opens its own routes only")
+	}
+	body, err := io.ReadAll(in.Body)
+	if err != nil {
+		return nil, errors.New("the request's body is not whole")
+	}
+	out, err := http.NewRequestWithContext(ctx, in.Method, "http://omoi"+in.URL.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("this is no request")
+	}
+	for _, name := range []string{"Accept", "Content-Type", "Content-Encoding", "Idempotency-Key", "Omoi-Protocol"} {
+		if value := in.Header.Get(name); value != "" {
+			out.Header.Set(name, value)
+		}
+	}
+	out.Header.Set("Authorization", "Bearer "+p.route.Token)
+	return out, nil
+}
+
+// written is an answer as the agent reads it.
+func written(status int, header http.Header, body []byte) ([]byte, error) {
+	resp := http.Response{
+		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
+	}
+	for _, name := range []string{"Content-Type", "Retry-After"} {
+		if value := header.Get(name); value != "" {
+			resp.Header.Set(name, value)
+		}
+	}
+	var wire bytes.Buffer
+	err := resp.Write(&wire)
+	return wire.Bytes(), err
+}
