@@ -67,6 +67,9 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("read the database's address: %w", err)
 	}
 	conf.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	if _, chosen := conf.ConnConfig.RuntimeParams[idleLimitName]; !chosen {
+		conf.AfterConnect = limitIdle
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, conf)
 	if err != nil {
 		return nil, translate("connect to the database", err)
@@ -76,6 +79,17 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		return nil, translate("connect to the database", err)
 	}
 	return pool, nil
+}
+
+// idleLimitName ends a session that does nothing in the middle of a transaction: a process that
+// hangs there must not keep its rows locked for everybody else. Ours last milliseconds.
+const idleLimitName = "idle_in_transaction_session_timeout"
+
+// limitIdle says it by a statement: poolers between us and the database refuse parameters of
+// the start that they do not know.
+func limitIdle(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, "SET "+idleLimitName+" = '30s'")
+	return err
 }
 
 // New makes a store on a pool that is open already; closing the store closes the pool.
