@@ -118,7 +118,10 @@ func other(t *testing.T, out io.Reader) *bed {
 	require.True(t, lines.Scan())
 	url := lines.Text()
 	require.True(t, lines.Scan())
-	return caller(t, url, lines.Text())
+	key := lines.Text()
+	require.True(t, lines.Scan())
+	t.Log(lines.Text())
+	return caller(t, url, key)
 }
 
 func TestSandboxSeesNeitherHostNorNeighbour(t *testing.T) {

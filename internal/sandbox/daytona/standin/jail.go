@@ -48,7 +48,7 @@ const startLimit = 20 * time.Second
 
 // enter starts the daemon of a sandbox and returns when it answers.
 func (s *Server) enter(ctx context.Context, c cell) (*jail, error) {
-	j := &jail{socket: filepath.Join(s.dir, "s", lastOf(filepath.Base(c.dir))), done: make(chan struct{})}
+	j := &jail{socket: socketAt(s.sockets, lastOf(filepath.Base(c.dir))), done: make(chan struct{})}
 	if err := os.Remove(j.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("clear the socket: %w", err)
 	}

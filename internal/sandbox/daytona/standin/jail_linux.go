@@ -16,6 +16,11 @@ import (
 // ownProgram is opened and handed on: a sandbox may run what it cannot reach by a path.
 func ownProgram() string { return "/proc/self/exe" }
 
+// socketAt is short however deep the folder is: the system takes no long paths of sockets.
+func socketAt(dir *os.File, name string) string {
+	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)
+}
+
 const handedProgram = "/proc/self/fd/3"
 
 // command is the daemon in its sandbox, not started yet.

@@ -21,6 +21,8 @@ func ownProgram() string {
 	return path
 }
 
+func socketAt(dir *os.File, name string) string { return filepath.Join(dir.Name(), name) }
+
 // command is the daemon as a process of this machine, not started yet.
 func (c cell) command() *exec.Cmd {
 	cmd := exec.Command(ownProgram(), toolbox.Argument) //nolint:gosec,noctx // ends by its pipe

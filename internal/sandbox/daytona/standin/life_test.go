@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -191,7 +192,7 @@ func TestListLagsAndPages(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, standin.Options{ListLag: time.Minute})
 	for i := range 5 {
-		b.api(200, "POST /sandbox", object{"name": fmt.Sprintf("box-%d", i), "labels": object{"n": fmt.Sprint(i % 2), "all": "yes"}, "buildInfo": object{"dockerfileContent": "FROM x"}})
+		b.api(200, "POST /sandbox", object{"name": fmt.Sprintf("box-%d", i), "labels": object{"n": strconv.Itoa(i % 2), "all": "yes"}, "buildInfo": object{"dockerfileContent": "FROM x"}})
 	}
 	names := func(query string) (all []string) {
 		for cursor := ""; ; {
@@ -247,9 +248,10 @@ func TestKeyIsAskedFor(t *testing.T) {
 
 func TestRateLimits(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{Limits: map[standin.Kind]standin.RateLimit{
-		standin.KindCreate: {Calls: 1, Per: time.Minute}, standin.KindFailedAuth: {Calls: 1, Per: time.Minute},
-	}})
+	limits := map[standin.Kind]standin.RateLimit{} //nolint:exhaustive // the rest is as it is
+	limits[standin.KindCreate] = standin.RateLimit{Calls: 1, Per: time.Minute}
+	limits[standin.KindFailedAuth] = standin.RateLimit{Calls: 1, Per: time.Minute}
+	b := newBed(t, standin.Options{Limits: limits})
 	ask := func(want int, body string) http.Header {
 		status, header, text, err := b.try("POST", b.URL()+"/sandbox", strings.NewReader(body), "application/json")
 		require.NoError(t, err)

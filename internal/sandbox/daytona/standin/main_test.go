@@ -28,6 +28,7 @@ func serve(isolation standin.Isolation) int {
 	}
 	fmt.Fprintln(os.Stdout, s.URL())
 	fmt.Fprintln(os.Stdout, s.Key())
+	fmt.Fprintln(os.Stdout, s.Isolation())
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	if err := s.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

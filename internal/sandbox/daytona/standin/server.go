@@ -22,6 +22,7 @@ import (
 type Server struct {
 	opts    Options
 	dir     string
+	sockets *os.File // the folder of the daemons' sockets
 	wrapped bool
 	closed  bool // to further namespaces
 	why     error
@@ -64,6 +65,9 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 
 func (s *Server) open(ctx context.Context) (err error) {
 	if s.dir, err = makeDir(s.opts.Dir); err != nil {
+		return err
+	}
+	if s.sockets, err = os.Open(filepath.Join(s.dir, "s")); err != nil {
 		return err
 	}
 	if err := s.choose(ctx); err != nil {
@@ -204,6 +208,9 @@ func (s *Server) Close() error {
 	}
 	s.works.Wait()
 	errs = append(errs, s.clear()...)
+	if s.sockets != nil {
+		errs = append(errs, s.sockets.Close())
+	}
 	if s.dir != "" {
 		errs = append(errs, os.RemoveAll(s.dir))
 	}
