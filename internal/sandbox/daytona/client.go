@@ -1,0 +1,170 @@
+package daytona
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	apiclient "github.com/daytonaio/daytona/libs/api-client-go"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	// sdkVersion selects the form in which the toolbox answers.
+	sdkVersion = "0.205.1"
+	source     = "omoi"
+
+	headerVersion = "X-Daytona-Sdk-Version"
+	headerSource  = "X-Daytona-Source"
+	// headerNoActivity marks a look, which must not keep a sandbox alive.
+	headerNoActivity = "X-Daytona-Skip-Last-Activity-Update"
+)
+
+// How long one call may take, by what it does.
+const (
+	readTimeout   = 10 * time.Second
+	writeTimeout  = time.Minute
+	createTimeout = 90 * time.Second
+)
+
+// client speaks to Daytona's main API.
+type client struct {
+	api  *apiclient.APIClient
+	http *http.Client
+	head map[string]string
+}
+
+func newClient(cfg Config) *client {
+	base, ok := http.DefaultTransport.(*http.Transport)
+	if ok {
+		base = base.Clone()
+	} else {
+		base = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	}
+	c := &client{
+		http: &http.Client{Transport: &transport{base: base, cfg: cfg, until: make(map[lane]time.Time)}},
+		head: map[string]string{"Authorization": "Bearer " + cfg.APIKey, headerVersion: sdkVersion, headerSource: source},
+	}
+	conf := apiclient.NewConfiguration()
+	conf.Servers = apiclient.ServerConfigurations{{URL: cfg.APIURL}}
+	conf.HTTPClient, conf.UserAgent, conf.DefaultHeader = c.http, source, c.head
+	c.api = apiclient.NewAPIClient(conf)
+	return c
+}
+
+// get reads a sandbox by its name or id; [task.CodeNotFound] if there is none.
+func (c *client) get(ctx context.Context, nameOrID string) (*apiclient.Sandbox, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	box, resp, err := c.api.SandboxAPI.GetSandbox(ctx, nameOrID).Execute()
+	defer closeBody(resp)
+	return box, classify("read sandbox "+nameOrID, resp, err)
+}
+
+func (c *client) create(ctx context.Context, ask apiclient.CreateSandbox) (*apiclient.Sandbox, error) {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	box, resp, err := c.api.SandboxAPI.CreateSandbox(ctx).CreateSandbox(ask).Execute()
+	defer closeBody(resp)
+	return box, classify("make sandbox "+ask.GetName(), resp, err)
+}
+
+func (c *client) delete(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	_, resp, err := c.api.SandboxAPI.DeleteSandbox(ctx, id).Execute()
+	defer closeBody(resp)
+	return classify("delete sandbox "+id, resp, err)
+}
+
+func (c *client) start(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	_, resp, err := c.api.SandboxAPI.StartSandbox(ctx, id).Execute()
+	defer closeBody(resp)
+	return classify("start sandbox "+id, resp, err)
+}
+
+// keepAlive tells Daytona that the sandbox is in use.
+func (c *client) keepAlive(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	resp, err := c.api.SandboxAPI.UpdateLastActivity(ctx, id).Execute()
+	defer closeBody(resp)
+	return classify("keep sandbox "+id+" alive", resp, err)
+}
+
+func (c *client) toolboxURL(ctx context.Context, id string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	found, resp, err := c.api.SandboxAPI.GetToolboxProxyUrl(ctx, id).Execute()
+	defer closeBody(resp)
+	if err := classify("find the toolbox of sandbox "+id, resp, err); err != nil {
+		return "", err
+	}
+	return found.GetUrl(), nil
+}
+
+// maxPages bounds a listing whose cursors never end.
+const maxPages = 1000
+
+// list reads all pages of the sandboxes with these labels.
+func (c *client) list(ctx context.Context, labels map[string]string) ([]apiclient.SandboxListItem, error) {
+	filter, err := json.Marshal(labels)
+	if err != nil {
+		return nil, err
+	}
+	var all []apiclient.SandboxListItem
+	cursor := ""
+	for range maxPages {
+		page, err := c.page(ctx, string(filter), cursor)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.GetItems()...)
+		next := page.NextCursor.Get()
+		if next == nil || *next == "" || *next == cursor {
+			return all, nil
+		}
+		cursor = *next
+	}
+	return nil, task.Errorf(task.CodeUnavailable, "Daytona's list of sandboxes does not end")
+}
+
+func (c *client) page(ctx context.Context, filter, cursor string) (*apiclient.ListSandboxesResponse, error) {
+	const most = 200
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	call := c.api.SandboxAPI.ListSandboxes(ctx).Labels(filter).Limit(most)
+	if cursor != "" {
+		call = call.Cursor(cursor)
+	}
+	page, resp, err := call.Execute()
+	defer closeBody(resp)
+	return page, classify("list sandboxes", resp, err)
+}
+
+func (c *client) snapshot(ctx context.Context, name string) (*apiclient.SnapshotDto, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	found, resp, err := c.api.SnapshotsAPI.GetSnapshot(ctx, name).Execute()
+	defer closeBody(resp)
+	return found, classify("read snapshot "+name, resp, err)
+}
+
+func (c *client) activate(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	_, resp, err := c.api.SnapshotsAPI.ActivateSnapshot(ctx, id).Execute()
+	defer closeBody(resp)
+	return classify("activate the snapshot", resp, err)
+}
+
+// closeBody closes what the official clients leave open: nothing, as they are now.
+func closeBody(resp *http.Response) {
+	if resp != nil && resp.Body != nil {
+		_ = resp.Body.Close()
+	}
+}

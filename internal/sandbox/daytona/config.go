@@ -1,0 +1,114 @@
+package daytona
+
+import (
+	"cmp"
+	"math"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// DefaultImage is what a sandbox is made of where the snapshot cannot be had and no image is
+// configured: git, a shell, Python and Node.
+const DefaultImage = "nikolaik/python-nodejs:python3.12-nodejs22"
+
+// Config of the provider. Zero values mean the defaults named here.
+type Config struct {
+	APIKey string // empty: nothing can be made, see [Provider.Ready]
+	APIURL string // default https://app.daytona.io/api
+	Target string // region; empty: the organization's own
+	// Snapshot is what sandboxes are made of; empty: always the image.
+	Snapshot string
+	// Image is used where the snapshot is missing, or inactive and cannot be activated.
+	Image string // default [DefaultImage]
+	// Limits of a sandbox that names none. Zero: 4 GiB of memory, 2 CPUs, 8 GB of disk. They
+	// count for images only: a snapshot brings its own.
+	Limits sandbox.Limits
+	// LongestCreate is how late a create whose answer was lost may still appear; default 5 min.
+	LongestCreate time.Duration
+
+	PollMin time.Duration // first pause between two looks; default 250 ms
+	PollMax time.Duration // longest one; default 2 s
+
+	StartPatience  time.Duration // from create to a running toolbox; default 10 min
+	DeletePatience time.Duration // from delete to gone; default 2 min
+	// DeadPatience is how long the toolbox of a started sandbox may be out of reach, while
+	// Daytona itself answers, before its agent counts as gone; default 15 min.
+	DeadPatience time.Duration
+	// LimitPatience is the longest wait that a rate limit may ask for inside one call;
+	// default 2 min. A longer one is answered with [task.CodeExhausted].
+	LimitPatience time.Duration
+}
+
+const (
+	gib       = int64(1) << 30
+	gigabyte  = int64(1_000_000_000)
+	maxMemory = 8 * gib
+	maxCPUs   = 4.0
+	maxDisk   = 10 * gigabyte
+)
+
+func (c Config) withDefaults() (Config, error) {
+	c.APIURL = strings.TrimRight(cmp.Or(c.APIURL, "https://app.daytona.io/api"), "/")
+	c.Image = cmp.Or(c.Image, DefaultImage)
+	c.Limits = fill(c.Limits, sandbox.Limits{MemoryBytes: 4 * gib, CPUs: 2, DiskBytes: 8 * gigabyte})
+	c.LongestCreate = cmp.Or(c.LongestCreate, 5*time.Minute)
+	c.PollMin = cmp.Or(c.PollMin, 250*time.Millisecond)
+	c.PollMax = cmp.Or(c.PollMax, 2*time.Second)
+	c.StartPatience = cmp.Or(c.StartPatience, 10*time.Minute)
+	c.DeletePatience = cmp.Or(c.DeletePatience, 2*time.Minute)
+	c.DeadPatience = cmp.Or(c.DeadPatience, 15*time.Minute)
+	c.LimitPatience = cmp.Or(c.LimitPatience, 2*time.Minute)
+	return c, c.check()
+}
+
+func (c Config) check() error {
+	u, err := url.Parse(c.APIURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return task.Invalid("api_url", "the URL of Daytona's API begins with http:// or https://").WithCause(err)
+	}
+	if strings.ContainsAny(c.Image, " \t\r\n") {
+		return task.Invalid("image", "%q is not the name of an image", c.Image)
+	}
+	return checkLimits(c.Limits)
+}
+
+// fill takes from rest what l leaves at zero.
+func fill(l, rest sandbox.Limits) sandbox.Limits {
+	l.MemoryBytes = cmp.Or(l.MemoryBytes, rest.MemoryBytes)
+	l.CPUs = cmp.Or(l.CPUs, rest.CPUs)
+	l.DiskBytes = cmp.Or(l.DiskBytes, rest.DiskBytes)
+	return l
+}
+
+// checkLimits refuses what is out of range; nothing is cut silently.
+func checkLimits(l sandbox.Limits) error {
+	switch {
+	case l.MemoryBytes <= 0 || l.MemoryBytes > maxMemory:
+		return task.Invalid("memory_bytes", "memory is more than 0 and at most 8 GiB, not %d bytes", l.MemoryBytes)
+	case math.IsNaN(l.CPUs) || l.CPUs <= 0 || l.CPUs > maxCPUs:
+		return task.Invalid("cpus", "CPUs are more than 0 and at most 4, not %g", l.CPUs)
+	case l.DiskBytes <= 0 || l.DiskBytes > maxDisk:
+		return task.Invalid("disk_bytes", "disk is more than 0 and at most 10 GB, not %d bytes", l.DiskBytes)
+	case l.Processes < 0:
+		return task.Invalid("processes", "processes cannot be fewer than none: %d", l.Processes)
+	}
+	return nil
+}
+
+// whole are limits as Daytona takes them: whole cores and GiB, rounded up.
+func whole(l sandbox.Limits) (cpu, memory, disk int32) {
+	up := func(n, unit int64) int32 { return int32((n + unit - 1) / unit) } //nolint:gosec // G115: checkLimits bounds it
+	return int32(math.Ceil(l.CPUs)), up(l.MemoryBytes, gib), up(l.DiskBytes, gib)
+}
+
+func checkNetwork(n sandbox.Network) error {
+	switch n {
+	case "", sandbox.NetworkHost, sandbox.NetworkNone:
+		return nil
+	}
+	return task.Invalid("network", "network is host or none, not %q", n)
+}

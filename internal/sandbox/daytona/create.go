@@ -1,0 +1,139 @@
+package daytona
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+
+	apiclient "github.com/daytonaio/daytona/libs/api-client-go"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// order is the request that makes the sandbox of spec, from the snapshot if there is one.
+func (p *Provider) order(spec sandbox.Spec) apiclient.CreateSandbox {
+	order := *apiclient.NewCreateSandbox()
+	order.SetName(task.SandboxName(spec.Labels.SandboxID))
+	order.SetLabels(toLabels(spec.Labels))
+	order.SetPublic(false)
+	order.SetNetworkBlockAll(spec.Network == sandbox.NetworkNone)
+	if p.cfg.Target != "" {
+		order.SetTarget(p.cfg.Target)
+	}
+	lastNets(&order, spec.Lifetime)
+	if p.cfg.Snapshot == "" {
+		return p.fromImage(order, spec)
+	}
+	order.SetSnapshot(p.cfg.Snapshot) // its resources are its own: Daytona refuses others
+	return order
+}
+
+// lastNets has Daytona itself remove what omoi forgot: a whole life of quiet stops the sandbox,
+// one more deletes it, and where the server knows a time to live, that does. An own stop keeps
+// the files, since they may hold work.
+func lastNets(order *apiclient.CreateSandbox, lifetime time.Duration) {
+	if lifetime <= 0 {
+		order.SetAutoStopInterval(0)
+		return
+	}
+	minutes := int32(min(math.Ceil(lifetime.Minutes()), math.MaxInt32))
+	order.SetAutoStopInterval(minutes)
+	order.SetAutoDeleteInterval(minutes)
+	// newer than the client: a server that does not know it ignores it
+	order.AdditionalProperties = map[string]any{"ttlMinutes": minutes}
+}
+
+// fromImage makes the same sandbox of the image, with the resources asked for.
+func (p *Provider) fromImage(order apiclient.CreateSandbox, spec sandbox.Spec) apiclient.CreateSandbox {
+	order.Snapshot = nil
+	order.SetBuildInfo(*apiclient.NewCreateBuildInfo("FROM " + p.cfg.Image + "\n"))
+	cpu, memory, disk := whole(spec.Limits)
+	order.SetCpu(cpu)
+	order.SetMemory(memory)
+	order.SetDisk(disk)
+	return order
+}
+
+// afterRefusal answers what to order after Daytona refused an order: the same again if the
+// snapshot only had to be activated, or if a failed sandbox was in the way, the image if the
+// snapshot cannot be had. Anything else is refused for good.
+func (p *Provider) afterRefusal(ctx context.Context, spec sandbox.Spec, order apiclient.CreateSandbox, refusal error) (apiclient.CreateSandbox, error) {
+	if left, err := p.client.get(ctx, order.GetName()); err == nil && agree(left.Labels, spec.Labels) {
+		return order, nil // it was accepted and failed: adopt removes it
+	}
+	if order.Snapshot == nil {
+		return order, refusal
+	}
+	why, err := p.revive(ctx)
+	if err != nil || why == "" {
+		return order, err
+	}
+	if why == active {
+		return order, refusal // the snapshot is not the reason
+	}
+	p.log.WarnContext(ctx, "daytona snapshot not usable, image used instead",
+		slog.String("snapshot", p.cfg.Snapshot), slog.String("image", p.cfg.Image), slog.String("reason", why))
+	return p.fromImage(order, spec), nil
+}
+
+const active = "active"
+
+// revive looks at the snapshot and activates it if it sleeps. It answers "" if it was activated,
+// [active] if it was that all along, else why it cannot be had.
+func (p *Provider) revive(ctx context.Context) (why string, err error) {
+	found, err := p.client.snapshot(ctx, p.cfg.Snapshot)
+	switch {
+	case task.CodeOf(err) == task.CodeNotFound:
+		return "there is no such snapshot", nil
+	case err != nil:
+		return "", err
+	case p.elsewhere(found):
+		return "it is not in region " + p.cfg.Target, nil
+	case found.State == apiclient.SNAPSHOTSTATE_ACTIVE:
+		return active, nil
+	case found.State == apiclient.SNAPSHOTSTATE_INACTIVE:
+		err = p.client.activate(ctx, found.Id)
+	}
+	if err == nil {
+		err = p.awaitActive(ctx)
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
+		return cut(err.Error()), nil // fallen back from, whatever it was
+	}
+	p.log.InfoContext(ctx, "daytona snapshot activated", slog.String("snapshot", p.cfg.Snapshot))
+	return "", nil
+}
+
+func (p *Provider) elsewhere(s *apiclient.SnapshotDto) bool {
+	return p.cfg.Target != "" && len(s.RegionIds) > 0 && !slices.Contains(s.RegionIds, p.cfg.Target)
+}
+
+// activePatience is how long a snapshot may take to become active before the image is used.
+const activePatience = 2 * time.Minute
+
+func (p *Provider) awaitActive(ctx context.Context) error {
+	return p.poll(ctx, min(activePatience, p.cfg.StartPatience), "the snapshot is active", func(ctx context.Context) (bool, error) {
+		found, err := p.client.snapshot(ctx, p.cfg.Snapshot)
+		if err != nil {
+			return false, err
+		}
+		switch found.State {
+		case apiclient.SNAPSHOTSTATE_ACTIVE:
+			return true, nil
+		case apiclient.SNAPSHOTSTATE_ERROR, apiclient.SNAPSHOTSTATE_BUILD_FAILED, apiclient.SNAPSHOTSTATE_REMOVING:
+			reason := ""
+			if found.ErrorReason.Get() != nil {
+				reason = *found.ErrorReason.Get()
+			}
+			return false, task.Errorf(task.CodeInvalid, "the snapshot is %s: %s", found.State, cut(reason))
+		default:
+			return false, nil
+		}
+	})
+}

@@ -1,0 +1,231 @@
+package daytona
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	apiclient "github.com/daytonaio/daytona/libs/api-client-go"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Ensure makes the sandbox, or adopts the one whose labels all agree, and waits until commands
+// work in it. It answers [sandbox.ErrNameTaken] for another's, [sandbox.ErrFenced] for one that
+// is being deleted, [task.CodeInvalid] for limits out of range and for what Daytona refuses,
+// [task.CodeForbidden] without a good key, [task.CodeExhausted] where quota or runners lack.
+func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	spec, err := p.complete(spec)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	if err := p.Ready(); err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	box, adopted, err := p.adoptOrMake(ctx, spec)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	if box, err = p.awaitStarted(ctx, box.Id, adopted); err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	arch, err := p.furnish(ctx, box)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	made := p.sandbox(box, spec.Labels)
+	made.Adopted, made.Arch = adopted, arch
+	return made, nil
+}
+
+// complete checks what is asked for, and fills what it leaves to us.
+func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
+	if err := checkLabels(spec.Labels); err != nil {
+		return spec, err
+	}
+	if err := checkNetwork(spec.Network); err != nil {
+		return spec, err
+	}
+	spec.Limits = fill(spec.Limits, p.cfg.Limits)
+	return spec, checkLimits(spec.Limits)
+}
+
+const makeTries = 4
+
+// adoptOrMake looks first, then creates; whatever became of the create is settled by name,
+// which Daytona gives once. A failed sandbox of ours is removed and made anew.
+func (p *Provider) adoptOrMake(ctx context.Context, spec sandbox.Spec) (box *apiclient.Sandbox, adopted bool, err error) {
+	order := p.order(spec)
+	var failed error
+	for try := range makeTries {
+		box, err := p.adopt(ctx, spec.Labels)
+		if box != nil || err != nil && task.CodeOf(err) != task.CodeNotFound {
+			return box, true, err
+		}
+		if try > 0 {
+			if err := pause(ctx, p.cfg.PollMin<<try); err != nil {
+				return nil, false, err
+			}
+		}
+		box, failed = p.client.create(ctx, order)
+		if failed == nil {
+			return p.checked(box, spec)
+		}
+		switch {
+		case task.CodeOf(failed) == task.CodeConflict || ambiguous(failed):
+			continue // it may be there, or appear: the name tells
+		case task.CodeOf(failed) != task.CodeInvalid:
+			return nil, false, failed
+		}
+		if order, err = p.afterRefusal(ctx, spec, order, failed); err != nil {
+			return nil, false, err
+		}
+	}
+	return nil, false, task.Errorf(task.CodeUnavailable, "Daytona did not make the sandbox: %s", cut(task.MessageOf(failed))).WithCause(failed)
+}
+
+// checked refuses what is not what was asked for: a server that ignores fields ignores labels too.
+func (p *Provider) checked(box *apiclient.Sandbox, spec sandbox.Spec) (*apiclient.Sandbox, bool, error) {
+	if !agree(box.Labels, spec.Labels) {
+		return nil, false, sandbox.ErrNameTaken
+	}
+	return box, false, nil
+}
+
+// adopt answers our sandbox if it is there and can still run. One that failed is removed
+// first: [task.CodeNotFound] as if it had never been.
+func (p *Provider) adopt(ctx context.Context, labels sandbox.Labels) (*apiclient.Sandbox, error) {
+	box, err := p.find(ctx, labels)
+	if err != nil {
+		return nil, forMaking(err)
+	}
+	switch stateOf(box) {
+	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED:
+		p.log.WarnContext(ctx, "sandbox failed at daytona, removed", slog.String("sandbox", box.Name), slog.String("reason", cut(box.GetErrorReason())))
+		if err := p.remove(ctx, box.Id); err != nil {
+			return nil, err
+		}
+		return nil, task.Errorf(task.CodeNotFound, "sandbox %s failed at Daytona: %s", box.Name, cut(box.GetErrorReason()))
+	case apiclient.SANDBOXSTATE_DESTROYING:
+		return nil, sandbox.ErrFenced
+	default:
+		return box, nil
+	}
+}
+
+// forMaking gives a refused key its own meaning back: nothing will be made with it.
+func forMaking(err error) error {
+	if cause := errors.Unwrap(err); task.CodeOf(cause) == task.CodeForbidden {
+		return cause
+	}
+	return err
+}
+
+// awaitStarted waits for a sandbox to run. Only one that was stopped before is started.
+func (p *Provider) awaitStarted(ctx context.Context, id string, again bool) (*apiclient.Sandbox, error) {
+	var box *apiclient.Sandbox
+	err := p.poll(ctx, p.cfg.StartPatience, "Daytona has started the sandbox", func(ctx context.Context) (bool, error) {
+		seen, err := p.client.get(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		box = seen
+		switch stateOf(seen) {
+		case apiclient.SANDBOXSTATE_STARTED:
+			return true, nil
+		case apiclient.SANDBOXSTATE_STOPPED, apiclient.SANDBOXSTATE_ARCHIVED, apiclient.SANDBOXSTATE_PAUSED:
+			if again {
+				return false, p.restart(ctx, id)
+			}
+			fallthrough
+		case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED,
+			apiclient.SANDBOXSTATE_DESTROYING, apiclient.SANDBOXSTATE_DESTROYED:
+			return false, task.Errorf(task.CodeGone, "the sandbox is %s at Daytona, not started: %s", stateOf(seen), cut(seen.GetErrorReason()))
+		default:
+			return false, nil
+		}
+	})
+	return box, err
+}
+
+// restart starts a stopped sandbox; that it changes already is as good.
+func (p *Provider) restart(ctx context.Context, id string) error {
+	if err := p.client.start(ctx, id); err != nil && task.CodeOf(err) != task.CodeConflict {
+		return err
+	}
+	return nil
+}
+
+// furnish waits for the toolbox and makes the folders. It answers the machine's GOARCH.
+func (p *Provider) furnish(ctx context.Context, box *apiclient.Sandbox) (string, error) {
+	tb, err := p.toolbox(ctx, box)
+	if err != nil {
+		return "", err
+	}
+	err = p.poll(ctx, p.cfg.StartPatience, "the sandbox's toolbox answers", func(ctx context.Context) (bool, error) {
+		err := tb.version(ctx)
+		if task.CodeOf(err) == task.CodeNotFound || task.CodeOf(err) == task.CodeInvalid { // the proxy knows no address yet
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return "", err
+	}
+	said, err := tb.script(ctx, scriptFurnish)
+	if err != nil {
+		return "", fmt.Errorf("make folders in the sandbox: %w", err)
+	}
+	if said.code != 0 {
+		return "", task.Errorf(task.CodeInvalid,
+			"the sandbox's user can make no folder %s: use a snapshot or image whose user is daytona or root, has sudo, or owns it", cut(said.text))
+	}
+	return goarch(said.text)
+}
+
+func goarch(machine string) (string, error) {
+	switch machine {
+	case "x86_64", "amd64":
+		return "amd64", nil
+	case "aarch64", "arm64":
+		return "arm64", nil
+	}
+	return "", task.Errorf(task.CodeInvalid, "the sandbox's machine is %q; omoi-agent runs on amd64 and arm64", cut(machine))
+}
+
+// sandbox describes what Daytona told.
+func (p *Provider) sandbox(box *apiclient.Sandbox, labels sandbox.Labels) sandbox.Sandbox {
+	return sandbox.Sandbox{Labels: labels, ProviderID: box.Id, Isolation: p.parts(box), CreatedAt: when(box.GetCreatedAt())}
+}
+
+// parts say what the sandbox is made of, and what is not as it was asked for.
+func (p *Provider) parts(box *apiclient.Sandbox) []string {
+	parts := []string{"daytona"}
+	if class := box.GetSandboxClass(); class != "" {
+		parts = append(parts, class)
+	}
+	switch {
+	case box.BuildInfo != nil && p.cfg.Snapshot != "":
+		parts = append(parts, "image instead of snapshot "+p.cfg.Snapshot)
+	case box.BuildInfo != nil:
+		parts = append(parts, "image")
+	case box.GetSnapshot() != "":
+		parts = append(parts, "snapshot "+box.GetSnapshot())
+	}
+	if box.NetworkBlockAll {
+		parts = append(parts, "network-none")
+	}
+	return append(parts, fmt.Sprintf("cpu %g", box.Cpu), fmt.Sprintf("memory %g GiB", box.Memory), fmt.Sprintf("disk %g GiB", box.Disk))
+}
+
+// when reads a time of Daytona's; the zero time if it is none.
+func when(raw string) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, raw)
+	if err != nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}

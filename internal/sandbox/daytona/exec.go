@@ -1,0 +1,161 @@
+package daytona
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	defaultExecTimeout = time.Minute
+	// endPatience is how long a command that is out of time may take to die.
+	endPatience = 20 * time.Second
+	longestWait = 15 * time.Second // of one answer; the proxies between cut quiet calls after a minute
+	quickRounds = 25               // of the script answer, a fiftieth of a second each; the others take a fifth
+)
+
+// Exec runs a command in a session of its own, beside the agent or after its end. Its whole tree
+// is dead when Exec returns. It answers [task.CodeUnavailable] when the time is over, and with
+// ctx's error if that ends first.
+func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
+	none := sandbox.ExecResult{ExitCode: -1}
+	if err := checkCommand(cmd); err != nil {
+		return none, err
+	}
+	env, err := envFile(cmd)
+	if err != nil {
+		return none, err
+	}
+	tb, err := p.inside(ctx, labels)
+	if err != nil {
+		return none, err
+	}
+	e := execution{tb: tb, id: "omoi-exec-" + rand.Text()}
+	e.dir = dirExec + "/" + e.id
+	if err := e.begin(ctx, env, cmd.Stdin); err != nil {
+		e.abandon(ctx)
+		return none, err
+	}
+	defer e.close(ctx)
+	return e.await(ctx, cmp.Or(max(cmd.Timeout, 0), defaultExecTimeout))
+}
+
+// execution is one command of Exec under way.
+type execution struct {
+	tb  *toolbox
+	id  string // of its session
+	dir string
+}
+
+func (e execution) begin(ctx context.Context, env string, stdin io.Reader) error {
+	if stdin == nil {
+		stdin = strings.NewReader("")
+	}
+	files := append(prepared(e.dir, scriptExec, env), file{e.dir + "/stdin", stdin})
+	if _, err := e.tb.upload(ctx, files...); err != nil {
+		return err
+	}
+	if err := e.tb.private(ctx, e.dir); err != nil {
+		return err
+	}
+	if err := e.tb.session(ctx, e.id); err != nil {
+		return err
+	}
+	return e.tb.run(ctx, e.id, fmt.Sprintf("sh %s/run %s %d", e.dir, e.dir, sandbox.MaxExecOutput))
+}
+
+// await asks until the command has ended, and ends it when its time is over.
+func (e execution) await(ctx context.Context, timeout time.Duration) (sandbox.ExecResult, error) {
+	none := sandbox.ExecResult{ExitCode: -1}
+	for end := time.Now().Add(timeout); ; {
+		left := time.Until(end)
+		if left <= 0 {
+			res, err := e.end(ctx)
+			return res, cmp.Or(err, overtime())
+		}
+		res, done, err := e.answer(ctx, min(left, longestWait), "wait")
+		if ctx.Err() != nil {
+			e.abandon(ctx)
+			return none, fmt.Errorf("run a command in the sandbox: %w", ctx.Err())
+		}
+		if err != nil && !passing(err) {
+			return none, err
+		}
+		if err == nil && done {
+			return res, nil
+		}
+		if err != nil {
+			_ = pause(ctx, time.Second) // the next round sees why it ended
+		}
+	}
+}
+
+func overtime() error {
+	return task.Errorf(task.CodeUnavailable, "the command in the sandbox took too long and was ended")
+}
+
+// end kills the command's tree and answers what it said until then.
+func (e execution) end(ctx context.Context) (sandbox.ExecResult, error) {
+	res, done, err := e.answer(ctx, endPatience, "stop")
+	if err == nil && !done {
+		err = task.Errorf(task.CodeUnavailable, "the command in the sandbox does not die")
+	}
+	res.ExitCode = -1
+	return res, err
+}
+
+// abandon ends what nobody waits for any more, for a while longer than the caller lives.
+func (e execution) abandon(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience+readTimeout)
+	defer cancel()
+	_, _ = e.end(ctx) // what is left goes with the sandbox
+	_ = e.tb.endSession(ctx, e.id)
+}
+
+func (e execution) close(ctx context.Context) {
+	if ctx.Err() != nil {
+		return // abandoned
+	}
+	_ = e.tb.endSession(ctx, e.id) // it is empty: what is left of it goes with the sandbox
+}
+
+// answer waits for the command and takes what it said.
+func (e execution) answer(ctx context.Context, wait time.Duration, how string) (res sandbox.ExecResult, done bool, err error) {
+	got, err := e.tb.script(ctx, scriptAnswer, e.dir, strconv.FormatInt(roundsOf(wait), 10), how)
+	if err != nil || got.text == "running" {
+		return sandbox.ExecResult{ExitCode: -1}, false, err
+	}
+	res, err = parseAnswer(got)
+	return res, err == nil, err
+}
+
+// roundsOf is how many rounds of the script answer make up a wait.
+func roundsOf(wait time.Duration) int64 {
+	const quick, slow = time.Second / 50, time.Second / 5
+	if wait <= quickRounds*quick {
+		return max(int64(wait/quick), 1)
+	}
+	return quickRounds + int64((wait-quickRounds*quick)/slow)
+}
+
+func parseAnswer(got said) (sandbox.ExecResult, error) {
+	none := sandbox.ExecResult{ExitCode: -1}
+	lines := append(strings.Split(got.text, "\n"), "", "")
+	word, rest, _ := strings.Cut(strings.TrimSpace(lines[0]), " ")
+	code, cerr := strconv.Atoi(rest)
+	out, oerr := base64.StdEncoding.DecodeString(strings.TrimSpace(lines[1]))
+	errs, eerr := base64.StdEncoding.DecodeString(strings.TrimSpace(lines[2]))
+	if got.code != 0 || word != "code" || cerr != nil || oerr != nil || eerr != nil {
+		return none, task.Errorf(task.CodeInternal, "the sandbox does not say how a command ended: %s", cut(got.text))
+	}
+	return sandbox.ExecResult{ExitCode: code, Stdout: out, Stderr: errs}, nil
+}

@@ -1,0 +1,348 @@
+package daytona_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/daytona"
+	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func someLabels() sandbox.Labels {
+	return sandbox.Labels{Installation: "faults", TaskID: task.NewID(), Attempt: 1, SandboxID: task.NewSandboxID()}
+}
+
+func code(t *testing.T, want task.Code, err error) {
+	t.Helper()
+	require.Error(t, err)
+	require.Equal(t, want, task.CodeOf(err), err.Error())
+}
+
+// ensure makes one and answers it.
+func (b *bed) ensure(t *testing.T, p *daytona.Provider) (sandbox.Sandbox, sandbox.Labels) {
+	t.Helper()
+	labels := someLabels()
+	box, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+	require.NoError(t, err)
+	require.Len(t, b.server.Boxes(), 1, "one call makes one sandbox")
+	return box, labels
+}
+
+// end deletes it and looks that nothing is left.
+func (b *bed) end(t *testing.T, p *daytona.Provider, labels sandbox.Labels) {
+	t.Helper()
+	require.NoError(t, p.Delete(t.Context(), labels))
+	require.Empty(t, b.server.Boxes())
+	seen, err := p.Inspect(t.Context(), labels)
+	require.NoError(t, err)
+	require.Equal(t, sandbox.StateGone, seen.State)
+}
+
+// Whatever answer is lost, there is one sandbox, its command runs once, and it goes.
+func TestEveryAnswerMayBeLost(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []standin.Fault{
+		{Method: http.MethodGet, Path: "/api/sandbox/*"},
+		{Method: http.MethodPost, Path: "/api/sandbox"},
+		{Method: http.MethodGet, Path: "/toolbox/*/version"},
+		{Method: http.MethodGet, Path: "/toolbox/*/process/session/*"},
+		{Method: http.MethodPost, Path: "/toolbox/*/process/session"},
+		{Method: http.MethodPost, Path: "/toolbox/*/process/session/*/exec"},
+		{Method: http.MethodPost, Path: "/toolbox/*/process/execute"},
+		{Method: http.MethodPost, Path: "/toolbox/*/files/bulk-upload"},
+		{Method: http.MethodGet, Path: "/toolbox/*/files/download"},
+		{Method: http.MethodDelete, Path: "/api/sandbox/*"},
+	} {
+		t.Run(lost.Method+lost.Path, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, standin.Options{})
+			p, labels := b.open(t), someLabels()
+			for _, broken := range []standin.Switch{standin.LostAnswer, standin.BadGateway} {
+				fault := lost
+				fault.Switch, fault.Times = broken, 1
+				b.server.Faults().Set(fault)
+			}
+			again(t, func() error {
+				_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+				return err
+			})
+			again(t, func() error { return p.Start(t.Context(), labels, sh("echo ran >> runs; echo up; sleep 600")) })
+			says(t, p, labels, "up")
+			again(t, func() error {
+				return p.WriteFile(t.Context(), labels, "/workspace/given", 0o600, strings.NewReader("given"))
+			})
+			require.Len(t, b.server.Boxes(), 1)
+			again(t, func() error { return p.Stop(t.Context(), labels, 0) })
+			again(t, func() error {
+				text, err := readAll(p, t.Context(), labels, "/workspace/runs")
+				require.True(t, err != nil || text == "ran\n", text)
+				return err
+			})
+			again(t, func() error { return p.Delete(t.Context(), labels) })
+			require.Empty(t, b.server.Boxes())
+		})
+	}
+}
+
+// again does what an activity does: it tries until it succeeds, as long as trying may help.
+func again(t *testing.T, try func() error) {
+	t.Helper()
+	var err error
+	for range 4 {
+		if err = try(); err == nil {
+			return
+		}
+		require.Contains(t, []task.Code{task.CodeUnavailable, task.CodeNotFound, task.CodeConflict}, task.CodeOf(err), err.Error())
+	}
+	require.NoError(t, err)
+}
+
+// says waits until the log holds text.
+func says(t *testing.T, p *daytona.Provider, labels sandbox.Labels, text string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		r, err := p.Log(t.Context(), labels, 0)
+		if err != nil {
+			return false
+		}
+		defer r.Close()
+		said, err := io.ReadAll(r)
+		return err == nil && strings.Contains(string(said), text)
+	}, 30*time.Second, 10*time.Millisecond, text)
+}
+
+func sh(script string) sandbox.Command { return sandbox.Command{Args: []string{"sh", "-c", script}} }
+
+func readAll(p *daytona.Provider, ctx context.Context, labels sandbox.Labels, name string) (string, error) { //nolint:revive // the provider is what it is about
+	r, err := p.ReadFile(ctx, labels, name)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(r)
+	return string(text), err
+}
+
+func TestACreateThatFailedAndLeftSomethingIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p := b.open(t)
+	b.server.Faults().Set(standin.Fault{Switch: standin.CreateError, Times: 1, Message: "the runner is out of breath"})
+	box, labels := b.ensure(t, p)
+	require.False(t, box.Adopted)
+	b.end(t, p, labels)
+
+	b.server.Faults().Set(standin.Fault{Switch: standin.CreateError, Message: "the runner is out of breath"})
+	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+	code(t, task.CodeUnavailable, err)
+	require.Contains(t, task.MessageOf(err), "the runner is out of breath")
+	b.end(t, p, labels)
+}
+
+func TestACreateThatAppearsLateIsNotASecondSandbox(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p := b.open(t)
+	b.server.Faults().Set(standin.Fault{Switch: standin.LateCreate, Times: 1, Delay: time.Hour})
+	_, labels := b.ensure(t, p)
+	b.server.Advance(2 * time.Hour)
+	b.end(t, p, labels)
+
+	b.server.Faults().Set(standin.Fault{Switch: standin.LateCreate, Delay: time.Hour})
+	late := someLabels()
+	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: late})
+	code(t, task.CodeUnavailable, err)
+	require.NoError(t, p.Delete(t.Context(), late), "nothing is there yet")
+	b.server.Advance(2 * time.Hour)
+	require.Eventually(t, func() bool { return len(b.server.Boxes()) == 1 }, 30*time.Second, 5*time.Millisecond)
+	require.Positive(t, p.Capabilities().LongestCreate, "hence the second look")
+	b.end(t, p, late)
+}
+
+func TestARateLimitIsObeyed(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p := b.open(t)
+	b.server.Faults().Set(standin.Fault{
+		Switch: standin.TooMany, Method: http.MethodPost, Path: "/api/sandbox", Times: 1, RetryAfter: 1, Header: "Retry-After-Sandbox-Create",
+	})
+	begun := time.Now()
+	_, labels := b.ensure(t, p)
+	require.GreaterOrEqual(t, time.Since(begun), time.Second)
+	b.end(t, p, labels)
+
+	b.server.Faults().Set(standin.Fault{Switch: standin.TooMany, Method: http.MethodPost, Path: "/api/sandbox", RetryAfter: 3600})
+	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: someLabels()})
+	code(t, task.CodeExhausted, err)
+	require.Contains(t, task.MessageOf(err), "again in 1h0m0s")
+}
+
+func TestASleepingSnapshotIsWoken(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p := b.open(t)
+	b.server.Faults().Set(standin.Fault{Switch: standin.InactiveSnapshot})
+	box, labels := b.ensure(t, p)
+	require.Contains(t, box.Isolation, "snapshot ai-agent-dev-light")
+	b.end(t, p, labels)
+}
+
+func TestAMissingSnapshotIsReplacedAndSaid(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p := b.open(t)
+	b.server.Faults().Set(standin.Fault{Switch: standin.MissingSnapshot})
+	labels := someLabels()
+	box, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels, Limits: sandbox.Limits{MemoryBytes: 3 << 30, CPUs: 3, DiskBytes: 5 << 30}})
+	require.NoError(t, err)
+	require.Subset(t, box.Isolation, []string{"image instead of snapshot ai-agent-dev-light", "cpu 3", "memory 3 GiB", "disk 5 GiB"})
+	require.Contains(t, string(b.traces(t)), daytona.DefaultImage)
+	b.end(t, p, labels)
+}
+
+func TestADeleteThatStaysDestroyingIsNotGone(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{}, func(c *daytona.Config) { c.DeletePatience = 100 * time.Millisecond })
+	p := b.open(t)
+	_, labels := b.ensure(t, p)
+	b.server.Faults().Set(standin.Fault{Switch: standin.StuckDelete})
+	code(t, task.CodeUnavailable, p.Delete(t.Context(), labels))
+	seen, err := p.Inspect(t.Context(), labels)
+	require.NoError(t, err)
+	require.Equal(t, sandbox.StateAlive, seen.State, "it is still there, though it has lost its name")
+	b.server.Faults().Reset()
+	again(t, func() error { return p.Delete(t.Context(), labels) })
+	b.end(t, p, labels)
+}
+
+func TestADeadDaemonIsUnknownUntilItWasSilentForLong(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p := b.open(t)
+	_, labels := b.ensure(t, p)
+	require.NoError(t, p.Start(t.Context(), labels, sh("sleep 600")))
+	b.server.Faults().Set(standin.Fault{Switch: standin.DaemonDeath})
+	var seen sandbox.Inspection
+	var err error
+	require.Eventually(t, func() bool {
+		seen, err = p.Inspect(t.Context(), labels)
+		return err == nil && seen.Agent == sandbox.StateUnknown
+	}, 30*time.Second, 5*time.Millisecond)
+	require.Equal(t, sandbox.StateAlive, seen.State)
+
+	b.cfg.DeadPatience = time.Nanosecond
+	p = b.open(t)
+	for range 2 {
+		seen, err = p.Inspect(t.Context(), labels)
+		require.NoError(t, err)
+	}
+	require.Equal(t, sandbox.StateAlive, seen.State, "it must be deleted all the same")
+	require.Equal(t, sandbox.StateGone, seen.Agent)
+	require.Contains(t, seen.Reason, "its daemon is dead")
+	b.end(t, p, labels)
+}
+
+func TestALogIsFollowedOverBrokenStreams(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{Quiet: time.Millisecond})
+	p := b.open(t)
+	_, labels := b.ensure(t, p)
+	b.server.Faults().Set(standin.Fault{Switch: standin.DroppedStream, Times: 3, After: 10})
+	require.NoError(t, p.Start(t.Context(), labels, sh("i=0; while [ $i -lt 40 ]; do echo line $i; i=$((i+1)); sleep 0.01; done; exit 3")))
+	r, err := p.Follow(t.Context(), labels, int64(len("line 0\n")))
+	require.NoError(t, err)
+	text, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.Len(t, strings.Split(strings.TrimSpace(string(text)), "\n"), 39)
+	require.True(t, strings.HasPrefix(string(text), "line 1\n") && strings.HasSuffix(string(text), "line 39\n"), string(text))
+	require.Contains(t, string(b.traces(t)), "follow=true")
+
+	r, err = p.Follow(t.Context(), labels, 0)
+	require.NoError(t, err)
+	whole, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.Equal(t, "line 0\n"+string(text), string(whole), "also after its end")
+	b.end(t, p, labels)
+}
+
+func TestDaytonaItselfIsTheLastNet(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p, labels := b.open(t), someLabels()
+	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels, Lifetime: 5 * time.Hour})
+	require.NoError(t, err)
+	sent := string(b.traces(t))
+	for _, net := range []string{`"autoStopInterval":300`, `"autoDeleteInterval":300`, `"ttlMinutes":300`, `"public":false`} {
+		require.Contains(t, sent, net)
+	}
+	b.server.Advance(6 * time.Hour)
+	require.Eventually(t, func() bool { return len(b.server.Boxes()) == 0 }, 30*time.Second, 5*time.Millisecond)
+}
+
+func TestAStoppedSandboxIsWokenForItsFiles(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p := b.open(t)
+	box, labels := b.ensure(t, p)
+	require.NoError(t, p.Start(t.Context(), labels, sh("echo kept > kept; echo up; sleep 600")))
+	says(t, p, labels, "up")
+	b.call(t, http.MethodPost, "/sandbox/"+box.ProviderID+"/stop")
+	require.Eventually(t, func() bool {
+		seen, err := p.Inspect(t.Context(), labels)
+		return err == nil && seen.Agent == sandbox.StateGone && strings.Contains(seen.Reason, "stopped")
+	}, 30*time.Second, 5*time.Millisecond)
+	text, err := readAll(p, t.Context(), labels, "/workspace/kept")
+	require.NoError(t, err)
+	require.Equal(t, "kept\n", text)
+	seen, err := p.Inspect(t.Context(), labels)
+	require.NoError(t, err)
+	require.True(t, seen.Started)
+	require.Equal(t, sandbox.StateGone, seen.Agent, "what ran before the stop does not run again")
+	b.end(t, p, labels)
+}
+
+// call speaks to the API as somebody else would.
+func (b *bed) call(t *testing.T, method, path string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, b.server.URL()+path, http.NoBody)
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+b.server.Key())
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Less(t, resp.StatusCode, 300)
+}
+
+func TestWithoutAGoodKeyNothingIsMade(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p, labels := b.open(t), someLabels()
+	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+	require.NoError(t, err)
+	for key, says := range map[string]string{"": "Daytona API key not configured: set DAYTONA_API_KEY", "dtn_wrong": "DAYTONA_API_KEY to a valid key"} {
+		b.cfg.APIKey = key
+		q := b.open(t)
+		_, err := q.Ensure(t.Context(), sandbox.Spec{Labels: someLabels()})
+		code(t, task.CodeForbidden, err)
+		require.Contains(t, task.MessageOf(err), says)
+		seen, err := q.Inspect(t.Context(), labels)
+		require.NoError(t, err)
+		require.Equal(t, sandbox.StateUnknown, seen.State, "never gone while it cannot be asked")
+		code(t, task.CodeUnavailable, q.Delete(t.Context(), labels))
+		_, err = q.List(t.Context(), labels.Installation)
+		code(t, task.CodeUnavailable, err)
+		require.Equal(t, key == "", q.Ready() != nil)
+	}
+	b.end(t, p, labels)
+}

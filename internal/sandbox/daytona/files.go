@@ -1,0 +1,196 @@
+package daytona
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// file is one to be uploaded. Its content is read once.
+type file struct {
+	path    string
+	content io.Reader
+}
+
+// upload writes files in one streamed call; the folders above them are made. It answers how
+// many bytes of the last one were sent.
+func (t *toolbox) upload(ctx context.Context, files ...file) (int64, error) {
+	r, w := io.Pipe()
+	form := multipart.NewWriter(w)
+	req, err := t.raw(ctx, http.MethodPost, "/files/bulk-upload", r)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Content-Type", form.FormDataContentType())
+	type sum struct {
+		n   int64
+		err error
+	}
+	sent := make(chan sum, 1)
+	go func() {
+		n, err := writeForm(form, files)
+		w.CloseWithError(err) // always nil; the other end sees err, or the end
+		sent <- sum{n, err}
+	}()
+	resp, err := t.send(req, "write files into the sandbox")
+	_ = r.CloseWithError(context.Canceled) // frees a writer that nobody reads any more
+	done := <-sent
+	if err == nil {
+		closeBody(resp)
+		return done.n, done.err
+	}
+	if done.err != nil && !errors.Is(done.err, context.Canceled) {
+		err = errors.Join(done.err, err) // what the caller gave could not be read
+	}
+	return 0, err
+}
+
+// writeForm writes each path before its file, as the daemon wants it.
+func writeForm(form *multipart.Writer, files []file) (n int64, err error) {
+	for i, f := range files {
+		name := fmt.Sprintf("files[%d]", i)
+		if err := form.WriteField(name+".path", f.path); err != nil {
+			return 0, err
+		}
+		part, err := form.CreateFormFile(name+".file", path.Base(f.path))
+		if err != nil {
+			return 0, err
+		}
+		if n, err = io.Copy(part, f.content); err != nil {
+			return 0, err
+		}
+	}
+	return n, form.Close()
+}
+
+// download opens a file inside; the caller closes it.
+func (t *toolbox) download(ctx context.Context, name string) (io.ReadCloser, error) {
+	req, err := t.raw(ctx, http.MethodGet, "/files/download?path="+url.QueryEscape(name), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := t.send(req, "read "+name+" in the sandbox")
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// locate checks that a path is that of a file below one of the places of a sandbox.
+func locate(name string) (string, error) {
+	clean := translate(path.Clean(name))
+	below := strings.HasPrefix(clean, placeHome+"/") && clean != placeDir && clean != placeWorkspace
+	if !below || strings.ContainsRune(clean, 0) {
+		return "", task.Invalid("path", "%q is not a file below %s, %s or %s", name, sandbox.Dir, sandbox.Workspace, sandbox.Home)
+	}
+	return clean, nil
+}
+
+// How the scripts about files end.
+const (
+	endAbsent  = 2
+	endHostile = 3
+	endShort   = 4
+)
+
+// WriteFile uploads to a name of its own, looks that all came, and moves it into place in one
+// step; folders above it are made. Of mode only the permission bits count.
+func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) error {
+	name, err := locate(name)
+	if err != nil {
+		return err
+	}
+	tb, err := p.inside(ctx, labels)
+	if err != nil {
+		return err
+	}
+	fresh := dirTmp + "/" + rand.Text()
+	size, err := tb.upload(ctx, file{fresh, r})
+	if err != nil {
+		_, _ = tb.script(context.WithoutCancel(ctx), scriptRemove, fresh) // half a file; the sandbox's end takes it too
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	got, err := tb.script(ctx, scriptPlace, fresh, name, strconv.FormatUint(uint64(mode&0o777), 8), strconv.FormatInt(size, 10))
+	if err != nil {
+		return fmt.Errorf("put %s in place: %w", name, err)
+	}
+	return fileError(got, "write", name)
+}
+
+// ReadFile opens a regular file, never a device, a pipe or what a link shows outside. It
+// answers [task.CodeNotFound] where there is none, [task.CodeInvalid] for what is no file.
+func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name string) (io.ReadCloser, error) {
+	name, err := locate(name)
+	if err != nil {
+		return nil, err
+	}
+	tb, err := p.inside(ctx, labels)
+	if err != nil {
+		return nil, err
+	}
+	return tb.open(ctx, name)
+}
+
+func (t *toolbox) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	got, err := t.script(ctx, scriptRead, name)
+	if err != nil {
+		return nil, fmt.Errorf("look for %s: %w", name, err)
+	}
+	if err := fileError(got, "read", name); err != nil {
+		return nil, err
+	}
+	return t.download(ctx, got.text)
+}
+
+func fileError(got said, doing, name string) error {
+	switch got.code {
+	case 0:
+		return nil
+	case endAbsent:
+		return task.Errorf(task.CodeNotFound, "there is no file %s in the sandbox", name)
+	case endHostile:
+		return task.Invalid("path", "the sandbox does not let omoi %s %s", doing, name)
+	case endShort:
+		return task.Errorf(task.CodeUnavailable, "not all of %s came into the sandbox", name)
+	}
+	return task.Errorf(task.CodeUnavailable, "the sandbox could not %s %s: %s", doing, name, cut(got.text))
+}
+
+// Log opens the output of the started command from offset, in bytes, to where it ends now.
+// Before the start, and past the end, it is empty.
+func (p *Provider) Log(ctx context.Context, labels sandbox.Labels, offset int64) (io.ReadCloser, error) {
+	if offset < 0 {
+		return nil, task.Invalid("offset", "a log begins at offset 0, not %d", offset)
+	}
+	tb, err := p.inside(ctx, labels)
+	if err != nil {
+		return nil, err
+	}
+	return tb.log(ctx, offset)
+}
+
+func (t *toolbox) log(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	r, err := t.open(ctx, fileLog)
+	if task.CodeOf(err) == task.CodeNotFound {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.CopyN(io.Discard, r, offset); err != nil && !errors.Is(err, io.EOF) {
+		_ = r.Close()
+		return nil, classify("read the log of the sandbox", nil, err)
+	}
+	return r, nil
+}

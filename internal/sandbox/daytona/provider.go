@@ -1,0 +1,135 @@
+package daytona
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	apiclient "github.com/daytonaio/daytona/libs/api-client-go"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Name is the provider's word on the wire.
+const Name = task.ProviderDaytona
+
+// Provider makes sandboxes at Daytona. It keeps nothing that a restart would miss.
+type Provider struct {
+	cfg    Config
+	client *client
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	silent map[string]time.Time // since when a started sandbox's toolbox is out of reach, by Daytona's id; guarded by mu
+}
+
+var _ sandbox.Provider = (*Provider)(nil)
+
+// New makes the provider; it asks nobody. It answers [task.CodeInvalid] for a bad configuration.
+// A missing key is none: see [Provider.Ready].
+func New(cfg Config, log *slog.Logger) (*Provider, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{cfg: cfg, client: newClient(cfg), log: log, silent: map[string]time.Time{}}, nil
+}
+
+// Close lets go of connections that wait for another call.
+func (p *Provider) Close() { p.client.http.CloseIdleConnections() }
+
+// Name is "daytona".
+func (p *Provider) Name() string { return Name }
+
+// Capabilities never change.
+func (p *Provider) Capabilities() sandbox.Capabilities {
+	return sandbox.Capabilities{Machine: true, Exec: true, LongestCreate: p.cfg.LongestCreate}
+}
+
+// Ready says what is missing before a sandbox can be made: [task.CodeForbidden], since waiting
+// does not help.
+func (p *Provider) Ready() error {
+	if p.cfg.APIKey == "" {
+		return task.Errorf(task.CodeForbidden, "Daytona API key not configured: set DAYTONA_API_KEY for omoi worker, start it again, then omoi retry")
+	}
+	return nil
+}
+
+// asked is Ready where a sandbox exists already: without a key nothing can be said of it.
+func (p *Provider) asked() error {
+	if err := p.Ready(); err != nil {
+		return task.Errorf(task.CodeUnavailable, "Daytona cannot be asked").WithCause(err)
+	}
+	return nil
+}
+
+// unasked turns a refused key into what it means for a sandbox that exists: it cannot be asked.
+func unasked(err error) error {
+	if task.CodeOf(err) == task.CodeForbidden {
+		return task.Errorf(task.CodeUnavailable, "Daytona refuses to be asked").WithCause(err)
+	}
+	return err
+}
+
+// find reads the sandbox of these labels. It answers [task.CodeNotFound] where there is none,
+// [sandbox.ErrNameTaken] where it is another's.
+func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.Sandbox, error) {
+	if err := checkLabels(labels); err != nil {
+		return nil, err
+	}
+	if err := p.asked(); err != nil {
+		return nil, err
+	}
+	box, err := p.client.get(ctx, task.SandboxName(labels.SandboxID))
+	switch {
+	case err != nil:
+		return nil, unasked(err)
+	case !agree(box.Labels, labels):
+		return nil, sandbox.ErrNameTaken
+	case stateOf(box) == apiclient.SANDBOXSTATE_DESTROYED:
+		return nil, task.Errorf(task.CodeNotFound, "sandbox %s was destroyed", labels.SandboxID)
+	}
+	return box, nil
+}
+
+func stateOf(box *apiclient.Sandbox) apiclient.SandboxState {
+	if box.State == nil {
+		return apiclient.SANDBOXSTATE_UNKNOWN
+	}
+	return *box.State
+}
+
+// inside is the toolbox of a sandbox that runs. One that was stopped is started again: its
+// files are still there.
+func (p *Provider) inside(ctx context.Context, labels sandbox.Labels) (*toolbox, error) {
+	box, err := p.find(ctx, labels)
+	if err != nil {
+		return nil, err
+	}
+	if stateOf(box) != apiclient.SANDBOXSTATE_STARTED {
+		if box, err = p.wake(ctx, box); err != nil {
+			return nil, err
+		}
+	}
+	return p.toolbox(ctx, box)
+}
+
+// wake brings a stopped sandbox back, and waits for one that is on its way.
+func (p *Provider) wake(ctx context.Context, box *apiclient.Sandbox) (*apiclient.Sandbox, error) {
+	switch stateOf(box) {
+	case apiclient.SANDBOXSTATE_STOPPED, apiclient.SANDBOXSTATE_ARCHIVED, apiclient.SANDBOXSTATE_PAUSED:
+		err := p.client.start(ctx, box.Id)
+		if err != nil && task.CodeOf(err) != task.CodeConflict {
+			return nil, unasked(err)
+		}
+		return p.awaitStarted(ctx, box.Id, true)
+	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED:
+		return nil, task.Errorf(task.CodeUnavailable, "sandbox %s is in error at Daytona: %s", box.Name, cut(box.GetErrorReason()))
+	case apiclient.SANDBOXSTATE_DESTROYING:
+		return nil, task.Errorf(task.CodeNotFound, "sandbox %s is being destroyed", box.Name)
+	default:
+		return p.awaitStarted(ctx, box.Id, true)
+	}
+}

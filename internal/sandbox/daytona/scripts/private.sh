@@ -1,0 +1,2 @@
+# Closes a folder of ours to others.
+chmod 700 "$1" && chmod 600 "$1"/*

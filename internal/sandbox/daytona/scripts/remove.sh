@@ -1,0 +1,2 @@
+# Removes one file.
+rm -f "$1"

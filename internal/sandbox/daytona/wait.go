@@ -1,0 +1,37 @@
+package daytona
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// poll looks until look says that it is done, gently: a look that failed for a passing reason
+// is repeated. After patience it answers [task.CodeUnavailable] with what it waited for.
+func (p *Provider) poll(ctx context.Context, patience time.Duration, what string, look func(context.Context) (bool, error)) error {
+	within, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last error
+	for wait := p.cfg.PollMin; ; wait = min(wait+wait/2, p.cfg.PollMax) {
+		done, err := look(within)
+		if done || err != nil && !passing(err) {
+			return err
+		}
+		if err != nil && within.Err() == nil {
+			last = err
+		}
+		if pause(within, wait) != nil {
+			return late(ctx, what, last)
+		}
+	}
+}
+
+// late is the answer to a wait that came to nothing: the caller's own end goes first.
+func late(ctx context.Context, what string, last error) error {
+	if err := ctx.Err(); err != nil {
+		return errors.Join(err, last)
+	}
+	return task.Errorf(task.CodeUnavailable, "omoi waited too long until %s", what).WithCause(last)
+}
