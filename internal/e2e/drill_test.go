@@ -65,8 +65,8 @@ func TestLeakDrill(t *testing.T) { //nolint:tparallel // two processors: one pro
 	}
 	t.Logf("again: OMOI_DRILL=%d OMOI_DRILL_SEED=%d go test ./internal/e2e -run '^TestLeakDrill$' -count=1 -v", rounds, seed)
 	report := newDrillReport(rounds, seed)
-	for _, s := range stages() {
-		t.Run(s.provider, func(t *testing.T) { //nolint:paralleltest // likewise
+	for _, s := range stages() { //nolint:paralleltest // likewise
+		t.Run(s.provider, func(t *testing.T) {
 			d := &drill{rig: newRig(t, s.settings), stage: s, random: rand.New(rand.NewPCG(seed, uint64(len(s.provider))))}
 			d.tally = report.begin(s)
 			d.up()
