@@ -5,7 +5,7 @@ import "time"
 // Task holds the defaults and limits of a task. What a task was started with stays with it.
 type Task struct {
 	Agent            string        `key:"agent" default:"scripted" oneof:"scripted command external" doc:"Agent of tasks that name none."`
-	Sandbox          string        `key:"sandbox" default:"local" oneof:"local external" doc:"Sandbox provider of tasks that name none."`
+	Sandbox          string        `key:"sandbox" default:"local" oneof:"local daytona external" doc:"Sandbox provider of tasks that name none."`
 	MaxRetries       int           `key:"max_retries" default:"3" min:"0" max:"10" zero:"none" doc:"Attempts after the first of tasks that say nothing else."`
 	MaxPerProject    int           `key:"max_per_project" env:"MAX_CONCURRENT_TASKS_PER_PROJECT" default:"5" min:"1" max:"1000" doc:"Tasks of one project that run at a time, for new projects."`
 	MaxUnverified    int           `key:"max_unverified" default:"0" min:"0" max:"10000" zero:"as many as slots" doc:"Sandboxes that are not verified gone before no new one is made."`
@@ -48,8 +48,8 @@ type Sandbox struct {
 	Pids      int     `key:"pids" default:"512" min:"16" max:"32768" doc:"Processes in a sandbox at most."`
 	Network   string  `key:"network" default:"host" oneof:"host none" doc:"What a local sandbox reaches: the machine's network, or nothing but the API's socket."`
 	Dir       string  `key:"dir" zero:"sandboxes below home; /var/lib/omoi as root" doc:"Where local sandboxes keep their files."`
-	Snapshot  string  `key:"snapshot" env:"SANDBOX_SNAPSHOT" also:"daytona.snapshot" default:"ai-agent-dev-light" doc:"Snapshot from which a remote sandbox is made; no provider of this version does."`
-	Image     string  `key:"image" env:"SANDBOX_IMAGE" also:"daytona.image" zero:"the provider's" doc:"Image of a remote sandbox where the snapshot cannot be had; no provider of this version uses it."`
+	Snapshot  string  `key:"snapshot" env:"SANDBOX_SNAPSHOT" also:"daytona.snapshot" default:"ai-agent-dev-light" doc:"Snapshot from which a Daytona sandbox is made, with the resources of the snapshot. An inactive one is activated."`
+	Image     string  `key:"image" env:"SANDBOX_IMAGE" also:"daytona.image" zero:"nikolaik/python-nodejs:python3.12-nodejs22" doc:"Image of a Daytona sandbox where the snapshot cannot be had; it needs git, a shell and the usual small tools."`
 	Isolation string  `key:"isolation" default:"auto" oneof:"auto require none" doc:"Bubblewrap for local sandboxes: where it works (and a warning where not), always (or refuse to start), never."`
 	Shim      string  `key:"shim" zero:"this program" doc:"The omoi program that stands between a worker and its local sandboxes."`
 }
@@ -67,9 +67,10 @@ type Agent struct {
 
 // Daytona is about Daytona's cloud.
 type Daytona struct {
-	APIKey Secret `key:"api_key" env:"DAYTONA_API_KEY" zero:"not used" doc:"API key of Daytona."`
-	APIURL string `key:"api_url" env:"DAYTONA_API_URL" default:"https://app.daytona.io/api" doc:"API of Daytona."`
-	Target string `key:"target" env:"DAYTONA_TARGET" default:"us" doc:"Region of Daytona."`
+	APIKey        Secret        `key:"api_key" env:"DAYTONA_API_KEY" zero:"tasks in Daytona sandboxes fail" doc:"API key of Daytona, with write:sandboxes and delete:sandboxes."`
+	APIURL        string        `key:"api_url" env:"DAYTONA_API_URL" default:"https://app.daytona.io/api" doc:"API of Daytona."`
+	Target        string        `key:"target" env:"DAYTONA_TARGET" default:"us" doc:"Region of Daytona."`
+	LongestCreate time.Duration `key:"longest_create" default:"5m" min:"1ms" max:"1h" doc:"How late a sandbox may appear whose making got no answer. So long after the first look omoi looks a second time that a deleted one is gone."`
 }
 
 // Anthropic is about model calls of agents and of the supervision.

@@ -105,7 +105,11 @@ func (c *core) providers() (providers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return providers{task.ProviderLocal: here, task.ProviderExternal: external.New()}, nil
+	remote, err := newDaytona(c.cfg, c.log)
+	if err != nil {
+		return nil, err
+	}
+	return providers{task.ProviderLocal: here, task.ProviderDaytona: remote, task.ProviderExternal: external.New()}, nil
 }
 
 func (c *core) activityConfig(host string) activities.Config {
