@@ -147,7 +147,6 @@ func TestBadTasksAreRefused(t *testing.T) { //nolint:tparallel // the rows are c
 		"a negative budget":      {newTask(repo, "budget", map[string]any{"usd": -1}), 422, "budget"},
 		"an unknown agent":       {newTask(repo, "agent", "hal"), 422, "agent"},
 		"an unknown sandbox":     {newTask(repo, "sandbox", "moon"), 422, "sandbox"},
-		"a sandbox not here":     {newTask(repo, "sandbox", "moon"), 422, "sandbox"},
 		"an unknown priority":    {newTask(repo, "priority", "NOW"), 422, "priority"},
 		"no script":              {newTask(repo, "execution_config", map[string]any{}), 422, "script"},
 		"an empty script":        {newTask(repo, "execution_config", script()), 422, "script"},
