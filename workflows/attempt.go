@@ -92,6 +92,7 @@ func (r *taskRun) adopt(ctx workflow.Context, a contract.LiveAttempt) {
 // resume goes on with an attempt that lived when the task was loaded, and reads what it missed.
 func (r *taskRun) resume(ctx workflow.Context, live contract.LiveAttempt) {
 	r.adopt(ctx, live)
+	r.tail(ctx)
 	if live.Head > 0 {
 		r.readFacts(ctx)
 	}
@@ -124,6 +125,8 @@ func (r *taskRun) spawn(ctx workflow.Context) (eff task.Effects, over bool, err 
 			return r.fail(ctx, serr), true, nil
 		}
 	}
+	r.attempt.Tail = made.Tail
+	r.tail(ctx)
 	r.attempt.Assigned = true
 	r.judge.Status = task.StatusAssigned
 	r.watch.Assigned = workflow.Now(ctx)

@@ -51,11 +51,15 @@ func (c *cleanup) round(ctx workflow.Context) error {
 		c.receipt.Verified = c.box.Verify
 		return nil
 	case c.box.Lost:
+		c.endTail(ctx)
 		return temporal.NewNonRetryableApplicationError("the machine of the sandbox was declared lost", string(task.ClassInfrastructure), nil)
 	case !c.box.Verify:
 		return c.settle(ctx, "gone")
 	}
 	if err := c.salvage(ctx); err != nil {
+		return err
+	}
+	if err := c.drain(ctx); err != nil {
 		return err
 	}
 	if err := c.delete(ctx); err != nil {

@@ -73,6 +73,9 @@ func paths() []path {
 		{"gone-late", playGoneLate},
 		{"host-away", playHostAway},
 		{"host-lost", playHostLost},
+		{"pull", playPull},
+		{"pull-unread", playPullUnread},
+		{"pull-tail-terminated", playPullTailTerminated},
 	}
 }
 
@@ -316,7 +319,7 @@ func (tr *troupe) workflowID() string { return contract.TaskWorkflowID(tr.taskID
 
 // work starts a worker.
 func (tr *troupe) work() {
-	tr.w = worker.New(tr.c, contract.QueueTasks, worker.Options{DeadlockDetectionTimeout: time.Minute})
+	tr.w = worker.New(tr.c, contract.QueueTasks, worker.Options{DeadlockDetectionTimeout: time.Minute, MaxHeartbeatThrottleInterval: 50 * time.Millisecond})
 	registerWorkflows(tr.w)
 	tr.register(tr.w)
 	require.NoError(tr.t, tr.w.Start())
@@ -326,6 +329,7 @@ func registerWorkflows(w worker.WorkflowRegistry) {
 	w.RegisterWorkflowWithOptions(workflows.TaskWorkflow, workflow.RegisterOptions{Name: contract.TaskWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
+	w.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
 }
 
 // play runs the task to its end, over continue-as-new and reset.
@@ -385,6 +389,9 @@ func (tr *troupe) record(name string) {
 	}
 	if len(tr.cleaned) > 0 {
 		tr.write("cleanup", name, contract.CleanupWorkflowID(tr.cleaned[0]), "")
+	}
+	if tr.tails {
+		tr.write("tail", name, contract.TailWorkflowID(tr.cleaned[0]), "")
 	}
 }
 

@@ -43,9 +43,11 @@ type stage struct {
 	observe func(contract.ObserveInput) contract.Observation
 	spawned func(number int, sandboxID string) // called when an agent was started
 	boxes   string
-	ledger  func(n int) contract.LoadedSandbox // the nth answer of LoadSandbox
-	lingers int                                // looks that still see a deleted sandbox
-	granted bool                               // what a slot request answers
+	ledger  func(n int) contract.LoadedSandbox                        // the nth answer of LoadSandbox
+	lingers int                                                       // looks that still see a deleted sandbox
+	granted bool                                                      // what a slot request answers
+	tails   bool                                                      // agents reach nothing
+	turn    func(ctx context.Context, n int) (contract.Tailed, error) // what the nth turn of a tail does
 	fenced  bool
 	foreign bool // another run wrote the row, until this one has projected
 	// overtaken says that another run wrote the row after the one that this one continues.
@@ -65,6 +67,7 @@ func newStage(t *testing.T) *stage {
 	s.env.RegisterWorkflowWithOptions(workflows.TaskWorkflow, workflow.RegisterOptions{Name: contract.TaskWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
+	s.env.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
 	s.register(s.env)
 	return s
 }
@@ -149,8 +152,15 @@ func (s *stage) register(registry activityRegistry) {
 
 func (s *stage) registerSandbox(on func(string, any)) {
 	on(contract.EnsureSandbox, func(context.Context, contract.SandboxRef) (contract.SpawnedSandbox, error) {
-		return contract.SpawnedSandbox{}, s.called(contract.EnsureSandbox)
+		return contract.SpawnedSandbox{Tail: s.tails}, s.called(contract.EnsureSandbox)
 	})
+	on(contract.TailSandbox, func(ctx context.Context, _ contract.SandboxRef) (contract.Tailed, error) {
+		if err := s.called(contract.TailSandbox); err != nil || s.turn == nil {
+			return contract.Tailed{Over: "gone"}, err
+		}
+		return s.turn(ctx, s.count(contract.TailSandbox))
+	})
+	on(contract.DrainSpool, func(context.Context, contract.SandboxRef) error { return s.called(contract.DrainSpool) })
 	on(contract.StartAgent, func(_ context.Context, ref contract.SandboxRef) error {
 		if err := s.called(contract.StartAgent); err != nil {
 			return err
@@ -172,7 +182,7 @@ func (s *stage) registerSandbox(on func(string, any)) {
 		if s.ledger != nil {
 			return s.ledger(s.count(contract.LoadSandbox)), err
 		}
-		return contract.LoadedSandbox{Provider: "local", Verify: true, SalvageWindow: 5 * time.Minute}, err
+		return contract.LoadedSandbox{Provider: "local", Verify: true, SalvageWindow: 5 * time.Minute, Tail: s.tails}, err
 	})
 	on(contract.Salvage, func(context.Context, contract.SandboxRef) (contract.SalvageResult, error) {
 		return contract.SalvageResult{Kind: task.SalvageRef, Files: 1}, s.called(contract.Salvage)

@@ -82,6 +82,7 @@ func (r *taskRun) look(ctx workflow.Context) (eff task.Effects, over bool, err e
 		eff = r.decide(f)
 		return eff, decisive(eff), nil
 	}
+	r.tail(ctx) // a person may have ended it
 	seen := r.observe(ctx, question)
 	if seen.Head > r.watch.Seen {
 		r.readFacts(ctx)

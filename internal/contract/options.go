@@ -36,6 +36,12 @@ func PolicyOf(activity string) Policy {
 	case DeleteSandbox, VerifyGone:
 		// A sandbox that costs money is deleted for as long as it takes.
 		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 5 * time.Minute}
+	case TailSandbox:
+		// Unknown ends no tail: it is tried for as long as it takes, and the cleanup cancels it.
+		return Policy{StartToClose: TailTurn + time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
+	case DrainSpool:
+		// Bounded by what is left of the salvage window of the sandbox.
+		return Policy{StartToClose: 2 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
 	case FindOrphans:
 		// A host that does not answer is looked at by the next reaper.
 		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: 40 * time.Second, Initial: time.Second, Max: 5 * time.Second}

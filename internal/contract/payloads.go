@@ -116,6 +116,7 @@ type LiveAttempt struct {
 	Head      int64  `json:"head,omitempty"` // newest event sequence when it was loaded
 	Assigned  bool   `json:"assigned,omitempty"`
 	Started   bool   `json:"started,omitempty"`
+	Tail      bool   `json:"tail,omitempty"` // see [SpawnedSandbox]
 }
 
 // Projection is the input of [Project]: what the task's row shall say from now on. It is
@@ -282,6 +283,7 @@ type SpawnedSandbox struct {
 	ProviderID string   `json:"provider_id,omitempty"`
 	Adopted    bool     `json:"adopted,omitempty"`
 	Isolation  []string `json:"isolation,omitempty"`
+	Tail       bool     `json:"tail,omitempty"` // its agent reaches nothing: see [TailWorkflow]
 }
 
 // Questions that a fired timer asks.
@@ -360,6 +362,7 @@ type LoadedSandbox struct {
 	Lost bool `json:"lost,omitempty"`
 	// Pickup is how long work may lie on Queue before the sandbox is loaded anew; default 30 s.
 	Pickup time.Duration `json:"pickup,omitempty"`
+	Tail   bool          `json:"tail,omitempty"` // see [SpawnedSandbox]
 }
 
 // GoneAnswer is the answer of [VerifyGone].
@@ -378,6 +381,8 @@ type CleanupReceipt struct {
 	SandboxID string `json:"sandbox_id"`
 	Salvage   string `json:"salvage"` // none, ref, patch, lost
 	Verified  bool   `json:"verified"`
+	// Unread says that events may have been left in the sandbox: it could not be read to the end.
+	Unread bool `json:"unread,omitempty"`
 }
 
 // SalvageResult is the answer of [Salvage].

@@ -1,0 +1,50 @@
+package contract
+
+import "time"
+
+// TailWorkflow carries what a sandbox says and hears where its agent cannot reach the API.
+const TailWorkflow = "SandboxTailWorkflow"
+
+// Activities of the pull transport. [TailSandbox] runs on [QueueTails] for as long as its turn,
+// [DrainSpool] where the sandbox is.
+const (
+	TailSandbox = "TailSandbox"
+	DrainSpool  = "DrainSpool"
+)
+
+const (
+	// TailTurn is how long one [TailSandbox] carries before it answers.
+	TailTurn = 4 * time.Minute
+	// TailTurns bounds the history of one run of a [TailWorkflow].
+	TailTurns = 200
+)
+
+// TailWorkflowID is the workflow id under which a sandbox is tailed.
+func TailWorkflowID(sandboxID string) string { return "tail-" + sandboxID }
+
+// QueueTails is the task queue of the tails of sandboxes whose work is on the given one: tails
+// are many and long, and must not keep a sandbox from being deleted.
+func QueueTails(queue string) string {
+	if queue == "" {
+		return ""
+	}
+	return queue + "-tails"
+}
+
+// TailInput starts a [TailWorkflow].
+type TailInput struct {
+	SandboxRef
+	Queue string `json:"queue"` // task queue of the sandbox activities
+}
+
+// Tailed is the answer of [TailSandbox].
+type Tailed struct {
+	// Over says why there is nothing more to carry; empty: the turn is over, and no more.
+	Over string `json:"over,omitempty"`
+}
+
+// TailResult is the result of a [TailWorkflow].
+type TailResult struct {
+	SandboxID string `json:"sandbox_id"`
+	Over      string `json:"over"`
+}

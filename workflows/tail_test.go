@@ -1,0 +1,129 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// carries is a turn of a tail that lasts until it is cancelled.
+func carries(ctx context.Context) (contract.Tailed, error) {
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		activity.RecordHeartbeat(ctx)
+		select {
+		case <-ctx.Done():
+			return contract.Tailed{}, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// The first turn passes, the second one is cancelled by the cleanup, which reads the rest.
+func playPull(tr *troupe) {
+	tr.tails = true
+	tr.turn = func(ctx context.Context, n int) (contract.Tailed, error) {
+		if n == 1 {
+			return contract.Tailed{}, nil
+		}
+		return carries(ctx)
+	}
+	tr.succeeds()
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, "cancelled", tr.tailed().Over)
+	require.Equal(tr.t, 1, tr.count(contract.DrainSpool))
+	require.False(tr.t, tr.receipt().Unread)
+}
+
+func playPullUnread(tr *troupe) {
+	tr.tails = true
+	tr.fail[contract.DrainSpool] = []error{refusal(task.ClassInfrastructure)}
+	tr.succeeds()
+	require.NoError(tr.t, tr.play())
+	require.True(tr.t, tr.receipt().Unread)
+	require.Equal(tr.t, 1, tr.count("settle verified"), "it keeps nothing alive")
+}
+
+// A person ends the tail: the silence is asked about, and the tail is there again.
+func playPullTailTerminated(tr *troupe) {
+	tr.tails = true
+	tr.loaded.Settings.HeartbeatTimeout, tr.loaded.Settings.UnknownRetry = time.Second, 100*time.Millisecond
+	tr.spawned = func(_ int, box string) { tr.after(time.Second, func() { tr.events(box, 1, started()) }) }
+	tr.turn = func(ctx context.Context, n int) (contract.Tailed, error) {
+		if n > 1 {
+			tr.events(tr.box(1), 2, completed(true))
+			return carries(ctx)
+		}
+		require.NoError(tr.t, tr.c.TerminateWorkflow(context.Background(), contract.TailWorkflowID(tr.box(1)), "", "a person"))
+		return carries(ctx)
+	}
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, "cancelled", tr.tailed().Over)
+}
+
+func (tr *troupe) tailed() (out contract.TailResult) {
+	require.NoError(tr.t, tr.c.GetWorkflow(tr.t.Context(), contract.TailWorkflowID(tr.box(1)), "").Get(tr.t.Context(), &out))
+	return out
+}
+
+func (tr *troupe) receipt() (out contract.CleanupReceipt) {
+	require.NoError(tr.t, tr.c.GetWorkflow(tr.t.Context(), contract.CleanupWorkflowID(tr.box(1)), "").Get(tr.t.Context(), &out))
+	return out
+}
+
+// Nothing of the pull transport touches a sandbox whose agent reports by itself.
+func TestPushKnowsNoTail(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.spawned = func(_ int, box string) { s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) }) }
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Zero(t, s.count(contract.TailSandbox)+s.count(contract.DrainSpool))
+}
+
+func (s *stage) tail() error {
+	s.env.ExecuteWorkflow(contract.TailWorkflow, contract.TailInput{SandboxRef: contract.SandboxRef{SandboxID: "box1"}})
+	require.True(s.t, s.env.IsWorkflowCompleted())
+	return s.env.GetWorkflowError()
+}
+
+func TestATailHasABoundedHistory(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.turn = func(context.Context, int) (contract.Tailed, error) { return contract.Tailed{}, nil }
+	require.True(t, workflow.IsContinueAsNewError(s.tail()))
+	require.Equal(t, contract.TailTurns, s.count(contract.TailSandbox))
+}
+
+func TestATailOutlivesWhatFails(t *testing.T) {
+	t.Parallel()
+	require.Zero(t, contract.PolicyOf(contract.TailSandbox).Attempts)
+	require.Zero(t, contract.PolicyOf(contract.TailSandbox).ScheduleToClose)
+	require.LessOrEqual(t, contract.PolicyOf(contract.TailSandbox).StartToClose, 5*time.Minute)
+	s := newStage(t)
+	for range 5 {
+		s.fail[contract.TailSandbox] = append(s.fail[contract.TailSandbox], temporal.NewApplicationError("the provider is down", "infrastructure"))
+	}
+	require.NoError(t, s.tail())
+	require.Equal(t, 6, s.count(contract.TailSandbox))
+}
+
+func TestCleanupOfTheUnreachableReadsNoSpool(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.tails = true
+	s.fail[contract.Salvage] = []error{refusal(task.ClassInfrastructure)}
+	s.env.OnRequestCancelExternalWorkflow(mock.Anything, contract.TailWorkflowID("box1"), "").Return(nil).Once()
+	receipt := s.cleanup()
+	require.True(t, receipt.Unread)
+	require.True(t, receipt.Verified)
+	require.Zero(t, s.count(contract.DrainSpool))
+}
