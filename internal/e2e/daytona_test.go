@@ -1,0 +1,71 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin/standintest"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// daytonaRig is a rig whose worker speaks to a stand-in of Daytona.
+func daytonaRig(t *testing.T) (*rig, *standin.Server) {
+	t.Helper()
+	cloud := standintest.Start(t, standin.Options{})
+	if !cloud.Confined() {
+		t.Skipf("SKIPPED: the Daytona stand-in needs bubblewrap: %v", cloud.Isolation())
+	}
+	return newRig(t, map[string]string{
+		"DAYTONA_API_URL": cloud.URL(), "DAYTONA_API_KEY": cloud.Key(), "OMOI_DAYTONA_LONGEST_CREATE": "1s",
+	}).up(), cloud
+}
+
+func inDaytona(in *apiclient.NewTask) { in.Sandbox = task.ProviderDaytona }
+
+func TestTaskInDaytonaEndToEnd(t *testing.T) {
+	t.Parallel()
+	r, cloud := daytonaRig(t)
+	repo := r.repo()
+	made := r.submit(repo, script(stepWrite, stepCommit, `{"bash":{"command":"wc -c hello.txt"}}`, `{"complete":{"output":"{{last_output}}","success":true}}`), inDaytona)
+	got := r.ends(made.ID, task.StatusCompleted)
+	require.Equal(t, 1, got.AttemptCount)
+	show := r.run("git", "-C", repo, "show", text(got.Branch)+":hello.txt")
+	require.Equal(t, "hello\n", show.stdout, show.stderr)
+	require.Contains(t, string(got.Result), "6 hello.txt")
+	r.noLeaks()
+	r.gapless()
+	require.Empty(t, cloud.Boxes())
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandboxes WHERE provider = 'daytona' AND host_id IS NULL AND 'snapshot ai-agent-dev-light' = ANY (isolation)`))
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandboxes WHERE verified_at - gone_at >= interval '1 second'`), "a late create would have been seen")
+}
+
+// What is not committed is saved out of the cloud, and the agent's death there is seen.
+func TestWorkInDaytonaIsSavedBeforeItIsDeleted(t *testing.T) {
+	t.Parallel()
+	r, cloud := daytonaRig(t)
+	made := r.submit(r.repo(), script(stepUnsaved, stepHang), inDaytona)
+	r.running(made.ID)
+	r.eventually("the file is written", func() bool {
+		return r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.file_edited'`) > 0
+	})
+	_, _, err := r.api.Cancel(t.Context(), made.ID, "enough")
+	require.NoError(t, err)
+	r.ends(made.ID, task.StatusCancelled)
+	r.noLeaks()
+	require.Empty(t, cloud.Boxes())
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandboxes WHERE salvage ->> 'kind' IN ('ref', 'patch')`))
+}
+
+func TestDaytonaWithoutAKeyFailsAtOnceAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).up()
+	made := r.submit(r.repo(), script(stepComplete), inDaytona)
+	got := r.ends(made.ID, task.StatusFailed)
+	require.Equal(t, task.ClassCredentials, got.FailureClass)
+	require.Contains(t, text(got.ErrorMessage), "Daytona API key not configured: set DAYTONA_API_KEY")
+	require.Equal(t, 1, got.AttemptCount)
+	r.noLeaks()
+}
