@@ -166,7 +166,8 @@ func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
 		Repo:            a.agentRepo(work, paths),
 		Script:          work.Execution.Script,
 		Command:         work.Execution.Command,
-		Setup:           work.Execution.Setup,
+		Setup:           setupOf(work),
+		SetupTimeout:    work.SetupTimeout,
 		TestCommand:     work.Execution.TestCommand,
 		Env:             workerEnv(work, paths, p.row.ID, a.callback(work, api, token)),
 		WaitForMessages: work.Execution.WaitForMessages,
@@ -176,6 +177,14 @@ func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
 		Grace:           a.cfg.StopGrace,
 		Transcript:      a.cfg.Transcript,
 	}
+}
+
+// setupOf is the step before the agent: the task's own, else the project's.
+func setupOf(work task.Work) string {
+	if own := work.Execution.Setup; own != nil {
+		return *own
+	}
+	return work.Setup
 }
 
 func (a *Activities) agentRepo(work task.Work, paths sandbox.Paths) *spec.Repo {

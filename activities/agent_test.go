@@ -26,7 +26,8 @@ func (b *bench) agentConfig() spec.Config {
 func TestStartAgentFurnishesAndStarts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.store.work.Execution = task.Execution{Script: json.RawMessage(`{"steps":[]}`), Setup: "make deps", Env: map[string]string{"FOO": "1", "TASK_ID": "x"}}
+	b.store.work.Setup, b.store.work.SetupTimeout = "make deps", time.Minute
+	b.store.work.Execution = task.Execution{Script: json.RawMessage(`{"steps":[]}`), Env: map[string]string{"FOO": "1", "TASK_ID": "x"}}
 	b.store.work.Feedback = "do better"
 	at := b.running()
 	require.Equal(t, "program for riscv64", string(at.files[sandbox.AgentPath]))
@@ -43,6 +44,7 @@ func TestStartAgentFurnishesAndStarts(t *testing.T) {
 	require.Equal(t, "scripted", cfg.Runtime)
 	require.JSONEq(t, `{"steps":[]}`, string(cfg.Script))
 	require.Equal(t, "make deps", cfg.Setup)
+	require.Equal(t, time.Minute, cfg.SetupTimeout)
 	require.Equal(t, "do better", cfg.Feedback)
 	require.Equal(t, 1, cfg.Attempt)
 	require.Equal(t, 30*time.Second, cfg.Heartbeat)

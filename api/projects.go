@@ -46,12 +46,15 @@ func (a *API) createProject(ctx context.Context, in *createProjectIn) (*projectO
 func (a *API) draftProject(ctx context.Context, in client.NewProject) (task.Project, error) {
 	p := task.Project{
 		Name: cmp.Or(in.Name, strings.TrimSuffix(in.Repo, ".git")), Description: in.Description, DefaultBranch: in.DefaultBranch,
-		MaxSlots: a.cfg.ProjectSlots, Autonomous: in.Autonomous == nil || *in.Autonomous,
+		Setup: in.Setup, SetupTimeoutS: in.SetupTimeoutS, MaxSlots: a.cfg.ProjectSlots, Autonomous: in.Autonomous == nil || *in.Autonomous,
 	}
 	if in.MaxSlots != nil {
 		p.MaxSlots = *in.MaxSlots
 	}
 	if err := checkProject(&p.Name, &p.Description, &p.DefaultBranch); err != nil {
+		return p, err
+	}
+	if err := checkSetup(&p.Setup); err != nil {
 		return p, err
 	}
 	var err error
@@ -83,6 +86,16 @@ func checkProject(name, description, branch *string) error {
 	return nil
 }
 
+// maxSetup is the longest setup step; what needs more is a script in the repository.
+const maxSetup = 20_000
+
+func checkSetup(setup *string) error {
+	if setup == nil {
+		return nil
+	}
+	return checkText("setup", *setup, maxSetup)
+}
+
 func (a *API) getProject(ctx context.Context, in *ProjectPath) (*projectOut, error) {
 	if err := knownID("project", in.ID); err != nil {
 		return nil, err
@@ -104,6 +117,9 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*projectOut
 	if err := checkProject(b.Name, b.Description, b.DefaultBranch); err != nil {
 		return nil, err
 	}
+	if err := checkSetup(b.Setup); err != nil {
+		return nil, err
+	}
 	settings, err := checkObject("settings", b.Settings)
 	if err != nil {
 		return nil, err
@@ -111,6 +127,7 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*projectOut
 	changed, err := a.deps.Store.ChangeProject(ctx, callerOf(ctx).organization, in.ID, task.ProjectChange{
 		Name: b.Name, Description: b.Description, DefaultBranch: b.DefaultBranch, MaxSlots: b.MaxSlots,
 		Paused: b.Paused, Autonomous: b.Autonomous, AgentsMayMessage: b.AgentsMayMessage, Settings: settings,
+		Setup: b.Setup, SetupTimeoutS: b.SetupTimeoutS,
 	})
 	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
 	return &projectOut{Status: http.StatusOK, Body: changed}, err

@@ -286,6 +286,7 @@ func TestTroubleBeforeTheStart(t *testing.T) {
 		"no bundle":     {func(b *box) { b.cfg.Repo.Bundle = "/nonexistent" }, "infrastructure"},
 		"bad bundle":    {func(b *box) { require.NoError(b.t, os.WriteFile(b.cfg.Repo.Bundle, []byte("x"), 0o600)) }, "infrastructure"},
 		"setup fails":   {func(b *box) { b.cfg.Setup = "echo oops; exit 4" }, "infrastructure"},
+		"no such setup": {func(b *box) { b.cfg.Setup = "make-it-so" }, "invalid_input"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -309,6 +310,27 @@ func TestSetupRunsBeforeTheAgent(t *testing.T) {
 	require.Equal(t, "installed\n", b.one("agent.setup_completed")["output"])
 	require.Equal(t, "by setup\n", b.one("agent.tool_result")["result"])
 	require.Empty(t, b.server.Of("agent.file_edited"), "what setup did is not the agent's work")
+}
+
+func TestASetupThatFailsSaysHow(t *testing.T) {
+	t.Parallel()
+	for setup, says := range map[string]string{
+		"yes filler | head -c 100000; echo oops; exit 4": "exit code 4. The end of its output:",
+		"sleep 1000": "was ended after 300ms (the project's setup_timeout_s allows no more)",
+		"make-it-so": "not found",
+		"exit 3":     "(none)",
+	} {
+		b := newBox(t, `{"steps": []}`)
+		b.cfg.Setup, b.cfg.SetupTimeout = setup, 300*time.Millisecond
+		if !strings.Contains(setup, "sleep") {
+			b.cfg.SetupTimeout = 0
+		}
+		require.Equal(t, 1, b.run())
+		failed := b.one("agent.error")["error"].(string)
+		require.Contains(t, failed, says)
+		require.Less(t, len(failed), 3000, "the end, not all of it")
+		require.Equal(t, false, b.one("agent.setup_completed")["success"])
+	}
 }
 
 func TestWorkWithoutARepository(t *testing.T) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/proc"
@@ -124,7 +126,7 @@ func (s *session) setup(ctx context.Context) error {
 	s.report.Emit("agent.setup_started", map[string]any{"command": s.cfg.Setup})
 	done := s.doing.Tool("setup")
 	res, err := s.deps.Procs.Run(ctx, proc.Command{
-		Args: Shell(s.cfg.Setup), Dir: s.cfg.Workspace, Env: environ(s.cfg, nil), Timeout: s.cfg.ToolTimeout,
+		Args: Shell(s.cfg.Setup), Dir: s.cfg.Workspace, Env: environ(s.cfg, nil), Timeout: s.cfg.SetupTimeout,
 	})
 	done()
 	if err != nil {
@@ -139,22 +141,40 @@ func (s *session) setup(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if !ok {
-		return setupError(res)
+		return setupError(res, s.cfg.SetupTimeout)
 	}
 	s.marks.SetUp = true
 	s.marks.save(s.deps.Log)
 	return nil
 }
 
-func setupError(res proc.Result) error {
-	class := task.ClassInfrastructure
-	if res.Outcome == proc.OutOfMemory {
-		class = task.ClassResources
+// Exit codes of a shell that did not find, or could not run, what it was told to.
+const (
+	shellCannotRun = 126
+	shellNotFound  = 127
+)
+
+// setupError ends the attempt. The next one may have more luck with a network or a full
+// disk, and none with a command that is not there.
+func setupError(res proc.Result, limit time.Duration) error {
+	class, how := task.ClassInfrastructure, fmt.Sprintf("ended with exit code %d", res.ExitCode)
+	switch {
+	case res.Outcome == proc.Timeout:
+		how = fmt.Sprintf("was ended after %s (the project's setup_timeout_s allows no more)", limit)
+	case res.Outcome == proc.OutOfMemory:
+		class, how = task.ClassResources, "ran out of memory"
+	case res.Outcome != proc.Exited:
+		how = "was ended by " + strings.ToLower(string(res.Outcome)) + " " + res.Signal
+	case res.ExitCode == shellCannotRun, res.ExitCode == shellNotFound:
+		class = task.ClassInvalidInput
 	}
-	tail := res.Output[max(len(res.Output)-500, 0):]
-	cause := task.Errorf(task.CodeUnavailable, "the setup step ended with %s, exit code %d: %s", res.Outcome, res.ExitCode, tail)
+	tail := strings.TrimSpace(strings.ToValidUTF8(res.Output[max(len(res.Output)-setupTail, 0):], ""))
+	cause := task.Errorf(task.CodeUnavailable, "The setup step %s. The end of its output:\n%s", how, or(tail, "(none)"))
 	return &phaseError{phase: "initialization", class: class, cause: cause}
 }
+
+// setupTail is how much of the output stands in the reason of a failed attempt.
+const setupTail = 2000
 
 // marks are what a restarted program must know.
 type marks struct {

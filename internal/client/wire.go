@@ -113,6 +113,8 @@ type NewProject struct {
 	MaxSlots      *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"Default: MAX_CONCURRENT_TASKS_PER_PROJECT, which is 5"`
 	Autonomous    *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false holds back tasks that omoi made itself; default true"`
 	Settings      json.RawMessage `json:"settings,omitempty" doc:"An object of the caller's own"`
+	Setup         string          `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; default none"`
+	SetupTimeoutS int             `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; default 900"`
 }
 
 // ProjectPatch is the body of PATCH /api/v1/projects/{id}; null leaves a field alone.
@@ -126,6 +128,8 @@ type ProjectPatch struct {
 	// AgentsMayMessage lets the agents of the project write to each other.
 	AgentsMayMessage *bool           `json:"agents_may_message,omitempty" doc:"true lets the agents of the project write to each other; default false"`
 	Settings         json.RawMessage `json:"settings,omitempty"`
+	Setup            *string         `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; empty for none"`
+	SetupTimeoutS    *int            `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; 0 for the default, which is 900"`
 }
 
 // NewTicket is the body of POST /api/v1/tickets. Its first task is made with it.

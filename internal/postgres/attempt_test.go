@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -172,7 +173,13 @@ func TestTheNextAttemptIsGivenItsFeedback(t *testing.T) {
 	work, err := w.store.Work(ctx, a.id)
 	require.NoError(t, err)
 	require.Empty(t, work.Feedback)
-	require.Equal(t, "make", work.Execution.Setup)
+	require.Equal(t, "make", *work.Execution.Setup)
+	require.Equal(t, []any{"", time.Duration(0)}, []any{work.Setup, work.SetupTimeout})
+	_, err = w.pool.Exec(ctx, `UPDATE projects SET setup = 'make deps', setup_timeout_s = 60`)
+	require.NoError(t, err)
+	work, err = w.store.Work(ctx, a.id)
+	require.NoError(t, err)
+	require.Equal(t, []any{"make deps", time.Minute}, []any{work.Setup, work.SetupTimeout})
 	require.JSONEq(t, `{"steps": []}`, string(work.Execution.Script))
 	require.Equal(t, "b", work.Branch)
 	require.Equal(t, "ticket", work.TicketTitle)

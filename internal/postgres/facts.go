@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -77,7 +78,7 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 		TicketTitle: row.TicketTitle, TicketDescription: row.TicketDescription, TicketType: row.TicketType,
 		Repo: row.Repo, DefaultBranch: row.DefaultBranch,
 		Branch: textOr(t.BranchName), Base: textOr(t.BaseCommit), PullURL: textOr(t.PullRequestUrl), Feedback: row.Feedback,
-		Attempt: int(t.AttemptCount),
+		Attempt: int(t.AttemptCount), Setup: row.Setup, SetupTimeout: time.Duration(row.SetupTimeoutS) * time.Second,
 	}
 	if err := json.Unmarshal(t.ExecutionConfig, &work.Execution); err != nil {
 		return task.Work{}, task.Invalid("execution_config", "The task's execution_config cannot be read: %s.", err)

@@ -18,6 +18,8 @@ type Project struct {
 	Autonomous     bool            `json:"autonomous_execution_enabled"`
 	AgentsMessage  bool            `json:"agents_may_message"` // its agents may write to each other
 	Settings       json.RawMessage `json:"settings"`
+	Setup          string          `json:"setup"`           // shell command before the agent; empty: none
+	SetupTimeoutS  int             `json:"setup_timeout_s"` // its limit; 0: the default
 	CreatedAt      time.Time       `json:"created_at"`
 	UpdatedAt      time.Time       `json:"updated_at"`
 }

@@ -52,4 +52,6 @@ type ProjectChange struct {
 	// AgentsMayMessage lets the agents of the project write to each other.
 	AgentsMayMessage *bool
 	Settings         json.RawMessage
+	Setup            *string
+	SetupTimeoutS    *int
 }

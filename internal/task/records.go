@@ -47,6 +47,9 @@ type Work struct {
 	PullURL       string
 
 	Execution Execution
+	// Setup is the project's step before the agent, and its limit; zero: the default.
+	Setup        string
+	SetupTimeout time.Duration
 	// Feedback is the text that the attempt that begins now is given; empty for the first.
 	Feedback string
 	// Attempt is the number of the newest attempt that has begun; 0 before the first. Only
@@ -58,7 +61,7 @@ type Work struct {
 type Execution struct {
 	Script          json.RawMessage   `json:"script,omitempty"` // of the scripted agent
 	Command         []string          `json:"command,omitempty"`
-	Setup           string            `json:"setup,omitempty"`
+	Setup           *string           `json:"setup,omitempty"` // instead of the project's; empty: none
 	TestCommand     string            `json:"test_command,omitempty"`
 	Env             map[string]string `json:"env,omitempty"`
 	ForceExecute    bool              `json:"force_execute,omitempty"`

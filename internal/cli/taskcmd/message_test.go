@@ -142,7 +142,11 @@ func TestProjects(t *testing.T) {
 		var in client.ProjectPatch
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		f.locked(func() { patched = append(patched, r.PathValue("id")) })
-		answer(w, http.StatusOK, client.Project{ID: r.PathValue("id"), Name: "app", AgentsMessage: in.AgentsMayMessage != nil && *in.AgentsMayMessage})
+		made := client.Project{ID: r.PathValue("id"), Name: "app", AgentsMessage: in.AgentsMayMessage != nil && *in.AgentsMayMessage}
+		if in.Setup != nil && in.SetupTimeoutS != nil {
+			made.Setup, made.SetupTimeoutS = *in.Setup, *in.SetupTimeoutS
+		}
+		answer(w, http.StatusOK, made)
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -155,6 +159,11 @@ func TestProjects(t *testing.T) {
 	requireJSON(t, f.omoi("projects", "set", idM[len(idM)-4:], "--agents-may-message=false", "--json").out, &p)
 	require.False(t, p.AgentsMessage)
 	require.Equal(t, []string{idA, idM}, patched)
+	requireJSON(t, f.omoi("projects", "set", "app", "--setup", "make deps", "--setup-timeout", "5m", "--json").out, &p)
+	require.Equal(t, "make deps", p.Setup)
+	require.Equal(t, 300, p.SetupTimeoutS)
+	require.Equal(t, exit.Usage, f.omoi("projects", "set", "app", "--setup-timeout", "1500ms").code)
+	require.Equal(t, exit.Usage, f.omoi("projects", "set", "app", "--json").code)
 	require.Equal(t, exit.Usage, f.omoi("projects", "set", "app").code)
 	require.Equal(t, exit.Failed, f.omoi("projects", "set", "nobody", "--paused").code)
 }

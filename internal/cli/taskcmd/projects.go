@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,10 +63,10 @@ func (s *session) projectTable(projects []client.Project) {
 		s.hint("No projects. The first task of a repository makes one.")
 		return
 	}
-	rows := [][]string{{"PROJECT", "NAME", "AT A TIME", "PAUSED", "AGENTS MAY MESSAGE"}}
+	rows := [][]string{{"PROJECT", "NAME", "AT A TIME", "PAUSED", "AGENTS MAY MESSAGE", "SETUP"}}
 	for _, p := range projects {
 		rows = append(rows, []string{
-			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AgentsMessage),
+			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AgentsMessage), render.OneLine(p.Setup, 40),
 		})
 	}
 	_, _ = fmt.Fprint(s.Stdout, s.style().Table(rows))
@@ -73,6 +74,8 @@ func (s *session) projectTable(projects []client.Project) {
 
 func (s *session) projectsSet() *cobra.Command {
 	var messages, paused bool
+	var setup string
+	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "set <project>",
 		Short: "Change settings of a project; what is not named stays",
@@ -85,7 +88,17 @@ func (s *session) projectsSet() *cobra.Command {
 			if cmd.Flags().Changed("paused") {
 				change.Paused = &paused
 			}
-			if change.AgentsMayMessage == nil && change.Paused == nil {
+			if cmd.Flags().Changed("setup") {
+				change.Setup = &setup
+			}
+			if cmd.Flags().Changed("setup-timeout") {
+				if limit%time.Second != 0 {
+					return exit.Usagef("--setup-timeout takes whole seconds, not %s", limit)
+				}
+				seconds := int(limit / time.Second)
+				change.SetupTimeoutS = &seconds
+			}
+			if change.AgentsMayMessage == nil && change.Paused == nil && change.Setup == nil && change.SetupTimeoutS == nil {
 				return exit.Usagef("nothing to change: name a setting, as --agents-may-message=true")
 			}
 			return s.changeProject(cmd.Context(), args[0], change)
@@ -93,6 +106,8 @@ func (s *session) projectsSet() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&messages, "agents-may-message", false, "whether the agents of the project may write to each other")
 	cmd.Flags().BoolVar(&paused, "paused", false, "whether new tasks of the project wait")
+	cmd.Flags().StringVar(&setup, "setup", "", "shell `command` that runs in each sandbox before the agent; empty for none")
+	cmd.Flags().DurationVar(&limit, "setup-timeout", 0, "how long it may take, as 5m; 0 for 15 minutes")
 	return cmd
 }
 

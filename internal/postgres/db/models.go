@@ -194,6 +194,8 @@ type Project struct {
 	CreatedAt                  time.Time
 	UpdatedAt                  time.Time
 	AgentsMayMessage           bool
+	Setup                      string
+	SetupTimeoutS              int32
 }
 
 type Pulse struct {

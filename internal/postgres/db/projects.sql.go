@@ -39,9 +39,9 @@ func (q *Queries) EnsureProject(ctx context.Context, arg EnsureProjectParams) er
 
 const insertProject = `-- name: InsertProject :one
 INSERT INTO projects (id, organization_id, name, description, repo, default_branch, max_slots,
-    autonomous_execution_enabled, settings)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message
+    autonomous_execution_enabled, settings, setup, setup_timeout_s)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s
 `
 
 type InsertProjectParams struct {
@@ -54,6 +54,8 @@ type InsertProjectParams struct {
 	MaxSlots       int32
 	Autonomous     bool
 	Settings       json.RawMessage
+	Setup          string
+	SetupTimeoutS  int32
 }
 
 func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (Project, error) {
@@ -67,6 +69,8 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (P
 		arg.MaxSlots,
 		arg.Autonomous,
 		arg.Settings,
+		arg.Setup,
+		arg.SetupTimeoutS,
 	)
 	var i Project
 	err := row.Scan(
@@ -83,12 +87,14 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (P
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AgentsMayMessage,
+		&i.Setup,
+		&i.SetupTimeoutS,
 	)
 	return i, err
 }
 
 const listProjects = `-- name: ListProjects :many
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message FROM projects
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s FROM projects
 WHERE organization_id = $1
   AND ($2::timestamptz IS NULL
        OR (created_at, id) < ($2::timestamptz, $3::uuid))
@@ -131,6 +137,8 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.AgentsMayMessage,
+			&i.Setup,
+			&i.SetupTimeoutS,
 		); err != nil {
 			return nil, err
 		}
@@ -143,7 +151,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 }
 
 const projectByID = `-- name: ProjectByID :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message FROM projects WHERE organization_id = $1 AND id = $2
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s FROM projects WHERE organization_id = $1 AND id = $2
 `
 
 func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD string) (Project, error) {
@@ -163,12 +171,14 @@ func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD str
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AgentsMayMessage,
+		&i.Setup,
+		&i.SetupTimeoutS,
 	)
 	return i, err
 }
 
 const projectByRepo = `-- name: ProjectByRepo :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> ''
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> ''
 `
 
 func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo string) (Project, error) {
@@ -188,6 +198,8 @@ func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AgentsMayMessage,
+		&i.Setup,
+		&i.SetupTimeoutS,
 	)
 	return i, err
 }
@@ -202,9 +214,11 @@ UPDATE projects SET
     autonomous_execution_enabled = coalesce($6, autonomous_execution_enabled),
     agents_may_message = coalesce($7, agents_may_message),
     settings = coalesce($8, settings),
+    setup = coalesce($9, setup),
+    setup_timeout_s = coalesce($10, setup_timeout_s),
     updated_at = now()
-WHERE organization_id = $9 AND id = $10
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message
+WHERE organization_id = $11 AND id = $12
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s
 `
 
 type UpdateProjectParams struct {
@@ -216,6 +230,8 @@ type UpdateProjectParams struct {
 	Autonomous       *bool
 	AgentsMayMessage *bool
 	Settings         json.RawMessage
+	Setup            *string
+	SetupTimeoutS    *int32
 	OrganizationID   string
 	ID               string
 }
@@ -230,6 +246,8 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		arg.Autonomous,
 		arg.AgentsMayMessage,
 		arg.Settings,
+		arg.Setup,
+		arg.SetupTimeoutS,
 		arg.OrganizationID,
 		arg.ID,
 	)
@@ -248,6 +266,8 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.AgentsMayMessage,
+		&i.Setup,
+		&i.SetupTimeoutS,
 	)
 	return i, err
 }

@@ -323,7 +323,7 @@ func (q *Queries) TaskForUpdate(ctx context.Context, id string) (TaskForUpdateRo
 
 const work = `-- name: Work :one
 SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.person, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
-    p.repo, p.default_branch, coalesce(x.content, '')::text AS feedback
+    p.repo, p.default_branch, p.setup, p.setup_timeout_s, coalesce(x.content, '')::text AS feedback
 FROM tasks t
 JOIN tickets k ON k.id = t.ticket_id
 JOIN projects p ON p.id = t.project_id
@@ -339,6 +339,8 @@ type WorkRow struct {
 	TicketType        string
 	Repo              string
 	DefaultBranch     string
+	Setup             string
+	SetupTimeoutS     int32
 	Feedback          string
 }
 
@@ -398,6 +400,8 @@ func (q *Queries) Work(ctx context.Context, id string) (WorkRow, error) {
 		&i.TicketType,
 		&i.Repo,
 		&i.DefaultBranch,
+		&i.Setup,
+		&i.SetupTimeoutS,
 		&i.Feedback,
 	)
 	return i, err

@@ -1,7 +1,7 @@
 -- name: InsertProject :one
 INSERT INTO projects (id, organization_id, name, description, repo, default_branch, max_slots,
-    autonomous_execution_enabled, settings)
-VALUES (@id, @organization_id, @name, @description, @repo, @default_branch, @max_slots, @autonomous, @settings)
+    autonomous_execution_enabled, settings, setup, setup_timeout_s)
+VALUES (@id, @organization_id, @name, @description, @repo, @default_branch, @max_slots, @autonomous, @settings, @setup, @setup_timeout_s)
 RETURNING *;
 
 -- name: EnsureProject :exec
@@ -34,6 +34,8 @@ UPDATE projects SET
     autonomous_execution_enabled = coalesce(sqlc.narg('autonomous'), autonomous_execution_enabled),
     agents_may_message = coalesce(sqlc.narg('agents_may_message'), agents_may_message),
     settings = coalesce(sqlc.narg('settings'), settings),
+    setup = coalesce(sqlc.narg('setup'), setup),
+    setup_timeout_s = coalesce(sqlc.narg('setup_timeout_s'), setup_timeout_s),
     updated_at = now()
 WHERE organization_id = @organization_id AND id = @id
 RETURNING *;

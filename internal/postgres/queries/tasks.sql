@@ -59,7 +59,7 @@ WHERE id = @id;
 
 -- name: Work :one
 SELECT sqlc.embed(t), k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
-    p.repo, p.default_branch, coalesce(x.content, '')::text AS feedback
+    p.repo, p.default_branch, p.setup, p.setup_timeout_s, coalesce(x.content, '')::text AS feedback
 FROM tasks t
 JOIN tickets k ON k.id = t.ticket_id
 JOIN projects p ON p.id = t.project_id
