@@ -36,6 +36,8 @@ type Options struct {
 	Stderr   io.Writer                // takes the log; nil discards it
 	Progress func(step string)        // of omoi dev, one sentence a step; nil: silent
 	Ready    func(info devstack.Info) // called once everything answers; nil: not called
+
+	DaytonaStandIn bool // omoi dev starts a stand-in for Daytona and uses it
 }
 
 func (o Options) log(cfg *config.Loaded) *slog.Logger {

@@ -36,6 +36,11 @@ func RunDev(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, stack.Close()) }()
 	d.use(stack.Info())
+	end, err := d.standIn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	return d.run(ctx)
 }
 

@@ -15,6 +15,7 @@ import (
 
 func newDev(g *globals) *cobra.Command {
 	var host, port, temporalPort, uiPort string
+	var standIn bool
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Start everything on this machine and keep it running until Ctrl-C", Args: taskcmd.NoArgs,
 		Long: `Start everything on this machine and keep it running until Ctrl-C: a private PostgreSQL, the Temporal
@@ -37,12 +38,16 @@ them to begin anew.`,
 				Stderr:   g.stderr,
 				Progress: func(step string) { fmt.Fprintf(g.stderr, "%6.1fs  %s\n", time.Since(begun).Seconds(), step) },
 				Ready:    func(info devstack.Info) { printReady(g, loaded, info) },
+
+				DaytonaStandIn: standIn,
 			})
 		},
 	}
 	listenFlags(cmd, &host, &port)
 	cmd.Flags().StringVar(&temporalPort, "temporal-port", "", "port of the Temporal server, 0 for a free one (default 7233)")
 	cmd.Flags().StringVar(&uiPort, "ui-port", "", "port of the Temporal Web UI, 0 for a free one (default 8233)")
+	cmd.Flags().BoolVar(&standIn, "with-daytona-standin", false,
+		"start a server that stands in for Daytona over sandboxes of this machine, to try --sandbox daytona without an account")
 	return cmd
 }
 
@@ -55,12 +60,20 @@ omoi is running.
   Temporal UI   %s
   temporal CLI  temporal --address %s -n %s workflow list
   kept in       %s
-
+%s
   %s
   Try it:  omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
   Stop it: Ctrl-C
 
-`, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), loginWords(loaded))
+`, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), standInWords(info), loginWords(loaded))
+}
+
+// standInWords are empty without a stand-in.
+func standInWords(info devstack.Info) string {
+	if info.DaytonaURL == "" {
+		return ""
+	}
+	return "  Daytona       a stand-in at " + info.DaytonaURL + "; its key is in dev.json. Try: omoi run ... --sandbox daytona\n"
 }
 
 // keptIn names the folders that hold all of an installation.

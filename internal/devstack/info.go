@@ -15,6 +15,8 @@ type Info struct {
 	TemporalNamespace string `json:"temporal_namespace"`
 	TemporalUIURL     string `json:"temporal_ui_url"`
 	DatabaseURL       string `json:"database_url"`
+	DaytonaURL        string `json:"daytona_url,omitempty"` // of the stand-in
+	DaytonaKey        string `json:"daytona_key,omitempty"`
 	PID               int    `json:"pid"`
 }
 

@@ -1,0 +1,72 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+)
+
+// standIn starts the stand-in for Daytona, if that was asked for, and points the provider at
+// it. Its sandboxes end with it: the next start finds none.
+func (d *dev) standIn(ctx context.Context) (func() error, error) {
+	if !d.opts.DaytonaStandIn {
+		return func() error { return nil }, nil
+	}
+	here := place(d.cfg)
+	dir, err := here.MakePrivateDir("daytona-standin")
+	if err != nil {
+		return nil, err
+	}
+	if err := emptied(dir); err != nil { // the lock of home is ours, so what is there is of a start that was killed
+		return nil, err
+	}
+	s, err := standin.Start(ctx, standInOptions(d.cfg, dir, d.opts))
+	if err != nil {
+		return nil, err
+	}
+	d.say("the stand-in for Daytona is ready (" + strings.Join(s.Isolation(), ", ") + ")")
+	if d.cfg.Given("daytona.api_key") {
+		d.say("daytona.api_key is not used: tasks for Daytona go to the stand-in")
+	}
+	d.cfg.Daytona.APIURL, d.cfg.Daytona.APIKey = s.URL(), config.Secret(s.Key())
+	d.info.DaytonaURL, d.info.DaytonaKey = s.URL(), s.Key()
+	return s.Close, nil
+}
+
+// standInOptions give the stand-in a cloud's slowness, a little of it.
+func standInOptions(cfg *config.Loaded, dir string, opts Options) standin.Options {
+	out := standin.Options{
+		Dir: dir, CreateDelay: 500 * time.Millisecond, BuildDelay: 2 * time.Second, StartDelay: 500 * time.Millisecond,
+		StopDelay: 500 * time.Millisecond, DestroyDelay: time.Second, ListLag: 2 * time.Second,
+		Snapshots: standin.DefaultSnapshots(), Log: opts.log(cfg),
+	}
+	named := func(s standin.Snapshot) bool { return s.Name == cfg.Sandbox.Snapshot }
+	if cfg.Sandbox.Snapshot != "" && !slices.ContainsFunc(out.Snapshots, named) {
+		out.Snapshots = append(out.Snapshots, standin.Snapshot{Name: cfg.Sandbox.Snapshot})
+	}
+	if cfg.Daytona.Target != "" {
+		out.Regions = []string{cfg.Daytona.Target}
+	}
+	return out
+}
+
+// emptied removes what is in a folder.
+func emptied(dir string) error {
+	entries, err := os.ReadDir(dir)
+	errs := []error{err}
+	for _, entry := range entries {
+		errs = append(errs, os.RemoveAll(filepath.Join(dir, entry.Name())))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("clear the folder of the Daytona stand-in: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package app
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/config"
+)
+
+// omoi dev with the stand-in takes its tasks for Daytona there, whatever account is named, and
+// leaves nothing behind.
+func TestDevUsesTheDaytonaStandIn(t *testing.T) {
+	t.Parallel()
+	cfg := fresh(t, "DAYTONA_API_KEY=somebody's", "DAYTONA_TARGET=eu", "SANDBOX_SNAPSHOT=our-own")
+	var said []string
+	d := &dev{cfg: cfg, opts: Options{DaytonaStandIn: true, Progress: func(step string) { said = append(said, step) }}}
+	here := place(cfg)
+	dir, err := here.MakePrivateDir("daytona-standin")
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "of a start that was killed"), 0o700))
+	end, err := d.standIn(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(said, "\n"), "daytona.api_key is not used")
+	require.NoDirExists(t, filepath.Join(dir, "of a start that was killed"))
+
+	require.Equal(t, d.info.DaytonaURL, cfg.Daytona.APIURL)
+	require.Equal(t, config.Secret(d.info.DaytonaKey), cfg.Daytona.APIKey)
+	for path, want := range map[string]int{"/snapshots/our-own": 200, "/snapshots/other": 404, "/sandbox": 200} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cfg.Daytona.APIURL+path, http.NoBody)
+		require.NoError(t, err)
+		request.Header.Set("Authorization", "Bearer "+cfg.Daytona.APIKey.Reveal())
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, want, response.StatusCode, path)
+	}
+	require.NoError(t, end())
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	plain := &dev{cfg: fresh(t)}
+	end, err = plain.standIn(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, end())
+	require.Equal(t, "https://app.daytona.io/api", plain.cfg.Daytona.APIURL)
+}
