@@ -28,6 +28,7 @@ type API struct {
 	bodies sync.Pool
 	// unrouted counts requests that found no route.
 	unrouted func(status int, took time.Duration)
+	sockets  func(status int, took time.Duration) // counts those of the bus
 
 	stopOnce sync.Once
 	stopping chan struct{}
@@ -53,7 +54,11 @@ func New(cfg Config, deps Deps) *API {
 	if a.deps.Meter == nil {
 		a.deps.Meter = noMeter{}
 	}
+	if a.deps.Gauge == nil {
+		a.deps.Gauge = noGauge{}
+	}
 	a.unrouted = a.deps.Meter.Route("any", "none")
+	a.sockets = a.deps.Meter.Route(http.MethodGet, socketPath)
 	a.routes = a.engine()
 	a.huma = humagin.New(a.routes, a.document())
 	a.register()

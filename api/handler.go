@@ -71,8 +71,11 @@ func (a *API) finish(rec *recorder, r *http.Request, started time.Time) {
 }
 
 func (a *API) countRequest(rec *recorder, r *http.Request, started time.Time) {
-	count := a.unrouted
-	if found := requestOf(r.Context()); found != nil && found.count != nil {
+	count, found := a.unrouted, requestOf(r.Context())
+	if found != nil && !found.counts(rec.status) {
+		return
+	}
+	if found != nil && found.count != nil {
 		count = found.count
 	}
 	count(rec.status, time.Since(started))

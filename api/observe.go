@@ -34,6 +34,8 @@ func (noMeter) Route(string, string) func(int, time.Duration) { return func(int,
 type request struct {
 	id    string
 	count func(status int, took time.Duration) // of its route; nil: none was found
+
+	handed bool // it has become a stream, which is counted as it opens
 }
 
 func requestOf(ctx context.Context) *request {

@@ -150,7 +150,7 @@ type Probe struct {
 	Check func(ctx context.Context) error
 }
 
-// Deps are what the API works with. All are needed but the last five.
+// Deps are what the API works with. All are needed but the last six.
 type Deps struct {
 	Store  Store
 	Intake Intake
@@ -165,6 +165,7 @@ type Deps struct {
 	WriteOff func(ctx context.Context, taskID string) (bool, error)
 
 	Meter   Meter                // nil: nobody counts
+	Gauge   Gauge                // nil: likewise
 	Metrics http.Handler         // shown as /metrics; nil: 404
 	Tracer  trace.TracerProvider // nil: nothing is traced
 }

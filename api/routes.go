@@ -29,7 +29,7 @@ func (a *API) register() {
 	a.registerTranscripts()
 	a.registerStreams()
 	a.registerOperator()
-	a.routes.GET("/api/v1/ws/events", a.webSocket)
+	a.routes.GET(socketPath, a.webSocket)
 }
 
 func (a *API) registerServer() {

@@ -27,6 +27,7 @@ const (
 // feed is what a stream shows. It keeps its own place, so that a reader who is slow or was
 // not woken goes on in the store where it stopped.
 type feed struct {
+	kind  string
 	topic string
 	read  func(ctx context.Context) (stretch, error) // the next events; it moves the place
 	done  func(ctx context.Context) (bool, error)    // nothing more will come
@@ -35,6 +36,7 @@ type feed struct {
 	// access is what the route asks for; by it still judges whether the reader may go on.
 	access access
 	still  func(ctx context.Context) error
+	opened func() (ended func())
 }
 
 // stretch is what one look at the store found; more says that there is more already.
@@ -51,6 +53,7 @@ func (a *API) stream(f feed) *huma.StreamResponse {
 		ctx.SetHeader("X-Accel-Buffering", "no")
 		c := humagin.Unwrap(ctx)
 		f.still = a.still(c.Request, ctx.Param("sandbox_id"), f.access)
+		f.opened = a.opening(ctx.Context(), f.kind, http.StatusOK)
 		a.streams.Add(1) // while it is a request: a server that stops awaits the one or the other
 		if d, ok := detach(c.Writer, c.Request); ok {
 			go a.serveDetached(f, d)
@@ -76,6 +79,7 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 	if err := out.open(); err != nil {
 		return err
 	}
+	defer f.opened()()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // looks under way end with the stream
 	p := newPulse(a, out)

@@ -56,7 +56,7 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	if err != nil && (!a.cfg.Open || task.CodeOf(err) != task.CodeNotFound) {
 		return nil, err // an open server takes events of unknown sandboxes, so one may wait for them
 	}
-	f := feed{topic: live.Sandbox(in.SandboxID), full: in.Full, access: accessInspect, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
+	f := feed{kind: kindSandbox, topic: live.Sandbox(in.SandboxID), full: in.Full, access: accessInspect, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
 	f.read = func(ctx context.Context) (stretch, error) {
 		events, err := a.eventsAfter(ctx, in.SandboxID, after)
 		if n := len(events); n > 0 {
@@ -95,7 +95,7 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 	if _, err := done(ctx); err != nil {
 		return nil, err
 	}
-	f := feed{topic: live.Task(in.ID), full: in.Full, access: accessRead, done: done}
+	f := feed{kind: kindTask, topic: live.Task(in.ID), full: in.Full, access: accessRead, done: done}
 	shown := after
 	f.id = func(e ingest.StoredEvent) string {
 		shown = shown.Past(e)

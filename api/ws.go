@@ -17,6 +17,7 @@ import (
 	"github.com/coder/websocket/wsjson"
 	"github.com/gin-gonic/gin"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -81,10 +82,15 @@ func (f *busFilter) takes(e ingest.BusEvent) bool {
 	return in(f.EventTypes, e.EventType) && in(f.EntityTypes, e.EntityType) && in(f.EntityIDs, e.EntityID)
 }
 
+const socketPath = "/api/v1/ws/events"
+
 // webSocket is the route of the bus. It stands beside the routes of the OpenAPI document,
 // which cannot describe it.
 func (a *API) webSocket(c *gin.Context) {
 	r := c.Request
+	if asked := requestOf(r.Context()); asked != nil {
+		asked.count = a.sockets
+	}
 	if a.cfg.Open && !a.knownHost(r.Host) {
 		a.writeError(c.Writer, r, task.Errorf(task.CodeForbidden, "An open server answers on loopback names only."))
 		return
@@ -98,6 +104,7 @@ func (a *API) webSocket(c *gin.Context) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	reader := &busReader{api: a, conn: conn, filter: filterOf(r), boxes: newBoxes()}
+	reader.opened = a.opening(r.Context(), kindSocket, http.StatusSwitchingProtocols)
 	if err := reader.run(ctx, r); err != nil && ctx.Err() == nil {
 		a.log.DebugContext(ctx, "reader of the bus left", slog.Any("error", err))
 	}
@@ -115,20 +122,28 @@ type busReader struct {
 	boxes  boxes
 
 	credential string
+	opened     func() (ended func())
 }
 
 func (b *busReader) run(ctx context.Context, r *http.Request) error {
 	said := b.listen(ctx)
 	if err := b.login(ctx, r, said); err != nil {
-		return b.refuse(ctx, err)
+		return b.turnAway(ctx, err)
 	}
 	watch, stop := b.api.deps.Bus.Watch()
 	defer stop()
 	var err error
 	if b.place, b.who.Since, err = b.api.deps.Store.BusPlace(ctx); err != nil {
-		return b.refuse(ctx, task.Errorf(task.CodeUnavailable, "The event service is not ready.").WithCause(err))
+		return b.turnAway(ctx, task.Errorf(task.CodeUnavailable, "The event service is not ready.").WithCause(err))
 	}
+	defer b.opened()()
 	return b.serve(ctx, watch, said)
+}
+
+// turnAway refuses a reader who has not been told anything yet, and counts that as a request.
+func (b *busReader) turnAway(ctx context.Context, err error) error {
+	b.api.sockets(client.StatusOf(task.CodeOf(err)), 0)
+	return b.refuse(ctx, err)
 }
 
 // refuse says why and closes. Who meets a store that is away may come again; that says

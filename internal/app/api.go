@@ -144,7 +144,7 @@ func (c *core) apiServices(listeners []net.Listener) []service {
 	handler := api.New(c.apiConfig(), api.Deps{
 		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Probes: c.probes(), Log: c.log, Script: checkScript,
 		WriteOff: endedRuns{c.store, c.temporal}.writeOff,
-		Meter:    c.metrics.HTTP, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
+		Meter:    c.metrics.HTTP, Gauge: c.metrics.Stream, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
 	})
 	return []service{
 		{"api", func(ctx context.Context) error { return api.Serve(ctx, handler, listeners, cfg.API.StopTimeout) }},

@@ -18,6 +18,7 @@ import (
 // Metrics is everything that one process counts. It is safe for concurrent use.
 type Metrics struct {
 	HTTP   *HTTP
+	Stream *Streams
 	Intake *Intake
 	Relay  *Relay
 	Tasks  *TaskCounts
@@ -35,7 +36,7 @@ func New(version string, log *slog.Logger) (*Metrics, error) {
 	}
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m := &Metrics{HTTP: newHTTP(r), Intake: newIntake(r), Relay: newRelay(r), Tasks: newTaskCounts(r), registry: r, log: log}
+	m := &Metrics{HTTP: newHTTP(r), Stream: newStreams(r), Intake: newIntake(r), Relay: newRelay(r), Tasks: newTaskCounts(r), registry: r, log: log}
 	gaugeVec(r, BuildInfo).WithLabelValues(version).Set(1)
 	return m, m.openSDK()
 }

@@ -5,6 +5,7 @@ import "slices"
 // Names of the metrics that omoi itself exposes.
 const (
 	HTTPRequests = "omoi_http_request_duration_seconds"
+	StreamsOpen  = "omoi_streams_open"
 
 	EventsStored    = "omoi_events_stored_total"
 	EventsDuplicate = "omoi_events_duplicate_total"
@@ -65,7 +66,8 @@ func Catalogue() []Metric {
 
 func requestMetrics() []Metric {
 	return []Metric{
-		{HTTPRequests, "histogram", []string{"method", "route", "status"}, "Time to answer a request, by route pattern and status class (2xx ... 5xx); long polls count with their wait.", fromAPI},
+		{HTTPRequests, "histogram", []string{"method", "route", "status"}, "Time to answer a request, by route pattern and status class (2xx ... 5xx); long polls count with their wait, streams with what it took to open them.", fromAPI},
+		{StreamsOpen, "gauge", []string{"kind"}, "Streams that are open: sandbox and task (server-sent events), websocket.", fromAPI},
 	}
 }
 
