@@ -27,6 +27,7 @@ const theft = `
 file=$1 other=$2 socket=$3 home=$4 planted=$5
 got() { echo "GOT $*"; }
 cat "$file" 2>/dev/null && got the file of the host
+ls -A /etc/ssl/private 2>/dev/null | grep -q . && got the private keys
 ls -A "$home" 2>/dev/null | grep -q . && got the home of the host
 ls "$other" 2>/dev/null && got the folder of another sandbox
 cat "$other/ws/secret" "$other/omoi/secret" 2>/dev/null && got the secret of another sandbox

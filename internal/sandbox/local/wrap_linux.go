@@ -199,6 +199,9 @@ func etcBinds(f folder) []string {
 	} {
 		args = append(args, "--ro-bind-try", "/etc/"+name, "/etc/"+name)
 	}
+	if isDir("/etc/ssl/private") { // keys, which a group of our user may read
+		args = append(args, "--size", "4096", "--perms", "0", "--tmpfs", "/etc/ssl/private")
+	}
 	for _, name := range []string{"passwd", "group", "hosts"} {
 		args = append(args, "--ro-bind", filepath.Join(f.at(dirEtc), name), "/etc/"+name)
 	}

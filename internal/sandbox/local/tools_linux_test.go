@@ -1,0 +1,45 @@
+package local_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/local"
+)
+
+// TestToolsOfAProjectWork runs inside what agents use most: walls that break it are no use.
+func TestToolsOfAProjectWork(t *testing.T) {
+	t.Parallel()
+	needWrap(t)
+	p, labels := ensure(t, local.Config{Root: newRoot(t), Isolation: local.IsolationRequire}, sandbox.Spec{})
+	for program, script := range map[string]string{
+		"git": `git init -q r && cd r && git config user.name a && git config user.email a@b && echo x > f && git add . &&
+			git commit -qm one && git gc -q && git worktree add -q ../w && git -C ../w log --oneline | grep -q one`,
+		"python3": `python3 -c "
+import multiprocessing, sqlite3, ssl, subprocess, tempfile, threading
+with multiprocessing.Pool(2) as pool: assert pool.map(abs, [-1, -2]) == [1, 2]
+sqlite3.connect('db').execute('create table t (a)'); ssl.create_default_context()
+assert subprocess.check_output(['echo', 'hi']) == b'hi\n'; tempfile.NamedTemporaryFile().write(b'x')
+t = threading.Thread(target=print); t.start(); t.join()"`,
+		"node": `node -e "
+const fs = require('fs/promises'), {execSync} = require('child_process'), {Worker} = require('worker_threads'), http = require('http')
+const s = http.createServer((q, r) => r.end('ok')).listen(0, '127.0.0.1', async () => {
+  await fs.writeFile('n', 'x'); execSync('true'); new Worker('1', {eval: true})
+  const r = await fetch('http://127.0.0.1:' + s.address().port); if (await r.text() !== 'ok') process.exit(1)
+  process.exit(0) })"`,
+		"awk":   `echo 1 2 | awk '{ exit $1 + $2 - 3 }'`,
+		"tar":   `mkdir -p a/b && chmod 2755 a && tar cf x.tar a && rm -r a && tar xpf x.tar && test -d a/b`,
+		"flock": `flock lock true`,
+	} {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			if _, code := run(t, p, labels, "sh", "-c", "command -v "+program); code != 0 {
+				t.Skip("SKIPPED: it is not installed here")
+			}
+			out, code := run(t, p, labels, "sh", "-c", "mkdir -p in-"+program+" && cd in-"+program+" && "+script)
+			require.Zero(t, code, out)
+		})
+	}
+}
