@@ -30,6 +30,12 @@
 // The command's options, secrets among them, reach the shim by a pipe and bubblewrap by a
 // memory file; neither a command line nor a file on disk ever holds them.
 //
+// # Walls
+//
+// Each part is tried by [New] and named in [sandbox.Sandbox].Isolation; docs/SECURITY.md says what
+// it is for. The filter of system calls is made here and loaded by bubblewrap last of all. The
+// shim sets the limits while the command is still held back, and counts what the folder holds.
+//
 // # Death
 //
 // If the shim is killed the kernel kills what is below it; nobody writes exit.json then,

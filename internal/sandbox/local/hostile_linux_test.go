@@ -1,7 +1,9 @@
 package local_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -195,6 +197,17 @@ func TestProcessesAreLimited(t *testing.T) {
 	require.NotContains(t, out, "all of them")
 	_, code := run(t, p, labels, "sh", "-c", "true & wait")
 	require.Zero(t, code, "they are gone with their command")
+}
+
+// TestWarnsOfWhatIsMissing reads what a worker logs when it starts.
+func TestWarnsOfWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	p, err := local.New(local.Config{Root: newRoot(t)}, slog.New(slog.NewTextHandler(&log, nil)))
+	require.NoError(t, err)
+	for _, part := range []string{"cgroup-memory", "cgroup-cpu"} {
+		require.Equal(t, !slices.Contains(p.Isolation(), part), strings.Contains(log.String(), part), "%s: %s", part, log.String())
+	}
 }
 
 // TestNothingOutlivesADeletion leaves processes that hide from signals and parents.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -65,6 +66,7 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	if err := p.probe(); err != nil {
 		return nil, err
 	}
+	p.warn()
 	return p, pruneFences(filepath.Join(cfg.Root, ".fences"), time.Now())
 }
 
@@ -116,6 +118,26 @@ func (p *Provider) probe() error {
 	p.log.Warn("local sandboxes are NOT isolated: an agent can read and change what its user can",
 		slog.String("reason", why), slog.Int("uid", p.uidOrSelf()))
 	return nil
+}
+
+// warn names what would bind an agent and does not work here.
+func (p *Provider) warn() {
+	active := p.Isolation()
+	var missing []string
+	for _, part := range []string{"cgroup-memory", "cgroup-cpu"} {
+		if !slices.Contains(active, part) {
+			missing = append(missing, part)
+		}
+	}
+	if !slices.Contains(active, "cgroup-pids") && !slices.Contains(active, partProcesses) {
+		missing = append(missing, partProcesses)
+	}
+	if p.mode == modeBubblewrap && len(p.wrap.filter) == 0 {
+		missing = append(missing, "seccomp")
+	}
+	if len(missing) > 0 {
+		p.log.Warn("local sandboxes lack walls: see omoi doctor and docs/SECURITY.md", slog.String("missing", strings.Join(missing, ", ")))
+	}
 }
 
 // uidOrSelf is the user that sandboxes run as, or the first of them.
