@@ -236,18 +236,18 @@ type Message struct {
 
 // BatchEvent is one event of a batch.
 type BatchEvent struct {
-	Type          string          `json:"event_type"`
-	Data          json.RawMessage `json:"event_data,omitempty"`
-	Source        string          `json:"source,omitempty"` // agent (default), worker, system
-	ClientEventID string          `json:"client_event_id,omitempty"`
+	Type          string          `json:"event_type" minLength:"1" maxLength:"100"`
+	Data          json.RawMessage `json:"event_data,omitempty" doc:"An object"`
+	Source        string          `json:"source,omitempty" enum:"agent,worker,system" doc:"Default: agent"`
+	ClientEventID string          `json:"client_event_id,omitempty" maxLength:"200" doc:"Of a single event: a repeat is stored once. Batches ignore it, since they are numbered"`
 }
 
 // Batch is the body of POST /api/v1/sandboxes/{id}/events/batch: the events First, First+1, ...
 // of one spool.
 type Batch struct {
-	SpoolID string       `json:"spool_id"`
-	First   int64        `json:"first"`
-	Events  []BatchEvent `json:"events"`
+	SpoolID string       `json:"spool_id" minLength:"1" maxLength:"100" doc:"The sender's own name"`
+	First   int64        `json:"first" minimum:"1" doc:"The number of the first of these events"`
+	Events  []BatchEvent `json:"events" nullable:"false" maxItems:"1000"`
 }
 
 // Acknowledged is its answer: 1..Acknowledged of the spool are stored for good.
