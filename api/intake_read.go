@@ -17,8 +17,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Packed tells in the document that a body may be packed.
+type Packed struct {
+	Encoding string `header:"Content-Encoding" enum:"gzip,identity" doc:"The limits are those of the body after unpacking"`
+}
+
 type postEventIn struct {
 	SandboxPath
+	Packed
 	Key     string `header:"Idempotency-Key" doc:"Makes a repeat harmless; client_event_id does the same"`
 	RawBody []byte `contentType:"application/json"`
 }
@@ -64,6 +70,7 @@ func eventOf(said client.BatchEvent) ingest.Event {
 
 type postBatchIn struct {
 	SandboxPath
+	Packed
 	SpoolID string `query:"spool_id" maxLength:"100" doc:"Of a body of lines, which has no place for it"`
 	First   int64  `query:"first" minimum:"1" doc:"The number of the first line of a body of lines"`
 	RawBody []byte `contentType:"application/json"`
