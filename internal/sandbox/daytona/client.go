@@ -137,7 +137,10 @@ func (c *client) page(ctx context.Context, filter, cursor string) (*apiclient.Li
 	const most = 200
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	call := c.api.SandboxAPI.ListSandboxes(ctx).Labels(filter).Limit(most)
+	call := c.api.SandboxAPI.ListSandboxes(ctx).Limit(most)
+	if filter != "{}" {
+		call = call.Labels(filter)
+	}
 	if cursor != "" {
 		call = call.Cursor(cursor)
 	}

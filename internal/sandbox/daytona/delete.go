@@ -14,6 +14,7 @@ import (
 // where there is none, that is success. It answers [task.CodeUnavailable] where Daytona cannot be
 // asked, or still destroys after [Config.DeletePatience].
 func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
+	p.lookUp(labels)
 	box, err := p.find(ctx, labels)
 	switch task.CodeOf(err) {
 	case "":
@@ -100,16 +101,30 @@ func ignore(err error, code task.Code) error {
 // read is logged and left out: nobody may remove it, and it must not hide the others. The list
 // lags behind, so it never decides whether one sandbox is there.
 func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
+	return p.list(ctx, map[string]string{labelInstallation: installation})
+}
+
+// Survey answers the sandboxes of every installation that uses this account. What people made
+// there otherwise has none of our labels and is left out.
+func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
+	return p.list(ctx, map[string]string{})
+}
+
+var _ sandbox.Surveyor = (*Provider)(nil)
+
+func (p *Provider) list(ctx context.Context, filter map[string]string) ([]sandbox.Sandbox, error) {
 	if err := p.asked(); err != nil {
 		return nil, err
 	}
-	items, err := p.client.list(ctx, map[string]string{labelInstallation: installation})
+	items, err := p.client.list(ctx, filter)
 	if err != nil {
 		return nil, unasked(err)
 	}
 	found := make([]sandbox.Sandbox, 0, len(items))
 	for _, item := range items {
-		if item.Labels[labelInstallation] != installation || item.GetState() == apiclient.SANDBOXSTATE_DESTROYED {
+		installation, ours := item.Labels[labelInstallation]
+		want, exact := filter[labelInstallation]
+		if !ours || exact && installation != want || item.GetState() == apiclient.SANDBOXSTATE_DESTROYED {
 			continue
 		}
 		labels, ok := fromLabels(item.Labels)

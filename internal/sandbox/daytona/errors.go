@@ -72,12 +72,13 @@ func read(resp *http.Response, body []byte) *answer {
 		Error     any    `json:"error"`
 		Code      string `json:"code"`
 		ErrorCode string `json:"error_code"`
+		Errors    []any  `json:"errors"` // of an upload
 	}
 	if json.Unmarshal(body, &doc) != nil {
 		return a // HTML, or nothing: it says nothing to anybody
 	}
 	a.code = doc.Code + doc.ErrorCode
-	for _, said := range []any{doc.Message, doc.Error} {
+	for _, said := range append([]any{doc.Message, doc.Error}, doc.Errors...) {
 		if a.text == "" && said != nil {
 			a.text = cut(strings.Trim(fmt.Sprint(said), "[] \n"))
 		}

@@ -43,10 +43,11 @@ func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 	e.dir = dirExec + "/" + e.id
 	if err := e.begin(ctx, env, cmd.Stdin); err != nil {
 		e.abandon(ctx)
-		return none, err
+		return none, p.doubt(labels, err)
 	}
 	defer e.close(ctx)
-	return e.await(ctx, cmp.Or(max(cmd.Timeout, 0), defaultExecTimeout))
+	res, err := e.await(ctx, cmp.Or(max(cmd.Timeout, 0), defaultExecTimeout))
+	return res, p.doubt(labels, err)
 }
 
 // execution is one command of Exec under way.

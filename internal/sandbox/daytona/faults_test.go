@@ -346,3 +346,37 @@ func TestWithoutAGoodKeyNothingIsMade(t *testing.T) {
 	}
 	b.end(t, p, labels)
 }
+
+// Two installations share an account; neither lists or deletes the other's, a survey shows both.
+func TestInstallationsOfOneAccountAreKeptApart(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p, mine, theirs := b.open(t), someLabels(), someLabels()
+	theirs.Installation = "another"
+	for _, labels := range []sandbox.Labels{mine, theirs} {
+		_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+		require.NoError(t, err)
+	}
+	all, err := p.Survey(t.Context())
+	require.NoError(t, err)
+	require.ElementsMatch(t, []sandbox.Labels{mine, theirs}, labelsOf(all))
+	listed, err := p.List(t.Context(), mine.Installation)
+	require.NoError(t, err)
+	require.Equal(t, []sandbox.Labels{mine}, labelsOf(listed))
+	confused := theirs
+	confused.Installation = mine.Installation
+	require.NoError(t, p.Delete(t.Context(), confused))
+	require.Len(t, b.server.Boxes(), 2)
+	for _, labels := range []sandbox.Labels{mine, theirs} {
+		require.NoError(t, p.Delete(t.Context(), labels))
+	}
+	require.Empty(t, b.server.Boxes())
+}
+
+func labelsOf(boxes []sandbox.Sandbox) []sandbox.Labels {
+	var out []sandbox.Labels
+	for _, box := range boxes {
+		out = append(out, box.Labels)
+	}
+	return out
+}

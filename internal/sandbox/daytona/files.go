@@ -1,8 +1,10 @@
 package daytona
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +46,7 @@ func (t *toolbox) upload(ctx context.Context, files ...file) (int64, error) {
 		sent <- sum{n, err}
 	}()
 	resp, err := t.send(req, "write files into the sandbox")
+	err = undecided(err)
 	_ = r.CloseWithError(context.Canceled) // frees a writer that nobody reads any more
 	done := <-sent
 	if err == nil {
@@ -119,11 +122,11 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 	size, err := tb.upload(ctx, file{fresh, r})
 	if err != nil {
 		_, _ = tb.script(context.WithoutCancel(ctx), scriptRemove, fresh) // half a file; the sandbox's end takes it too
-		return fmt.Errorf("write %s: %w", name, err)
+		return p.doubt(labels, fmt.Errorf("write %s: %w", name, err))
 	}
 	got, err := tb.script(ctx, scriptPlace, fresh, name, strconv.FormatUint(uint64(mode&0o777), 8), strconv.FormatInt(size, 10))
 	if err != nil {
-		return fmt.Errorf("put %s in place: %w", name, err)
+		return p.doubt(labels, fmt.Errorf("put %s in place: %w", name, err))
 	}
 	return fileError(got, "write", name)
 }
@@ -139,19 +142,30 @@ func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name str
 	if err != nil {
 		return nil, err
 	}
-	return tb.open(ctx, name)
+	r, err := tb.open(ctx, name)
+	return r, p.doubt(labels, err)
 }
 
 func (t *toolbox) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	got, err := t.script(ctx, scriptRead, name)
+	got, err := t.script(ctx, scriptRead, name, strconv.Itoa(inlineBytes))
 	if err != nil {
 		return nil, fmt.Errorf("look for %s: %w", name, err)
 	}
 	if err := fileError(got, "read", name); err != nil {
 		return nil, err
 	}
-	return t.download(ctx, got.text)
+	if real, ok := strings.CutPrefix(got.text, "at "); ok {
+		return t.download(ctx, real)
+	}
+	text, err := base64.StdEncoding.DecodeString(strings.TrimSpace(strings.TrimPrefix(got.text, "inline")))
+	if err != nil {
+		return nil, task.Errorf(task.CodeUnavailable, "the sandbox does not hand over %s: %s", name, cut(got.text)).WithCause(err)
+	}
+	return io.NopCloser(bytes.NewReader(text)), nil
 }
+
+// inlineBytes is how long a file may be that comes with the look at it, in one call.
+const inlineBytes = 256 << 10
 
 func fileError(got said, doing, name string) error {
 	switch got.code {
@@ -177,7 +191,8 @@ func (p *Provider) Log(ctx context.Context, labels sandbox.Labels, offset int64)
 	if err != nil {
 		return nil, err
 	}
-	return tb.log(ctx, offset)
+	r, err := tb.log(ctx, offset)
+	return r, p.doubt(labels, err)
 }
 
 func (t *toolbox) log(ctx context.Context, offset int64) (io.ReadCloser, error) {

@@ -40,6 +40,7 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 	if stateOf(box) == apiclient.SANDBOXSTATE_STARTED {
 		return p.inspectAgent(ctx, box), nil
 	}
+	p.lookUp(labels)
 	return still(box), nil
 }
 

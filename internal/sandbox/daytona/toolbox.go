@@ -74,10 +74,21 @@ func (t *toolbox) script(ctx context.Context, name string, args ...string) (said
 	ask.SetTimeout(int32(scriptTimeout / time.Second))
 	out, resp, err := t.api.ProcessAPI.ExecuteCommand(ctx).Request(ask).Execute()
 	defer closeBody(resp)
-	if err := classify("run a command in the sandbox", resp, err); err != nil {
+	if err := undecided(classify("run a command in the sandbox", resp, err)); err != nil {
 		return said{}, err
 	}
 	return said{code: int(out.GetExitCode()), text: strings.TrimSpace(out.Result)}, nil
+}
+
+// undecided turns a refusal that a call cannot deserve into what it means: the proxy has no address
+// of the sandbox, since that stops or is archived, or the disk inside is full.
+func undecided(err error) error {
+	switch task.CodeOf(err) {
+	case task.CodeNotFound, task.CodeInvalid, task.CodeConflict, task.CodeGone:
+		return task.Errorf(task.CodeUnavailable, "%s", task.MessageOf(err)).WithCause(err)
+	default:
+		return err
+	}
 }
 
 // session makes a shell of this name; one that is there already is as good.
