@@ -154,8 +154,8 @@ func (t *toolbox) open(ctx context.Context, name string) (io.ReadCloser, error) 
 	if err := fileError(got, "read", name); err != nil {
 		return nil, err
 	}
-	if real, ok := strings.CutPrefix(got.text, "at "); ok {
-		return t.download(ctx, real)
+	if target, ok := strings.CutPrefix(got.text, "at "); ok {
+		return t.download(ctx, target)
 	}
 	text, err := base64.StdEncoding.DecodeString(strings.TrimSpace(strings.TrimPrefix(got.text, "inline")))
 	if err != nil {
