@@ -14,13 +14,20 @@ import (
 // daytonaRig is a rig whose worker speaks to a stand-in of Daytona.
 func daytonaRig(t *testing.T) (*rig, *standin.Server) {
 	t.Helper()
+	cloud, settings := startCloud(t)
+	return newRig(t, settings).up(), cloud
+}
+
+// startCloud starts a stand-in, and answers the settings of who uses it.
+func startCloud(t *testing.T) (*standin.Server, map[string]string) {
+	t.Helper()
 	cloud := standintest.Start(t, standin.Options{})
 	if !cloud.Confined() {
 		t.Skipf("SKIPPED: the Daytona stand-in needs bubblewrap: %v", cloud.Isolation())
 	}
-	return newRig(t, map[string]string{
+	return cloud, map[string]string{
 		"DAYTONA_API_URL": cloud.URL(), "DAYTONA_API_KEY": cloud.Key(), "OMOI_DAYTONA_LONGEST_CREATE": "1s",
-	}).up(), cloud
+	}
 }
 
 func inDaytona(in *apiclient.NewTask) { in.Sandbox = task.ProviderDaytona }

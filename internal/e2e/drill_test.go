@@ -16,11 +16,12 @@ import (
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // drillRounds are the strikes of a drill at each provider: OMOI_DRILL, or few.
-const drillRounds = 12
+const drillRounds = 8
 
 // victim is what a drill kills, and how it is brought back.
 type victim struct {
@@ -34,15 +35,22 @@ type victim struct {
 // stage is a provider with all that may die around it.
 type stage struct {
 	provider string
-	settings map[string]string
 	victims  []victim
+	open     func(t *testing.T) ground
+}
+
+// ground is what a provider works on.
+type ground struct {
+	settings map[string]string
 	alive    func(r *rig) int // sandboxes that are there, by whatever means
+	cloud    *standin.Server
 }
 
 // drill is a run at one provider.
 type drill struct {
 	*rig
 	stage
+	ground
 
 	random *rand.Rand
 	tally  *tally
@@ -67,7 +75,8 @@ func TestLeakDrill(t *testing.T) { //nolint:tparallel // two processors: one pro
 	report := newDrillReport(rounds, seed)
 	for _, s := range stages() { //nolint:paralleltest // likewise
 		t.Run(s.provider, func(t *testing.T) {
-			d := &drill{rig: newRig(t, s.settings), stage: s, random: rand.New(rand.NewPCG(seed, uint64(len(s.provider))))}
+			g := s.open(t)
+			d := &drill{rig: newRig(t, g.settings), stage: s, ground: g, random: rand.New(rand.NewPCG(seed, uint64(len(s.provider))))}
 			d.tally = report.begin(s)
 			d.up()
 			d.play(rounds)
@@ -81,7 +90,13 @@ func TestLeakDrill(t *testing.T) { //nolint:tparallel // two processors: one pro
 }
 
 func stages() []stage {
-	return []stage{{provider: task.ProviderLocal, victims: append(ourParts(), insideVictim("shim", " shim "), insideVictim("agent", "omoi-agent")), alive: localAlive}}
+	return []stage{
+		{
+			provider: task.ProviderLocal, victims: append(ourParts(), insideVictim("shim", " shim "), insideVictim("agent", "omoi-agent")),
+			open: func(*testing.T) ground { return ground{alive: localAlive} },
+		},
+		{provider: task.ProviderDaytona, victims: append(ourParts(), cloudVictims()...), open: openCloud},
+	}
 }
 
 // blow is one strike of a drill.
