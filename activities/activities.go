@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -32,6 +33,10 @@ type Config struct {
 	StopGrace      time.Duration // between SIGTERM and SIGKILL; default 10 s
 	AuthorName     string        // of the agent's commits; default omoi
 	AuthorEmail    string        // default omoi@localhost
+
+	Pull         []string      // providers whose agents reach nothing: a worker carries for them
+	TailInterval time.Duration // between two looks at a quiet agent's outbox; default 1 s
+	TailTurn     time.Duration // of carrying, before the workflow is told; default [contract.TailTurn]
 
 	MaxBundleBytes int64         // of the work that is read out of a sandbox; default 512 MiB
 	MaxPatchBytes  int64         // of work that is kept as a text; default 16 MiB
@@ -65,6 +70,9 @@ type Deps struct {
 	Providers Providers
 	Git       Git
 	Tokens    Tokens
+	// API answers what sandboxes ask that reach nothing, as it answers those that report by
+	// themselves over its socket; nil if no provider is in [Config.Pull].
+	API http.RoundTripper
 	// Agents opens the omoi-agent program for a GOARCH; nil if no provider here runs one.
 	Agents func(arch string) (io.ReadCloser, error)
 	// Wake tells readers that a task's row has changed; nil if nobody here can be told.
@@ -91,6 +99,8 @@ func New(cfg Config, deps Deps) *Activities {
 	cfg.StopGrace = cmp.Or(cfg.StopGrace, 10*time.Second)
 	cfg.AuthorName = cmp.Or(cfg.AuthorName, "omoi")
 	cfg.AuthorEmail = cmp.Or(cfg.AuthorEmail, "omoi@localhost")
+	cfg.TailInterval = cmp.Or(cfg.TailInterval, time.Second)
+	cfg.TailTurn = cmp.Or(cfg.TailTurn, contract.TailTurn)
 	cfg.MaxBundleBytes = cmp.Or(cfg.MaxBundleBytes, 512<<20)
 	cfg.MaxPatchBytes = cmp.Or(cfg.MaxPatchBytes, 16<<20)
 	cfg.CollectTimeout = cmp.Or(cfg.CollectTimeout, 4*time.Minute)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/agent/mailbox"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -148,6 +149,9 @@ func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
 	token := a.deps.Tokens.Mint(p.row.ID)
 	api := a.apiURL()
 	paths := p.provider.Paths(p.labels)
+	if a.pulls(p.row.Provider) { // whoever carries has the token
+		api, token = mailbox.URL(paths.Dir), ""
+	}
 	return spec.Config{
 		Protocol:        spec.Protocol,
 		SandboxID:       p.row.ID,
@@ -209,7 +213,7 @@ func (a *Activities) apiURL() string {
 // callback is where an old worker reports. It cannot send a token, so that its URL carries
 // one wherever the server asks for a login.
 func (a *Activities) callback(work task.Work, api, token string) string {
-	if work.Agent == task.AgentCommand && !a.cfg.Open {
+	if work.Agent == task.AgentCommand && !a.cfg.Open && token != "" {
 		return api + "/t/" + token
 	}
 	return api

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -44,6 +45,7 @@ type bench struct {
 	runs     *fakeRuns
 	provider *fakeProvider
 	git      *fakeHost
+	api      http.RoundTripper // nil: this worker carries for nobody
 	made     *activities.Activities
 	onBeat   func(details converter.EncodedValues)
 }
@@ -83,7 +85,7 @@ func (b *bench) activities() *activities.Activities {
 	if b.made == nil {
 		b.made = activities.New(b.cfg, activities.Deps{
 			Wake:  func(taskID string) { b.woken = append(b.woken, taskID) },
-			Tasks: b.store, Ledger: b.store, Fleet: b.store, Runs: b.runs, Git: b.git, Tokens: tokens{},
+			Tasks: b.store, Ledger: b.store, Fleet: b.store, Runs: b.runs, Git: b.git, Tokens: tokens{}, API: b.api,
 			Providers: providers{task.ProviderLocal: b.provider},
 			Agents: func(arch string) (io.ReadCloser, error) {
 				return io.NopCloser(strings.NewReader("program for " + arch)), nil

@@ -32,6 +32,7 @@ func (a *Activities) LoadSandbox(ctx context.Context, in contract.SandboxRef) (c
 		SalvageWindow: a.cfg.SalvageWindow,
 		Lost:          row.State == task.SandboxLost,
 		Pickup:        max(a.cfg.OrphanGrace/graceToPickup, time.Second),
+		Tail:          a.pulls(row.Provider),
 	}, nil
 }
 

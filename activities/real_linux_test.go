@@ -46,6 +46,8 @@ type ground struct {
 	events   chan string
 	down     atomic.Bool // the API answers 503
 	acts     *activities.Activities
+	cfg      activities.Config
+	deps     activities.Deps
 }
 
 func newGround(t *testing.T, script string, isolation local.Isolation) *ground {
@@ -70,14 +72,16 @@ func newGround(t *testing.T, script string, isolation local.Isolation) *ground {
 	g.provider, err = local.New(root, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	require.NoError(t, err)
 	program := buildAgent(t, dir)
-	g.acts = activities.New(activities.Config{HostID: "h1", APIURL: g.serve(), StopGrace: 2 * time.Second, AgentHeartbeat: 100 * time.Millisecond}, activities.Deps{
+	g.cfg = activities.Config{HostID: "h1", APIURL: g.serve(), StopGrace: 2 * time.Second, AgentHeartbeat: 100 * time.Millisecond}
+	g.deps = activities.Deps{
 		Tasks: g.store, Ledger: g.store, Fleet: g.store, Runs: g.runs, Tokens: tokens{},
 		Git: gits{localgit.New(localgit.Config{})}, Providers: providers{task.ProviderLocal: g.provider},
 		Agents: func(arch string) (io.ReadCloser, error) {
 			require.Equal(t, runtime.GOARCH, arch)
 			return os.Open(program)
 		},
-	})
+	}
+	g.acts = activities.New(g.cfg, g.deps)
 	g.made = g.acts
 	return g
 }

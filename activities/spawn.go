@@ -34,7 +34,9 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 	if err := a.deps.Ledger.SandboxRunning(ctx, in.SandboxID, made); err != nil {
 		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write that it runs: %w", err))
 	}
-	return contract.SpawnedSandbox{ProviderID: made.ProviderID, Adopted: made.Adopted, Isolation: made.Isolation}, nil
+	return contract.SpawnedSandbox{
+		ProviderID: made.ProviderID, Adopted: made.Adopted, Isolation: made.Isolation, Tail: a.pulls(p.row.Provider),
+	}, nil
 }
 
 // ready says what a provider lacks before it can make anything.

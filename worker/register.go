@@ -27,6 +27,7 @@ func workflowList() []named {
 		{contract.TaskWorkflow, workflows.TaskWorkflow},
 		{contract.CleanupWorkflow, workflows.SandboxCleanupWorkflow},
 		{contract.ReaperWorkflow, workflows.ReaperWorkflow},
+		{contract.TailWorkflow, workflows.SandboxTailWorkflow},
 	}
 }
 
@@ -60,6 +61,7 @@ func sandboxList(a *activities.Activities) []named {
 		{contract.Observe, a.Observe},
 		{contract.CollectWork, a.CollectWork},
 		{contract.Salvage, a.Salvage},
+		{contract.DrainSpool, a.DrainSpool},
 		{contract.DeleteSandbox, a.DeleteSandbox},
 		{contract.VerifyGone, a.VerifyGone},
 		{contract.FindOrphans, a.FindOrphans},
@@ -78,6 +80,11 @@ func registerTasks(r registry, a *activities.Activities) {
 // registerSandboxes fills a worker of sandbox work.
 func registerSandboxes(r registry, a *activities.Activities) {
 	registerActivities(r, sandboxList(a))
+}
+
+// registerTails fills a worker of the tails of sandboxes, which are kept apart since they last.
+func registerTails(r registry, a *activities.Activities) {
+	registerActivities(r, []named{{contract.TailSandbox, a.TailSandbox}})
 }
 
 func registerActivities(r registry, list []named) {

@@ -35,7 +35,9 @@ func (b *book) RegisterActivityWithOptions(a any, o activity.RegisterOptions) {
 
 func registered() *book {
 	b := newBook()
-	registerTasks(b, activities.New(activities.Config{}, activities.Deps{}))
+	a := activities.New(activities.Config{}, activities.Deps{})
+	registerTasks(b, a)
+	registerTails(b, a)
 	return b
 }
 
@@ -55,6 +57,8 @@ func activityTypes() map[string]any {
 		contract.StopAgent:     func(ctx, contract.SandboxRef) error { panic("type only") },
 		contract.Observe:       func(ctx, contract.ObserveInput) (contract.Observation, error) { panic("type only") },
 		contract.CollectWork:   func(ctx, contract.SandboxRef) (contract.Collected, error) { panic("type only") },
+		contract.TailSandbox:   func(ctx, contract.SandboxRef) (contract.Tailed, error) { panic("type only") },
+		contract.DrainSpool:    func(ctx, contract.SandboxRef) error { panic("type only") },
 		contract.LoadSandbox:   func(ctx, contract.SandboxRef) (contract.LoadedSandbox, error) { panic("type only") },
 		contract.Salvage:       func(ctx, contract.SandboxRef) (contract.SalvageResult, error) { panic("type only") },
 		contract.DeleteSandbox: func(ctx, contract.SandboxRef) error { panic("type only") },
@@ -76,6 +80,7 @@ func workflowTypes() map[string]any {
 			panic("type only")
 		},
 		contract.ReaperWorkflow: func(workflow.Context) (contract.ReaperReport, error) { panic("type only") },
+		contract.TailWorkflow:   func(workflow.Context, contract.TailInput) (contract.TailResult, error) { panic("type only") },
 	}
 }
 

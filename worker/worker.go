@@ -158,9 +158,22 @@ func (w *Worker) queues(fail context.CancelCauseFunc) []worker.Worker {
 		options.DisableWorkflowWorker = true
 		one := worker.New(w.deps.Client, name, options)
 		registerSandboxes(one, a)
-		all = append(all, one)
+		all = append(all, one, w.tails(name, fail))
 	}
 	return all
+}
+
+// tails makes the worker of the tails of one queue of sandboxes. They wait more than they work,
+// and each that found no room would be a sandbox that nobody hears.
+func (w *Worker) tails(queue string, fail context.CancelCauseFunc) worker.Worker {
+	const more = 10
+	options := w.options(fail)
+	options.DisableWorkflowWorker = true
+	options.MaxConcurrentActivityExecutionSize *= more
+	options.MaxConcurrentActivityTaskPollers = 1
+	one := worker.New(w.deps.Client, contract.QueueTails(queue), options)
+	registerTails(one, w.deps.Activities)
+	return one
 }
 
 func (w *Worker) options(fail context.CancelCauseFunc) worker.Options {

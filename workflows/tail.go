@@ -21,7 +21,7 @@ func SandboxTailWorkflow(ctx workflow.Context, in contract.TailInput) (contract.
 		switch {
 		case ctx.Err() != nil:
 			result.Over = "cancelled"
-			return result, nil
+			return result, nil //nolint:nilerr // which is how the cleanup ends it
 		case err != nil:
 			return result, err
 		case turn.Over != "":

@@ -62,7 +62,7 @@ func playPullTailTerminated(tr *troupe) {
 			tr.events(tr.box(1), 2, completed(true))
 			return carries(ctx)
 		}
-		require.NoError(tr.t, tr.c.TerminateWorkflow(context.Background(), contract.TailWorkflowID(tr.box(1)), "", "a person"))
+		require.NoError(tr.t, tr.c.TerminateWorkflow(ctx, contract.TailWorkflowID(tr.box(1)), "", "a person"))
 		return carries(ctx)
 	}
 	require.NoError(tr.t, tr.play())

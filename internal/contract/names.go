@@ -11,6 +11,7 @@ const (
 	TaskWorkflow    = "TaskWorkflow"
 	CleanupWorkflow = "SandboxCleanupWorkflow"
 	ReaperWorkflow  = "ReaperWorkflow"
+	TailWorkflow    = "SandboxTailWorkflow" // for agents that cannot reach the API
 )
 
 // Activity names. Quick ones run on [QueueTasks]; those of the sandbox group run on
@@ -29,6 +30,8 @@ const (
 	StopAgent     = "StopAgent"
 	Observe       = "Observe"
 	CollectWork   = "CollectWork"
+	TailSandbox   = "TailSandbox" // on [QueueTails]
+	DrainSpool    = "DrainSpool"
 
 	LoadSandbox   = "LoadSandbox"
 	Salvage       = "Salvage"

@@ -2,16 +2,6 @@ package contract
 
 import "time"
 
-// TailWorkflow carries what a sandbox says and hears where its agent cannot reach the API.
-const TailWorkflow = "SandboxTailWorkflow"
-
-// Activities of the pull transport. [TailSandbox] runs on [QueueTails] for as long as its turn,
-// [DrainSpool] where the sandbox is.
-const (
-	TailSandbox = "TailSandbox"
-	DrainSpool  = "DrainSpool"
-)
-
 const (
 	// TailTurn is how long one [TailSandbox] carries before it answers.
 	TailTurn = 4 * time.Minute

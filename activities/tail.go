@@ -1,0 +1,211 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/mailbox"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	// tailLook is how often a tail asks whether the sandbox and its agent are still there.
+	tailLook = 10 * time.Second
+	// flushTimeout bounds one reading of what an agent that has ended left in its spool.
+	flushTimeout = time.Minute
+)
+
+// TailSandbox carries between a sandbox whose agent reaches nothing and the API, for one turn:
+// batches of its spool, and whatever else an agent asks over a network. It holds nothing that
+// has to outlive it. What the API acknowledged stands in the sandbox's spool, and where it
+// resumes is what waits in the agent's outbox. A provider that cannot be asked ends no turn.
+func (a *Activities) TailSandbox(ctx context.Context, in contract.SandboxRef) (contract.Tailed, error) {
+	_, stop := beating[struct{}](ctx)
+	defer stop()
+	p, err := a.here(ctx, in.SandboxID)
+	if err != nil {
+		return contract.Tailed{}, ofSandbox(err)
+	}
+	if !p.exec() {
+		return contract.Tailed{Over: "there is nothing to tail"}, nil
+	}
+	t, err := a.newTail(p)
+	if err != nil {
+		return contract.Tailed{}, err
+	}
+	turn, cancel := context.WithTimeout(ctx, a.cfg.TailTurn)
+	defer t.post.Wait()
+	defer cancel()
+	over := t.run(turn)
+	return contract.Tailed{Over: over}, ctx.Err()
+}
+
+// DrainSpool reads what is left in the spool of an agent, which it ends.
+func (a *Activities) DrainSpool(ctx context.Context, in contract.SandboxRef) error {
+	_, stop := beating[struct{}](ctx)
+	defer stop()
+	p, err := a.here(ctx, in.SandboxID)
+	if err != nil || !p.exec() {
+		return ofSandbox(err)
+	}
+	seen, err := p.inspect(ctx)
+	switch {
+	case err != nil:
+		return ofSandbox(err)
+	case seen.State == sandbox.StateGone:
+		return classed(task.ClassInfrastructure, task.Errorf(task.CodeGone, "sandbox %s is gone, and its spool with it", p.row.ID))
+	case !seen.Started && p.row.StartedAt == nil:
+		return nil
+	}
+	if err := a.halt(ctx, p); err != nil {
+		return ofSandbox(err)
+	}
+	t, err := a.newTail(p)
+	if err != nil {
+		return err
+	}
+	carrying, cancel := context.WithCancel(ctx)
+	defer t.post.Wait()
+	defer cancel()
+	go t.rounds(carrying)
+	return ofSandbox(t.flush(ctx))
+}
+
+// pulls reports whether agents in sandboxes of a provider reach nothing.
+func (a *Activities) pulls(provider string) bool { return slices.Contains(a.cfg.Pull, provider) }
+
+// tail carries for one sandbox.
+type tail struct {
+	place
+	post  *mailbox.Postman
+	every time.Duration
+	log   *slog.Logger
+}
+
+func (a *Activities) newTail(p place) (*tail, error) {
+	if a.deps.API == nil {
+		return nil, task.Errorf(task.CodeUnavailable, "this worker carries for no sandbox; set sandbox.transport to pull on every worker")
+	}
+	return &tail{place: p, every: a.cfg.TailInterval, log: a.log, post: mailbox.NewPostman(mailbox.Route{
+		Files: files{p}, Dir: sandbox.Dir, API: a.deps.API, Own: "/api/v1/sandboxes/" + p.row.ID,
+		Token: a.deps.Tokens.Mint(p.row.ID), Log: a.log,
+	})}, nil
+}
+
+// files are those of one sandbox.
+type files struct{ place }
+
+// ReadFile implements mailbox.Files.
+func (f files) ReadFile(ctx context.Context, name string) (io.ReadCloser, error) {
+	return f.provider.ReadFile(ctx, f.labels, name)
+}
+
+// WriteFile implements mailbox.Files. Answers are for the agent alone.
+func (f files) WriteFile(ctx context.Context, name string, r io.Reader) error {
+	return f.provider.WriteFile(ctx, f.labels, name, 0o600, r)
+}
+
+// run carries until ctx ends, or until there is nothing more to carry, and says why.
+func (t *tail) run(ctx context.Context) (over string) {
+	carrying, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		t.rounds(carrying)
+	}()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	ticker := time.NewTicker(tailLook)
+	defer ticker.Stop()
+	for {
+		if over := t.look(ctx); over != "" {
+			return over
+		}
+		select {
+		case <-ctx.Done():
+			return ""
+		case <-ticker.C:
+		}
+	}
+}
+
+// look says why the tail is over, if the provider is sure of it: the sandbox is gone, or its
+// agent has ended and everything that it said is stored.
+func (t *tail) look(ctx context.Context) (over string) {
+	seen, err := t.inspect(ctx)
+	switch {
+	case err != nil:
+		t.warn(ctx, fmt.Errorf("look at a sandbox: %w", err))
+		return ""
+	case seen.State == sandbox.StateGone:
+		return "the sandbox is gone"
+	case !seen.Started || seen.Agent != sandbox.StateGone:
+		return ""
+	}
+	if err := t.flush(ctx); err != nil {
+		t.warn(ctx, err)
+		return ""
+	}
+	return "the agent has ended"
+}
+
+// rounds looks into the outbox until ctx ends: often while there is something to carry, else
+// at the configured interval.
+func (t *tail) rounds(ctx context.Context) {
+	quick, failing := max(t.every/quicker, time.Millisecond), false
+	for wait := quick; ctx.Err() == nil; wait = min(wait*2, t.every) {
+		_, err := t.post.Round(ctx)
+		if absent := task.CodeOf(err) == task.CodeNotFound; err != nil && !absent && !failing { // an agent that begins has none
+			t.warn(ctx, err)
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+		case <-t.post.News(): // it asks for more, once it has read
+			wait = quick / 2
+			rest(ctx, quick)
+		case <-time.After(wait):
+		}
+	}
+}
+
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// quicker is how many looks a busy agent gets for one of a quiet one.
+const quicker = 8
+
+// flush has the agent's program send what is left in the spool; somebody has to carry meanwhile.
+func (t *tail) flush(ctx context.Context) error {
+	res, err := t.provider.Exec(ctx, t.labels, sandbox.Command{
+		Args: []string{sandbox.AgentPath, "flush", "--config", spec.ConfigPath}, Timeout: flushTimeout,
+	})
+	if err != nil {
+		return fmt.Errorf("read the rest of a spool: %w", err)
+	}
+	if res.ExitCode != 0 {
+		said := strings.TrimSpace(string(res.Stderr[:min(len(res.Stderr), maxReasonRunes)]))
+		return task.Errorf(task.CodeUnavailable, "the rest of the spool of sandbox %s cannot be read: %s", t.row.ID, said)
+	}
+	return nil
+}
+
+func (t *tail) warn(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		t.log.WarnContext(ctx, "sandbox not tailed for a moment", slog.String("sandbox_id", t.row.ID), slog.Any("error", err))
+	}
+}

@@ -1,0 +1,113 @@
+package activities_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// newPuller is a bench whose agents reach nothing, and whose tails have short turns.
+func newPuller(t *testing.T) *bench {
+	t.Helper()
+	b := newBench(t)
+	b.cfg.Pull, b.cfg.TailTurn, b.cfg.TailInterval = []string{task.ProviderLocal}, 50*time.Millisecond, time.Millisecond
+	b.api = http.DefaultTransport
+	return b
+}
+
+func (b *bench) tail() contract.Tailed {
+	b.Helper()
+	turn, err := do[contract.Tailed](b, b.activities().TailSandbox, b.ref())
+	require.NoError(b, err)
+	return turn
+}
+
+func TestAgentsThatReachNothingAreToldSo(t *testing.T) {
+	t.Parallel()
+	b := newPuller(t)
+	b.running()
+	cfg := b.agentConfig()
+	require.Equal(t, "file:///omoi/post", cfg.APIURL)
+	require.Empty(t, cfg.Token, "whoever carries has it")
+	made, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
+	require.NoError(t, err)
+	require.True(t, made.Tail)
+	box, err := do[contract.LoadedSandbox](b, b.activities().LoadSandbox, b.ref())
+	require.NoError(t, err)
+	require.True(t, box.Tail)
+	b.store.loaded.Live = &contract.LiveAttempt{Provider: task.ProviderLocal}
+	loaded, err := do[contract.LoadedTask](b, b.activities().LoadTask, contract.TaskRef{TaskID: taskID})
+	require.NoError(t, err)
+	require.True(t, loaded.Live.Tail)
+}
+
+func TestAnOldWorkerThatReachesNothingGetsNoTokenInAURL(t *testing.T) {
+	t.Parallel()
+	b := newPuller(t)
+	b.store.work.Agent = task.AgentCommand
+	b.running()
+	require.Equal(t, "file:///omoi/post", b.agentConfig().Env["CALLBACK_URL"])
+}
+
+func TestATailOutlivesAProviderThatIsDown(t *testing.T) {
+	t.Parallel()
+	b := newPuller(t)
+	b.running()
+	b.provider.down = errDown
+	require.Empty(t, b.tail().Over)
+}
+
+func TestATailEndsWithItsSandbox(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "the sandbox is gone", newPuller(t).tail().Over)
+}
+
+func TestATailEndsWithItsAgentOnceAllIsRead(t *testing.T) {
+	t.Parallel()
+	for _, exit := range []int{1, 0} {
+		b := newPuller(t)
+		at := b.running()
+		require.Empty(t, b.tail().Over, "the agent lives")
+		at.agent = sandbox.StateGone
+		b.provider.onExec = func(_ *box, args []string) (sandbox.ExecResult, error) {
+			require.Equal(t, []string{sandbox.AgentPath, "flush", "--config", "/omoi/agent.json"}, args)
+			return sandbox.ExecResult{ExitCode: exit}, nil
+		}
+		require.Equal(t, exit == 0, b.tail().Over == "the agent has ended")
+	}
+}
+
+func TestATailWithoutAWayIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b := newPuller(t)
+	b.api = nil
+	b.running()
+	_, err := do[contract.Tailed](b, b.activities().TailSandbox, b.ref())
+	app, _ := refused(t, err)
+	require.False(t, app.NonRetryable())
+	require.ErrorContains(t, err, "sandbox.transport")
+}
+
+func TestDrainSpool(t *testing.T) {
+	t.Parallel()
+	b := newPuller(t)
+	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
+	require.NoError(t, act(b, b.activities().DrainSpool, b.ref()), "no agent was there")
+	at, exit := b.running(), 1
+	b.provider.onExec = func(*box, []string) (sandbox.ExecResult, error) {
+		return sandbox.ExecResult{ExitCode: exit, Stderr: []byte("the spool is locked")}, nil
+	}
+	require.ErrorContains(t, act(b, b.activities().DrainSpool, b.ref()), "the spool is locked")
+	require.Equal(t, sandbox.StateGone, at.agent, "nothing more is said meanwhile")
+	exit = 0
+	require.NoError(t, act(b, b.activities().DrainSpool, b.ref()))
+	delete(b.provider.boxes, boxID)
+	_, details := refused(t, act(b, b.activities().DrainSpool, b.ref()))
+	require.Equal(t, task.CodeGone, details.Code)
+}
