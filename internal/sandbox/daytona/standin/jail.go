@@ -92,11 +92,16 @@ func (j *jail) launch(ctx context.Context, c cell) error {
 		return errors.Join(err, ours.Close())
 	}
 	defer log.Close() //nolint:errcheck // likewise
+	told, tell, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, ours.Close())
+	}
+	defer tell.Close() //nolint:errcheck // likewise
 	cmd := c.command()
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.ExtraFiles = []*os.File{program, theirs, listener}
+	cmd.ExtraFiles = []*os.File{program, theirs, listener, tell}
 	started := make(chan error, 1)
-	go j.live(cmd, started)
+	go j.live(cmd, c.wrapped, told, started)
 	if err := <-started; err != nil {
 		return errors.Join(fmt.Errorf("start the daemon: %w", err), ours.Close())
 	}
@@ -105,18 +110,26 @@ func (j *jail) launch(ctx context.Context, c cell) error {
 }
 
 // live starts the program from a thread of its own, which lives as long as it does: the
-// kernel's signal of death follows the thread that started it.
-func (j *jail) live(cmd *exec.Cmd, started chan<- error) {
+// kernel's signal of death follows the thread that started it. Bubblewrap ends before the last
+// process of its sandbox does, so the end is that of the first process inside.
+func (j *jail) live(cmd *exec.Cmd, wrapped bool, told *os.File, started chan<- error) {
 	runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+	defer told.Close()     //nolint:errcheck // only read
 	err := cmd.Start()
 	if err == nil {
 		j.process = cmd.Process
 	}
 	started <- err
-	if err == nil {
-		_ = cmd.Wait() // how it ended is told by nobody
-		close(j.done)
+	if err != nil {
+		return
 	}
+	gone := func() {}
+	if wrapped {
+		gone = firstInside(told)
+	}
+	_ = cmd.Wait() // how it ended is told by nobody
+	gone()
+	close(j.done)
 }
 
 // listenAt opens a socket whose file outlives our own end of it.

@@ -2,13 +2,17 @@ package standin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin/toolbox"
 )
@@ -28,7 +32,7 @@ func (c cell) command() *exec.Cmd {
 	argv := []string{handedProgram, toolbox.Argument}
 	dir := filepath.Join(c.dir, "home")
 	if c.wrapped {
-		argv = append(append([]string{"bwrap"}, c.wrap()...), argv...)
+		argv = append(append([]string{"bwrap", "--info-fd", strconv.Itoa(fdInfo)}, c.wrap()...), argv...)
 		dir = "/"
 	}
 	cmd := exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // ends by its pipe, with all that it started
@@ -41,6 +45,33 @@ func (c cell) command() *exec.Cmd {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(c.uid), Gid: uint32(c.uid)} //nolint:gosec // G115: from our own small range
 	}
 	return cmd
+}
+
+// fdInfo is where bubblewrap tells who is the first inside.
+const fdInfo = 6
+
+// firstInside reads what bubblewrap tells, and answers how to wait for the end of the first
+// process inside: that of all others comes before.
+func firstInside(told *os.File) func() {
+	var info struct {
+		Child int `json:"child-pid"`
+	}
+	if err := json.NewDecoder(told).Decode(&info); err != nil {
+		return func() {} // there is none
+	}
+	fd, err := unix.PidfdOpen(info.Child, 0)
+	if err != nil {
+		return func() {} // it has ended
+	}
+	return func() {
+		defer unix.Close(fd) //nolint:errcheck // only polled
+		for {
+			_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1) //nolint:gosec // G115: a descriptor
+			if !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	}
 }
 
 // wrap are bubblewrap's options. Home and /tmp can be written, all else is the machine's

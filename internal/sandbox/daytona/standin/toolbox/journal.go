@@ -76,7 +76,7 @@ func (j *journal) texts() (output, out, err string) {
 // settle waits until the output of an ended command has arrived. What it left in the
 // background may write on: that is not waited for long.
 func (j *journal) settle() {
-	timer := time.NewTimer(200 * time.Millisecond)
+	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
 	for {
 		j.mu.Lock()

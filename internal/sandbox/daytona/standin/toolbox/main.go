@@ -19,6 +19,7 @@ const (
 	fdProgram = 3
 	fdControl = 4
 	fdListen  = 5
+	fdInfo    = 6 // bubblewrap's, which leaves it open
 )
 
 // Config is what the stand-in tells a daemon by the control pipe: it may hold secrets.
@@ -41,7 +42,7 @@ func init() { //nolint:gochecknoinits // see above
 }
 
 func run() int {
-	for fd := fdProgram; fd <= fdListen; fd++ {
+	for fd := fdProgram; fd <= fdInfo; fd++ {
 		syscall.CloseOnExec(fd) // commands must not hold the pipe open
 	}
 	if err := serve(os.NewFile(fdControl, "control"), os.NewFile(fdListen, "listener")); err != nil {

@@ -258,6 +258,7 @@ func (s *session) end(grace time.Duration) {
 	awaitGroup(group, grace)
 	_ = killGroup(group, syscall.SIGKILL)
 	<-s.ended
+	awaitGroup(group, time.Second)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.commands {
