@@ -16,7 +16,7 @@ func TestDiskLimitEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{"SANDBOX_DISK_GB": "0.125"}).up()
 	repo := r.repo()
-	greedy, err := json.Marshal(`i=0; while :; do i=$((i+1)); head -c 4000000 /dev/zero > "$HOME/$i"; done`)
+	greedy, err := json.Marshal(`i=0; while :; do i=$((i+1)); head -c 4000000 /dev/zero > "$HOME/$i"; sleep 0.02; done`)
 	require.NoError(t, err)
 	made := r.submit(repo, script(stepWrite, `{"bash":{"command":`+string(greedy)+`}}`, stepHang))
 	got := r.until(made.ID, "has a second attempt", func(t task.Task) bool { return t.AttemptCount == 2 })

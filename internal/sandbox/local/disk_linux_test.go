@@ -16,7 +16,7 @@ const smallDisk = 24 << 20
 func TestFullDiskEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
-		"files":   `i=0; while :; do i=$((i+1)); head -c 3000000 /dev/zero > "$HOME/f$i" || exit 0; done`,
+		"files":   `i=0; while :; do i=$((i+1)); head -c 3000000 /dev/zero > "$HOME/f$i" || exit 0; sleep 0.02; done`,
 		"output":  `cat /dev/zero`,
 		"removed": `exec 3>f; rm f; exec 4>f; rm f; head -c 20000000 /dev/zero >&3; head -c 20000000 /dev/zero >&4; sleep 600`,
 		"empty":   `seq 10000 | xargs touch; head -c 8000000 /dev/zero > big; sleep 600`,
@@ -39,7 +39,7 @@ func TestFullDiskEndsTheCommand(t *testing.T) {
 func TestFullDiskEndsExec(t *testing.T) {
 	t.Parallel()
 	p, labels := ensure(t, local.Config{Root: newRoot(t)}, sandbox.Spec{Limits: sandbox.Limits{DiskBytes: smallDisk}})
-	_, err := p.Exec(t.Context(), labels, sandbox.Command{Args: []string{"sh", "-c", "i=0; while :; do i=$((i+1)); head -c 3000000 /dev/zero > $i; done"}})
+	_, err := p.Exec(t.Context(), labels, sandbox.Command{Args: []string{"sh", "-c", "i=0; while :; do i=$((i+1)); head -c 3000000 /dev/zero > $i; sleep 0.02; done"}})
 	require.Equal(t, task.CodeExhausted, task.CodeOf(err), "%v", err)
 }
 

@@ -162,7 +162,7 @@ func TestGreedyScriptsHarmNobody(t *testing.T) {
 			r, err := p.ReadFile(t.Context(), l, "/workspace/filled")
 			return err == nil && r.Close() == nil && !inspect(t, p, l).OOM
 		}},
-		"disk": {[]string{"disk-watch"}, `echo up; i=0; while :; do i=$((i+1)); head -c 3000000 /dev/zero > $i; done`, func(p *local.Provider, l sandbox.Labels) bool {
+		"disk": {[]string{"disk-watch"}, `echo up; i=0; while :; do i=$((i+1)); head -c 3000000 /dev/zero > $i; sleep 0.02; done`, func(p *local.Provider, l sandbox.Labels) bool {
 			return inspect(t, p, l).DiskFull
 		}},
 	} {
