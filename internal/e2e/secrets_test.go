@@ -168,7 +168,7 @@ func (r *rig) plant() {
 		"DATABASE_URL": u.String(), "OMOI_API_OPEN": "false", "OMOI_API_KEY": plantedAPIKey,
 		"OMOI_TOKEN_KEY":    "tests." + base64.RawStdEncoding.EncodeToString([]byte(plantedTokenKey)),
 		"ANTHROPIC_API_KEY": plantedModel, "CLAUDE_CODE_OAUTH_TOKEN": plantedClaude, "GITHUB_TOKEN": plantedGitHub,
-		"DAYTONA_API_KEY": plantedDaytona, "REDIS_URL": "redis://:" + plantedRedis + "@127.0.0.1:1/0",
+		"DAYTONA_API_KEY": plantedDaytona, "DAYTONA_API_URL": "http://127.0.0.1:1/api", "REDIS_URL": "redis://:" + plantedRedis + "@127.0.0.1:1/0",
 		"OMOI_LOG_LEVEL": "debug",
 	})
 	r.api = apiclient.New(r.env["OMOI_API_URL"], plantedAPIKey)

@@ -380,3 +380,29 @@ func labelsOf(boxes []sandbox.Sandbox) []sandbox.Labels {
 	}
 	return out
 }
+
+func TestACheckSaysWhatSandboxesAreMadeOf(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p := b.open(t)
+	for _, c := range []struct {
+		fault standin.Switch
+		says  string
+	}{
+		{"", "snapshot ai-agent-dev-light"},
+		{standin.InactiveSnapshot, "is inactive"},
+		{standin.MissingSnapshot, "there is no snapshot ai-agent-dev-light; image " + daytona.DefaultImage},
+	} {
+		if c.fault != "" {
+			b.server.Faults().Set(standin.Fault{Switch: c.fault})
+		}
+		said, err := p.Check(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, said, c.says)
+		b.server.Faults().Reset()
+	}
+	require.Empty(t, b.server.Boxes())
+	b.cfg.APIKey = "dtn_wrong"
+	_, err := b.open(t).Check(t.Context())
+	code(t, task.CodeForbidden, err)
+}

@@ -1,0 +1,32 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const daytonaTimeout = 5 * time.Second
+
+// checkDaytona says whether tasks can run at Daytona; without a key nobody is asked.
+func checkDaytona(ctx context.Context, cfg *config.Loaded) Finding {
+	found := Finding{Check: "daytona", Status: FindingOK}
+	if cfg.Daytona.APIKey == "" {
+		found.Detail, found.Next = "no API key, so no sandboxes there", "set DAYTONA_API_KEY; see docs/DAYTONA.md"
+		return found
+	}
+	p, err := newDaytona(cfg, slog.New(slog.DiscardHandler))
+	if err == nil {
+		defer p.Close()
+		ctx, cancel := context.WithTimeout(ctx, daytonaTimeout)
+		defer cancel()
+		found.Detail, err = p.Check(ctx)
+	}
+	if err != nil {
+		found.Status, found.Detail, found.Next = FindingWarn, task.MessageOf(err), "see docs/DAYTONA.md"
+	}
+	return found
+}
