@@ -39,8 +39,8 @@ func (s *Server) setFault(r *http.Request) (any, error) {
 	if err := read(r, &f); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(switches(), f.Switch) {
-		return nil, badRequest("switch is one of %v", switches())
+	if !slices.Contains(Switches(), f.Switch) {
+		return nil, badRequest("switch is one of %v", Switches())
 	}
 	return map[string]string{"id": s.faults.Set(f)}, nil
 }

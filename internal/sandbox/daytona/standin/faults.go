@@ -30,7 +30,8 @@ const (
 	EgressBlocked    Switch = "egress_blocked"    // sandboxes that are started from now on have no network
 )
 
-func switches() []Switch {
+// Switches are all of them.
+func Switches() []Switch {
 	return []Switch{
 		SlowCreate, CreateError, LateCreate, LostAnswer, Answer, BadGateway, TooMany, DroppedStream, DaemonDeath,
 		InactiveSnapshot, MissingSnapshot, StuckDelete, EgressBlocked,

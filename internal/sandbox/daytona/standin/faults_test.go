@@ -2,6 +2,7 @@ package standin_test
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -183,4 +184,13 @@ func TestSwitchesOverHTTP(t *testing.T) {
 	b.send(200, "DELETE", base+"/faults", nil)
 	b.api(200, "GET /config", nil)
 	b.send(200, "GET", base+"/sandboxes", nil)
+}
+
+func TestEverySwitchIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../../docs/DAYTONA-STANDIN.md")
+	require.NoError(t, err)
+	for _, name := range standin.Switches() {
+		require.Contains(t, string(text), "\n| `"+string(name)+"` | ")
+	}
 }
