@@ -33,6 +33,7 @@ func (p *proof) check() {
 		p.checkBoxed(b)
 	}
 	p.checkReaders()
+	p.checkWatchers()
 	p.checkMemory()
 	p.gapless()
 	p.noLeaks()

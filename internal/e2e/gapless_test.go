@@ -72,10 +72,11 @@ type proof struct {
 	drawn    atomic.Int64     // how often havoc has drawn
 	stored   map[string][]sight
 
-	tellers []*teller
-	boxes   []*boxedAgent
-	posters []*poster
-	readers []*reader
+	tellers  []*teller
+	boxes    []*boxedAgent
+	posters  []*poster
+	readers  []*reader
+	watchers []*watcher
 
 	mu       sync.Mutex
 	statuses map[int]int    // of all answers
@@ -85,7 +86,8 @@ type proof struct {
 // TestGapless is the proof of P2: agents report through a network that cuts, delays and
 // resets, to API processes that are killed and stopped, over a PostgreSQL that crashes and
 // a Redis that dies. Afterwards every event is stored once, in order, with what its agent
-// said, and every reader has seen exactly that.
+// said, and every reader has seen exactly that; those by WebSocket, whose connections have no past, a stretch
+// of it by each.
 func TestGapless(t *testing.T) {
 	t.Parallel()
 	seed := seedOf(t)
@@ -151,6 +153,9 @@ func (p *proof) begin() {
 		p.boxes = append(p.boxes, &boxedAgent{p: p, task: p.submit(repo, script(boxedSteps(p.events)...), retries(0)).ID})
 	}
 	p.openReaders()
+	for i, a := range p.tellers {
+		p.watchers = append(p.watchers, &watcher{p: p, a: a, rng: p.random(9000 + i)})
+	}
 }
 
 // random is a source of its own for everybody who draws.
@@ -172,6 +177,9 @@ func (p *proof) play() {
 	}
 	for _, r := range p.readers {
 		reading.Go(r.run)
+	}
+	for _, w := range p.watchers {
+		reading.Go(w.run)
 	}
 	p.breakThings()
 	p.attend(over(&speaking))
