@@ -147,7 +147,7 @@ func (a *Activities) resume(ctx context.Context, p place) (*spec.Resume, error) 
 
 func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
 	token := a.deps.Tokens.Mint(p.row.ID)
-	api := a.apiURL()
+	api := a.apiURL(p)
 	paths := p.provider.Paths(p.labels)
 	if a.pulls(p.row.Provider) { // whoever carries has the token
 		api, token = mailbox.URL(paths.Dir), ""
@@ -202,12 +202,17 @@ func (a *Activities) agentRepo(work task.Work, paths sandbox.Paths) *spec.Repo {
 	}
 }
 
-// apiURL is where a sandbox finds the API: a socket where it has no network.
-func (a *Activities) apiURL() string {
-	if a.cfg.Network == sandbox.NetworkNone {
-		return "unix://" + spec.SocketPath
+// apiURL is where a sandbox finds the API: a socket where it has no network, unless its
+// provider knows better.
+func (a *Activities) apiURL(p place) string {
+	configured, socket := strings.TrimSuffix(a.cfg.APIURL, "/"), "unix://"+spec.SocketPath
+	if r, ok := p.provider.(sandbox.Reacher); ok {
+		return r.APIURL(a.cfg.Network, configured, socket)
 	}
-	return strings.TrimSuffix(a.cfg.APIURL, "/")
+	if a.cfg.Network == sandbox.NetworkNone {
+		return socket
+	}
+	return configured
 }
 
 // callback is where an old worker reports. It cannot send a token, so that its URL carries

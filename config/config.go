@@ -27,6 +27,7 @@ type Config struct {
 	Log        Log        `key:"log"`
 	Metrics    Metrics    `key:"metrics" note:"What is counted is listed in docs/METRICS.md. The API shows it as /metrics as well, without login if it is open, else for keys with the scope admin."`
 	Trace      Trace      `key:"trace"`
+	Docker     Docker     `key:"docker" note:"For Docker sandboxes; docs/DOCKER.md says how agents in them reach the API. Their size is in the group sandbox."`
 	Daytona    Daytona    `key:"daytona" note:"For sandboxes at Daytona. Their size, snapshot and image are in the group sandbox; Daytona takes whole CPUs and GiB, so fractions are rounded up. Agents in them reach the API at api.callback_url."`
 	Anthropic  Anthropic  `key:"anthropic" note:"For agents and supervision by a model. This version has neither yet: the settings are read and checked, and nothing uses them."`
 	Claude     Claude     `key:"claude" note:"For the Claude Code agent. This version has none yet: the setting is read, and nothing uses it."`
@@ -40,7 +41,7 @@ type API struct {
 	Host        string        `key:"host" default:"127.0.0.1" doc:"Address that the API listens on."`
 	Port        int           `key:"port" default:"18000" min:"0" max:"65535" zero:"a free port" doc:"Port that the API listens on; omoi dev moves to a free one if the default is taken."`
 	URL         string        `key:"url" zero:"the one in dev.json" doc:"Base URL at which the command line finds the API."`
-	Socket      string        `key:"socket" zero:"none; one below home, /var/lib/omoi as root, where sandbox.network is none" doc:"Unix socket that the API listens on too."`
+	Socket      string        `key:"socket" zero:"none; one below home, /var/lib/omoi as root, where sandboxes need it" doc:"Unix socket that the API listens on too. Sandboxes without network need it, and Docker sandboxes on a bridge while the API is on a loopback address."`
 	CallbackURL string        `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API."`
 	Key         Secret        `key:"key" zero:"none" doc:"API key that the command line sends; the API makes it the first key of a new installation."`
 	Open        bool          `key:"open" default:"false" doc:"Serve without login. Allowed on loopback addresses only; omoi dev switches it on."`

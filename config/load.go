@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -125,10 +126,21 @@ func defaultHome(layers []layer) string {
 func (l *Loaded) complete(home, dir string) {
 	l.Home, l.Dir = home, dir
 	l.Database.URL = Secret(plainURL(l.Database.URL.Reveal()))
+	if !l.Given("task.sandbox") {
+		l.Task.Sandbox = usualSandbox(runtime.GOOS)
+	}
 	root := reflect.ValueOf(&l.Config).Elem()
 	for i := range l.Values {
 		l.Values[i].Value = show(root.FieldByIndex(l.Values[i].index))
 	}
+}
+
+// usualSandbox is what tasks run in by default: local sandboxes are isolated on Linux only.
+func usualSandbox(system string) string {
+	if system == "linux" {
+		return "local"
+	}
+	return "docker"
 }
 
 // plainURL drops the +driver of postgresql+asyncpg://.

@@ -165,7 +165,7 @@ func (c *core) apiConfig() api.Config {
 		Open: cfg.API.Open, Organization: c.organization, AllowedHosts: allowedHosts(cfg),
 		Version: ReadBuild().String(), Protocol: spec.Protocol, TemporalUIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
 		Agents:       offered(cfg.Task.Agent, task.AgentScripted, task.AgentCommand, task.AgentExternal),
-		Providers:    offered(cfg.Task.Sandbox, task.ProviderLocal, task.ProviderDaytona, task.ProviderExternal),
+		Providers:    offered(cfg.Task.Sandbox, task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal),
 		ProjectSlots: cfg.Task.MaxPerProject, CommandWait: cfg.API.CommandWait, MaxWait: cfg.API.MaxWait,
 		Lease: cfg.Relay.MessageTTL, MaxBody: cfg.API.MaxBody, MaxBatch: cfg.API.MaxBatch, MaxTranscript: cfg.API.MaxTranscript,
 	}

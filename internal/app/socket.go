@@ -18,9 +18,9 @@ func place(cfg *config.Loaded) devstack.Config {
 	return devstack.Config{Home: cfg.Home, DataRoot: cfg.Dev.PostgresDataRoot}
 }
 
-// settleSocket gives sandboxes without network a socket of the API, where none is named.
+// settleSocket gives sandboxes that do not reach the API's address a socket, where none is named.
 func settleSocket(cfg *config.Loaded) error {
-	if cfg.API.Socket != "" || cfg.Sandbox.Network != "none" {
+	if cfg.API.Socket != "" || cfg.Sandbox.Network != "none" && !dockerNeedsSocket(cfg) {
 		return nil
 	}
 	here := place(cfg)

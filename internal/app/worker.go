@@ -101,15 +101,12 @@ func (c *core) providers() (providers, error) {
 	if err := makeSocketDir(c.cfg.API.Socket); err != nil {
 		return nil, err
 	}
-	here, err := newLocal(c.cfg, c.log)
-	if err != nil {
-		return nil, err
-	}
 	remote, err := newDaytona(c.cfg, c.log)
 	if err != nil {
 		return nil, err
 	}
-	return providers{task.ProviderLocal: here, task.ProviderDaytona: remote, task.ProviderExternal: external.New()}, nil
+	found := providers{task.ProviderDaytona: remote, task.ProviderExternal: external.New()}
+	return found, c.addLocal(found)
 }
 
 func (c *core) activityConfig(host string) activities.Config {

@@ -11,6 +11,13 @@ type Surveyor interface {
 	Survey(ctx context.Context) ([]Sandbox, error)
 }
 
+// Reacher is a [Provider] whose sandboxes may find the API elsewhere than at its address.
+type Reacher interface {
+	// APIURL is how a program inside reaches the API that listens at configured, and in
+	// sandboxes that have its socket at socket. It asks nobody.
+	APIURL(want Network, configured, socket string) string
+}
+
 // Attacher is a [Provider] that can connect a command to the streams of a person who must look.
 type Attacher interface {
 	// Attach runs the command beside the agent, or after its end, until it ends or ctx does.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -47,8 +48,8 @@ type Config struct {
 	// Limits of a sandbox that names none. Zero: 4 GiB of memory, 2 CPUs, 8 GB of disk and 512
 	// processes.
 	Limits sandbox.Limits
-	// APISocketDir is a folder of the engine's machine with the socket api.sock, bound to
-	// /run/omoi inside. Empty: none.
+	// APISocketDir is a folder of this machine with the socket api.sock, bound to /run/omoi
+	// inside. Empty: none. An engine elsewhere, or in a virtual machine, cannot bind it.
 	APISocketDir string
 }
 
@@ -74,11 +75,16 @@ func (c Config) withDefaults() (Config, error) {
 	c.StateDir = dir
 	c.Host, c.Image = or(c.Host, DefaultHost), or(c.Image, DefaultImage)
 	c.Network, c.User = or(c.Network, NetworkBridge), or(c.User, "1000:1000")
-	if _, err := parseOwner(c.User); err != nil {
-		return c, err
+	if !c.shares() {
+		c.APISocketDir = ""
 	}
 	c.Limits = fill(c.Limits, sandbox.Limits{MemoryBytes: 4 * gib, CPUs: 2, DiskBytes: 8 * gigabyte, Processes: 512})
 	return c, checkLimits(c.Limits)
+}
+
+// shares reports whether a socket of this machine works inside containers.
+func (c Config) shares() bool {
+	return runtime.GOOS == "linux" && strings.HasPrefix(c.Host, "unix://") && !strings.Contains(c.Host, "/.docker/desktop/")
 }
 
 func or(given, otherwise string) string {

@@ -77,7 +77,7 @@ func (p *Provider) mounts(b blank) []mount.Mount {
 		name := task.SandboxName(b.spec.Labels.SandboxID) + "-" + path.Base(tree)
 		mounts = append(mounts, mount.Mount{Type: mount.TypeVolume, Source: name, Target: tree, VolumeOptions: options})
 	}
-	if p.cfg.APISocketDir != "" && b.network != NetworkHost && !b.facts.desktop() {
+	if p.cfg.APISocketDir != "" && b.network != NetworkHost {
 		mounts = append(mounts, mount.Mount{Type: mount.TypeBind, Source: p.cfg.APISocketDir, Target: path.Dir(spec.SocketPath), ReadOnly: true})
 	}
 	return mounts

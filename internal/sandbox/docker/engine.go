@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -84,11 +83,6 @@ func (p *Provider) probeQuota(ctx context.Context) bool {
 		return false
 	}
 	return p.engine.VolumeRemove(context.WithoutCancel(ctx), made.Name, true) == nil
-}
-
-// desktop reports an engine in a virtual machine, which shares no sockets with this one.
-func (f facts) desktop() bool {
-	return runtime.GOOS != "linux" || strings.Contains(f.info.OperatingSystem, "Docker Desktop")
 }
 
 // security reports whether the engine has a kind of protection, as seccomp.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -62,11 +63,20 @@ func inspection(c container.InspectResponse) sandbox.Inspection {
 // List returns what carries the installation's label, also what is left of a sandbox whose
 // container is gone.
 func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
-	containers, err := p.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: of(installation)})
+	return p.list(ctx, filters.NewArgs(filters.Arg("label", labelInstallation+"="+installation)))
+}
+
+// Survey returns what carries the label of any installation.
+func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
+	return p.list(ctx, filters.NewArgs(filters.Arg("label", labelInstallation)))
+}
+
+func (p *Provider) list(ctx context.Context, which filters.Args) ([]sandbox.Sandbox, error) {
+	containers, err := p.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: which})
 	if err != nil {
 		return nil, engineError("list its containers", err)
 	}
-	volumes, err := p.engine.VolumeList(ctx, volume.ListOptions{Filters: of(installation)})
+	volumes, err := p.engine.VolumeList(ctx, volume.ListOptions{Filters: which})
 	if err != nil {
 		return nil, engineError("list its volumes", err)
 	}

@@ -55,11 +55,6 @@ func only(l sandbox.Labels) filters.Args {
 	return args
 }
 
-// of finds what carries the label of an installation.
-func of(installation string) filters.Args {
-	return filters.NewArgs(filters.Arg("label", labelInstallation+"="+installation))
-}
-
 func splitList(text string) []string {
 	if text == "" {
 		return nil

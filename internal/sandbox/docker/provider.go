@@ -33,7 +33,11 @@ type Provider struct {
 	known *facts // nil until the engine has answered; guarded by mu
 }
 
-var _ sandbox.Provider = (*Provider)(nil)
+var (
+	_ sandbox.Provider = (*Provider)(nil)
+	_ sandbox.Reacher  = (*Provider)(nil)
+	_ sandbox.Surveyor = (*Provider)(nil)
+)
 
 // New answers [task.CodeInvalid] for a bad configuration and [task.CodeUnavailable] where the
 // folder of fences cannot be used. The engine need not answer yet.
@@ -103,22 +107,22 @@ func (p *Provider) network(want sandbox.Network) string {
 	return p.cfg.Network
 }
 
-// APIURL is how a program inside reaches the API that listens at configured. Without network
-// it is the socket, which is at socketURL; on a bridge, an API that listens on the loopback
-// address of this machine is out of reach too, but for Docker Desktop.
-func (p *Provider) APIURL(want sandbox.Network, configured, socketURL string) string {
+// APIURL is the socket where there is no network. On a bridge, an API that listens on the
+// loopback address of this machine is out of reach too, but for an engine like Docker Desktop.
+func (p *Provider) APIURL(want sandbox.Network, configured, socket string) string {
 	switch network := p.network(want); {
 	case network == NetworkNone:
-		return socketURL
-	case network == NetworkHost || !loopback(configured):
+		return socket
+	case network == NetworkHost || !Loopback(configured):
 		return configured
 	case p.cfg.APISocketDir != "":
-		return socketURL
+		return socket
 	}
 	return onHost(configured)
 }
 
-func loopback(address string) bool {
+// Loopback reports whether only the machine that it names reaches an address.
+func Loopback(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
 		return false

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,9 @@ func TestLeftoversAreListedAndDeleted(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, listed, 1)
 	require.Equal(t, labels, listed[0].Labels)
+	all, err := p.Survey(t.Context())
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(all, func(box sandbox.Sandbox) bool { return box.Labels == labels }), "whoever asks")
 	require.NoError(t, p.Delete(t.Context(), labels))
 	listed, err = p.List(t.Context(), labels.Installation)
 	require.NoError(t, err)

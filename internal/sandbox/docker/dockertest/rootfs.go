@@ -44,6 +44,9 @@ func rootFS() ([]byte, error) {
 		t.file("/etc/ssl/certs/ca-certificates.crt", 0o644, certs)
 	}
 	t.link("/bin", "usr/bin")
+	for _, side := range []string{"git-upload-pack", "git-receive-pack", "git-upload-archive"} {
+		t.link("/usr/bin/"+side, "git")
+	}
 	return t.out.Bytes(), errors.Join(t.err, t.w.Close())
 }
 

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/sandbox/docker"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// dockerDir holds the fences of Docker sandboxes.
+func dockerDir(cfg *config.Loaded) string {
+	return cmp.Or(cfg.Docker.Dir, filepath.Join(cfg.Home, "docker"))
+}
+
+// newDocker makes the Docker provider over a folder of fences. The engine need not answer.
+func newDocker(cfg *config.Loaded, dir string, log *slog.Logger) (*docker.Provider, error) {
+	return docker.New(docker.Config{
+		Host: cfg.Docker.Host, CertPath: cfg.Docker.CertPath, StateDir: dir, Image: cfg.Docker.Image, NoPull: cfg.Docker.Pull == "never",
+		Network: cfg.Docker.Network, User: cfg.Docker.User, WritableRoot: cfg.Docker.WritableRoot,
+		Limits: limits(cfg.Sandbox), APISocketDir: socketDir(cfg.API.Socket),
+	}, log)
+}
+
+// offersDocker reports whether this machine offers Docker sandboxes. Where there may still be
+// some it does, so that they are accounted for.
+func offersDocker(cfg *config.Loaded) bool {
+	switch cfg.Docker.Use {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	left, err := os.ReadDir(dockerDir(cfg))
+	return err == nil && len(left) > 0 || engineAnswers(cfg)
+}
+
+// engineAnswers reports whether something listens at the engine's socket that we may ask. An
+// engine that is reached over the network is one that a person has named.
+func engineAnswers(cfg *config.Loaded) bool {
+	path, here := strings.CutPrefix(cfg.Docker.Host, "unix://")
+	if !here {
+		return true
+	}
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(context.Background(), "unix", path)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// dockerNeedsSocket reports whether containers of this machine reach the API by its socket only.
+func dockerNeedsSocket(cfg *config.Loaded) bool {
+	if runtime.GOOS != "linux" || cfg.Docker.Network == docker.NetworkHost || !offersDocker(cfg) {
+		return false
+	}
+	return cfg.Docker.Network == docker.NetworkNone || docker.Loopback(cmp.Or(cfg.API.CallbackURL, apiURL(cfg)))
+}
+
+// addLocal adds the providers whose sandboxes live on this machine. Where processes cannot be
+// isolated there are no local ones, as on macOS; containers are enough there.
+func (c *core) addLocal(found providers) error {
+	if offersDocker(c.cfg) {
+		engine, err := newDocker(c.cfg, dockerDir(c.cfg), c.log)
+		if err != nil {
+			return err
+		}
+		found[task.ProviderDocker] = engine
+	}
+	here, err := newLocal(c.cfg, c.log)
+	if err != nil {
+		if runtime.GOOS != "linux" && found[task.ProviderDocker] != nil {
+			return nil
+		}
+		return err
+	}
+	found[task.ProviderLocal] = here
+	return nil
+}

@@ -1,0 +1,72 @@
+package app
+
+import (
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// near is a configuration with the socket of an engine, where something listens or not.
+func near(t *testing.T, listens bool, environ ...string) *config.Loaded {
+	t.Helper()
+	socket := filepath.Join(filepath.Dir(fresh(t).Home), "engine.sock")
+	if listens {
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, listener.Close()) })
+	}
+	return fresh(t, append([]string{"DOCKER_HOST=unix://" + socket, "OMOI_DOCKER_USE=auto"}, environ...)...)
+}
+
+func TestDockerIsOfferedWhereItsEngineIs(t *testing.T) {
+	t.Parallel()
+	require.True(t, offersDocker(near(t, true)))
+	require.False(t, offersDocker(near(t, false)))
+	require.False(t, offersDocker(near(t, true, "OMOI_DOCKER_USE=never")))
+	require.True(t, offersDocker(near(t, false, "OMOI_DOCKER_USE=always")))
+	left := near(t, false)
+	require.NoError(t, os.MkdirAll(filepath.Join(dockerDir(left), "omoi-something"), 0o755))
+	require.True(t, offersDocker(left), "what may be left there is accounted for")
+
+	c := &core{cfg: near(t, true), log: slog.New(slog.DiscardHandler)}
+	found, err := c.providers()
+	require.NoError(t, err)
+	require.Contains(t, found, task.ProviderDocker)
+	require.Contains(t, found.hostBound(), task.ProviderDocker)
+}
+
+func TestContainersOnABridgeGetTheSocket(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: containers get the API's socket on Linux only")
+	}
+	for settings, want := range map[string]bool{
+		"OMOI_DOCKER_NETWORK=bridge": true, "OMOI_DOCKER_NETWORK=none": true, "OMOI_DOCKER_NETWORK=host": false,
+		"CALLBACK_URL=https://omoi.example": false, "OMOI_DOCKER_USE=never": false,
+	} {
+		cfg := near(t, true, settings)
+		require.NoError(t, settleSocket(cfg))
+		require.Equal(t, want, cfg.API.Socket != "", settings)
+	}
+}
+
+func TestCheckupOfDocker(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, FindingOK, checkDocker(t.Context(), near(t, false, "OMOI_DOCKER_USE=never")).Status)
+	found := checkDocker(t.Context(), near(t, false))
+	require.Equal(t, FindingOK, found.Status)
+	require.Contains(t, found.Detail, "no engine")
+	for _, wanted := range []string{"OMOI_DOCKER_USE=always", "OMOI_TASK_SANDBOX=docker"} {
+		found = checkDocker(t.Context(), near(t, false, wanted))
+		require.Equal(t, FindingFail, found.Status)
+		require.Contains(t, found.Next, "docs/DOCKER.md")
+	}
+}
