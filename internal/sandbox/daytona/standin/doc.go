@@ -12,7 +12,8 @@
 // process in its folder: [Server.Isolation] says which, and what the stand-in does not limit.
 //
 // What differs from a real sandbox: only home and /tmp can be written, memory, processors and
-// disk are not limited, and the network is this machine's own, or none.
+// disk are not limited, the network is this machine's own, or none, and a stop kills what runs
+// without asking it first.
 //
 // # Clocks
 //

@@ -44,7 +44,7 @@ type jail struct {
 	done    chan struct{} // closed when nothing of it is left
 }
 
-const startLimit = 20 * time.Second
+const startLimit = time.Minute
 
 // enter starts the daemon of a sandbox and returns when it answers.
 func (s *Server) enter(ctx context.Context, c cell) (*jail, error) {

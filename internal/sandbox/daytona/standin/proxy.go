@@ -47,8 +47,8 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel = context.WithCancel(r.Context())
 	}
 	defer cancel()
-	if broken, hit := s.faults.take(DroppedStream, b.aimAt(r)); hit && upgrade {
-		w = &fragile{ResponseWriter: w, left: broken.After}
+	if upgrade {
+		w = s.breakable(w, b.aimAt(r))
 	}
 	proxy := &httputil.ReverseProxy{
 		Transport: j.through, FlushInterval: -1,
@@ -64,6 +64,14 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 		},
 	}
 	proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// breakable is the answer of a stream, which a switch may cut.
+func (s *Server) breakable(w http.ResponseWriter, meant aim) http.ResponseWriter {
+	if broken, hit := s.faults.take(DroppedStream, meant); hit {
+		return &fragile{ResponseWriter: w, left: broken.After}
+	}
+	return w
 }
 
 // rawBehindID keeps what was escaped in a path, as an id of a session with a slash is.

@@ -143,6 +143,7 @@ func TestLogStream(t *testing.T) {
 	require.Contains(t, header.Get("Content-Type"), "text/plain")
 
 	b.Faults().Set(standin.Fault{Switch: standin.DroppedStream, Sandbox: id, Times: 1, After: 5})
+	b.send(200, "GET", url, nil) // no stream, so nothing of this switch's
 	text, end = b.drain(b.follow(url, key))
 	require.Less(t, len(text), len(plain))
 	require.EqualValues(t, -1, websocket.CloseStatus(end), "it broke off")
