@@ -1,8 +1,10 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -38,7 +40,7 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 		return contract.Collected{}, nil
 	}
 	a.still(ctx, p, at)
-	got, err := a.gather(ctx, p, at)
+	got, err := a.gather(ctx, p, work, at)
 	if err != nil {
 		return contract.Collected{}, ofSandbox(err)
 	}
@@ -112,10 +114,30 @@ func (a *Activities) push(ctx context.Context, p place, work task.Work) (head st
 
 // gather has the agent's program make bundle and receipt inside the sandbox, where its git
 // may trust the workspace. A try that gathered already is not repeated.
-func (a *Activities) gather(ctx context.Context, p place, at *progress[collectPoint]) (spec.Collected, error) {
+func (a *Activities) gather(ctx context.Context, p place, work task.Work, at *progress[collectPoint]) (spec.Collected, error) {
 	if done := at.get().Work; done != nil {
 		return *done, nil
 	}
+	got, err := a.collect(ctx, p)
+	if errors.Is(err, errSpoilt) { // what runs inside may have removed or changed its program
+		if err := a.refurnish(ctx, p, work); err != nil {
+			return spec.Collected{}, err
+		}
+		got, err = a.collect(ctx, p)
+	}
+	if err != nil {
+		return spec.Collected{}, err
+	}
+	kept := a.receipt(got)
+	at.set(collectPoint{Stopped: at.get().Stopped, Work: kept})
+	return *kept, nil
+}
+
+// errSpoilt is of a program in the sandbox that failed, or said what is no receipt.
+var errSpoilt = errors.New("collect work")
+
+// collect runs the program inside.
+func (a *Activities) collect(ctx context.Context, p place) (spec.Collected, error) {
 	res, err := p.provider.Exec(ctx, p.labels, sandbox.Command{
 		Args: []string{sandbox.AgentPath, "collect", "--config", spec.ConfigPath}, Timeout: a.cfg.CollectTimeout,
 	})
@@ -123,18 +145,44 @@ func (a *Activities) gather(ctx context.Context, p place, at *progress[collectPo
 		return spec.Collected{}, fmt.Errorf("collect work: %w", err)
 	}
 	if res.ExitCode != 0 {
-		return spec.Collected{}, fmt.Errorf("collect work: exit code %d: %s", res.ExitCode, a.brief(string(res.Stderr)))
+		return spec.Collected{}, fmt.Errorf("%w: exit code %d: %s", errSpoilt, res.ExitCode, a.brief(string(res.Stderr)))
 	}
 	var got spec.Collected
 	if err := json.Unmarshal(res.Stdout, &got); err != nil {
-		return spec.Collected{}, fmt.Errorf("read receipt of collected work: %w", err)
+		return spec.Collected{}, fmt.Errorf("%w: read its receipt: %w", errSpoilt, err)
 	}
-	at.set(collectPoint{Stopped: at.get().Stopped, Work: receipt(got)})
 	return got, nil
 }
 
+// refurnish puts program and configuration in anew, without a token: nothing reports any more.
+func (a *Activities) refurnish(ctx context.Context, p place, work task.Work) error {
+	if err := a.putAgent(ctx, p, work); err != nil {
+		return err
+	}
+	paths := p.provider.Paths(p.labels)
+	text, err := json.Marshal(spec.Config{
+		Protocol: spec.Protocol, SandboxID: p.row.ID, TaskID: work.TaskID, Attempt: p.row.Attempt,
+		Workspace: paths.Workspace, Dir: paths.Dir, Repo: a.agentRepo(work, paths), Env: work.Execution.Env,
+	})
+	if err != nil {
+		return fmt.Errorf("encode agent configuration: %w", err)
+	}
+	if err := p.provider.WriteFile(ctx, p.labels, spec.ConfigPath, 0o600, bytes.NewReader(text)); err != nil {
+		return fmt.Errorf("write agent configuration: %w", err)
+	}
+	return nil
+}
+
+// maxNotes is how many sentences of a sandbox about its work are kept.
+const maxNotes = 25
+
 // receipt keeps what later steps need: the workspace is hostile, and this goes into a heartbeat.
-func receipt(got spec.Collected) *spec.Collected {
+func (a *Activities) receipt(got spec.Collected) *spec.Collected {
+	notes := got.Notes[:min(len(got.Notes), maxNotes)]
+	got.Notes = nil
+	for _, note := range notes {
+		got.Notes = append(got.Notes, a.brief(note))
+	}
 	got.Head, got.Rescue = cutBytes(got.Head, 64), cutBytes(got.Rescue, 64)
 	got.Bundle, got.Patch = cutBytes(got.Bundle, 64), cutBytes(got.Patch, 64)
 	return &got

@@ -78,7 +78,7 @@ func (a *Activities) salvage(ctx context.Context, p place, at *progress[collectP
 	if err := a.quiet(ctx, p, at); err != nil {
 		return none, err
 	}
-	got, err := a.gather(ctx, p, at)
+	got, err := a.gather(ctx, p, work, at)
 	if err != nil {
 		return none, err
 	}
@@ -100,7 +100,7 @@ func (a *Activities) quiet(ctx context.Context, p place, at *progress[collectPoi
 // save keeps gathered work: commits on the task's branch, changes under a rescue ref, and
 // what no repository takes as a text.
 func (a *Activities) save(ctx context.Context, p place, work task.Work, got spec.Collected) (task.Salvage, error) {
-	out := task.Salvage{Kind: task.SalvageNone, Files: max(got.Files, 0), Bytes: max(got.Bytes, 0)}
+	out := task.Salvage{Kind: task.SalvageNone, Files: max(got.Files, 0), Bytes: max(got.Bytes, 0), Notes: got.Notes}
 	if got.Bundle != "" && work.Repo != "" {
 		ref, err := a.bringHome(ctx, p, work, got)
 		if err != nil {

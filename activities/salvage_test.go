@@ -201,3 +201,47 @@ func TestNothingToSalvage(t *testing.T) {
 		require.Equal(t, task.SalvageNone, b.store.rows[boxID].Salvage.Kind, name)
 	}
 }
+
+// What runs in a sandbox may have removed omoi's program from it, or put another in its place.
+func TestSalvagePutsItsProgramInAnewWhereItIsSpoilt(t *testing.T) {
+	t.Parallel()
+	for name, spoilt := range map[string]sandbox.ExecResult{"removed": {ExitCode: 127}, "another": {Stdout: []byte("hello")}} {
+		b := newBench(t)
+		at := b.running()
+		b.collects(dirty())
+		collect := b.provider.onExec
+		at.files[sandbox.AgentPath], at.files[spec.ConfigPath] = []byte("spoilt"), []byte("spoilt")
+		b.provider.onExec = func(in *box, args []string) (sandbox.ExecResult, error) {
+			if string(in.files[sandbox.AgentPath]) == "spoilt" {
+				return spoilt, nil
+			}
+			return collect(in, args)
+		}
+		require.Equal(t, contract.SalvageResult{Kind: task.SalvageRef, Files: 3}, b.salvage(), name)
+		cfg := b.agentConfig()
+		require.Empty(t, cfg.Token, name)
+		require.Equal(t, "feature/tick-1", cfg.Repo.Branch, name)
+		require.Equal(t, uint32(0o600), at.modes[spec.ConfigPath], name)
+	}
+}
+
+func TestSalvageSaysWhatWasLeftOut(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	got := dirty()
+	got.Notes = []string{"\"huge\" was left out: it has 9 bytes, more than 8", "token=abcdefghijkl " + strings.Repeat("x", 500)}
+	for range 100 {
+		got.Notes = append(got.Notes, "more")
+	}
+	b.collects(got)
+	points := heartbeats[point](b)
+	b.salvage()
+	notes := b.store.rows[boxID].Salvage.Notes
+	require.Equal(t, got.Notes[0], notes[0])
+	require.NotContains(t, notes[1], "abcdefghijkl")
+	require.Len(t, notes, 25)
+	last := points()[len(points())-1]
+	require.LessOrEqual(t, len(last.Work.Notes), 25, "a heartbeat has bounds")
+	require.Less(t, len(last.Work.Notes[1]), 300)
+}

@@ -139,6 +139,8 @@ type Salvage struct {
 	Files     int        `json:"files"`
 	Bytes     int64      `json:"bytes"`
 	LostSince *time.Time `json:"lost_since,omitempty"`
+	// Notes say what was left out, or is not as it was; one sentence each.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Pulse is what the store knows of an attempt's signs of life, as ages by the database's clock.

@@ -50,6 +50,9 @@ func Collect(ctx context.Context, cfg Config) (spec.Collected, error) {
 		cfg.Patience = 20 * time.Second
 	}
 	cfg.Caps.Inner = true
+	if cfg.Caps.FileBytes <= 0 {
+		cfg.Caps.FileBytes = maxFile
+	}
 	c, err := collect(ctx, cfg, waysAsItIs)
 	for way := waysUnclogged; c.stuck.Load() && way <= waysAlone && ctx.Err() == nil; way++ {
 		unclog(cfg)
@@ -57,6 +60,9 @@ func Collect(ctx context.Context, cfg Config) (spec.Collected, error) {
 	}
 	return c.res, err
 }
+
+// maxFile is the largest file that is saved: more than a diff shows, since nothing else has it.
+const maxFile = 128 << 20
 
 // The ways to collect: what holds up one is got round by the next.
 const (

@@ -14,6 +14,7 @@ import (
 // rescued says how to get at work that was saved without being on the branch.
 func (s *session) rescued(out printer, t client.Task, boxes []client.Sandbox) {
 	for _, b := range boxes {
+		leftOut(out, b)
 		if b.Salvage == nil || b.Salvage.Kind != task.SalvageRef || !plainRef(b.Salvage.Ref) {
 			continue
 		}
@@ -25,6 +26,18 @@ func (s *session) rescued(out printer, t client.Task, boxes []client.Sandbox) {
 		out("Uncommitted work of attempt %d (%s) is saved as %s:", b.Attempt, render.Count(b.Salvage.Files, "file"), b.Salvage.Ref)
 		out("  %s show %s", git, b.Salvage.Ref)
 		out("  %s branch rescued-%s %s", git, render.Short(b.ID), b.Salvage.Ref)
+	}
+}
+
+// leftOut says what of a sandbox's work is not there any more, or not as it was.
+func leftOut(out printer, b client.Sandbox) {
+	if b.Salvage == nil || len(b.Salvage.Notes) == 0 {
+		return
+	}
+	out("")
+	out("About the uncommitted work of attempt %d:", b.Attempt)
+	for _, note := range b.Salvage.Notes {
+		out("  %s", render.OneLine(note, 250))
 	}
 }
 

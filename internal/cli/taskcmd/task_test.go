@@ -106,7 +106,7 @@ func TestShow(t *testing.T) {
 	f.boxes = []client.Sandbox{
 		{
 			ID: "abcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, Attempt: 1, State: task.SandboxGone, VerifiedAt: &gone,
-			SecondsAlive: 1.5, Salvage: &task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/x", Files: 2},
+			SecondsAlive: 1.5, Salvage: &task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/x", Files: 2, Notes: []string{"\"huge\" was left out\x1b"}},
 		},
 		{ID: "bbcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, Attempt: 2, State: task.SandboxRunning},
 	}
@@ -122,6 +122,7 @@ func TestShow(t *testing.T) {
 	require.Contains(t, got.out, "git -C /repo show refs/omoi/rescue/x")
 	require.Empty(t, got.err, "all of it is the answer")
 	require.Contains(t, f.omoi("cancel", "-").err, "git -C /repo branch rescued-stuvwxyz refs/omoi/rescue/x")
+	require.Contains(t, f.omoi("cancel", "-").err, "uncommitted work of attempt 1:\n  \"huge\" was left out\n")
 	require.Contains(t, f.omoi("diff", "-").err, "refs/omoi/rescue/x")
 	var shown map[string]any
 	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)
