@@ -49,7 +49,7 @@ func (s *Server) stop(_ *http.Request, b *box) (any, error) {
 	return s.body(b), nil
 }
 
-// remove is accepted in any settled state, and refused while something goes on.
+// delete is accepted in any settled state, and refused while something goes on.
 func (s *Server) delete(_ *http.Request, b *box) (any, error) {
 	if b.changing {
 		return nil, errChanging()
@@ -110,10 +110,11 @@ func (s *Server) setMinutes(least int, set func(b *box, n int)) handler {
 	})
 }
 
+// setTTL counts from now; zero is no end.
 func (s *Server) setTTL(b *box, n int) {
-	b.destroyAt = s.clock.now().Add(minutes(n))
-	if n == 0 {
-		b.destroyAt = time.Time{}
+	b.destroyAt = time.Time{}
+	if n > 0 {
+		b.destroyAt = s.clock.now().Add(minutes(n))
 	}
 }
 

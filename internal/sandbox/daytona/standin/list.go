@@ -26,12 +26,11 @@ const (
 // publish queues the sandbox as it is now for the lists. The caller holds the lock.
 func (s *Server) publish(b *box) {
 	s.news = append(s.news, event{s.clock.now(), s.body(b)})
+	s.show()
 }
 
-// picture is what lists show now.
-func (s *Server) picture() []sandboxBody {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// show takes up what is old enough to show. The caller holds the lock.
+func (s *Server) show() {
 	then := s.clock.now().Add(-s.opts.ListLag)
 	for len(s.news) > 0 && !s.news[0].at.After(then) {
 		body := s.news[0].body
@@ -40,6 +39,13 @@ func (s *Server) picture() []sandboxBody {
 			delete(s.shown, body.ID)
 		}
 	}
+}
+
+// picture is what lists show now.
+func (s *Server) picture() []sandboxBody {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.show()
 	out := make([]sandboxBody, 0, len(s.shown))
 	for _, body := range s.shown {
 		body.Env, body.BuildInfo = nil, nil
@@ -153,7 +159,7 @@ func page(all []sandboxBody, cursor string, limit int, less func(a, b sandboxBod
 	return listBody{Items: all[:limit], NextCursor: &next}, nil
 }
 
-// listOld is the list before there were cursors: its picture is not late.
+// listOld is the list before there were cursors.
 func (s *Server) listOld(*http.Request) (any, error) {
-	return nil, refuse(http.StatusGone, "the stand-in does not have the deprecated list; use GET /sandbox")
+	return nil, refuse(http.StatusNotFound, "the stand-in does not have the deprecated list; use GET /sandbox")
 }

@@ -202,8 +202,6 @@ func chown(path, owner, group string) error {
 	return os.Chown(path, uid, gid)
 }
 
-var errNotRegular = errors.New("not a regular file")
-
 // openRegular opens a file that ends: a pipe would be waited for without end.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -212,7 +210,7 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = badRequest(path + " is " + errNotRegular.Error())
+		err = badRequest(path + " is not a regular file")
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())

@@ -73,7 +73,7 @@ func store(path string, from io.Reader) (int64, error) {
 		return 0, err
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return 0, errors.New(path + " is " + errNotRegular.Error())
+		return 0, errors.New(path + " is not a regular file")
 	}
 	file, err := os.Create(path)
 	if err != nil {
