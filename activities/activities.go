@@ -75,6 +75,8 @@ type Deps struct {
 	API http.RoundTripper
 	// Agents opens the omoi-agent program for a GOARCH; nil if no provider here runs one.
 	Agents func(arch string) (io.ReadCloser, error)
+	// Logs keeps what was printed in a sandbox beyond its end; nil: nobody does.
+	Logs Logs
 	// Wake tells readers that a task's row has changed; nil if nobody here can be told.
 	Wake func(taskID string)
 	Log  *slog.Logger // default: discards

@@ -47,6 +47,7 @@ type bench struct {
 	git      *fakeHost
 	api      http.RoundTripper // nil: this worker carries for nobody
 	made     *activities.Activities
+	logs     *logs // nil: nobody keeps any
 	onBeat   func(details converter.EncodedValues)
 }
 
@@ -83,14 +84,18 @@ func newBench(t *testing.T) *bench {
 // activities makes them once, with what the test has set until then.
 func (b *bench) activities() *activities.Activities {
 	if b.made == nil {
-		b.made = activities.New(b.cfg, activities.Deps{
+		deps := activities.Deps{
 			Wake:  func(taskID string) { b.woken = append(b.woken, taskID) },
 			Tasks: b.store, Ledger: b.store, Fleet: b.store, Runs: b.runs, Git: b.git, Tokens: tokens{}, API: b.api,
 			Providers: providers{task.ProviderLocal: b.provider},
 			Agents: func(arch string) (io.ReadCloser, error) {
 				return io.NopCloser(strings.NewReader("program for " + arch)), nil
 			},
-		})
+		}
+		if b.logs != nil {
+			deps.Logs = b.logs
+		}
+		b.made = activities.New(b.cfg, deps)
 	}
 	return b.made
 }

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -86,6 +87,7 @@ func (a *Activities) DeleteSandbox(ctx context.Context, in contract.SandboxRef) 
 	if err != nil || !p.machine() {
 		return err
 	}
+	a.keepLog(ctx, p)
 	err = p.provider.Delete(ctx, p.labels)
 	switch task.CodeOf(err) {
 	case "", task.CodeNotFound, task.CodeGone:
@@ -94,6 +96,19 @@ func (a *Activities) DeleteSandbox(ctx context.Context, in contract.SandboxRef) 
 		task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
 	}
 	return fmt.Errorf("delete sandbox %s: %w", in.SandboxID, err)
+}
+
+// keepLog keeps what was printed, as far as it can be had soon: a log holds up no deletion.
+func (a *Activities) keepLog(ctx context.Context, p place) {
+	if a.deps.Logs == nil || !p.exec() {
+		return
+	}
+	const patience = 20 * time.Second
+	within, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	if err := a.deps.Logs.Keep(within, p.provider, p.labels); err != nil {
+		a.log.WarnContext(ctx, "log of a sandbox not kept", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+	}
 }
 
 // VerifyGone looks whether the provider still has the sandbox. One that cannot be asked is

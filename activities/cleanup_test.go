@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -72,6 +73,30 @@ func TestDeleteTwiceAndVerify(t *testing.T) {
 	require.False(t, app.NonRetryable())
 	require.NoError(t, act(b, b.activities().DeleteSandbox, b.ref()))
 	require.True(t, gone())
+}
+
+// logs keeps what it is told to, or cannot.
+type logs struct {
+	kept []string
+	err  error
+}
+
+func (l *logs) Keep(_ context.Context, _ sandbox.Provider, labels sandbox.Labels) error {
+	l.kept = append(l.kept, labels.SandboxID)
+	return l.err
+}
+
+// The log is kept while the sandbox is there, and holds up nothing.
+func TestDeleteKeepsTheLogFirst(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{nil, errDown} {
+		b := newBench(t)
+		b.logs = &logs{err: err}
+		b.running()
+		require.NoError(t, act(b, b.activities().DeleteSandbox, b.ref()))
+		require.Equal(t, []string{boxID}, b.logs.kept)
+		require.Empty(t, b.provider.boxes)
+	}
 }
 
 func TestDeleteLeavesForeignOnes(t *testing.T) {

@@ -96,6 +96,11 @@ type Providers interface {
 	Provider(name string) (sandbox.Provider, error)
 }
 
+// Logs keeps the sandboxes' own logs.
+type Logs interface {
+	Keep(ctx context.Context, p sandbox.Provider, labels sandbox.Labels) error
+}
+
 // Git is the host of a repository.
 type Git interface {
 	For(repo string) (scm.Host, error)

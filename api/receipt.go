@@ -3,8 +3,11 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/rawlog"
+	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -12,6 +15,18 @@ import (
 type Operator interface {
 	// Receipt sums up the sandboxes of a task.
 	Receipt(ctx context.Context, organizationID, taskID string) (task.SandboxReceipt, error)
+	// Installation is what the labels of its sandboxes say.
+	Installation(ctx context.Context) (string, error)
+
+	// BeginVisit writes down that a person goes into a sandbox, and answers its labels.
+	BeginVisit(ctx context.Context, organizationID string, v task.Visit) (task.Visit, sandbox.Labels, error)
+	EndVisit(ctx context.Context, organizationID, sandboxID, id, outcome string) error
+
+	// WantLog has the log of a sandbox read for a while; asked is now by the database's clock.
+	WantLog(ctx context.Context, sandboxID string, patience time.Duration) (asked time.Time, err error)
+	// LogState tells whether a log was read to its end since asked, and whether it has ended.
+	LogState(ctx context.Context, sandboxID string, asked time.Time) (fresh, ended bool, err error)
+	LogParts(ctx context.Context, sandboxID string, after int64, limit int) ([]rawlog.Part, error)
 }
 
 func (a *API) registerOperator() {
@@ -19,6 +34,32 @@ func (a *API) registerOperator() {
 		method: http.MethodGet, path: "/api/v1/tasks/{id}/receipt", id: "task-receipt", tag: tagTasks, access: accessRead,
 		summary: "What became of every sandbox of a task, how long they lived and what they cost",
 	}, a.taskReceipt)
+	const box = "/api/v1/sandboxes/{sandbox_id}"
+	add(a, route{
+		method: http.MethodGet, path: box + "/log", id: "sandbox-log", tag: tagSandboxes, access: accessInspect,
+		summary: "The sandbox's own log: what its agent printed, without secrets, while it lives and after its end",
+	}, a.sandboxLog)
+	add(a, route{
+		method: http.MethodPost, path: box + "/visits", id: "begin-visit", tag: tagSandboxes, access: accessAdmin, status: http.StatusCreated,
+		summary: "Write down that a person goes into a sandbox, and learn where it is", fails: []int{http.StatusGone},
+	}, a.beginVisit)
+	add(a, route{
+		method: http.MethodPost, path: box + "/visits/{visit_id}/end", id: "end-visit", tag: tagSandboxes, access: accessAdmin, status: http.StatusNoContent,
+		summary: "Write down how a visit ended",
+	}, a.endVisit)
+	add(a, route{
+		method: http.MethodGet, path: "/api/v1/installation", id: "installation", tag: tagServer, access: accessAdmin,
+		summary: "What the labels of this installation's sandboxes say",
+	}, a.installation)
+}
+
+type installationOut struct {
+	Body client.Installation
+}
+
+func (a *API) installation(ctx context.Context, _ *struct{}) (*installationOut, error) {
+	id, err := a.deps.Store.Installation(ctx)
+	return &installationOut{Body: client.Installation{ID: id}}, err
 }
 
 type receiptOut struct {

@@ -38,6 +38,7 @@ type Relay struct {
 type Reaper struct {
 	Interval time.Duration `key:"interval" default:"60s" min:"1s" max:"1h" doc:"Period of the schedule."`
 	Grace    time.Duration `key:"grace" default:"2m" min:"1ms" max:"24h" doc:"Age at which a sandbox without a live attempt is an orphan, and a task without a run is repaired."`
+	Overdue  time.Duration `key:"overdue" default:"30m" min:"1s" max:"168h" doc:"How long a sandbox may be over and not verified gone before that is an alarm, in the log, in omoi sandboxes and in /readyz."`
 }
 
 // Sandbox holds the defaults and limits of a sandbox.
@@ -51,6 +52,7 @@ type Sandbox struct {
 	Snapshot  string  `key:"snapshot" env:"SANDBOX_SNAPSHOT" also:"daytona.snapshot" default:"ai-agent-dev-light" doc:"Snapshot from which a Daytona sandbox is made, with the resources of the snapshot. An inactive one is activated."`
 	Image     string  `key:"image" env:"SANDBOX_IMAGE" also:"daytona.image" zero:"nikolaik/python-nodejs:python3.12-nodejs22" doc:"Image of a Daytona sandbox where the snapshot cannot be had; it needs git, a shell and the usual small tools."`
 	Isolation string  `key:"isolation" default:"auto" oneof:"auto require none" doc:"Bubblewrap for local sandboxes: where it works (and a warning where not), always (or refuse to start), never."`
+	LogBytes  int64   `key:"log_bytes" default:"1048576" min:"4096" max:"67108864" unit:"bytes" doc:"How much of a sandbox's own log is kept for omoi logs --raw, also after its end: of a longer one the newest lines."`
 	Shim      string  `key:"shim" zero:"this program" doc:"The omoi program that stands between a worker and its local sandboxes."`
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/metrics"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/rawlog"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -66,6 +67,7 @@ type core struct {
 	metrics      *metrics.Metrics
 	tracing      *tracing.Tracing // nil: off
 	organization string
+	logs         *rawlog.Watcher // of a worker; nil elsewhere
 }
 
 // newCore connects to the database; Temporal and Redis need not answer yet.

@@ -31,6 +31,15 @@ func (p providers) hostBound() []string {
 	return names
 }
 
+// sharedProviders lists the providers that are bound to no machine and that this process has
+// what it needs for.
+func sharedProviders(cfg *config.Loaded) []string {
+	if cfg.Daytona.APIKey == "" {
+		return nil
+	}
+	return []string{task.ProviderDaytona}
+}
+
 // newLocal makes the local provider. Its folder must be open to other users when we are
 // root, since each sandbox gets a user of its own.
 func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 
 	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/config"
@@ -62,7 +63,12 @@ func (c *core) settleCallback(ctx context.Context) {
 
 // runWorker forgets what a start-up complains about that was cut short by a stop.
 func (c *core) runWorker(ctx context.Context, w *worker.Worker) error {
+	watching, stop := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() { c.logs.Run(watching) })
 	err := w.Run(ctx)
+	stop()
+	watcher.Wait()
 	if err != nil && ctx.Err() != nil {
 		c.log.DebugContext(ctx, "worker stopped early", slog.String("error", err.Error()))
 		err = nil
@@ -80,9 +86,10 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.logs = c.newLogs(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store.Life(), Ledger: c.store.Life(), Fleet: c.store.Life(), Runs: c.temporal, Providers: found, Git: c.hosts,
-		Tokens: c.ring, Agents: agents{c.cfg.Agent.Binary}.open,
+		Tokens: c.ring, Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs,
 		Wake: func(taskID string) { c.bus.Wake(live.Task(taskID)) }, Log: c.log,
 	})
 	w := c.cfg.Worker
@@ -117,6 +124,7 @@ func (c *core) activityConfig(host string) activities.Config {
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
 		AgentHeartbeat: cfg.Agent.Heartbeat, SpoolBytes: cfg.Agent.SpoolBytes, StopGrace: cfg.Agent.Grace, Transcript: cfg.Agent.Transcript,
 		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail,
-		SalvageWindow: cfg.Task.SalvageWindow, OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace, Secrets: secrets(cfg),
+		SalvageWindow: cfg.Task.SalvageWindow, OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace,
+		Overdue: cfg.Reaper.Overdue, Shared: sharedProviders(cfg), Secrets: secrets(cfg),
 	}
 }

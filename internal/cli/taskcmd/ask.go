@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -14,7 +15,29 @@ import (
 type asker func(api *client.Client, ctx context.Context, id, reason string) (client.Asked, bool, error)
 
 func newCancel(s *session) *cobra.Command {
-	return s.newAsk("cancel", "Stop a task; what it has done is saved, and omoi show says where", (*client.Client).Cancel)
+	cmd := s.newAsk("cancel", "Stop a task; what it has done is saved, and omoi show says where", (*client.Client).Cancel)
+	one, b := cmd.RunE, bulk{}
+	b.flags(cmd, "every open task")
+	many := func() bool { return cmd.Flags().Changed("older-than") }
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case many() && len(args) > 0:
+			return exit.Usagef("name a task or give --older-than, not both")
+		case !many() && (b.dryRun || b.yes):
+			return exit.Usagef("--dry-run and --yes go with --older-than")
+		case many():
+			return nil
+		}
+		return oneTask(cmd, args)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !many() {
+			return one(cmd, args)
+		}
+		b.reason = cmd.Flag("reason").Value.String()
+		return s.cancelOld(cmd.Context(), b)
+	}
+	return cmd
 }
 
 func newRetry(s *session) *cobra.Command {

@@ -38,6 +38,7 @@ type fakeAPI struct {
 	tasks    []client.Task // newest first
 	boxes    []client.Sandbox
 	visits   []task.Visit
+	logs     map[string][]string // parts by sandbox; an offset is the number of a part
 	keys     []client.Key
 	newKeys  []client.NewKey
 	events   []client.Event
@@ -68,6 +69,7 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/tasks/{id}/diff", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("+added\n")) })
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)
 	mux.HandleFunc("GET /api/v1/sandboxes", f.sandboxes)
+	f.serveOperator(mux)
 	f.serveTranscripts(mux)
 	mux.HandleFunc("POST /api/v1/sandboxes/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
 		var in client.NewMessage

@@ -5,22 +5,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func newLogs(s *session) *cobra.Command {
-	var follow, beats bool
+	var follow, beats, raw bool
 	var after string
 	cmd := &cobra.Command{
 		Use:   "logs <task>",
 		Short: "Show what a task's agent does, one line an event; -f goes on until the task has ended",
 		Long: `Show what a task's agent does, one line an event; -f goes on until the task has ended. Long output is cut:
---json prints every event whole, as one JSON object a line.`,
+--json prints every event whole, as one JSON object a line. --raw shows what the agent printed in its sandbox
+instead, of the newest attempt, while it lives and after its end; known secrets are taken out.`,
 		Args:              oneTask,
 		ValidArgsFunction: s.completeTasks,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if raw {
+				if after != "" || beats {
+					return exit.Usagef("--raw shows no events: leave --after and --heartbeats out")
+				}
+				return s.rawLogs(cmd.Context(), args[0], follow)
+			}
 			api, t, err := s.taskOf(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -32,6 +40,7 @@ func newLogs(s *session) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "stay until the task has ended")
 	cmd.Flags().StringVar(&after, "after", "", "go on behind this event, as <attempt>:<sequence>")
+	cmd.Flags().BoolVar(&raw, "raw", false, "what the agent printed in its sandbox")
 	cmd.Flags().BoolVar(&beats, "heartbeats", false, "show signs of life too")
 	return cmd
 }

@@ -23,6 +23,7 @@ func newSandboxes(s *session) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return s.sandboxes(cmd.Context(), all) },
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "those that are gone too")
+	cmd.AddCommand(s.sandboxesCleanup())
 	return cmd
 }
 

@@ -11,31 +11,6 @@ import (
 	"time"
 )
 
-const addLogPart = `-- name: AddLogPart :exec
-INSERT INTO log_parts (sandbox_id, first, last, content)
-SELECT l.sandbox_id, $1::bigint, $2::bigint, $3::bytea FROM log_looks l WHERE l.sandbox_id = $4 AND l.kept_at IS NULL
-    AND NOT EXISTS (SELECT FROM log_parts p WHERE p.sandbox_id = l.sandbox_id AND p.last > $1)
-ON CONFLICT DO NOTHING
-`
-
-type AddLogPartParams struct {
-	First     int64
-	Last      int64
-	Content   []byte
-	SandboxID string
-}
-
-// Only where the log stands at its beginning: another worker may have read the same.
-func (q *Queries) AddLogPart(ctx context.Context, arg AddLogPartParams) error {
-	_, err := q.db.Exec(ctx, addLogPart,
-		arg.First,
-		arg.Last,
-		arg.Content,
-		arg.SandboxID,
-	)
-	return err
-}
-
 const alarms = `-- name: Alarms :many
 SELECT text FROM alarms WHERE at > now() - interval '1 hour' ORDER BY since, source
 `
@@ -108,20 +83,10 @@ func (q *Queries) ClearAlarm(ctx context.Context, source string) error {
 	return err
 }
 
-const clearLog = `-- name: ClearLog :exec
-DELETE FROM log_parts WHERE sandbox_id = $1
-`
-
-func (q *Queries) ClearLog(ctx context.Context, sandboxID string) error {
-	_, err := q.db.Exec(ctx, clearLog, sandboxID)
-	return err
-}
-
 const dropLogParts = `-- name: DropLogParts :exec
-DELETE FROM log_parts WHERE sandbox_id = $1 AND last <= $2
+DELETE FROM log_parts WHERE sandbox_id = $1 AND last <= $2::bigint
 `
 
-// What lies before the newest bytes that are kept.
 func (q *Queries) DropLogParts(ctx context.Context, sandboxID string, before int64) error {
 	_, err := q.db.Exec(ctx, dropLogParts, sandboxID, before)
 	return err
@@ -174,29 +139,50 @@ func (q *Queries) InsertLogPart(ctx context.Context, arg InsertLogPartParams) er
 	return err
 }
 
-const keepLog = `-- name: KeepLog :exec
-INSERT INTO log_looks (sandbox_id, looked_at, kept_at) VALUES ($1, now(), now())
-ON CONFLICT (sandbox_id) DO UPDATE SET looked_at = now(), kept_at = now()
+const lockLog = `-- name: LockLog :one
+INSERT INTO log_looks (sandbox_id) VALUES ($1)
+ON CONFLICT (sandbox_id) DO UPDATE SET sandbox_id = excluded.sandbox_id
+RETURNING (kept_at IS NOT NULL)::boolean AS kept,
+    coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = log_looks.sandbox_id), 0)::bigint AS read
 `
 
-func (q *Queries) KeepLog(ctx context.Context, sandboxID string) error {
-	_, err := q.db.Exec(ctx, keepLog, sandboxID)
+type LockLogRow struct {
+	Kept bool
+	Read int64
+}
+
+// Makes the row where there is none yet. Whether its end was kept, and up to where it is stored.
+func (q *Queries) LockLog(ctx context.Context, sandboxID string) (LockLogRow, error) {
+	row := q.db.QueryRow(ctx, lockLog, sandboxID)
+	var i LockLogRow
+	err := row.Scan(&i.Kept, &i.Read)
+	return i, err
+}
+
+const logKept = `-- name: LogKept :exec
+UPDATE log_looks SET looked_at = now(), kept_at = now() WHERE sandbox_id = $1
+`
+
+func (q *Queries) LogKept(ctx context.Context, sandboxID string) error {
+	_, err := q.db.Exec(ctx, logKept, sandboxID)
 	return err
 }
 
 const logLook = `-- name: LogLook :one
-SELECT looked_at, kept_at FROM log_looks WHERE sandbox_id = $1
+SELECT coalesce(looked_at >= $1, false)::boolean AS fresh, (kept_at IS NOT NULL)::boolean AS kept
+FROM log_looks WHERE sandbox_id = $2
 `
 
 type LogLookRow struct {
-	LookedAt *time.Time
-	KeptAt   *time.Time
+	Fresh bool
+	Kept  bool
 }
 
-func (q *Queries) LogLook(ctx context.Context, sandboxID string) (LogLookRow, error) {
-	row := q.db.QueryRow(ctx, logLook, sandboxID)
+// Whether it was read to its end since it was asked for, and whether that is its last end.
+func (q *Queries) LogLook(ctx context.Context, askedAt *time.Time, sandboxID string) (LogLookRow, error) {
+	row := q.db.QueryRow(ctx, logLook, askedAt, sandboxID)
 	var i LogLookRow
-	err := row.Scan(&i.LookedAt, &i.KeptAt)
+	err := row.Scan(&i.Fresh, &i.Kept)
 	return i, err
 }
 
@@ -210,7 +196,7 @@ func (q *Queries) LogLooked(ctx context.Context, sandboxID string) error {
 }
 
 const logParts = `-- name: LogParts :many
-SELECT first, last, content FROM log_parts WHERE sandbox_id = $1 AND last > $2 ORDER BY first LIMIT $3
+SELECT first, last, content FROM log_parts WHERE sandbox_id = $1 AND last > $2::bigint ORDER BY first LIMIT $3
 `
 
 type LogPartsParams struct {
@@ -378,40 +364,35 @@ func (q *Queries) VisitsOfTask(ctx context.Context, taskID *string) ([]Visit, er
 const wantLog = `-- name: WantLog :one
 INSERT INTO log_looks (sandbox_id, wanted_until) VALUES ($1, now() + $2::interval)
 ON CONFLICT (sandbox_id) DO UPDATE SET wanted_until = greatest(log_looks.wanted_until, excluded.wanted_until)
-RETURNING looked_at, kept_at, now()::timestamptz AS asked_at
+RETURNING now()::timestamptz AS asked_at
 `
 
-type WantLogRow struct {
-	LookedAt *time.Time
-	KeptAt   *time.Time
-	AskedAt  time.Time
-}
-
-// Somebody looks at the log for a while. Whether it has grown to its end, and when it was read last.
-func (q *Queries) WantLog(ctx context.Context, sandboxID string, patience time.Duration) (WantLogRow, error) {
+// Somebody looks at the log for a while.
+func (q *Queries) WantLog(ctx context.Context, sandboxID string, patience time.Duration) (time.Time, error) {
 	row := q.db.QueryRow(ctx, wantLog, sandboxID, patience)
-	var i WantLogRow
-	err := row.Scan(&i.LookedAt, &i.KeptAt, &i.AskedAt)
-	return i, err
+	var asked_at time.Time
+	err := row.Scan(&asked_at)
+	return asked_at, err
 }
 
 const wantedLogs = `-- name: WantedLogs :many
-SELECT s.id, s.provider, s.labels, coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = s.id), 0)::bigint AS read
+SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, s.provider, s.labels,
+    coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = s.id), 0)::bigint AS read
 FROM log_looks l JOIN sandboxes s ON s.id = l.sandbox_id
 WHERE l.wanted_until > now() AND l.kept_at IS NULL AND s.state IN ('running', 'deleting')
-    AND (s.host_id = $1 OR s.host_id IS NULL) AND s.provider = ANY ($2::text[])
+    AND (s.host_id = $1::text OR s.host_id IS NULL) AND s.provider = ANY ($2::text[])
 ORDER BY s.id LIMIT 100
 `
 
 type WantedLogsRow struct {
 	ID       string
+	TaskID   string
 	Provider string
 	Labels   json.RawMessage
 	Read     int64
 }
 
-// Logs that somebody looks at and that this worker can read.
-func (q *Queries) WantedLogs(ctx context.Context, hostID *string, providers []string) ([]WantedLogsRow, error) {
+func (q *Queries) WantedLogs(ctx context.Context, hostID string, providers []string) ([]WantedLogsRow, error) {
 	rows, err := q.db.Query(ctx, wantedLogs, hostID, providers)
 	if err != nil {
 		return nil, err
@@ -422,6 +403,7 @@ func (q *Queries) WantedLogs(ctx context.Context, hostID *string, providers []st
 		var i WantedLogsRow
 		if err := rows.Scan(
 			&i.ID,
+			&i.TaskID,
 			&i.Provider,
 			&i.Labels,
 			&i.Read,

@@ -15,48 +15,45 @@ UPDATE visits SET ended_at = now(), outcome = @outcome
 WHERE id = @id AND sandbox_id = @sandbox_id AND organization_id IS NOT DISTINCT FROM sqlc.narg('organization_id') AND ended_at IS NULL;
 
 -- name: WantLog :one
--- Somebody looks at the log for a while. Whether it has grown to its end, and when it was read last.
+-- Somebody looks at the log for a while.
 INSERT INTO log_looks (sandbox_id, wanted_until) VALUES (@sandbox_id, now() + @patience::interval)
 ON CONFLICT (sandbox_id) DO UPDATE SET wanted_until = greatest(log_looks.wanted_until, excluded.wanted_until)
-RETURNING looked_at, kept_at, now()::timestamptz AS asked_at;
+RETURNING now()::timestamptz AS asked_at;
 
 -- name: LogLook :one
-SELECT looked_at, kept_at FROM log_looks WHERE sandbox_id = @sandbox_id;
+-- Whether it was read to its end since it was asked for, and whether that is its last end.
+SELECT coalesce(looked_at >= @asked_at, false)::boolean AS fresh, (kept_at IS NOT NULL)::boolean AS kept
+FROM log_looks WHERE sandbox_id = @sandbox_id;
 
 -- name: LogParts :many
-SELECT first, last, content FROM log_parts WHERE sandbox_id = @sandbox_id AND last > @after ORDER BY first LIMIT @max_rows;
+SELECT first, last, content FROM log_parts WHERE sandbox_id = @sandbox_id AND last > @after::bigint ORDER BY first LIMIT @max_rows;
 
 -- name: WantedLogs :many
--- Logs that somebody looks at and that this worker can read.
-SELECT s.id, s.provider, s.labels, coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = s.id), 0)::bigint AS read
+SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, s.provider, s.labels,
+    coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = s.id), 0)::bigint AS read
 FROM log_looks l JOIN sandboxes s ON s.id = l.sandbox_id
 WHERE l.wanted_until > now() AND l.kept_at IS NULL AND s.state IN ('running', 'deleting')
-    AND (s.host_id = @host_id OR s.host_id IS NULL) AND s.provider = ANY (@providers::text[])
+    AND (s.host_id = @host_id::text OR s.host_id IS NULL) AND s.provider = ANY (@providers::text[])
 ORDER BY s.id LIMIT 100;
 
--- name: AddLogPart :exec
--- Only where the log stands at its beginning: another worker may have read the same.
-INSERT INTO log_parts (sandbox_id, first, last, content)
-SELECT l.sandbox_id, @first::bigint, @last::bigint, @content::bytea FROM log_looks l WHERE l.sandbox_id = @sandbox_id AND l.kept_at IS NULL
-    AND NOT EXISTS (SELECT FROM log_parts p WHERE p.sandbox_id = l.sandbox_id AND p.last > @first)
-ON CONFLICT DO NOTHING;
+-- name: LockLog :one
+-- Makes the row where there is none yet. Whether its end was kept, and up to where it is stored.
+INSERT INTO log_looks (sandbox_id) VALUES (@sandbox_id)
+ON CONFLICT (sandbox_id) DO UPDATE SET sandbox_id = excluded.sandbox_id
+RETURNING (kept_at IS NOT NULL)::boolean AS kept,
+    coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = log_looks.sandbox_id), 0)::bigint AS read;
+
+-- name: InsertLogPart :exec
+INSERT INTO log_parts (sandbox_id, first, last, content) VALUES (@sandbox_id, @first, @last, @content);
 
 -- name: DropLogParts :exec
--- What lies before the newest bytes that are kept.
-DELETE FROM log_parts WHERE sandbox_id = @sandbox_id AND last <= @before;
+DELETE FROM log_parts WHERE sandbox_id = @sandbox_id AND last <= @before::bigint;
 
 -- name: LogLooked :exec
 UPDATE log_looks SET looked_at = now() WHERE sandbox_id = @sandbox_id;
 
--- name: KeepLog :exec
-INSERT INTO log_looks (sandbox_id, looked_at, kept_at) VALUES (@sandbox_id, now(), now())
-ON CONFLICT (sandbox_id) DO UPDATE SET looked_at = now(), kept_at = now();
-
--- name: ClearLog :exec
-DELETE FROM log_parts WHERE sandbox_id = @sandbox_id;
-
--- name: InsertLogPart :exec
-INSERT INTO log_parts (sandbox_id, first, last, content) VALUES (@sandbox_id, @first, @last, @content);
+-- name: LogKept :exec
+UPDATE log_looks SET looked_at = now(), kept_at = now() WHERE sandbox_id = @sandbox_id;
 
 -- name: OverdueSandboxes :one
 -- Sandboxes whose attempt has been over for long, and that nobody has seen to be gone.

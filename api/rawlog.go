@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/rawlog"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	logParts   = 4                // of one answer; 1 MiB together
+	logWanted  = 30 * time.Second // how long a log is read for after somebody has asked
+	logEvery   = 250 * time.Millisecond
+	freshWait  = 3 * time.Second // how long a worker may take to have a look
+	maxLogWait = 25 * time.Second
+)
+
+type sandboxLogIn struct {
+	SandboxPath
+
+	After int64  `query:"after" minimum:"0" doc:"Bytes of the log that are known; 0: from the beginning of what is kept"`
+	Wait  string `query:"wait" doc:"Wait until there is more: as 20s"`
+}
+
+type sandboxLogOut struct {
+	Body client.SandboxLog
+}
+
+// sandboxLog answers what is printed behind after. While the sandbox lives, a worker that can
+// reach it is asked to look first.
+func (a *API) sandboxLog(ctx context.Context, in *sandboxLogIn) (*sandboxLogOut, error) {
+	wait, err := a.waitOf(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	organization, err := a.organizationOf(ctx, callerOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	box, err := a.deps.Store.SandboxRow(ctx, organization, in.SandboxID, a.cfg.Open)
+	if err == nil && !box.Machine() {
+		err = task.Errorf(task.CodeNotFound, "Sandbox %s has no log of its own: its agent runs elsewhere.", box.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	look := logLook{api: a, box: box, after: in.After}
+	if err := look.wake(ctx); err != nil {
+		return nil, err
+	}
+	err = look.await(ctx, patience{wait: min(wait.wait, maxLogWait), every: logEvery})
+	return &sandboxLogOut{Body: look.answer()}, err
+}
+
+// logLook is one look at a log.
+type logLook struct {
+	api   *API
+	box   task.Sandbox
+	after int64
+	asked time.Time
+	fresh bool // a worker has looked since, or need not
+	ended bool
+	parts []rawlog.Part
+}
+
+// wake has a worker look, and gives it a moment.
+func (l *logLook) wake(ctx context.Context) (err error) {
+	if l.ended = l.box.State == task.SandboxGone || l.box.State == task.SandboxLost; l.ended {
+		l.fresh = true
+		return nil
+	}
+	if l.asked, err = l.api.deps.Store.WantLog(ctx, l.box.ID, logWanted); err != nil {
+		return err
+	}
+	if l.box.State == task.SandboxIntended || l.box.State == task.SandboxCreating {
+		l.fresh = true // there is nothing to read yet
+		return nil
+	}
+	return l.api.poll(ctx, live.Sandbox(l.box.ID), patience{wait: freshWait, every: logEvery}, func() (bool, error) {
+		err := l.state(ctx)
+		return l.fresh, err
+	})
+}
+
+func (l *logLook) state(ctx context.Context) error {
+	fresh, ended, err := l.api.deps.Store.LogState(ctx, l.box.ID, l.asked)
+	l.fresh, l.ended = l.fresh || fresh || ended, l.ended || ended
+	return err
+}
+
+// await reads what is stored; where that is nothing new it waits for more, or for the end.
+func (l *logLook) await(ctx context.Context, p patience) error {
+	return l.api.poll(ctx, live.Sandbox(l.box.ID), p, func() (found bool, err error) {
+		if !l.ended {
+			err = l.state(ctx) // before the parts: what is stored at the end is seen with it
+		}
+		if err == nil {
+			l.parts, err = l.api.deps.Store.LogParts(ctx, l.box.ID, l.after, logParts)
+		}
+		return l.ended || len(l.parts) > 0, err
+	})
+}
+
+func (l *logLook) answer() client.SandboxLog {
+	out := client.SandboxLog{SandboxID: l.box.ID, First: l.after, Next: l.after, Ended: l.ended && len(l.parts) < logParts, Stale: !l.fresh}
+	var text strings.Builder
+	for n, p := range l.parts {
+		if n == 0 {
+			out.First = max(p.First, l.after)
+		}
+		out.Next = p.Last
+		text.WriteString(strings.ToValidUTF8(string(p.Text), "\uFFFD"))
+	}
+	out.Text = text.String()
+	return out
+}

@@ -1,0 +1,108 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/rawlog"
+)
+
+// local makes the sandbox of a task one that has a machine.
+func (w *world) local(in client.NewTask) string {
+	w.t.Helper()
+	box := w.begin(w.task(in))
+	w.exec(`UPDATE sandboxes SET provider = 'local', host_id = 'h', labels = jsonb_build_object('sandbox_id', id, 'attempt', 1, 'installation', 'i', 'task_id', task_id)
+		WHERE id = $1`, box)
+	return box
+}
+
+func TestALogIsReadFromItsSandboxWhileItLives(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	box := w.local(newTask())
+	none := ok[client.SandboxLog](w.call(http.MethodGet, wire+box+"/log", nil), http.StatusOK)
+	require.True(t, none.Stale, "nobody has looked")
+	require.False(t, none.Ended)
+
+	w.exec(`UPDATE log_looks SET wanted_until = now() - interval '1s' WHERE sandbox_id = $1`, box)
+	answered := make(chan answer, 1)
+	go func() { answered <- w.call(http.MethodGet, wire+box+"/log", nil) }()
+	require.Eventually(t, func() bool { // as a worker does that finds that it is wanted
+		wanted, err := w.store.WantedLogs(t.Context(), "h", []string{"local"})
+		return err == nil && len(wanted) == 1
+	}, 20*time.Second, 20*time.Millisecond)
+	require.NoError(t, w.store.AddLog(t.Context(), box, []rawlog.Part{{First: 0, Last: 4, Text: []byte("one\n")}}, 100))
+	require.NoError(t, w.store.LogLooked(t.Context(), box))
+	got := ok[client.SandboxLog](<-answered, http.StatusOK)
+	got.Stale = false // it may have waited for too long
+	require.Equal(t, client.SandboxLog{SandboxID: box, First: 0, Next: 4, Text: "one\n"}, got)
+}
+
+func TestALogIsReadAfterTheEndOfItsSandbox(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	box := w.local(newTask())
+	var parts []rawlog.Part
+	for n := range 6 {
+		parts = append(parts, rawlog.Part{First: int64(10 + 2*n), Last: int64(12 + 2*n), Text: []byte{byte('a' + n), 0xff}})
+	}
+	require.NoError(t, w.store.KeepLog(t.Context(), box, parts, 100))
+	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now() WHERE id = $1`, box)
+	first := ok[client.SandboxLog](w.call(http.MethodGet, wire+box+"/log", nil), http.StatusOK)
+	require.Equal(t, client.SandboxLog{SandboxID: box, First: 10, Next: 18, Text: "a\uFFFDb\uFFFDc\uFFFDd\uFFFD"}, first, "what lies before is not kept")
+	rest := ok[client.SandboxLog](w.call(http.MethodGet, wire+box+"/log?after=18&wait=1s", nil), http.StatusOK)
+	require.Equal(t, client.SandboxLog{SandboxID: box, First: 18, Next: 22, Text: "e\uFFFDf\uFFFD", Ended: true}, rest)
+
+	outside := w.begin(w.task(newTask()))
+	w.call(http.MethodGet, wire+outside+"/log", nil).refused(http.StatusNotFound, "")
+	w.call(http.MethodGet, wire+box+"/log?after=-1", nil).refused(422, "query.after")
+}
+
+func TestALogAndVisitsAreOfTheirOrganization(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	box := w.local(newTask())
+	other := startOn(t, w.pool, w.bus, func(c *api.Config) { c.Organization = w.strangers(); c.Open = true })
+	other.call(http.MethodGet, wire+box+"/log", nil).refused(http.StatusNotFound, "")
+	other.call(http.MethodPost, wire+box+"/visits", client.NewVisit{Kind: "exec"}).refused(http.StatusNotFound, "")
+}
+
+func TestAVisitIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	box := w.local(newTask())
+	path := wire + box + "/visits"
+	in := client.NewVisit{Kind: "exec", What: "curl -H 'Authorization: Bearer abcdefghij'"}
+	got := ok[client.BegunVisit](w.call(http.MethodPost, path, in), http.StatusCreated)
+	require.Equal(t, []any{"open", "exec", box, 1, "h"}, []any{got.Visit.Visitor, got.Visit.Kind, got.Labels.SandboxID, got.Labels.Attempt, got.Sandbox.HostID})
+	require.NotContains(t, got.Visit.What, "abcdefghij")
+	require.NotEmpty(t, got.Labels.Installation)
+	end := path + "/" + got.Visit.ID + "/end"
+	require.Equal(t, http.StatusNoContent, w.call(http.MethodPost, end, client.VisitEnd{Outcome: "exit code 0"}).status)
+	w.call(http.MethodPost, end, client.VisitEnd{Outcome: "again"}).refused(http.StatusNotFound, "")
+	receipt := ok[client.TaskReceipt](w.call(http.MethodGet, "/api/v1/tasks/"+got.Labels.TaskID+"/receipt", nil), http.StatusOK)
+	require.Equal(t, "exit code 0", receipt.Visits[0].Outcome)
+
+	w.call(http.MethodPost, path, client.NewVisit{Kind: "look"}).refused(422, "body.kind")
+	w.exec(`UPDATE sandboxes SET state = 'gone' WHERE id = $1`, box)
+	w.call(http.MethodPost, path, in).refused(http.StatusGone, "")
+	w.call(http.MethodPost, wire+w.begin(w.task(newTask()))+"/visits", in).refused(http.StatusConflict, "")
+}
+
+// Neither those who may read and write nor the sandbox itself go into sandboxes.
+func TestVisitsAreForAdmins(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(*api.Config) {})
+	const box = "abc" // any
+	for _, scope := range []string{"read", "write"} {
+		w.call(http.MethodPost, wire+box+"/visits", client.NewVisit{Kind: "exec"}, authorization, w.key(w.org, scope)).refused(http.StatusForbidden, "")
+		w.call(http.MethodGet, "/api/v1/installation", nil, authorization, w.key(w.org, scope)).refused(http.StatusForbidden, "")
+	}
+	w.call(http.MethodPost, wire+"abc/visits", client.NewVisit{Kind: "exec"}, authorization, "Bearer "+w.ring.Mint("abc")).refused(http.StatusForbidden, "")
+	require.NotEmpty(t, ok[client.Installation](w.call(http.MethodGet, "/api/v1/installation", nil, authorization, w.key(w.org, "admin")), http.StatusOK).ID)
+}

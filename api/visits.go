@@ -1,0 +1,52 @@
+package api
+
+import (
+	"context"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/redact"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+type beginVisitIn struct {
+	SandboxPath
+
+	Body client.NewVisit
+}
+
+type visitOut struct {
+	Body client.BegunVisit
+}
+
+// beginVisit writes down first, so that nobody goes in unseen. What a person typed is kept
+// without what has the form of a secret.
+func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*visitOut, error) {
+	who := callerOf(ctx)
+	box, err := a.deps.Store.SandboxRow(ctx, who.organization, in.SandboxID, a.cfg.Open)
+	switch {
+	case err != nil:
+		return nil, err
+	case !box.Machine():
+		return nil, task.Errorf(task.CodeConflict, "Sandbox %s is no machine of ours: its agent runs elsewhere.", box.ID)
+	case box.State == task.SandboxGone || box.State == task.SandboxLost:
+		return nil, task.Errorf(task.CodeGone, "Sandbox %s is %s. What is left of it: omoi receipt, omoi logs --raw.", box.ID, box.State)
+	}
+	visit, labels, err := a.deps.Store.BeginVisit(ctx, who.organization, task.Visit{
+		SandboxID: box.ID, Visitor: who.name, Kind: in.Body.Kind, What: redact.Scrub(in.Body.What, nil),
+	})
+	return &visitOut{Body: client.BegunVisit{Visit: visit, Sandbox: box, Labels: client.SandboxLabels(labels)}}, err
+}
+
+type endVisitIn struct {
+	SandboxPath
+
+	VisitID string `path:"visit_id"`
+	Body    client.VisitEnd
+}
+
+func (a *API) endVisit(ctx context.Context, in *endVisitIn) (*struct{}, error) {
+	if err := knownID("visit", in.VisitID); err != nil {
+		return nil, err
+	}
+	return nil, a.deps.Store.EndVisit(ctx, callerOf(ctx).organization, in.SandboxID, in.VisitID, redact.Scrub(in.Body.Outcome, nil))
+}

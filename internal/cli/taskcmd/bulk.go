@@ -1,0 +1,211 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// bulk is what is done to many tasks at once.
+type bulk struct {
+	olderThan time.Duration
+	dryRun    bool
+	yes       bool
+	reason    string
+}
+
+func (b *bulk) flags(cmd *cobra.Command, what string) {
+	cmd.Flags().DurationVar(&b.olderThan, "older-than", 0, what+" older than this, as 24h")
+	cmd.Flags().BoolVar(&b.dryRun, "dry-run", false, "say what would be done, and do nothing")
+	cmd.Flags().BoolVar(&b.yes, "yes", false, "do it")
+}
+
+// old reports whether something of that moment is meant.
+func (b *bulk) old(at time.Time) bool { return b.olderThan <= 0 || time.Since(at) > b.olderThan }
+
+// cancelled is the JSON form of what became of one task.
+type cancelled struct {
+	TaskID  string      `json:"task_id"`
+	Title   string      `json:"title"`
+	Status  task.Status `json:"status"` // before
+	Outcome string      `json:"outcome"`
+}
+
+// cancelOld cancels every open task that is old. One that has ended is never touched: the
+// server refuses it, also if it ends meanwhile.
+func (s *session) cancelOld(ctx context.Context, b bulk) error {
+	if b.olderThan <= 0 {
+		return exit.Usagef("--older-than %s: give a time above 0, as 24h", b.olderThan)
+	}
+	api, err := s.api()
+	if err != nil {
+		return err
+	}
+	tasks, _, err := collect(0, func(limit int, cursor string) (client.Page[client.Task], error) {
+		return api.Tasks(ctx, client.TaskFilter{Limit: limit, Cursor: cursor})
+	})
+	if err != nil {
+		return err
+	}
+	var old []client.Task
+	for _, t := range tasks {
+		if !t.Status.Final() && b.old(t.CreatedAt) {
+			old = append(old, t)
+		}
+	}
+	return s.cancelAll(ctx, api, old, b)
+}
+
+// cancelAll cancels tasks one after the other, and says of each what came of it.
+func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []client.Task, b bulk) error {
+	rows, failed := make([]cancelled, 0, len(tasks)), 0
+	for _, t := range tasks {
+		row := cancelled{TaskID: t.ID, Title: t.Title, Status: t.Status, Outcome: "would be cancelled"}
+		if b.yes && !b.dryRun {
+			asked, settled, err := api.Cancel(ctx, t.ID, b.reason)
+			switch {
+			case err != nil && task.CodeOf(err) != task.CodeConflict:
+				row.Outcome = "not cancelled: " + task.MessageOf(err)
+				failed++
+			case err != nil: // it has ended by itself
+				row.Outcome = "left alone: " + task.MessageOf(err)
+			case settled:
+				row.Outcome = receipt(asked.Command)
+			default:
+				row.Outcome = "accepted and under way"
+			}
+		}
+		rows = append(rows, row)
+	}
+	if err := s.showCancelled(rows); err != nil {
+		return err
+	}
+	switch {
+	case failed > 0:
+		return exit.With(exit.Failed, fmt.Errorf("%s could not be cancelled; run the same command again", render.Count(failed, "task")))
+	case len(rows) > 0 && !b.yes && !b.dryRun:
+		return exit.With(exit.NeedsYou, fmt.Errorf("this cancels %s; what they have done is saved. Say so with --yes", render.Count(len(rows), "task")))
+	}
+	return nil
+}
+
+func (s *session) showCancelled(rows []cancelled) error {
+	if s.json {
+		return s.printJSON(rows)
+	}
+	if len(rows) == 0 {
+		s.hint("No open task is meant; those that have ended are never touched.")
+		return nil
+	}
+	table := [][]string{{"TASK", "STATUS", "TITLE", "OUTCOME"}}
+	for _, r := range rows {
+		table = append(table, []string{render.Short(r.TaskID), s.style().Status(r.Status), render.OneLine(r.Title, 50), render.OneLine(r.Outcome, 100)})
+	}
+	s.say("%s", strings.TrimRight(s.style().Table(table), "\n"))
+	return nil
+}
+
+func (s *session) sandboxesCleanup() *cobra.Command {
+	b := bulk{reason: "omoi sandboxes cleanup"}
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "cleanup [sandbox ...]",
+		Short: "End sandboxes by cancelling the tasks that work in them; without arguments it lists what is there",
+		Long: `End sandboxes by cancelling the tasks that work in them: what they have done is saved, and the sandbox is deleted and
+seen to be gone. Without arguments it lists what is there and what would be done. Tasks that have ended are never
+touched, and sandboxes whose work is over are on their way out by themselves.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return s.cleanup(cmd.Context(), args, all, b) },
+	}
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "all sandboxes in which a task works")
+	b.flags(cmd, "sandboxes")
+	return cmd
+}
+
+func (s *session) cleanup(ctx context.Context, refs []string, all bool, b bulk) error {
+	if len(refs) > 0 && all {
+		return exit.Usagef("name sandboxes or give --all, not both")
+	}
+	api, boxes, err := s.alive(ctx)
+	if err != nil {
+		return err
+	}
+	if len(refs) == 0 && !all && b.olderThan == 0 {
+		b.dryRun = true // the list
+	}
+	chosen, err := chosenBoxes(boxes, refs)
+	if err != nil {
+		return err
+	}
+	var tasks []client.Task
+	for _, box := range chosen {
+		if box.TaskID == "" || !b.old(box.CreatedAt) {
+			continue
+		}
+		t, err := api.Task(ctx, box.TaskID)
+		switch {
+		case err != nil:
+			return err
+		case t.Status.Final() || t.SandboxID == nil || *t.SandboxID != box.ID: // its work is over
+			s.hint("%s  %s: its work is over, and its cleanup goes on by itself (omoi receipt %s)", render.Short(box.ID), box.State, render.Short(box.TaskID))
+		default:
+			tasks = append(tasks, t)
+		}
+	}
+	return s.cancelAll(ctx, api, tasks, b)
+}
+
+// alive are the sandboxes that are not verified gone.
+func (s *session) alive(ctx context.Context) (*client.Client, []client.Sandbox, error) {
+	api, err := s.api()
+	if err != nil {
+		return nil, nil, err
+	}
+	boxes, _, err := collect(0, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
+		return api.Sandboxes(ctx, client.SandboxFilter{Unverified: true, Limit: limit, Cursor: cursor})
+	})
+	return api, boxes, err
+}
+
+func chosenBoxes(boxes []client.Sandbox, refs []string) ([]client.Sandbox, error) {
+	if len(refs) == 0 {
+		return boxes, nil
+	}
+	var chosen []client.Sandbox
+	for _, ref := range refs {
+		box, err := findBox(boxes, ref)
+		if err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, box)
+	}
+	return chosen, nil
+}
+
+// findBox resolves what a person typed for a sandbox.
+func findBox(boxes []client.Sandbox, ref string) (client.Sandbox, error) {
+	part := strings.TrimPrefix(strings.ToLower(ref), task.SandboxNamePrefix)
+	var found []client.Sandbox
+	for _, b := range boxes {
+		if b.ID == part {
+			return b, nil
+		}
+		if len(part) >= minFragment && (strings.HasPrefix(b.ID, part) || strings.HasSuffix(b.ID, part)) {
+			found = append(found, b)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return client.Sandbox{}, task.Errorf(task.CodeNotFound, "No sandbox that is alive begins or ends with %q (4 or more characters). Next: omoi sandboxes", ref)
+	case 1:
+		return found[0], nil
+	}
+	return client.Sandbox{}, exit.Usagef("%q fits %d sandboxes; give more of the id (omoi sandboxes lists them)", ref, len(found))
+}

@@ -1,0 +1,60 @@
+package taskcmd_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestCancelOfOldTasksLeavesTheOthers(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	young, old, done := aTask(idA, task.StatusRunning), aTask(idB, task.StatusPending), aTask(idC, task.StatusCompleted)
+	old.CreatedAt, done.CreatedAt = time.Now().Add(-48*time.Hour), time.Now().Add(-48*time.Hour)
+	f.tasks = []client.Task{young, old, done}
+	got := f.omoi("cancel", "--older-than", "24h")
+	require.Equal(t, 4, got.code)
+	require.Contains(t, got.err, "his cancels 1 task")
+	require.Zero(t, f.omoi("cancel", "--older-than", "24h", "--dry-run").code)
+	require.Empty(t, f.asked)
+
+	got = f.omoi("cancel", "--older-than", "24h", "--yes", "--reason", "too old")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, []string{"cancel " + idB + " too old"}, f.asked)
+	require.Equal(t, 2, f.omoi("cancel", "--older-than", "24h", "-").code)
+	require.Equal(t, 2, f.omoi("cancel", "--yes", "-").code)
+	require.Equal(t, 2, f.omoi("cancel", "--older-than", "0s").code)
+	require.Equal(t, 2, f.omoi("cancel").code)
+}
+
+func TestCleanupCancelsWhatWorksAndNothingElse(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	const works, over, done = "aaaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbbbb", "cccccccccccccccccccccccccc"
+	at := aTask(idA, task.StatusRunning)
+	at.SandboxID = new(works)
+	f.tasks = []client.Task{at, aTask(idB, task.StatusCompleted)}
+	old := time.Now().Add(-2 * time.Hour)
+	f.boxes = []client.Sandbox{
+		{ID: works, TaskID: idA, Provider: "local", State: task.SandboxRunning, CreatedAt: old},
+		{ID: over, TaskID: idA, Provider: "local", State: task.SandboxDeleting, CreatedAt: old},
+		{ID: done, TaskID: idB, Provider: "local", State: task.SandboxRunning, CreatedAt: old},
+		{ID: "unchanged-worker", Provider: task.ProviderBare, State: task.SandboxRunning},
+	}
+	got := f.omoi("sandboxes", "cleanup")
+	require.Zero(t, got.code, "a list")
+	require.Contains(t, got.out, "would be cancelled")
+	require.Equal(t, 4, f.omoi("sandboxes", "cleanup", "--all").code)
+	require.Zero(t, f.omoi("sandboxes", "cleanup", "--older-than", "3h", "--yes").code)
+	require.Zero(t, f.omoi("sandboxes", "cleanup", done, "omoi-"+over, "--yes").code)
+	require.Empty(t, f.asked, "neither young ones nor those whose work is over")
+
+	require.Zero(t, f.omoi("sandboxes", "cleanup", "--all", "--yes").code)
+	require.Equal(t, []string{"cancel " + idA + " omoi sandboxes cleanup"}, f.asked, "a completed task is never touched")
+	require.Equal(t, 1, f.omoi("sandboxes", "cleanup", "zzzz", "--yes").code)
+	require.Equal(t, 2, f.omoi("sandboxes", "cleanup", "--all", "zzzz").code)
+}

@@ -1,0 +1,52 @@
+package taskcmd_test
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func (f *fakeAPI) serveOperator(mux *http.ServeMux) {
+	mux.HandleFunc("GET /api/v1/sandboxes/{id}/log", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+		part := client.SandboxLog{SandboxID: r.PathValue("id"), First: after, Next: after, Ended: true}
+		if parts := f.logs[part.SandboxID]; after < int64(len(parts)) {
+			part.Text, part.Next, part.Ended = parts[after], after+1, after+1 == int64(len(parts)) && r.URL.Query().Has("wait")
+		} else {
+			part.Ended = r.URL.Query().Has("wait")
+		}
+		answer(w, http.StatusOK, part)
+	})
+}
+
+func (f *fakeAPI) attempts(status task.Status, boxes ...string) {
+	t := aTask(idA, status)
+	for n, box := range boxes {
+		t.Attempts = append(t.Attempts, client.Attempt{Number: n + 1, SandboxID: box})
+	}
+	f.tasks = []client.Task{t}
+}
+
+func TestRawLogsAreThoseOfTheNewestAttempt(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.attempts(task.StatusRunning, "first", "second")
+	f.logs = map[string][]string{"first": {"old\n"}, "second": {"one\n", "\x1b[31mtwo\n"}}
+	got := f.omoi("logs", "--raw", "-")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, "one\n\x1b[31mtwo\n", got.out, "a pipe gets it as it is")
+	require.Equal(t, 2, f.omoi("logs", "--raw", "--heartbeats", "-").code)
+
+	f.attempts(task.StatusCompleted, "first", "second")
+	require.Equal(t, "one\n\x1b[31mtwo\n", f.omoi("logs", "--raw", "-f", "-").out)
+
+	f.attempts(task.StatusPending)
+	require.Contains(t, f.omoi("logs", "--raw", "-").err, "no sandbox of this task has begun")
+}

@@ -1,0 +1,132 @@
+package taskcmd
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+// rawLogs prints what the agent of a task printed in its sandbox.
+type rawLogs struct {
+	*session
+
+	api    *client.Client
+	id     string // of the task
+	follow bool
+}
+
+func (s *session) rawLogs(ctx context.Context, ref string, follow bool) error {
+	api, t, err := s.taskOf(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if len(t.Attempts) == 0 && !follow {
+		s.hint("No log yet: no sandbox of this task has begun. Next: omoi logs --raw -f %s", render.Short(t.ID))
+		return nil
+	}
+	r := &rawLogs{session: s, api: api, id: t.ID, follow: follow}
+	if !follow {
+		return r.sandbox(ctx, t.Attempts[len(t.Attempts)-1].SandboxID)
+	}
+	return r.attempts(ctx, len(t.Attempts))
+}
+
+// attempts follows one sandbox after the other until the task has ended; the newest comes first.
+func (r *rawLogs) attempts(ctx context.Context, from int) error {
+	for next := max(from-1, 0); ; {
+		t, err := r.api.Task(ctx, r.id)
+		switch {
+		case err != nil:
+			return err
+		case next < len(t.Attempts):
+			if err := r.sandbox(ctx, t.Attempts[next].SandboxID); err != nil {
+				return err
+			}
+			next++
+		case t.Status.Final():
+			return nil
+		default:
+			if err := pause(ctx, time.Second); err != nil {
+				return exit.With(exit.Interrupted, nil)
+			}
+		}
+	}
+}
+
+// sandbox prints one log: as far as it goes, or until its end.
+func (r *rawLogs) sandbox(ctx context.Context, id string) error {
+	const poll = 20 * time.Second
+	wait := time.Duration(0)
+	if r.follow {
+		wait = poll
+	}
+	for after := int64(0); ; {
+		part, err := r.api.SandboxLog(ctx, id, after, wait)
+		if err != nil {
+			return err
+		}
+		if err := r.print(part, after); err != nil {
+			return err
+		}
+		caughtUp := part.Next == after
+		after = part.Next
+		if part.Ended || caughtUp && !r.follow {
+			r.told(part)
+			return nil
+		}
+	}
+}
+
+func (r *rawLogs) print(part client.SandboxLog, after int64) error {
+	if r.json {
+		return r.printJSON(part)
+	}
+	if part.First > after {
+		r.hint("[%s before this are not kept]", render.Bytes(part.First-after))
+	}
+	text := part.Text
+	if isTerminal(r.Stdout) {
+		text = cleanLines(text)
+	}
+	_, err := io.WriteString(r.Stdout, text)
+	return err
+}
+
+// cleanLines keeps what an agent printed from steering a person's terminal.
+func cleanLines(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		body, end := strings.TrimSuffix(line, "\n"), ""
+		if body != line {
+			end = "\n"
+		}
+		out.WriteString(render.Clean(strings.ReplaceAll(body, "\t", "    ")) + end)
+	}
+	return out.String()
+}
+
+// told says why there may be more than was printed.
+func (r *rawLogs) told(part client.SandboxLog) {
+	switch {
+	case part.Stale:
+		r.hint("No worker that can reach this sandbox has looked just now: there may be more. Next: omoi hosts")
+	case part.Next == 0:
+		r.hint("The log is empty: its agent has printed nothing.")
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

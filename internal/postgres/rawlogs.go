@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/rawlog"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+var _ rawlog.Store = (*Store)(nil)
+
+// WantLog says that somebody looks at the log of a sandbox for a while, and answers since when
+// by the database's clock.
+func (s *Store) WantLog(ctx context.Context, sandboxID string, patience time.Duration) (time.Time, error) {
+	at, err := s.q.WantLog(ctx, sandboxID, patience)
+	return at, translate("ask for the log of sandbox "+sandboxID, err)
+}
+
+// LogState tells whether a log was read to its end since asked, and whether it has ended.
+func (s *Store) LogState(ctx context.Context, sandboxID string, asked time.Time) (fresh, ended bool, err error) {
+	row, err := s.q.LogLook(ctx, &asked, sandboxID)
+	if err = translate("look at the log of sandbox "+sandboxID, err); task.CodeOf(err) == task.CodeNotFound {
+		err = nil
+	}
+	return row.Fresh, row.Kept, err
+}
+
+// LogParts answers what is stored of a log behind after, limit parts at most.
+func (s *Store) LogParts(ctx context.Context, sandboxID string, after int64, limit int) ([]rawlog.Part, error) {
+	rows, err := s.q.LogParts(ctx, db.LogPartsParams{SandboxID: sandboxID, After: after, MaxRows: int32(limit)}) //nolint:gosec // G115: a few
+	parts := mapAll(rows, func(r db.LogPartsRow) rawlog.Part { return rawlog.Part{First: r.First, Last: r.Last, Text: r.Content} })
+	return parts, translate("read the log of sandbox "+sandboxID, err)
+}
+
+// WantedLogs implements [rawlog.Store].
+func (s *Store) WantedLogs(ctx context.Context, hostID string, providers []string) ([]rawlog.Wanted, error) {
+	rows, err := s.q.WantedLogs(ctx, hostID, providers)
+	if err != nil {
+		return nil, translate("look for wanted logs", err)
+	}
+	var wanted []rawlog.Wanted
+	for _, r := range rows {
+		one := rawlog.Wanted{SandboxID: r.ID, TaskID: r.TaskID, Provider: r.Provider, Read: r.Read}
+		if json.Unmarshal(r.Labels, &one.Labels) == nil && one.Labels.SandboxID == r.ID { // else its provider would not know it
+			wanted = append(wanted, one)
+		}
+	}
+	return wanted, nil
+}
+
+// LogRead implements [rawlog.Store].
+func (s *Store) LogRead(ctx context.Context, sandboxID string) (int64, error) {
+	row, err := s.q.LockLog(ctx, sandboxID)
+	return row.Read, translate("find the end of the log of sandbox "+sandboxID, err)
+}
+
+// AddLog implements [rawlog.Store]. What another worker has stored meanwhile is left out.
+func (s *Store) AddLog(ctx context.Context, sandboxID string, parts []rawlog.Part, keep int64) error {
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		_, err := appendLog(ctx, q, sandboxID, parts, keep)
+		return err
+	})
+	return translate("store the log of sandbox "+sandboxID, err)
+}
+
+// LogLooked implements [rawlog.Store].
+func (s *Store) LogLooked(ctx context.Context, sandboxID string) error {
+	return translate("note a look at the log of sandbox "+sandboxID, s.q.LogLooked(ctx, sandboxID))
+}
+
+// KeepLog implements [rawlog.Store]. The first end stays.
+func (s *Store) KeepLog(ctx context.Context, sandboxID string, parts []rawlog.Part, keep int64) error {
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		done, err := appendLog(ctx, q, sandboxID, parts, keep)
+		if err != nil || !done {
+			return err
+		}
+		return q.LogKept(ctx, sandboxID)
+	})
+	return translate("keep the log of sandbox "+sandboxID, err)
+}
+
+// appendLog adds parts to a log that has not ended. done: they stand at its end.
+func appendLog(ctx context.Context, q *db.Queries, sandboxID string, parts []rawlog.Part, keep int64) (done bool, err error) {
+	row, err := q.LockLog(ctx, sandboxID)
+	switch {
+	case err != nil || row.Kept:
+		return false, err
+	case len(parts) == 0:
+		return true, nil
+	case parts[0].First < row.Read:
+		return false, task.Errorf(task.CodeConflict, "more of the log was stored meanwhile")
+	}
+	for _, p := range parts {
+		err := q.InsertLogPart(ctx, db.InsertLogPartParams{SandboxID: sandboxID, First: p.First, Last: p.Last, Content: p.Text})
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, q.DropLogParts(ctx, sandboxID, parts[len(parts)-1].Last-keep)
+}

@@ -1,0 +1,45 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// BeginVisit writes down that a person goes into a sandbox, and answers under which labels its
+// provider knows it.
+func (s *Store) BeginVisit(ctx context.Context, organizationID string, v task.Visit) (task.Visit, sandbox.Labels, error) {
+	row, err := s.LedgerSandbox(ctx, v.SandboxID)
+	if err != nil {
+		return v, sandbox.Labels{}, err
+	}
+	labels, err := s.labelsOf(ctx, row)
+	if err != nil {
+		return v, labels, err
+	}
+	made, err := s.q.BeginVisit(ctx, db.BeginVisitParams{
+		ID: task.NewID(), OrganizationID: idOr(organizationID), SandboxID: v.SandboxID, Visitor: storable(v.Visitor), Kind: v.Kind, What: storable(v.What),
+	})
+	return visitRecord(made), labels, translate("note a visit to sandbox "+v.SandboxID, err)
+}
+
+// labelsOf are the labels as they were written with the intent.
+func (s *Store) labelsOf(ctx context.Context, row task.Sandbox) (sandbox.Labels, error) {
+	var written sandbox.Labels
+	if json.Unmarshal(row.Labels, &written) == nil && written.SandboxID == row.ID {
+		return written, nil
+	}
+	installation, err := s.Installation(ctx)
+	return sandbox.Labels{Installation: installation, TaskID: row.TaskID, Attempt: row.Attempt, SandboxID: row.ID}, err
+}
+
+// EndVisit writes down how a visit ended; the first word about it stays.
+func (s *Store) EndVisit(ctx context.Context, organizationID, sandboxID, id, outcome string) error {
+	err := oneRow(s.q.EndVisit(ctx, db.EndVisitParams{
+		ID: id, SandboxID: sandboxID, OrganizationID: idOr(organizationID), Outcome: storable(outcome),
+	}))
+	return missing(translate("note the end of visit "+id, err), "There is no visit %s under way.", id)
+}

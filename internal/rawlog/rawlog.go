@@ -1,0 +1,240 @@
+// Package rawlog brings a sandbox's own log, which is what its agent printed, to people: while
+// somebody looks, and once before the sandbox is deleted. Of a long one the newest bytes are
+// kept. Secrets that are known or look like ones are taken out before it is stored.
+package rawlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Part is a stretch of a log: its bytes First to Last, without what had to be hidden.
+type Part struct {
+	First, Last int64
+	Text        []byte
+}
+
+// Wanted is a log that somebody looks at.
+type Wanted struct {
+	SandboxID string
+	TaskID    string // empty: the task is gone
+	Provider  string
+	Labels    sandbox.Labels
+	Read      int64 // up to where it is stored
+}
+
+// Store keeps logs.
+type Store interface {
+	// WantedLogs are those that can be read by a worker on this host with these providers.
+	WantedLogs(ctx context.Context, hostID string, providers []string) ([]Wanted, error)
+	// AddLog stores what has come, and drops what lies more than keep bytes before its end.
+	AddLog(ctx context.Context, sandboxID string, parts []Part, keep int64) error
+	// LogLooked notes that all there was has been stored.
+	LogLooked(ctx context.Context, sandboxID string) error
+	// LogRead is up to where a log is stored.
+	LogRead(ctx context.Context, sandboxID string) (int64, error)
+	// KeepLog is AddLog with what comes last: nothing is added any more. [task.CodeConflict] if
+	// another has added something meanwhile.
+	KeepLog(ctx context.Context, sandboxID string, parts []Part, keep int64) error
+}
+
+// Config of a [Watcher]. Zero values mean the defaults named here.
+type Config struct {
+	HostID string
+	Every  time.Duration // between looks at what is wanted; default 1 s
+	Keep   int64         // newest bytes of one log; default 1 MiB
+	// Hide makes what takes the secrets of a task, and those of omoi, out of a text.
+	Hide func(ctx context.Context, taskID string) (func(string) string, error)
+	Wake func(sandboxID string) // tells readers in this process; nil: nobody
+}
+
+// Watcher reads the logs of the sandboxes in reach of one worker.
+type Watcher struct {
+	cfg       Config
+	store     Store
+	providers map[string]sandbox.Provider
+	log       *slog.Logger
+}
+
+// New makes a watcher over those of the providers that have logs.
+func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger) *Watcher {
+	if cfg.Every <= 0 {
+		cfg.Every = time.Second
+	}
+	if cfg.Keep <= 0 {
+		cfg.Keep = 1 << 20
+	}
+	w := &Watcher{cfg: cfg, store: store, providers: map[string]sandbox.Provider{}, log: log}
+	for _, p := range providers {
+		if p.Capabilities().Exec {
+			w.providers[p.Name()] = p
+		}
+	}
+	return w
+}
+
+// Run serves readers until ctx ends.
+func (w *Watcher) Run(ctx context.Context) {
+	ticker := time.NewTicker(w.cfg.Every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			w.Round(ctx)
+		}
+	}
+}
+
+// Round looks once for what is wanted, and stores what has come.
+func (w *Watcher) Round(ctx context.Context) {
+	names := make([]string, 0, len(w.providers))
+	for name := range w.providers {
+		names = append(names, name)
+	}
+	wanted, err := w.store.WantedLogs(ctx, w.cfg.HostID, names)
+	if err != nil {
+		w.log.DebugContext(ctx, "wanted logs not read", slog.String("error", err.Error()))
+		return
+	}
+	for _, one := range wanted {
+		if err := w.bring(ctx, one); err != nil && ctx.Err() == nil && task.CodeOf(err) != task.CodeConflict {
+			w.log.WarnContext(ctx, "log of a sandbox not read", slog.String("sandbox_id", one.SandboxID), slog.String("error", err.Error()))
+		}
+	}
+}
+
+// bring stores what has been printed since the last look. A line that is not finished is left
+// for the next one: a secret must not be cut in two.
+func (w *Watcher) bring(ctx context.Context, one Wanted) error {
+	const patience = 20 * time.Second
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	first, text, err := w.read(ctx, w.providers[one.Provider], one.Labels, one.Read)
+	if err != nil {
+		return err
+	}
+	if end := bytes.LastIndexByte(text, '\n') + 1; end > 0 || len(text) < longestPart {
+		text = text[:end]
+	}
+	if len(text) > 0 {
+		parts, err := w.parts(ctx, one.TaskID, first, text)
+		if err == nil {
+			err = w.store.AddLog(ctx, one.SandboxID, parts, w.cfg.Keep)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := w.store.LogLooked(ctx, one.SandboxID); err != nil {
+		return err
+	}
+	if w.cfg.Wake != nil {
+		w.cfg.Wake(one.SandboxID)
+	}
+	return nil
+}
+
+// Keep stores the end of a log, before its sandbox is deleted. Where there is nothing any more
+// what was stored is the end.
+func (w *Watcher) Keep(ctx context.Context, p sandbox.Provider, labels sandbox.Labels) error {
+	const tries = 3 // somebody may be looking
+	for try := 1; ; try++ {
+		err := w.keep(ctx, p, labels)
+		if task.CodeOf(err) != task.CodeConflict || try == tries {
+			return err
+		}
+	}
+}
+
+func (w *Watcher) keep(ctx context.Context, p sandbox.Provider, labels sandbox.Labels) error {
+	read, err := w.store.LogRead(ctx, labels.SandboxID)
+	if err != nil {
+		return err
+	}
+	first, text, err := w.read(ctx, p, labels, read)
+	if task.CodeOf(err) == task.CodeNotFound {
+		err, text = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	parts, err := w.parts(ctx, labels.TaskID, first, text)
+	if err != nil {
+		return err
+	}
+	return w.store.KeepLog(ctx, labels.SandboxID, parts, w.cfg.Keep)
+}
+
+// read answers the newest bytes behind offset, and where they begin: with a whole line, unless
+// there is none.
+func (w *Watcher) read(ctx context.Context, p sandbox.Provider, labels sandbox.Labels, offset int64) (first int64, text []byte, err error) {
+	r, err := p.Log(ctx, labels, offset)
+	if err != nil {
+		return 0, nil, fmt.Errorf("open the log: %w", err)
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	total, text, err := tail(ctx, r, w.cfg.Keep)
+	if err != nil {
+		return 0, nil, fmt.Errorf("read the log: %w", err)
+	}
+	first = offset + total - int64(len(text))
+	if first > offset {
+		cut := bytes.IndexByte(text, '\n') + 1
+		first, text = first+int64(cut), text[cut:]
+	}
+	return first, text, nil
+}
+
+// tail reads to the end and answers the last bytes, keep at most.
+func tail(ctx context.Context, r io.Reader, keep int64) (total int64, last []byte, err error) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buffer)
+		total += int64(n)
+		last = append(last, buffer[:n]...)
+		if over := int64(len(last)) - 2*keep; over > 0 { // so that little is moved
+			last = append(last[:0], last[int64(len(last))-keep:]...)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return total, last[max(int64(len(last))-keep, 0):], nil
+		case err != nil:
+			return total, nil, err
+		case ctx.Err() != nil:
+			return total, nil, ctx.Err()
+		}
+	}
+}
+
+// longestPart bounds the parts in bytes.
+const longestPart = 256 << 10
+
+// parts cuts a text at the ends of lines, and takes secrets out.
+func (w *Watcher) parts(ctx context.Context, taskID string, first int64, text []byte) ([]Part, error) {
+	hide, err := w.cfg.Hide(ctx, taskID)
+	if err != nil {
+		return nil, fmt.Errorf("learn what to hide: %w", err)
+	}
+	var parts []Part
+	for len(text) > 0 {
+		size := len(text)
+		if size > longestPart {
+			if size = bytes.LastIndexByte(text[:longestPart], '\n') + 1; size == 0 {
+				size = longestPart
+			}
+		}
+		parts = append(parts, Part{First: first, Last: first + int64(size), Text: []byte(hide(string(text[:size])))})
+		first, text = first+int64(size), text[size:]
+	}
+	return parts, nil
+}
