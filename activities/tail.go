@@ -92,7 +92,7 @@ type tail struct {
 
 func (a *Activities) newTail(p place) (*tail, error) {
 	if a.deps.API == nil {
-		return nil, task.Errorf(task.CodeUnavailable, "this worker carries for no sandbox; set sandbox.transport to pull on every worker")
+		return nil, task.Errorf(task.CodeUnavailable, "this worker carries for no sandbox; all workers must have the same settings of transport")
 	}
 	return &tail{place: p, every: a.cfg.TailInterval, log: a.log, post: mailbox.NewPostman(mailbox.Route{
 		Files: files{p}, Dir: sandbox.Dir, API: a.deps.API, Own: "/api/v1/sandboxes/" + p.row.ID,

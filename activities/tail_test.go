@@ -91,7 +91,7 @@ func TestATailWithoutAWayIsTriedAgain(t *testing.T) {
 	_, err := do[contract.Tailed](b, b.activities().TailSandbox, b.ref())
 	app, _ := refused(t, err)
 	require.False(t, app.NonRetryable())
-	require.ErrorContains(t, err, "sandbox.transport")
+	require.ErrorContains(t, err, "settings of transport")
 }
 
 func TestDrainSpool(t *testing.T) {

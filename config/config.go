@@ -22,6 +22,7 @@ type Config struct {
 	Reaper     Reaper     `key:"reaper"`
 	Worker     Worker     `key:"worker"`
 	Sandbox    Sandbox    `key:"sandbox"`
+	Transport  Transport  `key:"transport" note:"How agents report: push (they ask the API) or pull (they reach nothing, and a worker looks into their sandboxes). All workers of an installation must have the same."`
 	Price      Price      `key:"price" note:"What sandboxes cost, for receipts, as 0.05 USD/hour or 0.000014 USD/second. A sandbox keeps the price of the time when it was made."`
 	Agent      Agent      `key:"agent"`
 	Log        Log        `key:"log"`

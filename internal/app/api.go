@@ -135,17 +135,10 @@ func closeListeners(listeners []net.Listener) error {
 func (c *core) apiServices(listeners []net.Listener) []service {
 	tuneMemory()
 	cfg := c.cfg
-	intake := ingest.NewIntake(ingest.IntakeConfig{
-		AllowBare: cfg.API.Open, Quiet: cfg.Relay.QuietDigest, PulsePeriod: cfg.Relay.Pulse,
-		MaxTranscript: cfg.API.MaxTranscript, Meter: c.metrics.Intake,
-	}, c.store, c.bus, c.log)
+	intake := c.newIntake(c.store)
 	c.metrics.Intake.Queue(intake.Waiting)
 	relay := ingest.NewRelay(c.relayConfig(), c.store, c.temporal, c.bus, c.log)
-	handler := api.New(c.apiConfig(), api.Deps{
-		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Probes: c.probes(), Log: c.log, Script: checkScript,
-		WriteOff: endedRuns{c.store, c.temporal}.writeOff,
-		Meter:    c.metrics.HTTP, Gauge: c.metrics.Stream, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
-	})
+	handler := c.newAPI(intake)
 	return []service{
 		{"api", func(ctx context.Context) error { return api.Serve(ctx, handler, listeners, cfg.API.StopTimeout) }},
 		{"intake", intake.Run},

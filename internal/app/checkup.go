@@ -52,7 +52,7 @@ func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
 	findings := []Finding{
 		checkDev(info, running), checkConfig(cfg), checkHome(cfg), checkProgram("git", FindingFail, "install git"),
 		checkProgram("go", FindingWarn, "needed to build omoi only"), checkDatabase(ctx, cfg), checkTemporal(cfg), checkAgent(cfg),
-		checkScripts(),
+		checkScripts(), checkTransport(cfg),
 	}
 	findings = append(append(findings, checkIsolation(cfg)...), checkDocker(ctx, cfg), checkDaytona(ctx, cfg))
 	if !running {

@@ -66,6 +66,7 @@ type core struct {
 	hosts        scm.Hosts
 	metrics      *metrics.Metrics
 	tracing      *tracing.Tracing // nil: off
+	inlet        *inlet           // of a worker; nil: its sandboxes report by themselves
 	organization string
 	logs         *rawlog.Watcher // of a worker; nil elsewhere
 }

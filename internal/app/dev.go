@@ -161,6 +161,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 		d.say("taking up " + tasksOpen(len(open)) + " of the last time")
 	}
 	d.say("starting API and worker")
+	c.openInlet()
 	w, err := c.newWorker()
 	if err != nil {
 		return err
@@ -168,6 +169,9 @@ func (d *dev) run(ctx context.Context) (err error) {
 	listeners, err := listen(ctx, d.cfg)
 	if err != nil {
 		return err
+	}
+	if c.inlet != nil {
+		listeners = append(listeners, c.inlet)
 	}
 	shown, err := c.metricsServices(ctx)
 	if err != nil {

@@ -30,6 +30,7 @@ func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error
 		return err
 	}
 	c.settleCallback(ctx)
+	c.openInlet()
 	w, err := c.newWorker()
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error
 			return err
 		}
 		return c.runWorker(ctx, w)
-	}}}, shown...)...)
+	}}}, append(c.inletServices(), shown...)...)...)
 }
 
 // settleCallback tells agents the API of this machine where no address is configured; where
@@ -89,7 +90,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	c.logs = c.newLogs(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store.Life(), Ledger: c.store.Life(), Fleet: c.store.Life(), Runs: c.temporal, Providers: found, Git: c.hosts,
-		Tokens: c.ring, Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs,
+		Tokens: c.ring, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs,
 		Wake: func(taskID string) { c.bus.Wake(live.Task(taskID)) }, Log: c.log,
 	})
 	w := c.cfg.Worker
@@ -124,6 +125,7 @@ func (c *core) activityConfig(host string) activities.Config {
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
 		AgentHeartbeat: cfg.Agent.Heartbeat, SpoolBytes: cfg.Agent.SpoolBytes, StopGrace: cfg.Agent.Grace, Transcript: cfg.Agent.Transcript,
 		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail,
+		Pull: pulls(cfg), TailInterval: cfg.Transport.Interval,
 		SalvageWindow: cfg.Task.SalvageWindow, OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace,
 		Overdue: cfg.Reaper.Overdue, Shared: sharedProviders(cfg), Secrets: secrets(cfg),
 	}

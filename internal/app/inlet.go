@@ -1,0 +1,115 @@
+package app
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres"
+)
+
+// inlet is the way by which a worker puts the requests of sandboxes that reach nothing to the
+// API inside of its own process. The API takes it for its Unix socket: behind both stand
+// sandboxes, and nobody else.
+type inlet struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newInlet() *inlet { return &inlet{conns: make(chan net.Conn), done: make(chan struct{})} }
+
+// openInlet makes the inlet where a worker needs one.
+func (c *core) openInlet() {
+	if len(pulls(c.cfg)) > 0 {
+		c.inlet = newInlet()
+	}
+}
+
+// way is nil where there is no inlet.
+func (i *inlet) way() http.RoundTripper {
+	if i == nil {
+		return nil
+	}
+	const each = 64
+	return &http.Transport{DialContext: i.dial, DisableCompression: true, MaxIdleConnsPerHost: each}
+}
+
+func (i *inlet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case i.conns <- socketEnd{theirs}:
+		return ours, nil
+	case <-i.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept implements net.Listener.
+func (i *inlet) Accept() (net.Conn, error) {
+	select {
+	case conn := <-i.conns:
+		return conn, nil
+	case <-i.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (i *inlet) Close() error {
+	i.once.Do(func() { close(i.done) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (i *inlet) Addr() net.Addr { return inletAddr() }
+
+func inletAddr() net.Addr { return &net.UnixAddr{Name: "@omoi-worker", Net: "unix"} }
+
+// socketEnd is the end of a pipe that looks like a socket's.
+type socketEnd struct{ net.Conn }
+
+// LocalAddr implements net.Conn.
+func (socketEnd) LocalAddr() net.Addr { return inletAddr() }
+
+// inletServices are the API behind the inlet and its intake, of a worker that has no others.
+func (c *core) inletServices() []service {
+	if c.inlet == nil {
+		return nil
+	}
+	intake := c.newIntake(tacit{c.store})
+	handler := c.newAPI(intake)
+	return []service{
+		{"inlet", func(ctx context.Context) error {
+			return api.Serve(ctx, handler, []net.Listener{c.inlet}, c.cfg.API.StopTimeout)
+		}},
+		{"intake of the inlet", intake.Run},
+	}
+}
+
+// tacit is a store without a pulse: that of the intake speaks for agents that report by
+// themselves, whom this process does not serve.
+type tacit struct{ *postgres.Store }
+
+// Beat notes nothing.
+func (tacit) Beat(context.Context, string) error { return nil }
+
+func (c *core) newIntake(store ingest.IntakeStore) *ingest.Intake {
+	return ingest.NewIntake(ingest.IntakeConfig{
+		AllowBare: c.cfg.API.Open, Quiet: c.cfg.Relay.QuietDigest, PulsePeriod: c.cfg.Relay.Pulse,
+		MaxTranscript: c.cfg.API.MaxTranscript, Meter: c.metrics.Intake,
+	}, store, c.bus, c.log)
+}
+
+func (c *core) newAPI(intake *ingest.Intake) *api.API {
+	return api.New(c.apiConfig(), api.Deps{
+		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Probes: c.probes(), Log: c.log, Script: checkScript,
+		WriteOff: endedRuns{c.store, c.temporal}.writeOff,
+		Meter:    c.metrics.HTTP, Gauge: c.metrics.Stream, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
+	})
+}

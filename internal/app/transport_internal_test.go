@@ -1,0 +1,64 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhichTransportFits(t *testing.T) {
+	t.Parallel()
+	key := "DAYTONA_API_KEY=some-key-of-daytona"
+	for _, c := range []struct {
+		environ []string
+		pulls   []string
+		status  string
+		says    string
+	}{
+		{nil, nil, FindingOK, "local: push, docker: push"},
+		{[]string{key}, []string{"daytona"}, FindingOK, "daytona: pull, since http://127.0.0.1:18000 cannot be reached from a cloud"},
+		{[]string{key, "CALLBACK_URL=http://192.168.1.7:18000"}, []string{"daytona"}, FindingOK, "192.168.1.7:18000 cannot be reached"},
+		{[]string{key, "CALLBACK_URL=http://my-laptop:18000"}, []string{"daytona"}, FindingOK, "my-laptop:18000 cannot be reached"},
+		{[]string{key, "CALLBACK_URL=https://omoi.example.com"}, nil, FindingOK, "daytona: push"},
+		{[]string{key, "DAYTONA_API_URL=http://127.0.0.1:4000/api"}, nil, FindingOK, "daytona: push"},
+		{[]string{key, "OMOI_TRANSPORT_DAYTONA=push"}, nil, FindingWarn, "agents at Daytona cannot reach http://127.0.0.1:18000"},
+		{[]string{"OMOI_TRANSPORT_LOCAL=pull", "OMOI_TRANSPORT_DOCKER=pull", "OMOI_TRANSPORT_DAYTONA=push"}, []string{"local", "docker"}, FindingOK, "local: pull, docker: pull"},
+	} {
+		cfg := fresh(t, c.environ...)
+		require.Equal(t, c.pulls, pulls(cfg), c.environ)
+		found := checkTransport(cfg)
+		require.Equal(t, c.status, found.Status, c.environ)
+		require.Contains(t, found.Detail, c.says, c.environ)
+		require.Equal(t, c.status == FindingWarn, found.Next != "", c.environ)
+	}
+}
+
+// Behind the inlet the API sees a socket: an open one still asks for the token of a sandbox.
+func TestTheInletIsASocket(t *testing.T) {
+	t.Parallel()
+	require.Nil(t, (*inlet)(nil).way())
+	in := newInlet()
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		addr, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		_, _ = fmt.Fprintf(w, "%T", addr)
+	})}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(in) }()
+	client := http.Client{Transport: in.way()}
+	answer, err := client.Get("http://omoi/") //nolint:noctx // bounded by the test
+	require.NoError(t, err)
+	said, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, "*net.UnixAddr", string(said))
+	require.NoError(t, server.Shutdown(context.Background()))
+	require.ErrorIs(t, <-ended, http.ErrServerClosed)
+	_, err = client.Get("http://omoi/") //nolint:noctx,bodyclose // it is refused
+	require.ErrorIs(t, err, net.ErrClosed)
+}

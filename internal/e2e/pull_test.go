@@ -1,0 +1,57 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+
+	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// pulling are settings of an installation whose local sandboxes know of no API.
+func pulling() map[string]string {
+	return map[string]string{
+		"OMOI_TRANSPORT_LOCAL": "pull", "OMOI_TRANSPORT_INTERVAL": "200ms",
+		"OMOI_API_CALLBACK_URL": "http://127.0.0.1:1", // nothing is pushed to it
+	}
+}
+
+// TestWorkerKilledWhileItTails kills the worker again and again while it carries for an agent:
+// what was sent is stored, each event once, in order, in one attempt.
+func TestWorkerKilledWhileItTails(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, pulling()).up()
+	const flood, floods, kills = 600, 3, 2
+	var steps []string
+	for range floods {
+		steps = append(steps, sprintf(`{"flood":{"events":%d,"bytes":400}}`, flood))
+	}
+	made := r.submit(r.repo(), script(append(steps, stepWrite, stepCommit, `{"wait_message":{"timeout_s":600}}`, stepUnsaved, stepComplete)...))
+	for n := range kills {
+		r.eventually("events come in", func() bool { return r.count(`SELECT coalesce(sum(head), 0)::int FROM sandboxes`) > n*flood })
+		r.kill("worker")
+		r.startWorker()
+	}
+	box := r.running(made.ID).Attempts[0].SandboxID
+	said, err := r.api.SendMessage(context.Background(), box, apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")
+	require.NoError(t, err)
+	got := r.ends(made.ID, task.StatusCompleted)
+	require.Equal(t, 1, got.AttemptCount)
+	r.noLeaks()
+	r.gapless()
+	require.Equal(t, floods*flood, r.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND event_data ? 'flood'`, box))
+	require.Zero(t, r.count(`SELECT count(*) FROM (SELECT (event_data->>'flood')::int - lag((event_data->>'flood')::int)
+		OVER (ORDER BY sequence) AS step FROM sandbox_events WHERE sandbox_id = $1 AND event_data ? 'flood') steps
+		WHERE step NOT IN (1, $2)`, box, 1-flood), "in their order")
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1
+		AND event_type = 'agent.message_injected' AND event_data->>'message_id' = $2`, box, said.MessageID))
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND event_type = 'agent.shutdown'`, box))
+	r.eventually("the tail has ended", func() bool {
+		d, err := r.temporal.DescribeWorkflowExecution(context.Background(), contract.TailWorkflowID(box), "")
+		return err == nil && d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING
+	})
+}
