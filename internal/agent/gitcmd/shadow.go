@@ -181,7 +181,7 @@ func copyFile(from, to string) {
 		return
 	}
 	_ = os.MkdirAll(filepath.Dir(to), 0o700)
-	_ = os.WriteFile(to, b, 0o600) //nolint:gosec // both paths are ours; git says what it misses
+	_ = os.WriteFile(to, b, 0o600) // git says what it misses
 }
 
 // Git returns git in the shadow.
@@ -274,9 +274,10 @@ func (c *chosen) add(path string) {
 func (c *chosen) inner(path string) {
 	c.snap.note(fmt.Sprintf("%q is a repository of its own: its files are kept, its history is not", path))
 	_ = filepath.WalkDir(filepath.Join(c.shadow.work, path), func(full string, entry fs.DirEntry, err error) error {
-		switch rel, relErr := filepath.Rel(c.shadow.work, full); {
-		case err != nil || relErr != nil:
-			return nil // what cannot be read is left out
+		rel := strings.TrimPrefix(full, filepath.Clean(c.shadow.work)+string(filepath.Separator))
+		switch {
+		case err != nil:
+			c.snap.skip(rel, "cannot be read")
 		case entry.Name() == ".git" && entry.IsDir():
 			return fs.SkipDir
 		case entry.Name() == ".git" || entry.IsDir():

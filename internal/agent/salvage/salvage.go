@@ -101,12 +101,17 @@ func collect(ctx context.Context, cfg Config, way int) (*collector, error) {
 // for ever for somebody to write into a pipe.
 func unclog(cfg Config) {
 	for _, top := range []string{cfg.Workspace, filepath.Join(cfg.Dir, workspace.OriginName)} {
-		_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		root, err := os.OpenRoot(top)
+		if err != nil {
+			continue
+		}
+		_ = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() && !entry.Type().IsRegular() && entry.Type() != fs.ModeSymlink {
-				_ = os.Remove(path)
+				_ = root.Remove(path)
 			}
 			return nil
 		})
+		_ = root.Close()
 	}
 }
 
