@@ -39,7 +39,7 @@ func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 	if err != nil {
 		return none, err
 	}
-	e := execution{tb: tb, id: "omoi-exec-" + rand.Text()}
+	e := execution{tb: tb, id: "omoi-exec-" + rand.Text(), there: func(ctx context.Context) error { return p.running(ctx, labels) }}
 	e.dir = dirExec + "/" + e.id
 	if err := e.begin(ctx, env, cmd.Stdin); err != nil {
 		e.abandon(ctx)
@@ -52,9 +52,10 @@ func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 
 // execution is one command of Exec under way.
 type execution struct {
-	tb  *toolbox
-	id  string // of its session
-	dir string
+	tb    *toolbox
+	id    string // of its session
+	dir   string
+	there func(ctx context.Context) error // says why the sandbox does not run any more
 }
 
 func (e execution) begin(ctx context.Context, env string, stdin io.Reader) error {
@@ -95,6 +96,9 @@ func (e execution) await(ctx context.Context, timeout time.Duration) (sandbox.Ex
 			return res, nil
 		}
 		if err != nil {
+			if gone := e.there(ctx); gone != nil && !passing(gone) {
+				return none, gone
+			}
 			_ = pause(ctx, time.Second) // the next round sees why it ended
 		}
 	}

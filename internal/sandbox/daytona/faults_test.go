@@ -406,3 +406,21 @@ func TestACheckSaysWhatSandboxesAreMadeOf(t *testing.T) {
 	_, err := b.open(t).Check(t.Context())
 	code(t, task.CodeForbidden, err)
 }
+
+func TestADeleteEndsTheWaitForACommand(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p := b.open(t)
+	_, labels := b.ensure(t, p)
+	over := make(chan error, 1)
+	go func() {
+		_, err := p.Exec(t.Context(), labels, sh("touch begun; sleep 600"))
+		over <- err
+	}()
+	require.Eventually(t, func() bool {
+		_, err := readAll(p, t.Context(), labels, "/workspace/begun")
+		return err == nil
+	}, 30*time.Second, 10*time.Millisecond)
+	b.end(t, p, labels)
+	code(t, task.CodeNotFound, <-over)
+}

@@ -96,6 +96,16 @@ func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.
 	return box, nil
 }
 
+// running says why a sandbox in which a command was started does not run any more; nil if it
+// does, as far as Daytona knows.
+func (p *Provider) running(ctx context.Context, labels sandbox.Labels) error {
+	box, err := p.find(ctx, labels)
+	if err != nil || stateOf(box) == apiclient.SANDBOXSTATE_STARTED {
+		return err
+	}
+	return task.Errorf(task.CodeNotFound, "sandbox %s is %s: what ran in it has ended", labels.SandboxID, stateOf(box))
+}
+
 func stateOf(box *apiclient.Sandbox) apiclient.SandboxState {
 	if box.State == nil {
 		return apiclient.SANDBOXSTATE_UNKNOWN
