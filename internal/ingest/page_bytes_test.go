@@ -40,6 +40,35 @@ func TestAPageEndsWhereItsEventsAreLong(t *testing.T) {
 	require.True(t, page.More)
 }
 
+func TestAPageOfATaskEndsWhereItsEventsAreLong(t *testing.T) {
+	t.Parallel()
+	const each = 100
+	b := setup(t)
+	taskID := b.task()
+	for number := 1; number <= 2; number++ {
+		box := b.attempt(taskID, number)
+		b.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
+			SELECT s.id, n, s.birth, 'agent.message', jsonb_build_object('text', repeat('x', 60000))
+			FROM sandboxes s, generate_series(1, $2::integer) AS n WHERE s.id = $1`, box, each)
+		b.exec(`UPDATE sandboxes SET head = $2 WHERE id = $1`, box, each)
+	}
+	var seen []ingest.Cursor
+	for at, more := (ingest.Cursor{}), true; more; {
+		page, err := b.store.TaskEventsAfter(t.Context(), taskID, at, 1000)
+		require.NoError(t, err)
+		b.fits(page.Events)
+		for _, e := range page.Events {
+			seen = append(seen, ingest.Cursor{Attempt: e.Attempt, Sequence: e.Sequence})
+		}
+		at, more = page.Next(), page.More
+	}
+	var want []ingest.Cursor
+	for n := range 2 * each {
+		want = append(want, ingest.Cursor{Attempt: 1 + n/each, Sequence: int64(1 + n%each)})
+	}
+	require.Equal(t, want, seen)
+}
+
 // trajectories pages through all, as they come.
 func (b *bench) trajectories(box string, newer bool) (all []int64) {
 	q := ingest.TrajectoryQuery{SandboxID: box, Limit: 1000, Newer: newer}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
@@ -38,7 +39,7 @@ func (s *sender) divide(ctx context.Context, records []spool.Record) error {
 // around goes on after a refusal by something on the way. Mostly that passes, and costs no
 // event. Only what refuses one event again and again, and lets a small request pass each time in
 // between, will never let that event through.
-func (s *sender) around(ctx context.Context, records []spool.Record) error {
+func (s *sender) around(ctx context.Context, records []spool.Record, wait time.Duration) error {
 	alone := len(records) == 1
 	s.limit = max(len(records)/2, 1)
 	switch {
@@ -47,7 +48,7 @@ func (s *sender) around(ctx context.Context, records []spool.Record) error {
 	case alone && s.blocked.again(records[0].N, mostBlocked):
 		return s.giveWay(ctx, records[0], refusedOnWay)
 	}
-	return link.Pause(ctx, s.backoff())
+	return link.Pause(ctx, wait+s.backoff())
 }
 
 // tries counts what happened to one event in a row.

@@ -100,7 +100,7 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 	case smaller:
 		return s.divide(ctx, records)
 	case blocked:
-		return s.around(ctx, records)
+		return s.around(ctx, records, wait)
 	case slowly:
 		s.failures++
 		return link.Pause(ctx, wait+link.Jitter(s.cfg.SlowBackoff))

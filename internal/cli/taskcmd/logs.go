@@ -39,7 +39,7 @@ instead, of the newest attempt, while it lives and after its end; known secrets 
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "stay until the task has ended")
-	cmd.Flags().StringVar(&after, "after", "", "go on behind this event, as <attempt>:<sequence>")
+	cmd.Flags().StringVar(&after, "after", "", "go on behind this place, as an interrupted one named it, or behind the event <attempt>:<sequence>")
 	cmd.Flags().BoolVar(&raw, "raw", false, "what the agent printed in its sandbox")
 	cmd.Flags().BoolVar(&beats, "heartbeats", false, "show signs of life too")
 	return cmd
