@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,9 @@ func checkDocker(ctx context.Context, cfg *config.Loaded) Finding {
 	parts, err := askEngine(ctx, cfg, &found)
 	if err == nil {
 		found.Detail = strings.Join(parts, ", ")
+		if !slices.Contains(parts, "disk-quota") {
+			found.Detail += "; its file system cannot hold a sandbox to sandbox.disk_gb"
+		}
 		return found
 	}
 	found.Status, found.Detail = FindingWarn, firstLine(err)

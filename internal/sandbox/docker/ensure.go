@@ -142,15 +142,18 @@ func (p *Provider) furnish(ctx context.Context, f *fence, main container.Inspect
 	if err != nil {
 		return err
 	}
+	defer p.discard(ctx, id)
+	if _, err = p.engine.ContainerStatPath(ctx, id, "/bin/sh"); cerrdefs.IsNotFound(err) {
+		return task.Invalid("docker.image", "the image %s has no /bin/sh; sandboxes need one with a shell and git", p.cfg.Image)
+	}
 	archive, err := p.trees()
 	if err != nil {
 		return err
 	}
 	if err = p.engine.CopyToContainer(ctx, id, "/", archive, container.CopyToContainerOptions{}); err != nil {
-		err = engineError("prepare the folders of a sandbox", err)
+		return engineError("prepare the folders of a sandbox", err)
 	}
-	p.discard(ctx, id)
-	return err
+	return nil
 }
 
 // trees is an archive of the three folders; [sandbox.Dir] is last, as the mark that it is done.

@@ -89,7 +89,7 @@ func (p *Provider) launch(ctx context.Context, run *running, cmd sandbox.Command
 	}
 	// The wait outlives this call; the removal of the container ends it.
 	run.ended = p.ending(context.WithoutCancel(ctx), run.id, container.WaitConditionNextExit)
-	if err := startError(p.cfg.Image, p.engine.ContainerStart(ctx, run.id, container.StartOptions{})); err != nil {
+	if err := startError(p.engine.ContainerStart(ctx, run.id, container.StartOptions{})); err != nil {
 		return err
 	}
 	go func() {

@@ -34,18 +34,16 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 		if err := p.putScript(ctx, found.ID, startFile, script(cmd, startFile, life)); err != nil {
 			return err
 		}
-		return startError(p.cfg.Image, p.engine.ContainerStart(ctx, found.ID, container.StartOptions{}))
+		return startError(p.engine.ContainerStart(ctx, found.ID, container.StartOptions{}))
 	})
 }
 
-func startError(image string, err error) error {
+func startError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case cerrdefs.IsNotFound(err) && !strings.Contains(err.Error(), "exec"):
+	case cerrdefs.IsNotFound(err):
 		return task.Errorf(task.CodeNotFound, "the sandbox was removed before it was started").WithCause(err)
-	case strings.Contains(err.Error(), "/bin/sh"):
-		return task.Invalid("docker.image", "the image %s has no /bin/sh; sandboxes need one with a shell and git", image).WithCause(err)
 	}
 	return engineError("start a container", err)
 }
