@@ -127,3 +127,21 @@ func TestCleanupOfTheUnreachableReadsNoSpool(t *testing.T) {
 	require.True(t, receipt.Verified)
 	require.Zero(t, s.count(contract.DrainSpool))
 }
+
+// The provider is down for five minutes: the tail carries nothing, nobody can look, and nothing
+// is replaced.
+func TestAProviderThatIsDownForFiveMinutesReplacesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.tails = true
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		s.after(6*time.Minute, func() { s.events(box, 2, completed(true)) })
+	}
+	s.env.OnRequestCancelExternalWorkflow(mock.Anything, contract.TailWorkflowID("box1"), "").Return(nil)
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Len(t, s.begun, 1)
+	require.Greater(t, s.count(contract.Observe), 2, "it was asked about")
+}

@@ -51,7 +51,7 @@ func TestTheInletIsASocket(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(in) }()
 	client := http.Client{Transport: in.way()}
-	answer, err := client.Get("http://omoi/") //nolint:noctx // bounded by the test
+	answer, err := client.Get("http://omoi/")
 	require.NoError(t, err)
 	said, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
@@ -59,6 +59,6 @@ func TestTheInletIsASocket(t *testing.T) {
 	require.Equal(t, "*net.UnixAddr", string(said))
 	require.NoError(t, server.Shutdown(context.Background()))
 	require.ErrorIs(t, <-ended, http.ErrServerClosed)
-	_, err = client.Get("http://omoi/") //nolint:noctx,bodyclose // it is refused
+	_, err = client.Get("http://omoi/") //nolint:bodyclose // it is refused
 	require.ErrorIs(t, err, net.ErrClosed)
 }
