@@ -41,3 +41,9 @@ type Terminal struct {
 
 // Size of a terminal, in characters.
 type Size struct{ Rows, Columns uint16 }
+
+// ShellArgs is a shell for a person. Where setsid is there it owns its terminal, so that Ctrl-C
+// ends what runs in it and not the shell.
+func ShellArgs() []string {
+	return []string{"sh", "-c", `s=$(command -v bash || command -v sh); if command -v setsid >/dev/null; then exec setsid -c -w "$s" -i; fi; exec "$s" -i`}
+}
