@@ -62,7 +62,7 @@ func (p *Provider) Ready() error {
 // asked is Ready where a sandbox exists already: without a key nothing can be said of it.
 func (p *Provider) asked() error {
 	if err := p.Ready(); err != nil {
-		return task.Errorf(task.CodeUnavailable, "Daytona cannot be asked").WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "Daytona cannot be asked: %s", task.MessageOf(err)).WithCause(err)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (p *Provider) asked() error {
 // unasked turns a refused key into what it means for a sandbox that exists: it cannot be asked.
 func unasked(err error) error {
 	if task.CodeOf(err) == task.CodeForbidden {
-		return task.Errorf(task.CodeUnavailable, "Daytona refuses to be asked").WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "Daytona cannot be asked: %s", task.MessageOf(err)).WithCause(err)
 	}
 	return err
 }
