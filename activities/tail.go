@@ -30,12 +30,9 @@ const (
 func (a *Activities) TailSandbox(ctx context.Context, in contract.SandboxRef) (contract.Tailed, error) {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
-	p, err := a.here(ctx, in.SandboxID)
-	if err != nil {
-		return contract.Tailed{}, ofSandbox(err)
-	}
-	if !p.exec() {
-		return contract.Tailed{Over: "there is nothing to tail"}, nil
+	p, over, err := a.tailed(ctx, in.SandboxID)
+	if err != nil || over != "" {
+		return contract.Tailed{Over: over}, err
 	}
 	t, err := a.newTail(p)
 	if err != nil {
@@ -44,8 +41,24 @@ func (a *Activities) TailSandbox(ctx context.Context, in contract.SandboxRef) (c
 	turn, cancel := context.WithTimeout(ctx, a.cfg.TailTurn)
 	defer t.post.Wait()
 	defer cancel()
-	over := t.run(turn)
+	over = t.run(turn)
 	return contract.Tailed{Over: over}, ctx.Err()
+}
+
+// tailed finds a sandbox to be tailed. One that the ledger has as gone is over also where this
+// worker no longer has its provider, or carries for nobody.
+func (a *Activities) tailed(ctx context.Context, sandboxID string) (p place, over string, err error) {
+	row, err := a.deps.Ledger.Sandbox(ctx, sandboxID)
+	if err != nil {
+		return p, "", fmt.Errorf("read ledger of sandbox %s: %w", sandboxID, err)
+	}
+	if row.State == task.SandboxGone {
+		return p, "the sandbox is gone", nil
+	}
+	if p, err = a.here(ctx, sandboxID); err == nil && !p.exec() {
+		over = "there is nothing to tail"
+	}
+	return p, over, ofSandbox(err)
 }
 
 // DrainSpool reads what is left in the spool of an agent, which it ends.

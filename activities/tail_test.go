@@ -92,6 +92,10 @@ func TestATailWithoutAWayIsTriedAgain(t *testing.T) {
 	app, _ := refused(t, err)
 	require.False(t, app.NonRetryable())
 	require.ErrorContains(t, err, "settings of transport")
+	row := b.store.rows[boxID]
+	row.State = task.SandboxGone
+	b.store.rows[boxID] = row
+	require.Equal(t, "the sandbox is gone", b.tail().Over, "it is not tried for ever")
 }
 
 func TestDrainSpool(t *testing.T) {

@@ -55,3 +55,37 @@ func TestWorkerKilledWhileItTails(t *testing.T) {
 		return err == nil && d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	})
 }
+
+// pulled runs a task whose agent is spoken to, in a sandbox that knows of no API.
+func (r *rig) pulled(in func(*apiclient.NewTask)) task.Task {
+	r.t.Helper()
+	made := r.submit(r.repo(), script(stepWrite, stepCommit, `{"wait_message":{"timeout_s":600}}`, `{"complete":{"output":"heard {{message}}","success":true}}`), in)
+	box := text(r.running(made.ID).SandboxID)
+	_, err := r.api.SendMessage(context.Background(), box, apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")
+	require.NoError(r.t, err)
+	got := r.ends(made.ID, task.StatusCompleted)
+	require.Contains(r.t, string(got.Result), "heard go on")
+	require.Equal(r.t, 1, got.AttemptCount)
+	r.noLeaks()
+	r.gapless()
+	require.Equal(r.t, 1, r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.shutdown'`), "read to the end")
+	return got
+}
+
+func TestPullFromACloud(t *testing.T) {
+	t.Parallel()
+	cloud, settings := startCloud(t)
+	settings["OMOI_TRANSPORT_DAYTONA"], settings["OMOI_API_CALLBACK_URL"] = "pull", "http://127.0.0.1:1"
+	newRig(t, settings).up().pulled(inDaytona)
+	require.Empty(t, cloud.Boxes())
+}
+
+func TestPullFromAContainer(t *testing.T) {
+	t.Parallel()
+	r, engine := newDockerRig(t)
+	r.kill("worker")
+	r.env["OMOI_TRANSPORT_DOCKER"], r.env["OMOI_API_CALLBACK_URL"] = "pull", "http://127.0.0.1:1"
+	r.startWorker()
+	r.pulled(inDocker)
+	r.engineIsEmpty(engine)
+}
