@@ -20,6 +20,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -53,6 +54,7 @@ type fakeAPI struct {
 	onEvents func(f *fakeAPI, n int) // runs under the lock before request n of events is answered
 
 	transcripts []client.TranscriptInfo
+	provider    sandbox.Provider
 }
 
 func newFake(t *testing.T) *fakeAPI {
@@ -255,6 +257,7 @@ func (f *fakeAPI) with(c call, args ...string) result {
 	root.AddCommand(taskcmd.Commands(taskcmd.IO{
 		Env: func(name string) string { return env[name] }, Dir: c.dir,
 		Stdin: strings.NewReader(c.stdin), Stdout: &out, Stderr: &stderr,
+		Provider: func(string) (sandbox.Provider, error) { return f.provider, nil },
 	})...)
 	root.SetArgs(args)
 	root.SetOut(&out)

@@ -12,6 +12,10 @@ import (
 )
 
 func (f *fakeAPI) serveOperator(mux *http.ServeMux) {
+	f.serveVisits(mux)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Readiness{Ready: true, Dependencies: []client.Dependency{{Name: "sandboxes", State: client.StateDown, Detail: "three stay"}}})
+	})
 	mux.HandleFunc("GET /api/v1/sandboxes/{id}/log", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -32,6 +36,11 @@ func (f *fakeAPI) attempts(status task.Status, boxes ...string) {
 		t.Attempts = append(t.Attempts, client.Attempt{Number: n + 1, SandboxID: box})
 	}
 	f.tasks = []client.Task{t}
+}
+
+func TestAlarmsAreShownWithTheSandboxes(t *testing.T) {
+	t.Parallel()
+	require.Contains(t, newFake(t).omoi("sandboxes").err, "ALARM: three stay")
 }
 
 func TestRawLogsAreThoseOfTheNewestAttempt(t *testing.T) {

@@ -23,7 +23,7 @@ func newSandboxes(s *session) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return s.sandboxes(cmd.Context(), all) },
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "those that are gone too")
-	cmd.AddCommand(s.sandboxesCleanup())
+	cmd.AddCommand(s.sandboxesCleanup(), s.sandboxesSweep())
 	return cmd
 }
 
@@ -46,7 +46,18 @@ func (s *session) sandboxes(ctx context.Context, all bool) error {
 		s.hint("There was no sandbox yet.")
 	}
 	s.showSandboxes(boxes)
+	s.alarm(ctx, api)
 	return nil
+}
+
+// alarm says what the reaper cannot settle without a person.
+func (s *session) alarm(ctx context.Context, api *client.Client) {
+	ready, _ := api.Ready(ctx) // the list is what was asked for
+	for _, d := range ready.Dependencies {
+		if d.Name == "sandboxes" && d.State == client.StateDown {
+			s.hint("%s %s", StyleOf(s.Stderr, s.Env).Red("ALARM:"), render.OneLine(d.Detail, 1000))
+		}
+	}
 }
 
 func (s *session) showSandboxes(boxes []client.Sandbox) {

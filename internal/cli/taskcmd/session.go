@@ -19,6 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
 // IO is what the commands see of the process around them.
@@ -28,6 +29,8 @@ type IO struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
+	// Provider opens a sandbox provider as a worker on this machine does; nil: none can be opened.
+	Provider func(name string) (sandbox.Provider, error)
 	// Dir is the folder that relative paths begin at; empty: the process's own.
 	Dir string
 }
@@ -35,7 +38,7 @@ type IO struct {
 // Commands makes every command of this package for one command line.
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
-		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newSend, newMessage, newProjects, newSandboxes, newReceipt, newHosts, newKeys,
+		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newSend, newMessage, newProjects, newSandboxes, newSandbox, newReceipt, newHosts, newKeys,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))
 	for _, maker := range makers {

@@ -1,0 +1,196 @@
+package taskcmd_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const boxID = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+// place is a provider in memory.
+type place struct {
+	sandbox.Provider
+
+	files  map[string]string
+	ran    []string
+	boxes  map[sandbox.Labels]sandbox.Sandbox
+	agents map[string]bool // sandboxes in which an agent runs
+	down   error
+}
+
+func (*place) Name() string { return "local" }
+func (*place) Capabilities() sandbox.Capabilities {
+	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true}
+}
+
+func (p *place) Exec(_ context.Context, l sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
+	p.ran = append(p.ran, l.Installation+" "+strings.Join(cmd.Args, " "))
+	in, _ := io.ReadAll(cmd.Stdin)
+	return sandbox.ExecResult{ExitCode: 6, Stdout: in, Stderr: []byte("err")}, p.down
+}
+
+func (p *place) ReadFile(_ context.Context, _ sandbox.Labels, path string) (io.ReadCloser, error) {
+	text, ok := p.files[path]
+	if !ok {
+		return nil, task.Errorf(task.CodeInvalid, "there is no file %s", path)
+	}
+	return io.NopCloser(strings.NewReader(text)), nil
+}
+
+func (p *place) WriteFile(_ context.Context, _ sandbox.Labels, path string, _ uint32, r io.Reader) error {
+	text, err := io.ReadAll(r)
+	p.files[path] = string(text)
+	return err
+}
+
+func (p *place) Survey(context.Context) (out []sandbox.Sandbox, err error) {
+	for _, box := range p.boxes {
+		out = append(out, box)
+	}
+	return out, p.down
+}
+
+func (p *place) Inspect(_ context.Context, l sandbox.Labels) (sandbox.Inspection, error) {
+	seen := sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone}
+	if _, ok := p.boxes[l]; ok {
+		seen.State = sandbox.StateAlive
+	}
+	if p.agents[l.SandboxID] {
+		seen.Agent = sandbox.StateAlive
+	}
+	return seen, nil
+}
+
+func (p *place) Delete(_ context.Context, l sandbox.Labels) error {
+	delete(p.boxes, l)
+	return nil
+}
+
+func (f *fakeAPI) serveVisits(mux *http.ServeMux) {
+	mux.HandleFunc("POST /api/v1/sandboxes/{id}/visits", func(w http.ResponseWriter, r *http.Request) {
+		var in client.NewVisit
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		f.locked(func() { f.asked = append(f.asked, "visit "+in.Kind+" "+in.What) })
+		answer(w, http.StatusCreated, client.BegunVisit{
+			Visit: client.Visit{ID: idA}, Sandbox: client.Sandbox{ID: r.PathValue("id"), HostID: "h7"},
+			Labels: client.SandboxLabels{Installation: "ours", SandboxID: r.PathValue("id")},
+		})
+	})
+	mux.HandleFunc("POST /api/v1/sandboxes/{id}/visits/{visit}/end", func(w http.ResponseWriter, r *http.Request) {
+		var in client.VisitEnd
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		f.locked(func() { f.asked = append(f.asked, "end "+in.Outcome) })
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /api/v1/installation", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Installation{ID: "ours"})
+	})
+	mux.HandleFunc("GET /api/v1/sandboxes/{id}", func(w http.ResponseWriter, r *http.Request) {
+		for _, b := range f.boxes {
+			if b.ID == r.PathValue("id") {
+				answer(w, http.StatusOK, b)
+				return
+			}
+		}
+		problem(w, task.CodeNotFound, "There is no such sandbox.")
+	})
+}
+
+func visited(t *testing.T) (*fakeAPI, *place) {
+	t.Helper()
+	f := newFake(t)
+	f.boxes = []client.Sandbox{{ID: boxID, TaskID: idA, Provider: "local", State: task.SandboxRunning}}
+	p := &place{files: map[string]string{"/workspace/a": "inside"}, boxes: map[sandbox.Labels]sandbox.Sandbox{}, agents: map[string]bool{}}
+	f.provider = p
+	return f, p
+}
+
+func TestExecIsWrittenDownFirst(t *testing.T) {
+	t.Parallel()
+	f, p := visited(t)
+	got := f.with(call{stdin: "typed"}, "sandbox", "exec", "aaaa", "--", "git", "status")
+	require.Equal(t, 6, got.code, "that of the command")
+	require.Equal(t, "typed", got.out)
+	require.Equal(t, "err", got.err)
+	require.Equal(t, []string{"visit exec git status", "end exit code 6"}, f.asked)
+	require.Equal(t, []string{"ours git status"}, p.ran)
+
+	p.down = task.Errorf(task.CodeNotFound, "no such folder")
+	got = f.omoi("sandbox", "exec", "aaaa", "--", "true")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.err, "it lives on host h7")
+	require.Equal(t, 2, f.omoi("sandbox", "exec", "aaaa").code)
+	require.Equal(t, 2, f.omoi("sandbox", "shell", "aaaa").code, "there is no terminal")
+}
+
+func TestFilesAreCopied(t *testing.T) {
+	t.Parallel()
+	f, p := visited(t)
+	dir := t.TempDir()
+	require.Zero(t, f.with(call{dir: dir}, "sandbox", "cp", "aaaa:/workspace/a", "here").code)
+	text, err := os.ReadFile(filepath.Join(dir, "here"))
+	require.NoError(t, err)
+	require.Equal(t, "inside", string(text))
+	got := f.with(call{dir: dir}, "sandbox", "cp", "aaaa:/workspace/a", "here")
+	require.NotZero(t, got.code, "nothing is replaced")
+	require.Contains(t, got.err, "exists")
+
+	require.Zero(t, f.with(call{dir: dir}, "sandbox", "cp", "here", "aaaa:/workspace/b").code)
+	require.Equal(t, "inside", p.files["/workspace/b"])
+	require.Equal(t, []string{"visit copy_out /workspace/a", "end exit code 0"}, f.asked[:2])
+	require.Equal(t, "visit copy_in /workspace/b", f.asked[4])
+	for _, args := range [][]string{{"a", "b"}, {"aaaa:/a", "bbbb:/b"}, {".", "aaaa:/workspace/c"}} {
+		require.Equal(t, 2, f.with(call{dir: dir}, append([]string{"sandbox", "cp"}, args...)...).code, args)
+	}
+}
+
+func TestSweepSparesWhatMayBeInUse(t *testing.T) {
+	t.Parallel()
+	f, p := visited(t)
+	old := time.Now().Add(-time.Hour)
+	for id, box := range map[string]struct {
+		installation string
+		at           time.Time
+	}{
+		boxID: {"ours", old}, "stranger": {"ours", old}, "lost": {"theirs", old}, "busy": {"theirs", old}, "young": {"theirs", time.Now()},
+	} {
+		labels := sandbox.Labels{Installation: box.installation, SandboxID: id}
+		p.boxes[labels] = sandbox.Sandbox{Labels: labels, CreatedAt: box.at}
+	}
+	p.agents["busy"] = true
+	got := f.omoi("sandboxes", "sweep", "--provider", "local")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "theirs")
+	require.Contains(t, got.out, "this server's")
+
+	require.Zero(t, f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "theirs", "--dry-run").code)
+	require.Equal(t, 4, f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "theirs").code)
+	require.Len(t, p.boxes, 5)
+	got = f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "theirs", "--yes")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "its agent runs")
+	require.Contains(t, got.out, "younger than 30 minutes")
+	require.Len(t, p.boxes, 4)
+	require.Zero(t, f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "unknown", "--yes", "--force").code)
+	require.Len(t, p.boxes, 2)
+	require.Zero(t, f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "ours", "--yes").code)
+	require.Len(t, p.boxes, 1, "of our own only what the server does not know")
+
+	p.down = errors.New("away")
+	got = f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "ours", "--yes")
+	require.Equal(t, 1, got.code, "what was not looked at may be there")
+}
