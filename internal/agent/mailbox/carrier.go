@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -83,25 +84,20 @@ func (c *Carrier) put(ask Ask) error {
 func (c *Carrier) drop(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, ask := range c.asks {
-		if ask.ID == id {
-			c.asks = append(c.asks[:i:i], c.asks[i+1:]...)
-			break
-		}
-	}
+	c.asks = slices.DeleteFunc(c.asks, func(ask Ask) bool { return ask.ID == id })
 	_ = c.write() // the next one writes it
-	_ = os.Remove(c.answer(id))
 	c.sweep()
 }
 
-// sweep removes answers that came too late for whoever asked.
+// sweep removes answers that came too late for whoever asked. What has another name is a file
+// that a provider is just writing.
 func (c *Carrier) sweep() {
-	if len(c.asks) > 0 {
-		return
-	}
-	late, _ := os.ReadDir(filepath.Join(c.dir, inName))
-	for _, entry := range late {
-		_ = os.Remove(c.answer(entry.Name()))
+	files, _ := os.ReadDir(filepath.Join(c.dir, inName))
+	for _, file := range files {
+		id := file.Name()
+		if named(id) && !slices.ContainsFunc(c.asks, func(ask Ask) bool { return ask.ID == id }) {
+			_ = os.Remove(c.answer(id))
+		}
 	}
 }
 
