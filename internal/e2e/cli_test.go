@@ -23,7 +23,7 @@ import (
 // (value * is anything but nothing), `keep NAME path` takes a variable from it.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, nil).up()
+	r := newRig(t, map[string]string{"OMOI_PRICE_LOCAL": "3.6 EUR/hour"}).up()
 	temporal, err := devstack.FindTemporal("")
 	require.NoError(t, err)
 	testscript.RunT(serial{t}, testscript.Params{
