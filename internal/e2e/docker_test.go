@@ -3,7 +3,7 @@ package e2e_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
+	"os"
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
@@ -17,9 +17,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// newDockerRig is a rig on a machine with a Docker engine of its own. Its containers have no
-// network: agents in them reach the API by its socket.
-func newDockerRig(t *testing.T) (*rig, *dockerclient.Client) {
+// startEngine starts a Docker engine of the test's own, or skips loudly.
+func startEngine(t *testing.T) (*dockertest.Engine, *dockerclient.Client) {
 	t.Helper()
 	engine, err := dockertest.Start(context.Background())
 	if errors.Is(err, dockertest.ErrMissing) {
@@ -30,11 +29,28 @@ func newDockerRig(t *testing.T) (*rig, *dockerclient.Client) {
 	c, err := dockerclient.NewClientWithOpts(dockerclient.WithHost(engine.Host), dockerclient.WithAPIVersionNegotiation())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	r := newRig(t, map[string]string{
+	return engine, c
+}
+
+// dockerSettings are those of a rig at an engine. Its containers have no network: agents in
+// them reach the API by its socket.
+func dockerSettings(t *testing.T, engine *dockertest.Engine) map[string]string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "omoi-e2e-socket-") //nolint:usetesting // t.TempDir is closed to the users of sandboxes
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o755))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return map[string]string{
 		"DOCKER_HOST": engine.Host, "OMOI_DOCKER_IMAGE": dockertest.Image, "OMOI_DOCKER_PULL": "never", "OMOI_DOCKER_NETWORK": "none",
-	})
-	r.env["OMOI_DEV_POSTGRES_DATA_ROOT"] = filepath.Join(r.dir, "data") // where the API's socket is
-	return r.up(), c
+		"OMOI_DEV_POSTGRES_DATA_ROOT": dir, // where the API's socket is
+	}
+}
+
+// newDockerRig is a rig with an engine of its own.
+func newDockerRig(t *testing.T) (*rig, *dockerclient.Client) {
+	t.Helper()
+	engine, c := startEngine(t)
+	return newRig(t, dockerSettings(t, engine)).up(), c
 }
 
 // inDocker asks for a container.
@@ -69,14 +85,20 @@ func TestTasksRunInContainers(t *testing.T) {
 	r.engineIsEmpty(engine)
 }
 
-// engineIsEmpty holds the engine to P1, whoever made what is there.
+// engineIsEmpty holds the engine to P1.
 func (r *rig) engineIsEmpty(engine *dockerclient.Client) {
 	r.t.Helper()
-	ours := filters.NewArgs(filters.Arg("label", "omoi.installation"))
-	containers, err := engine.ContainerList(context.Background(), container.ListOptions{All: true, Filters: ours})
-	require.NoError(r.t, err)
-	require.Empty(r.t, containers)
+	require.Zero(r.t, dockerAlive(r.t, engine))
+}
+
+// dockerAlive counts what is left of sandboxes at the engine, whoever made it.
+func dockerAlive(t *testing.T, engine *dockerclient.Client) int {
+	t.Helper()
+	containers, err := engine.ContainerList(context.Background(), container.ListOptions{
+		All: true, Filters: filters.NewArgs(filters.Arg("label", "omoi.installation")),
+	})
+	require.NoError(t, err)
 	volumes, err := engine.VolumeList(context.Background(), volume.ListOptions{})
-	require.NoError(r.t, err)
-	require.Empty(r.t, volumes.Volumes)
+	require.NoError(t, err)
+	return len(containers) + len(volumes.Volumes)
 }

@@ -61,18 +61,32 @@ func Start(ctx context.Context) (*Engine, error) {
 		return nil, fmt.Errorf("make the engine's folder: %w", err)
 	}
 	e := &Engine{dir: dir, Host: "unix://" + filepath.Join(dir, "docker.sock")}
-	for range attempts {
-		if err = e.run(ctx); err == nil {
-			break
-		}
-	}
-	if err == nil {
+	if err = e.runAtLast(ctx); err == nil {
 		err = e.importImage(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
+}
+
+// Crash kills dockerd alone, as a fault would, and starts it again over what it left.
+func (e *Engine) Crash(ctx context.Context) error {
+	if err := e.cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("kill dockerd: %w", err)
+	}
+	<-e.done
+	_ = e.log.Close()
+	return e.runAtLast(ctx)
+}
+
+func (e *Engine) runAtLast(ctx context.Context) (err error) {
+	for range attempts {
+		if err = e.run(ctx); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // run starts dockerd and waits until it answers.
