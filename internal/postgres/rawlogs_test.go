@@ -19,11 +19,11 @@ func (w world) logText(id string, after int64) string {
 	w.t.Helper()
 	parts, err := w.store.LogParts(w.t.Context(), id, after, 100)
 	require.NoError(w.t, err)
-	text := ""
+	var text []byte
 	for _, p := range parts {
-		text += string(p.Text)
+		text = append(text, p.Text...)
 	}
-	return text
+	return string(text)
 }
 
 func TestLogsAreWantedWhereTheirSandboxesAre(t *testing.T) {
