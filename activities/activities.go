@@ -38,6 +38,7 @@ type Config struct {
 	TailInterval time.Duration // between two looks at a quiet agent's outbox; default 1 s
 	TailTurn     time.Duration // of carrying, before the workflow is told; default [contract.TailTurn]
 
+	CacheBytes     int64         // of a project's dependency cache; 0: none is kept
 	MaxBundleBytes int64         // of the work that is read out of a sandbox; default 512 MiB
 	MaxPatchBytes  int64         // of work that is kept as a text; default 16 MiB
 	CollectTimeout time.Duration // of gathering the work inside; default 4 min, longer than the program itself takes
@@ -75,6 +76,8 @@ type Deps struct {
 	API http.RoundTripper
 	// Agents opens the omoi-agent program for a GOARCH; nil if no provider here runs one.
 	Agents func(arch string) (io.ReadCloser, error)
+	// Caches keeps what setup steps download; nil: nobody does.
+	Caches Caches
 	// Logs keeps what was printed in a sandbox beyond its end; nil: nobody does.
 	Logs Logs
 	// Wake tells readers that a task's row has changed; nil if nobody here can be told.

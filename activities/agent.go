@@ -53,7 +53,7 @@ func (a *Activities) launch(ctx context.Context, p place, work task.Work, at *pr
 	if seen.Started {
 		return nil
 	}
-	steps := []func(context.Context, place, task.Work) error{a.putAgent, a.putRepo, a.putConfig}
+	steps := []func(context.Context, place, task.Work) error{a.putAgent, a.putRepo, a.putCache, a.putConfig}
 	for i := at.get(); i < len(steps); i++ {
 		if err := steps[i](ctx, p, work); err != nil {
 			return err
@@ -172,6 +172,7 @@ func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
 		Command:         work.Execution.Command,
 		Setup:           setupOf(work),
 		SetupTimeout:    work.SetupTimeout,
+		CacheBytes:      a.cfg.CacheBytes,
 		TestCommand:     work.Execution.TestCommand,
 		Env:             workerEnv(work, paths, p.row.ID, a.callback(work, api, token)),
 		WaitForMessages: work.Execution.WaitForMessages,

@@ -47,7 +47,8 @@ type bench struct {
 	git      *fakeHost
 	api      http.RoundTripper // nil: this worker carries for nobody
 	made     *activities.Activities
-	logs     *logs // nil: nobody keeps any
+	logs     *logs  // nil: nobody keeps any
+	caches   caches // of dependencies; nil: none
 	onBeat   func(details converter.EncodedValues)
 }
 
@@ -94,6 +95,9 @@ func (b *bench) activities() *activities.Activities {
 		}
 		if b.logs != nil {
 			deps.Logs = b.logs
+		}
+		if b.caches != nil {
+			deps.Caches = b.caches
 		}
 		b.made = activities.New(b.cfg, deps)
 	}

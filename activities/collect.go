@@ -45,6 +45,9 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 		return contract.Collected{}, ofSandbox(err)
 	}
 	out, err := a.publish(ctx, p, work, got)
+	if err == nil {
+		a.keepCache(ctx, p, work)
+	}
 	if err != nil || !at.get().Stopped || !clean(got) {
 		return out, err
 	}

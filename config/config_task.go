@@ -63,6 +63,7 @@ type Agent struct {
 	SpoolBytes  int64         `key:"spool_bytes" default:"268435456" min:"65536" max:"17179869184" unit:"bytes" doc:"Size of the spool on disk for events that are not acknowledged."`
 	Transcript  time.Duration `key:"transcript" default:"1m" min:"10ms" max:"1h" doc:"Interval at which the transcript is sent, if it has grown; it is sent at the end too."`
 	Grace       time.Duration `key:"grace" default:"10s" min:"1ms" max:"5m" doc:"From SIGTERM to SIGKILL."`
+	CacheBytes  int64         `key:"cache_bytes" default:"0" min:"0" max:"17179869184" unit:"bytes" zero:"no cache" doc:"What the dependency cache of a project may weigh: the folder .cache in the agent's home, as the project's setup step leaves it, is given to the project's next sandboxes on this machine."`
 	AuthorName  string        `key:"author_name" default:"omoi" doc:"Author of commits that omoi makes."`
 	AuthorEmail string        `key:"author_email" default:"omoi@localhost" doc:"Mail address of that author."`
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/depcache"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/external"
@@ -91,7 +93,8 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store.Life(), Ledger: c.store.Life(), Fleet: c.store.Life(), Runs: c.temporal, Providers: found, Git: c.hosts,
 		Tokens: c.ring, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs,
-		Wake: func(taskID string) { c.bus.Wake(live.Task(taskID)) }, Log: c.log,
+		Caches: depcache.New(filepath.Join(c.cfg.Home, "caches")),
+		Wake:   func(taskID string) { c.bus.Wake(live.Task(taskID)) }, Log: c.log,
 	})
 	w := c.cfg.Worker
 	sticky := w.StickyCache
@@ -123,7 +126,7 @@ func (c *core) activityConfig(host string) activities.Config {
 		HostID: host, APIURL: strings.TrimSuffix(cfg.API.CallbackURL, "/"), Open: cfg.API.Open,
 		Settings: taskSettings(cfg.Task), Limits: limits(cfg.Sandbox), Network: sandbox.Network(cfg.Sandbox.Network),
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
-		AgentHeartbeat: cfg.Agent.Heartbeat, SpoolBytes: cfg.Agent.SpoolBytes, StopGrace: cfg.Agent.Grace, Transcript: cfg.Agent.Transcript,
+		AgentHeartbeat: cfg.Agent.Heartbeat, SpoolBytes: cfg.Agent.SpoolBytes, CacheBytes: cfg.Agent.CacheBytes, StopGrace: cfg.Agent.Grace, Transcript: cfg.Agent.Transcript,
 		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail,
 		Pull: pulls(cfg), TailInterval: cfg.Transport.Interval,
 		SalvageWindow: cfg.Task.SalvageWindow, OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace,
