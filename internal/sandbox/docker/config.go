@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -73,8 +74,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, task.Invalid("state_dir", "the folder %q has no absolute path", c.StateDir).WithCause(err)
 	}
 	c.StateDir = dir
-	c.Host, c.Image = or(c.Host, DefaultHost), or(c.Image, DefaultImage)
-	c.Network, c.User = or(c.Network, NetworkBridge), or(c.User, "1000:1000")
+	c.Host, c.Image = cmp.Or(c.Host, DefaultHost), cmp.Or(c.Image, DefaultImage)
+	c.Network, c.User = cmp.Or(c.Network, NetworkBridge), cmp.Or(c.User, "1000:1000")
 	if !c.shares() {
 		c.APISocketDir = ""
 	}
@@ -87,13 +88,6 @@ func (c Config) shares() bool {
 	return runtime.GOOS == "linux" && strings.HasPrefix(c.Host, "unix://") && !strings.Contains(c.Host, "/.docker/desktop/")
 }
 
-func or(given, otherwise string) string {
-	if given == "" {
-		return otherwise
-	}
-	return given
-}
-
 // owner is whose the files inside are.
 type owner struct{ uid, gid int }
 
@@ -103,7 +97,7 @@ func parseOwner(user string) (owner, error) {
 	if err != nil || uid <= 0 {
 		return owner{}, task.Invalid("docker.user", "docker.user is a user and a group in numbers, neither of them root, as 1000:1000; not %q", user)
 	}
-	gid, err := strconv.Atoi(or(right, left))
+	gid, err := strconv.Atoi(cmp.Or(right, left))
 	if err != nil || gid <= 0 {
 		return owner{}, task.Invalid("docker.user", "docker.user is a user and a group in numbers, neither of them root, as 1000:1000; not %q", user)
 	}

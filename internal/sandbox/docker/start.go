@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,7 +157,7 @@ func script(cmd sandbox.Command, file string, life time.Duration) string {
 	if file == startFile { // one stream, so that its lines keep their order
 		b.WriteString("exec 2>&1\n")
 	}
-	fmt.Fprintf(&b, "cd %s || exit 126\n", shellQuote(or(cmd.Dir, sandbox.Workspace)))
+	fmt.Fprintf(&b, "cd %s || exit 126\n", shellQuote(cmp.Or(cmd.Dir, sandbox.Workspace)))
 	for name, value := range cmd.Env {
 		fmt.Fprintf(&b, "export %s=%s\n", name, shellQuote(value))
 	}
