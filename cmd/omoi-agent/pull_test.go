@@ -169,7 +169,7 @@ func TestTheOutboxIsHostile(t *testing.T) {
 	for i, request := range []string{
 		"GET /api/v1/tasks HTTP/1.1\r\nHost: x\r\n\r\n", "GET /api/v1/sandboxes/other/events HTTP/1.1\r\nHost: x\r\n\r\n",
 		"GET /api/v1/sandboxes/sbx/../../tasks HTTP/1.1\r\nHost: x\r\n\r\n", "GET /api/v1/sandboxes/sbx/%2e%2e/other HTTP/1.1\r\nHost: x\r\n\r\n",
-		"GET http://elsewhere/api/v1/tasks HTTP/1.1\r\nHost: x\r\n\r\n", "nonsense",
+		"GET http://elsewhere/api/v1/tasks HTTP/1.1\r\nHost: x\r\n\r\n", "GET /api/v1/sandboxes/sbx/stream HTTP/1.1\r\nHost: x\r\n\r\n", "nonsense",
 		"GET /api/v1/sandboxes/sbx/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer stolen\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
 	} {
 		asks = append(asks, mailbox.Ask{ID: strings.Repeat("A", 25) + string(rune('A'+i)), Request: []byte(request)})

@@ -6,14 +6,18 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // look is how often an answer is looked for.
@@ -58,6 +62,9 @@ func (c *Carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the request: %w", err)
 	}
+	if wire.Len() > maxRequests {
+		return tooLong(req), nil
+	}
 	select {
 	case c.room <- struct{}{}:
 	case <-req.Context().Done():
@@ -75,8 +82,25 @@ func (c *Carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 func (c *Carrier) put(ask Ask) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	size := len(ask.Request)
+	for _, other := range c.asks {
+		size += len(other.Request)
+	}
+	if size > maxRequests {
+		return errors.New("the outbox is full")
+	}
 	c.asks = append(c.asks, ask)
 	return c.write()
+}
+
+// tooLong is what the API says to a request that it does not take: whoever asked may divide it.
+func tooLong(req *http.Request) *http.Response {
+	body := `{"code":"` + string(task.CodeInvalid) + `","detail":"The request is too long for an outbox."}`
+	return &http.Response{
+		StatusCode: http.StatusRequestEntityTooLarge, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {"application/problem+json"}}, ContentLength: int64(len(body)),
+		Body: io.NopCloser(strings.NewReader(body)),
+	}
 }
 
 // drop takes an ask out of the outbox, and then its answer away: so nobody sees one without

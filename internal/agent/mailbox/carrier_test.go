@@ -124,3 +124,33 @@ func TestAnOutboxHasABound(t *testing.T) {
 		require.ErrorIs(t, <-over, context.Canceled)
 	}
 }
+
+// What no outbox takes is refused as the API refuses it, and never makes one unreadable.
+func TestARequestThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := open(t, dir)
+	resp, err := c.Post("http://omoi/x", "application/json", strings.NewReader(strings.Repeat("x", mailbox.MaxOutbox)))
+	require.NoError(t, err)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusRequestEntityTooLarge, resp.StatusCode)
+	require.Contains(t, string(text), `"code":"invalid"`)
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	half := strings.NewReader(strings.Repeat("x", mailbox.MaxOutbox/3*2))
+	go func() {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://omoi/x", half)
+		if err == nil {
+			_, err = c.Do(req) //nolint:bodyclose // it is cancelled
+		}
+		over <- err
+	}()
+	asks(t, dir, 1)
+	_, err = c.Post("http://omoi/x", "application/json", strings.NewReader(strings.Repeat("x", mailbox.MaxOutbox/3))) //nolint:bodyclose // it is refused
+	require.ErrorContains(t, err, "the outbox is full")
+	asks(t, dir, 1)
+	cancel()
+	require.ErrorIs(t, <-over, context.Canceled)
+}

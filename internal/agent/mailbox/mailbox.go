@@ -27,9 +27,11 @@ const (
 
 const (
 	// MaxAsks is how many requests wait in an outbox at most; the others wait for room.
-	MaxAsks = 32
+	MaxAsks = 8
 	// MaxOutbox bounds what is read of an outbox, in bytes.
-	MaxOutbox = 64 << 20
+	MaxOutbox = 24 << 20
+	// maxRequests bounds all requests in an outbox, which holds them in base64.
+	maxRequests = MaxOutbox/4*3 - 64<<10
 	// MaxAnswer bounds one answer, in bytes: the longest transcript and its head.
 	MaxAnswer = 34 << 20
 )

@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// patience is how long one request may take: a long poll and then some. It ends streams, which
-// no file can carry.
+// patience is how long one request may take: a long poll and then some.
 const patience = 90 * time.Second
 
 // Files are those of a sandbox, as whoever carries reaches them.
@@ -185,6 +184,9 @@ func (p *Postman) request(ctx context.Context, text []byte) (*http.Request, erro
 	own := p.route.Own + "/"
 	if !strings.HasPrefix(in.URL.Path, own) || !strings.HasPrefix(in.URL.EscapedPath(), own) || path.Clean(in.URL.Path) != in.URL.Path {
 		return nil, errors.New("a sandbox opens its own routes only")
+	}
+	if strings.HasSuffix(in.URL.Path, "/stream") {
+		return nil, errors.New("a stream cannot be carried by files")
 	}
 	body, err := io.ReadAll(in.Body)
 	if err != nil {
