@@ -335,7 +335,7 @@ func (r *rig) inFiles(secrets []string, since time.Time) []string {
 // it is searched already.
 func skipped(root, path, own string) error {
 	base := filepath.Base(path)
-	if path != root && (path == own || base == "base" || base == "pg_wal" || base == "go-build" || strings.HasPrefix(base, "repo-")) {
+	if path != root && (path == own || base == "base" || base == "pg_wal" || strings.HasPrefix(base, "go-build") || strings.HasPrefix(base, "repo-")) {
 		return fs.SkipDir
 	}
 	return nil
