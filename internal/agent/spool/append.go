@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -120,7 +119,7 @@ func (s *Spool) addSegment(n int64) error {
 		return fmt.Errorf("begin spool segment: %w", err)
 	}
 	if s.w != nil {
-		_ = syscall.Fdatasync(int(s.w.Fd()))
+		_ = datasync(s.w)
 		_ = s.w.Close()
 	}
 	s.w = f

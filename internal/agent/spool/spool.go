@@ -213,7 +213,7 @@ func (s *Spool) Sync() error {
 	if s.synced >= last {
 		return nil
 	}
-	if err := syscall.Fdatasync(int(s.w.Fd())); err != nil {
+	if err := datasync(s.w); err != nil {
 		return fmt.Errorf("sync spool: %w", err)
 	}
 	s.synced = last

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package dockertest gives tests a Docker engine of their own, with a small image to run.
 package dockertest
 

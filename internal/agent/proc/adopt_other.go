@@ -1,0 +1,8 @@
+//go:build !linux
+
+package proc
+
+import "errors"
+
+// Adopt needs Linux, as every agent in a sandbox does.
+func Adopt() error { return errors.New("become subreaper: this is not Linux") }
