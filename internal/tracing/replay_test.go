@@ -28,6 +28,7 @@ func TestHistoriesReplayUnderTracing(t *testing.T) {
 	r.RegisterWorkflowWithOptions(workflows.TaskWorkflow, workflow.RegisterOptions{Name: contract.TaskWorkflow})
 	r.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
 	r.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
 	files, err := filepath.Glob(filepath.Join("..", "..", "workflows", "testdata", "histories", "*", "*.json"))
 	require.NoError(t, err)
 	replayed := 0
