@@ -14,6 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
@@ -223,7 +224,7 @@ func (d *dev) migrate(ctx context.Context) error {
 // announce waits until the API says that everything answers.
 func (d *dev) announce(ctx context.Context) error {
 	for !isReady(ctx, d.info.APIURL) {
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}

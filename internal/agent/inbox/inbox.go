@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -117,11 +118,11 @@ func (b *Inbox) Run(ctx context.Context) {
 			backoff = b.cfg.MinBackoff
 			// A server that does not hold polls is asked twice a second, not in a circle.
 			if time.Since(asked) < b.cfg.Wait/2 && b.empty(answer.Body) {
-				_ = link.Pause(ctx, b.cfg.MinBackoff)
+				_ = pause.For(ctx, b.cfg.MinBackoff)
 			}
 			continue
 		}
-		_ = link.Pause(ctx, answer.RetryAfter+link.Jitter(backoff))
+		_ = pause.For(ctx, answer.RetryAfter+pause.Jitter(backoff))
 		backoff = min(backoff*2, b.cfg.MaxBackoff)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/pause"
 )
 
 // lastWord is how long the answer to a question that is under way is waited for once nobody
@@ -26,7 +26,7 @@ func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
 		if !undecided(status) {
 			return won, nil
 		}
-		if err := link.Pause(ctx, link.Jitter(backoff)); err != nil {
+		if err := pause.For(ctx, pause.Jitter(backoff)); err != nil {
 			return false, err
 		}
 		backoff = min(backoff*2, b.cfg.MaxBackoff)

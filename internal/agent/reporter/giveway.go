@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/pause"
 )
 
 const (
@@ -31,7 +31,7 @@ func (s *sender) divide(ctx context.Context, records []spool.Record) error {
 		return nil
 	}
 	if !s.refused.again(records[0].N, mostRefusals) {
-		return link.Pause(ctx, s.backoff())
+		return pause.For(ctx, s.backoff())
 	}
 	return s.giveWay(ctx, records[0], refusedByAPI)
 }
@@ -48,7 +48,7 @@ func (s *sender) around(ctx context.Context, records []spool.Record, wait time.D
 	case alone && s.blocked.again(records[0].N, mostBlocked):
 		return s.giveWay(ctx, records[0], refusedOnWay)
 	}
-	return link.Pause(ctx, wait+s.backoff())
+	return pause.For(ctx, wait+s.backoff())
 }
 
 // tries counts what happened to one event in a row.
@@ -91,7 +91,7 @@ func (s *sender) giveWay(ctx context.Context, r spool.Record, reason string) err
 		}
 	}
 	s.failures++
-	return link.Pause(ctx, link.Jitter(s.cfg.SlowBackoff))
+	return pause.For(ctx, pause.Jitter(s.cfg.SlowBackoff))
 }
 
 // reduced keeps the type of an event, its numbers and its short texts, and says what is gone.

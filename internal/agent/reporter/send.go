@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -37,7 +38,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			r.log.ErrorContext(ctx, "spool cannot be read", slog.Any("error", err))
-			err = link.Pause(ctx, s.backoff())
+			err = pause.For(ctx, s.backoff())
 		case len(records) == 0:
 			err = s.idle(ctx)
 		default:
@@ -103,10 +104,10 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 		return s.around(ctx, records, wait)
 	case slowly:
 		s.failures++
-		return link.Pause(ctx, wait+link.Jitter(s.cfg.SlowBackoff))
+		return pause.For(ctx, wait+pause.Jitter(s.cfg.SlowBackoff))
 	case again:
 	}
-	return link.Pause(ctx, wait+s.backoff()) // on top of what the server asked all for, or all come back at once
+	return pause.For(ctx, wait+s.backoff()) // on top of what the server asked all for, or all come back at once
 }
 
 // send posts one batch and settles what the answer says.
@@ -208,5 +209,5 @@ func batch(id string, first int64, records []spool.Record) []byte {
 func (s *sender) backoff() time.Duration {
 	d := min(s.cfg.MinBackoff<<min(s.failures, 20), s.cfg.MaxBackoff)
 	s.failures++
-	return link.Jitter(d)
+	return pause.Jitter(d)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/pause"
 )
 
 // Fetcher is the line to the API.
@@ -28,7 +29,7 @@ func Fetch(ctx context.Context, line Fetcher, runID, path string) error {
 		if err == nil || !again || ctx.Err() != nil {
 			return err
 		}
-		if link.Pause(ctx, link.Jitter(wait)) != nil {
+		if pause.For(ctx, pause.Jitter(wait)) != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -75,7 +76,7 @@ func (k *Keeper) Follow(path, session string) {
 // Run sends at intervals until ctx ends. A failure waits for the next time.
 func (k *Keeper) Run(ctx context.Context) {
 	for {
-		if link.Pause(ctx, k.cfg.Every/4+link.Jitter(k.cfg.Every)) != nil {
+		if pause.For(ctx, k.cfg.Every/4+pause.Jitter(k.cfg.Every)) != nil {
 			return
 		}
 		if err := k.Send(ctx); err != nil {
@@ -91,7 +92,7 @@ func (k *Keeper) Finish(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		if link.Pause(ctx, link.Jitter(wait)) != nil {
+		if pause.For(ctx, pause.Jitter(wait)) != nil {
 			return err
 		}
 	}

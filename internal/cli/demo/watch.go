@@ -8,6 +8,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -39,7 +40,7 @@ func (d *demo) watch(ctx context.Context, r *report) error {
 			return err
 		}
 		if len(page.Events) == 0 && status != task.StatusRunning {
-			if err := pause(ctx); err != nil {
+			if err := pause.For(ctx, lookEvery); err != nil {
 				return err
 			}
 		}
@@ -52,17 +53,6 @@ func pace(status task.Status) time.Duration {
 		return eventWait
 	}
 	return 0
-}
-
-func pause(ctx context.Context) error {
-	timer := time.NewTimer(lookEvery)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // collect waits until every sandbox is verified gone, then reads what the report tells.
@@ -105,7 +95,7 @@ func (d *demo) gone(ctx context.Context, r *report) error {
 			}
 			return nil
 		}
-		if err := pause(ctx); err != nil {
+		if err := pause.For(ctx, lookEvery); err != nil {
 			return fmt.Errorf("wait for the sandbox to be gone: %w", err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -136,14 +137,7 @@ func (f *follower) outage(ctx context.Context, err error) error {
 	if time.Since(f.down) > outageLimit {
 		return err
 	}
-	timer := time.NewTimer(outagePause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return pause.For(ctx, outagePause)
 }
 
 // outcome is the exit code of a task that was waited for.

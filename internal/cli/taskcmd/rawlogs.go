@@ -9,6 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/pause"
 )
 
 // rawLogs prints what the agent of a task printed in its sandbox.
@@ -51,7 +52,7 @@ func (r *rawLogs) attempts(ctx context.Context, from int) error {
 		case t.Status.Final():
 			return nil
 		default:
-			if err := pause(ctx, time.Second); err != nil {
+			if err := pause.For(ctx, time.Second); err != nil {
 				return exit.With(exit.Interrupted, nil)
 			}
 		}
@@ -117,16 +118,5 @@ func (r *rawLogs) told(part client.SandboxLog) {
 		r.hint("No worker that can reach this sandbox has looked just now: there may be more. Next: omoi hosts")
 	case part.Next == 0:
 		r.hint("The log is empty: its agent has printed nothing.")
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

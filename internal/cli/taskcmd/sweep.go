@@ -13,6 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -263,7 +264,7 @@ func (w *sweep) end(ctx context.Context, one *swept) error {
 				return nil
 			}
 		}
-		if paused := pause(ctx, time.Second); paused != nil || err != nil {
+		if paused := pause.For(ctx, time.Second); paused != nil || err != nil {
 			one.Outcome = "not seen to be gone"
 			if err != nil {
 				one.Outcome = "not removed: " + task.MessageOf(err)

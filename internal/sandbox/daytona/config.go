@@ -43,18 +43,10 @@ type Config struct {
 	LimitPatience time.Duration
 }
 
-const (
-	gib       = int64(1) << 30
-	gigabyte  = int64(1_000_000_000)
-	maxMemory = 8 * gib
-	maxCPUs   = 4.0
-	maxDisk   = 10 * gigabyte
-)
-
 func (c Config) withDefaults() (Config, error) {
 	c.APIURL = strings.TrimRight(cmp.Or(c.APIURL, "https://app.daytona.io/api"), "/")
 	c.Image = cmp.Or(c.Image, DefaultImage)
-	c.Limits = fill(c.Limits, sandbox.Limits{MemoryBytes: 4 * gib, CPUs: 2, DiskBytes: 8 * gigabyte})
+	c.Limits = c.Limits.Or(sandbox.DefaultLimits())
 	c.LongestCreate = cmp.Or(c.LongestCreate, 5*time.Minute)
 	c.PollMin = cmp.Or(c.PollMin, 250*time.Millisecond)
 	c.PollMax = cmp.Or(c.PollMax, 2*time.Second)
@@ -73,36 +65,13 @@ func (c Config) check() error {
 	if strings.ContainsAny(c.Image, " \t\r\n") {
 		return task.Invalid("image", "%q is not the name of an image", c.Image)
 	}
-	return checkLimits(c.Limits)
-}
-
-// fill takes from rest what l leaves at zero.
-func fill(l, rest sandbox.Limits) sandbox.Limits {
-	l.MemoryBytes = cmp.Or(l.MemoryBytes, rest.MemoryBytes)
-	l.CPUs = cmp.Or(l.CPUs, rest.CPUs)
-	l.DiskBytes = cmp.Or(l.DiskBytes, rest.DiskBytes)
-	return l
-}
-
-// checkLimits refuses what is out of range; nothing is cut silently.
-func checkLimits(l sandbox.Limits) error {
-	switch {
-	case l.MemoryBytes <= 0 || l.MemoryBytes > maxMemory:
-		return task.Invalid("memory_bytes", "memory is more than 0 and at most 8 GiB, not %d bytes", l.MemoryBytes)
-	case math.IsNaN(l.CPUs) || l.CPUs <= 0 || l.CPUs > maxCPUs:
-		return task.Invalid("cpus", "CPUs are more than 0 and at most 4, not %g", l.CPUs)
-	case l.DiskBytes <= 0 || l.DiskBytes > maxDisk:
-		return task.Invalid("disk_bytes", "disk is more than 0 and at most 10 GB, not %d bytes", l.DiskBytes)
-	case l.Processes < 0:
-		return task.Invalid("processes", "processes cannot be fewer than none: %d", l.Processes)
-	}
-	return nil
+	return c.Limits.Check(0)
 }
 
 // whole are limits as Daytona takes them: whole cores and GiB, rounded up.
 func whole(l sandbox.Limits) (cpu, memory, disk int32) {
 	up := func(n, unit int64) int32 { return int32((n + unit - 1) / unit) } //nolint:gosec // G115: checkLimits bounds it
-	return int32(math.Ceil(l.CPUs)), up(l.MemoryBytes, gib), up(l.DiskBytes, gib)
+	return int32(math.Ceil(l.CPUs)), up(l.MemoryBytes, sandbox.GiB), up(l.DiskBytes, sandbox.GiB)
 }
 
 func checkNetwork(n sandbox.Network) error {

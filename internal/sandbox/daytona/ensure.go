@@ -9,6 +9,7 @@ import (
 
 	apiclient "github.com/daytonaio/daytona/libs/api-client-go"
 
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -43,14 +44,14 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 
 // complete checks what is asked for, and fills what it leaves to us.
 func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
-	if err := checkLabels(spec.Labels); err != nil {
+	if err := spec.Labels.Check(); err != nil {
 		return spec, err
 	}
 	if err := checkNetwork(spec.Network); err != nil {
 		return spec, err
 	}
-	spec.Limits = fill(spec.Limits, p.cfg.Limits)
-	return spec, checkLimits(spec.Limits)
+	spec.Limits = spec.Limits.Or(p.cfg.Limits)
+	return spec, spec.Limits.Check(0)
 }
 
 const makeTries = 4
@@ -66,7 +67,7 @@ func (p *Provider) adoptOrMake(ctx context.Context, spec sandbox.Spec) (box *api
 			return box, true, err
 		}
 		if try > 0 {
-			if err := pause(ctx, p.cfg.PollMin<<try); err != nil {
+			if err := pause.For(ctx, p.cfg.PollMin<<try); err != nil {
 				return nil, false, err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -99,7 +100,7 @@ func (e execution) await(ctx context.Context, timeout time.Duration) (sandbox.Ex
 			if gone := e.there(ctx); gone != nil && !passing(gone) {
 				return none, gone
 			}
-			_ = pause(ctx, time.Second) // the next round sees why it ended
+			_ = pause.For(ctx, time.Second) // the next round sees why it ended
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -85,7 +86,7 @@ func (f *follower) follow(ctx context.Context) error {
 		if f.at > before {
 			wait = f.p.cfg.PollMin
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -140,7 +141,7 @@ func (f *follower) stream(ctx context.Context) error {
 }
 
 // wait lets a moment pass before the next try, whatever the last one came to.
-func (f *follower) wait(ctx context.Context) error { return pause(ctx, f.p.cfg.PollMin) }
+func (f *follower) wait(ctx context.Context) error { return pause.For(ctx, f.p.cfg.PollMin) }
 
 const dialTimeout = 15 * time.Second
 

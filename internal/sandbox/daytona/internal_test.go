@@ -71,9 +71,9 @@ func TestEveryAnswerHasItsMeaning(t *testing.T) {
 
 func TestSizesAreWholeAndNeverLess(t *testing.T) {
 	t.Parallel()
-	cpu, memory, disk := whole(sandbox.Limits{MemoryBytes: 4 * gib, CPUs: 2, DiskBytes: 8 * gigabyte})
+	cpu, memory, disk := whole(sandbox.Limits{MemoryBytes: 4 * sandbox.GiB, CPUs: 2, DiskBytes: 8 * sandbox.GB})
 	require.Equal(t, []int32{2, 4, 8}, []int32{cpu, memory, disk})
-	cpu, memory, disk = whole(sandbox.Limits{MemoryBytes: gib / 2, CPUs: 0.5, DiskBytes: 10 * gigabyte})
+	cpu, memory, disk = whole(sandbox.Limits{MemoryBytes: sandbox.GiB / 2, CPUs: 0.5, DiskBytes: 10 * sandbox.GB})
 	require.Equal(t, []int32{1, 1, 10}, []int32{cpu, memory, disk})
 }
 

@@ -2,11 +2,9 @@ package daytona
 
 import (
 	"maps"
-	"regexp"
 	"strconv"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // The labels of a sandbox. No secret is among them: everybody in the organization sees them.
@@ -28,7 +26,7 @@ func toLabels(l sandbox.Labels) map[string]string {
 func fromLabels(m map[string]string) (sandbox.Labels, bool) {
 	attempt, err := strconv.Atoi(m[labelAttempt])
 	l := sandbox.Labels{Installation: m[labelInstallation], TaskID: m[labelTask], Attempt: attempt, SandboxID: m[labelSandbox]}
-	return l, err == nil && checkLabels(l) == nil
+	return l, err == nil && l.Check() == nil
 }
 
 // agree reports whether all labels of ours are there; people may have added others.
@@ -37,16 +35,4 @@ func agree(have map[string]string, want sandbox.Labels) bool {
 	wanted := toLabels(want)
 	maps.DeleteFunc(ours, func(key, _ string) bool { _, ok := wanted[key]; return !ok })
 	return maps.Equal(ours, wanted)
-}
-
-var legalID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
-
-func checkLabels(l sandbox.Labels) error {
-	switch {
-	case !legalID.MatchString(l.SandboxID):
-		return task.Invalid("sandbox_id", "%q is no sandbox id: lower-case letters, digits and hyphens only", l.SandboxID)
-	case l.Installation == "":
-		return task.Invalid("installation", "a sandbox belongs to an installation")
-	}
-	return nil
 }

@@ -78,7 +78,7 @@ func unasked(err error) error {
 // find reads the sandbox of these labels. It answers [task.CodeNotFound] where there is none,
 // [sandbox.ErrNameTaken] where it is another's.
 func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.Sandbox, error) {
-	if err := checkLabels(labels); err != nil {
+	if err := labels.Check(); err != nil {
 		return nil, err
 	}
 	if err := p.asked(); err != nil {

@@ -1,13 +1,14 @@
 package daytona
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/pause"
 )
 
 // transport carries every call to Daytona: it obeys rate limits, and asks again where a read
@@ -60,7 +61,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			_ = resp.Body.Close()
 		}
 		if !limited {
-			if err := pause(req.Context(), first<<(try-1)); err != nil {
+			if err := pause.For(req.Context(), first<<(try-1)); err != nil {
 				return nil, err
 			}
 		}
@@ -107,7 +108,7 @@ func (t *transport) await(req *http.Request) error {
 		if left <= 0 {
 			return nil
 		}
-		if err := pause(req.Context(), left); err != nil {
+		if err := pause.For(req.Context(), left); err != nil {
 			return err
 		}
 	}
@@ -176,15 +177,4 @@ func keys(h http.Header) []string {
 		out = append(out, key)
 	}
 	return out
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

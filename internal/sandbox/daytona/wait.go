@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -22,7 +23,7 @@ func (p *Provider) poll(ctx context.Context, patience time.Duration, what string
 		if err != nil && within.Err() == nil {
 			last = err
 		}
-		if pause(within, wait) != nil {
+		if pause.For(within, wait) != nil {
 			return late(ctx, what, last)
 		}
 	}

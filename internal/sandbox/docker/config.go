@@ -2,9 +2,7 @@ package docker
 
 import (
 	"cmp"
-	"math"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -54,16 +52,8 @@ type Config struct {
 	APISocketDir string
 }
 
-const (
-	gib          = int64(1) << 30
-	gigabyte     = int64(1_000_000_000)
-	minMemory    = int64(16) << 20
-	maxMemory    = 8 * gib
-	maxCPUs      = 4.0
-	maxDisk      = 10 * gigabyte
-	minProcesses = 8
-	maxProcesses = 32768
-)
+// maxProcesses is the most that a container may be given.
+const maxProcesses = 32768
 
 func (c Config) withDefaults() (Config, error) {
 	if c.StateDir == "" {
@@ -79,8 +69,8 @@ func (c Config) withDefaults() (Config, error) {
 	if !c.shares() {
 		c.APISocketDir = ""
 	}
-	c.Limits = fill(c.Limits, sandbox.Limits{MemoryBytes: 4 * gib, CPUs: 2, DiskBytes: 8 * gigabyte, Processes: 512})
-	return c, checkLimits(c.Limits)
+	c.Limits = c.Limits.Or(sandbox.Limits{Processes: 512}).Or(sandbox.DefaultLimits())
+	return c, c.Limits.Check(maxProcesses)
 }
 
 // shares reports whether a socket of this machine works inside containers.
@@ -102,48 +92,4 @@ func parseOwner(user string) (owner, error) {
 		return owner{}, task.Invalid("docker.user", "docker.user is a user and a group in numbers, neither of them root, as 1000:1000; not %q", user)
 	}
 	return owner{uid: uid, gid: gid}, nil
-}
-
-// fill takes from rest what l leaves at zero.
-func fill(l, rest sandbox.Limits) sandbox.Limits {
-	if l.MemoryBytes == 0 {
-		l.MemoryBytes = rest.MemoryBytes
-	}
-	if l.CPUs == 0 {
-		l.CPUs = rest.CPUs
-	}
-	if l.DiskBytes == 0 {
-		l.DiskBytes = rest.DiskBytes
-	}
-	if l.Processes == 0 {
-		l.Processes = rest.Processes
-	}
-	return l
-}
-
-// checkLimits refuses what is out of range; nothing is cut silently.
-func checkLimits(l sandbox.Limits) error {
-	switch {
-	case l.MemoryBytes < minMemory || l.MemoryBytes > maxMemory:
-		return task.Invalid("memory_bytes", "memory is between 16 MiB and 8 GiB, not %d bytes", l.MemoryBytes)
-	case math.IsNaN(l.CPUs) || l.CPUs < 0.1 || l.CPUs > maxCPUs:
-		return task.Invalid("cpus", "CPUs are between 0.1 and 4, not %g", l.CPUs)
-	case l.DiskBytes < 0 || l.DiskBytes > maxDisk:
-		return task.Invalid("disk_bytes", "disk is at most 10 GB, not %d bytes", l.DiskBytes)
-	case l.Processes < minProcesses || l.Processes > maxProcesses:
-		return task.Invalid("processes", "processes are between 8 and 32768, not %d", l.Processes)
-	}
-	return nil
-}
-
-var legalID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
-
-func checkLabels(l sandbox.Labels) error {
-	switch {
-	case !legalID.MatchString(l.SandboxID):
-		return task.Invalid("sandbox_id", "%q is no sandbox id: lower-case letters, digits and hyphens only", l.SandboxID)
-	case l.Installation == "":
-		return task.Invalid("installation", "a sandbox belongs to an installation")
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/volume"
 
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -17,7 +18,7 @@ import (
 // other labels is not this sandbox, and is left alone. Where a create was cut off that the
 // engine may still carry out, it answers [task.CodeUnavailable] until that is past.
 func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
-	if err := checkLabels(labels); err != nil {
+	if err := labels.Check(); err != nil {
 		return err
 	}
 	f, err := p.fence(ctx, labels)
@@ -59,7 +60,7 @@ func (p *Provider) remove(ctx context.Context, labels sandbox.Labels) error {
 		if err != nil {
 			last = err
 		}
-		if pause(ctx, wait) != nil || wait == time.Second && err != nil {
+		if pause.For(ctx, wait) != nil || wait == time.Second && err != nil {
 			return engineError(fmt.Sprintf("remove sandbox %s", labels.SandboxID), last)
 		}
 	}

@@ -64,7 +64,7 @@ func (p *Provider) locked(ctx context.Context, labels sandbox.Labels, act func(c
 }
 
 func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
-	if err := checkLabels(spec.Labels); err != nil {
+	if err := spec.Labels.Check(); err != nil {
 		return spec, err
 	}
 	switch spec.Network {
@@ -74,8 +74,8 @@ func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
 	default:
 		return spec, task.Invalid("network", "network is host or none, not %q", spec.Network)
 	}
-	spec.Limits = fill(spec.Limits, p.cfg.Limits)
-	return spec, checkLimits(spec.Limits)
+	spec.Limits = spec.Limits.Or(p.cfg.Limits)
+	return spec, spec.Limits.Check(maxProcesses)
 }
 
 // adopt answers the sandbox that is there.

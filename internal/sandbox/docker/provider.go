@@ -153,7 +153,7 @@ func (p *Provider) fence(ctx context.Context, labels sandbox.Labels) (*fence, er
 // none, [sandbox.ErrNameTaken] where it is another's, [task.CodeUnavailable] where the engine
 // cannot be asked.
 func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (container.InspectResponse, error) {
-	if err := checkLabels(labels); err != nil {
+	if err := labels.Check(); err != nil {
 		return container.InspectResponse{}, err
 	}
 	found, err := p.engine.ContainerInspect(ctx, task.SandboxName(labels.SandboxID))

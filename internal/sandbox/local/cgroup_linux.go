@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
 // cgroups are the limits that work here, found by doing. Empty: none do.
@@ -90,7 +92,7 @@ func isDir(path string) bool {
 func (c cgroups) works() bool {
 	dirs := c.dirs(fmt.Sprintf("omoi-probe-%d-%d", os.Getpid(), time.Now().UnixNano()))
 	defer removeGroups(dirs)
-	if err := c.make(dirs, limits{MemoryBytes: gib, CPUs: 1, Processes: 64}); err != nil {
+	if err := c.make(dirs, limits{MemoryBytes: sandbox.GiB, CPUs: 1, Processes: 64}); err != nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)

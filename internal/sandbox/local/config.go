@@ -1,7 +1,6 @@
 package local
 
 import (
-	"math"
 	"path/filepath"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -47,15 +46,8 @@ type Config struct {
 // UIDCount is how many user ids, and so sandboxes of a root installation, one machine has.
 const UIDCount = 1500
 
-const (
-	gib          = int64(1) << 30
-	gigabyte     = int64(1_000_000_000)
-	maxMemory    = 8 * gib
-	maxCPUs      = 4.0
-	maxDisk      = 10 * gigabyte
-	maxProcesses = 4096
-	minMemory    = int64(16) << 20
-)
+// maxProcesses is the most that a sandbox may be given.
+const maxProcesses = 4096
 
 func (c Config) withDefaults() (Config, error) {
 	if c.Root == "" {
@@ -75,7 +67,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.UIDDir == "" {
 		c.UIDDir = "/var/lib/omoi/uids"
 	}
-	c.Limits = fill(c.Limits, sandbox.Limits{MemoryBytes: 4 * gib, CPUs: 2, DiskBytes: 8 * gigabyte, Processes: 1024})
+	c.Limits = c.Limits.Or(sandbox.Limits{Processes: 1024}).Or(sandbox.DefaultLimits())
 	return c, c.check()
 }
 
@@ -88,44 +80,12 @@ func (c Config) check() error {
 	if err := checkNetwork(c.Network); err != nil {
 		return err
 	}
-	return checkLimits(c.Limits)
+	return c.Limits.Check(maxProcesses)
 }
 
 func checkNetwork(n sandbox.Network) error {
 	if n != sandbox.NetworkHost && n != sandbox.NetworkNone {
 		return task.Invalid("network", "network is host or none, not %q", n)
-	}
-	return nil
-}
-
-// fill takes from rest what l leaves at zero.
-func fill(l, rest sandbox.Limits) sandbox.Limits {
-	if l.MemoryBytes == 0 {
-		l.MemoryBytes = rest.MemoryBytes
-	}
-	if l.CPUs == 0 {
-		l.CPUs = rest.CPUs
-	}
-	if l.DiskBytes == 0 {
-		l.DiskBytes = rest.DiskBytes
-	}
-	if l.Processes == 0 {
-		l.Processes = rest.Processes
-	}
-	return l
-}
-
-// checkLimits refuses what is out of range; nothing is cut silently.
-func checkLimits(l sandbox.Limits) error {
-	switch {
-	case l.MemoryBytes < minMemory || l.MemoryBytes > maxMemory:
-		return task.Invalid("memory_bytes", "memory is between 16 MiB and 8 GiB, not %d bytes", l.MemoryBytes)
-	case math.IsNaN(l.CPUs) || l.CPUs < 0.1 || l.CPUs > maxCPUs:
-		return task.Invalid("cpus", "CPUs are between 0.1 and 4, not %g", l.CPUs)
-	case l.DiskBytes < 0 || l.DiskBytes > maxDisk:
-		return task.Invalid("disk_bytes", "disk is at most 10 GB, not %d bytes", l.DiskBytes)
-	case l.Processes < 8 || l.Processes > maxProcesses:
-		return task.Invalid("processes", "processes are between 8 and 4096, not %d", l.Processes)
 	}
 	return nil
 }

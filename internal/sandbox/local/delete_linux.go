@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -17,7 +18,7 @@ import (
 // cannot be removed before ctx ends; the next Delete goes on from there.
 func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 	p.reap()
-	if err := checkLabels(labels); err != nil {
+	if err := labels.Check(); err != nil {
 		return err
 	}
 	fence, err := p.fence(ctx, labels)
@@ -82,7 +83,7 @@ func (p *Provider) endAll(ctx context.Context, f folder, m meta) error {
 		if pid, err := holder(f.at(fileLife), spanAll); pid == 0 || err != nil {
 			break
 		}
-		if err := pause(ctx, time.Millisecond); err != nil {
+		if err := pause.For(ctx, time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
 const (
@@ -63,7 +65,7 @@ func (w *diskWatch) count() string {
 	begun, free := time.Now(), w.freeBytes()
 	enough := w.limit
 	if w.margin {
-		enough = maxDisk * 2
+		enough = sandbox.MaxDisk * 2
 	}
 	used, err := measure(string(w.folder), w.pids(), enough)
 	if errors.Is(err, errTooDeep) {

@@ -56,7 +56,7 @@ func errIf(cond bool, err error) error {
 }
 
 func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
-	if err := checkLabels(spec.Labels); err != nil {
+	if err := spec.Labels.Check(); err != nil {
 		return spec, err
 	}
 	if spec.Network == "" {
@@ -68,8 +68,8 @@ func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
 	if spec.Network == sandbox.NetworkNone && (p.mode != modeBubblewrap || !p.wrap.ownNet) {
 		return spec, task.Invalid("network", "a sandbox without network needs bubblewrap with a network namespace, which does not work on this host")
 	}
-	spec.Limits = fill(spec.Limits, p.cfg.Limits)
-	return spec, checkLimits(spec.Limits)
+	spec.Limits = spec.Limits.Or(p.cfg.Limits)
+	return spec, spec.Limits.Check(maxProcesses)
 }
 
 // create makes folder and files; labels.json comes last and makes it count.

@@ -67,7 +67,7 @@ func execResult(r reply, stdout, stderr *bounded, err error) (sandbox.ExecResult
 
 // prepareExec settles under the lock that there is something to run in.
 func (p *Provider) prepareExec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (launch, folder, error) {
-	if err := checkLabels(labels); err != nil {
+	if err := labels.Check(); err != nil {
 		return launch{}, "", err
 	}
 	fence, err := p.fence(ctx, labels)

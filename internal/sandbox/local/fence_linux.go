@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
@@ -35,7 +36,7 @@ func takeFence(ctx context.Context, path string) (*fence, error) {
 		if err != nil || f != nil {
 			return f, err
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return nil, fmt.Errorf("wait for the lock of a sandbox: %w", err)
 		}
 	}

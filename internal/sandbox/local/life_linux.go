@@ -131,15 +131,3 @@ func fd32(fd int) int32 {
 	}
 	return int32(fd)
 }
-
-// pause sleeps for d, or less if ctx ends, and answers ctx's error then.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}

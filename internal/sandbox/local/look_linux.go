@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -143,7 +144,7 @@ func (l look) kill(ctx context.Context, log *slog.Logger) error {
 				one.signal(sig)
 			}
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return task.Errorf(task.CodeUnavailable, "%d processes of the sandbox do not die", len(left)).WithCause(err)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -191,24 +190,12 @@ func (p *Provider) fence(ctx context.Context, labels sandbox.Labels) (*fence, er
 	return takeFence(ctx, filepath.Join(p.cfg.Root, ".fences", task.SandboxName(labels.SandboxID)))
 }
 
-var legalID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
-
-func checkLabels(l sandbox.Labels) error {
-	switch {
-	case !legalID.MatchString(l.SandboxID):
-		return task.Invalid("sandbox_id", "%q is no sandbox id: lower-case letters, digits and hyphens only", l.SandboxID)
-	case l.Installation == "":
-		return task.Invalid("installation", "a sandbox belongs to an installation")
-	}
-	return nil
-}
-
 // find loads the sandbox of these labels. It answers [task.CodeNotFound] where there is
 // none, [sandbox.ErrNameTaken] where it is another's.
 func (p *Provider) find(labels sandbox.Labels) (folder, meta, error) {
 	p.reap()
 	f := p.folder(labels)
-	if err := checkLabels(labels); err != nil {
+	if err := labels.Check(); err != nil {
 		return f, meta{}, err
 	}
 	var m meta

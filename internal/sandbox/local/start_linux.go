@@ -14,7 +14,7 @@ import (
 // Start runs the command, once for the life of the sandbox: where it was started before,
 // by whomever, the answer is success. It answers [sandbox.ErrFenced] after a delete.
 func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) error {
-	if err := checkLabels(labels); err != nil {
+	if err := labels.Check(); err != nil {
 		return err
 	}
 	if cmd.Stdin != nil {

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
 const (
@@ -124,5 +126,5 @@ func (u *usage) unnamed(pid int) {
 
 // sizeText is a size for people.
 func sizeText(bytes int64) string {
-	return strconv.FormatFloat(float64(bytes)/float64(gigabyte), 'f', 2, 64) + " GB"
+	return strconv.FormatFloat(float64(bytes)/float64(sandbox.GB), 'f', 2, 64) + " GB"
 }

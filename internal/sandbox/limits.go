@@ -1,0 +1,47 @@
+package sandbox
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Units of limits.
+const (
+	MiB = int64(1) << 20
+	GiB = int64(1) << 30
+	GB  = int64(1_000_000_000)
+)
+
+// MaxDisk is the most that a sandbox's disk may be, in bytes.
+const MaxDisk = 10 * GB
+
+// DefaultLimits are those of a sandbox for which nobody asks for others. Each provider has a
+// default of its own for processes.
+func DefaultLimits() Limits { return Limits{MemoryBytes: 4 * GiB, CPUs: 2, DiskBytes: 8 * GB} }
+
+// Or takes from rest what l leaves at zero.
+func (l Limits) Or(rest Limits) Limits {
+	return Limits{
+		MemoryBytes: cmp.Or(l.MemoryBytes, rest.MemoryBytes), CPUs: cmp.Or(l.CPUs, rest.CPUs),
+		DiskBytes: cmp.Or(l.DiskBytes, rest.DiskBytes), Processes: cmp.Or(l.Processes, rest.Processes),
+	}
+}
+
+// Check refuses what is out of range; nothing is cut silently. maxProcesses is the provider's;
+// 0: it limits none.
+func (l Limits) Check(maxProcesses int) error {
+	const minMemory, maxMemory, minCPUs, maxCPUs, minProcesses = 16 * MiB, 8 * GiB, 0.1, 4.0, 8
+	switch {
+	case l.MemoryBytes < minMemory || l.MemoryBytes > maxMemory:
+		return task.Invalid("memory_bytes", "memory is between 16 MiB and 8 GiB, not %d bytes", l.MemoryBytes)
+	case math.IsNaN(l.CPUs) || l.CPUs < minCPUs || l.CPUs > maxCPUs:
+		return task.Invalid("cpus", "CPUs are between 0.1 and 4, not %g", l.CPUs)
+	case l.DiskBytes < 0 || l.DiskBytes > MaxDisk:
+		return task.Invalid("disk_bytes", "disk is at most 10 GB, not %d bytes", l.DiskBytes)
+	case l.Processes < 0 || maxProcesses > 0 && (l.Processes < minProcesses || l.Processes > maxProcesses):
+		return task.Invalid("processes", "processes are between %d and %d, not %d", minProcesses, maxProcesses, l.Processes)
+	}
+	return nil
+}
