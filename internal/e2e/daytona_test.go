@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +22,7 @@ func daytonaRig(t *testing.T) (*rig, *standin.Server) {
 // startCloud starts a stand-in, and answers the settings of who uses it.
 func startCloud(t *testing.T) (*standin.Server, map[string]string) {
 	t.Helper()
-	cloud := standintest.Start(t, standin.Options{})
+	cloud := standintest.Start(t, standin.Options{DeathLag: time.Second})
 	if !cloud.Confined() {
 		t.Skipf("SKIPPED: the Daytona stand-in needs bubblewrap: %v", cloud.Isolation())
 	}
