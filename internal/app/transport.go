@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // transports are how agents of each provider report.
 func transports(cfg *config.Loaded) map[string]string {
 	daytona := "push"
-	if cfg.Daytona.APIKey != "" && !remotelyReached(callback(cfg)) && remotelyReached(cfg.Daytona.APIURL) { // one on this machine has its sandboxes here
+	if cfg.Daytona.APIKey != "" && !daytonaReports(cfg) {
 		daytona = "pull"
 	}
 	of := func(set, auto string) string {
@@ -43,6 +44,15 @@ func pulls(cfg *config.Loaded) []string {
 
 func callback(cfg *config.Loaded) string { return cmp.Or(cfg.API.CallbackURL, apiURL(cfg)) }
 
+// daytonaReports reports whether an agent at Daytona reaches the API. A Daytona on this machine
+// has its sandboxes here.
+func daytonaReports(cfg *config.Loaded) bool {
+	return !offline(cfg) && (remotelyReached(callback(cfg)) || !remotelyReached(cfg.Daytona.APIURL))
+}
+
+// offline reports whether sandboxes reach nothing but a socket, which only this machine's have.
+func offline(cfg *config.Loaded) bool { return cfg.Sandbox.Network == string(sandbox.NetworkNone) }
+
 // remotelyReached reports whether an address may be one that other networks reach. A name says
 // nothing, unless it can only be one of this network.
 func remotelyReached(raw string) bool {
@@ -65,11 +75,16 @@ func checkTransport(cfg *config.Loaded) Finding {
 		return found
 	}
 	found.Detail += ", daytona: " + all[task.ProviderDaytona]
-	reached := remotelyReached(callback(cfg)) || !remotelyReached(cfg.Daytona.APIURL)
 	switch {
-	case reached:
+	case daytonaReports(cfg):
+	case all[task.ProviderDaytona] == "pull" && offline(cfg):
+		found.Detail += ", since sandbox.network is none"
 	case all[task.ProviderDaytona] == "pull":
 		found.Detail += ", since " + callback(cfg) + " cannot be reached from a cloud"
+	case offline(cfg):
+		found.Status = FindingWarn
+		found.Detail = "agents at Daytona reach nothing, since sandbox.network is none"
+		found.Next = "set OMOI_TRANSPORT_DAYTONA=pull or OMOI_SANDBOX_NETWORK=host"
 	default:
 		found.Status = FindingWarn
 		found.Detail = "agents at Daytona cannot reach " + callback(cfg)
