@@ -116,7 +116,9 @@ func add[I, O any](a *API, r route, fn func(context.Context, *I) (*O, error)) {
 		where = "query"
 	}
 	huma.Register(a.huma, a.operation(r), func(ctx context.Context, in *I) (*O, error) {
-		out, err := fn(ctx, in)
+		limited, cancel := a.limited(ctx)
+		defer cancel()
+		out, err := fn(limited, in)
 		if err != nil {
 			return nil, a.fail(ctx, err, where)
 		}
@@ -125,6 +127,12 @@ func add[I, O any](a *API, r route, fn func(context.Context, *I) (*O, error)) {
 	if r.says != nil {
 		a.describeBody(r)
 	}
+}
+
+// limited bounds what an answer may take, longer than any long poll: of a store that hangs the
+// caller is told. A stream begins within it, and goes on by itself.
+func (a *API) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, a.cfg.MaxWait+a.cfg.Patience)
 }
 
 func (a *API) operation(r route) huma.Operation {

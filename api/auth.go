@@ -48,16 +48,23 @@ func callerOf(ctx context.Context) caller {
 // guard is the middleware of a route that asks for want.
 func (a *API) guard(want access) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
-		who, err := a.admit(humagin.Unwrap(ctx).Request, ctx.Param("sandbox_id"), want)
-		if err == nil && who.sandbox != "" {
-			err = a.deps.Store.TokenLives(ctx.Context(), who.sandbox)
-		}
+		who, err := a.admitWithin(ctx, want)
 		if err != nil {
 			a.refuse(ctx, err)
 			return
 		}
 		next(huma.WithValue(ctx, callerKey{}, who))
 	}
+}
+
+func (a *API) admitWithin(ctx huma.Context, want access) (caller, error) {
+	limited, cancel := a.limited(ctx.Context())
+	defer cancel()
+	who, err := a.admit(humagin.Unwrap(ctx).Request.WithContext(limited), ctx.Param("sandbox_id"), want)
+	if err == nil && who.sandbox != "" {
+		err = a.deps.Store.TokenLives(limited, who.sandbox)
+	}
+	return who, err
 }
 
 func (a *API) refuse(ctx huma.Context, err error) {

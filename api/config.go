@@ -35,6 +35,7 @@ type Config struct {
 	CommandWait time.Duration // how long a command's request waits for its outcome; default 2 s
 	CommandPoll time.Duration // how often it looks, should a wake-up be lost; default 100 ms
 	MaxWait     time.Duration // longest long poll; default 25 s
+	Patience    time.Duration // how much longer an answer may take; default 10 s
 	PollEvery   time.Duration // how often a long poll looks, should a wake-up be lost; default 2 s
 	LoginWait   time.Duration // how long the first frame of a WebSocket may take, where it carries the token; default 10 s
 	SocketPing  time.Duration // silence of a WebSocket's reader after which it is pinged; default 30 s
@@ -61,6 +62,7 @@ func (c Config) withDefaults() Config {
 	c.CommandWait = cmp.Or(c.CommandWait, 2*time.Second)
 	c.CommandPoll = cmp.Or(c.CommandPoll, 100*time.Millisecond)
 	c.MaxWait = cmp.Or(c.MaxWait, 25*time.Second)
+	c.Patience = cmp.Or(c.Patience, 10*time.Second)
 	c.PollEvery = cmp.Or(c.PollEvery, 2*time.Second)
 	c.LoginWait = cmp.Or(c.LoginWait, 10*time.Second)
 	c.SocketPing = cmp.Or(c.SocketPing, 30*time.Second)

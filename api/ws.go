@@ -84,6 +84,9 @@ func (f *busFilter) takes(e ingest.BusEvent) bool {
 
 const socketPath = "/api/v1/ws/events"
 
+// maxFrame is the longest frame that a reader may send, in bytes: a filter of many thousand ids.
+const maxFrame = 1 << 20
+
 // webSocket is the route of the bus. It stands beside the routes of the OpenAPI document,
 // which cannot describe it.
 func (a *API) webSocket(c *gin.Context) {
@@ -101,6 +104,7 @@ func (a *API) webSocket(c *gin.Context) {
 		return // Accept has answered
 	}
 	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(maxFrame)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	reader := &busReader{api: a, conn: conn, filter: filterOf(r), boxes: newBoxes()}
