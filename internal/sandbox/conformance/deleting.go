@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,11 +29,11 @@ func (s *suite) isGone(t T, labels sandbox.Labels) {
 	seen := s.inspect(t, labels)
 	require.Equal(t, sandbox.StateGone, seen.State)
 	require.Equal(t, sandbox.StateGone, seen.Agent)
-	listed, err := s.p.List(t.Context(), labels.Installation)
-	require.NoError(t, err)
-	for _, box := range listed {
-		require.NotEqual(t, labels, box.Labels)
-	}
+	s.eventually(t, "the list shows it no more", func() bool {
+		listed, err := s.p.List(t.Context(), labels.Installation)
+		require.NoError(t, err)
+		return !slices.ContainsFunc(listed, func(one sandbox.Sandbox) bool { return one.Labels == labels })
+	})
 }
 
 // fences skips a provider that declares that a late create may still appear.

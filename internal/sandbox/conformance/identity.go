@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,9 +34,17 @@ func ensureTwice(s *suite) {
 		}
 	}
 	require.Equal(t, 1, made, "one call makes, the others adopt")
-	listed, err := s.p.List(t.Context(), labels.Installation)
-	require.NoError(t, err)
-	require.Len(t, listed, 1)
+	s.lists(t, labels.Installation, labels)
+}
+
+// lists waits until a list shows these sandboxes and no others: it may lag behind.
+func (s *suite) lists(t T, installation string, want ...sandbox.Labels) {
+	t.Helper()
+	s.eventually(t, fmt.Sprintf("the list of installation %s shows its %d sandboxes and no others", installation, len(want)), func() bool {
+		listed, err := s.p.List(t.Context(), installation)
+		require.NoError(t, err)
+		return len(listed) == len(want) && !slices.ContainsFunc(listed, func(one sandbox.Sandbox) bool { return !slices.Contains(want, one.Labels) })
+	})
 }
 
 // together runs n calls at the same time and waits for them.
@@ -187,14 +197,6 @@ func listByInstallation(s *suite) {
 	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: other})
 	require.NoError(t, err)
 
-	listed, err := s.p.List(t.Context(), first.Installation)
-	require.NoError(t, err)
-	var got []sandbox.Labels
-	for _, box := range listed {
-		got = append(got, box.Labels)
-	}
-	require.ElementsMatch(t, []sandbox.Labels{first, second}, got)
-	listed, err = s.p.List(t.Context(), "nobody")
-	require.NoError(t, err)
-	require.Empty(t, listed)
+	s.lists(t, first.Installation, first, second)
+	s.lists(t, "nobody")
 }
