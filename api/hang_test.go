@@ -15,8 +15,9 @@ import (
 // A store that takes questions and does not answer them holds nobody for ever.
 func TestOfAStoreThatHangsTheCallerIsTold(t *testing.T) {
 	t.Parallel()
-	w := start(t, func(c *api.Config) { c.Open, c.MaxWait, c.Patience = true, time.Millisecond, 100*time.Millisecond })
+	w := open(t)
 	box := w.begin(w.task(newTask()))
+	hasty := startOn(t, w.pool, w.bus, func(c *api.Config) { c.Open, c.MaxWait, c.Patience = true, time.Millisecond, 100*time.Millisecond })
 	lock, err := w.pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, lock.Rollback(t.Context())) }()
@@ -33,7 +34,7 @@ func TestOfAStoreThatHangsTheCallerIsTold(t *testing.T) {
 		if c.method == http.MethodPost {
 			body = newTask()
 		}
-		got := w.call(c.method, c.path, body)
+		got := hasty.call(c.method, c.path, body)
 		require.Equal(t, task.CodeUnavailable, got.refused(http.StatusServiceUnavailable, "").Code, c.path)
 		require.NotEmpty(t, got.header.Get("Retry-After"), c.path)
 	}

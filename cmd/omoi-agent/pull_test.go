@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +87,7 @@ func TestAnAgentThatReachesNothing(t *testing.T) {
 		require.EqualValues(t, i+1, e.N)
 	}
 	require.Equal(t, "m1", b.one("agent.message_injected")["message_id"])
-	require.Equal(t, []string{"m1"}, b.server.Acks())
+	require.Equal(t, []string{"m1"}, slices.Compact(b.server.Acks()), "a message that is given again is confirmed again")
 	b.one("agent.completed")
 	require.Zero(t, b.server.Token(""), "all went with the carrier's token")
 	look, err := spool.Look(filepath.Join(b.cfg.Dir, "spool"), spool.Clock())
