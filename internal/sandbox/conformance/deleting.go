@@ -123,7 +123,7 @@ func deleteHostileTree(s *suite) {
 	labels := s.ensure(t)
 	s.write(t, labels, "/workspace/target", outside)
 	res := s.sh(t, labels, `
-		deep=$(printf 'd/%.0s' $(seq 500)); for i in 1 2 3 4 5 6; do mkdir -p "$deep" && cd -P "$deep" || exit 1; done
+		deep=$(printf 'a-long-name/%.0s' $(seq 300)); for i in 1 2 3; do mkdir -p "$deep" && cd -P "$deep" || exit 1; done
 		touch bottom; cd "$OMOI_WORKSPACE"
 		ln -s "$(cat target)" link; ln -s / root; mkdir full; ln -s / full/root
 		touch setuid; chmod 6755 setuid; mkfifo pipe; mkdir closed; mkdir closed/in; touch closed/in/file; chmod 0 closed/in closed
