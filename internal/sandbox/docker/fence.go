@@ -11,10 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/lockfile"
 )
 
 // fence is the lock of one sandbox, held, with what is known of its beginning and its end.
@@ -41,50 +39,21 @@ const (
 
 // takeFence waits for the lock of a sandbox. It gives up with ctx.
 func takeFence(ctx context.Context, path string) (*fence, error) {
-	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("wait for the lock of a sandbox: %w", err)
-		}
-		f, err := tryFence(path)
-		if err != nil || f != nil {
-			return f, err
-		}
-		if err := pause.For(ctx, wait); err != nil {
-			return nil, fmt.Errorf("wait for the lock of a sandbox: %w", err)
-		}
+	file, err := lockfile.Take(ctx, path)
+	if err != nil {
+		return nil, err
 	}
+	return readFence(file)
 }
 
-// tryFence answers nil without an error while another holds the lock.
-func tryFence(path string) (*fence, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, unavailable("open the lock of a sandbox", err)
+// readFence is the fence of a lock that is held.
+func readFence(file *os.File) (*fence, error) {
+	f := &fence{file: file}
+	if err := f.read(); err != nil {
+		f.release()
+		return nil, err
 	}
-	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil && isStill(file, path) {
-		f := &fence{file: file}
-		if err := f.read(); err != nil {
-			f.release()
-			return nil, err
-		}
-		return f, nil
-	}
-	_ = file.Close()
-	if err == nil || errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
-		return nil, nil //nolint:nilnil // nil: somebody else holds it
-	}
-	return nil, unavailable("lock a sandbox", err)
-}
-
-// isStill reports whether path still names the open file: a lock on a removed one locks nothing.
-func isStill(file *os.File, path string) bool {
-	open, err := file.Stat()
-	if err != nil {
-		return false
-	}
-	now, err := os.Stat(path)
-	return err == nil && os.SameFile(open, now)
+	return f, nil
 }
 
 func (f *fence) release() { _ = f.file.Close() }
@@ -176,8 +145,12 @@ func pruneFences(folder string, now time.Time) error {
 }
 
 func pruneFence(path string) error {
-	f, err := tryFence(path)
-	if err != nil || f == nil {
+	lock, err := lockfile.Try(path)
+	if err != nil || lock == nil {
+		return err
+	}
+	f, err := readFence(lock)
+	if err != nil {
 		return err
 	}
 	defer f.release()

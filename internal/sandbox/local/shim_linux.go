@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/omoi-dev/omoi/internal/sandbox/lockfile"
 )
 
 // ShimMain is the program between a provider and a sandbox. It is called with what follows
@@ -104,7 +106,7 @@ func (s *minder) take() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if got && !isStill(file, path) {
+	if got && !lockfile.IsStill(file, path) {
 		s.answer(reply{Gone: true})
 		return false, nil
 	}
