@@ -132,7 +132,7 @@ func unsure(e evidence) string {
 		return "Events and commands could not be passed on for a while."
 	case e.blind:
 		return "The agent's spool cannot be looked at."
-	case e.probe != nil && e.probe.AgentLive && e.probe.Unsent > 0:
+	case e.probe != nil && e.probe.AgentLive && e.probe.Unsent > 0 && !e.stopped():
 		return "The agent works and cannot reach the API."
 	case e.question != contract.AskNoWork && e.beatsInside():
 		return "The agent beats, and its events are on their way."
@@ -145,6 +145,12 @@ func unsure(e evidence) string {
 func (e evidence) beatsInside() bool {
 	return e.probe != nil && e.probe.AgentLive && e.probe.NewestMS >= 0 &&
 		time.Duration(e.probe.NewestMS)*time.Millisecond < e.threshold
+}
+
+// stopped reports whether even the agent's own spool has heard nothing of it for the threshold:
+// its process lives and does not run.
+func (e evidence) stopped() bool {
+	return time.Duration(e.probe.NewestMS)*time.Millisecond >= e.threshold
 }
 
 // against is the verdict when nothing speaks for the agent.

@@ -106,6 +106,7 @@ func TestJudge(t *testing.T) {
 		"silent, nothing unsent":    {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{AgentLive: true, NewestMS: 3_600_000}), contract.SeenSilent, task.ClassInfrastructure, 0},
 		"beats inside":              {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{AgentLive: true, NewestMS: 10}), contract.SeenUnknown, task.ClassNone, 0},
 		"beats inside without work": {probed(ask(contract.AskNoWork, silence(), alive()), &probe{AgentLive: true, NewestMS: 10}), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"stopped with a spool":      {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000}), contract.SeenSilent, task.ClassInfrastructure, 0},
 		"silent, dead with a spool": {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3}), contract.SeenSilent, task.ClassInfrastructure, 0},
 		"stuck":                     {ask(contract.AskNoWork, beats, alive()), contract.SeenStuck, task.ClassAgentError, 0},
 		"stuck in a tool too long":  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 31*minute }), alive()), contract.SeenStuck, task.ClassAgentError, 0},

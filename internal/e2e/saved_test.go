@@ -52,7 +52,7 @@ func endings() map[string]ending {
 func limits() map[string]ending {
 	return map[string]ending{
 		"takes too long": {last: `{"bash":{"command":"sleep 300","timeout_s":400}}`, status: task.StatusFailed},
-		"falls mute":     {last: `{"bash":{"command":"kill -STOP $PPID"}}`, status: task.StatusPending}, // parked: whether it works is not known
+		"falls mute":     {last: `{"bash":{"command":"kill -STOP $PPID"}}`, status: task.StatusFailed},
 		"does nothing":   {last: stepHang, status: task.StatusFailed},
 		"waits too long": {last: `{"wait_message":{}}`, status: task.StatusFailed},
 	}
@@ -119,8 +119,8 @@ func (r *rig) endAndSave(repo string, ends map[string]ending) {
 		}
 	}
 	for name, e := range ends {
-		over := func(t task.Task) bool { return t.Status.Final() || t.Status == task.StatusPending && t.Blocked != "" }
-		require.Equal(r.t, e.status, r.until(made[name].ID, name+" ends", over).Status, name)
+		ended := r.until(made[name].ID, name+" ends", func(t task.Task) bool { return t.Status.Final() })
+		require.Equal(r.t, e.status, ended.Status, "%s: %s", name, ended.Why)
 		r.isSaved(repo, name, made[name].ID, max(e.attempts, 1))
 	}
 }
