@@ -1,6 +1,7 @@
 // Command testreport reads the output of go test -json and prints what matters of it: go
 // test's own line for every package, everything that a failed test said, and at the end
-// how many tests were skipped and why. It fails if a test or a build has failed.
+// how many tests were skipped and why, and once more the first lines of what each failed
+// test found wrong. It fails if a test or a build has failed.
 package main
 
 import (
@@ -32,6 +33,7 @@ type report struct {
 	out     io.Writer
 	said    map[string][]string // by package and test, until it has ended
 	skipped []string
+	wrong   []string // of each failed test, what it found
 	passed  int
 	failed  int // tests
 	broken  int // packages
@@ -69,6 +71,7 @@ func (r *report) take(e event) {
 		r.broken += 1 - one(e)
 		r.failed += one(e)
 		fmt.Fprint(r.out, strings.Join(r.said[key], ""))
+		r.wrong = append(r.wrong, "FAILED "+key+"\n"+strings.Join(found(r.said[key]), ""))
 		delete(r.said, key)
 	}
 }
@@ -91,6 +94,14 @@ func one(e event) int {
 	return 1
 }
 
+// found is the beginning of what a test said was wrong: from the assertion's first line on,
+// or of all that it said if it asserted nothing.
+func found(said []string) []string {
+	const enough = 25
+	from := max(slices.IndexFunc(said, func(line string) bool { return strings.Contains(line, "Error Trace:") }), 0)
+	return said[from:min(from+enough, len(said))]
+}
+
 func (r *report) skip(key string, e event) {
 	if e.Test == "" {
 		return // a package without tests
@@ -110,6 +121,7 @@ func (r *report) close() error {
 	for _, line := range r.skipped {
 		fmt.Fprintln(r.out, "SKIPPED", line)
 	}
+	fmt.Fprint(r.out, strings.Join(r.wrong, ""))
 	fmt.Fprintf(r.out, "%d tests passed, %d failed, %d skipped\n", r.passed, r.failed, len(r.skipped))
 	if r.failed > 0 || r.broken > 0 || r.passed == 0 {
 		return fmt.Errorf("%d tests and %d packages failed", r.failed, r.broken)

@@ -39,3 +39,11 @@ func TestFailuresFail(t *testing.T) {
 	_, err = reported(t)
 	require.Error(t, err, "nothing ran")
 }
+
+func TestWhatWasWrongStandsAtTheEnd(t *testing.T) {
+	t.Parallel()
+	wrong := `{"Action":"output","Package":"p","Test":"TestB","Output":"  Error Trace: b_test.go:2\n"}`
+	out, err := reported(t, says, wrong, says, `{"Action":"fail","Package":"p","Test":"TestB"}`, passes)
+	require.Error(t, err)
+	require.Contains(t, out, "FAILED p TestB\n  Error Trace: b_test.go:2\n    b_test.go:1: no PostgreSQL here\n1 tests passed, 1 failed")
+}
