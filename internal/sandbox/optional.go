@@ -42,8 +42,8 @@ type Terminal struct {
 // Size of a terminal, in characters.
 type Size struct{ Rows, Columns uint16 }
 
-// ShellArgs is a shell for a person. Where setsid is there it owns its terminal, so that Ctrl-C
-// ends what runs in it and not the shell.
+// ShellArgs is a shell for a person. Where it has no terminal of its own yet, and setsid is there, it takes the one
+// at its standard input, so that Ctrl-C ends what runs in it and not the shell.
 func ShellArgs() []string {
-	return []string{"sh", "-c", `s=$(command -v bash || command -v sh); if command -v setsid >/dev/null; then exec setsid -c -w "$s" -i; fi; exec "$s" -i`}
+	return []string{"sh", "-c", `s=$(command -v bash || command -v sh); if ! (: </dev/tty) 2>/dev/null && command -v setsid >/dev/null; then exec setsid -c -w "$s" -i; fi; exec "$s" -i`}
 }

@@ -129,7 +129,7 @@ func (s *suite) says(t T, labels sandbox.Labels, text string) {
 func (s *suite) eventually(t T, what string, fact func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !fact(); {
-		if time.Now().After(deadline) {
+		if t.Context().Err() != nil || time.Now().After(deadline) {
 			t.Fatalf("it never came true that %s", what)
 		}
 		wait(t.Context(), tick)
@@ -227,6 +227,9 @@ func all() []named {
 		{"ExecCancelled", execCancelled},
 		{"ExecBesideAndAfter", execBesideAndAfter},
 		{"DeleteEndsExec", deleteEndsExec},
+		{"AttachCarriesStreams", attachCarriesStreams},
+		{"AttachGivesATerminal", attachGivesTerminal},
+		{"AttachCancelled", attachCancelled},
 		{"FilesRoundTrip", filesRoundTrip},
 		{"FilesRefused", filesRefused},
 		{"FilesOfHostileTree", filesHostile},

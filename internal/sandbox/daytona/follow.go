@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -123,7 +122,6 @@ func (f *follower) stream(ctx context.Context) error {
 		return f.wait(ctx)
 	}
 	defer conn.CloseNow() //nolint:errcheck // it is over
-	conn.SetReadLimit(-1)
 	skip, split := f.at, &splitter{}
 	for {
 		_, frame, err := conn.Read(ctx)
@@ -146,20 +144,7 @@ func (f *follower) wait(ctx context.Context) error { return pause.For(ctx, f.p.c
 const dialTimeout = 15 * time.Second
 
 func (f *follower) dial(ctx context.Context, command string) (*websocket.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	path := "/process/session/" + sessionAgent + "/command/" + url.PathEscape(command) + "/logs?follow=true"
-	address := "ws" + strings.TrimPrefix(f.tb.base, "http") + path
-	head := make(map[string][]string, len(f.tb.head))
-	for key, value := range f.tb.head {
-		head[key] = []string{value}
-	}
-	conn, resp, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: f.tb.http, HTTPHeader: head})
-	if err != nil {
-		defer closeBody(resp)
-		return nil, classify("follow the log of the sandbox", nil, err)
-	}
-	return conn, nil
+	return f.tb.dial(ctx, "/process/session/"+sessionAgent+"/command/"+url.PathEscape(command)+"/logs?follow=true")
 }
 
 // splitter takes a log stream apart. Each stretch begins with a mark of three bytes that says

@@ -26,8 +26,9 @@ func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 	if cmd.Timeout <= 0 {
 		cmd.Timeout = time.Minute
 	}
-	run, err := p.begin(ctx, labels, cmd)
-	if err != nil {
+	run := &running{p: p, read: make(chan error, 1)}
+	run.streams = sandbox.Streams{Stdin: cmd.Stdin, Stdout: &run.out, Stderr: &run.errs}
+	if err := run.begin(ctx, labels, cmd); err != nil {
 		return sandbox.ExecResult{}, err
 	}
 	defer run.close(ctx)
@@ -36,45 +37,50 @@ func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 	return run.follow(ctx, within)
 }
 
-// running is the container of an Exec.
+// running is the container of one command.
 type running struct {
-	p    *Provider
-	id   string
-	conn types.HijackedResponse
-	out  bounded
-	errs bounded
+	p       *Provider
+	id      string
+	conn    types.HijackedResponse
+	streams sandbox.Streams
+	out     bounded // of an Exec
+	errs    bounded
 
 	ended <-chan ending
 	read  chan error // the end of both streams
 }
 
 // begin starts it, unless the sandbox is gone.
-func (p *Provider) begin(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (*running, error) {
-	run := &running{p: p, read: make(chan error, 1)}
-	err := p.locked(ctx, labels, func(ctx context.Context, f *fence) error {
-		found, err := p.ready(ctx, f, labels)
+func (r *running) begin(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) error {
+	cmd.Stdin = r.streams.Stdin
+	err := r.p.locked(ctx, labels, func(ctx context.Context, f *fence) error {
+		found, err := r.p.ready(ctx, f, labels)
 		if err != nil {
 			return err
 		}
 		file := sandbox.Dir + "/.omoi-exec-" + strings.ToLower(rand.Text())
-		if run.id, err = p.beside(ctx, f, found, file, cmd.Stdin != nil); err != nil {
+		if r.id, err = r.beside(ctx, f, found, file); err != nil {
 			return err
 		}
-		return p.launch(ctx, run, cmd, file)
+		return r.p.launch(ctx, r, cmd, file)
 	})
-	if err != nil && run.id != "" {
-		run.close(ctx)
+	if err != nil && r.id != "" {
+		r.close(ctx)
 	}
-	return run, err
+	return err
 }
 
 // beside makes a container like the sandbox's own.
-func (p *Provider) beside(ctx context.Context, f *fence, main container.InspectResponse, script string, stdin bool) (string, error) {
-	cfg := p.config(main.Image, written(labelsOf(main.Config.Labels), roleExec), script)
-	cfg.OpenStdin, cfg.StdinOnce = stdin, stdin
+func (r *running) beside(ctx context.Context, f *fence, main container.InspectResponse, script string) (string, error) {
+	cfg := r.p.config(main.Image, written(labelsOf(main.Config.Labels), roleExec), script)
+	cfg.OpenStdin, cfg.Tty = r.streams.Stdin != nil, r.streams.Terminal != nil
+	cfg.StdinOnce = cfg.OpenStdin
 	host := *main.HostConfig
 	host.Mounts = nil
-	return p.over(ctx, f, main, cfg, &host)
+	if t := r.streams.Terminal; t != nil {
+		host.ConsoleSize = [2]uint{uint(t.Size.Rows), uint(t.Size.Columns)}
+	}
+	return r.p.over(ctx, f, main, cfg, &host)
 }
 
 // launch starts it with its streams attached, so that nothing of them is missed.
@@ -92,10 +98,10 @@ func (p *Provider) launch(ctx context.Context, run *running, cmd sandbox.Command
 	if err := startError(p.engine.ContainerStart(ctx, run.id, container.StartOptions{})); err != nil {
 		return err
 	}
-	go func() {
-		_, err := stdcopy.StdCopy(&run.out, &run.errs, run.conn.Reader)
-		run.read <- err
-	}()
+	if run.streams.Terminal != nil { // before anything is typed; some engines pass over the size that they were told
+		run.size(ctx, run.streams.Terminal.Size)
+	}
+	go func() { run.read <- run.show() }()
 	if cmd.Stdin != nil {
 		go func() {
 			_, _ = io.Copy(run.conn.Conn, cmd.Stdin)
@@ -103,6 +109,16 @@ func (p *Provider) launch(ctx context.Context, run *running, cmd sandbox.Command
 		}()
 	}
 	return nil
+}
+
+// show hands on what the command says: both streams in one connection, or one where it has a terminal.
+func (r *running) show() error {
+	if r.streams.Terminal != nil {
+		_, err := io.Copy(r.streams.Stdout, r.conn.Reader)
+		return err
+	}
+	_, err := stdcopy.StdCopy(r.streams.Stdout, r.streams.Stderr, r.conn.Reader)
+	return err
 }
 
 // follow waits for the end. What came until then is answered also if that is an error.

@@ -6,13 +6,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/pty"
 )
 
 var _ sandbox.Attacher = (*Provider)(nil)
@@ -66,7 +64,7 @@ func (p *Provider) attachTerminal(c *exec.Cmd, labels sandbox.Labels, streams sa
 	}
 	ours, theirs, err := openTerminal(streams.Terminal.Size, m.UID)
 	if err != nil {
-		return nil, err
+		return nil, unavailable("open a terminal", err)
 	}
 	c.Stdin, c.Stdout, c.Stderr = theirs, theirs, theirs
 	done := make(chan struct{})
@@ -91,42 +89,18 @@ func resize(ours *os.File, resized <-chan sandbox.Size, done <-chan struct{}) {
 			if !ok {
 				return
 			}
-			_ = setSize(ours, size) // a terminal of another size is still one
+			_ = pty.Resize(ours, size) // a terminal of another size is still one
 		}
 	}
 }
 
-func setSize(f *os.File, size sandbox.Size) error {
-	return unix.IoctlSetWinsize(int(f.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: size.Rows, Col: size.Columns})
-}
-
-// openTerminal makes a pair: what is written to ours is typed at theirs, which belongs to uid.
+// openTerminal makes a terminal that belongs to uid.
 func openTerminal(size sandbox.Size, uid int) (ours, theirs *os.File, err error) {
-	ours, err = os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		return nil, nil, unavailable("open a terminal", err)
+	if ours, theirs, err = pty.Open(size); err != nil || uid < 0 {
+		return ours, theirs, err
 	}
-	defer func() {
-		if err != nil {
-			_ = ours.Close()
-		}
-	}()
-	if err = unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		return nil, nil, unavailable("unlock a terminal", err)
-	}
-	number, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		return nil, nil, unavailable("find a terminal's other end", err)
-	}
-	if err = setSize(ours, size); err != nil {
-		return nil, nil, unavailable("size a terminal", err)
-	}
-	theirs, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err == nil && uid >= 0 {
-		err = theirs.Chown(uid, uid)
-	}
-	if err != nil {
-		return nil, nil, unavailable("open a terminal's other end", err)
+	if err = theirs.Chown(uid, uid); err != nil {
+		return nil, nil, errors.Join(err, theirs.Close(), ours.Close())
 	}
 	return ours, theirs, nil
 }

@@ -1,8 +1,10 @@
 package standin
 
 import (
+	"bufio"
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -118,8 +120,14 @@ type honest struct {
 	injected bool
 }
 
-// Unwrap lets a connection be taken over, for a log stream.
+// Unwrap lets an answer be flushed.
 func (h *honest) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// Hijack gives the connection away: what follows is a stream.
+func (h *honest) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	h.status = http.StatusSwitchingProtocols
+	return http.NewResponseController(h.ResponseWriter).Hijack()
+}
 
 func (h *honest) WriteHeader(status int) {
 	if h.Header().Get(injected) != "" {

@@ -19,7 +19,7 @@ import (
 func programs() (must, may []string) {
 	must = []string{
 		"sh", "git", "env", "cat", "ls", "ln", "mkdir", "mkfifo", "touch", "chmod", "rm", "mv", "cp", "stat", "head", "tail", "tr", "seq",
-		"sleep", "printf", "true", "false", "pwd", "id", "test", "xargs", "setsid", "awk", "grep", "sed", "dd", "wc",
+		"sleep", "printf", "true", "false", "pwd", "id", "test", "xargs", "setsid", "awk", "grep", "sed", "dd", "wc", "stty",
 	}
 	return must, []string{"bash", "find", "sort", "mount", "unshare", "df", "ps"}
 }

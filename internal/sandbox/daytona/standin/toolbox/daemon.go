@@ -24,6 +24,7 @@ type daemon struct {
 	mu       sync.Mutex
 	env      map[string]string
 	sessions map[string]*session
+	ptys     map[string]*terminal
 }
 
 func newDaemon(cfg Config) *daemon {
@@ -31,7 +32,7 @@ func newDaemon(cfg Config) *daemon {
 	if env == nil {
 		env = map[string]string{}
 	}
-	return &daemon{cfg: cfg, env: env, tree: &tree{own: map[int]bool{}}, sessions: map[string]*session{}}
+	return &daemon{cfg: cfg, env: env, tree: &tree{own: map[int]bool{}}, sessions: map[string]*session{}, ptys: map[string]*terminal{}}
 }
 
 func (d *daemon) routes() http.Handler {
@@ -54,6 +55,12 @@ func (d *daemon) routes() http.Handler {
 		"GET /process/session/{session}/command/{command}/logs":   d.commandLogs,
 		"POST /process/session/{session}/command/{command}/input": d.commandInput,
 		"GET /process/session/entrypoint/logs":                    d.entrypointLogs,
+		"GET /process/pty":                                        d.listTerminals,
+		"POST /process/pty":                                       d.createTerminal,
+		"GET /process/pty/{pty}":                                  d.getTerminal,
+		"DELETE /process/pty/{pty}":                               d.deleteTerminal,
+		"GET /process/pty/{pty}/connect":                          d.connectTerminal,
+		"POST /process/pty/{pty}/resize":                          d.resizeTerminal,
 		"POST /files/bulk-upload":                                 d.bulkUpload,
 		"POST /files/upload":                                      d.upload,
 		"POST /files/upload-v2":                                   d.upload,

@@ -1,0 +1,120 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func (s *suite) attacher() sandbox.Attacher {
+	s.t.Helper()
+	a, ok := s.p.(sandbox.Attacher)
+	need(s.t, ok, "connect a person to "+s.p.Name())
+	return a
+}
+
+func attachCarriesStreams(s *suite) {
+	t, a := s.t, s.attacher()
+	labels := s.start(t, "echo mine > mine; echo up; sleep 600")
+	s.says(t, labels, "up")
+	var out, complaints bytes.Buffer
+	cmd := shell(`read -r line; cat mine; echo "got $line"; head -c 2000000 /dev/zero; echo no >&2; exit 7`)
+	cmd.Timeout = 2 * patience
+	ended, err := a.Attach(t.Context(), labels, cmd, sandbox.Streams{Stdin: strings.NewReader("this\n"), Stdout: &out, Stderr: &complaints})
+	require.NoError(t, err)
+	require.Equal(t, 7, ended)
+	require.Equal(t, len("mine\ngot this\n")+2_000_000, out.Len(), "it is not cut")
+	require.Equal(t, "no\n", complaints.String())
+
+	streams := sandbox.Streams{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &complaints}
+	_, err = a.Attach(t.Context(), s.newLabels(), cmd, streams)
+	code(t, task.CodeNotFound, err)
+	_, err = a.Attach(t.Context(), labels, sandbox.Command{}, streams)
+	code(t, task.CodeInvalid, err)
+}
+
+// attachGivesTerminal types at a shell: Ctrl-C ends what runs in it, and not the shell.
+func attachGivesTerminal(s *suite) {
+	t, a := s.t, s.attacher()
+	labels := s.ensure(t)
+	keys, typed := io.Pipe()
+	shown, resized := &screen{}, make(chan sandbox.Size, 1)
+	ended, cmd := make(chan int, 1), sandbox.Command{Args: sandbox.ShellArgs(), Env: map[string]string{"TERM": "xterm"}, Timeout: 4 * patience}
+	go func() {
+		code, err := a.Attach(t.Context(), labels, cmd, sandbox.Streams{
+			Stdin: keys, Stdout: shown, Terminal: &sandbox.Terminal{Size: sandbox.Size{Rows: 33, Columns: 77}, Resized: resized},
+		})
+		t.Log("the shell ended", code, err)
+		ended <- code
+	}()
+	for _, step := range []struct{ typed, shows string }{
+		{"stty size; echo rea''dy in $PWD\n", "ready in " + s.p.Paths(labels).Workspace},
+		{"sleep 600; echo int''errupted\n\x03", "^C"},
+		{"echo st''ill here\n", "still here"},
+	} {
+		_, err := typed.Write([]byte(step.typed))
+		require.NoError(t, err)
+		s.eventually(t, step.shows+" is shown", func() bool { return strings.Contains(shown.String(), step.shows) })
+	}
+	require.Contains(t, shown.String(), "33 77")
+	resized <- sandbox.Size{Rows: 44, Columns: 88}
+	s.eventually(t, "the terminal has its new size", func() bool {
+		_, err := typed.Write([]byte("stty size\n"))
+		require.NoError(t, err)
+		wait(t.Context(), 10*tick)
+		return strings.Contains(shown.String(), "44 88")
+	})
+	_, err := typed.Write([]byte("exit 3\n"))
+	require.NoError(t, err)
+	select {
+	case code := <-ended:
+		require.Equal(t, 3, code)
+	case <-time.After(patience):
+		t.Fatalf("the shell did not end: %q", shown.String())
+	}
+	require.NoError(t, typed.Close())
+}
+
+func attachCancelled(s *suite) {
+	t, a := s.t, s.attacher()
+	need(t, s.CommandLines != nil, "see the host's processes")
+	labels, tag := s.ensure(t), tagged()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	over, cmd := make(chan error, 1), shell(tree(tag, "sleep 600"))
+	cmd.Timeout = 4 * patience
+	go func() {
+		_, err := a.Attach(ctx, labels, cmd, sandbox.Streams{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+		over <- err
+	}()
+	s.eventually(t, "the command runs", func() bool { return s.seenRunning(t, tag) })
+	cancel()
+	require.ErrorIs(t, <-over, context.Canceled)
+	require.False(t, s.seenRunning(t, tag), "all that it began ends with it")
+}
+
+// screen remembers what was shown.
+type screen struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.String()
+}

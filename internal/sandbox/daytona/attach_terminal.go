@@ -1,0 +1,207 @@
+package daytona
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/coder/websocket"
+	toolboxclient "github.com/daytonaio/daytona/libs/toolbox-api-client-go"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// terminal types the command at a shell of Daytona's and shows what it says.
+func (a attached) terminal(ctx context.Context, env string) (int, error) {
+	if err := a.furnish(ctx, prepared(a.dir, scriptShell, env)); err != nil {
+		return -1, err
+	}
+	if err := a.tb.openTerminal(ctx, a.id, a.streams.Terminal.Size); err != nil {
+		return -1, err
+	}
+	conn, err := a.tb.dial(ctx, "/process/pty/"+url.PathEscape(a.id)+"/connect")
+	if err != nil {
+		return -1, err
+	}
+	defer conn.CloseNow() //nolint:errcheck // it is over
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := conn.Write(ctx, websocket.MessageBinary, []byte("exec sh "+a.dir+"/run "+a.dir+"\n")); err != nil {
+		return -1, classify("type in the sandbox", nil, err)
+	}
+	show := &curtain{to: a.streams.Stdout, up: func() { go a.keys(ctx, conn) }}
+	go a.resize(ctx)
+	return watch(ctx, conn, show)
+}
+
+// keys hands on the person's keys, once the command is there to take them.
+func (a attached) keys(ctx context.Context, conn *websocket.Conn) {
+	typed := make([]byte, 4096)
+	for {
+		n, err := a.streams.Stdin.Read(typed)
+		if n > 0 && conn.Write(ctx, websocket.MessageBinary, typed[:n]) != nil || err != nil {
+			return
+		}
+	}
+}
+
+func (a attached) resize(ctx context.Context) {
+	for {
+		select {
+		case size, more := <-a.streams.Terminal.Resized:
+			if !more {
+				return
+			}
+			_ = a.tb.resizeTerminal(ctx, a.id, size) // a terminal of another size is still one
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watch shows what comes until the command ends, and answers its exit code.
+func watch(ctx context.Context, conn *websocket.Conn, show *curtain) (int, error) {
+	for {
+		kind, frame, err := conn.Read(ctx)
+		if err != nil {
+			return exitCodeIn(show.close(err))
+		}
+		if kind == websocket.MessageText {
+			if word, ok := control(frame); ok {
+				if word != "" {
+					return -1, task.Errorf(task.CodeUnavailable, "Daytona gives no terminal: %s", cut(word))
+				}
+				continue
+			}
+		}
+		if _, err := show.Write(frame); err != nil {
+			return -1, err
+		}
+	}
+}
+
+// control reports whether a frame is the daemon's own, and the error that it tells.
+func control(frame []byte) (trouble string, ours bool) {
+	var said struct {
+		Type   string `json:"type"`
+		Status string `json:"status"`
+		Error  string `json:"error"`
+	}
+	if json.Unmarshal(frame, &said) != nil || said.Type != "control" {
+		return "", false
+	}
+	if said.Status == "error" {
+		return "it says: " + said.Error, true
+	}
+	return "", true
+}
+
+// exitCodeIn takes the exit code out of how a connection was closed.
+func exitCodeIn(err error) (int, error) {
+	closed, ok := errors.AsType[websocket.CloseError](err)
+	var said map[string]any
+	if ok && json.Unmarshal([]byte(closed.Reason), &said) == nil {
+		if code, known := said["exitCode"].(float64); known {
+			return int(code), nil
+		}
+	}
+	return -1, task.Errorf(task.CodeUnavailable, "the connection to the terminal broke off").WithCause(err)
+}
+
+// markShown is what the script prints before the command: it is no part of what is typed.
+const markShown = 0o36
+
+// curtain hides what a shell says before the command that was typed at it begins.
+type curtain struct {
+	to   io.Writer
+	up   func() // called once the command begins
+	held bytes.Buffer
+	open bool
+}
+
+// Write hands on what is behind the mark.
+func (c *curtain) Write(text []byte) (int, error) {
+	if c.open {
+		return c.to.Write(text)
+	}
+	before, behind, found := bytes.Cut(text, []byte{markShown})
+	c.held.Write(before)
+	if !found {
+		return len(text), nil
+	}
+	c.open = true
+	c.up()
+	_, err := c.to.Write(behind)
+	return len(text), err
+}
+
+// close shows what was hidden if the command never began: it says why.
+func (c *curtain) close(err error) error {
+	if !c.open {
+		_, werr := c.to.Write(c.held.Bytes())
+		return errors.Join(err, werr)
+	}
+	return err
+}
+
+func (t *toolbox) openTerminal(ctx context.Context, id string, size sandbox.Size) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	ask := *toolboxclient.NewPtyCreateRequest()
+	ask.SetId(id)
+	ask.SetCwd("/")
+	ask.SetRows(int32(size.Rows))
+	ask.SetCols(int32(size.Columns))
+	_, resp, err := t.api.ProcessAPI.CreatePtySession(ctx).Request(ask).Execute()
+	defer closeBody(resp)
+	err = classify("open a terminal in the sandbox", resp, err)
+	if task.CodeOf(err) == task.CodeNotFound { // a toolbox from before there were terminals
+		return task.Errorf(task.CodeInvalid, "the toolbox of this sandbox has no terminals. Next: omoi sandbox exec <sandbox> -- <command>").WithCause(err)
+	}
+	return err
+}
+
+func (t *toolbox) resizeTerminal(ctx context.Context, id string, size sandbox.Size) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	ask := *toolboxclient.NewPtyResizeRequest(int32(size.Columns), int32(size.Rows))
+	_, resp, err := t.api.ProcessAPI.ResizePtySession(ctx, id).Request(ask).Execute()
+	defer closeBody(resp)
+	return classify("resize a terminal in the sandbox", resp, err)
+}
+
+// endTerminal is a raw call: the official client cannot read its answer.
+func (t *toolbox) endTerminal(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	req, err := t.raw(ctx, http.MethodDelete, "/process/pty/"+url.PathEscape(id), http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := t.send(req, "close a terminal in the sandbox")
+	closeBody(resp)
+	return ignore(err, task.CodeNotFound)
+}
+
+// dial opens a stream of the toolbox.
+func (t *toolbox) dial(ctx context.Context, path string) (*websocket.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	head := make(http.Header, len(t.head))
+	for key, value := range t.head {
+		head.Set(key, value)
+	}
+	conn, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(t.base, "http")+path, &websocket.DialOptions{HTTPClient: t.http, HTTPHeader: head})
+	if err != nil {
+		defer closeBody(resp)
+		return nil, classify("open a stream of the sandbox", nil, err)
+	}
+	conn.SetReadLimit(-1)
+	return conn, nil
+}

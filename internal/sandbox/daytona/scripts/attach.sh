@@ -1,0 +1,21 @@
+# Runs one command for a person in the folder $1, what it says goes into files.
+cd "$1" || exit 70
+. ./lib
+tag=$(cat tag)
+: > out
+: > err
+if [ ! -e stop ]; then
+	(
+		ulimit -m "$tag" 2>/dev/null
+		. ./env
+		rm -f env
+		cd "$OMOI_START" || exit 126
+		unset OMOI_START
+		eval "exec $OMOI_ARGS"
+	) < stdin > out 2> err &
+	wait $!
+	code=$?
+	sweep "$tag"
+fi
+echo "${code:--1}" > code.new
+mv -f code.new code
