@@ -140,7 +140,7 @@ func (s *session) cleanup(ctx context.Context, refs []string, all bool, b bulk) 
 	if len(refs) == 0 && !all && b.olderThan == 0 {
 		b.dryRun = true // the list
 	}
-	chosen, err := chosenBoxes(boxes, refs)
+	chosen, err := chosenBoxes(ctx, api, boxes, refs)
 	if err != nil {
 		return err
 	}
@@ -174,38 +174,17 @@ func (s *session) alive(ctx context.Context) (*client.Client, []client.Sandbox, 
 	return api, boxes, err
 }
 
-func chosenBoxes(boxes []client.Sandbox, refs []string) ([]client.Sandbox, error) {
+func chosenBoxes(ctx context.Context, api *client.Client, boxes []client.Sandbox, refs []string) ([]client.Sandbox, error) {
 	if len(refs) == 0 {
 		return boxes, nil
 	}
 	var chosen []client.Sandbox
 	for _, ref := range refs {
-		box, err := findBox(boxes, ref)
+		box, err := aliveBox(ctx, api, boxes, ref)
 		if err != nil {
 			return nil, err
 		}
 		chosen = append(chosen, box)
 	}
 	return chosen, nil
-}
-
-// findBox resolves what a person typed for a sandbox.
-func findBox(boxes []client.Sandbox, ref string) (client.Sandbox, error) {
-	part := strings.TrimPrefix(strings.ToLower(ref), task.SandboxNamePrefix)
-	var found []client.Sandbox
-	for _, b := range boxes {
-		if b.ID == part {
-			return b, nil
-		}
-		if len(part) >= minFragment && (strings.HasPrefix(b.ID, part) || strings.HasSuffix(b.ID, part)) {
-			found = append(found, b)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return client.Sandbox{}, task.Errorf(task.CodeNotFound, "No sandbox that is alive begins or ends with %q (4 or more characters). Next: omoi sandboxes", ref)
-	case 1:
-		return found[0], nil
-	}
-	return client.Sandbox{}, exit.Usagef("%q fits %d sandboxes; give more of the id (omoi sandboxes lists them)", ref, len(found))
 }

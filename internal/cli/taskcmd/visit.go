@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,9 @@ func newSandbox(s *session) *cobra.Command {
 		Use: "sandbox", Short: "Look into a sandbox by hand: a shell, one command, a file",
 		Long: `Look into a sandbox by hand. The server is asked first, needs a key with the scope admin, and writes down who did
 what; omoi receipt shows it. Then this program goes to the sandbox itself, as a worker does: for local and Docker
-sandboxes run it on their machine, as the user that the worker runs as; elsewhere the provider's key is needed.`,
+sandboxes run it on their machine, as the user that the worker runs as; elsewhere the provider's key is needed.
+
+<sandbox> is its id, 4 or more characters of its beginning or end, or its task: that one's id, or - for the newest.`,
 	}
 	cmd.AddCommand(s.sandboxShell(), s.sandboxExec(), s.sandboxCopy())
 	return cmd
@@ -46,7 +49,7 @@ func (s *session) enter(ctx context.Context, ref string, in client.NewVisit) (*v
 	if err != nil {
 		return nil, err
 	}
-	box, err := findBox(boxes, ref)
+	box, err := aliveBox(ctx, api, boxes, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -66,17 +69,17 @@ func (s *session) enter(ctx context.Context, ref string, in client.NewVisit) (*v
 
 // leave writes down how it ended, and says where to go if the sandbox is not here.
 func (v *visit) leave(ctx context.Context, code int, err error) error {
-	outcome := fmt.Sprintf("exit code %d", code)
-	if err != nil {
-		outcome = task.MessageOf(err)
-	}
+	interrupted, outcome := ctx.Err() != nil, fmt.Sprintf("exit code %d", code)
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
+	if err = v.explain(ctx, err); err != nil {
+		outcome = task.MessageOf(err)
+	}
+	if interrupted {
+		outcome, err = "interrupted", exit.With(exit.Interrupted, nil)
+	}
 	noted := v.api.EndVisit(ctx, v.begun.Sandbox.ID, v.begun.Visit.ID, render.Cut(outcome, 1000))
 	switch {
-	case task.CodeOf(err) == task.CodeNotFound && v.provider.Capabilities().HostBound:
-		return task.Errorf(task.CodeNotFound, "Sandbox %s is not on this machine, or its user is another: it lives on host %s (omoi hosts). Run the same command there.",
-			render.Short(v.begun.Sandbox.ID), v.begun.Sandbox.HostID).WithCause(err)
 	case err != nil:
 		return err
 	case noted != nil:
@@ -85,6 +88,18 @@ func (v *visit) leave(ctx context.Context, code int, err error) error {
 		return exit.With(max(code, exit.Failed), nil)
 	}
 	return nil
+}
+
+// explain tells a sandbox that is not on this machine from a file that is not in the sandbox.
+func (v *visit) explain(ctx context.Context, err error) error {
+	if task.CodeOf(err) != task.CodeNotFound || !v.provider.Capabilities().HostBound {
+		return err
+	}
+	if seen, lookErr := v.provider.Inspect(ctx, v.labels); lookErr == nil && seen.State == sandbox.StateAlive {
+		return err
+	}
+	return task.Errorf(task.CodeNotFound, "Sandbox %s is not on this machine, or its user is another: it lives on host %s (omoi hosts). Run the same command there.",
+		render.Short(v.begun.Sandbox.ID), v.begun.Sandbox.HostID).WithCause(err)
 }
 
 func (s *session) sandboxExec() *cobra.Command {
@@ -135,7 +150,7 @@ func (s *session) sandboxShell() *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell <sandbox>",
 		Short: "Open a shell beside the agent",
-		Args:  exactly(1, "a sandbox: its id, or 4 or more characters of its beginning or end"),
+		Args:  exactly(1, "a sandbox: its id, 4 or more characters of its beginning or end, or its task"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if !isTerminal(s.Stdin) || !isTerminal(s.Stdout) {
@@ -166,7 +181,8 @@ func (s *session) shell(ctx context.Context, v *visit) (int, error) {
 		return 0, err
 	}
 	defer restore()
-	return a.Attach(ctx, v.labels, sandbox.Command{Args: sandbox.ShellArgs(), Timeout: visitTime},
+	env := map[string]string{"TERM": cmp.Or(s.Env("TERM"), "xterm")}
+	return a.Attach(ctx, v.labels, sandbox.Command{Args: sandbox.ShellArgs(), Env: env, Timeout: visitTime},
 		sandbox.Streams{Stdin: in, Stdout: s.Stdout, Stderr: s.Stderr, Terminal: terminal})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -30,6 +31,9 @@ type place struct {
 	boxes  map[sandbox.Labels]sandbox.Sandbox
 	agents map[string]bool // sandboxes in which an agent runs
 	down   error
+
+	last    sandbox.Labels // those of the newest command
+	entered func()
 }
 
 func (*place) Name() string { return "local" }
@@ -37,8 +41,15 @@ func (*place) Capabilities() sandbox.Capabilities {
 	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true}
 }
 
-func (p *place) Exec(_ context.Context, l sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
+// Exec with "wait" goes on until the person leaves.
+func (p *place) Exec(ctx context.Context, l sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
+	p.last = l
 	p.ran = append(p.ran, l.Installation+" "+strings.Join(cmd.Args, " "))
+	if cmd.Args[0] == "wait" {
+		p.entered()
+		<-ctx.Done()
+		return sandbox.ExecResult{ExitCode: -1}, ctx.Err()
+	}
 	in, _ := io.ReadAll(cmd.Stdin)
 	return sandbox.ExecResult{ExitCode: 6, Stdout: in, Stderr: []byte("err")}, p.down
 }
@@ -46,7 +57,7 @@ func (p *place) Exec(_ context.Context, l sandbox.Labels, cmd sandbox.Command) (
 func (p *place) ReadFile(_ context.Context, _ sandbox.Labels, path string) (io.ReadCloser, error) {
 	text, ok := p.files[path]
 	if !ok {
-		return nil, task.Errorf(task.CodeInvalid, "there is no file %s", path)
+		return nil, task.Errorf(task.CodeNotFound, "there is no file %s in the sandbox", path)
 	}
 	return io.NopCloser(strings.NewReader(text)), nil
 }
@@ -135,6 +146,49 @@ func TestExecIsWrittenDownFirst(t *testing.T) {
 	require.Contains(t, got.err, "it lives on host h7")
 	require.Equal(t, 2, f.omoi("sandbox", "exec", "aaaa").code)
 	require.Equal(t, 2, f.omoi("sandbox", "shell", "aaaa").code, "there is no terminal")
+}
+
+// A person who has only the task's id means the sandbox in which it is at work.
+func TestASandboxIsFoundByItsTask(t *testing.T) {
+	t.Parallel()
+	f, p := visited(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusRunning), aTask(idB, task.StatusCompleted)}
+	f.boxes = append([]client.Sandbox{{ID: "cccccccccccccccccccccccccc", TaskID: idA, Attempt: 2}}, f.boxes...)
+	for _, ref := range []string{"-", idA, render.Short(idA)} {
+		f.asked = nil
+		require.Equal(t, 6, f.omoi("sandbox", "exec", ref, "--", "true").code)
+		require.Equal(t, []string{"visit exec true", "end exit code 6"}, f.asked)
+		require.Equal(t, "cccccccccccccccccccccccccc", p.last.SandboxID)
+	}
+	got := f.omoi("sandbox", "exec", idB, "--", "true")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.err, "has no sandbox that is alive. Next: omoi receipt")
+	require.Contains(t, f.omoi("sandbox", "exec", "nonesuch", "--", "true").err, "Next: omoi sandboxes")
+	require.Contains(t, f.omoi("sandboxes", "cleanup", "-", "--dry-run").out+f.omoi("sandboxes", "cleanup", "-").err, "work is over")
+}
+
+// Ctrl-C ends the visit, not omoi with an error.
+func TestAnInterruptedVisitIsOne(t *testing.T) {
+	t.Parallel()
+	f, p := visited(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	p.entered = cancel
+	got := f.with(call{ctx: ctx}, "sandbox", "exec", "aaaa", "--", "wait")
+	require.Equal(t, 130, got.code)
+	require.Empty(t, got.err)
+	require.Equal(t, []string{"visit exec wait", "end interrupted"}, f.asked)
+}
+
+// What is missing is the file, where the sandbox is here.
+func TestAMissingFileIsCalledOne(t *testing.T) {
+	t.Parallel()
+	f, p := visited(t)
+	got := f.omoi("sandbox", "cp", "aaaa:/workspace/none", t.TempDir())
+	require.Contains(t, got.err, "it lives on host h7", "this machine has no such sandbox")
+	p.boxes[sandbox.Labels{Installation: "ours", SandboxID: boxID}] = sandbox.Sandbox{}
+	got = f.omoi("sandbox", "cp", "aaaa:/workspace/none", t.TempDir())
+	require.Equal(t, 1, got.code)
+	require.Equal(t, "omoi: There is no file /workspace/none in the sandbox.\n", got.err)
 }
 
 func TestFilesAreCopied(t *testing.T) {
