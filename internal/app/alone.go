@@ -15,8 +15,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// OpenProvider opens a provider as a worker with this configuration does, without a database.
+// OpenProvider opens a provider as a worker with this configuration does, without a database. Without a key for Daytona
+// it is the stand-in of a running omoi dev.
 func OpenProvider(cfg *config.Loaded, name string) (sandbox.Provider, error) {
+	besideStandIn(cfg)
 	if err := settleSocket(cfg); err != nil {
 		return nil, err
 	}

@@ -3,11 +3,13 @@ package app
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/devstack"
 )
 
 func TestTheDoctorSaysWhetherTheKeyOfDaytonaWorks(t *testing.T) {
@@ -28,4 +30,28 @@ func TestTheDoctorSaysWhetherTheKeyOfDaytonaWorks(t *testing.T) {
 	refused := look("DAYTONA_API_KEY=wrong")
 	require.Equal(t, FindingWarn, refused.Status)
 	require.Contains(t, refused.Detail, "Daytona refused the API key")
+}
+
+// Beside an omoi dev with a stand-in no key is missing: its sandboxes are reached with the stand-in's.
+func TestTheStandInOfARunningDevNeedsNoKey(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	load := func(environ ...string) *config.Loaded {
+		cfg, err := config.Load(config.Source{Environ: append(environ, "OMOI_HOME="+home)})
+		require.NoError(t, err)
+		return cfg
+	}
+	info := devstack.Info{APIURL: "http://x", DaytonaURL: "http://127.0.0.1:1/api", DaytonaKey: "its own", PID: os.Getpid()}
+	require.NoError(t, devstack.WriteInfo(home, info))
+	cfg := load()
+	require.Contains(t, checkDaytona(t.Context(), cfg).Detail, "the stand-in of the running omoi dev")
+	require.Empty(t, cfg.Daytona.APIKey, "the others are looked at as they are")
+	require.True(t, besideStandIn(cfg))
+	require.Equal(t, "its own", cfg.Daytona.APIKey.Reveal())
+	require.Equal(t, info.DaytonaURL, cfg.Daytona.APIURL)
+
+	require.False(t, besideStandIn(load("DAYTONA_API_KEY=mine")), "who has a key means the cloud")
+	info.PID = 1 << 30 // of no process
+	require.NoError(t, devstack.WriteInfo(home, info))
+	require.False(t, besideStandIn(load()), "its stand-in has ended with it")
 }
