@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"time"
@@ -30,7 +32,8 @@ func newCheckProvider(g *globals) *cobra.Command {
 keys included, and removes them. Where sandboxes cost money, so does this: some fifty short ones.
 What they are labelled with is made up for each promise, so that sandboxes of work are not touched.
 
-Exit code 0: every promise that could be tried is kept. 1: one is broken. 3: the provider does not answer.`,
+Exit code 0: every promise that could be tried is kept. 1: one is broken. 3: the provider does not answer.
+130: interrupted by Ctrl-C; what it made is removed, and what it was trying is not judged.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef("%s takes the name of one provider, as local or docker", cmd.CommandPath())
@@ -59,9 +62,16 @@ func (g *globals) checkProvider(cmd *cobra.Command, name string, o conformance.O
 	if !g.json {
 		o.Report = func(r conformance.Result) { _, _ = fmt.Fprintln(g.stdout, checkLine(style, r)) }
 	}
-	results, err := app.CheckProvider(cmd.Context(), loaded, name, o)
-	if err != nil {
+	ctx := cmd.Context()
+	defer context.AfterFunc(ctx, func() {
+		_, _ = fmt.Fprintln(g.stderr, "Interrupted: the check judges no more, and removes what it made.")
+	})()
+	results, err := app.CheckProvider(ctx, loaded, name, o)
+	if err != nil && ctx.Err() == nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return errors.Join(exit.With(exit.Interrupted, nil), g.judgeProvider(name, results))
 	}
 	if len(results) == 0 {
 		return exit.Usagef("--run %s fits no promise; without it all are tried", o.Only)
@@ -76,7 +86,7 @@ func checkLine(style render.Style, r conformance.Result) string {
 		word = style.Green(word)
 	case conformance.Broken:
 		word = style.Red(word)
-	case conformance.Skipped:
+	case conformance.Skipped, conformance.Interrupted:
 		word = style.Yellow(word)
 	}
 	line := fmt.Sprintf("%s  %-26s %6s", word, r.Name, time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
@@ -88,25 +98,23 @@ func checkLine(style render.Style, r conformance.Result) string {
 
 // judgeProvider says the sum, and answers the exit code.
 func (g *globals) judgeProvider(name string, results []conformance.Result) error {
-	kept, broken, skipped := 0, 0, 0
+	sum := map[conformance.Outcome]int{}
 	for _, r := range results {
-		switch r.Outcome {
-		case conformance.Kept:
-			kept++
-		case conformance.Broken:
-			broken++
-		case conformance.Skipped:
-			skipped++
-		}
+		sum[r.Outcome]++
 	}
+	kept, broken, skipped, halted := sum[conformance.Kept], sum[conformance.Broken], sum[conformance.Skipped], sum[conformance.Interrupted]
 	if g.json {
-		sums := map[string]any{"provider": name, "kept": kept, "broken": broken, "skipped": skipped, "promises": results}
+		sums := map[string]any{"provider": name, "kept": kept, "broken": broken, "skipped": skipped, "interrupted": halted, "promises": results}
 		if err := json.NewEncoder(g.stdout).Encode(sums); err != nil {
 			return fmt.Errorf("write the answer: %w", err)
 		}
 	} else {
-		_, _ = fmt.Fprintf(g.stdout, "%s: %d kept, %d broken, %d skipped; no sandbox of the check is left unless a line above says so\n",
-			name, kept, broken, skipped)
+		word := ""
+		if halted > 0 {
+			word = fmt.Sprintf(", %d interrupted, not judged", halted)
+		}
+		_, _ = fmt.Fprintf(g.stdout, "%s: %d kept, %d broken, %d skipped%s; no sandbox of the check is left unless a line above says so\n",
+			name, kept, broken, skipped, word)
 	}
 	if broken > 0 {
 		return exit.With(exit.Failed, nil)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,8 @@ const (
 	Kept    Outcome = "kept"
 	Broken  Outcome = "broken"
 	Skipped Outcome = "skipped" // it could not be tried here
+	// Interrupted is a promise that was being tried when a person stopped the check.
+	Interrupted Outcome = "interrupted"
 )
 
 // Result is one promise and what became of it.
@@ -46,7 +49,8 @@ type Options struct {
 
 // Check tries the promises outside of go test, against a provider in use. What it makes
 // carries an installation label of its own, so that nobody takes it for theirs, and is deleted
-// and seen to be gone; what is not counts as broken.
+// and seen to be gone; what is not counts as broken. When ctx ends it judges no more, removes what it made, and answers
+// those that it tried with ctx's error.
 func Check(ctx context.Context, o Options) ([]Result, error) {
 	if err := os.Setenv(PlantedEnv, "planted"); err != nil {
 		return nil, fmt.Errorf("plant a variable: %w", err)
@@ -62,23 +66,31 @@ func Check(ctx context.Context, o Options) ([]Result, error) {
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	for n, one := range chosen {
-		free <- struct{}{}
+		select {
+		case free <- struct{}{}:
+		case <-ctx.Done():
+			continue
+		}
 		group.Go(func() {
 			defer func() { <-free }()
 			results[n] = o.try(ctx, one)
 			mu.Lock()
 			defer mu.Unlock()
-			if o.Report != nil {
+			if o.Report != nil && results[n].Name != "" {
 				o.Report(results[n])
 			}
 		})
 	}
 	group.Wait()
-	return results, ctx.Err()
+	tried := slices.DeleteFunc(results, func(r Result) bool { return r.Name == "" })
+	return tried, ctx.Err()
 }
 
 // try runs one check and removes what it made.
 func (o Options) try(ctx context.Context, one named) Result {
+	if ctx.Err() != nil {
+		return Result{}
+	}
 	began := time.Now()
 	t := &trial{}
 	var stop context.CancelFunc
@@ -90,6 +102,7 @@ func (o Options) try(ctx context.Context, one named) Result {
 	}
 	s := &suite{bed: o.bed(provider), p: provider, t: t, installation: "check-" + task.NewSandboxID(), another: "check-" + task.NewSandboxID()}
 	t.run(func() { one.check(s) })
+	t.stopped(ctx)
 	stop()
 	if err := s.clear(context.WithoutCancel(ctx)); err != nil {
 		t.broken(task.MessageOf(err))
@@ -150,6 +163,7 @@ type trial struct {
 	mu      sync.Mutex
 	errs    []string
 	skip    string
+	halted  bool // a person stopped it before its end: what failed says nothing
 	folders []string
 }
 
@@ -181,8 +195,19 @@ func (t *trial) broken(why string) {
 	t.errs = append(t.errs, why)
 }
 
+// stopped forgets what went wrong because the check was stopped.
+func (t *trial) stopped(ctx context.Context) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if ctx.Err() != nil {
+		t.halted, t.errs = true, nil
+	}
+}
+
 func (t *trial) outcome() Outcome {
 	switch {
+	case t.halted && len(t.errs) == 0:
+		return Interrupted
 	case len(t.errs) > 0:
 		return Broken
 	case t.skip != "":
@@ -194,6 +219,9 @@ func (t *trial) outcome() Outcome {
 func (t *trial) detail() string {
 	if len(t.errs) > 0 {
 		return strings.Join(t.errs, "; ")
+	}
+	if t.halted {
+		return "not judged"
 	}
 	return strings.TrimPrefix(t.skip, "SKIPPED: ")
 }

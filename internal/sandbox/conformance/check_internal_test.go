@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"os"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,6 +48,49 @@ func TestClearTellsWhatIsLeftBehind(t *testing.T) {
 	s := &suite{bed: bed{Provider: refuses{}}, installation: "a", another: "b"}
 	labels := s.newLabels()
 	require.ErrorContains(t, s.clear(t.Context()), task.SandboxName(labels.SandboxID)+" may be left behind: no")
+}
+
+// Who stops a check hears of no broken promise, and leaves nothing behind.
+func TestAnInterruptedCheckIsNotJudged(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &halts{interrupt: cancel}
+	results, err := Check(ctx, Options{
+		Open: func() (sandbox.Provider, error) { return p, nil }, Only: regexp.MustCompile("^Log"), Report: func(r Result) { p.told = append(p.told, r.Outcome) },
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, results, 1, "the others are not tried")
+	require.Equal(t, Interrupted, results[0].Outcome)
+	require.Equal(t, "not judged", results[0].Detail)
+	require.Equal(t, []Outcome{Interrupted}, p.told)
+	require.Positive(t, p.deleted)
+
+	waiting := &trial{ctx: ctx}
+	waiting.run(func() { (&suite{t: waiting}).eventually(waiting, "it comes", func() bool { return false }) })
+	require.Len(t, waiting.errs, 1, "nobody waits on for what cannot come")
+}
+
+// halts is stopped while it makes a sandbox.
+type halts struct {
+	sandbox.Provider
+
+	interrupt func()
+	told      []Outcome
+	deleted   int
+}
+
+func (h *halts) Ensure(ctx context.Context, _ sandbox.Spec) (sandbox.Sandbox, error) {
+	h.interrupt()
+	return sandbox.Sandbox{}, ctx.Err()
+}
+
+func (h *halts) Delete(context.Context, sandbox.Labels) error {
+	h.deleted++
+	return nil
+}
+
+func (h *halts) Inspect(context.Context, sandbox.Labels) (sandbox.Inspection, error) {
+	return sandbox.Inspection{State: sandbox.StateGone}, nil
 }
 
 type refuses struct{ sandbox.Provider }
