@@ -34,6 +34,8 @@ func scopes() []string { return []string{string(accessRead), string(accessWrite)
 type caller struct {
 	name         string // for receipts and logs
 	organization string
+	user         string // id of the user for whom it speaks; empty: nobody
+	userName     string // empty: the organization's owner, or nobody
 	scope        int    // index into scopes; -1: none
 	sandbox      string // id, where a sandbox asks for itself
 }
@@ -92,7 +94,7 @@ func (a *API) admit(r *http.Request, sandboxID string, want access) (caller, err
 	}
 	credential := credentialOf(r)
 	if a.cfg.Open && !token.Looks(credential) {
-		return caller{name: "open", organization: a.cfg.Organization, scope: len(scopes()) - 1}, a.sameSite(r)
+		return caller{name: "open", organization: a.cfg.Organization, user: a.cfg.User, scope: len(scopes()) - 1}, a.sameSite(r)
 	}
 	return a.identify(r.Context(), login{credential, sandboxID, want})
 }
@@ -141,7 +143,7 @@ func (a *API) admitPerson(ctx context.Context, credential string) (caller, error
 	if err != nil {
 		return caller{}, err
 	}
-	return caller{name: "key " + key.Name, organization: key.OrganizationID, scope: scopeOf(key)}, nil
+	return caller{name: "key " + key.Name, organization: key.OrganizationID, user: key.UserID, userName: key.User, scope: scopeOf(key)}, nil
 }
 
 func scopeOf(key task.Key) int {

@@ -15,6 +15,8 @@ type Config struct {
 	// requests that a web page of another origin could send are refused.
 	Open bool
 	// Organization is the id that an open server acts as.
+	// User is the id of the user for whom an open server takes everybody; empty: nobody has credentials of his own.
+	User         string
 	Organization string
 	// AllowedHosts are names besides loopback under which an open server may be addressed,
 	// without port: the host of CALLBACK_URL, for instance.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -24,6 +25,11 @@ func (a *API) createKey(ctx context.Context, in *createKeyIn) (*madeKeyOut, erro
 	if err := checkTitle("name", in.Body.Name); err != nil {
 		return nil, err
 	}
+	if in.Body.User != "" {
+		if err := checkTitle("user", in.Body.User); err != nil {
+			return nil, err
+		}
+	}
 	given := in.Body.Scopes
 	if len(given) == 0 {
 		given = []string{string(accessWrite)}
@@ -36,7 +42,9 @@ func (a *API) createKey(ctx context.Context, in *createKeyIn) (*madeKeyOut, erro
 	if expires := in.Body.ExpiresAt; expires != nil && expires.Before(time.Now()) {
 		return nil, task.Invalid("expires_at", "The key would have expired already: give a later expires_at, or none for a key without end.")
 	}
-	key, secret, err := a.deps.Store.CreateKey(ctx, callerOf(ctx).organization, in.Body.Name, given, in.Body.ExpiresAt)
+	key, secret, err := a.deps.Store.CreateKey(ctx, task.KeyDraft{
+		OrganizationID: callerOf(ctx).organization, User: cmp.Or(in.Body.User, callerOf(ctx).userName), Name: in.Body.Name, Scopes: given, ExpiresAt: in.Body.ExpiresAt,
+	})
 	return &madeKeyOut{Status: http.StatusCreated, Body: client.MadeKey{Key: key, Secret: secret}}, err
 }
 

@@ -73,7 +73,7 @@ type Hosts interface {
 type Keys interface {
 	KeyBySecret(ctx context.Context, secret string) (task.Key, error)
 	Keys(ctx context.Context, organizationID string) ([]task.Key, error)
-	CreateKey(ctx context.Context, organizationID, name string, scopes []string, expires *time.Time) (task.Key, string, error)
+	CreateKey(ctx context.Context, d task.KeyDraft) (task.Key, string, error)
 	RevokeKey(ctx context.Context, organizationID, id string) error
 }
 

@@ -36,7 +36,7 @@ func (a *API) createTask(ctx context.Context, in *createTaskIn) (*taskOut, error
 		return nil, err
 	}
 	who := callerOf(ctx)
-	d.OrganizationID, d.Sender, d.IdempotencyKey, d.Trace = who.organization, who.name, in.Key, traceparent(ctx)
+	d.OrganizationID, d.UserID, d.Sender, d.IdempotencyKey, d.Trace = who.organization, who.user, who.name, in.Key, traceparent(ctx)
 	if d.BodyHash, err = hashOf(in.Body); err != nil {
 		return nil, err
 	}

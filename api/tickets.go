@@ -30,7 +30,7 @@ func (a *API) createTicket(ctx context.Context, in *createTicketIn) (*ticketOut,
 		return nil, err
 	}
 	who := callerOf(ctx)
-	d.OrganizationID, d.Sender, d.Trace = who.organization, who.name, traceparent(ctx)
+	d.OrganizationID, d.UserID, d.Sender, d.Trace = who.organization, who.user, who.name, traceparent(ctx)
 	accepted, err := a.deps.Store.AcceptTask(ctx, d)
 	if err != nil {
 		return nil, err

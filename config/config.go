@@ -13,6 +13,7 @@ type Config struct {
 
 	API        API        `key:"api"`
 	Token      Token      `key:"token"`
+	Credential Credential `key:"credential" note:"docs/CREDENTIALS.md says whose credentials a task gets. All processes of an installation must have the same keys."`
 	Database   Database   `key:"database"`
 	Redis      Redis      `key:"redis"`
 	Temporal   Temporal   `key:"temporal"`
@@ -60,6 +61,11 @@ type API struct {
 type Token struct {
 	Key      Secret `key:"key" zero:"made once and kept under home" doc:"Key that signs, as id.secret: an id without a full stop, and 32 or more bytes in base64."`
 	Previous Secret `key:"previous" zero:"none" doc:"Key that signed before and is still accepted, in the same form."`
+}
+
+// Credential holds the keys under which credentials of users are encrypted.
+type Credential struct {
+	Keys Secret `key:"keys" zero:"made once and kept under home" doc:"Keys that encrypt credentials at rest, as id:base64 with 32 random bytes each and commas between. The first encrypts, all decrypt; after a new first one run omoi credentials rotate."`
 }
 
 // Database says where PostgreSQL is.

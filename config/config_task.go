@@ -78,9 +78,10 @@ type Daytona struct {
 
 // Anthropic is about model calls of agents and of the supervision.
 type Anthropic struct {
-	APIKey  Secret `key:"api_key" env:"ANTHROPIC_API_KEY" zero:"no model" doc:"API key of Anthropic or of what speaks its API."`
-	BaseURL string `key:"base_url" env:"ANTHROPIC_BASE_URL" zero:"Anthropic's" doc:"Base URL of the model API."`
-	Model   string `key:"model" env:"ANTHROPIC_MODEL" zero:"the agent's own choice" doc:"Model of agents that name none."`
+	APIKey    Secret `key:"api_key" env:"ANTHROPIC_API_KEY" zero:"no model" doc:"API key of Anthropic or of what speaks its API."`
+	AuthToken Secret `key:"auth_token" env:"ANTHROPIC_AUTH_TOKEN" zero:"none" doc:"The same as a bearer token, which some compatible endpoints ask for. An api_key goes before it."`
+	BaseURL   string `key:"base_url" env:"ANTHROPIC_BASE_URL" zero:"Anthropic's" doc:"Base URL of the model API."`
+	Model     string `key:"model" env:"ANTHROPIC_MODEL" zero:"the agent's own choice" doc:"Model of agents that name none."`
 }
 
 // Claude is about the Claude Code program.

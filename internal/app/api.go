@@ -155,7 +155,7 @@ func checkScript(script []byte) error {
 func (c *core) apiConfig() api.Config {
 	cfg := c.cfg
 	return api.Config{
-		Open: cfg.API.Open, Organization: c.organization, AllowedHosts: allowedHosts(cfg),
+		Open: cfg.API.Open, Organization: c.organization, User: c.owner, AllowedHosts: allowedHosts(cfg),
 		Version: ReadBuild().String(), Protocol: spec.Protocol, TemporalUIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
 		Agents:       offered(cfg.Task.Agent, task.AgentScripted, task.AgentCommand, task.AgentExternal),
 		Providers:    offered(cfg.Task.Sandbox, task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal),

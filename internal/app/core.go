@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/metrics"
@@ -69,6 +70,8 @@ type core struct {
 	tracing      *tracing.Tracing // nil: off
 	inlet        *inlet           // of a worker; nil: its sandboxes report by themselves
 	organization string
+	owner        string // the user for whom an open server takes everybody
+	credentials  *credential.Service
 	logs         *rawlog.Watcher // of a worker; nil elsewhere
 }
 
@@ -90,6 +93,9 @@ func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core
 		return c, err
 	}
 	if err := c.openStore(ctx); err != nil {
+		return c, err
+	}
+	if err := c.openCredentials(); err != nil {
 		return c, err
 	}
 	c.showState()
@@ -118,6 +124,9 @@ func (c *core) openStore(ctx context.Context) error {
 	}
 	c.store = store
 	c.organization, err = store.EnsureOrganization(ctx, organization)
+	if err == nil {
+		c.owner, err = store.EnsureOwner(ctx, c.organization)
+	}
 	if err == nil && c.cfg.API.Key != "" {
 		err = store.EnsureKey(ctx, c.organization, "OMOI_API_KEY", c.cfg.API.Key.Reveal())
 	}

@@ -50,7 +50,7 @@ func secrets(cfg *config.Loaded) []string {
 	var out []string
 	for _, s := range []config.Secret{
 		cfg.API.Key, cfg.Token.Key, cfg.Token.Previous, cfg.Database.URL, cfg.Redis.URL, cfg.Temporal.APIKey,
-		cfg.Daytona.APIKey, cfg.Anthropic.APIKey, cfg.Claude.OAuthToken, cfg.GitHub.Token, cfg.Trace.Headers,
+		cfg.Daytona.APIKey, cfg.Anthropic.APIKey, cfg.Anthropic.AuthToken, cfg.Credential.Keys, cfg.Claude.OAuthToken, cfg.GitHub.Token, cfg.Trace.Headers,
 	} {
 		if s != "" {
 			out = append(out, s.Reveal())

@@ -168,6 +168,7 @@ type NewKey struct {
 	Name      string     `json:"name" minLength:"1" maxLength:"100"`
 	Scopes    []string   `json:"scopes,omitempty" doc:"read, write, admin; each includes those before it; default write"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"Default: never"`
+	User      string     `json:"user,omitempty" maxLength:"100" doc:"Name of the user for whom the key speaks, made if need be; default: the caller"`
 }
 
 // MadeKey is a new API key; Secret is shown this once.

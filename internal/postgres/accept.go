@@ -158,7 +158,7 @@ func insertTask(ctx context.Context, q *db.Queries, d task.Draft, p db.InsertTas
 	p.TaskType, p.PhaseID, p.Priority, p.Mode = d.TaskType, d.PhaseID, d.Priority, d.Mode
 	p.Agent, p.Provider, p.Continuous = d.Agent, d.Provider, d.Continuous
 	p.MaxRetries = int32(d.MaxRetries) //nolint:gosec // G115: 0..10
-	p.ExecutionConfig, p.Budget = objectOr(d.Execution), budget
+	p.ExecutionConfig, p.Budget, p.UserID = objectOr(d.Execution), budget, idOr(d.UserID)
 	return q.InsertTask(ctx, p)
 }
 

@@ -72,7 +72,7 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 	}
 	t := row.Task
 	work := task.Work{
-		TaskID: t.ID, TicketID: t.TicketID, ProjectID: t.ProjectID, OrganizationID: t.OrganizationID,
+		TaskID: t.ID, TicketID: t.TicketID, ProjectID: t.ProjectID, OrganizationID: t.OrganizationID, UserID: textOr(t.UserID),
 		Title: titleOf(t), Description: t.Description, TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority,
 		Mode: t.Mode, Agent: t.Agent, Provider: t.Provider, Continuous: t.Continuous,
 		TicketTitle: row.TicketTitle, TicketDescription: row.TicketDescription, TicketType: row.TicketType,

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -28,36 +29,37 @@ func (s *Store) EnsureOrganization(ctx context.Context, name string) (string, er
 	return id, translate("read organization "+name, err)
 }
 
-// CreateKey makes an API key and answers it with its secret, which is stored nowhere. A
-// nil expiry means never.
-func (s *Store) CreateKey(ctx context.Context, organizationID, name string, scopes []string, expires *time.Time) (task.Key, string, error) {
+// CreateKey makes an API key and answers it with its secret, which is stored nowhere. It speaks for the user
+// of that name, who is made if need be.
+func (s *Store) CreateKey(ctx context.Context, d task.KeyDraft) (task.Key, string, error) {
 	secret := newSecret()
-	key, err := s.insertKey(ctx, db.InsertKeyParams{
-		ID: task.NewID(), OrganizationID: organizationID, Name: name, Scopes: scopes, ExpiresAt: expires,
-	}, secret)
-	return key, secret, translate("make API key "+name, err)
+	key, err := s.insertKey(ctx, db.InsertKeyParams{OrganizationID: d.OrganizationID, Name: d.Name, Scopes: d.Scopes, ExpiresAt: d.ExpiresAt}, cmp.Or(d.User, owner), secret)
+	return key, secret, translate("make API key "+d.Name, err)
 }
 
 // EnsureKey stores a given key with the scope admin unless it is known already, revoked or
 // not: a key that a person revoked does not come back with the next start.
 func (s *Store) EnsureKey(ctx context.Context, organizationID, name, secret string) error {
-	_, err := s.insertKey(ctx, db.InsertKeyParams{
-		ID: task.NewID(), OrganizationID: organizationID, Name: name, Scopes: []string{"admin"},
-	}, secret)
+	_, err := s.insertKey(ctx, db.InsertKeyParams{OrganizationID: organizationID, Name: name, Scopes: []string{"admin"}}, owner, secret)
 	if violates(err, "api_keys_hash_key") {
 		return nil
 	}
 	return translate("store API key "+name, err)
 }
 
-func (s *Store) insertKey(ctx context.Context, arg db.InsertKeyParams, secret string) (task.Key, error) {
+func (s *Store) insertKey(ctx context.Context, arg db.InsertKeyParams, user, secret string) (task.Key, error) {
+	var err error
+	if arg.UserID, err = s.EnsureUser(ctx, arg.OrganizationID, user); err != nil {
+		return task.Key{}, err
+	}
+	arg.ID = task.NewID()
 	arg.Hash, arg.Scopes = hashKey(secret), orEmpty(arg.Scopes)
 	arg.Prefix = secret[:min(len(secret), shownPrefix)]
 	if !strings.HasPrefix(secret, keyPrefix) {
 		arg.Prefix = "given" // a key of a person's own may be short: show nothing of it
 	}
 	row, err := s.q.InsertKey(ctx, arg)
-	return keyOf(row), err
+	return keyOf(row, user), err
 }
 
 // KeyBySecret answers the live key of that secret: [task.CodeUnauthorized] if it is unknown,
@@ -71,16 +73,17 @@ func (s *Store) KeyBySecret(ctx context.Context, secret string) (task.Key, error
 		}
 		return task.Key{}, err
 	}
-	if row.LastUsedAt == nil || time.Since(*row.LastUsedAt) > time.Minute {
-		err = s.q.TouchKey(ctx, row.ID)
+	key := row.ApiKey
+	if key.LastUsedAt == nil || time.Since(*key.LastUsedAt) > time.Minute {
+		err = s.q.TouchKey(ctx, key.ID)
 	}
-	return keyOf(row), translate("note the use of the API key", err)
+	return keyOf(key, row.UserName), translate("note the use of the API key", err)
 }
 
 // Keys lists the keys of an organization, newest first, revoked ones included.
 func (s *Store) Keys(ctx context.Context, organizationID string) ([]task.Key, error) {
 	rows, err := s.q.ListKeys(ctx, organizationID)
-	return mapAll(rows, keyOf), translate("list API keys", err)
+	return mapAll(rows, func(r db.ListKeysRow) task.Key { return keyOf(r.ApiKey, r.UserName) }), translate("list API keys", err)
 }
 
 // RevokeKey ends a key at once and for good; [task.CodeNotFound] if the organization has no such key.
@@ -110,9 +113,9 @@ func hashKey(secret string) []byte {
 	return sum[:]
 }
 
-func keyOf(row db.ApiKey) task.Key {
+func keyOf(row db.ApiKey, user string) task.Key {
 	return task.Key{
-		ID: row.ID, OrganizationID: row.OrganizationID, Name: row.Name, Prefix: row.Prefix, Scopes: row.Scopes,
+		ID: row.ID, OrganizationID: row.OrganizationID, UserID: row.UserID, User: user, Name: row.Name, Prefix: row.Prefix, Scopes: row.Scopes,
 		CreatedAt: row.CreatedAt, LastUsedAt: row.LastUsedAt, ExpiresAt: row.ExpiresAt, RevokedAt: row.RevokedAt,
 	}
 }

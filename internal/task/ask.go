@@ -5,6 +5,7 @@ import "encoding/json"
 // Draft is a task as it is accepted: complete, checked, and not yet stored.
 type Draft struct {
 	OrganizationID string
+	UserID         string // whose task it is; empty: nobody's
 	// One of the three says where the task belongs; the first that is not empty counts.
 	TicketID  string
 	ProjectID string

@@ -47,7 +47,8 @@ type Task struct {
 	OrganizationID string `json:"organization_id"`
 	ProjectID      string `json:"project_id"`
 	TicketID       string `json:"ticket_id"`
-	Repo           string `json:"repo"` // of its project; empty: none
+	UserID         string `json:"user_id"` // who asked for it; empty: nobody who is known
+	Repo           string `json:"repo"`    // of its project; empty: none
 
 	Title       string          `json:"title"`
 	Description string          `json:"description"`
@@ -153,6 +154,8 @@ type Command struct {
 type Key struct {
 	ID             string     `json:"id"`
 	OrganizationID string     `json:"organization_id"`
+	UserID         string     `json:"user_id"` // for whom it speaks
+	User           string     `json:"user"`    // the name of that user
 	Name           string     `json:"name"`
 	Prefix         string     `json:"prefix"` // its first 16 characters
 	Scopes         []string   `json:"scopes" nullable:"false"`
@@ -160,6 +163,15 @@ type Key struct {
 	LastUsedAt     *time.Time `json:"last_used_at"`
 	ExpiresAt      *time.Time `json:"expires_at"` // null: never
 	RevokedAt      *time.Time `json:"revoked_at"`
+}
+
+// KeyDraft is an API key that is to be made.
+type KeyDraft struct {
+	OrganizationID string
+	User           string // name of the user for whom it speaks, made if need be; empty: the organization's owner
+	Name           string
+	Scopes         []string
+	ExpiresAt      *time.Time // nil: never
 }
 
 // Event is a stored fact of a sandbox.

@@ -25,6 +25,7 @@ type Work struct {
 	TicketID       string
 	ProjectID      string
 	OrganizationID string
+	UserID         string // the owner; empty: nobody
 
 	Title       string
 	Description string
@@ -67,6 +68,8 @@ type Execution struct {
 	ForceExecute    bool              `json:"force_execute,omitempty"`
 	Continuous      *bool             `json:"continuous,omitempty"`
 	WaitForMessages bool              `json:"wait_for_messages,omitempty"`
+	// Credentials are the kinds that the sandbox is given; nil: what the agent needs.
+	Credentials []string `json:"credentials,omitempty"`
 }
 
 // SandboxState is a sandbox's place in the ledger.

@@ -254,9 +254,9 @@ func (q *Queries) InsertSettledCommand(ctx context.Context, arg InsertSettledCom
 
 const insertTask = `-- name: InsertTask :exec
 INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority,
-    mode, agent, provider, continuous, max_retries, execution_config, budget, queued_at)
+    mode, agent, provider, continuous, max_retries, execution_config, budget, user_id, queued_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13, $14, $15, $16, now())
+    $10, $11, $12, $13, $14, $15, $16, $17, now())
 `
 
 type InsertTaskParams struct {
@@ -276,6 +276,7 @@ type InsertTaskParams struct {
 	MaxRetries      int32
 	ExecutionConfig json.RawMessage
 	Budget          json.RawMessage
+	UserID          *string
 }
 
 func (q *Queries) InsertTask(ctx context.Context, arg InsertTaskParams) error {
@@ -296,6 +297,7 @@ func (q *Queries) InsertTask(ctx context.Context, arg InsertTaskParams) error {
 		arg.MaxRetries,
 		arg.ExecutionConfig,
 		arg.Budget,
+		arg.UserID,
 	)
 	return err
 }
@@ -335,7 +337,7 @@ func (q *Queries) LockDependencies(ctx context.Context, organizationID string) e
 }
 
 const lockTask = `-- name: LockTask :one
-SELECT id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider, continuous, person, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id, assigned_agent_id, branch_name, base_commit, pull_request_url, pull_request_number, result, error_message, failure_class, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal, assigned_at, started_at, completed_at, queued_at, queue_position, queue_reason, score, created_at, updated_at, waiting, waiting_at FROM tasks WHERE organization_id = $1 AND id = $2 FOR UPDATE
+SELECT id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider, continuous, person, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id, assigned_agent_id, branch_name, base_commit, pull_request_url, pull_request_number, result, error_message, failure_class, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal, assigned_at, started_at, completed_at, queued_at, queue_position, queue_reason, score, created_at, updated_at, waiting, waiting_at, user_id FROM tasks WHERE organization_id = $1 AND id = $2 FOR UPDATE
 `
 
 func (q *Queries) LockTask(ctx context.Context, organizationID string, iD string) (Task, error) {
@@ -389,6 +391,7 @@ func (q *Queries) LockTask(ctx context.Context, organizationID string, iD string
 		&i.UpdatedAt,
 		&i.Waiting,
 		&i.WaitingAt,
+		&i.UserID,
 	)
 	return i, err
 }

@@ -22,14 +22,15 @@ func (q *Queries) CountKeys(ctx context.Context) (int64, error) {
 }
 
 const insertKey = `-- name: InsertKey :one
-INSERT INTO api_keys (id, organization_id, name, prefix, hash, scopes, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
-RETURNING id, organization_id, name, prefix, hash, scopes, created_at, last_used_at, expires_at, revoked_at
+INSERT INTO api_keys (id, organization_id, user_id, name, prefix, hash, scopes, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+RETURNING id, organization_id, name, prefix, hash, scopes, created_at, last_used_at, expires_at, revoked_at, user_id
 `
 
 type InsertKeyParams struct {
 	ID             string
 	OrganizationID string
+	UserID         string
 	Name           string
 	Prefix         string
 	Hash           []byte
@@ -41,6 +42,7 @@ func (q *Queries) InsertKey(ctx context.Context, arg InsertKeyParams) (ApiKey, e
 	row := q.db.QueryRow(ctx, insertKey,
 		arg.ID,
 		arg.OrganizationID,
+		arg.UserID,
 		arg.Name,
 		arg.Prefix,
 		arg.Hash,
@@ -59,58 +61,74 @@ func (q *Queries) InsertKey(ctx context.Context, arg InsertKeyParams) (ApiKey, e
 		&i.LastUsedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
+		&i.UserID,
 	)
 	return i, err
 }
 
 const keyByHash = `-- name: KeyByHash :one
-SELECT id, organization_id, name, prefix, hash, scopes, created_at, last_used_at, expires_at, revoked_at FROM api_keys
-WHERE hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
+SELECT k.id, k.organization_id, k.name, k.prefix, k.hash, k.scopes, k.created_at, k.last_used_at, k.expires_at, k.revoked_at, k.user_id, u.name AS user_name FROM api_keys k JOIN users u ON u.id = k.user_id
+WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
 `
 
+type KeyByHashRow struct {
+	ApiKey   ApiKey
+	UserName string
+}
+
 // Answers live keys only: the database's clock decides.
-func (q *Queries) KeyByHash(ctx context.Context, hash []byte) (ApiKey, error) {
+func (q *Queries) KeyByHash(ctx context.Context, hash []byte) (KeyByHashRow, error) {
 	row := q.db.QueryRow(ctx, keyByHash, hash)
-	var i ApiKey
+	var i KeyByHashRow
 	err := row.Scan(
-		&i.ID,
-		&i.OrganizationID,
-		&i.Name,
-		&i.Prefix,
-		&i.Hash,
-		&i.Scopes,
-		&i.CreatedAt,
-		&i.LastUsedAt,
-		&i.ExpiresAt,
-		&i.RevokedAt,
+		&i.ApiKey.ID,
+		&i.ApiKey.OrganizationID,
+		&i.ApiKey.Name,
+		&i.ApiKey.Prefix,
+		&i.ApiKey.Hash,
+		&i.ApiKey.Scopes,
+		&i.ApiKey.CreatedAt,
+		&i.ApiKey.LastUsedAt,
+		&i.ApiKey.ExpiresAt,
+		&i.ApiKey.RevokedAt,
+		&i.ApiKey.UserID,
+		&i.UserName,
 	)
 	return i, err
 }
 
 const listKeys = `-- name: ListKeys :many
-SELECT id, organization_id, name, prefix, hash, scopes, created_at, last_used_at, expires_at, revoked_at FROM api_keys WHERE organization_id = $1 ORDER BY created_at DESC, id DESC
+SELECT k.id, k.organization_id, k.name, k.prefix, k.hash, k.scopes, k.created_at, k.last_used_at, k.expires_at, k.revoked_at, k.user_id, u.name AS user_name FROM api_keys k JOIN users u ON u.id = k.user_id
+WHERE k.organization_id = $1 ORDER BY k.created_at DESC, k.id DESC
 `
 
-func (q *Queries) ListKeys(ctx context.Context, organizationID string) ([]ApiKey, error) {
+type ListKeysRow struct {
+	ApiKey   ApiKey
+	UserName string
+}
+
+func (q *Queries) ListKeys(ctx context.Context, organizationID string) ([]ListKeysRow, error) {
 	rows, err := q.db.Query(ctx, listKeys, organizationID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ApiKey{}
+	items := []ListKeysRow{}
 	for rows.Next() {
-		var i ApiKey
+		var i ListKeysRow
 		if err := rows.Scan(
-			&i.ID,
-			&i.OrganizationID,
-			&i.Name,
-			&i.Prefix,
-			&i.Hash,
-			&i.Scopes,
-			&i.CreatedAt,
-			&i.LastUsedAt,
-			&i.ExpiresAt,
-			&i.RevokedAt,
+			&i.ApiKey.ID,
+			&i.ApiKey.OrganizationID,
+			&i.ApiKey.Name,
+			&i.ApiKey.Prefix,
+			&i.ApiKey.Hash,
+			&i.ApiKey.Scopes,
+			&i.ApiKey.CreatedAt,
+			&i.ApiKey.LastUsedAt,
+			&i.ApiKey.ExpiresAt,
+			&i.ApiKey.RevokedAt,
+			&i.ApiKey.UserID,
+			&i.UserName,
 		); err != nil {
 			return nil, err
 		}

@@ -27,6 +27,7 @@ type ApiKey struct {
 	LastUsedAt     *time.Time
 	ExpiresAt      *time.Time
 	RevokedAt      *time.Time
+	UserID         string
 }
 
 type Attempt struct {
@@ -71,6 +72,19 @@ type Command struct {
 	CreatedAt time.Time
 	SentAt    *time.Time
 	SettledAt *time.Time
+}
+
+type Credential struct {
+	ID             string
+	OrganizationID string
+	UserID         *string
+	ProjectID      *string
+	Kind           string
+	KeyID          string
+	Sealed         []byte
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	UsedAt         *time.Time
 }
 
 type EventCount struct {
@@ -357,6 +371,7 @@ type Task struct {
 	UpdatedAt         time.Time
 	Waiting           string
 	WaitingAt         *time.Time
+	UserID            *string
 }
 
 type TaskBrief struct {
@@ -407,6 +422,7 @@ type TaskBrief struct {
 	UpdatedAt         time.Time
 	Waiting           string
 	WaitingAt         *time.Time
+	UserID            *string
 }
 
 type TaskDependency struct {
@@ -448,6 +464,13 @@ type Transcript struct {
 	Sum       int64
 	Cut       int64
 	CreatedAt time.Time
+}
+
+type User struct {
+	ID             string
+	OrganizationID string
+	Name           string
+	CreatedAt      time.Time
 }
 
 type Visit struct {

@@ -1,8 +1,8 @@
 -- name: InsertTask :exec
 INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority,
-    mode, agent, provider, continuous, max_retries, execution_config, budget, queued_at)
+    mode, agent, provider, continuous, max_retries, execution_config, budget, user_id, queued_at)
 VALUES (@id, @organization_id, @project_id, @ticket_id, @title, @description, @task_type, @phase_id, @priority,
-    @mode, @agent, @provider, @continuous, @max_retries, @execution_config, @budget, now());
+    @mode, @agent, @provider, @continuous, @max_retries, @execution_config, @budget, sqlc.narg('user_id'), now());
 
 -- name: InsertCommand :one
 INSERT INTO commands (id, task_id, kind, args, sender) VALUES (@id, @task_id, @kind, @args, @sender)

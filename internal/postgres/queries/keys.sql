@@ -5,14 +5,14 @@ INSERT INTO organizations (id, name) VALUES (@id, @name) ON CONFLICT (name) DO N
 SELECT id FROM organizations WHERE name = @name;
 
 -- name: InsertKey :one
-INSERT INTO api_keys (id, organization_id, name, prefix, hash, scopes, expires_at)
-VALUES (@id, @organization_id, @name, @prefix, @hash, @scopes, sqlc.narg('expires_at'))
+INSERT INTO api_keys (id, organization_id, user_id, name, prefix, hash, scopes, expires_at)
+VALUES (@id, @organization_id, @user_id, @name, @prefix, @hash, @scopes, sqlc.narg('expires_at'))
 RETURNING *;
 
 -- name: KeyByHash :one
 -- Answers live keys only: the database's clock decides.
-SELECT * FROM api_keys
-WHERE hash = @hash AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now());
+SELECT sqlc.embed(k), u.name AS user_name FROM api_keys k JOIN users u ON u.id = k.user_id
+WHERE k.hash = @hash AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now());
 
 -- name: TouchKey :exec
 -- Writes at most once a minute and key, so that use costs no write.
@@ -20,7 +20,8 @@ UPDATE api_keys SET last_used_at = now()
 WHERE id = @id AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute');
 
 -- name: ListKeys :many
-SELECT * FROM api_keys WHERE organization_id = @organization_id ORDER BY created_at DESC, id DESC;
+SELECT sqlc.embed(k), u.name AS user_name FROM api_keys k JOIN users u ON u.id = k.user_id
+WHERE k.organization_id = @organization_id ORDER BY k.created_at DESC, k.id DESC;
 
 -- name: RevokeKey :execrows
 UPDATE api_keys SET revoked_at = coalesce(revoked_at, now())

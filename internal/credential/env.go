@@ -1,0 +1,134 @@
+package credential
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// ForTask is what the sandbox of a task is given, as variables, and nothing else: what its agent needs, or what the
+// task asks for by name. What the task's own env sets already is not looked for. [task.CodeNotFound] says what is missing,
+// and the next step; what is there is answered all the same.
+func (s *Service) ForTask(ctx context.Context, work task.Work) (map[string]string, error) {
+	env, _, err := s.forTask(ctx, work)
+	return env, err
+}
+
+// Give is [Service.ForTask], and notes the use.
+func (s *Service) Give(ctx context.Context, work task.Work) (map[string]string, error) {
+	env, all, err := s.forTask(ctx, work)
+	for _, found := range all {
+		if err == nil {
+			err = s.used(ctx, found)
+		}
+	}
+	return env, err
+}
+
+func (s *Service) forTask(ctx context.Context, work task.Work) (env map[string]string, all []Found, err error) {
+	names, optional := wanted(work)
+	if len(names) == 0 {
+		return nil, nil, nil
+	}
+	who := Who{OrganizationID: work.OrganizationID, UserID: work.UserID, ProjectID: work.ProjectID}
+	rows, err := s.store.Credentials(ctx, who)
+	if err != nil {
+		return nil, nil, fmt.Errorf("look for the credentials of task %s: %w", work.TaskID, err)
+	}
+	env = map[string]string{}
+	for _, name := range names {
+		found, none := s.choose(rows, who, name)
+		switch endpoint := s.endpoint(who, name); {
+		case none == nil:
+			all = append(all, found)
+			maps.Copy(env, found.env())
+		case found.Kind == "" && (optional || endpoint != nil):
+			maps.Copy(env, endpoint)
+		default:
+			err = cmp.Or(err, none)
+		}
+	}
+	return env, all, err
+}
+
+// wanted are the names of what a task's sandbox gets. A program of a person's own may need none.
+func wanted(work task.Work) (names []string, optional bool) {
+	if work.Execution.Credentials != nil {
+		return work.Execution.Credentials, false
+	}
+	if bringsOwn(work.Execution.Env) {
+		return nil, false
+	}
+	switch work.Agent {
+	case task.AgentClaude:
+		return []string{Model}, false
+	case task.AgentCommand:
+		return []string{Model}, true
+	}
+	return nil, false
+}
+
+// bringsOwn reports whether a task's env says how to reach a model.
+func bringsOwn(env map[string]string) bool {
+	for _, name := range []string{
+		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX",
+	} {
+		if env[name] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// endpoint is one of the installation's own that asks for no key; nil if it has none.
+func (s *Service) endpoint(w Who, name string) map[string]string {
+	own := s.cfg.Installation[Anthropic]
+	if name != Model || w.OrganizationID != s.cfg.Organization || own.BaseURL == "" || own.Secret != "" {
+		return nil
+	}
+	return Found{Kind: Anthropic, Value: own}.env()
+}
+
+func (s *Service) used(ctx context.Context, f Found) error {
+	if f.rowID == "" {
+		return nil
+	}
+	if err := s.store.UseCredential(ctx, f.rowID); err != nil {
+		return fmt.Errorf("note the use of the %s: %w", nameOf(f.Kind), err)
+	}
+	return nil
+}
+
+// env are the variables of a credential, as workers of the replaced system know them.
+func (f Found) env() map[string]string {
+	all := map[string]string{}
+	switch f.Kind {
+	case ClaudeOAuth:
+		all["CLAUDE_CODE_OAUTH_TOKEN"] = f.Secret
+		maps.Copy(all, f.Models.env())
+	case Anthropic:
+		all["ANTHROPIC_API_KEY"], all["ANTHROPIC_BASE_URL"] = f.Secret, f.BaseURL
+		if f.Bearer {
+			all["ANTHROPIC_API_KEY"], all["ANTHROPIC_AUTH_TOKEN"] = "", f.Secret
+		}
+		maps.Copy(all, f.Models.env())
+	case GitHub:
+		all["GITHUB_TOKEN"], all["GH_TOKEN"] = f.Secret, f.Secret
+	default:
+		name := strings.ToUpper(f.Kind)
+		all[name+"_API_KEY"], all[name+"_BASE_URL"], all[name+"_MODEL"] = f.Secret, f.BaseURL, f.Model
+	}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	return all
+}
+
+func (m Models) env() map[string]string {
+	return map[string]string{
+		"MODEL": m.Model, "ANTHROPIC_MODEL": m.Model, "ANTHROPIC_DEFAULT_MODEL": m.Model,
+		"ANTHROPIC_DEFAULT_HAIKU_MODEL": m.Haiku, "ANTHROPIC_DEFAULT_SONNET_MODEL": m.Sonnet, "ANTHROPIC_DEFAULT_OPUS_MODEL": m.Opus,
+	}
+}

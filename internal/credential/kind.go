@@ -1,0 +1,129 @@
+package credential
+
+import (
+	"cmp"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Kinds that omoi itself knows. Any other word is a provider of an agent's own: its key stands
+// in <KIND>_API_KEY.
+const (
+	Anthropic   = "anthropic"    // an API key, for Anthropic or for what speaks its API
+	ClaudeOAuth = "claude_oauth" // the token of a Claude subscription
+	GitHub      = "github"       // a token of GitHub
+)
+
+// Model stands for whichever of [ClaudeOAuth] and [Anthropic] is found first.
+const Model = "model"
+
+// Value is one credential. Only the secret has to be there.
+type Value struct {
+	Secret string `json:"secret"`
+	// Bearer sends the key of a model as a bearer token, which some compatible endpoints ask for.
+	Bearer  bool   `json:"bearer,omitempty"`
+	BaseURL string `json:"base_url,omitempty"`
+	Models
+}
+
+// Models are the names of models that an agent takes; empty: its own choice.
+type Models struct {
+	Model  string `json:"model,omitempty"`
+	Haiku  string `json:"haiku_model,omitempty"`
+	Sonnet string `json:"sonnet_model,omitempty"`
+	Opus   string `json:"opus_model,omitempty"`
+}
+
+// Bounds of a secret, in bytes.
+const (
+	shortest = 8
+	longest  = 16 << 10
+)
+
+var (
+	kindForm  = regexp.MustCompile(`^[a-z][a-z0-9_]{1,30}$`)
+	modelForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/@\[\]-]{0,199}$`)
+)
+
+// CheckKind is [task.CodeInvalid] for what cannot be the name of a kind. Names that begin like
+// omoi's own variables would take their place.
+func CheckKind(kind string) error {
+	switch {
+	case kind == Model:
+		return task.Invalid("kind", "Say which: %s for an API key, %s for the token of a subscription.", Anthropic, ClaudeOAuth)
+	case !kindForm.MatchString(kind), strings.HasPrefix(kind, "omoi"):
+		return task.Invalid("kind", "A kind of credential is %s, %s, %s or the name of another provider, as openai: small letters, digits and _, and not omoi.",
+			Anthropic, ClaudeOAuth, GitHub)
+	}
+	return nil
+}
+
+// Check is [task.CodeInvalid] for a value that cannot work. It never repeats the secret.
+func (v Value) Check(kind string) error {
+	if err := CheckKind(kind); err != nil {
+		return err
+	}
+	if err := checkSecret(kind, v.Secret); err != nil {
+		return err
+	}
+	if kind == GitHub && v != (Value{Secret: v.Secret}) {
+		return task.Invalid("base_url", "A %s credential is a token alone; which GitHub it is for is a setting of the server.", kind)
+	}
+	if kind == ClaudeOAuth && (v.BaseURL != "" || v.Bearer) {
+		return task.Invalid("base_url", "The token of a subscription is good for Anthropic's own API alone; a base URL belongs to an %s key.", Anthropic)
+	}
+	return cmp.Or(checkBase(v.BaseURL), v.check())
+}
+
+func checkSecret(kind, secret string) error {
+	switch {
+	case len(secret) < shortest || len(secret) > longest:
+		return task.Invalid("secret", "The secret has %d bytes; it has %d to %d.", len(secret), shortest, longest)
+	case strings.ContainsFunc(secret, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar }):
+		return task.Invalid("secret", "The secret contains a blank, a line break or a control character; copy it again, alone.")
+	case kind == Anthropic && strings.HasPrefix(secret, "sk-ant-oat"):
+		return task.Invalid("secret", "This is the token of a Claude subscription. Next: omoi credentials set %s", ClaudeOAuth)
+	case kind == ClaudeOAuth && strings.HasPrefix(secret, "sk-ant-api"):
+		return task.Invalid("secret", "This is an API key of Anthropic. Next: omoi credentials set %s", Anthropic)
+	case kind == GitHub && strings.HasPrefix(secret, "sk-"):
+		return task.Invalid("secret", "This is no token of GitHub, which begins with ghp_, github_pat_ or the like.")
+	}
+	return nil
+}
+
+// checkBase refuses addresses that hold a secret of their own, or that name no server.
+func checkBase(base string) error {
+	if base == "" {
+		return nil
+	}
+	u, err := url.Parse(base)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || len(base) > longest {
+		return task.Invalid("base_url", "The base_url is no address as https://api.example.com.")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return task.Invalid("base_url", "The base_url must be an address alone, without user, password, ? and #.")
+	}
+	return nil
+}
+
+func (m Models) check() error {
+	for field, name := range map[string]string{"model": m.Model, "haiku_model": m.Haiku, "sonnet_model": m.Sonnet, "opus_model": m.Opus} {
+		if name != "" && !modelForm.MatchString(name) {
+			return task.Invalid(field, "The %s must be the name of a model, as claude-sonnet-4-5.", field)
+		}
+	}
+	return nil
+}
+
+// Masked is what may be shown of a secret: enough to tell two apart.
+func Masked(secret string) string {
+	const ends = 4
+	if len(secret) < 6*ends {
+		return "********"
+	}
+	return "********" + secret[len(secret)-ends:]
+}

@@ -1,0 +1,75 @@
+package credential
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// Scopes: whose a credential is, in the order in which one is looked for.
+const (
+	ScopeUser         = "user"
+	ScopeProject      = "project"
+	ScopeOrganization = "organization"
+	ScopeInstallation = "installation" // configured, not stored
+)
+
+// Who is asked for: the owner of a task, its project and their organization. User and project may be empty.
+type Who struct {
+	OrganizationID string
+	UserID         string
+	ProjectID      string
+}
+
+// Place says whose credential of which kind a row is: a user's, a project's, or, with neither, the organization's.
+type Place struct {
+	Who
+
+	Kind string
+}
+
+// Scope is the name of the place's owner.
+func (p Place) Scope() string {
+	switch {
+	case p.UserID != "":
+		return ScopeUser
+	case p.ProjectID != "":
+		return ScopeProject
+	}
+	return ScopeOrganization
+}
+
+// bound is what a sealed value is bound to.
+func (p Place) bound(keyID string) []byte {
+	return []byte(strings.Join([]string{"omoi credential", p.OrganizationID, p.UserID, p.ProjectID, p.Kind, keyID}, "\x00"))
+}
+
+// Row is a stored credential.
+type Row struct {
+	Place
+
+	ID        string
+	KeyID     string
+	Sealed    []byte // nonce and ciphertext
+	UpdatedAt time.Time
+	UsedAt    *time.Time // given to a task; nil: never
+}
+
+// Store keeps rows.
+type Store interface {
+	// PutCredential makes or replaces the row of a place.
+	PutCredential(ctx context.Context, p Place, keyID string, sealed []byte) (Row, error)
+	// DropCredential removes it; false if there was none.
+	DropCredential(ctx context.Context, p Place) (bool, error)
+	// Credentials are those of the user, of the project, and of the organization. Without a project those of
+	// all projects.
+	Credentials(ctx context.Context, w Who) ([]Row, error)
+	// CredentialsUnder are rows of all organizations under other keys than this one, in the order of their ids.
+	CredentialsUnder(ctx context.Context, notKeyID, afterID string, limit int) ([]Row, error)
+	// ResealCredential replaces what is sealed in a row unless that was changed meanwhile.
+	ResealCredential(ctx context.Context, was Row, keyID string, sealed []byte) (bool, error)
+	// UseCredential notes the use of a row.
+	UseCredential(ctx context.Context, id string) error
+	// OrganizationOf is that of the project, or without one that of the user; [task.CodeNotFound] if there is no such.
+	OrganizationOf(ctx context.Context, userID, projectID string) (string, error)
+}

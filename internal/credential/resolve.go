@@ -1,0 +1,114 @@
+package credential
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Found is a credential that is good for somebody.
+type Found struct {
+	Value
+
+	Kind  string
+	Scope string
+	rowID string // empty: configured
+}
+
+// nameOf is what people call a kind.
+func nameOf(kind string) string {
+	switch kind {
+	case Anthropic:
+		return "Anthropic API key"
+	case ClaudeOAuth:
+		return "Claude subscription token"
+	case GitHub:
+		return "GitHub token"
+	case Model:
+		return "Anthropic API key or Claude subscription token"
+	}
+	return "credential " + kind
+}
+
+// kindsOf are the kinds that a name stands for, the preferred one first.
+func kindsOf(name string) []string {
+	if name == Model {
+		return []string{ClaudeOAuth, Anthropic}
+	}
+	return []string{name}
+}
+
+// Find is the credential with which somebody works: his own, else the project's, else the organization's, else the
+// installation's. name is a kind, or [Model]. [task.CodeNotFound] says that there is none, and the next step. One that
+// is there and cannot be decrypted is an error too, never a reason to take another's.
+func (s *Service) Find(ctx context.Context, w Who, name string) (Found, error) {
+	rows, err := s.store.Credentials(ctx, w)
+	if err != nil {
+		return Found{}, fmt.Errorf("look for the %s: %w", nameOf(name), err)
+	}
+	return s.choose(rows, w, name)
+}
+
+func (s *Service) choose(rows []Row, w Who, name string) (Found, error) {
+	for _, scope := range []string{ScopeUser, ScopeProject, ScopeOrganization} {
+		for _, kind := range kindsOf(name) {
+			at := slices.IndexFunc(rows, func(r Row) bool { return r.Kind == kind && r.Scope() == scope && fits(r, w) })
+			if at < 0 {
+				continue
+			}
+			v, err := s.ring.open(rows[at])
+			return Found{Value: s.withModel(v, kind), Kind: kind, Scope: scope, rowID: rows[at].ID}, err
+		}
+	}
+	for _, kind := range kindsOf(name) {
+		if slices.Contains(s.configured(w), kind) {
+			return Found{Value: s.withModel(s.cfg.Installation[kind], kind), Kind: kind, Scope: ScopeInstallation}, nil
+		}
+	}
+	return Found{}, missing(name)
+}
+
+// fits leaves out other projects, whose rows a list without a project holds too.
+func fits(r Row, w Who) bool { return r.ProjectID == "" || r.ProjectID == w.ProjectID }
+
+// withModel adds the model that the installation is configured with to a key that is used at the same endpoint and names
+// none.
+func (s *Service) withModel(v Value, kind string) Value {
+	own := s.cfg.Installation[Anthropic]
+	if (kind == Anthropic || kind == ClaudeOAuth) && v.BaseURL == own.BaseURL {
+		v.Model = cmp.Or(v.Model, own.Model)
+	}
+	return v
+}
+
+func missing(name string) error {
+	next := name
+	if name == Model {
+		next = Anthropic
+	}
+	return task.Errorf(task.CodeNotFound, "There is no %s for this task: neither its owner nor its project nor its organization has one, and the server is configured with none. Next: omoi credentials set %s",
+		nameOf(name), next)
+}
+
+// Token is the GitHub token with which a user works on a project; either may be empty. [task.CodeUnauthorized] says
+// that there is none, and the next step.
+func (s *Service) Token(ctx context.Context, userID, projectID string) (string, error) {
+	who := Who{OrganizationID: s.cfg.Organization, UserID: userID, ProjectID: projectID}
+	if userID != "" || projectID != "" {
+		var err error
+		if who.OrganizationID, err = s.store.OrganizationOf(ctx, userID, projectID); err != nil {
+			return "", fmt.Errorf("look for the %s: %w", nameOf(GitHub), err)
+		}
+	}
+	found, err := s.Find(ctx, who, GitHub)
+	if task.CodeOf(err) == task.CodeNotFound {
+		err = task.Errorf(task.CodeUnauthorized, "%s", task.MessageOf(err))
+	}
+	if err != nil {
+		return "", err
+	}
+	return found.Secret, s.used(ctx, found)
+}

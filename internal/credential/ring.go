@@ -1,0 +1,111 @@
+package credential
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// keyBytes is the length of a key: AES-256.
+const keyBytes = 32
+
+var keyIDForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
+
+// Ring encrypts with its first key and decrypts with any. It is safe for concurrent use.
+type Ring struct {
+	first string
+	keys  map[string]cipher.AEAD
+}
+
+// NewKey makes a key of its own, in the form that [ParseRing] reads.
+func NewKey() string {
+	secret := make([]byte, keyBytes)
+	_, _ = rand.Read(secret) // never fails
+	return strings.ToLower(rand.Text()[:8]) + ":" + base64.StdEncoding.EncodeToString(secret)
+}
+
+// ParseRing reads keys of the form id:base64, with commas between. No error repeats any of it.
+func ParseRing(text string) (*Ring, error) {
+	r := &Ring{keys: map[string]cipher.AEAD{}}
+	for n, part := range strings.Split(text, ",") {
+		id, key, err := parseKey(strings.TrimSpace(part))
+		if err != nil {
+			return nil, wrongKey("key %d: %s", n+1, err)
+		}
+		if _, twice := r.keys[id]; twice {
+			return nil, wrongKey("two keys are called %q; a new key needs a new id", id)
+		}
+		r.keys[id] = key
+		if r.first == "" {
+			r.first = id
+		}
+	}
+	return r, nil
+}
+
+func wrongKey(format string, args ...any) error {
+	return task.Invalid("credential.keys", "credential.keys cannot be used: "+format, args...)
+}
+
+func parseKey(text string) (id string, key cipher.AEAD, err error) {
+	id, encoded, found := strings.Cut(text, ":")
+	if !found || !keyIDForm.MatchString(id) {
+		return "", nil, fmt.Errorf("want id:base64, with letters, digits and _ . - in the id")
+	}
+	encoded = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(encoded, "="))
+	secret, err := base64.RawStdEncoding.DecodeString(encoded)
+	if err != nil || len(secret) != keyBytes {
+		return "", nil, fmt.Errorf("what follows the id must be %d random bytes in base64, as `openssl rand -base64 %[1]d` makes them", keyBytes)
+	}
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		return "", nil, err
+	}
+	key, err = cipher.NewGCM(block)
+	return id, key, err
+}
+
+// First is the id of the key that encrypts.
+func (r *Ring) First() string { return r.first }
+
+// seal encrypts a value for its place: in another row it cannot be opened.
+func (r *Ring) seal(p Place, v Value) (sealed []byte, keyID string, err error) {
+	text, err := json.Marshal(v) //nolint:gosec // G117: it is encrypted at once
+	if err != nil {
+		return nil, "", fmt.Errorf("encode credential: %w", err)
+	}
+	key := r.keys[r.first]
+	nonce := make([]byte, key.NonceSize(), key.NonceSize()+len(text)+key.Overhead())
+	_, _ = rand.Read(nonce) // never fails
+	return key.Seal(nonce, nonce, text, p.bound(r.first)), r.first, nil
+}
+
+// open decrypts a row.
+func (r *Ring) open(row Row) (v Value, err error) {
+	key, ok := r.keys[row.KeyID]
+	if !ok {
+		return v, task.Errorf(task.CodeNotFound, "The %s of the %s is encrypted with the key %q, which this server does not have. Next: put that key into OMOI_CREDENTIAL_KEYS, or omoi credentials set %s",
+			nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind)
+	}
+	size := key.NonceSize()
+	if len(row.Sealed) < size {
+		return v, spoiled(row)
+	}
+	text, err := key.Open(nil, row.Sealed[:size], row.Sealed[size:], row.bound(row.KeyID))
+	if err != nil || json.Unmarshal(text, &v) != nil {
+		return v, spoiled(row)
+	}
+	return v, nil
+}
+
+func spoiled(row Row) error {
+	return task.Errorf(task.CodeNotFound, "The %s of the %s cannot be decrypted: it was changed in the database, or its key %q is another one than then. Next: omoi credentials set %s",
+		nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind)
+}

@@ -1,0 +1,175 @@
+package credential
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Config of a [Service].
+type Config struct {
+	// Installation are the credentials of the configuration, by kind. They serve one organization alone, the one
+	// that the installation starts with: no other may spend them.
+	Installation map[string]Value
+	Organization string
+}
+
+// Service keeps and finds credentials. It is safe for concurrent use.
+type Service struct {
+	cfg   Config
+	ring  *Ring
+	store Store
+}
+
+// New makes a service.
+func New(cfg Config, ring *Ring, store Store) *Service {
+	return &Service{cfg: cfg, ring: ring, store: store}
+}
+
+// Info is a credential without its secret.
+type Info struct {
+	Kind      string     `json:"kind"`
+	Scope     string     `json:"scope" doc:"user: your own; project, organization: of all in it; installation: of the server's configuration"`
+	ProjectID string     `json:"project_id,omitempty"`
+	Masked    string     `json:"masked" doc:"The end of the secret, enough to tell two apart"`
+	BaseURL   string     `json:"base_url,omitempty"`
+	Bearer    bool       `json:"bearer,omitempty"`
+	State     string     `json:"state" doc:"good, or unreadable: the key that it is encrypted with is missing"`
+	KeyID     string     `json:"key_id,omitempty" doc:"The key that it is encrypted with"`
+	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+	UsedAt    *time.Time `json:"used_at,omitempty" doc:"When a task was given it last"`
+	Models
+}
+
+// States of a credential.
+const (
+	StateGood       = "good"
+	StateUnreadable = "unreadable"
+)
+
+// Set stores a credential of a place, in place of the one before.
+func (s *Service) Set(ctx context.Context, p Place, v Value) (Info, error) {
+	if err := v.Check(p.Kind); err != nil {
+		return Info{}, err
+	}
+	sealed, keyID, err := s.ring.seal(p, v)
+	if err != nil {
+		return Info{}, err
+	}
+	row, err := s.store.PutCredential(ctx, p, keyID, sealed)
+	if err != nil {
+		return Info{}, fmt.Errorf("store credential %s: %w", p.Kind, err)
+	}
+	return s.info(row), nil
+}
+
+// Remove deletes the credential of a place; [task.CodeNotFound] if there is none.
+func (s *Service) Remove(ctx context.Context, p Place) error {
+	if err := CheckKind(p.Kind); err != nil {
+		return err
+	}
+	had, err := s.store.DropCredential(ctx, p)
+	if err == nil && !had {
+		err = task.Errorf(task.CodeNotFound, "There is no %s of the %s. Next: omoi credentials list", nameOf(p.Kind), p.Scope())
+	}
+	return err
+}
+
+// List is what a user can see: his own, those of the projects and of the organization, and which ones the
+// installation is configured with.
+func (s *Service) List(ctx context.Context, w Who) ([]Info, error) {
+	rows, err := s.store.Credentials(ctx, w)
+	if err != nil {
+		return nil, fmt.Errorf("list credentials: %w", err)
+	}
+	all := []Info{}
+	for _, row := range rows {
+		all = append(all, s.info(row))
+	}
+	for _, kind := range s.configured(w) {
+		all = append(all, shown(Info{Kind: kind, Scope: ScopeInstallation}, s.cfg.Installation[kind]))
+	}
+	return all, nil
+}
+
+// configured are the kinds that the installation has for somebody.
+func (s *Service) configured(w Who) []string {
+	var kinds []string
+	if w.OrganizationID == s.cfg.Organization {
+		for kind, v := range s.cfg.Installation {
+			if v.Secret != "" {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+func (s *Service) info(row Row) Info {
+	out := Info{Kind: row.Kind, Scope: row.Scope(), ProjectID: row.ProjectID, KeyID: row.KeyID, UpdatedAt: &row.UpdatedAt, UsedAt: row.UsedAt}
+	v, err := s.ring.open(row)
+	if err != nil {
+		out.State = StateUnreadable
+		return out
+	}
+	return shown(out, v)
+}
+
+func shown(out Info, v Value) Info {
+	out.State, out.Masked, out.BaseURL, out.Bearer, out.Models = StateGood, Masked(v.Secret), v.BaseURL, v.Bearer, v.Models
+	return out
+}
+
+// Rotation is what became of a rotation.
+type Rotation struct {
+	KeyID      string   `json:"key_id" doc:"The key under which all are that could be read"`
+	Rotated    int      `json:"rotated"`
+	Unreadable int      `json:"unreadable" doc:"Those whose key this server does not have"`
+	Missing    []string `json:"missing_keys" nullable:"false" doc:"The ids of the keys that they need"`
+}
+
+// Rotate encrypts every credential of the installation under the first key. What somebody sets meanwhile is under
+// it anyway.
+func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
+	const page = 100
+	done := Rotation{KeyID: s.ring.First(), Missing: []string{}}
+	for after := ""; ; {
+		rows, err := s.store.CredentialsUnder(ctx, done.KeyID, after, page)
+		if err != nil {
+			return done, fmt.Errorf("rotate credentials: %w", err)
+		}
+		for _, row := range rows {
+			if err := s.reseal(ctx, row, &done); err != nil {
+				return done, fmt.Errorf("rotate credentials: %w", err)
+			}
+			after = row.ID
+		}
+		if len(rows) < page {
+			return done, nil
+		}
+	}
+}
+
+func (s *Service) reseal(ctx context.Context, row Row, done *Rotation) error {
+	v, err := s.ring.open(row)
+	if err != nil {
+		done.Unreadable++
+		if !slices.Contains(done.Missing, row.KeyID) {
+			done.Missing = append(done.Missing, row.KeyID)
+		}
+		return nil // the others can be rotated all the same
+	}
+	sealed, keyID, err := s.ring.seal(row.Place, v)
+	if err != nil {
+		return err
+	}
+	changed, err := s.store.ResealCredential(ctx, row, keyID, sealed)
+	if changed {
+		done.Rotated++
+	}
+	return err
+}

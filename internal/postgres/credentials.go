@@ -1,0 +1,69 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+var _ credential.Store = (*Store)(nil)
+
+// PutCredential implements [credential.Store]. A project of another organization is [task.CodeNotFound].
+func (s *Store) PutCredential(ctx context.Context, p credential.Place, keyID string, sealed []byte) (credential.Row, error) {
+	row, err := s.q.PutCredential(ctx, db.PutCredentialParams{
+		ID: task.NewID(), OrganizationID: p.OrganizationID, UserID: idOr(p.UserID), ProjectID: idOr(p.ProjectID),
+		Kind: p.Kind, KeyID: keyID, Sealed: sealed,
+	})
+	return credentialOf(row), missing(translate("store credential "+p.Kind, err), "There is no project %s.", p.ProjectID)
+}
+
+// DropCredential implements [credential.Store].
+func (s *Store) DropCredential(ctx context.Context, p credential.Place) (bool, error) {
+	n, err := s.q.DropCredential(ctx, db.DropCredentialParams{
+		OrganizationID: p.OrganizationID, Kind: p.Kind, UserID: idOr(p.UserID), ProjectID: idOr(p.ProjectID),
+	})
+	return n > 0, translate("remove credential "+p.Kind, err)
+}
+
+// Credentials implements [credential.Store].
+func (s *Store) Credentials(ctx context.Context, w credential.Who) ([]credential.Row, error) {
+	rows, err := s.q.Credentials(ctx, db.CredentialsParams{OrganizationID: w.OrganizationID, UserID: idOr(w.UserID), ProjectID: idOr(w.ProjectID)})
+	return mapAll(rows, credentialOf), translate("read credentials", err)
+}
+
+// CredentialsUnder implements [credential.Store].
+func (s *Store) CredentialsUnder(ctx context.Context, notKeyID, afterID string, limit int) ([]credential.Row, error) {
+	const before = "00000000-0000-0000-0000-000000000000"
+	rows, err := s.q.CredentialsUnder(ctx, db.CredentialsUnderParams{
+		NotKeyID: notKeyID, After: cmp.Or(afterID, before), Most: int32(limit), //nolint:gosec // G115: a page
+	})
+	return mapAll(rows, credentialOf), translate("read credentials of other keys", err)
+}
+
+// ResealCredential implements [credential.Store].
+func (s *Store) ResealCredential(ctx context.Context, was credential.Row, keyID string, sealed []byte) (bool, error) {
+	n, err := s.q.ResealCredential(ctx, db.ResealCredentialParams{ID: was.ID, Was: was.Sealed, KeyID: keyID, Sealed: sealed})
+	return n > 0, translate("encrypt credential "+was.ID+" again", err)
+}
+
+// UseCredential implements [credential.Store]. It writes at most once a minute.
+func (s *Store) UseCredential(ctx context.Context, id string) error {
+	return translate("note the use of credential "+id, s.q.UseCredential(ctx, id))
+}
+
+// OrganizationOf implements [credential.Store].
+func (s *Store) OrganizationOf(ctx context.Context, userID, projectID string) (string, error) {
+	id, err := s.q.PlaceOrganization(ctx, idOr(projectID), idOr(userID))
+	return id, translate("find the organization of project "+projectID+" or user "+userID, err)
+}
+
+func credentialOf(row db.Credential) credential.Row {
+	who := credential.Who{OrganizationID: row.OrganizationID, UserID: orZero(row.UserID), ProjectID: orZero(row.ProjectID)}
+	return credential.Row{
+		Place: credential.Place{Who: who, Kind: row.Kind}, ID: row.ID, KeyID: row.KeyID, Sealed: row.Sealed,
+		UpdatedAt: row.UpdatedAt, UsedAt: row.UsedAt,
+	}
+}

@@ -1,0 +1,29 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// owner is the user for whom an organization's keys speak that were made for nobody else.
+const owner = "owner"
+
+// EnsureOwner finds or makes the user that an organization starts with and answers its id.
+func (s *Store) EnsureOwner(ctx context.Context, organizationID string) (string, error) {
+	return s.EnsureUser(ctx, organizationID, owner)
+}
+
+// EnsureUser finds or makes the user of that name and answers its id.
+func (s *Store) EnsureUser(ctx context.Context, organizationID, name string) (string, error) {
+	id, err := s.q.UserByName(ctx, organizationID, name)
+	if err = translate("read user "+name, err); task.CodeOf(err) != task.CodeNotFound {
+		return id, err
+	}
+	if err := s.q.MakeUser(ctx, db.MakeUserParams{ID: task.NewID(), OrganizationID: organizationID, Name: name}); err != nil {
+		return "", translate("make user "+name, err)
+	}
+	id, err = s.q.UserByName(ctx, organizationID, name)
+	return id, translate("read user "+name, err)
+}
