@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -26,6 +27,7 @@ type API struct {
 	security http.Header
 	// bodies are buffers for what agents post; whatever is kept of a body is copied.
 	bodies sync.Pool
+	rest   *room // of the routes that have none of their own
 	// unrouted counts requests that found no route.
 	unrouted func(status int, took time.Duration)
 	sockets  func(status int, took time.Duration) // counts those of the bus
@@ -44,7 +46,7 @@ type API struct {
 // New makes the API. It starts nothing and asks nobody.
 func New(cfg Config, deps Deps) *API {
 	a := &API{cfg: cfg.withDefaults(), deps: deps, log: deps.Log, stopping: make(chan struct{}), security: security()}
-	a.bodies.New = newBody
+	a.bodies.New, a.rest = newBody, &room{bytes: bodyRoom}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
@@ -100,7 +102,7 @@ type route struct {
 	access  access
 	status  int   // of success; 0: 200
 	body    int64 // longest body in bytes; 0: Config.MaxBody
-	room    *room // that its bodies share; nil: none
+	room    *room // that its bodies share; nil: that of all other routes
 	// says is the body of a route that reads it by hand: an unknown field is no fault there.
 	says any
 	also map[int]any // other statuses of success and the bodies that they carry
@@ -143,17 +145,15 @@ func (a *API) operation(r route) huma.Operation {
 		r.status = http.StatusOK
 	}
 	steps := huma.Middlewares{a.counted(r.method, r.path), a.guard(r.access)}
-	switch {
-	case r.room != nil:
-		steps = append(steps, a.within(r.room, r.body))
-	case takesBody(r.method):
-		steps = append(steps, a.unpack(r.body))
+	if takesBody(r.method) {
+		steps = append(steps, a.within(cmp.Or(r.room, a.rest), r.body))
 	}
 	return huma.Operation{
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Tags: []string{r.tag},
 		DefaultStatus: r.status, MaxBodyBytes: r.body + 1, SkipValidateBody: r.says != nil,
-		Responses:   a.responses(r),
-		Security:    securityOf(r.access),
-		Middlewares: steps,
+		BodyReadTimeout: -1, // it is read by then
+		Responses:       a.responses(r),
+		Security:        securityOf(r.access),
+		Middlewares:     steps,
 	}
 }

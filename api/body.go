@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"encoding/json"
@@ -12,40 +11,11 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
-
-// unpack is the middleware that unpacks gzip bodies of at most limit bytes. It runs behind
-// the guard, so that strangers cannot make the server unpack anything.
-func (a *API) unpack(limit int64) func(huma.Context, func(huma.Context)) {
-	return func(ctx huma.Context, next func(huma.Context)) {
-		r := humagin.Unwrap(ctx).Request
-		if err := inflate(r, limit); err != nil {
-			a.writeError(humagin.Unwrap(ctx).Writer, r.WithContext(ctx.Context()), err)
-			return
-		}
-		next(ctx)
-	}
-}
-
-func inflate(r *http.Request, limit int64) error {
-	src, why, err := unpacked(r, limit)
-	if err != nil || src == r.Body {
-		return err
-	}
-	content, err := io.ReadAll(io.LimitReader(src, limit+1))
-	if err != nil {
-		return why(err)
-	}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
-	r.Header.Del("Content-Encoding")
-	return nil
-}
 
 // unpacked reads a body of at most limit packed bytes as it is after unpacking; why tells an
 // error of that to the sender.
@@ -58,8 +28,8 @@ func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) erro
 	default:
 		return nil, nil, httpError(http.StatusUnsupportedMediaType, "Bodies are taken plain or with gzip, not with %q.", encoding)
 	}
-	packed := &io.LimitedReader{R: r.Body, N: limit + 1}
-	why = func(err error) error { return notUnpacked(err, packed) }
+	packed := &packedBody{left: limit + 1, src: r.Body}
+	why = packed.why
 	src, err = gzip.NewReader(packed)
 	if err != nil {
 		return nil, nil, why(err)
@@ -67,14 +37,34 @@ func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) erro
 	return src, why, nil
 }
 
-// notUnpacked says why a body could not be unpacked: only what came whole can be blamed on the sender.
-func notUnpacked(err error, packed *io.LimitedReader) error {
+// packedBody is a body before it is unpacked. It remembers how it ended.
+type packedBody struct {
+	src   io.Reader
+	left  int64 // bytes that it may still have
+	whole bool  // it came to its own end, wherever that is
+}
+
+// Read implements [io.Reader].
+func (p *packedBody) Read(b []byte) (int, error) {
+	if p.left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := p.src.Read(b[:min(int64(len(b)), p.left)])
+	p.left -= int64(n)
+	p.whole = p.whole || errors.Is(err, io.EOF)
+	return n, err
+}
+
+// why says why the body could not be unpacked: only what came whole can be blamed on the sender.
+func (p *packedBody) why(err error) error {
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	switch {
 	case corrupt, errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		return httpError(http.StatusBadRequest, "The request body is not the gzip that its Content-Encoding says.")
-	case packed.N <= 0:
-		return httpError(http.StatusRequestEntityTooLarge, tooLong)
+	case p.left <= 0:
+		return errTooLong
+	case p.whole:
+		return httpError(http.StatusBadRequest, "The compressed request body ends early: the rest of its gzip is missing. Close the compressor before you send.")
 	}
 	return notRead(err)
 }

@@ -130,13 +130,20 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-const tooLong = "The request body is too long: 1 MiB is the most, 4 MiB for a batch of events, 11 MiB for one event with its transcript. Put long texts into the repository, and their path into the task."
+const tooLong = "The request body is too long: at most %s are taken here, unpacked. Put long texts into the repository, and their path into the task."
+
+// inBytes is a limit as people write it.
+func inBytes(limit int64) string {
+	const mib = 1 << 20
+	if limit%mib == 0 {
+		return strconv.FormatInt(limit/mib, 10) + " MiB"
+	}
+	return strconv.FormatInt(limit, 10) + " bytes"
+}
 
 // detailOf is a sentence that names the first field at fault.
 func detailOf(model *huma.ErrorModel) string {
 	switch {
-	case model.Status == http.StatusRequestEntityTooLarge:
-		return tooLong
 	case model.Status == http.StatusBadRequest && len(model.Errors) > 0:
 		return "The request body is no well-formed JSON: " + strings.TrimSuffix(model.Errors[0].Message, ".") + "."
 	case len(model.Errors) == 0:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -33,7 +32,8 @@ func (a *API) registerIntake() {
 	here := &room{bytes: bodyRoom}
 	hot[postEventIn](a, here, route{
 		method: http.MethodPost, path: events, id: "post-event", tag: tagSandboxes, summary: "Report one event",
-		access: accessSandbox, says: client.BatchEvent{}, body: a.cfg.maxEvent(),
+		access: accessSandbox, says: client.BatchEvent{},
+		body: a.cfg.maxEvent(),
 	}, a.postEvent)
 	a.huma.OpenAPI().Paths[events].Post.RequestBody.Description = "At most 1 MiB, and a transcript of 8 MiB as transcript_b64 in event_data"
 	batch := route{
@@ -99,30 +99,6 @@ func (a *API) giveBack(body *bytes.Buffer) {
 		body.Reset()
 		a.bodies.Put(body)
 	}
-}
-
-// readBody reads a body of at most limit bytes, as it is after unpacking.
-func readBody(said report, limit int64, into *bytes.Buffer) error {
-	if said.ContentLength > limit {
-		return httpError(http.StatusRequestEntityTooLarge, tooLong)
-	}
-	src, why, err := unpacked(said.Request, limit)
-	if err != nil {
-		return err
-	}
-	said.part.src = src
-	n, err := into.ReadFrom(io.LimitReader(said.part, limit+1))
-	switch {
-	case errors.Is(err, errNoRoom):
-		_, _ = io.Copy(io.Discard, io.LimitReader(said.Body, limit)) // who is still sending reads no answer
-		return noRoom()
-	case err != nil:
-		return why(err)
-	case n > limit:
-		return httpError(http.StatusRequestEntityTooLarge, tooLong)
-	}
-	said.part.whole()
-	return nil
 }
 
 func writeJSON(w http.ResponseWriter, v any) error {

@@ -134,7 +134,10 @@ func TestBatchesAreNumberedAndMayBePacked(t *testing.T) {
 	require.NoError(t, z.Close())
 	require.JSONEq(t, `{"acknowledged":6,"duplicates":0}`, string(w.call(http.MethodPost, path, packed.Bytes(), "Content-Encoding", "gzip").body))
 	w.call(http.MethodPost, path, "this is no gzip", "Content-Encoding", "gzip").refused(400, "")
-	w.call(http.MethodPost, path, packed.Bytes()[:packed.Len()-9], "Content-Encoding", "gzip").refused(408, "")
+	for _, sent := range []int{0, 5, packed.Len() - 9, packed.Len() - 1} {
+		early := w.call(http.MethodPost, path, packed.Bytes()[:sent], "Content-Encoding", "gzip").refused(400, "")
+		require.Contains(t, early.Detail, "ends early")
+	}
 	w.call(http.MethodPost, path, raw, "Content-Encoding", "br").refused(415, "")
 	w.call(http.MethodPost, path, bomb(t), "Content-Encoding", "gzip").refused(413, "")
 	require.Equal(t, 6, w.count(`SELECT count(*) FROM sandbox_events`))

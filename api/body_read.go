@@ -1,0 +1,68 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// errTooLong is told to the sender with the limit that it met.
+var errTooLong = errors.New("the body is too long")
+
+// readBody reads a body of at most limit bytes, as it is after unpacking. What it refuses it
+// reads all the same, within bounds: whoever sends all before it reads would meet a reset
+// connection instead of the answer.
+func readBody(said report, limit int64, into *bytes.Buffer) error {
+	err := said.read(limit, into)
+	switch {
+	case err == nil:
+		said.part.whole()
+		return nil
+	case errors.Is(err, errTooLong):
+		said.drain()
+		return httpError(http.StatusRequestEntityTooLarge, tooLong, inBytes(limit))
+	case errors.Is(err, errNoRoom):
+		said.drain()
+		return noRoom()
+	}
+	return err
+}
+
+func (r report) read(limit int64, into *bytes.Buffer) error {
+	if r.ContentLength > limit {
+		return errTooLong
+	}
+	src, why, err := unpacked(r.Request, limit)
+	if err != nil {
+		return err
+	}
+	r.part.src = src
+	n, err := into.ReadFrom(io.LimitReader(r.part, limit+1))
+	if err == nil && n > limit {
+		err = errTooLong
+	}
+	if err == nil || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) {
+		return err
+	}
+	return why(err)
+}
+
+const (
+	drainBytes    = 64 << 20
+	drainPatience = 10 * time.Second
+)
+
+// drain takes what is left of a body that nobody wants. A sender that waits to be told to go on
+// has sent nothing yet. A deadline that is left behind ends a sender that has not come to its end.
+func (r report) drain() {
+	if r.part.read == 0 && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
+		return
+	}
+	_ = r.part.conn.SetReadDeadline(time.Now().Add(drainPatience)) // not every server can: then its own timeout holds
+	if n, err := io.Copy(io.Discard, io.LimitReader(r.Body, drainBytes)); err == nil && n < drainBytes {
+		r.part.whole()
+	}
+}
