@@ -103,6 +103,8 @@ type route struct {
 	status  int   // of success; 0: 200
 	body    int64 // longest body in bytes; 0: Config.MaxBody
 	room    *room // that its bodies share; nil: that of all other routes
+	// transcript is how much of one an event may bring besides, in characters.
+	transcript int
 	// says is the body of a route that reads it by hand: an unknown field is no fault there.
 	says any
 	also map[int]any // other statuses of success and the bodies that they carry

@@ -32,16 +32,22 @@ func readBody(said report, limit int64, into *bytes.Buffer) error {
 }
 
 func (r report) read(limit int64, into *bytes.Buffer) error {
-	if r.ContentLength > limit {
+	longest := limit
+	if r.transcript > 0 {
+		longest = longestReport
+	}
+	if r.ContentLength > longest {
 		return errTooLong
 	}
-	src, why, err := unpacked(r.Request, limit)
+	src, why, err := unpacked(r.Request, longest)
 	if err != nil {
 		return err
 	}
 	r.part.src = src
 	n, err := into.ReadFrom(io.LimitReader(r.part, limit+1))
-	if err == nil && n > limit {
+	if err == nil && n > limit && r.transcript > 0 {
+		err = r.readLong(limit, into)
+	} else if err == nil && n > limit {
 		err = errTooLong
 	}
 	if err == nil || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) {

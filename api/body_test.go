@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -11,10 +13,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// raw sends a request as one text over a connection of its own, and then reads the answer.
-func (w *world) raw(head string, body io.Reader) *http.Response {
+// raw sends a request as one text over a connection of its own, and then reads the status.
+func (w *world) raw(head string, body io.Reader) int {
 	w.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
 	require.NoError(w.t, err)
@@ -24,8 +30,8 @@ func (w *world) raw(head string, body io.Reader) *http.Response {
 	require.NoError(w.t, err, "the whole request can be sent")
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(w.t, err)
-	w.t.Cleanup(func() { _ = res.Body.Close() })
-	return res
+	require.NoError(w.t, res.Body.Close())
+	return res.StatusCode
 }
 
 // Senders that read nothing before they have sent all see why they are refused.
@@ -39,11 +45,11 @@ func TestWhoSendsTooMuchIsToldSo(t *testing.T) {
 			method = http.MethodPut
 		}
 		long := strings.NewReader(strings.Repeat("x", length))
-		res := w.raw(fmt.Sprintf("%s %s HTTP/1.1\r\nContent-Length: %d", method, path, length), long)
-		require.Equal(t, http.StatusRequestEntityTooLarge, res.StatusCode, path)
+		status := w.raw(fmt.Sprintf("%s %s HTTP/1.1\r\nContent-Length: %d", method, path, length), long)
+		require.Equal(t, http.StatusRequestEntityTooLarge, status, path)
 		chunk := fmt.Sprintf("%x\r\n%s\r\n", 1<<20, strings.Repeat("x", 1<<20))
-		res = w.raw(method+" "+path+" HTTP/1.1\r\nTransfer-Encoding: chunked", strings.NewReader(strings.Repeat(chunk, length>>20)+"0\r\n\r\n"))
-		require.Equal(t, http.StatusRequestEntityTooLarge, res.StatusCode, path)
+		status = w.raw(method+" "+path+" HTTP/1.1\r\nTransfer-Encoding: chunked", strings.NewReader(strings.Repeat(chunk, length>>20)+"0\r\n\r\n"))
+		require.Equal(t, http.StatusRequestEntityTooLarge, status, path)
 	}
 }
 
@@ -51,6 +57,53 @@ func TestWhoSendsTooMuchIsToldSo(t *testing.T) {
 func TestWhoAsksFirstNeedNotSendTooMuch(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	res := w.raw("POST "+wire+"b/events/batch HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 99999999", http.NoBody)
-	require.Equal(t, http.StatusRequestEntityTooLarge, res.StatusCode)
+	status := w.raw("POST "+wire+"b/events/batch HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 99999999", http.NoBody)
+	require.Equal(t, http.StatusRequestEntityTooLarge, status)
+}
+
+// A worker of the replaced system sends its last event until it is taken, however long it is.
+func TestATranscriptThatIsTooLongIsCutAndTheEventTaken(t *testing.T) {
+	t.Parallel()
+	const limit = 64 << 10
+	w := start(t, func(c *api.Config) { c.Open, c.MaxTranscript = true, limit })
+	line := strings.Repeat("x", 98) + "\n"
+	said := strings.Repeat(line, 40_000)
+	coded := base64.StdEncoding.EncodeToString([]byte(said))
+	event := func(before, after string) string {
+		return `{"event_type" : "agent.completed", "event_data" : {` + before + ` "session_id": "s", "transcript_b64" : "` + coded + `"` + after + `, "success": true}}`
+	}
+	for box, body := range map[string]string{
+		"plain": event("", ""), "others of its name": event(`"a": {"transcript_b64": "aGk="}, "b": "\"transcript_b64\":\"",`, `, "c": ["\\"]`),
+		"long beside": event(`"final_output": "`+strings.Repeat("o", 900<<10)+`",`, ""),
+	} {
+		ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", body), http.StatusOK)
+		got, err := w.store.Transcript(t.Context(), box)
+		require.NoError(t, err)
+		kept, err := base64.StdEncoding.DecodeString(got.Content)
+		require.NoError(t, err)
+		require.True(t, bytes.HasSuffix([]byte(said), kept))
+		require.True(t, bytes.HasPrefix(kept, []byte(line)), "whole lines")
+		require.Greater(t, len(kept), limit-2*len(line))
+		cut := len(said) - len(kept)
+		require.Equal(t, cut, w.count(`SELECT cut FROM transcripts WHERE sandbox_id = $1`, box))
+		require.Equal(t, cut, w.count(`SELECT (event_data ->> 'transcript_cut_bytes')::integer FROM sandbox_events WHERE sandbox_id = $1`, box))
+		require.Equal(t, 1, w.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND event_data -> 'success' = 'true'`, box))
+	}
+	for _, body := range []string{
+		strings.Replace(event("", ""), "agent.completed", "agent.message", 1), event(`"o": "`+strings.Repeat("o", 1<<20)+`",`, ""),
+		`{"event_type":"agent.completed","event_data":{"final_output":"` + coded + `"}}`, `{"transcript_b64":"` + coded + `"}`,
+	} {
+		w.call(http.MethodPost, wire+"other/events", body).refused(http.StatusRequestEntityTooLarge, "")
+	}
+}
+
+func TestAReportWithoutATranscriptHasAMebibyte(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	said := func(length int) string {
+		head, tail := `{"event_type":"`+task.EventAgentCompleted+`","event_data":{"a":"`, `"}}`
+		return head + strings.Repeat("a", length-len(head)-len(tail)) + tail
+	}
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", said(1<<20)), http.StatusOK)
+	require.Contains(t, w.call(http.MethodPost, wire+"b/events", said(1<<20+1)).refused(http.StatusRequestEntityTooLarge, "").Detail, "1 MiB")
 }

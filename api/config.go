@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"encoding/base64"
 	"slices"
 	"time"
 
@@ -43,7 +42,7 @@ type Config struct {
 	SocketPing  time.Duration // silence of a WebSocket's reader after which it is pinged; default 30 s
 	StreamBeat  time.Duration // how often an idle stream says so, and looks should a wake-up be lost; default 15 s
 	Lease       time.Duration // of a message that was given out; default 60 s
-	MaxBody     int64         // longest request body, in bytes; default 1 MiB. An event may bring a transcript besides
+	MaxBody     int64         // longest request body, in bytes; default 1 MiB. An event's transcript comes on top of it
 	MaxBatch    int64         // longest body of a batch of events, in bytes; default 4 MiB
 	MaxDiff     int           // longest diff that is served, in bytes; default 16 MiB
 	ProbeWait   time.Duration // for each dependency of /readyz; default 2 s
@@ -76,10 +75,4 @@ func (c Config) withDefaults() Config {
 	c.MaxDiff = cmp.Or(c.MaxDiff, 16*mib)
 	c.ProbeWait = cmp.Or(c.ProbeWait, 2*time.Second)
 	return c
-}
-
-// maxEvent is how long the body of one event may be: a worker of the replaced system puts the
-// transcript of its run into the last one, and sends it until it is taken.
-func (c Config) maxEvent() int64 {
-	return int64(base64.StdEncoding.EncodedLen(int(c.MaxTranscript))) + c.MaxBody
 }

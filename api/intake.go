@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -23,6 +24,8 @@ type report struct {
 	part      *part
 	sandboxID string
 	body      []byte // valid until the answer is made
+	// transcript is the longest text of one that is taken besides the body's limit; 0: none.
+	transcript int
 }
 
 // registerIntake registers the two hot routes. huma describes them and does not serve them:
@@ -33,9 +36,9 @@ func (a *API) registerIntake() {
 	hot[postEventIn](a, here, route{
 		method: http.MethodPost, path: events, id: "post-event", tag: tagSandboxes, summary: "Report one event",
 		access: accessSandbox, says: client.BatchEvent{},
-		body: a.cfg.maxEvent(),
+		body: a.cfg.MaxBody, transcript: base64.StdEncoding.EncodedLen(int(a.cfg.MaxTranscript)),
 	}, a.postEvent)
-	a.huma.OpenAPI().Paths[events].Post.RequestBody.Description = "At most 1 MiB, and a transcript of 8 MiB as transcript_b64 in event_data"
+	a.huma.OpenAPI().Paths[events].Post.RequestBody.Description = "At most 1 MiB, and of agent.completed a transcript as transcript_b64 in event_data: 256 MiB with it, of which the newest 8 MiB are kept"
 	batch := route{
 		method: http.MethodPost, path: events + "/batch", id: "post-batch", tag: tagSandboxes, summary: "Report numbered events",
 		access: accessSandbox, says: client.Batch{}, body: a.cfg.MaxBatch,
@@ -56,7 +59,7 @@ func hot[I, O any](a *API, here *room, r route, answer func(context.Context, rep
 		}
 		mine := &part{room: here, conn: http.NewResponseController(c.Writer)}
 		defer mine.leave()
-		a.take(c.Writer, report{Request: c.Request, part: mine, sandboxID: c.Param("sandbox_id")}, r, func(ctx context.Context, said report) (any, error) {
+		a.take(c.Writer, report{Request: c.Request, part: mine, sandboxID: c.Param("sandbox_id"), transcript: r.transcript}, r, func(ctx context.Context, said report) (any, error) {
 			return answer(ctx, said)
 		})
 	})

@@ -35,7 +35,9 @@ func (a *API) postEvent(ctx context.Context, r report) (client.ReceivedEvent, er
 	if err != nil {
 		return client.ReceivedEvent{}, err
 	}
-	receipt, err := a.deps.Intake.Single(ctx, r.sandboxID, eventOf(said), a.cfg.Open)
+	event := eventOf(said)
+	event.TranscriptCut = r.part.cut
+	receipt, err := a.deps.Intake.Single(ctx, r.sandboxID, event, a.cfg.Open)
 	if err != nil {
 		return client.ReceivedEvent{}, err
 	}
@@ -57,6 +59,9 @@ func oneEvent(r report) (said client.BatchEvent, err error) {
 	}
 	if said.Type == "" {
 		return said, task.Invalid("event_type", "The event_type must be given.")
+	}
+	if r.part.cut > 0 && said.Type != task.EventAgentCompleted {
+		return said, httpError(http.StatusRequestEntityTooLarge, "Only agent.completed brings a transcript that may be longer than its place.")
 	}
 	if said.ClientEventID == "" {
 		said.ClientEventID = r.Header.Get("Idempotency-Key")

@@ -33,6 +33,7 @@ type part struct {
 	conn *http.ResponseController
 	read int64
 	due  int64 // bytes after which the sender gets more time
+	cut  int64 // of the event's transcript, in bytes
 }
 
 const (
@@ -55,6 +56,12 @@ func (p *part) Read(b []byte) (int, error) {
 		return n, errNoRoom
 	}
 	return n, err
+}
+
+// give gives room back that a body does not need any more.
+func (p *part) give(n int64) {
+	p.read, p.due = p.read-n, p.due-n
+	p.room.taken.Add(-n)
 }
 
 // whole ends the haste: a deadline that passes while the answer is made would end the request.

@@ -104,7 +104,7 @@ func TestAnEventMayBringTheLongestTranscript(t *testing.T) {
 		kept, err := base64.StdEncoding.DecodeString(got.Content)
 		require.NoError(t, err)
 		require.True(t, bytes.HasSuffix(sent, kept))
-		require.Equal(t, box == "whole", len(kept) == len(said))
+		require.Equal(t, box == "whole", len(kept) == len(sent))
 		require.Equal(t, len(sent)-len(kept), w.count(`SELECT cut FROM transcripts WHERE sandbox_id = $1`, box))
 	}
 }

@@ -47,8 +47,8 @@ type API struct {
 	CallbackURL string        `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API."`
 	Key         Secret        `key:"key" zero:"none" doc:"API key that the command line sends; the API makes it the first key of a new installation."`
 	Open        bool          `key:"open" default:"false" doc:"Serve without login. Allowed on loopback addresses only; omoi dev switches it on."`
-	MaxBody     int64         `key:"max_body" default:"1048576" min:"1024" max:"67108864" unit:"bytes" doc:"Longest request body that is read; that of one event may hold a transcript of max_transcript besides."`
-	MaxBatch    int64         `key:"max_batch" default:"4194304" min:"1024" max:"67108864" unit:"bytes" doc:"Longest batch of events that is read."`
+	MaxBody     int64         `key:"max_body" default:"1048576" min:"1024" max:"67108864" unit:"bytes" doc:"Longest request body that is taken, unpacked; that of an agent.completed may hold a transcript besides, 256 MiB with it."`
+	MaxBatch    int64         `key:"max_batch" default:"4194304" min:"1024" max:"67108864" unit:"bytes" doc:"Longest batch of events that is taken, unpacked."`
 	CommandWait time.Duration `key:"command_wait" default:"2s" min:"0s" max:"30s" zero:"do not wait" doc:"How long a command's request waits for its outcome before it is answered with 202."`
 	MaxWait     time.Duration `key:"max_wait" default:"25s" min:"0s" max:"60s" zero:"no long polls" doc:"Longest long poll."`
 	StopTimeout time.Duration `key:"stop_timeout" default:"10s" min:"0s" max:"5m" zero:"at once" doc:"How long requests under way may take when the API stops."`

@@ -21,6 +21,8 @@ type Event struct {
 	// ClientEventID makes a repeat of a single post harmless; at most 200 characters.
 	// Batches ignore it, since they are numbered.
 	ClientEventID string
+	// TranscriptCut is how many bytes of the transcript in Data, its oldest, whoever took it in has left out.
+	TranscriptCut int64
 	// Large is set by the intake where a part of the data does not belong into the event's row.
 	Large *Large
 }

@@ -67,7 +67,8 @@ func split(e Event) Event {
 	}
 	whole, large := e.Data, &Large{}
 	if e.Type == task.EventAgentCompleted {
-		if large.Transcript = takeTranscript(fields); large.Transcript != nil {
+		large.Transcript = takeTranscript(fields, e.TranscriptCut)
+		if noteCut(fields, e, large.Transcript) || large.Transcript != nil {
 			whole = object(fields, slices.Sorted(maps.Keys(fields)))
 		}
 	}

@@ -1,8 +1,10 @@
 package ingest
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -14,14 +16,18 @@ import (
 type SessionTranscript struct {
 	SessionID string // empty if none was named
 	Content   []byte
+	Cut       int64 // bytes before Content that did not come
 	Metadata  json.RawMessage
 }
 
-const transcriptField = "transcript_b64"
+const (
+	transcriptField = "transcript_b64"
+	cutField        = "transcript_cut_bytes" // says in the event how much of its transcript is not kept
+)
 
 // takeTranscript moves a transcript out of the fields of an agent.completed. One that cannot
 // be read stays among the fields: nothing is refused for it.
-func takeTranscript(fields map[string]json.RawMessage) *SessionTranscript {
+func takeTranscript(fields map[string]json.RawMessage, cut int64) *SessionTranscript {
 	content, ok := readBase64(fields[transcriptField])
 	if !ok {
 		return nil
@@ -31,7 +37,30 @@ func takeTranscript(fields map[string]json.RawMessage) *SessionTranscript {
 		return nil
 	}
 	delete(fields, transcriptField)
-	return &SessionTranscript{SessionID: session, Content: token.Hide(content), Metadata: transcriptMetadata(fields)}
+	whole := wholeLines(content, cut)
+	cut += int64(len(content) - len(whole))
+	return &SessionTranscript{SessionID: session, Content: token.Hide(whole), Cut: cut, Metadata: transcriptMetadata(fields)}
+}
+
+// noteCut says in an event how much of its transcript, if any, was left out.
+func noteCut(fields map[string]json.RawMessage, e Event, taken *SessionTranscript) bool {
+	cut := e.TranscriptCut
+	if taken != nil {
+		cut = taken.Cut
+	}
+	if cut > 0 {
+		fields[cutField] = json.RawMessage(strconv.FormatInt(cut, 10))
+	}
+	return cut > 0
+}
+
+// wholeLines leaves the part of a line out with which a text begins that was cut.
+func wholeLines(content []byte, cut int64) []byte {
+	if cut == 0 {
+		return content
+	}
+	_, whole, _ := bytes.Cut(content, []byte("\n"))
+	return append([]byte{}, whole...)
 }
 
 func readBase64(raw json.RawMessage) ([]byte, bool) {
