@@ -64,6 +64,7 @@ type logLook struct {
 	asked time.Time
 	fresh bool // a worker has looked since, or need not
 	ended bool
+	end   int64 // up to where it is stored
 	parts []rawlog.Part
 }
 
@@ -101,6 +102,9 @@ func (l *logLook) await(ctx context.Context, p patience) error {
 		if err == nil {
 			l.parts, err = l.api.deps.Store.LogParts(ctx, l.box.ID, l.after, logParts)
 		}
+		if err == nil && len(l.parts) > 0 {
+			l.end, err = l.api.deps.Store.LogEnd(ctx, l.box.ID)
+		}
 		return l.ended || len(l.parts) > 0, err
 	})
 }
@@ -115,6 +119,6 @@ func (l *logLook) answer() client.SandboxLog {
 		out.Next = p.Last
 		text.WriteString(strings.ToValidUTF8(string(p.Text), "\uFFFD"))
 	}
-	out.Text = text.String()
+	out.Text, out.End = text.String(), max(l.end, out.Next)
 	return out
 }

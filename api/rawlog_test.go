@@ -40,7 +40,7 @@ func TestALogIsReadFromItsSandboxWhileItLives(t *testing.T) {
 	require.NoError(t, w.store.LogLooked(t.Context(), box))
 	got := ok[client.SandboxLog](<-answered, http.StatusOK)
 	got.Stale = false // it may have waited for too long
-	require.Equal(t, client.SandboxLog{SandboxID: box, First: 0, Next: 4, Text: "one\n"}, got)
+	require.Equal(t, client.SandboxLog{SandboxID: box, First: 0, Next: 4, End: 4, Text: "one\n"}, got)
 }
 
 func TestALogIsReadAfterTheEndOfItsSandbox(t *testing.T) {
@@ -54,9 +54,9 @@ func TestALogIsReadAfterTheEndOfItsSandbox(t *testing.T) {
 	require.NoError(t, w.store.KeepLog(t.Context(), box, parts, 100))
 	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now() WHERE id = $1`, box)
 	first := ok[client.SandboxLog](w.call(http.MethodGet, wire+box+"/log", nil), http.StatusOK)
-	require.Equal(t, client.SandboxLog{SandboxID: box, First: 10, Next: 18, Text: "a\uFFFDb\uFFFDc\uFFFDd\uFFFD"}, first, "what lies before is not kept")
+	require.Equal(t, client.SandboxLog{SandboxID: box, First: 10, Next: 18, End: 22, Text: "a\uFFFDb\uFFFDc\uFFFDd\uFFFD"}, first, "what lies before is not kept")
 	rest := ok[client.SandboxLog](w.call(http.MethodGet, wire+box+"/log?after=18&wait=1s", nil), http.StatusOK)
-	require.Equal(t, client.SandboxLog{SandboxID: box, First: 18, Next: 22, Text: "e\uFFFDf\uFFFD", Ended: true}, rest)
+	require.Equal(t, client.SandboxLog{SandboxID: box, First: 18, Next: 22, End: 22, Text: "e\uFFFDf\uFFFD", Ended: true}, rest)
 
 	outside := w.begin(w.task(newTask()))
 	w.call(http.MethodGet, wire+outside+"/log", nil).refused(http.StatusNotFound, "")

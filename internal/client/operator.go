@@ -55,6 +55,7 @@ type SandboxLog struct {
 	First     int64  `json:"first"` // where the text begins, in bytes; more than was asked for: what lies before is not kept
 	Next      int64  `json:"next"`  // ask on with it as after
 	Text      string `json:"text"`  // without secrets; what is no UTF-8 is replaced
+	End       int64  `json:"end"`   // how far it went when it was asked for
 	Ended     bool   `json:"ended"` // nothing will come after it
 	Stale     bool   `json:"stale"` // no worker that can reach the sandbox has looked now
 }

@@ -30,6 +30,12 @@ func (s *Store) LogState(ctx context.Context, sandboxID string, asked time.Time)
 	return row.Fresh, row.Kept, err
 }
 
+// LogEnd answers up to where a log is stored.
+func (s *Store) LogEnd(ctx context.Context, sandboxID string) (int64, error) {
+	end, err := s.q.LogEnd(ctx, sandboxID)
+	return end, translate("find the end of the log of sandbox "+sandboxID, err)
+}
+
 // LogParts answers what is stored of a log behind after, limit parts at most.
 func (s *Store) LogParts(ctx context.Context, sandboxID string, after int64, limit int) ([]rawlog.Part, error) {
 	rows, err := s.q.LogParts(ctx, db.LogPartsParams{SandboxID: sandboxID, After: after, MaxRows: int32(limit)}) //nolint:gosec // G115: a few

@@ -53,6 +53,7 @@ type fakeAPI struct {
 	afters   []string                // cursors that were asked for
 	onEvents func(f *fakeAPI, n int) // runs under the lock before request n of events is answered
 
+	onLog       func() // runs under the lock before a log is answered
 	transcripts []client.TranscriptInfo
 	provider    sandbox.Provider
 }

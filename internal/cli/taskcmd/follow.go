@@ -2,9 +2,7 @@ package taskcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
@@ -114,9 +112,7 @@ func (f *follower) one(e client.Event) error {
 	switch {
 	case f.quiet:
 	case f.json:
-		if err := json.NewEncoder(f.Stdout).Encode(e); err != nil {
-			return fmt.Errorf("write an event: %w", err)
-		}
+		return f.printLine(e)
 	default:
 		for _, line := range f.lines.Event(e) {
 			f.say("%s", line)

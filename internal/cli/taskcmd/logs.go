@@ -19,7 +19,8 @@ func newLogs(s *session) *cobra.Command {
 		Short: "Show what a task's agent does, one line an event; -f goes on until the task has ended",
 		Long: `Show what a task's agent does, one line an event; -f goes on until the task has ended. Long output is cut:
 --json prints every event whole, as one JSON object a line. --raw shows what the agent printed in its sandbox
-instead, of the newest attempt, while it lives and after its end; known secrets are taken out.`,
+instead, of the newest attempt, while it lives and after its end; known secrets are taken out. With --json each
+stretch of it is one JSON object a line, its text in "text".`,
 		Args:              oneTask,
 		ValidArgsFunction: s.completeTasks,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -3,6 +3,7 @@ package taskcmd_test
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,10 @@ func (f *fakeAPI) serveOperator(mux *http.ServeMux) {
 		defer f.mu.Unlock()
 		after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
 		part := client.SandboxLog{SandboxID: r.PathValue("id"), First: after, Next: after, Ended: true}
+		if f.onLog != nil {
+			f.onLog()
+		}
+		part.End = int64(len(f.logs[part.SandboxID]))
 		if parts := f.logs[part.SandboxID]; after < int64(len(parts)) {
 			part.Text, part.Next, part.Ended = parts[after], after+1, after+1 == int64(len(parts)) && r.URL.Query().Has("wait")
 		} else {
@@ -58,4 +63,25 @@ func TestRawLogsAreThoseOfTheNewestAttempt(t *testing.T) {
 
 	f.attempts(task.StatusPending)
 	require.Contains(t, f.omoi("logs", "--raw", "-").err, "no sandbox of this task has begun")
+}
+
+// What is there when it is asked for is printed, also if the agent prints faster than that.
+func TestRawLogsEndThoughTheAgentPrintsOn(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.attempts(task.StatusRunning, "first")
+	f.logs = map[string][]string{"first": {"one\n", "two\n"}}
+	f.onLog = func() { f.logs["first"] = append(f.logs["first"], "more\n") }
+	got := f.omoi("logs", "--raw", "-")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, "one\ntwo\nmore\n", got.out)
+
+	f.onLog, f.logs = nil, map[string][]string{"first": {"<a>\n", "b\n"}}
+	var texts []string
+	for line := range strings.Lines(f.omoi("logs", "--raw", "--json", "-").out) {
+		var part client.SandboxLog
+		requireJSON(t, line, &part)
+		texts = append(texts, part.Text)
+	}
+	require.Equal(t, []string{"<a>\n", "b\n"}, texts, "one JSON value a line")
 }

@@ -59,14 +59,14 @@ func (r *rawLogs) attempts(ctx context.Context, from int) error {
 	}
 }
 
-// sandbox prints one log: as far as it goes, or until its end.
+// sandbox prints one log: as far as it goes when it is asked for, or until its end.
 func (r *rawLogs) sandbox(ctx context.Context, id string) error {
 	const poll = 20 * time.Second
 	wait := time.Duration(0)
 	if r.follow {
 		wait = poll
 	}
-	for after := int64(0); ; {
+	for after, end := int64(0), int64(-1); ; {
 		part, err := r.api.SandboxLog(ctx, id, after, wait)
 		if err != nil {
 			return err
@@ -74,7 +74,10 @@ func (r *rawLogs) sandbox(ctx context.Context, id string) error {
 		if err := r.print(part, after); err != nil {
 			return err
 		}
-		caughtUp := part.Next == after
+		if end < 0 {
+			end = part.End // what comes later has not been asked for
+		}
+		caughtUp := part.Next == after || part.Next >= end
 		after = part.Next
 		if part.Ended || caughtUp && !r.follow {
 			r.told(part)
@@ -85,7 +88,7 @@ func (r *rawLogs) sandbox(ctx context.Context, id string) error {
 
 func (r *rawLogs) print(part client.SandboxLog, after int64) error {
 	if r.json {
-		return r.printJSON(part)
+		return r.printLine(part)
 	}
 	if part.First > after {
 		r.hint("[%s before this are not kept]", render.Bytes(part.First-after))
@@ -117,6 +120,6 @@ func (r *rawLogs) told(part client.SandboxLog) {
 	case part.Stale:
 		r.hint("No worker that can reach this sandbox has looked just now: there may be more. Next: omoi hosts")
 	case part.Next == 0:
-		r.hint("The log is empty: its agent has printed nothing.")
+		r.hint("The log is empty: its agent has printed nothing. What it did: omoi logs %s", render.Short(r.id))
 	}
 }

@@ -183,6 +183,16 @@ func (s *session) printJSON(v any) error {
 	return nil
 }
 
+// printLine writes v for programs that read a stream: one line a value.
+func (s *session) printLine(v any) error {
+	enc := json.NewEncoder(s.Stdout)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	return nil
+}
+
 // path makes a path of the command line absolute. A shell leaves the ~ of --repo=~/src/app to us.
 func (s *session) path(p string) (string, error) {
 	if rest, ok := strings.CutPrefix(p, "~"); ok && (rest == "" || rest[0] == filepath.Separator) && s.Env("HOME") != "" {
