@@ -273,6 +273,8 @@ func (s *fakeStore) Found(_ context.Context, host string, listed []sandbox.Sandb
 func (s *fakeStore) OpenTasks(context.Context, time.Duration) ([]string, error) { return s.open, nil }
 
 func (s *fakeStore) Abandon(_ context.Context, id, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.abandoned = append(s.abandoned, id)
 	return nil
 }
@@ -299,9 +301,13 @@ type fakeRuns struct {
 	newest string
 	open   map[string]bool // absent: not found
 	down   map[string]bool
+	asked  func() // is told of each question for a run; nil: nobody is
 }
 
 func (r *fakeRuns) CurrentRun(_ context.Context, taskID string) (string, bool, error) {
+	if r.asked != nil {
+		r.asked()
+	}
 	open, known := r.open[taskID]
 	switch {
 	case r.down[taskID]:

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -158,6 +160,9 @@ func (a *Activities) StartCleanup(ctx context.Context, in contract.CleanupInput)
 	return nil
 }
 
+// asking is how many tasks Temporal is asked about at a time.
+const asking = 16
+
 // RepairTasks writes off tasks that are open by the store and closed by Temporal: somebody
 // terminated them. What Temporal cannot tell stays as it is.
 func (a *Activities) RepairTasks(ctx context.Context) (contract.Repaired, error) {
@@ -165,17 +170,32 @@ func (a *Activities) RepairTasks(ctx context.Context) (contract.Repaired, error)
 	if err != nil {
 		return contract.Repaired{}, fmt.Errorf("list open tasks: %w", err)
 	}
-	var out contract.Repaired
+	left := make(chan string, len(ids))
 	for _, id := range ids {
+		left <- id
+	}
+	close(left)
+	var abandoned atomic.Int64
+	var all sync.WaitGroup
+	for range min(asking, len(ids)) {
+		all.Go(func() { abandoned.Add(a.repairAll(ctx, left)) })
+	}
+	all.Wait()
+	return contract.Repaired{Abandoned: int(abandoned.Load())}, ctx.Err()
+}
+
+// repairAll answers how many of those that are left it wrote off.
+func (a *Activities) repairAll(ctx context.Context, left <-chan string) (abandoned int64) {
+	for id := range left {
 		done, err := a.repair(ctx, id)
 		if err != nil {
 			a.log.WarnContext(ctx, "task not repaired", slog.String("task_id", id), slog.String("error", a.brief(err.Error())))
 		}
 		if done {
-			out.Abandoned++
+			abandoned++
 		}
 	}
-	return out, ctx.Err()
+	return abandoned
 }
 
 func (a *Activities) repair(ctx context.Context, taskID string) (bool, error) {

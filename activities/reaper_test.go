@@ -1,7 +1,11 @@
 package activities_test
 
 import (
+	"context"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -110,8 +114,37 @@ func TestRepairTasksWritesOffWhatWasTerminated(t *testing.T) {
 	out, err := do[contract.Repaired](b, b.activities().RepairTasks)
 	require.NoError(t, err)
 	require.Equal(t, 2, out.Abandoned)
-	require.Equal(t, []string{"closed", "forgotten"}, b.store.abandoned)
+	require.ElementsMatch(t, []string{"closed", "forgotten"}, b.store.abandoned)
 	require.Equal(t, []string{"cleanup o1"}, b.runs.calls, "its sandbox does not wait for the grace of orphans")
+}
+
+// A round must not take a thousand times as long as Temporal takes for one answer.
+func TestRepairTasksAsksAboutManyAtATime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.runs.open = map[string]bool{}
+	var asked sync.WaitGroup // nobody is answered before all have asked
+	for n := range 8 {
+		id := strconv.Itoa(n)
+		b.store.open = append(b.store.open, id)
+		b.runs.open[id] = true
+		asked.Add(1)
+	}
+	all := make(chan struct{})
+	go func() { asked.Wait(); close(all) }()
+	patience, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	b.runs.asked = func() {
+		asked.Done()
+		select {
+		case <-all:
+		case <-patience.Done():
+		}
+	}
+	out, err := do[contract.Repaired](b, b.activities().RepairTasks)
+	require.NoError(t, err)
+	require.Zero(t, out.Abandoned)
+	require.NoError(t, patience.Err(), "one waited for the answer of another")
 }
 
 func TestRestReaper(t *testing.T) {
