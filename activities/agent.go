@@ -93,7 +93,7 @@ func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error
 	if work.Repo == "" {
 		return nil
 	}
-	host, err := a.deps.Git.For(work.Repo)
+	host, err := a.host(work)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 	if err != nil || work.Repo == "" {
 		return contract.BranchResult{}, err
 	}
-	host, err := a.deps.Git.For(work.Repo)
+	host, err := a.host(work)
 	if err != nil {
 		return contract.BranchResult{}, classed(task.ClassInvalidInput, err)
 	}
@@ -42,6 +42,20 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 	return out, nil
 }
 
+// host is where the task's repository is, used on behalf of the task's owner.
+func (a *Activities) host(work task.Work) (scm.Host, error) {
+	return a.deps.Git.For(work.Repo, scm.Owner{ProjectID: work.ProjectID})
+}
+
+// published says of an error that the work is done and could not be brought out; a credential that is refused is
+// a class of its own.
+func published(err error) error {
+	if task.CodeOf(err) == task.CodeForbidden {
+		return classed(task.ClassCredentials, err)
+	}
+	return classed(task.ClassPublish, err)
+}
+
 // branchRequest asks for a branch; its name is pushed and stands in histories, so a credential
 // that somebody wrote into a title does not get into it.
 func (a *Activities) branchRequest(work task.Work) scm.BranchRequest {
@@ -65,13 +79,13 @@ func (a *Activities) OpenPull(ctx context.Context, in contract.PullInput) (contr
 	}
 	pull, err := a.pull(ctx, work)
 	if err != nil {
-		return contract.PullResult{}, classed(task.ClassPublish, err)
+		return contract.PullResult{}, published(err)
 	}
 	return contract.PullResult{Number: pull.Number, URL: pull.URL}, nil
 }
 
 func (a *Activities) pull(ctx context.Context, work task.Work) (scm.PullRequest, error) {
-	host, err := a.deps.Git.For(work.Repo)
+	host, err := a.host(work)
 	if err != nil {
 		return scm.PullRequest{}, err
 	}

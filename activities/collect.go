@@ -86,7 +86,7 @@ func (a *Activities) publish(ctx context.Context, p place, work task.Work, got s
 	}
 	head, err := a.push(ctx, p, work)
 	if err != nil {
-		return contract.Collected{}, classed(task.ClassPublish, fmt.Errorf("push %s: %w", work.Branch, err))
+		return contract.Collected{}, published(fmt.Errorf("push %s: %w", work.Branch, err))
 	}
 	if err := a.saveHead(ctx, p, work, head); err != nil {
 		return contract.Collected{}, err
@@ -104,7 +104,7 @@ func (a *Activities) saveHead(ctx context.Context, p place, work task.Work, head
 
 // push brings the branch of the bundle to the repository.
 func (a *Activities) push(ctx context.Context, p place, work task.Work) (head string, err error) {
-	host, err := a.deps.Git.For(work.Repo)
+	host, err := a.host(work)
 	if err != nil {
 		return "", err
 	}

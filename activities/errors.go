@@ -90,8 +90,9 @@ func (a *Activities) applicationError(err error, errorID string) error {
 		message += " (error " + errorID + ")"
 	}
 	return temporal.NewApplicationErrorWithOptions(message, kind, temporal.ApplicationErrorOptions{
-		NonRetryable: final(d.Code),
-		Details:      []any{d},
+		NonRetryable:   final(d.Code),
+		NextRetryDelay: task.AfterOf(err),
+		Details:        []any{d},
 	})
 }
 

@@ -512,6 +512,7 @@ type fakeHost struct {
 	faults
 
 	checkErr  error
+	aheadErr  error
 	pushErr   error
 	rescueErr error
 	bundleErr error
@@ -522,7 +523,7 @@ type fakeHost struct {
 	pulls     []scm.PullRequest
 }
 
-func (h *fakeHost) For(string) (scm.Host, error) { return h, nil }
+func (h *fakeHost) For(string, scm.Owner) (scm.Host, error) { return h, nil }
 
 func (h *fakeHost) Check(context.Context, scm.Repo) error                           { return h.checkErr }
 func (h *fakeHost) Diff(context.Context, scm.Repo, string, string, io.Writer) error { return nil }
@@ -568,7 +569,7 @@ func (h *fakeHost) Rescue(_ context.Context, _ scm.Repo, name string, r io.Reade
 	return "refs/omoi/rescue/" + name, h.call("rescue")
 }
 
-func (h *fakeHost) Ahead(context.Context, scm.Repo, string) (int, error) { return h.ahead, nil }
+func (h *fakeHost) Ahead(context.Context, scm.Repo, string) (int, error) { return h.ahead, h.aheadErr }
 
 func (h *fakeHost) EnsurePull(_ context.Context, _ scm.Repo, pull scm.PullRequest) (scm.PullRequest, error) {
 	for _, p := range h.pulls {

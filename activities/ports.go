@@ -103,5 +103,5 @@ type Logs interface {
 
 // Git is the host of a repository.
 type Git interface {
-	For(repo string) (scm.Host, error)
+	For(repo string, who scm.Owner) (scm.Host, error)
 }

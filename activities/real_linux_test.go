@@ -89,7 +89,7 @@ func newGround(t *testing.T, script string, isolation local.Isolation) *ground {
 // gits is the one host.
 type gits struct{ host scm.Host }
 
-func (g gits) For(string) (scm.Host, error) { return g.host, nil }
+func (g gits) For(string, scm.Owner) (scm.Host, error) { return g.host, nil }
 
 func buildAgent(t *testing.T, dir string) string {
 	t.Helper()

@@ -132,7 +132,7 @@ func (a *Activities) bringHome(ctx context.Context, p place, work task.Work, got
 	if !rescue {
 		return "", nil
 	}
-	host, err := a.deps.Git.For(work.Repo)
+	host, err := a.host(work)
 	if err != nil {
 		return "", err
 	}

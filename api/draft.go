@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -226,11 +227,11 @@ func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
 	if filepath.IsAbs(repo) {
 		repo = filepath.Clean(repo)
 	}
-	err := a.deps.Repos.Check(ctx, repo)
+	name, err := a.deps.Repos.Check(ctx, scm.Owner{}, repo)
 	if e, ok := errors.AsType[*task.Error](err); ok && e.Code == task.CodeInvalid && e.Field == "" {
 		return "", task.Invalid("repo", "%s", e.Message).WithCause(err)
 	}
-	return repo, err
+	return name, err
 }
 
 func first(errs ...error) error {

@@ -21,6 +21,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/pgtest"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
 )
@@ -47,14 +48,14 @@ type repos struct{ diff string }
 
 const goodRepo = "/srv/git/app"
 
-func (r *repos) Check(_ context.Context, repo string) error {
+func (r *repos) Check(_ context.Context, _ scm.Owner, repo string) (string, error) {
 	if repo == goodRepo {
-		return nil
+		return repo, nil
 	}
-	return task.Invalid("repo", "There is nothing at %s. Next: git clone <url> %s", repo, repo)
+	return "", task.Invalid("repo", "There is nothing at %s. Next: git clone <url> %s", repo, repo)
 }
 
-func (r *repos) Diff(_ context.Context, _, _, _ string, w io.Writer) error {
+func (r *repos) Diff(_ context.Context, _ scm.Owner, _, _, _ string, w io.Writer) error {
 	_, err := io.WriteString(w, r.diff)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -130,10 +131,11 @@ type Bus interface {
 
 // Repos looks at repositories.
 type Repos interface {
-	// Check says whether a repository can be worked on: [task.CodeInvalid] with the next step if not.
-	Check(ctx context.Context, repo string) error
+	// Check says whether a repository can be worked on: [task.CodeInvalid] with the next step if not. It
+	// answers the one name under which the repository is known.
+	Check(ctx context.Context, who scm.Owner, repo string) (name string, err error)
 	// Diff writes base...branch as a unified diff.
-	Diff(ctx context.Context, repo, base, branch string, w io.Writer) error
+	Diff(ctx context.Context, who scm.Owner, repo, base, branch string, w io.Writer) error
 }
 
 // Tokens checks the tokens of sandboxes.

@@ -33,7 +33,7 @@ type Config struct {
 	Daytona    Daytona    `key:"daytona" note:"For sandboxes at Daytona. Their size, snapshot and image are in the group sandbox; Daytona takes whole CPUs and GiB, so fractions are rounded up. Agents in them reach the API at api.callback_url."`
 	Anthropic  Anthropic  `key:"anthropic" note:"For agents and supervision by a model. This version has neither yet: the settings are read and checked, and nothing uses them."`
 	Claude     Claude     `key:"claude" note:"For the Claude Code agent. This version has none yet: the setting is read, and nothing uses it."`
-	GitHub     GitHub     `key:"github" note:"For repositories on GitHub. This version works on local ones only: the setting is read, and nothing uses it."`
+	GitHub     GitHub     `key:"github" note:"For repositories on GitHub; see docs/GITHUB.md."`
 	Monitoring Monitoring `key:"monitoring" note:"For guardian and conductor. This version has neither yet: the settings are read and checked, and nothing uses them."`
 	Orchestra  Orchestra  `key:"orchestrator"`
 }

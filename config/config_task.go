@@ -91,6 +91,7 @@ type Claude struct {
 
 // GitHub is about GitHub.
 type GitHub struct {
+	URL   string `key:"url" default:"https://github.com" doc:"Address of GitHub, or of a GitHub Enterprise server."`
 	Token Secret `key:"token" env:"GITHUB_TOKEN" zero:"none" doc:"Token for repositories on GitHub."`
 }
 

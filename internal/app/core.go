@@ -24,6 +24,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/rawlog"
 	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/temporal"
@@ -66,6 +67,7 @@ type core struct {
 	temporal     *temporal.Client
 	ring         *token.Ring
 	hosts        scm.Hosts
+	hub          *github.Hub
 	metrics      *metrics.Metrics
 	tracing      *tracing.Tracing // nil: off
 	inlet        *inlet           // of a worker; nil: its sandboxes report by themselves
@@ -84,6 +86,9 @@ func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core
 		}
 	}()
 	if err := checkKey(cfg); err != nil {
+		return c, err
+	}
+	if err := c.openHosts(); err != nil {
 		return c, err
 	}
 	if c.ring, err = tokenRing(cfg); err != nil {

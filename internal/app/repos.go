@@ -5,23 +5,44 @@ import (
 	"io"
 
 	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/github"
+	"github.com/omoi-dev/omoi/internal/task"
 )
+
+// openHosts makes remote repositories reachable beside local ones.
+func (c *core) openHosts() error {
+	hub, err := github.New(github.Config{URL: c.cfg.GitHub.URL}, c.tokens())
+	if err != nil {
+		return err
+	}
+	c.hub = hub
+	c.hosts.Remote, c.hosts.Web = hub.For, hub.Web()
+	return nil
+}
+
+// tokens are those with which repositories on GitHub are worked on.
+func (c *core) tokens() github.Tokens { return github.Fixed(c.cfg.GitHub.Token.Reveal()) }
 
 // repos lets the API look at repositories, wherever they are hosted.
 type repos struct{ hosts scm.Hosts }
 
-// Check implements api.Repos.
-func (r repos) Check(ctx context.Context, repo string) error {
-	host, err := r.hosts.For(repo)
+// Check implements api.Repos. A token that a repository's host refuses says nothing of the caller's own key.
+func (r repos) Check(ctx context.Context, who scm.Owner, repo string) (string, error) {
+	repo = r.hosts.Name(repo)
+	host, err := r.hosts.For(repo, who)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return host.Check(ctx, scm.Repo(repo))
+	err = host.Check(ctx, scm.Repo(repo))
+	if task.CodeOf(err) == task.CodeForbidden {
+		return "", task.Invalid("repo", "%s", task.MessageOf(err)).WithCause(err)
+	}
+	return repo, err
 }
 
 // Diff implements api.Repos.
-func (r repos) Diff(ctx context.Context, repo, base, branch string, w io.Writer) error {
-	host, err := r.hosts.For(repo)
+func (r repos) Diff(ctx context.Context, who scm.Owner, repo, base, branch string, w io.Writer) error {
+	host, err := r.hosts.For(repo, who)
 	if err != nil {
 		return err
 	}

@@ -12,29 +12,53 @@ import (
 // local is a host that is there; nothing is asked of it.
 type local struct{ scm.Host }
 
-// What is no local repository is refused with what to do instead, and nothing is promised.
-func TestHostsAreLocalOnly(t *testing.T) {
+// What no host serves is refused with what to do instead, and no address is repeated.
+func TestHosts(t *testing.T) {
 	t.Parallel()
-	hosts := scm.Hosts{Local: local{}}
-	_, err := hosts.For("/srv/git/app")
-	require.NoError(t, err)
+	who := scm.Owner{UserID: "u", ProjectID: "p"}
+	var asked scm.Owner
+	hosts := scm.Hosts{Local: local{}, Web: "https://github.com", Remote: func(o scm.Owner) scm.Host { asked = o; return local{} }}
+	for _, repo := range []string{"/srv/git/app", "someone/something"} {
+		_, err := hosts.For(repo, who)
+		require.NoError(t, err)
+	}
+	require.Equal(t, who, asked)
 	for repo, want := range map[string]string{
 		"":                               "absolute path",
-		"someone/something":              `no local repository: "someone/something"`,
-		"https://x:secret@host/app":      "A URL",
-		"git@github.com:someone/app.git": "A URL",
-		"nope":                           `"nope" is no absolute path`,
+		"https://x:secret@host/app":      "This address",
+		"git@github.com:someone/app.git": "This address",
+		"nope":                           `"nope" is neither`,
+		"someone/..":                     "is neither",
 	} {
-		_, err := hosts.For(repo)
+		_, err := hosts.For(repo, who)
 		require.Equal(t, task.CodeInvalid, task.CodeOf(err), repo)
 		require.Contains(t, task.MessageOf(err), want)
-		require.NotContains(t, task.MessageOf(err), "owner/name")
-		require.NotContains(t, task.MessageOf(err), "token")
 		require.NotContains(t, task.MessageOf(err), "secret")
 	}
 	for _, repo := range []string{"", "owner/name", "./here", "plain", "/abs"} {
-		_, err := scm.Hosts{}.For(repo)
+		_, err := scm.Hosts{}.For(repo, who)
 		require.Equal(t, task.CodeInvalid, task.CodeOf(err), repo)
+	}
+}
+
+// One repository has one name, however it is written.
+func TestNameOfARepository(t *testing.T) {
+	t.Parallel()
+	hosts := scm.Hosts{Web: "https://github.com"}
+	for given, want := range map[string]string{
+		"acme/app":                           "acme/app",
+		"acme/app.git":                       "acme/app",
+		"https://github.com/acme/app":        "acme/app",
+		"https://github.com/acme/app.git":    "acme/app",
+		"https://GitHub.com/acme/app/":       "acme/app",
+		"git@github.com:acme/app.git":        "acme/app",
+		"file:///srv/git/app.git":            "/srv/git/app.git",
+		"/srv/git/app.git":                   "/srv/git/app.git",
+		"https://example.com/acme/app":       "https://example.com/acme/app",
+		"https://me:pw@github.com/acme/app":  "https://me:pw@github.com/acme/app",
+		"https://github.com/acme/app/pull/1": "https://github.com/acme/app/pull/1",
+	} {
+		require.Equal(t, want, hosts.Name(given), given)
 	}
 }
 

@@ -17,9 +17,9 @@ const emptySlug = "task"
 // BranchName is the branch that a task would like: {prefix}/{ticket id}-{slug}. It may be
 // taken; [FreeBranch] settles that.
 func BranchName(req BranchRequest) string {
-	ticket := refSafe(req.TicketID)
+	ticket := RefSafe(req.TicketID)
 	if ticket == "" {
-		ticket = refSafe(req.TaskID)
+		ticket = RefSafe(req.TaskID)
 	}
 	return BranchPrefix(req.TicketType, req.Priority) + "/" + ticket + "-" + Slug(req.Title)
 }
@@ -92,8 +92,8 @@ func latin(r rune) string {
 	return ""
 }
 
-// refSafe keeps of an id what is legal in every ref, route and file name.
-func refSafe(id string) string {
+// RefSafe keeps of an id what is legal in every ref, route and file name.
+func RefSafe(id string) string {
 	return strings.Map(func(r rune) rune {
 		if isSlugRune(unicode.ToLower(r)) || r == '-' || r == '_' {
 			return r

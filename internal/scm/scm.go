@@ -1,5 +1,5 @@
 // Package scm says what omoi asks of a place that hosts git repositories. Hosts live
-// in the folders below: localgit now, github later.
+// in the folders below.
 package scm
 
 import (

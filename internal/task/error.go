@@ -3,6 +3,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Code classifies an error for callers: it decides the HTTP status, the exit code
@@ -28,7 +29,9 @@ type Error struct {
 	Code    Code
 	Message string
 	Field   string // the field of the request that is at fault; empty if none is
-	cause   error
+	// After is how long trying again is of no use; zero: nobody said.
+	After time.Duration
+	cause error
 }
 
 // Errorf makes an error of the given code with a public message.
@@ -69,6 +72,14 @@ func CodeOf(err error) Code {
 		return e.Code
 	}
 	return CodeInternal
+}
+
+// AfterOf returns how long trying again is of no use; zero if nobody said.
+func AfterOf(err error) time.Duration {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.After
+	}
+	return 0
 }
 
 // MessageOf returns the public sentence of err: bland for everything without a code.

@@ -1,0 +1,126 @@
+package github_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestTheSameTaskHasTheSameBranch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.ensure("t1")
+	require.Equal(t, scm.Branch{Name: "feature/ticket-say-hello", Base: b.head("main"), Head: b.head("main")}, first)
+	require.Equal(t, first, b.ensure("t1"))
+	require.Equal(t, "feature/ticket-say-hello-2", b.ensure("t2").Name)
+	require.Len(t, b.branches(), 2)
+}
+
+func TestARetryGoesOnWithItsBranch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, head := b.work("t1")
+	person := b.person("main")
+	b.commit(person, "other.txt", "meanwhile")
+	git(t, person, "push", "--quiet", "origin", "main")
+	req := b.request("t1")
+	req.Known = branch.Name
+	again, err := b.host.EnsureBranch(t.Context(), req)
+	require.NoError(t, err)
+	require.Equal(t, scm.Branch{Name: branch.Name, Base: branch.Base, Head: head}, again)
+}
+
+func TestADeletedBranchComesBackWithItsWork(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, head := b.work("t1")
+	git(t, b.bare, "update-ref", "-d", "refs/heads/"+branch.Name)
+	req := b.request("t1")
+	req.Known = branch.Name
+	again, err := b.host.EnsureBranch(t.Context(), req)
+	require.NoError(t, err)
+	require.Equal(t, head, again.Head)
+	require.Equal(t, head, b.head("refs/heads/"+branch.Name))
+}
+
+// A name that is taken on a later page of the list is taken all the same.
+func TestTakenNamesOnAllPages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var script strings.Builder
+	for n := range 230 {
+		fmt.Fprintf(&script, "create refs/heads/feature/ticket-say-hello%s %s\n", []string{"", fmt.Sprintf("-%d", n+1)}[min(n, 1)], b.head("main"))
+	}
+	gitStdin(t, b.bare, script.String(), "update-ref", "--stdin")
+	require.Equal(t, "feature/ticket-say-hello-231", b.ensure("t1").Name)
+}
+
+func TestABranchCalledLikeAPrefix(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	git(t, b.bare, "branch", "feature", "main")
+	require.Equal(t, "omoi-feature/ticket-say-hello", b.ensure("t1").Name)
+}
+
+func TestTwoTasksThatBeginAtOnceHaveTwoBranches(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	names := make(chan string)
+	for n := range 4 {
+		go func() {
+			branch, err := b.host.EnsureBranch(t.Context(), b.request(fmt.Sprintf("t%d", n)))
+			if err != nil {
+				branch.Name = err.Error()
+			}
+			names <- branch.Name
+		}()
+	}
+	seen := map[string]bool{}
+	for range 4 {
+		name := <-names
+		require.True(t, strings.HasPrefix(name, "feature/ticket-say-hello"), name)
+		require.False(t, seen[name], name)
+		seen[name] = true
+	}
+	require.Len(t, b.branches(), 4)
+}
+
+func TestRepositoriesThatCannotBeWorkedOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.server.AddEmpty("acme/empty")
+	require.NoError(t, err)
+	_, err = b.server.Add("acme/old")
+	require.NoError(t, err)
+	_, err = b.server.Add("acme/theirs")
+	require.NoError(t, err)
+	b.server.Archive("acme/old")
+	b.server.Grant(token, "acme/empty", "push")
+	b.server.Grant(token, "acme/old", "push")
+	b.server.Grant(token, "acme/theirs", "pull")
+	for name, want := range map[string]struct {
+		code task.Code
+		text string
+	}{
+		"acme/empty":    {task.CodeInvalid, "has no commits yet"},
+		"acme/old":      {task.CodeInvalid, "is archived"},
+		"acme/theirs":   {task.CodeForbidden, "may read acme/theirs but not push"},
+		"acme/nowhere":  {task.CodeInvalid, "no access to it"},
+		"acme/../other": {task.CodeInvalid, "owner/name"},
+	} {
+		err := b.host.Check(t.Context(), scm.Repo(name))
+		requireCode(t, want.code, err)
+		require.Contains(t, task.MessageOf(err), want.text)
+		require.NotContains(t, err.Error(), token)
+	}
+	require.NoError(t, b.host.Check(t.Context(), repo))
+	b.server.Revoke(token)
+	err = b.host.Check(t.Context(), repo)
+	requireCode(t, task.CodeForbidden, err)
+	require.Contains(t, task.MessageOf(err), "expired")
+}

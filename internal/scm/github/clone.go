@@ -1,0 +1,176 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// clone is a throw-away copy of one branch, in which package localgit works.
+type clone struct {
+	repo   *repository
+	folder string
+	dir    string
+}
+
+// clone makes an empty copy.
+func (r *repository) clone(ctx context.Context) (*clone, error) {
+	folder, err := os.MkdirTemp(r.host.cfg.TempDir, "omoi-github-")
+	if err != nil {
+		return nil, task.Errorf(task.CodeUnavailable, "No temporary folder can be made for a copy of %s.", r.full()).WithCause(err)
+	}
+	c := &clone{repo: r, folder: folder, dir: filepath.Join(folder, "copy.git")}
+	if _, err := c.git(ctx, "init", "--quiet", "--bare", "--template="); err != nil {
+		c.remove()
+		return nil, fmt.Errorf("make a copy of %s: %w", r.full(), err)
+	}
+	return c, nil
+}
+
+func (c *clone) remove() { _ = os.RemoveAll(c.folder) }
+
+// path is the copy as a repository of package localgit.
+func (c *clone) path() scm.Repo { return scm.Repo(c.dir) }
+
+// remoteRefs answers which of the refs the server has, and at what commit.
+func (c *clone) remoteRefs(ctx context.Context, refs ...string) (map[string]string, error) {
+	out, err := c.git(ctx, append([]string{"ls-remote", "--quiet", c.repo.remote()}, refs...)...)
+	if err != nil {
+		return nil, c.repo.toldGit(ctx, err, "list the branches")
+	}
+	found := map[string]string{}
+	for line := range strings.Lines(out) {
+		commit, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		found[ref] = commit
+	}
+	return found, nil
+}
+
+// fetch brings a ref of the server into the copy under another name.
+func (c *clone) fetch(ctx context.Context, refspecs ...string) error {
+	_, err := c.git(ctx, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", c.repo.remote()}, refspecs...)...)
+	return c.repo.toldGit(ctx, err, "fetch")
+}
+
+// fill brings the branch into the copy, and where it is gone what the commits of a sandbox build on: where
+// omoi saw it last, or the default branch. It answers where the server has the branch.
+func (c *clone) fill(ctx context.Context, branch string) (string, error) {
+	found, err := c.remoteRefs(ctx, headsRefs+branch, seenRefs+branch, "HEAD")
+	if err != nil {
+		return "", err
+	}
+	var specs []string
+	for ref, into := range map[string]string{headsRefs + branch: headsRefs + branch, seenRefs + branch: seenRefs + branch, "HEAD": "refs/omoi/default"} {
+		if found[ref] != "" {
+			specs = append(specs, "+"+ref+":"+into)
+		}
+	}
+	if len(specs) == 0 {
+		return "", c.repo.empty(nil)
+	}
+	return found[headsRefs+branch], c.fetch(ctx, specs...)
+}
+
+// Bundle writes the branch with its whole history. An unknown branch is [task.CodeInvalid].
+func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch string, w io.Writer) error {
+	return h.withCopy(ctx, repo, func(c *clone) error {
+		head, err := c.fill(ctx, branch)
+		if err == nil && head == "" {
+			err = task.Invalid("branch", "Repository %s has no branch %q any more. Next: omoi retry, which makes it again", c.repo.full(), branch)
+		}
+		if err != nil {
+			return err
+		}
+		return h.local.Bundle(ctx, c.path(), branch, w)
+	})
+}
+
+// withCopy opens repo and lends use a copy of it.
+func (h *Host) withCopy(ctx context.Context, repo scm.Repo, use func(*clone) error) error {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return err
+	}
+	c, err := r.clone(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.remove()
+	return use(c)
+}
+
+// Push brings the branch of a bundle to GitHub, fast-forward only. [task.CodeConflict]: somebody else moved the
+// branch, or its rules refuse the push; [task.CodeInvalid]: the bundle is damaged.
+func (h *Host) Push(ctx context.Context, repo scm.Repo, branch string, bundle io.Reader) (head string, err error) {
+	err = h.withCopy(ctx, repo, func(c *clone) error {
+		there, err := c.fill(ctx, branch)
+		if err != nil {
+			return err
+		}
+		head, err = h.local.Push(ctx, c.path(), branch, bundle)
+		if err == nil && head != there {
+			err = c.pushBranch(ctx, branch, head)
+		}
+		if task.CodeOf(err) == task.CodeConflict || errors.Is(err, errDiverged) {
+			return c.repo.diverged(branch, err)
+		}
+		return err
+	})
+	return head, err
+}
+
+// push sends refs of the copy to the server.
+func (c *clone) push(ctx context.Context, refspecs ...string) error {
+	_, err := c.git(ctx, append([]string{"push", "--quiet", c.repo.remote()}, refspecs...)...)
+	return c.repo.toldGit(ctx, err, "push")
+}
+
+// pushBranch pushes and, where git was told that somebody else was faster, looks whether that was ourselves: an
+// answer that is lost makes git send the same once more.
+func (c *clone) pushBranch(ctx context.Context, branch, head string) error {
+	err := c.push(ctx, headsRefs+branch+":"+headsRefs+branch, "+"+headsRefs+branch+":"+seenRefs+branch)
+	if !errors.Is(err, errDiverged) {
+		return err
+	}
+	if found, lerr := c.remoteRefs(ctx, headsRefs+branch); lerr != nil || found[headsRefs+branch] == head {
+		return lerr
+	}
+	return err
+}
+
+// diverged keeps the server's own reason where it gave one.
+func (r *repository) diverged(branch string, cause error) error {
+	if e, ok := errors.AsType[*task.Error](cause); ok && strings.HasPrefix(e.Message, "GitHub") {
+		return cause
+	}
+	return task.Errorf(task.CodeConflict, "Branch %s of %s has commits that the agent does not know: somebody else has pushed to it. Next: look at %s",
+		branch, r.full(), r.page("commits/"+branch)).WithCause(cause)
+}
+
+// Rescue keeps refs/omoi/rescue of a bundle, or the branch of one that has none, as refs/omoi/rescue/<name>, under a
+// further name where other work has that one.
+func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io.Reader) (ref string, err error) {
+	err = h.withCopy(ctx, repo, func(c *clone) error {
+		if err := c.borrowRescued(ctx, name); err != nil {
+			return err
+		}
+		if ref, err = h.local.Rescue(ctx, c.path(), name, bundle); err != nil {
+			return err
+		}
+		return c.push(ctx, ref+":"+ref)
+	})
+	return ref, err
+}
+
+// borrowRescued brings in what the commits of a sandbox may build on, and what was rescued under the name before. A
+// bundle does not say whose branch it is of, so that all branches of omoi are needed.
+func (c *clone) borrowRescued(ctx context.Context, name string) error {
+	return c.fetch(ctx, "+refs/heads/*:refs/heads/*", "+"+seenRefs+"*:"+seenRefs+"*", "+"+rescueRefs+name+"*:"+rescueRefs+name+"*")
+}

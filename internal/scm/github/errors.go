@@ -1,0 +1,119 @@
+package github
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v66/github"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// secondaryPause is what GitHub asks for at least where a secondary limit names no time.
+const secondaryPause = time.Minute
+
+// statusOf is the status of GitHub's answer, 0 if there was none.
+func statusOf(err error) int {
+	if e, ok := errors.AsType[*gh.ErrorResponse](err); ok && e.Response != nil {
+		return e.Response.StatusCode
+	}
+	return 0
+}
+
+// says is GitHub's own sentence about what was refused, with its reasons.
+func says(err error) string {
+	e, ok := errors.AsType[*gh.ErrorResponse](err)
+	if !ok {
+		return ""
+	}
+	words := []string{strings.TrimSuffix(e.Message, ".")}
+	for _, detail := range e.Errors {
+		if detail.Message != "" {
+			words = append(words, strings.TrimSuffix(detail.Message, "."))
+		}
+	}
+	return strings.Join(words, ": ")
+}
+
+// told makes of an error of the REST API what people and retries need; doing is what was tried.
+func (r *repository) told(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	if limit := limited(err); limit != nil {
+		return limit
+	}
+	at := fmt.Sprintf("%s in %s", doing, r.full())
+	switch status := statusOf(err); {
+	case status == http.StatusUnauthorized:
+		return refused(err)
+	case status == http.StatusForbidden:
+		return task.Errorf(task.CodeForbidden, "GitHub does not let the token %s: %s. Next: give it contents and pull requests to read and write, then retry", at, says(err)).WithCause(err)
+	case status == http.StatusNotFound:
+		return r.absent(err)
+	case status == http.StatusConflict:
+		return task.Errorf(task.CodeConflict, "GitHub could not %s: %s.", at, says(err)).WithCause(err)
+	case status == http.StatusUnprocessableEntity:
+		return task.Errorf(task.CodeInvalid, "GitHub did not %s: %s.", at, says(err)).WithCause(err)
+	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
+		return task.Errorf(task.CodeInvalid, "GitHub did not %s: it answered %d %s.", at, status, says(err)).WithCause(err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return task.Errorf(task.CodeUnavailable, "GitHub did not answer as it should when asked to %s.", at).WithCause(err)
+}
+
+// absent is of a repository that is not there, or hidden: GitHub does not say which.
+func (r *repository) absent(cause error) error {
+	return task.Invalid("repo", "There is no repository %s on %s, or the token has no access to it. Next: look at %s, and at what the token may see",
+		r.full(), r.host.web.Host, r.page("")).WithCause(cause)
+}
+
+// refused is of a token that GitHub does not know, or not any more. Trying again with it is of no use, and it says
+// nothing of who asked omoi: hence not [task.CodeUnauthorized].
+func refused(cause error) error {
+	return task.Errorf(task.CodeForbidden, "GitHub refused the token: it is wrong, has expired or was revoked. Next: set a new GITHUB_TOKEN, or omoi credentials set github, then retry").WithCause(cause)
+}
+
+// limited is [task.CodeExhausted] with the time at which to ask again, nil for other errors.
+func limited(err error) error {
+	after, ok := pauseOf(err)
+	if !ok {
+		return nil
+	}
+	e := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached; it takes requests again in %s.", after.Round(time.Second)).WithCause(err)
+	e.After = after
+	return e
+}
+
+// pauseOf is how long GitHub wants to be left alone.
+func pauseOf(err error) (time.Duration, bool) {
+	if e, ok := errors.AsType[*gh.RateLimitError](err); ok {
+		return max(time.Until(e.Rate.Reset.Time), time.Second), true
+	}
+	if e, ok := errors.AsType[*gh.AbuseRateLimitError](err); ok {
+		return max(e.GetRetryAfter(), secondaryAfter(e), time.Second), true
+	}
+	e, ok := errors.AsType[*gh.ErrorResponse](err)
+	if !ok || e.Response == nil || (e.Response.StatusCode != http.StatusTooManyRequests && e.Response.StatusCode != http.StatusForbidden) {
+		return 0, false
+	}
+	seconds, err := strconv.Atoi(e.Response.Header.Get("Retry-After"))
+	if err != nil && e.Response.StatusCode == http.StatusForbidden {
+		return 0, false
+	}
+	return cmp.Or(time.Duration(seconds)*time.Second, secondaryPause), true
+}
+
+func secondaryAfter(e *gh.AbuseRateLimitError) time.Duration {
+	if e.RetryAfter != nil {
+		return 0
+	}
+	return secondaryPause
+}

@@ -1,0 +1,163 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// helper answers git's question for a password with a line from descriptor 3. It is asked for the
+// server of the repository only, so that no redirect takes the token elsewhere.
+const helper = `!f() { test "$1" = get || exit 0; IFS= read -r secret <&3 || exit 0; printf 'username=x-access-token\npassword=%s\n' "$secret"; }; f`
+
+// settings hold on every git command that speaks to the server.
+func (r *repository) settings() []string {
+	web := r.host.web.Scheme + "://" + r.host.web.Host
+	var args []string
+	for _, pair := range []string{
+		"core.hooksPath=/dev/null",
+		"protocol.allow=never",
+		"protocol." + r.host.web.Scheme + ".allow=always",
+		"credential." + web + ".helper=" + helper,
+		"gc.auto=0",
+		"maintenance.auto=false",
+		"fetch.fsckObjects=false", // what omoi itself did not bring is the server's to judge
+		"fetch.recurseSubmodules=false",
+		"http.lowSpeedLimit=1000",
+		"http.lowSpeedTime=60",
+	} {
+		args = append(args, "-c", pair)
+	}
+	return args
+}
+
+// environment is what git may know of ours: how to reach the network, and nothing else.
+func environment() []string {
+	env := []string{
+		"HOME=/nonexistent", "LC_ALL=C", "TMPDIR=" + os.TempDir(),
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ATTR_NOSYSTEM=1",
+	}
+	for _, name := range []string{"PATH", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "GIT_SSL_CAINFO"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// gitError is a git command that failed, with what it said.
+type gitError struct {
+	verb, stderr string
+	err          error
+}
+
+func (e *gitError) Error() string { return fmt.Sprintf("git %s: %v: %s", e.verb, e.err, e.stderr) }
+func (e *gitError) Unwrap() error { return e.err }
+
+// git runs git in the folder of a copy and answers what it printed. It may ask the server.
+func (c *clone) git(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append(append(c.repo.settings(), "--git-dir="+c.dir), args...)...) //nolint:gosec // G204: refs are checked, the address is the configured one
+	var out, errs strings.Builder
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "/", environment(), &out, &errs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	if err := withSecret(cmd, c.repo.token); err != nil {
+		return "", &gitError{args[0], errs.String(), err}
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// withSecret runs cmd, which may read the secret from descriptor 3 as often as it needs it.
+func withSecret(cmd *exec.Cmd, secret string) error {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make a pipe for git: %w", err)
+	}
+	cmd.ExtraFiles = []*os.File{read}
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		for err == nil {
+			_, err = io.WriteString(write, secret+"\n")
+		}
+	}()
+	failed := cmd.Run()
+	_ = read.Close() // ends the writer
+	_ = write.SetWriteDeadline(time.Unix(1, 0))
+	<-said
+	_ = write.Close()
+	return failed
+}
+
+// toldGit makes of an error of git what people and retries need.
+func (r *repository) toldGit(ctx context.Context, err error, doing string) error {
+	e, ok := errors.AsType[*gitError](err)
+	switch {
+	case !ok:
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s in %s: %w", doing, r.full(), ctx.Err())
+	}
+	said := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(e.stderr, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case said("Authentication failed", "could not read Username", "could not read Password", "returned error: 401"):
+		return refused(err)
+	case said("protected branch", "GH006", "GH013", "hook declined", "rule violations"):
+		return task.Errorf(task.CodeConflict, "GitHub does not take the branch in %s: %s Next: allow omoi's branches in the rules at %s, then retry", r.full(), remark(e.stderr), r.page("settings/rules")).WithCause(err)
+	case said("non-fast-forward", "fetch first", "stale info", "cannot lock ref", "incorrect old value"):
+		return errDiverged
+	case said("returned error: 429"):
+		limit := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached.").WithCause(err)
+		limit.After = secondaryPause
+		return limit
+	case said("returned error: 403"):
+		return task.Errorf(task.CodeForbidden, "GitHub does not let the token %s in %s. Next: give it contents to read and write, then retry", doing, r.full()).WithCause(err)
+	case said("returned error: 404", "not found"):
+		return r.absent(err)
+	}
+	return task.Errorf(task.CodeUnavailable, "Git could not %s in %s: the server did not answer as it should.", doing, r.full()).WithCause(err)
+}
+
+// errDiverged is of a branch that somebody else has moved.
+var errDiverged = errors.New("the branch has diverged")
+
+// remark is the server's own words in what git printed.
+func remark(stderr string) string {
+	var words []string
+	for line := range strings.Lines(stderr) {
+		if said, ok := strings.CutPrefix(strings.TrimSpace(line), "remote:"); ok && strings.TrimSpace(said) != "" {
+			words = append(words, strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(said), "error: "), ".")+".")
+		}
+	}
+	text := strings.Join(words, " ")
+	return text[:min(len(text), maxRemark)]
+}
+
+const maxRemark = 300
+
+// exitCode answers how git ended, 0 for success, -1 if it did not run to an end.
+func exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	return -1
+}

@@ -1,0 +1,148 @@
+package github
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v66/github"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/localgit"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Web is where GitHub itself is.
+const Web = "https://github.com"
+
+// Config is how GitHub is reached.
+type Config struct {
+	// URL is where people find the server, https://github.com or that of an Enterprise server; empty: [Web].
+	URL string
+	// TempDir holds throw-away copies of repositories; empty: the system's.
+	TempDir string
+	// HTTP makes the requests of the API; nil: a client of its own with a time limit.
+	HTTP *http.Client
+}
+
+// callTimeout bounds one call of the API.
+const callTimeout = 15 * time.Second
+
+// Hub is a GitHub server. It keeps no state of its own.
+type Hub struct {
+	cfg    Config
+	web    *url.URL
+	tokens Tokens
+	local  *localgit.Host
+}
+
+// New makes a hub; [task.CodeInvalid] for an address that is none.
+func New(cfg Config, tokens Tokens) (*Hub, error) {
+	web, err := url.Parse(strings.TrimRight(cmp.Or(cfg.URL, Web), "/"))
+	if err != nil || web.Host == "" || (web.Scheme != "https" && web.Scheme != "http") || web.User != nil {
+		return nil, task.Invalid("github.url", "github.url must be an address like https://github.example.com, without a user.")
+	}
+	if cfg.HTTP == nil {
+		cfg.HTTP = &http.Client{Timeout: callTimeout}
+	}
+	return &Hub{cfg: cfg, web: web, tokens: tokens, local: localgit.New(localgit.Config{TempDir: cfg.TempDir})}, nil
+}
+
+// Web is the address under which people find repositories, without a slash at its end.
+func (h *Hub) Web() string { return h.web.String() }
+
+// For answers the host as owner may use it.
+func (h *Hub) For(owner scm.Owner) scm.Host { return h.As(owner) }
+
+// As is For with all that GitHub can do.
+func (h *Hub) As(owner scm.Owner) *Host { return &Host{Hub: h, owner: owner} }
+
+// Host is GitHub with the credential of one owner.
+type Host struct {
+	*Hub
+
+	owner scm.Owner
+}
+
+var _ scm.Host = (*Host)(nil)
+
+// repository is one of GitHub's, and the client and token with which to work on it.
+type repository struct {
+	host        *Host
+	owner, name string
+	token       string
+	api         *gh.Client
+}
+
+// open makes the client of a repository; it asks nobody but for the token.
+func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
+	owner, name, ok := scm.OwnerName(string(repo))
+	if !ok {
+		return nil, task.Invalid("repo", "Repository %q is not of the form owner/name.", repo)
+	}
+	token, err := h.tokens.Token(ctx, h.owner.UserID, h.owner.ProjectID)
+	if task.CodeOf(err) == task.CodeUnauthorized {
+		return nil, task.Errorf(task.CodeForbidden, "%s", task.MessageOf(err)).WithCause(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	api := gh.NewClient(h.cfg.HTTP).WithAuthToken(token)
+	api.UserAgent = "omoi"
+	if h.Web() != Web {
+		if api, err = api.WithEnterpriseURLs(h.Web(), h.Web()); err != nil {
+			return nil, task.Invalid("github.url", "github.url cannot be used.").WithCause(err)
+		}
+	}
+	return &repository{host: h, owner: owner, name: name, token: token, api: api}, nil
+}
+
+func (r *repository) full() string { return r.owner + "/" + r.name }
+
+// page is a page of the repository for people.
+func (r *repository) page(path string) string {
+	return r.host.web.JoinPath(r.owner, r.name, path).String()
+}
+
+// remote is where git finds the repository.
+func (r *repository) remote() string { return r.page("") + ".git" }
+
+// Check says whether repo can be worked on: it is there, is not archived, has a commit, and
+// the token may push. Otherwise an error with the next step.
+func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return task.Errorf(task.CodeUnavailable, "The program git is not on PATH. Next: install git and try again.").WithCause(err)
+	}
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return err
+	}
+	found, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = r.source(ctx, found, "")
+	return err
+}
+
+// look reads the repository and refuses one that cannot be written.
+func (r *repository) look(ctx context.Context) (*gh.Repository, error) {
+	found, _, err := r.api.Repositories.Get(ctx, r.owner, r.name)
+	if err != nil {
+		return nil, r.told(err, "look at the repository")
+	}
+	may := found.GetPermissions()
+	switch {
+	case found.GetArchived():
+		return nil, task.Invalid("repo", "Repository %s is archived, nothing can be pushed to it. Next: unarchive it at %s", r.full(), r.page("settings"))
+	case found.GetDisabled():
+		return nil, task.Invalid("repo", "Repository %s is disabled by GitHub.", r.full())
+	case may != nil && !may["push"]:
+		return nil, task.Errorf(task.CodeForbidden, "The token may read %s but not push to it. Next: give it contents and pull requests to read and write, then retry", r.full())
+	}
+	return found, nil
+}

@@ -1,0 +1,170 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	gh "github.com/google/go-github/v66/github"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// MergeRequest asks for the merge of a pull request.
+type MergeRequest struct {
+	Number       int
+	Title        string // of the commit
+	Method       string // merge, squash, rebase
+	DeleteBranch bool
+}
+
+// Merged is what became of it.
+type Merged struct {
+	Commit   string
+	Conflict bool   // it cannot be merged as it is; nothing was changed
+	Reason   string // why not, or what of it was not done
+}
+
+// Merge merges a pull request. One that is merged already is success: the answer of an earlier call was lost.
+func (h *Host) Merge(ctx context.Context, repo scm.Repo, req MergeRequest) (Merged, error) {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return Merged{}, err
+	}
+	pull, err := r.pull(ctx, req.Number)
+	if err != nil {
+		return Merged{}, err
+	}
+	switch {
+	case pull.GetMerged():
+		return r.tidy(ctx, pull, req, pull.GetMergeCommitSHA()), nil
+	case pull.GetState() != "open":
+		return Merged{}, task.Errorf(task.CodeConflict, "Pull request #%d of %s is closed. Next: open it again at %s", req.Number, r.full(), pull.GetHTMLURL())
+	case pull.Mergeable != nil && !pull.GetMergeable():
+		return r.conflict(pull), nil
+	}
+	done, _, err := r.api.PullRequests.Merge(ctx, r.owner, r.name, req.Number, "", &gh.PullRequestOptions{
+		CommitTitle: req.Title, MergeMethod: req.Method, SHA: pull.GetHead().GetSHA(),
+	})
+	if status := statusOf(err); status == http.StatusMethodNotAllowed || status == http.StatusConflict {
+		return r.notMerged(ctx, pull, err)
+	}
+	if err != nil {
+		return Merged{}, r.told(err, fmt.Sprintf("merge pull request #%d", req.Number))
+	}
+	return r.tidy(ctx, pull, req, done.GetSHA()), nil
+}
+
+func (r *repository) pull(ctx context.Context, number int) (*gh.PullRequest, error) {
+	pull, _, err := r.api.PullRequests.Get(ctx, r.owner, r.name, number)
+	if statusOf(err) == http.StatusNotFound {
+		return nil, task.Errorf(task.CodeNotFound, "PR #%d not found in %s.", number, r.full()).WithCause(err)
+	}
+	return pull, r.told(err, fmt.Sprintf("look at pull request #%d", number))
+}
+
+func (r *repository) conflict(pull *gh.PullRequest) Merged {
+	return Merged{Conflict: true, Reason: fmt.Sprintf("Pull request #%d of %s has conflicts with %s. Next: resolve them at %s",
+		pull.GetNumber(), r.full(), pull.GetBase().GetRef(), pull.GetHTMLURL())}
+}
+
+// notMerged tells conflicts from rules: what GitHub knew of conflicts before it was asked to merge may have been old.
+func (r *repository) notMerged(ctx context.Context, pull *gh.PullRequest, cause error) (Merged, error) {
+	now, err := r.pull(ctx, pull.GetNumber())
+	switch {
+	case err != nil:
+		return Merged{}, err
+	case now.GetMerged(): // by somebody else, or by a call of ours whose answer was lost
+		return Merged{Commit: now.GetMergeCommitSHA()}, nil
+	case now.GetHead().GetSHA() != pull.GetHead().GetSHA():
+		return Merged{}, task.Errorf(task.CodeConflict, "Pull request #%d of %s was changed while it was merged. Next: look at %s and merge again",
+			pull.GetNumber(), r.full(), pull.GetHTMLURL()).WithCause(cause)
+	case byRules(now, cause):
+		return Merged{}, task.Errorf(task.CodeConflict, "GitHub does not merge pull request #%d of %s: %s. Next: look at %s",
+			pull.GetNumber(), r.full(), says(cause), pull.GetHTMLURL()).WithCause(cause)
+	}
+	return r.conflict(now), nil
+}
+
+// byRules reports whether something else than a conflict stands against a merge: a missing review, a method that
+// is switched off.
+func byRules(pull *gh.PullRequest, cause error) bool {
+	if statusOf(cause) == http.StatusConflict || pull.GetMergeableState() == "dirty" || pull.Mergeable != nil && !pull.GetMergeable() {
+		return false
+	}
+	why := strings.ToLower(says(cause))
+	return pull.GetMergeableState() == "blocked" || pull.GetDraft() || strings.Contains(why, "not allowed") ||
+		strings.Contains(why, "review") || strings.Contains(why, "status check") || strings.Contains(why, "draft")
+}
+
+// tidy deletes the branch of a merged pull request, if that was asked for and it is of this repository.
+func (r *repository) tidy(ctx context.Context, pull *gh.PullRequest, req MergeRequest, commit string) Merged {
+	out, head := Merged{Commit: commit}, pull.GetHead()
+	if !req.DeleteBranch || head.GetRef() == "" || head.GetRepo().GetFullName() != pull.GetBase().GetRepo().GetFullName() {
+		return out
+	}
+	if err := r.remove(ctx, headsRefs+head.GetRef()); err != nil {
+		out.Reason = "The branch was not deleted: " + task.MessageOf(err)
+	}
+	return out
+}
+
+// Distance is how a branch stands to the default branch.
+type Distance struct {
+	Ahead, Behind int
+	Conflict      bool // it cannot be merged as it is
+}
+
+// Distance says how a branch stands to the default branch, without a look for conflicts.
+func (h *Host) Distance(ctx context.Context, repo scm.Repo, branch string) (Distance, error) {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return Distance{}, err
+	}
+	d, _, err := r.distance(ctx, branch)
+	return d, err
+}
+
+func (r *repository) distance(ctx context.Context, branch string) (Distance, point, error) {
+	if _, err := r.mustExist(ctx, branch); err != nil {
+		return Distance{}, point{}, err
+	}
+	from, err := r.base(ctx)
+	if err != nil {
+		return Distance{}, from, err
+	}
+	found, err := r.compare(ctx, from.name, branch)
+	return Distance{Ahead: found.GetAheadBy(), Behind: found.GetBehindBy()}, from, err
+}
+
+// Status is Distance with a look for conflicts: a merge that is tried in a copy. GitHub's own word may be old or missing.
+func (h *Host) Status(ctx context.Context, repo scm.Repo, branch string) (Distance, error) {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return Distance{}, err
+	}
+	d, from, err := r.distance(ctx, branch)
+	if err != nil || d.Ahead == 0 || d.Behind == 0 { // one holds the other: nothing can conflict
+		return d, err
+	}
+	d.Conflict, err = r.conflicts(ctx, branch, from.name)
+	return d, err
+}
+
+func (r *repository) conflicts(ctx context.Context, branch, base string) (bool, error) {
+	c, err := r.clone(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer c.remove()
+	if err := c.fetch(ctx, "+"+headsRefs+branch+":refs/omoi/ours", "+"+headsRefs+base+":refs/omoi/theirs"); err != nil {
+		return false, err
+	}
+	_, err = c.git(ctx, "merge-tree", "--write-tree", "--no-messages", "refs/omoi/theirs", "refs/omoi/ours")
+	if exitCode(err) == 1 {
+		return true, nil
+	}
+	return false, err
+}

@@ -1,0 +1,77 @@
+package github_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/github/standin"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// TestEveryLostAnswerLeavesOneBranchAndOnePull runs a task's calls once to count them, and then once for each of
+// them with that call's answer lost; every step is tried again, as Temporal does (P7).
+func TestEveryLostAnswerLeavesOneBranchAndOnePull(t *testing.T) {
+	t.Parallel()
+	plain := setup(t)
+	plain.life(func() {})
+	calls := plain.server.Calls()
+	require.Greater(t, len(calls), 12) //nolint:mnd // lookups, claim, branch, two copies, push, pull request
+	for n, call := range calls {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.life(func() { b.server.Break(standin.Fault{Skip: n, Lose: true}) })
+			require.Equal(t, []string{"feature/ticket-say-hello"}, b.branches())
+			pulls := b.server.Pulls(string(repo))
+			require.Len(t, pulls, 1)
+			require.Equal(t, "feature/ticket-say-hello", pulls[0].Head)
+			require.Equal(t, "1", git(t, b.bare, "rev-list", "--count", "main..feature/ticket-say-hello"))
+			b.leavesNothing()
+		})
+	}
+}
+
+// life is what a task asks of its host, each step again until it is done.
+func (b *bench) life(before func()) {
+	b.t.Helper()
+	before()
+	ctx := b.t.Context()
+	var branch scm.Branch
+	b.again(func(ctx context.Context) (err error) {
+		if err = b.host.Check(ctx, repo); err == nil {
+			branch, err = b.host.EnsureBranch(ctx, b.request("t1"))
+		}
+		return err
+	})
+	var dir string
+	b.again(func(context.Context) (err error) { dir, err = b.trySandbox(branch.Name); return err })
+	b.commit(dir, "a.txt", "a")
+	b.again(func(ctx context.Context) (err error) {
+		_, err = b.host.Push(ctx, repo, branch.Name, b.bundle(dir, branch.Base+".."+branch.Name))
+		return err
+	})
+	b.again(func(ctx context.Context) error {
+		_, err := b.host.Ahead(ctx, repo, branch.Name)
+		if err == nil {
+			_, err = b.host.EnsurePull(ctx, repo, scm.PullRequest{Title: "[ticket] Say hello", Body: "text", Head: branch.Name})
+		}
+		return err
+	})
+	require.NoError(b.t, ctx.Err())
+}
+
+// again repeats a step that failed in a way that is worth it.
+func (b *bench) again(step func(context.Context) error) {
+	b.t.Helper()
+	var err error
+	for range 4 {
+		if err = step(b.t.Context()); err == nil {
+			return
+		}
+		require.Equal(b.t, task.CodeUnavailable, task.CodeOf(err), err.Error())
+	}
+	require.NoError(b.t, err)
+}

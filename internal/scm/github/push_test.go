@@ -1,0 +1,160 @@
+package github_test
+
+import (
+	"bytes"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func gitStdin(t *testing.T, dir, in string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(in)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+}
+
+func TestPushTwiceIsOnePush(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, head := b.work("t1")
+	dir := b.sandbox(branch.Name)
+	for _, revs := range [][]string{{branch.Name}, {branch.Base + ".." + branch.Name}} { // whole, then thin
+		got, err := b.host.Push(t.Context(), repo, branch.Name, b.bundle(dir, revs...))
+		require.NoError(t, err)
+		require.Equal(t, head, got)
+	}
+	require.Equal(t, head, b.head("refs/heads/"+branch.Name))
+	ahead, err := b.host.Ahead(t.Context(), repo, branch.Name)
+	require.NoError(t, err)
+	require.Equal(t, 1, ahead)
+	b.leavesNothing()
+}
+
+func TestAForcePushByAPersonIsAConflict(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch := b.ensure("t1")
+	dir := b.sandbox(branch.Name)
+	b.commit(dir, "agent.txt", "agent")
+	person := b.person(branch.Name)
+	git(t, person, "commit", "--quiet", "--amend", "-m", "rewritten")
+	git(t, person, "push", "--quiet", "--force", "origin", branch.Name)
+	theirs := b.head("refs/heads/" + branch.Name)
+	_, err := b.host.Push(t.Context(), repo, branch.Name, b.bundle(dir, branch.Name))
+	requireCode(t, task.CodeConflict, err)
+	require.Contains(t, task.MessageOf(err), "somebody else has pushed to it")
+	require.NotContains(t, task.MessageOf(err), b.temp)
+	require.Equal(t, theirs, b.head("refs/heads/"+branch.Name))
+
+	ref, err := b.host.Rescue(t.Context(), repo, "t1-1", b.bundle(dir, branch.Name))
+	require.NoError(t, err)
+	require.Equal(t, "refs/omoi/rescue/t1-1", ref)
+	require.Equal(t, git(t, dir, "rev-parse", "HEAD"), b.head(ref))
+	b.leavesNothing()
+}
+
+func TestABranchThatIsDeletedUnderUsIsPushedAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch := b.ensure("t1")
+	dir := b.sandbox(branch.Name)
+	head := b.commit(dir, "agent.txt", "agent")
+	git(t, b.bare, "update-ref", "-d", "refs/heads/"+branch.Name)
+	got, err := b.host.Push(t.Context(), repo, branch.Name, b.bundle(dir, branch.Base+".."+branch.Name))
+	require.NoError(t, err)
+	require.Equal(t, head, got)
+	require.Equal(t, head, b.head("refs/heads/"+branch.Name))
+}
+
+func TestAProtectedBranchSaysSo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch := b.ensure("t1")
+	require.NoError(t, b.server.Protect(string(repo), branch.Name))
+	dir := b.sandbox(branch.Name)
+	b.commit(dir, "agent.txt", "agent")
+	_, err := b.host.Push(t.Context(), repo, branch.Name, b.bundle(dir, branch.Name))
+	requireCode(t, task.CodeConflict, err)
+	require.Contains(t, task.MessageOf(err), "GH006")
+	require.Contains(t, task.MessageOf(err), "settings/rules")
+}
+
+func TestRescueKeepsWhatWasRescuedBefore(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch := b.ensure("t1")
+	dir := b.sandbox(branch.Name)
+	for n, want := range []string{"refs/omoi/rescue/t1-1", "refs/omoi/rescue/t1-1-2"} {
+		git(t, dir, "update-ref", "refs/omoi/rescue", b.commit(dir, "agent.txt", strings.Repeat("x", n+1)))
+		for range 2 {
+			ref, err := b.host.Rescue(t.Context(), repo, "t1-1", b.bundle(dir, branch.Base+"..refs/omoi/rescue"))
+			require.NoError(t, err)
+			require.Equal(t, want, ref)
+		}
+	}
+}
+
+func TestADamagedBundleChangesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch := b.ensure("t1")
+	_, err := b.host.Push(t.Context(), repo, branch.Name, strings.NewReader("no bundle"))
+	requireCode(t, task.CodeInvalid, err)
+	require.Equal(t, branch.Base, b.head("refs/heads/"+branch.Name))
+}
+
+// A token that git shows to one server only: a redirect elsewhere does not get it.
+func TestGitFailuresAreClassed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status int
+		code   task.Code
+	}{{401, task.CodeForbidden}, {403, task.CodeForbidden}, {404, task.CodeInvalid}, {429, task.CodeExhausted}, {502, task.CodeUnavailable}} {
+		b := setup(t)
+		branch := b.ensure("t1")
+		b.breakGit(c.status)
+		err := b.host.Bundle(t.Context(), repo, branch.Name, io.Discard)
+		requireCode(t, c.code, err)
+		require.NotContains(t, err.Error(), token)
+		if c.code == task.CodeExhausted {
+			require.Positive(t, task.AfterOf(err))
+		}
+	}
+}
+
+func TestBundleOfABranchThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	requireCode(t, task.CodeInvalid, b.host.Bundle(t.Context(), repo, "feature/none", io.Discard))
+	requireCode(t, task.CodeInvalid, b.host.Diff(t.Context(), repo, "", "feature/none", io.Discard))
+	b.leavesNothing()
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, _ := b.work("t1")
+	for _, base := range []string{"", "main", branch.Base} {
+		var diff bytes.Buffer
+		require.NoError(t, b.host.Diff(t.Context(), repo, base, branch.Name, &diff))
+		require.Contains(t, diff.String(), "+hello")
+	}
+}
+
+func TestNobodysTokenIsUsed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := b.host.Hub.As(scm.Owner{UserID: "somebody else"})
+	requireCode(t, task.CodeForbidden, other.Check(t.Context(), repo))
+	require.Empty(t, b.server.Calls(), "nobody was asked")
+	require.True(t, filepath.IsAbs(b.bare))
+}

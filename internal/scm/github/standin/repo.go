@@ -1,0 +1,130 @@
+package standin
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// repo is a bare repository and what the API knows of it.
+type repo struct {
+	owner, name string
+	dir         string
+	base        string // the default branch
+	archived    bool
+	id          int
+
+	mu    sync.Mutex // of pulls
+	pulls []*pull
+}
+
+func (r *repo) full() string { return r.owner + "/" + r.name }
+
+// Add makes a repository with one commit on main, and answers the folder of the bare repository.
+func (s *Server) Add(full string) (string, error) {
+	dir, err := s.AddEmpty(full)
+	if err != nil {
+		return "", err
+	}
+	blob, err := gitIn(dir, []byte("# "+full+"\n"), "hash-object", "-w", "--stdin")
+	if err != nil {
+		return "", err
+	}
+	tree, err := gitIn(dir, []byte("100644 blob "+blob+"\tREADME.md\n"), "mktree")
+	if err != nil {
+		return "", err
+	}
+	commit, err := gitIn(dir, nil, "commit-tree", "-m", "Begin", tree)
+	if err != nil {
+		return "", err
+	}
+	_, err = gitIn(dir, nil, "update-ref", "refs/heads/main", commit)
+	return dir, err
+}
+
+// AddEmpty makes a repository without a commit.
+func (s *Server) AddEmpty(full string) (string, error) {
+	owner, name, _ := strings.Cut(full, "/")
+	dir := filepath.Join(s.dir, owner, name+".git")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make %s: %w", dir, err)
+	}
+	if _, err := gitIn(dir, nil, "init", "--quiet", "--bare", "--initial-branch=main", "--template=", "."); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.repos[full] = &repo{owner: owner, name: name, dir: dir, base: "main", id: len(s.repos) + 1}
+	return dir, nil
+}
+
+// Archive makes a repository read-only.
+func (s *Server) Archive(full string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.repos[full].archived = true
+}
+
+// Protect refuses pushes to a branch, as a rule of the repository does.
+func (s *Server) Protect(full, branch string) error {
+	s.mu.Lock()
+	dir := s.repos[full].dir
+	s.mu.Unlock()
+	hook := "#!/bin/sh\nif [ \"$1\" = 'refs/heads/" + branch + "' ]; then\n" +
+		"  echo 'error: GH006: Protected branch update failed for '\"$1\". >&2\n  echo 'error: Changes must be made through a pull request.' >&2\n  exit 1\nfi\n"
+	if err := os.MkdirAll(filepath.Join(dir, "hooks"), 0o755); err != nil {
+		return fmt.Errorf("make the folder of hooks: %w", err)
+	}
+	return os.WriteFile(filepath.Join(dir, "hooks", "update"), []byte(hook), 0o755)
+}
+
+// gitIn runs git in a repository and answers its trimmed output.
+func gitIn(dir string, stdin []byte, args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	var out, errs bytes.Buffer
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(stdin), &out, &errs
+	cmd.Env = append(gitEnv(), "GIT_AUTHOR_NAME=GitHub", "GIT_AUTHOR_EMAIL=noreply@github.com", "GIT_COMMITTER_NAME=GitHub", "GIT_COMMITTER_EMAIL=noreply@github.com")
+	if err := cmd.Run(); err != nil {
+		return strings.TrimSpace(out.String()), fmt.Errorf("git %s: %w: %s", args[0], err, errs.String())
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+func gitEnv() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C"}
+}
+
+// resolve answers the commit at a revision, "" if there is none.
+func (r *repo) resolve(rev string) string {
+	commit, err := gitIn(r.dir, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	if err != nil {
+		return ""
+	}
+	return commit
+}
+
+// empty reports whether there is no branch at all.
+func (r *repo) empty() bool { return len(r.refs("refs/heads/")) == 0 }
+
+// ref is a ref and its commit.
+type ref struct{ name, commit string }
+
+// refs lists the refs that begin with prefix.
+func (r *repo) refs(prefix string) []ref {
+	out, err := gitIn(r.dir, nil, "for-each-ref", "--format=%(objectname) %(refname)")
+	if err != nil {
+		return nil
+	}
+	var all []ref
+	for line := range strings.Lines(out) {
+		commit, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasPrefix(name, prefix) {
+			all = append(all, ref{name, commit})
+		}
+	}
+	return all
+}
