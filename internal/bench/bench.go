@@ -35,6 +35,8 @@ type Config struct {
 	History  int           // events of a sandbox that is read page by page; default 100,000
 	Agents   int           // starts of omoi-agent; default 5
 	Crowd    int           // local sandboxes that are made at once; default 50
+	Ledger   int           // rows that the reaper goes over; default 10,000
+	Alive    int           // sandboxes that live meanwhile; default 1,000
 	Demos    int           // runs of the demo; default 2: in an empty home, then in the same
 	// Only names the parts to run, as [Parts] lists them; empty: all.
 	Only []string
@@ -48,6 +50,7 @@ func (c Config) withDefaults() Config {
 	c.Hour, c.Spell = or(c.Hour, time.Minute), or(c.Spell, 4*time.Second)
 	c.Steady, c.Watch = or(c.Steady, 30*time.Second), or(c.Watch, 20*time.Second)
 	c.Streams, c.History, c.Crowd = or(c.Streams, 10_000), or(c.History, 100_000), or(c.Crowd, 50)
+	c.Ledger, c.Alive = or(c.Ledger, 10_000), or(c.Alive, 1000)
 	if c.Progress == nil {
 		c.Progress = func(string) {}
 	}
@@ -105,6 +108,7 @@ func parts() []part {
 	return []part{
 		{"start", measureStarts},
 		{"spawn", measureSpawn},
+		{"reaper", measureReaper},
 		{"tasks", measureTasks},
 		{"flood", measureFlood},
 		{"intake", measureIntake},
