@@ -108,6 +108,7 @@ func parts() []part {
 	return []part{
 		{"start", measureStarts},
 		{"spawn", measureSpawn},
+		{"docker", measureDocker},
 		{"reaper", measureReaper},
 		{"tasks", measureTasks},
 		{"flood", measureFlood},

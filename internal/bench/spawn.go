@@ -28,9 +28,9 @@ const (
 	goalCrowd = 10
 )
 
-// spawner makes local sandboxes as a worker does, without Temporal and store.
+// spawner makes sandboxes as a worker does, without Temporal and store.
 type spawner struct {
-	provider *local.Provider
+	provider sandbox.Provider
 	agent    []byte
 }
 
@@ -40,15 +40,18 @@ func measureSpawn(ctx context.Context, cfg Config, r *Report) error {
 		r.add(Row{What: "local sandbox, from create to its agent's first heartbeat, median", Goal: "under 300 ms", Measured: "needs Linux", Verdict: NotMeasured})
 		return nil
 	}
-	s, err := newSpawner(cfg) //nolint:contextcheck // its probes have limits of their own
+	provider, err := newLocal(cfg) //nolint:contextcheck // its probes have limits of their own
 	if err != nil {
 		return err
 	}
-	alone, err := s.alone(ctx, cfg.Starts+1)
+	s, err := newSpawner(cfg, provider)
 	if err != nil {
 		return err
 	}
-	alone = alone[1:] // the first one warms everything up
+	alone, err := s.alone(ctx, cfg.Starts)
+	if err != nil {
+		return err
+	}
 	each, err := s.crowd(ctx, cfg.Crowd)
 	if err != nil {
 		return err
@@ -59,20 +62,20 @@ func measureSpawn(ctx context.Context, cfg Config, r *Report) error {
 		Row{What: fmt.Sprintf("%d local sandboxes at once, to the last first heartbeat", cfg.Crowd), Goal: "under 10 s", Measured: fmt.Sprintf("%.1f s", all), Value: all, Verdict: atMost(all, goalCrowd)},
 	)
 	r.note("Local sandboxes", "The provider alone, as a worker uses it: create, put the agent and its configuration in, start it, wait for its first heartbeat at a server in this process; with %s. One after the other: %s. At once, each: %s.",
-		strings.Join(s.provider.Isolation(), ", "), spread(alone), spread(each))
+		strings.Join(provider.Isolation(), ", "), spread(alone), spread(each))
 	return nil
 }
 
-func newSpawner(cfg Config) (*spawner, error) {
+func newLocal(cfg Config) (*local.Provider, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil { //nolint:gosec // users of sandboxes walk through
 		return nil, fmt.Errorf("make a folder for sandboxes: %w", err)
 	}
-	provider, err := local.New(local.Config{
+	return local.New(local.Config{
 		Root: filepath.Join(cfg.Dir, "sandboxes"), Shim: []string{filepath.Join(cfg.Bin, "omoi"), "shim"},
 	}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
+}
+
+func newSpawner(cfg Config, provider sandbox.Provider) (*spawner, error) {
 	agent, err := os.ReadFile(filepath.Join(cfg.Bin, "omoi-agent"))
 	if err != nil {
 		return nil, fmt.Errorf("read omoi-agent: %w", err)
@@ -82,9 +85,11 @@ func newSpawner(cfg Config) (*spawner, error) {
 
 // spawned is a sandbox that runs, or what became of it.
 type spawned struct {
-	took  float64 // milliseconds
-	err   error
-	close func() error
+	labels sandbox.Labels
+	took   float64   // milliseconds
+	heard  time.Time // of the first heartbeat
+	err    error
+	close  func() error
 }
 
 // once makes a sandbox and waits for its agent. It lives until it is closed.
@@ -92,7 +97,7 @@ func (s *spawner) once(ctx context.Context) spawned {
 	heard := newListener()
 	server := httptest.NewServer(heard)
 	labels := sandbox.Labels{Installation: "bench", TaskID: task.NewID(), Attempt: 1, SandboxID: task.NewSandboxID()}
-	made := spawned{close: func() error {
+	made := spawned{labels: labels, close: func() error {
 		defer server.Close()
 		return s.provider.Delete(context.WithoutCancel(ctx), labels)
 	}}
@@ -101,8 +106,8 @@ func (s *spawner) once(ctx context.Context) spawned {
 		return made
 	}
 	select {
-	case at := <-heard.beat:
-		made.took = milliseconds(at.Sub(begun))
+	case made.heard = <-heard.beat:
+		made.took = milliseconds(made.heard.Sub(begun))
 	case <-time.After(taskLimit):
 		made.err = errors.New("the agent of a sandbox sent no heartbeat")
 	case <-ctx.Done():
@@ -111,33 +116,43 @@ func (s *spawner) once(ctx context.Context) spawned {
 	return made
 }
 
-// alone answers the milliseconds of n, each gone before the next.
+// alone answers the milliseconds of n, each gone before the next, after one that warms
+// everything up.
 func (s *spawner) alone(ctx context.Context, n int) ([]float64, error) {
 	var all []float64
-	for range n {
+	for range n + 1 {
 		made := s.once(ctx)
 		if err := errors.Join(made.err, made.close()); err != nil {
 			return nil, err
 		}
 		all = append(all, made.took)
 	}
-	return all, nil
+	return all[1:], nil
 }
 
-// crowd answers the milliseconds of n that are begun at once; none goes before the last has spoken.
+// crowd answers the milliseconds of n that are begun at once.
 func (s *spawner) crowd(ctx context.Context, n int) ([]float64, error) {
+	var all []float64
+	made, err := s.together(ctx, n)
+	for _, one := range made {
+		all = append(all, one.took)
+	}
+	return all, err
+}
+
+// together makes n at once and ends them; none goes before the last has spoken.
+func (s *spawner) together(ctx context.Context, n int) ([]spawned, error) {
 	made := make([]spawned, n)
 	var group sync.WaitGroup
 	for i := range made {
 		group.Go(func() { made[i] = s.once(ctx) })
 	}
 	group.Wait()
-	var all []float64
 	var errs []error
 	for _, one := range made {
-		all, errs = append(all, one.took), append(errs, one.err, one.close())
+		errs = append(errs, one.err, one.close())
 	}
-	return all, errors.Join(errs...)
+	return made, errors.Join(errs...)
 }
 
 func (s *spawner) start(ctx context.Context, labels sandbox.Labels, url string) error {
