@@ -35,6 +35,8 @@ type Config struct {
 	History  int           // events of a sandbox that is read page by page; default 100,000
 	Agents   int           // starts of omoi-agent; default 5
 	Crowd    int           // local sandboxes that are made at once; default 50
+	Slow     time.Duration // the longest that a sandbox at the Daytona stand-in takes to be ready; default 8 s
+	Clouds   int           // sandboxes there, ready at times up to it; default 12
 	Ledger   int           // rows that the reaper goes over; default 10,000
 	Alive    int           // sandboxes that live meanwhile; default 1,000
 	Demos    int           // runs of the demo; default 2: in an empty home, then in the same
@@ -50,6 +52,7 @@ func (c Config) withDefaults() Config {
 	c.Hour, c.Spell = or(c.Hour, time.Minute), or(c.Spell, 4*time.Second)
 	c.Steady, c.Watch = or(c.Steady, 30*time.Second), or(c.Watch, 20*time.Second)
 	c.Streams, c.History, c.Crowd = or(c.Streams, 10_000), or(c.History, 100_000), or(c.Crowd, 50)
+	c.Slow, c.Clouds = or(c.Slow, 8*time.Second), or(c.Clouds, 12)
 	c.Ledger, c.Alive = or(c.Ledger, 10_000), or(c.Alive, 1000)
 	if c.Progress == nil {
 		c.Progress = func(string) {}
@@ -109,6 +112,7 @@ func parts() []part {
 		{"start", measureStarts},
 		{"spawn", measureSpawn},
 		{"docker", measureDocker},
+		{"daytona", measureReadiness},
 		{"reaper", measureReaper},
 		{"tasks", measureTasks},
 		{"flood", measureFlood},
