@@ -44,7 +44,7 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 
 // host is where the task's repository is, used on behalf of the task's owner.
 func (a *Activities) host(work task.Work) (scm.Host, error) {
-	return a.deps.Git.For(work.Repo, scm.Owner{ProjectID: work.ProjectID})
+	return a.deps.Git.For(work.Repo, scm.Owner{UserID: work.UserID, ProjectID: work.ProjectID})
 }
 
 // published says of an error that the work is done and could not be brought out; a credential that is refused is

@@ -227,7 +227,7 @@ func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
 	if filepath.IsAbs(repo) {
 		repo = filepath.Clean(repo)
 	}
-	name, err := a.deps.Repos.Check(ctx, scm.Owner{}, repo)
+	name, err := a.deps.Repos.Check(ctx, scm.Owner{UserID: callerOf(ctx).user}, repo)
 	if e, ok := errors.AsType[*task.Error](err); ok && e.Code == task.CodeInvalid && e.Field == "" {
 		return "", task.Invalid("repo", "%s", e.Message).WithCause(err)
 	}

@@ -88,9 +88,6 @@ func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core
 	if err := checkKey(cfg); err != nil {
 		return c, err
 	}
-	if err := c.openHosts(); err != nil {
-		return c, err
-	}
 	if c.ring, err = tokenRing(cfg); err != nil {
 		return c, err
 	}
@@ -101,6 +98,9 @@ func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core
 		return c, err
 	}
 	if err := c.openCredentials(); err != nil {
+		return c, err
+	}
+	if err := c.openHosts(); err != nil {
 		return c, err
 	}
 	c.showState()

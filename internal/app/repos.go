@@ -11,7 +11,7 @@ import (
 
 // openHosts makes remote repositories reachable beside local ones.
 func (c *core) openHosts() error {
-	hub, err := github.New(github.Config{URL: c.cfg.GitHub.URL}, c.tokens())
+	hub, err := github.New(github.Config{URL: c.cfg.GitHub.URL}, c.credentials)
 	if err != nil {
 		return err
 	}
@@ -19,9 +19,6 @@ func (c *core) openHosts() error {
 	c.hosts.Remote, c.hosts.Web = hub.For, hub.Web()
 	return nil
 }
-
-// tokens are those with which repositories on GitHub are worked on.
-func (c *core) tokens() github.Tokens { return github.Fixed(c.cfg.GitHub.Token.Reveal()) }
 
 // repos lets the API look at repositories, wherever they are hosted.
 type repos struct{ hosts scm.Hosts }

@@ -1,0 +1,114 @@
+package e2e_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm/github/standin"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	hubRepo  = "acme/app"
+	hubToken = "ghp_theTokenOfTheEndToEndTest0123456789"
+
+	stepWait = `{"wait_message":{"timeout_s":80}}`
+)
+
+// newHub starts a stand-in for GitHub with one repository, and the rig's settings for it.
+func newHub(t *testing.T) (hub *standin.Server, bare string, settings map[string]string) {
+	t.Helper()
+	hub, err := standin.Start(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = hub.Close() })
+	bare, err = hub.Add(hubRepo)
+	require.NoError(t, err)
+	hub.Grant(hubToken, hubRepo, "push")
+	return hub, bare, map[string]string{"OMOI_GITHUB_URL": hub.URL, "GITHUB_TOKEN": hubToken}
+}
+
+// TestTaskOnGitHub runs tasks from branch to pull request on a stand-in for GitHub that loses answers, and then against a
+// person who force-pushes and a token that is revoked in mid-run.
+func TestTaskOnGitHub(t *testing.T) {
+	t.Parallel()
+	hub, bare, settings := newHub(t)
+	r := newRig(t, settings).up()
+	for _, call := range []string{"POST git/refs", "POST git-receive-pack", "POST pulls"} {
+		hub.Break(standin.Fault{Call: call, Lose: true})
+	}
+	good := r.submit(hub.URL+"/"+hubRepo+".git", script(stepWrite, stepCommit, `{"bash":{"command":"! env | grep -q `+hubToken+`"}}`, stepComplete))
+	require.Equal(t, hubRepo, good.Repo, "one repository has one name")
+	forced := r.submit(hubRepo, script(stepWrite, stepCommit, stepWait, stepComplete), retries(0))
+
+	done := r.ends(good.ID, task.StatusCompleted)
+	pulls := hub.Pulls(hubRepo)
+	require.Len(t, pulls, 1)
+	require.Equal(t, hub.URL+"/"+hubRepo+"/pull/1", text(done.PullURL))
+	require.Equal(t, text(done.Branch), pulls[0].Head)
+	show := r.run("git", "-C", bare, "show", text(done.Branch)+":hello.txt")
+	require.Equal(t, "hello\n", show.stdout, show.stderr)
+
+	r.personForces(bare, text(r.waiting(forced.ID).Branch))
+	r.goOn(forced.ID)
+	lost := r.ends(forced.ID, task.StatusFailed)
+	require.Equal(t, task.ClassPublish, lost.FailureClass)
+	require.Contains(t, text(lost.ErrorMessage), "somebody else has pushed")
+	r.noLeaks()
+	require.Equal(t, task.SalvageRef, r.task(forced.ID).Attempts[0].Salvage.Kind)
+	rescued := r.run("git", "-C", bare, "show", r.task(forced.ID).Attempts[0].Salvage.Ref+":hello.txt")
+	require.Equal(t, "hello\n", rescued.stdout, rescued.stderr)
+
+	revoked := r.submit(hubRepo, script(stepWrite, stepCommit, stepWait, stepComplete), retries(0))
+	r.waiting(revoked.ID)
+	hub.Revoke(hubToken)
+	r.goOn(revoked.ID)
+	refused := r.ends(revoked.ID, task.StatusFailed)
+	require.Equal(t, task.ClassCredentials, refused.FailureClass)
+	require.Contains(t, text(refused.ErrorMessage), "GitHub refused the token")
+	r.noLeaks()
+	require.Equal(t, task.SalvagePatch, r.task(revoked.ID).Attempts[0].Salvage.Kind, "omoi keeps what GitHub does not take")
+
+	_, _, err := r.api.CreateTask(context.Background(), apiclient.NewTask{Repo: hubRepo, Description: "again", Agent: task.AgentExternal}, "")
+	require.ErrorContains(t, err, "expired")
+	require.Len(t, hub.Pulls(hubRepo), 1)
+	require.Equal(t, 1, strings.Count(strings.Join(heads(r, bare), " "), text(done.Branch)), "one branch")
+}
+
+// waiting waits until the agent waits for a message.
+func (r *rig) waiting(id string) task.Task {
+	r.t.Helper()
+	r.eventually("the agent waits", func() bool {
+		return r.count(`SELECT count(*) FROM sandbox_events e JOIN sandboxes s ON s.id = e.sandbox_id WHERE s.task_id = $1 AND e.event_type = 'agent.waiting'`, id) > 0
+	})
+	return r.task(id)
+}
+
+// goOn sends the message that a waiting agent waits for.
+func (r *rig) goOn(id string) {
+	r.t.Helper()
+	_, err := r.api.SendMessage(context.Background(), text(r.task(id).SandboxID), apiclient.NewMessage{Content: "go on"}, "")
+	require.NoError(r.t, err)
+}
+
+// personForces rewrites a branch as a person does.
+func (r *rig) personForces(bare, branch string) {
+	r.t.Helper()
+	work := filepath.Join(r.dir, "person")
+	for _, args := range [][]string{
+		{"clone", "-q", "--branch", branch, bare, work},
+		{"-C", work, "-c", "user.name=p", "-c", "user.email=p@example.com", "commit", "-q", "--amend", "-m", "rewritten"},
+		{"-C", work, "push", "-q", "--force", "origin", branch},
+	} {
+		res := r.run("git", args...)
+		require.Zero(r.t, res.code, res.stderr)
+	}
+}
+
+func heads(r *rig, bare string) []string {
+	return strings.Fields(r.run("git", "-C", bare, "for-each-ref", "--format=%(refname:short)", "refs/heads/").stdout)
+}
