@@ -75,6 +75,7 @@ func start(tb testing.TB, change func(*api.Config)) *world {
 func startOn(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.Config)) *world {
 	tb.Helper()
 	w := &world{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: bus, repos: &repos{}}
+	tb.Cleanup(w.store.Close)
 	var err error
 	w.org, err = w.store.EnsureOrganization(tb.Context(), "default")
 	require.NoError(tb, err)

@@ -253,7 +253,7 @@ func (p *poster) batch(n, every int) caller {
 
 // empty empties the table of events. The heads of the sandboxes go on.
 func (p *poster) empty(ctx context.Context) error {
-	if _, err := p.pool.Exec(ctx, `TRUNCATE sandbox_events, event_keys; CHECKPOINT`); err != nil {
+	if _, err := p.pool.Exec(ctx, `TRUNCATE sandbox_events; CHECKPOINT`); err != nil {
 		return fmt.Errorf("empty the table of events: %w", err)
 	}
 	return nil

@@ -75,7 +75,7 @@ func (r *rig) rows() map[string]int {
 	found := map[string]int{}
 	for _, table := range []string{
 		"api_keys", "projects", "tickets", "tasks", "task_dependencies", "idempotency_keys", "slots", "commands", "relay",
-		"sandboxes", "attempts", "senders", "sandbox_events", "event_keys", "messages", "transcripts", "texts",
+		"sandboxes", "attempts", "senders", "sandbox_events", "messages", "transcripts", "texts",
 	} {
 		found[table] = r.count("SELECT count(*) FROM " + table)
 	}

@@ -30,7 +30,15 @@ type bench struct {
 func setup(tb testing.TB) *bench {
 	tb.Helper()
 	pool := pgtest.New(tb)
-	return &bench{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{})}
+	return &bench{t: tb, pool: pool, store: storeOn(tb, pool)}
+}
+
+// storeOn is a store as a process has it.
+func storeOn(tb testing.TB, pool *pgxpool.Pool) *postgres.Store {
+	tb.Helper()
+	s := postgres.New(pool, postgres.Config{})
+	tb.Cleanup(s.Close)
+	return s
 }
 
 func (b *bench) exec(sql string, args ...any) {
@@ -50,7 +58,7 @@ func one[T any](b *bench, sql string, args ...any) T {
 // intake is another process's intake on the database; it stops with the test.
 func (b *bench) intake(cfg ingest.IntakeConfig, bus ingest.Bus) *ingest.Intake {
 	b.t.Helper()
-	intake := ingest.NewIntake(cfg, postgres.New(b.pool, postgres.Config{}), bus, nil)
+	intake := ingest.NewIntake(cfg, storeOn(b.t, b.pool), bus, nil)
 	run(b.t, intake.Run)
 	return intake
 }

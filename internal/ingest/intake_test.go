@@ -259,7 +259,7 @@ func TestWhatIsRefusedAtTheDoor(t *testing.T) {
 func TestWhatNoColumnTakesIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	commits := &counting{Store: postgres.New(b.pool, postgres.Config{})}
+	commits := &counting{Store: storeOn(b.t, b.pool)}
 	intake, sandbox := ingest.NewIntake(ingest.IntakeConfig{}, commits, nil, nil), b.sandbox()
 	run(t, intake.Run)
 	cases := map[string]string{

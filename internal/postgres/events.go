@@ -19,24 +19,21 @@ import (
 // Statements of the intake. They are written by hand because they travel in pipelines of
 // different statements, which sqlc cannot make.
 const (
-	// The generic plans of statements that were prepared on empty tables would scan them.
-	sqlPlans = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-		set_config('enable_mergejoin', 'off', true)`
 	sqlLockSandboxes = `SELECT id, birth, task_id::text, head, spool_id, spool_mark, ended_at IS NOT NULL,
 			omoi_token_ended(verified_at, provider, state, gone_at)
 		FROM sandboxes WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE`
 	sqlReadMarks = `SELECT s.sandbox_id, s.spool_id, s.mark FROM senders s
 		JOIN unnest($1::text[], $2::text[]) AS q(sandbox_id, spool_id) USING (sandbox_id, spool_id)`
-	sqlReadKeys = `SELECT k.sandbox_id, k.key, k.sequence, e.created_at FROM event_keys k
-		JOIN unnest($1::text[], $2::text[]) AS q(sandbox_id, key) USING (sandbox_id, key)
-		JOIN sandboxes s ON s.id = k.sandbox_id
-		JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = k.sandbox_id AND e.sequence = k.sequence`
+	sqlReadKeys = `SELECT e.sandbox_id, e.key, e.sequence, e.created_at
+		FROM unnest($1::text[], $2::text[]) AS q(sandbox_id, key)
+		JOIN sandboxes s ON s.id = q.sandbox_id
+		JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = q.sandbox_id AND e.key = q.key`
 	sqlClock = `SELECT clock_timestamp()`
 
-	sqlInsertEvents = `INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, source, event_data, late, created_at)
-		SELECT q.id, q.sequence, q.birth, q.event_type, q.source, q.event_data::jsonb, q.late, coalesce($8, now())
-		FROM unnest($1::text[], $2::bigint[], $3::date[], $4::text[], $5::text[], $6::text[], $7::boolean[])
-			AS q(id, sequence, birth, event_type, source, event_data, late)`
+	sqlInsertEvents = `INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, source, event_data, late, created_at, key)
+		SELECT q.id, q.sequence, q.birth, q.event_type, q.source, q.event_data::jsonb, q.late, coalesce($8, now()), nullif(q.key, '')
+		FROM unnest($1::text[], $2::bigint[], $3::date[], $4::text[], $5::text[], $6::text[], $7::boolean[], $9::text[])
+			AS q(id, sequence, birth, event_type, source, event_data, late, key)`
 	// A row that is not as it was when the plan was made divides by zero, which undoes all.
 	sqlMoveSandboxes = `WITH moved AS (
 		UPDATE sandboxes s SET head = q.head, spool_id = q.spool_id, spool_mark = q.spool_mark,
@@ -52,9 +49,7 @@ const (
 		WHERE s.id = q.id AND s.head = q.was_head AND s.task_id::text IS NOT DISTINCT FROM q.task_id
 			AND (s.ended_at IS NOT NULL) = q.ended
 		RETURNING 1
-	) SELECT 1 / (count(*) = cardinality($1::text[]))::integer FROM moved`
-	sqlInsertKeys = `INSERT INTO event_keys (sandbox_id, key, sequence)
-		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])`
+	) SELECT 1 / (count(*) = cardinality($1::text[]))::integer, now() FROM moved`
 	sqlMoveMarks = `INSERT INTO senders (sandbox_id, spool_id, mark)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
 		ON CONFLICT (sandbox_id, spool_id) DO UPDATE SET mark = excluded.mark`
@@ -87,7 +82,11 @@ func (s *Store) CommitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Out
 var errBareMade = errors.New("bare sandboxes were made")
 
 func (s *Store) commitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Outcome, error) {
-	conn, err := s.pool.Acquire(ctx)
+	pool, err := s.commits()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +125,6 @@ func readEventPlan(ctx context.Context, conn *pgxpool.Conn, requests []ingest.Re
 	asked := askedOf(requests)
 	batch := &pgx.Batch{}
 	batch.Queue("BEGIN")
-	batch.Queue(sqlPlans)
 	batch.Queue(sqlLockSandboxes, asked.sandboxes).Query(plan.readSandboxes)
 	if len(asked.spools) > 0 {
 		batch.Queue(sqlReadMarks, asked.spoolSandboxes, asked.spools).Query(plan.readMarks)
@@ -245,7 +243,8 @@ func (p *eventPlan) queueEvents(batch *pgx.Batch) {
 	if n == 0 {
 		return
 	}
-	ids, types, sources, data := make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
+	ids, types, sources := make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
+	data, keys := make([]string, 0, n), make([]string, 0, n)
 	sequences, births, late := make([]int64, 0, n), make([]time.Time, 0, n), make([]bool, 0, n)
 	for _, row := range p.rows {
 		if row.event.Large != nil {
@@ -253,9 +252,9 @@ func (p *eventPlan) queueEvents(batch *pgx.Batch) {
 		}
 		ids, sequences, births = append(ids, row.sandbox.id), append(sequences, row.sequence), append(births, row.sandbox.birth)
 		types, sources = append(types, row.event.Type), append(sources, row.event.Source)
-		data, late = append(data, string(row.event.Data)), append(late, row.sandbox.ended)
+		data, late, keys = append(data, string(row.event.Data)), append(late, row.sandbox.ended), append(keys, row.key)
 	}
-	batch.Queue(sqlInsertEvents, ids, sequences, births, types, sources, data, late, timeOr(p.now))
+	batch.Queue(sqlInsertEvents, ids, sequences, births, types, sources, data, late, timeOr(p.now), keys)
 }
 
 func (p *eventPlan) queueSandboxes(batch *pgx.Batch, quiet time.Duration) {
@@ -284,7 +283,7 @@ func (p *eventPlan) queueSandboxes(batch *pgx.Batch, quiet time.Duration) {
 	}
 	if len(m.ids) > 0 {
 		batch.Queue(sqlMoveSandboxes, m.ids, m.heads, m.spools, m.marks, m.duplicates, m.stored, m.worked, m.due,
-			m.was, m.tasks, m.ended, timeOr(p.now))
+			m.was, m.tasks, m.ended, timeOr(p.now)).QueryRow(func(row pgx.Row) error { return row.Scan(nil, &p.moved) })
 	}
 }
 
@@ -303,13 +302,6 @@ func dueIn(s *eventSandbox, quiet time.Duration) *float64 {
 func (p *eventPlan) queueSenders(batch *pgx.Batch) {
 	var sandboxes, names []string
 	var numbers []int64
-	for id, sequence := range p.newKeys {
-		sandboxes, names, numbers = append(sandboxes, id.sandbox), append(names, id.key), append(numbers, sequence)
-	}
-	if len(names) > 0 {
-		batch.Queue(sqlInsertKeys, sandboxes, names, numbers)
-	}
-	sandboxes, names, numbers = nil, nil, nil
 	for id, mark := range p.newMarks {
 		sandboxes, names, numbers = append(sandboxes, id.sandbox), append(names, id.spool), append(numbers, mark)
 	}

@@ -73,16 +73,18 @@ func (s *Store) commitKnown(ctx context.Context, c ingest.Commit) (outcomes []in
 	if !settled {
 		return nil, false, nil
 	}
+	pool, err := s.commits()
+	if err != nil {
+		return nil, false, err
+	}
 	batch := &pgx.Batch{}
-	batch.Queue(sqlPlans)
 	plan.queue(batch, c)
-	batch.Queue(`SELECT now()`).QueryRow(func(row pgx.Row) error { return row.Scan(&plan.now) })
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+	if err := pool.SendBatch(ctx, batch).Close(); err != nil {
 		s.known.forget(c.Requests)
 		return nil, false, unlessRefused(err)
 	}
 	for n := range outcomes {
-		outcomes[n].CreatedAt = plan.now
+		outcomes[n].CreatedAt = plan.moved
 	}
 	s.known.keep(plan)
 	return outcomes, true, nil

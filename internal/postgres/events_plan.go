@@ -46,6 +46,7 @@ type keyedEvent struct {
 type eventRow struct {
 	sandbox  *eventSandbox
 	sequence int64
+	key      string // of a single post; empty: it has none
 	event    ingest.Event
 }
 
@@ -53,20 +54,20 @@ type eventRow struct {
 // locks, or of what is remembered, and touches no database.
 type eventPlan struct {
 	now       time.Time // the database's clock, after the locks were taken; zero: that of the transaction's begin
+	moved     time.Time // begin of the transaction that stored what was planned, by the database's clock
 	sandboxes map[string]*eventSandbox
 	marks     map[senderID]int64 // of later spools
 	keys      map[keyID]keyedEvent
 
 	rows     []eventRow
 	large    []eventRow // those of the rows with parts that are stored apart
-	newKeys  map[keyID]int64
 	newMarks map[senderID]int64
 }
 
 func newEventPlan() *eventPlan {
 	return &eventPlan{
 		sandboxes: map[string]*eventSandbox{}, marks: map[senderID]int64{}, keys: map[keyID]keyedEvent{},
-		newKeys: map[keyID]int64{}, newMarks: map[senderID]int64{},
+		newMarks: map[senderID]int64{},
 	}
 }
 
@@ -83,7 +84,7 @@ func (p *eventPlan) take(r ingest.Request) ingest.Outcome {
 	case r.Key != "":
 		return p.takeKeyed(s, r)
 	}
-	return p.outcome(s, r.Events)
+	return p.outcome(s, "", r.Events)
 }
 
 func (p *eventPlan) takeBatch(s *eventSandbox, r ingest.Request) ingest.Outcome {
@@ -93,7 +94,7 @@ func (p *eventPlan) takeBatch(s *eventSandbox, r ingest.Request) ingest.Outcome 
 	}
 	known := min(int(mark+1-r.First), len(r.Events))
 	fresh := r.Events[known:]
-	out := p.outcome(s, fresh)
+	out := p.outcome(s, "", fresh)
 	out.Duplicates, s.duplicates = known, s.duplicates+known
 	out.Mark = mark + int64(len(fresh))
 	if len(fresh) > 0 {
@@ -108,21 +109,20 @@ func (p *eventPlan) takeKeyed(s *eventSandbox, r ingest.Request) ingest.Outcome 
 		s.duplicates++
 		return ingest.Outcome{Sequence: known.sequence, CreatedAt: known.at, Duplicates: 1, TaskID: deref(s.taskID)}
 	}
-	out := p.outcome(s, r.Events)
+	out := p.outcome(s, r.Key, r.Events)
 	p.keys[id] = keyedEvent{sequence: out.Sequence, at: p.now}
-	p.newKeys[id] = out.Sequence
 	return out
 }
 
-// outcome gives events the next sequences.
-func (p *eventPlan) outcome(s *eventSandbox, fresh []ingest.Event) ingest.Outcome {
+// outcome gives events the next sequences; a key is that of one event.
+func (p *eventPlan) outcome(s *eventSandbox, key string, fresh []ingest.Event) ingest.Outcome {
 	milestone := false
 	for _, e := range fresh {
 		s.head++
 		s.stored++
 		milestone = milestone || task.ClassOf(e.Type) == task.EventMilestone
 		s.worked = s.worked || task.CountsAsWork(e.Type)
-		p.rows = append(p.rows, eventRow{sandbox: s, sequence: s.head, event: e})
+		p.rows = append(p.rows, eventRow{sandbox: s, sequence: s.head, key: key, event: e})
 		if e.Large != nil {
 			p.large = append(p.large, p.rows[len(p.rows)-1])
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -46,7 +48,9 @@ type Store struct {
 	cfg  Config
 	log  *slog.Logger
 
-	known knownSandboxes
+	known   knownSandboxes
+	commits func() (*pgxpool.Pool, error) // connections of the intake alone, made when it first needs one
+	opened  atomic.Pointer[pgxpool.Pool]  // those, once they are made
 }
 
 // Open connects to the database at url and asks it once. A driver in the scheme
@@ -95,14 +99,21 @@ func limitIdle(ctx context.Context, conn *pgx.Conn) error {
 // New makes a store on a pool that is open already; closing the store closes the pool.
 func New(pool *pgxpool.Pool, cfg Config) *Store {
 	cfg = cfg.withDefaults()
-	return &Store{pool: pool, q: db.New(pool), cfg: cfg, log: cfg.Log}
+	s := &Store{pool: pool, q: db.New(pool), cfg: cfg, log: cfg.Log}
+	s.commits = sync.OnceValues(s.openCommits)
+	return s
 }
 
 // Pool is the pool behind the store.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
 // Close closes every connection; it waits for those in use.
-func (s *Store) Close() { s.pool.Close() }
+func (s *Store) Close() {
+	if commits := s.opened.Load(); commits != nil {
+		commits.Close()
+	}
+	s.pool.Close()
+}
 
 // PlainURL drops the driver from the scheme of a database URL.
 func PlainURL(url string) string {

@@ -1,0 +1,29 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/pgtest"
+	"github.com/omoi-dev/omoi/internal/postgres"
+)
+
+// A repeat is looked up by the index of the keys, not among all events of its sandbox.
+func TestKeysAreLookedUpByTheirIndex(t *testing.T) {
+	t.Parallel()
+	conn, err := pgtest.New(t).Acquire(t.Context())
+	require.NoError(t, err)
+	defer conn.Release()
+	_, err = conn.Exec(t.Context(), postgres.SQLPlans)
+	require.NoError(t, err)
+	rows, err := conn.Query(t.Context(), "EXPLAIN (COSTS OFF) "+strings.NewReplacer("$1", "'{a,b}'", "$2", "'{c,d}'").Replace(postgres.SQLReadKeys))
+	require.NoError(t, err)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	plan := strings.Join(lines, "\n")
+	require.Contains(t, plan, "birth_sandbox_id_key_idx", plan)
+	require.NotContains(t, plan, "Seq Scan", plan)
+}

@@ -1,0 +1,33 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const sqlPlans = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
+
+// openCommits makes a second pool beside the store's own. Plans that its connections make on
+// empty tables serve for hours; without these settings they would scan the tables when those
+// have grown. To say so in each transaction would be one more statement in each.
+func (s *Store) openCommits() (*pgxpool.Pool, error) {
+	conf := s.pool.Config()
+	conf.MinConns, conf.MinIdleConns = 0, 0
+	before := conf.AfterConnect
+	conf.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, sqlPlans)
+		if err != nil || before == nil {
+			return err
+		}
+		return before(ctx, conn)
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), conf)
+	if err != nil {
+		return nil, fmt.Errorf("open connections for the intake: %w", err)
+	}
+	s.opened.Store(pool)
+	return pool, nil
+}

@@ -1,0 +1,7 @@
+package postgres
+
+// Statements whose plans are tested.
+const (
+	SQLPlans    = sqlPlans
+	SQLReadKeys = sqlReadKeys
+)
