@@ -139,16 +139,19 @@ func (a *API) admitPerson(ctx context.Context, credential string) (caller, error
 		return caller{}, task.Errorf(task.CodeUnauthorized,
 			"This server asks for an API key: send it as Authorization: Bearer, or set OMOI_API_KEY for the command line.")
 	}
+	if token.LooksSigned(credential) {
+		return a.admitLogin(ctx, credential)
+	}
 	key, err := a.deps.Store.KeyBySecret(ctx, credential)
 	if err != nil {
 		return caller{}, err
 	}
-	return caller{name: "key " + key.Name, organization: key.OrganizationID, user: key.UserID, userName: key.User, scope: scopeOf(key)}, nil
+	return caller{name: "key " + key.Name, organization: key.OrganizationID, user: key.UserID, userName: key.User, scope: scopeOf(key.Scopes)}, nil
 }
 
-func scopeOf(key task.Key) int {
+func scopeOf(given []string) int {
 	for n := len(scopes()) - 1; n >= 0; n-- {
-		if slices.Contains(key.Scopes, scopes()[n]) {
+		if slices.Contains(given, scopes()[n]) {
 			return n
 		}
 	}
@@ -164,7 +167,7 @@ func enough(who caller, want access) error {
 	case accessNone, accessRead, accessWrite, accessAdmin:
 	}
 	if need := slices.Index(scopes(), string(want)); who.scope < need {
-		return task.Errorf(task.CodeForbidden, "The API key lacks the scope %s.", want)
+		return task.Errorf(task.CodeForbidden, "The login lacks the scope %s.", want)
 	}
 	return nil
 }

@@ -13,10 +13,10 @@ type Config struct {
 	// Open serves without login, as Organization. It is meant for loopback addresses only;
 	// requests that a web page of another origin could send are refused.
 	Open bool
-	// Organization is the id that an open server acts as.
-	// User is the id of the user for whom an open server takes everybody; empty: nobody has credentials of his own.
-	User         string
+	// Organization is the id that an open server acts as, and a JWT that names none.
 	Organization string
+	// User is the id of the user for whom an open server takes everybody; empty: nobody has credentials of his own.
+	User string
 	// AllowedHosts are names besides loopback under which an open server may be addressed,
 	// without port: the host of CALLBACK_URL, for instance.
 	AllowedHosts []string

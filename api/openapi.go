@@ -24,6 +24,7 @@ func (a *API) document() huma.Config {
 	c.Transformers = []huma.Transformer{a.transform}
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"key":     {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An API key; Authorization: Bearer takes it too."},
+		"login":   {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "HS256 with the server's api.jwt_secret: sub and exp; org, scopes (write, if none is named)."},
 		"sandbox": {Type: "http", Scheme: "bearer", Description: "The token of the sandbox in the path."},
 	}
 	c.Components.Responses = problems(c.Components.Schemas)
@@ -35,10 +36,10 @@ func securityOf(want access) []map[string][]string {
 	case accessNone:
 		return nil
 	case accessSandbox, accessInspect:
-		return []map[string][]string{{"sandbox": {}}, {"key": {}}}
+		return []map[string][]string{{"sandbox": {}}, {"key": {}}, {"login": {}}}
 	case accessRead, accessWrite, accessAdmin:
 	}
-	return []map[string][]string{{"key": {}}}
+	return []map[string][]string{{"key": {}}, {"login": {}}}
 }
 
 // finishDocument says what huma cannot: which objects may be null, and that its own error

@@ -13,6 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
 )
 
 // Tasks keeps tasks. Errors of all methods carry the domain's codes; an id of another
@@ -70,12 +71,14 @@ type Hosts interface {
 	LoseHost(ctx context.Context, id string) (task.Host, error)
 }
 
-// Keys keeps API keys.
+// Keys keeps API keys, and those for whom they and logins speak.
 type Keys interface {
 	KeyBySecret(ctx context.Context, secret string) (task.Key, error)
 	Keys(ctx context.Context, organizationID string) ([]task.Key, error)
 	CreateKey(ctx context.Context, d task.KeyDraft) (task.Key, string, error)
 	RevokeKey(ctx context.Context, organizationID, id string) error
+	// UserOfLogin answers the user of that name, made if need be.
+	UserOfLogin(ctx context.Context, organizationID, name string) (id string, err error)
 }
 
 // Events reads what sandboxes reported.
@@ -138,9 +141,14 @@ type Repos interface {
 	Diff(ctx context.Context, who scm.Owner, repo, base, branch string, w io.Writer) error
 }
 
+// Logins judges what people and machines log in with that have no API key.
+type Logins interface {
+	Verify(credential string) (token.Login, error)
+}
+
 // Tokens checks the tokens of sandboxes.
 type Tokens interface {
-	Verify(token, sandboxID string) error
+	Verify(credential, sandboxID string) error
 }
 
 // Probe is one dependency in the answer of /readyz.
@@ -152,7 +160,7 @@ type Probe struct {
 	Check func(ctx context.Context) error
 }
 
-// Deps are what the API works with. All are needed but the last six.
+// Deps are what the API works with. All are needed but the last seven.
 type Deps struct {
 	Store  Store
 	Intake Intake
@@ -161,6 +169,8 @@ type Deps struct {
 	Tokens Tokens
 	Probes []Probe
 	Log    *slog.Logger // nil: discards
+	// Logins judges JWTs; nil: none is taken.
+	Logins Logins
 	// Script reads a script of the scripted agent and says what is wrong with it; nil: only its form is looked at.
 	Script func(script []byte) error
 	// WriteOff writes a task off whose workflow was ended from outside, and reports whether it did; nil: others find out.

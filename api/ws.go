@@ -208,12 +208,12 @@ func (b *busReader) identify(ctx context.Context) error {
 	case token.Looks(b.credential):
 		return b.identifySandbox(ctx)
 	}
-	key, err := b.api.deps.Store.KeyBySecret(ctx, b.credential)
+	who, err := b.api.admitPerson(ctx, b.credential)
 	if err != nil {
 		return err
 	}
-	b.who.OrganizationID = key.OrganizationID
-	return enough(caller{scope: scopeOf(key)}, accessRead)
+	b.who.OrganizationID = who.organization
+	return enough(who, accessRead)
 }
 
 // identifySandbox lets a sandbox follow itself: the entity_ids of the query must name it.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/devstack"
@@ -66,6 +67,7 @@ type core struct {
 	redis        *redis.Client // nil: the bus is inside this process
 	temporal     *temporal.Client
 	ring         *token.Ring
+	logins       api.Logins // nil: no JWT is taken
 	hosts        scm.Hosts
 	hub          *github.Hub
 	metrics      *metrics.Metrics
@@ -89,6 +91,9 @@ func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core
 		return c, err
 	}
 	if c.ring, err = tokenRing(cfg); err != nil {
+		return c, err
+	}
+	if c.logins, err = logins(cfg); err != nil {
 		return c, err
 	}
 	if err := c.openObservers(ctx); err != nil {

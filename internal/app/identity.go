@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
@@ -37,6 +38,14 @@ func tokenRing(cfg *config.Loaded) (*token.Ring, error) {
 		return nil, err
 	}
 	return token.NewRing(current, &previous)
+}
+
+// logins judges JWTs; nil where no secret is set.
+func logins(cfg *config.Loaded) (api.Logins, error) {
+	if cfg.API.JWTSecret == "" {
+		return nil, nil //nolint:nilnil // none is taken
+	}
+	return token.NewLogins(cfg.API.JWTSecret.Reveal())
 }
 
 // keyStore remembers which key signs.

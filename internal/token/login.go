@@ -1,0 +1,86 @@
+package token
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	audience     = "omoi"
+	accessType   = "access"
+	maxSubject   = 200 // characters
+	signedPrefix = "eyJ"
+)
+
+// Login is what a signed login says of who shows it.
+type Login struct {
+	User           string // its subject: the name of a user
+	OrganizationID string // empty: the one that the installation starts with
+	Scopes         []string
+}
+
+// Logins judges JWTs that somebody else signs with a secret that is shared (HS256). Nothing is
+// stored: each is good until it expires.
+type Logins struct {
+	secret []byte
+	parser *jwt.Parser
+}
+
+// NewLogins judges by a secret of at least 32 bytes; a shorter one is [task.CodeInvalid].
+func NewLogins(secret string) (*Logins, error) {
+	if len(secret) < minSecret {
+		return nil, task.Invalid("api.jwt_secret", "The secret of JWTs has %d bytes; it must have %d or more. Make one: openssl rand -base64 48", len(secret), minSecret)
+	}
+	return &Logins{secret: []byte(secret), parser: jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithExpirationRequired(),
+	)}, nil
+}
+
+// LooksSigned reports whether a credential has the form of a JWT, good or not.
+func LooksSigned(credential string) bool {
+	const dots = 2
+	return strings.HasPrefix(credential, signedPrefix) && strings.Count(credential, ".") == dots
+}
+
+type claims struct {
+	jwt.RegisteredClaims
+
+	Type         string           `json:"type"`
+	Organization string           `json:"org"`
+	Scopes       jwt.ClaimStrings `json:"scopes"`
+	Scope        string           `json:"scope"`
+}
+
+// Validate implements [jwt.ClaimsValidator].
+func (c claims) Validate() error {
+	switch {
+	case c.Type != "" && c.Type != accessType:
+		return errors.New("it is no access token")
+	case len(c.Audience) > 0 && !slices.Contains(c.Audience, audience):
+		return errors.New("it is for somebody else")
+	case c.Subject == "" || utf8.RuneCountInString(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, unicode.IsControl):
+		return errors.New("its sub names no user")
+	}
+	return nil
+}
+
+// Verify answers who shows a login; [task.CodeUnauthorized] if it is not good, or not any more.
+func (l *Logins) Verify(credential string) (Login, error) {
+	var said claims
+	_, err := l.parser.ParseWithClaims(credential, &said, func(*jwt.Token) (any, error) { return l.secret, nil })
+	switch {
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return Login{}, task.Errorf(task.CodeUnauthorized, "The JWT has expired. Get a new one where this one came from.").WithCause(err)
+	case err != nil:
+		return Login{}, task.Errorf(task.CodeUnauthorized,
+			"The JWT is not good here: it needs HS256 with the secret of this server, sub, exp, and no other type than access.").WithCause(err)
+	}
+	return Login{User: said.Subject, OrganizationID: said.Organization, Scopes: append(strings.Fields(said.Scope), said.Scopes...)}, nil
+}

@@ -1,0 +1,80 @@
+package token_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
+)
+
+const secret = "a secret of more than thirty-two bytes"
+
+func signed(t *testing.T, method jwt.SigningMethod, key any, more map[string]any) string {
+	t.Helper()
+	claims := jwt.MapClaims{"sub": "ada", "type": "access", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(), "jti": "1"}
+	maps.Copy(claims, more)
+	text, err := jwt.NewWithClaims(method, claims).SignedString(key)
+	require.NoError(t, err)
+	return text
+}
+
+func TestLoginsSayWhoTheyAreOf(t *testing.T) {
+	t.Parallel()
+	logins, err := token.NewLogins(secret)
+	require.NoError(t, err)
+	for _, c := range []struct {
+		claims map[string]any
+		want   token.Login
+	}{
+		{nil, token.Login{User: "ada"}},
+		{map[string]any{"org": "o", "scopes": []string{"read", "admin"}, "aud": "omoi"}, token.Login{User: "ada", OrganizationID: "o", Scopes: []string{"read", "admin"}}},
+		{map[string]any{"scope": "read write", "aud": []string{"other", "omoi"}}, token.Login{User: "ada", Scopes: []string{"read", "write"}}},
+	} {
+		text := signed(t, jwt.SigningMethodHS256, []byte(secret), c.claims)
+		require.True(t, token.LooksSigned(text))
+		got, err := logins.Verify(text)
+		require.NoError(t, err)
+		require.Equal(t, c.want.User, got.User)
+		require.Equal(t, c.want.OrganizationID, got.OrganizationID)
+		require.ElementsMatch(t, c.want.Scopes, got.Scopes)
+	}
+}
+
+func TestBadLoginsAreRefused(t *testing.T) {
+	t.Parallel()
+	logins, err := token.NewLogins(secret)
+	require.NoError(t, err)
+	hs := jwt.SigningMethodHS256
+	good := signed(t, hs, []byte(secret), nil)
+	for name, text := range map[string]string{
+		"another secret": signed(t, hs, []byte("another secret of thirty-two bytes"), nil),
+		"no signature":   signed(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil),
+		"another method": signed(t, jwt.SigningMethodHS512, []byte(secret), nil),
+		"expired":        signed(t, hs, []byte(secret), map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}),
+		"no end":         signed(t, hs, []byte(secret), map[string]any{"exp": nil}),
+		"not yet":        signed(t, hs, []byte(secret), map[string]any{"nbf": time.Now().Add(time.Minute).Unix()}),
+		"to refresh":     signed(t, hs, []byte(secret), map[string]any{"type": "refresh"}),
+		"for others":     signed(t, hs, []byte(secret), map[string]any{"aud": "other"}),
+		"of nobody":      signed(t, hs, []byte(secret), map[string]any{"sub": ""}),
+		"a long name":    signed(t, hs, []byte(secret), map[string]any{"sub": strings.Repeat("a", 201)}),
+		"another end":    good + "x",
+		"no JWT":         "eyJ.eyJ.x",
+	} {
+		_, err := logins.Verify(text)
+		require.Equal(t, task.CodeUnauthorized, task.CodeOf(err), name)
+	}
+	require.False(t, token.LooksSigned("sk_live_x"))
+	require.False(t, token.LooksSigned("v1.k.x"))
+}
+
+func TestASecretOfLoginsIsLong(t *testing.T) {
+	t.Parallel()
+	_, err := token.NewLogins("short")
+	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
+}
