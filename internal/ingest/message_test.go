@@ -251,6 +251,26 @@ func TestMessagesToAnEndedAttempt(t *testing.T) {
 	require.Contains(t, b.refuse(next, task.CodeGone).Reason, "lost")
 }
 
+// After an interrupt an agent may leave long before its attempt ends: who writes to it learns so.
+func TestMessagesToAnAgentThatHasLeft(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	i := b.intake(ingest.IntakeConfig{}, nil)
+	sandbox := b.sandbox()
+	open, taken := b.say(sandbox, "", "in time"), b.say(sandbox, "", "x")
+	require.True(t, b.ack(sandbox, taken.ID, ""))
+	b.inject(i, sandbox, task.EventAgentShutdown, map[string]any{"reason": "sigterm"})
+	require.Equal(t, ingest.MessageAccepted, b.message(open.ID).State, "it may be started again")
+	b.inject(i, sandbox, task.EventAgentShutdown, map[string]any{"reason": "interrupted"})
+	require.Equal(t, ingest.MessageExpired, b.message(open.ID).State)
+	require.Contains(t, b.message(open.ID).Reason, "left")
+	require.NotNil(t, b.message(open.ID).SettledAt)
+	require.Equal(t, ingest.MessageTakenUp, b.message(taken.ID).State)
+	require.Contains(t, b.refuse(sandbox, task.CodeConflict).Reason, "has left")
+	b.inject(i, sandbox, task.EventAgentStarted, nil)
+	b.say(sandbox, "", "it is back")
+}
+
 // A message is accepted before an attempt's end, and expires with it, or it is refused.
 func TestNoMessageSlipsInAtTheEnd(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,10 @@ func (s *Store) storeMessage(ctx context.Context, m ingest.NewMessage) (stored d
 			SenderKind: m.SenderKind, SenderID: orNil(m.SenderID), State: ingest.MessageAccepted,
 			KeyScope: orNil(m.Once.Scope), IdempotencyKey: orNil(m.Once.Key), BodyHash: m.Once.BodyHash,
 		}
-		if refusal, row.Reason = deafness(target); refusal != "" {
+		if refusal, row.Reason, err = deafness(ctx, q, target); err != nil {
+			return err
+		}
+		if refusal != "" {
 			row.State = ingest.MessageRefused
 		}
 		stored, err = q.InsertMessage(ctx, row)
@@ -100,10 +103,19 @@ func messageSandbox(ctx context.Context, q *db.Queries, tx pgx.Tx, m ingest.NewM
 }
 
 // deafness says why nobody hears what is said into a sandbox; an empty code: somebody does.
-func deafness(s db.MessageSandboxRow) (task.Code, string) {
-	if !s.Ended {
-		return "", ""
+func deafness(ctx context.Context, q *db.Queries, s db.MessageSandboxRow) (task.Code, string, error) {
+	if s.Ended {
+		code, why := afterTheEnd(s)
+		return code, why, nil
 	}
+	left, err := q.AgentLeft(ctx, s.ID)
+	if left {
+		return task.CodeConflict, "The agent has left; nobody listens in this sandbox any more.", err
+	}
+	return "", "", err
+}
+
+func afterTheEnd(s db.MessageSandboxRow) (task.Code, string) {
 	why := "The attempt has ended, and the task has no other yet."
 	switch {
 	case s.TaskStatus == "":

@@ -27,6 +27,12 @@ const (
 			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL
 		WHERE id = (SELECT id FROM messages WHERE sandbox_id = $1 AND content = $2 AND state = 'delivered'
 			AND kind = 'interrupt' ORDER BY ordinal LIMIT 1)`
+	// An agent that was stopped from outside may be started again.
+	sqlAgentLeft = `WITH box AS (INSERT INTO departures VALUES ($1, coalesce($2, now())) ON CONFLICT DO NOTHING)
+		UPDATE messages SET state = 'expired', settled_at = coalesce($2, now()), lease_until = NULL,
+			reason = 'The agent left before it took the message up.'
+		WHERE sandbox_id = $1 AND state IN ('accepted', 'delivered')`
+	sqlAgentBack   = `DELETE FROM departures WHERE sandbox_id = $1`
 	sqlAnsweredAll = `UPDATE messages SET state = 'answered', answered_at = coalesce($2, now())
 		WHERE sandbox_id = $1 AND state = 'taken_up' AND injected`
 )
@@ -52,6 +58,12 @@ func (p *eventPlan) queueMessages(batch *pgx.Batch) {
 			q.settle(sqlAnsweredByID, said.ID, sqlAnsweredInterrupt, said.Reason)
 		case task.EventAgentWaiting:
 			batch.Queue(sqlAnsweredAll, q.sandboxID, q.at)
+		case task.EventAgentShutdown:
+			if reason := readSaid(row.event).Reason; reason != "sigterm" && reason != "gone" {
+				batch.Queue(sqlAgentLeft, q.sandboxID, q.at)
+			}
+		case task.EventAgentStarted:
+			batch.Queue(sqlAgentBack, q.sandboxID)
 		case eventAgentMessage:
 			if bytes.Contains(row.event.Data, []byte("in_reply_to")) {
 				q.settle(sqlAnsweredByID, readSaid(row.event).InReplyTo, "", nil)

@@ -31,6 +31,18 @@ func (q *Queries) AckMessage(ctx context.Context, arg AckMessageParams) (int64, 
 	return result.RowsAffected(), nil
 }
 
+const agentLeft = `-- name: AgentLeft :one
+SELECT EXISTS (SELECT FROM departures WHERE sandbox_id = $1)
+`
+
+// A statement of its own: it sees what was written while the lock on the sandbox was waited for.
+func (q *Queries) AgentLeft(ctx context.Context, sandboxID string) (bool, error) {
+	row := q.db.QueryRow(ctx, agentLeft, sandboxID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const agentOfSandbox = `-- name: AgentOfSandbox :one
 SELECT s.id FROM sandboxes s JOIN tasks t ON t.id = s.task_id
 WHERE s.id = $1 AND t.project_id = $2
@@ -261,7 +273,7 @@ func (q *Queries) MessageOfKey(ctx context.Context, keyScope string, idempotency
 }
 
 const messageSandbox = `-- name: MessageSandbox :one
-SELECT s.state, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
+SELECT s.id, s.state, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
     coalesce(t.status, '')::text AS task_status, (t.sandbox_id IS NOT NULL AND t.sandbox_id <> s.id)::boolean AS goes_on,
     (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered')) AS open
 FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
@@ -269,6 +281,7 @@ WHERE s.id = $1 FOR NO KEY UPDATE OF s
 `
 
 type MessageSandboxRow struct {
+	ID         string
 	State      string
 	Ended      bool
 	TaskStatus string
@@ -281,6 +294,7 @@ func (q *Queries) MessageSandbox(ctx context.Context, id string) (MessageSandbox
 	row := q.db.QueryRow(ctx, messageSandbox, id)
 	var i MessageSandboxRow
 	err := row.Scan(
+		&i.ID,
 		&i.State,
 		&i.Ended,
 		&i.TaskStatus,

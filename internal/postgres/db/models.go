@@ -87,6 +87,11 @@ type Credential struct {
 	UsedAt         *time.Time
 }
 
+type Departure struct {
+	SandboxID string
+	LeftAt    time.Time
+}
+
 type EventCount struct {
 	SandboxID string
 	Upto      int64

@@ -1,10 +1,14 @@
 -- name: MessageSandbox :one
 -- Locked, so that no message is accepted while the attempt ends, and none beyond the bound.
-SELECT s.state, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
+SELECT s.id, s.state, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
     coalesce(t.status, '')::text AS task_status, (t.sandbox_id IS NOT NULL AND t.sandbox_id <> s.id)::boolean AS goes_on,
     (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered')) AS open
 FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
 WHERE s.id = sqlc.arg(id) FOR NO KEY UPDATE OF s;
+
+-- name: AgentLeft :one
+-- A statement of its own: it sees what was written while the lock on the sandbox was waited for.
+SELECT EXISTS (SELECT FROM departures WHERE sandbox_id = sqlc.arg(sandbox_id));
 
 -- name: InsertMessage :one
 -- No row where the sender's key is taken.

@@ -1,4 +1,10 @@
 -- +goose Up
+-- Sandboxes whose agent said that it leaves, and has not come back.
+CREATE TABLE departures (
+    sandbox_id  text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE,
+    left_at     timestamptz NOT NULL
+);
+
 -- Why a sandbox was ended whose agent did nothing more, in the words of the replaced system and in
 -- its order: what a run by phases said of its own end goes before what was seen of the agent. A
 -- person's cancel is none of these.
@@ -53,3 +59,4 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 DROP FUNCTION omoi_idle_reason;
+DROP TABLE departures;
