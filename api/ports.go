@@ -86,6 +86,9 @@ type Events interface {
 	Events(ctx context.Context, q ingest.EventQuery) (ingest.EventPage, error)
 	EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error)
 	TaskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor, limit int) (ingest.TaskPage, error)
+	// SandboxHead answers the number of the newest event, TaskHeads that of each attempt.
+	SandboxHead(ctx context.Context, sandboxID string) (int64, error)
+	TaskHeads(ctx context.Context, taskID string) (map[int]int64, error)
 }
 
 // Messages keeps what is said to agents.

@@ -33,6 +33,7 @@ type feed struct {
 	done  func(ctx context.Context) (bool, error)    // nothing more will come
 	id    func(e ingest.StoredEvent) string          // asked once of each event, in order
 	full  bool                                       // large fields too
+	lost  string                                     // the place that was asked for and is not here; empty: none
 	// access is what the route asks for; by it still judges whether the reader may go on.
 	access access
 	still  func(ctx context.Context) error
@@ -76,7 +77,7 @@ func (a *API) serveStream(ctx context.Context, f feed, w http.ResponseWriter) {
 func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 	news, leave := a.deps.Bus.Subscribe(f.topic)
 	defer leave()
-	if err := out.open(); err != nil {
+	if err := out.open(f.lost); err != nil {
 		return err
 	}
 	defer f.opened()()
@@ -173,10 +174,19 @@ type eventWriter struct {
 	id      func(e ingest.StoredEvent) string
 }
 
-// open sends the head of the answer. The deadlines of the server are for requests that end.
-func (o *eventWriter) open() error {
+// open sends the head of the answer. The deadlines of the server are for requests that end. A
+// reader whose place is beyond all that is stored is told to forget what it has: it follows
+// from the beginning.
+func (o *eventWriter) open(lost string) error {
 	_ = o.control.SetReadDeadline(time.Time{}) // a writer without deadlines has none to lift
-	return o.comment("stream of events")
+	if err := o.comment("stream of events"); err != nil || lost == "" {
+		return err
+	}
+	asked, err := json.Marshal(map[string]string{"after": lost})
+	if err != nil {
+		return err
+	}
+	return o.send([]byte("event: reset\ndata: " + string(asked) + "\n\n"))
 }
 
 func (o *eventWriter) comment(text string) error { return o.send([]byte(": " + text + "\n\n")) }

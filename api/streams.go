@@ -27,7 +27,7 @@ func (a *API) registerStreams() {
 
 // Resuming is where a stream begins, and how much it shows.
 type Resuming struct {
-	LastEventID string `header:"Last-Event-Id" doc:"The id of the last event that was seen; goes before after"`
+	LastEventID string `header:"Last-Event-Id" doc:"The id of the last event that was seen; goes before after. If no such event is stored here, the first frame is event: reset, and all follow from the beginning"`
 	After       string `query:"after" doc:"Likewise; empty: from the beginning"`
 	Full        bool   `query:"full" doc:"1: large fields too, which are otherwise left out and named in omitted"`
 }
@@ -56,7 +56,11 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	if err != nil && (!a.cfg.Open || task.CodeOf(err) != task.CodeNotFound) {
 		return nil, err // an open server takes events of unknown sandboxes, so one may wait for them
 	}
-	f := feed{kind: kindSandbox, topic: live.Sandbox(in.SandboxID), full: in.Full, access: accessInspect, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
+	after, lost, err := a.placeIn(ctx, in, after)
+	if err != nil {
+		return nil, err
+	}
+	f := feed{kind: kindSandbox, lost: lost, topic: live.Sandbox(in.SandboxID), full: in.Full, access: accessInspect, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
 	f.read = func(ctx context.Context) (stretch, error) {
 		events, err := a.eventsAfter(ctx, in.SandboxID, after)
 		if n := len(events); n > 0 {
@@ -69,6 +73,30 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 		f.topic, f.done = live.Task(taskID), a.taskDone(organization, taskID)
 	}
 	return a.stream(f), nil //nolint:contextcheck // the context of the request comes with the body
+}
+
+// placeIn is where a stream begins: at its beginning, and lost, if nobody here has got so far.
+func (a *API) placeIn(ctx context.Context, in *sandboxStreamIn, after int64) (from int64, lost string, err error) {
+	if after == 0 {
+		return 0, "", nil
+	}
+	head, err := a.deps.Store.SandboxHead(ctx, in.SandboxID)
+	if err == nil && after > head {
+		return 0, clip(in.place()), nil
+	}
+	return after, "", err
+}
+
+// placeOf likewise, of a task.
+func (a *API) placeOf(ctx context.Context, in *taskStreamIn, after ingest.Cursor) (from ingest.Cursor, lost string, err error) {
+	if after == (ingest.Cursor{}) {
+		return after, "", nil
+	}
+	heads, err := a.deps.Store.TaskHeads(ctx, in.ID)
+	if err == nil && !after.Within(heads) {
+		return ingest.Cursor{}, clip(in.place()), nil
+	}
+	return after, "", err
 }
 
 // eventsAfter answers the next events of a sandbox; readers at one place share the look.
@@ -95,7 +123,11 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 	if _, err := done(ctx); err != nil {
 		return nil, err
 	}
-	f := feed{kind: kindTask, topic: live.Task(in.ID), full: in.Full, access: accessRead, done: done}
+	after, lost, err := a.placeOf(ctx, in, after)
+	if err != nil {
+		return nil, err
+	}
+	f := feed{kind: kindTask, lost: lost, topic: live.Task(in.ID), full: in.Full, access: accessRead, done: done}
 	shown := after
 	f.id = func(e ingest.StoredEvent) string {
 		shown = shown.Past(e)

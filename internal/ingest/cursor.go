@@ -98,6 +98,11 @@ func (c Cursor) In(attempt int) (sequence int64, known bool) {
 	return 0, false
 }
 
+// Within reports whether the cursor is nowhere beyond the newest event of an attempt.
+func (c Cursor) Within(heads map[int]int64) bool {
+	return !slices.ContainsFunc(c.places(), func(p cursorPlace) bool { return p.sequence > heads[p.attempt] })
+}
+
 // Past is the cursor of a reader who has got one more event.
 func (c Cursor) Past(e StoredEvent) Cursor { return c.with(e.Attempt, e.Attempt, e.Sequence) }
 

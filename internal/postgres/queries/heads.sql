@@ -1,0 +1,2 @@
+-- name: SandboxHead :many
+SELECT head FROM sandboxes WHERE id = sqlc.arg(id);
