@@ -53,6 +53,9 @@ type Config struct {
 	// them also where the ledger knows of nothing.
 	Shared []string
 
+	UIURL     string // base address of Temporal's Web UI, for links; empty: not known
+	Namespace string // of Temporal
+
 	// Secrets are values that must never leave in an error; they are cut out of every text.
 	Secrets []string
 }

@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -99,7 +98,7 @@ func (a *Activities) pull(ctx context.Context, work task.Work) (scm.PullRequest,
 	}
 	pull, err := host.EnsurePull(ctx, repo, scm.PullRequest{
 		Title: pullTitle(a.scrub(work.Title), work.TicketID),
-		Body:  a.scrub(pullBody(work)),
+		Body:  a.pullText(ctx, host, work),
 		Head:  work.Branch,
 		Base:  work.DefaultBranch,
 	})
@@ -107,28 +106,4 @@ func (a *Activities) pull(ctx context.Context, work task.Work) (scm.PullRequest,
 		return scm.PullRequest{}, fmt.Errorf("open pull request of %s: %w", work.Branch, err)
 	}
 	return pull, nil
-}
-
-// Bounds of what a git host takes.
-const (
-	maxPullTitle = 250
-	maxPullText  = 20_000
-)
-
-// pullTitle names ticket and task, on one line.
-func pullTitle(title, ticketID string) string {
-	return cutRunes("["+ticketID+"] "+strings.Join(strings.Fields(title), " "), maxPullTitle)
-}
-
-// pullBody tells a reviewer what was asked and where it was done.
-func pullBody(work task.Work) string {
-	var b strings.Builder
-	b.WriteString("Resolves #" + work.TicketID + ".\n\n## What was asked\n\n")
-	b.WriteString(cutRunes(work.Description, maxPullText) + "\n\n## How it was made\n\n")
-	fmt.Fprintf(&b, "- task `%s`\n- branch `%s`\n- agent `%s`", work.TaskID, work.Branch, work.Agent)
-	if work.Attempt > 0 {
-		fmt.Fprintf(&b, "\n- attempts: %d", work.Attempt)
-	}
-	b.WriteString("\n\nOpened by omoi.\n")
-	return b.String()
 }

@@ -63,6 +63,7 @@ func (f *faults) count(name string) int {
 
 // fakeStore is Tasks, Ledger and Fleet in memory.
 type fakeStore struct {
+	story    task.Story
 	doubts  []string // as they were noted
 	adopted []string // sandboxes that were listed and orphans
 	found   []string // which sandbox on which host
@@ -512,6 +513,7 @@ type fakeHost struct {
 	faults
 
 	checkErr  error
+	diff      string
 	aheadErr  error
 	pushErr   error
 	rescueErr error
@@ -525,8 +527,11 @@ type fakeHost struct {
 
 func (h *fakeHost) For(string, scm.Owner) (scm.Host, error) { return h, nil }
 
-func (h *fakeHost) Check(context.Context, scm.Repo) error                           { return h.checkErr }
-func (h *fakeHost) Diff(context.Context, scm.Repo, string, string, io.Writer) error { return nil }
+func (h *fakeHost) Check(context.Context, scm.Repo) error { return h.checkErr }
+func (h *fakeHost) Diff(_ context.Context, _ scm.Repo, _, _ string, w io.Writer) error {
+	_, err := io.WriteString(w, h.diff)
+	return err
+}
 
 func (h *fakeHost) EnsureBranch(_ context.Context, req scm.BranchRequest) (scm.Branch, error) {
 	name, ok := h.branches[req.TaskID]

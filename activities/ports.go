@@ -24,6 +24,8 @@ type Tasks interface {
 	Work(ctx context.Context, taskID string) (task.Work, error)
 	// EarlierTranscript is the newest transcript that an attempt before this one left, if there is one.
 	EarlierTranscript(ctx context.Context, taskID string, attempt int) (task.TranscriptInfo, bool, error)
+	// Story tells how a task was done so far.
+	Story(ctx context.Context, organizationID, taskID string) (task.Story, error)
 	// SaveBranch notes the task's branch and where it began; what is noted already stays.
 	SaveBranch(ctx context.Context, taskID, branch, base string) error
 }

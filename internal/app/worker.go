@@ -129,6 +129,7 @@ func (c *core) activityConfig(host string) activities.Config {
 		AgentHeartbeat: cfg.Agent.Heartbeat, SpoolBytes: cfg.Agent.SpoolBytes, CacheBytes: cfg.Agent.CacheBytes, StopGrace: cfg.Agent.Grace, Transcript: cfg.Agent.Transcript,
 		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail,
 		Pull: pulls(cfg), TailInterval: cfg.Transport.Interval,
+		UIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
 		SalvageWindow: cfg.Task.SalvageWindow, OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace,
 		Overdue: cfg.Reaper.Overdue, Shared: sharedProviders(cfg), Secrets: secrets(cfg),
 	}

@@ -91,7 +91,7 @@ func (b *bench) branches() []string {
 	b.t.Helper()
 	out := git(b.t, b.bare, "for-each-ref", "--format=%(refname:short)", "refs/heads/")
 	var all []string
-	for _, name := range strings.Fields(out) {
+	for name := range strings.FieldsSeq(out) {
 		if name != "main" {
 			all = append(all, name)
 		}

@@ -47,10 +47,14 @@ func (b *bench) life(before func()) {
 		return err
 	})
 	var dir string
-	b.again(func(context.Context) (err error) { dir, err = b.trySandbox(branch.Name); return err })
+	b.again(func(context.Context) (err error) {
+		dir, err = b.trySandbox(branch.Name) //nolint:contextcheck // of the test
+		return err
+	})
 	b.commit(dir, "a.txt", "a")
 	b.again(func(ctx context.Context) (err error) {
-		_, err = b.host.Push(ctx, repo, branch.Name, b.bundle(dir, branch.Base+".."+branch.Name))
+		bundle := b.bundle(dir, branch.Base+".."+branch.Name) //nolint:contextcheck // of the test
+		_, err = b.host.Push(ctx, repo, branch.Name, bundle)
 		return err
 	})
 	b.again(func(ctx context.Context) error {

@@ -153,7 +153,7 @@ func TestDiff(t *testing.T) {
 func TestNobodysTokenIsUsed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	other := b.host.Hub.As(scm.Owner{UserID: "somebody else"})
+	other := b.host.As(scm.Owner{UserID: "somebody else"})
 	requireCode(t, task.CodeForbidden, other.Check(t.Context(), repo))
 	require.Empty(t, b.server.Calls(), "nobody was asked")
 	require.True(t, filepath.IsAbs(b.bare))

@@ -16,8 +16,8 @@ import (
 const pullsFolder = "omoi/pulls"
 
 // EnsurePull answers the pull request of a head branch, made if there is none: one branch
-// has one pull request for good. Number, URL and State of the argument are ignored;
-// an empty Base is the default branch. An unknown branch is [task.CodeInvalid].
+// has one pull request for good, whose text is brought up to date. Number, URL and State of the
+// argument are ignored; an empty Base is the default branch. An unknown branch is [task.CodeInvalid].
 func (h *Host) EnsurePull(ctx context.Context, repo scm.Repo, pull scm.PullRequest) (scm.PullRequest, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -50,13 +50,22 @@ func (r *repository) ensurePull(pull scm.PullRequest) (_ scm.PullRequest, err er
 	next := 1
 	for _, p := range known {
 		if p.Head == pull.Head {
-			return p, nil
+			return rec.refresh(p, pull.Body)
 		}
 		next = max(next, p.Number+1)
 	}
 	pull.Number, pull.State = next, "open"
 	pull.URL = fmt.Sprintf("file://%s#pull/%d", r.path, next)
 	return pull, rec.writePull(pull)
+}
+
+// refresh brings the text of a pull request up to date.
+func (r *records) refresh(p scm.PullRequest, body string) (scm.PullRequest, error) {
+	if body == "" || p.Body == body {
+		return p, nil
+	}
+	p.Body = body
+	return p, r.writePull(p)
 }
 
 // pulls reads every record; files of other names are not ours.

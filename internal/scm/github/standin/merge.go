@@ -30,26 +30,31 @@ func (s *Server) mergePull(w http.ResponseWriter, r *http.Request, on *repo) {
 	case in.SHA != "" && in.SHA != head:
 		refuse(w, http.StatusConflict, "Head branch was modified. Review and try the merge again.")
 	default:
-		s.finishMerge(w, on, p, in.Method, cmp.Or(in.Title, p.title), tree)
+		commit, err := on.commitMerge(p, in.Method, cmp.Or(in.Title, p.title), tree)
+		if err != nil {
+			refuse(w, http.StatusConflict, "Base branch was modified. Review and try the merge again.")
+			return
+		}
+		reply(w, http.StatusOK, object{"sha": commit, "merged": true, "message": "Pull Request successfully merged"})
 	}
 }
 
-func (s *Server) finishMerge(w http.ResponseWriter, on *repo, p *pull, method, title, tree string) {
-	head, base := on.headOf(p), on.resolve("refs/heads/"+p.base)
+// commitMerge makes the commit and moves the base branch.
+func (r *repo) commitMerge(p *pull, method, title, tree string) (string, error) {
+	head, base := r.headOf(p), r.resolve("refs/heads/"+p.base)
 	args := []string{"commit-tree", "-m", title + " (#" + strconv.Itoa(p.number) + ")", "-p", base}
 	if cmp.Or(method, "merge") == "merge" {
 		args = append(args, "-p", head)
 	}
-	commit, err := gitIn(on.dir, nil, append(args, tree)...)
+	commit, err := gitIn(r.dir, nil, append(args, tree)...)
 	if err == nil {
-		_, err = gitIn(on.dir, nil, "update-ref", "refs/heads/"+p.base, commit, base)
+		_, err = gitIn(r.dir, nil, "update-ref", "refs/heads/"+p.base, commit, base)
 	}
 	if err != nil {
-		refuse(w, http.StatusConflict, "Base branch was modified. Review and try the merge again.")
-		return
+		return "", err
 	}
 	now := time.Now().UTC()
-	on.move(p, "closed")
+	r.move(p, "closed")
 	p.mergedAt, p.mergeCommit = &now, commit
-	reply(w, http.StatusOK, object{"sha": commit, "merged": true, "message": "Pull Request successfully merged"})
+	return commit, nil
 }

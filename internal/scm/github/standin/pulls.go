@@ -138,7 +138,12 @@ func (s *Server) listPulls(w http.ResponseWriter, r *http.Request, on *repo) {
 }
 
 func (s *Server) createPull(w http.ResponseWriter, r *http.Request, on *repo) {
-	var in struct{ Title, Body, Head, Base string }
+	var in struct {
+		Title string `json:"title"`
+		Body  string `json:"body"`
+		Head  string `json:"head"`
+		Base  string `json:"base"`
+	}
 	if json.NewDecoder(r.Body).Decode(&in) != nil || in.Title == "" {
 		refuse(w, http.StatusUnprocessableEntity, "Validation Failed", "title can't be blank")
 		return
@@ -183,7 +188,11 @@ func (s *Server) changePull(w http.ResponseWriter, r *http.Request, on *repo) {
 	on.mu.Lock()
 	defer on.mu.Unlock()
 	p := numbered(w, r, on)
-	var in struct{ Title, Body, State *string }
+	var in struct {
+		Title *string `json:"title"`
+		Body  *string `json:"body"`
+		State *string `json:"state"`
+	}
 	if p == nil || json.NewDecoder(r.Body).Decode(&in) != nil {
 		return
 	}

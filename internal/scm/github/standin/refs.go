@@ -65,7 +65,10 @@ func (s *Server) matchingRefs(w http.ResponseWriter, r *http.Request, on *repo) 
 }
 
 func (s *Server) createRef(w http.ResponseWriter, r *http.Request, on *repo) {
-	var in struct{ Ref, SHA string }
+	var in struct {
+		Ref string `json:"ref"`
+		SHA string `json:"sha"`
+	}
 	if json.NewDecoder(r.Body).Decode(&in) != nil {
 		refuse(w, http.StatusBadRequest, "Problems parsing JSON")
 		return

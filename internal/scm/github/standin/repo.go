@@ -2,6 +2,7 @@ package standin
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,7 +51,7 @@ func (s *Server) Add(full string) (string, error) {
 func (s *Server) AddEmpty(full string) (string, error) {
 	owner, name, _ := strings.Cut(full, "/")
 	dir := filepath.Join(s.dir, owner, name+".git")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", fmt.Errorf("make %s: %w", dir, err)
 	}
 	if _, err := gitIn(dir, nil, "init", "--quiet", "--bare", "--initial-branch=main", "--template=", "."); err != nil {
@@ -76,15 +77,15 @@ func (s *Server) Protect(full, branch string) error {
 	s.mu.Unlock()
 	hook := "#!/bin/sh\nif [ \"$1\" = 'refs/heads/" + branch + "' ]; then\n" +
 		"  echo 'error: GH006: Protected branch update failed for '\"$1\". >&2\n  echo 'error: Changes must be made through a pull request.' >&2\n  exit 1\nfi\n"
-	if err := os.MkdirAll(filepath.Join(dir, "hooks"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "hooks"), 0o750); err != nil {
 		return fmt.Errorf("make the folder of hooks: %w", err)
 	}
-	return os.WriteFile(filepath.Join(dir, "hooks", "update"), []byte(hook), 0o755)
+	return os.WriteFile(filepath.Join(dir, "hooks", "update"), []byte(hook), 0o700) //nolint:gosec // G306: git runs it
 }
 
 // gitIn runs git in a repository and answers its trimmed output.
 func gitIn(dir string, stdin []byte, args ...string) (string, error) {
-	cmd := exec.Command("git", args...)
+	cmd := exec.CommandContext(context.Background(), "git", args...) //nolint:gosec // G204: of tests
 	var out, errs bytes.Buffer
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(stdin), &out, &errs
 	cmd.Env = append(gitEnv(), "GIT_AUTHOR_NAME=GitHub", "GIT_AUTHOR_EMAIL=noreply@github.com", "GIT_COMMITTER_NAME=GitHub", "GIT_COMMITTER_EMAIL=noreply@github.com")

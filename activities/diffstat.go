@@ -1,0 +1,79 @@
+package activities
+
+import (
+	"bytes"
+	"strings"
+)
+
+// changedFile is a file in a diff.
+type changedFile struct {
+	Path    string `json:"path"`
+	Added   int    `json:"added"`
+	Removed int    `json:"removed"`
+}
+
+// Bounds of what is counted; the rest of a diff passes by.
+const (
+	maxStatLine  = 4 << 10
+	maxStatFiles = 10_000
+)
+
+// diffStat counts the lines of a unified diff that is written to it, and keeps none of it.
+type diffStat struct {
+	files  []changedFile
+	line   []byte // begun, and not at its end yet; cut
+	inHunk bool
+}
+
+// Write implements [io.Writer].
+func (d *diffStat) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
+		d.line = append(d.line, line[:min(len(line), maxStatLine-min(len(d.line), maxStatLine))]...)
+		if whole {
+			d.count(string(d.line))
+			d.line = d.line[:0]
+		}
+		rest = after
+	}
+	return len(p), nil
+}
+
+func (d *diffStat) count(line string) {
+	switch {
+	case strings.HasPrefix(line, "diff --git "):
+		d.inHunk = false
+		d.add(line)
+	case strings.HasPrefix(line, "@@ "):
+		d.inHunk = true
+	case len(d.files) == 0:
+	case !d.inHunk && strings.HasPrefix(line, "+++ b/"):
+		d.files[len(d.files)-1].Path = strings.TrimPrefix(line, "+++ b/")
+	case d.inHunk && strings.HasPrefix(line, "+"):
+		d.files[len(d.files)-1].Added++
+	case d.inHunk && strings.HasPrefix(line, "-"):
+		d.files[len(d.files)-1].Removed++
+	}
+}
+
+// add begins a file. Its name is read from the half of the line that is right for all but renames, whose
+// further lines tell it.
+func (d *diffStat) add(line string) {
+	if len(d.files) >= maxStatFiles {
+		return
+	}
+	_, path, _ := strings.Cut(line, " b/")
+	if names := strings.TrimPrefix(line, "diff --git "); len(names)%2 == 1 {
+		path = strings.TrimPrefix(names[len(names)/2+1:], "b/")
+	}
+	d.files = append(d.files, changedFile{Path: path})
+}
+
+// all answers the files that were counted.
+func (d *diffStat) all() []changedFile {
+	if len(d.line) > 0 {
+		d.count(string(d.line))
+		d.line = nil
+	}
+	return append([]changedFile{}, d.files...)
+}

@@ -1,0 +1,160 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Bounds of what a git host takes.
+const (
+	maxPullTitle  = 250
+	maxPullText   = 20_000
+	maxPullOutput = 4_000
+	maxPullFiles  = 50
+)
+
+// pullTitle names ticket and task, on one line.
+func pullTitle(title, ticketID string) string {
+	return cutRunes("["+ticketID+"] "+strings.Join(strings.Fields(title), " "), maxPullTitle)
+}
+
+// pullText tells a reviewer what was asked, what was done and what it took. What cannot be found out
+// is left out: no pull request fails for its text.
+func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work) string {
+	story, err := a.deps.Tasks.Story(ctx, work.OrganizationID, work.TaskID)
+	if err != nil {
+		a.log.WarnContext(ctx, "the story of a task is not known", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
+	}
+	var stat diffStat
+	if err := host.Diff(ctx, scm.Repo(work.Repo), work.Base, work.Branch, &stat); err != nil {
+		a.log.WarnContext(ctx, "the changes of a task are not known", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
+		stat = diffStat{}
+	}
+	return a.scrub(a.pullBody(work, story, stat.all()))
+}
+
+func (a *Activities) pullBody(work task.Work, story task.Story, files []changedFile) string {
+	var b strings.Builder
+	b.WriteString("Resolves #" + work.TicketID + ".\n")
+	section(&b, "What was asked", plainText(work.Description, maxPullText))
+	section(&b, "What was done", plainText(story.Output, maxPullOutput))
+	section(&b, "Files", fileLines(files))
+	section(&b, "Tests", testLine(work.Execution.TestCommand, story.TestsPassed))
+	section(&b, "How it was made", a.madeLines(work, story))
+	section(&b, "Sandboxes", boxLines(story.Receipt))
+	b.WriteString("\nOpened by omoi.\n\n" + receiptBlock(work, story, files))
+	return b.String()
+}
+
+// section writes a part of the text; an empty one is left out.
+func section(b *strings.Builder, title, text string) {
+	if text != "" {
+		b.WriteString("\n## " + title + "\n\n" + text + "\n")
+	}
+}
+
+// plainText is a text of a person or an agent; it cannot end or fake the marks of ours.
+func plainText(text string, limit int) string {
+	return strings.ReplaceAll(cutRunes(strings.TrimSpace(text), limit), "<!--", "&lt;!--")
+}
+
+func fileLines(files []changedFile) string {
+	var lines []string
+	for _, f := range files[:min(len(files), maxPullFiles)] {
+		lines = append(lines, fmt.Sprintf("- `%s` +%d −%d", strings.ReplaceAll(f.Path, "`", "'"), f.Added, f.Removed))
+	}
+	if more := len(files) - maxPullFiles; more > 0 {
+		lines = append(lines, fmt.Sprintf("- and %d more", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// testLine says what is known of tests: nothing is made of an agent's silence.
+func testLine(command string, passed *bool) string {
+	said := "No test command is configured"
+	if command != "" {
+		said = "`" + strings.ReplaceAll(strings.Join(strings.Fields(command), " "), "`", "'") + "`"
+	}
+	switch {
+	case passed != nil && *passed:
+		return said + ": passed, as the agent says."
+	case command != "":
+		return said + ": the agent does not say that it passed."
+	}
+	return said + "; the agent ran none that omoi knows of."
+}
+
+func (a *Activities) madeLines(work task.Work, story task.Story) string {
+	lines := []string{
+		"- task `" + work.TaskID + "`: `omoi show " + work.TaskID + "`",
+		"- branch `" + work.Branch + "`, agent `" + work.Agent + "`",
+		"- attempts: " + attemptWords(work, story.Task.Attempts),
+		"- interventions: " + interventionWords(story),
+	}
+	if story.Task.ID != "" {
+		lines = append(lines, "- cost: "+costWords(story))
+	}
+	if link := a.runURL(work.TaskID); link != "" {
+		lines = append(lines, "- run: "+link)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func attemptWords(work task.Work, attempts []task.Attempt) string {
+	words := []string{}
+	for _, at := range attempts {
+		if at.FailureClass != task.ClassNone {
+			words = append(words, fmt.Sprintf("%d failed (%s)", at.Number, at.FailureClass))
+		}
+	}
+	return strings.Join(append([]string{strconv.Itoa(work.Attempt)}, words...), ", ")
+}
+
+func interventionWords(story task.Story) string {
+	var words []string
+	for _, s := range story.Spoken {
+		words = append(words, fmt.Sprintf("%d × %s by %s", s.Count, s.Kind, s.By))
+	}
+	for _, v := range story.Receipt.Visits {
+		words = append(words, "a person's "+v.Kind+" in a sandbox")
+	}
+	if n := story.Task.Replacements; n > 0 {
+		words = append(words, fmt.Sprintf("%d × replacement of the agent", n))
+	}
+	if n := story.Task.Revisions; n > 0 {
+		words = append(words, fmt.Sprintf("%d × revision", n))
+	}
+	return cmp.Or(strings.Join(words, ", "), "none")
+}
+
+func costWords(story task.Story) string {
+	var in, out int64
+	for _, at := range story.Task.Attempts {
+		in, out = in+at.InputTokens, out+at.OutputTokens
+	}
+	words := []string{fmt.Sprintf("models %.4f USD (%d tokens in, %d out)", story.Receipt.CostUSD, in, out)}
+	for _, c := range story.Receipt.Costs {
+		words = append(words, fmt.Sprintf("sandboxes %.4f %s", c.Amount, c.Currency))
+	}
+	if n := story.Receipt.Unpriced; n > 0 {
+		words = append(words, fmt.Sprintf("%d sandboxes without a price", n))
+	}
+	return strings.Join(words, ", ")
+}
+
+// runURL is the page of the task's workflow; empty if nobody said where that is.
+func (a *Activities) runURL(taskID string) string {
+	if a.cfg.UIURL == "" {
+		return ""
+	}
+	return strings.TrimRight(a.cfg.UIURL, "/") + "/namespaces/" + url.PathEscape(a.cfg.Namespace) + "/workflows/" + contract.TaskWorkflowID(taskID)
+}

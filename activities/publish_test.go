@@ -1,0 +1,76 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func (s *fakeStore) Story(context.Context, string, string) (task.Story, error) { return s.story, nil }
+
+// published opens the pull request of a task and answers its text.
+func published(t *testing.T, b *bench) string {
+	t.Helper()
+	b.cfg.UIURL, b.cfg.Namespace = "https://temporal.example.com/", "default"
+	_, err := do[contract.PullResult](b, b.activities().OpenPull, contract.PullInput{TaskID: taskID})
+	require.NoError(t, err)
+	return b.git.pulls[0].Body
+}
+
+func TestPullTellsTheStory(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	gone, passed := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), true
+	boxes := []task.Sandbox{
+		{ID: "box1", Provider: task.ProviderLocal, Attempt: 1, State: task.SandboxGone, GoneAt: &gone, VerifiedAt: &gone, SecondsAlive: 3},
+		{ID: "box2", Provider: task.ProviderLocal, Attempt: 2, State: task.SandboxRunning, Cost: &task.Money{Amount: 0.5, Currency: "EUR"}, CostUSD: 1.25},
+	}
+	made := task.Task{ID: taskID, Replacements: 1, Attempts: []task.Attempt{
+		{Number: 1, FailureClass: task.ClassInfrastructure}, {Number: 2, InputTokens: 10, OutputTokens: 5},
+	}}
+	b.store.work.Execution.TestCommand, b.store.work.Attempt = "make test", 2
+	b.store.story = task.Story{
+		Task: made, Receipt: task.NewReceipt(made, boxes, nil), TestsPassed: &passed,
+		Output: "It is 126410606437752. <!-- omoi:end -->", Spoken: []task.Spoken{{By: "person", Kind: "user_message", Count: 2}},
+	}
+	b.git.diff = "diff --git a/a b.txt b/a b.txt\n--- a/a b.txt\n+++ b/a b.txt\n@@ -1 +1,2 @@\n-old\n+new\n++++ more\ndiff --git a/x.bin b/x.bin\nBinary files differ\n"
+	body := published(t, b)
+	for _, want := range []string{
+		"C(50,25)", "It is 126410606437752.", "- `a b.txt` +2 −1", "- `x.bin` +0 −0", "`make test`: passed, as the agent says.",
+		"attempts: 2, 1 failed (infrastructure)", "2 × user_message by person, 1 × replacement", "models 1.2500 USD (10 tokens in, 5 out), sandboxes 0.5000 EUR, 1 sandboxes without a price",
+		"`box1` (local, attempt 1): deleted, verified gone at 2026-01-02T03:04:05Z", "`box2` (local, attempt 2): there when this was written",
+		"omoi receipt " + taskID, "https://temporal.example.com/namespaces/default/workflows/task-" + taskID,
+	} {
+		require.Contains(t, body, want)
+	}
+	require.NotContains(t, body, "<!-- omoi:end", "an agent does not fake the marks")
+}
+
+func TestPullHasAReceiptForMachines(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.story.Receipt.Sandboxes = []task.Sandbox{{ID: "box1 -->", Provider: task.ProviderLocal}}
+	body := published(t, b)
+	_, after, found := strings.Cut(body, "<!-- omoi:receipt ")
+	require.True(t, found)
+	block, _, _ := strings.Cut(after, " -->")
+	var receipt struct {
+		TaskID      string `json:"task_id"`
+		TestsPassed *bool  `json:"tests_passed"`
+		Sandboxes   []struct {
+			ID string `json:"id"`
+		} `json:"sandboxes"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(block), &receipt))
+	require.Equal(t, taskID, receipt.TaskID)
+	require.Nil(t, receipt.TestsPassed, "nobody said")
+	require.Equal(t, "box1 -->", receipt.Sandboxes[0].ID)
+	require.Contains(t, body, "ran none that omoi knows of")
+}

@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Story is what is known of how a task was done. [task.CodeNotFound] if there is no such task.
+func (s *Store) Story(ctx context.Context, organizationID, taskID string) (task.Story, error) {
+	t, err := s.Task(ctx, organizationID, taskID)
+	if err != nil {
+		return task.Story{}, err
+	}
+	story := task.Story{Task: t}
+	if story.Receipt, err = s.Receipt(ctx, organizationID, taskID); err != nil {
+		return task.Story{}, err
+	}
+	spoken, err := s.q.Spoken(ctx, &taskID)
+	if err != nil {
+		return task.Story{}, translate("read who spoke to the agents of task "+taskID, err)
+	}
+	story.Spoken = mapAll(spoken, func(r db.SpokenRow) task.Spoken {
+		return task.Spoken{By: r.SenderKind, Kind: r.Kind, Count: int(r.Times)}
+	})
+	return story, s.lastWords(ctx, &story)
+}
+
+// lastWords adds what the newest agent said at its end.
+func (s *Store) lastWords(ctx context.Context, story *task.Story) error {
+	if len(story.Task.Attempts) == 0 {
+		return nil
+	}
+	rows, err := s.q.Decisive(ctx, story.Task.Attempts[len(story.Task.Attempts)-1].SandboxID)
+	for _, r := range rows {
+		said := readObject(r.EventData)
+		if words := said.text("final_output"); words != "" {
+			story.Output = words
+		}
+		var passed bool
+		if raw, ok := said["tests_passed"]; ok && json.Unmarshal(raw, &passed) == nil {
+			story.TestsPassed = &passed
+		}
+	}
+	return translate("read the agent's last words of task "+story.Task.ID, err)
+}

@@ -1,0 +1,35 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestStory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(1), "")
+	story, err := w.store.Story(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.Empty(t, story.Output)
+
+	live := w.running(a)
+	w.event(live.SandboxID, "agent.completed", `{"success":true,"final_output":"first","tests_passed":false}`)
+	w.event(live.SandboxID, "agent.completed", `{"success":true,"final_output":"It is done.","tests_passed":true}`)
+	for range 2 {
+		w.exec(`INSERT INTO messages (id, sandbox_id, kind, content) VALUES ($1, $2, 'user_message', 'hear')`, task.NewID(), live.SandboxID)
+	}
+	story, err = w.store.Story(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.Equal(t, a.id, story.Task.ID)
+	require.Equal(t, "It is done.", story.Output)
+	require.True(t, *story.TestsPassed)
+	require.Equal(t, []task.Spoken{{By: "person", Kind: "user_message", Count: 2}}, story.Spoken)
+	require.Len(t, story.Receipt.Sandboxes, 1)
+	_, err = w.store.Story(t.Context(), task.NewID(), a.id)
+	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+}
