@@ -103,7 +103,7 @@ test: build temporal ## run the tests of all packages; says what was skipped and
 	@$(GO) test -json $(TEST_FLAGS) $(PACKAGES) | $(GO) run ./internal/tools/testreport
 
 .PHONY: test-all
-test-all: verify lint test user-test race fuzz replay sticky-off compose-check ## test, and what needs system packages or more time
+test-all: verify lint test user-test race fuzz replay sticky-off claude-test compose-check ## test, and what needs system packages or more time
 	@echo "test-all: everything passed"
 
 .PHONY: user-test
@@ -133,6 +133,10 @@ record: temporal ## record workflow histories anew, against a real server
 .PHONY: e2e
 e2e: build temporal ## run only the end-to-end tests against the real programs
 	@$(GO) test -json $(TEST_FLAGS) ./internal/e2e/... | $(GO) run ./internal/tools/testreport
+
+.PHONY: claude-test
+claude-test: build temporal ## run the real Claude Code, both pinned versions, against a scripted model; asks npm for it, once
+	@OMOI_CLAUDE_TEST=1 $(GO) test -json $(TEST_FLAGS) -run '^TestClaude' ./cmd/omoi-agent ./internal/e2e | $(GO) run ./internal/tools/testreport
 
 .PHONY: gapless
 gapless: build temporal ## prove at full size that no event is lost or doubled; OMOI_GAPLESS_SEED=n repeats a run

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/command"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/salvage"
@@ -134,7 +135,7 @@ func run(cfg spec.Config, errs io.Writer) int {
 		log.Warn("orphans of commands may escape", slog.Any("error", err))
 	}
 	code, err := agent.Run(ctx, cfg, agent.Deps{
-		Runtimes: map[string]agent.Runtime{"scripted": scripted.Runtime{}, "command": command.Runtime{}},
+		Runtimes: map[string]agent.Runtime{"scripted": scripted.Runtime{}, "command": command.Runtime{}, "claude": claude.Runtime{}},
 		Procs:    &proc.Runner{}, Log: log, Version: version(),
 	})
 	if err != nil {

@@ -30,6 +30,11 @@ func (e *phaseError) Unwrap() error { return e.cause }
 
 func initial(err error) error { return &phaseError{phase: "initialization", cause: err} }
 
+// Failure is an error of a runtime before its work began, of a class that it knows.
+func Failure(class task.FailureClass, err error) error {
+	return &phaseError{phase: "initialization", class: class, cause: err}
+}
+
 // failedToBegin is about what surrounds the agent; another sandbox may have it.
 func (s *session) failedToBegin(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

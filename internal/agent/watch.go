@@ -9,8 +9,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/diff"
 )
 
-// Watch notes how the work tree is now. The returned function tells what has changed since:
-// at most limit changes, how many there are in all, and what could not be looked at. It
+// Watch notes how the work tree is now. The returned function tells what has changed since,
+// or since its last call: at most limit changes, how many there are in all, and what could not be looked at. It
 // also works after ctx has ended, since what a stopped command did counts too.
 func (e Env) Watch(ctx context.Context) func(limit int) (changes []diff.Change, total int, skipped []string) {
 	nothing := func(int) ([]diff.Change, int, []string) { return nil, 0, nil }
@@ -34,6 +34,7 @@ func (e Env) Watch(ctx context.Context) func(limit int) (changes []diff.Change, 
 		if err != nil {
 			e.Log.WarnContext(ctx, "changes cannot be compared", slog.Any("error", err))
 		}
+		before = after
 		return changes, total, after.Skipped
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -41,6 +42,9 @@ type Command struct {
 	Capture int
 	// Output gets all output as it comes, beside what is kept. May be nil.
 	Output io.Writer
+	// Stdout gets standard output instead: what is kept is standard error alone. The caller
+	// closes it. May be nil.
+	Stdout *os.File
 }
 
 // Result is what became of a command.
@@ -136,6 +140,9 @@ func (r *Runner) start(c Command, out *capture) (*exec.Cmd, func(), error) {
 		return nil, nil, err
 	}
 	cmd.Stdout, cmd.Stderr = pipe, pipe
+	if c.Stdout != nil {
+		cmd.Stdout = c.Stdout
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err = cmd.Start()

@@ -4,6 +4,7 @@ package proc_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -150,6 +151,20 @@ func TestLongOutputKeepsBeginningAndEnd(t *testing.T) {
 	require.Contains(t, res.Output, "bytes left out")
 	require.EqualValues(t, 100011, res.FullLength)
 	require.Less(t, len(res.Output), 1200)
+}
+
+func TestStandardOutputMayGoElsewhere(t *testing.T) {
+	in, out, err := os.Pipe()
+	require.NoError(t, err)
+	command := bash("echo lines; echo trouble >&2")
+	command.Stdout = out
+	res, err := runner.Run(t.Context(), command)
+	require.NoError(t, err)
+	require.NoError(t, out.Close())
+	lines, err := io.ReadAll(in)
+	require.NoError(t, err)
+	require.Equal(t, "lines\n", string(lines))
+	require.Equal(t, "trouble\n", res.Output)
 }
 
 func TestWhatCannotBeStarted(t *testing.T) {

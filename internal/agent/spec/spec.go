@@ -61,11 +61,12 @@ type Config struct {
 	Env map[string]string `json:"env,omitempty"`
 
 	WaitForMessages bool          `json:"wait_for_messages,omitempty"`
-	Heartbeat       time.Duration `json:"heartbeat"`    // default 30 s
-	ToolTimeout     time.Duration `json:"tool_timeout"` // default 30 min
-	SpoolBytes      int64         `json:"spool_bytes"`  // default 256 MiB
-	Grace           time.Duration `json:"grace"`        // after SIGTERM; default 10 s
-	Transcript      time.Duration `json:"transcript"`   // between two uploads of what is new; default 1 min
+	Idle            time.Duration `json:"idle,omitempty"` // after which omoi takes an agent that waits for idle; default 10 min
+	Heartbeat       time.Duration `json:"heartbeat"`      // default 30 s
+	ToolTimeout     time.Duration `json:"tool_timeout"`   // default 30 min
+	SpoolBytes      int64         `json:"spool_bytes"`    // default 256 MiB
+	Grace           time.Duration `json:"grace"`          // after SIGTERM; default 10 s
+	Transcript      time.Duration `json:"transcript"`     // between two uploads of what is new; default 1 min
 }
 
 // Resume is the newest transcript of an earlier attempt of the same task.

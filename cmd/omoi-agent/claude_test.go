@@ -1,0 +1,376 @@
+//nolint:paralleltest,thelper // eachVersion runs them in parallel, as tests of their own
+package main_test
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	"github.com/omoi-dev/omoi/internal/agent/claude"
+	"github.com/omoi-dev/omoi/internal/agent/claude/claudetest"
+	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+)
+
+// eachVersion runs a test with every version of the real program that is pinned.
+func eachVersion(t *testing.T, test func(t *testing.T, path string)) {
+	t.Helper()
+	t.Parallel()
+	for _, version := range claudetest.Versions() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			test(t, claudetest.Install(t, version))
+		})
+	}
+}
+
+// claudeBox is a sandbox in which Claude Code works against a scripted model.
+func claudeBox(t *testing.T, path string, turns ...modeltest.Turn) (*box, *modeltest.Server) {
+	t.Helper()
+	b, model := newBox(t, ""), modeltest.New(t, turns...)
+	b.cfg.Runtime, b.cfg.Transcript = "claude", 50*time.Millisecond
+	b.cfg.Env = map[string]string{
+		claude.Bin: path, "ANTHROPIC_BASE_URL": model.URL, "ANTHROPIC_API_KEY": "sk-planted-model-key", "HOME": t.TempDir(), "TMPDIR": t.TempDir(),
+		"CLAUDE_CODE_MAX_RETRIES": "2",
+	}
+	return b, model
+}
+
+func bash(command string) modeltest.Tool {
+	return modeltest.Tool{Name: "Bash", Input: map[string]any{"command": command}}
+}
+
+func (b *box) at(name string) string { return filepath.Join(b.cfg.Workspace, name) }
+
+func TestClaudeWorks(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		b, model := claudeBox(t, path)
+		b.git(b.host, "branch", "-f", "feature/x")
+		model.Add(
+			modeltest.Turn{
+				Thinking: "Let me see.", Text: "I write it.", Expect: modeltest.Saying("What to do"),
+				Tools: []modeltest.Tool{{Name: "Write", Input: map[string]any{"file_path": b.at("sum.sh"), "content": "echo $((6*7))\n"}}},
+			},
+			modeltest.Turn{Tools: []modeltest.Tool{{Name: "Read", Input: map[string]any{"file_path": b.at("sum.sh")}}}},
+			modeltest.Turn{Tools: []modeltest.Tool{{Name: "Edit", Input: map[string]any{"file_path": b.at("sum.sh"), "old_string": "6*7", "new_string": "6*7*1000"}}}},
+			modeltest.Turn{Tools: []modeltest.Tool{bash("sh sum.sh; git mv README README.md; printf '\\0\\1' > bin; head -c 20000 /dev/zero | tr '\\0' x")}},
+			modeltest.Turn{Tools: []modeltest.Tool{bash("git add -A && git commit -qm 'Add a sum' && git push -q origin HEAD")}, Expect: modeltest.Saying("42000")},
+			modeltest.Turn{Text: "It prints 42000."},
+		)
+		require.Equal(t, 0, b.run())
+		require.Equal(t, "claude", b.one("agent.started")["runtime"])
+		edits := b.server.Of("agent.file_edited")
+		require.Len(t, edits, 4)
+		require.Equal(t, "created", edits[0].Data["change_type"])
+		require.Equal(t, "--- a/sum.sh\n+++ b/sum.sh\n@@ -1 +1 @@\n-echo $((6*7))\n+echo $((6*7*1000))\n", edits[1].Data["full_diff"])
+		require.Equal(t, true, edits[3].Data["binary"].(bool) || edits[2].Data["binary"].(bool))
+		results := b.server.Of("agent.tool_result")
+		require.Len(t, results, 5)
+		require.Equal(t, true, results[3].Data["result_truncated"])
+		require.Greater(t, results[3].Data["result_full_length"], float64(19000))
+		require.Equal(t, "Let me see.", b.one("agent.thinking")["content"])
+		done := b.one("agent.completed")
+		require.Equal(t, "It prints 42000.", done["final_output"])
+		for key, want := range map[string]any{"success": true, "code_committed": true, "code_pushed": true, "turns": 6.0, "input_tokens": 6000.0, "output_tokens": 60.0} {
+			require.Equal(t, want, done[key], key)
+		}
+		require.Positive(t, done["cost_usd"])
+		require.NotContains(t, done, "cost_estimated")
+		for i, said := range b.server.Of("agent.assistant_message") {
+			require.EqualValues(t, 1000*(i+1), said.Data["total_usage"].(map[string]any)["input_tokens"])
+			require.EqualValues(t, i+1, said.Data["turn"])
+		}
+		_, kept := b.transcript()
+		require.Contains(t, kept.Content, "It prints 42000.")
+		require.NotContains(t, kept.Content, "sk-planted-model-key")
+		require.Equal(t, "complete", b.one("agent.shutdown")["reason"])
+	})
+}
+
+// A message reaches the turn under way while a tool runs; what comes while the last answer is
+// said becomes a turn of its own.
+func TestClaudeIsSteered(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		hold, begun := make(chan struct{}), make(chan struct{})
+		b, _ := claudeBox(
+			t, path,
+			modeltest.Turn{Tools: []modeltest.Tool{bash("touch begun; while [ ! -e go ]; do python3 -c 'import time; time.sleep(0.02)'; done")}},
+			modeltest.Turn{Text: "First.", Expect: modeltest.Saying("use tabs"), Hold: hold, Begun: begun},
+			modeltest.Turn{Text: "Second.", Expect: modeltest.Saying("and spaces")},
+		)
+		_, wait := b.start()
+		b.server.Wait(t, agenttest.Has("agent.tool_use", 1))
+		b.server.Say(agenttest.Message{ID: "m1", Content: "use tabs", Type: "user_message"})
+		b.server.Wait(t, agenttest.Has("agent.message_injected", 1))
+		waitUsedBy(t, b, "begun")
+		<-begun
+		b.server.Say(agenttest.Message{ID: "m2", Content: "and spaces", Type: "guardian_nudge", SenderKind: "guardian"})
+		b.server.Wait(t, agenttest.Has("agent.message_injected", 2))
+		close(hold)
+		require.Equal(t, 0, wait().ExitCode())
+		said := b.server.Of("agent.message")
+		require.Equal(t, []any{"First.", "m1"}, []any{said[0].Data["content"], said[0].Data["in_reply_to"]})
+		require.Equal(t, []any{"Second.", "m2"}, []any{said[1].Data["content"], said[1].Data["in_reply_to"]})
+		require.Equal(t, "Second.", b.one("agent.completed")["final_output"])
+		b.used("m1")
+		b.used("m2")
+	})
+}
+
+// waitUsedBy lets the tool go on once the message was sent to the program.
+func waitUsedBy(t *testing.T, b *box, mark string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(b.at(mark))
+		return err == nil
+	}, 30*time.Second, 5*time.Millisecond)
+	require.NoError(t, os.WriteFile(b.at("go"), nil, 0o600))
+}
+
+// An interrupt in mid-turn stops the tool, is told once, and the agent waits for what comes next.
+func TestClaudeIsInterrupted(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		b, _ := claudeBox(
+			t, path,
+			modeltest.Turn{Text: "Long.", Tools: []modeltest.Tool{bash("echo $$ > pid; python3 -c 'import time; time.sleep(1000)'")}},
+			modeltest.Turn{Text: "Something else.", Expect: modeltest.Saying("do something else")},
+		)
+		_, wait := b.start()
+		pid := waitFile(t, b.at("pid"))
+		b.server.Say(agenttest.Message{ID: "m1", Content: "enough", Type: "interrupt"})
+		begun := time.Now()
+		b.server.Wait(t, agenttest.Has("agent.interrupted", 1))
+		t.Logf("interrupted within %s", time.Since(begun))
+		b.server.Wait(t, agenttest.Has("agent.waiting", 1))
+		require.NoDirExists(t, "/proc/"+pid)
+		b.server.Say(agenttest.Message{ID: "m2", Content: "do something else", Type: "user_message"})
+		require.Equal(t, 0, wait().ExitCode())
+		require.Equal(t, []any{"enough", "m1"}, []any{b.one("agent.interrupted")["reason"], b.one("agent.interrupted")["message_id"]})
+		require.Equal(t, "Something else.", b.one("agent.completed")["final_output"])
+		b.used("m1")
+		b.used("m2")
+	})
+}
+
+func TestClaudeInterruptedAndLeftAloneStops(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		hold, begun := make(chan struct{}), make(chan struct{})
+		b, _ := claudeBox(t, path, modeltest.Turn{Text: "Never said.", Hold: hold, Begun: begun})
+		b.cfg.Idle = time.Second
+		_, wait := b.start()
+		<-begun
+		b.server.Say(agenttest.Message{ID: "m1", Content: "enough", Type: "interrupt"})
+		require.Equal(t, 1, wait().ExitCode())
+		close(hold)
+		require.Equal(t, "stopped", b.one("agent.error")["failure_class"])
+		b.one("agent.interrupted")
+	})
+}
+
+// The next attempt, in another place, goes on with the session of one that was killed.
+func TestClaudeGoesOnAfterAKill(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		first, _ := claudeBox(
+			t, path, modeltest.Turn{Text: "The answer is 42.", Tools: []modeltest.Tool{bash("echo one > one")}},
+			modeltest.Turn{Text: "Sleeping.", Tools: []modeltest.Tool{bash("echo $$ > pid; python3 -c 'import time; time.sleep(1000)'")}},
+		)
+		cmd, wait := first.start()
+		shell := waitFile(t, first.at("pid"))
+		program := parentOf(t, shell)
+		first.server.Wait(t, func([]agenttest.Event) bool {
+			for _, kept := range first.server.Transcripts() {
+				return strings.Contains(kept.Content, "The answer is 42.")
+			}
+			return false
+		})
+		require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
+		endTree(t, program, shell)
+		wait()
+		_, kept := first.transcript()
+
+		b, _ := claudeBox(t, path, modeltest.Turn{Text: "I remember.", Expect: modeltest.Saying("The answer is 42.", "What to do", "cut off")})
+		b.server.Keep("earlier", kept.Content)
+		b.cfg.Attempt, b.cfg.Resume = 2, &spec.Resume{RunID: "earlier", SessionID: kept.SessionID, Attempt: 1}
+		require.Equal(t, 0, b.run())
+		require.Equal(t, kept.SessionID, b.one("agent.started")["resumed_session_id"])
+		done := b.one("agent.completed")
+		require.Equal(t, kept.SessionID, done["session_id"])
+		require.EqualValues(t, 1000, done["input_tokens"], "this attempt's own")
+		require.Less(t, done["cost_usd"], 0.008, "this attempt's own")
+		_, now := b.transcript()
+		require.Contains(t, now.Content, "The answer is 42.")
+		require.Contains(t, now.Content, "I remember.")
+		require.Empty(t, b.server.Of("agent.resume_failed"))
+	})
+}
+
+// endTree ends what a killed agent left behind, as its sandbox would: the program, and then the
+// shell of its tool.
+func endTree(t *testing.T, program, shell string) {
+	t.Helper()
+	for _, pid := range []string{program, shell} {
+		n, err := strconv.Atoi(pid)
+		require.NoError(t, err)
+		_ = syscall.Kill(n, syscall.SIGKILL)
+	}
+}
+
+// parentOf is the process that started another one.
+func parentOf(t *testing.T, pid string) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return strings.Fields(rest)[1]
+}
+
+// A restart of the agent in the same sandbox goes on with the session too.
+func TestClaudeGoesOnAfterARestart(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		hold, begun := make(chan struct{}), make(chan struct{})
+		b, model := claudeBox(t, path, modeltest.Turn{Text: "The answer is 42.", Tools: []modeltest.Tool{bash("true")}}, modeltest.Turn{Hold: hold, Begun: begun})
+		cmd, wait := b.start()
+		<-begun
+		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		require.Equal(t, 0, wait().ExitCode())
+		require.Equal(t, "sigterm", b.one("agent.shutdown")["reason"])
+		close(hold)
+		model.Add(modeltest.Turn{Text: "Done.", Expect: modeltest.Saying("The answer is 42.")})
+		require.Equal(t, 0, b.run())
+		require.Equal(t, "Done.", b.one("agent.completed")["final_output"])
+	})
+}
+
+func TestClaudeFails(t *testing.T) {
+	reset := time.Now().Add(time.Hour).Truncate(time.Second)
+	limited := http.Header{
+		"Anthropic-Ratelimit-Unified-Status": {"rejected"}, "Anthropic-Ratelimit-Unified-Reset": {strconv.FormatInt(reset.Unix(), 10)},
+		"Anthropic-Ratelimit-Unified-Representative-Claim": {"five_hour"},
+	}
+	cases := map[string]struct {
+		turns []modeltest.Turn
+		env   map[string]string
+		class string
+		says  string
+	}{
+		"limit":       {[]modeltest.Turn{{Status: 429, Header: limited}}, map[string]string{"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-planted"}, "provider_limit", "limit"},
+		"key's limit": {[]modeltest.Turn{{Status: 429, Header: http.Header{"Retry-After": {"7200"}}}}, nil, "provider_limit", "429"},
+		"overloaded":  {modeltest.Times(3, modeltest.Turn{Status: 529}), nil, "provider_limit", "529"},
+		"key":         {modeltest.Times(3, modeltest.Turn{Status: 401, Error: "invalid x-api-key"}), nil, "credentials", "API key"},
+		"credit":      {[]modeltest.Turn{{Status: 400, Error: "Your credit balance is too low to access the Anthropic API."}}, nil, "credentials", "redit balance"},
+		"server":      {modeltest.Times(3, modeltest.Turn{Status: 500}), nil, "infrastructure", "500"},
+		"down":        {modeltest.Times(3, modeltest.Turn{Cut: modeltest.CutBefore}), nil, "infrastructure", ""},
+		"bad request": {[]modeltest.Turn{{Status: 400, Error: "prompt is too long"}}, nil, "agent_error", "too long"},
+		"turns":       {[]modeltest.Turn{{Tools: []modeltest.Tool{bash("true")}}}, map[string]string{"MAX_TURNS": "1"}, "stopped", "MAX_TURNS"},
+		"budget":      {[]modeltest.Turn{{Usage: modeltest.Usage{Input: 900_000}, Tools: []modeltest.Tool{bash("touch ran")}}}, map[string]string{"MAX_BUDGET_USD": "0.5"}, "stopped", "MAX_BUDGET_USD"},
+	}
+	eachVersion(t, func(t *testing.T, path string) {
+		for name, c := range cases {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b, _ := claudeBox(t, path, c.turns...)
+				maps.Copy(b.cfg.Env, c.env)
+				require.Equal(t, 1, b.run())
+				failed := b.one("agent.error")
+				require.Equal(t, c.class, failed["failure_class"], failed["error"])
+				require.Contains(t, failed["error"], c.says)
+				if name == "limit" {
+					require.Equal(t, reset.UTC().Format(time.RFC3339), failed["reset_at"])
+				}
+			})
+		}
+	})
+}
+
+// A model endpoint that is down for a while costs time and nothing else.
+func TestClaudeOutlastsAnOutage(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		turns := modeltest.Times(4, modeltest.Turn{Cut: modeltest.CutBefore})
+		turns = append(turns, modeltest.Turn{Text: "A long answer that is cut.", Cut: modeltest.CutReset}, modeltest.Turn{Text: "Whole."})
+		b, _ := claudeBox(t, path, turns...)
+		delete(b.cfg.Env, "CLAUDE_CODE_MAX_RETRIES")
+		require.Equal(t, 0, b.run())
+		done := b.one("agent.completed")
+		require.Equal(t, "Whole.", done["final_output"])
+		retried := 0
+		for _, e := range b.server.Of("agent.system_message") {
+			if e.Data["subtype"] == "api_retry" {
+				retried++
+			}
+		}
+		require.GreaterOrEqual(t, retried, 4)
+	})
+}
+
+// A process that a tool leaves behind, in a session of its own, is ended with the agent.
+func TestClaudeLeavesNobodyBehind(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		b, _ := claudeBox(
+			t, path, modeltest.Turn{Tools: []modeltest.Tool{bash("(setsid sh -c 'echo $$ > pid; trap \"\" TERM HUP; exec python3 -c \"import time; time.sleep(1000)\"' > /dev/null 2>&1 &) ; while [ ! -s pid ]; do :; done; echo left")}},
+			modeltest.Turn{Text: "Done."},
+		)
+		require.Equal(t, 0, b.run())
+		require.NoDirExists(t, "/proc/"+waitFile(t, b.at("pid")))
+		require.Positive(t, b.one("agent.shutdown")["killed_processes"])
+	})
+}
+
+func TestClaudeWaitsForMessagesBeforeItIsDone(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		b, _ := claudeBox(t, path, modeltest.Turn{Text: "First."}, modeltest.Turn{Text: "More.", Expect: modeltest.Saying("and more")})
+		b.cfg.WaitForMessages, b.cfg.Idle = true, 6*time.Second
+		_, wait := b.start()
+		b.server.Wait(t, agenttest.Has("agent.waiting", 1))
+		b.server.Say(agenttest.Message{ID: "m1", Content: "and more", Type: "user_message"})
+		b.server.Wait(t, agenttest.Has("agent.waiting", 2))
+		require.Empty(t, b.server.Of("agent.completed"))
+		require.Equal(t, 0, wait().ExitCode())
+		require.Equal(t, "More.", b.one("agent.completed")["final_output"])
+	})
+}
+
+// Continuous mode goes round until the work is clean, pushed and tested.
+func TestClaudeGoesRound(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		b, _ := claudeBox(
+			t, path,
+			modeltest.Turn{Tools: []modeltest.Tool{bash("echo x > f")}, Expect: modeltest.Saying("TASK_COMPLETE")},
+			modeltest.Turn{Text: "TASK_COMPLETE"},
+			modeltest.Turn{Tools: []modeltest.Tool{bash("git add f && git commit -qm f")}, Expect: modeltest.Saying("Not committed")},
+			modeltest.Turn{Text: "TASK_COMPLETE"},
+			modeltest.Turn{Tools: []modeltest.Tool{bash("git push -q origin HEAD")}, Expect: modeltest.Saying("Not pushed")},
+			modeltest.Turn{Text: "Pushed.\nTASK_COMPLETE"},
+		)
+		b.cfg.Continuous, b.cfg.TestCommand = true, "grep -q x f"
+		require.Equal(t, 0, b.run())
+		done := b.one("continuous.completed")
+		require.Equal(t, []any{"validation_passed", true, true, 3.0}, []any{done["stop_reason"], done["validation_passed"], done["tests_passed"], done["iteration_num"]})
+		require.Len(t, b.server.Of("iteration.validation"), 3)
+		require.Len(t, b.server.Of("iteration.completed"), 3)
+	})
+}
+
+func TestClaudeSubagents(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		b, model := claudeBox(
+			t, path, modeltest.Turn{Tools: []modeltest.Tool{{Name: "Task", Input: map[string]any{"description": "look", "prompt": "look around", "subagent_type": "general-purpose", "run_in_background": false}}}},
+			modeltest.Turn{Text: "Done."},
+		)
+		model.Below(modeltest.Turn{Text: "Looking.", Tools: []modeltest.Tool{bash("echo below > below")}}, modeltest.Turn{Text: "All looked at."})
+		require.Equal(t, 0, b.run())
+		require.Equal(t, "general-purpose", b.one("agent.subagent_invoked")["subagent_type"])
+		require.Contains(t, b.one("agent.subagent_completed")["subagent_result"], "All looked at.")
+		require.Equal(t, "below", b.one("agent.file_edited")["file_path"])
+		require.EqualValues(t, 4000, b.one("agent.completed")["input_tokens"])
+		require.EqualValues(t, 2, b.one("agent.completed")["turns"])
+	})
+}

@@ -1,0 +1,74 @@
+package claude
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+)
+
+// Tools that the agent may use where a task says nothing else.
+const (
+	DefaultTools  = "Read,Write,Edit,Bash,Glob,Grep,Task,Skill"
+	defaultMode   = "acceptEdits"
+	defaultBudget = "10.0" // dollars a run, as in the replaced system
+)
+
+// arguments are the program's command line. It holds no secret and no word of the task, which
+// goes in by standard input.
+func arguments(env agent.Env, vars variables, place *place) []string {
+	args := []string{
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--include-partial-messages", "--replay-user-messages",
+		"--permission-mode", or(vars["PERMISSION_MODE"], defaultMode),
+		"--append-system-prompt", systemPrompt(env, vars),
+	}
+	if place.Begun {
+		args = append(args, "--resume", place.SessionID)
+	} else {
+		args = append(args, "--session-id", place.SessionID)
+	}
+	for _, flag := range [][2]string{
+		{"--model", or(vars["MODEL"], vars["ANTHROPIC_MODEL"])},
+		{"--max-turns", vars["MAX_TURNS"]},
+		{"--max-budget-usd", budget(env, vars)},
+	} {
+		if flag[1] != "" {
+			args = append(args, flag[0], flag[1])
+		}
+	}
+	allowed, refused := tools(vars)
+	return append(args, "--disallowedTools", strings.Join(refused, ","), "--allowedTools", strings.Join(allowed, ","))
+}
+
+// budget is what one run of the program may cost; continuous mode has one for all its rounds.
+func budget(env agent.Env, vars variables) string {
+	if env.Config.Continuous {
+		return or(vars["MAX_BUDGET_USD"], vars["MAX_TOTAL_COST_USD"])
+	}
+	return or(vars["MAX_BUDGET_USD"], defaultBudget)
+}
+
+// tools are those that may be used without a question, and those that are not offered. There
+// is nobody who could answer a question.
+func tools(vars variables) (allowed, refused []string) {
+	allowed, refused = list(or(vars["ALLOWED_TOOLS"], DefaultTools)), append(list(vars["DISALLOWED_TOOLS"]), "AskUserQuestion")
+	for name, tool := range map[string]string{"ENABLE_SUBAGENTS": "Task", "ENABLE_SKILLS": "Skill"} {
+		if strings.EqualFold(vars[name], "false") {
+			refused = append(refused, tool)
+		}
+	}
+	slices.Sort(refused)
+	return slices.DeleteFunc(allowed, func(tool string) bool { return slices.Contains(refused, tool) }), slices.Compact(refused)
+}
+
+func list(text string) []string {
+	return slices.DeleteFunc(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }), func(s string) bool { return s == "" })
+}
+
+func or(first, second string) string {
+	if first != "" {
+		return first
+	}
+	return second
+}

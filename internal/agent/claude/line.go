@@ -1,0 +1,152 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// line is one line of the program's standard output, by the keys that are used. Whatever else
+// is in it is let through.
+type line struct {
+	Type    string          `json:"type"`
+	Subtype string          `json:"subtype"`
+	Parent  string          `json:"parent_tool_use_id"` // of a sub-agent: the call that began it
+	UUID    string          `json:"uuid"`
+	Error   json.RawMessage `json:"error"`
+	Message *message        `json:"message"`
+	Tool    json.RawMessage `json:"tool_use_result"`
+	Replay  bool            `json:"isReplay"` //nolint:tagliatelle // the program's name
+	Event   *streamed       `json:"event"`
+	Limit   *limitInfo      `json:"rate_limit_info"`
+	Tasks   []struct{}      `json:"tasks"`
+	TaskID  string          `json:"task_id"`
+	Status  string          `json:"status"`
+
+	outcome
+
+	raw json.RawMessage
+}
+
+// message is what somebody said to the model, or the model.
+type message struct {
+	ID         string          `json:"id"`
+	Model      string          `json:"model"`
+	Content    json.RawMessage `json:"content"`
+	StopReason *string         `json:"stop_reason"`
+	Usage      tokens          `json:"usage"`
+}
+
+// block is a part of a message.
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	Content   json.RawMessage `json:"content"`
+	IsError   bool            `json:"is_error"`
+}
+
+// streamed is an event of the model's own stream.
+type streamed struct {
+	Type    string   `json:"type"`
+	Message *message `json:"message"`
+	Delta   struct {
+		Text       string  `json:"text"`
+		StopReason *string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage *tokens `json:"usage"`
+}
+
+// limitInfo is what the provider says of its limits.
+type limitInfo struct {
+	Status   string  `json:"status"`
+	ResetsAt float64 `json:"resetsAt"` //nolint:tagliatelle // the program's name
+}
+
+// outcome is what a result line says.
+type outcome struct {
+	IsError    bool                `json:"is_error"`
+	APIStatus  int                 `json:"api_error_status"`
+	Turns      int                 `json:"num_turns"`
+	Result     string              `json:"result"`
+	StopReason string              `json:"stop_reason"`
+	Cost       float64             `json:"total_cost_usd"`
+	Errors     []json.RawMessage   `json:"errors"`
+	Models     map[string]modelUse `json:"modelUsage"` //nolint:tagliatelle // the program's name
+	Since      map[string]modelUse `json:"model_usage_since_last_result"`
+	Terminal   string              `json:"terminal_reason"`
+}
+
+// parse reads a line; what is no JSON object is nil.
+func parse(raw []byte) *line {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	l := &line{raw: raw}
+	if json.Unmarshal(raw, l) == nil {
+		return l
+	}
+	return loosely(raw)
+}
+
+// loosely reads a line of which a field has another form than expected: the others count.
+func loosely(raw []byte) *line {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	l := &line{raw: raw}
+	for name, value := range fields {
+		if one, err := json.Marshal(map[string]json.RawMessage{name: value}); err == nil {
+			_ = json.Unmarshal(one, l) // a field of another form stays as it is
+		}
+	}
+	return l
+}
+
+// blocks are the parts of a content; a plain text is one.
+func blocks(content json.RawMessage) []block {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return []block{{Type: "text", Text: text}}
+	}
+	var each []json.RawMessage
+	if json.Unmarshal(content, &each) != nil {
+		return nil
+	}
+	list := make([]block, 0, len(each))
+	for _, raw := range each {
+		var b block
+		_ = json.Unmarshal(raw, &b) // a field of another form leaves the rest
+		list = append(list, b)
+	}
+	return list
+}
+
+// plain is the text of a content.
+func plain(content json.RawMessage) string {
+	var texts []string
+	for _, b := range blocks(content) {
+		switch {
+		case b.Text != "":
+			texts = append(texts, b.Text)
+		case b.Type != "" && b.Type != "text":
+			texts = append(texts, "["+b.Type+"]")
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// anything reads a value for an event's data; nil if there is none.
+func anything(raw json.RawMessage) any {
+	var v any
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
+		return nil
+	}
+	return v
+}

@@ -1,0 +1,116 @@
+package claude
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// How long the program may take to end once nothing more is said to it; longer where tasks of
+// its own are at work in the background, of whose end it would tell the model.
+const (
+	closeWait  = 15 * time.Second
+	behindWait = 5 * time.Minute
+)
+
+// close lets the program end, and judges once more: by its exit code too.
+func (t *talk) close(ctx context.Context, end *turn) *failed {
+	wait := closeWait
+	if t.rec.behindIt() {
+		wait = behindWait
+	}
+	_ = t.prog.closeInput()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for !end.ended {
+		select {
+		case <-ctx.Done():
+			t.prog.stop()
+		case <-timer.C:
+			t.prog.stop()
+		case l := <-t.prog.notices:
+			t.noticed(end, l)
+		case <-t.prog.done:
+			t.drain(end)
+			end.ended, end.exit = true, t.prog.result
+		}
+	}
+	return t.failure(end)
+}
+
+// complete reports the end of a single run.
+func (t *talk) complete(ctx context.Context, end *turn) (agent.Result, error) {
+	if f := t.close(ctx, end); ctx.Err() != nil {
+		return agent.Result{}, ctx.Err()
+	} else if f != nil {
+		return t.fail(f), nil
+	}
+	t.completed(ctx, end, t.look(ctx))
+	return agent.Result{}, nil
+}
+
+func (t *talk) completed(ctx context.Context, end *turn, w work) {
+	t.save()
+	data := map[string]any{
+		"success": true, "turns": t.place.Turn, "session_id": t.place.SessionID, "model": t.place.Spent.Model,
+		"stop_reason": or(end.result.StopReason, "end_turn"), "final_output": t.rec.said(), "agent_type": t.agentType(),
+		"tool_errors": t.place.Errors, "transcript_path": transcriptPath(t.env, t.place.SessionID), "duration_ms": t.place.WorkedMS,
+		"validation_passed": false, "tests_passed": w.tested,
+	}
+	maps.Copy(data, t.rec.bill())
+	maps.Copy(data, t.workData(w))
+	t.env.Report.Emit(task.EventAgentCompleted, data)
+	_ = ctx
+}
+
+// workData is what is known of the work; the pull request is omoi's own.
+func (t *talk) workData(w work) map[string]any {
+	return map[string]any{
+		"branch_name": t.branch(), "code_committed": w.committed, "code_pushed": w.pushed, "files_changed": t.place.Files,
+		"pr_created": false, "pr_url": nil, "pr_number": nil, "ci_status": nil,
+	}
+}
+
+func (t *talk) branch() string {
+	if t.env.Config.Repo == nil {
+		return ""
+	}
+	return t.env.Config.Repo.Branch
+}
+
+func (t *talk) agentType() string { return or(t.vars["AGENT_TYPE"], "implementer") }
+
+// fail reports why there is nothing more to expect, with what there is: words and bill.
+func (t *talk) fail(f *failed) agent.Result {
+	t.save()
+	data := map[string]any{
+		"error": f.text, "error_type": f.kind, "failure_class": string(f.class), "phase": "initial_task", "stop_reason": f.reason,
+		"turn": t.place.Turn, "session_id": t.place.SessionID, "final_output": t.rec.said(), "final_output_length": len(t.rec.said()),
+	}
+	maps.Copy(data, t.rec.bill())
+	if !f.reset.IsZero() {
+		data["reset_at"] = f.reset
+	}
+	if f.class == task.ClassInfrastructure || f.class == task.ClassResources {
+		t.env.Report.Emit(task.EventAgentStreamError, map[string]any{
+			"error": f.text, "error_type": f.kind, "turn": t.place.Turn, "final_output_length": len(t.rec.said()),
+		})
+	}
+	t.env.Report.Emit(task.EventAgentError, data)
+	return agent.Result{Failed: true}
+}
+
+// abandoned is an agent that was interrupted and that nobody spoke to again. It does not go on
+// against the will of who stopped it.
+func (t *talk) abandoned(err error) agent.Result {
+	if err != nil {
+		return agent.Result{}
+	}
+	return t.fail(&failed{
+		class: task.ClassStopped, kind: "interrupted", reason: "interrupted",
+		text: "The agent was interrupted, and no message came that says how to go on. Its work is kept: omoi retry goes on with it.",
+	})
+}

@@ -1,0 +1,115 @@
+package claude
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+)
+
+// place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
+type place struct {
+	SessionID string `json:"session_id"` // of the program
+	Begun     bool   `json:"begun"`      // the program has a transcript of it
+	Turn      int    `json:"turn"`
+	Spent     spent  `json:"spent"`
+	Files     int    `json:"files"` // that were changed
+	Errors    int    `json:"errors"`
+	WorkedMS  int64  `json:"worked_ms"`
+
+	// Of continuous mode.
+	Iteration int `json:"iteration"`
+	Passed    int `json:"passed"`
+	Failed    int `json:"failed"` // in a row
+	Signals   int `json:"signals"`
+
+	path string
+}
+
+const placeName = "claude.json"
+
+// openPlace reads it, or makes one: for the session of an earlier attempt if there is one.
+func openPlace(env agent.Env) (*place, error) {
+	p := &place{path: filepath.Join(env.Config.Dir, placeName)}
+	if text, err := os.ReadFile(p.path); err == nil && json.Unmarshal(text, p) == nil && p.SessionID != "" {
+		return p, nil
+	}
+	p.SessionID = sessionID(env.SessionID)
+	if env.Resume == nil {
+		return p, p.save()
+	}
+	if err := restore(env, env.Resume); err != nil {
+		return p, errors.Join(err, p.save())
+	}
+	p.SessionID, p.Begun = env.Resume.SessionID, true
+	return p, p.save()
+}
+
+func (p *place) save() error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("note how far the agent is: %w", err)
+	}
+	if err := os.WriteFile(p.path+".new", text, 0o600); err != nil {
+		return fmt.Errorf("note how far the agent is: %w", err)
+	}
+	return os.Rename(p.path+".new", p.path)
+}
+
+// sessionID makes the run's own id the UUID that the program asks for.
+func sessionID(run string) string {
+	hex := strings.Map(func(r rune) rune {
+		if strings.ContainsRune("0123456789abcdef", r) {
+			return r
+		}
+		return -1
+	}, strings.ToLower(run))
+	hex = (hex + strings.Repeat("0", 32))[:32]
+	return hex[:8] + "-" + hex[8:12] + "-4" + hex[13:16] + "-8" + hex[17:20] + "-" + hex[20:]
+}
+
+// restore puts a transcript where the program looks for it from this workspace.
+func restore(env agent.Env, from *agent.Resume) error {
+	if from.SessionID == "" || from.SessionID != filepath.Base(from.SessionID) {
+		return fmt.Errorf("the earlier session has no usable name")
+	}
+	target := transcriptPath(env, from.SessionID)
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return fmt.Errorf("make the folder of the transcript: %w", err)
+	}
+	in, err := os.Open(from.Path)
+	if err != nil {
+		return fmt.Errorf("open the earlier transcript: %w", err)
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(target, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the earlier transcript: %w", err)
+	}
+	defer func() { _ = out.Close() }()
+	if _, err := io.Copy(out, in); err != nil {
+		return fmt.Errorf("write the earlier transcript: %w", err)
+	}
+	return nil
+}
+
+// transcriptPath is where the program keeps a session of this workspace: in a folder that is
+// named after it, with a dash for all that is no letter and no digit.
+func transcriptPath(env agent.Env, session string) string {
+	work := env.Config.Workspace
+	if resolved, err := filepath.EvalSymlinks(work); err == nil {
+		work = resolved
+	}
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, work)
+	return filepath.Join(configDir(env), "projects", name, session+".jsonl")
+}

@@ -1,0 +1,189 @@
+package claude
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+)
+
+const (
+	maxLine    = 8 << 20                // a longer one is left out, and is told of
+	writeWait  = 10 * time.Second       // for a program that does not read
+	settleWait = 200 * time.Millisecond // for lines after its end, while somebody else holds its output
+)
+
+// program is one process of Claude Code.
+type program struct {
+	notices chan *line    // lines that steer, in their order; somebody must take them
+	done    chan struct{} // closed once it has ended and all of its lines were taken
+
+	// Of the end, once done is closed.
+	result proc.Result
+	err    error // it could not be started
+
+	stop context.CancelFunc // ends its whole process tree
+	mu   sync.Mutex
+	in   *os.File
+}
+
+// start starts the program; take gets every line.
+func start(ctx context.Context, env agent.Env, command proc.Command, take func(*line)) (*program, error) {
+	stdin, in, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make a pipe for the agent's input: %w", err)
+	}
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make a pipe for the agent's output: %w", err), stdin.Close(), in.Close())
+	}
+	ctx, stop := context.WithCancel(ctx)
+	p := &program{notices: make(chan *line, 256), done: make(chan struct{}), stop: stop, in: in}
+	command.Stdin, command.Stdout = stdin, stdout
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.result, p.err = env.Procs.Run(ctx, command)
+		_, _ = stdin.Close(), stdout.Close()
+		_ = out.SetReadDeadline(time.Now())
+	}()
+	go func() {
+		defer close(p.done)
+		p.read(out, ended, take)
+		<-ended
+		stop()
+		_, _ = out.Close(), p.closeInput()
+	}()
+	return p, nil
+}
+
+// over reports whether the program has ended.
+func (p *program) over() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// read takes lines until the program has ended and no more of them come.
+func (p *program) read(out *os.File, ended <-chan struct{}, take func(*line)) {
+	lines := bufio.NewReaderSize(&patient{file: out, ended: ended}, 64<<10)
+	for {
+		raw, full, err := readLine(lines)
+		if l := lineOf(raw, full); l != nil {
+			take(l)
+			p.notice(l)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// notice passes on what steers.
+func (p *program) notice(l *line) {
+	if l.Type == "result" || l.Type == "user" {
+		p.notices <- l
+	}
+}
+
+func lineOf(raw []byte, full int) *line {
+	if full > len(raw) {
+		text, _ := json.Marshal(map[string]any{"type": "omoi_line_left_out", "bytes": full}) //nolint:errchkjson // plain
+		return parse(text)
+	}
+	return parse(raw)
+}
+
+// readLine reads a line; of one that is too long it keeps nothing but the length.
+func readLine(in *bufio.Reader) (raw []byte, full int, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if full += len(part); full <= maxLine {
+			raw = append(raw, part...)
+		} else {
+			raw = nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return raw, full, err
+		}
+	}
+}
+
+// patient reads until the end of the output. Once the program has ended it waits no longer for
+// what another process might still write.
+type patient struct {
+	file  *os.File
+	ended <-chan struct{}
+}
+
+func (r *patient) Read(b []byte) (int, error) {
+	for {
+		n, err := r.file.Read(b)
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		<-r.ended
+		_ = r.file.SetReadDeadline(time.Now().Add(settleWait))
+		if n, err = r.file.Read(b); n > 0 || err != nil {
+			return n, endOf(err)
+		}
+	}
+}
+
+func endOf(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return io.EOF
+	}
+	return err
+}
+
+// send writes a line to the program.
+func (p *program) send(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode a line for the agent: %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.in == nil {
+		return errors.New("the agent's input is closed")
+	}
+	_ = p.in.SetWriteDeadline(time.Now().Add(writeWait))
+	if _, err := p.in.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("write to the agent: %w", err)
+	}
+	return nil
+}
+
+// say sends a message of a user under an id, by which the program says that it took it up.
+func (p *program) say(id, text string) error {
+	return p.send(map[string]any{"type": "user", "uuid": id, "message": map[string]any{"role": "user", "content": text}})
+}
+
+// interrupt asks the program to stop its turn.
+func (p *program) interrupt(id string) error {
+	return p.send(map[string]any{"type": "control_request", "request_id": id, "request": map[string]any{"subtype": "interrupt"}})
+}
+
+// closeInput says that nothing more comes: the program ends when it is done.
+func (p *program) closeInput() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.in == nil {
+		return nil
+	}
+	err := p.in.Close()
+	p.in = nil
+	return err
+}

@@ -1,0 +1,60 @@
+package claude
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+)
+
+// systemPrompt tells the agent where it is. It stands on the command line.
+func systemPrompt(env agent.Env, vars variables) string {
+	cfg := env.Config
+	parts := []string{
+		"You work alone in a sandbox that is deleted when you are done. Nobody answers questions: decide yourself, and say what you decided. Messages that arrive while you work come from people who watch you; follow them.",
+		"Your working directory is " + cfg.Workspace + ".",
+		modeText(cfg.Mode),
+	}
+	if cfg.Repo != nil && cfg.Mode != "exploration" {
+		parts = append(parts, fmt.Sprintf("It is a git checkout on the branch %s. Commit all of your work on this branch, in commits with a clear message, and push it with `git push origin HEAD`. Open no pull request and change no other branch: that is done for you afterwards.", cfg.Repo.Branch))
+	}
+	if more := vars["SYSTEM_PROMPT_APPEND"]; more != "" {
+		parts = append(parts, more)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func modeText(mode string) string {
+	switch mode {
+	case "exploration":
+		return "Your task is to find out, not to change: read, run what you need, and end with a complete answer in words."
+	case "validation":
+		return "Your task is to check work that is there: run it, run its tests, and end with what is right and what is wrong."
+	}
+	return "Your task is to change the code so that it does what is asked: make the change, run what you made, and end with a short account of it."
+}
+
+// firstPrompt is what the agent is asked to do; an attempt that is not the first goes on.
+func firstPrompt(env agent.Env, place *place) string {
+	cfg := env.Config
+	text := cfg.Description
+	if strings.TrimSpace(text) == "" {
+		text = cfg.Title
+	}
+	if cfg.Title != "" && !strings.HasPrefix(text, cfg.Title) {
+		text = cfg.Title + "\n\n" + text
+	}
+	if vars := variablesOf(env.Environ); vars["INITIAL_PROMPT"] != "" && cfg.Description == "" {
+		text = vars["INITIAL_PROMPT"]
+	}
+	if place.Begun {
+		text = "Your work on this task was cut off. Look at what is there already, and go on from there. The task was:\n\n" + text
+	}
+	if cfg.TestCommand != "" {
+		text += "\n\nThe work is accepted only if this command passes: " + cfg.TestCommand
+	}
+	if cfg.Feedback != "" {
+		text += "\n\nWhat was said of the attempt before this one:\n\n" + cfg.Feedback
+	}
+	return text
+}

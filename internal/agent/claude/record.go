@@ -1,0 +1,293 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/diff"
+)
+
+// recorder turns lines into events. It is used by one goroutine, but for what mu guards.
+type recorder struct {
+	env     agent.Env
+	changes func(limit int) ([]diff.Change, int, []string)
+
+	mu       sync.Mutex
+	place    *place
+	account  account
+	lastText string // what the model said last
+	partial  []byte // what it was saying
+	limit    limitInfo
+	cause    string          // the error that the program names
+	inits    int             // of the session, by this process
+	behind   map[string]bool // tasks in the background that have not ended
+	answers  []string        // ids of messages that were taken up and are not answered
+
+	files map[string]bool  // changed ones
+	seen  map[string]bool  // those of them that the look at the work tree can see
+	open  map[string]*said // the message under way, by the sub-agent that says it
+	tools map[string]*call
+	busy  func() // ends what heartbeats say is being done
+}
+
+// said is a message of the model while its lines come.
+type said struct {
+	id, model string
+	blocks    int
+	usage     tokens
+	stop      *string
+}
+
+func newRecorder(ctx context.Context, env agent.Env, p *place) *recorder {
+	return &recorder{
+		env: env, place: p, changes: env.Watch(ctx), files: map[string]bool{}, seen: map[string]bool{}, open: map[string]*said{}, tools: map[string]*call{},
+	}
+}
+
+// begin notes that another process of the program speaks.
+func (r *recorder) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.account, r.limit, r.cause, r.inits, r.behind = account{}, limitInfo{}, "", 0, map[string]bool{}
+}
+
+func (r *recorder) emit(eventType string, l *line, data map[string]any) {
+	data["turn"] = r.place.Turn
+	if l != nil && l.Parent != "" {
+		data["parent_tool_use_id"] = l.Parent
+	}
+	r.env.Report.Emit(eventType, data)
+}
+
+// take records one line.
+func (r *recorder) take(l *line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch l.Type {
+	case "stream_event":
+		r.streamed(l)
+	case "assistant":
+		r.assistant(l)
+	case "user":
+		r.user(l)
+	case "result":
+		r.settle(l)
+	case "rate_limit_event":
+		if l.Limit != nil {
+			r.limit = *l.Limit
+		}
+		r.system(l)
+	case "control_response", "command_lifecycle", "keep_alive":
+	default:
+		r.system(l)
+	}
+}
+
+// quiet are the lines of which there are many and which say nothing to people.
+func quiet(l *line) bool {
+	return l.Type == "system" && (l.Subtype == "status" || l.Subtype == "thinking_tokens" || l.Subtype == "background_tasks_changed")
+}
+
+const maxMetadata = 16 << 10
+
+// system passes on what the program says of itself, and what is not known.
+func (r *recorder) system(l *line) {
+	if quiet(l) {
+		return
+	}
+	switch l.Subtype {
+	case "init":
+		r.inits++
+	case "api_retry":
+		r.cause = plainError(l.Error)
+	case "task_started":
+		r.behind[l.TaskID] = true
+	case "task_notification":
+		delete(r.behind, l.TaskID)
+	}
+	data := map[string]any{"subtype": l.Subtype, "line_type": l.Type}
+	if len(l.raw) <= maxMetadata {
+		data["metadata"] = anything(l.raw)
+	} else {
+		data["metadata"], data["metadata_full_length"] = firstBytes(string(l.raw), resultBytes), len(l.raw)
+	}
+	r.emit("agent.system_message", l, data)
+}
+
+func plainError(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// current is the message of a speaker; another id is another message, and ends the one before.
+func (r *recorder) current(l *line, id, model string) *said {
+	m := r.open[l.Parent]
+	if m != nil && m.id == id {
+		return m
+	}
+	r.close(l)
+	m = &said{id: id, model: model}
+	r.open[l.Parent] = m
+	if l.Parent == "" {
+		r.place.Turn++
+		r.env.Doing.SetTurn(r.place.Turn)
+	}
+	return m
+}
+
+func (r *recorder) streamed(l *line) {
+	e := l.Event
+	switch {
+	case e == nil:
+	case e.Type == "message_start" && e.Message != nil:
+		m := r.current(l, e.Message.ID, e.Message.Model)
+		m.usage = m.usage.over(e.Message.Usage)
+	case e.Type == "content_block_delta" && l.Parent == "":
+		r.partial = append(r.partial, e.Delta.Text...)
+	case e.Type == "message_delta" && r.open[l.Parent] != nil:
+		m := r.open[l.Parent]
+		m.stop = e.Delta.StopReason
+		if e.Usage != nil {
+			m.usage = m.usage.over(*e.Usage)
+		}
+	case e.Type == "message_stop":
+		r.close(l)
+	}
+}
+
+// close reports a message once all of it was said.
+func (r *recorder) close(l *line) {
+	m := r.open[l.Parent]
+	if m == nil {
+		return
+	}
+	delete(r.open, l.Parent)
+	if l.Parent == "" {
+		r.partial = nil
+	}
+	s := &r.place.Spent
+	s.Open, s.Model = s.Open.plus(m.usage), m.model
+	cost, _ := s.total()
+	r.emit("agent.assistant_message", l, map[string]any{
+		"model": m.model, "message_id": m.id, "stop_reason": m.stop, "block_count": m.blocks,
+		"usage": m.usage.data(), "total_usage": s.all().data(), "total_cost_usd": cost,
+	})
+}
+
+// synthetic is the model of what the program says by itself.
+const synthetic = "<synthetic>"
+
+func (r *recorder) assistant(l *line) {
+	if l.Message == nil {
+		return
+	}
+	if l.Message.Model == synthetic {
+		r.troubled(l)
+		return
+	}
+	m := r.current(l, l.Message.ID, l.Message.Model)
+	m.usage = m.usage.over(l.Message.Usage)
+	for _, b := range blocks(l.Message.Content) {
+		m.blocks++
+		r.block(l, b)
+	}
+}
+
+// troubled reports what the program could not do, in its own words.
+func (r *recorder) troubled(l *line) {
+	text := plain(l.Message.Content)
+	kind := plainError(l.Error)
+	if kind != "" {
+		r.cause = kind
+	}
+	r.emit("agent.stream_error", l, map[string]any{
+		"error": text, "error_type": or(kind, "unknown"), "final_output_length": len(r.lastText),
+	})
+}
+
+func (r *recorder) block(l *line, b block) {
+	switch b.Type {
+	case "text":
+		r.text(l, b.Text)
+	case "thinking":
+		r.emit("agent.thinking", l, map[string]any{"content": b.Thinking, "thinking_type": "extended_thinking"})
+	case "tool_use", "server_tool_use", "mcp_tool_use":
+		r.called(l, b)
+	default:
+		if strings.HasSuffix(b.Type, "_tool_result") || b.Type == "tool_result" {
+			r.result(l, b)
+		}
+	}
+}
+
+func (r *recorder) text(l *line, text string) {
+	data := map[string]any{"content": text, "content_length": len(text)}
+	if l.Parent == "" {
+		r.lastText, r.partial = text, nil
+		if len(r.answers) > 0 {
+			data["in_reply_to"] = r.answers[0]
+			r.answers = r.answers[1:]
+		}
+	}
+	r.emit("agent.message", l, data)
+}
+
+func (r *recorder) user(l *line) {
+	if l.Message == nil {
+		return
+	}
+	for _, b := range blocks(l.Message.Content) {
+		if b.Type == "tool_result" {
+			r.result(l, b)
+			continue
+		}
+		if b.Text != "" {
+			r.emit("agent.user_message", l, map[string]any{"content": b.Text, "content_length": len(b.Text)})
+		}
+	}
+}
+
+// settle takes the bill of a result. What was not finished by then never will be.
+func (r *recorder) settle(l *line) {
+	for parent := range maps.Clone(r.open) {
+		r.close(&line{Parent: parent})
+	}
+	r.idle()
+	r.place.Spent.settle(&r.account, l.outcome)
+	if l.Subtype == "success" && !l.IsError {
+		r.lastText = or(l.Result, r.lastText)
+	}
+	r.look(nil, "")
+}
+
+// answer notes that a message was taken up: what the model says next answers it.
+func (r *recorder) answer(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if id != "" {
+		r.answers = append(r.answers, id)
+	}
+}
+
+// broken reports what was under way when the program ended in the middle of it.
+func (r *recorder) broken() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	partial := string(r.partial)
+	if partial != "" {
+		r.emit("agent.message", nil, map[string]any{"content": partial, "content_length": len(partial), "partial": true})
+		r.lastText = partial
+	}
+	for parent := range maps.Clone(r.open) {
+		r.close(&line{Parent: parent})
+	}
+	r.idle()
+	r.look(nil, "")
+}

@@ -1,0 +1,129 @@
+package claude
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Runtime is Claude Code as the agent. The zero value is ready.
+type Runtime struct{}
+
+var _ agent.Runtime = Runtime{}
+
+// Run works on the task with Claude Code until it is done, fails or is stopped.
+func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
+	if env.Done {
+		return agent.Result{}, nil
+	}
+	vars := variablesOf(env.Environ)
+	if err := checkCredentials(vars); err != nil {
+		return agent.Result{}, err
+	}
+	path, version, err := find(ctx, env, vars)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	if err := os.MkdirAll(configDir(env), 0o700); err != nil {
+		return agent.Result{}, agent.Failure(task.ClassInfrastructure, err)
+	}
+	t := &talk{env: env, vars: vars, path: path, began: time.Now()}
+	if t.place, err = openPlace(env); err != nil {
+		t.forgotten(err)
+	}
+	env.Log.InfoContext(ctx, "claude code", slog.String("path", path), slog.String("version", version))
+	t.limits = limitsOf(env, vars, t.place)
+	t.rec = newRecorder(ctx, env, t.place)
+	t.ears = listen(ctx, env.Inbox)
+	defer func() { t.ears.close() }()
+	res, err := t.work(ctx)
+	t.halt()
+	return res, err
+}
+
+// forgotten says that the session of the attempt before cannot be gone on with.
+func (t *talk) forgotten(why error) {
+	t.env.Report.Emit(agent.EventResumeFailed, map[string]any{"session_id": t.place.SessionID, "error": why.Error()})
+}
+
+// step is what the program is told next, and the message that it comes from, if it does.
+type step struct {
+	text string
+	of   inbox.Message
+}
+
+func stepOf(m inbox.Message) *step { return &step{text: worded(m), of: m} }
+
+// work takes turn after turn until the task has an outcome.
+func (t *talk) work(ctx context.Context) (agent.Result, error) {
+	next := &step{text: firstPrompt(t.env, t.place)}
+	for {
+		end, err := t.take(ctx, t.round(next.text), next.of)
+		if err != nil {
+			return agent.Result{}, err
+		}
+		if t.unresumed(end) {
+			next = &step{text: firstPrompt(t.env, t.place)}
+			continue
+		}
+		var res agent.Result
+		if next, res, err = t.after(ctx, end); err != nil || next == nil {
+			return res, err
+		}
+	}
+}
+
+// unresumed is true once, if the program does not know the session that it was to go on with:
+// it begins a new one, and the work itself is still there.
+func (t *talk) unresumed(end *turn) bool {
+	if !end.ended || !t.place.Begun || end.interrupted || t.rec.begun() || end.exit.ExitCode == 0 {
+		return false
+	}
+	t.forgotten(task.Errorf(task.CodeInvalid, "%s", t.words(end)))
+	t.place.SessionID, t.place.Begun = newUUID(), false
+	return true
+}
+
+// after decides what follows a turn: another one, or the end.
+func (t *talk) after(ctx context.Context, end *turn) (*step, agent.Result, error) {
+	if end.interrupted {
+		m, ok, err := t.await(ctx)
+		if !ok {
+			return nil, t.abandoned(err), err
+		}
+		return stepOf(m), agent.Result{}, nil
+	}
+	if t.env.Config.Continuous {
+		return t.judgeRound(ctx, end)
+	}
+	if f := t.failure(end); f != nil {
+		return nil, t.fail(f), nil
+	}
+	if t.env.Config.WaitForMessages {
+		if m, ok, err := t.await(ctx); ok || err != nil {
+			return stepOf(m), agent.Result{}, err
+		}
+	}
+	if m, ok := t.lastWord(ctx); ok {
+		return stepOf(m), agent.Result{}, nil
+	}
+	res, err := t.complete(ctx, end)
+	return nil, res, err
+}
+
+// lastWord is a message that came in the last moment before the end. Afterwards nobody listens.
+func (t *talk) lastWord(ctx context.Context) (inbox.Message, bool) {
+	for _, m := range t.ears.close() {
+		if m.Type != inbox.TypeInterrupt {
+			t.ears = listen(ctx, t.env.Inbox)
+			return m, true
+		}
+		t.interrupted(m) // there is nothing left to stop
+	}
+	return inbox.Message{}, false
+}

@@ -1,0 +1,228 @@
+package claude
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// interruptWait is how long a turn may take to stop before its process is ended: an interrupt
+// has stopped it within five seconds.
+const interruptWait = 3 * time.Second
+
+// talk is the conversation with the program, over all of its processes.
+type talk struct {
+	env   agent.Env
+	vars  variables
+	path  string
+	place *place
+	rec   *recorder
+	prog  *program
+	ears  *ears
+	began time.Time
+
+	unheard map[string]inbox.Message // what the program was told and has not taken up, by our id
+	limits  limits
+}
+
+// turn is how a turn of the program ended.
+type turn struct {
+	result      *line // nil: it ended without one
+	stopping    []inbox.Message
+	interrupted bool
+	stop        string // the limit at which we stopped it
+	ended       bool   // and the program with it
+	exit        proc.Result
+	late        <-chan time.Time
+}
+
+// take lets the program take a turn on a text, and brings to it what is said meanwhile. The
+// error is of ctx, or of a program that cannot be started.
+func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, error) {
+	end := &turn{}
+	if err := t.ensure(ctx); err != nil {
+		return end, err
+	}
+	t.env.Doing.SetStatus(reporter.StatusRunning)
+	t.say(text, of)
+	for !t.over(end) {
+		select {
+		case <-ctx.Done():
+			t.halt()
+			return end, ctx.Err()
+		case m, ok := <-t.ears.heard:
+			if ok {
+				t.hear(end, m)
+			}
+		case l := <-t.prog.notices:
+			t.noticed(end, l)
+		case <-t.limits.time:
+			t.stop(end, stopTime)
+		case <-end.late:
+			t.prog.stop()
+		case <-t.prog.done:
+			t.drain(end)
+			end.ended, end.exit = true, t.prog.result
+		}
+	}
+	if end.ended && t.prog.err != nil {
+		return end, task.Invalid("agent", "Claude Code cannot be started: %s.", t.prog.err)
+	}
+	t.stopped(end)
+	return end, ctx.Err()
+}
+
+// over reports whether a turn has ended, and nothing that was said is waiting for the next.
+func (t *talk) over(end *turn) bool {
+	return end.ended || (end.result != nil && len(t.unheard) == 0)
+}
+
+// ensure starts the program, or starts it again where it has ended.
+func (t *talk) ensure(ctx context.Context) error {
+	if t.prog != nil && !t.prog.over() {
+		return nil
+	}
+	t.place.Begun = exists(transcriptPath(t.env, t.place.SessionID))
+	t.rec.begin()
+	t.unheard = map[string]inbox.Message{}
+	var err error
+	t.prog, err = start(ctx, t.env, proc.Command{
+		Args: append([]string{t.path}, arguments(t.env, t.vars, t.place)...), Dir: t.env.Config.Workspace,
+		Env: environ(t.env, t.vars), Grace: min(t.env.Config.Grace/4, time.Second),
+	}, t.rec.take)
+	t.env.Keep(transcriptPath(t.env, t.place.SessionID), t.place.SessionID)
+	return err
+}
+
+// say gives the program a text; of is the message that it comes from, if it does.
+func (t *talk) say(text string, of inbox.Message) {
+	id := newUUID()
+	t.unheard[id] = of
+	if err := t.prog.say(id, text); err != nil {
+		t.env.Log.Warn("the agent cannot be told", slog.Any("error", err))
+	}
+}
+
+// hear brings a message to the turn that is under way.
+func (t *talk) hear(end *turn, m inbox.Message) {
+	if m.Type == inbox.TypeInterrupt {
+		end.stopping = append(end.stopping, m)
+		t.stop(end, "")
+		return
+	}
+	t.say(worded(m), m)
+}
+
+// worded is a message as the model reads it: it should know who speaks, if it is no person.
+func worded(m inbox.Message) string {
+	switch {
+	case m.SenderKind == "agent":
+		return "Another agent writes (" + m.SenderID + "):\n" + m.Content
+	case m.Type == "guardian_nudge":
+		return "Whoever watches over this work says:\n" + m.Content
+	}
+	return m.Content
+}
+
+// stop asks the turn to stop; if it does not, its process is ended.
+func (t *talk) stop(end *turn, why string) {
+	end.stop = or(end.stop, why)
+	if end.late != nil {
+		return
+	}
+	end.late = time.After(interruptWait)
+	end.result = nil // one that is older says nothing of the stop
+	if err := t.prog.interrupt(newUUID()); err != nil {
+		t.prog.stop()
+	}
+}
+
+// noticed takes in a line that steers.
+func (t *talk) noticed(end *turn, l *line) {
+	switch {
+	case l.Type == "result":
+		end.result = l
+		t.save()
+	case l.Replay:
+		if m, ok := t.unheard[l.UUID]; ok {
+			delete(t.unheard, l.UUID)
+			t.used(m)
+		}
+	}
+	if end.late == nil && t.limits.cost > 0 && t.rec.cost() >= t.limits.cost {
+		t.stop(end, stopCost)
+	}
+}
+
+func (t *talk) used(m inbox.Message) {
+	if m.ID != "" {
+		t.rec.answer(m.ID)
+		t.env.Inbox.Used(m.ID)
+	}
+}
+
+func (t *talk) drain(end *turn) {
+	for {
+		select {
+		case l := <-t.prog.notices:
+			t.noticed(end, l)
+		default:
+			return
+		}
+	}
+}
+
+// stopped reports each interrupt once, now that the turn has stopped.
+func (t *talk) stopped(end *turn) {
+	for _, m := range end.stopping {
+		end.interrupted = true
+		t.interrupted(m)
+	}
+	if end.ended {
+		t.rec.broken()
+	}
+	t.save()
+}
+
+func (t *talk) interrupted(m inbox.Message) {
+	t.env.Report.Emit(task.EventAgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": t.env.Doing.Turn()}))
+	t.env.Inbox.Used(m.ID)
+}
+
+// halt ends the program and all below it, and keeps what it was saying.
+func (t *talk) halt() {
+	if t.prog == nil || t.prog.over() {
+		return
+	}
+	t.prog.stop()
+	for !t.prog.over() {
+		select {
+		case <-t.prog.notices:
+		case <-t.prog.done:
+		}
+	}
+	t.rec.broken()
+	t.save()
+}
+
+func (t *talk) save() {
+	if err := t.rec.save(t.began); err != nil {
+		t.env.Log.Warn("a restart would not know how far this went", slog.Any("error", err))
+	}
+	t.began = time.Now()
+}
+
+// newUUID makes an id in the form that the program asks for.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return sessionID(hex.EncodeToString(b[:]))
+}

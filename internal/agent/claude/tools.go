@@ -1,0 +1,194 @@
+package claude
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"github.com/omoi-dev/omoi/internal/agent/diff"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Bounds of what is reported of a tool.
+const (
+	resultBytes   = 5000
+	responseBytes = 256 << 10
+	maxEdits      = 100
+)
+
+// call is a tool that was called and has not answered.
+type call struct {
+	name  string
+	input json.RawMessage
+	in    input
+}
+
+// input are the fields of inputs that events name.
+type input struct {
+	SubagentType string `json:"subagent_type"`
+	Description  string `json:"description"`
+	Prompt       string `json:"prompt"`
+	Skill        string `json:"skill"`
+	Command      string `json:"command"`
+	FilePath     string `json:"file_path"`
+}
+
+func isSubagent(name string) bool { return name == "Task" || name == "Agent" }
+
+// called reports a call of a tool.
+func (r *recorder) called(l *line, b block) {
+	c := &call{name: b.Name, input: b.Input}
+	_ = json.Unmarshal(b.Input, &c.in) // a field of another form says nothing
+	r.tools[b.ID] = c
+	r.idle()
+	r.busy = r.env.Doing.Tool(b.Name)
+	kind, data := task.EventAgentToolUse, map[string]any{
+		"tool": b.Name, "tool_use_id": b.ID, "input": anything(b.Input), "event_subtype": "tool_use",
+	}
+	switch {
+	case isSubagent(b.Name):
+		kind = "agent.subagent_invoked"
+		data["subagent_type"], data["subagent_description"], data["subagent_prompt"] = c.in.SubagentType, c.in.Description, c.in.Prompt
+	case b.Name == "Skill":
+		kind, data["skill_name"] = "agent.skill_invoked", or(c.in.Skill, c.in.Command)
+	}
+	r.emit(kind, l, data)
+}
+
+// idle ends what heartbeats name, unless another tool is still at work.
+func (r *recorder) idle() {
+	if r.busy != nil {
+		r.busy()
+		r.busy = nil
+	}
+}
+
+// result reports what a tool answered: what it did, the files that it changed, and its text,
+// which is cut, with its full length.
+func (r *recorder) result(l *line, b block) {
+	c := r.tools[b.ToolUseID]
+	delete(r.tools, b.ToolUseID)
+	if c == nil {
+		c = &call{}
+	}
+	r.idle()
+	for _, other := range r.tools {
+		r.busy = r.env.Doing.Tool(other.name)
+	}
+	text := plain(b.Content)
+	if b.IsError {
+		r.place.Errors++
+	}
+	r.completed(l, b.ToolUseID, c)
+	if changes(c.name) {
+		r.look(l, b.ToolUseID)
+		r.ignored(l, b, c)
+	}
+	cut := firstBytes(text, resultBytes)
+	r.emit("agent.tool_result", l, map[string]any{
+		"tool": c.name, "tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < len(text),
+		"result_full_length": len(text), "is_error": b.IsError,
+	})
+}
+
+func (r *recorder) completed(l *line, id string, c *call) {
+	kind, data := task.EventAgentToolCompleted, map[string]any{
+		"tool": c.name, "tool_use_id": id, "tool_input": anything(c.input), "tool_response": anything(l.Tool),
+	}
+	if len(l.Tool) > responseBytes {
+		data["tool_response"] = firstBytes(string(l.Tool), resultBytes)
+		data["tool_response_truncated"], data["tool_response_full_length"] = true, len(l.Tool)
+	}
+	switch {
+	case isSubagent(c.name):
+		kind = "agent.subagent_completed"
+		subagent(data, l.Tool, c.in)
+	case c.name == "Skill":
+		kind, data["skill_name"] = "agent.skill_completed", or(c.in.Skill, c.in.Command)
+	}
+	r.emit(kind, l, data)
+}
+
+func subagent(data map[string]any, raw json.RawMessage, in input) {
+	var res struct {
+		Content json.RawMessage `json:"content"`
+		Usage   json.RawMessage `json:"usage"`
+		MS      int64           `json:"totalDurationMs"` //nolint:tagliatelle // the program's name
+	}
+	_ = json.Unmarshal(raw, &res) // a text instead of an object says no more
+	data["subagent_type"], data["description"], data["subagent_prompt"] = in.SubagentType, in.Description, in.Prompt
+	data["subagent_result"], data["subagent_usage"] = plain(res.Content), anything(res.Usage)
+	data["subagent_cost_usd"], data["subagent_duration_ms"] = nil, res.MS
+}
+
+// changes reports whether a tool may have changed files. One that is not known may.
+func changes(name string) bool {
+	switch name {
+	case "Read", "Glob", "Grep", "WebFetch", "WebSearch", "TodoWrite", "Skill", "ToolSearch", "TaskList", "TaskGet", "TaskCreate", "TaskUpdate":
+		return false
+	}
+	return true
+}
+
+// look reports what has changed in the work tree since it was looked at last.
+func (r *recorder) look(l *line, id string) {
+	found, total, skipped := r.changes(maxEdits)
+	for _, c := range found {
+		r.seen[c.Path] = true
+		r.edited(l, c, id)
+	}
+	if total > len(found) || len(skipped) > 0 {
+		r.emit("agent.files_unreported", l, map[string]any{"tool_use_id": id, "count": total - len(found), "skipped": skipped})
+	}
+}
+
+func (r *recorder) edited(l *line, c diff.Change, id string) {
+	r.files[c.Path] = true
+	r.place.Files = max(r.place.Files, len(r.files))
+	r.emit(task.EventAgentFileEdited, l, c.Data(r.place.Turn, id))
+}
+
+// ignored reports an edit that the look at the work tree cannot see, such as of a file that git
+// ignores, by what the tool itself says of it.
+func (r *recorder) ignored(l *line, b block, c *call) {
+	var edit struct {
+		Path     string  `json:"filePath"`     //nolint:tagliatelle // the program's name
+		Original *string `json:"originalFile"` //nolint:tagliatelle // the program's name
+	}
+	if b.IsError || (c.name != "Write" && c.name != "Edit") || json.Unmarshal(l.Tool, &edit) != nil || edit.Path == "" {
+		return
+	}
+	path, err := filepath.Rel(r.env.Config.Workspace, edit.Path)
+	if err != nil || !filepath.IsLocal(path) {
+		path = edit.Path
+	}
+	if r.seen[filepath.ToSlash(path)] {
+		return
+	}
+	if after, ok := readText(edit.Path); ok {
+		r.edited(l, diff.Text(filepath.ToSlash(path), edit.Original, &after), b.ToolUseID)
+	}
+}
+
+const maxFileBytes = 16 << 20
+
+// readText reads a regular file of the work; what is anything else has no text.
+func readText(path string) (string, bool) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFileBytes {
+		return "", false
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err == nil
+}
+
+func firstBytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

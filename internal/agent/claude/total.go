@@ -1,0 +1,62 @@
+package claude
+
+import (
+	"os"
+	"time"
+)
+
+// cost is what the attempt has cost so far.
+func (r *recorder) cost() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	usd, _ := r.place.Spent.total()
+	return usd
+}
+
+// bill is what the attempt has cost so far, as the data of an event.
+func (r *recorder) bill() map[string]any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.place.Spent.data()
+}
+
+// said is what the model said last.
+func (r *recorder) said() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lastText
+}
+
+// trouble is what the provider said of its limits, and the error that was named last.
+func (r *recorder) trouble() (limitInfo, string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.limit, r.cause
+}
+
+// begun reports whether this process has begun the session.
+func (r *recorder) begun() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.inits > 0
+}
+
+// behindIt reports whether tasks in the background have not ended.
+func (r *recorder) behindIt() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.behind) > 0
+}
+
+// save notes how far the work is.
+func (r *recorder) save(since time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.place.WorkedMS += time.Since(since).Milliseconds()
+	return r.place.save()
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
