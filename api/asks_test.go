@@ -55,8 +55,12 @@ func TestOutcomeWithinTheWaitIsTheAnswer(t *testing.T) {
 				w.exec(`UPDATE commands SET state = $2, settled_at = now(), reason = 'because' WHERE task_id = $1 AND kind = 'fail'`, made.ID, string(receipt))
 				w.bus.Wake(live.Task(made.ID))
 			}()
-			require.Equal(t, status, w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/fail", `{"reason":"no"}`).status)
+			got := w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/fail", `{"reason":"no"}`)
 			<-done
+			require.Equal(t, status, got.status)
+			if receipt == task.ReceiptTooLate {
+				require.Equal(t, "The fail came too late: because.", got.refused(status, "").Detail)
+			}
 		})
 	}
 }

@@ -64,7 +64,7 @@ func (a *API) askAndWait(ctx context.Context, ask task.Ask) (*askedOut, error) {
 		return nil, err
 	}
 	if command.State == task.ReceiptTooLate || command.State == task.ReceiptRefused {
-		return nil, task.Errorf(task.CodeConflict, "The %s came to nothing (%s): %s.", ask.Kind, command.State, command.Reason)
+		return nil, cameToNothing(command)
 	}
 	t, err := a.readTask(ctx, ask.TaskID)
 	if err != nil {
@@ -118,4 +118,13 @@ func (a *API) getCommand(ctx context.Context, in *commandIn) (*commandOut, error
 	}
 	c, err := a.deps.Store.Command(ctx, callerOf(ctx).organization, in.ID)
 	return &commandOut{Body: c}, err
+}
+
+// cameToNothing says what became of a command that was not carried out.
+func cameToNothing(c task.Command) error {
+	how := "was refused"
+	if c.State == task.ReceiptTooLate {
+		how = "came too late"
+	}
+	return task.Errorf(task.CodeConflict, "The %s %s: %s.", c.Kind, how, c.Reason)
 }

@@ -27,7 +27,11 @@ func OpenProvider(cfg *config.Loaded, name string) (sandbox.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return found.Provider(name)
+	provider, err := found.Provider(name)
+	if err != nil && name == task.ProviderDocker {
+		return nil, noEngine(cfg)
+	}
+	return provider, err
 }
 
 // CheckProvider holds a provider of this machine to the promises of all providers. Sandboxes

@@ -22,6 +22,7 @@ func checkDocker(ctx context.Context, cfg *config.Loaded) Finding {
 	}
 	if !wanted && !engineAnswers(cfg) {
 		found.Detail = "not offered: no engine that we may ask at " + cfg.Docker.Host
+		found.Next = "for Docker sandboxes: " + startEngine
 		return found
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -38,8 +39,18 @@ func checkDocker(ctx context.Context, cfg *config.Loaded) Finding {
 	if wanted {
 		found.Status = FindingFail
 	}
-	found.Next = "see docs/DOCKER.md; tasks in Docker sandboxes cannot run"
+	found.Next = startEngine + "; until then tasks in Docker sandboxes cannot run"
 	return found
+}
+
+const startEngine = "start one, as by `systemctl start docker`, or set docker.host, and start omoi again; see docs/DOCKER.md"
+
+// noEngine says why this machine has no Docker sandboxes.
+func noEngine(cfg *config.Loaded) error {
+	if cfg.Docker.Use == "never" {
+		return task.Errorf(task.CodeInvalid, "This machine offers no Docker sandboxes: docker.use is never. Next: omoi doctor")
+	}
+	return task.Errorf(task.CodeInvalid, "This machine offers no Docker sandboxes: there is no engine that we may ask at %s. Next: %s", cfg.Docker.Host, startEngine)
 }
 
 // askEngine answers the parts of isolation, and puts an image that is missing into found.

@@ -64,6 +64,8 @@ func TestCheckupOfDocker(t *testing.T) {
 	found := checkDocker(t.Context(), near(t, false))
 	require.Equal(t, FindingOK, found.Status)
 	require.Contains(t, found.Detail, "no engine")
+	require.Contains(t, found.Next, "systemctl start docker")
+	require.ErrorContains(t, noEngine(near(t, false)), "Next: start one")
 	for _, wanted := range []string{"OMOI_DOCKER_USE=always", "OMOI_TASK_SANDBOX=docker"} {
 		found = checkDocker(t.Context(), near(t, false, wanted))
 		require.Equal(t, FindingFail, found.Status)

@@ -80,7 +80,7 @@ func (g *globals) checkProvider(cmd *cobra.Command, name string, o conformance.O
 }
 
 func checkLine(style render.Style, r conformance.Result) string {
-	word := fmt.Sprintf("%-8s", r.Outcome)
+	word := fmt.Sprintf("%-11s", r.Outcome)
 	switch r.Outcome {
 	case conformance.Kept:
 		word = style.Green(word)
@@ -98,7 +98,7 @@ func checkLine(style render.Style, r conformance.Result) string {
 
 // judgeProvider says the sum, and answers the exit code.
 func (g *globals) judgeProvider(name string, results []conformance.Result) error {
-	sum := map[conformance.Outcome]int{}
+	sum := make(map[conformance.Outcome]int)
 	for _, r := range results {
 		sum[r.Outcome]++
 	}

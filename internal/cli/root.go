@@ -36,8 +36,23 @@ func Run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	}
 	g := &globals{env: env, dir: dir, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := newRoot(g)
-	root.SetArgs(append([]string{}, args...)) // nil would mean those of the process
+	root.SetArgs(newest(args))
 	return exit.Report(stderr, root.ExecuteContext(ctx), g.json || wantsJSON(args))
+}
+
+// newest lets -:<path> be the newest task's file: to the parser of flags it would be one. The answer is never nil,
+// which would mean the arguments of the process.
+func newest(args []string) []string {
+	out := append([]string{}, args...)
+	for n, arg := range out {
+		if arg == "--" {
+			break
+		}
+		if strings.HasPrefix(arg, "-:") {
+			out[n] = arg[1:]
+		}
+	}
+	return out
 }
 
 // wantsJSON answers for command lines that fail before their flags are known.

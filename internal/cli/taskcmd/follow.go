@@ -29,6 +29,7 @@ type follower struct {
 	cursor string // behind the last page that was printed
 	seen   int    // events that came
 	quiet  bool   // print nothing
+	begun  int    // newest attempt of which something came
 	why    string
 	down   time.Time
 }
@@ -73,9 +74,10 @@ func (f *follower) pace(ctx context.Context, page client.EventPage) (time.Durati
 	return waitQueued, nil
 }
 
-// explain says why a task waits, once for each reason.
+// explain says why a task waits, once for each reason. That an attempt is being started is no news once its agent has
+// spoken: status and events do not come by the same way.
 func (f *follower) explain(t client.Task) {
-	if t.Why == f.why || f.quiet || f.json {
+	if t.Why == f.why || f.quiet || f.json || t.Status == task.StatusAssigned && f.begun >= t.AttemptCount {
 		return
 	}
 	f.why = t.Why
@@ -108,7 +110,7 @@ func (f *follower) print(page client.EventPage) error {
 }
 
 func (f *follower) one(e client.Event) error {
-	f.seen++
+	f.seen, f.begun = f.seen+1, max(f.begun, e.Attempt)
 	switch {
 	case f.quiet:
 	case f.json:

@@ -18,7 +18,7 @@ func newMessage(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "message <id>",
 		Short: "Show what became of a message: its receipt",
-		Args:  exactly(1, "the whole id of one message, as omoi send prints it"),
+		Args:  oneMessage,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			api, err := s.api()
 			if err != nil {
@@ -37,6 +37,14 @@ func newMessage(s *session) *cobra.Command {
 	}
 	waitFlag(cmd, &wait, "30s")
 	return cmd
+}
+
+// oneMessage checks the argument: messages are not listed, so that a part of an id finds none.
+func oneMessage(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && len(strings.TrimSpace(args[0])) == uuidLength {
+		return nil
+	}
+	return exit.Usagef("%s takes the whole id of one message, as omoi send prints it: - and parts of an id are for tasks", cmd.CommandPath())
 }
 
 var errNotTakenUp = errors.New("the agent has not taken the message up yet")

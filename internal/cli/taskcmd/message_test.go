@@ -152,6 +152,7 @@ func TestProjects(t *testing.T) {
 	t.Cleanup(server.Close)
 	f.url = server.URL
 	require.Contains(t, f.omoi("projects", "list").out, "other")
+	require.Equal(t, f.omoi("projects", "list").out, f.omoi("projects").out)
 	got := f.omoi("projects", "set", "app", "--agents-may-message")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "true")

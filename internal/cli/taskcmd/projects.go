@@ -16,8 +16,9 @@ import (
 )
 
 func newProjects(s *session) *cobra.Command {
-	cmd := &cobra.Command{Use: "projects", Short: "List projects, and change their settings"}
-	cmd.AddCommand(s.projectsList(), s.projectsSet())
+	list := s.projectsList()
+	cmd := &cobra.Command{Use: "projects", Short: "List projects, and change their settings", Args: NoArgs, RunE: list.RunE}
+	cmd.AddCommand(list, s.projectsSet())
 	return cmd
 }
 

@@ -147,8 +147,14 @@ func saved(v *task.Salvage) string {
 		return "-"
 	case v.Kind == task.SalvageLost && v.LostSince != nil:
 		return "lost since " + v.LostSince.Local().Format("15:04:05")
+	case v.Kind == task.SalvageNone && len(v.Notes) > 0:
+		return "nothing, with " + render.Count(len(v.Notes), "note") + ": see omoi show"
 	case v.Kind == task.SalvageNone:
 		return "nothing uncommitted"
 	}
-	return fmt.Sprintf("%s in %s %s", render.Count(v.Files, "file"), v.Kind, render.Clean(v.Ref))
+	text := fmt.Sprintf("%s in %s %s", render.Count(v.Files, "file"), v.Kind, render.Clean(v.Ref))
+	if len(v.Notes) > 0 {
+		text += ", with " + render.Count(len(v.Notes), "note") + ": see omoi show"
+	}
+	return text
 }

@@ -2,6 +2,7 @@ package taskcmd
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,9 @@ func newSend(s *session) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("wait") && wait <= 0 {
 				return exit.Usagef("--wait %s: give a time above zero, as --wait=30s", wait)
+			}
+			if strings.TrimSpace(args[1]) == "" {
+				return exit.Usagef("the message is empty: say something, as omoi send %s \"look at the tests first\"", args[0])
 			}
 			api, t, err := s.taskOf(cmd.Context(), args[0])
 			if err != nil {

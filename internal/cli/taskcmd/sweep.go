@@ -158,8 +158,8 @@ func (w *sweep) list(found []swept, blind []string) error {
 		}
 	}
 	if len(order) == 0 {
-		w.hint("There is no sandbox of any installation.")
-		return notAsked(blind)
+		w.hint("There is no sandbox of any installation%s.", elsewhere(blind))
+		return nil
 	}
 	rows := [][]string{{"INSTALLATION", "WHOSE", "SANDBOXES", "OLDEST"}}
 	for _, id := range order {
@@ -172,7 +172,15 @@ func (w *sweep) list(found []swept, blind []string) error {
 	}
 	w.say("%s", strings.TrimRight(w.style().Table(rows), "\n"))
 	w.hint("Is one of them lost? omoi sandboxes sweep --installation <id> --dry-run")
-	return notAsked(blind)
+	return nil
+}
+
+// elsewhere is where a list does not reach.
+func elsewhere(blind []string) string {
+	if len(blind) == 0 {
+		return ""
+	}
+	return " but perhaps of " + strings.Join(blind, ", ")
 }
 
 func nonNil(found []swept) []swept {

@@ -200,10 +200,10 @@ func (s *session) sandboxCopy() *cobra.Command {
 // place is one side of a copy.
 func place(arg string) (box, path string) {
 	box, path, found := strings.Cut(arg, ":")
-	if !found || strings.ContainsAny(box, `/\.`) || box == "" {
+	if !found || strings.ContainsAny(box, `/\.`) {
 		return "", arg
 	}
-	return box, path
+	return cmp.Or(box, "-"), path
 }
 
 func (s *session) copyFile(ctx context.Context, from, to string) error {

@@ -226,6 +226,11 @@ func TestSweepSparesWhatMayBeInUse(t *testing.T) {
 		p.boxes[labels] = sandbox.Sandbox{Labels: labels, CreatedAt: box.at}
 	}
 	p.agents["busy"] = true
+	p.down = task.Errorf(task.CodeUnavailable, "no engine")
+	none := f.omoi("sandboxes", "sweep", "--provider", "local")
+	require.Zero(t, none.code, "a list is one also where somebody did not answer")
+	require.Contains(t, none.err, "local was not looked at: no engine")
+	p.down = nil
 	got := f.omoi("sandboxes", "sweep", "--provider", "local")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "theirs")

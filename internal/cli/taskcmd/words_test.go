@@ -1,0 +1,74 @@
+package taskcmd_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// The status of a task may be read after its agent has spoken: then it is no news that it is being started.
+func TestProgressIsToldInItsOrder(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	assigned := aTask(idA, task.StatusAssigned)
+	assigned.Why = "Attempt 1 is being started."
+	f.tasks = []client.Task{assigned}
+	f.onEvents = func(f *fakeAPI, n int) {
+		switch n {
+		case 2:
+			f.events = []client.Event{anEvent(1, "agent.started", `{"sdk":"scripted"}`)}
+		case 5:
+			f.done = true
+		}
+	}
+	told := withoutLastLine(f.omoi("logs", "-f", "-").out)
+	require.Equal(t, 1, strings.Count(told, "is being started"), told)
+	require.Less(t, strings.Index(told, "is being started"), strings.Index(told, "scripted"))
+
+	f.onEvents = func(f *fakeAPI, n int) { f.done = n >= 4 }
+	f.afters, f.done = nil, false
+	require.NotContains(t, withoutLastLine(f.omoi("logs", "-f", "-").out), "is being started", "its agent has begun")
+}
+
+// withoutLastLine leaves out how the task stands at the end.
+func withoutLastLine(text string) string {
+	lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[:len(lines)-1], "")
+}
+
+func TestWhatCannotBeMeantIsSaid(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
+	for want, args := range map[string][]string{
+		"The message is empty: say something":             {"send", "-", " \n"},
+		"takes the whole id of one message, as omoi send": {"message", "-"},
+	} {
+		got := f.omoi(args...)
+		require.Equal(t, exit.Usage, got.code, args)
+		require.Contains(t, got.err, want)
+	}
+	require.Empty(t, f.asked)
+	require.Contains(t, f.omoi("transcript", "-").err, "The task is completed, and its agent has left no transcript. Its events: omoi logs 456789ab")
+	f.tasks[0].Status = task.StatusRunning
+	require.Contains(t, f.omoi("transcript", "-").err, "no transcript yet")
+}
+
+// That nothing was saved is not the same as that there was nothing.
+func TestNotesOfASalvageAreNotPassedOver(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.boxes = []client.Sandbox{{ID: boxID, TaskID: idA, Provider: "local", State: task.SandboxGone, Salvage: &task.Salvage{Kind: task.SalvageNone}}}
+	require.Contains(t, f.omoi("sandboxes", "--all").out, "nothing uncommitted")
+	f.boxes[0].Salvage.Notes = []string{"\"huge\" was left out"}
+	got := f.omoi("sandboxes", "--all").out
+	require.NotContains(t, got, "nothing uncommitted")
+	require.Contains(t, got, "nothing, with 1 note: see omoi show")
+	f.boxes[0].Salvage.Kind, f.boxes[0].Salvage.Files = task.SalvageRef, 2
+	require.Contains(t, f.omoi("sandboxes", "--all").out, "2 files in ref , with 1 note: see omoi show")
+}
