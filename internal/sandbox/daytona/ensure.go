@@ -128,28 +128,32 @@ func forMaking(err error) error {
 // awaitStarted waits for a sandbox to run. Only one that was stopped before is started.
 func (p *Provider) awaitStarted(ctx context.Context, id string, again bool) (*apiclient.Sandbox, error) {
 	var box *apiclient.Sandbox
-	err := p.poll(ctx, p.cfg.StartPatience, "Daytona has started the sandbox", func(ctx context.Context) (bool, error) {
-		seen, err := p.client.get(ctx, id)
-		if err != nil {
-			return false, err
-		}
-		box = seen
-		switch stateOf(seen) {
-		case apiclient.SANDBOXSTATE_STARTED:
-			return true, nil
-		case apiclient.SANDBOXSTATE_STOPPED, apiclient.SANDBOXSTATE_ARCHIVED, apiclient.SANDBOXSTATE_PAUSED:
-			if again {
-				return false, p.restart(ctx, id)
-			}
-			fallthrough
-		case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED,
-			apiclient.SANDBOXSTATE_DESTROYING, apiclient.SANDBOXSTATE_DESTROYED:
-			return false, task.Errorf(task.CodeGone, "the sandbox is %s at Daytona, not started: %s", stateOf(seen), cut(seen.GetErrorReason()))
-		default:
-			return false, nil
-		}
+	err := p.poll(ctx, p.cfg.StartPatience, "Daytona has started the sandbox", func(ctx context.Context) (started bool, err error) {
+		box, started, err = p.up(ctx, id, again)
+		return started, err
 	})
 	return box, err
+}
+
+// up looks whether a sandbox runs, and has one that was stopped started again, if it may.
+func (p *Provider) up(ctx context.Context, id string, again bool) (box *apiclient.Sandbox, started bool, err error) {
+	if box, err = p.client.get(ctx, id); err != nil {
+		return nil, false, err
+	}
+	switch stateOf(box) {
+	case apiclient.SANDBOXSTATE_STARTED:
+		return box, true, nil
+	case apiclient.SANDBOXSTATE_STOPPED, apiclient.SANDBOXSTATE_ARCHIVED, apiclient.SANDBOXSTATE_PAUSED:
+		if again {
+			return box, false, p.restart(ctx, id)
+		}
+		fallthrough
+	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED,
+		apiclient.SANDBOXSTATE_DESTROYING, apiclient.SANDBOXSTATE_DESTROYED:
+		return box, false, task.Errorf(task.CodeGone, "the sandbox is %s at Daytona, not started: %s", stateOf(box), cut(box.GetErrorReason()))
+	default:
+		return box, false, nil
+	}
 }
 
 // restart starts a stopped sandbox; that it changes already is as good.
@@ -160,7 +164,8 @@ func (p *Provider) restart(ctx context.Context, id string) error {
 	return nil
 }
 
-// furnish waits for the toolbox and makes the folders. It answers the machine's GOARCH.
+// furnish waits for the toolbox and makes the folders. It answers the machine's GOARCH. Whose
+// daemon dies before it answers is stopped by Daytona, and started again.
 func (p *Provider) furnish(ctx context.Context, box *apiclient.Sandbox) (string, error) {
 	tb, err := p.toolbox(ctx, box)
 	if err != nil {
@@ -168,8 +173,9 @@ func (p *Provider) furnish(ctx context.Context, box *apiclient.Sandbox) (string,
 	}
 	err = p.poll(ctx, p.cfg.StartPatience, "the sandbox's toolbox answers", func(ctx context.Context) (bool, error) {
 		err := tb.version(ctx)
-		if task.CodeOf(err) == task.CodeNotFound || task.CodeOf(err) == task.CodeInvalid { // the proxy knows no address yet
-			return false, nil
+		if task.CodeOf(err) == task.CodeNotFound || task.CodeOf(err) == task.CodeInvalid { // the proxy knows no address, or none any more
+			_, _, err = p.up(ctx, box.Id, true)
+			return false, err
 		}
 		return err == nil, err
 	})

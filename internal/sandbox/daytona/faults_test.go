@@ -250,6 +250,21 @@ func TestADeadDaemonIsUnknownUntilItWasSilentForLong(t *testing.T) {
 	b.end(t, p, labels)
 }
 
+func TestADaemonThatDiesBeforeItAnswersIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{DeathLag: 100 * time.Millisecond})
+	p := b.open(t)
+	b.server.Faults().Set(standin.Fault{Switch: standin.DaemonDeath, Times: 1})
+	labels := someLabels()
+	again(t, func() error { // it may have answered once
+		_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+		return err
+	})
+	require.Len(t, b.server.Boxes(), 1)
+	require.Empty(t, b.server.Faults().On(), "it has died once")
+	b.end(t, p, labels)
+}
+
 func TestALogIsFollowedOverBrokenStreams(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, standin.Options{Quiet: time.Millisecond})
