@@ -1,8 +1,11 @@
 package daytona_test
 
 import (
+	"regexp"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/conformance"
@@ -19,4 +22,16 @@ func TestConformance(t *testing.T) {
 			Orphan: b.orphan, Kill: b.kill, Break: b.breakIt, CommandLines: commandLines, Traces: b.traces,
 		}
 	})
+}
+
+// An operator's check sees no processes of Daytona's machines, and looks for secrets all the same.
+func TestAnOperatorsCheckLooksForSecrets(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	results, err := conformance.Check(t.Context(), conformance.Options{
+		Open: func() (sandbox.Provider, error) { return b.open(t), nil }, Only: regexp.MustCompile("SecretsInvisible"),
+	})
+	require.NoError(t, err)
+	require.Len(t, results, 1)
+	require.Equal(t, conformance.Kept, results[0].Outcome, results[0].Detail)
 }
