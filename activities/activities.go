@@ -74,6 +74,8 @@ type Deps struct {
 	Providers Providers
 	Git       Git
 	Tokens    Tokens
+	// Credentials finds what sandboxes are given; nil: they get none.
+	Credentials Credentials
 	// API answers what sandboxes ask that reach nothing, as it answers those that report by
 	// themselves over its socket; nil if no provider is in [Config.Pull].
 	API http.RoundTripper

@@ -50,6 +50,8 @@ type bench struct {
 	logs     *logs  // nil: nobody keeps any
 	caches   caches // of dependencies; nil: none
 	onBeat   func(details converter.EncodedValues)
+
+	credentials activities.Credentials // nil: nobody is given any
 }
 
 type tokens struct{}
@@ -95,6 +97,9 @@ func (b *bench) activities() *activities.Activities {
 		}
 		if b.logs != nil {
 			deps.Logs = b.logs
+		}
+		if b.credentials != nil {
+			deps.Credentials = b.credentials
 		}
 		if b.caches != nil {
 			deps.Caches = b.caches

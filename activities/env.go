@@ -22,9 +22,9 @@ const (
 )
 
 // workerEnv is the environment that the agent's program gets: the contract with workers of
-// the replaced system. No key of the platform is in it. What the task's own configuration
-// sets wins, except over the names that say who the worker is and where it reports.
-func workerEnv(work task.Work, paths sandbox.Paths, sandboxID, callback string) map[string]string {
+// the replaced system. Of credentials it holds those that the task was given. What the task's own
+// configuration sets wins, except over the names that say who the worker is, for whom it works and where it reports.
+func workerEnv(work task.Work, given map[string]string, paths sandbox.Paths, sandboxID, callback string) map[string]string {
 	env := map[string]string{
 		"PHASE_ID":           work.PhaseID,
 		"EXECUTION_MODE":     work.Mode,
@@ -48,7 +48,11 @@ func workerEnv(work task.Work, paths sandbox.Paths, sandboxID, callback string) 
 	if _, key, ok := strings.Cut(callback, "/t/"); ok { // good for this sandbox only
 		env["OMOIOS_API_KEY"] = key
 	}
+	maps.Copy(env, given)
 	maps.Copy(env, work.Execution.Env)
+	if work.UserID != "" {
+		env["USER_ID"] = work.UserID
+	}
 	maps.Copy(env, map[string]string{
 		"AGENT_ID":        sandboxID,
 		"TASK_ID":         work.TaskID,

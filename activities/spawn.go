@@ -21,6 +21,9 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 	if err := spawnable(p); err != nil {
 		return contract.SpawnedSandbox{}, err
 	}
+	if err := a.provided(ctx, p.row.TaskID); err != nil {
+		return contract.SpawnedSandbox{}, err
+	}
 	if err := ready(p.provider); err != nil { // before the ledger says that one may exist
 		return contract.SpawnedSandbox{}, fmt.Errorf("make sandbox: %w", err)
 	}

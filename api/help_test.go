@@ -86,7 +86,7 @@ func startOn(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.C
 	cfg := api.Config{Organization: w.org, Version: "test", CommandWait: 50 * time.Millisecond, CommandPoll: 5 * time.Millisecond}
 	change(&cfg)
 	handler := api.New(cfg, api.Deps{
-		Store: w.store, Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring, Logins: logins,
+		Store: w.store, Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring, Logins: logins, Credentials: w.keeper(),
 		Probes: []api.Probe{{Name: "database", Required: true, Check: w.store.Ping}, {Name: "redis"}},
 	})
 	server := httptest.NewServer(handler)

@@ -179,6 +179,8 @@ type Deps struct {
 	// WriteOff writes a task off whose workflow was ended from outside, and reports whether it did; nil: others find out.
 	WriteOff func(ctx context.Context, taskID string) (bool, error)
 
+	Credentials Credentials // nil: none are kept
+
 	Meter   Meter                // nil: nobody counts
 	Gauge   Gauge                // nil: likewise
 	Metrics http.Handler         // shown as /metrics; nil: 404

@@ -29,6 +29,7 @@ func (a *API) register() {
 	a.registerTranscripts()
 	a.registerStreams()
 	a.registerOperator()
+	a.registerCredentials()
 	a.routes.GET(socketPath, a.webSocket)
 }
 

@@ -31,8 +31,8 @@ type Config struct {
 	Trace      Trace      `key:"trace"`
 	Docker     Docker     `key:"docker" note:"For Docker sandboxes; docs/DOCKER.md says how agents in them reach the API. Their size is in the group sandbox."`
 	Daytona    Daytona    `key:"daytona" note:"For sandboxes at Daytona. Their size, snapshot and image are in the group sandbox; Daytona takes whole CPUs and GiB, so fractions are rounded up. Agents in them reach the API at api.callback_url."`
-	Anthropic  Anthropic  `key:"anthropic" note:"For agents and supervision by a model. This version has neither yet: the settings are read and checked, and nothing uses them."`
-	Claude     Claude     `key:"claude" note:"For the Claude Code agent. This version has none yet: the setting is read, and nothing uses it."`
+	Anthropic  Anthropic  `key:"anthropic" note:"For agents of tasks whose owner, project and organization have no credential of their own; see docs/CREDENTIALS.md. The supervision by a model uses them too; this version has none yet."`
+	Claude     Claude     `key:"claude" note:"For agents of tasks whose owner, project and organization have no credential of their own; see docs/CREDENTIALS.md."`
 	GitHub     GitHub     `key:"github" note:"For repositories on GitHub; see docs/GITHUB.md."`
 	Monitoring Monitoring `key:"monitoring" note:"For guardian and conductor. This version has neither yet: the settings are read and checked, and nothing uses them."`
 	Orchestra  Orchestra  `key:"orchestrator"`

@@ -2,9 +2,11 @@ package app
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/scm/github"
 )
 
 // credentialRing takes the keys that encrypt credentials from the configuration, or from home, where one is
@@ -26,8 +28,19 @@ func (c *core) openCredentials() error {
 	if err != nil {
 		return err
 	}
-	c.credentials = credential.New(credential.Config{Installation: installed(c.cfg), Organization: c.organization}, ring, c.store)
+	c.credentials = credential.New(credential.Config{
+		Installation: installed(c.cfg), Organization: c.organization, GitHubURL: gitHubAPI(c.cfg.GitHub.URL),
+	}, ring, c.store)
 	return nil
+}
+
+// gitHubAPI is where a server's API is; empty: GitHub's own.
+func gitHubAPI(web string) string {
+	web = strings.TrimRight(web, "/")
+	if web == "" || web == github.Web {
+		return ""
+	}
+	return web + "/api/v3"
 }
 
 // installed are the credentials that the installation is configured with.

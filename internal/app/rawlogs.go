@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/rawlog"
@@ -25,18 +26,30 @@ func (c *core) newLogs(host string, found providers) *rawlog.Watcher {
 	}, c.store, all, c.log)
 }
 
+// envOf is what a task's agent was given that may be secret.
+func (c *core) envOf(ctx context.Context, work task.Work) (map[string]string, error) {
+	given, err := c.credentials.ForTask(ctx, work)
+	if err != nil && task.CodeOf(err) != task.CodeNotFound { // what is missing was not given
+		return nil, err
+	}
+	env := map[string]string{}
+	maps.Copy(env, given)
+	maps.Copy(env, work.Execution.Env)
+	return env, nil
+}
+
 // hider knows what a task's agent was given, and our own secrets.
 func (c *core) hider(ctx context.Context, taskID string) (func(string) string, error) {
-	own, hider := secrets(c.cfg), (*redact.Hider)(nil)
+	own, env := secrets(c.cfg), map[string]string(nil)
 	if taskID != "" {
 		work, err := c.store.Life().Work(ctx, taskID)
-		switch {
-		case task.CodeOf(err) == task.CodeNotFound: // so is what it was given
-		case err != nil:
-			return nil, fmt.Errorf("read task %s: %w", taskID, err)
-		default:
-			hider = redact.New("", work.Execution.Env)
+		if err == nil {
+			env, err = c.envOf(ctx, work)
+		}
+		if err != nil && task.CodeOf(err) != task.CodeNotFound { // so is what it was given
+			return nil, fmt.Errorf("read what task %s was given: %w", taskID, err)
 		}
 	}
+	hider := redact.New("", env)
 	return func(text string) string { return redact.Scrub(hider.Text(text), own) }, nil
 }

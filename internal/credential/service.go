@@ -3,6 +3,7 @@ package credential
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -15,6 +16,10 @@ type Config struct {
 	// that the installation starts with: no other may spend them.
 	Installation map[string]Value
 	Organization string
+
+	// Where tests ask; empty: GitHub's and Anthropic's own.
+	GitHubURL    string
+	AnthropicURL string
 }
 
 // Service keeps and finds credentials. It is safe for concurrent use.
@@ -22,15 +27,16 @@ type Service struct {
 	cfg   Config
 	ring  *Ring
 	store Store
+	http  *http.Client
 }
 
 // New makes a service.
 func New(cfg Config, ring *Ring, store Store) *Service {
-	return &Service{cfg: cfg, ring: ring, store: store}
+	return &Service{cfg: cfg, ring: ring, store: store, http: newHTTP()}
 }
 
-// Info is a credential without its secret.
-type Info struct {
+// Summary is a credential without its secret.
+type Summary struct {
 	Kind      string     `json:"kind"`
 	Scope     string     `json:"scope" doc:"user: your own; project, organization: of all in it; installation: of the server's configuration"`
 	ProjectID string     `json:"project_id,omitempty"`
@@ -51,17 +57,17 @@ const (
 )
 
 // Set stores a credential of a place, in place of the one before.
-func (s *Service) Set(ctx context.Context, p Place, v Value) (Info, error) {
+func (s *Service) Set(ctx context.Context, p Place, v Value) (Summary, error) {
 	if err := v.Check(p.Kind); err != nil {
-		return Info{}, err
+		return Summary{}, err
 	}
 	sealed, keyID, err := s.ring.seal(p, v)
 	if err != nil {
-		return Info{}, err
+		return Summary{}, err
 	}
 	row, err := s.store.PutCredential(ctx, p, keyID, sealed)
 	if err != nil {
-		return Info{}, fmt.Errorf("store credential %s: %w", p.Kind, err)
+		return Summary{}, fmt.Errorf("store credential %s: %w", p.Kind, err)
 	}
 	return s.info(row), nil
 }
@@ -80,17 +86,17 @@ func (s *Service) Remove(ctx context.Context, p Place) error {
 
 // List is what a user can see: his own, those of the projects and of the organization, and which ones the
 // installation is configured with.
-func (s *Service) List(ctx context.Context, w Who) ([]Info, error) {
+func (s *Service) List(ctx context.Context, w Who) ([]Summary, error) {
 	rows, err := s.store.Credentials(ctx, w)
 	if err != nil {
 		return nil, fmt.Errorf("list credentials: %w", err)
 	}
-	all := []Info{}
+	all := []Summary{}
 	for _, row := range rows {
 		all = append(all, s.info(row))
 	}
 	for _, kind := range s.configured(w) {
-		all = append(all, shown(Info{Kind: kind, Scope: ScopeInstallation}, s.cfg.Installation[kind]))
+		all = append(all, shown(Summary{Kind: kind, Scope: ScopeInstallation}, s.cfg.Installation[kind]))
 	}
 	return all, nil
 }
@@ -109,8 +115,8 @@ func (s *Service) configured(w Who) []string {
 	return kinds
 }
 
-func (s *Service) info(row Row) Info {
-	out := Info{Kind: row.Kind, Scope: row.Scope(), ProjectID: row.ProjectID, KeyID: row.KeyID, UpdatedAt: &row.UpdatedAt, UsedAt: row.UsedAt}
+func (s *Service) info(row Row) Summary {
+	out := Summary{Kind: row.Kind, Scope: row.Scope(), ProjectID: row.ProjectID, KeyID: row.KeyID, UpdatedAt: &row.UpdatedAt, UsedAt: row.UsedAt}
 	v, err := s.ring.open(row)
 	if err != nil {
 		out.State = StateUnreadable
@@ -119,7 +125,7 @@ func (s *Service) info(row Row) Info {
 	return shown(out, v)
 }
 
-func shown(out Info, v Value) Info {
+func shown(out Summary, v Value) Summary {
 	out.State, out.Masked, out.BaseURL, out.Bearer, out.Models = StateGood, Masked(v.Secret), v.BaseURL, v.Bearer, v.Models
 	return out
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -55,6 +56,9 @@ type fakeAPI struct {
 
 	onLog       func() // runs under the lock before a log is answered
 	transcripts []client.TranscriptInfo
+	credentials []client.Credential
+	given       map[string]client.NewCredential // by kind
+	trials      map[string]credential.Trial     // likewise
 	provider    sandbox.Provider
 }
 
@@ -73,6 +77,7 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)
 	mux.HandleFunc("GET /api/v1/sandboxes", f.sandboxes)
 	f.serveOperator(mux)
+	f.serveCredentials(mux)
 	f.serveTranscripts(mux)
 	mux.HandleFunc("POST /api/v1/sandboxes/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
 		var in client.NewMessage

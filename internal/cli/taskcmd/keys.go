@@ -25,13 +25,14 @@ func newKeys(s *session) *cobra.Command {
 
 func (s *session) keysCreate() *cobra.Command {
 	var scopes []string
+	var user string
 	var expires time.Duration
 	cmd := &cobra.Command{
 		Use:   "create <name>",
 		Short: "Make an API key; its secret is shown this once",
 		Args:  exactly(1, "a name for the key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := client.NewKey{Name: args[0], Scopes: scopes}
+			in := client.NewKey{Name: args[0], Scopes: scopes, User: user}
 			if cmd.Flags().Changed("expires") {
 				if expires <= 0 {
 					return exit.Usagef("--expires %s: the key would never be good; give a time ahead, as 24h, or leave it out for a key without end", expires)
@@ -54,6 +55,7 @@ func (s *session) keysCreate() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&scopes, "scope", nil, "read, write or admin; each includes those before it (default write)")
+	cmd.Flags().StringVar(&user, "user", "", "`name` of the user for whom it speaks, and whose tasks and credentials are his own (default: you)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "how long it is good for, as 24h (default: for ever)")
 	return cmd
 }
@@ -96,10 +98,10 @@ func (s *session) keyTable(keys []client.Key) {
 		s.hint("No keys. Next: omoi keys create <name>")
 		return
 	}
-	rows := [][]string{{"KEY", "NAME", "BEGINS", "SCOPES", "STATE", "EXPIRES", "LAST USED"}}
+	rows := [][]string{{"KEY", "NAME", "USER", "BEGINS", "SCOPES", "STATE", "EXPIRES", "LAST USED"}}
 	for _, k := range keys {
 		rows = append(rows, []string{
-			render.Short(k.ID), render.OneLine(k.Name, 40), k.Prefix, strings.Join(k.Scopes, ","), keyState(k), expiry(k.ExpiresAt),
+			render.Short(k.ID), render.OneLine(k.Name, 40), render.OneLine(k.User, 40), k.Prefix, strings.Join(k.Scopes, ","), keyState(k), expiry(k.ExpiresAt),
 			moment(k.LastUsedAt),
 		})
 	}

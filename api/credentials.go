@@ -1,0 +1,141 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Credentials keeps what agents and git log in with elsewhere.
+type Credentials interface {
+	Set(ctx context.Context, p credential.Place, v credential.Value) (credential.Summary, error)
+	Remove(ctx context.Context, p credential.Place) error
+	List(ctx context.Context, w credential.Who) ([]credential.Summary, error)
+	Test(ctx context.Context, w credential.Who, name string) (credential.Trial, error)
+	Rotate(ctx context.Context) (credential.Rotation, error)
+}
+
+func (a *API) registerCredentials() {
+	const all, tag = "/api/v1/credentials", "credentials"
+	add(a, route{method: http.MethodGet, path: all, id: "list-credentials", tag: tag, summary: "List your credentials and those of projects, organization and server, without secrets", access: accessRead}, a.listCredentials)
+	add(a, route{method: http.MethodPut, path: all + "/{kind}", id: "set-credential", tag: tag, summary: "Keep a credential, in place of the one before", access: accessWrite}, a.setCredential)
+	add(a, route{method: http.MethodDelete, path: all + "/{kind}", id: "remove-credential", tag: tag, summary: "Remove a credential", access: accessWrite, status: http.StatusNoContent}, a.removeCredential)
+	add(a, route{method: http.MethodPost, path: all + "/{kind}/test", id: "test-credential", tag: tag, summary: "Ask the provider whether the credential works that you would work with", access: accessWrite}, a.testCredential)
+	add(a, route{method: http.MethodPost, path: "/api/v1/credential-rotation", id: "rotate-credentials", tag: tag, summary: "Encrypt all credentials of the installation under its first key", access: accessAdmin}, a.rotateCredentials)
+}
+
+// credentials is what keeps them; [task.CodeUnavailable] where nobody does.
+func (a *API) credentials() (Credentials, error) {
+	if a.deps.Credentials == nil {
+		return nil, task.Errorf(task.CodeUnavailable, "This server keeps no credentials.")
+	}
+	return a.deps.Credentials, nil
+}
+
+// whoOf is the user for whom a caller speaks.
+func whoOf(c caller) credential.Who {
+	return credential.Who{OrganizationID: c.organization, UserID: c.user}
+}
+
+// placeOf says whose credential is meant. Everybody changes his own; those of others need the scope admin.
+func placeOf(who caller, kind, scope, projectID string) (credential.Place, error) {
+	p := credential.Place{Who: whoOf(who), Kind: kind}
+	scope = cmp.Or(scope, credential.ScopeUser)
+	switch {
+	case scope == credential.ScopeProject && !isID(projectID):
+		return p, task.Invalid("project_id", "Say which project: the scope project needs its project_id.")
+	case scope != credential.ScopeProject && projectID != "":
+		return p, task.Invalid("project_id", "A project_id belongs to the scope project.")
+	case scope == credential.ScopeUser && who.user == "":
+		return p, task.Errorf(task.CodeForbidden, "This login speaks for no user, so that it has no credentials of its own. Use an API key.")
+	case scope == credential.ScopeUser:
+		return p, nil
+	}
+	p.UserID, p.ProjectID = "", projectID
+	return p, enough(who, accessAdmin)
+}
+
+type setCredentialIn struct {
+	Kind string `path:"kind"`
+	Body client.NewCredential
+}
+
+type credentialOut struct{ Body client.Credential }
+
+func (a *API) setCredential(ctx context.Context, in *setCredentialIn) (*credentialOut, error) {
+	keeper, err := a.credentials()
+	if err != nil {
+		return nil, err
+	}
+	p, err := placeOf(callerOf(ctx), in.Kind, in.Body.Scope, in.Body.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	made, err := keeper.Set(ctx, p, credential.Value{Secret: in.Body.Secret, Bearer: in.Body.Bearer, BaseURL: in.Body.BaseURL, Models: in.Body.Models})
+	return &credentialOut{Body: made}, err
+}
+
+func (a *API) listCredentials(ctx context.Context, _ *struct{}) (*pageOut[client.Credential], error) {
+	keeper, err := a.credentials()
+	if err != nil {
+		return nil, err
+	}
+	all, err := keeper.List(ctx, whoOf(callerOf(ctx)))
+	return &pageOut[client.Credential]{Body: task.Page[client.Credential]{Items: all}}, err
+}
+
+type removeCredentialIn struct {
+	Kind      string `path:"kind"`
+	Scope     string `query:"scope" enum:"user,project,organization"`
+	ProjectID string `query:"project_id"`
+}
+
+func (a *API) removeCredential(ctx context.Context, in *removeCredentialIn) (*struct{}, error) {
+	keeper, err := a.credentials()
+	if err != nil {
+		return nil, err
+	}
+	p, err := placeOf(callerOf(ctx), in.Kind, in.Scope, in.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, keeper.Remove(ctx, p)
+}
+
+type testCredentialIn struct {
+	Kind string `path:"kind"`
+	Body client.CredentialQuestion
+}
+
+type testedOut struct{ Body credential.Trial }
+
+func (a *API) testCredential(ctx context.Context, in *testCredentialIn) (*testedOut, error) {
+	keeper, err := a.credentials()
+	if err != nil {
+		return nil, err
+	}
+	who := whoOf(callerOf(ctx))
+	if in.Body.ProjectID != "" {
+		if err := knownID("project", in.Body.ProjectID); err != nil {
+			return nil, err
+		}
+		who.ProjectID = in.Body.ProjectID
+	}
+	v, err := keeper.Test(ctx, who, in.Kind)
+	return &testedOut{Body: v}, err
+}
+
+type rotationOut struct{ Body credential.Rotation }
+
+func (a *API) rotateCredentials(ctx context.Context, _ *struct{}) (*rotationOut, error) {
+	keeper, err := a.credentials()
+	if err != nil {
+		return nil, err
+	}
+	done, err := keeper.Rotate(ctx)
+	return &rotationOut{Body: done}, err
+}

@@ -1,0 +1,106 @@
+package taskcmd_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/credential"
+)
+
+func (f *fakeAPI) serveCredentials(mux *http.ServeMux) {
+	const all = "/api/v1/credentials"
+	mux.HandleFunc("GET "+all, func(w http.ResponseWriter, _ *http.Request) {
+		f.locked(func() { answer(w, http.StatusOK, client.Page[client.Credential]{Items: f.credentials}) })
+	})
+	mux.HandleFunc("PUT "+all+"/{kind}", func(w http.ResponseWriter, r *http.Request) {
+		var in client.NewCredential
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		f.locked(func() { f.given = map[string]client.NewCredential{r.PathValue("kind"): in} })
+		answer(w, http.StatusOK, client.Credential{Kind: r.PathValue("kind"), Scope: "user", Masked: "********WXYZ"})
+	})
+	mux.HandleFunc("DELETE "+all+"/{kind}", func(w http.ResponseWriter, r *http.Request) {
+		f.locked(func() { f.asked = append(f.asked, "remove "+r.PathValue("kind")+" "+r.URL.RawQuery) })
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("POST "+all+"/{kind}/test", func(w http.ResponseWriter, r *http.Request) {
+		f.locked(func() { answer(w, http.StatusOK, f.trials[r.PathValue("kind")]) })
+	})
+	mux.HandleFunc("POST /api/v1/credential-rotation", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, credential.Rotation{KeyID: "k2", Rotated: 3, Unreadable: 1, Missing: []string{"k0"}})
+	})
+}
+
+func TestASecretIsPipedIn(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	got := f.with(call{stdin: "  ghp_0123456789\n"}, "credentials", "set", "github")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, client.NewCredential{Secret: "ghp_0123456789"}, f.given["github"])
+	require.Equal(t, "github  yours  ********WXYZ\n", got.out)
+	got = f.with(call{stdin: "sk-0123456789"}, "credentials", "set", "anthropic", "--organization", "--base-url", "https://host", "--model", "m", "--bearer")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, client.NewCredential{
+		Secret: "sk-0123456789", Scope: "organization", BaseURL: "https://host", Bearer: true, Models: credential.Models{Model: "m"},
+	}, f.given["anthropic"])
+
+	f.given = nil
+	for _, args := range [][]string{{"github", "ghp_0123456789"}, {}, {"no kind"}, {"github", "--project", "a", "--organization"}} {
+		got = f.with(call{stdin: "x"}, append([]string{"credentials", "set"}, args...)...)
+		require.Equal(t, exit.Usage, got.code, args)
+		require.NotContains(t, got.err, "ghp_0123456789")
+	}
+	got = f.with(call{stdin: "\n"}, "credentials", "set", "github")
+	require.Equal(t, exit.Usage, got.code)
+	require.Contains(t, got.err, "Nothing was given")
+	require.Empty(t, f.given)
+}
+
+func TestCredentialsAreListed(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	require.Contains(t, f.omoi("credentials", "list").err, "omoi credentials set")
+	at := time.Now().Add(-time.Hour)
+	f.credentials = []client.Credential{
+		{Kind: "anthropic", Scope: "user", Masked: "********WXYZ", State: "good", UpdatedAt: &at, Models: credential.Models{Model: "m"}},
+		{Kind: "openai", Scope: "project", ProjectID: idA, State: credential.StateUnreadable, KeyID: "k0", UpdatedAt: &at},
+		{Kind: "github", Scope: "installation", Masked: "********", State: "good"},
+	}
+	out := f.omoi("credentials", "list").out
+	require.Regexp(t, `anthropic +yours +\*{8}WXYZ +m +good`, out)
+	require.Regexp(t, `openai +project 456789ab +unreadable: no key k0`, out)
+	require.Regexp(t, `github +the server's +\*{8} +good +configured`, out)
+}
+
+func TestCredentialsAreTested(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.credentials = []client.Credential{{Kind: "github", Scope: "user"}, {Kind: "github", Scope: "installation"}, {Kind: "anthropic", Scope: "organization"}}
+	f.trials = map[string]credential.Trial{
+		"github":    {Kind: "github", Scope: "user", State: credential.StateGood, Says: "GitHub knows it as octocat."},
+		"anthropic": {Kind: "anthropic", Scope: "organization", State: credential.StateRefused, Says: "It is wrong."},
+		"openai":    {Kind: "openai", Scope: "user", State: credential.StateUnreachable, Says: "No answer."},
+	}
+	got := f.omoi("credentials", "test")
+	require.Equal(t, exit.NeedsYou, got.code)
+	require.Equal(t, "github  yours  good: GitHub knows it as octocat.\nanthropic  the organization's  refused: It is wrong.\n", got.out)
+	require.Zero(t, f.omoi("credentials", "test", "github").code)
+	require.Equal(t, exit.Unreachable, f.omoi("credentials", "test", "openai").code)
+}
+
+func TestCredentialsAreRemovedAndRotated(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	require.Zero(t, f.omoi("credentials", "rm", "github").code)
+	require.Zero(t, f.omoi("credentials", "rm", "github", "--organization").code)
+	require.Equal(t, []string{"remove github ", "remove github scope=organization"}, f.asked)
+	got := f.omoi("credentials", "rotate")
+	require.Equal(t, exit.NeedsYou, got.code)
+	require.Contains(t, got.out, "3 encrypted anew under the key k2")
+	require.Contains(t, got.err, "k0")
+}

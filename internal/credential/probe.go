@@ -1,0 +1,172 @@
+package credential
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Trial is what a test of a credential found.
+type Trial struct {
+	Kind  string `json:"kind"`
+	Scope string `json:"scope" doc:"Whose it is: user, project, organization, installation"`
+	State string `json:"state" doc:"good, refused, unreachable, or unknown: what was asked says nothing"`
+	Says  string `json:"says" doc:"What was found, and the next step"`
+}
+
+// What a test finds, beside [StateGood].
+const (
+	StateRefused     = "refused"
+	StateUnreachable = "unreachable"
+	StateUnknown     = "unknown"
+)
+
+// Test asks the provider, by a call that costs nothing, whether the credential works that somebody would work with.
+func (s *Service) Test(ctx context.Context, w Who, name string) (Trial, error) {
+	if name != Model {
+		if err := CheckKind(name); err != nil {
+			return Trial{}, err
+		}
+	}
+	found, err := s.Find(ctx, w, name)
+	if err != nil {
+		return Trial{}, err
+	}
+	v := Trial{Kind: found.Kind, Scope: found.Scope}
+	switch found.Kind {
+	case GitHub:
+		v.State, v.Says = s.testGitHub(ctx, found)
+	case Anthropic, ClaudeOAuth:
+		v.State, v.Says = s.testModel(ctx, found)
+	default:
+		v.State, v.Says = StateUnknown, "It can be read; omoi knows no way to ask "+found.Kind+" whether it works."
+	}
+	return v, nil
+}
+
+func (s *Service) testGitHub(ctx context.Context, f Found) (state, says string) {
+	base := strings.TrimSuffix(cmp.Or(s.cfg.GitHubURL, "https://api.github.com"), "/")
+	status, header, body, err := s.ask(ctx, base+"/user", http.Header{"Authorization": {"Bearer " + f.Secret}, "Accept": {"application/vnd.github+json"}})
+	switch {
+	case err != nil:
+		return unreachable(base)
+	case status == http.StatusUnauthorized:
+		return StateRefused, "GitHub does not know this token: it is wrong, revoked or expired. Next: omoi credentials set " + GitHub
+	case status == http.StatusOK:
+		return StateGood, gitHubSays(header, body)
+	}
+	return other("GitHub", base, status)
+}
+
+// gitHubSays tells whose token it is, and what will not work with it.
+func gitHubSays(header http.Header, body []byte) string {
+	var user struct {
+		Login string `json:"login"`
+	}
+	if json.Unmarshal(body, &user) != nil || user.Login == "" {
+		user.Login = "a user without a name"
+	}
+	says := "GitHub knows it as " + user.Login + "."
+	if end := header.Get("Github-Authentication-Token-Expiration"); end != "" {
+		says += " It expires on " + end + "."
+	}
+	scopes, classic := header["X-Oauth-Scopes"]
+	if classic && !strings.Contains(", "+strings.Join(scopes, ", ")+",", ", repo,") {
+		says += " It lacks the scope repo: it cannot push to private repositories."
+	}
+	return says
+}
+
+func (s *Service) testModel(ctx context.Context, f Found) (state, says string) {
+	base := strings.TrimSuffix(cmp.Or(f.BaseURL, s.cfg.AnthropicURL, "https://api.anthropic.com"), "/")
+	header := http.Header{"Anthropic-Version": {"2023-06-01"}}
+	switch {
+	case f.Kind == ClaudeOAuth:
+		header.Set("Anthropic-Beta", "oauth-2025-04-20")
+		fallthrough
+	case f.Bearer:
+		header.Set("Authorization", "Bearer "+f.Secret)
+	default:
+		header.Set("X-Api-Key", f.Secret)
+	}
+	status, _, _, err := s.ask(ctx, base+"/v1/models?limit=1", header)
+	switch {
+	case err != nil:
+		return unreachable(base)
+	case status == http.StatusUnauthorized:
+		return StateRefused, base + " does not know this " + nameOf(f.Kind) + ": it is wrong, revoked or expired. Next: " + renew(f.Kind)
+	case status == http.StatusOK:
+		return StateGood, base + " takes it."
+	case status == http.StatusForbidden && f.Kind == Anthropic:
+		return StateRefused, base + " knows the key and lets it do nothing. Next: " + renew(f.Kind)
+	case status == http.StatusNotFound, status == http.StatusForbidden:
+		return StateUnknown, base + " answers, and does not list its models: whether the " + nameOf(f.Kind) + " works shows with the first task."
+	}
+	return other(base, base, status)
+}
+
+func renew(kind string) string {
+	if kind == ClaudeOAuth {
+		return "claude setup-token, then omoi credentials set " + kind
+	}
+	return "omoi credentials set " + kind
+}
+
+func unreachable(base string) (state, says string) {
+	return StateUnreachable, "There is no answer from " + base + ". Look at the server's network and proxy, then test again."
+}
+
+// other tells of answers that say nothing of the credential itself.
+func other(who, base string, status int) (state, says string) {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return StateGood, who + " knows it; its limit is reached for now."
+	case status >= http.StatusInternalServerError:
+		return StateUnreachable, fmt.Sprintf("%s answers %d: it is down or overloaded. Test again later.", who, status)
+	}
+	return StateUnknown, fmt.Sprintf("%s answered %d, which says nothing of the credential.", base, status)
+}
+
+// ask answers a GET; what is longer than a small document is cut.
+func (s *Service) ask(ctx context.Context, address string, header http.Header) (status int, got http.Header, body []byte, err error) {
+	const patience, longest = 10 * time.Second, 64 << 10
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	req.Header = header
+	req.Header.Set("User-Agent", "omoi")
+	res, err := s.http.Do(req)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err = io.ReadAll(io.LimitReader(res.Body, longest))
+	return res.StatusCode, res.Header, body, err
+}
+
+// newHTTP makes a client that follows nobody elsewhere with a secret, and reaches no address that speaks for the
+// machine itself, as a cloud's metadata does: people choose base URLs.
+func newHTTP() *http.Client {
+	dialer := &net.Dialer{Timeout: 5 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if ip := at.Addr().Unmap(); err != nil || ip.IsLinkLocalUnicast() || ip.IsMulticast() {
+			return fmt.Errorf("%s is no address of a provider", address)
+		}
+		return nil
+	}}
+	return &http.Client{
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
