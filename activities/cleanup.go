@@ -33,7 +33,7 @@ func (a *Activities) LoadSandbox(ctx context.Context, in contract.SandboxRef) (c
 		SalvageWindow: a.cfg.SalvageWindow,
 		Lost:          row.State == task.SandboxLost,
 		Pickup:        max(a.cfg.OrphanGrace/graceToPickup, time.Second),
-		Tail:          a.pulls(row.Provider),
+		Tail:          a.pulled(row),
 	}, nil
 }
 
@@ -87,6 +87,7 @@ func (a *Activities) DeleteSandbox(ctx context.Context, in contract.SandboxRef) 
 	if err != nil || !p.machine() {
 		return err
 	}
+	a.noteUnseen(ctx, p)
 	a.keepLog(ctx, p)
 	err = p.provider.Delete(ctx, p.labels)
 	switch task.CodeOf(err) {
@@ -96,6 +97,21 @@ func (a *Activities) DeleteSandbox(ctx context.Context, in contract.SandboxRef) 
 		task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
 	}
 	return fmt.Errorf("delete sandbox %s: %w", in.SandboxID, err)
+}
+
+// noteUnseen has the ledger tell of a sandbox whose making nobody waited for: it may be there, and
+// cost since then. What cannot be told holds up no deletion.
+func (a *Activities) noteUnseen(ctx context.Context, p place) {
+	if p.row.MadeAt != nil {
+		return
+	}
+	seen, err := p.inspect(ctx)
+	if err == nil && seen.State == sandbox.StateAlive {
+		err = a.deps.Ledger.SandboxSeen(ctx, p.row.ID, seen.ProviderID, seen.CreatedAt)
+	}
+	if err != nil {
+		a.log.WarnContext(ctx, "not told since when a sandbox is there", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+	}
 }
 
 // keepLog keeps what was printed, as far as it can be had soon: a log holds up no deletion.
@@ -112,7 +128,8 @@ func (a *Activities) keepLog(ctx context.Context, p place) {
 }
 
 // VerifyGone looks whether the provider still has the sandbox. One that cannot be asked is
-// an error, never a gone.
+// an error, never a gone. One that appeared after it had been seen to be gone is there again in
+// the ledger too.
 func (a *Activities) VerifyGone(ctx context.Context, in contract.SandboxRef) (contract.GoneAnswer, error) {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
@@ -127,7 +144,13 @@ func (a *Activities) VerifyGone(ctx context.Context, in contract.SandboxRef) (co
 	if err != nil {
 		return contract.GoneAnswer{}, err
 	}
-	return contract.GoneAnswer{Gone: seen.State == sandbox.StateGone}, nil
+	if seen.State == sandbox.StateGone {
+		return contract.GoneAnswer{Gone: true}, nil
+	}
+	if p.row.MadeAt == nil || p.row.GoneAt != nil {
+		err = a.deps.Ledger.SandboxSeen(ctx, p.row.ID, seen.ProviderID, seen.CreatedAt)
+	}
+	return contract.GoneAnswer{}, err
 }
 
 // settleSalvageLost is the event of a cleanup whose window for salvage has passed.

@@ -75,6 +75,47 @@ func TestDeleteTwiceAndVerify(t *testing.T) {
 	require.True(t, gone())
 }
 
+// A sandbox whose making nobody waited for has cost since its provider made it; one that appears
+// behind the first look is there again.
+func TestWhatNobodySawBeingMadeIsAccountedFor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	since := time.Now().Add(-time.Minute)
+	b.provider.boxes[boxID] = &box{labels: sandbox.Labels{Installation: "inst", TaskID: taskID, Attempt: 1, SandboxID: boxID}, since: since}
+	gone := func() bool {
+		out, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, b.ref())
+		require.NoError(t, err)
+		return out.Gone
+	}
+	seen := func() task.Sandbox {
+		row := b.store.rows[boxID]
+		require.WithinDuration(t, since, *row.MadeAt, 0)
+		require.Equal(t, "p-"+boxID, row.ProviderID)
+		require.Nil(t, row.GoneAt)
+		return row
+	}
+	left := b.provider.boxes[boxID]
+	require.NoError(t, act(b, b.activities().DeleteSandbox, b.ref()))
+	row := seen()
+	require.True(t, gone())
+
+	looked := time.Now()
+	row.GoneAt = &looked
+	b.store.rows[boxID], b.provider.boxes[boxID] = row, left
+	require.False(t, gone())
+	seen()
+}
+
+// What the provider cannot be asked about holds up no deletion.
+func TestNobodyWaitsToDeleteForWhatIsNotTold(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
+	b.store.loseAnswerOf("seen")
+	require.NoError(t, act(b, b.activities().DeleteSandbox, b.ref()))
+	require.Empty(t, b.provider.boxes)
+}
+
 // logs keeps what it is told to, or cannot.
 type logs struct {
 	kept []string

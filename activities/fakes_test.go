@@ -63,8 +63,9 @@ func (f *faults) count(name string) int {
 
 // fakeStore is Tasks, Ledger and Fleet in memory.
 type fakeStore struct {
-	story    task.Story
+	story   task.Story
 	doubts  []string // as they were noted
+	read    []string // sandboxes whose spool was read to its end
 	adopted []string // sandboxes that were listed and orphans
 	found   []string // which sandbox on which host
 	left    map[string][]contract.Orphan
@@ -165,8 +166,17 @@ func (s *fakeStore) change(id, call string, f func(*task.Sandbox)) error {
 	return s.call(call)
 }
 
-func (s *fakeStore) SandboxCreating(_ context.Context, id string) error {
-	return s.change(id, "creating", func(r *task.Sandbox) { r.State = task.SandboxCreating })
+func (s *fakeStore) SandboxCreating(_ context.Context, id, transport string) error {
+	return s.change(id, "creating", func(r *task.Sandbox) { r.State, r.Transport = task.SandboxCreating, transport })
+}
+
+func (s *fakeStore) SandboxSeen(_ context.Context, id, providerID string, since time.Time) error {
+	return s.change(id, "seen", func(r *task.Sandbox) { r.ProviderID, r.MadeAt, r.GoneAt = providerID, &since, nil })
+}
+
+func (s *fakeStore) SpoolRead(_ context.Context, id string) error {
+	s.read = append(s.read, id)
+	return nil
 }
 
 func (s *fakeStore) SandboxRunning(_ context.Context, id string, made sandbox.Sandbox) error {
@@ -335,6 +345,7 @@ type box struct {
 	agent   sandbox.State
 	exit    int
 	oom     bool
+	since   time.Time // when it was made
 }
 
 // fakeProvider holds sandboxes in memory.
@@ -408,6 +419,7 @@ func (p *fakeProvider) Inspect(_ context.Context, l sandbox.Labels) (sandbox.Ins
 	}
 	return sandbox.Inspection{
 		State: sandbox.StateAlive, Agent: b.agent, Started: len(b.started) > 0, ExitCode: b.exit, OOM: b.oom,
+		ProviderID: "p-" + l.SandboxID, CreatedAt: b.since,
 	}, p.call("inspect")
 }
 

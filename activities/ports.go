@@ -33,8 +33,14 @@ type Tasks interface {
 // Ledger is the part of the store that accounts for sandboxes.
 type Ledger interface {
 	Sandbox(ctx context.Context, sandboxID string) (task.Sandbox, error)
-	SandboxCreating(ctx context.Context, sandboxID string) error
+	// SandboxCreating notes that it is being made, and by which [task.Sandbox] transport its agent will report.
+	SandboxCreating(ctx context.Context, sandboxID, transport string) error
 	SandboxRunning(ctx context.Context, sandboxID string, made sandbox.Sandbox) error
+	// SandboxSeen notes that a look found it there, though nobody wrote that it was made, or though
+	// it had been seen to be gone; since is the zero time where its provider does not say.
+	SandboxSeen(ctx context.Context, sandboxID, providerID string, since time.Time) error
+	// SpoolRead notes that what the agent had spooled was read to its end.
+	SpoolRead(ctx context.Context, sandboxID string) error
 	AgentStarted(ctx context.Context, sandboxID string) error
 	// SettleSandbox moves the ledger row forward, never back: deleting, gone, verified, lost.
 	SettleSandbox(ctx context.Context, s contract.Settling) error

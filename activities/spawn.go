@@ -27,7 +27,7 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 	if err := ready(p.provider); err != nil { // before the ledger says that one may exist
 		return contract.SpawnedSandbox{}, fmt.Errorf("make sandbox: %w", err)
 	}
-	if err := a.deps.Ledger.SandboxCreating(ctx, in.SandboxID); err != nil {
+	if err := a.deps.Ledger.SandboxCreating(ctx, in.SandboxID, a.transport(p.row.Provider)); err != nil {
 		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write intent to make: %w", err))
 	}
 	made, err := p.provider.Ensure(ctx, a.spec(p.labels))

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -61,7 +62,7 @@ func (a *Activities) tailed(ctx context.Context, sandboxID string) (p place, ove
 	return p, over, ofSandbox(err)
 }
 
-// DrainSpool reads what is left in the spool of an agent, which it ends.
+// DrainSpool reads what is left in the spool of an agent, which it ends, and notes that nothing is.
 func (a *Activities) DrainSpool(ctx context.Context, in contract.SandboxRef) error {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
@@ -69,6 +70,16 @@ func (a *Activities) DrainSpool(ctx context.Context, in contract.SandboxRef) err
 	if err != nil || !p.exec() {
 		return ofSandbox(err)
 	}
+	if err := a.drain(ctx, p); err != nil {
+		return err
+	}
+	if err := a.deps.Ledger.SpoolRead(ctx, in.SandboxID); err != nil {
+		return fmt.Errorf("write that the spool was read: %w", err)
+	}
+	return nil
+}
+
+func (a *Activities) drain(ctx context.Context, p place) error {
 	seen, err := p.inspect(ctx)
 	switch {
 	case err != nil:
@@ -94,6 +105,20 @@ func (a *Activities) DrainSpool(ctx context.Context, in contract.SandboxRef) err
 
 // pulls reports whether agents in sandboxes of a provider reach nothing.
 func (a *Activities) pulls(provider string) bool { return slices.Contains(a.cfg.Pull, provider) }
+
+// transport is how agents in sandboxes of a provider report.
+func (a *Activities) transport(provider string) string {
+	if a.pulls(provider) {
+		return task.TransportPull
+	}
+	return task.TransportPush
+}
+
+// pulled reports whether what the agent of a sandbox says has to be read out of it: as it was
+// decided when the sandbox was made, whatever the settings have become.
+func (a *Activities) pulled(row task.Sandbox) bool {
+	return cmp.Or(row.Transport, a.transport(row.Provider)) == task.TransportPull
+}
 
 // tail carries for one sandbox.
 type tail struct {

@@ -41,10 +41,21 @@ func TestAgentsThatReachNothingAreToldSo(t *testing.T) {
 	box, err := do[contract.LoadedSandbox](b, b.activities().LoadSandbox, b.ref())
 	require.NoError(t, err)
 	require.True(t, box.Tail)
-	b.store.loaded.Live = &contract.LiveAttempt{Provider: task.ProviderLocal}
-	loaded, err := do[contract.LoadedTask](b, b.activities().LoadTask, contract.TaskRef{TaskID: taskID})
-	require.NoError(t, err)
-	require.True(t, loaded.Live.Tail)
+}
+
+// How a sandbox reports is decided when it is made: a worker with other settings keeps to it.
+func TestTheTransportOfASandboxStays(t *testing.T) {
+	t.Parallel()
+	for made, now := range map[string][]string{task.TransportPull: nil, task.TransportPush: {task.ProviderLocal}} {
+		b := newPuller(t)
+		b.cfg.Pull = now
+		row := b.store.rows[boxID]
+		row.Transport, row.State = made, task.SandboxRunning
+		b.store.rows[boxID] = row
+		box, err := do[contract.LoadedSandbox](b, b.activities().LoadSandbox, b.ref())
+		require.NoError(t, err)
+		require.Equal(t, made == task.TransportPull, box.Tail)
+	}
 }
 
 func TestAnOldWorkerThatReachesNothingGetsNoTokenInAURL(t *testing.T) {
@@ -109,8 +120,10 @@ func TestDrainSpool(t *testing.T) {
 	}
 	require.ErrorContains(t, act(b, b.activities().DrainSpool, b.ref()), "the spool is locked")
 	require.Equal(t, sandbox.StateGone, at.agent, "nothing more is said meanwhile")
+	require.Equal(t, []string{boxID}, b.store.read, "what failed is not noted")
 	exit = 0
 	require.NoError(t, act(b, b.activities().DrainSpool, b.ref()))
+	require.Equal(t, []string{boxID, boxID}, b.store.read)
 	delete(b.provider.boxes, boxID)
 	_, details := refused(t, act(b, b.activities().DrainSpool, b.ref()))
 	require.Equal(t, task.CodeGone, details.Code)

@@ -24,9 +24,6 @@ func (a *Activities) LoadTask(ctx context.Context, in contract.TaskRef) (contrac
 	if err != nil {
 		return out, err
 	}
-	if out.Live != nil {
-		out.Live.Tail = a.pulls(out.Live.Provider)
-	}
 	out.Title = cutBytes(a.scrub(out.Title), maxTitleBytes)
 	out.Settings = withDefaults(out.Settings, a.cfg.Settings)
 	return out, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -27,6 +28,7 @@ func ledgerRow(row db.Sandbox, secondsAlive float64) (task.Sandbox, error) {
 		CreatedAt: row.CreatedAt, MadeAt: row.MadeAt, Cost: costOf(row, secondsAlive), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt, EndedAt: row.EndedAt,
 		DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
 		SecondsAlive: secondsAlive, CostUSD: row.CostUsd, Head: row.Head, Labels: row.Labels,
+		Transport: row.Transport, Unread: unread(row),
 	}
 	if row.Attempt != nil {
 		out.Attempt = int(*row.Attempt)
@@ -40,10 +42,10 @@ func ledgerRow(row db.Sandbox, secondsAlive float64) (task.Sandbox, error) {
 	return out, nil
 }
 
-// SandboxCreating notes that the sandbox is being made. [task.CodeGone] if it has been made
-// already and is on its way out, so that it is not made again.
-func (s *Store) SandboxCreating(ctx context.Context, sandboxID string) error {
-	rows, err := s.q.SandboxCreating(ctx, sandboxID)
+// SandboxCreating notes that the sandbox is being made, and how its agent will report.
+// [task.CodeGone] if it has been made already and is on its way out, so that it is not made again.
+func (s *Store) SandboxCreating(ctx context.Context, sandboxID, transport string) error {
+	rows, err := s.q.SandboxCreating(ctx, transport, sandboxID)
 	return s.forward(ctx, "note that sandbox "+sandboxID+" is being made", sandboxID, rows, err)
 }
 
@@ -55,8 +57,29 @@ func (s *Store) SandboxRunning(ctx context.Context, sandboxID string, made sandb
 	}
 	rows, err := s.q.SandboxRunning(ctx, db.SandboxRunningParams{
 		ID: sandboxID, ProviderID: made.ProviderID, Isolation: isolation, Adopted: made.Adopted, Prices: s.cfg.prices(),
+		CreatedAt: timeOr(made.CreatedAt),
 	})
 	return s.forward(ctx, "note that sandbox "+sandboxID+" runs", sandboxID, rows, err)
+}
+
+// SandboxSeen notes that a look found the sandbox, whoever made it, and since when it is there; the
+// zero time if its provider does not say. What was seen to be gone before is not gone after all.
+func (s *Store) SandboxSeen(ctx context.Context, sandboxID, providerID string, since time.Time) error {
+	_, err := s.q.SandboxSeen(ctx, db.SandboxSeenParams{
+		ID: sandboxID, ProviderID: providerID, CreatedAt: timeOr(since), Prices: s.cfg.prices(),
+	})
+	return translate("note that sandbox "+sandboxID+" is there", err)
+}
+
+// SpoolRead notes that what the agent had spooled was read to its end.
+func (s *Store) SpoolRead(ctx context.Context, sandboxID string) error {
+	return translate("note that the spool of "+sandboxID+" was read", oneRow(s.q.SpoolRead(ctx, sandboxID)))
+}
+
+// unread reports whether a sandbox from which had to be read is gone, and was not read to its end.
+func unread(row db.Sandbox) bool {
+	over := row.GoneAt != nil || task.SandboxState(row.State) == task.SandboxLost
+	return over && row.Transport == task.TransportPull && row.StartedAt != nil && row.ReadAt == nil
 }
 
 // forward judges a step of the ledger that changed nothing: the row runs already, is at its

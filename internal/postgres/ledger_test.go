@@ -38,10 +38,10 @@ func TestTheLedgerFollowsASandboxToItsEnd(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
 	_, id := w.box("local")
-	require.NoError(t, w.store.SandboxCreating(ctx, id))
+	require.NoError(t, w.store.SandboxCreating(ctx, id, task.TransportPush))
 	require.Equal(t, task.SandboxCreating, w.ledger(id).State)
 	require.NoError(t, w.store.SandboxRunning(ctx, id, sandbox.Sandbox{ProviderID: "p1", Adopted: true, Isolation: []string{"bubblewrap"}}))
-	require.NoError(t, w.store.SandboxCreating(ctx, id), "a repeated create finds it running")
+	require.NoError(t, w.store.SandboxCreating(ctx, id, task.TransportPush), "a repeated create finds it running")
 	require.NoError(t, w.store.AgentStarted(ctx, id))
 	row := w.ledger(id)
 	require.Equal(t, task.SandboxRunning, row.State)
@@ -55,7 +55,7 @@ func TestTheLedgerFollowsASandboxToItsEnd(t *testing.T) {
 
 	w.settle(id, "deleting")
 	require.Equal(t, task.SandboxDeleting, w.ledger(id).State)
-	require.Equal(t, task.CodeGone, task.CodeOf(w.store.SandboxCreating(ctx, id)), "it is not made again")
+	require.Equal(t, task.CodeGone, task.CodeOf(w.store.SandboxCreating(ctx, id, task.TransportPush)), "it is not made again")
 	require.Equal(t, task.CodeGone, task.CodeOf(w.store.SandboxRunning(ctx, id, sandbox.Sandbox{})))
 	w.settle(id, "gone")
 	first := w.ledger(id)
@@ -89,7 +89,7 @@ func TestTheLedgerOfNothing(t *testing.T) {
 	ctx := t.Context()
 	_, err := w.store.Sandbox(ctx, "nobody")
 	for _, err := range []error{
-		err, w.store.SandboxCreating(ctx, "nobody"), w.store.SandboxRunning(ctx, "nobody", sandbox.Sandbox{}),
+		err, w.store.SandboxCreating(ctx, "nobody", ""), w.store.SandboxRunning(ctx, "nobody", sandbox.Sandbox{}),
 		w.store.AgentStarted(ctx, "nobody"), w.store.SaveSalvage(ctx, "nobody", task.Salvage{}),
 		w.store.SettleSandbox(ctx, contract.Settling{SandboxID: "nobody", Event: "gone"}),
 		w.store.SaveHead(ctx, task.NewID(), 1, "c0ffee"), lost(w.store.LoseHost(ctx, "nobody")),

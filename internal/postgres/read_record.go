@@ -60,6 +60,7 @@ func sandboxRecord(row db.Sandbox, seconds float64) task.Sandbox {
 		Isolation: orEmpty(row.Isolation), CreatedAt: row.CreatedAt, MadeAt: row.MadeAt, Cost: costOf(row, seconds), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt,
 		EndedAt: row.EndedAt, DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
 		SecondsAlive: seconds, CostUSD: row.CostUsd, Salvage: salvageRecord(row.Salvage), Head: row.Head,
+		Transport: row.Transport, Unread: unread(row),
 	}
 }
 

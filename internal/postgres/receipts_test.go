@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -37,4 +38,75 @@ func TestASandboxWithoutAPrice(t *testing.T) {
 	_, id := w.box("local")
 	require.NoError(t, w.store.SandboxRunning(t.Context(), id, sandbox.Sandbox{}))
 	require.Nil(t, w.ledger(id).Cost)
+}
+
+// A sandbox costs from when its provider made it, whoever heard of it, and however late.
+func TestASandboxLivesFromWhenItsProviderMadeIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{Prices: map[string]task.Price{"daytona": {PerSecond: 2, Currency: "EUR"}}})
+	ctx := t.Context()
+	_, id := w.box("daytona")
+	w.exec(`UPDATE sandboxes SET created_at = created_at - interval '1 hour' WHERE id = $1`, id)
+	require.Zero(t, w.ledger(id).SecondsAlive, "nobody has seen it")
+	w.settle(id, "deleting")
+	w.settle(id, "gone")
+	require.Zero(t, w.ledger(id).SecondsAlive, "it was never made")
+	require.Nil(t, w.ledger(id).Cost)
+
+	since := w.ledger(id).CreatedAt.Add(10 * time.Minute)
+	require.NoError(t, w.store.SandboxSeen(ctx, id, "p1", since))
+	row := w.ledger(id)
+	require.WithinDuration(t, since, *row.MadeAt, time.Second)
+	require.Equal(t, task.SandboxDeleting, row.State, "it is not gone after all")
+	require.Nil(t, row.GoneAt)
+	require.Equal(t, "p1", row.ProviderID)
+	require.Greater(t, row.SecondsAlive, 2999.0)
+	require.InDelta(t, 2*row.SecondsAlive, row.Cost.Amount, 1e-6)
+	w.settle(id, "verified")
+	row = w.ledger(id)
+	require.Equal(t, task.SandboxGone, row.State)
+	require.Equal(t, row.VerifiedAt, row.GoneAt, "the first look that found it no more")
+	require.NoError(t, w.store.SandboxSeen(ctx, id, "p2", since))
+	require.Equal(t, row, w.ledger(id), "what is verified stays")
+}
+
+// A provider's clock may be wrong: nothing is made before it was intended, nor later than now.
+func TestAProvidersClockIsKeptWithinReason(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	for _, off := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
+		_, id := w.box("daytona")
+		w.exec(`UPDATE sandboxes SET created_at = created_at - interval '1 hour' WHERE id = $1`, id)
+		require.NoError(t, w.store.SandboxRunning(t.Context(), id, sandbox.Sandbox{CreatedAt: time.Now().Add(off)}))
+		require.Equal(t, off < 0, w.ledger(id).SecondsAlive > 3599)
+	}
+}
+
+// What is read out of a sandbox is read to its end, or its row says that it was not.
+func TestTheLedgerSaysWhatWasNotRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	ctx := t.Context()
+	for _, c := range []struct {
+		transport             string
+		started, read, unread bool
+	}{
+		{task.TransportPull, true, false, true},
+		{task.TransportPull, true, true, false},
+		{task.TransportPull, false, false, false},
+		{task.TransportPush, true, false, false},
+	} {
+		_, id := w.box("daytona")
+		require.NoError(t, w.store.SandboxCreating(ctx, id, c.transport))
+		if c.started {
+			require.NoError(t, w.store.AgentStarted(ctx, id))
+		}
+		if c.read {
+			require.NoError(t, w.store.SpoolRead(ctx, id))
+		}
+		require.False(t, w.ledger(id).Unread, "it is still there")
+		w.settle(id, "gone")
+		require.Equal(t, c.transport, w.ledger(id).Transport)
+		require.Equal(t, c.unread, w.ledger(id).Unread, "%+v", c)
+	}
 }

@@ -21,10 +21,10 @@ func TestOnlyWhatWasNeverMadeEndsUnasked(t *testing.T) {
 	row := w.ledger(id)
 	require.Equal(t, task.SandboxGone, row.State)
 	require.NotNil(t, row.VerifiedAt)
-	require.Equal(t, task.CodeGone, task.CodeOf(w.store.SandboxCreating(ctx, id)), "nor is it made any more")
+	require.Equal(t, task.CodeGone, task.CodeOf(w.store.SandboxCreating(ctx, id, task.TransportPush)), "nor is it made any more")
 
 	_, id = w.box("daytona")
-	require.NoError(t, w.store.SandboxCreating(ctx, id))
+	require.NoError(t, w.store.SandboxCreating(ctx, id, task.TransportPush))
 	ended, err = w.store.SandboxUnmade(ctx, id)
 	require.NoError(t, err)
 	require.False(t, ended)

@@ -75,6 +75,9 @@ type Inspection struct {
 	Reason   string
 	OOM      bool // the memory limit killed something inside
 	DiskFull bool // it held more than its disk, and was ended for that
+	// ProviderID and CreatedAt are those of [Sandbox], where one that exists tells of them.
+	ProviderID string
+	CreatedAt  time.Time
 }
 
 // Command is a program to run inside. Secrets go into Env or a file, never into Args:

@@ -26,7 +26,7 @@ type SandboxReceipt struct {
 	SecondsAlive float64 `json:"seconds_alive"`          // of all sandboxes together
 	CostUSD      float64 `json:"cost_usd"`               // of the models that the agents asked, as they said
 	Costs        []Money `json:"costs" nullable:"false"` // of the sandboxes, by currency
-	Unpriced     int     `json:"unpriced"`               // sandboxes whose provider has no price: in no cost
+	Unpriced     int     `json:"unpriced"`               // sandboxes that lived and whose provider has no price: in no cost
 	Visits       []Visit `json:"visits" nullable:"false"`
 }
 
@@ -64,7 +64,9 @@ func (r *SandboxReceipt) addMachine(b Sandbox) {
 		r.Unverified++
 	}
 	if b.Cost == nil {
-		r.Unpriced++
+		if b.SecondsAlive > 0 {
+			r.Unpriced++
+		}
 		return
 	}
 	for n := range r.Costs {

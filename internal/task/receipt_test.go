@@ -17,6 +17,7 @@ func TestReceiptSumsUp(t *testing.T) {
 		{Provider: "daytona", SecondsAlive: 5, Cost: &task.Money{Amount: 1, Currency: "USD"}},
 		{Provider: "docker", VerifiedAt: &now, SecondsAlive: 1, Cost: &task.Money{Amount: 3, Currency: "EUR"}},
 		{Provider: "local", VerifiedAt: &now, SecondsAlive: 1},
+		{Provider: "daytona", VerifiedAt: &now}, // never made
 		{Provider: task.ProviderExternal, SecondsAlive: 3},
 	}, nil)
 	require.False(t, r.Verified)

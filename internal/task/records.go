@@ -96,12 +96,12 @@ type Sandbox struct {
 	State        SandboxState `json:"state"`
 	Isolation    []string     `json:"isolation"`
 	CreatedAt    time.Time    `json:"created_at"` // the intent, written before it is made
-	MadeAt       *time.Time   `json:"made_at"`    // its provider answered that it is there
+	MadeAt       *time.Time   `json:"made_at"`    // as its provider says, else when it answered that it is there; null: nobody saw it
 	AdoptedAt    *time.Time   `json:"adopted_at"`
 	StartedAt    *time.Time   `json:"started_at"`
 	EndedAt      *time.Time   `json:"ended_at"`
 	DeletedAt    *time.Time   `json:"deleted_at"`
-	GoneAt       *time.Time   `json:"gone_at"`     // first look
+	GoneAt       *time.Time   `json:"gone_at"`     // first look that found it no more
 	VerifiedAt   *time.Time   `json:"verified_at"` // second look; null: not verified gone
 	SecondsAlive float64      `json:"seconds_alive"`
 	// Labels are what its provider was told that it is; see sandbox.Labels. For workers only.
@@ -110,6 +110,9 @@ type Sandbox struct {
 	Cost    *Money          `json:"cost"`     // of the sandbox itself so far; null: its provider has no price
 	Salvage *Salvage        `json:"salvage"`
 	Head    int64           `json:"events"` // newest event sequence
+	// Transport is how what its agent says gets out: push or pull; empty: nobody began to make it.
+	Transport string `json:"transport"`
+	Unread    bool   `json:"unread"` // it had to be read from, is gone, and was not read to the end of what its agent had said
 }
 
 // Host is a machine that holds sandboxes.
@@ -126,6 +129,12 @@ type Host struct {
 	Unverified int `json:"unverified"`
 	Lost       int `json:"lost"`
 }
+
+// Transports: how what an agent says gets out of its sandbox.
+const (
+	TransportPush = "push" // the agent sends it
+	TransportPull = "pull" // a worker reads it
+)
 
 // Kinds of salvage.
 const (

@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func newReceipt(s *session) *cobra.Command {
@@ -91,8 +92,34 @@ func (s *session) showStub(b client.Sandbox) {
 			s.say("  %-9s%s", line.word, line.at.Local().Format(day+".000"))
 		}
 	}
-	s.say("  %-9s%s%s", "alive", alive(b.SecondsAlive), suffix(", ", costOf(b)))
+	s.say("  %-9s%s%s", "alive", lived(b), suffix(", ", costOf(b)))
+	if b.Transport != "" {
+		s.say("  %-9s%s", "reports", reports(b))
+	}
 	s.say("  %-9s%s", "work", saved(b.Salvage))
+}
+
+// lived is how long a sandbox was there, if it ever was.
+func lived(b client.Sandbox) string {
+	switch {
+	case b.MadeAt != nil || b.StartedAt != nil || !b.Machine():
+		return alive(b.SecondsAlive)
+	case b.GoneAt != nil:
+		return "never made"
+	}
+	return "not made yet"
+}
+
+// reports is how what its agent said got out, and whether all of it did.
+func reports(b client.Sandbox) string {
+	text := "sent by its agent"
+	if b.Transport == task.TransportPull {
+		text = "read by a worker"
+	}
+	if b.Unread {
+		text += ", not to the end: what the agent said last is lost"
+	}
+	return text
 }
 
 func alive(seconds float64) string {

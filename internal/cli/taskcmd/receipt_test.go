@@ -34,6 +34,24 @@ func TestReceiptOfATask(t *testing.T) {
 	require.True(t, r.Verified)
 }
 
+// What was never made has not lived, and what could not be read to its end is said to be lost.
+func TestReceiptOfWhatNeverWasAndWhatIsUnread(t *testing.T) {
+	t.Parallel()
+	f, now := newFake(t), time.Now()
+	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
+	box := client.Sandbox{ID: "abcdefghijklmnopqrstuvwxyz", Provider: "daytona", TaskID: idA, Attempt: 1, State: task.SandboxCreating}
+	f.boxes = []client.Sandbox{box}
+	require.Contains(t, f.omoi("receipt", "-").out, "alive    not made yet")
+	box.State, box.GoneAt, box.VerifiedAt, box.Transport = task.SandboxGone, &now, &now, task.TransportPush
+	f.boxes = []client.Sandbox{box}
+	got := f.omoi("receipt", "-")
+	require.Contains(t, got.out, "alive    never made")
+	require.Contains(t, got.out, "reports  sent by its agent\n")
+	box.MadeAt, box.StartedAt, box.Transport, box.Unread = &now, &now, task.TransportPull, true
+	f.boxes = []client.Sandbox{box}
+	require.Contains(t, f.omoi("receipt", "-").out, "reports  read by a worker, not to the end: what the agent said last is lost")
+}
+
 // A task that has ended and left something is a failure for whoever asks; one that goes on is none.
 func TestReceiptOfWhatIsLeft(t *testing.T) {
 	t.Parallel()

@@ -12,12 +12,12 @@ import (
 )
 
 const adoptSandbox = `-- name: AdoptSandbox :exec
-INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, provider_id, host_id, labels, state, created_at, ended_at)
-SELECT $1, t.organization_id, t.id, $2, $3, $4, $5, $6, 'running', $7, now()
+INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, provider_id, host_id, labels, state, created_at, made_at, ended_at)
+SELECT $1, t.organization_id, t.id, $2, $3, $4, $5, $6, 'running', $7, $7, now()
 FROM (SELECT 1) AS one LEFT JOIN tasks t ON t.id::text = $8::text
 ON CONFLICT (id) DO UPDATE SET organization_id = excluded.organization_id, task_id = excluded.task_id, attempt = excluded.attempt,
     provider = excluded.provider, provider_id = excluded.provider_id, host_id = excluded.host_id, labels = excluded.labels,
-    state = excluded.state, created_at = excluded.created_at, ended_at = excluded.ended_at, gone_at = NULL
+    state = excluded.state, created_at = excluded.created_at, made_at = excluded.made_at, ended_at = excluded.ended_at, gone_at = NULL
 WHERE sandboxes.provider = 'bare'
 `
 

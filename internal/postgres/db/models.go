@@ -114,12 +114,6 @@ type EventFieldsDefault struct {
 	Fields    json.RawMessage
 }
 
-type EventKey struct {
-	SandboxID string
-	Key       string
-	Sequence  int64
-}
-
 type Host struct {
 	ID        string
 	Providers []string
@@ -273,6 +267,8 @@ type Sandbox struct {
 	MadeAt         *time.Time
 	PricePerSecond *float64
 	PriceCurrency  *string
+	Transport      string
+	ReadAt         *time.Time
 }
 
 type SandboxEvent struct {
@@ -285,6 +281,7 @@ type SandboxEvent struct {
 	Late      bool
 	CreatedAt time.Time
 	Cut       bool
+	Key       *string
 }
 
 type SandboxEventsDefault struct {

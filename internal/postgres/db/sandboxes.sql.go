@@ -65,7 +65,7 @@ func (q *Queries) InsertText(ctx context.Context, arg InsertTextParams) error {
 }
 
 const ledgerSandbox = `-- name: LedgerSandbox :one
-SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, extract(epoch FROM coalesce(s.gone_at, now()) - coalesce(s.made_at, s.started_at, s.created_at))::float8 AS seconds_alive
+SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s WHERE s.id = $1
 `
 
@@ -113,6 +113,8 @@ func (q *Queries) LedgerSandbox(ctx context.Context, id string) (LedgerSandboxRo
 		&i.Sandbox.MadeAt,
 		&i.Sandbox.PricePerSecond,
 		&i.Sandbox.PriceCurrency,
+		&i.Sandbox.Transport,
+		&i.Sandbox.ReadAt,
 		&i.SecondsAlive,
 	)
 	return i, err
@@ -122,7 +124,7 @@ const newestEvents = `-- name: NewestEvents :many
 SELECT e.event_type, e.sequence, e.event_data, extract(epoch FROM now() - e.created_at)::float8 AS age
 FROM unnest($1::text[]) AS q(event_type)
 JOIN LATERAL (
-    SELECT sandbox_id, sequence, birth, event_type, source, event_data, late, created_at, cut FROM sandbox_events e
+    SELECT sandbox_id, sequence, birth, event_type, source, event_data, late, created_at, cut, key FROM sandbox_events e
     WHERE e.birth = $2 AND e.sandbox_id = $3 AND e.event_type = q.event_type
     ORDER BY e.sequence DESC LIMIT 1
 ) e ON true
@@ -277,11 +279,11 @@ func (q *Queries) SalvageLost(ctx context.Context, id string) (int64, error) {
 }
 
 const sandboxCreating = `-- name: SandboxCreating :execrows
-UPDATE sandboxes SET state = 'creating' WHERE id = $1 AND state IN ('intended', 'creating')
+UPDATE sandboxes SET state = 'creating', transport = $1 WHERE id = $2 AND state IN ('intended', 'creating')
 `
 
-func (q *Queries) SandboxCreating(ctx context.Context, id string) (int64, error) {
-	result, err := q.db.Exec(ctx, sandboxCreating, id)
+func (q *Queries) SandboxCreating(ctx context.Context, transport string, iD string) (int64, error) {
+	result, err := q.db.Exec(ctx, sandboxCreating, transport, iD)
 	if err != nil {
 		return 0, err
 	}
@@ -332,25 +334,29 @@ func (q *Queries) SandboxLost(ctx context.Context, id string) (int64, error) {
 const sandboxRunning = `-- name: SandboxRunning :execrows
 UPDATE sandboxes SET state = 'running', provider_id = nullif($1::text, ''), isolation = $2,
     adopted_at = CASE WHEN $3::boolean THEN coalesce(adopted_at, now()) ELSE adopted_at END,
-    made_at = coalesce(made_at, now()), price_per_second = coalesce(price_per_second, ($4::jsonb -> provider ->> 'per_second')::float8),
-    price_currency = coalesce(price_currency, $4::jsonb -> provider ->> 'currency')
-WHERE id = $5 AND state IN ('intended', 'creating', 'running')
+    made_at = coalesce(made_at, least(greatest(coalesce($4::timestamptz, now()), created_at), now())),
+    price_per_second = coalesce(price_per_second, ($5::jsonb -> provider ->> 'per_second')::float8),
+    price_currency = coalesce(price_currency, $5::jsonb -> provider ->> 'currency')
+WHERE id = $6 AND state IN ('intended', 'creating', 'running')
 `
 
 type SandboxRunningParams struct {
 	ProviderID string
 	Isolation  []string
 	Adopted    bool
+	CreatedAt  *time.Time
 	Prices     json.RawMessage
 	ID         string
 }
 
-// The first time is when it was made, and settles its price.
+// It was made when its provider says, by whose clock that lies between the intent and now, else at
+// the first answer. That settles its price too.
 func (q *Queries) SandboxRunning(ctx context.Context, arg SandboxRunningParams) (int64, error) {
 	result, err := q.db.Exec(ctx, sandboxRunning,
 		arg.ProviderID,
 		arg.Isolation,
 		arg.Adopted,
+		arg.CreatedAt,
 		arg.Prices,
 		arg.ID,
 	)

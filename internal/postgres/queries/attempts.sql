@@ -23,6 +23,11 @@ WHERE id = @id;
 -- name: WaitFor :exec
 UPDATE tasks SET waiting = @reason, waiting_at = now() WHERE id = @id AND waiting <> @reason;
 
+-- name: NoteTrouble :exec
+-- Of a task that is over its end is told.
+UPDATE tasks SET waiting = @reason, waiting_at = now()
+WHERE id = @id AND waiting <> @reason AND status NOT IN ('completed', 'failed', 'cancelled');
+
 -- name: NoteDoubt :exec
 UPDATE tasks t SET waiting = @reason, waiting_at = now() FROM sandboxes s
 WHERE s.id = @sandbox_id AND t.id = s.task_id AND t.sandbox_id = s.id AND (@reason::text <> '' OR t.waiting <> '');

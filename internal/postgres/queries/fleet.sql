@@ -44,12 +44,12 @@ ORDER BY l.id;
 -- name: AdoptSandbox :exec
 -- A sandbox of ours that the ledger does not know, or only by the events that it still posts:
 -- the database was lost, or set back.
-INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, provider_id, host_id, labels, state, created_at, ended_at)
-SELECT @id, t.organization_id, t.id, sqlc.narg('attempt'), @provider, @provider_id, sqlc.narg('host_id'), @labels, 'running', @created_at, now()
+INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, provider_id, host_id, labels, state, created_at, made_at, ended_at)
+SELECT @id, t.organization_id, t.id, sqlc.narg('attempt'), @provider, @provider_id, sqlc.narg('host_id'), @labels, 'running', @created_at, @created_at, now()
 FROM (SELECT 1) AS one LEFT JOIN tasks t ON t.id::text = @task_id::text
 ON CONFLICT (id) DO UPDATE SET organization_id = excluded.organization_id, task_id = excluded.task_id, attempt = excluded.attempt,
     provider = excluded.provider, provider_id = excluded.provider_id, host_id = excluded.host_id, labels = excluded.labels,
-    state = excluded.state, created_at = excluded.created_at, ended_at = excluded.ended_at, gone_at = NULL
+    state = excluded.state, created_at = excluded.created_at, made_at = excluded.made_at, ended_at = excluded.ended_at, gone_at = NULL
 WHERE sandboxes.provider = 'bare';
 
 -- name: AtRest :one

@@ -1,15 +1,17 @@
 -- name: LedgerSandbox :one
-SELECT sqlc.embed(s), extract(epoch FROM coalesce(s.gone_at, now()) - coalesce(s.made_at, s.started_at, s.created_at))::float8 AS seconds_alive
+SELECT sqlc.embed(s), omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s WHERE s.id = @id;
 
 -- name: SandboxCreating :execrows
-UPDATE sandboxes SET state = 'creating' WHERE id = @id AND state IN ('intended', 'creating');
+UPDATE sandboxes SET state = 'creating', transport = @transport WHERE id = @id AND state IN ('intended', 'creating');
 
 -- name: SandboxRunning :execrows
--- The first time is when it was made, and settles its price.
+-- It was made when its provider says, by whose clock that lies between the intent and now, else at
+-- the first answer. That settles its price too.
 UPDATE sandboxes SET state = 'running', provider_id = nullif(@provider_id::text, ''), isolation = @isolation,
     adopted_at = CASE WHEN @adopted::boolean THEN coalesce(adopted_at, now()) ELSE adopted_at END,
-    made_at = coalesce(made_at, now()), price_per_second = coalesce(price_per_second, (@prices::jsonb -> provider ->> 'per_second')::float8),
+    made_at = coalesce(made_at, least(greatest(coalesce(sqlc.narg('created_at')::timestamptz, now()), created_at), now())),
+    price_per_second = coalesce(price_per_second, (@prices::jsonb -> provider ->> 'per_second')::float8),
     price_currency = coalesce(price_currency, @prices::jsonb -> provider ->> 'currency')
 WHERE id = @id AND state IN ('intended', 'creating', 'running');
 

@@ -37,11 +37,14 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 	default:
 		return unknown(err), nil
 	}
+	seen := still(box)
 	if stateOf(box) == apiclient.SANDBOXSTATE_STARTED {
-		return p.inspectAgent(ctx, box), nil
+		seen = p.inspectAgent(ctx, box)
+	} else {
+		p.lookUp(labels)
 	}
-	p.lookUp(labels)
-	return still(box), nil
+	seen.ProviderID, seen.CreatedAt = box.Id, when(box.GetCreatedAt())
+	return seen, nil
 }
 
 func gone(reason string) sandbox.Inspection {

@@ -30,7 +30,10 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 	found, err := p.find(ctx, labels)
 	switch task.CodeOf(err) {
 	case "":
-		return inspection(found), nil
+		seen := inspection(found)
+		seen.ProviderID = found.ID
+		seen.CreatedAt, _ = time.Parse(time.RFC3339Nano, found.Created)
+		return seen, nil
 	case task.CodeNotFound, task.CodeConflict:
 		return sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone, ExitCode: -1}, nil
 	case task.CodeInvalid:

@@ -27,7 +27,9 @@ func (p *Provider) Inspect(_ context.Context, labels sandbox.Labels) (sandbox.In
 	case err != nil:
 		return unknown(err), nil
 	}
-	return p.inspectAgent(f, m), nil
+	seen := p.inspectAgent(f, m)
+	seen.ProviderID, seen.CreatedAt = task.SandboxName(m.Labels.SandboxID), m.CreatedAt
+	return seen, nil
 }
 
 func gone(reason string) sandbox.Inspection {
