@@ -140,6 +140,8 @@ func (i *errorInbound) ExecuteActivity(ctx context.Context, in *interceptor.Exec
 		}
 		if err != nil {
 			out, err = nil, i.activities.translate(ctx, err, in.Args)
+		} else {
+			i.activities.tellRelief(ctx, in.Args)
 		}
 	}()
 	return i.Next.ExecuteActivity(ctx, in)
@@ -170,6 +172,7 @@ func (a *Activities) translate(ctx context.Context, err error, args []any) error
 	taskID := taskOf(info, args)
 	text := a.scrub(fullText(err))
 	errorID := a.keep(ctx, taskID, a.scrub(publicText(err))+"\n\n"+fmt.Sprintf("%s, try %d: %s", info.ActivityType.Name, info.Attempt, text))
+	a.tellTrouble(ctx, info, taskID, err)
 	a.log.WarnContext(
 		ctx, "activity failed",
 		slog.String("activity", info.ActivityType.Name),

@@ -63,12 +63,13 @@ func (f *faults) count(name string) int {
 
 // fakeStore is Tasks, Ledger and Fleet in memory.
 type fakeStore struct {
-	story   task.Story
-	doubts  []string // as they were noted
-	read    []string // sandboxes whose spool was read to its end
-	adopted []string // sandboxes that were listed and orphans
-	found   []string // which sandbox on which host
-	left    map[string][]contract.Orphan
+	story    task.Story
+	doubts   []string // as they were noted
+	troubles []string // likewise
+	read     []string // sandboxes whose spool was read to its end
+	adopted  []string // sandboxes that were listed and orphans
+	found    []string // which sandbox on which host
+	left     map[string][]contract.Orphan
 	faults
 
 	work     task.Work
@@ -222,6 +223,11 @@ func (s *fakeStore) Pulse(context.Context, string, time.Duration) (task.Pulse, e
 
 func (s *fakeStore) NoteDoubt(_ context.Context, _, reason string) error {
 	s.doubts = append(s.doubts, reason)
+	return nil
+}
+
+func (s *fakeStore) NoteTrouble(_ context.Context, _, reason string) error {
+	s.troubles = append(s.troubles, reason)
 	return nil
 }
 

@@ -52,6 +52,8 @@ type Ledger interface {
 	Pulse(ctx context.Context, sandboxID string, window time.Duration) (task.Pulse, error)
 	// NoteDoubt writes what the last look at a live attempt could not make out; empty: all is well.
 	NoteDoubt(ctx context.Context, sandboxID, reason string) error
+	// NoteTrouble writes why a task waits for a step that is tried again; empty: it does no longer.
+	NoteTrouble(ctx context.Context, taskID, reason string) error
 	// SaveText keeps a long text out of histories and answers its id.
 	SaveText(ctx context.Context, taskID, kind, content string) (id string, err error)
 }

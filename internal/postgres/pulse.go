@@ -55,6 +55,11 @@ func (s *Store) NoteDoubt(ctx context.Context, sandboxID, reason string) error {
 	return translate("note a doubt about sandbox "+sandboxID, s.q.NoteDoubt(ctx, reason, sandboxID))
 }
 
+// NoteTrouble writes why a task waits for a step that is tried again; empty takes it back.
+func (s *Store) NoteTrouble(ctx context.Context, taskID, reason string) error {
+	return translate("note the trouble of task "+taskID, s.q.NoteTrouble(ctx, reason, taskID))
+}
+
 // readSigns looks at the events that tell more than that they came.
 func (s *Store) readSigns(ctx context.Context, sandboxID string, birth time.Time, out *task.Pulse) error {
 	beats := []string{task.EventAgentHeartbeat, task.EventHeartbeatBare, task.EventSpecHeartbeat}

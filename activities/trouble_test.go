@@ -1,0 +1,61 @@
+package activities_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// tried runs an activity of this name that fails as it is told, one try after the other, with
+// the retries of the contract.
+func (b *bench) tried(name string, fails ...error) {
+	b.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{b.activities().Errors()}})
+	try := 0
+	env.RegisterActivityWithOptions(func(context.Context, contract.SandboxRef) error {
+		try++
+		return fails[try-1]
+	}, activity.RegisterOptions{Name: name})
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		ctx = workflow.WithStartToCloseTimeout(ctx, contract.PolicyOf(name).StartToClose)
+		return workflow.ExecuteActivity(ctx, name, b.ref()).Get(ctx, nil)
+	})
+	require.True(b, env.IsWorkflowCompleted())
+}
+
+// Why a step is tried again stands in the task's row, until it went well.
+func TestWhyAStepIsTriedAgainIsTold(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	refusal := task.Errorf(task.CodeExhausted, "Daytona refused to make it: no quota")
+	b.tried(contract.EnsureSandbox, refusal, refusal, refusal, nil)
+	require.Equal(t, []string{
+		"Daytona refused to make it: no quota; tried once, the next try is within 1s",
+		"Daytona refused to make it: no quota; tried 2 times, the next try is within 2s",
+		"Daytona refused to make it: no quota; tried 3 times, the next try is within 4s",
+		"",
+	}, b.store.troubles)
+}
+
+// What is final is told as the end of the attempt, and the bookkeeping of omoi is nobody's trouble.
+func TestWhatIsNotTriedAgainIsNoTrouble(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.tried(contract.EnsureSandbox, errDown, task.Errorf(task.CodeForbidden, "the key is refused"))
+	require.Len(t, b.store.troubles, 2)
+	require.Empty(t, b.store.troubles[1])
+	b.store.troubles = nil
+	b.tried(contract.Project, errDown, nil)
+	require.Empty(t, b.store.troubles)
+}
