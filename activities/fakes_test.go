@@ -357,6 +357,7 @@ type box struct {
 // fakeProvider holds sandboxes in memory.
 type fakeProvider struct {
 	unready error
+	unsure  string // why it cannot say anything of any sandbox
 	faults
 
 	caps    sandbox.Capabilities
@@ -422,6 +423,9 @@ func (p *fakeProvider) Inspect(_ context.Context, l sandbox.Labels) (sandbox.Ins
 	}
 	if err != nil {
 		return sandbox.Inspection{State: sandbox.StateUnknown}, err
+	}
+	if p.unsure != "" {
+		return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown, Reason: p.unsure}, nil
 	}
 	return sandbox.Inspection{
 		State: sandbox.StateAlive, Agent: b.agent, Started: len(b.started) > 0, ExitCode: b.exit, OOM: b.oom,

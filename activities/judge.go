@@ -2,6 +2,7 @@ package activities
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -19,6 +20,7 @@ type evidence struct {
 	seen      sandbox.Inspection
 	probe     *probe // what the agent's own spool tells; nil if it could not be read
 	blind     bool   // the probe could not even be tried
+	advice    string // what a person can do where the agent works and cannot reach the API
 }
 
 // probe is what `omoi-agent probe` prints.
@@ -123,9 +125,9 @@ const signalled = 128
 func unsure(e evidence) string {
 	switch {
 	case e.machine && e.seen.State != sandbox.StateAlive:
-		return "The provider cannot be asked."
+		return because("The provider cannot be asked", e.seen.Reason)
 	case e.machine && e.seen.Started && e.seen.Agent == sandbox.StateUnknown:
-		return "The provider cannot tell whether the agent lives."
+		return because("The provider cannot tell whether the agent lives", e.seen.Reason)
 	case e.pulse.IntakeOut > 0:
 		return "Events could not be taken in for a while."
 	case e.pulse.RelayOut > 0:
@@ -133,11 +135,19 @@ func unsure(e evidence) string {
 	case e.blind:
 		return "The agent's spool cannot be looked at."
 	case e.probe != nil && e.probe.AgentLive && e.probe.Unsent > 0 && !e.stopped():
-		return "The agent works and cannot reach the API."
+		return because("The agent works and cannot reach the API", e.advice)
 	case e.question != contract.AskNoWork && e.beatsInside():
 		return "The agent beats, and its events are on their way."
 	}
 	return ""
+}
+
+// because joins what cannot be told and the reason, if there is one.
+func because(what, why string) string {
+	if why == "" {
+		return what + "."
+	}
+	return what + ": " + strings.TrimRight(why, ".") + "."
 }
 
 // beatsInside reports whether the agent has spooled something within the threshold, whatever

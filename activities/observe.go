@@ -3,7 +3,9 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -53,8 +55,11 @@ func (a *Activities) look(ctx context.Context, p place, e *evidence) {
 	if e.machine = p.machine(); !e.machine {
 		return
 	}
+	e.advice = a.advice(p.row)
 	var err error
-	if e.seen, err = p.inspect(ctx); err != nil {
+	e.seen, err = p.inspect(ctx)
+	e.seen.Reason = a.brief(e.seen.Reason) // it goes into a history
+	if err != nil {
 		a.log.WarnContext(ctx, "provider not asked", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 		return
 	}
@@ -65,6 +70,15 @@ func (a *Activities) look(ctx context.Context, p place, e *evidence) {
 	if e.blind = err != nil; e.blind {
 		a.log.WarnContext(ctx, "spool not read", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 	}
+}
+
+// advice is what a person can do whose agents cannot send what they say: have a worker read it.
+func (a *Activities) advice(row task.Sandbox) string {
+	if a.pulled(row) {
+		return ""
+	}
+	return fmt.Sprintf("if its network keeps it from that, set OMOI_TRANSPORT_%s=pull for omoi worker and start it again, then `omoi cancel %s` and `omoi retry %s`",
+		strings.ToUpper(row.Provider), row.TaskID, row.TaskID)
 }
 
 // probeSpool runs the agent's own look at its spool. A program that runs and says nothing

@@ -81,7 +81,8 @@ func whyBlocked(t Task) string {
 	case BlockedPaused:
 		return "Its project or organization is paused; it goes on when the pause ends."
 	case BlockedUnknownTooLong:
-		return "Its sandbox could not be reached for too long; the work is saved as far as it could be. Go on with `omoi retry " + t.ID + "`."
+		return sentence("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t)) +
+			" Go on with `omoi retry " + t.ID + "`."
 	case BlockedNone:
 	}
 	return sentence("It is blocked", string(t.Blocked))
