@@ -136,7 +136,7 @@ func (a *Activities) bringHome(ctx context.Context, p place, work task.Work, got
 	if err != nil {
 		return "", err
 	}
-	name := work.TaskID + "-" + strconv.Itoa(p.row.Attempt)
+	name := work.TaskID + "/" + strconv.Itoa(p.row.Attempt)
 	err = a.bundle(ctx, p, func(r io.Reader) error {
 		ref, err = host.Rescue(ctx, scm.Repo(work.Repo), name, r)
 		return err

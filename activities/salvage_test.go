@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-const rescueRef = "refs/omoi/rescue/" + taskID + "-1"
+const rescueRef = "refs/omoi/rescue/" + taskID + "/1"
 
 func dirty() spec.Collected {
 	return spec.Collected{Repo: true, Head: "base0", Bundle: spec.OutBundle, Rescue: "c9", Files: 3, Bytes: 42}
@@ -104,7 +104,7 @@ func TestSalvageNeverMovesABranchUnderALaterAttempt(t *testing.T) {
 		arrange(b)
 		require.Equal(t, task.SalvageRef, b.salvage().Kind, name)
 		require.Empty(t, b.git.heads, name)
-		require.Contains(t, b.git.rescued, taskID+"-1", name)
+		require.Contains(t, b.git.rescued, taskID+"/1", name)
 	}
 }
 

@@ -54,7 +54,7 @@ type Host interface {
 	// branch is [task.CodeConflict]. It answers the commit at which the branch stands then.
 	Push(ctx context.Context, repo Repo, branch string, bundle io.Reader) (head string, err error)
 	// Rescue brings refs/omoi/rescue of a bundle, or the branch of one that has none, to
-	// refs/omoi/rescue/<name> of the repository; name is of letters, digits, dot and hyphen.
+	// refs/omoi/rescue/<name> of the repository; name is of letters, digits, dot and hyphen, with one slash at most.
 	Rescue(ctx context.Context, repo Repo, name string, bundle io.Reader) (ref string, err error)
 	// Ahead counts the commits that the branch has over the base branch.
 	Ahead(ctx context.Context, repo Repo, branch string) (int, error)

@@ -55,9 +55,9 @@ func TestAForcePushByAPersonIsAConflict(t *testing.T) {
 	require.NotContains(t, task.MessageOf(err), b.temp)
 	require.Equal(t, theirs, b.head("refs/heads/"+branch.Name))
 
-	ref, err := b.host.Rescue(t.Context(), repo, "t1-1", b.bundle(dir, branch.Name))
+	ref, err := b.host.Rescue(t.Context(), repo, "t1/1", b.bundle(dir, branch.Name))
 	require.NoError(t, err)
-	require.Equal(t, "refs/omoi/rescue/t1-1", ref)
+	require.Equal(t, "refs/omoi/rescue/t1/1", ref)
 	require.Equal(t, git(t, dir, "rev-parse", "HEAD"), b.head(ref))
 	b.leavesNothing()
 }
@@ -93,10 +93,10 @@ func TestRescueKeepsWhatWasRescuedBefore(t *testing.T) {
 	b := setup(t)
 	branch := b.ensure("t1")
 	dir := b.sandbox(branch.Name)
-	for n, want := range []string{"refs/omoi/rescue/t1-1", "refs/omoi/rescue/t1-1-2"} {
+	for n, want := range []string{"refs/omoi/rescue/t1/1", "refs/omoi/rescue/t1/1-2"} {
 		git(t, dir, "update-ref", "refs/omoi/rescue", b.commit(dir, "agent.txt", strings.Repeat("x", n+1)))
 		for range 2 {
-			ref, err := b.host.Rescue(t.Context(), repo, "t1-1", b.bundle(dir, branch.Base+"..refs/omoi/rescue"))
+			ref, err := b.host.Rescue(t.Context(), repo, "t1/1", b.bundle(dir, branch.Base+"..refs/omoi/rescue"))
 			require.NoError(t, err)
 			require.Equal(t, want, ref)
 		}

@@ -134,7 +134,7 @@ func (r *repository) swap(ctx context.Context, ref, commit, old string) error {
 // Rescue keeps refs/omoi/rescue of a bundle, or the branch of one that has none, as refs/omoi/rescue/<name>. A later bundle with
 // other work goes to <name>-2 and so on, so that nothing that was saved is lost again.
 func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io.Reader) (string, error) {
-	if !safeID(name) {
+	if folder, leaf, below := strings.Cut(name, "/"); !safeID(folder) || below && !safeID(leaf) {
 		return "", task.Invalid("name", "%q cannot name rescued work.", name)
 	}
 	r, err := h.open(ctx, repo)

@@ -176,21 +176,23 @@ func TestRescueKeepsEverything(t *testing.T) {
 		raw, err := io.ReadAll(bundle)
 		require.NoError(t, err)
 		for range 2 {
-			ref, err := b.host.Rescue(t.Context(), b.repo, "sb1", bytes.NewReader(raw))
+			ref, err := b.host.Rescue(t.Context(), b.repo, "t1/1", bytes.NewReader(raw))
 			require.NoError(t, err)
 			refs = append(refs, ref)
 		}
 		git(t, work, "reset", "--quiet", "--hard", "HEAD^")
 	}
-	require.Equal(t, "refs/omoi/rescue/sb1", refs[0])
+	require.Equal(t, "refs/omoi/rescue/t1/1", refs[0])
 	require.Equal(t, refs[0], refs[1])
 	require.Equal(t, refs[4], refs[5])
 	require.NotEqual(t, refs[0], refs[4])
 	require.Equal(t, "one", strings.TrimSpace(git(t, b.path, "show", refs[0]+":wip.txt")))
 	require.Equal(t, "two", strings.TrimSpace(git(t, b.path, "show", refs[4]+":wip.txt")))
 	require.Equal(t, branch.Head, b.head(branch.Name), "rescue moves no branch")
-	_, err := b.host.Rescue(t.Context(), b.repo, "../x", strings.NewReader(""))
-	requireCode(t, task.CodeInvalid, err)
+	for _, bad := range []string{"../x", "t1/", "/1", "t1/1/x", "t1/.."} {
+		_, err := b.host.Rescue(t.Context(), b.repo, bad, strings.NewReader(""))
+		requireCode(t, task.CodeInvalid, err)
+	}
 }
 
 func TestRescueOfCommitsThatTheBranchDoesNotTake(t *testing.T) {
@@ -200,11 +202,11 @@ func TestRescueOfCommitsThatTheBranchDoesNotTake(t *testing.T) {
 	work := b.sandbox(branch.Name)
 	commit := b.commit(work, "late.txt", "late")
 	for range 2 {
-		ref, err := b.host.Rescue(t.Context(), b.repo, "t1-1", b.bundle(work, branch.Name))
+		ref, err := b.host.Rescue(t.Context(), b.repo, "t1/1", b.bundle(work, branch.Name))
 		require.NoError(t, err)
-		require.Equal(t, "refs/omoi/rescue/t1-1", ref)
+		require.Equal(t, "refs/omoi/rescue/t1/1", ref)
 	}
-	require.Equal(t, commit, b.head("refs/omoi/rescue/t1-1"))
+	require.Equal(t, commit, b.head("refs/omoi/rescue/t1/1"))
 	require.Equal(t, branch.Head, b.head(branch.Name), "rescue moves no branch")
 }
 
