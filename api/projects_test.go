@@ -93,7 +93,7 @@ func TestReadinessNamesEachDependency(t *testing.T) {
 func TestAStoreThatIsAwayTurnsCallersAway(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	w.pool.Close()
+	w.store.Close()
 	for path, body := range map[string]string{
 		"/events": `{"event_type":"x"}`, "/messages": `{"content":"x"}`, "/events/batch": `{"spool_id":"s","first":1,"events":[{"event_type":"x"}]}`,
 	} {
@@ -103,6 +103,6 @@ func TestAStoreThatIsAwayTurnsCallersAway(t *testing.T) {
 	}
 	w.call(http.MethodGet, "/api/v1/tasks", nil).refused(http.StatusServiceUnavailable, "")
 	login := start(t, func(*api.Config) {})
-	login.pool.Close()
+	login.store.Close()
 	login.call(http.MethodGet, "/api/v1/tasks", nil, "X-API-Key", "k").refused(http.StatusServiceUnavailable, "")
 }

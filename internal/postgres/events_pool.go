@@ -29,5 +29,8 @@ func (s *Store) openCommits() (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("open connections for the intake: %w", err)
 	}
 	s.opened.Store(pool)
+	if s.closed.Load() {
+		pool.Close()
+	}
 	return pool, nil
 }

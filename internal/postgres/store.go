@@ -51,6 +51,7 @@ type Store struct {
 	known   knownSandboxes
 	commits func() (*pgxpool.Pool, error) // connections of the intake alone, made when it first needs one
 	opened  atomic.Pointer[pgxpool.Pool]  // those, once they are made
+	closed  atomic.Bool                   // before opened is looked at
 }
 
 // Open connects to the database at url and asks it once. A driver in the scheme
@@ -107,8 +108,9 @@ func New(pool *pgxpool.Pool, cfg Config) *Store {
 // Pool is the pool behind the store.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-// Close closes every connection; it waits for those in use.
+// Close closes every connection; it waits for those in use. None is opened afterwards.
 func (s *Store) Close() {
+	s.closed.Store(true)
 	if commits := s.opened.Load(); commits != nil {
 		commits.Close()
 	}
