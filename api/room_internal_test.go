@@ -47,8 +47,9 @@ func TestBodiesShareARoom(t *testing.T) {
 	silent, read := sent(m, &conn{}, idle)
 	done := make(chan error, 1)
 	go func() { done <- read() }()
-	_, err := w.Write([]byte("x")) // taken when it has been read
+	_, err := w.Write([]byte("x"))
 	require.NoError(t, err)
+	require.Eventually(t, func() bool { return m.taken.Load() == 1 }, time.Minute, time.Millisecond, "what was read is counted a moment later")
 	large, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 900)))
 	require.NoError(t, read(), "one byte came, of whatever was announced")
 	for _, headers := range [][]string{nil, {"Content-Encoding", "gzip"}} {
