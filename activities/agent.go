@@ -25,9 +25,9 @@ func (a *Activities) StartAgent(ctx context.Context, in contract.SandboxRef) err
 	if err != nil {
 		return err
 	}
-	work, err := a.deps.Tasks.Work(ctx, p.row.TaskID)
+	work, err := a.work(ctx, p.row.TaskID)
 	if err != nil {
-		return fmt.Errorf("read task %s: %w", p.row.TaskID, err)
+		return err
 	}
 	if work.Agent != task.AgentExternal && p.exec() {
 		if err := a.launch(ctx, p, work, at); err != nil {
@@ -38,6 +38,15 @@ func (a *Activities) StartAgent(ctx context.Context, in contract.SandboxRef) err
 		return fmt.Errorf("write that the agent started: %w", err)
 	}
 	return nil
+}
+
+// work reads what a task is about.
+func (a *Activities) work(ctx context.Context, taskID string) (task.Work, error) {
+	work, err := a.deps.Tasks.Work(ctx, taskID)
+	if err != nil {
+		return work, fmt.Errorf("read task %s: %w", taskID, err)
+	}
+	return work, nil
 }
 
 // launch starts the agent unless it was started before. It furnishes the sandbox in steps
@@ -115,10 +124,13 @@ func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error
 	return nil
 }
 
-// putConfig writes what the agent is told. The file holds its token: mode 0600.
+// putConfig writes what the agent is told. The file holds its token, and the credentials that it is given: mode 0600.
 func (a *Activities) putConfig(ctx context.Context, p place, work task.Work) error {
-	cfg := a.agentConfig(p, work)
-	var err error
+	given, err := a.given(ctx, work)
+	if err != nil {
+		return err
+	}
+	cfg := a.agentConfig(p, work, given)
 	if cfg.Resume, err = a.resume(ctx, p); err != nil {
 		return err
 	}
@@ -145,7 +157,7 @@ func (a *Activities) resume(ctx context.Context, p place) (*spec.Resume, error) 
 	return &spec.Resume{RunID: from.RunID, SessionID: from.SessionID, Attempt: from.Attempt}, nil
 }
 
-func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
+func (a *Activities) agentConfig(p place, work task.Work, given map[string]string) spec.Config {
 	token := a.deps.Tokens.Mint(p.row.ID)
 	api := a.apiURL(p)
 	paths := p.provider.Paths(p.labels)
@@ -174,7 +186,7 @@ func (a *Activities) agentConfig(p place, work task.Work) spec.Config {
 		SetupTimeout:    work.SetupTimeout,
 		CacheBytes:      a.cfg.CacheBytes,
 		TestCommand:     work.Execution.TestCommand,
-		Env:             workerEnv(work, paths, p.row.ID, a.callback(work, api, token)),
+		Env:             workerEnv(work, given, paths, p.row.ID, a.callback(work, api, token)),
 		WaitForMessages: work.Execution.WaitForMessages,
 		Heartbeat:       a.cfg.AgentHeartbeat,
 		ToolTimeout:     a.cfg.Settings.ToolTimeout,
