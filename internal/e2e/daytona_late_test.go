@@ -1,0 +1,67 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// An agent whose network keeps it from the API is not ended for it. Who looks is told what to do,
+// and what is told works.
+func TestAnAgentThatIsKeptFromTheAPIIsWaitedForAndHelped(t *testing.T) {
+	t.Parallel()
+	cloud, settings := startCloud(t)
+	settings["OMOI_TASK_STARTUP_TIMEOUT"] = "5s"
+	r := newRig(t, settings).up()
+	cloud.Faults().Set(standin.Fault{Switch: standin.EgressBlocked})
+	made := r.submit(r.repo(), script(stepWrite, stepCommit, stepComplete), inDaytona)
+	told := r.until(made.ID, "says what to do", func(t task.Task) bool { return t.WaitingFor != "" && t.Status == task.StatusAssigned })
+	require.Contains(t, told.Why, "The agent works and cannot reach the API: if its network keeps it from that, set OMOI_TRANSPORT_DAYTONA=pull for omoi worker")
+	require.Contains(t, told.Why, "That alone does not end the attempt.")
+	require.Contains(t, r.omoi("show", made.ID).stdout, "OMOI_TRANSPORT_DAYTONA=pull")
+
+	r.kill("worker")
+	r.env["OMOI_TRANSPORT_DAYTONA"] = "pull"
+	r.startWorker()
+	require.Zero(t, r.omoi("cancel", made.ID).code)
+	r.ends(made.ID, task.StatusCancelled)
+	require.Zero(t, r.omoi("retry", made.ID).code)
+	r.until(made.ID, "is completed", func(t task.Task) bool { return t.Status == task.StatusCompleted })
+	r.noLeaks()
+	require.Empty(t, cloud.Boxes())
+	receipt := r.omoi("receipt", made.ID)
+	require.Contains(t, receipt.stdout, "sent by its agent")
+	require.Contains(t, receipt.stdout, "read by a worker\n")
+}
+
+// A task is cancelled while its sandbox is made, and every answer to that is lost: what appears
+// behind the first look is deleted by the second, and stands in the receipt.
+func TestWhatAppearsBehindTheFirstLookIsDeletedAndAccountedFor(t *testing.T) {
+	t.Parallel()
+	cloud, settings := startCloud(t)
+	settings["OMOI_DAYTONA_LONGEST_CREATE"] = "5s"
+	r := newRig(t, settings).up()
+	const many = 1000
+	cloud.Faults().Set(standin.Fault{Switch: standin.LateCreate, Delay: time.Hour, Times: many})
+	made := r.submit(r.repo(), script(stepComplete), inDaytona)
+	r.eventually("a create is under way", func() bool { return cloud.Faults().On()[0].Times < many })
+	_, _, err := r.api.Cancel(t.Context(), made.ID, "enough")
+	require.NoError(t, err)
+	r.ends(made.ID, task.StatusCancelled)
+	r.eventually("it was looked for once", func() bool {
+		return r.count(`SELECT count(*) FROM sandboxes WHERE gone_at IS NOT NULL AND made_at IS NULL AND verified_at IS NULL`) == 1
+	})
+	require.Empty(t, cloud.Boxes())
+	cloud.Advance(2 * time.Hour)
+	r.eventually("it is there after all", func() bool { return r.count(`SELECT count(*) FROM sandboxes WHERE made_at IS NOT NULL`) == 1 })
+	r.noLeaks()
+	require.Empty(t, cloud.Boxes())
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandboxes WHERE gone_at > made_at AND made_at > deleted_at`), "it lived between the looks")
+	receipt := r.omoi("receipt", made.ID)
+	require.Zero(t, receipt.code, receipt.stderr)
+	require.Contains(t, receipt.stdout, madeWord)
+}
