@@ -79,7 +79,7 @@ func (a *Activities) launch(ctx context.Context, p place, work task.Work, at *pr
 // putAgent writes the program for the sandbox's machine. Ensure adopts here: it is how a
 // provider tells the machine's kind.
 func (a *Activities) putAgent(ctx context.Context, p place, _ task.Work) error {
-	made, err := p.provider.Ensure(ctx, a.spec(p.labels))
+	made, err := a.ensure(ctx, p)
 	if err != nil {
 		return fmt.Errorf("adopt sandbox: %w", err)
 	}

@@ -99,6 +99,8 @@ type fakeStore struct {
 
 	transcripts map[int]task.TranscriptInfo // by attempt
 
+	ranOut   int   // attempts
+	ranOutIs error // the answer instead
 	overdue  int
 	alarms   map[string]string
 	alarmErr error
@@ -361,6 +363,7 @@ type fakeProvider struct {
 	faults
 
 	caps    sandbox.Capabilities
+	specs   []sandbox.Spec // as they were ensured
 	boxes   map[string]*box
 	bare    bool                                                    // without a file system of its own
 	down    error                                                   // answer of every call
@@ -402,6 +405,7 @@ func (p *fakeProvider) Ensure(_ context.Context, spec sandbox.Spec) (sandbox.San
 	if p.down != nil {
 		return sandbox.Sandbox{}, p.down
 	}
+	p.specs = append(p.specs, spec)
 	b, had := p.boxes[spec.Labels.SandboxID]
 	switch {
 	case had && b.labels != spec.Labels:

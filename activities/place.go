@@ -89,11 +89,6 @@ func (a *Activities) installationID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// spec is what a sandbox of ours is made of.
-func (a *Activities) spec(labels sandbox.Labels) sandbox.Spec {
-	return sandbox.Spec{Labels: labels, Limits: a.cfg.Limits, Network: a.cfg.Network, Lifetime: a.cfg.Lifetime}
-}
-
 // inspect asks the provider; one that cannot be asked answers unknown, with the error.
 func (p place) inspect(ctx context.Context) (sandbox.Inspection, error) {
 	seen, err := p.provider.Inspect(ctx, p.labels)

@@ -33,6 +33,8 @@ type Tasks interface {
 // Ledger is the part of the store that accounts for sandboxes.
 type Ledger interface {
 	Sandbox(ctx context.Context, sandboxID string) (task.Sandbox, error)
+	// RanOut counts the attempts of a task before this one that failed for want of memory or disk.
+	RanOut(ctx context.Context, taskID string, before int) (int, error)
 	// SandboxCreating notes that it is being made, and by which [task.Sandbox] transport its agent will report.
 	SandboxCreating(ctx context.Context, sandboxID, transport string) error
 	SandboxRunning(ctx context.Context, sandboxID string, made sandbox.Sandbox) error

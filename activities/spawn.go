@@ -30,7 +30,7 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 	if err := a.deps.Ledger.SandboxCreating(ctx, in.SandboxID, a.transport(p.row.Provider)); err != nil {
 		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write intent to make: %w", err))
 	}
-	made, err := p.provider.Ensure(ctx, a.spec(p.labels))
+	made, err := a.ensure(ctx, p)
 	if err != nil {
 		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("make sandbox: %w", err))
 	}

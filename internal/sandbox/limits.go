@@ -29,12 +29,24 @@ func (l Limits) Or(rest Limits) Limits {
 	}
 }
 
+// MaxMemory is the most that a sandbox's memory may be, in bytes.
+const MaxMemory = 8 * GiB
+
+// Grown are the limits so many sizes up: each has twice the memory and the disk, up to what a sandbox may have.
+func (l Limits) Grown(times int) Limits {
+	l = l.Or(DefaultLimits())
+	for range times {
+		l.MemoryBytes, l.DiskBytes = min(2*l.MemoryBytes, MaxMemory), min(2*l.DiskBytes, MaxDisk)
+	}
+	return l
+}
+
 // Check refuses what is out of range; nothing is cut silently. maxProcesses is the provider's;
 // 0: it limits none.
 func (l Limits) Check(maxProcesses int) error {
-	const minMemory, maxMemory, minCPUs, maxCPUs, minProcesses = 16 * MiB, 8 * GiB, 0.1, 4.0, 8
+	const minMemory, minCPUs, maxCPUs, minProcesses = 16 * MiB, 0.1, 4.0, 8
 	switch {
-	case l.MemoryBytes < minMemory || l.MemoryBytes > maxMemory:
+	case l.MemoryBytes < minMemory || l.MemoryBytes > MaxMemory:
 		return task.Invalid("memory_bytes", "memory is between 16 MiB and 8 GiB, not %d bytes", l.MemoryBytes)
 	case math.IsNaN(l.CPUs) || l.CPUs < minCPUs || l.CPUs > maxCPUs:
 		return task.Invalid("cpus", "CPUs are between 0.1 and 4, not %g", l.CPUs)

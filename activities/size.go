@@ -1,0 +1,40 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+)
+
+// ensure makes the sandbox of a row or adopts it. The attempt after one that ran out of memory or disk gets the next
+// size up, and its sandbox says so.
+func (a *Activities) ensure(ctx context.Context, p place) (sandbox.Sandbox, error) {
+	want, grown, err := a.spec(ctx, p)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	made, err := p.provider.Ensure(ctx, want)
+	if grown {
+		made.Isolation = append(slices.Clip(made.Isolation), "next size up asked for")
+	}
+	return made, err
+}
+
+// spec is what a sandbox of ours is made of. It is the same whenever it is asked for: what earlier attempts came to
+// does not change.
+func (a *Activities) spec(ctx context.Context, p place) (want sandbox.Spec, grown bool, err error) {
+	want = sandbox.Spec{Labels: p.labels, Limits: a.cfg.Limits, Network: a.cfg.Network, Lifetime: a.cfg.Lifetime}
+	if p.row.Attempt <= 1 {
+		return want, false, nil
+	}
+	times, err := a.deps.Ledger.RanOut(ctx, p.row.TaskID, p.row.Attempt)
+	if err != nil {
+		return want, false, fmt.Errorf("read what size the sandbox needs: %w", err)
+	}
+	if times > 0 {
+		want.Limits = want.Limits.Grown(times)
+	}
+	return want, times > 0, nil
+}
