@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
 )
@@ -44,12 +45,21 @@ const (
 	plantedOutput   = "plantedAgentOutput0123456789"
 	plantedFailure  = "plantedFailureText0123456789"
 	plantedTitle    = "ghp_plantedTitle0123456789abcdefABCDE"
+
+	plantedKeeper = "planted-credential-key-012345678" // encrypts those of users
+	plantedOwn    = "sk-ant-plantedOwnModel0123456789abcdef"
+	plantedOwnGit = "ghp_plantedOwnGitHub0123456789abcdefAB"
+	plantedOwnAI  = "plantedOwnOpenAI0123456789"
+	plantedBob    = "sk-ant-plantedModelOfBob0123456789abcd"
 )
+
+// personal are the credentials of users: they stand nowhere but sealed, and with the agents of their own tasks.
+func personal() []string { return []string{plantedOwn, plantedOwnGit, plantedOwnAI, plantedBob} }
 
 // platform are the credentials of the installation: they stand nowhere.
 func platform() []string {
 	return []string{
-		plantedTokenKey, plantedPassword, plantedAPIKey, plantedModel, plantedClaude, plantedGitHub, plantedDaytona, plantedRedis,
+		plantedTokenKey, plantedPassword, plantedAPIKey, plantedModel, plantedClaude, plantedGitHub, plantedDaytona, plantedRedis, plantedKeeper,
 	}
 }
 
@@ -78,6 +88,7 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 	r.plant()
 	spy := newSpy(r)
 	r.startAPI()
+	owner := r.plantPersonal()
 	r.startWorker()
 	env := `"env":{"MY_SECRET":"` + plantedEnv + `"},"script":{"steps":[`
 	with := func(steps ...string) []byte { return []byte(`{` + env + strings.Join(steps, ",") + `]}}`) }
@@ -96,7 +107,7 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 	for _, id := range []string{good.ID, printed.ID, posted.ID} {
 		r.ends(id, task.StatusCompleted)
 	}
-	r.showsNoSecret(printed, posted)
+	r.showsNoSecret(owner, printed, posted)
 	for _, pid := range r.parts("postgres") { // its absence is logged by everybody
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -110,7 +121,7 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 	r.stop("api")
 	require.Empty(t, spy.stop(), "a secret in a command line or in a stranger's environment")
 
-	secrets := append(platform(), slices.Sorted(maps.Keys(allowed()))...)
+	secrets := append(append(platform(), personal()...), slices.Sorted(maps.Keys(allowed()))...)
 	secrets = append(secrets, r.tokens()...)
 	require.Empty(t, r.inHistories(secrets), "a secret in a history")
 	require.Empty(t, r.inTables(secrets), "a secret in a table")
@@ -128,6 +139,7 @@ event = {"event_type": "agent.message", "event_data": {"content": "posted to " +
 u.urlopen(u.Request(url, json.dumps(event).encode(), {"Content-Type": "application/json"}))
 `
 	submit := func(agent string, config map[string]any) task.Task {
+		config["credentials"] = []string{"model", "github", "openai"}
 		config["env"] = map[string]string{"MY_SECRET": plantedEnv, "DATABASE_URL": "postgres://me:" + plantedEnv + "@db/x"}
 		text, err := json.Marshal(config)
 		require.NoError(r.t, err)
@@ -139,8 +151,8 @@ u.urlopen(u.Request(url, json.dumps(event).encode(), {"Content-Type": "applicati
 	return printed, posted
 }
 
-// showsNoSecret looks whether the tasks printed at all, and what the API shows of them.
-func (r *rig) showsNoSecret(printed, posted task.Task) {
+// showsNoSecret looks whether the tasks printed at all, for whom they worked, and what the API shows of them.
+func (r *rig) showsNoSecret(owner string, printed, posted task.Task) {
 	r.t.Helper()
 	count := func(id, text string) (n int) {
 		require.NoError(r.t, r.pool.QueryRow(context.Background(), `SELECT count(*) FROM sandbox_events e JOIN sandboxes s ON s.id = e.sandbox_id
@@ -150,6 +162,11 @@ func (r *rig) showsNoSecret(printed, posted task.Task) {
 	for _, made := range []task.Task{printed, posted} {
 		require.Positive(r.t, count(made.ID, "MY_SECRET=[redacted]"), "it did not print its environment")
 		require.Positive(r.t, count(made.ID, `\"token\":\"[redacted]\"`), "it did not print its configuration")
+		require.Positive(r.t, count(made.ID, "USER_ID="+owner), "it works for another")
+		for _, name := range []string{"ANTHROPIC_API_KEY", "GITHUB_TOKEN", "GH_TOKEN", "OPENAI_API_KEY"} {
+			require.Positive(r.t, count(made.ID, name+"=[redacted]"), "it was not given %s", name)
+		}
+		require.Positive(r.t, count(made.ID, "ANTHROPIC_MODEL=model-of-the-owner"), "it was given another's")
 		require.NotContains(r.t, string(r.task(made.ID).Execution), plantedEnv)
 	}
 	require.Positive(r.t, count(posted.ID, "/t/[redacted]"), "a program knows its URL")
@@ -167,11 +184,37 @@ func (r *rig) plant() {
 	maps.Copy(r.env, map[string]string{
 		"DATABASE_URL": u.String(), "OMOI_API_OPEN": "false", "OMOI_API_KEY": plantedAPIKey,
 		"OMOI_TOKEN_KEY":    "tests." + base64.RawStdEncoding.EncodeToString([]byte(plantedTokenKey)),
+
+		"OMOI_CREDENTIAL_KEYS": "tests:" + base64.StdEncoding.EncodeToString([]byte(plantedKeeper)),
 		"ANTHROPIC_API_KEY": plantedModel, "CLAUDE_CODE_OAUTH_TOKEN": plantedClaude, "GITHUB_TOKEN": plantedGitHub,
 		"DAYTONA_API_KEY": plantedDaytona, "DAYTONA_API_URL": "http://127.0.0.1:1/api", "REDIS_URL": "redis://:" + plantedRedis + "@127.0.0.1:1/0",
 		"OMOI_LOG_LEVEL": "debug",
 	})
 	r.api = apiclient.New(r.env["OMOI_API_URL"], plantedAPIKey)
+}
+
+// plantPersonal gives credentials to the user of the rig's key, whom it answers, and to another one.
+func (r *rig) plantPersonal() string {
+	r.t.Helper()
+	ctx := r.t.Context()
+	made, err := r.api.CreateKey(ctx, apiclient.NewKey{Name: "of bob", User: "bob"})
+	require.NoError(r.t, err)
+	bob := apiclient.New(r.env["OMOI_API_URL"], made.Secret)
+	_, err = bob.SetCredential(ctx, credential.Anthropic, apiclient.NewCredential{Secret: plantedBob, Models: credential.Models{Model: "model-of-bob"}})
+	require.NoError(r.t, err)
+	_, err = r.api.SetCredential(ctx, credential.Anthropic, apiclient.NewCredential{Secret: plantedOwn, Models: credential.Models{Model: "model-of-the-owner"}})
+	require.NoError(r.t, err)
+	own, err := r.api.CreateKey(ctx, apiclient.NewKey{Name: "of a shell"})
+	require.NoError(r.t, err)
+	pipe := exec.CommandContext(ctx, r.program(), "credentials", "set", credential.GitHub)
+	pipe.Env = []string{"HOME=" + r.dir, "OMOI_API_URL=" + r.env["OMOI_API_URL"], "OMOI_API_KEY=" + own.Secret}
+	pipe.Dir, pipe.Stdin = r.dir, strings.NewReader(plantedOwnGit+"\n")
+	said, err := pipe.CombinedOutput()
+	require.NoError(r.t, err, "%s", said)
+	require.NotContains(r.t, string(said), plantedOwnGit)
+	_, err = r.api.SetCredential(ctx, "openai", apiclient.NewCredential{Secret: plantedOwnAI})
+	require.NoError(r.t, err)
+	return own.UserID
 }
 
 // tokens are those of every sandbox that was.
@@ -303,7 +346,7 @@ func (r *rig) columns() []string {
 // is searched as tables; titles and outputs may stand in the repository.
 func (r *rig) inFiles(secrets []string, since time.Time) []string {
 	r.t.Helper()
-	mine, theirs := needlesOf(secrets), needlesOf(append(platform(), r.tokens()...))
+	mine, theirs := needlesOf(secrets), needlesOf(append(append(platform(), personal()...), r.tokens()...))
 	var found []string
 	search := func(root string, look needles) {
 		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -362,7 +405,7 @@ type spy struct {
 }
 
 func newSpy(r *rig) *spy {
-	s := &spy{rig: r, look: needlesOf(append(platform(), plantedEnv, plantedOutput, plantedTitle)), end: make(chan struct{}), done: make(chan struct{})}
+	s := &spy{rig: r, look: needlesOf(append(append(platform(), personal()...), plantedEnv, plantedOutput, plantedTitle)), end: make(chan struct{}), done: make(chan struct{})}
 	go s.run()
 	r.t.Cleanup(func() { s.stop() })
 	return s
@@ -402,7 +445,7 @@ func (s *spy) round() {
 			continue
 		}
 		if env, err := os.ReadFile(filepath.Join(folder, "environ")); err == nil {
-			s.note(s.look.only(platform()).in(env), "environment", line)
+			s.note(s.look.only(append(platform(), plantedBob)).in(env), "environment", line)
 		}
 	}
 }
