@@ -172,21 +172,3 @@ func (c *poster) post(n int) (id string) {
 }
 
 func (c *poster) text(n int) string { return sayingOf(c.p.seed, c.box, n, c.p.posts).text }
-
-// boxedAgent is a real omoi-agent in a real sandbox.
-type boxedAgent struct {
-	p         *proof
-	task, box string
-}
-
-// boxedFlood is how many events each flood of a boxed agent has.
-const boxedFlood = 20
-
-// boxedSteps let an agent say about as many events as the others, over a while.
-func boxedSteps(events int) []string {
-	var steps []string
-	for range events / boxedFlood {
-		steps = append(steps, sprintf(`{"flood":{"events":%d,"bytes":150}}`, boxedFlood), `{"sleep_s":0.3}`)
-	}
-	return append(steps, stepWrite, stepCommit, stepComplete)
-}

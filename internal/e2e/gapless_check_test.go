@@ -30,7 +30,7 @@ func (p *proof) check() {
 		p.checkPoster(c)
 	}
 	for _, b := range p.boxes {
-		p.checkBoxed(b)
+		b.check()
 	}
 	p.checkReaders()
 	p.checkWatchers()
@@ -141,36 +141,17 @@ func (p *proof) checkPoster(c *poster) {
 	p.checkIntegrity(c.box)
 }
 
-// checkBoxed looks whether an agent in a sandbox was heard in its order.
-func (p *proof) checkBoxed(b *boxedAgent) {
-	p.t.Helper()
-	rows, err := p.pool.Query(context.Background(), `SELECT (event_data ->> 'turn')::int, (event_data ->> 'flood')::int FROM sandbox_events
-		WHERE sandbox_id = $1 AND event_data ? 'flood' ORDER BY sequence`, b.box)
-	require.NoError(p.t, err)
-	defer rows.Close()
-	for n := range p.events / boxedFlood * boxedFlood {
-		require.True(p.t, rows.Next(), "%s has flood events up to %d only", b.box, n)
-		var turn, flood int
-		require.NoError(p.t, rows.Scan(&turn, &flood))
-		require.Equal(p.t, []int{1 + n/boxedFlood*2, 1 + n%boxedFlood}, []int{turn, flood}, "flood event %d of %s", n, b.box)
-	}
-	require.False(p.t, rows.Next(), "%s has more flood events than were made", b.box)
-	p.checkIntegrity(b.box)
-}
-
 // checkReaders holds what each reader has seen to what is stored.
 func (p *proof) checkReaders() {
 	p.t.Helper()
 	breaks := map[string]int{}
 	for _, r := range p.readers {
 		breaks[r.kind] += r.breaks
-		box := r.box
-		for _, b := range p.boxes {
-			if b.task == r.task {
-				box = b.box
-			}
+		if b := p.boxedOf(r.task); b != nil {
+			b.checkReader(r)
+			continue
 		}
-		stored := p.storedIn(box)
+		stored := p.storedIn(r.box)
 		if r.task == "" { // a post without an answer may have come later than its reader has stayed
 			stored = stored[:min(len(r.seen), len(stored))]
 		}

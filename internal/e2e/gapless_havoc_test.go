@@ -72,7 +72,7 @@ func (p *proof) ended(name string) bool {
 
 // breakOne breaks something, first each kind once; the answer mends it.
 func (p *proof) breakOne(step int) (mend func()) {
-	kinds := []func() func(){p.killAPI, p.crashPostgres, p.killRedis, p.stopAPI, p.killAPIs, p.killAPI, p.stopPostgres, p.crashPostgres}
+	kinds := []func() func(){p.killAPI, p.crashPostgres, p.killBoxed, p.killRedis, p.stopAPI, p.killAPIs, p.killAPI, p.stopPostgres, p.crashPostgres}
 	return kinds[step%len(kinds)]()
 }
 

@@ -62,8 +62,9 @@ type reader struct {
 	rng       *rand.Rand
 
 	seen   []sight
-	place  string // where to go on
-	breaks int    // how often it had to begin again
+	boxes  []string // of which each of them is
+	place  string   // where to go on
+	breaks int      // how often it had to begin again
 	done   bool
 }
 
@@ -174,8 +175,12 @@ func (r *reader) dispatch(id, kind, data string) {
 			r.p.t.Errorf("%s: event %s is no JSON: %v", r.name(), id, err)
 		}
 		r.place = id
-		r.seen = append(r.seen, sightOf(e.Sequence, e.Type, e.Data))
+		r.see(e.SandboxID, sightOf(e.Sequence, e.Type, e.Data))
 	}
+}
+
+func (r *reader) see(box string, s sight) {
+	r.seen, r.boxes = append(r.seen, s), append(r.boxes, box)
 }
 
 // longPoll asks once for what comes next.
@@ -186,7 +191,7 @@ func (r *reader) longPoll() {
 		return
 	}
 	for _, e := range page.Events {
-		r.seen = append(r.seen, sightOf(e.Sequence, e.Type, e.Data))
+		r.see(e.SandboxID, sightOf(e.Sequence, e.Type, e.Data))
 	}
 	r.place, r.done = page.Next, page.Done
 }
@@ -201,7 +206,7 @@ func (r *reader) page() {
 	for _, e := range slices.Backward(page.Events) {
 		_, number, _ := strings.Cut(e.ID, ":")
 		sequence, _ := strconv.ParseInt(number, 10, 64)
-		r.seen = append(r.seen, sightOf(sequence, e.EventType, e.EventData))
+		r.see(r.box, sightOf(sequence, e.EventType, e.EventData))
 	}
 	if page.PrevCursor != nil {
 		r.place = *page.PrevCursor
