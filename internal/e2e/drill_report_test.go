@@ -24,14 +24,12 @@ type tally struct {
 	sandboxes, alive, unverified, unreceipted int
 }
 
-func newDrillReport(rounds int, seed uint64) *drillReport {
-	return &drillReport{rounds: rounds, seed: seed}
-}
-
-func (r *drillReport) begin(s stage) *tally {
-	t := &tally{stage: s, hits: map[string]map[string]int{}}
-	r.tallies = append(r.tallies, t)
-	return t
+func newDrillReport(rounds int, seed uint64, stages []stage) *drillReport {
+	r := &drillReport{rounds: rounds, seed: seed}
+	for _, s := range stages {
+		r.tallies = append(r.tallies, &tally{stage: s, hits: map[string]map[string]int{}})
+	}
+	return r
 }
 
 func (t *tally) add(b blow, ok bool) {
@@ -62,7 +60,12 @@ cancelled, by one attempt, or by two where the sandbox itself died.
 }
 
 func (t *tally) print(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## Sandboxes: %s\n\n| strikes | tasks that ended otherwise | sandboxes made | alive | not verified gone | without receipt |\n|---:|---:|---:|---:|---:|---:|\n", t.stage.provider)
+	fmt.Fprintf(b, "\n## Sandboxes: %s\n\n", t.stage.provider)
+	if t.strikes() == 0 {
+		fmt.Fprintln(b, "Nothing was killed: this machine cannot run them.")
+		return
+	}
+	fmt.Fprint(b, "| strikes | tasks that ended otherwise | sandboxes made | alive | not verified gone | without receipt |\n|---:|---:|---:|---:|---:|---:|\n")
 	fmt.Fprintf(b, "| %d | %d | %d | %d | %d | %d |\n\n", t.strikes(), t.wrong, t.sandboxes, t.alive, t.unverified, t.unreceipted)
 	fmt.Fprint(b, "| step |")
 	for _, v := range t.stage.victims {
