@@ -72,13 +72,15 @@ func Start(ctx context.Context) (*Engine, error) {
 	return e, nil
 }
 
-// Crash kills dockerd alone, as a fault would, and starts it again over what it left.
+// Crash kills dockerd, as a fault would, and starts it again over what it left. Its containerd
+// dies with it; containers live on.
 func (e *Engine) Crash(ctx context.Context) error {
 	if err := e.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("kill dockerd: %w", err)
 	}
 	<-e.done
 	_ = e.log.Close()
+	e.endContainerd() // a dead one that nobody has reaped yet is waited for by the next dockerd, in vain
 	return e.runAtLast(ctx)
 }
 
@@ -213,12 +215,14 @@ func (e *Engine) Close() error {
 	return errors.Join(unmountBelow(e.dir), os.RemoveAll(e.dir))
 }
 
-// endContainerd ends the one of this engine, if the engine died without it.
+// endContainerd ends the one of this engine, if the engine died without it, and forgets it.
 func (e *Engine) endContainerd() {
-	text, err := os.ReadFile(filepath.Join(e.dir, "exec", "containerd", "containerd.pid"))
+	path := filepath.Join(e.dir, "exec", "containerd", "containerd.pid")
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return
 	}
+	_ = os.Remove(path)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
 		return
