@@ -31,6 +31,7 @@ type Config struct {
 	SpoolBytes     int64         // default 256 MiB
 	Transcript     time.Duration // between two uploads of what is new in it; default 1 min
 	StopGrace      time.Duration // between SIGTERM and SIGKILL; default 10 s
+	ClaudeBin      string        // Claude Code on this machine; empty: sandboxes bring their own
 	AuthorName     string        // of the agent's commits; default omoi
 	AuthorEmail    string        // default omoi@localhost
 

@@ -155,7 +155,7 @@ func continuousOf(agent, mode string, given *bool) bool {
 func (a *API) checkScript(script json.RawMessage) error {
 	const field = "execution_config.script"
 	if len(script) == 0 {
-		return task.Invalid(field, "The agent scripted follows a script and needs one: execution_config.script, or `omoi run --script example:hello` (docs/AGENTS-AND-SCRIPTS.md has the steps). This version has no agent with a model.")
+		return task.Invalid(field, "The agent scripted follows a script and needs one: execution_config.script, or `omoi run --script example:hello` (docs/AGENTS-AND-SCRIPTS.md has the steps). The agent claude has a model and needs none.")
 	}
 	var parsed struct {
 		Steps []map[string]any `json:"steps"`

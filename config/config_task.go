@@ -4,7 +4,7 @@ import "time"
 
 // Task holds the defaults and limits of a task. What a task was started with stays with it.
 type Task struct {
-	Agent            string        `key:"agent" default:"scripted" oneof:"scripted command external" doc:"Agent of tasks that name none."`
+	Agent            string        `key:"agent" default:"scripted" oneof:"scripted claude command external" doc:"Agent of tasks that name none."`
 	Sandbox          string        `key:"sandbox" default:"local" oneof:"local docker daytona external" doc:"Sandbox provider of tasks that name none. On macOS the default is docker."`
 	MaxRetries       int           `key:"max_retries" default:"3" min:"0" max:"10" zero:"none" doc:"Attempts after the first of tasks that say nothing else."`
 	MaxPerProject    int           `key:"max_per_project" env:"MAX_CONCURRENT_TASKS_PER_PROJECT" default:"5" min:"1" max:"1000" doc:"Tasks of one project that run at a time, for new projects."`
@@ -86,6 +86,7 @@ type Anthropic struct {
 
 // Claude is about the Claude Code program.
 type Claude struct {
+	Bin        string `key:"bin" zero:"found on PATH" doc:"The claude program of this machine, for local sandboxes; every user must be able to reach it where omoi runs as root. Other sandboxes bring their own on PATH."`
 	OAuthToken Secret `key:"code_oauth_token" env:"CLAUDE_CODE_OAUTH_TOKEN" zero:"none" doc:"Token of a Claude subscription."`
 }
 

@@ -98,7 +98,7 @@ func TestFaultsNameKeyAndBound(t *testing.T) {
 		"OMOI_TASK_IDLE_TIMEOUT=soon":           `"soon" is not a duration; write it as 90s, 15m or 4h`,
 		"OMOI_TASK_MAX_RETRIES=11":              "task.max_retries",
 		"OMOI_LOG_LEVEL=loud":                   `"loud" is not one of debug, info, warn, error`,
-		"OMOI_TASK_AGENT=claude":                `"claude" is not one of scripted, command, external`,
+		"OMOI_TASK_AGENT=clever":                `"clever" is not one of scripted, claude, command, external`,
 		"OMOI_TASK_SANDBOX=podman":              `"podman" is not one of local, docker, daytona, external`,
 		"OMOI_API_OPEN=perhaps":                 "write true or false",
 		"OMOI_AGENT_HEARTBEAT=2m":               "must be less than task.heartbeat_timeout",

@@ -157,7 +157,7 @@ func (c *core) apiConfig() api.Config {
 	return api.Config{
 		Open: cfg.API.Open, Organization: c.organization, User: c.owner, AllowedHosts: allowedHosts(cfg),
 		Version: ReadBuild().String(), Protocol: spec.Protocol, TemporalUIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
-		Agents:       offered(cfg.Task.Agent, task.AgentScripted, task.AgentCommand, task.AgentExternal),
+		Agents:       offered(cfg.Task.Agent, task.AgentScripted, task.AgentClaude, task.AgentCommand, task.AgentExternal),
 		Providers:    offered(cfg.Task.Sandbox, task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal),
 		ProjectSlots: cfg.Task.MaxPerProject, CommandWait: cfg.API.CommandWait, MaxWait: cfg.API.MaxWait,
 		Lease: cfg.Relay.MessageTTL, MaxBody: cfg.API.MaxBody, MaxBatch: cfg.API.MaxBatch, MaxTranscript: cfg.API.MaxTranscript,

@@ -2,6 +2,8 @@ package app
 
 import (
 	"log/slog"
+	"os/exec"
+	"path/filepath"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -58,5 +60,32 @@ func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
 	return local.New(local.Config{
 		Root: root, Shim: shim, Network: sandbox.Network(cfg.Sandbox.Network), Limits: limits(cfg.Sandbox),
 		Isolation: local.Isolation(cfg.Sandbox.Isolation), APISocketDir: socketDir(cfg.API.Socket),
+		Programs: programs(claudeBin(cfg)),
 	}, log)
+}
+
+// claudeBin is Claude Code on this machine, where it lies and not where a link to it does;
+// empty if there is none.
+func claudeBin(cfg *config.Loaded) string {
+	path := cfg.Claude.Bin
+	if path == "" {
+		path, _ = exec.LookPath("claude")
+	}
+	if path == "" {
+		return ""
+	}
+	if found, err := filepath.EvalSymlinks(path); err == nil {
+		path = found
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
+}
+
+func programs(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return []string{path}
 }

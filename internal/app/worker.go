@@ -127,7 +127,7 @@ func (c *core) activityConfig(host string) activities.Config {
 		Settings: taskSettings(cfg.Task), Limits: limits(cfg.Sandbox), Network: sandbox.Network(cfg.Sandbox.Network),
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
 		AgentHeartbeat: cfg.Agent.Heartbeat, SpoolBytes: cfg.Agent.SpoolBytes, CacheBytes: cfg.Agent.CacheBytes, StopGrace: cfg.Agent.Grace, Transcript: cfg.Agent.Transcript,
-		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail,
+		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail, ClaudeBin: claudeBin(cfg),
 		Pull: pulls(cfg), TailInterval: cfg.Transport.Interval,
 		UIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
 		SalvageWindow: cfg.Task.SalvageWindow, OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace,

@@ -153,7 +153,7 @@ func TestWhereTheProgramIsLookedFor(t *testing.T) {
 	put := func(path string) string {
 		path = filepath.Join(dir, path)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
-		require.NoError(t, os.WriteFile(path, nil, 0o700)) //nolint:gosec // a program
+		require.NoError(t, os.WriteFile(path, nil, 0o700))
 		return path
 	}
 	vars := variables{"HOME": filepath.Join(dir, "home"), "PATH": filepath.Join(dir, "bin")}

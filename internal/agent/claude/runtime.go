@@ -22,6 +22,9 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 		return agent.Result{}, nil
 	}
 	vars := variablesOf(env.Environ)
+	if vars[Bin] == "" {
+		vars[Bin] = env.Config.ClaudeBin
+	}
 	if err := checkCredentials(vars); err != nil {
 		return agent.Result{}, err
 	}

@@ -48,6 +48,9 @@ type Config struct {
 	Script []byte `json:"script,omitempty"`
 	// Command of the command runtime.
 	Command []string `json:"command,omitempty"`
+	// ClaudeBin is the program of the claude runtime where the sandbox's machine is the worker's;
+	// one that is not there is looked for elsewhere.
+	ClaudeBin string `json:"claude_bin,omitempty"`
 	// Setup runs in a shell before the agent; empty: none.
 	Setup string `json:"setup,omitempty"`
 	// SetupTimeout ends it; default 15 min, at most ToolTimeout.

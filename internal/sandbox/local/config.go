@@ -41,6 +41,9 @@ type Config struct {
 	UIDDir string
 	// Isolation is [IsolationAuto] if empty.
 	Isolation Isolation
+	// Programs are files of this machine that sandboxes see, read-only, at their own paths. One
+	// that users of sandboxes cannot reach is left out.
+	Programs []string
 }
 
 // UIDCount is how many user ids, and so sandboxes of a root installation, one machine has.

@@ -101,6 +101,7 @@ func checkOpen(path string) error {
 func (p *Provider) probe() error {
 	p.cg = probeCgroups()
 	p.tools = findTools(p.uidOrSelf())
+	p.tools.programs = reachable(p.cfg.Programs, p.uidOrSelf())
 	p.mode = modeNone
 	why := "switched off by configuration"
 	if p.cfg.Isolation != IsolationNone {

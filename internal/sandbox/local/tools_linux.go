@@ -14,6 +14,7 @@ import (
 type tools struct {
 	path     []string // folders for PATH, after ours
 	prefixes []string // trees to bind read-only
+	programs []string // files to bind read-only
 }
 
 const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -37,6 +38,13 @@ func findTools(uid int) tools {
 		t.path = append(t.path, filepath.Dir(bin))
 	}
 	return t
+}
+
+// reachable are the programs that uid can reach and that the usual folders do not hold.
+func reachable(programs []string, uid int) []string {
+	return slices.DeleteFunc(slices.Clone(programs), func(path string) bool {
+		return strings.HasPrefix(path, "/usr/") || uid != os.Geteuid() && checkOpen(filepath.Dir(path)) != nil
+	})
 }
 
 // prefixOf is the tree that a program needs: bin's parent, or the store that holds its libraries.

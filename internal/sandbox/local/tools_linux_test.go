@@ -1,6 +1,8 @@
 package local_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +10,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/local"
 )
+
+func TestProgramsOfThisMachineAreSeen(t *testing.T) {
+	t.Parallel()
+	needWrap(t)
+	open, closed := filepath.Join(filepath.Dir(newRoot(t)), "tool"), filepath.Join(t.TempDir(), "tool")
+	for _, path := range []string{open, closed} {
+		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho found\n"), 0o755))
+	}
+	p, labels := ensure(t, local.Config{Root: newRoot(t), Isolation: local.IsolationRequire, Programs: []string{open, closed, "/nonexistent"}}, sandbox.Spec{})
+	out, code := run(t, p, labels, open)
+	require.Zero(t, code, out)
+	require.Equal(t, "found\n", out)
+	_, code = run(t, p, labels, "sh", "-c", "echo x >> "+open)
+	require.NotZero(t, code, "it is read-only")
+}
 
 // TestToolsOfAProjectWork runs inside what agents use most: walls that break it are no use.
 func TestToolsOfAProjectWork(t *testing.T) {

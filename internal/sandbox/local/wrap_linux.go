@@ -160,6 +160,7 @@ func (p *Provider) wrapArgs(f folder, m meta, in inside) []string {
 		"--size", m.memoryFor(sizeTmp, shareTmp), "--perms", "1777", "--tmpfs", "/tmp",
 		"--size", m.memoryFor(sizeShm, shareShm), "--perms", "1777", "--tmpfs", "/dev/shm")
 	args = append(args, etcBinds(f)...)
+	args = append(args, p.programBinds()...)
 	args = append(args, p.networkBinds(m.Network)...)
 	args = append(args,
 		"--bind", f.at(dirWS), sandbox.Workspace, "--bind", f.at(dirHome), sandbox.Home,
@@ -187,6 +188,15 @@ func (p *Provider) systemBinds() []string {
 	}
 	for _, prefix := range p.tools.prefixes {
 		args = append(args, "--ro-bind-try", prefix, prefix)
+	}
+	return args
+}
+
+// programBinds come after the memory file systems, in whose place a program may lie.
+func (p *Provider) programBinds() []string {
+	var args []string
+	for _, path := range p.tools.programs {
+		args = append(args, "--ro-bind-try", path, path)
 	}
 	return args
 }
