@@ -66,7 +66,6 @@ type fakeStore struct {
 	story    task.Story
 	doubts   []string // as they were noted
 	troubles []string // likewise
-	read     []string // sandboxes whose spool was read to its end
 	adopted  []string // sandboxes that were listed and orphans
 	found    []string // which sandbox on which host
 	left     map[string][]contract.Orphan
@@ -175,11 +174,6 @@ func (s *fakeStore) SandboxCreating(_ context.Context, id, transport string) err
 
 func (s *fakeStore) SandboxSeen(_ context.Context, id, providerID string, since time.Time) error {
 	return s.change(id, "seen", func(r *task.Sandbox) { r.ProviderID, r.MadeAt, r.GoneAt = providerID, &since, nil })
-}
-
-func (s *fakeStore) SpoolRead(_ context.Context, id string) error {
-	s.read = append(s.read, id)
-	return nil
 }
 
 func (s *fakeStore) SandboxRunning(_ context.Context, id string, made sandbox.Sandbox) error {

@@ -41,10 +41,9 @@ type Ledger interface {
 	// SandboxSeen notes that a look found it there, though nobody wrote that it was made, or though
 	// it had been seen to be gone; since is the zero time where its provider does not say.
 	SandboxSeen(ctx context.Context, sandboxID, providerID string, since time.Time) error
-	// SpoolRead notes that what the agent had spooled was read to its end.
-	SpoolRead(ctx context.Context, sandboxID string) error
 	AgentStarted(ctx context.Context, sandboxID string) error
-	// SettleSandbox moves the ledger row forward, never back: deleting, gone, verified, lost.
+	// SettleSandbox moves the ledger row forward, never back: deleting, gone, verified, lost; and read,
+	// which is that what its agent had spooled was read to its end.
 	SettleSandbox(ctx context.Context, s contract.Settling) error
 	// SandboxUnmade ends a row whose making never began, and reports whether it was one.
 	SandboxUnmade(ctx context.Context, sandboxID string) (bool, error)

@@ -73,11 +73,14 @@ func (a *Activities) DrainSpool(ctx context.Context, in contract.SandboxRef) err
 	if err := a.drain(ctx, p); err != nil {
 		return err
 	}
-	if err := a.deps.Ledger.SpoolRead(ctx, in.SandboxID); err != nil {
+	if err := a.deps.Ledger.SettleSandbox(ctx, contract.Settling{SandboxID: in.SandboxID, Event: settleSpoolRead}); err != nil {
 		return fmt.Errorf("write that the spool was read: %w", err)
 	}
 	return nil
 }
+
+// settleSpoolRead is the event of a spool that was read to its end.
+const settleSpoolRead = "read"
 
 func (a *Activities) drain(ctx context.Context, p place) error {
 	seen, err := p.inspect(ctx)

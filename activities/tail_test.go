@@ -120,10 +120,11 @@ func TestDrainSpool(t *testing.T) {
 	}
 	require.ErrorContains(t, act(b, b.activities().DrainSpool, b.ref()), "the spool is locked")
 	require.Equal(t, sandbox.StateGone, at.agent, "nothing more is said meanwhile")
-	require.Equal(t, []string{boxID}, b.store.read, "what failed is not noted")
+	read := contract.Settling{SandboxID: boxID, Event: "read"}
+	require.Equal(t, []contract.Settling{read}, b.store.settled, "what failed is not noted")
 	exit = 0
 	require.NoError(t, act(b, b.activities().DrainSpool, b.ref()))
-	require.Equal(t, []string{boxID, boxID}, b.store.read)
+	require.Equal(t, []contract.Settling{read, read}, b.store.settled)
 	delete(b.provider.boxes, boxID)
 	_, details := refused(t, act(b, b.activities().DrainSpool, b.ref()))
 	require.Equal(t, task.CodeGone, details.Code)

@@ -156,6 +156,7 @@ func (c trouble) play(t *testing.T, r *rig, cloud *standin.Server, repo string, 
 
 // in is the rig as a part of its test uses it.
 func (r *rig) in(t *testing.T) *rig {
+	t.Helper()
 	return &rig{t: t, dir: r.dir, env: r.env, stack: r.stack, api: r.api, temporal: r.temporal, pool: r.pool, programs: r.programs, as: r.as}
 }
 

@@ -71,11 +71,6 @@ func (s *Store) SandboxSeen(ctx context.Context, sandboxID, providerID string, s
 	return translate("note that sandbox "+sandboxID+" is there", err)
 }
 
-// SpoolRead notes that what the agent had spooled was read to its end.
-func (s *Store) SpoolRead(ctx context.Context, sandboxID string) error {
-	return translate("note that the spool of "+sandboxID+" was read", oneRow(s.q.SpoolRead(ctx, sandboxID)))
-}
-
 // unread reports whether a sandbox from which had to be read is gone, and was not read to its end.
 func unread(row db.Sandbox) bool {
 	over := row.GoneAt != nil || task.SandboxState(row.State) == task.SandboxLost
@@ -108,7 +103,7 @@ func (s *Store) AgentStarted(ctx context.Context, sandboxID string) error {
 func (s *Store) SettleSandbox(ctx context.Context, in contract.Settling) error {
 	steps := map[string]func(context.Context, string) (int64, error){
 		"deleting": s.q.SandboxDeleting, "gone": s.q.SandboxGone, "verified": s.q.SandboxVerified,
-		"lost": s.q.SandboxLost, "salvage_lost": s.q.SalvageLost,
+		"lost": s.q.SandboxLost, "salvage_lost": s.q.SalvageLost, "read": s.q.SpoolRead,
 	}
 	step, ok := steps[in.Event]
 	if !ok {

@@ -102,7 +102,7 @@ func TestTheLedgerSaysWhatWasNotRead(t *testing.T) {
 			require.NoError(t, w.store.AgentStarted(ctx, id))
 		}
 		if c.read {
-			require.NoError(t, w.store.SpoolRead(ctx, id))
+			w.settle(id, "read")
 		}
 		require.False(t, w.ledger(id).Unread, "it is still there")
 		w.settle(id, "gone")
