@@ -41,6 +41,7 @@ type world struct {
 	org   string
 	url   string
 	repos *repos
+	flow  *flow
 }
 
 // repos knows one repository.
@@ -55,7 +56,7 @@ func (r *repos) Check(_ context.Context, _ scm.Owner, repo string) (string, erro
 	return "", task.Invalid("repo", "There is nothing at %s. Next: git clone <url> %s", repo, repo)
 }
 
-func (r *repos) Diff(_ context.Context, _ scm.Owner, _, _, _ string, w io.Writer) error {
+func (r *repos) Diff(_ context.Context, _ scm.Owner, _ api.BranchDiff, w io.Writer) error {
 	_, err := io.WriteString(w, r.diff)
 	return err
 }
@@ -74,7 +75,7 @@ func start(tb testing.TB, change func(*api.Config)) *world {
 // startOn is one of the processes that share a database and a bus.
 func startOn(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.Config)) *world {
 	tb.Helper()
-	w := &world{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: bus, repos: &repos{}}
+	w := &world{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: bus, repos: &repos{}, flow: &flow{}}
 	tb.Cleanup(w.store.Close)
 	var err error
 	w.org, err = w.store.EnsureOrganization(tb.Context(), "default")
@@ -86,7 +87,7 @@ func startOn(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.C
 	cfg := api.Config{Organization: w.org, Version: "test", CommandWait: 50 * time.Millisecond, CommandPoll: 5 * time.Millisecond}
 	change(&cfg)
 	handler := api.New(cfg, api.Deps{
-		Store: w.store, Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring, Logins: logins, Credentials: w.keeper(),
+		Store: w.store, Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring, Logins: logins, Credentials: w.keeper(), Branches: w.flow,
 		Probes: []api.Probe{{Name: "database", Required: true, Check: w.store.Ping}, {Name: "redis"}},
 	})
 	server := httptest.NewServer(handler)

@@ -140,9 +140,12 @@ type Repos interface {
 	// Check says whether a repository can be worked on: [task.CodeInvalid] with the next step if not. It
 	// answers the one name under which the repository is known.
 	Check(ctx context.Context, who scm.Owner, repo string) (name string, err error)
-	// Diff writes base...branch as a unified diff.
-	Diff(ctx context.Context, who scm.Owner, repo, base, branch string, w io.Writer) error
+	// Diff writes it as a unified diff.
+	Diff(ctx context.Context, who scm.Owner, of BranchDiff, w io.Writer) error
 }
+
+// BranchDiff names what a branch changed since it left its base.
+type BranchDiff struct{ Repo, Base, Branch string }
 
 // Logins judges what people and machines log in with that have no API key.
 type Logins interface {
@@ -176,6 +179,8 @@ type Deps struct {
 	Logins Logins
 	// Script reads a script of the scripted agent and says what is wrong with it; nil: only its form is looked at.
 	Script func(script []byte) error
+	// Branches works on GitHub for whoever asks; nil: on no remote host.
+	Branches Branches
 	// WriteOff writes a task off whose workflow was ended from outside, and reports whether it did; nil: others find out.
 	WriteOff func(ctx context.Context, taskID string) (bool, error)
 

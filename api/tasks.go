@@ -223,7 +223,7 @@ func (a *API) diffTask(ctx context.Context, in *TaskPath) (*diffOut, error) {
 		return nil, task.Errorf(task.CodeNotFound, "Task %s has no branch yet, so there is no diff.", t.ID)
 	}
 	diff := &bounded{left: a.cfg.MaxDiff}
-	if err := a.deps.Repos.Diff(ctx, scm.Owner{UserID: t.UserID, ProjectID: t.ProjectID}, t.Repo, *t.Base, *t.Branch, diff); err != nil {
+	if err := a.deps.Repos.Diff(ctx, scm.Owner{UserID: t.UserID, ProjectID: t.ProjectID}, BranchDiff{t.Repo, *t.Base, *t.Branch}, diff); err != nil {
 		return nil, err
 	}
 	return &diffOut{ContentType: "text/plain; charset=utf-8", Body: diff.Bytes()}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -38,10 +39,10 @@ func (r repos) Check(ctx context.Context, who scm.Owner, repo string) (string, e
 }
 
 // Diff implements api.Repos.
-func (r repos) Diff(ctx context.Context, who scm.Owner, repo, base, branch string, w io.Writer) error {
-	host, err := r.hosts.For(repo, who)
+func (r repos) Diff(ctx context.Context, who scm.Owner, of api.BranchDiff, w io.Writer) error {
+	host, err := r.hosts.For(of.Repo, who)
 	if err != nil {
 		return err
 	}
-	return host.Diff(ctx, scm.Repo(repo), base, branch, w)
+	return host.Diff(ctx, scm.Repo(of.Repo), of.Base, of.Branch, w)
 }

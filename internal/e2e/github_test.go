@@ -66,7 +66,17 @@ func TestTaskOnGitHub(t *testing.T) {
 	rescued := r.run("git", "-C", bare, "show", r.task(forced.ID).Attempts[0].Salvage.Ref+":hello.txt")
 	require.Equal(t, "hello\n", rescued.stdout, rescued.stderr)
 
-	revoked := r.submit(hubRepo, script(stepWrite, stepCommit, stepWait, stepComplete), retries(0))
+	at := apiclient.BranchPlace{RepoOwner: "acme", RepoName: "app"}
+	standing, err := r.api.LookAtBranch(context.Background(), apiclient.BranchLook{BranchPlace: at, BranchName: text(done.Branch)})
+	require.NoError(t, err)
+	require.Equal(t, apiclient.BranchStanding{Success: true, AheadBy: 1}, standing)
+	keep := false
+	merged, err := r.api.MergeBranch(context.Background(), apiclient.BranchMerge{BranchPlace: at, TicketID: good.TicketID, PRNumber: 1, DeleteAfter: &keep})
+	require.NoError(t, err)
+	require.True(t, merged.Success, text(merged.Error))
+	require.Equal(t, "hello\n", r.run("git", "-C", bare, "show", "main:hello.txt").stdout)
+
+	revoked := r.submit(hubRepo, script(`{"write":{"path":"more.txt","content":"more\n"}}`, stepCommit, stepWait, stepComplete), retries(0))
 	r.waiting(revoked.ID)
 	hub.Revoke(hubToken)
 	r.goOn(revoked.ID)
@@ -76,7 +86,7 @@ func TestTaskOnGitHub(t *testing.T) {
 	r.noLeaks()
 	require.Equal(t, task.SalvagePatch, r.task(revoked.ID).Attempts[0].Salvage.Kind, "omoi keeps what GitHub does not take")
 
-	_, _, err := r.api.CreateTask(context.Background(), apiclient.NewTask{Repo: hubRepo, Description: "again", Agent: task.AgentExternal}, "")
+	_, _, err = r.api.CreateTask(context.Background(), apiclient.NewTask{Repo: hubRepo, Description: "again", Agent: task.AgentExternal}, "")
 	require.ErrorContains(t, err, "expired")
 	require.Len(t, hub.Pulls(hubRepo), 1)
 	require.Equal(t, 1, strings.Count(strings.Join(heads(r, bare), " "), text(done.Branch)), "one branch")

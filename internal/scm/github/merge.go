@@ -15,7 +15,7 @@ import (
 // MergeRequest asks for the merge of a pull request.
 type MergeRequest struct {
 	Number       int
-	Title        string // of the commit
+	Ticket       string // named in the commit's title
 	Method       string // merge, squash, rebase
 	DeleteBranch bool
 }
@@ -46,7 +46,7 @@ func (h *Host) Merge(ctx context.Context, repo scm.Repo, req MergeRequest) (Merg
 		return r.conflict(pull), nil
 	}
 	done, _, err := r.api.PullRequests.Merge(ctx, r.owner, r.name, req.Number, "", &gh.PullRequestOptions{
-		CommitTitle: req.Title, MergeMethod: req.Method, SHA: pull.GetHead().GetSHA(),
+		CommitTitle: fmt.Sprintf("[%s] Merge PR #%d", req.Ticket, req.Number), MergeMethod: req.Method, SHA: pull.GetHead().GetSHA(),
 	})
 	if status := statusOf(err); status == http.StatusMethodNotAllowed || status == http.StatusConflict {
 		return r.notMerged(ctx, pull, err)

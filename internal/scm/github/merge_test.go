@@ -11,7 +11,7 @@ import (
 )
 
 func (b *bench) merge(number int) (github.Merged, error) {
-	return b.host.Merge(b.t.Context(), repo, github.MergeRequest{Number: number, Title: "[ticket] Merge PR #1", Method: "squash", DeleteBranch: true})
+	return b.host.Merge(b.t.Context(), repo, github.MergeRequest{Number: number, Ticket: "ticket", Method: "squash", DeleteBranch: true})
 }
 
 func TestMerge(t *testing.T) {

@@ -1,0 +1,147 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/token"
+)
+
+// Branches works on branches and pull requests of the remote host, for one user. What the host refuses is
+// an error with a sentence for the public.
+type Branches interface {
+	StartBranch(ctx context.Context, who scm.Owner, in client.BranchStart) (branch, commit string, err error)
+	FinishBranch(ctx context.Context, who scm.Owner, in client.BranchFinish) (number int, url string, err error)
+	// MergeBranch answers the commit; or that there are conflicts, and where.
+	MergeBranch(ctx context.Context, who scm.Owner, in client.BranchMerge) (commit string, conflict bool, err error)
+	BranchStatus(ctx context.Context, who scm.Owner, in client.BranchLook) (ahead, behind int, conflict bool, err error)
+}
+
+// registerBranches registers the branch workflow, in the old wire form: what the git host refuses is
+// answered with 200 and success false.
+func (a *API) registerBranches() {
+	const post, flow = http.MethodPost, "/api/v1/branch-workflow/"
+	add(a, route{method: post, path: flow + "start", id: "start-branch", tag: tagProjects, summary: "Find or make the branch of a ticket on GitHub", access: accessWrite, says: client.BranchStart{}}, a.startBranch)
+	add(a, route{method: post, path: flow + "finish", id: "finish-branch", tag: tagProjects, summary: "Find or open the pull request of a branch", access: accessWrite, says: client.BranchFinish{}}, a.finishBranch)
+	add(a, route{method: post, path: flow + "merge", id: "merge-branch", tag: tagProjects, summary: "Merge a pull request", access: accessWrite, says: client.BranchMerge{}}, a.mergeBranch)
+	add(a, route{method: post, path: flow + "status", id: "branch-status", tag: tagProjects, summary: "How a branch stands to the default branch", access: accessRead, says: client.BranchLook{}}, a.branchStatus)
+}
+
+type branchIn struct {
+	RawBody []byte `contentType:"application/json"`
+}
+
+type branchOut[T any] struct {
+	Body T
+}
+
+// field is one that a request must have.
+type field struct{ name, value string }
+
+// readBranch reads a request and says for whom to act: the caller. A user_id of somebody else is refused; where nobody
+// logs in there is but one user.
+func (a *API) readBranch(ctx context.Context, in *branchIn, said any, at *client.BranchPlace, needs func() []field) (scm.Owner, error) {
+	if a.deps.Branches == nil {
+		return scm.Owner{}, task.Errorf(task.CodeUnavailable, "This server works on no repositories on GitHub.")
+	}
+	if err := decode(token.Hide(in.RawBody), said); err != nil {
+		return scm.Owner{}, err
+	}
+	for _, f := range slices.Concat([]field{{"repo_owner", at.RepoOwner}, {"repo_name", at.RepoName}}, needs()) {
+		if err := checkTitle(f.name, f.value); err != nil {
+			return scm.Owner{}, err
+		}
+	}
+	if _, _, ok := scm.OwnerName(at.RepoOwner + "/" + at.RepoName); !ok {
+		return scm.Owner{}, task.Invalid("repo_name", "%q is no repository on GitHub.", clip(at.RepoOwner+"/"+at.RepoName))
+	}
+	who := callerOf(ctx)
+	if !a.cfg.Open && (who.user == "" || at.UserID != "" && at.UserID != who.user && at.UserID != who.userName) {
+		return scm.Owner{}, task.Errorf(task.CodeForbidden, "The branch workflow acts for the caller alone: leave user_id out, or log in as that user.")
+	}
+	return scm.Owner{UserID: who.user}, nil
+}
+
+// refusal is the sentence of what the git host refused; faults of omoi itself stay errors.
+func refusal(err error) (*string, error) {
+	e, ok := errors.AsType[*task.Error](err)
+	if err == nil || !ok || e.Code == task.CodeInternal {
+		return nil, err
+	}
+	return &e.Message, nil
+}
+
+func (a *API) startBranch(ctx context.Context, in *branchIn) (*branchOut[client.BranchStarted], error) {
+	said := client.BranchStart{TicketType: "feature"}
+	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field {
+		return []field{{"ticket_id", said.TicketID}, {"ticket_title", said.TicketTitle}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	branch, commit, err := a.deps.Branches.StartBranch(ctx, who, said)
+	out := client.BranchStarted{Success: err == nil}
+	if err == nil {
+		out.BranchName, out.SHA = &branch, &commit
+	}
+	out.Error, err = refusal(err)
+	return &branchOut[client.BranchStarted]{out}, err
+}
+
+func (a *API) finishBranch(ctx context.Context, in *branchIn) (*branchOut[client.BranchFinished], error) {
+	var said client.BranchFinish
+	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field {
+		return []field{{"ticket_id", said.TicketID}, {"ticket_title", said.TicketTitle}, {"branch_name", said.BranchName}}
+	})
+	if err == nil {
+		err = checkText("pr_body", said.PRBody, maxDescription)
+	}
+	if err != nil {
+		return nil, err
+	}
+	number, url, err := a.deps.Branches.FinishBranch(ctx, who, said)
+	out := client.BranchFinished{Success: err == nil}
+	if err == nil {
+		out.PRNumber, out.PRURL = &number, &url
+	}
+	out.Error, err = refusal(err)
+	return &branchOut[client.BranchFinished]{out}, err
+}
+
+func (a *API) mergeBranch(ctx context.Context, in *branchIn) (*branchOut[client.BranchMerged], error) {
+	said := client.BranchMerge{MergeMethod: "squash"}
+	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field { return []field{{"ticket_id", said.TicketID}} })
+	if err == nil {
+		said.MergeMethod, err = oneOf("merge_method", said.MergeMethod, "squash", []string{"merge", "squash", "rebase"})
+	}
+	if err == nil && said.PRNumber < 1 {
+		err = task.Invalid("pr_number", "Give pr_number: the number of the pull request.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	commit, conflict, err := a.deps.Branches.MergeBranch(ctx, who, said)
+	out := client.BranchMerged{Success: err == nil, HasConflicts: conflict}
+	if err == nil {
+		out.MergeSHA = &commit
+	}
+	out.Error, err = refusal(err)
+	return &branchOut[client.BranchMerged]{out}, err
+}
+
+func (a *API) branchStatus(ctx context.Context, in *branchIn) (*branchOut[client.BranchStanding], error) {
+	var said client.BranchLook
+	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field { return []field{{"branch_name", said.BranchName}} })
+	if err != nil {
+		return nil, err
+	}
+	ahead, behind, conflict, err := a.deps.Branches.BranchStatus(ctx, who, said)
+	out := client.BranchStanding{Success: err == nil, AheadBy: ahead, BehindBy: behind, HasConflicts: conflict}
+	out.Error, err = refusal(err)
+	return &branchOut[client.BranchStanding]{out}, err
+}

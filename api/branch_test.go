@@ -1,0 +1,117 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// flow is a git host that answers what a test wants, and remembers for whom it worked.
+type flow struct {
+	who      scm.Owner
+	merge    client.BranchMerge
+	conflict bool
+	err      error
+}
+
+func (f *flow) StartBranch(_ context.Context, who scm.Owner, in client.BranchStart) (string, string, error) {
+	f.who = who
+	return in.TicketType + "/" + in.TicketID, "sha1", f.err
+}
+
+func (f *flow) FinishBranch(_ context.Context, who scm.Owner, _ client.BranchFinish) (int, string, error) {
+	f.who = who
+	return 7, "https://github.com/acme/app/pull/7", f.err
+}
+
+func (f *flow) MergeBranch(_ context.Context, who scm.Owner, in client.BranchMerge) (string, bool, error) {
+	f.who, f.merge = who, in
+	return "sha2", f.conflict, f.err
+}
+
+func (f *flow) BranchStatus(_ context.Context, who scm.Owner, _ client.BranchLook) (int, int, bool, error) {
+	f.who = who
+	return 2, 1, true, f.err
+}
+
+func place(user string) client.BranchPlace {
+	return client.BranchPlace{RepoOwner: "acme", RepoName: "app", UserID: user}
+}
+
+func TestBranchWorkflowInTheOldForm(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	ctx, c := t.Context(), client.New(w.url, "")
+	ticket := client.BranchTicket{TicketID: "t-1", TicketTitle: "Say hello"}
+	started, err := c.StartBranch(ctx, client.BranchStart{BranchPlace: place("whoever"), BranchTicket: ticket})
+	require.NoError(t, err)
+	require.True(t, started.Success)
+	require.Equal(t, "feature/t-1", *started.BranchName)
+	require.Nil(t, started.Error)
+	finished, err := c.FinishBranch(ctx, client.BranchFinish{BranchPlace: place(""), BranchTicket: ticket, BranchName: "feature/t-1"})
+	require.NoError(t, err)
+	require.Equal(t, 7, *finished.PRNumber)
+	merged, err := c.MergeBranch(ctx, client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7})
+	require.NoError(t, err)
+	require.Equal(t, "sha2", *merged.MergeSHA)
+	require.Equal(t, "squash", w.flow.merge.MergeMethod)
+	require.Nil(t, w.flow.merge.DeleteAfter)
+	standing, err := c.LookAtBranch(ctx, client.BranchLook{BranchPlace: place(""), BranchName: "feature/t-1"})
+	require.NoError(t, err)
+	require.Equal(t, client.BranchStanding{Success: true, AheadBy: 2, BehindBy: 1, HasConflicts: true}, standing)
+}
+
+// What the git host refuses is an answer, as in the replaced system; a fault of omoi's is none.
+func TestBranchWorkflowTellsRefusals(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	ctx, c := t.Context(), client.New(w.url, "")
+	w.flow.conflict, w.flow.err = true, task.Errorf(task.CodeConflict, "Pull request #7 has conflicts.")
+	merged, err := c.MergeBranch(ctx, client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7})
+	require.NoError(t, err)
+	require.False(t, merged.Success)
+	require.True(t, merged.HasConflicts)
+	require.Nil(t, merged.MergeSHA)
+	require.Equal(t, "Pull request #7 has conflicts.", *merged.Error)
+	w.flow.err = context.DeadlineExceeded
+	_, err = c.MergeBranch(ctx, client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7})
+	require.Error(t, err)
+	for name, in := range map[string]client.BranchMerge{
+		"merge_method": {BranchPlace: place(""), TicketID: "t-1", PRNumber: 7, MergeMethod: "octopus"},
+		"pr_number":    {BranchPlace: place(""), TicketID: "t-1"},
+		"ticket_id":    {BranchPlace: place(""), PRNumber: 7},
+		"repo_name":    {BranchPlace: client.BranchPlace{RepoOwner: "acme", RepoName: "../x"}, TicketID: "t-1", PRNumber: 7},
+	} {
+		_, err := c.MergeBranch(ctx, in)
+		require.Equal(t, task.CodeInvalid, task.CodeOf(err), name)
+	}
+}
+
+// A caller acts for itself, whomever it names.
+func TestBranchWorkflowActsForTheCaller(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(*api.Config) {})
+	key, secret, err := w.store.CreateKey(t.Context(), task.KeyDraft{OrganizationID: w.org, User: "alice", Name: "k", Scopes: []string{"write"}})
+	require.NoError(t, err)
+	c := client.New(w.url, secret)
+	for _, user := range []string{"", key.UserID, "alice"} {
+		_, err = c.LookAtBranch(t.Context(), client.BranchLook{BranchPlace: place(user), BranchName: "b"})
+		require.NoError(t, err)
+		require.Equal(t, key.UserID, w.flow.who.UserID)
+	}
+	w.flow.who = scm.Owner{}
+	_, err = c.LookAtBranch(t.Context(), client.BranchLook{BranchPlace: place(task.NewID()), BranchName: "b"})
+	require.Equal(t, task.CodeForbidden, task.CodeOf(err))
+	require.Zero(t, w.flow.who, "nobody was asked")
+	resp, err := http.Post(w.url+"/api/v1/branch-workflow/status", "application/json", nil)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
+}

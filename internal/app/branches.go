@@ -1,0 +1,53 @@
+package app
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/github"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// branches is the branch workflow on GitHub.
+type branches struct{ hub *github.Hub }
+
+func repoOf(at client.BranchPlace) scm.Repo { return scm.Repo(at.RepoOwner + "/" + at.RepoName) }
+
+// StartBranch implements api.Branches: a ticket has one branch, however often it is started.
+func (b branches) StartBranch(ctx context.Context, who scm.Owner, in client.BranchStart) (branch, commit string, err error) {
+	if scm.RefSafe(in.TicketID) != in.TicketID {
+		return "", "", task.Invalid("ticket_id", "The ticket_id %q may hold letters, digits, - and _ only, since it stands in the name of a branch.", in.TicketID)
+	}
+	made, err := b.hub.As(who).EnsureBranch(ctx, scm.BranchRequest{
+		Repo: repoOf(in.BranchPlace), TicketID: in.TicketID, TaskID: in.TicketID, Title: in.TicketTitle, TicketType: in.TicketType, Priority: in.Priority,
+	})
+	return made.Name, made.Head, err
+}
+
+// FinishBranch implements api.Branches.
+func (b branches) FinishBranch(ctx context.Context, who scm.Owner, in client.BranchFinish) (number int, url string, err error) {
+	pull, err := b.hub.As(who).EnsurePull(ctx, repoOf(in.BranchPlace), scm.PullRequest{
+		Title: "[" + in.TicketID + "] " + in.TicketTitle, Head: in.BranchName,
+		Body: cmp.Or(in.PRBody, "Resolves #"+in.TicketID+".\n\nOpened automatically by omoi."),
+	})
+	return pull.Number, pull.URL, err
+}
+
+// MergeBranch implements api.Branches.
+func (b branches) MergeBranch(ctx context.Context, who scm.Owner, in client.BranchMerge) (commit string, conflict bool, err error) {
+	done, err := b.hub.As(who).Merge(ctx, repoOf(in.BranchPlace), github.MergeRequest{
+		Number: in.PRNumber, Method: in.MergeMethod, Ticket: in.TicketID, DeleteBranch: in.DeleteAfter == nil || *in.DeleteAfter,
+	})
+	if err == nil && done.Conflict {
+		err = task.Errorf(task.CodeConflict, "%s", done.Reason)
+	}
+	return done.Commit, done.Conflict, err
+}
+
+// BranchStatus implements api.Branches.
+func (b branches) BranchStatus(ctx context.Context, who scm.Owner, in client.BranchLook) (ahead, behind int, conflict bool, err error) {
+	d, err := b.hub.As(who).Status(ctx, repoOf(in.BranchPlace), in.BranchName)
+	return d.Ahead, d.Behind, d.Conflict, err
+}
