@@ -21,6 +21,7 @@ type SandboxReceipt struct {
 	Status    Status    `json:"status"`
 	Sandboxes []Sandbox `json:"sandboxes" nullable:"false"` // of all attempts, the first one first
 	// Verified is true if nothing of the task is left anywhere: every sandbox that had a machine was seen to be gone twice.
+	// Of a task whose agents ran elsewhere nothing can be verified.
 	Verified     bool    `json:"verified"`
 	Unverified   int     `json:"unverified"`             // sandboxes that were not
 	SecondsAlive float64 `json:"seconds_alive"`          // of all sandboxes together
@@ -47,15 +48,17 @@ func (s Sandbox) Machine() bool { return s.Provider != ProviderExternal && s.Pro
 
 // NewReceipt sums up the sandboxes of a task.
 func NewReceipt(t Task, boxes []Sandbox, visits []Visit) SandboxReceipt {
+	machines := 0
 	r := SandboxReceipt{TaskID: t.ID, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []Money{}, Visits: visits}
 	for _, b := range boxes {
 		r.SecondsAlive += b.SecondsAlive
 		r.CostUSD += b.CostUSD
 		if b.Machine() {
+			machines++
 			r.addMachine(b)
 		}
 	}
-	r.Verified = r.Unverified == 0
+	r.Verified = r.Unverified == 0 && (machines > 0 || len(boxes) == 0)
 	return r
 }
 

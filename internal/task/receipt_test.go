@@ -28,6 +28,14 @@ func TestReceiptSumsUp(t *testing.T) {
 	require.Equal(t, []task.Money{{Amount: 3, Currency: "USD"}, {Amount: 3, Currency: "EUR"}}, r.Costs)
 }
 
+// Where the agents ran elsewhere nobody has seen anything to be gone.
+func TestReceiptOfWhatIsElsewhere(t *testing.T) {
+	t.Parallel()
+	r := task.NewReceipt(task.Task{ID: "t"}, []task.Sandbox{{Provider: task.ProviderExternal}, {Provider: task.ProviderBare}}, nil)
+	require.False(t, r.Verified)
+	require.Zero(t, r.Unverified)
+}
+
 // A task that never had a sandbox has left none.
 func TestReceiptOfNothing(t *testing.T) {
 	t.Parallel()

@@ -263,6 +263,9 @@ func (f *fakeAPI) with(c call, args ...string) result {
 	root.AddCommand(taskcmd.Commands(taskcmd.IO{
 		Env: func(name string) string { return env[name] }, Dir: c.dir,
 		Stdin: strings.NewReader(c.stdin), Stdout: &out, Stderr: &stderr,
+		SecondLook: func(provider string) time.Duration {
+			return map[string]time.Duration{task.ProviderDaytona: 5 * time.Minute}[provider]
+		},
 		Provider: func(string) (sandbox.Provider, error) { return f.provider, nil },
 	})...)
 	root.SetArgs(args)

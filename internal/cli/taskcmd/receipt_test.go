@@ -65,3 +65,32 @@ func TestReceiptOfWhatIsLeft(t *testing.T) {
 	f.tasks[0].Status = task.StatusRunning
 	require.Zero(t, f.omoi("receipt", "-").code)
 }
+
+// Between the two looks nothing is wrong, and the receipt says when the second one comes.
+func TestReceiptBetweenTheLooks(t *testing.T) {
+	t.Parallel()
+	f, now := newFake(t), time.Now()
+	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
+	f.boxes = []client.Sandbox{{ID: boxID, Provider: task.ProviderDaytona, TaskID: idA, Attempt: 1, State: task.SandboxGone, MadeAt: &now, GoneAt: &now}}
+	f.visits = []task.Visit{{SandboxID: boxID, Kind: "exec", What: "a"}, {SandboxID: boxID, Kind: "exec", What: "b"}}
+	got := f.omoi("receipt", "-")
+	require.Equal(t, 1, got.code, "it is not verified")
+	require.Contains(t, got.out, "not yet: seen to be gone; looked for again at about "+now.Add(5*time.Minute).Local().Format(time.TimeOnly))
+	require.NotContains(t, got.err, "omoi hosts")
+	require.NotContains(t, got.out, "exec a\n\nVisit", "visits stand together")
+	require.Contains(t, f.omoi("sandboxes").out, "not yet, seen once")
+	f.boxes[0].Provider = task.ProviderLocal
+	require.Contains(t, f.omoi("receipt", "-").out, "no: 1 sandbox has not been seen to be gone")
+}
+
+// Nothing is claimed of an agent that ran elsewhere.
+func TestReceiptOfAnExternalAgent(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
+	f.boxes = []client.Sandbox{{ID: boxID, Provider: task.ProviderExternal, TaskID: idA, Attempt: 1, State: task.SandboxGone}}
+	got := f.omoi("receipt", "-")
+	require.Zero(t, got.code)
+	require.Contains(t, got.out, "nothing to verify")
+	require.NotContains(t, got.out, "left anywhere")
+}

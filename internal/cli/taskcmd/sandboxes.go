@@ -137,6 +137,9 @@ func verified(b client.Sandbox) string {
 	case b.Provider == task.ProviderExternal, b.Provider == task.ProviderBare:
 		return "nothing to verify"
 	}
+	if b.GoneAt != nil {
+		return "not yet, seen once"
+	}
 	return "not yet"
 }
 
