@@ -131,6 +131,7 @@ func add[I, O any](a *API, r route, fn func(context.Context, *I) (*O, error)) {
 	if r.says != nil {
 		a.describeBody(r)
 	}
+	a.describeLimit(r)
 }
 
 // limited bounds what an answer may take, longer than any long poll: of a store that hangs the

@@ -38,7 +38,6 @@ func (a *API) registerIntake() {
 		access: accessSandbox, says: client.BatchEvent{},
 		body: a.cfg.MaxBody, transcript: base64.StdEncoding.EncodedLen(int(a.cfg.MaxTranscript)),
 	}, a.postEvent)
-	a.huma.OpenAPI().Paths[events].Post.RequestBody.Description = "At most 1 MiB, and of agent.completed a transcript as transcript_b64 in event_data: 256 MiB with it, of which the newest 8 MiB are kept"
 	batch := route{
 		method: http.MethodPost, path: events + "/batch", id: "post-batch", tag: tagSandboxes, summary: "Report numbered events",
 		access: accessSandbox, says: client.Batch{}, body: a.cfg.MaxBatch,
@@ -52,6 +51,7 @@ func hot[I, O any](a *API, here *room, r route, answer func(context.Context, rep
 	type answered struct{ Body O }
 	huma.Register(paper{a.huma}, a.operation(r), func(context.Context, *I) (*answered, error) { return nil, errOnPaper })
 	a.describeBody(r)
+	a.describeLimit(r)
 	count := a.deps.Meter.Route(r.method, r.path)
 	a.routes.Handle(r.method, strings.ReplaceAll(r.path, "{sandbox_id}", ":sandbox_id"), func(c *gin.Context) {
 		if asked := requestOf(c.Request.Context()); asked != nil {

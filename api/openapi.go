@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"reflect"
@@ -69,6 +70,21 @@ func (a *API) describeBody(r route) {
 	schema := registry.Schema(reflect.TypeOf(r.says), true, "")
 	registry.SchemaFromRef(schema.Ref).AdditionalProperties = true
 	a.huma.OpenAPI().Paths[r.path].Post.RequestBody.Content["application/json"].Schema = schema
+}
+
+// describeLimit says how long a body may be.
+func (a *API) describeLimit(r route) {
+	item := a.huma.OpenAPI().Paths[r.path]
+	for _, op := range []*huma.Operation{item.Post, item.Put, item.Patch} {
+		if op == nil || op.Method != r.method || op.RequestBody == nil {
+			continue
+		}
+		op.RequestBody.Description = "At most " + inBytes(cmp.Or(r.body, a.cfg.MaxBody)) + ", unpacked"
+		if r.transcript > 0 {
+			op.RequestBody.Description += "; of agent.completed a transcript comes on top of it, as transcript_b64 in event_data: " +
+				inBytes(longestReport) + " with it, of which the newest lines are kept, " + inBytes(a.cfg.MaxTranscript)
+		}
+	}
 }
 
 // mayBeNull names the objects that an answer may leave empty.

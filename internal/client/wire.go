@@ -213,7 +213,7 @@ const (
 
 // NewMessage is the body of POST /api/v1/sandboxes/{id}/messages.
 type NewMessage struct {
-	Content string `json:"content"`
+	Content string `json:"content" doc:"At most 64 KiB"`
 	Type    string `json:"message_type,omitempty"` // default user_message
 }
 
