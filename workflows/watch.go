@@ -79,7 +79,7 @@ func (r *taskRun) look(ctx workflow.Context) (eff task.Effects, over bool, err e
 	if question == askTooLong {
 		f := fact{Fact: task.Fact{Kind: task.FactTooLong, SandboxID: r.attempt.SandboxID, OK: r.watch.Unknown == 0}}
 		f.reason = "the attempt reached its longest duration"
-		if r.watch.Unknown > 0 {
+		if r.watch.Unknown > 0 && r.watch.Doubt != "" {
 			f.reason += "; the last look said: " + r.watch.Doubt
 		}
 		eff = r.decide(f)

@@ -27,6 +27,9 @@ func TestUnknownNeverEndsAnAttempt(t *testing.T) {
 func TestUnknownForTheLongestDurationParks(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
+	s.observe = func(contract.ObserveInput) contract.Observation {
+		return contract.Observation{Seen: contract.SeenUnknown, Reason: "nobody answers"}
+	}
 	s.spawned = func(n int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
 		if n == 2 {
@@ -36,6 +39,7 @@ func TestUnknownForTheLongestDurationParks(t *testing.T) {
 	s.after(6*time.Hour, func() {
 		require.Equal(t, task.BlockedUnknownTooLong, s.last().Blocked)
 		require.True(t, s.last().ReleaseSlot)
+		require.Equal(t, "the attempt reached its longest duration; the last look said: nobody answers", s.last().Ended.Reason)
 		require.Equal(t, []string{"box1"}, s.cleaned)
 		s.command(contract.CommandRetry, "again", "")
 	})
