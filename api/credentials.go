@@ -28,6 +28,20 @@ func (a *API) registerCredentials() {
 	add(a, route{method: http.MethodPost, path: "/api/v1/credential-rotation", id: "rotate-credentials", tag: tag, summary: "Encrypt all credentials of the installation under its first key", access: accessAdmin}, a.rotateCredentials)
 }
 
+// checkNames refuses names under which no credential can be kept.
+func checkNames(names []string) error {
+	const field, most = "execution_config.credentials", 20
+	if len(names) > most {
+		return task.Invalid(field, "The %s names %d kinds; at most %d are allowed.", field, len(names), most)
+	}
+	for _, name := range names {
+		if err := credential.CheckKind(name); err != nil && name != credential.Model {
+			return task.Invalid(field, "The name %q in %s is no kind of credential: it is model, anthropic, claude_oauth, github, or the name of another provider in small letters.", clip(name), field)
+		}
+	}
+	return nil
+}
+
 // credentials is what keeps them; [task.CodeUnavailable] where nobody does.
 func (a *API) credentials() (Credentials, error) {
 	if a.deps.Credentials == nil {

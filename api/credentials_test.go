@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 
@@ -105,6 +106,9 @@ func TestTasksHaveOwners(t *testing.T) {
 	require.Equal(t, alices.UserID, again.UserID)
 	mine := ok[client.MadeKey](w.call(http.MethodPost, keys, `{"name":"ci"}`, authorization, admin), http.StatusCreated)
 	require.Equal(t, "owner", mine.User, "that of the key that made it")
+	wrong := newTask()
+	wrong.Execution = json.RawMessage(`{"credentials":["Open AI"],"script":{"steps":[{"say":"x"}]}}`)
+	w.call(http.MethodPost, "/api/v1/tasks", wrong, authorization, "Bearer "+alices.Secret).refused(422, "body.execution_config.credentials")
 	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, "Bearer "+alices.Secret), http.StatusCreated)
 	require.Equal(t, alices.UserID, made.UserID)
 	w.call(http.MethodPost, keys, map[string]string{"name": "x", "user": "a\nb"}, authorization, admin).refused(422, "body.user")

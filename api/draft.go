@@ -125,6 +125,9 @@ func (a *API) draftExecution(d *task.Draft, in client.NewTask) error {
 			return badExecution(err)
 		}
 	}
+	if err := checkNames(execution.Credentials); err != nil {
+		return err
+	}
 	d.Execution, d.Continuous = raw, continuousOf(d.Agent, d.Mode, execution.Continuous)
 	switch d.Agent {
 	case task.AgentScripted:

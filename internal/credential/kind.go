@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -85,6 +86,8 @@ func checkSecret(kind, secret string) error {
 		return task.Invalid("secret", "The secret has %d bytes; it has %d to %d.", len(secret), shortest, longest)
 	case strings.ContainsFunc(secret, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar }):
 		return task.Invalid("secret", "The secret contains a blank, a line break or a control character; copy it again, alone.")
+	case !redact.CanHide(secret):
+		return task.Invalid("secret", "The secret is a number or a path, so that it could not be told from others in what agents print.")
 	case kind == Anthropic && strings.HasPrefix(secret, "sk-ant-oat"):
 		return task.Invalid("secret", "This is the token of a Claude subscription. Next: omoi credentials set %s", ClaudeOAuth)
 	case kind == ClaudeOAuth && strings.HasPrefix(secret, "sk-ant-api"):

@@ -117,6 +117,8 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 		"model":        {credential.Model, credential.Value{Secret: good}, "kind"},
 		"our own":      {"omoios", credential.Value{Secret: good}, "kind"},
 		"empty":        {credential.GitHub, credential.Value{}, "secret"},
+		"number":       {"openai", credential.Value{Secret: "9876543210"}, "secret"},
+		"path":         {"openai", credential.Value{Secret: "/home/me/key"}, "secret"},
 		"two lines":    {credential.Anthropic, credential.Value{Secret: good + "\n" + good}, "secret"},
 		"subscription": {credential.Anthropic, credential.Value{Secret: "sk-ant-oat01-012345"}, "secret"},
 		"key":          {credential.ClaudeOAuth, credential.Value{Secret: good}, "secret"},

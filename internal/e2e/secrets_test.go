@@ -512,6 +512,8 @@ func TestWrongSettingsDoNotShowSecrets(t *testing.T) {
 		{"DATABASE_URL", "host=127.0.0.1 password=" + secret},
 		{"OMOI_TOKEN_KEY", "tests." + secret},
 		{"OMOI_TOKEN_KEY", secret},
+		{"OMOI_CREDENTIAL_KEYS", "tests:" + secret},
+		{"OMOI_CREDENTIAL_KEYS", secret},
 		{"REDIS_URL", "redis://:" + secret + "@["},
 		{"REDIS_URL", "redis://:" + secret + "@127.0.0.1:1/many"},
 	} {

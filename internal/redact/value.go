@@ -97,6 +97,12 @@ func Execution(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
+// CanHide reports whether a secret is taken out of texts where it stands in a variable whose name says that it is one.
+func CanHide(secret string) bool {
+	const name = "API_KEY"
+	return len(secretsOf(name, secret)) > 0
+}
+
 // hideShort hides also what is too short to be looked for in texts.
 func hideShort(shown map[string]any, env map[string]string) {
 	for name, value := range env {
