@@ -161,7 +161,7 @@ func (b *beginning) host(ctx context.Context) (id, reason string, err error) {
 	}
 	n, err := b.q.HostsOffering(ctx, b.cfg.HostFresh, b.row.Provider)
 	if n == 0 {
-		return "", "no machine offers " + b.row.Provider + " sandboxes; start omoi worker on one", err
+		return "", "no machine offers " + b.row.Provider + " sandboxes; start omoi worker on one that can (omoi doctor says what is missing there)", err
 	}
 	return "", fmt.Sprintf("no room on the %d machines that offer %s sandboxes", n, b.row.Provider), err
 }

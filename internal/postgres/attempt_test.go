@@ -91,7 +91,7 @@ func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
 	begun, err := w.store.BeginAttempt(ctx, in, a.run)
 	require.NoError(t, err)
 	require.Positive(t, begun.Wait)
-	require.Contains(t, begun.Reason, "no machine offers local sandboxes")
+	require.Contains(t, begun.Reason, "no machine offers local sandboxes; start omoi worker on one that can (omoi doctor says")
 
 	w.hostSeen("lost", []string{"local"}, 0)
 	w.loseHost("lost")
