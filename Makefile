@@ -42,9 +42,9 @@ help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## build, start everything, run one real task to its end, say what happened, stop everything
+demo: ## build, start everything, run one real task to its end, say what happened, stop everything; AGENT=claude: by Claude Code
 	@$(MAKE) --no-print-directory $(PARALLEL) build temporal
-	@$(BIN)/omoi demo
+	@$(BIN)/omoi demo $(if $(AGENT),--agent $(AGENT))
 
 .PHONY: dev
 dev: ## build, start everything and keep it running until Ctrl-C

@@ -78,7 +78,7 @@ dies on the way, it ends with a result, saved work and a sandbox that is verifie
 Begin with: omoi dev        (everything on this machine)
 Then:       omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
 
-This version has no agent with a model: scripted follows steps, command runs a program of yours, external
+Agents: claude is Claude Code, scripted follows steps and has no model, command runs a program of yours, external
 connects itself (omoi run --help).
 
 Exit codes:

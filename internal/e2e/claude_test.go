@@ -165,6 +165,22 @@ func TestClaudeIsSpokenTo(t *testing.T) {
 	r.noLeaks()
 }
 
+// TestClaudeDemo runs `omoi demo --agent claude`, services and all.
+func TestClaudeDemo(t *testing.T) {
+	t.Parallel()
+	path := putClaude(t, claudetest.Versions()[1])
+	r, model := newRig(t, nil), modeltest.New(t, binomialTurns()...)
+	home := filepath.Join(r.dir, "demo-home")
+	r.env = map[string]string{
+		"PATH": os.Getenv("PATH"), "HOME": r.env["HOME"], "OMOI_HOME": home, "OMOI_CLAUDE_BIN": path, "OMOI_API_PORT": "0",
+		"ANTHROPIC_BASE_URL": model.URL, "ANTHROPIC_API_KEY": plantedModelKey,
+	}
+	demo := r.omoi("demo", "--agent", "claude", "--json")
+	require.Zero(t, demo.code, demo.stderr)
+	require.Contains(t, demo.stdout, `"result_with_separators": "126,410,606,437,752"`)
+	require.NotContains(t, demo.stdout+demo.stderr, plantedModelKey)
+}
+
 // TestNoClaude ends in a clear state and text where a sandbox has no Claude Code.
 func TestNoClaude(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,7 @@ type Config struct {
 	// History counts the events in a task's history.
 	History func(ctx context.Context, info devstack.Info, taskID string) (int64, error)
 	Program string // how omoi is called on this command line
+	Agent   string // scripted, if it is empty, or claude
 	Timeout time.Duration
 	Stdout  io.Writer
 	Style   render.Style
@@ -53,13 +55,11 @@ type demo struct {
 
 // Run runs the demo. It returns nil only if everything that it says is true.
 func Run(ctx context.Context, cfg Config) error {
-	if cfg.Timeout == 0 {
-		cfg.Timeout = defaultTimeout
-	}
+	cfg.Timeout, cfg.Agent = cmp.Or(cfg.Timeout, defaultTimeout), cmp.Or(cfg.Agent, task.AgentScripted)
 	now := time.Now()
 	d := &demo{Config: cfg, begun: now, lines: &render.Lines{Style: cfg.Style, Start: now, Heartbeats: true}}
 	d.say("%s", cfg.Style.Bold("omoi demo: one real task, from its acceptance to a sandbox that is verified gone."))
-	d.say("The agent is scripted: it follows a list of steps and has no model. Everything else is real.\n")
+	d.say("%s\n", d.introduced())
 	stop, err := d.serve(ctx)
 	if err != nil {
 		return err
@@ -134,17 +134,14 @@ func (d *demo) run(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	p := choose()
-	script, err := p.script()
+	execution, err := d.execution(p)
 	if err != nil {
 		return nil, err
-	}
-	if err := os.WriteFile(d.place.script, script, 0o600); err != nil {
-		return nil, fmt.Errorf("keep the script: %w", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, fmt.Errorf("the task has not ended within %s", d.Timeout))
 	defer cancel()
 	r := &report{Program: p, Ready: time.Now(), Begun: d.begun}
-	if r.Task, err = d.submit(ctx, p, script); err != nil {
+	if r.Task, err = d.submit(ctx, p, execution); err != nil {
 		return nil, err
 	}
 	if info, err := d.api.Info(ctx); err == nil {
@@ -165,13 +162,9 @@ func (d *demo) why(ctx context.Context, r *report, err error) error {
 	return err
 }
 
-func (d *demo) submit(ctx context.Context, p program, script json.RawMessage) (client.Task, error) {
-	execution, err := json.Marshal(map[string]json.RawMessage{"script": script})
-	if err != nil {
-		return client.Task{}, fmt.Errorf("encode the task: %w", err)
-	}
+func (d *demo) submit(ctx context.Context, p program, execution json.RawMessage) (client.Task, error) {
 	t, _, err := d.api.CreateTask(ctx, client.NewTask{
-		Repo: d.place.remote, Title: "Compute C(50,25)", Description: p.text(), Agent: task.AgentScripted, Execution: execution,
+		Repo: d.place.remote, Title: "Compute C(50,25)", Description: p.text(), Agent: d.Agent, Execution: execution,
 	}, task.NewID())
 	if err != nil {
 		return t, fmt.Errorf("give the task: %w", err)

@@ -15,7 +15,7 @@ import (
 )
 
 func (r *report) json(w io.Writer, facts []fact) error {
-	plain, pretty := r.outputs()
+	plain, pretty := r.printed()
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(struct {
@@ -39,7 +39,7 @@ func (r *report) json(w io.Writer, facts []fact) error {
 
 // print tells people what happened.
 func (d *demo) print(r *report, facts []fact) {
-	if plain, pretty := r.outputs(); plain != "" {
+	if plain, pretty := r.printed(); plain != "" {
 		d.say("\n%-13s %s   (taken from the program's own output; its second run printed %s)", "Result", d.Style.Bold(plain), pretty)
 	} else {
 		d.say("\n%-13s %s", "Result", d.Style.Red("none"))
@@ -73,7 +73,11 @@ func (d *demo) next(r *report) {
 	again := d.again()
 	d.say("\n%s", d.Style.Bold("Next"))
 	d.say("  %s dev\n      keeps everything running, and shows this very run in the Temporal Web UI: %s", again, r.URL)
-	d.say("  %s run %q --script %s --repo <path> --wait\n      does the same in your own repository, while omoi dev runs", again, r.Program.text(), d.place.script)
+	how := "--script " + d.place.script
+	if r.Task.Agent == task.AgentClaude {
+		how = "--agent claude"
+	}
+	d.say("  %s run %q %s --repo <path> --wait\n      does the same in your own repository, while omoi dev runs", again, r.Program.text(), how)
 }
 
 // told counts the events by what they are.

@@ -38,6 +38,9 @@ type fact struct {
 
 // facts checks everything that the demo tells.
 func (r *report) facts() []fact {
+	if r.Task.Agent == task.AgentClaude {
+		return r.claudesFacts()
+	}
 	plain, pretty := r.outputs()
 	started, tools, edits, beats, completed := r.count(task.EventAgentStarted), r.count(task.EventAgentToolUse),
 		r.edits(), r.count(task.EventAgentHeartbeat), r.count(task.EventAgentCompleted)

@@ -31,8 +31,8 @@ func newRun(s *session) *cobra.Command {
 		Long: `Give an agent a task in a repository: the text as an argument, from a file, or from standard input with -.
 The command returns as soon as the task is accepted; --wait stays until it has ended.
 
-This version has no agent with a model. scripted follows the steps of a JSON script and ignores the text,
-command runs a program of yours in the sandbox, external is one that connects itself
+--agent claude gives the text to Claude Code (docs/CLAUDE-CODE.md). scripted follows the steps of a JSON script
+and ignores the text, command runs a program of yours in the sandbox, external is one that connects itself
 (docs/AGENTS-AND-SCRIPTS.md). Scripts to try: ` + exampleNames() + `.`,
 		Example: `  omoi run "Say hello" --repo . --script example:hello --wait
   omoi run "Format it" --repo ~/src/app --agent command --execution-config command.json
@@ -52,7 +52,7 @@ command runs a program of yours in the sandbox, external is one that connects it
 func (r *run) taskFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&r.file, "file", "f", "", "read the text from a `file`; - is standard input")
-	f.StringVarP(&r.repo, "repo", "r", "", "`path` of a local git repository (default the one around the current folder)")
+	f.StringVarP(&r.repo, "repo", "r", "", "`path` of a local git repository, or owner/name of one on GitHub (default the one around the current folder)")
 	f.StringVar(&r.title, "title", "", "title (default the beginning of the text)")
 	f.StringVar(&r.agent, "agent", "", "scripted, command or external (default: the server's, which is scripted unless task.agent says otherwise)")
 	f.StringVar(&r.script, "script", "", "JSON `file` with the steps of the scripted agent, or example:<name>; implies --agent scripted")
