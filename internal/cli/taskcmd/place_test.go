@@ -91,5 +91,5 @@ func TestRunChecksTheCommandLineBeforeItLooksAround(t *testing.T) {
 		require.NotContains(t, got.err, "Repository")
 	}
 	require.Empty(t, f.created)
-	require.NotContains(t, f.omoi("run", "--help").out, "owner/name")
+	require.Contains(t, f.omoi("run", "--help").out, "owner/name of one on GitHub")
 }

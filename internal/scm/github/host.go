@@ -86,7 +86,7 @@ func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	}
 	token, err := h.tokens.Token(ctx, h.owner.UserID, h.owner.ProjectID)
 	if task.CodeOf(err) == task.CodeUnauthorized {
-		return nil, task.Errorf(task.CodeForbidden, "%s", task.MessageOf(err)).WithCause(err)
+		return nil, task.Errorf(task.CodeForbidden, "Repository %s is one of GitHub. %s", repo, task.MessageOf(err)).WithCause(err)
 	}
 	if err != nil {
 		return nil, err

@@ -3,14 +3,19 @@ package github_test
 import (
 	"bytes"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -112,7 +117,6 @@ func TestADamagedBundleChangesNothing(t *testing.T) {
 	require.Equal(t, branch.Base, b.head("refs/heads/"+branch.Name))
 }
 
-// A token that git shows to one server only: a redirect elsewhere does not get it.
 func TestGitFailuresAreClassed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -156,5 +160,49 @@ func TestNobodysTokenIsUsed(t *testing.T) {
 	other := b.host.As(scm.Owner{UserID: "somebody else"})
 	requireCode(t, task.CodeForbidden, other.Check(t.Context(), repo))
 	require.Empty(t, b.server.Calls(), "nobody was asked")
-	require.True(t, filepath.IsAbs(b.bare))
+}
+
+// TestTheTokenIsInNoCommandLineOrEnvironment looks at every process while git asks the server (P8).
+func TestTheTokenIsInNoCommandLineOrEnvironment(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("SKIPPED: no /proc to look at processes")
+	}
+	b := setup(t)
+	var looked atomic.Int32
+	b.server.Watch(func(string) {
+		files, _ := filepath.Glob("/proc/[0-9]*/[ce][mn][dv][li][ir]*")
+		for _, file := range files { // cmdline and environ
+			raw, err := os.ReadFile(file)
+			if err == nil && bytes.Contains(raw, []byte(token)) {
+				t.Errorf("the token is in %s", file)
+			}
+		}
+		looked.Add(1)
+	})
+	branch, _ := b.work("t1")
+	b.pull(branch.Name, "text")
+	require.Greater(t, looked.Load(), int32(10))
+	for _, name := range []string{"t1.txt", "README.md"} {
+		require.NotContains(t, git(t, b.bare, "show", branch.Name+":"+name), token)
+	}
+}
+
+// TestAnotherServerIsNotGivenTheToken lets the server send git elsewhere, as a renamed repository does.
+func TestAnotherServerIsNotGivenTheToken(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch := b.ensure("t1")
+	var shown atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			shown.Add(1)
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="elsewhere"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(other.Close)
+	b.server.Break(standin.Fault{Call: "GET info/refs", Max: 10, Status: http.StatusFound, Location: other.URL + "/acme/app.git/info/refs?service=git-upload-pack"})
+	requireCode(t, task.CodeForbidden, b.host.Bundle(t.Context(), repo, branch.Name, io.Discard))
+	require.Zero(t, shown.Load())
 }

@@ -19,6 +19,7 @@ type Fault struct {
 	Status     int    // the call is not done, and this is answered
 	Message    string // with this
 	RetryAfter int    // seconds; 0: not told
+	Location   string // where to go instead; empty: nowhere
 	Secondary  bool   // it is GitHub's secondary rate limit
 }
 
@@ -28,6 +29,13 @@ func (s *Server) Break(f Fault) {
 	defer s.mu.Unlock()
 	f.Max = max(f.Max, 1)
 	s.faults = append(s.faults, &f)
+}
+
+// Watch calls see at the beginning of every call; it must be safe to be called by many at once.
+func (s *Server) Watch(see func(call string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.see = see
 }
 
 // Hide makes so many lists of pull requests empty, as lists are that lag behind.
@@ -63,6 +71,9 @@ func (s *Server) fault(call string) *Fault {
 func (f *Fault) answer(w http.ResponseWriter) {
 	if f.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
+	}
+	if f.Location != "" {
+		w.Header().Set("Location", f.Location)
 	}
 	doc := "https://docs.github.com/rest"
 	if f.Secondary {

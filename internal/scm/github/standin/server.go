@@ -25,6 +25,7 @@ type Server struct {
 	tokens map[string]map[string]string // token to repository to what it may do: pull or push
 	faults []*Fault
 	calls  []string
+	see    func(call string)
 	hidden int // so many lists of pull requests are empty
 }
 
@@ -74,8 +75,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	call := r.Method + " " + below(r.URL.Path)
 	s.mu.Lock()
 	s.calls = append(s.calls, call)
-	fault := s.fault(call)
+	fault, see := s.fault(call), s.see
 	s.mu.Unlock()
+	if see != nil {
+		see(call)
+	}
 	switch {
 	case fault == nil:
 		s.mux.ServeHTTP(w, r)
