@@ -62,7 +62,7 @@ cancelled, by one attempt, or by two where the sandbox itself died.
 func (t *tally) print(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## Sandboxes: %s\n\n", t.stage.provider)
 	if t.strikes() == 0 {
-		fmt.Fprintln(b, "Nothing was killed: this machine cannot run them.")
+		fmt.Fprintln(b, "Nothing was killed.")
 		return
 	}
 	fmt.Fprint(b, "| strikes | tasks that ended otherwise | sandboxes made | alive | not verified gone | without receipt |\n|---:|---:|---:|---:|---:|---:|\n")
