@@ -48,28 +48,28 @@ func (t *talk) complete(ctx context.Context, end *turn) (agent.Result, error) {
 	} else if f != nil {
 		return t.fail(f), nil
 	}
-	t.completed(ctx, end, t.look(ctx))
+	t.completed(end, t.look(ctx))
 	return agent.Result{}, nil
 }
 
-func (t *talk) completed(ctx context.Context, end *turn, w work) {
+func (t *talk) completed(end *turn, w work) {
 	t.save()
+	at := t.rec.at()
 	data := map[string]any{
-		"success": true, "turns": t.place.Turn, "session_id": t.place.SessionID, "model": t.place.Spent.Model,
+		"success": true, "turns": at.Turn, "session_id": at.SessionID, "model": at.Spent.Model,
 		"stop_reason": or(end.result.StopReason, "end_turn"), "final_output": t.rec.said(), "agent_type": t.agentType(),
-		"tool_errors": t.place.Errors, "transcript_path": transcriptPath(t.env, t.place.SessionID), "duration_ms": t.place.WorkedMS,
+		"tool_errors": at.Errors, "transcript_path": transcriptPath(t.env, at.SessionID), "duration_ms": at.WorkedMS,
 		"validation_passed": false, "tests_passed": w.tested,
 	}
 	maps.Copy(data, t.rec.bill())
 	maps.Copy(data, t.workData(w))
 	t.env.Report.Emit(task.EventAgentCompleted, data)
-	_ = ctx
 }
 
 // workData is what is known of the work; the pull request is omoi's own.
 func (t *talk) workData(w work) map[string]any {
 	return map[string]any{
-		"branch_name": t.branch(), "code_committed": w.committed, "code_pushed": w.pushed, "files_changed": t.place.Files,
+		"branch_name": t.branch(), "code_committed": w.committed, "code_pushed": w.pushed, "files_changed": t.rec.at().Files,
 		"pr_created": false, "pr_url": nil, "pr_number": nil, "ci_status": nil,
 	}
 }
@@ -88,7 +88,7 @@ func (t *talk) fail(f *failed) agent.Result {
 	t.save()
 	data := map[string]any{
 		"error": f.text, "error_type": f.kind, "failure_class": string(f.class), "phase": "initial_task", "stop_reason": f.reason,
-		"turn": t.place.Turn, "session_id": t.place.SessionID, "final_output": t.rec.said(), "final_output_length": len(t.rec.said()),
+		"turn": t.rec.at().Turn, "session_id": t.place.SessionID, "final_output": t.rec.said(), "final_output_length": len(t.rec.said()),
 	}
 	maps.Copy(data, t.rec.bill())
 	if !f.reset.IsZero() {
@@ -96,7 +96,7 @@ func (t *talk) fail(f *failed) agent.Result {
 	}
 	if f.class == task.ClassInfrastructure || f.class == task.ClassResources {
 		t.env.Report.Emit(task.EventAgentStreamError, map[string]any{
-			"error": f.text, "error_type": f.kind, "turn": t.place.Turn, "final_output_length": len(t.rec.said()),
+			"error": f.text, "error_type": f.kind, "turn": t.rec.at().Turn, "final_output_length": len(t.rec.said()),
 		})
 	}
 	t.env.Report.Emit(task.EventAgentError, data)

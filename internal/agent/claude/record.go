@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -15,6 +16,8 @@ import (
 type recorder struct {
 	env     agent.Env
 	changes func(limit int) ([]diff.Change, int, []string)
+
+	asked sync.Map // ids of messages that the program was told, by our own ids of them
 
 	mu       sync.Mutex
 	place    *place
@@ -243,6 +246,9 @@ func (r *recorder) user(l *line) {
 	if l.Message == nil {
 		return
 	}
+	if id, ok := r.asked.LoadAndDelete(l.UUID); ok && l.Replay {
+		r.answers = append(r.answers, fmt.Sprint(id)) // what the model says next answers it
+	}
 	for _, b := range blocks(l.Message.Content) {
 		if b.Type == "tool_result" {
 			r.result(l, b)
@@ -265,15 +271,6 @@ func (r *recorder) settle(l *line) {
 		r.lastText = or(l.Result, r.lastText)
 	}
 	r.look(nil, "")
-}
-
-// answer notes that a message was taken up: what the model says next answers it.
-func (r *recorder) answer(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if id != "" {
-		r.answers = append(r.answers, id)
-	}
 }
 
 // broken reports what was under way when the program ended in the middle of it.

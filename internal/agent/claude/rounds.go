@@ -141,7 +141,7 @@ func (t *talk) signalled(ctx context.Context, end *turn) (*step, agent.Result, e
 	}
 	t.place.Passed++
 	t.report("completed", t.preview(), w)
-	t.completed(ctx, end, w)
+	t.completed(end, w)
 	return nil, t.finish(stopPassed, w), nil
 }
 
@@ -185,7 +185,7 @@ func (t *talk) finish(reason string, w work) agent.Result {
 	maps.Copy(data, t.rec.bill())
 	maps.Copy(data, map[string]any{
 		"stop_reason": reason, "validation_passed": reason == stopPassed, "phase_data": map[string]any{}, "session_id": t.place.SessionID,
-		"turns": t.place.Turn, "final_output": t.rec.said(),
+		"turns": t.rec.at().Turn, "final_output": t.rec.said(),
 	})
 	t.env.Report.Emit(task.EventContinuousCompleted, data)
 	return agent.Result{Failed: reason != stopPassed}

@@ -106,6 +106,9 @@ func (t *talk) ensure(ctx context.Context) error {
 func (t *talk) say(text string, of inbox.Message) {
 	id := newUUID()
 	t.unheard[id] = of
+	if of.ID != "" {
+		t.rec.asked.Store(id, of.ID)
+	}
 	if err := t.prog.say(id, text); err != nil {
 		t.env.Log.Warn("the agent cannot be told", slog.Any("error", err))
 	}
@@ -164,7 +167,6 @@ func (t *talk) noticed(end *turn, l *line) {
 
 func (t *talk) used(m inbox.Message) {
 	if m.ID != "" {
-		t.rec.answer(m.ID)
 		t.env.Inbox.Used(m.ID)
 	}
 }

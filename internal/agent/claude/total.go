@@ -20,6 +20,13 @@ func (r *recorder) bill() map[string]any {
 	return r.place.Spent.data()
 }
 
+// at is where the run stands now, while the program may still speak.
+func (r *recorder) at() place {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return *r.place
+}
+
 // said is what the model said last.
 func (r *recorder) said() string {
 	r.mu.Lock()

@@ -1,0 +1,169 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	"github.com/omoi-dev/omoi/internal/agent/claude"
+)
+
+// standIn is a program that speaks as Claude Code does, and then does what a test asks for.
+const standIn = `#!/bin/bash
+[ "$1" = --version ] && { echo "2.1.1 (Claude Code)"; exit; }
+read -r first
+echo '{"type":"system","subtype":"init"}'
+uuid=$(printf %s "$first" | sed 's/.*"uuid":"\([^"]*\)".*/\1/')
+echo '{"type":"user","isReplay":true,"uuid":"'$uuid'","message":{"role":"user","content":"to do"}}'
+result() { echo '{"type":"result","subtype":"success","is_error":'$1',"result":"'"$2"'","total_cost_usd":0.5,"modelUsage":{"m":{"inputTokens":7,"costUSD":0.5}}}'; }
+`
+
+// standInBox is a sandbox in which the stand-in is the agent. It needs no model and no network.
+func standInBox(t *testing.T, does string) *box {
+	t.Helper()
+	b := newBox(t, "")
+	path := filepath.Join(t.TempDir(), "claude")
+	require.NoError(t, os.WriteFile(path, []byte(standIn+does+"\n"), 0o755))
+	b.cfg.Runtime, b.cfg.Env = "claude", map[string]string{claude.Bin: path, "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}
+	return b
+}
+
+// kinds are the runtimes that every agent of ours is one of, told the same things.
+func kinds(t *testing.T) map[string]map[string]func() *box {
+	t.Helper()
+	const tree = `(setsid sh -c 'echo $$ > pid; trap \"\" TERM; while :; do sleep 1; done' &); while [ ! -s pid ]; do sleep 0.01; done; cp pid ready; sleep 1000`
+	command := func(does string) func() *box {
+		return func() *box {
+			b := newBox(t, "")
+			b.cfg.Runtime, b.cfg.Command = "command", []string{"sh", "-c", does}
+			return b
+		}
+	}
+	script := func(step string) func() *box { return func() *box { return newBox(t, `{"steps": [`+step+`]}`) } }
+	program := func(does string) func() *box { return func() *box { return standInBox(t, does) } }
+	plain := strings.ReplaceAll(tree, `\"`, `"`)
+	return map[string]map[string]func() *box{
+		"scripted": {"succeeds": script(`{"complete": {"output": "done"}}`), "fails": script(`{"fail": "no"}`), "hangs": script(`{"bash": "` + tree + `"}`)},
+		"command":  {"succeeds": command("echo done"), "fails": command("exit 3"), "hangs": command(plain)},
+		"claude":   {"succeeds": program("result false done; cat > /dev/null"), "fails": program("result true no; exit 1"), "hangs": program(plain)},
+	}
+}
+
+// TestEveryRuntime holds all of them to one contract: one outcome, told once; a restart over
+// finished work does nothing; SIGTERM ends the whole tree within the grace time and says so.
+func TestEveryRuntime(t *testing.T) {
+	t.Parallel()
+	for name, does := range kinds(t) {
+		t.Run(name+" succeeds", func(t *testing.T) {
+			t.Parallel()
+			b := does["succeeds"]()
+			require.Equal(t, 0, b.run())
+			done := b.one("agent.completed")
+			require.Equal(t, true, done["success"])
+			require.Equal(t, "done", strings.TrimSpace(done["final_output"].(string)))
+			for _, key := range []string{"turns", "cost_usd", "session_id", "stop_reason", "input_tokens", "output_tokens", "branch_name", "agent_type"} {
+				require.Contains(t, done, key)
+			}
+			require.Equal(t, 0, b.run())
+			b.one("agent.completed")
+			require.Len(t, b.server.Of("agent.shutdown"), 2)
+		})
+		t.Run(name+" fails", func(t *testing.T) {
+			t.Parallel()
+			b := does["fails"]()
+			require.Equal(t, 1, b.run())
+			require.Equal(t, "agent_error", b.one("agent.error")["failure_class"])
+			require.Empty(t, b.server.Of("agent.completed"))
+		})
+		t.Run(name+" is stopped", func(t *testing.T) {
+			t.Parallel()
+			b := does["hangs"]()
+			cmd, wait := b.start()
+			pid := waitFile(t, b.at("ready"))
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+			require.Equal(t, 0, wait().ExitCode())
+			require.NoDirExists(t, "/proc/"+pid)
+			require.Equal(t, "sigterm", b.one("agent.shutdown")["reason"])
+			require.Empty(t, b.server.Of("agent.error"))
+		})
+	}
+}
+
+// What a program says that is no line of its protocol, or too long for one, ends nothing.
+func TestBadLinesAreLetThrough(t *testing.T) {
+	t.Parallel()
+	b := standInBox(t, `
+echo 'no json'; echo '{"type":'; echo '[]'; echo; echo '{"type":"brand_new","x":{}}'; echo '{"type":"assistant","message":7}'
+echo '{"type":"assistant","message":{"id":"m","model":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"x"}}]}}'
+printf '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"'; head -c 50000000 /dev/zero | tr '\0' x; echo '"}]}}'
+result false done; cat > /dev/null`)
+	require.Equal(t, 0, b.run())
+	require.Equal(t, "done", b.one("agent.completed")["final_output"])
+	kinds := []any{}
+	for _, e := range b.server.Of("agent.system_message") {
+		kinds = append(kinds, e.Data["line_type"])
+	}
+	require.Equal(t, []any{"system", "brand_new", "omoi_line_left_out"}, kinds)
+}
+
+// A program that dies, or goes without a word, is told as what it was, with its words and bill so far.
+func TestHowAProgramDies(t *testing.T) {
+	t.Parallel()
+	const began = `
+echo '{"type":"stream_event","event":{"type":"message_start","message":{"id":"m","model":"claude-opus-5","usage":{"input_tokens":1000}}}}'
+echo '{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"half an ans"}}}'
+`
+	for does, want := range map[string][2]string{
+		"kill -9 $$":                    {"infrastructure", "killed"},
+		"exit 0":                        {"agent_error", "exit code 0"},
+		"echo oops >&2; exit 7":         {"agent_error", "oops"},
+		"result false done; exit 1":     {"agent_error", "exit code 1"},
+		"result false done; kill -9 $$": {"infrastructure", "killed"},
+	} {
+		t.Run(does, func(t *testing.T) {
+			t.Parallel()
+			b := standInBox(t, began+does)
+			require.Equal(t, 1, b.run())
+			failed := b.one("agent.error")
+			require.Equal(t, want[0], failed["failure_class"], failed["error"])
+			require.Contains(t, failed["error"], want[1])
+			if strings.Contains(does, "result") {
+				require.InDelta(t, 0.5, failed["cost_usd"], 1e-9)
+				return
+			}
+			require.Equal(t, "half an ans", b.one("agent.message")["content"])
+			require.EqualValues(t, 1000, failed["input_tokens"])
+			require.Equal(t, true, failed["cost_estimated"])
+		})
+	}
+}
+
+// An interrupt ends the process of a program that does not listen; its session goes on.
+func TestAnInterruptEndsAProgramThatDoesNotListen(t *testing.T) {
+	t.Parallel()
+	b := standInBox(t, `if [ -e begun ]; then result false 'went on'; cat > /dev/null; exit; fi; touch begun; trap "" TERM INT; while :; do sleep 1; done`)
+	_, wait := b.start()
+	waitExists(t, b.at("begun"))
+	asked := time.Now()
+	b.server.Say(agenttest.Message{ID: "m1", Content: "enough", Type: "interrupt"})
+	b.server.Wait(t, agenttest.Has("agent.interrupted", 1))
+	t.Logf("stopped within %s", time.Since(asked))
+	b.server.Say(agenttest.Message{ID: "m2", Content: "go on", Type: "user_message"})
+	require.Equal(t, 0, wait().ExitCode())
+	b.one("agent.interrupted")
+	require.Equal(t, "went on", b.one("agent.completed")["final_output"])
+}
+
+func waitExists(t *testing.T, path string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}, 30*time.Second, 5*time.Millisecond)
+}
