@@ -45,7 +45,7 @@ func boxedSteps(events int) []string {
 func (p *proof) boxAgents(repo string) {
 	steps := boxedSteps(p.events)
 	ending := []string{stepWrite, stepCommit, stepComplete}
-	for i := range p.boxed + p.size.doomed {
+	for i := range p.boxed + p.doomed {
 		b := &boxedAgent{p: p, doomed: i >= p.boxed}
 		all := append([]string{}, steps...)
 		if b.doomed { // it does not end before it has been killed
