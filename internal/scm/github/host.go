@@ -47,10 +47,21 @@ func New(cfg Config, tokens Tokens) (*Hub, error) {
 		return nil, task.Invalid("github.url", "github.url must be an address like https://github.example.com, without a user.")
 	}
 	if cfg.HTTP == nil {
-		cfg.HTTP = &http.Client{Timeout: callTimeout}
+		cfg.HTTP = &http.Client{Timeout: callTimeout, CheckRedirect: sameHost}
 	}
 	return &Hub{cfg: cfg, web: web, tokens: tokens, local: localgit.New(localgit.Config{TempDir: cfg.TempDir})}, nil
 }
+
+// sameHost follows a server that sends us elsewhere in itself, as for a repository that was renamed; the token is
+// shown to nobody else.
+func sameHost(r *http.Request, via []*http.Request) error {
+	if r.URL.Host != via[0].URL.Host || len(via) > maxRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+const maxRedirects = 5
 
 // Web is the address under which people find repositories, without a slash at its end.
 func (h *Hub) Web() string { return h.web.String() }

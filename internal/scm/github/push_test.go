@@ -204,5 +204,7 @@ func TestAnotherServerIsNotGivenTheToken(t *testing.T) {
 	t.Cleanup(other.Close)
 	b.server.Break(standin.Fault{Call: "GET info/refs", Max: 10, Status: http.StatusFound, Location: other.URL + "/acme/app.git/info/refs?service=git-upload-pack"})
 	requireCode(t, task.CodeForbidden, b.host.Bundle(t.Context(), repo, branch.Name, io.Discard))
+	b.server.Break(standin.Fault{Call: "GET app", Status: http.StatusFound, Location: other.URL + "/api/v3/repos/acme/app"})
+	require.Error(t, b.host.Check(t.Context(), repo))
 	require.Zero(t, shown.Load())
 }
