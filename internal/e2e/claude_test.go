@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net/http"
 	"os"
@@ -52,9 +53,7 @@ func (r *rig) byClaude(repo string, model *modeltest.Server, more map[string]any
 	r.t.Helper()
 	env := map[string]string{"ANTHROPIC_BASE_URL": model.URL, "ANTHROPIC_API_KEY": plantedModelKey, "CLAUDE_CODE_MAX_RETRIES": "2"}
 	execution := map[string]any{"env": env, "continuous": false}
-	for key, value := range more {
-		execution[key] = value
-	}
+	maps.Copy(execution, more)
 	config, err := json.Marshal(execution)
 	require.NoError(r.t, err)
 	return r.submit(repo, config, append([]func(*apiclient.NewTask){func(in *apiclient.NewTask) {

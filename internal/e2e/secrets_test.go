@@ -183,10 +183,10 @@ func (r *rig) plant() {
 	u.User = url.UserPassword(u.User.Username(), plantedPassword)
 	maps.Copy(r.env, map[string]string{
 		"DATABASE_URL": u.String(), "OMOI_API_OPEN": "false", "OMOI_API_KEY": plantedAPIKey,
-		"OMOI_TOKEN_KEY":    "tests." + base64.RawStdEncoding.EncodeToString([]byte(plantedTokenKey)),
+		"OMOI_TOKEN_KEY": "tests." + base64.RawStdEncoding.EncodeToString([]byte(plantedTokenKey)),
 
 		"OMOI_CREDENTIAL_KEYS": "tests:" + base64.StdEncoding.EncodeToString([]byte(plantedKeeper)),
-		"ANTHROPIC_API_KEY": plantedModel, "CLAUDE_CODE_OAUTH_TOKEN": plantedClaude, "GITHUB_TOKEN": plantedGitHub,
+		"ANTHROPIC_API_KEY":    plantedModel, "CLAUDE_CODE_OAUTH_TOKEN": plantedClaude, "GITHUB_TOKEN": plantedGitHub,
 		"DAYTONA_API_KEY": plantedDaytona, "DAYTONA_API_URL": "http://127.0.0.1:1/api", "REDIS_URL": "redis://:" + plantedRedis + "@127.0.0.1:1/0",
 		"OMOI_LOG_LEVEL": "debug",
 	})
