@@ -15,7 +15,7 @@ var forms = []*regexp.Regexp{ //nolint:gochecknoglobals // compiled once, never 
 	regexp.MustCompile(`()v1\.[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_=-]{16,}`),
 	regexp.MustCompile(`()\bsk-[A-Za-z0-9_-]{8,}`),
 	regexp.MustCompile(`()\b(?:ghp|gho|ghu|ghs|ghr|github_pat)_[A-Za-z0-9_]{8,}`),
-	regexp.MustCompile(`()\bomoi_[A-Za-z0-9_-]{16,}`),
+	regexp.MustCompile(`()\b(?:omoi|sk_live)_[A-Za-z0-9_-]{16,}`),
 	regexp.MustCompile(`()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
 	regexp.MustCompile(`(?i)(\bbearer\s+)[^\s"',;]+`),
 	regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*["']?(?:basic\s+|token\s+)?)[^\s"',;]+`),

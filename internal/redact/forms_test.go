@@ -21,6 +21,7 @@ func TestScrub(t *testing.T) {
 		"model key":      {"sk-ant-REDACTED failed", "[removed] failed"},
 		"git token":      {"ghp_0123456789abcdef and github_pat_0123456789abcdef", "[removed] and [removed]"},
 		"our key":        {"omoi_0123456789abcdef0123", "[removed]"},
+		"an API key":     {"with sk_live_0123456789-abcdef_0123", "with [removed]"},
 		"a word of ours": {"omoi_tasks is a table", "omoi_tasks is a table"},
 		"bearer":         {"Authorization: Bearer abc.def-1", "Authorization: [removed] [removed]"},
 		"bearer alone":   {"sent bearer abcdef", "sent bearer [removed]"},

@@ -54,7 +54,7 @@ func secretsOf(name, value string) []string {
 
 // knownForm reports whether a value looks like a credential, whatever its name.
 func knownForm(value string) bool {
-	forms := []string{"sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "eyJ", "omoi_", "-----BEGIN "}
+	forms := []string{"sk-", "sk_live_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "eyJ", "omoi_", "-----BEGIN "}
 	return len(value) >= 2*least && slices.ContainsFunc(forms, func(form string) bool { return strings.HasPrefix(value, form) })
 }
 

@@ -41,6 +41,7 @@ func TestOnlySecretsAreHidden(t *testing.T) {
 		{"PRIVATE_KEY", "/usr/bin/env-0_1.pem", "at /usr/bin/env-0_1.pem", "at /usr/bin/env-0_1.pem"},
 		{"AWS_SECRET_ACCESS_KEY", "/ab/cdEFgh+1234567890", "is /ab/cdEFgh+1234567890", "is [redacted]"},
 		{"ANYTHING", "ghp_0123456789abcdef", "ghp_0123456789abcdef", "[redacted]"},
+		{"ANYTHING", "sk_live_0123456789abcdef", "sk_live_0123456789abcdef", "[redacted]"},
 		{"DATABASE_URL", "postgres://me:long-enough@db/x", "postgres://me:long-enough@db/x", "postgres://me:[redacted]@db/x"},
 		{"DATABASE_URL", "postgres://me:long%40enough@db/x", "password long@enough", "password [redacted]"},
 		{"DATABASE_URL", "postgres://me:pw@db/x", "postgres://me:pw@db/x, pw", "[redacted]db/x, pw"},
