@@ -89,7 +89,7 @@ func (a *Activities) pull(ctx context.Context, work task.Work) (scm.PullRequest,
 		return scm.PullRequest{}, err
 	}
 	repo := scm.Repo(work.Repo)
-	ahead, err := host.Ahead(ctx, repo, work.Branch)
+	ahead, err := host.Ahead(ctx, repo, work.DefaultBranch, work.Branch)
 	if err != nil {
 		return scm.PullRequest{}, fmt.Errorf("count commits of %s: %w", work.Branch, err)
 	}

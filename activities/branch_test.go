@@ -76,6 +76,7 @@ func TestOpenPullTwiceIsOnePull(t *testing.T) {
 	require.Equal(t, "[tick] Compute it", pull.Title)
 	require.Equal(t, "feature/tick-1", pull.Head)
 	require.Equal(t, "main", pull.Base)
+	require.Equal(t, "main", b.git.aheadOf)
 	require.Contains(t, pull.Body, "C(50,25)")
 	require.Contains(t, pull.Body, taskID)
 }

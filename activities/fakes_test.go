@@ -535,6 +535,7 @@ type fakeHost struct {
 	checkErr  error
 	diff      string
 	aheadErr  error
+	aheadOf   string
 	pushErr   error
 	rescueErr error
 	bundleErr error
@@ -594,7 +595,10 @@ func (h *fakeHost) Rescue(_ context.Context, _ scm.Repo, name string, r io.Reade
 	return "refs/omoi/rescue/" + name, h.call("rescue")
 }
 
-func (h *fakeHost) Ahead(context.Context, scm.Repo, string) (int, error) { return h.ahead, h.aheadErr }
+func (h *fakeHost) Ahead(_ context.Context, _ scm.Repo, base, _ string) (int, error) {
+	h.aheadOf = base
+	return h.ahead, h.aheadErr
+}
 
 func (h *fakeHost) EnsurePull(_ context.Context, _ scm.Repo, pull scm.PullRequest) (scm.PullRequest, error) {
 	for _, p := range h.pulls {

@@ -56,8 +56,8 @@ type Host interface {
 	// Rescue brings refs/omoi/rescue of a bundle, or the branch of one that has none, to
 	// refs/omoi/rescue/<name> of the repository; name is of letters, digits, dot and hyphen, with one slash at most.
 	Rescue(ctx context.Context, repo Repo, name string, bundle io.Reader) (ref string, err error)
-	// Ahead counts the commits that the branch has over the base branch.
-	Ahead(ctx context.Context, repo Repo, branch string) (int, error)
+	// Ahead counts the commits that the branch has over the branch base; empty is the default branch.
+	Ahead(ctx context.Context, repo Repo, base, branch string) (int, error)
 	EnsurePull(ctx context.Context, repo Repo, pull PullRequest) (PullRequest, error)
 	// Diff writes base...branch as a unified diff.
 	Diff(ctx context.Context, repo Repo, base, branch string, w io.Writer) error

@@ -21,9 +21,13 @@ func (r *repository) compare(ctx context.Context, base, head string) (*gh.Commit
 	return found, r.told(err, "compare "+base+" with "+head)
 }
 
-// Ahead counts the commits that the branch has over the default branch.
-func (h *Host) Ahead(ctx context.Context, repo scm.Repo, branch string) (int, error) {
-	distance, err := h.Distance(ctx, repo, branch)
+// Ahead counts the commits that the branch has over base; empty is the default branch.
+func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (int, error) {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return 0, err
+	}
+	distance, _, err := r.distance(ctx, base, branch)
 	return distance.Ahead, err
 }
 
@@ -38,7 +42,7 @@ func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w i
 		return err
 	}
 	if base == "" {
-		from, err := r.base(ctx)
+		from, err := r.base(ctx, "")
 		if err != nil {
 			return err
 		}
@@ -55,8 +59,11 @@ func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w i
 	return err
 }
 
-// base is the branch where new branches begin.
-func (r *repository) base(ctx context.Context) (point, error) {
+// base is the branch of that name; empty is the one where new branches begin.
+func (r *repository) base(ctx context.Context, name string) (point, error) {
+	if name != "" {
+		return r.mustExist(ctx, name)
+	}
 	found, err := r.look(ctx)
 	if err != nil {
 		return point{}, err

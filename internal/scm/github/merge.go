@@ -111,27 +111,18 @@ func (r *repository) tidy(ctx context.Context, pull *gh.PullRequest, req MergeRe
 	return out
 }
 
-// Distance is how a branch stands to the default branch.
+// Distance is how a branch stands to another.
 type Distance struct {
 	Ahead, Behind int
 	Conflict      bool // it cannot be merged as it is
 }
 
-// Distance says how a branch stands to the default branch, without a look for conflicts.
-func (h *Host) Distance(ctx context.Context, repo scm.Repo, branch string) (Distance, error) {
-	r, err := h.open(ctx, repo)
-	if err != nil {
-		return Distance{}, err
-	}
-	d, _, err := r.distance(ctx, branch)
-	return d, err
-}
-
-func (r *repository) distance(ctx context.Context, branch string) (Distance, point, error) {
+// distance says how a branch stands to base, or to the default branch, without a look for conflicts.
+func (r *repository) distance(ctx context.Context, base, branch string) (Distance, point, error) {
 	if _, err := r.mustExist(ctx, branch); err != nil {
 		return Distance{}, point{}, err
 	}
-	from, err := r.base(ctx)
+	from, err := r.base(ctx, base)
 	if err != nil {
 		return Distance{}, from, err
 	}
@@ -139,13 +130,14 @@ func (r *repository) distance(ctx context.Context, branch string) (Distance, poi
 	return Distance{Ahead: found.GetAheadBy(), Behind: found.GetBehindBy()}, from, err
 }
 
-// Status is Distance with a look for conflicts: a merge that is tried in a copy. GitHub's own word may be old or missing.
+// Status says how a branch stands to the default branch, with a look for conflicts: a merge that is tried in a
+// copy. GitHub's own word may be old or missing.
 func (h *Host) Status(ctx context.Context, repo scm.Repo, branch string) (Distance, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
 		return Distance{}, err
 	}
-	d, from, err := r.distance(ctx, branch)
+	d, from, err := r.distance(ctx, "", branch)
 	if err != nil || d.Ahead == 0 || d.Behind == 0 { // one holds the other: nothing can conflict
 		return d, err
 	}

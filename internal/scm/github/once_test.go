@@ -58,7 +58,7 @@ func (b *bench) life(before func()) {
 		return err
 	})
 	b.again(func(ctx context.Context) error {
-		_, err := b.host.Ahead(ctx, repo, branch.Name)
+		_, err := b.host.Ahead(ctx, repo, "", branch.Name)
 		if err == nil {
 			_, err = b.host.EnsurePull(ctx, repo, scm.PullRequest{Title: "[ticket] Say hello", Body: "text", Head: branch.Name})
 		}

@@ -29,13 +29,11 @@ func (h *Host) EnsurePull(ctx context.Context, repo scm.Repo, pull scm.PullReque
 	if err != nil {
 		return scm.PullRequest{}, err
 	}
-	if pull.Base == "" {
-		from, err := r.base(ctx)
-		if err != nil {
-			return scm.PullRequest{}, err
-		}
-		pull.Base = from.name
+	from, err := r.base(ctx, pull.Base)
+	if err != nil {
+		return scm.PullRequest{}, err
 	}
+	pull.Base = from.name
 	made, err := r.ensurePull(ctx, pull, head.commit)
 	if err != nil {
 		return scm.PullRequest{}, err

@@ -37,6 +37,27 @@ func TestOneBranchHasOnePull(t *testing.T) {
 	require.NotContains(t, body, "first")
 }
 
+// A project may begin its branches elsewhere than at the default branch: what is there already is no work of the task.
+func TestWorkIsCountedFromTheBranchThatItBeganFrom(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	git(t, b.bare, "branch", "develop", "main")
+	person := b.person("develop")
+	b.commit(person, "theirs.txt", "theirs")
+	git(t, person, "push", "--quiet", "origin", "develop")
+	req := b.request("t1")
+	req.From = "develop"
+	branch, err := b.host.EnsureBranch(t.Context(), req)
+	require.NoError(t, err)
+	for base, want := range map[string]int{"develop": 0, "": 1} {
+		ahead, err := b.host.Ahead(t.Context(), repo, base, branch.Name)
+		require.NoError(t, err)
+		require.Equal(t, want, ahead, base)
+	}
+	_, err = b.host.Ahead(t.Context(), repo, "gone", branch.Name)
+	requireCode(t, task.CodeInvalid, err)
+}
+
 func TestWhatAPersonWroteInsteadStays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -38,7 +38,7 @@ func TestPushTwiceIsOnePush(t *testing.T) {
 		require.Equal(t, head, got)
 	}
 	require.Equal(t, head, b.head("refs/heads/"+branch.Name))
-	ahead, err := b.host.Ahead(t.Context(), repo, branch.Name)
+	ahead, err := b.host.Ahead(t.Context(), repo, "", branch.Name)
 	require.NoError(t, err)
 	require.Equal(t, 1, ahead)
 	b.leavesNothing()

@@ -174,8 +174,8 @@ func (q *quarantine) keep(ctx context.Context, r *repository, name, commit strin
 	}
 }
 
-// Ahead counts the commits of the branch that are neither in the default branch nor older than the task.
-func (h *Host) Ahead(ctx context.Context, repo scm.Repo, branch string) (int, error) {
+// Ahead counts the commits of the branch that are neither in base nor older than the task. Empty is the default branch.
+func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (int, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
 		return 0, err
@@ -183,8 +183,7 @@ func (h *Host) Ahead(ctx context.Context, repo scm.Repo, branch string) (int, er
 	if err := r.mustExist(ctx, branch); err != nil {
 		return 0, err
 	}
-	base, err := r.defaultBranch(ctx)
-	if err != nil {
+	if base, err = r.baseBranch(ctx, base); err != nil {
 		return 0, err
 	}
 	not := []string{"^" + headsRefs + base}

@@ -29,7 +29,7 @@ func TestPushTwiceIsOnePush(t *testing.T) {
 		}
 	}
 	require.Equal(t, head, b.head(branch.Name))
-	ahead, err := b.host.Ahead(t.Context(), b.repo, branch.Name)
+	ahead, err := b.host.Ahead(t.Context(), b.repo, "", branch.Name)
 	require.NoError(t, err)
 	require.Equal(t, 1, ahead)
 	git(t, b.path, "fsck", "--strict")
