@@ -49,7 +49,7 @@ func (h *Host) Merge(ctx context.Context, repo scm.Repo, req MergeRequest) (Merg
 		CommitTitle: fmt.Sprintf("[%s] Merge PR #%d", req.Ticket, req.Number), MergeMethod: req.Method, SHA: pull.GetHead().GetSHA(),
 	})
 	if status := statusOf(err); status == http.StatusMethodNotAllowed || status == http.StatusConflict {
-		return r.notMerged(ctx, pull, err)
+		return r.notMerged(ctx, pull, req, err)
 	}
 	if err != nil {
 		return Merged{}, r.told(err, fmt.Sprintf("merge pull request #%d", req.Number))
@@ -71,13 +71,13 @@ func (r *repository) conflict(pull *gh.PullRequest) Merged {
 }
 
 // notMerged tells conflicts from rules: what GitHub knew of conflicts before it was asked to merge may have been old.
-func (r *repository) notMerged(ctx context.Context, pull *gh.PullRequest, cause error) (Merged, error) {
+func (r *repository) notMerged(ctx context.Context, pull *gh.PullRequest, req MergeRequest, cause error) (Merged, error) {
 	now, err := r.pull(ctx, pull.GetNumber())
 	switch {
 	case err != nil:
 		return Merged{}, err
 	case now.GetMerged(): // by somebody else, or by a call of ours whose answer was lost
-		return Merged{Commit: now.GetMergeCommitSHA()}, nil
+		return r.tidy(ctx, now, req, now.GetMergeCommitSHA()), nil
 	case now.GetHead().GetSHA() != pull.GetHead().GetSHA():
 		return Merged{}, task.Errorf(task.CodeConflict, "Pull request #%d of %s was changed while it was merged. Next: look at %s and merge again",
 			pull.GetNumber(), r.full(), pull.GetHTMLURL()).WithCause(cause)
@@ -99,13 +99,21 @@ func byRules(pull *gh.PullRequest, cause error) bool {
 		strings.Contains(why, "review") || strings.Contains(why, "status check") || strings.Contains(why, "draft")
 }
 
-// tidy deletes the branch of a merged pull request, if that was asked for and it is of this repository.
+// tidy deletes the branch of a merged pull request, if that was asked for and it is of this repository. A branch
+// that went on after the merge is kept.
 func (r *repository) tidy(ctx context.Context, pull *gh.PullRequest, req MergeRequest, commit string) Merged {
 	out, head := Merged{Commit: commit}, pull.GetHead()
 	if !req.DeleteBranch || head.GetRef() == "" || head.GetRepo().GetFullName() != pull.GetBase().GetRepo().GetFullName() {
 		return out
 	}
-	if err := r.remove(ctx, headsRefs+head.GetRef()); err != nil {
+	at, err := r.ref(ctx, headsRefs+head.GetRef())
+	switch {
+	case err == nil && at == head.GetSHA():
+		err = r.remove(ctx, headsRefs+head.GetRef())
+	case err == nil && at != "":
+		err = task.Errorf(task.CodeConflict, "it has commits that were not merged.")
+	}
+	if err != nil {
 		out.Reason = "The branch was not deleted: " + task.MessageOf(err)
 	}
 	return out

@@ -32,6 +32,24 @@ func TestMerge(t *testing.T) {
 	requireCode(t, task.CodeNotFound, err)
 }
 
+// Work that came after the merge is not deleted by a merge that is asked for again.
+func TestABranchThatWentOnIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, _ := b.work("t1")
+	b.pull(branch.Name, "")
+	_, err := b.host.Merge(t.Context(), repo, github.MergeRequest{Number: 1, Method: "squash"})
+	require.NoError(t, err)
+	dir := b.sandbox(branch.Name)
+	head := b.commit(dir, "more.txt", "more")
+	_, err = b.host.Push(t.Context(), repo, branch.Name, b.bundle(dir, branch.Name))
+	require.NoError(t, err)
+	done, err := b.merge(1)
+	require.NoError(t, err)
+	require.Contains(t, done.Reason, "not merged")
+	require.Equal(t, head, b.head("refs/heads/"+branch.Name))
+}
+
 // conflicting makes a branch and a main that cannot be merged.
 func (b *bench) conflicting() string {
 	b.t.Helper()
