@@ -143,6 +143,18 @@ func TestBundleOfABranchThatIsNotThere(t *testing.T) {
 	b.leavesNothing()
 }
 
+// The name of a branch is a caller's: it leads nowhere else.
+func TestANameDoesNotLeadOutOfTheRepository(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.server.Add("acme/other")
+	require.NoError(t, err)
+	b.server.Grant(token, "acme/other", "push")
+	_, err = b.host.Status(t.Context(), repo, "../../../../other/git/ref/heads/main")
+	requireCode(t, task.CodeInvalid, err)
+	require.Empty(t, b.server.Calls())
+}
+
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -21,6 +21,9 @@ const (
 
 // ref answers the commit at a ref, "" if there is none.
 func (r *repository) ref(ctx context.Context, name string) (string, error) {
+	if strings.Contains(name, "..") { // git has no such ref, and the address would lead out of the repository
+		return "", nil
+	}
 	found, _, err := r.api.Git.GetRef(ctx, r.owner, r.name, name)
 	switch status := statusOf(err); {
 	case err == nil:
