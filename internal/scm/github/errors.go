@@ -63,7 +63,7 @@ func (r *repository) told(err error, doing string) error {
 		return task.Errorf(task.CodeInvalid, "GitHub did not %s: %s.", at, says(err)).WithCause(err)
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
 		return task.Errorf(task.CodeInvalid, "GitHub did not %s: it answered %d %s.", at, status, says(err)).WithCause(err)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled): // a deadline may be that of one request: GitHub hangs
 		return fmt.Errorf("%s: %w", at, err)
 	}
 	return task.Errorf(task.CodeUnavailable, "GitHub did not answer as it should when asked to %s.", at).WithCause(err)

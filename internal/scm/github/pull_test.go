@@ -1,7 +1,9 @@
 package github_test
 
 import (
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -105,6 +107,13 @@ func TestAPullThatTheListDidNotShow(t *testing.T) {
 	b.server.Hide(1)
 	require.Equal(t, 1, b.pull(branch.Name, "").Number)
 	require.Len(t, b.server.Pulls(string(repo)), 1)
+}
+
+func TestAServerThatHangsIsUnavailable(t *testing.T) {
+	t.Parallel()
+	hub, err := github.New(github.Config{URL: setup(t).server.URL, HTTP: &http.Client{Timeout: time.Nanosecond}}, users{who: token})
+	require.NoError(t, err)
+	requireCode(t, task.CodeUnavailable, hub.As(scm.Owner{UserID: who}).Check(t.Context(), repo))
 }
 
 func TestLimitsAreErrorsWithATime(t *testing.T) {
