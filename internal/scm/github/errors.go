@@ -59,6 +59,8 @@ func (r *repository) told(err error, doing string) error {
 		return r.absent(err)
 	case status == http.StatusConflict:
 		return task.Errorf(task.CodeConflict, "GitHub could not %s: %s.", at, says(err)).WithCause(err)
+	case status == http.StatusUnprocessableEntity && strings.Contains(says(err), "already exists"): // and it is not shown yet
+		return task.Errorf(task.CodeUnavailable, "GitHub does not show yet what it has, when asked to %s: %s.", at, says(err)).WithCause(err)
 	case status == http.StatusUnprocessableEntity:
 		return task.Errorf(task.CodeInvalid, "GitHub did not %s: %s.", at, says(err)).WithCause(err)
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:

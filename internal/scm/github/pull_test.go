@@ -104,6 +104,9 @@ func TestAPullThatTheListDidNotShow(t *testing.T) {
 	b.server.Break(standin.Fault{Call: "POST pulls", Lose: true})
 	_, err := b.host.EnsurePull(t.Context(), repo, scm.PullRequest{Title: "x", Head: branch.Name})
 	requireCode(t, task.CodeUnavailable, err)
+	b.server.Hide(2) // before and after it is refused
+	_, err = b.host.EnsurePull(t.Context(), repo, scm.PullRequest{Title: "x", Head: branch.Name})
+	requireCode(t, task.CodeUnavailable, err)
 	b.server.Hide(1)
 	require.Equal(t, 1, b.pull(branch.Name, "").Number)
 	require.Len(t, b.server.Pulls(string(repo)), 1)
