@@ -2,6 +2,7 @@ package activities
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 )
 
@@ -47,8 +48,8 @@ func (d *diffStat) count(line string) {
 	case strings.HasPrefix(line, "@@ "):
 		d.inHunk = true
 	case len(d.files) == 0:
-	case !d.inHunk && strings.HasPrefix(line, "+++ b/"):
-		d.files[len(d.files)-1].Path = strings.TrimPrefix(line, "+++ b/")
+	case !d.inHunk:
+		d.rename(line)
 	case d.inHunk && strings.HasPrefix(line, "+"):
 		d.files[len(d.files)-1].Added++
 	case d.inHunk && strings.HasPrefix(line, "-"):
@@ -64,9 +65,33 @@ func (d *diffStat) add(line string) {
 	}
 	_, path, _ := strings.Cut(line, " b/")
 	if names := strings.TrimPrefix(line, "diff --git "); len(names)%2 == 1 {
-		path = strings.TrimPrefix(names[len(names)/2+1:], "b/")
+		path = names[len(names)/2+1:]
 	}
-	d.files = append(d.files, changedFile{Path: path})
+	d.files = append(d.files, changedFile{Path: strings.TrimPrefix(plainPath(path), "b/")})
+}
+
+// rename takes the name of a file from the lines before its first change.
+func (d *diffStat) rename(line string) {
+	file := &d.files[len(d.files)-1]
+	if path, ok := strings.CutPrefix(line, "+++ "); ok && path != "/dev/null" {
+		file.Path = strings.TrimPrefix(plainPath(path), "b/")
+	}
+	for _, begin := range []string{"rename to ", "copy to "} {
+		if path, ok := strings.CutPrefix(line, begin); ok {
+			file.Path = plainPath(path)
+		}
+	}
+}
+
+// plainPath is a path that git wrote: quoted as in C where it is not plain, else with a tab at its end where it holds a space.
+func plainPath(path string) string {
+	path = strings.TrimSuffix(path, "\t")
+	if strings.HasPrefix(path, `"`) {
+		if name, err := strconv.Unquote(path); err == nil {
+			path = name
+		}
+	}
+	return path
 }
 
 // all answers the files that were counted.

@@ -53,6 +53,20 @@ func TestPullTellsTheStory(t *testing.T) {
 	require.NotContains(t, body, "<!-- omoi:end", "an agent does not fake the marks")
 }
 
+func TestPullNamesFilesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.git.diff = "diff --git a/abc b/abcde\nsimilarity index 100%\nrename from abc\nrename to abcde\n" +
+		"diff --git a/b/x b/b/longer\nsimilarity index 100%\nrename from b/x\nrename to b/longer\n" +
+		"diff --git \"a/f\\303\\244.txt\" \"b/f\\303\\244.txt\"\n--- \"a/f\\303\\244.txt\"\n+++ \"b/f\\303\\244.txt\"\n@@ -0,0 +1 @@\n+x\n" +
+		"diff --git a/a b.txt b/a b.txt\n--- a/a b.txt\t\n+++ b/a b.txt\t\n@@ -0,0 +1 @@\n+x\n" +
+		"diff --git a/gone b/gone\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+	body := published(t, b)
+	for _, want := range []string{"- `abcde` +0 −0\n", "- `b/longer` +0 −0\n", "- `fä.txt` +1 −0\n", "- `a b.txt` +1 −0\n", "- `gone` +0 −1\n"} {
+		require.Contains(t, body, want)
+	}
+}
+
 func TestPullHasAReceiptForMachines(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
