@@ -20,6 +20,7 @@ const (
 	maxPullText   = 20_000
 	maxPullOutput = 4_000
 	maxPullFiles  = 50
+	maxPullPaths  = 4_000 // bytes of their names
 )
 
 // pullTitle names ticket and task, on one line.
@@ -39,7 +40,12 @@ func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work
 		a.log.WarnContext(ctx, "the changes of a task are not known", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
 		stat = diffStat{}
 	}
-	return a.scrub(a.pullBody(work, story, stat.all()))
+	work.Execution.TestCommand = a.scrub(work.Execution.TestCommand)
+	files := stat.all()
+	for n := range files {
+		files[n].Path = a.scrub(files[n].Path)
+	}
+	return a.scrub(a.pullBody(work, story, files)) + receiptBlock(work, story, files) // scrubbed as text it would be JSON no more
 }
 
 func (a *Activities) pullBody(work task.Work, story task.Story, files []changedFile) string {
@@ -51,7 +57,7 @@ func (a *Activities) pullBody(work task.Work, story task.Story, files []changedF
 	section(&b, "Tests", testLine(work.Execution.TestCommand, story.TestsPassed))
 	section(&b, "How it was made", a.madeLines(work, story))
 	section(&b, "Sandboxes", boxLines(story.Receipt))
-	b.WriteString("\nOpened by omoi.\n\n" + receiptBlock(work, story, files))
+	b.WriteString("\nOpened by omoi.\n\n")
 	return b.String()
 }
 
@@ -64,15 +70,32 @@ func section(b *strings.Builder, title, text string) {
 
 // plainText is a text of a person or an agent; it cannot end or fake the marks of ours.
 func plainText(text string, limit int) string {
-	return strings.ReplaceAll(cutRunes(strings.TrimSpace(text), limit), "<!--", "&lt;!--")
+	return cutRunes(strings.ReplaceAll(strings.TrimSpace(text), "<!--", "&lt;!--"), limit)
+}
+
+// code is a text between backticks, on one line.
+func code(text string) string {
+	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "<!--", "&lt;!--")
+	return "`" + strings.ReplaceAll(text, "`", "'") + "`"
+}
+
+// shown are the files that a text of bounded size has room for.
+func shown(files []changedFile) []changedFile {
+	room := maxPullPaths
+	for n, f := range files {
+		if room -= len(f.Path); n == maxPullFiles || room < 0 {
+			return files[:n]
+		}
+	}
+	return files
 }
 
 func fileLines(files []changedFile) string {
 	var lines []string
-	for _, f := range files[:min(len(files), maxPullFiles)] {
-		lines = append(lines, fmt.Sprintf("- `%s` +%d −%d", strings.ReplaceAll(f.Path, "`", "'"), f.Added, f.Removed))
+	for _, f := range shown(files) {
+		lines = append(lines, fmt.Sprintf("- %s +%d −%d", code(f.Path), f.Added, f.Removed))
 	}
-	if more := len(files) - maxPullFiles; more > 0 {
+	if more := len(files) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more", more))
 	}
 	return strings.Join(lines, "\n")
@@ -82,7 +105,7 @@ func fileLines(files []changedFile) string {
 func testLine(command string, passed *bool) string {
 	said := "No test command is configured"
 	if command != "" {
-		said = "`" + strings.ReplaceAll(strings.Join(strings.Fields(command), " "), "`", "'") + "`"
+		said = code(command)
 	}
 	switch {
 	case passed != nil && *passed:

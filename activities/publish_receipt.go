@@ -52,7 +52,7 @@ func receiptBlock(work task.Work, story task.Story, files []changedFile) string 
 	}
 	text, err := json.Marshal(map[string]any{
 		"version": 1, "task_id": work.TaskID, "ticket_id": work.TicketID, "branch": work.Branch, "base": work.Base, "agent": work.Agent,
-		"attempts": work.Attempt, "files": files[:min(len(files), maxPullFiles)], "files_changed": len(files),
+		"attempts": work.Attempt, "files": shown(files), "files_changed": len(files),
 		"test_command": work.Execution.TestCommand, "tests_passed": story.TestsPassed, "interventions": story.Spoken,
 		"cost_usd": story.Receipt.CostUSD, "sandbox_costs": story.Receipt.Costs, "sandboxes": boxes,
 	})

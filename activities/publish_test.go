@@ -3,9 +3,11 @@ package activities_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -65,6 +67,35 @@ func TestPullNamesFilesAsTheyAre(t *testing.T) {
 	for _, want := range []string{"- `abcde` +0 −0\n", "- `b/longer` +0 −0\n", "- `fä.txt` +1 −0\n", "- `a b.txt` +1 −0\n", "- `gone` +0 −1\n"} {
 		require.Contains(t, body, want)
 	}
+}
+
+// GitHub takes 65,536 characters: what is longer would be refused with the pull request.
+func TestPullIsShortEnough(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.work.Description, b.store.story.Output = strings.Repeat("<!--", 10_000), strings.Repeat("<!--", 10_000)
+	for n := range 60 {
+		name := fmt.Sprintf("%s%d", strings.Repeat("<", 250), n)
+		b.git.diff += "diff --git a/" + name + " b/" + name + "\n"
+	}
+	body := published(t, b)
+	require.Less(t, utf8.RuneCountInString(body), 65_536)
+	require.Contains(t, body, `"files_changed":60`)
+	require.Contains(t, body, "- and 45 more")
+}
+
+// The secrets of a test command are in neither form of the text, and JSON stays JSON.
+func TestPullsReceiptHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cfg.Secrets = []string{"plan&ted"}
+	b.store.work.Execution.TestCommand = `TOKEN="hunter22" KEY=plan&ted make "test"`
+	body := published(t, b)
+	require.NotContains(t, body, "hunter22")
+	require.NotContains(t, body, "ted make")
+	_, after, _ := strings.Cut(body, "<!-- omoi:receipt ")
+	block, _, _ := strings.Cut(after, " -->")
+	require.True(t, json.Valid([]byte(block)), block)
 }
 
 func TestPullHasAReceiptForMachines(t *testing.T) {
