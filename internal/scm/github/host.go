@@ -55,7 +55,7 @@ func New(cfg Config, tokens Tokens) (*Hub, error) {
 // sameHost follows a server that sends us elsewhere in itself, as for a repository that was renamed; the token is
 // shown to nobody else.
 func sameHost(r *http.Request, via []*http.Request) error {
-	if r.URL.Host != via[0].URL.Host || len(via) > maxRedirects {
+	if r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme || len(via) > maxRedirects {
 		return http.ErrUseLastResponse
 	}
 	return nil
