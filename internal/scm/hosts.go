@@ -73,7 +73,8 @@ func (h Hosts) webHost() string {
 	return u.Host
 }
 
-var ownerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
+// An enterprise gives its users names with an underscore.
+var ownerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
 
 func isOwnerName(repo string) bool {
 	_, _, ok := OwnerName(repo)

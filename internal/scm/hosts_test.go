@@ -18,7 +18,7 @@ func TestHosts(t *testing.T) {
 	who := scm.Owner{UserID: "u", ProjectID: "p"}
 	var asked scm.Owner
 	hosts := scm.Hosts{Local: local{}, Web: "https://github.com", Remote: func(o scm.Owner) scm.Host { asked = o; return local{} }}
-	for _, repo := range []string{"/srv/git/app", "someone/something"} {
+	for _, repo := range []string{"/srv/git/app", "someone/something", "jane_acme/app"} {
 		_, err := hosts.For(repo, who)
 		require.NoError(t, err)
 	}
