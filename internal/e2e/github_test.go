@@ -16,8 +16,6 @@ import (
 const (
 	hubRepo  = "acme/app"
 	hubToken = "ghp_theTokenOfTheEndToEndTest0123456789"
-
-	stepWait = `{"wait_message":{"timeout_s":80}}`
 )
 
 // newHub starts a stand-in for GitHub with one repository, and the rig's settings for it.
@@ -43,7 +41,7 @@ func TestTaskOnGitHub(t *testing.T) {
 	}
 	good := r.submit(hub.URL+"/"+hubRepo+".git", script(stepWrite, stepCommit, `{"bash":{"command":"! env | grep -q `+hubToken+`"}}`, stepComplete))
 	require.Equal(t, hubRepo, good.Repo, "one repository has one name")
-	forced := r.submit(hubRepo, script(stepWrite, stepCommit, stepWait, stepComplete), retries(0))
+	forced := r.submit(hubRepo, script(stepWrite, stepCommit, waitsForMessage, stepComplete), retries(0))
 
 	done := r.ends(good.ID, task.StatusCompleted)
 	pulls := hub.Pulls(hubRepo)
@@ -76,7 +74,7 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.True(t, merged.Success, text(merged.Error))
 	require.Equal(t, "hello\n", r.run("git", "-C", bare, "show", "main:hello.txt").stdout)
 
-	revoked := r.submit(hubRepo, script(`{"write":{"path":"more.txt","content":"more\n"}}`, stepCommit, stepWait, stepComplete), retries(0))
+	revoked := r.submit(hubRepo, script(`{"write":{"path":"more.txt","content":"more\n"}}`, stepCommit, waitsForMessage, stepComplete), retries(0))
 	r.waiting(revoked.ID)
 	hub.Revoke(hubToken)
 	r.goOn(revoked.ID)
