@@ -27,7 +27,7 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 	if err := ready(p.provider); err != nil { // before the ledger says that one may exist
 		return contract.SpawnedSandbox{}, fmt.Errorf("make sandbox: %w", err)
 	}
-	if err := a.deps.Ledger.SandboxCreating(ctx, in.SandboxID, a.transport(p.row.Provider)); err != nil {
+	if err := a.deps.Ledger.SandboxCreating(ctx, in.SandboxID, a.transport(p.row)); err != nil {
 		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write intent to make: %w", err))
 	}
 	made, err := a.ensure(ctx, p)
@@ -38,7 +38,7 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write that it runs: %w", err))
 	}
 	return contract.SpawnedSandbox{
-		ProviderID: made.ProviderID, Adopted: made.Adopted, Isolation: made.Isolation, Tail: a.pulls(p.row.Provider),
+		ProviderID: made.ProviderID, Adopted: made.Adopted, Isolation: made.Isolation, Tail: a.pulled(p.row),
 	}, nil
 }
 

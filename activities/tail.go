@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -109,19 +108,20 @@ func (a *Activities) drain(ctx context.Context, p place) error {
 // pulls reports whether agents in sandboxes of a provider reach nothing.
 func (a *Activities) pulls(provider string) bool { return slices.Contains(a.cfg.Pull, provider) }
 
-// transport is how agents in sandboxes of a provider report.
-func (a *Activities) transport(provider string) string {
-	if a.pulls(provider) {
+// transport is how the agent of a sandbox reports: as it was decided when the sandbox was first
+// to be made, whatever the settings have become.
+func (a *Activities) transport(row task.Sandbox) string {
+	switch {
+	case row.Transport != "":
+		return row.Transport
+	case a.pulls(row.Provider):
 		return task.TransportPull
 	}
 	return task.TransportPush
 }
 
-// pulled reports whether what the agent of a sandbox says has to be read out of it: as it was
-// decided when the sandbox was made, whatever the settings have become.
-func (a *Activities) pulled(row task.Sandbox) bool {
-	return cmp.Or(row.Transport, a.transport(row.Provider)) == task.TransportPull
-}
+// pulled reports whether what the agent of a sandbox says has to be read out of it.
+func (a *Activities) pulled(row task.Sandbox) bool { return a.transport(row) == task.TransportPull }
 
 // tail carries for one sandbox.
 type tail struct {

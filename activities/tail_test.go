@@ -55,6 +55,10 @@ func TestTheTransportOfASandboxStays(t *testing.T) {
 		box, err := do[contract.LoadedSandbox](b, b.activities().LoadSandbox, b.ref())
 		require.NoError(t, err)
 		require.Equal(t, made == task.TransportPull, box.Tail)
+		again, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref()) // the first answer was lost
+		require.NoError(t, err)
+		require.Equal(t, made == task.TransportPull, again.Tail)
+		require.Equal(t, made, b.store.rows[boxID].Transport)
 	}
 }
 
