@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // askedOfOthers reports whether an activity asks something of a provider or a git host while its
@@ -26,8 +28,8 @@ func askedOfOthers(name string) bool {
 func (a *Activities) tellTrouble(ctx context.Context, info activity.Info, taskID string, err error) {
 	reason := ""
 	if !final(codeOf(err)) {
-		reason = fmt.Sprintf("%s; tried %s, the next try is within %s",
-			a.brief(publicText(err)), timesOf(info.Attempt), nextTry(info.ActivityType.Name, info.Attempt))
+		wait := cmp.Or(task.AfterOf(err).Round(time.Second), nextTry(info.ActivityType.Name, info.Attempt))
+		reason = fmt.Sprintf("%s; tried %s, the next try is within %s", a.brief(publicText(err)), timesOf(info.Attempt), wait)
 	}
 	a.noteTrouble(ctx, info, taskID, reason)
 }

@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
@@ -46,6 +47,16 @@ func TestWhyAStepIsTriedAgainIsTold(t *testing.T) {
 		"Daytona refused to make it: no quota; tried 3 times, the next try is within 4s",
 		"",
 	}, b.store.troubles)
+}
+
+// Who is told by a host when to come back comes then, and says so.
+func TestALimitThatNamesItsEndIsTold(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	limit := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached")
+	limit.After = 40 * time.Minute
+	b.tried(contract.OpenPull, limit, nil)
+	require.Equal(t, []string{"GitHub's rate limit is reached; tried once, the next try is within 40m0s", ""}, b.store.troubles)
 }
 
 // What is final is told as the end of the attempt, and the bookkeeping of omoi is nobody's trouble.
