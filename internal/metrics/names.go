@@ -116,7 +116,7 @@ func sandboxMetrics() []Metric {
 func processMetrics() []Metric {
 	return []Metric{
 		{PoolConnections, "gauge", []string{"state"}, "Connections of this process to the database: used, idle.", fromBoth},
-		{PoolMax, "gauge", nil, "Connections that this process opens at most (database.max_conns).", fromBoth},
+		{PoolMax, "gauge", nil, "Connections that this process opens at most: database.max_conns, and those of its intake once it has stored something.", fromBoth},
 		{PoolAcquires, "counter", nil, "Connections taken from the pool.", fromBoth},
 		{PoolWaits, "counter", nil, "Times that nothing was free, so that somebody waited.", fromBoth},
 		{PoolWaited, "counter", nil, "Time spent on those waits.", fromBoth},

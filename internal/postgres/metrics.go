@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -72,11 +74,17 @@ type PoolUse struct {
 	Waited          time.Duration // of all waits together
 }
 
-// PoolUse asks the pool, not the database.
-func (s *Store) PoolUse() PoolUse {
-	stat := s.pool.Stat()
-	return PoolUse{
-		Used: stat.AcquiredConns(), Idle: stat.IdleConns(), Max: stat.MaxConns(),
-		Acquires: stat.AcquireCount(), Waits: stat.EmptyAcquireCount(), Waited: stat.EmptyAcquireWaitTime(),
+// PoolUse asks the pools, not the database: that of the intake counts once it is open.
+func (s *Store) PoolUse() (sum PoolUse) {
+	sum.add(s.pool.Stat())
+	if commits := s.opened.Load(); commits != nil {
+		sum.add(commits.Stat())
 	}
+	return sum
+}
+
+func (u *PoolUse) add(stat *pgxpool.Stat) {
+	u.Used, u.Idle, u.Max = u.Used+stat.AcquiredConns(), u.Idle+stat.IdleConns(), u.Max+stat.MaxConns()
+	u.Acquires, u.Waits = u.Acquires+stat.AcquireCount(), u.Waits+stat.EmptyAcquireCount()
+	u.Waited += stat.EmptyAcquireWaitTime()
 }
