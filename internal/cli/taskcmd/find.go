@@ -2,6 +2,7 @@ package taskcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,12 +67,14 @@ func lastTask(ctx context.Context, api *client.Client) (string, error) {
 	return page.Items[0].ID, nil
 }
 
+var errAmbiguous = errors.New("fits more than one task")
+
 func ambiguous(ref string, tasks []client.Task) error {
 	var b strings.Builder
 	for _, t := range tasks {
 		fmt.Fprintf(&b, "\n  %s  %s", t.ID, render.OneLine(t.Title, 60))
 	}
-	return exit.Usagef("%q fits more than one task; give more of the id:%s", ref, b.String())
+	return exit.Usagef("%q %w; give more of the id:%s", ref, errAmbiguous, b.String())
 }
 
 // taskOf finds the one task of a command line and the server that has it.

@@ -2,6 +2,7 @@ package taskcmd
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
@@ -20,7 +21,7 @@ func aliveBox(ctx context.Context, api *client.Client, boxes []client.Sandbox, r
 	switch {
 	case taskErr == nil:
 		return boxOfTask(boxes, id)
-	case ref == "-", task.CodeOf(taskErr) == task.CodeUnavailable:
+	case ref == "-", errors.Is(taskErr, errAmbiguous), task.CodeOf(taskErr) == task.CodeUnavailable:
 		return box, taskErr
 	}
 	return box, err

@@ -164,6 +164,7 @@ func TestASandboxIsFoundByItsTask(t *testing.T) {
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.err, "has no sandbox that is alive. Next: omoi receipt")
 	require.Contains(t, f.omoi("sandbox", "exec", "nonesuch", "--", "true").err, "Next: omoi sandboxes")
+	require.Contains(t, f.omoi("sandbox", "exec", idA[:8], "--", "true").err, "fits more than one task; give more of the id:")
 	require.Contains(t, f.omoi("sandboxes", "cleanup", "-", "--dry-run").out+f.omoi("sandboxes", "cleanup", "-").err, "work is over")
 }
 
