@@ -54,7 +54,11 @@ func asked(ctx context.Context, t *testing.T, f *fakeAPI) (ours, theirs *os.File
 	root.SetArgs([]string{"credentials", "set", "github"})
 	go func() { done <- root.ExecuteContext(ctx) }()
 	for !strings.Contains(screen.text(), "not shown") {
-		<-screen.news
+		select {
+		case <-screen.news:
+		case err := <-done:
+			t.Fatalf("it ended before it asked: %v", err)
+		}
 	}
 	return ours, theirs, screen, done
 }
