@@ -195,3 +195,18 @@ func TestDocumentationIsCurrent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, config.Markdown(), string(content), "run make generate")
 }
+
+// A setting that is secret is one wherever secrets are looked for, without being named there.
+func TestAllSecretsAreKnown(t *testing.T) {
+	t.Parallel()
+	var environ, planted []string
+	for _, f := range config.Fields() {
+		if f.Secret {
+			value := map[string]string{"database.url": "postgres://", "redis.url": "redis://"}[f.Key] + "planted-" + f.Key
+			environ, planted = append(environ, f.Env[0]+"="+value), append(planted, value)
+		}
+	}
+	require.Contains(t, planted, "planted-api.jwt_secret")
+	require.Equal(t, planted, load(t, config.Source{Environ: environ}).Secrets())
+	require.Empty(t, load(t, config.Source{}).Secrets())
+}

@@ -38,6 +38,18 @@ func (l *Loaded) Given(key string) bool {
 	return i >= 0 && l.Values[i].Origin != originDefault
 }
 
+// Secrets are the values of all secret settings that are set.
+func (l *Loaded) Secrets() []string {
+	var all []string
+	root := reflect.ValueOf(&l.Config).Elem()
+	for _, f := range Fields() {
+		if value := root.FieldByIndex(f.index); f.Secret && !value.IsZero() {
+			all = append(all, value.String())
+		}
+	}
+	return all
+}
+
 // Load reads, checks and completes the configuration. Every fault is in the error, one
 // line each, naming the key, where the value came from, and the bound.
 func Load(src Source) (*Loaded, error) {

@@ -46,12 +46,12 @@ func gitHubAPI(web string) string {
 // installed are the credentials that the installation is configured with.
 func installed(cfg *config.Loaded) map[string]credential.Value {
 	key, token := cfg.Anthropic.APIKey, cfg.Anthropic.AuthToken
-	models := credential.Models{Model: cfg.Anthropic.Model}
 	return map[string]credential.Value{
 		credential.Anthropic: {
-			Secret: cmp.Or(key, token).Reveal(), Bearer: key == "" && token != "", BaseURL: cfg.Anthropic.BaseURL, Models: models,
+			Secret: cmp.Or(key, token).Reveal(), Bearer: key == "" && token != "", BaseURL: cfg.Anthropic.BaseURL,
+			Models: credential.Models{Model: cfg.Anthropic.Model},
 		},
-		credential.ClaudeOAuth: {Secret: cfg.Claude.OAuthToken.Reveal(), Models: models},
+		credential.ClaudeOAuth: {Secret: cfg.Claude.OAuthToken.Reveal()}, // and the model above, where both are used at one endpoint
 		credential.GitHub:      {Secret: cfg.GitHub.Token.Reveal()},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
 )
@@ -148,10 +149,12 @@ func TestOfferedBeginsWithTheDefault(t *testing.T) {
 	require.Equal(t, []string{"d", "a"}, offered("d", "a"))
 }
 
-func TestSecretsOfTheConfigurationAreKnown(t *testing.T) {
+// The model of a compatible endpoint says nothing to a subscription, which is good for Anthropic's own alone.
+func TestAModelBelongsToItsEndpoint(t *testing.T) {
 	t.Parallel()
-	cfg := loaded(t, "GITHUB_TOKEN=planted-1", "OMOI_API_KEY=planted-2", "DATABASE_URL=postgres://u:planted-3@h/d")
-	require.ElementsMatch(t, []string{"planted-1", "planted-2", "postgres://u:planted-3@h/d"}, secrets(cfg))
+	found := installed(loaded(t, "ANTHROPIC_AUTH_TOKEN=planted-1", "ANTHROPIC_BASE_URL=https://host", "ANTHROPIC_MODEL=glm", "CLAUDE_CODE_OAUTH_TOKEN=planted-2"))
+	require.Equal(t, "glm", found[credential.Anthropic].Model)
+	require.Equal(t, credential.Value{Secret: "planted-2"}, found[credential.ClaudeOAuth])
 }
 
 func TestPoolIsBoundedUnlessTheURLSaysSo(t *testing.T) {

@@ -40,7 +40,7 @@ func (c *core) envOf(ctx context.Context, work task.Work) (map[string]string, er
 
 // hider knows what a task's agent was given, and our own secrets.
 func (c *core) hider(ctx context.Context, taskID string) (func(string) string, error) {
-	own, env := secrets(c.cfg), map[string]string(nil)
+	own, env := c.cfg.Secrets(), map[string]string(nil)
 	if taskID != "" {
 		work, err := c.store.Life().Work(ctx, taskID)
 		if err == nil {

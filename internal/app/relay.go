@@ -8,7 +8,7 @@ import (
 
 // relayConfig is what the relay, which carries accepted facts to Temporal, is told.
 func (c *core) relayConfig() ingest.RelayConfig {
-	r, hidden := c.cfg.Relay, secrets(c.cfg)
+	r, hidden := c.cfg.Relay, c.cfg.Secrets()
 	return ingest.RelayConfig{
 		Workers: r.Parallel, Poll: r.Interval, PulsePeriod: r.Pulse, Pace: ingest.Pace{Lease: r.Lease},
 		CleanupWait: c.cfg.Task.CleanupWait,

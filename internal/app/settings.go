@@ -45,20 +45,6 @@ func limits(s config.Sandbox) sandbox.Limits {
 	}
 }
 
-// secrets are the values that no error text may carry.
-func secrets(cfg *config.Loaded) []string {
-	var out []string
-	for _, s := range []config.Secret{
-		cfg.API.Key, cfg.Token.Key, cfg.Token.Previous, cfg.Database.URL, cfg.Redis.URL, cfg.Temporal.APIKey,
-		cfg.Daytona.APIKey, cfg.Anthropic.APIKey, cfg.Anthropic.AuthToken, cfg.Credential.Keys, cfg.Claude.OAuthToken, cfg.GitHub.Token, cfg.Trace.Headers,
-	} {
-		if s != "" {
-			out = append(out, s.Reveal())
-		}
-	}
-	return out
-}
-
 // offered is what an installation can run, the configured default first.
 func offered(first string, all ...string) []string {
 	out := []string{first}

@@ -131,6 +131,6 @@ func (c *core) activityConfig(host string) activities.Config {
 		Pull: pulls(cfg), TailInterval: cfg.Transport.Interval,
 		UIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
 		SalvageWindow: cfg.Task.SalvageWindow, OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace,
-		Overdue: cfg.Reaper.Overdue, Shared: sharedProviders(cfg), Secrets: secrets(cfg),
+		Overdue: cfg.Reaper.Overdue, Shared: sharedProviders(cfg), Secrets: cfg.Secrets(),
 	}
 }
