@@ -31,7 +31,7 @@ func (s *session) credentialsTest() *cobra.Command {
 				}
 			}
 			if len(args) == 0 {
-				if args, err = kindsToTest(cmd.Context(), api); err != nil {
+				if args, err = kindsToTest(cmd.Context(), api, id); err != nil {
 					return err
 				}
 			}
@@ -42,12 +42,15 @@ func (s *session) credentialsTest() *cobra.Command {
 	return cmd
 }
 
-// kindsToTest are all that there are, each once.
-func kindsToTest(ctx context.Context, api *client.Client) ([]string, error) {
+// kindsToTest are all that a task would find, each once: of projects, those of its own.
+func kindsToTest(ctx context.Context, api *client.Client, projectID string) ([]string, error) {
 	all, err := api.Credentials(ctx)
 	var kinds []string
 	for _, c := range all {
-		if c.Scope != credential.ScopeProject && !slices.Contains(kinds, c.Kind) {
+		if c.ProjectID != "" && c.ProjectID != projectID {
+			continue
+		}
+		if !slices.Contains(kinds, c.Kind) {
 			kinds = append(kinds, c.Kind)
 		}
 	}

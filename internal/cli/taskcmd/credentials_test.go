@@ -31,6 +31,9 @@ func (f *fakeAPI) serveCredentials(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+all+"/{kind}/test", func(w http.ResponseWriter, r *http.Request) {
 		f.locked(func() { answer(w, http.StatusOK, f.trials[r.PathValue("kind")]) })
 	})
+	mux.HandleFunc("GET /api/v1/projects", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Page[client.Project]{Items: []client.Project{{ID: idA, Name: "app"}, {ID: idM, Name: "other"}}})
+	})
 	mux.HandleFunc("POST /api/v1/credential-rotation", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, credential.Rotation{KeyID: "k2", Rotated: 3, Unreadable: 1, Missing: []string{"k0"}})
 	})
@@ -91,6 +94,10 @@ func TestCredentialsAreTested(t *testing.T) {
 	require.Equal(t, "github  yours  good: GitHub knows it as octocat.\nanthropic  the organization's  refused: It is wrong.\n", got.out)
 	require.Zero(t, f.omoi("credentials", "test", "github").code)
 	require.Equal(t, exit.Unreachable, f.omoi("credentials", "test", "openai").code)
+	f.credentials = []client.Credential{{Kind: "openai", Scope: "project", ProjectID: idA}}
+	require.Empty(t, f.omoi("credentials", "test").out, "none of his own")
+	require.Empty(t, f.omoi("credentials", "test", "--project", "other").out)
+	require.Contains(t, f.omoi("credentials", "test", "--project", "app").out, "openai  yours  unreachable")
 }
 
 func TestCredentialsAreRemovedAndRotated(t *testing.T) {
