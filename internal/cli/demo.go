@@ -85,8 +85,8 @@ func demoAgent(cfg *config.Loaded, agent string) error {
 	default:
 		return exit.Usagef("--agent %s: the demo has scripted and claude", agent)
 	}
-	if cfg.Anthropic.APIKey == "" && cfg.Claude.OAuthToken == "" && cfg.Anthropic.BaseURL == "" {
-		return exit.With(exit.NeedsYou, errors.New("the agent claude needs a model: set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN of a subscription (claude setup-token), or ANTHROPIC_BASE_URL of an endpoint that speaks its API; then run the demo again, or without --agent"))
+	if cfg.Anthropic.APIKey == "" && cfg.Anthropic.AuthToken == "" && cfg.Claude.OAuthToken == "" && cfg.Anthropic.BaseURL == "" {
+		return exit.With(exit.NeedsYou, errors.New("the agent claude needs a model: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or CLAUDE_CODE_OAUTH_TOKEN of a subscription (claude setup-token), or ANTHROPIC_BASE_URL of an endpoint that speaks its API; then run the demo again, or without --agent"))
 	}
 	if _, err := exec.LookPath(cmp.Or(cfg.Claude.Bin, "claude")); err != nil {
 		return exit.With(exit.NeedsYou, errors.New("the program claude is not on this machine: npm install -g @anthropic-ai/claude-code@2.1.328, or name the program with OMOI_CLAUDE_BIN; then run the demo again"))
