@@ -19,6 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/claude/claudetest"
 	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
 	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -169,9 +170,12 @@ func TestClaudeDemo(t *testing.T) {
 	t.Parallel()
 	path := putClaude(t, claudetest.Versions()[1])
 	r, model := newRig(t, nil), modeltest.New(t, binomialTurns()...)
-	home := filepath.Join(r.dir, "demo-home")
+	temporal, err := devstack.FindTemporal("")
+	require.NoError(t, err)
 	r.env = map[string]string{
-		"PATH": os.Getenv("PATH"), "HOME": r.env["HOME"], "OMOI_HOME": home, "OMOI_CLAUDE_BIN": path, "OMOI_API_PORT": "0",
+		"PATH": os.Getenv("PATH"), "HOME": r.env["HOME"], "OMOI_HOME": filepath.Join(r.dir, "demo-home"),
+		"OMOI_API_PORT": "0", "OMOI_DEV_TEMPORAL_PORT": "0", "OMOI_DEV_TEMPORAL_UI_PORT": "0",
+		"OMOI_DEV_POSTGRES_DATA_ROOT": filepath.Join(r.dir, "root"), "OMOI_DEV_TEMPORAL_BIN": temporal, "OMOI_CLAUDE_BIN": path,
 		"ANTHROPIC_BASE_URL": model.URL, "ANTHROPIC_API_KEY": plantedModelKey,
 	}
 	demo := r.omoi("demo", "--agent", "claude", "--json")
