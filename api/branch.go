@@ -17,8 +17,8 @@ import (
 type Branches interface {
 	StartBranch(ctx context.Context, who scm.Owner, in client.BranchStart) (branch, commit string, err error)
 	FinishBranch(ctx context.Context, who scm.Owner, in client.BranchFinish) (number int, url string, err error)
-	// MergeBranch answers the commit; or that there are conflicts, and where.
-	MergeBranch(ctx context.Context, who scm.Owner, in client.BranchMerge) (commit string, conflict bool, err error)
+	// MergeBranch answers the commit, and what was left undone; or that there are conflicts, and where.
+	MergeBranch(ctx context.Context, who scm.Owner, in client.BranchMerge) (commit, left string, conflict bool, err error)
 	BranchStatus(ctx context.Context, who scm.Owner, in client.BranchLook) (ahead, behind int, conflict bool, err error)
 }
 
@@ -125,12 +125,14 @@ func (a *API) mergeBranch(ctx context.Context, in *branchIn) (*branchOut[client.
 	if err != nil {
 		return nil, err
 	}
-	commit, conflict, err := a.deps.Branches.MergeBranch(ctx, who, said)
+	commit, left, conflict, err := a.deps.Branches.MergeBranch(ctx, who, said)
 	out := client.BranchMerged{Success: err == nil, HasConflicts: conflict}
 	if err == nil {
 		out.MergeSHA = &commit
 	}
-	out.Error, err = refusal(err)
+	if out.Error, err = refusal(err); out.Success && left != "" {
+		out.Error = &left
+	}
 	return &branchOut[client.BranchMerged]{out}, err
 }
 

@@ -17,6 +17,7 @@ import (
 type flow struct {
 	who      scm.Owner
 	merge    client.BranchMerge
+	left     string
 	conflict bool
 	err      error
 }
@@ -31,9 +32,9 @@ func (f *flow) FinishBranch(_ context.Context, who scm.Owner, _ client.BranchFin
 	return 7, "https://github.com/acme/app/pull/7", f.err
 }
 
-func (f *flow) MergeBranch(_ context.Context, who scm.Owner, in client.BranchMerge) (string, bool, error) {
+func (f *flow) MergeBranch(_ context.Context, who scm.Owner, in client.BranchMerge) (string, string, bool, error) {
 	f.who, f.merge = who, in
-	return "sha2", f.conflict, f.err
+	return "sha2", f.left, f.conflict, f.err
 }
 
 func (f *flow) BranchStatus(_ context.Context, who scm.Owner, _ client.BranchLook) (int, int, bool, error) {
@@ -63,6 +64,12 @@ func TestBranchWorkflowInTheOldForm(t *testing.T) {
 	require.Equal(t, "sha2", *merged.MergeSHA)
 	require.Equal(t, "squash", w.flow.merge.MergeMethod)
 	require.Nil(t, w.flow.merge.DeleteAfter)
+	require.Nil(t, merged.Error)
+	w.flow.left = "The branch was not deleted."
+	merged, err = c.MergeBranch(ctx, client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7})
+	require.NoError(t, err)
+	require.True(t, merged.Success)
+	require.Equal(t, w.flow.left, *merged.Error, "what was not done is told")
 	standing, err := c.LookAtBranch(ctx, client.BranchLook{BranchPlace: place(""), BranchName: "feature/t-1"})
 	require.NoError(t, err)
 	require.Equal(t, client.BranchStanding{Success: true, AheadBy: 2, BehindBy: 1, HasConflicts: true}, standing)

@@ -36,14 +36,14 @@ func (b branches) FinishBranch(ctx context.Context, who scm.Owner, in client.Bra
 }
 
 // MergeBranch implements api.Branches.
-func (b branches) MergeBranch(ctx context.Context, who scm.Owner, in client.BranchMerge) (commit string, conflict bool, err error) {
+func (b branches) MergeBranch(ctx context.Context, who scm.Owner, in client.BranchMerge) (commit, left string, conflict bool, err error) {
 	done, err := b.hub.As(who).Merge(ctx, repoOf(in.BranchPlace), github.MergeRequest{
 		Number: in.PRNumber, Method: in.MergeMethod, Ticket: in.TicketID, DeleteBranch: in.DeleteAfter == nil || *in.DeleteAfter,
 	})
 	if err == nil && done.Conflict {
 		err = task.Errorf(task.CodeConflict, "%s", done.Reason)
 	}
-	return done.Commit, done.Conflict, err
+	return done.Commit, done.Reason, done.Conflict, err
 }
 
 // BranchStatus implements api.Branches.
