@@ -40,6 +40,8 @@ const (
 	plantedClaude   = "sk-ant-oat01-plantedClaude0123456789abcdef"
 	plantedGitHub   = "ghp_plantedGitHub0123456789abcdefABCD"
 	plantedDaytona  = "dtn_plantedDaytona0123456789abcdef"
+	plantedLogins   = "plantedSecretOfLogins0123456789abcdef" // signs JWTs
+	plantedBearer   = "plantedBearerOfModels0123456789abcdef"
 	plantedRedis    = "plantedRedisPassword0123456789"
 	plantedEnv      = "plantedTaskEnvironment0123456789"
 	plantedOutput   = "plantedAgentOutput0123456789"
@@ -60,6 +62,7 @@ func personal() []string { return []string{plantedOwn, plantedOwnGit, plantedOwn
 func platform() []string {
 	return []string{
 		plantedTokenKey, plantedPassword, plantedAPIKey, plantedModel, plantedClaude, plantedGitHub, plantedDaytona, plantedRedis, plantedKeeper,
+		plantedLogins, plantedBearer,
 	}
 }
 
@@ -88,7 +91,7 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 	r.plant()
 	spy := newSpy(r)
 	r.startAPI()
-	owner := r.plantPersonal()
+	owner, keys := r.plantPersonal()
 	r.startWorker()
 	env := `"env":{"MY_SECRET":"` + plantedEnv + `"},"script":{"steps":[`
 	with := func(steps ...string) []byte { return []byte(`{` + env + strings.Join(steps, ",") + `]}}`) }
@@ -101,7 +104,7 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 	printed, posted := r.printers(repo)
 	stopped := r.submit(repo, with(stepWrite, stepHang), titled)
 	r.running(stopped.ID)
-	require.Positive(t, spy.agents(), "no agent was seen: the look at processes proves nothing")
+	r.eventually("an agent is seen: else the look at processes proves nothing", func() bool { return spy.agents() > 0 })
 	_, _, err := r.api.Cancel(context.Background(), stopped.ID, "enough")
 	require.NoError(t, err)
 	for _, id := range []string{good.ID, printed.ID, posted.ID} {
@@ -122,7 +125,7 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 	require.Empty(t, spy.stop(), "a secret in a command line or in a stranger's environment")
 
 	secrets := append(append(platform(), personal()...), slices.Sorted(maps.Keys(allowed()))...)
-	secrets = append(secrets, r.tokens()...)
+	secrets = append(append(secrets, r.tokens()...), keys...)
 	require.Empty(t, r.inHistories(secrets), "a secret in a history")
 	require.Empty(t, r.inTables(secrets), "a secret in a table")
 	require.Empty(t, r.inFiles(secrets, began), "a secret in a file")
@@ -185,6 +188,7 @@ func (r *rig) plant() {
 		"DATABASE_URL": u.String(), "OMOI_API_OPEN": "false", "OMOI_API_KEY": plantedAPIKey,
 		"OMOI_TOKEN_KEY": "tests." + base64.RawStdEncoding.EncodeToString([]byte(plantedTokenKey)),
 
+		"AUTH_JWT_SECRET_KEY": plantedLogins, "ANTHROPIC_AUTH_TOKEN": plantedBearer,
 		"OMOI_CREDENTIAL_KEYS": "tests:" + base64.StdEncoding.EncodeToString([]byte(plantedKeeper)),
 		"ANTHROPIC_API_KEY":    plantedModel, "CLAUDE_CODE_OAUTH_TOKEN": plantedClaude, "GITHUB_TOKEN": plantedGitHub,
 		"DAYTONA_API_KEY": plantedDaytona, "DAYTONA_API_URL": "http://127.0.0.1:1/api", "REDIS_URL": "redis://:" + plantedRedis + "@127.0.0.1:1/0",
@@ -193,8 +197,9 @@ func (r *rig) plant() {
 	r.api = apiclient.New(r.env["OMOI_API_URL"], plantedAPIKey)
 }
 
-// plantPersonal gives credentials to the user of the rig's key, whom it answers, and to another one.
-func (r *rig) plantPersonal() string {
+// plantPersonal gives credentials to the user of the rig's key, whom it answers, and to another one. keys are those that it
+// made for that.
+func (r *rig) plantPersonal() (owner string, keys []string) {
 	r.t.Helper()
 	ctx := r.t.Context()
 	made, err := r.api.CreateKey(ctx, apiclient.NewKey{Name: "of bob", User: "bob"})
@@ -214,7 +219,7 @@ func (r *rig) plantPersonal() string {
 	require.NotContains(r.t, string(said), plantedOwnGit)
 	_, err = r.api.SetCredential(ctx, "openai", apiclient.NewCredential{Secret: plantedOwnAI})
 	require.NoError(r.t, err)
-	return own.UserID
+	return own.UserID, []string{made.Secret, own.Secret}
 }
 
 // tokens are those of every sandbox that was.
