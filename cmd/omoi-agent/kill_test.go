@@ -2,7 +2,10 @@ package main_test
 
 import (
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,4 +49,25 @@ func TestKilledAgainAndAgainOverTheSameSpool(t *testing.T) {
 	require.Empty(t, b.server.Of("agent.events_dropped"))
 	require.Len(t, b.server.Of("agent.started"), kills+1)
 	require.Len(t, b.server.Of("agent.completed"), 1)
+}
+
+// A program must not go on, and cost, when its agent is killed.
+func TestAKilledAgentTakesItsProgramAlong(t *testing.T) {
+	t.Parallel()
+	const does = `echo $$ > pid; while :; do sleep 1; done`
+	command, scripted := newBox(t, ""), newBox(t, `{"steps": [{"bash": "`+does+`"}]}`)
+	command.cfg.Runtime, command.cfg.Command = "command", []string{"sh", "-c", does}
+	for _, b := range []*box{standInBox(t, does), command, scripted} {
+		cmd, wait := b.start()
+		pid := waitFile(t, b.at("pid"))
+		require.NoError(t, cmd.Process.Kill())
+		wait()
+		require.Eventually(t, func() bool { return gone(pid) }, 30*time.Second, 5*time.Millisecond, b.cfg.Runtime)
+	}
+}
+
+// gone reports whether a process has ended; one that nobody waits for may stay as a zombie.
+func gone(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err != nil || strings.Contains(string(stat), ") Z ")
 }

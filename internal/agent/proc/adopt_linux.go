@@ -15,3 +15,9 @@ func Adopt() error {
 	}
 	return nil
 }
+
+// tied puts a command into a process group of its own, and ends it with this process: a killed
+// agent must not leave a program at work that nobody watches and somebody pays for.
+func tied() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}

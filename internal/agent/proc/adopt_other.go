@@ -2,7 +2,12 @@
 
 package proc
 
-import "errors"
+import (
+	"errors"
+	"syscall"
+)
 
 // Adopt needs Linux, as every agent in a sandbox does.
 func Adopt() error { return errors.New("become subreaper: this is not Linux") }
+
+func tied() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

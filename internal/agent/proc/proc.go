@@ -134,7 +134,7 @@ func (r *Runner) start(c Command, out *capture) (*exec.Cmd, func(), error) {
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:gosec,noctx // running commands is what it is for; the tree is ended by us
 	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.Env, c.Stdin
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = tied()
 	pipe, err := out.pipe()
 	if err != nil {
 		return nil, nil, err
