@@ -37,6 +37,7 @@ const placeName = "claude.json"
 func openPlace(env agent.Env) (*place, error) {
 	p := &place{path: filepath.Join(env.Config.Dir, placeName)}
 	if text, err := os.ReadFile(p.path); err == nil && json.Unmarshal(text, p) == nil && p.SessionID != "" {
+		p.Begun = exists(transcriptPath(env, p.SessionID))
 		return p, nil
 	}
 	p.SessionID = sessionID(env.SessionID)

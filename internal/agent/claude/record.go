@@ -196,7 +196,7 @@ func (r *recorder) assistant(l *line) {
 		return
 	}
 	m := r.current(l, l.Message.ID, l.Message.Model)
-	m.usage = m.usage.over(l.Message.Usage)
+	m.usage, r.cause = m.usage.over(l.Message.Usage), "" // whatever it was is over
 	for _, b := range blocks(l.Message.Content) {
 		m.blocks++
 		r.block(l, b)
@@ -265,7 +265,7 @@ func (r *recorder) settle(l *line) {
 	for parent := range maps.Clone(r.open) {
 		r.close(&line{Parent: parent})
 	}
-	r.idle()
+	r.forget()
 	r.place.Spent.settle(&r.account, l.outcome)
 	if l.Subtype == "success" && !l.IsError {
 		r.lastText = or(l.Result, r.lastText)
@@ -285,6 +285,7 @@ func (r *recorder) broken() {
 	for parent := range maps.Clone(r.open) {
 		r.close(&line{Parent: parent})
 	}
-	r.idle()
+	clear(r.behind)
+	r.forget()
 	r.look(nil, "")
 }

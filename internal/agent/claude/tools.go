@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
@@ -19,9 +20,10 @@ const (
 
 // call is a tool that was called and has not answered.
 type call struct {
-	name  string
-	input json.RawMessage
-	in    input
+	name   string
+	parent string // of a sub-agent: the call that began it
+	input  json.RawMessage
+	in     input
 }
 
 // input are the fields of inputs that events name.
@@ -38,7 +40,7 @@ func isSubagent(name string) bool { return name == "Task" || name == "Agent" }
 
 // called reports a call of a tool.
 func (r *recorder) called(l *line, b block) {
-	c := &call{name: b.Name, input: b.Input}
+	c := &call{name: b.Name, parent: l.Parent, input: b.Input}
 	_ = json.Unmarshal(b.Input, &c.in) // a field of another form says nothing
 	r.tools[b.ID] = c
 	r.idle()
@@ -62,6 +64,13 @@ func (r *recorder) idle() {
 		r.busy()
 		r.busy = nil
 	}
+}
+
+// forget drops the calls that nothing will answer any more: heartbeats must not name them. Only
+// a sub-agent in the background outlives a turn.
+func (r *recorder) forget() {
+	r.idle()
+	maps.DeleteFunc(r.tools, func(_ string, c *call) bool { return c.parent == "" || len(r.behind) == 0 })
 }
 
 // result reports what a tool answered: what it did, the files that it changed, and its text,
