@@ -62,8 +62,13 @@ func tools(vars variables) (allowed, refused []string) {
 	return slices.DeleteFunc(allowed, func(tool string) bool { return slices.Contains(refused, tool) }), slices.Compact(refused)
 }
 
+// list splits at commas only: a rule for a tool may hold spaces, as Bash(git log:*) does.
 func list(text string) []string {
-	return slices.DeleteFunc(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }), func(s string) bool { return s == "" })
+	all := strings.Split(text, ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
 func or(first, second string) string {

@@ -81,7 +81,8 @@ func TestWhenALimitEnds(t *testing.T) {
 	} {
 		require.Equal(t, want, resetOf(limitInfo{}, text, now).Format(time.RFC3339), text)
 	}
-	require.Equal(t, int64(1772500000), resetOf(limitInfo{ResetsAt: 1772500000}, "", now).Unix())
+	require.Equal(t, int64(1772500000), resetOf(limitInfo{Status: "rejected", ResetsAt: 1772500000}, "", now).Unix())
+	require.True(t, resetOf(limitInfo{Status: "allowed", ResetsAt: 1772500000}, "API Error: Repeated 529 Overloaded errors.", now).IsZero())
 }
 
 func TestClassesOfErrors(t *testing.T) {
@@ -172,7 +173,7 @@ func TestOneCredentialIsPassedOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ given, want variables }{
 		"key":          {variables{envKey: "k"}, variables{envKey: "k"}},
-		"subscription": {variables{envKey: "k", envOAuth: "o"}, variables{envOAuth: "o"}},
+		"subscription": {variables{envKey: "k", envBearer: "b", envOAuth: "o"}, variables{envOAuth: "o"}},
 		"neither":      {variables{envBaseURL: "u", envKey: ""}, variables{envBaseURL: "u", envKey: "none"}},
 		"bearer":       {variables{envBaseURL: "u", envBearer: "b"}, variables{envBaseURL: "u", envBearer: "b"}},
 	} {
@@ -196,6 +197,8 @@ func TestTheCommandLine(t *testing.T) {
 	}
 	require.NotContains(t, args, "secret task")
 	require.NotContains(t, args, "make check")
+	args = strings.Join(arguments(env, variables{"ALLOWED_TOOLS": "Bash(git log:*), Read,"}, p), " ")
+	require.Contains(t, args, "--allowedTools Bash(git log:*),Read")
 	p.Begun = true
 	require.Contains(t, arguments(env, variables{}, p), "--resume")
 	require.Contains(t, firstPrompt(env, p), "the secret task")

@@ -36,12 +36,13 @@ func environ(env agent.Env, vars variables) []string {
 	return list
 }
 
-// credentials leaves one: a subscription goes before a key, and an endpoint that asks for none
+// credentials leaves one: a subscription goes before a key of either kind, and an endpoint that asks for none
 // gets a word that says so, since the program insists on one.
 func credentials(vars variables) {
 	switch {
 	case vars[envOAuth] != "":
 		delete(vars, envKey)
+		delete(vars, envBearer)
 	case vars[envKey] == "" && vars[envBearer] == "" && vars[envBaseURL] != "":
 		vars[envKey] = "none"
 	}

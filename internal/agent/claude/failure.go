@@ -105,7 +105,7 @@ var (
 
 // resetOf is when a limit ends: as the provider said it, or as the program put it in words.
 func resetOf(limit limitInfo, text string, now time.Time) time.Time {
-	if limit.ResetsAt > 0 {
+	if limit.Status == "rejected" && limit.ResetsAt > 0 { // it also says when one ends that still holds
 		return time.Unix(int64(limit.ResetsAt), 0).UTC()
 	}
 	if m := epochForm.FindStringSubmatch(text); m != nil {

@@ -19,9 +19,7 @@ type line struct {
 	Replay  bool            `json:"isReplay"` //nolint:tagliatelle // the program's name
 	Event   *streamed       `json:"event"`
 	Limit   *limitInfo      `json:"rate_limit_info"`
-	Tasks   []struct{}      `json:"tasks"`
 	TaskID  string          `json:"task_id"`
-	Status  string          `json:"status"`
 
 	outcome
 
@@ -78,7 +76,6 @@ type outcome struct {
 	Errors     []json.RawMessage   `json:"errors"`
 	Models     map[string]modelUse `json:"modelUsage"` //nolint:tagliatelle // the program's name
 	Since      map[string]modelUse `json:"model_usage_since_last_result"`
-	Terminal   string              `json:"terminal_reason"`
 }
 
 // parse reads a line; what is no JSON object is nil.
