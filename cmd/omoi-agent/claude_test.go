@@ -126,6 +126,24 @@ func TestClaudeIsSteered(t *testing.T) {
 	})
 }
 
+// What begins with a slash is read as words: neither a task nor a message is a command.
+func TestClaudeReadsASlash(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		b, _ := claudeBox(
+			t, path, modeltest.Turn{Tools: []modeltest.Tool{bash("touch begun; while [ ! -e go ]; do python3 -c 'import time; time.sleep(0.02)'; done")}, Expect: modeltest.Saying("/health answers 500")},
+			modeltest.Turn{Text: "Done.", Expect: modeltest.Saying("/compact it")},
+		)
+		b.cfg.Title, b.cfg.Description = "/health answers 500", "/health answers 500"
+		_, wait := b.start()
+		b.server.Wait(t, agenttest.Has("agent.tool_use", 1))
+		b.server.Say(agenttest.Message{ID: "m1", Content: "/compact it", Type: "user_message"})
+		b.server.Wait(t, agenttest.Has("agent.message_injected", 1))
+		waitUsedBy(t, b, "begun")
+		require.Equal(t, 0, wait().ExitCode())
+		b.used("m1")
+	})
+}
+
 // waitUsedBy lets the tool go on once the message was sent to the program.
 func waitUsedBy(t *testing.T, b *box, mark string) {
 	t.Helper()
@@ -196,8 +214,9 @@ func TestClaudeGoesOnAfterAKill(t *testing.T) {
 			return false
 		})
 		require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
-		endTree(t, program, shell)
 		wait()
+		require.Eventually(t, func() bool { return gone(program) }, 30*time.Second, 5*time.Millisecond, "it would go on asking the model")
+		end(t, shell)
 		_, kept := first.transcript()
 
 		b, _ := claudeBox(t, path, modeltest.Turn{Text: "I remember.", Expect: modeltest.Saying("The answer is 42.", "What to do", "cut off")})
@@ -216,15 +235,12 @@ func TestClaudeGoesOnAfterAKill(t *testing.T) {
 	})
 }
 
-// endTree ends what a killed agent left behind, as its sandbox would: the program, and then the
-// shell of its tool.
-func endTree(t *testing.T, program, shell string) {
+// end ends the shell of a tool, which a killed agent leaves behind, as its sandbox would.
+func end(t *testing.T, pid string) {
 	t.Helper()
-	for _, pid := range []string{program, shell} {
-		n, err := strconv.Atoi(pid)
-		require.NoError(t, err)
-		_ = syscall.Kill(n, syscall.SIGKILL)
-	}
+	n, err := strconv.Atoi(pid)
+	require.NoError(t, err)
+	_ = syscall.Kill(n, syscall.SIGKILL)
 }
 
 // parentOf is the process that started another one.
@@ -247,7 +263,7 @@ func TestClaudeGoesOnAfterARestart(t *testing.T) {
 		require.Equal(t, 0, wait().ExitCode())
 		require.Equal(t, "sigterm", b.one("agent.shutdown")["reason"])
 		close(hold)
-		model.Add(modeltest.Turn{Text: "Done.", Expect: modeltest.Saying("The answer is 42.")})
+		model.Add(modeltest.Turn{Text: "Done.", Expect: modeltest.Saying("The answer is 42.", "cut off")})
 		require.Equal(t, 0, b.run())
 		require.Equal(t, "Done.", b.one("agent.completed")["final_output"])
 	})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -166,8 +167,12 @@ func (p *program) send(v any) error {
 	return nil
 }
 
-// say sends a message of a user under an id, by which the program says that it took it up.
+// say sends a message of a user under an id, by which the program says that it took it up. It
+// would carry out one that begins with a slash as a command of its own.
 func (p *program) say(id, text string) error {
+	if strings.HasPrefix(strings.TrimSpace(text), "/") {
+		text = "What is said: " + text
+	}
 	return p.send(map[string]any{"type": "user", "uuid": id, "message": map[string]any{"role": "user", "content": text}})
 }
 
