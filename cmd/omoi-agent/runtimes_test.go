@@ -17,10 +17,13 @@ import (
 // standIn is a program that speaks as Claude Code does, and then does what a test asks for.
 const standIn = `#!/bin/bash
 [ "$1" = --version ] && { echo "2.1.1 (Claude Code)"; exit; }
-read -r first
+replay() {
+	uuid=$(printf %s "$said" | sed 's/.*"uuid":"\([^"]*\)".*/\1/')
+	echo '{"type":"user","isReplay":true,"uuid":"'$uuid'","message":{"role":"user","content":"to do"}}'
+}
+read -r said
 echo '{"type":"system","subtype":"init"}'
-uuid=$(printf %s "$first" | sed 's/.*"uuid":"\([^"]*\)".*/\1/')
-echo '{"type":"user","isReplay":true,"uuid":"'$uuid'","message":{"role":"user","content":"to do"}}'
+replay
 result() { echo '{"type":"result","subtype":"success","is_error":'$1',"result":"'"$2"'","total_cost_usd":0.5,"modelUsage":{"m":{"inputTokens":7,"costUSD":0.5}}}'; }
 `
 
@@ -84,6 +87,7 @@ func TestEveryRuntime(t *testing.T) {
 		t.Run(name+" is stopped", func(t *testing.T) {
 			t.Parallel()
 			b := does["hangs"]()
+			b.cfg.Grace = time.Minute // only the order counts
 			cmd, wait := b.start()
 			pid := waitFile(t, b.at("ready"))
 			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
@@ -144,12 +148,15 @@ echo '{"type":"stream_event","event":{"type":"content_block_delta","delta":{"typ
 	}
 }
 
-// An interrupt ends the process of a program that does not listen; its session goes on.
+// An interrupt ends the process of a program that does not listen; its session goes on, and is
+// told what the process had not taken up.
 func TestAnInterruptEndsAProgramThatDoesNotListen(t *testing.T) {
 	t.Parallel()
-	b := standInBox(t, `if [ -e begun ]; then result false 'went on'; cat > /dev/null; exit; fi; touch begun; trap "" TERM INT; while :; do sleep 1; done`)
+	b := standInBox(t, `if [ -e begun ]; then read -r said; replay; result false 'went on'; cat > /dev/null; exit; fi; touch begun; trap "" TERM INT; while :; do sleep 1; done`)
 	_, wait := b.start()
 	waitExists(t, b.at("begun"))
+	b.server.Say(agenttest.Message{ID: "m0", Content: "use tabs", Type: "user_message"})
+	b.server.Wait(t, agenttest.Has("agent.message_injected", 1))
 	asked := time.Now()
 	b.server.Say(agenttest.Message{ID: "m1", Content: "enough", Type: "interrupt"})
 	b.server.Wait(t, agenttest.Has("agent.interrupted", 1))
@@ -158,6 +165,7 @@ func TestAnInterruptEndsAProgramThatDoesNotListen(t *testing.T) {
 	require.Equal(t, 0, wait().ExitCode())
 	b.one("agent.interrupted")
 	require.Equal(t, "went on", b.one("agent.completed")["final_output"])
+	b.used("m0")
 }
 
 func waitExists(t *testing.T, path string) {

@@ -29,6 +29,38 @@ func listen(ctx context.Context, box agent.Messages) *ears {
 	return e
 }
 
+// attend listens while something else is done. An interrupt and the time limit end that; what
+// else is said waits for the next turn.
+func (t *talk) attend(ctx context.Context, end *turn, do func(ctx context.Context)) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do(ctx)
+	}()
+	heard := t.ears.heard
+	for {
+		select {
+		case <-done:
+			return
+		case <-t.limits.time:
+			end.stop = stopTime
+			stop()
+		case m, ok := <-heard:
+			switch {
+			case !ok:
+				heard = nil
+			case m.Type == inbox.TypeInterrupt:
+				end.stopping, heard = append(end.stopping, m), nil
+				stop()
+			default:
+				t.later = append(t.later, m)
+			}
+		}
+	}
+}
+
 // close listens no longer. What was won until then is handed out: it must not be lost.
 func (e *ears) close() (left []inbox.Message) {
 	e.deaf()
@@ -36,4 +68,23 @@ func (e *ears) close() (left []inbox.Message) {
 		left = append(left, m)
 	}
 	return left
+}
+
+// sayMore brings what came while nothing could be told.
+func (t *talk) sayMore(end *turn) {
+	more := t.later
+	t.later = nil
+	for _, m := range more {
+		t.hear(end, m)
+	}
+}
+
+// sayAgain keeps what the program had not taken up when it ended.
+func (t *talk) sayAgain() {
+	for _, m := range t.unheard {
+		if m.ID != "" {
+			t.later = append(t.later, m)
+		}
+	}
+	t.unheard = map[string]inbox.Message{}
 }

@@ -42,8 +42,9 @@ func (t *talk) look(ctx context.Context) work {
 // wants reports whether the task asks for something; what it does not say it asks for.
 func (t *talk) wants(name string) bool { return or(t.vars[name], "true") == "true" }
 
-// validate judges the work: by the repository, and by the task's own test command.
-func (t *talk) validate(ctx context.Context) (work, error) {
+// validate judges the work: by the repository, and by the task's own test command, which is
+// stopped as a turn is.
+func (t *talk) validate(ctx context.Context, end *turn) (work, error) {
 	w := t.look(ctx)
 	command := t.env.Config.TestCommand
 	if command == "" {
@@ -51,9 +52,14 @@ func (t *talk) validate(ctx context.Context) (work, error) {
 	}
 	done := t.env.Doing.Tool("test command")
 	defer done()
-	res, err := t.env.Procs.Run(ctx, proc.Command{
-		Args: agent.Shell(command), Dir: t.env.Config.Workspace, Env: withoutCredentials(t.env.Environ), Timeout: t.env.Config.ToolTimeout,
+	var res proc.Result
+	var err error
+	t.attend(ctx, end, func(ctx context.Context) {
+		res, err = t.env.Procs.Run(ctx, proc.Command{
+			Args: agent.Shell(command), Dir: t.env.Config.Workspace, Env: withoutCredentials(t.env.Environ), Timeout: t.env.Config.ToolTimeout,
+		})
 	})
+	t.stopped(end)
 	w.tested = err == nil && res.Outcome == proc.Exited && res.ExitCode == 0
 	if !w.tested {
 		w.wrong = append(w.wrong, fmt.Sprintf("The test command failed (exit code %d):\n%s", res.ExitCode, clip(res.Output[max(len(res.Output)-resultBytes, 0):], resultBytes)))

@@ -28,7 +28,8 @@ func (t *talk) close(ctx context.Context, end *turn) *failed {
 	for !end.ended {
 		select {
 		case <-ctx.Done():
-			t.prog.stop()
+			t.halt()
+			return nil
 		case <-timer.C:
 			t.prog.stop()
 		case l := <-t.prog.notices:

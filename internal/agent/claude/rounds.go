@@ -115,9 +115,14 @@ func (t *talk) signalled(ctx context.Context, end *turn) (*step, agent.Result, e
 	t.env.Report.Emit("iteration.completion_signal", map[string]any{
 		"iteration_num": t.place.Iteration, "signal_count": t.place.Signals, "threshold": 1,
 	})
-	w, err := t.validate(ctx)
-	if err != nil {
+	w, err := t.validate(ctx, end)
+	switch {
+	case err != nil:
 		return nil, agent.Result{}, err
+	case end.interrupted:
+		return t.stand(ctx)
+	case end.stop != "":
+		return nil, t.finish(end.stop, w), nil
 	}
 	feedback := strings.Join(w.wrong, "\n")
 	t.env.Report.Emit("iteration.validation", map[string]any{

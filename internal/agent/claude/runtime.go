@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
@@ -95,11 +96,7 @@ func (t *talk) unresumed(end *turn) bool {
 // after decides what follows a turn: another one, or the end.
 func (t *talk) after(ctx context.Context, end *turn) (*step, agent.Result, error) {
 	if end.interrupted {
-		m, ok, err := t.await(ctx)
-		if !ok {
-			return nil, t.abandoned(err), err
-		}
-		return stepOf(m), agent.Result{}, nil
+		return t.stand(ctx)
 	}
 	if t.env.Config.Continuous {
 		return t.judgeRound(ctx, end)
@@ -119,11 +116,22 @@ func (t *talk) after(ctx context.Context, end *turn) (*step, agent.Result, error
 	return nil, res, err
 }
 
+// stand waits after an interrupt for a word on how to go on.
+func (t *talk) stand(ctx context.Context) (*step, agent.Result, error) {
+	m, ok, err := t.await(ctx)
+	if !ok {
+		return nil, t.abandoned(err), err
+	}
+	return stepOf(m), agent.Result{}, nil
+}
+
 // lastWord is a message that came in the last moment before the end. Afterwards nobody listens.
 func (t *talk) lastWord(ctx context.Context) (inbox.Message, bool) {
-	for _, m := range t.ears.close() {
+	left := slices.Concat(t.later, t.ears.close())
+	t.later = nil
+	for i, m := range left {
 		if m.Type != inbox.TypeInterrupt {
-			t.ears = listen(ctx, t.env.Inbox)
+			t.ears, t.later = listen(ctx, t.env.Inbox), left[i+1:]
 			return m, true
 		}
 		t.interrupted(m) // there is nothing left to stop

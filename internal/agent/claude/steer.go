@@ -30,6 +30,7 @@ type talk struct {
 	began time.Time
 
 	unheard map[string]inbox.Message // what the program was told and has not taken up, by our id
+	later   []inbox.Message          // what the next turn is told besides
 	limits  limits
 }
 
@@ -53,6 +54,7 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 	}
 	t.env.Doing.SetStatus(reporter.StatusRunning)
 	t.say(text, of)
+	t.sayMore(end)
 	for !t.over(end) {
 		select {
 		case <-ctx.Done():
@@ -92,7 +94,7 @@ func (t *talk) ensure(ctx context.Context) error {
 	}
 	t.place.Begun = exists(transcriptPath(t.env, t.place.SessionID))
 	t.rec.begin()
-	t.unheard = map[string]inbox.Message{}
+	t.sayAgain()
 	var err error
 	t.prog, err = start(ctx, t.env, proc.Command{
 		Args: append([]string{t.path}, arguments(t.env, t.vars, t.place)...), Dir: t.env.Config.Workspace,
@@ -158,11 +160,21 @@ func (t *talk) noticed(end *turn, l *line) {
 		if m, ok := t.unheard[l.UUID]; ok {
 			delete(t.unheard, l.UUID)
 			t.used(m)
+			t.anew(end)
 		}
 	}
 	if end.late == nil && t.limits.cost > 0 && t.rec.cost() >= t.limits.cost {
 		t.stop(end, stopCost)
 	}
+}
+
+// anew forgets a result that is older than what was taken up: that has begun another turn.
+func (t *talk) anew(end *turn) {
+	if end.result == nil || end.stop != "" {
+		return
+	}
+	t.stopped(end)
+	*end = turn{}
 }
 
 func (t *talk) used(m inbox.Message) {
