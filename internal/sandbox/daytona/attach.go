@@ -42,7 +42,10 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 	}
 	within, cancel := context.WithTimeout(ctx, cmp.Or(max(cmd.Timeout, 0), defaultExecTimeout))
 	defer cancel()
-	a := attached{tb: tb, id: "omoi-visit-" + rand.Text(), streams: streams, there: func(ctx context.Context) error { return p.running(ctx, labels) }}
+	a := attached{
+		tb: tb, id: "omoi-visit-" + rand.Text(), streams: streams, begins: startPatience,
+		there: func(ctx context.Context) error { return p.running(ctx, labels) },
+	}
 	a.dir = dirExec + "/" + a.id
 	code, err := a.run(within, env)
 	switch {
@@ -60,6 +63,7 @@ type attached struct {
 	id      string // of its session
 	dir     string
 	streams sandbox.Streams
+	begins  time.Duration                   // in which a command at a terminal has to
 	there   func(ctx context.Context) error // says why the sandbox does not run any more
 }
 

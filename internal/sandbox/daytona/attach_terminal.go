@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/coder/websocket"
 	toolboxclient "github.com/daytonaio/daytona/libs/toolbox-api-client-go"
@@ -35,7 +36,12 @@ func (a attached) terminal(ctx context.Context, env string) (int, error) {
 	if err := conn.Write(ctx, websocket.MessageBinary, []byte("exec sh "+a.dir+"/run "+a.dir+"\n")); err != nil {
 		return -1, classify("type in the sandbox", nil, err)
 	}
-	show := &curtain{to: a.streams.Stdout, up: func() { go a.keys(ctx, conn) }}
+	late := time.AfterFunc(a.begins, func() { _ = conn.CloseNow() }) // until it begins nothing that is typed gets there, not even Ctrl-C
+	defer late.Stop()
+	show := &curtain{to: a.streams.Stdout, up: func() {
+		late.Stop()
+		go a.keys(ctx, conn)
+	}}
 	go a.resize(ctx)
 	return watch(ctx, conn, show)
 }

@@ -1,0 +1,46 @@
+package daytona
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	apiclient "github.com/daytonaio/daytona/libs/api-client-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// A person who can type nothing, not even Ctrl-C, is not kept waiting for a shell that hangs.
+func TestAShellThatNeverBeginsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/connect") {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"exitCode":0,"result":"","sessionId":"visit"}`)
+			return
+		}
+		conn, err := websocket.Accept(w, r, nil)
+		for err == nil {
+			_, _, err = conn.Read(r.Context())
+		}
+	}))
+	t.Cleanup(server.Close)
+	p, err := New(Config{APIKey: "key", APIURL: server.URL}, nil)
+	require.NoError(t, err)
+	tb, err := p.toolbox(t.Context(), &apiclient.Sandbox{Id: "box", ToolboxProxyUrl: server.URL})
+	require.NoError(t, err)
+	a := attached{
+		tb: tb, id: "visit", dir: dirExec + "/visit", begins: time.Millisecond,
+		streams: sandbox.Streams{Stdin: strings.NewReader(""), Stdout: io.Discard, Terminal: &sandbox.Terminal{Size: sandbox.Size{Rows: 24, Columns: 80}}},
+	}
+	_, err = a.run(t.Context(), "")
+	require.Equal(t, task.CodeUnavailable, task.CodeOf(err))
+	require.NotErrorIs(t, err, context.Canceled, "the person did not leave")
+}
