@@ -57,7 +57,8 @@ func attachGivesTerminal(s *suite) {
 	}()
 	for _, step := range []struct{ typed, shows string }{
 		{"stty size; echo rea''dy in $PWD\n", "ready in " + s.p.Paths(labels).Workspace},
-		{"sleep 600; echo int''errupted\n\x03", "^C"},
+		{"echo be''gun; sleep 600; echo int''errupted\n", "begun"},
+		{"\x03", "^C"}, // by itself: it throws away what was typed before it and not read yet
 		{"echo st''ill here\n", "still here"},
 	} {
 		_, err := typed.Write([]byte(step.typed))
@@ -65,6 +66,7 @@ func attachGivesTerminal(s *suite) {
 		s.eventually(t, step.shows+" is shown", func() bool { return strings.Contains(shown.String(), step.shows) })
 	}
 	require.Contains(t, shown.String(), "33 77")
+	require.NotContains(t, shown.String(), "interrupted")
 	resized <- sandbox.Size{Rows: 44, Columns: 88}
 	s.eventually(t, "the terminal has its new size", func() bool {
 		_, err := typed.Write([]byte("stty size\n"))
