@@ -44,7 +44,7 @@ type DependsOn = task.DependsOn
 type NewTask struct {
 	TicketID    string          `json:"ticket_id,omitempty" doc:"An existing ticket"`
 	ProjectID   string          `json:"project_id,omitempty" doc:"An existing project; a ticket is made"`
-	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"Absolute path of a local git repository, the only kind in this version; its project is found or made"`
+	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one; its project is found or made"`
 	Title       string          `json:"title,omitempty" doc:"1 to 500 characters; default: the beginning of the description"`
 	Description string          `json:"description,omitempty" doc:"At most 64 KiB; default: the title"`
 	TaskType    string          `json:"task_type,omitempty" maxLength:"100" doc:"Default: implementation"`
@@ -108,7 +108,7 @@ type EventPage struct {
 type NewProject struct {
 	Name          string          `json:"name,omitempty" doc:"1 to 255 characters; default: from the repository"`
 	Description   string          `json:"description,omitempty"`
-	Repo          string          `json:"repo,omitempty" maxLength:"1000" doc:"Absolute path of a local git repository, the only kind in this version"`
+	Repo          string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one"`
 	DefaultBranch string          `json:"default_branch,omitempty" maxLength:"255" doc:"Default: ask the repository"`
 	MaxSlots      *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"Default: MAX_CONCURRENT_TASKS_PER_PROJECT, which is 5"`
 	Autonomous    *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false holds back tasks that omoi made itself; default true"`
@@ -135,7 +135,7 @@ type ProjectPatch struct {
 // NewTicket is the body of POST /api/v1/tickets. Its first task is made with it.
 type NewTicket struct {
 	ProjectID   string          `json:"project_id,omitempty" doc:"An existing project"`
-	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"Absolute path of a local git repository, the only kind in this version; its project is found or made"`
+	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one; its project is found or made"`
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
 	TicketType  string          `json:"ticket_type,omitempty" doc:"feature (default), bug, refactor, docs, test, chore or release"`
