@@ -71,13 +71,20 @@ func (v Value) Check(kind string) error {
 	if err := checkSecret(kind, v.Secret); err != nil {
 		return err
 	}
-	if kind == GitHub && v != (Value{Secret: v.Secret}) {
+	return cmp.Or(v.checkFor(kind), checkBase(v.BaseURL), v.check())
+}
+
+// checkFor refuses what a kind has no use for, rather than drop it.
+func (v Value) checkFor(kind string) error {
+	switch {
+	case kind == GitHub && v != (Value{Secret: v.Secret}):
 		return task.Invalid("base_url", "A %s credential is a token alone; which GitHub it is for is a setting of the server.", kind)
-	}
-	if kind == ClaudeOAuth && (v.BaseURL != "" || v.Bearer) {
+	case kind == ClaudeOAuth && (v.BaseURL != "" || v.Bearer):
 		return task.Invalid("base_url", "The token of a subscription is good for Anthropic's own API alone; a base URL belongs to an %s key.", Anthropic)
+	case kind != GitHub && kind != ClaudeOAuth && kind != Anthropic && v != (Value{Secret: v.Secret, BaseURL: v.BaseURL, Models: Models{Model: v.Model}}):
+		return task.Invalid("bearer", "A credential of %s has a base URL and a model at most; bearer and the models that stand for others belong to an %s key.", kind, Anthropic)
 	}
-	return cmp.Or(checkBase(v.BaseURL), v.check())
+	return nil
 }
 
 func checkSecret(kind, secret string) error {

@@ -127,6 +127,8 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 		"query":        {credential.Anthropic, credential.Value{Secret: good, BaseURL: "https://host?key=1"}, "base_url"},
 		"no address":   {credential.Anthropic, credential.Value{Secret: good, BaseURL: "file:///etc/passwd"}, "base_url"},
 		"elsewhere":    {credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-0123", BaseURL: "https://host"}, "base_url"},
+		"bearer":       {"openai", credential.Value{Secret: good, BaseURL: "https://host", Bearer: true}, "bearer"},
+		"other models": {"openai", credential.Value{Secret: good, Models: credential.Models{Model: "m", Haiku: "h"}}, "bearer"},
 		"model name":   {credential.Anthropic, credential.Value{Secret: good, Models: credential.Models{Opus: "a b"}}, "opus_model"},
 	} {
 		err := c.value.Check(c.kind)
