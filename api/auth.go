@@ -62,7 +62,11 @@ func (a *API) guard(want access) func(huma.Context, func(huma.Context)) {
 func (a *API) admitWithin(ctx huma.Context, want access) (caller, error) {
 	limited, cancel := a.limited(ctx.Context())
 	defer cancel()
-	who, err := a.admit(humagin.Unwrap(ctx).Request.WithContext(limited), ctx.Param("sandbox_id"), want)
+	id := ctx.Param("sandbox_id") // empty: the route has none
+	if err := checkSandboxID(id); err != nil {
+		return caller{}, err
+	}
+	who, err := a.admit(humagin.Unwrap(ctx).Request.WithContext(limited), id, want)
 	if err == nil && who.sandbox != "" {
 		err = a.deps.Store.TokenLives(limited, who.sandbox)
 	}

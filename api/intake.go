@@ -73,8 +73,8 @@ func (a *API) take(w http.ResponseWriter, said report, r route, answer func(cont
 		if _, err := a.admit(said.Request, said.sandboxID, r.access); err != nil {
 			return nil, err
 		}
-		if utf8.RuneCountInString(said.sandboxID) > maxSandboxID {
-			return nil, task.Invalid("path.sandbox_id", "The sandbox_id must have at most %d characters.", maxSandboxID)
+		if err := checkSandboxID(said.sandboxID); err != nil {
+			return nil, err
 		}
 		if err := readBody(said, r.body, body); err != nil {
 			return nil, err
@@ -92,6 +92,20 @@ func (a *API) take(w http.ResponseWriter, said report, r route, answer func(cont
 }
 
 const maxSandboxID = 100
+
+// checkSandboxID refuses what can be the id of no sandbox, on whatever route.
+func checkSandboxID(id string) error {
+	const field = "path.sandbox_id"
+	switch {
+	case utf8.RuneCountInString(id) > maxSandboxID:
+		return task.Invalid(field, "The sandbox_id must have at most %d characters.", maxSandboxID)
+	case !utf8.ValidString(id):
+		return task.Invalid(field, "The sandbox_id is not valid UTF-8.")
+	case strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }): // as of events
+		return task.Invalid(field, "The sandbox_id must not contain control characters.")
+	}
+	return nil
+}
 
 func newBody() any { return new(bytes.Buffer) }
 

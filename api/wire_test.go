@@ -85,6 +85,21 @@ func TestBadEventsAreRefused(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM sandbox_events`))
 }
 
+// What no sandbox can be called is refused before anybody looks for it, and never made.
+func TestIDsOfNoSandboxAreRefused(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for _, id := range []string{"a%00b", "a%0Ab", "a%7Fb", "a%FFb", strings.Repeat("x", 101)} {
+		for _, route := range []string{"/events", "/trajectory", "/files", "/integrity", "/phase-status", "/task", "/messages", "/stream", ""} {
+			w.call(http.MethodGet, wire+id+route, nil).refused(422, "path.sandbox_id")
+		}
+		w.call(http.MethodPost, wire+id+"/events", `{"event_type":"x"}`).refused(422, "path.sandbox_id")
+		w.call(http.MethodPost, wire+id+"/events/batch", `{"spool_id":"s","first":1,"events":[]}`).refused(422, "path.sandbox_id")
+		w.call(http.MethodPost, wire+id+"/messages", `{"content":"x"}`).refused(422, "path.sandbox_id")
+	}
+	require.Zero(t, w.count(`SELECT count(*) FROM sandboxes`))
+}
+
 // Workers of the replaced system send what a run has said with its end, until it is taken.
 func TestAnEventMayBringTheLongestTranscript(t *testing.T) {
 	t.Parallel()
