@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestAnAgentThatIsKeptFromTheAPIIsWaitedForAndHelped(t *testing.T) {
 	r := newRig(t, settings).up()
 	cloud.Faults().Set(standin.Fault{Switch: standin.EgressBlocked})
 	made := r.submit(r.repo(), script(stepWrite, stepCommit, stepComplete), inDaytona)
-	told := r.until(made.ID, "says what to do", func(t task.Task) bool { return t.WaitingFor != "" && t.Status == task.StatusAssigned })
+	told := r.until(made.ID, "says what to do", func(t task.Task) bool { return strings.Contains(t.WaitingFor, "cannot reach the API") })
 	require.Contains(t, told.Why, "The agent works and cannot reach the API: if its network keeps it from that, set OMOI_TRANSPORT_DAYTONA=pull for omoi worker")
 	require.Contains(t, told.Why, "That alone does not end the attempt.")
 	require.Contains(t, r.omoi("show", made.ID).stdout, "OMOI_TRANSPORT_DAYTONA=pull")
@@ -43,7 +44,7 @@ func TestAnAgentThatIsKeptFromTheAPIIsWaitedForAndHelped(t *testing.T) {
 func TestWhatAppearsBehindTheFirstLookIsDeletedAndAccountedFor(t *testing.T) {
 	t.Parallel()
 	cloud, settings := startCloud(t)
-	settings["OMOI_DAYTONA_LONGEST_CREATE"] = "5s"
+	settings["OMOI_DAYTONA_LONGEST_CREATE"] = "20s" // between the looks, while a busy machine has to see the first one
 	r := newRig(t, settings).up()
 	const many = 1000
 	cloud.Faults().Set(standin.Fault{Switch: standin.LateCreate, Delay: time.Hour, Times: many})
