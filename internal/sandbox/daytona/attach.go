@@ -3,10 +3,8 @@ package daytona
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -29,24 +27,13 @@ const (
 // Attach is [Provider.Exec] with the streams of a person. What the command says comes as it is said, whatever its
 // length; its input is read to the end first, unless it has a terminal.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
-	if err := checkCommand(cmd); err != nil {
-		return -1, err
-	}
-	env, err := envFile(cmd)
-	if err != nil {
-		return -1, err
-	}
-	tb, err := p.inside(ctx, labels)
+	tb, env, err := p.ready(ctx, labels, cmd)
 	if err != nil {
 		return -1, err
 	}
 	within, cancel := context.WithTimeout(ctx, cmp.Or(max(cmd.Timeout, 0), defaultExecTimeout))
 	defer cancel()
-	a := attached{
-		tb: tb, id: "omoi-visit-" + rand.Text(), streams: streams, begins: startPatience,
-		there: func(ctx context.Context) error { return p.running(ctx, labels) },
-	}
-	a.dir = dirExec + "/" + a.id
+	a := attached{execution: p.execution(tb, labels, "omoi-visit-"), streams: streams, begins: startPatience}
 	code, err := a.run(within, env)
 	switch {
 	case ctx.Err() != nil:
@@ -59,12 +46,10 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 
 // attached is one command of a person under way.
 type attached struct {
-	tb      *toolbox
-	id      string // of its session
-	dir     string
+	execution
+
 	streams sandbox.Streams
-	begins  time.Duration                   // in which a command at a terminal has to
-	there   func(ctx context.Context) error // says why the sandbox does not run any more
+	begins  time.Duration // in which a command at a terminal has to
 }
 
 func (a attached) run(ctx context.Context, env string) (int, error) {
@@ -72,31 +57,10 @@ func (a attached) run(ctx context.Context, env string) (int, error) {
 	if a.streams.Terminal != nil {
 		return a.terminal(ctx, env)
 	}
-	if err := a.begin(ctx, env); err != nil {
+	if err := a.begin(ctx, scriptAttach, env, a.streams.Stdin); err != nil {
 		return -1, err
 	}
 	return a.follow(ctx)
-}
-
-func (a attached) begin(ctx context.Context, env string) error {
-	var stdin io.Reader = strings.NewReader("")
-	if a.streams.Stdin != nil {
-		stdin = a.streams.Stdin
-	}
-	if err := a.furnish(ctx, append(prepared(a.dir, scriptAttach, env), file{a.dir + "/stdin", stdin})); err != nil {
-		return err
-	}
-	if err := a.tb.session(ctx, a.id); err != nil {
-		return err
-	}
-	return a.tb.run(ctx, a.id, "sh "+a.dir+"/run "+a.dir)
-}
-
-func (a attached) furnish(ctx context.Context, files []file) error {
-	if _, err := a.tb.upload(ctx, files...); err != nil {
-		return err
-	}
-	return a.tb.private(ctx, a.dir)
 }
 
 // leave ends what is left of the command, for a while longer than the caller lives.

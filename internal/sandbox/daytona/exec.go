@@ -29,20 +29,12 @@ const (
 // ctx's error if that ends first.
 func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
 	none := sandbox.ExecResult{ExitCode: -1}
-	if err := checkCommand(cmd); err != nil {
-		return none, err
-	}
-	env, err := envFile(cmd)
+	tb, env, err := p.ready(ctx, labels, cmd)
 	if err != nil {
 		return none, err
 	}
-	tb, err := p.inside(ctx, labels)
-	if err != nil {
-		return none, err
-	}
-	e := execution{tb: tb, id: "omoi-exec-" + rand.Text(), there: func(ctx context.Context) error { return p.running(ctx, labels) }}
-	e.dir = dirExec + "/" + e.id
-	if err := e.begin(ctx, env, cmd.Stdin); err != nil {
+	e := p.execution(tb, labels, "omoi-exec-")
+	if err := e.begin(ctx, scriptExec, env, cmd.Stdin, strconv.Itoa(sandbox.MaxExecOutput)); err != nil {
 		e.abandon(ctx)
 		return none, p.doubt(labels, err)
 	}
@@ -51,7 +43,19 @@ func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 	return res, p.doubt(labels, err)
 }
 
-// execution is one command of Exec under way.
+// ready checks a command and answers the way to where it is to run, and its environment.
+func (p *Provider) ready(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (tb *toolbox, env string, err error) {
+	if err := checkCommand(cmd); err != nil {
+		return nil, "", err
+	}
+	if env, err = envFile(cmd); err != nil {
+		return nil, "", err
+	}
+	tb, err = p.inside(ctx, labels)
+	return tb, env, err
+}
+
+// execution is one command under way.
 type execution struct {
 	tb    *toolbox
 	id    string // of its session
@@ -59,21 +63,30 @@ type execution struct {
 	there func(ctx context.Context) error // says why the sandbox does not run any more
 }
 
-func (e execution) begin(ctx context.Context, env string, stdin io.Reader) error {
+func (p *Provider) execution(tb *toolbox, labels sandbox.Labels, kind string) execution {
+	id := kind + rand.Text()
+	return execution{tb: tb, id: id, dir: dirExec + "/" + id, there: func(ctx context.Context) error { return p.running(ctx, labels) }}
+}
+
+// begin runs a script of ours in a session of its own, which runs the command.
+func (e execution) begin(ctx context.Context, script, env string, stdin io.Reader, args ...string) error {
 	if stdin == nil {
 		stdin = strings.NewReader("")
 	}
-	files := append(prepared(e.dir, scriptExec, env), file{e.dir + "/stdin", stdin})
-	if _, err := e.tb.upload(ctx, files...); err != nil {
-		return err
-	}
-	if err := e.tb.private(ctx, e.dir); err != nil {
+	if err := e.furnish(ctx, append(prepared(e.dir, script, env), file{e.dir + "/stdin", stdin})); err != nil {
 		return err
 	}
 	if err := e.tb.session(ctx, e.id); err != nil {
 		return err
 	}
-	return e.tb.run(ctx, e.id, fmt.Sprintf("sh %s/run %s %d", e.dir, e.dir, sandbox.MaxExecOutput))
+	return e.tb.run(ctx, e.id, strings.Join(append([]string{"sh", e.dir + "/run", e.dir}, args...), " "))
+}
+
+func (e execution) furnish(ctx context.Context, files []file) error {
+	if _, err := e.tb.upload(ctx, files...); err != nil {
+		return err
+	}
+	return e.tb.private(ctx, e.dir)
 }
 
 // await asks until the command has ended, and ends it when its time is over.
