@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -68,7 +69,7 @@ type Runner struct {
 	Hide func(text string) string
 
 	mu  sync.Mutex
-	own map[int]bool // started by us and not yet waited for
+	own map[int]chan struct{} // started by us and not yet waited for; closed when it has been
 }
 
 // Run runs a command to its end. Background processes that it leaves behind live on until
@@ -134,7 +135,6 @@ func (r *Runner) start(c Command, out *capture) (*exec.Cmd, func(), error) {
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:gosec,noctx // running commands is what it is for; the tree is ended by us
 	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.Env, c.Stdin
-	cmd.SysProcAttr = tied()
 	pipe, err := out.pipe()
 	if err != nil {
 		return nil, nil, err
@@ -145,23 +145,42 @@ func (r *Runner) start(c Command, out *capture) (*exec.Cmd, func(), error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err = cmd.Start()
+	over := make(chan struct{})
+	err = startTied(cmd, over)
 	_ = pipe.Close()
 	if err != nil {
 		out.settle()
 		return nil, nil, fmt.Errorf("start command: %w", err)
 	}
 	if r.own == nil {
-		r.own = map[int]bool{}
+		r.own = map[int]chan struct{}{}
 	}
-	r.own[cmd.Process.Pid] = true
+	r.own[cmd.Process.Pid] = over
 	return cmd, out.settle, nil
+}
+
+// startTied starts a command that dies with this process. The kernel ties it to the thread that
+// has started it, which is therefore kept until the command is over.
+func startTied(cmd *exec.Cmd, over <-chan struct{}) error {
+	cmd.SysProcAttr = tied()
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			<-over
+		}
+	}()
+	return <-started
 }
 
 func (r *Runner) wait(cmd *exec.Cmd) syscall.WaitStatus {
 	_ = cmd.Wait() // the status below says more
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	close(r.own[cmd.Process.Pid])
 	delete(r.own, cmd.Process.Pid)
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return status

@@ -84,7 +84,7 @@ func (r *Runner) family(root int) map[int]process {
 	ours := syscall.Getpgrp()
 	for _, p := range kids[os.Getpid()] {
 		// What stays in our own group are short helpers of ours, such as git.
-		if root == 0 || (!r.own[p.pid] && p.group != ours) {
+		if root == 0 || (r.own[p.pid] == nil && p.group != ours) {
 			add(p)
 		}
 	}
@@ -127,7 +127,7 @@ func (r *Runner) killTree(root int, before map[int]process) (killed, left int) {
 func (r *Runner) reap(p process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p.ppid == os.Getpid() && !r.own[p.pid] {
+	if p.ppid == os.Getpid() && r.own[p.pid] == nil {
 		_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
 	}
 }
