@@ -1,4 +1,4 @@
-package proc
+package proc_test
 
 import (
 	"fmt"
@@ -10,22 +10,24 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/proc"
 )
 
 // A command dies with this process, not with the thread on which somebody asked for it.
 func TestACommandOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	t.Parallel()
-	cmd, over := exec.Command("sleep", "1000"), make(chan struct{}) //nolint:noctx // it is ended below
+	cmd, over := exec.Command("sleep", "1000"), make(chan struct{})
 	defer close(over)
-	started, thread := make(chan error), 0
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
-		thread = syscall.Gettid()
-		started <- startTied(cmd, over)
-	}()
+	started, thread := make(chan error), make(chan int, 1)
+	go onDyingThread(func() {
+		thread <- syscall.Gettid()
+		started <- proc.StartTied(cmd, over)
+	})
 	require.NoError(t, <-started)
+	task := fmt.Sprintf("/proc/self/task/%d", <-thread)
 	require.Eventually(t, func() bool {
-		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread))
+		_, err := os.Stat(task)
 		return os.IsNotExist(err)
 	}, time.Minute, time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
@@ -33,4 +35,20 @@ func TestACommandOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	require.True(t, ok)
 	require.Equal(t, syscall.SIGTERM, status.Signal())
+}
+
+// onDyingThread calls f on a thread that ends afterwards; the process's first one never does.
+func onDyingThread(f func()) {
+	runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+	if syscall.Gettid() != syscall.Getpid() {
+		f()
+		return
+	}
+	defer runtime.UnlockOSThread()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		onDyingThread(f)
+	}()
+	<-done
 }
