@@ -1,0 +1,172 @@
+package supervise
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	focusSteps = 10
+	maxList    = 10
+	shortText  = 160
+)
+
+// contextOf is the trajectory in short.
+func contextOf(t *trail) Context {
+	c := Context{
+		Goal: goalOf(t.Subject), Constraints: t.constraints(), Lifted: orNone(t.lifted), Instructions: t.instructions(),
+		Focus: t.focus(), Attempt: t.Attempt, Approaches: t.approaches(), Blockers: t.blockers(), Phase: t.Phase,
+		Age: t.Age, SinceWork: t.sinceWork(), SinceChange: t.Age, Events: t.Seen.Last, Calls: t.count(task.EventAgentToolUse),
+		Edits: t.count(task.EventAgentFileEdited), CostUSD: t.CostUSD, Tokens: t.Tokens,
+	}
+	if t.changed != nil {
+		c.SinceChange = t.changed.Age
+	}
+	for i := range t.steps {
+		if t.steps[i].failed() {
+			c.Errors++
+		}
+	}
+	return c
+}
+
+func goalOf(s *Subject) string {
+	if s.Title == "" || strings.HasPrefix(s.Description, s.Title) {
+		return cut(s.Description, maxText)
+	}
+	return cut(strings.TrimSpace(s.Title+". "+s.Description), maxText)
+}
+
+func orNone(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// constraints are those of the task that nobody has lifted.
+func (t *trail) constraints() []string {
+	return orNone(slices.DeleteFunc(slices.Clone(t.Limits.Constraints), func(sentence string) bool {
+		return slices.ContainsFunc(t.lifted, func(path string) bool { return strings.Contains(sentence, path) })
+	}))
+}
+
+// instructions are what people said on the way.
+func (t *trail) instructions() []string {
+	list := []string{}
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Sender == "user" && e.Text != "" {
+			list = append(list, cut(e.Text, shortText))
+		}
+	}
+	return newest(list)
+}
+
+// approaches are calls that failed, each once.
+func (t *trail) approaches() []string {
+	list := []string{}
+	for i := range t.steps {
+		if st := &t.steps[i]; st.failed() {
+			list = without(list, what(st))
+		}
+	}
+	return newest(list)
+}
+
+// blockers are errors of programs, or of tools, that have not gone well since.
+func (t *trail) blockers() []string {
+	type blocker struct{ program, text string }
+	var open []blocker
+	for i := range t.steps {
+		st := &t.steps[i]
+		if st.result == nil {
+			continue
+		}
+		name := st.program()
+		open = slices.DeleteFunc(open, func(b blocker) bool { return b.program == name })
+		if st.failed() && st.result.Error != "" {
+			open = append(open, blocker{name, cut(name+": "+st.result.Error, shortText)})
+		}
+	}
+	list := []string{}
+	for _, b := range open {
+		list = append(list, b.text)
+	}
+	return newest(list)
+}
+
+// without adds a text at the end of a list, once.
+func without(list []string, text string) []string {
+	list = slices.DeleteFunc(list, func(other string) bool { return other == text })
+	return append(list, text)
+}
+
+func newest(list []string) []string { return list[max(0, len(list)-maxList):] }
+
+func (t *trail) count(eventType string) int64 {
+	if t.Counts != nil {
+		return t.Counts[eventType]
+	}
+	n := int64(0)
+	for i := range t.Events {
+		if t.Events[i].Type == eventType {
+			n++
+		}
+	}
+	return n
+}
+
+// The words of focus are those of the replaced system.
+const (
+	focusBegin     = "initializing"
+	focusWork      = "working"
+	focusExplore   = "exploring"
+	focusImplement = "implementing"
+	focusDebug     = "debugging"
+	focusTest      = "testing"
+	focusPlan      = "planning"
+)
+
+// focus is what most of the newest steps are about; of two as many, the newer.
+func (t *trail) focus() string {
+	if len(t.steps) == 0 && len(t.Events) < 2 {
+		return focusBegin
+	}
+	votes := map[string]int{}
+	best := focusWork
+	for i := max(0, len(t.steps)-focusSteps); i < len(t.steps); i++ {
+		word := focusOf(&t.steps[i])
+		votes[word]++
+		if votes[word] >= votes[best] {
+			best = word
+		}
+	}
+	return best
+}
+
+func focusOf(st *step) string {
+	switch {
+	case st.tests != nil && !st.tests.Passed, st.failed():
+		return focusDebug
+	case st.tests != nil:
+		return focusTest
+	case st.edits > 0:
+		return focusImplement
+	}
+	switch st.use.Tool {
+	case "Edit", "Write", "NotebookEdit", "MultiEdit":
+		return focusImplement
+	case "Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch":
+		return focusExplore
+	case "TodoWrite", "TaskCreate", "ExitPlanMode":
+		return focusPlan
+	}
+	switch words := strings.Fields(st.program()); {
+	case len(words) == 0:
+	case slices.Contains([]string{"ls", "cat", "head", "tail", "grep", "rg", "find", "tree", "sed", "wc", "pwd", "git"}, words[0]):
+		return focusExplore
+	}
+	return focusWork
+}

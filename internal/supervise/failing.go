@@ -1,0 +1,93 @@
+package supervise
+
+import "fmt"
+
+const recentSteps = 10
+
+// sameError finds an error that comes back whatever is tried. What has gone well in between
+// with the same program, or the same tool, ends the series.
+func sameError(t *trail, s Settings) *Finding {
+	last := lastFailed(t.steps)
+	if last == nil || t.end != nil {
+		return nil
+	}
+	var series []step
+	for i := range t.steps {
+		st := &t.steps[i]
+		switch {
+		case st.failed() && st.result.Error == last.result.Error && st.tests == nil:
+			series = append(series, *st)
+		case st.result != nil && !st.failed() && st.program() == last.program():
+			series = nil
+		}
+	}
+	if len(series) < s.SameError {
+		return nil
+	}
+	return &Finding{
+		Why:        fmt.Sprintf("The same error came %d times: %s", len(series), cut(last.result.Error, 160)),
+		Advice:     fmt.Sprintf("You have met the same error %d times: %s. Read what it says, find its cause before you change more, or say what you need.", len(series), cut(last.result.Error, 160)),
+		Confidence: sure(0.75, len(series), s.SameError), Evidence: evidence(series, 4),
+	}
+}
+
+// lastFailed is the newest step that failed with something to say, if it is one of the newest.
+func lastFailed(steps []step) *step {
+	for i := len(steps) - 1; i >= max(0, len(steps)-recentSteps); i-- {
+		if steps[i].failed() && steps[i].result.Error != "" && steps[i].tests == nil {
+			return &steps[i]
+		}
+	}
+	return nil
+}
+
+// failing finds tests that fail in the same way run after run, although files were changed.
+func failing(t *trail, s Settings) *Finding {
+	runs := sameRuns(t.steps)
+	if len(runs) < s.SameFailing || t.end != nil {
+		return nil
+	}
+	from, to := runs[0].use.Sequence, runs[len(runs)-1].use.Sequence
+	edits := 0
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Edit != nil && e.Sequence > from && e.Sequence < to {
+			edits++
+		}
+	}
+	if edits == 0 {
+		return nil // nothing was tried: that is a loop
+	}
+	return &Finding{
+		Why:        fmt.Sprintf("%s failed in the same way in %d runs, with %d edits in between.", tests(runs[0].tests.Failing), len(runs), edits),
+		Advice:     fmt.Sprintf("The same tests have failed %d times in the same way; your edits do not touch the cause. Read one failing test and follow it before you change more.", len(runs)),
+		Confidence: sure(0.8, len(runs), s.SameFailing), Evidence: evidence(runs, 4),
+	}
+}
+
+// sameRuns are the newest runs of the newest tests, as long as the same of them failed.
+func sameRuns(steps []step) []step {
+	var runs []step
+	var last *step
+	for i := len(steps) - 1; i >= 0; i-- {
+		st := &steps[i]
+		if st.tests == nil || last != nil && st.use.Input != last.use.Input {
+			continue
+		}
+		if st.tests.Passed || last != nil && st.tests.Which != last.tests.Which {
+			break
+		}
+		last = st
+		runs = append([]step{*st}, runs...)
+	}
+	return runs
+}
+
+func tests(n int) string {
+	switch n {
+	case 0:
+		return "Tests"
+	case 1:
+		return "1 test"
+	}
+	return fmt.Sprintf("%d tests", n)
+}

@@ -1,0 +1,131 @@
+package supervise
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const maxConstraints = 10
+
+// LimitsOf gathers what a task forbids: from objects with the keys allowed_paths,
+// forbidden_paths, forbidden_commands and constraints (a task's execution_config, a project's
+// settings), and from plain sentences of what the agent was told, such as: Only change `src/api`.
+// Do not touch the tests in `e2e/`. Never run `git push --force`.
+func LimitsOf(told string, objects ...json.RawMessage) Limits {
+	var l Limits
+	for _, object := range objects {
+		var more Limits
+		if json.Unmarshal(object, &more) == nil {
+			l.add(more)
+		}
+	}
+	for _, sentence := range sentences(told) {
+		l.add(limitsIn(sentence))
+	}
+	l.Constraints = l.Constraints[:min(len(l.Constraints), maxConstraints)]
+	return l
+}
+
+func (l *Limits) add(more Limits) {
+	l.Constraints = union(l.Constraints, more.Constraints)
+	l.Paths = union(l.Paths, more.Paths)
+	l.NoPaths = union(l.NoPaths, more.NoPaths)
+	l.NoCommands = union(l.NoCommands, more.NoCommands)
+}
+
+func union(a, b []string) []string {
+	for _, text := range b {
+		if text = strings.TrimSpace(text); text != "" && !slices.Contains(a, text) {
+			a = append(a, text)
+		}
+	}
+	return a
+}
+
+const changing = `(?:change|changing|edit|editing|touch|touching|modify|modifying|alter|write|writing|delete|deleting|remove|work)`
+
+var (
+	ends      = regexp.MustCompile(`[.!;]\s+|\n+|,? (?:but|and) (?:do not|don't|never|only)\b`)
+	binding   = regexp.MustCompile(`(?i)\b(?:do not|don't|never|must not|mustn't|may not|only|without|leave|no new)\b`)
+	allowing  = regexp.MustCompile(`(?i)\bonly ` + changing + `\b|\b` + changing + ` only\b|\bonly in\b`)
+	refusing  = regexp.MustCompile(`(?i)\b(?:do not|don't|never|must not|mustn't|may not) ` + changing + `\b|\bwithout ` + changing + `\b|\bleave\b.*\b(?:alone|untouched|as (?:it is|they are))`)
+	notRun    = regexp.MustCompile(`(?i)\b(?:do not|don't|never|must not|mustn't|may not) (?:run|use|call|execute)\b`)
+	inTicks   = regexp.MustCompile("`([^`\\s]+)`|\"([^\"\\s]+)\"|(?:^|\\s)((?:[\\w.-]+/)+[\\w.*-]*)")
+	commandIn = regexp.MustCompile("`([^`]+)`")
+)
+
+// sentences splits what was told; the word that begins the second half of a sentence stays.
+func sentences(told string) []string {
+	var list []string
+	rest := told
+	for {
+		at := ends.FindStringIndex(rest)
+		if at == nil {
+			return append(list, strings.TrimSpace(rest))
+		}
+		list = append(list, strings.TrimSpace(rest[:at[0]]))
+		tail := strings.TrimLeft(rest[at[0]:at[1]], ",.!; \n")
+		tail = strings.TrimPrefix(strings.TrimPrefix(tail, "but "), "and ")
+		rest = tail + rest[at[1]:]
+		if strings.TrimSpace(rest) == "" {
+			return list
+		}
+	}
+}
+
+func limitsIn(sentence string) Limits {
+	var l Limits
+	if !binding.MatchString(sentence) {
+		return l
+	}
+	l.Constraints = []string{cut(sentence, maxText)}
+	switch {
+	case notRun.MatchString(sentence):
+		l.NoCommands = firsts(commandIn, sentence)
+	case refusing.MatchString(sentence):
+		l.NoPaths = pathsIn(sentence)
+	case allowing.MatchString(sentence):
+		l.Paths = pathsIn(sentence)
+	}
+	return l
+}
+
+// pathsIn are words that look like paths.
+func pathsIn(sentence string) []string {
+	var paths []string
+	for _, word := range firsts(inTicks, sentence) {
+		word = strings.TrimRight(word, ".,:;)")
+		if strings.ContainsAny(word, "/.*") && !strings.HasPrefix(word, "http") {
+			paths = append(paths, word)
+		}
+	}
+	return paths
+}
+
+// firsts are the groups that matched.
+func firsts(re *regexp.Regexp, text string) []string {
+	var found []string
+	for _, m := range re.FindAllStringSubmatch(text, -1) {
+		for _, group := range m[1:] {
+			if group != "" {
+				found = append(found, group)
+			}
+		}
+	}
+	return found
+}
+
+var lifting = regexp.MustCompile(`(?i)\b(?:may|can|allowed|go ahead|fine|okay|ok|please)\b`)
+
+// liftedBy are the paths that a person's message opens.
+func liftedBy(message string) []string {
+	var paths []string
+	for _, sentence := range sentences(message) {
+		if lifting.MatchString(sentence) && !binding.MatchString(sentence) {
+			paths = append(paths, pathsIn(sentence)...)
+		}
+	}
+	return paths
+}

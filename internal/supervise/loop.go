@@ -1,0 +1,116 @@
+package supervise
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// loop finds the same call, or the same few calls in a row, over and over with the same
+// answers. Whoever waits for something outside does that too: polling has its own limit.
+func loop(t *trail, s Settings) *Finding {
+	if t.end != nil || t.underWay(s.ToolLimit) {
+		return nil
+	}
+	tail := t.stale()
+	if f := cycle(tail, s); f != nil {
+		return polled(f, tail, s)
+	}
+	counts := map[same]int{}
+	for i := range tail {
+		counts[tail[i].key()]++
+	}
+	for i := len(tail) - 1; i >= 0; i-- { // the newest of them
+		if n := counts[tail[i].key()] + 1; n >= s.LoopRepeats {
+			return polled(repeated(tail, &tail[i], n), tail, s)
+		}
+	}
+	return nil
+}
+
+func repeated(tail []step, st *step, n int) *Finding {
+	return &Finding{
+		Why:        fmt.Sprintf("%s was called %d times with the same input and the same answer, and nothing new came in between.", what(st), n),
+		Advice:     fmt.Sprintf("You have called %s %d times with the same answer. It will not change by asking again: say what you expected, and try something else.", what(st), n),
+		Confidence: sure(0.8, n, n-1), Evidence: evidence(tail, 6),
+	}
+}
+
+// cycle finds the newest calls to be a row of 2 or more different ones that is gone through
+// again and again. One round of it lies before the tail: when it was new.
+func cycle(tail []step, s Settings) *Finding {
+	for period := 2; period <= s.LoopPeriod; period++ {
+		length := period
+		for length < len(tail) && tail[len(tail)-1-length].key() == tail[len(tail)-1-length+period].key() {
+			length++
+		}
+		if rounds := length/period + 1; length >= period*(s.LoopCycle-1) && distinct(tail[len(tail)-period:]) {
+			return &Finding{
+				Why:        fmt.Sprintf("The same %d calls were gone through %d times with the same answers; the last of them is %s.", period, rounds, what(&tail[len(tail)-1])),
+				Advice:     fmt.Sprintf("You go through the same %d steps again and again, and nothing changes. Stop, say what you have learned, and choose another way.", period),
+				Confidence: sure(0.8, rounds, s.LoopCycle), Evidence: evidence(tail, 2*period),
+			}
+		}
+	}
+	return nil
+}
+
+func distinct(steps []step) bool { return steps[0].key() != steps[1].key() }
+
+// sure grows with how far a count is over its limit.
+func sure(base float64, n, limit int) float64 {
+	return min(base+0.02*float64(n-limit), 0.95)
+}
+
+var (
+	waitsFor = regexp.MustCompile(`\b(?:sleep|wait|watch|tail -f|--watch|--follow)\b`)
+	asksFor  = regexp.MustCompile(`\b(?:gh|glab|kubectl|docker (?:ps|logs|inspect)|curl|wget|squeue|systemctl|aws|gcloud|az|terraform|ps|tail)\b|\b(?:status|progress)\b`)
+)
+
+// isPoll is true of a step that waits for something, or asks outside after a pause.
+func isPoll(st *step, gap time.Duration, s Settings) bool {
+	switch st.use.Tool {
+	case "BashOutput", "TaskOutput", "AgentOutputTool", "Monitor":
+		return true
+	}
+	return st.took >= s.PollPause || waitsFor.MatchString(st.use.Command) || gap >= s.PollPause && asksFor.MatchString(st.use.Command)
+}
+
+// polled drops a finding about polling that has not gone on for too long.
+func polled(f *Finding, tail []step, s Settings) *Finding {
+	since, polls := pollTime(tail, s)
+	if !polls {
+		return f
+	}
+	if since < s.PollFor {
+		return nil
+	}
+	f.Why = fmt.Sprintf("It has waited for %s for the same thing, which has not changed.", since.Round(time.Minute))
+	f.Advice = "What you wait for has not changed for a long time. Find out whether it is still at work, and go on without it if it is not."
+	return f
+}
+
+// pollTime is for how long the newest calls have been polling, if any of them does.
+func pollTime(tail []step, s Settings) (time.Duration, bool) {
+	polls := false
+	for i := range tail {
+		gap := time.Duration(0)
+		if i > 0 {
+			gap = tail[i-1].use.Age - tail[i].use.Age
+		}
+		polls = polls || isPoll(&tail[i], gap, s)
+	}
+	if !polls {
+		return 0, false
+	}
+	return tail[0].use.Age, true
+}
+
+// what names a call for people.
+func what(st *step) string {
+	text := st.use.Text
+	if text == "" {
+		return st.use.Tool
+	}
+	return fmt.Sprintf("%s (%s)", st.use.Tool, cut(text, 80))
+}

@@ -1,0 +1,76 @@
+package supervise
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Line is one thing that an agent said, did, or was told.
+type Line struct {
+	Sequence int64         `json:"sequence"`
+	Age      time.Duration `json:"age"`
+	Kind     string        `json:"kind"` // said, thought, did, answer, error, edit, tests, told, end
+	Text     string        `json:"text"`
+}
+
+// Output is what an agent really said and did: the newest things, oldest first. What says
+// nothing to people, such as bills, is left out.
+func Output(s Subject, most int) []Line {
+	lines := make([]Line, 0, min(most, len(s.Events)))
+	for i := len(s.Events) - 1; i >= 0 && len(lines) < most; i-- {
+		if l, ok := lineOf(&s.Events[i]); ok {
+			lines = append(lines, l)
+		}
+	}
+	for i, j := 0, len(lines)-1; i < j; i, j = i+1, j-1 {
+		lines[i], lines[j] = lines[j], lines[i]
+	}
+	return lines
+}
+
+func lineOf(e *Event) (Line, bool) {
+	l := Line{Sequence: e.Sequence, Age: e.Age, Text: strings.TrimSpace(e.Text)}
+	switch {
+	case e.Type == eventMessage:
+		l.Kind = "said"
+	case e.Type == eventThinking:
+		l.Kind = "thought"
+	case e.Tool != "":
+		l.Kind, l.Text = "did", strings.TrimSpace(e.Tool+" "+l.Text)
+	case e.Edit != nil:
+		l.Kind, l.Text = "edit", editLine(e)
+	case e.Sender != "":
+		l.Kind, l.Text = "told", e.Sender+": "+l.Text
+	case e.Type == task.EventAgentCompleted, e.Type == task.EventContinuousCompleted:
+		l.Kind = "end"
+	case e.Failed, e.Type == task.EventAgentError, e.Type == task.EventAgentStreamError:
+		l.Kind = "error"
+	case e.Type == eventToolResult, e.Type == eventUserToolResult:
+		l.Kind = "answer"
+	default:
+		return l, false
+	}
+	if e.Tests != nil && e.Type != task.EventAgentToolCompleted {
+		l.Kind, l.Text = "tests", testLine(e)
+	}
+	return l, l.Text != "" || l.Kind == "end"
+}
+
+func editLine(e *Event) string {
+	return fmt.Sprintf("%s: %s, +%d -%d", e.Path, e.Edit.Change, e.Edit.Added, e.Edit.Removed)
+}
+
+func testLine(e *Event) string {
+	if e.Tests.Passed {
+		return "passed. " + e.Text
+	}
+	return fmt.Sprintf("failed (%d). %s", e.Tests.Failing, e.Text)
+}
+
+// Format prints a line as [12m3s ago] KIND #41: text.
+func (l Line) Format() string {
+	return fmt.Sprintf("[%s ago] %s #%d: %s", l.Age.Round(time.Second), strings.ToUpper(l.Kind), l.Sequence, l.Text)
+}

@@ -1,0 +1,110 @@
+package supervise
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const namedFiles = 3
+
+// outside finds edits of files that the task does not allow. What was undone since, what tools
+// write by themselves and what a person has allowed on the way does not count.
+func outside(t *trail, s Settings) *Finding {
+	if len(t.Limits.Paths) == 0 {
+		return nil
+	}
+	return edits(t, s, "outside of what the task allows ("+strings.Join(t.Limits.Paths, ", ")+")", func(path string) bool {
+		return !anyPath(t.Limits.Paths, path)
+	})
+}
+
+// constraint finds edits of forbidden files, and forbidden commands.
+func constraint(t *trail, s Settings) *Finding {
+	if f := forbidden(t); f != nil {
+		return f
+	}
+	if len(t.Limits.NoPaths) == 0 {
+		return nil
+	}
+	return edits(t, s, "that the task forbids to change", func(path string) bool { return anyPath(t.Limits.NoPaths, path) })
+}
+
+func edits(t *trail, s Settings, which string, wrong func(path string) bool) *Finding {
+	var files []string
+	var seen []int64
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Edit == nil || !t.left(e.Path) || !wrong(e.Path) || anyPath(s.Ignored, e.Path) || anyPath(t.lifted, e.Path) {
+			continue
+		}
+		seen = append(seen, e.Sequence)
+		if !slices.Contains(files, e.Path) {
+			files = append(files, e.Path)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	list := strings.Join(files[:min(len(files), namedFiles)], ", ")
+	return &Finding{
+		Why:        fmt.Sprintf("It has changed %s %s: %s.", filesOf(len(files)), which, list),
+		Advice:     fmt.Sprintf("You have changed files %s: %s. Undo that, or say why the task cannot be done without it.", which, list),
+		Confidence: 0.9, Evidence: seen[max(0, len(seen)-6):],
+	}
+}
+
+func filesOf(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
+}
+
+// forbidden finds the newest command that the task forbids.
+func forbidden(t *trail) *Finding {
+	for i := len(t.steps) - 1; i >= 0; i-- {
+		st := &t.steps[i]
+		name := forbiddenIn(st.use.Command, t.Limits.NoCommands)
+		if name == "" {
+			continue
+		}
+		return &Finding{
+			Why:        fmt.Sprintf("It ran %q, which the task forbids.", name),
+			Advice:     fmt.Sprintf("The task forbids to run %q. Do not run it again; say what it has changed.", name),
+			Confidence: 0.9, Evidence: evidence(t.steps[i:i+1], 1),
+		}
+	}
+	return nil
+}
+
+// forbiddenIn looks at each command of a line for itself: words in a text are no command.
+func forbiddenIn(line string, names []string) string {
+	if len(names) == 0 || line == "" {
+		return ""
+	}
+	for _, part := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune("&|;\n", r) }) {
+		words := strings.Fields(part)
+		for _, name := range names {
+			if begins(words, strings.Fields(name)) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// begins is true of a command with these words; flags may stand in between.
+func begins(words, name []string) bool {
+	for len(name) > 0 && len(words) > 0 {
+		switch {
+		case words[0] == name[0]:
+			name = name[1:]
+		case strings.Contains(words[0], "=") || words[0] == "sudo" || words[0] == "env":
+		case !strings.HasPrefix(words[0], "-") && !strings.HasPrefix(name[0], "-"):
+			return false
+		}
+		words = words[1:]
+	}
+	return len(name) == 0
+}

@@ -1,0 +1,121 @@
+package supervise
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// fresh is how old a heartbeat may be that counts; it is the heartbeat timeout of a task.
+const freshBeat = 2 * time.Minute
+
+// noProgress finds an agent that is at work, or at least alive, and gets nowhere.
+func noProgress(t *trail, s Settings) *Finding {
+	if t.end != nil || t.underWay(s.ToolLimit) {
+		return nil
+	}
+	if f := tooLong(t, s); f != nil {
+		return f
+	}
+	if f := silent(t, s); f != nil {
+		return f
+	}
+	if f := talking(t, s); f != nil {
+		return f
+	}
+	return nothingNew(t, s)
+}
+
+// tooLong is a tool that is under way for longer than tools may be.
+func tooLong(t *trail, s Settings) *Finding {
+	if t.Beat == nil || t.Beat.Tool == "" || t.Beat.Age > freshBeat {
+		return nil
+	}
+	return &Finding{
+		Why:        fmt.Sprintf("%s has been under way for %s; tools have %s.", t.Beat.Tool, minutes(t.Beat.ToolAge), minutes(s.ToolLimit)),
+		Advice:     fmt.Sprintf("A call of %s hangs. End it, and find out why before you try again.", t.Beat.Tool),
+		Confidence: 0.8, Evidence: []int64{t.Beat.Sequence},
+	}
+}
+
+// silent is an agent that beats and says nothing.
+func silent(t *trail, s Settings) *Finding {
+	if t.Beat == nil || t.Beat.Age > freshBeat || t.Beat.Status == "waiting" || t.newest() < s.Silence {
+		return nil
+	}
+	list := []int64{t.Beat.Sequence}
+	if n := len(t.Events); n > 0 {
+		list = append([]int64{t.Events[n-1].Sequence}, list...)
+	}
+	return &Finding{
+		Why:        fmt.Sprintf("It is alive, has no tool under way and has said nothing for %s.", minutes(t.newest())),
+		Advice:     "You have said and done nothing for a long time. Go on with the next step, or say what keeps you.",
+		Confidence: 0.75, Evidence: list,
+	}
+}
+
+// talking is one message after the other without a call.
+func talking(t *trail, s Settings) *Finding {
+	var said []int64
+	for i := len(t.Events) - 1; i >= 0; i-- {
+		e := &t.Events[i]
+		if e.Tool != "" || e.Edit != nil || e.Sender == "user" {
+			break
+		}
+		if e.Type == eventMessage {
+			said = append([]int64{e.Sequence}, said...)
+		}
+	}
+	if len(said) < s.Monologue {
+		return nil
+	}
+	return &Finding{
+		Why:        fmt.Sprintf("It has said %d things in a row and done nothing.", len(said)),
+		Advice:     "You talk and do nothing. Take the next step with a tool, or report that the task is done.",
+		Confidence: sure(0.7, len(said), s.Monologue), Evidence: said,
+	}
+}
+
+// nothingNew is work that repeats what is known: no new answer, no new edit.
+func nothingNew(t *trail, s Settings) *Finding {
+	tail := t.stale()
+	since := t.Age
+	if t.fresh != nil {
+		since = t.fresh.Age
+	}
+	if len(tail) < s.NoProgressSteps || since < s.NoProgress {
+		return nil
+	}
+	return polled(&Finding{
+		Why:        fmt.Sprintf("%d calls in %s have brought nothing that was not known before.", len(tail), minutes(since)),
+		Advice:     "Your last calls have told you nothing new. Say what you know and what you need, then take another way.",
+		Confidence: 0.75, Evidence: evidence(tail, 6),
+	}, tail, s)
+}
+
+// idle finds an agent whose work is done and which stays.
+func idle(t *trail, s Settings) *Finding {
+	if t.end == nil || t.WaitsForMessages || t.end.Age < s.IdleAfterEnd {
+		return nil
+	}
+	if t.Beat == nil || t.Beat.Age > freshBeat {
+		return nil // it may be gone: that is not for rules about what it does
+	}
+	word := "has completed"
+	if t.end.Type == task.EventContinuousCompleted {
+		word = "has been validated"
+	}
+	return &Finding{
+		Why:        fmt.Sprintf("Its work %s %s ago, and its sandbox still lives.", word, minutes(t.end.Age)),
+		Advice:     "Your work is done. If nothing is left to do, end.",
+		Confidence: 0.85, Evidence: []int64{t.end.Sequence, t.Beat.Sequence},
+	}
+}
+
+func minutes(d time.Duration) string {
+	if d < time.Minute {
+		return d.Round(time.Second).String()
+	}
+	return fmt.Sprintf("%d min", int(d.Minutes()))
+}

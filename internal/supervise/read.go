@@ -1,0 +1,170 @@
+package supervise
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Bounds of what is kept of an event.
+const (
+	maxText    = 400
+	maxCommand = 300
+)
+
+// Event types that only the supervision names.
+const (
+	eventMessage        = "agent.message"
+	eventThinking       = "agent.thinking"
+	eventAssistant      = "agent.assistant_message"
+	eventToolResult     = "agent.tool_result"
+	eventUserToolResult = "agent.user_tool_result"
+	eventUserMessage    = "agent.user_message"
+	eventSubagent       = "agent.subagent_invoked"
+	eventSkill          = "agent.skill_invoked"
+)
+
+// Read takes stored events in, in whatever order, as of now by the clock that dated them. Of
+// heartbeats it keeps the newest, and of bodies what the rules compare.
+func (s *Subject) Read(rows []task.Event, now time.Time) {
+	rows = slices.SortedFunc(slices.Values(rows), func(a, b task.Event) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	r := reader{s: s, now: now, commands: map[string]string{}}
+	s.Events, s.Beat, s.Seen = make([]Event, 0, len(rows)), nil, Seen{Count: len(rows)}
+	for i := range rows {
+		r.row(&rows[i])
+	}
+	if len(rows) > 0 {
+		s.Seen.First, s.Seen.Last = rows[0].Sequence, rows[len(rows)-1].Sequence
+	}
+}
+
+type reader struct {
+	s        *Subject
+	now      time.Time
+	commands map[string]string // of shells, by call
+}
+
+// fields are all that is read of an event's data. A field of another form than expected leaves
+// the ones before it.
+type fields struct {
+	ToolUseID string          `json:"tool_use_id"`
+	Tool      string          `json:"tool"`
+	Input     json.RawMessage `json:"input"`
+	Result    string          `json:"result"`
+	IsError   bool            `json:"is_error"`
+	Response  json.RawMessage `json:"tool_response"`
+
+	Content string `json:"content"`
+	Error   string `json:"error"`
+	Type    string `json:"message_type"`
+	Sender  string `json:"sender_kind"`
+	Output  string `json:"final_output"`
+	Success *bool  `json:"success"`
+	Passed  *bool  `json:"validation_passed"`
+
+	Path    string `json:"file_path"`
+	OldPath string `json:"old_path"`
+	Change  string `json:"change_type"`
+	Added   int    `json:"lines_added"`
+	Removed int    `json:"lines_removed"`
+	Preview string `json:"diff_preview"`
+	Diff    string `json:"full_diff"`
+
+	Cost      float64 `json:"cost_usd"`
+	TotalCost float64 `json:"total_cost_usd"`
+	Total     usage   `json:"total_usage"`
+
+	Status  string  `json:"status"`
+	Current string  `json:"current_tool"`
+	ToolMS  float64 `json:"tool_age_ms"`
+}
+
+// usage is what was paid for; what was read from a cache is not counted, it costs next to nothing.
+type usage struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+}
+
+func (r *reader) row(row *task.Event) {
+	var f fields
+	_ = json.Unmarshal(row.Data, &f)
+	e := Event{Sequence: row.Sequence, Type: row.Type, Age: max(r.now.Sub(row.CreatedAt), 0)}
+	if task.ClassOf(row.Type) == task.EventHeartbeat {
+		r.s.Beat = &Beat{
+			Sequence: e.Sequence, Age: e.Age, Status: f.Status, Tool: f.Current,
+			ToolAge: time.Duration(f.ToolMS * float64(time.Millisecond)),
+		}
+		return
+	}
+	if r.fill(&e, &f) {
+		r.s.Events = append(r.s.Events, e)
+	}
+}
+
+// fill takes what the rules need; false for an event that says nothing.
+func (r *reader) fill(e *Event, f *fields) bool {
+	switch e.Type {
+	case task.EventAgentToolUse, eventSubagent, eventSkill:
+		r.used(e, f)
+	case task.EventAgentToolCompleted:
+		return r.completed(e, f)
+	case eventToolResult, eventUserToolResult:
+		r.answered(e, f)
+	case task.EventAgentFileEdited:
+		edited(e, f)
+	case eventAssistant:
+		return r.paid(e, f)
+	case task.EventAgentMessageInjected, eventUserMessage:
+		e.Text, e.Sender = cut(f.Content, maxText), senderOf(e.Type, f)
+	case task.EventAgentCompleted, task.EventContinuousCompleted:
+		ended(e, f)
+		r.paid(e, f)
+	default:
+		e.Text, e.Error = cut(cmp.Or(f.Content, f.Error), maxText), cut(errorOf(f.Error), maxText)
+	}
+	return true
+}
+
+func ended(e *Event, f *fields) {
+	e.Text = cut(f.Output, maxText)
+	e.Success = f.Success == nil || *f.Success
+	if e.Type == task.EventContinuousCompleted {
+		e.Success = f.Passed != nil && *f.Passed
+	}
+}
+
+// paid notes what was spent so far.
+func (r *reader) paid(e *Event, f *fields) bool {
+	e.CostUSD, e.Tokens = max(f.TotalCost, f.Cost), f.Total.Input+f.Total.Output
+	r.s.CostUSD, r.s.Tokens = max(r.s.CostUSD, e.CostUSD), max(r.s.Tokens, e.Tokens)
+	return e.CostUSD > 0 || e.Tokens > 0
+}
+
+// senderOf is who spoke to the agent; what is no message of omoi is from its own program.
+func senderOf(eventType string, f *fields) string {
+	switch {
+	case eventType == eventUserMessage:
+		return "program"
+	case f.Sender != "":
+		return f.Sender
+	case f.Type == "guardian_nudge":
+		return "guardian"
+	case f.Type == "system":
+		return "system"
+	}
+	return "user"
+}
+
+// cut shortens to at most n bytes, between characters.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && text[n]&0xC0 == 0x80 {
+		n--
+	}
+	return text[:n]
+}

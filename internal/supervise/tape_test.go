@@ -1,0 +1,152 @@
+package supervise_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// tape is what an agent does, in the form in which its events are stored.
+type tape struct {
+	rows  []task.Event
+	at    time.Time
+	calls int
+}
+
+func start() time.Time { return time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC) }
+
+func newTape() *tape {
+	t := &tape{at: start()}
+	return t.add(task.EventAgentStarted, map[string]any{"model": "scripted"})
+}
+
+func (t *tape) add(kind string, data map[string]any) *tape {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		panic(err)
+	}
+	t.rows = append(t.rows, task.Event{Sequence: int64(len(t.rows) + 1), Type: kind, Data: raw, CreatedAt: t.at})
+	return t
+}
+
+func (t *tape) wait(d time.Duration) *tape { t.at = t.at.Add(d); return t }
+
+// call is one call of a tool with its answer, 2 seconds in all.
+func (t *tape) call(tool string, input map[string]any, answer string, failed bool) *tape {
+	t.calls++
+	id := fmt.Sprintf("toolu_%04d", t.calls)
+	t.add(task.EventAgentToolUse, map[string]any{"tool": tool, "tool_use_id": id, "input": input}).wait(time.Second)
+	t.add("agent.tool_result", map[string]any{"tool_use_id": id, "result": answer, "is_error": failed})
+	return t.wait(time.Second)
+}
+
+func (t *tape) bash(command, answer string) *tape {
+	return t.call("Bash", map[string]any{"command": command}, answer, false)
+}
+
+func (t *tape) fails(command, answer string) *tape {
+	return t.call("Bash", map[string]any{"command": command}, answer+"\n[exit code 1]", true)
+}
+
+func (t *tape) read(path string) *tape {
+	return t.call("Read", map[string]any{"file_path": path}, "text of "+path, false)
+}
+
+// edit changes a file by lines that begin with + and -.
+func (t *tape) edit(path string, lines ...string) *tape {
+	kind, added, removed := "modified", 0, 0
+	for _, line := range lines {
+		if line[0] == '+' {
+			added++
+		} else {
+			removed++
+		}
+	}
+	if len(lines) > 0 && lines[0] == "-*" {
+		kind, lines = "deleted", lines[1:]
+	}
+	diff := "--- a/" + path + "\n+++ b/" + path + "\n@@ -1,9 +1,9 @@\n" + strings.Join(lines, "\n") + "\n"
+	return t.add(task.EventAgentFileEdited, map[string]any{
+		"tool_use_id": fmt.Sprintf("toolu_%04d", t.calls), "file_path": path, "change_type": kind,
+		"lines_added": added, "lines_removed": removed, "diff_preview": diff, "full_diff": diff,
+	}).wait(time.Second)
+}
+
+func (t *tape) say(text string) *tape { return t.add("agent.message", map[string]any{"content": text}) }
+
+func (t *tape) told(text string) *tape {
+	return t.add(task.EventAgentMessageInjected, map[string]any{"message_type": "user_message", "content": text})
+}
+
+func (t *tape) spend(usd float64) *tape {
+	return t.add("agent.assistant_message", map[string]any{"total_cost_usd": usd, "total_usage": map[string]any{"input_tokens": int64(usd * 300_000)}})
+}
+
+func (t *tape) beat(status, tool string, age time.Duration) *tape {
+	data := map[string]any{"status": status, "current_tool": nil, "tool_age_ms": nil}
+	if tool != "" {
+		data["current_tool"], data["tool_age_ms"] = tool, age.Milliseconds()
+	}
+	return t.add(task.EventAgentHeartbeat, data)
+}
+
+func (t *tape) done() *tape { return t.add(task.EventAgentCompleted, map[string]any{"success": true}) }
+
+func (t *tape) times(n int, do func(*tape, int)) *tape {
+	for i := range n {
+		do(t, i)
+	}
+	return t
+}
+
+func (t *tape) subject() supervise.Subject {
+	s := supervise.Subject{TaskID: "t", SandboxID: "s", Attempt: 1, Title: "Speed up the parser", Description: "Make the parser faster.", Mode: "implementation"}
+	s.Age = t.at.Sub(start())
+	s.Read(t.rows, t.at)
+	return s
+}
+
+// found are the names of the rules that are sure enough to steer.
+func found(s supervise.Subject) []string {
+	settings := supervise.DefaultSettings()
+	names := []string{}
+	for _, f := range supervise.Rules(s, settings).Findings {
+		if f.Confidence >= settings.Confidence {
+			names = append(names, f.Rule)
+		}
+	}
+	return names
+}
+
+// judged holds what rules find in a tape against what is there.
+type judged struct {
+	name string
+	tape *tape
+	with func(*supervise.Subject)
+	want []string // none: nothing
+}
+
+func hold(t *testing.T, cases []judged) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := c.tape.subject()
+			if c.with != nil {
+				c.with(&s)
+			}
+			want := c.want
+			if want == nil {
+				want = []string{}
+			}
+			require.Equal(t, want, found(s))
+		})
+	}
+}

@@ -1,0 +1,66 @@
+package supervise
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var (
+	testCommand = regexp.MustCompile(`(?:^|[\s;&|(/])(?:go test|gotestsum|pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|bats|` +
+		`(?:npm|pnpm|yarn|bun|deno)(?: run)? test|cargo (?:test|nextest)|(?:mvn|gradle|gradlew|sbt|dotnet|swift|mix|lein|rake|make|just|bazel)\s(?:\S+\s)*(?:test|check)\b|` +
+		`python3? -m (?:unittest|pytest)|node --test)`)
+	failedName = regexp.MustCompile(`(?m)^\s*(?:--- FAIL: (\S+)|(?:FAILED|ERROR)\s+(\S+)|FAIL: (\S+)|FAIL\s+(\S+)|[●✕✗×]\s+(.+?)(?:\s+\([\d.]+ ?m?s\))?$|test (\S+) \.\.\. FAILED|not ok \d+ -? ?(.+)$)`)
+	failedSum  = regexp.MustCompile(`(?i)\b(\d+) (?:tests? |specs? |examples? )?(?:failed|failing|failures?)\b`)
+)
+
+// isTest reports whether a shell command runs tests.
+func isTest(command, known string) bool {
+	if command == "" {
+		return false
+	}
+	return known != "" && strings.Contains(command, known) || testCommand.MatchString(command)
+}
+
+// testsOf reads what a run of tests came to. Exit codes alone do not do: a pipe hides them.
+func testsOf(text string, failed bool) *TestRun {
+	names := failedNames(text)
+	count := len(names)
+	if count == 0 {
+		count = failedCount(text)
+	}
+	run := &TestRun{Passed: !failed && count == 0, Failing: count}
+	switch {
+	case run.Passed:
+	case len(names) > 0:
+		run.Which = digest(strings.Join(names, "\n"))
+	default:
+		run.Which = digest(strconv.Itoa(count) + errorOf(text))
+	}
+	return run
+}
+
+// failedNames are sorted, each once.
+func failedNames(text string) []string {
+	var names []string
+	for _, m := range failedName.FindAllStringSubmatch(text, -1) {
+		for _, name := range m[1:] {
+			if name != "" {
+				names = append(names, strings.TrimSuffix(name, ":"))
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func failedCount(text string) int {
+	most := 0
+	for _, m := range failedSum.FindAllStringSubmatch(text, -1) {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			most = max(most, n)
+		}
+	}
+	return most
+}

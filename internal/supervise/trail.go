@@ -1,0 +1,212 @@
+package supervise
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// step is one call of a tool with what came of it.
+type step struct {
+	use    *Event
+	result *Event // nil: it is under way, or its answer was not read
+	tests  *TestRun
+	took   time.Duration
+	edits  int
+	// fresh is true of a step that tells or changes something that no step before did.
+	fresh bool
+}
+
+// same is what two steps have in common that are repeats of each other.
+type same struct {
+	tool          string
+	input, result uint64
+}
+
+func (st *step) key() same {
+	k := same{tool: st.use.Tool, input: st.use.Input}
+	if st.result != nil {
+		k.result = st.result.Result
+	}
+	return k
+}
+
+func (st *step) failed() bool { return st.result != nil && st.result.Failed }
+
+// trail is a subject's events in the form in which the rules look at them.
+type trail struct {
+	*Subject
+	steps []step
+	// fresh is the newest event that brought something new: an edit, an answer, a person's word.
+	fresh *Event
+	// changed is the newest event that changed a file to something that it had not been yet.
+	changed *Event
+	end     *Event // successful end with no work after it
+	lifted  []string
+
+	calls map[string]int // index of steps, by call
+	known map[any]bool
+	net   map[string]uint64 // what is left of all edits, by file
+}
+
+func newTrail(s *Subject) *trail {
+	t := &trail{Subject: s, calls: map[string]int{}, known: map[any]bool{}, net: map[string]uint64{}}
+	t.steps = make([]step, 0, len(s.Events)/3)
+	for i := range s.Events {
+		t.take(&s.Events[i])
+	}
+	return t
+}
+
+func (t *trail) take(e *Event) {
+	if task.CountsAsWork(e.Type) && e.Type != task.EventAgentMessageInjected {
+		t.end = nil
+	}
+	switch {
+	case e.Sender != "":
+		t.told(e)
+	case e.Edit != nil:
+		t.edit(e)
+	case e.Tool != "":
+		t.calls[e.Call] = len(t.steps)
+		t.steps = append(t.steps, step{use: e})
+	case e.Type == task.EventAgentToolCompleted:
+		if st := t.stepOf(e.Call); st != nil {
+			st.took, st.tests = e.Took, e.Tests
+		}
+	case e.Call != "":
+		t.answer(e)
+	case e.Type == task.EventAgentCompleted, e.Type == task.EventContinuousCompleted:
+		if e.Success {
+			t.end = e
+		}
+	}
+}
+
+func (t *trail) stepOf(call string) *step {
+	if i, ok := t.calls[call]; ok && call != "" {
+		return &t.steps[i]
+	}
+	return nil
+}
+
+func (t *trail) told(e *Event) {
+	if e.Sender != "user" {
+		return
+	}
+	t.fresh, t.end = e, nil
+	clear(t.known) // after that, to look again is something new
+	t.lifted = append(t.lifted, liftedBy(e.Text)...)
+}
+
+// change names an edit by what it does.
+type change struct {
+	path        string
+	plus, minus uint64
+}
+
+func (t *trail) edit(e *Event) {
+	if st := t.stepOf(e.Call); st != nil {
+		st.edits++
+	}
+	before, known := t.net[e.Path]
+	t.net[e.Path] = before + e.Edit.balance()
+	if e.Edit.Plus == 0 && e.Edit.Minus == 0 && !known { // its diff is not told, or it is empty
+		t.net[e.Path] = 1
+	}
+	if c := (change{e.Path, e.Edit.Plus, e.Edit.Minus}); !t.known[c] {
+		t.known[c] = true
+		t.fresh, t.changed = e, e
+	}
+}
+
+func (t *trail) answer(e *Event) {
+	st := t.stepOf(e.Call)
+	if st == nil {
+		return
+	}
+	st.result = e
+	if st.took == 0 {
+		st.took = st.use.Age - e.Age
+	}
+	if e.Tests != nil && (st.tests == nil || st.tests.Passed) {
+		st.tests = e.Tests // who passed by its output alone may have failed by its exit code
+	}
+	k := st.key()
+	news := !t.known[k]
+	if e.Failed && e.Error != "" && t.known[e.Error] {
+		news = false // tried in another way, and the same came of it
+	}
+	t.known[k] = true
+	if e.Failed {
+		t.known[e.Error] = true
+	}
+	if news || t.fresh != nil && t.fresh.Call == e.Call && e.Call != "" {
+		st.fresh, t.fresh = true, e
+	}
+}
+
+// stale are the newest steps since something new came.
+func (t *trail) stale() []step {
+	for i, st := range slices.Backward(t.steps) {
+		if st.fresh || t.fresh != nil && st.use.Sequence < t.fresh.Sequence {
+			return t.steps[i+1:]
+		}
+	}
+	return t.steps
+}
+
+// left reports whether anything is left of the edits of a file.
+func (t *trail) left(path string) bool { return t.net[path] != 0 }
+
+// underWay is true while a tool is at work within its limit.
+func (t *trail) underWay(limit time.Duration) bool {
+	return t.Beat != nil && t.Beat.Tool != "" && t.Beat.ToolAge+t.Beat.Age <= limit
+}
+
+// newest is the age of the newest event, heartbeats aside.
+func (t *trail) newest() time.Duration {
+	if len(t.Events) == 0 {
+		return t.Age
+	}
+	return t.Events[len(t.Events)-1].Age
+}
+
+// program is what a shell command runs, without the folder that it goes to first; of another
+// tool it is the tool.
+func (st *step) program() string {
+	if st.use.Command == "" {
+		return st.use.Tool
+	}
+	parts := strings.FieldsFunc(st.use.Command, func(r rune) bool { return strings.ContainsRune("&|;\n", r) })
+	parts = slices.DeleteFunc(parts, func(p string) bool { return strings.HasPrefix(strings.TrimSpace(p), "cd ") })
+	if len(parts) == 0 {
+		return st.use.Tool
+	}
+	words := strings.Fields(parts[0])
+	return strings.Join(words[:min(2, len(words))], " ")
+}
+
+// evidence are the sequences of steps, at most so many, newest last.
+func evidence(steps []step, most int) []int64 {
+	var list []int64
+	for i := max(0, len(steps)-most); i < len(steps); i++ {
+		list = append(list, steps[i].use.Sequence)
+		if steps[i].result != nil {
+			list = append(list, steps[i].result.Sequence)
+		}
+	}
+	return list
+}
+
+// sinceWork is the age of the newest event that is work.
+func (t *trail) sinceWork() time.Duration {
+	for _, e := range slices.Backward(t.Events) {
+		if task.CountsAsWork(e.Type) {
+			return e.Age
+		}
+	}
+	return t.Age
+}

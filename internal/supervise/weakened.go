@@ -1,0 +1,62 @@
+package supervise
+
+import (
+	"fmt"
+	"regexp"
+)
+
+var aboutTests = regexp.MustCompile(`(?i)\b(?:remov|delet|drop|skip|disabl|obsolete|rewrit|replac|simplif|clean|migrat|deprecat|retir)\w*\b[^.\n]{0,60}\b(?:tests?|specs?|suite)\b` +
+	`|\b(?:tests?|specs?|suite)\b[^.\n]{0,40}\b(?:remov|delet|drop|obsolete|replac|rewrit)\w*`)
+
+// loss is what the tests of a task have lost, over all their files: what was moved is no loss.
+type loss struct {
+	tests, checks, skips int
+	seen                 []int64
+}
+
+func lossOf(t *trail) loss {
+	var l loss
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Edit == nil || !e.Edit.TestFile || !t.left(e.Path) && e.Edit.Tests >= 0 {
+			continue
+		}
+		l.tests, l.checks, l.skips = l.tests-e.Edit.Tests, l.checks-e.Edit.Checks, l.skips+e.Edit.Skips
+		if e.Edit.Tests < 0 || e.Edit.Checks < 0 || e.Edit.Skips > 0 {
+			l.seen = append(l.seen, e.Sequence)
+		}
+	}
+	return l
+}
+
+// weakened finds tests that were taken away, emptied or skipped. It is sure where they failed
+// before; else that is noted, and does not steer.
+func weakened(t *trail, s Settings) *Finding {
+	l := lossOf(t)
+	if len(l.seen) == 0 || aboutTests.MatchString(t.Title+"\n"+t.Description) {
+		return nil
+	}
+	if l.tests <= s.TestsLost && l.checks <= s.TestsLost && l.skips <= s.TestsLost {
+		return nil
+	}
+	confidence := 0.5
+	if failedBefore(t, l.seen[0]) {
+		confidence = 0.9
+	}
+	return &Finding{
+		Why:        fmt.Sprintf("Its edits have taken away %d tests and %d checks and skipped %d, and the task does not ask for that.", max(l.tests, 0), max(l.checks, 0), max(l.skips, 0)),
+		Advice:     "You have weakened the tests. Put them back as they were and change the code that they test; if a test is wrong, say so and leave it.",
+		Confidence: confidence, Evidence: l.seen[max(0, len(l.seen)-6):],
+	}
+}
+
+// failedBefore is true if the newest run of tests before an event failed.
+func failedBefore(t *trail, sequence int64) bool {
+	failed := false
+	for i := range t.steps {
+		if st := &t.steps[i]; st.use.Sequence < sequence && st.tests != nil {
+			failed = !st.tests.Passed
+		}
+	}
+	return failed
+}
