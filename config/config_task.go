@@ -94,6 +94,10 @@ type Claude struct {
 type GitHub struct {
 	URL   string `key:"url" default:"https://github.com" doc:"Address of GitHub, or of a GitHub Enterprise server."`
 	Token Secret `key:"token" env:"GITHUB_TOKEN" zero:"none" doc:"Token for repositories on GitHub."`
+
+	AppID      int64  `key:"app_id" env:"GITHUB_APP_ID" default:"0" min:"0" max:"9007199254740991" zero:"no App" doc:"Id of a GitHub App, with whose tokens omoi works where it is installed and nobody has a token of his own."`
+	AppKey     Secret `key:"app_key" env:"GITHUB_APP_PRIVATE_KEY" zero:"app_key_file" doc:"Private key of that App (PEM); lines may be separated by \\n."`
+	AppKeyFile string `key:"app_key_file" zero:"none" doc:"File of that private key, as GitHub gives it."`
 }
 
 // Monitoring is about guardian and conductor.

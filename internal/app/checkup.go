@@ -54,7 +54,7 @@ func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
 		checkProgram("go", FindingWarn, "needed to build omoi only"), checkDatabase(ctx, cfg), checkTemporal(cfg), checkAgent(cfg),
 		checkScripts(), checkTransport(cfg),
 	}
-	findings = append(append(findings, checkIsolation(cfg)...), checkDocker(ctx, cfg), checkDaytona(ctx, cfg))
+	findings = append(append(findings, checkIsolation(cfg)...), checkDocker(ctx, cfg), checkDaytona(ctx, cfg), checkGitHub(ctx, cfg))
 	if !running {
 		findings = append(findings, checkAPI(ctx, cfg),
 			checkPort(ctx, cfg, "dev.temporal_port", cfg.Dev.TemporalPort), checkPort(ctx, cfg, "dev.temporal_ui_port", cfg.Dev.TemporalUIPort))

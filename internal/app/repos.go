@@ -12,7 +12,14 @@ import (
 
 // openHosts makes remote repositories reachable beside local ones.
 func (c *core) openHosts() error {
-	hub, err := github.New(github.Config{URL: c.cfg.GitHub.URL}, c.credentials)
+	app, err := gitHubApp(c.cfg, c.credentials)
+	if err != nil {
+		return err
+	}
+	if app != nil {
+		c.credentials.UseApp(app)
+	}
+	hub, err := github.New(github.Config{URL: c.cfg.GitHub.URL, App: app}, c.credentials)
 	if err != nil {
 		return err
 	}

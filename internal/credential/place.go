@@ -11,6 +11,7 @@ const (
 	ScopeUser         = "user"
 	ScopeProject      = "project"
 	ScopeOrganization = "organization"
+	ScopeApp          = "app"          // the GitHub App that is configured; for git on GitHub only
 	ScopeInstallation = "installation" // configured, not stored
 )
 

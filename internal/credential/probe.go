@@ -12,12 +12,14 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Trial is what a test of a credential found.
 type Trial struct {
 	Kind  string `json:"kind"`
-	Scope string `json:"scope" doc:"Whose it is: user, project, organization, installation"`
+	Scope string `json:"scope" doc:"Whose it is: user, project, organization, app, installation"`
 	State string `json:"state" doc:"good, refused, unreachable, or unknown: what was asked says nothing"`
 	Says  string `json:"says" doc:"What was found, and the next step"`
 }
@@ -37,6 +39,9 @@ func (s *Service) Test(ctx context.Context, w Who, name string) (Trial, error) {
 		}
 	}
 	found, err := s.Find(ctx, w, name)
+	if name == GitHub && s.appFor(w) && (task.CodeOf(err) == task.CodeNotFound || found.Scope == ScopeInstallation) {
+		return s.testApp(ctx)
+	}
 	if err != nil {
 		return Trial{}, err
 	}

@@ -96,12 +96,9 @@ func missing(name string) error {
 // Token is the GitHub token with which a user works on a project; either may be empty. [task.CodeUnauthorized] says
 // that there is none, and the next step.
 func (s *Service) Token(ctx context.Context, userID, projectID string) (string, error) {
-	who := Who{OrganizationID: s.cfg.Organization, UserID: userID, ProjectID: projectID}
-	if userID != "" || projectID != "" {
-		var err error
-		if who.OrganizationID, err = s.store.OrganizationOf(ctx, userID, projectID); err != nil {
-			return "", fmt.Errorf("look for the %s: %w", nameOf(GitHub), err)
-		}
+	who, err := s.whoIs(ctx, userID, projectID)
+	if err != nil {
+		return "", err
 	}
 	found, err := s.Find(ctx, who, GitHub)
 	if task.CodeOf(err) == task.CodeNotFound {
@@ -111,4 +108,17 @@ func (s *Service) Token(ctx context.Context, userID, projectID string) (string, 
 		return "", err
 	}
 	return found.Secret, s.used(ctx, found)
+}
+
+// whoIs finds the organization of a user or a project; of nobody in particular it is the one that the installation starts with.
+func (s *Service) whoIs(ctx context.Context, userID, projectID string) (Who, error) {
+	who := Who{OrganizationID: s.cfg.Organization, UserID: userID, ProjectID: projectID}
+	if userID == "" && projectID == "" {
+		return who, nil
+	}
+	var err error
+	if who.OrganizationID, err = s.store.OrganizationOf(ctx, userID, projectID); err != nil {
+		return who, fmt.Errorf("look for the %s: %w", nameOf(GitHub), err)
+	}
+	return who, nil
 }

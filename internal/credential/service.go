@@ -28,6 +28,7 @@ type Service struct {
 	ring  *Ring
 	store Store
 	http  *http.Client
+	app   App // nil: none is configured
 }
 
 // New makes a service.
@@ -38,7 +39,7 @@ func New(cfg Config, ring *Ring, store Store) *Service {
 // Summary is a credential without its secret.
 type Summary struct {
 	Kind      string     `json:"kind"`
-	Scope     string     `json:"scope" doc:"user: your own; project, organization: of all in it; installation: of the server's configuration"`
+	Scope     string     `json:"scope" doc:"user: your own; project, organization: of all in it; app: the GitHub App of the server's configuration; installation: the rest of that"`
 	ProjectID string     `json:"project_id,omitempty"`
 	Masked    string     `json:"masked" doc:"The end of the secret, enough to tell two apart"`
 	BaseURL   string     `json:"base_url,omitempty"`
@@ -94,6 +95,9 @@ func (s *Service) List(ctx context.Context, w Who) ([]Summary, error) {
 	all := []Summary{}
 	for _, row := range rows {
 		all = append(all, s.info(row))
+	}
+	if s.appFor(w) {
+		all = append(all, Summary{Kind: GitHub, Scope: ScopeApp, State: StateGood, Masked: s.app.Name()})
 	}
 	for _, kind := range s.configured(w) {
 		all = append(all, shown(Summary{Kind: kind, Scope: ScopeInstallation}, s.cfg.Installation[kind]))

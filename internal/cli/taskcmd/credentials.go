@@ -104,6 +104,8 @@ func owned(c client.Credential) string {
 		return "yours"
 	case credential.ScopeProject:
 		return "project " + render.Short(c.ProjectID)
+	case credential.ScopeApp:
+		return "the server's App"
 	case credential.ScopeInstallation:
 		return "the server's"
 	}

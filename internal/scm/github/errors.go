@@ -52,7 +52,7 @@ func (r *repository) told(err error, doing string) error {
 	at := fmt.Sprintf("%s in %s", doing, r.full())
 	switch status := statusOf(err); {
 	case status == http.StatusUnauthorized:
-		return refused(err)
+		return r.refused(err)
 	case status == http.StatusForbidden:
 		return task.Errorf(task.CodeForbidden, "GitHub does not let the token %s: %s. Next: give it contents and pull requests to read and write, then retry", at, says(err)).WithCause(err)
 	case status == http.StatusNotFound:

@@ -27,6 +27,8 @@ type Config struct {
 	TempDir string
 	// HTTP makes the requests of the API; nil: a client of its own with a time limit.
 	HTTP *http.Client
+	// App is worked with where its users have no token of their own; nil: there is none.
+	App *App
 }
 
 // callTimeout bounds one call of the API.
@@ -83,9 +85,10 @@ var _ scm.Host = (*Host)(nil)
 
 // repository is one of GitHub's, and the client and token with which to work on it.
 type repository struct {
+	pass
+
 	host        *Host
 	owner, name string
-	token       string
 	api         *gh.Client
 }
 
@@ -95,21 +98,21 @@ func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	if !ok {
 		return nil, task.Invalid("repo", "Repository %q is not of the form owner/name.", repo)
 	}
-	token, err := h.tokens.Token(ctx, h.owner.UserID, h.owner.ProjectID)
+	with, err := h.pass(ctx, owner, name)
 	if task.CodeOf(err) == task.CodeUnauthorized {
 		return nil, task.Errorf(task.CodeForbidden, "Repository %s is one of GitHub. %s", repo, task.MessageOf(err)).WithCause(err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	api := gh.NewClient(h.cfg.HTTP).WithAuthToken(token)
+	api := gh.NewClient(h.cfg.HTTP).WithAuthToken(with.token)
 	api.UserAgent = "omoi"
 	if h.Web() != Web {
 		if api, err = api.WithEnterpriseURLs(h.Web(), h.Web()); err != nil {
 			return nil, task.Invalid("github.url", "github.url cannot be used.").WithCause(err)
 		}
 	}
-	return &repository{host: h, owner: owner, name: name, token: token, api: api}, nil
+	return &repository{host: h, owner: owner, name: name, pass: with, api: api}, nil
 }
 
 func (r *repository) full() string { return r.owner + "/" + r.name }
@@ -152,7 +155,7 @@ func (r *repository) look(ctx context.Context) (*gh.Repository, error) {
 		return nil, task.Invalid("repo", "Repository %s is archived, nothing can be pushed to it. Next: unarchive it at %s", r.full(), r.page("settings"))
 	case found.GetDisabled():
 		return nil, task.Invalid("repo", "Repository %s is disabled by GitHub.", r.full())
-	case may != nil && !may["push"]:
+	case may != nil && !may["push"] && !r.app: // of an App's token it says nothing; what that may was looked at before
 		return nil, task.Errorf(task.CodeForbidden, "The token may read %s but not push to it. Next: give it contents and pull requests to read and write, then retry", r.full())
 	}
 	return found, nil

@@ -9,6 +9,7 @@ import (
 
 func (s *Server) getRepo(w http.ResponseWriter, r *http.Request, on *repo) {
 	_, push, _ := s.enter(r, on.owner, on.name)
+	push = push && !strings.HasPrefix(tokenOf(r), "ghs_") // of an App's token GitHub does not say what it may
 	body := s.repoOf(on)
 	body["permissions"] = object{"admin": false, "maintain": false, "push": push, "triage": push, "pull": true}
 	reply(w, http.StatusOK, body)

@@ -27,6 +27,10 @@ type Server struct {
 	calls  []string
 	see    func(call string)
 	hidden int // so many lists of pull requests are empty
+
+	apps     map[int64]*app
+	installs []*install
+	ends     map[string]time.Time // of tokens that end
 }
 
 // Start serves repositories that lie below dir until Close is called.
@@ -37,7 +41,9 @@ func Start(dir string) (*Server, error) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	s := &Server{URL: "http://" + l.Addr().String(), dir: dir, mux: http.NewServeMux(), repos: map[string]*repo{}, tokens: map[string]map[string]string{}}
+	s.apps, s.ends = map[int64]*app{}, map[string]time.Time{}
 	s.routes()
+	s.appRoutes()
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	go func() { _ = s.server.Serve(l) }() // ends with Close
 	return s, nil
@@ -129,7 +135,7 @@ func (s *Server) enter(r *http.Request, owner, name string) (*repo, bool, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	grants, known := s.tokens[tokenOf(r)]
-	if !known {
+	if ends, some := s.ends[tokenOf(r)]; !known || some && !time.Now().Before(ends) {
 		return nil, false, errLogin
 	}
 	found, full := s.repos[owner+"/"+name], owner+"/"+name

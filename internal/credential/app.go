@@ -1,0 +1,58 @@
+package credential
+
+import (
+	"context"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// App is a GitHub App. It stands between what people have set and the token of the configuration: its tokens are
+// short-lived and good for the repositories alone on which it was installed.
+type App interface {
+	Name() string
+	// Probe asks GitHub whether it knows the App, and says where it is installed.
+	Probe(ctx context.Context) (says string, err error)
+}
+
+// UseApp adds the App of the configuration; it is called before the service is used.
+func (s *Service) UseApp(app App) { s.app = app }
+
+// appFor reports whether somebody may work with the App: it serves the organization that the installation starts with
+// alone, as all of the configuration.
+func (s *Service) appFor(w Who) bool {
+	return s.app != nil && w.OrganizationID == s.cfg.Organization
+}
+
+// OwnToken is the GitHub token of the user, the project or their organization; empty: none of them has one. Ours says
+// whether they are of the organization that may work with what the server is configured with.
+func (s *Service) OwnToken(ctx context.Context, userID, projectID string) (token string, ours bool, err error) {
+	who, err := s.whoIs(ctx, userID, projectID)
+	if err != nil {
+		return "", false, err
+	}
+	ours = who.OrganizationID == s.cfg.Organization
+	found, err := s.Find(ctx, who, GitHub)
+	switch {
+	case task.CodeOf(err) == task.CodeNotFound || err == nil && found.Scope == ScopeInstallation:
+		return "", ours, nil
+	case err != nil:
+		return "", ours, err
+	}
+	return found.Secret, ours, s.used(ctx, found)
+}
+
+func (s *Service) testApp(ctx context.Context) (Trial, error) {
+	v := Trial{Kind: GitHub, Scope: ScopeApp, State: StateGood}
+	says, err := s.app.Probe(ctx)
+	switch task.CodeOf(err) {
+	case "":
+		v.Says = says
+	case task.CodeForbidden:
+		v.State, v.Says = StateRefused, task.MessageOf(err)
+	case task.CodeUnavailable, task.CodeExhausted:
+		v.State, v.Says = StateUnreachable, task.MessageOf(err)
+	default:
+		return v, err
+	}
+	return v, nil
+}

@@ -1,0 +1,67 @@
+package credential_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// app is a GitHub App that answers what it is told.
+type app struct{ err error }
+
+func (app) Name() string { return "GitHub App 7" }
+
+func (a app) Probe(context.Context) (string, error) { return "GitHub knows it.", a.err }
+
+// A token of the server's configuration is nobody's own: the App goes before it, and what people have set goes before the App.
+func TestOwnTokensAreThoseThatPeopleSet(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, installation())
+	own := func(user, project string) string {
+		token, ours, err := b.service.OwnToken(t.Context(), user, project)
+		require.NoError(t, err)
+		require.True(t, ours)
+		return token
+	}
+	require.Empty(t, own(alice, shop))
+	require.Empty(t, own("", ""))
+	b.set(credential.Who{}, credential.GitHub, "ghp_organization")
+	require.Equal(t, "ghp_organization", own(alice, shop))
+	b.set(credential.Who{UserID: alice}, credential.GitHub, "ghp_of_alice")
+	require.Equal(t, "ghp_of_alice", own(alice, shop))
+	require.Equal(t, "ghp_organization", own(bob, shop))
+}
+
+// The App is listed and tested where a task would work with it, for its own organization alone.
+func TestTheAppIsListedAndTested(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, installation())
+	b.service.UseApp(app{})
+	who, tenant := credential.Who{OrganizationID: org, UserID: alice}, credential.Who{OrganizationID: "tenant", UserID: "carol"}
+	all, err := b.service.List(t.Context(), who)
+	require.NoError(t, err)
+	require.Contains(t, all, credential.Summary{Kind: credential.GitHub, Scope: credential.ScopeApp, State: credential.StateGood, Masked: "GitHub App 7"})
+	all, err = b.service.List(t.Context(), tenant)
+	require.NoError(t, err)
+	require.Empty(t, all)
+	for _, c := range []struct {
+		err   error
+		state string
+		says  string
+	}{
+		{nil, credential.StateGood, "GitHub knows it."},
+		{task.Errorf(task.CodeForbidden, "Wrong key. Next: look."), credential.StateRefused, "Wrong key. Next: look."},
+		{task.Errorf(task.CodeUnavailable, "No answer."), credential.StateUnreachable, "No answer."},
+	} {
+		b.service.UseApp(app{c.err})
+		got, err := b.service.Test(t.Context(), who, credential.GitHub)
+		require.NoError(t, err)
+		require.Equal(t, credential.Trial{Kind: credential.GitHub, Scope: credential.ScopeApp, State: c.state, Says: c.says}, got)
+	}
+	_, err = b.service.Test(t.Context(), tenant, credential.GitHub)
+	require.Equal(t, task.CodeNotFound, task.CodeOf(err), "another organization works with neither")
+}

@@ -1,0 +1,65 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// pass is what opens a repository: a token, and whether it is one of the App.
+type pass struct {
+	token string
+	app   bool
+}
+
+// pass finds the token for a repository: what people have set for themselves, their project or organization; else that
+// of the App, where it is installed there; else that of the server.
+func (h *Host) pass(ctx context.Context, owner, name string) (pass, error) {
+	if h.cfg.App == nil {
+		token, err := h.tokens.Token(ctx, h.owner.UserID, h.owner.ProjectID)
+		return pass{token: token}, err
+	}
+	own, ours, err := h.cfg.App.cfg.Owners.OwnToken(ctx, h.owner.UserID, h.owner.ProjectID)
+	if err != nil || own != "" {
+		return pass{token: own}, err
+	}
+	if !ours { // there is nothing for them; this says so
+		token, err := h.tokens.Token(ctx, h.owner.UserID, h.owner.ProjectID)
+		return pass{token: token}, err
+	}
+	token, err := h.cfg.App.Token(ctx, owner, name)
+	if errors.Is(err, errNotInstalled) {
+		return h.instead(ctx, err)
+	}
+	return pass{token: token, app: true}, err
+}
+
+// instead is the server's own token where the App is not installed. Where there is none, the App is what is amiss. One
+// that is suspended, or cannot log in, is no reason to work with another's token.
+func (h *Host) instead(ctx context.Context, missing error) (pass, error) {
+	token, err := h.tokens.Token(ctx, h.owner.UserID, h.owner.ProjectID)
+	if task.CodeOf(err) == task.CodeUnauthorized {
+		return pass{}, missing
+	}
+	return pass{token: token}, err
+}
+
+// refused is of a token that GitHub does not take. One of the App's is not used again.
+func (r *repository) refused(cause error) error {
+	if !r.app {
+		return refused(cause)
+	}
+	r.host.cfg.App.refused(r.owner, r.name)
+	return task.Errorf(task.CodeForbidden, "GitHub refused the token of the GitHub App for %s: the App was suspended there, or taken away. Next: omoi credentials test github, then retry", r.full()).WithCause(cause)
+}
+
+// refused forgets the token of a repository, and by which installation it came.
+func (a *App) refused(owner, name string) {
+	full := strings.ToLower(owner + "/" + name)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.tokens, a.known[full].id)
+	delete(a.known, full)
+}

@@ -1,0 +1,262 @@
+package github_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/github"
+	"github.com/omoi-dev/omoi/internal/scm/github/standin"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	appID     = 4711
+	tokenCall = "POST app/installations"
+)
+
+var (
+	appKey   = sync.OnceValue(makeKey)
+	otherKey = sync.OnceValue(makeKey)
+)
+
+func makeKey() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+func pemOf(key *rsa.PrivateKey) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+}
+
+// people have tokens of their own; the server has one under "".
+type people struct {
+	users
+
+	others bool // they are of an organization that the App does not serve
+}
+
+func (p people) OwnToken(_ context.Context, userID, _ string) (string, bool, error) {
+	if userID == "" {
+		return "", !p.others, nil
+	}
+	return p.users[userID], !p.others, nil
+}
+
+func (p people) Token(ctx context.Context, userID, projectID string) (string, error) {
+	if own := p.users[userID]; own != "" || p.others {
+		return p.users.Token(ctx, userID, projectID)
+	}
+	return p.users.Token(ctx, "", projectID)
+}
+
+// withApp makes a bench whose host works with an App, as somebody without a token.
+func withApp(t *testing.T, key *rsa.PrivateKey, owners people) *bench {
+	t.Helper()
+	b := setup(t)
+	b.server.AddApp(appID, &appKey().PublicKey, 0)
+	b.host = b.appHost(appID, key, owners)
+	return b
+}
+
+func (b *bench) appHost(id int64, key *rsa.PrivateKey, owners people) *github.Host {
+	b.t.Helper()
+	app, err := github.NewApp(github.AppConfig{ID: id, Key: pemOf(key), URL: b.server.URL, Owners: owners})
+	require.NoError(b.t, err)
+	hub, err := github.New(github.Config{URL: b.server.URL, TempDir: b.temp, App: app}, owners)
+	require.NoError(b.t, err)
+	return hub.As(scm.Owner{UserID: who})
+}
+
+func (b *bench) tokensAsked() int {
+	n := 0
+	for _, call := range b.server.Calls() {
+		if strings.HasPrefix(call, tokenCall) {
+			n++
+		}
+	}
+	return n
+}
+
+// The whole path, API and git, with one token of the installation.
+func TestAnAppWorksForThoseWithoutAToken(t *testing.T) {
+	t.Parallel()
+	b := withApp(t, appKey(), people{})
+	b.server.Revoke(token)
+	b.server.Install(appID, nil, string(repo))
+	branch, head := b.work("t1")
+	require.Equal(t, head, b.head("refs/heads/"+branch.Name))
+	b.pull(branch.Name, "text")
+	require.Len(t, b.server.Pulls(string(repo)), 1)
+	require.Equal(t, 1, b.tokensAsked(), "one token is enough")
+	b.leavesNothing()
+}
+
+// Whose token is used, in this order: people's own, the App's, the server's.
+func TestAnAppStandsBetweenOwnAndServersToken(t *testing.T) {
+	t.Parallel()
+	const server = "ghp_theTokenOfTheServer0123456789"
+	for name, c := range map[string]struct {
+		owners    people
+		installed bool
+		app       bool   // its token is asked for
+		says      string // empty: it works
+	}{
+		"own token":                      {owners: people{users: users{who: token, "": server}}, installed: true},
+		"no own token":                   {owners: people{users: users{"": server}}, installed: true, app: true},
+		"not installed, server's token":  {owners: people{users: users{"": server}}},
+		"not installed, nothing else":    {says: "is not installed on acme/app. Next: install it there at"},
+		"of another organization":        {owners: people{others: true}, installed: true, says: "no token"},
+		"of another, with its own token": {owners: people{users: users{who: token}, others: true}, installed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := withApp(t, appKey(), c.owners)
+			b.server.Grant(server, string(repo), "push")
+			if c.installed {
+				b.server.Install(appID, nil, string(repo))
+			}
+			err := b.host.Check(t.Context(), repo)
+			if c.says == "" {
+				require.NoError(t, err)
+			} else {
+				requireCode(t, task.CodeForbidden, err)
+				require.Contains(t, task.MessageOf(err), c.says)
+			}
+			require.Equal(t, c.app, b.tokensAsked() > 0)
+		})
+	}
+}
+
+// What is wrong with an App is said, with the next step, and is no reason to work with another's token.
+func TestWhatIsWrongWithAnAppIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		id   int64
+		key  func() *rsa.PrivateKey
+		may  map[string]string
+		do   func(*standin.Server, int64)
+		says string
+	}{
+		"wrong key":     {id: appID, key: otherKey, says: "does not know the GitHub App 4711 with this private key"},
+		"unknown id":    {id: 1, key: appKey, says: "does not know the GitHub App 1 with this private key"},
+		"suspended":     {id: appID, key: appKey, do: func(s *standin.Server, id int64) { s.Suspend(id, true) }, says: "acme has suspended the GitHub App. Next: let it work again at "},
+		"may read only": {id: appID, key: appKey, may: map[string]string{"contents": "read", "pull_requests": "write"}, says: "it lacks the permission Contents. Next: give it"},
+		"may do nothing": {
+			id: appID, key: appKey, may: map[string]string{"metadata": "read"}, says: "it lacks the permission Contents and Pull requests",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := withApp(t, appKey(), people{})
+			in := b.server.Install(appID, c.may, string(repo))
+			if c.do != nil {
+				c.do(b.server, in)
+			}
+			err := b.appHost(c.id, c.key(), people{users: users{"": token}}).Check(t.Context(), repo)
+			requireCode(t, task.CodeForbidden, err)
+			require.Contains(t, task.MessageOf(err), c.says)
+			require.Contains(t, task.MessageOf(err), "Next: ")
+			require.NotContains(t, err.Error(), "BEGIN RSA")
+		})
+	}
+}
+
+// A token that ends within ten minutes is not begun with.
+func TestATokenIsRenewedBeforeItEnds(t *testing.T) {
+	t.Parallel()
+	b := withApp(t, appKey(), people{})
+	b.server.Install(appID, nil, string(repo))
+	for range 3 {
+		require.NoError(t, b.host.Check(t.Context(), repo))
+	}
+	require.Equal(t, 1, b.tokensAsked())
+	b.server.AddApp(appID, &appKey().PublicKey, 9*time.Minute)
+	b.host = b.appHost(appID, appKey(), people{})
+	for range 3 {
+		require.NoError(t, b.host.Check(t.Context(), repo))
+	}
+	require.Equal(t, 4, b.tokensAsked())
+	require.Len(t, slices.Compact(b.server.AppTokens()), 4)
+}
+
+// An owner who suspends the App and lets it work again has ended its tokens: the first refusal is the last.
+func TestATokenThatIsRefusedIsForgotten(t *testing.T) {
+	t.Parallel()
+	b := withApp(t, appKey(), people{})
+	in := b.server.Install(appID, nil, string(repo))
+	require.NoError(t, b.host.Check(t.Context(), repo))
+	b.server.Suspend(in, true)
+	requireCode(t, task.CodeForbidden, b.host.Check(t.Context(), repo))
+	err := b.host.Check(t.Context(), repo)
+	require.Contains(t, task.MessageOf(err), "has suspended the GitHub App")
+	b.server.Suspend(in, false)
+	require.NoError(t, b.host.Check(t.Context(), repo))
+}
+
+// What GitHub has no answer to now is tried again later, and is nobody's fault.
+func TestTheTokenCallMayFail(t *testing.T) {
+	t.Parallel()
+	b := withApp(t, appKey(), people{})
+	b.server.Install(appID, nil, string(repo))
+	for _, c := range []struct {
+		fault standin.Fault
+		code  task.Code
+	}{
+		{standin.Fault{Call: tokenCall, Lose: true}, task.CodeUnavailable},
+		{standin.Fault{Call: tokenCall, Status: 502, Message: "Bad gateway"}, task.CodeUnavailable},
+		{standin.Fault{Call: tokenCall, Status: 403, Message: "slow down", Secondary: true, RetryAfter: 7}, task.CodeExhausted},
+		{standin.Fault{Call: "GET installation", Status: 502, Message: "Bad gateway"}, task.CodeUnavailable},
+	} {
+		b.server.Break(c.fault)
+		requireCode(t, c.code, b.host.Check(t.Context(), repo))
+	}
+	require.NoError(t, b.host.Check(t.Context(), repo))
+}
+
+// An App that is taken away is missed as soon as its token is refused.
+func TestAnAppThatIsTakenAway(t *testing.T) {
+	t.Parallel()
+	b := withApp(t, appKey(), people{})
+	in := b.server.Install(appID, nil, string(repo))
+	require.NoError(t, b.host.Check(t.Context(), repo))
+	b.server.Suspend(in, false) // its tokens end
+	b.server.Uninstall(in, string(repo))
+	requireCode(t, task.CodeForbidden, b.host.Check(t.Context(), repo))
+	require.Contains(t, task.MessageOf(b.host.Check(t.Context(), repo)), "is not installed on acme/app")
+}
+
+func TestProbeOfAnApp(t *testing.T) {
+	t.Parallel()
+	b := withApp(t, appKey(), people{})
+	app, err := github.NewApp(github.AppConfig{ID: appID, Key: pemOf(appKey()), URL: b.server.URL})
+	require.NoError(t, err)
+	says, err := app.Probe(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, says, "It is installed nowhere. Next: install it at "+b.server.URL)
+	b.server.Suspend(b.server.Install(appID, nil, string(repo)), true)
+	says, err = app.Probe(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "GitHub knows the App omoi test (4711); it is installed for acme (suspended).", says)
+}
+
+func TestAKeyThatIsNoneIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	_, err := github.NewApp(github.AppConfig{ID: appID, Key: []byte("nearly a secret")})
+	requireCode(t, task.CodeInvalid, err)
+	require.Contains(t, err.Error(), "OMOI_GITHUB_APP_KEY_FILE")
+	require.NotContains(t, err.Error(), "nearly")
+}
