@@ -1,0 +1,81 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Budget bounds what asking models may cost together, such as in one cycle. It is safe for
+// concurrent use. What is under way is reserved by what the dearest question so far came to, so
+// that n questions at a time overshoot by what n questions cost more than that.
+type Budget struct {
+	mu       sync.Mutex
+	tokens   int64 // 0: no limit
+	usd      float64
+	spent    ModelUse
+	reserved ModelUse
+	dearest  ModelUse
+}
+
+// NewBudget makes a budget; 0 means no limit.
+func NewBudget(tokens int64, usd float64) *Budget { return &Budget{tokens: tokens, usd: usd} }
+
+// ErrBudget is what a judgement fails with when the budget is spent.
+var ErrBudget = errors.New("the budget of this cycle is spent")
+
+// Spent is what was paid so far.
+func (b *Budget) Spent() ModelUse {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.spent
+}
+
+// Within asks a model only while the budget lasts.
+func Within(m Model, b *Budget) Model { return &bounded{m, b} }
+
+type bounded struct {
+	model  Model
+	budget *Budget
+}
+
+// Judge implements [Model].
+func (m *bounded) Judge(ctx context.Context, s Subject, rules Analysis) (Analysis, error) { //nolint:gocritic // the interface's
+	held, ok := m.budget.take()
+	if !ok {
+		return rules, ErrBudget
+	}
+	said, err := m.model.Judge(ctx, s, rules)
+	m.budget.settle(held, said.Use)
+	return said, err
+}
+
+func (b *Budget) take() (ModelUse, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	after := b.spent.plus(b.reserved).plus(b.dearest)
+	if b.tokens > 0 && after.tokens() >= b.tokens || b.usd > 0 && after.CostUSD >= b.usd {
+		return ModelUse{}, false
+	}
+	b.reserved = b.reserved.plus(b.dearest)
+	return b.dearest, true
+}
+
+func (b *Budget) settle(held, use ModelUse) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reserved, b.spent = b.reserved.minus(held), b.spent.plus(use)
+	if use.tokens() > b.dearest.tokens() {
+		b.dearest = use
+	}
+}
+
+func (u ModelUse) tokens() int64 { return u.InputTokens + u.OutputTokens }
+
+func (u ModelUse) plus(o ModelUse) ModelUse {
+	return ModelUse{u.Calls + o.Calls, u.InputTokens + o.InputTokens, u.OutputTokens + o.OutputTokens, u.CostUSD + o.CostUSD}
+}
+
+func (u ModelUse) minus(o ModelUse) ModelUse {
+	return ModelUse{u.Calls - o.Calls, u.InputTokens - o.InputTokens, u.OutputTokens - o.OutputTokens, u.CostUSD - o.CostUSD}
+}
