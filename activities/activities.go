@@ -84,6 +84,8 @@ type Deps struct {
 	Agents func(arch string) (io.ReadCloser, error)
 	// Caches keeps what setup steps download; nil: nobody does.
 	Caches Caches
+	// Guardian judges and steers agents; nil: this process does not.
+	Guardian Guardian
 	// Logs keeps what was printed in a sandbox beyond its end; nil: nobody does.
 	Logs Logs
 	// Wake tells readers that a task's row has changed; nil if nobody here can be told.

@@ -264,8 +264,10 @@ func (a *Activities) pauseReaper(ctx context.Context) error {
 	if err := a.deps.Fleet.SetReaperRests(ctx, true); err != nil {
 		return err
 	}
-	if err := a.deps.Runs.PauseSchedule(ctx, contract.ScheduleReaper, "every task is final and every sandbox verified gone"); err != nil {
-		return fmt.Errorf("pause reaper: %w", err)
+	for _, id := range []string{contract.ScheduleGuardian, contract.ScheduleReaper} {
+		if err := a.deps.Runs.PauseSchedule(ctx, id, contract.NoteRest); err != nil {
+			return fmt.Errorf("pause %s: %w", id, err)
+		}
 	}
 	return a.deps.Fleet.SetReaperRests(ctx, true)
 }

@@ -28,6 +28,7 @@ func workflowList() []named {
 		{contract.CleanupWorkflow, workflows.SandboxCleanupWorkflow},
 		{contract.ReaperWorkflow, workflows.ReaperWorkflow},
 		{contract.TailWorkflow, workflows.SandboxTailWorkflow},
+		{contract.GuardianWorkflow, workflows.GuardianWorkflow},
 	}
 }
 
@@ -48,6 +49,9 @@ func quickList(a *activities.Activities) []named {
 		{contract.RepairTasks, a.RepairTasks},
 		{contract.RunGate, a.RunGate},
 		{contract.RestReaper, a.RestReaper},
+		{contract.BeginCycle, a.BeginCycle},
+		{contract.JudgeSandboxes, a.JudgeSandboxes},
+		{contract.EndCycle, a.EndCycle},
 	}
 }
 

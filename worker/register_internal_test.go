@@ -70,6 +70,10 @@ func activityTypes() map[string]any {
 		contract.RepairTasks:   func(ctx) (contract.Repaired, error) { panic("type only") },
 		contract.RunGate:       func(ctx) error { panic("type only") },
 		contract.RestReaper:    func(ctx) (contract.Rest, error) { panic("type only") },
+
+		contract.BeginCycle:     func(ctx, contract.CycleRef) (contract.BegunCycle, error) { panic("type only") },
+		contract.JudgeSandboxes: func(ctx, contract.Stretch) (contract.Judged, error) { panic("type only") },
+		contract.EndCycle:       func(ctx, contract.CycleReport) error { panic("type only") },
 	}
 }
 
@@ -79,8 +83,9 @@ func workflowTypes() map[string]any {
 		contract.CleanupWorkflow: func(workflow.Context, contract.CleanupInput) (contract.CleanupReceipt, error) {
 			panic("type only")
 		},
-		contract.ReaperWorkflow: func(workflow.Context) (contract.ReaperReport, error) { panic("type only") },
-		contract.TailWorkflow:   func(workflow.Context, contract.TailInput) (contract.TailResult, error) { panic("type only") },
+		contract.ReaperWorkflow:   func(workflow.Context) (contract.ReaperReport, error) { panic("type only") },
+		contract.GuardianWorkflow: func(workflow.Context) (contract.CycleReport, error) { panic("type only") },
+		contract.TailWorkflow:     func(workflow.Context, contract.TailInput) (contract.TailResult, error) { panic("type only") },
 	}
 }
 

@@ -19,10 +19,11 @@ type nextAttempt struct {
 
 // Kinds of attempts.
 const (
-	kindFirst    = "first"
-	kindRetry    = "retry"
-	kindRevision = "revision"
-	kindResumed  = "resumed"
+	kindFirst       = "first"
+	kindRetry       = "retry"
+	kindRevision    = "revision"
+	kindReplacement = "replacement"
+	kindResumed     = "resumed"
 )
 
 // runAttempt begins an attempt, unless one lives already, and watches it to its end.
@@ -142,8 +143,11 @@ func (r *taskRun) leave(ctx workflow.Context, eff task.Effects, err error) (task
 	}
 	r.next = nextAttempt{kind: kindRetry, feedbackID: r.last.feedbackID, delay: r.backoff(eff.Class)}
 	outcome := "failed"
-	if eff.Status == task.StatusNeedsRevision {
+	switch {
+	case eff.Status == task.StatusNeedsRevision:
 		r.next.kind, outcome = kindRevision, "revised"
+	case r.last.Kind == task.FactReplace:
+		r.next.kind, outcome = kindReplacement, "replaced"
 	}
 	if r.next.feedbackID == "" {
 		r.next.feedbackID = r.last.errorID

@@ -141,6 +141,8 @@ func commandFact(c contract.TakenCommand) fact {
 		f.Kind = task.FactVerdict
 	case contract.CommandRetry:
 		f.Kind = task.FactRetry
+	case contract.CommandReplace:
+		f.Kind, f.SandboxID = task.FactReplace, c.SandboxID
 	}
 	return f
 }

@@ -76,6 +76,8 @@ func paths() []path {
 		{"pull", playPull},
 		{"pull-unread", playPullUnread},
 		{"pull-tail-terminated", playPullTailTerminated},
+		{"replaced", playReplaced},
+		{"guardian", playGuardian},
 	}
 }
 
@@ -110,6 +112,21 @@ func playFeedback(tr *troupe) {
 	}
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, "revision", tr.begun[1].Kind)
+}
+
+func playReplaced(tr *troupe) {
+	tr.spawned = func(n int, box string) {
+		tr.after(time.Second, func() { tr.events(box, 1, started()) })
+		if n == 1 {
+			tr.after(4*time.Second, func() { tr.command(contract.CommandReplace, "r1", "it goes round and round") })
+			return
+		}
+		tr.after(4*time.Second, func() { tr.events(box, 2, completed(true)) })
+	}
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 2)
+	require.Equal(tr.t, "replacement", tr.begun[1].Kind)
+	require.Equal(tr.t, task.ReceiptCarriedOut, tr.receipts()["r1"])
 }
 
 func playCancelByCommand(tr *troupe) {
@@ -330,6 +347,7 @@ func registerWorkflows(w worker.WorkflowRegistry) {
 	w.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
+	w.RegisterWorkflowWithOptions(workflows.GuardianWorkflow, workflow.RegisterOptions{Name: contract.GuardianWorkflow})
 }
 
 // play runs the task to its end, over continue-as-new and reset.
@@ -380,7 +398,7 @@ func (tr *troupe) status(runID string) enums.WorkflowExecutionStatus {
 
 // record writes the histories of the path: its first run, its last, and one cleanup.
 func (tr *troupe) record(name string) {
-	if os.Getenv("OMOI_RECORD") == "" {
+	if os.Getenv("OMOI_RECORD") == "" || tr.firstRun == "" {
 		return
 	}
 	tr.write("task", name, tr.workflowID(), tr.firstRun)

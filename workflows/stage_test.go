@@ -48,6 +48,7 @@ type stage struct {
 	granted bool                                                      // what a slot request answers
 	tails   bool                                                      // agents reach nothing
 	turn    func(ctx context.Context, n int) (contract.Tailed, error) // what the nth turn of a tail does
+	report  contract.CycleReport                                      // of the guardian's last cycle
 	fenced  bool
 	foreign bool // another run wrote the row, until this one has projected
 	// overtaken says that another run wrote the row after the one that this one continues.
@@ -68,6 +69,7 @@ func newStage(t *testing.T) *stage {
 	s.env.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
+	s.env.RegisterWorkflowWithOptions(workflows.GuardianWorkflow, workflow.RegisterOptions{Name: contract.GuardianWorkflow})
 	s.register(s.env)
 	return s
 }
@@ -148,6 +150,7 @@ func (s *stage) register(registry activityRegistry) {
 		return contract.PullResult{Number: 7, URL: "https://git/pull/7"}, s.called(contract.OpenPull)
 	})
 	s.registerSandbox(on)
+	s.registerGuardian(on)
 }
 
 func (s *stage) registerSandbox(on func(string, any)) {

@@ -12,6 +12,8 @@ const (
 	CleanupWorkflow = "SandboxCleanupWorkflow"
 	ReaperWorkflow  = "ReaperWorkflow"
 	TailWorkflow    = "SandboxTailWorkflow" // for agents that cannot reach the API
+
+	GuardianWorkflow = "GuardianWorkflow"
 )
 
 // Activity names. Quick ones run on [QueueTasks]; those of the sandbox group run on
@@ -45,6 +47,10 @@ const (
 	RepairTasks   = "RepairTasks"
 	RunGate       = "RunGate"
 	RestReaper    = "RestReaper"
+
+	BeginCycle     = "BeginCycle"
+	JudgeSandboxes = "JudgeSandboxes"
+	EndCycle       = "EndCycle"
 )
 
 // Signals and queries of [TaskWorkflow].
@@ -64,6 +70,13 @@ const (
 
 // ScheduleReaper is the schedule that runs [ReaperWorkflow].
 const ScheduleReaper = "omoi-reaper"
+
+// ScheduleGuardian is the schedule that runs [GuardianWorkflow].
+const ScheduleGuardian = "omoi-guardian"
+
+// NoteRest is the note of a schedule that is paused since there is nothing to do. Whoever finds
+// another note leaves the schedule alone: a person paused it.
+const NoteRest = "every task is final and every sandbox verified gone"
 
 // Search attributes, all of type Keyword.
 const (

@@ -208,6 +208,7 @@ const (
 	CommandComplete = "complete"
 	CommandVerdict  = "verdict"
 	CommandRetry    = "retry"
+	CommandReplace  = "replace"
 )
 
 // TakeCommandInput is the input of [TakeCommand].
@@ -224,8 +225,10 @@ type TakenCommand struct {
 	Reason  string `json:"reason,omitempty"` // scrubbed, at most 200 characters
 	OK      bool   `json:"ok,omitempty"`     // of complete and verdict
 	Settled bool   `json:"settled,omitempty"`
-	// FeedbackID names the stored text of a failed verdict.
+	// FeedbackID names the stored text of a failed verdict, or of a replacement.
 	FeedbackID string `json:"feedback_id,omitempty"`
+	// SandboxID is that of the attempt that is meant; empty: whichever is under way.
+	SandboxID string `json:"sandbox_id,omitempty"`
 }
 
 // Digest is the payload of [SignalSandboxEvents]: what the events From..To of a sandbox

@@ -20,8 +20,8 @@ const senderCLI = "temporal cli"
 
 // TakeCommand reads what was asked. A command without an id came from the temporal CLI: it
 // gets a row, the same for the same run, ordinal and kind. One that is settled, or that the
-// store does not know, is answered as settled. The feedback of a failed verdict is stored
-// and named.
+// store does not know, is answered as settled. The feedback of a failed verdict, or of a
+// replacement, is stored and named.
 func (s *Store) TakeCommand(ctx context.Context, in contract.TakeCommandInput, runID string) (contract.TakenCommand, error) {
 	var out contract.TakenCommand
 	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
@@ -59,6 +59,7 @@ func takeCommand(ctx context.Context, q *db.Queries, in contract.TakeCommandInpu
 func takeable(kind string) bool {
 	return slices.Contains([]string{
 		contract.CommandCancel, contract.CommandFail, contract.CommandComplete, contract.CommandVerdict, contract.CommandRetry,
+		contract.CommandReplace,
 	}, kind)
 }
 
@@ -78,7 +79,12 @@ func readCommand(ctx context.Context, q *db.Queries, row db.Command) (contract.T
 		ID: row.ID, Kind: row.Kind, Reason: reasonOf(args), OK: saysOK(row),
 		Settled: task.Receipt(row.State) != task.ReceiptAccepted, FeedbackID: args.text("feedback_id"),
 	}
-	if row.Kind != contract.CommandVerdict || out.OK || out.Settled || out.FeedbackID != "" {
+	replaces := row.Kind == contract.CommandReplace
+	if replaces {
+		out.SandboxID = args.text("sandbox_id")
+	}
+	revises := row.Kind == contract.CommandVerdict && !out.OK
+	if !replaces && !revises || out.Settled || out.FeedbackID != "" {
 		return out, nil
 	}
 	var err error
@@ -86,7 +92,7 @@ func readCommand(ctx context.Context, q *db.Queries, row db.Command) (contract.T
 	return out, err
 }
 
-// keepFeedback stores what a validator said, and notes with the command where.
+// keepFeedback stores what a validator or the guardian said, and notes with the command where.
 func keepFeedback(ctx context.Context, q *db.Queries, row db.Command) (string, error) {
 	text := feedbackOf(readObject(row.Args))
 	if text == "" {

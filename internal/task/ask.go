@@ -59,6 +59,7 @@ const (
 	AskComplete = "complete"
 	AskVerdict  = "verdict"
 	AskRetry    = "retry"
+	AskReplace  = "replace" // with the sandbox of the attempt that is to be replaced
 )
 
 // Ask is what somebody wants of a task. It becomes a command.
@@ -92,7 +93,7 @@ func Judge(s State, a Ask) (Effects, error) {
 		return judgeRetry(s)
 	}
 	fact := Fact{Kind: factOf(a.Kind), OK: a.OK}
-	if a.Kind == AskComplete { // a verdict comes from another sandbox than the one it judges
+	if a.Kind == AskComplete || a.Kind == AskReplace { // a verdict comes from another sandbox than the one it judges
 		fact.SandboxID = a.SandboxID
 	}
 	_, effects := Decide(s, fact)
@@ -112,6 +113,8 @@ func factOf(kind string) FactKind {
 		return FactComplete
 	case AskVerdict:
 		return FactVerdict
+	case AskReplace:
+		return FactReplace
 	}
 	return ""
 }

@@ -22,6 +22,7 @@ const (
 	FactComplete FactKind = "complete" // task-complete; OK is its success
 	FactVerdict  FactKind = "verdict"  // validation-result; OK is passed
 	FactRetry    FactKind = "retry"    // a person wants a parked task to go on
+	FactReplace  FactKind = "replace"  // the guardian or a person wants another attempt in the place of this one
 )
 
 // Fact is one thing that has happened, in words short enough for a history.
@@ -120,6 +121,8 @@ func Decide(s State, f Fact) (State, Effects) {
 		return decideVerdict(s, f)
 	case FactRetry:
 		return decideRetry(s)
+	case FactReplace:
+		return decideReplace(s)
 	}
 	return s, ignore(s, ReceiptRefused)
 }
@@ -213,6 +216,18 @@ func decideRetry(s State) (State, Effects) {
 		return s, ignore(s, ReceiptRefused)
 	}
 	s.Blocked = BlockedNone
+	return begin(s, StatusPending, ClassNone)
+}
+
+// decideReplace ends an attempt that is under way; it counts apart from failures.
+func decideReplace(s State) (State, Effects) {
+	switch {
+	case s.Publishing:
+		return s, ignore(s, ReceiptTooLate)
+	case s.SandboxID == "", s.Replacements >= MaxReplacements, s.Attempts >= MaxAttempts:
+		return s, ignore(s, ReceiptRefused)
+	}
+	s.Replacements++
 	return begin(s, StatusPending, ClassNone)
 }
 

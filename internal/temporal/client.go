@@ -27,6 +27,9 @@ type Config struct {
 
 	CallTimeout  time.Duration // of one call that has no shorter bound; default 10 s
 	ReaperPeriod time.Duration // default 60 s
+
+	GuardianPeriod time.Duration // default 60 s
+	GuardianOff    bool          // its schedule is paused
 }
 
 // Client is a connection to one namespace of a Temporal server. It is safe for concurrent use.
@@ -69,6 +72,9 @@ func New(cfg Config, sdk client.Client, logger *slog.Logger) *Client {
 	}
 	if cfg.ReaperPeriod == 0 {
 		cfg.ReaperPeriod = time.Minute
+	}
+	if cfg.GuardianPeriod == 0 {
+		cfg.GuardianPeriod = time.Minute
 	}
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)

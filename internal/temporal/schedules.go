@@ -21,7 +21,15 @@ import (
 func (c *Client) EnsureSchedules(ctx context.Context) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	wanted := c.reaper()
+	for _, wanted := range []client.ScheduleOptions{c.reaper(), c.guardian()} {
+		if err := c.ensureSchedule(ctx, wanted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) ensureSchedule(ctx context.Context, wanted client.ScheduleOptions) error {
 	_, err := c.sdk.ScheduleClient().Create(ctx, wanted)
 	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return coded("make schedule "+wanted.ID, err)
@@ -29,45 +37,80 @@ func (c *Client) EnsureSchedules(ctx context.Context) error {
 	return c.changeSchedule(ctx, wanted)
 }
 
-// WakeReaper ends the reaper's rest and runs it now, after the run that is under way. Both
-// are one request: of two that follow closely the server's scheduler keeps only the later.
+// WakeReaper ends the reaper's rest, and the guardian's, and runs the reaper now, after the run
+// that is under way. Both are one request: of two that follow closely the server's scheduler
+// keeps only the later.
 func (c *Client) WakeReaper(ctx context.Context) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	_, err := c.sdk.WorkflowService().PatchSchedule(ctx, &workflowservice.PatchScheduleRequest{
-		Namespace: c.cfg.Namespace, ScheduleId: contract.ScheduleReaper, RequestId: task.NewID(),
-		Patch: &schedule.SchedulePatch{
-			Unpause: "there is something to watch",
-			TriggerImmediately: &schedule.TriggerImmediatelyRequest{
-				OverlapPolicy: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
-			},
-		},
+	err := c.patchSchedule(ctx, contract.ScheduleReaper, &schedule.SchedulePatch{
+		Unpause: "there is something to watch", TriggerImmediately: afterThisRun(),
 	})
-	return coded("wake schedule "+contract.ScheduleReaper, err)
+	return errors.Join(err, c.wakeGuardian(ctx))
 }
 
-// PauseSchedule stops a schedule until it is woken.
+// wakeGuardian ends a rest of the guardian; what a person paused stays paused.
+func (c *Client) wakeGuardian(ctx context.Context) error {
+	found, err := c.Schedule(ctx, contract.ScheduleGuardian)
+	if err != nil || !found.Paused || found.Note != contract.NoteRest {
+		return err
+	}
+	return c.patchSchedule(ctx, contract.ScheduleGuardian, &schedule.SchedulePatch{Unpause: "there is somebody to watch"})
+}
+
+// afterThisRun triggers a schedule when the run that is under way is over, once however often it is asked for.
+func afterThisRun() *schedule.TriggerImmediatelyRequest {
+	return &schedule.TriggerImmediatelyRequest{OverlapPolicy: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE}
+}
+
+func (c *Client) patchSchedule(ctx context.Context, id string, patch *schedule.SchedulePatch) error {
+	_, err := c.sdk.WorkflowService().PatchSchedule(ctx, &workflowservice.PatchScheduleRequest{
+		Namespace: c.cfg.Namespace, ScheduleId: id, RequestId: task.NewID(), Patch: patch,
+	})
+	return coded("change schedule "+id, err)
+}
+
+// PauseSchedule stops a schedule until it is woken. One that is paused stays as it is.
 func (c *Client) PauseSchedule(ctx context.Context, id, note string) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	err := c.sdk.ScheduleClient().GetHandle(ctx, id).Pause(ctx, client.SchedulePauseOptions{Note: note})
-	return coded("pause schedule "+id, err)
+	handle := c.sdk.ScheduleClient().GetHandle(ctx, id)
+	found, err := handle.Describe(ctx)
+	if err != nil || found.Schedule.State != nil && found.Schedule.State.Paused {
+		return coded("look at schedule "+id, err)
+	}
+	return coded("pause schedule "+id, handle.Pause(ctx, client.SchedulePauseOptions{Note: note}))
 }
 
-// reaper is the schedule of the reaper. A run that takes two periods is ended, since a
-// stuck one would silence a schedule that skips.
+// reaper is the schedule of the reaper.
 func (c *Client) reaper() client.ScheduleOptions {
+	return periodic(c.cfg.ReaperPeriod, contract.ScheduleReaper, client.ScheduleWorkflowAction{
+		ID: "reaper", Workflow: contract.ReaperWorkflow, StaticSummary: "find sandboxes that nobody owns",
+	})
+}
+
+// guardian is the schedule of the guardian; it is there also where it is switched off, so that it is seen to be.
+func (c *Client) guardian() client.ScheduleOptions {
+	wanted := periodic(c.cfg.GuardianPeriod, contract.ScheduleGuardian, client.ScheduleWorkflowAction{
+		ID: "guardian", Workflow: contract.GuardianWorkflow, StaticSummary: "judge agents at work",
+	})
+	if c.cfg.GuardianOff {
+		wanted.Paused, wanted.Note = true, noteOff
+	}
+	return wanted
+}
+
+// noteOff is why a schedule is paused that the configuration does not want.
+const noteOff = "switched off by monitoring.enabled"
+
+// periodic is a schedule that runs a workflow at intervals, never two at a time. A run that takes
+// two periods is ended, since a stuck one would silence a schedule that skips.
+func periodic(period time.Duration, id string, action client.ScheduleWorkflowAction) client.ScheduleOptions {
 	const periods = 2
+	action.TaskQueue, action.WorkflowExecutionTimeout = contract.QueueTasks, periods*period
 	return client.ScheduleOptions{
-		ID:            contract.ScheduleReaper,
-		Spec:          client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: c.cfg.ReaperPeriod}}},
-		Overlap:       enums.SCHEDULE_OVERLAP_POLICY_SKIP,
-		CatchupWindow: catchup(c.cfg.ReaperPeriod),
-		Action: &client.ScheduleWorkflowAction{
-			ID: "reaper", Workflow: contract.ReaperWorkflow, TaskQueue: contract.QueueTasks,
-			WorkflowExecutionTimeout: periods * c.cfg.ReaperPeriod,
-			StaticSummary:            "find sandboxes that nobody owns",
-		},
+		ID: id, Spec: client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: period}}},
+		Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchupWindow: catchup(period), Action: &action,
 	}
 }
 
@@ -83,7 +126,8 @@ func (c *Client) changeSchedule(ctx context.Context, wanted client.ScheduleOptio
 	if err != nil {
 		return coded("describe schedule "+wanted.ID, err)
 	}
-	if sameSchedule(found.Schedule, wanted) {
+	paused, note := pausedAs(found.Schedule, wanted)
+	if sameSchedule(found.Schedule, wanted) && paused == isPaused(found.Schedule) {
 		return nil
 	}
 	c.log.InfoContext(ctx, "schedule changed", slog.String("schedule", wanted.ID))
@@ -92,11 +136,26 @@ func (c *Client) changeSchedule(ctx context.Context, wanted client.ScheduleOptio
 			changed := in.Description.Schedule
 			changed.Spec, changed.Action = &wanted.Spec, wanted.Action
 			changed.Policy.Overlap, changed.Policy.CatchupWindow = wanted.Overlap, wanted.CatchupWindow
+			changed.State.Paused, changed.State.Note = paused, note
 			return &client.ScheduleUpdate{Schedule: &changed}, nil
 		},
 	})
 	return coded("change schedule "+wanted.ID, err)
 }
+
+// pausedAs is whether a schedule is to be paused, and why. The configuration decides only about
+// what it has paused itself.
+func pausedAs(found client.Schedule, wanted client.ScheduleOptions) (paused bool, note string) {
+	switch {
+	case wanted.Paused:
+		return true, wanted.Note
+	case found.State == nil, found.State.Paused && found.State.Note == noteOff:
+		return false, ""
+	}
+	return found.State.Paused, found.State.Note
+}
+
+func isPaused(s client.Schedule) bool { return s.State != nil && s.State.Paused }
 
 func sameSchedule(found client.Schedule, wanted client.ScheduleOptions) bool {
 	action, ok := found.Action.(*client.ScheduleWorkflowAction)

@@ -114,6 +114,55 @@ type EventFieldsDefault struct {
 	Fields    json.RawMessage
 }
 
+type GuardianAction struct {
+	ID             string
+	OrganizationID string
+	ActionType     string
+	TargetEntity   string
+	AuthorityLevel int32
+	Reason         string
+	InitiatedBy    string
+	ApprovedBy     *string
+	AuditLog       json.RawMessage
+	CommandID      *string
+	CreatedAt      time.Time
+	ExecutedAt     time.Time
+	RevertedAt     *time.Time
+}
+
+type GuardianAnalysis struct {
+	ID             string
+	CycleID        string
+	SandboxID      string
+	OrganizationID string
+	TaskID         string
+	Attempt        int32
+	SpokenBy       string
+	Verdict        string
+	AlignmentScore *float64
+	NeedsSteering  bool
+	SteeringType   string
+	CurrentFocus   string
+	Confidence     float64
+	FirstSeen      int64
+	LastSeen       int64
+	Analysis       json.RawMessage
+	Subject        json.RawMessage
+	Rules          json.RawMessage
+	JudgedAt       time.Time
+}
+
+type GuardianCycle struct {
+	ID        string
+	StartedAt time.Time
+	EndedAt   *time.Time
+	Active    int32
+	Judged    int32
+	Standing  int32
+	Failed    int32
+	Acted     int32
+}
+
 type Host struct {
 	ID        string
 	Providers []string
@@ -139,6 +188,26 @@ type Installation struct {
 	CreatedAt     time.Time
 	TokenKeyID    string
 	TokenKeyPrint string
+}
+
+type Intervention struct {
+	ID             string
+	AnalysisID     string
+	OrganizationID string
+	TaskID         string
+	SandboxID      string
+	Attempt        int32
+	Level          string
+	SteeringType   string
+	Content        string
+	Confidence     float64
+	Shadow         bool
+	State          string
+	Reason         string
+	MessageID      *string
+	CommandID      *string
+	PlannedAt      time.Time
+	SettledAt      *time.Time
 }
 
 type LogLook struct {
@@ -209,6 +278,7 @@ type Project struct {
 	AgentsMayMessage           bool
 	Setup                      string
 	SetupTimeoutS              int32
+	AutoSteering               *bool
 }
 
 type Pulse struct {

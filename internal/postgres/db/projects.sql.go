@@ -41,7 +41,7 @@ const insertProject = `-- name: InsertProject :one
 INSERT INTO projects (id, organization_id, name, description, repo, default_branch, max_slots,
     autonomous_execution_enabled, settings, setup, setup_timeout_s)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, auto_steering
 `
 
 type InsertProjectParams struct {
@@ -89,12 +89,13 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (P
 		&i.AgentsMayMessage,
 		&i.Setup,
 		&i.SetupTimeoutS,
+		&i.AutoSteering,
 	)
 	return i, err
 }
 
 const listProjects = `-- name: ListProjects :many
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s FROM projects
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, auto_steering FROM projects
 WHERE organization_id = $1
   AND ($2::timestamptz IS NULL
        OR (created_at, id) < ($2::timestamptz, $3::uuid))
@@ -139,6 +140,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 			&i.AgentsMayMessage,
 			&i.Setup,
 			&i.SetupTimeoutS,
+			&i.AutoSteering,
 		); err != nil {
 			return nil, err
 		}
@@ -151,7 +153,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 }
 
 const projectByID = `-- name: ProjectByID :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s FROM projects WHERE organization_id = $1 AND id = $2
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, auto_steering FROM projects WHERE organization_id = $1 AND id = $2
 `
 
 func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD string) (Project, error) {
@@ -173,12 +175,13 @@ func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD str
 		&i.AgentsMayMessage,
 		&i.Setup,
 		&i.SetupTimeoutS,
+		&i.AutoSteering,
 	)
 	return i, err
 }
 
 const projectByRepo = `-- name: ProjectByRepo :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> ''
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, auto_steering FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> ''
 `
 
 func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo string) (Project, error) {
@@ -200,6 +203,7 @@ func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo
 		&i.AgentsMayMessage,
 		&i.Setup,
 		&i.SetupTimeoutS,
+		&i.AutoSteering,
 	)
 	return i, err
 }
@@ -218,7 +222,7 @@ UPDATE projects SET
     setup_timeout_s = coalesce($10, setup_timeout_s),
     updated_at = now()
 WHERE organization_id = $11 AND id = $12
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, auto_steering
 `
 
 type UpdateProjectParams struct {
@@ -268,6 +272,7 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		&i.AgentsMayMessage,
 		&i.Setup,
 		&i.SetupTimeoutS,
+		&i.AutoSteering,
 	)
 	return i, err
 }

@@ -1,0 +1,66 @@
+package guardian
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Events reads what a judgement rested on.
+type Events interface {
+	EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error)
+}
+
+// Again makes a stored judgement again: of the same events, as of the same moment, by the same
+// numbers. m may be another model than the one that spoke; nil: the rules alone speak.
+func Again(ctx context.Context, events Events, j task.Judgement, m supervise.Model) (supervise.Analysis, error) {
+	var subject supervise.Subject
+	var rules supervise.Settings
+	if err := json.Unmarshal(j.Subject, &subject); err != nil {
+		return supervise.Analysis{}, fmt.Errorf("read the subject of judgement %s: %w", j.ID, err)
+	}
+	if err := json.Unmarshal(j.Rules, &rules); err != nil {
+		return supervise.Analysis{}, fmt.Errorf("read the rules of judgement %s: %w", j.ID, err)
+	}
+	rows, err := stretch(ctx, events, j)
+	if err != nil {
+		return supervise.Analysis{}, err
+	}
+	subject.Read(rows, j.JudgedAt)
+	return supervise.Analyze(ctx, subject, rules, m), nil
+}
+
+// stretch reads the events that were seen: of heartbeats only the newest was.
+func stretch(ctx context.Context, events Events, j task.Judgement) ([]task.Event, error) {
+	var rows []task.Event
+	for after := j.FirstSeen - 1; after < j.LastSeen; {
+		page, err := events.EventsAfter(ctx, j.SandboxID, after, int(j.LastSeen-after))
+		if err != nil {
+			return nil, fmt.Errorf("read the events of judgement %s: %w", j.ID, err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, e := range page {
+			rows = append(rows, task.Event{SandboxID: j.SandboxID, Sequence: e.Sequence, Type: e.Type, Data: e.Data, CreatedAt: e.CreatedAt})
+		}
+		after = page[len(page)-1].Sequence
+	}
+	return withoutOldBeats(rows), nil
+}
+
+func withoutOldBeats(rows []task.Event) []task.Event {
+	beat := func(e task.Event) bool { return task.ClassOf(e.Type) == task.EventHeartbeat }
+	newest := int64(0)
+	for _, e := range rows {
+		if beat(e) {
+			newest = e.Sequence
+		}
+	}
+	return slices.DeleteFunc(rows, func(e task.Event) bool { return beat(e) && e.Sequence != newest })
+}

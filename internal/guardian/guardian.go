@@ -1,0 +1,96 @@
+package guardian
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Config is what a guardian is told. Zero values mean the defaults named here.
+type Config struct {
+	AutoSteering bool // of projects that do not say
+	// Fresh is how long a judgement stands: for so long a cycle makes no other. Below 0: not at all. Default 5 min.
+	Fresh time.Duration
+	// Stale is how long a step that was planned may wait to be carried out; default 2 min.
+	Stale  time.Duration
+	Keep   time.Duration // of judgements that led to nothing; default 14 days
+	Newest int           // events of an attempt that are looked at; default 200
+	Asked  int           // models that are asked at a time; default 5
+	Rules  supervise.Settings
+	Ladder task.Ladder // zero: [DefaultLadder]
+}
+
+// DefaultLadder are the numbers of docs/SUPERVISION.md.
+func DefaultLadder() task.Ladder {
+	return task.Ladder{Nudge: 0.6, Interrupt: 0.7, Replace: 0.8, CoolDown: 10 * time.Minute, Cap: 4} //nolint:mnd // they are documented
+}
+
+// Store is the part of the store that the guardian needs.
+type Store interface {
+	BeginCycle(ctx context.Context, id string, stale time.Duration) ([]string, error)
+	EndCycle(ctx context.Context, c task.GuardianCycle, keep time.Duration) error
+	Watched(ctx context.Context, q task.WatchQuery) ([]task.Watched, error)
+	WatchedEvents(ctx context.Context, of []task.Watched, newest int) (map[string][]task.Event, error)
+	// SaveJudgement stores a judgement once for its cycle and sandbox, and with it the step that plan answers.
+	SaveJudgement(ctx context.Context, j task.Judgement, iv task.Intervention, plan func([]task.Past) (task.Step, bool)) (task.Intervention, bool, error)
+	Planned(ctx context.Context, after, upto string) ([]task.Intervention, error)
+	// CarryOut carries a planned step out, once however often it is called.
+	CarryOut(ctx context.Context, iv task.Intervention) (task.Intervention, error)
+	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]task.Judgement, error)
+}
+
+// Counter is told of what the guardian did.
+type Counter interface {
+	Judged(verdict, spokenBy string)
+	Intervened(level task.Level, shadow bool)
+}
+
+// Deps are what a guardian works with; all but Store may be left out.
+type Deps struct {
+	Store Store
+	// Model makes the model of one cycle, with the cycle's budget; nil: the rules alone speak.
+	Model   func() supervise.Model
+	Wake    func(iv task.Intervention) // tells who waits for messages or commands that there is one
+	Counter Counter
+	Log     *slog.Logger
+}
+
+// Guardian is safe for concurrent use.
+type Guardian struct {
+	cfg    Config
+	deps   Deps
+	log    *slog.Logger
+	models models
+}
+
+// New makes a guardian.
+func New(cfg Config, deps Deps) *Guardian {
+	cfg.Fresh = cmp.Or(cfg.Fresh, 5*time.Minute)
+	cfg.Stale = cmp.Or(cfg.Stale, 2*time.Minute)
+	cfg.Keep = cmp.Or(cfg.Keep, 14*24*time.Hour) //nolint:mnd // two weeks
+	cfg.Newest = cmp.Or(cfg.Newest, 200)
+	cfg.Asked = cmp.Or(cfg.Asked, 5)
+	cfg.Ladder = cmp.Or(cfg.Ladder, DefaultLadder())
+	if cfg.Rules.Ignored == nil {
+		cfg.Rules = supervise.DefaultSettings()
+	}
+	return &Guardian{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler)), models: models{make: deps.Model}}
+}
+
+// Begin notes that a cycle begins and answers the ids of the active sandboxes.
+func (g *Guardian) Begin(ctx context.Context, cycleID string) ([]string, error) {
+	return g.deps.Store.BeginCycle(ctx, cycleID, g.cfg.Stale)
+}
+
+// End notes what a cycle came to.
+func (g *Guardian) End(ctx context.Context, r contract.CycleReport) error {
+	g.models.forget(r.ID)
+	return g.deps.Store.EndCycle(ctx, task.GuardianCycle{
+		ID: r.ID, Active: r.Active, Judged: r.Judged, Standing: r.Standing, Failed: r.Failed, Acted: r.Acted,
+	}, g.cfg.Keep)
+}

@@ -1,0 +1,242 @@
+package guardian_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/guardian"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// dying is a store whose process dies after so many writes.
+type dying struct {
+	*postgres.Store
+
+	left atomic.Int32
+	die  context.CancelFunc
+}
+
+var errKilled = errors.New("killed")
+
+func (d *dying) SaveJudgement(ctx context.Context, j task.Judgement, iv task.Intervention, plan func([]task.Past) (task.Step, bool)) (task.Intervention, bool, error) {
+	if d.left.Add(-1) < 0 {
+		d.die()
+		return task.Intervention{}, false, errKilled
+	}
+	return d.Store.SaveJudgement(ctx, j, iv, plan)
+}
+
+// CarryOut dies after it was carried out, before anybody knows.
+func (d *dying) CarryOut(ctx context.Context, iv task.Intervention) (task.Intervention, error) {
+	if d.left.Add(-1) < 0 {
+		d.die()
+		return iv, errKilled
+	}
+	return d.Store.CarryOut(ctx, iv)
+}
+
+func TestACycleThatIsKilledAnywhereJudgesAndSpeaksOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	boxes := w.atWork(30) // more than a page
+	w.loops(boxes...)
+	w.steers()
+	for n := range 5 { // each try dies a little later, in judging or in speaking
+		ctx, die := context.WithCancel(t.Context())
+		d := &dying{Store: w.store, die: die}
+		d.left.Store(int32(5 * n))
+		_, err := try(ctx, guardian.New(always(), guardian.Deps{Store: d}), named(1))
+		require.Error(t, err, n)
+		die()
+	}
+	judged := w.cycle(w.guardian(always()), named(1))
+	require.Equal(t, 30, judged.Judged)
+	require.Zero(t, judged.Failed)
+	require.Equal(t, 30, w.count(`SELECT count(*) FROM guardian_analyses`), "one for each sandbox and cycle")
+	require.Equal(t, 30, w.count(`SELECT count(*) FROM interventions WHERE state = 'sent' AND level = 'nudge'`))
+	require.Equal(t, 30, w.count(`SELECT count(*) FROM messages WHERE kind = 'guardian_nudge' AND sender_kind = 'guardian'`))
+	require.Equal(t, 30, w.count(`SELECT count(DISTINCT sandbox_id) FROM messages`), "nobody was told twice")
+}
+
+func TestTwoWorkersAtTheSameStretchSpeakOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.loops(w.atWork(5)...)
+	w.steers()
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			_, err := try(t.Context(), w.guardian(always()), named(1))
+			require.NoError(t, err)
+		})
+	}
+	group.Wait()
+	require.Equal(t, 5, w.count(`SELECT count(*) FROM guardian_analyses`))
+	require.Equal(t, 5, w.count(`SELECT count(*) FROM messages`))
+}
+
+func TestInShadowNobodyIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	boxes := w.atWork(2)
+	w.loops(boxes...)
+	w.cycle(w.guardian(always()), named(1))
+	require.Zero(t, w.count(`SELECT count(*) FROM messages`)+w.count(`SELECT count(*) FROM commands WHERE kind = 'replace'`))
+	require.Equal(t, []string{"nudge recorded"}, w.levels(boxes[0]), "what would have been said is written down")
+
+	w.steers() // what was never said is no first step
+	w.cycle(w.guardian(always()), named(2))
+	require.Equal(t, []string{"nudge recorded", "nudge sent"}, w.levels(boxes[0]))
+	w.exec(`UPDATE projects SET auto_steering = false`)
+	yes := always()
+	yes.AutoSteering = true
+	w.pass(time.Hour)
+	w.cycle(w.guardian(yes), named(3))
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM messages`), "the project's word goes before the installation's")
+}
+
+func TestAJudgementStandsForAWhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	boxes := w.atWork(2)
+	g := w.guardian(guardian.Config{})
+	require.Equal(t, 2, w.cycle(g, named(1)).Judged)
+	second := w.cycle(g, named(2))
+	require.Equal(t, 2, second.Standing)
+	require.Zero(t, second.Judged)
+	_, err := g.JudgeNow(t.Context(), boxes[0], false)
+	require.NoError(t, err)
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM guardian_analyses`))
+	j, err := g.JudgeNow(t.Context(), boxes[0], true)
+	require.NoError(t, err)
+	require.Equal(t, boxes[0], j.SandboxID)
+	require.Equal(t, 3, w.count(`SELECT count(*) FROM guardian_analyses`), "who insists gets a new one")
+	w.pass(6 * time.Minute)
+	w.exec(`UPDATE tasks SET status = 'completed' WHERE sandbox_id = $1`, boxes[0])
+	require.Equal(t, 1, w.cycle(g, named(3)).Judged, "only who is at work")
+	_, err = g.JudgeNow(t.Context(), boxes[0], true)
+	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+}
+
+func TestNothingKnownIsUnknownNotHealthy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.atWork(1)
+	w.cycle(w.guardian(always()), named(1))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM guardian_analyses WHERE verdict = 'unknown' AND spoken_by = 'none' AND alignment_score IS NULL`))
+}
+
+func TestStepsHaveTheirTimeAndGoUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	box := w.atWork(1)[0]
+	w.loops(box)
+	w.steers()
+	g := w.guardian(always())
+	for n := range 5 { // within the cool-down
+		w.cycle(g, named(n))
+		w.pass(time.Minute)
+	}
+	require.Equal(t, []string{"nudge sent"}, w.levels(box), "one in the time that it has to show")
+	require.Equal(t, 4, w.count(`SELECT count(*) FROM interventions WHERE level = 'observe' AND state = 'recorded'`), "and the rest is written down")
+
+	w.pass(10 * time.Minute)
+	w.cycle(g, named(11))
+	w.pass(11 * time.Minute)
+	w.cycle(g, named(12))
+	require.Equal(t, []string{"nudge sent", "interrupt sent", "replace sent"}, w.levels(box))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM messages WHERE kind = 'interrupt' AND content LIKE '[GUARDIAN INTERVENTION - guidance] %'`))
+	w.pass(11 * time.Minute)
+	w.cycle(g, named(13))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE kind = 'replace'`), "the command is under way: none is given twice")
+}
+
+func TestAReplacementTellsTheNextAttemptWhy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	box := w.atWork(1)[0]
+	w.loops(box)
+	w.steers()
+	g := w.guardian(always())
+	for n := range 3 {
+		w.cycle(g, named(n))
+		w.pass(11 * time.Minute)
+	}
+	var id, taskID string
+	require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT id::text, task_id::text FROM commands WHERE kind = 'replace' AND sender = 'guardian'`).Scan(&id, &taskID))
+	for range 2 { // it will be taken twice
+		taken, err := w.store.TakeCommand(t.Context(), contract.TakeCommandInput{TaskID: taskID, Command: contract.Command{ID: id, Kind: contract.CommandReplace}}, "r")
+		require.NoError(t, err)
+		require.False(t, taken.Settled)
+		require.Equal(t, box, taken.SandboxID)
+		text, err := w.store.Text(t.Context(), taken.FeedbackID)
+		require.NoError(t, err)
+		require.Contains(t, text, "[GUARDIAN INTERVENTION - guidance]")
+	}
+}
+
+// The schedule stood still, or its worker did: what was decided then is not said now.
+func TestNoStormOfOldSteps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	boxes := w.atWork(20)
+	w.loops(boxes...)
+	w.steers()
+	ctx, die := context.WithCancel(t.Context())
+	d := &dying{Store: w.store, die: die}
+	d.left.Store(20) // it judges all of them, and says nothing
+	_, err := try(ctx, guardian.New(always(), guardian.Deps{Store: d}), named(1))
+	require.ErrorIs(t, err, errKilled)
+	require.Equal(t, 20, w.count(`SELECT count(*) FROM interventions WHERE state = 'planned'`))
+	w.pass(time.Hour)
+	w.exec(`DELETE FROM sandbox_events`) // they have long gone on
+	judged := w.cycle(w.guardian(always()), named(2))
+	require.Zero(t, judged.Acted)
+	require.Zero(t, w.count(`SELECT count(*) FROM messages`))
+	require.Equal(t, 20, w.count(`SELECT count(*) FROM interventions WHERE state = 'expired'`))
+}
+
+func TestWhereNobodyListensTheStepIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	box := w.atWork(1)[0]
+	w.loops(box)
+	w.steers()
+	w.exec(`INSERT INTO departures (sandbox_id, left_at) VALUES ($1, now())`, box)
+	w.cycle(w.guardian(always()), named(1))
+	require.Equal(t, []string{"nudge refused"}, w.levels(box))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM interventions WHERE reason LIKE '%nobody listens%'`))
+}
+
+// What is stored is enough to judge again: the same events, rules and subject, the same word.
+func TestAJudgementCanBeMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	box := w.atWork(1)[0]
+	w.loops(box)
+	j, err := w.guardian(always()).JudgeNow(t.Context(), box, true)
+	require.NoError(t, err)
+	w.exec(`UPDATE sandboxes SET head = 200 WHERE id = $1`, box)
+	stored, err := w.store.NewestJudgements(t.Context(), []string{box}, time.Hour)
+	require.NoError(t, err)
+	require.Len(t, stored, 1)
+	require.Equal(t, j.ID, stored[0].ID)
+	require.True(t, stored[0].NeedsSteering)
+
+	again, err := guardian.Again(t.Context(), w.store, stored[0], nil)
+	require.NoError(t, err)
+	var first supervise.Analysis
+	require.NoError(t, json.Unmarshal(stored[0].Analysis, &first))
+	require.Equal(t, first, again)
+	require.NotEmpty(t, again.Evidence)
+}

@@ -1,0 +1,160 @@
+package guardian
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// pageOf is how many sandboxes are read at a time.
+const pageOf = 25
+
+// Judge judges the sandboxes of a stretch behind from, each once in a cycle, and carries out what
+// is planned for them. note is told how far it is.
+func (g *Guardian) Judge(ctx context.Context, s contract.Stretch, from contract.Judged, note func(contract.Judged)) (contract.Judged, error) {
+	sum, after := from, cmp.Or(from.Upto, s.After)
+	for {
+		page, err := g.deps.Store.Watched(ctx, task.WatchQuery{CycleID: s.CycleID, After: after, Upto: s.Upto, Limit: pageOf})
+		if err != nil {
+			return sum, err
+		}
+		if len(page) > 0 {
+			if err := g.judgePage(ctx, s.CycleID, page, &sum); err != nil {
+				return sum, err
+			}
+			after = page[len(page)-1].SandboxID
+			sum.Upto = after
+			note(sum)
+		}
+		if len(page) < pageOf {
+			break
+		}
+	}
+	acted, err := g.carryOut(ctx, s)
+	sum.Acted += acted
+	return sum, err
+}
+
+// judgePage reads the events of the sandboxes that are to be judged, in one go, and judges them.
+func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []task.Watched, sum *contract.Judged) error {
+	due := make([]task.Watched, 0, len(page))
+	for _, w := range page {
+		switch {
+		case w.InCycle:
+			sum.Judged++ // by a try before
+		case w.LastJudged >= 0 && w.LastJudged < g.cfg.Fresh:
+			sum.Standing++
+		default:
+			due = append(due, w)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	events, err := g.deps.Store.WatchedEvents(ctx, due, g.cfg.Newest)
+	if err != nil {
+		return err
+	}
+	model := g.models.of(cycleID)
+	var judged, failed atomic.Int64
+	g.each(model, due, func(w task.Watched) {
+		if _, _, err := g.judgeOne(ctx, cycleID, w, events[w.SandboxID], model); err != nil {
+			g.log.WarnContext(ctx, "not judged", slog.String("sandbox_id", w.SandboxID), slog.String("error", err.Error()))
+			failed.Add(1)
+			return
+		}
+		judged.Add(1)
+	})
+	sum.Judged += int(judged.Load())
+	sum.Failed += int(failed.Load())
+	return ctx.Err()
+}
+
+// each calls fn for every one, side by side where a model has to be waited for.
+func (g *Guardian) each(model supervise.Model, all []task.Watched, fn func(task.Watched)) {
+	if model == nil {
+		for _, w := range all {
+			fn(w)
+		}
+		return
+	}
+	room := make(chan struct{}, g.cfg.Asked)
+	var group sync.WaitGroup
+	for _, w := range all {
+		room <- struct{}{}
+		group.Go(func() {
+			defer func() { <-room }()
+			fn(w)
+		})
+	}
+	group.Wait()
+}
+
+// judgeOne judges one sandbox and stores what was thought, and planned, of it.
+func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w task.Watched, events []task.Event, model supervise.Model) (task.Judgement, task.Intervention, error) {
+	subject := g.subject(w, events)
+	analysis := supervise.Analyze(ctx, subject, g.cfg.Rules, model)
+	j, err := g.record(cycleID, w, subject, analysis)
+	if err != nil {
+		return j, task.Intervention{}, err
+	}
+	iv := g.intervention(w, j, analysis)
+	planned, saved, err := g.deps.Store.SaveJudgement(ctx, j, iv, func(past []task.Past) (task.Step, bool) {
+		return g.step(w, analysis, past), analysis.Recommendation != ""
+	})
+	if err == nil && saved && g.deps.Counter != nil {
+		g.deps.Counter.Judged(j.Verdict, j.SpokenBy)
+		if planned.ID != "" {
+			g.deps.Counter.Intervened(planned.Level, planned.Shadow)
+		}
+	}
+	return j, planned, err
+}
+
+// subject is what package supervise is told of an attempt.
+func (g *Guardian) subject(w task.Watched, events []task.Event) supervise.Subject {
+	var execution struct {
+		TestCommand string `json:"test_command"`
+		Waits       bool   `json:"wait_for_messages"`
+	}
+	_ = json.Unmarshal(w.Execution, &execution) // what is of another form says nothing
+	s := supervise.Subject{
+		TaskID: w.TaskID, SandboxID: w.SandboxID, ProjectID: w.ProjectID, Attempt: w.Attempt,
+		Title: w.Title, Description: w.Description, TaskType: w.TaskType, Mode: w.Mode, Phase: w.PhaseID,
+		TestCommand: execution.TestCommand, WaitsForMessages: execution.Waits,
+		Limits: supervise.LimitsOf(w.Description, w.Execution, w.Settings),
+		Age:    w.Age, CostUSD: w.CostUSD, Tokens: w.Tokens, BudgetUSD: w.Budget.USD, Counts: w.Counts,
+	}
+	s.Read(events, w.At)
+	return s
+}
+
+// record is the judgement as it is stored. The events are in the store already, and do not change.
+func (g *Guardian) record(cycleID string, w task.Watched, s supervise.Subject, a supervise.Analysis) (task.Judgement, error) {
+	s.Events = nil
+	j := task.Judgement{
+		ID: task.NewID(), CycleID: cycleID, SandboxID: w.SandboxID, OrganizationID: w.OrganizationID, TaskID: w.TaskID, Attempt: w.Attempt,
+		SpokenBy: string(a.SpokenBy), Verdict: string(a.Verdict), AlignmentScore: a.AlignmentScore, NeedsSteering: a.NeedsSteering,
+		SteeringType: a.SteeringType, CurrentFocus: a.CurrentFocus, Confidence: a.Confidence,
+		FirstSeen: a.Seen.First, LastSeen: a.Seen.Last, JudgedAt: w.At,
+	}
+	for _, part := range []struct {
+		out *json.RawMessage
+		of  any
+	}{{&j.Analysis, a}, {&j.Subject, s}, {&j.Rules, g.cfg.Rules}} {
+		raw, err := json.Marshal(part.of)
+		if err != nil {
+			return j, fmt.Errorf("write the judgement of sandbox %s: %w", w.SandboxID, err)
+		}
+		*part.out = storable(raw)
+	}
+	return j, nil
+}

@@ -1,0 +1,106 @@
+package guardian
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// step is what the ladder says of an analysis.
+func (g *Guardian) step(w task.Watched, a supervise.Analysis, past []task.Past) task.Step {
+	return g.cfg.Ladder.Step(a.Confidence, a.SteeringType == supervise.Emergency, w.Replacements, past)
+}
+
+// intervention is what may come of a judgement; the ladder says how hard, or whether at all.
+func (g *Guardian) intervention(w task.Watched, j task.Judgement, a supervise.Analysis) task.Intervention {
+	kind := cmp.Or(a.SteeringType, supervise.Guidance)
+	live := g.cfg.AutoSteering
+	if w.AutoSteering != nil {
+		live = *w.AutoSteering
+	}
+	return task.Intervention{
+		AnalysisID: j.ID, OrganizationID: w.OrganizationID, TaskID: w.TaskID, SandboxID: w.SandboxID, Attempt: w.Attempt,
+		SteeringType: kind, Content: fmt.Sprintf("[GUARDIAN INTERVENTION - %s] %s", kind, a.Recommendation),
+		Confidence: a.Confidence, Shadow: !live,
+	}
+}
+
+// carryOut carries out what is planned for the sandboxes of a stretch, also by a try before this
+// one that did not come so far.
+func (g *Guardian) carryOut(ctx context.Context, s contract.Stretch) (acted int, err error) {
+	planned, err := g.deps.Store.Planned(ctx, s.After, s.Upto)
+	if err != nil {
+		return 0, err
+	}
+	for _, iv := range planned {
+		done, err := g.deps.Store.CarryOut(ctx, iv)
+		if err != nil {
+			return acted, fmt.Errorf("carry out intervention %s: %w", iv.ID, err)
+		}
+		g.log.InfoContext(ctx, "intervention", slog.String("intervention_id", done.ID), slog.String("task_id", done.TaskID),
+			slog.String("level", string(done.Level)), slog.String("state", done.State))
+		if done.State == task.InterventionSent {
+			acted++
+			g.wake(done)
+		}
+	}
+	return acted, nil
+}
+
+func (g *Guardian) wake(iv task.Intervention) {
+	if g.deps.Wake != nil {
+		g.deps.Wake(iv)
+	}
+}
+
+// JudgeNow judges one active sandbox outside of the cycles. Unless force is set a judgement that
+// still stands is answered instead. What is planned is carried out.
+func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (task.Judgement, error) {
+	if !force {
+		found, err := g.deps.Store.NewestJudgements(ctx, []string{sandboxID}, g.fresh())
+		if err != nil || len(found) > 0 {
+			return first(found), err
+		}
+	}
+	cycle := "asked-" + task.NewID()
+	found, err := g.deps.Store.Watched(ctx, task.WatchQuery{CycleID: cycle, Only: sandboxID, Limit: 1})
+	if err == nil && len(found) == 0 {
+		err = task.Errorf(task.CodeNotFound, "No agent is at work in sandbox %s now.", sandboxID)
+	}
+	if err != nil {
+		return task.Judgement{}, err
+	}
+	events, err := g.deps.Store.WatchedEvents(ctx, found, g.cfg.Newest)
+	if err != nil {
+		return task.Judgement{}, err
+	}
+	defer g.models.forget(cycle)
+	j, iv, err := g.judgeOne(ctx, cycle, found[0], events[sandboxID], g.models.of(cycle))
+	if err == nil && iv.State == task.InterventionPlanned {
+		iv, err = g.deps.Store.CarryOut(ctx, iv)
+		g.wake(iv)
+	}
+	return j, err
+}
+
+func (g *Guardian) fresh() time.Duration { return max(g.cfg.Fresh, 0) }
+
+func first(found []task.Judgement) task.Judgement {
+	if len(found) == 0 {
+		return task.Judgement{}
+	}
+	return found[0]
+}
+
+// storable is JSON as PostgreSQL takes it: without U+0000, which agents print.
+func storable(raw json.RawMessage) json.RawMessage {
+	return bytes.ReplaceAll(raw, []byte(`\u0000`), []byte(`\ufffd`))
+}

@@ -1,0 +1,153 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// BeginCycle notes that a cycle of the guardian has begun, and answers the ids of the active
+// sandboxes in their order. Interventions that a dead cycle left behind expire after stale: who is
+// told late is told the wrong thing.
+func (s *Store) BeginCycle(ctx context.Context, id string, stale time.Duration) ([]string, error) {
+	if _, err := s.q.BeginCycle(ctx, id); err != nil {
+		return nil, translate("begin cycle "+id, err)
+	}
+	if _, err := s.q.ExpireInterventions(ctx, stale); err != nil {
+		return nil, translate("expire interventions", err)
+	}
+	ids, err := s.q.ActiveSandboxIDs(ctx)
+	return ids, translate("list active sandboxes", err)
+}
+
+// EndCycle notes how a cycle ended, and forgets what is older than keep.
+func (s *Store) EndCycle(ctx context.Context, c task.GuardianCycle, keep time.Duration) error {
+	err := s.q.EndCycle(ctx, db.EndCycleParams{
+		ID: c.ID, Active: int32(c.Active), Judged: int32(c.Judged), Standing: int32(c.Standing), //nolint:gosec // G115: counts of sandboxes
+		Failed: int32(c.Failed), Acted: int32(c.Acted), //nolint:gosec // G115: likewise
+	})
+	if err != nil {
+		return translate("end cycle "+c.ID, err)
+	}
+	if _, err := s.q.ForgetAnalyses(ctx, keep); err != nil {
+		return translate("forget old analyses", err)
+	}
+	return translate("forget old cycles", s.q.ForgetCycles(ctx, keep))
+}
+
+// Watched answers active sandboxes in the order of their ids.
+func (s *Store) Watched(ctx context.Context, q task.WatchQuery) ([]task.Watched, error) {
+	rows, err := s.q.WatchedSandboxes(ctx, db.WatchedSandboxesParams{
+		CycleID: q.CycleID, After: q.After, Upto: q.Upto, One: q.Only, Most: int32(q.Limit), //nolint:gosec // G115: a page
+	})
+	if err != nil {
+		return nil, translate("read active sandboxes", err)
+	}
+	out := make([]task.Watched, 0, len(rows))
+	for _, row := range rows {
+		w, err := watched(row)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+func watched(row db.WatchedSandboxesRow) (task.Watched, error) {
+	w := task.Watched{
+		SandboxID: row.ID, TaskID: row.TaskID, ProjectID: row.ProjectID, OrganizationID: row.OrganizationID, Attempt: int(row.Attempt),
+		Birth: row.Birth, Head: row.Head, Title: row.Title, Description: row.Description, TaskType: row.TaskType, Mode: row.Mode,
+		PhaseID: row.PhaseID, Execution: row.ExecutionConfig, Settings: row.Settings, CostUSD: row.CostUsd, Tokens: row.Tokens,
+		Replacements: int(row.ReplacementCount), Age: age(row.Age), AutoSteering: row.AutoSteering, At: row.At,
+		LastJudged: age(row.LastJudged), InCycle: row.InCycle,
+	}
+	if err := json.Unmarshal(row.Budget, &w.Budget); err != nil {
+		return w, fmt.Errorf("read the budget of task %s: %w", row.TaskID, err)
+	}
+	if err := json.Unmarshal(row.Counters, &w.Counts); err != nil {
+		return w, fmt.Errorf("read the counters of sandbox %s: %w", row.ID, err)
+	}
+	if len(w.Counts) == 0 { // nothing is relayed yet
+		w.Counts = nil
+	}
+	return w, nil
+}
+
+// WatchedEvents answers of each sandbox at most newest events, oldest first, and its newest
+// heartbeat among them, if one came lately. All of them are read in one go, each once.
+func (s *Store) WatchedEvents(ctx context.Context, of []task.Watched, newest int) (map[string][]task.Event, error) {
+	in := db.WatchedEventsParams{Newest: int32(newest)} //nolint:gosec // G115: a few hundred
+	for _, w := range of {
+		in.Ids, in.Births, in.Heads = append(in.Ids, w.SandboxID), append(in.Births, w.Birth), append(in.Heads, w.Head)
+	}
+	rows, err := s.q.WatchedEvents(ctx, in)
+	out := make(map[string][]task.Event, len(of))
+	for _, r := range rows {
+		out[r.SandboxID] = append(out[r.SandboxID], task.Event{
+			SandboxID: r.SandboxID, Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, CreatedAt: r.CreatedAt,
+		})
+	}
+	return out, translate("read the newest events", err)
+}
+
+// SaveJudgement stores a judgement, unless its cycle has one of the sandbox, and in the same
+// transaction what plan makes of it: a step up the ladder, or none. plan is told of what was done
+// about the attempt before, newest first; it may be called again.
+func (s *Store) SaveJudgement(ctx context.Context, j task.Judgement, iv task.Intervention, plan func([]task.Past) (task.Step, bool)) (planned task.Intervention, saved bool, err error) {
+	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		planned, saved = task.Intervention{}, false
+		if j.NeedsSteering {
+			if err := q.LockSteering(ctx, j.SandboxID); err != nil {
+				return err
+			}
+		}
+		n, err := q.InsertAnalysis(ctx, analysisParams(j))
+		if err != nil || n == 0 {
+			return err
+		}
+		saved = true
+		if j.NeedsSteering {
+			planned, err = planIntervention(ctx, q, iv, plan)
+		}
+		return err
+	})
+	return planned, saved, translate("store the judgement of sandbox "+j.SandboxID, err)
+}
+
+func analysisParams(j task.Judgement) db.InsertAnalysisParams {
+	return db.InsertAnalysisParams{
+		ID: j.ID, CycleID: j.CycleID, SandboxID: j.SandboxID, OrganizationID: j.OrganizationID, TaskID: j.TaskID,
+		Attempt: int32(j.Attempt), SpokenBy: j.SpokenBy, Verdict: j.Verdict, AlignmentScore: j.AlignmentScore, //nolint:gosec // G115: at most task.MaxAttempts
+		NeedsSteering: j.NeedsSteering, SteeringType: j.SteeringType, CurrentFocus: storable(j.CurrentFocus), Confidence: j.Confidence,
+		FirstSeen: j.FirstSeen, LastSeen: j.LastSeen, Analysis: j.Analysis, Subject: j.Subject, Rules: j.Rules, JudgedAt: j.JudgedAt,
+	}
+}
+
+// planIntervention writes down what is to be done, if anything is.
+func planIntervention(ctx context.Context, q *db.Queries, iv task.Intervention, plan func([]task.Past) (task.Step, bool)) (task.Intervention, error) {
+	rows, err := q.PastInterventions(ctx, iv.SandboxID, iv.Shadow)
+	if err != nil {
+		return task.Intervention{}, err
+	}
+	step, ok := plan(mapAll(rows, func(r db.PastInterventionsRow) task.Past { return task.Past{Level: task.Level(r.Level), Age: age(r.Age)} }))
+	if !ok {
+		return task.Intervention{}, nil
+	}
+	iv.ID, iv.Level, iv.Reason, iv.State = derivedID("intervention", iv.AnalysisID), step.Level, step.Reason, task.InterventionPlanned
+	if iv.Shadow || step.Level == task.LevelObserve {
+		iv.State = task.InterventionRecorded
+	}
+	err = q.InsertIntervention(ctx, db.InsertInterventionParams{
+		ID: iv.ID, AnalysisID: iv.AnalysisID, OrganizationID: iv.OrganizationID, TaskID: iv.TaskID, SandboxID: iv.SandboxID,
+		Attempt: int32(iv.Attempt), Level: string(iv.Level), SteeringType: iv.SteeringType, Content: storable(iv.Content), //nolint:gosec // G115: at most task.MaxAttempts
+		Confidence: iv.Confidence, Shadow: iv.Shadow, State: iv.State, Reason: storable(iv.Reason),
+	})
+	return iv, err
+}

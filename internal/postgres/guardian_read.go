@@ -1,0 +1,100 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Judgements lists what the guardian thought, newest first.
+func (s *Store) Judgements(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Judgement], error) {
+	at, id, err := decodeCursor(q.Cursor)
+	if err != nil {
+		return task.Page[task.Judgement]{}, err
+	}
+	rows, err := s.q.Analyses(ctx, db.AnalysesParams{
+		OrganizationID: organizationID, TaskID: idOr(q.TaskID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
+	})
+	page := cutPage(mapAll(rows, judgementOf), q.Limit, func(j task.Judgement) string { return encodeCursor(j.JudgedAt, j.ID) })
+	return page, translate("list analyses", err)
+}
+
+// NewestJudgements answers the newest judgement of each of these sandboxes, where there is one no older than fresh.
+func (s *Store) NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]task.Judgement, error) {
+	rows, err := s.q.NewestAnalyses(ctx, sandboxIDs, fresh)
+	return mapAll(rows, judgementOf), translate("read the newest analyses", err)
+}
+
+func judgementOf(r db.GuardianAnalysis) task.Judgement {
+	return task.Judgement{
+		ID: r.ID, CycleID: r.CycleID, SandboxID: r.SandboxID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, Attempt: int(r.Attempt),
+		SpokenBy: r.SpokenBy, Verdict: r.Verdict, AlignmentScore: r.AlignmentScore, NeedsSteering: r.NeedsSteering,
+		SteeringType: r.SteeringType, CurrentFocus: r.CurrentFocus, Confidence: r.Confidence, FirstSeen: r.FirstSeen, LastSeen: r.LastSeen,
+		Analysis: r.Analysis, Subject: r.Subject, Rules: r.Rules, JudgedAt: r.JudgedAt.UTC(),
+	}
+}
+
+// Interventions lists what was decided about attempts, newest first, with its receipts.
+func (s *Store) Interventions(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Intervention], error) {
+	at, id, err := decodeCursor(q.Cursor)
+	if err != nil {
+		return task.Page[task.Intervention]{}, err
+	}
+	rows, err := s.q.Interventions(ctx, db.InterventionsParams{
+		OrganizationID: organizationID, TaskID: idOr(q.TaskID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
+	})
+	page := cutPage(mapAll(rows, withReceipts), q.Limit, func(i task.Intervention) string { return encodeCursor(i.PlannedAt, i.ID) })
+	return page, translate("list interventions", err)
+}
+
+func withReceipts(r db.InterventionsRow) task.Intervention {
+	iv := interventionOf(r.Intervention)
+	iv.MessageState, iv.CommandState = r.MessageState, r.CommandState
+	return iv
+}
+
+// Steered counts the interventions that were sent to agents of an organization.
+func (s *Store) Steered(ctx context.Context, organizationID string) (int64, error) {
+	n, err := s.q.CountSteered(ctx, organizationID)
+	return n, translate("count interventions", err)
+}
+
+// Active answers the sandboxes in which agents of an organization are at work, and the phase of each one's task.
+func (s *Store) Active(ctx context.Context, organizationID string) ([]task.ActiveSandbox, error) {
+	rows, err := s.q.ActiveOf(ctx, organizationID)
+	return mapAll(rows, func(r db.ActiveOfRow) task.ActiveSandbox { return task.ActiveSandbox(r) }), translate("list active sandboxes", err)
+}
+
+// Resolve answers the active sandbox that an id speaks of: that of a sandbox first, then that of
+// an agent with a live task, then that of a task; else [task.CodeNotFound].
+func (s *Store) Resolve(ctx context.Context, organizationID, id string) (string, error) {
+	found, err := s.q.ActiveByAnyID(ctx, organizationID, id)
+	return found, missing(translate("look for "+clip(id), err), "No agent is at work as %s now.", clip(id))
+}
+
+// Cycles answers the runs of the guardian taken together.
+func (s *Store) Cycles(ctx context.Context) (task.GuardianCycles, error) {
+	counts, err := s.q.CycleCounts(ctx)
+	if err != nil {
+		return task.GuardianCycles{}, translate("count cycles", err)
+	}
+	out := task.GuardianCycles{LastAge: age(counts.LastAge), Total: counts.Total, Succeeded: counts.Succeeded, Failed: counts.Failed}
+	last, err := s.q.LastCycle(ctx)
+	if len(last) > 0 {
+		c := last[0]
+		out.Last = &task.GuardianCycle{
+			ID: c.ID, StartedAt: c.StartedAt.UTC(), EndedAt: c.EndedAt, Active: int(c.Active), Judged: int(c.Judged),
+			Standing: int(c.Standing), Failed: int(c.Failed), Acted: int(c.Acted),
+		}
+	}
+	return out, translate("read the last cycle", err)
+}
+
+// GuardianSilence answers for how long somebody has been at work whom the guardian has not
+// looked at; below 0 where nobody is.
+func (s *Store) GuardianSilence(ctx context.Context) (time.Duration, error) {
+	seconds, err := s.q.GuardianSilence(ctx)
+	return age(seconds), translate("look when the guardian last ran", err)
+}

@@ -1,0 +1,134 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// guardianName is who speaks as the guardian, in the words of the replaced system.
+const guardianName = "intelligent_guardian"
+
+// Planned answers the interventions that wait to be carried out in sandboxes behind after and up
+// to upto.
+func (s *Store) Planned(ctx context.Context, after, upto string) ([]task.Intervention, error) {
+	rows, err := s.q.PlannedInterventions(ctx, after, upto)
+	return mapAll(rows, interventionOf), translate("read planned interventions", err)
+}
+
+// CarryOut carries out a planned intervention, once however often it is called: its id is the key
+// of its message and of its command. What cannot be done now is settled as refused.
+func (s *Store) CarryOut(ctx context.Context, iv task.Intervention) (task.Intervention, error) {
+	if iv.Level == task.LevelReplace {
+		return s.replaceAttempt(ctx, iv)
+	}
+	kind := ingest.MessageNudge
+	if iv.Level == task.LevelInterrupt {
+		kind = ingest.MessageInterrupt
+	}
+	hash := sha256.Sum256([]byte(iv.Content))
+	m, err := s.AcceptMessage(ctx, ingest.NewMessage{
+		SandboxID: iv.SandboxID, Kind: kind, Content: iv.Content, SenderKind: ingest.SenderGuardian, SenderID: guardianName,
+		Once: ingest.MessageKey{Scope: "guardian:" + iv.SandboxID, Key: iv.ID, BodyHash: hash[:]},
+	})
+	iv.State, iv.MessageID, iv.MessageState = task.InterventionSent, m.ID, m.State
+	if err != nil {
+		if !final(err) {
+			return iv, err
+		}
+		iv.State, iv.Reason = task.InterventionRefused, task.MessageOf(err)
+	}
+	return iv, s.settleIntervention(ctx, s.q, iv)
+}
+
+// final reports whether trying again would be answered the same.
+func final(err error) bool {
+	switch task.CodeOf(err) {
+	case task.CodeConflict, task.CodeGone, task.CodeNotFound, task.CodeExhausted, task.CodeInvalid:
+		return true
+	case task.CodeUnauthorized, task.CodeForbidden, task.CodeUnavailable, task.CodeInternal:
+	}
+	return false
+}
+
+func (s *Store) settleIntervention(ctx context.Context, q *db.Queries, iv task.Intervention) error {
+	reason := ""
+	if iv.State != task.InterventionSent {
+		reason = storable(iv.Reason)
+	}
+	n, err := q.SettleIntervention(ctx, db.SettleInterventionParams{
+		ID: iv.ID, State: iv.State, Reason: reason, MessageID: idOr(iv.MessageID), CommandID: idOr(iv.CommandID), Was: task.InterventionPlanned,
+	})
+	if err == nil && n > 0 {
+		err = tellSteering(ctx, q, iv)
+	}
+	return translate("settle intervention "+iv.ID, err)
+}
+
+// tellSteering writes what readers of the bus are told.
+func tellSteering(ctx context.Context, q *db.Queries, iv task.Intervention) error {
+	payload, err := json.Marshal(map[string]any{
+		"intervention_id": iv.ID, "task_id": iv.TaskID, "sandbox_id": iv.SandboxID, "level": iv.Level, "steering_type": iv.SteeringType,
+		"state": iv.State, "actor_type": ingest.SenderGuardian, "actor_id": guardianName,
+	})
+	if err != nil {
+		return err
+	}
+	return q.TellSteering(ctx, db.TellSteeringParams{
+		OrganizationID: &iv.OrganizationID, EventType: "guardian.steering.intervention", EntityType: "agent", EntityID: iv.SandboxID, Payload: payload,
+	})
+}
+
+// replaceAttempt gives the command that ends the attempt and begins the next one, in the
+// transaction that settles the intervention.
+func (s *Store) replaceAttempt(ctx context.Context, iv task.Intervention) (task.Intervention, error) {
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		found, err := q.LockIntervention(ctx, iv.ID)
+		if err != nil || found.State != task.InterventionPlanned {
+			iv = interventionOf(found)
+			return err
+		}
+		asked, err := askReplace(ctx, q, iv)
+		iv.State, iv.CommandID, iv.CommandState = task.InterventionSent, asked.Command.ID, string(asked.Command.State)
+		if err != nil && !final(err) {
+			return err
+		}
+		if err != nil {
+			iv.State, iv.Reason = task.InterventionRefused, task.MessageOf(err)
+		}
+		return s.settleIntervention(ctx, q, iv)
+	})
+	return iv, translate("replace attempt "+iv.SandboxID, err)
+}
+
+func askReplace(ctx context.Context, q *db.Queries, iv task.Intervention) (task.Asked, error) {
+	row, err := q.LockTask(ctx, iv.OrganizationID, iv.TaskID)
+	if err != nil {
+		return task.Asked{}, missing(translate("lock the task", err), "There is no task %s.", iv.TaskID)
+	}
+	args, err := json.Marshal(map[string]string{
+		"reason": "replaced by the guardian", "feedback": iv.Content, "sandbox_id": iv.SandboxID, "intervention_id": iv.ID,
+	})
+	if err != nil {
+		return task.Asked{}, err
+	}
+	return askTask(ctx, q, task.Ask{
+		OrganizationID: iv.OrganizationID, TaskID: iv.TaskID, Kind: task.AskReplace, SandboxID: iv.SandboxID,
+		Reason: "replaced by the guardian", Sender: ingest.SenderGuardian, Args: args,
+	}, row)
+}
+
+func interventionOf(r db.Intervention) task.Intervention {
+	return task.Intervention{
+		ID: r.ID, AnalysisID: r.AnalysisID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, SandboxID: r.SandboxID,
+		Attempt: int(r.Attempt), Level: task.Level(r.Level), SteeringType: r.SteeringType, Content: r.Content, Confidence: r.Confidence,
+		Shadow: r.Shadow, State: r.State, Reason: r.Reason, MessageID: deref(r.MessageID), CommandID: deref(r.CommandID),
+		PlannedAt: r.PlannedAt.UTC(), SettledAt: r.SettledAt,
+	}
+}

@@ -1,0 +1,192 @@
+-- name: BeginCycle :one
+-- Beginning it again changes nothing.
+INSERT INTO guardian_cycles (id) VALUES (@id) ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING *;
+
+-- name: EndCycle :exec
+WITH pulse AS (
+    INSERT INTO pulses (part, at) VALUES ('guardian', now()) ON CONFLICT (part) DO UPDATE SET at = now()
+)
+UPDATE guardian_cycles SET ended_at = now(), active = @active, judged = @judged, standing = @standing, failed = @failed, acted = @acted
+WHERE id = @id;
+
+-- name: ActiveSandboxIDs :many
+SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
+WHERE t.status IN ('assigned', 'running') AND s.ended_at IS NULL ORDER BY s.id;
+
+-- name: ActiveOf :many
+-- The active sandboxes of an organization, oldest first.
+SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
+WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running') AND s.ended_at IS NULL ORDER BY s.created_at, s.id;
+
+-- name: ActiveByAnyID :one
+-- An id is that of a sandbox first, then that of an agent with a live task, then that of a task.
+SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
+WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running')
+    AND (s.id = @id::text OR t.assigned_agent_id = @id::text OR t.id::text = @id::text)
+ORDER BY (s.id = @id::text) DESC, (t.assigned_agent_id = @id::text) DESC LIMIT 1;
+
+-- name: WatchedSandboxes :many
+-- Active ones in the order of their ids, behind after and up to upto; or only one.
+SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
+    t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type, t.mode, t.phase_id, t.execution_config, t.budget,
+    t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
+    extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))::float8 AS age,
+    coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
+        ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
+    EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = @cycle_id AND g.sandbox_id = s.id)::boolean AS in_cycle
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t.project_id LEFT JOIN attempts a ON a.sandbox_id = s.id
+WHERE t.status IN ('assigned', 'running') AND s.ended_at IS NULL AND (s.id = @one::text OR @one::text = '' AND s.id > @after::text AND s.id <= @upto::text)
+ORDER BY s.id LIMIT @most;
+
+-- name: WatchedEvents :many
+-- Of each sandbox the newest ones, oldest first, without heartbeats but the newest, if one came
+-- lately.
+SELECT e.sandbox_id, e.sequence, e.event_type, e.event_data, e.created_at
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@births::date[]) AS birth, unnest(@heads::bigint[]) AS head) b
+CROSS JOIN LATERAL (
+    (SELECT n.sandbox_id, n.sequence, n.event_type, n.event_data, n.created_at FROM sandbox_events n
+        WHERE n.birth = b.birth AND n.sandbox_id = b.id AND n.sequence <= b.head
+            AND n.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
+        ORDER BY n.sequence DESC LIMIT @newest)
+    UNION ALL
+    (SELECT h.sandbox_id, h.sequence, h.event_type, h.event_data, h.created_at FROM sandbox_events h
+        WHERE h.birth = b.birth AND h.sandbox_id = b.id AND h.sequence > b.head - @newest::bigint AND h.sequence <= b.head
+            AND h.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
+        ORDER BY h.sequence DESC LIMIT 1)
+) e ORDER BY e.sandbox_id, e.sequence;
+
+-- name: InsertAnalysis :execrows
+-- None where the cycle has one of the sandbox.
+INSERT INTO guardian_analyses (id, cycle_id, sandbox_id, organization_id, task_id, attempt, spoken_by, verdict, alignment_score,
+    needs_steering, steering_type, current_focus, confidence, first_seen, last_seen, analysis, subject, rules, judged_at)
+VALUES (@id, @cycle_id, @sandbox_id, @organization_id, @task_id, @attempt, @spoken_by, @verdict, sqlc.narg('alignment_score'),
+    @needs_steering, @steering_type, @current_focus, @confidence, @first_seen, @last_seen, @analysis, @subject, @rules, @judged_at)
+ON CONFLICT (cycle_id, sandbox_id) DO NOTHING;
+
+-- name: ForgetAnalyses :execrows
+-- Those that led to nothing.
+DELETE FROM guardian_analyses WHERE id = ANY (ARRAY(
+    SELECT g.id FROM guardian_analyses g WHERE g.judged_at < now() - @keep::interval
+        AND NOT EXISTS (SELECT FROM interventions i WHERE i.analysis_id = g.id) ORDER BY g.judged_at LIMIT 5000));
+
+-- name: ForgetCycles :exec
+DELETE FROM guardian_cycles WHERE started_at < now() - @keep::interval;
+
+-- name: Analyses :many
+SELECT * FROM guardian_analyses
+WHERE organization_id = @organization_id AND (sqlc.narg('task_id')::uuid IS NULL OR task_id = sqlc.narg('task_id')::uuid)
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+       OR (judged_at, id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
+ORDER BY judged_at DESC, id DESC LIMIT @max_rows;
+
+-- name: NewestAnalyses :many
+-- Of each of these sandboxes the newest one, if it is no older than fresh.
+SELECT DISTINCT ON (g.sandbox_id) g.* FROM guardian_analyses g
+WHERE g.sandbox_id = ANY (@ids::text[]) AND g.judged_at > now() - @fresh::interval
+ORDER BY g.sandbox_id, g.judged_at DESC;
+
+-- name: LockSteering :exec
+-- Decisions about one sandbox take turns.
+SELECT pg_advisory_xact_lock(hashtextextended('omoi steering ' || @sandbox_id::text, 0));
+
+-- name: PastInterventions :many
+-- What was done about an attempt, or would have been, newest first.
+SELECT level, extract(epoch FROM now() - planned_at)::float8 AS age FROM interventions
+WHERE sandbox_id = @sandbox_id AND shadow = @shadow AND level <> 'observe' AND state IN ('planned', 'recorded', 'sent')
+ORDER BY planned_at DESC, id DESC;
+
+-- name: InsertIntervention :exec
+INSERT INTO interventions (id, analysis_id, organization_id, task_id, sandbox_id, attempt, level, steering_type, content, confidence,
+    shadow, state, reason, settled_at)
+VALUES (@id, @analysis_id, @organization_id, @task_id, @sandbox_id, @attempt, @level, @steering_type, @content, @confidence,
+    @shadow, @state, @reason, CASE WHEN @state = 'recorded' THEN now() END);
+
+-- name: TellSteering :exec
+-- Whoever listens on the bus hears of it under the name of the replaced system.
+INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+VALUES (@organization_id, @event_type, @entity_type, @entity_id, @payload);
+
+-- name: PlannedInterventions :many
+SELECT * FROM interventions WHERE state = 'planned' AND sandbox_id > @after::text AND sandbox_id <= @upto::text ORDER BY planned_at, id;
+
+-- name: ExpireInterventions :execrows
+UPDATE interventions SET state = 'expired', settled_at = now(), reason = reason || '; nobody carried it out in time'
+WHERE state = 'planned' AND planned_at < now() - @stale::interval;
+
+-- name: LockIntervention :one
+SELECT * FROM interventions WHERE id = @id FOR UPDATE;
+
+-- name: SettleIntervention :execrows
+UPDATE interventions SET state = @state, reason = CASE WHEN @reason::text = '' THEN reason ELSE reason || '; ' || @reason::text END,
+    message_id = coalesce(sqlc.narg('message_id'), message_id), command_id = coalesce(sqlc.narg('command_id'), command_id), settled_at = now()
+WHERE id = @id AND state = @was;
+
+-- name: Interventions :many
+SELECT sqlc.embed(i), coalesce(m.state, '')::text AS message_state, coalesce(c.state, '')::text AS command_state
+FROM interventions i LEFT JOIN messages m ON m.id = i.message_id LEFT JOIN commands c ON c.id = i.command_id
+WHERE i.organization_id = @organization_id AND (sqlc.narg('task_id')::uuid IS NULL OR i.task_id = sqlc.narg('task_id')::uuid)
+  AND (sqlc.narg('id')::uuid IS NULL OR i.id = sqlc.narg('id')::uuid)
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+       OR (i.planned_at, i.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
+ORDER BY i.planned_at DESC, i.id DESC LIMIT @max_rows;
+
+-- name: CountSteered :one
+-- Interventions that were sent, of an organization.
+SELECT count(*) FROM interventions WHERE organization_id = @organization_id AND state = 'sent';
+
+-- name: WithdrawMessage :execrows
+-- Only what the agent has not taken up.
+UPDATE messages SET state = 'expired', settled_at = now(), lease_until = NULL, reason = @reason
+WHERE id = @id AND state = 'accepted';
+
+-- name: LastCycle :many
+SELECT * FROM guardian_cycles ORDER BY started_at DESC LIMIT 1;
+
+-- name: CycleCounts :one
+SELECT count(*) AS total, count(*) FILTER (WHERE ended_at IS NOT NULL AND failed = 0) AS succeeded,
+    count(*) FILTER (WHERE ended_at IS NOT NULL AND failed > 0 OR ended_at IS NULL AND started_at < now() - interval '10 minutes') AS failed,
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'guardian'), -1)::float8 AS last_age
+FROM guardian_cycles;
+
+-- name: GuardianSilence :one
+-- For how long somebody is at work whom the guardian has not looked at: the smaller of its
+-- silence and the age of the oldest that is active; below 0 where nobody is.
+SELECT coalesce(least(
+    extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = 'guardian')),
+    extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))), -1)::float8 AS seconds
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE t.status IN ('assigned', 'running') AND s.ended_at IS NULL;
+
+-- name: InsertAction :one
+INSERT INTO guardian_actions (id, organization_id, action_type, target_entity, authority_level, reason, initiated_by, audit_log, command_id)
+VALUES (@id, @organization_id, @action_type, @target_entity, @authority_level, @reason, @initiated_by, @audit_log, sqlc.narg('command_id'))
+RETURNING *;
+
+-- name: Actions :many
+SELECT * FROM guardian_actions
+WHERE organization_id = @organization_id AND (@action_type::text = '' OR action_type = @action_type)
+    AND (@target_entity::text = '' OR target_entity = @target_entity)
+ORDER BY created_at DESC, id DESC LIMIT @max_rows;
+
+-- name: ActionByID :one
+SELECT * FROM guardian_actions WHERE organization_id = @organization_id AND id = @id;
+
+-- name: LockAction :one
+SELECT * FROM guardian_actions WHERE organization_id = @organization_id AND id = @id AND reverted_at IS NULL FOR UPDATE;
+
+-- name: RevertAction :one
+UPDATE guardian_actions SET reverted_at = now(), audit_log = audit_log || @noted::jsonb WHERE id = @id RETURNING *;
+
+-- name: LockProjectOf :one
+-- The project that an id speaks of: its own, that of a task, or that of a sandbox.
+SELECT p.* FROM projects p
+WHERE p.organization_id = @organization_id AND (p.id::text = @id::text
+    OR p.id = (SELECT t.project_id FROM tasks t WHERE t.id::text = @id::text)
+    OR p.id = (SELECT t.project_id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE s.id = @id::text))
+FOR UPDATE OF p;
+
+-- name: SetProjectSlots :exec
+UPDATE projects SET max_slots = @max_slots, updated_at = now() WHERE id = @id;
+
+-- name: MonitoredPhases :many
+SELECT t.phase_id, count(*) AS sandboxes FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
+WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running') AND s.ended_at IS NULL GROUP BY t.phase_id;

@@ -1,0 +1,73 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Ladder is how far the guardian goes with one attempt, and how fast.
+type Ladder struct {
+	Nudge     float64       // least confidence of a nudge
+	Interrupt float64       // of an interrupt
+	Replace   float64       // of a replacement
+	CoolDown  time.Duration // between two steps
+	Cap       int           // steps in one attempt
+}
+
+// Step answers what is to be done about a judgement with this confidence that asks for steering.
+// past is what was done about the attempt before, newest first; emergencies begin at an
+// interrupt. Each rung is climbed once, after the one below it has had its time; where nothing is
+// done, the reason says why.
+func (l Ladder) Step(confidence float64, emergency bool, replacements int, past []Past) Step {
+	switch {
+	case confidence < l.Nudge:
+		return Step{LevelObserve, fmt.Sprintf("the confidence %.2f is below %.2f", confidence, l.Nudge)}
+	case len(past) >= l.Cap:
+		return Step{LevelObserve, fmt.Sprintf("the attempt has had %d steps; that is the limit", len(past))}
+	case len(past) > 0 && past[0].Age < l.CoolDown:
+		return Step{LevelObserve, fmt.Sprintf("the last step was %s ago; it has %s to show", past[0].Age.Round(time.Second), l.CoolDown)}
+	}
+	switch l.reached(emergency, past) {
+	case LevelNudge:
+		return Step{LevelNudge, "the first step"}
+	case LevelInterrupt:
+		return l.interrupt(confidence, emergency)
+	case LevelReplace, LevelObserve:
+	}
+	return l.replace(confidence, replacements)
+}
+
+// reached is the rung that comes next by what was done before.
+func (l Ladder) reached(emergency bool, past []Past) Level {
+	was := func(level Level) bool {
+		return slices.ContainsFunc(past, func(p Past) bool { return p.Level == level })
+	}
+	switch {
+	case was(LevelInterrupt) || was(LevelReplace):
+		return LevelReplace
+	case was(LevelNudge) || emergency:
+		return LevelInterrupt
+	}
+	return LevelNudge
+}
+
+func (l Ladder) interrupt(confidence float64, emergency bool) Step {
+	switch {
+	case confidence < l.Interrupt:
+		return Step{LevelNudge, fmt.Sprintf("the confidence %.2f is below the %.2f of an interrupt", confidence, l.Interrupt)}
+	case emergency:
+		return Step{LevelInterrupt, "an emergency"}
+	}
+	return Step{LevelInterrupt, "a nudge has not helped"}
+}
+
+func (l Ladder) replace(confidence float64, replacements int) Step {
+	switch {
+	case replacements >= MaxReplacements:
+		return Step{LevelObserve, fmt.Sprintf("the task has had %d replacements; that is the limit", replacements)}
+	case confidence < l.Replace:
+		return Step{LevelObserve, fmt.Sprintf("the confidence %.2f is below the %.2f of a replacement", confidence, l.Replace)}
+	}
+	return Step{LevelReplace, "an interrupt has not helped"}
+}

@@ -1,0 +1,81 @@
+package temporal_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/temporal"
+)
+
+func guardianOf(t *testing.T, c *temporal.Client) task.Schedule {
+	t.Helper()
+	found, err := c.Schedule(t.Context(), contract.ScheduleGuardian)
+	require.NoError(t, err)
+	return found
+}
+
+// awaitPause waits until the server's scheduler has heard of a change.
+func awaitPause(t *testing.T, c *temporal.Client, paused bool, note string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		found := guardianOf(t, c)
+		return found.Paused == paused && found.Note == note
+	}, time.Minute, 20*time.Millisecond)
+}
+
+// After an hour in which nothing ran there is one cycle to be made up for, not sixty.
+func TestTheGuardiansScheduleMakesUpForOnePeriod(t *testing.T) {
+	t.Parallel()
+	c := connect(t, temporal.Config{ReaperPeriod: time.Hour, GuardianPeriod: time.Minute})
+	require.False(t, guardianOf(t, c).Exists)
+	require.NoError(t, c.EnsureSchedules(t.Context()))
+	made, err := c.SDK().ScheduleClient().GetHandle(t.Context(), contract.ScheduleGuardian).Describe(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, time.Minute, made.Schedule.Policy.CatchupWindow)
+	require.Equal(t, enums.SCHEDULE_OVERLAP_POLICY_SKIP, made.Schedule.Policy.Overlap)
+	action, ok := made.Schedule.Action.(*client.ScheduleWorkflowAction)
+	require.True(t, ok)
+	require.Equal(t, 2*time.Minute, action.WorkflowExecutionTimeout)
+	require.Equal(t, contract.GuardianWorkflow, action.Workflow)
+	found := guardianOf(t, c)
+	require.True(t, found.Exists)
+	require.InDelta(t, 60, found.EveryS, 0)
+	require.NotNil(t, found.NextRun)
+}
+
+func TestARestEndsAndAPersonsPauseStays(t *testing.T) {
+	t.Parallel()
+	c := connect(t, temporal.Config{ReaperPeriod: time.Hour, GuardianPeriod: time.Hour})
+	require.NoError(t, c.EnsureSchedules(t.Context()))
+	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleGuardian, contract.NoteRest))
+	awaitPause(t, c, true, contract.NoteRest)
+	require.NoError(t, c.WakeReaper(t.Context()))
+	awaitPause(t, c, false, "there is somebody to watch")
+
+	require.NoError(t, c.HoldSchedule(t.Context(), contract.ScheduleGuardian, "paused by anna"))
+	awaitPause(t, c, true, "paused by anna")
+	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleGuardian, contract.NoteRest), "a rest adds nothing")
+	require.NoError(t, c.WakeReaper(t.Context()))
+	require.NoError(t, c.EnsureSchedules(t.Context()), "neither a start of a task nor one of a worker ends it")
+	require.Equal(t, "paused by anna", guardianOf(t, c).Note)
+	require.True(t, guardianOf(t, c).Paused)
+	require.NoError(t, c.ResumeSchedule(t.Context(), contract.ScheduleGuardian, "resumed by anna"))
+	awaitPause(t, c, false, "resumed by anna")
+}
+
+func TestAGuardianThatIsSwitchedOffIsSeenToBe(t *testing.T) {
+	t.Parallel()
+	off := temporal.Config{ReaperPeriod: time.Hour, GuardianPeriod: time.Hour, GuardianOff: true}
+	c := connect(t, off)
+	require.NoError(t, c.EnsureSchedules(t.Context()))
+	awaitPause(t, c, true, "switched off by monitoring.enabled")
+	on := temporal.New(temporal.Config{ReaperPeriod: time.Hour, GuardianPeriod: time.Hour}, c.SDK(), nil)
+	require.NoError(t, on.EnsureSchedules(t.Context()))
+	awaitPause(t, c, false, "")
+}

@@ -1,0 +1,74 @@
+package temporal
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/api/schedule/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Schedule answers a schedule as it stands; one that no worker has made yet is no error.
+func (c *Client) Schedule(ctx context.Context, id string) (task.Schedule, error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	found, err := c.sdk.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
+	if err = coded("look at schedule "+id, err); err != nil {
+		if task.CodeOf(err) == task.CodeNotFound {
+			return task.Schedule{ID: id, Running: []string{}}, nil
+		}
+		return task.Schedule{}, err
+	}
+	return scheduleOf(id, found), nil
+}
+
+func scheduleOf(id string, found *client.ScheduleDescription) task.Schedule {
+	s := task.Schedule{
+		ID: id, Exists: true, Paused: isPaused(found.Schedule), Running: []string{},
+		Skipped: int64(found.Info.NumActionsSkippedOverlap), Missed: int64(found.Info.NumActionsMissedCatchupWindow),
+	}
+	if found.Schedule.State != nil {
+		s.Note = found.Schedule.State.Note
+	}
+	if spec := found.Schedule.Spec; spec != nil && len(spec.Intervals) > 0 {
+		s.EveryS = spec.Intervals[0].Every.Seconds()
+	}
+	if n := len(found.Info.RecentActions); n > 0 {
+		s.LastRun = utc(found.Info.RecentActions[n-1].ActualTime)
+	}
+	if len(found.Info.NextActionTimes) > 0 && !s.Paused {
+		s.NextRun = utc(found.Info.NextActionTimes[0])
+	}
+	for _, run := range found.Info.RunningWorkflows {
+		s.Running = append(s.Running, run.WorkflowID)
+	}
+	return s
+}
+
+func utc(t time.Time) *time.Time {
+	t = t.UTC()
+	return &t
+}
+
+// TriggerSchedule runs a schedule now, after the run that is under way, also while it is paused.
+func (c *Client) TriggerSchedule(ctx context.Context, id string) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{TriggerImmediately: afterThisRun()})
+}
+
+// HoldSchedule pauses a schedule until a person resumes it, also one that rests.
+func (c *Client) HoldSchedule(ctx context.Context, id, note string) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{Pause: note})
+}
+
+// ResumeSchedule ends a pause, whoever made it.
+func (c *Client) ResumeSchedule(ctx context.Context, id, note string) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{Unpause: note})
+}

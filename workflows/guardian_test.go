@@ -1,0 +1,61 @@
+package workflows_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+)
+
+// registerGuardian lets a cycle find three stretches, and judge them.
+func (s *stage) registerGuardian(on func(string, any)) {
+	on(contract.BeginCycle, func(_ context.Context, in contract.CycleRef) (contract.BegunCycle, error) {
+		out := contract.BegunCycle{Active: 60}
+		for _, upto := range []string{"f", "m", "z"} {
+			out.Stretches = append(out.Stretches, contract.Stretch{CycleID: in.ID, Upto: upto, Count: 20})
+		}
+		return out, s.called(contract.BeginCycle)
+	})
+	on(contract.JudgeSandboxes, func(_ context.Context, in contract.Stretch) (contract.Judged, error) {
+		if err := s.called(contract.JudgeSandboxes + " " + in.Upto); err != nil {
+			return contract.Judged{}, err
+		}
+		return contract.Judged{Judged: 15, Standing: 5, Acted: 1}, nil
+	})
+	on(contract.EndCycle, func(_ context.Context, in contract.CycleReport) error {
+		s.mu.Lock()
+		s.report = in
+		s.mu.Unlock()
+		return s.called(contract.EndCycle)
+	})
+}
+
+func TestACycleGoesOnWhereAStretchFails(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.fail[contract.JudgeSandboxes+" m"] = []error{refusal("unavailable")}
+	s.env.ExecuteWorkflow(contract.GuardianWorkflow)
+	require.NoError(t, s.env.GetWorkflowError())
+	var report contract.CycleReport
+	require.NoError(t, s.env.GetWorkflowResult(&report))
+	require.Equal(t, contract.CycleReport{ID: report.ID, Active: 60, Judged: 30, Standing: 10, Failed: 20, Acted: 2}, report)
+	require.Equal(t, report, s.report)
+}
+
+// playGuardian is one cycle; a stretch is judged again that failed the first time.
+func playGuardian(tr *troupe) {
+	tr.fail[contract.JudgeSandboxes+" f"] = []error{os.ErrDeadlineExceeded}
+	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
+		ID: "guardian-" + tr.taskID, TaskQueue: contract.QueueTasks, StaticSummary: "a test",
+	}, contract.GuardianWorkflow)
+	require.NoError(tr.t, err)
+	require.NoError(tr.t, run.Get(tr.t.Context(), nil))
+	require.Equal(tr.t, contract.CycleReport{ID: run.GetRunID(), Active: 60, Judged: 45, Standing: 15, Acted: 3}, tr.report)
+	if os.Getenv("OMOI_RECORD") != "" {
+		tr.write("guardian", "cycle", run.GetID(), "")
+	}
+}
