@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -48,10 +49,11 @@ type trajectoryOut struct {
 
 // trajectory pages on the sequence: next_cursor goes on to older events, prev_cursor to newer ones.
 func (a *API) trajectory(ctx context.Context, in *trajectoryIn) (*trajectoryOut, error) {
-	q := ingest.TrajectoryQuery{SandboxID: in.SandboxID, Limit: in.Limit, Newer: in.Direction != "older"}
-	if sequence, ok := ingest.ParseEventID(in.SandboxID, in.Cursor); ok {
-		q.Cursor = sequence
+	cursor, err := a.knownCursor(ctx, in.SandboxID, in.Cursor)
+	if err != nil {
+		return nil, err
 	}
+	q := ingest.TrajectoryQuery{SandboxID: in.SandboxID, Limit: in.Limit, Newer: in.Direction != "older", Cursor: cursor}
 	page, err := a.deps.Store.Trajectory(ctx, q)
 	out := client.Trajectory{
 		SandboxID: in.SandboxID, Events: wireEvents(page.Events), TotalEvents: page.Total,
@@ -114,7 +116,7 @@ func (a *API) getEvent(ctx context.Context, in *getEventIn) (*getEventOut, error
 
 type changedFilesIn struct {
 	SandboxPath
-	After int64 `query:"after" minimum:"0" doc:"An event number; 0: from the beginning"`
+	After int64 `query:"after" minimum:"0" doc:"An event number; 0: from the beginning. One beyond all that is stored is refused"`
 	Limit int   `query:"limit" default:"100" minimum:"1" maximum:"200" doc:"Edits, not files"`
 }
 
@@ -123,6 +125,13 @@ type changedFilesOut struct {
 }
 
 func (a *API) changedFiles(ctx context.Context, in *changedFilesIn) (*changedFilesOut, error) {
+	far, err := a.beyond(ctx, in.SandboxID, in.After)
+	if far {
+		err = errBeyond(strconv.FormatInt(in.After, 10))
+	}
+	if err != nil {
+		return nil, err
+	}
 	files, err := a.deps.Store.ChangedFiles(ctx, in.SandboxID, in.After, in.Limit)
 	return &changedFilesOut{Body: files}, err
 }

@@ -77,11 +77,8 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 
 // placeIn is where a stream begins: at its beginning, and lost, if nobody here has got so far.
 func (a *API) placeIn(ctx context.Context, in *sandboxStreamIn, after int64) (from int64, lost string, err error) {
-	if after == 0 {
-		return 0, "", nil
-	}
-	head, err := a.deps.Store.SandboxHead(ctx, in.SandboxID)
-	if err == nil && after > head {
+	far, err := a.beyond(ctx, in.SandboxID, after)
+	if far {
 		return 0, clip(in.place()), nil
 	}
 	return after, "", err
@@ -89,11 +86,8 @@ func (a *API) placeIn(ctx context.Context, in *sandboxStreamIn, after int64) (fr
 
 // placeOf likewise, of a task.
 func (a *API) placeOf(ctx context.Context, in *taskStreamIn, after ingest.Cursor) (from ingest.Cursor, lost string, err error) {
-	if after == (ingest.Cursor{}) {
-		return after, "", nil
-	}
-	heads, err := a.deps.Store.TaskHeads(ctx, in.ID)
-	if err == nil && !after.Within(heads) {
+	far, err := a.beyondTask(ctx, in.ID, after)
+	if far {
 		return ingest.Cursor{}, clip(in.place()), nil
 	}
 	return after, "", err

@@ -11,7 +11,7 @@ import (
 
 type taskEventsIn struct {
 	TaskPath
-	After string `query:"after" doc:"The next of the page before; a bare <attempt>:<sequence> takes earlier attempts for read; empty: from the beginning"`
+	After string `query:"after" doc:"The next of the page before; a bare <attempt>:<sequence> takes earlier attempts for read; empty: from the beginning. One beyond all that is stored is refused"`
 	Wait  string `query:"wait" doc:"Long poll: as 25s"`
 	Limit int    `query:"limit" default:"200" minimum:"1" maximum:"1000" doc:"A page ends before that where its events have 8 MiB of data"`
 }
@@ -37,12 +37,24 @@ func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*taskEventsOut,
 	var page client.EventPage
 	was := task.Status("")
 	err = a.poll(ctx, live.Task(in.ID), wait, func() (bool, error) {
-		page, err = a.eventPage(ctx, in, after)
+		first := was == ""
+		if page, err = a.eventPage(ctx, in, after); first && err == nil {
+			err = a.reached(ctx, in, after)
+		}
 		changed := was != "" && was != page.TaskStatus
 		was = page.TaskStatus
 		return len(page.Events) > 0 || page.Done || changed, err
 	})
 	return &taskEventsOut{Body: page}, err
+}
+
+// reached refuses a cursor that nobody can have been given here.
+func (a *API) reached(ctx context.Context, in *taskEventsIn, after ingest.Cursor) error {
+	far, err := a.beyondTask(ctx, in.ID, after)
+	if far {
+		err = errBeyond(in.After)
+	}
+	return err
 }
 
 // eventPage reads the standing before the events: what is stored before a task is done is

@@ -1,0 +1,34 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+// A page that is empty says that there is nothing new: of a place that nobody was given here, that
+// would hide everything.
+func TestNoPageIsEmptyForAPlaceThatWasNeverHere(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	box := w.begin(made)
+	w.report(box, 1, "agent.started", "heartbeat", "agent.tool_use")
+	events := "/api/v1/tasks/" + made.ID + "/events?after="
+	for _, place := range []string{"1:4", "2:1", "2:1,1:3", "1:3,2:1"} {
+		said := w.call(http.MethodGet, events+place, nil).refused(http.StatusUnprocessableEntity, "query.after")
+		require.Contains(t, said.Detail, place)
+		require.Contains(t, said.Detail, "beyond all that is stored here")
+	}
+	require.Empty(t, ok[client.EventPage](w.call(http.MethodGet, events+"1:3", nil), http.StatusOK).Events, "the newest place is a good one")
+	w.call(http.MethodGet, wire+box+"/files?after=4", nil).refused(http.StatusUnprocessableEntity, "query.after")
+	ok[client.ChangedFiles](w.call(http.MethodGet, wire+box+"/files?after=3", nil), http.StatusOK)
+	for _, direction := range []string{"newer", "older"} {
+		require.Len(t, w.trajectory(box, "?direction="+direction+"&cursor="+box+":4").Events, 2, "an unknown cursor is none")
+	}
+	listed := ok[client.SandboxEvents](w.call(http.MethodGet, wire+box+"/events?cursor="+box+":99", nil), http.StatusOK)
+	require.Len(t, listed.Events, 3)
+}
