@@ -29,12 +29,11 @@ func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) erro
 		return nil, nil, httpError(http.StatusUnsupportedMediaType, "Bodies are taken plain or with gzip, not with %q.", encoding)
 	}
 	packed := &packedBody{left: limit + 1, src: r.Body}
-	why = packed.why
-	src, err = gzip.NewReader(packed)
+	members, err := newMembers(packed)
 	if err != nil {
-		return nil, nil, why(err)
+		return nil, nil, packed.why(err)
 	}
-	return src, why, nil
+	return members, packed.why, nil
 }
 
 // packedBody is a body before it is unpacked. It remembers how it ended.
@@ -47,7 +46,7 @@ type packedBody struct {
 // Read implements [io.Reader].
 func (p *packedBody) Read(b []byte) (int, error) {
 	if p.left <= 0 {
-		return 0, io.EOF
+		return 0, errTooLong
 	}
 	n, err := p.src.Read(b[:min(int64(len(b)), p.left)])
 	p.left -= int64(n)
@@ -59,6 +58,8 @@ func (p *packedBody) Read(b []byte) (int, error) {
 func (p *packedBody) why(err error) error {
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	switch {
+	case errors.Is(err, errBehind):
+		return httpError(http.StatusBadRequest, "The compressed request body goes on behind the end of its gzip with what is none. Send nothing behind it.")
 	case corrupt, errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		return httpError(http.StatusBadRequest, "The request body is not the gzip that its Content-Encoding says.")
 	case p.left <= 0:
@@ -97,7 +98,7 @@ func explain(err error) error {
 		return nil
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return task.Invalid(wrong.Field, "The field %s must be %s, not %s.", orBody(wrong.Field), kindOf(wrong), wrong.Value)
+		return task.Invalid(wrong.Field, "The field %s must be %s, not %s.", orBody(wrong.Field), kindOf(wrong), valueOf(wrong))
 	}
 	return task.Invalid("", "The request body is no well-formed JSON: %s.", err)
 }
@@ -110,15 +111,32 @@ func orBody(field string) string {
 }
 
 func kindOf(wrong *json.UnmarshalTypeError) string {
-	switch wrong.Type.Kind().String() {
-	case "string":
+	switch wrong.Type.Kind() { //nolint:exhaustive // no body holds the others
+	case reflect.String:
 		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
+}
+
+// valueOf is what came instead; of a number that does not fit, the number.
+func valueOf(wrong *json.UnmarshalTypeError) string {
+	switch wrong.Value {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
 	case "bool":
 		return "true or false"
-	case "slice":
-		return "a list"
-	case "struct", "map":
-		return "an object"
+	case "number", "string":
+		return "a " + wrong.Value
 	}
-	return "a number"
+	return strings.TrimPrefix(wrong.Value, "number ")
 }

@@ -94,14 +94,9 @@ func (a *API) webSocket(c *gin.Context) {
 	if asked := requestOf(r.Context()); asked != nil {
 		asked.count = a.sockets
 	}
-	if a.cfg.Open && !a.knownHost(r.Host) {
-		a.writeError(c.Writer, r, task.Errorf(task.CodeForbidden, "An open server answers on loopback names only."))
+	conn, ok := a.upgrade(c.Writer, r)
+	if !ok {
 		return
-	}
-	// Accept refuses origins other than the host that was asked.
-	conn, err := websocket.Accept(c.Writer, r, nil)
-	if err != nil {
-		return // Accept has answered
 	}
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(maxFrame)

@@ -269,12 +269,23 @@ func TestWebSocketRefusesStrangers(t *testing.T) {
 	s := w.socket(t, "")
 	s.say(`{"type":"subscribe"}`)
 	s.closedWith(4401)
-	res := w.call(http.MethodGet, "/api/v1/ws/events", nil)
-	require.Equal(t, http.StatusUpgradeRequired, res.status)
-	o := open(t)
-	require.Equal(t, http.StatusForbidden, o.call(http.MethodGet, "/api/v1/ws/events", nil, "Host", "evil.example").status)
-	require.Equal(t, http.StatusForbidden, o.call(http.MethodGet, "/api/v1/ws/events", nil, "Origin", "http://evil.example",
-		"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==").status)
+}
+
+// Who is not let in at all reads the same form of error as on any other route.
+func TestWhatIsNoWebSocketIsToldSo(t *testing.T) {
+	t.Parallel()
+	const path = "/api/v1/ws/events"
+	w, o := closed(t), open(t)
+	plain := w.call(http.MethodGet, path, nil)
+	require.Contains(t, plain.refused(http.StatusUpgradeRequired, "").Detail, "This route is a WebSocket")
+	require.Equal(t, "websocket", plain.header.Get("Upgrade"))
+	o.call(http.MethodGet, path, nil, "Host", "evil.example").refused(http.StatusForbidden, "")
+	asks := func(more ...string) answer {
+		return o.call(http.MethodGet, path, nil, append([]string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"}, more...)...)
+	}
+	asks("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Origin", "http://evil.example").refused(http.StatusForbidden, "")
+	asks("Sec-WebSocket-Key", "short").refused(http.StatusBadRequest, "")
+	asks("Sec-WebSocket-Version", "12").refused(http.StatusBadRequest, "")
 }
 
 func TestTheBusForgetsAfterADay(t *testing.T) {

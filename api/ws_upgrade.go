@@ -1,0 +1,60 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/coder/websocket"
+	"github.com/gin-gonic/gin"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// upgrade makes a WebSocket of a request, or answers why not.
+func (a *API) upgrade(w gin.ResponseWriter, r *http.Request) (*websocket.Conn, bool) {
+	if a.cfg.Open && !a.knownHost(r.Host) {
+		a.writeError(w, r, task.Errorf(task.CodeForbidden, "An open server answers on loopback names only."))
+		return nil, false
+	}
+	said := &unsaid{ResponseWriter: w}
+	conn, err := websocket.Accept(said, r, nil) // it refuses origins other than the host that was asked
+	if said.refused != 0 {
+		a.writeError(w, r, notUpgraded(said.refused, err))
+	}
+	return conn, err == nil
+}
+
+func notUpgraded(status int, cause error) error {
+	switch {
+	case status == http.StatusForbidden:
+		return task.Errorf(task.CodeForbidden, "This WebSocket takes no requests from pages of other sites.").WithCause(cause)
+	case status == http.StatusUpgradeRequired:
+		return &statusError{status, task.Invalid("", "This route is a WebSocket: connect to it with ws:// or wss://. GET /api/v1/tasks/{id}/stream tells of a task over plain HTTP.").WithCause(cause)}
+	case status < http.StatusInternalServerError:
+		return &statusError{status, task.Invalid("", "No WebSocket can be opened so: its headers are not those of the protocol, version 13.").WithCause(cause)}
+	}
+	return cause
+}
+
+// unsaid keeps back what the library says of a request that it refuses: errors have one form here.
+type unsaid struct {
+	gin.ResponseWriter
+
+	refused int // the status; 0: it did not refuse
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (u *unsaid) WriteHeader(status int) {
+	if status >= http.StatusBadRequest {
+		u.refused = status
+		return
+	}
+	u.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (u *unsaid) Write(text []byte) (int, error) {
+	if u.refused != 0 {
+		return len(text), nil
+	}
+	return u.ResponseWriter.Write(text)
+}
