@@ -47,6 +47,7 @@ type API struct {
 	CallbackURL string        `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API."`
 	Key         Secret        `key:"key" zero:"none" doc:"API key that the command line sends; the API makes it the first key of a new installation."`
 	JWTSecret   Secret        `key:"jwt_secret" env:"AUTH_JWT_SECRET_KEY" zero:"none is taken" doc:"Secret of 32 or more bytes with which JWTs are signed (HS256) that people and machines may log in with instead of API keys. All API processes must have the same."`
+	JWTPrevious Secret        `key:"jwt_previous" zero:"none" doc:"Secret that signed JWTs before and is still accepted, while it is being changed."`
 	Open        bool          `key:"open" default:"false" doc:"Serve without login. Allowed on loopback addresses only; omoi dev switches it on."`
 	MaxBody     int64         `key:"max_body" default:"1048576" min:"1024" max:"67108864" unit:"bytes" doc:"Longest request body that is taken, unpacked; that of an agent.completed may hold a transcript besides, 256 MiB with it."`
 	MaxBatch    int64         `key:"max_batch" default:"4194304" min:"1024" max:"67108864" unit:"bytes" doc:"Longest batch of events that is taken, unpacked."`

@@ -42,10 +42,15 @@ func tokenRing(cfg *config.Loaded) (*token.Ring, error) {
 
 // logins judges JWTs; nil where no secret is set.
 func logins(cfg *config.Loaded) (api.Logins, error) {
-	if cfg.API.JWTSecret == "" {
+	switch {
+	case cfg.API.JWTSecret == "" && cfg.API.JWTPrevious != "":
+		return nil, task.Invalid("api.jwt_previous", "api.jwt_previous is set without api.jwt_secret; set the new secret there, or leave both out to take no JWTs")
+	case cfg.API.JWTSecret == "":
 		return nil, nil //nolint:nilnil // none is taken
+	case cfg.API.JWTPrevious == "":
+		return token.NewLogins(cfg.API.JWTSecret.Reveal())
 	}
-	return token.NewLogins(cfg.API.JWTSecret.Reveal())
+	return token.NewLogins(cfg.API.JWTSecret.Reveal(), cfg.API.JWTPrevious.Reveal())
 }
 
 // keyStore remembers which key signs.

@@ -27,20 +27,24 @@ type Login struct {
 }
 
 // Logins judges JWTs that somebody else signs with a secret that is shared (HS256). Nothing is
-// stored: each is good until it expires.
+// stored: each is good until it expires, or until its secret is none of ours any more.
 type Logins struct {
-	secret []byte
+	keys   jwt.VerificationKeySet
 	parser *jwt.Parser
 }
 
-// NewLogins judges by a secret of at least 32 bytes; a shorter one is [task.CodeInvalid].
-func NewLogins(secret string) (*Logins, error) {
-	if len(secret) < minSecret {
-		return nil, task.Invalid("api.jwt_secret", "The secret of JWTs has %d bytes; it must have %d or more. Make one: openssl rand -base64 48", len(secret), minSecret)
+// NewLogins judges by a secret of at least 32 bytes and, while that is changed, by the one before
+// it; a shorter one is [task.CodeInvalid].
+func NewLogins(secret string, previous ...string) (*Logins, error) {
+	l := &Logins{parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithExpirationRequired())}
+	for n, one := range append([]string{secret}, previous...) {
+		if len(one) < minSecret {
+			field := [...]string{"api.jwt_secret", "api.jwt_previous"}[min(n, 1)]
+			return nil, task.Invalid(field, "The secret of JWTs has %d bytes; it must have %d or more. Make one: openssl rand -base64 48", len(one), minSecret)
+		}
+		l.keys.Keys = append(l.keys.Keys, []byte(one))
 	}
-	return &Logins{secret: []byte(secret), parser: jwt.NewParser(
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithExpirationRequired(),
-	)}, nil
+	return l, nil
 }
 
 // LooksSigned reports whether a credential has the form of a JWT, good or not.
@@ -74,7 +78,7 @@ func (c claims) Validate() error {
 // Verify answers who shows a login; [task.CodeUnauthorized] if it is not good, or not any more.
 func (l *Logins) Verify(credential string) (Login, error) {
 	var said claims
-	_, err := l.parser.ParseWithClaims(credential, &said, func(*jwt.Token) (any, error) { return l.secret, nil })
+	_, err := l.parser.ParseWithClaims(credential, &said, func(*jwt.Token) (any, error) { return l.keys, nil })
 	switch {
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return Login{}, task.Errorf(task.CodeUnauthorized, "The JWT has expired. Get a new one where this one came from.").WithCause(err)

@@ -77,4 +77,33 @@ func TestASecretOfLoginsIsLong(t *testing.T) {
 	t.Parallel()
 	_, err := token.NewLogins("short")
 	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
+	require.ErrorContains(t, err, "5 bytes")
+	_, err = token.NewLogins(secret, "short")
+	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
+}
+
+// The secret is changed without a moment in which nobody can log in: first both are taken, then
+// the new one alone, which ends all that the old one signed.
+func TestASecretOfLoginsCanBeChanged(t *testing.T) {
+	t.Parallel()
+	const next = "the next secret of thirty-two bytes"
+	both, err := token.NewLogins(next, secret)
+	require.NoError(t, err)
+	alone, err := token.NewLogins(next)
+	require.NoError(t, err)
+	hs := jwt.SigningMethodHS256
+	old, now := signed(t, hs, []byte(secret), nil), signed(t, hs, []byte(next), nil)
+	for _, text := range []string{old, now} {
+		got, err := both.Verify(text)
+		require.NoError(t, err)
+		require.Equal(t, "ada", got.User)
+	}
+	_, err = both.Verify(signed(t, hs, []byte(secret), map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}))
+	require.ErrorContains(t, err, "has expired", "by whichever it is signed")
+	_, err = both.Verify(signed(t, hs, []byte("a third secret of thirty-two bytes!"), nil))
+	require.Equal(t, task.CodeUnauthorized, task.CodeOf(err))
+	_, err = alone.Verify(old)
+	require.Equal(t, task.CodeUnauthorized, task.CodeOf(err))
+	_, err = alone.Verify(now)
+	require.NoError(t, err)
 }
