@@ -3,127 +3,31 @@ package api
 import (
 	"bytes"
 	"io"
+
+	"github.com/omoi-dev/omoi/internal/longevent"
 )
 
 const (
 	// longestReport bounds what is read of one event, of which a transcript may be the most.
 	longestReport = 256 << 20
 	longStep      = 1 << 20
-	transcriptKey = "transcript_b64"
 )
 
 // readLong goes on with the body of an event that is longer than limit. A worker of the replaced
 // system puts what its run has said into its last event, and sends that until it is taken: of a
 // transcript only the end is kept, while it comes. All the rest of the body must be within limit.
 func (r report) readLong(limit int64, into *bytes.Buffer) error {
-	long := &longEvent{body: into, most: r.transcript, open: -1}
+	long := longevent.New(into, r.transcript)
 	for total := limit + 1; ; {
-		r.part.give(long.scan())
-		if int64(into.Len()-long.kept()) > limit || total > longestReport {
+		r.part.give(long.Scan())
+		if int64(into.Len()-long.Kept()) > limit || total > longestReport {
 			return errTooLong
 		}
 		n, err := into.ReadFrom(io.LimitReader(r.part, longStep))
 		total += n
 		if n == 0 || err != nil {
-			r.part.cut = long.cut
+			r.part.cut = long.Cut()
 			return err
 		}
 	}
-}
-
-// longEvent looks in a JSON object, as far as it has come, for the transcript of its event_data.
-type longEvent struct {
-	body *bytes.Buffer
-	most int // characters of a transcript that are kept
-
-	at     int // up to here the body is looked at
-	depth  int
-	open   int  // where the string begins that is not closed yet; -1: none is
-	odd    bool // it has escapes, as no base64 has
-	named  bool // the last string is the transcript's key
-	isNext bool // and a colon followed: the next string is the transcript
-	inside bool // the open string is the transcript
-	length int  // of the transcript, when it is closed
-	cut    int64
-}
-
-// kept is how much of the body is transcript.
-func (l *longEvent) kept() int {
-	if l.inside && !l.odd {
-		return l.at - l.open
-	}
-	return l.length
-}
-
-// scan looks at what is new, shortens an open transcript and answers by how much.
-func (l *longEvent) scan() (less int64) {
-	before := l.cut
-	for b := l.body.Bytes(); l.at < len(b); b = l.body.Bytes() {
-		if l.open < 0 {
-			l.outside(b[l.at])
-			l.at++
-			continue
-		}
-		step := bytes.IndexAny(b[l.at:], `"\`)
-		if step < 0 {
-			l.at = len(b)
-			break
-		}
-		l.at += step
-		if b[l.at] == '\\' {
-			if l.odd = true; l.at+1 == len(b) {
-				break // what it escapes comes next
-			}
-			l.at += 2
-			continue
-		}
-		l.close(string(b[l.open:min(l.at, l.open+len(transcriptKey)+1)]))
-	}
-	l.shorten(l.inside)
-	const per, of = 3, 4 // bytes in characters of base64
-	return (l.cut - before) / per * of
-}
-
-func (l *longEvent) outside(c byte) {
-	switch c {
-	case '{', '[':
-		l.depth++
-	case '}', ']':
-		l.depth--
-	case ':':
-		l.isNext = l.named
-	case ' ', '\t', '\r', '\n':
-		return
-	case '"':
-		l.open, l.odd, l.inside = l.at+1, false, l.isNext
-	}
-	if c != ':' {
-		l.isNext = false
-	}
-	l.named = l.named && c == ':'
-}
-
-func (l *longEvent) close(text string) {
-	const inData = 2 // the depth of event_data
-	l.shorten(l.inside)
-	if l.inside && !l.odd {
-		l.length = l.at - l.open
-	}
-	l.named = !l.inside && l.depth == inData && text == transcriptKey
-	l.inside, l.open = false, -1
-	l.at++
-}
-
-// shorten takes the oldest part out of a transcript that is too long, in whole groups of base64.
-func (l *longEvent) shorten(transcript bool) {
-	const group, bytesOf = 4, 3
-	over := l.at - l.open - l.most
-	if !transcript || l.odd || over <= 0 {
-		return
-	}
-	groups := (over + group - 1) / group
-	b := l.body.Bytes()
-	l.body.Truncate(l.open + copy(b[l.open:], b[l.open+groups*group:]))
-	l.at -= groups * group
-	l.cut += int64(groups * bytesOf)
 }

@@ -97,6 +97,24 @@ func TestATranscriptThatIsTooLongIsCutAndTheEventTaken(t *testing.T) {
 	}
 }
 
+// What was left out on the way counts with what is left out here.
+func TestATranscriptThatCameCutIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	event := func(text string) string {
+		return `{"event_type":"agent.completed","event_data":{"session_id":"s","transcript_b64":"` + base64.StdEncoding.EncodeToString([]byte(text)) + `"}}`
+	}
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events?transcript_cut_bytes=1000", event("of a line\nthe rest\n")), http.StatusOK)
+	got, err := w.store.Transcript(t.Context(), "b")
+	require.NoError(t, err)
+	require.Equal(t, base64.StdEncoding.EncodeToString([]byte("the rest\n")), got.Content)
+	require.Equal(t, 1000+len("of a line\n"), w.count(`SELECT cut FROM transcripts WHERE sandbox_id = 'b'`))
+	require.Equal(t, 1010, w.count(`SELECT (event_data ->> 'transcript_cut_bytes')::integer FROM sandbox_events WHERE sandbox_id = 'b'`))
+	for _, n := range []string{"-1", "x", "1e3", "9223372036854775807"} {
+		w.call(http.MethodPost, wire+"b/events?transcript_cut_bytes="+n, event("x")).refused(http.StatusUnprocessableEntity, "query.transcript_cut_bytes")
+	}
+}
+
 func TestAReportWithoutATranscriptHasAMebibyte(t *testing.T) {
 	t.Parallel()
 	w := open(t)

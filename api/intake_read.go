@@ -25,7 +25,8 @@ type Packed struct {
 type postEventIn struct {
 	SandboxPath
 	Packed
-	Key     string `header:"Idempotency-Key" doc:"Makes a repeat harmless; client_event_id does the same"`
+	Key     string `header:"Idempotency-Key" doc:"Makes a repeat harmless; client_event_id does the same. Without either a repeat is stored again, also after a 503"`
+	Cut     int64  `query:"transcript_cut_bytes" minimum:"0" doc:"How many bytes of the transcript in the body, its oldest, were left out on the way"`
 	RawBody []byte `contentType:"application/json"`
 }
 
@@ -36,8 +37,16 @@ func (a *API) postEvent(ctx context.Context, r report) (client.ReceivedEvent, er
 		return client.ReceivedEvent{}, err
 	}
 	event := eventOf(said)
-	event.TranscriptCut = r.part.cut
+	if event.TranscriptCut, err = leftOut(r); err != nil {
+		return client.ReceivedEvent{}, err
+	}
+	if event.ClientEventID == "" {
+		event.ClientEventID = r.Header.Get(keyHeader)
+	}
 	receipt, err := a.deps.Intake.Single(ctx, r.sandboxID, event, a.cfg.Open)
+	if err != nil && said.ClientEventID == "" {
+		err = ofHeader(err)
+	}
 	if err != nil {
 		return client.ReceivedEvent{}, err
 	}
@@ -63,10 +72,35 @@ func oneEvent(r report) (said client.BatchEvent, err error) {
 	if r.part.cut > 0 && said.Type != task.EventAgentCompleted {
 		return said, httpError(http.StatusRequestEntityTooLarge, "Only agent.completed brings a transcript that may be longer than its place.")
 	}
-	if said.ClientEventID == "" {
-		said.ClientEventID = r.Header.Get("Idempotency-Key")
-	}
 	return said, nil
+}
+
+// leftOut is how much of the transcript in an event did not come this far, or was not kept of it.
+func leftOut(r report) (int64, error) {
+	const most = 1 << 40
+	text := ""
+	if r.URL.RawQuery != "" { // hardly ever
+		text = r.URL.Query().Get("transcript_cut_bytes")
+	}
+	if text == "" {
+		return r.part.cut, nil
+	}
+	before, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || before < 0 || before > most {
+		return 0, task.Invalid("query.transcript_cut_bytes", "The query parameter transcript_cut_bytes must be a whole number of bytes.")
+	}
+	return before + r.part.cut, nil
+}
+
+const keyHeader = "Idempotency-Key"
+
+// ofHeader names the header, where the id of an event came in one and is at fault.
+func ofHeader(err error) error {
+	const field = "client_event_id"
+	if fieldOf(err) != field {
+		return err
+	}
+	return task.Invalid(keyHeader, "%s", strings.ReplaceAll(task.MessageOf(err), "The field "+field, "The header "+keyHeader))
 }
 
 func eventOf(said client.BatchEvent) ingest.Event {

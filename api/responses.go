@@ -95,7 +95,7 @@ func meanings() map[int]string {
 		http.StatusUnprocessableEntity:   "A value is refused; errors names the places",
 		http.StatusTooManyRequests:       "There is too much of it",
 		http.StatusInternalServerError:   "A fault of the server; its log has the request id in instance",
-		http.StatusServiceUnavailable:    "Not now: nothing was done, send the same again after Retry-After",
+		http.StatusServiceUnavailable:    "Not now: send the same again after Retry-After. Nothing was done, or, where the store hangs, nobody knows yet",
 	}
 }
 

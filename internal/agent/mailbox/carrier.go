@@ -54,8 +54,12 @@ func Open(dir string) (*Carrier, error) {
 
 // RoundTrip puts the request into the outbox and waits for its answer until its context ends.
 func (c *Carrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	req, err := fit(req)
+	if err != nil {
+		return nil, fmt.Errorf("read the request: %w", err)
+	}
 	var wire bytes.Buffer
-	err := req.Write(&wire)
+	err = req.Write(&wire)
 	if req.Body != nil {
 		_ = req.Body.Close()
 	}
