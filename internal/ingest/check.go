@@ -39,11 +39,16 @@ func checkName(field, value string, longest int) error {
 // ownKeys begin the keys of events that omoi writes itself.
 const ownKeys = "omoi:"
 
-func checkKey(key string) error {
-	if strings.HasPrefix(key, ownKeys) {
-		return task.Invalid("client_event_id", "The field client_event_id must not begin with %s.", ownKeys)
+// keyOf is by what a repeat of an event is noticed; empty: by nothing.
+func keyOf(e Event) (string, error) {
+	const field = "client_event_id"
+	switch {
+	case e.ClientEventID == "":
+		return repeatKey(e), nil
+	case strings.HasPrefix(e.ClientEventID, ownKeys):
+		return "", task.Invalid(field, "The field %s must not begin with %s.", field, ownKeys)
 	}
-	return checkName("client_event_id", key, maxKey)
+	return e.ClientEventID, checkName(field, e.ClientEventID, maxKey)
 }
 
 // checkEvent returns e in the form in which it is stored. prefix stands before the names

@@ -8,7 +8,8 @@
 //   - a numbered batch ([Intake.Batch]) is checked against its sender's mark;
 //   - a single event ([Intake.Single]) with a key of its own answers the event that it made
 //     the first time;
-//   - a single event without a key is stored each time that it comes.
+//   - a single event without a key is stored each time that it comes; agent.completed, which
+//     old workers repeat and cannot name, once in [RepeatWindow].
 //
 // [Relay] is the way out. Its unit is the task, not the event: it leases the task's relay
 // row and sends what waits in one order, start, commands, admission, and then one digest

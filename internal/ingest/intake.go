@@ -90,16 +90,14 @@ func (i *Intake) Single(ctx context.Context, sandboxID string, e Event, bare boo
 	if err := checkName("sandbox_id", sandboxID, maxID); err != nil {
 		return Receipt{}, err
 	}
-	if e.ClientEventID != "" {
-		if err := checkKey(e.ClientEventID); err != nil {
-			return Receipt{}, err
-		}
-	}
-	e, err := checkEvent("", e)
+	key, err := keyOf(e)
 	if err != nil {
 		return Receipt{}, err
 	}
-	out, err := i.submit(ctx, Request{SandboxID: sandboxID, Events: []Event{e}, Key: e.ClientEventID, Bare: bare})
+	if e, err = checkEvent("", e); err != nil {
+		return Receipt{}, err
+	}
+	out, err := i.submit(ctx, Request{SandboxID: sandboxID, Events: []Event{e}, Key: key, Bare: bare})
 	if err != nil {
 		return Receipt{}, err
 	}

@@ -105,7 +105,11 @@ func (p *eventPlan) takeBatch(s *eventSandbox, r ingest.Request) ingest.Outcome 
 
 func (p *eventPlan) takeKeyed(s *eventSandbox, r ingest.Request) ingest.Outcome {
 	id := keyID{s.id, r.Key}
-	if known, ok := p.keys[id]; ok {
+	known, ok := p.keys[id]
+	switch {
+	case ok && !ingest.Repeats(r.Key, p.now.Sub(known.at)):
+		return p.outcome(s, "", r.Events)
+	case ok:
 		s.duplicates++
 		return ingest.Outcome{Sequence: known.sequence, CreatedAt: known.at, Duplicates: 1, TaskID: deref(s.taskID)}
 	}
