@@ -4,6 +4,7 @@ package agenttest
 
 import (
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
 )
@@ -330,10 +332,15 @@ func (s *Server) Token(token string) int {
 	return s.tokens[token]
 }
 
+// patience bounds a hang; no test depends on speed.
+const patience = 90 * time.Second
+
 // Wait waits until enough is true, looking at each change; it fails the test when its
-// context ends first.
+// context ends first, or nothing comes at all.
 func (s *Server) Wait(tb testing.TB, enough func([]Event) bool) {
 	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
 	for {
 		s.mu.Lock()
 		changed := s.changed
@@ -342,8 +349,8 @@ func (s *Server) Wait(tb testing.TB, enough func([]Event) bool) {
 			return
 		}
 		select {
-		case <-tb.Context().Done():
-			tb.Fatal("the expected events did not come")
+		case <-ctx.Done():
+			tb.Fatalf("the expected events did not come; there are %q", s.Types())
 		case <-changed:
 		}
 	}
@@ -352,11 +359,12 @@ func (s *Server) Wait(tb testing.TB, enough func([]Event) bool) {
 // Has is true once n events of the type are stored.
 func Has(eventType string, n int) func([]Event) bool {
 	return func(events []Event) bool {
+		found := 0
 		for _, e := range events {
 			if e.Type == eventType {
-				n--
+				found++
 			}
 		}
-		return n <= 0
+		return found >= n
 	}
 }
