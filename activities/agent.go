@@ -119,7 +119,7 @@ func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error
 		err = bundleErr
 	}
 	if err != nil {
-		return fmt.Errorf("put branch %s in: %w", work.Branch, err)
+		return ofHost(fmt.Errorf("put branch %s in: %w", work.Branch, err))
 	}
 	return nil
 }

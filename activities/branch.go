@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -21,14 +22,14 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 	}
 	repo := scm.Repo(work.Repo)
 	if err := host.Check(ctx, repo); err != nil {
-		return contract.BranchResult{}, fmt.Errorf("check repository: %w", err)
+		return contract.BranchResult{}, ofHost(fmt.Errorf("check repository: %w", err))
 	}
 	branch, err := host.EnsureBranch(ctx, a.branchRequest(work))
 	if task.CodeOf(err) == task.CodeConflict { // only a person can mend that
 		return contract.BranchResult{}, classed(task.ClassInvalidInput, err)
 	}
 	if err != nil {
-		return contract.BranchResult{}, fmt.Errorf("make branch: %w", err)
+		return contract.BranchResult{}, ofHost(fmt.Errorf("make branch: %w", err))
 	}
 	out := contract.BranchResult{Branch: branch.Name, Base: branch.Base}
 	if branch.Name == work.Branch && work.Base != "" {
@@ -47,12 +48,24 @@ func (a *Activities) host(work task.Work) (scm.Host, error) {
 }
 
 // published says of an error that the work is done and could not be brought out; a credential that is refused is
-// a class of its own.
+// a class of its own, and so is a limit.
 func published(err error) error {
 	if task.CodeOf(err) == task.CodeForbidden {
 		return classed(task.ClassCredentials, err)
 	}
+	if limited := ofHost(err); classOf(limited) == task.ClassProviderLimit {
+		return limited
+	}
 	return classed(task.ClassPublish, err)
+}
+
+// ofHost is an error of work on a git host. One that said when it takes requests again is a limit, and no failure: where that is
+// later than the step may take, the workflow waits for it.
+func ofHost(err error) error {
+	if task.CodeOf(err) == task.CodeExhausted && task.AfterOf(err) > 0 {
+		return classed(task.ClassProviderLimit, err)
+	}
+	return err
 }
 
 // branchRequest asks for a branch; its name is pushed and stands in histories, so a credential
@@ -76,11 +89,43 @@ func (a *Activities) OpenPull(ctx context.Context, in contract.PullInput) (contr
 	if err != nil || work.Repo == "" || work.Branch == "" {
 		return contract.PullResult{}, err
 	}
+	if in.Saved {
+		err = a.promote(ctx, work)
+	}
+	if err != nil {
+		return contract.PullResult{}, published(err)
+	}
 	pull, err := a.pull(ctx, work)
 	if err != nil {
 		return contract.PullResult{}, published(err)
 	}
 	return contract.PullResult{Number: pull.Number, URL: pull.URL}, nil
+}
+
+// errRedo is of saved work that cannot come to its branch any more: an attempt has to do it again.
+var errRedo = errors.New("the work has to be done again")
+
+// promote brings work to its branch that was saved because it could not be pushed.
+func (a *Activities) promote(ctx context.Context, work task.Work) error {
+	saved, err := a.deps.Tasks.Unpublished(ctx, work.TaskID)
+	if err != nil || saved.Ref == "" {
+		return err
+	}
+	host, err := a.host(work)
+	if err != nil {
+		return err
+	}
+	head, err := host.Promote(ctx, scm.Repo(work.Repo), work.Branch, saved.Ref, saved.Head)
+	if errors.Is(err, scm.ErrMoved) {
+		return fmt.Errorf("%w: %w", errRedo, err)
+	}
+	if err != nil {
+		return fmt.Errorf("publish %s: %w", saved.Ref, err)
+	}
+	if err := a.deps.Ledger.SaveHead(ctx, work.TaskID, saved.Attempt, head); err != nil {
+		return fmt.Errorf("write head of attempt: %w", err)
+	}
+	return nil
 }
 
 func (a *Activities) pull(ctx context.Context, work task.Work) (scm.PullRequest, error) {

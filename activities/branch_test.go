@@ -2,7 +2,6 @@ package activities_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -99,19 +98,6 @@ func TestPullHoldsNoSecret(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "[tick] use [removed] now", b.git.pulls[0].Title)
 	require.NotContains(t, b.git.pulls[0].Body, "sk-")
-}
-
-// A limit of the git host says when to come back, and Temporal is told.
-func TestALimitOfTheHostIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	limit := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached.")
-	limit.After = 42 * time.Second
-	b.git.checkErr = limit
-	_, err := do[contract.BranchResult](b, b.activities().EnsureBranch, contract.BranchInput{TaskID: taskID})
-	app, _ := refused(t, err)
-	require.False(t, app.NonRetryable())
-	require.Equal(t, 42*time.Second, app.NextRetryDelay())
 }
 
 // A credential that the git host refuses is told as such also when the work is done.

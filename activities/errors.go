@@ -80,7 +80,10 @@ func final(code task.Code) bool {
 // applicationError is what a history keeps of err: class, code, a scrubbed sentence and
 // the id of the stored text.
 func (a *Activities) applicationError(err error, errorID string) error {
-	d := contract.ErrorDetails{Class: classOf(err), Code: codeOf(err), ErrorID: errorID}
+	d := contract.ErrorDetails{Class: classOf(err), Code: codeOf(err), ErrorID: errorID, Redo: errors.Is(err, errRedo)}
+	if d.Class == task.ClassProviderLimit {
+		d.ResetAt = time.Now().Add(task.AfterOf(err)).UTC()
+	}
 	kind := string(d.Class)
 	if kind == "" {
 		kind = string(d.Code)

@@ -98,6 +98,8 @@ type fakeStore struct {
 
 	transcripts map[int]task.TranscriptInfo // by attempt
 
+	saved task.Unpublished
+
 	ranOut   int   // attempts
 	ranOutIs error // the answer instead
 	overdue  int
@@ -108,6 +110,10 @@ type fakeStore struct {
 func (s *fakeStore) LoadTask(_ context.Context, _ contract.TaskRef, runID string) (contract.LoadedTask, error) {
 	s.runs = append(s.runs, runID)
 	return s.loaded, s.loadErr
+}
+
+func (s *fakeStore) Unpublished(context.Context, string) (task.Unpublished, error) {
+	return s.saved, nil
 }
 
 func (s *fakeStore) Project(
@@ -532,18 +538,19 @@ func (p providers) Provider(name string) (sandbox.Provider, error) {
 type fakeHost struct {
 	faults
 
-	checkErr  error
-	diff      string
-	aheadErr  error
-	aheadOf   string
-	pushErr   error
-	rescueErr error
-	bundleErr error
-	ahead     int
-	branches  map[string]string // by task
-	heads     map[string]string // by branch
-	rescued   map[string]string
-	pulls     []scm.PullRequest
+	checkErr   error
+	diff       string
+	aheadErr   error
+	aheadOf    string
+	pushErr    error
+	rescueErr  error
+	bundleErr  error
+	promoteErr error
+	ahead      int
+	branches   map[string]string // by task
+	heads      map[string]string // by branch
+	rescued    map[string]string
+	pulls      []scm.PullRequest
 }
 
 func (h *fakeHost) For(string, scm.Owner) (scm.Host, error) { return h, nil }
@@ -593,6 +600,14 @@ func (h *fakeHost) Rescue(_ context.Context, _ scm.Repo, name string, r io.Reade
 	}
 	h.rescued[name] = string(content)
 	return "refs/omoi/rescue/" + name, h.call("rescue")
+}
+
+func (h *fakeHost) Promote(_ context.Context, _ scm.Repo, branch, ref, commit string) (string, error) {
+	if h.promoteErr != nil {
+		return "", h.promoteErr
+	}
+	h.heads[branch] = ref + " " + commit
+	return commit, h.call("promote")
 }
 
 func (h *fakeHost) Ahead(_ context.Context, _ scm.Repo, base, _ string) (int, error) {

@@ -26,6 +26,8 @@ type Tasks interface {
 	EarlierTranscript(ctx context.Context, taskID string, attempt int) (task.TranscriptInfo, bool, error)
 	// Story tells how a task was done so far.
 	Story(ctx context.Context, organizationID, taskID string) (task.Story, error)
+	// Unpublished is what the newest attempt committed and could not push, as far as it was rescued.
+	Unpublished(ctx context.Context, taskID string) (task.Unpublished, error)
 	// SaveBranch notes the task's branch and where it began; what is noted already stays.
 	SaveBranch(ctx context.Context, taskID, branch, base string) error
 }

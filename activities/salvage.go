@@ -107,7 +107,7 @@ func (a *Activities) save(ctx context.Context, p place, work task.Work, got spec
 			return a.fallback(ctx, p, out, err)
 		}
 		if ref != "" {
-			out.Kind, out.Ref = task.SalvageRef, ref
+			out.Kind, out.Ref, out.Head = task.SalvageRef, ref, unpushed(got)
 		}
 	}
 	if got.Patch == "" || out.Kind == task.SalvageRef {
@@ -147,6 +147,14 @@ func (a *Activities) bringHome(ctx context.Context, p place, work task.Work, got
 	return ref, nil
 }
 
+// unpushed is the commit that the branch should have come to; empty if it holds all.
+func unpushed(got spec.Collected) string {
+	if got.Commits == 0 {
+		return ""
+	}
+	return got.Head
+}
+
 // pushNewest pushes for the newest attempt only: a later one stands on the branch as it is,
 // and must not find it moved. It reports whether the branch holds the commits.
 func (a *Activities) pushNewest(ctx context.Context, p place, work task.Work) (bool, error) {
@@ -169,7 +177,7 @@ func (a *Activities) pushNewest(ctx context.Context, p place, work task.Work) (b
 // fallback keeps the bundle itself when the repository does not take it: at once if it never
 // will, else in the second half of the window.
 func (a *Activities) fallback(ctx context.Context, p place, out task.Salvage, cause error) (task.Salvage, error) {
-	if ctx.Err() != nil || (!final(codeOf(cause)) && waited(ctx) < a.cfg.SalvageWindow/2) {
+	if ctx.Err() != nil || (!final(codeOf(cause)) && waited(ctx)+task.AfterOf(cause) < a.cfg.SalvageWindow/2) {
 		return out, cause
 	}
 	a.log.WarnContext(ctx, "repository takes no salvage", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(cause.Error())))

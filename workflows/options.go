@@ -96,12 +96,15 @@ func sentence(err error) string {
 }
 
 // errorID names the stored full text of an activity's error; empty if there is none.
-func errorID(err error) string {
+func errorID(err error) string { return detailsOf(err).ErrorID }
+
+// detailsOf is what an activity told with its error; zero if nothing.
+func detailsOf(err error) contract.ErrorDetails {
 	var details contract.ErrorDetails
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() && app.Details(&details) == nil {
-		return details.ErrorID
+		return details
 	}
-	return ""
+	return contract.ErrorDetails{}
 }
 
 const maxReason = 200

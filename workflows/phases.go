@@ -43,10 +43,21 @@ func (r *taskRun) branch(ctx workflow.Context) (eff task.Effects, over bool, err
 	for {
 		eff, over, err = r.tryBranch(ctx)
 		if err != nil || eff.Action != task.ActionBegin {
+			r.unbranched = eff.Action == task.ActionPark
 			return eff, over, err
 		}
 		r.pause(ctx, r.backoff(eff.Class))
 	}
+}
+
+// goOn makes sure of the branch where that is still to be done, and runs an attempt.
+func (r *taskRun) goOn(ctx workflow.Context) (task.Effects, error) {
+	if r.unbranched {
+		if eff, over, err := r.branch(ctx); over || err != nil {
+			return eff, err
+		}
+	}
+	return r.runAttempt(ctx)
 }
 
 func (r *taskRun) tryBranch(ctx workflow.Context) (eff task.Effects, over bool, err error) {
@@ -72,7 +83,7 @@ func (r *taskRun) fail(ctx workflow.Context, err error) task.Effects {
 	workflow.GetLogger(ctx).Info("step failed", "error", err)
 	return r.decide(fact{
 		Fact:   task.Fact{Kind: task.FactStepFailed, Class: classOf(err)},
-		reason: sentence(err), errorID: errorID(err),
+		reason: sentence(err), errorID: errorID(err), resetAt: detailsOf(err).ResetAt,
 	})
 }
 
@@ -105,6 +116,9 @@ func (r *taskRun) park(ctx workflow.Context, eff task.Effects) (task.Effects, er
 	}
 	if eff, over, err := r.admit(ctx); over || err != nil {
 		return eff, err
+	}
+	if r.judge.Publishing {
+		return task.Effects{Action: task.ActionPublish}, nil
 	}
 	return task.Effects{Action: task.ActionBegin}, nil
 }

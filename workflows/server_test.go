@@ -76,6 +76,11 @@ func paths() []path {
 		{"pull", playPull},
 		{"pull-unread", playPullUnread},
 		{"pull-tail-terminated", playPullTailTerminated},
+		{"branch-limit", playBranchLimit},
+		{"open-limit", playPullLimit},
+		{"push-limit", playPushLimit},
+		{"saved-work", playSavedWork},
+		{"saved-work-redone", playSavedWorkRedone},
 		{"replaced", playReplaced},
 		{"guardian", playGuardian},
 	}

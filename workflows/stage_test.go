@@ -36,6 +36,8 @@ type stage struct {
 	projects []contract.Projection
 	begun    []contract.BeginAttemptInput
 	cleaned  []string
+	pulls    []contract.PullInput
+	onBranch func()
 
 	loaded  contract.LoadedTask
 	unread  map[string]contract.Digest // what ReadFacts answers, by sandbox
@@ -144,9 +146,16 @@ func (s *stage) register(registry activityRegistry) {
 		return s.unread[in.SandboxID], s.called(contract.ReadFacts)
 	})
 	on(contract.EnsureBranch, func(context.Context, contract.BranchInput) (contract.BranchResult, error) {
-		return contract.BranchResult{Branch: "feature/x", Base: "c0ffee"}, s.called(contract.EnsureBranch)
+		err := s.called(contract.EnsureBranch)
+		if s.onBranch != nil {
+			s.onBranch()
+		}
+		return contract.BranchResult{Branch: "feature/x", Base: "c0ffee"}, err
 	})
-	on(contract.OpenPull, func(context.Context, contract.PullInput) (contract.PullResult, error) {
+	on(contract.OpenPull, func(_ context.Context, in contract.PullInput) (contract.PullResult, error) {
+		s.mu.Lock()
+		s.pulls = append(s.pulls, in)
+		s.mu.Unlock()
 		return contract.PullResult{Number: 7, URL: "https://git/pull/7"}, s.called(contract.OpenPull)
 	})
 	s.registerSandbox(on)

@@ -30,8 +30,10 @@ type taskRun struct {
 	kept   []string              // commands that the end of the publishing will settle
 	last   fact                  // the fact that ended the last attempt, or the task
 	next   nextAttempt
-	pull   contract.PullResult
-	view   view
+	// unbranched says that the branch is to be found or made before the next attempt.
+	unbranched bool
+	pull       contract.PullResult
+	view       view
 }
 
 // TaskWorkflow carries one task from its acceptance to its end, over all its attempts. A
@@ -119,7 +121,7 @@ func (r *taskRun) work(ctx workflow.Context) (task.Effects, error) {
 		case task.ActionPark:
 			eff, err = r.park(ctx, eff)
 		case task.ActionBegin, task.ActionStay, task.ActionIgnore:
-			eff, err = r.runAttempt(ctx)
+			eff, err = r.goOn(ctx)
 		}
 		if err != nil {
 			return eff, err

@@ -85,7 +85,7 @@ type LoadedTask struct {
 	Branch  string       `json:"branch,omitempty"`
 	Base    string       `json:"base,omitempty"` // commit from which the branch began
 	Live    *LiveAttempt `json:"live,omitempty"`
-	// PublishOnly is true for the retry of a task whose work is on its branch and whose publish failed.
+	// PublishOnly is true for the retry of a task whose publish failed, and whose work is on its branch or saved beside it.
 	PublishOnly bool     `json:"publish_only,omitempty"`
 	Settings    Settings `json:"settings"`
 }
@@ -334,6 +334,8 @@ type Collected struct {
 // PullInput is the input of [OpenPull].
 type PullInput struct {
 	TaskID string `json:"task_id"`
+	// Saved: the work may still be where it was saved when it did not get to its branch; it is brought there first.
+	Saved bool `json:"saved,omitempty"`
 }
 
 // PullResult is the answer of [OpenPull]. No URL means that there was nothing to open.

@@ -156,7 +156,7 @@ func (l *loading) findLive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.collected = last.Attempt.HeadCommit != nil
+	l.collected = last.Attempt.HeadCommit != nil || unpublished(last).Ref != ""
 	if last.Attempt.EndedAt == nil && alive(last.Sandbox) {
 		l.live = liveAttempt(last.Attempt, last.Sandbox)
 		if l.live.Started, err = l.q.HasEvent(ctx, last.Sandbox.ID, task.EventAgentStarted); err != nil {
@@ -170,6 +170,21 @@ func (l *loading) findLive(ctx context.Context) error {
 		end.But = last.Attempt.Number
 	}
 	return l.q.EndOpenAttempts(ctx, end)
+}
+
+// Unpublished is what the newest attempt committed and could not push, as far as it was rescued.
+func (s *Store) Unpublished(ctx context.Context, taskID string) (task.Unpublished, error) {
+	last, err := s.q.LastAttempt(ctx, taskID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return task.Unpublished{}, nil
+	}
+	return unpublished(last), translate("look for the saved work of task "+taskID, err)
+}
+
+func unpublished(last db.LastAttemptRow) task.Unpublished {
+	return task.Attempt{
+		Number: int(last.Attempt.Number), HeadCommit: last.Attempt.HeadCommit, Salvage: salvageRecord(last.Sandbox.Salvage),
+	}.Unpublished()
 }
 
 // alive reports whether a sandbox has not been deleted, as far as the ledger knows.
@@ -220,8 +235,8 @@ func (l *loading) answer() contract.LoadedTask {
 	return out
 }
 
-// publishOnly reports whether all is done but the publish. Where the work itself did not come
-// to the branch, an attempt has to do it again; what works outside brings it there itself.
+// publishOnly reports whether all is done but the publish. Where the work itself came neither to the branch nor to a ref beside
+// it, an attempt has to do it again; what works outside brings it there itself.
 func (l *loading) publishOnly() bool {
 	outside := l.row.Provider == task.ProviderExternal || l.row.Agent == task.AgentExternal
 	return task.FailureClass(l.row.FailureClass) == task.ClassPublish && l.live == nil && (l.collected || outside)

@@ -45,32 +45,48 @@ func (h Hosts) For(repo string, who Owner) (Host, error) {
 	return nil, task.Invalid("repo", "Repository %q is neither an absolute path nor owner/name of a repository on GitHub.", repo)
 }
 
-// Name is the one form under which a repository is known: an address on the remote host becomes
-// owner/name, a file address its path. Whatever else it is stays as it is.
+// Name is the one form under which a repository is known: an address on the remote host becomes owner/name in small letters, which
+// such a host does not tell apart from large ones, a file address its path. Whatever else it is stays as it is.
 func (h Hosts) Name(repo string) string {
-	rest := repo
-	if host := h.webHost(); strings.HasPrefix(repo, "git@"+host+":") {
-		rest = strings.TrimPrefix(repo, "git@"+host+":")
-	} else if u, err := url.Parse(repo); err == nil && u.User == nil && u.RawQuery == "" {
-		switch {
-		case u.Scheme == "file" && u.Host == "":
-			return filepath.Clean(u.Path)
-		case (u.Scheme == "https" || u.Scheme == "http") && strings.EqualFold(u.Host, host) && host != "":
-			rest = strings.Trim(u.Path, "/")
-		}
+	if filepath.IsAbs(repo) {
+		return repo
 	}
-	if name := strings.TrimSuffix(rest, ".git"); isOwnerName(name) && !filepath.IsAbs(repo) {
-		return name
+	path := repo
+	if u, err := url.Parse(repo); err == nil && u.Scheme == "file" && u.Host == "" {
+		return filepath.Clean(u.Path)
+	} else if err == nil && u.Host != "" {
+		path = h.pathIn(u)
+	} else if before, rest, ok := strings.Cut(repo, ":"); ok && strings.EqualFold(before[strings.Index(before, "@")+1:], h.web().Hostname()) {
+		path = rest // user@host:owner/name
+	}
+	if name := strings.TrimSuffix(strings.Trim(path, "/"), ".git"); isOwnerName(name) {
+		return strings.ToLower(name)
 	}
 	return repo
 }
 
-func (h Hosts) webHost() string {
+// pathIn is the path of an address on the remote host, empty for any other. One with a password is left alone.
+func (h Hosts) pathIn(u *url.URL) string {
+	web := h.web()
+	same := func(name string) bool { return web.Host != "" && strings.EqualFold(u.Hostname(), name) }
+	_, secret := u.User.Password()
+	switch {
+	case secret || u.RawQuery != "":
+		return ""
+	case u.Scheme == "ssh" && (same(web.Hostname()) || same("ssh."+web.Hostname())):
+		return u.Path
+	case (u.Scheme == "https" || u.Scheme == "http") && u.User == nil && u.Port() == web.Port() && (same(web.Hostname()) || same("www."+web.Hostname())):
+		return u.Path
+	}
+	return ""
+}
+
+func (h Hosts) web() *url.URL {
 	u, err := url.Parse(h.Web)
 	if err != nil {
-		return ""
+		return &url.URL{}
 	}
-	return u.Host
+	return u
 }
 
 // An enterprise gives its users names with an underscore.
@@ -87,4 +103,4 @@ func OwnerName(repo string) (owner, name string, ok bool) {
 	return owner, name, ownerName.MatchString(repo) && name != "." && name != ".."
 }
 
-func isURL(repo string) bool { return strings.Contains(repo, "://") || strings.HasPrefix(repo, "git@") }
+func isURL(repo string) bool { return strings.Contains(repo, "://") || strings.Contains(repo, "@") }

@@ -46,17 +46,29 @@ func TestNameOfARepository(t *testing.T) {
 	t.Parallel()
 	hosts := scm.Hosts{Web: "https://github.com"}
 	for given, want := range map[string]string{
-		"acme/app":                           "acme/app",
-		"acme/app.git":                       "acme/app",
-		"https://github.com/acme/app":        "acme/app",
-		"https://github.com/acme/app.git":    "acme/app",
-		"https://GitHub.com/acme/app/":       "acme/app",
-		"git@github.com:acme/app.git":        "acme/app",
-		"file:///srv/git/app.git":            "/srv/git/app.git",
-		"/srv/git/app.git":                   "/srv/git/app.git",
-		"https://example.com/acme/app":       "https://example.com/acme/app",
-		"https://me:pw@github.com/acme/app":  "https://me:pw@github.com/acme/app",
-		"https://github.com/acme/app/pull/1": "https://github.com/acme/app/pull/1",
+		"acme/app":                                  "acme/app",
+		"acme/app.git":                              "acme/app",
+		"https://github.com/acme/app":               "acme/app",
+		"https://github.com/acme/app.git":           "acme/app",
+		"https://GitHub.com/acme/app/":              "acme/app",
+		"git@github.com:acme/app.git":               "acme/app",
+		"git@github.com:acme/app":                   "acme/app",
+		"git@GitHub.com:/Acme/App.git":              "acme/app",
+		"ssh://git@github.com/acme/app.git":         "acme/app",
+		"ssh://git@github.com:22/acme/app":          "acme/app",
+		"ssh://git@ssh.github.com:443/acme/app.git": "acme/app",
+		"ssh://git:pw@github.com/acme/app":          "ssh://git:pw@github.com/acme/app",
+		"ssh://git@example.com/acme/app":            "ssh://git@example.com/acme/app",
+		"https://www.github.com/acme/app":           "acme/app",
+		"https://github.com:8443/acme/app":          "https://github.com:8443/acme/app",
+		"Acme/App":                                  "acme/app",
+		"acme/app/":                                 "acme/app",
+		"/srv/Git/App":                              "/srv/Git/App",
+		"file:///srv/git/app.git":                   "/srv/git/app.git",
+		"/srv/git/app.git":                          "/srv/git/app.git",
+		"https://example.com/acme/app":              "https://example.com/acme/app",
+		"https://me:pw@github.com/acme/app":         "https://me:pw@github.com/acme/app",
+		"https://github.com/acme/app/pull/1":        "https://github.com/acme/app/pull/1",
 	} {
 		require.Equal(t, want, hosts.Name(given), given)
 	}
@@ -66,5 +78,19 @@ func TestQuoted(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{"/a/b-c.d": "/a/b-c.d", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "": "''"} {
 		require.Equal(t, want, scm.Quoted(path))
+	}
+}
+
+// A server of one's own, and one of an enterprise's own domain of GitHub, have the same forms.
+func TestNameOnAnotherServer(t *testing.T) {
+	t.Parallel()
+	for web, addresses := range map[string][]string{
+		"https://git.example.com:8443": {"https://git.example.com:8443/Acme/App.git", "ssh://git@git.example.com:2222/acme/app", "git@git.example.com:acme/app.git"},
+		"https://octo.ghe.com":         {"https://octo.ghe.com/acme/app/", "octo@octo.ghe.com:Acme/app.git", "ssh://octo@octo.ghe.com/acme/app.git"},
+	} {
+		for _, address := range addresses {
+			require.Equal(t, "acme/app", scm.Hosts{Web: web}.Name(address), address)
+		}
+		require.Equal(t, "https://github.com/acme/app", scm.Hosts{Web: web}.Name("https://github.com/acme/app"))
 	}
 }

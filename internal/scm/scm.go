@@ -4,6 +4,7 @@ package scm
 
 import (
 	"context"
+	"errors"
 	"io"
 )
 
@@ -42,6 +43,9 @@ type PullRequest struct {
 	State  string `json:"state"`
 }
 
+// ErrMoved is of rescued work that does not fit its branch any more: only new work could.
+var ErrMoved = errors.New("the branch has moved")
+
 // Host is a place that hosts repositories. Every method first looks, then acts: repeated
 // calls and lost answers make no second branch and no second pull request.
 type Host interface {
@@ -56,6 +60,9 @@ type Host interface {
 	// Rescue brings refs/omoi/rescue of a bundle, or the branch of one that has none, to
 	// refs/omoi/rescue/<name> of the repository; name is of letters, digits, dot and hyphen, with one slash at most.
 	Rescue(ctx context.Context, repo Repo, name string, bundle io.Reader) (ref string, err error)
+	// Promote moves the branch to a commit that was rescued, which ref holds, fast-forward only. [ErrMoved]: it is not one of ref,
+	// or the branch has other commits by now. It answers the commit at which the branch stands then.
+	Promote(ctx context.Context, repo Repo, branch, ref, commit string) (head string, err error)
 	// Ahead counts the commits that the branch has over the branch base; empty is the default branch.
 	Ahead(ctx context.Context, repo Repo, base, branch string) (int, error)
 	EnsurePull(ctx context.Context, repo Repo, pull PullRequest) (PullRequest, error)

@@ -110,7 +110,7 @@ func Decide(s State, f Fact) (State, Effects) {
 	case FactPublished:
 		return finish(s, StatusCompleted, ClassNone)
 	case FactPublishFailed:
-		return finish(s, StatusFailed, f.Class)
+		return decidePublishFailed(s, f)
 	case FactCancel:
 		return finish(s, StatusCancelled, ClassNone)
 	case FactFail:
@@ -174,6 +174,15 @@ func decideFailure(s State, class FailureClass) (State, Effects) {
 	}
 	s.Retries++
 	return begin(s, StatusPending, class)
+}
+
+// decidePublishFailed ends the task with its work kept. A git host that takes no requests for a while is waited for: the
+// outcome stays accepted.
+func decidePublishFailed(s State, f Fact) (State, Effects) {
+	if f.Class == ClassProviderLimit {
+		return park(s, BlockedProviderLimit, ClassPublish)
+	}
+	return finish(s, StatusFailed, f.Class)
 }
 
 func decideTooLong(s State, f Fact) (State, Effects) {

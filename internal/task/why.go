@@ -127,6 +127,10 @@ func whyPublish(t Task) string {
 	if t.Provider == ProviderExternal || t.Agent == AgentExternal || (last >= 0 && t.Attempts[last].HeadCommit != nil) {
 		return "The work is on its branch; `omoi retry " + t.ID + "` publishes it without a new attempt."
 	}
+	if last >= 0 && t.Attempts[last].Unpublished().Ref != "" {
+		return "The work is saved beside its branch; `omoi retry " + t.ID + "` tries to put it there without a new attempt, " +
+			"and begins one where the branch has moved."
+	}
 	return "The work did not get to its branch; what could be saved of it stands with the attempt. " +
 		"`omoi retry " + t.ID + "` begins a new attempt."
 }

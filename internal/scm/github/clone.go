@@ -151,7 +151,7 @@ func (r *repository) diverged(branch string, cause error) error {
 		return cause
 	}
 	return task.Errorf(task.CodeConflict, "Branch %s of %s has commits that the agent does not know: somebody else has pushed to it. Next: look at %s",
-		branch, r.full(), r.page("commits/"+branch)).WithCause(cause)
+		branch, r.full(), r.page("commits/"+branch)).WithCause(errors.Join(scm.ErrMoved, cause))
 }
 
 // Rescue keeps refs/omoi/rescue of a bundle, or the branch of one that has none, as refs/omoi/rescue/<name>, under a

@@ -118,8 +118,8 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 	switch {
 	case said("Authentication failed", "could not read Username", "could not read Password", "returned error: 401"):
 		return r.refused(err)
-	case said("protected branch", "GH006", "GH013", "hook declined", "rule violations"):
-		return task.Errorf(task.CodeConflict, "GitHub does not take the branch in %s: %s Next: allow omoi's branches in the rules at %s, then retry", r.full(), remark(e.stderr), r.page("settings/rules")).WithCause(err)
+	case said("GH001", "GH008", "protected branch", "GH006", "GH013", "hook declined", "rule violations"):
+		return r.ruled(remark(e.stderr), err)
 	case said("non-fast-forward", "fetch first", "stale info", "cannot lock ref", "incorrect old value"):
 		return errDiverged
 	case said("returned error: 429"):

@@ -83,6 +83,14 @@ func (s *Server) Protect(full, branch string) error {
 	return os.WriteFile(filepath.Join(dir, "hooks", "update"), []byte(hook), 0o700) //nolint:gosec // G306: git runs it
 }
 
+// Unprotect takes every rule back.
+func (s *Server) Unprotect(full string) error {
+	s.mu.Lock()
+	dir := s.repos[full].dir
+	s.mu.Unlock()
+	return os.RemoveAll(filepath.Join(dir, "hooks"))
+}
+
 // gitIn runs git in a repository and answers its trimmed output.
 func gitIn(dir string, stdin []byte, args ...string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), "git", args...) //nolint:gosec // G204: of tests

@@ -26,6 +26,7 @@ func (s *Server) routes() {
 		"GET " + base + "/git/ref/{ref...}":           s.getRef,
 		"GET " + base + "/git/matching-refs/{ref...}": s.matchingRefs,
 		"POST " + base + "/git/refs":                  s.createRef,
+		"PATCH " + base + "/git/refs/{ref...}":        s.moveRef,
 		"DELETE " + base + "/git/refs/{ref...}":       s.deleteRef,
 		"GET " + base + "/compare/{range}":            s.compare,
 		"GET " + base + "/pulls":                      s.listPulls,

@@ -1,0 +1,109 @@
+package activities_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// limit is what a git host says that takes no requests for a while.
+func limit(after time.Duration) error {
+	e := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached.")
+	e.After = after
+	return e
+}
+
+// A limit of the git host is told with its end, whatever was asked: the workflow waits for it where the activity cannot.
+func TestALimitIsToldWithItsEnd(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]func(*bench) error{
+		"branch": func(b *bench) error {
+			b.git.checkErr = limit(time.Hour)
+			return act(b, b.activities().EnsureBranch, contract.BranchInput{TaskID: taskID})
+		},
+		"bundle": func(b *bench) error {
+			b.git.bundleErr = limit(time.Hour)
+			return act(b, b.activities().StartAgent, b.ref())
+		},
+		"push": func(b *bench) error {
+			b.collects(committed())
+			b.git.pushErr = limit(time.Hour)
+			return act(b, b.activities().CollectWork, b.ref())
+		},
+		"pull request": func(b *bench) error {
+			b.git.aheadErr = limit(time.Hour)
+			return act(b, b.activities().OpenPull, contract.PullInput{TaskID: taskID})
+		},
+	} {
+		b := newBench(t)
+		require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
+		app, details := refused(t, ask(b))
+		require.Equal(t, string(task.ClassProviderLimit), app.Type(), name)
+		require.Equal(t, time.Hour, app.NextRetryDelay(), name)
+		require.WithinDuration(t, time.Now().Add(time.Hour), details.ResetAt, time.Minute, name)
+	}
+}
+
+// Nobody asks again within the window of salvage: what the repository does not take is kept at once.
+func TestSalvageDoesNotWaitForALimitBeyondItsWindow(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	b.collects(dirty())
+	b.git.rescueErr = limit(time.Hour)
+	require.Equal(t, task.SalvagePatch, b.salvage().Kind)
+
+	b = newBench(t)
+	b.running()
+	b.collects(dirty())
+	b.git.rescueErr = limit(time.Second)
+	refused(t, act(b, b.activities().Salvage, b.ref()))
+}
+
+func TestSavedWorkIsBroughtToItsBranch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	b.collects(committed())
+	b.git.pushErr = task.Errorf(task.CodeConflict, "GitHub does not take the branch.")
+	require.Equal(t, task.SalvageRef, b.salvage().Kind)
+	saved := b.store.rows[boxID].Salvage
+	require.Equal(t, "c2", saved.Head, "where the branch should be")
+
+	b.store.saved = task.Unpublished{Attempt: 1, Ref: saved.Ref, Head: saved.Head}
+	in := contract.PullInput{TaskID: taskID, Saved: true}
+	b.git.loseAnswerOf("promote")
+	require.Error(t, act(b, b.activities().OpenPull, in))
+	require.NoError(t, act(b, b.activities().OpenPull, in))
+	require.Equal(t, saved.Ref+" c2", b.git.heads["feature/tick-1"])
+	require.Equal(t, map[int]string{1: "c2"}, b.store.heads)
+	require.Len(t, b.git.pulls, 1)
+	require.NoError(t, act(b, b.activities().OpenPull, contract.PullInput{TaskID: taskID}))
+	require.Equal(t, 2, b.git.count("promote"), "a retry of the publishing alone looks for saved work")
+}
+
+func TestSavedWorkThatFitsNoMoreIsToBeDoneAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.saved = task.Unpublished{Attempt: 1, Ref: "refs/omoi/rescue/x/1", Head: "c2"}
+	for _, c := range []struct {
+		err  error
+		redo bool
+	}{
+		{task.Errorf(task.CodeConflict, "Somebody else has pushed to it.").WithCause(scm.ErrMoved), true},
+		{task.Errorf(task.CodeConflict, "GitHub does not take the branch."), false},
+	} {
+		b.git.promoteErr = c.err
+		app, details := refused(t, act(b, b.activities().OpenPull, contract.PullInput{TaskID: taskID, Saved: true}))
+		require.True(t, app.NonRetryable())
+		require.Equal(t, string(task.ClassPublish), app.Type())
+		require.Equal(t, c.redo, details.Redo)
+		require.Contains(t, app.Message(), task.MessageOf(c.err))
+	}
+	require.Empty(t, b.git.pulls)
+}

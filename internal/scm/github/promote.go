@@ -1,0 +1,97 @@
+package github
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	gh "github.com/google/go-github/v66/github"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Promote moves the branch to a commit that ref holds, which is one of rescued work. The commits are on the server already, so
+// that nothing is fetched. See [scm.Host].
+func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit string) (string, error) {
+	r, err := h.open(ctx, repo)
+	if err != nil {
+		return "", err
+	}
+	if err := r.mustHold(ctx, ref, commit); err != nil {
+		return "", err
+	}
+	head, done, err := r.stands(ctx, branch, commit)
+	switch {
+	case err != nil || done:
+		return head, err
+	case head == "":
+		_, err = r.create(ctx, headsRefs+branch, commit)
+	default:
+		err = r.move(ctx, branch, commit)
+	}
+	if err != nil {
+		return "", err
+	}
+	return commit, r.see(ctx, branch, commit)
+}
+
+// mustHold is [scm.ErrMoved] unless the commit is one of rescued work.
+func (r *repository) mustHold(ctx context.Context, ref, commit string) error {
+	gone := task.Errorf(task.CodeConflict, "Repository %s does not hold the saved work %s any more.", r.full(), ref).WithCause(scm.ErrMoved)
+	if !strings.HasPrefix(ref, rescueRefs) || commit == "" {
+		return gone
+	}
+	held, err := r.ref(ctx, ref)
+	if err != nil || held == commit {
+		return err
+	}
+	if held == "" {
+		return gone
+	}
+	found, err := r.compare(ctx, commit, held)
+	if task.CodeOf(err) == task.CodeConflict || err == nil && found.GetMergeBaseCommit().GetSHA() != commit {
+		return gone
+	}
+	return err
+}
+
+// stands answers where the branch is, and whether it holds the commit already. [scm.ErrMoved]: it has others.
+func (r *repository) stands(ctx context.Context, branch, commit string) (head string, done bool, err error) {
+	head, err = r.ref(ctx, headsRefs+branch)
+	if err != nil || head == "" || head == commit {
+		return head, head != "", err
+	}
+	found, err := r.compare(ctx, head, commit)
+	switch {
+	case task.CodeOf(err) == task.CodeConflict, err == nil && found.GetStatus() == "diverged":
+		return "", false, r.diverged(branch, err)
+	case err != nil:
+		return "", false, err
+	}
+	return head, found.GetStatus() != "ahead", nil
+}
+
+// move moves the branch, forward only.
+func (r *repository) move(ctx context.Context, branch, commit string) error {
+	name := headsRefs + branch
+	_, _, err := r.api.Git.UpdateRef(ctx, r.owner, r.name, &gh.Reference{Ref: &name, Object: &gh.GitObject{SHA: &commit}}, false)
+	switch {
+	case statusOf(err) != http.StatusUnprocessableEntity:
+		return r.told(err, "move "+branch)
+	case strings.Contains(says(err), "fast forward"):
+		return r.diverged(branch, err)
+	}
+	return r.ruled(says(err)+".", err)
+}
+
+// see notes where omoi has the branch, so that it is made again there.
+func (r *repository) see(ctx context.Context, branch, commit string) error {
+	name := seenRefs + branch
+	there, err := r.create(ctx, name, commit)
+	if err != nil || there == commit {
+		return err
+	}
+	_, _, err = r.api.Git.UpdateRef(ctx, r.owner, r.name, &gh.Reference{Ref: &name, Object: &gh.GitObject{SHA: &commit}}, true)
+	return r.told(err, "note where "+branch+" is")
+}

@@ -1,0 +1,179 @@
+package workflows_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// limit is the error of an activity whose git host takes no requests for a while.
+func limit(until time.Time) error {
+	return temporal.NewApplicationErrorWithOptions("GitHub's rate limit is reached.", string(task.ClassProviderLimit), temporal.ApplicationErrorOptions{
+		NonRetryable: true, Details: []any{contract.ErrorDetails{Class: task.ClassProviderLimit, Code: task.CodeExhausted, ResetAt: until}},
+	})
+}
+
+// redo is the error of an activity whose saved work fits its branch no more.
+func redo() error {
+	return temporal.NewApplicationErrorWithOptions("The branch has moved.", string(task.ClassPublish), temporal.ApplicationErrorOptions{
+		NonRetryable: true, Details: []any{contract.ErrorDetails{Class: task.ClassPublish, Code: task.CodeConflict, ErrorID: "error-9", Redo: true}},
+	})
+}
+
+// parked is the projection with which the task gave its slot back.
+func (s *stage) parked() contract.Projection {
+	s.t.Helper()
+	for _, p := range s.projects {
+		if p.Blocked == task.BlockedProviderLimit && p.ReleaseSlot {
+			return p
+		}
+	}
+	s.t.Fatal("the task was never parked")
+	return contract.Projection{}
+}
+
+func TestALimitBeforeTheBranchParksTheTask(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	reset := s.now().Add(time.Hour)
+	s.fail[contract.EnsureBranch] = []error{limit(reset), limit(reset.Add(time.Hour))}
+	s.onBranch = func() { require.False(t, s.count(contract.EnsureBranch) == 3 && s.now().Before(reset.Add(time.Hour))) }
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, "feature/x", result.Branch)
+	require.Equal(t, "GitHub's rate limit is reached.", s.parked().Reason)
+	require.Equal(t, 3, s.count(contract.EnsureBranch))
+	require.Len(t, s.begun, 1, "no attempt without its branch")
+	require.Zero(t, s.last().Retries, "a limit is no failure of the task")
+}
+
+func TestALimitBeforeThePullRequestParksTheTaskAndItsWork(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	s.fail[contract.OpenPull] = []error{limit(s.now().Add(time.Hour))}
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Equal(t, task.ClassPublish, s.parked().Class, "a run that is loaded meanwhile publishes as well")
+	require.Equal(t, task.StatusPending, s.parked().Status)
+	require.Len(t, s.begun, 1, "the work is not done again")
+	require.Equal(t, 1, s.count(contract.CollectWork))
+	require.Equal(t, 2, s.count(contract.OpenPull))
+}
+
+func TestCancelWhileParkedBeforeThePullRequest(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	s.fail[contract.OpenPull] = []error{limit(s.now().Add(time.Hour))}
+	s.after(30*time.Minute, func() { s.command(contract.CommandCancel, "c", "enough") })
+	_, err := s.run()
+	require.True(t, temporal.IsCanceledError(err))
+	require.Equal(t, 1, s.count(contract.OpenPull))
+}
+
+func TestALimitBeforeThePushKeepsTheSandbox(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	s.fail[contract.CollectWork] = []error{limit(s.now().Add(time.Hour)), limit(s.now().Add(2 * time.Hour))}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, 3, s.count(contract.CollectWork))
+	require.Len(t, s.begun, 1)
+	for _, p := range s.projects {
+		require.Empty(t, p.Blocked, "the work is in the sandbox: nothing is given back")
+	}
+}
+
+func TestALimitBeyondTheLongestDurationEndsTheTask(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	s.fail[contract.CollectWork] = []error{limit(s.now().Add(5 * time.Hour))}
+	_, err := s.run()
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok)
+	require.Equal(t, string(task.ClassPublish), app.Type())
+	require.Len(t, s.cleaned, 1)
+}
+
+func TestCancelWhileThePushWaits(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	s.fail[contract.CollectWork] = []error{limit(s.now().Add(time.Hour))}
+	s.after(30*time.Minute, func() { s.command(contract.CommandCancel, "c", "enough") })
+	_, err := s.run()
+	require.True(t, temporal.IsCanceledError(err))
+	require.Equal(t, 1, s.count(contract.CollectWork))
+}
+
+func TestARetryPublishesWhatWasSaved(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.PublishOnly, s.loaded.Branch = true, "feature/x"
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Empty(t, s.begun)
+	require.Equal(t, []contract.PullInput{{TaskID: taskID, Saved: true}}, s.pulls)
+}
+
+func TestSavedWorkThatDoesNotFitIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.succeeds()
+	s.loaded.PublishOnly, s.loaded.Branch, s.loaded.State.Attempts = true, "feature/x", 1
+	s.fail[contract.OpenPull] = []error{redo()}
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Len(t, s.begun, 1)
+	require.Equal(t, "retry", s.begun[0].Kind)
+	require.Equal(t, "error-9", s.begun[0].FeedbackID, "the agent is told why")
+	require.Equal(t, 1, s.count(contract.EnsureBranch), "a person may have deleted it")
+	require.Equal(t, []contract.PullInput{{TaskID: taskID, Saved: true}, {TaskID: taskID}}, s.pulls)
+}
+
+func playBranchLimit(tr *troupe) {
+	tr.succeeds()
+	tr.fail[contract.EnsureBranch] = []error{limit(tr.now().Add(time.Second))}
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, 2, tr.count(contract.EnsureBranch))
+}
+
+func playPullLimit(tr *troupe) {
+	tr.succeeds()
+	tr.fail[contract.OpenPull] = []error{limit(tr.now().Add(3 * time.Second))}
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 1)
+}
+
+func playPushLimit(tr *troupe) {
+	tr.succeeds()
+	tr.fail[contract.CollectWork] = []error{limit(tr.now().Add(3 * time.Second))}
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 1)
+}
+
+func playSavedWork(tr *troupe) {
+	tr.loaded.PublishOnly = true
+	require.NoError(tr.t, tr.play())
+	require.Empty(tr.t, tr.begun)
+}
+
+func playSavedWorkRedone(tr *troupe) {
+	tr.succeeds()
+	tr.loaded.PublishOnly, tr.loaded.State.Attempts = true, 1
+	tr.fail[contract.OpenPull] = []error{redo()}
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 1)
+}
