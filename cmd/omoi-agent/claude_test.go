@@ -265,7 +265,10 @@ func TestClaudeGoesOnAfterARestart(t *testing.T) {
 		close(hold)
 		model.Add(modeltest.Turn{Text: "Done.", Expect: modeltest.Saying("The answer is 42.", "cut off")})
 		require.Equal(t, 0, b.run())
-		require.Equal(t, "Done.", b.one("agent.completed")["final_output"])
+		done := b.one("agent.completed")
+		require.Equal(t, "Done.", done["final_output"])
+		require.EqualValues(t, 2000, done["input_tokens"], "of both processes, each once")
+		require.Equal(t, true, done["cost_estimated"], "the first one did not say what it cost")
 	})
 }
 
@@ -307,6 +310,27 @@ func TestClaudeFails(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// What one process has spent of the budget, and which turns it took, the next one does not have.
+func TestClaudeHasOneBudget(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		turn := modeltest.Turn{Text: "Said.", Usage: modeltest.Usage{Input: 300_000}}
+		b, model := claudeBox(t, path, turn, turn)
+		model.Add(modeltest.Turn{Usage: turn.Usage, Tools: []modeltest.Tool{bash("touch ran")}})
+		maps.Copy(b.cfg.Env, map[string]string{"MODEL": "claude-sonnet-4-5", "MAX_TURNS": "4", "MAX_BUDGET_USD": "2.2"})
+		b.cfg.WaitForMessages = true
+		_, wait := b.start()
+		for n, id := range []string{"m1", "m2"} {
+			b.server.Wait(t, agenttest.Has("agent.waiting", n+1))
+			b.server.Say(agenttest.Message{ID: id, Content: "more", Type: "user_message"})
+		}
+		require.Equal(t, 1, wait().ExitCode())
+		failed := b.one("agent.error")
+		require.Equal(t, []any{"stopped", "max_cost_reached"}, []any{failed["failure_class"], failed["stop_reason"]}, failed["error"])
+		require.InDelta(t, 2.7, failed["cost_usd"], 0.01)
+		require.EqualValues(t, 900_000, failed["input_tokens"])
 	})
 }
 

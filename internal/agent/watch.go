@@ -10,10 +10,10 @@ import (
 )
 
 // Watch notes how the work tree is now. The returned function tells what has changed since,
-// or since its last call: at most limit changes, how many there are in all, and what could not be looked at. It
-// also works after ctx has ended, since what a stopped command did counts too.
-func (e Env) Watch(ctx context.Context) func(limit int) (changes []diff.Change, total int, skipped []string) {
-	nothing := func(int) ([]diff.Change, int, []string) { return nil, 0, nil }
+// or since its last call: at most limit changes, how many there are in all, and what could not be looked at. What
+// a call does not see because its ctx has ended the next one sees.
+func (e Env) Watch(ctx context.Context) func(ctx context.Context, limit int) (changes []diff.Change, total int, skipped []string) {
+	nothing := func(context.Context, int) ([]diff.Change, int, []string) { return nil, 0, nil }
 	if e.Shadow == nil {
 		return nothing
 	}
@@ -22,22 +22,27 @@ func (e Env) Watch(ctx context.Context) func(limit int) (changes []diff.Change, 
 		e.Log.WarnContext(ctx, "work tree cannot be looked at", slog.Any("error", err))
 		return nothing
 	}
-	return func(limit int) ([]diff.Change, int, []string) {
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	return func(ctx context.Context, limit int) ([]diff.Change, int, []string) {
+		within, cancel := context.WithTimeout(ctx, lookWait)
 		defer cancel()
-		after, err := e.Shadow.Take(late)
+		after, err := e.Shadow.Take(within)
 		if err != nil {
 			e.Log.WarnContext(ctx, "work tree cannot be looked at", slog.Any("error", err))
 			return nil, 0, nil
 		}
-		changes, total, err := diff.Trees(late, e.Shadow.Git(), before.Tree, after.Tree, limit)
+		changes, total, err := diff.Trees(within, e.Shadow.Git(), before.Tree, after.Tree, limit)
 		if err != nil {
 			e.Log.WarnContext(ctx, "changes cannot be compared", slog.Any("error", err))
 		}
-		before = after
+		if within.Err() == nil {
+			before = after
+		}
 		return changes, total, after.Skipped
 	}
 }
+
+// lookWait is how long one look at the work tree may take.
+const lookWait = 30 * time.Second
 
 // Shell is the command line that runs text in a shell.
 func Shell(text string) []string {

@@ -173,6 +173,25 @@ func TestAMessageIsAnswered(t *testing.T) {
 	require.True(t, b.ack(sandbox, acked.ID, "me"))
 }
 
+// Who has won a message and could not use it says so: nobody takes it for said. What was answered
+// stays answered.
+func TestAMessageThatCouldNotBeUsedExpires(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	intake, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
+	late, answered := b.say(sandbox, "", "a"), b.say(sandbox, "", "b")
+	for _, m := range []ingest.Message{late, answered} {
+		b.inject(intake, sandbox, task.EventAgentMessageInjected, map[string]any{"message_id": m.ID})
+	}
+	b.inject(intake, sandbox, "agent.message", map[string]any{"in_reply_to": answered.ID})
+	for _, m := range []ingest.Message{late, answered} {
+		b.inject(intake, sandbox, task.EventAgentMessageDropped, map[string]any{"message_id": m.ID})
+	}
+	require.Equal(t, ingest.MessageExpired, b.message(late.ID).State)
+	require.Contains(t, b.message(late.ID).Reason, "could use the message")
+	require.Equal(t, ingest.MessageAnswered, b.message(answered.ID).State)
+}
+
 // What names the message of another sandbox settles nothing, neither there nor here.
 func TestAnIDOfAnotherSandboxSettlesNothing(t *testing.T) {
 	t.Parallel()

@@ -27,6 +27,9 @@ const (
 			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL
 		WHERE id = (SELECT id FROM messages WHERE sandbox_id = $1 AND content = $2 AND state = 'delivered'
 			AND kind = 'interrupt' ORDER BY ordinal LIMIT 1)`
+	sqlDroppedByID = `UPDATE messages SET state = 'expired', settled_at = coalesce($3, now()),
+			reason = 'The agent ended before it could use the message.'
+		WHERE sandbox_id = $1 AND id = $2::uuid AND state = 'taken_up'`
 	// An agent that was stopped from outside may be started again.
 	sqlAgentLeft = `WITH box AS (INSERT INTO departures VALUES ($1, coalesce($2, now())) ON CONFLICT DO NOTHING)
 		UPDATE messages SET state = 'expired', settled_at = coalesce($2, now()), lease_until = NULL,
@@ -53,6 +56,8 @@ func (p *eventPlan) queueMessages(batch *pgx.Batch) {
 		case task.EventAgentMessageInjected:
 			said := readSaid(row.event)
 			q.settle(sqlInjectedByID, said.ID, sqlInjectedByContent, said.Content)
+		case task.EventAgentMessageDropped:
+			q.settle(sqlDroppedByID, readSaid(row.event).ID, "", nil)
 		case task.EventAgentInterrupted:
 			said := readSaid(row.event)
 			q.settle(sqlAnsweredByID, said.ID, sqlAnsweredInterrupt, said.Reason)

@@ -32,6 +32,7 @@ const (
 	EventHeartbeatBare        = "heartbeat"
 	EventSpecHeartbeat        = "spec.heartbeat"
 	EventAgentMessageInjected = "agent.message_injected"
+	EventAgentMessageDropped  = "agent.message_dropped"
 	EventAgentFileEdited      = "agent.file_edited"
 	EventAgentToolUse         = "agent.tool_use"
 	EventAgentToolCompleted   = "agent.tool_completed"
@@ -45,7 +46,7 @@ func ClassOf(eventType string) EventClass {
 		return EventMilestone
 	case EventAgentHeartbeat, EventHeartbeatBare, EventSpecHeartbeat:
 		return EventHeartbeat
-	case EventAgentStreamError, "spec.phase_failed", "spec.execution_failed", "iteration.failed":
+	case EventAgentStreamError, EventAgentMessageDropped, "spec.phase_failed", "spec.execution_failed", "iteration.failed":
 		return EventOther
 	}
 	return EventWork

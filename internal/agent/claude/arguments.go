@@ -2,21 +2,21 @@ package claude
 
 import (
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/omoi-dev/omoi/internal/agent"
 )
 
 // Tools that the agent may use where a task says nothing else.
 const (
 	DefaultTools  = "Read,Write,Edit,Bash,Glob,Grep,Task,Skill"
 	defaultMode   = "acceptEdits"
-	defaultBudget = "10.0" // dollars a run, as in the replaced system
+	defaultBudget = 10 // dollars an attempt, as in the replaced system
 )
 
 // arguments are the program's command line. It holds no secret and no word of the task, which
 // goes in by standard input.
-func arguments(env agent.Env, vars variables, place *place) []string {
+func (t *talk) arguments() []string {
+	env, vars, place := t.env, t.vars, t.place
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--replay-user-messages",
@@ -30,8 +30,8 @@ func arguments(env agent.Env, vars variables, place *place) []string {
 	}
 	for _, flag := range [][2]string{
 		{"--model", or(vars["MODEL"], vars["ANTHROPIC_MODEL"])},
-		{"--max-turns", vars["MAX_TURNS"]},
-		{"--max-budget-usd", budget(env, vars)},
+		{"--max-turns", t.turnsLeft()},
+		{"--max-budget-usd", t.budgetLeft()},
 	} {
 		if flag[1] != "" {
 			args = append(args, flag[0], flag[1])
@@ -41,12 +41,21 @@ func arguments(env agent.Env, vars variables, place *place) []string {
 	return append(args, "--disallowedTools", strings.Join(refused, ","), "--allowedTools", strings.Join(allowed, ","))
 }
 
-// budget is what one run of the program may cost; continuous mode has one for all its rounds.
-func budget(env agent.Env, vars variables) string {
-	if env.Config.Continuous {
-		return or(vars["MAX_BUDGET_USD"], vars["MAX_TOTAL_COST_USD"])
+// turnsLeft is how many turns the program may take for what it is told: in continuous mode those
+// of a round, else what is left of the attempt's.
+func (t *talk) turnsLeft() string {
+	switch {
+	case t.limits.turns == 0:
+		return ""
+	case t.env.Config.Continuous:
+		return strconv.Itoa(t.limits.turns)
 	}
-	return or(vars["MAX_BUDGET_USD"], defaultBudget)
+	return strconv.Itoa(t.limits.turns - t.rec.used())
+}
+
+// budgetLeft is what one process of the program may cost: what is left of the attempt's budget.
+func (t *talk) budgetLeft() string {
+	return strconv.FormatFloat(t.limits.cost-t.rec.cost(), 'f', 4, 64)
 }
 
 // tools are those that may be used without a question, and those that are not offered. There

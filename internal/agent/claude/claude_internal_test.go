@@ -66,6 +66,12 @@ func TestWhatWasNotSettledIsEstimated(t *testing.T) {
 	s.settle(&account{}, outcome{Cost: 0.6}) // a result without sums of its own
 	require.Equal(t, int64(150), s.all().Input)
 	require.NotContains(t, s.data(), "cost_estimated")
+	s = spent{Settled: tokens{Input: 100}, Cost: 1, Open: tokens{Input: 50}}
+	s.lose()
+	s.settle(&account{}, outcome{Cost: 1, Models: map[string]modelUse{"opus": {Input: 100, Cost: 1}}})
+	require.InDelta(t, 2.5, s.Cost, 1e-9, "what one process has lost the next one does not account for")
+	require.Equal(t, int64(250), s.all().Input)
+	require.Equal(t, true, s.data()["cost_estimated"])
 }
 
 func TestWhenALimitEnds(t *testing.T) {
@@ -188,19 +194,23 @@ func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
 	env := agent.Env{Config: spec.Config{Workspace: "/workspace", Description: "the secret task", TestCommand: "make check", Repo: &spec.Repo{Branch: "feature/x"}}}
 	p := &place{SessionID: "s"}
-	args := strings.Join(arguments(env, variables{"MODEL": "glm", "MAX_TURNS": "7", "DISALLOWED_TOOLS": "Bash", "ENABLE_SKILLS": "false"}, p), " ")
+	given := func(vars variables) []string {
+		rec := newRecorder(t.Context(), env, p)
+		return (&talk{env: env, vars: vars, place: p, rec: rec, limits: limitsOf(env, vars, p)}).arguments()
+	}
+	args := strings.Join(given(variables{"MODEL": "glm", "MAX_TURNS": "7", "DISALLOWED_TOOLS": "Bash", "ENABLE_SKILLS": "false"}), " ")
 	for _, want := range []string{
-		"--session-id s", "--model glm", "--max-turns 7", "--max-budget-usd 10.0", "--permission-mode acceptEdits",
+		"--session-id s", "--model glm", "--max-turns 7", "--max-budget-usd 10.0000", "--permission-mode acceptEdits",
 		"--disallowedTools AskUserQuestion,Bash,Skill", "--allowedTools Read,Write,Edit,Glob,Grep,Task", "branch feature/x",
 	} {
 		require.Contains(t, args, want)
 	}
 	require.NotContains(t, args, "secret task")
 	require.NotContains(t, args, "make check")
-	args = strings.Join(arguments(env, variables{"ALLOWED_TOOLS": "Bash(git log:*), Read,"}, p), " ")
+	args = strings.Join(given(variables{"ALLOWED_TOOLS": "Bash(git log:*), Read,"}), " ")
 	require.Contains(t, args, "--allowedTools Bash(git log:*),Read")
 	p.Begun = true
-	require.Contains(t, arguments(env, variables{}, p), "--resume")
+	require.Contains(t, given(variables{}), "--resume")
 	require.Contains(t, firstPrompt(env, p), "the secret task")
 	require.Contains(t, firstPrompt(env, p), "make check")
 }

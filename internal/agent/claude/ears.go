@@ -2,9 +2,11 @@ package claude
 
 import (
 	"context"
+	"slices"
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // ears take messages while somebody listens.
@@ -87,4 +89,23 @@ func (t *talk) sayAgain() {
 		}
 	}
 	t.unheard = map[string]inbox.Message{}
+}
+
+// tooLate settles what was taken up and can be of no use any more: nobody shall take it for said.
+// An agent that was stopped from outside keeps it for when it is started again.
+func (t *talk) tooLate(ctx context.Context) {
+	left := t.ears.close()
+	if ctx.Err() != nil {
+		return
+	}
+	t.sayAgain()
+	for _, m := range slices.Concat(t.later, left) {
+		if m.Type == inbox.TypeInterrupt {
+			t.interrupted(m) // there is nothing left to stop
+			continue
+		}
+		t.env.Report.Emit(task.EventAgentMessageDropped, m.Named(map[string]any{"reason": "the agent ended first"}))
+		t.env.Inbox.Used(m.ID)
+	}
+	t.later = nil
 }

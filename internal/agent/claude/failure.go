@@ -28,18 +28,24 @@ const statusOverloaded = 529
 func (t *talk) failure(end *turn) *failed {
 	r := end.result
 	switch {
+	case end.stop == stopTurns, r != nil && r.Subtype == "error_max_turns":
+		return &failed{class: task.ClassStopped, kind: "max_turns", reason: stopTurns, text: t.atLimit("MAX_TURNS")}
+	case end.stop == stopCost, r != nil && r.Subtype == "error_max_budget_usd":
+		return &failed{class: task.ClassStopped, kind: "max_budget", reason: stopCost, text: t.atLimit("MAX_BUDGET_USD")}
 	case r == nil:
 		return t.died(end)
-	case r.Subtype == "error_max_turns":
-		return &failed{task.ClassStopped, "max_turns", "max_turns_reached", fmt.Sprintf("The agent was stopped after %d turns (MAX_TURNS allows no more).", r.Turns), time.Time{}}
-	case r.Subtype == "error_max_budget_usd":
-		return &failed{task.ClassStopped, "max_budget", stopCost, fmt.Sprintf("The agent was stopped at a cost of %.2f USD (MAX_BUDGET_USD allows no more).", t.rec.cost()), time.Time{}}
 	case r.Subtype != "success" || r.IsError:
 		return t.refused(end)
 	case end.ended && end.exit.ExitCode != 0 && end.exit.Outcome != proc.Stopped:
 		return t.died(end)
 	}
 	return nil
+}
+
+// atLimit says that a limit of the attempt was reached, and how far the agent came.
+func (t *talk) atLimit(name string) string {
+	at := t.rec.at()
+	return fmt.Sprintf("The agent was stopped after %d turns, at a cost of %.2f USD: %s allows no more.", at.Turn, t.rec.cost(), name)
 }
 
 // refused is a result that says that it went wrong.
@@ -66,6 +72,9 @@ func (t *talk) words(end *turn) string {
 	}
 	if tail := strings.TrimSpace(end.exit.Output); tail != "" {
 		parts = append(parts, strings.ToValidUTF8(tail[max(len(tail)-2000, 0):], "?"))
+	}
+	if unread := t.rec.unreadable(); unread != "" && end.result == nil {
+		parts = append(parts, "It printed what omoi cannot read: "+clip(unread, 500))
 	}
 	if len(parts) == 0 {
 		parts = []string{"Claude Code did not say what went wrong."}

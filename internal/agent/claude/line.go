@@ -20,6 +20,8 @@ type line struct {
 	Event   *streamed       `json:"event"`
 	Limit   *limitInfo      `json:"rate_limit_info"`
 	TaskID  string          `json:"task_id"`
+	Bytes   int             `json:"omoi_bytes"` // of a line of which the rest was left out
+	Text    string          `json:"omoi_text"`  // of one that cannot be read
 
 	outcome
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -22,14 +23,18 @@ func (t *talk) close(ctx context.Context, end *turn) *failed {
 	if t.rec.behindIt() {
 		wait = behindWait
 	}
-	_ = t.prog.closeInput()
-	timer := time.NewTimer(wait)
+	t.prog.in.close()
+	timer, heard := time.NewTimer(wait), t.ears.heard
 	defer timer.Stop()
 	for !end.ended {
 		select {
 		case <-ctx.Done():
 			t.halt()
 			return nil
+		case m, ok := <-heard:
+			if !ok || t.heardLate(end, m) {
+				heard = nil
+			}
 		case <-timer.C:
 			t.prog.stop()
 		case l := <-t.prog.notices:
@@ -39,18 +44,24 @@ func (t *talk) close(ctx context.Context, end *turn) *failed {
 			end.ended, end.exit = true, t.prog.result
 		}
 	}
+	if len(end.stopping) > 0 {
+		t.stopped(end)
+		return nil
+	}
 	return t.failure(end)
 }
 
-// complete reports the end of a single run.
-func (t *talk) complete(ctx context.Context, end *turn) (agent.Result, error) {
-	if f := t.close(ctx, end); ctx.Err() != nil {
-		return agent.Result{}, ctx.Err()
-	} else if f != nil {
-		return t.fail(f), nil
+// heardLate takes in what is said while the program ends. It can be told nothing more; an
+// interrupt, after which it is true, ends it at once with all that it does in the background.
+func (t *talk) heardLate(end *turn, m inbox.Message) (stopping bool) {
+	if m.Type != inbox.TypeInterrupt {
+		t.later = append(t.later, m)
+		return false
 	}
-	t.completed(end, t.look(ctx))
-	return agent.Result{}, nil
+	end.stopping = append(end.stopping, m)
+	t.rec.looks.hurry()
+	t.prog.stop()
+	return true
 }
 
 func (t *talk) completed(end *turn, w work) {
@@ -86,6 +97,7 @@ func (t *talk) agentType() string { return or(t.vars["AGENT_TYPE"], "implementer
 
 // fail reports why there is nothing more to expect, with what there is: words and bill.
 func (t *talk) fail(f *failed) agent.Result {
+	t.rec.caughtUp()
 	t.save()
 	data := map[string]any{
 		"error": f.text, "error_type": f.kind, "failure_class": string(f.class), "phase": "initial_task", "stop_reason": f.reason,

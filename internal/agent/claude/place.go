@@ -23,10 +23,11 @@ type place struct {
 	WorkedMS  int64  `json:"worked_ms"`
 
 	// Of continuous mode.
-	Iteration int `json:"iteration"`
-	Passed    int `json:"passed"`
-	Failed    int `json:"failed"` // in a row
-	Signals   int `json:"signals"`
+	Iteration   int `json:"iteration"`
+	Passed      int `json:"passed"`
+	Failed      int `json:"failed"` // in a row
+	Signals     int `json:"signals"`
+	TurnsBefore int `json:"turns_before"` // the round that is under way
 
 	path string
 }

@@ -9,18 +9,13 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 )
 
-const (
-	maxLine    = 8 << 20                // a longer one is left out, and is told of
-	writeWait  = 10 * time.Second       // for a program that does not read
-	settleWait = 200 * time.Millisecond // for lines after its end, while somebody else holds its output
-)
+const settleWait = 200 * time.Millisecond // for lines after its end, while somebody else holds its output
 
 // program is one process of Claude Code.
 type program struct {
@@ -32,8 +27,7 @@ type program struct {
 	err    error // it could not be started
 
 	stop context.CancelFunc // ends its whole process tree
-	mu   sync.Mutex
-	in   *os.File
+	in   *mouth
 }
 
 // start starts the program; take gets every line.
@@ -47,7 +41,7 @@ func start(ctx context.Context, env agent.Env, command proc.Command, take func(*
 		return nil, errors.Join(fmt.Errorf("make a pipe for the agent's output: %w", err), stdin.Close(), in.Close())
 	}
 	ctx, stop := context.WithCancel(ctx)
-	p := &program{notices: make(chan *line, 256), done: make(chan struct{}), stop: stop, in: in}
+	p := &program{notices: make(chan *line, 256), done: make(chan struct{}), stop: stop, in: newMouth(in)}
 	command.Stdin, command.Stdout = stdin, stdout
 	ended := make(chan struct{})
 	go func() {
@@ -61,7 +55,8 @@ func start(ctx context.Context, env agent.Env, command proc.Command, take func(*
 		p.read(out, ended, take)
 		<-ended
 		stop()
-		_, _ = out.Close(), p.closeInput()
+		_ = out.Close()
+		p.in.drop()
 	}()
 	return p, nil
 }
@@ -78,10 +73,14 @@ func (p *program) over() bool {
 
 // read takes lines until the program has ended and no more of them come.
 func (p *program) read(out *os.File, ended <-chan struct{}, take func(*line)) {
-	lines := bufio.NewReaderSize(&patient{file: out, ended: ended}, 64<<10)
+	lines, unread := bufio.NewReaderSize(&patient{file: out, ended: ended}, 64<<10), 0
 	for {
 		raw, full, err := readLine(lines)
-		if l := lineOf(raw, full); l != nil {
+		l := lineOf(raw, full)
+		if l != nil && l.Type == lineUnread {
+			unread++
+		}
+		if l != nil && (l.Type != lineUnread || unread <= mostUnread) {
 			take(l)
 			p.notice(l)
 		}
@@ -95,29 +94,6 @@ func (p *program) read(out *os.File, ended <-chan struct{}, take func(*line)) {
 func (p *program) notice(l *line) {
 	if l.Type == "result" || l.Type == "user" {
 		p.notices <- l
-	}
-}
-
-func lineOf(raw []byte, full int) *line {
-	if full > len(raw) {
-		text, _ := json.Marshal(map[string]any{"type": "omoi_line_left_out", "bytes": full}) //nolint:errchkjson // plain
-		return parse(text)
-	}
-	return parse(raw)
-}
-
-// readLine reads a line; of one that is too long it keeps nothing but the length.
-func readLine(in *bufio.Reader) (raw []byte, full int, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		if full += len(part); full <= maxLine {
-			raw = append(raw, part...)
-		} else {
-			raw = nil
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return raw, full, err
-		}
 	}
 }
 
@@ -155,16 +131,7 @@ func (p *program) send(v any) error {
 	if err != nil {
 		return fmt.Errorf("encode a line for the agent: %w", err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.in == nil {
-		return errors.New("the agent's input is closed")
-	}
-	_ = p.in.SetWriteDeadline(time.Now().Add(writeWait))
-	if _, err := p.in.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("write to the agent: %w", err)
-	}
-	return nil
+	return p.in.send(append(text, '\n'))
 }
 
 // say sends a message of a user under an id, by which the program says that it took it up. It
@@ -179,16 +146,4 @@ func (p *program) say(id, text string) error {
 // interrupt asks the program to stop its turn.
 func (p *program) interrupt(id string) error {
 	return p.send(map[string]any{"type": "control_request", "request_id": id, "request": map[string]any{"subtype": "interrupt"}})
-}
-
-// closeInput says that nothing more comes: the program ends when it is done.
-func (p *program) closeInput() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.in == nil {
-		return nil
-	}
-	err := p.in.Close()
-	p.in = nil
-	return err
 }

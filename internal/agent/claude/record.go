@@ -9,13 +9,13 @@ import (
 	"sync"
 
 	"github.com/omoi-dev/omoi/internal/agent"
-	"github.com/omoi-dev/omoi/internal/agent/diff"
 )
 
-// recorder turns lines into events. It is used by one goroutine, but for what mu guards.
+// recorder turns lines into events. mu guards it; nobody holds mu while the work tree is looked
+// at, which may take long.
 type recorder struct {
-	env     agent.Env
-	changes func(limit int) ([]diff.Change, int, []string)
+	env   agent.Env
+	looks *looks
 
 	asked sync.Map // ids of messages that the program was told, by our own ids of them
 
@@ -26,6 +26,7 @@ type recorder struct {
 	partial  []byte // what it was saying
 	limit    limitInfo
 	cause    string          // the error that the program names
+	unread   string          // what this process printed last that is no line of its own
 	inits    int             // of the session, by this process
 	behind   map[string]bool // tasks in the background that have not ended
 	answers  []string        // ids of messages that were taken up and are not answered
@@ -47,7 +48,7 @@ type said struct {
 
 func newRecorder(ctx context.Context, env agent.Env, p *place) *recorder {
 	return &recorder{
-		env: env, place: p, changes: env.Watch(ctx), files: map[string]bool{}, seen: map[string]bool{}, open: map[string]*said{}, tools: map[string]*call{},
+		env: env, place: p, looks: newLooks(ctx, env), files: map[string]bool{}, seen: map[string]bool{}, open: map[string]*said{}, tools: map[string]*call{},
 	}
 }
 
@@ -55,7 +56,7 @@ func newRecorder(ctx context.Context, env agent.Env, p *place) *recorder {
 func (r *recorder) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.account, r.limit, r.cause, r.inits, r.behind = account{}, limitInfo{}, "", 0, map[string]bool{}
+	r.account, r.limit, r.cause, r.unread, r.inits, r.behind = account{}, limitInfo{}, "", "", 0, map[string]bool{}
 }
 
 func (r *recorder) emit(eventType string, l *line, data map[string]any) {
@@ -105,6 +106,7 @@ func (r *recorder) system(l *line) {
 	switch l.Subtype {
 	case "init":
 		r.inits++
+		r.catchUp()
 	case "api_retry":
 		r.cause = plainError(l.Error)
 	case "task_started":
@@ -112,6 +114,7 @@ func (r *recorder) system(l *line) {
 	case "task_notification":
 		delete(r.behind, l.TaskID)
 	}
+	r.unread = or(l.Text, r.unread)
 	data := map[string]any{"subtype": l.Subtype, "line_type": l.Type}
 	if len(l.raw) <= maxMetadata {
 		data["metadata"] = anything(l.raw)
@@ -285,6 +288,7 @@ func (r *recorder) broken() {
 	for parent := range maps.Clone(r.open) {
 		r.close(&line{Parent: parent})
 	}
+	r.place.Spent.lose()
 	clear(r.behind)
 	r.forget()
 	r.look(nil, "")

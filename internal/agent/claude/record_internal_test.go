@@ -21,7 +21,6 @@ func (nobody) Flush(_ context.Context) error { return nil }
 
 func newTestRecorder() *recorder {
 	r := newRecorder(context.Background(), agent.Env{Report: nobody{}, Doing: &reporter.Activity{}}, &place{})
-	r.changes = func(int) ([]diff.Change, int, []string) { return nil, 0, nil }
 	r.begin()
 	return r
 }
@@ -70,4 +69,48 @@ func TestARestartKnowsItsSession(t *testing.T) {
 	p, err = openPlace(env)
 	require.NoError(t, err)
 	require.Contains(t, firstPrompt(env, p), "cut off")
+}
+
+// A look at a large work tree keeps nobody who stops the agent waiting, and what it has not seen
+// the next one sees.
+func TestALookGivesWay(t *testing.T) {
+	t.Parallel()
+	r, begun, there := newTestRecorder(), make(chan struct{}), []diff.Change{{Path: "a"}}
+	r.looks.changes = func(cut <-chan struct{}) ([]diff.Change, int, []string) {
+		select {
+		case <-begun:
+			return there, len(there), nil
+		default:
+			close(begun)
+			<-cut
+			return nil, 0, nil
+		}
+	}
+	taken := make(chan struct{})
+	go func() {
+		defer close(taken)
+		r.take(parse([]byte(`{"type":"result","subtype":"success","total_cost_usd":1}`)))
+	}()
+	<-begun
+	require.InDelta(t, 1, r.cost(), 0, "while it is looked")
+	r.looks.hurry()
+	<-taken
+	r.caughtUp()
+	require.Zero(t, r.at().Files, "nobody looks while somebody waits")
+	r.looks.calm()
+	r.caughtUp()
+	require.Equal(t, 1, r.at().Files)
+	require.False(t, r.looks.behind())
+}
+
+// Whoever tells a program something does not wait until it reads.
+func TestNobodyWaitsForAProgramThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	_, in, err := os.Pipe()
+	require.NoError(t, err)
+	m, long := newMouth(in), make([]byte, 1<<20)
+	require.NoError(t, m.send(long))
+	require.NoError(t, m.send(long))
+	m.drop()
+	require.ErrorContains(t, m.send(long), "closed")
 }

@@ -3,7 +3,7 @@ package claude
 import (
 	"context"
 	"maps"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,36 +18,8 @@ const (
 	stopCost       = "max_cost_reached"
 	stopTime       = "max_duration_reached"
 	stopErrors     = "consecutive_errors"
+	stopTurns      = "max_turns_reached" // of a round, or of a single run
 )
-
-// limits are those of continuous mode; they also end a round that is under way.
-type limits struct {
-	iterations, errors int
-	cost               float64
-	duration           time.Duration
-	time               <-chan time.Time // of what is left of it
-	signal             string
-}
-
-func limitsOf(env agent.Env, vars variables, p *place) limits {
-	if !env.Config.Continuous {
-		return limits{}
-	}
-	l := limits{
-		iterations: int(number(vars["MAX_ITERATIONS"], 10)), errors: int(number(vars["MAX_CONSECUTIVE_ERRORS"], 3)),
-		cost: number(vars["MAX_TOTAL_COST_USD"], 20), signal: or(vars["COMPLETION_SIGNAL"], "TASK_COMPLETE"),
-		duration: time.Duration(number(vars["MAX_DURATION_SECONDS"], 3600) * float64(time.Second)),
-	}
-	l.time = time.After(l.duration - time.Duration(p.WorkedMS)*time.Millisecond)
-	return l
-}
-
-func number(text string, def float64) float64 {
-	if n, err := strconv.ParseFloat(text, 64); err == nil && n > 0 {
-		return n
-	}
-	return def
-}
 
 // round begins an iteration of continuous mode, if this is one.
 func (t *talk) round(text string) string {
@@ -66,6 +38,7 @@ func (t *talk) round(text string) string {
 		})
 	}
 	t.place.Iteration++
+	t.place.TurnsBefore = t.rec.at().Turn
 	text += "\n\nWhen all of it is done, and only then, end your last message with a line that says " + t.limits.signal + "."
 	t.report("started", map[string]any{"prompt_preview": firstBytes(text, 500)}, work{})
 	return text
@@ -93,8 +66,8 @@ func (t *talk) state(w work) map[string]any {
 func (t *talk) judgeRound(ctx context.Context, end *turn) (*step, agent.Result, error) {
 	f := t.failure(end)
 	switch {
-	case end.stop != "":
-		return nil, t.finish(end.stop, work{}), nil
+	case end.stop == stopTime:
+		return nil, t.finish(stopTime, work{}), nil
 	case f != nil && f.reason == stopCost:
 		return nil, t.finish(stopCost, work{}), nil
 	case f != nil && f.class != task.ClassAgentError && f.kind != "max_turns":
@@ -103,7 +76,7 @@ func (t *talk) judgeRound(ctx context.Context, end *turn) (*step, agent.Result, 
 		return t.failedRound(f)
 	}
 	t.place.Failed = 0
-	if !strings.Contains(end.result.Result, t.limits.signal) {
+	if f != nil || !strings.Contains(end.result.Result, t.limits.signal) {
 		return t.another(work{}, "Go on with what is left of the task.")
 	}
 	return t.signalled(ctx, end)
@@ -132,22 +105,46 @@ func (t *talk) signalled(ctx context.Context, end *turn) (*step, agent.Result, e
 	if len(w.wrong) > 0 {
 		return t.another(w, "The work is not accepted yet:\n\n"+feedback)
 	}
-	if m, ok := t.lastWord(ctx); ok {
-		next, res, err := t.another(w, "")
-		if next != nil {
-			next = stepOf(m)
-		}
-		return next, res, err
-	}
-	if f := t.close(ctx, end); ctx.Err() != nil {
-		return nil, agent.Result{}, ctx.Err()
-	} else if f != nil {
+	return t.accepted(ctx, end, w)
+}
+
+// accepted ends continuous mode with work that passes, unless somebody has something to add, and
+// there is a round left for it. What is said too late does not take back that the work passes.
+func (t *talk) accepted(ctx context.Context, end *turn, w work) (*step, agent.Result, error) {
+	next, f, err := t.addition(ctx, end)
+	switch {
+	case err != nil:
+		return nil, agent.Result{}, err
+	case end.interrupted:
+		return t.stand(ctx)
+	case next == nil && f != nil && f.reason == stopCost:
+		return nil, t.finish(stopCost, w), nil
+	case next == nil && f != nil:
 		return t.failedRound(f)
 	}
 	t.place.Passed++
 	t.report("completed", t.preview(), w)
+	t.save()
+	if next != nil && t.spentUp() == "" {
+		return next, agent.Result{}, nil
+	}
+	if next != nil {
+		t.later = slices.Insert(t.later, 0, next.of)
+	}
 	t.completed(end, w)
 	return nil, t.finish(stopPassed, w), nil
+}
+
+// addition is what is said of work that passes, before the program has ended.
+func (t *talk) addition(ctx context.Context, end *turn) (*step, *failed, error) {
+	t.save()
+	if t.spentUp() == "" {
+		left := t.limits.duration - time.Duration(t.place.WorkedMS)*time.Millisecond
+		if next, err := t.linger(ctx, min(t.patience(), left)); next != nil || err != nil {
+			return next, nil, err
+		}
+	}
+	return t.conclude(ctx, end)
 }
 
 func (t *talk) preview() map[string]any {
@@ -172,15 +169,23 @@ func (t *talk) failedRound(f *failed) (*step, agent.Result, error) {
 
 func (t *talk) unlessOver(w work, text string) (*step, agent.Result, error) {
 	t.save()
-	switch {
-	case t.place.Iteration >= t.limits.iterations:
-		return nil, t.finish(stopIterations, w), nil
-	case t.rec.cost() >= t.limits.cost:
-		return nil, t.finish(stopCost, w), nil
-	case time.Duration(t.place.WorkedMS)*time.Millisecond >= t.limits.duration:
-		return nil, t.finish(stopTime, w), nil
+	if reason := t.spentUp(); reason != "" {
+		return nil, t.finish(reason, w), nil
 	}
 	return &step{text: text}, agent.Result{}, nil
+}
+
+// spentUp is the limit at which there is no further round; empty: there is one.
+func (t *talk) spentUp() string {
+	switch {
+	case t.place.Iteration >= t.limits.iterations:
+		return stopIterations
+	case t.rec.cost() >= t.limits.cost:
+		return stopCost
+	case time.Duration(t.place.WorkedMS)*time.Millisecond >= t.limits.duration:
+		return stopTime
+	}
+	return ""
 }
 
 // finish reports the end of continuous mode.

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -26,7 +27,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if vars[Bin] == "" {
 		vars[Bin] = env.Config.ClaudeBin
 	}
-	if err := checkCredentials(vars); err != nil {
+	if err := cmp.Or(checkCredentials(vars), checkLimits(vars)); err != nil {
 		return agent.Result{}, err
 	}
 	path, version, err := find(ctx, env, vars)
@@ -44,9 +45,9 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	t.limits = limitsOf(env, vars, t.place)
 	t.rec = newRecorder(ctx, env, t.place)
 	t.ears = listen(ctx, env.Inbox)
-	defer func() { t.ears.close() }()
 	res, err := t.work(ctx)
 	t.halt()
+	t.tooLate(ctx)
 	return res, err
 }
 
@@ -104,25 +105,58 @@ func (t *talk) after(ctx context.Context, end *turn) (*step, agent.Result, error
 	if f := t.failure(end); f != nil {
 		return nil, t.fail(f), nil
 	}
-	if t.env.Config.WaitForMessages {
-		if m, ok, err := t.await(ctx); ok || err != nil {
-			return stepOf(m), agent.Result{}, err
-		}
+	if next, err := t.linger(ctx, t.patience()); next != nil || err != nil {
+		return next, agent.Result{}, err
 	}
-	if m, ok := t.lastWord(ctx); ok {
-		return stepOf(m), agent.Result{}, nil
+	next, f, err := t.conclude(ctx, end)
+	switch {
+	case next != nil || err != nil:
+		return next, agent.Result{}, err
+	case end.interrupted:
+		return t.stand(ctx)
+	case f != nil:
+		return nil, t.fail(f), nil
 	}
-	res, err := t.complete(ctx, end)
-	return nil, res, err
+	t.completed(end, t.look(ctx))
+	return nil, agent.Result{}, nil
 }
 
 // stand waits after an interrupt for a word on how to go on.
 func (t *talk) stand(ctx context.Context) (*step, agent.Result, error) {
-	m, ok, err := t.await(ctx)
+	m, ok, err := t.await(ctx, t.patience())
 	if !ok {
 		return nil, t.abandoned(err), err
 	}
 	return stepOf(m), agent.Result{}, nil
+}
+
+// linger waits for more words before an agent that is done says so, where the task asks for it.
+func (t *talk) linger(ctx context.Context, patience time.Duration) (*step, error) {
+	if !t.env.Config.WaitForMessages {
+		return nil, nil //nolint:nilnil // nobody is waited for
+	}
+	m, ok, err := t.await(ctx, patience)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return stepOf(m), nil
+}
+
+// conclude lets the program end while somebody still listens: what is said meanwhile is the next
+// step, for which it is started again. Afterwards nobody listens.
+func (t *talk) conclude(ctx context.Context, end *turn) (*step, *failed, error) {
+	if m, ok := t.lastWord(ctx); ok {
+		return stepOf(m), nil, nil // the program is still there to hear it
+	}
+	t.ears = listen(ctx, t.env.Inbox)
+	f := t.close(ctx, end)
+	if err := ctx.Err(); err != nil || end.interrupted {
+		return nil, nil, err
+	}
+	if m, ok := t.lastWord(ctx); ok {
+		return stepOf(m), nil, nil
+	}
+	return nil, f, nil
 }
 
 // lastWord is a message that came in the last moment before the end. Afterwards nobody listens.

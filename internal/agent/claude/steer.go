@@ -48,7 +48,13 @@ type turn struct {
 // take lets the program take a turn on a text, and brings to it what is said meanwhile. The
 // error is of ctx, or of a program that cannot be started.
 func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, error) {
-	end := &turn{}
+	end := &turn{stop: t.reached()}
+	if end.stop != "" {
+		if of.ID != "" {
+			t.later = append(t.later, of)
+		}
+		return end, nil
+	}
 	if err := t.ensure(ctx); err != nil {
 		return end, err
 	}
@@ -90,14 +96,17 @@ func (t *talk) over(end *turn) bool {
 // ensure starts the program, or starts it again where it has ended.
 func (t *talk) ensure(ctx context.Context) error {
 	if t.prog != nil && !t.prog.over() {
-		return nil
+		if t.env.Config.Continuous || t.limits.turns == 0 || t.rec.used() == 0 {
+			return nil
+		}
+		t.halt() // it would count the turns of what it is told next from the beginning
 	}
 	t.place.Begun = exists(transcriptPath(t.env, t.place.SessionID))
 	t.rec.begin()
 	t.sayAgain()
 	var err error
 	t.prog, err = start(ctx, t.env, proc.Command{
-		Args: append([]string{t.path}, arguments(t.env, t.vars, t.place)...), Dir: t.env.Config.Workspace,
+		Args: append([]string{t.path}, t.arguments()...), Dir: t.env.Config.Workspace,
 		Env: environ(t.env, t.vars), Grace: min(t.env.Config.Grace/4, time.Second),
 	}, t.rec.take)
 	t.env.Keep(transcriptPath(t.env, t.place.SessionID), t.place.SessionID)
@@ -145,6 +154,7 @@ func (t *talk) stop(end *turn, why string) {
 	}
 	end.late = time.After(interruptWait)
 	end.result = nil // one that is older says nothing of the stop
+	t.rec.looks.hurry()
 	if err := t.prog.interrupt(newUUID()); err != nil {
 		t.prog.stop()
 	}
@@ -163,8 +173,10 @@ func (t *talk) noticed(end *turn, l *line) {
 			t.anew(end)
 		}
 	}
-	if end.late == nil && t.limits.cost > 0 && t.rec.cost() >= t.limits.cost {
-		t.stop(end, stopCost)
+	if l.Type == "user" && end.late == nil {
+		if reason := t.reached(); reason == stopCost || reason == stopTurns && !t.rec.calling() {
+			t.stop(end, reason)
+		}
 	}
 }
 
@@ -200,6 +212,7 @@ func (t *talk) stopped(end *turn) {
 		end.interrupted = true
 		t.interrupted(m)
 	}
+	t.rec.looks.calm()
 	if end.ended {
 		t.rec.broken()
 	}

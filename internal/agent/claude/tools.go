@@ -94,10 +94,10 @@ func (r *recorder) result(l *line, b block) {
 		r.look(l, b.ToolUseID)
 		r.ignored(l, b, c)
 	}
-	cut := firstBytes(text, resultBytes)
+	cut, full := firstBytes(text, resultBytes), max(len(text), l.Bytes)
 	r.emit("agent.tool_result", l, map[string]any{
-		"tool": c.name, "tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < len(text),
-		"result_full_length": len(text), "is_error": b.IsError,
+		"tool": c.name, "tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < full,
+		"result_full_length": full, "is_error": b.IsError,
 	})
 }
 
@@ -138,18 +138,6 @@ func changes(name string) bool {
 		return false
 	}
 	return true
-}
-
-// look reports what has changed in the work tree since it was looked at last.
-func (r *recorder) look(l *line, id string) {
-	found, total, skipped := r.changes(maxEdits)
-	for _, c := range found {
-		r.seen[c.Path] = true
-		r.edited(l, c, id)
-	}
-	if total > len(found) || len(skipped) > 0 {
-		r.emit("agent.files_unreported", l, map[string]any{"tool_use_id": id, "count": total - len(found), "skipped": skipped})
-	}
 }
 
 func (r *recorder) edited(l *line, c diff.Change, id string) {

@@ -41,11 +41,32 @@ func (r *recorder) trouble() (limitInfo, string) {
 	return r.limit, r.cause
 }
 
+// unreadable is what the program printed last that is no line of its own.
+func (r *recorder) unreadable() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.unread
+}
+
 // begun reports whether this process has begun the session.
 func (r *recorder) begun() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.inits > 0
+}
+
+// used are the turns that count against the limit.
+func (r *recorder) used() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.place.Turn - r.place.TurnsBefore
+}
+
+// calling reports whether a tool was called that has not answered.
+func (r *recorder) calling() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.tools) > 0
 }
 
 // behindIt reports whether tasks in the background have not ended.

@@ -54,6 +54,8 @@ type spent struct {
 	Cost    float64 `json:"cost_usd"`
 	Open    tokens  `json:"open"`
 	Model   string  `json:"model"`
+	// Estimated: a part of Cost is, since the process that had spent it ended without a result.
+	Estimated bool `json:"estimated"`
 }
 
 // account is the bill of one process of the program, whose sums go on from result to result.
@@ -77,6 +79,12 @@ func (s *spent) settle(a *account, o outcome) {
 	s.Settled, s.Cost, s.Open = s.Settled.plus(fresh), s.Cost+max(cost, 0), tokens{}
 }
 
+// lose settles what no result will account for any more: its process has ended.
+func (s *spent) lose() {
+	s.Cost, s.Estimated = s.total()
+	s.Settled, s.Open = s.all(), tokens{}
+}
+
 func (t tokens) minus(o tokens) tokens {
 	return tokens{max(t.Input-o.Input, 0), max(t.Output-o.Output, 0), max(t.CacheRead-o.CacheRead, 0), max(t.CacheWrite-o.CacheWrite, 0)}
 }
@@ -88,7 +96,7 @@ func (s *spent) all() tokens { return s.Settled.plus(s.Open) }
 func (s *spent) total() (usd float64, estimated bool) {
 	open := s.Open.weight()
 	if open == 0 {
-		return s.Cost, false
+		return s.Cost, s.Estimated
 	}
 	price := listPrice(s.Model)
 	if settled := s.Settled.weight(); settled > 0 && s.Cost > 0 {

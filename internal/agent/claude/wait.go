@@ -23,11 +23,11 @@ func (t *talk) patience() time.Duration {
 
 // await waits for a message, and says so. ok is false if none came in time. An interrupt finds
 // nothing to stop: it is answered, and the wait begins anew.
-func (t *talk) await(ctx context.Context) (m inbox.Message, ok bool, err error) {
+func (t *talk) await(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
 	t.env.Doing.SetStatus(reporter.StatusWaiting)
 	for {
 		t.env.Report.Emit(task.EventAgentWaiting, map[string]any{"message": "Ready for messages", "turn": t.env.Doing.Turn()})
-		m, ok, err = t.next(ctx)
+		m, ok, err = t.next(ctx, patience)
 		if !ok || m.Type != inbox.TypeInterrupt {
 			return m, ok, err
 		}
@@ -37,8 +37,8 @@ func (t *talk) await(ctx context.Context) (m inbox.Message, ok bool, err error) 
 
 // next is the next message. What the program says meanwhile, about tasks in its background, is
 // only recorded.
-func (t *talk) next(ctx context.Context) (m inbox.Message, ok bool, err error) {
-	timer := time.NewTimer(t.patience())
+func (t *talk) next(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	ended, past := t.prog.done, &turn{late: timer.C} // nothing of it is to be stopped
 	for {

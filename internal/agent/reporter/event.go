@@ -38,7 +38,7 @@ func sourceOf(eventType string) string {
 // on, and receipts.
 func must(eventType string) bool {
 	switch eventType {
-	case EventsDropped, task.EventAgentMessageInjected:
+	case EventsDropped, task.EventAgentMessageInjected, task.EventAgentMessageDropped:
 		return true
 	}
 	return task.ClassOf(eventType) == task.EventMilestone

@@ -208,7 +208,7 @@ func (r *run) shell(ctx context.Context, command string, seconds float64) (outpu
 		output = res.Output
 		ok = res.Outcome == proc.Exited && res.ExitCode == 0
 		out := shellResult(res, ok)
-		out.changes, out.total, out.skipped = watch(maxEdits)
+		out.changes, out.total, out.skipped = watch(context.WithoutCancel(ctx), maxEdits)
 		return out
 	})
 	return output, ok, ctx.Err()

@@ -1,0 +1,371 @@
+//nolint:paralleltest // a process has one runner of commands
+package claude_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	"github.com/omoi-dev/omoi/internal/agent/claude"
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+)
+
+const patience = 60 * time.Second // bounds a hang; no test depends on speed
+
+// bench is a run of the agent, in this process, with a fake Claude Code that plays tapes, one for
+// each of its processes.
+type bench struct {
+	*testing.T
+
+	server *agenttest.Server
+	cfg    spec.Config
+	dir    string // of the fake
+}
+
+func newBench(t *testing.T, env map[string]string, tapes ...[]step) *bench {
+	t.Helper()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	b := &bench{T: t, server: agenttest.New(t), dir: t.TempDir()}
+	for n, tape := range tapes {
+		text, err := json.Marshal(tape)
+		require.NoError(t, err)
+		b.put(fmt.Sprintf("tape-%d", n+1), string(text))
+	}
+	b.put("version", "2.1.328 (Claude Code)\n")
+	home := t.TempDir()
+	b.cfg = spec.Config{
+		Protocol: spec.Protocol, SandboxID: "sbx", TaskID: "task-1", Attempt: 1, APIURL: b.server.URL, Token: "planted-secret", Runtime: "claude",
+		Workspace: filepath.Join(home, "ws"), Dir: filepath.Join(home, "omoi"), Title: "Title", Description: "What to do",
+		Grace: 2 * time.Second, Heartbeat: time.Hour, Idle: time.Hour,
+		Env: map[string]string{claude.Bin: program, fakeDir: b.dir, "ANTHROPIC_BASE_URL": "http://model.invalid", "HOME": home},
+	}
+	maps.Copy(b.cfg.Env, env)
+	return b
+}
+
+func (b *bench) put(name, text string) {
+	b.Helper()
+	require.NoError(b, os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600))
+}
+
+// start starts the agent; the returned function waits for its exit code.
+func (b *bench) start() (wait func() int) {
+	b.Helper()
+	ctx, stop := context.WithTimeout(b.Context(), patience)
+	code := make(chan int, 1)
+	go func() {
+		defer stop()
+		got, err := agent.Run(ctx, b.cfg, agent.Deps{
+			Runtimes: map[string]agent.Runtime{"claude": claude.Runtime{}}, Procs: &proc.Runner{}, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil || ctx.Err() != nil {
+			got = -1
+		}
+		code <- got
+	}()
+	return func() int { return <-code }
+}
+
+func (b *bench) run() int { b.Helper(); return b.start()() }
+
+// reached waits until the fake has come to a mark.
+func (b *bench) reached(mark string) string {
+	b.Helper()
+	var text []byte
+	require.Eventually(b, func() bool {
+		var err error
+		text, err = os.ReadFile(filepath.Join(b.dir, mark))
+		return err == nil
+	}, patience, 2*time.Millisecond, "%s after %q", mark, b.server.Types())
+	return string(text)
+}
+
+func (b *bench) tell(id, kind, content string) {
+	b.server.Say(agenttest.Message{ID: id, Type: kind, Content: content})
+}
+
+func (b *bench) has(eventType string, n int) {
+	b.Helper()
+	b.server.Wait(b, agenttest.Has(eventType, n))
+}
+
+func (b *bench) one(eventType string) map[string]any {
+	b.Helper()
+	all := b.server.Of(eventType)
+	require.Len(b, all, 1, "%s of %q", eventType, b.server.Types())
+	return all[0].Data
+}
+
+// flag is what the n-th process was given for a flag.
+func (b *bench) flag(n int, name string) string {
+	b.Helper()
+	_, rest, found := strings.Cut(b.reached(fmt.Sprintf("tape-%d.args", n)), name+" ")
+	require.True(b, found, name)
+	value, _, _ := strings.Cut(rest, " ")
+	return value
+}
+
+// The lines of a model called opus that takes a thousand tokens for everything.
+func says(id, text string) step {
+	return message(id, map[string]any{"type": "text", "text": text})
+}
+
+func calls(id, tool string) step {
+	return message(id, map[string]any{"type": "tool_use", "id": tool, "name": "Bash", "input": map[string]any{"command": "true"}})
+}
+
+func message(id string, block map[string]any) step {
+	return printed(map[string]any{"type": "assistant", "message": map[string]any{
+		"id": id, "model": "claude-opus-5", "content": []any{block}, "usage": map[string]any{"input_tokens": 1000, "output_tokens": 10},
+	}})
+}
+
+func answers(tool, text string) step {
+	return printed(map[string]any{"type": "user", "message": map[string]any{
+		"role": "user", "content": []any{map[string]any{"type": "tool_result", "tool_use_id": tool, "content": text}},
+	}})
+}
+
+func ends(text string, cost float64) step {
+	return printed(map[string]any{
+		"type": "result", "subtype": "success", "result": text, "num_turns": 1, "total_cost_usd": cost, "stop_reason": "end_turn",
+		"modelUsage": map[string]any{"claude-opus-5": map[string]any{"inputTokens": 1000, "outputTokens": 10, "costUSD": cost}},
+	})
+}
+
+func printed(line map[string]any) step {
+	text, err := json.Marshal(line)
+	if err != nil {
+		panic(err)
+	}
+	return step{Print: string(text)}
+}
+
+func TestAMessageReachesTheTurn(t *testing.T) {
+	b := newBench(t, nil, []step{{Hear: true}, calls("m1", "t1"), {Hear: true}, answers("t1", "ok"), says("m2", "With tabs."), ends("With tabs.", 0.01), {End: true}})
+	wait := b.start()
+	b.has("agent.tool_use", 1)
+	b.tell("a", "user_message", "use tabs")
+	require.Equal(t, 0, wait())
+	require.Equal(t, "a", b.one("agent.message")["in_reply_to"])
+	require.Equal(t, "With tabs.", b.one("agent.completed")["final_output"])
+	require.Equal(t, []string{"a"}, b.server.Acks())
+}
+
+// What is said while the program ends is the next turn, of another process.
+func TestAMessageAtTheVeryEndIsHeard(t *testing.T) {
+	b := newBench(
+		t, nil, []step{{Hear: true}, says("m1", "Done."), ends("Done.", 0.01), {End: true}, {Mark: "closing"}, {Until: "go"}},
+		[]step{{Hear: true}, says("m2", "More."), ends("More.", 0.01), {End: true}},
+	)
+	wait := b.start()
+	b.reached("closing")
+	b.tell("a", "user_message", "and more")
+	b.has("agent.message_injected", 1)
+	b.put("go", "")
+	require.Equal(t, 0, wait())
+	require.Equal(t, "More.", b.one("agent.completed")["final_output"])
+	require.Equal(t, b.flag(1, "--session-id"), b.flag(2, "--resume"))
+	require.Equal(t, "a", b.server.Of("agent.message")[1].Data["in_reply_to"])
+	require.InDelta(t, 0.02, b.one("agent.completed")["cost_usd"], 1e-9, "both processes, each once")
+	require.EqualValues(t, 2000, b.one("agent.completed")["input_tokens"])
+}
+
+func TestAnInterruptAtTheVeryEndStopsWhatIsLeft(t *testing.T) {
+	b := newBench(
+		t, nil, []step{{Hear: true}, says("m1", "Done."), ends("Done.", 0.01), {End: true}, {Mark: "closing"}, {Deaf: true}},
+		[]step{{Hear: true}, says("m2", "Then so."), ends("Then so.", 0.01), {End: true}},
+	)
+	wait := b.start()
+	b.reached("closing")
+	b.tell("a", inbox.TypeInterrupt, "enough")
+	b.has("agent.waiting", 1)
+	require.Equal(t, "a", b.one("agent.interrupted")["message_id"])
+	require.Empty(t, b.server.Of("agent.completed"))
+	b.tell("b", "user_message", "go on")
+	require.Equal(t, 0, wait())
+	require.Equal(t, "Then so.", b.one("agent.completed")["final_output"])
+}
+
+func TestAProgramThatDoesNotListenIsEnded(t *testing.T) {
+	b := newBench(
+		t, nil, []step{{Hear: true}, calls("m1", "t1"), {Mark: "deaf"}, {Deaf: true}},
+		[]step{{Hear: true}, {Hear: true}, says("m2", "Then so."), ends("Then so.", 0.01), {End: true}},
+	)
+	wait := b.start()
+	b.reached("deaf")
+	b.tell("long", "user_message", strings.Repeat("x", 1<<20))
+	b.has("agent.message_injected", 1)
+	b.tell("a", inbox.TypeInterrupt, "enough")
+	b.has("agent.waiting", 1)
+	require.Equal(t, "a", b.one("agent.interrupted")["message_id"])
+	b.tell("b", "user_message", "go on")
+	require.Equal(t, 0, wait())
+}
+
+// A budget is of the attempt, whichever process it was spent by. A message for which nothing is
+// left is not taken for said.
+func TestABudgetIsOfTheAttempt(t *testing.T) {
+	b := newBench(
+		t, map[string]string{"MAX_BUDGET_USD": "1"},
+		[]step{{Hear: true}, says("m1", "One."), ends("One.", 0.4), {Hear: true}, calls("m2", "t2"), {Mark: "deaf"}, {Deaf: true}},
+		[]step{{Hear: true}, says("m3", "Three."), ends("Three.", 0.25), {End: true}},
+	)
+	b.cfg.WaitForMessages = true
+	wait := b.start()
+	b.has("agent.waiting", 1)
+	b.tell("a", "user_message", "two")
+	b.reached("deaf")
+	b.tell("b", inbox.TypeInterrupt, "enough")
+	b.has("agent.waiting", 2)
+	b.tell("c", "user_message", "three")
+	b.has("agent.waiting", 3)
+	require.Equal(t, []string{"1.0000", "0.2000"}, []string{b.flag(1, "--max-budget-usd"), b.flag(2, "--max-budget-usd")})
+	b.tell("d", "user_message", "four")
+	require.Equal(t, 1, wait())
+	failed := b.one("agent.error")
+	require.Equal(t, []any{"stopped", "max_cost_reached", true}, []any{failed["failure_class"], failed["stop_reason"], failed["cost_estimated"]})
+	require.InDelta(t, 1.05, failed["cost_usd"], 1e-6, "what the process that was ended had spent is not forgotten")
+	require.Equal(t, "d", b.one("agent.message_dropped")["message_id"])
+}
+
+// With a limit of turns each further message has what is left of them.
+func TestTurnsAreOfTheAttempt(t *testing.T) {
+	b := newBench(
+		t, map[string]string{"MAX_TURNS": "3"}, []step{{Hear: true}, says("m1", "One."), ends("One.", 0.01), {End: true}},
+		[]step{{Hear: true}, calls("m2", "t2"), answers("t2", "ok"), calls("m3", "t3"), answers("t3", "ok"), {Interrupted: true}, {End: true}},
+	)
+	b.cfg.WaitForMessages = true
+	wait := b.start()
+	b.has("agent.waiting", 1)
+	b.tell("a", "user_message", "go on")
+	require.Equal(t, 1, wait())
+	require.Equal(t, []string{"3", "2"}, []string{b.flag(1, "--max-turns"), b.flag(2, "--max-turns")})
+	failed := b.one("agent.error")
+	require.Equal(t, []any{"stopped", "max_turns_reached"}, []any{failed["failure_class"], failed["stop_reason"]})
+	require.Contains(t, failed["error"], "after 3 turns")
+	require.Len(t, b.server.Of("agent.tool_result"), 2)
+}
+
+// In continuous mode an agent whose work passes waits before it says so; a message is a further round.
+func TestContinuousModeWaitsForMessages(t *testing.T) {
+	b := newBench(t, map[string]string{"MAX_ITERATIONS": "2"}, []step{
+		{Hear: true}, says("m1", "TASK_COMPLETE"), ends("TASK_COMPLETE", 0.01), {Hear: true}, says("m2", "Both. TASK_COMPLETE"), ends("Both. TASK_COMPLETE", 0.02), {End: true},
+	})
+	b.cfg.Continuous, b.cfg.WaitForMessages = true, true
+	wait := b.start()
+	b.has("agent.waiting", 1)
+	require.Empty(t, b.server.Of("continuous.completed"))
+	b.tell("a", "user_message", "and this")
+	require.Equal(t, 0, wait())
+	done := b.one("continuous.completed")
+	require.Equal(t, []any{true, 2.0, 2.0}, []any{done["validation_passed"], done["iteration_num"], done["successful_iterations"]})
+	require.Len(t, b.server.Of("agent.waiting"), 1, "there is no round left for another message")
+}
+
+func TestContinuousModeWaitsNoLongerThanItsIdleLimit(t *testing.T) {
+	b := newBench(t, nil, []step{{Hear: true}, says("m1", "TASK_COMPLETE"), ends("TASK_COMPLETE", 0.01), {End: true}})
+	b.cfg.Continuous, b.cfg.WaitForMessages, b.cfg.Idle = true, true, 10*time.Millisecond
+	require.Equal(t, 0, b.run())
+	b.one("agent.waiting")
+	require.Equal(t, "validation_passed", b.one("continuous.completed")["stop_reason"])
+}
+
+func TestALimitThatIsNoneIsRefused(t *testing.T) {
+	b := newBench(t, map[string]string{"MAX_TURNS": "many"})
+	require.Equal(t, 1, b.run())
+	failed := b.one("agent.error")
+	require.Equal(t, "invalid_input", failed["failure_class"])
+	require.Contains(t, failed["error"], `MAX_TURNS is "many"`)
+}
+
+func TestAVersionThatIsNotKnownIsRefused(t *testing.T) {
+	b := newBench(t, nil)
+	b.put("version", "3.0.1 (Claude Code)\n")
+	require.Equal(t, 1, b.run())
+	require.Equal(t, "invalid_input", b.one("agent.error")["failure_class"])
+	require.Contains(t, b.one("agent.error")["error"], "Claude Code 3.0.1, which this version of omoi does not know")
+}
+
+// What the program prints that is no line of its own is told, and is no reason to hang or to fail.
+func TestLinesThatCannotBeReadAreTold(t *testing.T) {
+	b := newBench(t, nil, []step{
+		{Hear: true},
+		{Print: "Segmentation"},
+		{Print: `{"type":"assistant","message":`},
+		{Print: `{"type":"from_the_future","message":7}`},
+		says("m1", "Done."),
+		ends("Done.", 0.01),
+		{End: true},
+	})
+	require.Equal(t, 0, b.run())
+	kinds := map[any]int{}
+	for _, e := range b.server.Of("agent.system_message") {
+		kinds[e.Data["line_type"]]++
+	}
+	require.Equal(t, map[any]int{"omoi_line_unread": 2, "from_the_future": 1}, kinds)
+	b = newBench(t, nil, []step{{Hear: true}, {Print: "panic: no more colours"}, {Exit: 2}})
+	require.Equal(t, 1, b.run())
+	require.Contains(t, b.one("agent.error")["error"], "exit code 2 before it was done. It printed what omoi cannot read: panic: no more colours")
+	require.Equal(t, "agent_error", b.one("agent.error")["failure_class"])
+}
+
+func TestAHugeToolOutputIsLeftOut(t *testing.T) {
+	const size = 50 << 20
+	b := newBench(t, nil, []step{{Hear: true}, calls("m1", "big"), {Write: "after"}, {Bytes: size}, says("m2", "Done."), ends("Done.", 0.01), {End: true}})
+	require.Equal(t, 0, b.run())
+	result := b.one("agent.tool_result")
+	require.Equal(t, []any{"Bash", "big", true}, []any{result["tool"], result["tool_use_id"], result["result_truncated"]})
+	require.Greater(t, result["result_full_length"], float64(size))
+	require.Equal(t, []any{"after", "big"}, []any{b.one("agent.file_edited")["file_path"], b.one("agent.file_edited")["tool_use_id"]})
+}
+
+// However the program ends, what it was saying and what it has cost by then is told.
+func TestADeathIsToldApart(t *testing.T) {
+	began := step{Print: `{"type":"stream_event","event":{"type":"message_start","message":{"id":"m1","model":"claude-opus-5","usage":{"input_tokens":1000,"output_tokens":1}}}}`}
+	part := step{Print: `{"type":"stream_event","event":{"type":"content_block_delta","delta":{"text":"The answer is"}}}`}
+	for name, c := range map[string]struct {
+		end   step
+		class string
+	}{
+		"killed by somebody":  {step{Signal: int(syscall.SIGKILL)}, "infrastructure"},
+		"at a limit":          {step{Signal: int(syscall.SIGXFSZ)}, "resources"},
+		"ended by itself":     {step{Exit: 1}, "agent_error"},
+		"by another's signal": {step{Signal: int(syscall.SIGHUP)}, "infrastructure"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, []step{{Hear: true}, began, part, c.end})
+			require.Equal(t, 1, b.run())
+			failed := b.one("agent.error")
+			require.Equal(t, c.class, failed["failure_class"], failed["error"])
+			require.Equal(t, []any{"The answer is", true}, []any{failed["final_output"], failed["cost_estimated"]})
+			require.InDelta(t, 0.005, failed["cost_usd"], 0.001)
+			require.Equal(t, true, b.one("agent.message")["partial"])
+		})
+	}
+}
+
+func TestNobodyIsLeftBehind(t *testing.T) {
+	b := newBench(t, nil, []step{{Hear: true}, {Child: true}, says("m1", "Done."), ends("Done.", 0.01), {End: true}})
+	require.Equal(t, 0, b.run())
+	pid, err := strconv.Atoi(b.reached("child"))
+	require.NoError(t, err)
+	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
+	require.Positive(t, b.one("agent.shutdown")["killed_processes"])
+}
