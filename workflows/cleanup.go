@@ -116,36 +116,47 @@ func (c *cleanup) delete(ctx workflow.Context) error {
 	if err := c.remove(ctx); err != nil {
 		return err
 	}
-	if err := c.untilGone(ctx); err != nil {
+	if _, err := c.untilGone(ctx); err != nil {
 		return err
 	}
-	if err := c.settle(ctx, "gone"); err != nil {
-		return err
-	}
-	if c.box.LongestCreate > 0 {
-		if err := workflow.Sleep(ctx, c.box.LongestCreate); err != nil {
+	for appeared := true; appeared; {
+		var err error
+		if appeared, err = c.lookAgain(ctx); err != nil {
 			return err
 		}
-	}
-	if err := c.untilGone(ctx); err != nil {
-		return err
 	}
 	return c.settle(ctx, "verified")
 }
 
-// untilGone looks, and deletes again for as long as there is something to see.
-func (c *cleanup) untilGone(ctx workflow.Context) error {
+// lookAgain looks a second time. What has appeared since the first look is deleted, and that
+// look is the first one of it.
+func (c *cleanup) lookAgain(ctx workflow.Context) (appeared bool, err error) {
+	if err := c.settle(ctx, "gone"); err != nil {
+		return false, err
+	}
+	if c.box.LongestCreate > 0 {
+		if err := workflow.Sleep(ctx, c.box.LongestCreate); err != nil {
+			return false, err
+		}
+	}
+	return c.untilGone(ctx)
+}
+
+// untilGone looks, and deletes again for as long as there is something to see. It answers whether
+// there was.
+func (c *cleanup) untilGone(ctx workflow.Context) (was bool, err error) {
 	for wait := time.Second; ; wait = min(2*wait, 5*time.Minute) {
 		var answer contract.GoneAnswer
 		err := c.there(contract.VerifyGone).get(ctx, c.ref, &answer)
 		if err != nil || answer.Gone {
-			return err
+			return was, err
 		}
+		was = true
 		if err := workflow.Sleep(ctx, wait); err != nil {
-			return err
+			return was, err
 		}
 		if err := c.remove(ctx); err != nil {
-			return err
+			return was, err
 		}
 	}
 }

@@ -39,6 +39,24 @@ func TestCleanupSavesDeletesAndLooksTwice(t *testing.T) {
 	}, s.calls)
 }
 
+// What a lost create has brought behind the first look is looked for twice, as everything else.
+func TestCleanupLooksTwiceForWhatAppearsLate(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.ledger = func(int) contract.LoadedSandbox {
+		return contract.LoadedSandbox{Provider: "daytona", Verify: true, Salvaged: true, LongestCreate: 5 * time.Minute}
+	}
+	s.after(time.Minute, func() { s.lingers = 2 })
+	began := s.now()
+	require.True(t, s.cleanup().Verified)
+	require.Equal(t, []string{
+		contract.LoadSandbox, "settle deleting", contract.DeleteSandbox, contract.VerifyGone,
+		"settle gone", contract.VerifyGone, contract.DeleteSandbox, contract.VerifyGone,
+		"settle gone", contract.VerifyGone, "settle verified",
+	}, s.calls)
+	require.GreaterOrEqual(t, s.now().Sub(began), 10*time.Minute, "the second look at it is later than another could appear")
+}
+
 func TestCleanupGoesOnForAsLongAsItTakes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
