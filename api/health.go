@@ -62,6 +62,9 @@ func stateOf(ctx context.Context, p Probe) client.Dependency {
 		return d
 	}
 	d.State = client.StateOK
+	if p.Tell != nil {
+		d.Detail = p.Tell(ctx)
+	}
 	return d
 }
 

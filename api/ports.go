@@ -164,6 +164,8 @@ type Probe struct {
 	// Check answers nil if it works; its error's public message is shown. A nil Check means
 	// that the dependency is not configured: off.
 	Check func(ctx context.Context) error
+	// Tell says more of one that works; nil: there is nothing to say.
+	Tell func(ctx context.Context) string
 }
 
 // Deps are what the API works with. All are needed but the last seven.

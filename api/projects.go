@@ -126,7 +126,7 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*projectOut
 	}
 	changed, err := a.deps.Store.ChangeProject(ctx, callerOf(ctx).organization, in.ID, task.ProjectChange{
 		Name: b.Name, Description: b.Description, DefaultBranch: b.DefaultBranch, MaxSlots: b.MaxSlots,
-		Paused: b.Paused, Autonomous: b.Autonomous, AgentsMayMessage: b.AgentsMayMessage, Settings: settings,
+		Paused: b.Paused, Autonomous: b.Autonomous, AgentsMayMessage: b.AgentsMayMessage, AutoSteering: b.AutoSteering, Settings: settings,
 		Setup: b.Setup, SetupTimeoutS: b.SetupTimeoutS,
 	})
 	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in

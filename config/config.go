@@ -31,10 +31,10 @@ type Config struct {
 	Trace      Trace      `key:"trace"`
 	Docker     Docker     `key:"docker" note:"For Docker sandboxes; docs/DOCKER.md says how agents in them reach the API. Their size is in the group sandbox."`
 	Daytona    Daytona    `key:"daytona" note:"For sandboxes at Daytona. Their size, snapshot and image are in the group sandbox; Daytona takes whole CPUs and GiB, so fractions are rounded up. Agents in them reach the API at api.callback_url."`
-	Anthropic  Anthropic  `key:"anthropic" note:"For agents of tasks whose owner, project and organization have no credential of their own; see docs/CREDENTIALS.md. The supervision by a model uses them too; this version has none yet."`
+	Anthropic  Anthropic  `key:"anthropic" note:"For agents of tasks whose owner, project and organization have no credential of their own; see docs/CREDENTIALS.md. The guardian's model uses them too; see the group monitoring."`
 	Claude     Claude     `key:"claude" note:"For agents of tasks whose owner, project and organization have no credential of their own; see docs/CREDENTIALS.md."`
 	GitHub     GitHub     `key:"github" note:"For repositories on GitHub; see docs/GITHUB.md."`
-	Monitoring Monitoring `key:"monitoring" note:"For guardian and conductor. This version has neither yet: the settings are read and checked, and nothing uses them."`
+	Monitoring Monitoring `key:"monitoring" note:"For the guardian; docs/SUPERVISION.md says what it does. This version has no conductor yet: the settings that name it or the health check are read and checked, and nothing uses them. A change of the period is taken over when a worker starts."`
 	Orchestra  Orchestra  `key:"orchestrator"`
 }
 

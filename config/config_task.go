@@ -102,13 +102,23 @@ type GitHub struct {
 
 // Monitoring is about guardian and conductor.
 type Monitoring struct {
-	Enabled           bool          `key:"enabled" env:"MONITORING_ENABLED" default:"false" doc:"Run guardian and conductor."`
+	Enabled           bool          `key:"enabled" env:"MONITORING_ENABLED" default:"true" doc:"Run the guardian. It judges whoever is at work, and tells nobody anything unless steering is on."`
 	GuardianInterval  time.Duration `key:"guardian_interval" env:"MONITORING_GUARDIAN_INTERVAL_SECONDS(s)" default:"60s" min:"1s" max:"24h" doc:"Period of the guardian."`
 	ConductorInterval time.Duration `key:"conductor_interval" env:"MONITORING_CONDUCTOR_INTERVAL_SECONDS(s)" default:"300s" min:"1s" max:"24h" doc:"Period of the conductor."`
 	HealthInterval    time.Duration `key:"health_check_interval" env:"MONITORING_HEALTH_CHECK_INTERVAL_SECONDS(s)" default:"30s" min:"1s" max:"24h" doc:"Period of the health check."`
-	AutoSteering      bool          `key:"auto_steering" env:"MONITORING_AUTO_STEERING_ENABLED" default:"false" doc:"Let the guardian act; verdicts are recorded all the same."`
+	AutoSteering      bool          `key:"auto_steering" env:"MONITORING_AUTO_STEERING_ENABLED" default:"false" doc:"Let the guardian act in projects that do not say; what it would have done is recorded all the same."`
+	CoolDown          time.Duration `key:"cool_down" default:"10m" min:"1ms" max:"24h" doc:"Time that a step of the guardian has to show, before the next one in the same attempt."`
+	MaxInterventions  int           `key:"max_interventions" default:"4" min:"1" max:"100" doc:"Steps of the guardian in one attempt at most."`
+	AnalysisCache     time.Duration `key:"analysis_cache" default:"5m" min:"0s" max:"24h" zero:"judge in every cycle" doc:"How long a judgement stands before a cycle makes a new one."`
+	Events            int           `key:"events" default:"200" min:"20" max:"2000" doc:"Newest events of an attempt that a judgement looks at."`
+	Keep              time.Duration `key:"keep" default:"336h" min:"1h" max:"8760h" doc:"How long judgements are kept that led to nothing."`
 	MaxAnalyses       int           `key:"max_concurrent_analyses" env:"MONITORING_MAX_CONCURRENT_ANALYSES" default:"5" min:"1" max:"100" doc:"Model analyses at a time."`
-	LLMAnalysis       bool          `key:"llm_analysis" env:"MONITORING_LLM_ANALYSIS_ENABLED" default:"true" doc:"Ask a model where a key is there."`
+	LLMAnalysis       bool          `key:"llm_analysis" env:"MONITORING_LLM_ANALYSIS_ENABLED" default:"true" doc:"Ask a model where a key and a model are named."`
+	Model             string        `key:"model" zero:"anthropic.model; without that no model is asked" doc:"Model that judges, at anthropic.base_url with the key of the group anthropic."`
+	ModelTokens       int           `key:"model_tokens" default:"500000" min:"0" max:"1000000000" zero:"no limit" doc:"Tokens that the model may take in one cycle; whoever is left is judged by rules alone."`
+	ModelUSD          float64       `key:"model_usd" default:"0" min:"0" max:"10000" unit:"USD" zero:"no limit" doc:"Money that the model may take in one cycle, where its prices are known."`
+	ModelInputPrice   float64       `key:"model_input_price" default:"0" min:"0" max:"10000" unit:"USD per million tokens" zero:"not known" doc:"Price of what the model reads."`
+	ModelOutputPrice  float64       `key:"model_output_price" default:"0" min:"0" max:"10000" unit:"USD per million tokens" zero:"not known" doc:"Price of what it writes."`
 }
 
 // Orchestra is the pause switch.

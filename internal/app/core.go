@@ -200,6 +200,7 @@ func (c *core) dialTemporal() (*temporal.Client, error) {
 	return temporal.Dial(temporal.Config{
 		HostPort: cfg.Temporal.Address, Namespace: cfg.Temporal.Namespace, TLS: conf,
 		APIKey: cfg.Temporal.APIKey.Reveal(), ReaperPeriod: cfg.Reaper.Interval,
+		GuardianPeriod: cfg.Monitoring.GuardianInterval, GuardianOff: !cfg.Monitoring.Enabled,
 		Metrics: c.metrics.SDK(), Interceptors: c.tracing.Interceptors(),
 	}, quiet(c.log))
 }

@@ -19,6 +19,9 @@ func (c *core) probes() []api.Probe {
 		{Name: "redis"},
 		{Name: "sandboxes", Check: c.store.NoAlarm}, // what the reaper cannot settle without a person
 	}
+	if c.cfg.Monitoring.Enabled {
+		probes = append(probes, api.Probe{Name: "guardian", Check: c.guardianSpeaks, Tell: c.guardianAge})
+	}
 	if c.redis != nil {
 		probes[3].Check = func(ctx context.Context) error {
 			if err := c.redis.Ping(ctx).Err(); err != nil {

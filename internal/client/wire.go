@@ -127,6 +127,7 @@ type ProjectPatch struct {
 	Autonomous    *bool   `json:"autonomous_execution_enabled,omitempty"`
 	// AgentsMayMessage lets the agents of the project write to each other.
 	AgentsMayMessage *bool           `json:"agents_may_message,omitempty" doc:"true lets the agents of the project write to each other; default false"`
+	AutoSteering     *bool           `json:"auto_steering,omitempty" doc:"true lets the guardian speak to the agents of the project, interrupt and replace them; false lets it only take notes; default: as the installation says"`
 	Settings         json.RawMessage `json:"settings,omitempty"`
 	Setup            *string         `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; empty for none"`
 	SetupTimeoutS    *int            `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; 0 for the default, which is 900"`

@@ -23,6 +23,8 @@ type Metrics struct {
 	Relay  *Relay
 	Tasks  *TaskCounts
 
+	Guardian *GuardianCounts
+
 	registry *prometheus.Registry
 	sdk      client.MetricsHandler
 	provider *metric.MeterProvider
@@ -36,7 +38,7 @@ func New(version string, log *slog.Logger) (*Metrics, error) {
 	}
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m := &Metrics{HTTP: newHTTP(r), Stream: newStreams(r), Intake: newIntake(r), Relay: newRelay(r), Tasks: newTaskCounts(r), registry: r, log: log}
+	m := &Metrics{HTTP: newHTTP(r), Stream: newStreams(r), Intake: newIntake(r), Relay: newRelay(r), Tasks: newTaskCounts(r), Guardian: newGuardianCounts(r), registry: r, log: log}
 	gaugeVec(r, BuildInfo).WithLabelValues(version).Set(1)
 	return m, m.openSDK()
 }

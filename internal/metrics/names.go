@@ -33,6 +33,10 @@ const (
 	SandboxesUnverified = "omoi_sandboxes_unverified"
 	ReaperAge           = "omoi_reaper_last_run_age_seconds"
 
+	GuardianAge      = "omoi_guardian_last_run_age_seconds"
+	GuardianAnalyses = "omoi_guardian_analyses_total"
+	Interventions    = "omoi_guardian_interventions_total"
+
 	PoolConnections = "omoi_database_connections"
 	PoolMax         = "omoi_database_connections_max"
 	PoolAcquires    = "omoi_database_acquires_total"
@@ -61,7 +65,7 @@ const (
 
 // Catalogue lists every metric of ours; docs/METRICS.md is made of it.
 func Catalogue() []Metric {
-	return slices.Concat(requestMetrics(), intakeMetrics(), relayMetrics(), taskMetrics(), sandboxMetrics(), processMetrics())
+	return slices.Concat(requestMetrics(), intakeMetrics(), relayMetrics(), taskMetrics(), sandboxMetrics(), guardianMetrics(), processMetrics())
 }
 
 func requestMetrics() []Metric {
@@ -110,6 +114,14 @@ func sandboxMetrics() []Metric {
 		{SandboxesAlive, "gauge", []string{"provider"}, "Sandboxes that are made, run, or are being deleted.", fromBoth},
 		{SandboxesUnverified, "gauge", []string{"provider"}, "Sandboxes whose attempt is over and that are not verified gone; the limit task.max_unverified counts these.", fromBoth},
 		{ReaperAge, "gauge", nil, "Time since the reaper last ran to its end, in any worker; absent before its first run. It grows while the reaper rests, that is while no task is open and no sandbox alive.", fromBoth},
+	}
+}
+
+func guardianMetrics() []Metric {
+	return []Metric{
+		{GuardianAge, "gauge", nil, "Time since a cycle of the guardian last came to its end, in any worker; absent before the first one. It grows while the guardian rests, that is while no task is open and no sandbox alive, and while a person has paused it.", fromBoth},
+		{GuardianAnalyses, "counter", []string{"verdict", "spoken_by"}, "Judgements of attempts: healthy, steer, unknown; spoken_by is rules, model, or none where nobody could say.", fromBoth},
+		{Interventions, "counter", []string{"level", "mode"}, "Steps that the guardian decided on: observe, nudge, interrupt, replace; mode is live, or shadow where nobody is told.", fromBoth},
 	}
 }
 

@@ -20,6 +20,9 @@ type State struct {
 	EventLag     time.Duration    // age of the oldest due events; 0: none
 	ReaperAge    time.Duration    // since the reaper's last run
 	ReaperHasRun bool
+
+	GuardianAge    time.Duration // since the guardian's last cycle
+	GuardianHasRun bool
 }
 
 // Pool is the use of the database's connections by this process.
@@ -50,7 +53,7 @@ type stateCollector struct {
 // Describe implements [prometheus.Collector].
 func (*stateCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, name := range []string{
-		Tasks, TasksWaiting, SlotsUsed, SandboxesAlive, SandboxesUnverified, RelayLag, RelayEventLag, ReaperAge, StateFailed,
+		Tasks, TasksWaiting, SlotsUsed, SandboxesAlive, SandboxesUnverified, RelayLag, RelayEventLag, ReaperAge, GuardianAge, StateFailed,
 	} {
 		out <- desc(name)
 	}
@@ -75,6 +78,9 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 	out <- gauge(RelayEventLag, s.EventLag.Seconds())
 	if s.ReaperHasRun {
 		out <- gauge(ReaperAge, s.ReaperAge.Seconds())
+	}
+	if s.GuardianHasRun {
+		out <- gauge(GuardianAge, s.GuardianAge.Seconds())
 	}
 }
 

@@ -136,7 +136,9 @@ func planIntervention(ctx context.Context, q *db.Queries, iv task.Intervention, 
 	if err != nil {
 		return task.Intervention{}, err
 	}
-	step, ok := plan(mapAll(rows, func(r db.PastInterventionsRow) task.Past { return task.Past{Level: task.Level(r.Level), Age: age(r.Age)} }))
+	step, ok := plan(mapAll(rows, func(r db.PastInterventionsRow) task.Past {
+		return task.Past{Level: task.Level(r.Level), Age: age(r.Age)}
+	}))
 	if !ok {
 		return task.Intervention{}, nil
 	}

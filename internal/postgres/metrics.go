@@ -35,6 +35,9 @@ type State struct {
 	EventLag     time.Duration    // age of the oldest due events; 0: none
 	ReaperAge    time.Duration    // since the reaper's last run
 	ReaperHasRun bool
+
+	GuardianAge    time.Duration // since the guardian's last cycle
+	GuardianHasRun bool
 }
 
 // State counts through partial indexes, so that it costs little however much has ended.
@@ -47,6 +50,7 @@ func (s *Store) State(ctx context.Context) (State, error) {
 		Tasks: map[string]int64{}, Alive: map[string]int64{}, Unverified: map[string]int64{},
 		Waiting: lags.Waiting, Slots: lags.Slots, RelayLag: age(lags.RelayLag), EventLag: age(lags.EventLag),
 		ReaperAge: max(age(lags.ReaperAge), 0), ReaperHasRun: lags.ReaperAge >= 0,
+		GuardianAge: max(age(lags.GuardianAge), 0), GuardianHasRun: lags.GuardianAge >= 0,
 	}
 	tasks, err := s.q.OpenTaskCounts(ctx)
 	if err != nil {

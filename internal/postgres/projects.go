@@ -54,7 +54,7 @@ func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c 
 		var err error
 		row, err = q.UpdateProject(ctx, db.UpdateProjectParams{
 			Name: c.Name, Description: c.Description, DefaultBranch: c.DefaultBranch, MaxSlots: int32Of(c.MaxSlots),
-			Paused: c.Paused, Autonomous: c.Autonomous, AgentsMayMessage: c.AgentsMayMessage, Settings: c.Settings,
+			Paused: c.Paused, Autonomous: c.Autonomous, AgentsMayMessage: c.AgentsMayMessage, AutoSteering: c.AutoSteering, Settings: c.Settings,
 			Setup: c.Setup, SetupTimeoutS: int32Of(c.SetupTimeoutS), OrganizationID: organizationID, ID: id,
 		})
 		if err != nil {
@@ -70,7 +70,7 @@ func projectOf(row db.Project) task.Project {
 	return task.Project{
 		ID: row.ID, OrganizationID: row.OrganizationID, Name: row.Name, Description: row.Description, Repo: row.Repo,
 		DefaultBranch: row.DefaultBranch, MaxSlots: int(row.MaxSlots), Paused: row.Paused,
-		Autonomous: row.AutonomousExecutionEnabled, AgentsMessage: row.AgentsMayMessage, Settings: row.Settings,
+		Autonomous: row.AutonomousExecutionEnabled, AgentsMessage: row.AgentsMayMessage, AutoSteering: row.AutoSteering, Settings: row.Settings,
 		Setup: row.Setup, SetupTimeoutS: int(row.SetupTimeoutS), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }

@@ -51,6 +51,7 @@ type ProjectChange struct {
 	Autonomous    *bool
 	// AgentsMayMessage lets the agents of the project write to each other.
 	AgentsMayMessage *bool
+	AutoSteering     *bool // lets the guardian act
 	Settings         json.RawMessage
 	Setup            *string
 	SetupTimeoutS    *int

@@ -64,17 +64,25 @@ func (s *session) projectTable(projects []client.Project) {
 		s.hint("No projects. The first task of a repository makes one.")
 		return
 	}
-	rows := [][]string{{"PROJECT", "NAME", "AT A TIME", "PAUSED", "AGENTS MAY MESSAGE", "SETUP"}}
+	rows := [][]string{{"PROJECT", "NAME", "AT A TIME", "PAUSED", "AGENTS MAY MESSAGE", "GUARDIAN ACTS", "SETUP"}}
 	for _, p := range projects {
 		rows = append(rows, []string{
-			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AgentsMessage), render.OneLine(p.Setup, 40),
+			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AgentsMessage), steering(p), render.OneLine(p.Setup, 40),
 		})
 	}
 	_, _ = fmt.Fprint(s.Stdout, s.style().Table(rows))
 }
 
+// steering is whether the guardian may act in a project.
+func steering(p client.Project) string {
+	if p.AutoSteering == nil {
+		return "default"
+	}
+	return strconv.FormatBool(*p.AutoSteering)
+}
+
 func (s *session) projectsSet() *cobra.Command {
-	var messages, paused bool
+	var messages, paused, steers bool
 	var setup string
 	var limit time.Duration
 	cmd := &cobra.Command{
@@ -85,6 +93,9 @@ func (s *session) projectsSet() *cobra.Command {
 			var change client.ProjectPatch
 			if cmd.Flags().Changed("agents-may-message") {
 				change.AgentsMayMessage = &messages
+			}
+			if cmd.Flags().Changed("auto-steering") {
+				change.AutoSteering = &steers
 			}
 			if cmd.Flags().Changed("paused") {
 				change.Paused = &paused
@@ -99,13 +110,14 @@ func (s *session) projectsSet() *cobra.Command {
 				seconds := int(limit / time.Second)
 				change.SetupTimeoutS = &seconds
 			}
-			if change.AgentsMayMessage == nil && change.Paused == nil && change.Setup == nil && change.SetupTimeoutS == nil {
+			if change.AgentsMayMessage == nil && change.AutoSteering == nil && change.Paused == nil && change.Setup == nil && change.SetupTimeoutS == nil {
 				return exit.Usagef("nothing to change: name a setting, as --agents-may-message=true")
 			}
 			return s.changeProject(cmd.Context(), args[0], change)
 		},
 	}
 	cmd.Flags().BoolVar(&messages, "agents-may-message", false, "whether the agents of the project may write to each other")
+	cmd.Flags().BoolVar(&steers, "auto-steering", false, "whether the guardian may speak to its agents, interrupt and replace them")
 	cmd.Flags().BoolVar(&paused, "paused", false, "whether new tasks of the project wait")
 	cmd.Flags().StringVar(&setup, "setup", "", "shell `command` that runs in each sandbox before the agent; empty for none")
 	cmd.Flags().DurationVar(&limit, "setup-timeout", 0, "how long it may take, as 5m; 0 for 15 minutes")

@@ -15,18 +15,20 @@ SELECT (SELECT count(*) FROM tasks WHERE queued_at IS NOT NULL)::bigint AS waiti
     coalesce((SELECT extract(epoch FROM now() - min(due_at)) FROM relay WHERE due_at <= now()), 0)::float8 AS relay_lag,
     coalesce((SELECT extract(epoch FROM now() - min(s.events_due_at)) FROM sandboxes s JOIN relay r ON r.sandbox_id = s.id
         WHERE s.events_due_at <= now()), 0)::float8 AS event_lag,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'reaper'), -1)::float8 AS reaper_age
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'reaper'), -1)::float8 AS reaper_age,
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'guardian'), -1)::float8 AS guardian_age
 `
 
 type LagsRow struct {
-	Waiting   int64
-	Slots     int64
-	RelayLag  float64
-	EventLag  float64
-	ReaperAge float64
+	Waiting     int64
+	Slots       int64
+	RelayLag    float64
+	EventLag    float64
+	ReaperAge   float64
+	GuardianAge float64
 }
 
-// Ages in seconds; 0 where nothing is due. The reaper's is below zero before its first run.
+// Ages in seconds; 0 where nothing is due. The reaper's and the guardian's are below zero before their first run.
 func (q *Queries) Lags(ctx context.Context) (LagsRow, error) {
 	row := q.db.QueryRow(ctx, lags)
 	var i LagsRow
@@ -36,6 +38,7 @@ func (q *Queries) Lags(ctx context.Context) (LagsRow, error) {
 		&i.RelayLag,
 		&i.EventLag,
 		&i.ReaperAge,
+		&i.GuardianAge,
 	)
 	return i, err
 }

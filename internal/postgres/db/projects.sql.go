@@ -217,11 +217,12 @@ UPDATE projects SET
     paused = coalesce($5, paused),
     autonomous_execution_enabled = coalesce($6, autonomous_execution_enabled),
     agents_may_message = coalesce($7, agents_may_message),
-    settings = coalesce($8, settings),
-    setup = coalesce($9, setup),
-    setup_timeout_s = coalesce($10, setup_timeout_s),
+    auto_steering = coalesce($8, auto_steering),
+    settings = coalesce($9, settings),
+    setup = coalesce($10, setup),
+    setup_timeout_s = coalesce($11, setup_timeout_s),
     updated_at = now()
-WHERE organization_id = $11 AND id = $12
+WHERE organization_id = $12 AND id = $13
 RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, auto_steering
 `
 
@@ -233,6 +234,7 @@ type UpdateProjectParams struct {
 	Paused           *bool
 	Autonomous       *bool
 	AgentsMayMessage *bool
+	AutoSteering     *bool
 	Settings         json.RawMessage
 	Setup            *string
 	SetupTimeoutS    *int32
@@ -249,6 +251,7 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		arg.Paused,
 		arg.Autonomous,
 		arg.AgentsMayMessage,
+		arg.AutoSteering,
 		arg.Settings,
 		arg.Setup,
 		arg.SetupTimeoutS,

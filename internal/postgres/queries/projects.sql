@@ -33,6 +33,7 @@ UPDATE projects SET
     paused = coalesce(sqlc.narg('paused'), paused),
     autonomous_execution_enabled = coalesce(sqlc.narg('autonomous'), autonomous_execution_enabled),
     agents_may_message = coalesce(sqlc.narg('agents_may_message'), agents_may_message),
+    auto_steering = coalesce(sqlc.narg('auto_steering'), auto_steering),
     settings = coalesce(sqlc.narg('settings'), settings),
     setup = coalesce(sqlc.narg('setup'), setup),
     setup_timeout_s = coalesce(sqlc.narg('setup_timeout_s'), setup_timeout_s),

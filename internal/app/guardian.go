@@ -1,0 +1,82 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/guardian"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/supervise/model"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// newGuardian makes the part that judges agents at work: that of a worker for its cycles, that of
+// the API for whoever asks.
+func (c *core) newGuardian() (*guardian.Guardian, error) {
+	m := c.cfg.Monitoring
+	makes, err := c.judgingModel()
+	if err != nil {
+		return nil, err
+	}
+	ladder := guardian.DefaultLadder()
+	ladder.CoolDown, ladder.Cap = m.CoolDown, m.MaxInterventions
+	fresh := m.AnalysisCache
+	if fresh == 0 {
+		fresh = -1 // the guardian's word for not at all
+	}
+	return guardian.New(guardian.Config{
+		AutoSteering: m.AutoSteering, Fresh: fresh, Stale: 2 * m.GuardianInterval, Keep: m.Keep, Newest: m.Events,
+		Asked: m.MaxAnalyses, Ladder: ladder,
+	}, guardian.Deps{
+		Store: c.store, Model: makes, Counter: c.metrics.Guardian, Log: c.log,
+		Wake: func(iv task.Intervention) {
+			c.bus.Wake(live.Messages(iv.SandboxID))
+			c.bus.Wake(live.Relay)
+		},
+	}), nil
+}
+
+// judgingModel makes the model of each cycle, with the cycle's budget; nil where none is named.
+func (c *core) judgingModel() (func() supervise.Model, error) {
+	m, a := c.cfg.Monitoring, c.cfg.Anthropic
+	settings := model.Defaults()
+	settings.APIKey, settings.AuthToken, settings.BaseURL = a.APIKey.Reveal(), a.AuthToken.Reveal(), a.BaseURL
+	settings.Model = cmp.Or(m.Model, a.Model)
+	settings.InputPrice, settings.OutputPrice = m.ModelInputPrice, m.ModelOutputPrice
+	if !m.LLMAnalysis || settings.Model == "" || settings.APIKey == "" && settings.AuthToken == "" {
+		return nil, nil //nolint:nilnil // nil is that the rules alone speak
+	}
+	asked, err := model.New(settings)
+	if err != nil {
+		return nil, fmt.Errorf("make the guardian's model: %w", err)
+	}
+	return func() supervise.Model {
+		return supervise.Within(asked, supervise.NewBudget(int64(m.ModelTokens), m.ModelUSD))
+	}, nil
+}
+
+// guardianSpeaks is an error once somebody has been at work for long whom the guardian did not
+// look at: a silent guardian is an alarm of its own, whatever silences it.
+func (c *core) guardianSpeaks(ctx context.Context) error {
+	const missed = 5
+	silent, err := c.store.GuardianSilence(ctx)
+	if err != nil {
+		return err
+	}
+	if limit := missed * c.cfg.Monitoring.GuardianInterval; silent > limit {
+		return task.Errorf(task.CodeUnavailable, "Agents are at work, and the guardian has not run for %s. Next: omoi guardian status", silent.Round(time.Second))
+	}
+	return nil
+}
+
+// guardianAge says when the guardian last ran.
+func (c *core) guardianAge(ctx context.Context) string {
+	cycles, err := c.store.Cycles(ctx)
+	if err != nil || cycles.LastAge < 0 {
+		return "It has not run yet."
+	}
+	return fmt.Sprintf("It last ran %s ago.", cycles.LastAge.Round(time.Second))
+}
