@@ -1,0 +1,93 @@
+package github_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/github/standin"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// rescued makes a branch that takes no push, and work that was saved beside it: a commit, and what was not committed on top.
+func (b *bench) rescued() (branch scm.Branch, ref, commit string) {
+	b.t.Helper()
+	branch = b.ensure("t1")
+	require.NoError(b.t, b.server.Protect(string(repo), branch.Name))
+	dir := b.sandbox(branch.Name)
+	commit = b.commit(dir, "agent.txt", "agent")
+	_, err := b.host.Push(b.t.Context(), repo, branch.Name, b.bundle(dir, branch.Name))
+	requireCode(b.t, task.CodeConflict, err)
+	git(b.t, dir, "update-ref", "refs/omoi/rescue", b.commit(dir, "half.txt", "not committed"))
+	ref, err = b.host.Rescue(b.t.Context(), repo, "t1/1", b.bundle(dir, branch.Base+"..refs/omoi/rescue"))
+	require.NoError(b.t, err)
+	return branch, ref, commit
+}
+
+func TestSavedWorkIsPublishedOnceTheRulesLetIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, ref, commit := b.rescued()
+	_, err := b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
+	requireCode(t, task.CodeConflict, err)
+	require.NotErrorIs(t, err, scm.ErrMoved)
+	require.Contains(t, task.MessageOf(err), "settings/rules")
+	require.NoError(t, b.server.Unprotect(string(repo)))
+	b.server.Break(standin.Fault{Call: "PATCH git/refs", Lose: true})
+	_, err = b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
+	requireCode(t, task.CodeUnavailable, err)
+	for range 2 {
+		head, err := b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
+		require.NoError(t, err)
+		require.Equal(t, commit, head, "what was not committed stays beside")
+	}
+	require.Equal(t, commit, b.head("refs/heads/"+branch.Name))
+	require.Equal(t, commit, b.head("refs/omoi/heads/"+branch.Name))
+	b.leavesNothing()
+}
+
+func TestSavedWorkIsPutOnABranchThatIsGone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, ref, commit := b.rescued()
+	git(t, b.bare, "update-ref", "-d", "refs/heads/"+branch.Name)
+	head, err := b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
+	require.NoError(t, err)
+	require.Equal(t, commit, head)
+}
+
+func TestSavedWorkDoesNotReplaceAnothers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, ref, commit := b.rescued()
+	require.NoError(t, b.server.Unprotect(string(repo)))
+	for _, c := range [][2]string{
+		{"refs/omoi/rescue/t1/9", commit},                 // there is none
+		{"refs/heads/main", commit},                       // no saved work
+		{ref, "0123456789012345678901234567890123456789"}, // not in it
+	} {
+		_, err := b.host.Promote(t.Context(), repo, branch.Name, c[0], c[1])
+		require.ErrorIs(t, err, scm.ErrMoved)
+	}
+	person := b.person(branch.Name)
+	theirs := b.commit(person, "person.txt", "person")
+	git(t, person, "push", "--quiet", "origin", branch.Name)
+	_, err := b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
+	require.ErrorIs(t, err, scm.ErrMoved)
+	requireCode(t, task.CodeConflict, err)
+	require.Contains(t, task.MessageOf(err), "somebody else has pushed")
+	require.Equal(t, theirs, b.head("refs/heads/"+branch.Name))
+}
+
+// Whoever pushes between the look and the move is not overwritten either.
+func TestAPushWhileSavedWorkIsPublished(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, ref, commit := b.rescued()
+	require.NoError(t, b.server.Unprotect(string(repo)))
+	b.server.Break(standin.Fault{Call: "PATCH git/refs", Status: http.StatusUnprocessableEntity, Message: "Update is not a fast forward"})
+	_, err := b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
+	require.ErrorIs(t, err, scm.ErrMoved)
+}
