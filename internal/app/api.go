@@ -143,6 +143,7 @@ func (c *core) apiServices(listeners []net.Listener) []service {
 		{"api", func(ctx context.Context) error { return api.Serve(ctx, handler, listeners, cfg.API.StopTimeout) }},
 		{"intake", intake.Run},
 		{"relay", relay.Run},
+		{"time", c.attend},
 	}
 }
 

@@ -39,6 +39,7 @@ type Config struct {
 	Clouds   int           // sandboxes there, ready at times up to it; default 12
 	Ledger   int           // rows that the reaper goes over; default 10,000
 	Alive    int           // sandboxes that live meanwhile; default 1,000
+	Waiting  int           // tasks that wait while one is let in; default 10,000
 	Demos    int           // runs of the demo; default 2: in an empty home, then in the same
 	// Only names the parts to run, as [Parts] lists them; empty: all.
 	Only []string
@@ -53,7 +54,7 @@ func (c Config) withDefaults() Config {
 	c.Steady, c.Watch = or(c.Steady, 30*time.Second), or(c.Watch, 20*time.Second)
 	c.Streams, c.History, c.Crowd = or(c.Streams, 10_000), or(c.History, 100_000), or(c.Crowd, 50)
 	c.Slow, c.Clouds = or(c.Slow, 8*time.Second), or(c.Clouds, 12)
-	c.Ledger, c.Alive = or(c.Ledger, 10_000), or(c.Alive, 1000)
+	c.Ledger, c.Alive, c.Waiting = or(c.Ledger, 10_000), or(c.Alive, 1000), or(c.Waiting, 10_000)
 	if c.Progress == nil {
 		c.Progress = func(string) {}
 	}
@@ -114,6 +115,7 @@ func parts() []part {
 		{"docker", measureDocker},
 		{"daytona", measureReadiness},
 		{"reaper", measureReaper},
+		{"admission", measureAdmission},
 		{"tasks", measureTasks},
 		{"flood", measureFlood},
 		{"intake", measureIntake},

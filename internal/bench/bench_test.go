@@ -19,7 +19,7 @@ import (
 func TestBenchRuns(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("SKIPPED with -short: the benchmarks start six servers")
+		t.Skip("SKIPPED with -short: the benchmarks start seven servers")
 	}
 	if _, err := devstack.FindTemporal(""); err != nil {
 		t.Skip("SKIPPED: no temporal program; make temporal builds it")
@@ -27,11 +27,11 @@ func TestBenchRuns(t *testing.T) {
 	report, err := bench.Run(t.Context(), bench.Config{
 		Bin: programs(t), Rounds: 1, Tasks: 4, Parallel: 2, Starts: 1, Hour: 5 * time.Second, Flood: 60,
 		Spell: 100 * time.Millisecond, Agents: 1, Crowd: 3, Demos: 1,
-		Slow: 500 * time.Millisecond, Clouds: 2, Ledger: 400, Alive: 40,
+		Slow: 500 * time.Millisecond, Clouds: 2, Ledger: 400, Alive: 40, Waiting: 300,
 		Steady: 200 * time.Millisecond, Streams: 400, Watch: 200 * time.Millisecond, History: 1000, Progress: func(text string) { t.Log(text) },
 	})
 	require.NoError(t, err)
-	const figures = 44
+	const figures = 45
 	require.Len(t, report.Rows, figures)
 	for _, row := range report.Rows {
 		require.Contains(t, []string{"", bench.Met, bench.NotMet, bench.NotMeasured}, row.Verdict, row.What)

@@ -77,12 +77,12 @@ func acceptTask(ctx context.Context, q *db.Queries, d task.Draft) (task.Accepted
 	if err := claimKey(ctx, q, d, made.TaskID); err != nil {
 		return made, err
 	}
-	return made, startTask(ctx, q, d, made.TaskID)
+	return made, startTask(ctx, q, d, made.TaskID, projectID)
 }
 
 // startTask writes what makes the relay start the workflow, and runs the gate last: it
 // locks the organization.
-func startTask(ctx context.Context, q *db.Queries, d task.Draft, taskID string) error {
+func startTask(ctx context.Context, q *db.Queries, d task.Draft, taskID, projectID string) error {
 	args, err := startArgs(d)
 	if err != nil {
 		return err
@@ -96,8 +96,7 @@ func startTask(ctx context.Context, q *db.Queries, d task.Draft, taskID string) 
 	if err := q.MakeRelayDue(ctx, taskID); err != nil {
 		return err
 	}
-	_, err = q.RunGate(ctx, d.OrganizationID)
-	return err
+	return q.Admit(ctx, d.OrganizationID, projectID)
 }
 
 // startArgs is an object; the request's trace goes on in the workflow.

@@ -26,8 +26,7 @@ func (s *Store) AskTask(ctx context.Context, a task.Ask) (task.Asked, error) {
 		if asked, err = askTask(ctx, q, a, row); err != nil || row.QueuedAt == nil {
 			return err
 		}
-		_, err = q.RunGate(ctx, row.OrganizationID) // one that ran meanwhile has passed over our locked row
-		return err
+		return q.Admit(ctx, row.OrganizationID, row.ProjectID) // a gate that ran meanwhile has passed over our locked row
 	})
 	return asked, translate("ask for "+a.Kind+" of task "+a.TaskID, err)
 }

@@ -6,8 +6,8 @@
 //
 //  1. the row of one task;
 //  2. what belongs to that task: commands, attempts, sandboxes, its relay row, its slot;
-//  3. the organization's advisory lock, which omoi_grant takes and holds to the end;
-//  4. under that lock, and by omoi_grant only: rows of other tasks that wait, which it passes
+//  3. the organization's advisory lock, which the gate takes and holds to the end;
+//  4. under that lock, and by the gate only: rows of other tasks that wait, which it passes
 //     over where they are locked, and slots and relay rows of those that it lets in.
 //
 // So nobody who holds the organization's lock waits for a task's row. Whoever has locked the

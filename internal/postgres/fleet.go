@@ -193,8 +193,7 @@ func (off writeOff) write(ctx context.Context, q *db.Queries, taskID string) (en
 	if err != nil {
 		return false, err
 	}
-	_, err = q.RunGate(ctx, found.Task.OrganizationID)
-	return true, err
+	return true, q.Admit(ctx, found.Task.OrganizationID, found.Task.ProjectID)
 }
 
 // resendRetries lets the relay send again what was told to a run that will not hear it.

@@ -214,7 +214,7 @@ func (l *loading) askForSlot(ctx context.Context) error {
 	if err := l.q.AskForSlot(ctx, l.row.ID); err != nil {
 		return err
 	}
-	if _, err := l.q.RunGate(ctx, l.row.OrganizationID); err != nil {
+	if err := l.q.Admit(ctx, l.row.OrganizationID, l.row.ProjectID); err != nil {
 		return err
 	}
 	held, err := l.q.HoldsSlot(ctx, l.row.ID)

@@ -225,8 +225,8 @@ func TestAResetOfAParkedTaskGoesOn(t *testing.T) {
 	a := w.task(w.project(5), "")
 	live := w.running(a)
 	w.write(a, contract.Projection{
-		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, ReleaseSlot: true, Class: task.ClassProviderLimit,
-		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassProviderLimit},
+		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong, ReleaseSlot: true, Class: task.ClassInfrastructure,
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassInfrastructure},
 	})
 	require.False(t, w.holdsSlot(a.id))
 	loaded := w.loadAs(a.ref(), "reset-run")

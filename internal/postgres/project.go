@@ -49,6 +49,7 @@ func (s *Store) ProjectTask(
 // projecting is one Project in its transaction.
 type projecting struct {
 	q         *db.Queries
+	cfg       Config
 	p         contract.Projection
 	runID     string
 	conquered string // the run whose row may be written over; our own or another one
@@ -65,7 +66,7 @@ func (s *Store) project(ctx context.Context, p contract.Projection, runID, conqu
 	var out contract.Projected
 	var w projecting
 	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
-		w = projecting{q: q, p: p, runID: runID, conquered: conquered}
+		w = projecting{q: q, cfg: s.cfg, p: p, runID: runID, conquered: conquered}
 		out, err = w.project(ctx)
 		return err
 	})
@@ -125,7 +126,7 @@ func (w *projecting) legal(ours bool) error {
 
 func (w *projecting) write(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		w.readLast, w.readCompletions, w.writeTask, w.writeAttempts, w.settleCommands, w.pointRelay, w.runGate,
+		w.readLast, w.readCompletions, w.writeTask, w.writeAttempts, w.settleCommands, w.pointRelay, w.noteWall, w.runGate,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -268,7 +269,7 @@ func (w *projecting) runGate(ctx context.Context) error {
 	if !w.p.Status.Final() && !w.p.ReleaseSlot && w.row.QueuedAt == nil && !w.queued() {
 		return nil
 	}
-	if _, err := w.q.RunGate(ctx, w.row.OrganizationID); err != nil {
+	if err := w.q.Admit(ctx, w.row.OrganizationID, w.row.ProjectID); err != nil {
 		return err
 	}
 	var err error

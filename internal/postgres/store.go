@@ -28,6 +28,8 @@ type Config struct {
 	// HostFresh is how long ago a host may have reported and still be given sandboxes;
 	// default 30 s.
 	HostFresh time.Duration
+	// LimitApart is how far apart tasks on one credential go on after its provider's limit has reset; default 2 s.
+	LimitApart time.Duration
 	// Machine is the name, for people, of the machine that this process runs on.
 	Machine string
 	// PulsePeriod is how often intake and relay beat; silence of three periods is an

@@ -75,6 +75,9 @@ func whyBlocked(t Task) string {
 	case BlockedDependencyFailed:
 		return "A task that it depends on has failed or was cancelled; retry that one, or remove the dependency."
 	case BlockedProviderLimit:
+		if t.QueueReason != "" {
+			return "It is " + t.QueueReason + "."
+		}
 		return "The provider's usage limit is reached; it goes on when the limit resets. `omoi retry " + t.ID + "` tries at once."
 	case BlockedBudget:
 		return "Its budget is spent; the work is saved. Raise the budget, then `omoi retry " + t.ID + "`."

@@ -46,6 +46,7 @@ type Attempt struct {
 	StopReason   string
 	FeedbackID   *string
 	HeadCommit   *string
+	Credential   string
 }
 
 type BusEvent struct {
@@ -87,6 +88,20 @@ type Credential struct {
 	UsedAt         *time.Time
 }
 
+type CredentialSleep struct {
+	OrganizationID string
+	Credential     string
+	Since          time.Time
+	Until          time.Time
+	Walls          int32
+	Stagger        time.Duration
+	Probe          *string
+	ProbedAt       *time.Time
+	Early          bool
+	ProvenAt       *time.Time
+	NextAt         time.Time
+}
+
 type Departure struct {
 	SandboxID string
 	LeftAt    time.Time
@@ -112,6 +127,11 @@ type EventFieldsDefault struct {
 	Birth     time.Time
 	Names     []string
 	Fields    json.RawMessage
+}
+
+type GateLook struct {
+	OrganizationID string
+	TaskID         string
 }
 
 type GuardianAction struct {
@@ -279,6 +299,11 @@ type Project struct {
 	Setup                      string
 	SetupTimeoutS              int32
 	AutoSteering               *bool
+}
+
+type ProjectTurn struct {
+	ProjectID string
+	GrantedAt time.Time
 }
 
 type Pulse struct {

@@ -63,7 +63,7 @@ func (q *Queries) PendingCommands(ctx context.Context, taskIds []string) ([]Comm
 }
 
 const readAttempts = `-- name: ReadAttempts :many
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.reason, a.stop_reason, a.feedback_id, a.head_commit, s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at
 FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 ORDER BY a.number
 `
@@ -98,6 +98,7 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 			&i.Attempt.StopReason,
 			&i.Attempt.FeedbackID,
 			&i.Attempt.HeadCommit,
+			&i.Attempt.Credential,
 			&i.Sandbox.ID,
 			&i.Sandbox.Birth,
 			&i.Sandbox.OrganizationID,

@@ -12,8 +12,8 @@ INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_id,
 VALUES (@id, @organization_id, @task_id, @attempt, @provider, sqlc.narg('host_id'), @labels);
 
 -- name: InsertAttempt :exec
-INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id)
-VALUES (@task_id, @number, @sandbox_id, @kind, @run_id, @ordinal, sqlc.narg('feedback_id'));
+INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential)
+VALUES (@task_id, @number, @sandbox_id, @kind, @run_id, @ordinal, sqlc.narg('feedback_id'), omoi_credential(@task_id));
 
 -- name: CountAttempt :exec
 UPDATE tasks SET attempt_count = @number, waiting = '',

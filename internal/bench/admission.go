@@ -1,0 +1,104 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	apiclient "github.com/omoi-dev/omoi/internal/client"
+)
+
+const (
+	goalAdmission = 5   // milliseconds
+	decisions     = 200 // of each kind
+	queues        = 10  // projects that share the waiting tasks
+	slotsEach     = 5   // of one of them
+)
+
+// measureAdmission times the gate: a task has ended, and among many that wait one is chosen, let in and those behind it
+// are told their places. Beside it stands the look at all that wait, which is taken once a minute.
+func measureAdmission(ctx context.Context, cfg Config, r *Report) (err error) {
+	s, err := startServer(ctx, cfg, map[string]string{"OMOI_REAPER_INTERVAL": "1h"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.queue(ctx, cfg.Waiting); err != nil {
+		return err
+	}
+	quick, err := s.decide(ctx, decisions, `SELECT omoi_admit((SELECT organization_id FROM projects LIMIT 1), $1)`)
+	if err != nil {
+		return err
+	}
+	whole, err := s.decide(ctx, decisions/queues, `SELECT omoi_grant(organization_id) FROM projects WHERE id = $1`)
+	if err != nil {
+		return err
+	}
+	took := median(quick)
+	r.add(Row{
+		What: fmt.Sprintf("an admission decision with %d tasks that wait, median", cfg.Waiting), Goal: "under 5 ms",
+		Measured: fmt.Sprintf("%.1f ms", took), Value: took, Verdict: atMost(took, goalAdmission),
+	})
+	r.note("Admission", "%d tasks wait in %d projects, whose slots are all taken. One is given back; the time is that of the gate alone, in a transaction that is then undone. The decision took %.1f ms (median) and %.1f ms (longest of %d); the look at all that wait, which the reaper and changes of limits take, %s (median).",
+		cfg.Waiting, queues, took, quick[len(quick)-1], len(quick), ms(median(whole)))
+	return nil
+}
+
+// queue writes tasks that wait for slots which others hold. None of them has a workflow, and no relay sees them.
+func (s *server) queue(ctx context.Context, waiting int) error {
+	for range queues {
+		project, err := s.api.CreateProject(ctx, apiclient.NewProject{Name: "bench", MaxSlots: new(slotsEach)})
+		if err != nil {
+			return fmt.Errorf("make a project: %w", err)
+		}
+		_, err = s.pool.Exec(ctx, `WITH k AS (
+				INSERT INTO tickets (id, project_id, title) VALUES (gen_random_uuid(), $1, 'bench') RETURNING id, project_id)
+			INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, queued_at)
+			SELECT gen_random_uuid(), p.organization_id, p.id, k.id, 'bench', repeat('a long description ', 100), 'scripted', 'external', now()
+			FROM k JOIN projects p ON p.id = k.project_id, generate_series(1, $2::integer)`, project.ID, waiting/queues)
+		if err != nil {
+			return fmt.Errorf("write tasks that wait: %w", err)
+		}
+	}
+	for _, then := range []string{
+		`INSERT INTO slots (task_id, organization_id, project_id) SELECT id, organization_id, project_id FROM (
+			SELECT *, row_number() OVER (PARTITION BY project_id) AS n FROM tasks) AS t WHERE n <= ` + strconv.Itoa(slotsEach),
+		`UPDATE tasks SET queued_at = NULL WHERE id IN (SELECT task_id FROM slots)`,
+		`SELECT omoi_grant(organization_id) FROM projects LIMIT 1`,
+		`ANALYZE tasks, slots, projects`,
+	} {
+		if _, err := s.pool.Exec(ctx, then); err != nil {
+			return fmt.Errorf("fill the queue: %w", err)
+		}
+	}
+	return nil
+}
+
+// decide gives back a slot, times the gate, and undoes both.
+func (s *server) decide(ctx context.Context, times int, gate string) ([]float64, error) {
+	var all []float64
+	for range times {
+		tx, err := s.pool.Begin(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("begin a decision: %w", err)
+		}
+		project, given := "", 0
+		err = tx.QueryRow(ctx, `DELETE FROM slots WHERE task_id = (SELECT task_id FROM slots ORDER BY random() LIMIT 1) RETURNING project_id`).Scan(&project)
+		begun := time.Now()
+		if err == nil {
+			err = tx.QueryRow(ctx, gate, project).Scan(&given)
+		}
+		all = append(all, milliseconds(time.Since(begun)))
+		if err == nil && given != 1 {
+			err = fmt.Errorf("the gate let %d tasks in, not one", given)
+		}
+		if err = errors.Join(err, tx.Rollback(ctx)); err != nil {
+			return nil, fmt.Errorf("decide: %w", err)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}

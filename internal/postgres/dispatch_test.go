@@ -1,0 +1,239 @@
+package postgres_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// many makes tasks of a project in one go, without a run of the gate.
+func (w world) many(project string, n int, edit string) {
+	w.t.Helper()
+	ticket := task.NewID()
+	w.exec(`INSERT INTO tickets (id, project_id, title) VALUES ($1, $2, 'ticket')`, ticket, project)
+	w.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, queued_at)
+		SELECT gen_random_uuid(), $1, $2, $3, 'title', $4, 'scripted', 'external', now() FROM generate_series(1, $5::integer)`,
+		w.org, project, ticket, strings.Repeat("a long description ", 100), n)
+	if edit != "" {
+		w.exec(`UPDATE tasks SET `+edit+` WHERE ticket_id = $1`, ticket)
+	}
+}
+
+// endOne completes the task that holds a slot for longest, and runs the gate as its release does.
+func (w world) endOne() {
+	w.t.Helper()
+	var id, project string
+	require.NoError(w.t, w.pool.QueryRow(w.t.Context(), `DELETE FROM slots WHERE task_id = (
+		SELECT task_id FROM slots ORDER BY granted_at, task_id LIMIT 1) RETURNING task_id, project_id`).Scan(&id, &project))
+	w.exec(`UPDATE tasks SET status = 'completed' WHERE id = $1`, id)
+	w.exec(`SELECT omoi_admit($1, $2)`, w.org, project)
+}
+
+// TestNoProjectStarves has ten projects with unequal load share three slots: one of them has far
+// more tasks than the others, and more urgent ones. A project that holds no slot and has a ready
+// task is given one of the next nine.
+func TestNoProjectStarves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	w.exec(`UPDATE organizations SET max_slots = 0`)
+	const projects, slots, tasks = 10, 3, 200
+	for n := range projects {
+		load, priority := 10, "LOW"
+		if n == 0 {
+			load, priority = tasks-(projects-1)*load, "CRITICAL"
+		}
+		w.many(w.project(1+n), load, "priority = '"+priority+"'")
+	}
+	w.exec(`CREATE TABLE given (n bigint GENERATED ALWAYS AS IDENTITY, project_id uuid)`)
+	w.exec(`CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN INSERT INTO given (project_id) VALUES (NEW.project_id); RETURN NULL; END $$`)
+	w.exec(`CREATE TRIGGER note AFTER INSERT ON slots FOR EACH ROW EXECUTE FUNCTION note()`)
+	w.exec(`UPDATE organizations SET max_slots = $1`, slots)
+	w.gate()
+	starved := map[string]int{} // slots that others were given since a project held one last
+	for given := 0; count(t, w.pool, `SELECT count(*) FROM slots`) > 0; {
+		require.LessOrEqual(t, count(t, w.pool, `SELECT count(*) FROM slots`), slots)
+		rows := one[[]string](t, w.pool, `SELECT coalesce(array_agg(project_id::text ORDER BY n), '{}') FROM given WHERE n > $1`, given)
+		given += len(rows)
+		waiting := one[[]string](t, w.pool, `SELECT coalesce(array_agg(DISTINCT project_id::text), '{}') FROM tasks
+			WHERE queued_at IS NOT NULL AND project_id NOT IN (SELECT project_id FROM slots)`)
+		for _, p := range waiting {
+			starved[p] += len(rows)
+			require.Less(t, starved[p], projects, "project %s starves", p)
+		}
+		for _, p := range rows {
+			starved[p] = 0
+		}
+		w.endOne()
+	}
+	require.Equal(t, tasks, count(t, w.pool, `SELECT count(*) FROM tasks WHERE status = 'completed'`))
+}
+
+func TestPlansLimitAnOrganization(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	p := w.project(20)
+	w.exec(`UPDATE organizations SET plan = 'free'`)
+	w.many(p, 15, "")
+	for _, c := range []struct {
+		plan string
+		room int
+	}{{"free", 1}, {"pro", 3}, {"lifetime", 5}, {"team", 10}, {"enterprise", 15}} {
+		w.exec(`UPDATE organizations SET plan = $1`, c.plan)
+		w.gate()
+		require.Equal(t, c.room, count(t, w.pool, `SELECT count(*) FROM slots`), c.plan)
+	}
+}
+
+// TestAQuickLookSeesWhatTheWholeOneSees lets tasks come and go, with dependencies between them,
+// by quick looks alone: a whole one afterwards finds nothing to change.
+func TestAQuickLookSeesWhatTheWholeOneSees(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	p, q := w.project(2), w.project(1)
+	w.many(p, 5, "")
+	w.many(q, 3, "")
+	w.exec(`INSERT INTO task_dependencies SELECT b.id, a.id FROM
+		(SELECT id FROM tasks WHERE project_id = $1 ORDER BY id LIMIT 1) a, (SELECT id FROM tasks WHERE project_id = $1 ORDER BY id DESC LIMIT 2) b`, p)
+	w.exec(`SELECT omoi_admit($1, $2)`, w.org, p)
+	rows := func() string {
+		return one[string](t, w.pool, `SELECT string_agg(concat_ws(' ', id, blocked_reason, queue_reason, queue_position, score), E'\n' ORDER BY id)
+			FROM tasks WHERE queued_at IS NOT NULL`)
+	}
+	for range 4 {
+		quick := rows()
+		w.gate()
+		require.Equal(t, quick, rows())
+		w.endOne()
+	}
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM tasks WHERE blocked_reason <> ''`), "what they depend on is completed")
+}
+
+const onOneKey = `execution_config = '{"credentials": ["anthropic"]}'`
+
+// hitsWall is an attempt whose agent says that its credential's limit resets in an hour.
+func (w world) hitsWall(a asked, live contract.LiveAttempt, ordinal int64) {
+	w.t.Helper()
+	w.event(live.SandboxID, "agent.error", fmt.Sprintf(`{"failure_class": "provider_limit", "reset_at": %d}`, time.Now().Add(time.Hour).Unix()))
+	w.write(a, contract.Projection{
+		Ordinal: ordinal, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Class: task.ClassProviderLimit, ReleaseSlot: true,
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassProviderLimit},
+	})
+}
+
+// TestOneWallPutsAllTasksOnACredentialToSleep has fifty tasks on one credential, and two that are on another.
+func TestOneWallPutsAllTasksOnACredentialToSleep(t *testing.T) {
+	t.Parallel()
+	cfg := postgres.Config{LimitApart: time.Hour} // so that only what this test makes due is
+	w := newWorld(t, cfg)
+	wake := postgres.New(w.pool, cfg).WakeSleepers
+	due := func() { // an hour later
+		w.exec(`UPDATE credential_sleeps SET until = until - interval '1 hour 1 second', next_at = now()`)
+		require.NoError(t, wake(t.Context()))
+		require.NoError(t, wake(t.Context()), "a second look lets in no more")
+	}
+	held := func() []string {
+		return one[[]string](t, w.pool, `SELECT coalesce(array_agg(task_id::text), '{}') FROM slots`)
+	}
+	p := w.project(5)
+	tasks := map[string]asked{}
+	for range 5 {
+		a := w.task(p, onOneKey)
+		tasks[a.id] = a
+	}
+	w.many(p, 45, onOneKey)
+	for _, a := range tasks { // all of them are at work when the first one meets the limit
+		live := w.running(a)
+		w.hitsWall(a, live, 4)
+		w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true})
+	}
+	require.Empty(t, held())
+	require.Equal(t, 50, count(t, w.pool, `SELECT count(*) FROM tasks WHERE blocked_reason = 'provider_limit'
+		AND queue_reason LIKE 'waiting until %'`), "those that never tried sleep too")
+	other := w.task(p, "")
+	require.True(t, w.holdsSlot(other.id), "what works without that credential is not held back")
+	w.write(other, contract.Projection{Ordinal: 1, Status: task.StatusCancelled, ReleaseSlot: true})
+
+	due()
+	require.Len(t, held(), 1, "one tries")
+	probe := tasks[held()[0]]
+	w.hitsWall(probe, w.begin(probe, 6), 7)
+	w.write(probe, contract.Projection{Ordinal: 8, Status: task.StatusPending, RequestSlot: true})
+	require.Empty(t, held(), "all sleep on")
+
+	due()
+	require.Len(t, held(), 1)
+	probe = tasks[held()[0]]
+	w.gate()
+	require.Len(t, held(), 1, "nobody follows before a model has answered")
+	live := w.begin(probe, 9)
+	w.event(live.SandboxID, "agent.tool_use", `{}`)
+	for range 49 {
+		due()
+		require.Len(t, held(), 2, "one after the other")
+		w.exec(`UPDATE slots SET granted_at = now() WHERE task_id = $1`, probe.id)
+		w.endOne()
+	}
+	w.endOne()
+	require.Equal(t, 50, count(t, w.pool, `SELECT count(*) FROM tasks WHERE status = 'completed'`))
+	w.exec(`UPDATE credential_sleeps SET next_at = now() - interval '2 minutes'`)
+	w.gate()
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_sleeps`))
+}
+
+func TestAPersonMayHaveASleepingCredentialTriedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	p := w.project(5)
+	a, b := w.task(p, onOneKey), w.task(p, onOneKey)
+	w.hitsWall(b, w.running(b), 4)
+	w.hitsWall(a, w.running(a), 4)
+	w.write(b, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true})
+	w.command(a.id, contract.CommandRetry, `{}`)
+	require.True(t, w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true}).HoldsSlot)
+	w.hitsWall(a, w.begin(a, 6), 7)
+	w.command(b.id, contract.CommandRetry, `{}`)
+	w.gate()
+	require.False(t, w.holdsSlot(b.id), "one try before the reset is all")
+}
+
+func TestACredentialThatIsReplacedDoesNotSleep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	key := func() {
+		w.exec(`INSERT INTO credentials (id, organization_id, kind, key_id, sealed) VALUES ($1, $2, 'anthropic', 'k', '\x00')
+			ON CONFLICT (organization_id, coalesce(user_id, project_id, organization_id), kind) DO UPDATE SET updated_at = now()`, task.NewID(), w.org)
+	}
+	key()
+	p := w.project(5)
+	a := w.task(p, "agent = 'claude'")
+	w.hitsWall(a, w.running(a), 4)
+	b := w.task(p, "agent = 'claude'")
+	require.False(t, w.holdsSlot(b.id))
+	key()
+	w.gate()
+	require.True(t, w.holdsSlot(b.id))
+}
+
+func BenchmarkAdmissionWithTenThousandWaiting(b *testing.B) {
+	for _, projects := range []int{1, 10} {
+		b.Run(fmt.Sprintf("projects=%d", projects), func(b *testing.B) {
+			w := newWorld(b, postgres.Config{})
+			for range projects {
+				w.many(w.project(5), 10_000/projects, "")
+			}
+			w.exec(`ANALYZE`)
+			w.gate()
+			for b.Loop() {
+				w.endOne()
+			}
+		})
+	}
+}
