@@ -230,7 +230,12 @@ func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
 	if filepath.IsAbs(repo) {
 		repo = filepath.Clean(repo)
 	}
-	name, err := a.deps.Repos.Check(ctx, scm.Owner{UserID: callerOf(ctx).user}, repo)
+	who := callerOf(ctx)
+	project, err := a.deps.Store.ProjectOf(ctx, who.organization, a.deps.Repos.Name(repo)) // with whose credential its tasks work
+	if err != nil {
+		return "", err
+	}
+	name, err := a.deps.Repos.Check(ctx, scm.Owner{UserID: who.user, ProjectID: project}, repo)
 	if e, ok := errors.AsType[*task.Error](err); ok && e.Code == task.CodeInvalid && e.Field == "" {
 		return "", task.Invalid("repo", "%s", e.Message).WithCause(err)
 	}

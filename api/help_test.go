@@ -44,14 +44,26 @@ type world struct {
 	flow  *flow
 }
 
-// repos knows one repository.
-type repos struct{ diff string }
+// repos knows one repository, and another for which there is no credential.
+type repos struct {
+	diff string
+	who  scm.Owner // for whom was looked last
+}
 
-const goodRepo = "/srv/git/app"
+const (
+	goodRepo   = "/srv/git/app"
+	lockedRepo = "acme/locked"
+)
 
-func (r *repos) Check(_ context.Context, _ scm.Owner, repo string) (string, error) {
-	if repo == goodRepo {
-		return repo, nil
+func (r *repos) Name(repo string) string { return strings.ToLower(repo) }
+
+func (r *repos) Check(_ context.Context, who scm.Owner, repo string) (string, error) {
+	r.who = who
+	switch r.Name(repo) {
+	case goodRepo:
+		return r.Name(repo), nil
+	case lockedRepo:
+		return "", task.Errorf(task.CodeForbidden, "There is no GitHub token.").WithCause(scm.ErrNoCredential)
 	}
 	return "", task.Invalid("repo", "There is nothing at %s. Next: git clone <url> %s", repo, repo)
 }

@@ -46,6 +46,8 @@ type Projects interface {
 	CreateProject(ctx context.Context, p task.Project) (task.Project, error)
 	Project(ctx context.Context, organizationID, id string) (task.Project, error)
 	Projects(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[task.Project], error)
+	// ProjectOf answers the id of a repository's project; empty if it has none yet.
+	ProjectOf(ctx context.Context, organizationID, repo string) (id string, err error)
 	ChangeProject(ctx context.Context, organizationID, id string, c task.ProjectChange) (task.Project, error)
 }
 
@@ -140,6 +142,8 @@ type Repos interface {
 	// Check says whether a repository can be worked on: [task.CodeInvalid] with the next step if not. It
 	// answers the one name under which the repository is known.
 	Check(ctx context.Context, who scm.Owner, repo string) (name string, err error)
+	// Name answers the one name under which a repository is known, and asks nobody.
+	Name(repo string) string
 	// Diff writes it as a unified diff.
 	Diff(ctx context.Context, who scm.Owner, of BranchDiff, w io.Writer) error
 }

@@ -3,11 +3,13 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -62,6 +64,9 @@ func (a *API) draftProject(ctx context.Context, in client.NewProject) (task.Proj
 		return p, err
 	}
 	p.Repo, err = a.checkRepo(ctx, in.Repo)
+	if errors.Is(err, scm.ErrNoCredential) { // a project's own can be set once there is the project
+		p.Repo, err = a.deps.Repos.Name(in.Repo), nil
+	}
 	return p, err
 }
 

@@ -41,6 +41,17 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 	require.Equal(t, []any{"App", ""}, []any{next.Items[0].Name, next.NextCursor})
 }
 
+// A repository is looked at with the credential with which its tasks will work: that of its project counts.
+func TestRepositoriesAreLookedAtAsTheirTasksDo(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.call(http.MethodPost, "/api/v1/tasks", `{"repo":"`+lockedRepo+`","agent":"external","description":"x"}`).refused(http.StatusForbidden, "")
+	locked := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", `{"repo":"Acme/Locked"}`), http.StatusCreated)
+	require.Equal(t, lockedRepo, locked.Repo, "its credential can be set once it is there")
+	w.call(http.MethodPost, "/api/v1/tasks", `{"repo":"ACME/Locked","agent":"external","description":"x"}`).refused(http.StatusForbidden, "")
+	require.Equal(t, locked.ID, w.repos.who.ProjectID)
+}
+
 func TestLiftedLimitLetsTasksIn(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -40,7 +40,7 @@ func gitHubAPI(web string) string {
 	if web == "" || web == github.Web {
 		return ""
 	}
-	return web + "/api/v3"
+	return github.API(web)
 }
 
 // installed are the credentials that the installation is configured with.

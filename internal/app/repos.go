@@ -45,6 +45,9 @@ func (r repos) Check(ctx context.Context, who scm.Owner, repo string) (string, e
 	return repo, err
 }
 
+// Name implements api.Repos.
+func (r repos) Name(repo string) string { return r.hosts.Name(repo) }
+
 // Diff implements api.Repos.
 func (r repos) Diff(ctx context.Context, who scm.Owner, of api.BranchDiff, w io.Writer) error {
 	host, err := r.hosts.For(of.Repo, who)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"path"
 	"strings"
 	"time"
@@ -31,6 +32,15 @@ func (s *Store) CreateProject(ctx context.Context, p task.Project) (task.Project
 func (s *Store) Project(ctx context.Context, organizationID, id string) (task.Project, error) {
 	row, err := s.q.ProjectByID(ctx, organizationID, id)
 	return projectOf(row), missing(translate("read project "+id, err), "There is no project %s.", id)
+}
+
+// ProjectOf answers the id of a repository's project; empty if it has none yet.
+func (s *Store) ProjectOf(ctx context.Context, organizationID, repo string) (string, error) {
+	row, err := s.q.ProjectByRepo(ctx, organizationID, repo)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	return row.ID, translate("look for the project of "+repo, err)
 }
 
 // Projects lists the projects of an organization, newest first.

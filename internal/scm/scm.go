@@ -46,6 +46,9 @@ type PullRequest struct {
 // ErrMoved is of rescued work that does not fit its branch any more: only new work could.
 var ErrMoved = errors.New("the branch has moved")
 
+// ErrNoCredential is of a repository on which nothing can be asked, since nobody has a credential for it.
+var ErrNoCredential = errors.New("there is no credential")
+
 // Host is a place that hosts repositories. Every method first looks, then acts: repeated
 // calls and lost answers make no second branch and no second pull request.
 type Host interface {

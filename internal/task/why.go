@@ -78,7 +78,7 @@ func whyBlocked(t Task) string {
 		if t.QueueReason != "" {
 			return "It is " + t.QueueReason + "."
 		}
-		return "The provider's usage limit is reached; it goes on when the limit resets. `omoi retry " + t.ID + "` tries at once."
+		return sentence("A limit of a provider is reached; it goes on when the limit resets", shown(t)) + " `omoi retry " + t.ID + "` tries at once."
 	case BlockedBudget:
 		return "Its budget is spent; the work is saved. Raise the budget, then `omoi retry " + t.ID + "`."
 	case BlockedPaused:

@@ -67,11 +67,7 @@ func NewApp(cfg AppConfig) (*App, error) {
 	}
 	web := strings.TrimRight(cmp.Or(cfg.URL, Web), "/")
 	cfg.URL, cfg.HTTP = web, cmp.Or(cfg.HTTP, http.DefaultTransport)
-	api := web + "/api/v3"
-	if web == Web {
-		api = "https://api.github.com"
-	}
-	return &App{cfg: cfg, key: key, api: api, known: map[string]installation{}, tokens: map[int64]*ghinstallation.Transport{}}, nil
+	return &App{cfg: cfg, key: key, api: API(web), known: map[string]installation{}, tokens: map[int64]*ghinstallation.Transport{}}, nil
 }
 
 // Token answers a token for a repository that is good for ten minutes at least. [errNotInstalled] is in the error where
@@ -179,10 +175,8 @@ func (a *App) signer() *ghinstallation.AppsTransport {
 func (a *App) client() *gh.Client {
 	api := gh.NewClient(&http.Client{Transport: a.signer(), CheckRedirect: sameHost})
 	api.UserAgent = "omoi"
-	if a.cfg.URL != Web {
-		if own, err := api.WithEnterpriseURLs(a.cfg.URL, a.cfg.URL); err == nil { // the address was parsed before
-			return own
-		}
+	if own, err := speaking(api, a.cfg.URL); err == nil { // the address was parsed before
+		return own
 	}
 	return api
 }

@@ -2,6 +2,7 @@ package github_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,6 +34,31 @@ func TestARetryGoesOnWithItsBranch(t *testing.T) {
 	again, err := b.host.EnsureBranch(t.Context(), req)
 	require.NoError(t, err)
 	require.Equal(t, scm.Branch{Name: branch.Name, Base: branch.Base, Head: head}, again)
+}
+
+// GitHub does not tell large letters from small ones: nor is there a second claim or pull request.
+func TestARepositoryInAnyCaseIsOne(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dir, err := b.server.Add("Acme/Other")
+	require.NoError(t, err)
+	b.server.Grant(token, "Acme/Other", "push")
+	for _, name := range []scm.Repo{"Acme/Other", "acme/other"} {
+		req := b.request("t1")
+		req.Repo = name
+		branch, err := b.host.EnsureBranch(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, "feature/ticket-say-hello", branch.Name)
+		person := filepath.Join(t.TempDir(), "work")
+		git(t, "", "clone", "--quiet", "--branch", branch.Name, dir, person)
+		b.commit(person, "x.txt", string(name))
+		_, err = b.host.Push(t.Context(), name, branch.Name, b.bundle(person, branch.Name))
+		require.NoError(t, err)
+		pull, err := b.host.EnsurePull(t.Context(), name, scm.PullRequest{Title: "t", Body: "text", Head: branch.Name, Base: "main"})
+		require.NoError(t, err)
+		require.Equal(t, 1, pull.Number)
+	}
+	require.Len(t, b.server.Pulls("Acme/Other"), 1)
 }
 
 func TestADeletedBranchComesBackWithItsWork(t *testing.T) {

@@ -89,7 +89,7 @@ func limited(err error) error {
 	if !ok {
 		return nil
 	}
-	e := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached; it takes requests again in %s.", after.Round(time.Second)).WithCause(err)
+	e := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached; it takes requests again at %s.", time.Now().Add(after).UTC().Format("15:04:05 UTC")).WithCause(err)
 	e.After = after
 	return e
 }

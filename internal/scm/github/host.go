@@ -3,6 +3,7 @@ package github
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -89,6 +90,7 @@ type repository struct {
 
 	host        *Host
 	owner, name string
+	login       string // the owner as the server writes it; empty: nobody looked
 	api         *gh.Client
 }
 
@@ -100,17 +102,16 @@ func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	}
 	with, err := h.pass(ctx, owner, name)
 	if task.CodeOf(err) == task.CodeUnauthorized {
-		return nil, task.Errorf(task.CodeForbidden, "Repository %s is one of GitHub. %s", repo, task.MessageOf(err)).WithCause(err)
+		return nil, task.Errorf(task.CodeForbidden, "Repository %s is one of GitHub. %s", repo, task.MessageOf(err)).
+			WithCause(errors.Join(scm.ErrNoCredential, err))
 	}
 	if err != nil {
 		return nil, err
 	}
 	api := gh.NewClient(h.cfg.HTTP).WithAuthToken(with.token)
 	api.UserAgent = "omoi"
-	if h.Web() != Web {
-		if api, err = api.WithEnterpriseURLs(h.Web(), h.Web()); err != nil {
-			return nil, task.Invalid("github.url", "github.url cannot be used.").WithCause(err)
-		}
+	if api, err = speaking(api, h.Web()); err != nil {
+		return nil, task.Invalid("github.url", "github.url cannot be used.").WithCause(err)
 	}
 	return &repository{host: h, owner: owner, name: name, pass: with, api: api}, nil
 }
@@ -149,6 +150,7 @@ func (r *repository) look(ctx context.Context) (*gh.Repository, error) {
 	if err != nil {
 		return nil, r.told(err, "look at the repository")
 	}
+	r.login = found.GetOwner().GetLogin()
 	may := found.GetPermissions()
 	switch {
 	case found.GetArchived():

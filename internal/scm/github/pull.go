@@ -60,8 +60,13 @@ func (r *repository) ensurePull(ctx context.Context, pull scm.PullRequest, commi
 
 // pullFor answers the pull request that a branch has, nil if it needs a new one.
 func (r *repository) pullFor(ctx context.Context, branch, commit string) (*gh.PullRequest, error) {
+	if r.login == "" {
+		if _, err := r.look(ctx); err != nil {
+			return nil, err
+		}
+	}
 	all, _, err := r.api.PullRequests.List(ctx, r.owner, r.name, &gh.PullRequestListOptions{
-		State: "all", Head: r.owner + ":" + branch, ListOptions: gh.ListOptions{PerPage: pageSize},
+		State: "all", Head: r.login + ":" + branch, ListOptions: gh.ListOptions{PerPage: pageSize},
 	})
 	if err != nil {
 		return nil, r.told(err, "list the pull requests of "+branch)

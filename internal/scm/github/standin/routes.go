@@ -114,6 +114,7 @@ func (s *Server) git(w http.ResponseWriter, r *http.Request) {
 	case strings.Contains(service, "receive-pack") && (!push || on.archived):
 		http.Error(w, "Write access to repository not granted.", http.StatusForbidden)
 	default:
+		r.URL.Path = "/" + on.full() + ".git/" + r.PathValue("rest") // folders have but one case
 		s.backend(w, r)
 	}
 }
@@ -127,7 +128,9 @@ func (s *Server) backend(w http.ResponseWriter, r *http.Request) {
 	h := cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
 		Env: append(gitEnv(), "GIT_PROJECT_ROOT="+s.dir, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x-access-token",
-			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"),
+			"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+			"GIT_CONFIG_KEY_1=uploadpack.allowFilter", "GIT_CONFIG_VALUE_1=true", // GitHub gives parts of a repository,
+			"GIT_CONFIG_KEY_2=uploadpack.allowAnySHA1InWant", "GIT_CONFIG_VALUE_2=true"), // and commits by their ids
 	}
 	h.ServeHTTP(w, r)
 }

@@ -138,9 +138,19 @@ func (s *Server) enter(r *http.Request, owner, name string) (*repo, bool, error)
 	if ends, some := s.ends[tokenOf(r)]; !known || some && !time.Now().Before(ends) {
 		return nil, false, errLogin
 	}
-	found, full := s.repos[owner+"/"+name], owner+"/"+name
-	if found == nil || grants[full] == "" {
+	found := s.find(owner + "/" + name)
+	if found == nil || grants[found.full()] == "" {
 		return nil, false, errHidden
 	}
-	return found, grants[full] == "push", nil
+	return found, grants[found.full()] == "push", nil
+}
+
+// find answers a repository by its name in any case, as GitHub does; nil if there is none.
+func (s *Server) find(full string) *repo {
+	for name, one := range s.repos {
+		if strings.EqualFold(name, full) {
+			return one
+		}
+	}
+	return nil
 }
