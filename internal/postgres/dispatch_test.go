@@ -222,6 +222,19 @@ func TestACredentialThatIsReplacedDoesNotSleep(t *testing.T) {
 	require.True(t, w.holdsSlot(b.id))
 }
 
+// A limit of the git host before the agent ran says nothing of the model's credential.
+func TestALimitOfTheGitHostPutsNoCredentialToSleep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), onOneKey)
+	live := w.begin(a, w.load(a).Ordinal+1)
+	w.write(a, contract.Projection{
+		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Class: task.ClassProviderLimit, ReleaseSlot: true,
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassProviderLimit},
+	})
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_sleeps`))
+}
+
 func BenchmarkAdmissionWithTenThousandWaiting(b *testing.B) {
 	for _, projects := range []int{1, 10} {
 		b.Run(fmt.Sprintf("projects=%d", projects), func(b *testing.B) {

@@ -25,6 +25,9 @@ func (w *projecting) noteWall(ctx context.Context) error {
 		return nil
 	}
 	data, err := w.q.NewestFailure(ctx, w.last.Attempt.SandboxID)
+	if errors.Is(err, pgx.ErrNoRows) && w.last.Attempt.AssignedAt == nil {
+		return nil // no agent ever ran: it is the git host's limit
+	}
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
