@@ -27,6 +27,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
+	"github.com/omoi-dev/omoi/internal/scm/scratch"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/temporal"
 	"github.com/omoi-dev/omoi/internal/token"
@@ -70,6 +71,7 @@ type core struct {
 	logins       api.Logins // nil: no JWT is taken
 	hosts        scm.Hosts
 	hub          *github.Hub
+	scratch      *scratch.Dir
 	metrics      *metrics.Metrics
 	tracing      *tracing.Tracing // nil: off
 	inlet        *inlet           // of a worker; nil: its sandboxes report by themselves
@@ -81,7 +83,8 @@ type core struct {
 
 // newCore connects to the database; Temporal and Redis need not answer yet.
 func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core, err error) {
-	c = &core{cfg: cfg, log: log, hosts: scm.Hosts{Local: localgit.New(localgit.Config{})}}
+	c = &core{cfg: cfg, log: log, scratch: scratch.Open("")}
+	c.hosts.Local = localgit.New(localgit.Config{Scratch: c.scratch})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -259,7 +262,7 @@ func (c *core) claim(ctx context.Context) error {
 }
 
 func (c *core) close() error {
-	var errs []error
+	errs := []error{c.scratch.Close()}
 	if c.temporal != nil {
 		c.temporal.Close()
 	}

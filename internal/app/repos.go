@@ -19,7 +19,7 @@ func (c *core) openHosts() error {
 	if app != nil {
 		c.credentials.UseApp(app)
 	}
-	hub, err := github.New(github.Config{URL: c.cfg.GitHub.URL, App: app}, c.credentials)
+	hub, err := github.New(github.Config{URL: c.cfg.GitHub.URL, App: app, Scratch: c.scratch}, c.credentials)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/scm/github/standin"
+	"github.com/omoi-dev/omoi/internal/scm/scratch"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -76,7 +77,7 @@ func (b *bench) appHost(id int64, key *rsa.PrivateKey, owners people) *github.Ho
 	b.t.Helper()
 	app, err := github.NewApp(github.AppConfig{ID: id, Key: pemOf(key), URL: b.server.URL, Owners: owners})
 	require.NoError(b.t, err)
-	hub, err := github.New(github.Config{URL: b.server.URL, TempDir: b.temp, App: app}, owners)
+	hub, err := github.New(github.Config{URL: b.server.URL, Scratch: scratch.Open(b.temp), App: app}, owners)
 	require.NoError(b.t, err)
 	return hub.As(scm.Owner{UserID: who})
 }

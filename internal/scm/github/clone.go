@@ -22,7 +22,7 @@ type clone struct {
 
 // clone makes an empty copy.
 func (r *repository) clone(ctx context.Context) (*clone, error) {
-	folder, err := os.MkdirTemp(r.host.cfg.TempDir, "omoi-github-")
+	folder, err := r.host.cfg.Scratch.Make("omoi-github-")
 	if err != nil {
 		return nil, task.Errorf(task.CodeUnavailable, "No temporary folder can be made for a copy of %s.", r.full()).WithCause(err)
 	}

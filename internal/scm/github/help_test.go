@@ -15,6 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/scm/github/standin"
+	"github.com/omoi-dev/omoi/internal/scm/scratch"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -52,7 +53,7 @@ func setup(t *testing.T) *bench {
 	b.bare, err = server.Add(string(repo))
 	require.NoError(t, err)
 	server.Grant(token, string(repo), "push")
-	hub, err := github.New(github.Config{URL: server.URL, TempDir: b.temp}, users{who: token})
+	hub, err := github.New(github.Config{URL: server.URL, Scratch: scratch.Open(b.temp)}, users{who: token})
 	require.NoError(t, err)
 	b.host = hub.As(scm.Owner{UserID: who})
 	return b
@@ -167,7 +168,7 @@ func requireCode(t *testing.T, want task.Code, err error) {
 // leavesNothing says that no copy is left, and that the token is in no file.
 func (b *bench) leavesNothing() {
 	b.t.Helper()
-	left, err := os.ReadDir(b.temp)
+	left, err := filepath.Glob(filepath.Join(b.temp, "*", "*"))
 	require.NoError(b.t, err)
 	require.Empty(b.t, left)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
+	"github.com/omoi-dev/omoi/internal/scm/scratch"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -24,8 +25,8 @@ const Web = "https://github.com"
 type Config struct {
 	// URL is where people find the server, https://github.com or that of an Enterprise server; empty: [Web].
 	URL string
-	// TempDir holds throw-away copies of repositories; empty: the system's.
-	TempDir string
+	// Scratch holds throw-away copies of repositories; nil: where the system has such.
+	Scratch *scratch.Dir
 	// HTTP makes the requests of the API; nil: a client of its own with a time limit.
 	HTTP *http.Client
 	// App is worked with where its users have no token of their own; nil: there is none.
@@ -52,7 +53,7 @@ func New(cfg Config, tokens Tokens) (*Hub, error) {
 	if cfg.HTTP == nil {
 		cfg.HTTP = &http.Client{Timeout: callTimeout, CheckRedirect: sameHost}
 	}
-	return &Hub{cfg: cfg, web: web, tokens: tokens, local: localgit.New(localgit.Config{TempDir: cfg.TempDir})}, nil
+	return &Hub{cfg: cfg, web: web, tokens: tokens, local: localgit.New(localgit.Config{Scratch: cfg.Scratch})}, nil
 }
 
 // sameHost follows a server that sends us elsewhere in itself, as for a repository that was renamed; the token is

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/scratch"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -22,8 +23,8 @@ type Config struct {
 	Git string
 	// MaxBundle is the most that a bundle from a sandbox may weigh, in bytes; 0: 2 GiB.
 	MaxBundle int64
-	// TempDir holds bundles while they are checked; empty: the system's.
-	TempDir string
+	// Scratch holds bundles while they are checked; nil: where the system has such.
+	Scratch *scratch.Dir
 }
 
 const defaultMaxBundle = 2 << 30

@@ -12,6 +12,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
+	"github.com/omoi-dev/omoi/internal/scm/scratch"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -150,7 +151,7 @@ func TestPushLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	temp := realTemp(t)
-	host := localgit.New(localgit.Config{TempDir: temp})
+	host := localgit.New(localgit.Config{Scratch: scratch.Open(temp)})
 	branch := b.ensure("t1")
 	work := b.sandbox(branch.Name)
 	b.commit(work, "a.txt", "a")
@@ -158,7 +159,7 @@ func TestPushLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, err)
 	_, err = host.Push(t.Context(), b.repo, branch.Name, strings.NewReader("noise"))
 	require.Error(t, err)
-	left, err := os.ReadDir(temp)
+	left, err := filepath.Glob(filepath.Join(temp, "*", "*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
 }

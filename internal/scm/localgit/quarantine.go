@@ -25,7 +25,7 @@ type quarantine struct {
 
 // quarantine makes one and gives it the refs of r, which the bundle may build on.
 func (h *Host) quarantine(ctx context.Context, r *repository) (*quarantine, error) {
-	folder, err := os.MkdirTemp(h.cfg.TempDir, "omoi-git-")
+	folder, err := h.cfg.Scratch.Make("omoi-git-")
 	if err != nil {
 		return nil, task.Errorf(task.CodeUnavailable, "No temporary folder can be made for the bundle.").WithCause(err)
 	}

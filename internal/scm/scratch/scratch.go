@@ -1,0 +1,117 @@
+// Package scratch gives a process a folder for throw-away copies of repositories. The folder is locked for as long as the process
+// lives, and the kernel drops the lock when it dies: what a killed process left behind is removed by the next one that starts.
+package scratch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// prefix begins the name of every such folder.
+const prefix = "omoi-scratch-"
+
+// Dir is the folder of this process. A nil Dir makes what it is asked for where the system has its own.
+type Dir struct {
+	parent string
+
+	mu   sync.Mutex
+	path string
+	lock *os.File
+}
+
+// Open removes what dead processes of this user left below parent; empty is the system's folder. The own folder is made when
+// it is needed.
+func Open(parent string) *Dir {
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*")) // the pattern is ours
+	for _, path := range left {
+		sweep(path)
+	}
+	return &Dir{parent: parent}
+}
+
+// Make makes a new folder for one copy. Others may go through the folder around it, as the user who owns a repository must.
+func (d *Dir) Make(pattern string) (string, error) {
+	if d == nil {
+		return os.MkdirTemp("", pattern)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, err := os.Stat(d.path); d.path == "" || err != nil { // or a cleaner of the system took it away
+		if err := d.begin(); err != nil {
+			return "", err
+		}
+	}
+	return os.MkdirTemp(d.path, pattern)
+}
+
+// Close removes the folder with all that is in it.
+func (d *Dir) Close() error {
+	if d == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lock == nil {
+		return nil
+	}
+	err := errors.Join(os.RemoveAll(d.path), d.lock.Close())
+	d.path, d.lock = "", nil
+	return err
+}
+
+// begin makes and locks the folder. One that somebody swept before it was locked is made anew.
+func (d *Dir) begin() error {
+	if d.lock != nil {
+		_ = d.lock.Close() // of the folder that is gone
+		d.lock = nil
+	}
+	const tries = 3
+	for range tries {
+		path, err := os.MkdirTemp(d.parent, prefix)
+		if err != nil {
+			return fmt.Errorf("make a folder for copies: %w", err)
+		}
+		if lock := own(path); lock != nil {
+			d.path, d.lock = path, lock
+			return os.Chmod(path, 0o711) //nolint:gosec // G302: what is in it has names that nobody guesses, and modes of its own
+		}
+	}
+	return fmt.Errorf("lock a folder for copies in %s: somebody else removes them", d.parent)
+}
+
+// own locks a folder of ours that is there; nil if somebody else holds it, or it is none.
+func own(path string) *os.File {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil
+	}
+	held, err := f.Stat()
+	if err == nil && mine(held) && syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		if now, err := os.Lstat(path); err == nil && os.SameFile(held, now) {
+			return f
+		}
+	}
+	_ = f.Close()
+	return nil
+}
+
+// mine reports whether a folder belongs to this user: what somebody else calls so is left alone.
+func mine(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+// sweep removes a folder whose process is dead. What cannot be removed now, the next start removes.
+func sweep(path string) {
+	if lock := own(path); lock != nil {
+		_ = os.RemoveAll(path)
+		_ = lock.Close()
+	}
+}
