@@ -59,8 +59,8 @@ func published(err error) error {
 	return classed(task.ClassPublish, err)
 }
 
-// ofHost is an error of work on a git host. One that said when it takes requests again is a limit, and no failure: where that is
-// later than the step may take, the workflow waits for it.
+// ofHost is an error of work on a git host, or of a provider that makes sandboxes. One that said when it takes requests again is
+// a limit, and no failure: where that is later than the step may take, the workflow waits for it.
 func ofHost(err error) error {
 	if task.CodeOf(err) == task.CodeExhausted && task.AfterOf(err) > 0 {
 		return classed(task.ClassProviderLimit, err)

@@ -9,7 +9,7 @@ import (
 )
 
 // ensure makes the sandbox of a row or adopts it. The attempt after one that ran out of memory or disk gets the next
-// size up, and its sandbox says so.
+// size up, where its provider can, and its sandbox says so.
 func (a *Activities) ensure(ctx context.Context, p place) (sandbox.Sandbox, error) {
 	want, grown, err := a.spec(ctx, p)
 	if err != nil {
@@ -17,9 +17,16 @@ func (a *Activities) ensure(ctx context.Context, p place) (sandbox.Sandbox, erro
 	}
 	made, err := p.provider.Ensure(ctx, want)
 	if grown {
-		made.Isolation = append(slices.Clip(made.Isolation), "next size up asked for")
+		made.Isolation = append(slices.Clip(made.Isolation), larger(made))
 	}
-	return made, err
+	return made, ofHost(err)
+}
+
+func larger(made sandbox.Sandbox) string {
+	if made.FixedSize {
+		return "no next size up: its snapshot has a size of its own"
+	}
+	return "next size up asked for"
 }
 
 // spec is what a sandbox of ours is made of. It is the same whenever it is asked for: what earlier attempts came to

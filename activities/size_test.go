@@ -4,9 +4,11 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -49,6 +51,41 @@ func TestTheNextSandboxIsLarger(t *testing.T) {
 	b.store.ranOutIs = task.Errorf(task.CodeUnavailable, "away")
 	require.Error(t, act(b, b.activities().EnsureSandbox, b.ref()))
 	require.Empty(t, b.provider.specs, "unknown is no reason to make a small one")
+}
+
+// snapshots are a provider whose sandboxes have the size of what they are made from.
+type snapshots struct{ *fakeProvider }
+
+func (p snapshots) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	made, err := p.fakeProvider.Ensure(ctx, spec)
+	made.FixedSize = true
+	return made, err
+}
+
+func TestASandboxThatCannotGrowSaysSo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	begun(b, 2)
+	b.store.ranOut = 1
+	b.made = activities.New(b.cfg, activities.Deps{Tasks: b.store, Ledger: b.store, Fleet: b.store, Providers: providers{task.ProviderLocal: snapshots{b.provider}}})
+	made, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
+	require.NoError(t, err)
+	require.Contains(t, made.Isolation, "no next size up: its snapshot has a size of its own")
+	require.NotContains(t, made.Isolation, "next size up asked for")
+}
+
+// A provider that has said until when it makes nothing is waited for without a slot.
+func TestALimitOfAProviderIsNoFailure(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provider.down = limit(time.Hour)
+	app, details := refused(t, act(b, b.activities().EnsureSandbox, b.ref()))
+	require.Equal(t, string(task.ClassProviderLimit), app.Type())
+	require.Equal(t, time.Hour, app.NextRetryDelay())
+	require.WithinDuration(t, time.Now().Add(time.Hour), details.ResetAt, time.Minute)
+	b.provider.down = task.Errorf(task.CodeExhausted, "no quota")
+	app, _ = refused(t, act(b, b.activities().EnsureSandbox, b.ref()))
+	require.Equal(t, string(task.ClassInfrastructure), app.Type(), "nobody has said until when")
 }
 
 // begun makes the sandbox that of an attempt.

@@ -51,6 +51,7 @@ type Sandbox struct {
 	ProviderID string // the provider's own id; may equal the name
 	Adopted    bool   // it existed already
 	Isolation  []string
+	FixedSize  bool   // its size is that of what it was made from, whatever limits were asked for
 	Arch       string // GOARCH of what runs inside: amd64, arm64
 	CreatedAt  time.Time
 }

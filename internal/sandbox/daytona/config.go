@@ -39,7 +39,7 @@ type Config struct {
 	// Daytona itself answers, before its agent counts as gone; default 15 min.
 	DeadPatience time.Duration
 	// LimitPatience is the longest wait that a rate limit may ask for inside one call;
-	// default 2 min. A longer one is answered with [task.CodeExhausted].
+	// default 2 min. A longer one is answered with [task.CodeExhausted] and its end.
 	LimitPatience time.Duration
 }
 

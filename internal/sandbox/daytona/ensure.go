@@ -205,7 +205,9 @@ func goarch(machine string) (string, error) {
 
 // sandbox describes what Daytona told.
 func (p *Provider) sandbox(box *apiclient.Sandbox, labels sandbox.Labels) sandbox.Sandbox {
-	return sandbox.Sandbox{Labels: labels, ProviderID: box.Id, Isolation: p.parts(box), CreatedAt: when(box.GetCreatedAt())}
+	return sandbox.Sandbox{
+		Labels: labels, ProviderID: box.Id, Isolation: p.parts(box), FixedSize: box.BuildInfo == nil, CreatedAt: when(box.GetCreatedAt()),
+	}
 }
 
 // parts say what the sandbox is made of, and what is not as it was asked for.

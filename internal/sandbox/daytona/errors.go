@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -17,6 +18,7 @@ type answer struct {
 	code   string // of the toolbox, where it gives one
 	text   string // at most maxText runes; empty where the body was
 	told   string // what a rate limit asks for
+	after  time.Duration
 }
 
 func (a *answer) Error() string {
@@ -67,6 +69,9 @@ func classify(doing string, resp *http.Response, err error) error {
 // read takes an error answer apart, in any of its shapes.
 func read(resp *http.Response, body []byte) *answer {
 	a := &answer{status: resp.StatusCode, told: limitText(resp.Header)}
+	if a.status == http.StatusTooManyRequests {
+		a.after = toldToWait(resp.Header, time.Now())
+	}
 	var doc struct {
 		Message   any    `json:"message"`
 		Error     any    `json:"error"`
@@ -119,7 +124,9 @@ func meaning(doing string, a *answer) error {
 	if a.text != "" {
 		text += ": " + a.text
 	}
-	return task.Errorf(code, "%s", text).WithCause(a)
+	said := task.Errorf(code, "%s", text)
+	said.After = a.after
+	return said.WithCause(a)
 }
 
 // refused tells a refusal for good from one that time mends: no runner, no quota. Before spring
@@ -152,11 +159,12 @@ func ambiguous(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || status == http.StatusRequestTimeout || status >= http.StatusInternalServerError)
 }
 
-// passing reports whether a look that failed is worth another.
+// passing reports whether a look that failed is worth another at once: not where Daytona has said
+// when it is, which is later than a call waits for.
 func passing(err error) bool {
 	switch task.CodeOf(err) {
 	case task.CodeUnavailable, task.CodeExhausted:
-		return true
+		return task.AfterOf(err) == 0
 	case task.CodeInternal:
 		return errors.Is(err, context.DeadlineExceeded)
 	default:

@@ -183,6 +183,20 @@ func TestARateLimitIsObeyed(t *testing.T) {
 	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: someLabels()})
 	code(t, task.CodeExhausted, err)
 	require.Contains(t, task.MessageOf(err), "again in 1h0m0s")
+	require.Equal(t, time.Hour, task.AfterOf(err), "nobody is to ask again before")
+}
+
+// Who looks again and again while a sandbox is made asks no more once Daytona has said until when.
+func TestALimitEndsALook(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p := b.open(t)
+	limit := standin.Fault{Switch: standin.TooMany, Method: http.MethodGet, Path: "/api/sandbox/*", RetryAfter: 3600, Times: 5, Skip: 1}
+	b.server.Faults().Set(limit)
+	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: someLabels()})
+	code(t, task.CodeExhausted, err)
+	require.Equal(t, time.Hour, task.AfterOf(err))
+	require.Equal(t, limit.Times-1, b.server.Faults().On()[0].Times, "it was asked once")
 }
 
 func TestASleepingSnapshotIsWoken(t *testing.T) {
@@ -192,6 +206,7 @@ func TestASleepingSnapshotIsWoken(t *testing.T) {
 	b.server.Faults().Set(standin.Fault{Switch: standin.InactiveSnapshot})
 	box, labels := b.ensure(t, p)
 	require.Contains(t, box.Isolation, "snapshot ai-agent-dev-light")
+	require.True(t, box.FixedSize)
 	b.end(t, p, labels)
 }
 
