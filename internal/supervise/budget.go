@@ -40,7 +40,7 @@ type bounded struct {
 }
 
 // Judge implements [Model].
-func (m *bounded) Judge(ctx context.Context, s Subject, rules Analysis) (Analysis, error) { //nolint:gocritic // the interface's
+func (m *bounded) Judge(ctx context.Context, s Subject, rules Analysis) (Analysis, error) {
 	held, ok := m.budget.take()
 	if !ok {
 		return rules, ErrBudget
@@ -53,18 +53,18 @@ func (m *bounded) Judge(ctx context.Context, s Subject, rules Analysis) (Analysi
 func (b *Budget) take() (ModelUse, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	after := b.spent.plus(b.reserved).plus(b.dearest)
+	after := b.spent.Plus(b.reserved).Plus(b.dearest)
 	if b.tokens > 0 && after.tokens() >= b.tokens || b.usd > 0 && after.CostUSD >= b.usd {
 		return ModelUse{}, false
 	}
-	b.reserved = b.reserved.plus(b.dearest)
+	b.reserved = b.reserved.Plus(b.dearest)
 	return b.dearest, true
 }
 
 func (b *Budget) settle(held, use ModelUse) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.reserved, b.spent = b.reserved.minus(held), b.spent.plus(use)
+	b.reserved, b.spent = b.reserved.minus(held), b.spent.Plus(use)
 	if use.tokens() > b.dearest.tokens() {
 		b.dearest = use
 	}
@@ -72,7 +72,8 @@ func (b *Budget) settle(held, use ModelUse) {
 
 func (u ModelUse) tokens() int64 { return u.InputTokens + u.OutputTokens }
 
-func (u ModelUse) plus(o ModelUse) ModelUse {
+// Plus adds up.
+func (u ModelUse) Plus(o ModelUse) ModelUse {
 	return ModelUse{u.Calls + o.Calls, u.InputTokens + o.InputTokens, u.OutputTokens + o.OutputTokens, u.CostUSD + o.CostUSD}
 }
 

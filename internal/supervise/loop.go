@@ -9,7 +9,7 @@ import (
 // loop finds the same call, or the same few calls in a row, over and over with the same
 // answers. Whoever waits for something outside does that too: polling has its own limit.
 func loop(t *trail, s Settings) *Finding {
-	if t.end != nil || t.underWay(s.ToolLimit) {
+	if t.end != nil {
 		return nil
 	}
 	tail := t.stale()

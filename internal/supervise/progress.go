@@ -29,7 +29,7 @@ func noProgress(t *trail, s Settings) *Finding {
 
 // tooLong is a tool that is under way for longer than tools may be.
 func tooLong(t *trail, s Settings) *Finding {
-	if t.Beat == nil || t.Beat.Tool == "" || t.Beat.Age > freshBeat {
+	if t.Beat == nil || t.Beat.Tool == "" || t.Beat.Age > freshBeat || t.Beat.Sequence < t.last() {
 		return nil
 	}
 	return &Finding{
@@ -94,23 +94,32 @@ func nothingNew(t *trail, s Settings) *Finding {
 	}, tail, s)
 }
 
-// idle finds an agent whose work is done and which stays.
+// idle finds an agent that has nothing more to do and stays: its work is done, or it waits for
+// messages although it was not meant to.
 func idle(t *trail, s Settings) *Finding {
-	if t.end == nil || t.WaitsForMessages || t.end.Age < s.IdleAfterEnd {
+	if t.WaitsForMessages || t.Beat == nil || t.Beat.Age > freshBeat { // it may be gone: that is not for rules about what it does
 		return nil
 	}
-	if t.Beat == nil || t.Beat.Age > freshBeat {
-		return nil // it may be gone: that is not for rules about what it does
-	}
-	word := "has completed"
-	if t.end.Type == task.EventContinuousCompleted {
-		word = "has been validated"
+	at, word := t.rest()
+	if at == nil || at.Age < s.IdleAfterEnd {
+		return nil
 	}
 	return &Finding{
-		Why:        fmt.Sprintf("Its work %s %s ago, and its sandbox still lives.", word, minutes(t.end.Age)),
-		Advice:     "Your work is done. If nothing is left to do, end.",
-		Confidence: 0.85, Evidence: []int64{t.end.Sequence, t.Beat.Sequence},
+		Why:        fmt.Sprintf("It %s %s ago and has done nothing since; its sandbox still lives.", word, minutes(at.Age)),
+		Advice:     "If your work is done, end. If you wait for an answer, go on by what is most likely, and say what you assumed.",
+		Confidence: 0.85, Evidence: []int64{at.Sequence, t.Beat.Sequence},
 	}
+}
+
+// rest is the event after which an agent did nothing more, if that is what it does.
+func (t *trail) rest() (*Event, string) {
+	if t.end != nil {
+		return t.end, "completed"
+	}
+	if n := len(t.Events); n > 0 && t.Events[n-1].Type == task.EventAgentWaiting && t.Beat.Status == "waiting" {
+		return &t.Events[n-1], "began to wait for a message"
+	}
+	return nil, ""
 }
 
 func minutes(d time.Duration) string {

@@ -30,7 +30,8 @@ type Settings struct {
 
 	IdleAfterEnd time.Duration
 	// TestsLost are tests or checks that may go, net, without a word.
-	TestsLost int
+	TestsLost  int
+	TestsGrace time.Duration // until then it may be about to put them elsewhere
 	// Ignored are patterns of files that tools write by themselves.
 	Ignored []string
 }
@@ -45,7 +46,7 @@ func DefaultSettings() Settings {
 		Silence: 10 * time.Minute, Monologue: 6, ToolLimit: 30 * time.Minute,
 		SameError: 5, SameFailing: 4,
 		CostUSD: 3, CostTokens: 3_000_000, CostCalls: 20, CostShare: 0.5,
-		IdleAfterEnd: 5 * time.Minute, TestsLost: 0,
+		IdleAfterEnd: 5 * time.Minute, TestsGrace: 2 * time.Minute,
 		Ignored: []string{
 			"**/*.log", "**/__pycache__/**", "**/node_modules/**", "**/coverage*", "**/.coverage", "**/*.lock",
 			"**/package-lock.json", "**/pnpm-lock.yaml", "**/go.sum", "**/.pytest_cache/**", "**/*.pyc", "**/.DS_Store",

@@ -161,9 +161,21 @@ func (t *trail) stale() []step {
 // left reports whether anything is left of the edits of a file.
 func (t *trail) left(path string) bool { return t.net[path] != 0 }
 
-// underWay is true while a tool is at work within its limit.
+// underWay is true while a tool is at work within its limit: the heartbeat says so, or what came
+// after that is a call.
 func (t *trail) underWay(limit time.Duration) bool {
-	return t.Beat != nil && t.Beat.Tool != "" && t.Beat.ToolAge+t.Beat.Age <= limit
+	if t.Beat != nil && t.Beat.Sequence > t.last() {
+		return t.Beat.Tool != "" && t.Beat.ToolAge+t.Beat.Age <= limit
+	}
+	return len(t.steps) > 0 && t.steps[len(t.steps)-1].result == nil && t.steps[len(t.steps)-1].use.Age <= limit
+}
+
+// last is the number of the newest event, heartbeats aside.
+func (t *trail) last() int64 {
+	if len(t.Events) == 0 {
+		return 0
+	}
+	return t.Events[len(t.Events)-1].Sequence
 }
 
 // newest is the age of the newest event, heartbeats aside.

@@ -3,6 +3,8 @@ package supervise
 import (
 	"fmt"
 	"regexp"
+	"strings"
+	"time"
 )
 
 var aboutTests = regexp.MustCompile(`(?i)\b(?:remov|delet|drop|skip|disabl|obsolete|rewrit|replac|simplif|clean|migrat|deprecat|retir)\w*\b[^.\n]{0,60}\b(?:tests?|specs?|suite)\b` +
@@ -39,6 +41,9 @@ func weakened(t *trail, s Settings) *Finding {
 	if l.tests <= s.TestsLost && l.checks <= s.TestsLost && l.skips <= s.TestsLost {
 		return nil
 	}
+	if !settled(t, l.seen[len(l.seen)-1], s.TestsGrace) {
+		return nil
+	}
 	confidence := 0.5
 	if failedBefore(t, l.seen[0]) {
 		confidence = 0.9
@@ -48,6 +53,23 @@ func weakened(t *trail, s Settings) *Finding {
 		Advice:     "You have weakened the tests. Put them back as they were and change the code that they test; if a test is wrong, say so and leave it.",
 		Confidence: confidence, Evidence: l.seen[max(0, len(l.seen)-6):],
 	}
+}
+
+// settled is true once an agent has left it at an edit: it has run tests or committed since, has
+// ended, or time has passed. Until then it may be about to put elsewhere what it took away.
+func settled(t *trail, sequence int64, grace time.Duration) bool {
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Sequence == sequence && e.Age >= grace {
+			return true
+		}
+	}
+	for i := range t.steps {
+		st := &t.steps[i]
+		if st.use.Sequence > sequence && (st.tests != nil || strings.Contains(st.use.Command, "git commit")) {
+			return true
+		}
+	}
+	return t.end != nil
 }
 
 // failedBefore is true if the newest run of tests before an event failed.

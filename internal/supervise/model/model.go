@@ -43,7 +43,7 @@ var _ supervise.Model = (*Model)(nil)
 // New makes a model of settings. Of the environment nothing is taken: its keys are the agents'.
 func New(s Settings) (*Model, error) {
 	if s.Model == "" || s.APIKey == "" && s.AuthToken == "" {
-		return nil, errors.New("a model that judges needs a name and a key; set supervision.model and anthropic.api_key")
+		return nil, errors.New("a model that judges needs a name and a key; set monitoring.model and anthropic.api_key")
 	}
 	options := []option.RequestOption{option.WithoutEnvironmentDefaults(), option.WithMaxRetries(s.Retries)}
 	if s.APIKey != "" {
@@ -58,7 +58,7 @@ func New(s Settings) (*Model, error) {
 }
 
 // Judge asks. An answer that does not have the form is sent back with what is wrong about it.
-func (m *Model) Judge(ctx context.Context, s supervise.Subject, rules supervise.Analysis) (supervise.Analysis, error) { //nolint:gocritic // the interface's
+func (m *Model) Judge(ctx context.Context, s supervise.Subject, rules supervise.Analysis) (supervise.Analysis, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.settings.Timeout)
 	defer cancel()
 	params := m.question(&s, &rules)

@@ -1,0 +1,118 @@
+package taskcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/supervise/corpus"
+)
+
+const corpusDir = "internal/supervise/testdata/corpus"
+
+func (s *session) guardianCorpus() *cobra.Command {
+	cmd := &cobra.Command{Use: "corpus", Short: "Trajectories of which a person has said what they are"}
+	cmd.AddCommand(s.corpusAdd())
+	return cmd
+}
+
+func (s *session) corpusAdd() *cobra.Command {
+	var note corpus.Note
+	var dir, label string
+	cmd := &cobra.Command{
+		Use:   "add <task>",
+		Short: "Write down what an agent did, and what you say of it, to score the guardian by",
+		Long: `Write down what an agent did, and what you say of it, as a file of the corpus: omoi guardian score replays it.
+Its newest attempt is taken, and what would tell where it ran is taken out. What the agent wrote stays in: look at the
+file before you give it to others.
+
+Labels: ` + labels(),
+		Args:              oneTask,
+		ValidArgsFunction: s.completeTasks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			note.Label = supervise.Label(label)
+			if note.Label == "" || strings.TrimSpace(note.Reason) == "" {
+				return exit.Usagef("say what it is and why: --label loop --reason \"It reads the same file again and again.\" (labels: %s)", labels())
+			}
+			return s.addToCorpus(cmd.Context(), args[0], dir, note)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&label, "label", "", "what it is")
+	f.StringVar(&note.Reason, "reason", "", "why it is that, in a sentence")
+	f.StringVar(&note.Name, "name", "", "name of the file (default <label>-<end of the task's id>)")
+	f.StringVar(&note.Twin, "twin", "", "of a duplicate: the name of the trajectory whose work is the same")
+	f.BoolVar(&note.Apart, "apart", false, "its work is like that of others in words, and another: hold it against the duplicates")
+	f.IntVar(&note.Attempt, "attempt", 0, "number of the attempt (default the newest with events)")
+	f.Int64Var(&note.Until, "until", 0, "number of the last event that is taken (default all)")
+	f.Float64Var(&note.Speed, "speed", 0, "by how much slower time is replayed, for what was recorded at a faster pace")
+	f.StringVar(&dir, "dir", corpusDir, "folder of the corpus")
+	return cmd
+}
+
+func labels() string {
+	var names []string
+	for _, label := range corpus.Labels() {
+		names = append(names, string(label))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (s *session) addToCorpus(ctx context.Context, ref, dir string, note corpus.Note) error {
+	folder, err := s.path(dir)
+	if err == nil && !isFolder(folder) {
+		err = exit.Usagef("there is no folder %s; run this from the top of the source tree, or name one with --dir", folder)
+	}
+	if err != nil {
+		return err
+	}
+	api, t, err := s.taskOf(ctx, ref)
+	if err != nil {
+		return err
+	}
+	events, err := allEvents(ctx, api, t.ID)
+	if err != nil {
+		return err
+	}
+	note.Name = cmp.Or(note.Name, string(note.Label)+"-"+t.ID[len(t.ID)-8:])
+	made, err := corpus.Of(&t, events, note)
+	if err != nil {
+		return exit.With(exit.Usage, fmt.Errorf("task %s is no trajectory: %w", t.ID, err))
+	}
+	path, err := corpus.Save(folder, &made)
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	return s.added(path, &made)
+}
+
+func (s *session) added(path string, made *corpus.Trajectory) error {
+	if s.json {
+		return s.printJSON(map[string]any{"path": path, "name": made.Name, "label": made.Label, "events": len(made.Events)})
+	}
+	s.say("%s: %d events, %s", path, len(made.Events), made.Label)
+	s.hint("Next: omoi guardian score --dir %s", path[:strings.LastIndex(path, "/")])
+	return nil
+}
+
+// allEvents are those that a task has now.
+func allEvents(ctx context.Context, api *client.Client, id string) ([]client.Event, error) {
+	var events []client.Event
+	next := ""
+	for {
+		page, err := api.Events(ctx, id, next, 0)
+		if err != nil {
+			return nil, err
+		}
+		events, next = append(events, page.Events...), page.Next
+		if len(page.Events) == 0 || page.Done {
+			return events, nil
+		}
+	}
+}

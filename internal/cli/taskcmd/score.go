@@ -1,0 +1,154 @@
+package taskcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/supervise/corpus"
+	"github.com/omoi-dev/omoi/internal/supervise/model"
+)
+
+func (s *session) guardianScore() *cobra.Command {
+	var dir, name string
+	cmd := &cobra.Command{
+		Use:   "score",
+		Short: "Replay recorded trajectories and say how often the guardian is right",
+		Long: `Replay the recorded trajectories, each of which a person has labelled, and say how often the guardian is right:
+precision is the part of what it says that is so, recall the part of what is so that it says. No server is needed.
+
+Without --model the rules are scored: each trajectory is judged while it grows, and the first call for steering counts.
+With it a model is, at the end of each trajectory; that asks it once or more for each and costs what it costs. It is
+asked at ANTHROPIC_BASE_URL with ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.`,
+		Args: NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.score(cmd.Context(), dir, name) },
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "`folder` of trajectories (default: those that omoi was built with)")
+	cmd.Flags().StringVar(&name, "model", "", "score this `model` instead of the rules")
+	return cmd
+}
+
+func (s *session) score(ctx context.Context, dir, name string) error {
+	list, err := s.trajectories(dir)
+	if err != nil {
+		return err
+	}
+	settings := supervise.DefaultSettings()
+	if name == "" {
+		return s.printScore(corpus.Rules(list, settings))
+	}
+	asked, err := s.judge(name)
+	if err != nil {
+		return err
+	}
+	return s.printScore(corpus.Model(ctx, name, list, settings, asked))
+}
+
+func (s *session) trajectories(dir string) ([]corpus.Trajectory, error) {
+	from, err := fs.Sub(supervise.Recorded, "testdata/corpus")
+	if err != nil {
+		return nil, fmt.Errorf("find the corpus: %w", err)
+	}
+	if dir != "" {
+		folder, err := s.path(dir)
+		if err != nil {
+			return nil, exit.With(exit.Usage, err)
+		}
+		from = os.DirFS(folder)
+	}
+	list, err := corpus.Load(from)
+	if err != nil {
+		return nil, exit.With(exit.Usage, err)
+	}
+	if len(list) == 0 {
+		return nil, exit.Usagef("there is no trajectory in %s; omoi guardian corpus add <task> writes one", dir)
+	}
+	return list, nil
+}
+
+func (s *session) judge(name string) (supervise.Model, error) {
+	settings := model.Defaults()
+	settings.Model, settings.BaseURL = name, s.Env("ANTHROPIC_BASE_URL")
+	settings.APIKey = s.Env("ANTHROPIC_API_KEY")
+	if settings.APIKey == "" {
+		settings.AuthToken = s.Env("ANTHROPIC_AUTH_TOKEN")
+	}
+	if cmp.Or(settings.APIKey, settings.AuthToken) == "" {
+		return nil, exit.With(exit.NeedsYou, errors.New("a model needs a key: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN; without --model the rules are scored"))
+	}
+	return model.New(settings)
+}
+
+func (s *session) printScore(score corpus.Score) error {
+	if s.json {
+		return s.printJSON(scored(score))
+	}
+	for _, j := range score.Judged {
+		if j.Said != j.Label {
+			s.say("%s", s.wrong(j, score.Judge))
+		}
+	}
+	rows := [][]string{{"LABEL", "IS", "SAID", "RIGHT", "PRECISION", "RECALL"}}
+	for _, label := range corpus.Labels() {
+		if c, ok := score.Labels[label]; ok {
+			rows = append(rows, shares(string(label), c))
+		}
+	}
+	rows = append(rows, shares("any fault", score.Whole))
+	s.say("\n%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	s.say("\n%d trajectories, judged by %s", score.Trajectories, score.Judge)
+	if u := score.Use; u.Calls > 0 {
+		s.say("%d questions, %d tokens in, %d out", u.Calls, u.InputTokens, u.OutputTokens)
+	}
+	if score.Use.Calls == 0 {
+		s.hint("healthy is what was left alone: rules alone never say that an agent is healthy.")
+	}
+	return nil
+}
+
+func shares(name string, c corpus.Share) []string {
+	return []string{
+		name, strconv.Itoa(c.Is), strconv.Itoa(c.Said), strconv.Itoa(c.Right),
+		fmt.Sprintf("%.2f", c.Precision()), fmt.Sprintf("%.2f", c.Recall()),
+	}
+}
+
+// wrong tells of one trajectory what was said, and what a person says.
+func (s *session) wrong(j corpus.Judged, judge string) string {
+	said, is := cmp.Or(string(j.Said), "nothing"), cmp.Or(string(j.Label), "two things")
+	if j.Said == supervise.LabelHealthy && judge == corpus.ByRules {
+		said = "nothing" // to leave alone is all that rules can
+	}
+	line := fmt.Sprintf("%s  is %s, said: %s.", s.style().Yellow(j.Name), is, said)
+	if j.Why != "" {
+		line += " " + render.OneLine(j.Why, 160)
+	}
+	if j.Reason != "" {
+		line += "\n    " + s.style().Dim(render.OneLine(j.Reason, 160))
+	}
+	return line
+}
+
+// scored is a score with its fractions, for programs.
+func scored(score corpus.Score) map[string]any {
+	part := func(c corpus.Share) map[string]any {
+		return map[string]any{"is": c.Is, "said": c.Said, "right": c.Right, "precision": c.Precision(), "recall": c.Recall()}
+	}
+	labels := map[string]any{}
+	for label, c := range score.Labels {
+		labels[string(label)] = part(c)
+	}
+	return map[string]any{
+		"judge": score.Judge, "trajectories": score.Trajectories, "whole": part(score.Whole), "labels": labels, "judged": score.Judged, "use": score.Use,
+	}
+}
