@@ -42,6 +42,7 @@ type IO struct {
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
 		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newSend, newMessage, newProjects, newSandboxes, newSandbox, newReceipt, newHosts, newKeys, newCredentials,
+		newGuardian,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))
 	for _, maker := range makers {

@@ -1,0 +1,69 @@
+package taskcmd_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestGuardianScore(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	got := f.omoi("guardian", "score")
+	require.Zero(t, got.code, got.err)
+	require.Regexp(t, `loop +\d+ +\d+ +\d+ +[01]\.\d\d +[01]\.\d\d`, got.out)
+	require.Contains(t, got.out, "judged by rules")
+	var score struct {
+		Trajectories int `json:"trajectories"`
+		Whole        struct {
+			Precision float64 `json:"precision"`
+		} `json:"whole"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(f.omoi("guardian", "score", "--json").out), &score))
+	require.GreaterOrEqual(t, score.Trajectories, 20)
+	require.Positive(t, score.Whole.Precision)
+	empty := f.omoi("guardian", "score", "--dir", t.TempDir())
+	require.Equal(t, exit.Usage, empty.code)
+	require.Contains(t, empty.err, "omoi guardian corpus add")
+	require.Equal(t, exit.NeedsYou, f.omoi("guardian", "score", "--model", "judge-1").code)
+}
+
+func TestCorpusAdd(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{{ID: idA, Title: "Loop", Description: "Look at x.", Agent: "scripted", Status: task.StatusRunning}}
+	for i := range 12 {
+		id := string(rune('a' + i))
+		use := `{"tool":"Bash","tool_use_id":"` + id + `","input":{"command":"cat x"},"transcript_path":"/home/me/secret"}`
+		result := `{"tool_use_id":"` + id + `","result":"y in /srv/box/workspace/x of ` + idA + `"}`
+		f.events = append(f.events,
+			client.Event{Sequence: int64(2*i + 1), Attempt: 1, SandboxID: "box", Type: task.EventAgentToolUse, Data: json.RawMessage(use), CreatedAt: time.Unix(int64(i), 0)},
+			client.Event{Sequence: int64(2*i + 2), Attempt: 1, SandboxID: "box", Type: "agent.tool_result", Data: json.RawMessage(result), CreatedAt: time.Unix(int64(i), 0)},
+		)
+	}
+	f.done = true
+	dir := t.TempDir()
+	add := []string{"guardian", "corpus", "add", idA, "--dir", dir, "--label", "loop", "--name", "loop-cat"}
+	require.Equal(t, exit.Usage, f.omoi(add...).code, "a reason is needed")
+	add = append(add, "--reason", "It reads the same file again and again.")
+	got := f.omoi(add...)
+	require.Zero(t, got.code, got.err)
+	raw, err := os.ReadFile(filepath.Join(dir, "loop-cat.jsonl"))
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), idA)
+	require.NotContains(t, string(raw), "/srv")
+	require.NotContains(t, string(raw), "/home/me")
+	require.Equal(t, exit.Usage, f.omoi(add...).code, "a name is used once")
+
+	score := f.omoi("guardian", "score", "--dir", dir)
+	require.Zero(t, score.code, score.err)
+	require.Regexp(t, `loop +1 +1 +1 +1\.00 +1\.00`, score.out)
+}
