@@ -59,29 +59,44 @@ func (c *clone) fetch(ctx context.Context, refspecs ...string) error {
 	return c.repo.toldGit(ctx, err, "fetch")
 }
 
-// fill brings the branch into the copy, and where it is gone what the commits of a sandbox build on: where
-// omoi saw it last, or the default branch. It answers where the server has the branch.
-func (c *clone) fill(ctx context.Context, branch string) (string, error) {
+// fill brings the branch into the copy, and what the commits of a sandbox build on: the commits that they name, or where the server
+// does not give those the default branch and where omoi saw the branch last. It answers where the server has the branch.
+func (c *clone) fill(ctx context.Context, branch string, needs []string) (string, error) {
 	found, err := c.remoteRefs(ctx, headsRefs+branch, seenRefs+branch, "HEAD")
 	if err != nil {
 		return "", err
 	}
-	var specs []string
+	var narrow, wide []string
 	for ref, into := range map[string]string{headsRefs + branch: headsRefs + branch, seenRefs + branch: seenRefs + branch, "HEAD": "refs/omoi/default"} {
 		if found[ref] != "" {
-			specs = append(specs, "+"+ref+":"+into)
+			wide = append(wide, "+"+ref+":"+into)
 		}
 	}
-	if len(specs) == 0 {
+	if len(wide) == 0 {
 		return "", c.repo.empty(nil)
 	}
-	return found[headsRefs+branch], c.fetch(ctx, specs...)
+	head := found[headsRefs+branch]
+	if head != "" {
+		narrow = append(narrow, "+"+headsRefs+branch+":"+headsRefs+branch)
+	}
+	return head, c.fetchNeeded(ctx, append(narrow, needed(needs)...), wide)
+}
+
+// fetchNeeded fetches what is needed or, where the server does not give out commits by their ids, what holds it.
+func (c *clone) fetchNeeded(ctx context.Context, narrow, wide []string) error {
+	if len(narrow) > 0 {
+		err := c.fetch(ctx, narrow...)
+		if code := task.CodeOf(err); err == nil || ctx.Err() != nil || code == task.CodeForbidden || code == task.CodeExhausted {
+			return err
+		}
+	}
+	return c.fetch(ctx, wide...)
 }
 
 // Bundle writes the branch with its whole history. An unknown branch is [task.CodeInvalid].
 func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch string, w io.Writer) error {
 	return h.withCopy(ctx, repo, func(c *clone) error {
-		head, err := c.fill(ctx, branch)
+		head, err := c.fill(ctx, branch, nil)
 		if err == nil && head == "" {
 			err = task.Invalid("branch", "Repository %s has no branch %q any more. Next: omoi retry, which makes it again", c.repo.full(), branch)
 		}
@@ -109,8 +124,9 @@ func (h *Host) withCopy(ctx context.Context, repo scm.Repo, use func(*clone) err
 // Push brings the branch of a bundle to GitHub, fast-forward only. [task.CodeConflict]: somebody else moved the
 // branch, or its rules refuse the push; [task.CodeInvalid]: the bundle is damaged.
 func (h *Host) Push(ctx context.Context, repo scm.Repo, branch string, bundle io.Reader) (head string, err error) {
+	needs, bundle := needsOf(bundle)
 	err = h.withCopy(ctx, repo, func(c *clone) error {
-		there, err := c.fill(ctx, branch)
+		there, err := c.fill(ctx, branch, needs)
 		if err != nil {
 			return err
 		}
@@ -157,8 +173,9 @@ func (r *repository) diverged(branch string, cause error) error {
 // Rescue keeps refs/omoi/rescue of a bundle, or the branch of one that has none, as refs/omoi/rescue/<name>, under a
 // further name where other work has that one.
 func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io.Reader) (ref string, err error) {
+	needs, bundle := needsOf(bundle)
 	err = h.withCopy(ctx, repo, func(c *clone) error {
-		if err := c.borrowRescued(ctx, name); err != nil {
+		if err := c.borrowRescued(ctx, name, needs); err != nil {
 			return err
 		}
 		if ref, err = h.local.Rescue(ctx, c.path(), name, bundle); err != nil {
@@ -169,8 +186,9 @@ func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io
 	return ref, err
 }
 
-// borrowRescued brings in what the commits of a sandbox may build on, and what was rescued under the name before. A
-// bundle does not say whose branch it is of, so that all branches of omoi are needed.
-func (c *clone) borrowRescued(ctx context.Context, name string) error {
-	return c.fetch(ctx, "+refs/heads/*:refs/heads/*", "+"+seenRefs+"*:"+seenRefs+"*", "+"+rescueRefs+name+"*:"+rescueRefs+name+"*")
+// borrowRescued brings in what the commits of a sandbox build on, and what was rescued under the name before. A bundle does not say
+// whose branch it is of: where the server does not give out the commits that it names, all branches are needed.
+func (c *clone) borrowRescued(ctx context.Context, name string, needs []string) error {
+	before := "+" + rescueRefs + name + "*:" + rescueRefs + name + "*"
+	return c.fetchNeeded(ctx, append(needed(needs), before), []string{"+refs/heads/*:refs/heads/*", "+" + seenRefs + "*:" + seenRefs + "*", before})
 }

@@ -27,8 +27,8 @@ func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (i
 	if err != nil {
 		return 0, err
 	}
-	distance, _, err := r.distance(ctx, base, branch)
-	return distance.Ahead, err
+	s, err := r.standing(ctx, base, branch)
+	return s.Ahead, err
 }
 
 // Diff writes what branch changed since it left base, as a unified diff. Base is a branch or a commit; empty is

@@ -125,17 +125,28 @@ type Distance struct {
 	Conflict      bool // it cannot be merged as it is
 }
 
-// distance says how a branch stands to base, or to the default branch, without a look for conflicts.
-func (r *repository) distance(ctx context.Context, base, branch string) (Distance, point, error) {
-	if _, err := r.mustExist(ctx, branch); err != nil {
-		return Distance{}, point{}, err
+// standing is how a branch stands to another, and the three commits that a merge of them takes.
+type standing struct {
+	Distance
+
+	ours, theirs, base string
+}
+
+// standing says how a branch stands to base, or to the default branch, without a look for conflicts.
+func (r *repository) standing(ctx context.Context, base, branch string) (standing, error) {
+	mine, err := r.mustExist(ctx, branch)
+	if err != nil {
+		return standing{}, err
 	}
 	from, err := r.base(ctx, base)
 	if err != nil {
-		return Distance{}, from, err
+		return standing{}, err
 	}
 	found, err := r.compare(ctx, from.name, branch)
-	return Distance{Ahead: found.GetAheadBy(), Behind: found.GetBehindBy()}, from, err
+	return standing{
+		Distance: Distance{Ahead: found.GetAheadBy(), Behind: found.GetBehindBy()},
+		ours:     mine.commit, theirs: from.commit, base: found.GetMergeBaseCommit().GetSHA(),
+	}, err
 }
 
 // Status says how a branch stands to the default branch, with a look for conflicts: a merge that is tried in a
@@ -145,26 +156,10 @@ func (h *Host) Status(ctx context.Context, repo scm.Repo, branch string) (Distan
 	if err != nil {
 		return Distance{}, err
 	}
-	d, from, err := r.distance(ctx, "", branch)
-	if err != nil || d.Ahead == 0 || d.Behind == 0 { // one holds the other: nothing can conflict
-		return d, err
+	s, err := r.standing(ctx, "", branch)
+	if err != nil || s.Ahead == 0 || s.Behind == 0 { // one holds the other: nothing can conflict
+		return s.Distance, err
 	}
-	d.Conflict, err = r.conflicts(ctx, branch, from.name)
-	return d, err
-}
-
-func (r *repository) conflicts(ctx context.Context, branch, base string) (bool, error) {
-	c, err := r.clone(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer c.remove()
-	if err := c.fetch(ctx, "+"+headsRefs+branch+":refs/omoi/ours", "+"+headsRefs+base+":refs/omoi/theirs"); err != nil {
-		return false, err
-	}
-	_, err = c.git(ctx, "merge-tree", "--write-tree", "--no-messages", "refs/omoi/theirs", "refs/omoi/ours")
-	if exitCode(err) == 1 {
-		return true, nil
-	}
-	return false, err
+	s.Conflict, err = r.conflicts(ctx, s)
+	return s.Distance, err
 }

@@ -61,7 +61,7 @@ func (q *quarantine) fill(ctx context.Context, r *repository) error {
 // where a ref reaches them.
 func (q *quarantine) borrow(ctx context.Context, r *repository) error {
 	out, err := r.run(ctx, "for-each-ref", "--format=create refs/have/%(refname) %(objectname)", "refs/heads/", "refs/omoi/")
-	if err != nil {
+	if err != nil || out == "" {
 		return err
 	}
 	return q.update(ctx, out)

@@ -1,0 +1,111 @@
+package github_test
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/github"
+	"github.com/omoi-dev/omoi/internal/scm/github/standin"
+	"github.com/omoi-dev/omoi/internal/scm/scratch"
+)
+
+// metered is the same host through a proxy that counts what the server answers.
+func (b *bench) metered() (*github.Host, *atomic.Int64) {
+	b.t.Helper()
+	to, err := url.Parse(b.server.URL)
+	require.NoError(b.t, err)
+	var bytes atomic.Int64
+	next := httputil.NewSingleHostReverseProxy(to)
+	next.ModifyResponse = func(r *http.Response) error {
+		r.Body = &meter{r.Body, &bytes}
+		return nil
+	}
+	proxy := httptest.NewServer(next)
+	b.t.Cleanup(proxy.Close)
+	hub, err := github.New(github.Config{URL: proxy.URL, Scratch: scratch.Open(b.temp)}, users{who: token})
+	require.NoError(b.t, err)
+	return hub.As(scm.Owner{UserID: who}), &bytes
+}
+
+type meter struct {
+	io.ReadCloser
+
+	bytes *atomic.Int64
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
+	m.bytes.Add(int64(n))
+	return n, err
+}
+
+// grow gives a branch a history of so many commits with 10 kB each that nothing compresses; a file same is left in it.
+func (b *bench) grow(branch, from string, commits int) {
+	b.t.Helper()
+	random := rand.New(rand.NewPCG(1, uint64(len(branch)))) //nolint:gosec // G404: what nothing compresses
+	var in strings.Builder
+	for n := range commits {
+		noise := make([]byte, 10_000)
+		for i := range noise {
+			noise[i] = byte(random.Uint32())
+		}
+		fmt.Fprintf(&in, "commit refs/heads/%s\ncommitter p <p@example.invalid> %d +0000\ndata 1\nx\n", branch, 1_700_000_000+n)
+		if n == 0 && from != "" {
+			fmt.Fprintf(&in, "from %s\n", from)
+		}
+		fmt.Fprintf(&in, "M 100644 inline big/%s-%d.bin\ndata %d\n%s\n", strings.ReplaceAll(branch, "/", "-"), n, len(noise), noise)
+	}
+	gitStdin(b.t, b.bare, in.String(), "fast-import", "--quiet")
+}
+
+// A look at a branch, and the saving of work, take what they need of a large repository and no more; only a sandbox gets it whole.
+func TestALargeRepositoryIsNotFetchedWhole(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.grow("main", b.head("main"), 400) // 4 MB
+	branch := b.conflicting()
+	b.grow("feature/anothers", b.head("main~100"), 300) // 3 MB
+	host, bytes := b.metered()
+
+	status, err := host.Status(t.Context(), repo, branch)
+	require.NoError(t, err)
+	require.Equal(t, github.Distance{Ahead: 1, Behind: 1, Conflict: true}, status)
+	require.Less(t, bytes.Swap(0), int64(200_000), "a look takes no history and no files")
+
+	dir := b.sandbox(branch)
+	base := git(t, dir, "rev-parse", "HEAD")
+	git(t, dir, "update-ref", "refs/omoi/rescue", b.commit(dir, "half.txt", "not committed"))
+	ref, err := host.Rescue(t.Context(), repo, "t1/1", b.bundle(dir, base+"..refs/omoi/rescue"))
+	require.NoError(t, err)
+	require.Equal(t, git(t, dir, "rev-parse", "refs/omoi/rescue"), b.head(ref))
+	require.Less(t, bytes.Swap(0), int64(5_000_000), "of other branches nothing is fetched")
+
+	b.server.Break(standin.Fault{Call: "POST git-upload-pack", Status: http.StatusInternalServerError, Message: "not our ref"})
+	again, err := b.host.Rescue(t.Context(), repo, "t1/1", b.bundle(dir, base+"..refs/omoi/rescue"))
+	require.NoError(t, err, "a server that does not give out commits by their ids is asked for branches")
+	require.Equal(t, ref, again)
+	b.leavesNothing()
+}
+
+// Whatever a sandbox claims that its commits build on, nothing else than its work comes of it.
+func TestABundleThatBuildsOnNothingOfOurs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch := b.ensure("t1")
+	head := "# v2 git bundle\n" + strings.Repeat("-0123456789012345678901234567890123456789 x\n", 60) + "-../../x y\n"
+	_, err := b.host.Push(t.Context(), repo, branch.Name, strings.NewReader(head+b.head("main")+" refs/heads/"+branch.Name+"\n\nPACK"))
+	require.Error(t, err)
+	require.Equal(t, branch.Base, b.head("refs/heads/"+branch.Name))
+	b.leavesNothing()
+}

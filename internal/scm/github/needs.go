@@ -1,0 +1,46 @@
+package github
+
+import (
+	"bufio"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxHeader = 64 << 10 // of a bundle, as far as it is looked at
+	maxNeeds  = 50       // commits that are asked for one by one
+)
+
+// fullID is the whole id of a commit: a bundle's words are the sandbox's.
+var fullID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// needsOf answers the commits that a bundle says it builds on, and the bundle as it was.
+func needsOf(bundle io.Reader) ([]string, io.Reader) {
+	in := bufio.NewReaderSize(bundle, maxHeader)
+	header, _ := in.Peek(maxHeader) // what cannot be read fails where it is used
+	var needs []string
+	for line := range strings.Lines(string(header)) {
+		id, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if line == "\n" || len(needs) > maxNeeds {
+			break
+		}
+		if id, ok := strings.CutPrefix(id, "-"); ok && fullID.MatchString(id) {
+			needs = append(needs, id)
+		}
+	}
+	if len(needs) > maxNeeds {
+		needs = nil
+	}
+	return needs, in
+}
+
+// needed are refspecs of commits, so that refs hold them in a copy.
+func needed(needs []string) []string {
+	var specs []string
+	for n, id := range needs {
+		specs = append(specs, "+"+id+":refs/omoi/needs/"+strconv.Itoa(n))
+	}
+	return specs
+}
