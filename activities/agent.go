@@ -40,13 +40,13 @@ func (a *Activities) StartAgent(ctx context.Context, in contract.SandboxRef) err
 	return nil
 }
 
-// work reads what a task is about.
+// work reads what a task is about for the agent of its newest attempt.
 func (a *Activities) work(ctx context.Context, taskID string) (task.Work, error) {
 	work, err := a.deps.Tasks.Work(ctx, taskID)
 	if err != nil {
 		return work, fmt.Errorf("read task %s: %w", taskID, err)
 	}
-	return work, nil
+	return asGiven(work), nil
 }
 
 // launch starts the agent unless it was started before. It furnishes the sandbox in steps
@@ -179,6 +179,7 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 		Mode:            work.Mode,
 		Continuous:      work.Continuous,
 		Feedback:        work.Feedback,
+		Validation:      validation(work),
 		Repo:            a.agentRepo(work, paths),
 		Script:          work.Execution.Script,
 		Command:         work.Execution.Command,

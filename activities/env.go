@@ -27,6 +27,7 @@ const (
 func workerEnv(work task.Work, given map[string]string, paths sandbox.Paths, sandboxID, callback string) map[string]string {
 	env := map[string]string{
 		"PHASE_ID":           work.PhaseID,
+		"AGENT_TYPE":         agentType(work.PhaseID),
 		"EXECUTION_MODE":     work.Mode,
 		"IS_SANDBOX":         "1",
 		"OMOIOS_PROJECT_ID":  work.ProjectID,
@@ -53,6 +54,7 @@ func workerEnv(work task.Work, given map[string]string, paths sandbox.Paths, san
 	if work.UserID != "" {
 		env["USER_ID"] = work.UserID
 	}
+	maps.Copy(env, validatorEnv(work))
 	maps.Copy(env, map[string]string{
 		"AGENT_ID":        sandboxID,
 		"TASK_ID":         work.TaskID,
@@ -68,7 +70,7 @@ func workerEnv(work task.Work, given map[string]string, paths sandbox.Paths, san
 // continuousEnv says when work counts as done. The pull request is omoi's own business, so
 // that no worker waits for one.
 func continuousEnv(work task.Work) map[string]string {
-	strict := strconv.FormatBool(work.Mode != "exploration" && work.Repo != "")
+	strict := strconv.FormatBool(strict(work))
 	return map[string]string{
 		"MAX_ITERATIONS":       maxIterations,
 		"MAX_TOTAL_COST_USD":   maxTotalCostUSD,

@@ -55,6 +55,7 @@ func (a *Activities) pullBody(work task.Work, story task.Story, files []changedF
 	section(&b, "What was done", plainText(story.Output, maxPullOutput))
 	section(&b, "Files", fileLines(files))
 	section(&b, "Tests", testLine(work.Execution.TestCommand, story.TestsPassed))
+	section(&b, "Validation", reviewLines(story.Task))
 	section(&b, "How it was made", a.madeLines(work, story))
 	section(&b, "Sandboxes", boxLines(story.Receipt))
 	b.WriteString("\nOpened by omoi.\n\n")

@@ -55,6 +55,7 @@ func receiptBlock(work task.Work, story task.Story, files []changedFile) string 
 		"attempts": work.Attempt, "files": shown(files), "files_changed": len(files),
 		"test_command": work.Execution.TestCommand, "tests_passed": story.TestsPassed, "interventions": story.Spoken,
 		"cost_usd": story.Receipt.CostUSD, "sandbox_costs": story.Receipt.Costs, "sandboxes": boxes,
+		"validation_rounds": story.Task.Rounds, "validations": reviewStubs(story.Task.Reviews),
 	})
 	if err != nil { // numbers and texts only: nothing here can fail to marshal
 		return ""

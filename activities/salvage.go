@@ -122,7 +122,7 @@ func (a *Activities) save(ctx context.Context, p place, work task.Work, got spec
 // moved the branch; those and everything uncommitted to a rescue ref else.
 func (a *Activities) bringHome(ctx context.Context, p place, work task.Work, got spec.Collected) (ref string, err error) {
 	rescue := got.Rescue != ""
-	if got.Commits > 0 {
+	if got.Commits > 0 && !untouched(work, got) {
 		pushed, err := a.pushNewest(ctx, p, work)
 		if err != nil {
 			return "", err
@@ -155,10 +155,16 @@ func unpushed(got spec.Collected) string {
 	return got.Head
 }
 
+// untouched reports whether a validator has left the branch as it found it.
+func untouched(work task.Work, got spec.Collected) bool {
+	return work.Validates && got.Head != "" && got.Head == work.WorkHead
+}
+
 // pushNewest pushes for the newest attempt only: a later one stands on the branch as it is,
-// and must not find it moved. It reports whether the branch holds the commits.
+// and must not find it moved. A validator moves no branch: what it changed is not the work that it
+// judged. It reports whether the branch holds the commits.
 func (a *Activities) pushNewest(ctx context.Context, p place, work task.Work) (bool, error) {
-	if p.row.Attempt < work.Attempt {
+	if p.row.Attempt < work.Attempt || work.Validates {
 		return false, nil
 	}
 	head, err := a.push(ctx, p, work)

@@ -36,9 +36,9 @@ func phases() []string {
 func priorities() []string { return []string{"CRITICAL", "HIGH", "MEDIUM", "LOW"} }
 
 const (
-	modeExploration    = "exploration"
-	modeImplementation = "implementation"
-	modeValidation     = "validation"
+	modeExploration    = task.ModeExploration
+	modeImplementation = task.ModeImplementation
+	modeValidation     = task.ModeValidation
 )
 
 func modes() []string { return []string{modeExploration, modeImplementation, modeValidation} }

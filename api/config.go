@@ -32,6 +32,10 @@ type Config struct {
 	Providers []string
 	// ProjectSlots is the limit of tasks at a time in a project that is made for a repository; default 5.
 	ProjectSlots int
+	// ValidationRounds is how often work is validated at most where a task says nothing else; default 3.
+	// Tasks of ValidatedTypes are validated where they do not say that they are not.
+	ValidationRounds int
+	ValidatedTypes   []string
 
 	CommandWait time.Duration // how long a command's request waits for its outcome; default 2 s
 	CommandPoll time.Duration // how often it looks, should a wake-up be lost; default 100 ms
@@ -60,6 +64,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Agents, c.Providers = slices.Clone(c.Agents), slices.Clone(c.Providers)
 	c.ProjectSlots = cmp.Or(c.ProjectSlots, 5) //nolint:mnd // the documented default
+	c.ValidationRounds = cmp.Or(c.ValidationRounds, task.DefaultRounds)
 	c.CommandWait = cmp.Or(c.CommandWait, 2*time.Second)
 	c.CommandPoll = cmp.Or(c.CommandPoll, 100*time.Millisecond)
 	c.MaxWait = cmp.Or(c.MaxWait, 25*time.Second)

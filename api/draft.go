@@ -129,9 +129,12 @@ func (a *API) draftExecution(d *task.Draft, in client.NewTask) error {
 		return err
 	}
 	d.Execution, d.Continuous = raw, continuousOf(d.Agent, d.Mode, execution.Continuous)
+	if err := a.draftValidation(d, in, execution); err != nil {
+		return err
+	}
 	switch d.Agent {
 	case task.AgentScripted:
-		return a.checkScript(execution.Script)
+		return a.checkScript("execution_config.script", execution.Script)
 	case task.AgentCommand:
 		if len(execution.Command) == 0 || execution.Command[0] == "" {
 			return task.Invalid("execution_config.command", "The agent command needs execution_config.command: a list with the program and its arguments.")
@@ -155,10 +158,9 @@ func continuousOf(agent, mode string, given *bool) bool {
 	return agent != task.AgentScripted && mode != modeExploration
 }
 
-func (a *API) checkScript(script json.RawMessage) error {
-	const field = "execution_config.script"
+func (a *API) checkScript(field string, script json.RawMessage) error {
 	if len(script) == 0 {
-		return task.Invalid(field, "The agent scripted follows a script and needs one: execution_config.script, or `omoi run --script example:hello` (docs/AGENTS-AND-SCRIPTS.md has the steps). The agent claude has a model and needs none.")
+		return task.Invalid(field, "The agent scripted follows a script and needs one: %s, or `omoi run --script example:hello` (docs/AGENTS-AND-SCRIPTS.md has the steps). The agent claude has a model and needs none.", field)
 	}
 	var parsed struct {
 		Steps []map[string]any `json:"steps"`

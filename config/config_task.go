@@ -24,6 +24,12 @@ type Task struct {
 	MaxSignals       int           `key:"max_signals" default:"2000" min:"10" max:"8000" doc:"Signals of one workflow run before it continues as new."`
 }
 
+// Validation is about the agents that judge the work of others.
+type Validation struct {
+	Rounds    int    `key:"rounds" env:"MAX_VALIDATION_ITERATIONS" default:"3" min:"1" max:"10" doc:"How often the work of a task is validated at most; the last round that says no ends the task as failed."`
+	TaskTypes string `key:"task_types" zero:"none" doc:"Types of tasks whose work is validated unless they say otherwise, separated by commas."`
+}
+
 // Relay is about what carries accepted facts to Temporal.
 type Relay struct {
 	Interval    time.Duration `key:"interval" default:"1s" min:"5ms" max:"1m" doc:"How often due rows are looked for when nothing wakes the relay."`

@@ -24,6 +24,7 @@ const (
 	kindRevision    = "revision"
 	kindReplacement = "replacement"
 	kindResumed     = "resumed"
+	kindValidation  = task.KindValidation
 )
 
 // runAttempt begins an attempt, unless one lives already, and watches it to its end.
@@ -45,20 +46,14 @@ func (r *taskRun) runAttempt(ctx workflow.Context) (task.Effects, error) {
 // begin takes the next attempt from the store.
 func (r *taskRun) begin(ctx workflow.Context) (eff task.Effects, over bool, err error) {
 	r.pause(ctx, r.next.delay)
-	kind := r.next.kind
-	if kind == "" {
-		kind = kindFirst
-		if r.judge.Attempts > 0 {
-			kind = kindResumed
-		}
-	}
+	kind := r.kind()
 	r.ordinal++
 	in := contract.BeginAttemptInput{
 		TaskID: r.id, FirstRunID: r.first, Ordinal: r.ordinal, Kind: kind, FeedbackID: r.next.feedbackID,
 	}
 	for {
 		if eff, over, err = r.people(ctx); over || err != nil {
-			return eff, over, err
+			return r.between(ctx, eff, over, err)
 		}
 		r.view.enter(ctx, "beginning an attempt")
 		var begun contract.BegunAttempt
@@ -80,6 +75,19 @@ func (r *taskRun) begin(ctx workflow.Context) (eff task.Effects, over bool, err 
 			return eff, false, nil
 		}
 	}
+}
+
+// kind is that of the attempt that begins next.
+func (r *taskRun) kind() string {
+	switch {
+	case r.judge.Handed:
+		return kindValidation
+	case r.next.kind != "":
+		return r.next.kind
+	case r.judge.Attempts > 0:
+		return kindResumed
+	}
+	return kindFirst
 }
 
 // adopt makes an attempt the task's current one.
@@ -129,7 +137,7 @@ func (r *taskRun) spawn(ctx workflow.Context) (eff task.Effects, over bool, err 
 	r.attempt.Tail = made.Tail
 	r.tail(ctx)
 	r.attempt.Assigned = true
-	r.judge.Status = task.StatusAssigned
+	r.judge.Status = r.assigned()
 	r.watch.Assigned = workflow.Now(ctx)
 	r.watch.LastBeat, r.watch.LastWork = r.watch.Assigned, r.watch.Assigned
 	return eff, false, r.project(ctx, nil)
@@ -145,7 +153,9 @@ func (r *taskRun) leave(ctx workflow.Context, eff task.Effects, err error) (task
 	outcome := "failed"
 	switch {
 	case eff.Status == task.StatusNeedsRevision:
-		r.next.kind, outcome = kindRevision, "revised"
+		r.next.kind, outcome = kindRevision, r.outcome("revised")
+	case r.last.Kind == task.FactHandedIn:
+		outcome = "completed"
 	case r.last.Kind == task.FactReplace:
 		r.next.kind, outcome = kindReplacement, "replaced"
 	}
@@ -153,7 +163,7 @@ func (r *taskRun) leave(ctx workflow.Context, eff task.Effects, err error) (task
 		r.next.feedbackID = r.last.errorID
 	}
 	return eff, r.endAttempt(ctx, outcome, func(p *contract.Projection) {
-		p.Class, p.Reason, p.ErrorID = eff.Class, r.last.sentence(), r.last.errorID
+		p.Class, p.Reason, p.ErrorID, p.Quotes = eff.Class, r.last.sentence(), r.last.errorID, r.last.quotes
 	})
 }
 

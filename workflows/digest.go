@@ -73,13 +73,12 @@ func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
 	switch m.Type {
 	case task.EventAgentStarted:
 		f.Kind = task.FactStarted
+		r.watch.Started = r.watch.Started || r.attempt.Validates
 	case task.EventAgentCompleted:
-		f.Kind = task.FactCompleted
-		if m.Verdict {
-			f.Kind = task.FactVerdict
-		}
+		f = r.completion(ctx, m, f)
 	case task.EventContinuousCompleted:
 		f.Kind = task.FactContinuousCompleted
+		r.validatorDone(ctx)
 	case task.EventAgentError, task.EventAgentFailed:
 		f.Kind = task.FactAgentFailed
 		if f.Class == task.ClassNone {

@@ -17,6 +17,7 @@ type fact struct {
 	idle       string // see contract.AttemptEnd
 	errorID    string
 	feedbackID string
+	quotes     bool // the reason introduces the text of errorID
 	resetAt    time.Time
 }
 
@@ -28,8 +29,9 @@ func (f fact) sentence() string {
 	return string(f.Kind)
 }
 
-// person reports whether the fact came from outside the sandbox: it may interrupt a step.
-func (f fact) person() bool { return f.SandboxID == "" }
+// person reports whether the fact came from outside the sandbox, or was asked for by it: it may
+// interrupt a step, and is told what becomes of it.
+func (f fact) person() bool { return f.SandboxID == "" || f.command != "" }
 
 // inbox collects facts from signals and from the cancel request.
 type inbox struct {
@@ -138,7 +140,7 @@ func commandFact(c contract.TakenCommand) fact {
 	case contract.CommandComplete:
 		f.Kind = task.FactComplete
 	case contract.CommandVerdict:
-		f.Kind = task.FactVerdict
+		f.Kind, f.SandboxID = task.FactVerdict, c.SandboxID
 	case contract.CommandRetry:
 		f.Kind = task.FactRetry
 	case contract.CommandReplace:

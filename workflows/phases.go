@@ -106,7 +106,7 @@ func (r *taskRun) park(ctx workflow.Context, eff task.Effects) (task.Effects, er
 		return eff, err
 	}
 	asked, over, err := r.people(ctx)
-	if err != nil || (over && asked.Action != task.ActionBegin) {
+	if err != nil || (over && asked.Action != task.ActionBegin && asked.Action != task.ActionValidate) {
 		return asked, err
 	}
 	r.judge.Blocked = task.BlockedNone
@@ -117,8 +117,11 @@ func (r *taskRun) park(ctx workflow.Context, eff task.Effects) (task.Effects, er
 	if eff, over, err := r.admit(ctx); over || err != nil {
 		return eff, err
 	}
-	if r.judge.Publishing {
+	switch {
+	case r.judge.Publishing:
 		return task.Effects{Action: task.ActionPublish}, nil
+	case r.judge.Handing:
+		return task.Effects{Action: task.ActionValidate}, nil
 	}
 	return task.Effects{Action: task.ActionBegin}, nil
 }

@@ -36,7 +36,7 @@ func (r *taskRun) collect(ctx workflow.Context) (eff task.Effects, over bool, er
 	if serr := r.step(ctx, r.sandboxCall(contract.StopAgent), r.ref(), nil); serr != nil {
 		workflow.GetLogger(ctx).Info("agent not stopped", "error", serr)
 	}
-	if eff, over, err = r.people(ctx); over || err != nil || !r.loaded.HasRepo {
+	if eff, over, err = r.people(ctx); over || err != nil || !r.loaded.HasRepo || r.attempt.Validates {
 		return eff, over, err
 	}
 	cerr := r.bringOut(ctx)
@@ -44,7 +44,7 @@ func (r *taskRun) collect(ctx workflow.Context) (eff task.Effects, over bool, er
 		return eff, over, err
 	}
 	if class := classOf(cerr); class.Retryable() && class != task.ClassProviderLimit {
-		r.judge.Publishing = false
+		r.judge.Publishing, r.judge.Handing = false, false
 		return r.fail(ctx, cerr), true, nil
 	}
 	eff, err = r.publishFailed(ctx, cerr, task.ClassPublish)

@@ -51,8 +51,10 @@ type stage struct {
 	tails   bool                                                      // agents reach nothing
 	turn    func(ctx context.Context, n int) (contract.Tailed, error) // what the nth turn of a tail does
 	report  contract.CycleReport                                      // of the guardian's last cycle
-	fenced  bool
-	foreign bool // another run wrote the row, until this one has projected
+	// validators are the sandboxes from which verdicts come, by their command's id.
+	validators map[string]string
+	fenced     bool
+	foreign    bool // another run wrote the row, until this one has projected
 	// overtaken says that another run wrote the row after the one that this one continues.
 	overtaken bool
 }
@@ -79,7 +81,7 @@ func newStage(t *testing.T) *stage {
 // bareStage is a stage that nothing plays on yet: one task that holds its slot.
 func bareStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{t: t, unread: map[string]contract.Digest{}, fail: map[string][]error{}, granted: true, boxes: "box"}
+	s := &stage{t: t, unread: map[string]contract.Digest{}, fail: map[string][]error{}, validators: map[string]string{}, granted: true, boxes: "box"}
 	s.loaded = contract.LoadedTask{
 		HoldsSlot: true, Agent: task.AgentScripted, Provider: task.ProviderLocal, HasRepo: true,
 		State: task.State{Status: task.StatusPending, MaxRetries: 3},
@@ -133,14 +135,23 @@ func (s *stage) register(registry activityRegistry) {
 			return contract.BegunAttempt{Fenced: true}, err
 		}
 		n := len(s.begun) + s.loaded.State.Attempts
-		return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{Number: n, SandboxID: s.box(n), Provider: "local"}}, err
+		return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{
+			Number: n, SandboxID: s.box(n), Provider: "local", Validates: in.Kind == task.KindValidation,
+		}}, err
 	})
 	on(contract.TakeCommand, func(_ context.Context, in contract.TakeCommandInput) (contract.TakenCommand, error) {
 		id := in.Command.ID
 		if id == "" {
 			id = "from-cli"
 		}
-		return contract.TakenCommand{ID: id, Kind: in.Command.Kind, Reason: in.Command.Reason, OK: in.Command.Reason == "ok"}, s.called(contract.TakeCommand)
+		s.mu.Lock()
+		box := s.validators[id]
+		s.mu.Unlock()
+		taken := contract.TakenCommand{ID: id, Kind: in.Command.Kind, Reason: in.Command.Reason, OK: in.Command.Reason == "ok", SandboxID: box}
+		if box != "" && !taken.OK {
+			taken.FeedbackID = "feedback-" + id
+		}
+		return taken, s.called(contract.TakeCommand)
 	})
 	on(contract.ReadFacts, func(_ context.Context, in contract.ReadFactsInput) (contract.Digest, error) {
 		return s.unread[in.SandboxID], s.called(contract.ReadFacts)

@@ -118,6 +118,8 @@ func (r *taskRun) work(ctx workflow.Context) (task.Effects, error) {
 			return eff, nil
 		case task.ActionPublish:
 			eff, err = r.publish(ctx)
+		case task.ActionValidate:
+			eff, err = r.handIn(ctx)
 		case task.ActionPark:
 			eff, err = r.park(ctx, eff)
 		case task.ActionBegin, task.ActionStay, task.ActionIgnore:
@@ -152,8 +154,8 @@ func (r *taskRun) prepare(ctx workflow.Context) (task.Effects, error) {
 func (r *taskRun) close(ctx workflow.Context, eff task.Effects) (contract.TaskResult, error) {
 	reason := r.last.sentence()
 	r.settleKept(eff)
-	err := r.endAttempt(ctx, string(eff.Status), func(p *contract.Projection) {
-		p.ReleaseSlot, p.Class, p.Reason, p.ErrorID = true, eff.Class, reason, r.last.errorID
+	err := r.endAttempt(ctx, r.outcome(string(eff.Status)), func(p *contract.Projection) {
+		p.ReleaseSlot, p.Class, p.Reason, p.ErrorID, p.Quotes = true, eff.Class, reason, r.last.errorID, r.last.quotes
 		p.PullURL, p.PullNumber = r.pull.URL, r.pull.Number
 	})
 	if err == nil {

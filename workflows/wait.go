@@ -54,7 +54,7 @@ func (r *taskRun) pause(ctx workflow.Context, d time.Duration) {
 // decisive reports whether the effects end what is under way.
 func decisive(e task.Effects) bool {
 	switch e.Action {
-	case task.ActionBegin, task.ActionPublish, task.ActionPark, task.ActionFinish:
+	case task.ActionBegin, task.ActionPublish, task.ActionValidate, task.ActionPark, task.ActionFinish:
 		return true
 	case task.ActionIgnore, task.ActionStay:
 	}
@@ -88,6 +88,7 @@ func (r *taskRun) judgeWaiting(ctx workflow.Context, peopleOnly bool) (eff task.
 
 // decide judges one fact and notes what has to be told about it.
 func (r *taskRun) decide(f fact) task.Effects {
+	f = r.worded(f)
 	state, eff := task.Decide(r.judge, f.Fact)
 	r.judge = state
 	if f.command != "" {

@@ -62,6 +62,9 @@ func (r *taskRun) question() (string, time.Time) {
 	if due.Before(w.NotBefore) {
 		due = w.NotBefore
 	}
+	if !w.Finished.IsZero() {
+		earlier(askVerdict, w.Finished.Add(min(s.HeartbeatTimeout, verdictWait)))
+	}
 	earlier(askTooLong, w.Assigned.Add(s.AttemptTimeout))
 	return ask, due
 }
@@ -83,6 +86,10 @@ func (r *taskRun) look(ctx workflow.Context) (eff task.Effects, over bool, err e
 			f.reason += "; the last look said: " + r.watch.Doubt
 		}
 		eff = r.decide(f)
+		return eff, decisive(eff), nil
+	}
+	if question == askVerdict {
+		eff = r.unspoken()
 		return eff, decisive(eff), nil
 	}
 	r.tail(ctx) // a person may have ended it

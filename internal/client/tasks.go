@@ -81,6 +81,12 @@ func (c *Client) Retry(ctx context.Context, id, reason string) (asked Asked, set
 	return c.ask(ctx, id, "retry", reason)
 }
 
+// Judge gives a person's verdict on the work of a task.
+func (c *Client) Judge(ctx context.Context, id string, v PersonVerdict) (asked Asked, settled bool, err error) {
+	status, err := c.do(ctx, call{method: http.MethodPost, path: item("tasks", id, "verdict"), body: v}, &asked)
+	return asked, status == http.StatusOK, err
+}
+
 func (c *Client) ask(ctx context.Context, id, what, reason string) (Asked, bool, error) {
 	var asked Asked
 	status, err := c.do(ctx, call{method: http.MethodPost, path: item("tasks", id, what), body: Reason{Reason: reason}}, &asked)

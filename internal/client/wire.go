@@ -56,7 +56,8 @@ type NewTask struct {
 	MaxRetries  *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts after the first; default 3"`
 	DependsOn   *DependsOn      `json:"dependencies,omitempty"`
 	Budget      *Budget         `json:"budget,omitempty"`
-	Execution   json.RawMessage `json:"execution_config,omitempty" doc:"An object: script, command, setup, test_command, force_execute, continuous, wait_for_messages; other keys are kept and ignored"`
+	Validate    *bool           `json:"validate,omitempty" doc:"Whether another agent validates the work before it is published; default: as its type and its project say"`
+	Execution   json.RawMessage `json:"execution_config,omitempty" doc:"An object: script, command, setup, test_command, force_execute, continuous, wait_for_messages, validator; other keys are kept and ignored"`
 }
 
 // TaskPatch is the body of PATCH /api/v1/tasks/{id}; null leaves a field alone.
@@ -86,7 +87,14 @@ type Reason struct {
 	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the people who look at the task later"`
 }
 
-// Asked is the answer of cancel, fail and retry: with 200 the command is settled, with
+// PersonVerdict is the body of POST /api/v1/tasks/{id}/verdict.
+type PersonVerdict struct {
+	Passed          bool     `json:"passed" doc:"true publishes the work as it is; false asks for a revision, or ends the task after its last round"`
+	Feedback        string   `json:"feedback,omitempty" doc:"What is missing or wrong, for the next agent; needed where it did not pass"`
+	Recommendations []string `json:"recommendations,omitempty" maxItems:"100" doc:"What to do about it, one thing each"`
+}
+
+// Asked is the answer of cancel, fail, retry and verdict: with 200 the command is settled, with
 // 202 it is still under way.
 type Asked struct {
 	Task       Task    `json:"task"`
@@ -112,7 +120,7 @@ type NewProject struct {
 	DefaultBranch string          `json:"default_branch,omitempty" maxLength:"255" doc:"Default: ask the repository"`
 	MaxSlots      *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"Default: MAX_CONCURRENT_TASKS_PER_PROJECT, which is 5"`
 	Autonomous    *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false holds back tasks that omoi made itself; default true"`
-	Settings      json.RawMessage `json:"settings,omitempty" doc:"An object of the caller's own"`
+	Settings      json.RawMessage `json:"settings,omitempty" doc:"An object of the caller's own; validate, true or false, says whether the work of its tasks is validated"`
 	Setup         string          `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; default none"`
 	SetupTimeoutS int             `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; default 900"`
 }

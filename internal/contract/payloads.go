@@ -47,6 +47,7 @@ type WatchState struct {
 	Started   bool      `json:"started,omitempty"`
 	Unknown   int       `json:"unknown,omitempty"` // observations in a row that learned nothing
 	Doubt     string    `json:"doubt,omitempty"`   // what the last of them could not make out
+	Finished  time.Time `json:"finished,omitzero"` // when a validator was done; its verdict may be on its way
 }
 
 // TaskRef is the input of [LoadTask].
@@ -116,7 +117,8 @@ type LiveAttempt struct {
 	Head      int64  `json:"head,omitempty"` // newest event sequence when it was loaded
 	Assigned  bool   `json:"assigned,omitempty"`
 	Started   bool   `json:"started,omitempty"`
-	Tail      bool   `json:"tail,omitempty"` // see [SpawnedSandbox]
+	Tail      bool   `json:"tail,omitempty"`      // see [SpawnedSandbox]
+	Validates bool   `json:"validates,omitempty"` // it judges the work of those before it, and does none
 }
 
 // Projection is the input of [Project]: what the task's row shall say from now on. It is
@@ -133,6 +135,7 @@ type Projection struct {
 	Revisions   int               `json:"revisions,omitempty"`
 	Class       task.FailureClass `json:"class,omitempty"`
 	ErrorID     string            `json:"error_id,omitempty"` // of a stored error text
+	Quotes      bool              `json:"quotes,omitempty"`   // Reason introduces that text
 	Reason      string            `json:"reason,omitempty"`   // short sentence, scrubbed, at most 200 characters
 	Branch      string            `json:"branch,omitempty"`
 	Base        string            `json:"base,omitempty"`
@@ -147,7 +150,7 @@ type Projection struct {
 // AttemptEnd is how an attempt ended.
 type AttemptEnd struct {
 	Number  int               `json:"number"`
-	Outcome string            `json:"outcome"` // completed, failed, cancelled, replaced, revised, parked
+	Outcome string            `json:"outcome"` // completed, failed, cancelled, replaced, revised, rejected, parked
 	Class   task.FailureClass `json:"class,omitempty"`
 	Reason  string            `json:"reason,omitempty"`
 	Idle    string            `json:"idle,omitempty"` // [IdleStuck] or [IdleTimeout] if the agent did nothing
@@ -179,7 +182,7 @@ type BeginAttemptInput struct {
 	TaskID     string `json:"task_id"`
 	FirstRunID string `json:"first_run_id"`
 	Ordinal    int64  `json:"ordinal"`
-	Kind       string `json:"kind"`                  // first, retry, revision, replacement, resumed
+	Kind       string `json:"kind"`                  // first, retry, revision, replacement, resumed, validation
 	FeedbackID string `json:"feedback_id,omitempty"` // stored text that the next agent is given
 }
 

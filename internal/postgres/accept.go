@@ -158,6 +158,11 @@ func insertTask(ctx context.Context, q *db.Queries, d task.Draft, p db.InsertTas
 	p.Agent, p.Provider, p.Continuous = d.Agent, d.Provider, d.Continuous
 	p.MaxRetries = int32(d.MaxRetries) //nolint:gosec // G115: 0..10
 	p.ExecutionConfig, p.Budget, p.UserID = objectOr(d.Execution), budget, idOr(d.UserID)
+	rounds, err := roundsOf(ctx, q, d, p.ProjectID)
+	if err != nil {
+		return err
+	}
+	p.ValidationRounds = int32(rounds) //nolint:gosec // G115: 0..10
 	return q.InsertTask(ctx, p)
 }
 

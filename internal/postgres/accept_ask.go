@@ -36,14 +36,17 @@ func askTask(ctx context.Context, q *db.Queries, a task.Ask, row db.Task) (task.
 	if err != nil {
 		return task.Asked{}, err
 	}
-	if err := ownSandbox(a, attempts); err != nil {
+	if err := ownSandbox(&a, row, attempts); err != nil {
 		return task.Asked{}, err
 	}
-	publishing, err := q.SuccessAccepted(ctx, a.TaskID)
+	if asked, before, err := spokenBefore(ctx, q, a, task.Status(row.Status)); err != nil || before {
+		return asked, err
+	}
+	success, err := q.SuccessAccepted(ctx, a.TaskID)
 	if err != nil {
 		return task.Asked{}, err
 	}
-	effects, err := task.Judge(judgedState(row, publishing), a)
+	effects, err := task.Judge(judgedState(row, success, newestOf(attempts)), a)
 	if err != nil {
 		return task.Asked{}, err
 	}
@@ -58,17 +61,34 @@ func askTask(ctx context.Context, q *db.Queries, a task.Ask, row db.Task) (task.
 }
 
 // ownSandbox refuses what comes from a sandbox which never was the task's. A verdict may
-// come from elsewhere where a person's key or an open server vouches for it.
-func ownSandbox(a task.Ask, attempts []db.ReadAttemptsRow) error {
-	if a.SandboxID == "" || (a.Kind == task.AskVerdict && !a.Own) {
+// come from elsewhere where a person's key or an open server vouches for it; where a validator is
+// asked for, of the task's own sandboxes only a validator's may give one.
+func ownSandbox(a *task.Ask, row db.Task, attempts []db.ReadAttemptsRow) error {
+	if a.SandboxID == "" {
 		return nil
 	}
-	for _, row := range attempts {
-		if row.Attempt.SandboxID == a.SandboxID {
-			return nil
+	for _, r := range attempts {
+		if r.Attempt.SandboxID != a.SandboxID {
+			continue
 		}
+		a.Validator = a.Kind == task.AskVerdict && validates(r.Attempt)
+		if a.Kind == task.AskVerdict && row.ValidationRounds > 0 && !a.Validator {
+			return task.Errorf(task.CodeForbidden, "Sandbox %s did the work of task %s; a verdict on it is for its validator to give.", a.SandboxID, a.TaskID)
+		}
+		return nil
+	}
+	if a.Kind == task.AskVerdict && !a.Own {
+		return nil
 	}
 	return task.Errorf(task.CodeForbidden, "Task %s does not belong to sandbox %s.", a.TaskID, a.SandboxID)
+}
+
+// newestOf is the newest attempt; nil before the first.
+func newestOf(attempts []db.ReadAttemptsRow) *db.Attempt {
+	if len(attempts) == 0 {
+		return nil
+	}
+	return &attempts[len(attempts)-1].Attempt
 }
 
 // storeCommand writes the command to be relayed, or the receipt of one that comes to nothing.
@@ -113,18 +133,26 @@ func orZero[T any](p *T) T {
 }
 
 // judgedState is what the projection says of a task. A success that was accepted since the
-// attempt began means that its work is being published, which the row does not say.
-func judgedState(row db.Task, publishing bool) task.State {
+// attempt began means that its work is being published, or brought to a validator, which the row does
+// not say. A validator may speak before the row shows its sandbox.
+func judgedState(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) task.State {
+	open, rounds := !task.Status(row.Status).Final(), int(row.ValidationRounds)
 	blocked := task.BlockedReason(row.BlockedReason)
 	if row.QueuedAt != nil { // the gate's reason to wait: the task is not parked
 		blocked = task.BlockedNone
 	}
-	return task.State{
+	s := task.State{
 		Status: task.Status(row.Status), SandboxID: orZero(row.SandboxID), Continuous: row.Continuous,
-		Publishing: publishing && !task.Status(row.Status).Final(),
-		Blocked:    blocked, Attempts: int(row.AttemptCount), Retries: int(row.RetryCount),
+		Publishing: open && (success.Passed || success.Completed && rounds == 0),
+		Handing:    open && success.Completed && rounds > 0, Handed: rounds > 0 && handed(row.Status, last),
+		Rounds: rounds, Round: roundsSoFar(row.Result),
+		Blocked: blocked, Attempts: int(row.AttemptCount), Retries: int(row.RetryCount),
 		MaxRetries: int(row.MaxRetries), Revisions: int(row.RevisionCount), Replacements: int(row.ReplacementCount),
 	}
+	if s.Handed && last != nil && validates(*last) && last.EndedAt == nil {
+		s.SandboxID, s.Handing = last.SandboxID, false
+	}
+	return s
 }
 
 // Command answers a command of an organization's task.

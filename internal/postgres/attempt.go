@@ -93,6 +93,7 @@ func (b *beginning) place(ctx context.Context, installation string) (contract.Be
 	b.wrote = true
 	return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{
 		Number: int(*box.Attempt), SandboxID: box.ID, Provider: box.Provider, Queue: queueOf(box.Provider, host),
+		Validates: b.in.Kind == task.KindValidation,
 	}}, nil
 }
 
@@ -191,6 +192,6 @@ func liveAttempt(a db.Attempt, box db.Sandbox) *contract.LiveAttempt {
 	return &contract.LiveAttempt{
 		Number: int(a.Number), SandboxID: a.SandboxID, Provider: box.Provider,
 		Queue: queueOf(box.Provider, textOr(box.HostID)), Head: box.Head, Assigned: a.AssignedAt != nil,
-		Tail: box.Transport == task.TransportPull,
+		Tail: box.Transport == task.TransportPull, Validates: validates(a),
 	}
 }

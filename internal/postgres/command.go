@@ -83,6 +83,12 @@ func readCommand(ctx context.Context, q *db.Queries, row db.Command) (contract.T
 	if replaces {
 		out.SandboxID = args.text("sandbox_id")
 	}
+	if row.Kind == contract.CommandVerdict {
+		var err error
+		if out.SandboxID, err = validatorOf(ctx, q, row.TaskID, args.text("sandbox_id")); err != nil {
+			return out, err
+		}
+	}
 	revises := row.Kind == contract.CommandVerdict && !out.OK
 	if !replaces && !revises || out.Settled || out.FeedbackID != "" {
 		return out, nil

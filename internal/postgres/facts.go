@@ -83,5 +83,5 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 	if err := json.Unmarshal(t.ExecutionConfig, &work.Execution); err != nil {
 		return task.Work{}, task.Invalid("execution_config", "The task's execution_config cannot be read: %s.", err)
 	}
-	return work, nil
+	return work, translate("read the attempts of task "+taskID, s.forAttempt(ctx, &work, row))
 }

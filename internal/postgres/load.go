@@ -25,6 +25,7 @@ type loading struct {
 	kind      string // of the command
 	again     bool   // this chain had claimed the command before
 	live      *contract.LiveAttempt
+	last      *db.Attempt
 	collected bool // the branch holds the work of the newest attempt
 }
 
@@ -140,9 +141,9 @@ func (l *loading) takeOver(ctx context.Context) error {
 // working reports whether a task of this status must have a live attempt.
 func working(s task.Status) bool {
 	switch s {
-	case task.StatusAssigned, task.StatusRunning, task.StatusPendingValidation, task.StatusValidating:
+	case task.StatusAssigned, task.StatusRunning, task.StatusValidating:
 		return true
-	case task.StatusPending, task.StatusNeedsRevision, task.StatusCompleted, task.StatusFailed, task.StatusCancelled:
+	case task.StatusPending, task.StatusPendingValidation, task.StatusNeedsRevision, task.StatusCompleted, task.StatusFailed, task.StatusCancelled:
 	}
 	return false
 }
@@ -156,7 +157,10 @@ func (l *loading) findLive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.collected = last.Attempt.HeadCommit != nil || unpublished(last).Ref != ""
+	l.last, l.collected = &last.Attempt, last.Attempt.HeadCommit != nil || unpublished(last).Ref != ""
+	if l.row.ValidationRounds > 0 { // work that nobody has found good is not published
+		l.collected = validates(last.Attempt)
+	}
 	if last.Attempt.EndedAt == nil && alive(last.Sandbox) {
 		l.live = liveAttempt(last.Attempt, last.Sandbox)
 		if l.live.Started, err = l.q.HasEvent(ctx, last.Sandbox.ID, task.EventAgentStarted); err != nil {
@@ -182,6 +186,9 @@ func (s *Store) Unpublished(ctx context.Context, taskID string) (task.Unpublishe
 }
 
 func unpublished(last db.LastAttemptRow) task.Unpublished {
+	if validates(last.Attempt) { // what it changed is no work of the task's
+		return task.Unpublished{}
+	}
 	return task.Attempt{
 		Number: int(last.Attempt.Number), HeadCommit: last.Attempt.HeadCommit, Salvage: salvageRecord(last.Sandbox.Salvage),
 	}.Unpublished()
@@ -245,6 +252,8 @@ func (l *loading) publishOnly() bool {
 func (l *loading) state() task.State {
 	s := task.State{
 		Status: task.Status(l.row.Status), Continuous: l.row.Continuous,
+		Rounds: int(l.row.ValidationRounds), Round: roundsSoFar(l.row.Result),
+		Handed:   l.row.ValidationRounds > 0 && handed(l.row.Status, l.last),
 		Attempts: int(l.row.AttemptCount), Retries: int(l.row.RetryCount), MaxRetries: int(l.row.MaxRetries),
 		Revisions: int(l.row.RevisionCount), Replacements: int(l.row.ReplacementCount),
 	}

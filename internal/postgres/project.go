@@ -213,11 +213,14 @@ func (w *projecting) errorText(ctx context.Context, instead string) (string, err
 	if errors.Is(err, pgx.ErrNoRows) {
 		return storable(instead), nil
 	}
+	if w.p.Quotes {
+		text = instead + ": " + text
+	}
 	return firstRunes(text, most), err
 }
 
 func (w *projecting) writeAttempts(ctx context.Context) error {
-	if w.p.Status == task.StatusAssigned && w.p.SandboxID != "" {
+	if (w.p.Status == task.StatusAssigned || w.p.Status == task.StatusValidating) && w.p.SandboxID != "" {
 		if err := w.q.AssignAttempt(ctx, w.row.ID, w.p.SandboxID); err != nil {
 			return err
 		}

@@ -20,8 +20,12 @@ func (s *Store) Task(ctx context.Context, organizationID, id string) (task.Task,
 	if err != nil {
 		return task.Task{}, translate("read the attempts of task "+id, err)
 	}
+	reviews, err := s.q.Reviews(ctx, id)
+	if err != nil {
+		return task.Task{}, translate("read the verdicts on task "+id, err)
+	}
 	tasks := []task.Task{taskRecord(row)}
-	tasks[0].Attempts = mapAll(attempts, attemptRecord)
+	tasks[0].Attempts, tasks[0].Reviews = mapAll(attempts, attemptRecord), mapAll(reviews, reviewRecord)
 	err = s.addPending(ctx, tasks)
 	return tasks[0], err
 }

@@ -24,7 +24,7 @@ func taskRecord(r db.ReadTaskRow) task.Task {
 		SandboxID: row.SandboxID, AssignedAgent: row.AssignedAgentID, Branch: row.BranchName, Base: row.BaseCommit,
 		PullURL: row.PullRequestUrl, PullNumber: intOf(row.PullRequestNumber), HoldsSlot: r.HoldsSlot, WaitingFor: r.WaitingFor,
 		QueuePosition: intOf(row.QueuePosition), QueueReason: row.QueueReason, QueuedAt: row.QueuedAt, Score: row.Score,
-		Attempts: []task.Attempt{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
+		Rounds: int(row.ValidationRounds), Attempts: []task.Attempt{}, Reviews: []task.Review{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
 		StartedAt: row.StartedAt, CompletedAt: row.CompletedAt, DeadlineAt: row.DeadlineAt,
 	}
 	if json.Unmarshal(row.Budget, &t.Budget) != nil {

@@ -3,8 +3,11 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -54,7 +57,11 @@ func (w *projecting) readCompletions(ctx context.Context) error {
 	if w.last == nil || (w.p.Ended == nil && w.p.Status != task.StatusCompleted) {
 		return nil
 	}
-	rows, err := w.q.Decisive(ctx, w.last.Sandbox.ID)
+	return w.completionsOf(ctx, w.last.Sandbox.ID)
+}
+
+func (w *projecting) completionsOf(ctx context.Context, sandboxID string) error {
+	rows, err := w.q.Decisive(ctx, sandboxID)
 	for _, r := range rows {
 		if r.EventType == task.EventContinuousCompleted {
 			w.continuous = readObject(r.EventData)
@@ -84,11 +91,16 @@ func (w *projecting) result(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.p.Ended != nil && !judged && w.agent.text("agent_type") == "validator" {
-		applyVerdict(after, w.agent.yes("validation_passed"), w.agent["validation_feedback"], nil)
+	if !judged && w.judgedByEvent() {
+		said := object{"feedback": w.agent["validation_feedback"], "sandbox_id": quoted(w.last.Sandbox.ID)}
+		if err := w.judge(ctx, after, review{by: w.last.Sandbox.ID, args: said, ok: w.agent.yes("validation_passed")}); err != nil {
+			return nil, err
+		}
 	}
 	if w.p.Status == task.StatusCompleted {
-		w.applyCompletion(after)
+		if err := w.applyCompletion(ctx, after); err != nil {
+			return nil, err
+		}
 	}
 	if len(after) == 0 {
 		return nil, nil
@@ -116,7 +128,9 @@ func (w *projecting) applyCommands(ctx context.Context, result object) (judged b
 			maps.Copy(result, readObject(args["result"]))
 		case contract.CommandVerdict:
 			judged = true
-			applyVerdict(result, saysOK(c), args["feedback"], args["recommendations"])
+			if err := w.judge(ctx, result, review{by: c.Sender, args: args, ok: saysOK(c)}); err != nil {
+				return judged, err
+			}
 		}
 	}
 	return judged, err
@@ -136,8 +150,26 @@ func applyVerdict(result object, passed bool, feedback, recommendations json.Raw
 	result.take(said, "recommendations", "revision_recommendations")
 }
 
-// applyCompletion adds what the agent told at its end. What it did not tell is absent.
-func (w *projecting) applyCompletion(result object) {
+// judgedByEvent reports whether the attempt that ends has told a verdict at its end. A validator that
+// is tried again has told none.
+func (w *projecting) judgedByEvent() bool {
+	if w.p.Ended == nil || w.agent.text("agent_type") != "validator" {
+		return false
+	}
+	own := validates(w.last.Attempt)
+	if w.row.ValidationRounds > 0 && !own {
+		return false
+	}
+	return !own || w.p.Ended.Outcome == "rejected" || w.p.Ended.Outcome == "completed"
+}
+
+// applyCompletion adds what the agent that did the work told at its end. What it did not tell is absent.
+func (w *projecting) applyCompletion(ctx context.Context, result object) error {
+	if w.last != nil && validates(w.last.Attempt) {
+		if err := w.readWorkers(ctx); err != nil {
+			return err
+		}
+	}
 	told := object{}
 	for _, from := range []object{w.agent, w.continuous} {
 		for _, key := range []string{"turns", "cost_usd", "session_id", "stop_reason", "branch_name"} {
@@ -158,6 +190,20 @@ func (w *projecting) applyCompletion(result object) {
 		told.set("artifacts", made)
 	}
 	maps.Copy(result, told)
+	return nil
+}
+
+// readWorkers reads what the newest agent told that did not judge but work.
+func (w *projecting) readWorkers(ctx context.Context) error {
+	w.agent, w.continuous = nil, nil
+	at, err := w.q.LastWorkAttempt(ctx, w.row.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return w.completionsOf(ctx, at.SandboxID)
 }
 
 // artifacts are the changes that were published and the tests that passed. A figure of

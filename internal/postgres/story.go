@@ -25,15 +25,21 @@ func (s *Store) Story(ctx context.Context, organizationID, taskID string) (task.
 	story.Spoken = mapAll(spoken, func(r db.SpokenRow) task.Spoken {
 		return task.Spoken{By: r.SenderKind, Kind: r.Kind, Count: int(r.Times)}
 	})
+	if err := s.addAccepted(ctx, &story.Task); err != nil {
+		return task.Story{}, err
+	}
 	return story, s.lastWords(ctx, &story)
 }
 
-// lastWords adds what the newest agent said at its end.
+// lastWords adds what the newest agent said at its end that did not judge but work.
 func (s *Store) lastWords(ctx context.Context, story *task.Story) error {
-	if len(story.Task.Attempts) == 0 {
-		return nil
+	worker := ""
+	for _, a := range story.Task.Attempts {
+		if a.Kind != task.KindValidation {
+			worker = a.SandboxID
+		}
 	}
-	rows, err := s.q.Decisive(ctx, story.Task.Attempts[len(story.Task.Attempts)-1].SandboxID)
+	rows, err := s.q.Decisive(ctx, worker)
 	for _, r := range rows {
 		said := readObject(r.EventData)
 		if words := said.text("final_output"); words != "" {

@@ -23,6 +23,7 @@ type Draft struct {
 	Provider    string
 	Continuous  bool
 	MaxRetries  int
+	Validation  ValidationDraft
 	DependsOn   []string
 	Budget      Budget
 	Execution   json.RawMessage // an object
@@ -33,6 +34,14 @@ type Draft struct {
 	IdempotencyKey string
 	BodyHash       []byte
 	ProjectSlots   int // limit of a project that has to be made
+}
+
+// ValidationDraft says whether the work of a task is to be validated.
+type ValidationDraft struct {
+	Asked  *bool // by the task itself; nil: type and project say
+	ByType bool
+	Able   bool // the validator has all that it needs: a default may count
+	Rounds int  // at most
 }
 
 // TicketDraft is a ticket as it is accepted.
@@ -72,6 +81,7 @@ type Ask struct {
 	// SandboxID speaks, if it is not a person. A completion counts only from the task's own sandbox.
 	SandboxID string
 	Own       bool // the sandbox has proven itself by its token, so even a verdict must be on its own task
+	Validator bool // the sandbox is that of a validator of the task: it counts while it is the current one
 	Sender    string
 	Args      json.RawMessage // an object: all that was said; reason and ok stand in it too
 	// Wire marks an ask of the old wire form: too late is an answer there and no error.
@@ -93,7 +103,7 @@ func Judge(s State, a Ask) (Effects, error) {
 		return judgeRetry(s)
 	}
 	fact := Fact{Kind: factOf(a.Kind), OK: a.OK}
-	if a.Kind == AskComplete || a.Kind == AskReplace { // a verdict comes from another sandbox than the one it judges
+	if a.Kind == AskComplete || a.Kind == AskReplace || a.Validator { // other verdicts come from another sandbox than the one they judge
 		fact.SandboxID = a.SandboxID
 	}
 	_, effects := Decide(s, fact)

@@ -16,6 +16,7 @@ const (
 	FactStepFailed    FactKind = "step_failed"    // a step of ours failed for good
 	FactPublished     FactKind = "published"      // branch and pull request stand
 	FactPublishFailed FactKind = "publish_failed" // they do not
+	FactHandedIn      FactKind = "handed_in"      // work that is to be validated is on its branch
 
 	FactCancel   FactKind = "cancel"   // a person stops the task
 	FactFail     FactKind = "fail"     // a person or the guardian declares it failed
@@ -45,6 +46,10 @@ type State struct {
 	MaxRetries   int           `json:"max_retries,omitempty"`
 	Revisions    int           `json:"revisions,omitempty"`    // begun because a verdict asked for it
 	Replacements int           `json:"replacements,omitempty"` // begun because the guardian asked for it
+	Rounds       int           `json:"rounds,omitempty"`       // of validation, at most; 0: nobody validates
+	Round        int           `json:"round,omitempty"`        // verdicts so far
+	Handing      bool          `json:"handing,omitempty"`      // the work is done and is being brought to its branch, to be validated
+	Handed       bool          `json:"handed,omitempty"`       // it is there: the live attempt, or the next one, validates it
 }
 
 // Limits on attempts, from WIRE.md: retries are the task's own setting, these are not.
@@ -59,12 +64,13 @@ type Action string
 
 // The actions.
 const (
-	ActionIgnore  Action = "ignore"  // the fact changes nothing
-	ActionStay    Action = "stay"    // project the status, go on watching
-	ActionBegin   Action = "begin"   // end this attempt, begin the next
-	ActionPublish Action = "publish" // end this attempt, publish its work
-	ActionPark    Action = "park"    // end this attempt, wait without a slot
-	ActionFinish  Action = "finish"  // the task ends
+	ActionIgnore   Action = "ignore"   // the fact changes nothing
+	ActionStay     Action = "stay"     // project the status, go on watching
+	ActionBegin    Action = "begin"    // end this attempt, begin the next
+	ActionPublish  Action = "publish"  // end this attempt, publish its work
+	ActionValidate Action = "validate" // end this attempt, bring its work to the branch, have it validated
+	ActionPark     Action = "park"     // end this attempt, wait without a slot
+	ActionFinish   Action = "finish"   // the task ends
 )
 
 // Receipt is what becomes of a command.
@@ -119,6 +125,8 @@ func Decide(s State, f Fact) (State, Effects) {
 		return decideComplete(s, f)
 	case FactVerdict:
 		return decideVerdict(s, f)
+	case FactHandedIn:
+		return decideHandedIn(s)
 	case FactRetry:
 		return decideRetry(s)
 	case FactReplace:
@@ -137,22 +145,26 @@ func decideStarted(s State) (State, Effects) {
 
 func decideCompleted(s State, f Fact) (State, Effects) {
 	switch {
-	case s.Publishing:
+	case s.Publishing, s.Handing:
 		return s, ignore(s, ReceiptTooLate)
+	case s.Handed: // a validator's end is no verdict
+		return s, ignore(s, ReceiptAccepted)
 	case !f.OK:
 		return decideFailure(s, ClassAgentError)
 	case s.Continuous:
 		return s, ignore(s, ReceiptAccepted)
 	}
-	return publish(s)
+	return accept(s)
 }
 
 func decideContinuous(s State, f Fact) (State, Effects) {
 	switch {
-	case s.Publishing:
+	case s.Publishing, s.Handing:
 		return s, ignore(s, ReceiptTooLate)
+	case s.Handed:
+		return s, ignore(s, ReceiptAccepted)
 	case f.OK:
-		return publish(s)
+		return accept(s)
 	case f.Class == ClassNone:
 		return decideFailure(s, ClassAgentError)
 	}
@@ -162,8 +174,11 @@ func decideContinuous(s State, f Fact) (State, Effects) {
 // decideFailure ends the attempt; the class decides whether another one follows. A
 // task whose outcome is accepted no longer depends on its sandbox.
 func decideFailure(s State, class FailureClass) (State, Effects) {
+	if s.Handed && class == ClassAgentError { // a validator that gives up has judged nothing
+		class = ClassInfrastructure
+	}
 	switch {
-	case s.Publishing:
+	case s.Publishing, s.Handing:
 		return s, ignore(s, ReceiptTooLate)
 	case !class.Retryable():
 		return finish(s, StatusFailed, class)
@@ -173,7 +188,7 @@ func decideFailure(s State, class FailureClass) (State, Effects) {
 		return finish(s, StatusFailed, class)
 	}
 	s.Retries++
-	return begin(s, StatusPending, class)
+	return begin(s, s.waits(), class)
 }
 
 // decidePublishFailed ends the task with its work kept. A git host that takes no requests for a while is waited for: the
@@ -197,27 +212,12 @@ func decideTooLong(s State, f Fact) (State, Effects) {
 
 func decideComplete(s State, f Fact) (State, Effects) {
 	switch {
-	case s.Publishing:
+	case s.Publishing, s.Handing, s.Handed:
 		return s, ignore(s, ReceiptTooLate)
 	case !f.OK:
 		return finish(s, StatusFailed, ClassReported)
 	}
-	return publish(s)
-}
-
-func decideVerdict(s State, f Fact) (State, Effects) {
-	switch {
-	case s.Publishing:
-		return s, ignore(s, ReceiptTooLate)
-	case f.OK:
-		return publish(s)
-	case s.Revisions >= MaxRevisions || s.Attempts >= MaxAttempts:
-		return finish(s, StatusFailed, ClassAgentError)
-	case !CanMove(s.Status, StatusNeedsRevision):
-		return s, ignore(s, ReceiptRefused)
-	}
-	s.Revisions++
-	return begin(s, StatusNeedsRevision, ClassNone)
+	return accept(s)
 }
 
 func decideRetry(s State) (State, Effects) {
@@ -225,19 +225,19 @@ func decideRetry(s State) (State, Effects) {
 		return s, ignore(s, ReceiptRefused)
 	}
 	s.Blocked = BlockedNone
-	return begin(s, StatusPending, ClassNone)
+	return begin(s, s.waits(), ClassNone)
 }
 
 // decideReplace ends an attempt that is under way; it counts apart from failures.
 func decideReplace(s State) (State, Effects) {
 	switch {
-	case s.Publishing:
+	case s.Publishing, s.Handing:
 		return s, ignore(s, ReceiptTooLate)
 	case s.SandboxID == "", s.Replacements >= MaxReplacements, s.Attempts >= MaxAttempts:
 		return s, ignore(s, ReceiptRefused)
 	}
 	s.Replacements++
-	return begin(s, StatusPending, ClassNone)
+	return begin(s, s.waits(), ClassNone)
 }
 
 func ignore(s State, r Receipt) Effects {
@@ -246,8 +246,11 @@ func ignore(s State, r Receipt) Effects {
 
 // leads is where a task stands in the end if nothing more happens to it.
 func leads(s State) Status {
-	if s.Publishing {
+	switch {
+	case s.Publishing:
 		return StatusCompleted
+	case s.Handing:
+		return StatusPendingValidation
 	}
 	return s.Status
 }
@@ -263,11 +266,11 @@ func park(s State, why BlockedReason, class FailureClass) (State, Effects) {
 }
 
 func publish(s State) (State, Effects) {
-	s.Publishing, s.Blocked = true, BlockedNone
+	s.Publishing, s.Handing, s.Blocked = true, false, BlockedNone
 	return s, Effects{Action: ActionPublish, Status: s.Status, Leads: StatusCompleted, Receipt: ReceiptCarriedOut}
 }
 
 func finish(s State, status Status, class FailureClass) (State, Effects) {
-	s.Status, s.Publishing, s.Blocked = status, false, BlockedNone
+	s.Status, s.Publishing, s.Handing, s.Blocked = status, false, false, BlockedNone
 	return s, Effects{Action: ActionFinish, Status: status, Leads: status, Class: class, Receipt: ReceiptCarriedOut}
 }

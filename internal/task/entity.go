@@ -61,6 +61,7 @@ type Task struct {
 	Provider    string          `json:"sandbox"`
 	Continuous  bool            `json:"continuous"`
 	MaxRetries  int             `json:"max_retries"`
+	Rounds      int             `json:"validation_rounds"` // at most; 0: nobody validates its work
 	Execution   json.RawMessage `json:"execution_config"`
 	Budget      Budget          `json:"budget"`
 	DependsOn   DependsOn       `json:"dependencies"`
@@ -92,8 +93,10 @@ type Task struct {
 	PendingCommand *Command `json:"pending_command"`
 	// Why says in one sentence what the task is doing or waiting for; see [Why].
 	Why string `json:"why"`
-	// Attempts are oldest first. Lists leave them out.
+	// Attempts are oldest first. Lists leave them out, and the reviews.
 	Attempts []Attempt `json:"attempts" nullable:"false"`
+	// Reviews are the verdicts on its work, the first one first.
+	Reviews []Review `json:"validation_reviews" nullable:"false"`
 
 	CreatedAt   time.Time  `json:"created_at"`
 	UpdatedAt   time.Time  `json:"updated_at"`
@@ -120,11 +123,11 @@ type DependsOn struct {
 type Attempt struct {
 	Number       int          `json:"number"` // from 1
 	SandboxID    string       `json:"sandbox_id"`
-	Kind         string       `json:"kind"` // first, retry, revision, replacement, resumed
+	Kind         string       `json:"kind"` // first, retry, revision, replacement, resumed, validation
 	StartedAt    time.Time    `json:"started_at"`
 	AssignedAt   *time.Time   `json:"assigned_at"`
 	EndedAt      *time.Time   `json:"ended_at"`
-	Outcome      string       `json:"outcome"` // completed, failed, cancelled, replaced, revised, parked; empty while it lives
+	Outcome      string       `json:"outcome"` // completed, failed, cancelled, replaced, revised, rejected (by this validator), parked; empty while it lives
 	FailureClass FailureClass `json:"failure_class"`
 	Reason       string       `json:"reason"`
 	StopReason   string       `json:"stop_reason"`

@@ -29,6 +29,9 @@ type SandboxReceipt struct {
 	Costs        []Money `json:"costs" nullable:"false"` // of the sandboxes, by currency
 	Unpriced     int     `json:"unpriced"`               // sandboxes that lived and whose provider has no price: in no cost
 	Visits       []Visit `json:"visits" nullable:"false"`
+	// Reviews are the verdicts on its work, of at most so many rounds.
+	Reviews []Review `json:"validation_reviews" nullable:"false"`
+	Rounds  int      `json:"validation_rounds"`
 }
 
 // Visit is what a person did in a sandbox by hand.
@@ -49,7 +52,7 @@ func (s Sandbox) Machine() bool { return s.Provider != ProviderExternal && s.Pro
 // NewReceipt sums up the sandboxes of a task.
 func NewReceipt(t Task, boxes []Sandbox, visits []Visit) SandboxReceipt {
 	machines := 0
-	r := SandboxReceipt{TaskID: t.ID, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []Money{}, Visits: visits}
+	r := SandboxReceipt{TaskID: t.ID, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []Money{}, Visits: visits, Reviews: t.Reviews, Rounds: t.Rounds}
 	for _, b := range boxes {
 		r.SecondsAlive += b.SecondsAlive
 		r.CostUSD += b.CostUSD

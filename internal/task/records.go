@@ -54,8 +54,14 @@ type Work struct {
 	// Feedback is the text that the attempt that begins now is given; empty for the first.
 	Feedback string
 	// Attempt is the number of the newest attempt that has begun; 0 before the first. Only
-	// that one's sandbox may move the branch.
+	// that one's sandbox may move the branch, and none of a validator.
 	Attempt int
+	// Validates says that the newest attempt judges the work of WorkSandbox, in this round.
+	Validates   bool
+	Round       int
+	Rounds      int // at most; 0: nobody validates
+	WorkSandbox string
+	WorkHead    string // commit at which its work was collected; empty: not known
 }
 
 // Execution is a task's execution_config. Unknown keys are kept in the store and ignored.
@@ -70,6 +76,8 @@ type Execution struct {
 	WaitForMessages bool              `json:"wait_for_messages,omitempty"`
 	// Credentials are the kinds that the sandbox is given; nil: what the agent needs.
 	Credentials []string `json:"credentials,omitempty"`
+	// Validator judges the work, where the task asks for that.
+	Validator Validator `json:"validator,omitzero"`
 }
 
 // SandboxState is a sandbox's place in the ledger.

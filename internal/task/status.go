@@ -43,9 +43,12 @@ func CanMove(from, to Status) bool {
 func successors(s Status) []Status {
 	switch s {
 	case StatusPending:
-		return []Status{StatusAssigned, StatusCompleted, StatusFailed, StatusCancelled}
+		return []Status{StatusAssigned, StatusPendingValidation, StatusValidating, StatusCompleted, StatusFailed, StatusCancelled}
 	case StatusAssigned:
-		return []Status{StatusPending, StatusRunning, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled}
+		return []Status{
+			StatusPending, StatusRunning, StatusPendingValidation, StatusNeedsRevision,
+			StatusCompleted, StatusFailed, StatusCancelled,
+		}
 	case StatusRunning:
 		return []Status{
 			StatusPending, StatusPendingValidation, StatusValidating, StatusNeedsRevision,
@@ -54,9 +57,13 @@ func successors(s Status) []Status {
 	case StatusPendingValidation:
 		return []Status{StatusPending, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled}
 	case StatusValidating:
-		return []Status{StatusPending, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled}
+		return []Status{
+			StatusPending, StatusPendingValidation, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
+		}
 	case StatusNeedsRevision:
-		return []Status{StatusPending, StatusAssigned, StatusCompleted, StatusFailed, StatusCancelled}
+		return []Status{
+			StatusPending, StatusAssigned, StatusPendingValidation, StatusCompleted, StatusFailed, StatusCancelled,
+		}
 	case StatusFailed, StatusCancelled:
 		return []Status{StatusPending}
 	case StatusCompleted:

@@ -26,10 +26,12 @@ func whyStatus(t Task) string {
 		return fmt.Sprintf("Attempt %d is being started in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider) + doubt(t)
 	case StatusRunning:
 		return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider) + doubt(t)
-	case StatusPendingValidation, StatusValidating:
-		return "The work is done and is being validated."
+	case StatusPendingValidation:
+		return "The work is done and on its branch; a validator is about to look at it (" + round(t) + ")."
+	case StatusValidating:
+		return fmt.Sprintf("Attempt %d validates the work in sandbox %s (%s), %s.", t.AttemptCount, textOf(t.SandboxID), t.Provider, round(t)) + doubt(t)
 	case StatusNeedsRevision:
-		return fmt.Sprintf("A validator asked for a revision (%d so far); the next attempt is about to begin.", t.Revisions)
+		return whyRevision(t)
 	case StatusCompleted:
 		return whyCompleted(t)
 	case StatusFailed:

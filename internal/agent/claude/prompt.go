@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // systemPrompt tells the agent where it is. It stands on the command line.
@@ -15,8 +17,15 @@ func systemPrompt(env agent.Env, vars variables) string {
 		"Your working directory is " + cfg.Workspace + ".",
 		modeText(cfg.Mode),
 	}
-	if cfg.Repo != nil && cfg.Mode != "exploration" {
+	switch {
+	case cfg.Repo == nil:
+	case writes(cfg.Mode):
 		parts = append(parts, fmt.Sprintf("It is a git checkout on the branch %s. Commit all of your work on this branch, in commits with a clear message, and push it with `git push origin HEAD`. Open no pull request and change no other branch: that is done for you afterwards.", cfg.Repo.Branch))
+	case cfg.Mode == task.ModeValidation:
+		parts = append(parts, fmt.Sprintf("It is a git checkout of the branch %s. Commit nothing and push nothing: what you change here to try things out is no part of the work.", cfg.Repo.Branch))
+	}
+	if cfg.Validation != nil {
+		parts = append(parts, verdictForm)
 	}
 	if more := vars["SYSTEM_PROMPT_APPEND"]; more != "" {
 		parts = append(parts, more)
@@ -24,11 +33,14 @@ func systemPrompt(env agent.Env, vars variables) string {
 	return strings.Join(parts, "\n\n")
 }
 
+// writes reports whether the work of a mode is what is committed, not what is said.
+func writes(mode string) bool { return mode != task.ModeExploration && mode != task.ModeValidation }
+
 func modeText(mode string) string {
 	switch mode {
-	case "exploration":
+	case task.ModeExploration:
 		return "Your task is to find out, not to change: read, run what you need, and end with a complete answer in words."
-	case "validation":
+	case task.ModeValidation:
 		return "Your task is to check work that is there: run it, run its tests, and end with what is right and what is wrong."
 	}
 	return "Your task is to change the code so that it does what is asked: make the change, run what you made, and end with a short account of it."
@@ -37,6 +49,9 @@ func modeText(mode string) string {
 // firstPrompt is what the agent is asked to do; an attempt that is not the first goes on.
 func firstPrompt(env agent.Env, place *place) string {
 	cfg := env.Config
+	if cfg.Validation != nil {
+		return validatorPrompt(cfg)
+	}
 	text := cfg.Description
 	if strings.TrimSpace(text) == "" {
 		text = cfg.Title
@@ -54,7 +69,15 @@ func firstPrompt(env agent.Env, place *place) string {
 		text += "\n\nThe work is accepted only if this command passes: " + cfg.TestCommand
 	}
 	if cfg.Feedback != "" {
-		text += "\n\nWhat was said of the attempt before this one:\n\n" + cfg.Feedback
+		text = "What was said of the attempt before this one:\n\n" + cfg.Feedback + "\n\n" + text
+	}
+	return text
+}
+
+func validatorPrompt(cfg spec.Config) string {
+	text := spec.ValidatorPrompt(cfg.Title, cfg.Description, cfg.Feedback)
+	if cfg.TestCommand != "" {
+		text += "\n\nThe work can pass only if this command does: " + cfg.TestCommand
 	}
 	return text
 }

@@ -105,6 +105,9 @@ func (t *talk) after(ctx context.Context, end *turn) (*step, agent.Result, error
 	if f := t.failure(end); f != nil {
 		return nil, t.fail(f), nil
 	}
+	if next, err := t.verdict(ctx, end); next != nil || err != nil {
+		return next, agent.Result{}, err
+	}
 	if next, err := t.linger(ctx, t.patience()); next != nil || err != nil {
 		return next, agent.Result{}, err
 	}

@@ -32,6 +32,8 @@ type talk struct {
 	unheard map[string]inbox.Message // what the program was told and has not taken up, by our id
 	later   []inbox.Message          // what the next turn is told besides
 	limits  limits
+
+	reminded int // how often a validator was asked for its verdict
 }
 
 // turn is how a turn of the program ended.

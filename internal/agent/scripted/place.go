@@ -63,10 +63,10 @@ func (r *run) save() {
 	}
 }
 
-// fill puts the last output and the last message into a step's texts.
+// fill puts the last output, the last message and what was said of the attempt before into a step's texts.
 func (r *run) fill(s Step) Step {
 	put := strings.NewReplacer("{{last_output}}", r.place.LastOutput, "{{message}}", r.place.Message,
-		"{{remembered}}", r.place.Remembered)
+		"{{remembered}}", r.place.Remembered, "{{feedback}}", r.env.Config.Feedback)
 	for _, text := range []*string{&s.Path, &s.Content, &s.Old, &s.New, &s.Command, &s.Output} {
 		*text = put.Replace(*text)
 	}

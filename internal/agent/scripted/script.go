@@ -34,8 +34,10 @@ type Step struct {
 	Success       bool    // complete
 	Output        string  // complete
 	Free          map[string]any
-	Events, Bytes int // flood
-	ExitCode      int // exit
+	Passed        *bool    // verdict; nil: Command says
+	List          []string // verdict
+	Events, Bytes int      // flood
+	ExitCode      int      // exit
 }
 
 // Usage is what a model was paid for.
@@ -115,7 +117,7 @@ func readers() map[string]reader {
 		"sleep_s": readSleep, "usage": func(s *Step, arg json.RawMessage) error { return strict(arg, &s.Usage) },
 		"wait_message": readWait, "push": readTrue, "hang": readTrue,
 		"iteration": readFree, "continuous_complete": readFree,
-		"complete": readComplete, "crash": readCrash, "flood": readFlood, "exit": readExit,
+		"verdict": readVerdict, "complete": readComplete, "crash": readCrash, "flood": readFlood, "exit": readExit,
 	}
 }
 

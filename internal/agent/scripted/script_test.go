@@ -15,6 +15,7 @@ const everyStep = `{"steps": [
 	{"bash": {"command": "true", "timeout_s": 1.5}}, {"bash": "true"}, {"sleep_s": 0.1}, {"usage": {"input_tokens": 1, "output_tokens": 2, "cost_usd": 0.5}},
 	{"wait_message": {"timeout_s": 1}}, {"commit": "m"}, {"push": true}, {"iteration": {"anything": [1]}},
 	{"flood": {"events": 2, "bytes": 3}}, {"hang": true}, {"crash": "SIGKILL"}, {"crash": 9}, {"exit": 3}, {"fail": "f"},
+	{"verdict": {"command": "make check", "feedback": "f", "recommendations": ["r"]}},
 	{"continuous_complete": {"validation_passed": true}}, {"complete": {"output": "o", "success": false}}
 ]}`
 
@@ -22,11 +23,12 @@ func TestEveryStepIsRead(t *testing.T) {
 	t.Parallel()
 	s, err := scripted.Parse([]byte(everyStep))
 	require.NoError(t, err)
-	require.Len(t, s.Steps, 20)
+	require.Len(t, s.Steps, 21)
 	require.Equal(t, "true", s.Steps[4].Command)
 	require.InDelta(t, 1.5, s.Steps[4].Seconds, 0)
 	require.Equal(t, 3, s.Steps[16].ExitCode)
-	require.False(t, s.Steps[19].Success)
+	require.Equal(t, []string{"r"}, s.Steps[18].List)
+	require.False(t, s.Steps[20].Success)
 	kinds := map[string]bool{}
 	for _, step := range s.Steps {
 		kinds[step.Kind] = true
@@ -44,17 +46,19 @@ func TestBadScriptsAreRefused(t *testing.T) {
 		`{"steps": [{"say": "a"}, {}]}`:        "step 2 of the script: it must have exactly one key",
 		`{"steps": [{"say":"a","think":"b"}]}`: "exactly one key, not 2",
 		`{"steps": [{"say": 5}]}`:              "say:",
-		`{"steps": [{"write": {"path": "a", "contents": "b"}}]}`:   `unknown field "contents"`,
-		`{"steps": [{"write": {"content": "b"}}]}`:                 `"path" is missing`,
-		`{"steps": [{"edit": {"path": "a", "new": "b"}}]}`:         `"old" is missing`,
-		`{"steps": [{"bash": {"command": ""}}]}`:                   `"command" is missing`,
-		`{"steps": [{"bash": {"command": "a", "timeout_s": -1}}]}`: "seconds must be",
-		`{"steps": [{"sleep_s": 1e300}]}`:                          "seconds must be",
-		`{"steps": [{"push": false}]}`:                             "must be true",
-		`{"steps": [{"crash": "SIGNONE"}]}`:                        "not a signal",
-		`{"steps": [{"exit": 999}]}`:                               "0 to 255",
-		`{"steps": [{"flood": {"events": 0}}]}`:                    "events must be",
-		`{"steps": [{"iteration": null}]}`:                         "must be an object",
+		`{"steps": [{"write": {"path": "a", "contents": "b"}}]}`:     `unknown field "contents"`,
+		`{"steps": [{"write": {"content": "b"}}]}`:                   `"path" is missing`,
+		`{"steps": [{"edit": {"path": "a", "new": "b"}}]}`:           `"old" is missing`,
+		`{"steps": [{"bash": {"command": ""}}]}`:                     `"command" is missing`,
+		`{"steps": [{"verdict": {"feedback": "neither"}}]}`:          `give either "passed" or "command"`,
+		`{"steps": [{"verdict": {"passed": true, "command": "x"}}]}`: `give either "passed" or "command"`,
+		`{"steps": [{"bash": {"command": "a", "timeout_s": -1}}]}`:   "seconds must be",
+		`{"steps": [{"sleep_s": 1e300}]}`:                            "seconds must be",
+		`{"steps": [{"push": false}]}`:                               "must be true",
+		`{"steps": [{"crash": "SIGNONE"}]}`:                          "not a signal",
+		`{"steps": [{"exit": 999}]}`:                                 "0 to 255",
+		`{"steps": [{"flood": {"events": 0}}]}`:                      "events must be",
+		`{"steps": [{"iteration": null}]}`:                           "must be an object",
 	}
 	for text, want := range cases {
 		_, err := scripted.Parse([]byte(text))

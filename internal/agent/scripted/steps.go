@@ -42,6 +42,8 @@ func (r *run) step(ctx context.Context, s Step) error {
 		r.iteration(s.Free)
 	case "flood":
 		return r.flood(ctx, s)
+	case "verdict":
+		return r.verdict(ctx, s)
 	default:
 		return r.last(ctx, s)
 	}

@@ -40,6 +40,9 @@ type Config struct {
 	Continuous  bool   `json:"continuous"`
 	Feedback    string `json:"feedback,omitempty"` // of the attempt before
 
+	// Validation says that the agent judges the work on the branch; nil: it is to do the work.
+	Validation *Validation `json:"validation,omitempty"`
+
 	// Resume names the transcript from which this attempt goes on; nil: it begins anew.
 	Resume *Resume `json:"resume,omitempty"`
 

@@ -63,6 +63,9 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 		s.say("Visit      %s by %s in %s: %s %s%s", v.BeganAt.Local().Format(day), render.OneLine(v.Visitor, 60), render.Short(v.SandboxID),
 			v.Kind, render.OneLine(v.What, 120), suffix(", ", render.OneLine(v.Outcome, 120)))
 	}
+	for _, v := range r.Reviews {
+		s.say("Validated  %s  %s", v.CreatedAt.Local().Format(day), render.OneLine(v.Words(r.Rounds), 300))
+	}
 	s.say("\nAll        %s, alive %s%s", boxesOf(len(r.Sandboxes)), alive(r.SecondsAlive), suffix(", ", costs(r)))
 	switch {
 	case r.Verified:

@@ -40,6 +40,9 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	if r.script != "" && r.agent == "" {
 		in.Agent = task.AgentScripted
 	}
+	if cmd.Flags().Changed("validate") || r.validator != "" {
+		in.Validate = new(r.validate || r.validator != "")
+	}
 	if cmd.Flags().Changed("max-retries") {
 		in.MaxRetries = &r.maxRetries
 	}
@@ -61,6 +64,8 @@ func (r *run) checkFlags(cmd *cobra.Command) error {
 		return exit.Usagef("--max-retries %d: give 0 to %d", r.maxRetries, maxRetries)
 	case r.priority != "" && !slices.Contains(priorities(), strings.ToUpper(r.priority)):
 		return exit.Usagef("--priority %s: choose from %s", r.priority, strings.Join(priorities(), ", "))
+	case r.validator != "" && cmd.Flags().Changed("validate") && !r.validate:
+		return exit.Usagef("--validate=false and --validator-script contradict each other: leave one of them out")
 	case r.script != "" && r.agent != "" && r.agent != task.AgentScripted:
 		return exit.Usagef("--script is for the agent scripted, and --agent names %s: leave one of them out", r.agent)
 	}
@@ -121,7 +126,7 @@ func (r *run) read(what, file string) ([]byte, error) {
 	return raw, nil
 }
 
-// executionConfig joins --execution-config and --script.
+// executionConfig joins --execution-config, --script and --validator-script.
 func (r *run) executionConfig() (json.RawMessage, error) {
 	config := map[string]json.RawMessage{}
 	if r.execution != "" {
@@ -129,8 +134,20 @@ func (r *run) executionConfig() (json.RawMessage, error) {
 			return nil, err
 		}
 	}
+	if r.validator != "" {
+		raw, err := r.readScript(r.validator)
+		if err != nil {
+			return nil, err
+		}
+		if config["validator"] != nil {
+			return nil, exit.Usagef("--validator-script and --execution-config %s both bring a validator: leave one of them out", r.execution)
+		}
+		if config["validator"], err = json.Marshal(task.Validator{Agent: task.AgentScripted, Script: raw}); err != nil {
+			return nil, err
+		}
+	}
 	if r.script != "" {
-		raw, err := r.readScript()
+		raw, err := r.readScript(r.script)
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,8 @@ type run struct {
 	file, repo, title, agent, script, sandbox, priority string
 	execution, key                                      string
 	maxRetries                                          int
-	wait, dryRun                                        bool
+	wait, dryRun, validate                              bool
+	validator                                           string
 	timeout                                             time.Duration
 }
 
@@ -57,6 +58,8 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.StringVar(&r.agent, "agent", "", "scripted, command or external (default: the server's, which is scripted unless task.agent says otherwise)")
 	f.StringVar(&r.script, "script", "", "JSON `file` with the steps of the scripted agent, or example:<name>; implies --agent scripted")
 	f.StringVar(&r.execution, "execution-config", "", "JSON `file` with further settings: command, setup, test_command, continuous, ...")
+	f.BoolVar(&r.validate, "validate", false, "have another agent validate the work before it is published; --validate=false: do not, whatever the project says")
+	f.StringVar(&r.validator, "validator-script", "", "JSON `file` with the steps of a scripted agent that validates, or example:<name>; implies --validate")
 	f.StringVar(&r.sandbox, "sandbox", "", "local, docker, daytona or external (default: the server's)")
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")

@@ -18,26 +18,26 @@ func exampleNames() string {
 	return examplePrefix + strings.Join(examples.Names(), ", "+examplePrefix)
 }
 
-// readScript reads and checks the script of --script.
-func (r *run) readScript() (json.RawMessage, error) {
-	name, isExample := strings.CutPrefix(r.script, examplePrefix)
+// readScript reads and checks a script that the command line names.
+func (r *run) readScript(script string) (json.RawMessage, error) {
+	name, isExample := strings.CutPrefix(script, examplePrefix)
 	if isExample {
 		raw, err := examples.Read(name)
 		if err != nil {
-			return nil, exit.Usagef("there is no %s; choose from %s", r.script, exampleNames())
+			return nil, exit.Usagef("there is no %s; choose from %s", script, exampleNames())
 		}
 		return raw, nil
 	}
 	var raw json.RawMessage
-	if err := r.readJSON("the script", r.script, &raw); err != nil {
+	if err := r.readJSON("the script", script, &raw); err != nil {
 		return nil, err
 	}
 	parsed, err := scripted.Parse(raw)
 	if err != nil {
-		return nil, exit.Usagef("%s: %s", r.script, task.MessageOf(err))
+		return nil, exit.Usagef("%s: %s", script, task.MessageOf(err))
 	}
 	if len(parsed.Steps) == 0 {
-		return nil, exit.Usagef("%s has no steps: it must be an object as {\"steps\": [{\"say\": \"hello\"}]}", r.script)
+		return nil, exit.Usagef("%s has no steps: it must be an object as {\"steps\": [{\"say\": \"hello\"}]}", script)
 	}
 	return raw, nil
 }

@@ -53,6 +53,7 @@ func (s *session) show(ctx context.Context, ref string) error {
 	}
 	s.showTask(out, waits)
 	s.showAttempts(t)
+	s.showReviews(t)
 	s.showResult(t)
 	if len(boxes) > 0 {
 		s.say("")

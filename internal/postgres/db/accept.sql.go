@@ -254,29 +254,30 @@ func (q *Queries) InsertSettledCommand(ctx context.Context, arg InsertSettledCom
 
 const insertTask = `-- name: InsertTask :exec
 INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority,
-    mode, agent, provider, continuous, max_retries, execution_config, budget, user_id, queued_at)
+    mode, agent, provider, continuous, max_retries, execution_config, budget, user_id, validation_rounds, queued_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13, $14, $15, $16, $17, now())
+    $10, $11, $12, $13, $14, $15, $16, $17, $18, now())
 `
 
 type InsertTaskParams struct {
-	ID              string
-	OrganizationID  string
-	ProjectID       string
-	TicketID        string
-	Title           string
-	Description     string
-	TaskType        string
-	PhaseID         string
-	Priority        string
-	Mode            string
-	Agent           string
-	Provider        string
-	Continuous      bool
-	MaxRetries      int32
-	ExecutionConfig json.RawMessage
-	Budget          json.RawMessage
-	UserID          *string
+	ID               string
+	OrganizationID   string
+	ProjectID        string
+	TicketID         string
+	Title            string
+	Description      string
+	TaskType         string
+	PhaseID          string
+	Priority         string
+	Mode             string
+	Agent            string
+	Provider         string
+	Continuous       bool
+	MaxRetries       int32
+	ExecutionConfig  json.RawMessage
+	Budget           json.RawMessage
+	UserID           *string
+	ValidationRounds int32
 }
 
 func (q *Queries) InsertTask(ctx context.Context, arg InsertTaskParams) error {
@@ -298,6 +299,7 @@ func (q *Queries) InsertTask(ctx context.Context, arg InsertTaskParams) error {
 		arg.ExecutionConfig,
 		arg.Budget,
 		arg.UserID,
+		arg.ValidationRounds,
 	)
 	return err
 }
@@ -337,7 +339,7 @@ func (q *Queries) LockDependencies(ctx context.Context, organizationID string) e
 }
 
 const lockTask = `-- name: LockTask :one
-SELECT id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider, continuous, person, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id, assigned_agent_id, branch_name, base_commit, pull_request_url, pull_request_number, result, error_message, failure_class, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal, assigned_at, started_at, completed_at, queued_at, queue_position, queue_reason, score, created_at, updated_at, waiting, waiting_at, user_id FROM tasks WHERE organization_id = $1 AND id = $2 FOR UPDATE
+SELECT id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider, continuous, person, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id, assigned_agent_id, branch_name, base_commit, pull_request_url, pull_request_number, result, error_message, failure_class, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal, assigned_at, started_at, completed_at, queued_at, queue_position, queue_reason, score, created_at, updated_at, waiting, waiting_at, user_id, validation_rounds FROM tasks WHERE organization_id = $1 AND id = $2 FOR UPDATE
 `
 
 func (q *Queries) LockTask(ctx context.Context, organizationID string, iD string) (Task, error) {
@@ -392,6 +394,7 @@ func (q *Queries) LockTask(ctx context.Context, organizationID string, iD string
 		&i.Waiting,
 		&i.WaitingAt,
 		&i.UserID,
+		&i.ValidationRounds,
 	)
 	return i, err
 }
@@ -476,19 +479,25 @@ func (q *Queries) RunGate(ctx context.Context, organizationID string) (int32, er
 }
 
 const successAccepted = `-- name: SuccessAccepted :one
-SELECT EXISTS (
-    SELECT FROM commands c
-    WHERE c.task_id = $1 AND c.kind IN ('complete', 'verdict') AND c.state IN ('accepted', 'carried_out')
-      AND c.args -> 'ok' = 'true'
-      AND c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = $1), '-infinity'))
+SELECT coalesce(bool_or(c.kind = 'complete'), false)::boolean AS completed, coalesce(bool_or(c.kind = 'verdict'), false)::boolean AS passed
+FROM commands c
+WHERE c.task_id = $1 AND c.kind IN ('complete', 'verdict') AND c.state IN ('accepted', 'carried_out')
+  AND c.args -> 'ok' = 'true'
+  AND c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = $1), '-infinity')
 `
 
-// Whether somebody has said since the newest attempt began that the task is done, and was heard.
-func (q *Queries) SuccessAccepted(ctx context.Context, taskID string) (bool, error) {
+type SuccessAcceptedRow struct {
+	Completed bool
+	Passed    bool
+}
+
+// Whether somebody has said since the newest attempt began that the task is done (complete), or that
+// its work is good (verdict), and was heard.
+func (q *Queries) SuccessAccepted(ctx context.Context, taskID string) (SuccessAcceptedRow, error) {
 	row := q.db.QueryRow(ctx, successAccepted, taskID)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
+	var i SuccessAcceptedRow
+	err := row.Scan(&i.Completed, &i.Passed)
+	return i, err
 }
 
 const unblocked = `-- name: Unblocked :many

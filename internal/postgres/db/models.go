@@ -469,6 +469,7 @@ type Task struct {
 	Waiting           string
 	WaitingAt         *time.Time
 	UserID            *string
+	ValidationRounds  int32
 }
 
 type TaskBrief struct {
@@ -520,6 +521,7 @@ type TaskBrief struct {
 	Waiting           string
 	WaitingAt         *time.Time
 	UserID            *string
+	ValidationRounds  int32
 }
 
 type TaskDependency struct {
@@ -568,6 +570,19 @@ type User struct {
 	OrganizationID string
 	Name           string
 	CreatedAt      time.Time
+}
+
+type ValidationReview struct {
+	TaskID          string
+	Round           int32
+	SandboxID       string
+	Attempt         int32
+	GivenBy         string
+	Passed          bool
+	Feedback        string
+	Recommendations json.RawMessage
+	Evidence        json.RawMessage
+	CreatedAt       time.Time
 }
 
 type Visit struct {

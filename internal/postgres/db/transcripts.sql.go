@@ -66,7 +66,8 @@ const earlierTranscript = `-- name: EarlierTranscript :one
 SELECT t.run_key, t.session_id, t.sandbox_id, s.attempt, octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at
 FROM transcripts t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.task_id = $1 AND s.task_id = t.task_id AND s.attempt < $2
-    AND octet_length(t.content) > 0
+    AND octet_length(t.content) > 0 AND NOT EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = s.id AND a.kind = 'validation')
+    AND NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.task_id AND a.number = $2 AND a.kind = 'validation')
 ORDER BY s.attempt DESC, t.updated_at DESC, t.run_key LIMIT 1
 `
 
@@ -80,7 +81,7 @@ type EarlierTranscriptRow struct {
 	UpdatedAt time.Time
 }
 
-// The newest that an attempt before this one has left.
+// The newest that an attempt before this one has left; what a validator thought is no work to go on with.
 func (q *Queries) EarlierTranscript(ctx context.Context, taskID *string, attempt *int32) (EarlierTranscriptRow, error) {
 	row := q.db.QueryRow(ctx, earlierTranscript, taskID, attempt)
 	var i EarlierTranscriptRow

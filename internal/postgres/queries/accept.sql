@@ -1,8 +1,8 @@
 -- name: InsertTask :exec
 INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority,
-    mode, agent, provider, continuous, max_retries, execution_config, budget, user_id, queued_at)
+    mode, agent, provider, continuous, max_retries, execution_config, budget, user_id, validation_rounds, queued_at)
 VALUES (@id, @organization_id, @project_id, @ticket_id, @title, @description, @task_type, @phase_id, @priority,
-    @mode, @agent, @provider, @continuous, @max_retries, @execution_config, @budget, sqlc.narg('user_id'), now());
+    @mode, @agent, @provider, @continuous, @max_retries, @execution_config, @budget, sqlc.narg('user_id'), @validation_rounds, now());
 
 -- name: InsertCommand :one
 INSERT INTO commands (id, task_id, kind, args, sender) VALUES (@id, @task_id, @kind, @args, @sender)
@@ -93,9 +93,10 @@ ORDER BY t.created_at, t.id;
 SELECT omoi_grant(@organization_id::uuid)::integer;
 
 -- name: SuccessAccepted :one
--- Whether somebody has said since the newest attempt began that the task is done, and was heard.
-SELECT EXISTS (
-    SELECT FROM commands c
-    WHERE c.task_id = @task_id AND c.kind IN ('complete', 'verdict') AND c.state IN ('accepted', 'carried_out')
-      AND c.args -> 'ok' = 'true'
-      AND c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = @task_id), '-infinity'));
+-- Whether somebody has said since the newest attempt began that the task is done (complete), or that
+-- its work is good (verdict), and was heard.
+SELECT coalesce(bool_or(c.kind = 'complete'), false)::boolean AS completed, coalesce(bool_or(c.kind = 'verdict'), false)::boolean AS passed
+FROM commands c
+WHERE c.task_id = @task_id AND c.kind IN ('complete', 'verdict') AND c.state IN ('accepted', 'carried_out')
+  AND c.args -> 'ok' = 'true'
+  AND c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = @task_id), '-infinity');

@@ -59,11 +59,12 @@ WHERE id = @id;
 
 -- name: Work :one
 SELECT sqlc.embed(t), k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
-    p.repo, p.default_branch, p.setup, p.setup_timeout_s, coalesce(x.content, '')::text AS feedback
+    p.repo, p.default_branch, p.setup, p.setup_timeout_s, coalesce(x.content, '')::text AS feedback,
+    coalesce(a.kind, '')::text AS attempt_kind
 FROM tasks t
 JOIN tickets k ON k.id = t.ticket_id
 JOIN projects p ON p.id = t.project_id
-LEFT JOIN LATERAL (SELECT feedback_id FROM attempts WHERE task_id = t.id ORDER BY number DESC LIMIT 1) a ON true
+LEFT JOIN LATERAL (SELECT feedback_id, kind FROM attempts WHERE task_id = t.id ORDER BY number DESC LIMIT 1) a ON true
 LEFT JOIN texts x ON x.id = a.feedback_id
 WHERE t.id = @id;
 

@@ -45,9 +45,10 @@ JOIN transcripts t ON t.sandbox_id = s.id OR (t.task_id = s.task_id AND s.task_i
 WHERE s.id = sqlc.arg(sandbox_id) AND t.run_key = sqlc.arg(run_key);
 
 -- name: EarlierTranscript :one
--- The newest that an attempt before this one has left.
+-- The newest that an attempt before this one has left; what a validator thought is no work to go on with.
 SELECT t.run_key, t.session_id, t.sandbox_id, s.attempt, octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at
 FROM transcripts t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.task_id = sqlc.arg(task_id) AND s.task_id = t.task_id AND s.attempt < sqlc.arg(attempt)
-    AND octet_length(t.content) > 0
+    AND octet_length(t.content) > 0 AND NOT EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = s.id AND a.kind = 'validation')
+    AND NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.task_id AND a.number = sqlc.arg(attempt) AND a.kind = 'validation')
 ORDER BY s.attempt DESC, t.updated_at DESC, t.run_key LIMIT 1;

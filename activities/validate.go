@@ -1,0 +1,105 @@
+package activities
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// asGiven is the task as the agent of its newest attempt is given it: one that validates gets a
+// mode, a program and a script of its own, and is done after one run.
+func asGiven(work task.Work) task.Work {
+	if !work.Validates {
+		return work
+	}
+	v := work.Execution.Validator
+	work.Mode, work.Continuous = task.ModeValidation, false
+	work.Agent = cmp.Or(v.Agent, work.Agent)
+	work.Execution.Script, work.Execution.Command = v.Script, v.Command
+	work.Execution.WaitForMessages = false
+	return work
+}
+
+// validation tells the agent that it validates, and in which round; nil: it does not.
+func validation(work task.Work) *spec.Validation {
+	if !work.Validates {
+		return nil
+	}
+	return &spec.Validation{Round: work.Round, Rounds: max(work.Rounds, work.Round)}
+}
+
+// validatorEnv is what workers of the replaced system are told where they validate.
+func validatorEnv(work task.Work) map[string]string {
+	if !work.Validates {
+		return nil
+	}
+	return map[string]string{
+		"AGENT_TYPE":           typeValidator,
+		"VALIDATION_MODE":      "true",
+		"VALIDATION_ITERATION": strconv.Itoa(work.Round),
+		"ORIGINAL_TASK_ID":     work.TaskID,
+		"ORIGINAL_SANDBOX_ID":  work.WorkSandbox,
+		"INITIAL_PROMPT":       spec.ValidatorPrompt(work.Title, work.Description, work.Feedback),
+	}
+}
+
+const typeValidator = "validator"
+
+// agentType is who works in a phase. Only who validates a task is a validator: what one says at its
+// end is taken for a verdict.
+func agentType(phase string) string {
+	switch phase {
+	case "PHASE_REQUIREMENTS", "PHASE_DESIGN":
+		return "planner"
+	case "PHASE_DONE":
+		return "coordinator"
+	case "PHASE_BLOCKED":
+		return "diagnostician"
+	}
+	return "implementer"
+}
+
+// strict reports whether the work has to be committed and pushed: words are all that is asked for
+// where an agent explores or validates.
+func strict(work task.Work) bool {
+	return work.Mode != task.ModeExploration && work.Mode != task.ModeValidation && work.Repo != ""
+}
+
+// maxReviewWords bounds what a pull request quotes of a round.
+const maxReviewWords = 1000
+
+// reviewLines say who validated the work, and what became of each round.
+func reviewLines(t task.Task) string {
+	var lines []string
+	for _, r := range t.Reviews {
+		lines = append(lines, "- "+plainText(strings.Join(strings.Fields(r.Words(t.Rounds)), " "), maxReviewWords)+whoseReview(r))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func whoseReview(r task.Review) string {
+	if r.Attempt == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (attempt %d, sandbox `%s`)", r.Attempt, r.SandboxID)
+}
+
+// reviewStub is what the receipt of a pull request keeps of a round.
+type reviewStub struct {
+	Round   int    `json:"round"`
+	Passed  bool   `json:"passed"`
+	Attempt int    `json:"attempt"`
+	Sandbox string `json:"sandbox_id"`
+}
+
+func reviewStubs(reviews []task.Review) []reviewStub {
+	stubs := []reviewStub{}
+	for _, r := range reviews {
+		stubs = append(stubs, reviewStub{r.Round, r.Passed, r.Attempt, r.SandboxID})
+	}
+	return stubs
+}

@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const maxRounds = 10
+
+type judgeIn struct {
+	TaskPath
+	Body client.PersonVerdict
+}
+
+// judgeTask takes a person's verdict on the work of a task.
+func (a *API) judgeTask(ctx context.Context, in *judgeIn) (*askedOut, error) {
+	if err := knownID("task", in.ID); err != nil {
+		return nil, err
+	}
+	said := in.Body
+	if err := checkText("feedback", said.Feedback, maxDescription); err != nil {
+		return nil, err
+	}
+	if !said.Passed && strings.TrimSpace(said.Feedback) == "" {
+		return nil, task.Invalid("feedback", "Say in feedback what is missing or wrong: the next agent is given it.")
+	}
+	args, err := json.Marshal(map[string]any{
+		"ok": said.Passed, "passed": said.Passed, "feedback": said.Feedback, "recommendations": said.Recommendations,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the verdict: %w", err)
+	}
+	who := callerOf(ctx)
+	return a.askAndWait(ctx, task.Ask{
+		OrganizationID: who.organization, TaskID: in.ID, Kind: task.AskVerdict, OK: said.Passed, Sender: who.name, Args: args,
+	})
+}
+
+// draftValidation settles whether the work is validated, as far as the task and its type say so, and
+// whether its validator has what it needs.
+func (a *API) draftValidation(d *task.Draft, in client.NewTask, execution task.Execution) error {
+	v := execution.Validator
+	if v.Rounds < 0 || v.Rounds > maxRounds {
+		return task.Invalid("execution_config.validator.rounds", "The execution_config.validator.rounds %d is not one of 1 to %d.", v.Rounds, maxRounds)
+	}
+	rounds := v.Rounds
+	if rounds == 0 {
+		rounds = a.cfg.ValidationRounds
+	}
+	wrong := a.checkValidator(d, v)
+	d.Validation = task.ValidationDraft{
+		Asked: in.Validate, ByType: slices.Contains(a.cfg.ValidatedTypes, d.TaskType), Able: wrong == nil, Rounds: rounds,
+	}
+	switch {
+	case in.Validate == nil || !*in.Validate:
+		return nil
+	case d.Mode != modeImplementation:
+		return task.Invalid("validate", "Only work of the mode implementation can be validated: a validator looks at the branch, and an agent in mode %s leaves words.", d.Mode)
+	}
+	return wrong
+}
+
+// checkValidator says what the agent lacks that is to validate.
+func (a *API) checkValidator(d *task.Draft, v task.Validator) error {
+	agent := v.Agent
+	if agent == "" {
+		agent = d.Agent
+	}
+	if _, err := offered("execution_config.validator.agent", v.Agent, wireAgents(), a.cfg.Agents); err != nil {
+		return err
+	}
+	switch {
+	case (agent == task.AgentExternal) != (d.Agent == task.AgentExternal):
+		return task.Invalid("execution_config.validator.agent", "An agent from outside can be validated by one from outside only, and no other by it.")
+	case agent == task.AgentScripted:
+		return a.checkScript("execution_config.validator.script", v.Script)
+	case agent == task.AgentCommand && (len(v.Command) == 0 || v.Command[0] == ""):
+		return task.Invalid("execution_config.validator.command", "The agent command needs execution_config.validator.command to validate with: a list with the program and its arguments.")
+	}
+	return nil
+}

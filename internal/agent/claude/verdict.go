@@ -1,0 +1,45 @@
+package claude
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+)
+
+// verdictForm is how a validator ends its last message.
+const verdictForm = `End your last message with your verdict, on a line of its own: "VERDICT: PASSED" if the work does what was asked, or "VERDICT: FAILED" if it does not. ` +
+	`Above a verdict that it failed say what is missing or wrong, in words with which another agent can mend it: it is given them, and nothing else of what you said.`
+
+// reminders are how often a validator is asked for the verdict that it forgot.
+const reminders = 2
+
+var verdictLine = regexp.MustCompile(`(?i)^[\s*_#>` + "`" + `]*VERDICT:?[\s*_` + "`" + `]*(PASSED|FAILED)[\s*_.` + "`" + `]*$`)
+
+// verdict gives the verdict that ends the agent's last message, if it is to give one. Where there is
+// none the agent is asked for it; nothing that it says otherwise is taken for one.
+func (t *talk) verdict(ctx context.Context, end *turn) (*step, error) {
+	if t.env.Config.Validation == nil {
+		return nil, nil //nolint:nilnil // it has none to give
+	}
+	if v, ok := verdictOf(end.result.Result); ok {
+		return nil, t.env.Give(ctx, v)
+	}
+	if t.reminded >= reminders {
+		return nil, nil //nolint:nilnil // whoever asked for it sees that it did not come
+	}
+	t.reminded++
+	return &step{text: "Your verdict is missing. " + verdictForm}, nil
+}
+
+// verdictOf reads the last line of a message that says anything.
+func verdictOf(text string) (agent.Verdict, bool) {
+	text = strings.TrimSpace(text)
+	at := strings.LastIndexByte(text, '\n') + 1
+	said := verdictLine.FindStringSubmatch(text[at:])
+	if said == nil {
+		return agent.Verdict{}, false
+	}
+	return agent.Verdict{Passed: strings.EqualFold(said[1], "PASSED"), Feedback: strings.TrimSpace(text[:at])}, true
+}

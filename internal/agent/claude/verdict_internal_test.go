@@ -1,0 +1,62 @@
+package claude
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+)
+
+func TestAVerdictIsTheLastLineAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]agent.Verdict{
+		"It works.\n\nVERDICT: PASSED":                    {Passed: true, Feedback: "It works."},
+		"VERDICT: PASSED":                                 {Passed: true},
+		"Add tests.\n- one\n- two\n**VERDICT: FAILED**\n": {Feedback: "Add tests.\n- one\n- two"},
+		"No.\n## Verdict: failed.":                        {Feedback: "No."},
+	} {
+		got, ok := verdictOf(text)
+		require.True(t, ok, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{
+		"", "It works.", "VERDICT: PASSED\nOr does it?", "I was told to end with VERDICT: PASSED", `VERDICT: PASSED or VERDICT: FAILED`, "VERDICT: MAYBE", "PASSED",
+	} {
+		_, ok := verdictOf(text)
+		require.False(t, ok, text)
+	}
+}
+
+func TestPromptsSayWhatAModeIsFor(t *testing.T) {
+	t.Parallel()
+	prompt := func(edit func(*spec.Config)) string {
+		cfg := spec.Config{Title: "Add", Description: "Add a file", Mode: "implementation", Workspace: "/w", Repo: &spec.Repo{Branch: "feature/x"}}
+		edit(&cfg)
+		env := agent.Env{Config: cfg}
+		return systemPrompt(env, variables{}) + "\n---\n" + firstPrompt(env, &place{})
+	}
+	work := prompt(func(*spec.Config) {})
+	require.Contains(t, work, "push it with `git push origin HEAD`")
+	require.NotContains(t, work, "VERDICT")
+
+	explores := prompt(func(c *spec.Config) { c.Mode = "exploration" })
+	require.NotContains(t, explores, "git push")
+
+	checks := prompt(func(c *spec.Config) { c.Mode = "validation" })
+	require.Contains(t, checks, "Commit nothing and push nothing")
+	require.NotContains(t, checks, "VERDICT", "it judges no task")
+
+	judges := prompt(func(c *spec.Config) {
+		c.Mode, c.Validation, c.Feedback = "validation", &spec.Validation{Round: 2, Rounds: 3}, "the tests were missing"
+	})
+	require.Contains(t, judges, `"VERDICT: PASSED"`)
+	require.Contains(t, judges, "Commit nothing and push nothing")
+	require.Contains(t, judges, "Add a file")
+	require.Contains(t, judges, "An earlier round of validation found this missing; look whether it is there now:\n\nthe tests were missing")
+	require.NotContains(t, judges, "git push")
+
+	revises := prompt(func(c *spec.Config) { c.Feedback = "the tests are missing" })
+	require.Contains(t, revises, "---\nWhat was said of the attempt before this one:\n\nthe tests are missing", "its first words")
+}

@@ -1,0 +1,28 @@
+-- name: AcceptedVerdict :one
+-- What this validator has said already: it says it once, however often it is sent.
+SELECT * FROM commands
+WHERE task_id = @task_id AND kind = 'verdict' AND args ->> 'sandbox_id' = @sandbox_id::text AND state IN ('accepted', 'carried_out')
+ORDER BY ordinal LIMIT 1;
+
+-- name: IsValidator :one
+SELECT EXISTS (SELECT FROM attempts WHERE task_id = @task_id AND sandbox_id = @sandbox_id AND kind = 'validation');
+
+-- name: LastWorkAttempt :one
+-- The newest one that was to do the work, not to judge it.
+SELECT number, sandbox_id, head_commit FROM attempts WHERE task_id = @task_id AND kind <> 'validation' ORDER BY number DESC LIMIT 1;
+
+-- name: InsertReview :exec
+INSERT INTO validation_reviews (task_id, round, sandbox_id, attempt, given_by, passed, feedback, recommendations, evidence)
+VALUES (@task_id, @round, @sandbox_id, @attempt, @given_by, @passed, @feedback, @recommendations, @evidence)
+ON CONFLICT DO NOTHING;
+
+-- name: Reviews :many
+SELECT * FROM validation_reviews WHERE task_id = @task_id ORDER BY round;
+
+-- name: ProjectValidates :one
+SELECT coalesce(settings -> 'validate' = 'true', false)::boolean FROM projects WHERE id = @id;
+
+-- name: AcceptedPass :one
+-- The verdict for which the work is being published.
+SELECT * FROM commands WHERE task_id = @task_id AND kind = 'verdict' AND state = 'accepted' AND args -> 'ok' = 'true'
+ORDER BY ordinal DESC LIMIT 1;

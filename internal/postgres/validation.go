@@ -1,0 +1,183 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// roundsOf is how often the work of a new task is validated at most; 0: never. What the task
+// asks for comes before its type and its project.
+func roundsOf(ctx context.Context, q *db.Queries, d task.Draft, projectID string) (int, error) {
+	v := d.Validation
+	asked := v.ByType && v.Able
+	switch {
+	case v.Asked != nil:
+		asked = *v.Asked
+	case !asked && v.Able && d.Mode == task.ModeImplementation:
+		var err error
+		if asked, err = q.ProjectValidates(ctx, projectID); err != nil {
+			return 0, err
+		}
+	}
+	if !asked {
+		return 0, nil
+	}
+	return v.Rounds, nil
+}
+
+// spokenBefore answers what a validator has said already: its first verdict counts, however often
+// it sends one.
+func spokenBefore(ctx context.Context, q *db.Queries, a task.Ask, now task.Status) (asked task.Asked, before bool, err error) {
+	if !a.Validator {
+		return asked, false, nil
+	}
+	row, err := q.AcceptedVerdict(ctx, a.TaskID, a.SandboxID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return asked, false, nil
+	}
+	if saysOK(row) && !now.Final() {
+		now = task.StatusCompleted
+	}
+	return task.Asked{Command: commandRecord(row), Status: now}, err == nil, err
+}
+
+// validates reports whether a row is of an attempt that judges.
+func validates(a db.Attempt) bool { return a.Kind == task.KindValidation }
+
+// handed reports whether work is on its branch and waits for a verdict: a validator was to give one
+// and did not.
+func handed(status string, last *db.Attempt) bool {
+	switch task.Status(status) { //nolint:exhaustive // the rest does not say
+	case task.StatusPendingValidation, task.StatusValidating:
+		return true
+	}
+	return last != nil && validates(*last) && last.Outcome != "rejected" && task.Status(status) == task.StatusPending
+}
+
+// roundsSoFar counts the verdicts that a result tells of.
+func roundsSoFar(result json.RawMessage) int {
+	var n int
+	_ = json.Unmarshal(readObject(textBytes(result))["validation_iteration"], &n) // zero before the first
+	return n
+}
+
+// openDemand is what the newest verdict found wrong, while nobody has found it right.
+func openDemand(result json.RawMessage) string {
+	said := readObject(textBytes(result))
+	if said["revision_feedback"] == nil || said.yes("validation_passed") {
+		return ""
+	}
+	return feedbackOf(object{"feedback": said["revision_feedback"], "recommendations": said["revision_recommendations"]})
+}
+
+// review is a verdict that counts from here on.
+type review struct {
+	by   string
+	args object
+	ok   bool
+}
+
+// judge adds a verdict to the result, and keeps it as the end of a round.
+func (w *projecting) judge(ctx context.Context, result object, v review) error {
+	applyVerdict(result, v.ok, v.args["feedback"], v.args["recommendations"])
+	var round int32
+	if err := json.Unmarshal(result["validation_iteration"], &round); err != nil {
+		return err
+	}
+	row := db.InsertReviewParams{
+		TaskID: w.row.ID, Round: round, SandboxID: v.args.text("sandbox_id"), GivenBy: v.by, Passed: v.ok,
+		Feedback: v.args.text("feedback"), Recommendations: textsOf(v.args["recommendations"]), Evidence: objectOr(evidenceOf(v.args)),
+	}
+	if row.Feedback == "" {
+		row.Feedback = v.args.text("reason")
+	}
+	if w.last != nil && w.last.Attempt.SandboxID == row.SandboxID && validates(w.last.Attempt) {
+		row.Attempt = w.last.Attempt.Number
+	}
+	return w.q.InsertReview(ctx, row)
+}
+
+func evidenceOf(args object) json.RawMessage {
+	if readObject(args["evidence"]) == nil {
+		return nil
+	}
+	return args["evidence"]
+}
+
+// textsOf is a list of texts as it came, or none.
+func textsOf(raw json.RawMessage) json.RawMessage {
+	var texts []string
+	if json.Unmarshal(raw, &texts) != nil || len(texts) == 0 {
+		return json.RawMessage(`[]`)
+	}
+	return raw
+}
+
+func reviewRecord(r db.ValidationReview) task.Review {
+	out := task.Review{
+		Round: int(r.Round), SandboxID: r.SandboxID, Attempt: int(r.Attempt), By: r.GivenBy, Passed: r.Passed,
+		Feedback: r.Feedback, Recommendations: []string{}, CreatedAt: r.CreatedAt,
+	}
+	_ = json.Unmarshal(r.Recommendations, &out.Recommendations) // written by us: a list of texts
+	return out
+}
+
+// forAttempt tells the newest attempt whether it judges, and gives each the words that it needs: a
+// demand that is open stays so over attempts that fail.
+func (s *Store) forAttempt(ctx context.Context, work *task.Work, row db.WorkRow) error {
+	demand := openDemand(row.Task.Result)
+	work.Rounds, work.Round = int(row.Task.ValidationRounds), roundsSoFar(row.Task.Result)+1
+	if work.Validates = row.AttemptKind == task.KindValidation; work.Validates {
+		work.Feedback = demand
+		judged, err := s.q.LastWorkAttempt(ctx, work.TaskID)
+		work.WorkSandbox, work.WorkHead = judged.SandboxID, textOr(judged.HeadCommit)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		return err
+	}
+	if !strings.Contains(work.Feedback, demand) {
+		work.Feedback = strings.TrimSpace(demand + "\n\n" + work.Feedback)
+	}
+	return nil
+}
+
+// validatorOf is the sandbox that sent a verdict, if it is a validator's: only while it is the
+// current one does its verdict count.
+func validatorOf(ctx context.Context, q *db.Queries, taskID, sandboxID string) (string, error) {
+	if sandboxID == "" {
+		return "", nil
+	}
+	if ok, err := q.IsValidator(ctx, taskID, sandboxID); err != nil || !ok {
+		return "", err
+	}
+	return sandboxID, nil
+}
+
+// addAccepted adds the verdict for which the work is being published: it is kept with the others once
+// that is done.
+func (s *Store) addAccepted(ctx context.Context, t *task.Task) error {
+	row, err := s.q.AcceptedPass(ctx, t.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	args := readObject(row.Args)
+	r := task.Review{
+		Round: len(t.Reviews) + 1, Passed: true, SandboxID: args.text("sandbox_id"), By: row.Sender,
+		Feedback: args.text("feedback"), Recommendations: []string{}, CreatedAt: row.CreatedAt,
+	}
+	for _, a := range t.Attempts {
+		if a.Kind == task.KindValidation && a.SandboxID == r.SandboxID {
+			r.Attempt = a.Number
+		}
+	}
+	t.Reviews = append(t.Reviews, r)
+	return translate("read the verdict on task "+t.ID, err)
+}

@@ -1,0 +1,147 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Modes of an agent: what it is there for, and so what counts as the end of its work.
+const (
+	ModeExploration    = "exploration"
+	ModeImplementation = "implementation"
+	ModeValidation     = "validation"
+)
+
+// KindValidation is the kind of the attempts that judge the work of others.
+const KindValidation = "validation"
+
+// DefaultRounds is how often work is validated at most where nothing else is set.
+const DefaultRounds = 3
+
+// Validator is the agent that judges the work of a task.
+type Validator struct {
+	Agent   string          `json:"agent,omitempty"`  // empty: as the task's
+	Script  json.RawMessage `json:"script,omitempty"` // of the scripted agent
+	Command []string        `json:"command,omitempty"`
+	Rounds  int             `json:"rounds,omitempty"` // at most; 0: the installation's
+}
+
+// Review is a verdict on the work of a task: the end of a round.
+type Review struct {
+	Round           int       `json:"round"`      // from 1
+	SandboxID       string    `json:"sandbox_id"` // of the validator; empty: it came from somebody else
+	Attempt         int       `json:"attempt"`    // of the validator; 0: it has none
+	By              string    `json:"given_by"`   // who sent it
+	Passed          bool      `json:"passed"`
+	Feedback        string    `json:"feedback"`
+	Recommendations []string  `json:"recommendations" nullable:"false"`
+	CreatedAt       time.Time `json:"created_at"`
+}
+
+// Words tell of the round, as "round 2 of 3: the validator said: ...".
+func (r Review) Words(rounds int) string {
+	said := "said no"
+	if r.Passed {
+		said = "accepted the work"
+	}
+	words := RoundWords(r.Round, rounds) + ": " + r.who() + " " + said
+	if r.Feedback != "" {
+		words = sentence(words, r.Feedback)
+	}
+	return words
+}
+
+func (r Review) who() string {
+	if r.SandboxID != "" {
+		return "the validator"
+	}
+	return "a person"
+}
+
+// RoundWords counts a round. A task that was begun again may have more of them than it was to have.
+func RoundWords(round, rounds int) string {
+	if rounds == 0 {
+		return fmt.Sprintf("round %d", round)
+	}
+	return fmt.Sprintf("round %d of %d", round, max(round, rounds))
+}
+
+// accept is what follows success: the work is published, or handed to a validator first.
+func accept(s State) (State, Effects) {
+	if s.Rounds == 0 {
+		return publish(s)
+	}
+	s.Handing, s.Blocked = true, BlockedNone
+	return s, Effects{Action: ActionValidate, Status: s.Status, Leads: leads(s), Receipt: ReceiptCarriedOut}
+}
+
+// decideHandedIn begins the validation of work that is on its branch.
+func decideHandedIn(s State) (State, Effects) {
+	if !s.Handing {
+		return s, ignore(s, ReceiptRefused)
+	}
+	s.Handing, s.Handed = false, true
+	return begin(s, StatusPendingValidation, ClassNone)
+}
+
+// decideVerdict judges the work. Who does it may not judge it where a validator is asked for; a
+// person may, at any time.
+func decideVerdict(s State, f Fact) (State, Effects) {
+	switch {
+	case s.Publishing:
+		return s, ignore(s, ReceiptTooLate)
+	case f.SandboxID != "" && s.Rounds > 0 && !s.Handed:
+		return s, ignore(s, ReceiptRefused)
+	case f.OK:
+		s.Round++
+		return publish(s)
+	case s.lastRound(), s.Attempts >= MaxAttempts:
+		s.Round++
+		return finish(s, StatusFailed, ClassAgentError)
+	case !CanMove(s.Status, StatusNeedsRevision):
+		return s, ignore(s, ReceiptRefused)
+	}
+	s.Round++
+	s.Revisions++
+	s.Handing, s.Handed = false, false
+	return begin(s, StatusNeedsRevision, ClassNone)
+}
+
+// lastRound reports whether a no is the end. Where no validator is asked for, verdicts come from
+// outside and begin so many revisions; where one is, the last of its rounds begins none, since
+// nobody would look at that.
+func (s State) lastRound() bool {
+	if s.Rounds > 0 {
+		return s.Round+1 >= s.Rounds
+	}
+	return s.Revisions >= MaxRevisions
+}
+
+// waits is where a task stands between attempts: for one that works, or for one that validates.
+func (s State) waits() Status {
+	if s.Handed {
+		return StatusPendingValidation
+	}
+	return StatusPending
+}
+
+// round counts the round that a task is in.
+func round(t Task) string { return RoundWords(verdicts(t)+1, t.Rounds) }
+
+// verdicts counts those so far; lists know them by the result only.
+func verdicts(t Task) int {
+	var result struct {
+		Iteration int `json:"validation_iteration"`
+	}
+	_ = json.Unmarshal(t.Result, &result) // none yet
+	return max(result.Iteration, len(t.Reviews))
+}
+
+func whyRevision(t Task) string {
+	if len(t.Reviews) == 0 {
+		return fmt.Sprintf("A validator asked for a revision (%d so far); the next attempt is about to begin.", t.Revisions)
+	}
+	return strings.TrimRight(t.Reviews[len(t.Reviews)-1].Words(t.Rounds), ".") + ". The next attempt is about to begin."
+}

@@ -1,0 +1,218 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// validated has the work of a stage's task validated. An attempt that works completes; one that
+// validates does what the test says.
+func validated(s *stage, validator func(round int, box string)) {
+	s.loaded.State.Rounds = 3
+	round := 0
+	s.spawned = func(n int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		if s.begun[n-1].Kind != task.KindValidation {
+			s.after(4*time.Second, func() { s.events(box, 2, completed(true)) })
+			return
+		}
+		round++
+		now := round
+		s.after(4*time.Second, func() { validator(now, box) })
+	}
+}
+
+// judges answers a validator that says so in each round.
+func judges(s *stage, verdicts ...string) func(int, string) {
+	return func(round int, box string) { s.verdict(box, verdicts[round-1]) }
+}
+
+// verdict signals what the validator in a sandbox has said.
+func (s *stage) verdict(box, said string) {
+	s.mu.Lock()
+	s.validators["v"+box] = box
+	s.mu.Unlock()
+	s.command(contract.CommandVerdict, "v"+box, said)
+}
+
+func (s *stage) kinds() (kinds []string) {
+	for _, in := range s.begun {
+		kinds = append(kinds, in.Kind)
+	}
+	return kinds
+}
+
+func (s *stage) outcomes() (outcomes []string) {
+	for _, p := range s.projects {
+		if p.Ended != nil {
+			outcomes = append(outcomes, p.Ended.Outcome)
+		}
+	}
+	return outcomes
+}
+
+func TestWorkIsValidatedBeforeItIsPublished(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, judges(s, "no", "ok"))
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Equal(t, []string{"first", "validation", "revision", "validation"}, s.kinds())
+	require.Equal(t, []string{"completed", "rejected", "completed", "completed"}, s.outcomes())
+	require.Equal(t, []task.Status{
+		task.StatusAssigned, task.StatusRunning, task.StatusPendingValidation, task.StatusValidating, task.StatusNeedsRevision,
+		task.StatusAssigned, task.StatusRunning, task.StatusPendingValidation, task.StatusValidating, task.StatusCompleted,
+	}, s.statuses())
+	require.Equal(t, 2, s.count(contract.CollectWork), "of the attempts that work, not of those that validate")
+	require.Equal(t, 1, s.count(contract.OpenPull))
+	require.Equal(t, "feedback-vbox2", s.begun[2].FeedbackID)
+	require.Zero(t, s.last().Retries)
+	require.Equal(t, 1, s.last().Revisions)
+	require.Equal(t, map[string]task.Receipt{"vbox2": task.ReceiptCarriedOut, "vbox4": task.ReceiptCarriedOut}, s.receipts())
+}
+
+func TestTheLastRoundEnds(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, judges(s, "no", "no", "no"))
+	_, err := s.run()
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, string(task.ClassAgentError), app.Type())
+	require.Len(t, s.begun, 6)
+	require.Zero(t, s.count(contract.OpenPull))
+	require.Equal(t, "round 3 of 3: the validator said no", s.last().Reason)
+	require.Equal(t, "feedback-vbox6", s.last().ErrorID, "its words are the task's error")
+	require.True(t, s.last().Quotes)
+	require.Equal(t, "rejected", s.last().Ended.Outcome)
+}
+
+func TestAValidatorWithoutAVerdictIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, func(round int, box string) {
+		switch round {
+		case 1:
+			s.events(box, 2, completed(true))
+		case 2:
+			s.events(box, 2, agentError(task.ClassAgentError))
+		default:
+			s.verdict(box, "ok")
+		}
+	})
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "validation", "validation", "validation"}, s.kinds())
+	require.Equal(t, 2, s.last().Retries)
+	require.Zero(t, s.last().Revisions)
+	require.Equal(t, []string{"completed", "failed", "failed", "completed"}, s.outcomes())
+}
+
+func TestValidatorsThatNeverJudgePassNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.State.MaxRetries = 1
+	validated(s, func(_ int, box string) { s.events(box, 2, completed(true)) })
+	_, err := s.run()
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, string(task.ClassInfrastructure), app.Type())
+	require.Equal(t, "the validator ended without a verdict", s.last().Reason)
+	require.Zero(t, s.count(contract.OpenPull))
+}
+
+// The end of a validator may overtake its verdict: the two come by different ways.
+func TestAVerdictThatComesBehindTheValidatorsEndCounts(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, func(_ int, box string) {
+		s.events(box, 2, completed(true))
+		s.after(2*time.Second, func() { s.verdict(box, "ok") })
+	})
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, s.begun, 2)
+}
+
+func TestAVerdictOfARoundBeforeIsTooLate(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, func(round int, box string) {
+		if round == 1 {
+			s.verdict(box, "no")
+			return
+		}
+		s.validators["late"] = s.box(2)
+		s.command(contract.CommandVerdict, "late", "ok")
+		s.after(3*time.Second, func() { s.verdict(box, "ok") })
+	})
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, s.begun, 4)
+	require.Equal(t, task.ReceiptTooLate, s.receipts()["late"])
+}
+
+func TestAPersonJudgesInThePlaceOfTheValidator(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, func(_ int, box string) {
+		if box == s.box(2) {
+			s.command(contract.CommandVerdict, "person", "no")
+			return
+		}
+		s.command(contract.CommandVerdict, "person too", "ok")
+	})
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "validation", "revision", "validation"}, s.kinds())
+	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["person"])
+}
+
+// A worker's word on its own work is its completion and no verdict.
+func TestNobodyValidatesHisOwnWork(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, judges(s, "ok"))
+	plain := s.spawned
+	s.spawned = func(n int, box string) {
+		if n > 1 {
+			plain(n, box)
+			return
+		}
+		own := completed(true)
+		own.Verdict = true
+		s.after(time.Second, func() { s.events(box, 1, started(), own) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "validation"}, s.kinds())
+}
+
+func TestWorkThatCannotBeHandedInIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, judges(s, "ok"))
+	s.fail[contract.CollectWork] = []error{refusal(task.ClassInfrastructure)}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "retry", "validation"}, s.kinds())
+}
+
+// A run that is loaded while its work waits for a verdict goes on there.
+func TestARunThatIsLoadedGoesOnWithTheValidation(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, judges(s, "ok"))
+	s.loaded.State.Status, s.loaded.State.Handed = task.StatusPendingValidation, true
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []string{"validation"}, s.kinds())
+	require.Zero(t, s.count(contract.CollectWork))
+}
