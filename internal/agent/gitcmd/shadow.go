@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -215,8 +216,12 @@ func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
+	links, err := s.links(ctx)
+	if err != nil {
+		return Snapshot{}, err
+	}
 	snap := Snapshot{}
-	changed := s.choose(names.Bytes(), &snap)
+	changed := s.choose(names.Bytes(), links, &snap)
 	if changed.Len() > 0 {
 		if err := s.git.Stream(ctx, changed, nil, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"); err != nil {
 			return snap, err
@@ -228,17 +233,23 @@ func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 
 // choose leaves out what is too large, unreadable, or another repository. The files of
 // another one go last, so that they crowd out nothing of this one.
-func (s *Shadow) choose(names []byte, snap *Snapshot) *bytes.Buffer {
+func (s *Shadow) choose(names []byte, links map[string]bool, snap *Snapshot) *bytes.Buffer {
 	c := chosen{shadow: s, snap: snap, seen: map[string]bool{}}
 	var inner []string
 	for name := range bytes.SplitSeq(names, []byte{0}) {
 		path := string(name)
-		if s.caps.Inner && strings.HasSuffix(path, "/") {
+		if s.caps.Inner && (strings.HasSuffix(path, "/") || links[path] && s.isDir(path)) {
 			inner = append(inner, path)
 			continue
 		}
 		c.add(path)
 	}
+	for path := range links {
+		if !slices.Contains(inner, path) {
+			inner = append(inner, s.filled(path)...)
+		}
+	}
+	slices.Sort(inner)
 	for _, path := range inner {
 		c.inner(path)
 	}

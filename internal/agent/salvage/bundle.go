@@ -32,7 +32,7 @@ func (c *collector) commitTree(ctx context.Context) (string, error) {
 	} else if base := c.base(ctx); base != "" {
 		parents = append(parents, base)
 	}
-	for _, id := range c.more {
+	for _, id := range append(c.unheld(ctx), c.more...) {
 		if len(parents) == 0 || id != parents[0] {
 			parents = append(parents, id)
 		}
@@ -48,6 +48,14 @@ func (c *collector) commitTree(ctx context.Context) (string, error) {
 		"GIT_AUTHOR_NAME="+name, "GIT_AUTHOR_EMAIL="+email, "GIT_AUTHOR_DATE="+date,
 		"GIT_COMMITTER_NAME="+name, "GIT_COMMITTER_EMAIL="+email, "GIT_COMMITTER_DATE="+date)
 	return git.Run(ctx, args...)
+}
+
+// unheld is the branch where the agent has left it: a rescue is kept by one ref, which must hold its commits too.
+func (c *collector) unheld(ctx context.Context) []string {
+	if c.res.Commits == 0 || c.head == "" || c.ancestor(ctx, c.branch, c.head) {
+		return nil
+	}
+	return []string{c.branch}
 }
 
 func (c *collector) date(ctx context.Context) time.Time {
