@@ -8,8 +8,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// admitLogin lets in who shows a JWT. One without scopes may what an API key may that was made
-// without: write.
+// admitLogin lets in who shows a JWT. One that does not speak of scopes may what an API key may
+// that was made without: write. One that names none may nothing.
 func (a *API) admitLogin(ctx context.Context, credential string) (caller, error) {
 	if a.deps.Logins == nil {
 		return caller{}, task.Errorf(task.CodeUnauthorized, "This server takes no JWT: send an API key, or set OMOI_API_JWT_SECRET where it runs.")
@@ -28,7 +28,7 @@ func (a *API) admitLogin(ctx context.Context, credential string) (caller, error)
 }
 
 func scopesOf(said token.Login) []string {
-	if len(said.Scopes) == 0 {
+	if said.Scopes == nil {
 		return []string{string(accessWrite)}
 	}
 	return said.Scopes

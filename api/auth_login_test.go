@@ -44,7 +44,10 @@ func TestAJWTIsALoginWithScopes(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, asks(http.MethodGet, keys, nil, nil))
 	require.Equal(t, http.StatusOK, asks(http.MethodGet, keys, nil, map[string]any{"scopes": []string{"admin"}}))
 	require.Equal(t, http.StatusForbidden, asks(http.MethodPost, tasks, newTask(), map[string]any{"scope": "read"}))
-	require.Equal(t, http.StatusForbidden, asks(http.MethodGet, tasks, nil, map[string]any{"scope": "something else"}))
+	for _, none := range []map[string]any{{"scope": "something else"}, {"scope": ""}, {"scope": nil}, {"scopes": []string{}}} {
+		require.Equal(t, http.StatusForbidden, asks(http.MethodGet, tasks, nil, none), "%v", none)
+		require.Equal(t, http.StatusForbidden, asks(http.MethodPost, tasks, newTask(), none), "%v", none)
+	}
 	require.Equal(t, http.StatusNotFound, asks(http.MethodGet, tasks+"/"+made.ID, nil, map[string]any{"org": other}))
 	require.Equal(t, http.StatusOK, asks(http.MethodGet, tasks+"/"+made.ID, nil, map[string]any{"org": w.org}))
 	for name, claims := range map[string]map[string]any{

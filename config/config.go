@@ -19,7 +19,6 @@ type Config struct {
 	Temporal   Temporal   `key:"temporal"`
 	Dev        Dev        `key:"dev"`
 	Task       Task       `key:"task"`
-	Validation Validation `key:"validation" note:"Whether another agent looks at the work before it is published. A task says so itself (validate), or its project (settings.validate), or its type."`
 	Relay      Relay      `key:"relay"`
 	Reaper     Reaper     `key:"reaper"`
 	Worker     Worker     `key:"worker"`
@@ -69,6 +68,8 @@ type Token struct {
 // Credential holds the keys under which credentials of users are encrypted.
 type Credential struct {
 	Keys Secret `key:"keys" zero:"made once and kept under home" doc:"Keys that encrypt credentials at rest, as id:base64 with 32 random bytes each and commas between. The first encrypts, all decrypt; after a new first one run omoi credentials rotate."`
+
+	TestPrivate bool `key:"test_private" default:"false" doc:"Let omoi credentials test ask addresses that are not public. Without it a test asks public ones, and those of anthropic.base_url and github.url."`
 }
 
 // Database says where PostgreSQL is.

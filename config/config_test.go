@@ -166,6 +166,9 @@ func TestSecretsAreMasked(t *testing.T) {
 	require.NotContains(t, printed+string(inJSON), "planted")
 	require.Contains(t, printed, "postgres://me:xxxxx@db:5432/omoi")
 	require.Equal(t, "planted", loaded.GitHub.Token.Reveal())
+	shown := load(t, config.Source{Environ: []string{"ANTHROPIC_BASE_URL=http://me:planted@models.example/v1"}})
+	require.NotContains(t, fmt.Sprint(shown.Values), "planted", "a password in an address that is no secret otherwise")
+	require.Contains(t, fmt.Sprint(shown.Values), "http://me:xxxxx@models.example/v1")
 }
 
 // Every setting says what it is, and its default keeps to its own bounds.

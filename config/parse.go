@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -106,9 +107,19 @@ func show(v reflect.Value) string {
 		return short(value)
 	case float64:
 		return strconv.FormatFloat(value, 'f', -1, 64)
+	case string:
+		return withoutPassword(value)
 	default:
 		return fmt.Sprint(value)
 	}
+}
+
+// withoutPassword masks what somebody wrote into an address that is no secret otherwise.
+func withoutPassword(text string) string {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return text
 }
 
 // short drops the zero units that time.Duration prints.

@@ -49,10 +49,13 @@ func Sick(findings []Finding) bool {
 func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
 	info, err := devstack.ReadInfo(cfg.Home)
 	running := err == nil && isReady(ctx, info.APIURL)
+	if !running {
+		info = devstack.Info{}
+	}
 	findings := []Finding{
 		checkDev(info, running), checkConfig(cfg), checkHome(cfg), checkProgram("git", FindingFail, "install git"),
 		checkProgram("go", FindingWarn, "needed to build omoi only"), checkDatabase(ctx, cfg), checkTemporal(cfg), checkAgent(cfg),
-		checkScripts(), checkTransport(cfg),
+		checkScripts(), checkTransport(cfg), checkCredentials(ctx, cfg, info.DatabaseURL),
 	}
 	findings = append(append(findings, checkIsolation(cfg)...), checkDocker(ctx, cfg), checkDaytona(ctx, cfg), checkGitHub(ctx, cfg))
 	if !running {

@@ -74,7 +74,7 @@ type core struct {
 	scratch      *scratch.Dir
 	metrics      *metrics.Metrics
 	tracing      *tracing.Tracing // nil: off
-	inlet        *inlet           // of a worker; nil: its sandboxes report by themselves
+	inlet        *inlet           // of a worker; nil elsewhere
 	organization string
 	owner        string // the user for whom an open server takes everybody
 	credentials  *credential.Service
@@ -111,6 +111,7 @@ func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core
 	if err := c.openHosts(); err != nil {
 		return c, err
 	}
+	c.showCredentials(ctx)
 	c.showState()
 	if err := c.openBus(); err != nil {
 		return c, err

@@ -2,6 +2,8 @@ package app
 
 import (
 	"cmp"
+	"context"
+	"log/slog"
 	"strings"
 
 	"github.com/omoi-dev/omoi/config"
@@ -9,13 +11,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm/github"
 )
 
+// credentialFile is below home.
+const credentialFile = "credential.keys" //nolint:gosec // a name
+
 // credentialRing takes the keys that encrypt credentials from the configuration, or from home, where one is
 // made on the first start.
 func credentialRing(cfg *config.Loaded) (*credential.Ring, error) {
 	text := cfg.Credential.Keys.Reveal()
 	if text == "" {
 		var err error
-		if text, err = keep(cfg.Home, "credential.keys", credential.NewKey); err != nil {
+		if text, err = keep(cfg.Home, credentialFile, credential.NewKey); err != nil {
 			return nil, err
 		}
 	}
@@ -30,9 +35,26 @@ func (c *core) openCredentials() error {
 	}
 	c.credentials = credential.New(credential.Config{
 		Installation: installed(c.cfg), Organization: c.organization, GitHubURL: gitHubAPI(c.cfg.GitHub.URL),
+		TestPrivate: c.cfg.Credential.TestPrivate,
 	}, ring, c.store)
 	return nil
 }
+
+// showCredentials says at the start what no task will get: another process of the installation has
+// encrypted it with a key that is not here.
+func (c *core) showCredentials(ctx context.Context) {
+	found, err := c.credentials.Health(ctx)
+	switch {
+	case err != nil:
+		c.log.WarnContext(ctx, "it is not known whether this process can read the credentials of users", slog.Any("error", err))
+	case found.Unreadable > 0:
+		c.log.WarnContext(ctx, "this process cannot read all credentials of users: "+otherKeys,
+			slog.Int("unreadable", found.Unreadable), slog.Int("stored", found.Stored), slog.Any("of_keys", found.Keys), slog.String("own_key", found.KeyID))
+	}
+}
+
+// otherKeys is the next step where a credential cannot be read.
+const otherKeys = "give all processes of the installation the same OMOI_CREDENTIAL_KEYS, the old keys too, or have the credentials set again"
 
 // gitHubAPI is where a server's API is; empty: GitHub's own.
 func gitHubAPI(web string) string {

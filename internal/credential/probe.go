@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -62,7 +60,7 @@ func (s *Service) testGitHub(ctx context.Context, f Found) (state, says string) 
 	status, header, body, err := s.ask(ctx, base+"/user", http.Header{"Authorization": {"Bearer " + f.Secret}, "Accept": {"application/vnd.github+json"}})
 	switch {
 	case err != nil:
-		return unreachable(base)
+		return unreachable(base, err)
 	case status == http.StatusUnauthorized:
 		return StateRefused, "GitHub does not know this token: it is wrong, revoked or expired. Next: omoi credentials set " + GitHub
 	case status == http.StatusOK:
@@ -103,9 +101,10 @@ func (s *Service) testModel(ctx context.Context, f Found) (state, says string) {
 		header.Set("X-Api-Key", f.Secret)
 	}
 	status, _, _, err := s.ask(ctx, base+"/v1/models?limit=1", header)
+	base = shownAddress(base)
 	switch {
 	case err != nil:
-		return unreachable(base)
+		return unreachable(base, err)
 	case status == http.StatusUnauthorized:
 		return StateRefused, base + " does not know this " + nameOf(f.Kind) + ": it is wrong, revoked or expired. Next: " + renew(f.Kind)
 	case status == http.StatusOK:
@@ -125,7 +124,11 @@ func renew(kind string) string {
 	return "omoi credentials set " + kind
 }
 
-func unreachable(base string) (state, says string) {
+func unreachable(base string, err error) (state, says string) {
+	if errors.Is(err, errPrivate) {
+		return StateUnknown, base + " is in the server's own network, where a test asks nobody, so that it could not be checked: whether it works shows with the first task. " +
+			"Whoever runs the server allows it with OMOI_CREDENTIAL_TEST_PRIVATE=true."
+	}
 	return StateUnreachable, "There is no answer from " + base + ". Look at the server's network and proxy, then test again."
 }
 
@@ -133,7 +136,7 @@ func unreachable(base string) (state, says string) {
 func other(who, base string, status int) (state, says string) {
 	switch {
 	case status == http.StatusTooManyRequests:
-		return StateGood, who + " knows it; its limit is reached for now."
+		return StateUnknown, who + " answers 429: a limit is reached for now, so that it could not be checked. Test again later."
 	case status >= http.StatusInternalServerError:
 		return StateUnreachable, fmt.Sprintf("%s answers %d: it is down or overloaded. Test again later.", who, status)
 	}
@@ -151,27 +154,15 @@ func (s *Service) ask(ctx context.Context, address string, header http.Header) (
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", "omoi")
-	res, err := s.http.Do(req)
+	client, err := s.reach.client(req)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	res, err := client.Do(req)
 	if err != nil {
 		return 0, nil, nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
 	body, err = io.ReadAll(io.LimitReader(res.Body, longest))
 	return res.StatusCode, res.Header, body, err
-}
-
-// newHTTP makes a client that follows nobody elsewhere with a secret, and reaches no address that speaks for the
-// machine itself, as a cloud's metadata does: people choose base URLs.
-func newHTTP() *http.Client {
-	dialer := &net.Dialer{Timeout: 5 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if ip := at.Addr().Unmap(); err != nil || ip.IsLinkLocalUnicast() || ip.IsMulticast() {
-			return fmt.Errorf("%s is no address of a provider", address)
-		}
-		return nil
-	}}
-	return &http.Client{
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 }

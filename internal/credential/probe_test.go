@@ -3,6 +3,8 @@ package credential_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,13 +62,13 @@ func TestATestSaysWhatACredentialIsGoodFor(t *testing.T) {
 		{credential.GitHub, credential.Value{Secret: "ghp_moved000"}, credential.StateUnknown, "answered 302"},
 		{credential.Anthropic, credential.Value{Secret: "sk-good0000"}, credential.StateGood, "takes it"},
 		{credential.Anthropic, credential.Value{Secret: "sk-bearer00", Bearer: true}, credential.StateGood, "takes it"},
-		{credential.Anthropic, credential.Value{Secret: "sk-limit000"}, credential.StateGood, "limit is reached"},
+		{credential.Anthropic, credential.Value{Secret: "sk-limit000"}, credential.StateUnknown, "could not be checked"},
 		{credential.Anthropic, credential.Value{Secret: "sk-wrong000"}, credential.StateRefused, "Next: omoi credentials set anthropic"},
 		{credential.Anthropic, credential.Value{Secret: "sk-nothing0"}, credential.StateRefused, "lets it do nothing"},
 		{credential.Anthropic, credential.Value{Secret: "sk-down0000"}, credential.StateUnreachable, "529"},
 		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: base + "/other"}, credential.StateUnknown, "first task"},
-		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: "http://127.0.0.1:1"}, credential.StateUnreachable, "no answer from http://127.0.0.1:1"},
-		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: "http://169.254.169.254"}, credential.StateUnreachable, "no answer"},
+		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: "http://127.0.0.1:1"}, credential.StateUnknown, "http://127.0.0.1:1 is in the server's own network"},
+		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: "http://169.254.169.254"}, credential.StateUnknown, "asks nobody"},
 		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-good"}, credential.StateGood, "takes it"},
 		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-narrow"}, credential.StateUnknown, "first task"},
 		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-wrong"}, credential.StateRefused, "claude setup-token"},
@@ -87,4 +89,55 @@ func TestATestSaysWhatACredentialIsGoodFor(t *testing.T) {
 	b := newBench(t, nil)
 	_, err := b.service.Test(t.Context(), credential.Who{OrganizationID: org}, credential.Model)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+}
+
+// A base URL is a person's choice: by default a test tells nothing of what answers near the server.
+func TestATestAsksPublicAddressesOnly(t *testing.T) {
+	t.Parallel()
+	base := provider(t)
+	u, err := url.Parse(base)
+	require.NoError(t, err)
+	test := func(cfg credential.Config, base string) credential.Trial {
+		ring, err := credential.ParseRing(credential.NewKey())
+		require.NoError(t, err)
+		cfg.Organization = org
+		s, who := credential.New(cfg, ring, &memory{}), credential.Who{OrganizationID: org, UserID: alice}
+		_, err = s.Set(t.Context(), credential.Place{Who: who, Kind: credential.Anthropic}, credential.Value{Secret: "sk-good0000", BaseURL: base})
+		require.NoError(t, err)
+		got, err := s.Test(t.Context(), who, credential.Anthropic)
+		require.NoError(t, err)
+		return got
+	}
+	for _, private := range []string{
+		base, "http://localhost:" + u.Port(), "http://[::1]:" + u.Port(), "http://[::ffff:127.0.0.1]:" + u.Port(), "http://0.0.0.0:" + u.Port(),
+		"http://10.0.0.1", "http://172.16.0.1", "http://192.168.0.1", "http://100.64.0.1", "http://[fd00::1]", "http://[64:ff9b::7f00:1]",
+		"http://169.254.169.254", "http://[fe80::1]", "http://224.0.0.1",
+	} {
+		got := test(credential.Config{}, private)
+		require.Equal(t, credential.StateUnknown, got.State, private)
+		require.Contains(t, got.Says, "OMOI_CREDENTIAL_TEST_PRIVATE", private)
+	}
+	installed := map[string]credential.Value{credential.Anthropic: {BaseURL: base}}
+	require.Equal(t, credential.StateGood, test(credential.Config{Installation: installed}, base).State, "the installation's own")
+	require.Equal(t, credential.StateUnknown, test(credential.Config{Installation: installed}, "http://127.0.0.1:1").State, "another port of it")
+	require.Equal(t, credential.StateGood, test(credential.Config{TestPrivate: true}, base).State)
+	require.Equal(t, credential.StateUnreachable, test(credential.Config{TestPrivate: true}, "http://127.0.0.1:1").State)
+	require.Equal(t, credential.StateUnknown, test(credential.Config{TestPrivate: true}, "http://169.254.169.254").State, "whatever is allowed")
+}
+
+// What a person may not write into a base URL may stand in the configuration: it is not shown.
+func TestTheInstallationsPasswordIsNotShown(t *testing.T) {
+	t.Parallel()
+	base := strings.Replace(provider(t), "http://", "http://me:plantedPassword@", 1)
+	b := newBench(t, map[string]credential.Value{credential.Anthropic: {Secret: "sk-limit000", BaseURL: base}})
+	who := credential.Who{OrganizationID: org}
+	all, err := b.service.List(t.Context(), who)
+	require.NoError(t, err)
+	require.Contains(t, all[0].BaseURL, "http://me:xxxxx@127.0.0.1")
+	got, err := b.service.Test(t.Context(), who, credential.Anthropic)
+	require.NoError(t, err)
+	require.Contains(t, got.Says, "http://me:xxxxx@127.0.0.1")
+	found, err := b.service.Find(t.Context(), who, credential.Anthropic)
+	require.NoError(t, err)
+	require.Equal(t, base, found.BaseURL, "the agent needs it whole")
 }

@@ -79,12 +79,16 @@ func TestRotation(t *testing.T) {
 	b.service = m.service(t, next+","+old, nil)
 	b.set(credential.Who{}, credential.GitHub, "ghp_of_all")
 
+	first, _, _ := strings.Cut(next, ":")
+	health, err := b.service.Health(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, credential.Health{KeyID: first, Stored: 4, Unreadable: 1, Keys: []string{strings.SplitN(other, ":", 2)[0]}}, health)
 	done, err := b.service.Rotate(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 2, done.Rotated)
 	require.Equal(t, 1, done.Unreadable)
 	require.Equal(t, []string{strings.SplitN(other, ":", 2)[0]}, done.Missing)
-	require.Equal(t, strings.SplitN(next, ":", 2)[0], done.KeyID)
+	require.Equal(t, first, done.KeyID)
 
 	b.service = m.service(t, next, nil) // the old key is gone
 	found, err := b.service.Find(t.Context(), credential.Who{OrganizationID: org, UserID: alice}, credential.GitHub)

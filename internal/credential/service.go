@@ -3,7 +3,6 @@ package credential
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -20,6 +19,8 @@ type Config struct {
 	// Where tests ask; empty: GitHub's and Anthropic's own.
 	GitHubURL    string
 	AnthropicURL string
+	// TestPrivate lets tests ask in the server's own network, beside what it is configured with itself.
+	TestPrivate bool
 }
 
 // Service keeps and finds credentials. It is safe for concurrent use.
@@ -27,13 +28,13 @@ type Service struct {
 	cfg   Config
 	ring  *Ring
 	store Store
-	http  *http.Client
+	reach reach
 	app   App // nil: none is configured
 }
 
 // New makes a service.
 func New(cfg Config, ring *Ring, store Store) *Service {
-	return &Service{cfg: cfg, ring: ring, store: store, http: newHTTP()}
+	return &Service{cfg: cfg, ring: ring, store: store, reach: newReach(cfg)}
 }
 
 // Summary is a credential without its secret.
@@ -130,56 +131,6 @@ func (s *Service) info(row Row) Summary {
 }
 
 func shown(out Summary, v Value) Summary {
-	out.State, out.Masked, out.BaseURL, out.Bearer, out.Models = StateGood, Masked(v.Secret), v.BaseURL, v.Bearer, v.Models
+	out.State, out.Masked, out.BaseURL, out.Bearer, out.Models = StateGood, Masked(v.Secret), shownAddress(v.BaseURL), v.Bearer, v.Models
 	return out
-}
-
-// Rotation is what became of a rotation.
-type Rotation struct {
-	KeyID      string   `json:"key_id" doc:"The key under which all are that could be read"`
-	Rotated    int      `json:"rotated"`
-	Unreadable int      `json:"unreadable" doc:"Those whose key this server does not have"`
-	Missing    []string `json:"missing_keys" nullable:"false" doc:"The ids of the keys that they need"`
-}
-
-// Rotate encrypts every credential of the installation under the first key. What somebody sets meanwhile is under
-// it anyway.
-func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
-	const page = 100
-	done := Rotation{KeyID: s.ring.First(), Missing: []string{}}
-	for after := ""; ; {
-		rows, err := s.store.CredentialsUnder(ctx, done.KeyID, after, page)
-		if err != nil {
-			return done, fmt.Errorf("rotate credentials: %w", err)
-		}
-		for _, row := range rows {
-			if err := s.reseal(ctx, row, &done); err != nil {
-				return done, fmt.Errorf("rotate credentials: %w", err)
-			}
-			after = row.ID
-		}
-		if len(rows) < page {
-			return done, nil
-		}
-	}
-}
-
-func (s *Service) reseal(ctx context.Context, row Row, done *Rotation) error {
-	v, err := s.ring.open(row)
-	if err != nil {
-		done.Unreadable++
-		if !slices.Contains(done.Missing, row.KeyID) {
-			done.Missing = append(done.Missing, row.KeyID)
-		}
-		return nil // the others can be rotated all the same
-	}
-	sealed, keyID, err := s.ring.seal(row.Place, v)
-	if err != nil {
-		return err
-	}
-	changed, err := s.store.ResealCredential(ctx, row, keyID, sealed)
-	if changed {
-		done.Rotated++
-	}
-	return err
 }

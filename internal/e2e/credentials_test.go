@@ -6,6 +6,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +50,18 @@ func TestEveryTaskWorksWithItsOwnersCredentials(t *testing.T) {
 	r.retry(theirs.ID)
 	require.Equal(t, bob.sees("openai-of-bob-0"), outputOf(t, r.ends(theirs.ID, task.StatusCompleted)))
 
+	// other keys than those that it was encrypted with: whoever has them says so
+	r.env["OMOI_CREDENTIAL_KEYS"] = keys("k2")
+	r.restart()
+	r.eventually("both say so", func() bool {
+		return !slices.ContainsFunc([]string{"api", "worker"}, func(name string) bool {
+			said, err := os.ReadFile(filepath.Join(r.dir, name+".log"))
+			return err != nil || !strings.Contains(string(said), "cannot read all credentials")
+		})
+	})
+	doctor := r.omoi("doctor")
+	require.Contains(t, doctor.stdout, "2 of 2 cannot be read here: they are encrypted with the keys k1")
+
 	// a new key, and the old one taken away: what was kept can be read all the same
 	r.env["OMOI_CREDENTIAL_KEYS"] = keys("k2", "k1")
 	r.restart()
@@ -57,6 +72,7 @@ func TestEveryTaskWorksWithItsOwnersCredentials(t *testing.T) {
 	require.Equal(t, credential.Rotation{KeyID: "k2", Rotated: 2, Missing: []string{}}, done)
 	r.env["OMOI_CREDENTIAL_KEYS"] = keys("k2")
 	r.restart()
+	require.Contains(t, r.omoi("doctor").stdout, "2 stored, all can be read; the key k2 encrypts")
 	again := alice.asks(repo)
 	require.Equal(t, alice.sees("openai-of-alice"), outputOf(t, r.ends(again.ID, task.StatusCompleted)))
 	r.noLeaks()

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -21,9 +22,9 @@ const (
 
 // Login is what a signed login says of who shows it.
 type Login struct {
-	User           string // its subject: the name of a user
-	OrganizationID string // empty: the one that the installation starts with
-	Scopes         []string
+	User           string   // its subject: the name of a user
+	OrganizationID string   // empty: the one that the installation starts with
+	Scopes         []string // nil: it names none
 }
 
 // Logins judges JWTs that somebody else signs with a secret that is shared (HS256). Nothing is
@@ -56,10 +57,32 @@ func LooksSigned(credential string) bool {
 type claims struct {
 	jwt.RegisteredClaims
 
-	Type         string           `json:"type"`
-	Organization string           `json:"org"`
-	Scopes       jwt.ClaimStrings `json:"scopes"`
-	Scope        string           `json:"scope"`
+	Type         string `json:"type"`
+	Organization string `json:"org"`
+	Scopes       scopes `json:"scopes"`
+	Scope        scopes `json:"scope"`
+}
+
+// scopes are a list, or a text with blanks; nil only where a login does not speak of them: one that
+// names none on purpose may do nothing.
+type scopes []string
+
+// UnmarshalJSON implements [json.Unmarshaler], for null too.
+func (s *scopes) UnmarshalJSON(raw []byte) error {
+	*s = scopes{}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		*s = append(*s, strings.Fields(text)...)
+		return nil
+	}
+	return json.Unmarshal(raw, (*[]string)(s))
+}
+
+func (c claims) named() []string {
+	if c.Scope == nil && c.Scopes == nil {
+		return nil
+	}
+	return append(append([]string{}, c.Scope...), c.Scopes...)
 }
 
 // Validate implements [jwt.ClaimsValidator].
@@ -86,5 +109,5 @@ func (l *Logins) Verify(credential string) (Login, error) {
 		return Login{}, task.Errorf(task.CodeUnauthorized,
 			"The JWT is not good here: it needs HS256 with the secret of this server, sub, exp, and no other type than access.").WithCause(err)
 	}
-	return Login{User: said.Subject, OrganizationID: said.Organization, Scopes: append(strings.Fields(said.Scope), said.Scopes...)}, nil
+	return Login{User: said.Subject, OrganizationID: said.Organization, Scopes: said.named()}, nil
 }

@@ -35,6 +35,10 @@ func TestLoginsSayWhoTheyAreOf(t *testing.T) {
 		{nil, token.Login{User: "ada"}},
 		{map[string]any{"org": "o", "scopes": []string{"read", "admin"}, "aud": "omoi"}, token.Login{User: "ada", OrganizationID: "o", Scopes: []string{"read", "admin"}}},
 		{map[string]any{"scope": "read write", "aud": []string{"other", "omoi"}}, token.Login{User: "ada", Scopes: []string{"read", "write"}}},
+		{map[string]any{"scope": ""}, token.Login{User: "ada", Scopes: []string{}}},
+		{map[string]any{"scope": nil}, token.Login{User: "ada", Scopes: []string{}}},
+		{map[string]any{"scopes": []string{}}, token.Login{User: "ada", Scopes: []string{}}},
+		{map[string]any{"scopes": "read"}, token.Login{User: "ada", Scopes: []string{"read"}}},
 	} {
 		text := signed(t, jwt.SigningMethodHS256, []byte(secret), c.claims)
 		require.True(t, token.LooksSigned(text))
@@ -42,7 +46,7 @@ func TestLoginsSayWhoTheyAreOf(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want.User, got.User)
 		require.Equal(t, c.want.OrganizationID, got.OrganizationID)
-		require.ElementsMatch(t, c.want.Scopes, got.Scopes)
+		require.Equal(t, c.want.Scopes, got.Scopes, "%v", c.claims)
 	}
 }
 

@@ -1,0 +1,106 @@
+package credential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// errPrivate says that a test would have had to ask in the server's own network.
+var errPrivate = errors.New("this is no public address")
+
+// reach says which addresses a test may ask. People choose base URLs, and the server stands where
+// they do not: a test must not tell them what answers there.
+type reach struct {
+	private bool     // what is not public too
+	own     []string // of what the installation itself is configured with, as host:port
+}
+
+func newReach(cfg Config) reach {
+	r := reach{private: cfg.TestPrivate}
+	for _, base := range []string{cfg.GitHubURL, cfg.AnthropicURL, cfg.Installation[Anthropic].BaseURL} {
+		if u, err := url.Parse(base); err == nil && u.Host != "" {
+			r.own = append(r.own, hostPort(u))
+		}
+	}
+	return r
+}
+
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// client is one for a single request. It follows nobody elsewhere with a secret.
+func (r reach) client(req *http.Request) (*http.Client, error) {
+	free := r.private || slices.Contains(r.own, hostPort(req.URL))
+	proxy, err := http.ProxyFromEnvironment(req)
+	if err != nil {
+		return nil, err
+	}
+	if proxy != nil && !free {
+		if err := r.throughProxy(req.Context(), req.URL.Hostname()); err != nil {
+			return nil, err
+		}
+	}
+	dialer := &net.Dialer{Timeout: 5 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+		return check(address, free || proxy != nil) // a proxy is the server's own choice
+	}}
+	return &http.Client{
+		Transport:     &http.Transport{Proxy: http.ProxyURL(proxy), DialContext: dialer.DialContext, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+// throughProxy looks at the name by itself, since the proxy does not ask. What has no address here may have one there.
+func (r reach) throughProxy(ctx context.Context, host string) error {
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err == nil && slices.ContainsFunc(addresses, func(ip netip.Addr) bool { return !public(ip.Unmap()) }) {
+		return errPrivate
+	}
+	return nil
+}
+
+// check refuses in any case what speaks for the machine itself, as a cloud's metadata does.
+func check(address string, free bool) error {
+	at, err := netip.ParseAddrPort(address)
+	ip := at.Addr().Unmap()
+	switch {
+	case err != nil, ip.IsLinkLocalUnicast(), ip.IsMulticast():
+		return fmt.Errorf("%s is no address of a provider: %w", address, errPrivate)
+	case !free && !public(ip):
+		return errPrivate
+	}
+	return nil
+}
+
+// special are the addresses that are not public though they look so.
+func special() []netip.Prefix {
+	return []netip.Prefix{
+		netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+		netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/32"),
+		netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"), netip.MustParsePrefix("::/96"),
+	}
+}
+
+func public(ip netip.Addr) bool {
+	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(special(), func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// shownAddress is a base URL without its password.
+func shownAddress(base string) string {
+	if u, err := url.Parse(base); err == nil {
+		return u.Redacted()
+	}
+	return "an address that cannot be read"
+}

@@ -1,0 +1,96 @@
+package credential
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Rotation is what became of a rotation.
+type Rotation struct {
+	KeyID      string   `json:"key_id" doc:"The key under which all are that could be read"`
+	Rotated    int      `json:"rotated"`
+	Unreadable int      `json:"unreadable" doc:"Those whose key this server does not have"`
+	Missing    []string `json:"missing_keys" nullable:"false" doc:"The ids of the keys that they need"`
+}
+
+// Rotate encrypts every credential of the installation under the first key. What somebody sets meanwhile is under
+// it anyway.
+func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
+	done := Rotation{KeyID: s.ring.First(), Missing: []string{}}
+	err := s.each(ctx, done.KeyID, func(row Row) error { return s.reseal(ctx, row, &done) })
+	if err != nil {
+		err = fmt.Errorf("rotate credentials: %w", err)
+	}
+	return done, err
+}
+
+// each goes through the credentials of the installation, but for those under one key.
+func (s *Service) each(ctx context.Context, butKeyID string, do func(Row) error) error {
+	const page = 100
+	for after := ""; ; {
+		rows, err := s.store.CredentialsUnder(ctx, butKeyID, after, page)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if err := do(row); err != nil {
+				return err
+			}
+			after = row.ID
+		}
+		if len(rows) < page {
+			return nil
+		}
+	}
+}
+
+func with(ids []string, id string) []string {
+	if slices.Contains(ids, id) {
+		return ids
+	}
+	return append(ids, id)
+}
+
+func (s *Service) reseal(ctx context.Context, row Row, done *Rotation) error {
+	v, err := s.ring.open(row)
+	if err != nil {
+		done.Unreadable++
+		done.Missing = with(done.Missing, row.KeyID)
+		return nil //nolint:nilerr // the others can be rotated all the same
+	}
+	sealed, keyID, err := s.ring.seal(row.Place, v)
+	if err != nil {
+		return err
+	}
+	changed, err := s.store.ResealCredential(ctx, row, keyID, sealed)
+	if changed {
+		done.Rotated++
+	}
+	return err
+}
+
+// Health is what this process can do with the credentials that are stored.
+type Health struct {
+	KeyID      string // of the key that encrypts
+	Stored     int
+	Unreadable int
+	Keys       []string // the ids of the keys of those that cannot be read
+}
+
+// Health looks at every credential of the installation.
+func (s *Service) Health(ctx context.Context) (Health, error) {
+	found := Health{KeyID: s.ring.First()}
+	err := s.each(ctx, "", func(row Row) error {
+		found.Stored++
+		if _, err := s.ring.open(row); err != nil {
+			found.Unreadable++
+			found.Keys = with(found.Keys, row.KeyID)
+		}
+		return nil
+	})
+	if err != nil {
+		err = fmt.Errorf("look at the credentials: %w", err)
+	}
+	return found, err
+}
