@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -106,4 +108,21 @@ func TestSavedWorkThatFitsNoMoreIsToBeDoneAgain(t *testing.T) {
 		require.Contains(t, app.Message(), task.MessageOf(c.err))
 	}
 	require.Empty(t, b.git.pulls)
+}
+
+// A file that is too large for GitHub is too large for a rescue there too: omoi keeps the commits itself.
+func TestABundleThatGitHubTakesUnderNoNameIsKept(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	made := b.running()
+	b.collects(dirty())
+	b.git.rescueErr = task.Errorf(task.CodeConflict, "GitHub does not take the branch: GH001: Large files detected.")
+	answer := b.provider.onExec
+	b.provider.onExec = func(at *box, args []string) (sandbox.ExecResult, error) {
+		res, err := answer(at, args)
+		made.files[spec.OutBundle] = make([]byte, 20<<20)
+		return res, err
+	}
+	require.Equal(t, task.SalvagePatch, b.salvage().Kind)
+	require.Greater(t, len(b.store.texts[b.store.rows[boxID].Salvage.Ref]), 20<<20)
 }

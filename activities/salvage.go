@@ -27,6 +27,10 @@ const (
 	textBundle      = "bundle_base64"
 )
 
+// maxKeptBundle is the largest bundle that is stored where the repository takes it under no name: GitHub's own limit for
+// one file, and some more.
+const maxKeptBundle = 128 << 20
+
 // Salvage keeps what would be lost with the sandbox: commits that were not pushed and changes
 // that were not committed. It is asked on every kind of end and answers what it saved before.
 // While the sandbox cannot be asked it fails and is tried again.
@@ -198,7 +202,11 @@ func (a *Activities) fallback(ctx context.Context, p place, out task.Salvage, ca
 // keepFile stores a file of the sandbox as a text and answers its id.
 func (a *Activities) keepFile(ctx context.Context, p place, path, kind string) (id string, err error) {
 	var content []byte
-	err = a.file(ctx, p, path, a.cfg.MaxPatchBytes, func(r io.Reader) error {
+	limit := a.cfg.MaxPatchBytes
+	if kind == textBundle { // nobody else has it
+		limit = max(limit, maxKeptBundle)
+	}
+	err = a.file(ctx, p, path, limit, func(r io.Reader) error {
 		content, err = io.ReadAll(r)
 		return err
 	})
