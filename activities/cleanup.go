@@ -105,7 +105,9 @@ func (a *Activities) noteUnseen(ctx context.Context, p place) {
 	if p.row.MadeAt != nil {
 		return
 	}
-	seen, err := p.inspect(ctx)
+	within, stop := context.WithTimeout(ctx, deletePatience)
+	defer stop()
+	seen, err := p.inspect(within)
 	if err == nil && seen.State == sandbox.StateAlive {
 		err = a.deps.Ledger.SandboxSeen(ctx, p.row.ID, seen.ProviderID, seen.CreatedAt)
 	}
@@ -114,13 +116,15 @@ func (a *Activities) noteUnseen(ctx context.Context, p place) {
 	}
 }
 
+// deletePatience is how long a deletion waits for each thing that is still to be learned before it.
+const deletePatience = 20 * time.Second
+
 // keepLog keeps what was printed, as far as it can be had soon: a log holds up no deletion.
 func (a *Activities) keepLog(ctx context.Context, p place) {
 	if a.deps.Logs == nil || !p.exec() {
 		return
 	}
-	const patience = 20 * time.Second
-	within, stop := context.WithTimeout(ctx, patience)
+	within, stop := context.WithTimeout(ctx, deletePatience)
 	defer stop()
 	if err := a.deps.Logs.Keep(within, p.provider, p.labels); err != nil {
 		a.log.WarnContext(ctx, "log of a sandbox not kept", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))

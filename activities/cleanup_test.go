@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -215,4 +216,30 @@ func TestSavedWorkIsNotWrittenOff(t *testing.T) {
 	b.store.rows[boxID] = row
 	require.NoError(t, act(b, b.activities().SettleSandbox, contract.Settling{SandboxID: boxID, Event: "salvage_lost"}))
 	require.Equal(t, task.SalvageRef, b.store.rows[boxID].Salvage.Kind)
+}
+
+// mute is a provider that says nothing of a sandbox for as long as it is waited for.
+type mute struct {
+	*fakeProvider
+
+	waits time.Duration
+}
+
+func (p *mute) Inspect(ctx context.Context, _ sandbox.Labels) (sandbox.Inspection, error) {
+	until, _ := ctx.Deadline()
+	p.waits = time.Until(until)
+	return sandbox.Inspection{}, context.DeadlineExceeded
+}
+
+// What is only to be known for the account holds up no deletion.
+func TestADeletionWaitsForNoLook(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
+	p := &mute{fakeProvider: b.provider}
+	b.made = activities.New(b.cfg, activities.Deps{Tasks: b.store, Ledger: b.store, Fleet: b.store, Providers: providers{task.ProviderLocal: p}})
+	require.NoError(t, act(b, b.activities().DeleteSandbox, b.ref()))
+	require.Empty(t, b.provider.boxes)
+	require.Positive(t, p.waits)
+	require.LessOrEqual(t, p.waits, 20*time.Second)
 }
