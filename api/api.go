@@ -59,6 +59,9 @@ func New(cfg Config, deps Deps) *API {
 	if a.deps.Gauge == nil {
 		a.deps.Gauge = noGauge{}
 	}
+	if a.deps.Hooks == nil {
+		a.deps.Hooks = noHookMeter{}
+	}
 	a.unrouted = a.deps.Meter.Route("any", "none")
 	a.sockets = a.deps.Meter.Route(http.MethodGet, socketPath)
 	a.routes = a.engine()

@@ -51,6 +51,11 @@ type Config struct {
 	MaxDiff     int           // longest diff that is served, in bytes; default 16 MiB
 	ProbeWait   time.Duration // for each dependency of /readyz; default 2 s
 
+	// WebhookSecrets are those with which GitHub may sign webhooks; none: no webhooks are taken.
+	WebhookSecrets []string
+	// WebhookSettle is how long more of the same is waited for before an agent is told.
+	WebhookSettle time.Duration
+
 	MaxTranscript int64 // what is kept of one run's transcript, in bytes: the newest lines; default 8 MiB
 }
 

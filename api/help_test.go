@@ -87,6 +87,11 @@ func start(tb testing.TB, change func(*api.Config)) *world {
 // startOn is one of the processes that share a database and a bus.
 func startOn(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.Config)) *world {
 	tb.Helper()
+	return startWith(tb, pool, bus, change, func(*api.Deps) {})
+}
+
+func startWith(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.Config), with func(*api.Deps)) *world {
+	tb.Helper()
 	w := &world{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: bus, repos: &repos{}, flow: &flow{}}
 	tb.Cleanup(w.store.Close)
 	var err error
@@ -98,10 +103,12 @@ func startOn(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.C
 	require.NoError(tb, err)
 	cfg := api.Config{Organization: w.org, Version: "test", CommandWait: 50 * time.Millisecond, CommandPoll: 5 * time.Millisecond}
 	change(&cfg)
-	handler := api.New(cfg, api.Deps{
+	deps := api.Deps{
 		Store: w.store, Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring, Logins: logins, Credentials: w.keeper(), Branches: w.flow,
 		Probes: []api.Probe{{Name: "database", Required: true, Check: w.store.Ping}, {Name: "redis"}},
-	})
+	}
+	with(&deps)
+	handler := api.New(cfg, deps)
 	server := httptest.NewServer(handler)
 	tb.Cleanup(func() { handler.Stop(); server.Close() })
 	w.url = server.URL

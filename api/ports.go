@@ -103,6 +103,7 @@ type Messages interface {
 	Message(ctx context.Context, id string) (ingest.Message, error)
 	// MessageBetween answers the sandbox of the agent that another one may write to.
 	MessageBetween(ctx context.Context, from, to string) (sandboxID string, err error)
+	Feedback
 }
 
 // Store is everything that is kept in the database.
@@ -172,7 +173,7 @@ type Probe struct {
 	Tell func(ctx context.Context) string
 }
 
-// Deps are what the API works with. All are needed but the last seven.
+// Deps are what the API works with. All are needed but the last eight.
 type Deps struct {
 	Store  Store
 	Intake Intake
@@ -194,6 +195,7 @@ type Deps struct {
 
 	Meter   Meter                // nil: nobody counts
 	Gauge   Gauge                // nil: likewise
+	Hooks   HookMeter            // nil: likewise
 	Metrics http.Handler         // shown as /metrics; nil: 404
 	Tracer  trace.TracerProvider // nil: nothing is traced
 }

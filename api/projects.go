@@ -49,6 +49,7 @@ func (a *API) draftProject(ctx context.Context, in client.NewProject) (task.Proj
 	p := task.Project{
 		Name: cmp.Or(in.Name, strings.TrimSuffix(in.Repo, ".git")), Description: in.Description, DefaultBranch: in.DefaultBranch,
 		Setup: in.Setup, SetupTimeoutS: in.SetupTimeoutS, MaxSlots: a.cfg.ProjectSlots, Autonomous: in.Autonomous == nil || *in.Autonomous,
+		OnFeedback: in.OnFeedback,
 	}
 	if in.MaxSlots != nil {
 		p.MaxSlots = *in.MaxSlots
@@ -131,7 +132,8 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*projectOut
 	}
 	changed, err := a.deps.Store.ChangeProject(ctx, callerOf(ctx).organization, in.ID, task.ProjectChange{
 		Name: b.Name, Description: b.Description, DefaultBranch: b.DefaultBranch, MaxSlots: b.MaxSlots,
-		Paused: b.Paused, Autonomous: b.Autonomous, AgentsMayMessage: b.AgentsMayMessage, AutoSteering: b.AutoSteering, Settings: settings,
+		Paused: b.Paused, Autonomous: b.Autonomous, AgentsMayMessage: b.AgentsMayMessage, AutoSteering: b.AutoSteering,
+		OnFeedback: b.OnFeedback, Settings: settings,
 		Setup: b.Setup, SetupTimeoutS: b.SetupTimeoutS,
 	})
 	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in

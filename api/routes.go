@@ -31,6 +31,7 @@ func (a *API) register() {
 	a.registerStreams()
 	a.registerOperator()
 	a.registerCredentials()
+	a.registerWebhooks()
 	a.routes.GET(socketPath, a.webSocket)
 }
 

@@ -104,6 +104,11 @@ type GitHub struct {
 	AppID      int64  `key:"app_id" env:"GITHUB_APP_ID" default:"0" min:"0" max:"9007199254740991" zero:"no App" doc:"Id of a GitHub App, with whose tokens omoi works where it is installed and nobody has a token of his own."`
 	AppKey     Secret `key:"app_key" env:"GITHUB_APP_PRIVATE_KEY" zero:"app_key_file" doc:"Private key of that App (PEM); lines may be separated by \\n."`
 	AppKeyFile string `key:"app_key_file" zero:"none" doc:"File of that private key, as GitHub gives it."`
+
+	WebhookSecret   Secret        `key:"webhook_secret" env:"GITHUB_WEBHOOK_SECRET" zero:"no webhooks are taken" doc:"Secret with which GitHub signs webhooks, 16 or more characters. All processes of an installation must have the same."`
+	WebhookPrevious Secret        `key:"webhook_previous" zero:"none" doc:"Secret that signed before and is still accepted."`
+	WebhookSettle   time.Duration `key:"webhook_settle" default:"15s" min:"0s" max:"10m" zero:"at once" doc:"How long more of a review or of failed checks is waited for before an agent is told."`
+	MaxRounds       int           `key:"max_rounds" default:"3" min:"0" max:"20" zero:"none" doc:"Tasks that webhooks may start for one pull request."`
 }
 
 // Monitoring is about guardian and conductor.

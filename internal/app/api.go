@@ -145,6 +145,7 @@ func (c *core) apiServices(listeners []net.Listener) []service {
 		{"intake", intake.Run},
 		{"relay", relay.Run},
 		{"time", c.attend},
+		{"feedback", c.tellFeedback},
 	}
 }
 
@@ -164,6 +165,7 @@ func (c *core) apiConfig() api.Config {
 		ValidationRounds: cfg.Validation.Rounds, ValidatedTypes: words(cfg.Validation.TaskTypes),
 		ProjectSlots: cfg.Task.MaxPerProject, CommandWait: cfg.API.CommandWait, MaxWait: cfg.API.MaxWait,
 		Lease: cfg.Relay.MessageTTL, MaxBody: cfg.API.MaxBody, MaxBatch: cfg.API.MaxBatch, MaxTranscript: cfg.API.MaxTranscript,
+		WebhookSecrets: webhookSecrets(cfg.GitHub), WebhookSettle: cfg.GitHub.WebhookSettle,
 	}
 }
 

@@ -123,6 +123,7 @@ type NewProject struct {
 	Settings      json.RawMessage `json:"settings,omitempty" doc:"An object of the caller's own; validate, true or false, says whether the work of its tasks is validated"`
 	Setup         string          `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; default none"`
 	SetupTimeoutS int             `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; default 900"`
+	OnFeedback    task.OnFeedback `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"What is done about reviews and failed checks of its pull requests: nothing (default), tell the agent at work, or start a task too where none is"`
 }
 
 // ProjectPatch is the body of PATCH /api/v1/projects/{id}; null leaves a field alone.
@@ -134,11 +135,12 @@ type ProjectPatch struct {
 	Paused        *bool   `json:"paused,omitempty"`
 	Autonomous    *bool   `json:"autonomous_execution_enabled,omitempty"`
 	// AgentsMayMessage lets the agents of the project write to each other.
-	AgentsMayMessage *bool           `json:"agents_may_message,omitempty" doc:"true lets the agents of the project write to each other; default false"`
-	AutoSteering     *bool           `json:"auto_steering,omitempty" doc:"true lets the guardian speak to the agents of the project, interrupt and replace them; false lets it only take notes; default: as the installation says"`
-	Settings         json.RawMessage `json:"settings,omitempty"`
-	Setup            *string         `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; empty for none"`
-	SetupTimeoutS    *int            `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; 0 for the default, which is 900"`
+	AgentsMayMessage *bool            `json:"agents_may_message,omitempty" doc:"true lets the agents of the project write to each other; default false"`
+	AutoSteering     *bool            `json:"auto_steering,omitempty" doc:"true lets the guardian speak to the agents of the project, interrupt and replace them; false lets it only take notes; default: as the installation says"`
+	OnFeedback       *task.OnFeedback `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"What is done about reviews and failed checks of its pull requests: nothing, tell the agent at work, or start a task too where none is"`
+	Settings         json.RawMessage  `json:"settings,omitempty"`
+	Setup            *string          `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; empty for none"`
+	SetupTimeoutS    *int             `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; 0 for the default, which is 900"`
 }
 
 // NewTicket is the body of POST /api/v1/tickets. Its first task is made with it.

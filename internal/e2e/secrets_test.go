@@ -40,6 +40,7 @@ const (
 	plantedClaude   = "sk-ant-oat01-plantedClaude0123456789abcdef"
 	plantedGitHub   = "ghp_plantedGitHub0123456789abcdefABCD"
 	plantedDaytona  = "dtn_plantedDaytona0123456789abcdef"
+	plantedHooks    = "planted-webhooks-0123456789abcdef"
 	plantedLogins   = "plantedSecretOfLogins0123456789abcdef" // signs JWTs
 	plantedBearer   = "plantedBearerOfModels0123456789abcdef"
 	plantedRedis    = "plantedRedisPassword0123456789"
@@ -61,7 +62,7 @@ func personal() []string { return []string{plantedOwn, plantedOwnGit, plantedOwn
 // platform are the credentials of the installation: they stand nowhere.
 func platform() []string {
 	return []string{
-		plantedTokenKey, plantedPassword, plantedAPIKey, plantedModel, plantedClaude, plantedGitHub, plantedDaytona, plantedRedis, plantedKeeper,
+		plantedTokenKey, plantedPassword, plantedAPIKey, plantedModel, plantedClaude, plantedGitHub, plantedDaytona, plantedHooks, plantedRedis, plantedKeeper,
 		plantedLogins, plantedBearer,
 	}
 }
@@ -192,7 +193,7 @@ func (r *rig) plant() {
 		"OMOI_CREDENTIAL_KEYS": "tests:" + base64.StdEncoding.EncodeToString([]byte(plantedKeeper)),
 		"ANTHROPIC_API_KEY":    plantedModel, "CLAUDE_CODE_OAUTH_TOKEN": plantedClaude, "GITHUB_TOKEN": plantedGitHub,
 		"DAYTONA_API_KEY": plantedDaytona, "DAYTONA_API_URL": "http://127.0.0.1:1/api", "REDIS_URL": "redis://:" + plantedRedis + "@127.0.0.1:1/0",
-		"OMOI_LOG_LEVEL": "debug",
+		"OMOI_GITHUB_WEBHOOK_SECRET": plantedHooks, "OMOI_LOG_LEVEL": "debug",
 	})
 	r.api = apiclient.New(r.env["OMOI_API_URL"], plantedAPIKey)
 }

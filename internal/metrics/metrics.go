@@ -19,6 +19,7 @@ import (
 type Metrics struct {
 	HTTP   *HTTP
 	Stream *Streams
+	Hooks  *Hooks
 	Intake *Intake
 	Relay  *Relay
 	Tasks  *TaskCounts
@@ -38,7 +39,7 @@ func New(version string, log *slog.Logger) (*Metrics, error) {
 	}
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m := &Metrics{HTTP: newHTTP(r), Stream: newStreams(r), Intake: newIntake(r), Relay: newRelay(r), Tasks: newTaskCounts(r), Guardian: newGuardianCounts(r), registry: r, log: log}
+	m := &Metrics{HTTP: newHTTP(r), Stream: newStreams(r), Hooks: newHooks(r), Intake: newIntake(r), Relay: newRelay(r), Tasks: newTaskCounts(r), Guardian: newGuardianCounts(r), registry: r, log: log}
 	gaugeVec(r, BuildInfo).WithLabelValues(version).Set(1)
 	return m, m.openSDK()
 }

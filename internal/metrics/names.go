@@ -6,6 +6,7 @@ import "slices"
 const (
 	HTTPRequests = "omoi_http_request_duration_seconds"
 	StreamsOpen  = "omoi_streams_open"
+	Webhooks     = "omoi_webhooks_total"
 
 	EventsStored    = "omoi_events_stored_total"
 	EventsDuplicate = "omoi_events_duplicate_total"
@@ -71,6 +72,7 @@ func Catalogue() []Metric {
 func requestMetrics() []Metric {
 	return []Metric{
 		{HTTPRequests, "histogram", []string{"method", "route", "status"}, "Time to answer a request, by route pattern and status class (2xx ... 5xx); long polls count with their wait, streams with what it took to open them.", fromAPI},
+		{Webhooks, "counter", []string{"event", "outcome"}, "Webhooks of GitHub, by event and what became of them: held (an agent or a task will be told), noted, repeated, ignored, refused (not signed, or not understood), failed.", fromAPI},
 		{StreamsOpen, "gauge", []string{"kind"}, "Streams that are open: sandbox and task (server-sent events), websocket.", fromAPI},
 	}
 }

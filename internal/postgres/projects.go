@@ -21,6 +21,7 @@ func (s *Store) CreateProject(ctx context.Context, p task.Project) (task.Project
 		ID: task.NewID(), OrganizationID: p.OrganizationID, Name: p.Name, Description: p.Description, Repo: p.Repo,
 		DefaultBranch: p.DefaultBranch, MaxSlots: int32(p.MaxSlots), Autonomous: p.Autonomous, //nolint:gosec // G115: checked by the API
 		Settings: objectOr(p.Settings), Setup: p.Setup, SetupTimeoutS: int32(p.SetupTimeoutS), //nolint:gosec // G115: checked by the API
+		OnFeedback: string(orDefault(p.OnFeedback, task.OnFeedbackOff)),
 	})
 	if violates(err, "projects_repo") {
 		return task.Project{}, task.Errorf(task.CodeConflict, "There is a project with the repository %s already.", p.Repo)
@@ -65,7 +66,7 @@ func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c 
 		row, err = q.UpdateProject(ctx, db.UpdateProjectParams{
 			Name: c.Name, Description: c.Description, DefaultBranch: c.DefaultBranch, MaxSlots: int32Of(c.MaxSlots),
 			Paused: c.Paused, Autonomous: c.Autonomous, AgentsMayMessage: c.AgentsMayMessage, AutoSteering: c.AutoSteering, Settings: c.Settings,
-			Setup: c.Setup, SetupTimeoutS: int32Of(c.SetupTimeoutS), OrganizationID: organizationID, ID: id,
+			Setup: c.Setup, SetupTimeoutS: int32Of(c.SetupTimeoutS), OnFeedback: (*string)(c.OnFeedback), OrganizationID: organizationID, ID: id,
 		})
 		if err != nil {
 			return err
@@ -80,7 +81,8 @@ func projectOf(row db.Project) task.Project {
 	return task.Project{
 		ID: row.ID, OrganizationID: row.OrganizationID, Name: row.Name, Description: row.Description, Repo: row.Repo,
 		DefaultBranch: row.DefaultBranch, MaxSlots: int(row.MaxSlots), Paused: row.Paused,
-		Autonomous: row.AutonomousExecutionEnabled, AgentsMessage: row.AgentsMayMessage, AutoSteering: row.AutoSteering, Settings: row.Settings,
+		Autonomous: row.AutonomousExecutionEnabled, AgentsMessage: row.AgentsMayMessage, AutoSteering: row.AutoSteering,
+		OnFeedback: task.OnFeedback(row.OnFeedback), Settings: row.Settings,
 		Setup: row.Setup, SetupTimeoutS: int(row.SetupTimeoutS), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }

@@ -18,6 +18,7 @@ type Project struct {
 	Autonomous     bool            `json:"autonomous_execution_enabled"`
 	AgentsMessage  bool            `json:"agents_may_message"` // its agents may write to each other
 	AutoSteering   *bool           `json:"auto_steering"`      // the guardian may act; null: as the installation says
+	OnFeedback     OnFeedback      `json:"on_feedback"`        // what is done about reviews and failed checks: off, message, revise
 	Settings       json.RawMessage `json:"settings"`
 	Setup          string          `json:"setup"`           // shell command before the agent; empty: none
 	SetupTimeoutS  int             `json:"setup_timeout_s"` // its limit; 0: the default

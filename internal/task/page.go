@@ -52,6 +52,7 @@ type ProjectChange struct {
 	// AgentsMayMessage lets the agents of the project write to each other.
 	AgentsMayMessage *bool
 	AutoSteering     *bool // lets the guardian act
+	OnFeedback       *OnFeedback
 	Settings         json.RawMessage
 	Setup            *string
 	SetupTimeoutS    *int

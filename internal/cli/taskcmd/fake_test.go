@@ -60,6 +60,7 @@ type fakeAPI struct {
 	given       map[string]client.NewCredential // by kind
 	trials      map[string]credential.Trial     // likewise
 	provider    sandbox.Provider
+	feedback    client.TaskFeedback
 }
 
 func newFake(t *testing.T) *fakeAPI {
@@ -74,6 +75,7 @@ func newFake(t *testing.T) *fakeAPI {
 	})
 	mux.HandleFunc("GET /api/v1/tasks/{id}/events", f.readEvents)
 	mux.HandleFunc("GET /api/v1/tasks/{id}/diff", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("+added\n")) })
+	mux.HandleFunc("GET /api/v1/tasks/{id}/feedback", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.feedback) })
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)
 	mux.HandleFunc("GET /api/v1/sandboxes", f.sandboxes)
 	f.serveOperator(mux)

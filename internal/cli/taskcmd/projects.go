@@ -3,6 +3,7 @@ package taskcmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,10 +65,10 @@ func (s *session) projectTable(projects []client.Project) {
 		s.hint("No projects. The first task of a repository makes one.")
 		return
 	}
-	rows := [][]string{{"PROJECT", "NAME", "AT A TIME", "PAUSED", "AGENTS MAY MESSAGE", "GUARDIAN ACTS", "SETUP"}}
+	rows := [][]string{{"PROJECT", "NAME", "AT A TIME", "PAUSED", "AGENTS MAY MESSAGE", "GUARDIAN ACTS", "ON FEEDBACK", "SETUP"}}
 	for _, p := range projects {
 		rows = append(rows, []string{
-			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AgentsMessage), steering(p), render.OneLine(p.Setup, 40),
+			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AgentsMessage), steering(p), string(p.OnFeedback), render.OneLine(p.Setup, 40),
 		})
 	}
 	_, _ = fmt.Fprint(s.Stdout, s.style().Table(rows))
@@ -83,7 +84,7 @@ func steering(p client.Project) string {
 
 func (s *session) projectsSet() *cobra.Command {
 	var messages, paused, steers bool
-	var setup string
+	var setup, feedback string
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "set <project>",
@@ -100,6 +101,12 @@ func (s *session) projectsSet() *cobra.Command {
 			if cmd.Flags().Changed("paused") {
 				change.Paused = &paused
 			}
+			if cmd.Flags().Changed("on-feedback") {
+				if !slices.Contains(onFeedback(), feedback) {
+					return exit.Usagef("--on-feedback is one of %s, not %q", strings.Join(onFeedback(), ", "), feedback)
+				}
+				change.OnFeedback = (*task.OnFeedback)(&feedback)
+			}
 			if cmd.Flags().Changed("setup") {
 				change.Setup = &setup
 			}
@@ -110,7 +117,7 @@ func (s *session) projectsSet() *cobra.Command {
 				seconds := int(limit / time.Second)
 				change.SetupTimeoutS = &seconds
 			}
-			if change.AgentsMayMessage == nil && change.AutoSteering == nil && change.Paused == nil && change.Setup == nil && change.SetupTimeoutS == nil {
+			if change.AgentsMayMessage == nil && change.AutoSteering == nil && change.OnFeedback == nil && change.Paused == nil && change.Setup == nil && change.SetupTimeoutS == nil {
 				return exit.Usagef("nothing to change: name a setting, as --agents-may-message=true")
 			}
 			return s.changeProject(cmd.Context(), args[0], change)
@@ -119,9 +126,14 @@ func (s *session) projectsSet() *cobra.Command {
 	cmd.Flags().BoolVar(&messages, "agents-may-message", false, "whether the agents of the project may write to each other")
 	cmd.Flags().BoolVar(&steers, "auto-steering", false, "whether the guardian may speak to its agents, interrupt and replace them")
 	cmd.Flags().BoolVar(&paused, "paused", false, "whether new tasks of the project wait")
+	cmd.Flags().StringVar(&feedback, "on-feedback", "", "what reviews and failed checks on GitHub do: off, message (tell the agent at work) or revise (and start a task where none is); needs a webhook, see docs/GITHUB.md")
 	cmd.Flags().StringVar(&setup, "setup", "", "shell `command` that runs in each sandbox before the agent; empty for none")
 	cmd.Flags().DurationVar(&limit, "setup-timeout", 0, "how long it may take, as 5m; 0 for 15 minutes")
 	return cmd
+}
+
+func onFeedback() []string {
+	return []string{string(task.OnFeedbackOff), string(task.OnFeedbackMessage), string(task.OnFeedbackRevise)}
 }
 
 func (s *session) changeProject(ctx context.Context, ref string, change client.ProjectPatch) error {

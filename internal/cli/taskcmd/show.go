@@ -29,9 +29,10 @@ func newShow(s *session) *cobra.Command {
 type shown struct {
 	client.Task
 
-	Sandboxes []client.Sandbox `json:"sandboxes"`
-	Workflow  string           `json:"temporal_url"` // empty: no Web UI is known
-	API       string           `json:"api_url"`      // of the server that answered
+	Sandboxes []client.Sandbox     `json:"sandboxes"`
+	Workflow  string               `json:"temporal_url"`       // empty: no Web UI is known
+	Feedback  *client.TaskFeedback `json:"feedback,omitempty"` // from GitHub, on its pull request; none: left out
+	API       string               `json:"api_url"`            // of the server that answered
 }
 
 func (s *session) show(ctx context.Context, ref string) error {
@@ -47,13 +48,14 @@ func (s *session) show(ctx context.Context, ref string) error {
 	}
 	info, _ := api.Info(ctx) // the link is a comfort
 	waits := s.listens(ctx, api, t)
-	out := shown{Task: t, Sandboxes: boxes, Workflow: WorkflowURL(info, t.ID), API: api.BaseURL()}
+	out := shown{Task: t, Sandboxes: boxes, Workflow: WorkflowURL(info, t.ID), API: api.BaseURL(), Feedback: feedbackOf(ctx, api, t)}
 	if s.json {
 		return s.printJSON(out)
 	}
 	s.showTask(out, waits)
 	s.showAttempts(t)
 	s.showReviews(t)
+	s.showFeedback(out.Feedback, t.ID)
 	s.showResult(t)
 	if len(boxes) > 0 {
 		s.say("")

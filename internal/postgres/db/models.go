@@ -129,6 +129,34 @@ type EventFieldsDefault struct {
 	Fields    json.RawMessage
 }
 
+type Feedback struct {
+	ID        string
+	Ordinal   *int64
+	Delivery  string
+	Digest    []byte
+	RootID    string
+	Kind      string
+	Subject   string
+	Commit    string
+	Author    string
+	Note      string
+	Said      string
+	Url       string
+	State     string
+	Reason    string
+	TaskID    *string
+	MessageID *string
+	DueAt     time.Time
+	CreatedAt time.Time
+}
+
+type FollowUp struct {
+	TaskID  string
+	RootID  string
+	Follows string
+	Round   int32
+}
+
 type GateLook struct {
 	OrganizationID string
 	TaskID         string
@@ -298,12 +326,19 @@ type Project struct {
 	AgentsMayMessage           bool
 	Setup                      string
 	SetupTimeoutS              int32
+	OnFeedback                 string
 	AutoSteering               *bool
 }
 
 type ProjectTurn struct {
 	ProjectID string
 	GrantedAt time.Time
+}
+
+type PullState struct {
+	RootID string
+	State  string
+	At     time.Time
 }
 
 type Pulse struct {

@@ -39,9 +39,9 @@ func (q *Queries) EnsureProject(ctx context.Context, arg EnsureProjectParams) er
 
 const insertProject = `-- name: InsertProject :one
 INSERT INTO projects (id, organization_id, name, description, repo, default_branch, max_slots,
-    autonomous_execution_enabled, settings, setup, setup_timeout_s)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, auto_steering
+    autonomous_execution_enabled, settings, setup, setup_timeout_s, on_feedback)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering
 `
 
 type InsertProjectParams struct {
@@ -56,6 +56,7 @@ type InsertProjectParams struct {
 	Settings       json.RawMessage
 	Setup          string
 	SetupTimeoutS  int32
+	OnFeedback     string
 }
 
 func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (Project, error) {
@@ -71,6 +72,7 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (P
 		arg.Settings,
 		arg.Setup,
 		arg.SetupTimeoutS,
+		arg.OnFeedback,
 	)
 	var i Project
 	err := row.Scan(
@@ -89,13 +91,14 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (P
 		&i.AgentsMayMessage,
 		&i.Setup,
 		&i.SetupTimeoutS,
+		&i.OnFeedback,
 		&i.AutoSteering,
 	)
 	return i, err
 }
 
 const listProjects = `-- name: ListProjects :many
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, auto_steering FROM projects
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering FROM projects
 WHERE organization_id = $1
   AND ($2::timestamptz IS NULL
        OR (created_at, id) < ($2::timestamptz, $3::uuid))
@@ -140,6 +143,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 			&i.AgentsMayMessage,
 			&i.Setup,
 			&i.SetupTimeoutS,
+			&i.OnFeedback,
 			&i.AutoSteering,
 		); err != nil {
 			return nil, err
@@ -153,7 +157,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 }
 
 const projectByID = `-- name: ProjectByID :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, auto_steering FROM projects WHERE organization_id = $1 AND id = $2
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering FROM projects WHERE organization_id = $1 AND id = $2
 `
 
 func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD string) (Project, error) {
@@ -175,13 +179,14 @@ func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD str
 		&i.AgentsMayMessage,
 		&i.Setup,
 		&i.SetupTimeoutS,
+		&i.OnFeedback,
 		&i.AutoSteering,
 	)
 	return i, err
 }
 
 const projectByRepo = `-- name: ProjectByRepo :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, auto_steering FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> ''
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> ''
 `
 
 func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo string) (Project, error) {
@@ -203,6 +208,7 @@ func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo
 		&i.AgentsMayMessage,
 		&i.Setup,
 		&i.SetupTimeoutS,
+		&i.OnFeedback,
 		&i.AutoSteering,
 	)
 	return i, err
@@ -218,12 +224,13 @@ UPDATE projects SET
     autonomous_execution_enabled = coalesce($6, autonomous_execution_enabled),
     agents_may_message = coalesce($7, agents_may_message),
     auto_steering = coalesce($8, auto_steering),
-    settings = coalesce($9, settings),
-    setup = coalesce($10, setup),
-    setup_timeout_s = coalesce($11, setup_timeout_s),
+    on_feedback = coalesce($9, on_feedback),
+    settings = coalesce($10, settings),
+    setup = coalesce($11, setup),
+    setup_timeout_s = coalesce($12, setup_timeout_s),
     updated_at = now()
-WHERE organization_id = $12 AND id = $13
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, auto_steering
+WHERE organization_id = $13 AND id = $14
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering
 `
 
 type UpdateProjectParams struct {
@@ -235,6 +242,7 @@ type UpdateProjectParams struct {
 	Autonomous       *bool
 	AgentsMayMessage *bool
 	AutoSteering     *bool
+	OnFeedback       *string
 	Settings         json.RawMessage
 	Setup            *string
 	SetupTimeoutS    *int32
@@ -252,6 +260,7 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		arg.Autonomous,
 		arg.AgentsMayMessage,
 		arg.AutoSteering,
+		arg.OnFeedback,
 		arg.Settings,
 		arg.Setup,
 		arg.SetupTimeoutS,
@@ -275,6 +284,7 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		&i.AgentsMayMessage,
 		&i.Setup,
 		&i.SetupTimeoutS,
+		&i.OnFeedback,
 		&i.AutoSteering,
 	)
 	return i, err

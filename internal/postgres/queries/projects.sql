@@ -1,7 +1,7 @@
 -- name: InsertProject :one
 INSERT INTO projects (id, organization_id, name, description, repo, default_branch, max_slots,
-    autonomous_execution_enabled, settings, setup, setup_timeout_s)
-VALUES (@id, @organization_id, @name, @description, @repo, @default_branch, @max_slots, @autonomous, @settings, @setup, @setup_timeout_s)
+    autonomous_execution_enabled, settings, setup, setup_timeout_s, on_feedback)
+VALUES (@id, @organization_id, @name, @description, @repo, @default_branch, @max_slots, @autonomous, @settings, @setup, @setup_timeout_s, @on_feedback)
 RETURNING *;
 
 -- name: EnsureProject :exec
@@ -34,6 +34,7 @@ UPDATE projects SET
     autonomous_execution_enabled = coalesce(sqlc.narg('autonomous'), autonomous_execution_enabled),
     agents_may_message = coalesce(sqlc.narg('agents_may_message'), agents_may_message),
     auto_steering = coalesce(sqlc.narg('auto_steering'), auto_steering),
+    on_feedback = coalesce(sqlc.narg('on_feedback'), on_feedback),
     settings = coalesce(sqlc.narg('settings'), settings),
     setup = coalesce(sqlc.narg('setup'), setup),
     setup_timeout_s = coalesce(sqlc.narg('setup_timeout_s'), setup_timeout_s),

@@ -114,8 +114,8 @@ func (s *Server) asApp(answer func(http.ResponseWriter, *http.Request, *app)) ht
 }
 
 var (
-	errNoApp = errors.New("Integration not found")                    //nolint:staticcheck // GitHub's own words
-	errNoJWT = errors.New("A JSON web token could not be decoded")    //nolint:staticcheck // likewise
+	errNoApp = errors.New("Integration not found")                                    //nolint:staticcheck // GitHub's own words
+	errNoJWT = errors.New("A JSON web token could not be decoded")                    //nolint:staticcheck // likewise
 	errLong  = errors.New("'Expiration time' claim ('exp') is too far in the future") //nolint:staticcheck // likewise
 )
 

@@ -1,0 +1,155 @@
+package api
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Feedback keeps what others say of pull requests of ours.
+type Feedback interface {
+	// NoteFeedback takes it; what came before, under its own id or another, changes nothing.
+	NoteFeedback(ctx context.Context, f task.Feedback) (task.Noted, error)
+	TaskFeedback(ctx context.Context, organizationID, taskID string) (task.FeedbackStory, error)
+}
+
+// HookMeter counts webhooks.
+type HookMeter interface {
+	Webhook(event, outcome string)
+}
+
+// noHookMeter is for servers that nobody watches.
+type noHookMeter struct{}
+
+// Webhook implements [HookMeter].
+func (noHookMeter) Webhook(string, string) {}
+
+const (
+	hookPath = "/api/v1/webhooks/github"
+	hookBody = 2 << 20  // events that are longer are none of those that matter
+	hookRoom = 16 << 20 // of bodies of which nobody knows yet who sent them
+	hookID   = 100      // characters of a delivery's id
+)
+
+func (a *API) registerWebhooks() {
+	const tag = "webhooks"
+	add(a, route{
+		method: http.MethodPost, path: hookPath, id: "github-webhook", tag: tag, access: accessNone, status: http.StatusAccepted, says: client.Webhook{},
+		summary: "What GitHub tells of pull requests; signed with github.webhook_secret", body: hookBody, room: &room{bytes: hookRoom},
+		also: map[int]any{http.StatusOK: task.Noted{}}, fails: []int{http.StatusUnauthorized, http.StatusUnprocessableEntity},
+	}, a.gitHubWebhook)
+	add(a, route{
+		method: http.MethodGet, path: "/api/v1/tasks/{id}/feedback", id: "task-feedback", tag: tagTasks, access: accessRead,
+		summary: "What was said from outside of a task's pull request, and what was done about it",
+	}, a.taskFeedback)
+}
+
+type webhookIn struct {
+	Event     string `header:"X-GitHub-Event"`    //nolint:tagliatelle // as GitHub writes itself
+	Delivery  string `header:"X-GitHub-Delivery"` //nolint:tagliatelle // likewise
+	Signature string `header:"X-Hub-Signature-256"`
+	Type      string `header:"Content-Type"`
+	RawBody   []byte `contentType:"application/json"`
+}
+
+type notedOut struct {
+	Status int
+	Body   task.Noted
+}
+
+// gitHubWebhook takes what GitHub tells. What matters is stored before it is answered, and carried out later: GitHub waits
+// ten seconds and does not send again by itself.
+func (a *API) gitHubWebhook(ctx context.Context, in *webhookIn) (*notedOut, error) {
+	if err := a.checkHook(in); err != nil {
+		a.deps.Hooks.Webhook(eventWord(in.Event), "refused")
+		return nil, err
+	}
+	if in.Event == "ping" {
+		return &notedOut{Status: http.StatusOK, Body: task.Noted{State: "pong"}}, nil
+	}
+	noted, err := a.noteHook(ctx, in)
+	if err != nil {
+		a.deps.Hooks.Webhook(eventWord(in.Event), "failed")
+		return nil, err
+	}
+	a.deps.Hooks.Webhook(eventWord(in.Event), noted.State)
+	out := &notedOut{Status: http.StatusAccepted, Body: noted}
+	if noted.State == task.FeedbackRepeated {
+		out.Status = http.StatusOK
+	}
+	return out, nil
+}
+
+// checkHook refuses what GitHub did not sign with a secret of ours.
+func (a *API) checkHook(in *webhookIn) error {
+	media, _, _ := strings.Cut(in.Type, ";")
+	switch {
+	case len(a.cfg.WebhookSecrets) == 0:
+		return task.Errorf(task.CodeNotFound, "This server takes no webhooks: it has no secret. Next: set OMOI_GITHUB_WEBHOOK_SECRET, and the same at GitHub; see docs/GITHUB.md")
+	case in.Signature == "":
+		return task.Errorf(task.CodeUnauthorized, "There is no X-Hub-Signature-256. Next: give the webhook at GitHub the secret of OMOI_GITHUB_WEBHOOK_SECRET")
+	case !a.signed(in.RawBody, in.Signature):
+		return task.Errorf(task.CodeUnauthorized, "The signature is of another secret. Next: give the webhook at GitHub the secret of OMOI_GITHUB_WEBHOOK_SECRET")
+	case !strings.EqualFold(strings.TrimSpace(media), "application/json"):
+		return task.Invalid("Content-Type", "The webhook sends %q. Next: choose the content type application/json at GitHub", clip(media))
+	case in.Delivery == "" || len(in.Delivery) > hookID || strings.ContainsFunc(in.Delivery, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		return task.Invalid("X-GitHub-Delivery", "The X-GitHub-Delivery must be given, of at most %d letters.", hookID)
+	}
+	return nil
+}
+
+// signed compares in constant time, with every secret.
+func (a *API) signed(body []byte, signature string) bool {
+	given, err := hex.DecodeString(strings.TrimPrefix(signature, "sha256="))
+	good := false
+	for _, secret := range a.cfg.WebhookSecrets {
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write(body)
+		good = hmac.Equal(mac.Sum(nil), given) || good
+	}
+	return good && err == nil && strings.HasPrefix(signature, "sha256=")
+}
+
+// noteHook stores what matters, and says in the log what became of it.
+func (a *API) noteHook(ctx context.Context, in *webhookIn) (task.Noted, error) {
+	var said hook
+	if err := decode(in.RawBody, &said); err != nil {
+		return task.Noted{}, err
+	}
+	f, why := said.feedback(in.Event)
+	noted := task.Noted{State: task.FeedbackIgnored, Reason: why}
+	switch {
+	case why != "":
+	case time.Since(f.At) > task.FeedbackWindow: // also what is replayed after its row is gone
+		noted.Reason = "it is older than three days, or has no time"
+	default:
+		digest := sha256.Sum256(in.RawBody)
+		f.Delivery, f.Digest, f.Settle = in.Delivery, digest[:], a.cfg.WebhookSettle
+		var err error
+		if noted, err = a.deps.Store.NoteFeedback(ctx, f); err != nil {
+			return noted, err
+		}
+	}
+	a.log.LogAttrs(ctx, slog.LevelInfo, "webhook", slog.String("event", eventWord(in.Event)), slog.String("delivery", in.Delivery),
+		slog.String("repo", clip(said.Repository.FullName)), slog.String("outcome", noted.State), slog.String("reason", noted.Reason),
+		slog.String("task_id", noted.TaskID))
+	return noted, nil
+}
+
+type feedbackOut struct{ Body task.FeedbackStory }
+
+func (a *API) taskFeedback(ctx context.Context, in *TaskPath) (*feedbackOut, error) {
+	if err := knownID("task", in.ID); err != nil {
+		return nil, err
+	}
+	story, err := a.deps.Store.TaskFeedback(ctx, callerOf(ctx).organization, in.ID)
+	return &feedbackOut{Body: story}, err
+}

@@ -1,0 +1,250 @@
+package api_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/pgtest"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	hookSecret = "the secret of webhooks"
+	oldSecret  = "the secret before that"
+	hookPath   = "/api/v1/webhooks/github"
+)
+
+// hooked is a server that takes webhooks, and a task with an open pull request of acme/app.
+type hooked struct {
+	*world
+
+	task  client.Task
+	heard *counter
+	sent  int
+}
+
+// counter counts webhooks by event and outcome.
+type counter map[string]int
+
+func (c counter) Webhook(event, outcome string) { c[event+" "+outcome]++ }
+
+func takesHooks(tb testing.TB) *hooked {
+	tb.Helper()
+	heard := counter{}
+	w := startWith(tb, pgtest.New(tb), live.New(), func(c *api.Config) { c.Open, c.WebhookSecrets = true, []string{hookSecret, oldSecret} },
+		func(d *api.Deps) { d.Hooks = heard })
+	h := &hooked{world: w, heard: &heard, task: w.task(newTask())}
+	w.exec(`UPDATE projects SET repo = 'acme/app', on_feedback = 'revise'`)
+	w.exec(`UPDATE tasks SET branch_name = 'feature/x', pull_request_number = 7 WHERE id = $1`, h.task.ID)
+	return h
+}
+
+// blank fills the places of an example.
+type blank struct {
+	At, Login, Type, Association, State, Conclusion, Body, Action string
+	Fork, Merged                                                  bool
+}
+
+// example is a webhook with the shape of GitHub's documentation; what is not given is usual.
+func example(tb testing.TB, name string, b blank) []byte {
+	tb.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", "github", name+".json"))
+	require.NoError(tb, err)
+	for _, field := range []struct {
+		of    *string
+		usual string
+	}{
+		{&b.At, time.Now().UTC().Format(time.RFC3339)},
+		{&b.Login, "alice"},
+		{&b.Type, "User"},
+		{&b.Association, "COLLABORATOR"},
+		{&b.State, "changes_requested"},
+		{&b.Conclusion, "failure"},
+		{&b.Body, "Please handle the empty list."},
+		{&b.Action, "closed"},
+	} {
+		if *field.of == "" {
+			*field.of = field.usual
+		}
+	}
+	var out bytes.Buffer
+	require.NoError(tb, template.Must(template.New(name).Parse(string(raw))).Execute(&out, b))
+	return out.Bytes()
+}
+
+func signature(secret string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// send delivers a webhook as GitHub does.
+func (h *hooked) send(event string, body []byte, headers ...string) answer {
+	h.t.Helper()
+	h.sent++
+	all := append([]string{
+		"X-GitHub-Event", event, "X-GitHub-Delivery", task.NewID(), "X-Hub-Signature-256", signature(hookSecret, body),
+		"Content-Type", "application/json", "User-Agent", "GitHub-Hookshot/044aadd",
+	}, headers...)
+	return h.call(http.MethodPost, hookPath, body, all...)
+}
+
+func (h *hooked) story() task.FeedbackStory {
+	h.t.Helper()
+	return ok[task.FeedbackStory](h.call(http.MethodGet, "/api/v1/tasks/"+h.task.ID+"/feedback", nil), http.StatusOK)
+}
+
+// What matters is held, with who says what, and where.
+func TestWebhooksThatMatter(t *testing.T) {
+	t.Parallel()
+	for event, c := range map[string]struct {
+		blank blank
+		note  string
+		url   string
+		said  string
+	}{
+		"check_run":                   {note: `Check "unit tests": failure, on commit ce587453ce`, url: "https://github.com/acme/app/runs/128620228", said: "2 of 80 tests failed"},
+		"check_suite":                 {note: `Check "Octocoders-linter": failure, on commit ec26c3e57c`},
+		"workflow_run":                {note: `Check "CI": failure, on commit 9c14ea0d2c`, url: "https://github.com/acme/app/actions/runs/30433642"},
+		"status":                      {blank: blank{State: "failure"}, note: `Status "ci/jenkins": failure, on commit 6dcb09b5b5`, url: "https://ci.example.com/1000/output", said: "Build has failed"},
+		"pull_request_review":         {note: "Review by alice (collaborator): changes requested", url: "https://github.com/acme/app/pull/7#pullrequestreview-237895671", said: "Please handle the empty list."},
+		"pull_request_review_comment": {note: "Comment by alice (collaborator) on src/list.go:12", url: "https://github.com/acme/app/pull/7#discussion_r284312630", said: "+	return all[0]\n\nPlease handle"},
+		"issue_comment":               {blank: blank{Association: "OWNER"}, note: "Comment by alice (owner)", url: "https://github.com/acme/app/pull/7#issuecomment-492700400", said: "Please handle the empty list."},
+	} {
+		t.Run(event, func(t *testing.T) {
+			t.Parallel()
+			h := takesHooks(t)
+			body := example(t, event, c.blank)
+			noted := ok[task.Noted](h.send(event, body), http.StatusAccepted)
+			require.Equal(t, task.Noted{State: task.FeedbackHeld, TaskID: h.task.ID}, noted)
+			require.Equal(t, counter{event + " held": 1}, *h.heard)
+			items := h.story().Items
+			require.Len(t, items, 1)
+			require.Equal(t, []string{c.note, c.url, task.FeedbackHeld}, []string{items[0].Note, items[0].URL, items[0].State})
+			require.Equal(t, 1, h.count(`SELECT count(*) FROM feedback WHERE strpos(said, $1) > 0`, c.said))
+			again := ok[task.Noted](h.send(event, body), http.StatusOK)
+			require.Equal(t, task.FeedbackRepeated, again.State, "the same body under another id")
+			require.Len(t, h.story().Items, 1)
+		})
+	}
+}
+
+// Others have no say, and what says nothing is no news.
+func TestWebhooksThatAreIgnored(t *testing.T) {
+	t.Parallel()
+	old := time.Now().Add(-73 * time.Hour).UTC().Format(time.RFC3339)
+	h := takesHooks(t)
+	for name, c := range map[string]struct {
+		event string
+		blank blank
+		why   string
+	}{
+		"a stranger":              {"issue_comment", blank{Association: "NONE"}, "no say"},
+		"who contributed once":    {"pull_request_review", blank{Association: "CONTRIBUTOR"}, "no say"},
+		"a bot":                   {"issue_comment", blank{Type: "Bot", Login: "ci[bot]"}, "a bot"},
+		"a bot that says it not":  {"pull_request_review_comment", blank{Login: "ci[bot]"}, "a bot"},
+		"omoi's account":          {"issue_comment", blank{Login: "omoi-machine"}, "the account that omoi works with"},
+		"omoi's own text":         {"issue_comment", blank{Body: "<!-- omoi:receipt {} -->"}, "own text"},
+		"an approval":             {"pull_request_review", blank{State: "approved"}, "nothing is asked for"},
+		"a good check":            {"check_run", blank{Conclusion: "success"}, "nothing failed"},
+		"a cancelled one":         {"check_suite", blank{Conclusion: "cancelled"}, "nothing failed"},
+		"a good status":           {"status", blank{State: "success"}, "nothing failed"},
+		"a check of a fork":       {"check_run", blank{Fork: true}, "no pull request of ours"},
+		"a run of a fork":         {"workflow_run", blank{Fork: true}, "no pull request of ours"},
+		"what is long ago":        {"issue_comment", blank{At: old}, "older than three days"},
+		"an issue":                {"issues", blank{}, "nothing that matters"},
+		"a name that is made up!": {"Made\u00adup", blank{}, "nothing that matters"},
+	} {
+		file := c.event
+		if _, err := os.Stat(filepath.Join("testdata", "github", file+".json")); err != nil {
+			file = "issue_comment"
+		}
+		noted := ok[task.Noted](h.send(c.event, example(t, file, c.blank)), http.StatusAccepted)
+		require.Equal(t, task.FeedbackIgnored, noted.State, name)
+		require.Contains(t, noted.Reason, c.why, name)
+	}
+	require.Empty(t, h.story().Items)
+	require.Equal(t, 2, (*h.heard)["other ignored"], "nobody makes up names of series")
+	require.Equal(t, "pong", ok[task.Noted](h.send("ping", []byte(`{"zen":"Keep it logically awesome.","hook_id":1}`)), http.StatusOK).State)
+}
+
+// The end of a pull request is noted, and that it is open again.
+func TestTheEndOfAPullRequestIsNoted(t *testing.T) {
+	t.Parallel()
+	h := takesHooks(t)
+	for n, c := range []struct {
+		blank blank
+		want  string
+	}{{blank{Merged: true}, task.PullMerged}, {blank{Action: "reopened"}, task.PullOpen}, {blank{}, task.PullClosed}} {
+		c.blank.At = time.Now().Add(time.Duration(n) * time.Minute).UTC().Format(time.RFC3339)
+		require.Equal(t, task.FeedbackNoted, ok[task.Noted](h.send("pull_request", example(t, "pull_request", c.blank)), http.StatusAccepted).State)
+		require.Equal(t, c.want, h.story().PullState)
+	}
+}
+
+// Only GitHub is believed: a signature of either secret, over the very bytes.
+func TestAWebhookMustBeSigned(t *testing.T) {
+	t.Parallel()
+	h := takesHooks(t)
+	body := example(t, "issue_comment", blank{})
+	good := signature(hookSecret, body)
+	for name, given := range map[string]string{
+		"none": "", "another secret": signature("guessed", body), "another body": signature(hookSecret, append([]byte(" "), body...)),
+		"without its name": strings.TrimPrefix(good, "sha256="), "short": good[:len(good)-2], "no hex": "sha256=zz", "sha1": "sha1=" + strings.TrimPrefix(good, "sha256="),
+		"half of it empty": "sha256=",
+	} {
+		p := h.send("issue_comment", body, "X-Hub-Signature-256", given).refused(http.StatusUnauthorized, "")
+		require.Contains(t, p.Detail, "OMOI_GITHUB_WEBHOOK_SECRET", name)
+		require.NotContains(t, p.Detail, hookSecret)
+	}
+	require.Empty(t, h.story().Items)
+	h.send("issue_comment", body, "Content-Type", "application/x-www-form-urlencoded").refused(http.StatusUnprocessableEntity, "body.Content-Type")
+	h.send("issue_comment", body, "X-GitHub-Delivery", strings.Repeat("x", 101)).refused(http.StatusUnprocessableEntity, "body.X-GitHub-Delivery")
+	h.send("issue_comment", []byte("not JSON")).refused(http.StatusUnprocessableEntity, "")
+	h.send("issue_comment", bytes.Repeat([]byte(" "), 3<<20)).refused(http.StatusRequestEntityTooLarge, "")
+	require.Equal(t, 11, (*h.heard)["issue_comment refused"]+(*h.heard)["issue_comment failed"])
+	ok[task.Noted](h.send("issue_comment", body, "X-Hub-Signature-256", signature(oldSecret, body)), http.StatusAccepted)
+	require.Len(t, h.story().Items, 1)
+}
+
+// Without a secret nothing is taken, whoever signs with nothing.
+func TestWithoutASecretNoWebhookIsTaken(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	body := []byte(`{}`)
+	p := w.call(http.MethodPost, hookPath, body, "X-GitHub-Event", "ping", "X-GitHub-Delivery", "1", "X-Hub-Signature-256", signature("", body)).refused(http.StatusNotFound, "")
+	require.Contains(t, p.Detail, "Next: set OMOI_GITHUB_WEBHOOK_SECRET")
+}
+
+// What others write is cut, scrubbed and stored as text.
+func TestWordsOfOthersAreBounded(t *testing.T) {
+	t.Parallel()
+	h := takesHooks(t)
+	words := strings.Repeat("x", 60_000) + ` \u0000 \ud800`
+	ok[task.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: words})), http.StatusAccepted)
+	ok[task.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: `use ghp_0123456789abcdefghij and ` + h.ring.Mint("box")})), http.StatusAccepted)
+	require.Equal(t, 1, h.count(`SELECT count(*) FROM feedback WHERE length(said) BETWEEN 4000 AND 4100`))
+	require.Equal(t, 1, h.count(`SELECT count(*) FROM feedback WHERE said = 'use [removed] and [removed]'`))
+	require.Len(t, h.story().Items, 2)
+}
+
+// The feedback of another organization's task is nobody's business.
+func TestFeedbackOfOthersIsNotShown(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.call(http.MethodGet, "/api/v1/tasks/"+task.NewID()+"/feedback", nil).refused(http.StatusNotFound, "")
+}

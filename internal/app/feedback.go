@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// webhookSecrets are those with which GitHub may sign, the newest first.
+func webhookSecrets(g config.GitHub) []string {
+	var all []string
+	for _, secret := range []config.Secret{g.WebhookSecret, g.WebhookPrevious} {
+		if secret != "" {
+			all = append(all, secret.Reveal())
+		}
+	}
+	return all
+}
+
+// tellFeedback carries what webhooks brought to agents and into new tasks, until ctx ends. Any number of processes may
+// do so at once.
+func (c *core) tellFeedback(ctx context.Context) error {
+	if c.cfg.GitHub.WebhookSecret == "" { // nothing can come
+		<-ctx.Done()
+		return nil
+	}
+	how := task.FeedbackPolicy{MaxRounds: c.cfg.GitHub.MaxRounds, Pause: 2 * c.cfg.Relay.Interval}
+	for ctx.Err() == nil {
+		step, err := c.store.SettleFeedback(ctx, how)
+		if err != nil && ctx.Err() == nil {
+			c.log.ErrorContext(ctx, "feedback not settled", slog.String("error", err.Error()))
+		}
+		c.toldFeedback(ctx, step)
+		_ = pause.For(ctx, c.cfg.Relay.Interval) // fails when ctx ends
+	}
+	return nil
+}
+
+// toldFeedback wakes who waits for what a step did.
+func (c *core) toldFeedback(ctx context.Context, step task.FeedbackStep) {
+	for _, id := range step.Sandboxes {
+		c.log.InfoContext(ctx, "an agent is told of feedback", slog.String("sandbox_id", id))
+		c.bus.Wake(live.Messages(id))
+	}
+	for _, id := range step.Started {
+		c.log.InfoContext(ctx, "feedback started a task", slog.String("task_id", id))
+		c.bus.Wake(live.Relay)
+	}
+	for _, id := range step.Dropped {
+		c.log.InfoContext(ctx, "feedback was dropped", slog.String("task_id", id))
+	}
+}

@@ -1,0 +1,70 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// feedbackOf is what was said from outside of a task's pull request; nil if nothing was, or this server knows nothing of it.
+func feedbackOf(ctx context.Context, api *client.Client, t client.Task) *client.TaskFeedback {
+	if t.PullURL == nil {
+		return nil
+	}
+	story, err := api.TaskFeedback(ctx, t.ID)
+	if err != nil || len(story.Items) == 0 && story.PullState == "" && story.Follows == "" {
+		return nil // it is a comfort
+	}
+	return &story
+}
+
+// mostShown is how many pieces of feedback show tells of.
+const mostShown = 10
+
+func (s *session) showFeedback(story *client.TaskFeedback, id string) {
+	if story == nil {
+		return
+	}
+	s.say("")
+	if story.Follows != "" {
+		s.row("Goes on with", "task "+story.Follows+", since feedback came")
+	}
+	if story.PullState != "" {
+		s.row("On GitHub", "the pull request is "+story.PullState)
+	}
+	items := story.Items
+	if more := len(items) - mostShown; more > 0 {
+		s.row("Feedback", fmt.Sprintf("the newest %d of %d", mostShown, len(items)))
+		items = items[more:]
+	}
+	rows := [][]string{}
+	for _, i := range items {
+		rows = append(rows, []string{"  " + i.At.Local().Format("01-02 15:04"), render.OneLine(i.Note, 70), doneAbout(i, id)})
+	}
+	if len(rows) > 0 {
+		s.say("%s", strings.TrimRight(s.style().Table(append([][]string{{"FEEDBACK", "WHAT", "DONE ABOUT IT"}}, rows...)), "\n"))
+	}
+}
+
+// doneAbout says what became of a piece of feedback, as one looks at the task id.
+func doneAbout(i task.FeedbackItem, id string) string {
+	whose := "task " + i.TaskID
+	if i.TaskID == id {
+		whose = "this task"
+	}
+	switch i.State {
+	case task.FeedbackSent:
+		return "told the agent of " + whose
+	case task.FeedbackHeard:
+		return "told the agent of " + whose + ", which has it"
+	case task.FeedbackStarted:
+		return "started " + whose
+	case task.FeedbackHeld:
+		return render.OneLine(strings.TrimSuffix("waits: "+i.Reason, ": "), 90)
+	}
+	return render.OneLine("ignored: "+i.Reason, 90)
+}

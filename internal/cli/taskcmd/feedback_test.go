@@ -1,0 +1,52 @@
+package taskcmd_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// show tells that somebody outside steered a task, and what came of it.
+func TestShowTellsOfFeedback(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	done := aTask(idA, task.StatusCompleted)
+	url := "https://github.com/acme/app/pull/7"
+	done.PullURL = &url
+	f.tasks = []client.Task{done}
+	require.NotContains(t, f.omoi("show", "-").out, "FEEDBACK")
+	item := func(state, reason, id string) task.FeedbackItem {
+		return task.FeedbackItem{Note: "Review by alice\x1b[1m", State: state, Reason: reason, TaskID: id, At: time.Now()}
+	}
+	f.feedback = client.TaskFeedback{RootID: idB, Follows: idB, PullState: task.PullMerged, Items: []task.FeedbackItem{
+		item(task.FeedbackStarted, "", idA), item(task.FeedbackHeard, "", idC), item(task.FeedbackSent, "", idA),
+		item(task.FeedbackHeld, "the task has failed", ""), item(task.FeedbackIgnored, "the pull request is closed", ""),
+	}}
+	got := f.omoi("show", "-").out
+	for _, want := range []string{
+		"Goes on with  task " + idB, "the pull request is merged", "started this task", "told the agent of task " + idC + ", which has it",
+		"told the agent of this task", "waits: the task has failed", "ignored: the pull request is closed",
+	} {
+		require.Contains(t, got, want)
+	}
+	require.NotContains(t, got, "alice\x1b[1m")
+	var shown map[string]any
+	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)
+	require.Contains(t, shown, "feedback")
+	for range 20 {
+		f.feedback.Items = append(f.feedback.Items, item(task.FeedbackHeard, "", idA))
+	}
+	require.Contains(t, f.omoi("show", "-").out, "the newest 10 of 25")
+}
+
+func TestOnFeedbackIsOneOfThree(t *testing.T) {
+	t.Parallel()
+	got := newFake(t).omoi("projects", "set", "app", "--on-feedback", "shout")
+	require.Equal(t, exit.Usage, got.code)
+	require.Contains(t, got.err, "--on-feedback is one of off, message, revise")
+}

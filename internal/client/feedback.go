@@ -1,0 +1,23 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Webhook is what every webhook of GitHub has; each event has more.
+type Webhook struct {
+	Action string `json:"action,omitempty" doc:"What happened to the thing that the event is called after"`
+}
+
+// TaskFeedback is what was said from outside of the pull request of a task.
+type TaskFeedback = task.FeedbackStory
+
+// TaskFeedback returns it, and what was done about it.
+func (c *Client) TaskFeedback(ctx context.Context, id string) (TaskFeedback, error) {
+	var out TaskFeedback
+	_, err := c.do(ctx, call{method: http.MethodGet, path: item("tasks", id, "feedback")}, &out)
+	return out, err
+}

@@ -1,0 +1,115 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// NoteFeedback takes what came about a pull request of ours; somebody is told when it has settled, by [Store.SettleFeedback].
+// What came before, under its own id or another, changes nothing.
+func (s *Store) NoteFeedback(ctx context.Context, f task.Feedback) (task.Noted, error) {
+	var out task.Noted
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		var err error
+		out, err = noteFeedback(ctx, q, f)
+		return err
+	})
+	return out, translate("take feedback", err)
+}
+
+func noteFeedback(ctx context.Context, q *db.Queries, f task.Feedback) (task.Noted, error) {
+	about, err := feedbackTask(ctx, q, f)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return task.Noted{State: task.FeedbackIgnored, Reason: "no pull request of ours"}, nil
+	}
+	out := task.Noted{TaskID: about.ID}
+	if err != nil {
+		return out, err
+	}
+	if f.Kind == task.FeedbackPull {
+		out.State = task.FeedbackNoted
+		return out, q.SavePullState(ctx, db.SavePullStateParams{RootID: about.RootID, State: f.PullState, At: f.At})
+	}
+	if f.Kind != task.FeedbackCheck && !f.PullClosed && pullClosed(about.PullState) { // it was opened again, and nobody told us
+		about.PullState = task.PullOpen
+		err = q.SavePullState(ctx, db.SavePullStateParams{RootID: about.RootID, State: task.PullOpen, At: f.At})
+	}
+	if err != nil {
+		return out, err
+	}
+	if out.Reason = unwanted(f, about); out.Reason != "" {
+		out.State = task.FeedbackIgnored
+		return out, nil
+	}
+	return holdFeedback(ctx, q, f, about)
+}
+
+func feedbackTask(ctx context.Context, q *db.Queries, f task.Feedback) (db.FeedbackTaskRow, error) {
+	numbers := []int32{}
+	for _, n := range f.Numbers {
+		numbers = append(numbers, int32(n)) //nolint:gosec // G115: checked by the API
+	}
+	return q.FeedbackTask(ctx, db.FeedbackTaskParams{Repo: f.Repo, Numbers: numbers, Branches: append([]string{}, f.Branches...)})
+}
+
+func pullClosed(state string) bool { return state == task.PullClosed || state == task.PullMerged }
+
+// unwanted says why nobody is to be told; empty: somebody is.
+func unwanted(f task.Feedback, about db.FeedbackTaskRow) string {
+	switch {
+	case task.OnFeedback(about.OnFeedback) == task.OnFeedbackOff:
+		return "the project wants none (omoi projects set --on-feedback)"
+	case f.PullClosed || pullClosed(about.PullState):
+		return "the pull request is closed"
+	case f.Author != "" && strings.EqualFold(f.Author, f.Opener) && !about.OpenedByPerson:
+		return "it is from the account that omoi works with"
+	}
+	return ""
+}
+
+func holdFeedback(ctx context.Context, q *db.Queries, f task.Feedback, about db.FeedbackTaskRow) (task.Noted, error) {
+	out := task.Noted{TaskID: about.ID}
+	n, err := q.CountFeedback(ctx, about.RootID)
+	if err != nil {
+		return out, err
+	}
+	if n >= task.MostFeedback {
+		out.State, out.Reason = task.FeedbackIgnored, "there was too much of it for this pull request"
+		return out, nil
+	}
+	taken, err := q.InsertFeedback(ctx, db.InsertFeedbackParams{
+		ID: task.NewID(), Delivery: f.Delivery, Digest: f.Digest, RootID: about.RootID, Kind: string(f.Kind), Subject: storable(f.Subject),
+		Commit: storable(f.Commit), Author: storable(f.Author), Note: storable(f.Note), Said: storable(f.Text), Url: storable(f.URL),
+		Settle: f.Settle, Whole: f.Whole,
+	})
+	if err != nil {
+		return out, err
+	}
+	if out.State = task.FeedbackHeld; taken == 0 {
+		out.State = task.FeedbackRepeated
+	}
+	return out, q.PruneFeedback(ctx, task.FeedbackWindow)
+}
+
+// TaskFeedback answers what was said from outside of the pull request of a task, and what was done about it.
+func (s *Store) TaskFeedback(ctx context.Context, organizationID, taskID string) (task.FeedbackStory, error) {
+	root, err := s.q.FeedbackRoot(ctx, organizationID, taskID)
+	if err != nil {
+		return task.FeedbackStory{}, missing(translate("read the feedback of task "+taskID, err), "There is no task %s.", taskID)
+	}
+	rows, err := s.q.ListFeedback(ctx, root.RootID)
+	out := task.FeedbackStory{RootID: root.RootID, Follows: root.Follows, Followers: root.Followers, PullState: root.PullState}
+	out.Items = mapAll(rows, func(r db.ListFeedbackRow) task.FeedbackItem {
+		return task.FeedbackItem{
+			Kind: task.FeedbackKind(r.Kind), Author: r.Author, Note: r.Note, URL: r.Url, State: r.State, Reason: r.Reason,
+			TaskID: r.TaskID, MessageID: r.MessageID, At: r.CreatedAt,
+		}
+	})
+	return out, translate("read the feedback of task "+taskID, err)
+}

@@ -1,0 +1,178 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// mostAtOnce is how many pull requests one step looks at.
+const mostAtOnce = 20
+
+// SettleFeedback tells agents, or starts tasks, for what is due. The message or task and the note that it was done are
+// written together: whoever is killed in between has done neither. Errors of one pull request do not keep others waiting.
+func (s *Store) SettleFeedback(ctx context.Context, how task.FeedbackPolicy) (task.FeedbackStep, error) {
+	var step task.FeedbackStep
+	if err := s.q.HeardFeedback(ctx); err != nil {
+		return step, translate("look for messages of feedback", err)
+	}
+	due, err := s.q.DueFeedback(ctx, mostAtOnce)
+	if err != nil {
+		return step, translate("look for due feedback", err)
+	}
+	var errs []error
+	for _, root := range due {
+		w := settling{how: how, root: root}
+		err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+			w.q, w.done = q, task.FeedbackStep{}
+			return w.settle(ctx)
+		})
+		if err != nil {
+			errs = append(errs, translate("settle the feedback of task "+root, err))
+			continue
+		}
+		step.Sandboxes, step.Started = append(step.Sandboxes, w.done.Sandboxes...), append(step.Started, w.done.Started...)
+		step.Dropped = append(step.Dropped, w.done.Dropped...)
+	}
+	return step, errors.Join(errs...)
+}
+
+// settling is the feedback of one pull request in its transaction.
+type settling struct {
+	q    *db.Queries
+	how  task.FeedbackPolicy
+	root string
+	done task.FeedbackStep
+
+	held  []db.HeldFeedbackRow
+	chain db.FeedbackChainRow
+}
+
+func (w *settling) settle(ctx context.Context) error {
+	mine, err := w.q.TryFeedback(ctx, w.root)
+	if err != nil || !mine {
+		return err
+	}
+	if w.held, err = w.q.HeldFeedback(ctx, w.root); err != nil || len(w.held) == 0 {
+		return err
+	}
+	if w.chain, err = w.q.FeedbackChain(ctx, w.root); err != nil {
+		return err
+	}
+	listens, err := w.listens(ctx)
+	if err != nil {
+		return err
+	}
+	action, why := task.JudgeFeedback(task.FeedbackCase{
+		On: task.OnFeedback(w.chain.OnFeedback), Status: task.Status(w.chain.Task.Status), Listens: listens, Closed: pullClosed(w.chain.PullState),
+		Rounds: int(w.chain.Rounds), MaxRounds: w.how.MaxRounds, Age: time.Duration(w.held[0].Age * float64(time.Second)),
+	})
+	return w.act(ctx, action, why)
+}
+
+func (w *settling) act(ctx context.Context, action task.FeedbackAction, why string) error {
+	switch action {
+	case task.FeedbackTell:
+		return w.tell(ctx)
+	case task.FeedbackStart:
+		return w.start(ctx)
+	case task.FeedbackDrop:
+		w.done.Dropped = append(w.done.Dropped, w.chain.Task.ID)
+		return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: task.FeedbackIgnored, Reason: why, Ids: w.ids()})
+	case task.FeedbackWait:
+	}
+	return w.q.WaitFeedback(ctx, db.WaitFeedbackParams{Reason: why, Pause: w.how.Pause, Ids: w.ids()})
+}
+
+// listens reports whether a message would be heard; its sandbox is locked then, so that this stays so.
+func (w *settling) listens(ctx context.Context) (bool, error) {
+	id := textOr(w.chain.Task.SandboxID)
+	if id == "" {
+		return false, nil
+	}
+	box, err := w.q.MessageSandbox(ctx, id)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, nil
+	case err != nil || box.Ended || box.Open >= ingest.MaxOpenMessages:
+		return false, err
+	}
+	left, err := w.q.AgentLeft(ctx, id)
+	return !left, err
+}
+
+func (w *settling) ids() []string {
+	return mapAll(w.held, func(r db.HeldFeedbackRow) string { return r.ID })
+}
+
+func (w *settling) text() string {
+	entries := mapAll(w.held, func(r db.HeldFeedbackRow) task.Entry { return task.Entry{Note: r.Note, Text: r.Said, URL: r.Url} })
+	return task.FeedbackText(w.chain.Repo, int(orZero(w.chain.Task.PullRequestNumber)), entries)
+}
+
+// feedbackSender is who speaks in messages and starts tasks.
+const feedbackSender = "github"
+
+func (w *settling) tell(ctx context.Context) error {
+	box := textOr(w.chain.Task.SandboxID)
+	m, err := w.q.InsertMessage(ctx, db.InsertMessageParams{
+		ID: task.NewID(), SandboxID: box, Kind: ingest.MessageSystem, Content: w.text(), SenderKind: ingest.SenderSystem,
+		SenderID: orNil(feedbackSender), State: ingest.MessageAccepted,
+	})
+	if err != nil {
+		return err
+	}
+	w.done.Sandboxes = append(w.done.Sandboxes, box)
+	return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: task.FeedbackSent, TaskID: &w.chain.Task.ID, MessageID: &m.ID, Ids: w.ids()})
+}
+
+// start makes a task that goes on with branch and pull request of the one that is completed.
+func (w *settling) start(ctx context.Context) error {
+	d, err := w.draft(ctx)
+	if err != nil {
+		return err
+	}
+	id, before := task.NewID(), w.chain.Task
+	if err := insertTask(ctx, w.q, d, db.InsertTaskParams{ID: id, ProjectID: before.ProjectID, TicketID: before.TicketID}); err != nil {
+		return err
+	}
+	if err := w.q.GoOnWith(ctx, id, before.ID); err != nil {
+		return err
+	}
+	err = w.q.InsertFollowUp(ctx, db.InsertFollowUpParams{TaskID: id, RootID: w.root, Follows: before.ID, Round: w.chain.Rounds + 1})
+	if err != nil {
+		return err
+	}
+	if err := startTask(ctx, w.q, d, id, before.ProjectID); err != nil {
+		return err
+	}
+	w.done.Started = append(w.done.Started, id)
+	return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: task.FeedbackStarted, TaskID: &id, Ids: w.ids()})
+}
+
+// draft asks for the same kind of work by the same agent, for the same user.
+func (w *settling) draft(ctx context.Context) (task.Draft, error) {
+	first, err := w.q.TaskText(ctx, w.root)
+	if err != nil {
+		return task.Draft{}, err
+	}
+	t := w.chain.Task
+	d := task.Draft{
+		OrganizationID: t.OrganizationID, UserID: textOr(t.UserID), Sender: feedbackSender,
+		Title: task.ReviseTitle(first.Title), Description: task.ReviseDescription(first.Description, w.text()),
+		TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority, Mode: t.Mode, Agent: t.Agent, Provider: t.Provider,
+		Continuous: t.Continuous, MaxRetries: int(t.MaxRetries), Execution: t.ExecutionConfig,
+	}
+	if err := json.Unmarshal(t.Budget, &d.Budget); err != nil {
+		return d, fmt.Errorf("read the budget: %w", err)
+	}
+	return d, nil
+}

@@ -1,0 +1,304 @@
+package postgres_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// pull is a task whose pull request is open.
+type pull struct {
+	world
+
+	store *postgres.Store
+	repo  string
+	root  asked
+	sent  int
+}
+
+func (w world) pull(on task.OnFeedback) *pull {
+	w.t.Helper()
+	p := &pull{world: w, store: postgres.New(w.pool, postgres.Config{}), repo: "acme/app-" + task.NewID()}
+	project := w.project(5)
+	w.exec(`UPDATE projects SET repo = $2, on_feedback = $3 WHERE id = $1`, project, p.repo, on)
+	p.root = w.task(project, `branch_name = 'feature/x', base_commit = 'c0ffee', pull_request_number = 7, pull_request_url = 'https://github.com/acme/app/pull/7',
+		description = 'Compute it.', title = 'Compute'`)
+	return p
+}
+
+// at moves the newest task of the pull request.
+func (p *pull) at(status task.Status) {
+	p.t.Helper()
+	p.exec(`UPDATE tasks SET status = $2, sandbox_id = NULL WHERE id = $1`, p.newest(), status)
+}
+
+func (p *pull) newest() string {
+	p.t.Helper()
+	return one[string](p.t, p.pool, `SELECT t.id::text FROM tasks t JOIN projects p ON p.id = t.project_id WHERE p.repo = $1 ORDER BY t.created_at DESC, t.id DESC LIMIT 1`, p.repo)
+}
+
+// works lets an agent of the first task be at work, and answers its sandbox.
+func (p *pull) works() string {
+	p.t.Helper()
+	p.load(p.root)
+	box := p.begin(p.root, 1).SandboxID
+	p.exec(`UPDATE tasks SET status = 'running', sandbox_id = $2 WHERE id = $1`, p.root.id, box)
+	return box
+}
+
+// review is one that nobody has sent before.
+func (p *pull) review() task.Feedback {
+	p.sent++
+	id := fmt.Sprintf("%s-%d", p.repo, p.sent)
+	digest := sha256.Sum256([]byte(id))
+	return task.Feedback{
+		Delivery: id, Digest: digest[:], At: time.Now(), Repo: strings.ToUpper(p.repo), Numbers: []int{7}, Kind: task.FeedbackReview,
+		Author: "alice", Opener: "omoi", Note: "Review by alice", Text: "This is wrong.", URL: "https://github.com/acme/app/pull/7#r1",
+	}
+}
+
+func (p *pull) note(f task.Feedback) task.Noted {
+	p.t.Helper()
+	out, err := p.store.NoteFeedback(p.t.Context(), f)
+	require.NoError(p.t, err)
+	return out
+}
+
+func (p *pull) settle() task.FeedbackStep {
+	p.t.Helper()
+	step, err := p.store.SettleFeedback(p.t.Context(), task.FeedbackPolicy{MaxRounds: 2})
+	require.NoError(p.t, err)
+	return step
+}
+
+func (p *pull) items() []task.FeedbackItem {
+	p.t.Helper()
+	story, err := p.store.TaskFeedback(p.t.Context(), p.org, p.root.id)
+	require.NoError(p.t, err)
+	return story.Items
+}
+
+func TestFeedbackReachesTheAgentAtWork(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackMessage)
+	box := p.works()
+	require.Equal(t, task.Noted{State: task.FeedbackHeld, TaskID: p.root.id}, p.note(p.review()))
+	p.note(p.review())
+	require.Equal(t, task.FeedbackStep{Sandboxes: []string{box}}, p.settle())
+	require.Empty(t, p.settle(), "it is told once")
+	all, err := p.store.LeaseMessages(t.Context(), box, 0, 0)
+	require.NoError(t, err)
+	require.Len(t, all, 1, "what came together is one message")
+	require.Equal(t, []string{ingest.MessageSystem, ingest.SenderSystem, "github"}, []string{all[0].Kind, all[0].SenderKind, all[0].SenderID})
+	require.Contains(t, all[0].Content, "pull request #7 of "+p.repo)
+	require.Contains(t, all[0].Content, "2. Review by alice\n   https://github.com/acme/app/pull/7#r1\n   > This is wrong.\n")
+	require.Equal(t, []string{task.FeedbackSent, p.root.id, all[0].ID}, []string{p.items()[0].State, p.items()[0].TaskID, p.items()[0].MessageID})
+	won, err := p.store.AckMessage(t.Context(), box, all[0].ID, "taker")
+	require.NoError(t, err)
+	require.True(t, won)
+	p.settle()
+	require.Equal(t, task.FeedbackHeard, p.items()[0].State)
+}
+
+// What an agent did not take up before it left is told to the next one, or starts a task.
+func TestFeedbackThatNobodyHeardIsHeldAgain(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	box := p.works()
+	p.note(p.review())
+	require.Len(t, p.settle().Sandboxes, 1)
+	p.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, box)
+	require.Empty(t, p.settle(), "the task goes on")
+	require.Equal(t, task.FeedbackHeld, p.items()[0].State)
+	p.at(task.StatusCompleted)
+	started := p.settle().Started
+	require.Len(t, started, 1)
+	require.Equal(t, []string{task.FeedbackStarted, started[0], ""}, []string{p.items()[0].State, p.items()[0].TaskID, p.items()[0].MessageID})
+}
+
+// A completed task cannot be run again: a new one goes on with its branch and pull request, in bounds.
+func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p.exec(`UPDATE tasks SET budget = '{"usd": 3}', execution_config = '{"test_command": "make"}', max_retries = 1 WHERE id = $1`, p.root.id)
+	p.at(task.StatusCompleted)
+	for round := 1; round <= 2; round++ {
+		require.Equal(t, task.FeedbackHeld, p.note(p.review()).State)
+		p.note(p.review())
+		started := p.settle().Started
+		require.Equal(t, []string{p.newest()}, started)
+		got, err := p.store.Task(t.Context(), p.org, started[0])
+		require.NoError(t, err)
+		require.Equal(t, []any{"feature/x", "c0ffee", 7, "https://github.com/acme/app/pull/7", "Revise: Compute", 1, task.Budget{USD: 3}}, []any{
+			*got.Branch, *got.Base, *got.PullNumber, *got.PullURL, got.Title, got.MaxRetries, got.Budget,
+		})
+		require.Contains(t, got.Description, "> This is wrong.")
+		require.Contains(t, got.Description, "What was asked first:\n\nCompute it.")
+		require.Equal(t, 1, count(t, p.pool, `SELECT count(*) FROM commands WHERE task_id = $1 AND kind = 'start' AND sender = 'github'`, got.ID))
+		require.False(t, one[bool](t, p.pool, `SELECT person FROM tasks WHERE id = $1`, got.ID), "no person asked for it")
+		p.note(p.review())
+		require.Empty(t, p.settle().Started, "it has not begun yet, and is told when it has")
+		p.at(task.StatusCompleted)
+		p.exec(`UPDATE feedback SET state = 'heard' WHERE state = 'held'`)
+	}
+	p.note(p.review())
+	require.Equal(t, []string{p.newest()}, p.settle().Dropped)
+	last := p.items()[len(p.items())-1]
+	require.Equal(t, task.FeedbackIgnored, last.State)
+	require.Contains(t, last.Reason, "2 of 2 tasks")
+	story, err := p.store.TaskFeedback(t.Context(), p.org, p.newest())
+	require.NoError(t, err)
+	require.Len(t, story.Followers, 2)
+	require.Equal(t, []string{p.root.id, story.Followers[0]}, []string{story.RootID, story.Follows})
+}
+
+// The same under its own id, under another, or of the same failure, is one.
+func TestFeedbackIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	first := p.review()
+	require.Equal(t, task.FeedbackHeld, p.note(first).State)
+	require.Equal(t, task.FeedbackRepeated, p.note(first).State)
+	replayed := first
+	replayed.Delivery = "another"
+	require.Equal(t, task.FeedbackRepeated, p.note(replayed).State)
+	check := func(subject string, whole bool) string {
+		f := p.review()
+		f.Kind, f.Subject, f.Commit, f.Whole, f.Numbers, f.Branches = task.FeedbackCheck, subject, "c1", whole, nil, []string{"feature/x"}
+		return p.note(f).State
+	}
+	require.Equal(t, task.FeedbackHeld, check("check_run c1 unit", false))
+	require.Equal(t, task.FeedbackRepeated, check("check_run c1 unit", false))
+	require.Equal(t, task.FeedbackHeld, check("check_run c1 lint", false))
+	require.Equal(t, task.FeedbackRepeated, check("check_suite c1 CI", true), "its checks were told")
+	require.Len(t, p.items(), 3)
+	p.at(task.StatusCompleted)
+	require.Len(t, p.settle().Started, 1)
+	require.Equal(t, task.FeedbackRepeated, p.note(first).State, "also after it was settled")
+	require.Empty(t, p.settle())
+}
+
+// Many processes settle at once, and each is killed in the middle once: one task, one message.
+func TestFeedbackIsSettledOnce(t *testing.T) {
+	t.Parallel()
+	for _, works := range []bool{false, true} {
+		p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+		if works {
+			p.works()
+		} else {
+			p.at(task.StatusCompleted)
+		}
+		p.note(p.review())
+		p.exec(`CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'killed'; END $$`)
+		p.exec(`CREATE TRIGGER die BEFORE UPDATE ON feedback FOR EACH ROW WHEN (NEW.state <> 'held') EXECUTE FUNCTION die()`)
+		_, err := p.store.SettleFeedback(t.Context(), task.FeedbackPolicy{MaxRounds: 2})
+		require.ErrorContains(t, err, "killed")
+		p.exec(`DROP TRIGGER die ON feedback`)
+		require.Zero(t, count(t, p.pool, `SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM follow_ups)`))
+		var all sync.WaitGroup
+		errs := make([]error, 8)
+		for n := range errs {
+			all.Go(func() { _, errs[n] = p.store.SettleFeedback(t.Context(), task.FeedbackPolicy{MaxRounds: 2}) })
+		}
+		all.Wait()
+		require.NoError(t, errors.Join(errs...))
+		require.Equal(t, 1, count(t, p.pool, `SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM follow_ups)`))
+	}
+}
+
+// Who and what is not listened to.
+func TestFeedbackThatIsIgnored(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		on     task.OnFeedback
+		change func(*pull, *task.Feedback)
+		reason string
+	}{
+		"off":               {task.OnFeedbackOff, nil, "the project wants none"},
+		"another number":    {task.OnFeedbackRevise, func(_ *pull, f *task.Feedback) { f.Numbers = []int{8} }, "no pull request of ours"},
+		"another branch":    {task.OnFeedbackRevise, func(_ *pull, f *task.Feedback) { f.Numbers, f.Branches = nil, []string{"main"} }, "no pull request of ours"},
+		"another":           {task.OnFeedbackRevise, func(_ *pull, f *task.Feedback) { f.Repo = "acme/other" }, "no pull request of ours"},
+		"closed":            {task.OnFeedbackRevise, func(_ *pull, f *task.Feedback) { f.PullClosed = true }, "is closed"},
+		"omoi's account":    {task.OnFeedbackRevise, func(_ *pull, f *task.Feedback) { f.Author = "OMOI" }, "the account that omoi works with"},
+		"too much":          {task.OnFeedbackRevise, func(p *pull, _ *task.Feedback) { p.flood() }, "too much of it"},
+		"agent has account": {task.OnFeedbackRevise, func(p *pull, f *task.Feedback) { f.Author = "omoi"; p.ownToken(`{"credentials": ["github"]}`) }, "the account that omoi works with"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newWorld(t, postgres.Config{}).pull(c.on)
+			f := p.review()
+			if c.change != nil {
+				c.change(p, &f)
+			}
+			got := p.note(f)
+			require.Equal(t, task.FeedbackIgnored, got.State)
+			require.Contains(t, got.Reason, c.reason)
+		})
+	}
+}
+
+// A person who opened it under his own name may ask for changes of it.
+func TestWhoOpenedItHimselfIsHeard(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p.ownToken(`{}`)
+	f := p.review()
+	f.Author = "omoi"
+	require.Equal(t, task.FeedbackHeld, p.note(f).State)
+}
+
+func (p *pull) ownToken(execution string) {
+	user := one[string](p.t, p.pool, `INSERT INTO users (organization_id, name) VALUES ($1, 'alice') RETURNING id::text`, p.org)
+	p.exec(`INSERT INTO credentials (id, organization_id, user_id, kind, key_id, sealed) VALUES (gen_random_uuid(), $1, $2, 'github', 'k', 'x')`, p.org, user)
+	p.exec(`UPDATE tasks SET user_id = $2, execution_config = $3 WHERE id = $1`, p.root.id, user, execution)
+}
+
+func (p *pull) flood() {
+	p.exec(`INSERT INTO feedback (id, delivery, digest, root_id, kind, note, due_at)
+		SELECT gen_random_uuid(), 'd' || n, int4send(n), $1, 'review', 'n', now() + interval '1 day' FROM generate_series(1, $2) n`, p.root.id, task.MostFeedback)
+}
+
+// A pull request that is closed wants nothing more, until it is opened again; old news change nothing.
+func TestAClosedPullRequestIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p.at(task.StatusCompleted)
+	p.note(p.review())
+	news := func(state string, at time.Time) {
+		f := p.review()
+		f.Kind, f.PullState, f.At = task.FeedbackPull, state, at
+		require.Equal(t, task.FeedbackNoted, p.note(f).State)
+	}
+	check := p.review()
+	check.Kind = task.FeedbackCheck
+	now := time.Now()
+	news(task.PullMerged, now)
+	news(task.PullOpen, now.Add(-time.Hour))
+	require.Equal(t, task.FeedbackIgnored, p.note(check).State)
+	require.Len(t, p.settle().Dropped, 1)
+	require.Equal(t, "the pull request is closed", p.items()[0].Reason)
+	news(task.PullOpen, now.Add(time.Hour))
+	require.Equal(t, task.FeedbackHeld, p.note(check).State)
+	require.Len(t, p.settle().Started, 1)
+}
+
+// What is too old is forgotten once it is settled: a replay of it is too old by then.
+func TestIgnoredFeedbackIsForgotten(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p.note(p.review())
+	p.exec(`UPDATE feedback SET state = 'ignored', created_at = now() - interval '73 hours'`)
+	p.note(p.review())
+	require.Len(t, p.items(), 1)
+	require.Equal(t, task.FeedbackHeld, p.items()[0].State)
+}
