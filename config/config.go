@@ -19,6 +19,7 @@ type Config struct {
 	Temporal   Temporal   `key:"temporal"`
 	Dev        Dev        `key:"dev"`
 	Task       Task       `key:"task"`
+	Validation Validation `key:"validation" note:"Whether another agent looks at the work before it is published. A task says so itself (validate), or its project (settings.validate), or its type."`
 	Relay      Relay      `key:"relay"`
 	Reaper     Reaper     `key:"reaper"`
 	Worker     Worker     `key:"worker"`
