@@ -3,6 +3,7 @@ package supervise
 import (
 	"hash/fnv"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -109,19 +110,26 @@ const errorLines = 3
 // exit code says nothing.
 func errorOf(text string) string {
 	var lines []string
-	last := ""
+	last, more := "", 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || isExit(line) {
 			continue
 		}
 		last = line
-		if len(lines) < errorLines && troubled.MatchString(line) {
+		switch {
+		case !troubled.MatchString(line):
+		case len(lines) < errorLines:
 			lines = append(lines, sentenceOf(line))
+		default:
+			more++
 		}
 	}
 	if len(lines) == 0 && last != "" {
 		lines = append(lines, sentenceOf(last))
+	}
+	if more > 0 { // fewer of them are another error
+		lines = append(lines, strconv.Itoa(more)+" more")
 	}
 	return strings.Join(lines, " | ")
 }

@@ -50,7 +50,7 @@ func failing(t *trail, s Settings) *Finding {
 	from, to := runs[0].use.Sequence, runs[len(runs)-1].use.Sequence
 	edits := 0
 	for i := range t.Events {
-		if e := &t.Events[i]; e.Edit != nil && e.Sequence > from && e.Sequence < to {
+		if e := &t.Events[i]; e.Edit != nil && e.Sequence > from && e.Sequence < to && !t.byGit(e.Call) {
 			edits++
 		}
 	}
@@ -62,6 +62,19 @@ func failing(t *trail, s Settings) *Finding {
 		Advice:     fmt.Sprintf("The same tests have failed %d times in the same way; your edits do not touch the cause. Read one failing test and follow it before you change more.", len(runs)),
 		Confidence: sure(0.8, len(runs), s.SameFailing), Evidence: evidence(runs, 4),
 	}
+}
+
+// byGit is true of a call that only brings other versions of the files, as a bisection does.
+func (t *trail) byGit(call string) bool {
+	st := t.stepOf(call)
+	if st == nil {
+		return false
+	}
+	switch st.program() {
+	case "git checkout", "git switch", "git bisect", "git reset", "git stash", "git restore", "git merge", "git rebase", "git pull":
+		return true
+	}
+	return false
 }
 
 // sameRuns are the newest runs of the newest tests, as long as the same of them failed.

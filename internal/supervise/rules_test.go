@@ -2,6 +2,7 @@ package supervise_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,6 +98,9 @@ func TestSameError(t *testing.T) {
 		{name: "other errors", tape: newTape().times(9, func(tp *tape, i int) {
 			tp.edit("a.go", fmt.Sprintf("+try %d", i)).fails("go build ./...", fmt.Sprintf("a.go:1:2: undefined: name%d", i))
 		})},
+		{name: "fewer and fewer", tape: newTape().times(9, func(tp *tape, i int) {
+			tp.edit("a.go", fmt.Sprintf("+try %d", i)).fails("make lint", strings.Repeat("a.go: error: bad line\n", 20-i))
+		})},
 		{name: "it went well in between", tape: newTape().times(4, build).bash("go build ./...", "").times(4, func(tp *tape, i int) { build(tp, i+4) })},
 		{name: "searches that find nothing", tape: newTape().times(9, func(tp *tape, i int) { tp.fails(fmt.Sprintf("grep -rn name%d .", i), "") })},
 		{name: "in many ways", want: []string{"repeated_error"}, tape: newTape().times(6, func(tp *tape, i int) {
@@ -116,6 +120,9 @@ func TestTestsFailing(t *testing.T) {
 		{name: "fewer and fewer", tape: newTape().times(7, func(tp *tape, i int) {
 			tp.edit("a.go", fmt.Sprintf("+try %d", i)).fails("pytest -q", fmt.Sprintf("FAILED t.py::a\n%d failed, 3 passed", 9-i))
 			tp.rows[len(tp.rows)-1].Data = []byte(fmt.Sprintf(`{"tool_use_id":"toolu_%04d","is_error":true,"result":"%d failed, 3 passed"}`, tp.calls, 9-i))
+		})},
+		{name: "a bisection", tape: newTape().times(6, func(tp *tape, i int) {
+			tp.bash(fmt.Sprintf("git checkout -q HEAD~%d", i), fmt.Sprintf("at %d", i)).edit("a.go", fmt.Sprintf("+try %d", i)).fails("make test", "test failed")
 		})},
 		{name: "passed since", tape: newTape().times(5, run).bash("go test ./...", "ok")},
 		{name: "behind a pipe", want: []string{"tests_failing"}, tape: newTape().times(4, func(tp *tape, i int) {

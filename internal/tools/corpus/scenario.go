@@ -85,7 +85,7 @@ func (s *scenario) task(repo string) (client.NewTask, error) {
 	x := map[string]any{}
 	maps.Copy(x, s.Task.Execution)
 	if len(s.Setup) > 0 {
-		x["setup"] = strings.Join(append(s.Setup, "git add -A && git -c user.name=omoi -c user.email=omoi@localhost commit -qm 'Begin'"), "\n")
+		x["setup"] = strings.Join(append(s.Setup, "git add -A && git -c user.name=omoi -c user.email=omoi@localhost commit --allow-empty -qm 'Begin'"), "\n")
 	}
 	agent := task.AgentScripted
 	if len(s.Command) > 0 {

@@ -1,0 +1,55 @@
+package supervise_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Whatever a sandbox sends, it is read and judged, and a verdict rests on events that are there.
+func TestHostileEvents(t *testing.T) {
+	t.Parallel()
+	kinds := []string{
+		task.EventAgentToolUse, task.EventAgentToolCompleted, "agent.tool_result", task.EventAgentFileEdited, "agent.message", task.EventAgentCompleted,
+		task.EventAgentHeartbeat, task.EventAgentMessageInjected, "agent.assistant_message", task.EventAgentWaiting, "made.up",
+	}
+	values := []string{
+		`null`, `7`, `-1e300`, `"x"`, `""`, `true`, `[]`, `{}`, `{"command":"go test ./..."}`, `"@@ -1 +1 @@\n-func TestA(\n+"`, `"a_test.go"`, `"Bash"`,
+		`"call-1"`, `"call-2"`, `"FAILED x"`, `"deleted"`, `"user"`,
+	}
+	names := []string{
+		"tool", "tool_use_id", "input", "result", "is_error", "tool_response", "content", "error", "file_path", "change_type", "full_diff",
+		"diff_preview", "total_cost_usd", "status", "current_tool", "tool_age_ms", "success", "sender_kind",
+	}
+	now := start()
+	rapid.Check(t, func(t *rapid.T) {
+		var rows []task.Event
+		for i := range rapid.IntRange(0, 40).Draw(t, "events") {
+			data := map[string]json.RawMessage{}
+			for _, name := range rapid.SliceOfN(rapid.SampledFrom(names), 0, 6).Draw(t, "fields") {
+				data[name] = json.RawMessage(rapid.SampledFrom(values).Draw(t, "value"))
+			}
+			raw, err := json.Marshal(data)
+			require.NoError(t, err)
+			rows = append(rows, task.Event{
+				Sequence: int64(i + 1), Type: rapid.SampledFrom(kinds).Draw(t, "kind"), Data: raw,
+				CreatedAt: now.Add(-time.Duration(rapid.IntRange(-5, 5000).Draw(t, "age")) * time.Second),
+			})
+		}
+		s := supervise.Subject{Title: "x", Limits: supervise.Limits{Paths: []string{"src"}, NoCommands: []string{"go test"}}}
+		s.Read(rows, now)
+		a := supervise.Rules(s, supervise.DefaultSettings())
+		require.NotEqual(t, supervise.Healthy, a.Verdict)
+		require.Equal(t, a.Verdict == supervise.Steer, a.NeedsSteering)
+		for _, n := range a.Evidence {
+			require.True(t, n >= 1 && n <= int64(len(rows)), n)
+		}
+		supervise.Output(s, 10)
+	})
+}

@@ -1,0 +1,106 @@
+package supervise
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNamesOfFailedTests(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"go":       {"--- FAIL: TestA (0.01s)\n    a_test.go:7: no\nFAIL\texample.org/p\t0.1s\nok  \texample.org/q", []string{"TestA", "example.org/p"}},
+		"unittest": {"FAIL: test_a (t.A)\n---\nERROR: test_b (t.A)\nFAILED (failures=1, errors=1)", []string{"test_a", "test_b"}},
+		"pytest":   {"FAILED t.py::test_a - assert 1 == 2\n=== 1 failed, 2 passed in 0.1s ===", []string{"t.py::test_a"}},
+		"jest":     {"  ✕ adds numbers (3 ms)\n  ✓ starts", []string{"adds numbers"}},
+		"cargo":    {"test tests::adds ... FAILED\ntest tests::ok ... ok", []string{"tests::adds"}},
+		"tap":      {"ok 1 - a\nnot ok 2 - adds numbers", []string{"adds numbers"}},
+		"none":     {"All is well.", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, failedNames(c.text))
+		})
+	}
+}
+
+func TestIsTest(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"go test ./...", "cd x && python3 -m unittest", "npm test", "make test", "cargo test -q", ".venv/bin/pytest -q", "npx jest"} {
+		require.True(t, isTest(command, ""), command)
+	}
+	for _, command := range []string{"", "cat test.py", "git commit -m 'go, test it'", "make build", "ls tests"} {
+		require.False(t, isTest(command, ""), command)
+	}
+	require.True(t, isTest("FAST=1 ./check.sh all", "./check.sh"))
+}
+
+func TestWhatChangesByItselfIsNoDifference(t *testing.T) {
+	t.Parallel()
+	for _, pair := range [][2]string{
+		{"ok p 0.012s", "ok p 1.4s"},
+		{"ok p (cached)", "ok p 0.3s"},
+		{"at 09:01:02 done", "at 23:59:59   done"},
+		{"2026-11-22T09:18:38Z up", "2025-01-01T00:00:00Z up"},
+		{"in 0.12 seconds", "in 3 seconds"},
+		{"pointer 0xc000123 bad", "pointer 0xc000fff bad"},
+		{"wrote /tmp/abc/x", "wrote /tmp/def/y"},
+	} {
+		require.Equal(t, digestOf(pair[0]), digestOf(pair[1]), pair)
+	}
+	for _, pair := range [][2]string{
+		{"migrated 3 of 9", "migrated 4 of 9"},
+		{"3 failed", "2 failed"},
+		{"v1.2.3", "v1.2.4"},
+		{"port 80", "port 8080"},
+		{"", "x"},
+	} {
+		require.NotEqual(t, digestOf(pair[0]), digestOf(pair[1]), pair)
+	}
+}
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, file string
+		want          bool
+	}{
+		{"src", "src/a/b.go", true},
+		{"src/", "src/a.go", true},
+		{"src", "other/src/a.go", false},
+		{"src/*", "src/a.go", true},
+		{"src/*", "src/a/b.go", false},
+		{"src/**", "src/a/b.go", true},
+		{"**/*.md", "a/b/c.md", true},
+		{"**/*.md", "c.md", true},
+		{"*.md", "a/c.md", false},
+		{"go.mod", "go.mod", true},
+		{"./go.mod", "go.mod", true},
+		{"src", "/home/x/repo/src/a.go", true},
+		{"src", "/home/x/repo/cmd/a.go", false},
+		{"src", "../src/a.go", true},
+		{"[", "a", false},
+	} {
+		require.Equal(t, c.want, anyPath([]string{c.pattern}, c.file), "%s %s", c.pattern, c.file)
+	}
+}
+
+func TestLimitsOf(t *testing.T) {
+	t.Parallel()
+	l := LimitsOf("Fix the parser. Only change files under `src/api/` and docs/x.md, and do not touch `go.mod`. Never run `git push --force`.\nKeep it short.",
+		[]byte(`{"allowed_paths":["lib/**"],"constraints":["Do not add dependencies."]}`), []byte(`"no object"`), nil)
+	require.Equal(t, []string{"lib/**", "src/api/", "docs/x.md"}, l.Paths)
+	require.Equal(t, []string{"go.mod"}, l.NoPaths)
+	require.Equal(t, []string{"git push --force"}, l.NoCommands)
+	require.Equal(t, "Do not add dependencies.", l.Constraints[0])
+	require.Len(t, l.Constraints, 4)
+
+	l = LimitsOf("Change `src/a.go` so that it is the only reader of the file. See http://x.org/y.")
+	require.Empty(t, l.Paths)
+	require.Empty(t, l.NoPaths)
+	require.Equal(t, []string{"src/"}, liftedBy("Yes, you may change `src/` too."))
+	require.Empty(t, liftedBy("You may go on, but do not change `src/`."))
+}
