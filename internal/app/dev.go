@@ -171,9 +171,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.inlet != nil {
-		listeners = append(listeners, c.inlet)
-	}
+	listeners = append(listeners, c.inlet)
 	shown, err := c.metricsServices(ctx)
 	if err != nil {
 		return errors.Join(err, closeListeners(listeners))

@@ -15,30 +15,28 @@ import (
 // API inside of its own process. The API takes it for its Unix socket: behind both stand
 // sandboxes, and nobody else.
 type inlet struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
+	conns  chan net.Conn
+	done   chan struct{}
+	once   sync.Once
+	wanted chan struct{} // closed when somebody wants to get in
+	first  sync.Once
 }
 
-func newInlet() *inlet { return &inlet{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-// openInlet makes the inlet where a worker needs one.
-func (c *core) openInlet() {
-	if len(pulls(c.cfg)) > 0 {
-		c.inlet = newInlet()
-	}
+func newInlet() *inlet {
+	return &inlet{conns: make(chan net.Conn), done: make(chan struct{}), wanted: make(chan struct{})}
 }
 
-// way is nil where there is no inlet.
+// openInlet makes the inlet of a worker, whatever its settings: a sandbox that was made to be
+// read from stays one when they change.
+func (c *core) openInlet() { c.inlet = newInlet() }
+
 func (i *inlet) way() http.RoundTripper {
-	if i == nil {
-		return nil
-	}
 	const each = 64
 	return &http.Transport{DialContext: i.dial, DisableCompression: true, MaxIdleConnsPerHost: each}
 }
 
 func (i *inlet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	i.first.Do(func() { close(i.wanted) })
 	ours, theirs := net.Pipe()
 	select {
 	case i.conns <- socketEnd{theirs}:
@@ -77,19 +75,19 @@ type socketEnd struct{ net.Conn }
 // LocalAddr implements net.Conn.
 func (socketEnd) LocalAddr() net.Addr { return inletAddr() }
 
-// inletServices are the API behind the inlet and its intake, of a worker that has no others.
-func (c *core) inletServices() []service {
-	if c.inlet == nil {
-		return nil
+// serveInlet serves the API behind the inlet of a worker that has no other, once it is wanted:
+// most workers read from no sandbox.
+func (c *core) serveInlet(ctx context.Context) error {
+	select {
+	case <-c.inlet.wanted:
+	case <-ctx.Done():
+		return c.inlet.Close()
 	}
 	intake := c.newIntake(tacit{c.store})
 	handler := c.newAPI(intake)
-	return []service{
-		{"inlet", func(ctx context.Context) error {
-			return api.Serve(ctx, handler, []net.Listener{c.inlet}, c.cfg.API.StopTimeout)
-		}},
-		{"intake of the inlet", intake.Run},
-	}
+	return runAll(ctx, service{"api", func(ctx context.Context) error {
+		return api.Serve(ctx, handler, []net.Listener{c.inlet}, c.cfg.API.StopTimeout)
+	}}, service{"intake", intake.Run})
 }
 
 // tacit is a store without a pulse: that of the intake speaks for agents that report by

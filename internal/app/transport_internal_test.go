@@ -45,7 +45,6 @@ func TestWhichTransportFits(t *testing.T) {
 // Behind the inlet the API sees a socket: an open one still asks for the token of a sandbox.
 func TestTheInletIsASocket(t *testing.T) {
 	t.Parallel()
-	require.Nil(t, (*inlet)(nil).way())
 	in := newInlet()
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		addr, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)

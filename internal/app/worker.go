@@ -46,7 +46,7 @@ func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error
 			return err
 		}
 		return c.runWorker(ctx, w)
-	}}}, append(c.inletServices(), shown...)...)...)
+	}}, {"inlet", c.serveInlet}}, shown...)...)
 }
 
 // settleCallback tells agents the API of this machine where no address is configured; where

@@ -56,6 +56,23 @@ func TestWorkerKilledWhileItTails(t *testing.T) {
 	})
 }
 
+// TestPullOutlivesItsSetting changes the transport under an agent that is read from.
+func TestPullOutlivesItsSetting(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, pulling()).up()
+	made := r.submit(r.repo(), script(`{"wait_message":{"timeout_s":600}}`, stepWrite, stepCommit, stepComplete))
+	box := text(r.running(made.ID).SandboxID)
+	r.kill("worker")
+	r.env["OMOI_TRANSPORT_LOCAL"] = "push"
+	r.startWorker()
+	_, err := r.api.SendMessage(context.Background(), box, apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")
+	require.NoError(t, err)
+	require.Equal(t, 1, r.ends(made.ID, task.StatusCompleted).AttemptCount)
+	r.noLeaks()
+	r.gapless()
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND event_type = 'agent.shutdown'`, box), "read to the end")
+}
+
 // pulled runs a task whose agent is spoken to, in a sandbox that knows of no API.
 func (r *rig) pulled(in func(*apiclient.NewTask)) task.Task {
 	r.t.Helper()
