@@ -19,6 +19,7 @@ func (a *API) register() {
 	a.registerServer()
 	a.registerMetrics()
 	a.registerProjects()
+	a.registerDispatch()
 	a.registerBranches()
 	a.registerTasks()
 	a.registerDependencies()

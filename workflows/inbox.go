@@ -145,6 +145,10 @@ func commandFact(c contract.TakenCommand) fact {
 		f.Kind = task.FactRetry
 	case contract.CommandReplace:
 		f.Kind, f.SandboxID = task.FactReplace, c.SandboxID
+	case contract.CommandPause:
+		f.Kind = task.FactPause
+	case contract.CommandBudget:
+		f.Kind = task.FactBudget
 	}
 	return f
 }

@@ -82,6 +82,8 @@ func paths() []path {
 		{"saved-work", playSavedWork},
 		{"saved-work-redone", playSavedWorkRedone},
 		{"replaced", playReplaced},
+		{"paused", playPaused},
+		{"budget", playBudget},
 		{"guardian", playGuardian},
 	}
 }

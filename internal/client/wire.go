@@ -143,6 +143,11 @@ type ProjectPatch struct {
 	SetupTimeoutS    *int             `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; 0 for the default, which is 900"`
 }
 
+// TicketPatch is the body of PATCH /api/v1/tickets/{id}.
+type TicketPatch struct {
+	PhaseID string `json:"phase_id" maxLength:"50" doc:"The phase that it moves to; 409 names those that may follow its own"`
+}
+
 // NewTicket is the body of POST /api/v1/tickets. Its first task is made with it.
 type NewTicket struct {
 	ProjectID   string          `json:"project_id,omitempty" doc:"An existing project"`

@@ -230,9 +230,13 @@ func TestALimitOfTheGitHostPutsNoCredentialToSleep(t *testing.T) {
 	live := w.begin(a, w.load(a).Ordinal+1)
 	w.write(a, contract.Projection{
 		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Class: task.ClassProviderLimit, ReleaseSlot: true,
+		Reason: "GitHub's rate limit is reached.",
 		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassProviderLimit},
 	})
 	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_sleeps`))
+	require.Equal(t, "GitHub's rate limit is reached.", w.row(a.id, "error_message"), "why it waits")
+	w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending})
+	require.Empty(t, w.row(a.id, "error_message"), "it does no longer")
 }
 
 func BenchmarkAdmissionWithTenThousandWaiting(b *testing.B) {
@@ -249,4 +253,87 @@ func BenchmarkAdmissionWithTenThousandWaiting(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestStoppingAProjectParksWhatIsAtWorkAndResumingLetsItGoOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store := postgres.New(w.pool, postgres.Config{})
+	p, q := w.project(2), w.project(1)
+	a, b, waiting, elsewhere := w.task(p, ""), w.task(p, ""), w.task(p, ""), w.task(q, "")
+	live := w.running(a)
+	stop := task.Pause{OrganizationID: w.org, ProjectID: p, Now: true, Reason: "a flood", Sender: "me"}
+	project, asked, err := store.PauseProject(t.Context(), stop)
+	require.NoError(t, err)
+	require.True(t, project.Paused)
+	require.ElementsMatch(t, []string{a.id, b.id}, asked)
+	require.Equal(t, "waiting: the project is paused", w.row(waiting.id, "queue_reason"))
+	require.True(t, w.holdsSlot(elsewhere.id))
+	_, again, err := store.PauseProject(t.Context(), stop)
+	require.NoError(t, err)
+	require.Empty(t, again, "each is asked once")
+	pause := one[string](t, w.pool, `SELECT id::text FROM commands WHERE task_id = $1 AND kind = 'pause'`, a.id)
+	require.Equal(t, contract.TakenCommand{ID: pause, Kind: contract.CommandPause, Reason: "a flood"}, w.take(a, contract.Command{ID: pause}, 1))
+
+	parked := contract.Projection{
+		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedPaused, ReleaseSlot: true,
+		Ended:  &contract.AttemptEnd{Number: live.Number, Outcome: "parked"},
+		Settle: []contract.Settlement{{CommandID: pause, Receipt: task.ReceiptCarriedOut}},
+	}
+	w.write(a, parked)
+	require.Equal(t, "paused", w.row(a.id, "blocked_reason"))
+	retries := func(id string) int {
+		return count(t, w.pool, `SELECT count(*) FROM commands WHERE task_id = $1 AND kind = 'retry'`, id)
+	}
+	require.Zero(t, retries(a.id))
+
+	project, asked, err = store.ResumeProject(t.Context(), stop)
+	require.NoError(t, err)
+	require.False(t, project.Paused)
+	require.Equal(t, []string{a.id}, asked)
+	require.Equal(t, 1, retries(a.id))
+	require.True(t, w.holdsSlot(waiting.id))
+
+	w.load(b) // its pause had been on its way
+	parked.Ordinal, parked.Ended, parked.Settle = 1, nil, nil
+	w.write(b, parked)
+	require.Equal(t, 1, retries(b.id), "what is parked after the pause has ended goes on")
+}
+
+func TestATicketStandsWhereItsTasksDo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store := postgres.New(w.pool, postgres.Config{})
+	a, b := w.task(w.project(5), ""), task.NewID()
+	ticket := w.row(a.id, "ticket_id")
+	w.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, mode)
+		SELECT $2, organization_id, project_id, ticket_id, 'b', 'b', agent, provider, 'validation' FROM tasks WHERE id = $1`, a.id, b)
+	for _, c := range []struct {
+		first, second, want string
+		blocked             bool
+	}{
+		{"pending", "pending", "backlog", false},
+		{"running", "pending", "building", false},
+		{"pending_validation", "pending", "testing", false},
+		{"failed", "pending", "building", true},
+		{"completed", "pending", "building-done", false},
+		{"completed", "completed", "done", false},
+		{"completed", "cancelled", "done", false},
+	} {
+		w.exec(`UPDATE tasks SET status = $2, attempt_count = ($2 <> 'pending')::integer WHERE id = $1`, a.id, c.first)
+		w.exec(`UPDATE tasks SET status = $2 WHERE id = $1`, b, c.second)
+		k, err := store.Ticket(t.Context(), w.org, ticket)
+		require.NoError(t, err)
+		require.Equal(t, c.want, k.Status, "%s, %s", c.first, c.second)
+		require.Equal(t, c.blocked, k.Blocked)
+		require.ElementsMatch(t, []string{a.id, b}, k.TaskIDs)
+	}
+	_, err := store.MoveTicket(t.Context(), w.org, ticket, task.PhaseDone)
+	require.Equal(t, task.CodeConflict, task.CodeOf(err))
+	require.Contains(t, err.Error(), "PHASE_TESTING, PHASE_BLOCKED")
+	k, err := store.MoveTicket(t.Context(), w.org, ticket, task.PhaseTesting)
+	require.NoError(t, err)
+	require.Equal(t, task.PhaseTesting, k.PhaseID)
+	_, err = store.MoveTicket(t.Context(), task.NewID(), ticket, task.PhaseTesting)
+	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }

@@ -10,7 +10,7 @@ import (
 // Ticket answers one ticket of an organization with the ids of its tasks.
 func (s *Store) Ticket(ctx context.Context, organizationID, id string) (task.Ticket, error) {
 	row, err := s.q.TicketByID(ctx, organizationID, id)
-	return ticketOf(row.Ticket, row.TaskIds), missing(translate("read ticket "+id, err), "There is no ticket %s.", id)
+	return ticketOf(db.ListTicketsRow(row)), missing(translate("read ticket "+id, err), "There is no ticket %s.", id)
 }
 
 // Tickets lists the tickets of an organization, newest first; an empty project means all.
@@ -22,16 +22,17 @@ func (s *Store) Tickets(ctx context.Context, organizationID, projectID string, p
 	rows, err := s.q.ListTickets(ctx, db.ListTicketsParams{
 		OrganizationID: organizationID, ProjectID: orNull(projectID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(page),
 	})
-	tickets := mapAll(rows, func(r db.ListTicketsRow) task.Ticket { return ticketOf(r.Ticket, r.TaskIds) })
+	tickets := mapAll(rows, ticketOf)
 	cut := cutPage(tickets, page.Limit, func(t task.Ticket) string { return encodeCursor(t.CreatedAt, t.ID) })
 	return cut, translate("list tickets", err)
 }
 
-func ticketOf(row db.Ticket, taskIDs []string) task.Ticket {
+func ticketOf(r db.ListTicketsRow) task.Ticket {
+	row := r.Ticket
 	return task.Ticket{
 		ID: row.ID, ProjectID: row.ProjectID, Title: row.Title, Description: row.Description, TicketType: row.TicketType,
-		PhaseID: row.PhaseID, Status: row.Status, Priority: row.Priority, Context: row.Context,
-		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, TaskIDs: taskIDs,
+		PhaseID: row.PhaseID, Status: r.State, Blocked: r.Blocked, Priority: row.Priority, Context: row.Context,
+		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, TaskIDs: r.TaskIds,
 	}
 }
 

@@ -131,6 +131,10 @@ func Decide(s State, f Fact) (State, Effects) {
 		return decideRetry(s)
 	case FactReplace:
 		return decideReplace(s)
+	case FactPause:
+		return decidePark(s, BlockedPaused, ClassNone)
+	case FactBudget:
+		return decidePark(s, BlockedBudget, ClassBudget)
 	}
 	return s, ignore(s, ReceiptRefused)
 }

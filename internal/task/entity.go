@@ -34,7 +34,8 @@ type Ticket struct {
 	Description string          `json:"description"`
 	TicketType  string          `json:"ticket_type"`
 	PhaseID     string          `json:"phase_id"`
-	Status      string          `json:"status"`
+	Status      string          `json:"status"`     // by its tasks: backlog, analyzing, building, building-done, testing, done
+	Blocked     bool            `json:"is_blocked"` // one of them has failed, or waits for one that did
 	Priority    string          `json:"priority"`
 	Context     json.RawMessage `json:"context"`
 	CreatedAt   time.Time       `json:"created_at"`

@@ -41,6 +41,15 @@ type Change struct {
 	Priority    *string
 }
 
+// Pause is what is asked of a project as a whole.
+type Pause struct {
+	OrganizationID string
+	ProjectID      string
+	Now            bool // stops what is at work too
+	Reason         string
+	Sender         string
+}
+
 // ProjectChange is what may be changed about a project; nil leaves a field alone.
 type ProjectChange struct {
 	Name          *string

@@ -57,7 +57,9 @@ func (q *Queries) InsertTicket(ctx context.Context, arg InsertTicketParams) (Tic
 }
 
 const listTickets = `-- name: ListTickets :many
-SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.status, k.priority, k.context, k.created_at, k.updated_at, ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
+SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.status, k.priority, k.context, k.created_at, k.updated_at, omoi_ticket_status(k.id)::text AS state,
+    EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
+    ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
 FROM tickets k JOIN projects p ON p.id = k.project_id
 WHERE p.organization_id = $1
   AND ($2::uuid IS NULL OR k.project_id = $2)
@@ -77,6 +79,8 @@ type ListTicketsParams struct {
 
 type ListTicketsRow struct {
 	Ticket  Ticket
+	State   string
+	Blocked bool
 	TaskIds []string
 }
 
@@ -107,6 +111,8 @@ func (q *Queries) ListTickets(ctx context.Context, arg ListTicketsParams) ([]Lis
 			&i.Ticket.Context,
 			&i.Ticket.CreatedAt,
 			&i.Ticket.UpdatedAt,
+			&i.State,
+			&i.Blocked,
 			&i.TaskIds,
 		); err != nil {
 			return nil, err
@@ -120,13 +126,17 @@ func (q *Queries) ListTickets(ctx context.Context, arg ListTicketsParams) ([]Lis
 }
 
 const ticketByID = `-- name: TicketByID :one
-SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.status, k.priority, k.context, k.created_at, k.updated_at, ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
+SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.status, k.priority, k.context, k.created_at, k.updated_at, omoi_ticket_status(k.id)::text AS state,
+    EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
+    ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
 FROM tickets k JOIN projects p ON p.id = k.project_id
 WHERE p.organization_id = $1 AND k.id = $2
 `
 
 type TicketByIDRow struct {
 	Ticket  Ticket
+	State   string
+	Blocked bool
 	TaskIds []string
 }
 
@@ -145,6 +155,8 @@ func (q *Queries) TicketByID(ctx context.Context, organizationID string, iD stri
 		&i.Ticket.Context,
 		&i.Ticket.CreatedAt,
 		&i.Ticket.UpdatedAt,
+		&i.State,
+		&i.Blocked,
 		&i.TaskIds,
 	)
 	return i, err

@@ -4,12 +4,16 @@ VALUES (@id, @project_id, @title, @description, @ticket_type, @phase_id, @priori
 RETURNING *;
 
 -- name: TicketByID :one
-SELECT sqlc.embed(k), ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
+SELECT sqlc.embed(k), omoi_ticket_status(k.id)::text AS state,
+    EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
+    ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
 FROM tickets k JOIN projects p ON p.id = k.project_id
 WHERE p.organization_id = @organization_id AND k.id = @id;
 
 -- name: ListTickets :many
-SELECT sqlc.embed(k), ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
+SELECT sqlc.embed(k), omoi_ticket_status(k.id)::text AS state,
+    EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
+    ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
 FROM tickets k JOIN projects p ON p.id = k.project_id
 WHERE p.organization_id = @organization_id
   AND (sqlc.narg('project_id')::uuid IS NULL OR k.project_id = sqlc.narg('project_id'))

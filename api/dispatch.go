@@ -1,0 +1,72 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Dispatch decides over whole projects and tickets.
+type Dispatch interface {
+	// PauseProject and ResumeProject answer the tasks that were asked to stop, or to go on.
+	PauseProject(ctx context.Context, p task.Pause) (task.Project, []string, error)
+	ResumeProject(ctx context.Context, p task.Pause) (task.Project, []string, error)
+	MoveTicket(ctx context.Context, organizationID, id, phase string) (task.Ticket, error)
+}
+
+func (a *API) registerDispatch() {
+	const project, ticket = "/api/v1/projects/{id}", "/api/v1/tickets/{id}"
+	add(a, route{method: http.MethodPost, path: project + "/pause", id: "pause-project", tag: tagProjects, summary: "Let no task of a project begin, or stop all of it now", access: accessWrite}, a.halt(a.deps.Store.PauseProject))
+	add(a, route{method: http.MethodPost, path: project + "/resume", id: "resume-project", tag: tagProjects, summary: "Let the tasks of a project go on", access: accessWrite}, a.halt(a.deps.Store.ResumeProject))
+	add(a, route{method: http.MethodPatch, path: ticket, id: "patch-ticket", tag: tagProjects, summary: "Move a ticket to another phase", access: accessWrite}, a.moveTicket)
+}
+
+type haltIn struct {
+	ProjectPath
+	Body *client.Halt
+}
+
+type haltOut struct {
+	Body client.Halted
+}
+
+// halt makes the handler of pause and resume.
+func (a *API) halt(do func(context.Context, task.Pause) (task.Project, []string, error)) func(context.Context, *haltIn) (*haltOut, error) {
+	return func(ctx context.Context, in *haltIn) (*haltOut, error) {
+		if err := knownID("project", in.ID); err != nil {
+			return nil, err
+		}
+		said := cmp.Or(in.Body, &client.Halt{})
+		if err := checkText("reason", said.Reason, maxReason); err != nil {
+			return nil, err
+		}
+		who := callerOf(ctx)
+		p, tasks, err := do(ctx, task.Pause{
+			OrganizationID: who.organization, ProjectID: in.ID, Now: said.Now, Sender: who.name,
+			Reason: cmp.Or(said.Reason, "the project was paused or resumed"),
+		})
+		a.deps.Bus.Wake(live.Relay)
+		return &haltOut{Body: client.Halted{Project: p, TaskIDs: tasks}}, err
+	}
+}
+
+type patchTicketIn struct {
+	ID   string `path:"id" doc:"Id of the ticket"`
+	Body client.TicketPatch
+}
+
+func (a *API) moveTicket(ctx context.Context, in *patchTicketIn) (*ticketOut, error) {
+	if err := knownID("ticket", in.ID); err != nil {
+		return nil, err
+	}
+	phase, err := oneOf("phase_id", in.Body.PhaseID, "", phases())
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.deps.Store.MoveTicket(ctx, callerOf(ctx).organization, in.ID, phase)
+	return &ticketOut{Status: http.StatusOK, Body: t}, err
+}

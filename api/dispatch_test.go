@@ -1,0 +1,42 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestAProjectIsStoppedAndGoesOn(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	first := w.task(newTask())
+	path := "/api/v1/projects/" + first.ProjectID
+	paused := ok[client.Halted](w.call(http.MethodPost, path+"/pause", nil), http.StatusOK)
+	require.True(t, paused.Project.Paused)
+	require.Empty(t, paused.TaskIDs)
+	waiting := w.task(newTask())
+	require.Equal(t, task.BlockedPaused, waiting.Blocked)
+	stopped := ok[client.Halted](w.call(http.MethodPost, path+"/pause", `{"now":true,"reason":"a flood"}`), http.StatusOK)
+	require.Equal(t, []string{first.ID}, stopped.TaskIDs)
+	resumed := ok[client.Halted](w.call(http.MethodPost, path+"/resume", `{}`), http.StatusOK)
+	require.False(t, resumed.Project.Paused)
+	require.True(t, ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+waiting.ID, nil), http.StatusOK).HoldsSlot)
+	w.call(http.MethodPost, "/api/v1/projects/"+task.NewID()+"/pause", nil).refused(http.StatusNotFound, "")
+	w.call(http.MethodPost, path+"/pause", `{"soon":true}`).refused(422, "body.soon")
+}
+
+func TestATicketMovesFromPhaseToPhase(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := ok[client.Ticket](w.call(http.MethodPost, "/api/v1/tickets", `{"repo":"/srv/git/app","title":"a","task":{"agent":"external"}}`), http.StatusCreated)
+	require.Equal(t, []any{"backlog", false}, []any{made.Status, made.Blocked})
+	path := "/api/v1/tickets/" + made.ID
+	moved := ok[client.Ticket](w.call(http.MethodPatch, path, `{"phase_id":"PHASE_TESTING"}`), http.StatusOK)
+	require.Equal(t, task.PhaseTesting, moved.PhaseID)
+	w.call(http.MethodPatch, path, `{"phase_id":"PHASE_DONE"}`).refused(http.StatusConflict, "")
+	w.call(http.MethodPatch, path, `{"phase_id":"PHASE_NONE"}`).refused(422, "body.phase_id")
+}

@@ -1,0 +1,52 @@
+package taskcmd_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+func TestStoppingAndResumingAProjectSaysWhatHappens(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	project := client.Project{ID: idA, Name: "app"}
+	var asked []client.Halt
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/projects", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(client.Page[client.Project]{Items: []client.Project{project}})
+	})
+	mux.HandleFunc("POST /api/v1/projects/{id}/{what}", func(w http.ResponseWriter, r *http.Request) {
+		var in client.Halt
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		asked = append(asked, in)
+		out := client.Halted{Project: project, TaskIDs: []string{}}
+		out.Project.Paused = r.PathValue("what") == "pause"
+		if in.Now || !out.Project.Paused {
+			out.TaskIDs = append(out.TaskIDs, idM)
+		}
+		_ = json.NewEncoder(w).Encode(out)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+
+	got := f.omoi("stop", "--project", "app", "--reason", "a flood")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "Being stopped: 1 task at work; what was done is saved")
+	require.Contains(t, got.out+got.err, "omoi projects resume")
+	require.Contains(t, f.omoi("project", "pause", "app").out, "Those at work go on")
+	require.Contains(t, f.omoi("project", "resume", "app").out, "app goes on")
+	require.Equal(t, []client.Halt{{Now: true, Reason: "a flood"}, {Reason: "asked for on the command line"}, {Reason: "asked for on the command line"}}, asked)
+	var out client.Halted
+	requireJSON(t, f.omoi("projects", "pause", "app", "--now", "--json").out, &out)
+	require.True(t, out.Project.Paused)
+	require.Equal(t, []string{idM}, out.TaskIDs)
+	require.Equal(t, exit.Usage, f.omoi("stop").code)
+	require.Equal(t, exit.Failed, f.omoi("stop", "--project", "nobody").code)
+}

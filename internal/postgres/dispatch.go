@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// PauseProject lets no task of a project in any more. With now those at work are asked to stop: what they have done is saved.
+// It answers the tasks that were asked.
+func (s *Store) PauseProject(ctx context.Context, p task.Pause) (task.Project, []string, error) {
+	return s.switchProject(ctx, p, true, func(q *db.Queries) ([]string, error) {
+		if !p.Now {
+			return nil, nil
+		}
+		return q.ParkAtWork(ctx, db.ParkAtWorkParams{ProjectID: p.ProjectID, Reason: storable(p.Reason), Sender: p.Sender})
+	})
+}
+
+// ResumeProject lets the tasks of a project in again, and asks those to go on that were stopped with it. It answers them.
+func (s *Store) ResumeProject(ctx context.Context, p task.Pause) (task.Project, []string, error) {
+	return s.switchProject(ctx, p, false, func(q *db.Queries) ([]string, error) {
+		return q.ResumeParked(ctx, db.ResumeParkedParams{
+			ProjectID: p.ProjectID, Blocked: string(task.BlockedPaused), Reason: storable(p.Reason), Sender: p.Sender,
+		})
+	})
+}
+
+func (s *Store) switchProject(ctx context.Context, p task.Pause, paused bool, ask func(*db.Queries) ([]string, error)) (task.Project, []string, error) {
+	var row db.Project
+	asked := []string{}
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+		row, err = q.SetProjectPaused(ctx, db.SetProjectPausedParams{Paused: paused, OrganizationID: p.OrganizationID, ID: p.ProjectID})
+		if err != nil {
+			return err
+		}
+		ids, err := ask(q)
+		if err != nil {
+			return err
+		}
+		asked = append(asked, ids...)
+		_, err = q.RunGate(ctx, p.OrganizationID)
+		return err
+	})
+	return projectOf(row), asked, missing(translate("pause or resume project "+p.ProjectID, err), "There is no project %s.", p.ProjectID)
+}
+
+// MoveTicket brings a ticket into another phase; [task.CodeConflict] names those that may follow its own.
+func (s *Store) MoveTicket(ctx context.Context, organizationID, id, phase string) (task.Ticket, error) {
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		from, err := q.LockTicket(ctx, organizationID, id)
+		if err != nil {
+			return err
+		}
+		if !task.PhaseCanMove(from, phase) {
+			return phaseRefused(from, phase)
+		}
+		return q.SetTicketPhase(ctx, phase, id)
+	})
+	if err != nil {
+		return task.Ticket{}, missing(translate("move ticket "+id, err), "There is no ticket %s.", id)
+	}
+	return s.Ticket(ctx, organizationID, id)
+}
+
+func phaseRefused(from, to string) error {
+	next := "none"
+	if moves := task.PhaseMoves(from); len(moves) > 0 {
+		next = strings.Join(moves, ", ")
+	}
+	return task.Errorf(task.CodeConflict, "A ticket in %s cannot move to %s; after it may come: %s.", from, to, next)
+}
+
+// goOn lets a task go on that was parked for a pause which has ended meanwhile.
+func (w *projecting) goOn(ctx context.Context) error {
+	if w.p.Blocked != task.BlockedPaused {
+		return nil
+	}
+	if on, err := w.q.ProjectGoesOn(ctx, w.row.ProjectID); err != nil || !on {
+		return err
+	}
+	_, err := w.q.ResumeParked(ctx, db.ResumeParkedParams{
+		ProjectID: w.row.ProjectID, Blocked: string(task.BlockedPaused), Reason: "the pause has ended", Sender: "omoi",
+	})
+	return err
+}

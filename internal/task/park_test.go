@@ -1,0 +1,52 @@
+package task_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestParkingSavesAndWaits(t *testing.T) {
+	t.Parallel()
+	at := task.State{Status: task.StatusRunning, SandboxID: "b", Retries: 1, Attempts: 2}
+	for _, c := range []struct {
+		kind    task.FactKind
+		blocked task.BlockedReason
+		class   task.FailureClass
+	}{{task.FactPause, task.BlockedPaused, task.ClassNone}, {task.FactBudget, task.BlockedBudget, task.ClassBudget}} {
+		parked, eff := task.Decide(at, task.Fact{Kind: c.kind})
+		require.Equal(t, task.State{Status: task.StatusPending, Blocked: c.blocked, Retries: 1, Attempts: 2}, parked)
+		require.Equal(t, task.ActionPark, eff.Action)
+		require.Equal(t, c.class, eff.Class)
+
+		same, eff := task.Decide(parked, task.Fact{Kind: c.kind})
+		require.Equal(t, parked, same, "it is parked once")
+		require.Equal(t, task.ReceiptRefused, eff.Receipt)
+
+		again, eff := task.Decide(parked, task.Fact{Kind: task.FactRetry})
+		require.Equal(t, task.BlockedNone, again.Blocked)
+		require.Equal(t, 1, again.Retries, "going on is no retry")
+		require.Equal(t, task.ActionBegin, eff.Action)
+
+		publishing := at
+		publishing.Publishing = true
+		_, eff = task.Decide(publishing, task.Fact{Kind: c.kind})
+		require.Equal(t, task.ReceiptTooLate, eff.Receipt)
+	}
+}
+
+func TestPhasesMoveAsTheyMay(t *testing.T) {
+	t.Parallel()
+	for pair, want := range map[[2]string]bool{
+		{"PHASE_BACKLOG", "PHASE_REQUIREMENTS"}: true, {"PHASE_REQUIREMENTS", "PHASE_DESIGN"}: true, {"PHASE_DESIGN", "PHASE_IMPLEMENTATION"}: true,
+		{"PHASE_IMPLEMENTATION", "PHASE_TESTING"}: true, {"PHASE_TESTING", "PHASE_DEPLOYMENT"}: true, {"PHASE_DEPLOYMENT", "PHASE_DONE"}: true,
+		{"PHASE_TESTING", "PHASE_IMPLEMENTATION"}: true, {"PHASE_DESIGN", "PHASE_BLOCKED"}: true, {"PHASE_BLOCKED", "PHASE_TESTING"}: true,
+		{"PHASE_DESIGN", "PHASE_DESIGN"}: true, {"PHASE_BACKLOG", "PHASE_DONE"}: false, {"PHASE_DONE", "PHASE_BLOCKED"}: false,
+		{"PHASE_DONE", "PHASE_BACKLOG"}: false, {"PHASE_IMPLEMENTATION", "PHASE_DESIGN"}: false, {"PHASE_BLOCKED", "PHASE_DONE"}: false,
+		{"PHASE_BLOCKED", "PHASE_DEPLOYMENT"}: false,
+	} {
+		require.Equal(t, want, task.PhaseCanMove(pair[0], pair[1]), "%v", pair)
+	}
+}

@@ -1,0 +1,44 @@
+package workflows_test
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// playPaused is stopped with its project while the agent works, and goes on when a person resumes it.
+func playPaused(tr *troupe) { playParked(tr, contract.CommandPause, task.BlockedPaused) }
+
+// playBudget spends its budget, and goes on when that is raised.
+func playBudget(tr *troupe) { playParked(tr, contract.CommandBudget, task.BlockedBudget) }
+
+func playParked(tr *troupe, kind string, why task.BlockedReason) {
+	tr.spawned = func(n int, box string) {
+		tr.after(time.Second, func() { tr.events(box, 1, started()) })
+		if n == 1 {
+			tr.after(4*time.Second, func() { tr.command(kind, "p1", "enough for now") })
+			tr.after(20*time.Second, func() { tr.command(contract.CommandRetry, "r1", "go on") })
+			return
+		}
+		tr.after(4*time.Second, func() { tr.events(box, 2, completed(true)) })
+	}
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 2)
+	require.Equal(tr.t, "resumed", tr.begun[1].Kind)
+	require.Len(tr.t, tr.cleaned, 2)
+	require.Equal(tr.t, task.ReceiptCarriedOut, tr.receipts()["p1"])
+	require.Equal(tr.t, task.ReceiptCarriedOut, tr.receipts()["r1"])
+	parked := 0
+	for _, p := range tr.projects {
+		if p.Blocked == why && p.Ended != nil {
+			parked++
+			require.True(tr.t, p.ReleaseSlot)
+			require.Equal(tr.t, "parked", p.Ended.Outcome)
+			require.Zero(tr.t, p.Retries)
+		}
+	}
+	require.Equal(tr.t, 1, parked)
+}
