@@ -29,7 +29,7 @@ func (c *core) newGuardian() (*guardian.Guardian, error) {
 	}
 	return guardian.New(guardian.Config{
 		AutoSteering: m.AutoSteering, Fresh: fresh, Stale: 2 * m.GuardianInterval, Keep: m.Keep, Newest: m.Events,
-		Asked: m.MaxAnalyses, Ladder: ladder,
+		Asked: m.MaxAnalyses, Ladder: ladder, Rules: rulesOf(c.cfg),
 	}, guardian.Deps{
 		Store: c.store, Model: makes, Counter: c.metrics.Guardian, Log: c.log,
 		Wake: func(iv task.Intervention) {
