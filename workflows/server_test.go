@@ -45,7 +45,7 @@ func TestOnServer(t *testing.T) { //nolint:paralleltest // the paths share one t
 		worker.SetStickyWorkflowCacheSize(0)
 	}
 	c := devServer(t)
-	for i, p := range paths() { //nolint:paralleltest // as above
+	for i, p := range append(paths(), validatedPaths()...) { //nolint:paralleltest // as above
 		t.Run(p.name, func(t *testing.T) {
 			tr := newTroupe(t, c, i)
 			p.play(tr)

@@ -18,6 +18,8 @@ func validated(s *stage, validator func(round int, box string)) {
 	round := 0
 	s.spawned = func(n int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if s.begun[n-1].Kind != task.KindValidation {
 			s.after(4*time.Second, func() { s.events(box, 2, completed(true)) })
 			return

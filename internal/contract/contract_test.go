@@ -36,6 +36,29 @@ func TestOldStatesDecode(t *testing.T) {
 	}
 }
 
+// TestAStateOfAValidationDecodes reads one that was written while a validator was at work, and sees
+// that one of before its fields says that nobody validates.
+func TestAStateOfAValidationDecodes(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/validating.json")
+	require.NoError(t, err)
+	var s contract.TaskState
+	require.NoError(t, json.Unmarshal(raw, &s))
+	require.Equal(t, []any{3, 1, true}, []any{s.Judge.Rounds, s.Judge.Round, s.Judge.Handed})
+	require.True(t, s.Attempt.Validates)
+	require.NotZero(t, s.Watch.Finished)
+	again, err := json.Marshal(s)
+	require.NoError(t, err)
+	require.JSONEq(t, string(raw), string(again), "a field was renamed or dropped")
+
+	old, err := os.ReadFile("testdata/state-v1.json")
+	require.NoError(t, err)
+	var before contract.TaskState
+	require.NoError(t, json.Unmarshal(old, &before))
+	require.Zero(t, before.Judge.Rounds)
+	require.False(t, before.Judge.Handed || before.Attempt.Validates)
+}
+
 func TestWorkflowIDs(t *testing.T) {
 	t.Parallel()
 	id, ok := contract.TaskIDOf(contract.TaskWorkflowID("x"))

@@ -1,0 +1,95 @@
+package workflows_test
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func validatedPaths() []path {
+	return []path{
+		{"validated", playValidated},
+		{"validation-exhausted", playValidationExhausted},
+		{"validation-tried-again", playValidationTriedAgain},
+		{"validation-worker-killed", playValidationWorkerKilled},
+		{"validation-continued", playValidationContinued},
+		{"validation-reset", playValidationReset},
+	}
+}
+
+func playValidated(tr *troupe) {
+	validated(tr.stage, judges(tr.stage, "no", "ok"))
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, []string{"first", "validation", "revision", "validation"}, tr.kinds())
+}
+
+func playValidationExhausted(tr *troupe) {
+	validated(tr.stage, judges(tr.stage, "no", "no"))
+	tr.loaded.State.Rounds = 2
+	var app *temporal.ApplicationError
+	require.ErrorAs(tr.t, tr.play(), &app)
+	require.Equal(tr.t, string(task.ClassAgentError), app.Type())
+	require.Equal(tr.t, enums.WORKFLOW_EXECUTION_STATUS_FAILED, tr.status(""))
+}
+
+func playValidationTriedAgain(tr *troupe) {
+	tr.loaded.Settings.RetryBase = 100 * time.Millisecond
+	validated(tr.stage, func(round int, box string) {
+		if round > 1 {
+			tr.verdict(box, "ok")
+			return
+		}
+		tr.events(box, 2, agentError(task.ClassAgentError))
+	})
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, []string{"first", "validation", "validation"}, tr.kinds())
+}
+
+func playValidationWorkerKilled(tr *troupe) {
+	restarted := make(chan struct{})
+	validated(tr.stage, func(_ int, box string) {
+		tr.w.Stop()
+		tr.work()
+		tr.verdict(box, "ok")
+		close(restarted)
+	})
+	require.NoError(tr.t, tr.play())
+	<-restarted
+	require.Len(tr.t, tr.begun, 2)
+}
+
+func playValidationContinued(tr *troupe) {
+	tr.loaded.Settings.MaxSignals = 5
+	validated(tr.stage, func(_ int, box string) {
+		for i := range 6 {
+			tr.after(time.Duration(i)*2*time.Second, func() { tr.events(box, int64(i+2)) })
+		}
+		tr.after(30*time.Second, func() { tr.verdict(box, "ok") })
+	})
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 2)
+	require.NotEqual(tr.t, tr.firstRun, tr.currentRun())
+}
+
+// The run is reset while the validator is at work: it goes on with that.
+func playValidationReset(tr *troupe) {
+	validated(tr.stage, func(_ int, box string) {
+		go func() {
+			tr.mu.Lock()
+			live := contract.LiveAttempt{Number: 2, SandboxID: box, Provider: "local", Head: 1, Assigned: true, Started: true, Validates: true}
+			tr.loaded.Reset, tr.loaded.Live, tr.loaded.Branch, tr.loaded.Base = true, &live, "feature/x", "c0ffee"
+			tr.loaded.State = task.State{Status: task.StatusValidating, Attempts: 2, MaxRetries: 3, Rounds: 3, Handed: true}
+			tr.unread[box] = contract.Digest{SandboxID: box, From: 1, To: 1, LastBeat: tr.now(), Milestones: []contract.Milestone{{Sequence: 1, Type: task.EventAgentStarted}}}
+			tr.mu.Unlock()
+			tr.reset()
+			tr.verdict(box, "ok")
+		}()
+	})
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 2, "the validator lives: no third attempt")
+}
