@@ -150,6 +150,10 @@ drill: build temporal ## kill everything at every step, 300 times, and write doc
 bench: build temporal ## measure what docs/BENCHMARKS.md promises, side by side in one run
 	@$(GO) run ./internal/tools/bench -bin $(BIN) -root $(CURDIR) -out docs/BENCHMARKS.md -version "$$(git describe --always --dirty 2>/dev/null || echo an unnamed version)" $(BENCH_FLAGS)
 
+.PHONY: corpus
+corpus: build ## run the guardian's scenarios at a running omoi (OMOI_AGENT_HEARTBEAT=250ms omoi dev), and record what their agents do
+	@$(GO) run ./internal/tools/corpus $(CORPUS_FLAGS)
+
 # --- checks ------------------------------------------------------------------
 
 .PHONY: lint
