@@ -21,7 +21,6 @@ const (
 	scriptAttach = "attach"
 	scriptMore   = "more"
 	scriptShell  = "shell"
-	scriptLeave  = "leave"
 )
 
 // Attach is [Provider.Exec] with the streams of a person. What the command says comes as it is said, whatever its
@@ -53,7 +52,7 @@ type attached struct {
 }
 
 func (a attached) run(ctx context.Context, env string) (int, error) {
-	defer a.leave(ctx)
+	defer a.finish(ctx)
 	if a.streams.Terminal != nil {
 		return a.terminal(ctx, env)
 	}
@@ -63,16 +62,16 @@ func (a attached) run(ctx context.Context, env string) (int, error) {
 	return a.follow(ctx)
 }
 
-// leave ends what is left of the command, for a while longer than the caller lives.
-func (a attached) leave(ctx context.Context) {
+// finish ends what is left of the command, for a while longer than the caller lives.
+func (a attached) finish(ctx context.Context) {
+	if a.streams.Terminal == nil {
+		a.abandon(ctx)
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience+readTimeout)
 	defer cancel()
-	_, _ = a.tb.script(ctx, scriptLeave, a.dir) // what is left goes with the sandbox
-	if a.streams.Terminal != nil {
-		_ = a.tb.endTerminal(ctx, a.id)
-	} else {
-		_ = a.tb.endSession(ctx, a.id)
-	}
+	a.leave(ctx)
+	_ = a.tb.endTerminal(ctx, a.id)
 }
 
 // chunk is how much of each stream comes with one call.

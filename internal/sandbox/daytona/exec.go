@@ -104,6 +104,7 @@ func (e execution) await(ctx context.Context, timeout time.Duration) (sandbox.Ex
 			return none, fmt.Errorf("run a command in the sandbox: %w", ctx.Err())
 		}
 		if err != nil && !passing(err) {
+			e.leave(ctx)
 			return none, err
 		}
 		if err == nil && done {
@@ -136,8 +137,13 @@ func (e execution) end(ctx context.Context) (sandbox.ExecResult, error) {
 func (e execution) abandon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience+readTimeout)
 	defer cancel()
-	_, _ = e.end(ctx) // what is left goes with the sandbox
+	e.leave(ctx)
 	_ = e.tb.endSession(ctx, e.id)
+}
+
+// leave ends the command, and removes what it was given and what it said.
+func (e execution) leave(ctx context.Context) {
+	_, _ = e.tb.script(ctx, scriptLeave, e.dir) // what is left goes with the sandbox
 }
 
 func (e execution) close(ctx context.Context) {

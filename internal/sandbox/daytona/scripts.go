@@ -28,6 +28,7 @@ const (
 	scriptStop    = "stop"
 	scriptExec    = "exec"
 	scriptAnswer  = "answer"
+	scriptLeave   = "leave"
 	scriptRead    = "read"
 	scriptPlace   = "place"
 	scriptRemove  = "remove"

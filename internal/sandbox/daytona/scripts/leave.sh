@@ -1,4 +1,4 @@
-# Ends what a person ran from the folder $1, and removes it.
+# Ends what runs from the folder $1, and removes it.
 cd "$1" 2>/dev/null || exit 0
 : > stop
 [ -e tag ] && sweep "$(cat tag)"

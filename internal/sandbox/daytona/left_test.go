@@ -1,0 +1,81 @@
+package daytona_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/daytona"
+	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// left lists the folders of commands in the sandbox: that of the one that looks is there.
+func left(t *testing.T, p *daytona.Provider, labels sandbox.Labels) []string {
+	t.Helper()
+	res, err := p.Exec(t.Context(), labels, sandbox.Command{Args: []string{"sh", "-c", `ls -A "$OMOI_DIR/.ctl/exec" "$OMOI_DIR/.ctl/tmp"`}})
+	require.NoError(t, err)
+	var names []string
+	for line := range strings.FieldsSeq(string(res.Stdout)) {
+		if !strings.HasSuffix(line, ":") {
+			names = append(names, line)
+		}
+	}
+	return names
+}
+
+// What a command said, and the environment that it had, do not stay in the sandbox.
+func TestNoCommandLeavesAnythingBehind(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, standin.Options{})
+	p := b.open(t)
+	_, labels := b.ensure(t, p)
+	says := sandbox.Command{Args: []string{"sh", "-c", "echo said; echo no >&2; cat"}}
+	hangs := sandbox.Command{Args: []string{"sh", "-c", "echo said; sleep 600"}, Timeout: time.Millisecond}
+	streams := func() sandbox.Streams {
+		return sandbox.Streams{Stdin: strings.NewReader("typed\n"), Stdout: io.Discard, Stderr: io.Discard}
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		what  string
+		fault standin.Fault
+		run   func() error
+		fails bool
+	}{
+		{"a command", standin.Fault{}, func() error { _, err := p.Exec(t.Context(), labels, says); return err }, false},
+		{"one that takes too long", standin.Fault{}, func() error { _, err := p.Exec(t.Context(), labels, hangs); return err }, true},
+		{"one that nobody waits for", standin.Fault{}, func() error { _, err := p.Exec(over, labels, says); return err }, true},
+		{"one that could not begin", refuses("/toolbox/*/process/session"), func() error { _, err := p.Exec(t.Context(), labels, says); return err }, true},
+		{"one that is refused", refuses("/toolbox/*/process/session/*/exec"), func() error { _, err := p.Exec(t.Context(), labels, says); return err }, true},
+		{"a person's", standin.Fault{}, func() error { _, err := p.Attach(t.Context(), labels, says, streams()); return err }, false},
+		{"a person's that takes too long", standin.Fault{}, func() error { _, err := p.Attach(t.Context(), labels, hangs, streams()); return err }, true},
+		{"a person's that could not begin", refuses("/toolbox/*/process/session/*/exec"), func() error { _, err := p.Attach(t.Context(), labels, says, streams()); return err }, true},
+		{"one at a terminal", standin.Fault{}, func() error {
+			s := streams()
+			s.Terminal = &sandbox.Terminal{Size: sandbox.Size{Rows: 20, Columns: 80}}
+			_, err := p.Attach(t.Context(), labels, sandbox.Command{Args: []string{"echo", "said"}}, s)
+			return err
+		}, false},
+	} {
+		if c.fault.Switch != "" {
+			b.server.Faults().Set(c.fault)
+		}
+		err := c.run()
+		require.Equal(t, c.fails, err != nil, "%s: %v", c.what, err)
+		require.NotEqual(t, task.CodeNotFound, task.CodeOf(err), c.what)
+		require.Len(t, left(t, p, labels), 1, c.what)
+	}
+	b.end(t, p, labels)
+}
+
+// refuses is a toolbox that once does not do what it is asked.
+func refuses(path string) standin.Fault {
+	return standin.Fault{Switch: standin.Answer, Method: http.MethodPost, Path: path, Times: 1, Status: http.StatusBadRequest, Message: "no"}
+}
