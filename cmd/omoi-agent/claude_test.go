@@ -417,3 +417,67 @@ func TestClaudeSubagents(t *testing.T) {
 		require.EqualValues(t, 2, b.one("agent.completed")["turns"])
 	})
 }
+
+// Each way to log in is used as it is meant, and alone; an endpoint may have a path.
+func TestClaudeLogsIn(t *testing.T) {
+	cases := map[string]struct{ env, want map[string]string }{
+		"key":          {map[string]string{"ANTHROPIC_API_KEY": "sk-one"}, map[string]string{"X-Api-Key": "sk-one", "Authorization": ""}},
+		"bearer":       {map[string]string{"ANTHROPIC_AUTH_TOKEN": "sk-two"}, map[string]string{"X-Api-Key": "", "Authorization": "Bearer sk-two"}},
+		"subscription": {map[string]string{"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-three", "ANTHROPIC_API_KEY": "sk-one"}, map[string]string{"X-Api-Key": "", "Authorization": "Bearer sk-ant-oat01-three"}},
+	}
+	eachVersion(t, func(t *testing.T, path string) {
+		for name, c := range cases {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b, model := claudeBox(t, path, modeltest.Turn{Text: "Done."})
+				delete(b.cfg.Env, "ANTHROPIC_API_KEY")
+				maps.Copy(b.cfg.Env, c.env)
+				b.cfg.Env["ANTHROPIC_BASE_URL"], b.cfg.Env["MODEL"] = model.URL+"/api/anthropic", "glm-4.6"
+				require.Equal(t, 0, b.run())
+				asked := model.Requests()[0]
+				require.Equal(t, []string{"/api/anthropic/v1/messages", "glm-4.6"}, []string{asked.Path, asked.Model})
+				for header, want := range c.want {
+					require.Equal(t, want, asked.Header.Get(header), header)
+				}
+				require.Equal(t, "glm-4.6", b.one("agent.completed")["model"])
+			})
+		}
+	})
+}
+
+// A skill of the repository is offered, and its use is told.
+func TestClaudeSkills(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		b, model := claudeBox(t, path)
+		skill := modeltest.Tool{Name: "Skill", Input: map[string]any{"skill": "adding"}}
+		b.cfg.Setup = "mkdir -p .claude/skills/adding && printf -- '---\\nname: adding\\ndescription: adds numbers\\n---\\nAdd them by heart.\\n' > .claude/skills/adding/SKILL.md"
+		model.Add(modeltest.Turn{Tools: []modeltest.Tool{skill}}, modeltest.Turn{Text: "Done.", Expect: modeltest.Saying("Add them by heart.")})
+		require.Equal(t, 0, b.run())
+		require.Equal(t, "adding", b.one("agent.skill_invoked")["skill_name"])
+		require.Equal(t, "adding", b.one("agent.skill_completed")["skill_name"])
+		require.Empty(t, b.server.Of("agent.file_edited"), "what setup did is not the agent's work")
+	})
+}
+
+// Whatever a shell command does to files is told, each kind as what it is.
+func TestClaudeChangesFiles(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		b, model := claudeBox(t, path)
+		b.cfg.Setup = ": > empty; : > other; seq 100 > long; echo gone > gone"
+		model.Add(
+			modeltest.Turn{Tools: []modeltest.Tool{bash("echo x >> empty; mv long moved; rm gone; printf '\\0' > binary; mkdir -p a/b && echo new > a/b/new")}},
+			modeltest.Turn{Tools: []modeltest.Tool{{Name: "Read", Input: map[string]any{"file_path": b.at("other")}}}},
+			modeltest.Turn{Tools: []modeltest.Tool{{Name: "Write", Input: map[string]any{"file_path": b.at("other"), "content": "filled\n"}}}},
+			modeltest.Turn{Text: "Done."},
+		)
+		require.Equal(t, 0, b.run())
+		kinds := map[any]any{}
+		for _, e := range b.server.Of("agent.file_edited") {
+			kinds[e.Data["file_path"]] = e.Data["change_type"]
+			require.Equal(t, e.Data["file_path"] == "binary", e.Data["binary"], e.Data["file_path"])
+		}
+		require.Equal(t, map[any]any{
+			"empty": "modified", "moved": "renamed", "gone": "deleted", "binary": "created", "a/b/new": "created", "other": "modified",
+		}, kinds)
+	})
+}

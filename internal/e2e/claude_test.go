@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,12 +118,15 @@ func TestClaudeIsLimited(t *testing.T) {
 	t.Parallel()
 	version := claudetest.Versions()[0]
 	r := newRig(t, map[string]string{"OMOI_CLAUDE_BIN": putClaude(t, version)}).up()
-	reset := time.Now().Add(8 * time.Second)
+	var reset atomic.Int64 // from the refusal on: however long it took until then, it lies ahead
 	model := modeltest.New(
 		t, modeltest.Turn{Text: "The answer is 42.", Tools: []modeltest.Tool{claudeBash("echo kept > kept && git add kept && git commit -qm kept")}},
-		modeltest.Turn{Status: http.StatusTooManyRequests, Header: http.Header{
-			"Anthropic-Ratelimit-Unified-Status": {"rejected"}, "Anthropic-Ratelimit-Unified-Reset": {strconv.FormatInt(reset.Unix(), 10)},
-			"Anthropic-Ratelimit-Unified-Representative-Claim": {"five_hour"},
+		modeltest.Turn{Status: http.StatusTooManyRequests, Now: func() http.Header {
+			reset.Store(time.Now().Add(8 * time.Second).Unix())
+			return http.Header{
+				"Anthropic-Ratelimit-Unified-Status": {"rejected"}, "Anthropic-Ratelimit-Unified-Reset": {strconv.FormatInt(reset.Load(), 10)},
+				"Anthropic-Ratelimit-Unified-Representative-Claim": {"five_hour"},
+			}
 		}},
 		modeltest.Turn{Text: "It is still 42.", Expect: modeltest.Saying("The answer is 42.", "cut off")},
 	)
@@ -133,7 +137,7 @@ func TestClaudeIsLimited(t *testing.T) {
 	require.Equal(t, 2, done.AttemptCount)
 	require.Equal(t, task.ClassProviderLimit, done.Attempts[0].FailureClass)
 	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.error'
-		AND event_data ->> 'reset_at' = $1`, reset.UTC().Format(time.RFC3339)))
+		AND event_data ->> 'reset_at' = $1`, time.Unix(reset.Load(), 0).UTC().Format(time.RFC3339)))
 	require.Equal(t, 1, r.count(fmt.Sprintf(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.completed'
 		AND sandbox_id = '%s' AND event_data ->> 'final_output' = 'It is still 42.'`, done.Attempts[1].SandboxID)))
 	r.noLeaks()

@@ -165,7 +165,7 @@ func TestAMessageReachesTheTurn(t *testing.T) {
 	require.Equal(t, 0, wait())
 	require.Equal(t, "a", b.one("agent.message")["in_reply_to"])
 	require.Equal(t, "With tabs.", b.one("agent.completed")["final_output"])
-	require.Equal(t, []string{"a"}, b.server.Acks())
+	require.Contains(t, b.server.Acks(), "a")
 }
 
 // What is said while the program ends is the next turn, of another process.
@@ -223,9 +223,9 @@ func TestAProgramThatDoesNotListenIsEnded(t *testing.T) {
 // left is not taken for said.
 func TestABudgetIsOfTheAttempt(t *testing.T) {
 	b := newBench(
-		t, map[string]string{"MAX_BUDGET_USD": "1"},
+		t, map[string]string{"MAX_BUDGET_USD": "1.25"},
 		[]step{{Hear: true}, says("m1", "One."), ends("One.", 0.4), {Hear: true}, calls("m2", "t2"), {Mark: "deaf"}, {Deaf: true}},
-		[]step{{Hear: true}, says("m3", "Three."), ends("Three.", 0.25), {End: true}},
+		[]step{{Hear: true}, says("m3", "Three."), ends("Three.", 0.5), {End: true}},
 	)
 	b.cfg.WaitForMessages = true
 	wait := b.start()
@@ -236,12 +236,12 @@ func TestABudgetIsOfTheAttempt(t *testing.T) {
 	b.has("agent.waiting", 2)
 	b.tell("c", "user_message", "three")
 	b.has("agent.waiting", 3)
-	require.Equal(t, []string{"1.0000", "0.2000"}, []string{b.flag(1, "--max-budget-usd"), b.flag(2, "--max-budget-usd")})
+	require.Equal(t, []string{"1.2500", "0.4500"}, []string{b.flag(1, "--max-budget-usd"), b.flag(2, "--max-budget-usd")})
 	b.tell("d", "user_message", "four")
 	require.Equal(t, 1, wait())
 	failed := b.one("agent.error")
 	require.Equal(t, []any{"stopped", "max_cost_reached", true}, []any{failed["failure_class"], failed["stop_reason"], failed["cost_estimated"]})
-	require.InDelta(t, 1.05, failed["cost_usd"], 1e-6, "what the process that was ended had spent is not forgotten")
+	require.InDelta(t, 1.3, failed["cost_usd"], 1e-6, "what the process that was ended had spent is not forgotten")
 	require.Equal(t, "d", b.one("agent.message_dropped")["message_id"])
 }
 

@@ -167,6 +167,9 @@ func (t *talk) noticed(end *turn, l *line) {
 	switch {
 	case l.Type == "result":
 		end.result = l
+		if l.Subtype == "success" && !l.IsError {
+			end.stop = "" // it was done before it could be stopped
+		}
 		t.save()
 	case l.Replay:
 		if m, ok := t.unheard[l.UUID]; ok {

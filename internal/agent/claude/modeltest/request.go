@@ -11,6 +11,7 @@ import (
 // Request is what an agent sent.
 type Request struct {
 	Header   http.Header     `json:"-"`
+	Path     string          `json:"-"`
 	Model    string          `json:"model"`
 	Stream   bool            `json:"stream"`
 	System   json.RawMessage `json:"system"`

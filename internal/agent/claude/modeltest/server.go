@@ -90,7 +90,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
-	req := Request{Header: r.Header}
+	req := Request{Header: r.Header, Path: r.URL.Path}
 	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
 		s.fault("a request cannot be read: %v", err)
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -153,6 +153,9 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, req Request, t Tur
 	}
 	s.hold(r, t.Hold)
 	maps.Copy(w.Header(), t.Header)
+	if t.Now != nil {
+		maps.Copy(w.Header(), t.Now())
+	}
 	switch {
 	case t.Cut == CutBefore:
 		panic(http.ErrAbortHandler)

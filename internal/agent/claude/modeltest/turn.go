@@ -25,7 +25,9 @@ type Turn struct {
 	Status int // of an error; the type follows from it
 	Error  string
 	Header http.Header // of an error, or of any answer
-	Cut    Cut
+	// Now makes more of it when the request is there: for what hangs on the time.
+	Now func() http.Header
+	Cut Cut
 
 	// Expect looks at the request; an error fails the test.
 	Expect func(Request) error
