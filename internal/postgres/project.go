@@ -195,7 +195,7 @@ func (w *projecting) errorMessage(ctx context.Context) (string, error) {
 	switch {
 	case w.p.Status == task.StatusCancelled:
 		return storable("Task cancelled: " + w.p.Reason), nil
-	case w.p.Status != task.StatusFailed:
+	case w.p.Status != task.StatusFailed && w.p.Blocked != task.BlockedProviderLimit:
 		return "", nil
 	case w.p.ErrorID == "":
 		return storable(orDefault(w.p.Reason, "The task failed ("+string(w.p.Class)+").")), nil
