@@ -47,7 +47,7 @@ func union(a, b []string) []string {
 const changing = `(?:change|changing|edit|editing|touch|touching|modify|modifying|alter|write|writing|delete|deleting|remove|work)`
 
 var (
-	ends      = regexp.MustCompile(`[.!;]\s+|\n+|,? (?:but|and) (?:do not|don't|never|only)\b`)
+	ends      = regexp.MustCompile(`[.!;]\s+|\n+|,? (?:but|and) (do not|don't|never|only)\b`)
 	binding   = regexp.MustCompile(`(?i)\b(?:do not|don't|never|must not|mustn't|may not|only|without|leave|no new)\b`)
 	allowing  = regexp.MustCompile(`(?i)\bonly ` + changing + `\b|\b` + changing + ` only\b|\bonly in\b`)
 	refusing  = regexp.MustCompile(`(?i)\b(?:do not|don't|never|must not|mustn't|may not) ` + changing + `\b|\bwithout ` + changing + `\b|\bleave\b.*\b(?:alone|untouched|as (?:it is|they are))`)
@@ -56,23 +56,20 @@ var (
 	commandIn = regexp.MustCompile("`([^`]+)`")
 )
 
-// sentences splits what was told; the word that begins the second half of a sentence stays.
+// sentences splits what was told. The words at which the second half of a sentence begins stay
+// with it.
 func sentences(told string) []string {
 	var list []string
-	rest := told
-	for {
-		at := ends.FindStringIndex(rest)
-		if at == nil {
-			return append(list, strings.TrimSpace(rest))
+	begin := 0
+	for _, at := range ends.FindAllStringSubmatchIndex(told, -1) {
+		end := at[1]
+		if at[2] >= 0 {
+			end = at[2]
 		}
-		list = append(list, strings.TrimSpace(rest[:at[0]]))
-		tail := strings.TrimLeft(rest[at[0]:at[1]], ",.!; \n")
-		tail = strings.TrimPrefix(strings.TrimPrefix(tail, "but "), "and ")
-		rest = tail + rest[at[1]:]
-		if strings.TrimSpace(rest) == "" {
-			return list
-		}
+		list = append(list, strings.TrimSpace(told[begin:at[0]]))
+		begin = end
 	}
+	return append(list, strings.TrimSpace(told[begin:]))
 }
 
 func limitsIn(sentence string) Limits {

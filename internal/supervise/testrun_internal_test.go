@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,6 +60,20 @@ func TestWhatChangesByItselfIsNoDifference(t *testing.T) {
 		{"", "x"},
 	} {
 		require.NotEqual(t, digestOf(pair[0]), digestOf(pair[1]), pair)
+	}
+}
+
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"Fix it", "do not touch x", "Then go", "on", "only so."},
+		sentences("Fix it, but do not touch x. Then go; on\nonly so."))
+}
+
+// What a person writes may be long, and is read in every cycle.
+func BenchmarkLimits(b *testing.B) {
+	told := strings.Repeat("Do not touch `a/b`. ", 3000)
+	for b.Loop() {
+		LimitsOf(told)
 	}
 }
 
