@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -55,6 +56,9 @@ type Config struct {
 	WebhookSecrets []string
 	// WebhookSettle is how long more of the same is waited for before an agent is told.
 	WebhookSettle time.Duration
+
+	Monitoring client.MonitorConfig // as /api/v1/monitor/intelligent/status shows it
+	RestNote   string               // note of a schedule that is paused since there is nothing to do
 
 	MaxTranscript int64 // what is kept of one run's transcript, in bytes: the newest lines; default 8 MiB
 }

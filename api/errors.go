@@ -75,6 +75,9 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 			slog.String("error", token.HideIn(err.Error())))
 	}
 	p := newProblem(ctx, code, sentenceOf(err), locationOf(err, where))
+	if e, ok := errors.AsType[*statusError](err); ok {
+		p.Status, p.Title = e.status, http.StatusText(e.status)
+	}
 	if gone {
 		p.Status, p.Title = statusGone, "The caller went away"
 	}

@@ -103,9 +103,6 @@ func isIntake(path string) bool {
 // writeError answers outside of any route.
 func (a *API) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	p := a.fail(r.Context(), err, "body")
-	if e, ok := errors.AsType[*statusError](err); ok {
-		p.Status, p.Title = e.status, http.StatusText(e.status)
-	}
 	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(p.Status)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/pgtest"
@@ -42,6 +43,8 @@ type world struct {
 	url   string
 	repos *repos
 	flow  *flow
+
+	schedules *schedules
 }
 
 // repos knows one repository, and another for which there is no credential.
@@ -92,7 +95,7 @@ func startOn(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.C
 
 func startWith(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.Config), with func(*api.Deps)) *world {
 	tb.Helper()
-	w := &world{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: bus, repos: &repos{}, flow: &flow{}}
+	w := &world{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: bus, repos: &repos{}, flow: &flow{}, schedules: &schedules{}}
 	tb.Cleanup(w.store.Close)
 	var err error
 	w.org, err = w.store.EnsureOrganization(tb.Context(), "default")
@@ -105,6 +108,7 @@ func startWith(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api
 	change(&cfg)
 	deps := api.Deps{
 		Store: w.store, Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring, Logins: logins, Credentials: w.keeper(), Branches: w.flow,
+		Judge: guardian.New(guardian.Config{Fresh: -1}, guardian.Deps{Store: w.store}), Schedules: w.schedules,
 		Probes: []api.Probe{{Name: "database", Required: true, Check: w.store.Ping}, {Name: "redis"}},
 	}
 	with(&deps)

@@ -65,6 +65,7 @@ type Sandboxes interface {
 	SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error)
 	// TokenLives is [task.CodeGone] once the token of a sandbox opens nothing any more.
 	TokenLives(ctx context.Context, sandboxID string) error
+	Hosts
 }
 
 // Hosts keeps the machines of sandboxes.
@@ -115,7 +116,6 @@ type Store interface {
 	Projects
 	Tickets
 	Sandboxes
-	Hosts
 	Keys
 	Events
 	Messages
@@ -123,6 +123,7 @@ type Store interface {
 	Transcripts
 	Bulletin
 	Operator
+	Supervision
 }
 
 // Intake takes events in and answers after they are stored.
@@ -174,7 +175,7 @@ type Probe struct {
 	Tell func(ctx context.Context) string
 }
 
-// Deps are what the API works with. All are needed but the last eight.
+// Deps are what the API works with. All are needed but those that may be nil.
 type Deps struct {
 	Store  Store
 	Intake Intake
@@ -193,6 +194,8 @@ type Deps struct {
 	WriteOff func(ctx context.Context, taskID string) (bool, error)
 
 	Credentials Credentials // nil: none are kept
+	Judge       Judge       // nil: nobody is judged on demand
+	Schedules   Schedules   // nil: there is no Temporal to ask
 
 	Meter   Meter                // nil: nobody counts
 	Gauge   Gauge                // nil: likewise

@@ -33,6 +33,7 @@ func (a *API) register() {
 	a.registerOperator()
 	a.registerCredentials()
 	a.registerWebhooks()
+	a.registerGuardian()
 	a.routes.GET(socketPath, a.webSocket)
 }
 

@@ -78,7 +78,7 @@ CREATE INDEX interventions_planned ON interventions (planned_at) WHERE state = '
 CREATE TABLE guardian_actions (
     id              uuid PRIMARY KEY,
     organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
-    action_type     text NOT NULL CHECK (action_type IN ('cancel_task', 'reallocate_capacity', 'override_priority', 'withdraw')),
+    action_type     text NOT NULL CHECK (action_type IN ('cancel_task', 'reallocate_capacity', 'override_priority')),
     target_entity   text NOT NULL,
     authority_level integer NOT NULL,
     reason          text NOT NULL,

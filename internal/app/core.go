@@ -19,6 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/metrics"
 	"github.com/omoi-dev/omoi/internal/pause"
@@ -79,6 +80,7 @@ type core struct {
 	owner        string // the user for whom an open server takes everybody
 	credentials  *credential.Service
 	logs         *rawlog.Watcher // of a worker; nil elsewhere
+	guardian     *guardian.Guardian
 }
 
 // newCore connects to the database; Temporal and Redis need not answer yet.
@@ -114,6 +116,9 @@ func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core
 	c.showCredentials(ctx)
 	c.showState()
 	if err := c.openBus(); err != nil {
+		return c, err
+	}
+	if c.guardian, err = c.newGuardian(); err != nil {
 		return c, err
 	}
 	c.temporal, err = c.dialTemporal()

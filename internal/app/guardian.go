@@ -6,12 +6,30 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/supervise/model"
 	"github.com/omoi-dev/omoi/internal/task"
 )
+
+// monitoring are the settings as the API shows them.
+func monitoring(cfg *config.Loaded) client.MonitorConfig {
+	m := cfg.Monitoring
+	return client.MonitorConfig{
+		Enabled: m.Enabled, GuardianInterval: m.GuardianInterval.Seconds(), ConductorInterval: m.ConductorInterval.Seconds(),
+		HealthInterval: m.HealthInterval.Seconds(), AutoSteering: m.AutoSteering, MaxAnalyses: m.MaxAnalyses, LLMAnalysis: asksModel(cfg),
+		AnalysisCache: m.AnalysisCache.Seconds(), CoolDown: m.CoolDown.Seconds(), InterventionsLimit: m.MaxInterventions,
+	}
+}
+
+// asksModel reports whether all is there that a model needs to be asked.
+func asksModel(cfg *config.Loaded) bool {
+	m, a := cfg.Monitoring, cfg.Anthropic
+	return m.LLMAnalysis && cmp.Or(m.Model, a.Model) != "" && (a.APIKey != "" || a.AuthToken != "")
+}
 
 // newGuardian makes the part that judges agents at work: that of a worker for its cycles, that of
 // the API for whoever asks.
@@ -46,7 +64,7 @@ func (c *core) judgingModel() (func() supervise.Model, error) {
 	settings.APIKey, settings.AuthToken, settings.BaseURL = a.APIKey.Reveal(), a.AuthToken.Reveal(), a.BaseURL
 	settings.Model = cmp.Or(m.Model, a.Model)
 	settings.InputPrice, settings.OutputPrice = m.ModelInputPrice, m.ModelOutputPrice
-	if !m.LLMAnalysis || settings.Model == "" || settings.APIKey == "" && settings.AuthToken == "" {
+	if !asksModel(c.cfg) {
 		return nil, nil //nolint:nilnil // nil is that the rules alone speak
 	}
 	asked, err := model.New(settings)

@@ -108,6 +108,7 @@ func (c *core) newAPI(intake *ingest.Intake) *api.API {
 	return api.New(c.apiConfig(), api.Deps{
 		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Logins: c.logins, Probes: c.probes(), Log: c.log, Script: checkScript,
 		WriteOff: endedRuns{c.store, c.temporal}.writeOff, Credentials: c.credentials, Branches: branches{c.hub},
+		Judge: c.guardian, Schedules: c.temporal,
 		Meter: c.metrics.HTTP, Gauge: c.metrics.Stream, Metrics: c.metrics.Handler(), Hooks: c.metrics.Hooks, Tracer: c.tracing.Provider(),
 	})
 }

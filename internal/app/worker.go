@@ -90,13 +90,9 @@ func (c *core) newWorker() (*worker.Worker, error) {
 		return nil, err
 	}
 	c.logs = c.newLogs(host, found)
-	judge, err := c.newGuardian()
-	if err != nil {
-		return nil, err
-	}
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store.Life(), Ledger: c.store.Life(), Fleet: c.store.Life(), Runs: c.temporal, Providers: found, Git: c.hosts,
-		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: judge,
+		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian,
 		Caches: depcache.New(filepath.Join(c.cfg.Home, "caches")),
 		Wake:   func(taskID string) { c.bus.Wake(live.Task(taskID)) }, Log: c.log,
 	})

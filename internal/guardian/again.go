@@ -24,7 +24,7 @@ func Again(ctx context.Context, events Events, j task.Judgement, m supervise.Mod
 	if err := json.Unmarshal(j.Subject, &subject); err != nil {
 		return supervise.Analysis{}, fmt.Errorf("read the subject of judgement %s: %w", j.ID, err)
 	}
-	if err := json.Unmarshal(j.Rules, &rules); err != nil {
+	if err := json.Unmarshal(j.Rules, &rules); err != nil { //nolint:musttag // we wrote it ourselves, under the names of the code
 		return supervise.Analysis{}, fmt.Errorf("read the rules of judgement %s: %w", j.ID, err)
 	}
 	rows, err := stretch(ctx, events, j)

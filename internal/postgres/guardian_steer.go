@@ -132,3 +132,38 @@ func interventionOf(r db.Intervention) task.Intervention {
 		PlannedAt: r.PlannedAt.UTC(), SettledAt: r.SettledAt,
 	}
 }
+
+// Withdraw takes an intervention back whose message no agent has been given yet; else it is
+// [task.CodeConflict], and says why.
+func (s *Store) Withdraw(ctx context.Context, organizationID, id, by string) (task.Intervention, error) {
+	var out task.Intervention
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		rows, err := q.Interventions(ctx, db.InterventionsParams{OrganizationID: organizationID, ID: &id, MaxRows: 1})
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return task.Errorf(task.CodeNotFound, "There is no intervention %s.", id)
+		}
+		out = withReceipts(rows[0])
+		reason := "withdrawn by " + by
+		if out.State == task.InterventionSent && out.MessageID != "" {
+			n, err := q.WithdrawMessage(ctx, storable(reason), out.MessageID)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return task.Errorf(task.CodeConflict, "The message is %s: what the agent was given cannot be taken back. Tell it otherwise with omoi send.", out.MessageState)
+			}
+		} else if out.State != task.InterventionPlanned {
+			return task.Errorf(task.CodeConflict, "The intervention is a %s that is %s; there is nothing to take back.", out.Level, out.State)
+		}
+		n, err := q.SettleIntervention(ctx, db.SettleInterventionParams{ID: id, State: task.InterventionWithdrawn, Reason: storable(reason), Was: out.State})
+		if err == nil && n == 0 {
+			err = task.Errorf(task.CodeConflict, "The intervention is being carried out now.")
+		}
+		out.State, out.Reason = task.InterventionWithdrawn, out.Reason+"; "+reason
+		return err
+	})
+	return out, translate("withdraw intervention "+id, err)
+}

@@ -39,6 +39,7 @@ type fakeAPI struct {
 	mu       sync.Mutex
 	tasks    []client.Task // newest first
 	boxes    []client.Sandbox
+	steps    []client.Intervention
 	visits   []task.Visit
 	logs     map[string][]string // parts by sandbox; an offset is the number of a part
 	keys     []client.Key
@@ -88,6 +89,9 @@ func newFake(t *testing.T) *fakeAPI {
 		defer f.mu.Unlock()
 		f.asked = append(f.asked, r.PathValue("id")+" "+in.Type+" "+in.Content)
 		answer(w, http.StatusOK, client.QueuedMessage{Status: "queued", SandboxID: r.PathValue("id")})
+	})
+	mux.HandleFunc("GET /api/v1/guardian/interventions", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(client.Page[client.Intervention]{Items: append([]client.Intervention{}, f.steps...)})
 	})
 	mux.HandleFunc("GET /api/v1/info", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.Info{

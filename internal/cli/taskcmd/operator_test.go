@@ -85,3 +85,26 @@ func TestRawLogsEndThoughTheAgentPrintsOn(t *testing.T) {
 	}
 	require.Equal(t, []string{"<a>\n", "b\n"}, texts, "one JSON value a line")
 }
+
+func TestInterventionsSayWhatBecameOfThem(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{{ID: idA, Status: task.StatusRunning}}
+	require.Contains(t, f.omoi("interventions").err, "nothing to do")
+	f.steps = []client.Intervention{
+		{ID: idA, TaskID: idA, Attempt: 1, Level: task.LevelNudge, State: "sent", MessageState: "taken_up", Content: "[GUARDIAN INTERVENTION - guidance] Stop\x1b."},
+		{ID: idB, TaskID: idA, Attempt: 1, Level: task.LevelInterrupt, State: "recorded", Shadow: true},
+		{ID: idC, TaskID: idA, Attempt: 1, Level: task.LevelObserve, State: "recorded", Shadow: true},
+	}
+	got := f.omoi("interventions", "-")
+	require.Zero(t, got.code, got.err)
+	require.Regexp(t, `456789ab .* 1 +nudge +taken up +\[GUARDIAN INTERVENTION - guidance\] Stop`, got.out)
+	require.Regexp(t, `interrupt +shadow`, got.out)
+	require.Regexp(t, `observe +recorded`, got.out)
+	require.NotContains(t, got.out, "\x1b")
+	require.Contains(t, f.omoi("show", "-").out, "taken up", "a task tells of it too")
+	var steps []client.Intervention
+	requireJSON(t, f.omoi("interventions", "--json").out, &steps)
+	require.Len(t, steps, 3)
+	require.Equal(t, 2, f.omoi("interventions", "withdraw", "zzzz").code)
+}

@@ -29,10 +29,11 @@ func newShow(s *session) *cobra.Command {
 type shown struct {
 	client.Task
 
-	Sandboxes []client.Sandbox     `json:"sandboxes"`
-	Workflow  string               `json:"temporal_url"`       // empty: no Web UI is known
-	Feedback  *client.TaskFeedback `json:"feedback,omitempty"` // from GitHub, on its pull request; none: left out
-	API       string               `json:"api_url"`            // of the server that answered
+	Sandboxes []client.Sandbox      `json:"sandboxes"`
+	Steps     []client.Intervention `json:"interventions"`      // of the guardian, the newest first
+	Workflow  string                `json:"temporal_url"`       // empty: no Web UI is known
+	Feedback  *client.TaskFeedback  `json:"feedback,omitempty"` // from GitHub, on its pull request; none: left out
+	API       string                `json:"api_url"`            // of the server that answered
 }
 
 func (s *session) show(ctx context.Context, ref string) error {
@@ -46,15 +47,20 @@ func (s *session) show(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
+	steps, err := api.Interventions(ctx, client.GuardianFilter{TaskID: t.ID, Limit: 20})
+	if err != nil {
+		return err
+	}
 	info, _ := api.Info(ctx) // the link is a comfort
 	waits := s.listens(ctx, api, t)
-	out := shown{Task: t, Sandboxes: boxes, Workflow: WorkflowURL(info, t.ID), API: api.BaseURL(), Feedback: feedbackOf(ctx, api, t)}
+	out := shown{Task: t, Sandboxes: boxes, Steps: steps.Items, Workflow: WorkflowURL(info, t.ID), API: api.BaseURL(), Feedback: feedbackOf(ctx, api, t)}
 	if s.json {
 		return s.printJSON(out)
 	}
 	s.showTask(out, waits)
 	s.showAttempts(t)
 	s.showReviews(t)
+	s.showSteps(steps.Items)
 	s.showFeedback(out.Feedback, t.ID)
 	s.showResult(t)
 	if len(boxes) > 0 {

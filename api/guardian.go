@@ -1,0 +1,246 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const tagGuardian = "guardian"
+
+// Supervision reads what the guardian thought and did. An id of another organization is
+// [task.CodeNotFound].
+type Supervision interface {
+	Judgements(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Judgement], error)
+	Interventions(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Intervention], error)
+	Withdraw(ctx context.Context, organizationID, id, by string) (task.Intervention, error)
+	Monitored
+	Actions
+}
+
+// Actions keeps what people do by the guardian's routes.
+type Actions interface {
+	CancelByGuardian(ctx context.Context, call task.GuardianCall, taskID string) (task.GuardianAction, error)
+	OverridePriority(ctx context.Context, call task.GuardianCall, taskID, priority string) (task.GuardianAction, error)
+	Reallocate(ctx context.Context, call task.GuardianCall, from, to string, n int) (task.GuardianAction, error)
+	GuardianActions(ctx context.Context, organizationID, kind, target string, limit int) ([]task.GuardianAction, error)
+	GuardianAction(ctx context.Context, organizationID, id string) (task.GuardianAction, error)
+	RevertAction(ctx context.Context, call task.GuardianCall, id string) (task.Reverted, error)
+}
+
+func (a *API) registerGuardian() {
+	const get, post, guardian = http.MethodGet, http.MethodPost, "/api/v1/guardian"
+	const act, actions = guardian + "/intervention", guardian + "/actions"
+	add(a, route{method: get, path: guardian + "/analyses", id: "list-analyses", tag: tagGuardian, summary: "What the guardian thought of attempts, newest first", access: accessRead}, a.listJudgements)
+	add(a, route{method: get, path: guardian + "/interventions", id: "list-interventions", tag: tagGuardian, summary: "What was decided about attempts, newest first, with its receipts", access: accessRead}, a.listInterventions)
+	add(a, route{method: post, path: guardian + "/interventions/{id}/withdraw", id: "withdraw-intervention", tag: tagGuardian, summary: "Take an intervention back that the agent was not given yet", access: accessWrite}, a.withdraw)
+	wrong := []int{http.StatusBadRequest}
+	add(a, route{method: post, path: act + "/cancel-task", id: "guardian-cancel", tag: tagGuardian, summary: "Declare a task failed and stop its sandbox", access: accessRead, says: client.CancelAction{}}, a.guardianCancel)
+	add(a, route{method: post, path: act + "/override-priority", id: "guardian-priority", tag: tagGuardian, summary: "Change the priority of a task", access: accessRead, says: client.PriorityAction{}, fails: wrong}, a.guardianPriority)
+	add(a, route{method: post, path: act + "/reallocate", id: "guardian-reallocate", tag: tagGuardian, summary: "Move places for tasks from one project to another", access: accessRead, says: client.ReallocateAction{}, fails: wrong}, a.guardianReallocate)
+	add(a, route{method: get, path: actions, id: "list-actions", tag: tagGuardian, summary: "What people did here, newest first", access: accessRead}, a.listActions)
+	add(a, route{method: get, path: actions + "/{action_id}", id: "get-action", tag: tagGuardian, summary: "One of these, with what was before and after", access: accessRead}, a.getAction)
+	add(a, route{method: post, path: actions + "/{action_id}/revert", id: "revert-action", tag: tagGuardian, summary: "Undo what can be undone of an action, and say what cannot", access: accessRead, says: client.RevertAction{}}, a.revertAction)
+	a.registerMonitor()
+}
+
+type guardianListIn struct {
+	TaskID string `query:"task_id" doc:"Of this task only"`
+	Paging
+}
+
+func (in *guardianListIn) query() (task.GuardianQuery, error) {
+	if in.TaskID != "" && !isID(in.TaskID) {
+		return task.GuardianQuery{}, task.Invalid("task_id", "%q is no task id.", clip(in.TaskID))
+	}
+	return task.GuardianQuery{PageRequest: in.request(), TaskID: in.TaskID}, nil
+}
+
+func (a *API) listJudgements(ctx context.Context, in *guardianListIn) (*pageOut[client.Judgement], error) {
+	q, err := in.query()
+	if err != nil {
+		return nil, err
+	}
+	page, err := a.deps.Store.Judgements(ctx, callerOf(ctx).organization, q)
+	return &pageOut[client.Judgement]{Body: page}, err
+}
+
+func (a *API) listInterventions(ctx context.Context, in *guardianListIn) (*pageOut[client.Intervention], error) {
+	q, err := in.query()
+	if err != nil {
+		return nil, err
+	}
+	page, err := a.deps.Store.Interventions(ctx, callerOf(ctx).organization, q)
+	return &pageOut[client.Intervention]{Body: page}, err
+}
+
+type interventionIn struct {
+	ID string `path:"id"`
+}
+
+type interventionOut struct {
+	Body client.Intervention
+}
+
+func (a *API) withdraw(ctx context.Context, in *interventionIn) (*interventionOut, error) {
+	if err := knownID("intervention", in.ID); err != nil {
+		return nil, err
+	}
+	who := callerOf(ctx)
+	iv, err := a.deps.Store.Withdraw(ctx, who.organization, in.ID, who.name)
+	return &interventionOut{Body: iv}, err
+}
+
+// authority is what a caller may do by who he is: what he asks for may lower it.
+func authority(who caller, said client.Authorship) (task.GuardianCall, error) {
+	call := task.GuardianCall{OrganizationID: who.organization, By: who.name, Claimed: said.By, Reason: said.Reason}
+	levels := []int{task.AuthorityWatchdog, task.AuthorityMonitor, task.AuthorityGuardian} // of the scopes
+	call.Authority = task.AuthorityWorker
+	if who.scope >= 0 {
+		call.Authority = levels[who.scope]
+	}
+	if said.Authority != nil {
+		if *said.Authority < task.AuthorityWorker || *said.Authority > task.AuthoritySystem {
+			return call, task.Invalid("authority", "The authority is a number from 1 to 5.")
+		}
+		call.Authority = min(call.Authority, *said.Authority)
+	}
+	for field, text := range map[string]string{"reason": said.Reason, "initiated_by": said.By} {
+		if err := checkText(field, text, maxReason); err != nil {
+			return call, err
+		}
+	}
+	switch {
+	case said.Reason == "":
+		return call, task.Invalid("reason", "The field reason must say why.")
+	case call.Authority < task.AuthorityGuardian:
+		return call, task.Errorf(task.CodeForbidden, "This asks for the authority of a guardian (4); yours is that of a %s (%d). A key with the scope admin has it.",
+			task.AuthorityName(call.Authority), call.Authority)
+	}
+	return call, nil
+}
+
+type guardianActIn struct {
+	RawBody []byte `contentType:"application/json"`
+}
+
+type actionOut struct {
+	Body client.GuardianAction
+}
+
+func (a *API) guardianCancel(ctx context.Context, in *guardianActIn) (*actionOut, error) {
+	var said client.CancelAction
+	if err := decode(in.RawBody, &said); err != nil {
+		return nil, err
+	}
+	call, err := authority(callerOf(ctx), said.Authorship)
+	if err == nil {
+		err = knownID("task", said.TaskID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	done, err := a.deps.Store.CancelByGuardian(ctx, call, said.TaskID)
+	a.deps.Bus.Wake(live.Relay)
+	return &actionOut{Body: done}, err
+}
+
+func (a *API) guardianPriority(ctx context.Context, in *guardianActIn) (*actionOut, error) {
+	var said client.PriorityAction
+	if err := decode(in.RawBody, &said); err != nil {
+		return nil, err
+	}
+	call, err := authority(callerOf(ctx), said.Authorship)
+	if err == nil {
+		err = knownID("task", said.TaskID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	priority := strings.ToUpper(said.Priority)
+	if !slices.Contains(priorities(), priority) {
+		return nil, httpError(http.StatusBadRequest, "The priority %q is not one of %s.", clip(said.Priority), joined(priorities()))
+	}
+	done, err := a.deps.Store.OverridePriority(ctx, call, said.TaskID, priority)
+	return &actionOut{Body: done}, err
+}
+
+func (a *API) guardianReallocate(ctx context.Context, in *guardianActIn) (*actionOut, error) {
+	var said client.ReallocateAction
+	if err := decode(in.RawBody, &said); err != nil {
+		return nil, err
+	}
+	call, err := authority(callerOf(ctx), said.Authorship)
+	switch {
+	case err != nil:
+		return nil, err
+	case said.Capacity < 1 || said.Capacity > 10_000:
+		return nil, task.Invalid("capacity", "The capacity is a number from 1 to 10000.")
+	}
+	done, err := a.deps.Store.Reallocate(ctx, call, said.From, said.To, said.Capacity)
+	if task.CodeOf(err) == task.CodeExhausted {
+		return nil, httpError(http.StatusBadRequest, "%s", task.MessageOf(err))
+	}
+	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
+	return &actionOut{Body: done}, err
+}
+
+type listActionsIn struct {
+	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"1000"`
+	Type   string `query:"action_type" maxLength:"50"`
+	Target string `query:"target_entity" maxLength:"300"`
+}
+
+type actionsOut struct {
+	Body []client.GuardianAction `nullable:"false"`
+}
+
+func (a *API) listActions(ctx context.Context, in *listActionsIn) (*actionsOut, error) {
+	found, err := a.deps.Store.GuardianActions(ctx, callerOf(ctx).organization, in.Type, in.Target, in.Limit)
+	return &actionsOut{Body: found}, err
+}
+
+type actionIn struct {
+	ID string `path:"action_id"`
+}
+
+func (a *API) getAction(ctx context.Context, in *actionIn) (*actionOut, error) {
+	if err := knownID("action", in.ID); err != nil {
+		return nil, err
+	}
+	found, err := a.deps.Store.GuardianAction(ctx, callerOf(ctx).organization, in.ID)
+	return &actionOut{Body: found}, err
+}
+
+type revertIn struct {
+	ID      string `path:"action_id"`
+	RawBody []byte `contentType:"application/json"`
+}
+
+type revertOut struct {
+	Body client.RevertedAction
+}
+
+func (a *API) revertAction(ctx context.Context, in *revertIn) (*revertOut, error) {
+	var said client.RevertAction
+	if err := decode(in.RawBody, &said); err != nil {
+		return nil, err
+	}
+	call, err := authority(callerOf(ctx), client.Authorship{Reason: said.Reason, By: said.By})
+	if err == nil {
+		err = knownID("action", in.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	done, err := a.deps.Store.RevertAction(ctx, call, in.ID)
+	a.deps.Bus.Wake(live.Relay)
+	return &revertOut{Body: client.RevertedAction{
+		ActionID: in.ID, Reverted: true, Reason: call.Reason, RevertedBy: call.By, Undone: orNone(done.Undone), NotUndone: orNone(done.NotUndone),
+	}}, err
+}

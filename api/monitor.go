@@ -1,0 +1,255 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Monitored reads who is at work and what is thought of him.
+type Monitored interface {
+	Active(ctx context.Context, organizationID string) ([]task.ActiveSandbox, error)
+	// Resolve answers the active sandbox that an id of a sandbox, an agent or a task speaks of.
+	Resolve(ctx context.Context, organizationID, id string) (string, error)
+	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]task.Judgement, error)
+	Cycles(ctx context.Context) (task.GuardianCycles, error)
+	Steered(ctx context.Context, organizationID string) (int64, error)
+}
+
+// Judge judges agents at work.
+type Judge interface {
+	JudgeNow(ctx context.Context, sandboxID string, force bool) (task.Judgement, error)
+}
+
+// Schedules looks at schedules of Temporal and changes them.
+type Schedules interface {
+	Schedule(ctx context.Context, id string) (task.Schedule, error)
+	TriggerSchedule(ctx context.Context, id string) error
+	HoldSchedule(ctx context.Context, id, note string) error
+	ResumeSchedule(ctx context.Context, id, note string) error
+}
+
+func (a *API) registerMonitor() {
+	const get, post, monitor, schedules = http.MethodGet, http.MethodPost, "/api/v1/monitor/intelligent", "/api/v1/schedules/{name}"
+	add(a, route{method: get, path: monitor + "/status", id: "monitor-status", tag: tagGuardian, summary: "How the guardian runs", access: accessRead}, a.monitorStatus)
+	add(a, route{method: get, path: monitor + "/health", id: "monitor-health", tag: tagGuardian, summary: "How the agents at work are thought of", access: accessRead}, a.monitorHealth)
+	add(a, route{method: post, path: monitor + "/analyze/{agent_id}", id: "analyze-agent", tag: tagGuardian, summary: "Judge an agent at work; a judgement of the last minutes stands unless force is set", access: accessWrite}, a.analyze)
+	add(a, route{method: post, path: monitor + "/emergency", id: "analyze-agents", tag: tagGuardian, summary: "Judge several agents at work anew; the body is a list of ids", access: accessWrite}, a.emergency)
+	add(a, route{method: get, path: "/api/v1/sandboxes/monitoring/status", id: "sandboxes-status", tag: tagGuardian, summary: "All sandboxes in which agents are at work, with their activity", access: accessRead}, a.sandboxesStatus)
+	add(a, route{method: get, path: schedules, id: "get-schedule", tag: tagGuardian, summary: "A schedule as Temporal has it", access: accessRead}, a.getSchedule)
+	for _, what := range []string{"run", "pause", "resume"} {
+		add(a, route{method: post, path: schedules + "/" + what, id: what + "-schedule", tag: tagGuardian, summary: what + " a schedule", access: accessAdmin}, a.askSchedule(what))
+	}
+}
+
+// notRun is what is said of a conductor that there is not.
+const notRun = "not run"
+
+type monitorStatusOut struct {
+	Body client.MonitorStatus
+}
+
+func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*monitorStatusOut, error) {
+	found, err := a.scheduleOf(ctx, scheduleGuardian)
+	if err != nil {
+		return nil, err
+	}
+	cycles, err := a.deps.Store.Cycles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	steered, err := a.deps.Store.Steered(ctx, callerOf(ctx).organization)
+	s := client.MonitorStatus{
+		Running: found.Exists && !found.Paused, Resting: found.Paused && found.Note == a.cfg.RestNote, Config: a.cfg.Monitoring,
+		Timing:   client.MonitorTiming{LastRun: found.LastRun, NextRun: found.NextRun},
+		Metrics:  client.MonitorMetrics{TotalCycles: cycles.Total, SuccessfulCycles: cycles.Succeeded, FailedCycles: cycles.Failed, TotalInterventions: steered},
+		Schedule: found, LastCycle: cycles.Last, Conductor: notRun,
+	}
+	if ended := cycles.Succeeded + cycles.Failed; ended > 0 {
+		s.Metrics.SuccessRate = float64(cycles.Succeeded) / float64(ended)
+	}
+	if age := cycles.LastAge.Seconds(); age >= 0 {
+		s.Timing.LastRunAge = &age
+	}
+	if cycles.Last != nil && cycles.Last.EndedAt == nil {
+		s.CycleID = &cycles.Last.ID
+	}
+	return &monitorStatusOut{Body: s}, err
+}
+
+type monitorHealthOut struct {
+	Body client.MonitorHealth
+}
+
+// freshJudgement is how old a judgement may be that counts.
+const freshJudgement = 10 * time.Minute
+
+func (a *API) monitorHealth(ctx context.Context, _ *struct{}) (*monitorHealthOut, error) {
+	active, err := a.deps.Store.Active(ctx, callerOf(ctx).organization)
+	if err != nil {
+		return nil, err
+	}
+	h := client.MonitorHealth{ActiveAgents: len(active), Phases: map[string]int{}, SteeringTypes: map[string]int{}}
+	ids := make([]string, 0, len(active))
+	for _, box := range active {
+		ids = append(ids, box.ID)
+		h.Phases[box.PhaseID]++
+	}
+	judged, err := a.deps.Store.NewestJudgements(ctx, ids, freshJudgement)
+	if err != nil {
+		return nil, err
+	}
+	sumUp(&h, judged)
+	return &monitorHealthOut{Body: h}, nil
+}
+
+// sumUp says how a fleet does. Of whom nothing is known he does neither well nor badly.
+func sumUp(h *client.MonitorHealth, judged []task.Judgement) {
+	sum, known := 0.0, 0
+	for _, j := range judged {
+		if j.AlignmentScore != nil {
+			sum, known = sum+*j.AlignmentScore, known+1
+		}
+		if j.NeedsSteering {
+			h.NeedSteering++
+			h.SteeringTypes[j.SteeringType]++
+		}
+		if h.LastAnalysis == nil || j.JudgedAt.After(*h.LastAnalysis) {
+			h.LastAnalysis = &j.JudgedAt
+		}
+	}
+	h.Unknown = h.ActiveAgents - known
+	if known == 0 {
+		h.Health = "unknown"
+		if h.ActiveAgents == 0 {
+			h.Health = "no_activity"
+		}
+		return
+	}
+	mean := sum / float64(known)
+	h.Alignment, h.Health = &mean, healthOf(mean, float64(h.NeedSteering)/float64(h.ActiveAgents))
+}
+
+// healthOf is the replaced system's word for a mean alignment and a share that needs steering.
+func healthOf(mean, steer float64) string {
+	switch {
+	case mean > 0.8 && steer == 0:
+		return "optimal"
+	case mean > 0.6 && steer < 0.3:
+		return "good"
+	case mean > 0.4:
+		return "warning"
+	}
+	return "critical"
+}
+
+type analyzeIn struct {
+	AgentID string `path:"agent_id" minLength:"1" maxLength:"100" doc:"A sandbox; or an agent or a task that has one"`
+	Force   bool   `query:"force" doc:"Judge anew, also if a judgement still stands"`
+}
+
+type analyzeOut struct {
+	Body client.AgentAnalysis
+}
+
+func (a *API) analyze(ctx context.Context, in *analyzeIn) (*analyzeOut, error) {
+	found, err := a.judge(ctx, in.AgentID, in.Force)
+	return &analyzeOut{Body: found}, err
+}
+
+func (a *API) judge(ctx context.Context, id string, force bool) (client.AgentAnalysis, error) {
+	if a.deps.Judge == nil {
+		return client.AgentAnalysis{}, task.Errorf(task.CodeUnavailable, "This server has no guardian.")
+	}
+	box, err := a.deps.Store.Resolve(ctx, callerOf(ctx).organization, id)
+	if err != nil {
+		return client.AgentAnalysis{}, err
+	}
+	j, err := a.deps.Judge.JudgeNow(ctx, box, force)
+	return analysisOf(j), err
+}
+
+// analysisOf is a judgement in the form of the replaced system.
+func analysisOf(j task.Judgement) client.AgentAnalysis {
+	var said struct {
+		Recommendation string  `json:"recommendation"`
+		Summary        string  `json:"summary"`
+		Evidence       []int64 `json:"evidence"`
+		Context        struct {
+			Phase  string `json:"phase"`
+			Events int64  `json:"events"`
+		} `json:"context"`
+	}
+	_ = json.Unmarshal(j.Analysis, &said) // ours; what is missing is empty
+	out := client.AgentAnalysis{
+		AgentID: j.SandboxID, TaskID: j.TaskID, Phase: said.Context.Phase, AlignmentScore: j.AlignmentScore, NeedsSteering: j.NeedsSteering,
+		Summary: said.Summary, CurrentFocus: j.CurrentFocus, Verdict: j.Verdict, SpokenBy: j.SpokenBy, Confidence: j.Confidence,
+		Evidence: append([]int64{}, said.Evidence...), Length: said.Context.Events, Details: orObject(j.Analysis), CreatedAt: j.JudgedAt,
+	}
+	if j.AlignmentScore != nil {
+		aligned := !j.NeedsSteering
+		out.Aligned = &aligned
+	}
+	if j.NeedsSteering {
+		out.SteeringType, out.Recommendation = &j.SteeringType, &said.Recommendation
+	}
+	return out
+}
+
+type emergencyIn struct {
+	Body []string `maxItems:"50" nullable:"false"`
+}
+
+type emergencyOut struct {
+	Body client.EmergencyAnalysis
+}
+
+func (a *API) emergency(ctx context.Context, in *emergencyIn) (*emergencyOut, error) {
+	out := client.EmergencyAnalysis{Analyses: []client.AgentAnalysis{}, Failed: map[string]string{}}
+	for _, id := range in.Body {
+		found, err := a.judge(ctx, id, true)
+		if err != nil {
+			out.Failed[clip(id)] = task.MessageOf(err)
+			continue
+		}
+		out.Analyses = append(out.Analyses, found)
+	}
+	return &emergencyOut{Body: out}, nil
+}
+
+type sandboxesStatusOut struct {
+	Body client.SandboxesStatus
+}
+
+func (a *API) sandboxesStatus(ctx context.Context, _ *struct{}) (*sandboxesStatusOut, error) {
+	active, err := a.deps.Store.Active(ctx, callerOf(ctx).organization)
+	if err != nil {
+		return nil, err
+	}
+	out := client.SandboxesStatus{Sandboxes: []client.MonitoredSandbox{}, Active: len(active), Timestamp: time.Now().UTC()}
+	for _, box := range active {
+		one := client.MonitoredSandbox{SandboxID: box.ID}
+		phases, activity, err := a.deps.Store.PhaseStatus(ctx, box.ID)
+		if err != nil {
+			one.Error = task.MessageOf(err)
+		} else {
+			one.Activity = &activity
+			if phases.IsSpec {
+				one.Phases = &phases
+			}
+			if activity.IsIdle || phases.Stuck {
+				out.Stuck++
+			}
+		}
+		if strings.HasPrefix(box.ID, "spec-") || phases.IsSpec {
+			out.Spec++
+		}
+		out.Sandboxes = append(out.Sandboxes, one)
+	}
+	return &sandboxesStatusOut{Body: out}, nil
+}

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"context"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// scheduleGuardian is the name of the guardian's schedule, for people.
+const scheduleGuardian = "guardian"
+
+type scheduleIn struct {
+	Name string `path:"name" enum:"guardian,reaper"`
+}
+
+type scheduleAskIn struct {
+	Name string `path:"name" enum:"guardian,reaper"`
+	Body *client.Reason
+}
+
+type scheduleOut struct {
+	Body client.Schedule
+}
+
+func (a *API) getSchedule(ctx context.Context, in *scheduleIn) (*scheduleOut, error) {
+	found, err := a.scheduleOf(ctx, in.Name)
+	return &scheduleOut{Body: found}, err
+}
+
+func (a *API) scheduleOf(ctx context.Context, name string) (task.Schedule, error) {
+	if a.deps.Schedules == nil {
+		return task.Schedule{}, task.Errorf(task.CodeUnavailable, "This server knows no Temporal.")
+	}
+	return a.deps.Schedules.Schedule(ctx, "omoi-"+name)
+}
+
+// askSchedule makes the handler of run, pause and resume. Who it was stands in the schedule's note.
+func (a *API) askSchedule(what string) func(context.Context, *scheduleAskIn) (*scheduleOut, error) {
+	return func(ctx context.Context, in *scheduleAskIn) (*scheduleOut, error) {
+		found, err := a.scheduleOf(ctx, in.Name)
+		if err != nil {
+			return nil, err
+		}
+		if !found.Exists {
+			return nil, task.Errorf(task.CodeConflict, "There is no schedule %s yet: a worker makes it when it starts. Next: omoi worker", in.Name)
+		}
+		note := what + "d by " + callerOf(ctx).name
+		if in.Body != nil && in.Body.Reason != "" {
+			if err := checkText("reason", in.Body.Reason, maxReason); err != nil {
+				return nil, err
+			}
+			note += ": " + in.Body.Reason
+		}
+		switch what {
+		case "run":
+			err = a.deps.Schedules.TriggerSchedule(ctx, found.ID)
+		case "pause":
+			err = a.deps.Schedules.HoldSchedule(ctx, found.ID, note)
+		default:
+			err = a.deps.Schedules.ResumeSchedule(ctx, found.ID, note)
+		}
+		if err != nil {
+			return nil, err
+		}
+		found, err = a.scheduleOf(ctx, in.Name)
+		return &scheduleOut{Body: found}, err
+	}
+}

@@ -1,0 +1,217 @@
+package taskcmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+// guardianServer are the commands of omoi guardian that ask a server.
+func (s *session) guardianServer() []*cobra.Command {
+	return []*cobra.Command{
+		newGuardianStatus(s), newGuardianAnalyses(s), newGuardianAnalyze(s),
+		s.guardianAsk("run", "Run the guardian now, after the run that is under way"),
+		s.guardianAsk("pause", "Pause the guardian until somebody resumes it"),
+		s.guardianAsk("resume", "Let a paused guardian run again"),
+	}
+}
+
+func newGuardianStatus(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show how the guardian runs, and what it thinks of the agents at work", Args: NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.guardianStatus(cmd.Context()) },
+	}
+}
+
+// guardianShown is the JSON form of guardian status.
+type guardianShown struct {
+	client.MonitorStatus
+
+	Health client.MonitorHealth `json:"health"`
+}
+
+func (s *session) guardianStatus(ctx context.Context) error {
+	api, err := s.api()
+	if err != nil {
+		return err
+	}
+	status, err := api.MonitorStatus(ctx)
+	if err != nil {
+		return err
+	}
+	health, err := api.MonitorHealth(ctx)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(guardianShown{status, health})
+	}
+	s.row("Guardian", s.guardianWord(status))
+	s.row("Every", seconds(status.Config.GuardianInterval))
+	s.row("Acts", steers(status.Config))
+	s.row("Last cycle", lastCycle(status))
+	if status.Timing.NextRun != nil {
+		s.row("Next", status.Timing.NextRun.Local().Format("15:04:05"))
+	}
+	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
+	s.row("At work", fmt.Sprintf("%d agents; %d need steering, of %d nobody can say", health.ActiveAgents, health.NeedSteering, health.Unknown))
+	s.row("Health", health.Health)
+	s.row("Conductor", status.Conductor)
+	return nil
+}
+
+func (s *session) guardianWord(status client.MonitorStatus) string {
+	st := s.style()
+	switch {
+	case !status.Schedule.Exists:
+		return st.Yellow("not scheduled yet; a worker does that when it starts: omoi worker")
+	case status.Resting:
+		return "rests: " + render.OneLine(status.Schedule.Note, 100)
+	case status.Schedule.Paused:
+		return st.Yellow("paused: "+render.OneLine(status.Schedule.Note, 100)) + "; next: omoi guardian resume"
+	}
+	return st.Green("runs")
+}
+
+func steers(c client.MonitorConfig) string {
+	if c.AutoSteering {
+		return "in every project that does not say otherwise"
+	}
+	return "only where a project allows it (omoi projects set <project> --auto-steering=true); elsewhere it takes notes"
+}
+
+func lastCycle(status client.MonitorStatus) string {
+	c := status.LastCycle
+	if c == nil {
+		return "none yet"
+	}
+	text := fmt.Sprintf("%s: %d judged, %d stand", moment(&c.StartedAt), c.Judged, c.Standing)
+	if c.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", c.Failed)
+	}
+	if c.EndedAt == nil {
+		text += ", under way"
+	}
+	return text
+}
+
+func seconds(n float64) string { return time.Duration(n * float64(time.Second)).String() }
+
+// guardianAsk makes run, pause and resume.
+func (s *session) guardianAsk(what, short string) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: what, Short: short, Args: NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			api, err := s.api()
+			if err != nil {
+				return err
+			}
+			found, err := api.AskSchedule(cmd.Context(), "guardian", what, reason)
+			switch {
+			case err != nil:
+				return err
+			case s.json:
+				return s.printJSON(found)
+			}
+			s.say("The guardian's %s is accepted.", what)
+			s.hint("Next: omoi guardian status")
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at the schedule later")
+	return cmd
+}
+
+func newGuardianAnalyses(s *session) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "analyses <task>", Short: "List what the guardian thought of a task's attempts, newest first", Args: oneTask, ValidArgsFunction: s.completeTasks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, t, err := s.taskOf(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			page, err := api.Judgements(cmd.Context(), client.GuardianFilter{TaskID: t.ID, Limit: limit})
+			if err != nil {
+				return err
+			}
+			return s.showJudgements(page.Items)
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 20, "how many at most, up to 500")
+	return cmd
+}
+
+func (s *session) showJudgements(all []client.Judgement) error {
+	if s.json {
+		return s.printJSON(all)
+	}
+	if len(all) == 0 {
+		s.hint("The guardian has not looked at this task. Next: omoi guardian status")
+		return nil
+	}
+	rows := [][]string{{"WHEN", "ATTEMPT", "VERDICT", "BY", "SURE", "EVENTS", "WHY"}}
+	for _, j := range all {
+		rows = append(rows, []string{
+			j.JudgedAt.Local().Format("15:04:05"), strconv.Itoa(j.Attempt), s.verdictWord(j.Verdict), j.SpokenBy, fmt.Sprintf("%.2f", j.Confidence),
+			fmt.Sprintf("%d-%d", j.FirstSeen, j.LastSeen), render.OneLine(summaryOf(j), 120),
+		})
+	}
+	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	return nil
+}
+
+func summaryOf(j client.Judgement) string {
+	var said struct {
+		Summary string `json:"summary"`
+	}
+	_ = json.Unmarshal(j.Analysis, &said) // what is of another form says nothing
+	return said.Summary
+}
+
+func (s *session) verdictWord(verdict string) string {
+	switch verdict {
+	case "healthy":
+		return s.style().Green(verdict)
+	case "steer":
+		return s.style().Red(verdict)
+	}
+	return s.style().Yellow(verdict)
+}
+
+func newGuardianAnalyze(s *session) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use: "analyze <task>", Short: "Judge a task's agent now; what that leads to is done, or noted, as in every cycle", Args: oneTask, ValidArgsFunction: s.completeTasks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, t, err := s.taskOf(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			a, err := api.Analyze(cmd.Context(), t.ID, force)
+			if err != nil {
+				return err
+			}
+			if s.json {
+				return s.printJSON(a)
+			}
+			s.row("Verdict", fmt.Sprintf("%s (%s, sure by %.2f)", s.verdictWord(a.Verdict), a.SpokenBy, a.Confidence))
+			s.row("Why", render.OneLine(a.Summary, 400))
+			s.row("Evidence", strings.Trim(fmt.Sprint(a.Evidence), "[]"))
+			s.row("Advice", render.OneLine(text(a.Recommendation), 400))
+			s.row("Of", moment(&a.CreatedAt))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "judge anew, also if a judgement of the last minutes stands")
+	return cmd
+}

@@ -1,0 +1,240 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Judgement is what the guardian thought of an attempt.
+type Judgement = task.Judgement
+
+// Intervention is what was decided about an attempt, and what became of it.
+type Intervention = task.Intervention
+
+// Schedule is a schedule as Temporal has it.
+type Schedule = task.Schedule
+
+// GuardianAction is what a person did by the guardian's routes.
+type GuardianAction = task.GuardianAction
+
+// CancelAction is the body of POST /api/v1/guardian/intervention/cancel-task. Unknown fields are ignored here.
+type CancelAction struct {
+	TaskID string `json:"task_id"`
+	Authorship
+}
+
+// PriorityAction is the body of POST /api/v1/guardian/intervention/override-priority.
+type PriorityAction struct {
+	TaskID   string `json:"task_id"`
+	Priority string `json:"new_priority" doc:"CRITICAL, HIGH, MEDIUM or LOW"`
+	Authorship
+}
+
+// ReallocateAction is the body of POST /api/v1/guardian/intervention/reallocate.
+type ReallocateAction struct {
+	From     string `json:"from_agent_id" doc:"A project, or a task or sandbox in it"`
+	To       string `json:"to_agent_id" doc:"Likewise"`
+	Capacity int    `json:"capacity" minimum:"1" doc:"How many tasks at a time"`
+	Authorship
+}
+
+// Authorship is what the bodies of the guardian's actions have in common.
+type Authorship struct {
+	Reason    string `json:"reason"`
+	By        string `json:"initiated_by,omitempty" doc:"Noted beside who it was by his login"`
+	Authority *int   `json:"authority,omitempty" minimum:"1" maximum:"5" doc:"May lower what the login gives, never raise it"`
+}
+
+// RevertAction is the body of POST /api/v1/guardian/actions/{action_id}/revert.
+type RevertAction struct {
+	Reason string `json:"reason"`
+	By     string `json:"initiated_by,omitempty"`
+}
+
+// RevertedAction is its answer.
+type RevertedAction struct {
+	ActionID   string   `json:"action_id"`
+	Reverted   bool     `json:"reverted"`
+	Reason     string   `json:"reason"`
+	RevertedBy string   `json:"reverted_by"`
+	Undone     []string `json:"undone" nullable:"false"`
+	NotUndone  []string `json:"not_undone" nullable:"false"` // what cannot be undone
+}
+
+// MonitorStatus is the answer of GET /api/v1/monitor/intelligent/status.
+type MonitorStatus struct {
+	Running   bool                `json:"running"` // the schedule is there and not paused
+	Resting   bool                `json:"resting"` // paused, since nobody is at work
+	CycleID   *string             `json:"current_cycle_id"`
+	Config    MonitorConfig       `json:"config"`
+	Timing    MonitorTiming       `json:"timing"`
+	Metrics   MonitorMetrics      `json:"metrics"`
+	Schedule  Schedule            `json:"schedule"`
+	LastCycle *task.GuardianCycle `json:"last_cycle,omitempty"` // absent: it never ran
+	Conductor string              `json:"conductor"`            // not run: this version has none
+}
+
+// MonitorConfig are the settings of the supervision.
+type MonitorConfig struct {
+	Enabled            bool    `json:"enabled"`
+	GuardianInterval   float64 `json:"guardian_interval_seconds"`
+	ConductorInterval  float64 `json:"conductor_interval_seconds"`
+	HealthInterval     float64 `json:"health_check_interval_seconds"`
+	AutoSteering       bool    `json:"auto_steering_enabled"` // of projects that do not say
+	MaxAnalyses        int     `json:"max_concurrent_analyses"`
+	LLMAnalysis        bool    `json:"llm_analysis_enabled"` // a model is asked
+	AnalysisCache      float64 `json:"analysis_cache_seconds"`
+	CoolDown           float64 `json:"cool_down_seconds"`
+	InterventionsLimit int     `json:"max_interventions"`
+}
+
+// MonitorTiming says when the guardian ran and runs.
+type MonitorTiming struct {
+	LastRun    *time.Time `json:"last_run"`
+	LastRunAge *float64   `json:"last_run_age_seconds"` // since a cycle came to its end; null: none did
+	NextRun    *time.Time `json:"next_run"`
+}
+
+// MonitorMetrics counts what the guardian did.
+type MonitorMetrics struct {
+	TotalCycles        int64   `json:"total_cycles"`
+	SuccessfulCycles   int64   `json:"successful_cycles"`
+	FailedCycles       int64   `json:"failed_cycles"`
+	TotalInterventions int64   `json:"total_interventions"`
+	SuccessRate        float64 `json:"success_rate"` // 0 before the first cycle
+}
+
+// MonitorHealth is the answer of GET /api/v1/monitor/intelligent/health.
+type MonitorHealth struct {
+	ActiveAgents     int            `json:"active_agents"`
+	Alignment        *float64       `json:"average_alignment"` // null: of none it is known
+	NeedSteering     int            `json:"agents_need_steering"`
+	Unknown          int            `json:"agents_unknown"` // whom nobody could judge, or has yet
+	Health           string         `json:"system_health"`  // optimal, good, warning, critical, unknown, no_activity
+	Phases           map[string]int `json:"phase_distribution" nullable:"false"`
+	SteeringTypes    map[string]int `json:"steering_types" nullable:"false"`
+	RecentDuplicates *int           `json:"recent_duplicates"` // null: the conductor, who looks for them, is not run
+	LastAnalysis     *time.Time     `json:"last_analysis"`
+}
+
+// AgentAnalysis is the answer of POST /api/v1/monitor/intelligent/analyze/{agent_id}.
+type AgentAnalysis struct {
+	AgentID        string   `json:"agent_id"` // the sandbox
+	TaskID         string   `json:"task_id"`
+	Phase          string   `json:"current_phase"`
+	Aligned        *bool    `json:"trajectory_aligned"` // null: nobody can say
+	AlignmentScore *float64 `json:"alignment_score"`
+	NeedsSteering  bool     `json:"needs_steering"`
+	SteeringType   *string  `json:"steering_type"`
+	Recommendation *string  `json:"steering_recommendation"`
+	Summary        string   `json:"trajectory_summary"`
+	CurrentFocus   string   `json:"current_focus"`
+	Verdict        string   `json:"verdict"`   // healthy, steer, unknown
+	SpokenBy       string   `json:"spoken_by"` // rules, model, none
+	Confidence     float64  `json:"confidence"`
+	Evidence       []int64  `json:"evidence" nullable:"false"` // numbers of events
+	Length         int64    `json:"conversation_length"`       // events
+
+	Details   json.RawMessage `json:"details"` // the analysis as it is stored
+	CreatedAt time.Time       `json:"created_at"`
+}
+
+// EmergencyAnalysis is the answer of POST /api/v1/monitor/intelligent/emergency.
+type EmergencyAnalysis struct {
+	Analyses []AgentAnalysis   `json:"analyses" nullable:"false"`
+	Failed   map[string]string `json:"failed" nullable:"false"` // id: why
+}
+
+// SandboxesStatus is the answer of GET /api/v1/sandboxes/monitoring/status.
+type SandboxesStatus struct {
+	Sandboxes []MonitoredSandbox `json:"sandboxes" nullable:"false"`
+	Active    int                `json:"active_count"`
+	Spec      int                `json:"spec_sandbox_count"`
+	Stuck     int                `json:"stuck_count"`
+	Timestamp time.Time          `json:"timestamp"`
+}
+
+// MonitoredSandbox is one of them.
+type MonitoredSandbox struct {
+	SandboxID string            `json:"sandbox_id"`
+	Activity  *task.Activity    `json:"activity,omitempty"` // absent where it could not be read
+	Phases    *task.PhaseStatus `json:"phase_status,omitempty"`
+	Error     string            `json:"error,omitempty"`
+}
+
+// GuardianFilter selects judgements or interventions.
+type GuardianFilter struct {
+	TaskID string // empty: all
+	Limit  int    // 1..500; 0 is 100
+	Cursor string
+}
+
+func (f GuardianFilter) query() url.Values {
+	q := url.Values{}
+	set(q, "task_id", f.TaskID)
+	set(q, "cursor", f.Cursor)
+	if f.Limit > 0 {
+		q.Set("limit", strconv.Itoa(f.Limit))
+	}
+	return q
+}
+
+// Judgements lists what the guardian thought, newest first.
+func (c *Client) Judgements(ctx context.Context, f GuardianFilter) (Page[Judgement], error) {
+	var page Page[Judgement]
+	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/guardian/analyses", query: f.query()}, &page)
+	return page, err
+}
+
+// Interventions lists what was decided about attempts, newest first.
+func (c *Client) Interventions(ctx context.Context, f GuardianFilter) (Page[Intervention], error) {
+	var page Page[Intervention]
+	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/guardian/interventions", query: f.query()}, &page)
+	return page, err
+}
+
+// Withdraw takes an intervention back that the agent has not been given yet.
+func (c *Client) Withdraw(ctx context.Context, id string) (Intervention, error) {
+	var iv Intervention
+	_, err := c.do(ctx, call{method: http.MethodPost, path: item("guardian/interventions", id, "withdraw")}, &iv)
+	return iv, err
+}
+
+// MonitorStatus answers how the guardian runs.
+func (c *Client) MonitorStatus(ctx context.Context) (MonitorStatus, error) {
+	var s MonitorStatus
+	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/monitor/intelligent/status"}, &s)
+	return s, err
+}
+
+// MonitorHealth answers how the agents at work are thought of.
+func (c *Client) MonitorHealth(ctx context.Context) (MonitorHealth, error) {
+	var h MonitorHealth
+	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/monitor/intelligent/health"}, &h)
+	return h, err
+}
+
+// Analyze judges an agent at work now; id is that of its sandbox or task. Without force a
+// judgement that still stands is answered.
+func (c *Client) Analyze(ctx context.Context, id string, force bool) (AgentAnalysis, error) {
+	q := url.Values{}
+	if force {
+		q.Set("force", "true")
+	}
+	var a AgentAnalysis
+	_, err := c.do(ctx, call{method: http.MethodPost, path: item("monitor/intelligent/analyze", id), query: q}, &a)
+	return a, err
+}
+
+// AskSchedule runs, pauses or resumes a schedule; it needs the scope admin.
+func (c *Client) AskSchedule(ctx context.Context, name, what, reason string) (Schedule, error) {
+	var s Schedule
+	_, err := c.do(ctx, call{method: http.MethodPost, path: item("schedules", name, what), body: Reason{Reason: reason}}, &s)
+	return s, err
+}

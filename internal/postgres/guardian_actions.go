@@ -1,0 +1,285 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Types of actions.
+const (
+	actCancel     = "cancel_task"
+	actReallocate = "reallocate_capacity"
+	actPriority   = "override_priority"
+)
+
+// acting is one action in its transaction.
+type acting struct {
+	q      *db.Queries
+	call   task.GuardianCall
+	kind   string
+	target string
+	event  string // how the bus calls it
+}
+
+// act writes an action down, with what was before and after, and tells the bus.
+func (s *Store) act(ctx context.Context, call task.GuardianCall, do func(a *acting) (before, after, more map[string]any, commandID string, err error)) (task.GuardianAction, error) {
+	var done task.GuardianAction
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		a := &acting{q: q, call: call}
+		before, after, audit, commandID, err := do(a)
+		if err != nil {
+			return err
+		}
+		if audit == nil {
+			audit = map[string]any{}
+		}
+		audit["before"], audit["after"] = before, after
+		if call.Claimed != "" && call.Claimed != call.By {
+			audit["claimed_to_be"] = call.Claimed
+		}
+		done, err = a.write(ctx, audit, commandID)
+		return err
+	})
+	return done, translate("carry out an action of the guardian", err)
+}
+
+func (a *acting) write(ctx context.Context, audit map[string]any, commandID string) (task.GuardianAction, error) {
+	raw, err := json.Marshal(audit)
+	if err != nil {
+		return task.GuardianAction{}, err
+	}
+	row, err := a.q.InsertAction(ctx, db.InsertActionParams{
+		ID: task.NewID(), OrganizationID: a.call.OrganizationID, ActionType: a.kind, TargetEntity: a.target,
+		AuthorityLevel: int32(a.call.Authority), Reason: storable(a.call.Reason), InitiatedBy: storable(a.call.By), //nolint:gosec // G115: 1 to 5
+		AuditLog: raw, CommandID: idOr(commandID),
+	})
+	if err != nil {
+		return task.GuardianAction{}, err
+	}
+	return actionOf(row), tellAction(ctx, a.q, row, a.event)
+}
+
+func tellAction(ctx context.Context, q *db.Queries, row db.GuardianAction, event string) error {
+	payload, err := json.Marshal(map[string]any{
+		"action_type": row.ActionType, "target_entity": row.TargetEntity, "reason": row.Reason, "initiated_by": row.InitiatedBy,
+	})
+	if err != nil {
+		return err
+	}
+	return q.TellSteering(ctx, db.TellSteeringParams{
+		OrganizationID: &row.OrganizationID, EventType: event, EntityType: "guardian_action", EntityID: row.ID, Payload: payload,
+	})
+}
+
+// CancelByGuardian declares a task failed and stops its sandbox. [task.CodeConflict]: it has ended.
+func (s *Store) CancelByGuardian(ctx context.Context, call task.GuardianCall, taskID string) (task.GuardianAction, error) {
+	return s.act(ctx, call, func(a *acting) (before, after, more map[string]any, commandID string, err error) {
+		a.kind, a.target, a.event = actCancel, taskID, "guardian.intervention.started"
+		row, err := a.q.LockTask(ctx, call.OrganizationID, taskID)
+		if err != nil {
+			return nil, nil, nil, "", missing(translate("lock the task", err), "There is no task %s.", taskID)
+		}
+		reason := "EMERGENCY CANCELLATION: " + call.Reason
+		args, err := json.Marshal(map[string]string{"reason": reason})
+		if err != nil {
+			return nil, nil, nil, "", err
+		}
+		asked, err := askTask(ctx, a.q, task.Ask{
+			OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.AskFail, Reason: reason, Sender: call.By, Args: args,
+		}, row)
+		if err != nil {
+			return nil, nil, nil, "", err
+		}
+		if row.QueuedAt != nil {
+			if _, err := a.q.RunGate(ctx, row.OrganizationID); err != nil {
+				return nil, nil, nil, "", err
+			}
+		}
+		state := func(status string) map[string]any {
+			return map[string]any{"status": status, "assigned_agent_id": row.AssignedAgentID, "priority": row.Priority, "sandbox_id": row.SandboxID}
+		}
+		return state(row.Status), state(string(asked.Status)),
+			map[string]any{"old_status": row.Status, "intervention_type": "emergency"}, asked.Command.ID, nil
+	})
+}
+
+// OverridePriority changes the priority of a task.
+func (s *Store) OverridePriority(ctx context.Context, call task.GuardianCall, taskID, priority string) (task.GuardianAction, error) {
+	return s.act(ctx, call, func(a *acting) (before, after, more map[string]any, commandID string, err error) {
+		a.kind, a.target, a.event = actPriority, taskID, "guardian.intervention.completed"
+		row, err := a.q.LockTask(ctx, call.OrganizationID, taskID)
+		if err != nil {
+			return nil, nil, nil, "", missing(translate("lock the task", err), "There is no task %s.", taskID)
+		}
+		if err := setPriority(ctx, a.q, row, priority); err != nil {
+			return nil, nil, nil, "", err
+		}
+		return map[string]any{"priority": row.Priority}, map[string]any{"priority": priority},
+			map[string]any{"old_priority": row.Priority, "new_priority": priority}, "", nil
+	})
+}
+
+func setPriority(ctx context.Context, q *db.Queries, row db.Task, priority string) error {
+	_, err := q.PatchTask(ctx, db.PatchTaskParams{OrganizationID: row.OrganizationID, ID: row.ID, Priority: &priority})
+	if err == nil && row.QueuedAt != nil {
+		_, err = q.RunGate(ctx, row.OrganizationID)
+	}
+	return err
+}
+
+// Reallocate lets one project run n tasks fewer at a time and another n more. from and to are ids
+// of projects, or of tasks or sandboxes in them. [task.CodeExhausted]: it has not so many.
+func (s *Store) Reallocate(ctx context.Context, call task.GuardianCall, from, to string, n int) (task.GuardianAction, error) {
+	return s.act(ctx, call, func(a *acting) (before, after, more map[string]any, commandID string, err error) {
+		a.kind, a.target, a.event = actReallocate, from+"→"+to, "guardian.resource.reallocated"
+		var sides [2]db.Project
+		for i, id := range []string{from, to} {
+			if sides[i], err = a.q.LockProjectOf(ctx, call.OrganizationID, id); err != nil {
+				return nil, nil, nil, "", missing(translate("lock a project", err), "There is no agent, task or project %s.", clip(id))
+			}
+		}
+		if sides[0].ID == sides[1].ID {
+			return nil, nil, nil, "", task.Invalid("to_agent_id", "Both belong to the project %s; there is nothing to move.", sides[0].Name)
+		}
+		if int(sides[0].MaxSlots) < n {
+			return nil, nil, nil, "", task.Errorf(task.CodeExhausted, "The project %s runs %d tasks at a time; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)
+		}
+		before, after = slots(sides[0], 0, sides[1], 0), slots(sides[0], -n, sides[1], n)
+		err = moveSlots(ctx, a.q, sides, n)
+		return before, after, map[string]any{"capacity_transferred": n, "from_project": sides[0].ID, "to_project": sides[1].ID}, "", err
+	})
+}
+
+func slots(from db.Project, less int, to db.Project, more int) map[string]any {
+	return map[string]any{"from_capacity": int(from.MaxSlots) + less, "to_capacity": int(to.MaxSlots) + more}
+}
+
+func moveSlots(ctx context.Context, q *db.Queries, sides [2]db.Project, n int) error {
+	for i, change := range []int{-n, n} {
+		if err := q.SetProjectSlots(ctx, sides[i].MaxSlots+int32(change), sides[i].ID); err != nil { //nolint:gosec // G115: at most 10,000
+			return err
+		}
+	}
+	_, err := q.RunGate(ctx, sides[0].OrganizationID)
+	return err
+}
+
+// GuardianActions lists what people did by the guardian's routes, newest first.
+func (s *Store) GuardianActions(ctx context.Context, organizationID, kind, target string, limit int) ([]task.GuardianAction, error) {
+	rows, err := s.q.Actions(ctx, db.ActionsParams{
+		OrganizationID: organizationID, ActionType: kind, TargetEntity: target, MaxRows: int32(limit), //nolint:gosec // G115: at most 1,000
+	})
+	return mapAll(rows, actionOf), translate("list actions of the guardian", err)
+}
+
+// GuardianAction answers one of them.
+func (s *Store) GuardianAction(ctx context.Context, organizationID, id string) (task.GuardianAction, error) {
+	row, err := s.q.ActionByID(ctx, organizationID, id)
+	return actionOf(row), missing(translate("read action "+id, err), "There is no action %s.", id)
+}
+
+func actionOf(r db.GuardianAction) task.GuardianAction {
+	return task.GuardianAction{
+		ID: r.ID, Type: r.ActionType, Target: r.TargetEntity, Authority: int(r.AuthorityLevel), AuthorityName: task.AuthorityName(int(r.AuthorityLevel)),
+		Reason: r.Reason, InitiatedBy: r.InitiatedBy, ApprovedBy: r.ApprovedBy, ExecutedAt: utc(r.ExecutedAt), RevertedAt: r.RevertedAt,
+		Audit: r.AuditLog, CreatedAt: r.CreatedAt.UTC(),
+	}
+}
+
+// RevertAction takes an action back as far as that is possible, and says how far it was. One that
+// was taken back is [task.CodeNotFound].
+func (s *Store) RevertAction(ctx context.Context, call task.GuardianCall, id string) (task.Reverted, error) {
+	var out task.Reverted
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		row, err := q.LockAction(ctx, call.OrganizationID, id)
+		if err != nil {
+			return missing(translate("lock the action", err), "There is no action %s that could be taken back.", id)
+		}
+		if out, err = revert(ctx, q, call, row); err != nil {
+			return err
+		}
+		noted, err := json.Marshal(map[string]any{
+			"revert_reason": call.Reason, "reverted_by": call.By, "undone": out.Undone, "not_undone": out.NotUndone,
+		})
+		if err != nil {
+			return err
+		}
+		if row, err = q.RevertAction(ctx, noted, id); err != nil {
+			return err
+		}
+		out.Action = actionOf(row)
+		return tellAction(ctx, q, row, "guardian.intervention.reverted")
+	})
+	return out, translate("take back action "+id, err)
+}
+
+func revert(ctx context.Context, q *db.Queries, call task.GuardianCall, row db.GuardianAction) (task.Reverted, error) {
+	audit := readObject(row.AuditLog)
+	switch row.ActionType {
+	case actCancel:
+		return revertCancel(ctx, q, call, row.TargetEntity)
+	case actPriority:
+		return revertPriority(ctx, q, call, row.TargetEntity, audit)
+	}
+	return revertReallocation(ctx, q, call, audit)
+}
+
+// revertCancel lets the task begin again. What its attempt did not save is gone with its sandbox.
+func revertCancel(ctx context.Context, q *db.Queries, call task.GuardianCall, taskID string) (task.Reverted, error) {
+	row, err := q.LockTask(ctx, call.OrganizationID, taskID)
+	if err != nil {
+		return task.Reverted{}, missing(translate("lock the task", err), "There is no task %s.", taskID)
+	}
+	args, err := json.Marshal(map[string]string{"reason": call.Reason})
+	if err != nil {
+		return task.Reverted{}, err
+	}
+	_, err = askTask(ctx, q, task.Ask{
+		OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.AskRetry, Reason: call.Reason, Sender: call.By, Args: args,
+	}, row)
+	if err != nil {
+		return task.Reverted{}, err
+	}
+	return task.Reverted{
+		Undone:    []string{"The task begins again, on the same branch."},
+		NotUndone: []string{"The attempt that was ended does not go on: its sandbox is removed. What was saved of its work is in the receipt of the task."},
+	}, nil
+}
+
+func revertPriority(ctx context.Context, q *db.Queries, call task.GuardianCall, taskID string, audit object) (task.Reverted, error) {
+	row, err := q.LockTask(ctx, call.OrganizationID, taskID)
+	if err != nil {
+		return task.Reverted{}, missing(translate("lock the task", err), "There is no task %s.", taskID)
+	}
+	was, became := audit.text("old_priority"), audit.text("new_priority")
+	if row.Priority != became {
+		return task.Reverted{NotUndone: []string{fmt.Sprintf("The priority stays %s: somebody has changed it since.", row.Priority)}}, nil
+	}
+	return task.Reverted{Undone: []string{fmt.Sprintf("The priority is %s again.", was)}}, setPriority(ctx, q, row, was)
+}
+
+func revertReallocation(ctx context.Context, q *db.Queries, call task.GuardianCall, audit object) (task.Reverted, error) {
+	var sides [2]db.Project
+	for i, key := range []string{"to_project", "from_project"} {
+		found, err := q.LockProjectOf(ctx, call.OrganizationID, audit.text(key))
+		if err != nil {
+			return task.Reverted{}, missing(translate("lock a project", err), "A project of this action is no more.")
+		}
+		sides[i] = found
+	}
+	var n int
+	if err := json.Unmarshal(audit["capacity_transferred"], &n); err != nil {
+		return task.Reverted{}, err
+	}
+	if int(sides[0].MaxSlots) < n {
+		return task.Reverted{NotUndone: []string{fmt.Sprintf("The project %s runs %d tasks at a time by now; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)}}, nil
+	}
+	return task.Reverted{Undone: []string{fmt.Sprintf("The project %s may run %d tasks more at a time again, and %s so many fewer.", sides[1].Name, n, sides[0].Name)}},
+		moveSlots(ctx, q, sides, n)
+}
