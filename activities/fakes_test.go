@@ -112,10 +112,6 @@ func (s *fakeStore) LoadTask(_ context.Context, _ contract.TaskRef, runID string
 	return s.loaded, s.loadErr
 }
 
-func (s *fakeStore) Unpublished(context.Context, string) (task.Unpublished, error) {
-	return s.saved, nil
-}
-
 func (s *fakeStore) Project(
 	ctx context.Context, _ contract.Projection, runID string, current func(context.Context) (bool, error),
 ) (contract.Projected, error) {
@@ -600,14 +596,6 @@ func (h *fakeHost) Rescue(_ context.Context, _ scm.Repo, name string, r io.Reade
 	}
 	h.rescued[name] = string(content)
 	return "refs/omoi/rescue/" + name, h.call("rescue")
-}
-
-func (h *fakeHost) Promote(_ context.Context, _ scm.Repo, branch, ref, commit string) (string, error) {
-	if h.promoteErr != nil {
-		return "", h.promoteErr
-	}
-	h.heads[branch] = ref + " " + commit
-	return commit, h.call("promote")
 }
 
 func (h *fakeHost) Ahead(_ context.Context, _ scm.Repo, base, _ string) (int, error) {

@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -12,6 +13,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
+
+func (s *fakeStore) Unpublished(context.Context, string) (task.Unpublished, error) {
+	return s.saved, nil
+}
+
+func (h *fakeHost) Promote(_ context.Context, _ scm.Repo, branch, ref, commit string) (string, error) {
+	if h.promoteErr != nil {
+		return "", h.promoteErr
+	}
+	h.heads[branch] = ref + " " + commit
+	return commit, h.call("promote")
+}
 
 // limit is what a git host says that takes no requests for a while.
 func limit(after time.Duration) error {

@@ -55,46 +55,46 @@ func (h *Host) Push(ctx context.Context, repo scm.Repo, branch string, bundle io
 	return q.advance(ctx, r, branch, commit, func() error { return q.release(ctx, r, seenRefs+branch) })
 }
 
-// advance moves the branch of r to commit by compare-and-swap, again if somebody moved it meanwhile. It looks at the commits
-// where they are, and has them kept in r before the branch moves.
-func (at *repository) advance(ctx context.Context, r *repository, branch, commit string, keep func() error) (string, error) {
+// advance moves the branch of to forward to commit by compare-and-swap, again if somebody moved it meanwhile. It looks at the
+// commits where they are, in r, and has them kept in to before the branch moves.
+func (r *repository) advance(ctx context.Context, to *repository, branch, commit string, keep func() error) (string, error) {
 	var err error
 	for range pushTries {
 		var head string
-		if head, err = r.resolve(ctx, headsRefs+branch); err != nil {
+		if head, err = to.resolve(ctx, headsRefs+branch); err != nil {
 			return "", err
 		}
-		done, ferr := at.forward(ctx, r, branch, head, commit)
+		done, ferr := r.forward(ctx, to, branch, head, commit)
 		if ferr != nil || done {
 			return head, ferr
 		}
 		if err = keep(); err != nil {
 			return "", err
 		}
-		if err = r.swap(ctx, headsRefs+branch, commit, head); err == nil {
+		if err = to.swap(ctx, headsRefs+branch, commit, head); err == nil {
 			return commit, nil
 		}
 	}
-	return "", fmt.Errorf("move %s of %s: %w", branch, r.path, err)
+	return "", fmt.Errorf("move %s of %s: %w", branch, to.path, err)
 }
 
 // forward says whether commit is in the branch already (done), or a legal step ahead of head.
-func (at *repository) forward(ctx context.Context, r *repository, branch, head, commit string) (done bool, err error) {
+func (r *repository) forward(ctx context.Context, to *repository, branch, head, commit string) (done bool, err error) {
 	if head == "" {
 		return false, nil
 	}
-	if done, err = at.isAncestor(ctx, commit, head); done || err != nil {
+	if done, err = r.isAncestor(ctx, commit, head); done || err != nil {
 		return done, err
 	}
-	ahead, err := at.isAncestor(ctx, head, commit)
+	ahead, err := r.isAncestor(ctx, head, commit)
 	if err != nil {
 		return false, err
 	}
 	if !ahead {
-		return false, task.Errorf(task.CodeConflict, "Branch %s has commits that the agent does not know. Next: look at git -C %s log %s", branch, r.path, branch).
+		return false, task.Errorf(task.CodeConflict, "Branch %s has commits that the agent does not know. Next: look at git -C %s log %s", branch, to.path, branch).
 			WithCause(scm.ErrMoved)
 	}
-	return false, r.refuseCheckedOut(ctx, branch)
+	return false, to.refuseCheckedOut(ctx, branch)
 }
 
 // refuseCheckedOut keeps a person's working copy whole: moving its branch would make the
