@@ -245,7 +245,7 @@ func (l *loading) answer() contract.LoadedTask {
 // publishOnly reports whether all is done but the publish. Where the work itself came neither to the branch nor to a ref beside
 // it, an attempt has to do it again; what works outside brings it there itself.
 func (l *loading) publishOnly() bool {
-	outside := l.row.Provider == task.ProviderExternal || l.row.Agent == task.AgentExternal
+	outside := (l.row.Provider == task.ProviderExternal || l.row.Agent == task.AgentExternal) && l.row.ValidationRounds == 0
 	return task.FailureClass(l.row.FailureClass) == task.ClassPublish && l.live == nil && (l.collected || outside)
 }
 

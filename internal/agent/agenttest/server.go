@@ -67,6 +67,7 @@ type Server struct {
 	marks    map[string]int64
 	messages []Message
 	acks     []string
+	verdicts []client.Verdict
 	tokens   map[string]int
 	zipped   int
 	reads    int // requests for transcripts
@@ -108,6 +109,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.transcript(w, r)
 	case strings.HasSuffix(r.URL.Path, "/messages"):
 		s.give(w, r)
+	case strings.HasSuffix(r.URL.Path, "/validation-result"):
+		s.judge(w, r)
 	default:
 		http.NotFound(w, r)
 	}

@@ -1,0 +1,73 @@
+package activities
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func validating() task.Work {
+	return task.Work{
+		TaskID: "t", Title: "Add", Description: "Add a file", Mode: task.ModeImplementation, Agent: task.AgentClaude, Continuous: true, Repo: "o/r",
+		PhaseID: "PHASE_TESTING", Validates: true, Round: 2, Rounds: 3, WorkSandbox: "work", WorkHead: "beef", Feedback: "add tests",
+		Execution: task.Execution{
+			Script: []byte(`{}`), WaitForMessages: true, Validator: task.Validator{Agent: task.AgentCommand, Command: []string{"check"}},
+		},
+	}
+}
+
+func TestAValidatorIsGivenWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	work := asGiven(validating())
+	require.Equal(t, []any{task.ModeValidation, task.AgentCommand, false, false}, []any{work.Mode, work.Agent, work.Continuous, work.Execution.WaitForMessages})
+	require.Equal(t, []string{"check"}, work.Execution.Command)
+	require.Empty(t, work.Execution.Script)
+	require.Equal(t, &spec.Validation{Round: 2, Rounds: 3}, validation(work))
+	work.Execution.Env = map[string]string{"AGENT_TYPE": "mine", "VALIDATION_ITERATION": "9"}
+	env := workerEnv(work, nil, sandbox.Paths{}, "box", "http://x")
+	for name, want := range map[string]string{
+		"EXECUTION_MODE": "validation", "CONTINUOUS_MODE": "false", "AGENT_TYPE": "validator", "VALIDATION_MODE": "true",
+		"VALIDATION_ITERATION": "2", "ORIGINAL_TASK_ID": "t", "ORIGINAL_SANDBOX_ID": "work",
+	} {
+		require.Equal(t, want, env[name], name)
+	}
+	require.Contains(t, env["INITIAL_PROMPT"], "Add a file")
+	require.Contains(t, env["INITIAL_PROMPT"], "add tests")
+	require.NotContains(t, env, "REQUIRE_CODE_PUSHED")
+}
+
+func TestWhoWorksAndWhatIsAskedForIsByPhaseAndMode(t *testing.T) {
+	t.Parallel()
+	for phase, want := range map[string]string{
+		"PHASE_REQUIREMENTS": "planner", "PHASE_DESIGN": "planner", "PHASE_IMPLEMENTATION": "implementer", "PHASE_DEPLOYMENT": "implementer",
+		"PHASE_TESTING": "implementer", "PHASE_DONE": "coordinator", "PHASE_BLOCKED": "diagnostician", "PHASE_BACKLOG": "implementer",
+	} {
+		env := workerEnv(task.Work{PhaseID: phase}, nil, sandbox.Paths{}, "box", "http://x")
+		require.Equal(t, want, env["AGENT_TYPE"], phase)
+		require.NotContains(t, env, "VALIDATION_MODE")
+	}
+	for mode, want := range map[string]string{"implementation": "true", "validation": "false", "exploration": "false"} {
+		env := workerEnv(task.Work{Mode: mode, Continuous: true, Repo: "o/r"}, nil, sandbox.Paths{}, "box", "http://x")
+		require.Equal(t, []string{want, want, "false"}, []string{env["REQUIRE_CLEAN_GIT"], env["REQUIRE_CODE_PUSHED"], env["REQUIRE_PR_CREATED"]}, mode)
+	}
+}
+
+func TestAValidatorThatLeftTheBranchAsItWasLeavesNothing(t *testing.T) {
+	t.Parallel()
+	require.True(t, untouched(validating(), spec.Collected{Head: "beef", Commits: 2}))
+	require.False(t, untouched(validating(), spec.Collected{Head: "f00d", Commits: 3}))
+	require.False(t, untouched(task.Work{WorkHead: "beef"}, spec.Collected{Head: "beef"}), "of an attempt that works the branch is asked")
+}
+
+func TestAPullSaysWhoValidatedIt(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, reviewLines(task.Task{}))
+	text := reviewLines(task.Task{Rounds: 3, Reviews: []task.Review{
+		{Round: 1, SandboxID: "v", Attempt: 2, Feedback: "add\ntests <!-- x"}, {Round: 2, Passed: true},
+	}})
+	require.Equal(t, "- round 1 of 3: the validator said no: add tests &lt;!-- x. (attempt 2, sandbox `v`)\n- round 2 of 3: a person accepted the work", text)
+}

@@ -1,0 +1,74 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestWhoAsksForValidation(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(c *api.Config) { c.Open, c.ValidationRounds, c.ValidatedTypes = true, 2, []string{"hotfix"} })
+	project := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", `{"name":"strict","settings":{"validate":true}}`), http.StatusCreated)
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		edit   func(*client.NewTask)
+		rounds int
+	}{
+		"nobody":              {func(*client.NewTask) {}, 0},
+		"the task":            {func(in *client.NewTask) { in.Validate = &yes }, 2},
+		"its type":            {func(in *client.NewTask) { in.TaskType = "hotfix" }, 2},
+		"not against its own": {func(in *client.NewTask) { in.TaskType, in.Validate = "hotfix", &no }, 0},
+		"its project":         {func(in *client.NewTask) { in.Repo, in.ProjectID = "", project.ID }, 2},
+		"not for words":       {func(in *client.NewTask) { in.Repo, in.ProjectID, in.TaskType = "", project.ID, "research" }, 0},
+		"without a validator": {func(in *client.NewTask) {
+			in.Repo, in.ProjectID, in.Agent, in.Sandbox = "", project.ID, "scripted", "local"
+			in.Execution = []byte(`{"script":{"steps":[{"say":"hi"}]}}`)
+		}, 0},
+		"its own rounds": {func(in *client.NewTask) {
+			in.Validate, in.Execution = &yes, []byte(`{"validator":{"rounds":5}}`)
+		}, 5},
+	} {
+		in := newTask()
+		c.edit(&in)
+		require.Equal(t, c.rounds, w.task(in).Rounds, name)
+	}
+}
+
+func TestAValidatorThatLacksSomethingIsRefused(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	yes := true
+	for field, edit := range map[string]func(*client.NewTask){
+		"validate": func(in *client.NewTask) { in.Mode = "exploration" },
+		"execution_config.validator.script": func(in *client.NewTask) {
+			in.Agent, in.Sandbox, in.Execution = "scripted", "local", []byte(`{"script":{"steps":[{"say":"hi"}]}}`)
+		},
+		"execution_config.validator.agent":  func(in *client.NewTask) { in.Execution = []byte(`{"validator":{"agent":"scripted"}}`) },
+		"execution_config.validator.rounds": func(in *client.NewTask) { in.Execution = []byte(`{"validator":{"rounds":11}}`) },
+	} {
+		in := newTask()
+		in.Validate = &yes
+		edit(&in)
+		w.call(http.MethodPost, "/api/v1/tasks", in).refused(422, "body."+field)
+	}
+}
+
+func TestAPersonJudgesATask(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	w.begin(made)
+	path := "/api/v1/tasks/" + made.ID + "/verdict"
+	w.call(http.MethodPost, path, `{"passed":false}`).refused(422, "body.feedback")
+	got := ok[client.Asked](w.call(http.MethodPost, path, `{"passed":false,"feedback":"add tests"}`), http.StatusAccepted)
+	require.Equal(t, []any{task.AskVerdict, task.ReceiptAccepted}, []any{got.Command.Kind, got.Command.State})
+	w.end(made, task.StatusCancelled)
+	w.call(http.MethodPost, path, `{"passed":true}`).refused(http.StatusConflict, "")
+	w.call(http.MethodPost, "/api/v1/tasks/"+task.NewID()+"/verdict", `{"passed":true}`).refused(http.StatusNotFound, "")
+}

@@ -1,0 +1,186 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// handedIn is a task whose work is on its branch, and the validator that has begun and is not shown yet.
+func handedIn(w world) (asked, contract.LiveAttempt) {
+	a := w.task(w.project(5), "validation_rounds = 3")
+	w.running(a)
+	w.exec(`UPDATE attempts SET head_commit = 'beef' WHERE task_id = $1`, a.id)
+	w.write(a, contract.Projection{
+		Ordinal: 4, Status: task.StatusPendingValidation, Ended: &contract.AttemptEnd{Number: 1, Outcome: "completed"},
+	})
+	return a, w.validator(a, 5)
+}
+
+func (w world) validator(a asked, ordinal int64) contract.LiveAttempt {
+	w.t.Helper()
+	begun, err := w.store.BeginAttempt(w.t.Context(), contract.BeginAttemptInput{
+		TaskID: a.id, FirstRunID: a.run, Ordinal: ordinal, Kind: task.KindValidation,
+	}, a.run)
+	require.NoError(w.t, err)
+	require.True(w.t, begun.Validates)
+	return begun.LiveAttempt
+}
+
+// says is what a validator's sandbox says by the old wire form.
+func (w world) says(a asked, box string, passed bool) (task.Asked, error) {
+	args := `{"ok": false, "passed": false, "feedback": "add tests", "recommendations": ["one"], "sandbox_id": "` + box + `"}`
+	if passed {
+		args = `{"ok": true, "passed": true, "feedback": "good", "sandbox_id": "` + box + `"}`
+	}
+	return w.store.AskTask(w.t.Context(), task.Ask{
+		OrganizationID: w.org, TaskID: a.id, Kind: task.AskVerdict, OK: passed, SandboxID: box, Own: true, Wire: true, Sender: "sandbox", Args: []byte(args),
+	})
+}
+
+func TestAVerdictIsTheValidatorsAndCountsOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a, validator := handedIn(w)
+	worker := one[string](t, w.pool, `SELECT sandbox_id FROM attempts WHERE task_id = $1 AND number = 1`, a.id)
+	_, err := w.says(a, worker, true)
+	require.Equal(t, task.CodeForbidden, task.CodeOf(err), "who did the work does not judge it")
+
+	no, err := w.says(a, validator.SandboxID, false) // before the row shows that it is at work
+	require.NoError(t, err)
+	require.Equal(t, []any{task.StatusNeedsRevision, task.ReceiptAccepted}, []any{no.Status, no.Command.State})
+	again, err := w.says(a, validator.SandboxID, true)
+	require.NoError(t, err)
+	require.Equal(t, no.Command.ID, again.Command.ID, "its first word counts")
+	taken := w.take(a, contract.Command{ID: no.Command.ID, Kind: contract.CommandVerdict}, 1)
+	require.Equal(t, validator.SandboxID, taken.SandboxID)
+	require.NotEmpty(t, taken.FeedbackID)
+
+	w.write(a, contract.Projection{
+		Ordinal: 6, Status: task.StatusNeedsRevision, Revisions: 1,
+		Ended:  &contract.AttemptEnd{Number: validator.Number, Outcome: "rejected"},
+		Settle: []contract.Settlement{{CommandID: no.Command.ID, Receipt: task.ReceiptCarriedOut}},
+	})
+	got, err := w.store.Task(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.Len(t, got.Reviews, 1)
+	review := got.Reviews[0]
+	require.Equal(t, []any{1, validator.SandboxID, 2, false, "add tests"}, []any{review.Round, review.SandboxID, review.Attempt, review.Passed, review.Feedback})
+	require.Equal(t, []string{"one"}, review.Recommendations)
+	require.Equal(t, "round 1 of 3: the validator said no: add tests. The next attempt is about to begin.", task.Why(got))
+}
+
+func TestAVerdictOfAnAttemptThatIsOverIsTooLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a, first := handedIn(w)
+	w.write(a, contract.Projection{Ordinal: 6, Status: task.StatusPendingValidation, Ended: &contract.AttemptEnd{Number: first.Number, Outcome: "failed"}})
+	second := w.validator(a, 7)
+	late, err := w.says(a, first.SandboxID, true)
+	require.NoError(t, err)
+	require.Equal(t, []any{task.StatusPendingValidation, task.ReceiptTooLate}, []any{late.Status, late.Command.State})
+	yes, err := w.says(a, second.SandboxID, true)
+	require.NoError(t, err)
+	require.Equal(t, []any{task.StatusCompleted, task.ReceiptAccepted}, []any{yes.Status, yes.Command.State})
+
+	story, err := w.store.Story(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.Len(t, story.Task.Reviews, 1, "the one for which it is published")
+	require.Equal(t, []any{true, 3}, []any{story.Task.Reviews[0].Passed, story.Task.Reviews[0].Attempt})
+}
+
+func TestARunThatIsLoadedKnowsThatAVerdictIsDue(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status, outcome string
+		due             bool
+	}{
+		"handed in":              {"pending_validation", "", true},
+		"validator at work":      {"validating", "", true},
+		"validator tried again":  {"pending_validation", "failed", true},
+		"parked":                 {"pending", "parked", true},
+		"validator said no":      {"needs_revision", "rejected", false},
+		"retry after the last":   {"failed", "rejected", false},
+		"retry after its deaths": {"failed", "failed", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, postgres.Config{})
+			a, validator := handedIn(w)
+			w.exec(`UPDATE tasks SET status = $2, result = '{"validation_iteration": 1}' WHERE id = $1`, a.id, c.status)
+			if c.outcome != "" {
+				w.exec(`UPDATE attempts SET ended_at = now(), outcome = $2 WHERE sandbox_id = $1`, validator.SandboxID, c.outcome)
+			}
+			ref := a.ref()
+			if c.status == "failed" {
+				ref.FirstRunID = "another"
+				ref.CommandID = w.command(a.id, contract.CommandRetry, `{}`)
+			}
+			loaded := w.loadAs(ref, "another")
+			require.Equal(t, c.due, loaded.State.Handed)
+			require.Equal(t, []int{3, 1}, []int{loaded.State.Rounds, loaded.State.Round})
+			require.Equal(t, c.outcome == "", loaded.Live != nil && loaded.Live.Validates)
+		})
+	}
+}
+
+// A push that was refused kept the work out of the branch: nobody has judged it.
+func TestWorkThatNobodyFoundGoodIsNotPublishedByARetry(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[string]bool{"first": false, "validation": true} {
+		w := newWorld(t, postgres.Config{})
+		a, validator := handedIn(w)
+		w.exec(`UPDATE attempts SET ended_at = now(), outcome = 'failed' WHERE sandbox_id = $1`, validator.SandboxID)
+		w.exec(`UPDATE attempts SET kind = $2, head_commit = 'beef' WHERE sandbox_id = $1`, validator.SandboxID, outcome)
+		w.exec(`UPDATE tasks SET status = 'failed', failure_class = 'publish' WHERE id = $1`, a.id)
+		ref := contract.TaskRef{TaskID: a.id, FirstRunID: "another", CommandID: w.command(a.id, contract.CommandRetry, `{}`)}
+		require.Equal(t, want, w.loadAs(ref, "another").PublishOnly, outcome)
+	}
+}
+
+// What a validator missed is told until somebody finds it there: to the attempts that work, over
+// retries, and to the validators after it.
+func TestWhatAValidatorMissedIsToldUntilItIsThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a, _ := handedIn(w)
+	work, err := w.store.Work(t.Context(), a.id)
+	require.NoError(t, err)
+	require.Equal(t, []any{true, 1, 3, "beef", ""}, []any{work.Validates, work.Round, work.Rounds, work.WorkHead, work.Feedback})
+
+	w.exec(`UPDATE tasks SET result = '{"validation_iteration": 1, "validation_passed": false, "revision_feedback": "add tests"}' WHERE id = $1`, a.id)
+	work, err = w.store.Work(t.Context(), a.id)
+	require.NoError(t, err)
+	require.Equal(t, []any{2, "add tests"}, []any{work.Round, work.Feedback})
+	w.exec(`UPDATE attempts SET kind = 'retry' WHERE task_id = $1`, a.id)
+	work, err = w.store.Work(t.Context(), a.id)
+	require.NoError(t, err)
+	require.False(t, work.Validates)
+	require.Equal(t, "add tests", work.Feedback)
+	w.exec(`UPDATE tasks SET result = result || '{"validation_passed": true}' WHERE id = $1`, a.id)
+	work, err = w.store.Work(t.Context(), a.id)
+	require.NoError(t, err)
+	require.Empty(t, work.Feedback)
+}
+
+// A validator goes on from nobody's session, and nobody from a validator's.
+func TestTranscriptsOfValidatorsAreNotGoneOnFrom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a, validator := handedIn(w)
+	w.exec(`INSERT INTO transcripts (run_key, session_id, task_id, sandbox_id, content)
+		SELECT 'run of ' || sandbox_id, 'session', task_id, sandbox_id, 'x' FROM attempts WHERE task_id = $1`, a.id)
+	_, found, err := w.store.EarlierTranscript(t.Context(), a.id, validator.Number)
+	require.NoError(t, err)
+	require.False(t, found)
+	w.write(a, contract.Projection{Ordinal: 6, Status: task.StatusNeedsRevision, Ended: &contract.AttemptEnd{Number: validator.Number, Outcome: "rejected"}})
+	w.begin(a, 7)
+	earlier, found, err := w.store.EarlierTranscript(t.Context(), a.id, 3)
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, 1, earlier.Attempt)
+}
