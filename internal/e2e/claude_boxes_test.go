@@ -82,7 +82,7 @@ func imageWith(t *testing.T, client *dockerclient.Client, program string) string
 }
 
 func pack(to io.Writer, program string) error {
-	needs, err := exec.Command("ldd", program).Output() //nolint:noctx // it only prints
+	needs, err := exec.Command("ldd", program).Output()
 	if err != nil {
 		return fmt.Errorf("list the libraries of %s: %w", program, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -107,8 +108,13 @@ func asking() json.RawMessage {
 
 func (p person) asks(repo string) task.Task {
 	p.rig.t.Helper()
+	return p.works(repo, string(asking()))
+}
+
+func (p person) works(repo, config string) task.Task {
+	p.rig.t.Helper()
 	made, _, err := p.api.CreateTask(context.Background(), apiclient.NewTask{
-		Repo: repo, Description: "say for whom", Agent: task.AgentScripted, Sandbox: task.ProviderLocal, Execution: asking(),
+		Repo: repo, Description: "say for whom", Agent: task.AgentScripted, Sandbox: task.ProviderLocal, Execution: json.RawMessage(config),
 	}, "")
 	require.NoError(p.rig.t, err)
 	require.Equal(p.rig.t, p.id, made.UserID)
@@ -136,4 +142,45 @@ func (r *rig) restart() {
 	r.stop("worker")
 	r.stop("api")
 	r.up()
+}
+
+// TestTwoUsersSideBySide has two users work at the same time in one project, from inside of their sandboxes: each is given
+// his own name and all of his own credentials, and finds nothing of the other's where he may look.
+func TestTwoUsersSideBySide(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{"OMOI_API_OPEN": "false", "OMOI_API_KEY": "omoi_adminOfTheNeighbours"}).up()
+	repo, people := r.repo(), map[string]person{}
+	for _, name := range []string{"alice", "bob"} {
+		people[name] = r.user(name)
+		for _, kind := range []string{"anthropic", "github", "openai"} {
+			people[name].set(kind, strings.Join([]string{kind, "of", name}, "-"))
+		}
+	}
+	const look = `printf '%s' "$USER_ID"; for v in "$ANTHROPIC_API_KEY" "$GITHUB_TOKEN" "$OPENAI_API_KEY"; do printf ' %s' "$(printf %s "$v" | rev)"; done; printf ' '; ` +
+		`cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline "${WORKSPACE_PATH%/*}"/*/agent.json /tmp/* 2>/dev/null | tr '\0' '\n' | grep -o 'of-[a-z][a-z]*' | sort -u | rev | tr '\n' ' '`
+	works := map[string]task.Task{}
+	for name, p := range people {
+		works[name] = p.works(repo, `{"credentials": ["anthropic", "github", "openai"], "script": {"steps": [`+waitsForMessage+`,
+			{"bash": {"command": `+strconv.Quote(look)+`}}, {"complete": {"output": "{{last_output}}", "success": true}}]}}`)
+	}
+	for _, made := range works {
+		r.waiting(made.ID)
+	}
+	for _, made := range works { // both are at work by now
+		r.goOn(made.ID)
+	}
+	for name, p := range people {
+		want := []string{p.id}
+		for _, kind := range []string{"anthropic", "github", "openai"} {
+			want = append(want, reversed(kind+"-of-"+name))
+		}
+		require.Equal(t, append(want, reversed("of-"+name)), strings.Fields(outputOf(t, r.ends(works[name].ID, task.StatusCompleted))), name)
+	}
+	r.noLeaks()
+}
+
+func reversed(text string) string {
+	letters := []rune(text)
+	slices.Reverse(letters)
+	return string(letters)
 }

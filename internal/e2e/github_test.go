@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,12 +35,13 @@ func newHub(t *testing.T) (hub *standin.Server, bare string, settings map[string
 // person who force-pushes and a token that is revoked in mid-run.
 func TestTaskOnGitHub(t *testing.T) {
 	t.Parallel()
+	began := time.Now()
 	hub, bare, settings := newHub(t)
 	r := newRig(t, settings).up()
 	for _, call := range []string{"POST git/refs", "POST git-receive-pack", "POST pulls"} {
 		hub.Break(standin.Fault{Call: call, Lose: true})
 	}
-	good := r.submit(hub.URL+"/"+hubRepo+".git", script(stepWrite, stepCommit, `{"bash":{"command":"! env | grep -q `+hubToken+`"}}`, stepComplete))
+	good := r.submit(hub.URL+"/"+hubRepo+".git", script(stepWrite, stepCommit, `{"bash":{"command":"! env | grep -q `+hubToken[:9]+"''"+hubToken[9:]+`"}}`, stepComplete))
 	require.Equal(t, hubRepo, good.Repo, "one repository has one name")
 	forced := r.submit(hubRepo, script(stepWrite, stepCommit, waitsForMessage, stepComplete), retries(0))
 
@@ -88,6 +90,14 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.ErrorContains(t, err, "expired")
 	require.Len(t, hub.Pulls(hubRepo), 1)
 	require.Equal(t, 1, strings.Count(strings.Join(heads(r, bare), " "), text(done.Branch)), "one branch")
+
+	require.NotContains(t, pulls[0].Title+pulls[0].Body, hubToken)
+	token := []string{hubToken}
+	require.Empty(t, r.inAnswers(token, good.ID, forced.ID, revoked.ID), "the token in an answer")
+	require.Empty(t, r.inHistories(token), "the token in a history")
+	require.Empty(t, r.inTables(token), "the token in a table")
+	require.Empty(t, r.inFiles(token, began), "the token in a file")
+	require.Empty(t, r.inRepositories(token), "the token in a repository")
 }
 
 // waiting waits until the agent waits for a message.

@@ -51,13 +51,16 @@ const (
 
 	plantedKeeper = "planted-credential-key-012345678" // encrypts those of users
 	plantedOwn    = "sk-ant-plantedOwnModel0123456789abcdef"
+	plantedOwnSub = "sk-ant-oat01-plantedOwnClaude0123456789"
 	plantedOwnGit = "ghp_plantedOwnGitHub0123456789abcdefAB"
 	plantedOwnAI  = "plantedOwnOpenAI0123456789"
 	plantedBob    = "sk-ant-plantedModelOfBob0123456789abcd"
 )
 
 // personal are the credentials of users: they stand nowhere but sealed, and with the agents of their own tasks.
-func personal() []string { return []string{plantedOwn, plantedOwnGit, plantedOwnAI, plantedBob} }
+func personal() []string {
+	return []string{plantedOwn, plantedOwnSub, plantedOwnGit, plantedOwnAI, plantedBob}
+}
 
 // platform are the credentials of the installation: they stand nowhere.
 func platform() []string {
@@ -90,6 +93,7 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 	r := newRig(t, nil)
 	repo := r.repo()
 	r.plant()
+	r.plantClaude()
 	spy := newSpy(r)
 	r.startAPI()
 	owner, keys := r.plantPersonal()
@@ -103,12 +107,13 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 	bad := r.submit(repo, with(`{"bash":{"command":"echo dirty > dirty.txt; sleep 1"}}`, `{"fail":"`+plantedFailure+`"}`), titled, retries(0))
 	crashed := r.submit(repo, with(`{"bash":{"command":"echo dirty > dirty.txt; sleep 1; kill -9 $PPID"}}`), titled, retries(0))
 	printed, posted := r.printers(repo)
+	told := r.claudeTells(repo)
 	stopped := r.submit(repo, with(stepWrite, stepHang), titled)
 	r.running(stopped.ID)
 	r.eventually("an agent is seen: else the look at processes proves nothing", func() bool { return spy.agents() > 0 })
 	_, _, err := r.api.Cancel(context.Background(), stopped.ID, "enough")
 	require.NoError(t, err)
-	for _, id := range []string{good.ID, printed.ID, posted.ID} {
+	for _, id := range []string{good.ID, printed.ID, posted.ID, told.ID} {
 		r.ends(id, task.StatusCompleted)
 	}
 	r.showsNoSecret(owner, printed, posted)
@@ -121,15 +126,19 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 	r.noLeaks()
 	require.Equal(t, task.SalvageRef, r.task(crashed.ID).Attempts[0].Salvage.Kind)
 	require.Equal(t, task.SalvageRef, r.task(stopped.ID).Attempts[0].Salvage.Kind)
+	require.Empty(t, spy.stop(), "a secret in a command line or in a stranger's environment")
+	r.claudeToldNothing(told)
+	given := append(append(append(platform(), personal()...), plantedEnv), keys...)
+	require.Empty(t, r.inAnswers(append(given, r.tokens()...), good.ID, bad.ID, crashed.ID, printed.ID, posted.ID, told.ID, stopped.ID), "a secret in an answer")
 	r.stop("worker")
 	r.stop("api")
-	require.Empty(t, spy.stop(), "a secret in a command line or in a stranger's environment")
 
 	secrets := append(append(platform(), personal()...), slices.Sorted(maps.Keys(allowed()))...)
 	secrets = append(append(secrets, r.tokens()...), keys...)
 	require.Empty(t, r.inHistories(secrets), "a secret in a history")
 	require.Empty(t, r.inTables(secrets), "a secret in a table")
 	require.Empty(t, r.inFiles(secrets, began), "a secret in a file")
+	require.Empty(t, r.inRepositories(append(given, r.tokens()...)), "a secret in a repository")
 }
 
 // printers are tasks whose agents print all that they were given: as the output of a step, as
@@ -143,7 +152,7 @@ event = {"event_type": "agent.message", "event_data": {"content": "posted to " +
 u.urlopen(u.Request(url, json.dumps(event).encode(), {"Content-Type": "application/json"}))
 `
 	submit := func(agent string, config map[string]any) task.Task {
-		config["credentials"] = []string{"model", "github", "openai"}
+		config["credentials"] = []string{"anthropic", "github", "openai"}
 		config["env"] = map[string]string{"MY_SECRET": plantedEnv, "DATABASE_URL": "postgres://me:" + plantedEnv + "@db/x"}
 		text, err := json.Marshal(config)
 		require.NoError(r.t, err)
@@ -210,6 +219,8 @@ func (r *rig) plantPersonal() (owner string, keys []string) {
 	require.NoError(r.t, err)
 	_, err = r.api.SetCredential(ctx, credential.Anthropic, apiclient.NewCredential{Secret: plantedOwn, Models: credential.Models{Model: "model-of-the-owner"}})
 	require.NoError(r.t, err)
+	_, err = r.api.SetCredential(ctx, credential.ClaudeOAuth, apiclient.NewCredential{Secret: plantedOwnSub})
+	require.NoError(r.t, err)
 	own, err := r.api.CreateKey(ctx, apiclient.NewKey{Name: "of a shell"})
 	require.NoError(r.t, err)
 	pipe := exec.CommandContext(ctx, r.program(), "credentials", "set", credential.GitHub)
@@ -275,7 +286,7 @@ func (r *rig) inHistories(secrets []string) []string {
 	ctx, look := context.Background(), needlesOf(secrets)
 	page, err := r.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1000})
 	require.NoError(r.t, err)
-	require.GreaterOrEqual(r.t, len(page.GetExecutions()), 8, "four tasks and their cleanups")
+	require.GreaterOrEqual(r.t, len(page.GetExecutions()), 6, "three tasks and their cleanups")
 	var found []string
 	for _, run := range page.GetExecutions() {
 		id, runID := run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId()
