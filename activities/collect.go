@@ -131,6 +131,9 @@ func (a *Activities) gather(ctx context.Context, p place, work task.Work, at *pr
 	if err != nil {
 		return spec.Collected{}, err
 	}
+	if at.get().Stopped {
+		a.sendRest(ctx, p, got.Unsent)
+	}
 	kept := a.receipt(got)
 	at.set(collectPoint{Stopped: at.get().Stopped, Work: kept})
 	return *kept, nil

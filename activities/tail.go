@@ -6,11 +6,9 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/mailbox"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -102,7 +100,7 @@ func (a *Activities) drain(ctx context.Context, p place) error {
 	defer t.post.Wait()
 	defer cancel()
 	go t.rounds(carrying)
-	return ofSandbox(t.flush(ctx))
+	return ofSandbox(t.flush(ctx, flushTimeout))
 }
 
 // pulls reports whether agents in sandboxes of a provider reach nothing.
@@ -193,7 +191,7 @@ func (t *tail) look(ctx context.Context) (over string) {
 	case !seen.Started || seen.Agent != sandbox.StateGone:
 		return ""
 	}
-	if err := t.flush(ctx); err != nil {
+	if err := t.flush(ctx, flushTimeout); err != nil {
 		t.warn(ctx, err)
 		return ""
 	}
@@ -229,21 +227,6 @@ func rest(ctx context.Context, d time.Duration) {
 
 // quicker is how many looks a busy agent gets for one of a quiet one.
 const quicker = 8
-
-// flush has the agent's program send what is left in the spool; somebody has to carry meanwhile.
-func (t *tail) flush(ctx context.Context) error {
-	res, err := t.provider.Exec(ctx, t.labels, sandbox.Command{
-		Args: []string{sandbox.AgentPath, "flush", "--config", spec.ConfigPath}, Timeout: flushTimeout,
-	})
-	if err != nil {
-		return fmt.Errorf("read the rest of a spool: %w", err)
-	}
-	if res.ExitCode != 0 {
-		said := strings.TrimSpace(string(res.Stderr[:min(len(res.Stderr), maxReasonRunes)]))
-		return task.Errorf(task.CodeUnavailable, "the rest of the spool of sandbox %s cannot be read: %s", t.row.ID, said)
-	}
-	return nil
-}
 
 func (t *tail) warn(ctx context.Context, err error) {
 	if ctx.Err() == nil {

@@ -175,6 +175,9 @@ func collect(cfg spec.Config, out, errs io.Writer) int {
 		return exitFailed
 	}
 	found.Notes = secrets.Texts(found.Notes)
+	if left, err := spool.Look(filepath.Join(dir, agent.SpoolName), spool.Clock()); err == nil {
+		found.Unsent = left.Unsent
+	}
 	return printJSON(out, errs, found)
 }
 

@@ -71,10 +71,12 @@ func (s *Store) SandboxSeen(ctx context.Context, sandboxID, providerID string, s
 	return translate("note that sandbox "+sandboxID+" is there", err)
 }
 
-// unread reports whether a sandbox from which had to be read is gone, and was not read to its end.
+// unread reports whether a sandbox is gone, and what its agent said last with it: it could not be
+// sent, or was to be read and was not read to its end.
 func unread(row db.Sandbox) bool {
 	over := row.GoneAt != nil || task.SandboxState(row.State) == task.SandboxLost
-	return over && row.Transport == task.TransportPull && row.StartedAt != nil && row.ReadAt == nil
+	unread := row.Transport == task.TransportPull && row.StartedAt != nil && row.ReadAt == nil
+	return over && (unread || row.Unsent)
 }
 
 // forward judges a step of the ledger that changed nothing: the row runs already, is at its
@@ -103,7 +105,7 @@ func (s *Store) AgentStarted(ctx context.Context, sandboxID string) error {
 func (s *Store) SettleSandbox(ctx context.Context, in contract.Settling) error {
 	steps := map[string]func(context.Context, string) (int64, error){
 		"deleting": s.q.SandboxDeleting, "gone": s.q.SandboxGone, "verified": s.q.SandboxVerified,
-		"lost": s.q.SandboxLost, "salvage_lost": s.q.SalvageLost, "read": s.q.SpoolRead,
+		"lost": s.q.SandboxLost, "salvage_lost": s.q.SalvageLost, "read": s.q.SpoolRead, "unsent": s.q.SpoolUnsent,
 	}
 	step, ok := steps[in.Event]
 	if !ok {

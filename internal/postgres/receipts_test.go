@@ -88,13 +88,14 @@ func TestTheLedgerSaysWhatWasNotRead(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
 	for _, c := range []struct {
-		transport             string
-		started, read, unread bool
+		transport                     string
+		started, read, unsent, unread bool
 	}{
-		{task.TransportPull, true, false, true},
-		{task.TransportPull, true, true, false},
-		{task.TransportPull, false, false, false},
-		{task.TransportPush, true, false, false},
+		{task.TransportPull, true, false, false, true},
+		{task.TransportPull, true, true, false, false},
+		{task.TransportPull, false, false, false, false},
+		{task.TransportPush, true, false, false, false},
+		{task.TransportPush, true, false, true, true},
 	} {
 		_, id := w.box("daytona")
 		require.NoError(t, w.store.SandboxCreating(ctx, id, c.transport))
@@ -103,6 +104,9 @@ func TestTheLedgerSaysWhatWasNotRead(t *testing.T) {
 		}
 		if c.read {
 			w.settle(id, "read")
+		}
+		if c.unsent {
+			w.settle(id, "unsent")
 		}
 		require.False(t, w.ledger(id).Unread, "it is still there")
 		w.settle(id, "gone")

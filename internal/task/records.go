@@ -120,7 +120,7 @@ type Sandbox struct {
 	Head    int64           `json:"events"` // newest event sequence
 	// Transport is how what its agent says gets out: push or pull; empty: nobody began to make it.
 	Transport string `json:"transport"`
-	Unread    bool   `json:"unread"` // it had to be read from, is gone, and was not read to the end of what its agent had said
+	Unread    bool   `json:"unread"` // it is gone, and with it what its agent said last: that could not be sent, or was not read to its end
 }
 
 // Host is a machine that holds sandboxes.

@@ -106,6 +106,8 @@ type Collected struct {
 	Bytes  int64  `json:"bytes"`
 	// Patch is the path of the uncommitted changes as a patch, where a commit could not be made.
 	Patch string `json:"patch"`
+	// Unsent is how many events stand in the spool that the API has not acknowledged.
+	Unsent int64 `json:"unsent,omitempty"`
 	// Notes say what was left out or could not be done, one sentence each.
 	Notes []string `json:"notes,omitempty"`
 }

@@ -399,6 +399,7 @@ type Sandbox struct {
 	PriceCurrency  *string
 	Transport      string
 	ReadAt         *time.Time
+	Unsent         bool
 }
 
 type SandboxEvent struct {

@@ -53,3 +53,15 @@ func (q *Queries) SpoolRead(ctx context.Context, id string) (int64, error) {
 	}
 	return result.RowsAffected(), nil
 }
+
+const spoolUnsent = `-- name: SpoolUnsent :execrows
+UPDATE sandboxes SET unsent = true WHERE id = $1
+`
+
+func (q *Queries) SpoolUnsent(ctx context.Context, id string) (int64, error) {
+	result, err := q.db.Exec(ctx, spoolUnsent, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}

@@ -10,3 +10,6 @@ WHERE id = @id AND verified_at IS NULL;
 
 -- name: SpoolRead :execrows
 UPDATE sandboxes SET read_at = coalesce(read_at, now()) WHERE id = @id;
+
+-- name: SpoolUnsent :execrows
+UPDATE sandboxes SET unsent = true WHERE id = @id;

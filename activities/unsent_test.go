@@ -1,0 +1,52 @@
+package activities_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// What an agent could not send is sent at its end, or the ledger says that it is lost.
+func TestWhatAnAgentCouldNotSendIsAccountedFor(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		unsent  int64
+		pull    bool
+		code    int // of the flush
+		flushes int
+		lost    bool
+	}{
+		"nothing":              {flushes: 0},
+		"the API is back":      {unsent: 3, flushes: 1},
+		"it is not":            {unsent: 3, code: 1, flushes: 1, lost: true},
+		"a tail reads it":      {unsent: 3, pull: true},
+		"nonsense of an agent": {unsent: -1},
+	} {
+		b := newBench(t)
+		if c.pull {
+			b.cfg.Pull = []string{task.ProviderLocal}
+		}
+		b.running()
+		got, flushes := committed(), 0
+		got.Unsent = c.unsent
+		b.collects(got)
+		collect := b.provider.onExec
+		b.provider.onExec = func(at *box, args []string) (sandbox.ExecResult, error) {
+			if args[1] != "flush" {
+				return collect(at, args)
+			}
+			flushes++
+			return sandbox.ExecResult{ExitCode: c.code, Stderr: []byte("the API is away")}, nil
+		}
+		b.salvage()
+		require.Equal(t, c.flushes, flushes, name)
+		require.Equal(t, c.lost, len(b.store.settled) > 0, name)
+		if c.lost {
+			require.Equal(t, contract.Settling{SandboxID: boxID, Event: "unsent"}, b.store.settled[0])
+		}
+	}
+}
