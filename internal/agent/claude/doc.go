@@ -3,5 +3,6 @@
 // messages and interrupts to the turn that is under way, and reports what the program does.
 //
 // What is built on was measured on versions 2.1.197 and 2.1.328; `make claude-test` runs both
-// against a scripted model. Lines and keys that are not known are let through.
+// against a scripted model. testdata/recorded is what they printed there: a fake program plays it
+// where the real one is not. Lines and keys that are not known are let through.
 package claude

@@ -2,6 +2,7 @@ package claude_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,6 +42,7 @@ type step struct {
 	Mark        string `json:"mark,omitempty"`        // say that it is here
 	Until       string `json:"until,omitempty"`       // wait until the test has said so
 	Write       string `json:"write,omitempty"`       // a file into the work
+	Text        string `json:"text,omitempty"`        // what is in it; its name where nothing is
 	Child       bool   `json:"child,omitempty"`       // leave a process behind that ends by nothing but SIGKILL
 	End         bool   `json:"end,omitempty"`         // wait for the end of the input
 	Deaf        bool   `json:"deaf,omitempty"`        // neither read nor end
@@ -115,7 +117,7 @@ func (f *fake) step(s step) int {
 	case s.Until != "":
 		f.until(filepath.Join(f.dir, s.Until))
 	case s.Write != "":
-		if err := os.WriteFile(s.Write, []byte(s.Write+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(s.Write, []byte(cmp.Or(s.Text, s.Write+"\n")), 0o600); err != nil {
 			panic(err)
 		}
 	case s.Child:

@@ -157,6 +157,52 @@ func printed(line map[string]any) step {
 	return step{Print: string(text)}
 }
 
+// recorded is what a version of the real program printed when it wrote a file, changed it, ran it, and failed at
+// something; of that the fake does the first.
+func recorded(t *testing.T, version string) (tape []step) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "recorded", version+".jsonl"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case strings.Contains(line, `"isReplay":true`):
+			tape = append(tape, step{Hear: true})
+			continue
+		case strings.Contains(line, `"type":"assistant"`) && strings.Contains(line, `"name":"Write"`):
+			tape = append(tape, step{Write: "sum.sh", Text: "echo $((6*7))\n"})
+		}
+		tape = append(tape, step{Print: strings.TrimSpace(line)})
+	}
+	return append(tape, step{End: true})
+}
+
+func TestWhatTheRealProgramPrinted(t *testing.T) {
+	for _, version := range []string{"2.1.197", "2.1.328"} {
+		b := newBench(t, nil, recorded(t, version))
+		require.Equal(t, 0, b.run(), version)
+		kinds := map[string]int{}
+		for _, e := range b.server.Events() {
+			kinds[e.Type]++
+		}
+		for kind, want := range map[string]int{
+			"agent.thinking": 1, "agent.message": 2, "agent.tool_use": 4, "agent.tool_completed": 4, "agent.tool_result": 4, "agent.file_edited": 1,
+			"agent.assistant_message": 5, "agent.user_message": 1, "agent.completed": 1, "agent.stream_error": 0,
+		} {
+			require.Equal(t, want, kinds[kind], "%s of %s: %v", kind, version, kinds)
+		}
+		require.Equal(t, "--- /dev/null\n+++ b/sum.sh\n@@ -0,0 +1 @@\n+echo $((6*7))\n", b.one("agent.file_edited")["full_diff"])
+		results := b.server.Of("agent.tool_result")
+		require.Equal(t, []any{"42000", false}, []any{results[2].Data["result"], results[2].Data["is_error"]})
+		require.Equal(t, []any{"Exit code 3", true}, []any{results[3].Data["result"], results[3].Data["is_error"]})
+		done := b.one("agent.completed")
+		require.Equal(t, []any{"It prints 42000.", 5.0, 5000.0, 50.0, 1.0}, []any{
+			done["final_output"], done["turns"], done["input_tokens"], done["output_tokens"], done["tool_errors"],
+		})
+		require.Positive(t, done["cost_usd"])
+		require.NotContains(t, done, "cost_estimated")
+	}
+}
+
 func TestAMessageReachesTheTurn(t *testing.T) {
 	b := newBench(t, nil, []step{{Hear: true}, calls("m1", "t1"), {Hear: true}, answers("t1", "ok"), says("m2", "With tabs."), ends("With tabs.", 0.01), {End: true}})
 	wait := b.start()
