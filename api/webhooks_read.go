@@ -145,7 +145,8 @@ func (h *hook) feedback(event string) (f task.Feedback, why string) {
 		return f, other
 	}
 	f.Repo = h.Repository.FullName
-	f.Note, f.Text = redact.Scrub(task.OneLine(f.Note, task.MostNote), nil), redact.Scrub(task.Cut(strings.TrimSpace(f.Text), task.MostSaid), nil)
+	// scrubbed before it is cut: half of a secret has no form
+	f.Note, f.Text = task.OneLine(redact.Scrub(f.Note, nil), task.MostNote), task.Cut(strings.TrimSpace(redact.Scrub(f.Text, nil)), task.MostSaid)
 	if !strings.HasPrefix(f.URL, "https://") && !strings.HasPrefix(f.URL, "http://") {
 		f.URL = ""
 	}

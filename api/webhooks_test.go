@@ -239,7 +239,10 @@ func TestWordsOfOthersAreBounded(t *testing.T) {
 	ok[task.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: `use ghp_0123456789abcdefghij and ` + h.ring.Mint("box")})), http.StatusAccepted)
 	require.Equal(t, 1, h.count(`SELECT count(*) FROM feedback WHERE length(said) BETWEEN 4000 AND 4100`))
 	require.Equal(t, 1, h.count(`SELECT count(*) FROM feedback WHERE said = 'use [removed] and [removed]'`))
-	require.Len(t, h.story().Items, 2)
+	halved := strings.Repeat("x ", 1990) + "ghp_0123456789abcdefghij0123456789"
+	ok[task.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: halved})), http.StatusAccepted)
+	require.Zero(t, h.count(`SELECT count(*) FROM feedback WHERE said LIKE '%ghp%'`), "not even a half of it")
+	require.Len(t, h.story().Items, 3)
 }
 
 // The feedback of another organization's task is nobody's business.

@@ -73,7 +73,7 @@ func (w *settling) settle(ctx context.Context) error {
 	}
 	action, why := task.JudgeFeedback(task.FeedbackCase{
 		On: task.OnFeedback(w.chain.OnFeedback), Status: task.Status(w.chain.Task.Status), Listens: listens, Closed: pullClosed(w.chain.PullState),
-		Rounds: int(w.chain.Rounds), MaxRounds: w.how.MaxRounds, Age: time.Duration(w.held[0].Age * float64(time.Second)),
+		Rounds: int(w.chain.Rounds), MaxRounds: w.how.MaxRounds, Age: w.age(),
 	})
 	return w.act(ctx, action, why)
 }
@@ -89,7 +89,16 @@ func (w *settling) act(ctx context.Context, action task.FeedbackAction, why stri
 		return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: task.FeedbackIgnored, Reason: why, Ids: w.ids()})
 	case task.FeedbackWait:
 	}
-	return w.q.WaitFeedback(ctx, db.WaitFeedbackParams{Reason: why, Pause: w.how.Pause, Ids: w.ids()})
+	return w.q.WaitFeedback(ctx, db.WaitFeedbackParams{Reason: why, Pause: w.pause(), Ids: w.ids()})
+}
+
+// age is that of the oldest that waits.
+func (w *settling) age() time.Duration { return time.Duration(w.held[0].Age * float64(time.Second)) }
+
+// pause grows with what waits for a person, so that much of that keeps nobody else waiting. What comes anew is due by itself.
+func (w *settling) pause() time.Duration {
+	const share, longest = 10, time.Minute
+	return max(w.how.Pause, min(w.age()/share, longest))
 }
 
 // listens reports whether a message would be heard; its sandbox is locked then, so that this stays so.

@@ -126,6 +126,25 @@ func TestFeedbackThatNobodyHeardIsHeldAgain(t *testing.T) {
 	require.Equal(t, []string{task.FeedbackStarted, started[0], ""}, []string{p.items()[0].State, p.items()[0].TaskID, p.items()[0].MessageID})
 }
 
+// A task that failed is no business of feedback; when a person retries it, its agent is told.
+func TestFeedbackWaitsForARetry(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p.at(task.StatusFailed)
+	p.note(p.review())
+	require.Empty(t, p.settle())
+	require.Equal(t, task.FeedbackHeld, p.items()[0].State)
+	require.Contains(t, p.items()[0].Reason, "after omoi retry")
+	p.at(task.StatusPending)
+	box := p.works()
+	require.Equal(t, []string{box}, p.settle().Sandboxes)
+	p.note(p.review())
+	p.at(task.StatusFailed)
+	p.exec(`UPDATE feedback SET created_at = now() - interval '1 hour' WHERE state = 'held'`)
+	require.Empty(t, p.settle())
+	require.Equal(t, 1, count(t, p.pool, `SELECT count(*) FROM feedback WHERE state = 'held' AND due_at > now() + interval '50 seconds'`), "it is looked at less and less")
+}
+
 // A completed task cannot be run again: a new one goes on with its branch and pull request, in bounds.
 func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 	t.Parallel()
