@@ -93,7 +93,9 @@ func TestClaudeIsJudged(t *testing.T) {
 	require.Zero(t, judged.code, judged.stderr)
 	var score struct {
 		Judged []struct {
-			Name, Label, Said, Why string
+			Name string `json:"name"`
+			Said string `json:"said"`
+			Why  string `json:"why"`
 		} `json:"judged"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(judged.stdout), &score))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -62,6 +63,17 @@ func TestCorpusAdd(t *testing.T) {
 	require.NotContains(t, string(raw), "/srv")
 	require.NotContains(t, string(raw), "/home/me")
 	require.Equal(t, exit.Usage, f.omoi(add...).code, "a name is used once")
+
+	input := map[string]any{
+		"trajectory_aligned": false, "alignment_score": 0.1, "needs_steering": true, "steering_type": "guidance", "label": "loop",
+		"steering_recommendation": "Stop.", "trajectory_summary": "It reads x.", "current_focus": "x", "confidence": 0.9, "evidence": []int{1},
+	}
+	server := modeltest.New(t, modeltest.Turn{Tools: []modeltest.Tool{{Name: "record_analysis", Input: input}}})
+	key := call{env: map[string]string{"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.URL}}
+	model := f.with(key, "guardian", "score", "--dir", dir, "--model", "judge-1")
+	require.Zero(t, model.code, model.err)
+	require.Contains(t, model.out, "Trajectories: 1, judged by judge-1")
+	require.Regexp(t, `loop +1 +1 +1 +1\.00 +1\.00`, model.out)
 
 	score := f.omoi("guardian", "score", "--dir", dir)
 	require.Zero(t, score.code, score.err)

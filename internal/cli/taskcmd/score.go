@@ -106,7 +106,7 @@ func (s *session) printScore(score corpus.Score) error {
 	}
 	rows = append(rows, shares("any fault", score.Whole))
 	s.say("\n%s", strings.TrimRight(s.style().Table(rows), "\n"))
-	s.say("\n%d trajectories, judged by %s", score.Trajectories, score.Judge)
+	s.say("\nTrajectories: %d, judged by %s", score.Trajectories, score.Judge)
 	if u := score.Use; u.Calls > 0 {
 		s.say("%d questions, %d tokens in, %d out", u.Calls, u.InputTokens, u.OutputTokens)
 	}

@@ -1,7 +1,9 @@
 package corpus_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -74,4 +76,59 @@ func table(s *corpus.Score) string {
 	}
 	row("any fault", s.Whole)
 	return b.String()
+}
+
+func TestBelowTellsWhatFell(t *testing.T) {
+	t.Parallel()
+	list := recorded(t)
+	before := corpus.Rules(list, supervise.DefaultSettings())
+	require.Empty(t, before.Below(&before))
+	deaf := supervise.DefaultSettings()
+	deaf.LoopRepeats, deaf.LoopCycle = 1000, 1000
+	now := corpus.Rules(list, deaf)
+	require.Contains(t, strings.Join(now.Below(&before), "\n"), "recall of loop fell")
+	eager := supervise.DefaultSettings()
+	eager.SameError = 2
+	now = corpus.Rules(list, eager)
+	require.Contains(t, strings.Join(now.Below(&before), "\n"), "precision of all fell")
+	now = corpus.Rules(list[:len(list)-1], supervise.DefaultSettings())
+	require.NotEmpty(t, now.Below(&before), "a trajectory that is gone")
+}
+
+// fixed is a model that always says the same.
+type fixed struct{ opinion *supervise.Opinion }
+
+func (m fixed) Judge(_ context.Context, _ supervise.Subject, a supervise.Analysis) (supervise.Analysis, error) {
+	if m.opinion == nil {
+		return a, errors.New("no answer")
+	}
+	a.Model = m.opinion
+	return a, nil
+}
+
+func TestScoreOfAModel(t *testing.T) {
+	t.Parallel()
+	list, ctx, settings := recorded(t), context.Background(), supervise.DefaultSettings()
+	deaf := corpus.Model(ctx, "deaf", list, settings, fixed{})
+	require.Zero(t, deaf.Whole.Said)
+	require.Zero(t, deaf.Labels[supervise.LabelHealthy].Said, "a model that fails says nothing, least of all healthy")
+	doubtful := corpus.Model(ctx, "doubtful", list, settings, fixed{&supervise.Opinion{Label: supervise.LabelHealthy, Confidence: 0.1}})
+	require.Zero(t, doubtful.Labels[supervise.LabelHealthy].Said)
+	suspicious := corpus.Model(ctx, "suspicious", list, settings, fixed{&supervise.Opinion{Label: supervise.LabelLoop, Confidence: 1, NeedsSteering: true}})
+	require.InDelta(t, 1, suspicious.Labels[supervise.LabelLoop].Recall(), 1e-9)
+	require.Less(t, suspicious.Whole.Precision(), 0.7)
+}
+
+func TestWhatIsNoTrajectory(t *testing.T) {
+	t.Parallel()
+	const event = "\n" + `{"n":1,"ms":0,"type":"agent.started"}`
+	for _, text := range []string{
+		"", "{}", `{"label":"tired","reason":"x"}` + event, `{"label":"loop","reason":" "}` + event, `{"label":"loop","reason":"x"}`,
+		`{"label":"duplicate","reason":"x"}` + event, `{"label":"loop","reason":"x","twin":"y"}` + event, `{"label":"loop","reason":"x"}` + "\nno",
+	} {
+		_, err := corpus.Parse([]byte(text))
+		require.Error(t, err, text)
+	}
+	_, err := corpus.Parse([]byte(`{"label":"loop","reason":"x"}` + event))
+	require.NoError(t, err)
 }
