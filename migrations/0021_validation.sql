@@ -29,8 +29,42 @@ CREATE TABLE validation_reviews (
     PRIMARY KEY (task_id, round)
 );
 
+-- The sandbox of a validator has a name of its own on the bus.
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION omoi_sandbox_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    validates boolean := EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = NEW.id AND a.kind = 'validation');
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT NEW.organization_id, name, 'sandbox', NEW.id,
+        jsonb_build_object('sandbox_id', NEW.id, 'task_id', NEW.task_id, 'provider', NEW.provider)
+        || CASE NEW.state WHEN 'gone' THEN '{}' ELSE coalesce((
+            SELECT jsonb_build_object('agent_id', NEW.id, 'ticket_id', t.ticket_id, 'phase_id', t.phase_id)
+            FROM tasks t WHERE t.id = NEW.task_id), '{}') END
+        || CASE WHEN validates THEN '{"execution_mode": "validation"}' ELSE '{}' END::jsonb
+    FROM unnest(CASE WHEN NEW.state = 'gone' THEN ARRAY['sandbox.terminated']
+        WHEN validates THEN ARRAY['sandbox.spawned', 'VALIDATION_SANDBOX_SPAWNED']
+        ELSE ARRAY['sandbox.spawned', 'SANDBOX_SPAWNED'] END) AS name;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+
 -- +goose Down
 
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION omoi_sandbox_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT NEW.organization_id, name, 'sandbox', NEW.id,
+        jsonb_build_object('sandbox_id', NEW.id, 'task_id', NEW.task_id, 'provider', NEW.provider)
+        || CASE NEW.state WHEN 'gone' THEN '{}' ELSE coalesce((
+            SELECT jsonb_build_object('agent_id', NEW.id, 'ticket_id', t.ticket_id, 'phase_id', t.phase_id)
+            FROM tasks t WHERE t.id = NEW.task_id), '{}') END
+    FROM unnest(CASE NEW.state WHEN 'gone' THEN ARRAY['sandbox.terminated']
+        ELSE ARRAY['sandbox.spawned', 'SANDBOX_SPAWNED'] END) AS name;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
 DROP TABLE validation_reviews;
 DROP VIEW task_briefs;
 ALTER TABLE tasks DROP COLUMN validation_rounds;

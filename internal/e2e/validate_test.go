@@ -50,7 +50,9 @@ func TestWorkIsValidated(t *testing.T) {
 	require.Equal(t, "2\n", r.run("git", "-C", repo, "rev-list", "--count", "main.."+text(got.Branch)).stdout, "nothing of the validators is in it")
 	require.Len(t, strings.Fields(r.run("git", "-C", repo, "for-each-ref", "--format=%(refname)", "refs/heads").stdout), 2, "main and one branch")
 	require.Equal(t, 1, r.count(`SELECT count(DISTINCT pull_request_url) FROM tasks`))
-	require.Equal(t, 2, r.count(`SELECT count(*) FROM bus_events WHERE event_type = 'TASK_VALIDATION_REQUESTED'`))
+	for _, told := range []string{"TASK_VALIDATION_REQUESTED", "VALIDATION_SANDBOX_SPAWNED", "SANDBOX_SPAWNED"} {
+		require.Equal(t, 2, r.count(`SELECT count(*) FROM bus_events WHERE event_type = $1`, told), told)
+	}
 
 	shown := r.omoi("show", made.ID).stdout
 	require.Contains(t, shown, "round 1 of 3: the validator said no: say it louder.")
@@ -79,11 +81,12 @@ func TestValidationComesToAnEnd(t *testing.T) {
 	refused := r.submit(repo, judgedScript(work, []string{stepRefuse}), validate)
 	silent := r.submit(repo, judgedScript(work, []string{`{"say":"I am not sure"}`}), validate, retries(1))
 	human := r.submit(repo, judgedScript(work, []string{stepHang}), validate)
-	killed := r.submit(repo, judgedScript(work, []string{`{"bash":{"command":"sleep 3"}}`, `{"verdict":{"passed":true,"feedback":"good"}}`}), validate)
+	killed := r.submit(repo, judgedScript(work, []string{`{"wait_message":{}}`, `{"verdict":{"passed":true,"feedback":"good"}}`}), validate)
 
 	r.until(killed.ID, "is being validated", func(t task.Task) bool { return t.Status == task.StatusValidating })
 	r.kill("worker")
 	r.startWorker()
+	r.eventually("the validator hears that it is to go on", func() bool { return r.omoi("send", killed.ID, "go on").code == 0 })
 	r.until(human.ID, "is being validated", func(t task.Task) bool { return t.Status == task.StatusValidating })
 	said := r.omoi("verdict", human.ID, "--failed", "the totals are wrong")
 	require.Zero(t, said.code, said.stderr)

@@ -105,7 +105,7 @@ func taskMetrics() []Metric {
 		{Tasks, "gauge", []string{"status"}, "Tasks that have not ended, by status.", fromBoth},
 		{TasksWaiting, "gauge", nil, "Tasks that wait for a slot.", fromBoth},
 		{TaskCompletions, "counter", []string{"outcome", "failure_class"}, "Ends of tasks: completed, failed, cancelled; failure_class is empty but for failed ones. A retry by a person ends once more.", fromWorker},
-		{AttemptsBegun, "counter", []string{"kind"}, "Attempts begun: first, retry, revision, replacement, resumed.", fromWorker},
+		{AttemptsBegun, "counter", []string{"kind"}, "Attempts begun: first, retry, revision, replacement, resumed, validation.", fromWorker},
 		{AttemptsEnded, "counter", []string{"outcome", "failure_class"}, "Ends of attempts.", fromWorker},
 		{SlotsUsed, "gauge", nil, "Slots that are held.", fromBoth},
 	}
