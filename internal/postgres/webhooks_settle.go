@@ -114,8 +114,20 @@ func (w *settling) listens(ctx context.Context) (bool, error) {
 	case err != nil || box.Ended || box.Open >= ingest.MaxOpenMessages:
 		return false, err
 	}
+	if judges, err := w.judges(ctx, id); judges || err != nil {
+		return false, err
+	}
 	left, err := w.q.AgentLeft(ctx, id)
 	return !left, err
+}
+
+// judges reports whether the agent in a sandbox validates: nothing that it changed would come to the branch.
+func (w *settling) judges(ctx context.Context, sandboxID string) (bool, error) {
+	last, err := w.q.LastAttempt(ctx, w.chain.Task.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil && last.Sandbox.ID == sandboxID && validates(last.Attempt), err
 }
 
 func (w *settling) ids() []string {

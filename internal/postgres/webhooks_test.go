@@ -145,6 +145,21 @@ func TestFeedbackWaitsForARetry(t *testing.T) {
 	require.Equal(t, 1, count(t, p.pool, `SELECT count(*) FROM feedback WHERE state = 'held' AND due_at > now() + interval '50 seconds'`), "it is looked at less and less")
 }
 
+// Whoever judges the work brings nothing to its branch: the next one who works is told.
+func TestFeedbackIsNotForAValidator(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	box := p.works()
+	p.exec(`UPDATE attempts SET kind = 'validation' WHERE sandbox_id = $1`, box)
+	p.exec(`UPDATE tasks SET status = 'validating' WHERE id = $1`, p.root.id)
+	p.note(p.review())
+	require.Empty(t, p.settle())
+	require.Equal(t, task.FeedbackHeld, p.items()[0].State)
+	p.exec(`UPDATE attempts SET kind = 'revision' WHERE sandbox_id = $1`, box)
+	p.exec(`UPDATE feedback SET due_at = now()`)
+	require.Equal(t, []string{box}, p.settle().Sandboxes)
+}
+
 // A completed task cannot be run again: a new one goes on with its branch and pull request, in bounds.
 func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 	t.Parallel()
