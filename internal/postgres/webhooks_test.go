@@ -164,7 +164,7 @@ func TestFeedbackIsNotForAValidator(t *testing.T) {
 func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
-	p.exec(`UPDATE tasks SET budget = '{"usd": 3}', execution_config = '{"test_command": "make"}', max_retries = 1 WHERE id = $1`, p.root.id)
+	p.exec(`UPDATE tasks SET budget = '{"usd": 3}', execution_config = '{"test_command": "make"}', max_retries = 1, validation_rounds = 2 WHERE id = $1`, p.root.id)
 	p.at(task.StatusCompleted)
 	for round := 1; round <= 2; round++ {
 		require.Equal(t, task.FeedbackHeld, p.note(p.review()).State)
@@ -173,8 +173,8 @@ func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 		require.Equal(t, []string{p.newest()}, started)
 		got, err := p.store.Task(t.Context(), p.org, started[0])
 		require.NoError(t, err)
-		require.Equal(t, []any{"feature/x", "c0ffee", 7, "https://github.com/acme/app/pull/7", "Revise: Compute", 1, task.Budget{USD: 3}}, []any{
-			*got.Branch, *got.Base, *got.PullNumber, *got.PullURL, got.Title, got.MaxRetries, got.Budget,
+		require.Equal(t, []any{"feature/x", "c0ffee", 7, "https://github.com/acme/app/pull/7", "Revise: Compute", 1, 2, task.Budget{USD: 3}}, []any{
+			*got.Branch, *got.Base, *got.PullNumber, *got.PullURL, got.Title, got.MaxRetries, got.Rounds, got.Budget,
 		})
 		require.Contains(t, got.Description, "> This is wrong.")
 		require.Contains(t, got.Description, "What was asked first:\n\nCompute it.")
