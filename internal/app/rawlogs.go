@@ -38,8 +38,8 @@ func (c *core) envOf(ctx context.Context, work task.Work) (map[string]string, er
 	return env, nil
 }
 
-// hider knows what a task's agent was given, and our own secrets.
-func (c *core) hider(ctx context.Context, taskID string) (func(string) string, error) {
+// hider knows what a task's agent is given now and what it was given, and our own secrets.
+func (c *core) hider(ctx context.Context, taskID string, given map[string]string) (func(string) string, error) {
 	own, env := c.cfg.Secrets(), map[string]string(nil)
 	if taskID != "" {
 		work, err := c.store.Life().Work(ctx, taskID)
@@ -50,6 +50,6 @@ func (c *core) hider(ctx context.Context, taskID string) (func(string) string, e
 			return nil, fmt.Errorf("read what task %s was given: %w", taskID, err)
 		}
 	}
-	hider := redact.New("", env)
-	return func(text string) string { return redact.Scrub(hider.Text(text), own) }, nil
+	now, then := redact.New("", env), redact.New("", given)
+	return func(text string) string { return redact.Scrub(then.Text(now.Text(text)), own) }, nil
 }

@@ -51,8 +51,8 @@ type Config struct {
 	HostID string
 	Every  time.Duration // between looks at what is wanted; default 1 s
 	Keep   int64         // newest bytes of one log; default 1 MiB
-	// Hide makes what takes the secrets of a task, and those of omoi, out of a text.
-	Hide func(ctx context.Context, taskID string) (func(string) string, error)
+	// Hide makes what takes the secrets of a task, of what its sandbox was given, and of omoi, out of a text.
+	Hide func(ctx context.Context, taskID string, given map[string]string) (func(string) string, error)
 	Wake func(sandboxID string) // tells readers in this process; nil: nobody
 }
 
@@ -127,7 +127,7 @@ func (w *Watcher) bring(ctx context.Context, one Wanted) error {
 		text = text[:end]
 	}
 	if len(text) > 0 {
-		parts, err := w.parts(ctx, one.TaskID, first, text)
+		parts, err := w.parts(ctx, source{w.providers[one.Provider], one.Labels, one.TaskID}, first, text)
 		if err == nil {
 			err = w.store.AddLog(ctx, one.SandboxID, parts, w.cfg.Keep)
 		}
@@ -168,7 +168,7 @@ func (w *Watcher) keep(ctx context.Context, p sandbox.Provider, labels sandbox.L
 	if err != nil {
 		return err
 	}
-	parts, err := w.parts(ctx, labels.TaskID, first, text)
+	parts, err := w.parts(ctx, source{p, labels, labels.TaskID}, first, text)
 	if err != nil {
 		return err
 	}
@@ -220,8 +220,11 @@ func tail(ctx context.Context, r io.Reader, keep int64) (total int64, last []byt
 const longestPart = 256 << 10
 
 // parts cuts a text at the ends of lines, and takes secrets out.
-func (w *Watcher) parts(ctx context.Context, taskID string, first int64, text []byte) ([]Part, error) {
-	hide, err := w.cfg.Hide(ctx, taskID)
+func (w *Watcher) parts(ctx context.Context, from source, first int64, text []byte) ([]Part, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	hide, err := w.cfg.Hide(ctx, from.taskID, from.given(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("learn what to hide: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/rawlog"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -68,8 +69,16 @@ func (s *store) text() string {
 type printer struct {
 	sandbox.Provider
 
-	log string
-	err error
+	log    string
+	config string // what its agent was told; empty: it is not there
+	err    error
+}
+
+func (p *printer) ReadFile(_ context.Context, _ sandbox.Labels, path string) (io.ReadCloser, error) {
+	if p.config == "" || path != spec.ConfigPath {
+		return nil, task.Errorf(task.CodeNotFound, "there is no %s", path)
+	}
+	return io.NopCloser(strings.NewReader(p.config)), nil
 }
 
 func (*printer) Name() string                       { return "fake" }
@@ -80,8 +89,13 @@ func (p *printer) Log(_ context.Context, _ sandbox.Labels, offset int64) (io.Rea
 
 func watch(keep int64) (*rawlog.Watcher, *store, *printer) {
 	s, p := &store{}, &printer{}
-	hide := func(context.Context, string) (func(string) string, error) {
-		return func(text string) string { return strings.ReplaceAll(text, "hunter2", "[removed]") }, nil
+	hide := func(_ context.Context, _ string, given map[string]string) (func(string) string, error) {
+		return func(text string) string {
+			for _, secret := range given {
+				text = strings.ReplaceAll(text, secret, "[given]")
+			}
+			return strings.ReplaceAll(text, "hunter2", "[removed]")
+		}, nil
 	}
 	return rawlog.New(rawlog.Config{Keep: keep, Hide: hide}, s, []sandbox.Provider{p}, slog.New(slog.DiscardHandler)), s, p
 }
@@ -143,4 +157,23 @@ func TestTheEndOfALogThatCannotBeRead(t *testing.T) {
 	require.NoError(t, w.Keep(t.Context(), p, sandbox.Labels{}))
 	require.True(t, s.kept)
 	require.Equal(t, "seen\n", s.text())
+}
+
+// A credential that was replaced while its sandbox runs is known to the sandbox alone.
+func TestWhatASandboxWasGivenIsHidden(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		`{"token":"t","env":{"KEY":"replaced since","LONG":"` + strings.Repeat("x", 20_000) + `"}}`: "[removed] [given] xxx\n",
+		`nonsense`: "[removed] replaced since xxx\n",
+		"":         "[removed] replaced since xxx\n",
+	} {
+		w, s, p := watch(1000)
+		p.log, p.config = "hunter2 replaced since xxx\n", config
+		w.Round(t.Context())
+		require.Equal(t, want, s.text())
+		w, s, p = watch(1000)
+		p.log, p.config = "hunter2 replaced since xxx\n", config
+		require.NoError(t, w.Keep(t.Context(), p, sandbox.Labels{SandboxID: "s", TaskID: "t"}))
+		require.Equal(t, want, s.text())
+	}
 }
