@@ -67,7 +67,7 @@ func newBox(t *testing.T, script string) *box {
 	b.cfg = spec.Config{
 		Protocol: spec.Protocol, SandboxID: "sbx", TaskID: "task-1", Attempt: 1, APIURL: b.server.URL, Token: "planted-secret",
 		Runtime: "scripted", Workspace: filepath.Join(dir, "ws"), Dir: filepath.Join(dir, "omoi"), Title: "Title", Description: "What to do",
-		Mode: "implementation", Script: []byte(script), Grace: 3 * time.Second, Heartbeat: time.Hour,
+		Mode: "implementation", Script: []byte(script), Grace: 30 * time.Second, Heartbeat: time.Hour,
 		Repo: &spec.Repo{Branch: "feature/x", Base: b.git(b.host, "rev-parse", "HEAD"), Bundle: filepath.Join(dir, "in.bundle"), AuthorName: "Agent", AuthorEmail: "agent@example.invalid"},
 	}
 	return b
