@@ -113,7 +113,8 @@ result false done; cat > /dev/null`)
 	for _, e := range b.server.Of("agent.system_message") {
 		kinds = append(kinds, e.Data["line_type"])
 	}
-	require.Equal(t, []any{"system", "brand_new", "omoi_line_left_out"}, kinds)
+	require.Equal(t, []any{"system", "omoi_line_unread", "omoi_line_unread", "omoi_line_unread", "brand_new"}, kinds)
+	require.Greater(t, b.one("agent.tool_result")["result_full_length"], 5e7, "left out, but for its length")
 }
 
 // A program that dies, or goes without a word, is told as what it was, with its words and bill so far.
