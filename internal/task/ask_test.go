@@ -80,9 +80,15 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 		"without a new attempt":   {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}}},
 		"without a new attempt.":  {Status: task.StatusFailed, FailureClass: task.ClassPublish, Provider: task.ProviderExternal},
 		"begins a new attempt":    {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {}}},
-		"omoi retry t":            {Status: task.StatusCancelled, ID: "t"},
-		"next attempt begins":     {Status: task.StatusFailed, PendingCommand: &task.Command{Kind: "retry"}},
-		"cancel is asked for":     {Status: task.StatusPending, PendingCommand: &task.Command{Kind: "cancel"}},
+		"`omoi retry v` publishes": {
+			Status: task.StatusFailed, FailureClass: task.ClassPublish, Rounds: 2, ID: "v", Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {Kind: task.KindValidation}},
+		},
+		"`omoi retry w` begins": { // nobody has found it good
+			Status: task.StatusFailed, FailureClass: task.ClassPublish, Rounds: 2, ID: "w", Attempts: []task.Attempt{{Salvage: &task.Salvage{Kind: task.SalvageRef, Ref: "r", Head: "c"}}},
+		},
+		"omoi retry t":        {Status: task.StatusCancelled, ID: "t"},
+		"next attempt begins": {Status: task.StatusFailed, PendingCommand: &task.Command{Kind: "retry"}},
+		"cancel is asked for": {Status: task.StatusPending, PendingCommand: &task.Command{Kind: "cancel"}},
 	} {
 		why := task.Why(row)
 		require.Contains(t, why, want)

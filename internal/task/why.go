@@ -82,7 +82,11 @@ func whyBlocked(t Task) string {
 		}
 		return sentence("A limit of a provider is reached; it goes on when the limit resets", shown(t)) + " `omoi retry " + t.ID + "` tries at once."
 	case BlockedBudget:
-		return "Its budget is spent; the work is saved. Raise the budget, then `omoi retry " + t.ID + "`."
+		s := sentence("It is parked with its work saved", lastReason(t))
+		if t.QueueReason != "" {
+			s = "It is " + t.QueueReason + "."
+		}
+		return s + " Raise the budget with `omoi budget " + t.ID + "`, and it goes on."
 	case BlockedPaused:
 		return "Its project or organization is paused; it goes on when the pause ends."
 	case BlockedUnknownTooLong:
@@ -126,13 +130,21 @@ func whyFailed(t Task) string {
 	return s + " Begin again with `omoi retry " + t.ID + "`."
 }
 
-// whyPublish says what a retry will do: the branch holds the work, or an attempt does it again.
+// whyPublish says what a retry will do: the branch holds the work, or an attempt does it again. Work that nobody
+// has found good is not published.
 func whyPublish(t Task) string {
-	last := len(t.Attempts) - 1
-	if t.Provider == ProviderExternal || t.Agent == AgentExternal || (last >= 0 && t.Attempts[last].HeadCommit != nil) {
-		return "The work is on its branch; `omoi retry " + t.ID + "` publishes it without a new attempt."
+	var last Attempt
+	if n := len(t.Attempts); n > 0 {
+		last = t.Attempts[n-1]
 	}
-	if last >= 0 && t.Attempts[last].Unpublished().Ref != "" {
+	there := t.Provider == ProviderExternal || t.Agent == AgentExternal || last.HeadCommit != nil
+	if t.Rounds > 0 {
+		there = last.Kind == KindValidation
+	}
+	switch {
+	case there:
+		return "The work is on its branch; `omoi retry " + t.ID + "` publishes it without a new attempt."
+	case t.Rounds == 0 && last.Unpublished().Ref != "":
 		return "The work is saved beside its branch; `omoi retry " + t.ID + "` tries to put it there without a new attempt, " +
 			"and begins one where the branch has moved."
 	}
