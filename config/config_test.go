@@ -209,6 +209,7 @@ func TestAllSecretsAreKnown(t *testing.T) {
 			environ, planted = append(environ, f.Env[0]+"="+value), append(planted, value)
 		}
 	}
+	environ = append(environ, "GITHUB_APP_ID=7") // without which its key is refused
 	require.Contains(t, planted, "planted-api.jwt_secret")
 	require.Equal(t, planted, load(t, config.Source{Environ: environ}).Secrets())
 	require.Empty(t, load(t, config.Source{}).Secrets())
