@@ -115,6 +115,7 @@ func parts() []part {
 		{"docker", measureDocker},
 		{"daytona", measureReadiness},
 		{"reaper", measureReaper},
+		{"guardian", measureGuardian},
 		{"admission", measureAdmission},
 		{"tasks", measureTasks},
 		{"flood", measureFlood},

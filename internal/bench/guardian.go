@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// goalGuardian is how many seconds a cycle of the guardian may take.
+const goalGuardian = 10
+
+// trajectory is how many events each agent has left, as many as a judgement looks at.
+const trajectory = 200
+
+// measureGuardian runs the real workflow of the guardian over agents at work, of whom each tenth
+// goes round and round, with the rules alone.
+func measureGuardian(ctx context.Context, cfg Config, r *Report) (err error) {
+	s, err := startServer(ctx, cfg, map[string]string{
+		"OMOI_MONITORING_GUARDIAN_INTERVAL": "24h", "OMOI_REAPER_INTERVAL": "1h", // no cycle of its own
+		"OMOI_MONITORING_ANALYSIS_CACHE": "0s", "MONITORING_LLM_ANALYSIS_ENABLED": "false",
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	f := &fleet{server: s, rows: cfg.Alive, alive: cfg.Alive}
+	if err := f.work(ctx); err != nil {
+		return err
+	}
+	return f.watch(ctx, cfg.Rounds, r)
+}
+
+// work makes agents at work and what they have left of it so far.
+func (f *fleet) work(ctx context.Context) error {
+	var tasks, boxes []string
+	for range f.alive {
+		tasks, boxes = append(tasks, task.NewID()), append(boxes, task.NewSandboxID())
+	}
+	if err := f.write(ctx, tasks, boxes); err != nil {
+		return err
+	}
+	for _, then := range []string{
+		// no run has them, so that the reaper of the start writes none of them off; what it did before is undone
+		`UPDATE tasks t SET sandbox_id = s.id, status = 'running', run_id = '', updated_at = now() FROM sandboxes s WHERE s.task_id = t.id`,
+		`UPDATE attempts SET ended_at = NULL`,
+		`UPDATE sandboxes SET ended_at = NULL, state = 'running'`,
+		`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data, created_at)
+			SELECT s.id, n, s.birth, CASE WHEN n % 2 = 1 THEN 'agent.tool_use' ELSE 'agent.tool_result' END,
+				CASE WHEN n % 2 = 1 THEN jsonb_build_object('tool', 'Bash', 'tool_use_id', 'c' || n,
+						'input', jsonb_build_object('command', 'go test ./part' || CASE WHEN k % 10 = 0 THEN 1 ELSE n END))
+					ELSE jsonb_build_object('tool', 'Bash', 'tool_use_id', 'c' || n - 1,
+						'result', repeat('ok  	example.com/app ', 20) || CASE WHEN k % 10 = 0 THEN 1 ELSE n END) END,
+				now() - (` + strconv.Itoa(trajectory) + ` - n) * interval '5 seconds'
+			FROM (SELECT id, birth, row_number() OVER () AS k FROM sandboxes) s, generate_series(1, ` + strconv.Itoa(trajectory) + `) n`,
+		`UPDATE sandboxes SET head = ` + strconv.Itoa(trajectory),
+		`ANALYZE tasks, sandboxes, sandbox_events`,
+	} {
+		if _, err := f.pool.Exec(ctx, then); err != nil {
+			return fmt.Errorf("write what agents did: %w", err)
+		}
+	}
+	return nil
+}
+
+// watch runs cycles, the first of which meets everything cold.
+func (f *fleet) watch(ctx context.Context, rounds int, r *Report) error {
+	var all []float64
+	var steps []string
+	for n := range rounds {
+		took, text, err := f.judge(ctx, "bench-guardian-"+strconv.Itoa(n))
+		if err != nil {
+			return err
+		}
+		all, steps = append(all, took), append(steps, text)
+	}
+	longest := slices.Max(all) / 1000 //nolint:mnd // milliseconds
+	r.add(Row{
+		What: fmt.Sprintf("a cycle of the guardian over %d agents at work, with the rules alone, the longest", f.alive),
+		Goal: "under 10 s", Measured: fmt.Sprintf("%.1f s", longest), Value: longest, Verdict: atMost(longest, goalGuardian),
+	})
+	r.note("The guardian", "The real workflow, worker, store and Temporal. Each agent has left %d events, all of which are read, once in a cycle; each tenth agent goes round and round. "+
+		"From the start of the workflow to its result: %s.\n\n%s", trajectory, spread(all), strings.Join(steps, "\n\n"))
+	return nil
+}
+
+// judge runs one cycle and sees that it judged everybody.
+func (f *fleet) judge(ctx context.Context, id string) (took float64, steps string, err error) {
+	begun := time.Now()
+	run, err := f.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: id, TaskQueue: contract.QueueTasks, WorkflowExecutionTimeout: taskLimit,
+	}, contract.GuardianWorkflow)
+	if err != nil {
+		return 0, "", fmt.Errorf("start the guardian: %w", err)
+	}
+	var report contract.CycleReport
+	if err := run.Get(ctx, &report); err != nil {
+		return 0, "", fmt.Errorf("run the guardian: %w%s", err, f.lastWords())
+	}
+	took = milliseconds(time.Since(begun))
+	if want := (contract.CycleReport{ID: report.ID, Active: f.alive, Judged: f.alive}); report != want {
+		return 0, "", fmt.Errorf("the guardian reports %+v, not %+v", report, want)
+	}
+	p, err := readPast(ctx, f.temporal, id, "")
+	return took, p.spans(), err
+}
