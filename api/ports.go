@@ -44,6 +44,7 @@ type Dependencies interface {
 // Projects keeps projects and tickets.
 type Projects interface {
 	Dispatch
+	Budgets
 	CreateProject(ctx context.Context, p task.Project) (task.Project, error)
 	Project(ctx context.Context, organizationID, id string) (task.Project, error)
 	Projects(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[task.Project], error)

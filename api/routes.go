@@ -20,6 +20,7 @@ func (a *API) register() {
 	a.registerMetrics()
 	a.registerProjects()
 	a.registerDispatch()
+	a.registerBudgets()
 	a.registerBranches()
 	a.registerTasks()
 	a.registerDependencies()

@@ -122,9 +122,17 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
--- Whether a budget lets a task begin; empty: yes, else why not.
+-- What the tasks of a project may use together. How much they did, and what follows, is the next
+-- migration's: until then nothing is spent.
+ALTER TABLE projects ADD COLUMN budget jsonb NOT NULL DEFAULT '{}';
 -- +goose StatementBegin
-CREATE FUNCTION omoi_over_budget(task uuid) RETURNS text LANGUAGE sql STABLE AS $$ SELECT ''::text $$;
+CREATE FUNCTION omoi_over_task(task uuid) RETURNS text LANGUAGE sql STABLE AS $$ SELECT ''::text $$;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE FUNCTION omoi_over_project(project uuid) RETURNS text LANGUAGE sql STABLE AS $$ SELECT ''::text $$;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE FUNCTION omoi_budget_room(project uuid) RETURNS integer LANGUAGE sql STABLE AS $$ SELECT NULL::integer $$;
 -- +goose StatementEnd
 
 -- What the gate knows of tasks that wait: how urgent each is, and what holds it back beyond the
@@ -132,9 +140,11 @@ CREATE FUNCTION omoi_over_budget(task uuid) RETURNS text LANGUAGE sql STABLE AS 
 -- +goose StatementBegin
 CREATE FUNCTION omoi_judge(org uuid, ids uuid[])
 RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) LANGUAGE sql STABLE AS $$
-    WITH w AS MATERIALIZED (
+    WITH places AS MATERIALIZED (
+        SELECT p.id, CASE WHEN p.budget <> '{}' THEN omoi_over_project(p.id) ELSE '' END AS spent FROM projects p WHERE p.organization_id = org
+    ), w AS MATERIALIZED (
         SELECT t.id, t.project_id, t.created_at, t.priority, t.deadline_at, t.retry_count, t.max_retries, t.person,
-            coalesce(t.execution_config -> 'force_execute' = 'true', false) AS forced, omoi_over_budget(t.id) AS spent,
+            coalesce(t.execution_config -> 'force_execute' = 'true', false) AS forced, CASE WHEN t.budget <> '{}' THEN omoi_over_task(t.id) ELSE '' END AS spent,
             CASE WHEN EXISTS (SELECT FROM credential_sleeps s WHERE s.organization_id = org) THEN omoi_credential(t.id) END AS credential
         FROM tasks t WHERE t.id = ANY (ids) AND t.organization_id = org AND t.queued_at IS NOT NULL
     ), needs AS (   -- what waiting tasks depend on
@@ -146,14 +156,14 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) 
         FROM w JOIN task_dependencies d ON d.depends_on = w.id JOIN tasks o ON o.id = d.task_id AND o.status = 'pending'
         GROUP BY d.depends_on
     ), held AS (
-        SELECT w.*, n.missing, o.paused AS org_paused,
+        SELECT w.*, n.missing, o.paused AS org_paused, u.spent AS all_spent,
             omoi_score(w.priority, extract(epoch FROM now() - w.created_at)::float8,
                 extract(epoch FROM w.deadline_at - now())::float8, coalesce(b.others, 0), w.retry_count, w.max_retries) AS score,
             CASE WHEN n.broken THEN 'dependency_failed' WHEN n.missing > 0 THEN 'dependency'
                 WHEN o.paused OR p.paused THEN 'paused'
                 WHEN NOT (p.autonomous_execution_enabled OR w.person OR w.forced) THEN 'held'
-                WHEN w.spent <> '' THEN 'budget' ELSE '' END AS block
-        FROM w JOIN projects p ON p.id = w.project_id JOIN organizations o ON o.id = org
+                WHEN w.spent <> '' OR u.spent <> '' THEN 'budget' ELSE '' END AS block
+        FROM w JOIN places u ON u.id = w.project_id JOIN projects p ON p.id = w.project_id JOIN organizations o ON o.id = org
         LEFT JOIN needs n ON n.task_id = w.id LEFT JOIN blocks b ON b.task_id = w.id
     ), tired AS (   -- who may try for a sleeping credential goes first
         SELECT h.*, s.until, s.probe, s.proven_at, s.next_at, a.asked, row_number() OVER (
@@ -173,7 +183,7 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) 
             ELSE format('waiting for %s tasks that it depends on', t.missing) END
         WHEN 'paused' THEN CASE WHEN t.org_paused THEN 'waiting: the organization is paused' ELSE 'waiting: the project is paused' END
         WHEN 'held' THEN 'waiting: autonomous execution is off in this project'
-        WHEN 'budget' THEN t.spent
+        WHEN 'budget' THEN CASE t.spent WHEN '' THEN t.all_spent ELSE t.spent END
         ELSE CASE WHEN t.proven_at IS NOT NULL THEN 'waiting: the limit of its credential has reset, and tasks on it go on one after the other'
             WHEN t.probe IS NOT NULL THEN 'waiting: another task tries whether the limit of its credential has reset'
             ELSE format('waiting until %s UTC for the limit of its credential', to_char(t.until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')) END END
@@ -241,7 +251,7 @@ BEGIN
         SELECT s.project_id, count(*) AS used FROM slots s WHERE s.organization_id = org GROUP BY s.project_id
     ), open AS (
         SELECT p.id, p.max_slots AS most, coalesce(h.used, 0) AS used, coalesce(u.granted_at, '-infinity') AS served,
-            least(p.max_slots - coalesce(h.used, 0), coalesce(r.most - r.used, 2147483647)) AS free
+            least(p.max_slots - coalesce(h.used, 0), r.most - r.used, CASE WHEN p.budget <> '{}' THEN omoi_budget_room(p.id) END) AS free
         FROM room r CROSS JOIN projects p LEFT JOIN held h ON h.project_id = p.id LEFT JOIN project_turns u ON u.project_id = p.id
         WHERE p.organization_id = org AND NOT p.paused
     ), ready AS (
@@ -294,6 +304,7 @@ BEGIN
         SELECT p.id, CASE WHEN p.max_slots = 0 THEN 'waiting: the project takes no tasks now (limit 0)'
             WHEN h.used >= p.max_slots THEN format('waiting for a slot: %s of %s used in this project', h.used, p.max_slots)
             WHEN r.most = 0 THEN 'waiting: the organization takes no tasks now (limit 0)'
+            WHEN p.budget <> '{}' AND omoi_budget_room(p.id) = 0 THEN 'waiting: what is left of the budget of its project is reserved for tasks at work'
             WHEN r.used >= r.most THEN format('waiting for a slot: %s of %s used in this organization', r.used, r.most)
             ELSE 'waiting for a slot' END AS reason
         FROM room r CROSS JOIN projects p
@@ -387,7 +398,7 @@ $$;
 -- +goose StatementEnd
 
 -- +goose Down
-DROP FUNCTION omoi_ticket_status, omoi_admit, omoi_place, omoi_give, omoi_mark, omoi_judge, omoi_over_budget, omoi_probes, omoi_wall, omoi_credential;
+DROP FUNCTION omoi_ticket_status, omoi_admit, omoi_place, omoi_give, omoi_mark, omoi_judge, omoi_over_task, omoi_over_project, omoi_budget_room, omoi_probes, omoi_wall, omoi_credential;
 DROP INDEX tasks_fresh, tasks_ready;
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION omoi_grant(org uuid) RETURNS integer LANGUAGE plpgsql AS $$
@@ -488,6 +499,7 @@ BEGIN
     RETURN granted;
 END $$;
 -- +goose StatementEnd
+ALTER TABLE projects DROP COLUMN budget;
 ALTER TABLE attempts DROP COLUMN credential;
 DROP TRIGGER task_ended ON tasks;
 DROP FUNCTION omoi_look_again;

@@ -2,14 +2,18 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/live"
 )
 
 // attendPeriod is how often somebody looks at what nothing but time makes due.
 const attendPeriod = time.Second
 
-// attend lets tasks go on whose time has come: the limit of their credential has reset. Any number of processes may do so.
+// attend lets tasks go on whose time has come, as the limit of their credential has reset, and holds those at work to their
+// budgets. Any number of processes may do so.
 func (c *core) attend(ctx context.Context) error {
 	tick := time.NewTicker(attendPeriod)
 	defer tick.Stop()
@@ -19,9 +23,13 @@ func (c *core) attend(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		err := c.store.WakeSleepers(ctx)
+		told, err := c.store.EnforceBudgets(ctx)
+		for _, sandboxID := range told {
+			c.bus.Wake(live.Messages(sandboxID))
+		}
+		err = errors.Join(err, c.store.WakeSleepers(ctx))
 		if err != nil && !failed && ctx.Err() == nil { // an outage is told once
-			c.log.WarnContext(ctx, "cannot look for tasks whose time has come; looking on", slog.Any("error", err))
+			c.log.WarnContext(ctx, "cannot look for tasks whose time or budget has run out; looking on", slog.Any("error", err))
 		}
 		failed = err != nil
 	}

@@ -75,16 +75,24 @@ func phaseRefused(from, to string) error {
 	return task.Errorf(task.CodeConflict, "A ticket in %s cannot move to %s; after it may come: %s.", from, to, next)
 }
 
-// goOn lets a task go on that was parked for a pause which has ended meanwhile.
+// goOn lets a task go on that was parked for a pause which has ended meanwhile, or for a budget that was raised.
 func (w *projecting) goOn(ctx context.Context) error {
-	if w.p.Blocked != task.BlockedPaused {
+	if w.p.Blocked != task.BlockedPaused && w.p.Blocked != task.BlockedBudget {
 		return nil
 	}
-	if on, err := w.q.ProjectGoesOn(ctx, w.row.ProjectID); err != nil || !on {
+	on, err := w.q.ProjectGoesOn(ctx, w.row.ProjectID)
+	switch {
+	case err != nil:
 		return err
+	case w.p.Blocked == task.BlockedBudget:
+		_, err = w.q.ResumeInBudget(ctx, w.row.ProjectID, sender)
+	case on:
+		_, err = w.q.ResumeParked(ctx, db.ResumeParkedParams{
+			ProjectID: w.row.ProjectID, Blocked: string(task.BlockedPaused), Reason: "the pause has ended", Sender: sender,
+		})
 	}
-	_, err := w.q.ResumeParked(ctx, db.ResumeParkedParams{
-		ProjectID: w.row.ProjectID, Blocked: string(task.BlockedPaused), Reason: "the pause has ended", Sender: "omoi",
-	})
 	return err
 }
+
+// sender is who asks where nobody else does.
+const sender = "omoi"

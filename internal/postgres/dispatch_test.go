@@ -231,7 +231,7 @@ func TestALimitOfTheGitHostPutsNoCredentialToSleep(t *testing.T) {
 	w.write(a, contract.Projection{
 		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Class: task.ClassProviderLimit, ReleaseSlot: true,
 		Reason: "GitHub's rate limit is reached.",
-		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassProviderLimit},
+		Ended:  &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassProviderLimit},
 	})
 	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_sleeps`))
 	require.Equal(t, "GitHub's rate limit is reached.", w.row(a.id, "error_message"), "why it waits")

@@ -232,6 +232,11 @@ func (w *projecting) writeAttempts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if w.last != nil {
+		if err := w.q.Meter(ctx, w.last.Attempt.SandboxID); err != nil {
+			return err
+		}
+	}
 	return w.q.EndAttempt(ctx, db.EndAttemptParams{
 		TaskID: w.row.ID, Number: int32(w.p.Ended.Number), Outcome: w.p.Ended.Outcome, //nolint:gosec // G115: at most task.MaxAttempts
 		FailureClass: string(w.p.Ended.Class), Reason: forPeople(reason), StopReason: orDefault(w.p.Ended.Idle, w.stopReason()),

@@ -674,7 +674,7 @@ func (q *Queries) LockIntervention(ctx context.Context, id string) (Intervention
 }
 
 const lockProjectOf = `-- name: LockProjectOf :one
-SELECT p.id, p.organization_id, p.name, p.description, p.repo, p.default_branch, p.max_slots, p.paused, p.autonomous_execution_enabled, p.settings, p.created_at, p.updated_at, p.agents_may_message, p.setup, p.setup_timeout_s, p.on_feedback, p.auto_steering FROM projects p
+SELECT p.id, p.organization_id, p.name, p.description, p.repo, p.default_branch, p.max_slots, p.paused, p.autonomous_execution_enabled, p.settings, p.created_at, p.updated_at, p.agents_may_message, p.setup, p.setup_timeout_s, p.on_feedback, p.auto_steering, p.budget FROM projects p
 WHERE p.organization_id = $1 AND (p.id::text = $2::text
     OR p.id = (SELECT t.project_id FROM tasks t WHERE t.id::text = $2::text)
     OR p.id = (SELECT t.project_id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE s.id = $2::text))
@@ -703,6 +703,7 @@ func (q *Queries) LockProjectOf(ctx context.Context, organizationID string, iD s
 		&i.SetupTimeoutS,
 		&i.OnFeedback,
 		&i.AutoSteering,
+		&i.Budget,
 	)
 	return i, err
 }

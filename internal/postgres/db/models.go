@@ -328,6 +328,7 @@ type Project struct {
 	SetupTimeoutS              int32
 	OnFeedback                 string
 	AutoSteering               *bool
+	Budget                     json.RawMessage
 }
 
 type ProjectTurn struct {
@@ -400,6 +401,7 @@ type Sandbox struct {
 	Transport      string
 	ReadAt         *time.Time
 	Unsent         bool
+	Metered        int64
 }
 
 type SandboxEvent struct {

@@ -41,7 +41,7 @@ const insertProject = `-- name: InsertProject :one
 INSERT INTO projects (id, organization_id, name, description, repo, default_branch, max_slots,
     autonomous_execution_enabled, settings, setup, setup_timeout_s, on_feedback)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget
 `
 
 type InsertProjectParams struct {
@@ -93,12 +93,13 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (P
 		&i.SetupTimeoutS,
 		&i.OnFeedback,
 		&i.AutoSteering,
+		&i.Budget,
 	)
 	return i, err
 }
 
 const listProjects = `-- name: ListProjects :many
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering FROM projects
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget FROM projects
 WHERE organization_id = $1
   AND ($2::timestamptz IS NULL
        OR (created_at, id) < ($2::timestamptz, $3::uuid))
@@ -145,6 +146,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 			&i.SetupTimeoutS,
 			&i.OnFeedback,
 			&i.AutoSteering,
+			&i.Budget,
 		); err != nil {
 			return nil, err
 		}
@@ -157,7 +159,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 }
 
 const projectByID = `-- name: ProjectByID :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering FROM projects WHERE organization_id = $1 AND id = $2
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget FROM projects WHERE organization_id = $1 AND id = $2
 `
 
 func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD string) (Project, error) {
@@ -181,12 +183,13 @@ func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD str
 		&i.SetupTimeoutS,
 		&i.OnFeedback,
 		&i.AutoSteering,
+		&i.Budget,
 	)
 	return i, err
 }
 
 const projectByRepo = `-- name: ProjectByRepo :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> ''
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> ''
 `
 
 func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo string) (Project, error) {
@@ -210,6 +213,7 @@ func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo
 		&i.SetupTimeoutS,
 		&i.OnFeedback,
 		&i.AutoSteering,
+		&i.Budget,
 	)
 	return i, err
 }
@@ -230,7 +234,7 @@ UPDATE projects SET
     setup_timeout_s = coalesce($12, setup_timeout_s),
     updated_at = now()
 WHERE organization_id = $13 AND id = $14
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget
 `
 
 type UpdateProjectParams struct {
@@ -286,6 +290,7 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		&i.SetupTimeoutS,
 		&i.OnFeedback,
 		&i.AutoSteering,
+		&i.Budget,
 	)
 	return i, err
 }

@@ -63,7 +63,7 @@ func (q *Queries) PendingCommands(ctx context.Context, taskIds []string) ([]Comm
 }
 
 const readAttempts = `-- name: ReadAttempts :many
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered
 FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 ORDER BY a.number
 `
@@ -137,6 +137,7 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 			&i.Sandbox.Transport,
 			&i.Sandbox.ReadAt,
 			&i.Sandbox.Unsent,
+			&i.Sandbox.Metered,
 		); err != nil {
 			return nil, err
 		}
@@ -149,7 +150,7 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 }
 
 const readSandbox = `-- name: ReadSandbox :one
-SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s
 WHERE s.id = $1 AND (s.organization_id = $2 OR (s.organization_id IS NULL AND $3::boolean))
 `
@@ -208,13 +209,14 @@ func (q *Queries) ReadSandbox(ctx context.Context, arg ReadSandboxParams) (ReadS
 		&i.Sandbox.Transport,
 		&i.Sandbox.ReadAt,
 		&i.Sandbox.Unsent,
+		&i.Sandbox.Metered,
 		&i.SecondsAlive,
 	)
 	return i, err
 }
 
 const readSandboxes = `-- name: ReadSandboxes :many
-SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s
 WHERE (s.organization_id = $1 OR (s.organization_id IS NULL AND $2::boolean))
   AND ($3::uuid IS NULL OR s.task_id = $3)
@@ -299,6 +301,7 @@ func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([
 			&i.Sandbox.Transport,
 			&i.Sandbox.ReadAt,
 			&i.Sandbox.Unsent,
+			&i.Sandbox.Metered,
 			&i.SecondsAlive,
 		); err != nil {
 			return nil, err

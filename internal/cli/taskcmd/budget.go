@@ -1,0 +1,122 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+// budgetFlags are the limits that a person names; those that are not named stay.
+type budgetFlags struct {
+	usd            float64
+	tokens         int64
+	clock, sandbox time.Duration
+	changed        func(flag string) bool
+}
+
+func newBudget(s *session) *cobra.Command {
+	var f budgetFlags
+	project := ""
+	cmd := &cobra.Command{
+		Use:   "budget [task]",
+		Short: "Show what a task, or a project, may use and has used, and change it",
+		Long: `Show what a task, or with --project all tasks of a project together, may use and has used. With a limit it is changed;
+what is not named stays, and 0 takes a limit away. Tasks that were parked for a budget go on when it is raised.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 0) == (project == "") {
+				return exit.Usagef("name a task, or a project: omoi budget <task>, omoi budget --project <project>")
+			}
+			f.changed = cmd.Flags().Changed
+			if project != "" {
+				return s.budgetOfProject(cmd.Context(), project, f)
+			}
+			return s.budgetOfTask(cmd.Context(), args[0], f)
+		},
+		ValidArgsFunction: s.completeTasks,
+	}
+	cmd.Flags().StringVar(&project, "project", "", projectArg)
+	cmd.Flags().Float64Var(&f.usd, "usd", 0, "US dollars for models")
+	cmd.Flags().Int64Var(&f.tokens, "tokens", 0, "input and output tokens together")
+	cmd.Flags().DurationVar(&f.clock, "wall-clock", 0, "time since it was asked for, as 2h")
+	cmd.Flags().DurationVar(&f.sandbox, "sandbox-time", 0, "time that its sandboxes live, as 90m")
+	return cmd
+}
+
+// over is the budget with the limits that were named, and whether any was.
+func (f budgetFlags) over(b client.Budget) (out client.Budget, named bool) {
+	for flag, set := range map[string]func(){
+		"usd": func() { b.USD = f.usd }, "tokens": func() { b.Tokens = f.tokens },
+		"wall-clock":   func() { b.WallClockS = int64(f.clock / time.Second) },
+		"sandbox-time": func() { b.SandboxSeconds = int64(f.sandbox / time.Second) },
+	} {
+		if f.changed(flag) {
+			set()
+			named = true
+		}
+	}
+	return b, named
+}
+
+func (s *session) budgetOfTask(ctx context.Context, ref string, f budgetFlags) error {
+	api, t, err := s.taskOf(ctx, ref)
+	if err != nil {
+		return err
+	}
+	return s.budget(f, func() (client.Spending, error) { return api.TaskBudget(ctx, t.ID) },
+		func(b client.Budget) (client.Spending, error) { return api.SetTaskBudget(ctx, t.ID, b) })
+}
+
+func (s *session) budgetOfProject(ctx context.Context, ref string, f budgetFlags) error {
+	api, p, err := s.projectOf(ctx, ref)
+	if err != nil {
+		return err
+	}
+	return s.budget(f, func() (client.Spending, error) { return api.ProjectBudget(ctx, p.ID) },
+		func(b client.Budget) (client.Spending, error) { return api.SetProjectBudget(ctx, p.ID, b) })
+}
+
+func (s *session) budget(f budgetFlags, read func() (client.Spending, error), set func(client.Budget) (client.Spending, error)) error {
+	now, err := read()
+	if err != nil {
+		return err
+	}
+	if b, named := f.over(now.Budget); named {
+		if now, err = set(b); err != nil {
+			return err
+		}
+	}
+	if s.json {
+		return s.printJSON(now)
+	}
+	s.spendingTable(now)
+	for _, id := range now.TaskIDs {
+		s.say("%s goes on.", render.Short(id))
+	}
+	return nil
+}
+
+func (s *session) spendingTable(now client.Spending) {
+	limit := func(set bool, text string) string {
+		if !set {
+			return "no limit"
+		}
+		return text
+	}
+	seconds := func(n float64) string { return (time.Duration(n) * time.Second).String() }
+	b, u := now.Budget, now.Used
+	_, _ = fmt.Fprint(s.Stdout, s.style().Table([][]string{
+		{"", "USED", "BUDGET"},
+		{"money", fmt.Sprintf("$%.2f", u.USD), limit(b.USD > 0, fmt.Sprintf("$%.2f", b.USD))},
+		{"tokens", fmt.Sprintf("%.0f", u.Tokens), limit(b.Tokens > 0, strconv.FormatInt(b.Tokens, 10))},
+		{"wall clock", seconds(u.WallClockS), limit(b.WallClockS > 0, seconds(float64(b.WallClockS)))},
+		{"sandboxes", seconds(u.SandboxSeconds), limit(b.SandboxSeconds > 0, seconds(float64(b.SandboxSeconds)))},
+	}))
+}

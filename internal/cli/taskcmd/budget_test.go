@@ -1,0 +1,53 @@
+package taskcmd_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	budget := client.Budget{USD: 5, Tokens: 7000}
+	mux := http.NewServeMux()
+	answer := func(w http.ResponseWriter, tasks ...string) {
+		out := client.Spending{Budget: budget, TaskIDs: append([]string{}, tasks...)}
+		out.Used.USD, out.Used.WallClockS = 4.5, 90
+		text, err := json.Marshal(out)
+		require.NoError(t, err)
+		_, _ = w.Write(text)
+	}
+	mux.HandleFunc("GET /api/v1/projects", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(client.Page[client.Project]{Items: []client.Project{{ID: idA, Name: "app"}}})
+	})
+	mux.HandleFunc("GET /api/v1/projects/"+idA+"/budget", func(w http.ResponseWriter, _ *http.Request) { answer(w) })
+	mux.HandleFunc("PUT /api/v1/projects/"+idA+"/budget", func(w http.ResponseWriter, r *http.Request) {
+		budget = client.Budget{}
+		_ = json.NewDecoder(r.Body).Decode(&budget)
+		answer(w, idM)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+
+	got := f.omoi("budget", "--project", "app")
+	require.Zero(t, got.code, got.err)
+	require.Regexp(t, `money +\$4.50 +\$5.00`, got.out)
+	require.Regexp(t, `wall clock +1m30s +no limit`, got.out)
+	got = f.omoi("budget", "--project", "app", "--usd", "10", "--wall-clock", "2h")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, client.Budget{USD: 10, Tokens: 7000, WallClockS: 7200}, budget, "what is not named stays")
+	require.Contains(t, got.out, "goes on.")
+	var out client.Spending
+	requireJSON(t, f.omoi("budget", "--project", "app", "--tokens", "0", "--json").out, &out)
+	require.Equal(t, client.Budget{USD: 10, WallClockS: 7200}, out.Budget)
+	require.Equal(t, exit.Usage, f.omoi("budget").code)
+	require.Equal(t, exit.Usage, f.omoi("budget", idA, "--project", "app").code)
+}

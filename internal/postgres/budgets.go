@@ -1,0 +1,149 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// EnforceBudgets counts what the agents at work have used where a budget binds them, asks those to park whose budget is
+// spent, and tells those that have used four fifths of it. It answers the sandboxes that were told.
+func (s *Store) EnforceBudgets(ctx context.Context) ([]string, error) {
+	if err := s.q.MeterLive(ctx); err != nil {
+		return nil, translate("count what agents have used", err)
+	}
+	if err := s.q.ParkSpent(ctx); err != nil {
+		return nil, translate("park tasks whose budget is spent", err)
+	}
+	near, err := collectRows[nearLimit](ctx, s, `SELECT sandbox_id, scope, key, words FROM omoi_near_limits()`)
+	if err != nil {
+		return nil, translate("look for budgets that are nearly spent", err)
+	}
+	var told []string
+	for _, n := range near {
+		_, err := s.AcceptMessage(ctx, ingest.NewMessage{
+			SandboxID: n.SandboxID, Kind: ingest.MessageSystem, SenderKind: ingest.SenderSystem,
+			Content: fmt.Sprintf("The budget of this %s is nearly spent: %s. At the limit the work is saved and you are stopped. Commit what is done, and finish with what matters most.", n.Scope, n.Words),
+			Once:    ingest.MessageKey{Scope: "inbox:" + n.SandboxID, Key: n.Key},
+		})
+		if err != nil && task.CodeOf(err) != task.CodeConflict && task.CodeOf(err) != task.CodeGone {
+			return told, err
+		}
+		told = append(told, n.SandboxID)
+	}
+	return told, nil
+}
+
+// TaskBudget answers the budget of a task and what was used of it.
+func (s *Store) TaskBudget(ctx context.Context, organizationID, id string) (task.Spending, error) {
+	budget, err := s.q.TaskBudget(ctx, organizationID, id)
+	if err != nil {
+		return task.Spending{}, missing(translate("read the budget of task "+id, err), "There is no task %s.", id)
+	}
+	rows, err := collectRows[use](ctx, s, `SELECT what, used FROM omoi_task_use($1)`, id)
+	return spending(budget, rows), translate("read what task "+id+" has used", err)
+}
+
+// ProjectBudget answers the budget that the tasks of a project share, and what they have used of it.
+func (s *Store) ProjectBudget(ctx context.Context, organizationID, id string) (task.Spending, error) {
+	budget, err := s.q.ProjectBudget(ctx, organizationID, id)
+	if err != nil {
+		return task.Spending{}, missing(translate("read the budget of project "+id, err), "There is no project %s.", id)
+	}
+	rows, err := collectRows[use](ctx, s, `SELECT what, used FROM omoi_project_use($1)`, id)
+	return spending(budget, rows), translate("read what project "+id+" has used", err)
+}
+
+// SetTaskBudget sets the budget of a task; one that was parked goes on if that is raised enough.
+func (s *Store) SetTaskBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (task.Spending, error) {
+	asked, err := s.setBudget(ctx, organizationID, sender, b, func(q *db.Queries, raw json.RawMessage) (string, error) {
+		return q.SetTaskBudget(ctx, db.SetTaskBudgetParams{Budget: raw, OrganizationID: organizationID, ID: id})
+	})
+	if err != nil {
+		return task.Spending{}, missing(translate("set the budget of task "+id, err), "There is no task %s.", id)
+	}
+	out, err := s.TaskBudget(ctx, organizationID, id)
+	out.TaskIDs = asked
+	return out, err
+}
+
+// SetProjectBudget sets the budget of a project; its tasks that were parked go on if that is raised enough.
+func (s *Store) SetProjectBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (task.Spending, error) {
+	asked, err := s.setBudget(ctx, organizationID, sender, b, func(q *db.Queries, raw json.RawMessage) (string, error) {
+		return q.SetProjectBudget(ctx, db.SetProjectBudgetParams{Budget: raw, OrganizationID: organizationID, ID: id})
+	})
+	if err != nil {
+		return task.Spending{}, missing(translate("set the budget of project "+id, err), "There is no project %s.", id)
+	}
+	out, err := s.ProjectBudget(ctx, organizationID, id)
+	out.TaskIDs = asked
+	return out, err
+}
+
+// setBudget writes a budget, lets go on what was parked in the project, and runs the gate.
+func (s *Store) setBudget(
+	ctx context.Context, organizationID, sender string, b task.Budget, set func(*db.Queries, json.RawMessage) (projectID string, err error),
+) ([]string, error) {
+	raw, err := json.Marshal(b)
+	if err != nil {
+		return nil, fmt.Errorf("encode the budget: %w", err)
+	}
+	asked := []string{}
+	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		projectID, err := set(q, raw)
+		if err != nil {
+			return err
+		}
+		ids, err := q.ResumeInBudget(ctx, projectID, sender)
+		if err != nil {
+			return err
+		}
+		asked = append(asked, ids...)
+		_, err = q.RunGate(ctx, organizationID)
+		return err
+	})
+	return asked, err
+}
+
+// Rows of functions, whose columns sqlc does not know.
+type (
+	nearLimit struct{ SandboxID, Scope, Key, Words string }
+	use       struct {
+		What string
+		Used float64
+	}
+)
+
+func collectRows[T any](ctx context.Context, s *Store, query string, args ...any) ([]T, error) {
+	rows, err := s.pool.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+}
+
+func spending(budget json.RawMessage, rows []use) task.Spending {
+	out := task.Spending{TaskIDs: []string{}}
+	if json.Unmarshal(budget, &out.Budget) != nil {
+		out.Budget = task.Budget{} // written by us, so it decodes; one that does not limits nothing
+	}
+	for _, r := range rows {
+		switch r.What {
+		case "tokens":
+			out.Used.Tokens = r.Used
+		case "usd":
+			out.Used.USD = r.Used
+		case "wall_clock_s":
+			out.Used.WallClockS = r.Used
+		case "sandbox_s":
+			out.Used.SandboxSeconds = r.Used
+		}
+	}
+	return out
+}

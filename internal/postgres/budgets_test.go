@@ -1,0 +1,181 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// spends is a model's answer to an agent, with the sums of its whole life.
+func (w world) spends(sandboxID string, usd float64, tokens int) {
+	w.t.Helper()
+	w.exec(`UPDATE sandboxes SET started_at = coalesce(started_at, now()) WHERE id = $1`, sandboxID)
+	w.event(sandboxID, "agent.assistant_message", fmt.Sprintf(`{"total_cost_usd": %g, "total_usage": {"input_tokens": %d, "output_tokens": 1}}`, usd, tokens-1))
+}
+
+// parked are the tasks that were asked to park for a budget.
+func (w world) parked() int {
+	w.t.Helper()
+	return count(w.t, w.pool, `SELECT count(*) FROM commands WHERE kind = 'budget'`)
+}
+
+// enforce looks once, as a process does that has just been started.
+func (w world) enforce() {
+	w.t.Helper()
+	_, err := postgres.New(w.pool, postgres.Config{}).EnforceBudgets(w.t.Context())
+	require.NoError(w.t, err)
+}
+
+// park ends the attempt as the workflow does that was asked for it.
+func (w world) park(a asked, live contract.LiveAttempt, ordinal int64) {
+	w.t.Helper()
+	w.write(a, contract.Projection{
+		Ordinal: ordinal, Status: task.StatusPending, Blocked: task.BlockedBudget, Class: task.ClassBudget, ReleaseSlot: true,
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassBudget},
+	})
+	w.exec(`UPDATE commands SET state = 'carried_out' WHERE task_id = $1 AND kind = 'budget'`, a.id)
+}
+
+func TestATaskIsToldNearItsBudgetParkedAtItAndGoesOnWhenItIsRaised(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name           string
+		budget, raised task.Budget
+		soft, hard     float64
+		words          string
+	}{
+		{"money", task.Budget{USD: 10}, task.Budget{USD: 20}, 8, 10.5, "10.50 of 10.00 USD"},
+		{"tokens, at a price that nobody knows", task.Budget{Tokens: 1000}, task.Budget{}, 800, 1000, "1000 of 1000 tokens"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, postgres.Config{})
+			store := postgres.New(w.pool, postgres.Config{})
+			a := w.task(w.project(5), "")
+			_, err := store.SetTaskBudget(t.Context(), w.org, a.id, "me", c.budget)
+			require.NoError(t, err)
+			live := w.running(a)
+			say := func(n float64) {
+				if c.budget.USD > 0 {
+					w.spends(live.SandboxID, n, 1)
+				} else {
+					w.event(live.SandboxID, "agent.completed", fmt.Sprintf(`{"cost_usd": null, "input_tokens": %g, "output_tokens": 0}`, n))
+					w.exec(`UPDATE sandboxes SET started_at = now() WHERE id = $1`, live.SandboxID)
+				}
+				w.enforce()
+				w.enforce()
+			}
+			say(c.soft - 1)
+			require.Zero(t, count(t, w.pool, `SELECT count(*) FROM messages`))
+			say(c.soft)
+			require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM messages WHERE kind = 'system' AND sender_kind = 'system' AND sandbox_id = $1
+				AND content LIKE '%is nearly spent%'`, live.SandboxID), "it is told once")
+			require.Zero(t, w.parked())
+			say(c.hard)
+			require.Equal(t, 1, w.parked(), "it is asked once")
+			require.Equal(t, "its budget is spent, "+c.words, one[string](t, w.pool, `SELECT args ->> 'reason' FROM commands WHERE kind = 'budget'`))
+			w.park(a, live, 4)
+			require.Equal(t, "budget", w.row(a.id, "blocked_reason"))
+			require.False(t, w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true}).HoldsSlot, "a retry alone does not help")
+			require.Equal(t, "waiting: its budget is spent, "+c.words, w.row(a.id, "queue_reason"))
+
+			w.write(a, contract.Projection{Ordinal: 6, Status: task.StatusPending, Blocked: task.BlockedBudget, ReleaseSlot: true})
+			spent, err := store.SetTaskBudget(t.Context(), w.org, a.id, "me", c.raised)
+			require.NoError(t, err)
+			require.Equal(t, []string{a.id}, spent.TaskIDs)
+			require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM commands WHERE kind = 'retry' AND task_id = $1`, a.id))
+			require.True(t, w.write(a, contract.Projection{Ordinal: 7, Status: task.StatusPending, RequestSlot: true}).HoldsSlot)
+		})
+	}
+}
+
+func TestTimeBindsWhereNothingIsSaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store := postgres.New(w.pool, postgres.Config{})
+	p := w.project(5)
+	for _, b := range []task.Budget{{WallClockS: 60}, {SandboxSeconds: 60}} {
+		a := w.task(p, "")
+		_, err := store.SetTaskBudget(t.Context(), w.org, a.id, "me", b)
+		require.NoError(t, err)
+		live := w.running(a)
+		before := w.parked()
+		w.enforce()
+		require.Equal(t, before, w.parked())
+		w.exec(`UPDATE sandboxes SET created_at = now() - interval '61 s', made_at = now() - interval '61 s', started_at = now() - interval '61 s' WHERE id = $1`, live.SandboxID)
+		w.exec(`UPDATE tasks SET created_at = now() - interval '61 s' WHERE id = $1`, a.id)
+		w.enforce()
+		require.Equal(t, before+1, w.parked())
+	}
+}
+
+// TestTasksTogetherOvershootByOneAnswerEach has a project whose tasks spend a dollar with each answer of a model, while whoever
+// looks is a new process each time. What they spend beyond the budget is at most one answer of each that is at work.
+func TestTasksTogetherOvershootByOneAnswerEach(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store := postgres.New(w.pool, postgres.Config{})
+	const budget, slots, answer = 20.0, 5, 1.0
+	p := w.project(slots)
+	_, err := store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{USD: budget})
+	require.NoError(t, err)
+	tasks, lives, spent := map[string]asked{}, map[string]contract.LiveAttempt{}, map[string]float64{}
+	for range slots + 3 {
+		a := w.task(p, "")
+		tasks[a.id] = a
+	}
+	total := func() float64 {
+		out, err := store.ProjectBudget(t.Context(), w.org, p)
+		require.NoError(t, err)
+		return out.Used.USD
+	}
+	atWork := func() []string {
+		return one[[]string](t, w.pool, `SELECT coalesce(array_agg(task_id::text ORDER BY task_id), '{}') FROM slots`)
+	}
+	for round := 0; w.parked() == 0; round++ {
+		require.Less(t, round, 10)
+		for _, id := range atWork() {
+			if _, begun := lives[id]; !begun {
+				lives[id] = w.running(tasks[id])
+			}
+			spent[id] += answer
+			w.spends(lives[id].SandboxID, spent[id], 10)
+		}
+		w.enforce()
+	}
+	require.Equal(t, slots, w.parked(), "each of them is asked")
+	require.LessOrEqual(t, total(), budget+slots*answer)
+	for _, id := range atWork() {
+		w.park(tasks[id], lives[id], 4)
+	}
+	require.Empty(t, atWork(), "nobody else begins")
+	require.Equal(t, 3, count(t, w.pool, `SELECT count(*) FROM tasks WHERE blocked_reason = 'budget' AND queued_at IS NOT NULL
+		AND queue_reason = 'waiting: the budget of its project is spent, 20.00 of 20.00 USD'`))
+
+	out, err := store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{USD: 23})
+	require.NoError(t, err)
+	require.Len(t, out.TaskIDs, slots)
+	require.Len(t, atWork(), 2, "a tenth of the budget is reserved for each that begins")
+	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM tasks WHERE queued_at IS NOT NULL
+		AND queue_reason = 'waiting: what is left of the budget of its project is reserved for tasks at work'`))
+}
+
+func TestWhatIsSaidOfCostsMustBeNumbers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), `budget = '{"usd": 5}'`)
+	live := w.running(a)
+	w.event(live.SandboxID, "agent.assistant_message", `{"total_cost_usd": "a lot", "total_usage": [1]}`)
+	w.event(live.SandboxID, "agent.assistant_message", `{"total_cost_usd": -7, "total_usage": {"input_tokens": {"a": 1}}}`)
+	w.event(live.SandboxID, "agent.assistant_message", `{"total_cost_usd": 1.5}`)
+	w.event(live.SandboxID, "iteration.completed", `{"total_cost_usd": 1e400, "cost_usd": 3}`)
+	w.enforce()
+	require.Equal(t, 1, w.parked())
+	w.finish(a, live, 4, task.StatusCompleted)
+	require.InDelta(t, 1e15, w.ledger(live.SandboxID).CostUSD, 1)
+}
