@@ -74,8 +74,10 @@ func (p *pull) note(f task.Feedback) task.Noted {
 	return out
 }
 
+// settle looks at all that is held, however long that was to wait.
 func (p *pull) settle() task.FeedbackStep {
 	p.t.Helper()
+	p.exec(`UPDATE feedback SET due_at = now() WHERE state = 'held'`)
 	step, err := p.store.SettleFeedback(p.t.Context(), task.FeedbackPolicy{MaxRounds: 2})
 	require.NoError(p.t, err)
 	return step
@@ -156,7 +158,6 @@ func TestFeedbackIsNotForAValidator(t *testing.T) {
 	require.Empty(t, p.settle())
 	require.Equal(t, task.FeedbackHeld, p.items()[0].State)
 	p.exec(`UPDATE attempts SET kind = 'revision' WHERE sandbox_id = $1`, box)
-	p.exec(`UPDATE feedback SET due_at = now()`)
 	require.Equal(t, []string{box}, p.settle().Sandboxes)
 }
 
