@@ -53,7 +53,10 @@ func newBench(t *testing.T, env map[string]string, tapes ...[]step) *bench {
 		Protocol: spec.Protocol, SandboxID: "sbx", TaskID: "task-1", Attempt: 1, APIURL: b.server.URL, Token: "planted-secret", Runtime: "claude",
 		Workspace: filepath.Join(home, "ws"), Dir: filepath.Join(home, "omoi"), Title: "Title", Description: "What to do",
 		Grace: 2 * time.Second, Heartbeat: time.Hour, Idle: time.Hour,
-		Env: map[string]string{claude.Bin: program, fakeDir: b.dir, "ANTHROPIC_BASE_URL": "http://model.invalid", "HOME": home},
+		Env: map[string]string{
+			claude.Bin: program, fakeDir: b.dir, "ANTHROPIC_BASE_URL": "http://model.invalid", "HOME": home,
+			"GORACE": "atexit_sleep_ms=0", // else each fake sleeps a second before it ends, under the race detector
+		},
 	}
 	maps.Copy(b.cfg.Env, env)
 	return b
