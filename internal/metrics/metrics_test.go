@@ -47,6 +47,7 @@ func touched(t *testing.T) *metrics.Metrics {
 	t.Helper()
 	m := make1(t)
 	m.HTTP.Route(http.MethodGet, "/a/{id}")(http.StatusOK, time.Millisecond)
+	m.Hooks.Webhook("check_run", "held")
 	m.Intake.Queue(func() int { return 3 })
 	m.Tasks.AttemptBegun("first")
 	m.Tasks.AttemptEnded("failed", task.ClassInfrastructure)
