@@ -132,6 +132,7 @@ func (g *Guardian) subject(w task.Watched, events []task.Event) supervise.Subjec
 		TestCommand: execution.TestCommand, WaitsForMessages: execution.Waits,
 		Limits: supervise.LimitsOf(w.Description, w.Execution, w.Settings),
 		Age:    w.Age, CostUSD: w.CostUSD, Tokens: w.Tokens, BudgetUSD: w.Budget.USD, Counts: w.Counts,
+		Said: w.Said,
 	}
 	s.Read(events, w.At)
 	return s

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -57,7 +59,24 @@ func (s *Store) Watched(ctx context.Context, q task.WatchQuery) ([]task.Watched,
 		}
 		out = append(out, w)
 	}
-	return out, nil
+	return out, s.readSaid(ctx, out)
+}
+
+// readSaid fills in what people said to the agents.
+func (s *Store) readSaid(ctx context.Context, all []task.Watched) error {
+	if len(all) == 0 {
+		return nil
+	}
+	at := make(map[string]*task.Watched, len(all))
+	for i := range all {
+		at[all[i].SandboxID] = &all[i]
+	}
+	rows, err := s.q.WordsOfPeople(ctx, slices.Collect(maps.Keys(at)))
+	for _, r := range rows {
+		w := at[r.SandboxID]
+		w.Said = append(w.Said, task.Said{ID: r.ID, Text: r.Words})
+	}
+	return translate("read what people said to agents", err)
 }
 
 func watched(row db.WatchedSandboxesRow) (task.Watched, error) {

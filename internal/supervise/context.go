@@ -57,7 +57,7 @@ func (t *trail) constraints() []string {
 func (t *trail) instructions() []string {
 	list := []string{}
 	for i := range t.Events {
-		if e := &t.Events[i]; e.Sender == "user" && e.Text != "" {
+		if e := &t.Events[i]; e.Sender == senderUser && e.Text != "" {
 			list = append(list, cut(e.Text, shortText))
 		}
 	}

@@ -60,7 +60,7 @@ func talking(t *trail, s Settings) *Finding {
 	var said []int64
 	for i := len(t.Events) - 1; i >= 0; i-- {
 		e := &t.Events[i]
-		if e.Tool != "" || e.Edit != nil || e.Sender == "user" {
+		if e.Tool != "" || e.Edit != nil || e.Sender == senderUser {
 			break
 		}
 		if e.Type == eventMessage {

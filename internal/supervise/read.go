@@ -31,7 +31,7 @@ const (
 // heartbeats it keeps the newest, and of bodies what the rules compare.
 func (s *Subject) Read(rows []task.Event, now time.Time) {
 	rows = slices.SortedFunc(slices.Values(rows), func(a, b task.Event) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	r := reader{s: s, now: now, commands: map[string]string{}}
+	r := reader{s: s, now: now, commands: map[string]string{}, said: slices.Clone(s.Said)}
 	s.Events, s.Beat, s.Seen = make([]Event, 0, len(rows)), nil, Seen{Count: len(rows)}
 	for i := range rows {
 		r.row(&rows[i])
@@ -45,6 +45,7 @@ type reader struct {
 	s        *Subject
 	now      time.Time
 	commands map[string]string // of shells, by call
+	said     []task.Said       // that no event has told of yet
 }
 
 // fields are all that is read of an event's data. A field of another form than expected leaves
@@ -60,7 +61,7 @@ type fields struct {
 	Content string `json:"content"`
 	Error   string `json:"error"`
 	Type    string `json:"message_type"`
-	Sender  string `json:"sender_kind"`
+	Message string `json:"message_id"`
 	Output  string `json:"final_output"`
 	Success *bool  `json:"success"`
 	Passed  *bool  `json:"validation_passed"`
@@ -117,8 +118,10 @@ func (r *reader) fill(e *Event, f *fields) bool {
 		edited(e, f)
 	case eventAssistant:
 		return r.paid(e, f)
-	case task.EventAgentMessageInjected, eventUserMessage:
-		e.Text, e.Sender = cut(f.Content, maxText), senderOf(e.Type, f)
+	case task.EventAgentMessageInjected:
+		r.told(e, f)
+	case eventUserMessage:
+		e.Text, e.Sender = cut(f.Content, maxText), senderProgram
 	case task.EventAgentCompleted, task.EventContinuousCompleted:
 		ended(e, f)
 		r.paid(e, f)
@@ -143,19 +146,34 @@ func (r *reader) paid(e *Event, f *fields) bool {
 	return e.CostUSD > 0 || e.Tokens > 0
 }
 
-// senderOf is who spoke to the agent; what is no message of omoi is from its own program.
-func senderOf(eventType string, f *fields) string {
-	switch {
-	case eventType == eventUserMessage:
-		return "program"
-	case f.Sender != "":
-		return f.Sender
-	case f.Type == "guardian_nudge":
+// Senders of messages.
+const (
+	senderUser    = "user" // a person
+	senderProgram = "program"
+)
+
+// told takes a message that the agent says it was given. A person's is one that the store knows,
+// in the words of the store, and once.
+func (r *reader) told(e *Event, f *fields) {
+	e.Text, e.Sender = cut(f.Content, maxText), senderOf(f)
+	i := slices.IndexFunc(r.said, func(m task.Said) bool {
+		return m.ID == f.Message || f.Message == "" && cut(m.Text, maxText) == e.Text // old agents tell no id
+	})
+	if i >= 0 {
+		e.Text, e.Sender = cut(r.said[i].Text, maxText), senderUser
+		r.said = slices.Delete(r.said, i, i+1)
+	}
+}
+
+// senderOf is who spoke to the agent, by its word; no rule listens to any of them.
+func senderOf(f *fields) string {
+	switch f.Type {
+	case "guardian_nudge":
 		return "guardian"
-	case f.Type == "system":
+	case "system":
 		return "system"
 	}
-	return "user"
+	return senderProgram
 }
 
 // cut shortens to at most n bytes, between characters.

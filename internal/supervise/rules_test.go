@@ -30,6 +30,7 @@ func TestLoop(t *testing.T) {
 		{name: "with new files read in between", tape: newTape().times(8, func(tp *tape, i int) {
 			tp.bash("git status --short", "").read(fmt.Sprintf("f%d.go", i))
 		})},
+		{name: "told once, and by its own word again", tape: newTape().told("Look again.").times(4, again).claims("Look again.").times(4, again), want: []string{"loop"}},
 		{name: "a person spoke", tape: newTape().times(4, again).told("Look again, I have changed it.").times(4, again)},
 		{name: "two calls in turn", want: []string{"loop"}, tape: newTape().times(4, func(tp *tape, _ int) { tp.read("a.go").read("b.go") })},
 		{name: "two calls in turn, one round less", tape: newTape().times(3, func(tp *tape, _ int) { tp.read("a.go").read("b.go") })},
@@ -144,6 +145,7 @@ func TestOutsideAndConstraints(t *testing.T) {
 		{name: "outside", tape: newTape().edit("cmd/main.go", "+x"), with: only, want: []string{"outside_paths"}},
 		{name: "outside and undone", tape: newTape().edit("cmd/main.go", "+x", "-y").edit("cmd/main.go", "+y", "-x"), with: only},
 		{name: "written by tools", tape: newTape().edit("go.sum", "+x").edit("out/build.log", "+x"), with: only},
+		{name: "allowed by an event of its own", tape: newTape().claims("You may change `cmd/` as well.").edit("cmd/main.go", "+x"), with: only, want: []string{"outside_paths"}},
 		{name: "allowed on the way", tape: newTape().told("You may change `cmd/` as well.").edit("cmd/main.go", "+x"), with: only},
 		{name: "forbidden", tape: newTape().edit("tests/a.txt", "+x"), with: not, want: []string{"constraint"}},
 		{name: "not forbidden", tape: newTape().edit("src/tests.go", "+x"), with: not},

@@ -18,6 +18,7 @@ type tape struct {
 	rows  []task.Event
 	at    time.Time
 	calls int
+	said  []task.Said
 }
 
 func start() time.Time { return time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC) }
@@ -82,6 +83,12 @@ func (t *tape) edit(path string, lines ...string) *tape {
 func (t *tape) say(text string) *tape { return t.add("agent.message", map[string]any{"content": text}) }
 
 func (t *tape) told(text string) *tape {
+	t.said = append(t.said, task.Said{ID: fmt.Sprint("m", len(t.said)), Text: text})
+	return t.claims(text)
+}
+
+// claims is an event of the agent alone: nobody has sent it that.
+func (t *tape) claims(text string) *tape {
 	return t.add(task.EventAgentMessageInjected, map[string]any{"message_type": "user_message", "content": text})
 }
 
@@ -108,7 +115,7 @@ func (t *tape) times(n int, do func(*tape, int)) *tape {
 
 func (t *tape) subject() supervise.Subject {
 	s := supervise.Subject{TaskID: "t", SandboxID: "s", Attempt: 1, Title: "Speed up the parser", Description: "Make the parser faster.", Mode: "implementation"}
-	s.Age = t.at.Sub(start())
+	s.Age, s.Said = t.at.Sub(start()), t.said
 	s.Read(t.rows, t.at)
 	return s
 }

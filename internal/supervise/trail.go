@@ -54,6 +54,9 @@ type trail struct {
 func newTrail(s *Subject) *trail {
 	t := &trail{Subject: s, calls: map[string]int{}, known: map[any]bool{}, net: map[string]uint64{}}
 	t.steps = make([]step, 0, len(s.Events)/3)
+	for _, m := range s.Said {
+		t.lifted = append(t.lifted, liftedBy(cut(m.Text, maxText))...)
+	}
 	for i := range s.Events {
 		t.take(&s.Events[i])
 	}
@@ -93,12 +96,11 @@ func (t *trail) stepOf(call string) *step {
 }
 
 func (t *trail) told(e *Event) {
-	if e.Sender != "user" {
+	if e.Sender != senderUser {
 		return
 	}
 	t.fresh, t.end = e, nil
 	clear(t.known) // after that, to look again is something new
-	t.lifted = append(t.lifted, liftedBy(e.Text)...)
 }
 
 // change names an edit by what it does.

@@ -3,6 +3,8 @@ package supervise
 import (
 	"context"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Subject is one attempt of a task as the guardian sees it. Whoever builds it fills in the
@@ -23,6 +25,8 @@ type Subject struct {
 	// WaitsForMessages is true of an agent that is meant to stay when its work is done.
 	WaitsForMessages bool   `json:"waits_for_messages,omitempty"`
 	Limits           Limits `json:"limits"` // see [LimitsOf]
+	// Said is what people said to the agent. Its own events cannot vouch for that: they only tell when.
+	Said []task.Said `json:"said,omitempty"`
 
 	Age       time.Duration `json:"age"` // since the attempt's start
 	CostUSD   float64       `json:"cost_usd"`

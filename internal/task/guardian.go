@@ -28,10 +28,17 @@ type Watched struct {
 	Tokens         int64
 	Replacements   int // of the task
 	Age            time.Duration
-	AutoSteering   *bool // of its project; nil: as the installation says
+	AutoSteering   *bool  // of its project; nil: as the installation says
+	Said           []Said // oldest first
 	At             time.Time
 	LastJudged     time.Duration // since the newest judgement; below 0: there is none
 	InCycle        bool          // the cycle that asks has judged it
+}
+
+// Said is what a person said to an agent that has taken it up, as the store knows it.
+type Said struct {
+	ID   string `json:"id"`
+	Text string `json:"text"` // its beginning
 }
 
 // WatchQuery selects active sandboxes: those behind After and up to Upto, or Only one.

@@ -1135,3 +1135,40 @@ func (q *Queries) WithdrawMessage(ctx context.Context, reason string, iD string)
 	}
 	return result.RowsAffected(), nil
 }
+
+const wordsOfPeople = `-- name: WordsOfPeople :many
+SELECT m.sandbox_id, m.id, m.words
+FROM unnest($1::text[]) AS b(id)
+CROSS JOIN LATERAL (
+    SELECT n.sandbox_id, n.id, left(n.content, 400)::text AS words, n.ordinal FROM messages n
+    WHERE n.sandbox_id = b.id AND n.sender_kind = 'person' AND n.state IN ('taken_up', 'answered')
+    ORDER BY n.ordinal DESC LIMIT 50
+) m ORDER BY m.sandbox_id, m.ordinal
+`
+
+type WordsOfPeopleRow struct {
+	SandboxID string
+	ID        string
+	Words     string
+}
+
+// Of each sandbox the newest messages of people that its agent has taken up, oldest first.
+func (q *Queries) WordsOfPeople(ctx context.Context, ids []string) ([]WordsOfPeopleRow, error) {
+	rows, err := q.db.Query(ctx, wordsOfPeople, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []WordsOfPeopleRow{}
+	for rows.Next() {
+		var i WordsOfPeopleRow
+		if err := rows.Scan(&i.SandboxID, &i.ID, &i.Words); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

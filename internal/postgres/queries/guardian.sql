@@ -38,6 +38,16 @@ FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t
 WHERE t.status IN ('assigned', 'running') AND s.ended_at IS NULL AND (s.id = @one::text OR @one::text = '' AND s.id > @after::text AND s.id <= @upto::text)
 ORDER BY s.id LIMIT @most;
 
+-- name: WordsOfPeople :many
+-- Of each sandbox the newest messages of people that its agent has taken up, oldest first.
+SELECT m.sandbox_id, m.id, m.words
+FROM unnest(@ids::text[]) AS b(id)
+CROSS JOIN LATERAL (
+    SELECT n.sandbox_id, n.id, left(n.content, 400)::text AS words, n.ordinal FROM messages n
+    WHERE n.sandbox_id = b.id AND n.sender_kind = 'person' AND n.state IN ('taken_up', 'answered')
+    ORDER BY n.ordinal DESC LIMIT 50
+) m ORDER BY m.sandbox_id, m.ordinal;
+
 -- name: WatchedEvents :many
 -- Of each sandbox the newest ones, oldest first, without heartbeats but the newest, if one came
 -- lately.

@@ -201,6 +201,22 @@ func stretch(v map[string]any, speed float64) {
 	}
 }
 
+// said are the messages of people: who recorded the trajectory vouches for them.
+func said(rows []task.Event) []task.Said {
+	var list []task.Said
+	for _, row := range rows {
+		var m struct {
+			ID   string `json:"message_id"`
+			Type string `json:"message_type"`
+			Text string `json:"content"`
+		}
+		if row.Type == task.EventAgentMessageInjected && json.Unmarshal(row.Data, &m) == nil && m.Type == "user_message" {
+			list = append(list, task.Said{ID: m.ID, Text: m.Text})
+		}
+	}
+	return list
+}
+
 // subject is the attempt as the guardian sees it after its first n events.
 func (t *Trajectory) subject(rows []task.Event, n int) supervise.Subject {
 	var x task.Execution
@@ -211,6 +227,7 @@ func (t *Trajectory) subject(rows []task.Event, n int) supervise.Subject {
 		WaitsForMessages: x.WaitForMessages, BudgetUSD: t.Task.BudgetUSD,
 		Limits: supervise.LimitsOf(t.Task.Title+"\n"+t.Task.Description, t.Task.Execution),
 	}
+	s.Said = said(rows[:n])
 	now := rows[n-1].CreatedAt
 	s.Age = now.Sub(rows[0].CreatedAt)
 	s.Read(seen(rows[:n]), now)
