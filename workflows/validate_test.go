@@ -207,6 +207,21 @@ func TestWorkThatCannotBeHandedInIsDoneAgain(t *testing.T) {
 	require.Equal(t, []string{"first", "retry", "validation"}, s.kinds())
 }
 
+// Work that was parked on its way to its branch is not there: no validator may look for it.
+func TestWorkThatWasParkedWhileHandedInIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, judges(s, "ok"))
+	s.fail[contract.CollectWork] = []error{limit(s.now().Add(time.Hour))}
+	s.after(30*time.Minute, func() { s.command(contract.CommandPause, "p", "enough for now") })
+	s.after(2*time.Hour, func() { s.command(contract.CommandRetry, "r", "go on") })
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "resumed", "validation"}, s.kinds())
+	require.Equal(t, []string{"parked", "completed", "completed"}, s.outcomes())
+	require.Equal(t, 2, s.count(contract.CollectWork))
+}
+
 // A run that is loaded while its work waits for a verdict goes on there.
 func TestARunThatIsLoadedGoesOnWithTheValidation(t *testing.T) {
 	t.Parallel()

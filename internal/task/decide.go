@@ -264,8 +264,9 @@ func begin(s State, status Status, class FailureClass) (State, Effects) {
 	return s, Effects{Action: ActionBegin, Status: status, Leads: status, Class: class, Receipt: ReceiptCarriedOut}
 }
 
+// park ends the attempt. Work that was not on its branch yet is no more on its way there.
 func park(s State, why BlockedReason, class FailureClass) (State, Effects) {
-	s.Status, s.SandboxID, s.Blocked = StatusPending, "", why
+	s.Status, s.SandboxID, s.Handing, s.Blocked = StatusPending, "", false, why
 	return s, Effects{Action: ActionPark, Status: s.Status, Leads: s.Status, Class: class, Receipt: ReceiptCarriedOut}
 }
 

@@ -30,6 +30,11 @@ func TestParkingSavesAndWaits(t *testing.T) {
 		require.Equal(t, 1, again.Retries, "going on is no retry")
 		require.Equal(t, task.ActionBegin, eff.Action)
 
+		handing := at
+		handing.Handing, handing.Rounds = true, 3
+		parked, _ = task.Decide(handing, task.Fact{Kind: c.kind})
+		require.False(t, parked.Handing, "its sandbox is gone before the work was on its branch")
+
 		publishing := at
 		publishing.Publishing = true
 		_, eff = task.Decide(publishing, task.Fact{Kind: c.kind})
