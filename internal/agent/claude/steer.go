@@ -167,8 +167,8 @@ func (t *talk) noticed(end *turn, l *line) {
 	switch {
 	case l.Type == "result":
 		end.result = l
-		if l.Subtype == "success" && !l.IsError {
-			end.stop = "" // it was done before it could be stopped
+		if l.Subtype == "success" && !l.IsError && len(t.unheard) == 0 {
+			end.stop = "" // it was done before it could be stopped, and nothing begins another turn
 		}
 		t.save()
 	case l.Replay:
@@ -246,10 +246,10 @@ func (t *talk) halt() {
 }
 
 func (t *talk) save() {
-	if err := t.rec.save(t.began); err != nil {
+	var err error
+	if t.began, err = t.rec.save(t.began); err != nil {
 		t.env.Log.Warn("a restart would not know how far this went", slog.Any("error", err))
 	}
-	t.began = time.Now()
 }
 
 // newUUID makes an id in the form that the program asks for.

@@ -76,12 +76,14 @@ func (r *recorder) behindIt() bool {
 	return len(r.behind) > 0
 }
 
-// save notes how far the work is.
-func (r *recorder) save(since time.Time) error {
+// save notes how far the work is, and until when its time is counted: what saving takes, and what is
+// less than a millisecond, counts the next time.
+func (r *recorder) save(since time.Time) (until time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.place.WorkedMS += time.Since(since).Milliseconds()
-	return r.place.save()
+	worked := time.Since(since).Truncate(time.Millisecond)
+	r.place.WorkedMS += worked.Milliseconds()
+	return since.Add(worked), r.place.save()
 }
 
 func exists(path string) bool {

@@ -1,0 +1,53 @@
+package claude
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
+)
+
+// newTestTalk is a talk without a program.
+func newTestTalk(t *testing.T) *talk {
+	t.Helper()
+	rec := newTestRecorder()
+	rec.place.path = filepath.Join(t.TempDir(), placeName)
+	rec.looks.hurry() // there is no work tree
+	return &talk{rec: rec, env: rec.env, place: rec.place, began: time.Now(), unheard: map[string]inbox.Message{}}
+}
+
+// What was done before it could be stopped counts as done; but a message that is waiting would begin a turn that
+// nothing stops, since the time is up only once.
+func TestALimitHoldsForWhatIsWaiting(t *testing.T) {
+	t.Parallel()
+	success := parse([]byte(`{"type":"result","subtype":"success","result":"Done."}`))
+	alone := newTestTalk(t)
+	end := &turn{stop: stopTime}
+	alone.noticed(end, success)
+	require.Empty(t, end.stop)
+	require.True(t, alone.over(end))
+
+	spoken := newTestTalk(t)
+	spoken.unheard["u"] = inbox.Message{}
+	end = &turn{stop: stopTime}
+	spoken.noticed(end, success)
+	require.False(t, spoken.over(end))
+	spoken.noticed(end, parse([]byte(`{"type":"user","uuid":"u","isReplay":true}`)))
+	require.True(t, spoken.over(end))
+	require.Equal(t, stopTime, end.stop)
+}
+
+// However often it is saved, no time of work is lost: a limit of time would be found not reached.
+func TestNoTimeIsLost(t *testing.T) {
+	t.Parallel()
+	talk := newTestTalk(t)
+	began := talk.began
+	for range 100 {
+		talk.save()
+	}
+	require.Equal(t, talk.began.Sub(began), time.Duration(talk.place.WorkedMS)*time.Millisecond)
+	require.Less(t, time.Duration(0), time.Since(talk.began))
+}
