@@ -27,9 +27,13 @@ const (
 			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL
 		WHERE id = (SELECT id FROM messages WHERE sandbox_id = $1 AND content = $2 AND state = 'delivered'
 			AND kind = 'interrupt' ORDER BY ordinal LIMIT 1)`
-	sqlDroppedByID = `UPDATE messages SET state = 'expired', settled_at = coalesce($3, now()),
-			reason = 'The agent ended before it could use the message.'
-		WHERE sandbox_id = $1 AND id = $2::uuid AND state = 'taken_up'`
+	// Feedback that it told is held again, also where somebody has seen by now that it was taken up.
+	sqlDroppedByID = `WITH dropped AS (
+			UPDATE messages SET state = 'expired', settled_at = coalesce($3, now()),
+				reason = 'The agent ended before it could use the message.'
+			WHERE sandbox_id = $1 AND id = $2::uuid AND state = 'taken_up' RETURNING id)
+		UPDATE feedback SET state = 'held', due_at = now(), message_id = NULL, task_id = NULL
+		WHERE message_id = (SELECT id FROM dropped) AND state IN ('sent', 'heard')`
 	// An agent that was stopped from outside may be started again.
 	sqlAgentLeft = `WITH box AS (INSERT INTO departures VALUES ($1, coalesce($2, now())) ON CONFLICT DO NOTHING)
 		UPDATE messages SET state = 'expired', settled_at = coalesce($2, now()), lease_until = NULL,

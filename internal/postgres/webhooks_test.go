@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -110,6 +111,29 @@ func TestFeedbackReachesTheAgentAtWork(t *testing.T) {
 	require.True(t, won)
 	p.settle()
 	require.Equal(t, task.FeedbackHeard, p.items()[0].State)
+}
+
+// A message that was taken up and not used has told nobody, also where it was seen to be taken up.
+func TestFeedbackThatWasNotUsedIsHeldAgain(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	box := p.works()
+	p.note(p.review())
+	p.settle()
+	said := []byte(`{"message_id":"` + p.items()[0].MessageID + `"}`)
+	t.Cleanup(p.store.Close)
+	intake := ingest.NewIntake(ingest.IntakeConfig{}, p.store, nil, nil)
+	var running sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	running.Go(func() { _ = intake.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	for _, c := range [][2]string{{task.EventAgentMessageInjected, task.FeedbackHeard}, {task.EventAgentMessageDropped, task.FeedbackSent}} {
+		_, err := intake.Single(t.Context(), box, ingest.Event{Type: c[0], Data: said}, false)
+		require.NoError(t, err)
+		p.settle()
+		require.Equal(t, c[1], p.items()[0].State)
+	}
+	require.NotContains(t, string(said), p.items()[0].MessageID, "it is another message")
 }
 
 // What an agent did not take up before it left is told to the next one, or starts a task.
