@@ -128,6 +128,17 @@ func TestAJudgementStandsForAWhile(t *testing.T) {
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
 
+// Who validates the work of a task is at work too, and is there to look, not to change something.
+func TestAValidatorIsJudgedAsOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	box := w.atWork(1)[0]
+	w.exec(`UPDATE tasks SET status = 'validating' WHERE sandbox_id = $1`, box)
+	w.exec(`UPDATE attempts SET kind = 'validation' WHERE sandbox_id = $1`, box)
+	require.Equal(t, 1, w.cycle(w.guardian(always()), named(1)).Judged)
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM guardian_analyses WHERE subject ->> 'mode' = 'validation'`))
+}
+
 func TestNothingKnownIsUnknownNotHealthy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -91,7 +91,7 @@ func (q *Queries) Actions(ctx context.Context, arg ActionsParams) ([]GuardianAct
 
 const activeByAnyID = `-- name: ActiveByAnyID :one
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = $1 AND t.status IN ('assigned', 'running')
+WHERE t.organization_id = $1 AND t.status IN ('assigned', 'running', 'validating')
     AND (s.id = $2::text OR t.assigned_agent_id = $2::text OR t.id::text = $2::text)
 ORDER BY (s.id = $2::text) DESC, (t.assigned_agent_id = $2::text) DESC LIMIT 1
 `
@@ -106,7 +106,7 @@ func (q *Queries) ActiveByAnyID(ctx context.Context, organizationID string, iD s
 
 const activeOf = `-- name: ActiveOf :many
 SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = $1 AND t.status IN ('assigned', 'running') AND s.ended_at IS NULL ORDER BY s.created_at, s.id
+WHERE t.organization_id = $1 AND t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL ORDER BY s.created_at, s.id
 `
 
 type ActiveOfRow struct {
@@ -138,7 +138,7 @@ func (q *Queries) ActiveOf(ctx context.Context, organizationID string) ([]Active
 
 const activeSandboxIDs = `-- name: ActiveSandboxIDs :many
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.status IN ('assigned', 'running') AND s.ended_at IS NULL ORDER BY s.id
+WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL ORDER BY s.id
 `
 
 func (q *Queries) ActiveSandboxIDs(ctx context.Context) ([]string, error) {
@@ -352,7 +352,7 @@ const guardianSilence = `-- name: GuardianSilence :one
 SELECT coalesce(least(
     extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = 'guardian')),
     extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))), -1)::float8 AS seconds
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE t.status IN ('assigned', 'running') AND s.ended_at IS NULL
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL
 `
 
 // For how long somebody is at work whom the guardian has not looked at: the smaller of its
@@ -720,7 +720,7 @@ func (q *Queries) LockSteering(ctx context.Context, sandboxID string) error {
 
 const monitoredPhases = `-- name: MonitoredPhases :many
 SELECT t.phase_id, count(*) AS sandboxes FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = $1 AND t.status IN ('assigned', 'running') AND s.ended_at IS NULL GROUP BY t.phase_id
+WHERE t.organization_id = $1 AND t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL GROUP BY t.phase_id
 `
 
 type MonitoredPhasesRow struct {
@@ -1024,14 +1024,15 @@ func (q *Queries) WatchedEvents(ctx context.Context, arg WatchedEventsParams) ([
 
 const watchedSandboxes = `-- name: WatchedSandboxes :many
 SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
-    t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type, t.mode, t.phase_id, t.execution_config, t.budget,
+    t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type,
+    CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
     extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = $1 AND g.sandbox_id = s.id)::boolean AS in_cycle
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t.project_id LEFT JOIN attempts a ON a.sandbox_id = s.id
-WHERE t.status IN ('assigned', 'running') AND s.ended_at IS NULL AND (s.id = $2::text OR $2::text = '' AND s.id > $3::text AND s.id <= $4::text)
+WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL AND (s.id = $2::text OR $2::text = '' AND s.id > $3::text AND s.id <= $4::text)
 ORDER BY s.id LIMIT $5
 `
 
@@ -1070,7 +1071,8 @@ type WatchedSandboxesRow struct {
 	InCycle          bool
 }
 
-// Active ones in the order of their ids, behind after and up to upto; or only one.
+// Active ones in the order of their ids, behind after and up to upto; or only one. Who validates the
+// work of a task is not in the task's mode.
 func (q *Queries) WatchedSandboxes(ctx context.Context, arg WatchedSandboxesParams) ([]WatchedSandboxesRow, error) {
 	rows, err := q.db.Query(ctx, watchedSandboxes,
 		arg.CycleID,

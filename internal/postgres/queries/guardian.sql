@@ -11,31 +11,33 @@ WHERE id = @id;
 
 -- name: ActiveSandboxIDs :many
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.status IN ('assigned', 'running') AND s.ended_at IS NULL ORDER BY s.id;
+WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL ORDER BY s.id;
 
 -- name: ActiveOf :many
 -- The active sandboxes of an organization, oldest first.
 SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running') AND s.ended_at IS NULL ORDER BY s.created_at, s.id;
+WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL ORDER BY s.created_at, s.id;
 
 -- name: ActiveByAnyID :one
 -- An id is that of a sandbox first, then that of an agent with a live task, then that of a task.
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running')
+WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running', 'validating')
     AND (s.id = @id::text OR t.assigned_agent_id = @id::text OR t.id::text = @id::text)
 ORDER BY (s.id = @id::text) DESC, (t.assigned_agent_id = @id::text) DESC LIMIT 1;
 
 -- name: WatchedSandboxes :many
--- Active ones in the order of their ids, behind after and up to upto; or only one.
+-- Active ones in the order of their ids, behind after and up to upto; or only one. Who validates the
+-- work of a task is not in the task's mode.
 SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
-    t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type, t.mode, t.phase_id, t.execution_config, t.budget,
+    t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type,
+    CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
     extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = @cycle_id AND g.sandbox_id = s.id)::boolean AS in_cycle
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t.project_id LEFT JOIN attempts a ON a.sandbox_id = s.id
-WHERE t.status IN ('assigned', 'running') AND s.ended_at IS NULL AND (s.id = @one::text OR @one::text = '' AND s.id > @after::text AND s.id <= @upto::text)
+WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL AND (s.id = @one::text OR @one::text = '' AND s.id > @after::text AND s.id <= @upto::text)
 ORDER BY s.id LIMIT @most;
 
 -- name: WordsOfPeople :many
@@ -164,7 +166,7 @@ FROM guardian_cycles;
 SELECT coalesce(least(
     extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = 'guardian')),
     extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))), -1)::float8 AS seconds
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE t.status IN ('assigned', 'running') AND s.ended_at IS NULL;
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL;
 
 -- name: InsertAction :one
 INSERT INTO guardian_actions (id, organization_id, action_type, target_entity, authority_level, reason, initiated_by, audit_log, command_id)
@@ -199,4 +201,4 @@ UPDATE projects SET max_slots = @max_slots, updated_at = now() WHERE id = @id;
 
 -- name: MonitoredPhases :many
 SELECT t.phase_id, count(*) AS sandboxes FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running') AND s.ended_at IS NULL GROUP BY t.phase_id;
+WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL GROUP BY t.phase_id;
