@@ -26,7 +26,7 @@ func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit s
 	case err != nil || done:
 		return head, err
 	case head == "":
-		_, err = r.create(ctx, headsRefs+branch, commit)
+		err = r.begin(ctx, branch, commit)
 	default:
 		err = r.move(ctx, branch, commit)
 	}
@@ -70,6 +70,15 @@ func (r *repository) stands(ctx context.Context, branch, commit string) (head st
 		return "", false, err
 	}
 	return head, found.GetStatus() != "ahead", nil
+}
+
+// begin makes the branch again. Where somebody else was faster, the next try looks at what he made.
+func (r *repository) begin(ctx context.Context, branch, commit string) error {
+	there, err := r.create(ctx, headsRefs+branch, commit)
+	if err == nil && there != commit {
+		err = task.Errorf(task.CodeUnavailable, "Branch %s of %s was made anew meanwhile.", branch, r.full())
+	}
+	return err
 }
 
 // move moves the branch, forward only.

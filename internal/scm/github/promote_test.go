@@ -2,6 +2,8 @@ package github_test
 
 import (
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +58,27 @@ func TestSavedWorkIsPutOnABranchThatIsGone(t *testing.T) {
 	head, err := b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
 	require.NoError(t, err)
 	require.Equal(t, commit, head)
+}
+
+// Whoever makes the branch again at the same time is not taken for ourselves: the next try goes on from there.
+func TestSavedWorkIsNotLostWhereTheBranchIsMadeMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, ref, commit := b.rescued()
+	require.NoError(t, b.server.Unprotect(string(repo)))
+	git(t, b.bare, "update-ref", "-d", "refs/heads/"+branch.Name)
+	var once sync.Once
+	b.server.Watch(func(call string) {
+		if strings.HasPrefix(call, "POST git/refs") {
+			once.Do(func() { git(t, b.bare, "update-ref", "refs/heads/"+branch.Name, branch.Base) })
+		}
+	})
+	_, err := b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
+	requireCode(t, task.CodeUnavailable, err)
+	head, err := b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
+	require.NoError(t, err)
+	require.Equal(t, commit, head)
+	require.Equal(t, commit, b.head("refs/heads/"+branch.Name))
 }
 
 func TestSavedWorkDoesNotReplaceAnothers(t *testing.T) {
