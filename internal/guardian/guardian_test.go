@@ -283,3 +283,26 @@ func TestOnlyWhatAPersonSaidLiftsALimit(t *testing.T) {
 	require.False(t, j.NeedsSteering)
 	require.Contains(t, string(j.Analysis), `"lifted_constraints":["cmd/"]`)
 }
+
+// A step that was withdrawn while a cycle was about to take it is not taken.
+func TestWhatIsWithdrawnIsNotSaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	box := w.atWork(1)[0]
+	w.loops(box)
+	w.steers()
+	ctx, die := context.WithCancel(t.Context())
+	d := &dying{Store: w.store, die: die}
+	d.left.Store(1) // it judges, and says nothing
+	_, err := try(ctx, guardian.New(always(), guardian.Deps{Store: d}), named(1))
+	require.ErrorIs(t, err, errKilled)
+	planned, err := w.store.Planned(t.Context(), "", box)
+	require.NoError(t, err)
+	require.Len(t, planned, 1)
+	_, err = w.store.Withdraw(t.Context(), w.org, planned[0].ID, "me")
+	require.NoError(t, err)
+	done, err := w.store.CarryOut(t.Context(), planned[0])
+	require.NoError(t, err)
+	require.Equal(t, task.InterventionWithdrawn, done.State)
+	require.Zero(t, w.count(`SELECT count(*) FROM messages`))
+}

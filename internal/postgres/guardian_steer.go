@@ -22,29 +22,61 @@ func (s *Store) Planned(ctx context.Context, after, upto string) ([]task.Interve
 	return mapAll(rows, interventionOf), translate("read planned interventions", err)
 }
 
-// CarryOut carries out a planned intervention, once however often it is called: its id is the key
-// of its message and of its command. What cannot be done now is settled as refused.
+// CarryOut carries out a planned intervention in the transaction that settles it, so that who
+// calls again, withdraws it or lets it expire finds all of it or nothing. What cannot be done now
+// is settled as refused.
 func (s *Store) CarryOut(ctx context.Context, iv task.Intervention) (task.Intervention, error) {
-	if iv.Level == task.LevelReplace {
-		return s.replaceAttempt(ctx, iv)
-	}
-	kind := ingest.MessageNudge
-	if iv.Level == task.LevelInterrupt {
-		kind = ingest.MessageInterrupt
-	}
-	hash := sha256.Sum256([]byte(iv.Content))
-	m, err := s.AcceptMessage(ctx, ingest.NewMessage{
-		SandboxID: iv.SandboxID, Kind: kind, Content: iv.Content, SenderKind: ingest.SenderGuardian, SenderID: guardianName,
-		Once: ingest.MessageKey{Scope: "guardian:" + iv.SandboxID, Key: iv.ID, BodyHash: hash[:]},
-	})
-	iv.State, iv.MessageID, iv.MessageState = task.InterventionSent, m.ID, m.State
-	if err != nil {
-		if !final(err) {
-			return iv, err
+	err := s.inTx(ctx, func(q *db.Queries, tx pgx.Tx) error {
+		found, err := q.LockIntervention(ctx, iv.ID)
+		if err != nil {
+			return err
 		}
-		iv.State, iv.Reason = task.InterventionRefused, task.MessageOf(err)
+		if iv = interventionOf(found); iv.State != task.InterventionPlanned {
+			return nil
+		}
+		iv.State = task.InterventionSent
+		if err = takeStep(ctx, q, tx, &iv); err != nil {
+			if !final(err) {
+				return err
+			}
+			iv.State, iv.Reason = task.InterventionRefused, task.MessageOf(err)
+		}
+		return s.settleIntervention(ctx, q, iv)
+	})
+	return iv, translate("carry out intervention "+iv.ID, err)
+}
+
+func takeStep(ctx context.Context, q *db.Queries, tx pgx.Tx, iv *task.Intervention) error {
+	if iv.Level == task.LevelReplace {
+		asked, err := askReplace(ctx, q, *iv)
+		iv.CommandID, iv.CommandState = asked.Command.ID, string(asked.Command.State)
+		return err
 	}
-	return iv, s.settleIntervention(ctx, s.q, iv)
+	return tell(ctx, q, tx, iv)
+}
+
+// tell puts the words of an intervention into the agent's inbox.
+func tell(ctx context.Context, q *db.Queries, tx pgx.Tx, iv *task.Intervention) error {
+	hash := sha256.Sum256([]byte(iv.Content))
+	m := ingest.NewMessage{
+		SandboxID: iv.SandboxID, Kind: ingest.MessageNudge, Content: iv.Content, SenderKind: ingest.SenderGuardian, SenderID: guardianName,
+		Once: ingest.MessageKey{Scope: "guardian:" + iv.SandboxID, Key: iv.ID, BodyHash: hash[:]},
+	}
+	if iv.Level == task.LevelInterrupt {
+		m.Kind = ingest.MessageInterrupt
+	}
+	if err := checkMessage(&m); err != nil {
+		return err
+	}
+	stored, refusal, err := putMessage(ctx, q, tx, m)
+	if err != nil {
+		return err
+	}
+	iv.MessageID, iv.MessageState = stored.ID, stored.State
+	if refusal != "" {
+		return ingest.Refused(refusal, message(stored))
+	}
+	return nil
 }
 
 // final reports whether trying again would be answered the same.
@@ -85,28 +117,7 @@ func tellSteering(ctx context.Context, q *db.Queries, iv task.Intervention) erro
 	})
 }
 
-// replaceAttempt gives the command that ends the attempt and begins the next one, in the
-// transaction that settles the intervention.
-func (s *Store) replaceAttempt(ctx context.Context, iv task.Intervention) (task.Intervention, error) {
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
-		found, err := q.LockIntervention(ctx, iv.ID)
-		if err != nil || found.State != task.InterventionPlanned {
-			iv = interventionOf(found)
-			return err
-		}
-		asked, err := askReplace(ctx, q, iv)
-		iv.State, iv.CommandID, iv.CommandState = task.InterventionSent, asked.Command.ID, string(asked.Command.State)
-		if err != nil && !final(err) {
-			return err
-		}
-		if err != nil {
-			iv.State, iv.Reason = task.InterventionRefused, task.MessageOf(err)
-		}
-		return s.settleIntervention(ctx, q, iv)
-	})
-	return iv, translate("replace attempt "+iv.SandboxID, err)
-}
-
+// askReplace gives the command that ends the attempt and begins the next one.
 func askReplace(ctx context.Context, q *db.Queries, iv task.Intervention) (task.Asked, error) {
 	row, err := q.LockTask(ctx, iv.OrganizationID, iv.TaskID)
 	if err != nil {

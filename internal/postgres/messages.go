@@ -41,27 +41,32 @@ func (s *Store) AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.
 
 func (s *Store) storeMessage(ctx context.Context, m ingest.NewMessage) (stored db.Message, refusal task.Code, err error) {
 	err = s.inTx(ctx, func(q *db.Queries, tx pgx.Tx) error {
-		target, err := messageSandbox(ctx, q, tx, m)
-		if err != nil {
-			return err
-		}
-		row := db.InsertMessageParams{
-			ID: task.NewID(), SandboxID: m.SandboxID, Kind: m.Kind, Content: m.Content,
-			SenderKind: m.SenderKind, SenderID: orNil(m.SenderID), State: ingest.MessageAccepted,
-			KeyScope: orNil(m.Once.Scope), IdempotencyKey: orNil(m.Once.Key), BodyHash: m.Once.BodyHash,
-		}
-		if refusal, row.Reason, err = deafness(ctx, q, target); err != nil {
-			return err
-		}
-		if refusal != "" {
-			row.State = ingest.MessageRefused
-		}
-		stored, err = q.InsertMessage(ctx, row)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return errKeyTaken
-		}
+		stored, refusal, err = putMessage(ctx, q, tx, m)
 		return err
 	})
+	return stored, refusal, err
+}
+
+func putMessage(ctx context.Context, q *db.Queries, tx pgx.Tx, m ingest.NewMessage) (stored db.Message, refusal task.Code, err error) {
+	target, err := messageSandbox(ctx, q, tx, m)
+	if err != nil {
+		return stored, "", err
+	}
+	row := db.InsertMessageParams{
+		ID: task.NewID(), SandboxID: m.SandboxID, Kind: m.Kind, Content: m.Content,
+		SenderKind: m.SenderKind, SenderID: orNil(m.SenderID), State: ingest.MessageAccepted,
+		KeyScope: orNil(m.Once.Scope), IdempotencyKey: orNil(m.Once.Key), BodyHash: m.Once.BodyHash,
+	}
+	if refusal, row.Reason, err = deafness(ctx, q, target); err != nil {
+		return stored, "", err
+	}
+	if refusal != "" {
+		row.State = ingest.MessageRefused
+	}
+	stored, err = q.InsertMessage(ctx, row)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = errKeyTaken
+	}
 	return stored, refusal, err
 }
 
