@@ -24,11 +24,8 @@ func (a *API) judgeTask(ctx context.Context, in *judgeIn) (*askedOut, error) {
 		return nil, err
 	}
 	said := in.Body
-	if err := checkText("feedback", said.Feedback, maxDescription); err != nil {
+	if err := checkVerdict(said); err != nil {
 		return nil, err
-	}
-	if !said.Passed && strings.TrimSpace(said.Feedback) == "" {
-		return nil, task.Invalid("feedback", "Say in feedback what is missing or wrong: the next agent is given it.")
 	}
 	args, err := json.Marshal(map[string]any{
 		"ok": said.Passed, "passed": said.Passed, "feedback": said.Feedback, "recommendations": said.Recommendations,
@@ -40,6 +37,20 @@ func (a *API) judgeTask(ctx context.Context, in *judgeIn) (*askedOut, error) {
 	return a.askAndWait(ctx, task.Ask{
 		OrganizationID: who.organization, TaskID: in.ID, Kind: task.AskVerdict, OK: said.Passed, Sender: who.name, Args: args,
 	})
+}
+
+// checkVerdict refuses words that no agent could be given, and a no without any.
+func checkVerdict(said client.PersonVerdict) error {
+	if err := checkText("feedback", said.Feedback, maxDescription); err != nil {
+		return err
+	}
+	if err := checkText("recommendations", strings.Join(said.Recommendations, "\n"), maxDescription); err != nil {
+		return err
+	}
+	if !said.Passed && strings.TrimSpace(said.Feedback) == "" {
+		return task.Invalid("feedback", "Say in feedback what is missing or wrong: the next agent is given it.")
+	}
+	return nil
 }
 
 // draftValidation settles whether the work is validated, as far as the task and its type say so, and

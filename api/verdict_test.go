@@ -66,6 +66,7 @@ func TestAPersonJudgesATask(t *testing.T) {
 	w.begin(made)
 	path := "/api/v1/tasks/" + made.ID + "/verdict"
 	w.call(http.MethodPost, path, `{"passed":false}`).refused(422, "body.feedback")
+	w.call(http.MethodPost, path, `{"passed":false,"feedback":"add tests","recommendations":["a\u0000b"]}`).refused(422, "body.recommendations")
 	got := ok[client.Asked](w.call(http.MethodPost, path, `{"passed":false,"feedback":"add tests"}`), http.StatusAccepted)
 	require.Equal(t, []any{task.AskVerdict, task.ReceiptAccepted}, []any{got.Command.Kind, got.Command.State})
 	w.end(made, task.StatusCancelled)
