@@ -73,6 +73,9 @@ func unwanted(f task.Feedback, about db.FeedbackTaskRow) string {
 	return ""
 }
 
+// maxSubject is how much of a check's name tells it from others, in characters: an index takes 2,704 bytes.
+const maxSubject = 500
+
 func holdFeedback(ctx context.Context, q *db.Queries, f task.Feedback, about db.FeedbackTaskRow) (task.Noted, error) {
 	out := task.Noted{TaskID: about.ID}
 	n, err := q.CountFeedback(ctx, about.RootID)
@@ -84,7 +87,7 @@ func holdFeedback(ctx context.Context, q *db.Queries, f task.Feedback, about db.
 		return out, nil
 	}
 	taken, err := q.InsertFeedback(ctx, db.InsertFeedbackParams{
-		ID: task.NewID(), Delivery: f.Delivery, Digest: f.Digest, RootID: about.RootID, Kind: string(f.Kind), Subject: storable(f.Subject),
+		ID: task.NewID(), Delivery: f.Delivery, Digest: f.Digest, RootID: about.RootID, Kind: string(f.Kind), Subject: firstRunes(storable(f.Subject), maxSubject),
 		Commit: storable(f.Commit), Author: storable(f.Author), Note: storable(f.Note), Said: storable(f.Text), Url: storable(f.URL),
 		Settle: f.Settle, Whole: f.Whole,
 	})

@@ -2,7 +2,9 @@ package postgres_test
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -241,6 +243,7 @@ func TestFeedbackIsTakenOnce(t *testing.T) {
 	require.Equal(t, task.FeedbackHeld, check("check_run c1 lint", false))
 	require.Equal(t, task.FeedbackRepeated, check("check_suite c1 CI", true), "its checks were told")
 	require.Len(t, p.items(), 3)
+	require.Equal(t, task.FeedbackHeld, check("check_run c1 "+noise(5_000), false), "a name longer than an index takes")
 	p.at(task.StatusCompleted)
 	require.Len(t, p.settle().Started, 1)
 	require.Equal(t, task.FeedbackRepeated, p.note(first).State, "also after it was settled")
@@ -360,4 +363,11 @@ func TestIgnoredFeedbackIsForgotten(t *testing.T) {
 	p.note(p.review())
 	require.Len(t, p.items(), 1)
 	require.Equal(t, task.FeedbackHeld, p.items()[0].State)
+}
+
+// noise is text that cannot be compressed.
+func noise(n int) string {
+	b := make([]byte, n/2)
+	_, _ = rand.Read(b)
+	return hex.EncodeToString(b)
 }
