@@ -94,7 +94,7 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.NotContains(t, pulls[0].Title+pulls[0].Body, hubToken)
 	token := []string{hubToken}
 	require.Empty(t, r.inAnswers(token, good.ID, forced.ID, revoked.ID), "the token in an answer")
-	require.Empty(t, r.inHistories(token), "the token in a history")
+	require.Empty(t, r.inHistories(token, good.ID, forced.ID, revoked.ID), "the token in a history")
 	require.Empty(t, r.inTables(token), "the token in a table")
 	require.Empty(t, r.inFiles(token, began), "the token in a file")
 	require.Empty(t, r.inRepositories(token), "the token in a repository")
