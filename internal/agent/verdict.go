@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/pause"
@@ -32,7 +35,7 @@ func (e Env) Give(ctx context.Context, v Verdict) error {
 		Verdict
 
 		TaskID string `json:"task_id"`
-	}{v, e.Config.TaskID})
+	}{v.storable(), e.Config.TaskID})
 	if err != nil {
 		return fmt.Errorf("encode the verdict: %w", err)
 	}
@@ -49,6 +52,21 @@ func (e Env) Give(ctx context.Context, v Verdict) error {
 			return err
 		}
 	}
+}
+
+// storable is the verdict with a sign for each NUL, which commands print and no database column takes.
+func (v Verdict) storable() Verdict {
+	clean := func(text string) string { return strings.ReplaceAll(text, "\x00", "\uFFFD") }
+	v.Feedback, v.Recommendations, v.Evidence = clean(v.Feedback), slices.Clone(v.Recommendations), maps.Clone(v.Evidence)
+	for n, text := range v.Recommendations {
+		v.Recommendations[n] = clean(text)
+	}
+	for name, value := range v.Evidence {
+		if text, ok := value.(string); ok {
+			v.Evidence[name] = clean(text)
+		}
+	}
+	return v
 }
 
 // retryLater reports whether an answer says nothing of the verdict itself.

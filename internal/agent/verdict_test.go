@@ -48,8 +48,13 @@ func TestAVerdictIsGivenUntilItIsAnswered(t *testing.T) {
 			panic(http.ErrAbortHandler) // it was taken, and the answer is lost
 		}
 	})
-	require.NoError(t, env.Give(t.Context(), agent.Verdict{Passed: false, Feedback: "add tests", Recommendations: []string{"one"}}))
-	require.Equal(t, map[string]any{"task_id": "task-1", "passed": false, "feedback": "add tests", "recommendations": []any{"one"}}, last)
+	printed := map[string]any{"output": "ELF\x00", "code": 1}
+	require.NoError(t, env.Give(t.Context(), agent.Verdict{Passed: false, Feedback: "add\x00tests", Recommendations: []string{"one\x00"}, Evidence: printed}))
+	require.Equal(t, map[string]any{
+		"task_id": "task-1", "passed": false, "feedback": "add\uFFFDtests", "recommendations": []any{"one\uFFFD"},
+		"evidence": map[string]any{"output": "ELF\uFFFD", "code": 1.0},
+	}, last, "with nothing that no database takes")
+	require.Equal(t, "ELF\x00", printed["output"])
 }
 
 func TestAVerdictThatIsRefusedIsAnError(t *testing.T) {
