@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -119,7 +120,8 @@ func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w task.Watched,
 	return j, planned, err
 }
 
-// subject is what package supervise is told of an attempt.
+// subject is what package supervise is told of an attempt: without credentials that people wrote into what they
+// asked for, since a judgement is kept, and is read by a model.
 func (g *Guardian) subject(w task.Watched, events []task.Event) supervise.Subject {
 	var execution struct {
 		TestCommand string `json:"test_command"`
@@ -128,14 +130,22 @@ func (g *Guardian) subject(w task.Watched, events []task.Event) supervise.Subjec
 	_ = json.Unmarshal(w.Execution, &execution) // what is of another form says nothing
 	s := supervise.Subject{
 		TaskID: w.TaskID, SandboxID: w.SandboxID, ProjectID: w.ProjectID, Attempt: w.Attempt,
-		Title: w.Title, Description: w.Description, TaskType: w.TaskType, Mode: w.Mode, Phase: w.PhaseID,
+		Title: redact.Scrub(w.Title, nil), Description: redact.Scrub(w.Description, nil), TaskType: w.TaskType, Mode: w.Mode, Phase: w.PhaseID,
 		TestCommand: execution.TestCommand, WaitsForMessages: execution.Waits,
 		Limits: supervise.LimitsOf(w.Description, w.Execution, w.Settings),
 		Age:    w.Age, CostUSD: w.CostUSD, Tokens: w.Tokens, BudgetUSD: w.Budget.USD, Counts: w.Counts,
-		Said: w.Said,
+		Said: hidden(w.Said),
 	}
 	s.Read(events, w.At)
 	return s
+}
+
+func hidden(said []task.Said) []task.Said {
+	out := make([]task.Said, 0, len(said))
+	for _, s := range said {
+		out = append(out, task.Said{ID: s.ID, Text: redact.Scrub(s.Text, nil)})
+	}
+	return out
 }
 
 // record is the judgement as it is stored. The events are in the store already, and do not change.
