@@ -62,8 +62,8 @@ func (r *taskRun) question() (string, time.Time) {
 	if due.Before(w.NotBefore) {
 		due = w.NotBefore
 	}
-	if !w.Finished.IsZero() {
-		earlier(askVerdict, w.Finished.Add(min(s.HeartbeatTimeout, verdictWait)))
+	if !w.Finished.IsZero() { // it is known to be done, so no look at it tells more
+		ask, due = askVerdict, w.Finished.Add(min(s.HeartbeatTimeout, verdictWait))
 	}
 	earlier(askTooLong, w.Assigned.Add(s.AttemptTimeout))
 	return ask, due
