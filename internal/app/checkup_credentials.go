@@ -31,7 +31,7 @@ func checkCredentials(ctx context.Context, cfg *config.Loaded, database string) 
 	defer cancel()
 	found, err := credentialHealth(ctx, ring, database)
 	if err != nil { // what is the matter with it says another check
-		return Finding{Check: name, Status: FindingWarn, Detail: "not looked at, since the database does not answer"}
+		return Finding{Check: name, Status: FindingWarn, Detail: "not looked at, since the database does not answer", Next: "see what the check `postgresql` says"}
 	}
 	return judgeCredentials(ring != nil, found)
 }
