@@ -13,10 +13,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/temporal"
 )
 
-func guardianOf(t *testing.T, c *temporal.Client) task.Schedule {
+// guardianOf asks until a busy server has answered.
+func guardianOf(t *testing.T, c *temporal.Client) (found task.Schedule) {
 	t.Helper()
-	found, err := c.Schedule(t.Context(), contract.ScheduleGuardian)
-	require.NoError(t, err)
+	require.Eventually(t, func() (answered bool) {
+		var err error
+		found, err = c.Schedule(t.Context(), contract.ScheduleGuardian)
+		return err == nil
+	}, time.Minute, 20*time.Millisecond)
 	return found
 }
 
@@ -27,6 +31,12 @@ func awaitPause(t *testing.T, c *temporal.Client, paused bool, note string) {
 		found := guardianOf(t, c)
 		return found.Paused == paused && found.Note == note
 	}, time.Minute, 20*time.Millisecond)
+}
+
+// wake asks until a busy server has answered.
+func wake(t *testing.T, c *temporal.Client) {
+	t.Helper()
+	require.Eventually(t, func() bool { return c.WakeReaper(t.Context()) == nil }, time.Minute, 20*time.Millisecond)
 }
 
 // After an hour in which nothing ran there is one cycle to be made up for, not sixty.
@@ -51,17 +61,17 @@ func TestTheGuardiansScheduleMakesUpForOnePeriod(t *testing.T) {
 
 func TestARestEndsAndAPersonsPauseStays(t *testing.T) {
 	t.Parallel()
-	c := connect(t, temporal.Config{ReaperPeriod: time.Hour, GuardianPeriod: time.Hour})
+	c := connect(t, temporal.Config{CallTimeout: time.Minute, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour})
 	require.NoError(t, c.EnsureSchedules(t.Context()))
 	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleGuardian, contract.NoteRest))
 	awaitPause(t, c, true, contract.NoteRest)
-	require.NoError(t, c.WakeReaper(t.Context()))
+	wake(t, c)
 	awaitPause(t, c, false, "there is somebody to watch")
 
 	require.NoError(t, c.HoldSchedule(t.Context(), contract.ScheduleGuardian, "paused by anna"))
 	awaitPause(t, c, true, "paused by anna")
 	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleGuardian, contract.NoteRest), "a rest adds nothing")
-	require.NoError(t, c.WakeReaper(t.Context()))
+	wake(t, c)
 	require.NoError(t, c.EnsureSchedules(t.Context()), "neither a start of a task nor one of a worker ends it")
 	require.Equal(t, "paused by anna", guardianOf(t, c).Note)
 	require.True(t, guardianOf(t, c).Paused)
@@ -71,11 +81,11 @@ func TestARestEndsAndAPersonsPauseStays(t *testing.T) {
 
 func TestAGuardianThatIsSwitchedOffIsSeenToBe(t *testing.T) {
 	t.Parallel()
-	off := temporal.Config{ReaperPeriod: time.Hour, GuardianPeriod: time.Hour, GuardianOff: true}
+	off := temporal.Config{CallTimeout: time.Minute, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour, GuardianOff: true}
 	c := connect(t, off)
 	require.NoError(t, c.EnsureSchedules(t.Context()))
 	awaitPause(t, c, true, "switched off by monitoring.enabled")
-	on := temporal.New(temporal.Config{ReaperPeriod: time.Hour, GuardianPeriod: time.Hour}, c.SDK(), nil)
+	on := temporal.New(temporal.Config{CallTimeout: time.Minute, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour}, c.SDK(), nil)
 	require.NoError(t, on.EnsureSchedules(t.Context()))
 	awaitPause(t, c, false, "")
 }
