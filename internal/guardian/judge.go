@@ -128,9 +128,10 @@ func (g *Guardian) subject(w task.Watched, events []task.Event) supervise.Subjec
 		Waits       bool   `json:"wait_for_messages"`
 	}
 	_ = json.Unmarshal(w.Execution, &execution) // what is of another form says nothing
+	w.Title, w.Description = redact.Scrub(w.Title, nil), redact.Scrub(w.Description, nil)
 	s := supervise.Subject{
 		TaskID: w.TaskID, SandboxID: w.SandboxID, ProjectID: w.ProjectID, Attempt: w.Attempt,
-		Title: redact.Scrub(w.Title, nil), Description: redact.Scrub(w.Description, nil), TaskType: w.TaskType, Mode: w.Mode, Phase: w.PhaseID,
+		Title: w.Title, Description: w.Description, TaskType: w.TaskType, Mode: w.Mode, Phase: w.PhaseID,
 		TestCommand: execution.TestCommand, WaitsForMessages: execution.Waits,
 		Limits: supervise.LimitsOf(w.Description, w.Execution, w.Settings),
 		Age:    w.Age, CostUSD: w.CostUSD, Tokens: w.Tokens, BudgetUSD: w.Budget.USD, Counts: w.Counts,
