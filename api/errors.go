@@ -75,11 +75,11 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 			slog.String("error", token.HideIn(err.Error())))
 	}
 	p := newProblem(ctx, code, sentenceOf(err), locationOf(err, where))
-	if e, ok := errors.AsType[*statusError](err); ok {
-		p.Status, p.Title = e.status, http.StatusText(e.status)
-	}
 	if gone {
 		p.Status, p.Title = statusGone, "The caller went away"
+	}
+	if e, ok := errors.AsType[*statusError](err); ok { // one who only ended the sending still reads
+		p.Status, p.Title = e.status, http.StatusText(e.status)
 	}
 	if mark, ok := ingest.AcknowledgedOf(err); ok {
 		p.Acknowledged = &mark

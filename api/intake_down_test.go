@@ -48,11 +48,13 @@ func (c cut) Read([]byte) (int, error) { return 0, c.err }
 
 func TestAReportThatIsCutOffSaysWhy(t *testing.T) {
 	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end() // as net/http does when the sender has closed its half
 	handler := api.New(api.Config{Open: true}, api.Deps{Store: (*postgres.Store)(nil), Intake: down{}})
 	for why, err := range map[string]error{"in time": os.ErrDeadlineExceeded, "whole": io.ErrUnexpectedEOF} {
 		for _, encoding := range []string{"", "gzip"} {
 			rec := httptest.NewRecorder()
-			req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+wire+"b/events", cut{err})
+			req := httptest.NewRequestWithContext(ended, http.MethodPost, "http://127.0.0.1"+wire+"b/events", cut{err})
 			req.Header.Set("Content-Encoding", encoding)
 			handler.ServeHTTP(rec, req)
 			require.Equal(t, http.StatusRequestTimeout, rec.Code, "%s", rec.Body)
