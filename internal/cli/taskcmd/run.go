@@ -55,7 +55,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.StringVarP(&r.file, "file", "f", "", "read the text from a `file`; - is standard input")
 	f.StringVarP(&r.repo, "repo", "r", "", "`path` of a local git repository, or owner/name of one on GitHub (default the one around the current folder)")
 	f.StringVar(&r.title, "title", "", "title (default the beginning of the text)")
-	f.StringVar(&r.agent, "agent", "", "scripted, command or external (default: the server's, which is scripted unless task.agent says otherwise)")
+	f.StringVar(&r.agent, "agent", "", "claude, scripted, command or external (default: the server's, which is scripted unless task.agent says otherwise)")
 	f.StringVar(&r.script, "script", "", "JSON `file` with the steps of the scripted agent, or example:<name>; implies --agent scripted")
 	f.StringVar(&r.execution, "execution-config", "", "JSON `file` with further settings: command, setup, test_command, continuous, ...")
 	f.BoolVar(&r.validate, "validate", false, "have another agent validate the work before it is published; --validate=false: do not, whatever the project says")
