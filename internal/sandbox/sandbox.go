@@ -113,6 +113,10 @@ const (
 // Home is the home folder of what runs inside; it starts empty.
 const Home = "/home/agent"
 
+// MemoryKills is where a program inside finds the count of kills at the memory limit, as a line
+// "oom_kill 0" among others, where it cannot read that of its own control group.
+const MemoryKills = "/run/omoi-memory"
+
 // Environment that every provider sets for Start and Exec, so that a program finds its
 // folders also where the fixed paths do not exist.
 const (

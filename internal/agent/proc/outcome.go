@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
 // judge fills in how the command ended. before is the number of memory kills when it began,
@@ -36,8 +38,18 @@ func (r *Result) judge(status syscall.WaitStatus, before int64) {
 	}
 }
 
-// oomKills counts the kills at the memory limit of our cgroup, -1 if it cannot be read.
+// oomKills counts the kills at our memory limit, -1 if that cannot be read.
 func oomKills() int64 {
+	if n := groupKills(); n >= 0 {
+		return n
+	}
+	if n, ok := oomCount(sandbox.MemoryKills); ok {
+		return n
+	}
+	return -1
+}
+
+func groupKills() int64 {
 	f, err := os.Open("/proc/self/cgroup")
 	if err != nil {
 		return -1

@@ -205,6 +205,32 @@ func oomKilled(dirs []string) bool {
 	return false
 }
 
+// memoryBinds lets what runs inside tell a kill at the memory limit from one by somebody.
+func memoryBinds(dirs []string) []string {
+	for _, dir := range dirs {
+		for _, file := range []string{"memory.events", "memory.oom_control"} {
+			if path := filepath.Join(dir, file); openToAll(path) {
+				return []string{"--ro-bind", path, sandbox.MemoryKills}
+			}
+		}
+	}
+	return nil
+}
+
+// openToAll reports whether every user may read a file: bubblewrap fails at one that it cannot reach.
+func openToAll(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o004 == 0 {
+		return false
+	}
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o001 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // removeGroups removes empty groups; one that a dying process still leaves is tried again.
 func removeGroups(dirs []string) bool {
 	clean := true

@@ -162,6 +162,7 @@ func (p *Provider) wrapArgs(f folder, m meta, in inside) []string {
 	args = append(args, etcBinds(f)...)
 	args = append(args, p.programBinds()...)
 	args = append(args, p.networkBinds(m.Network)...)
+	args = append(args, memoryBinds(m.Cgroups)...)
 	args = append(args,
 		"--bind", f.at(dirWS), sandbox.Workspace, "--bind", f.at(dirHome), sandbox.Home,
 		"--bind", f.at(dirOmoi), sandbox.Dir, "--chdir", in.dir)
