@@ -15,22 +15,34 @@ $$;
 -- +goose StatementEnd
 
 -- Counts what the agent in a sandbox has said of its use of models. It tells sums of its whole
--- life, so that the largest counts; a price that nobody knows is not told and counts as nothing.
+-- life, so that the largest counts; what it says at an end is the bill, which counts instead of
+-- what was estimated before. A price that nobody knows is not told and counts as nothing.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_meter(box text) RETURNS void LANGUAGE sql AS $$
-    WITH b AS MATERIALIZED (SELECT id, birth, metered, head FROM sandboxes WHERE id = box AND head > metered),
-    told AS (
-        SELECT e.event_type = 'agent.completed' AS ended, e.event_data AS d FROM b JOIN sandbox_events e
-            ON e.birth = b.birth AND e.sandbox_id = b.id AND e.sequence > b.metered AND e.sequence <= b.head
-        WHERE e.event_type IN ('agent.assistant_message', 'agent.completed', 'iteration.completed', 'iteration.failed', 'continuous.completed')
+    WITH b AS MATERIALIZED (
+        SELECT id, birth, metered, head, cost_usd, input_tokens, output_tokens FROM sandboxes WHERE id = box AND head > metered
+    ), said AS (
+        SELECT e.sequence, e.event_data AS d, e.event_type IN ('agent.completed', 'agent.error', 'agent.failed', 'continuous.completed') AS ended
+        FROM b JOIN sandbox_events e ON e.birth = b.birth AND e.sandbox_id = b.id AND e.sequence > b.metered AND e.sequence <= b.head
+        WHERE e.event_type IN ('agent.assistant_message', 'agent.completed', 'agent.error', 'agent.failed',
+            'iteration.started', 'iteration.completed', 'iteration.failed', 'continuous.completed')
+    ), told AS (
+        SELECT 0::bigint AS sequence, false AS ended, v.what, v.figure
+        FROM b, LATERAL (VALUES ('usd', b.cost_usd), ('sent', b.input_tokens::float8), ('got', b.output_tokens::float8)) v(what, figure)
+        UNION ALL
+        SELECT s.sequence, s.ended, v.what, v.figure FROM said s, LATERAL (VALUES
+            ('usd', greatest(omoi_number(d -> 'total_cost_usd'), CASE WHEN ended THEN omoi_number(d -> 'cost_usd') END)),
+            ('sent', greatest(omoi_number(d #> '{total_usage,input_tokens}'), CASE WHEN ended THEN omoi_number(d -> 'input_tokens') END)),
+            ('got', greatest(omoi_number(d #> '{total_usage,output_tokens}'), CASE WHEN ended THEN omoi_number(d -> 'output_tokens') END))) v(what, figure)
+        WHERE v.figure > 0
+    ), billed AS (
+        SELECT *, coalesce(max(sequence) FILTER (WHERE ended) OVER (PARTITION BY what), 0) AS bill FROM told
     ), sums AS (
-        SELECT max(greatest(omoi_number(d -> 'total_cost_usd'), CASE WHEN ended THEN omoi_number(d -> 'cost_usd') END)) AS usd,
-            max(greatest(omoi_number(d #> '{total_usage,input_tokens}'), CASE WHEN ended THEN omoi_number(d -> 'input_tokens') END)) AS sent,
-            max(greatest(omoi_number(d #> '{total_usage,output_tokens}'), CASE WHEN ended THEN omoi_number(d -> 'output_tokens') END)) AS got
-        FROM told
+        SELECT max(figure) FILTER (WHERE what = 'usd') AS usd, max(figure) FILTER (WHERE what = 'sent') AS sent,
+            max(figure) FILTER (WHERE what = 'got') AS got
+        FROM billed WHERE sequence >= bill
     )
-    UPDATE sandboxes s SET metered = b.head, cost_usd = greatest(s.cost_usd, u.usd),
-        input_tokens = greatest(s.input_tokens, u.sent::bigint), output_tokens = greatest(s.output_tokens, u.got::bigint)
+    UPDATE sandboxes s SET metered = b.head, cost_usd = u.usd, input_tokens = u.sent::bigint, output_tokens = u.got::bigint
     FROM b, sums u WHERE s.id = b.id AND s.metered = b.metered;
 $$;
 -- +goose StatementEnd

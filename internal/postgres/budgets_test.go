@@ -179,3 +179,43 @@ func TestWhatIsSaidOfCostsMustBeNumbers(t *testing.T) {
 	w.finish(a, live, 4, task.StatusCompleted)
 	require.InDelta(t, 1e15, w.ledger(live.SandboxID).CostUSD, 1)
 }
+
+func TestTheBillOfAnAgentCountsInsteadOfWhatWasEstimated(t *testing.T) {
+	t.Parallel()
+	said := `{"total_cost_usd": 2, "total_usage": {"input_tokens": 200, "output_tokens": 20}}`
+	bill := `{"cost_usd": 1.5, "input_tokens": 150, "output_tokens": 15}`
+	for name, c := range map[string]struct {
+		events              [][2]string
+		usd                 float64
+		tokensIn, tokensOut int64
+	}{
+		"nothing but a failure":       {[][2]string{{"agent.error", bill}}, 1.5, 150, 15},
+		"nothing but another one":     {[][2]string{{"agent.failed", bill}}, 1.5, 150, 15},
+		"a bill that is less":         {[][2]string{{"agent.assistant_message", said}, {"agent.completed", bill}}, 1.5, 150, 15},
+		"a failure's bill":            {[][2]string{{"agent.assistant_message", said}, {"agent.error", bill}}, 1.5, 150, 15},
+		"a bill without a price":      {[][2]string{{"agent.assistant_message", said}, {"agent.error", `{"cost_usd": null, "input_tokens": 150}`}}, 2, 150, 20},
+		"more after a bill":           {[][2]string{{"agent.completed", bill}, {"agent.assistant_message", said}}, 2, 200, 20},
+		"an iteration that begins":    {[][2]string{{"iteration.started", said}}, 2, 200, 20},
+		"a sum that is less, no bill": {[][2]string{{"agent.assistant_message", said}, {"iteration.completed", `{"total_cost_usd": 1}`}}, 2, 200, 20},
+	} {
+		for _, looks := range []string{"once", "after each"} {
+			t.Run(name+", counted "+looks, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, postgres.Config{})
+				a := w.task(w.project(5), `budget = '{"usd": 50}'`)
+				live := w.running(a)
+				for _, e := range c.events {
+					w.event(live.SandboxID, e[0], e[1])
+					if looks == "after each" {
+						w.enforce()
+					}
+				}
+				w.finish(a, live, 4, task.StatusFailed)
+				require.InDelta(t, c.usd, w.ledger(live.SandboxID).CostUSD, 1e-9)
+				in := one[int64](t, w.pool, `SELECT input_tokens FROM sandboxes WHERE id = $1`, live.SandboxID)
+				out := one[int64](t, w.pool, `SELECT output_tokens FROM sandboxes WHERE id = $1`, live.SandboxID)
+				require.Equal(t, []int64{c.tokensIn, c.tokensOut}, []int64{in, out})
+			})
+		}
+	}
+}
