@@ -8,8 +8,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Story is what is known of how a task was done. [task.CodeNotFound] if there is no such task.
+// Story is what is known of how a task was done, with what its attempt at work has used by now.
+// [task.CodeNotFound] if there is no such task.
 func (s *Store) Story(ctx context.Context, organizationID, taskID string) (task.Story, error) {
+	if err := s.q.MeterTask(ctx, &organizationID, &taskID); err != nil {
+		return task.Story{}, translate("count what the agents of task "+taskID+" have used", err)
+	}
 	t, err := s.Task(ctx, organizationID, taskID)
 	if err != nil {
 		return task.Story{}, err

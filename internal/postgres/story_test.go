@@ -33,3 +33,17 @@ func TestStory(t *testing.T) {
 	_, err = w.store.Story(t.Context(), task.NewID(), a.id)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
+
+func TestAStoryHoldsWhatTheAttemptAtWorkHasUsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(1), "")
+	live := w.running(a)
+	w.event(live.SandboxID, "agent.completed", `{"success": true, "cost_usd": 1.5, "input_tokens": 150, "output_tokens": 15}`)
+	story, err := w.store.Story(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.InDelta(t, 1.5, story.Receipt.CostUSD, 1e-9)
+	at := story.Task.Attempts[0]
+	require.Equal(t, []int64{150, 15}, []int64{at.InputTokens, at.OutputTokens})
+	require.InDelta(t, 1.5, at.CostUSD, 1e-9)
+}

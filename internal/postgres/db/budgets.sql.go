@@ -28,6 +28,15 @@ func (q *Queries) MeterLive(ctx context.Context) error {
 	return err
 }
 
+const meterTask = `-- name: MeterTask :exec
+SELECT omoi_meter(id) FROM sandboxes WHERE organization_id = $1 AND task_id = $2 AND head > metered ORDER BY id
+`
+
+func (q *Queries) MeterTask(ctx context.Context, organizationID *string, taskID *string) error {
+	_, err := q.db.Exec(ctx, meterTask, organizationID, taskID)
+	return err
+}
+
 const parkSpent = `-- name: ParkSpent :exec
 SELECT omoi_park_spent()
 `

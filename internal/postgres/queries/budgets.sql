@@ -7,6 +7,9 @@ SELECT omoi_park_spent();
 -- name: Meter :exec
 SELECT omoi_meter(@sandbox_id::text);
 
+-- name: MeterTask :exec
+SELECT omoi_meter(id) FROM sandboxes WHERE organization_id = @organization_id AND task_id = @task_id AND head > metered ORDER BY id;
+
 -- name: TaskBudget :one
 SELECT budget FROM tasks WHERE organization_id = @organization_id AND id = @id;
 
