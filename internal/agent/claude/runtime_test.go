@@ -385,6 +385,20 @@ func TestAHugeToolOutputIsLeftOut(t *testing.T) {
 	require.Equal(t, []any{"after", "big"}, []any{b.one("agent.file_edited")["file_path"], b.one("agent.file_edited")["tool_use_id"]})
 }
 
+// The program shows the model the beginning of a large output, and says how large it was.
+func TestAnOutputThatTheProgramKeepsIsTruncated(t *testing.T) {
+	b := newBench(t, nil, []step{{Hear: true}, calls("m1", "big"), printed(map[string]any{
+		"type": "user", "message": map[string]any{"role": "user", "content": []any{
+			map[string]any{"type": "tool_result", "tool_use_id": "big", "content": "<persisted-output>the beginning"},
+		}},
+		"tool_use_result": map[string]any{"stdout": "the beginning", "persistedOutputPath": "/x/big.txt", "persistedOutputSize": 1688895},
+	}), says("m2", "Done."), ends("Done.", 0.01), {End: true}})
+	require.Equal(t, 0, b.run())
+	result := b.one("agent.tool_result")
+	require.Equal(t, []any{"<persisted-output>the beginning", true, float64(1688895)},
+		[]any{result["result"], result["result_truncated"], result["result_full_length"]})
+}
+
 // However the program ends, what it was saying and what it has cost by then is told.
 func TestADeathIsToldApart(t *testing.T) {
 	began := step{Print: `{"type":"stream_event","event":{"type":"message_start","message":{"id":"m1","model":"claude-opus-5","usage":{"input_tokens":1000,"output_tokens":1}}}}`}

@@ -94,11 +94,22 @@ func (r *recorder) result(l *line, b block) {
 		r.look(l, b.ToolUseID)
 		r.ignored(l, b, c)
 	}
-	cut, full := firstBytes(text, resultBytes), max(len(text), l.Bytes)
+	cut, full := firstBytes(text, resultBytes), max(len(text), l.Bytes, persisted(l.Tool))
 	r.emit("agent.tool_result", l, map[string]any{
 		"tool": c.name, "tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < full,
 		"result_full_length": full, "is_error": b.IsError,
 	})
+}
+
+// persisted is the size of an output that the program keeps in a file, showing only its beginning.
+func persisted(raw json.RawMessage) int {
+	var res struct {
+		Size int `json:"persistedOutputSize"` //nolint:tagliatelle // the program's name
+	}
+	if json.Unmarshal(raw, &res) != nil { // a text instead of an object says no more
+		return 0
+	}
+	return res.Size
 }
 
 func (r *recorder) completed(l *line, id string, c *call) {
