@@ -141,7 +141,11 @@ CREATE FUNCTION omoi_budget_room(project uuid) RETURNS integer LANGUAGE sql STAB
 CREATE FUNCTION omoi_judge(org uuid, ids uuid[])
 RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) LANGUAGE sql STABLE AS $$
     WITH places AS MATERIALIZED (
-        SELECT p.id, CASE WHEN p.budget <> '{}' THEN omoi_over_project(p.id) ELSE '' END AS spent FROM projects p WHERE p.organization_id = org
+        SELECT p.id, CASE WHEN p.budget <> '{}' THEN omoi_over_project(p.id) ELSE '' END AS spent,
+            EXISTS (SELECT FROM credential_sleeps s WHERE s.organization_id = org) AND (
+                p.max_slots <= (SELECT count(*) FROM slots s WHERE s.organization_id = org AND s.project_id = p.id)
+                OR p.budget <> '{}' AND coalesce(omoi_budget_room(p.id) = 0, false)) AS taken
+        FROM projects p WHERE p.organization_id = org
     ), w AS MATERIALIZED (
         SELECT t.id, t.project_id, t.created_at, t.priority, t.deadline_at, t.retry_count, t.max_retries, t.person,
             coalesce(t.execution_config -> 'force_execute' = 'true', false) AS forced, CASE WHEN t.budget <> '{}' THEN omoi_over_task(t.id) ELSE '' END AS spent,
@@ -156,7 +160,7 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) 
         FROM w JOIN task_dependencies d ON d.depends_on = w.id JOIN tasks o ON o.id = d.task_id AND o.status = 'pending'
         GROUP BY d.depends_on
     ), held AS (
-        SELECT w.*, n.missing, o.paused AS org_paused, u.spent AS all_spent,
+        SELECT w.*, n.missing, o.paused AS org_paused, u.spent AS all_spent, u.taken,
             omoi_score(w.priority, extract(epoch FROM now() - w.created_at)::float8,
                 extract(epoch FROM w.deadline_at - now())::float8, coalesce(b.others, 0), w.retry_count, w.max_retries) AS score,
             CASE WHEN n.broken THEN 'dependency_failed' WHEN n.missing > 0 THEN 'dependency'
@@ -165,15 +169,15 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) 
                 WHEN w.spent <> '' OR u.spent <> '' THEN 'budget' ELSE '' END AS block
         FROM w JOIN places u ON u.id = w.project_id JOIN projects p ON p.id = w.project_id JOIN organizations o ON o.id = org
         LEFT JOIN needs n ON n.task_id = w.id LEFT JOIN blocks b ON b.task_id = w.id
-    ), tired AS (   -- who may try for a sleeping credential goes first
+    ), tired AS (   -- who may try for a sleeping credential goes first; whose project has no place keeps nobody from trying
         SELECT h.*, s.until, s.probe, s.proven_at, s.next_at, a.asked, row_number() OVER (
-            PARTITION BY h.credential, h.block = '' ORDER BY a.asked DESC, h.score DESC, h.created_at, h.id) AS turn
+            PARTITION BY h.credential, h.block = '' AND NOT h.taken ORDER BY a.asked DESC, h.score DESC, h.created_at, h.id) AS turn
         FROM held h LEFT JOIN credential_sleeps s ON s.organization_id = org AND s.credential = h.credential
         LEFT JOIN LATERAL (SELECT NOT s.early AND EXISTS (
             SELECT FROM commands c WHERE c.task_id = h.id AND c.kind = 'retry' AND c.created_at > s.since) AS asked) a ON true
     ), told AS (
         SELECT t.*, CASE WHEN t.block <> '' OR t.until IS NULL THEN t.block
-            WHEN t.turn = 1 AND (t.proven_at IS NOT NULL AND t.next_at <= clock_timestamp()
+            WHEN t.turn = 1 AND NOT t.taken AND (t.proven_at IS NOT NULL AND t.next_at <= clock_timestamp()
                 OR t.proven_at IS NULL AND t.probe IS NULL AND (t.until <= clock_timestamp() OR t.asked)) THEN ''
             ELSE 'provider_limit' END AS why FROM tired t
     )

@@ -204,6 +204,19 @@ func TestAPersonMayHaveASleepingCredentialTriedOnce(t *testing.T) {
 	require.False(t, w.holdsSlot(b.id), "one try before the reset is all")
 }
 
+func TestATaskWhoseProjectHasNoPlaceKeepsNobodyFromTrying(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), onOneKey)
+	w.hitsWall(a, w.running(a), 4)
+	w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true})
+	urgent := w.task(w.project(0), onOneKey+", priority = 'CRITICAL'")
+	w.exec(`UPDATE credential_sleeps SET until = now(), next_at = now()`)
+	w.gate()
+	require.False(t, w.holdsSlot(urgent.id))
+	require.True(t, w.holdsSlot(a.id))
+}
+
 func TestACredentialThatIsReplacedDoesNotSleep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
