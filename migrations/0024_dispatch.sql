@@ -82,13 +82,14 @@ $$;
 -- +goose StatementEnd
 
 -- Puts the credential of an attempt that met its provider's limit to sleep until the reset that
--- the agent was told, else for as long as pause.
+-- the agent was told, else for as long as pause. A reset that is more than a month away is not
+-- believed: what an agent says must not hold everybody on its credential for ever.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_wall(met uuid, attempt integer, reset timestamptz, pause interval, apart interval) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     org  uuid := (SELECT organization_id FROM tasks WHERE id = met);
     name text := coalesce(nullif((SELECT a.credential FROM attempts a WHERE a.task_id = met AND a.number = attempt), ''), omoi_credential(met));
-    wake timestamptz := CASE WHEN reset IS NULL THEN clock_timestamp() + pause ELSE greatest(reset, clock_timestamp() + apart) END;
+    wake timestamptz := CASE WHEN reset < clock_timestamp() + interval '31 days' THEN greatest(reset, clock_timestamp() + apart) ELSE clock_timestamp() + pause END;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
     INSERT INTO credential_sleeps AS s (organization_id, credential, until, stagger, next_at) VALUES (org, name, wake, apart, wake)

@@ -209,7 +209,10 @@ func readTime(raw json.RawMessage) time.Time {
 	case json.Unmarshal(raw, &seconds) == nil && seconds > 0:
 		at = time.Unix(int64(seconds), 0)
 	}
-	return at.UTC()
+	if at = at.UTC(); at.Year() < 1970 || at.Year() > 9999 { // JSON has no such time: no history could hold the digest
+		return time.Time{}
+	}
+	return at
 }
 
 // derivedID is a UUID that is the same for the same parts.

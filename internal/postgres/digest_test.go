@@ -39,6 +39,9 @@ func TestMilestonesOfADigest(t *testing.T) {
 		"data that is not there":    {"agent.interrupted", ``, contract.Milestone{}},
 		"a reset that is no time":   {"agent.error", `{"reset_at": {"soon": true}}`, contract.Milestone{Class: task.ClassAgentError}},
 		"a reset before the epoch":  {"agent.error", `{"reset_at": -5}`, contract.Milestone{Class: task.ClassAgentError}},
+		"a reset in milliseconds":   {"agent.error", `{"reset_at": 1893553445000}`, contract.Milestone{Class: task.ClassAgentError}},
+		"a reset in no year":        {"agent.error", `{"reset_at": 1e300}`, contract.Milestone{Class: task.ClassAgentError}},
+		"a reset after all years":   {"agent.error", `{"reset_at": "9999-12-31T23:59:59-01:00"}`, contract.Milestone{Class: task.ClassAgentError}},
 		"shutdown is one, and more": {"agent.shutdown", `{"reason": "complete"}`, contract.Milestone{}},
 	} {
 		t.Run(name, func(t *testing.T) {

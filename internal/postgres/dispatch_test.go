@@ -217,6 +217,19 @@ func TestATaskWhoseProjectHasNoPlaceKeepsNobodyFromTrying(t *testing.T) {
 	require.True(t, w.holdsSlot(a.id))
 }
 
+func TestAResetThatIsTooFarAwayIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), onOneKey)
+	live := w.running(a)
+	w.event(live.SandboxID, "agent.error", `{"failure_class": "provider_limit", "reset_at": "9999-01-01T00:00:00Z"}`)
+	w.write(a, contract.Projection{
+		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Class: task.ClassProviderLimit, ReleaseSlot: true,
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassProviderLimit},
+	})
+	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM credential_sleeps WHERE until < now() + interval '1 day'`))
+}
+
 func TestACredentialThatIsReplacedDoesNotSleep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
