@@ -77,18 +77,20 @@ func (s *session) halt(ctx context.Context, ref string, halt client.Halt, do hal
 	if s.json {
 		return s.printJSON(done)
 	}
-	s.halted(done)
+	s.halted(done, halt.Now)
 	return nil
 }
 
 // halted says what happens now, and what to do next.
-func (s *session) halted(done client.Halted) {
+func (s *session) halted(done client.Halted, now bool) {
 	name, tasks := render.OneLine(done.Project.Name, 60), render.Count(len(done.TaskIDs), "task")
 	switch {
 	case !done.Project.Paused:
 		s.say("%s goes on: tasks that wait begin as slots are free. Of those that were stopped, %s may go on.", name, tasks)
 	case len(done.TaskIDs) > 0:
 		s.say("%s is paused. Being stopped: %s at work; what was done is saved.", name, tasks)
+	case now:
+		s.say("%s is paused: no task begins, and none is at work that was not asked to stop before.", name)
 	default:
 		s.say("%s is paused: no task begins. Those at work go on.", name)
 	}

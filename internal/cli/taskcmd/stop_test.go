@@ -27,7 +27,7 @@ func TestStoppingAndResumingAProjectSaysWhatHappens(t *testing.T) {
 		asked = append(asked, in)
 		out := client.Halted{Project: project, TaskIDs: []string{}}
 		out.Project.Paused = r.PathValue("what") == "pause"
-		if in.Now || !out.Project.Paused {
+		if in.Now && in.Reason != "again" || !out.Project.Paused {
 			out.TaskIDs = append(out.TaskIDs, idM)
 		}
 		_ = json.NewEncoder(w).Encode(out)
@@ -43,6 +43,7 @@ func TestStoppingAndResumingAProjectSaysWhatHappens(t *testing.T) {
 	require.Contains(t, f.omoi("project", "pause", "app").out, "Those at work go on")
 	require.Contains(t, f.omoi("project", "resume", "app").out, "app goes on")
 	require.Equal(t, []client.Halt{{Now: true, Reason: "a flood"}, {Reason: "asked for on the command line"}, {Reason: "asked for on the command line"}}, asked)
+	require.Contains(t, f.omoi("stop", "--project", "app", "--reason", "again").out, "none is at work that was not asked")
 	var out client.Halted
 	requireJSON(t, f.omoi("projects", "pause", "app", "--now", "--json").out, &out)
 	require.True(t, out.Project.Paused)
