@@ -54,8 +54,8 @@ what is not named stays, and 0 takes a limit away. Tasks that were parked for a 
 func (f budgetFlags) over(b client.Budget) (out client.Budget, named bool) {
 	for flag, set := range map[string]func(){
 		"usd": func() { b.USD = f.usd }, "tokens": func() { b.Tokens = f.tokens },
-		"wall-clock":   func() { b.WallClockS = int64(f.clock / time.Second) },
-		"sandbox-time": func() { b.SandboxSeconds = int64(f.sandbox / time.Second) },
+		"wall-clock":   func() { b.WallClockS = wholeSeconds(f.clock) },
+		"sandbox-time": func() { b.SandboxSeconds = wholeSeconds(f.sandbox) },
 	} {
 		if f.changed(flag) {
 			set()
@@ -64,6 +64,9 @@ func (f budgetFlags) over(b client.Budget) (out client.Budget, named bool) {
 	}
 	return b, named
 }
+
+// wholeSeconds rounds up: half a second is a limit, and 0 is none.
+func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 func (s *session) budgetOfTask(ctx context.Context, ref string, f budgetFlags) error {
 	api, t, err := s.taskOf(ctx, ref)

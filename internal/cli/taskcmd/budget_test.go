@@ -48,6 +48,8 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 	var out client.Spending
 	requireJSON(t, f.omoi("budget", "--project", "app", "--tokens", "0", "--json").out, &out)
 	require.Equal(t, client.Budget{USD: 10, WallClockS: 7200}, out.Budget)
+	require.Zero(t, f.omoi("budget", "--project", "app", "--wall-clock", "500ms").code)
+	require.Equal(t, client.Budget{USD: 10, WallClockS: 1}, budget, "a short limit is none that is taken away")
 	require.Equal(t, exit.Usage, f.omoi("budget").code)
 	require.Equal(t, exit.Usage, f.omoi("budget", idA, "--project", "app").code)
 }
