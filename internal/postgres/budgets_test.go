@@ -165,6 +165,20 @@ func TestTasksTogetherOvershootByOneAnswerEach(t *testing.T) {
 		AND queue_reason = 'waiting: what is left of the budget of its project is reserved for tasks at work'`))
 }
 
+func TestWhatAnAgentSaysAfterItsAttemptCounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	live := w.running(a)
+	w.spends(live.SandboxID, 1, 10)
+	w.park(a, live, 4)
+	w.spends(live.SandboxID, 3, 10)
+	require.NoError(t, w.store.SettleSandbox(t.Context(), contract.Settling{SandboxID: live.SandboxID, Event: "gone"}))
+	out, err := postgres.New(w.pool, postgres.Config{}).TaskBudget(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.InDelta(t, 3, out.Used.USD, 0.001)
+}
+
 func TestWhatIsSaidOfCostsMustBeNumbers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

@@ -111,7 +111,10 @@ func (s *Store) SettleSandbox(ctx context.Context, in contract.Settling) error {
 	if !ok {
 		return task.Invalid("event", "There is no event %q in the life of a sandbox.", in.Event)
 	}
-	return translate("settle sandbox "+in.SandboxID+" as "+in.Event, oneRow(step(ctx, in.SandboxID)))
+	if err := oneRow(step(ctx, in.SandboxID)); err != nil {
+		return translate("settle sandbox "+in.SandboxID+" as "+in.Event, err)
+	}
+	return translate("count what was used in sandbox "+in.SandboxID, s.q.Meter(ctx, in.SandboxID)) // its agent may have spoken after its attempt
 }
 
 // SandboxUnmade ends the row of a sandbox whose making never began, and reports whether it did:
