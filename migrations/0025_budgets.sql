@@ -47,12 +47,19 @@ CREATE FUNCTION omoi_meter(box text) RETURNS void LANGUAGE sql AS $$
 $$;
 -- +goose StatementEnd
 
+-- When a sandbox has ceased to cost time. Of one that is lost nobody will see the end.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_gone(state text, ended_at timestamptz, gone_at timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN state = 'lost' THEN coalesce(gone_at, ended_at) ELSE gone_at END;
+$$;
+-- +goose StatementEnd
+
 -- What a task has used so far.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_task_use(task uuid) RETURNS TABLE (what text, used float8) LANGUAGE sql STABLE AS $$
     SELECT v.what, v.used FROM (
         SELECT coalesce(sum(b.input_tokens + b.output_tokens), 0)::float8 AS tokens, coalesce(sum(b.cost_usd), 0)::float8 AS usd,
-            coalesce(sum(omoi_seconds_alive(b.provider, b.created_at, b.made_at, b.started_at, b.gone_at)), 0)::float8 AS alive
+            coalesce(sum(omoi_seconds_alive(b.provider, b.created_at, b.made_at, b.started_at, omoi_gone(b.state, b.ended_at, b.gone_at))), 0)::float8 AS alive
         FROM sandboxes b WHERE b.task_id = $1) s, tasks t,
     LATERAL (VALUES ('tokens', s.tokens), ('usd', s.usd), ('sandbox_s', s.alive),
         ('wall_clock_s', extract(epoch FROM coalesce(t.completed_at, now()) - t.created_at)::float8)) v(what, used)
@@ -65,7 +72,7 @@ $$;
 CREATE FUNCTION omoi_project_use(project uuid) RETURNS TABLE (what text, used float8) LANGUAGE sql STABLE AS $$
     SELECT v.what, v.used FROM (
         SELECT coalesce(sum(b.input_tokens + b.output_tokens), 0)::float8 AS tokens, coalesce(sum(b.cost_usd), 0)::float8 AS usd,
-            coalesce(sum(omoi_seconds_alive(b.provider, b.created_at, b.made_at, b.started_at, b.gone_at)), 0)::float8 AS alive
+            coalesce(sum(omoi_seconds_alive(b.provider, b.created_at, b.made_at, b.started_at, omoi_gone(b.state, b.ended_at, b.gone_at))), 0)::float8 AS alive
         FROM tasks t JOIN sandboxes b ON b.task_id = t.id WHERE t.project_id = $1) s, projects p,
     LATERAL (VALUES ('tokens', s.tokens), ('usd', s.usd), ('sandbox_s', s.alive),
         ('wall_clock_s', extract(epoch FROM now() - p.created_at)::float8)) v(what, used)
@@ -191,7 +198,7 @@ $$;
 -- +goose Down
 
 DROP FUNCTION omoi_near_limits, omoi_spent, omoi_park_spent, omoi_meter_live, omoi_in_words, omoi_limits, omoi_task_limits, omoi_project_limits, omoi_project_use,
-    omoi_task_use, omoi_meter, omoi_number;
+    omoi_task_use, omoi_gone, omoi_meter, omoi_number;
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION omoi_over_task(task uuid) RETURNS text LANGUAGE sql STABLE AS $$ SELECT ''::text $$;
 -- +goose StatementEnd

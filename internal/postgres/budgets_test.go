@@ -179,6 +179,17 @@ func TestWhatAnAgentSaysAfterItsAttemptCounts(t *testing.T) {
 	require.InDelta(t, 3, out.Used.USD, 0.001)
 }
 
+// TestALostSandboxCostsNoMoreTime has one whose machine is lost: nobody will ever see it gone.
+func TestALostSandboxCostsNoMoreTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), `budget = '{"sandbox_s": 3600}'`)
+	live := w.running(a)
+	w.exec(`UPDATE sandboxes SET made_at = now() - interval '3 hours', ended_at = now() - interval '150 minutes', state = 'lost' WHERE id = $1`, live.SandboxID)
+	w.enforce()
+	require.Zero(t, w.parked())
+}
+
 func TestWhatIsSaidOfCostsMustBeNumbers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
