@@ -76,7 +76,7 @@ type MonitorStatus struct {
 	Timing    MonitorTiming       `json:"timing"`
 	Metrics   MonitorMetrics      `json:"metrics"`
 	Schedule  Schedule            `json:"schedule"`
-	LastCycle *task.GuardianCycle `json:"last_cycle,omitempty"` // absent: it never ran
+	LastCycle *task.GuardianCycle `json:"last_cycle,omitempty"` // absent: it never ran, or who asks is no admin
 	Conductor string              `json:"conductor"`            // not run: this version has none
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -89,8 +90,11 @@ func steers(c client.MonitorConfig) string {
 }
 
 func lastCycle(status client.MonitorStatus) string {
-	c := status.LastCycle
-	if c == nil {
+	c, ended := status.LastCycle, status.Timing.LastRunAge
+	switch {
+	case c == nil && ended != nil:
+		return seconds(math.Round(*ended)) + " ago; what it counted is for admins"
+	case c == nil:
 		return "none yet"
 	}
 	text := fmt.Sprintf("%s: %d judged, %d stand", moment(&c.StartedAt), c.Judged, c.Standing)
