@@ -63,7 +63,7 @@ func RunAPI(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 // guarded carries out the pause switch, and refuses to serve a network where nobody could
 // log in.
 func (c *core) guarded(ctx context.Context) error {
-	if err := c.store.SetPaused(ctx, c.organization, !c.cfg.Orchestra.Enabled); err != nil {
+	if err := c.store.SetPaused(ctx, !c.cfg.Orchestra.Enabled); err != nil {
 		return err
 	}
 	if !c.cfg.Orchestra.Enabled {

@@ -76,6 +76,20 @@ func TestNoProjectStarves(t *testing.T) {
 	require.Equal(t, tasks, count(t, w.pool, `SELECT count(*) FROM tasks WHERE status = 'completed'`))
 }
 
+func TestThePauseSwitchHoldsAllOrganizations(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store, other := postgres.New(w.pool, postgres.Config{}), w
+	other.org = task.NewID()
+	w.exec(`INSERT INTO organizations (id, name) VALUES ($1, 'other')`, other.org)
+	for _, paused := range []bool{true, false} {
+		require.NoError(t, store.SetPaused(t.Context(), paused))
+		for _, in := range []world{w, other} {
+			require.Equal(t, !paused, in.holdsSlot(in.task(in.project(5), "").id))
+		}
+	}
+}
+
 func TestPlansLimitAnOrganization(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
