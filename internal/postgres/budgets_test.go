@@ -99,7 +99,7 @@ func TestTimeBindsWhereNothingIsSaid(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
 	p := w.project(5)
-	for _, b := range []task.Budget{{WallClockS: 60}, {SandboxSeconds: 60}} {
+	for _, b := range []task.Budget{{WallClockS: 3600}, {SandboxSeconds: 3600}} {
 		a := w.task(p, "")
 		_, err := store.SetTaskBudget(t.Context(), w.org, a.id, "me", b)
 		require.NoError(t, err)
@@ -107,8 +107,8 @@ func TestTimeBindsWhereNothingIsSaid(t *testing.T) {
 		before := w.parked()
 		w.enforce()
 		require.Equal(t, before, w.parked())
-		w.exec(`UPDATE sandboxes SET created_at = now() - interval '61 s', made_at = now() - interval '61 s', started_at = now() - interval '61 s' WHERE id = $1`, live.SandboxID)
-		w.exec(`UPDATE tasks SET created_at = now() - interval '61 s' WHERE id = $1`, a.id)
+		w.exec(`UPDATE sandboxes SET created_at = now() - interval '1 hour', made_at = now() - interval '1 hour', started_at = now() - interval '1 hour' WHERE id = $1`, live.SandboxID)
+		w.exec(`UPDATE tasks SET created_at = now() - interval '1 hour' WHERE id = $1`, a.id)
 		w.enforce()
 		require.Equal(t, before+1, w.parked())
 	}
