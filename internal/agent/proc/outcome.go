@@ -26,7 +26,7 @@ func (r *Result) judge(status syscall.WaitStatus, before int64) {
 	after := oomKills()
 	sig := status.Signal()
 	switch {
-	case before >= 0 && after > before:
+	case before >= 0 && after > before && r.ExitCode != 0: // who got over the end of a part is well
 		r.Outcome, r.Note = OutOfMemory, "The kernel killed a process at the memory limit."
 	case status.Signaled() && (sig == syscall.SIGXCPU || sig == syscall.SIGXFSZ):
 		r.Outcome, r.Note = Limit, "The kernel ended it at a limit on CPU time or file size."
