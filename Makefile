@@ -27,7 +27,7 @@ SQLC_PACKAGE := $(SQLC_MODULE)/cmd/sqlc
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
 BUILD_FLAGS := -trimpath -ldflags '-s -w'
-TEST_FLAGS  ?= -count=1 -timeout 20m
+TEST_FLAGS  ?= -count=1 -timeout 60m
 PACKAGES    ?= ./...
 # Packages with goroutines of their own; the race detector is too slow for the rest.
 RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \
