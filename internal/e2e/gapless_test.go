@@ -38,7 +38,7 @@ func sizeOf(name string) size {
 	if name == "full" {
 		return size{agents: 50, events: 2000, boxed: 4, doomed: 2, posters: 6, posts: 400, blows: 48, readers: 2, limit: 25 * time.Minute}
 	}
-	return size{agents: 8, events: 200, boxed: 1, doomed: 1, posters: 2, posts: 30, blows: 9, readers: len(readerKinds()), limit: 4 * time.Minute}
+	return size{agents: 8, events: 200, boxed: 1, doomed: 1, posters: 2, posts: 30, blows: 9, readers: len(readerKinds()), limit: 10 * time.Minute}
 }
 
 // seedOf is OMOI_GAPLESS_SEED, or another one each time.
