@@ -176,7 +176,6 @@ func TestWhatCannotBeStarted(t *testing.T) {
 
 // What is kept is hidden part by part, so that a cut is at the end of a part.
 func TestOutputIsHiddenBeforeItIsCut(t *testing.T) {
-	t.Parallel()
 	r := &proc.Runner{Hide: func(text string) string { return strings.ReplaceAll(text, "secret", "hidden") }}
 	for capture, want := range map[int]string{1000: "hidden-...-hidden\n", 16: "hidden-.\n... 2 bytes left out ...\n-hidden\n"} {
 		res, err := r.Run(t.Context(), proc.Command{Args: []string{"echo", "secret-...-secret"}, Capture: capture, Dir: t.TempDir()})

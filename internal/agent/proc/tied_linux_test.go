@@ -15,8 +15,7 @@ import (
 )
 
 // A command dies with this process, not with the thread on which somebody asked for it.
-func TestACommandOutlivesTheThreadThatAskedForIt(t *testing.T) {
-	t.Parallel()
+func TestACommandOutlivesTheThreadThatAskedForIt(t *testing.T) { //nolint:paralleltest // a runner of another test would take its child for an orphan, and reap it
 	cmd, over := exec.Command("sleep", "1000"), make(chan struct{})
 	defer close(over)
 	started, thread := make(chan error), make(chan int, 1)
