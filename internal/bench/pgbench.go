@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,9 +36,9 @@ type twin struct {
 	pool *pgxpool.Pool
 	url  string
 	dir  string
-	bin  string        // of pgbench; empty: there is none
-	own  *pgxpool.Pool // of the naive server
-	naif *httptest.Server
+	bin  string // of pgbench; empty: there is none
+
+	naive, least rival
 }
 
 const twinSchema = `
@@ -74,13 +73,13 @@ VALUES ('box' || :box::int, nextval('bench_sequence'), '2026-01-01', 'agent.tool
 			return nil, fmt.Errorf("write the script %s of pgbench: %w", name, err)
 		}
 	}
-	conf := s.pool.Config()
-	conf.MaxConns = connections
 	var err error
-	if t.own, err = pgxpool.NewWithConfig(ctx, conf); err != nil {
-		return nil, fmt.Errorf("connect to the database: %w", err)
+	if t.naive, err = startRival(ctx, naiveServer, t.url); err != nil {
+		return nil, err
 	}
-	t.naif = httptest.NewServer(naive(t.own))
+	if t.least, err = startRival(ctx, leastServer, t.url); err != nil {
+		return nil, errors.Join(err, t.naive.stop())
+	}
 	return t, nil
 }
 
@@ -112,10 +111,7 @@ func naive(pool *pgxpool.Pool) http.Handler {
 	})
 }
 
-func (t *twin) close() {
-	t.naif.Close()
-	t.own.Close()
-}
+func (t *twin) close() error { return errors.Join(t.naive.stop(), t.least.stop()) }
 
 // errNoPgbench is not the benchmark's fault.
 var errNoPgbench = errors.New("there is no pgbench on this machine")
@@ -139,15 +135,19 @@ func (t *twin) pgbench(ctx context.Context, script string, spell time.Duration) 
 	return strconv.ParseFloat(string(found[1]), 64)
 }
 
-// naive posts single events to the naive server.
-func (t *twin) naive(ctx context.Context, spell time.Duration) (float64, error) {
-	body := []byte(`{"event_type":"agent.tool_use","event_data":` + eventData() + `}`)
-	return flood(ctx, t.naif.URL, spell, func(n int) caller {
+// naively posts single events to the naive server.
+func (t *twin) naively(ctx context.Context, spell time.Duration) (float64, error) {
+	return flood(ctx, t.naive.url, spell, toEachBox([]byte(event())))
+}
+
+// toEachBox posts the same body to one sandbox of the twin after the other.
+func toEachBox(body []byte) func(n int) caller {
+	return func(n int) caller {
 		return func() []byte {
 			n++
 			return post("/box"+strconv.Itoa(n%boxCount), "", body)
 		}
-	})
+	}
 }
 
 // copyRows copies rows into the guarded table in one session, a transaction ten thousand, for
