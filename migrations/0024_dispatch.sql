@@ -386,6 +386,16 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
+-- Asks something of a task: the command, and the relay that carries it to the workflow.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_ask(task uuid, kind text, reason text, sender text) RETURNS uuid LANGUAGE sql AS $$
+    INSERT INTO commands (id, task_id, kind, args, sender) VALUES (gen_random_uuid(), $1, $2, jsonb_build_object('reason', $3), $4);
+    INSERT INTO relay (task_id, due_at) VALUES ($1, now())
+    ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(relay.due_at, now()), now());
+    SELECT $1;
+$$;
+-- +goose StatementEnd
+
 -- Where a ticket stands, by its tasks.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_ticket_status(ticket uuid) RETURNS text LANGUAGE sql STABLE AS $$
@@ -403,7 +413,7 @@ $$;
 -- +goose StatementEnd
 
 -- +goose Down
-DROP FUNCTION omoi_ticket_status, omoi_admit, omoi_place, omoi_give, omoi_mark, omoi_judge, omoi_over_task, omoi_over_project, omoi_budget_room, omoi_probes, omoi_wall, omoi_credential;
+DROP FUNCTION omoi_ticket_status, omoi_ask, omoi_admit, omoi_place, omoi_give, omoi_mark, omoi_judge, omoi_over_task, omoi_over_project, omoi_budget_room, omoi_probes, omoi_wall, omoi_credential;
 DROP INDEX tasks_fresh, tasks_ready;
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION omoi_grant(org uuid) RETURNS integer LANGUAGE plpgsql AS $$

@@ -167,14 +167,9 @@ BEGIN
         WHERE (t.budget <> '{}' OR p.budget <> '{}') AND t.status NOT IN ('completed', 'failed', 'cancelled')
             AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'budget' AND (c.state = 'accepted'
                 OR c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = t.id), '-infinity')))
-    ), told AS (
-        INSERT INTO commands (id, task_id, kind, args, sender)
-        SELECT gen_random_uuid(), id, 'budget', jsonb_build_object('reason', reason), 'omoi' FROM over ORDER BY id
-    ), due AS (
-        INSERT INTO relay (task_id, due_at) SELECT id, now() FROM over ORDER BY id
-        ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(relay.due_at, now()), now())
+        ORDER BY t.id
     )
-    SELECT count(*), array_agg(DISTINCT organization_id) INTO asked, orgs FROM over;
+    SELECT count(omoi_ask(id, 'budget', reason, 'omoi')), array_agg(DISTINCT organization_id) INTO asked, orgs FROM over;
     PERFORM omoi_grant(org) FROM unnest(orgs) AS org;   -- those that wait are told
     RETURN asked;
 END $$;

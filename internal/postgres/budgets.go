@@ -100,7 +100,9 @@ func (s *Store) setBudget(
 		if err != nil {
 			return err
 		}
-		ids, err := q.ResumeInBudget(ctx, projectID, sender)
+		ids, err := q.ResumeParked(ctx, db.ResumeParkedParams{
+			ProjectID: projectID, Blocked: string(task.BlockedBudget), Reason: "the budget was raised", Sender: sender,
+		})
 		if err != nil {
 			return err
 		}

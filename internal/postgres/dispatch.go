@@ -81,16 +81,18 @@ func (w *projecting) goOn(ctx context.Context) error {
 		return nil
 	}
 	on, err := w.q.ProjectGoesOn(ctx, w.row.ProjectID)
+	why := "the pause has ended"
 	switch {
 	case err != nil:
 		return err
 	case w.p.Blocked == task.BlockedBudget:
-		_, err = w.q.ResumeInBudget(ctx, w.row.ProjectID, sender)
-	case on:
-		_, err = w.q.ResumeParked(ctx, db.ResumeParkedParams{
-			ProjectID: w.row.ProjectID, Blocked: string(task.BlockedPaused), Reason: "the pause has ended", Sender: sender,
-		})
+		why = "the budget was raised"
+	case !on:
+		return nil
 	}
+	_, err = w.q.ResumeParked(ctx, db.ResumeParkedParams{
+		ProjectID: w.row.ProjectID, Blocked: string(w.p.Blocked), Reason: why, Sender: sender,
+	})
 	return err
 }
 

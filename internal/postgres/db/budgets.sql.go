@@ -57,44 +57,6 @@ func (q *Queries) ProjectBudget(ctx context.Context, organizationID string, iD s
 	return budget, err
 }
 
-const resumeInBudget = `-- name: ResumeInBudget :many
-WITH meant AS (
-    SELECT t.id FROM tasks t
-    WHERE t.project_id = $1 AND t.status = 'pending' AND t.blocked_reason = 'budget' AND t.queued_at IS NULL
-        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.state = 'accepted')
-        AND NOT omoi_spent(t.id)
-    ORDER BY t.id
-), asked AS (
-    INSERT INTO commands (id, task_id, kind, args, sender)
-    SELECT gen_random_uuid(), id, 'retry', '{"reason": "the budget was raised"}', $2 FROM meant ORDER BY id
-), due AS (
-    INSERT INTO relay (task_id, due_at) SELECT id, now() FROM meant ORDER BY id
-    ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(relay.due_at, now()), now())
-)
-SELECT id::text FROM meant
-`
-
-// Lets those tasks of a project go on that were parked for a budget which is not spent any more.
-func (q *Queries) ResumeInBudget(ctx context.Context, projectID string, sender string) ([]string, error) {
-	rows, err := q.db.Query(ctx, resumeInBudget, projectID, sender)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const setProjectBudget = `-- name: SetProjectBudget :one
 UPDATE projects SET budget = $1, updated_at = now() WHERE organization_id = $2 AND id = $3
 RETURNING id

@@ -22,30 +22,23 @@ func (q *Queries) LockTicket(ctx context.Context, organizationID string, iD stri
 }
 
 const parkAtWork = `-- name: ParkAtWork :many
-WITH meant AS (
+SELECT omoi_ask(m.task_id, 'pause', $1::text, $2::text)::text AS task_id FROM (
     SELECT s.task_id FROM slots s JOIN tasks t ON t.id = s.task_id
-    WHERE s.project_id = $1 AND t.status NOT IN ('completed', 'failed', 'cancelled')
+    WHERE s.project_id = $3 AND t.status NOT IN ('completed', 'failed', 'cancelled')
         AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = s.task_id AND c.kind = 'pause' AND c.state = 'accepted')
     ORDER BY s.task_id
-), asked AS (
-    INSERT INTO commands (id, task_id, kind, args, sender)
-    SELECT gen_random_uuid(), task_id, 'pause', jsonb_build_object('reason', $2::text), $3 FROM meant ORDER BY task_id
-), due AS (
-    INSERT INTO relay (task_id, due_at) SELECT task_id, now() FROM meant ORDER BY task_id
-    ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(relay.due_at, now()), now())
-)
-SELECT task_id::text FROM meant
+) m
 `
 
 type ParkAtWorkParams struct {
-	ProjectID string
 	Reason    string
 	Sender    string
+	ProjectID string
 }
 
 // Asks those tasks of a project that hold a slot to stop, unless they were asked.
 func (q *Queries) ParkAtWork(ctx context.Context, arg ParkAtWorkParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, parkAtWork, arg.ProjectID, arg.Reason, arg.Sender)
+	rows, err := q.db.Query(ctx, parkAtWork, arg.Reason, arg.Sender, arg.ProjectID)
 	if err != nil {
 		return nil, err
 	}
@@ -77,35 +70,30 @@ func (q *Queries) ProjectGoesOn(ctx context.Context, id string) (bool, error) {
 }
 
 const resumeParked = `-- name: ResumeParked :many
-WITH meant AS (
+SELECT omoi_ask(m.id, 'retry', $1::text, $2::text)::text AS task_id FROM (
     SELECT t.id FROM tasks t
-    WHERE t.project_id = $1 AND t.status = 'pending' AND t.blocked_reason = $2 AND t.queued_at IS NULL
+    WHERE t.project_id = $3 AND t.status = 'pending' AND t.blocked_reason = $4 AND t.queued_at IS NULL
         AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.state = 'accepted')
+        AND NOT (t.blocked_reason = 'budget' AND omoi_spent(t.id))
     ORDER BY t.id
-), asked AS (
-    INSERT INTO commands (id, task_id, kind, args, sender)
-    SELECT gen_random_uuid(), id, 'retry', jsonb_build_object('reason', $3::text), $4 FROM meant ORDER BY id
-), due AS (
-    INSERT INTO relay (task_id, due_at) SELECT id, now() FROM meant ORDER BY id
-    ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(relay.due_at, now()), now())
-)
-SELECT id::text FROM meant
+) m
 `
 
 type ResumeParkedParams struct {
-	ProjectID string
-	Blocked   string
 	Reason    string
 	Sender    string
+	ProjectID string
+	Blocked   string
 }
 
-// Lets those tasks of a project go on that were parked for this reason, unless they were asked to.
+// Lets those tasks of a project go on that were parked for this reason, unless they were asked to. Those whose budget is
+// still spent stay.
 func (q *Queries) ResumeParked(ctx context.Context, arg ResumeParkedParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, resumeParked,
-		arg.ProjectID,
-		arg.Blocked,
 		arg.Reason,
 		arg.Sender,
+		arg.ProjectID,
+		arg.Blocked,
 	)
 	if err != nil {
 		return nil, err
@@ -113,11 +101,11 @@ func (q *Queries) ResumeParked(ctx context.Context, arg ResumeParkedParams) ([]s
 	defer rows.Close()
 	items := []string{}
 	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
+		var task_id string
+		if err := rows.Scan(&task_id); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, task_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
