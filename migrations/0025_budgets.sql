@@ -7,6 +7,9 @@ ALTER TABLE commands ADD CONSTRAINT commands_kind_check
 
 ALTER TABLE sandboxes ADD COLUMN metered bigint NOT NULL DEFAULT 0;     -- what the events up to it said of its cost is counted
 CREATE INDEX tasks_project ON tasks (project_id);
+-- Empty where no budget is set, so that to look for one costs nothing.
+CREATE INDEX tasks_budget ON tasks (id) WHERE budget <> '{}' AND status NOT IN ('completed', 'failed', 'cancelled');
+CREATE INDEX projects_budget ON projects (id) WHERE budget <> '{}';
 
 -- +goose StatementBegin
 CREATE FUNCTION omoi_number(value jsonb) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -151,48 +154,59 @@ CREATE FUNCTION omoi_meter_live() RETURNS void LANGUAGE sql AS $$
 $$;
 -- +goose StatementEnd
 
+-- The limits of the tasks at work; what the tasks of a project have used together is summed up once.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_limits_at_work() RETURNS TABLE (task uuid, scope text, what text, used float8, most float8) LANGUAGE sql STABLE AS $$
+    WITH w AS MATERIALIZED (
+        SELECT t.id, t.project_id, t.budget <> '{}' AS own, p.budget <> '{}' AS shared
+        FROM slots h JOIN tasks t ON t.id = h.task_id JOIN projects p ON p.id = t.project_id
+        WHERE (t.budget <> '{}' OR p.budget <> '{}') AND t.status NOT IN ('completed', 'failed', 'cancelled')
+    )
+    SELECT w.id, l.* FROM w CROSS JOIN LATERAL omoi_task_limits(w.id) l WHERE w.own
+    UNION ALL
+    SELECT w.id, l.* FROM (SELECT DISTINCT project_id FROM w WHERE shared) p CROSS JOIN LATERAL omoi_project_limits(p.project_id) l
+    JOIN w USING (project_id);
+$$;
+-- +goose StatementEnd
+
 -- Asks every task at work to park whose budget, or that of whose project, is spent; each attempt
 -- is asked once.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_park_spent() RETURNS integer LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_park_spent() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     asked integer;
     orgs uuid[];
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi budgets', 0));
-    WITH over AS MATERIALIZED (
-        SELECT t.id, t.organization_id, CASE l.scope WHEN 'task' THEN 'its budget' ELSE 'the budget of its project' END || ' is spent, ' || omoi_in_words(l.what, l.used, l.most) AS reason
-        FROM slots h JOIN tasks t ON t.id = h.task_id JOIN projects p ON p.id = t.project_id
-        CROSS JOIN LATERAL (SELECT * FROM omoi_limits(t.id) WHERE used >= most LIMIT 1) l
-        WHERE (t.budget <> '{}' OR p.budget <> '{}') AND t.status NOT IN ('completed', 'failed', 'cancelled')
-            AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'budget' AND (c.state = 'accepted'
-                OR c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = t.id), '-infinity')))
-        ORDER BY t.id
+    WITH over AS MATERIALIZED (     -- of two limits the task's own is named
+        SELECT DISTINCT ON (t.id) t.id, t.organization_id, CASE l.scope WHEN 'task' THEN 'its budget' ELSE 'the budget of its project' END
+            || ' is spent, ' || omoi_in_words(l.what, l.used, l.most) AS reason
+        FROM omoi_limits_at_work() l JOIN tasks t ON t.id = l.task
+        WHERE l.used >= l.most AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'budget' AND (c.state = 'accepted'
+            OR c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = t.id), '-infinity')))
+        ORDER BY t.id, l.scope DESC
     )
     SELECT count(omoi_ask(id, 'budget', reason, 'omoi')), array_agg(DISTINCT organization_id) INTO asked, orgs FROM over;
     PERFORM omoi_grant(org) FROM unnest(orgs) AS org;   -- those that wait are told
-    RETURN asked;
 END $$;
 -- +goose StatementEnd
 
 -- Agents at work that have used four fifths of a limit and were not told so.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_near_limits() RETURNS TABLE (sandbox_id text, scope text, key text, words text) LANGUAGE sql STABLE AS $$
-    SELECT b.id, l.scope, l.key, l.words
-    FROM slots h JOIN tasks t ON t.id = h.task_id JOIN projects p ON p.id = t.project_id
+    SELECT b.id, l.scope, k.key, omoi_in_words(l.what, l.used, l.most)
+    FROM omoi_limits_at_work() l CROSS JOIN LATERAL concat_ws(' ', 'budget', l.scope, l.what, l.most) k(key)
+    JOIN tasks t ON t.id = l.task
     JOIN sandboxes b ON b.task_id = t.id AND b.attempt = t.attempt_count AND b.ended_at IS NULL AND b.started_at IS NOT NULL
-    CROSS JOIN LATERAL (
-        SELECT k.scope, concat_ws(' ', 'budget', k.scope, k.what, k.most) AS key, omoi_in_words(k.what, k.used, k.most) AS words
-        FROM omoi_limits(t.id) k WHERE k.used >= 0.8 * k.most AND k.used < k.most) l
-    WHERE (t.budget <> '{}' OR p.budget <> '{}')
-        AND NOT EXISTS (SELECT FROM messages m WHERE m.key_scope = 'inbox:' || b.id AND m.idempotency_key = l.key)
-    ORDER BY b.id, l.key LIMIT 100;
+    WHERE l.used >= 0.8 * l.most AND l.used < l.most
+        AND NOT EXISTS (SELECT FROM messages m WHERE m.key_scope = 'inbox:' || b.id AND m.idempotency_key = k.key)
+    ORDER BY b.id, k.key LIMIT 100;
 $$;
 -- +goose StatementEnd
 
 -- +goose Down
 
-DROP FUNCTION omoi_near_limits, omoi_spent, omoi_park_spent, omoi_meter_live, omoi_in_words, omoi_limits, omoi_task_limits, omoi_project_limits, omoi_project_use,
+DROP FUNCTION omoi_near_limits, omoi_spent, omoi_park_spent, omoi_limits_at_work, omoi_meter_live, omoi_in_words, omoi_limits, omoi_task_limits, omoi_project_limits, omoi_project_use,
     omoi_task_use, omoi_gone, omoi_meter, omoi_number;
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION omoi_over_task(task uuid) RETURNS text LANGUAGE sql STABLE AS $$ SELECT ''::text $$;
@@ -203,7 +217,7 @@ CREATE OR REPLACE FUNCTION omoi_over_project(project uuid) RETURNS text LANGUAGE
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION omoi_budget_room(project uuid) RETURNS integer LANGUAGE sql STABLE AS $$ SELECT NULL::integer $$;
 -- +goose StatementEnd
-DROP INDEX tasks_project;
+DROP INDEX projects_budget, tasks_budget, tasks_project;
 ALTER TABLE sandboxes DROP COLUMN metered;
 DELETE FROM commands WHERE kind IN ('pause', 'budget');
 ALTER TABLE commands DROP CONSTRAINT commands_kind_check;

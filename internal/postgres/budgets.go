@@ -15,6 +15,9 @@ import (
 // EnforceBudgets counts what the agents at work have used where a budget binds them, asks those to park whose budget is
 // spent, and tells those that have used four fifths of it. It answers the sandboxes that were told.
 func (s *Store) EnforceBudgets(ctx context.Context) ([]string, error) {
+	if bind, err := s.q.BudgetsBind(ctx); err != nil || !bind {
+		return nil, translate("look for budgets", err)
+	}
 	if err := s.q.MeterLive(ctx); err != nil {
 		return nil, translate("count what agents have used", err)
 	}
@@ -25,17 +28,23 @@ func (s *Store) EnforceBudgets(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, translate("look for budgets that are nearly spent", err)
 	}
-	var told []string
+	return s.tellNear(ctx, near)
+}
+
+// tellNear tells agents that their budget is nearly spent. One that cannot be told now keeps no other from being told.
+func (s *Store) tellNear(ctx context.Context, near []nearLimit) (told []string, err error) {
 	for _, n := range near {
 		_, err := s.AcceptMessage(ctx, ingest.NewMessage{
 			SandboxID: n.SandboxID, Kind: ingest.MessageSystem, SenderKind: ingest.SenderSystem,
 			Content: fmt.Sprintf("The budget of this %s is nearly spent: %s. At the limit the work is saved and you are stopped. Commit what is done, and finish with what matters most.", n.Scope, n.Words),
 			Once:    ingest.MessageKey{Scope: "inbox:" + n.SandboxID, Key: n.Key},
 		})
-		if err != nil && task.CodeOf(err) != task.CodeConflict && task.CodeOf(err) != task.CodeGone {
+		switch {
+		case err == nil:
+			told = append(told, n.SandboxID)
+		case !final(err):
 			return told, err
 		}
-		told = append(told, n.SandboxID)
 	}
 	return told, nil
 }

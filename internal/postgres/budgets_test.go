@@ -1,12 +1,16 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -92,6 +96,69 @@ func TestATaskIsToldNearItsBudgetParkedAtItAndGoesOnWhenItIsRaised(t *testing.T)
 			require.True(t, w.write(a, contract.Projection{Ordinal: 7, Status: task.StatusPending, RequestSlot: true}).HoldsSlot)
 		})
 	}
+}
+
+// TestWhereNoBudgetIsSetNothingIsCounted has somebody hold what would have to be read for that.
+func TestWhereNoBudgetIsSetNothingIsCounted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store := postgres.New(w.pool, postgres.Config{})
+	a := w.task(w.project(5), "")
+	w.running(a)
+	w.task(w.project(5), `budget = '{"usd": 5}', status = 'completed', queued_at = NULL`)
+	held, err := w.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = held.Rollback(context.WithoutCancel(t.Context())) }()
+	_, err = held.Exec(t.Context(), `LOCK TABLE slots, sandboxes`)
+	require.NoError(t, err)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	told, err := store.EnforceBudgets(ctx)
+	require.NoError(t, err)
+	require.Empty(t, told)
+}
+
+// TestAFullInboxKeepsNoOtherFromBeingTold has two agents near their budget, of whom the first takes no more messages.
+func TestAFullInboxKeepsNoOtherFromBeingTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store := postgres.New(w.pool, postgres.Config{})
+	p := w.project(5)
+	var boxes []string
+	for range 2 {
+		live := w.running(w.task(p, `budget = '{"usd": 10}'`))
+		w.spends(live.SandboxID, 9, 10)
+		boxes = append(boxes, live.SandboxID)
+	}
+	slices.Sort(boxes)
+	w.exec(`INSERT INTO messages (id, sandbox_id, kind, content, sender_kind)
+		SELECT gen_random_uuid(), $1, 'user_message', 'x', 'person' FROM generate_series(1, $2)`, boxes[0], ingest.MaxOpenMessages)
+	told, err := store.EnforceBudgets(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, boxes[1:], told)
+}
+
+// TestTheTasksOfAProjectAreToldAndParkedForWhatTheyUsedTogether, and one with a budget of its own for that.
+func TestTheTasksOfAProjectAreToldAndParkedForWhatTheyUsedTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store := postgres.New(w.pool, postgres.Config{})
+	p := w.project(5)
+	_, err := store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{USD: 20})
+	require.NoError(t, err)
+	own, other := w.task(p, `budget = '{"usd": 9}'`), w.task(p, "")
+	boxes := []string{w.running(own).SandboxID, w.running(other).SandboxID}
+	w.spends(boxes[0], 8, 10)
+	w.spends(boxes[1], 9, 10)
+	w.enforce()
+	require.Zero(t, w.parked())
+	require.Equal(t, []string{"project", "project", "task"}, one[[]string](t, w.pool,
+		`SELECT array_agg(split_part(idempotency_key, ' ', 2) ORDER BY idempotency_key) FROM messages`), "what is near")
+	w.spends(boxes[0], 11, 10)
+	w.enforce()
+	reason := `SELECT args ->> 'reason' FROM commands WHERE kind = 'budget' AND task_id = $1`
+	require.Equal(t, "its budget is spent, 11.00 of 9.00 USD", one[string](t, w.pool, reason, own.id))
+	require.Equal(t, "the budget of its project is spent, 20.00 of 20.00 USD", one[string](t, w.pool, reason, other.id))
 }
 
 func TestTimeBindsWhereNothingIsSaid(t *testing.T) {

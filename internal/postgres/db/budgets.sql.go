@@ -10,6 +10,19 @@ import (
 	"encoding/json"
 )
 
+const budgetsBind = `-- name: BudgetsBind :one
+SELECT (EXISTS (SELECT FROM tasks WHERE budget <> '{}' AND status NOT IN ('completed', 'failed', 'cancelled'))
+    OR EXISTS (SELECT FROM projects WHERE budget <> '{}'))::boolean
+`
+
+// Whether any task that has not ended, or any project, has a budget.
+func (q *Queries) BudgetsBind(ctx context.Context) (bool, error) {
+	row := q.db.QueryRow(ctx, budgetsBind)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const meter = `-- name: Meter :exec
 SELECT omoi_meter($1::text)
 `

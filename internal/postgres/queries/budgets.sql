@@ -1,3 +1,8 @@
+-- name: BudgetsBind :one
+-- Whether any task that has not ended, or any project, has a budget.
+SELECT (EXISTS (SELECT FROM tasks WHERE budget <> '{}' AND status NOT IN ('completed', 'failed', 'cancelled'))
+    OR EXISTS (SELECT FROM projects WHERE budget <> '{}'))::boolean;
+
 -- name: MeterLive :exec
 SELECT omoi_meter_live();
 
