@@ -343,7 +343,8 @@ END $$;
 --
 -- omoi_grant looks at all that wait: after a change of limits, pauses or dependencies, each
 -- minute, and while a credential sleeps. Where a task came or went omoi_admit does, which looks
--- at what is new and at the front of each queue.
+-- at what is new and at the front of each queue. The gate of before is kept for the way back.
+ALTER FUNCTION omoi_grant RENAME TO omoi_grant_before;
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION omoi_grant(org uuid) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -415,105 +416,8 @@ $$;
 -- +goose Down
 DROP FUNCTION omoi_ticket_status, omoi_ask, omoi_admit, omoi_place, omoi_give, omoi_mark, omoi_judge, omoi_over_task, omoi_over_project, omoi_budget_room, omoi_probes, omoi_wall, omoi_credential;
 DROP INDEX tasks_fresh, tasks_ready;
--- +goose StatementBegin
-CREATE OR REPLACE FUNCTION omoi_grant(org uuid) RETURNS integer LANGUAGE plpgsql AS $$
-DECLARE
-    granted integer;
-BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
-    IF NOT EXISTS (SELECT FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL) THEN
-        RETURN 0;
-    END IF;
-    WITH held AS (
-        SELECT project_id, count(*) AS used FROM slots WHERE organization_id = org GROUP BY project_id
-    ), needs AS (   -- what waiting tasks depend on
-        SELECT d.task_id, bool_or(o.status IN ('failed', 'cancelled')) AS broken, count(*) AS missing
-        FROM tasks w
-        JOIN task_dependencies d ON d.task_id = w.id
-        JOIN tasks o ON o.id = d.depends_on AND o.status <> 'completed'
-        WHERE w.organization_id = org AND w.queued_at IS NOT NULL
-        GROUP BY d.task_id
-    ), blocks AS (  -- how many pending tasks depend on a waiting one
-        SELECT d.depends_on AS task_id, count(*) AS others
-        FROM tasks w
-        JOIN task_dependencies d ON d.depends_on = w.id
-        JOIN tasks o ON o.id = d.task_id AND o.status = 'pending'
-        WHERE w.organization_id = org AND w.queued_at IS NOT NULL
-        GROUP BY d.depends_on
-    ), waiting AS (
-        SELECT t.id, t.project_id, t.created_at, p.max_slots AS room, coalesce(h.used, 0) AS used,
-            omoi_score(t.priority, extract(epoch FROM now() - t.created_at)::float8,
-                extract(epoch FROM t.deadline_at - now())::float8, coalesce(b.others, 0), t.retry_count, t.max_retries) AS score,
-            coalesce(n.missing, 0) AS missing,
-            CASE WHEN n.broken THEN 'dependency_failed' WHEN n.missing > 0 THEN 'dependency'
-                WHEN o.paused OR p.paused THEN 'paused'
-                WHEN NOT (p.autonomous_execution_enabled OR t.person
-                    OR coalesce(t.execution_config -> 'force_execute' = 'true', false)) THEN 'held' ELSE '' END AS block,
-            o.paused AS org_paused, t.blocked_reason, t.queue_position, t.queue_reason
-        FROM tasks t
-        JOIN projects p ON p.id = t.project_id
-        JOIN organizations o ON o.id = t.organization_id
-        LEFT JOIN held h ON h.project_id = t.project_id
-        LEFT JOIN needs n ON n.task_id = t.id
-        LEFT JOIN blocks b ON b.task_id = t.id
-        WHERE t.organization_id = org AND t.queued_at IS NOT NULL
-    ), placed AS (
-        SELECT *, row_number() OVER (PARTITION BY project_id, block = '' ORDER BY score DESC, created_at, id) AS place
-        FROM waiting
-    ), turns AS (
-        SELECT *, row_number() OVER (ORDER BY (used + place - 1) / greatest(room, 1)::float8,
-            score DESC, created_at, id) AS turn
-        FROM placed WHERE block = '' AND used + place <= room
-    ), limits AS (
-        SELECT max_slots AS room, (SELECT coalesce(sum(used), 0) FROM held) AS used FROM organizations WHERE id = org
-    ), chosen AS (
-        SELECT turns.id FROM turns, limits WHERE limits.room IS NULL OR limits.used + turns.turn <= limits.room
-    ), given AS (   -- how many of each project are chosen, all in all and alone
-        SELECT project_id, count(*) AS given FROM turns JOIN chosen USING (id) GROUP BY project_id
-    ), wanted AS (
-        SELECT w.id, w.score, w.blocked_reason, w.queue_position, w.queue_reason, c.id IS NOT NULL AS let_in,
-            CASE w.block WHEN 'held' THEN '' ELSE w.block END AS block,
-            CASE WHEN w.block = '' AND c.id IS NULL AND w.place - coalesce(g.given, 0) <= 50
-                THEN w.place - coalesce(g.given, 0) END AS position,
-            CASE WHEN c.id IS NOT NULL THEN ''
-                WHEN w.block = 'dependency_failed' THEN 'a task that it depends on failed or was cancelled'
-                WHEN w.block = 'dependency' AND w.missing = 1 THEN 'waiting for 1 task that it depends on'
-                WHEN w.block = 'dependency' THEN format('waiting for %s tasks that it depends on', w.missing)
-                WHEN w.block = 'paused' AND w.org_paused THEN 'waiting: the organization is paused'
-                WHEN w.block = 'paused' THEN 'waiting: the project is paused'
-                WHEN w.block = 'held' THEN 'waiting: autonomous execution is off in this project'
-                WHEN w.room = 0 THEN 'waiting: the project takes no tasks now (limit 0)'
-                WHEN w.used + coalesce(g.given, 0) >= w.room
-                    THEN format('waiting for a slot: %s of %s used in this project', w.used + coalesce(g.given, 0), w.room)
-                WHEN l.room = 0 THEN 'waiting: the organization takes no tasks now (limit 0)'
-                ELSE format('waiting for a slot: %s of %s used in this organization',
-                    l.used + (SELECT count(*) FROM chosen), l.room) END AS reason
-        FROM placed w CROSS JOIN limits l
-        LEFT JOIN chosen c ON c.id = w.id
-        LEFT JOIN given g ON g.project_id = w.project_id
-    ), changed AS MATERIALIZED (
-        SELECT * FROM wanted w WHERE w.let_in OR w.blocked_reason <> w.block OR w.queue_reason <> w.reason
-            OR w.queue_position IS DISTINCT FROM w.position
-    ), taken AS MATERIALIZED (
-        SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT id FROM changed)) AND t.queued_at IS NOT NULL
-        FOR NO KEY UPDATE SKIP LOCKED
-    ), written AS (
-        UPDATE tasks t SET score = n.score, blocked_reason = n.block, queue_position = n.position,
-            queue_reason = n.reason, queued_at = CASE WHEN n.let_in THEN NULL ELSE t.queued_at END
-        FROM changed n WHERE t.id = n.id AND t.id = ANY (ARRAY(SELECT id FROM taken))
-        RETURNING t.id, t.organization_id, t.project_id, n.let_in
-    ), opened AS (
-        INSERT INTO slots (task_id, organization_id, project_id)
-        SELECT id, organization_id, project_id FROM written WHERE let_in
-        ON CONFLICT (task_id) DO NOTHING
-    ), told AS (
-        INSERT INTO relay (task_id, admit, due_at) SELECT id, true, now() FROM written WHERE let_in
-        ON CONFLICT (task_id) DO UPDATE SET admit = true, due_at = now()
-    )
-    SELECT count(*) FILTER (WHERE let_in) INTO granted FROM written;
-    RETURN granted;
-END $$;
--- +goose StatementEnd
+DROP FUNCTION omoi_grant;
+ALTER FUNCTION omoi_grant_before RENAME TO omoi_grant;
 ALTER TABLE projects DROP COLUMN budget;
 ALTER TABLE attempts DROP COLUMN credential;
 DROP TRIGGER task_ended ON tasks;
