@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,7 @@ import (
 type wire struct {
 	mu     sync.Mutex
 	down   func() (link.Answer, error) // nil: it works
+	most   int                         // bytes of a body that get through; 0: all of them
 	asked  []time.Time
 	events []agenttest.Event
 }
@@ -35,6 +37,9 @@ func (w *wire) Post(_ context.Context, _ string, body []byte, _ bool) (link.Answ
 	w.asked = append(w.asked, time.Now())
 	if w.down != nil {
 		return w.down()
+	}
+	if w.most > 0 && len(body) > w.most {
+		return link.Answer{}, errors.New("connection reset by peer")
 	}
 	var in struct {
 		First  int64             `json:"first"`
@@ -135,6 +140,30 @@ func TestAnHourOfTroubleLosesNothingAndFloodsNobody(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Some ways are cut after so many bytes, and would never let the batch through that gathered meanwhile.
+func TestSmallerBatchesAreTriedWhereLargeOnesGetLost(t *testing.T) {
+	t.Parallel()
+	aside(t, reporter.Config{SandboxID: "sbx"}, func(t *testing.T, w *wire, r *reporter.Reporter) {
+		t.Helper()
+		w.most = 2000
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // of the bubble, which takes none
+		defer cancel()
+		const events = 150
+		for range events {
+			r.Emit("agent.message", map[string]any{"text": strings.Repeat("x", 200)})
+		}
+		require.NoError(t, r.Flush(ctx))
+		require.Len(t, w.stored(), events)
+		w.most = 0
+		for range events {
+			r.Emit("agent.message", map[string]any{"text": strings.Repeat("x", 200)})
+		}
+		before := len(w.posts())
+		require.NoError(t, r.Flush(ctx))
+		require.Less(t, len(w.posts())-before, 10, "what gets through again is sent in large batches")
+	})
 }
 
 // What a server asks of all agents at once must not bring all of them back at once.

@@ -22,6 +22,7 @@ type verdict int
 
 const (
 	again   verdict = iota // try again after a backoff
+	lost                   // likewise: no whole request or answer got through
 	slowly                 // try again after the slow backoff
 	taken                  // acknowledged, at least in part
 	gone                   // never again
@@ -55,14 +56,17 @@ func (r *Reporter) Run(ctx context.Context) error {
 type sender struct {
 	*Reporter
 	failures int
-	limit    int // events in the next batch; halved when the server finds it too large
+	limit    int // events in the next batch; halved when it finds no way through
 	sent     time.Time
 	plain    int   // bodies to send as they are, after one that was refused compressed
 	refused  tries // of the event that the API refused alone
 	blocked  tries // of the event that something on the way refused alone
 }
 
-const plainBodies = 100 // sent before compression is tried again
+const (
+	plainBodies = 100 // sent before compression is tried again
+	mostLost    = 3   // batches in a row before smaller ones are tried: some ways let no large one through
+)
 
 // idle waits for something to send, then gives it company unless it is urgent.
 func (s *sender) idle(ctx context.Context) error {
@@ -105,6 +109,10 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 	case slowly:
 		s.failures++
 		return pause.For(ctx, wait+pause.Jitter(s.cfg.SlowBackoff))
+	case lost:
+		if s.failures >= mostLost {
+			s.limit = max(len(records)/2, 1)
+		}
 	case again:
 	}
 	return pause.For(ctx, wait+s.backoff()) // on top of what the server asked all for, or all come back at once
@@ -122,7 +130,7 @@ func (s *sender) send(ctx context.Context, records []spool.Record) (verdict, tim
 	answer, err := s.post.Post(ctx, batchPath, body, compress)
 	if err != nil {
 		s.log.DebugContext(ctx, "batch not sent", slog.Any("error", err))
-		return again, 0
+		return lost, 0
 	}
 	if compress && (answer.Status == http.StatusUnsupportedMediaType || answer.Status == http.StatusBadRequest) {
 		s.plain = plainBodies
@@ -146,6 +154,8 @@ func (s *sender) judge(answer link.Answer, base int64, records []spool.Record) v
 		}
 		s.log.Warn("something on the way to the API refuses events", slog.Int("status", answer.Status))
 		return blocked
+	case http.StatusRequestTimeout:
+		return lost
 	}
 	s.log.Debug("batch refused", slog.Int("status", answer.Status))
 	return again
