@@ -77,6 +77,8 @@ type fields struct {
 	Cost      float64 `json:"cost_usd"`
 	TotalCost float64 `json:"total_cost_usd"`
 	Total     usage   `json:"total_usage"`
+	Sent      int64   `json:"input_tokens"` // of an end, as what it got
+	Got       int64   `json:"output_tokens"`
 
 	Status  string  `json:"status"`
 	Current string  `json:"current_tool"`
@@ -125,6 +127,9 @@ func (r *reader) fill(e *Event, f *fields) bool {
 	case task.EventAgentCompleted, task.EventContinuousCompleted:
 		ended(e, f)
 		r.paid(e, f)
+	case task.EventAgentError, task.EventAgentFailed:
+		r.paid(e, f)
+		fallthrough
 	default:
 		e.Text, e.Error = cut(cmp.Or(f.Content, f.Error), maxText), cut(errorOf(f.Error), maxText)
 	}
@@ -141,7 +146,7 @@ func ended(e *Event, f *fields) {
 
 // paid notes what was spent so far.
 func (r *reader) paid(e *Event, f *fields) bool {
-	e.CostUSD, e.Tokens = max(f.TotalCost, f.Cost), f.Total.Input+f.Total.Output
+	e.CostUSD, e.Tokens = max(f.TotalCost, f.Cost), max(f.Total.Input+f.Total.Output, f.Sent+f.Got)
 	r.s.CostUSD, r.s.Tokens = max(r.s.CostUSD, e.CostUSD), max(r.s.Tokens, e.Tokens)
 	return e.CostUSD > 0 || e.Tokens > 0
 }

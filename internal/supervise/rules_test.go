@@ -202,6 +202,18 @@ func TestCost(t *testing.T) {
 	})
 }
 
+func TestWhatAFailureHasCostCounts(t *testing.T) {
+	t.Parallel()
+	bill := map[string]any{"error": "no more", "cost_usd": 2.5, "input_tokens": 10, "output_tokens": 5}
+	for _, end := range []string{task.EventAgentError, task.EventAgentFailed, task.EventAgentCompleted} {
+		s := newTape().spend(0.1).add(end, bill).subject()
+		require.InDelta(t, 2.5, s.CostUSD, 1e-9, end)
+		require.Equal(t, int64(30_000), s.Tokens, end)
+		s = newTape().add(end, bill).subject()
+		require.Equal(t, int64(15), s.Tokens, end)
+	}
+}
+
 func TestRulesAloneNeverSayHealthy(t *testing.T) {
 	t.Parallel()
 	a := supervise.Rules(newTape().read("a.go").edit("a.go", "+x").bash("go test ./...", "ok").subject(), supervise.DefaultSettings())
