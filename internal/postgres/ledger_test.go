@@ -155,6 +155,8 @@ func TestPulseTellsAgesByTheDatabasesClock(t *testing.T) {
 	require.Equal(t, "Bash", p.Tool)
 	require.InDelta(t, 15*time.Second, p.ToolAge, near)
 	require.Equal(t, "agent.tool_use", p.LastType)
+	w.event(id, "agent.heartbeat", `{"current_tool": "Bash", "tool_age_ms": 1e13}`)
+	require.Greater(t, pulse().ToolAge, 24*time.Hour, "what no duration can hold is long")
 	w.event(id, "agent.waiting", `{}`)
 	w.event(id, "agent.heartbeat", `{"current_tool": null, "tool_age_ms": null}`)
 	p = pulse()

@@ -98,14 +98,14 @@ func (s *Store) readSigns(ctx context.Context, sandboxID string, birth time.Time
 // readTool reads the tool call that a heartbeat names, and how old it is by now.
 func readTool(e db.NewestEventsRow, out *task.Pulse) {
 	var beat struct {
-		Tool  string `json:"current_tool"`
-		AgeMS int64  `json:"tool_age_ms"`
+		Tool  string  `json:"current_tool"`
+		AgeMS float64 `json:"tool_age_ms"`
 	}
 	if json.Unmarshal(e.EventData, &beat) != nil || beat.Tool == "" {
 		return
 	}
 	out.Tool = beat.Tool
-	out.ToolAge = max(time.Duration(beat.AgeMS)*time.Millisecond, 0) + max(age(e.Age), 0)
+	out.ToolAge = task.Millis(beat.AgeMS) + max(age(e.Age), 0)
 }
 
 // age is a number of seconds as a duration.

@@ -33,7 +33,7 @@ func tooLong(t *trail, s Settings) *Finding {
 		return nil
 	}
 	return &Finding{
-		Why:        fmt.Sprintf("%s has been under way for %s; tools have %s.", t.Beat.Tool, minutes(t.Beat.ToolAge), minutes(s.ToolLimit)),
+		Why:        fmt.Sprintf("%s has been under way for %s; tools have %s.", t.Beat.Tool, minutes(t.toolAge()), minutes(s.ToolLimit)),
 		Advice:     fmt.Sprintf("A call of %s hangs. End it, and find out why before you try again.", t.Beat.Tool),
 		Confidence: 0.8, Evidence: []int64{t.Beat.Sequence},
 	}

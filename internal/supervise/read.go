@@ -98,7 +98,7 @@ func (r *reader) row(row *task.Event) {
 	if task.ClassOf(row.Type) == task.EventHeartbeat {
 		r.s.Beat = &Beat{
 			Sequence: e.Sequence, Age: e.Age, Status: f.Status, Tool: f.Current,
-			ToolAge: time.Duration(f.ToolMS * float64(time.Millisecond)),
+			ToolAge: task.Millis(f.ToolMS),
 		}
 		return
 	}

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
-	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // inputs are the fields of tools' inputs that the rules look at.
@@ -58,7 +59,7 @@ func (r *reader) completed(e *Event, f *fields) bool {
 	}
 	e.Call = f.ToolUseID
 	if res.MS != nil {
-		e.Took = time.Duration(*res.MS * float64(time.Millisecond))
+		e.Took = task.Millis(*res.MS)
 	}
 	text := cmp.Or(res.Output, strings.TrimSpace(res.Stdout+"\n"+res.Stderr))
 	if text != "" && isTest(r.commands[e.Call], r.s.TestCommand) {

@@ -59,6 +59,7 @@ func TestNoProgress(t *testing.T) {
 		{name: "waiting for a person", tape: newTape().read("a.go").wait(11*time.Minute).beat("waiting", "", 0)},
 		{name: "long tests", tape: newTape().read("a.go").wait(25*time.Minute).beat("running", "Bash", 25*time.Minute)},
 		{name: "a tool that hangs", tape: newTape().read("a.go").wait(31*time.Minute).beat("running", "Bash", 31*time.Minute), want: []string{"no_progress"}},
+		{name: "a tool that is always said to have just begun", tape: newTape().read("a.go").wait(31*time.Minute).beat("running", "Bash", time.Second), want: []string{"no_progress"}},
 		{name: "talk alone", tape: newTape().times(6, talk), want: []string{"no_progress"}},
 		{name: "some talk", tape: newTape().times(5, talk)},
 		{name: "talk with a person", tape: newTape().times(9, func(tp *tape, i int) { talk(tp.told("And now?"), i) })},

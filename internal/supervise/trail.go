@@ -167,10 +167,14 @@ func (t *trail) left(path string) bool { return t.net[path] != 0 }
 // after that is a call.
 func (t *trail) underWay(limit time.Duration) bool {
 	if t.Beat != nil && t.Beat.Sequence > t.last() {
-		return t.Beat.Tool != "" && t.Beat.ToolAge+t.Beat.Age <= limit
+		return t.Beat.Tool != "" && t.toolAge() <= limit
 	}
 	return len(t.steps) > 0 && t.steps[len(t.steps)-1].result == nil && t.steps[len(t.steps)-1].use.Age <= limit
 }
+
+// toolAge is for how long the tool of the heartbeat has been under way: as long as that says, and no
+// less than nothing else was told, since a call begins with an event.
+func (t *trail) toolAge() time.Duration { return max(t.Beat.ToolAge+t.Beat.Age, t.newest()) }
 
 // last is the number of the newest event, heartbeats aside.
 func (t *trail) last() int64 {
