@@ -85,6 +85,18 @@ func TestTwoWorkersAtTheSameStretchSpeakOnce(t *testing.T) {
 	require.Equal(t, 5, w.count(`SELECT count(*) FROM messages`))
 }
 
+func TestWhatATitleForbidsBindsToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	box := w.atWork(1)[0]
+	w.exec("UPDATE tasks SET title = 'Mend the build. Only change files under `src/`.'")
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
+		SELECT id, 1, birth, 'agent.file_edited', '{"file_path": "main.go", "change_type": "modified", "full_diff": "@@ -1 +1 @@\n-a\n+b\n"}' FROM sandboxes WHERE id = $1`, box)
+	w.exec(`UPDATE sandboxes SET head = 1 WHERE id = $1`, box)
+	w.cycle(w.guardian(always()), named(1))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM guardian_analyses WHERE analysis -> 'findings' -> 0 ->> 'rule' = 'outside_paths'`))
+}
+
 func TestInShadowNobodyIsTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

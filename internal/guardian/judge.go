@@ -123,17 +123,14 @@ func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w task.Watched,
 // subject is what package supervise is told of an attempt: without credentials that people wrote into what they
 // asked for, since a judgement is kept, and is read by a model.
 func (g *Guardian) subject(w task.Watched, events []task.Event) supervise.Subject {
-	var execution struct {
-		TestCommand string `json:"test_command"`
-		Waits       bool   `json:"wait_for_messages"`
-	}
+	var execution task.Execution
 	_ = json.Unmarshal(w.Execution, &execution) // what is of another form says nothing
 	w.Title, w.Description = redact.Scrub(w.Title, nil), redact.Scrub(w.Description, nil)
 	s := supervise.Subject{
 		TaskID: w.TaskID, SandboxID: w.SandboxID, ProjectID: w.ProjectID, Attempt: w.Attempt,
 		Title: w.Title, Description: w.Description, TaskType: w.TaskType, Mode: w.Mode, Phase: w.PhaseID,
-		TestCommand: execution.TestCommand, WaitsForMessages: execution.Waits,
-		Limits: supervise.LimitsOf(w.Description, w.Execution, w.Settings),
+		TestCommand: execution.TestCommand, WaitsForMessages: execution.WaitForMessages,
+		Limits: supervise.LimitsOf(w.Title+"\n"+w.Description, w.Execution, w.Settings),
 		Age:    w.Age, CostUSD: w.CostUSD, Tokens: w.Tokens, BudgetUSD: w.Budget.USD, Counts: w.Counts,
 		Said: hidden(w.Said),
 	}
