@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,9 +26,7 @@ func Output(s Subject, most int) []Line {
 			lines = append(lines, l)
 		}
 	}
-	for i, j := 0, len(lines)-1; i < j; i, j = i+1, j-1 {
-		lines[i], lines[j] = lines[j], lines[i]
-	}
+	slices.Reverse(lines)
 	return lines
 }
 
