@@ -136,7 +136,7 @@ func unsure(e evidence) string {
 		return "The agent's spool cannot be looked at."
 	case e.probe != nil && e.probe.AgentLive && e.probe.Unsent > 0 && !e.stopped():
 		return because("The agent works and cannot reach the API", e.advice)
-	case e.question != contract.AskNoWork && e.beatsInside():
+	case (e.question == contract.AskStartup || e.question == contract.AskHeartbeat) && e.beatsInside(): // who waits may well beat
 		return "The agent beats, and its events are on their way."
 	}
 	return ""

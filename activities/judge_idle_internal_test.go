@@ -1,0 +1,28 @@
+package activities
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// An agent that waits for a message goes on beating, and its spool shows that. It has waited too long all the same, unless
+// something that it said is still on its way.
+func TestAnAgentThatBeatsMayHaveWaitedTooLong(t *testing.T) {
+	t.Parallel()
+	const limit = 10 * time.Minute
+	e := evidence{
+		question: contract.AskIdle, threshold: limit, tool: time.Hour, machine: true,
+		pulse: task.Pulse{Assigned: time.Hour, Started: time.Hour, Work: time.Hour, Beat: time.Second, Waiting: limit},
+		seen:  sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateAlive, Started: true},
+		probe: &probe{AgentLive: true, NewestMS: 100},
+	}
+	require.Equal(t, contract.SeenIdle, verdict(e).Seen)
+	e.probe.Unsent = 1
+	require.Equal(t, contract.SeenUnknown, verdict(e).Seen)
+}
