@@ -18,20 +18,27 @@ import (
 // fail or retry again while one is under way answers that one.
 func (s *Store) AskTask(ctx context.Context, a task.Ask) (task.Asked, error) {
 	var asked task.Asked
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
-		row, err := q.LockTask(ctx, a.OrganizationID, a.TaskID)
-		if err != nil {
-			return missing(translate("lock the task", err), "There is no task %s.", a.TaskID)
-		}
-		if asked, err = askTask(ctx, q, a, row); err != nil || row.QueuedAt == nil {
-			return err
-		}
-		return q.Admit(ctx, row.OrganizationID, row.ProjectID) // a gate that ran meanwhile has passed over our locked row
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+		asked, _, err = askTask(ctx, q, a)
+		return err
 	})
 	return asked, translate("ask for "+a.Kind+" of task "+a.TaskID, err)
 }
 
-func askTask(ctx context.Context, q *db.Queries, a task.Ask, row db.Task) (task.Asked, error) {
+// askTask is [Store.AskTask] within a transaction; it answers also what the task was before.
+func askTask(ctx context.Context, q *db.Queries, a task.Ask) (task.Asked, db.Task, error) {
+	row, err := q.LockTask(ctx, a.OrganizationID, a.TaskID)
+	if err != nil {
+		return task.Asked{}, row, missing(translate("lock the task", err), "There is no task %s.", a.TaskID)
+	}
+	asked, err := judgeAsk(ctx, q, a, row)
+	if err == nil && row.QueuedAt != nil { // a gate that ran meanwhile has passed over our locked row
+		err = q.Admit(ctx, row.OrganizationID, row.ProjectID)
+	}
+	return asked, row, err
+}
+
+func judgeAsk(ctx context.Context, q *db.Queries, a task.Ask, row db.Task) (task.Asked, error) {
 	attempts, err := q.ReadAttempts(ctx, a.TaskID)
 	if err != nil {
 		return task.Asked{}, err

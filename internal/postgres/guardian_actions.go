@@ -81,25 +81,16 @@ func tellAction(ctx context.Context, q *db.Queries, row db.GuardianAction, event
 func (s *Store) CancelByGuardian(ctx context.Context, call task.GuardianCall, taskID string) (task.GuardianAction, error) {
 	return s.act(ctx, call, func(a *acting) (before, after, more map[string]any, commandID string, err error) {
 		a.kind, a.target, a.event = actCancel, taskID, "guardian.intervention.started"
-		row, err := a.q.LockTask(ctx, call.OrganizationID, taskID)
-		if err != nil {
-			return nil, nil, nil, "", missing(translate("lock the task", err), "There is no task %s.", taskID)
-		}
 		reason := "EMERGENCY CANCELLATION: " + call.Reason
 		args, err := json.Marshal(map[string]string{"reason": reason})
 		if err != nil {
 			return nil, nil, nil, "", err
 		}
-		asked, err := askTask(ctx, a.q, task.Ask{
+		asked, row, err := askTask(ctx, a.q, task.Ask{
 			OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.AskFail, Reason: reason, Sender: call.By, Args: args,
-		}, row)
+		})
 		if err != nil {
 			return nil, nil, nil, "", err
-		}
-		if row.QueuedAt != nil {
-			if _, err := a.q.RunGate(ctx, row.OrganizationID); err != nil {
-				return nil, nil, nil, "", err
-			}
 		}
 		state := func(status string) map[string]any {
 			return map[string]any{"status": status, "assigned_agent_id": row.AssignedAgentID, "priority": row.Priority, "sandbox_id": row.SandboxID}
@@ -232,17 +223,13 @@ func revert(ctx context.Context, q *db.Queries, call task.GuardianCall, row db.G
 
 // revertCancel lets the task begin again. What its attempt did not save is gone with its sandbox.
 func revertCancel(ctx context.Context, q *db.Queries, call task.GuardianCall, taskID string) (task.Reverted, error) {
-	row, err := q.LockTask(ctx, call.OrganizationID, taskID)
-	if err != nil {
-		return task.Reverted{}, missing(translate("lock the task", err), "There is no task %s.", taskID)
-	}
 	args, err := json.Marshal(map[string]string{"reason": call.Reason})
 	if err != nil {
 		return task.Reverted{}, err
 	}
-	_, err = askTask(ctx, q, task.Ask{
+	_, _, err = askTask(ctx, q, task.Ask{
 		OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.AskRetry, Reason: call.Reason, Sender: call.By, Args: args,
-	}, row)
+	})
 	if err != nil {
 		return task.Reverted{}, err
 	}

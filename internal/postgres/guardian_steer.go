@@ -119,20 +119,17 @@ func tellSteering(ctx context.Context, q *db.Queries, iv task.Intervention) erro
 
 // askReplace gives the command that ends the attempt and begins the next one.
 func askReplace(ctx context.Context, q *db.Queries, iv task.Intervention) (task.Asked, error) {
-	row, err := q.LockTask(ctx, iv.OrganizationID, iv.TaskID)
-	if err != nil {
-		return task.Asked{}, missing(translate("lock the task", err), "There is no task %s.", iv.TaskID)
-	}
 	args, err := json.Marshal(map[string]string{
 		"reason": "replaced by the guardian", "feedback": iv.Content, "sandbox_id": iv.SandboxID, "intervention_id": iv.ID,
 	})
 	if err != nil {
 		return task.Asked{}, err
 	}
-	return askTask(ctx, q, task.Ask{
+	asked, _, err := askTask(ctx, q, task.Ask{
 		OrganizationID: iv.OrganizationID, TaskID: iv.TaskID, Kind: task.AskReplace, SandboxID: iv.SandboxID,
 		Reason: "replaced by the guardian", Sender: ingest.SenderGuardian, Args: args,
-	}, row)
+	})
+	return asked, err
 }
 
 func interventionOf(r db.Intervention) task.Intervention {
