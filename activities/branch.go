@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -89,43 +88,11 @@ func (a *Activities) OpenPull(ctx context.Context, in contract.PullInput) (contr
 	if err != nil || work.Repo == "" || work.Branch == "" {
 		return contract.PullResult{}, err
 	}
-	if in.Saved {
-		err = a.promote(ctx, work)
-	}
-	if err != nil {
-		return contract.PullResult{}, published(err)
-	}
 	pull, err := a.pull(ctx, work)
 	if err != nil {
 		return contract.PullResult{}, published(err)
 	}
 	return contract.PullResult{Number: pull.Number, URL: pull.URL}, nil
-}
-
-// errRedo is of saved work that cannot come to its branch any more: an attempt has to do it again.
-var errRedo = errors.New("the work has to be done again")
-
-// promote brings work to its branch that was saved because it could not be pushed.
-func (a *Activities) promote(ctx context.Context, work task.Work) error {
-	saved, err := a.deps.Tasks.Unpublished(ctx, work.TaskID)
-	if err != nil || saved.Ref == "" {
-		return err
-	}
-	host, err := a.host(work)
-	if err != nil {
-		return err
-	}
-	head, err := host.Promote(ctx, scm.Repo(work.Repo), work.Branch, saved.Ref, saved.Head)
-	if errors.Is(err, scm.ErrMoved) {
-		return fmt.Errorf("%w: %w", errRedo, err)
-	}
-	if err != nil {
-		return fmt.Errorf("publish %s: %w", saved.Ref, err)
-	}
-	if err := a.deps.Ledger.SaveHead(ctx, work.TaskID, saved.Attempt, head); err != nil {
-		return fmt.Errorf("write head of attempt: %w", err)
-	}
-	return nil
 }
 
 func (a *Activities) pull(ctx context.Context, work task.Work) (scm.PullRequest, error) {

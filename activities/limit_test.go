@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,11 @@ import (
 
 func (s *fakeStore) Unpublished(context.Context, string) (task.Unpublished, error) {
 	return s.saved, nil
+}
+
+func (s *fakeStore) Text(_ context.Context, id string) (string, error) {
+	_, content, _ := strings.Cut(s.texts[id], ":")
+	return content, nil
 }
 
 func (h *fakeHost) Promote(_ context.Context, _ scm.Repo, branch, ref, commit string) (string, error) {
@@ -91,15 +97,43 @@ func TestSavedWorkIsBroughtToItsBranch(t *testing.T) {
 	require.Equal(t, "c2", saved.Head, "where the branch should be")
 
 	b.store.saved = task.Unpublished{Attempt: 1, Ref: saved.Ref, Head: saved.Head}
-	in := contract.PullInput{TaskID: taskID, Saved: true}
 	b.git.loseAnswerOf("promote")
-	require.Error(t, act(b, b.activities().OpenPull, in))
-	require.NoError(t, act(b, b.activities().OpenPull, in))
+	require.Error(t, b.promotes())
+	require.NoError(t, b.promotes())
 	require.Equal(t, saved.Ref+" c2", b.git.heads["feature/tick-1"])
 	require.Equal(t, map[int]string{1: "c2"}, b.store.heads)
-	require.Len(t, b.git.pulls, 1)
-	require.NoError(t, act(b, b.activities().OpenPull, contract.PullInput{TaskID: taskID}))
-	require.Equal(t, 2, b.git.count("promote"), "a retry of the publishing alone looks for saved work")
+
+	b.store.saved = task.Unpublished{}
+	require.NoError(t, b.promotes())
+	require.Equal(t, 2, b.git.count("promote"), "what is there is left alone")
+}
+
+func (b *bench) promotes() error {
+	return act(b, b.activities().PromoteWork, contract.BranchInput{TaskID: taskID})
+}
+
+// A credential that is refused takes no rescue either: the bundle that omoi kept itself is pushed by the retry.
+func TestKeptWorkIsPushedToItsBranch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	b.collects(committed())
+	b.git.pushErr = task.Errorf(task.CodeForbidden, "GitHub does not accept the credential.")
+	require.Equal(t, task.SalvagePatch, b.salvage().Kind)
+	saved := b.store.rows[boxID].Salvage
+	require.Equal(t, "c2", saved.Head)
+
+	b.store.saved = task.Attempt{Number: 1, Salvage: saved}.Unpublished()
+	app, _ := refused(t, b.promotes())
+	require.Equal(t, string(task.ClassCredentials), app.Type())
+	b.git.pushErr = task.Errorf(task.CodeConflict, "GitHub does not take the branch: GH001: Large files detected.")
+	_, details := refused(t, b.promotes())
+	require.True(t, details.Redo, "what it takes under no name an attempt has to do again")
+	b.git.pushErr = nil
+	require.NoError(t, b.promotes())
+	require.Equal(t, "work", b.git.heads["feature/tick-1"])
+	require.Equal(t, map[int]string{1: "work"}, b.store.heads)
+	require.Zero(t, b.git.count("promote"))
 }
 
 func TestSavedWorkThatFitsNoMoreIsToBeDoneAgain(t *testing.T) {
@@ -114,13 +148,13 @@ func TestSavedWorkThatFitsNoMoreIsToBeDoneAgain(t *testing.T) {
 		{task.Errorf(task.CodeConflict, "GitHub does not take the branch."), false},
 	} {
 		b.git.promoteErr = c.err
-		app, details := refused(t, act(b, b.activities().OpenPull, contract.PullInput{TaskID: taskID, Saved: true}))
+		app, details := refused(t, b.promotes())
 		require.True(t, app.NonRetryable())
 		require.Equal(t, string(task.ClassPublish), app.Type())
 		require.Equal(t, c.redo, details.Redo)
 		require.Contains(t, app.Message(), task.MessageOf(c.err))
 	}
-	require.Empty(t, b.git.pulls)
+	require.Empty(t, b.git.heads)
 }
 
 // A file that is too large for GitHub is too large for a rescue there too: omoi keeps the commits itself.

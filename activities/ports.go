@@ -28,6 +28,8 @@ type Tasks interface {
 	Story(ctx context.Context, organizationID, taskID string) (task.Story, error)
 	// Unpublished is what the newest attempt committed and could not push, as far as it was rescued.
 	Unpublished(ctx context.Context, taskID string) (task.Unpublished, error)
+	// Text answers what [Ledger] SaveText has stored.
+	Text(ctx context.Context, id string) (string, error)
 	// SaveBranch notes the task's branch and where it began; what is noted already stays.
 	SaveBranch(ctx context.Context, taskID, branch, base string) error
 }

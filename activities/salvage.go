@@ -108,7 +108,7 @@ func (a *Activities) save(ctx context.Context, p place, work task.Work, got spec
 	if got.Bundle != "" && work.Repo != "" {
 		ref, err := a.bringHome(ctx, p, work, got)
 		if err != nil {
-			return a.fallback(ctx, p, out, err)
+			return a.fallback(ctx, p, got, out, err)
 		}
 		if ref != "" {
 			out.Kind, out.Ref, out.Head = task.SalvageRef, ref, unpushed(got)
@@ -186,7 +186,7 @@ func (a *Activities) pushNewest(ctx context.Context, p place, work task.Work) (b
 
 // fallback keeps the bundle itself when the repository does not take it: at once if it never
 // will, else in the second half of the window.
-func (a *Activities) fallback(ctx context.Context, p place, out task.Salvage, cause error) (task.Salvage, error) {
+func (a *Activities) fallback(ctx context.Context, p place, got spec.Collected, out task.Salvage, cause error) (task.Salvage, error) {
 	if ctx.Err() != nil || (!final(codeOf(cause)) && waited(ctx)+task.AfterOf(cause) < a.cfg.SalvageWindow/2) {
 		return out, cause
 	}
@@ -195,7 +195,7 @@ func (a *Activities) fallback(ctx context.Context, p place, out task.Salvage, ca
 	if err != nil {
 		return out, fmt.Errorf("keep bundle: %w", err)
 	}
-	out.Kind, out.Ref = task.SalvagePatch, ref
+	out.Kind, out.Ref, out.Head = task.SalvagePatch, ref, unpushed(got)
 	return out, nil
 }
 

@@ -41,6 +41,7 @@ func quickList(a *activities.Activities) []named {
 		{contract.TakeCommand, a.TakeCommand},
 		{contract.ReadFacts, a.ReadFacts},
 		{contract.EnsureBranch, a.EnsureBranch},
+		{contract.PromoteWork, a.PromoteWork},
 		{contract.OpenPull, a.OpenPull},
 		{contract.LoadSandbox, a.LoadSandbox},
 		{contract.SettleSandbox, a.SettleSandbox},

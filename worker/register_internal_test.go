@@ -51,6 +51,7 @@ func activityTypes() map[string]any {
 		contract.TakeCommand:   func(ctx, contract.TakeCommandInput) (contract.TakenCommand, error) { panic("type only") },
 		contract.ReadFacts:     func(ctx, contract.ReadFactsInput) (contract.Digest, error) { panic("type only") },
 		contract.EnsureBranch:  func(ctx, contract.BranchInput) (contract.BranchResult, error) { panic("type only") },
+		contract.PromoteWork:   func(ctx, contract.BranchInput) error { panic("type only") },
 		contract.OpenPull:      func(ctx, contract.PullInput) (contract.PullResult, error) { panic("type only") },
 		contract.EnsureSandbox: func(ctx, contract.SandboxRef) (contract.SpawnedSandbox, error) { panic("type only") },
 		contract.StartAgent:    func(ctx, contract.SandboxRef) error { panic("type only") },

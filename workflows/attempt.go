@@ -93,7 +93,7 @@ func (r *taskRun) kind() string {
 // adopt makes an attempt the task's current one.
 func (r *taskRun) adopt(ctx workflow.Context, a contract.LiveAttempt) {
 	now := workflow.Now(ctx)
-	r.attempt = &a
+	r.attempt, r.loaded.Saved = &a, false
 	r.judge.SandboxID = a.SandboxID
 	r.watch = contract.WatchState{Assigned: now, LastBeat: now, LastWork: now, Started: a.Started}
 }
@@ -175,7 +175,7 @@ func (r *taskRun) endAttempt(ctx workflow.Context, outcome string, edit func(*co
 	err := r.project(ctx, func(p *contract.Projection) {
 		edit(p)
 		if ended != nil {
-			p.Ended = &contract.AttemptEnd{Number: ended.Number, Outcome: outcome, Class: p.Class, Reason: p.Reason, Idle: r.last.idle}
+			p.Ended = &contract.AttemptEnd{Number: ended.Number, Outcome: outcome, Class: r.endClass(p.Class), Reason: p.Reason, Idle: r.last.idle}
 		}
 	})
 	if err != nil || ended == nil {
@@ -183,6 +183,15 @@ func (r *taskRun) endAttempt(ctx workflow.Context, outcome string, edit func(*co
 	}
 	r.view.enter(ctx, "cleaning up")
 	return r.handOver(ctx, *ended, outcome)
+}
+
+// endClass is why an attempt has ended. One whose work is done and could not be published is told from one that did not get to its
+// end, whatever kept it from being published: a retry goes on from there.
+func (r *taskRun) endClass(class task.FailureClass) task.FailureClass {
+	if r.last.Kind == task.FactPublishFailed {
+		return task.ClassPublish
+	}
+	return class
 }
 
 // sandboxCall is a call that runs where the sandbox is.

@@ -128,6 +128,22 @@ func TestPublishFailureKeepsTheWorkAndItsRetryStartsThere(t *testing.T) {
 	require.Equal(t, 1, again.count(contract.OpenPull))
 }
 
+// Whatever kept done work from its branch, the attempt tells that it was done: a retry goes on from there.
+func TestCredentialsThatFailAtPublishLeaveTheWorkDone(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{contract.CollectWork, contract.OpenPull} {
+		s := newStage(t)
+		s.succeeds()
+		s.fail[step] = []error{refusal(task.ClassCredentials)}
+		_, err := s.run()
+		var app *temporal.ApplicationError
+		require.ErrorAs(t, err, &app)
+		require.Equal(t, string(task.ClassCredentials), app.Type())
+		require.Equal(t, task.ClassCredentials, s.last().Class)
+		require.Equal(t, task.ClassPublish, s.last().Ended.Class)
+	}
+}
+
 func TestSandboxThatDiesWithTheWorkIsAFailedAttempt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

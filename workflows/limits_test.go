@@ -120,19 +120,19 @@ func TestCancelWhileThePushWaits(t *testing.T) {
 func TestARetryPublishesWhatWasSaved(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.loaded.PublishOnly, s.loaded.Branch = true, "feature/x"
+	s.loaded.PublishOnly, s.loaded.Saved, s.loaded.Branch = true, true, "feature/x"
 	_, err := s.run()
 	require.NoError(t, err)
 	require.Empty(t, s.begun)
-	require.Equal(t, []contract.PullInput{{TaskID: taskID, Saved: true}}, s.pulls)
+	require.Equal(t, []int{1, 1}, []int{s.count(contract.PromoteWork), s.count(contract.OpenPull)})
 }
 
 func TestSavedWorkThatDoesNotFitIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
-	s.loaded.PublishOnly, s.loaded.Branch, s.loaded.State.Attempts = true, "feature/x", 1
-	s.fail[contract.OpenPull] = []error{redo()}
+	s.loaded.PublishOnly, s.loaded.Saved, s.loaded.Branch, s.loaded.State.Attempts = true, true, "feature/x", 1
+	s.fail[contract.PromoteWork] = []error{redo()}
 	result, err := s.run()
 	require.NoError(t, err)
 	require.Equal(t, task.StatusCompleted, result.Status)
@@ -140,7 +140,7 @@ func TestSavedWorkThatDoesNotFitIsDoneAgain(t *testing.T) {
 	require.Equal(t, "retry", s.begun[0].Kind)
 	require.Equal(t, "error-9", s.begun[0].FeedbackID, "the agent is told why")
 	require.Equal(t, 1, s.count(contract.EnsureBranch), "a person may have deleted it")
-	require.Equal(t, []contract.PullInput{{TaskID: taskID, Saved: true}, {TaskID: taskID}}, s.pulls)
+	require.Equal(t, []int{1, 1}, []int{s.count(contract.PromoteWork), s.count(contract.OpenPull)})
 }
 
 func playBranchLimit(tr *troupe) {
@@ -164,16 +164,16 @@ func playPushLimit(tr *troupe) {
 	require.Len(tr.t, tr.begun, 1)
 }
 
-func playSavedWork(tr *troupe) {
-	tr.loaded.PublishOnly = true
+func playPromoted(tr *troupe) {
+	tr.loaded.PublishOnly, tr.loaded.Saved = true, true
 	require.NoError(tr.t, tr.play())
 	require.Empty(tr.t, tr.begun)
 }
 
-func playSavedWorkRedone(tr *troupe) {
+func playPromotedRedone(tr *troupe) {
 	tr.succeeds()
-	tr.loaded.PublishOnly, tr.loaded.State.Attempts = true, 1
-	tr.fail[contract.OpenPull] = []error{redo()}
+	tr.loaded.PublishOnly, tr.loaded.Saved, tr.loaded.State.Attempts = true, true, 1
+	tr.fail[contract.PromoteWork] = []error{redo()}
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 1)
 }

@@ -120,7 +120,7 @@ func (r *taskRun) park(ctx workflow.Context, eff task.Effects) (task.Effects, er
 	switch {
 	case r.judge.Publishing:
 		return task.Effects{Action: task.ActionPublish}, nil
-	case r.judge.Handing:
+	case r.judge.Handing, r.loaded.Saved:
 		return task.Effects{Action: task.ActionValidate}, nil
 	}
 	return task.Effects{Action: task.ActionBegin}, nil

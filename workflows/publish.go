@@ -21,8 +21,11 @@ func (r *taskRun) publish(ctx workflow.Context) (task.Effects, error) {
 	if eff, over, err := r.people(ctx); over || err != nil {
 		return eff, err
 	}
+	if eff, over, err := r.promote(ctx); over || err != nil {
+		return eff, err
+	}
 	if r.loaded.HasRepo {
-		err := r.step(ctx, call{name: contract.OpenPull}, contract.PullInput{TaskID: r.id, Saved: r.loaded.PublishOnly}, &r.pull)
+		err := r.step(ctx, call{name: contract.OpenPull}, contract.PullInput{TaskID: r.id}, &r.pull)
 		if err != nil {
 			return r.unopened(ctx, err)
 		}
@@ -70,16 +73,32 @@ func (r *taskRun) bringOut(ctx workflow.Context) error {
 	}
 }
 
-// unopened judges a pull request that could not be opened. Saved work that does not fit its branch any more is done again by
-// an attempt; a git host that takes no requests for a while is waited for without a slot.
+// promote brings work to its branch that an earlier run could not bring there, to be published or to be judged.
+func (r *taskRun) promote(ctx workflow.Context) (eff task.Effects, over bool, err error) {
+	if !r.loaded.Saved {
+		return eff, false, nil
+	}
+	r.judge.Handing = !r.judge.Publishing // not told by the store, and taken back where the task was parked
+	cause := r.step(ctx, call{name: contract.PromoteWork}, contract.BranchInput{TaskID: r.id}, nil)
+	if eff, over, err = r.people(ctx); over || err != nil {
+		eff, err = r.leave(ctx, eff, err)
+		return eff, true, err
+	}
+	if cause != nil {
+		eff, err = r.unopened(ctx, cause)
+		return eff, true, err
+	}
+	r.loaded.Saved = false
+	return eff, false, nil
+}
+
+// unopened judges a pull request that could not be opened, or saved work that did not get to its branch. What does not fit there
+// any more is done again by an attempt; a git host that takes no requests for a while is waited for without a slot.
 func (r *taskRun) unopened(ctx workflow.Context, cause error) (task.Effects, error) {
 	if !detailsOf(cause).Redo {
 		return r.publishFailed(ctx, cause, classOf(cause))
 	}
-	if eff, over, err := r.people(ctx); over || err != nil {
-		return eff, err
-	}
-	r.judge.Publishing, r.loaded.PublishOnly, r.unbranched = false, false, true
+	r.judge.Publishing, r.judge.Handing, r.loaded.PublishOnly, r.loaded.Saved, r.unbranched = false, false, false, false, true
 	r.next = nextAttempt{kind: kindRetry, feedbackID: errorID(cause)}
 	return task.Effects{Action: task.ActionBegin}, nil
 }

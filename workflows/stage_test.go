@@ -36,7 +36,6 @@ type stage struct {
 	projects []contract.Projection
 	begun    []contract.BeginAttemptInput
 	cleaned  []string
-	pulls    []contract.PullInput
 	onBranch func()
 
 	loaded  contract.LoadedTask
@@ -163,10 +162,8 @@ func (s *stage) register(registry activityRegistry) {
 		}
 		return contract.BranchResult{Branch: "feature/x", Base: "c0ffee"}, err
 	})
-	on(contract.OpenPull, func(_ context.Context, in contract.PullInput) (contract.PullResult, error) {
-		s.mu.Lock()
-		s.pulls = append(s.pulls, in)
-		s.mu.Unlock()
+	on(contract.PromoteWork, func(context.Context, contract.BranchInput) error { return s.called(contract.PromoteWork) })
+	on(contract.OpenPull, func(context.Context, contract.PullInput) (contract.PullResult, error) {
 		return contract.PullResult{Number: 7, URL: "https://git/pull/7"}, s.called(contract.OpenPull)
 	})
 	s.registerSandbox(on)

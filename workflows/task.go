@@ -146,6 +146,9 @@ func (r *taskRun) prepare(ctx workflow.Context) (task.Effects, error) {
 	if live := r.loaded.Live; live != nil {
 		r.resume(ctx, *live)
 	}
+	if r.loaded.Saved {
+		return task.Effects{Action: task.ActionValidate}, nil
+	}
 	return task.Effects{Action: task.ActionBegin}, nil
 }
 

@@ -18,6 +18,9 @@ func (r *taskRun) handIn(ctx workflow.Context) (task.Effects, error) {
 			return r.leave(ctx, eff, err)
 		}
 	}
+	if eff, over, err := r.promote(ctx); over || err != nil {
+		return eff, err
+	}
 	eff := r.decide(fact{Fact: task.Fact{Kind: task.FactHandedIn}, reason: "the work is on its branch and goes to a validator"})
 	return r.leave(ctx, eff, nil)
 }

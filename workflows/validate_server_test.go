@@ -19,6 +19,7 @@ func validatedPaths() []path {
 		{"validation-worker-killed", playValidationWorkerKilled},
 		{"validation-continued", playValidationContinued},
 		{"validation-reset", playValidationReset},
+		{"validation-of-saved-work", playValidationOfSavedWork},
 	}
 }
 
@@ -92,4 +93,11 @@ func playValidationReset(tr *troupe) {
 	})
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 2, "the validator lives: no third attempt")
+}
+
+func playValidationOfSavedWork(tr *troupe) {
+	validated(tr.stage, judges(tr.stage, "ok"))
+	tr.loaded.Saved = true
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, []string{"validation"}, tr.kinds())
 }

@@ -233,3 +233,43 @@ func TestARunThatIsLoadedGoesOnWithTheValidation(t *testing.T) {
 	require.Equal(t, []string{"validation"}, s.kinds())
 	require.Zero(t, s.count(contract.CollectWork))
 }
+
+// The retry of work that could not be handed in brings it to its branch and has it judged: nobody does it again.
+func TestSavedWorkIsHandedInByARetry(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fails func(*stage) []error
+		kinds []string
+		tries int
+	}{
+		"at once":           {func(*stage) []error { return nil }, []string{"validation"}, 1},
+		"after a limit":     {func(s *stage) []error { return []error{limit(s.now().Add(time.Hour))} }, []string{"validation"}, 2},
+		"that fits no more": {func(*stage) []error { return []error{redo()} }, []string{"retry", "validation"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			validated(s, judges(s, "ok"))
+			s.loaded.Saved, s.fail[contract.PromoteWork] = true, c.fails(s)
+			result, err := s.run()
+			require.NoError(t, err)
+			require.Equal(t, task.StatusCompleted, result.Status)
+			require.Equal(t, c.kinds, s.kinds())
+			require.Equal(t, c.tries, s.count(contract.PromoteWork))
+			require.Equal(t, len(c.kinds)-1, s.count(contract.CollectWork))
+		})
+	}
+}
+
+// A person may find good what could not be handed in: it is brought to its branch all the same.
+func TestAPersonPublishesSavedWork(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, judges(s, "ok"))
+	s.loaded.Saved, s.fail[contract.PromoteWork] = true, []error{limit(s.now().Add(time.Hour))}
+	s.after(30*time.Minute, func() { s.command(contract.CommandVerdict, "person", "ok") })
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Empty(t, s.begun)
+	require.Equal(t, []int{2, 1}, []int{s.count(contract.PromoteWork), s.count(contract.OpenPull)})
+}

@@ -81,7 +81,7 @@ func TestPolicies(t *testing.T) {
 		require.Zero(t, p.ScheduleToClose, name)
 		require.NotZero(t, p.StartToClose, name)
 	}
-	for _, name := range []string{contract.EnsureBranch, contract.OpenPull, contract.CollectWork, contract.Observe, contract.StopAgent} {
+	for _, name := range []string{contract.EnsureBranch, contract.PromoteWork, contract.OpenPull, contract.CollectWork, contract.Observe, contract.StopAgent} {
 		require.NotZero(t, contract.PolicyOf(name).ScheduleToClose, name)
 	}
 }

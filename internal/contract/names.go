@@ -25,6 +25,7 @@ const (
 	TakeCommand  = "TakeCommand"
 	ReadFacts    = "ReadFacts"
 	EnsureBranch = "EnsureBranch"
+	PromoteWork  = "PromoteWork"
 	OpenPull     = "OpenPull"
 
 	EnsureSandbox = "EnsureSandbox"

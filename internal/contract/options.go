@@ -25,7 +25,7 @@ func PolicyOf(activity string) Policy {
 		return Policy{StartToClose: 10 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}
 	case StopAgent:
 		return Policy{StartToClose: time.Minute, ScheduleToClose: 3 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
-	case CollectWork:
+	case CollectWork, PromoteWork:
 		return Policy{StartToClose: 10 * time.Minute, ScheduleToClose: 30 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}
 	case Observe:
 		// No answer is an answer: unknown.

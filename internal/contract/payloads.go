@@ -87,8 +87,11 @@ type LoadedTask struct {
 	Base    string       `json:"base,omitempty"` // commit from which the branch began
 	Live    *LiveAttempt `json:"live,omitempty"`
 	// PublishOnly is true for the retry of a task whose publish failed, and whose work is on its branch or saved beside it.
-	PublishOnly bool     `json:"publish_only,omitempty"`
-	Settings    Settings `json:"settings"`
+	PublishOnly bool `json:"publish_only,omitempty"`
+	// Saved says that [PromoteWork] can bring the work of the last attempt to its branch, if it is not there: to be published,
+	// or where it was to be validated first and could not be handed in, to be judged.
+	Saved    bool     `json:"saved,omitempty"`
+	Settings Settings `json:"settings"`
 }
 
 // Settings are the durations and limits of one task, read once and frozen in its history.
@@ -337,8 +340,6 @@ type Collected struct {
 // PullInput is the input of [OpenPull].
 type PullInput struct {
 	TaskID string `json:"task_id"`
-	// Saved: the work may still be where it was saved when it did not get to its branch; it is brought there first.
-	Saved bool `json:"saved,omitempty"`
 }
 
 // PullResult is the answer of [OpenPull]. No URL means that there was nothing to open.

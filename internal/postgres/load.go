@@ -26,7 +26,7 @@ type loading struct {
 	again     bool   // this chain had claimed the command before
 	live      *contract.LiveAttempt
 	last      *db.Attempt
-	collected bool // the branch holds the work of the newest attempt
+	saved     bool // the branch holds the work of the newest attempt, or it is kept where it can be brought there from
 }
 
 // LoadTask claims the command for the chain of runs, makes the run the one that writes the
@@ -157,10 +157,7 @@ func (l *loading) findLive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.last, l.collected = &last.Attempt, last.Attempt.HeadCommit != nil || unpublished(last).Ref != ""
-	if l.row.ValidationRounds > 0 { // work that nobody has found good is not published
-		l.collected = validates(last.Attempt)
-	}
+	l.last, l.saved = &last.Attempt, last.Attempt.HeadCommit != nil || unpublished(last).Head != ""
 	if last.Attempt.EndedAt == nil && alive(last.Sandbox) {
 		l.live = liveAttempt(last.Attempt, last.Sandbox)
 		if l.live.Started, err = l.q.HasEvent(ctx, last.Sandbox.ID, task.EventAgentStarted); err != nil {
@@ -236,17 +233,29 @@ func (l *loading) answer() contract.LoadedTask {
 		Agent: l.row.Agent, Provider: l.row.Provider, HasRepo: l.repo != "",
 		State: l.state(), Ordinal: l.row.Ordinal,
 		Branch: textOr(l.row.BranchName), Base: textOr(l.row.BaseCommit), Live: l.live,
-		PublishOnly: l.publishOnly(),
+		PublishOnly: l.unpublished() && l.publishable(),
+		Saved:       l.unpublished() && l.saved,
 		Settings:    l.settings,
 	}
 	return out
 }
 
-// publishOnly reports whether all is done but the publish. Where the work itself came neither to the branch nor to a ref beside
-// it, an attempt has to do it again; what works outside brings it there itself.
-func (l *loading) publishOnly() bool {
-	outside := (l.row.Provider == task.ProviderExternal || l.row.Agent == task.AgentExternal) && l.row.ValidationRounds == 0
-	return task.FailureClass(l.row.FailureClass) == task.ClassPublish && l.live == nil && (l.collected || outside)
+// unpublished reports whether the work was done, and failed to get out: whatever the task failed of, its attempt tells.
+func (l *loading) unpublished() bool {
+	class := task.FailureClass(l.row.FailureClass)
+	if class == task.ClassCredentials && l.last != nil {
+		class = task.FailureClass(l.last.FailureClass)
+	}
+	return class == task.ClassPublish && l.live == nil
+}
+
+// publishable reports whether that work may be published as it is. Where it came neither to the branch nor to a place beside it, an
+// attempt has to do it again; what works outside brings it there itself. What is to be validated has to be found good first.
+func (l *loading) publishable() bool {
+	if l.row.ValidationRounds > 0 {
+		return l.last != nil && validates(*l.last)
+	}
+	return l.saved || l.row.Provider == task.ProviderExternal || l.row.Agent == task.AgentExternal
 }
 
 func (l *loading) state() task.State {

@@ -98,6 +98,33 @@ func TestARetryBringsAFailedTaskBack(t *testing.T) {
 	}
 }
 
+// A credential that was refused in the middle of the work is not one that was refused for its publish.
+func TestTheRetryAfterRefusedCredentials(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ended task.FailureClass
+		saved task.Salvage
+		want  bool
+	}{
+		"work half done":  {task.ClassCredentials, task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/t/1", Head: "beef"}, false},
+		"work done":       {task.ClassPublish, task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/t/1", Head: "beef"}, true},
+		"kept as a text":  {task.ClassPublish, task.Salvage{Kind: task.SalvagePatch, Ref: "text", Head: "beef"}, true},
+		"a patch is none": {task.ClassPublish, task.Salvage{Kind: task.SalvagePatch, Ref: "text"}, false},
+	} {
+		w := newWorld(t, postgres.Config{})
+		a := w.task(w.project(5), "")
+		live := w.running(a)
+		w.write(a, contract.Projection{
+			Ordinal: 4, Status: task.StatusFailed, Class: task.ClassCredentials, ReleaseSlot: true,
+			Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "failed", Class: c.ended},
+		})
+		require.NoError(t, w.store.SaveSalvage(t.Context(), live.SandboxID, c.saved))
+		w.exec(`UPDATE tasks SET provider = 'local', agent = 'scripted' WHERE id = $1`, a.id)
+		loaded := w.load(asked{id: a.id, command: w.command(a.id, contract.CommandRetry, `{}`), run: "again"})
+		require.Equal(t, []bool{c.want, c.want}, []bool{loaded.PublishOnly, loaded.Saved}, name)
+	}
+}
+
 func TestTheRetryAfterARefusedPublishBeginsThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
@@ -123,6 +150,7 @@ func TestTheRetryAfterARefusedPublishBeginsThere(t *testing.T) {
 	require.False(t, w.load(again).PublishOnly)
 	w.exec(`UPDATE tasks SET provider = 'external' WHERE id = $1`, a.id)
 	require.True(t, w.load(again).PublishOnly, "what works outside brings its work there itself")
+	require.False(t, w.load(again).Saved)
 	w.write(again, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true})
 	require.True(t, w.load(again).PublishOnly, "also when it is loaded again")
 	w.write(again, contract.Projection{Ordinal: 6, Status: task.StatusCompleted, ReleaseSlot: true, PullURL: "u", PullNumber: 7})

@@ -128,7 +128,7 @@ func TestARunThatIsLoadedKnowsThatAVerdictIsDue(t *testing.T) {
 	}
 }
 
-// A push that was refused kept the work out of the branch: nobody has judged it.
+// A push that was refused kept the work out of the branch: nobody has judged it, and a retry has that done first.
 func TestWorkThatNobodyFoundGoodIsNotPublishedByARetry(t *testing.T) {
 	t.Parallel()
 	for outcome, want := range map[string]bool{"first": false, "validation": true} {
@@ -138,7 +138,9 @@ func TestWorkThatNobodyFoundGoodIsNotPublishedByARetry(t *testing.T) {
 		w.exec(`UPDATE attempts SET kind = $2, head_commit = 'beef' WHERE sandbox_id = $1`, validator.SandboxID, outcome)
 		w.exec(`UPDATE tasks SET status = 'failed', failure_class = 'publish' WHERE id = $1`, a.id)
 		ref := contract.TaskRef{TaskID: a.id, FirstRunID: "another", CommandID: w.command(a.id, contract.CommandRetry, `{}`)}
-		require.Equal(t, want, w.loadAs(ref, "another").PublishOnly, outcome)
+		loaded := w.loadAs(ref, "another")
+		require.Equal(t, want, loaded.PublishOnly, outcome)
+		require.True(t, loaded.Saved, outcome)
 	}
 }
 

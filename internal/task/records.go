@@ -159,7 +159,8 @@ type Salvage struct {
 	Files     int        `json:"files"`
 	Bytes     int64      `json:"bytes"`
 	LostSince *time.Time `json:"lost_since,omitempty"`
-	// Head is the commit that was to be the head of the task's branch, where Ref holds it because it did not get there.
+	// Head is the commit that was to be the head of the task's branch, where Ref holds it because it did not get there; a text of
+	// the store holds it as a bundle.
 	Head string `json:"head,omitempty"`
 	// Notes say what was left out, or is not as it was; one sentence each.
 	Notes []string `json:"notes,omitempty"`
@@ -167,16 +168,25 @@ type Salvage struct {
 
 // Unpublished is committed work that did not get to its branch, and which attempt did it.
 type Unpublished struct {
-	Attempt   int
-	Ref, Head string // empty: there is none
+	Attempt int
+	Head    string // empty: there is none
+	Ref     string // of the repository, which holds it
+	Text    string // of the store, which keeps it as a bundle, where the repository did not take it
 }
 
 // Unpublished is what the attempt has left beside its branch, if that can still be brought there.
 func (a Attempt) Unpublished() Unpublished {
-	if a.HeadCommit != nil || a.Salvage == nil || a.Salvage.Kind != SalvageRef || a.Salvage.Head == "" {
+	if a.HeadCommit != nil || a.Salvage == nil || a.Salvage.Head == "" {
 		return Unpublished{}
 	}
-	return Unpublished{Attempt: a.Number, Ref: a.Salvage.Ref, Head: a.Salvage.Head}
+	out := Unpublished{Attempt: a.Number, Head: a.Salvage.Head}
+	switch a.Salvage.Kind {
+	case SalvageRef:
+		out.Ref = a.Salvage.Ref
+	case SalvagePatch:
+		out.Text = a.Salvage.Ref
+	}
+	return out
 }
 
 // Pulse is what the store knows of an attempt's signs of life, as ages by the database's clock.

@@ -123,6 +123,9 @@ func whyFailed(t Task) string {
 	case ClassPublish:
 		return s + " " + whyPublish(t)
 	case ClassCredentials:
+		if lastAttempt(t).FailureClass == ClassPublish {
+			return s + " Mend the credentials. " + whyPublish(t)
+		}
 		return s + " Mend the credentials, then `omoi retry " + t.ID + "`."
 	case ClassNone, ClassInfrastructure, ClassProviderLimit, ClassAgentError, ClassResources, ClassStopped,
 		ClassInvalidInput, ClassBudget, ClassTerminated, ClassReported:
@@ -130,26 +133,32 @@ func whyFailed(t Task) string {
 	return s + " Begin again with `omoi retry " + t.ID + "`."
 }
 
-// whyPublish says what a retry will do: the branch holds the work, or an attempt does it again. Work that nobody
+// whyPublish says what a retry will do: the work is there or saved, or an attempt does it again. Work that nobody
 // has found good is not published.
 func whyPublish(t Task) string {
-	var last Attempt
-	if n := len(t.Attempts); n > 0 {
-		last = t.Attempts[n-1]
-	}
-	there := t.Provider == ProviderExternal || t.Agent == AgentExternal || last.HeadCommit != nil
-	if t.Rounds > 0 {
-		there = last.Kind == KindValidation
-	}
+	last, outside := lastAttempt(t), t.Provider == ProviderExternal || t.Agent == AgentExternal
+	there, saved := last.HeadCommit != nil, last.Unpublished().Head != ""
+	retry := "`omoi retry " + t.ID + "` "
 	switch {
-	case there:
-		return "The work is on its branch; `omoi retry " + t.ID + "` publishes it without a new attempt."
-	case t.Rounds == 0 && last.Unpublished().Ref != "":
-		return "The work is saved beside its branch; `omoi retry " + t.ID + "` tries to put it there without a new attempt, " +
+	case t.Rounds > 0 && last.Kind == KindValidation, t.Rounds == 0 && (there || outside):
+		return "The work is on its branch; " + retry + "publishes it without a new attempt."
+	case t.Rounds > 0 && there:
+		return "The work is on its branch; " + retry + "hands it to a validator, and nobody does it again."
+	case t.Rounds > 0 && saved:
+		return "The work is saved beside its branch; " + retry + "tries to put it there and hands it to a validator, " +
+			"and begins a new attempt where the branch has moved."
+	case saved:
+		return "The work is saved beside its branch; " + retry + "tries to put it there without a new attempt, " +
 			"and begins one where the branch has moved."
 	}
-	return "The work did not get to its branch; what could be saved of it stands with the attempt. " +
-		"`omoi retry " + t.ID + "` begins a new attempt."
+	return "The work did not get to its branch; what could be saved of it stands with the attempt. " + retry + "begins a new attempt."
+}
+
+func lastAttempt(t Task) Attempt {
+	if n := len(t.Attempts); n > 0 {
+		return t.Attempts[n-1]
+	}
+	return Attempt{}
 }
 
 // sentence joins a beginning and an optional reason, with one full stop at the end.
@@ -175,9 +184,4 @@ func textOf(s *string) string {
 	return *s
 }
 
-func lastReason(t Task) string {
-	if len(t.Attempts) == 0 {
-		return ""
-	}
-	return t.Attempts[len(t.Attempts)-1].Reason
-}
+func lastReason(t Task) string { return lastAttempt(t).Reason }
