@@ -12,16 +12,25 @@ import (
 
 func TestATransactionThatStandsStillEndsItsSession(t *testing.T) {
 	t.Parallel()
+	settled(t, "idle_in_transaction_session_timeout", "30s", "100ms")
+}
+
+// A gate that is compiled at each call takes seconds where it takes milliseconds.
+func TestNothingIsCompiledInTheDatabase(t *testing.T) {
+	t.Parallel()
+	settled(t, "jit", "off", "on")
+}
+
+// settled wants a setting to be ours, and to be the address's own where that has one.
+func settled(t *testing.T, name, ours, other string) {
+	t.Helper()
 	address := pgtest.URL(t)
-	for where, want := range map[string]string{
-		address: "30s",
-		withParameter(t, address, "idle_in_transaction_session_timeout", "100ms"): "100ms",
-	} {
+	for where, want := range map[string]string{address: ours, withParameter(t, address, name, other): other} {
 		pool, err := postgres.Connect(t.Context(), where)
 		require.NoError(t, err)
 		t.Cleanup(pool.Close)
 		var set string
-		require.NoError(t, pool.QueryRow(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&set))
+		require.NoError(t, pool.QueryRow(t.Context(), `SELECT current_setting($1)`, name).Scan(&set))
 		require.Equal(t, want, set)
 	}
 }

@@ -74,9 +74,7 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("read the database's address: %w", err)
 	}
 	conf.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	if _, chosen := conf.ConnConfig.RuntimeParams[idleLimitName]; !chosen {
-		conf.AfterConnect = limitIdle
-	}
+	conf.AfterConnect = settle(conf.ConnConfig.RuntimeParams)
 	pool, err := pgxpool.NewWithConfig(ctx, conf)
 	if err != nil {
 		return nil, translate("connect to the database", err)
@@ -92,11 +90,23 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 // hangs there must not keep its rows locked for everybody else. Ours last milliseconds.
 const idleLimitName = "idle_in_transaction_session_timeout"
 
-// limitIdle says it by a statement: poolers between us and the database refuse parameters of
-// the start that they do not know.
-func limitIdle(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, "SET "+idleLimitName+" = '30s'")
-	return err
+// jitName compiles what looks expensive, at each call anew. Plans that may not read whole tables look so where they
+// must, and ours read a few rows: the gate would be compiled for seconds to run for milliseconds.
+const jitName = "jit"
+
+// settle makes the settings of each session that the address does not choose. It does so by statements: poolers
+// between us and the database refuse parameters of the start that they do not know.
+func settle(chosen map[string]string) func(context.Context, *pgx.Conn) error {
+	var statements []string
+	for _, setting := range [][2]string{{idleLimitName, "30s"}, {jitName, "off"}} {
+		if _, is := chosen[setting[0]]; !is {
+			statements = append(statements, "SET "+setting[0]+" = '"+setting[1]+"'")
+		}
+	}
+	return func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, strings.Join(statements, "; "))
+		return err
+	}
 }
 
 // New makes a store on a pool that is open already; closing the store closes the pool.
