@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -201,36 +202,40 @@ func (a *Activities) fallback(ctx context.Context, p place, got spec.Collected, 
 
 // keepFile stores a file of the sandbox as a text and answers its id.
 func (a *Activities) keepFile(ctx context.Context, p place, path, kind string) (id string, err error) {
-	var content []byte
 	limit := a.cfg.MaxPatchBytes
 	if kind == textBundle { // nobody else has it
 		limit = max(limit, maxKeptBundle)
 	}
+	var text string
 	err = a.file(ctx, p, path, limit, func(r io.Reader) error {
-		content, err = io.ReadAll(r)
+		kind, text, err = asText(kind, r)
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
-	kind, text := asText(kind, content)
 	if id, err = a.deps.Ledger.SaveText(ctx, p.row.TaskID, kind, text); err != nil {
 		return "", fmt.Errorf("store %s: %w", kind, err)
 	}
 	return id, nil
 }
 
-// asText makes content fit for a text column: binary content becomes base64, and its kind
-// says so.
-func asText(kind string, content []byte) (newKind, text string) {
-	text = string(content)
-	if kind == textPatch && utf8.Valid(content) && !strings.ContainsRune(text, 0) {
-		return kind, text
-	}
+// asText makes what is read fit for a text column: binary content becomes base64, and its kind says so. A bundle, which may be
+// large, is never held but as that.
+func asText(kind string, r io.Reader) (newKind, text string, err error) {
 	if kind == textPatch {
-		kind = textPatchBase64
+		content, err := io.ReadAll(r)
+		if err != nil || utf8.Valid(content) && !bytes.ContainsRune(content, 0) {
+			return kind, string(content), err
+		}
+		kind, r = textPatchBase64, bytes.NewReader(content)
 	}
-	return kind, base64.StdEncoding.EncodeToString(content)
+	var b strings.Builder
+	encoder := base64.NewEncoder(base64.StdEncoding, &b)
+	if _, err = io.Copy(encoder, r); err == nil {
+		err = encoder.Close()
+	}
+	return kind, b.String(), err
 }
 
 // lastContact is when a sandbox was last heard of, as far as the store can say.
