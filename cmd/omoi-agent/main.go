@@ -136,7 +136,7 @@ func run(cfg spec.Config, errs io.Writer) int {
 	}
 	code, err := agent.Run(ctx, cfg, agent.Deps{
 		Runtimes: map[string]agent.Runtime{"scripted": scripted.Runtime{}, "command": command.Runtime{}, "claude": claude.Runtime{}},
-		Procs:    &proc.Runner{}, Log: log, Version: version(),
+		Procs:    &proc.Runner{}, Log: log, Version: version(), Output: errs,
 	})
 	if err != nil {
 		log.Error("the agent cannot run", slog.Any("error", err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -30,6 +31,8 @@ type Deps struct {
 	Procs    *proc.Runner
 	Log      *slog.Logger
 	Version  string
+	// Output gets what the setup step prints as it comes; nil: nobody does.
+	Output io.Writer
 }
 
 // SpoolName is the spool's name in the agent's folder.

@@ -28,6 +28,8 @@ func TestSetupAndItsCache(t *testing.T) {
 	require.Equal(t, task.ClassInfrastructure, got.FailureClass)
 	require.Contains(t, text(got.ErrorMessage), "no luck")
 	r.noLeaks()
+	said := r.omoi("logs", "--raw", failing.ID)
+	require.Contains(t, said.stdout, "no luck\n", "the log has it too: %s", said.stderr)
 }
 
 // withSetup makes a repository whose project has a setup step.
