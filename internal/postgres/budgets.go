@@ -49,21 +49,27 @@ func (s *Store) tellNear(ctx context.Context, near []nearLimit) (told []string, 
 	return told, nil
 }
 
-// TaskBudget answers the budget of a task and what was used of it.
+// TaskBudget answers the budget of a task and what was used of it by now.
 func (s *Store) TaskBudget(ctx context.Context, organizationID, id string) (task.Spending, error) {
 	budget, err := s.q.TaskBudget(ctx, organizationID, id)
 	if err != nil {
 		return task.Spending{}, missing(translate("read the budget of task "+id, err), "There is no task %s.", id)
 	}
+	if err := s.q.MeterTask(ctx, &organizationID, &id); err != nil {
+		return task.Spending{}, translate("count what the agents of task "+id+" have used", err)
+	}
 	rows, err := collectRows[use](ctx, s, `SELECT what, used FROM omoi_task_use($1)`, id)
 	return spending(budget, rows), translate("read what task "+id+" has used", err)
 }
 
-// ProjectBudget answers the budget that the tasks of a project share, and what they have used of it.
+// ProjectBudget answers the budget that the tasks of a project share, and what they have used of it by now.
 func (s *Store) ProjectBudget(ctx context.Context, organizationID, id string) (task.Spending, error) {
 	budget, err := s.q.ProjectBudget(ctx, organizationID, id)
 	if err != nil {
 		return task.Spending{}, missing(translate("read the budget of project "+id, err), "There is no project %s.", id)
+	}
+	if err := s.q.MeterProject(ctx, id); err != nil {
+		return task.Spending{}, translate("count what the agents of project "+id+" have used", err)
 	}
 	rows, err := collectRows[use](ctx, s, `SELECT what, used FROM omoi_project_use($1)`, id)
 	return spending(budget, rows), translate("read what project "+id+" has used", err)
@@ -95,7 +101,8 @@ func (s *Store) SetProjectBudget(ctx context.Context, organizationID, id, sender
 	return out, err
 }
 
-// setBudget writes a budget, lets go on what was parked in the project, and runs the gate.
+// setBudget writes a budget, lets go on what was parked in the project, and runs the gate by what was used until now: nobody
+// has counted it where no budget was.
 func (s *Store) setBudget(
 	ctx context.Context, organizationID, sender string, b task.Budget, set func(*db.Queries, json.RawMessage) (projectID string, err error),
 ) ([]string, error) {
@@ -107,6 +114,9 @@ func (s *Store) setBudget(
 	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
 		projectID, err := set(q, raw)
 		if err != nil {
+			return err
+		}
+		if err := q.MeterProject(ctx, projectID); err != nil {
 			return err
 		}
 		ids, err := q.ResumeParked(ctx, db.ResumeParkedParams{

@@ -232,6 +232,28 @@ func TestTasksTogetherOvershootByOneAnswerEach(t *testing.T) {
 		AND queue_reason = 'waiting: what is left of the budget of its project is reserved for tasks at work'`))
 }
 
+func TestWhatWasUsedBeforeThereWasABudgetIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store := postgres.New(w.pool, postgres.Config{})
+	p := w.project(1)
+	a, next := w.task(p, ""), w.task(p, "")
+	box := w.running(a).SandboxID
+	w.spends(box, 3, 10)
+	w.enforce()
+	ofTask, err := store.TaskBudget(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.InDelta(t, 3, ofTask.Used.USD, 1e-9)
+	w.spends(box, 4, 10)
+	ofProject, err := store.ProjectBudget(t.Context(), w.org, p)
+	require.NoError(t, err)
+	require.InDelta(t, 4, ofProject.Used.USD, 1e-9)
+	w.spends(box, 5, 10)
+	_, err = store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{USD: 5})
+	require.NoError(t, err)
+	require.Equal(t, "waiting: the budget of its project is spent, 5.00 of 5.00 USD", w.row(next.id, "queue_reason"), "the gate knows at once")
+}
+
 func TestWhatAnAgentSaysAfterItsAttemptCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

@@ -41,6 +41,17 @@ func (q *Queries) MeterLive(ctx context.Context) error {
 	return err
 }
 
+const meterProject = `-- name: MeterProject :exec
+SELECT omoi_meter(s.id) FROM slots h JOIN sandboxes s ON s.task_id = h.task_id AND s.ended_at IS NULL AND s.head > s.metered
+WHERE h.project_id = $1 ORDER BY s.id
+`
+
+// What has ended is counted.
+func (q *Queries) MeterProject(ctx context.Context, projectID string) error {
+	_, err := q.db.Exec(ctx, meterProject, projectID)
+	return err
+}
+
 const meterTask = `-- name: MeterTask :exec
 SELECT omoi_meter(id) FROM sandboxes WHERE organization_id = $1 AND task_id = $2 AND head > metered ORDER BY id
 `
