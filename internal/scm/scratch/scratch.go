@@ -1,10 +1,11 @@
-// Package scratch gives a process a folder for throw-away copies of repositories. The folder is locked for as long as the process
-// lives, and the kernel drops the lock when it dies: what a killed process left behind is removed by the next one that starts.
+// Package scratch gives a process a folder for what is thrown away, as copies of repositories. The folder is locked for as long as
+// the process lives, and the kernel drops the lock when it dies: what a killed process left behind is removed by the next one that starts.
 package scratch
 
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -29,11 +30,31 @@ func Open(parent string) *Dir {
 	if parent == "" {
 		parent = os.TempDir()
 	}
+	Sweep(parent, prefix)
+	return &Dir{parent: parent}
+}
+
+// Sweep removes the folders below parent whose names begin so, and whose processes are dead.
+func Sweep(parent, prefix string) {
 	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*")) // the pattern is ours
 	for _, path := range left {
 		sweep(path)
 	}
-	return &Dir{parent: parent}
+}
+
+// Begin makes a folder whose name begins so. It is this process's for as long as the lock is open. One that somebody swept
+// before it was locked is made anew.
+func Begin(parent, prefix string) (path string, lock *os.File, err error) {
+	const tries = 3
+	for range tries {
+		if path, err = os.MkdirTemp(parent, prefix); err != nil {
+			return "", nil, err
+		}
+		if lock = own(path); lock != nil {
+			return path, lock, nil
+		}
+	}
+	return "", nil, fmt.Errorf("lock a folder in %s: somebody else removes them", parent)
 }
 
 // Make makes a new folder for one copy. Others may go through the folder around it, as the user who owns a repository must.
@@ -66,24 +87,18 @@ func (d *Dir) Close() error {
 	return err
 }
 
-// begin makes and locks the folder. One that somebody swept before it was locked is made anew.
+// begin makes and locks the folder.
 func (d *Dir) begin() error {
 	if d.lock != nil {
 		_ = d.lock.Close() // of the folder that is gone
 		d.lock = nil
 	}
-	const tries = 3
-	for range tries {
-		path, err := os.MkdirTemp(d.parent, prefix)
-		if err != nil {
-			return fmt.Errorf("make a folder for copies: %w", err)
-		}
-		if lock := own(path); lock != nil {
-			d.path, d.lock = path, lock
-			return os.Chmod(path, 0o711) //nolint:gosec // G302: what is in it has names that nobody guesses, and modes of its own
-		}
+	path, lock, err := Begin(d.parent, prefix)
+	if err != nil {
+		return fmt.Errorf("make a folder for copies: %w", err)
 	}
-	return fmt.Errorf("lock a folder for copies in %s: somebody else removes them", d.parent)
+	d.path, d.lock = path, lock
+	return os.Chmod(path, 0o711) //nolint:gosec // G302: what is in it has names that nobody guesses, and modes of its own
 }
 
 // own locks a folder of ours that is there; nil if somebody else holds it, or it is none.
@@ -111,7 +126,22 @@ func mine(info os.FileInfo) bool {
 // sweep removes a folder whose process is dead. What cannot be removed now, the next start removes.
 func sweep(path string) {
 	if lock := own(path); lock != nil {
-		_ = os.RemoveAll(path)
+		_ = remove(path)
 		_ = lock.Close()
 	}
+}
+
+// remove takes away folders too that are closed to their own user.
+func remove(path string) error {
+	err := os.RemoveAll(path)
+	if err == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			_ = os.Chmod(at, 0o700) //nolint:gosec // G302: a folder, which is about to go
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
 }

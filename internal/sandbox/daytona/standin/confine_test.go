@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,26 +90,72 @@ func TestKilledStandInLeavesNoProcess(t *testing.T) {
 	for name, isolation := range isolations(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711)) // users of sandboxes walk through
-			cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "serve", string(isolation))
-			cmd.Env = append(os.Environ(), "TMPDIR="+dir)
-			cmd.Stderr = t.Output()
-			in, err := cmd.StdinPipe()
-			require.NoError(t, err)
-			defer in.Close()
-			out, err := cmd.StdoutPipe()
-			require.NoError(t, err)
-			require.NoError(t, cmd.Start())
-			b, tag := other(t, out), tagged()
-			made := b.send(200, "POST", b.url+"/sandbox", object{})
+			b, kill := another(t, walkable(t), isolation)
+			made, tag := b.send(200, "POST", b.url+"/sandbox", object{}), tagged()
 			require.Equal(t, "started", made["state"])
 			b.planted(made["toolboxProxyUrl"].(string)+"/"+made["id"].(string), tag)
-			require.NoError(t, cmd.Process.Kill())
-			require.Error(t, cmd.Wait(), "it was killed")
+			kill()
 			b.eventually("nothing of it lives", func() bool { return !seen(t, tag) })
 		})
 	}
+}
+
+// The folder of one that was killed goes when the next one starts beside it. Those that live keep theirs.
+func TestTheFolderOfAKilledStandInIsRemovedAtTheNextStart(t *testing.T) {
+	t.Parallel()
+	dir, isolation := walkable(t), isolations(t)["bubblewrap"]
+	living, _ := another(t, dir, isolation)
+	kept := living.send(200, "POST", living.url+"/sandbox", object{})
+	before := folders(t, dir)
+	require.Len(t, before, 1)
+	dead, kill := another(t, dir, isolation)
+	made := dead.send(200, "POST", dead.url+"/sandbox", object{})
+	dead.run(made["toolboxProxyUrl"].(string)+"/"+made["id"].(string), "mkdir -p closed/in; touch closed/in/file; chmod 0 closed/in closed")
+	kill()
+	require.Len(t, folders(t, dir), 2, "nobody could remove it")
+	var next *bed
+	living.eventually("nothing is left of it", func() bool { // its processes may be about to die while the next one starts
+		next = newBed(t, standin.Options{Dir: dir})
+		return len(folders(t, dir)) == len(before)+1 || next.Close() != nil
+	})
+	require.Subset(t, folders(t, dir), before)
+	require.Equal(t, "started", living.send(200, "GET", living.url+"/sandbox/"+kept["id"].(string), nil)["state"])
+	next.api(404, "GET /sandbox/"+made["id"].(string), nil)
+}
+
+func folders(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "omoi-standin-*"))
+	require.NoError(t, err)
+	return found
+}
+
+// walkable is a folder that users of sandboxes may walk through.
+func walkable(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711))
+	return dir
+}
+
+// another starts a stand-in in another process, which kill ends with SIGKILL.
+func another(t *testing.T, dir string, isolation standin.Isolation) (b *bed, kill func()) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "serve", string(isolation))
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	cmd.Stderr = t.Output()
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	kill = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		_ = in.Close()
+	})
+	t.Cleanup(kill)
+	return other(t, out), kill
 }
 
 // other is a caller of a stand-in that another process is.

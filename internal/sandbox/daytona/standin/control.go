@@ -2,7 +2,6 @@ package standin
 
 import (
 	"net/http"
-	"slices"
 	"time"
 )
 
@@ -39,8 +38,8 @@ func (s *Server) setFault(r *http.Request) (any, error) {
 	if err := read(r, &f); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(Switches(), f.Switch) {
-		return nil, badRequest("switch is one of %v", Switches())
+	if err := f.check(); err != nil {
+		return nil, err
 	}
 	return map[string]string{"id": s.faults.Set(f)}, nil
 }

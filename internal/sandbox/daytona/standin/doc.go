@@ -28,5 +28,8 @@
 // # End
 //
 // [Server.Close] ends every sandbox and removes its folder. A stand-in that is killed leaves
-// no process: a daemon ends with its pipe, and bubblewrap with the thread that started it.
+// no process: a daemon ends with its pipe, and bubblewrap with the thread that started it. Its
+// folder is removed when the next stand-in starts in the same place; it is locked until then, so
+// that those that live are left alone. Nothing is kept over an end: the next stand-in answers 404
+// for sandboxes of an earlier one, which is the truth, since nothing of them runs or is billed.
 package standin

@@ -2,6 +2,8 @@ package standin
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"path"
 	"slices"
 	"strconv"
@@ -77,9 +79,35 @@ func (f *Fault) UnmarshalJSON(text []byte) error {
 		return err
 	case float64:
 		f.Delay = time.Duration(delay)
+	case nil:
+	default:
+		return fmt.Errorf("delay is a time, as 2s, not %v", delay)
 	}
 	return nil
 }
+
+// check says what is wrong with a fault that somebody asks for.
+func (f Fault) check() error {
+	if !slices.Contains(Switches(), f.Switch) {
+		return badRequest("switch is one of %v", Switches())
+	}
+	for name, n := range map[string]int64{
+		"delay": int64(f.Delay), "times": int64(f.Times), "skip": int64(f.Skip), "retryAfter": int64(f.RetryAfter), "after": int64(f.After),
+	} {
+		if n < 0 {
+			return badRequest("%s must not be less than 0", name)
+		}
+	}
+	if f.Status != 0 && (f.Status < http.StatusOK || f.Status > lastStatus) {
+		return badRequest("status is one of HTTP's from 200 to %d, not %d", lastStatus, f.Status)
+	}
+	if _, err := path.Match(f.Path, ""); err != nil {
+		return badRequest("path is no pattern: %q", f.Path)
+	}
+	return nil
+}
+
+const lastStatus = 599
 
 // Faults are the switches of a stand-in. They are safe for concurrent use.
 type Faults struct {

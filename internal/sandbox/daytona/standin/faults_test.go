@@ -169,7 +169,14 @@ func TestSwitchesOverHTTP(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, standin.Options{CreateWait: -1})
 	base := strings.TrimSuffix(b.URL(), "/api") + "/standin"
-	b.send(400, "POST", base+"/faults", object{"switch": "other"})
+	for name, bad := range map[string]object{
+		"switch": {"switch": "other"}, "delay": {"switch": "slow_create", "delay": "-3s"}, "times": {"switch": "slow_create", "times": -1},
+		"skip": {"switch": "slow_create", "skip": -1}, "retryAfter": {"switch": "too_many", "retryAfter": -1}, "after": {"switch": "dropped_stream", "after": -1},
+		"status": {"switch": "answer", "status": 99}, "path": {"switch": "bad_gateway", "path": "/api/["}, "2s": {"switch": "slow_create", "delay": true},
+	} {
+		require.Contains(t, b.send(400, "POST", base+"/faults", bad)["message"], name)
+	}
+	require.Empty(t, b.Faults().On())
 	set := b.send(200, "POST", base+"/faults", object{"switch": "slow_create", "delay": "1h", "times": 1})
 	require.Equal(t, []standin.Fault{{ID: set["id"].(string), Switch: standin.SlowCreate, Delay: time.Hour, Times: 1}}, b.Faults().On())
 	b.api(200, "POST /sandbox", object{"name": "one"})

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/scm/scratch"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -22,6 +23,7 @@ import (
 type Server struct {
 	opts    Options
 	dir     string
+	lock    *os.File // says that dir is in use
 	sockets *os.File // the folder of the daemons' sockets
 	wrapped bool
 	closed  bool // to further namespaces
@@ -64,7 +66,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 }
 
 func (s *Server) open(ctx context.Context) (err error) {
-	if s.dir, err = makeDir(s.opts.Dir); err != nil {
+	if err = s.makeDir(); err != nil {
 		return err
 	}
 	if s.sockets, err = os.Open(filepath.Join(s.dir, "s")); err != nil {
@@ -85,21 +87,26 @@ func (s *Server) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// makeDir makes the folder. Users of sandboxes walk through it, nobody else looks into it.
-func makeDir(parent string) (string, error) {
-	dir, err := os.MkdirTemp(parent, "omoi-daytona-")
-	if err != nil {
-		return "", fmt.Errorf("make the folder of the Daytona stand-in: %w", err)
+// dirPrefix begins the name of every folder of a stand-in.
+const dirPrefix = "omoi-standin-"
+
+// makeDir makes the folder, and removes those of stand-ins that were killed. Users of sandboxes walk through it, nobody
+// else looks into it.
+func (s *Server) makeDir() (err error) {
+	parent := or(s.opts.Dir, os.TempDir())
+	scratch.Sweep(parent, dirPrefix)
+	if s.dir, s.lock, err = scratch.Begin(parent, dirPrefix); err != nil {
+		return fmt.Errorf("make the folder of the Daytona stand-in: %w", err)
 	}
 	for name, mode := range map[string]os.FileMode{"": 0o711, "boxes": 0o711, "s": 0o700} {
-		if err := os.MkdirAll(filepath.Join(dir, name), mode); err != nil {
-			return dir, err
+		if err := os.MkdirAll(filepath.Join(s.dir, name), mode); err != nil {
+			return err
 		}
-		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
-			return dir, err
+		if err := os.Chmod(filepath.Join(s.dir, name), mode); err != nil {
+			return err
 		}
 	}
-	return dir, nil
+	return nil
 }
 
 // choose finds out whether bubblewrap works here.
@@ -211,8 +218,8 @@ func (s *Server) Close() error {
 	if s.sockets != nil {
 		errs = append(errs, s.sockets.Close())
 	}
-	if s.dir != "" {
-		errs = append(errs, os.RemoveAll(s.dir))
+	if s.lock != nil {
+		errs = append(errs, os.RemoveAll(s.dir), s.lock.Close())
 	}
 	return errors.Join(append(errs, s.trouble...)...)
 }
