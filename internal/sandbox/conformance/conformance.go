@@ -62,6 +62,8 @@ type bed struct {
 	Break        func(t T)
 	CommandLines func(t T) []string
 	Traces       func(t T) []byte
+	Late         func(t T, by time.Duration) (asked func() bool)
+	Pass         func(t T, d time.Duration)
 }
 
 func (s *suite) newLabels() sandbox.Labels {

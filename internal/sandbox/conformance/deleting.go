@@ -36,17 +36,14 @@ func (s *suite) isGone(t T, labels sandbox.Labels) {
 	})
 }
 
-// fences skips a provider that declares that a late create may still appear.
-func (s *suite) fences(t T) {
-	t.Helper()
-	if late := s.p.Capabilities().LongestCreate; late > 0 {
-		t.Skipf("SKIPPED: this provider cannot fence a create; it declares %s", late)
-	}
-}
-
 func deleteFences(s *suite) {
 	t := s.t
-	s.fences(t)
+	if s.isLate(t) {
+		labels := s.ensure(t)
+		require.NoError(t, s.p.Delete(t.Context(), labels))
+		s.isFoundLate(t, labels, func(ctx context.Context) { _, _ = s.p.Ensure(ctx, sandbox.Spec{Labels: labels}) })
+		return
+	}
 	labels := s.ensure(t)
 	require.NoError(t, s.p.Delete(t.Context(), labels))
 	if s.Reopen != nil {
@@ -61,9 +58,12 @@ func deleteFences(s *suite) {
 
 func deleteBeforeCreate(s *suite) {
 	t := s.t
-	s.fences(t)
-	labels := s.newLabels()
+	late, labels := s.isLate(t), s.newLabels()
 	require.NoError(t, s.p.Delete(t.Context(), labels))
+	if late {
+		s.isFoundLate(t, labels, func(ctx context.Context) { _, _ = s.p.Ensure(ctx, sandbox.Spec{Labels: labels}) })
+		return
+	}
 	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 	require.ErrorIs(t, err, sandbox.ErrFenced)
 	s.isGone(t, labels)
@@ -71,7 +71,10 @@ func deleteBeforeCreate(s *suite) {
 
 func deleteWhileCreating(s *suite) {
 	t := s.t
-	s.fences(t)
+	if s.isLate(t) {
+		s.deleteWhileLate()
+		return
+	}
 	for range 20 {
 		labels := s.newLabels()
 		var made, deleted error

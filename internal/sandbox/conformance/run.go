@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"testing"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
@@ -26,6 +27,11 @@ type Bed struct {
 	CommandLines func(t *testing.T) []string
 	// Traces is all that the provider keeps about its sandboxes, but for the files inside.
 	Traces func(t *testing.T) []byte
+	// Late leaves the next create without an answer: what it makes appears so much later by the provider's own time. The
+	// answer tells whether it was asked for.
+	Late func(t *testing.T, by time.Duration) (asked func() bool)
+	// Pass lets time of the provider pass.
+	Pass func(t *testing.T, d time.Duration)
 }
 
 // Factory makes a bed and removes what is left of it with t.Cleanup.
@@ -52,6 +58,12 @@ func (b Bed) of(t *testing.T) bed {
 	}
 	if b.Traces != nil {
 		out.Traces = func(T) []byte { return b.Traces(t) }
+	}
+	if b.Late != nil {
+		out.Late = func(_ T, by time.Duration) func() bool { return b.Late(t, by) }
+	}
+	if b.Pass != nil {
+		out.Pass = func(_ T, d time.Duration) { b.Pass(t, d) }
 	}
 	return out
 }

@@ -91,6 +91,12 @@ func (b *bed) breakIt(t *testing.T) {
 	b.server.Faults().Set(standin.Fault{Switch: standin.BadGateway})
 }
 
+// late leaves the next create without an answer.
+func (b *bed) late(_ *testing.T, by time.Duration) (asked func() bool) {
+	b.server.Faults().Set(standin.Fault{Switch: standin.LateCreate, Delay: by, Times: 1})
+	return func() bool { return len(b.server.Faults().On()) == 0 }
+}
+
 // kill ends what runs the command, and the command, from beside it.
 func (b *bed) kill(t *testing.T, labels sandbox.Labels) {
 	t.Helper()

@@ -20,6 +20,7 @@ func TestConformance(t *testing.T) {
 		return conformance.Bed{
 			Provider: b.open(t), Reopen: func(t *testing.T) sandbox.Provider { t.Helper(); return b.open(t) },
 			Orphan: b.orphan, Kill: b.kill, Break: b.breakIt, CommandLines: commandLines, Traces: b.traces,
+			Late: b.late, Pass: func(_ *testing.T, d time.Duration) { b.server.Advance(d) },
 		}
 	})
 }
