@@ -18,6 +18,7 @@ type evidence struct {
 	pulse     task.Pulse
 	machine   bool // there is a machine to look at; else heartbeats alone decide
 	seen      sandbox.Inspection
+	began     bool   // the agent was started, as the ledger knows
 	probe     *probe // what the agent's own spool tells; nil if it could not be read
 	blind     bool   // the probe could not even be tried
 	advice    string // what a person can do where the agent works and cannot reach the API
@@ -46,6 +47,9 @@ func verdict(e evidence) contract.Observation {
 	if out, ended := ending(e); ended {
 		return out
 	}
+	if e.question == contract.AskEnded {
+		return contract.Observation{Seen: contract.SeenUnknown}
+	}
 	if why := unsure(e); why != "" {
 		return contract.Observation{Seen: contract.SeenUnknown, Reason: why}
 	}
@@ -55,6 +59,9 @@ func verdict(e evidence) contract.Observation {
 // storeShowsLife reports whether the stored events answer the question well, and when to
 // ask again: the rest of the threshold.
 func storeShowsLife(e evidence) (time.Duration, bool) {
+	if e.question == contract.AskEnded { // what was stored before the end says nothing against it
+		return 0, false
+	}
 	age := e.age()
 	if e.question == contract.AskStartup && e.pulse.Started >= 0 {
 		return e.threshold, true
@@ -105,8 +112,10 @@ func ending(e evidence) (contract.Observation, bool) {
 	switch {
 	case e.seen.State == sandbox.StateGone:
 		return contract.Observation{Seen: contract.SeenGone, Class: task.ClassInfrastructure, Reason: "The provider says that the sandbox is gone."}, true
-	case e.seen.State != sandbox.StateAlive || e.seen.Agent != sandbox.StateGone || !e.seen.Started:
+	case e.seen.State != sandbox.StateAlive || e.seen.Agent != sandbox.StateGone || !e.seen.Started && !e.began:
 		return contract.Observation{}, false
+	case !e.seen.Started:
+		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassInfrastructure, Reason: because("The sandbox does not run any more", e.seen.Reason)}, true
 	case e.seen.OOM:
 		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassResources, Reason: "The agent ran out of memory."}, true
 	case e.seen.DiskFull:

@@ -182,3 +182,15 @@ func TestAnEndWithoutAWordNamesItsExitCode(t *testing.T) {
 	out := judge(evidence{question: contract.AskHeartbeat, threshold: minute, pulse: silence(), machine: true, seen: exited(3)})
 	require.Equal(t, "The agent ended with exit code 3 and did not say how.", out.Reason)
 }
+
+// What the provider has stopped runs no agent any more, if one was started.
+func TestAStoppedSandboxHasEnded(t *testing.T) {
+	t.Parallel()
+	e := evidence{question: contract.AskEnded, threshold: minute, pulse: silence(), machine: true, began: true}
+	e.seen = sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, ExitCode: -1, Reason: "Daytona says stopped"}
+	out := judge(e)
+	require.Equal(t, contract.SeenExited, out.Seen)
+	require.Equal(t, "The sandbox does not run any more: Daytona says stopped.", out.Reason)
+	e.began = false
+	require.Equal(t, contract.SeenUnknown, judge(e).Seen)
+}

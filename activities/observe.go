@@ -20,7 +20,7 @@ const probeTimeout = 5 * time.Second
 // what cannot be asked is unknown, and unknown ends nothing.
 func (a *Activities) Observe(ctx context.Context, in contract.ObserveInput) (contract.Observation, error) {
 	seen, err := a.observe(ctx, in)
-	if err != nil || seen.Seen != contract.SeenUnknown && seen.Seen != contract.SeenWorking {
+	if err != nil || in.Question == contract.AskEnded || seen.Seen != contract.SeenUnknown && seen.Seen != contract.SeenWorking {
 		return seen, err
 	}
 	if err := a.deps.Ledger.NoteDoubt(ctx, in.SandboxID, seen.Reason); err != nil { // people see less, no more
@@ -55,7 +55,7 @@ func (a *Activities) look(ctx context.Context, p place, e *evidence) {
 	if e.machine = p.machine(); !e.machine {
 		return
 	}
-	e.advice = a.advice(p.row)
+	e.advice, e.began = a.advice(p.row), p.row.StartedAt != nil
 	var err error
 	e.seen, err = p.inspect(ctx)
 	e.seen.Reason = a.brief(e.seen.Reason) // it goes into a history
@@ -63,7 +63,7 @@ func (a *Activities) look(ctx context.Context, p place, e *evidence) {
 		a.log.WarnContext(ctx, "provider not asked", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 		return
 	}
-	if e.seen.State != sandbox.StateAlive || e.seen.Agent != sandbox.StateAlive || !p.caps.Exec {
+	if e.question == contract.AskEnded || e.seen.State != sandbox.StateAlive || e.seen.Agent != sandbox.StateAlive || !p.caps.Exec {
 		return
 	}
 	e.probe, err = probeSpool(ctx, p)

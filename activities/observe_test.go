@@ -172,3 +172,30 @@ func TestADoubtSaysWhatToDo(t *testing.T) {
 	b.provider.unsure = "no key\nis configured"
 	require.Equal(t, "The provider cannot be asked: no key is configured.", b.observe().Reason)
 }
+
+// Asked whether a sandbox has ended, an observation says so however lately it was heard, and nothing else.
+func TestObserveOfAnEnd(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	at := b.silent()
+	b.store.pulse.Beat = 0
+	ended := func() contract.Observation {
+		in := b.question()
+		in.Question = contract.AskEnded
+		out, err := do[contract.Observation](b, b.activities().Observe, in)
+		require.NoError(t, err)
+		return out
+	}
+	none := contract.Observation{Seen: contract.SeenUnknown, Head: 9}
+	require.Equal(t, none, ended(), "it lives")
+	b.provider.unsure = "the engine is away"
+	require.Equal(t, none, ended(), "nobody knows")
+	b.provider.unsure = ""
+	at.agent, at.exit = sandbox.StateGone, -1
+	out := ended()
+	require.Equal(t, contract.SeenExited, out.Seen)
+	require.Equal(t, task.ClassInfrastructure, out.Class)
+	require.Equal(t, "The agent was killed from outside.", out.Reason)
+	delete(b.provider.boxes, boxID)
+	require.Equal(t, contract.SeenGone, ended().Seen)
+}

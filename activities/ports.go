@@ -102,6 +102,8 @@ type Runs interface {
 	// StartCleanup starts the cleanup of a sandbox; one that runs or ran well is success.
 	StartCleanup(ctx context.Context, in contract.CleanupInput) error
 	PauseSchedule(ctx context.Context, id, note string) error
+	// SignalLook asks a task's workflow to look at a sandbox that seems to have ended.
+	SignalLook(ctx context.Context, taskID string, look contract.Look) error
 	// WakeReaper unpauses the reaper's schedule and triggers it.
 	WakeReaper(ctx context.Context) error
 }

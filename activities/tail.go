@@ -39,8 +39,19 @@ func (a *Activities) TailSandbox(ctx context.Context, in contract.SandboxRef) (c
 	turn, cancel := context.WithTimeout(ctx, a.cfg.TailTurn)
 	defer t.post.Wait()
 	defer cancel()
-	over = t.run(turn)
+	if over = t.run(turn); over != "" {
+		a.hint(ctx, p.row)
+	}
 	return contract.Tailed{Over: over}, ctx.Err()
+}
+
+// hint has the task's workflow look at a sandbox that has ended. Where it cannot be told, its own
+// timers notice.
+func (a *Activities) hint(ctx context.Context, row task.Sandbox) {
+	err := a.deps.Runs.SignalLook(ctx, row.TaskID, contract.Look{SandboxID: row.ID})
+	if err != nil && task.CodeOf(err) != task.CodeGone {
+		a.log.WarnContext(ctx, "end of a sandbox not told", slog.String("sandbox_id", row.ID), slog.String("error", a.brief(err.Error())))
+	}
 }
 
 // tailed finds a sandbox to be tailed. One that the ledger has as gone is over also where this

@@ -80,7 +80,9 @@ func TestATailOutlivesAProviderThatIsDown(t *testing.T) {
 
 func TestATailEndsWithItsSandbox(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "the sandbox is gone", newPuller(t).tail().Over)
+	b := newPuller(t)
+	require.Equal(t, "the sandbox is gone", b.tail().Over)
+	require.Equal(t, 1, b.runs.count("look "+boxID), "the task's workflow looks at once")
 }
 
 func TestATailEndsWithItsAgentOnceAllIsRead(t *testing.T) {

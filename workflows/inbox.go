@@ -73,6 +73,9 @@ func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
 		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalCommand), func(c workflow.ReceiveChannel, _ bool) {
 			b.receiveCommand(ctx, c, r)
 		})
+		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalLook), func(c workflow.ReceiveChannel, _ bool) {
+			b.receiveLook(c, r)
+		})
 		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalAdmitted), func(c workflow.ReceiveChannel, _ bool) {
 			c.Receive(ctx, nil)
 			b.signals++
@@ -110,6 +113,15 @@ func (b *inbox) receiveCommand(ctx workflow.Context, c workflow.ReceiveChannel, 
 	if c.ReceiveAsync(&cmd) {
 		b.signals++
 		b.takeCommand(ctx, cmd, r)
+	}
+}
+
+// receiveLook notes that the live attempt is to be looked at.
+func (b *inbox) receiveLook(c workflow.ReceiveChannel, r *taskRun) {
+	var look contract.Look
+	if c.ReceiveAsync(&look) {
+		b.signals++
+		r.watch.Hinted = r.watch.Hinted || r.attempt != nil && look.SandboxID == r.attempt.SandboxID
 	}
 }
 

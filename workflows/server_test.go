@@ -67,6 +67,7 @@ func paths() []path {
 		{"reset-completed", playResetCompleted},
 		{"failed", playFailed},
 		{"unknown", playUnknown},
+		{"agent-ended", playAgentEnded},
 		{"provider-limit", playProviderLimit},
 		{"waits-for-slot", playWaitsForSlot},
 		{"salvage-lost", playSalvageLost},
@@ -246,6 +247,14 @@ func playUnknown(tr *troupe) {
 	}
 	require.NoError(tr.t, tr.play())
 	require.GreaterOrEqual(tr.t, asked, 3)
+}
+
+// The agent dies without a word, and whoever sees it asks for a look.
+func playAgentEnded(tr *troupe) {
+	tr.endsWithoutAWord()
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 2)
+	require.Equal(tr.t, 2, tr.count(contract.Observe))
 }
 
 func playProviderLimit(tr *troupe) {

@@ -29,11 +29,11 @@ func (r *taskRun) watchAttempt(ctx workflow.Context) (task.Effects, error) {
 		}
 		_, due := r.question()
 		ripe := func() bool { return r.inbox.waiting(false) || r.mayContinue(ctx) }
-		woken, err := workflow.AwaitWithTimeout(ctx, due.Sub(workflow.Now(ctx)), ripe)
+		_, err = workflow.AwaitWithTimeout(ctx, due.Sub(workflow.Now(ctx)), func() bool { return ripe() || r.hinted() })
 		if err != nil {
 			return eff, err
 		}
-		if woken {
+		if ripe() {
 			continue
 		}
 		if eff, over, err := r.look(ctx); over || err != nil {
@@ -66,8 +66,14 @@ func (r *taskRun) question() (string, time.Time) {
 		ask, due = askVerdict, w.Finished.Add(min(s.HeartbeatTimeout, verdictWait))
 	}
 	earlier(askTooLong, w.Assigned.Add(s.AttemptTimeout))
+	if r.hinted() {
+		return contract.AskEnded, zeroTime
+	}
 	return ask, due
 }
+
+// hinted reports whether a look is asked for that could tell something.
+func (r *taskRun) hinted() bool { return r.watch.Hinted && r.watch.Finished.IsZero() }
 
 // askTooLong is no question to the world: the longest duration is a limit that a person set.
 const askTooLong = "too_long"
@@ -92,7 +98,10 @@ func (r *taskRun) look(ctx workflow.Context) (eff task.Effects, over bool, err e
 		eff = r.unspoken()
 		return eff, decisive(eff), nil
 	}
-	r.tail(ctx) // a person may have ended it
+	r.watch.Hinted = false
+	if question != contract.AskEnded { // which a tail that has ended asks for
+		r.tail(ctx) // a person may have ended it
+	}
 	seen := r.observe(ctx, question)
 	if seen.Head > r.watch.Seen {
 		r.readFacts(ctx)
@@ -152,6 +161,9 @@ func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen c
 		eff = r.decide(f)
 		r.watch.NotBefore = now.Add(r.loaded.Settings.UnknownRetry) // if it changes nothing
 		return eff, decisive(eff), nil
+	}
+	if question == contract.AskEnded {
+		return eff, false, nil // the timers ask on as they would have
 	}
 	r.watch.Unknown++
 	r.watch.Doubt = seen.Reason

@@ -21,6 +21,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/lookout"
 	"github.com/omoi-dev/omoi/internal/metrics"
 	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/postgres"
@@ -79,7 +80,8 @@ type core struct {
 	organization string
 	owner        string // the user for whom an open server takes everybody
 	credentials  *credential.Service
-	logs         *rawlog.Watcher // of a worker; nil elsewhere
+	logs         *rawlog.Watcher  // of a worker; nil elsewhere
+	lookout      *lookout.Lookout // of a worker; nil elsewhere
 	guardian     *guardian.Guardian
 }
 

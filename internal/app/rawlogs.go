@@ -14,16 +14,21 @@ import (
 
 // newLogs makes the reader of the sandboxes' own logs.
 func (c *core) newLogs(host string, found providers) *rawlog.Watcher {
+	return rawlog.New(rawlog.Config{
+		HostID: host, Keep: c.cfg.Sandbox.LogBytes, Hide: c.hider,
+		Wake: func(sandboxID string) { c.bus.Wake(live.Sandbox(sandboxID)) },
+	}, c.store, c.asked(found), c.log)
+}
+
+// asked are the providers that this process has what it needs for.
+func (c *core) asked(found providers) []sandbox.Provider {
 	var all []sandbox.Provider
 	for _, p := range found {
 		if c.cfg.Daytona.APIKey != "" || p.Name() != task.ProviderDaytona {
 			all = append(all, p)
 		}
 	}
-	return rawlog.New(rawlog.Config{
-		HostID: host, Keep: c.cfg.Sandbox.LogBytes, Hide: c.hider,
-		Wake: func(sandboxID string) { c.bus.Wake(live.Sandbox(sandboxID)) },
-	}, c.store, all, c.log)
+	return all
 }
 
 // envOf is what a task's agent was given that may be secret.

@@ -69,6 +69,7 @@ func (c *core) runWorker(ctx context.Context, w *worker.Worker) error {
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() { c.logs.Run(watching) })
+	watcher.Go(func() { c.lookout.Run(watching) })
 	err := w.Run(ctx)
 	stop()
 	watcher.Wait()
@@ -89,7 +90,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.logs = c.newLogs(host, found)
+	c.logs, c.lookout = c.newLogs(host, found), c.newLookout(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store.Life(), Ledger: c.store.Life(), Fleet: c.store.Life(), Runs: c.temporal, Providers: found, Git: c.hosts,
 		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian,

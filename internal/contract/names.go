@@ -59,6 +59,7 @@ const (
 	SignalSandboxEvents = "sandbox-events" // payload [Digest]
 	SignalCommand       = "command"        // payload [Command]
 	SignalAdmitted      = "admitted"       // no payload
+	SignalLook          = "look"           // payload [Look]
 	QueryState          = "state"          // answers [TaskView]
 )
 

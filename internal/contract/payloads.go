@@ -48,6 +48,13 @@ type WatchState struct {
 	Unknown   int       `json:"unknown,omitempty"` // observations in a row that learned nothing
 	Doubt     string    `json:"doubt,omitempty"`   // what the last of them could not make out
 	Finished  time.Time `json:"finished,omitzero"` // when a validator was done; its verdict may be on its way
+	Hinted    bool      `json:"hinted,omitempty"`  // somebody says that the agent has ended; see [Look]
+}
+
+// Look is the payload of [SignalLook]: whoever sees that a sandbox or its agent has ended asks for a
+// look at it, which is what decides.
+type Look struct {
+	SandboxID string `json:"sandbox_id"`
 }
 
 // TaskRef is the input of [LoadTask].
@@ -301,6 +308,7 @@ const (
 	AskHeartbeat = "heartbeat"
 	AskNoWork    = "no_work"
 	AskIdle      = "idle"
+	AskEnded     = "ended" // asked for by a [Look]; says nothing of an agent that may live
 )
 
 // ObserveInput is the input of [Observe].

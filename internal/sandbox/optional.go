@@ -11,6 +11,20 @@ type Surveyor interface {
 	Survey(ctx context.Context) ([]Sandbox, error)
 }
 
+// DiskKeeper is a [Provider] whose sandboxes can hold more than their disk unless somebody counts.
+type DiskKeeper interface {
+	// KeepDisks ends what runs in sandboxes of an installation that hold more; [Inspection].DiskFull says so of
+	// them then. It is to be called about once a second, and counts when it is time.
+	KeepDisks(ctx context.Context, installation string) error
+}
+
+// Roller is a [Provider] that can tell of many sandboxes at once which of them live.
+type Roller interface {
+	// Living answers by id the sandboxes of an installation in which something may run. One that is left
+	// out may live all the same: Inspect knows.
+	Living(ctx context.Context, installation string) (map[string]bool, error)
+}
+
 // Reacher is a [Provider] whose sandboxes may find the API elsewhere than at its address.
 type Reacher interface {
 	// APIURL is how a program inside reaches the API that listens at configured, and in

@@ -90,6 +90,11 @@ func (c *Client) SignalAdmitted(ctx context.Context, taskID string) error {
 	return c.signal(ctx, taskID, contract.SignalAdmitted, nil)
 }
 
+// SignalLook asks a task to look at a sandbox that seems to have ended.
+func (c *Client) SignalLook(ctx context.Context, taskID string, look contract.Look) error {
+	return c.signal(ctx, taskID, contract.SignalLook, look)
+}
+
 func (c *Client) signal(ctx context.Context, taskID, name string, payload any) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()

@@ -63,13 +63,21 @@ func still(box *apiclient.Sandbox) sandbox.Inspection {
 	if reason := cut(box.GetErrorReason()); reason != "" {
 		seen.Reason += ": " + reason
 	}
-	switch state {
-	case apiclient.SANDBOXSTATE_STOPPED, apiclient.SANDBOXSTATE_ARCHIVED, apiclient.SANDBOXSTATE_ARCHIVING, apiclient.SANDBOXSTATE_ERROR,
-		apiclient.SANDBOXSTATE_BUILD_FAILED, apiclient.SANDBOXSTATE_DESTROYING:
+	if settled(state) {
 		seen.Agent = sandbox.StateGone
-	default:
 	}
 	return seen
+}
+
+// settled reports whether nothing runs any more in a sandbox of this state.
+func settled(state apiclient.SandboxState) bool {
+	switch state {
+	case apiclient.SANDBOXSTATE_STOPPED, apiclient.SANDBOXSTATE_ARCHIVED, apiclient.SANDBOXSTATE_ARCHIVING, apiclient.SANDBOXSTATE_ERROR,
+		apiclient.SANDBOXSTATE_BUILD_FAILED, apiclient.SANDBOXSTATE_DESTROYING, apiclient.SANDBOXSTATE_DESTROYED:
+		return true
+	default:
+		return false
+	}
 }
 
 // inspectAgent looks inside. A toolbox that cannot be reached says nothing, until it has been

@@ -1,0 +1,153 @@
+package lookout
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// world is a store, a provider, and whoever is told.
+type world struct {
+	sandbox.Provider
+
+	boxes     []Box
+	seen      map[string]sandbox.Inspection // absent: not there
+	err       error
+	inspected int
+	told      []string
+}
+
+func (w *world) Name() string                       { return "fake" }
+func (w *world) Capabilities() sandbox.Capabilities { return sandbox.Capabilities{Machine: true} }
+
+func (w *world) SandboxesAtWork(context.Context, string, string) ([]Box, error) { return w.boxes, nil }
+
+func (w *world) Inspect(_ context.Context, labels sandbox.Labels) (sandbox.Inspection, error) {
+	w.inspected++
+	seen, there := w.seen[labels.SandboxID]
+	if !there && w.err == nil {
+		return seen, task.Errorf(task.CodeNotFound, "there is none")
+	}
+	return seen, w.err
+}
+
+func newWatch(w *world, p sandbox.Provider) *watch {
+	w.boxes = []Box{{TaskID: "t", Labels: sandbox.Labels{Installation: "mine", SandboxID: "box"}}}
+	l := New(Config{Again: time.Hour, Tell: func(_ context.Context, taskID, sandboxID string) error {
+		w.told = append(w.told, taskID+" "+sandboxID)
+		return task.Errorf(task.CodeGone, "it has just ended")
+	}}, w, []sandbox.Provider{p}, slog.New(slog.DiscardHandler))
+	return &watch{Lookout: l, provider: p, ended: map[string]time.Time{}}
+}
+
+// An end that two looks in a row are sure of is told once, until its time comes again.
+func TestAnEndIsToldOnceItIsSure(t *testing.T) {
+	t.Parallel()
+	alive := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateAlive, Started: true}
+	ended := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, Started: true}
+	w := &world{seen: map[string]sandbox.Inspection{"box": alive}}
+	over := newWatch(w, w)
+	for range 2 {
+		over.round(t.Context())
+	}
+	require.Empty(t, w.told, "it lives")
+	w.seen["box"] = ended
+	over.round(t.Context())
+	require.Empty(t, w.told, "what it said last may be on its way")
+	for range 3 {
+		over.round(t.Context())
+	}
+	require.Equal(t, []string{"t box"}, w.told)
+	over.ended["box"] = time.Now()
+	over.round(t.Context())
+	require.Len(t, w.told, 2, "the first word may have been lost")
+	w.boxes = nil
+	over.round(t.Context())
+	require.Empty(t, over.ended, "nothing is kept of what is over")
+}
+
+func TestWhatIsNotKnownIsNoEnd(t *testing.T) {
+	t.Parallel()
+	w := &world{}
+	over := newWatch(w, w)
+	for _, seen := range []sandbox.Inspection{
+		{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown},
+		{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, Started: true},
+	} {
+		w.seen = map[string]sandbox.Inspection{"box": seen}
+		over.round(t.Context())
+		over.round(t.Context())
+	}
+	w.err = errors.New("the provider is down")
+	over.round(t.Context())
+	over.round(t.Context())
+	require.Empty(t, w.told)
+	w.err, w.seen = nil, nil
+	over.round(t.Context())
+	over.round(t.Context())
+	require.Len(t, w.told, 1, "what is not there is gone")
+}
+
+// roll is a provider that lists the living.
+type roll struct {
+	*world
+
+	living map[string]bool
+	down   error
+}
+
+func (r *roll) Living(_ context.Context, installation string) (map[string]bool, error) {
+	if installation != "mine" {
+		return nil, errors.New("not mine")
+	}
+	return r.living, r.down
+}
+
+func TestAListSparesLooksAtTheLiving(t *testing.T) {
+	t.Parallel()
+	w := &world{}
+	r := &roll{world: w, living: map[string]bool{"box": true}}
+	over := newWatch(w, r)
+	over.round(t.Context())
+	require.Zero(t, w.inspected)
+	r.living, r.down = nil, errors.New("no list")
+	over.round(t.Context())
+	require.Zero(t, w.inspected, "no list is no end")
+	r.down = nil
+	over.round(t.Context())
+	over.round(t.Context())
+	require.Equal(t, 2, w.inspected)
+	require.Len(t, w.told, 1)
+}
+
+// keeper notes for which installation it was asked to count.
+type keeper struct{ kept []string }
+
+func (k *keeper) KeepDisks(_ context.Context, installation string) error {
+	k.kept = append(k.kept, installation)
+	return nil
+}
+
+func TestDisksAreKeptForThisInstallation(t *testing.T) {
+	t.Parallel()
+	answers := []error{errors.New("the store is down"), nil}
+	l := New(Config{Installation: func(context.Context) (string, error) {
+		err := answers[0]
+		answers = answers[1:]
+		return map[bool]string{true: "mine"}[err == nil], err
+	}}, &world{}, nil, slog.New(slog.DiscardHandler))
+	k, installation := &keeper{}, ""
+	require.Error(t, l.keepOnce(t.Context(), k, &installation))
+	require.Empty(t, k.kept)
+	for range 2 {
+		require.NoError(t, l.keepOnce(t.Context(), k, &installation))
+	}
+	require.Equal(t, []string{"mine", "mine"}, k.kept)
+}

@@ -1,0 +1,38 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/postgres"
+)
+
+// Only what should be at work is looked after, and only where it can be reached.
+func TestSandboxesAtWorkAreThoseOfTheHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	made, id := w.box("local")
+	atWork := func(host, provider string) (ids []string) {
+		boxes, err := w.store.SandboxesAtWork(t.Context(), host, provider)
+		require.NoError(t, err)
+		for _, box := range boxes {
+			require.Equal(t, made.id, box.TaskID)
+			ids = append(ids, box.Labels.SandboxID)
+		}
+		return ids
+	}
+	require.Empty(t, atWork("host", "local"), "its agent was not started")
+	w.exec(`UPDATE sandboxes SET state = 'running', started_at = now()`)
+	w.exec(`UPDATE attempts SET assigned_at = now()`)
+	w.exec(`UPDATE tasks SET status = 'running'`)
+	require.Equal(t, []string{id}, atWork("host", "local"))
+	require.Empty(t, atWork("elsewhere", "local"))
+	require.Empty(t, atWork("host", "docker"))
+	w.exec(`UPDATE sandboxes SET transport = 'pull'`)
+	require.Empty(t, atWork("host", "local"), "its tail tells")
+	w.exec(`UPDATE sandboxes SET transport = 'push', host_id = NULL`)
+	require.Equal(t, []string{id}, atWork("elsewhere", "local"), "it is bound to no host")
+	w.exec(`UPDATE attempts SET ended_at = now()`)
+	require.Empty(t, atWork("host", "local"))
+}
