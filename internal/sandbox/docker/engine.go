@@ -126,6 +126,7 @@ func (p *Provider) parts(f facts, on string) []string {
 		{"cgroup-pids", f.info.PidsLimit},
 		{"cgroup-cpu", f.info.CPUCfsQuota},
 		{"disk-quota", f.quota},
+		{"disk-watch", !f.quota || p.cfg.WritableRoot},
 	} {
 		if one.active {
 			parts = append(parts, one.name)

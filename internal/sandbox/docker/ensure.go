@@ -221,6 +221,7 @@ func (p *Provider) blank(ctx context.Context, spec sandbox.Spec) (blank, error) 
 func (p *Provider) create(ctx context.Context, f *fence, b blank) (sandbox.Sandbox, error) {
 	labels := written(b.spec.Labels, roleSandbox)
 	labels[labelArch], labels[labelIsolation] = b.image.Architecture, strings.Join(p.parts(b.facts, b.network), ",")
+	labels[labelDisk] = strconv.FormatInt(b.spec.Limits.DiskBytes, 10)
 	labels[labelLifetime] = strconv.FormatInt(int64(b.spec.Lifetime/time.Second), 10)
 	cfg := p.config(b.image.ID, labels, startFile)
 	host := p.hostConfig(b)

@@ -26,6 +26,8 @@ type note struct {
 	Labels sandbox.Labels `json:"labels"`
 	// Asked is when the engine was asked to make a container and has not answered.
 	Asked *time.Time `json:"asked,omitempty"`
+	// Full says why what ran in it was ended: it held more than its disk.
+	Full string `json:"full,omitempty"`
 	// Deleted makes it a tombstone.
 	Deleted *time.Time `json:"deleted,omitempty"`
 }

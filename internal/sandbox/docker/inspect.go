@@ -2,9 +2,12 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -31,6 +34,7 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 	switch task.CodeOf(err) {
 	case "":
 		seen := inspection(found)
+		p.judgeDisk(labels, &seen)
 		seen.ProviderID = found.ID
 		seen.CreatedAt, _ = time.Parse(time.RFC3339Nano, found.Created)
 		return seen, nil
@@ -42,6 +46,19 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 	}
 	p.log.WarnContext(ctx, "the docker engine cannot be asked", slog.String("sandbox", labels.SandboxID), slog.Any("error", err))
 	return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}, nil
+}
+
+// judgeDisk tells of a command that was ended for what it held. Who writes the note holds the lock; one that is
+// half written is read the next time.
+func (p *Provider) judgeDisk(labels sandbox.Labels, seen *sandbox.Inspection) {
+	if seen.Agent != sandbox.StateGone || seen.ExitCode >= 0 {
+		return
+	}
+	var n note
+	text, err := os.ReadFile(filepath.Join(p.cfg.StateDir, task.SandboxName(labels.SandboxID)))
+	if err == nil && json.Unmarshal(text, &n) == nil && n.Full != "" {
+		seen.DiskFull, seen.Reason = true, n.Full
+	}
 }
 
 func inspection(c container.InspectResponse) sandbox.Inspection {

@@ -31,6 +31,7 @@ type Provider struct {
 
 	mu    sync.Mutex
 	known *facts // nil until the engine has answered; guarded by mu
+	disks disks  // guarded by mu
 }
 
 var (

@@ -1,0 +1,193 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+)
+
+// labelDisk is how many bytes a sandbox may hold; 0: as many as it can.
+const labelDisk = "omoi.disk"
+
+const (
+	// diskRest is the least time between two counts that no loss of free space called for.
+	diskRest = 10 * time.Second
+	// diskShare is how many times as long as a count the rest after it is, since an engine walks all its volumes.
+	diskShare = 20
+	// diskTrust is how long what a sandbox really holds is believed where the engine counts holes of its files too.
+	diskTrust = time.Minute
+)
+
+var _ sandbox.DiskKeeper = (*Provider)(nil)
+
+// disks is what the last count found.
+type disks struct {
+	next  time.Time
+	free  int64                // of the engine's file system
+	room  int64                // the least that a sandbox may still take
+	holes map[string]time.Time // sandboxes whose files have holes, until they are looked into again
+}
+
+// holding is a running sandbox and what it holds.
+type holding struct {
+	labels       sandbox.Labels
+	bytes, limit int64
+}
+
+// KeepDisks counts what running sandboxes hold where the engine's file system cannot hold them to their
+// disk, and ends those that hold more. It does so every few seconds, and sooner when much free space has gone.
+func (p *Provider) KeepDisks(ctx context.Context, installation string) error {
+	free := p.freeBytes()
+	if !p.diskDue(free) {
+		return nil
+	}
+	begun := time.Now()
+	held, err := p.held(ctx, installation)
+	p.diskCounted(held, free, time.Since(begun))
+	errs := []error{err}
+	for _, one := range held {
+		if one.bytes > one.limit && p.really(ctx, &one) {
+			errs = append(errs, p.full(ctx, one))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// diskDue is true when time is over, or when so much free space has gone that a sandbox may be near its limit.
+func (p *Provider) diskDue(free int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Now().After(p.disks.next) || free > 0 && p.disks.room > 0 && p.disks.free-free > p.disks.room/4
+}
+
+func (p *Provider) diskCounted(held []holding, free int64, took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	holes := make(map[string]time.Time)
+	p.disks.free, p.disks.room = free, 0
+	p.disks.next = time.Now().Add(max(diskRest, diskShare*took))
+	for i, one := range held {
+		if left := one.limit - one.bytes; i == 0 || left < p.disks.room {
+			p.disks.room = left
+		}
+		if until, ok := p.disks.holes[one.labels.SandboxID]; ok {
+			holes[one.labels.SandboxID] = until
+		}
+	}
+	p.disks.holes = holes
+}
+
+// held counts the running sandboxes that have a limit which the engine does not enforce.
+func (p *Provider) held(ctx context.Context, installation string) ([]holding, error) {
+	running, err := p.engine.ContainerList(ctx, container.ListOptions{
+		Size: true, Filters: filters.NewArgs(filters.Arg("label", labelInstallation+"="+installation)),
+	})
+	if err != nil {
+		return nil, engineError("list its containers", err)
+	}
+	if len(running) == 0 { // nothing is asked of an engine that has nothing of ours
+		return nil, nil
+	}
+	files, err := p.filesHeld(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range running {
+		files[labelsOf(c.Labels)] += max(c.SizeRw, 0)
+	}
+	var held []holding
+	for _, c := range running {
+		limit, _ := strconv.ParseInt(c.Labels[labelDisk], 10, 64)
+		if labels := labelsOf(c.Labels); c.Labels[labelRole] == roleSandbox && limit > 0 {
+			held = append(held, holding{labels: labels, bytes: files[labels], limit: limit})
+		}
+	}
+	return held, nil
+}
+
+// filesHeld answers what volumes hold, as the engine counts; nothing where it holds each to its size.
+func (p *Provider) filesHeld(ctx context.Context) (map[sandbox.Labels]int64, error) {
+	files := make(map[sandbox.Labels]int64)
+	f, err := p.facts(ctx)
+	if err != nil || f.quota {
+		return files, err
+	}
+	usage, err := p.engine.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.VolumeObject}})
+	if err != nil {
+		return nil, engineError("count what its volumes hold", err)
+	}
+	for _, v := range usage.Volumes {
+		if v != nil && v.UsageData != nil && v.Labels[labelRole] == roleFiles {
+			files[labelsOf(v.Labels)] += max(v.UsageData.Size, 0)
+		}
+	}
+	return files, nil
+}
+
+// really looks into a sandbox that the engine thinks too large: the engine counts the lengths of files, and
+// files may have holes. Where nothing inside can tell, the engine is believed.
+func (p *Provider) really(ctx context.Context, one *holding) bool {
+	p.mu.Lock()
+	until := p.disks.holes[one.labels.SandboxID]
+	p.mu.Unlock()
+	if time.Now().Before(until) {
+		return false
+	}
+	used, ok := p.used(ctx, one.labels)
+	if !ok {
+		return true
+	}
+	if one.bytes = used; used > one.limit {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.disks.holes[one.labels.SandboxID] = time.Now().Add(diskTrust)
+	return false
+}
+
+// used asks a program inside, in a container of its own. What it was not allowed to enter it cannot count.
+func (p *Provider) used(ctx context.Context, labels sandbox.Labels) (bytes int64, ok bool) {
+	trees := []string{sandbox.Dir, sandbox.Workspace, sandbox.Home}
+	res, err := p.Exec(ctx, labels, sandbox.Command{Args: append([]string{"du", "-sk"}, trees...)})
+	if err != nil || strings.Contains(strings.ToLower(string(res.Stderr)), "denied") {
+		return 0, false
+	}
+	counted := 0
+	for line := range strings.Lines(string(res.Stdout)) {
+		word, _, _ := strings.Cut(line, "\t")
+		kib, err := strconv.ParseInt(strings.TrimSpace(word), 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		bytes, counted = bytes+kib<<10, counted+1
+	}
+	return bytes, counted == len(trees)
+}
+
+// full ends what runs in a sandbox, and notes why, so that [Provider.Inspect] knows.
+func (p *Provider) full(ctx context.Context, one holding) error {
+	return p.locked(ctx, one.labels, func(ctx context.Context, f *fence) error {
+		found, err := p.find(ctx, one.labels)
+		if err != nil || !found.State.Running {
+			return err
+		}
+		f.note.Full = fmt.Sprintf("it holds %d MB, more than its disk of %d MB", one.bytes/1e6, one.limit/1e6)
+		p.log.WarnContext(ctx, "a sandbox is ended", slog.String("sandbox", one.labels.SandboxID), slog.String("reason", f.note.Full))
+		if err := f.write(); err != nil {
+			return err
+		}
+		_, err = p.signal(ctx, found.ID, "KILL", time.Minute)
+		return err
+	})
+}
