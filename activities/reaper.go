@@ -22,12 +22,33 @@ func (a *Activities) ReaperTargets(ctx context.Context) (contract.Targets, error
 	if err != nil {
 		return contract.Targets{}, fmt.Errorf("list places of sandboxes: %w", err)
 	}
+	named := func(name string) bool {
+		return slices.ContainsFunc(targets, func(t contract.ReaperTarget) bool { return t.Provider == name })
+	}
 	for _, name := range a.cfg.Shared {
-		if !slices.ContainsFunc(targets, func(t contract.ReaperTarget) bool { return t.Provider == name }) {
+		if !named(name) {
 			targets = append(targets, contract.ReaperTarget{Provider: name, Queue: contract.QueueSandboxes})
 		}
 	}
+	if !named(task.ProviderDaytona) { // nothing of it is left that somebody would have to be told about
+		a.alarm(ctx, task.ProviderDaytona, "")
+	}
 	return contract.Targets{Targets: targets}, nil
+}
+
+// unasked says why a provider with sandboxes of ours cannot be asked before a person has configured it;
+// empty if it can. Trying again is of no use then.
+func (a *Activities) unasked(name string) string {
+	p, err := a.deps.Providers.Provider(name)
+	if err != nil {
+		return ""
+	}
+	if r, ok := p.(sandbox.Readier); ok {
+		if err := r.Ready(); err != nil {
+			return fmt.Sprintf("sandboxes of %s stay unverified, since nobody can ask for them: %s", name, task.MessageOf(err))
+		}
+	}
+	return ""
 }
 
 // FindOrphans compares what a provider lists under our label with what lives by the store;
@@ -35,6 +56,10 @@ func (a *Activities) ReaperTargets(ctx context.Context) (contract.Targets, error
 func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInput) (contract.Orphans, error) {
 	if in.Provider == "" {
 		return a.findInLedger(ctx)
+	}
+	if why := a.unasked(in.Provider); why != "" {
+		a.alarm(ctx, a.placeOf(in.Provider), why)
+		return contract.Orphans{Alarm: why}, nil
 	}
 	listed, err := a.list(ctx, in.Provider)
 	if err != nil {

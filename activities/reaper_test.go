@@ -51,6 +51,25 @@ func TestFindOrphansOfAProvider(t *testing.T) {
 	require.Empty(t, b.store.alarms["local on h1"], "taken back")
 }
 
+// Where a key is missing, one sentence says so, and nobody asks again and again.
+func TestOrphansOfAProviderWithoutAKeyStayUnverified(t *testing.T) {
+	t.Parallel()
+	b := unready(t)
+	look := func() contract.Orphans {
+		out, err := do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{Provider: task.ProviderLocal})
+		require.NoError(t, err)
+		return out
+	}
+	b.provider.down = errDown // which is what asking would come to
+	out := look()
+	require.Empty(t, out.Orphans)
+	require.Equal(t, "sandboxes of local stay unverified, since nobody can ask for them: API key not configured", out.Alarm)
+	require.Equal(t, out.Alarm, b.store.alarms["local on h1"])
+	b.provider.unready, b.provider.down = nil, nil
+	require.Empty(t, look().Alarm)
+	require.Empty(t, b.store.alarms["local on h1"])
+}
+
 func TestFindOrphansOfTheLedger(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

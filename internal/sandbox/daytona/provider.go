@@ -54,7 +54,7 @@ func (p *Provider) Capabilities() sandbox.Capabilities {
 // does not help.
 func (p *Provider) Ready() error {
 	if p.cfg.APIKey == "" {
-		return task.Errorf(task.CodeForbidden, "Daytona API key not configured: set DAYTONA_API_KEY for omoi worker, start it again, then omoi retry")
+		return task.Errorf(task.CodeForbidden, "Daytona API key not configured: set DAYTONA_API_KEY for omoi worker and start it again; a task that failed for it goes on with omoi retry")
 	}
 	return nil
 }
