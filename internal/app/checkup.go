@@ -231,7 +231,7 @@ func checkDisk(cfg *config.Loaded) Finding {
 	const least = 2 * gib
 	free, err := freeBytes(existing(cfg.Home))
 	if err != nil {
-		return Finding{Check: "disk", Status: FindingWarn, Detail: firstLine(err)}
+		return Finding{Check: "disk", Status: FindingWarn, Detail: firstLine(err), Next: "see to the file system of OMOI_HOME"}
 	}
 	detail := fmt.Sprintf("%.1f GiB free", float64(free)/gib)
 	if free < least {

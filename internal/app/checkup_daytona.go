@@ -19,7 +19,7 @@ func checkDaytona(ctx context.Context, cfg *config.Loaded) Finding {
 		return found
 	}
 	if cfg.Daytona.APIKey == "" {
-		found.Detail, found.Next = "no API key, so no sandboxes there", "set DAYTONA_API_KEY; see docs/DAYTONA.md"
+		found.Detail, found.Next = "no API key, so no sandboxes there", "set DAYTONA_API_KEY; see docs/DAYTONA.md. To try it without an account: omoi dev --with-daytona-standin"
 		return found
 	}
 	p, err := newDaytona(cfg, slog.New(slog.DiscardHandler))

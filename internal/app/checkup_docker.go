@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +19,14 @@ func checkDocker(ctx context.Context, cfg *config.Loaded) Finding {
 	if cfg.Docker.Use == "never" && !wanted {
 		return found
 	}
-	if !wanted && !engineAnswers(cfg) {
-		found.Detail = "not offered: no engine that we may ask at " + cfg.Docker.Host
-		found.Next = "for Docker sandboxes: " + startEngine
+	const until = "; until then tasks in Docker sandboxes cannot run"
+	if err := reachEngine(cfg); err != nil {
+		found.Detail, found.Next = "no engine that we may ask at "+cfg.Docker.Host, engineNext(err)+until
+		if wanted {
+			found.Status = FindingFail
+			return found
+		}
+		found.Detail, found.Next = "not offered: "+found.Detail, "for Docker sandboxes: "+engineNext(err)
 		return found
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -30,27 +34,13 @@ func checkDocker(ctx context.Context, cfg *config.Loaded) Finding {
 	parts, err := askEngine(ctx, cfg, &found)
 	if err == nil {
 		found.Detail = strings.Join(parts, ", ")
-		if !slices.Contains(parts, "disk-quota") {
-			found.Detail += "; its file system cannot hold a sandbox to sandbox.disk_gb"
-		}
 		return found
 	}
-	found.Status, found.Detail = FindingWarn, firstLine(err)
+	found.Status, found.Detail, found.Next = FindingWarn, firstLine(err), engineMends(err)+until
 	if wanted {
 		found.Status = FindingFail
 	}
-	found.Next = startEngine + "; until then tasks in Docker sandboxes cannot run"
 	return found
-}
-
-const startEngine = "start one, as by `systemctl start docker`, or set docker.host, and start omoi again; see docs/DOCKER.md"
-
-// noEngine says why this machine has no Docker sandboxes.
-func noEngine(cfg *config.Loaded) error {
-	if cfg.Docker.Use == "never" {
-		return task.Errorf(task.CodeInvalid, "This machine offers no Docker sandboxes: docker.use is never. Next: omoi doctor")
-	}
-	return task.Errorf(task.CodeInvalid, "This machine offers no Docker sandboxes: there is no engine that we may ask at %s. Next: %s", cfg.Docker.Host, startEngine)
 }
 
 // askEngine answers the parts of isolation, and puts an image that is missing into found.

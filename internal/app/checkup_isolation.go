@@ -16,16 +16,20 @@ import (
 // checkIsolation asks the local provider itself, over a folder beside those of real sandboxes
 // that is removed again.
 func checkIsolation(cfg *config.Loaded) []Finding {
-	bwrap := checkProgram("bwrap", FindingWarn, "install bubblewrap: sandboxes are process groups without it")
+	bwrap := checkProgram("bwrap", FindingWarn, "install bubblewrap, 0.8 or newer: sandboxes are process groups without it")
 	bwrap.Check = "bubblewrap"
 	if bwrap.Status != FindingOK && switchedOff(cfg) {
 		bwrap = Finding{Check: bwrap.Check, Status: FindingOK, Detail: "not on PATH, and not asked for by sandbox.isolation"}
 	}
-	active, err := isolation(*cfg)
+	active, why, err := isolation(*cfg)
 	if err != nil {
 		return []Finding{bwrap, {Check: "isolation", Status: FindingFail, Detail: firstLine(err), Next: "see sandbox.isolation in docs/CONFIGURATION.md"}}
 	}
-	return []Finding{bwrap, judgeIsolation(cfg, active), judgeLimits(active)}
+	walls := judgeIsolation(cfg, active)
+	if why != "" && !switchedOff(cfg) {
+		walls.Detail += ": " + why
+	}
+	return []Finding{bwrap, walls, judgeLimits(active)}
 }
 
 // judgeLimits says what keeps an agent from using up the machine, and what does not.
@@ -93,27 +97,28 @@ func agentsRights(active []string) string {
 	return "agents run with your own rights"
 }
 
-func isolation(cfg config.Loaded) (active []string, err error) {
+// isolation answers the parts that a sandbox would have, and why bubblewrap is none of them.
+func isolation(cfg config.Loaded) (active []string, why string, err error) {
 	here := place(&cfg)
 	beside := existing(cmp.Or(cfg.Sandbox.Dir, here.PrivateDir("sandboxes")))
 	dir, err := os.MkdirTemp(beside, ".doctor-")
 	if err != nil {
-		return nil, errors.New("no sandbox can be tried: " + unwritable(beside, err))
+		return nil, "", errors.New("no sandbox can be tried: " + unwritable(beside, err))
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // sandboxes of other users must enter it
-		return nil, fmt.Errorf("open that folder: %w", err)
+		return nil, "", fmt.Errorf("open that folder: %w", err)
 	}
 	cfg.Sandbox.Dir = filepath.Join(dir, "sandboxes")
 	if cfg.API.Socket != "" {
 		cfg.API.Socket = filepath.Join(dir, "api", "api.sock") // its own folder may not be made yet
 		if err := makeSocketDir(cfg.API.Socket); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	provider, err := newLocal(&cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return provider.Isolation(), nil
+	return provider.Isolation(), provider.Unwrapped(), nil
 }

@@ -2,14 +2,10 @@ package app
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
-	"time"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/sandbox/docker"
@@ -41,22 +37,6 @@ func offersDocker(cfg *config.Loaded) bool {
 	}
 	left, err := os.ReadDir(dockerDir(cfg))
 	return err == nil && len(left) > 0 || engineAnswers(cfg)
-}
-
-// engineAnswers reports whether something listens at the engine's socket that we may ask. An
-// engine that is reached over the network is one that a person has named.
-func engineAnswers(cfg *config.Loaded) bool {
-	path, here := strings.CutPrefix(cfg.Docker.Host, "unix://")
-	if !here {
-		return true
-	}
-	dialer := net.Dialer{Timeout: time.Second}
-	conn, err := dialer.DialContext(context.Background(), "unix", path)
-	if err != nil {
-		return false
-	}
-	_ = conn.Close()
-	return true
 }
 
 // dockerNeedsSocket reports whether containers of this machine reach the API by its socket only.

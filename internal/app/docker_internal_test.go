@@ -3,10 +3,14 @@ package app
 import (
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,11 +68,53 @@ func TestCheckupOfDocker(t *testing.T) {
 	found := checkDocker(t.Context(), near(t, false))
 	require.Equal(t, FindingOK, found.Status)
 	require.Contains(t, found.Detail, "no engine")
-	require.Contains(t, found.Next, "systemctl start docker")
-	require.ErrorContains(t, noEngine(near(t, false)), "Next: start one")
+	require.ErrorContains(t, noEngine(near(t, false)), "Next: "+strings.TrimPrefix(found.Next, "for Docker sandboxes: "))
 	for _, wanted := range []string{"OMOI_DOCKER_USE=always", "OMOI_TASK_SANDBOX=docker"} {
 		found = checkDocker(t.Context(), near(t, false, wanted))
 		require.Equal(t, FindingFail, found.Status)
 		require.Contains(t, found.Next, "docs/DOCKER.md")
+		require.Contains(t, found.Next, "until then tasks in Docker sandboxes cannot run")
 	}
+}
+
+// Only an engine that does not run is to be started.
+func TestTheNextStepFitsWhatIsWrongWithTheEngine(t *testing.T) {
+	t.Parallel()
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	denied := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EACCES)}
+	require.Contains(t, engineNext(refused), "systemctl start docker")
+	require.Contains(t, engineNext(denied), "group")
+	require.NotContains(t, engineNext(denied), "systemctl")
+	noBridge := task.Invalid("docker.network", "the engine has none")
+	require.Contains(t, engineMends(noBridge), "docker network ls")
+	require.NotContains(t, engineMends(noBridge), "systemctl")
+	require.Contains(t, engineMends(task.Errorf(task.CodeUnavailable, "it hangs")), "docker info")
+	require.Contains(t, engineMends(task.Invalid("docker.host", "Windows")), "docker.host")
+}
+
+// An engine of the version that clients ask for first, without a bridge.
+func TestCheckupOfAnEngineWithoutABridge(t *testing.T) {
+	t.Parallel()
+	cfg := near(t, false, "OMOI_DOCKER_NETWORK=bridge")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", strings.TrimPrefix(cfg.Docker.Host, "unix://"))
+	require.NoError(t, err)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/info"):
+			_, _ = w.Write([]byte(`{"OSType":"linux","ServerVersion":"28"}`))
+		case strings.HasSuffix(r.URL.Path, "/_ping"):
+			w.Header().Set("API-Version", "1.44")
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"message":"there is none"}`))
+		}
+	})}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	found := checkDocker(t.Context(), cfg)
+	require.Equal(t, FindingWarn, found.Status)
+	require.Contains(t, found.Detail, `no network "bridge"`)
+	require.Contains(t, found.Next, "docker.network")
+	require.NotContains(t, found.Next, "systemctl")
 }

@@ -69,12 +69,19 @@ func remotelyReached(raw string) bool {
 
 // checkTransport says how agents report, and where they could not.
 func checkTransport(cfg *config.Loaded) Finding {
+	own := *cfg
+	standIn := besideStandIn(&own)
+	cfg = &own
 	all := transports(cfg)
 	found := Finding{Check: "transport", Status: FindingOK, Detail: fmt.Sprintf("local: %s, docker: %s", all[task.ProviderLocal], all[task.ProviderDocker])}
 	if cfg.Daytona.APIKey == "" {
 		return found
 	}
-	found.Detail += ", daytona: " + all[task.ProviderDaytona]
+	name := "daytona"
+	if standIn {
+		name = "the stand-in for Daytona"
+	}
+	found.Detail += ", " + name + ": " + all[task.ProviderDaytona]
 	switch {
 	case daytonaReports(cfg):
 	case all[task.ProviderDaytona] == "pull" && offline(cfg):

@@ -99,7 +99,10 @@ func (p *Provider) checkNetwork(ctx context.Context, name string) error {
 		return nil
 	}
 	_, err := p.engine.NetworkInspect(ctx, name, network.InspectOptions{})
-	if cerrdefs.IsNotFound(err) {
+	switch {
+	case cerrdefs.IsNotFound(err) && name == NetworkBridge:
+		return task.Invalid("docker.network", "the docker engine has no network %q, since it runs without one (--bridge=none): set docker.network to host or none, or to another network of it", name)
+	case cerrdefs.IsNotFound(err):
 		return task.Invalid("docker.network", "the docker engine has no network %q: make it with `docker network create`, or set docker.network to host or none", name)
 	}
 	if err != nil {

@@ -20,5 +20,8 @@ func New(Config, *slog.Logger) (*Provider, error) {
 // Isolation is none on this system.
 func (*Provider) Isolation() []string { return []string{"none"} }
 
+// Unwrapped is of no use on this system.
+func (*Provider) Unwrapped() string { return "" }
+
 // ShimMain does nothing on this system and answers exit code 1.
 func ShimMain([]string) int { return 1 }

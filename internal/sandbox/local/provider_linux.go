@@ -35,6 +35,7 @@ type Provider struct {
 	log   *slog.Logger
 	mode  mode
 	wrap  wrapping
+	bare  string // why there is no bubblewrap; empty: there is
 	cg    cgroups
 	tools tools
 
@@ -112,6 +113,7 @@ func (p *Provider) probe() error {
 		}
 		why = err.Error()
 	}
+	p.bare = why
 	if p.cfg.Isolation == IsolationRequire {
 		return task.Errorf(task.CodeUnavailable, "bubblewrap does not work here (%s) and isolation is required: install bubblewrap, or allow unprivileged user namespaces", why)
 	}
@@ -158,6 +160,9 @@ func (p *Provider) Capabilities() sandbox.Capabilities {
 
 // Isolation answers which parts a sandbox made now would have; see [sandbox.Sandbox].
 func (p *Provider) Isolation() []string { return p.parts(p.cfg.Network) }
+
+// Unwrapped says why sandboxes have no bubblewrap around them; empty if they have.
+func (p *Provider) Unwrapped() string { return p.bare }
 
 // Paths answers the fixed places, or without bubblewrap those of the host.
 func (p *Provider) Paths(labels sandbox.Labels) sandbox.Paths {
