@@ -188,6 +188,11 @@ const (
 	LabelDuplicate Label = "duplicate"
 )
 
+// Labels are those that a single trajectory may have.
+func Labels() []Label {
+	return []Label{LabelHealthy, LabelLoop, LabelDrift, LabelStuck, LabelFailing, LabelIdle, LabelCheating}
+}
+
 // Opinion is what a model said.
 type Opinion struct {
 	Model          string  `json:"model"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,7 +98,7 @@ func (s *session) added(path string, made *corpus.Trajectory) error {
 		return s.printJSON(map[string]any{"path": path, "name": made.Name, "label": made.Label, "events": len(made.Events)})
 	}
 	s.say("%s: %d events, %s", path, len(made.Events), made.Label)
-	s.hint("Next: omoi guardian score --dir %s", path[:strings.LastIndex(path, "/")])
+	s.hint("Next: omoi guardian score --dir %s", filepath.Dir(path))
 	return nil
 }
 

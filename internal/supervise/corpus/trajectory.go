@@ -102,12 +102,7 @@ func Parse(raw []byte) (Trajectory, error) {
 }
 
 // Labels are those that a trajectory may have.
-func Labels() []supervise.Label {
-	return []supervise.Label{
-		supervise.LabelHealthy, supervise.LabelLoop, supervise.LabelDrift, supervise.LabelStuck, supervise.LabelFailing,
-		supervise.LabelIdle, supervise.LabelCheating, supervise.LabelDuplicate,
-	}
-}
+func Labels() []supervise.Label { return append(supervise.Labels(), supervise.LabelDuplicate) }
 
 func (t *Trajectory) check() error {
 	switch {

@@ -35,13 +35,6 @@ type answer struct {
 	Evidence       *[]int64 `json:"evidence"`
 }
 
-func labels() []supervise.Label {
-	return []supervise.Label{
-		supervise.LabelHealthy, supervise.LabelLoop, supervise.LabelDrift, supervise.LabelStuck, supervise.LabelFailing,
-		supervise.LabelIdle, supervise.LabelCheating,
-	}
-}
-
 func kinds() []string { return []string{supervise.Guidance, supervise.Correction, supervise.Emergency} }
 
 // tool is the form of an answer.
@@ -58,7 +51,7 @@ func tool() *anthropic.ToolParam {
 				"alignment_score":         part("How far it does."),
 				"needs_steering":          map[string]any{"type": "boolean", "description": "Whether a message to the agent would help now."},
 				"steering_type":           map[string]any{"enum": []any{kinds()[0], kinds()[1], kinds()[2], nil}, "description": "guidance: a hint. correction: something has to be undone. emergency: it must stop now. null: no steering."},
-				"label":                   map[string]any{"type": "string", "enum": labels(), "description": "What kind of trajectory this is; healthy exactly if it needs no steering."},
+				"label":                   map[string]any{"type": "string", "enum": supervise.Labels(), "description": "What kind of trajectory this is; healthy exactly if it needs no steering."},
 				"steering_recommendation": map[string]any{"type": []string{"string", "null"}, "description": "The message to the agent, in its language and to the point; null: no steering."},
 				"trajectory_summary":      text("What the agent is doing, in one or two sentences."),
 				"current_focus":           text("What it is at now, in a few words."),
@@ -111,7 +104,7 @@ func (a *answer) check(s *supervise.Subject) error {
 		return errors.New("a required field is missing")
 	case !part(*a.Score), !part(*a.Confidence):
 		return errors.New("alignment_score and confidence must be from 0 to 1")
-	case !slices.Contains(labels(), supervise.Label(*a.Label)):
+	case !slices.Contains(supervise.Labels(), supervise.Label(*a.Label)):
 		return fmt.Errorf("label %q is not one of those", *a.Label)
 	case a.Type != nil && !slices.Contains(kinds(), *a.Type):
 		return fmt.Errorf("steering_type %q is not one of those", *a.Type)
