@@ -338,6 +338,7 @@ func (r *fakeRuns) StartCleanup(_ context.Context, in contract.CleanupInput) err
 func (r *fakeRuns) SignalLook(_ context.Context, _ string, look contract.Look) error {
 	return r.call("look " + look.SandboxID)
 }
+
 func (r *fakeRuns) PauseSchedule(_ context.Context, id, _ string) error { return r.call("pause " + id) }
 func (r *fakeRuns) WakeReaper(context.Context) error                    { return r.call("wake") }
 

@@ -194,7 +194,7 @@ func (w *watch) over(ctx context.Context, labels sandbox.Labels) bool {
 
 func (w *watch) tell(ctx context.Context, box Box) {
 	id := slog.String("sandbox_id", box.Labels.SandboxID)
-	w.log.InfoContext(ctx, "sandbox or agent has ended without a word", id)
+	w.log.DebugContext(ctx, "sandbox or agent has ended; the task is to look", id)
 	if err := w.cfg.Tell(ctx, box.TaskID, box.Labels.SandboxID); err != nil && ctx.Err() == nil && task.CodeOf(err) != task.CodeGone {
 		w.log.WarnContext(ctx, "end of a sandbox not told", id, slog.String("error", err.Error()))
 	}
