@@ -718,36 +718,6 @@ func (q *Queries) LockSteering(ctx context.Context, sandboxID string) error {
 	return err
 }
 
-const monitoredPhases = `-- name: MonitoredPhases :many
-SELECT t.phase_id, count(*) AS sandboxes FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = $1 AND t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL GROUP BY t.phase_id
-`
-
-type MonitoredPhasesRow struct {
-	PhaseID   string
-	Sandboxes int64
-}
-
-func (q *Queries) MonitoredPhases(ctx context.Context, organizationID string) ([]MonitoredPhasesRow, error) {
-	rows, err := q.db.Query(ctx, monitoredPhases, organizationID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []MonitoredPhasesRow{}
-	for rows.Next() {
-		var i MonitoredPhasesRow
-		if err := rows.Scan(&i.PhaseID, &i.Sandboxes); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const newestAnalyses = `-- name: NewestAnalyses :many
 SELECT DISTINCT ON (g.sandbox_id) g.id, g.cycle_id, g.sandbox_id, g.organization_id, g.task_id, g.attempt, g.spoken_by, g.verdict, g.alignment_score, g.needs_steering, g.steering_type, g.current_focus, g.confidence, g.first_seen, g.last_seen, g.analysis, g.subject, g.rules, g.judged_at FROM guardian_analyses g
 WHERE g.sandbox_id = ANY ($1::text[]) AND g.judged_at > now() - $2::interval

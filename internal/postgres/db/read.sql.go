@@ -536,18 +536,6 @@ func (q *Queries) SandboxOwner(ctx context.Context, id string) (SandboxOwnerRow,
 	return i, err
 }
 
-const taskOfSandbox = `-- name: TaskOfSandbox :one
-SELECT task_id FROM attempts WHERE sandbox_id = $1
-`
-
-// The task whose attempt ran in the sandbox, also after its end.
-func (q *Queries) TaskOfSandbox(ctx context.Context, sandboxID string) (string, error) {
-	row := q.db.QueryRow(ctx, taskOfSandbox, sandboxID)
-	var task_id string
-	err := row.Scan(&task_id)
-	return task_id, err
-}
-
 const taskStatus = `-- name: TaskStatus :one
 SELECT t.status, NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.id AND a.ended_at IS NULL) AS ended
 FROM tasks t WHERE t.organization_id = $1 AND t.id = $2

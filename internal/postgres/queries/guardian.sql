@@ -198,7 +198,3 @@ FOR UPDATE OF p;
 
 -- name: SetProjectSlots :exec
 UPDATE projects SET max_slots = @max_slots, updated_at = now() WHERE id = @id;
-
--- name: MonitoredPhases :many
-SELECT t.phase_id, count(*) AS sandboxes FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL GROUP BY t.phase_id;

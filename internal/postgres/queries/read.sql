@@ -59,10 +59,6 @@ LIMIT @max_rows;
 -- Whose sandbox it is: organization and task are null for a bare row.
 SELECT organization_id, task_id FROM sandboxes WHERE id = @id;
 
--- name: TaskOfSandbox :one
--- The task whose attempt ran in the sandbox, also after its end.
-SELECT task_id FROM attempts WHERE sandbox_id = @sandbox_id;
-
 -- name: TaskStatus :one
 -- Where a task stands, and whether every attempt has ended: all that a long poll asks.
 SELECT t.status, NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.id AND a.ended_at IS NULL) AS ended
