@@ -18,8 +18,9 @@ import (
 )
 
 func newCheck(g *globals) *cobra.Command {
-	cmd := &cobra.Command{Use: "check", Short: "Try what omoi builds on, for real"}
+	cmd := &cobra.Command{Use: "check", Short: "Try for real what omoi does and what it builds on"}
 	cmd.AddCommand(newCheckProvider(g))
+	cmd.AddCommand(newCheckStack(g)...)
 	return cmd
 }
 

@@ -77,10 +77,10 @@ func (p program) text() string {
 		p.file, chooseN, chooseK)
 }
 
-// script is what the scripted agent follows.
-func (p program) script() (json.RawMessage, error) {
+// steps are what the scripted agent does.
+func (p program) steps() []map[string]any {
 	type step = map[string]any
-	raw, err := json.MarshalIndent(step{"steps": []step{
+	return []step{
 		{"say": "I write the program first, with whole numbers only, so that nothing is rounded."},
 		{"write": step{"path": p.file, "content": p.source}},
 		{"bash": p.run},
@@ -89,7 +89,12 @@ func (p program) script() (json.RawMessage, error) {
 		{"bash": p.run},
 		{"commit": fmt.Sprintf("Compute C(%d,%d)", chooseN, chooseK)},
 		{"complete": step{"output": "{{last_output}}", "success": true}},
-	}}, "", "  ")
+	}
+}
+
+// script is what the scripted agent follows.
+func (p program) script() (json.RawMessage, error) {
+	raw, err := json.MarshalIndent(map[string]any{"steps": p.steps()}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode the script: %w", err)
 	}

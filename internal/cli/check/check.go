@@ -1,0 +1,184 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+// Verdict is what became of a trial, or of a whole check.
+type Verdict string
+
+// The verdicts.
+const (
+	Pass Verdict = "PASS"
+	Fail Verdict = "FAIL"
+	Skip Verdict = "SKIP" // it could not be tried; Detail says why
+)
+
+// Check is a list of trials.
+type Check struct {
+	Name  string // as on the command line
+	Title string // what it proves
+	// trials makes them for one run.
+	trials func(k *kit) []trial
+}
+
+// trial is one of the steps of a check.
+type trial struct {
+	name string
+	// alone: it is tried although one before it has failed.
+	alone bool
+	// do answers in a sentence what it saw.
+	do func(ctx context.Context) (string, error)
+}
+
+// Step is what became of a trial.
+type Step struct {
+	Name    string  `json:"name"`
+	Verdict Verdict `json:"verdict"`
+	Detail  string  `json:"detail"`
+	Next    string  `json:"next,omitempty"` // the command to type
+	Seconds float64 `json:"seconds"`
+
+	err error
+}
+
+// Result is what became of a check. Its last step is the cleaning up.
+type Result struct {
+	Name    string  `json:"name"`
+	Title   string  `json:"title"`
+	Verdict Verdict `json:"verdict"`
+	Steps   []Step  `json:"steps"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Config is what checks are told.
+type Config struct {
+	API     *client.Client
+	Home    string        // of this installation: where the repository of the checks is kept
+	Repo    string        // owner/name, or a path on the server's machine; empty: the checks' own
+	Sandbox string        // provider; empty: the server's first
+	Timeout time.Duration // of one check, without its cleaning up
+	// Begin and Report are told of each check and step as it comes; number 0 is the cleaning up.
+	Begin  func(c Check)
+	Report func(number, of int, s Step)
+}
+
+var errLate = errors.New("the time of the check is over")
+
+// Run carries checks out, one after the other, until ctx ends.
+func (c Config) Run(ctx context.Context, checks []Check) []Result {
+	var results []Result
+	for _, one := range checks {
+		if ctx.Err() != nil {
+			break
+		}
+		c.Begin(one)
+		results = append(results, c.run(ctx, one))
+	}
+	return results
+}
+
+func (c Config) run(ctx context.Context, one Check) Result {
+	k, begun := &kit{Config: c}, time.Now()
+	r := Result{Name: one.Name, Title: one.Title, Steps: k.tryAll(ctx, one.trials(k))}
+	clean := k.try(context.WithoutCancel(ctx), trial{name: "clean up", do: k.clean})
+	c.Report(0, 0, clean)
+	r.Steps = append(r.Steps, clean)
+	r.Seconds, r.Verdict = time.Since(begun).Seconds(), verdictOf(r.Steps)
+	return r
+}
+
+func (k *kit) tryAll(ctx context.Context, trials []trial) []Step {
+	ctx, cancel := context.WithTimeoutCause(ctx, k.Timeout, errLate)
+	defer cancel()
+	var steps []Step
+	failed := ""
+	for n, t := range trials {
+		s := Step{Name: t.name, Verdict: Skip, Detail: "Not tried: this needs the step \"" + failed + "\"."}
+		if failed == "" || t.alone {
+			s = k.try(ctx, t)
+		}
+		if s.Verdict == Fail && failed == "" {
+			failed = t.name
+		}
+		k.Report(n+1, len(trials), s)
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+func (k *kit) try(ctx context.Context, t trial) Step {
+	begun := time.Now()
+	said, err := t.do(ctx)
+	s := Step{Name: t.name, Verdict: Pass, Detail: said, Seconds: time.Since(begun).Seconds()}
+	if err == nil {
+		return s
+	}
+	s.err, s.Verdict, s.Detail, s.Next = err, Fail, exit.Message(err), k.next()
+	stop, known := errors.AsType[*stopError](err)
+	switch {
+	case errors.Is(context.Cause(ctx), errLate):
+		s.err, s.Detail = errLate, fmt.Sprintf("Not within %s. %s", k.Timeout, k.why(ctx))
+	case errors.Is(err, context.Canceled):
+		s.Verdict, s.Detail, s.Next = Skip, "Interrupted.", ""
+	case known:
+		s.Verdict, s.Next = stop.verdict, stop.next
+	}
+	return s
+}
+
+// stopError is why a trial has not passed.
+type stopError struct {
+	verdict Verdict
+	text    string
+	next    string
+}
+
+func (e *stopError) Error() string { return e.text }
+
+// skip says why something cannot be tried here, and what to type so that it can be.
+func skip(next, format string, args ...any) error {
+	return &stopError{verdict: Skip, text: fmt.Sprintf(format, args...), next: next}
+}
+
+// wrong says what is not as it should be.
+func (k *kit) wrong(format string, args ...any) error {
+	return &stopError{verdict: Fail, text: fmt.Sprintf(format, args...), next: k.next()}
+}
+
+// verdictOf is FAIL if one step failed, SKIP if none but the cleaning up was tried.
+func verdictOf(steps []Step) Verdict {
+	found := Skip
+	for _, s := range steps[:len(steps)-1] {
+		if s.Verdict == Pass && found == Skip || s.Verdict == Fail {
+			found = s.Verdict
+		}
+	}
+	if steps[len(steps)-1].Verdict == Fail {
+		return Fail
+	}
+	return found
+}
+
+// Err is nil without a FAIL; else it has the exit code of the first one: 3 where no server answers, 4 where
+// something is not allowed, and 1.
+func Err(results []Result) error {
+	for _, r := range results {
+		for _, s := range r.Steps {
+			if s.Verdict != Fail {
+				continue
+			}
+			if code := exit.Code(s.err); code == exit.Unreachable || code == exit.NeedsYou {
+				return exit.With(code, nil)
+			}
+			return exit.With(exit.Failed, nil)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// runOf carries trials out that ask no server.
+func runOf(ctx context.Context, limit time.Duration, trials ...trial) Result {
+	c := Config{Timeout: limit, Begin: func(Check) {}, Report: func(int, int, Step) {}}
+	return c.Run(ctx, []Check{{Name: "one", trials: func(*kit) []trial { return trials }}})[0]
+}
+
+func says(text string, err error) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return text, err }
+}
+
+func verdicts(r Result) (all []Verdict) {
+	for _, s := range r.Steps {
+		all = append(all, s.Verdict)
+	}
+	return all
+}
+
+func TestAFailureSkipsWhatNeedsIt(t *testing.T) {
+	t.Parallel()
+	r := runOf(t.Context(), time.Minute,
+		trial{name: "a", do: says("fine", nil)},
+		trial{name: "b", do: says("", task.Errorf(task.CodeForbidden, "This key may not do that."))},
+		trial{name: "c", do: says("never", nil)},
+		trial{name: "d", alone: true, do: says("on its own", nil)},
+		trial{name: "e", alone: true, do: says("", skip("omoi worker", "There is no %s.", "worker"))},
+	)
+	require.Equal(t, []Verdict{Pass, Fail, Skip, Pass, Skip, Pass}, verdicts(r), "the last one is the cleaning up")
+	require.Equal(t, Fail, r.Verdict)
+	require.Equal(t, "This key may not do that.", r.Steps[1].Detail)
+	require.Equal(t, "omoi doctor", r.Steps[1].Next)
+	require.Contains(t, r.Steps[2].Detail, `"b"`)
+	require.Equal(t, "There is no worker.", r.Steps[4].Detail)
+	require.Equal(t, "omoi worker", r.Steps[4].Next)
+	require.Equal(t, exit.NeedsYou, exit.Code(Err([]Result{r})))
+}
+
+func TestWhatIsSkippedIsNoFailure(t *testing.T) {
+	t.Parallel()
+	r := runOf(t.Context(), time.Minute, trial{name: "a", do: says("", skip("", "Not here."))})
+	require.Equal(t, Skip, r.Verdict)
+	require.NoError(t, Err([]Result{r}))
+	r = runOf(t.Context(), time.Minute, trial{name: "a", do: says("", skip("", "Not here."))}, trial{name: "b", do: says("fine", nil)})
+	require.Equal(t, Pass, r.Verdict)
+	r = runOf(t.Context(), time.Minute, trial{name: "a", do: says("", errors.New("broken"))})
+	require.Equal(t, exit.Failed, exit.Code(Err([]Result{r})))
+}
+
+func waits(ctx context.Context) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+func TestACheckHasALimitAndAnInterrupt(t *testing.T) {
+	t.Parallel()
+	r := runOf(t.Context(), time.Millisecond, trial{name: "a", do: waits})
+	require.Equal(t, Fail, r.Verdict)
+	require.Contains(t, r.Steps[0].Detail, "Not within 1ms.")
+	require.Equal(t, exit.Failed, exit.Code(Err([]Result{r})), "the server did answer")
+
+	ctx, stop := context.WithCancel(t.Context())
+	r = runOf(ctx, time.Minute, trial{name: "a", do: func(ctx context.Context) (string, error) {
+		stop()
+		return waits(ctx)
+	}}, trial{name: "b", do: waits})
+	require.Equal(t, []Verdict{Skip, Skip, Pass}, verdicts(r), "it cleans up all the same")
+	require.Equal(t, "Interrupted.", r.Steps[0].Detail)
+	require.Empty(t, Config{}.Run(ctx, All()), "nothing more is begun")
+}
+
+func TestTheChecklistKnowsItsSteps(t *testing.T) {
+	t.Parallel()
+	var all []Result
+	for _, one := range All() {
+		r := Result{Name: one.Name}
+		for _, tr := range one.trials(&kit{}) {
+			r.Steps = append(r.Steps, Step{Name: tr.name, Verdict: Pass})
+		}
+		all = append(all, r)
+	}
+	for _, p := range Checklist(all) {
+		require.Equal(t, Pass, p.Verdict, p.Name)
+	}
+	for _, p := range Checklist(nil) {
+		require.Equal(t, Skip, p.Verdict, p.Name)
+	}
+	all[1].Steps[2].Verdict = Fail
+	require.Equal(t, Fail, Checklist(all)[6].Verdict)
+}
+
+func TestItsOwnRepositoryForgets(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("SKIPPED: git is not installed")
+	}
+	path := filepath.Join(t.TempDir(), "checks", "remote.git")
+	require.NoError(t, makeRepository(t.Context(), path))
+	require.NoError(t, makeRepository(t.Context(), path), "it is there")
+	commit, err := git(t.Context(), "-C", path, "rev-parse", "main")
+	require.NoError(t, err)
+	_, err = git(t.Context(), "-C", path, "update-ref", "refs/heads/omoi/x", commit)
+	require.NoError(t, err)
+	branch := "omoi/x"
+	r := &repository{name: path, own: true}
+	require.NoError(t, r.forget(t.Context(), client.Task{Branch: &branch, PullNumber: new(7)}))
+	refs, err := git(t.Context(), "-C", path, "for-each-ref", "--format=%(refname)")
+	require.NoError(t, err)
+	require.Equal(t, "refs/heads/main", refs)
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	require.NoError(t, err)
+	require.Equal(t, []string{path}, left)
+}
+
+func TestPrintedForPeople(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := Printer{W: &out}
+	p.Begin(Check{Name: "git", Title: "work gets there"})
+	p.Step(1, 2, Step{Name: "a branch", Verdict: Fail, Detail: "There is\x1b none.", Next: "omoi show 1"})
+	p.Step(0, 0, Step{Name: "clean up", Verdict: Pass})
+	p.Summary([]Result{{Name: "git", Verdict: Fail, Steps: []Step{{Verdict: Fail}, {Verdict: Pass}}}})
+	for _, want := range []string{"git: work gets there", "FAIL  [1/2] a branch", "There is  none.", "Next: omoi show 1", "[end]", "CHECK", "SKIP  Task retry works"} {
+		require.Contains(t, out.String(), want)
+	}
+}

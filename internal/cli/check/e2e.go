@@ -1,0 +1,105 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/cli/demo"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// e2e is the whole way once, from a ticket to a pull request with a number in it that nobody can guess.
+func e2e() Check {
+	return Check{Name: "e2e", Title: "a ticket is worked on from its acceptance to its pull request", trials: func(k *kit) []trial {
+		return []trial{
+			{name: "the API answers", do: k.ready},
+			{name: "its project is found or made", do: k.projectOfRepo},
+			{name: "a ticket is made, with its task", do: k.mathTicket},
+			{name: "the task is dispatched", do: k.dispatched},
+			{name: "its sandbox is spawned", do: k.started},
+			{name: "the task is completed", do: k.rightNumber},
+		}
+	}}
+}
+
+func (k *kit) projectOfRepo(ctx context.Context) (string, error) {
+	repo, err := k.place(ctx)
+	if err != nil {
+		return "", err
+	}
+	return "The repository is " + repo + ".", nil
+}
+
+func (k *kit) mathTicket(ctx context.Context) (string, error) {
+	example := demo.TheExample()
+	t, err := k.openTicket(ctx, client.NewTicket{Repo: k.repo.name, Description: example.Text}, example.Steps...)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Ticket %s, task %s.", render.Short(t.ID), render.Short(k.newest())), nil
+}
+
+func (k *kit) dispatched(ctx context.Context) (string, error) {
+	t, err := k.until(ctx, func(t client.Task) bool { return len(t.Attempts) > 0 })
+	if err != nil {
+		return "", err
+	}
+	k.box = t.Attempts[0].SandboxID
+	return fmt.Sprintf("Its first attempt has begun on branch %s.", text(t.Branch)), nil
+}
+
+func (k *kit) started(ctx context.Context) (string, error) {
+	if _, err := k.heard(ctx, task.EventAgentStarted, nil); err != nil {
+		return "", err
+	}
+	box, err := k.API.Sandbox(ctx, k.box)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Sandbox %s (%s): its agent has reported in.", box.ID, box.Provider), nil
+}
+
+func (k *kit) rightNumber(ctx context.Context) (string, error) {
+	t, err := k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCompleted })
+	if err != nil {
+		return "", err
+	}
+	example := demo.TheExample()
+	if !strings.Contains(string(t.Result), example.Result) {
+		return "", k.wrong("The result is %s, not %s.", render.OneLine(string(t.Result), 200), example.Result)
+	}
+	if t.PullURL == nil {
+		return "", k.wrong("The task is completed without a pull request.")
+	}
+	edits, err := k.edits(ctx)
+	if err == nil && edits != example.Edits {
+		err = k.wrong("%d changes of files are reported with their diffs, not %d.", edits, example.Edits)
+	}
+	return fmt.Sprintf("Its program printed %s; %d changes of files came with diffs; the branch is %s, the pull request %s.",
+		example.Result, edits, text(t.Branch), *t.PullURL), err
+}
+
+// edits counts the changes of files that came with a diff.
+func (k *kit) edits(ctx context.Context) (n int, err error) {
+	all, err := k.events(ctx)
+	for _, e := range all {
+		var said struct {
+			Diff string `json:"diff_preview"`
+		}
+		if e.Type == task.EventAgentFileEdited && json.Unmarshal(e.Data, &said) == nil && strings.Contains(said.Diff, "\n+") {
+			n++
+		}
+	}
+	return n, err
+}
+
+func text(s *string) string {
+	if s == nil {
+		return "none"
+	}
+	return *s
+}

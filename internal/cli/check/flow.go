@@ -1,0 +1,126 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// flow is the way from a ticket to its end, with a stop and a retry on it.
+func flow() Check {
+	return Check{Name: "flow", Title: "a ticket becomes a task, which is stopped, retried and completed", trials: func(k *kit) []trial {
+		return []trial{
+			{name: "the server answers", do: k.ready},
+			{name: "a ticket brings its task", do: k.ticketMade},
+			{name: "the task is at work", do: k.atWorkSaid},
+			{name: "a cancel stops it", do: k.cancelled},
+			{name: "a retry begins in another sandbox", do: k.retried},
+			{name: "the task is completed", do: k.completes},
+			{name: "its ticket is done", do: k.ticketDone},
+		}
+	}}
+}
+
+func (k *kit) ticketMade(ctx context.Context) (string, error) {
+	project, err := k.project(ctx)
+	if err != nil {
+		return "", err
+	}
+	in := client.NewTicket{ProjectID: project, Description: "Wait to be told to go on."}
+	t, err := k.openTicket(ctx, in, waitMessage(), complete("{{message}}"))
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Ticket %s has task %s.", render.Short(t.ID), render.Short(k.newest())), nil
+}
+
+// openTicket makes a ticket with a task of the scripted agent; likewise not ended by a Ctrl-C.
+func (k *kit) openTicket(ctx context.Context, in client.NewTicket, script ...map[string]any) (client.Ticket, error) {
+	execution, err := steps(script...)
+	if err != nil || ctx.Err() != nil {
+		return client.Ticket{}, errors.Join(err, ctx.Err())
+	}
+	in.Title = "A check of omoi"
+	in.Task = &client.FirstTask{Agent: task.AgentScripted, Sandbox: k.Sandbox, MaxRetries: new(int), Execution: execution}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
+	defer cancel()
+	made, err := k.API.CreateTicket(ctx, in)
+	k.tasks = append(k.tasks, made.TaskIDs...)
+	if err == nil && len(made.TaskIDs) != 1 {
+		err = k.wrong("Ticket %s has %d tasks.", made.ID, len(made.TaskIDs))
+	}
+	return made, err
+}
+
+func (k *kit) atWorkSaid(ctx context.Context) (string, error) {
+	t, err := k.atWork(ctx)
+	if err != nil {
+		return "", err
+	}
+	return where(t), nil
+}
+
+func (k *kit) cancelled(ctx context.Context) (string, error) {
+	if _, _, err := k.API.Cancel(ctx, k.newest(), "its check stops it"); err != nil {
+		return "", err
+	}
+	t, err := k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCancelled && t.PendingCommand == nil })
+	if err != nil {
+		return "", err
+	}
+	if t.SandboxID != nil {
+		return "", k.wrong("The task is cancelled and still names the sandbox %s.", *t.SandboxID)
+	}
+	if _, _, err := k.gone(ctx, t.ID); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("The task is cancelled, and sandbox %s is gone.", render.Short(k.box)), nil
+}
+
+func (k *kit) retried(ctx context.Context) (string, error) {
+	before := k.box
+	if err := k.askRetry(ctx); err != nil {
+		return "", err
+	}
+	t, err := k.atWork(ctx)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Attempt %d is at work in sandbox %s, not in %s.", t.AttemptCount, render.Short(k.box), render.Short(before)), nil
+}
+
+// askRetry waits until a run has taken the retry up: before, the task stands as it ended.
+func (k *kit) askRetry(ctx context.Context) error {
+	if _, _, err := k.API.Retry(ctx, k.newest(), "its check begins it again"); err != nil {
+		return err
+	}
+	for {
+		t, err := k.API.Task(ctx, k.newest())
+		if err == nil && !t.Status.Final() || err != nil && !passing(err) {
+			return err
+		}
+		if err := pause.For(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+}
+
+func (k *kit) ticketDone(ctx context.Context) (string, error) {
+	t, err := k.API.Task(ctx, k.newest())
+	if err != nil {
+		return "", err
+	}
+	ticket, err := k.API.Ticket(ctx, t.TicketID)
+	switch {
+	case err != nil:
+		return "", err
+	case ticket.Status != "done":
+		return "", k.wrong("Its only task is completed, and ticket %s is %s.", render.Short(ticket.ID), ticket.Status)
+	}
+	return fmt.Sprintf("Ticket %s is done.", render.Short(ticket.ID)), nil
+}

@@ -1,0 +1,79 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// guardian is whether an agent that goes round in circles is told so, and hears it.
+func guardian() Check {
+	return Check{Name: "guardian", Title: "an agent that goes round in circles is told so", trials: func(k *kit) []trial {
+		return []trial{
+			{name: "an agent goes round in circles", do: k.circles},
+			{name: "the guardian sees it", do: k.seen},
+			{name: "it tells the agent", do: k.nudged},
+			{name: "the agent has heard it", do: k.heeded},
+		}
+	}}
+}
+
+// rounds is more often than the rules let the same call go by.
+const rounds = 8
+
+func (k *kit) circles(ctx context.Context) (string, error) {
+	var script []map[string]any
+	for range rounds {
+		script = append(script, bash("cat nowhere"))
+	}
+	if _, err := k.submit(ctx, "Read a file that is not there.", append(script, waitMessage(), complete("{{message}}"))...); err != nil {
+		return "", err
+	}
+	return k.atWorkSaid(ctx)
+}
+
+func (k *kit) seen(ctx context.Context) (string, error) {
+	a, err := k.API.Analyze(ctx, k.box, true)
+	if err != nil {
+		return "", err
+	}
+	if !a.NeedsSteering {
+		return "", k.wrong("It made the same call %d times, and the guardian says %s: %s", rounds, a.Verdict, a.Summary)
+	}
+	return fmt.Sprintf("%s asks for steering, with the events %v.", speaker(a.SpokenBy), a.Evidence), nil
+}
+
+// nudged looks for what was sent: by the analysis before, or by a cycle that came first.
+func (k *kit) nudged(ctx context.Context) (string, error) {
+	for {
+		page, err := k.API.Interventions(ctx, client.GuardianFilter{TaskID: k.newest()})
+		if err != nil {
+			return "", err
+		}
+		for _, iv := range page.Items {
+			if iv.State == task.InterventionSent && iv.MessageID != "" {
+				m, err := k.settled(ctx, iv.MessageID)
+				return fmt.Sprintf("A %s, message %s: %s.", iv.Level, render.Short(m.ID), strings.ReplaceAll(m.State, "_", " ")), err
+			}
+		}
+		if err := pause.For(ctx, lookEvery); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (k *kit) heeded(ctx context.Context) (string, error) {
+	t, err := k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCompleted })
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(string(t.Result), "[GUARDIAN INTERVENTION") {
+		return "", k.wrong("The agent waited for a message, and what it heard is %s.", render.OneLine(string(t.Result), 200))
+	}
+	return "Its result is what the guardian told it.", nil
+}

@@ -1,0 +1,199 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	askTime   = 30 * time.Second // for one question to the server
+	lookEvery = 50 * time.Millisecond
+	pollTime  = 5 * time.Second
+)
+
+// kit is what the trials of one run share.
+type kit struct {
+	Config
+
+	tasks []string // that it has made, the newest last
+	repo  *repository
+	box   string // the sandbox that its trials look at
+}
+
+// newest is the task that the trials are about; empty: there is none yet.
+func (k *kit) newest() string {
+	if len(k.tasks) == 0 {
+		return ""
+	}
+	return k.tasks[len(k.tasks)-1]
+}
+
+// next is the command that tells more of what went wrong.
+func (k *kit) next() string {
+	if k.newest() == "" {
+		return "omoi doctor"
+	}
+	return "omoi show " + render.Short(k.newest())
+}
+
+// why asks the server why the task is where it is, also when the check's own time is over.
+func (k *kit) why(ctx context.Context) string {
+	if k.newest() == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
+	defer cancel()
+	t, err := k.API.Task(ctx, k.newest())
+	if err != nil {
+		return exit.Message(err)
+	}
+	return render.Clean(t.Why)
+}
+
+// ready asks whether the server has all that it needs.
+func (k *kit) ready(ctx context.Context) (string, error) {
+	state, err := k.API.Ready(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range state.Dependencies {
+		if d.Required && d.State == client.StateDown {
+			return "", &stopError{verdict: Fail, text: fmt.Sprintf("%s is down: %s", d.Name, d.Detail), next: "omoi doctor"}
+		}
+	}
+	if !state.Ready {
+		return "", &stopError{verdict: Fail, text: "The server says that it is not ready.", next: "omoi doctor"}
+	}
+	info, err := k.API.Info(ctx)
+	return fmt.Sprintf("%s answers, version %s; everything that it needs is up.", k.API.BaseURL(), info.Version), err
+}
+
+// steps is an execution_config with a script.
+func steps(all ...map[string]any) (json.RawMessage, error) {
+	return json.Marshal(map[string]any{"script": map[string]any{"steps": all}})
+}
+
+func say(text string) map[string]any { return map[string]any{"say": text} }
+
+func bash(command string) map[string]any { return map[string]any{"bash": command} }
+
+// waitMessage holds the agent until it is told something, and not for ever.
+func waitMessage() map[string]any {
+	return map[string]any{"wait_message": map[string]any{"timeout_s": 600}} //nolint:mnd // ten minutes, longer than a check
+}
+
+func complete(output string) map[string]any {
+	return map[string]any{"complete": map[string]any{"output": output, "success": true}}
+}
+
+// submit gives the scripted agent something to do, without a repository.
+func (k *kit) submit(ctx context.Context, text string, script ...map[string]any) (client.Task, error) {
+	project, err := k.project(ctx)
+	if err != nil {
+		return client.Task{}, err
+	}
+	return k.give(ctx, client.NewTask{ProjectID: project, Description: text}, script...)
+}
+
+// give asks for a task of the scripted agent. A Ctrl-C does not end the question: there would be a task that nobody
+// knows of.
+func (k *kit) give(ctx context.Context, in client.NewTask, script ...map[string]any) (client.Task, error) {
+	var err error
+	in.Title, in.Agent, in.Sandbox, in.MaxRetries = "A check of omoi", task.AgentScripted, k.Sandbox, new(int)
+	if in.Execution, err = steps(script...); err != nil || ctx.Err() != nil {
+		return client.Task{}, errors.Join(err, ctx.Err())
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
+	defer cancel()
+	made, _, err := k.API.CreateTask(ctx, in, task.NewID())
+	if err == nil {
+		k.tasks = append(k.tasks, made.ID)
+	}
+	return made, err
+}
+
+// until waits until the newest task is as the trial wants it. One that has ended otherwise says why.
+func (k *kit) until(ctx context.Context, fact func(client.Task) bool) (client.Task, error) {
+	for {
+		t, err := k.API.Task(ctx, k.newest())
+		switch {
+		case err == nil && fact(t):
+			return t, nil
+		case err == nil && t.Status.Final() && t.PendingCommand == nil:
+			return t, k.wrong("%s", k.why(ctx))
+		case err != nil && task.CodeOf(err) != task.CodeUnavailable: // what is down for a moment is waited for
+			return t, err
+		}
+		if err := pause.For(ctx, lookEvery); err != nil {
+			return t, err
+		}
+	}
+}
+
+// atWork waits until the agent of the newest task has come to where it waits for a message, in another sandbox than
+// the one before.
+func (k *kit) atWork(ctx context.Context) (client.Task, error) {
+	other := func(e client.Event) bool { return e.SandboxID != k.box }
+	if _, err := k.heard(ctx, task.EventAgentWaiting, other); err != nil {
+		return client.Task{}, err
+	}
+	t, err := k.until(ctx, func(t client.Task) bool {
+		return t.Status == task.StatusRunning && t.SandboxID != nil && *t.SandboxID != k.box
+	})
+	if err == nil {
+		k.box = *t.SandboxID
+	}
+	return t, err
+}
+
+// heard waits for an event of the newest task; nil fits all of the type.
+func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bool) (client.Event, error) {
+	for after := ""; ; {
+		page, err := k.API.Events(ctx, k.newest(), after, pollTime)
+		if err != nil {
+			return client.Event{}, err
+		}
+		for _, e := range page.Events {
+			if e.Type == kind && (fits == nil || fits(e)) {
+				return e, nil
+			}
+		}
+		if page.Done {
+			return client.Event{}, k.wrong("There is no event %s. %s", kind, k.why(ctx))
+		}
+		after = page.Next
+	}
+}
+
+// events are all that the newest task has reported so far.
+func (k *kit) events(ctx context.Context) ([]client.Event, error) {
+	var all []client.Event
+	for after := ""; ; {
+		page, err := k.API.Events(ctx, k.newest(), after, 0)
+		if err != nil || len(page.Events) == 0 {
+			return all, err
+		}
+		all, after = append(all, page.Events...), page.Next
+	}
+}
+
+// running says where the newest task is at work; a trial of its sandbox cannot do without.
+func (k *kit) running() error {
+	if k.box == "" {
+		return skip("", "No sandbox of this check is at work.")
+	}
+	return nil
+}
+
+func where(t client.Task) string {
+	return fmt.Sprintf("Task %s is at work in sandbox %s (%s).", render.Short(t.ID), *t.SandboxID, t.Provider)
+}

@@ -1,0 +1,140 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// monitoring is whether everything that watches sandboxes finds one that is at work.
+func monitoring() Check {
+	return Check{Name: "monitoring", Title: "guardian and conductor find a sandbox at work", trials: func(k *kit) []trial {
+		return []trial{
+			{name: "a sandbox task is at work", do: k.watched},
+			{name: "the monitoring finds its sandbox", alone: true, do: k.monitored},
+			{name: "the guardian finds it", alone: true, do: k.guarded},
+			{name: "the conductor finds it", alone: true, do: k.conducted},
+			{name: "its id leads to its trajectory", alone: true, do: k.resolved},
+			{name: "what its agent says is collected", alone: true, do: k.collected},
+		}
+	}}
+}
+
+const commandShow = "echo shown by a check"
+
+func (k *kit) watched(ctx context.Context) (string, error) {
+	if _, err := k.submit(ctx, "Be at work while omoi is checked.", say("I am watched."), bash(commandShow), waitMessage(), complete("done")); err != nil {
+		return "", err
+	}
+	return k.atWorkSaid(ctx)
+}
+
+func (k *kit) monitored(ctx context.Context) (string, error) {
+	if err := k.running(); err != nil {
+		return "", err
+	}
+	found, err := k.API.SandboxesStatus(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, one := range found.Sandboxes {
+		switch {
+		case one.SandboxID != k.box:
+		case one.Error != "":
+			return "", k.wrong("The activity of sandbox %s cannot be read: %s", k.box, one.Error)
+		default:
+			return fmt.Sprintf("It is one of %d active sandboxes.", found.Active), nil
+		}
+	}
+	return "", k.wrong("Of %d active sandboxes none is %s.", found.Active, k.box)
+}
+
+// guarded has the guardian run, and waits for what it thinks. A key that may not do that waits for the next run.
+func (k *kit) guarded(ctx context.Context) (string, error) {
+	if err := k.running(); err != nil {
+		return "", err
+	}
+	status, err := k.API.MonitorStatus(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !status.Config.Enabled {
+		return "", skip("omoi worker --set monitoring.enabled=true", "The guardian is switched off (monitoring.enabled).")
+	}
+	if _, err := k.API.AskSchedule(ctx, "guardian", "run", "a check"); err != nil && task.CodeOf(err) != task.CodeForbidden {
+		return "", err
+	}
+	for {
+		page, err := k.API.Judgements(ctx, client.GuardianFilter{TaskID: k.newest(), Limit: 1})
+		if err != nil {
+			return "", err
+		}
+		if len(page.Items) > 0 && page.Items[0].SandboxID == k.box {
+			return "Its cycle has judged it: " + page.Items[0].Verdict + ", says " + speaker(page.Items[0].SpokenBy) + ".", nil
+		}
+		if err := pause.For(ctx, lookEvery); err != nil {
+			return "", err
+		}
+	}
+}
+
+func speaker(spokenBy string) string {
+	switch spokenBy {
+	case "rules":
+		return "a rule"
+	case "model":
+		return "a model"
+	}
+	return "nobody"
+}
+
+// resolved asks by the id of the sandbox for what is thought of its agent, and by one that there is not.
+func (k *kit) resolved(ctx context.Context) (string, error) {
+	if err := k.running(); err != nil {
+		return "", err
+	}
+	a, err := k.API.Analyze(ctx, k.box, true)
+	switch {
+	case err != nil:
+		return "", err
+	case a.AgentID != k.box || a.TaskID != k.newest() || a.Length == 0:
+		return "", k.wrong("Sandbox %s led to sandbox %s, task %s, with %d events.", k.box, a.AgentID, a.TaskID, a.Length)
+	}
+	if _, err := k.API.Analyze(ctx, task.NewID(), true); task.CodeOf(err) != task.CodeNotFound {
+		return "", k.wrong("An id that nobody has led to an analysis, not to 404: %v.", err)
+	}
+	return fmt.Sprintf("It leads to task %s and %d events; an id that nobody has leads to none.", render.Short(a.TaskID), a.Length), nil
+}
+
+func (k *kit) collected(ctx context.Context) (string, error) {
+	if err := k.running(); err != nil {
+		return "", err
+	}
+	for kind, want := range map[string]string{eventMessage: "I am watched.", eventToolResult: "shown by a check"} {
+		page, err := k.API.SandboxEvents(ctx, k.box, kind)
+		if err != nil {
+			return "", err
+		}
+		if len(page.Events) == 0 || !strings.Contains(string(page.Events[0].EventData), want) {
+			return "", k.wrong("Among %d events %s none says %q.", page.TotalCount, kind, want)
+		}
+	}
+	return "What it said and what its command printed stand among the events of its sandbox.", nil
+}
+
+// conducted asks the conductor.
+func (k *kit) conducted(ctx context.Context) (string, error) {
+	if err := k.running(); err != nil {
+		return "", err
+	}
+	status, err := k.API.MonitorStatus(ctx)
+	if err != nil {
+		return "", err
+	}
+	return "", skip("", "This server has no conductor: %s.", status.Conductor)
+}

@@ -1,0 +1,156 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// projectName is the project of all checks that need no repository. It stays, so that there is one.
+const projectName = "omoi-check"
+
+// project finds or makes it. The guardian may act there: a check looks whether it does.
+func (k *kit) project(ctx context.Context) (string, error) {
+	for cursor := ""; ; {
+		page, err := k.API.Projects(ctx, cursor)
+		if err != nil {
+			return "", err
+		}
+		for _, p := range page.Items {
+			if p.Name == projectName && p.Repo == "" {
+				return k.usable(ctx, p)
+			}
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			break
+		}
+	}
+	made, err := k.API.CreateProject(ctx, client.NewProject{Name: projectName, Description: "Tasks of omoi check."})
+	if err != nil {
+		return "", err
+	}
+	return k.usable(ctx, made)
+}
+
+func (k *kit) usable(ctx context.Context, p client.Project) (string, error) {
+	if p.Paused {
+		return "", &stopError{verdict: Fail, text: "The project " + p.Name + " is paused, so that no task of a check begins.", next: "omoi projects resume " + p.Name}
+	}
+	if p.AutoSteering != nil && *p.AutoSteering {
+		return p.ID, nil
+	}
+	_, err := k.API.PatchProject(ctx, p.ID, client.ProjectPatch{AutoSteering: new(true)})
+	return p.ID, err
+}
+
+// repository is where the tasks of a check work.
+type repository struct {
+	name string
+	own  bool // it is the checks' own, and what was made there can be taken back
+}
+
+// place finds or makes it, and its project.
+func (k *kit) place(ctx context.Context) (string, error) {
+	k.repo = &repository{name: k.Repo}
+	project := client.NewProject{Repo: k.Repo}
+	if k.Repo == "" {
+		k.repo = &repository{name: filepath.Join(k.Home, "checks", "remote.git"), own: true}
+		project = client.NewProject{Name: projectName + "-git", Description: "Tasks of omoi check.", Repo: k.repo.name}
+		if err := makeRepository(ctx, k.repo.name); err != nil {
+			return "", err
+		}
+	}
+	_, err := k.API.CreateProject(ctx, project)
+	if task.CodeOf(err) == task.CodeConflict { // it was there
+		err = nil
+	}
+	return k.repo.name, k.refused(err)
+}
+
+// makeRepository makes a bare repository with one commit where there is none. It appears whole or not at all.
+func makeRepository(ctx context.Context, path string) (err error) {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return fmt.Errorf("make a place for the checks: %w", err)
+	}
+	draft, err := os.MkdirTemp(filepath.Dir(path), "draft-")
+	if err != nil {
+		return fmt.Errorf("make a place for the checks: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }()
+	bare := filepath.Join(draft, "remote.git")
+	if _, err := git(ctx, "init", "--quiet", "--bare", "--initial-branch=main", bare); err != nil {
+		return err
+	}
+	tree, err := git(ctx, "-C", bare, "hash-object", "-t", "tree", "-w", "--stdin")
+	if err != nil {
+		return err
+	}
+	commit, err := git(ctx, "-C", bare, "commit-tree", "-m", "Begin", tree)
+	if err != nil {
+		return err
+	}
+	if _, err = git(ctx, "-C", bare, "update-ref", "refs/heads/main", commit); err != nil {
+		return err
+	}
+	if err := os.Rename(bare, path); err != nil && !errors.Is(err, fs.ErrExist) { // another check was faster
+		return fmt.Errorf("put the repository of the checks in its place: %w", err)
+	}
+	return nil
+}
+
+// forget takes back what a task has made in the checks' own repository.
+func (r *repository) forget(ctx context.Context, t client.Task) error {
+	var errs []error
+	if t.Branch != nil {
+		if _, err := git(ctx, "-C", r.name, "update-ref", "-d", "refs/heads/"+*t.Branch); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if t.PullNumber != nil {
+		record := filepath.Join(r.name, "omoi", "pulls", strconv.Itoa(*t.PullNumber)+".json")
+		if err := os.Remove(record); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// refused says what to do where the server cannot see a repository that is here.
+func (k *kit) refused(err error) error {
+	if err == nil || !k.repo.own || task.CodeOf(err) != task.CodeInvalid {
+		return err
+	}
+	return &stopError{
+		verdict: Fail, text: fmt.Sprintf("The server does not work on %s, the repository of the checks on this machine: %s", k.repo.name, task.MessageOf(err)),
+		next: "omoi check <check> --repo <owner/name, or a path on the server's machine>",
+	}
+}
+
+// git runs git without the caller's own settings, and without input.
+func git(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // G204: our own arguments
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=omoi check", "GIT_AUTHOR_EMAIL=check@example.invalid",
+		"GIT_COMMITTER_NAME=omoi check", "GIT_COMMITTER_EMAIL=check@example.invalid")
+	out, err := cmd.Output()
+	if err != nil {
+		said := ""
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+			said = strings.TrimSpace(string(failed.Stderr))
+		}
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, said)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
