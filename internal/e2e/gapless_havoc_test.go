@@ -155,6 +155,7 @@ type server struct {
 	t             *testing.T
 	path, address string
 	cmd           *exec.Cmd
+	done          chan struct{}
 }
 
 // newRedis starts one; nil where the machine has none, and each API then wakes its own
@@ -177,7 +178,8 @@ func (s *server) start() {
 	require.NoError(s.t, err)
 	s.cmd = exec.CommandContext(context.Background(), s.path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
 	s.cmd.Dir = s.t.TempDir()
-	require.NoError(s.t, s.cmd.Start())
+	s.done, err = tied(s.cmd)
+	require.NoError(s.t, err)
 	client := redis.NewClient(&redis.Options{Addr: s.address})
 	defer client.Close()
 	require.True(s.t, waitFor(patience, func() bool { return client.Ping(context.Background()).Err() == nil }), "Redis answers")
@@ -185,5 +187,5 @@ func (s *server) start() {
 
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
+	<-s.done
 }

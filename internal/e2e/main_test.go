@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(tellerEnv) != "" {
 		os.Exit(tell()) //nolint:forbidigo // likewise
 	}
+	if os.Getenv(holdEnv) != "" {
+		os.Exit(hold()) //nolint:forbidigo // likewise
+	}
 	os.Exit(run(m)) //nolint:forbidigo // a test binary's main
 }
 

@@ -80,7 +80,7 @@ func (r *rig) oldWorker(made task.Task, attempt int, base string, env map[string
 	r.t.Helper()
 	dir, err := os.MkdirTemp(r.dir, "worker-")
 	require.NoError(r.t, err)
-	w := &oldWorker{r: r, box: r.agentOf(made.ID, attempt).box, done: make(chan struct{})}
+	w := &oldWorker{r: r, box: r.agentOf(made.ID, attempt).box}
 	all := map[string]string{
 		"SANDBOX_ID": w.box, "TASK_ID": made.ID, "AGENT_ID": "agent-7", "CALLBACK_URL": base, "CWD": dir, "PATH": os.Getenv("PATH"),
 		"TICKET_TITLE": "Old work", "REQUIRE_CLEAN_GIT": "false", "REQUIRE_CODE_PUSHED": "false", "REQUIRE_PR_CREATED": "false",
@@ -88,11 +88,8 @@ func (r *rig) oldWorker(made task.Task, attempt int, base string, env map[string
 	maps.Copy(all, env)
 	w.cmd = exec.CommandContext(context.Background(), needPython(r.t), filepath.Join("testdata", "oldworker.py"))
 	w.cmd.Env, w.cmd.Stdout, w.cmd.Stderr = environ(all), w, w
-	require.NoError(r.t, w.cmd.Start())
-	go func() {
-		_ = w.cmd.Wait()
-		close(w.done)
-	}()
+	w.done, err = tied(w.cmd)
+	require.NoError(r.t, err)
 	r.t.Cleanup(func() {
 		w.kill()
 		if r.t.Failed() {

@@ -24,10 +24,11 @@ func startRedis(t *testing.T, dir string) (address string, kill func()) {
 	port := freePort(t)
 	cmd := exec.CommandContext(context.Background(), path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
 	cmd.Dir = dir
-	require.NoError(t, cmd.Start())
+	done, err := tied(cmd)
+	require.NoError(t, err)
 	kill = func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-done
 	}
 	t.Cleanup(kill)
 	address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))

@@ -166,15 +166,12 @@ func (r *rig) start(name string, extra map[string]string, args ...string) {
 	maps.Copy(env, extra)
 	output, err := os.OpenFile(filepath.Join(r.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	require.NoError(r.t, err)
-	p := &process{args: args, env: environ(env), log: output, done: make(chan struct{})}
+	p := &process{args: args, env: environ(env), log: output}
 	p.cmd = exec.CommandContext(context.Background(), r.program(), args...)
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, output, output
 	p.cmd.Dir, p.cmd.SysProcAttr = r.dir, r.attributes()
-	require.NoError(r.t, p.cmd.Start())
-	go func() {
-		_ = p.cmd.Wait()
-		close(p.done)
-	}()
+	p.done, err = tied(p.cmd)
+	require.NoError(r.t, err)
 	r.mu.Lock()
 	r.procs[name] = p
 	r.mu.Unlock()
