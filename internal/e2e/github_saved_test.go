@@ -52,4 +52,17 @@ func TestGitHubRefusesAndTakesAgain(t *testing.T) {
 	require.Equal(t, "more\n", r.run("git", "-C", bare, "show", branch+":more.txt").stdout)
 	require.Len(t, hub.Pulls(hubRepo), 3)
 	require.NotEqual(t, text(done.Branch), branch)
+
+	work := []string{`{"write":{"path":"judged.txt","content":"judged\n"}}`, stepCommit, waitsForMessage}
+	judged := r.submit(hubRepo, judgedScript(work, []string{`{"verdict":{"command":"grep -q judged judged.txt","feedback":"good"}}`}), validate, retries(0))
+	require.NoError(t, hub.Protect(hubRepo, text(r.waiting(judged.ID).Branch)))
+	r.goOn(judged.ID)
+	require.Equal(t, task.ClassPublish, r.ends(judged.ID, task.StatusFailed).FailureClass)
+	r.noLeaks()
+	require.Contains(t, r.task(judged.ID).Why, "hands it to a validator")
+	require.NoError(t, hub.Unprotect(hubRepo))
+	r.retry(judged.ID)
+	found := r.ends(judged.ID, task.StatusCompleted)
+	require.Equal(t, []string{"first", "validation"}, attemptsOf(found, func(a task.Attempt) string { return a.Kind }), "nobody does it again")
+	require.Len(t, hub.Pulls(hubRepo), 4)
 }

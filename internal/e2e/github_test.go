@@ -91,6 +91,13 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.Len(t, hub.Pulls(hubRepo), 1)
 	require.Equal(t, 1, strings.Count(strings.Join(heads(r, bare), " "), text(done.Branch)), "one branch")
 
+	hub.Grant(hubToken, hubRepo, "push")
+	r.retry(revoked.ID)
+	kept := r.ends(revoked.ID, task.StatusCompleted)
+	require.Equal(t, 1, kept.AttemptCount, "what omoi kept is published")
+	require.Equal(t, "more\n", r.run("git", "-C", bare, "show", text(kept.Branch)+":more.txt").stdout)
+	require.Len(t, hub.Pulls(hubRepo), 2)
+
 	require.NotContains(t, pulls[0].Title+pulls[0].Body, hubToken)
 	token := []string{hubToken}
 	require.Empty(t, r.inAnswers(token, good.ID, forced.ID, revoked.ID), "the token in an answer")
