@@ -59,6 +59,8 @@ type Config struct {
 
 	Monitoring client.MonitorConfig // as /api/v1/monitor/intelligent/status shows it
 	RestNote   string               // note of a schedule that is paused since there is nothing to do
+	// From which age of its newest sign of life, and of its newest work, on an agent is silent, and stuck.
+	Silent, NoWork time.Duration
 
 	MaxTranscript int64 // what is kept of one run's transcript, in bytes: the newest lines; default 8 MiB
 }
@@ -72,6 +74,7 @@ func (c Config) withDefaults() Config {
 		c.Providers = []string{task.ProviderLocal, task.ProviderExternal}
 	}
 	c.Agents, c.Providers = slices.Clone(c.Agents), slices.Clone(c.Providers)
+	c.Silent, c.NoWork = cmp.Or(c.Silent, 2*time.Minute), cmp.Or(c.NoWork, 15*time.Minute)
 	c.ProjectSlots = cmp.Or(c.ProjectSlots, 5) //nolint:mnd // the documented default
 	c.ValidationRounds = cmp.Or(c.ValidationRounds, task.DefaultRounds)
 	c.CommandWait = cmp.Or(c.CommandWait, 2*time.Second)

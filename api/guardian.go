@@ -21,6 +21,7 @@ type Supervision interface {
 	Withdraw(ctx context.Context, organizationID, id, by string) (task.Intervention, error)
 	Monitored
 	Actions
+	Explaining
 }
 
 // Actions keeps what people do by the guardian's routes.

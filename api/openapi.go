@@ -89,7 +89,7 @@ func (a *API) describeLimit(r route) {
 
 // mayBeNull names the objects that an answer may leave empty.
 func mayBeNull(property string) bool {
-	return property == "pending_command" || property == "salvage" || property == "cost"
+	return property == "pending_command" || property == "salvage" || property == "cost" || property == "diagnosis" || property == "webhook"
 }
 
 func schemaOf[T any](registry huma.Registry) *huma.Schema {

@@ -17,6 +17,7 @@ type Readers interface {
 	Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error)
 	ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (task.ChangedFiles, error)
 	Integrity(ctx context.Context, sandboxID string) (task.Integrity, error)
+	EventCounts(ctx context.Context, sandboxID string) (task.EventCounts, error)
 	Transcript(ctx context.Context, sandboxID string) (task.Transcript, error)
 	PhaseStatus(ctx context.Context, sandboxID string) (task.PhaseStatus, task.Activity, error)
 }
@@ -28,6 +29,7 @@ func (a *API) registerReaders() {
 	add(a, route{method: get, path: sandbox + "/events/{event_id}", id: "get-event", tag: tagSandboxes, summary: "One event with its full diff or result", access: accessInspect}, a.getEvent)
 	add(a, route{method: get, path: sandbox + "/files", id: "sandbox-files", tag: tagSandboxes, summary: "Each changed file with its diffs in order", access: accessInspect}, a.changedFiles)
 	add(a, route{method: get, path: sandbox + "/integrity", id: "sandbox-integrity", tag: tagSandboxes, summary: "Whether the events are 1..head, each once", access: accessInspect}, a.integrity)
+	add(a, route{method: get, path: sandbox + "/counts", id: "sandbox-counts", tag: tagSandboxes, summary: "How many events of each type it has", access: accessInspect}, a.eventCounts)
 	add(a, route{method: get, path: sandbox + "/transcript", id: "sandbox-transcript", tag: tagSandboxes, summary: "The session transcript of the agent's newest run", access: accessInspect}, a.transcript)
 	add(a, route{method: get, path: sandbox + "/phase-status", id: "phase-status", tag: tagSandboxes, summary: "How far a run by phases has come", access: accessInspect}, a.phaseStatus)
 	add(a, route{
@@ -143,6 +145,15 @@ type integrityOut struct {
 func (a *API) integrity(ctx context.Context, in *SandboxPath) (*integrityOut, error) {
 	found, err := a.deps.Store.Integrity(ctx, in.SandboxID)
 	return &integrityOut{Body: found}, err
+}
+
+type countsOut struct {
+	Body client.EventCounts
+}
+
+func (a *API) eventCounts(ctx context.Context, in *SandboxPath) (*countsOut, error) {
+	found, err := a.deps.Store.EventCounts(ctx, in.SandboxID)
+	return &countsOut{Body: found}, err
 }
 
 type transcriptOut struct {

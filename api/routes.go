@@ -20,6 +20,7 @@ func (a *API) register() {
 	a.registerMetrics()
 	a.registerProjects()
 	a.registerDispatch()
+	a.registerOrganizations()
 	a.registerBudgets()
 	a.registerBranches()
 	a.registerTasks()
@@ -35,6 +36,7 @@ func (a *API) register() {
 	a.registerCredentials()
 	a.registerWebhooks()
 	a.registerGuardian()
+	a.registerWhy()
 	a.routes.GET(socketPath, a.webSocket)
 }
 

@@ -37,6 +37,7 @@ type Config struct {
 	GitHub     GitHub     `key:"github" note:"For repositories on GitHub; see docs/GITHUB.md."`
 	Monitoring Monitoring `key:"monitoring" note:"For the guardian; docs/SUPERVISION.md says what it does. This version has no conductor yet: the settings that name it or the health check are read and checked, and nothing uses them. A change of the period is taken over when a worker starts."`
 	Rules      Rules      `key:"rules" note:"The numbers by which the guardian's rules judge; docs/SUPERVISION.md says of each what it is for. A tool that is under way counts as work until task.tool_timeout."`
+	Diagnostic Diagnostic `key:"diagnostic" note:"docs/DIAGNOSIS.md says what is diagnosed, and how a webhook is checked. All API processes of an installation must have the same."`
 	Orchestra  Orchestra  `key:"orchestrator"`
 }
 

@@ -205,7 +205,7 @@ func TestAllSecretsAreKnown(t *testing.T) {
 	var environ, planted []string
 	for _, f := range config.Fields() {
 		if f.Secret {
-			value := map[string]string{"database.url": "postgres://", "redis.url": "redis://"}[f.Key] + "planted-" + f.Key
+			value := map[string]string{"database.url": "postgres://", "redis.url": "redis://", "diagnostic.webhook_url": "https://"}[f.Key] + "planted-" + f.Key
 			environ, planted = append(environ, f.Env[0]+"="+value), append(planted, value)
 		}
 	}

@@ -147,6 +147,8 @@ func (c *core) apiServices(listeners []net.Listener) []service {
 		{"relay", relay.Run},
 		{"time", c.attend},
 		{"feedback", c.tellFeedback},
+		{"diagnosis", c.diagnose},
+		{"webhooks", c.sendWebhooks},
 	}
 }
 
@@ -165,7 +167,7 @@ func (c *core) apiConfig() api.Config {
 		Providers:        offered(cfg.Task.Sandbox, task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal),
 		ValidationRounds: cfg.Validation.Rounds, ValidatedTypes: words(cfg.Validation.TaskTypes),
 		ProjectSlots: cfg.Task.MaxPerProject, CommandWait: cfg.API.CommandWait, MaxWait: cfg.API.MaxWait,
-		Monitoring: monitoring(cfg), RestNote: contract.NoteRest,
+		Monitoring: monitoring(cfg), RestNote: contract.NoteRest, Silent: cfg.Task.HeartbeatTimeout, NoWork: cfg.Task.NoWorkTimeout,
 		Lease: cfg.Relay.MessageTTL, MaxBody: cfg.API.MaxBody, MaxBatch: cfg.API.MaxBatch, MaxTranscript: cfg.API.MaxTranscript,
 		WebhookSecrets: webhookSecrets(cfg.GitHub), WebhookSettle: cfg.GitHub.WebhookSettle,
 	}

@@ -59,21 +59,27 @@ func (c *core) newGuardian() (*guardian.Guardian, error) {
 
 // judgingModel makes the model of each cycle, with the cycle's budget; nil where none is named.
 func (c *core) judgingModel() (func() supervise.Model, error) {
-	m, a := c.cfg.Monitoring, c.cfg.Anthropic
-	settings := model.Defaults()
-	settings.APIKey, settings.AuthToken, settings.BaseURL = a.APIKey.Reveal(), a.AuthToken.Reveal(), a.BaseURL
-	settings.Model = cmp.Or(m.Model, a.Model)
-	settings.InputPrice, settings.OutputPrice = m.ModelInputPrice, m.ModelOutputPrice
+	m := c.cfg.Monitoring
 	if !asksModel(c.cfg) {
 		return nil, nil //nolint:nilnil // nil is that the rules alone speak
 	}
-	asked, err := model.New(settings)
+	asked, err := model.New(c.modelSettings())
 	if err != nil {
 		return nil, fmt.Errorf("make the guardian's model: %w", err)
 	}
 	return func() supervise.Model {
 		return supervise.Within(asked, supervise.NewBudget(int64(m.ModelTokens), m.ModelUSD))
 	}, nil
+}
+
+// modelSettings say which model supervises, and how it is asked.
+func (c *core) modelSettings() model.Settings {
+	m, a := c.cfg.Monitoring, c.cfg.Anthropic
+	settings := model.Defaults()
+	settings.APIKey, settings.AuthToken, settings.BaseURL = a.APIKey.Reveal(), a.AuthToken.Reveal(), a.BaseURL
+	settings.Model = cmp.Or(m.Model, a.Model)
+	settings.InputPrice, settings.OutputPrice = m.ModelInputPrice, m.ModelOutputPrice
+	return settings
 }
 
 // guardianSpeaks is an error once somebody has been at work for long whom the guardian did not

@@ -59,6 +59,17 @@ func (c eventCounts) heartbeats() (all typeCount) {
 	return all
 }
 
+// EventCounts answers how many events of each type a sandbox has; an unknown one has none.
+func (s *Store) EventCounts(ctx context.Context, sandboxID string) (task.EventCounts, error) {
+	counts, err := s.eventCounts(ctx, sandboxID)
+	out := task.EventCounts{SandboxID: sandboxID, Heartbeats: counts.heartbeats().Events, Types: map[string]int64{}}
+	for name, n := range counts.types {
+		out.Types[name] = n.Events
+		out.Total += n.Events
+	}
+	return out, translate("count the events of sandbox "+sandboxID, err)
+}
+
 // eventCounts counts the events of a sandbox; an unknown one has none. Events never change,
 // so that no transaction is needed: what is counted up to a number is counted for good.
 func (s *Store) eventCounts(ctx context.Context, sandboxID string) (eventCounts, error) {

@@ -41,13 +41,24 @@ type bounded struct {
 
 // Judge implements [Model].
 func (m *bounded) Judge(ctx context.Context, s Subject, rules Analysis) (Analysis, error) {
-	held, ok := m.budget.take()
-	if !ok {
-		return rules, ErrBudget
-	}
-	said, err := m.model.Judge(ctx, s, rules)
-	m.budget.settle(held, said.Use)
+	said := rules
+	err := m.budget.Spend(func() (ModelUse, error) {
+		answer, err := m.model.Judge(ctx, s, rules)
+		said = answer
+		return answer.Use, err
+	})
 	return said, err
+}
+
+// Spend calls ask, which asks a model, while the budget lasts, else it answers [ErrBudget]; ask answers what it used.
+func (b *Budget) Spend(ask func() (ModelUse, error)) error {
+	held, ok := b.take()
+	if !ok {
+		return ErrBudget
+	}
+	use, err := ask()
+	b.settle(held, use)
+	return err
 }
 
 func (b *Budget) take() (ModelUse, bool) {

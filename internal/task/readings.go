@@ -60,6 +60,14 @@ type SpoolMark struct {
 	Acknowledged int64  `json:"acknowledged"`
 }
 
+// EventCounts are the events of a sandbox by type.
+type EventCounts struct {
+	SandboxID  string           `json:"sandbox_id"`
+	Total      int64            `json:"total"`
+	Heartbeats int64            `json:"heartbeats"`
+	Types      map[string]int64 `json:"types" nullable:"false"` // heartbeats too
+}
+
 // Transcript is the session transcript of an agent's run.
 type Transcript struct {
 	SandboxID string          `json:"sandbox_id"`

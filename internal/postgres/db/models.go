@@ -102,9 +102,43 @@ type CredentialSleep struct {
 	NextAt         time.Time
 }
 
+type Delivery struct {
+	ID          string
+	DiagnosisID string
+	Body        string
+	State       string
+	Tries       int32
+	Error       string
+	DueAt       time.Time
+	DeliveredAt *time.Time
+	CreatedAt   time.Time
+}
+
 type Departure struct {
 	SandboxID string
 	LeftAt    time.Time
+}
+
+type Diagnosis struct {
+	ID             string
+	OrganizationID string
+	ProjectID      string
+	TicketID       string
+	TaskID         string
+	Attempt        int32
+	Kind           string
+	FailureClass   string
+	SpokenBy       string
+	Said           json.RawMessage
+	Notice         string
+	MessageID      *string
+	CreatedAt      time.Time
+}
+
+type DiagnosisLook struct {
+	TaskID  string
+	Changed int64
+	DueAt   time.Time
 }
 
 type EventCount struct {

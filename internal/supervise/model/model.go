@@ -77,7 +77,7 @@ func (m *Model) Judge(ctx context.Context, s supervise.Subject, rules supervise.
 		if tried >= m.settings.Repairs {
 			return rules, fmt.Errorf("its answer has not the form that was asked for: %w", wrong)
 		}
-		params.Messages = append(params.Messages, answer.ToParam(), sentBack(answer, wrong))
+		params.Messages = append(params.Messages, answer.ToParam(), sentBackTo(toolName, answer, wrong))
 	}
 }
 
@@ -91,9 +91,9 @@ func (m *Model) question(s *supervise.Subject, rules *supervise.Analysis) anthro
 	}
 }
 
-// sentBack tells what is wrong about an answer.
-func sentBack(answer *anthropic.Message, wrong error) anthropic.MessageParam {
-	text := fmt.Sprintf("This was not taken: %s. Call %s again with all of it.", wrong, toolName)
+// sentBackTo tells what is wrong about an answer, and which tool takes a better one.
+func sentBackTo(tool string, answer *anthropic.Message, wrong error) anthropic.MessageParam {
+	text := fmt.Sprintf("This was not taken: %s. Call %s again with all of it.", wrong, tool)
 	for _, block := range answer.Content {
 		if block.Type == "tool_use" {
 			return anthropic.NewUserMessage(anthropic.NewToolResultBlock(block.ID, text, true))

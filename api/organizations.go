@@ -1,0 +1,62 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func (a *API) registerOrganizations() {
+	const path = "/api/v1/organizations"
+	add(a, route{method: http.MethodGet, path: path, id: "list-organizations", tag: tagProjects, summary: "The caller's organization with its plan; all of them for admins of the installation", access: accessRead}, a.listOrganizations)
+	add(a, route{method: http.MethodPatch, path: path + "/{id}", id: "patch-organization", tag: tagProjects, summary: "Change an organization's plan or limit; for admins of the installation", access: accessAdmin}, a.patchOrganization)
+}
+
+type organizationsOut struct {
+	Body []client.Organization `nullable:"false"`
+}
+
+func (a *API) listOrganizations(ctx context.Context, _ *struct{}) (*organizationsOut, error) {
+	who := callerOf(ctx)
+	only := who.organization
+	if a.operates(who) {
+		only = ""
+	}
+	found, err := a.deps.Store.Organizations(ctx, only)
+	return &organizationsOut{Body: found}, err
+}
+
+// operates reports whether somebody decides for the whole installation: an admin of the organization that it began with.
+func (a *API) operates(who caller) bool {
+	return who.organization == a.cfg.Organization && enough(who, accessAdmin) == nil
+}
+
+type patchOrganizationIn struct {
+	ID   string `path:"id" doc:"Id of the organization"`
+	Body client.OrganizationPatch
+}
+
+type organizationOut struct {
+	Body client.Organization
+}
+
+func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*organizationOut, error) {
+	if err := knownID("organization", in.ID); err != nil {
+		return nil, err
+	}
+	if !a.operates(callerOf(ctx)) {
+		return nil, task.Errorf(task.CodeForbidden, "Plans are changed by admins of the installation. Next: ask the one who runs it")
+	}
+	c := task.OrganizationChange{Plan: in.Body.Plan, MaxSlots: in.Body.MaxSlots}
+	if c.Plan != nil {
+		if _, err := oneOf("plan", *c.Plan, "", task.Plans()); err != nil {
+			return nil, err
+		}
+	}
+	o, err := a.deps.Store.ChangeOrganization(ctx, in.ID, c)
+	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
+	return &organizationOut{Body: o}, err
+}

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Explaining keeps what is known of why tasks stand where they stand.
+type Explaining interface {
+	WhyFacts(ctx context.Context, organizationID, taskID string) (task.WhyFacts, error)
+	Diagnoses(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Diagnosis], error)
+}
+
+func (a *API) registerWhy() {
+	add(a, route{
+		method: http.MethodGet, path: "/api/v1/tasks/{id}/why", id: "why-task", tag: tagTasks, access: accessRead,
+		summary: "Why a task stands where it stands, with the events that show it and the next command",
+	}, a.whyTask)
+	add(a, route{
+		method: http.MethodGet, path: "/api/v1/diagnoses", id: "list-diagnoses", tag: tagGuardian, access: accessRead,
+		summary: "What was found of tasks that failed again and again, newest first",
+	}, a.listDiagnoses)
+}
+
+type whyOut struct {
+	Body client.Explanation
+}
+
+func (a *API) whyTask(ctx context.Context, in *TaskPath) (*whyOut, error) {
+	if err := knownID("task", in.ID); err != nil {
+		return nil, err
+	}
+	f, err := a.deps.Store.WhyFacts(ctx, callerOf(ctx).organization, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	f.Silent, f.NoWork = a.cfg.Silent, a.cfg.NoWork
+	if n := len(f.Task.Attempts); n > 0 {
+		f.Signs = supervise.Signs(f.Task.Attempts[n-1].Number, f.Events)
+	}
+	return &whyOut{Body: task.Explain(f)}, nil
+}
+
+func (a *API) listDiagnoses(ctx context.Context, in *guardianListIn) (*pageOut[client.Diagnosis], error) {
+	q, err := in.query()
+	if err != nil {
+		return nil, err
+	}
+	page, err := a.deps.Store.Diagnoses(ctx, callerOf(ctx).organization, q)
+	return &pageOut[client.Diagnosis]{Body: page}, err
+}

@@ -1,0 +1,96 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func (w *world) why(id string, headers ...string) client.Explanation {
+	return ok[client.Explanation](w.call(http.MethodGet, "/api/v1/tasks/"+id+"/why", nil, headers...), http.StatusOK)
+}
+
+func TestWhyTellsATasksWholeLife(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	e := w.why(made.ID)
+	require.Equal(t, []any{made.ID, task.StatusPending, task.StandsStarting}, []any{e.TaskID, e.Status, e.State})
+
+	box := w.begin(made)
+	require.Contains(t, w.why(made.ID).Why, "has not reported")
+	w.report(box, 1, "agent.started", "agent.message", "agent.heartbeat")
+	w.exec(`UPDATE sandboxes SET last_event_at = now(), last_work_at = now() WHERE id = $1`, box)
+	e = w.why(made.ID)
+	require.Equal(t, task.StandsWorking, e.State)
+	require.Equal(t, int64(2), e.Evidence[0].Sequence, "a heartbeat shows nothing")
+	require.Contains(t, e.Why, "(event 2 of attempt 1).")
+
+	w.exec(`UPDATE sandboxes SET last_event_at = now() - interval '1 hour' WHERE id = $1`, box)
+	require.Equal(t, task.StandsUnknown, w.why(made.ID).State)
+
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
+		SELECT id, 4, birth, 'agent.error', '{"error": "no compiler, token=abcdefgh12345"}' FROM sandboxes WHERE id = $1`, box)
+	w.exec(`UPDATE sandboxes SET head = 4 WHERE id = $1`, box)
+	w.exec(`UPDATE attempts SET ended_at = now(), outcome = 'failed', failure_class = 'agent_error', reason = 'no compiler' WHERE task_id = $1`, made.ID)
+	w.exec(`UPDATE tasks SET status = 'failed', failure_class = 'agent_error', error_message = 'no compiler', sandbox_id = NULL WHERE id = $1`, made.ID)
+	w.exec(`INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, failure_class, spoken_by, said, notice)
+		SELECT gen_random_uuid(), organization_id, project_id, ticket_id, id, 1, 'ended', 'agent_error', 'rules', '{"what": "It failed.", "evidence": []}', 'held'
+		FROM tasks WHERE id = $1`, made.ID)
+	e = w.why(made.ID)
+	require.Equal(t, []any{task.StandsFailed, "omoi retry " + made.ID}, []any{e.State, e.Next})
+	require.Contains(t, e.Why, "no compiler (event 4 of attempt 1).")
+	require.Equal(t, "no compiler, token=[removed]", e.Evidence[0].Says)
+	require.Equal(t, "It failed.", e.Diagnosis.What)
+	page := ok[task.Page[client.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?task_id="+made.ID, nil), http.StatusOK)
+	require.Len(t, page.Items, 1)
+
+	w.call(http.MethodGet, "/api/v1/tasks/"+task.NewID()+"/why", nil).refused(http.StatusNotFound, "")
+	w.call(http.MethodGet, "/api/v1/tasks/nonsense/why", nil).refused(http.StatusNotFound, "")
+	w.call(http.MethodGet, "/api/v1/diagnoses?task_id=x", nil).refused(422, "query.task_id")
+}
+
+func TestOthersAreNotTold(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, w.key(w.org, "write")), http.StatusCreated)
+	box := w.begin(made)
+	stranger := w.foreigner()
+	w.call(http.MethodGet, "/api/v1/tasks/"+made.ID+"/why", nil, authorization, stranger).refused(http.StatusNotFound, "")
+	w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/counts", nil, authorization, stranger).refused(http.StatusNotFound, "")
+}
+
+func TestEventsAreCountedByType(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	box := w.begin(w.task(newTask()))
+	w.report(box, 1, "agent.started", "agent.heartbeat", "agent.message", "agent.message")
+	got := ok[client.EventCounts](w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/counts", nil), http.StatusOK)
+	require.Equal(t, client.EventCounts{SandboxID: box, Total: 4, Heartbeats: 1, Types: map[string]int64{
+		"agent.started": 1, "agent.heartbeat": 1, "agent.message": 2,
+	}}, got)
+}
+
+func TestPlansAreChangedByTheInstallation(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	const path = "/api/v1/organizations"
+	stranger, admin, write := w.foreigner(), w.key(w.org, "admin"), w.key(w.org, "write")
+	own := ok[[]client.Organization](w.call(http.MethodGet, path, nil, authorization, stranger), http.StatusOK)
+	require.Len(t, own, 1)
+	require.Equal(t, "other", own[0].Name)
+	require.Len(t, ok[[]client.Organization](w.call(http.MethodGet, path, nil, authorization, write), http.StatusOK), 1)
+	require.Len(t, ok[[]client.Organization](w.call(http.MethodGet, path, nil, authorization, admin), http.StatusOK), 2)
+
+	other := path + "/" + own[0].ID
+	w.call(http.MethodPatch, other, `{"plan": "enterprise"}`, authorization, stranger).refused(http.StatusForbidden, "")
+	w.call(http.MethodPatch, other, `{"plan": "pro"}`, authorization, write).refused(http.StatusForbidden, "")
+	changed := ok[client.Organization](w.call(http.MethodPatch, other, `{"plan": "pro"}`, authorization, admin), http.StatusOK)
+	require.Equal(t, []any{"pro", 3}, []any{changed.Plan, *changed.Limit})
+	w.call(http.MethodPatch, other, `{"plan": "gold"}`, authorization, admin).refused(422, "body.plan")
+	w.call(http.MethodPatch, path+"/"+task.NewID(), `{"plan": "pro"}`, authorization, admin).refused(http.StatusNotFound, "")
+}

@@ -1,0 +1,161 @@
+package diagnosis
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Config says when something is diagnosed, and how it is told.
+type Config struct {
+	Enabled  bool
+	Failures int           // attempts in a row that fail in one class
+	Newest   int           // events of an attempt that are looked at
+	Interval time.Duration // at which is looked for failures
+	Rules    supervise.Settings
+	Webhook  Webhook
+}
+
+// Store keeps failures, diagnoses and webhooks.
+type Store interface {
+	TakeLooks(ctx context.Context, lease time.Duration, most int) ([]task.Look, error)
+	SettleLook(ctx context.Context, l task.Look) error
+	Case(ctx context.Context, taskID string, newest int) (task.Case, error)
+	SaveDiagnosis(ctx context.Context, l task.Look, d task.Diagnosis, deliveryID, body string) (saved bool, err error)
+	TellNotices(ctx context.Context, most int) (sandboxIDs []string, err error)
+	TakeDeliveries(ctx context.Context, lease time.Duration, most int) ([]task.DueDelivery, error)
+	SettleDelivery(ctx context.Context, id, state, problem string, again time.Duration) error
+}
+
+// Deps are what the service works with.
+type Deps struct {
+	Store Store
+	Model supervise.DiagnosisModel // nil: the rules alone speak
+	// Budget makes that of the model for a period, which begins anew every Period.
+	Budget func() *supervise.Budget
+	Period time.Duration
+	Wake   func(sandboxID string) // wakes who waits for messages there; nil: nobody is
+	Log    *slog.Logger
+}
+
+// Service diagnoses. Any number of processes may do so at once.
+type Service struct {
+	cfg  Config
+	deps Deps
+
+	mu     sync.Mutex
+	budget *supervise.Budget
+	begun  time.Time // of the period of budget
+}
+
+// New makes a service.
+func New(cfg Config, deps Deps) *Service {
+	if deps.Wake == nil {
+		deps.Wake = func(string) {}
+	}
+	return &Service{cfg: cfg, deps: deps}
+}
+
+const (
+	lookLease = 5 * time.Minute // longer than a model may take
+	mostTold  = 20
+)
+
+// Run looks at failures and tells agents until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := s.Step(ctx); err != nil && ctx.Err() == nil {
+			s.deps.Log.ErrorContext(ctx, "failures not diagnosed", slog.String("error", err.Error()))
+		}
+		_ = pause.For(ctx, s.cfg.Interval) // fails when ctx ends
+	}
+	return nil
+}
+
+// Step looks at every failure that is due, then tells the agents that can be told.
+func (s *Service) Step(ctx context.Context) error {
+	var errs []error
+	for ctx.Err() == nil {
+		looks, err := s.deps.Store.TakeLooks(ctx, lookLease, 1)
+		if err != nil || len(looks) == 0 {
+			errs = append(errs, err)
+			break
+		}
+		errs = append(errs, s.look(ctx, looks[0])) // one that fails is due again after its lease
+	}
+	told, err := s.deps.Store.TellNotices(ctx, mostTold)
+	for _, id := range told {
+		s.deps.Wake(id)
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+func (s *Service) look(ctx context.Context, l task.Look) error {
+	if !s.cfg.Enabled {
+		return s.deps.Store.SettleLook(ctx, l)
+	}
+	c, err := s.deps.Store.Case(ctx, l.TaskID, s.cfg.Newest)
+	if err != nil {
+		return err
+	}
+	d, found := supervise.Diagnose(c, s.cfg.Failures, s.cfg.Rules)
+	if !found {
+		return s.deps.Store.SettleLook(ctx, l)
+	}
+	d = s.ask(ctx, c, d)
+	d.ID, d.CreatedAt = task.NewID(), c.At
+	delivery, body, err := s.cfg.Webhook.body(d)
+	if err != nil {
+		return err
+	}
+	saved, err := s.deps.Store.SaveDiagnosis(ctx, l, d, delivery, body)
+	if saved {
+		s.deps.Log.InfoContext(ctx, "diagnosis", slog.String("diagnosis_id", d.ID), slog.String("task_id", d.TaskID),
+			slog.String("kind", d.Kind), slog.String("class", string(d.FailureClass)), slog.String("spoken_by", d.SpokenBy))
+	}
+	return err
+}
+
+// ask lets the model speak where it is worth it, and the budget of the period lasts.
+func (s *Service) ask(ctx context.Context, c task.Case, d task.Diagnosis) task.Diagnosis {
+	if s.deps.Model == nil || !supervise.Understood(d) {
+		return d
+	}
+	var said supervise.Conclusion
+	err := s.budgetNow().Spend(func() (supervise.ModelUse, error) {
+		var err error
+		said, err = s.deps.Model.Diagnose(ctx, c, d)
+		return said.Use, err
+	})
+	return supervise.Conclude(d, said, err, s.cfg.Rules)
+}
+
+func (s *Service) budgetNow() *supervise.Budget {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.budget == nil || time.Since(s.begun) >= s.deps.Period {
+		s.budget, s.begun = s.deps.Budget(), time.Now()
+	}
+	return s.budget
+}
+
+// body is what a webhook tells, as it is signed, and its id; empty where there is no receiver.
+func (w Webhook) body(d task.Diagnosis) (id, body string, err error) {
+	if w.URL == "" {
+		return "", "", nil
+	}
+	id = task.NewID()
+	raw, err := json.Marshal(Notice{ID: id, Event: eventDiagnosis, CreatedAt: d.CreatedAt, Diagnosis: d})
+	if err != nil {
+		return "", "", fmt.Errorf("write the webhook of task %s: %w", d.TaskID, err)
+	}
+	return id, string(raw), nil
+}

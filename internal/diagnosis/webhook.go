@@ -1,0 +1,134 @@
+package diagnosis
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Webhook says who is told, and with which secret it is signed.
+type Webhook struct {
+	URL    string // empty: nobody
+	Secret string
+	// Client makes the client of one request; it may refuse the address.
+	Client func(req *http.Request) (*http.Client, error)
+}
+
+// Notice is the body of a webhook.
+type Notice struct {
+	ID        string         `json:"id"`    // stays over repeats
+	Event     string         `json:"event"` // diagnosis
+	CreatedAt time.Time      `json:"created_at"`
+	Diagnosis task.Diagnosis `json:"diagnosis"`
+}
+
+// Headers of a webhook.
+const (
+	HeaderEvent     = "X-Omoi-Event"
+	HeaderDelivery  = "X-Omoi-Delivery"
+	HeaderTimestamp = "X-Omoi-Timestamp" // seconds since 1970
+	HeaderSignature = "X-Omoi-Signature-256"
+
+	eventDiagnosis = "diagnosis"
+)
+
+const (
+	deliveryLease   = 2 * time.Minute
+	deliveryTimeout = 10 * time.Second
+	mostDeliveries  = 5
+)
+
+// Sign answers the signature of a body that is sent at a time: sha256= and, in hex, HMAC-SHA256 over the timestamp, a
+// full stop, and the body.
+func Sign(secret, timestamp, body string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(timestamp + "." + body))
+	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// Deliver sends webhooks that are due until ctx ends.
+func (s *Service) Deliver(ctx context.Context) error {
+	if s.cfg.Webhook.URL == "" {
+		<-ctx.Done()
+		return nil
+	}
+	for ctx.Err() == nil {
+		if err := s.Send(ctx); err != nil && ctx.Err() == nil {
+			s.deps.Log.ErrorContext(ctx, "webhooks not sent", slog.String("error", err.Error()))
+		}
+		_ = pause.For(ctx, s.cfg.Interval) // fails when ctx ends
+	}
+	return nil
+}
+
+// Send tries the webhooks that are due, once each. What is not taken is tried again, with growing pauses.
+func (s *Service) Send(ctx context.Context) error {
+	due, err := s.deps.Store.TakeDeliveries(ctx, deliveryLease, mostDeliveries)
+	errs := []error{err}
+	for _, d := range due {
+		problem := s.cfg.Webhook.send(ctx, d)
+		if ctx.Err() != nil {
+			break // its lease runs out, and somebody tries again
+		}
+		state, said := task.DeliveryDone, ""
+		if problem != nil {
+			state, said = task.DeliveryHeld, problem.Error()
+			s.deps.Log.WarnContext(ctx, "webhook not taken", slog.String("delivery_id", d.ID), slog.Int("tries", d.Tries), slog.String("error", said))
+			if d.Age > task.DeliveryWindow {
+				state = task.DeliveryGivenUp
+			}
+		}
+		errs = append(errs, s.deps.Store.SettleDelivery(ctx, d.ID, state, said, task.DeliveryPause(d.Tries)))
+	}
+	return errors.Join(errs...)
+}
+
+// send answers why a webhook was not taken, without its address: that may hold a secret.
+func (w Webhook) send(ctx context.Context, d task.DueDelivery) error {
+	ctx, cancel := context.WithTimeout(ctx, deliveryTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, strings.NewReader(d.Body))
+	if err != nil {
+		return errors.New("diagnostic.webhook_url is no address")
+	}
+	at := strconv.FormatInt(time.Now().Unix(), 10)
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "User-Agent": "omoi", HeaderEvent: eventDiagnosis, HeaderDelivery: d.ID,
+		HeaderTimestamp: at, HeaderSignature: Sign(w.Secret, at, d.Body),
+	} {
+		req.Header.Set(name, value)
+	}
+	client, err := w.Client(req)
+	if err != nil {
+		return bare(err)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return bare(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode < http.StatusOK || res.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("the receiver answered %d", res.StatusCode)
+	}
+	return nil
+}
+
+// bare is an error of a request without its address.
+func bare(err error) error {
+	if problem, ok := errors.AsType[*url.Error](err); ok {
+		err = problem.Err
+	}
+	return fmt.Errorf("the receiver was not reached: %w", err)
+}

@@ -1,0 +1,181 @@
+package postgres_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/diagnosis"
+	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// diagnoser diagnoses over a store; url takes its webhooks, if there is one.
+func (w world) diagnoser(url string) (*postgres.Store, *diagnosis.Service) {
+	store := postgres.New(w.pool, postgres.Config{})
+	return store, diagnosis.New(diagnosis.Config{
+		Enabled: true, Failures: 3, Newest: 100, Interval: time.Second, Rules: supervise.DefaultSettings(),
+		Webhook: diagnosis.Webhook{URL: url, Secret: "a secret of sixteen", Client: func(*http.Request) (*http.Client, error) { return http.DefaultClient, nil }},
+	}, diagnosis.Deps{Store: store, Log: slog.New(slog.DiscardHandler)})
+}
+
+// fails lets a task's attempt fail, and the task go on, or end. It answers the next ordinal.
+func (w world) fails(a asked, live contract.LiveAttempt, ordinal int64, status task.Status) int64 {
+	w.t.Helper()
+	w.event(live.SandboxID, task.EventAgentError, `{"error": "cannot find libfoo"}`)
+	p := contract.Projection{
+		Ordinal: ordinal, Status: status, Reason: "The agent gave up: cannot find libfoo", Class: task.ClassAgentError,
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "failed", Class: task.ClassAgentError, Reason: "The agent gave up: cannot find libfoo"},
+	}
+	w.write(a, p)
+	return ordinal + 1
+}
+
+func diagnosesOf(tb testing.TB, store *postgres.Store, org, taskID string) []task.Diagnosis {
+	tb.Helper()
+	page, err := store.Diagnoses(tb.Context(), org, task.GuardianQuery{TaskID: taskID, PageRequest: task.PageRequest{Limit: 10}})
+	require.NoError(tb, err)
+	return page.Items
+}
+
+func TestFailuresAreDiagnosedOnceAndTheNextAgentIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store, service := w.diagnoser("")
+	a := w.task(w.project(5), "")
+	ordinal := w.load(a).Ordinal + 1
+	for range 3 {
+		require.Empty(t, diagnosesOf(t, store, w.org, a.id))
+		live := w.begin(a, ordinal)
+		ordinal = w.fails(a, live, ordinal+1, task.StatusPending)
+		require.NoError(t, service.Step(t.Context()))
+	}
+	found := diagnosesOf(t, store, w.org, a.id)
+	require.Len(t, found, 1)
+	d := found[0]
+	require.Equal(t, []any{task.DiagnosisRepeated, 3, task.NoticeHeld}, []any{d.Kind, d.Attempt, d.Notice})
+	require.Nil(t, d.Webhook, "none is configured")
+	require.Len(t, d.Evidence, 3)
+	require.Equal(t, []any{3, int64(1), "cannot find libfoo"}, []any{d.Evidence[0].Attempt, d.Evidence[0].Sequence, d.Evidence[0].Says})
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM diagnosis_looks`))
+
+	live := w.begin(a, ordinal)
+	w.write(a, contract.Projection{Ordinal: ordinal + 1, Status: task.StatusAssigned, SandboxID: live.SandboxID})
+	for range 2 {
+		require.NoError(t, service.Step(t.Context()))
+	}
+	messages, err := store.LeaseMessages(t.Context(), live.SandboxID, 0, 0)
+	require.NoError(t, err)
+	require.Len(t, messages, 1, "it is told once")
+	require.Equal(t, []string{ingest.MessageSystem, "diagnosis"}, []string{messages[0].Kind, messages[0].SenderID})
+	require.Contains(t, messages[0].Content, "3 attempts in a row failed")
+	d = diagnosesOf(t, store, w.org, a.id)[0]
+	require.Equal(t, []string{task.NoticeSent, messages[0].ID}, []string{d.Notice, d.MessageID})
+
+	w.fails(a, live, ordinal+2, task.StatusFailed)
+	require.NoError(t, service.Step(t.Context()))
+	found = diagnosesOf(t, store, w.org, a.id)
+	require.Len(t, found, 2)
+	require.Equal(t, []any{task.DiagnosisEnded, 4}, []any{found[0].Kind, found[0].Attempt})
+	require.NoError(t, service.Step(t.Context()))
+	require.Len(t, diagnosesOf(t, store, w.org, a.id), 2)
+	require.Empty(t, diagnosesOf(t, store, task.NewID(), a.id), "others see nothing")
+}
+
+// Whoever dies after he took a failure is followed by somebody else; what two find at once is kept once.
+func TestADiagnosisSurvivesItsProcess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store, service := w.diagnoser("http://127.0.0.1:1/")
+	a := w.task(w.project(5), "")
+	w.fails(a, w.running(a), 20, task.StatusFailed)
+	looks, err := store.TakeLooks(t.Context(), time.Hour, 5)
+	require.NoError(t, err)
+	require.Len(t, looks, 1)
+	require.NoError(t, service.Step(t.Context()))
+	require.Empty(t, diagnosesOf(t, store, w.org, a.id), "it is somebody's")
+	w.exec(`UPDATE diagnosis_looks SET due_at = now()`)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() { _ = service.Step(context.Background()) })
+	}
+	both.Wait()
+	found := diagnosesOf(t, store, w.org, a.id)
+	require.Len(t, found, 1)
+	require.Equal(t, task.DeliveryHeld, found[0].Webhook.State)
+	d := found[0]
+	d.ID = task.NewID()
+	saved, err := store.SaveDiagnosis(t.Context(), looks[0], d, task.NewID(), "{}")
+	require.NoError(t, err)
+	require.False(t, saved, "this failure has one")
+	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM deliveries`))
+
+	w.exec(`UPDATE tasks SET status = 'pending' WHERE id = $1`, a.id)
+	w.exec(`UPDATE tasks SET status = 'failed' WHERE id = $1`, a.id)
+	old := task.Look{TaskID: a.id, Changed: 0}
+	require.NoError(t, store.SettleLook(t.Context(), old))
+	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM diagnosis_looks`), "what came after the look is looked at")
+}
+
+func TestWebhooksAreSentAtLeastOnce(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var ids []string
+	receiver := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		ids = append(ids, r.Header.Get(diagnosis.HeaderDelivery))
+		if len(ids) == 1 {
+			rw.WriteHeader(http.StatusBadGateway)
+		}
+	}))
+	t.Cleanup(receiver.Close)
+	w := newWorld(t, postgres.Config{})
+	store, service := w.diagnoser(receiver.URL)
+	a := w.task(w.project(5), "")
+	w.fails(a, w.running(a), 20, task.StatusFailed)
+	require.NoError(t, service.Step(t.Context()))
+	require.NoError(t, service.Send(t.Context()))
+	found := diagnosesOf(t, store, w.org, a.id)[0].Webhook
+	require.Equal(t, []any{task.DeliveryHeld, 1, "the receiver answered 502"}, []any{found.State, found.Tries, found.Error})
+	require.NoError(t, service.Send(t.Context()))
+	require.Len(t, ids, 1, "it is not due")
+	w.exec(`UPDATE deliveries SET due_at = now()`)
+	require.NoError(t, service.Send(t.Context()))
+	found = diagnosesOf(t, store, w.org, a.id)[0].Webhook
+	require.Equal(t, []any{task.DeliveryDone, 2, ""}, []any{found.State, found.Tries, found.Error})
+	require.NotNil(t, found.DeliveredAt)
+	require.Equal(t, []string{found.ID, found.ID}, ids, "a repeat has the same id")
+}
+
+func TestOrganizationsHaveAPlan(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store := postgres.New(w.pool, postgres.Config{})
+	project := w.project(5)
+	w.exec(`UPDATE organizations SET plan = 'free' WHERE id = $1`, w.org)
+	w.task(project, "")
+	second := w.task(project, "")
+	require.False(t, w.holdsSlot(second.id))
+	o, err := store.ChangeOrganization(t.Context(), w.org, task.OrganizationChange{Plan: new("pro")})
+	require.NoError(t, err)
+	require.Equal(t, []any{"pro", 3, 2}, []any{o.Plan, *o.Limit, o.AtWork})
+	require.True(t, w.holdsSlot(second.id), "the gate looks at once")
+	o, err = store.ChangeOrganization(t.Context(), w.org, task.OrganizationChange{MaxSlots: new(7)})
+	require.NoError(t, err)
+	require.Equal(t, []int{7, 7}, []int{*o.Limit, *o.MaxSlots})
+	o, err = store.ChangeOrganization(t.Context(), w.org, task.OrganizationChange{Plan: new("unlimited"), MaxSlots: new(-1)})
+	require.NoError(t, err)
+	require.Nil(t, o.Limit)
+	_, err = store.ChangeOrganization(t.Context(), task.NewID(), task.OrganizationChange{Plan: new("pro")})
+	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+}

@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Organizations answers all, or the one of that id, the oldest first.
+func (s *Store) Organizations(ctx context.Context, id string) ([]task.Organization, error) {
+	rows, err := s.q.OrganizationsShown(ctx, idOr(id))
+	return mapAll(rows, organizationOf), translate("list organizations", err)
+}
+
+func organizationOf(r db.OrganizationsShownRow) task.Organization {
+	o := task.Organization{ID: r.ID, Name: r.Name, Plan: r.Plan, AtWork: int(r.AtWork), Waiting: int(r.Waiting), Paused: r.Paused}
+	if r.PlanSlots >= 0 {
+		o.Limit = new(int(r.PlanSlots))
+	}
+	if r.MaxSlots != nil {
+		o.MaxSlots, o.Limit = new(int(*r.MaxSlots)), new(int(*r.MaxSlots))
+	}
+	return o
+}
+
+// ChangeOrganization changes plan and limit; the gate looks at it at once.
+func (s *Store) ChangeOrganization(ctx context.Context, id string, c task.OrganizationChange) (task.Organization, error) {
+	in := db.ChangeOrganizationParams{ID: id, Plan: c.Plan}
+	if c.MaxSlots != nil {
+		in.MaxSlots = new(int32(*c.MaxSlots)) //nolint:gosec // G115: checked by the API
+	}
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		n, err := q.ChangeOrganization(ctx, in)
+		if err != nil || n == 0 {
+			return err
+		}
+		_, err = q.RunGate(ctx, id)
+		return err
+	})
+	if err != nil {
+		return task.Organization{}, translate("change organization "+id, err)
+	}
+	found, err := s.Organizations(ctx, id)
+	if err == nil && len(found) == 0 {
+		err = task.Errorf(task.CodeNotFound, "There is no organization %s.", id)
+	}
+	if err != nil {
+		return task.Organization{}, err
+	}
+	return found[0], nil
+}

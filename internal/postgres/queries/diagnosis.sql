@@ -1,0 +1,73 @@
+-- name: TakeLooks :many
+-- Those that are due, for this caller until the pause is over.
+UPDATE diagnosis_looks l SET due_at = now() + @pause::interval
+WHERE l.task_id = ANY (ARRAY(
+    SELECT d.task_id FROM diagnosis_looks d WHERE d.due_at <= now() ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED))
+RETURNING l.task_id, l.changed;
+
+-- name: SettleLook :exec
+DELETE FROM diagnosis_looks WHERE task_id = @task_id AND changed = @changed;
+
+-- name: CaseOf :one
+SELECT t.organization_id, now()::timestamptz AS at, (SELECT count(*) FROM diagnoses d WHERE d.task_id = t.id)::integer AS diagnoses,
+    coalesce((SELECT max(d.attempt) FROM diagnoses d WHERE d.task_id = t.id), 0)::integer AS diagnosed,
+    (SELECT count(*) FROM tasks o WHERE o.ticket_id = t.ticket_id AND o.status = 'failed')::integer AS ticket_failures
+FROM tasks t WHERE t.id = @id;
+
+-- name: SandboxHeads :many
+SELECT id, birth, head FROM sandboxes WHERE id = ANY (@ids::text[]);
+
+-- name: InsertDiagnosis :execrows
+-- None where this failure has one.
+INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, failure_class, spoken_by, said, notice)
+VALUES (@id, @organization_id, @project_id, @ticket_id, @task_id, @attempt, @kind, @failure_class, @spoken_by, @said, @notice)
+ON CONFLICT DO NOTHING;
+
+-- name: InsertDelivery :exec
+INSERT INTO deliveries (id, diagnosis_id, body) VALUES (@id, @diagnosis_id, @body);
+
+-- name: DropNotices :exec
+-- What a newer diagnosis of a task replaces.
+UPDATE diagnoses SET notice = 'none' WHERE task_id = @task_id AND notice = 'held' AND id <> @id;
+
+-- name: Diagnoses :many
+SELECT sqlc.embed(d), coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.state, '')::text AS delivery_state,
+    coalesce(v.tries, 0)::integer AS tries, coalesce(v.error, '')::text AS delivery_error, v.delivered_at
+FROM diagnoses d LEFT JOIN deliveries v ON v.diagnosis_id = d.id
+WHERE d.organization_id = @organization_id AND (sqlc.narg('task_id')::uuid IS NULL OR d.task_id = sqlc.narg('task_id')::uuid)
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+       OR (d.created_at, d.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
+ORDER BY d.created_at DESC, d.id DESC LIMIT @max_rows;
+
+-- name: HeldNotices :many
+-- What the agent of a later attempt may be told now, where there is one. What is older than a week is not told.
+SELECT d.id, d.task_id, t.sandbox_id::text AS sandbox_id
+FROM diagnoses d JOIN tasks t ON t.id = d.task_id
+WHERE d.notice = 'held' AND d.created_at > now() - interval '7 days' AND t.sandbox_id IS NOT NULL AND t.attempt_count > d.attempt
+ORDER BY d.created_at LIMIT @most;
+
+-- name: LockNotice :one
+SELECT said FROM diagnoses WHERE id = @id AND notice = 'held' FOR UPDATE;
+
+-- name: SettleNotice :exec
+UPDATE diagnoses SET notice = @notice, message_id = sqlc.narg('message_id') WHERE id = @id;
+
+-- name: TakeDeliveries :many
+-- Those that are due, for this caller until the pause is over.
+UPDATE deliveries v SET due_at = now() + @pause::interval, tries = v.tries + 1
+WHERE v.id = ANY (ARRAY(
+    SELECT d.id FROM deliveries d WHERE d.state = 'held' AND d.due_at <= now() ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED))
+RETURNING v.id, v.body, v.tries, (extract(epoch FROM now() - v.created_at))::float8 AS age;
+
+-- name: SettleDelivery :exec
+UPDATE deliveries SET state = @state, error = @error, due_at = now() + @pause::interval,
+    delivered_at = CASE WHEN @state = 'done' THEN now() END
+WHERE id = @id AND state = 'held';
+
+-- name: WaitedFor :many
+-- The tasks that a task depends on and that are not completed.
+SELECT o.id::text AS id, o.status FROM task_dependencies d JOIN tasks o ON o.id = d.depends_on
+WHERE d.task_id = @task_id AND o.status <> 'completed' ORDER BY o.status IN ('failed', 'cancelled') DESC, o.id;
+
+-- name: ClockNow :one
+SELECT now()::timestamptz;

@@ -1,0 +1,86 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	whyEvents = 60               // newest ones of the newest attempt that an explanation looks at
+	whyFresh  = 30 * time.Minute // a judgement that is older says nothing of now
+)
+
+// WhyFacts answers what is known of why a task stands where it stands.
+func (s *Store) WhyFacts(ctx context.Context, organizationID, taskID string) (task.WhyFacts, error) {
+	f := task.WhyFacts{}
+	var err error
+	if f.Task, err = s.Task(ctx, organizationID, taskID); err != nil {
+		return f, err
+	}
+	if f.At, err = s.q.ClockNow(ctx); err != nil {
+		return f, translate("read the time", err)
+	}
+	for _, step := range []func(context.Context, *task.WhyFacts) error{s.whyDependencies, s.whyLife, s.whyFeed, s.whyDiagnosis} {
+		if err := step(ctx, &f); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+func (s *Store) whyDependencies(ctx context.Context, f *task.WhyFacts) error {
+	rows, err := s.q.WaitedFor(ctx, f.Task.ID)
+	f.DependsOn = mapAll(rows, func(r db.WaitedForRow) task.Dependency {
+		return task.Dependency{ID: r.ID, Status: task.Status(r.Status)}
+	})
+	return translate("read what task "+f.Task.ID+" waits for", err)
+}
+
+// whyLife looks at the sandbox of the attempt that is under way, and at what the guardian thinks of it.
+func (s *Store) whyLife(ctx context.Context, f *task.WhyFacts) error {
+	if f.Task.SandboxID == nil || f.Task.Status.Final() {
+		return nil
+	}
+	pulse, err := s.Pulse(ctx, *f.Task.SandboxID, time.Hour)
+	if err != nil {
+		return err
+	}
+	f.Pulse = &pulse
+	found, err := s.NewestJudgements(ctx, []string{*f.Task.SandboxID}, whyFresh)
+	if err == nil && len(found) > 0 {
+		f.Opinion = opinionOf(found[0])
+	}
+	return err
+}
+
+func opinionOf(j task.Judgement) *task.Opinion {
+	var said struct {
+		Summary  string  `json:"summary"`
+		Evidence []int64 `json:"evidence"`
+	}
+	_ = json.Unmarshal(j.Analysis, &said) // ours; what is missing is empty
+	return &task.Opinion{SpokenBy: j.SpokenBy, Steer: j.NeedsSteering, Summary: said.Summary, Confidence: j.Confidence, Evidence: said.Evidence}
+}
+
+func (s *Store) whyFeed(ctx context.Context, f *task.WhyFacts) error {
+	n := len(f.Task.Attempts)
+	if n == 0 {
+		return nil
+	}
+	last := f.Task.Attempts[n-1]
+	feeds, err := s.feeds(ctx, []task.Attempt{last}, whyEvents)
+	f.Events = feeds[last.SandboxID]
+	return err
+}
+
+func (s *Store) whyDiagnosis(ctx context.Context, f *task.WhyFacts) error {
+	page, err := s.Diagnoses(ctx, f.Task.OrganizationID, task.GuardianQuery{TaskID: f.Task.ID, PageRequest: task.PageRequest{Limit: 1}})
+	if len(page.Items) > 0 {
+		f.Diagnosis = &page.Items[0]
+	}
+	return err
+}

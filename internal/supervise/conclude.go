@@ -1,0 +1,86 @@
+package supervise
+
+import (
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// How sure the rules are of a cause.
+const (
+	sureByClass  = 0.9 // the class of the failure names it
+	sureBySame   = 0.8 // all attempts say the same
+	sureByGuess  = 0.5 // the newest error may be it
+	sureOfNobody = 0
+)
+
+// conclude names the likely cause and the next step.
+func (d *diagnoser) conclude(out *task.Diagnosis) {
+	id := d.Task.ID
+	out.Command, out.Confidence = "omoi retry "+id, sureByClass
+	switch out.FailureClass {
+	case task.ClassAgentError:
+		d.agents(out)
+	case task.ClassInfrastructure:
+		out.Cause = "The sandbox or its provider died or could not be made; the agent's work is not the reason."
+		out.Proposal, out.Command = "See whether the provider and the machine work, then retry.", "omoi doctor"
+	case task.ClassResources:
+		out.Cause = "Memory or disk of the sandbox did not suffice."
+		out.Proposal = "Let the task do less at a time, or raise sandbox.memory_gb and sandbox.disk_gb, then retry."
+		out.Advice = "Attempts before this one ran out of memory or disk. Work on less at a time: build and test in parts, and delete what is large and not needed."
+		out.Notice = task.NoticeHeld
+	case task.ClassProviderLimit:
+		out.Cause = "The provider of the model refuses more for now."
+		out.Proposal = "Wait for the limit's reset, or give the task another credential; a retry tries once."
+	case task.ClassStopped:
+		out.Cause = "It met a limit that a person set: time, rounds or revisions."
+		out.Proposal, out.Command = "Split the task, or raise the limit that the reason names, then retry.", "omoi show "+id
+		out.Advice = "Attempts before this one were stopped at a limit: " + d.reason() + ". Commit early what works, and leave out what was not asked for."
+		out.Notice = task.NoticeHeld
+	case task.ClassInvalidInput:
+		out.Cause = "The task cannot work as it was given."
+		out.Proposal, out.Command = "Correct what the reason names in a new task.", "omoi show "+id
+	case task.ClassCredentials:
+		out.Cause = "A credential is missing, or its provider refuses it."
+		out.Proposal, out.Command = "Mend the credential, then retry.", "omoi credentials test"
+	case task.ClassPublish:
+		out.Cause = "The work is done; its branch or pull request was refused."
+		out.Proposal = "Mend what the reason names at the repository's host, then retry: what is there is published without new work where that can be."
+	case task.ClassTerminated:
+		out.Cause = "Somebody ended the task's workflow from outside."
+		out.Proposal = "Retry it if that was not meant to be its end."
+	case task.ClassNone, task.ClassBudget, task.ClassReported:
+		out.Proposal, out.Confidence = "Look at what happened, then retry.", sureOfNobody
+	}
+}
+
+// agents concludes about what an agent could not do.
+func (d *diagnoser) agents(out *task.Diagnosis) {
+	out.Notice = task.NoticeHeld
+	out.Proposal = "Look at what it tried, and say what it lacks in the description of a new task, or with omoi send after a retry."
+	switch {
+	case d.finding != nil:
+		out.Cause, out.Confidence, out.Advice = d.finding.Why, d.finding.Confidence, d.finding.Advice
+	case d.blocker != "":
+		out.Cause, out.Confidence = "An error that it did not overcome: "+plainText(d.blocker, maxReason)+".", sureByGuess
+		out.Advice = "Attempts before this one did not overcome this error: " + plainText(d.blocker, maxReason) + ". Find its cause before you change more, or say what you need."
+	default:
+		out.Confidence = sureByGuess
+		if len(out.Evidence) > 0 && out.Evidence[0].Failure && out.Evidence[0].Says != "" {
+			out.Cause = "The last thing that failed said: " + plainText(out.Evidence[0].Says, maxReason) + "."
+		}
+		out.Advice = "Attempts before this one ended with: " + d.reason() + ". Do something else than they did, or say what you need."
+	}
+	if d.same {
+		out.Confidence = max(out.Confidence, sureBySame)
+		out.Proposal = "Another attempt would most likely fail in the same way: change the task, its environment or its credentials first."
+		out.Command = "omoi logs " + d.Task.ID
+	}
+	out.Cause, out.Advice = plainCause(out.Cause), plainCause(out.Advice)
+}
+
+// plainCause takes secrets out of what quotes an agent.
+func plainCause(text string) string {
+	if text == "" {
+		return ""
+	}
+	return plainText(text, maxCause) + "."
+}

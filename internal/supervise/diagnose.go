@@ -1,0 +1,193 @@
+package supervise
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/redact"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Bounds of a diagnosis.
+const (
+	maxDiagnoses = 10 // of one task, as in the replaced system
+	maxReason    = 300
+	maxCause     = 800
+	signsOfTry   = 2
+	signsOfAll   = 8
+)
+
+// Diagnose says by rules what has failed in a task, once attempts have failed in a row failures times, or the task
+// itself has failed. It answers false where there is nothing to say.
+func Diagnose(c task.Case, failures int, settings Settings) (task.Diagnosis, bool) {
+	d := diagnoser{Case: c, settings: settings, streak: streakOf(c.Tries)}
+	kind := d.kind(failures)
+	if kind == "" {
+		return task.Diagnosis{}, false
+	}
+	d.look()
+	t := c.Task
+	out := task.Diagnosis{
+		OrganizationID: t.OrganizationID, ProjectID: t.ProjectID, TicketID: t.TicketID, TaskID: t.ID, Attempt: d.newest(),
+		Kind: kind, FailureClass: d.class(), Failures: len(d.streak), TicketFailures: c.TicketFailures,
+		Evidence: d.evidence(), SpokenBy: string(ByRules), Notice: task.NoticeNone,
+	}
+	out.What = d.what(kind)
+	d.conclude(&out)
+	return out, true
+}
+
+// diagnoser is a case while it is looked at.
+type diagnoser struct {
+	task.Case
+
+	settings Settings
+	streak   []task.CaseTry // those in a row that failed in the same class, oldest first
+	finding  *Finding       // what was wrong with the newest of them
+	blocker  string         // an error that it did not overcome
+	same     bool           // all of them say the same
+}
+
+// streakOf are the newest attempts that failed one after the other in one class. What was parked says nothing.
+func streakOf(tries []task.CaseTry) []task.CaseTry {
+	var out []task.CaseTry
+	for _, try := range slices.Backward(tries) {
+		switch {
+		case try.Outcome == "parked" || try.EndedAt == nil:
+			continue
+		case try.Outcome != "failed" || len(out) > 0 && try.FailureClass != out[0].FailureClass:
+			slices.Reverse(out)
+			return out
+		}
+		out = append(out, try)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// kind is empty where there is nothing to diagnose: too few failures, or an end that a person chose.
+func (d *diagnoser) kind(failures int) string {
+	t := d.Task
+	switch {
+	case d.Diagnoses >= maxDiagnoses:
+		return ""
+	case t.Status == task.StatusFailed:
+		if t.FailureClass == task.ClassReported || t.FailureClass == task.ClassBudget {
+			return ""
+		}
+		return task.DiagnosisEnded
+	case t.Status.Final() || d.fresh() < failures:
+		return ""
+	}
+	return task.DiagnosisRepeated
+}
+
+// fresh counts the attempts of the streak of which no diagnosis has spoken.
+func (d *diagnoser) fresh() int {
+	n := 0
+	for _, try := range d.streak {
+		if try.Number > d.Diagnosed {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *diagnoser) class() task.FailureClass {
+	if d.Task.Status == task.StatusFailed || len(d.streak) == 0 {
+		return d.Task.FailureClass
+	}
+	return d.streak[len(d.streak)-1].FailureClass
+}
+
+func (d *diagnoser) newest() int {
+	if n := len(d.Tries); n > 0 {
+		return d.Tries[n-1].Number
+	}
+	return 0
+}
+
+// look lets the rules judge the newest try, as of its newest event.
+func (d *diagnoser) look() {
+	first := ""
+	d.same = len(d.streak) > 1
+	for i, try := range d.streak {
+		says := errorOf(try.Reason)
+		if i == 0 {
+			first = says
+		}
+		d.same = d.same && says != "" && says == first
+	}
+	if len(d.streak) == 0 || len(d.streak[len(d.streak)-1].Feed) == 0 {
+		return
+	}
+	feed := d.streak[len(d.streak)-1].Feed
+	s := Subject{Title: d.Task.Title, Description: d.Task.Description, TaskType: d.Task.TaskType, Mode: d.Task.Mode}
+	s.Read(feed, feed[len(feed)-1].CreatedAt)
+	a := Rules(s, d.settings)
+	if len(a.Findings) > 0 && a.Findings[0].Confidence >= d.settings.Confidence {
+		d.finding = &a.Findings[0]
+	}
+	if n := len(a.Context.Blockers); n > 0 {
+		d.blocker = a.Context.Blockers[n-1]
+	}
+}
+
+func (d *diagnoser) reason() string {
+	reason := ""
+	if n := len(d.streak); n > 0 {
+		reason = d.streak[n-1].Reason
+	}
+	if d.Task.Status == task.StatusFailed && d.Task.ErrorMessage != nil {
+		reason, _, _ = strings.Cut(cmp.Or(*d.Task.ErrorMessage, reason), "\n\n")
+	}
+	return plainText(reason, maxReason)
+}
+
+// plainText is a text of somebody else in one line of at most n bytes, without secrets.
+func plainText(text string, n int) string {
+	line := strings.Join(strings.Fields(redact.Scrub(text, nil)), " ")
+	return strings.TrimRight(cut(line, n), ". ")
+}
+
+func (d *diagnoser) what(kind string) string {
+	count, how := len(d.streak), ""
+	if d.same {
+		how = ", all of them in the same way"
+	}
+	what := fmt.Sprintf("%d attempts in a row failed%s", count, how)
+	switch {
+	case kind == task.DiagnosisEnded && d.newest() == 0:
+		what = "The task failed before its first attempt"
+	case kind == task.DiagnosisEnded && count <= 1:
+		what = fmt.Sprintf("The task failed in attempt %d", d.newest())
+	case kind == task.DiagnosisEnded:
+		what = fmt.Sprintf("The task failed: %d attempts in a row%s", count, how)
+	}
+	if class := d.class(); class != task.ClassNone {
+		what += " (" + string(class) + ")"
+	}
+	if reason := d.reason(); reason != "" {
+		what += ": " + reason
+	}
+	if d.TicketFailures > 1 {
+		what += fmt.Sprintf("; %d tasks of its ticket stand failed", d.TicketFailures)
+	}
+	return what + "."
+}
+
+// evidence are the newest signs of failure of each try, the newest try first; where one has none, its newest sign.
+func (d *diagnoser) evidence() []task.Sign {
+	out := []task.Sign{}
+	for _, try := range slices.Backward(d.streak) {
+		signs := Signs(try.Number, try.Feed)
+		bad := slices.DeleteFunc(slices.Clone(signs), func(s task.Sign) bool { return !s.Failure })
+		if len(bad) == 0 {
+			bad = signs[:min(1, len(signs))]
+		}
+		out = append(out, bad[:min(signsOfTry, len(bad))]...)
+	}
+	return out[:min(signsOfAll, len(out))]
+}

@@ -1,0 +1,59 @@
+package supervise
+
+import (
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/redact"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Signs tells of an attempt's events in short, newest first, without secrets and heartbeats.
+func Signs(attempt int, events []task.Event) []task.Sign {
+	var s Subject
+	at := map[int64]task.Event{}
+	for _, e := range events {
+		at[e.Sequence] = e
+	}
+	s.Read(events, time.Time{}) // ages do not matter here
+	names := map[string]string{}
+	out := make([]task.Sign, len(s.Events))
+	for i := range s.Events {
+		e := &s.Events[i]
+		if e.Call != "" && e.Tool != "" {
+			names[e.Call] = e.Tool
+		}
+		row := at[e.Sequence]
+		out[len(out)-1-i] = task.Sign{
+			Attempt: attempt, SandboxID: row.SandboxID, Sequence: e.Sequence, Type: e.Type, At: row.CreatedAt,
+			Says: signText(e, names[e.Call]), Failure: failure(e),
+		}
+	}
+	return out
+}
+
+func failure(e *Event) bool {
+	switch e.Type {
+	case task.EventAgentError, task.EventAgentFailed, task.EventAgentStreamError, "iteration.failed":
+		return true
+	case task.EventAgentCompleted, task.EventContinuousCompleted:
+		return !e.Success
+	}
+	return e.Failed
+}
+
+// signText is one line of at most as many characters as a list shows.
+func signText(e *Event, tool string) string {
+	parts := []string{e.Tool, e.Command, e.Path}
+	if text := e.Text; text != "" || e.Error != "" {
+		if e.Failed && e.Error != "" {
+			text = e.Error
+		}
+		parts = []string{text}
+		if e.Failed && tool != "" {
+			parts = []string{tool + ":", text}
+		}
+	}
+	line := strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
+	return cut(redact.Scrub(line, nil), shortText)
+}

@@ -1,0 +1,251 @@
+package task
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How a task stands, in one word.
+const (
+	StandsWaiting   = "waiting"   // for its turn, for other tasks, or for somebody to speak to its agent
+	StandsParked    = "parked"    // its work is saved, and something has to change first
+	StandsStarting  = "starting"  // an attempt is being prepared
+	StandsWorking   = "working"   // its agent, or a validator, is at work
+	StandsStuck     = "stuck"     // it is alive, and does not get on
+	StandsUnknown   = "unknown"   // nobody can say whether it still works
+	StandsCompleted = "completed" // done
+	StandsFailed    = "failed"
+	StandsCancelled = "cancelled"
+)
+
+// Explanation says why a task stands where it stands, what shows it, and what to do next.
+type Explanation struct {
+	TaskID    string     `json:"task_id"`
+	Status    Status     `json:"status"`
+	State     string     `json:"state"`                     // waiting, parked, starting, working, stuck, unknown, completed, failed, cancelled
+	Why       string     `json:"why"`                       // one sentence, with the numbers of the events that show it
+	Next      string     `json:"next"`                      // the command to type
+	Evidence  []Sign     `json:"evidence" nullable:"false"` // newest first
+	Diagnosis *Diagnosis `json:"diagnosis"`                 // the newest; null: there is none
+}
+
+// WhyFacts are all that an explanation looks at. What is not known is nil or empty.
+type WhyFacts struct {
+	Task      Task
+	At        time.Time // by the database's clock
+	DependsOn []Dependency
+	Pulse     *Pulse  // of the live sandbox
+	Events    []Event // the newest of the newest attempt, for whoever makes signs of them
+	Signs     []Sign  // newest first, of the newest attempt
+	Opinion   *Opinion
+	Diagnosis *Diagnosis
+	Silent    time.Duration // from which age of the newest sign of life on nobody can say whether it lives
+	NoWork    time.Duration // from which age of the newest work on an agent that does nothing is stuck
+}
+
+// Dependency is a task that another one waits for.
+type Dependency struct {
+	ID     string
+	Status Status
+}
+
+// Opinion is what the guardian thinks of an attempt.
+type Opinion struct {
+	SpokenBy   string
+	Steer      bool
+	Summary    string
+	Confidence float64
+	Evidence   []int64
+}
+
+// Explain says why a task stands where it stands. Each task gets an answer, and a command.
+func Explain(f WhyFacts) Explanation {
+	e := f.explain()
+	t := f.Task
+	e.TaskID, e.Status, e.Diagnosis = t.ID, t.Status, f.Diagnosis
+	if e.Evidence == nil {
+		e.Evidence = []Sign{}
+	}
+	if c := t.PendingCommand; c != nil && !f.begunAgain() {
+		e.Why = strings.TrimRight(e.Why, ".") + "; a " + c.Kind + " is asked for and under way."
+	}
+	return e
+}
+
+// begunAgain says that a task which is over has been asked to go on.
+func (f WhyFacts) begunAgain() bool {
+	c := f.Task.PendingCommand
+	return c != nil && c.Kind == "retry" && f.Task.Status.Final()
+}
+
+func (f WhyFacts) explain() Explanation {
+	t := f.Task
+	if f.begunAgain() {
+		why := fmt.Sprintf("The next attempt begins as soon as the sandboxes of the earlier ones are gone; before, the task was %s", t.Status)
+		return Explanation{State: StandsStarting, Why: sentence(why, shown(t)), Next: "omoi sandboxes"}
+	}
+	switch t.Status {
+	case StatusPending:
+		return f.pending()
+	case StatusAssigned, StatusRunning, StatusValidating:
+		return f.live()
+	case StatusPendingValidation:
+		return Explanation{State: StandsWaiting, Why: whyStatus(t), Next: "omoi logs -f " + t.ID}
+	case StatusNeedsRevision:
+		return Explanation{State: StandsStarting, Why: whyRevision(t), Next: "omoi show " + t.ID}
+	case StatusCompleted:
+		return Explanation{State: StandsCompleted, Why: whyCompleted(t), Next: "omoi receipt " + t.ID, Evidence: f.newest()}
+	case StatusFailed:
+		return f.failed()
+	case StatusCancelled:
+		why := sentence("Cancelled", strings.TrimPrefix(shown(t), "Task cancelled: "))
+		return Explanation{State: StandsCancelled, Why: why, Next: "omoi retry " + t.ID}
+	}
+	return Explanation{State: StandsUnknown, Why: whyStatus(t), Next: "omoi show " + t.ID}
+}
+
+func (f WhyFacts) pending() Explanation {
+	t := f.Task
+	switch last := f.last(); {
+	case t.Blocked != BlockedNone:
+		return f.blocked()
+	case t.QueueReason != "" && !t.HoldsSlot:
+		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: queueNext(t)}
+	case t.WaitingFor != "":
+		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: troubleNext(t.WaitingFor)}
+	case last != nil && last.EndedAt == nil:
+		why := fmt.Sprintf("Attempt %d is being prepared; its sandbox %s is %s.", last.Number, last.SandboxID, last.SandboxState)
+		return Explanation{State: StandsStarting, Why: why, Next: "omoi logs -f " + t.ID}
+	case last != nil:
+		shows := f.failures()
+		return Explanation{State: StandsStarting, Why: withEvents(whyPending(t), shows), Next: "omoi logs -f " + t.ID, Evidence: shows}
+	case f.age(t.CreatedAt) > forgotten:
+		why := fmt.Sprintf("It was accepted %s ago and has not been taken up: it may be that no worker or no Temporal is there.", rough(f.age(t.CreatedAt)))
+		return Explanation{State: StandsUnknown, Why: why, Next: "omoi doctor"}
+	}
+	return Explanation{State: StandsStarting, Why: whyPending(t), Next: "omoi logs -f " + t.ID}
+}
+
+// forgotten is from when on a task that was accepted and not taken up is a sign of trouble.
+const forgotten = 2 * time.Minute
+
+func (f WhyFacts) blocked() Explanation {
+	t := f.Task
+	switch t.Blocked {
+	case BlockedDependency:
+		return f.dependency("It waits for " + counted(len(f.DependsOn), "task") + " to be completed")
+	case BlockedDependencyFailed:
+		e := f.dependency("A task that it depends on has failed or was cancelled")
+		if broken := f.broken(); broken != "" {
+			e.Next = "omoi retry " + broken
+		}
+		return e
+	case BlockedProviderLimit:
+		return f.parked("A limit of a provider is reached; it goes on when the limit resets", shown(t), "omoi retry "+t.ID)
+	case BlockedBudget:
+		return f.parked("Its budget, or that of its project, is spent, and its work is saved", lastReason(t), budgetNext(t))
+	case BlockedPaused:
+		return f.parked("Its project or organization is paused; it goes on when the pause ends", "", "omoi projects resume "+t.ProjectID)
+	case BlockedUnknownTooLong:
+		return f.parked("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t), "omoi retry "+t.ID)
+	case BlockedNone:
+	}
+	return f.parked("It is blocked", string(t.Blocked), "omoi show "+t.ID)
+}
+
+// parked prefers what the gate has said.
+func (f WhyFacts) parked(why, reason, next string) Explanation {
+	if f.Task.QueueReason != "" {
+		why, reason = "It is "+f.Task.QueueReason, ""
+	}
+	shows := f.newest()
+	return Explanation{State: StandsParked, Why: withEvents(sentence(why, reason), shows), Next: next, Evidence: shows}
+}
+
+func (f WhyFacts) dependency(why string) Explanation {
+	var names []string
+	for _, d := range f.DependsOn {
+		names = append(names, d.ID+" is "+string(d.Status))
+	}
+	next := "omoi show " + f.Task.ID
+	if len(f.DependsOn) > 0 {
+		next = "omoi why " + f.DependsOn[0].ID
+	}
+	return Explanation{State: StandsWaiting, Why: sentence(why, strings.Join(names, ", ")), Next: next}
+}
+
+// broken is the first task that it depends on and that will not be completed by itself.
+func (f WhyFacts) broken() string {
+	for _, d := range f.DependsOn {
+		if d.Status == StatusFailed || d.Status == StatusCancelled {
+			return d.ID
+		}
+	}
+	return ""
+}
+
+func (f WhyFacts) failed() Explanation {
+	t := f.Task
+	class := ""
+	if t.FailureClass != ClassNone {
+		class = " (" + string(t.FailureClass) + ")"
+	}
+	why := sentence("Failed after "+counted(t.AttemptCount, "attempt")+class, shown(t))
+	shows := f.failures()
+	return Explanation{State: StandsFailed, Why: withEvents(why, shows), Next: failedNext(t), Evidence: shows}
+}
+
+func (f WhyFacts) last() *Attempt {
+	if n := len(f.Task.Attempts); n > 0 {
+		return &f.Task.Attempts[n-1]
+	}
+	return nil
+}
+
+func (f WhyFacts) age(t time.Time) time.Duration { return f.At.Sub(t) }
+
+// newest is the newest sign, if there is one.
+func (f WhyFacts) newest() []Sign { return f.Signs[:min(1, len(f.Signs))] }
+
+// mostShown is how many events an explanation names.
+const mostShown = 3
+
+// failures are the newest signs of failure; where there is none, the newest sign.
+func (f WhyFacts) failures() []Sign {
+	var out []Sign
+	for _, s := range f.Signs {
+		if s.Failure && len(out) < mostShown {
+			out = append(out, s)
+		}
+	}
+	if out == nil {
+		return f.newest()
+	}
+	return out
+}
+
+// withEvents adds the numbers of events to a sentence.
+func withEvents(why string, shows []Sign) string {
+	if len(shows) == 0 {
+		return why
+	}
+	numbers := make([]string, 0, len(shows))
+	for _, s := range shows {
+		numbers = append(numbers, strconv.FormatInt(s.Sequence, 10))
+	}
+	word := "event "
+	if len(numbers) > 1 {
+		word = "events "
+	}
+	return fmt.Sprintf("%s (%s%s of attempt %d).", strings.TrimRight(why, "."), word, strings.Join(numbers, ", "), shows[0].Attempt)
+}
+
+// rough is a duration for people.
+func rough(d time.Duration) string {
+	if d < time.Minute {
+		return d.Round(time.Second).String()
+	}
+	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+}

@@ -1,0 +1,86 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+)
+
+// live explains a task whose attempt is under way.
+func (f WhyFacts) live() Explanation {
+	t, p := f.Task, f.Pulse
+	begun := strings.TrimRight(f.begun(), ".")
+	e := Explanation{State: StandsWorking, Why: begun + ".", Next: "omoi logs -f " + t.ID, Evidence: f.newest()}
+	switch {
+	case t.WaitingFor != "":
+		e.State, e.Next = StandsUnknown, "omoi logs --raw "+t.ID
+		e.Why = sentence(begun+", and may be in trouble, which alone does not end it", t.WaitingFor)
+	case p == nil:
+		if t.Status == StatusAssigned {
+			e.State = StandsStarting
+		}
+	case p.Beat < 0:
+		return f.unheard(begun)
+	case f.Silent > 0 && p.Beat >= f.Silent:
+		return f.silent(begun)
+	case p.Waiting >= 0:
+		e.State, e.Next = StandsWaiting, `omoi send `+t.ID+` "<text>"`
+		e.Why = fmt.Sprintf("%s; its agent has waited for a message for %s.", begun, rough(p.Waiting))
+	case f.Opinion != nil && f.Opinion.Steer:
+		return f.steered(begun)
+	case p.Tool != "":
+		e.Why = fmt.Sprintf("%s, with %s under way for %s.", begun, p.Tool, rough(p.ToolAge))
+	case f.NoWork > 0 && p.Work >= f.NoWork:
+		e.State, e.Next = StandsStuck, "omoi send "+t.ID+` "<text>"`
+		e.Why = fmt.Sprintf("%s; its agent lives and has done nothing for %s.", begun, rough(p.Work))
+	case p.Work >= 0:
+		e.Why = fmt.Sprintf("%s; it last did something %s ago.", begun, rough(p.Work))
+	}
+	e.Why = withEvents(e.Why, e.Evidence)
+	return e
+}
+
+func (f WhyFacts) begun() string {
+	bare := f.Task
+	bare.WaitingFor = ""
+	return whyStatus(bare)
+}
+
+// unheard explains an attempt whose agent has not reported.
+func (f WhyFacts) unheard(begun string) Explanation {
+	e := Explanation{State: StandsStarting, Why: begun + "; its agent has not reported yet.", Next: "omoi logs --raw " + f.Task.ID}
+	if f.Pulse.Assigned >= 0 {
+		e.Why = fmt.Sprintf("%s; its agent has not reported in %s.", begun, rough(f.Pulse.Assigned))
+	}
+	return e
+}
+
+// silent explains an attempt of which nobody can say whether it lives.
+func (f WhyFacts) silent(begun string) Explanation {
+	p, cause := f.Pulse, ", and that alone does not end it"
+	if p.IntakeOut > 0 {
+		cause = fmt.Sprintf(", of which omoi took nothing in for %s", rough(p.IntakeOut))
+	}
+	e := Explanation{State: StandsUnknown, Next: "omoi logs --raw " + f.Task.ID, Evidence: f.newest()}
+	e.Why = withEvents(fmt.Sprintf("%s; nothing was heard of it for %s%s.", begun, rough(p.Beat), cause), e.Evidence)
+	return e
+}
+
+// steered explains an attempt that the guardian thinks has gone wrong.
+func (f WhyFacts) steered(begun string) Explanation {
+	o, last := f.Opinion, f.last()
+	e := Explanation{State: StandsStuck, Next: "omoi interventions " + f.Task.ID}
+	known := map[int64]Sign{}
+	for _, s := range f.Signs {
+		known[s.Sequence] = s
+	}
+	for _, n := range o.Evidence[:min(len(o.Evidence), mostShown)] {
+		s, ok := known[n]
+		if !ok && last != nil {
+			s = Sign{Attempt: last.Number, SandboxID: last.SandboxID, Sequence: n}
+		}
+		e.Evidence = append(e.Evidence, s)
+	}
+	why := fmt.Sprintf("%s; the guardian (%s, sure by %.1f) thinks that it has gone wrong", begun, o.SpokenBy, o.Confidence)
+	e.Why = withEvents(sentence(why, o.Summary), e.Evidence)
+	return e
+}

@@ -1,0 +1,172 @@
+package task_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// about is a task with one attempt that has begun, as of now.
+func about(status task.Status, change func(*task.WhyFacts)) task.WhyFacts {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	box := "box1"
+	f := task.WhyFacts{
+		At: now, Silent: 2 * time.Minute, NoWork: 15 * time.Minute,
+		Task: task.Task{
+			ID: "T", ProjectID: "P", Status: status, Provider: "local", AttemptCount: 1, SandboxID: &box, CreatedAt: now.Add(-time.Minute),
+			Attempts: []task.Attempt{{Number: 1, SandboxID: box, SandboxState: task.SandboxRunning}},
+		},
+		Signs: []task.Sign{
+			{Attempt: 1, SandboxID: box, Sequence: 9, Type: "agent.message"},
+			{Attempt: 1, SandboxID: box, Sequence: 7, Type: "agent.tool_completed", Failure: true},
+			{Attempt: 1, SandboxID: box, Sequence: 4, Type: "agent.error", Failure: true},
+		},
+	}
+	if change != nil {
+		change(&f)
+	}
+	return f
+}
+
+// lives gives it a pulse.
+func lives(change func(*task.Pulse)) func(*task.WhyFacts) {
+	return func(f *task.WhyFacts) {
+		f.Pulse = &task.Pulse{Beat: time.Second, Work: 3 * time.Second, Assigned: time.Minute, Started: time.Minute, Waiting: -1}
+		if change != nil {
+			change(f.Pulse)
+		}
+	}
+}
+
+func queued(reason string) func(*task.WhyFacts) {
+	return func(f *task.WhyFacts) {
+		f.Task.QueueReason, f.Task.QueuePosition, f.Task.Attempts, f.Task.AttemptCount, f.Signs = reason, new(2), nil, 0, nil
+	}
+}
+
+func blocked(by task.BlockedReason, change func(*task.WhyFacts)) func(*task.WhyFacts) {
+	return func(f *task.WhyFacts) {
+		f.Task.Blocked = by
+		ended := f.At
+		f.Task.Attempts[0].EndedAt, f.Task.Attempts[0].Reason = &ended, "the reason"
+		if change != nil {
+			change(f)
+		}
+	}
+}
+
+func broken(class task.FailureClass) func(*task.WhyFacts) {
+	return func(f *task.WhyFacts) {
+		f.Task.FailureClass, f.Task.ErrorMessage = class, new("It broke.\n\nFor those who look inside.")
+	}
+}
+
+func TestEveryStandingIsExplained(t *testing.T) {
+	t.Parallel()
+	pending := task.StatusPending
+	for name, c := range map[string]struct {
+		facts             task.WhyFacts
+		state, says, next string
+		events            []int64
+	}{
+		"queued":            {about(pending, queued("waiting for a slot: 5 of 5 used in this project")), "waiting", "at position 2 of its project's queue, waiting for a slot: 5 of 5", "omoi projects set P --limit <n>", nil},
+		"organization full": {about(pending, queued("waiting for a slot: 1 of 1 used in this organization")), "waiting", "1 of 1 used", "omoi organization", nil},
+		"held":              {about(pending, queued("waiting: autonomous execution is off in this project")), "waiting", "autonomous", "omoi projects set P --autonomous", nil},
+		"turn, no room": {about(pending, func(f *task.WhyFacts) {
+			f.Task.WaitingFor = "20 of the sandboxes of docker are not verified gone, the limit is 20"
+		}), "waiting", "It has its turn and waits: 20 of", "omoi sandboxes", nil},
+		"no machine":      {about(pending, func(f *task.WhyFacts) { f.Task.WaitingFor = "no machine offers docker sandboxes" }), "waiting", "no machine", "omoi hosts", nil},
+		"trouble":         {about(pending, func(f *task.WhyFacts) { f.Task.WaitingFor = "the repository does not answer" }), "waiting", "does not answer", "omoi doctor", nil},
+		"being prepared":  {about(pending, nil), "starting", "sandbox box1 is running", "omoi logs -f T", nil},
+		"between tries":   {about(pending, blocked(task.BlockedNone, nil)), "starting", "the reason (events 7, 4 of attempt 1).", "omoi logs -f T", []int64{7, 4}},
+		"just accepted":   {about(pending, func(f *task.WhyFacts) { f.Task.Attempts, f.Task.AttemptCount = nil, 0 }), "starting", "accepted", "omoi logs -f T", nil},
+		"never taken up":  {about(pending, func(f *task.WhyFacts) { f.Task.Attempts, f.Task.CreatedAt = nil, f.At.Add(-time.Hour) }), "unknown", "accepted 1h0m ago and has not been taken up", "omoi doctor", nil},
+		"dependency":      {about(pending, blocked(task.BlockedDependency, func(f *task.WhyFacts) { f.DependsOn = []task.Dependency{{"D", task.StatusRunning}} })), "waiting", "1 task to be completed: D is running.", "omoi why D", nil},
+		"dependency lost": {about(pending, blocked(task.BlockedDependencyFailed, func(f *task.WhyFacts) { f.DependsOn = []task.Dependency{{"D", task.StatusFailed}} })), "waiting", "D is failed", "omoi retry D", nil},
+		"limit":           {about(pending, blocked(task.BlockedProviderLimit, nil)), "parked", "limit of a provider", "omoi retry T", []int64{9}},
+		"limit, told":     {about(pending, blocked(task.BlockedProviderLimit, queued("sleeping until 14:00"))), "parked", "It is sleeping until 14:00.", "omoi retry T", nil},
+		"budget":          {about(pending, blocked(task.BlockedBudget, nil)), "parked", "spent, and its work is saved: the reason (event 9 of attempt 1).", "omoi budget T", []int64{9}},
+		"project budget":  {about(pending, blocked(task.BlockedBudget, queued("waiting: the budget of its project is spent, 1 of 1 tokens"))), "parked", "the budget of its project", "omoi budget --project P", nil},
+		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "parked", "paused", "omoi projects resume P", []int64{9}},
+		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "parked", "could not be reached", "omoi retry T", []int64{9}},
+
+		"assigned":      {about(task.StatusAssigned, nil), "starting", "is being started in sandbox box1", "omoi logs -f T", []int64{9}},
+		"unheard":       {about(task.StatusAssigned, lives(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m", "omoi logs --raw T", nil},
+		"at work":       {about(task.StatusRunning, lives(nil)), "working", "it last did something 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
+		"without pulse": {about(task.StatusRunning, nil), "working", "at work in sandbox box1", "omoi logs -f T", []int64{9}},
+		"in a tool":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "working", "with Bash under way for 40s", "omoi logs -f T", []int64{9}},
+		"idle":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "lives and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
+		"listens":       {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, []int64{9}},
+		"silent":        {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
+		"intake out":    {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "of which omoi took nothing in for 4m", "omoi logs --raw T", []int64{9}},
+		"doubt":         {about(task.StatusRunning, func(f *task.WhyFacts) { f.Task.WaitingFor = "the host does not report" }), "unknown", "the host does not report", "omoi logs --raw T", []int64{9}},
+		"steered": {about(task.StatusRunning, func(f *task.WhyFacts) {
+			lives(nil)(f)
+			f.Opinion = &task.Opinion{SpokenBy: "rules", Steer: true, Summary: "The same call came 5 times.", Confidence: 0.8, Evidence: []int64{7, 12}}
+		}), "stuck", "the guardian (rules, sure by 0.8) thinks that it has gone wrong: The same call came 5 times (events 7, 12 of attempt 1).", "omoi interventions T", []int64{7, 12}},
+		"validated": {about(task.StatusValidating, lives(nil)), "working", "validates the work", "omoi logs -f T", []int64{9}},
+
+		"before a validator": {about(task.StatusPendingValidation, nil), "waiting", "validator", "omoi logs -f T", nil},
+		"to be revised":      {about(task.StatusNeedsRevision, nil), "starting", "", "omoi show T", nil},
+		"completed":          {about(task.StatusCompleted, nil), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{9}},
+		"failed":             {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
+		"credentials":        {about(task.StatusFailed, broken(task.ClassCredentials)), "failed", "credentials", "omoi credentials test", []int64{7, 4}},
+		"bad input":          {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
+		"out of budget":      {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T", []int64{7, 4}},
+		"cancelled":          {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "Cancelled: It broke.", "omoi retry T", nil},
+		"begins again":       {about(task.StatusFailed, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "The next attempt begins as soon as", "omoi sandboxes", nil},
+		"being cancelled":    {about(task.StatusRunning, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "cancel"} }), "working", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
+		"a status to come":   {about("dreaming", nil), "unknown", "dreaming", "omoi show T", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := task.Explain(c.facts)
+			require.Equal(t, []string{c.state, c.next, "T"}, []string{e.State, e.Next, e.TaskID})
+			require.Contains(t, e.Why, c.says)
+			require.True(t, strings.HasSuffix(e.Why, "."), e.Why)
+			require.NotContains(t, e.Why, "look inside", "that is for others")
+			numbers := []int64{}
+			for _, s := range e.Evidence {
+				numbers = append(numbers, s.Sequence)
+			}
+			require.Equal(t, append([]int64{}, c.events...), numbers)
+		})
+	}
+}
+
+// Whatever is put together, a task has an answer and a command.
+func TestNothingStandsWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	reasons := []task.BlockedReason{
+		"", task.BlockedDependency, task.BlockedDependencyFailed, task.BlockedProviderLimit, task.BlockedBudget, task.BlockedPaused,
+		task.BlockedUnknownTooLong, "for a reason of tomorrow",
+	}
+	classes := []task.FailureClass{
+		"", task.ClassInfrastructure, task.ClassProviderLimit, task.ClassAgentError, task.ClassResources, task.ClassStopped, task.ClassInvalidInput,
+		task.ClassCredentials, task.ClassPublish, task.ClassBudget, task.ClassTerminated, task.ClassReported,
+	}
+	for _, status := range task.Statuses() {
+		for _, reason := range reasons {
+			for _, class := range classes {
+				f := task.WhyFacts{Task: task.Task{ID: "T", ProjectID: "P", Status: status, Blocked: reason, FailureClass: class}}
+				e := task.Explain(f)
+				require.NotEmpty(t, e.Why, "%s %s %s", status, reason, class)
+				require.True(t, strings.HasPrefix(e.Next, "omoi "), "%s %s %s: %q", status, reason, class, e.Next)
+				require.NotEmpty(t, e.State)
+				require.NotNil(t, e.Evidence)
+			}
+		}
+	}
+}
+
+func TestDeliveriesArePausedLongerEachTime(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 10*time.Second, task.DeliveryPause(1))
+	require.Equal(t, 20*time.Second, task.DeliveryPause(2))
+	require.Equal(t, time.Hour, task.DeliveryPause(10))
+	require.Equal(t, time.Hour, task.DeliveryPause(1000))
+}
