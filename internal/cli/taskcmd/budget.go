@@ -19,6 +19,31 @@ type budgetFlags struct {
 	tokens         int64
 	clock, sandbox time.Duration
 	changed        func(flag string) bool
+	prefix         string // of the flags' names
+}
+
+// add makes the flags.
+func (f *budgetFlags) add(cmd *cobra.Command, prefix string) {
+	flags := cmd.Flags()
+	f.prefix, f.changed = prefix, flags.Changed
+	what := ""
+	if prefix != "" {
+		what = "limit: "
+	}
+	flags.Float64Var(&f.usd, prefix+"usd", 0, what+"US dollars for models")
+	flags.Int64Var(&f.tokens, prefix+"tokens", 0, what+"input and output tokens together")
+	flags.DurationVar(&f.clock, prefix+"wall-clock", 0, what+"time since it was asked for, as 2h")
+	flags.DurationVar(&f.sandbox, prefix+"sandbox-time", 0, what+"time that its sandboxes live, as 90m")
+}
+
+// below reports whether a limit is named that is none.
+func (f *budgetFlags) below() bool {
+	for flag, value := range map[string]float64{"usd": f.usd, "tokens": float64(f.tokens), "wall-clock": float64(f.clock), "sandbox-time": float64(f.sandbox)} {
+		if f.changed(f.prefix+flag) && value <= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func newBudget(s *session) *cobra.Command {
@@ -34,7 +59,6 @@ what is not named stays, and 0 takes a limit away. Tasks that were parked for a 
 			if (len(args) == 0) == (project == "") {
 				return exit.Usagef("name a task, or a project: omoi budget <task>, omoi budget --project <project>")
 			}
-			f.changed = cmd.Flags().Changed
 			if project != "" {
 				return s.budgetOfProject(cmd.Context(), project, f)
 			}
@@ -43,21 +67,18 @@ what is not named stays, and 0 takes a limit away. Tasks that were parked for a 
 		ValidArgsFunction: s.completeTasks,
 	}
 	cmd.Flags().StringVar(&project, "project", "", projectArg)
-	cmd.Flags().Float64Var(&f.usd, "usd", 0, "US dollars for models")
-	cmd.Flags().Int64Var(&f.tokens, "tokens", 0, "input and output tokens together")
-	cmd.Flags().DurationVar(&f.clock, "wall-clock", 0, "time since it was asked for, as 2h")
-	cmd.Flags().DurationVar(&f.sandbox, "sandbox-time", 0, "time that its sandboxes live, as 90m")
+	f.add(cmd, "")
 	return cmd
 }
 
 // over is the budget with the limits that were named, and whether any was.
-func (f budgetFlags) over(b client.Budget) (out client.Budget, named bool) {
+func (f *budgetFlags) over(b client.Budget) (out client.Budget, named bool) {
 	for flag, set := range map[string]func(){
 		"usd": func() { b.USD = f.usd }, "tokens": func() { b.Tokens = f.tokens },
 		"wall-clock":   func() { b.WallClockS = wholeSeconds(f.clock) },
 		"sandbox-time": func() { b.SandboxSeconds = wholeSeconds(f.sandbox) },
 	} {
-		if f.changed(flag) {
+		if f.changed(f.prefix + flag) {
 			set()
 			named = true
 		}

@@ -62,6 +62,7 @@ type fakeAPI struct {
 	trials      map[string]credential.Trial     // likewise
 	provider    sandbox.Provider
 	feedback    client.TaskFeedback
+	why         client.Explanation
 }
 
 func newFake(t *testing.T) *fakeAPI {
@@ -77,6 +78,7 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/tasks/{id}/events", f.readEvents)
 	mux.HandleFunc("GET /api/v1/tasks/{id}/diff", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("+added\n")) })
 	mux.HandleFunc("GET /api/v1/tasks/{id}/feedback", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.feedback) })
+	mux.HandleFunc("GET /api/v1/tasks/{id}/why", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.why) })
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)
 	mux.HandleFunc("GET /api/v1/sandboxes", f.sandboxes)
 	f.serveOperator(mux)

@@ -86,6 +86,7 @@ func (s *session) projectsSet() *cobra.Command {
 	var messages, paused, steers bool
 	var setup, feedback string
 	var slots int
+	var alone bool
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "set <project>",
@@ -98,6 +99,9 @@ func (s *session) projectsSet() *cobra.Command {
 			}
 			if cmd.Flags().Changed("auto-steering") {
 				change.AutoSteering = &steers
+			}
+			if cmd.Flags().Changed("autonomous") {
+				change.Autonomous = &alone
 			}
 			if cmd.Flags().Changed("limit") {
 				change.MaxSlots = &slots
@@ -121,7 +125,7 @@ func (s *session) projectsSet() *cobra.Command {
 				seconds := int(limit / time.Second)
 				change.SetupTimeoutS = &seconds
 			}
-			if change.AgentsMayMessage == nil && change.AutoSteering == nil && change.MaxSlots == nil && change.OnFeedback == nil && change.Paused == nil && change.Setup == nil && change.SetupTimeoutS == nil {
+			if change.AgentsMayMessage == nil && change.Autonomous == nil && change.AutoSteering == nil && change.MaxSlots == nil && change.OnFeedback == nil && change.Paused == nil && change.Setup == nil && change.SetupTimeoutS == nil {
 				return exit.Usagef("nothing to change: name a setting, as --agents-may-message=true")
 			}
 			return s.changeProject(cmd.Context(), args[0], change)
@@ -129,6 +133,7 @@ func (s *session) projectsSet() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&messages, "agents-may-message", false, "whether the agents of the project may write to each other")
 	cmd.Flags().BoolVar(&steers, "auto-steering", false, "whether the guardian may speak to its agents, interrupt and replace them")
+	cmd.Flags().BoolVar(&alone, "autonomous", false, "whether tasks begin that omoi makes itself; those of people always do")
 	cmd.Flags().IntVar(&slots, "limit", 0, "how many of its tasks may be at work at a time")
 	cmd.Flags().BoolVar(&paused, "paused", false, "whether new tasks of the project wait")
 	cmd.Flags().StringVar(&feedback, "on-feedback", "", "what reviews and failed checks on GitHub do: off, message (tell the agent at work) or revise (and start a task where none is); needs a webhook, see docs/GITHUB.md")

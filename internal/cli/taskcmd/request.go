@@ -46,6 +46,12 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	if cmd.Flags().Changed("max-retries") {
 		in.MaxRetries = &r.maxRetries
 	}
+	if r.budget.below() {
+		return none, exit.Usagef("a budget is above 0; leave the flag out for no limit")
+	}
+	if b, named := r.budget.over(client.Budget{}); named {
+		in.Budget = &b
+	}
 	if err := equipped(in); err != nil {
 		return none, err
 	}

@@ -22,6 +22,7 @@ type run struct {
 	wait, dryRun, validate                              bool
 	validator                                           string
 	timeout                                             time.Duration
+	budget                                              budgetFlags
 }
 
 func newRun(s *session) *cobra.Command {
@@ -63,6 +64,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.StringVar(&r.sandbox, "sandbox", "", "local, docker, daytona or external (default: the server's)")
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")
+	r.budget.add(cmd, "budget-")
 	f.BoolVarP(&r.wait, "wait", "w", false, "show progress and stay until the task has ended")
 	f.DurationVar(&r.timeout, "timeout", 0, "with --wait: stop waiting after this time, as 90s or 10m, with exit code 130; the task goes on (default: never)")
 	f.StringVar(&r.key, "idempotency-key", "", "the same key and task make one task, however often it is sent (default: a new one)")

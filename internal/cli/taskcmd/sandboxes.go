@@ -15,24 +15,34 @@ import (
 )
 
 func newSandboxes(s *session) *cobra.Command {
-	var all bool
+	var all, recent bool
 	cmd := &cobra.Command{
 		Use:   "sandboxes",
-		Short: "List sandboxes that are not verified gone; --all shows every receipt",
+		Short: "List sandboxes that are not verified gone; --all shows every receipt, --recent the newest ones",
 		Args:  NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return s.sandboxes(cmd.Context(), all) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if recent {
+				return s.sandboxes(cmd.Context(), true, recentBoxes)
+			}
+			return s.sandboxes(cmd.Context(), all, 0)
+		},
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "those that are gone too")
+	cmd.Flags().BoolVar(&recent, "recent", false, "the newest 20, those that are gone too")
 	cmd.AddCommand(s.sandboxesCleanup(), s.sandboxesSweep())
 	return cmd
 }
 
-func (s *session) sandboxes(ctx context.Context, all bool) error {
+// recentBoxes is how many sandboxes --recent shows.
+const recentBoxes = 20
+
+// sandboxes lists so many; 0 is all of them.
+func (s *session) sandboxes(ctx context.Context, all bool, most int) error {
 	api, err := s.api()
 	if err != nil {
 		return err
 	}
-	boxes, _, err := collect(0, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
+	boxes, _, err := collect(most, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
 		return api.Sandboxes(ctx, client.SandboxFilter{Unverified: !all, Limit: limit, Cursor: cursor})
 	})
 	switch {

@@ -1,0 +1,156 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+const (
+	comparedBoxes = 5  // without names
+	mostCompared  = 20 // at a time
+)
+
+// compared is a sandbox beside others.
+type compared struct {
+	client.Sandbox
+
+	Outcome      string             `json:"outcome"`       // of its attempt; empty while it is at work, or if it is of no task
+	FailureClass string             `json:"failure_class"` // likewise
+	Title        string             `json:"title"`         // of its task
+	InputTokens  int64              `json:"input_tokens"`
+	OutputTokens int64              `json:"output_tokens"`
+	Counts       client.EventCounts `json:"counts"`
+}
+
+func newCompare(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "compare [sandbox ...]",
+		Short: "Show sandboxes side by side: outcome, time, cost, heartbeats, events by type; without ids the newest five",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 || len(args) > mostCompared {
+				return exit.Usagef("name 2 to %d sandboxes or tasks to compare, or none for the newest %d", mostCompared, comparedBoxes)
+			}
+			return nil
+		},
+		ValidArgsFunction: s.completeTasks,
+		RunE:              func(cmd *cobra.Command, args []string) error { return s.compare(cmd.Context(), args) },
+	}
+}
+
+func (s *session) compare(ctx context.Context, refs []string) error {
+	api, err := s.api()
+	if err != nil {
+		return err
+	}
+	boxes, err := boxesToCompare(ctx, api, refs)
+	if err != nil {
+		return err
+	}
+	rows := make([]compared, 0, len(boxes))
+	for _, box := range boxes {
+		row, err := compareOne(ctx, api, box)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+	}
+	if s.json {
+		return s.printJSON(rows)
+	}
+	if len(rows) == 0 {
+		s.hint("There was no sandbox yet. Next: omoi run")
+		return nil
+	}
+	s.say("%s", strings.TrimRight(s.style().Table(comparison(rows)), "\n"))
+	return nil
+}
+
+func boxesToCompare(ctx context.Context, api *client.Client, refs []string) ([]client.Sandbox, error) {
+	if len(refs) == 0 {
+		page, err := api.Sandboxes(ctx, client.SandboxFilter{Limit: comparedBoxes})
+		return page.Items, err
+	}
+	boxes := make([]client.Sandbox, 0, len(refs))
+	for _, ref := range refs {
+		box, err := anyBox(ctx, api, ref)
+		if err != nil {
+			return nil, err
+		}
+		boxes = append(boxes, box)
+	}
+	return boxes, nil
+}
+
+func compareOne(ctx context.Context, api *client.Client, box client.Sandbox) (compared, error) {
+	row := compared{Sandbox: box}
+	var err error
+	if row.Counts, err = api.EventCounts(ctx, box.ID); err != nil || box.TaskID == "" {
+		return row, err
+	}
+	t, err := api.Task(ctx, box.TaskID)
+	row.Title = t.Title
+	for _, a := range t.Attempts {
+		if a.SandboxID == box.ID {
+			row.Outcome, row.FailureClass, row.InputTokens, row.OutputTokens = a.Outcome, string(a.FailureClass), a.InputTokens, a.OutputTokens
+		}
+	}
+	return row, err
+}
+
+// comparison is a table with a column for each sandbox.
+func comparison(rows []compared) [][]string {
+	line := func(name string, cell func(compared) string) []string {
+		out := []string{name}
+		for _, row := range rows {
+			out = append(out, cell(row))
+		}
+		return out
+	}
+	table := [][]string{
+		line("SANDBOX", func(c compared) string { return render.Short(c.ID) }),
+		line("task", func(c compared) string { return taskOf(c.Sandbox) }),
+		line("title", func(c compared) string { return render.OneLine(c.Title, 24) }),
+		line("provider", func(c compared) string { return c.Provider }),
+		line("state", func(c compared) string { return string(c.State) }),
+		line("outcome", outcomeOf),
+		line("alive", func(c compared) string { return render.Elapsed(time.Duration(c.SecondsAlive * float64(time.Second))) }),
+		line("model cost", func(c compared) string { return fmt.Sprintf("$%.2f", c.CostUSD) }),
+		line("tokens", func(c compared) string { return strconv.FormatInt(c.InputTokens+c.OutputTokens, 10) }),
+		line("work saved", func(c compared) string { return saved(c.Salvage) }),
+		line("events", func(c compared) string { return strconv.FormatInt(c.Counts.Total, 10) }),
+		line("heartbeats", func(c compared) string { return strconv.FormatInt(c.Counts.Heartbeats, 10) }),
+	}
+	types := map[string]bool{}
+	for _, row := range rows {
+		for name := range row.Counts.Types {
+			types[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		table = append(table, line("  "+render.Clean(name), func(c compared) string { return strconv.FormatInt(c.Counts.Types[name], 10) }))
+	}
+	return table
+}
+
+func outcomeOf(c compared) string {
+	switch {
+	case c.Outcome == "" && c.EndedAt == nil:
+		return "at work"
+	case c.Outcome == "":
+		return "-"
+	case c.FailureClass != "":
+		return c.Outcome + " " + c.FailureClass
+	}
+	return c.Outcome
+}

@@ -1,0 +1,65 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newWhy(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "why <task>",
+		Short: "Say why a task waits, is stuck, failed or runs, what shows it, and what to type next",
+		Long: `Say in one sentence why a task waits, is stuck, has failed or runs well, with the numbers of the events that show
+it, and the command to type next. Where omoi has diagnosed its failures (docs/DIAGNOSIS.md) it says that too.`,
+		Args:              oneTask,
+		ValidArgsFunction: s.completeTasks,
+		RunE:              func(cmd *cobra.Command, args []string) error { return s.why(cmd.Context(), args[0]) },
+	}
+}
+
+func (s *session) why(ctx context.Context, ref string) error {
+	api, t, err := s.taskOf(ctx, ref)
+	if err != nil {
+		return err
+	}
+	e, err := api.Why(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(e)
+	}
+	short := func(text string) string { return render.Clean(strings.ReplaceAll(text, t.ID, render.Short(t.ID))) }
+	s.say("%s: %s", s.style().Bold(e.State), short(e.Why))
+	s.showSigns(e.Evidence)
+	if d := e.Diagnosis; d != nil {
+		s.showDiagnosis(*d, short)
+	}
+	s.say("Next: %s", short(e.Next))
+	return nil
+}
+
+func (s *session) showSigns(signs []task.Sign) {
+	for _, sign := range signs {
+		s.say("  %s", strings.TrimRight(fmt.Sprintf("event %d of attempt %d  %s  %s", sign.Sequence, sign.Attempt, sign.Type, render.OneLine(sign.Says, 160)), " "))
+	}
+}
+
+func (s *session) showDiagnosis(d client.Diagnosis, short func(string) string) {
+	s.say("Diagnosis of attempt %d, by %s, sure by %.1f: %s", d.Attempt, d.SpokenBy, d.Confidence, short(d.What))
+	if d.Cause != "" {
+		s.say("  Likely cause: %s", short(d.Cause))
+	}
+	s.say("  Proposed: %s (%s)", short(d.Proposal), short(d.Command))
+	s.showSigns(d.Evidence)
+	if w := d.Webhook; w != nil && w.State != task.DeliveryDone {
+		s.say("  %s", strings.TrimRight(fmt.Sprintf("Webhook %s after %d tries. %s", w.State, w.Tries, render.OneLine(w.Error, 160)), " "))
+	}
+}

@@ -1,0 +1,169 @@
+package taskcmd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestWhySaysASentenceAndTheNextCommand(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
+	f.why = client.Explanation{
+		TaskID: idA, Status: task.StatusFailed, State: task.StandsFailed, Why: "Failed after 1 attempt (event 7 of attempt 1).", Next: "omoi retry " + idA,
+		Evidence: []task.Sign{{Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no\x1b compiler"}},
+		Diagnosis: &task.Diagnosis{
+			Attempt: 1, What: "It failed.", Cause: "No compiler.", Proposal: "Install one.", Command: "omoi logs " + idA, SpokenBy: "rules", Confidence: 0.8,
+			Webhook: &task.Delivery{State: task.DeliveryHeld, Tries: 2, Error: "the receiver answered 500"},
+		},
+	}
+	got := f.omoi("why", "-")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, `failed: Failed after 1 attempt (event 7 of attempt 1).
+  event 7 of attempt 1  agent.error  no compiler
+Diagnosis of attempt 1, by rules, sure by 0.8: It failed.
+  Likely cause: No compiler.
+  Proposed: Install one. (omoi logs 456789ab)
+  Webhook held after 2 tries. the receiver answered 500
+Next: omoi retry 456789ab
+`, got.out)
+	var e client.Explanation
+	requireJSON(t, f.omoi("why", "-", "--json").out, &e)
+	require.Equal(t, f.why, e)
+	require.Equal(t, exit.Usage, f.omoi("why").code)
+}
+
+// history serves the events of a sandbox, newest first, in pages of two.
+func history(t *testing.T, f *fakeAPI, box string, n int) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/sandboxes/"+box, func(w http.ResponseWriter, _ *http.Request) {
+		ended := time.Now()
+		answer(w, http.StatusOK, client.Sandbox{ID: box, TaskID: idA, Attempt: 1, EndedAt: &ended})
+	})
+	mux.HandleFunc("GET /api/v1/sandboxes/"+box+"/events", func(w http.ResponseWriter, r *http.Request) {
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		from := n
+		if _, number, found := strings.Cut(r.URL.Query().Get("cursor"), ":"); found {
+			from, _ = strconv.Atoi(number)
+			from--
+		}
+		page := client.SandboxEvents{Events: []client.SandboxEvent{}}
+		for i := from; i > 0 && len(page.Events) < min(limit, 2); i-- {
+			page.Events = append(page.Events, client.SandboxEvent{
+				ID: fmt.Sprintf("%s:%d", box, i), EventType: "agent.message", EventData: json.RawMessage(fmt.Sprintf(`{"content": "word %d"}`, i)),
+			})
+		}
+		if last := len(page.Events); last > 0 && page.Events[last-1].ID != box+":1" {
+			page.NextCursor = &page.Events[last-1].ID
+		}
+		answer(w, http.StatusOK, page)
+	})
+	mux.HandleFunc("GET /api/v1/sandboxes/"+box+"/counts", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.EventCounts{SandboxID: box, Total: int64(n), Heartbeats: 1, Types: map[string]int64{"agent.message": int64(n) - 1, "agent.heartbeat": 1}})
+	})
+	behind := f.url
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, behind+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+}
+
+func TestEventsListsTheNewestInOrder(t *testing.T) {
+	t.Parallel()
+	const box = "abcdefghijklmnopqrstuvwxyz"
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
+	f.boxes = []client.Sandbox{{ID: box, TaskID: idA, Attempt: 1}}
+	history(t, f, box, 5)
+	words := func(args ...string) string {
+		t.Helper()
+		got := f.omoi(append([]string{"events"}, args...)...)
+		require.Zero(t, got.code, got.err)
+		var out []string
+		for line := range strings.Lines(got.out) {
+			fields := strings.Fields(line)
+			out = append(out, fields[0]+"="+fields[len(fields)-1])
+		}
+		return strings.Join(out, " ")
+	}
+	require.Equal(t, "1=1 2=2 3=3 4=4 5=5", words(box))
+	require.Equal(t, "3=3 4=4 5=5", words(box, "-n", "3"))
+	require.Equal(t, "1=1 2=2 3=3 4=4 5=5", words("uvwxyz", "-n", "0"), "a part of its id")
+	require.Equal(t, "5=5", words("-", "-n", "1", "-f"), "a task's newest; it has ended")
+	var e client.SandboxEvent
+	requireJSON(t, f.omoi("events", box, "-n", "1", "--json").out, &e)
+	require.Equal(t, box+":5", e.ID)
+	require.Equal(t, exit.Usage, f.omoi("events", box, "-n", "-1").code)
+	require.Equal(t, exit.Usage, f.omoi("events").code)
+	require.Contains(t, f.omoi("events", "nothing-like-it").err, "omoi sandboxes --recent")
+}
+
+func TestCompareShowsSandboxesSideBySide(t *testing.T) {
+	t.Parallel()
+	const box = "abcdefghijklmnopqrstuvwxyz"
+	f := newFake(t)
+	made := aTask(idA, task.StatusFailed)
+	made.Attempts = []client.Attempt{{Number: 1, SandboxID: box, Outcome: "failed", FailureClass: task.ClassAgentError, InputTokens: 70, OutputTokens: 7}}
+	f.tasks = []client.Task{made}
+	f.boxes = []client.Sandbox{{ID: box, TaskID: idA, Attempt: 1, Provider: "local", CostUSD: 0.5, SecondsAlive: 30}}
+	history(t, f, box, 5)
+	got := f.omoi("compare")
+	require.Zero(t, got.code, got.err)
+	for _, line := range []string{"outcome failed agent_error", "alive 30.0s", "model cost $0.50", "tokens 77", "events 5", "heartbeats 1", "agent.heartbeat 1", "agent.message 4"} {
+		require.Contains(t, strings.Join(strings.Fields(got.out), " "), line)
+	}
+	var rows []map[string]any
+	requireJSON(t, f.omoi("compare", box, box, "--json").out, &rows)
+	require.Len(t, rows, 2)
+	require.Equal(t, "failed", rows[0]["outcome"])
+	require.Equal(t, exit.Usage, f.omoi("compare", box).code, "one is compared with nothing")
+}
+
+func TestRunSetsABudget(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	got := f.omoi("run", "do it", "--repo", "/repo", "--agent", "external", "--budget-usd", "2.5", "--budget-wall-clock", "90m", "--dry-run", "--json")
+	require.Zero(t, got.code, got.err)
+	var in client.NewTask
+	requireJSON(t, got.out, &in)
+	require.Equal(t, client.Budget{USD: 2.5, WallClockS: 5400}, *in.Budget)
+	got = f.omoi("run", "do it", "--repo", "/repo", "--agent", "external", "--dry-run", "--json")
+	require.NotContains(t, got.out, "budget")
+	require.Equal(t, exit.Usage, f.omoi("run", "do it", "--repo", "/repo", "--budget-usd", "0", "--dry-run").code)
+}
+
+func TestOrganizationShowsAndChangesThePlan(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	all := []client.Organization{{ID: idA, Name: "default", Plan: "unlimited", AtWork: 2}, {ID: idB, Name: "acme", Plan: "free", Limit: new(1), Waiting: 3}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/organizations", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, all) })
+	mux.HandleFunc("PATCH /api/v1/organizations/"+idB, func(w http.ResponseWriter, r *http.Request) {
+		var in client.OrganizationPatch
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		all[1].Plan = *in.Plan
+		answer(w, http.StatusOK, all[1])
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	require.Contains(t, strings.Join(strings.Fields(f.omoi("organization").out), " "), "default unlimited 2 none 0 no acme free 0 1 3 no")
+	require.Contains(t, f.omoi("organization", "acme", "--plan", "pro").out, "pro")
+	require.Equal(t, exit.Usage, f.omoi("organization", "--plan", "pro").code, "of two one has to be named")
+	require.Contains(t, f.omoi("organization", "nobody").err, "There is no organization nobody")
+}
