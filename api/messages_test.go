@@ -149,6 +149,8 @@ func TestReceiptsOfMessages(t *testing.T) {
 		State: client.MessageAccepted, AcceptedAt: got.AcceptedAt,
 	}, got)
 	require.Equal(t, got, w.receipt("/sandboxes/"+box+path))
+	require.Empty(t, w.take(box, "?only=interrupt"), "the rest is left to another taker")
+	w.call(http.MethodGet, wire+box+"/messages?only=others", nil).refused(422, "query.only")
 	w.take(box, "")
 	given := w.receipt(path)
 	require.Equal(t, client.MessageDelivered, given.State)

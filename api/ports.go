@@ -101,6 +101,7 @@ type Messages interface {
 	AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.Message, error)
 	MessageOfKey(ctx context.Context, once ingest.MessageKey) (ingest.Message, bool, error)
 	LeaseMessages(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error)
+	LeaseInterrupts(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error)
 	// AckMessage answers whether the taker has won the message: only then may it be used.
 	AckMessage(ctx context.Context, sandboxID, id, taker string) (won bool, err error)
 	Message(ctx context.Context, id string) (ingest.Message, error)

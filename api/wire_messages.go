@@ -113,6 +113,7 @@ func (a *API) say(ctx context.Context, m ingest.NewMessage) (*postMessageOut, er
 type takeMessagesIn struct {
 	SandboxPath
 	Wait string `query:"wait" doc:"Long poll: as 25s"`
+	Only string `query:"only" enum:"interrupt" doc:"Leaves all other messages to another taker"`
 }
 
 type takeMessagesOut struct {
@@ -125,9 +126,12 @@ func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*takeMessag
 	if err != nil {
 		return nil, err
 	}
-	out := &takeMessagesOut{Body: []client.Message{}}
+	out, lease := &takeMessagesOut{Body: []client.Message{}}, a.deps.Store.LeaseMessages
+	if in.Only != "" {
+		lease = a.deps.Store.LeaseInterrupts
+	}
 	err = a.poll(ctx, live.Messages(in.SandboxID), wait, func() (bool, error) {
-		leased, err := a.deps.Store.LeaseMessages(ctx, in.SandboxID, a.cfg.Lease, leaseAtOnce)
+		leased, err := lease(ctx, in.SandboxID, a.cfg.Lease, leaseAtOnce)
 		for _, m := range leased {
 			out.Body = append(out.Body, messageTo(m))
 		}

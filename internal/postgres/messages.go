@@ -151,13 +151,22 @@ func orNil(s string) *string {
 // order in which they were accepted. What is not settled within the lease is given out
 // again. Zero: 60 s, 100 messages.
 func (s *Store) LeaseMessages(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error) {
+	return s.lease(ctx, sandboxID, "", lease, limit)
+}
+
+// LeaseInterrupts is [Store.LeaseMessages] for who leaves all other messages to another taker of the same sandbox.
+func (s *Store) LeaseInterrupts(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error) {
+	return s.lease(ctx, sandboxID, ingest.MessageInterrupt, lease, limit)
+}
+
+func (s *Store) lease(ctx context.Context, sandboxID, kind string, lease time.Duration, limit int) ([]ingest.Message, error) {
 	const most = 100
 	// Polls look every few seconds and mostly find nothing: that costs no lock and no write.
-	if due, err := s.q.MessagesDue(ctx, sandboxID); err != nil || !due {
+	if due, err := s.q.MessagesDue(ctx, sandboxID, kind); err != nil || !due {
 		return nil, translate("look for messages", err)
 	}
 	rows, err := s.q.LeaseMessages(ctx, db.LeaseMessagesParams{
-		SandboxID: sandboxID, Lease: orDefault(lease, time.Minute).Seconds(),
+		SandboxID: sandboxID, Kind: kind, Lease: orDefault(lease, time.Minute).Seconds(),
 		Most: int32(orDefault(limit, most)), //nolint:gosec // G115: small by the API's bounds
 	})
 	if err != nil {

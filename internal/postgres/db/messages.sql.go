@@ -176,9 +176,10 @@ const leaseMessages = `-- name: LeaseMessages :many
 WITH due AS (
     SELECT m.id FROM messages m
     WHERE m.sandbox_id = $2
+      AND ($3::text IN ('', m.kind))
       AND (m.state = 'accepted' OR (m.state = 'delivered' AND m.lease_until <= now()))
     ORDER BY (m.kind = 'interrupt') DESC, m.ordinal
-    LIMIT $3 FOR UPDATE SKIP LOCKED
+    LIMIT $4 FOR UPDATE SKIP LOCKED
 )
 UPDATE messages SET state = 'delivered', delivered_at = now(), deliveries = deliveries + 1,
     lease_until = now() + $1::float8 * interval '1 second'
@@ -189,11 +190,17 @@ RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state,
 type LeaseMessagesParams struct {
 	Lease     float64
 	SandboxID string
+	Kind      string
 	Most      int32
 }
 
 func (q *Queries) LeaseMessages(ctx context.Context, arg LeaseMessagesParams) ([]Message, error) {
-	rows, err := q.db.Query(ctx, leaseMessages, arg.Lease, arg.SandboxID, arg.Most)
+	rows, err := q.db.Query(ctx, leaseMessages,
+		arg.Lease,
+		arg.SandboxID,
+		arg.Kind,
+		arg.Most,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -335,11 +342,12 @@ func (q *Queries) MessageWriter(ctx context.Context, id string) (MessageWriterRo
 
 const messagesDue = `-- name: MessagesDue :one
 SELECT EXISTS (SELECT FROM messages m WHERE m.sandbox_id = $1
+    AND ($2::text IN ('', m.kind))
     AND (m.state = 'accepted' OR (m.state = 'delivered' AND m.lease_until <= now())))
 `
 
-func (q *Queries) MessagesDue(ctx context.Context, sandboxID string) (bool, error) {
-	row := q.db.QueryRow(ctx, messagesDue, sandboxID)
+func (q *Queries) MessagesDue(ctx context.Context, sandboxID string, kind string) (bool, error) {
+	row := q.db.QueryRow(ctx, messagesDue, sandboxID, kind)
 	var exists bool
 	err := row.Scan(&exists)
 	return exists, err

@@ -25,12 +25,14 @@ WHERE m.key_scope = sqlc.arg(key_scope)::text AND m.idempotency_key = sqlc.arg(i
 
 -- name: MessagesDue :one
 SELECT EXISTS (SELECT FROM messages m WHERE m.sandbox_id = sqlc.arg(sandbox_id)
+    AND (sqlc.arg(kind)::text IN ('', m.kind))
     AND (m.state = 'accepted' OR (m.state = 'delivered' AND m.lease_until <= now())));
 
 -- name: LeaseMessages :many
 WITH due AS (
     SELECT m.id FROM messages m
     WHERE m.sandbox_id = sqlc.arg(sandbox_id)
+      AND (sqlc.arg(kind)::text IN ('', m.kind))
       AND (m.state = 'accepted' OR (m.state = 'delivered' AND m.lease_until <= now()))
     ORDER BY (m.kind = 'interrupt') DESC, m.ordinal
     LIMIT sqlc.arg(most) FOR UPDATE SKIP LOCKED
