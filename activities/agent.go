@@ -189,6 +189,7 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 		CacheBytes:      a.cfg.CacheBytes,
 		TestCommand:     work.Execution.TestCommand,
 		Env:             workerEnv(work, given, paths, p.row.ID, a.callback(work, api, token)),
+		ReadsMessages:   work.Execution.ReadsMessages,
 		WaitForMessages: work.Execution.WaitForMessages,
 		Idle:            a.cfg.Settings.IdleTimeout,
 		Heartbeat:       a.cfg.AgentHeartbeat,

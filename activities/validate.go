@@ -20,7 +20,7 @@ func asGiven(work task.Work) task.Work {
 	work.Mode, work.Continuous = task.ModeValidation, false
 	work.Agent = cmp.Or(v.Agent, work.Agent)
 	work.Execution.Script, work.Execution.Command = v.Script, v.Command
-	work.Execution.WaitForMessages = false
+	work.Execution.WaitForMessages, work.Execution.ReadsMessages = false, false
 	return work
 }
 

@@ -40,7 +40,7 @@ func claudeBox(t *testing.T, path string, turns ...modeltest.Turn) (*box, *model
 	b.cfg.Runtime, b.cfg.Transcript = "claude", 50*time.Millisecond
 	b.cfg.Env = map[string]string{
 		claude.Bin: path, "ANTHROPIC_BASE_URL": model.URL, "ANTHROPIC_API_KEY": "sk-planted-model-key", "HOME": t.TempDir(), "TMPDIR": t.TempDir(),
-		"CLAUDE_CODE_MAX_RETRIES": "2",
+		"CLAUDE_CODE_MAX_RETRIES": "2", wantsNoCommit: "false",
 	}
 	return b, model
 }
@@ -394,6 +394,7 @@ func TestClaudeGoesRound(t *testing.T) {
 			modeltest.Turn{Text: "Pushed.\nTASK_COMPLETE"},
 		)
 		b.cfg.Continuous, b.cfg.TestCommand = true, "grep -q x f"
+		delete(b.cfg.Env, wantsNoCommit)
 		require.Equal(t, 0, b.run())
 		done := b.one("continuous.completed")
 		require.Equal(t, []any{"validation_passed", true, true, 3.0}, []any{done["stop_reason"], done["validation_passed"], done["tests_passed"], done["iteration_num"]})

@@ -35,7 +35,7 @@ func TestTheCommandAgent(t *testing.T) {
 				}
 			}
 			b := newBox(t, "")
-			b.cfg.Runtime, b.cfg.Command, b.cfg.Env = "command", c.command, map[string]string{"MINE": "yes"}
+			b.cfg.Runtime, b.cfg.Command, b.cfg.Env = "command", c.command, map[string]string{"MINE": "yes", wantsNoCommit: "false"}
 			require.Equal(t, c.code, b.run())
 			require.Equal(t, c.want, b.server.Types())
 		})
@@ -58,6 +58,7 @@ func TestTheCommandAgentBehindASocket(t *testing.T) {
 	server := &http.Server{Handler: b.server.Config.Handler, ReadHeaderTimeout: time.Minute}
 	t.Cleanup(func() { _ = server.Close() })
 	go func() { _ = server.Serve(socket) }()
+	b.cfg.Env = map[string]string{wantsNoCommit: "false"}
 	b.cfg.Runtime, b.cfg.APIURL = "command", "unix://"+filepath.Join(dir, "api.sock")
 	b.cfg.Command = []string{"python3", "-c", `
 import os, json, urllib.request as u, urllib.error

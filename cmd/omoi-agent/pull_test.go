@@ -103,7 +103,7 @@ func TestTheCommandAgentThatReachesNothing(t *testing.T) {
 	}
 	b := pulled(t, "")
 	b.carry()
-	b.cfg.Runtime = "command"
+	b.cfg.Runtime, b.cfg.Env = "command", map[string]string{wantsNoCommit: "false"}
 	b.cfg.Command = []string{"python3", "-c", `
 import os, json, urllib.request as u
 u.urlopen(u.Request(os.environ['CALLBACK_URL']+'/api/v1/sandboxes/sbx/events', json.dumps({'event_type': 'agent.message'}).encode(), {'Content-Type': 'application/json'}))

@@ -33,21 +33,32 @@ func standInBox(t *testing.T, does string) *box {
 	b := newBox(t, "")
 	path := filepath.Join(t.TempDir(), "claude")
 	require.NoError(t, os.WriteFile(path, []byte(standIn+does+"\n"), 0o755))
-	b.cfg.Runtime, b.cfg.Env = "claude", map[string]string{claude.Bin: path, "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}
+	b.cfg.Runtime, b.cfg.Env = "claude", map[string]string{claude.Bin: path, "ANTHROPIC_BASE_URL": "http://127.0.0.1:1", wantsNoCommit: "false"}
 	return b
 }
+
+// wantsNoCommit is set to false where nothing is to be committed: an implementation is complete only with work.
+const wantsNoCommit = "REQUIRE_CODE_PUSHED"
+
+// commandBox is a sandbox in which a shell script is the agent.
+func commandBox(t *testing.T, does string) *box {
+	t.Helper()
+	b := newBox(t, "")
+	b.cfg.Runtime, b.cfg.Command, b.cfg.Env = "command", []string{"sh", "-c", speaks + does}, map[string]string{wantsNoCommit: "false"}
+	return b
+}
+
+// speaks are the words of a program that speaks event lines.
+const speaks = `
+event() { printf '{"omoi":"event","event_type":"%s","event_data":%s}\n' "$1" "$2"; }
+says() { event agent.assistant_message '{"model":"m"}'; event agent.message '{"content":"'"$1"'"}'; }
+`
 
 // kinds are the runtimes that every agent of ours is one of, told the same things.
 func kinds(t *testing.T) map[string]map[string]func() *box {
 	t.Helper()
 	const tree = `(setsid sh -c 'echo $$ > pid; trap \"\" TERM; while :; do sleep 1; done' &); while [ ! -s pid ]; do sleep 0.01; done; cp pid ready; sleep 1000`
-	command := func(does string) func() *box {
-		return func() *box {
-			b := newBox(t, "")
-			b.cfg.Runtime, b.cfg.Command = "command", []string{"sh", "-c", does}
-			return b
-		}
-	}
+	command := func(does string) func() *box { return func() *box { return commandBox(t, does) } }
 	script := func(step string) func() *box { return func() *box { return newBox(t, `{"steps": [`+step+`]}`) } }
 	program := func(does string) func() *box { return func() *box { return standInBox(t, does) } }
 	plain := strings.ReplaceAll(tree, `\"`, `"`)

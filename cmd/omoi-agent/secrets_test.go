@@ -29,7 +29,7 @@ func TestWhatAnAgentPrintsHoldsNoSecret(t *testing.T) {
 			b := newBox(t, "")
 			b.cfg.Runtime, b.cfg.Token = runtime, boxToken
 			b.cfg.Env = map[string]string{
-				"MY_SECRET": boxSecret, "CALLBACK_URL": b.server.URL + "/t/" + boxToken, "MODE": "production", "SHORT": "yes",
+				"MY_SECRET": boxSecret, "CALLBACK_URL": b.server.URL + "/t/" + boxToken, "MODE": "production", "SHORT": "yes", wantsNoCommit: "false",
 			}
 			text, err := json.Marshal(map[string]any{"steps": []any{map[string]string{"bash": show(b)}, map[string]any{"write": map[string]string{"path": "a", "content": "in " + boxToken}}}})
 			require.NoError(t, err)

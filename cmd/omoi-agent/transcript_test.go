@@ -154,6 +154,7 @@ func TestACommandFindsTheSessionInItsEnvironment(t *testing.T) {
 		b := newBox(t, "")
 		b.server.Keep("earlier", content)
 		b.cfg.Runtime, b.cfg.Resume = "command", &spec.Resume{RunID: "earlier", SessionID: "s1", Attempt: 1}
+		b.cfg.Env = map[string]string{wantsNoCommit: "false"}
 		b.cfg.Command = []string{"sh", "-c", `printf '%s' "$RESUME_SESSION_ID" > id; printf '%s' "$SESSION_TRANSCRIPT_B64" > b64; cp "$SESSION_TRANSCRIPT_PATH" whole`}
 		require.Equal(t, 0, b.run())
 		read := func(name string) string {

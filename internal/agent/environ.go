@@ -42,6 +42,17 @@ func environ(cfg spec.Config, resume *Resume) []string {
 	return list
 }
 
+// Variables are an environment by name; the last one of a name counts.
+func Variables(environ []string) map[string]string {
+	vars := map[string]string{}
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			vars[name] = value
+		}
+	}
+	return vars
+}
+
 // maxSessionEnv is the longest transcript that goes into a variable: in base64 it stays
 // below the 128 KiB that Linux allows each one.
 const maxSessionEnv = 90 << 10

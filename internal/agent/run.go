@@ -210,17 +210,17 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	return rt.Run(ctx, env)
 }
 
-// openInbox starts polling, except for the command runtime, whose program polls by itself.
+// openInbox starts polling. A program that is told nothing by us may look for messages by itself: those
+// are left to it, but for interrupts.
 func (s *session) openInbox(ctx context.Context, wg *sync.WaitGroup) (*inbox.Inbox, error) {
 	box, err := inbox.New(inbox.Config{
 		UsedFile: filepath.Join(s.cfg.Dir, "used_messages"), Turn: s.doing.Turn,
+		InterruptsOnly: s.cfg.Runtime == "command" && !s.cfg.ReadsMessages,
 	}, s.line, s.report, s.deps.Log)
 	if err != nil {
 		return nil, err
 	}
-	if s.cfg.Runtime != "command" {
-		wg.Go(func() { box.Run(ctx) })
-	}
+	wg.Go(func() { box.Run(ctx) })
 	return box, nil
 }
 

@@ -57,7 +57,7 @@ type NewTask struct {
 	DependsOn   *DependsOn      `json:"dependencies,omitempty"`
 	Budget      *Budget         `json:"budget,omitempty"`
 	Validate    *bool           `json:"validate,omitempty" doc:"Whether another agent validates the work before it is published; default: as its type and its project say"`
-	Execution   json.RawMessage `json:"execution_config,omitempty" doc:"An object: script, command, setup, test_command, force_execute, continuous, wait_for_messages, validator; other keys are kept and ignored"`
+	Execution   json.RawMessage `json:"execution_config,omitempty" doc:"An object: script, command, setup, test_command, force_execute, continuous, wait_for_messages, reads_messages, validator; other keys are kept and ignored"`
 }
 
 // TaskPatch is the body of PATCH /api/v1/tasks/{id}; null leaves a field alone.

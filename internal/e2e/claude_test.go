@@ -152,7 +152,7 @@ func TestClaudeIsSpokenTo(t *testing.T) {
 		t, modeltest.Turn{Tools: []modeltest.Tool{claudeBash("python3 -c 'import time; time.sleep(1000)'")}},
 		modeltest.Turn{Text: "Then so.", Expect: modeltest.Saying("write nothing")},
 	)
-	made := r.byClaude(r.repo(), model, nil)
+	made := r.byClaude(r.repo(), model, nil, func(in *apiclient.NewTask) { in.Mode = task.ModeExploration })
 	r.eventually("the tool runs", func() bool {
 		return r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.tool_use'`) == 1
 	})

@@ -175,7 +175,7 @@ func (w *onlooker) asks(c trouble, repo string) {
 func (w *onlooker) work(c trouble) []string {
 	name := task.NewID() + ".json"
 	if c.command != "" {
-		return []string{"--agent", "command", "--execution-config", w.file(name, string(command(c.command, `,"continuous":false`)))}
+		return []string{"--agent", "command", "--execution-config", w.file(name, string(command(c.command, `,"continuous":false,"env":{"REQUIRE_CODE_PUSHED":"false"}`)))}
 	}
 	if c.steps == nil {
 		c.steps = []string{stepWrite, stepCommit, stepComplete}

@@ -155,7 +155,7 @@ u.urlopen(u.Request(url, json.dumps(event).encode(), {"Content-Type": "applicati
 `
 	submit := func(agent string, config map[string]any) task.Task {
 		config["credentials"] = []string{"anthropic", "github", "openai"}
-		config["env"] = map[string]string{"MY_SECRET": plantedEnv, "DATABASE_URL": "postgres://me:" + plantedEnv + "@db/x"}
+		config["env"] = map[string]string{"MY_SECRET": plantedEnv, "REQUIRE_CODE_PUSHED": "false", "DATABASE_URL": "postgres://me:" + plantedEnv + "@db/x"}
 		text, err := json.Marshal(config)
 		require.NoError(r.t, err)
 		return r.submit(repo, text, func(in *apiclient.NewTask) { in.Agent = agent }, retries(0))

@@ -74,6 +74,7 @@ type Execution struct {
 	ForceExecute    bool              `json:"force_execute,omitempty"`
 	Continuous      *bool             `json:"continuous,omitempty"`
 	WaitForMessages bool              `json:"wait_for_messages,omitempty"`
+	ReadsMessages   bool              `json:"reads_messages,omitempty"` // by its standard input: a program of the agent command
 	// Credentials are the kinds that the sandbox is given; nil: what the agent needs.
 	Credentials []string `json:"credentials,omitempty"`
 	// Validator judges the work, where the task asks for that.

@@ -228,7 +228,7 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request) {
 			for _, id := range s.acks {
 				acked = acked || id == m.ID
 			}
-			if !acked {
+			if only := r.URL.Query().Get("only"); !acked && (only == "" || only == m.Type) {
 				list = append(list, m)
 			}
 		}

@@ -8,9 +8,8 @@ import (
 
 // Tools that the agent may use where a task says nothing else.
 const (
-	DefaultTools  = "Read,Write,Edit,Bash,Glob,Grep,Task,Skill"
-	defaultMode   = "acceptEdits"
-	defaultBudget = 10 // dollars an attempt, as in the replaced system
+	DefaultTools = "Read,Write,Edit,Bash,Glob,Grep,Task,Skill"
+	defaultMode  = "acceptEdits"
 )
 
 // arguments are the program's command line. It holds no secret and no word of the task, which
@@ -45,17 +44,17 @@ func (t *talk) arguments() []string {
 // of a round, else what is left of the attempt's.
 func (t *talk) turnsLeft() string {
 	switch {
-	case t.limits.turns == 0:
+	case t.limits.Turns == 0:
 		return ""
 	case t.env.Config.Continuous:
-		return strconv.Itoa(t.limits.turns)
+		return strconv.Itoa(t.limits.Turns)
 	}
-	return strconv.Itoa(t.limits.turns - t.rec.used())
+	return strconv.Itoa(t.limits.Turns - t.rec.used())
 }
 
 // budgetLeft is what one process of the program may cost: what is left of the attempt's budget.
 func (t *talk) budgetLeft() string {
-	return strconv.FormatFloat(t.limits.cost-t.rec.cost(), 'f', 4, 64)
+	return strconv.FormatFloat(t.limits.Cost-t.rec.cost(), 'f', 4, 64)
 }
 
 // tools are those that may be used without a question, and those that are not offered. There

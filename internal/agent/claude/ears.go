@@ -4,32 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
-
-// ears take messages while somebody listens.
-type ears struct {
-	heard chan inbox.Message
-	deaf  context.CancelFunc
-}
-
-func listen(ctx context.Context, box agent.Messages) *ears {
-	ctx, deaf := context.WithCancel(ctx)
-	e := &ears{heard: make(chan inbox.Message), deaf: deaf}
-	go func() {
-		defer close(e.heard)
-		for {
-			m, err := box.Take(ctx)
-			if err != nil {
-				return
-			}
-			e.heard <- m
-		}
-	}()
-	return e
-}
 
 // attend listens while something else is done. An interrupt and the time limit end that; what
 // else is said waits for the next turn.
@@ -41,13 +19,13 @@ func (t *talk) attend(ctx context.Context, end *turn, do func(ctx context.Contex
 		defer close(done)
 		do(ctx)
 	}()
-	heard := t.ears.heard
+	heard := t.ears.Heard
 	for {
 		select {
 		case <-done:
 			return
 		case <-t.limits.time:
-			end.stop = stopTime
+			end.stop = rounds.StopTime
 			stop()
 		case m, ok := <-heard:
 			switch {
@@ -61,15 +39,6 @@ func (t *talk) attend(ctx context.Context, end *turn, do func(ctx context.Contex
 			}
 		}
 	}
-}
-
-// close listens no longer. What was won until then is handed out: it must not be lost.
-func (e *ears) close() (left []inbox.Message) {
-	e.deaf()
-	for m := range e.heard {
-		left = append(left, m)
-	}
-	return left
 }
 
 // sayMore brings what came while nothing could be told.
@@ -94,7 +63,7 @@ func (t *talk) sayAgain() {
 // tooLate settles what was taken up and can be of no use any more: nobody shall take it for said.
 // An agent that was stopped from outside keeps it for when it is started again.
 func (t *talk) tooLate(ctx context.Context) {
-	left := t.ears.close()
+	left := t.ears.Close()
 	if ctx.Err() != nil {
 		return
 	}

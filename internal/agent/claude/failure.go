@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -28,10 +29,10 @@ const statusOverloaded = 529
 func (t *talk) failure(end *turn) *failed {
 	r := end.result
 	switch {
-	case end.stop == stopTurns, r != nil && r.Subtype == "error_max_turns":
-		return &failed{class: task.ClassStopped, kind: "max_turns", reason: stopTurns, text: t.atLimit("MAX_TURNS")}
-	case end.stop == stopCost, r != nil && r.Subtype == "error_max_budget_usd":
-		return &failed{class: task.ClassStopped, kind: "max_budget", reason: stopCost, text: t.atLimit("MAX_BUDGET_USD")}
+	case end.stop == rounds.StopTurns, r != nil && r.Subtype == "error_max_turns":
+		return &failed{class: task.ClassStopped, kind: "max_turns", reason: rounds.StopTurns, text: t.atLimit("MAX_TURNS")}
+	case end.stop == rounds.StopCost, r != nil && r.Subtype == "error_max_budget_usd":
+		return &failed{class: task.ClassStopped, kind: "max_budget", reason: rounds.StopCost, text: t.atLimit("MAX_BUDGET_USD")}
 	case r == nil:
 		return t.died(end)
 	case r.Subtype != "success" || r.IsError:
@@ -44,8 +45,7 @@ func (t *talk) failure(end *turn) *failed {
 
 // atLimit says that a limit of the attempt was reached, and how far the agent came.
 func (t *talk) atLimit(name string) string {
-	at := t.rec.at()
-	return fmt.Sprintf("The agent was stopped after %d turns, at a cost of %.2f USD: %s allows no more.", at.Turn, t.rec.cost(), name)
+	return rounds.Stopped(t.rec.at().Turn, t.rec.cost(), name)
 }
 
 // refused is a result that says that it went wrong.

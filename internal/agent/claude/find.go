@@ -23,13 +23,7 @@ const versionWait = time.Minute
 type variables map[string]string
 
 func variablesOf(environ []string) variables {
-	vars := variables{}
-	for _, entry := range environ {
-		if name, value, ok := strings.Cut(entry, "="); ok {
-			vars[name] = value
-		}
-	}
-	return vars
+	return agent.Variables(environ)
 }
 
 // find answers the path of Claude Code, and its version.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -23,8 +24,8 @@ func (t *talk) close(ctx context.Context, end *turn) *failed {
 	if t.rec.behindIt() {
 		wait = behindWait
 	}
-	t.prog.in.close()
-	timer, heard := time.NewTimer(wait), t.ears.heard
+	t.prog.in.Close()
+	timer, heard := time.NewTimer(wait), t.ears.Heard
 	defer timer.Stop()
 	for !end.ended {
 		select {
@@ -64,33 +65,18 @@ func (t *talk) heardLate(end *turn, m inbox.Message) (stopping bool) {
 	return true
 }
 
-func (t *talk) completed(end *turn, w work) {
+func (t *talk) completed(end *turn, w rounds.Work) {
 	t.save()
 	at := t.rec.at()
 	data := map[string]any{
 		"success": true, "turns": at.Turn, "session_id": at.SessionID, "model": at.Spent.Model,
 		"stop_reason": or(end.result.StopReason, "end_turn"), "final_output": t.rec.said(), "agent_type": t.agentType(),
 		"tool_errors": at.Errors, "transcript_path": transcriptPath(t.env, at.SessionID), "duration_ms": at.WorkedMS,
-		"validation_passed": false, "tests_passed": w.tested,
+		"validation_passed": false, "tests_passed": w.Tested,
 	}
 	maps.Copy(data, t.rec.bill())
-	maps.Copy(data, t.workData(w))
+	maps.Copy(data, t.loop().WorkData(w))
 	t.env.Report.Emit(task.EventAgentCompleted, data)
-}
-
-// workData is what is known of the work; the pull request is omoi's own.
-func (t *talk) workData(w work) map[string]any {
-	return map[string]any{
-		"branch_name": t.branch(), "code_committed": w.committed, "code_pushed": w.pushed, "files_changed": t.rec.at().Files,
-		"pr_created": false, "pr_url": nil, "pr_number": nil, "ci_status": nil,
-	}
-}
-
-func (t *talk) branch() string {
-	if t.env.Config.Repo == nil {
-		return ""
-	}
-	return t.env.Config.Repo.Branch
 }
 
 func (t *talk) agentType() string { return or(t.vars["AGENT_TYPE"], "implementer") }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
 )
 
 // place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
@@ -20,14 +21,10 @@ type place struct {
 	Spent     spent  `json:"spent"`
 	Files     int    `json:"files"` // that were changed
 	Errors    int    `json:"errors"`
-	WorkedMS  int64  `json:"worked_ms"`
 
-	// Of continuous mode.
-	Iteration   int `json:"iteration"`
-	Passed      int `json:"passed"`
-	Failed      int `json:"failed"` // in a row
-	Signals     int `json:"signals"`
 	TurnsBefore int `json:"turns_before"` // the round that is under way
+
+	rounds.State
 
 	path string
 }

@@ -6,16 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/stdio"
 )
-
-const settleWait = 200 * time.Millisecond // for lines after its end, while somebody else holds its output
 
 // program is one process of Claude Code.
 type program struct {
@@ -27,7 +25,7 @@ type program struct {
 	err    error // it could not be started
 
 	stop context.CancelFunc // ends its whole process tree
-	in   *mouth
+	in   *stdio.Mouth
 }
 
 // start starts the program; take gets every line.
@@ -41,7 +39,7 @@ func start(ctx context.Context, env agent.Env, command proc.Command, take func(*
 		return nil, errors.Join(fmt.Errorf("make a pipe for the agent's output: %w", err), stdin.Close(), in.Close())
 	}
 	ctx, stop := context.WithCancel(ctx)
-	p := &program{notices: make(chan *line, 256), done: make(chan struct{}), stop: stop, in: newMouth(in)}
+	p := &program{notices: make(chan *line, 256), done: make(chan struct{}), stop: stop, in: stdio.NewMouth(in)}
 	command.Stdin, command.Stdout = stdin, stdout
 	ended := make(chan struct{})
 	go func() {
@@ -55,8 +53,8 @@ func start(ctx context.Context, env agent.Env, command proc.Command, take func(*
 		p.read(out, ended, take)
 		<-ended
 		stop()
-		_ = out.Close()
-		p.in.drop()
+		stdio.Drain(out)
+		p.in.Drop()
 	}()
 	return p, nil
 }
@@ -73,7 +71,7 @@ func (p *program) over() bool {
 
 // read takes lines until the program has ended and no more of them come.
 func (p *program) read(out *os.File, ended <-chan struct{}, take func(*line)) {
-	lines, unread := bufio.NewReaderSize(&patient{file: out, ended: ended}, 64<<10), 0
+	lines, unread := bufio.NewReaderSize(&stdio.Patient{File: out, Ended: ended}, 64<<10), 0
 	for {
 		raw, full, err := readLine(lines)
 		l := lineOf(raw, full)
@@ -97,41 +95,13 @@ func (p *program) notice(l *line) {
 	}
 }
 
-// patient reads until the end of the output. Once the program has ended it waits no longer for
-// what another process might still write.
-type patient struct {
-	file  *os.File
-	ended <-chan struct{}
-}
-
-func (r *patient) Read(b []byte) (int, error) {
-	for {
-		n, err := r.file.Read(b)
-		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-			return n, err
-		}
-		<-r.ended
-		_ = r.file.SetReadDeadline(time.Now().Add(settleWait))
-		if n, err = r.file.Read(b); n > 0 || err != nil {
-			return n, endOf(err)
-		}
-	}
-}
-
-func endOf(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return io.EOF
-	}
-	return err
-}
-
 // send writes a line to the program.
 func (p *program) send(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode a line for the agent: %w", err)
 	}
-	return p.in.send(append(text, '\n'))
+	return p.in.Send(append(text, '\n'))
 }
 
 // say sends a message of a user under an id, by which the program says that it took it up. It

@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/diff"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/stdio"
 )
 
 type nobody struct{}
@@ -108,9 +109,9 @@ func TestNobodyWaitsForAProgramThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	_, in, err := os.Pipe()
 	require.NoError(t, err)
-	m, long := newMouth(in), make([]byte, 1<<20)
-	require.NoError(t, m.send(long))
-	require.NoError(t, m.send(long))
-	m.drop()
-	require.ErrorContains(t, m.send(long), "closed")
+	m, long := stdio.NewMouth(in), make([]byte, 1<<20)
+	require.NoError(t, m.Send(long))
+	require.NoError(t, m.Send(long))
+	m.Drop()
+	require.ErrorContains(t, m.Send(long), "closed")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -27,7 +28,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if vars[Bin] == "" {
 		vars[Bin] = env.Config.ClaudeBin
 	}
-	if err := cmp.Or(checkCredentials(vars), checkLimits(vars)); err != nil {
+	if err := cmp.Or(checkCredentials(vars), rounds.Check(vars)); err != nil {
 		return agent.Result{}, err
 	}
 	path, version, err := find(ctx, env, vars)
@@ -44,7 +45,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	env.Log.InfoContext(ctx, "claude code", slog.String("path", path), slog.String("version", version))
 	t.limits = limitsOf(env, vars, t.place)
 	t.rec = newRecorder(ctx, env, t.place)
-	t.ears = listen(ctx, env.Inbox)
+	t.ears = agent.Listen(ctx, env.Inbox)
 	res, err := t.work(ctx)
 	t.halt()
 	t.tooLate(ctx)
@@ -108,7 +109,7 @@ func (t *talk) after(ctx context.Context, end *turn) (*step, agent.Result, error
 	if next, err := t.verdict(ctx, end); next != nil || err != nil {
 		return next, agent.Result{}, err
 	}
-	if next, err := t.linger(ctx, t.patience()); next != nil || err != nil {
+	if next, err := t.linger(ctx, t.env.Patience()); next != nil || err != nil {
 		return next, agent.Result{}, err
 	}
 	next, f, err := t.conclude(ctx, end)
@@ -120,13 +121,17 @@ func (t *talk) after(ctx context.Context, end *turn) (*step, agent.Result, error
 	case f != nil:
 		return nil, t.fail(f), nil
 	}
-	t.completed(end, t.look(ctx))
+	w := rounds.Look(ctx, t.env, rounds.AsksOf(t.vars))
+	if text := w.Undone(t.env, t.vars); text != "" {
+		return nil, t.fail(&failed{class: task.ClassAgentError, kind: "nothing_done", reason: "nothing_done", text: text}), nil
+	}
+	t.completed(end, w)
 	return nil, agent.Result{}, nil
 }
 
 // stand waits after an interrupt for a word on how to go on.
 func (t *talk) stand(ctx context.Context) (*step, agent.Result, error) {
-	m, ok, err := t.await(ctx, t.patience())
+	m, ok, err := t.await(ctx, t.env.Patience())
 	if !ok {
 		return nil, t.abandoned(err), err
 	}
@@ -151,7 +156,7 @@ func (t *talk) conclude(ctx context.Context, end *turn) (*step, *failed, error) 
 	if m, ok := t.lastWord(ctx); ok {
 		return stepOf(m), nil, nil // the program is still there to hear it
 	}
-	t.ears = listen(ctx, t.env.Inbox)
+	t.ears = agent.Listen(ctx, t.env.Inbox)
 	f := t.close(ctx, end)
 	if err := ctx.Err(); err != nil || end.interrupted {
 		return nil, nil, err
@@ -164,11 +169,11 @@ func (t *talk) conclude(ctx context.Context, end *turn) (*step, *failed, error) 
 
 // lastWord is a message that came in the last moment before the end. Afterwards nobody listens.
 func (t *talk) lastWord(ctx context.Context) (inbox.Message, bool) {
-	left := slices.Concat(t.later, t.ears.close())
+	left := slices.Concat(t.later, t.ears.Close())
 	t.later = nil
 	for i, m := range left {
 		if m.Type != inbox.TypeInterrupt {
-			t.ears, t.later = listen(ctx, t.env.Inbox), left[i+1:]
+			t.ears, t.later = agent.Listen(ctx, t.env.Inbox), left[i+1:]
 			return m, true
 		}
 		t.interrupted(m) // there is nothing left to stop

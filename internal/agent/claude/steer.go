@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -26,7 +27,7 @@ type talk struct {
 	place *place
 	rec   *recorder
 	prog  *program
-	ears  *ears
+	ears  *agent.Ears
 	began time.Time
 
 	unheard map[string]inbox.Message // what the program was told and has not taken up, by our id
@@ -68,14 +69,14 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 		case <-ctx.Done():
 			t.halt()
 			return end, ctx.Err()
-		case m, ok := <-t.ears.heard:
+		case m, ok := <-t.ears.Heard:
 			if ok {
 				t.hear(end, m)
 			}
 		case l := <-t.prog.notices:
 			t.noticed(end, l)
 		case <-t.limits.time:
-			t.stop(end, stopTime)
+			t.stop(end, rounds.StopTime)
 		case <-end.late:
 			t.prog.stop()
 		case <-t.prog.done:
@@ -98,7 +99,7 @@ func (t *talk) over(end *turn) bool {
 // ensure starts the program, or starts it again where it has ended.
 func (t *talk) ensure(ctx context.Context) error {
 	if t.prog != nil && !t.prog.over() {
-		if t.env.Config.Continuous || t.limits.turns == 0 || t.rec.used() == 0 {
+		if t.env.Config.Continuous || t.limits.Turns == 0 || t.rec.used() == 0 {
 			return nil
 		}
 		t.halt() // it would count the turns of what it is told next from the beginning
@@ -179,7 +180,7 @@ func (t *talk) noticed(end *turn, l *line) {
 		}
 	}
 	if l.Type == "user" && end.late == nil {
-		if reason := t.reached(); reason == stopCost || reason == stopTurns && !t.rec.calling() {
+		if reason := t.reached(); reason == rounds.StopCost || reason == rounds.StopTurns && !t.rec.calling() {
 			t.stop(end, reason)
 		}
 	}

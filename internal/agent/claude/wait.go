@@ -9,18 +9,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-const defaultIdle = 10 * time.Minute
-
-// patience is how long the agent waits for a message: less than the time after which omoi
-// takes one that waits for idle, so that it ends in a state of its own choice.
-func (t *talk) patience() time.Duration {
-	idle := t.env.Config.Idle
-	if idle <= 0 {
-		idle = defaultIdle
-	}
-	return idle * 4 / 5
-}
-
 // await waits for a message, and says so. ok is false if none came in time. An interrupt finds
 // nothing to stop: it is answered, and the wait begins anew.
 func (t *talk) await(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
@@ -48,7 +36,7 @@ func (t *talk) next(ctx context.Context, patience time.Duration) (m inbox.Messag
 			return m, false, ctx.Err()
 		case <-timer.C:
 			return m, false, nil
-		case m, ok = <-t.ears.heard:
+		case m, ok = <-t.ears.Heard:
 			return m, ok, ctx.Err()
 		case l := <-t.prog.notices:
 			t.noticed(past, l)

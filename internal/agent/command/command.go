@@ -1,6 +1,6 @@
-// Package command runs a given program as the agent: an unchanged worker of the replaced
-// system, or anything that posts its own events. It gets the environment contract, and its
-// exit code is the outcome where it has not reported one itself.
+// Package command runs a given program as the agent: one that speaks our event lines, an unchanged worker
+// of the replaced system, or any other. It gets the environment contract, and its exit code is the outcome
+// where it has not told one itself.
 package command
 
 import (
@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"slices"
@@ -17,7 +16,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/link"
-	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -27,11 +26,15 @@ type Runtime struct {
 	// Output gets the program's output as it comes; nil is standard error, which the
 	// provider keeps as the log.
 	Output io.Writer
+	// LookEvery is how often the work tree is looked at while the program says nothing; zero is 10 s.
+	LookEvery time.Duration
 }
 
 var _ agent.Runtime = Runtime{}
 
-// Run runs the program to its end. Its own events go past us to the API.
+const defaultLook = 10 * time.Second
+
+// Run runs the program until the task has an outcome.
 func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if env.Done {
 		return agent.Result{}, nil
@@ -39,95 +42,43 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if len(env.Config.Command) == 0 {
 		return agent.Result{}, task.Invalid("command", "the command agent was given no command")
 	}
+	vars := agent.Variables(env.Environ)
+	if err := rounds.Check(vars); err != nil {
+		return agent.Result{}, err
+	}
 	environ, closeRelay, err := relayed(env)
 	if err != nil {
 		return agent.Result{}, err
 	}
 	defer closeRelay()
-	res, err := c.program(ctx, env, environ)
-	if err != nil {
-		return agent.Result{}, task.Invalid("command", "the command cannot be started: %s", err.Error())
-	}
+	r := c.prepare(ctx, env, vars, environ)
+	defer r.rec.log.close()
+	res, err := r.work(ctx)
+	r.tooLate(ctx)
 	if ctx.Err() != nil {
 		return agent.Result{}, ctx.Err()
 	}
-	return c.settle(ctx, env, outcome{res, environ})
+	return res, err
 }
 
-func (c Runtime) program(ctx context.Context, env agent.Env, environ []string) (proc.Result, error) {
-	output := c.Output
-	if output == nil {
-		output = os.Stderr
+func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]string, environ []string) *run {
+	r := &run{
+		env: env, vars: vars, environ: environ, log: c.Output, every: c.LookEvery, limits: rounds.Read(vars, env.Config.Continuous), began: time.Now(),
 	}
-	done := env.Doing.Tool("command")
-	defer done()
-	return env.Procs.Run(ctx, proc.Command{
-		Args: env.Config.Command, Dir: env.Config.Workspace, Env: environ, Output: output,
-		Grace: min(env.Config.Grace/2, 5*time.Second),
-	})
-}
-
-// outcome is how the program ended, and the environment that it had.
-type outcome struct {
-	proc.Result
-	environ []string
-}
-
-// settle makes the outcome from the exit code, unless the program has reported one. In
-// continuous mode a program that ended well is validated.
-func (c Runtime) settle(ctx context.Context, env agent.Env, res outcome) (agent.Result, error) {
-	told, err := reported(ctx, env)
-	if err != nil {
-		return agent.Result{}, err
+	if r.log == nil {
+		r.log = os.Stderr
 	}
-	failed := res.Outcome != proc.Exited || res.ExitCode != 0
-	switch {
-	case told:
-		env.Log.InfoContext(ctx, "the program reported its outcome itself", slog.Int("exit_code", res.ExitCode))
-	case failed:
-		env.Report.Emit(task.EventAgentError, failure(res.Result))
-	default:
-		done := success(env, res.Result)
-		env.Report.Emit(task.EventAgentCompleted, done)
-		if env.Config.Continuous {
-			v := c.validate(ctx, env, res.environ)
-			v.report(env, done)
-			failed = len(v.wrong) > 0
-		}
+	if r.every <= 0 {
+		r.every = defaultLook
 	}
-	return agent.Result{Failed: failed}, ctx.Err()
-}
-
-func failure(res proc.Result) map[string]any {
-	class := task.ClassAgentError
-	if res.Outcome == proc.OutOfMemory {
-		class = task.ClassResources
+	place := openPlace(env.Config.Dir)
+	r.rec = newRecorder(ctx, env, place, r.limits)
+	r.rec.begin = r.begin
+	if env.Config.Continuous {
+		r.time = time.After(r.limits.Left(&place.State))
 	}
-	return map[string]any{
-		"error":      fmt.Sprintf("The command ended with exit code %d (%s). %s", res.ExitCode, res.Outcome, res.Note),
-		"error_type": string(res.Outcome), "failure_class": string(class), "phase": "initial_task",
-		"exit_code": res.ExitCode, "output": tail(res.Output), "duration_ms": res.Duration.Milliseconds(),
-	}
-}
-
-func success(env agent.Env, res proc.Result) map[string]any {
-	branch := ""
-	if env.Config.Repo != nil {
-		branch = env.Config.Repo.Branch
-	}
-	kind := env.Config.Env["AGENT_TYPE"]
-	if kind == "" {
-		kind = "implementer"
-	}
-	return map[string]any{
-		"success": true, "turns": 0, "cost_usd": 0, "session_id": env.SessionID, "stop_reason": "exit_0",
-		"input_tokens": 0, "output_tokens": 0, "cache_read_tokens": 0, "cache_write_tokens": 0,
-		"final_output": tail(res.Output), "branch_name": branch, "agent_type": kind, "duration_ms": res.Duration.Milliseconds(),
-	}
-}
-
-func tail(text string) string {
-	return strings.ToValidUTF8(text[max(len(text)-5000, 0):], "?")
+	r.ears = agent.Listen(ctx, env.Inbox)
+	return r
 }
 
 // decisive are the events by which a program reports its own outcome.

@@ -57,6 +57,8 @@ type Config struct {
 	MaxBackoff time.Duration // after failures in a row; 15 s
 	UsedFile   string        // what was won and taken up; empty keeps it in memory only
 	Turn       func() int    // the agent's turn, for receipts; nil is 0
+
+	InterruptsOnly bool // the rest is for somebody else
 }
 
 // Inbox holds what was said and not yet taken up. It is safe for concurrent use.
@@ -107,10 +109,13 @@ func (b *Inbox) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wg.Go(func() { b.sendAcks(ctx) })
-	backoff := b.cfg.MinBackoff
+	backoff, path := b.cfg.MinBackoff, "/messages?wait="+b.cfg.Wait.String()
+	if b.cfg.InterruptsOnly {
+		path += "&only=" + TypeInterrupt
+	}
 	for ctx.Err() == nil {
 		asked := time.Now()
-		answer, err := b.line.Get(ctx, "/messages?wait="+b.cfg.Wait.String(), b.cfg.Wait)
+		answer, err := b.line.Get(ctx, path, b.cfg.Wait)
 		if err == nil && answer.Status == http.StatusGone {
 			return
 		}

@@ -39,6 +39,8 @@ type Command struct {
 	Timeout time.Duration
 	// Grace is the time between SIGTERM and SIGKILL; zero is 2 s.
 	Grace time.Duration
+	// Interrupt, once closed, asks the command to stop as a terminal does; what does not is ended. May be nil.
+	Interrupt <-chan struct{}
 	// Capture bounds the kept output: its beginning and its end; zero is 256 KiB.
 	Capture int
 	// Output gets all output as it comes, beside what is kept. May be nil.
@@ -110,13 +112,16 @@ func (r *Runner) await(ctx context.Context, c Command, pid int, done chan syscal
 	select {
 	case status = <-done:
 		return status, true
-	case <-limit.Done():
-	}
-	res.Outcome = Timeout
-	if ctx.Err() != nil {
+	case <-c.Interrupt:
 		res.Outcome = Stopped
+		res.Killed, res.Survivors = r.interrupt(ctx, pid, c.Grace, done)
+	case <-limit.Done():
+		res.Outcome = Timeout
+		if ctx.Err() != nil {
+			res.Outcome = Stopped
+		}
+		res.Killed, res.Survivors = r.end(pid, c.Grace, done)
 	}
-	res.Killed, res.Survivors = r.end(pid, c.Grace, done)
 	timer := time.NewTimer(5 * time.Second)
 	defer timer.Stop()
 	select {
@@ -184,6 +189,25 @@ func (r *Runner) wait(cmd *exec.Cmd) syscall.WaitStatus {
 	delete(r.own, cmd.Process.Pid)
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return status
+}
+
+// interruptWait is how long a command may take to stop when it is interrupted.
+const interruptWait = 2 * time.Second
+
+// interrupt sends what a terminal sends, to the whole group, and ends what is left a moment later.
+func (r *Runner) interrupt(ctx context.Context, pid int, grace time.Duration, done chan syscall.WaitStatus) (killed, left int) {
+	family := r.family(pid)
+	_ = syscall.Kill(-pid, syscall.SIGINT)
+	timer := time.NewTimer(interruptWait)
+	defer timer.Stop()
+	select {
+	case status := <-done:
+		done <- status
+		return r.killTree(pid, family)
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return r.end(pid, min(grace, time.Second), done)
 }
 
 // end asks the tree to end, waits for its root, then makes sure.

@@ -66,6 +66,9 @@ type Config struct {
 	// with workers of the replaced system.
 	Env map[string]string `json:"env,omitempty"`
 
+	// ReadsMessages says that the program of the command runtime is told messages by its standard input.
+	ReadsMessages bool `json:"reads_messages,omitempty"`
+
 	WaitForMessages bool          `json:"wait_for_messages,omitempty"`
 	Idle            time.Duration `json:"idle,omitempty"` // after which omoi takes an agent that waits for idle; default 10 min
 	Heartbeat       time.Duration `json:"heartbeat"`      // default 30 s

@@ -1,0 +1,147 @@
+package main_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+)
+
+// A program that speaks event lines tells what an agent of ours would, its outcome too; the rest is output.
+func TestAProgramSpeaksEventLines(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `
+echo plain
+event agent.tool_use '{"tool":"Bash","tool_use_id":"t1"}'
+echo '{"omoi":"event","event_type":'
+event agent.shutdown '{}'
+event agent.message '{"content":"the key is planted-secret","sandbox_id":"another"}'
+event agent.completed '{"final_output":"Done.","cost_usd":0.25,"input_tokens":7,"output_tokens":3}'
+event agent.completed '{"final_output":"Once more."}'
+exit 3`)
+	require.Equal(t, 0, b.run())
+	require.Equal(t, []string{"agent.started", "agent.tool_use", "agent.message", "agent.completed", "agent.shutdown"}, b.server.Types())
+	require.Equal(t, []any{"the key is [redacted]", "sbx"}, []any{b.one("agent.message")["content"], b.one("agent.message")["sandbox_id"]})
+	done := b.one("agent.completed")
+	require.Equal(t, []any{"Done.", 0.25, 7.0, true, "feature/x"}, []any{done["final_output"], done["cost_usd"], done["input_tokens"], done["success"], done["branch_name"]})
+	_, kept := b.transcript()
+	require.Contains(t, kept.Content, `"content":"the key is [redacted]"`)
+	require.NotContains(t, kept.Content, "plain")
+}
+
+func TestAProgramTellsItsFailure(t *testing.T) {
+	t.Parallel()
+	for line, kind := range map[string]string{
+		`event agent.error '{"error":"no","failure_class":"credentials"}'`: "agent.error",
+		`event agent.completed '{"success":false,"final_output":"no"}'`:    "agent.completed",
+		`event agent.failed '{"error":"no"}'`:                              "agent.failed",
+	} {
+		b := commandBox(t, line)
+		require.Equal(t, 1, b.run(), line)
+		b.one(kind)
+		require.Len(t, b.server.Types(), 3, "nothing is added: %q", b.server.Types())
+	}
+}
+
+// Lines of any length do no harm: one that is too long is output.
+func TestALongLineIsBounded(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `
+long() { printf '{"omoi":"event","event_type":"agent.message","event_data":{"content":"'; head -c $1 /dev/zero | tr '\0' x; echo '"}}'; }
+long 3000000; long 30000000; echo done`)
+	require.Equal(t, 0, b.run())
+	require.Greater(t, b.one("agent.message")["shortened_from_bytes"], 3e6)
+	require.Len(t, b.one("agent.completed")["final_output"], 64<<10)
+}
+
+// What a program says itself of a file is not told again.
+func TestAProgramTellsOfItsOwnEdits(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `echo a > mine; echo b > other; event agent.file_edited '{"file_path":"'"$PWD"'/mine","change_type":"created","full_diff":"+a"}'`)
+	require.Equal(t, 0, b.run())
+	edits := b.server.Of("agent.file_edited")
+	require.Len(t, edits, 2)
+	require.Equal(t, []any{"+a", "other"}, []any{edits[0].Data["full_diff"], edits[1].Data["file_path"]})
+	require.EqualValues(t, 2, b.one("agent.completed")["files_changed"])
+}
+
+// A program that goes round by itself says so, and is held to the limits all the same.
+func TestAProgramGoesRoundByItself(t *testing.T) {
+	t.Parallel()
+	const round = `event continuous.started '{}'; n=0; while :; do n=$((n+1)); event iteration.started '{"iteration_num":'$n'}'; `
+	for does, stop := range map[string]string{
+		round + `event iteration.completed '{}'; sleep 0.05; done`:                                                      "max_iterations_reached",
+		round + `event iteration.failed '{"error":"no"}'; sleep 0.05; done`:                                             "consecutive_errors",
+		round + `event continuous.completed '{"validation_passed":true,"stop_reason":"validation_passed"}'; exit; done`: "validation_passed",
+	} {
+		b := commandBox(t, does)
+		b.cfg.Continuous, b.cfg.Env["MAX_ITERATIONS"] = true, "2"
+		b.cfg.Env["MAX_CONSECUTIVE_ERRORS"] = "1"
+		_ = b.run()
+		require.Equal(t, stop, b.one("continuous.completed")["stop_reason"])
+		b.one("continuous.started")
+		require.Empty(t, b.server.Of("agent.error"))
+	}
+}
+
+// A program that neither speaks nor hears is run once an attempt: the next attempt is its next chance.
+func TestAPlainProgramIsRunOnce(t *testing.T) {
+	t.Parallel()
+	for does, why := range map[string]string{"echo sorry; exit 3": "exit code 3", "echo x > left": "left"} {
+		b := commandBox(t, does)
+		b.cfg.Continuous = true
+		require.Equal(t, 1, b.run())
+		require.Contains(t, b.one("agent.error")["error"], why)
+		require.Empty(t, b.server.Of("continuous.completed"))
+		require.Empty(t, b.server.Of("iteration.started"))
+	}
+}
+
+// Messages are left to a program that looks for them itself, but an interrupt stops it.
+func TestAnInterruptStopsAProgramThatIsToldNothing(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, stray+`touch begun; trap 'echo stopped >> log; exit 0' INT; stray; while :; do sleep 0.05; done`)
+	_, wait := b.start()
+	pid := waitFile(t, b.at("ready"))
+	b.server.Say(agenttest.Message{ID: "m0", Content: "use tabs", Type: "user_message"}, agenttest.Message{ID: "m1", Content: "enough", Type: "interrupt"})
+	require.Equal(t, 1, wait().ExitCode())
+	require.NoDirExists(t, "/proc/"+pid)
+	require.Equal(t, "stopped", waitFile(t, b.at("log")), "it could clean up")
+	require.Equal(t, "m1", b.one("agent.interrupted")["message_id"])
+	require.Equal(t, "stopped", b.one("agent.error")["failure_class"])
+	require.Equal(t, []string{"m1"}, slices.Compact(b.server.Acks()))
+	b.used("m1")
+}
+
+// What a program was told and did not read is not taken for said.
+func TestAMessageThatNobodyReadsIsDropped(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `[ -e begun ] && { touch again; exit; }; touch begun; while [ ! -e go ]; do sleep 0.02; done`)
+	b.cfg.ReadsMessages = true
+	_, wait := b.start()
+	waitExists(t, b.at("begun"))
+	b.server.Say(agenttest.Message{ID: "m1", Content: strings.Repeat("x", 100_000), Type: "user_message"}) // more than a pipe holds
+	b.server.Wait(t, agenttest.Has("agent.message_injected", 1))
+	require.NoError(t, os.WriteFile(b.at("go"), nil, 0o600))
+	require.Equal(t, 0, wait().ExitCode())
+	require.FileExists(t, b.at("again"), "it is given another chance")
+	require.Equal(t, "m1", b.one("agent.message_dropped")["message_id"])
+	b.one("agent.completed")
+}
+
+// A later attempt of a program goes on from the transcript of an earlier one.
+func TestAProgramsTranscriptGoesOn(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `grep -q 'The answer' "$SESSION_TRANSCRIPT_PATH" && says "session $RESUME_SESSION_ID"`)
+	b.server.Keep("earlier", `{"omoi":"event","event_type":"agent.message","event_data":{"content":"The answer"}}`+"\n")
+	b.cfg.Attempt, b.cfg.Resume = 2, &spec.Resume{RunID: "earlier", SessionID: "before", Attempt: 1}
+	require.Equal(t, 0, b.run())
+	require.Equal(t, "session before", b.one("agent.completed")["final_output"])
+	_, kept := b.transcript()
+	require.Equal(t, 3, strings.Count(kept.Content, "\n"), "behind what was said before")
+}

@@ -1,0 +1,141 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// stand waits after an interrupt for a word on how to go on. A program that is told nothing does not go on
+// against the will of who stopped it.
+func (r *run) stand(ctx context.Context) (*step, agent.Result, error) {
+	if r.env.Config.ReadsMessages {
+		if ok, err := r.await(ctx, r.env.Patience()); ok || err != nil {
+			return &step{}, agent.Result{}, err
+		}
+	}
+	return nil, r.fail(map[string]any{
+		"error":      "The agent was interrupted, and no message came that says how to go on. Its work is kept: omoi retry goes on with it.",
+		"error_type": "interrupted", "failure_class": string(task.ClassStopped), "phase": "initial_task", "stop_reason": "interrupted",
+	}), nil
+}
+
+// addition is what is said of work that is done: before the program is taken for done, where the task
+// asks to wait for that, and in the last moment.
+func (r *run) addition(ctx context.Context, patience time.Duration) (*step, error) {
+	if r.env.Config.ReadsMessages && r.env.Config.WaitForMessages && patience > 0 {
+		if ok, err := r.await(ctx, patience); ok || err != nil {
+			return &step{}, err
+		}
+	}
+	r.later = append(r.later, r.ears.Close()...)
+	r.ears = agent.Listen(ctx, r.env.Inbox)
+	r.later = slices.DeleteFunc(r.later, func(m inbox.Message) bool {
+		if m.Type == inbox.TypeInterrupt {
+			r.interrupted(m) // there is nothing left to stop
+		}
+		return m.Type == inbox.TypeInterrupt
+	})
+	if len(r.later) > 0 && r.env.Config.ReadsMessages {
+		return &step{}, nil
+	}
+	return nil, nil //nolint:nilnil // nobody has said anything
+}
+
+// await waits for a message, and says so. ok is false if none came in time. An interrupt finds
+// nothing to stop: it is answered, and the wait begins anew.
+func (r *run) await(ctx context.Context, patience time.Duration) (ok bool, err error) {
+	if len(r.later) > 0 {
+		return true, nil
+	}
+	r.env.Doing.SetStatus(reporter.StatusWaiting)
+	for {
+		r.env.Report.Emit(task.EventAgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.env.Doing.Turn()})
+		m, ok, err := r.hear(ctx, patience)
+		if !ok || err != nil {
+			return false, err
+		}
+		if m.Type != inbox.TypeInterrupt {
+			r.later = append(r.later, m)
+			return true, nil
+		}
+		r.interrupted(m)
+	}
+}
+
+func (r *run) hear(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case m, ok = <-r.ears.Heard:
+		return m, ok, ctx.Err()
+	case <-timer.C:
+		return m, false, nil
+	case <-ctx.Done():
+		return m, false, ctx.Err()
+	}
+}
+
+// tooLate settles what was taken up and can be of no use any more: nobody shall take it for said.
+// An agent that was stopped from outside keeps it for when it is started again.
+func (r *run) tooLate(ctx context.Context) {
+	left := r.ears.Close()
+	if ctx.Err() != nil {
+		return
+	}
+	for _, m := range append(r.later, left...) {
+		if m.Type == inbox.TypeInterrupt {
+			r.interrupted(m)
+			continue
+		}
+		r.drop(m, "the agent ended first")
+	}
+	r.later = nil
+}
+
+func (r *run) drop(m inbox.Message, why string) {
+	r.env.Report.Emit(task.EventAgentMessageDropped, m.Named(map[string]any{"reason": why}))
+	r.env.Inbox.Used(m.ID)
+}
+
+// attend listens while something else is done. An interrupt and the time limit end that; what
+// else is said waits for the next run.
+func (r *run) attend(ctx context.Context, e *end, do func(ctx context.Context)) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do(ctx)
+	}()
+	stopping := []inbox.Message(nil)
+	for heard := r.ears.Heard; ; {
+		select {
+		case <-done:
+			for _, m := range stopping {
+				e.interrupted = true
+				r.interrupted(m)
+			}
+			return
+		case <-r.time:
+			e.stop = rounds.StopTime
+			stop()
+		case m, ok := <-heard:
+			switch {
+			case !ok:
+				heard = nil
+			case m.Type == inbox.TypeInterrupt:
+				stopping = append(stopping, m)
+				stop()
+			default:
+				r.later = append(r.later, m)
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// after decides what follows a run of the program: another one, or the end.
+func (r *run) after(ctx context.Context, e *end) (*step, agent.Result, error) {
+	told, failed, err := r.told(ctx, e)
+	switch {
+	case err != nil:
+		return nil, agent.Result{}, err
+	case told:
+		r.env.Log.InfoContext(ctx, "the program reported its outcome itself", slog.Int("exit_code", e.ExitCode))
+		return nil, agent.Result{Failed: failed}, nil
+	case e.interrupted:
+		return r.stand(ctx)
+	case e.stop != "" && (e.stop != rounds.StopTurns || !r.env.Config.Continuous):
+		return nil, r.atLimit(e.stop), nil
+	case r.env.Config.Continuous:
+		return r.judgeRound(ctx, e)
+	case e.Outcome != proc.Exited || e.ExitCode != 0:
+		return nil, r.fail(failure(e)), nil
+	}
+	return r.succeed(ctx, e)
+}
+
+// told reports whether the program has told its outcome, by a line or by the API.
+func (r *run) told(ctx context.Context, e *end) (told, failed bool, err error) {
+	r.rec.mu.Lock()
+	outcome, failed := r.rec.outcome, r.rec.failed
+	r.rec.mu.Unlock()
+	if outcome != "" {
+		return true, failed, nil
+	}
+	told, err = reported(ctx, r.env)
+	return told, e.Outcome != proc.Exited || e.ExitCode != 0, err
+}
+
+// succeed ends a single run that went well, unless somebody has something to add.
+func (r *run) succeed(ctx context.Context, e *end) (*step, agent.Result, error) {
+	w := rounds.Look(ctx, r.env, rounds.Asks{})
+	if text := w.Undone(r.env, r.vars); text != "" {
+		return nil, r.fail(map[string]any{
+			"error": text, "error_type": "nothing_done", "failure_class": string(task.ClassAgentError), "phase": "validation", "stop_reason": "nothing_done",
+		}), nil
+	}
+	if next, err := r.addition(ctx, r.env.Patience()); next != nil || err != nil {
+		return next, agent.Result{}, err
+	}
+	r.completed(e, w)
+	return nil, agent.Result{}, ctx.Err()
+}
+
+func (r *run) completed(e *end, w rounds.Work) {
+	data := map[string]any{
+		"success": true, "turns": r.rec.Turns(), "session_id": r.rec.Session(), "stop_reason": "exit_0", "final_output": r.rec.Said(),
+		"branch_name": branch(r.env), "agent_type": agentType(r.env), "duration_ms": e.Duration.Milliseconds(), "tests_passed": w.Tested,
+	}
+	maps.Copy(data, r.rec.Bill())
+	maps.Copy(data, r.loop().WorkData(w))
+	r.env.Report.Emit(task.EventAgentCompleted, data)
+}
+
+// atLimit ends an attempt that has used up what it was given.
+func (r *run) atLimit(reason string) agent.Result {
+	if r.env.Config.Continuous {
+		return r.loop().Finish(reason, rounds.Work{})
+	}
+	kind, name := "max_budget", "MAX_BUDGET_USD"
+	if reason == rounds.StopTurns {
+		kind, name = "max_turns", "MAX_TURNS"
+	}
+	return r.fail(map[string]any{
+		"error": rounds.Stopped(r.rec.Turns(), r.rec.Cost(), name), "error_type": kind, "failure_class": string(task.ClassStopped),
+		"phase": "initial_task", "stop_reason": reason,
+	})
+}
+
+// fail reports why there is nothing more to expect, with words and bill.
+func (r *run) fail(data map[string]any) agent.Result {
+	maps.Copy(data, r.rec.Bill())
+	data["turn"], data["final_output"] = r.rec.Turns(), r.rec.Said()
+	r.env.Report.Emit(task.EventAgentError, data)
+	return agent.Result{Failed: true}
+}
+
+// class is that of a program that ended without success.
+func (e *end) class() task.FailureClass {
+	switch e.Outcome {
+	case proc.OutOfMemory, proc.Limit:
+		return task.ClassResources
+	case proc.Killed:
+		return task.ClassInfrastructure
+	case proc.Exited, proc.Timeout, proc.Stopped:
+	}
+	return task.ClassAgentError
+}
+
+func (e *end) words() string {
+	return fmt.Sprintf("The command ended with exit code %d (%s). %s", e.ExitCode, e.Outcome, e.Note)
+}
+
+func failure(e *end) map[string]any {
+	return map[string]any{
+		"error": e.words(), "error_type": string(e.Outcome), "failure_class": string(e.class()), "phase": "initial_task",
+		"exit_code": e.ExitCode, "output": e.output, "duration_ms": e.Duration.Milliseconds(),
+	}
+}
+
+func branch(env agent.Env) string {
+	if env.Config.Repo == nil {
+		return ""
+	}
+	return env.Config.Repo.Branch
+}
+
+func agentType(env agent.Env) string {
+	if kind := env.Config.Env["AGENT_TYPE"]; kind != "" {
+		return kind
+	}
+	return "implementer"
+}

@@ -1,0 +1,94 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
+)
+
+// place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
+type place struct {
+	rounds.State
+
+	Turn  int   `json:"turn"`
+	Files int   `json:"files"` // that were changed
+	Spent spent `json:"spent"` // by runs of the program that have ended
+
+	path string
+}
+
+func openPlace(dir string) *place {
+	p := &place{path: filepath.Join(dir, "command.json")}
+	if text, err := os.ReadFile(p.path); err == nil {
+		_ = json.Unmarshal(text, p) // a torn file is of a restart that knows nothing
+	}
+	return p
+}
+
+func (p *place) save() error {
+	text, err := json.Marshal(p)
+	if err == nil {
+		err = os.WriteFile(p.path+".new", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(p.path+".new", p.path)
+	}
+	if err != nil {
+		return fmt.Errorf("note how far the agent is: %w", err)
+	}
+	return nil
+}
+
+// spent is what a program says that it has cost.
+type spent struct {
+	Cost       float64 `json:"cost_usd"`
+	Input      float64 `json:"input_tokens"`
+	Output     float64 `json:"output_tokens"`
+	CacheRead  float64 `json:"cache_read_tokens"`
+	CacheWrite float64 `json:"cache_write_tokens"`
+}
+
+func (s spent) plus(o spent) spent {
+	return spent{s.Cost + o.Cost, s.Input + o.Input, s.Output + o.Output, s.CacheRead + o.CacheRead, s.CacheWrite + o.CacheWrite}
+}
+
+// over takes what is said later of the same sums.
+func (s spent) over(o spent) spent {
+	return spent{
+		max(s.Cost, o.Cost), max(s.Input, o.Input), max(s.Output, o.Output), max(s.CacheRead, o.CacheRead), max(s.CacheWrite, o.CacheWrite),
+	}
+}
+
+func (s spent) data() map[string]any {
+	data := map[string]any{"cost_usd": s.Cost}
+	maps.Copy(data, map[string]any{
+		"input_tokens": s.Input, "output_tokens": s.Output, "cache_read_tokens": s.CacheRead, "cache_write_tokens": s.CacheWrite,
+	})
+	return data
+}
+
+// tokensOf reads the tokens that the data of an event names.
+func tokensOf(data map[string]any) spent {
+	return spent{
+		Input: number(data["input_tokens"]), Output: number(data["output_tokens"]),
+		CacheRead: number(data["cache_read_tokens"]), CacheWrite: number(data["cache_write_tokens"]),
+	}
+}
+
+// number is what a line says; what is no sum is none.
+func number(value any) float64 {
+	n, ok := value.(json.Number)
+	if !ok {
+		return 0
+	}
+	f, err := n.Float64()
+	if err != nil || math.IsNaN(f) || f < 0 {
+		return 0
+	}
+	return f
+}

@@ -1,0 +1,250 @@
+package command
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/diff"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const maxEdits = 100
+
+// recorder reports what a program says by its lines, and which files it has changed. mu guards what it knows;
+// nobody holds it while something is reported or the work tree is looked at.
+type recorder struct {
+	env     agent.Env
+	limits  rounds.Limits
+	changes func(limit int) (found []diff.Change, total int, skipped []string)
+	begin   func()      // a round of continuous mode, of a program that speaks
+	full    chan string // the limit that was reached
+	log     *transcript
+
+	looking sync.Mutex // held by who looks
+	skipped []string   // that were told of
+
+	mu      sync.Mutex
+	place   *place
+	now     spent           // by the run that is under way
+	turns   int             // before the run that is under way
+	said    string          // in its last message
+	files   map[string]bool // that were changed
+	own     map[string]bool // of which the program itself has told since they were looked at
+	spoke   bool            // it speaks event lines
+	begun   bool            // the round that is under way
+	goes    bool            // and goes round by itself
+	outcome string          // the event by which it told the outcome of all
+	failed  bool            // which was none
+	ended   map[string]any  // what it said at the end of a round
+}
+
+func newRecorder(ctx context.Context, env agent.Env, p *place, limits rounds.Limits) *recorder {
+	watch, whole := env.Watch(ctx), context.WithoutCancel(ctx) // what was done until a stop counts
+	turns := 0
+	if env.Config.Continuous {
+		turns = p.Turn
+	}
+	return &recorder{
+		turns: turns, env: env, limits: limits, place: p, full: make(chan string, 1), log: openTranscript(env), files: map[string]bool{}, own: map[string]bool{},
+		changes: func(limit int) ([]diff.Change, int, []string) { return watch(whole, limit) },
+	}
+}
+
+// take reports one event line.
+func (r *recorder) take(e *event) {
+	if looksFirst(e.Type) {
+		id, _ := e.Data["tool_use_id"].(string)
+		r.look(id)
+	}
+	if !r.speaks(e.Type) {
+		r.begin()
+	}
+	r.log.note(e)
+	if !r.know(e) {
+		return
+	}
+	r.env.Report.Emit(e.Type, e.Data)
+	r.watchLimits()
+}
+
+// looksFirst are the events after which files may have changed.
+func looksFirst(eventType string) bool {
+	switch eventType {
+	case task.EventAgentToolCompleted, "agent.tool_result", "iteration.completed", "iteration.failed", "iteration.validation",
+		task.EventAgentCompleted, task.EventContinuousCompleted, task.EventAgentError, task.EventAgentFailed:
+		return true
+	}
+	return false
+}
+
+// speaks notes that the program speaks; false: it is the first line of one that does not go round by itself.
+func (r *recorder) speaks(eventType string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.spoke && !r.begun {
+		r.goes = eventType == "continuous.started" || eventType == "iteration.started"
+	}
+	r.spoke = true
+	return r.goes || r.begun || !r.env.Config.Continuous
+}
+
+// know takes in what a line says; false: it is told once only, and was.
+func (r *recorder) know(e *event) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch e.Type {
+	case "agent.assistant_message":
+		r.place.Turn++
+		r.env.Doing.SetTurn(r.place.Turn)
+		if usage, ok := e.Data["usage"].(map[string]any); ok {
+			r.now = r.now.plus(tokensOf(usage))
+		}
+	case "agent.message":
+		text, _ := e.Data["content"].(string)
+		r.said = strings.ToValidUTF8(text[:min(len(text), maxKept)], "")
+	case task.EventAgentFileEdited:
+		if path, ok := e.Data["file_path"].(string); ok {
+			r.edited(r.inside(path))
+			r.own[r.inside(path)] = true
+		}
+	case "iteration.started", "iteration.completed", "iteration.failed":
+		r.round(e.Type)
+	}
+	r.now.Cost = max(r.now.Cost, number(e.Data["total_cost_usd"]))
+	if _, there := e.Data["turn"]; !there {
+		e.Data["turn"] = r.place.Turn
+	}
+	return r.ends(e)
+}
+
+// round counts the rounds of a program that goes round by itself.
+func (r *recorder) round(eventType string) {
+	switch {
+	case !r.goes:
+	case eventType == "iteration.started":
+		r.place.Iteration++
+	case eventType == "iteration.completed":
+		r.place.Passed, r.place.Failed = r.place.Passed+1, 0
+	case eventType == "iteration.failed":
+		r.place.Failed++
+	}
+}
+
+// ends takes in what a line says of the end; false: it was said before.
+func (r *recorder) ends(e *event) bool {
+	if e.Type == task.EventAgentCompleted {
+		r.now = r.now.over(tokensOf(e.Data))
+		r.now.Cost = max(r.now.Cost, number(e.Data["cost_usd"]))
+		if text, ok := e.Data["final_output"].(string); ok {
+			r.said = text
+		}
+		e.Data = r.whole(e.Data)
+	}
+	if !slices.Contains(decisive(r.env.Config.Continuous), e.Type) {
+		if e.Type == task.EventAgentCompleted {
+			r.ended = e.Data
+		}
+		return true
+	}
+	if r.outcome != "" {
+		return false
+	}
+	r.outcome, r.failed = e.Type, fails(e)
+	return true
+}
+
+// fails reports whether an outcome is that the work is not done.
+func fails(e *event) bool {
+	switch e.Type {
+	case task.EventAgentCompleted:
+		success, said := e.Data["success"].(bool)
+		return said && !success
+	case task.EventContinuousCompleted:
+		return e.Data["validation_passed"] != true
+	}
+	return true
+}
+
+// whole is the data of agent.completed, with what the program does not say.
+func (r *recorder) whole(said map[string]any) map[string]any {
+	data := map[string]any{
+		"success": true, "turns": r.place.Turn, "session_id": r.env.SessionID, "stop_reason": "end_turn", "final_output": r.said,
+		"branch_name": branch(r.env), "agent_type": agentType(r.env), "files_changed": r.place.Files,
+	}
+	maps.Copy(data, r.place.Spent.plus(r.now).data())
+	maps.Copy(data, said)
+	return data
+}
+
+// edited notes a changed file.
+func (r *recorder) edited(path string) {
+	r.files[path] = true
+	r.place.Files = max(r.place.Files, len(r.files))
+}
+
+// inside is a path as the look at the work tree names it.
+func (r *recorder) inside(path string) string {
+	if rel, err := filepath.Rel(r.env.Config.Workspace, path); err == nil && filepath.IsLocal(rel) {
+		path = rel
+	}
+	return filepath.ToSlash(filepath.Clean(path))
+}
+
+// look reports what has changed in the work tree since it was looked at last, but for what the program
+// has told of itself.
+func (r *recorder) look(id string) {
+	r.looking.Lock()
+	defer r.looking.Unlock()
+	found, total, skipped := r.changes(maxEdits)
+	for _, c := range found {
+		if turn, told := r.saw(c.Path); !told {
+			r.env.Report.Emit(task.EventAgentFileEdited, c.Data(turn, id))
+		}
+	}
+	if total > len(found) || !slices.Equal(skipped, r.skipped) && len(skipped) > 0 {
+		r.env.Report.Emit("agent.files_unreported", map[string]any{"tool_use_id": id, "count": total - len(found), "skipped": skipped})
+	}
+	r.skipped = skipped
+}
+
+func (r *recorder) saw(path string) (turn int, told bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told = r.own[path]
+	delete(r.own, path)
+	r.edited(path)
+	return r.place.Turn, told
+}
+
+// watchLimits says once which limit leaves no room for more.
+func (r *recorder) watchLimits() {
+	if reason := r.reached(); reason != "" {
+		select {
+		case r.full <- reason:
+		default:
+		}
+	}
+}
+
+func (r *recorder) reached() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.outcome != "":
+	case r.place.Spent.Cost+r.now.Cost >= r.limits.Cost:
+		return rounds.StopCost
+	case r.limits.Turns > 0 && r.place.Turn-r.turns >= r.limits.Turns:
+		return rounds.StopTurns
+	case r.goes && r.place.Iteration > r.limits.Iterations:
+		return rounds.StopIterations
+	case r.goes && r.place.Failed >= r.limits.Errors:
+		return rounds.StopErrors
+	}
+	return ""
+}

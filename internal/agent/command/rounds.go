@@ -1,0 +1,125 @@
+package command
+
+import (
+	"context"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// judgeRound decides what follows a round of continuous mode. A program that neither speaks nor hears has one: its next
+// chance is the next attempt, which is given what went wrong.
+func (r *run) judgeRound(ctx context.Context, e *end) (*step, agent.Result, error) {
+	plain := !r.talks()
+	if r.speaks() {
+		r.begin()
+	}
+	switch {
+	case e.stop == rounds.StopTurns:
+		return r.another(rounds.Work{}, "The round was ended at its limit of turns. Go on with what is left of the task.")
+	case e.Outcome == proc.Exited && e.ExitCode == 0:
+	case plain || e.class() != task.ClassAgentError:
+		return nil, r.fail(failure(e)), nil
+	default:
+		return r.failedRound(e.words() + "\n" + e.output)
+	}
+	r.rec.place.Failed = 0
+	if plain {
+		r.rec.place.Iteration = 1
+	}
+	w, err := r.validate(ctx, e)
+	switch {
+	case err != nil:
+		return nil, agent.Result{}, err
+	case e.interrupted:
+		return r.stand(ctx)
+	case e.stop != "":
+		return nil, r.loop().Finish(e.stop, w), nil
+	}
+	r.loop().Validated(w)
+	switch {
+	case len(w.Wrong) == 0:
+		return r.accepted(ctx, e, w)
+	case !plain:
+		return r.another(w, "The work is not accepted yet:\n\n"+w.Feedback())
+	}
+	return nil, r.fail(map[string]any{ // an error carries its text to the next attempt
+		"error": "The work did not pass its validation. " + w.Feedback(), "error_type": "validation_failed",
+		"failure_class": string(task.ClassAgentError), "phase": "validation",
+	}), nil
+}
+
+func (r *run) talks() bool {
+	r.rec.mu.Lock()
+	defer r.rec.mu.Unlock()
+	return r.rec.spoke || r.env.Config.ReadsMessages
+}
+
+// validate judges the work: by the repository, and by the task's own test command, which is stopped
+// as the program is. Pushing and the pull request are omoi's own.
+func (r *run) validate(ctx context.Context, e *end) (rounds.Work, error) {
+	w := rounds.Look(ctx, r.env, r.loop().Asks).Asked(r.env, r.vars)
+	if r.env.Config.TestCommand == "" {
+		return w, ctx.Err()
+	}
+	done := r.env.Doing.Tool("test command")
+	defer done()
+	var res proc.Result
+	var err error
+	r.attend(ctx, e, func(ctx context.Context) { res, err = r.env.Procs.Run(ctx, rounds.Test(r.env, r.environ)) })
+	r.began = r.rec.save(r.began)
+	return w.Judged(res, err), ctx.Err()
+}
+
+// accepted ends continuous mode with work that passes, unless somebody has something to add, and there is a
+// round left for it.
+func (r *run) accepted(ctx context.Context, e *end, w rounds.Work) (*step, agent.Result, error) {
+	if r.loop().Over() == "" {
+		next, err := r.addition(ctx, min(r.env.Patience(), r.limits.Left(&r.rec.place.State)))
+		if next != nil || err != nil {
+			return next, agent.Result{}, err
+		}
+	}
+	switch {
+	case r.speaks():
+		r.loop().Completed(w)
+	case !r.talks():
+		r.rec.place.Passed = 1
+	}
+	if !r.saidSo() {
+		r.completed(e, w)
+	}
+	return nil, r.loop().Finish(rounds.StopPassed, w), nil
+}
+
+// saidSo reports whether the program has said itself that its round is complete.
+func (r *run) saidSo() bool {
+	r.rec.mu.Lock()
+	defer r.rec.mu.Unlock()
+	return r.rec.ended != nil
+}
+
+func (r *run) failedRound(text string) (*step, agent.Result, error) {
+	if r.loop().Failed(text, "command_failed") {
+		return nil, r.loop().Finish(rounds.StopErrors, rounds.Work{}), nil
+	}
+	return r.unlessOver(rounds.Work{}, "The last round failed: "+text)
+}
+
+// another ends a round that was not the last, unless there are no more of them.
+func (r *run) another(w rounds.Work, text string) (*step, agent.Result, error) {
+	if r.speaks() {
+		r.loop().Completed(w)
+	}
+	return r.unlessOver(w, text)
+}
+
+func (r *run) unlessOver(w rounds.Work, text string) (*step, agent.Result, error) {
+	r.began = r.rec.save(r.began)
+	if reason := r.loop().Over(); reason != "" {
+		return nil, r.loop().Finish(reason, w), nil
+	}
+	return &step{feedback: text}, agent.Result{}, nil
+}

@@ -1,0 +1,73 @@
+package rounds
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// DefaultBudget is what an attempt may cost, in dollars, where nobody says anything else; in continuous
+// mode it is [DefaultTotal].
+const (
+	DefaultBudget = 10
+	DefaultTotal  = 20
+)
+
+// Limits are those of the attempt, over all runs of the agent's program; in continuous mode those of
+// all rounds, but for the turns, which each round has.
+type Limits struct {
+	Turns int     // 0: none
+	Cost  float64 // dollars
+
+	// Of continuous mode.
+	Iterations, Errors int
+	Duration           time.Duration
+	Signal             string // by which an agent says that it is done
+}
+
+// Read reads the limits from the environment of the agent's program.
+func Read(vars map[string]string, continuous bool) Limits {
+	l := Limits{Turns: int(number(vars["MAX_TURNS"], 0)), Cost: number(vars["MAX_BUDGET_USD"], DefaultBudget)}
+	if !continuous {
+		return l
+	}
+	total := number(vars["MAX_TOTAL_COST_USD"], DefaultTotal)
+	l.Cost = min(number(vars["MAX_BUDGET_USD"], total), total)
+	l.Iterations, l.Errors = int(number(vars["MAX_ITERATIONS"], 10)), int(number(vars["MAX_CONSECUTIVE_ERRORS"], 3))
+	l.Duration = time.Duration(number(vars["MAX_DURATION_SECONDS"], 3600) * float64(time.Second))
+	if l.Signal = vars["COMPLETION_SIGNAL"]; l.Signal == "" {
+		l.Signal = "TASK_COMPLETE"
+	}
+	return l
+}
+
+func number(text string, def float64) float64 {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n > 0 {
+		return n
+	}
+	return def
+}
+
+// Check refuses a limit that is none: a task must not run on without one that somebody set.
+func Check(vars map[string]string) error {
+	for _, name := range []string{
+		"MAX_TURNS", "MAX_BUDGET_USD", "MAX_TOTAL_COST_USD", "MAX_ITERATIONS", "MAX_CONSECUTIVE_ERRORS", "MAX_DURATION_SECONDS",
+	} {
+		if n, err := strconv.ParseFloat(vars[name], 64); vars[name] != "" && (err != nil || !(n > 0)) {
+			return task.Invalid("env", "%s is %q, which is no limit: it must be a number above 0. Set it in env of execution_config, or leave it out.", name, first(vars[name], 100))
+		}
+	}
+	return nil
+}
+
+// Left is how much of the time of continuous mode is left.
+func (l Limits) Left(s *State) time.Duration {
+	return l.Duration - time.Duration(s.WorkedMS)*time.Millisecond
+}
+
+// Stopped says that a limit of the attempt was reached, and how far the agent came.
+func Stopped(turns int, cost float64, name string) string {
+	return fmt.Sprintf("The agent was stopped after %d turns, at a cost of %.4f USD: %s allows no more.", turns, cost, name)
+}

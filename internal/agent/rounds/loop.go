@@ -1,0 +1,154 @@
+// Package rounds is continuous mode, whichever agent goes round: its limits, what its work is
+// judged by, and its events.
+package rounds
+
+import (
+	"maps"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Why continuous mode stops, in the words of the replaced system.
+const (
+	StopPassed     = "validation_passed"
+	StopIterations = "max_iterations_reached"
+	StopCost       = "max_cost_reached"
+	StopTime       = "max_duration_reached"
+	StopErrors     = "consecutive_errors"
+	StopTurns      = "max_turns_reached" // of a round, or of a single run
+)
+
+// State is where continuous mode stands; it is kept over restarts of the agent.
+type State struct {
+	Iteration int   `json:"iteration"`
+	Passed    int   `json:"passed"`
+	Failed    int   `json:"failed"` // in a row
+	Signals   int   `json:"signals"`
+	WorkedMS  int64 `json:"worked_ms"`
+}
+
+// Agent is who goes round.
+type Agent interface {
+	Cost() float64        // so far
+	Bill() map[string]any // tokens and cost so far, as the data of an event
+	Session() string
+	Turns() int
+	Files() int   // that were changed
+	Said() string // what it said last
+}
+
+// Loop is one agent's continuous mode.
+type Loop struct {
+	Env    agent.Env
+	Asks   Asks
+	Limits Limits
+	State  *State
+	Agent  Agent
+}
+
+// Begin begins a round.
+func (l *Loop) Begin(prompt string) {
+	if l.State.Iteration == 0 {
+		l.Env.Report.Emit("continuous.started", map[string]any{
+			"goal": first(l.Env.Config.Description, 500), "completion_signal": l.Limits.Signal, "completion_threshold": 1,
+			"limits": map[string]any{
+				"max_iterations": l.Limits.Iterations, "max_cost_usd": l.Limits.Cost, "max_duration_seconds": l.Limits.Duration.Seconds(),
+			},
+			"validation_requirements": map[string]any{
+				"require_clean_git": l.Asks.Clean, "require_code_pushed": l.Asks.Pushed, "require_pr_created": false,
+			},
+		})
+	}
+	l.State.Iteration++
+	l.report("started", map[string]any{"prompt_preview": first(prompt, 500)}, Work{})
+}
+
+// report tells of a round, with where continuous mode stands.
+func (l *Loop) report(kind string, data map[string]any, w Work) {
+	all := l.data(w)
+	maps.Copy(all, data)
+	l.Env.Report.Emit("iteration."+kind, all)
+}
+
+func (l *Loop) data(w Work) map[string]any {
+	s := l.State
+	data := map[string]any{
+		"iteration_num": s.Iteration, "successful_iterations": s.Passed, "error_count": s.Failed, "total_cost_usd": l.Agent.Cost(),
+		"completion_signal_count": s.Signals, "elapsed_seconds": time.Duration(s.WorkedMS * int64(time.Millisecond)).Seconds(),
+		"last_session_id": l.Agent.Session(), "validation_passed": false, "tests_passed": w.Tested,
+	}
+	maps.Copy(data, l.WorkData(w))
+	return data
+}
+
+// WorkData is what is known of the work; the pull request is omoi's own.
+func (l *Loop) WorkData(w Work) map[string]any {
+	return map[string]any{
+		"branch_name": l.branch(), "code_committed": w.Committed, "code_pushed": w.Pushed, "files_changed": l.Agent.Files(),
+		"pr_created": false, "pr_url": nil, "pr_number": nil, "ci_status": nil,
+	}
+}
+
+func (l *Loop) branch() string {
+	if l.Env.Config.Repo == nil {
+		return ""
+	}
+	return l.Env.Config.Repo.Branch
+}
+
+// Signalled tells that the agent says that it is done.
+func (l *Loop) Signalled() {
+	l.State.Signals++
+	l.Env.Report.Emit("iteration.completion_signal", map[string]any{
+		"iteration_num": l.State.Iteration, "signal_count": l.State.Signals, "threshold": 1,
+	})
+}
+
+// Validated tells how the work was judged. It says nothing of a pull request, which omoi opens of
+// what passes.
+func (l *Loop) Validated(w Work) {
+	l.Env.Report.Emit("iteration.validation", map[string]any{
+		"iteration_num": l.State.Iteration, "passed": len(w.Wrong) == 0, "feedback": w.Feedback(), "errors": append([]string{}, w.Wrong...),
+		"git_status": map[string]any{"is_clean": w.Clean, "is_pushed": w.Pushed, "has_pr": false, "branch_name": l.branch()},
+	})
+}
+
+// Completed ends a round that went well, whether its work passes or not.
+func (l *Loop) Completed(w Work) {
+	l.State.Passed++
+	l.report("completed", map[string]any{"cost_usd": l.Agent.Cost(), "output_preview": first(l.Agent.Said(), 1000)}, w)
+}
+
+// Failed ends a round that came to nothing, and reports whether it was one too many in a row.
+func (l *Loop) Failed(text, kind string) (over bool) {
+	l.State.Failed++
+	l.report("failed", map[string]any{"error": text, "error_type": kind, "error_count": l.State.Failed}, Work{})
+	return l.State.Failed >= l.Limits.Errors
+}
+
+// Over is the limit at which there is no further round; empty: there is one.
+func (l *Loop) Over() string {
+	switch {
+	case l.State.Iteration >= l.Limits.Iterations:
+		return StopIterations
+	case l.Agent.Cost() >= l.Limits.Cost:
+		return StopCost
+	case l.Limits.Left(l.State) <= 0:
+		return StopTime
+	}
+	return ""
+}
+
+// Finish reports the end of continuous mode.
+func (l *Loop) Finish(reason string, w Work) agent.Result {
+	data := l.data(w)
+	maps.Copy(data, l.Agent.Bill())
+	maps.Copy(data, map[string]any{
+		"stop_reason": reason, "validation_passed": reason == StopPassed, "phase_data": map[string]any{}, "session_id": l.Agent.Session(),
+		"turns": l.Agent.Turns(), "final_output": l.Agent.Said(),
+	})
+	l.Env.Report.Emit(task.EventContinuousCompleted, data)
+	return agent.Result{Failed: reason != StopPassed}
+}

@@ -1,0 +1,114 @@
+package rounds
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// maxWords bounds what is said of one thing that does not pass.
+const maxWords = 5000
+
+// Work is what became of the workspace, and what does not pass.
+type Work struct {
+	Clean, Committed, Pushed, Tested bool
+	Wrong                            []string // a sentence each
+	left                             string   // what is not committed
+}
+
+// Asks is what has to be there for work to pass. What a task does not say it asks for.
+type Asks struct{ Clean, Pushed bool }
+
+// AsksOf reads it from the environment of the agent's program.
+func AsksOf(vars map[string]string) Asks {
+	return Asks{Clean: wants(vars, "REQUIRE_CLEAN_GIT"), Pushed: wants(vars, "REQUIRE_CODE_PUSHED")}
+}
+
+func wants(vars map[string]string, name string) bool { return vars[name] == "" || vars[name] == "true" }
+
+// Writes reports whether the work of a mode is what is committed, not what is said.
+func Writes(mode string) bool { return mode != task.ModeExploration && mode != task.ModeValidation }
+
+// Look looks at the repository.
+func Look(ctx context.Context, env agent.Env, asks Asks) Work {
+	repo := env.Config.Repo
+	if repo == nil {
+		return Work{Clean: true}
+	}
+	git := gitcmd.Git{Dir: env.Config.Workspace}
+	left, err := git.Run(ctx, "status", "--porcelain")
+	w := Work{Clean: err == nil && left == "", left: left}
+	switch {
+	case err != nil:
+		w.Wrong = append(w.Wrong, "The work tree cannot be read: "+err.Error())
+	case left != "" && asks.Clean:
+		w.Wrong = append(w.Wrong, "Not committed:\n"+first(left, maxWords))
+	}
+	head, _ := git.Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
+	there, _ := git.Run(ctx, "rev-parse", "--verify", "--quiet", "refs/remotes/origin/"+repo.Branch)
+	w.Committed = head != "" && head != repo.Base
+	if w.Pushed = head != "" && head == there; !w.Pushed && asks.Pushed {
+		w.Wrong = append(w.Wrong, "Not pushed: origin does not have the last commit of "+repo.Branch+". Run git push origin HEAD.")
+	}
+	return w
+}
+
+// Undone says why an implementation is not done: nothing of it was committed, so that there is
+// nothing to open a pull request of. It is empty where something was, or where no commit is asked for.
+func (w Work) Undone(env agent.Env, vars map[string]string) string {
+	repo := env.Config.Repo
+	if repo == nil || w.Committed || !Writes(env.Config.Mode) || !wants(vars, "REQUIRE_CODE_PUSHED") {
+		return ""
+	}
+	text := "Nothing was done: the branch " + repo.Branch + " has no commit of this task, and an implementation is complete only with work. " +
+		"Make the change and commit it; a task that is to change nothing has the mode exploration or validation."
+	if w.left != "" {
+		text += " Changed, but not committed:\n" + first(w.left, maxWords)
+	}
+	return text
+}
+
+// Asked adds that nothing was done, where that does not pass.
+func (w Work) Asked(env agent.Env, vars map[string]string) Work {
+	if text := w.Undone(env, vars); text != "" {
+		w.Wrong = append(w.Wrong, text)
+	}
+	return w
+}
+
+// Test is the command by which a task judges its work, for [proc.Runner].
+func Test(env agent.Env, environ []string) proc.Command {
+	return proc.Command{
+		Args: agent.Shell(env.Config.TestCommand), Dir: env.Config.Workspace, Env: environ, Timeout: env.Config.ToolTimeout,
+	}
+}
+
+// Judged is the work with how the test command ended.
+func (w Work) Judged(res proc.Result, err error) Work {
+	w.Tested = err == nil && res.Outcome == proc.Exited && res.ExitCode == 0
+	if !w.Tested {
+		tail := res.Output[max(len(res.Output)-maxWords, 0):]
+		w.Wrong = append(w.Wrong, fmt.Sprintf("The test command failed (exit code %d):\n%s", res.ExitCode, first(tail, maxWords)))
+	}
+	return w
+}
+
+// Feedback is what does not pass, in words for the agent.
+func (w Work) Feedback() string { return strings.Join(w.Wrong, "\n") }
+
+// first shortens a text without splitting a character.
+func first(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

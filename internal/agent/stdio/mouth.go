@@ -1,0 +1,80 @@
+package stdio
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// maxUnread is how many lines wait for a program that does not read.
+const maxUnread = 1024
+
+// Mouth is the program's standard input. Whoever has something to say does not wait until the
+// program reads it: an interrupt must not stand behind a long message.
+type Mouth struct {
+	file    *os.File
+	written atomic.Int64
+	over    chan struct{} // closed once nothing more is written
+
+	mu     sync.Mutex
+	lines  chan []byte
+	closed bool
+}
+
+// NewMouth writes to file, and closes it in the end.
+func NewMouth(file *os.File) *Mouth {
+	in := &Mouth{file: file, lines: make(chan []byte, maxUnread), over: make(chan struct{})}
+	go in.write()
+	return in
+}
+
+func (in *Mouth) write() {
+	defer close(in.over)
+	defer func() { _ = in.file.Close() }()
+	for line := range in.lines {
+		n, err := in.file.Write(line)
+		in.written.Add(int64(n))
+		if err != nil { // nobody reads any more
+			return
+		}
+	}
+}
+
+// Send says a line.
+func (in *Mouth) Send(line []byte) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed {
+		return errors.New("the agent's input is closed")
+	}
+	select {
+	case in.lines <- line:
+		return nil
+	default:
+		return errors.New("the agent does not read what it is told")
+	}
+}
+
+// Close says that nothing more comes, behind all that was said.
+func (in *Mouth) Close() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.closed {
+		in.closed = true
+		close(in.lines)
+	}
+}
+
+// Drop closes it for a program that has ended: what it has not read nobody will read.
+func (in *Mouth) Drop() {
+	in.Close()
+	_ = in.file.SetWriteDeadline(time.Now())
+}
+
+// Written waits until nothing more is written, after [Mouth.Drop], and tells how many bytes were.
+func (in *Mouth) Written() int64 {
+	<-in.over
+	return in.written.Load()
+}
