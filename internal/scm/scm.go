@@ -6,10 +6,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 )
 
 // Repo names a repository: owner/name, or the absolute path of a local one.
 type Repo string
+
+var commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// IsCommit reports whether text is the whole id of a commit: what else names one is a sandbox's word.
+func IsCommit(text string) bool { return commitID.MatchString(text) }
 
 // Branch is a branch and the commit from which it began.
 type Branch struct {

@@ -3,18 +3,16 @@ package github
 import (
 	"bufio"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/scm"
 )
 
 const (
 	maxHeader = 64 << 10 // of a bundle, as far as it is looked at
 	maxNeeds  = 50       // commits that are asked for one by one
 )
-
-// fullID is the whole id of a commit: a bundle's words are the sandbox's.
-var fullID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // needsOf answers the commits that a bundle says it builds on, and the bundle as it was.
 func needsOf(bundle io.Reader) ([]string, io.Reader) {
@@ -26,7 +24,7 @@ func needsOf(bundle io.Reader) ([]string, io.Reader) {
 		if line == "\n" || len(needs) > maxNeeds {
 			break
 		}
-		if id, ok := strings.CutPrefix(id, "-"); ok && fullID.MatchString(id) {
+		if id, ok := strings.CutPrefix(id, "-"); ok && scm.IsCommit(id) {
 			needs = append(needs, id)
 		}
 	}

@@ -3,7 +3,6 @@ package localgit
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -25,13 +24,10 @@ func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit s
 	return r.advance(ctx, r, branch, commit, func() error { return r.update(ctx, "update "+seenRefs+branch+" "+commit) })
 }
 
-// fullID is the whole id of a commit: what else names one is a sandbox's word.
-var fullID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
 // mustHold is [scm.ErrMoved] unless the commit is one of rescued work.
 func (r *repository) mustHold(ctx context.Context, ref, commit string) error {
 	gone := task.Errorf(task.CodeConflict, "Repository %s does not hold the saved work %s any more.", r.path, ref).WithCause(scm.ErrMoved)
-	if !strings.HasPrefix(ref, rescueRefs) || !fullID.MatchString(commit) {
+	if !strings.HasPrefix(ref, rescueRefs) || !scm.IsCommit(commit) {
 		return gone
 	}
 	found, err := r.resolve(ctx, commit)
