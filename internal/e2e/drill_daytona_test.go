@@ -22,36 +22,76 @@ func cloudVictims() []victim {
 		contract.EnsureSandbox, contract.StartAgent, contract.StopAgent, contract.CollectWork, contract.Salvage,
 		contract.DeleteSandbox, contract.VerifyGone,
 	}
-	before := []string{contract.LoadTask, contract.EnsureBranch, contract.BeginAttempt}
 	return []victim{
 		fault("answers", all, standin.Fault{Switch: standin.LostAnswer, Times: 3}),
 		fault("gateway", all, standin.Fault{Switch: standin.BadGateway, Times: 3}),
 		fault("rate limit", all, standin.Fault{Switch: standin.TooMany, Times: 3, RetryAfter: 1}),
-		fault("create, late", before, standin.Fault{Switch: standin.LateCreate, Delay: 300 * time.Millisecond, Times: 1}),
-		fault("create, in error", before, standin.Fault{Switch: standin.CreateError, Message: "the drill says so", Times: 1}),
+		createFault("create, late", standin.Fault{Switch: standin.LateCreate, Delay: 300 * time.Millisecond, Times: 1}),
+		createFault("create, in error", standin.Fault{Switch: standin.CreateError, Message: "no luck", Times: 1}),
 		daemonVictim(),
 	}
 }
 
-// fault is a victim that answers wrongly for a while.
+func cloudAbsent() map[string]string {
+	const asks = "only at these steps is the provider asked"
+	return map[string]string{
+		"answers": asks, "gateway": asks, "rate limit": asks,
+		"create, late": "EnsureSandbox alone creates", "create, in error": "EnsureSandbox alone creates",
+		"daemon": "at the other steps there is no sandbox yet, none any more, or nobody asks it anything",
+	}
+}
+
+// fault is a victim that answers wrongly for a while, from when its step is handed out. It has met something once a call got such
+// an answer.
 func fault(name string, at []string, f standin.Fault) victim {
-	return victim{name: name, steps: at, retries: true, strike: func(d *drill, _ task.Task) bool {
+	return victim{name: name, steps: at, retries: true, strike: func(d *drill, b *bout) bool {
+		if !b.span.comes() {
+			return false
+		}
 		d.cloud.Faults().Reset() // what the last one left
-		d.cloud.Faults().Set(f)
-		return true
+		id := d.cloud.Faults().Set(f)
+		return d.isMet(b, id, f.Times)
 	}}
+}
+
+// createFault is set before its task is there: the create is the first call of EnsureSandbox but one.
+func createFault(name string, f standin.Fault) victim {
+	return victim{
+		name: name, steps: []string{contract.EnsureSandbox}, retries: true,
+		arm: func(d *drill) {
+			d.cloud.Faults().Reset()
+			d.cloud.Faults().Set(f)
+		},
+		strike: func(d *drill, b *bout) bool { return d.isMet(b, string(f.Switch), f.Times) },
+	}
+}
+
+// isMet waits until a call has met the fault. One that none has met in its step is switched off.
+func (d *drill) isMet(b *bout, fault string, times int) bool {
+	met := d.hunt(b, func() bool {
+		return !slices.ContainsFunc(d.cloud.Faults().On(), func(f standin.Fault) bool {
+			return (f.ID == fault || string(f.Switch) == fault) && f.Times == times
+		})
+	})
+	if !met {
+		d.cloud.Faults().Clear(fault)
+	}
+	return met
 }
 
 func daemonVictim() victim {
 	return victim{
-		name: "daemon", retries: true, steps: []string{contract.StartAgent, contract.Project, contract.StopAgent, contract.CollectWork},
-		strike: func(d *drill, made task.Task) bool {
-			name := task.SandboxName(d.task(made.ID).Attempts[0].SandboxID)
-			if !slices.ContainsFunc(d.cloud.Boxes(), func(b standin.Box) bool { return b.Name == name }) {
-				return false
-			}
-			d.cloud.Faults().Set(standin.Fault{Switch: standin.DaemonDeath, Sandbox: name, Times: 1})
-			return true
+		name: "daemon", retries: true,
+		steps: []string{contract.StartAgent, contract.Project, contract.StopAgent, contract.CollectWork, contract.Salvage},
+		strike: func(d *drill, b *bout) bool {
+			box := task.SandboxName(d.boxOf(b))
+			return d.hunt(b, func() bool {
+				f := standin.Fault{Switch: standin.DaemonDeath, Sandbox: box, Times: 1}
+				id := d.cloud.Faults().Set(f) // strikes at once what is there
+				left := slices.ContainsFunc(d.cloud.Faults().On(), func(f standin.Fault) bool { return f.ID == id })
+				d.cloud.Faults().Clear(id)
+				return !left
+			})
 		},
 	}
 }
