@@ -104,7 +104,7 @@ func TestCheckupOfAnEngineWithoutABridge(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/info"):
 			_, _ = w.Write([]byte(`{"OSType":"linux","ServerVersion":"28"}`))
 		case strings.HasSuffix(r.URL.Path, "/_ping"):
-			w.Header().Set("API-Version", "1.44")
+			w.Header().Set("Api-Version", "1.44")
 		default:
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.Write([]byte(`{"message":"there is none"}`))
