@@ -193,8 +193,11 @@ func (f WhyFacts) failed() Explanation {
 		class = " (" + string(t.FailureClass) + ")"
 	}
 	why := sentence("Failed after "+counted(t.AttemptCount, "attempt")+class, shown(t))
-	shows := f.failures()
-	return Explanation{State: StandsFailed, Why: withEvents(why, shows), Next: failedNext(t), Evidence: shows}
+	shows, next := f.failures(), failedNext(t)
+	if d := f.Diagnosis; d != nil && d.Attempt == t.AttemptCount && d.Kind == DiagnosisEnded {
+		next = d.Command
+	}
+	return Explanation{State: StandsFailed, Why: withEvents(why, shows), Next: next, Evidence: shows}
 }
 
 func (f WhyFacts) last() *Attempt {

@@ -114,13 +114,20 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"to be revised":      {about(task.StatusNeedsRevision, nil), "starting", "", "omoi show T", nil},
 		"completed":          {about(task.StatusCompleted, nil), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{9}},
 		"failed":             {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
-		"credentials":        {about(task.StatusFailed, broken(task.ClassCredentials)), "failed", "credentials", "omoi credentials test", []int64{7, 4}},
-		"bad input":          {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
-		"out of budget":      {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T", []int64{7, 4}},
-		"cancelled":          {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "Cancelled: It broke.", "omoi retry T", nil},
-		"begins again":       {about(task.StatusFailed, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "The next attempt begins as soon as", "omoi sandboxes", nil},
-		"being cancelled":    {about(task.StatusRunning, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "cancel"} }), "working", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
-		"a status to come":   {about("dreaming", nil), "unknown", "dreaming", "omoi show T", nil},
+		"diagnosed": {about(task.StatusFailed, func(f *task.WhyFacts) {
+			f.Diagnosis = &task.Diagnosis{Attempt: 1, Kind: task.DiagnosisEnded, Command: "omoi logs T"}
+		}), "failed", "Failed", "omoi logs T", []int64{7, 4}},
+		"diagnosed before": {about(task.StatusFailed, func(f *task.WhyFacts) {
+			f.Task.AttemptCount = 2
+			f.Diagnosis = &task.Diagnosis{Attempt: 1, Kind: task.DiagnosisEnded, Command: "omoi logs T"}
+		}), "failed", "Failed", "omoi retry T", []int64{7, 4}},
+		"credentials":      {about(task.StatusFailed, broken(task.ClassCredentials)), "failed", "credentials", "omoi credentials test", []int64{7, 4}},
+		"bad input":        {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
+		"out of budget":    {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T", []int64{7, 4}},
+		"cancelled":        {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "Cancelled: It broke.", "omoi retry T", nil},
+		"begins again":     {about(task.StatusFailed, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "The next attempt begins as soon as", "omoi sandboxes", nil},
+		"being cancelled":  {about(task.StatusRunning, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "cancel"} }), "working", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
+		"a status to come": {about("dreaming", nil), "unknown", "dreaming", "omoi show T", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

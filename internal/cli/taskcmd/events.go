@@ -151,6 +151,9 @@ func tells(data json.RawMessage) string {
 
 // anyBox resolves what a person typed for a sandbox, also one that is gone: its id or a part of it, or its task.
 func anyBox(ctx context.Context, api *client.Client, ref string) (client.Sandbox, error) {
+	if ref == "-" {
+		return newestBox(ctx, api, ref)
+	}
 	part := strings.TrimPrefix(strings.ToLower(ref), task.SandboxNamePrefix)
 	if box, err := api.Sandbox(ctx, part); err == nil || task.CodeOf(err) != task.CodeNotFound {
 		return box, err

@@ -3,6 +3,7 @@ package taskcmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,7 @@ func (s *session) why(ctx context.Context, ref string) error {
 	s.say("%s: %s", s.style().Bold(e.State), short(e.Why))
 	s.showSigns(e.Evidence)
 	if d := e.Diagnosis; d != nil {
+		d.Evidence = slices.DeleteFunc(d.Evidence, func(sign task.Sign) bool { return slices.Contains(e.Evidence, sign) })
 		s.showDiagnosis(*d, short)
 	}
 	s.say("Next: %s", short(e.Next))

@@ -26,7 +26,8 @@ func TestWhySaysASentenceAndTheNextCommand(t *testing.T) {
 		Evidence: []task.Sign{{Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no\x1b compiler"}},
 		Diagnosis: &task.Diagnosis{
 			Attempt: 1, What: "It failed.", Cause: "No compiler.", Proposal: "Install one.", Command: "omoi logs " + idA, SpokenBy: "rules", Confidence: 0.8,
-			Webhook: &task.Delivery{State: task.DeliveryHeld, Tries: 2, Error: "the receiver answered 500"},
+			Evidence: []task.Sign{{Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no\x1b compiler"}},
+			Webhook:  &task.Delivery{State: task.DeliveryHeld, Tries: 2, Error: "the receiver answered 500"},
 		},
 	}
 	got := f.omoi("why", "-")
