@@ -36,6 +36,7 @@ type Config struct {
 	Namespace        string
 	SearchAttributes []string // Keyword attributes that the namespace has
 	TemporalDynamic  []string // further dynamic configuration, KEY=JSON
+	Throwaway        bool     // nobody reads the data afterwards: Temporal, which takes seconds to end well, is killed
 
 	StartTimeout time.Duration     // of each part; zero is 2 min
 	Progress     func(step string) // one sentence a step; nil: silent

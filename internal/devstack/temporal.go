@@ -72,9 +72,13 @@ func (t *temporal) program() program {
 	for _, value := range t.cfg.TemporalDynamic {
 		args = append(args, "--dynamic-config-value", value)
 	}
+	end := syscall.SIGTERM
+	if t.cfg.Throwaway {
+		end = syscall.SIGKILL
+	}
 	return program{
 		name: "Temporal", path: t.path, args: args, env: []string{"PATH=/usr/bin:/bin", "HOME=" + t.cfg.Home},
-		dir: t.cfg.Home, log: filepath.Join(t.cfg.Home, temporalLog), end: syscall.SIGTERM, die: syscall.SIGTERM, mark: t.mark(),
+		dir: t.cfg.Home, log: filepath.Join(t.cfg.Home, temporalLog), end: end, die: syscall.SIGTERM, mark: t.mark(),
 	}
 }
 

@@ -83,7 +83,7 @@ func (r *rig) startStack() {
 	stack, err := devstack.Start(context.Background(), devstack.Config{
 		Home: filepath.Join(r.dir, "home"), DataRoot: filepath.Join(r.dir, "data"),
 		Namespace: "default", SearchAttributes: []string{contract.AttributeStatus, contract.AttributeProject, contract.AttributeOrg},
-		Log: slog.New(slog.DiscardHandler),
+		Throwaway: true, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(r.t, err)
 	r.stack = stack
