@@ -3,22 +3,12 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 )
 
 // SandboxesStatus lists the sandboxes in which agents are at work, with their activity.
 func (c *Client) SandboxesStatus(ctx context.Context) (SandboxesStatus, error) {
 	var out SandboxesStatus
 	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/sandboxes/monitoring/status"}, &out)
-	return out, err
-}
-
-// SandboxEvents lists the newest events of a sandbox, newest first; an empty kind lists those of all types.
-func (c *Client) SandboxEvents(ctx context.Context, id, kind string) (SandboxEvents, error) {
-	q := url.Values{}
-	set(q, "event_type", kind)
-	var out SandboxEvents
-	_, err := c.do(ctx, call{method: http.MethodGet, path: item("sandboxes", id, "events"), query: q}, &out)
 	return out, err
 }
 

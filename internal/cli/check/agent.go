@@ -25,7 +25,7 @@ func agentCheck() Check {
 }
 
 func (k *kit) reportsIn(ctx context.Context) (string, error) {
-	if _, err := k.submit(ctx, "Show that an agent reports and hears.", say("I am here."), waitMessage(), complete("I heard: {{message}}")); err != nil {
+	if err := k.submit(ctx, "Show that an agent reports and hears.", say("I am here."), waitMessage(), complete("I heard: {{message}}")); err != nil {
 		return "", err
 	}
 	if _, err := k.heard(ctx, task.EventAgentStarted, nil); err != nil {
@@ -48,7 +48,7 @@ func (k *kit) beats(ctx context.Context) (string, error) {
 
 // hears tells the agent something that it can only know from the message.
 func (k *kit) hears(ctx context.Context) (string, error) {
-	m, err := k.tell(ctx, client.MessageUser, "the word is "+k.newest())
+	m, err := k.tell(ctx, "the word is "+k.newest())
 	if err != nil {
 		return "", err
 	}

@@ -2,7 +2,7 @@ package check
 
 import "slices"
 
-// Point is one of the points of the checklist for sandboxes, with the steps that prove it.
+// Point is one of the nine points of the checklist for sandboxes, with the steps that prove it.
 type Point struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
@@ -22,6 +22,7 @@ func Checklist(results []Result) []Point {
 		{Name: "Agent output collector returns events for sandbox agents", check: "monitoring", steps: []string{"what its agent says is collected"}},
 		{Name: "Collaboration messages reach sandbox agents", check: "agent", steps: []string{"a message reaches it"}},
 		{Name: "Task retry works for sandbox tasks", check: "flow", steps: []string{"a cancel stops it", "a retry begins in another sandbox"}},
+		{Name: "Diagnostic recovery notifications include sandbox tasks", check: "diagnosis", steps: []string{"its failure is diagnosed", "the next agent is told"}},
 	}
 	for i := range points {
 		points[i].judge(results)

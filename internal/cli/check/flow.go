@@ -96,12 +96,17 @@ func (k *kit) retried(ctx context.Context) (string, error) {
 
 // askRetry waits until a run has taken the retry up: before, the task stands as it ended.
 func (k *kit) askRetry(ctx context.Context) error {
-	if _, _, err := k.API.Retry(ctx, k.newest(), "its check begins it again"); err != nil {
+	before, err := k.API.Task(ctx, k.newest())
+	if err != nil {
+		return err
+	}
+	if _, _, err := k.API.Retry(ctx, before.ID, "its check begins it again"); err != nil {
 		return err
 	}
 	for {
-		t, err := k.API.Task(ctx, k.newest())
-		if err == nil && !t.Status.Final() || err != nil && !passing(err) {
+		t, err := k.API.Task(ctx, before.ID)
+		begun := err == nil && (!t.Status.Final() || t.AttemptCount > before.AttemptCount)
+		if begun || err != nil && !passing(err) {
 			return err
 		}
 		if err := pause.For(ctx, lookEvery); err != nil {

@@ -51,7 +51,7 @@ func (k *kit) branched(ctx context.Context) (string, error) {
 
 // pushed has the agent write what only this run knows.
 func (k *kit) pushed(ctx context.Context) (string, error) {
-	if _, err := k.tell(ctx, client.MessageUser, k.newest()); err != nil {
+	if _, err := k.tell(ctx, k.newest()); err != nil {
 		return "", err
 	}
 	if _, err := k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCompleted }); err != nil {

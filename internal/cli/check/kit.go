@@ -42,7 +42,7 @@ func (k *kit) next() string {
 	if k.newest() == "" {
 		return "omoi doctor"
 	}
-	return "omoi show " + render.Short(k.newest())
+	return "omoi why " + render.Short(k.newest())
 }
 
 // why asks the server why the task is where it is, also when the check's own time is over.
@@ -52,11 +52,11 @@ func (k *kit) why(ctx context.Context) string {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
-	t, err := k.API.Task(ctx, k.newest())
+	found, err := k.API.Why(ctx, k.newest())
 	if err != nil {
 		return exit.Message(err)
 	}
-	return render.Clean(t.Why)
+	return render.Clean(found.Why)
 }
 
 // ready asks whether the server has all that it needs.
@@ -96,12 +96,13 @@ func complete(output string) map[string]any {
 }
 
 // submit gives the scripted agent something to do, without a repository.
-func (k *kit) submit(ctx context.Context, text string, script ...map[string]any) (client.Task, error) {
+func (k *kit) submit(ctx context.Context, text string, script ...map[string]any) error {
 	project, err := k.project(ctx)
 	if err != nil {
-		return client.Task{}, err
+		return err
 	}
-	return k.give(ctx, client.NewTask{ProjectID: project, Description: text}, script...)
+	_, err = k.give(ctx, client.NewTask{ProjectID: project, Description: text}, script...)
+	return err
 }
 
 // give asks for a task of the scripted agent. A Ctrl-C does not end the question: there would be a task that nobody

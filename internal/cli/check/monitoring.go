@@ -28,7 +28,7 @@ func monitoring() Check {
 const commandShow = "echo shown by a check"
 
 func (k *kit) watched(ctx context.Context) (string, error) {
-	if _, err := k.submit(ctx, "Be at work while omoi is checked.", say("I am watched."), bash(commandShow), waitMessage(), complete("done")); err != nil {
+	if err := k.submit(ctx, "Be at work while omoi is checked.", say("I am watched."), bash(commandShow), waitMessage(), complete("done")); err != nil {
 		return "", err
 	}
 	return k.atWorkSaid(ctx)
@@ -116,7 +116,7 @@ func (k *kit) collected(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for kind, want := range map[string]string{eventMessage: "I am watched.", eventToolResult: "shown by a check"} {
-		page, err := k.API.SandboxEvents(ctx, k.box, kind)
+		page, err := k.API.NewestEvents(ctx, k.box, client.EventFilter{Type: kind, Limit: 1})
 		if err != nil {
 			return "", err
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
@@ -47,12 +48,12 @@ func (p Printer) verdict(v Verdict) string {
 func (p Printer) Summary(results []Result) {
 	rows := [][]string{{"CHECK", "VERDICT", "PASSED", "SKIPPED", "FAILED", "TIME", "WHAT IT PROVES"}}
 	for _, r := range results {
-		sum := map[Verdict]int{}
+		sum := make(map[Verdict]int)
 		for _, s := range r.Steps {
 			sum[s.Verdict]++
 		}
 		rows = append(rows, []string{
-			r.Name, p.verdict(r.Verdict), fmt.Sprint(sum[Pass]), fmt.Sprint(sum[Skip]), fmt.Sprint(sum[Fail]), render.Elapsed(seconds(r.Seconds)), r.Title,
+			r.Name, p.verdict(r.Verdict), strconv.Itoa(sum[Pass]), strconv.Itoa(sum[Skip]), strconv.Itoa(sum[Fail]), render.Elapsed(seconds(r.Seconds)), r.Title,
 		})
 	}
 	_, _ = fmt.Fprintf(p.W, "\n%s\n", p.Style.Table(rows))

@@ -30,7 +30,7 @@ const (
 )
 
 func (k *kit) spawned(ctx context.Context) (string, error) {
-	if _, err := k.submit(ctx, "Show that a sandbox can be made.", bash(commandTools), bash(commandEnv), waitMessage(), complete("done")); err != nil {
+	if err := k.submit(ctx, "Show that a sandbox can be made.", bash(commandTools), bash(commandEnv), waitMessage(), complete("done")); err != nil {
 		return "", err
 	}
 	t, err := k.atWork(ctx)
@@ -114,7 +114,7 @@ const (
 
 // completes lets the agent go on that waits for a message, to its end.
 func (k *kit) completes(ctx context.Context) (string, error) {
-	if _, err := k.tell(ctx, client.MessageUser, "go on"); err != nil {
+	if _, err := k.tell(ctx, "go on"); err != nil {
 		return "", err
 	}
 	if _, err := k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCompleted }); err != nil {
@@ -124,11 +124,11 @@ func (k *kit) completes(ctx context.Context) (string, error) {
 }
 
 // tell says something to the agent at work, and waits until it has taken that up.
-func (k *kit) tell(ctx context.Context, kind, text string) (client.MessageReceipt, error) {
+func (k *kit) tell(ctx context.Context, text string) (client.MessageReceipt, error) {
 	if err := k.running(); err != nil {
 		return client.MessageReceipt{}, err
 	}
-	queued, err := k.API.SendMessage(ctx, k.box, client.NewMessage{Content: text, Type: kind}, task.NewID())
+	queued, err := k.API.SendMessage(ctx, k.box, client.NewMessage{Content: text}, task.NewID())
 	if err != nil {
 		return client.MessageReceipt{}, err
 	}

@@ -1,0 +1,91 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// diagnosis is whether a failure is explained, and the agent that comes after it told of it.
+func diagnosis() Check {
+	return Check{Name: "diagnosis", Title: "a failure is explained, and the next agent told", trials: func(k *kit) []trial {
+		return []trial{
+			{name: "an agent gives up", do: k.givesUp},
+			{name: "omoi why says what failed", do: k.explained},
+			{name: "its failure is diagnosed", do: k.diagnosed},
+			{name: "the next agent is told", do: k.warned},
+		}
+	}}
+}
+
+// givesUp has the agent fail with the words that it is told, in each attempt.
+func (k *kit) givesUp(ctx context.Context) (string, error) {
+	if err := k.submit(ctx, "Fail for a reason.", waitMessage(), map[string]any{"fail": "{{message}}"}); err != nil {
+		return "", err
+	}
+	if _, err := k.atWork(ctx); err != nil {
+		return "", err
+	}
+	if _, err := k.tell(ctx, k.reason()); err != nil {
+		return "", err
+	}
+	t, err := k.failed(ctx)
+	return fmt.Sprintf("Task %s failed (%s).", render.Short(t.ID), t.FailureClass), err
+}
+
+// reason is one that only this run knows.
+func (k *kit) reason() string { return "cannot find part " + render.Short(k.newest()) }
+
+func (k *kit) failed(ctx context.Context) (client.Task, error) {
+	return k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusFailed && t.PendingCommand == nil })
+}
+
+func (k *kit) explained(ctx context.Context) (string, error) {
+	found, err := k.API.Why(ctx, k.newest())
+	switch {
+	case err != nil:
+		return "", err
+	case found.State != task.StandsFailed || !strings.Contains(found.Why, k.reason()) || len(found.Evidence) == 0:
+		return "", k.wrong("It says %s, with %d events: %s", found.State, len(found.Evidence), found.Why)
+	}
+	return fmt.Sprintf("%s Next: %s", found.Why, found.Next), nil
+}
+
+func (k *kit) diagnosed(ctx context.Context) (string, error) {
+	for {
+		page, err := k.API.Diagnoses(ctx, client.GuardianFilter{TaskID: k.newest(), Limit: 1})
+		if err != nil {
+			return "", err
+		}
+		if len(page.Items) > 0 {
+			d := page.Items[0]
+			if len(d.Evidence) == 0 || d.Evidence[0].SandboxID != k.box {
+				return "", k.wrong("The diagnosis names no event of sandbox %s: %s", k.box, d.What)
+			}
+			return render.OneLine(strings.TrimSpace(d.What+" "+d.Cause), 200), nil //nolint:mnd // a line of text
+		}
+		if err := pause.For(ctx, lookEvery); err != nil {
+			return "", err
+		}
+	}
+}
+
+// warned begins the task again. Its agent waits for a message, and fails with what it is told.
+func (k *kit) warned(ctx context.Context) (string, error) {
+	if err := k.askRetry(ctx); err != nil {
+		return "", err
+	}
+	t, err := k.failed(ctx)
+	if err != nil {
+		return "", err
+	}
+	if t.ErrorMessage == nil || !strings.Contains(*t.ErrorMessage, k.reason()) {
+		return "", k.wrong("The agent of attempt %d heard %q.", t.AttemptCount, text(t.ErrorMessage))
+	}
+	return fmt.Sprintf("The agent of attempt %d has heard of the one before.", t.AttemptCount), nil
+}
