@@ -20,6 +20,10 @@ type line struct {
 	Event   *streamed       `json:"event"`
 	Limit   *limitInfo      `json:"rate_limit_info"`
 	TaskID  string          `json:"task_id"`
+	ToolID  string          `json:"tool_use_id"` // of a task in the background: the call that began it
+	Status  string          `json:"status"`      // and how it ended
+	Summary string          `json:"summary"`
+	Usage   json.RawMessage `json:"usage"`
 	Bytes   int             `json:"omoi_bytes"` // of a line of which the rest was left out
 	Text    string          `json:"omoi_text"`  // of one that cannot be read
 

@@ -25,11 +25,12 @@ type recorder struct {
 	lastText string // what the model said last
 	partial  []byte // what it was saying
 	limit    limitInfo
-	cause    string          // the error that the program names
-	unread   string          // what this process printed last that is no line of its own
-	inits    int             // of the session, by this process
-	behind   map[string]bool // tasks in the background that have not ended
-	answers  []string        // ids of messages that were taken up and are not answered
+	cause    string           // the error that the program names
+	unread   string           // what this process printed last that is no line of its own
+	inits    int              // of the session, by this process
+	behind   map[string]bool  // tasks in the background that have not ended
+	away     map[string]*call // those of them that are sub-agents, by the call that began each
+	answers  []string         // ids of messages that were taken up and are not answered
 
 	files map[string]bool  // changed ones
 	seen  map[string]bool  // those of them that the look at the work tree can see
@@ -56,7 +57,8 @@ func newRecorder(ctx context.Context, env agent.Env, p *place) *recorder {
 func (r *recorder) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.account, r.limit, r.cause, r.unread, r.inits, r.behind = account{}, limitInfo{}, "", "", 0, map[string]bool{}
+	r.account, r.limit, r.cause, r.unread, r.inits = account{}, limitInfo{}, "", "", 0
+	r.behind, r.away = map[string]bool{}, map[string]*call{}
 }
 
 func (r *recorder) emit(eventType string, l *line, data map[string]any) {
@@ -113,6 +115,7 @@ func (r *recorder) system(l *line) {
 		r.behind[l.TaskID] = true
 	case "task_notification":
 		delete(r.behind, l.TaskID)
+		r.back(l)
 	}
 	r.unread = or(l.Text, r.unread)
 	data := map[string]any{"subtype": l.Subtype, "line_type": l.Type}

@@ -121,6 +121,9 @@ func (r *recorder) completed(l *line, id string, c *call) {
 		data["tool_response_truncated"], data["tool_response_full_length"] = true, len(l.Tool)
 	}
 	switch {
+	case isSubagent(c.name) && launched(l.Tool):
+		r.away[id] = c
+		return
 	case isSubagent(c.name):
 		kind = "agent.subagent_completed"
 		subagent(data, l.Tool, c.in)
@@ -128,6 +131,28 @@ func (r *recorder) completed(l *line, id string, c *call) {
 		kind, data["skill_name"] = "agent.skill_completed", or(c.in.Skill, c.in.Command)
 	}
 	r.emit(kind, l, data)
+}
+
+// launched reports whether a sub-agent was only begun: it works in the background.
+func launched(raw json.RawMessage) bool {
+	var res struct {
+		Async  bool   `json:"isAsync"` //nolint:tagliatelle // the program's name
+		Status string `json:"status"`
+	}
+	return json.Unmarshal(raw, &res) == nil && (res.Async || res.Status == "async_launched")
+}
+
+// back reports that a sub-agent in the background has ended.
+func (r *recorder) back(l *line) {
+	c := r.away[l.ToolID]
+	if c == nil {
+		return
+	}
+	delete(r.away, l.ToolID)
+	data := map[string]any{"tool": c.name, "tool_use_id": l.ToolID, "tool_input": anything(c.input), "tool_response": nil}
+	subagent(data, nil, c.in)
+	data["subagent_result"], data["subagent_usage"], data["subagent_status"] = l.Summary, anything(l.Usage), l.Status
+	r.emit("agent.subagent_completed", l, data)
 }
 
 func subagent(data map[string]any, raw json.RawMessage, in input) {
