@@ -43,15 +43,31 @@ func (s *session) score(ctx context.Context, dir, name string) error {
 	if err != nil {
 		return err
 	}
+	pairs, err := pairsFor(dir)
+	if err != nil {
+		return err
+	}
 	settings := supervise.DefaultSettings()
 	if name == "" {
-		return s.printScore(corpus.Rules(list, settings))
+		score := corpus.Rules(list, settings)
+		score.Words(pairs)
+		return s.printScore(score)
 	}
 	asked, err := s.judge(name)
 	if err != nil {
 		return err
 	}
-	return s.printScore(corpus.Model(ctx, name, list, settings, asked))
+	score := corpus.Model(ctx, name, list, settings, asked)
+	score.Understood(ctx, pairs, settings, asked)
+	return s.printScore(score)
+}
+
+// pairsFor are the pairs of tasks that omoi was built with; a folder of one's own has none.
+func pairsFor(dir string) ([]corpus.Pair, error) {
+	if dir != "" {
+		return nil, nil
+	}
+	return corpus.LoadPairs()
 }
 
 func (s *session) trajectories(dir string) ([]corpus.Trajectory, error) {
@@ -76,7 +92,7 @@ func (s *session) trajectories(dir string) ([]corpus.Trajectory, error) {
 	return list, nil
 }
 
-func (s *session) judge(name string) (supervise.Model, error) {
+func (s *session) judge(name string) (*model.Model, error) {
 	settings := model.Defaults()
 	settings.Model, settings.BaseURL = name, s.Env("ANTHROPIC_BASE_URL")
 	settings.APIKey = s.Env("ANTHROPIC_API_KEY")
@@ -105,6 +121,9 @@ func (s *session) printScore(score corpus.Score) error {
 		}
 	}
 	rows = append(rows, shares("any fault", score.Whole))
+	if score.Pairs.Is > 0 {
+		rows = append(rows, shares("pairs of texts", score.Pairs))
+	}
 	s.say("\n%s", strings.TrimRight(s.style().Table(rows), "\n"))
 	s.say("\nTrajectories: %d, judged by %s", score.Trajectories, score.Judge)
 	if u := score.Use; u.Calls > 0 {
@@ -149,6 +168,6 @@ func scored(score corpus.Score) map[string]any {
 		labels[string(label)] = part(c)
 	}
 	return map[string]any{
-		"judge": score.Judge, "trajectories": score.Trajectories, "whole": part(score.Whole), "labels": labels, "judged": score.Judged, "use": score.Use,
+		"judge": score.Judge, "trajectories": score.Trajectories, "whole": part(score.Whole), "labels": labels, "pairs": part(score.Pairs), "judged": score.Judged, "use": score.Use,
 	}
 }

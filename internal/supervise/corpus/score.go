@@ -8,9 +8,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// Alike is how alike the work of two tasks must be to be taken for the same.
-const Alike = 0.5
-
 // ByRules is the judge's name of a score of the rules.
 const ByRules = "rules"
 
@@ -54,6 +51,7 @@ type Score struct {
 	Trajectories int                       `json:"trajectories"`
 	Whole        Share                     `json:"whole"` // faulty, and called so, by whatever label
 	Labels       map[supervise.Label]Share `json:"labels"`
+	Pairs        Share                     `json:"pairs"` // of texts that are about the same work
 	Judged       []Judged                  `json:"judged,omitempty"`
 	Use          supervise.ModelUse        `json:"use,omitzero"`
 }
@@ -169,7 +167,7 @@ func (s *Score) pairs(all []Trajectory) {
 }
 
 func (s *Score) pair(a, b *Trajectory, is bool, likeness float64) {
-	said := likeness >= Alike
+	said := likeness >= supervise.Alike
 	if !is && !said {
 		return
 	}
@@ -202,6 +200,10 @@ func (s *Score) Below(old *Score) []string {
 		worse = append(worse, fmt.Sprintf("there are %d trajectories, there were %d", s.Trajectories, old.Trajectories))
 	}
 	hold("all", s.Whole, old.Whole)
+	hold("pairs", s.Pairs, old.Pairs)
+	if s.Pairs.Is < old.Pairs.Is {
+		worse = append(worse, fmt.Sprintf("there are %d pairs of the same work, there were %d", s.Pairs.Is, old.Pairs.Is))
+	}
 	for label, before := range old.Labels {
 		hold(string(label), s.Labels[label], before)
 	}

@@ -29,6 +29,9 @@ func recorded(tb testing.TB) []corpus.Trajectory {
 func TestTheScoreDoesNotFall(t *testing.T) {
 	t.Parallel()
 	now := corpus.Rules(recorded(t), supervise.DefaultSettings())
+	pairs, err := corpus.LoadPairs()
+	require.NoError(t, err)
+	now.Words(pairs)
 	for _, j := range now.Judged {
 		if j.Said != j.Label {
 			t.Logf("%s: is %q, said %q at event %d: %s", j.Name, j.Label, j.Said, j.Event, j.Why)
@@ -75,6 +78,7 @@ func table(s *corpus.Score) string {
 		row(string(label), s.Labels[label])
 	}
 	row("any fault", s.Whole)
+	row("pairs of texts", s.Pairs)
 	return b.String()
 }
 

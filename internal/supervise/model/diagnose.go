@@ -30,38 +30,13 @@ Name the one cause that explains most, the next step for the person (what to cha
 
 Answer by calling ` + diagnosisTool + ` once.`
 
-// Diagnose asks why attempts have failed. An answer that does not have the form is sent back with what is wrong about it.
+// Diagnose asks why attempts have failed.
 func (m *Model) Diagnose(ctx context.Context, c task.Case, rules task.Diagnosis) (supervise.Conclusion, error) {
-	ctx, cancel := context.WithTimeout(ctx, m.settings.Timeout)
-	defer cancel()
-	params := m.diagnosisQuestion(c, rules)
 	var out supervise.Conclusion
-	for tried := 0; ; tried++ {
-		answer, err := m.client.Messages.New(ctx, params)
-		out.Use.Calls++
-		if err != nil {
-			return out, refused(err)
-		}
-		m.bill(&out.Use, answer.Usage)
-		wrong := concluded(answer, c, &out)
-		if wrong == nil {
-			return out, nil
-		}
-		if tried >= m.settings.Repairs {
-			return out, fmt.Errorf("its answer has not the form that was asked for: %w", wrong)
-		}
-		params.Messages = append(params.Messages, answer.ToParam(), sentBackTo(diagnosisTool, answer, wrong))
-	}
-}
-
-func (m *Model) diagnosisQuestion(c task.Case, rules task.Diagnosis) anthropic.MessageNewParams {
-	return anthropic.MessageNewParams{
-		Model: m.settings.Model, MaxTokens: m.settings.MaxTokens,
-		System:     []anthropic.TextBlockParam{{Text: diagnosisSystem}},
-		Messages:   []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(diagnosisPrompt(c, rules, m.settings.Lines)))},
-		Tools:      []anthropic.ToolUnionParam{{OfTool: diagnosisForm()}},
-		ToolChoice: anthropic.ToolChoiceParamOfTool(diagnosisTool),
-	}
+	question := m.asking(diagnosisSystem, diagnosisPrompt(c, rules, m.settings.Lines), diagnosisForm())
+	use, err := m.ask(ctx, question, func(answer *anthropic.Message) error { return concluded(answer, c, &out) })
+	out.Use = use
+	return out, err
 }
 
 func diagnosisForm() *anthropic.ToolParam {

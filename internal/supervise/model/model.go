@@ -57,37 +57,50 @@ func New(s Settings) (*Model, error) {
 	return &Model{settings: s, client: anthropic.NewClient(options...)}, nil
 }
 
-// Judge asks. An answer that does not have the form is sent back with what is wrong about it.
+// Judge asks for an opinion.
 func (m *Model) Judge(ctx context.Context, s supervise.Subject, rules supervise.Analysis) (supervise.Analysis, error) {
-	ctx, cancel := context.WithTimeout(ctx, m.settings.Timeout)
-	defer cancel()
-	params := m.question(&s, &rules)
-	for tried := 0; ; tried++ {
-		answer, err := m.client.Messages.New(ctx, params)
-		rules.Use.Calls++
-		if err != nil {
-			return rules, refused(err)
-		}
-		m.bill(&rules.Use, answer.Usage)
+	question := m.asking(system, prompt(&s, &rules, m.settings.Lines), tool())
+	use, err := m.ask(ctx, question, func(answer *anthropic.Message) error {
 		opinion, wrong := opinionOf(answer, &s)
 		if wrong == nil {
 			rules.Model = opinion
-			return rules, nil
+		}
+		return wrong
+	})
+	rules.Use = rules.Use.Plus(use)
+	return rules, err
+}
+
+// ask asks until take has no objection to the answer. One that does not have the form is sent
+// back with what is wrong about it.
+func (m *Model) ask(ctx context.Context, params anthropic.MessageNewParams, take func(*anthropic.Message) error) (use supervise.ModelUse, err error) {
+	ctx, cancel := context.WithTimeout(ctx, m.settings.Timeout)
+	defer cancel()
+	for tried := 0; ; tried++ {
+		answer, err := m.client.Messages.New(ctx, params)
+		use.Calls++
+		if err != nil {
+			return use, refused(err)
+		}
+		m.bill(&use, answer.Usage)
+		wrong := take(answer)
+		if wrong == nil {
+			return use, nil
 		}
 		if tried >= m.settings.Repairs {
-			return rules, fmt.Errorf("its answer has not the form that was asked for: %w", wrong)
+			return use, fmt.Errorf("its answer has not the form that was asked for: %w", wrong)
 		}
-		params.Messages = append(params.Messages, answer.ToParam(), sentBackTo(toolName, answer, wrong))
+		params.Messages = append(params.Messages, answer.ToParam(), sentBackTo(params.ToolChoice.OfTool.Name, answer, wrong))
 	}
 }
 
-func (m *Model) question(s *supervise.Subject, rules *supervise.Analysis) anthropic.MessageNewParams {
+func (m *Model) asking(system, prompt string, tool *anthropic.ToolParam) anthropic.MessageNewParams {
 	return anthropic.MessageNewParams{
 		Model: m.settings.Model, MaxTokens: m.settings.MaxTokens,
 		System:     []anthropic.TextBlockParam{{Text: system}},
-		Messages:   []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt(s, rules, m.settings.Lines)))},
-		Tools:      []anthropic.ToolUnionParam{{OfTool: tool()}},
-		ToolChoice: anthropic.ToolChoiceParamOfTool(toolName),
+		Messages:   []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
+		Tools:      []anthropic.ToolUnionParam{{OfTool: tool}},
+		ToolChoice: anthropic.ToolChoiceParamOfTool(tool.Name),
 	}
 }
 

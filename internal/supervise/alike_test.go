@@ -1,0 +1,114 @@
+package supervise_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/supervise"
+)
+
+func works(texts ...[2]string) []supervise.Work {
+	var list []supervise.Work
+	for _, t := range texts {
+		list = append(list, supervise.WorkOf(t[0], t[1]))
+	}
+	return list
+}
+
+func TestWorkIsAlikeByWhatItIsAbout(t *testing.T) {
+	t.Parallel()
+	like := func(a, b supervise.Work) float64 { return a.Like(&b) }
+	limit := supervise.WorkOf("Limit logins", "Answer 429 beyond 5 logins a minute.")
+	require.InDelta(t, 1, like(limit, limit), 1e-9)
+	pattern := works([2]string{"Page the orders", "Page them by 50."}, [2]string{"Page the users", "Page them by 50."})
+	require.Less(t, like(pattern[0], pattern[1]), supervise.Alike, "one pattern of words, two pieces of work")
+	opposite := works([2]string{"Add caching to the search", "Cache the search in Redis."}, [2]string{"Remove caching from the search", "No cache in Redis."})
+	require.Less(t, like(opposite[0], opposite[1]), supervise.Alike)
+	require.Zero(t, like(limit, supervise.WorkOf("Write a poem", "")))
+	require.InDelta(t, like(limit, pattern[0]), like(pattern[0], limit), 1e-9, "the order says nothing")
+
+	a := supervise.WorkOf("Sign in with Google", "OAuth", "src/login.go")
+	same, other := supervise.WorkOf("Google login", "By OAuth", "/srv/box/workspace/src/login.go"), supervise.WorkOf("Google login", "By OAuth", "src/docs.go")
+	require.Greater(t, like(a, same), like(a, other), "files speak where both have changed some")
+}
+
+func TestWithoutATellingWordOnlyTheSameIsTheSame(t *testing.T) {
+	t.Parallel()
+	list := works([2]string{"Do it", ""}, [2]string{"Do it!", ""}, [2]string{"Do so", ""})
+	require.Equal(t, []supervise.Link{{A: 0, B: 1, Likeness: 1}}, supervise.Links(list, supervise.Alike, 1))
+}
+
+// Many of one kind are one link each, and who is like none of them has none.
+func TestLinksGoToTheMostAlikeBefore(t *testing.T) {
+	t.Parallel()
+	list := works(
+		[2]string{"Export invoices as CSV", "All invoices of a month."}, [2]string{"Rotate the keys", "Of integrations."},
+		[2]string{"Export invoices as CSV", "All invoices of a year, with a header."}, [2]string{"Export invoices as CSV", "All invoices of a year, with a header."},
+	)
+	links := supervise.Links(list, supervise.Alike, 1)
+	require.Len(t, links, 2)
+	require.Equal(t, [2]int{2, 3}, [2]int{links[0].A, links[0].B}, "the most alike first")
+	require.InDelta(t, 1, links[0].Likeness, 1e-9)
+	require.Equal(t, [2]int{0, 2}, [2]int{links[1].A, links[1].B})
+	require.Len(t, supervise.Links(list, supervise.Alike, 2), 3)
+}
+
+// What leads to candidates leaves out nothing that comparing each with each would find.
+func TestLinksMissNothing(t *testing.T) {
+	t.Parallel()
+	list := mixed(90)
+	all := 0
+	for i := range list {
+		for k := range list[:i] {
+			if list[k].Like(&list[i]) >= supervise.Alike {
+				all++
+			}
+		}
+	}
+	require.Positive(t, all)
+	require.Len(t, supervise.Links(list, supervise.Alike, len(list)), all)
+}
+
+// mixed is n works about some things in some places, a few of them the same.
+func mixed(n int) []supervise.Work {
+	verbs := []string{"Cache", "Page", "Sort", "Export", "Translate", "Validate", "Log"}
+	things := []string{"orders", "users", "invoices", "teams", "carts", "sessions", "refunds", "labels", "webhooks", "coupons", "reports"}
+	var list []supervise.Work
+	for i := range n {
+		verb, thing, place := verbs[i%len(verbs)], things[i*i%len(things)], things[i%len(things)]
+		list = append(list, supervise.WorkOf(fmt.Sprintf("%s the %s of %s", verb, thing, place),
+			fmt.Sprintf("People ask for it: %s %s in module %d, with tests and a line in the documentation of %s.", verb, thing, i%5, place)))
+	}
+	return list
+}
+
+// BenchmarkLinks compares 1,000 works of one project.
+func BenchmarkLinks(b *testing.B) {
+	for name, list := range map[string][]supervise.Work{"mixed": mixed(1000), "the same": same(1000)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				supervise.Links(list, supervise.Alike, 1)
+			}
+		})
+	}
+}
+
+func same(n int) []supervise.Work {
+	var list []supervise.Work
+	for range n {
+		list = append(list, supervise.WorkOf("Mend the build", "The build of the main branch fails since the upgrade. Mend it."))
+	}
+	return list
+}
+
+// A fleet that does one and the same is not compared each with each.
+func TestManyOfOneKindAreOneLinkEach(t *testing.T) {
+	t.Parallel()
+	links := supervise.Links(same(1000), supervise.Alike, 1)
+	require.Len(t, links, 999)
+	for _, l := range links {
+		require.Zero(t, l.A, "all with the first")
+	}
+}

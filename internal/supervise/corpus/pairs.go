@@ -1,0 +1,79 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/omoi-dev/omoi/internal/supervise"
+)
+
+// Pair is two tasks, and whether a person says that they are the same work.
+type Pair struct {
+	Name   string         `json:"name"`
+	Same   bool           `json:"same"`
+	Reason string         `json:"reason"`
+	A      supervise.Told `json:"a"`
+	B      supervise.Told `json:"b"`
+}
+
+// LoadPairs reads those that omoi was built with.
+func LoadPairs() ([]Pair, error) {
+	raw, err := supervise.Recorded.ReadFile("testdata/pairs.jsonl")
+	if err != nil {
+		return nil, fmt.Errorf("read pairs: %w", err)
+	}
+	var list []Pair
+	lines := bufio.NewScanner(bytes.NewReader(raw))
+	for n := 1; lines.Scan(); n++ {
+		var p Pair
+		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
+			return nil, fmt.Errorf("read pairs: line %d: %w", n, err)
+		}
+		if p.Name == "" || p.Reason == "" {
+			return nil, fmt.Errorf("read pairs: line %d: it has no name or no reason", n)
+		}
+		list = append(list, p)
+	}
+	return list, lines.Err()
+}
+
+// Words scores what is said of pairs by counting words.
+func (s *Score) Words(list []Pair) {
+	for _, p := range list {
+		a, b := supervise.WorkOf(p.A.Title, p.A.Description), supervise.WorkOf(p.B.Title, p.B.Description)
+		alike := a.Like(&b)
+		s.compared(p, alike >= supervise.Alike, fmt.Sprintf("They are alike by %.2f.", alike))
+	}
+}
+
+// Understood scores what a model says of pairs. Of whom it says nothing they are not called the same.
+func (s *Score) Understood(ctx context.Context, list []Pair, settings supervise.Settings, m supervise.Comparer) {
+	for _, p := range list {
+		said, use, err := m.Compare(ctx, p.A, p.B)
+		s.Use = s.Use.Plus(use)
+		why := said.Work
+		if err != nil {
+			why = err.Error()
+		}
+		same, sure := said.Says(settings.Confidence)
+		s.compared(p, err == nil && same && sure, why)
+	}
+}
+
+func (s *Score) compared(p Pair, said bool, why string) {
+	s.Pairs.Is, s.Pairs.Said, s.Pairs.Right = s.Pairs.Is+one(p.Same), s.Pairs.Said+one(said), s.Pairs.Right+one(p.Same && said)
+	if !p.Same && !said {
+		return
+	}
+	j := Judged{Name: "pair " + p.Name, Why: why, Reason: p.Reason}
+	if p.Same {
+		j.Label = supervise.LabelDuplicate
+	}
+	if said {
+		j.Said = supervise.LabelDuplicate
+	}
+	s.Judged = append(s.Judged, j)
+}

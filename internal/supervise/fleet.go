@@ -1,0 +1,226 @@
+package supervise
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Agent is one agent at work, as a fleet is looked at: what the guardian last thought of it.
+type Agent struct {
+	TaskID, ProjectID, Phase string
+	Known                    bool    // somebody could judge it lately; else what follows says nothing
+	Score                    float64 // alignment, 0..1
+	Aligned, Steer           bool
+	Ended                    bool     // its work is done, and its sandbox lives
+	Focus                    string   // what it is at
+	Files                    []string // that it has changed
+}
+
+// Fleet is what is thought of all agents of an organization together.
+type Fleet struct {
+	// Coherence is from 0 (they work against their goals and each other) to 1; nil where too few
+	// are judged to say.
+	Coherence *float64 `json:"coherence_score"`
+	// AtMost is what it could be at best: as if all of whom nothing is known did perfectly.
+	AtMost          float64        `json:"coherence_at_most"`
+	Status          string         `json:"system_status"`
+	Agents          int            `json:"num_agents"`
+	Judged          int            `json:"judged"`
+	Steering        int            `json:"agents_need_steering"`
+	Duplicates      int            `json:"duplicate_count"`    // pairs that do the same
+	Ended           int            `json:"termination_count"`  // whose work is done
+	Coordination    int            `json:"coordination_count"` // files that several change at a time
+	Phases          map[string]int `json:"phase_distribution"`
+	Projects        map[string]int `json:"project_distribution"`
+	Load            float64        `json:"load_balance"` // over phases: 1 is even
+	Recommendations []string       `json:"recommendations"`
+}
+
+// Statuses of a fleet, in the words of the replaced system, and unknown.
+const (
+	FleetNoAgents    = "no_agents"
+	FleetCritical    = "critical"
+	FleetWarning     = "warning"
+	FleetInefficient = "inefficient" // many do the same
+	FleetOptimal     = "optimal"
+	FleetNormal      = "normal"
+	FleetUnknown     = "unknown" // too few are judged to say
+)
+
+// Shares of the coherence, and the bounds of its words: those of the replaced system.
+const (
+	weightUnaligned = 0.2
+	weightSteering  = 0.3
+	weightPhases    = 0.1
+	weightLoad      = 0.1
+	critical        = 0.3
+	warning         = 0.5
+	optimal         = 0.8
+	manyDuplicates  = 0.3
+	crowdedPhase    = 0.6
+	// enough is the part of the agents that must be judged for a coherence: ours.
+	enough = 0.5
+)
+
+// Conduct looks at a fleet. The links are its duplicates, by places in agents.
+//
+// The coherence is the replaced system's: the mean alignment, minus 0.2 times the part that is not
+// aligned and 0.3 times the part that needs steering, plus 0.1 times the number of phases by that
+// of agents and 0.1 times how even the load over phases is, within 0 and 1. Three things differ.
+// Agents are the active sandboxes: the replaced system counted agents by a heartbeat that those of
+// sandboxes never had, and so always said 1. Mean and parts are of those who were judged lately,
+// since nobody knows of the others; where those are less than half there is no coherence. And
+// AtMost, in which the others count as perfect, may call a fleet bad also then, since more than that
+// it cannot be.
+func Conduct(agents []Agent, links []Link) Fleet {
+	f := Fleet{Agents: len(agents), Duplicates: len(links), Phases: map[string]int{}, Projects: map[string]int{}, Recommendations: []string{}}
+	for _, a := range agents {
+		f.Phases[a.Phase]++
+		f.Projects[a.ProjectID]++
+		f.Judged += count(a.Known)
+		f.Steering += count(a.Known && a.Steer)
+		f.Ended += count(a.Known && a.Ended)
+	}
+	shared := sharedFiles(agents)
+	f.Coordination, f.Load = len(shared), evenness(f.Phases)
+	f.AtMost = f.coherence(agents, true)
+	if f.Judged > 0 && float64(f.Judged) >= enough*float64(f.Agents) {
+		sure := f.coherence(agents, false)
+		f.Coherence = &sure
+	}
+	again := map[int]bool{}
+	for _, l := range links {
+		again[l.B] = true
+	}
+	f.Status = f.status(len(again))
+	f.recommend(agents, links, shared)
+	return f
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// coherence is the formula of [Conduct]; guessing takes those of whom nothing is known for perfect.
+func (f *Fleet) coherence(agents []Agent, guessing bool) float64 {
+	sum, n, unaligned, steering := 0.0, 0, 0, 0
+	for _, a := range agents {
+		switch {
+		case a.Known:
+			sum, n = sum+a.Score, n+1
+			unaligned += count(!a.Aligned)
+			steering += count(a.Steer)
+		case guessing:
+			sum, n = sum+1, n+1
+		}
+	}
+	if n == 0 {
+		return 1 // nobody is at work
+	}
+	of := func(k int) float64 { return float64(k) / float64(n) }
+	score := sum/float64(n) - of(unaligned)*weightUnaligned - of(steering)*weightSteering +
+		float64(len(f.Phases))/float64(f.Agents)*weightPhases + f.Load*weightLoad
+	return min(max(score, 0), 1)
+}
+
+// evenness of the agents over their phases: 1 minus the variance by the square of the mean, or 0.
+func evenness(phases map[string]int) float64 {
+	if len(phases) == 0 {
+		return 0
+	}
+	sum, squares := 0.0, 0.0
+	for _, n := range phases {
+		sum += float64(n)
+		squares += float64(n) * float64(n)
+	}
+	mean := sum / float64(len(phases))
+	variance := squares/float64(len(phases)) - mean*mean
+	return max(1-variance/(mean*mean), 0)
+}
+
+// status is the fleet's word; again is how many do what somebody else does.
+func (f *Fleet) status(again int) string {
+	switch {
+	case f.Agents == 0:
+		return FleetNoAgents
+	case f.AtMost < critical, f.Coherence != nil && *f.Coherence < critical:
+		return FleetCritical
+	case f.AtMost < warning, f.Coherence != nil && *f.Coherence < warning:
+		return FleetWarning
+	case float64(again) > manyDuplicates*float64(f.Agents):
+		return FleetInefficient
+	case f.Coherence == nil:
+		return FleetUnknown
+	case *f.Coherence > optimal:
+		return FleetOptimal
+	}
+	return FleetNormal
+}
+
+// shared is a file that several agents of a project change at a time.
+type shared struct {
+	path  string
+	tasks []string
+}
+
+func sharedFiles(agents []Agent) []shared {
+	type key struct{ project, path string }
+	by := map[key][]string{}
+	for _, a := range agents {
+		for _, file := range slices.Compact(slices.Sorted(slices.Values(a.Files))) {
+			k := key{a.ProjectID, inWorkspace(file)}
+			by[k] = append(by[k], a.TaskID)
+		}
+	}
+	var list []shared
+	for k, tasks := range by {
+		if len(tasks) > 1 {
+			list = append(list, shared{k.path, tasks})
+		}
+	}
+	slices.SortFunc(list, func(a, b shared) int {
+		if d := len(b.tasks) - len(a.tasks); d != 0 {
+			return d
+		}
+		return strings.Compare(a.path+a.tasks[0], b.path+b.tasks[0])
+	})
+	return list
+}
+
+// topmost is how many of a kind are named.
+const topmost = 3
+
+// recommend says what a person may do about it.
+func (f *Fleet) recommend(agents []Agent, links []Link, files []shared) {
+	say := func(format string, args ...any) {
+		f.Recommendations = append(f.Recommendations, fmt.Sprintf(format, args...))
+	}
+	if f.Status == FleetCritical || f.Status == FleetWarning {
+		say("Of %d agents %d need steering: look at them first, and start no others before. Next: omoi interventions", f.Agents, f.Steering)
+	}
+	for _, l := range links[:min(len(links), topmost)] {
+		say("Tasks %s and %s are alike by %.2f: let one of them go on, or tell each what the other does. Next: omoi show %s",
+			agents[l.A].TaskID, agents[l.B].TaskID, l.Likeness, agents[l.B].TaskID)
+	}
+	for _, file := range files[:min(len(files), topmost)] {
+		say("%d agents change %s at a time (%s): their branches will meet there.", len(file.tasks), cut(file.path, shortText), strings.Join(file.tasks[:min(len(file.tasks), topmost)], ", "))
+	}
+	for phase, n := range f.Phases {
+		if len(f.Phases) > 1 && float64(n) > crowdedPhase*float64(f.Agents) {
+			say("%d of %d agents are in %s.", n, f.Agents, phase)
+		}
+	}
+	if f.Ended > 0 {
+		say("The work of %d agents is done, and their sandboxes live. Next: omoi sandboxes", f.Ended)
+	}
+	if f.Coherence == nil && f.Agents > 0 {
+		say("Of %d of %d agents nobody can say how they do: rules only see faults, a model sees more (docs/SUPERVISION.md).", f.Agents-f.Judged, f.Agents)
+	}
+	if f.Status == FleetOptimal {
+		say("All is well: there is nothing to do.")
+	}
+}

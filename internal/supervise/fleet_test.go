@@ -1,0 +1,95 @@
+package supervise_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/supervise"
+)
+
+// well is n agents in as many phases as are named, all of whom a model calls well.
+func well(n int, phases ...string) []supervise.Agent {
+	var all []supervise.Agent
+	for i := range n {
+		all = append(all, supervise.Agent{
+			TaskID: fmt.Sprint("task-", i), ProjectID: "p", Phase: phases[i%len(phases)], Known: true, Score: 0.9, Aligned: true,
+		})
+	}
+	return all
+}
+
+func TestCoherenceIsTheOldFormula(t *testing.T) {
+	t.Parallel()
+	agents := well(10, "a", "b")
+	f := supervise.Conduct(agents, nil)
+	require.InDelta(t, 1, *f.Coherence, 1e-9, "the mean, two phases of ten, an even load: 1.02, and 1 at most")
+	require.Equal(t, supervise.FleetOptimal, f.Status)
+
+	agents[0].Aligned, agents[0].Steer, agents[0].Score = false, true, 0.1
+	agents[1].Phase = "a" // 6 and 4
+	f = supervise.Conduct(agents, nil)
+	require.InDelta(t, 0.82-0.02-0.03+0.02+(1-1.0/25)*0.1, *f.Coherence, 1e-9)
+	require.InDelta(t, *f.Coherence, f.AtMost, 1e-9, "all are judged")
+	require.Equal(t, map[string]int{"a": 6, "b": 4}, f.Phases)
+	require.Equal(t, 1, f.Steering)
+}
+
+// The replaced system called a fleet of sandboxes perfect of which it knew nothing.
+func TestOfWhomNothingIsKnownThereIsNoCoherence(t *testing.T) {
+	t.Parallel()
+	agents := well(10, "a")
+	for i := range agents {
+		agents[i].Known = i < 4
+	}
+	f := supervise.Conduct(agents, nil)
+	require.Nil(t, f.Coherence)
+	require.Equal(t, supervise.FleetUnknown, f.Status)
+	require.Equal(t, 4, f.Judged)
+	require.Contains(t, strings.Join(f.Recommendations, "\n"), "Of 6 of 10 agents nobody can say")
+	agents[4].Known = true
+	require.NotNil(t, supervise.Conduct(agents, nil).Coherence, "of half of them it is known")
+	require.Equal(t, supervise.FleetNoAgents, supervise.Conduct(nil, nil).Status)
+}
+
+// One agent that a rule has caught says nothing of the ninety-nine others; sixty do.
+func TestRulesAloneCanCallAFleetBad(t *testing.T) {
+	t.Parallel()
+	caught := func(n int) supervise.Fleet {
+		agents := well(100, "a")
+		for i := range agents {
+			agents[i].Known = i < n
+			agents[i].Score, agents[i].Aligned, agents[i].Steer = 0.1, false, true
+		}
+		return supervise.Conduct(agents, nil)
+	}
+	require.Equal(t, supervise.FleetUnknown, caught(1).Status)
+	require.Nil(t, caught(1).Coherence)
+	require.Equal(t, supervise.FleetUnknown, caught(30).Status)
+	require.Nil(t, caught(49).Coherence, "less than half are known, but it can be no better than this:")
+	require.Equal(t, supervise.FleetWarning, caught(49).Status)
+	require.Less(t, caught(49).AtMost, 0.5)
+	require.Equal(t, supervise.FleetCritical, caught(60).Status)
+}
+
+func TestAFleetIsToldWhatToDo(t *testing.T) {
+	t.Parallel()
+	agents := well(10, "a")
+	agents[9].Phase, agents[0].Files, agents[1].Files, agents[2].Files = "b", []string{"go.mod", "go.mod"}, []string{"/x/workspace/go.mod"}, []string{"main.go"}
+	agents[3].Ended = true
+	var links []supervise.Link
+	for i := range 4 {
+		links = append(links, supervise.Link{A: 0, B: i + 1, Likeness: 0.9})
+	}
+	f := supervise.Conduct(agents, links)
+	require.Equal(t, supervise.FleetInefficient, f.Status)
+	require.Equal(t, []int{4, 1, 1}, []int{f.Duplicates, f.Ended, f.Coordination})
+	said := strings.Join(f.Recommendations, "\n")
+	for _, part := range []string{"task-0 and task-1 are alike by 0.90", "2 agents change go.mod", "9 of 10 agents are in a", "The work of 1 agents is done"} {
+		require.Contains(t, said, part)
+	}
+	require.NotContains(t, said, "task-4", "the first three of a kind are enough")
+	require.NotContains(t, said, "main.go")
+}
