@@ -86,6 +86,8 @@ type Deps struct {
 	Caches Caches
 	// Guardian judges and steers agents; nil: this process does not.
 	Guardian Guardian
+	// Conductor looks at agents together; nil: this process does not.
+	Conductor Conductor
 	// Logs keeps what was printed in a sandbox beyond its end; nil: nobody does.
 	Logs Logs
 	// Wake tells readers that a task's row has changed; nil if nobody here can be told.

@@ -289,7 +289,7 @@ func (a *Activities) pauseReaper(ctx context.Context) error {
 	if err := a.deps.Fleet.SetReaperRests(ctx, true); err != nil {
 		return err
 	}
-	for _, id := range []string{contract.ScheduleGuardian, contract.ScheduleReaper} {
+	for _, id := range []string{contract.ScheduleGuardian, contract.ScheduleConductor, contract.ScheduleReaper} {
 		if err := a.deps.Runs.PauseSchedule(ctx, id, contract.NoteRest); err != nil {
 			return fmt.Errorf("pause %s: %w", id, err)
 		}

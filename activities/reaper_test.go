@@ -175,8 +175,8 @@ func TestRestReaper(t *testing.T) {
 		flag   []bool
 	}{
 		"at work":           {[]bool{false}, false, nil, nil},
-		"at rest":           {[]bool{true}, true, []string{"pause omoi-guardian", "pause omoi-reaper"}, []bool{true, true}},
-		"accepted meantime": {[]bool{true, false}, false, []string{"pause omoi-guardian", "pause omoi-reaper", "wake"}, []bool{true, true, false}},
+		"at rest":           {[]bool{true}, true, []string{"pause omoi-guardian", "pause omoi-conductor", "pause omoi-reaper"}, []bool{true, true}},
+		"accepted meantime": {[]bool{true, false}, false, []string{"pause omoi-guardian", "pause omoi-conductor", "pause omoi-reaper", "wake"}, []bool{true, true, false}},
 	} {
 		b := newBench(t)
 		b.store.rest = c.rest

@@ -85,6 +85,9 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 		p.Acknowledged = &mark
 	}
 	p.MessageID, _ = ingest.RefusedOf(err)
+	if alike, ok := errors.AsType[*alikeError](err); ok {
+		p.Duplicates = &alike.report
+	}
 	return p
 }
 

@@ -22,6 +22,7 @@ type Supervision interface {
 	Monitored
 	Actions
 	Explaining
+	Conducting
 }
 
 // Actions keeps what people do by the guardian's routes.
@@ -48,6 +49,7 @@ func (a *API) registerGuardian() {
 	add(a, route{method: get, path: actions + "/{action_id}", id: "get-action", tag: tagGuardian, summary: "One of these, with what was before and after", access: accessRead}, a.getAction)
 	add(a, route{method: post, path: actions + "/{action_id}/revert", id: "revert-action", tag: tagGuardian, summary: "Undo what can be undone of an action, and say what cannot", access: accessRead, says: client.RevertAction{}}, a.revertAction)
 	a.registerMonitor()
+	a.registerConductor()
 }
 
 type guardianListIn struct {

@@ -36,7 +36,7 @@ type Schedules interface {
 
 func (a *API) registerMonitor() {
 	const get, post, monitor, schedules = http.MethodGet, http.MethodPost, "/api/v1/monitor/intelligent", "/api/v1/schedules/{name}"
-	add(a, route{method: get, path: monitor + "/status", id: "monitor-status", tag: tagGuardian, summary: "How the guardian runs", access: accessRead}, a.monitorStatus)
+	add(a, route{method: get, path: monitor + "/status", id: "monitor-status", tag: tagGuardian, summary: "How guardian and conductor run", access: accessRead}, a.monitorStatus)
 	add(a, route{method: get, path: monitor + "/health", id: "monitor-health", tag: tagGuardian, summary: "How the agents at work are thought of", access: accessRead}, a.monitorHealth)
 	add(a, route{method: post, path: monitor + "/analyze/{agent_id}", id: "analyze-agent", tag: tagGuardian, summary: "Judge an agent at work; a judgement of the last minutes stands unless force is set", access: accessWrite}, a.analyze)
 	add(a, route{method: post, path: monitor + "/emergency", id: "analyze-agents", tag: tagGuardian, summary: "Judge several agents at work anew; the body is a list of ids", access: accessWrite}, a.emergency)
@@ -46,9 +46,6 @@ func (a *API) registerMonitor() {
 		add(a, route{method: post, path: schedules + "/" + what, id: what + "-schedule", tag: tagGuardian, summary: what + " a schedule", access: accessAdmin}, a.askSchedule(what))
 	}
 }
-
-// notRun is what is said of a conductor that there is not.
-const notRun = "not run"
 
 type monitorStatusOut struct {
 	Body client.MonitorStatus
@@ -64,11 +61,17 @@ func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*monitorStatusOut
 		return nil, err
 	}
 	steered, err := a.deps.Store.Steered(ctx, callerOf(ctx).organization)
+	if err != nil {
+		return nil, err
+	}
 	s := client.MonitorStatus{
 		Running: found.Exists && !found.Paused, Resting: found.Paused && found.Note == a.cfg.RestNote, Config: a.cfg.Monitoring,
 		Timing:   client.MonitorTiming{LastRun: found.LastRun, NextRun: found.NextRun},
 		Metrics:  client.MonitorMetrics{TotalCycles: cycles.Total, SuccessfulCycles: cycles.Succeeded, FailedCycles: cycles.Failed, TotalInterventions: steered},
-		Schedule: found, LastCycle: cycles.Last, Conductor: notRun,
+		Schedule: found, LastCycle: cycles.Last,
+	}
+	if s.Conductor, err = a.conductorStatus(ctx); err != nil {
+		return nil, err
 	}
 	if ended := cycles.Succeeded + cycles.Failed; ended > 0 {
 		s.Metrics.SuccessRate = float64(cycles.Succeeded) / float64(ended)
@@ -82,7 +85,7 @@ func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*monitorStatusOut
 	if enough(callerOf(ctx), accessAdmin) != nil { // it counts the agents of all organizations
 		s.LastCycle = nil
 	}
-	return &monitorStatusOut{Body: s}, err
+	return &monitorStatusOut{Body: s}, nil
 }
 
 type monitorHealthOut struct {
@@ -108,7 +111,7 @@ func (a *API) monitorHealth(ctx context.Context, _ *struct{}) (*monitorHealthOut
 		return nil, err
 	}
 	sumUp(&h, judged)
-	return &monitorHealthOut{Body: h}, nil
+	return &monitorHealthOut{Body: h}, a.together(ctx, &h)
 }
 
 // sumUp says how a fleet does. Of whom nothing is known he does neither well nor badly.

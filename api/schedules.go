@@ -7,15 +7,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// scheduleGuardian is the name of the guardian's schedule, for people.
-const scheduleGuardian = "guardian"
+// Names of schedules, for people.
+const (
+	scheduleGuardian  = "guardian"
+	scheduleConductor = "conductor"
+)
 
 type scheduleIn struct {
-	Name string `path:"name" enum:"guardian,reaper"`
+	Name string `path:"name" enum:"guardian,conductor,reaper"`
 }
 
 type scheduleAskIn struct {
-	Name string `path:"name" enum:"guardian,reaper"`
+	Name string `path:"name" enum:"guardian,conductor,reaper"`
 	Body *client.Reason
 }
 

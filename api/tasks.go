@@ -41,6 +41,11 @@ func (a *API) createTask(ctx context.Context, in *createTaskIn) (*taskOut, error
 	if d.BodyHash, err = hashOf(in.Body); err != nil {
 		return nil, err
 	}
+	if in.Body.CheckDuplicates != nil && *in.Body.CheckDuplicates && !in.Body.ForceCreate {
+		if err := a.refuseAlike(ctx, d, in.Body.SimilarityThreshold); err != nil {
+			return nil, err
+		}
+	}
 	accepted, err := a.deps.Store.AcceptTask(ctx, d)
 	if err != nil {
 		return nil, err

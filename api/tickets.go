@@ -31,6 +31,11 @@ func (a *API) createTicket(ctx context.Context, in *createTicketIn) (*ticketOut,
 	}
 	who := callerOf(ctx)
 	d.OrganizationID, d.UserID, d.Sender, d.Trace = who.organization, who.user, who.name, traceparent(ctx)
+	if (in.Body.CheckDuplicates == nil || *in.Body.CheckDuplicates) && !in.Body.ForceCreate {
+		if err := a.refuseAlike(ctx, d, in.Body.SimilarityThreshold); err != nil {
+			return nil, err
+		}
+	}
 	accepted, err := a.deps.Store.AcceptTask(ctx, d)
 	if err != nil {
 		return nil, err

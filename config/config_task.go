@@ -113,7 +113,7 @@ type GitHub struct {
 
 // Monitoring is about guardian and conductor.
 type Monitoring struct {
-	Enabled           bool          `key:"enabled" env:"MONITORING_ENABLED" default:"true" doc:"Run the guardian. It judges whoever is at work, and tells nobody anything unless steering is on."`
+	Enabled           bool          `key:"enabled" env:"MONITORING_ENABLED" default:"true" doc:"Run guardian and conductor. They judge whoever is at work, and tell nobody anything unless steering is on."`
 	GuardianInterval  time.Duration `key:"guardian_interval" env:"MONITORING_GUARDIAN_INTERVAL_SECONDS(s)" default:"60s" min:"1s" max:"24h" doc:"Period of the guardian."`
 	ConductorInterval time.Duration `key:"conductor_interval" env:"MONITORING_CONDUCTOR_INTERVAL_SECONDS(s)" default:"300s" min:"1s" max:"24h" doc:"Period of the conductor."`
 	HealthInterval    time.Duration `key:"health_check_interval" env:"MONITORING_HEALTH_CHECK_INTERVAL_SECONDS(s)" default:"30s" min:"1s" max:"24h" doc:"Period of the health check."`
@@ -126,7 +126,7 @@ type Monitoring struct {
 	MaxAnalyses       int           `key:"max_concurrent_analyses" env:"MONITORING_MAX_CONCURRENT_ANALYSES" default:"5" min:"1" max:"100" doc:"Model analyses at a time."`
 	LLMAnalysis       bool          `key:"llm_analysis" env:"MONITORING_LLM_ANALYSIS_ENABLED" default:"true" doc:"Ask a model where a key and a model are named."`
 	Model             string        `key:"model" zero:"anthropic.model; without that no model is asked" doc:"Model that judges, at anthropic.base_url with the key of the group anthropic."`
-	ModelTokens       int           `key:"model_tokens" default:"500000" min:"0" max:"1000000000" zero:"no limit" doc:"Tokens that the model may take in one cycle; whoever is left is judged by rules alone."`
+	ModelTokens       int           `key:"model_tokens" default:"500000" min:"0" max:"1000000000" zero:"no limit" doc:"Tokens that the model may take in one cycle, of the guardian and of the conductor each; whoever is left is judged by rules alone."`
 	ModelUSD          float64       `key:"model_usd" default:"0" min:"0" max:"10000" unit:"USD" zero:"no limit" doc:"Money that the model may take in one cycle, where its prices are known."`
 	ModelInputPrice   float64       `key:"model_input_price" default:"0" min:"0" max:"10000" unit:"USD per million tokens" zero:"not known" doc:"Price of what the model reads."`
 	ModelOutputPrice  float64       `key:"model_output_price" default:"0" min:"0" max:"10000" unit:"USD per million tokens" zero:"not known" doc:"Price of what it writes."`

@@ -29,6 +29,7 @@ func workflowList() []named {
 		{contract.ReaperWorkflow, workflows.ReaperWorkflow},
 		{contract.TailWorkflow, workflows.SandboxTailWorkflow},
 		{contract.GuardianWorkflow, workflows.GuardianWorkflow},
+		{contract.ConductorWorkflow, workflows.ConductorWorkflow},
 	}
 }
 
@@ -53,6 +54,9 @@ func quickList(a *activities.Activities) []named {
 		{contract.BeginCycle, a.BeginCycle},
 		{contract.JudgeSandboxes, a.JudgeSandboxes},
 		{contract.EndCycle, a.EndCycle},
+		{contract.BeginConducting, a.BeginConducting},
+		{contract.ConductFleets, a.ConductFleets},
+		{contract.EndConducting, a.EndConducting},
 	}
 }
 

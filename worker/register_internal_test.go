@@ -75,6 +75,10 @@ func activityTypes() map[string]any {
 		contract.BeginCycle:     func(ctx, contract.CycleRef) (contract.BegunCycle, error) { panic("type only") },
 		contract.JudgeSandboxes: func(ctx, contract.Stretch) (contract.Judged, error) { panic("type only") },
 		contract.EndCycle:       func(ctx, contract.CycleReport) error { panic("type only") },
+
+		contract.BeginConducting: func(ctx, contract.CycleRef) (contract.BegunConducting, error) { panic("type only") },
+		contract.ConductFleets:   func(ctx, contract.Stretch) (contract.Conducted, error) { panic("type only") },
+		contract.EndConducting:   func(ctx, contract.ConductReport) error { panic("type only") },
 	}
 }
 
@@ -84,9 +88,10 @@ func workflowTypes() map[string]any {
 		contract.CleanupWorkflow: func(workflow.Context, contract.CleanupInput) (contract.CleanupReceipt, error) {
 			panic("type only")
 		},
-		contract.ReaperWorkflow:   func(workflow.Context) (contract.ReaperReport, error) { panic("type only") },
-		contract.GuardianWorkflow: func(workflow.Context) (contract.CycleReport, error) { panic("type only") },
-		contract.TailWorkflow:     func(workflow.Context, contract.TailInput) (contract.TailResult, error) { panic("type only") },
+		contract.ReaperWorkflow:    func(workflow.Context) (contract.ReaperReport, error) { panic("type only") },
+		contract.GuardianWorkflow:  func(workflow.Context) (contract.CycleReport, error) { panic("type only") },
+		contract.ConductorWorkflow: func(workflow.Context) (contract.ConductReport, error) { panic("type only") },
+		contract.TailWorkflow:      func(workflow.Context, contract.TailInput) (contract.TailResult, error) { panic("type only") },
 	}
 }
 

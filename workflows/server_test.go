@@ -86,6 +86,7 @@ func paths() []path {
 		{"paused", playPaused},
 		{"budget", playBudget},
 		{"guardian", playGuardian},
+		{"conductor", playConductor},
 	}
 }
 
@@ -364,6 +365,7 @@ func registerWorkflows(w worker.WorkflowRegistry) {
 	w.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.GuardianWorkflow, workflow.RegisterOptions{Name: contract.GuardianWorkflow})
+	w.RegisterWorkflowWithOptions(workflows.ConductorWorkflow, workflow.RegisterOptions{Name: contract.ConductorWorkflow})
 }
 
 // play runs the task to its end, over continue-as-new and reset.

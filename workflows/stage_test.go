@@ -50,6 +50,8 @@ type stage struct {
 	tails   bool                                                      // agents reach nothing
 	turn    func(ctx context.Context, n int) (contract.Tailed, error) // what the nth turn of a tail does
 	report  contract.CycleReport                                      // of the guardian's last cycle
+	// conducted is what the conductor's last cycle came to.
+	conducted contract.ConductReport
 	// validators are the sandboxes from which verdicts come, by their command's id.
 	validators map[string]string
 	fenced     bool
@@ -73,6 +75,7 @@ func newStage(t *testing.T) *stage {
 	s.env.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.GuardianWorkflow, workflow.RegisterOptions{Name: contract.GuardianWorkflow})
+	s.env.RegisterWorkflowWithOptions(workflows.ConductorWorkflow, workflow.RegisterOptions{Name: contract.ConductorWorkflow})
 	s.register(s.env)
 	return s
 }
@@ -168,6 +171,7 @@ func (s *stage) register(registry activityRegistry) {
 	})
 	s.registerSandbox(on)
 	s.registerGuardian(on)
+	s.registerConductor(on)
 }
 
 func (s *stage) registerSandbox(on func(string, any)) {

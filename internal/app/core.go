@@ -17,6 +17,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/guardian"
@@ -83,6 +84,7 @@ type core struct {
 	logs         *rawlog.Watcher  // of a worker; nil elsewhere
 	lookout      *lookout.Lookout // of a worker; nil elsewhere
 	guardian     *guardian.Guardian
+	conductor    *conductor.Conductor
 }
 
 // newCore connects to the database; Temporal and Redis need not answer yet.
@@ -120,7 +122,7 @@ func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core
 	if err := c.openBus(); err != nil {
 		return c, err
 	}
-	if c.guardian, err = c.newGuardian(); err != nil {
+	if err = c.openSupervision(); err != nil {
 		return c, err
 	}
 	c.temporal, err = c.dialTemporal()
@@ -211,7 +213,7 @@ func (c *core) dialTemporal() (*temporal.Client, error) {
 	return temporal.Dial(temporal.Config{
 		HostPort: cfg.Temporal.Address, Namespace: cfg.Temporal.Namespace, TLS: conf,
 		APIKey: cfg.Temporal.APIKey.Reveal(), ReaperPeriod: cfg.Reaper.Interval,
-		GuardianPeriod: cfg.Monitoring.GuardianInterval, GuardianOff: !cfg.Monitoring.Enabled,
+		GuardianPeriod: cfg.Monitoring.GuardianInterval, GuardianOff: !cfg.Monitoring.Enabled, ConductorPeriod: cfg.Monitoring.ConductorInterval,
 		Metrics: c.metrics.SDK(), Interceptors: c.tracing.Interceptors(),
 	}, quiet(c.log))
 }

@@ -35,9 +35,13 @@ func asksModel(cfg *config.Loaded) bool {
 // the API for whoever asks.
 func (c *core) newGuardian() (*guardian.Guardian, error) {
 	m := c.cfg.Monitoring
-	makes, err := c.judgingModel()
+	asked, err := c.judgingModel()
 	if err != nil {
 		return nil, err
+	}
+	var makes func() supervise.Model
+	if asked != nil {
+		makes = func() supervise.Model { return supervise.Within(asked, c.modelBudget()) }
 	}
 	ladder := guardian.DefaultLadder()
 	ladder.CoolDown, ladder.Cap = m.CoolDown, m.MaxInterventions
@@ -57,9 +61,13 @@ func (c *core) newGuardian() (*guardian.Guardian, error) {
 	}), nil
 }
 
-// judgingModel makes the model of each cycle, with the cycle's budget; nil where none is named.
-func (c *core) judgingModel() (func() supervise.Model, error) {
-	m := c.cfg.Monitoring
+// modelBudget is what asking a model may cost in one cycle.
+func (c *core) modelBudget() *supervise.Budget {
+	return supervise.NewBudget(int64(c.cfg.Monitoring.ModelTokens), c.cfg.Monitoring.ModelUSD)
+}
+
+// judgingModel is the model that judges and compares; nil where none is named.
+func (c *core) judgingModel() (*model.Model, error) {
 	if !asksModel(c.cfg) {
 		return nil, nil //nolint:nilnil // nil is that the rules alone speak
 	}
@@ -67,9 +75,7 @@ func (c *core) judgingModel() (func() supervise.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the guardian's model: %w", err)
 	}
-	return func() supervise.Model {
-		return supervise.Within(asked, supervise.NewBudget(int64(m.ModelTokens), m.ModelUSD))
-	}, nil
+	return asked, nil
 }
 
 // modelSettings say which model supervises, and how it is asked.
@@ -82,15 +88,17 @@ func (c *core) modelSettings() model.Settings {
 	return settings
 }
 
+// missedCycles are how many a supervisor may miss before that is an alarm.
+const missedCycles = 5
+
 // guardianSpeaks is an error once somebody has been at work for long whom the guardian did not
 // look at: a silent guardian is an alarm of its own, whatever silences it.
 func (c *core) guardianSpeaks(ctx context.Context) error {
-	const missed = 5
 	silent, err := c.store.GuardianSilence(ctx)
 	if err != nil {
 		return err
 	}
-	if limit := missed * c.cfg.Monitoring.GuardianInterval; silent > limit {
+	if limit := missedCycles * c.cfg.Monitoring.GuardianInterval; silent > limit {
 		return task.Errorf(task.CodeUnavailable, "Agents are at work, and the guardian has not run for %s. Next: omoi guardian status", silent.Round(time.Second))
 	}
 	return nil

@@ -20,7 +20,8 @@ func (c *core) probes() []api.Probe {
 		{Name: "sandboxes", Check: c.store.NoAlarm}, // what the reaper cannot settle without a person
 	}
 	if c.cfg.Monitoring.Enabled {
-		probes = append(probes, api.Probe{Name: "guardian", Check: c.guardianSpeaks, Tell: c.guardianAge})
+		probes = append(probes, api.Probe{Name: "guardian", Check: c.guardianSpeaks, Tell: c.guardianAge},
+			api.Probe{Name: "conductor", Check: c.conductorLooks, Tell: c.conductorAge})
 	}
 	if c.redis != nil {
 		probes[3].Check = func(ctx context.Context) error {

@@ -93,7 +93,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	c.logs, c.lookout = c.newLogs(host, found), c.newLookout(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store.Life(), Ledger: c.store.Life(), Fleet: c.store.Life(), Runs: c.temporal, Providers: found, Git: c.hosts,
-		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian,
+		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian, Conductor: c.conductor,
 		Caches: depcache.New(filepath.Join(c.cfg.Home, "caches")),
 		Wake:   func(taskID string) { c.bus.Wake(live.Task(taskID)) }, Log: c.log,
 	})

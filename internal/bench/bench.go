@@ -116,6 +116,7 @@ func parts() []part {
 		{"daytona", measureReadiness},
 		{"reaper", measureReaper},
 		{"guardian", measureGuardian},
+		{"conductor", measureConductor},
 		{"admission", measureAdmission},
 		{"tasks", measureTasks},
 		{"flood", measureFlood},

@@ -77,7 +77,7 @@ type MonitorStatus struct {
 	Metrics   MonitorMetrics      `json:"metrics"`
 	Schedule  Schedule            `json:"schedule"`
 	LastCycle *task.GuardianCycle `json:"last_cycle,omitempty"` // absent: it never ran, or who asks is no admin
-	Conductor string              `json:"conductor"`            // not run: this version has none
+	Conductor ConductorStatus     `json:"conductor"`
 }
 
 // MonitorConfig are the settings of the supervision.
@@ -119,8 +119,13 @@ type MonitorHealth struct {
 	Health           string         `json:"system_health"`  // optimal, good, warning, critical, unknown, no_activity
 	Phases           map[string]int `json:"phase_distribution" nullable:"false"`
 	SteeringTypes    map[string]int `json:"steering_types" nullable:"false"`
-	RecentDuplicates *int           `json:"recent_duplicates"` // null: the conductor, who looks for them, is not run
+	RecentDuplicates int            `json:"recent_duplicates"` // pairs that the conductor found in the last hour
 	LastAnalysis     *time.Time     `json:"last_analysis"`
+
+	Status          string   `json:"current_status"`       // the conductor's word of its newest analysis; not_run: there is none
+	Coherence       *float64 `json:"current_coherence"`    // null: it cannot say
+	MeanCoherence   *float64 `json:"average_coherence_1h"` // likewise
+	Recommendations []string `json:"recommendations" nullable:"false"`
 }
 
 // AgentAnalysis is the answer of POST /api/v1/monitor/intelligent/analyze/{agent_id}.

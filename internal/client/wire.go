@@ -42,22 +42,25 @@ type DependsOn = task.DependsOn
 
 // NewTask is the body of POST /api/v1/tasks. One of TicketID, ProjectID and Repo says where it belongs.
 type NewTask struct {
-	TicketID    string          `json:"ticket_id,omitempty" doc:"An existing ticket"`
-	ProjectID   string          `json:"project_id,omitempty" doc:"An existing project; a ticket is made"`
-	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one; its project is found or made"`
-	Title       string          `json:"title,omitempty" doc:"1 to 500 characters; default: the beginning of the description"`
-	Description string          `json:"description,omitempty" doc:"At most 64 KiB; default: the title"`
-	TaskType    string          `json:"task_type,omitempty" maxLength:"100" doc:"Default: implementation"`
-	PhaseID     string          `json:"phase_id,omitempty" maxLength:"50" doc:"Default: PHASE_IMPLEMENTATION"`
-	Priority    string          `json:"priority,omitempty" doc:"CRITICAL, HIGH, MEDIUM (default) or LOW"`
-	Mode        string          `json:"mode,omitempty" doc:"exploration, implementation or validation; default: by task type"`
-	Agent       string          `json:"agent,omitempty" doc:"One of agents of /api/v1/info; default: the first of them"`
-	Sandbox     string          `json:"sandbox,omitempty" doc:"One of sandboxes of /api/v1/info; default: the first of them"`
-	MaxRetries  *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts after the first; default 3"`
-	DependsOn   *DependsOn      `json:"dependencies,omitempty"`
-	Budget      *Budget         `json:"budget,omitempty"`
-	Validate    *bool           `json:"validate,omitempty" doc:"Whether another agent validates the work before it is published; default: as its type and its project say"`
-	Execution   json.RawMessage `json:"execution_config,omitempty" doc:"An object: script, command, setup, test_command, force_execute, continuous, wait_for_messages, reads_messages, validator; other keys are kept and ignored"`
+	TicketID            string          `json:"ticket_id,omitempty" doc:"An existing ticket"`
+	ProjectID           string          `json:"project_id,omitempty" doc:"An existing project; a ticket is made"`
+	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one; its project is found or made"`
+	Title               string          `json:"title,omitempty" doc:"1 to 500 characters; default: the beginning of the description"`
+	Description         string          `json:"description,omitempty" doc:"At most 64 KiB; default: the title"`
+	TaskType            string          `json:"task_type,omitempty" maxLength:"100" doc:"Default: implementation"`
+	PhaseID             string          `json:"phase_id,omitempty" maxLength:"50" doc:"Default: PHASE_IMPLEMENTATION"`
+	Priority            string          `json:"priority,omitempty" doc:"CRITICAL, HIGH, MEDIUM (default) or LOW"`
+	Mode                string          `json:"mode,omitempty" doc:"exploration, implementation or validation; default: by task type"`
+	Agent               string          `json:"agent,omitempty" doc:"One of agents of /api/v1/info; default: the first of them"`
+	Sandbox             string          `json:"sandbox,omitempty" doc:"One of sandboxes of /api/v1/info; default: the first of them"`
+	MaxRetries          *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts after the first; default 3"`
+	DependsOn           *DependsOn      `json:"dependencies,omitempty"`
+	Budget              *Budget         `json:"budget,omitempty"`
+	CheckDuplicates     *bool           `json:"check_duplicates,omitempty" doc:"Whether a task about work that is open in the project is refused with 409; default: no"`
+	SimilarityThreshold *float64        `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"How alike it must be for that; default 0.55"`
+	ForceCreate         bool            `json:"force_create,omitempty" doc:"Make it all the same"`
+	Validate            *bool           `json:"validate,omitempty" doc:"Whether another agent validates the work before it is published; default: as its type and its project say"`
+	Execution           json.RawMessage `json:"execution_config,omitempty" doc:"An object: script, command, setup, test_command, force_execute, continuous, wait_for_messages, reads_messages, validator; other keys are kept and ignored"`
 }
 
 // TaskPatch is the body of PATCH /api/v1/tasks/{id}; null leaves a field alone.
@@ -150,14 +153,17 @@ type TicketPatch struct {
 
 // NewTicket is the body of POST /api/v1/tickets. Its first task is made with it.
 type NewTicket struct {
-	ProjectID   string          `json:"project_id,omitempty" doc:"An existing project"`
-	Repo        string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one; its project is found or made"`
-	Title       string          `json:"title,omitempty"`
-	Description string          `json:"description,omitempty"`
-	TicketType  string          `json:"ticket_type,omitempty" doc:"feature (default), bug, refactor, docs, test, chore or release"`
-	PhaseID     string          `json:"phase_id,omitempty" maxLength:"50"`
-	Priority    string          `json:"priority,omitempty" doc:"CRITICAL, HIGH, MEDIUM (default) or LOW"`
-	Context     json.RawMessage `json:"context,omitempty" doc:"An object of the caller's own"`
+	ProjectID           string          `json:"project_id,omitempty" doc:"An existing project"`
+	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one; its project is found or made"`
+	Title               string          `json:"title,omitempty"`
+	Description         string          `json:"description,omitempty"`
+	TicketType          string          `json:"ticket_type,omitempty" doc:"feature (default), bug, refactor, docs, test, chore or release"`
+	PhaseID             string          `json:"phase_id,omitempty" maxLength:"50"`
+	Priority            string          `json:"priority,omitempty" doc:"CRITICAL, HIGH, MEDIUM (default) or LOW"`
+	Context             json.RawMessage `json:"context,omitempty" doc:"An object of the caller's own"`
+	CheckDuplicates     *bool           `json:"check_duplicates,omitempty" doc:"Whether a ticket about work that is open in the project is refused with 409; default: yes"`
+	SimilarityThreshold *float64        `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"How alike it must be for that; default 0.55"`
+	ForceCreate         bool            `json:"force_create,omitempty" doc:"Make it all the same"`
 	// Task holds settings of the first task; its place, title and description come from the ticket.
 	Task *FirstTask `json:"task,omitempty"`
 }
@@ -286,6 +292,8 @@ type Problem struct {
 	Acknowledged *int64 `json:"acknowledged,omitempty"`
 	// MessageID is set where a message is stored and refused: its receipt.
 	MessageID string `json:"message_id,omitempty"`
+	// Duplicates is set where work like that which was asked for is open.
+	Duplicates *DuplicateReport `json:"duplicates,omitempty"`
 }
 
 // ProblemDetail names one fault of a request.

@@ -13,7 +13,8 @@ const (
 	ReaperWorkflow  = "ReaperWorkflow"
 	TailWorkflow    = "SandboxTailWorkflow" // for agents that cannot reach the API
 
-	GuardianWorkflow = "GuardianWorkflow"
+	GuardianWorkflow  = "GuardianWorkflow"
+	ConductorWorkflow = "ConductorWorkflow"
 )
 
 // Activity names. Quick ones run on [QueueTasks]; those of the sandbox group run on
@@ -52,6 +53,10 @@ const (
 	BeginCycle     = "BeginCycle"
 	JudgeSandboxes = "JudgeSandboxes"
 	EndCycle       = "EndCycle"
+
+	BeginConducting = "BeginConducting"
+	ConductFleets   = "ConductFleets"
+	EndConducting   = "EndConducting"
 )
 
 // Signals and queries of [TaskWorkflow].
@@ -75,6 +80,9 @@ const ScheduleReaper = "omoi-reaper"
 
 // ScheduleGuardian is the schedule that runs [GuardianWorkflow].
 const ScheduleGuardian = "omoi-guardian"
+
+// ScheduleConductor is the schedule that runs [ConductorWorkflow].
+const ScheduleConductor = "omoi-conductor"
 
 // NoteRest is the note of a schedule that is paused since there is nothing to do. Whoever finds
 // another note leaves the schedule alone: a person paused it.

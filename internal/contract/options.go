@@ -45,10 +45,10 @@ func PolicyOf(activity string) Policy {
 	case FindOrphans:
 		// A host that does not answer is looked at by the next reaper.
 		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: 40 * time.Second, Initial: time.Second, Max: 5 * time.Second}
-	case JudgeSandboxes:
+	case JudgeSandboxes, ConductFleets:
 		// Bounded by the cycle; what a stretch has judged it does not judge again.
 		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 5 * time.Second, Attempts: 5}
-	case BeginCycle, EndCycle, ReaperTargets, StartCleanup, RepairTasks, RunGate, RestReaper:
+	case BeginCycle, EndCycle, BeginConducting, EndConducting, ReaperTargets, StartCleanup, RepairTasks, RunGate, RestReaper:
 		return Policy{StartToClose: 30 * time.Second, Initial: time.Second, Max: 10 * time.Second, Attempts: 5}
 	}
 	// The store's activities are short and wait for a database that is down.

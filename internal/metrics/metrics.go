@@ -25,6 +25,8 @@ type Metrics struct {
 	Tasks  *TaskCounts
 
 	Guardian *GuardianCounts
+	// Conductor counts what the conductor found.
+	Conductor *ConductorCounts
 
 	registry *prometheus.Registry
 	sdk      client.MetricsHandler
@@ -39,7 +41,7 @@ func New(version string, log *slog.Logger) (*Metrics, error) {
 	}
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m := &Metrics{HTTP: newHTTP(r), Stream: newStreams(r), Hooks: newHooks(r), Intake: newIntake(r), Relay: newRelay(r), Tasks: newTaskCounts(r), Guardian: newGuardianCounts(r), registry: r, log: log}
+	m := &Metrics{HTTP: newHTTP(r), Stream: newStreams(r), Hooks: newHooks(r), Intake: newIntake(r), Relay: newRelay(r), Tasks: newTaskCounts(r), Guardian: newGuardianCounts(r), Conductor: newConductorCounts(r), registry: r, log: log}
 	gaugeVec(r, BuildInfo).WithLabelValues(version).Set(1)
 	return m, m.openSDK()
 }

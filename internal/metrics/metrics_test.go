@@ -53,10 +53,12 @@ func touched(t *testing.T) *metrics.Metrics {
 	m.Tasks.AttemptEnded("failed", task.ClassInfrastructure)
 	m.Guardian.Judged("unknown", "none")
 	m.Guardian.Intervened(task.LevelNudge, true)
+	m.Conductor.Conducted("unknown")
+	m.Conductor.Linked("words")
 	m.Show(func(context.Context) (metrics.State, error) {
 		return metrics.State{
 			Tasks: map[string]int64{"running": 2}, Alive: map[string]int64{"local": 2}, Unverified: map[string]int64{"local": 1},
-			ReaperHasRun: true, ReaperAge: time.Minute, GuardianHasRun: true, GuardianAge: time.Second, RelayLag: time.Second,
+			ReaperHasRun: true, ReaperAge: time.Minute, GuardianHasRun: true, GuardianAge: time.Second, ConductorHasRun: true, ConductorAge: time.Second, RelayLag: time.Second,
 		}, nil
 	}, func() metrics.Pool { return metrics.Pool{Used: 1, Idle: 2, Max: 16, Waited: time.Second} }, time.Minute)
 	return m

@@ -38,6 +38,10 @@ const (
 	GuardianAnalyses = "omoi_guardian_analyses_total"
 	Interventions    = "omoi_guardian_interventions_total"
 
+	ConductorAge      = "omoi_conductor_last_run_age_seconds"
+	ConductorAnalyses = "omoi_conductor_analyses_total"
+	ConductorLinks    = "omoi_conductor_duplicates_total"
+
 	PoolConnections = "omoi_database_connections"
 	PoolMax         = "omoi_database_connections_max"
 	PoolAcquires    = "omoi_database_acquires_total"
@@ -66,7 +70,7 @@ const (
 
 // Catalogue lists every metric of ours; docs/METRICS.md is made of it.
 func Catalogue() []Metric {
-	return slices.Concat(requestMetrics(), intakeMetrics(), relayMetrics(), taskMetrics(), sandboxMetrics(), guardianMetrics(), processMetrics())
+	return slices.Concat(requestMetrics(), intakeMetrics(), relayMetrics(), taskMetrics(), sandboxMetrics(), guardianMetrics(), conductorMetrics(), processMetrics())
 }
 
 func requestMetrics() []Metric {
@@ -124,6 +128,14 @@ func guardianMetrics() []Metric {
 		{GuardianAge, "gauge", nil, "Time since a cycle of the guardian last came to its end, in any worker; absent before the first one. It grows while the guardian rests, that is while no task is open and no sandbox alive, and while a person has paused it.", fromBoth},
 		{GuardianAnalyses, "counter", []string{"verdict", "spoken_by"}, "Judgements of attempts: healthy, steer, unknown; spoken_by is rules, model, or none where nobody could say.", fromBoth},
 		{Interventions, "counter", []string{"level", "mode"}, "Steps that the guardian decided on: observe, nudge, interrupt, replace; mode is live, or shadow where nobody is told.", fromBoth},
+	}
+}
+
+func conductorMetrics() []Metric {
+	return []Metric{
+		{ConductorAge, "gauge", nil, "Time since a cycle of the conductor last came to its end, in any worker; absent before the first one. It grows while the conductor rests, as the guardian does, and while a person has paused it.", fromBoth},
+		{ConductorAnalyses, "counter", []string{"status"}, "Looks at all agents of an organization together: critical, warning, inefficient, normal, optimal, unknown.", fromWorker},
+		{ConductorLinks, "counter", []string{"spoken_by"}, "Pairs of tasks about the same work, once for each cycle that finds them; spoken_by is words or model.", fromWorker},
 	}
 }
 

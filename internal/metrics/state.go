@@ -23,6 +23,9 @@ type State struct {
 
 	GuardianAge    time.Duration // since the guardian's last cycle
 	GuardianHasRun bool
+
+	ConductorAge    time.Duration // since the conductor's last cycle
+	ConductorHasRun bool
 }
 
 // Pool is the use of the database's connections by this process.
@@ -53,7 +56,7 @@ type stateCollector struct {
 // Describe implements [prometheus.Collector].
 func (*stateCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, name := range []string{
-		Tasks, TasksWaiting, SlotsUsed, SandboxesAlive, SandboxesUnverified, RelayLag, RelayEventLag, ReaperAge, GuardianAge, StateFailed,
+		Tasks, TasksWaiting, SlotsUsed, SandboxesAlive, SandboxesUnverified, RelayLag, RelayEventLag, ReaperAge, GuardianAge, ConductorAge, StateFailed,
 	} {
 		out <- desc(name)
 	}
@@ -81,6 +84,9 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	if s.GuardianHasRun {
 		out <- gauge(GuardianAge, s.GuardianAge.Seconds())
+	}
+	if s.ConductorHasRun {
+		out <- gauge(ConductorAge, s.ConductorAge.Seconds())
 	}
 }
 

@@ -38,6 +38,9 @@ type State struct {
 
 	GuardianAge    time.Duration // since the guardian's last cycle
 	GuardianHasRun bool
+
+	ConductorAge    time.Duration // since the conductor's last cycle
+	ConductorHasRun bool
 }
 
 // State counts through partial indexes, so that it costs little however much has ended.
@@ -51,6 +54,7 @@ func (s *Store) State(ctx context.Context) (State, error) {
 		Waiting: lags.Waiting, Slots: lags.Slots, RelayLag: age(lags.RelayLag), EventLag: age(lags.EventLag),
 		ReaperAge: max(age(lags.ReaperAge), 0), ReaperHasRun: lags.ReaperAge >= 0,
 		GuardianAge: max(age(lags.GuardianAge), 0), GuardianHasRun: lags.GuardianAge >= 0,
+		ConductorAge: max(age(lags.ConductorAge), 0), ConductorHasRun: lags.ConductorAge >= 0,
 	}
 	tasks, err := s.q.OpenTaskCounts(ctx)
 	if err != nil {

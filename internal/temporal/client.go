@@ -29,7 +29,9 @@ type Config struct {
 	ReaperPeriod time.Duration // default 60 s
 
 	GuardianPeriod time.Duration // default 60 s
-	GuardianOff    bool          // its schedule is paused
+	GuardianOff    bool          // its schedule and the conductor's are paused
+
+	ConductorPeriod time.Duration // default 300 s
 }
 
 // Client is a connection to one namespace of a Temporal server. It is safe for concurrent use.
@@ -75,6 +77,9 @@ func New(cfg Config, sdk client.Client, logger *slog.Logger) *Client {
 	}
 	if cfg.GuardianPeriod == 0 {
 		cfg.GuardianPeriod = time.Minute
+	}
+	if cfg.ConductorPeriod == 0 {
+		cfg.ConductorPeriod = 5 * time.Minute
 	}
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)

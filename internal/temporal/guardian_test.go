@@ -16,9 +16,14 @@ import (
 // guardianOf asks until a busy server has answered.
 func guardianOf(t *testing.T, c *temporal.Client) (found task.Schedule) {
 	t.Helper()
+	return scheduleOf(t, c, contract.ScheduleGuardian)
+}
+
+func scheduleOf(t *testing.T, c *temporal.Client, id string) (found task.Schedule) {
+	t.Helper()
 	require.Eventually(t, func() (answered bool) {
 		var err error
-		found, err = c.Schedule(t.Context(), contract.ScheduleGuardian)
+		found, err = c.Schedule(t.Context(), id)
 		return err == nil
 	}, time.Minute, 20*time.Millisecond)
 	return found
@@ -27,8 +32,13 @@ func guardianOf(t *testing.T, c *temporal.Client) (found task.Schedule) {
 // awaitPause waits until the server's scheduler has heard of a change.
 func awaitPause(t *testing.T, c *temporal.Client, paused bool, note string) {
 	t.Helper()
+	awaitPauseOf(t, c, contract.ScheduleGuardian, paused, note)
+}
+
+func awaitPauseOf(t *testing.T, c *temporal.Client, id string, paused bool, note string) {
+	t.Helper()
 	require.Eventually(t, func() bool {
-		found := guardianOf(t, c)
+		found := scheduleOf(t, c, id)
 		return found.Paused == paused && found.Note == note
 	}, time.Minute, 20*time.Millisecond)
 }
@@ -57,16 +67,26 @@ func TestTheGuardiansScheduleMakesUpForOnePeriod(t *testing.T) {
 	require.True(t, found.Exists)
 	require.InDelta(t, 60, found.EveryS, 0)
 	require.NotNil(t, found.NextRun)
+	other, err := c.SDK().ScheduleClient().GetHandle(t.Context(), contract.ScheduleConductor).Describe(t.Context())
+	require.NoError(t, err)
+	action, ok = other.Schedule.Action.(*client.ScheduleWorkflowAction)
+	require.True(t, ok)
+	require.Equal(t, contract.ConductorWorkflow, action.Workflow)
+	require.Equal(t, 10*time.Minute, action.WorkflowExecutionTimeout, "two periods of the conductor's own")
+	require.NoError(t, c.EnsureSchedules(t.Context()), "made again they are the same")
 }
 
 func TestARestEndsAndAPersonsPauseStays(t *testing.T) {
 	t.Parallel()
 	c := connect(t, temporal.Config{CallTimeout: time.Minute, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour})
 	require.NoError(t, c.EnsureSchedules(t.Context()))
-	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleGuardian, contract.NoteRest))
-	awaitPause(t, c, true, contract.NoteRest)
+	for _, id := range []string{contract.ScheduleGuardian, contract.ScheduleConductor} {
+		require.NoError(t, c.PauseSchedule(t.Context(), id, contract.NoteRest))
+		awaitPauseOf(t, c, id, true, contract.NoteRest)
+	}
 	wake(t, c)
 	awaitPause(t, c, false, "there is somebody to watch")
+	awaitPauseOf(t, c, contract.ScheduleConductor, false, "there is somebody to watch")
 
 	require.NoError(t, c.HoldSchedule(t.Context(), contract.ScheduleGuardian, "paused by anna"))
 	awaitPause(t, c, true, "paused by anna")
@@ -85,6 +105,7 @@ func TestAGuardianThatIsSwitchedOffIsSeenToBe(t *testing.T) {
 	c := connect(t, off)
 	require.NoError(t, c.EnsureSchedules(t.Context()))
 	awaitPause(t, c, true, "switched off by monitoring.enabled")
+	awaitPauseOf(t, c, contract.ScheduleConductor, true, "switched off by monitoring.enabled")
 	on := temporal.New(temporal.Config{CallTimeout: time.Minute, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour}, c.SDK(), nil)
 	require.NoError(t, on.EnsureSchedules(t.Context()))
 	awaitPause(t, c, false, "")

@@ -21,7 +21,7 @@ import (
 func (c *Client) EnsureSchedules(ctx context.Context) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	for _, wanted := range []client.ScheduleOptions{c.reaper(), c.guardian()} {
+	for _, wanted := range []client.ScheduleOptions{c.reaper(), c.guardian(), c.conductor()} {
 		if err := c.ensureSchedule(ctx, wanted); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (c *Client) ensureSchedule(ctx context.Context, wanted client.ScheduleOptio
 	return c.changeSchedule(ctx, wanted)
 }
 
-// WakeReaper ends the reaper's rest, and the guardian's, and runs the reaper now, after the run
+// WakeReaper ends the reaper's rest, and that of guardian and conductor, and runs the reaper now, after the run
 // that is under way. Both are one request: of two that follow closely the server's scheduler
 // keeps only the later.
 func (c *Client) WakeReaper(ctx context.Context) error {
@@ -46,16 +46,16 @@ func (c *Client) WakeReaper(ctx context.Context) error {
 	err := c.patchSchedule(ctx, contract.ScheduleReaper, &schedule.SchedulePatch{
 		Unpause: "there is something to watch", TriggerImmediately: afterThisRun(),
 	})
-	return errors.Join(err, c.wakeGuardian(ctx))
+	return errors.Join(err, c.endRest(ctx, contract.ScheduleGuardian), c.endRest(ctx, contract.ScheduleConductor))
 }
 
-// wakeGuardian ends a rest of the guardian; what a person paused stays paused.
-func (c *Client) wakeGuardian(ctx context.Context) error {
-	found, err := c.Schedule(ctx, contract.ScheduleGuardian)
+// endRest ends the rest of a schedule; what a person paused stays paused.
+func (c *Client) endRest(ctx context.Context, id string) error {
+	found, err := c.Schedule(ctx, id)
 	if err != nil || !found.Paused || found.Note != contract.NoteRest {
 		return err
 	}
-	return c.patchSchedule(ctx, contract.ScheduleGuardian, &schedule.SchedulePatch{Unpause: "there is somebody to watch"})
+	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{Unpause: "there is somebody to watch"})
 }
 
 // afterThisRun triggers a schedule when the run that is under way is over, once however often it is asked for.
@@ -89,11 +89,23 @@ func (c *Client) reaper() client.ScheduleOptions {
 	})
 }
 
-// guardian is the schedule of the guardian; it is there also where it is switched off, so that it is seen to be.
+// guardian is the schedule of the guardian.
 func (c *Client) guardian() client.ScheduleOptions {
-	wanted := periodic(c.cfg.GuardianPeriod, contract.ScheduleGuardian, client.ScheduleWorkflowAction{
+	return c.supervising(c.cfg.GuardianPeriod, contract.ScheduleGuardian, client.ScheduleWorkflowAction{
 		ID: "guardian", Workflow: contract.GuardianWorkflow, StaticSummary: "judge agents at work",
 	})
+}
+
+// conductor is the schedule of the conductor.
+func (c *Client) conductor() client.ScheduleOptions {
+	return c.supervising(c.cfg.ConductorPeriod, contract.ScheduleConductor, client.ScheduleWorkflowAction{
+		ID: "conductor", Workflow: contract.ConductorWorkflow, StaticSummary: "look at agents at work together",
+	})
+}
+
+// supervising is a schedule that is there also where it is switched off, so that it is seen to be.
+func (c *Client) supervising(period time.Duration, id string, action client.ScheduleWorkflowAction) client.ScheduleOptions {
+	wanted := periodic(period, id, action)
 	if c.cfg.GuardianOff {
 		wanted.Paused, wanted.Note = true, noteOff
 	}

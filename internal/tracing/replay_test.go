@@ -30,6 +30,7 @@ func TestHistoriesReplayUnderTracing(t *testing.T) {
 	r.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
 	r.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
 	r.RegisterWorkflowWithOptions(workflows.GuardianWorkflow, workflow.RegisterOptions{Name: contract.GuardianWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.ConductorWorkflow, workflow.RegisterOptions{Name: contract.ConductorWorkflow})
 	files, err := filepath.Glob(filepath.Join("..", "..", "workflows", "testdata", "histories", "*", "*.json"))
 	require.NoError(t, err)
 	replayed := 0

@@ -45,7 +45,7 @@ func (k *kit) openTicket(ctx context.Context, in client.NewTicket, script ...map
 	if err != nil || ctx.Err() != nil {
 		return client.Ticket{}, errors.Join(err, ctx.Err())
 	}
-	in.Title = "A check of omoi"
+	in.Title, in.ForceCreate = "A check of omoi", true // an earlier check may be under way
 	in.Task = &client.FirstTask{Agent: task.AgentScripted, Sandbox: k.Sandbox, MaxRetries: new(int), Execution: execution}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()

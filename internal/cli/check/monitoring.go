@@ -127,7 +127,8 @@ func (k *kit) collected(ctx context.Context) (string, error) {
 	return "What it said and what its command printed stand among the events of its sandbox.", nil
 }
 
-// conducted asks the conductor.
+// conducted has the conductor run, and waits for what it thinks. It runs seldom by itself, so a key that may not ask it is
+// content with what it last thought.
 func (k *kit) conducted(ctx context.Context) (string, error) {
 	if err := k.running(); err != nil {
 		return "", err
@@ -136,5 +137,31 @@ func (k *kit) conducted(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "", skip("", "This server has no conductor: %s.", status.Conductor)
+	if !status.Config.Enabled {
+		return "", skip("omoi worker --set monitoring.enabled=true", "The conductor is switched off (monitoring.enabled).")
+	}
+	before := ""
+	if status.Conductor.Last != nil {
+		before = status.Conductor.Last.ID
+	}
+	switch _, err := k.API.AskSchedule(ctx, "conductor", "run", "a check"); {
+	case task.CodeOf(err) == task.CodeForbidden && before == "":
+		return "", skip("", "The conductor has not run yet, and only a key with the scope admin may ask it to.")
+	case task.CodeOf(err) == task.CodeForbidden:
+		before = ""
+	case err != nil:
+		return "", err
+	}
+	for {
+		page, err := k.API.ConductorAnalyses(ctx, 1, "")
+		if err != nil {
+			return "", err
+		}
+		if len(page.Items) > 0 && page.Items[0].ID != before {
+			return fmt.Sprintf("Its cycle has counted %d agents: %s.", page.Items[0].Agents, page.Items[0].Status), nil
+		}
+		if err := pause.For(ctx, lookEvery); err != nil {
+			return "", err
+		}
+	}
 }

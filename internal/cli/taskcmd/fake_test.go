@@ -82,6 +82,7 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)
 	mux.HandleFunc("GET /api/v1/sandboxes", f.sandboxes)
 	f.serveOperator(mux)
+	f.serveConductor(mux)
 	f.serveCredentials(mux)
 	f.serveTranscripts(mux)
 	mux.HandleFunc("POST /api/v1/sandboxes/{id}/messages", func(w http.ResponseWriter, r *http.Request) {

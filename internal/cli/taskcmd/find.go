@@ -30,6 +30,14 @@ func oneTask(cmd *cobra.Command, args []string) error {
 	return exit.Usagef("%s takes one task: its id, 4 or more characters of its beginning or end, or - for the newest", cmd.CommandPath())
 }
 
+// noneOrOneTask is for commands that list what there is of a task, or of all.
+func noneOrOneTask(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return exit.Usagef("%s takes one task, or none for all of them", cmd.CommandPath())
+	}
+	return nil
+}
+
 // findTask resolves what a person typed for a task. An ambiguous fragment is a usage error that lists
 // the candidates.
 func findTask(ctx context.Context, api *client.Client, ref string) (string, error) {

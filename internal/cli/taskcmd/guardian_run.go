@@ -19,9 +19,9 @@ import (
 func (s *session) guardianServer() []*cobra.Command {
 	return []*cobra.Command{
 		newGuardianStatus(s), newGuardianAnalyses(s), newGuardianAnalyze(s),
-		s.guardianAsk("run", "Run the guardian now, after the run that is under way"),
-		s.guardianAsk("pause", "Pause the guardian until somebody resumes it"),
-		s.guardianAsk("resume", "Let a paused guardian run again"),
+		s.scheduleAsk("guardian", "run", "Run the guardian now, after the run that is under way"),
+		s.scheduleAsk("guardian", "pause", "Pause the guardian until somebody resumes it"),
+		s.scheduleAsk("guardian", "resume", "Let a paused guardian run again"),
 	}
 }
 
@@ -55,7 +55,7 @@ func (s *session) guardianStatus(ctx context.Context) error {
 	if s.json {
 		return s.printJSON(guardianShown{status, health})
 	}
-	s.row("Guardian", s.guardianWord(status))
+	s.row("Guardian", s.scheduleWord("guardian", status.Schedule, status.Resting))
 	s.row("Every", seconds(status.Config.GuardianInterval))
 	s.row("Acts", steers(status.Config))
 	s.row("Last cycle", lastCycle(status))
@@ -65,19 +65,21 @@ func (s *session) guardianStatus(ctx context.Context) error {
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
 	s.row("At work", fmt.Sprintf("%d agents; %d need steering, of %d nobody can say", health.ActiveAgents, health.NeedSteering, health.Unknown))
 	s.row("Health", health.Health)
-	s.row("Conductor", status.Conductor)
+	s.row("Conductor", s.scheduleWord("conductor", status.Conductor.Schedule, status.Conductor.Resting))
+	s.row("Together", health.Status)
 	return nil
 }
 
-func (s *session) guardianWord(status client.MonitorStatus) string {
+// scheduleWord says how guardian or conductor stand.
+func (s *session) scheduleWord(name string, found client.Schedule, rests bool) string {
 	st := s.style()
 	switch {
-	case !status.Schedule.Exists:
+	case !found.Exists:
 		return st.Yellow("not scheduled yet; a worker does that when it starts: omoi worker")
-	case status.Resting:
-		return "rests: " + render.OneLine(status.Schedule.Note, 100)
-	case status.Schedule.Paused:
-		return st.Yellow("paused: "+render.OneLine(status.Schedule.Note, 100)) + "; next: omoi guardian resume"
+	case rests:
+		return "rests: " + render.OneLine(found.Note, 100)
+	case found.Paused:
+		return st.Yellow("paused: "+render.OneLine(found.Note, 100)) + "; next: omoi " + name + " resume"
 	}
 	return st.Green("runs")
 }
@@ -109,8 +111,8 @@ func lastCycle(status client.MonitorStatus) string {
 
 func seconds(n float64) string { return time.Duration(n * float64(time.Second)).String() }
 
-// guardianAsk makes run, pause and resume.
-func (s *session) guardianAsk(what, short string) *cobra.Command {
+// scheduleAsk makes run, pause and resume of guardian and conductor.
+func (s *session) scheduleAsk(name, what, short string) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: what, Short: short, Args: NoArgs,
@@ -119,15 +121,15 @@ func (s *session) guardianAsk(what, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := api.AskSchedule(cmd.Context(), "guardian", what, reason)
+			found, err := api.AskSchedule(cmd.Context(), name, what, reason)
 			switch {
 			case err != nil:
 				return err
 			case s.json:
 				return s.printJSON(found)
 			}
-			s.say("The guardian's %s is accepted.", what)
-			s.hint("Next: omoi guardian status")
+			s.say("The %s's %s is accepted.", name, what)
+			s.hint("Next: omoi %s status", name)
 			return nil
 		},
 	}

@@ -15,14 +15,9 @@ import (
 func newInterventions(s *session) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use:   "interventions [task]",
-		Short: "List what the guardian did, or in shadow would have done, newest first, with its receipts",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exit.Usagef("omoi interventions takes one task, or none for all of them")
-			}
-			return nil
-		},
+		Use:               "interventions [task]",
+		Short:             "List what the guardian did, or in shadow would have done, newest first, with its receipts",
+		Args:              noneOrOneTask,
 		ValidArgsFunction: s.completeTasks,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			api, filter, err := s.ofTask(cmd.Context(), args)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -31,6 +32,9 @@ func (r *run) refused(ctx context.Context, api *client.Client, in client.NewTask
 		said = "--" + field + ": " + said
 	case "description":
 		said = strings.Replace(said, "The description", "The text", 1)
+	case "force_create":
+		said = strings.Replace(said, "Send force_create", "Add --force", 1)
+		return exit.With(exit.NeedsYou, task.Errorf(e.Code, "%s", said))
 	case "max_retries":
 		said = "--max-retries: " + said
 	case "Idempotency-Key":

@@ -43,6 +43,9 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	if cmd.Flags().Changed("validate") || r.validator != "" {
 		in.Validate = new(r.validate || r.validator != "")
 	}
+	if r.checkDuplicates {
+		in.CheckDuplicates, in.ForceCreate = &r.checkDuplicates, r.force
+	}
 	if cmd.Flags().Changed("max-retries") {
 		in.MaxRetries = &r.maxRetries
 	}
@@ -70,6 +73,8 @@ func (r *run) checkFlags(cmd *cobra.Command) error {
 		return exit.Usagef("--max-retries %d: give 0 to %d", r.maxRetries, maxRetries)
 	case r.priority != "" && !slices.Contains(priorities(), strings.ToUpper(r.priority)):
 		return exit.Usagef("--priority %s: choose from %s", r.priority, strings.Join(priorities(), ", "))
+	case r.force && !r.checkDuplicates:
+		return exit.Usagef("--force makes a task that --check-duplicates would not: give both, or neither")
 	case r.validator != "" && cmd.Flags().Changed("validate") && !r.validate:
 		return exit.Usagef("--validate=false and --validator-script contradict each other: leave one of them out")
 	case r.script != "" && r.agent != "" && r.agent != task.AgentScripted:

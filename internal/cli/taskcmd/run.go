@@ -20,6 +20,7 @@ type run struct {
 	execution, key                                      string
 	maxRetries                                          int
 	wait, dryRun, validate                              bool
+	checkDuplicates, force                              bool
 	validator                                           string
 	timeout                                             time.Duration
 	budget                                              budgetFlags
@@ -61,6 +62,8 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.StringVar(&r.execution, "execution-config", "", "JSON `file` with further settings: command, setup, test_command, continuous, ...")
 	f.BoolVar(&r.validate, "validate", false, "have another agent validate the work before it is published; --validate=false: do not, whatever the project says")
 	f.StringVar(&r.validator, "validator-script", "", "JSON `file` with the steps of a scripted agent that validates, or example:<name>; implies --validate")
+	f.BoolVar(&r.checkDuplicates, "check-duplicates", false, "make no task where one about the same work is open in the project; exit code 4 then")
+	f.BoolVar(&r.force, "force", false, "make it all the same")
 	f.StringVar(&r.sandbox, "sandbox", "", "local, docker, daytona or external (default: the server's)")
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")

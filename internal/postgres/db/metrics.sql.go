@@ -16,19 +16,21 @@ SELECT (SELECT count(*) FROM tasks WHERE queued_at IS NOT NULL)::bigint AS waiti
     coalesce((SELECT extract(epoch FROM now() - min(s.events_due_at)) FROM sandboxes s JOIN relay r ON r.sandbox_id = s.id
         WHERE s.events_due_at <= now()), 0)::float8 AS event_lag,
     coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'reaper'), -1)::float8 AS reaper_age,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'guardian'), -1)::float8 AS guardian_age
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'guardian'), -1)::float8 AS guardian_age,
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'conductor'), -1)::float8 AS conductor_age
 `
 
 type LagsRow struct {
-	Waiting     int64
-	Slots       int64
-	RelayLag    float64
-	EventLag    float64
-	ReaperAge   float64
-	GuardianAge float64
+	Waiting      int64
+	Slots        int64
+	RelayLag     float64
+	EventLag     float64
+	ReaperAge    float64
+	GuardianAge  float64
+	ConductorAge float64
 }
 
-// Ages in seconds; 0 where nothing is due. The reaper's and the guardian's are below zero before their first run.
+// Ages in seconds; 0 where nothing is due. Those of reaper, guardian and conductor are below zero before their first run.
 func (q *Queries) Lags(ctx context.Context) (LagsRow, error) {
 	row := q.db.QueryRow(ctx, lags)
 	var i LagsRow
@@ -39,6 +41,7 @@ func (q *Queries) Lags(ctx context.Context) (LagsRow, error) {
 		&i.EventLag,
 		&i.ReaperAge,
 		&i.GuardianAge,
+		&i.ConductorAge,
 	)
 	return i, err
 }

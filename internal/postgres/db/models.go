@@ -75,6 +75,22 @@ type Command struct {
 	SettledAt *time.Time
 }
 
+type ConductorAnalysis struct {
+	ID                string
+	CycleID           string
+	OrganizationID    string
+	CoherenceScore    *float64
+	CoherenceAtMost   float64
+	SystemStatus      string
+	NumAgents         int32
+	Judged            int32
+	DuplicateCount    int32
+	TerminationCount  int32
+	CoordinationCount int32
+	Details           json.RawMessage
+	CreatedAt         time.Time
+}
+
 type Credential struct {
 	ID             string
 	OrganizationID string
@@ -117,6 +133,24 @@ type Delivery struct {
 type Departure struct {
 	SandboxID string
 	LeftAt    time.Time
+}
+
+type DetectedDuplicate struct {
+	ID                  string
+	ConductorAnalysisID *string
+	OrganizationID      string
+	Task1ID             string
+	Task2ID             string
+	Agent1ID            string
+	Agent2ID            string
+	IsDuplicate         bool
+	SpokenBy            string
+	SimilarityScore     float64
+	WorkDescription     string
+	Resources           json.RawMessage
+	Cycles              int32
+	CreatedAt           time.Time
+	SeenAt              time.Time
 }
 
 type Diagnosis struct {

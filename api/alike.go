@@ -1,0 +1,101 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	mostOpen   = 2000 // tasks with which a new one is compared, the newest ones
+	candidates = 5    // that are named
+	beginning  = 300  // characters of a candidate's description
+)
+
+// alikeError refuses what is being worked on already.
+type alikeError struct {
+	err    error
+	report client.DuplicateReport
+}
+
+func (e *alikeError) Error() string { return e.err.Error() }
+func (e *alikeError) Unwrap() error { return e.err }
+
+// refuseAlike is an error where work like that of a draft is open in its project. It is a look and
+// no lock: of two who ask at the same moment both may be told that there is none.
+func (a *API) refuseAlike(ctx context.Context, d task.Draft, threshold *float64) error {
+	report, err := a.alike(ctx, d, threshold, candidates)
+	if err != nil || !report.IsDuplicate {
+		return err
+	}
+	nearest := report.Candidates[0]
+	conflict := task.Errorf(task.CodeConflict, "%s The most alike is task %s (%.2f, %s): %s. Send force_create to make it all the same.",
+		report.Message, nearest.TaskID, nearest.Similarity, nearest.Status, clip(nearest.Title))
+	conflict.Field = "force_create"
+	return &alikeError{err: conflict, report: report}
+}
+
+// alike compares a draft with the open work of its project, by counting words.
+func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64, most int) (client.DuplicateReport, error) {
+	report := client.DuplicateReport{Candidates: []client.Candidate{}, Message: "No open task of this project is about that."}
+	open, err := a.deps.Store.OpenWork(ctx, task.WorkQuery{
+		OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, Repo: d.Repo, IdempotencyKey: d.IdempotencyKey, Limit: mostOpen,
+	})
+	if err != nil {
+		return report, err
+	}
+	least := supervise.Alike
+	if threshold != nil {
+		least = *threshold
+	}
+	mine := supervise.WorkOf(d.Title, d.Description)
+	for _, o := range open {
+		theirs := supervise.WorkOf(o.Title, o.Description)
+		likeness := mine.Like(&theirs)
+		report.Highest = max(report.Highest, likeness)
+		if likeness >= least && likeness > 0 {
+			report.Candidates = append(report.Candidates, candidate(o, likeness))
+		}
+	}
+	slices.SortStableFunc(report.Candidates, func(x, y client.Candidate) int { return cmp.Compare(y.Similarity, x.Similarity) })
+	if n := len(report.Candidates); n > 0 {
+		report.IsDuplicate, report.Message = true, fmt.Sprintf("Open tasks of this project that are about the same work: %d.", n)
+		report.Candidates = report.Candidates[:min(n, most)]
+	}
+	return report, nil
+}
+
+func candidate(o task.OpenWork, likeness float64) client.Candidate {
+	description := []rune(o.Description)
+	return client.Candidate{
+		TicketID: o.TicketID, TaskID: o.TaskID, Title: o.Title, Description: string(description[:min(len(description), beginning)]),
+		Status: string(o.Status), Similarity: likeness,
+	}
+}
+
+type checkAlikeIn struct {
+	Body client.DuplicateCheck
+}
+
+type checkAlikeOut struct {
+	Body client.DuplicateReport
+}
+
+// checkAlike makes nothing.
+func (a *API) checkAlike(ctx context.Context, in *checkAlikeIn) (*checkAlikeOut, error) {
+	d := task.Draft{OrganizationID: callerOf(ctx).organization}
+	asked := client.NewTask{ProjectID: in.Body.ProjectID, Repo: in.Body.Repo, Title: in.Body.Title, Description: in.Body.Description}
+	if err := draftText(&d, asked); err != nil {
+		return nil, err
+	}
+	if err := a.draftPlace(ctx, &d, asked); err != nil {
+		return nil, err
+	}
+	report, err := a.alike(ctx, d, in.Body.SimilarityThreshold, cmp.Or(in.Body.TopK, candidates))
+	return &checkAlikeOut{Body: report}, err
+}

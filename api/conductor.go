@@ -1,0 +1,90 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Conducting reads what the conductor found, and the open work that new work is compared with.
+type Conducting interface {
+	ConductorAnalyses(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[task.ConductorAnalysis], error)
+	Duplicates(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Duplicate], error)
+	ConductorAge(ctx context.Context) (time.Duration, error)
+	ConductorHour(ctx context.Context, organizationID string) (task.ConductorHour, error)
+	OpenWork(ctx context.Context, q task.WorkQuery) ([]task.OpenWork, error)
+}
+
+func (a *API) registerConductor() {
+	const get, conductor = http.MethodGet, "/api/v1/conductor"
+	add(a, route{method: get, path: conductor + "/analyses", id: "list-conductor-analyses", tag: tagGuardian, summary: "What the conductor thought of all agents together, newest first", access: accessRead}, a.listConducted)
+	add(a, route{method: get, path: conductor + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "Pairs of tasks about the same work, newest first", access: accessRead}, a.listDuplicates)
+	add(a, route{method: http.MethodPost, path: "/api/v1/tickets/check-duplicates", id: "check-duplicates", tag: tagProjects, summary: "Say which open work is like a ticket that is not made", access: accessRead}, a.checkAlike)
+}
+
+func (a *API) listConducted(ctx context.Context, in *Paging) (*pageOut[client.ConductorAnalysis], error) {
+	page, err := a.deps.Store.ConductorAnalyses(ctx, callerOf(ctx).organization, in.request())
+	return &pageOut[client.ConductorAnalysis]{Body: page}, err
+}
+
+func (a *API) listDuplicates(ctx context.Context, in *guardianListIn) (*pageOut[client.Duplicate], error) {
+	q, err := in.query()
+	if err != nil {
+		return nil, err
+	}
+	page, err := a.deps.Store.Duplicates(ctx, callerOf(ctx).organization, q)
+	return &pageOut[client.Duplicate]{Body: page}, err
+}
+
+// conductorStatus says how the conductor runs, and what it last thought of the caller's organization.
+func (a *API) conductorStatus(ctx context.Context) (client.ConductorStatus, error) {
+	found, err := a.scheduleOf(ctx, scheduleConductor)
+	if err != nil {
+		return client.ConductorStatus{}, err
+	}
+	s := client.ConductorStatus{Running: found.Exists && !found.Paused, Resting: found.Paused && found.Note == a.cfg.RestNote, Schedule: found}
+	age, err := a.deps.Store.ConductorAge(ctx)
+	if err != nil {
+		return s, err
+	}
+	if seconds := age.Seconds(); seconds >= 0 {
+		s.LastRunAge = &seconds
+	}
+	s.Last, err = a.lastConducted(ctx)
+	return s, err
+}
+
+func (a *API) lastConducted(ctx context.Context) (*client.ConductorAnalysis, error) {
+	page, err := a.deps.Store.ConductorAnalyses(ctx, callerOf(ctx).organization, task.PageRequest{Limit: 1})
+	if err != nil || len(page.Items) == 0 {
+		return nil, err
+	}
+	return &page.Items[0], nil
+}
+
+// neverConducted is the status of those whom the conductor has not looked at.
+const neverConducted = "not_run"
+
+// together adds what the conductor thinks.
+func (a *API) together(ctx context.Context, h *client.MonitorHealth) error {
+	h.Status, h.Recommendations = neverConducted, []string{}
+	hour, err := a.deps.Store.ConductorHour(ctx, callerOf(ctx).organization)
+	if err != nil {
+		return err
+	}
+	h.RecentDuplicates, h.MeanCoherence = hour.Duplicates, hour.Coherence
+	last, err := a.lastConducted(ctx)
+	if err != nil || last == nil {
+		return err
+	}
+	var details struct {
+		Recommendations []string `json:"recommendations"`
+	}
+	_ = json.Unmarshal(last.Details, &details) // ours; what is missing is empty
+	h.Status, h.Coherence, h.Recommendations = last.Status, last.Coherence, orNone(details.Recommendations)
+	return nil
+}

@@ -1,0 +1,128 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/conductor"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// conducts is a cycle of the conductor.
+func (w *world) conducts(cycle string) {
+	w.t.Helper()
+	c := conductor.New(conductor.Config{}, conductor.Deps{Store: w.store})
+	_, err := c.Conduct(w.t.Context(), contract.Stretch{CycleID: cycle, Upto: "ffffffff-ffff-ffff-ffff-ffffffffffff"}, contract.Conducted{}, func(contract.Conducted) {})
+	require.NoError(w.t, err)
+	require.NoError(w.t, c.End(w.t.Context(), contract.ConductReport{ID: cycle}))
+}
+
+// about is a task about something, by an agent from outside.
+func about(title string) client.NewTask {
+	in := newTask()
+	in.Title, in.Description = title, title
+	return in
+}
+
+func TestWhatTheConductorFindsBelongsToItsOwn(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	admin, read, stranger := w.key(w.org, "admin"), w.key(w.org, "read"), w.foreigner()
+	var made []client.Task
+	for range 2 {
+		made = append(made, ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", about("Checkout crashes on an empty cart"), authorization, admin), http.StatusCreated))
+		w.begin(made[len(made)-1])
+	}
+	health := func(key string) client.MonitorHealth {
+		return ok[client.MonitorHealth](w.call(http.MethodGet, monitorRoutes+"/health", nil, authorization, key), http.StatusOK)
+	}
+	require.Equal(t, "not_run", health(read).Status)
+	w.conducts("one")
+	mine := health(read)
+	require.Equal(t, []any{"inefficient", 1}, []any{mine.Status, mine.RecentDuplicates})
+	require.Nil(t, mine.Coherence, "nobody has judged them")
+	require.NotEmpty(t, mine.Recommendations)
+	require.Equal(t, "not_run", health(stranger).Status)
+	require.Zero(t, health(stranger).RecentDuplicates)
+
+	status := func(key string) client.ConductorStatus {
+		return ok[client.MonitorStatus](w.call(http.MethodGet, monitorRoutes+"/status", nil, authorization, key), http.StatusOK).Conductor
+	}
+	require.True(t, status(read).Running)
+	require.NotNil(t, status(read).LastRunAge)
+	require.Equal(t, 2, status(read).Last.Agents)
+	require.Nil(t, status(stranger).Last)
+
+	const routes = "/api/v1/conductor"
+	list := func(path, key string) []json.RawMessage {
+		return ok[task.Page[json.RawMessage]](w.call(http.MethodGet, routes+path, nil, authorization, key), http.StatusOK).Items
+	}
+	require.Len(t, list("/analyses", read), 1)
+	require.Len(t, list("/duplicates?task_id="+made[0].ID, read), 1)
+	require.Empty(t, list("/duplicates?task_id="+task.NewID(), read))
+	require.Empty(t, list("/analyses", stranger))
+	require.Empty(t, list("/duplicates", stranger))
+	w.call(http.MethodGet, routes+"/duplicates?task_id=x", nil, authorization, read).refused(http.StatusUnprocessableEntity, "query.task_id")
+
+	const schedule = "/api/v1/schedules/conductor"
+	w.call(http.MethodPost, schedule+"/pause", nil, authorization, w.key(w.org, "write")).refused(http.StatusForbidden, "")
+	require.True(t, ok[client.Schedule](w.call(http.MethodPost, schedule+"/pause", nil, authorization, admin), http.StatusOK).Paused)
+}
+
+func TestATicketAboutOpenWorkIsRefused(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const tickets = "/api/v1/tickets"
+	body := func(title, more string) string {
+		return `{"repo": "` + goodRepo + `", "title": "` + title + `", "task": {"agent": "external"}` + more + `}`
+	}
+	first := ok[client.Ticket](w.call(http.MethodPost, tickets, body("Crash on empty cart at checkout", "")), http.StatusCreated)
+	p := w.call(http.MethodPost, tickets, body("Checkout: empty cart crashes", "")).refused(http.StatusConflict, "body.force_create")
+	require.True(t, p.Duplicates.IsDuplicate)
+	require.Len(t, p.Duplicates.Candidates, 1)
+	require.Equal(t, []string{first.ID, first.TaskIDs[0], "pending"},
+		[]string{p.Duplicates.Candidates[0].TicketID, p.Duplicates.Candidates[0].TaskID, p.Duplicates.Candidates[0].Status})
+	require.Contains(t, p.Detail, first.TaskIDs[0])
+
+	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Rotate API keys", "")), http.StatusCreated)
+	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Checkout: empty cart crashes", `, "force_create": true`)), http.StatusCreated)
+	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Checkout: empty cart crashes", `, "check_duplicates": false`)), http.StatusCreated)
+	w.call(http.MethodPost, tickets, body("The cart", `, "similarity_threshold": 2`)).refused(http.StatusUnprocessableEntity, "body.similarity_threshold")
+
+	report := func(body string) client.DuplicateReport {
+		return ok[client.DuplicateReport](w.call(http.MethodPost, tickets+"/check-duplicates", body), http.StatusOK)
+	}
+	require.Len(t, report(ticketLike("Empty cart crashes checkout", `, "top_k": 2`)).Candidates, 2)
+	require.False(t, report(ticketLike("Write a poem", "")).IsDuplicate)
+	w.exec(`UPDATE tasks SET status = 'completed'`)
+	require.False(t, report(ticketLike("Empty cart crashes checkout", "")).IsDuplicate, "what is done is no reason not to do it again")
+	w.call(http.MethodPost, tickets+"/check-duplicates", `{"title": "x"}`).refused(http.StatusUnprocessableEntity, "body.repo")
+}
+
+func ticketLike(title, more string) string {
+	return `{"repo": "` + goodRepo + `", "title": "` + title + `"` + more + `}`
+}
+
+func TestATaskIsComparedOnlyIfItIsAskedFor(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	write, stranger := w.key(w.org, "write"), w.foreigner()
+	in := about("Checkout crashes on an empty cart")
+	in.CheckDuplicates = new(true)
+	post := func(in client.NewTask, key string) answer {
+		return w.call(http.MethodPost, "/api/v1/tasks", in, authorization, write, "Idempotency-Key", key)
+	}
+	first := ok[client.Task](post(in, "a"), http.StatusCreated)
+	require.Equal(t, first.ID, ok[client.Task](post(in, "a"), http.StatusOK).ID, "who asks again is not told of himself")
+	post(in, "b").refused(http.StatusConflict, "body.force_create")
+	ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", in, authorization, stranger), http.StatusCreated)
+	in.CheckDuplicates = nil
+	ok[client.Task](post(in, "c"), http.StatusCreated)
+	in.CheckDuplicates, in.ForceCreate = new(true), true
+	ok[client.Task](post(in, "d"), http.StatusCreated)
+}

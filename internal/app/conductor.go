@@ -1,0 +1,59 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/conductor"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// openSupervision makes guardian and conductor.
+func (c *core) openSupervision() (err error) {
+	if c.guardian, err = c.newGuardian(); err != nil {
+		return err
+	}
+	c.conductor, err = c.newConductor()
+	return err
+}
+
+// newConductor makes the part that looks at agents together.
+func (c *core) newConductor() (*conductor.Conductor, error) {
+	m := c.cfg.Monitoring
+	asked, err := c.judgingModel()
+	if err != nil {
+		return nil, err
+	}
+	deps := conductor.Deps{Store: c.store, Counter: c.metrics.Conductor, Log: c.log}
+	if asked != nil {
+		deps.Model = func() supervise.Comparer { return supervise.ComparingWithin(asked, c.modelBudget()) }
+	}
+	const least, cycles = 10 * time.Minute, 2 // a judgement that stands must count
+	return conductor.New(conductor.Config{
+		Fresh: max(least, cycles*m.AnalysisCache), Keep: m.Keep, Newest: m.Events, Parallel: m.MaxAnalyses, Confidence: c.cfg.Rules.Confidence,
+	}, deps), nil
+}
+
+// conductorLooks is an error once somebody has been at work for long at whom the conductor did
+// not look, whatever silences it.
+func (c *core) conductorLooks(ctx context.Context) error {
+	silent, err := c.store.ConductorSilence(ctx)
+	if err != nil {
+		return err
+	}
+	if limit := missedCycles * c.cfg.Monitoring.ConductorInterval; silent > limit {
+		return task.Errorf(task.CodeUnavailable, "Agents are at work, and the conductor has not run for %s. Next: omoi conductor status", silent.Round(time.Second))
+	}
+	return nil
+}
+
+// conductorAge says when the conductor last ran.
+func (c *core) conductorAge(ctx context.Context) string {
+	age, err := c.store.ConductorAge(ctx)
+	if err != nil || age < 0 {
+		return "It has not run yet."
+	}
+	return fmt.Sprintf("It last ran %s ago.", age.Round(time.Second))
+}

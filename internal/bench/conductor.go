@@ -1,0 +1,101 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+)
+
+// goalConductor is how many seconds a cycle of the conductor may take.
+const goalConductor = 10
+
+// measureConductor runs the real workflow of the conductor over agents at work in one project, of
+// whose tasks each tenth is about the same, by words alone.
+func measureConductor(ctx context.Context, cfg Config, r *Report) (err error) {
+	s, err := startServer(ctx, cfg, map[string]string{
+		"OMOI_MONITORING_GUARDIAN_INTERVAL": "24h", "OMOI_MONITORING_CONDUCTOR_INTERVAL": "24h", "OMOI_REAPER_INTERVAL": "1h", // no cycle of its own
+		"MONITORING_LLM_ANALYSIS_ENABLED": "false",
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	f := &fleet{server: s, rows: cfg.Alive, alive: cfg.Alive}
+	if err := f.work(ctx); err != nil {
+		return err
+	}
+	if err := f.differ(ctx); err != nil {
+		return err
+	}
+	return f.conductAll(ctx, cfg.Rounds, r)
+}
+
+// differ gives the tasks something to do, and lets each agent have changed files.
+func (f *fleet) differ(ctx context.Context) error {
+	for _, then := range []string{
+		`UPDATE tasks t SET title = 'Add ' || k.verb || ' of ' || k.thing || ' to module ' || k.n, description = 'People ask for ' || k.verb || ' of ' || k.thing ||
+				' in module ' || k.n || ', with tests and a line in the documentation.'
+			FROM (SELECT id, n, (ARRAY['sorting', 'paging', 'export', 'caching', 'logging'])[1 + n % 5] AS verb,
+					(ARRAY['orders', 'users', 'invoices', 'teams', 'carts', 'refunds', 'labels'])[1 + n % 7] AS thing
+				FROM (SELECT id, CASE WHEN row_number() OVER (ORDER BY id) % 10 = 0 THEN 7 ELSE row_number() OVER (ORDER BY id) END AS n FROM tasks) numbered) k
+			WHERE k.id = t.id`,
+		`UPDATE sandbox_events e SET event_type = 'agent.file_edited', event_data = jsonb_build_object('file_path', 'src/part' || e.sequence % 40 || '.go')
+			WHERE e.sequence % 5 = 0`,
+		`ANALYZE tasks, sandbox_events`,
+	} {
+		if _, err := f.pool.Exec(ctx, then); err != nil {
+			return fmt.Errorf("write what agents do: %w", err)
+		}
+	}
+	return nil
+}
+
+// conductAll runs cycles, the first of which meets everything cold.
+func (f *fleet) conductAll(ctx context.Context, rounds int, r *Report) error {
+	var all []float64
+	var steps []string
+	for n := range rounds {
+		took, text, err := f.conduct(ctx, "bench-conductor-"+strconv.Itoa(n))
+		if err != nil {
+			return err
+		}
+		all, steps = append(all, took), append(steps, text)
+	}
+	longest := slices.Max(all) / 1000 //nolint:mnd // milliseconds
+	r.add(Row{
+		What: fmt.Sprintf("a cycle of the conductor over %d agents at work, by words alone, the longest", f.alive),
+		Goal: "under 10 s", Measured: fmt.Sprintf("%.1f s", longest), Value: longest, Verdict: atMost(longest, goalConductor),
+	})
+	r.note("The conductor", "The real workflow, worker, store and Temporal. All agents work in one project; each tenth has the same task, and each has changed up to 40 files. "+
+		"From the start of the workflow to its result: %s.\n\n%s", spread(all), strings.Join(steps, "\n\n"))
+	return nil
+}
+
+// conduct runs one cycle and sees that it looked at everybody and found those of one kind.
+func (f *fleet) conduct(ctx context.Context, id string) (took float64, steps string, err error) {
+	begun := time.Now()
+	run, err := f.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: id, TaskQueue: contract.QueueTasks, WorkflowExecutionTimeout: taskLimit,
+	}, contract.ConductorWorkflow)
+	if err != nil {
+		return 0, "", fmt.Errorf("start the conductor: %w", err)
+	}
+	var report contract.ConductReport
+	if err := run.Get(ctx, &report); err != nil {
+		return 0, "", fmt.Errorf("run the conductor: %w%s", err, f.lastWords())
+	}
+	took = milliseconds(time.Since(begun))
+	if report.Agents != f.alive || report.Analysed != 1 || report.Failed > 0 || report.Duplicates < f.alive/10-1 {
+		return 0, "", fmt.Errorf("the conductor reports %+v", report)
+	}
+	p, err := readPast(ctx, f.temporal, id, "")
+	return took, p.spans(), err
+}

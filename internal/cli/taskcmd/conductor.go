@@ -1,0 +1,140 @@
+package taskcmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+func newConductor(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "conductor",
+		Short: "Watch over all agents together: do they serve their goals, do two do the same",
+	}
+	cmd.AddCommand(
+		newConductorStatus(s), newConductorDuplicates(s),
+		s.scheduleAsk("conductor", "run", "Run the conductor now, after the run that is under way"),
+		s.scheduleAsk("conductor", "pause", "Pause the conductor until somebody resumes it"),
+		s.scheduleAsk("conductor", "resume", "Let a paused conductor run again"),
+	)
+	return cmd
+}
+
+func newConductorStatus(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show how the conductor runs, and what it thinks of all agents together", Args: NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.conductorStatus(cmd.Context()) },
+	}
+}
+
+func (s *session) conductorStatus(ctx context.Context) error {
+	api, err := s.api()
+	if err != nil {
+		return err
+	}
+	status, err := api.MonitorStatus(ctx)
+	if err != nil {
+		return err
+	}
+	c := status.Conductor
+	if s.json {
+		return s.printJSON(c)
+	}
+	s.row("Conductor", s.scheduleWord("conductor", c.Schedule, c.Resting))
+	s.row("Every", seconds(status.Config.ConductorInterval))
+	s.row("Last cycle", conductorAge(c.LastRunAge))
+	if c.Schedule.NextRun != nil {
+		s.row("Next", c.Schedule.NextRun.Local().Format("15:04:05"))
+	}
+	if c.Last == nil {
+		s.hint("It has not looked at agents of yours yet: it does while they are at work. Next: omoi conductor run")
+		return nil
+	}
+	s.conducted(*c.Last)
+	return nil
+}
+
+// conducted shows an analysis.
+func (s *session) conducted(a client.ConductorAnalysis) {
+	s.row("Looked", moment(&a.CreatedAt))
+	s.row("Agents", fmt.Sprintf("%d at work; of %d the guardian could say something", a.Agents, a.Judged))
+	s.row("Status", a.Status)
+	s.row("Coherence", coherenceWord(a))
+	s.row("Same work", fmt.Sprintf("%d pairs", a.Duplicates))
+	var details struct {
+		Phases          map[string]int `json:"phase_distribution"`
+		Load            float64        `json:"load_balance"`
+		Recommendations []string       `json:"recommendations"`
+	}
+	_ = json.Unmarshal(a.Details, &details) // what is missing is not shown
+	s.row("Phases", fmt.Sprintf("%d, evenly used by %.2f", len(details.Phases), details.Load))
+	for _, line := range details.Recommendations {
+		s.say("  - %s", render.OneLine(line, 300))
+	}
+}
+
+func coherenceWord(a client.ConductorAnalysis) string {
+	if a.Coherence == nil {
+		return fmt.Sprintf("unknown, at most %.2f", a.AtMost)
+	}
+	return fmt.Sprintf("%.2f", *a.Coherence)
+}
+
+func conductorAge(age *float64) string {
+	if age == nil {
+		return "none yet"
+	}
+	return seconds(math.Round(*age)) + " ago"
+}
+
+func newConductorDuplicates(s *session) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "duplicates [task]", Short: "List pairs of tasks about the same work, newest first; of one task, or of all", ValidArgsFunction: s.completeTasks,
+		Args: noneOrOneTask,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			api, filter, err := s.ofTask(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			filter.Limit = limit
+			page, err := api.Duplicates(cmd.Context(), filter)
+			if err != nil {
+				return err
+			}
+			return s.showDuplicates(page.Items)
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 20, "how many at most, up to 500")
+	return cmd
+}
+
+func (s *session) showDuplicates(all []client.Duplicate) error {
+	if s.json {
+		return s.printJSON(all)
+	}
+	if len(all) == 0 {
+		s.hint("No two tasks about the same work were found. Next: omoi conductor status")
+		return nil
+	}
+	rows := [][]string{{"SEEN", "TASK", "AND", "ALIKE", "BY", "WHAT"}}
+	for _, d := range all {
+		what := d.Work
+		if what == "" {
+			what = d.Title + " / " + d.OtherTitle
+		}
+		rows = append(rows, []string{
+			d.SeenAt.Local().Format("15:04:05"), render.Short(d.TaskID) + " " + string(d.Status), render.Short(d.OtherID) + " " + string(d.OtherState),
+			fmt.Sprintf("%.2f", d.Similarity), d.SpokenBy, render.OneLine(what, 100),
+		})
+	}
+	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	return nil
+}

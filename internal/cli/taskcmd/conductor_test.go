@@ -1,0 +1,85 @@
+package taskcmd_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// serveConductor answers what a conductor found.
+func (f *fakeAPI) serveConductor(mux *http.ServeMux) {
+	mux.HandleFunc("GET /api/v1/monitor/intelligent/status", func(w http.ResponseWriter, _ *http.Request) {
+		age := 61.4
+		answer(w, http.StatusOK, client.MonitorStatus{
+			Config: client.MonitorConfig{ConductorInterval: 300},
+			Conductor: client.ConductorStatus{Schedule: client.Schedule{Exists: true, Paused: true, Note: "paused by anna"}, LastRunAge: &age, Last: &client.ConductorAnalysis{
+				Status: "unknown", AtMost: 0.93, Agents: 3, Judged: 1, Duplicates: 1, CreatedAt: time.Unix(0, 0),
+				Details: json.RawMessage(`{"recommendations": ["Tasks a and b are alike by 0.91"], "phase_distribution": {"x": 3}, "load_balance": 1}`),
+			}},
+		})
+	})
+	mux.HandleFunc("GET /api/v1/conductor/duplicates", func(w http.ResponseWriter, r *http.Request) {
+		f.locked(func() { f.asked = append(f.asked, "duplicates "+r.URL.Query().Get("task_id")) })
+		answer(w, http.StatusOK, client.Page[client.Duplicate]{Items: []client.Duplicate{{
+			TaskID: idA, OtherID: idB, Title: "Empty cart", OtherTitle: "Cart crash", Status: task.StatusRunning, OtherState: task.StatusCompleted,
+			SpokenBy: "words", Similarity: 0.914, SeenAt: time.Unix(0, 0),
+		}}})
+	})
+	mux.HandleFunc("POST /api/v1/schedules/{name}/{what}", func(w http.ResponseWriter, r *http.Request) {
+		f.locked(func() { f.asked = append(f.asked, r.PathValue("what")+" "+r.PathValue("name")) })
+		answer(w, http.StatusOK, client.Schedule{Exists: true})
+	})
+}
+
+func TestConductor(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{{ID: idA, Status: task.StatusRunning}}
+	got := f.omoi("conductor", "status")
+	require.Zero(t, got.code, got.err)
+	for _, part := range []string{"paused by anna", "omoi conductor resume", "5m0s", "1m1s ago", "unknown, at most 0.93", "alike by 0.91"} {
+		require.Contains(t, got.out, part)
+	}
+	var status client.ConductorStatus
+	require.NoError(t, json.Unmarshal([]byte(f.omoi("conductor", "status", "--json").out), &status))
+	require.Equal(t, 3, status.Last.Agents)
+
+	got = f.omoi("conductor", "duplicates", idA)
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "0.91")
+	require.Contains(t, got.out, "Empty cart / Cart crash")
+	require.Contains(t, f.omoi("conductor", "duplicates", "--json").out, `"task2_id"`)
+	require.Equal(t, exit.Usage, f.omoi("conductor", "duplicates", idA, idB).code)
+	for _, what := range []string{"run", "pause", "resume"} {
+		require.Zero(t, f.omoi("conductor", what).code)
+	}
+	require.Equal(t, []string{"duplicates " + idA, "duplicates ", "run conductor", "pause conductor", "resume conductor"}, f.asked)
+}
+
+func TestRunChecksForDuplicates(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{{ID: idA, Status: task.StatusPending}}
+	run := []string{"run", "Mend the cart", "--repo", "someone/app", "--agent", "external"}
+	require.Equal(t, exit.Usage, f.omoi(append(run, "--force")...).code)
+	require.Zero(t, f.omoi(append(run, "--check-duplicates", "--force")...).code)
+	require.True(t, *f.created[0].CheckDuplicates && f.created[0].ForceCreate)
+	require.Zero(t, f.omoi(run...).code)
+	require.Nil(t, f.created[1].CheckDuplicates)
+
+	f.refuse = &client.Problem{
+		Status: http.StatusConflict, Code: task.CodeConflict, Detail: "The most alike is task " + idB + ". Send force_create to make it all the same.",
+		Errors: []client.ProblemDetail{{Location: "body.force_create"}},
+	}
+	got := f.omoi(append(run, "--check-duplicates")...)
+	require.Equal(t, exit.NeedsYou, got.code)
+	require.Contains(t, got.err, idB)
+	require.Contains(t, got.err, "Add --force to make it all the same")
+}

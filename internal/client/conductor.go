@@ -1,0 +1,72 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// ConductorAnalysis is what the conductor thought of an organization's agents together.
+type ConductorAnalysis = task.ConductorAnalysis
+
+// Duplicate is a pair of tasks about the same work.
+type Duplicate = task.Duplicate
+
+// ConductorStatus says how the conductor runs.
+type ConductorStatus struct {
+	Running    bool               `json:"running"` // the schedule is there and not paused
+	Resting    bool               `json:"resting"` // paused, since nobody is at work
+	Schedule   Schedule           `json:"schedule"`
+	LastRunAge *float64           `json:"last_run_age_seconds"`    // since a cycle came to its end; null: none did
+	Last       *ConductorAnalysis `json:"last_analysis,omitempty"` // the newest of the caller's organization
+}
+
+// DuplicateReport says which open work is like that which was asked for, in the form of the replaced system.
+type DuplicateReport struct {
+	IsDuplicate bool        `json:"is_duplicate"`
+	Message     string      `json:"message"`
+	Candidates  []Candidate `json:"candidates" nullable:"false"` // the most alike first
+	Highest     float64     `json:"highest_similarity"`
+}
+
+// Candidate is open work that is like another.
+type Candidate struct {
+	TicketID    string  `json:"ticket_id"`
+	TaskID      string  `json:"task_id"`
+	Title       string  `json:"title"`
+	Description string  `json:"description"` // its beginning
+	Status      string  `json:"status"`      // of the task
+	Similarity  float64 `json:"similarity_score"`
+}
+
+// DuplicateCheck is the body of POST /api/v1/tickets/check-duplicates.
+type DuplicateCheck struct {
+	ProjectID           string   `json:"project_id,omitempty" doc:"An existing project"`
+	Repo                string   `json:"repo,omitempty" maxLength:"1000" doc:"Instead of project_id: its repository"`
+	Title               string   `json:"title"`
+	Description         string   `json:"description,omitempty"`
+	SimilarityThreshold *float64 `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"Default 0.55"`
+	TopK                int      `json:"top_k,omitempty" minimum:"0" maximum:"100" doc:"Candidates at most; default 5"`
+}
+
+// ConductorAnalyses lists what the conductor thought, newest first.
+func (c *Client) ConductorAnalyses(ctx context.Context, limit int, cursor string) (Page[ConductorAnalysis], error) {
+	q := url.Values{}
+	set(q, "cursor", cursor)
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	var page Page[ConductorAnalysis]
+	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/conductor/analyses", query: q}, &page)
+	return page, err
+}
+
+// Duplicates lists pairs of tasks about the same work, newest first.
+func (c *Client) Duplicates(ctx context.Context, f GuardianFilter) (Page[Duplicate], error) {
+	var page Page[Duplicate]
+	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/conductor/duplicates", query: f.query()}, &page)
+	return page, err
+}

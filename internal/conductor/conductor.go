@@ -1,0 +1,135 @@
+package conductor
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Config is what a conductor is told. Zero values mean the defaults named here.
+type Config struct {
+	Fresh      time.Duration // of judgements that count; default 10 min
+	Keep       time.Duration // of analyses; default 14 days
+	Newest     int           // events of an agent in which changed files are looked for; default 200
+	Confidence float64       // with which a model's word counts; default that of the rules
+	// Asked is how many pairs of an organization a model is asked about in one cycle; default 20.
+	Asked int
+	// Parallel is about how many at a time; default 5.
+	Parallel int
+	// Patience is how long it is asked about one organization; who is left is asked about in the next cycle. Default 1 min.
+	Patience time.Duration
+}
+
+// Store is the part of the store that the conductor needs.
+type Store interface {
+	ConductedOrganizations(ctx context.Context, cycleID, after, upto string) ([]task.ConductedOrganization, error)
+	ConductedAgents(ctx context.Context, organizationID string, fresh time.Duration, newest int) ([]task.Conducted, error)
+	Compared(ctx context.Context, organizationID string, taskIDs []string) ([]task.Duplicate, error)
+	// SaveConducted stores an analysis once for its cycle and organization, with its pairs.
+	SaveConducted(ctx context.Context, a task.ConductorAnalysis, pairs []task.Duplicate) (saved bool, err error)
+	EndConducting(ctx context.Context, keep time.Duration) error
+}
+
+// Counter is told of what the conductor found.
+type Counter interface {
+	Conducted(status string)
+	Linked(spokenBy string)
+}
+
+// Deps are what a conductor works with; all but Store may be left out.
+type Deps struct {
+	Store Store
+	// Model makes what compares in one cycle, with the cycle's budget; nil: words alone are counted.
+	Model   func() supervise.Comparer
+	Counter Counter
+	Log     *slog.Logger
+}
+
+// Conductor is safe for concurrent use.
+type Conductor struct {
+	cfg  Config
+	deps Deps
+	log  *slog.Logger
+
+	mu    sync.Mutex
+	cycle string // the newest, whose model this is
+	model supervise.Comparer
+}
+
+// New makes a conductor.
+func New(cfg Config, deps Deps) *Conductor {
+	cfg.Fresh = cmp.Or(cfg.Fresh, 10*time.Minute)
+	cfg.Keep = cmp.Or(cfg.Keep, 14*24*time.Hour) //nolint:mnd // two weeks
+	cfg.Newest = cmp.Or(cfg.Newest, 200)
+	cfg.Asked = cmp.Or(cfg.Asked, 20)
+	cfg.Parallel = cmp.Or(cfg.Parallel, 5)
+	cfg.Patience = cmp.Or(cfg.Patience, time.Minute)
+	cfg.Confidence = cmp.Or(cfg.Confidence, supervise.DefaultSettings().Confidence)
+	return &Conductor{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler))}
+}
+
+// Begin answers the organizations with agents at work, in the order of their ids.
+func (c *Conductor) Begin(ctx context.Context, cycleID string) ([]task.ConductedOrganization, error) {
+	return c.deps.Store.ConductedOrganizations(ctx, cycleID, "", "")
+}
+
+// Conduct looks at the organizations of a stretch behind from, at each once in a cycle. note is
+// told how far it is. One that cannot be looked at leaves the others alone.
+func (c *Conductor) Conduct(ctx context.Context, s contract.Stretch, from contract.Conducted, note func(contract.Conducted)) (contract.Conducted, error) {
+	sum := from
+	found, err := c.deps.Store.ConductedOrganizations(ctx, s.CycleID, cmp.Or(from.Upto, s.After), s.Upto)
+	if err != nil {
+		return sum, err
+	}
+	model := c.modelOf(s.CycleID)
+	for _, org := range found {
+		if err := c.one(ctx, s.CycleID, org, model, &sum); err != nil {
+			if ctx.Err() != nil {
+				return sum, ctx.Err()
+			}
+			c.log.WarnContext(ctx, "fleet not looked at", slog.String("organization_id", org.ID), slog.String("error", err.Error()))
+			sum.Failed++
+		}
+		sum.Upto = org.ID
+		note(sum)
+	}
+	return sum, nil
+}
+
+// modelOf is the model of a cycle: its stretches share the budget, as far as one process works on them.
+func (c *Conductor) modelOf(cycleID string) supervise.Comparer {
+	if c.deps.Model == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cycle != cycleID {
+		c.cycle, c.model = cycleID, c.deps.Model()
+	}
+	return c.model
+}
+
+// one looks at an organization, unless a try before has.
+func (c *Conductor) one(ctx context.Context, cycleID string, org task.ConductedOrganization, model supervise.Comparer, sum *contract.Conducted) error {
+	if org.InCycle {
+		sum.Analysed++
+		return nil
+	}
+	a, err := c.analyse(ctx, cycleID, org.ID, model)
+	if err == nil {
+		sum.Analysed++
+		sum.Duplicates += a.Duplicates
+	}
+	return err
+}
+
+// End notes that a cycle came to its end.
+func (c *Conductor) End(ctx context.Context, _ contract.ConductReport) error {
+	return c.deps.Store.EndConducting(ctx, c.cfg.Keep)
+}

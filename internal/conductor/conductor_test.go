@@ -1,0 +1,301 @@
+package conductor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/conductor"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/pgtest"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// world is a store with two organizations, each with one project.
+type world struct {
+	t             *testing.T
+	pool          *pgxpool.Pool
+	store         *postgres.Store
+	orgs, project [2]string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	pool := pgtest.New(t)
+	w := &world{t: t, pool: pool, store: postgres.New(pool, postgres.Config{})}
+	for n := range w.orgs {
+		w.orgs[n], w.project[n] = task.NewID(), task.NewID()
+		w.exec(`INSERT INTO organizations (id, name) VALUES ($1, $2)`, w.orgs[n], fmt.Sprint("org ", n))
+		w.exec(`INSERT INTO projects (id, organization_id, name) VALUES ($1, $2, 'p')`, w.project[n], w.orgs[n])
+	}
+	return w
+}
+
+func (w *world) exec(sql string, args ...any) {
+	w.t.Helper()
+	_, err := w.pool.Exec(w.t.Context(), sql, args...)
+	require.NoError(w.t, err)
+}
+
+func (w *world) count(sql string, args ...any) int {
+	w.t.Helper()
+	var n int
+	require.NoError(w.t, w.pool.QueryRow(w.t.Context(), sql, args...).Scan(&n))
+	return n
+}
+
+// works lets an agent work on something in an organization, and answers task and sandbox.
+func (w *world) works(org int, title, description string) (taskID, box string) {
+	w.t.Helper()
+	taskID, box = task.NewID(), task.NewSandboxID()
+	ticket := task.NewID()
+	w.exec(`INSERT INTO tickets (id, project_id, title) VALUES ($1, $2, 't')`, ticket, w.project[org])
+	w.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, status, attempt_count)
+		VALUES ($1, $2, $3, $4, $5, $6, 'scripted', 'external', 'running', 1)`, taskID, w.orgs[org], w.project[org], ticket, title, description)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state) VALUES ($1, $2, $3, 1, 'external', 'running')`, box, w.orgs[org], taskID)
+	w.exec(`UPDATE tasks SET sandbox_id = $2 WHERE id = $1`, taskID, box)
+	return taskID, box
+}
+
+// thought stores what the guardian thinks of a sandbox.
+func (w *world) thought(box, verdict string, score float64) {
+	w.t.Helper()
+	w.exec(`INSERT INTO guardian_analyses (id, cycle_id, sandbox_id, organization_id, task_id, attempt, spoken_by, verdict, alignment_score,
+			needs_steering, confidence, first_seen, last_seen, analysis, subject, rules, judged_at)
+		SELECT $1::uuid, $1::uuid::text, s.id, s.organization_id, s.task_id, 1, 'model', $3::text, $4::float8, $3::text = 'steer', 0.9, 0, 0, '{}', '{}', '{}', now()
+		FROM sandboxes s WHERE s.id = $2`, task.NewID(), box, verdict, score)
+}
+
+// changes lets an agent change a file.
+func (w *world) changes(box, file string) {
+	w.t.Helper()
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
+		SELECT s.id, s.head + 1, s.birth, 'agent.file_edited', jsonb_build_object('file_path', $2::text) FROM sandboxes s WHERE s.id = $1`, box, file)
+	w.exec(`UPDATE sandboxes SET head = head + 1 WHERE id = $1`, box)
+}
+
+func (w *world) conductor(model func() supervise.Comparer) *conductor.Conductor {
+	return conductor.New(conductor.Config{}, conductor.Deps{Store: w.store, Model: model})
+}
+
+// cycle is a whole cycle of one stretch, as the workflow would run it.
+func (w *world) cycle(c *conductor.Conductor, id string) contract.Conducted {
+	w.t.Helper()
+	done, err := try(w.t.Context(), c, id)
+	require.NoError(w.t, err)
+	require.NoError(w.t, c.End(w.t.Context(), contract.ConductReport{ID: id}))
+	return done
+}
+
+func try(ctx context.Context, c *conductor.Conductor, id string) (contract.Conducted, error) {
+	found, err := c.Begin(ctx, id)
+	if err != nil || len(found) == 0 {
+		return contract.Conducted{}, err
+	}
+	return c.Conduct(ctx, contract.Stretch{CycleID: id, Upto: found[len(found)-1].ID, Count: len(found)}, contract.Conducted{}, func(contract.Conducted) {})
+}
+
+// newest is the newest analysis of an organization.
+func (w *world) newest(org int) task.ConductorAnalysis {
+	w.t.Helper()
+	page, err := w.store.ConductorAnalyses(w.t.Context(), w.orgs[org], task.PageRequest{Limit: 1})
+	require.NoError(w.t, err)
+	require.Len(w.t, page.Items, 1)
+	return page.Items[0]
+}
+
+func (w *world) duplicates(org int, taskID string) []task.Duplicate {
+	w.t.Helper()
+	page, err := w.store.Duplicates(w.t.Context(), w.orgs[org], task.GuardianQuery{PageRequest: task.PageRequest{Limit: 10}, TaskID: taskID})
+	require.NoError(w.t, err)
+	return page.Items
+}
+
+const cart, cartToo = "Checkout crashes when the cart is empty. Answer 400.", "With an empty cart checkout crashes; it should answer 400."
+
+func TestAFleetIsLookedAtOnceInACycle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, boxA := w.works(0, "Crash on empty cart at checkout", cart)
+	b, boxB := w.works(0, "Checkout: empty cart crashes", cartToo)
+	_, boxC := w.works(0, "Rotate API keys", "Let admins rotate the key of an integration.")
+	w.works(1, "Checkout: empty cart crashes", cartToo)
+	w.thought(boxA, "healthy", 0.8)
+	w.thought(boxB, "steer", 0.4)
+	w.changes(boxA, "src/cart.go")
+	w.changes(boxB, "src/cart.go")
+	w.changes(boxC, "src/keys.go")
+	require.Equal(t, contract.Conducted{Analysed: 2, Duplicates: 1, Upto: max(w.orgs[0], w.orgs[1])}, w.cycle(w.conductor(nil), "one"))
+
+	got := w.newest(0)
+	require.Equal(t, []int{3, 2, 1, 1}, []int{got.Agents, got.Judged, got.Duplicates, got.Coordinations})
+	require.InDelta(t, 0.6-0.1-0.15+1.0/3*0.1+0.1, *got.Coherence, 1e-9, "of two of three it is known")
+	require.Equal(t, supervise.FleetWarning, got.Status)
+	require.Contains(t, string(got.Details), "src/cart.go")
+	require.Nil(t, w.newest(1).Coherence, "nobody knows")
+	require.Zero(t, w.newest(1).Duplicates, "who does the same elsewhere does not count")
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM bus_events WHERE event_type = 'monitoring.conductor.analysis'`))
+
+	links := w.duplicates(0, b)
+	require.Len(t, links, 1)
+	require.Equal(t, []string{a, b, boxA, boxB}, []string{links[0].TaskID, links[0].OtherID, links[0].SandboxID, links[0].OtherBox})
+	require.Equal(t, task.SpokenByWords, links[0].SpokenBy)
+	require.JSONEq(t, `{"files": ["src/cart.go"]}`, string(links[0].Resources))
+	require.Equal(t, got.ID, *links[0].AnalysisID)
+	require.Empty(t, w.duplicates(1, ""))
+
+	w.cycle(w.conductor(nil), "one") // again: it is the same cycle
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM conductor_analyses`))
+	require.Equal(t, 1, w.duplicates(0, a)[0].Cycles)
+	w.cycle(w.conductor(nil), "two")
+	require.Equal(t, 4, w.count(`SELECT count(*) FROM conductor_analyses`))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM detected_duplicates`), "a pair is one link")
+	require.Equal(t, 2, w.duplicates(0, a)[0].Cycles)
+
+	hour, err := w.store.ConductorHour(t.Context(), w.orgs[0])
+	require.NoError(t, err)
+	require.Equal(t, 1, hour.Duplicates)
+	require.InDelta(t, *got.Coherence, *hour.Coherence, 1e-9)
+}
+
+// dying is a store whose process dies when it has stored an analysis, before anybody knows.
+type dying struct {
+	*postgres.Store
+
+	die context.CancelFunc
+}
+
+var errKilled = errors.New("killed")
+
+func (d *dying) SaveConducted(ctx context.Context, a task.ConductorAnalysis, pairs []task.Duplicate) (bool, error) {
+	saved, err := d.Store.SaveConducted(ctx, a, pairs)
+	if !saved || err != nil {
+		return saved, err
+	}
+	d.die()
+	return false, errKilled
+}
+
+func TestACycleThatIsKilledAnywhereLooksOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for n := range w.orgs {
+		w.works(n, "Crash on empty cart at checkout", cart)
+		w.works(n, "Checkout: empty cart crashes", cartToo)
+	}
+	for range 2 { // each look is the last thing that a process does
+		ctx, die := context.WithCancel(t.Context())
+		d := &dying{Store: w.store, die: die}
+		_, err := try(ctx, conductor.New(conductor.Config{}, conductor.Deps{Store: d}), "one")
+		require.Error(t, err)
+		die()
+	}
+	var group sync.WaitGroup
+	for range 4 { // and then four at a time
+		group.Go(func() {
+			done, err := try(t.Context(), w.conductor(nil), "one")
+			require.NoError(t, err)
+			require.Equal(t, 2, done.Analysed)
+		})
+	}
+	group.Wait()
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM conductor_analyses`))
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM detected_duplicates WHERE cycles = 1`))
+}
+
+// knowing is a model that knows which titles are the same.
+type knowing struct {
+	mu    sync.Mutex
+	asked []string
+	say   map[string]supervise.Comparison // by the second title
+	err   error
+}
+
+func (k *knowing) Compare(_ context.Context, a, b supervise.Told) (supervise.Comparison, supervise.ModelUse, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.asked = append(k.asked, a.Title+" / "+b.Title)
+	return k.say[b.Title], supervise.ModelUse{Calls: 1, InputTokens: 100}, k.err
+}
+
+func TestAModelIsAskedOnceOfWhatWordsLeaveOpen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, _ := w.works(0, "Sign in with Google", "Let users log in with their Google account by OAuth, beside the password.")
+	w.works(0, "Google OAuth login", "Users should be able to log in with a Google account (OAuth) as well as by password.")
+	w.works(0, "Sign in with GitHub", "Let users log in with their GitHub account by OAuth, beside the password.")
+	w.works(0, "Translate the labels", "Into French.")
+	k := &knowing{err: errors.New("it is down")}
+	c := w.conductor(func() supervise.Comparer { return k })
+	w.cycle(c, "down")
+	require.Zero(t, w.count(`SELECT count(*) FROM detected_duplicates`), "words see nothing here, and nothing else has spoken")
+
+	k.err, k.asked, k.say = nil, nil, map[string]supervise.Comparison{
+		"Google OAuth login":  {Duplicate: true, Similarity: 0.95, Confidence: 0.9, Work: "The login by Google."},
+		"Sign in with GitHub": {Similarity: 0.4, Confidence: 0.9, Work: "Another provider."},
+	}
+	w.cycle(c, "one")
+	asked := len(k.asked)
+	require.Positive(t, asked)
+	links := w.duplicates(0, first)
+	require.Len(t, links, 1)
+	require.Equal(t, []string{task.SpokenByModel, "The login by Google."}, []string{links[0].SpokenBy, links[0].Work})
+	require.Positive(t, w.count(`SELECT count(*) FROM detected_duplicates WHERE NOT is_duplicate AND spoken_by = 'model'`))
+
+	w.cycle(c, "two")
+	require.Len(t, k.asked, asked, "what it has said stands")
+	w.cycle(w.conductor(nil), "three")
+	require.True(t, w.duplicates(0, first)[0].SpokenBy == task.SpokenByModel, "words take nothing of it back")
+	require.NotContains(t, fmt.Sprint(k.asked), "Translate")
+}
+
+func TestOldAnalysesAreForgottenAndLinksStay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.works(0, "Crash on empty cart at checkout", cart)
+	w.works(0, "Checkout: empty cart crashes", cartToo)
+	w.cycle(w.conductor(nil), "one")
+	w.exec(`UPDATE conductor_analyses SET created_at = created_at - interval '15 days'`)
+	w.exec(`UPDATE tasks SET status = 'completed' WHERE title LIKE 'Crash%'`)
+	w.cycle(w.conductor(nil), "two")
+	require.Equal(t, 1, w.newest(0).Agents)
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM conductor_analyses`))
+	links := w.duplicates(0, "")
+	require.Len(t, links, 1)
+	require.Nil(t, links[0].AnalysisID)
+	require.Contains(t, []task.Status{links[0].Status, links[0].OtherState}, task.StatusCompleted)
+}
+
+func TestASilentConductorIsNoticed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	silence := func() time.Duration {
+		d, err := w.store.ConductorSilence(t.Context())
+		require.NoError(t, err)
+		return d
+	}
+	require.Negative(t, silence(), "nobody is at work")
+	w.works(0, "a", "b")
+	w.exec(`UPDATE tasks SET assigned_at = now() - interval '1 hour'`)
+	require.GreaterOrEqual(t, silence(), time.Hour)
+	age, err := w.store.ConductorAge(t.Context())
+	require.NoError(t, err)
+	require.Negative(t, age)
+	w.cycle(w.conductor(nil), "one")
+	require.Less(t, silence(), time.Hour)
+	state, err := w.store.State(t.Context())
+	require.NoError(t, err)
+	require.True(t, state.ConductorHasRun)
+	var details supervise.Fleet
+	require.NoError(t, json.Unmarshal(w.newest(0).Details, &details))
+	require.Equal(t, 1, details.Agents)
+}

@@ -1,0 +1,185 @@
+package conductor
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/omoi-dev/omoi/internal/redact"
+	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// pair is two agents that may do the same, and what was said of them.
+type pair struct {
+	link supervise.Link // by places among the organization's agents
+	row  task.Duplicate
+	old  bool // a model has said it before
+}
+
+type pairs []pair
+
+// same are the links of those that do the same.
+func (all pairs) same() []supervise.Link {
+	var links []supervise.Link
+	for _, p := range all {
+		if p.row.Same {
+			links = append(links, p.link)
+		}
+	}
+	return links
+}
+
+// rows are what is stored: duplicates, and what a model has told apart now.
+func (all pairs) rows() []task.Duplicate {
+	var rows []task.Duplicate
+	for _, p := range all {
+		if p.row.Same || p.row.SpokenBy == task.SpokenByModel && !p.old {
+			rows = append(rows, p.row)
+		}
+	}
+	return rows
+}
+
+// likely is how alike two works are at least of which a model is asked; perWork bounds of how
+// many others for each.
+const (
+	likely  = 0.2
+	perWork = 3
+)
+
+// compare finds who does the same in one project: by words, and by a model where there is one.
+func (c *Conductor) compare(ctx context.Context, organizationID string, found []task.Conducted, model supervise.Comparer) (pairs, error) {
+	least, each := supervise.Alike, 1
+	if model != nil {
+		least, each = likely, perWork
+	}
+	all := byWords(found, least, each)
+	if len(all) == 0 {
+		return nil, nil
+	}
+	if err := c.remember(ctx, organizationID, found, all); err != nil {
+		return nil, err
+	}
+	if model != nil {
+		c.ask(ctx, model, found, all)
+	}
+	return all, nil
+}
+
+// byWords compares the works of each project.
+func byWords(found []task.Conducted, least float64, each int) pairs {
+	projects := map[string][]int{}
+	for n, f := range found {
+		projects[f.ProjectID] = append(projects[f.ProjectID], n)
+	}
+	var all pairs
+	for _, places := range projects {
+		works := make([]supervise.Work, len(places))
+		for n, at := range places {
+			works[n] = supervise.WorkOf(found[at].Title, found[at].Description, found[at].Files...)
+		}
+		for _, l := range supervise.Links(works, least, each) {
+			l.A, l.B = places[l.A], places[l.B]
+			all = append(all, pair{link: l, row: rowOf(found[l.A], found[l.B], l.Likeness)})
+		}
+	}
+	slices.SortFunc(all, func(a, b pair) int { return supervise.CompareLinks(a.link, b.link) })
+	return all
+}
+
+func rowOf(a, b task.Conducted, likeness float64) task.Duplicate {
+	return task.Duplicate{
+		TaskID: a.TaskID, OtherID: b.TaskID, SandboxID: a.SandboxID, OtherBox: b.SandboxID, Same: likeness >= supervise.Alike,
+		SpokenBy: task.SpokenByWords, Similarity: likeness, Resources: resources(a.Files, b.Files),
+	}
+}
+
+// resources are the files that both have changed.
+func resources(a, b []string) json.RawMessage {
+	files := slices.DeleteFunc(slices.Clone(a), func(file string) bool { return !slices.Contains(b, file) })
+	if len(files) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(map[string][]string{"files": files})
+	if err != nil {
+		return nil // strings can be written
+	}
+	return raw
+}
+
+// remember takes what a model has said before: tasks at work do not change.
+func (c *Conductor) remember(ctx context.Context, organizationID string, found []task.Conducted, all pairs) error {
+	ids := make([]string, len(found))
+	for n, f := range found {
+		ids[n] = f.TaskID
+	}
+	said, err := c.deps.Store.Compared(ctx, organizationID, ids)
+	if err != nil {
+		return err
+	}
+	known := make(map[[2]string]task.Duplicate, len(said))
+	for _, d := range said {
+		known[keyOf(d)] = d
+	}
+	for n := range all {
+		p := &all[n]
+		if d, ok := known[keyOf(p.row)]; ok {
+			p.old, p.row.Same, p.row.SpokenBy, p.row.Similarity, p.row.Work = true, d.Same, d.SpokenBy, d.Similarity, d.Work
+			p.link.Likeness = d.Similarity
+		}
+	}
+	return nil
+}
+
+func keyOf(d task.Duplicate) [2]string {
+	return [2]string{min(d.TaskID, d.OtherID), max(d.TaskID, d.OtherID)}
+}
+
+// ask asks the model about the most alike of whom it has not spoken. What it cannot say, or is
+// not sure of, words have said.
+func (c *Conductor) ask(ctx context.Context, model supervise.Comparer, found []task.Conducted, all pairs) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Patience)
+	defer cancel()
+	room, group := make(chan struct{}, c.cfg.Parallel), sync.WaitGroup{}
+	left := c.cfg.Asked
+	for n := range all {
+		if all[n].old || left == 0 {
+			continue
+		}
+		left--
+		room <- struct{}{}
+		group.Go(func() {
+			defer func() { <-room }()
+			if err := c.askOne(ctx, model, found, &all[n]); err != nil {
+				c.log.WarnContext(ctx, "pair not compared", slog.String("task_id", all[n].row.TaskID), slog.String("other_id", all[n].row.OtherID), slog.String("error", err.Error()))
+				cancel() // the budget is spent, or the model is down: the next cycle asks again
+			}
+		})
+	}
+	group.Wait()
+}
+
+func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found []task.Conducted, p *pair) error {
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // said already
+	}
+	said, _, err := model.Compare(ctx, toldOf(found[p.link.A]), toldOf(found[p.link.B]))
+	if err != nil {
+		return err
+	}
+	if same, sure := said.Says(c.cfg.Confidence); sure {
+		p.row.Same, p.row.SpokenBy, p.row.Similarity, p.row.Work = same, task.SpokenByModel, said.Similarity, redact.Scrub(said.Work, nil)
+		p.link.Likeness = said.Similarity
+	}
+	return nil
+}
+
+// toldOf is a work without credentials that people wrote into what they asked for.
+func toldOf(f task.Conducted) supervise.Told {
+	return supervise.Told{
+		Title: redact.Scrub(f.Title, nil), Description: redact.Scrub(f.Description, nil), Phase: f.PhaseID, Focus: f.Focus, Files: f.Files,
+	}
+}

@@ -1,0 +1,43 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Two agents do the same. The conductor links their tasks, once in a cycle though its worker is
+// killed, and a third task about it is not made without being asked for twice.
+func TestTwoWhoDoTheSameAreLinked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{"MONITORING_CONDUCTOR_INTERVAL_SECONDS": "3600"}).up()
+	repo, waits := r.repo(), script(`{"wait_message":{"timeout_s":600}}`)
+	first, second := r.submit(repo, waits), r.submit(repo, waits)
+	r.eventually("both wait", func() bool {
+		return r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.waiting'`) == 2
+	})
+	require.Zero(t, r.omoi("conductor", "run").code)
+	r.kill("worker")
+	r.startWorker()
+	linked := func() (all []apiclient.Duplicate) {
+		require.NoError(t, json.Unmarshal([]byte(r.omoi("conductor", "duplicates", second.ID, "--json").stdout), &all))
+		return all
+	}
+	r.eventually("they are linked", func() bool { return len(linked()) == 1 })
+	require.ElementsMatch(t, []string{first.ID, second.ID}, []string{linked()[0].TaskID, linked()[0].OtherID})
+	require.Zero(t, r.count(`SELECT count(*) FROM (SELECT FROM conductor_analyses GROUP BY cycle_id, organization_id HAVING count(*) > 1) twice`))
+	require.Contains(t, r.omoi("conductor", "status").stdout, "1 pairs")
+
+	again := r.omoi("run", "a task of the tests", "--repo", repo, "--agent", "external", "--check-duplicates")
+	require.Equal(t, 4, again.code, again.stderr)
+	require.Contains(t, again.stderr, "--force")
+	for _, made := range []task.Task{first, second} {
+		require.Zero(t, r.omoi("cancel", made.ID).code)
+		r.ends(made.ID, task.StatusCancelled)
+	}
+	r.noLeaks()
+}

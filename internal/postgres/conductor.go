@@ -1,0 +1,188 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// ConductedOrganizations answers those with agents at work behind after and up to upto, in the
+// order of their ids; both may be empty.
+func (s *Store) ConductedOrganizations(ctx context.Context, cycleID, after, upto string) ([]task.ConductedOrganization, error) {
+	rows, err := s.q.ConductedOrganizations(ctx, db.ConductedOrganizationsParams{CycleID: cycleID, After: idOr(after), Upto: idOr(upto)})
+	return mapAll(rows, func(r db.ConductedOrganizationsRow) task.ConductedOrganization {
+		return task.ConductedOrganization{ID: r.OrganizationID, Agents: int(r.Agents), InCycle: r.InCycle}
+	}), translate("list organizations with agents at work", err)
+}
+
+// ConductedAgents answers whoever is at work in an organization, with the files that their newest
+// events say they have changed, and judgements no older than fresh.
+func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fresh time.Duration, newest int) ([]task.Conducted, error) {
+	rows, err := s.q.ConductedAgents(ctx, fresh, organizationID)
+	if err != nil || len(rows) == 0 {
+		return nil, translate("read agents at work", err)
+	}
+	in := db.ChangedFilesParams{Newest: int64(newest)}
+	for _, r := range rows {
+		in.Ids, in.Births, in.Heads = append(in.Ids, r.SandboxID), append(in.Births, r.Birth), append(in.Heads, r.Head)
+	}
+	files, err := s.q.ChangedFiles(ctx, in)
+	by := make(map[string][]string, len(rows))
+	for _, f := range files {
+		by[f.SandboxID] = append(by[f.SandboxID], f.Path)
+	}
+	return mapAll(rows, func(r db.ConductedAgentsRow) task.Conducted {
+		return task.Conducted{
+			SandboxID: r.SandboxID, TaskID: r.TaskID, ProjectID: r.ProjectID, PhaseID: r.PhaseID, Title: r.Title, Description: r.Description,
+			Known: r.Known, Score: r.Score, Aligned: r.Aligned, Steer: r.Steer, Ended: r.Ended, Focus: r.Focus, Files: by[r.SandboxID],
+		}
+	}), translate("read changed files", err)
+}
+
+// Compared answers what a model has said before of pairs of these tasks.
+func (s *Store) Compared(ctx context.Context, organizationID string, taskIDs []string) ([]task.Duplicate, error) {
+	rows, err := s.q.ToldApart(ctx, organizationID, taskIDs)
+	return mapAll(rows, duplicateOf), translate("read compared pairs", err)
+}
+
+// SaveConducted stores an analysis once for its cycle and organization, and with it the pairs that
+// were found or told apart; it reports whether it did.
+func (s *Store) SaveConducted(ctx context.Context, a task.ConductorAnalysis, pairs []task.Duplicate) (saved bool, err error) {
+	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		n, err := q.InsertConducted(ctx, conductedParams(a))
+		if saved = n > 0; err != nil || !saved {
+			return err
+		}
+		for _, p := range pairs {
+			if err := linkDuplicate(ctx, q, a, p); err != nil {
+				return err
+			}
+		}
+		return tellConducted(ctx, q, a)
+	})
+	return saved, translate("store the analysis of organization "+a.OrganizationID, err)
+}
+
+func conductedParams(a task.ConductorAnalysis) db.InsertConductedParams {
+	return db.InsertConductedParams{
+		ID: a.ID, CycleID: a.CycleID, OrganizationID: a.OrganizationID, CoherenceScore: a.Coherence, CoherenceAtMost: a.AtMost, SystemStatus: a.Status,
+		NumAgents: int32(a.Agents), Judged: int32(a.Judged), DuplicateCount: int32(a.Duplicates), //nolint:gosec // G115: counts of sandboxes
+		TerminationCount: int32(a.Terminations), CoordinationCount: int32(a.Coordinations), Details: a.Details, //nolint:gosec // G115: likewise
+	}
+}
+
+// linkDuplicate writes a pair in the one order of its ids.
+func linkDuplicate(ctx context.Context, q *db.Queries, a task.ConductorAnalysis, p task.Duplicate) error {
+	if p.TaskID > p.OtherID {
+		p.TaskID, p.OtherID, p.SandboxID, p.OtherBox = p.OtherID, p.TaskID, p.OtherBox, p.SandboxID
+	}
+	_, err := q.LinkDuplicate(ctx, db.LinkDuplicateParams{
+		ID: task.NewID(), ConductorAnalysisID: &a.ID, OrganizationID: a.OrganizationID, Task1ID: p.TaskID, Task2ID: p.OtherID,
+		Agent1ID: p.SandboxID, Agent2ID: p.OtherBox, IsDuplicate: p.Same, SpokenBy: p.SpokenBy, SimilarityScore: p.Similarity,
+		WorkDescription: storable(p.Work), Resources: objectOr(p.Resources),
+	})
+	return err
+}
+
+// tellConducted tells whoever listens on the bus, under the name of the replaced system.
+func tellConducted(ctx context.Context, q *db.Queries, a task.ConductorAnalysis) error {
+	payload, err := json.Marshal(map[string]any{"coherence_score": a.Coherence, "system_status": a.Status, "duplicate_count": a.Duplicates})
+	if err != nil {
+		return fmt.Errorf("encode what the conductor found: %w", err)
+	}
+	return q.TellSteering(ctx, db.TellSteeringParams{
+		OrganizationID: &a.OrganizationID, EventType: "monitoring.conductor.analysis", EntityType: "conductor", EntityID: a.ID, Payload: payload,
+	})
+}
+
+// EndConducting notes that a cycle of the conductor came to its end, and forgets what is older than keep.
+func (s *Store) EndConducting(ctx context.Context, keep time.Duration) error {
+	if err := s.q.ConductorRan(ctx); err != nil {
+		return translate("note a cycle of the conductor", err)
+	}
+	_, err := s.q.ForgetConducted(ctx, keep)
+	return translate("forget old analyses of the conductor", err)
+}
+
+// ConductorAge answers how long ago a cycle of the conductor came to its end; below 0: none did.
+func (s *Store) ConductorAge(ctx context.Context) (time.Duration, error) {
+	seconds, err := s.q.ConductorAge(ctx)
+	return age(seconds), translate("look when the conductor last ran", err)
+}
+
+// ConductorSilence answers for how long somebody has been at work at whom the conductor has not
+// looked; below 0 where nobody is.
+func (s *Store) ConductorSilence(ctx context.Context) (time.Duration, error) {
+	seconds, err := s.q.ConductorSilence(ctx)
+	return age(seconds), translate("look when the conductor last ran", err)
+}
+
+// ConductorAnalyses lists what the conductor thought of an organization, newest first.
+func (s *Store) ConductorAnalyses(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[task.ConductorAnalysis], error) {
+	at, id, err := decodeCursor(p.Cursor)
+	if err != nil {
+		return task.Page[task.ConductorAnalysis]{}, err
+	}
+	rows, err := s.q.ConductorAnalyses(ctx, db.ConductorAnalysesParams{OrganizationID: organizationID, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(p)})
+	page := cutPage(mapAll(rows, conductedOf), p.Limit, func(a task.ConductorAnalysis) string { return encodeCursor(a.CreatedAt, a.ID) })
+	return page, translate("list analyses of the conductor", err)
+}
+
+func conductedOf(r db.ConductorAnalysis) task.ConductorAnalysis {
+	return task.ConductorAnalysis{
+		ID: r.ID, CycleID: r.CycleID, OrganizationID: r.OrganizationID, Coherence: r.CoherenceScore, AtMost: r.CoherenceAtMost, Status: r.SystemStatus,
+		Agents: int(r.NumAgents), Judged: int(r.Judged), Duplicates: int(r.DuplicateCount), Terminations: int(r.TerminationCount),
+		Coordinations: int(r.CoordinationCount), Details: r.Details, CreatedAt: r.CreatedAt.UTC(),
+	}
+}
+
+// Duplicates lists pairs of tasks about the same work, newest first; of one task, or of all.
+func (s *Store) Duplicates(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Duplicate], error) {
+	at, id, err := decodeCursor(q.Cursor)
+	if err != nil {
+		return task.Page[task.Duplicate]{}, err
+	}
+	rows, err := s.q.Duplicates(ctx, db.DuplicatesParams{
+		OrganizationID: organizationID, TaskID: idOr(q.TaskID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
+	})
+	page := cutPage(mapAll(rows, func(r db.DuplicatesRow) task.Duplicate {
+		d := duplicateOf(r.DetectedDuplicate)
+		d.Title, d.OtherTitle, d.Status, d.OtherState = r.Title1, r.Title2, task.Status(r.Status1), task.Status(r.Status2)
+		return d
+	}), q.Limit, func(d task.Duplicate) string { return encodeCursor(d.SeenAt, d.ID) })
+	return page, translate("list duplicates", err)
+}
+
+func duplicateOf(r db.DetectedDuplicate) task.Duplicate {
+	return task.Duplicate{
+		ID: r.ID, AnalysisID: r.ConductorAnalysisID, TaskID: r.Task1ID, OtherID: r.Task2ID, SandboxID: r.Agent1ID, OtherBox: r.Agent2ID,
+		SpokenBy: r.SpokenBy, Similarity: r.SimilarityScore, Work: r.WorkDescription, Resources: r.Resources, Cycles: int(r.Cycles),
+		CreatedAt: r.CreatedAt.UTC(), SeenAt: r.SeenAt.UTC(), Same: r.IsDuplicate,
+	}
+}
+
+// ConductorHour sums up what was found in an organization in the last hour.
+func (s *Store) ConductorHour(ctx context.Context, organizationID string) (task.ConductorHour, error) {
+	r, err := s.q.ConductorHour(ctx, organizationID)
+	out := task.ConductorHour{Duplicates: int(r.Duplicates)}
+	if r.Coherence >= 0 {
+		out.Coherence = &r.Coherence
+	}
+	return out, translate("sum up the conductor's last hour", err)
+}
+
+// OpenWork answers tasks that have not ended, newest first.
+func (s *Store) OpenWork(ctx context.Context, q task.WorkQuery) ([]task.OpenWork, error) {
+	rows, err := s.q.OpenWork(ctx, db.OpenWorkParams{
+		OrganizationID: q.OrganizationID, ProjectID: idOr(q.ProjectID), TicketID: idOr(q.TicketID), Repo: q.Repo, Key: q.IdempotencyKey, Most: int32(q.Limit), //nolint:gosec // G115: a bound
+	})
+	return mapAll(rows, func(r db.OpenWorkRow) task.OpenWork {
+		return task.OpenWork{TaskID: r.ID, TicketID: r.TicketID, Title: r.Title, Description: r.Description, Status: task.Status(r.Status)}
+	}), translate("read tasks that have not ended", err)
+}

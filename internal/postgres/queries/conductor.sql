@@ -1,0 +1,113 @@
+-- name: ConductedOrganizations :many
+-- Those with somebody at work, in the order of their ids, behind after and up to upto.
+SELECT t.organization_id, count(*) AS agents,
+    EXISTS (SELECT FROM conductor_analyses c WHERE c.cycle_id = @cycle_id AND c.organization_id = t.organization_id)::boolean AS in_cycle
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
+WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL
+    AND (sqlc.narg('after')::uuid IS NULL OR t.organization_id > sqlc.narg('after')::uuid)
+    AND (sqlc.narg('upto')::uuid IS NULL OR t.organization_id <= sqlc.narg('upto')::uuid)
+GROUP BY t.organization_id ORDER BY t.organization_id;
+
+-- name: ConductedAgents :many
+-- Whoever is at work in an organization, the oldest task first, with what the guardian lately thought of him.
+SELECT s.id AS sandbox_id, s.birth, s.head, t.id AS task_id, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
+    (g.verdict IS NOT NULL AND g.verdict <> 'unknown' AND g.alignment_score IS NOT NULL)::boolean AS known,
+    coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
+    coalesce((g.analysis #>> '{model,trajectory_aligned}')::boolean, NOT g.needs_steering, false)::boolean AS aligned,
+    (coalesce(g.needs_steering, false) AND coalesce(g.analysis #>> '{findings,0,label}', '') = 'idle')::boolean AS ended,
+    coalesce(g.current_focus, '')::text AS focus
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
+LEFT JOIN LATERAL (SELECT a.verdict, a.alignment_score, a.needs_steering, a.current_focus, a.analysis FROM guardian_analyses a
+    WHERE a.sandbox_id = s.id AND a.judged_at > now() - @fresh::interval ORDER BY a.judged_at DESC LIMIT 1) g ON true
+WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL
+ORDER BY t.created_at, t.id;
+
+-- name: ChangedFiles :many
+-- Of each sandbox the files that it has changed lately, by its newest events.
+SELECT b.id::text AS sandbox_id, f.path
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@births::date[]) AS birth, unnest(@heads::bigint[]) AS head) b
+CROSS JOIN LATERAL (
+    SELECT DISTINCT left(n.event_data ->> 'file_path', 500)::text AS path FROM sandbox_events n
+    WHERE n.birth = b.birth AND n.sandbox_id = b.id AND n.sequence > b.head - @newest::bigint AND n.sequence <= b.head
+        AND n.event_type = 'agent.file_edited' AND jsonb_typeof(n.event_data -> 'file_path') = 'string'
+    ORDER BY 1 LIMIT 100
+) f;
+
+-- name: ToldApart :many
+-- What a model has said of pairs of these tasks.
+SELECT * FROM detected_duplicates
+WHERE organization_id = @organization_id AND spoken_by = 'model' AND task1_id = ANY (@ids::uuid[]) AND task2_id = ANY (@ids::uuid[]);
+
+-- name: InsertConducted :execrows
+-- None where the cycle has one of the organization.
+INSERT INTO conductor_analyses (id, cycle_id, organization_id, coherence_score, coherence_at_most, system_status, num_agents, judged,
+    duplicate_count, termination_count, coordination_count, details)
+VALUES (@id, @cycle_id, @organization_id, sqlc.narg('coherence_score'), @coherence_at_most, @system_status, @num_agents, @judged,
+    @duplicate_count, @termination_count, @coordination_count, @details)
+ON CONFLICT (cycle_id, organization_id) DO NOTHING;
+
+-- name: LinkDuplicate :execrows
+-- Only tasks that are there still. What a model has said words do not change.
+INSERT INTO detected_duplicates AS d (id, conductor_analysis_id, organization_id, task1_id, task2_id, agent1_id, agent2_id, is_duplicate,
+    spoken_by, similarity_score, work_description, resources)
+SELECT @id, @conductor_analysis_id, @organization_id, a.id, b.id, @agent1_id, @agent2_id, @is_duplicate,
+    @spoken_by, @similarity_score, @work_description, @resources
+FROM tasks a, tasks b WHERE a.id = @task1_id AND b.id = @task2_id
+ON CONFLICT (task1_id, task2_id) DO UPDATE SET conductor_analysis_id = excluded.conductor_analysis_id, agent1_id = excluded.agent1_id,
+    agent2_id = excluded.agent2_id, is_duplicate = excluded.is_duplicate, spoken_by = excluded.spoken_by,
+    similarity_score = excluded.similarity_score, work_description = excluded.work_description, resources = excluded.resources,
+    cycles = d.cycles + 1, seen_at = now()
+WHERE d.spoken_by = 'words' OR excluded.spoken_by = 'model';
+
+-- name: ConductorRan :exec
+INSERT INTO pulses (part, at) VALUES ('conductor', now()) ON CONFLICT (part) DO UPDATE SET at = now();
+
+-- name: ForgetConducted :execrows
+DELETE FROM conductor_analyses WHERE id = ANY (ARRAY(
+    SELECT c.id FROM conductor_analyses c WHERE c.created_at < now() - @keep::interval ORDER BY c.created_at LIMIT 5000));
+
+-- name: ConductorAge :one
+-- Since a cycle came to its end, in seconds; below 0 before the first one.
+SELECT coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'conductor'), -1)::float8 AS age;
+
+-- name: ConductorSilence :one
+-- For how long somebody is at work at whom the conductor has not looked; below 0 where nobody is.
+SELECT coalesce(least(
+    extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = 'conductor')),
+    extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))), -1)::float8 AS seconds
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL;
+
+-- name: ConductorAnalyses :many
+SELECT * FROM conductor_analyses
+WHERE organization_id = @organization_id
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+       OR (created_at, id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
+ORDER BY created_at DESC, id DESC LIMIT @max_rows;
+
+-- name: Duplicates :many
+-- What was found alike, newest first; of a task, or of all.
+SELECT sqlc.embed(d), a.title AS title1, a.status AS status1, b.title AS title2, b.status AS status2
+FROM detected_duplicates d JOIN tasks a ON a.id = d.task1_id JOIN tasks b ON b.id = d.task2_id
+WHERE d.organization_id = @organization_id AND d.is_duplicate
+  AND (sqlc.narg('task_id')::uuid IS NULL OR sqlc.narg('task_id')::uuid IN (d.task1_id, d.task2_id))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+       OR (d.seen_at, d.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
+ORDER BY d.seen_at DESC, d.id DESC LIMIT @max_rows;
+
+-- name: ConductorHour :one
+-- Of an organization: the mean of what could be said in the last hour, and the pairs found in it.
+SELECT coalesce((SELECT avg(c.coherence_score) FROM conductor_analyses c
+        WHERE c.organization_id = @organization_id AND c.created_at > now() - interval '1 hour'), -1)::float8 AS coherence,
+    (SELECT count(*) FROM detected_duplicates d
+        WHERE d.organization_id = @organization_id AND d.is_duplicate AND d.seen_at > now() - interval '1 hour') AS duplicates;
+
+-- name: OpenWork :many
+-- Tasks of a project that have not ended, newest first, but what this idempotency key has made: the
+-- project itself, that of a ticket, or that of a repository.
+SELECT t.id, t.ticket_id, t.title, left(t.description, 4000)::text AS description, t.status, t.created_at
+FROM tasks t JOIN projects p ON p.id = t.project_id
+WHERE p.organization_id = @organization_id AND t.status NOT IN ('completed', 'failed', 'cancelled')
+  AND (p.id = sqlc.narg('project_id')::uuid OR (@repo::text <> '' AND p.repo = @repo::text)
+       OR p.id = (SELECT k.project_id FROM tickets k WHERE k.id = sqlc.narg('ticket_id')::uuid))
+  AND NOT EXISTS (SELECT FROM idempotency_keys i WHERE i.organization_id = @organization_id AND i.key = @key::text AND i.task_id = t.id)
+ORDER BY t.created_at DESC, t.id DESC LIMIT @most;

@@ -1,0 +1,61 @@
+package workflows_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+)
+
+// registerConductor lets a cycle find two stretches of organizations, and look at them.
+func (s *stage) registerConductor(on func(string, any)) {
+	on(contract.BeginConducting, func(_ context.Context, in contract.CycleRef) (contract.BegunConducting, error) {
+		out := contract.BegunConducting{Organizations: 30, Agents: 90}
+		for _, upto := range []string{"m", "z"} {
+			out.Stretches = append(out.Stretches, contract.Stretch{CycleID: in.ID, Upto: upto, Count: 15})
+		}
+		return out, s.called(contract.BeginConducting)
+	})
+	on(contract.ConductFleets, func(_ context.Context, in contract.Stretch) (contract.Conducted, error) {
+		if err := s.called(contract.ConductFleets + " " + in.Upto); err != nil {
+			return contract.Conducted{}, err
+		}
+		return contract.Conducted{Analysed: 15, Duplicates: 2}, nil
+	})
+	on(contract.EndConducting, func(_ context.Context, in contract.ConductReport) error {
+		s.mu.Lock()
+		s.conducted = in
+		s.mu.Unlock()
+		return s.called(contract.EndConducting)
+	})
+}
+
+func TestTheConductorGoesOnWhereAStretchFails(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.fail[contract.ConductFleets+" m"] = []error{refusal("unavailable")}
+	s.env.ExecuteWorkflow(contract.ConductorWorkflow)
+	require.NoError(t, s.env.GetWorkflowError())
+	var report contract.ConductReport
+	require.NoError(t, s.env.GetWorkflowResult(&report))
+	require.Equal(t, contract.ConductReport{ID: report.ID, Organizations: 30, Agents: 90, Analysed: 15, Failed: 15, Duplicates: 2}, report)
+	require.Equal(t, report, s.conducted)
+}
+
+// playConductor is one cycle; a stretch is looked at again that failed the first time.
+func playConductor(tr *troupe) {
+	tr.fail[contract.ConductFleets+" m"] = []error{os.ErrDeadlineExceeded}
+	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
+		ID: "conductor-" + tr.taskID, TaskQueue: contract.QueueTasks, StaticSummary: "a test",
+	}, contract.ConductorWorkflow)
+	require.NoError(tr.t, err)
+	require.NoError(tr.t, run.Get(tr.t.Context(), nil))
+	require.Equal(tr.t, contract.ConductReport{ID: run.GetRunID(), Organizations: 30, Agents: 90, Analysed: 30, Duplicates: 4}, tr.conducted)
+	if os.Getenv("OMOI_RECORD") != "" {
+		tr.write("conductor", "cycle", run.GetID(), "")
+	}
+}
