@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path"
@@ -163,11 +164,11 @@ func argvOf(pid int) []string {
 // parentOf reads what stands behind the name, which may hold anything: state and parent.
 func parentOf(pid int) int {
 	raw, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat")) // likewise
-	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
+	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
 	if len(fields) < 2 {
 		return 0
 	}
-	parent, _ := strconv.Atoi(fields[1])
+	parent, _ := strconv.Atoi(string(fields[1]))
 	return parent
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -58,11 +59,16 @@ func (s *span) read(ctx context.Context, c client.Client, workflow, step string)
 		case id != 0 && endOf(e) == id:
 			s.ended = e.GetEventTime().AsTime()
 			return ""
-		case id == 0 && e.GetEventType() == enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
-			return e.GetChildWorkflowExecutionStartedEventAttributes().GetWorkflowExecution().GetWorkflowId()
+		case id == 0 && strings.HasPrefix(childOf(e), contract.CleanupWorkflowID("")):
+			return childOf(e)
 		}
 	}
 	return ""
+}
+
+// childOf names the workflow that an event asks for, before it is there: what it does first is over soon.
+func childOf(e *history.HistoryEvent) string {
+	return e.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId()
 }
 
 // endOf names the activity whose end an event is; 0 of others.

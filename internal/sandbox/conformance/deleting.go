@@ -41,7 +41,7 @@ func deleteFences(s *suite) {
 	if s.isLate(t) {
 		labels := s.ensure(t)
 		require.NoError(t, s.p.Delete(t.Context(), labels))
-		s.isFoundLate(t, labels, func(ctx context.Context) { _, _ = s.p.Ensure(ctx, sandbox.Spec{Labels: labels}) })
+		s.isFoundLate(t, labels, func() { _, _ = s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels}) })
 		return
 	}
 	labels := s.ensure(t)
@@ -61,7 +61,7 @@ func deleteBeforeCreate(s *suite) {
 	late, labels := s.isLate(t), s.newLabels()
 	require.NoError(t, s.p.Delete(t.Context(), labels))
 	if late {
-		s.isFoundLate(t, labels, func(ctx context.Context) { _, _ = s.p.Ensure(ctx, sandbox.Spec{Labels: labels}) })
+		s.isFoundLate(t, labels, func() { _, _ = s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels}) })
 		return
 	}
 	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})

@@ -26,8 +26,8 @@ func (s *suite) deleteWhileLate() {
 	t := s.t
 	for _, part := range []time.Duration{2, 1} {
 		labels := s.newLabels()
-		s.isFoundLate(t, labels, func(ctx context.Context) {
-			ctx, cancel := context.WithCancel(ctx)
+		s.isFoundLate(t, labels, func() {
+			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			asked := s.Late(t, s.p.Capabilities().LongestCreate/part-time.Second)
 			over := make(chan struct{})
@@ -46,9 +46,9 @@ func (s *suite) deleteWhileLate() {
 
 // isFoundLate is what a provider promises that cannot fence: what create leaves behind a delete is there for all to see
 // once the declared time has passed, and is gone for good by another delete.
-func (s *suite) isFoundLate(t T, labels sandbox.Labels, create func(ctx context.Context)) {
+func (s *suite) isFoundLate(t T, labels sandbox.Labels, create func()) {
 	t.Helper()
-	create(t.Context())
+	create()
 	declared := s.p.Capabilities().LongestCreate
 	s.Pass(t, declared)
 	s.eventually(t, "the second look finds it", func() bool { return s.inspect(t, labels).State == sandbox.StateAlive })
