@@ -27,3 +27,21 @@ func TestCheckProviderRefuses(t *testing.T) {
 		require.Empty(t, out)
 	}
 }
+
+func TestChecksOfAnInstallationRefuse(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct {
+		code int
+		args []string
+	}{
+		"omoi check all takes no arguments, not \"git\"": {2, []string{"check", "all", "git"}},
+		"--timeout -1s: give a time above 0":             {2, []string{"check", "git", "--timeout", "-1s"}},
+		"There is no command \"nope\" in omoi check":     {2, []string{"check", "nope"}},
+		"No server is known":                             {3, []string{"check", "spawn"}},
+	} {
+		code, out, complaints := omoi(t, nil, c.args...)
+		require.Equal(t, c.code, code, "%v: %s", c.args, complaints)
+		require.Contains(t, complaints, want)
+		require.Empty(t, out)
+	}
+}
