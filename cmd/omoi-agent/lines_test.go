@@ -145,3 +145,19 @@ func TestAProgramsTranscriptGoesOn(t *testing.T) {
 	_, kept := b.transcript()
 	require.Equal(t, 3, strings.Count(kept.Content, "\n"), "behind what was said before")
 }
+
+// What is said of work that passes is a further round; the one before it is complete.
+func TestAProgramThatPassesIsToldMore(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `[ -e begun ] && read -r said; touch begun; says done`)
+	b.cfg.ReadsMessages, b.cfg.WaitForMessages, b.cfg.Continuous, b.cfg.Env["REQUIRE_CLEAN_GIT"] = true, true, true, "false"
+	b.cfg.Env["MAX_ITERATIONS"] = "2"
+	_, wait := b.start()
+	b.server.Wait(t, agenttest.Has("agent.waiting", 1))
+	require.Empty(t, b.server.Of("continuous.completed"))
+	b.server.Say(agenttest.Message{ID: "m1", Content: "more", Type: "user_message"})
+	require.Equal(t, 0, wait().ExitCode())
+	require.Len(t, b.server.Of("iteration.completed"), 2)
+	done := b.one("continuous.completed")
+	require.Equal(t, []any{true, 2.0, 2.0}, []any{done["validation_passed"], done["iteration_num"], done["successful_iterations"]})
+}

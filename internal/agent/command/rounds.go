@@ -76,10 +76,11 @@ func (r *run) validate(ctx context.Context, e *end) (rounds.Work, error) {
 // accepted ends continuous mode with work that passes, unless somebody has something to add, and there is a
 // round left for it.
 func (r *run) accepted(ctx context.Context, e *end, w rounds.Work) (*step, agent.Result, error) {
+	var next *step
 	if r.loop().Over() == "" {
-		next, err := r.addition(ctx, min(r.env.Patience(), r.limits.Left(&r.rec.place.State)))
-		if next != nil || err != nil {
-			return next, agent.Result{}, err
+		var err error
+		if next, err = r.addition(ctx, min(r.env.Patience(), r.limits.Left(&r.rec.place.State))); err != nil {
+			return nil, agent.Result{}, err
 		}
 	}
 	switch {
@@ -87,6 +88,9 @@ func (r *run) accepted(ctx context.Context, e *end, w rounds.Work) (*step, agent
 		r.loop().Completed(w)
 	case !r.talks():
 		r.rec.place.Passed = 1
+	}
+	if next != nil {
+		return next, agent.Result{}, nil
 	}
 	if !r.saidSo() {
 		r.completed(e, w)
