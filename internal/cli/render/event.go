@@ -146,11 +146,16 @@ func (l *Lines) toolResult(d data) (what, text string, more []string) {
 }
 
 func (l *Lines) fileEdited(d data) (what, text string, more []string) {
-	verb := "edits"
-	if d.text("change_type") == "created" {
+	verb, path := "edits", OneLine(d.text("file_path"), textWidth)
+	switch d.text("change_type") {
+	case "created":
 		verb = "creates"
+	case "deleted":
+		verb = "deletes"
+	case "renamed":
+		verb, path = "renames", OneLine(d.text("old_path"), textWidth)+" → "+path
 	}
-	text = fmt.Sprintf("%s  %s %s", OneLine(d.text("file_path"), textWidth),
+	text = fmt.Sprintf("%s  %s %s", path,
 		l.Green("+"+d.number("lines_added")), l.Red("-"+d.number("lines_removed")))
 	return l.Bold(verb), text, l.shortDiff(d.text("diff_preview"))
 }

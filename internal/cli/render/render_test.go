@@ -52,6 +52,11 @@ func TestEventLines(t *testing.T) {
 			"agent.file_edited", `{"file_path":"a.py","change_type":"modified","lines_added":1,"lines_removed":2,"diff_preview":"--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n"}`,
 			"edits      a.py  +1 -2\n                     -x\n                     +y",
 		},
+		{
+			"agent.file_edited", `{"file_path":"b.py","old_path":"a.py","change_type":"renamed","lines_added":0,"lines_removed":0}`,
+			"renames    a.py → b.py  +0 -0",
+		},
+		{"agent.file_edited", `{"file_path":"a.py","change_type":"deleted","lines_added":0,"lines_removed":2}`, "deletes    a.py  +0 -2"},
 		{"agent.completed", `{"success":true,"turns":3,"cost_usd":0.25,"final_output":"ok"}`, "completed  3 turns, $0.25, ok"},
 		{"agent.completed", `{"success":true,"turns":1,"final_output":"a\nb"}`, "completed  1 turn, a\n                     b"},
 		{"agent.completed", `{"final_output":` + quote(long) + `}`, "… 5 lines more; all of it: omoi logs 456789ab --json"},
