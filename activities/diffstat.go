@@ -9,6 +9,7 @@ import (
 // changedFile is a file in a diff.
 type changedFile struct {
 	Path    string `json:"path"`
+	OldPath string `json:"old_path,omitempty"` // of a file that was renamed
 	Added   int    `json:"added"`
 	Removed int    `json:"removed"`
 }
@@ -75,6 +76,9 @@ func (d *diffStat) rename(line string) {
 	file := &d.files[len(d.files)-1]
 	if path, ok := strings.CutPrefix(line, "+++ "); ok && path != "/dev/null" {
 		file.Path = strings.TrimPrefix(plainPath(path), "b/")
+	}
+	if path, ok := strings.CutPrefix(line, "rename from "); ok {
+		file.OldPath = plainPath(path)
 	}
 	for _, begin := range []string{"rename to ", "copy to "} {
 		if path, ok := strings.CutPrefix(line, begin); ok {

@@ -43,7 +43,7 @@ func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work
 	work.Execution.TestCommand = a.scrub(work.Execution.TestCommand)
 	files := stat.all()
 	for n := range files {
-		files[n].Path = a.scrub(files[n].Path)
+		files[n].Path, files[n].OldPath = a.scrub(files[n].Path), a.scrub(files[n].OldPath)
 	}
 	return a.scrub(a.pullBody(work, story, files)) + receiptBlock(work, story, files) // scrubbed as text it would be JSON no more
 }
@@ -84,7 +84,7 @@ func code(text string) string {
 func shown(files []changedFile) []changedFile {
 	room := maxPullPaths
 	for n, f := range files {
-		if room -= len(f.Path); n == maxPullFiles || room < 0 {
+		if room -= len(f.Path) + len(f.OldPath); n == maxPullFiles || room < 0 {
 			return files[:n]
 		}
 	}
@@ -94,7 +94,11 @@ func shown(files []changedFile) []changedFile {
 func fileLines(files []changedFile) string {
 	var lines []string
 	for _, f := range shown(files) {
-		lines = append(lines, fmt.Sprintf("- %s +%d −%d", code(f.Path), f.Added, f.Removed))
+		name := code(f.Path)
+		if f.OldPath != "" {
+			name = code(f.OldPath) + " → " + name
+		}
+		lines = append(lines, fmt.Sprintf("- %s +%d −%d", name, f.Added, f.Removed))
 	}
 	if more := len(files) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more", more))

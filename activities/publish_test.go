@@ -64,9 +64,11 @@ func TestPullNamesFilesAsTheyAre(t *testing.T) {
 		"diff --git a/a b.txt b/a b.txt\n--- a/a b.txt\t\n+++ b/a b.txt\t\n@@ -0,0 +1 @@\n+x\n" +
 		"diff --git a/gone b/gone\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
 	body := published(t, b)
-	for _, want := range []string{"- `abcde` +0 −0\n", "- `b/longer` +0 −0\n", "- `fä.txt` +1 −0\n", "- `a b.txt` +1 −0\n", "- `gone` +0 −1\n"} {
+	for _, want := range []string{"- `abc` → `abcde` +0 −0\n", "- `b/x` → `b/longer` +0 −0\n", "- `fä.txt` +1 −0\n", "- `a b.txt` +1 −0\n", "- `gone` +0 −1\n"} {
 		require.Contains(t, body, want)
 	}
+	require.Contains(t, body, `{"path":"abcde","old_path":"abc","added":0,"removed":0}`)
+	require.Contains(t, body, `{"path":"gone","added":0,"removed":1}`)
 }
 
 // GitHub takes 65,536 characters: what is longer would be refused with the pull request.
