@@ -42,7 +42,7 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 	a.still(ctx, p, at)
 	got, err := a.gather(ctx, p, work, at)
 	if err != nil {
-		return contract.Collected{}, ofSandbox(err)
+		return contract.Collected{}, ofSandbox(ofHost(err))
 	}
 	out, err := a.publish(ctx, p, work, got)
 	if err == nil {

@@ -51,6 +51,10 @@ func TestALimitIsToldWithItsEnd(t *testing.T) {
 			b.git.bundleErr = limit(time.Hour)
 			return act(b, b.activities().StartAgent, b.ref())
 		},
+		"gather": func(b *bench) error {
+			b.provider.onExec = func(*box, []string) (sandbox.ExecResult, error) { return sandbox.ExecResult{}, limit(time.Hour) }
+			return act(b, b.activities().CollectWork, b.ref())
+		},
 		"push": func(b *bench) error {
 			b.collects(committed())
 			b.git.pushErr = limit(time.Hour)

@@ -54,8 +54,8 @@ func (r *taskRun) collect(ctx workflow.Context) (eff task.Effects, over bool, er
 	return eff, true, err
 }
 
-// bringOut brings the commits out. A git host that takes no requests for a while is waited for, up to the longest duration of
-// the attempt: sandbox and slot are kept, since the work is in there.
+// bringOut brings the commits out. A git host, or a provider of sandboxes, that takes no requests for a while is waited for, up
+// to the longest duration of the attempt: sandbox and slot are kept, since the work is in there.
 func (r *taskRun) bringOut(ctx workflow.Context) error {
 	for {
 		var got contract.Collected
@@ -64,7 +64,7 @@ func (r *taskRun) bringOut(ctx workflow.Context) error {
 		if until.IsZero() || r.interrupted() || until.After(r.watch.Assigned.Add(r.loaded.Settings.AttemptTimeout)) {
 			return err
 		}
-		r.view.enter(ctx, "waiting for the git host, which takes requests again at "+until.UTC().Format(time.RFC3339))
+		r.view.enter(ctx, "waiting to bring the work out: requests are taken again at "+until.UTC().Format(time.RFC3339))
 		r.pause(ctx, until.Sub(workflow.Now(ctx)))
 		if r.interrupted() {
 			return err
