@@ -33,7 +33,7 @@ type beginning struct {
 
 // BeginAttempt writes the intent of a new sandbox: attempt, ledger row, host. The same run
 // and ordinal get the same attempt. It answers Wait where there is no room now, Fenced if
-// another run writes the task, and is [task.CodeExhausted] after [task.MaxAttempts] attempts.
+// another run writes the task, and is [task.CodeConflict], which nobody tries again, after [task.MaxAttempts] attempts.
 func (s *Store) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput, runID string) (contract.BegunAttempt, error) {
 	installation, err := s.Installation(ctx)
 	if err != nil {
@@ -69,7 +69,8 @@ func (b *beginning) begin(ctx context.Context, installation string) (contract.Be
 		return contract.BegunAttempt{}, err
 	}
 	if b.row.AttemptCount >= task.MaxAttempts {
-		return contract.BegunAttempt{}, task.Errorf(task.CodeExhausted, "The task has had %d attempts; that is the limit.", task.MaxAttempts)
+		return contract.BegunAttempt{}, task.Errorf(task.CodeConflict,
+			"The task has had %d attempts, those of validators among them; that is the limit. Its branch is kept. Next: omoi run makes another task", task.MaxAttempts)
 	}
 	return b.place(ctx, installation)
 }
