@@ -147,10 +147,7 @@ func (h *hook) feedback(event string) (f task.Feedback, why string) {
 	f.Repo = h.Repository.FullName
 	// scrubbed before it is cut: half of a secret has no form
 	f.Note, f.Text = task.OneLine(redact.Scrub(f.Note, nil), task.MostNote), task.Cut(strings.TrimSpace(redact.Scrub(f.Text, nil)), task.MostSaid)
-	if !strings.HasPrefix(f.URL, "https://") && !strings.HasPrefix(f.URL, "http://") {
-		f.URL = ""
-	}
-	f.URL = task.OneLine(f.URL, task.MostNote)
+	f.URL = task.OneLine(redact.URL(f.URL), task.MostNote)
 	return f, why
 }
 

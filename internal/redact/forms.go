@@ -19,7 +19,7 @@ var forms = []*regexp.Regexp{ //nolint:gochecknoglobals // compiled once, never 
 	regexp.MustCompile(`()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
 	regexp.MustCompile(`(?i)(\bbearer\s+)[^\s"',;]+`),
 	regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*["']?(?:basic\s+|token\s+)?)[^\s"',;]+`),
-	regexp.MustCompile(`(?i)(\b(?:password|passwd|secret|token|api[_-]?key)["']?\s*[:=]\s*["']?)[^\s"',;&]+`),
+	regexp.MustCompile(`(?i)((?:\b|_)(?:password|passwd|secret|token|api[_-]?key)["']?\s*[:=]\s*["']?)[^\s"',;&]+`),
 }
 
 // minSecret is the length from which a given secret is cut out; a shorter one would take

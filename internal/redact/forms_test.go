@@ -31,6 +31,7 @@ func TestScrub(t *testing.T) {
 		"database url":   {"postgres://omoi:pw@db/omoi?sslmode=off", "postgres://[removed]db/omoi?sslmode=off"},
 		"url with at":    {"see http://host/a@b", "see http://host/a@b"},
 		"password":       {`{"password": "p4ss", "user": "x"}`, `{"password": "[removed]", "user": "x"}`},
+		"access token":   {"GET /x?access_token=abc&y=1", "GET /x?access_token=[removed]&y=1"},
 		"query":          {"GET /x?token=abc&y=1", "GET /x?token=[removed]&y=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
