@@ -132,6 +132,7 @@ func (c *collector) bundle(ctx context.Context) {
 func (c *collector) refs(ctx context.Context) []string {
 	var refs []string
 	add := func(name, id string) {
+		_ = os.Remove(filepath.Join(c.git.GitDir, filepath.FromSlash(name)+".lock")) // ours alone: left by a killed process
 		if _, err := c.git.Run(ctx, "update-ref", name, id); err != nil {
 			c.note("%s could not be named: %s", name, err)
 			return
@@ -149,7 +150,9 @@ func (c *collector) refs(ctx context.Context) []string {
 
 func (c *collector) writeBundle(ctx context.Context, path string, refs, without []string) error {
 	half := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".half")
-	_ = os.Remove(half)
+	for _, left := range []string{half, half + ".lock"} { // by a killed process
+		_ = os.Remove(left)
+	}
 	args := append([]string{"bundle", "create", "--quiet", half}, refs...)
 	if _, err := c.git.Run(ctx, append(args, without...)...); err != nil {
 		return err
