@@ -72,15 +72,11 @@ func (d *drill) playFew(few []blow) {
 // play strikes one task after the other, until so many strikes have met something, or the time of the test is nearly over.
 func (d *drill) play(rounds int) {
 	const mostTries = 6 // of a blow that falls beside its step
-	var left []blow
-	for struck := 0; struck < rounds && d.hasTime(); left = left[1:] {
-		if len(left) == 0 {
-			left = d.blows()
-			d.random.Shuffle(len(left), func(a, b int) { left[a], left[b] = left[b], left[a] })
-		}
-		all := finishesOf(left[0].step)
+	for struck := 0; struck < rounds && d.hasTime(); {
+		next := d.tally.next()
+		all := finishesOf(next.step)
 		for try := range mostTries {
-			where := d.fight(&bout{blow: left[0], finish: all[d.random.IntN(len(all))], tries: try})
+			where := d.fight(&bout{blow: next, finish: all[d.random.IntN(len(all))], tries: try})
 			if where != missed {
 				struck++
 			}

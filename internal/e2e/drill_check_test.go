@@ -54,7 +54,7 @@ func TestAStrikeBehindItsStepIsCountedApart(t *testing.T) {
 	s.ended = now
 	close(s.over)
 	v := victim{name: "shim"}
-	all := newTally(stage{})
+	all := newTally(stage{}, 1)
 	for where, struck := range map[string]time.Time{inStep: now.Add(-time.Millisecond), behindStep: now, missed: {}} {
 		b := &bout{blow: blow{victim: v, step: contract.StartAgent}, span: s, struck: struck}
 		require.Equal(t, where, b.fell(t.Context()))
@@ -114,5 +114,19 @@ func TestTheReportTellsAll(t *testing.T) {
 		"| DeleteSandbox | 0 | 0 | – | – |", "- – of shim: ", "| completed | 2 | 1 |", "- met nothing: shim at StartAgent 1",
 	} {
 		require.Contains(t, text, says)
+	}
+}
+
+// The lanes of a provider share their rounds: none comes to a blow twice before all have been made.
+func TestLanesShareTheirRounds(t *testing.T) {
+	t.Parallel()
+	all := newTally(stages()[0], 1)
+	for range 2 {
+		made := map[cell]bool{}
+		for range all.stage.blows() {
+			b := all.next()
+			made[cell{b.step, b.victim.name}] = true
+		}
+		require.Len(t, made, len(all.stage.blows()))
 	}
 }

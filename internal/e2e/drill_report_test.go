@@ -24,7 +24,7 @@ type drillReport struct {
 func newDrillReport(o drillOrder, stages []stage) *drillReport {
 	r := &drillReport{order: o, began: time.Now()}
 	for _, s := range stages {
-		r.tallies = append(r.tallies, newTally(s))
+		r.tallies = append(r.tallies, newTally(s, o.seed))
 	}
 	return r
 }

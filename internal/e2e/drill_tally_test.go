@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -17,6 +18,8 @@ type tally struct {
 	cells  map[cell]*score
 	ends   map[string]*score // by finish
 	wrongs []string          // ends that were not as they should be
+	left   []blow            // of the drill's round through all of them
+	random *rand.Rand
 
 	sandboxes, alive, unverified, unreceipted int
 }
@@ -29,8 +32,22 @@ type score struct {
 	tasks, again       int // again: by one attempt more, since the blow cost one
 }
 
-func newTally(s stage) *tally {
-	return &tally{stage: s, cells: map[cell]*score{}, ends: map[string]*score{}}
+func newTally(s stage, seed uint64) *tally {
+	random := rand.New(rand.NewPCG(seed, uint64(len(s.provider))))
+	return &tally{stage: s, cells: map[cell]*score{}, ends: map[string]*score{}, random: random}
+}
+
+// next takes a blow that no lane has made in this round.
+func (t *tally) next() blow {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.left) == 0 {
+		t.left = t.stage.blows()
+		t.random.Shuffle(len(t.left), func(a, b int) { t.left[a], t.left[b] = t.left[b], t.left[a] })
+	}
+	one := t.left[0]
+	t.left = t.left[1:]
+	return one
 }
 
 func (t *tally) add(b *bout, where, wrong string, attempts int) {
