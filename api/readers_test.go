@@ -145,7 +145,7 @@ func TestChangedFilesHoldTheirDiffsInOrder(t *testing.T) {
 	edit("b.go", "two", 2)
 	edit("a.go", "three", 3)
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events",
-		`{"event_type":"agent.file_edited","event_data":{"file_path":"c.go","diff_preview":"short","full_diff":null,"lines_added":"many"}}`), http.StatusOK)
+		`{"event_type":"agent.file_edited","event_data":{"file_path":"c.go","old_path":"b.go","change_type":"renamed","diff_preview":"short","full_diff":null,"lines_added":"many"}}`), http.StatusOK)
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", `{"event_type":"agent.file_edited","event_data":{"file_path":7}}`), http.StatusOK)
 	got := ok[client.ChangedFiles](w.call(http.MethodGet, wire+"b/files", nil), http.StatusOK)
 	require.Len(t, got.Files, 3)
@@ -156,6 +156,8 @@ func TestChangedFilesHoldTheirDiffsInOrder(t *testing.T) {
 	require.EqualValues(t, 2, got.Files[0].LinesRemoved)
 	require.True(t, got.Files[0].Edits[0].Complete)
 	require.Equal(t, "short", got.Files[2].Edits[0].Diff)
+	require.Equal(t, "b.go", got.Files[2].Edits[0].OldPath)
+	require.Empty(t, got.Files[0].Edits[0].OldPath)
 	require.False(t, got.Files[2].Edits[0].Complete)
 	first := ok[client.ChangedFiles](w.call(http.MethodGet, wire+"b/files?limit=1", nil), http.StatusOK)
 	require.Len(t, first.Files, 1)

@@ -242,7 +242,11 @@ func TestWordsOfOthersAreBounded(t *testing.T) {
 	halved := strings.Repeat("x ", 1990) + "ghp_0123456789abcdefghij0123456789"
 	ok[task.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: halved})), http.StatusAccepted)
 	require.Zero(t, h.count(`SELECT count(*) FROM feedback WHERE said LIKE '%ghp%'`), "not even a half of it")
-	require.Len(t, h.story().Items, 3)
+	login := strings.Replace(string(example(t, "status", blank{State: "failure"})), "https://ci.example.com/1000/output",
+		"https://bob:hunter22@ci.example.com/1000?access_token=hunter22&page=2", 1)
+	ok[task.Noted](h.send("status", []byte(login)), http.StatusAccepted)
+	require.Equal(t, "https://ci.example.com/1000?access_token=[removed]&page=2", h.story().Items[3].URL)
+	require.Len(t, h.story().Items, 4)
 }
 
 // The feedback of another organization's task is nobody's business.

@@ -136,7 +136,7 @@ func addEdit(f *task.ChangedFile, e task.FileEdit) {
 
 func fileEdit(sandboxID string, row db.FileEditsRow) task.FileEdit {
 	return task.FileEdit{
-		EventID: ingest.EventID(sandboxID, row.Sequence), Sequence: row.Sequence, ChangeType: row.ChangeType,
+		EventID: ingest.EventID(sandboxID, row.Sequence), Sequence: row.Sequence, ChangeType: row.ChangeType, OldPath: row.OldPath,
 		LinesAdded: lines(row.Added), LinesRemoved: lines(row.Removed), Diff: row.Diff, Complete: row.Complete,
 		CreatedAt: row.CreatedAt.UTC(),
 	}

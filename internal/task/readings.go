@@ -11,7 +11,8 @@ import (
 type FileEdit struct {
 	EventID      string    `json:"event_id"`
 	Sequence     int64     `json:"sequence"`
-	ChangeType   string    `json:"change_type"` // created or modified, as reported
+	ChangeType   string    `json:"change_type"` // created, modified, deleted or renamed, as reported
+	OldPath      string    `json:"old_path,omitempty" doc:"What a file that was renamed was called before"`
 	LinesAdded   int64     `json:"lines_added"`
 	LinesRemoved int64     `json:"lines_removed"`
 	Diff         string    `json:"diff"`     // unified; empty if none was reported

@@ -67,9 +67,10 @@ func (q *Queries) EventTime(ctx context.Context, sandboxID string, sequence int6
 }
 
 const fileEdits = `-- name: FileEdits :many
-SELECT sequence, created_at, path, change_type, added, removed, complete, diff FROM (
-    SELECT sequence, created_at, path, change_type, added, removed, complete, diff, octet_length(diff) AS bytes, sum(octet_length(diff)) OVER (ORDER BY sequence) AS all_bytes FROM (
+SELECT sequence, created_at, path, old_path, change_type, added, removed, complete, diff FROM (
+    SELECT sequence, created_at, path, old_path, change_type, added, removed, complete, diff, octet_length(diff) AS bytes, sum(octet_length(diff)) OVER (ORDER BY sequence) AS all_bytes FROM (
         SELECT f.sequence, f.created_at, coalesce(f.data ->> 'file_path', '')::text AS path,
+            coalesce(f.data ->> 'old_path', '')::text AS old_path,
             coalesce(f.data ->> 'change_type', '')::text AS change_type,
             left(coalesce(f.data ->> 'lines_added', ''), 12)::text AS added,
             left(coalesce(f.data ->> 'lines_removed', ''), 12)::text AS removed,
@@ -99,6 +100,7 @@ type FileEditsRow struct {
 	Sequence   int64
 	CreatedAt  time.Time
 	Path       string
+	OldPath    string
 	ChangeType string
 	Added      string
 	Removed    string
@@ -125,6 +127,7 @@ func (q *Queries) FileEdits(ctx context.Context, arg FileEditsParams) ([]FileEdi
 			&i.Sequence,
 			&i.CreatedAt,
 			&i.Path,
+			&i.OldPath,
 			&i.ChangeType,
 			&i.Added,
 			&i.Removed,

@@ -36,9 +36,10 @@ WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence = sqlc.arg(sequence);
 
 -- name: FileEdits :many
 -- What agents said of edited files, oldest first, until the diffs are too long for one answer. A text that is no text counts as none.
-SELECT sequence, created_at, path, change_type, added, removed, complete, diff FROM (
+SELECT sequence, created_at, path, old_path, change_type, added, removed, complete, diff FROM (
     SELECT *, octet_length(diff) AS bytes, sum(octet_length(diff)) OVER (ORDER BY sequence) AS all_bytes FROM (
         SELECT f.sequence, f.created_at, coalesce(f.data ->> 'file_path', '')::text AS path,
+            coalesce(f.data ->> 'old_path', '')::text AS old_path,
             coalesce(f.data ->> 'change_type', '')::text AS change_type,
             left(coalesce(f.data ->> 'lines_added', ''), 12)::text AS added,
             left(coalesce(f.data ->> 'lines_removed', ''), 12)::text AS removed,
