@@ -35,7 +35,9 @@ func newReach(cfg Config) reach {
 
 // Client makes the client of one request to an address that somebody chose. It asks no address that is not public, unless
 // private is set, and follows nobody elsewhere.
-func Client(req *http.Request, private bool) (*http.Client, error) { return reach{private: private}.client(req) }
+func Client(req *http.Request, private bool) (*http.Client, error) {
+	return reach{private: private}.client(req)
+}
 
 func hostPort(u *url.URL) string {
 	port := u.Port()
