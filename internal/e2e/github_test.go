@@ -107,11 +107,11 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.Empty(t, r.inRepositories(token), "the token in a repository")
 }
 
-// waiting waits until the agent waits for a message.
+// waiting waits until the agent waits for a message, and its task tells of its sandbox.
 func (r *rig) waiting(id string) task.Task {
 	r.t.Helper()
 	r.eventually("the agent waits", func() bool {
-		return r.count(`SELECT count(*) FROM sandbox_events e JOIN sandboxes s ON s.id = e.sandbox_id WHERE s.task_id = $1 AND e.event_type = 'agent.waiting'`, id) > 0
+		return r.count(`SELECT count(*) FROM sandbox_events e JOIN sandboxes s ON s.id = e.sandbox_id WHERE s.task_id = $1 AND e.event_type = 'agent.waiting'`, id) > 0 && r.task(id).SandboxID != nil
 	})
 	return r.task(id)
 }
