@@ -4,12 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
-
-	"go.temporal.io/sdk/client"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 )
@@ -35,7 +29,7 @@ func measureConductor(ctx context.Context, cfg Config, r *Report) (err error) {
 	if err := f.differ(ctx); err != nil {
 		return err
 	}
-	return f.conductAll(ctx, cfg.Rounds, r)
+	return f.conduct(ctx, cfg.Rounds, r)
 }
 
 // differ gives the tasks something to do, and lets each agent have changed files.
@@ -58,44 +52,18 @@ func (f *fleet) differ(ctx context.Context) error {
 	return nil
 }
 
-// conductAll runs cycles, the first of which meets everything cold.
-func (f *fleet) conductAll(ctx context.Context, rounds int, r *Report) error {
-	var all []float64
-	var steps []string
-	for n := range rounds {
-		took, text, err := f.conduct(ctx, "bench-conductor-"+strconv.Itoa(n))
-		if err != nil {
-			return err
+// conduct runs cycles, and sees that each looked at everybody and found those of one kind.
+func (f *fleet) conduct(ctx context.Context, rounds int, r *Report) error {
+	c, err := runCycles(ctx, f, contract.ConductorWorkflow, rounds, func(got contract.ConductReport) error {
+		if got.Agents != f.alive || got.Analysed != 1 || got.Failed > 0 || got.Duplicates < f.alive/10-1 {
+			return fmt.Errorf("the conductor reports %+v", got)
 		}
-		all, steps = append(all, took), append(steps, text)
-	}
-	longest := slices.Max(all) / 1000 //nolint:mnd // milliseconds
-	r.add(Row{
-		What: fmt.Sprintf("a cycle of the conductor over %d agents at work, by words alone, the longest", f.alive),
-		Goal: "under 10 s", Measured: fmt.Sprintf("%.1f s", longest), Value: longest, Verdict: atMost(longest, goalConductor),
+		return nil
 	})
-	r.note("The conductor", "The real workflow, worker, store and Temporal. All agents work in one project; each tenth has the same task, and each has changed up to 40 files. "+
-		"From the start of the workflow to its result: %s.\n\n%s", spread(all), strings.Join(steps, "\n\n"))
-	return nil
-}
-
-// conduct runs one cycle and sees that it looked at everybody and found those of one kind.
-func (f *fleet) conduct(ctx context.Context, id string) (took float64, steps string, err error) {
-	begun := time.Now()
-	run, err := f.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: id, TaskQueue: contract.QueueTasks, WorkflowExecutionTimeout: taskLimit,
-	}, contract.ConductorWorkflow)
 	if err != nil {
-		return 0, "", fmt.Errorf("start the conductor: %w", err)
+		return err
 	}
-	var report contract.ConductReport
-	if err := run.Get(ctx, &report); err != nil {
-		return 0, "", fmt.Errorf("run the conductor: %w%s", err, f.lastWords())
-	}
-	took = milliseconds(time.Since(begun))
-	if report.Agents != f.alive || report.Analysed != 1 || report.Failed > 0 || report.Duplicates < f.alive/10-1 {
-		return 0, "", fmt.Errorf("the conductor reports %+v", report)
-	}
-	p, err := readPast(ctx, f.temporal, id, "")
-	return took, p.spans(), err
+	r.add(c.row(fmt.Sprintf("a cycle of the conductor over %d agents at work, by words alone", f.alive), goalConductor))
+	r.note("The conductor", "The real workflow, worker, store and Temporal. All agents work in one project; each tenth has the same task, and each has changed up to 40 files. %s", c.text())
+	return nil
 }

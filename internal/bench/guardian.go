@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
-	"time"
-
-	"go.temporal.io/sdk/client"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -71,44 +66,19 @@ func (f *fleet) work(ctx context.Context) error {
 	return nil
 }
 
-// watch runs cycles, the first of which meets everything cold.
+// watch runs cycles, and sees that each judged everybody.
 func (f *fleet) watch(ctx context.Context, rounds int, r *Report) error {
-	var all []float64
-	var steps []string
-	for n := range rounds {
-		took, text, err := f.judge(ctx, "bench-guardian-"+strconv.Itoa(n))
-		if err != nil {
-			return err
+	c, err := runCycles(ctx, f, contract.GuardianWorkflow, rounds, func(got contract.CycleReport) error {
+		if want := (contract.CycleReport{ID: got.ID, Active: f.alive, Judged: f.alive}); got != want {
+			return fmt.Errorf("the guardian reports %+v, not %+v", got, want)
 		}
-		all, steps = append(all, took), append(steps, text)
-	}
-	longest := slices.Max(all) / 1000 //nolint:mnd // milliseconds
-	r.add(Row{
-		What: fmt.Sprintf("a cycle of the guardian over %d agents at work, with the rules alone, the longest", f.alive),
-		Goal: "under 10 s", Measured: fmt.Sprintf("%.1f s", longest), Value: longest, Verdict: atMost(longest, goalGuardian),
+		return nil
 	})
-	r.note("The guardian", "The real workflow, worker, store and Temporal. Each agent has left %d events, all of which are read, once in a cycle; each tenth agent goes round and round. "+
-		"From the start of the workflow to its result: %s.\n\n%s", trajectory, spread(all), strings.Join(steps, "\n\n"))
-	return nil
-}
-
-// judge runs one cycle and sees that it judged everybody.
-func (f *fleet) judge(ctx context.Context, id string) (took float64, steps string, err error) {
-	begun := time.Now()
-	run, err := f.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: id, TaskQueue: contract.QueueTasks, WorkflowExecutionTimeout: taskLimit,
-	}, contract.GuardianWorkflow)
 	if err != nil {
-		return 0, "", fmt.Errorf("start the guardian: %w", err)
+		return err
 	}
-	var report contract.CycleReport
-	if err := run.Get(ctx, &report); err != nil {
-		return 0, "", fmt.Errorf("run the guardian: %w%s", err, f.lastWords())
-	}
-	took = milliseconds(time.Since(begun))
-	if want := (contract.CycleReport{ID: report.ID, Active: f.alive, Judged: f.alive}); report != want {
-		return 0, "", fmt.Errorf("the guardian reports %+v, not %+v", report, want)
-	}
-	p, err := readPast(ctx, f.temporal, id, "")
-	return took, p.spans(), err
+	r.add(c.row(fmt.Sprintf("a cycle of the guardian over %d agents at work, with the rules alone", f.alive), goalGuardian))
+	r.note("The guardian", "The real workflow, worker, store and Temporal. Each agent has left %d events, all of which are read, once in a cycle; each tenth agent goes round and round. %s",
+		trajectory, c.text())
+	return nil
 }

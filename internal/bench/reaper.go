@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
-
-	"go.temporal.io/sdk/client"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
@@ -53,63 +48,19 @@ func emptyCloud(ctx context.Context) (*standin.Server, error) {
 	return standin.Start(ctx, standin.Options{CreateDelay: day, CreateWait: -1, Isolation: standin.IsolationNone, Limits: limits})
 }
 
-// reap runs rounds, the first of which meets everything cold.
+// reap runs rounds, and sees that each saw everything.
 func (f *fleet) reap(ctx context.Context, rounds int, r *Report) error {
-	var all []float64
-	var steps []string
-	for n := range rounds {
-		took, text, err := f.round(ctx, "bench-reaper-"+strconv.Itoa(n))
-		if err != nil {
-			return err
+	c, err := runCycles(ctx, f, contract.ReaperWorkflow, rounds, func(got contract.ReaperReport) error {
+		if want := (contract.ReaperReport{Alive: f.alive + strangers, Orphans: strangers}); got != want {
+			return fmt.Errorf("the reaper found %+v, not %+v", got, want)
 		}
-		all, steps = append(all, took), append(steps, text)
-	}
-	longest := slices.Max(all) / 1000 //nolint:mnd // milliseconds
-	r.add(Row{
-		What: fmt.Sprintf("a round of the reaper over %d rows of the ledger and %d live sandboxes, the longest", f.rows, f.alive),
-		Goal: "under 5 s", Measured: fmt.Sprintf("%.1f s", longest), Value: longest, Verdict: atMost(longest, goalReaper),
+		return nil
 	})
-	r.note("The reaper", "The real workflow, worker, store and Temporal, and the Daytona provider, which lists its sandboxes from the stand-in page by page; each live sandbox serves a task in work, whose workflow is open. %d more are at the provider that the ledger does not know: every round hands them to their cleanups. "+
-		"From the start of the workflow to its result: %s.\n\n%s", strangers, spread(all), strings.Join(steps, "\n\n"))
-	return nil
-}
-
-// round runs the reaper once and sees that it saw everything.
-func (f *fleet) round(ctx context.Context, id string) (took float64, steps string, err error) {
-	begun := time.Now()
-	run, err := f.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: id, TaskQueue: contract.QueueTasks, WorkflowExecutionTimeout: taskLimit,
-	}, contract.ReaperWorkflow)
 	if err != nil {
-		return 0, "", fmt.Errorf("start the reaper: %w", err)
+		return err
 	}
-	var report contract.ReaperReport
-	if err := run.Get(ctx, &report); err != nil {
-		return 0, "", fmt.Errorf("run the reaper: %w%s", err, f.lastWords())
-	}
-	took = milliseconds(time.Since(begun))
-	if want := (contract.ReaperReport{Alive: f.alive + strangers, Orphans: strangers}); report != want {
-		return 0, "", fmt.Errorf("the reaper found %+v, not %+v", report, want)
-	}
-	p, err := readPast(ctx, f.temporal, id, "")
-	return took, p.spans(), err
-}
-
-// spans says how long each kind of activity took, from the first that was scheduled to the last
-// that ended.
-func (p *past) spans() string {
-	var order, texts []string
-	first, last, count := map[string]time.Time{}, map[string]time.Time{}, map[string]int{}
-	for _, s := range p.steps {
-		if count[s.name]++; count[s.name] == 1 {
-			order, first[s.name] = append(order, s.name), s.scheduled
-		}
-		if s.ended.After(last[s.name]) {
-			last[s.name] = s.ended
-		}
-	}
-	for _, name := range order {
-		texts = append(texts, fmt.Sprintf("%d %s %s", count[name], name, ms(milliseconds(last[name].Sub(first[name])))))
-	}
-	return strings.Join(texts, ", ") + "."
+	r.add(c.row(fmt.Sprintf("a round of the reaper over %d rows of the ledger and %d live sandboxes", f.rows, f.alive), goalReaper))
+	r.note("The reaper", "The real workflow, worker, store and Temporal, and the Daytona provider, which lists its sandboxes from the stand-in page by page; each live sandbox serves a task in work, whose workflow is open. %d more are at the provider that the ledger does not know: every round hands them to their cleanups. %s",
+		strangers, c.text())
+	return nil
 }
