@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,10 +18,10 @@ func (s *stage) look(sandboxID string) {
 // endsWithoutAWord has the first agent die. The first look, which comes too early, learns nothing; the
 // second agent completes.
 func (s *stage) endsWithoutAWord() {
-	died := false
+	var died atomic.Bool
 	s.observe = func(in contract.ObserveInput) contract.Observation {
 		require.Equal(s.t, contract.AskEnded, in.Question)
-		if !died {
+		if !died.Load() {
 			return contract.Observation{Seen: contract.SeenUnknown}
 		}
 		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassInfrastructure, Reason: "It was killed."}
@@ -32,7 +33,7 @@ func (s *stage) endsWithoutAWord() {
 			return
 		}
 		s.after(10*time.Second, func() { s.look("another"); s.look(box) })
-		s.after(20*time.Second, func() { died = true; s.look(box) })
+		s.after(20*time.Second, func() { died.Store(true); s.look(box) })
 	}
 }
 
