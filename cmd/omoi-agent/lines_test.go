@@ -92,7 +92,7 @@ func TestAProgramGoesRoundByItself(t *testing.T) {
 // A program that neither speaks nor hears is run once an attempt: the next attempt is its next chance.
 func TestAPlainProgramIsRunOnce(t *testing.T) {
 	t.Parallel()
-	for does, why := range map[string]string{"echo sorry; exit 3": "exit code 3", "echo x > left": "left"} {
+	for does, why := range map[string]string{"echo sorry; exit 3": "exit code 3 (exited). The end of its output:\nsorry", "echo x > left": "left"} {
 		b := commandBox(t, does)
 		b.cfg.Continuous = true
 		require.Equal(t, 1, b.run())

@@ -176,13 +176,18 @@ func setupError(res proc.Result, limit time.Duration) error {
 	case res.ExitCode == shellCannotRun, res.ExitCode == shellNotFound:
 		class = task.ClassInvalidInput
 	}
-	tail := strings.TrimSpace(strings.ToValidUTF8(res.Output[max(len(res.Output)-setupTail, 0):], ""))
-	cause := task.Errorf(task.CodeUnavailable, "The setup step %s. The end of its output:\n%s", how, or(tail, "(none)"))
+	cause := task.Errorf(task.CodeUnavailable, "The setup step %s. %s", how, EndOf(res.Output))
 	return &phaseError{phase: "initialization", class: class, cause: cause}
 }
 
-// setupTail is how much of the output stands in the reason of a failed attempt.
-const setupTail = 2000
+// outputTail is how much of an output stands in the reason of a failed attempt.
+const outputTail = 2000
+
+// EndOf says how the output of a command that failed ends, for the reason of a failed attempt.
+func EndOf(output string) string {
+	tail := strings.TrimSpace(strings.ToValidUTF8(output[max(len(output)-outputTail, 0):], ""))
+	return "The end of its output:\n" + or(tail, "(none)")
+}
 
 // marks are what a restarted program must know.
 type marks struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
@@ -106,12 +107,12 @@ func (e *end) class() task.FailureClass {
 }
 
 func (e *end) words() string {
-	return fmt.Sprintf("The command ended with exit code %d (%s). %s", e.ExitCode, e.Outcome, e.Note)
+	return strings.TrimSpace(fmt.Sprintf("The command ended with exit code %d (%s). %s", e.ExitCode, e.Outcome, e.Note))
 }
 
 func failure(e *end) map[string]any {
 	return map[string]any{
-		"error": e.words(), "error_type": string(e.Outcome), "failure_class": string(e.class()), "phase": "initial_task",
+		"error": e.words() + " " + agent.EndOf(e.output), "error_type": string(e.Outcome), "failure_class": string(e.class()), "phase": "initial_task",
 		"exit_code": e.ExitCode, "output": e.output, "duration_ms": e.Duration.Milliseconds(),
 	}
 }
