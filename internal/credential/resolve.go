@@ -89,7 +89,7 @@ func missing(name string) error {
 	if name == Model {
 		next = Anthropic
 	}
-	return task.Errorf(task.CodeNotFound, "There is no %s: neither user nor project nor organization has one, nor has the server. Next: omoi credentials set %s",
+	return task.Errorf(task.CodeNotFound, "There is no %s of the user, the project, the organization or the server. Next: omoi credentials set %s",
 		nameOf(name), next)
 }
 

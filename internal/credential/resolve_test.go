@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -48,6 +49,9 @@ func TestTheInstallationServesItsOwnOrganization(t *testing.T) {
 	_, err := b.service.Find(t.Context(), tenant, credential.Model)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 	require.ErrorContains(t, err, "Next: omoi credentials set anthropic")
+	_, err = b.service.Find(t.Context(), tenant, credential.ClaudeOAuth)
+	require.Error(t, err)
+	require.Equal(t, err.Error(), redact.Scrub(err.Error(), nil), "it looks like no credential")
 	listed, err := b.service.List(t.Context(), tenant)
 	require.NoError(t, err)
 	require.Empty(t, listed)
