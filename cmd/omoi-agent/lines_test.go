@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,6 +87,29 @@ func TestAProgramGoesRoundByItself(t *testing.T) {
 		require.Equal(t, stop, b.one("continuous.completed")["stop_reason"])
 		b.one("continuous.started")
 		require.Empty(t, b.server.Of("agent.error"))
+	}
+}
+
+// A run of a program that goes round by itself, and tells of no round, is one; and no sum that it tells is more than a number.
+func TestARunWithoutARoundIsOne(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `echo x > left; event continuous.started '{}'; for i in 1 2; do event agent.assistant_message '{"content":"x","usage":{"input_tokens":1e308}}'; done`)
+	b.cfg.Continuous = true
+	b.cfg.Env["MAX_ITERATIONS"] = "3"
+	_ = b.run()
+	done := b.one("continuous.completed")
+	require.Equal(t, "max_iterations_reached", done["stop_reason"])
+	require.Equal(t, 1e15, done["input_tokens"])
+	require.Len(t, b.server.Of("continuous.started"), 3)
+}
+
+func TestALimitIsOne(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]string{"MAX_DURATION_SECONDS": "1e10", "MAX_ITERATIONS": "0.5", "MAX_TURNS": "inf", "MAX_BUDGET_USD": "-1"} {
+		b := commandBox(t, "true")
+		b.cfg.Env[name] = value
+		require.Equal(t, 1, b.run())
+		require.Contains(t, b.one("agent.error")["error"], name+" is "+strconv.Quote(value))
 	}
 }
 

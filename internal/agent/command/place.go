@@ -54,7 +54,15 @@ type spent struct {
 }
 
 func (s spent) plus(o spent) spent {
-	return spent{s.Cost + o.Cost, s.Input + o.Input, s.Output + o.Output, s.CacheRead + o.CacheRead, s.CacheWrite + o.CacheWrite}
+	return spent{
+		sum(s.Cost, o.Cost), sum(s.Input, o.Input), sum(s.Output, o.Output), sum(s.CacheRead, o.CacheRead), sum(s.CacheWrite, o.CacheWrite),
+	}
+}
+
+// sum keeps what a program tells of itself a number that JSON has.
+func sum(a, b float64) float64 {
+	const most = 1e15 // more than anything costs
+	return min(a+b, most)
 }
 
 // over takes what is said later of the same sums.

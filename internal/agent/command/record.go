@@ -39,6 +39,7 @@ type recorder struct {
 	spoke   bool            // it speaks event lines
 	begun   bool            // the round that is under way
 	goes    bool            // and goes round by itself
+	rounds  bool            // of which it has told in this run
 	outcome string          // the event by which it told the outcome of all
 	failed  bool            // which was none
 	ended   map[string]any  // what it said at the end of a round
@@ -128,11 +129,21 @@ func (r *recorder) round(eventType string) {
 	switch {
 	case !r.goes:
 	case eventType == "iteration.started":
+		r.rounds = true
 		r.place.Iteration++
 	case eventType == "iteration.completed":
 		r.place.Passed, r.place.Failed = r.place.Passed+1, 0
 	case eventType == "iteration.failed":
 		r.place.Failed++
+	}
+}
+
+// counted makes a round of a run in which a program that goes round by itself has told of none.
+func (r *recorder) counted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.goes && !r.rounds {
+		r.place.Iteration++
 	}
 }
 

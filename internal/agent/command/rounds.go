@@ -16,6 +16,7 @@ func (r *run) judgeRound(ctx context.Context, e *end) (*step, agent.Result, erro
 	if r.speaks() {
 		r.begin()
 	}
+	r.rec.counted()
 	switch {
 	case e.stop == rounds.StopTurns:
 		return r.another(rounds.Work{}, "The round was ended at its limit of turns. Go on with what is left of the task.")

@@ -10,7 +10,7 @@ func (r *recorder) again() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.place.Spent, r.now = r.place.Spent.plus(r.now), spent{}
-	r.ended, r.said, r.begun = nil, "", false
+	r.ended, r.said, r.begun, r.rounds = nil, "", false, false
 	if r.env.Config.Continuous {
 		r.turns = r.place.Turn
 	}
