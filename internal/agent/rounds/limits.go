@@ -50,13 +50,17 @@ func number(text string, def float64) float64 {
 	return def
 }
 
+// mostLimit is above what anybody means, and within what every limit can hold.
+const mostLimit = 1e9
+
 // Check refuses a limit that is none: a task must not run on without one that somebody set.
 func Check(vars map[string]string) error {
+	least := map[string]float64{"MAX_TURNS": 1, "MAX_ITERATIONS": 1, "MAX_CONSECUTIVE_ERRORS": 1} // the rest may be less than one
 	for _, name := range []string{
 		"MAX_TURNS", "MAX_BUDGET_USD", "MAX_TOTAL_COST_USD", "MAX_ITERATIONS", "MAX_CONSECUTIVE_ERRORS", "MAX_DURATION_SECONDS",
 	} {
-		if n, err := strconv.ParseFloat(vars[name], 64); vars[name] != "" && (err != nil || !(n > 0)) {
-			return task.Invalid("env", "%s is %q, which is no limit: it must be a number above 0. Set it in env of execution_config, or leave it out.", name, first(vars[name], 100))
+		if n, err := strconv.ParseFloat(vars[name], 64); vars[name] != "" && (err != nil || !(n > 0 && n >= least[name] && n <= mostLimit)) {
+			return task.Invalid("env", "%s is %q, which is no limit: it must be a number above 0, a whole one where it counts, and at most 1000000000. Set it in env of execution_config, or leave it out.", name, first(vars[name], 100))
 		}
 	}
 	return nil
