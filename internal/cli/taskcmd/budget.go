@@ -3,6 +3,7 @@ package taskcmd
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -37,9 +38,12 @@ func (f *budgetFlags) add(cmd *cobra.Command, prefix string) {
 }
 
 // below reports whether a limit is named that is none.
-func (f *budgetFlags) below() bool {
+func (f *budgetFlags) below() bool { return f.any(func(limit float64) bool { return limit <= 0 }) }
+
+// any reports whether a limit is named of which something is true, or that is no number at all.
+func (f *budgetFlags) any(is func(limit float64) bool) bool {
 	for flag, value := range map[string]float64{"usd": f.usd, "tokens": float64(f.tokens), "wall-clock": float64(f.clock), "sandbox-time": float64(f.sandbox)} {
-		if f.changed(f.prefix+flag) && value <= 0 {
+		if f.changed(f.prefix+flag) && (is(value) || math.IsNaN(value) || math.IsInf(value, 0)) {
 			return true
 		}
 	}
@@ -58,6 +62,9 @@ what is not named stays, and 0 takes a limit away. Tasks that were parked for a 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 0) == (project == "") {
 				return exit.Usagef("name a task, or a project: omoi budget <task>, omoi budget --project <project>")
+			}
+			if f.any(func(limit float64) bool { return limit < 0 }) {
+				return exit.Usagef("a limit is a number above 0, or 0 to take it away: omoi budget <task> --usd 5 --wall-clock 2h")
 			}
 			if project != "" {
 				return s.budgetOfProject(cmd.Context(), project, f)

@@ -50,6 +50,10 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 	require.Equal(t, client.Budget{USD: 10, WallClockS: 7200}, out.Budget)
 	require.Zero(t, f.omoi("budget", "--project", "app", "--wall-clock", "500ms").code)
 	require.Equal(t, client.Budget{USD: 10, WallClockS: 1}, budget, "a short limit is none that is taken away")
+	for _, bad := range []string{"--usd=NaN", "--usd=Inf", "--usd=-1", "--wall-clock=-1s", "--tokens=-5"} {
+		require.Equal(t, exit.Usage, f.omoi("budget", "--project", "app", bad).code, bad)
+	}
+	require.Equal(t, client.Budget{USD: 10, WallClockS: 1}, budget, "none of them came to be one")
 	require.Equal(t, exit.Usage, f.omoi("budget").code)
 	require.Equal(t, exit.Usage, f.omoi("budget", idA, "--project", "app").code)
 }
