@@ -7,10 +7,10 @@ func queueNext(t Task) string {
 	switch {
 	case strings.Contains(t.QueueReason, "autonomous execution is off"):
 		return "omoi projects set " + t.ProjectID + " --autonomous"
-	case strings.Contains(t.QueueReason, "limit 0"), strings.Contains(t.QueueReason, "in this project"):
-		return "omoi projects set " + t.ProjectID + " --limit <n>"
 	case strings.Contains(t.QueueReason, "organization"):
 		return "omoi organization"
+	case strings.Contains(t.QueueReason, "limit 0"), strings.Contains(t.QueueReason, "in this project"):
+		return "omoi projects set " + t.ProjectID + " --limit <n>"
 	}
 	return "omoi ps"
 }

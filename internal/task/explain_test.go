@@ -73,9 +73,10 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		state, says, next string
 		events            []int64
 	}{
-		"queued":            {about(pending, queued("waiting for a slot: 5 of 5 used in this project")), "waiting", "at position 2 of its project's queue, waiting for a slot: 5 of 5", "omoi projects set P --limit <n>", nil},
-		"organization full": {about(pending, queued("waiting for a slot: 1 of 1 used in this organization")), "waiting", "1 of 1 used", "omoi organization", nil},
-		"held":              {about(pending, queued("waiting: autonomous execution is off in this project")), "waiting", "autonomous", "omoi projects set P --autonomous", nil},
+		"queued":               {about(pending, queued("waiting for a slot: 5 of 5 used in this project")), "waiting", "at position 2 of its project's queue, waiting for a slot: 5 of 5", "omoi projects set P --limit <n>", nil},
+		"organization at none": {about(pending, queued("waiting: the organization takes no tasks now (limit 0)")), "waiting", "limit 0", "omoi organization", nil},
+		"organization full":    {about(pending, queued("waiting for a slot: 1 of 1 used in this organization")), "waiting", "1 of 1 used", "omoi organization", nil},
+		"held":                 {about(pending, queued("waiting: autonomous execution is off in this project")), "waiting", "autonomous", "omoi projects set P --autonomous", nil},
 		"turn, no room": {about(pending, func(f *task.WhyFacts) {
 			f.Task.WaitingFor = "20 of the sandboxes of docker are not verified gone, the limit is 20"
 		}), "waiting", "It has its turn and waits: 20 of", "omoi sandboxes", nil},
