@@ -1,5 +1,5 @@
 // Package lookout watches over the sandboxes in reach of one worker. It tells the workflow of a task when its
-// sandbox, or the agent in it, has ended without a word: the workflow looks for itself then, and would otherwise do
+// sandbox, or the agent in it where the provider can tell at no cost, has ended without a word: the workflow looks for itself then, and would otherwise do
 // so when the agent has been silent for long. Nothing depends on it, so it forgets what it saw with its process.
 package lookout
 
