@@ -51,6 +51,19 @@ func bash(command string) modeltest.Tool {
 
 func (b *box) at(name string) string { return filepath.Join(b.cfg.Workspace, name) }
 
+// told is closed once an event of a kind has come, or with the test.
+func (b *box) told(kind string) <-chan struct{} {
+	over, ticker := make(chan struct{}), time.NewTicker(time.Millisecond)
+	go func() {
+		defer close(over)
+		defer ticker.Stop()
+		for len(b.server.Of(kind)) == 0 && b.t.Context().Err() == nil {
+			<-ticker.C
+		}
+	}()
+	return over
+}
+
 func TestClaudeWorks(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, model := claudeBox(t, path)
@@ -60,7 +73,7 @@ func TestClaudeWorks(t *testing.T) {
 				Thinking: "Let me see.", Text: "I write it.", Expect: modeltest.Saying("What to do"),
 				Tools: []modeltest.Tool{{Name: "Write", Input: map[string]any{"file_path": b.at("sum.sh"), "content": "echo $((6*7))\n"}}},
 			},
-			modeltest.Turn{Tools: []modeltest.Tool{{Name: "Read", Input: map[string]any{"file_path": b.at("sum.sh")}}}},
+			modeltest.Turn{Hold: b.told("agent.file_edited"), Tools: []modeltest.Tool{{Name: "Read", Input: map[string]any{"file_path": b.at("sum.sh")}}}},
 			modeltest.Turn{Tools: []modeltest.Tool{{Name: "Edit", Input: map[string]any{"file_path": b.at("sum.sh"), "old_string": "6*7", "new_string": "6*7*1000"}}}},
 			modeltest.Turn{Tools: []modeltest.Tool{bash("sh sum.sh; git mv README README.md; printf '\\0\\1' > bin; head -c 20000 /dev/zero | tr '\\0' x")}},
 			modeltest.Turn{Tools: []modeltest.Tool{bash("git add -A && git commit -qm 'Add a sum' && git push -q origin HEAD")}, Expect: modeltest.Saying("42000")},
