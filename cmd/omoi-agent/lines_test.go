@@ -40,6 +40,7 @@ func TestAProgramTellsItsFailure(t *testing.T) {
 	for line, kind := range map[string]string{
 		`event agent.error '{"error":"no","failure_class":"credentials"}'`: "agent.error",
 		`event agent.completed '{"success":false,"final_output":"no"}'`:    "agent.completed",
+		`event agent.completed '{"success":"false","final_output":"no"}'`:  "agent.completed",
 		`event agent.failed '{"error":"no"}'`:                              "agent.failed",
 	} {
 		b := commandBox(t, line)

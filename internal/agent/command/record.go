@@ -174,8 +174,8 @@ func (r *recorder) ends(e *event) bool {
 func fails(e *event) bool {
 	switch e.Type {
 	case task.EventAgentCompleted:
-		success, said := e.Data["success"].(bool)
-		return said && !success
+		success, said := e.Data["success"]
+		return said && success != true
 	case task.EventContinuousCompleted:
 		return e.Data["validation_passed"] != true
 	}
