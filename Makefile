@@ -98,9 +98,15 @@ sqlc:
 
 # --- tests -------------------------------------------------------------------
 
+# run-tests FLAGS PACKAGES: says what failed, and runs a few that failed once more by themselves.
+define run-tests
+	{ $(GO) test -json $(TEST_FLAGS) $(1) $(2) || echo '{"Action":"exit"}'; } | \
+		$(GO) run ./internal/tools/testreport $(GO) test -json $(TEST_FLAGS) $(1)
+endef
+
 .PHONY: test
 test: build temporal ## run the tests of all packages; says what was skipped and why
-	@$(GO) test -json $(TEST_FLAGS) $(PACKAGES) | $(GO) run ./internal/tools/testreport
+	@$(call run-tests,,$(PACKAGES))
 
 .PHONY: test-all
 test-all: verify lint test user-test race fuzz replay sticky-off claude-test compose-check ## test, and what needs system packages or more time
@@ -112,7 +118,7 @@ user-test: build temporal ## as root: run the tests that care also as an ordinar
 
 .PHONY: race
 race: ## run the packages with goroutines under the race detector
-	@CGO_ENABLED=1 $(GO) test -race -short -json $(TEST_FLAGS) $(RACE_PACKAGES) | $(GO) run ./internal/tools/testreport
+	@export CGO_ENABLED=1; $(call run-tests,-race -short -timeout 15m,$(RACE_PACKAGES))
 
 .PHONY: fuzz
 fuzz: ## send random events, batches, messages and frames; FUZZTIME=10m looks longer
@@ -124,7 +130,7 @@ replay: ## replay the recorded histories; the broken ones must fail
 
 .PHONY: sticky-off
 sticky-off: temporal ## play every path on a real server, each workflow task from the first event
-	@OMOI_STICKY_CACHE=off $(GO) test -json $(TEST_FLAGS) -run '^TestOnServer$$' ./workflows | $(GO) run ./internal/tools/testreport
+	@export OMOI_STICKY_CACHE=off; $(call run-tests,-run '^TestOnServer$$',./workflows)
 
 .PHONY: record
 record: temporal ## record workflow histories anew, against a real server
@@ -132,11 +138,11 @@ record: temporal ## record workflow histories anew, against a real server
 
 .PHONY: e2e
 e2e: build temporal ## run only the end-to-end tests against the real programs
-	@$(GO) test -json $(TEST_FLAGS) ./internal/e2e/... | $(GO) run ./internal/tools/testreport
+	@$(call run-tests,,./internal/e2e/...)
 
 .PHONY: claude-test
 claude-test: build temporal ## run the real Claude Code, both pinned versions, against a scripted model; asks npm for it, once
-	@OMOI_CLAUDE_TEST=1 $(GO) test -json $(TEST_FLAGS) -run '^TestClaude' ./cmd/omoi-agent ./internal/e2e | $(GO) run ./internal/tools/testreport
+	@export OMOI_CLAUDE_TEST=1; $(call run-tests,-run '^TestClaude',./cmd/omoi-agent ./internal/e2e)
 
 .PHONY: gapless
 gapless: build temporal ## prove at full size that no event is lost or doubled; OMOI_GAPLESS_SEED=n repeats a run

@@ -2,10 +2,14 @@
 // test's own line for every package, everything that a failed test said, and at the end
 // how many tests were skipped and why, and once more the first lines of what each failed
 // test found wrong. It fails if a test or a build has failed.
+//
+// Its arguments, if any, are the command that runs tests, without packages: with it a few failed
+// tests are run once more by themselves, and those that pass then are called FLAKY.
 package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,7 +19,7 @@ import (
 )
 
 func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
+	if err := run(os.Stdin, os.Stdout, goTest(os.Args[1:])); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		os.Exit(1)
 	}
@@ -37,16 +41,28 @@ type report struct {
 	passed  int
 	failed  int // tests
 	broken  int // packages
+	exit    bool
+
+	losses map[string][]string // top-level tests that failed, by package
+	grave  bool                // something failed that a second run excuses in no case
 }
 
-func run(in io.Reader, out io.Writer) error {
-	r := &report{out: out, said: map[string][]string{}}
+// run reports what in says, after a second run by again of the few tests that failed.
+func run(in io.Reader, out io.Writer, again rerun) error {
+	r := &report{out: out, said: map[string][]string{}, losses: map[string][]string{}}
+	if err := r.read(in); err != nil {
+		return err
+	}
+	return r.close(context.Background(), again)
+}
+
+func (r *report) read(in io.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var e event
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			fmt.Fprintln(out, lines.Text()) // not of go test: a build's complaint
+			fmt.Fprintln(r.out, lines.Text()) // not of go test: a build's complaint
 			continue
 		}
 		r.take(e)
@@ -54,7 +70,7 @@ func run(in io.Reader, out io.Writer) error {
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("read test output: %w", err)
 	}
-	return r.close()
+	return nil
 }
 
 func (r *report) take(e event) {
@@ -67,9 +83,12 @@ func (r *report) take(e event) {
 		delete(r.said, key)
 	case "skip":
 		r.skip(key, e)
+	case "exit": // of go test itself, not well
+		r.exit = true
 	case "fail", "build-fail":
 		r.broken += 1 - one(e)
 		r.failed += one(e)
+		r.lose(e, r.said[key])
 		fmt.Fprint(r.out, strings.Join(r.said[key], ""))
 		r.wrong = append(r.wrong, "FAILED "+key+"\n"+strings.Join(found(r.said[key]), ""))
 		delete(r.said, key)
@@ -116,14 +135,15 @@ func (r *report) skip(key string, e event) {
 	delete(r.said, key)
 }
 
-func (r *report) close() error {
+func (r *report) close(ctx context.Context, again rerun) error {
 	slices.Sort(r.skipped)
 	for _, line := range r.skipped {
 		fmt.Fprintln(r.out, "SKIPPED", line)
 	}
 	fmt.Fprint(r.out, strings.Join(r.wrong, ""))
 	fmt.Fprintf(r.out, "%d tests passed, %d failed, %d skipped\n", r.passed, r.failed, len(r.skipped))
-	if r.failed > 0 || r.broken > 0 || r.passed == 0 {
+	bad := r.exit || r.failed > 0 || r.broken > 0 || r.passed == 0
+	if bad && !r.excused(ctx, again) {
 		return fmt.Errorf("%d tests and %d packages failed", r.failed, r.broken)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 func reported(t *testing.T, lines ...string) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := run(strings.NewReader(strings.Join(lines, "\n")), &out)
+	err := run(strings.NewReader(strings.Join(lines, "\n")), &out, nil)
 	return out.String(), err
 }
 
