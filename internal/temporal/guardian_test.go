@@ -78,7 +78,7 @@ func TestTheGuardiansScheduleMakesUpForOnePeriod(t *testing.T) {
 
 func TestARestEndsAndAPersonsPauseStays(t *testing.T) {
 	t.Parallel()
-	c := connect(t, temporal.Config{CallTimeout: time.Minute, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour})
+	c := connect(t, temporal.Config{ReaperPeriod: time.Hour, GuardianPeriod: time.Hour})
 	require.NoError(t, c.EnsureSchedules(t.Context()))
 	for _, id := range []string{contract.ScheduleGuardian, contract.ScheduleConductor} {
 		require.NoError(t, c.PauseSchedule(t.Context(), id, contract.NoteRest))
@@ -101,12 +101,12 @@ func TestARestEndsAndAPersonsPauseStays(t *testing.T) {
 
 func TestAGuardianThatIsSwitchedOffIsSeenToBe(t *testing.T) {
 	t.Parallel()
-	off := temporal.Config{CallTimeout: time.Minute, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour, GuardianOff: true}
+	off := temporal.Config{CallTimeout: patient, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour, GuardianOff: true}
 	c := connect(t, off)
 	require.NoError(t, c.EnsureSchedules(t.Context()))
 	awaitPause(t, c, true, "switched off by monitoring.enabled")
 	awaitPauseOf(t, c, contract.ScheduleConductor, true, "switched off by monitoring.enabled")
-	on := temporal.New(temporal.Config{CallTimeout: time.Minute, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour}, c.SDK(), nil)
+	on := temporal.New(temporal.Config{CallTimeout: patient, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour}, c.SDK(), nil)
 	require.NoError(t, on.EnsureSchedules(t.Context()))
 	awaitPause(t, c, false, "")
 }

@@ -19,8 +19,6 @@ import (
 // EnsureSchedules makes the schedules of an installation, and changes those that say
 // something else than this configuration. Any number of processes may call it at once.
 func (c *Client) EnsureSchedules(ctx context.Context) error {
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
 	for _, wanted := range []client.ScheduleOptions{c.reaper(), c.guardian(), c.conductor()} {
 		if err := c.ensureSchedule(ctx, wanted); err != nil {
 			return err
@@ -30,6 +28,8 @@ func (c *Client) EnsureSchedules(ctx context.Context) error {
 }
 
 func (c *Client) ensureSchedule(ctx context.Context, wanted client.ScheduleOptions) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
 	_, err := c.sdk.ScheduleClient().Create(ctx, wanted)
 	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return coded("make schedule "+wanted.ID, err)

@@ -66,10 +66,14 @@ func needServer(t *testing.T) *testsuite.DevServer {
 	return server.dev
 }
 
+// patient is the longest that a call of a test takes: the server is busy with all of them.
+const patient = time.Minute
+
 // connect gives each test a namespace and a client of its own.
 func connect(t *testing.T, cfg temporal.Config) *temporal.Client {
 	t.Helper()
 	dev := needServer(t)
+	cfg.CallTimeout = patient
 	cfg.HostPort, cfg.Namespace = dev.FrontendHostPort(), "n"+task.NewSandboxID()
 	_, err := dev.Client().WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
 		Namespace: cfg.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),

@@ -185,7 +185,7 @@ func TestTheReapersScheduleIsMadeKeptAndChanged(t *testing.T) {
 	require.NoError(t, c.EnsureSchedules(t.Context()))
 	require.Equal(t, made.Info.LastUpdateAt, describe(t, c).Info.LastUpdateAt, "the same is left alone")
 
-	other := temporal.New(temporal.Config{ReaperPeriod: 2 * time.Hour}, c.SDK(), nil)
+	other := temporal.New(temporal.Config{CallTimeout: patient, ReaperPeriod: 2 * time.Hour}, c.SDK(), nil)
 	require.NoError(t, other.EnsureSchedules(t.Context()))
 	require.Equal(t, 2*time.Hour, describe(t, c).Schedule.Spec.Intervals[0].Every)
 }
