@@ -234,9 +234,12 @@ type outcomes struct {
 	session *session
 }
 
-// Emit passes the event on. Before the outcome goes the transcript: once it is known, the
-// sandbox may be taken away.
+// Emit passes the event on; one that says that the agent waits names what it has answered. Before the outcome
+// goes the transcript: once it is known, the sandbox may be taken away.
 func (o *outcomes) Emit(eventType string, data map[string]any) {
+	if eventType == task.EventAgentWaiting {
+		data["message_ids"] = o.session.box.Answered()
+	}
 	if !o.decisive(eventType) {
 		o.Reporter.Emit(eventType, data)
 		return

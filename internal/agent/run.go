@@ -96,6 +96,7 @@ type session struct {
 	secrets *redact.Hider
 	report  *reporter.Reporter
 	doing   *reporter.Activity
+	box     *inbox.Inbox
 	keep    *transcript.Keeper
 	marks   *marks
 	resume  *Resume
@@ -201,6 +202,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	if err != nil {
 		return Result{}, initial(err)
 	}
+	s.box = box
 	env := Env{
 		Config: s.cfg, SessionID: s.marks.SessionID, Resumed: resumed, Done: s.marks.Done, Environ: environ(s.cfg, s.resume),
 		Resume: s.resume, Keep: s.keep.Follow,

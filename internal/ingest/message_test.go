@@ -173,6 +173,25 @@ func TestAMessageIsAnswered(t *testing.T) {
 	require.True(t, b.ack(sandbox, acked.ID, "me"))
 }
 
+// An agent that wins messages by its name says by their ids which ones it has answered: nothing else settles them.
+func TestAnAgentThatWaitsNamesWhatItHasAnswered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	intake, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
+	said, unread := b.say(sandbox, "", "a"), b.say(sandbox, "", "b")
+	for _, m := range []ingest.Message{said, unread} {
+		b.lease(sandbox)
+		require.True(t, b.ack(sandbox, m.ID, "me"))
+		b.inject(intake, sandbox, task.EventAgentMessageInjected, map[string]any{"message_id": m.ID})
+	}
+	b.inject(intake, sandbox, task.EventAgentWaiting, map[string]any{"message": "a program says so"})
+	require.Equal(t, ingest.MessageTakenUp, b.message(said.ID).State)
+	b.inject(intake, sandbox, task.EventAgentWaiting, map[string]any{"message_ids": []any{said.ID, 7, "no id"}})
+	b.inject(intake, sandbox, task.EventAgentWaiting, map[string]any{"message_ids": []any{}})
+	require.Equal(t, ingest.MessageAnswered, b.message(said.ID).State)
+	require.Equal(t, ingest.MessageTakenUp, b.message(unread.ID).State)
+}
+
 // Who has won a message and could not use it says so: nobody takes it for said. What was answered
 // stays answered.
 func TestAMessageThatCouldNotBeUsedExpires(t *testing.T) {

@@ -39,9 +39,12 @@ const (
 		UPDATE messages SET state = 'expired', settled_at = coalesce($2, now()), lease_until = NULL,
 			reason = 'The agent left before it took the message up.'
 		WHERE sandbox_id = $1 AND state IN ('accepted', 'delivered')`
-	sqlAgentBack   = `DELETE FROM departures WHERE sandbox_id = $1`
+	sqlAgentBack     = `DELETE FROM departures WHERE sandbox_id = $1`
+	sqlAnsweredThese = `UPDATE messages SET state = 'answered', answered_at = coalesce($2, now())
+		WHERE sandbox_id = $1 AND state = 'taken_up' AND id = ANY ($3::uuid[])`
+	// Old workers name none, and win none by a name.
 	sqlAnsweredAll = `UPDATE messages SET state = 'answered', answered_at = coalesce($2, now())
-		WHERE sandbox_id = $1 AND state = 'taken_up' AND injected`
+		WHERE sandbox_id = $1 AND state = 'taken_up' AND injected AND taker = ''`
 )
 
 // saidOfMessage is what an event may say of a message. Values of other types say nothing.
@@ -50,6 +53,7 @@ type saidOfMessage struct {
 	Content   any `json:"content"`
 	Reason    any `json:"reason"`
 	InReplyTo any `json:"in_reply_to"`
+	Answered  any `json:"message_ids"`
 }
 
 // queueMessages settles the messages that new events speak of, in the order of the events.
@@ -66,7 +70,7 @@ func (p *eventPlan) queueMessages(batch *pgx.Batch) {
 			said := readSaid(row.event)
 			q.settle(sqlAnsweredByID, said.ID, sqlAnsweredInterrupt, said.Reason)
 		case task.EventAgentWaiting:
-			batch.Queue(sqlAnsweredAll, q.sandboxID, q.at)
+			q.waits(readSaid(row.event).Answered)
 		case task.EventAgentShutdown:
 			if reason := readSaid(row.event).Reason; reason != "sigterm" && reason != "gone" {
 				batch.Queue(sqlAgentLeft, q.sandboxID, q.at)
@@ -96,6 +100,27 @@ type messageNews struct {
 	batch     *pgx.Batch
 	sandboxID string
 	at        *time.Time // null: now
+}
+
+// mostAnswered is how many messages one event answers; an agent names them as they come.
+const mostAnswered = 1000
+
+// waits settles the messages that an agent names which waits again.
+func (q messageNews) waits(answered any) {
+	named, ok := answered.([]any)
+	if !ok {
+		q.batch.Queue(sqlAnsweredAll, q.sandboxID, q.at)
+		return
+	}
+	ids := make([]string, 0, min(len(named), mostAnswered))
+	for _, one := range named[:min(len(named), mostAnswered)] {
+		if id, _ := one.(string); uuidForm.MatchString(id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > 0 {
+		q.batch.Queue(sqlAnsweredThese, q.sandboxID, q.at, ids)
+	}
 }
 
 // settle goes by the id, or by the text where there is none.

@@ -43,7 +43,7 @@ func parse(line []byte) *event {
 func ours(eventType string) bool {
 	switch eventType {
 	case task.EventAgentStarted, task.EventAgentHeartbeat, task.EventSpecHeartbeat, task.EventAgentShutdown, task.EventAgentInterrupted,
-		task.EventAgentMessageInjected, task.EventAgentMessageDropped,
+		task.EventAgentWaiting, task.EventAgentMessageInjected, task.EventAgentMessageDropped,
 		"agent.events_dropped", "agent.resume_failed", "agent.setup_started", "agent.setup_completed", "agent.spool_degraded":
 		return true
 	}

@@ -26,6 +26,7 @@ func TestOnlyEventLinesAreEvents(t *testing.T) {
 		"no type":          {`{"omoi":"event"}`, false},
 		"a strange type":   {`{"omoi":"event","event_type":"Agent Message"}`, false},
 		"ours":             {`{"omoi":"event","event_type":"agent.shutdown","event_data":{}}`, false},
+		"ours too":         {`{"omoi":"event","event_type":"agent.waiting","event_data":{}}`, false},
 		"data is a list":   {`{"omoi":"event","event_type":"agent.message","event_data":[]}`, false},
 		"half":             {good[:40], false},
 		"more behind it":   {good + " {}", false},

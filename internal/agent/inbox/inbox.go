@@ -73,6 +73,7 @@ type Inbox struct {
 	asked   map[string]bool // ids that are being won
 	used    *usedIDs
 	taken   int
+	told    int           // of the used ones, by [Inbox.Answered]
 	changed chan struct{} // closed and replaced when a message arrives
 	acks    chan string
 }
@@ -268,6 +269,16 @@ func (b *Inbox) Used(id string) {
 	if err := b.used.add(id); err != nil {
 		b.log.Warn("used message not noted on disk", slog.Any("error", err))
 	}
+}
+
+// Answered are the messages that were used since the last call, those of earlier processes too: an agent that waits again has
+// answered them.
+func (b *Inbox) Answered() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ids := b.used.order[max(b.told, len(b.used.order)-mostUsed):]
+	b.told = len(b.used.order)
+	return append([]string{}, ids...)
 }
 
 // handOut notes first that the message is won, so that a restart hands it out again; then

@@ -92,9 +92,12 @@ func TestARestartUsesNoMessageTwice(t *testing.T) {
 	_, err := box.Take(t.Context())
 	require.NoError(t, err)
 	box.Used("1")
+	require.Equal(t, []string{"1"}, box.Answered())
+	require.Equal(t, []string{}, box.Answered())
 	stop() // perhaps before the plain receipt was sent: the server gives the message again
 
 	box, rep, _ := begin(t, server, dir)
+	require.Equal(t, []string{"1"}, box.Answered(), "the event that said so may be lost")
 	waitAcks(t, server, 1)
 	server.Say(agenttest.Message{ID: "2", Content: "b", Type: "user_message"})
 	m, err := box.Take(t.Context())
