@@ -40,8 +40,8 @@ const (
 	mostKnown   = 10_000           // repositories whose installation is remembered
 )
 
-// App works with the short-lived tokens of a GitHub App. It keeps them in memory, one for each installation. It is
-// safe for concurrent use.
+// App works with the short-lived tokens of a GitHub App. It keeps them in memory, one for each repository, which opens that
+// one alone. It is safe for concurrent use.
 type App struct {
 	cfg AppConfig
 	key *rsa.PrivateKey
@@ -49,13 +49,14 @@ type App struct {
 
 	mu     sync.Mutex
 	known  map[string]installation // by owner/name
-	tokens map[int64]*ghinstallation.Transport
+	tokens map[string]*gh.InstallationToken
 }
 
 // installation is what was found at a time; an id of 0: the App is not installed there.
 type installation struct {
 	id    int64
-	page  string // where its owner changes it
+	page  string                      // where its owner changes it
+	may   *gh.InstallationPermissions // what the App may do there
 	until time.Time
 }
 
@@ -67,7 +68,7 @@ func NewApp(cfg AppConfig) (*App, error) {
 	}
 	web := strings.TrimRight(cmp.Or(cfg.URL, Web), "/")
 	cfg.URL, cfg.HTTP = web, cmp.Or(cfg.HTTP, http.DefaultTransport)
-	return &App{cfg: cfg, key: key, api: API(web), known: map[string]installation{}, tokens: map[int64]*ghinstallation.Transport{}}, nil
+	return &App{cfg: cfg, key: key, api: API(web), known: map[string]installation{}, tokens: map[string]*gh.InstallationToken{}}, nil
 }
 
 // Token answers a token for a repository that is good for ten minutes at least. [errNotInstalled] is in the error where
@@ -79,22 +80,55 @@ func (a *App) Token(ctx context.Context, owner, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	source := a.source(at.id)
-	token, err := source.Token(ctx)
+	if lacks := lacking(at.may); lacks != "" {
+		a.forget(owner, name) // or what is granted now would show in minutes
+		return "", a.mayNot(at, owner+"/"+name, lacks)
+	}
+	full := nameOf(owner, name)
+	a.mu.Lock()
+	token := a.tokens[full]
+	a.mu.Unlock()
+	if token != nil && time.Until(token.GetExpiresAt().Time) > renewBefore {
+		return token.GetToken(), nil
+	}
+	if token, err = a.ask(ctx, at, owner, name); err != nil {
+		return "", err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.tokens) >= mostKnown {
+		clear(a.tokens)
+	}
+	a.tokens[full] = token
+	return token.GetToken(), nil
+}
+
+// ask asks for a token that opens one repository, and may do there what omoi does and no more. No lock is held meanwhile: two that
+// ask at once get one each.
+func (a *App) ask(ctx context.Context, at installation, owner, name string) (*gh.InstallationToken, error) {
+	token, _, err := a.client().Apps.CreateInstallationToken(ctx, at.id, &gh.InstallationTokenOptions{Repositories: []string{name}, Permissions: permissions(at.may)})
 	if err != nil {
 		a.forget(owner, name)
-		return "", a.tokenRefused(at, owner, err)
-	}
-	if lacks := lacking(source); lacks != "" {
-		a.drop(at.id) // or what is granted now would show in an hour
-		return "", a.mayNot(at, owner+"/"+name, lacks)
+		return nil, a.tokenRefused(at, owner+"/"+name, err)
 	}
 	return token, nil
 }
 
+// permissions are those that omoi uses of those that the App has. What is asked for and not granted would be refused.
+func permissions(may *gh.InstallationPermissions) *gh.InstallationPermissions {
+	out := &gh.InstallationPermissions{Contents: new("write"), PullRequests: new("write"), Metadata: new("read")}
+	if may.GetWorkflows() == "write" { // for commits that change files of GitHub Actions
+		out.Workflows = new("write")
+	}
+	return out
+}
+
+// nameOf is a repository in the one case by which it is remembered.
+func nameOf(owner, name string) string { return strings.ToLower(owner + "/" + name) }
+
 // installed answers the installation that serves a repository.
 func (a *App) installed(ctx context.Context, owner, name string) (installation, error) {
-	full := strings.ToLower(owner + "/" + name)
+	full := nameOf(owner, name)
 	a.mu.Lock()
 	at, known := a.known[full]
 	a.mu.Unlock()
@@ -120,10 +154,10 @@ func (a *App) look(ctx context.Context, owner, name string) (installation, error
 	case err != nil:
 		return installation{}, a.told(err, "look for its installation on "+owner+"/"+name)
 	case found.SuspendedAt != nil:
-		a.drop(found.GetID())
+		a.forget(owner, name)
 		return installation{}, suspended(owner, found.GetHTMLURL(), nil)
 	}
-	return installation{id: found.GetID(), page: found.GetHTMLURL(), until: time.Now().Add(lookAgain)}, nil
+	return installation{id: found.GetID(), page: found.GetHTMLURL(), may: found.GetPermissions(), until: time.Now().Add(lookAgain)}, nil
 }
 
 func (a *App) remember(full string, at installation) {
@@ -135,34 +169,12 @@ func (a *App) remember(full string, at installation) {
 	a.known[full] = at
 }
 
-// forget makes the next call look for the installation again.
+// forget makes the next call look for the installation again, and ask for a new token.
 func (a *App) forget(owner, name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.known, strings.ToLower(owner+"/"+name))
-}
-
-// source is what has the token of an installation. One whose token ends soon is replaced: it would give that out until
-// its last minute. Each has its own signer, since both are changed by a renewal.
-func (a *App) source(id int64) *ghinstallation.Transport {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if t := a.tokens[id]; t != nil {
-		if ends, _, err := t.Expiry(); err != nil || time.Until(ends) > renewBefore {
-			return t
-		}
-	}
-	t := ghinstallation.NewFromAppsTransport(a.signer(), id)
-	t.BaseURL = a.api
-	a.tokens[id] = t
-	return t
-}
-
-// drop makes the next call ask for a new token.
-func (a *App) drop(id int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.tokens, id)
+	delete(a.known, nameOf(owner, name))
+	delete(a.tokens, nameOf(owner, name))
 }
 
 func (a *App) signer() *ghinstallation.AppsTransport {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/bradleyfalzon/ghinstallation/v2"
 	gh "github.com/google/go-github/v66/github"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -58,27 +57,20 @@ func (a *App) self(ctx context.Context) (*gh.App, error) {
 }
 
 // tokenRefused makes of an error of the token call what people and retries need.
-func (a *App) tokenRefused(at installation, owner string, err error) error {
-	if e, ok := errors.AsType[*ghinstallation.HTTPError](err); ok && e.Response != nil {
-		defer func() { _ = e.Response.Body.Close() }()
-		err = gh.CheckResponse(e.Response)
-	}
+func (a *App) tokenRefused(at installation, full string, err error) error {
 	if statusOf(err) == http.StatusForbidden && strings.Contains(says(err), "suspended") {
+		owner, _, _ := strings.Cut(full, "/")
 		return suspended(owner, at.page, err)
 	}
-	return a.told(err, "get a token for "+owner)
+	return a.told(err, "get a token for "+full)
 }
 
 func suspended(owner, page string, cause error) error {
 	return task.Errorf(task.CodeForbidden, "%s has suspended the GitHub App. Next: let it work again at %s, or omoi credentials set github, then retry", owner, page).WithCause(cause)
 }
 
-// lacking names what the newest token may not do and omoi needs.
-func lacking(source *ghinstallation.Transport) string {
-	may, err := source.Permissions()
-	if err != nil {
-		return ""
-	}
+// lacking names what an App may not do where it is installed and omoi needs.
+func lacking(may *gh.InstallationPermissions) string {
 	var lacks []string
 	if may.GetContents() != "write" {
 		lacks = append(lacks, "Contents")

@@ -3,7 +3,6 @@ package github
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -51,15 +50,6 @@ func (r *repository) refused(cause error) error {
 	if !r.app {
 		return refused(cause)
 	}
-	r.host.cfg.App.refused(r.owner, r.name)
+	r.host.cfg.App.forget(r.owner, r.name)
 	return task.Errorf(task.CodeForbidden, "GitHub refused the token of the GitHub App for %s: the App was suspended there, or taken away. Next: omoi credentials test github, then retry", r.full()).WithCause(cause)
-}
-
-// refused forgets the token of a repository, and by which installation it came.
-func (a *App) refused(owner, name string) {
-	full := strings.ToLower(owner + "/" + name)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.tokens, a.known[full].id)
-	delete(a.known, full)
 }

@@ -261,3 +261,38 @@ func TestAKeyThatIsNoneIsNotRepeated(t *testing.T) {
 	require.Contains(t, err.Error(), "OMOI_GITHUB_APP_KEY_FILE")
 	require.NotContains(t, err.Error(), "nearly")
 }
+
+// A token opens the one repository that it is for, however many the App is installed on, and may do no more than omoi does.
+func TestATokenOpensOneRepositoryOnly(t *testing.T) {
+	t.Parallel()
+	b := withApp(t, appKey(), people{})
+	const other = "acme/other"
+	_, err := b.server.Add(other)
+	require.NoError(t, err)
+	plain := map[string]string{"contents": "write", "pull_requests": "write", "metadata": "read"}
+	b.server.Install(appID, map[string]string{
+		"contents": "write", "pull_requests": "write", "metadata": "read", "administration": "write", "secrets": "write",
+	}, string(repo), other)
+	require.NoError(t, b.host.Check(t.Context(), repo))
+	require.NoError(t, b.host.Check(t.Context(), other))
+	tokens := b.server.AppTokens()
+	require.Len(t, tokens, 2)
+	for n, full := range []string{string(repo), other} {
+		opens, may := b.server.TokenOf(tokens[n])
+		require.Equal(t, []string{full}, opens)
+		require.Equal(t, plain, may)
+	}
+	first, err := github.New(github.Config{URL: b.server.URL, Scratch: scratch.Open(b.temp)}, users{who: tokens[0]})
+	require.NoError(t, err)
+	require.Error(t, first.As(scm.Owner{UserID: who}).Check(t.Context(), other), "it is as if that was not there")
+}
+
+// Where the App may change the files of GitHub Actions, so may its tokens: an agent's commit could not be pushed else.
+func TestATokenMayChangeWorkflowsWhereTheAppMay(t *testing.T) {
+	t.Parallel()
+	b := withApp(t, appKey(), people{})
+	b.server.Install(appID, map[string]string{"contents": "write", "pull_requests": "write", "metadata": "read", "workflows": "write"}, string(repo))
+	require.NoError(t, b.host.Check(t.Context(), repo))
+	_, may := b.server.TokenOf(b.server.AppTokens()[0])
+	require.Equal(t, "write", may["workflows"])
+}

@@ -79,3 +79,51 @@ func (b *bench) again(step func(context.Context) error) {
 	}
 	require.NoError(b.t, err)
 }
+
+// TestEveryLostAnswerLeavesSavedWorkOnItsBranch does the same with work that was saved beside its branch and is brought there: once
+// where the branch stands, and once where it is gone.
+func TestEveryLostAnswerLeavesSavedWorkOnItsBranch(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*bench, scm.Branch){
+		"the branch stands": func(*bench, scm.Branch) {},
+		"the branch is gone": func(b *bench, branch scm.Branch) {
+			git(b.t, b.bare, "update-ref", "-d", "refs/heads/"+branch.Name)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plain := setup(t)
+			calls := plain.promoted(prepare, -1)
+			require.GreaterOrEqual(t, len(calls), 4, "the saved work, the branch, its move, the note")
+			for n, call := range calls {
+				t.Run(call, func(t *testing.T) {
+					t.Parallel()
+					setup(t).promoted(prepare, n)
+				})
+			}
+		})
+	}
+}
+
+// promoted brings saved work to its branch, with the answer of the n-th call lost; it answers the calls.
+func (b *bench) promoted(prepare func(*bench, scm.Branch), n int) []string {
+	b.t.Helper()
+	branch, ref, commit := b.rescued()
+	require.NoError(b.t, b.server.Unprotect(string(repo)))
+	prepare(b, branch)
+	before := len(b.server.Calls())
+	if n >= 0 {
+		b.server.Break(standin.Fault{Skip: n, Lose: true})
+	}
+	var head string
+	b.again(func(ctx context.Context) (err error) {
+		head, err = b.host.Promote(ctx, repo, branch.Name, ref, commit)
+		return err
+	})
+	require.Equal(b.t, commit, head)
+	require.Equal(b.t, []string{branch.Name}, b.branches())
+	require.Equal(b.t, commit, b.head("refs/heads/"+branch.Name))
+	require.Equal(b.t, commit, b.head("refs/omoi/heads/"+branch.Name), "where it is made again")
+	b.leavesNothing()
+	return b.server.Calls()[before:]
+}

@@ -3,8 +3,11 @@ package standin
 import (
 	"cmp"
 	"crypto/rsa"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -190,19 +193,65 @@ func (s *Server) makeToken(w http.ResponseWriter, r *http.Request, who *app) {
 		refuse(w, http.StatusForbidden, "This installation has been suspended")
 		return
 	}
+	repos, may, err := asked(r, in)
+	if err != nil {
+		refuse(w, http.StatusUnprocessableEntity, err.Error())
+		return
+	}
 	token := fmt.Sprintf("ghs_%dtheTokenOfAnInstallation%08d", id, len(in.tokens)+1)
 	in.tokens = append(in.tokens, token)
 	ends := time.Now().Add(who.life).UTC().Truncate(time.Second)
-	s.tokens[token], s.ends[token] = map[string]string{}, ends
-	for full := range in.repos {
-		s.tokens[token][full] = grantOf(in)
+	s.tokens[token], s.ends[token], s.mays[token] = map[string]string{}, ends, may
+	for _, full := range repos {
+		s.tokens[token][full] = grantOf(may)
 	}
-	reply(w, http.StatusCreated, object{"token": token, "expires_at": ends, "permissions": in.may, "repository_selection": "selected"})
+	reply(w, http.StatusCreated, object{"token": token, "expires_at": ends, "permissions": may, "repository_selection": "selected"})
 }
 
-// grantOf is what the permissions of an installation are worth to git and the API.
-func grantOf(in *install) string {
-	if in.may["contents"] == "write" {
+// asked are the repositories and permissions that a token is asked for: all that the installation has, unless fewer are named.
+func asked(r *http.Request, in *install) (repos []string, may map[string]string, err error) {
+	var body struct {
+		Repositories []string          `json:"repositories"`
+		Permissions  map[string]string `json:"permissions"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, errBody
+	}
+	for full := range in.repos {
+		if _, name, _ := strings.Cut(full, "/"); len(body.Repositories) == 0 || slices.ContainsFunc(body.Repositories, func(s string) bool { return strings.EqualFold(s, name) }) {
+			repos = append(repos, full)
+		}
+	}
+	if len(repos) < len(body.Repositories) {
+		return nil, nil, errNotThere
+	}
+	for what, level := range body.Permissions {
+		if has := in.may[what]; has != level && has != "write" {
+			return nil, nil, errNotGranted
+		}
+	}
+	if len(body.Permissions) == 0 {
+		body.Permissions = in.may
+	}
+	return repos, body.Permissions, nil
+}
+
+var (
+	errBody       = errors.New("Problems parsing JSON")                                                                                 //nolint:staticcheck // GitHub's own words
+	errNotThere   = errors.New("There is at least one repository that does not exist or is not accessible to the parent installation.") //nolint:staticcheck // likewise
+	errNotGranted = errors.New("The permissions requested are not granted to this installation.")                                       //nolint:staticcheck // likewise
+)
+
+// TokenOf is what a token opens and what it may do there.
+func (s *Server) TokenOf(token string) (repos []string, may map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.tokens[token])), s.mays[token]
+}
+
+// grantOf is what permissions are worth to git and the API.
+func grantOf(may map[string]string) string {
+	if may["contents"] == "write" {
 		return "push"
 	}
 	return "pull"

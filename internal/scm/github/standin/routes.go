@@ -52,10 +52,20 @@ func (s *Server) guarded(answer handler) http.HandlerFunc {
 			refuse(w, http.StatusNotFound, err.Error())
 		case r.Method != http.MethodGet && !push:
 			refuse(w, http.StatusForbidden, "Resource not accessible by personal access token")
+		case r.Method != http.MethodGet && !s.mayPull(r):
+			refuse(w, http.StatusForbidden, "Resource not accessible by integration")
 		default:
 			answer(w, r, on)
 		}
 	}
+}
+
+// mayPull reports whether a call that changes a pull request has the permission for that; other calls need none of it.
+func (s *Server) mayPull(r *http.Request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	may, ofApp := s.mays[tokenOf(r)]
+	return !ofApp || !strings.Contains(r.URL.Path, "/pulls") || may["pull_requests"] == "write"
 }
 
 func reply(w http.ResponseWriter, status int, body any) {

@@ -30,7 +30,8 @@ type Server struct {
 
 	apps     map[int64]*app
 	installs []*install
-	ends     map[string]time.Time // of tokens that end
+	ends     map[string]time.Time         // of tokens that end
+	mays     map[string]map[string]string // what the tokens of Apps may do
 }
 
 // Start serves repositories that lie below dir until Close is called.
@@ -41,7 +42,7 @@ func Start(dir string) (*Server, error) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	s := &Server{URL: "http://" + l.Addr().String(), dir: dir, mux: http.NewServeMux(), repos: map[string]*repo{}, tokens: map[string]map[string]string{}}
-	s.apps, s.ends = map[int64]*app{}, map[string]time.Time{}
+	s.apps, s.ends, s.mays = map[int64]*app{}, map[string]time.Time{}, map[string]map[string]string{}
 	s.routes()
 	s.appRoutes()
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
