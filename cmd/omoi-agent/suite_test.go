@@ -106,6 +106,7 @@ func TestAnyAgentWaitsForMessages(t *testing.T) {
 		require.Empty(t, b.server.Of("agent.completed"))
 		b.server.Say(agenttest.Message{ID: "m1", Content: "more", Type: "user_message"})
 		b.server.Wait(t, agenttest.Has("agent.waiting", 2))
+		require.Equal(t, []any{"m1"}, b.server.Of("agent.waiting")[1].Data["message_ids"], "what it has answered")
 		b.server.Say(agenttest.Message{ID: "m2", Content: "stop", Type: "interrupt"}) // there is nothing to stop
 		b.server.Wait(t, agenttest.Has("agent.waiting", 3))
 		b.one("agent.interrupted")
@@ -243,6 +244,14 @@ func TestNoAgentCompletesAnImplementationWithoutWork(t *testing.T) {
 			require.Equal(t, false, b.one("iteration.validation")["passed"])
 			require.Contains(t, b.one("iteration.validation")["feedback"], "Nothing was done")
 			require.Equal(t, "max_iterations_reached", b.one("continuous.completed")["stop_reason"])
+		})
+	})
+	t.Run("on a history that was rewritten", func(t *testing.T) {
+		const orphan = `git checkout -q --orphan other; git commit -q --allow-empty -m x; git branch -qM feature/x; `
+		act{orphan + idle.command, orphan + idle.claude}.both(t, func(t *testing.T, b *box) {
+			delete(b.cfg.Env, wantsNoCommit)
+			require.Equal(t, 1, b.run())
+			require.Contains(t, b.one("agent.error")["error"], "The history of the branch feature/x was rewritten")
 		})
 	})
 	for _, mode := range []string{"exploration", "validation"} {

@@ -122,6 +122,9 @@ func (t *talk) after(ctx context.Context, end *turn) (*step, agent.Result, error
 		return nil, t.fail(f), nil
 	}
 	w := rounds.Look(ctx, t.env, rounds.AsksOf(t.vars))
+	if err := ctx.Err(); err != nil { // nobody knows what could not be looked at
+		return nil, agent.Result{}, err
+	}
 	if text := w.Undone(t.env, t.vars); text != "" {
 		return nil, t.fail(&failed{class: task.ClassAgentError, kind: "nothing_done", reason: "nothing_done", text: text}), nil
 	}

@@ -20,6 +20,21 @@ type Work struct {
 	Clean, Committed, Pushed, Tested bool
 	Wrong                            []string // a sentence each
 	left                             string   // what is not committed
+	base                             string   // commit that the branch has lost
+	aside                            string   // commit that does not go on from the branch
+	looked, judged                   bool
+}
+
+// Found is what was seen of the work, as the data of an event.
+func (w Work) Found() map[string]any {
+	data := map[string]any{}
+	if w.looked {
+		data["code_committed"], data["code_pushed"] = w.Committed, w.Pushed
+	}
+	if w.judged {
+		data["tests_passed"] = w.Tested
+	}
+	return data
 }
 
 // Asks is what has to be there for work to pass. What a task does not say it asks for.
@@ -43,17 +58,15 @@ func Look(ctx context.Context, env agent.Env, asks Asks) Work {
 	}
 	git := gitcmd.Git{Dir: env.Config.Workspace}
 	left, err := git.Run(ctx, "status", "--porcelain")
-	w := Work{Clean: err == nil && left == "", left: left}
+	w := Work{Clean: err == nil && left == "", left: left, looked: true}
 	switch {
 	case err != nil:
 		w.Wrong = append(w.Wrong, "The work tree cannot be read: "+err.Error())
 	case left != "" && asks.Clean:
 		w.Wrong = append(w.Wrong, "Not committed:\n"+first(left, maxWords))
 	}
-	head, _ := git.Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
-	there, _ := git.Run(ctx, "rev-parse", "--verify", "--quiet", "refs/remotes/origin/"+repo.Branch)
-	w.Committed = head != "" && head != repo.Base
-	if w.Pushed = head != "" && head == there; !w.Pushed && asks.Pushed {
+	w, tip := w.history(ctx, git, repo)
+	if w.Pushed = tip != "" && tip == commit(ctx, git, "refs/remotes/origin/"+repo.Branch); !w.Pushed && asks.Pushed {
 		w.Wrong = append(w.Wrong, "Not pushed: origin does not have the last commit of "+repo.Branch+". Run git push origin HEAD.")
 	}
 	return w
@@ -68,6 +81,13 @@ func (w Work) Undone(env agent.Env, vars map[string]string) string {
 	}
 	text := "Nothing was done: the branch " + repo.Branch + " has no commit of this task, and an implementation is complete only with work. " +
 		"Make the change and commit it; a task that is to change nothing has the mode exploration or validation."
+	switch {
+	case w.base != "":
+		text = "The history of the branch " + repo.Branch + " was rewritten: it no longer goes on from " + w.base + ", with which the task began, and " +
+			"only commits on top of that are work. Begin again there (git switch -C " + repo.Branch + " " + w.base + "), and bring the commits of the task to it (git cherry-pick)."
+	case w.aside != "":
+		text += " The commit " + w.aside + " does not go on from the branch: bring it there (git switch " + repo.Branch + ", git cherry-pick)."
+	}
 	if w.left != "" {
 		text += " Changed, but not committed:\n" + first(w.left, maxWords)
 	}
@@ -91,7 +111,7 @@ func Test(env agent.Env, environ []string) proc.Command {
 
 // Judged is the work with how the test command ended.
 func (w Work) Judged(res proc.Result, err error) Work {
-	w.Tested = err == nil && res.Outcome == proc.Exited && res.ExitCode == 0
+	w.judged, w.Tested = true, err == nil && res.Outcome == proc.Exited && res.ExitCode == 0
 	if !w.Tested {
 		tail := res.Output[max(len(res.Output)-maxWords, 0):]
 		w.Wrong = append(w.Wrong, fmt.Sprintf("The test command failed (exit code %d):\n%s", res.ExitCode, first(tail, maxWords)))

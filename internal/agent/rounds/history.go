@@ -1,0 +1,45 @@
+package rounds
+
+import (
+	"context"
+	"errors"
+
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+)
+
+// history looks whether there is a commit on top of the one that the task began with, and answers the commit that is to be
+// the task's branch: where that stands, or HEAD where it goes on from there, as the work is collected.
+func (w Work) history(ctx context.Context, git gitcmd.Git, repo *spec.Repo) (seen Work, tip string) {
+	head, tip := commit(ctx, git, "HEAD"), commit(ctx, git, "refs/heads/"+repo.Branch)
+	switch {
+	case tip == "" || head == tip || head != "" && goesOn(ctx, git, tip, head):
+		tip = head
+	case head != "" && !goesOn(ctx, git, head, tip):
+		w.aside = head
+	}
+	switch {
+	case tip == "" || tip == repo.Base:
+	case goesOn(ctx, git, repo.Base, tip):
+		w.Committed = true
+	default:
+		w.base = repo.Base
+	}
+	return w, tip
+}
+
+func commit(ctx context.Context, git gitcmd.Git, name string) string {
+	id, _ := git.Run(ctx, "rev-parse", "--verify", "--quiet", name+"^{commit}")
+	return id
+}
+
+// goesOn reports whether a commit has another one among its ancestors. What cannot be known, as in a shallow clone or where
+// somebody else has moved the branch, is taken for so: only what goes on from the branch is published.
+func goesOn(ctx context.Context, git gitcmd.Git, from, id string) bool {
+	_, err := git.Run(ctx, "merge-base", "--is-ancestor", from, id)
+	if failed, ok := errors.AsType[*gitcmd.Error](err); !ok || failed.ExitCode != 1 {
+		return true
+	}
+	shallow, _ := git.Run(ctx, "rev-parse", "--is-shallow-repository")
+	return shallow == "true"
+}

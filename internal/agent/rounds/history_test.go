@@ -1,0 +1,73 @@
+package rounds_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+)
+
+const commits = `
+set -e
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_CONFIG_GLOBAL=/dev/null
+commit() { git commit -q --allow-empty -m "$1"; }
+`
+
+// Work is at least one commit on top of the one with which the task began; whatever else stands there is none.
+func TestWorkStandsOnItsBase(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git here")
+	}
+	for name, c := range map[string]struct {
+		does string
+		done bool
+		why  string
+	}{
+		"nothing":              {":", false, "has no commit of this task"},
+		"a commit":             {"commit work", true, ""},
+		"detached":             {"git checkout -q --detach; commit work", true, ""},
+		"elsewhere, going on":  {"git switch -qc other; commit work", true, ""},
+		"looked back":          {"commit work; git checkout -q main", true, ""},
+		"a merge of newer":     {"git switch -q main; commit newer; git switch -q feature/x; commit work; git merge -q --no-edit main", true, ""},
+		"a rebase onto newer":  {"commit work; git switch -q main; commit newer; git switch -q feature/x; git rebase -q main", true, ""},
+		"amended":              {"commit work; git commit -q --amend --allow-empty -m better", true, ""},
+		"one step back":        {"git reset -q --hard HEAD~1", false, "was rewritten"},
+		"another way":          {"git reset -q --hard HEAD~1; commit work", false, "was rewritten"},
+		"an orphan in place":   {"git checkout -q --orphan other; commit work; git branch -qM feature/x", false, "was rewritten"},
+		"an orphan beside":     {"git checkout -q --orphan other; commit work", false, "does not go on from the branch"},
+		"no branch any more":   {"git checkout -q --orphan other; commit work; git branch -qD feature/x", false, "was rewritten"},
+		"the base is not here": {"git checkout -q --orphan other; commit work; git branch -qM feature/x; git branch -qD main; git reflog expire --expire=now --all; git gc -q --prune=now", true, ""},
+		"shallow":              {"commit work; git rev-parse HEAD > .git/shallow", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			base := shell(t, dir, `git init -q -b main; commit first; commit second; git switch -qc feature/x; git rev-parse HEAD`)
+			shell(t, dir, c.does)
+			env := agent.Env{Config: spec.Config{Workspace: dir, Mode: "implementation", Repo: &spec.Repo{Branch: "feature/x", Base: base}}}
+			w := rounds.Look(t.Context(), env, rounds.Asks{})
+			require.Equal(t, c.done, w.Committed)
+			why := w.Undone(env, nil)
+			require.Equal(t, c.done, why == "", why)
+			require.Contains(t, why, c.why)
+			if c.why == "was rewritten" {
+				require.Contains(t, why, "git switch -C feature/x "+base)
+			}
+		})
+	}
+}
+
+func shell(t *testing.T, dir, does string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", commits+does)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return strings.TrimSpace(string(out))
+}
