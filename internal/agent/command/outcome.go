@@ -13,46 +13,56 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// after decides what follows a run of the program: another one, or the end.
+// after decides what follows a run of the program: another one, or the end. What the program has said of its outcome goes
+// before how it ended; success is judged all the same.
 func (r *run) after(ctx context.Context, e *end) (*step, agent.Result, error) {
-	told, failed, err := r.told(ctx, e)
+	posted, err := reported(ctx, r.env)
+	said := r.rec.claim()
+	if said != nil { // before it was stopped
+		e.stop, e.interrupted = "", false
+	}
 	switch {
 	case err != nil:
 		return nil, agent.Result{}, err
-	case told:
+	case posted:
 		r.env.Log.InfoContext(ctx, "the program reported its outcome itself", slog.Int("exit_code", e.ExitCode))
-		return nil, agent.Result{Failed: failed}, nil
+		return nil, agent.Result{Failed: e.Outcome != proc.Exited || e.ExitCode != 0}, nil
+	case said != nil && fails(said):
+		return nil, r.gaveUp(said), nil
 	case e.interrupted:
 		return r.stand(ctx)
 	case e.stop != "" && (e.stop != rounds.StopTurns || !r.env.Config.Continuous):
 		return nil, r.atLimit(e.stop), nil
 	case r.env.Config.Continuous:
 		return r.judgeRound(ctx, e)
-	case e.Outcome != proc.Exited || e.ExitCode != 0:
+	case said == nil && (e.Outcome != proc.Exited || e.ExitCode != 0):
 		return nil, r.fail(failure(e)), nil
 	}
 	return r.succeed(ctx, e)
 }
 
-// told reports whether the program has told its outcome, by a line or by the API.
-func (r *run) told(ctx context.Context, e *end) (told, failed bool, err error) {
-	r.rec.mu.Lock()
-	outcome, failed := r.rec.outcome, r.rec.failed
-	r.rec.mu.Unlock()
-	if outcome != "" {
-		return true, failed, nil
+// gaveUp tells what the program said: that its work is not done.
+func (r *run) gaveUp(said *event) agent.Result {
+	data := said.Data
+	if said.Type == task.EventAgentCompleted {
+		data = r.rec.completion(data)
 	}
-	told, err = reported(ctx, r.env)
-	return told, e.Outcome != proc.Exited || e.ExitCode != 0, err
+	r.env.Report.Emit(said.Type, data)
+	return agent.Result{Failed: true}
 }
 
 // succeed ends a single run that went well, unless somebody has something to add.
 func (r *run) succeed(ctx context.Context, e *end) (*step, agent.Result, error) {
 	w := rounds.Look(ctx, r.env, rounds.Asks{})
+	if err := ctx.Err(); err != nil { // nobody knows what could not be looked at
+		return nil, agent.Result{}, err
+	}
 	if text := w.Undone(r.env, r.vars); text != "" {
-		return nil, r.fail(map[string]any{
+		data := r.rec.disproved()
+		maps.Copy(data, map[string]any{
 			"error": text, "error_type": "nothing_done", "failure_class": string(task.ClassAgentError), "phase": "validation", "stop_reason": "nothing_done",
-		}), nil
+		})
+		return nil, r.fail(data), nil
 	}
 	if next, err := r.addition(ctx, r.env.Patience()); next != nil || err != nil {
 		return next, agent.Result{}, err
@@ -61,14 +71,18 @@ func (r *run) succeed(ctx context.Context, e *end) (*step, agent.Result, error) 
 	return nil, agent.Result{}, ctx.Err()
 }
 
+// completed tells that the work is done, in the program's words where it has any.
 func (r *run) completed(e *end, w rounds.Work) {
-	data := map[string]any{
-		"success": true, "turns": r.rec.Turns(), "session_id": r.rec.Session(), "stop_reason": "exit_0", "final_output": r.rec.Said(),
-		"branch_name": branch(r.env), "agent_type": agentType(r.env), "duration_ms": e.Duration.Milliseconds(), "tests_passed": w.Tested,
+	kind, data := task.EventAgentCompleted, map[string]any{
+		"stop_reason": "exit_0", "duration_ms": e.Duration.Milliseconds(), "tests_passed": w.Tested,
 	}
-	maps.Copy(data, r.rec.Bill())
 	maps.Copy(data, r.loop().WorkData(w))
-	r.env.Report.Emit(task.EventAgentCompleted, data)
+	if said := r.rec.claim(); said != nil {
+		kind, data["stop_reason"] = said.Type, "end_turn"
+		maps.Copy(data, said.Data)
+	}
+	maps.Copy(data, w.Found())
+	r.env.Report.Emit(kind, r.rec.completion(data))
 }
 
 // atLimit ends an attempt that has used up what it was given.

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,8 +39,8 @@ type recorder struct {
 	begun   bool            // the round that is under way
 	goes    bool            // and goes round by itself
 	rounds  bool            // of which it has told in this run
-	outcome string          // the event by which it told the outcome of all
-	failed  bool            // which was none
+	outcome *event          // by which it told the outcome of all: held back until the work was judged
+	told    chan struct{}   // that it did
 	ended   map[string]any  // what it said at the end of a round
 }
 
@@ -52,7 +51,8 @@ func newRecorder(ctx context.Context, env agent.Env, p *place, limits rounds.Lim
 		turns = p.Turn
 	}
 	return &recorder{
-		turns: turns, env: env, limits: limits, place: p, full: make(chan string, 1), log: openTranscript(env), files: map[string]bool{}, own: map[string]bool{},
+		turns: turns, env: env, limits: limits, place: p, full: make(chan string, 1), told: make(chan struct{}, 1), log: openTranscript(env),
+		files: map[string]bool{}, own: map[string]bool{},
 		changes: func(limit int) ([]diff.Change, int, []string) { return watch(whole, limit) },
 	}
 }
@@ -95,7 +95,7 @@ func (r *recorder) speaks(eventType string) bool {
 	return r.goes || r.begun || !r.env.Config.Continuous
 }
 
-// know takes in what a line says; false: it is told once only, and was.
+// know takes in what a line says; false: it is not told on, or not yet.
 func (r *recorder) know(e *event) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,52 +145,6 @@ func (r *recorder) counted() {
 	if r.goes && !r.rounds {
 		r.place.Iteration++
 	}
-}
-
-// ends takes in what a line says of the end; false: it was said before.
-func (r *recorder) ends(e *event) bool {
-	if e.Type == task.EventAgentCompleted {
-		r.now = r.now.over(tokensOf(e.Data))
-		r.now.Cost = max(r.now.Cost, number(e.Data["cost_usd"]))
-		if text, ok := e.Data["final_output"].(string); ok {
-			r.said = text
-		}
-		e.Data = r.whole(e.Data)
-	}
-	if !slices.Contains(decisive(r.env.Config.Continuous), e.Type) {
-		if e.Type == task.EventAgentCompleted {
-			r.ended = e.Data
-		}
-		return true
-	}
-	if r.outcome != "" {
-		return false
-	}
-	r.outcome, r.failed = e.Type, fails(e)
-	return true
-}
-
-// fails reports whether an outcome is that the work is not done.
-func fails(e *event) bool {
-	switch e.Type {
-	case task.EventAgentCompleted:
-		success, said := e.Data["success"]
-		return said && success != true
-	case task.EventContinuousCompleted:
-		return e.Data["validation_passed"] != true
-	}
-	return true
-}
-
-// whole is the data of agent.completed, with what the program does not say.
-func (r *recorder) whole(said map[string]any) map[string]any {
-	data := map[string]any{
-		"success": true, "turns": r.place.Turn, "session_id": r.env.SessionID, "stop_reason": "end_turn", "final_output": r.said,
-		"branch_name": branch(r.env), "agent_type": agentType(r.env), "files_changed": r.place.Files,
-	}
-	maps.Copy(data, r.place.Spent.plus(r.now).data())
-	maps.Copy(data, said)
-	return data
 }
 
 // edited notes a changed file.
@@ -247,7 +201,7 @@ func (r *recorder) reached() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.outcome != "":
+	case r.outcome != nil:
 	case r.place.Spent.Cost+r.now.Cost >= r.limits.Cost:
 		return rounds.StopCost
 	case r.limits.Turns > 0 && r.place.Turn-r.turns >= r.limits.Turns:

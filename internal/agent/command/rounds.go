@@ -20,7 +20,7 @@ func (r *run) judgeRound(ctx context.Context, e *end) (*step, agent.Result, erro
 	switch {
 	case e.stop == rounds.StopTurns:
 		return r.another(rounds.Work{}, "The round was ended at its limit of turns. Go on with what is left of the task.")
-	case e.Outcome == proc.Exited && e.ExitCode == 0:
+	case r.rec.claim() != nil, e.Outcome == proc.Exited && e.ExitCode == 0:
 	case plain || e.class() != task.ClassAgentError:
 		return nil, r.fail(failure(e)), nil
 	default:
@@ -99,11 +99,11 @@ func (r *run) accepted(ctx context.Context, e *end, w rounds.Work) (*step, agent
 	return nil, r.loop().Finish(rounds.StopPassed, w), nil
 }
 
-// saidSo reports whether the program has said itself that its round is complete.
+// saidSo reports whether the program has said itself that its round is complete, or all.
 func (r *run) saidSo() bool {
 	r.rec.mu.Lock()
 	defer r.rec.mu.Unlock()
-	return r.rec.ended != nil
+	return r.rec.ended != nil || r.rec.outcome != nil
 }
 
 func (r *run) failedRound(text string) (*step, agent.Result, error) {

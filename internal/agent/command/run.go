@@ -48,7 +48,7 @@ type end struct {
 func (r *run) loop() *rounds.Loop {
 	asks := rounds.AsksOf(r.vars)
 	asks.Pushed = false // omoi pushes what is committed
-	return &rounds.Loop{Env: r.env, Asks: asks, Limits: r.limits, State: &r.rec.place.State, Agent: r.rec}
+	return &rounds.Loop{Env: r.env, Asks: asks, Limits: r.limits, State: &r.rec.place.State, Agent: r.rec, Told: r.rec.words()}
 }
 
 // work runs the program until the task has an outcome.
@@ -153,7 +153,7 @@ func (r *run) lookAround(ctx context.Context) {
 // follow brings to the program what is said to it, and stops it for an interrupt or at a limit.
 func (r *run) follow(p *program) *end {
 	e, stopping := &end{}, []inbox.Message(nil)
-	waiting := r.later
+	waiting, late := r.later, (<-chan time.Time)(nil)
 	r.later = nil
 	r.say(p, waiting)
 	p.first = len(p.told)
@@ -174,6 +174,10 @@ func (r *run) follow(p *program) *end {
 			p.stop()
 		case <-r.time:
 			e.stop = cmp.Or(e.stop, rounds.StopTime)
+			p.stop()
+		case <-r.rec.told: // nothing more is expected of it
+			late = time.After(r.env.Config.Grace)
+		case <-late:
 			p.stop()
 		case <-p.over:
 			for _, m := range stopping { // at once, whatever is still to be read

@@ -10,12 +10,16 @@ func (r *recorder) again() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.place.Spent, r.now = r.place.Spent.plus(r.now), spent{}
-	r.ended, r.said, r.begun, r.rounds = nil, "", false, false
+	r.outcome, r.ended, r.said, r.begun, r.rounds = nil, nil, "", false, false
 	if r.env.Config.Continuous {
 		r.turns = r.place.Turn
 	}
 	select {
 	case <-r.full:
+	default:
+	}
+	select {
+	case <-r.told:
 	default:
 	}
 }

@@ -46,6 +46,8 @@ type Loop struct {
 	Limits Limits
 	State  *State
 	Agent  Agent
+	// Told is what the agent says itself of the end; nil: nothing.
+	Told map[string]any
 }
 
 // Begin begins a round.
@@ -144,11 +146,13 @@ func (l *Loop) Over() string {
 // Finish reports the end of continuous mode.
 func (l *Loop) Finish(reason string, w Work) agent.Result {
 	data := l.data(w)
-	maps.Copy(data, l.Agent.Bill())
 	maps.Copy(data, map[string]any{
-		"stop_reason": reason, "validation_passed": reason == StopPassed, "phase_data": map[string]any{}, "session_id": l.Agent.Session(),
-		"turns": l.Agent.Turns(), "final_output": l.Agent.Said(),
+		"phase_data": map[string]any{}, "session_id": l.Agent.Session(), "turns": l.Agent.Turns(), "final_output": l.Agent.Said(),
 	})
+	maps.Copy(data, l.Told)
+	maps.Copy(data, l.Agent.Bill())
+	maps.Copy(data, w.Found())
+	maps.Copy(data, map[string]any{"stop_reason": reason, "validation_passed": reason == StopPassed})
 	l.Env.Report.Emit(task.EventContinuousCompleted, data)
 	return agent.Result{Failed: reason != StopPassed}
 }

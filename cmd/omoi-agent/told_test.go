@@ -1,0 +1,122 @@
+package main_test
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+)
+
+// Success that a program tells itself is believed as far as its work goes.
+func TestWhatAProgramTellsOfItsWorkIsJudged(t *testing.T) {
+	t.Parallel()
+	for kind, line := range map[string]string{
+		"agent.completed":      `event agent.completed '{"success":true,"final_output":"Done.","mine":7}'`,
+		"continuous.completed": `event continuous.completed '{"validation_passed":true,"final_output":"Done.","mine":7}'`,
+	} {
+		b := commandBox(t, line)
+		delete(b.cfg.Env, wantsNoCommit)
+		require.Equal(t, 1, b.run())
+		failed := b.one("agent.error")
+		require.Equal(t, []any{"nothing_done", "Done.", 7.0}, []any{failed["error_type"], failed["final_output"], failed["mine"]})
+		require.Contains(t, failed["error"], "has no commit of this task")
+		require.NotEqual(t, true, failed["success"])
+		require.NotEqual(t, true, failed["validation_passed"])
+		require.Len(t, b.server.Types(), 3, "one outcome: %q", b.server.Types())
+
+		b = commandBox(t, "git commit -q --allow-empty -m work; "+line)
+		delete(b.cfg.Env, wantsNoCommit)
+		require.Equal(t, 0, b.run())
+		require.Len(t, b.server.Types(), 3, "one outcome: %q", b.server.Types())
+		done := b.one(kind)
+		require.Equal(t, []any{true, "Done.", 7.0}, []any{done["code_committed"], done["final_output"], done["mine"]})
+	}
+}
+
+// In continuous mode a program that says that its work has passed is run again until it has.
+func TestWhatAProgramTellsOfItsRoundsIsJudged(t *testing.T) {
+	t.Parallel()
+	const says = `event continuous.completed '{"validation_passed":true,"stop_reason":"mine","tests_passed":true,"mine":7}'; exit 3`
+	for does, want := range map[string][]any{
+		says: {false, "max_iterations_reached", false, 7.0},
+		`case "$OMOI_FEEDBACK" in *'test command failed'*) touch passed;; esac; ` + says:                                                              {true, "validation_passed", true, 7.0},
+		`event continuous.started '{}'; event iteration.started '{}'; case "$OMOI_FEEDBACK" in *'test command failed'*) touch passed;; esac; ` + says: {true, "validation_passed", true, 7.0},
+	} {
+		b := commandBox(t, does)
+		b.cfg.Continuous, b.cfg.TestCommand = true, "test -e passed"
+		b.cfg.Env["MAX_ITERATIONS"], b.cfg.Env["REQUIRE_CLEAN_GIT"] = "2", "false"
+		_ = b.run()
+		over := b.one("continuous.completed")
+		require.Equal(t, want, []any{over["validation_passed"], over["stop_reason"], over["tests_passed"], over["mine"]})
+		require.Len(t, b.server.Of("iteration.validation"), 2)
+		require.Empty(t, b.server.Of("agent.error"))
+	}
+}
+
+// What a program tells is no outcome while it works; what it says afterwards stands before it.
+func TestAnOutcomeIsToldAtTheEnd(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `event agent.completed '{"final_output":"Done."}'; event agent.message '{"content":"still at it"}'; while [ ! -e go ]; do sleep 0.02; done`)
+	b.cfg.Grace = time.Hour
+	_, wait := b.start()
+	b.server.Wait(t, agenttest.Has("agent.message", 1))
+	require.Empty(t, b.server.Of("agent.completed"))
+	require.NoError(t, os.WriteFile(b.at("go"), nil, 0o600))
+	require.Equal(t, 0, wait().ExitCode())
+	require.Equal(t, bounds("agent.message", "agent.file_edited"), b.server.Types())
+}
+
+func TestAProgramThatLingersAfterItsOutcomeIsEnded(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, stray+`event agent.completed '{"final_output":"Done."}'; deaf`)
+	b.cfg.Grace = time.Second
+	require.Equal(t, 0, b.run())
+	require.Equal(t, "Done.", b.one("agent.completed")["final_output"])
+	require.Empty(t, b.server.Of("agent.error"))
+}
+
+// A program that posts its outcome and prints it has one.
+func TestAnOutcomeThatWasPostedIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `event agent.message '{"content":"x"}'; while [ ! -e go ]; do sleep 0.02; done; event agent.completed '{"final_output":"Done."}'`)
+	_, wait := b.start()
+	b.server.Wait(t, agenttest.Has("agent.message", 1))
+	res, err := http.Post(b.server.URL+"/api/v1/sandboxes/sbx/events", "application/json", bytes.NewBufferString(`{"event_type":"agent.completed"}`))
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	require.NoError(t, os.WriteFile(b.at("go"), nil, 0o600))
+	require.Equal(t, 0, wait().ExitCode())
+	b.one("agent.completed")
+}
+
+// The end of a validator is a verdict: only omoi says who is one.
+func TestAProgramIsNoValidatorByItsWord(t *testing.T) {
+	t.Parallel()
+	for _, success := range []string{"true", "false"} {
+		b := commandBox(t, `event agent.completed '{"success":`+success+`,"agent_type":"validator","validation_passed":true}'`)
+		_ = b.run()
+		require.Equal(t, "implementer", b.one("agent.completed")["agent_type"])
+	}
+}
+
+// With wait_for_messages an outcome that a program tells is not the last word either.
+func TestAProgramThatTellsItsOutcomeWaitsForMessages(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `
+over() { event continuous.completed '{"validation_passed":true,"final_output":"'"$1"'"}'; }
+[ -e begun ] && read -r said && over told && exit; touch begun; over done`)
+	b.cfg.ReadsMessages, b.cfg.WaitForMessages, b.cfg.Continuous = true, true, true
+	b.cfg.Env["REQUIRE_CLEAN_GIT"], b.cfg.Env["MAX_ITERATIONS"] = "false", "2"
+	_, wait := b.start()
+	b.server.Wait(t, agenttest.Has("agent.waiting", 1))
+	require.Empty(t, b.server.Of("continuous.completed"))
+	b.server.Say(agenttest.Message{ID: "m1", Content: "more", Type: "user_message"})
+	require.Equal(t, 0, wait().ExitCode())
+	require.Equal(t, "told", b.one("continuous.completed")["final_output"])
+	b.used("m1")
+}

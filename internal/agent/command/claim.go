@@ -1,0 +1,94 @@
+package command
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// ends takes in what a line says of the end; false: it is the outcome of all, which is told once the work was judged. The
+// first one counts.
+func (r *recorder) ends(e *event) bool {
+	final := slices.Contains(decisive(r.env.Config.Continuous), e.Type)
+	if final && r.outcome != nil {
+		return false
+	}
+	if e.Type == task.EventAgentCompleted || e.Type == task.EventContinuousCompleted {
+		r.now = r.now.over(tokensOf(e.Data))
+		r.now.Cost = max(r.now.Cost, number(e.Data["cost_usd"]))
+		if text, ok := e.Data["final_output"].(string); ok {
+			r.said = text
+		}
+	}
+	switch {
+	case final:
+		r.outcome = e
+		r.told <- struct{}{}
+	case e.Type == task.EventAgentCompleted:
+		e.Data = r.whole(e.Data)
+		r.ended = e.Data
+	}
+	return !final
+}
+
+// fails reports whether an outcome is that the work is not done.
+func fails(e *event) bool {
+	switch e.Type {
+	case task.EventAgentCompleted:
+		success, said := e.Data["success"]
+		return said && success != true
+	case task.EventContinuousCompleted:
+		return e.Data["validation_passed"] != true
+	}
+	return true
+}
+
+// whole is the data of agent.completed, with what the program does not say. Whose agent it is the program does not decide:
+// the end of a validator is a verdict.
+func (r *recorder) whole(said map[string]any) map[string]any {
+	data := map[string]any{
+		"success": true, "turns": r.place.Turn, "session_id": r.env.SessionID, "stop_reason": "end_turn", "final_output": r.said,
+		"branch_name": branch(r.env), "files_changed": r.place.Files,
+	}
+	maps.Copy(data, r.place.Spent.plus(r.now).data())
+	maps.Copy(data, said)
+	data["agent_type"] = agentType(r.env)
+	return data
+}
+
+// claim is the outcome that the program has told by a line; nil: it has told none.
+func (r *recorder) claim() *event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.outcome
+}
+
+// words are those of the outcome that the program has told.
+func (r *recorder) words() map[string]any {
+	if said := r.claim(); said != nil {
+		return said.Data
+	}
+	return nil
+}
+
+// disproved are the same, of a success that does not hold.
+func (r *recorder) disproved() map[string]any {
+	data := map[string]any{}
+	maps.Copy(data, r.words())
+	for _, name := range []string{"success", "validation_passed"} {
+		if _, said := data[name]; said {
+			data[name] = false
+		}
+	}
+	return data
+}
+
+// completion is the data of the end of a run that went well: what the program said, and what is known of it.
+func (r *recorder) completion(known map[string]any) map[string]any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	data := r.whole(known)
+	maps.Copy(data, r.place.Spent.plus(r.now).data())
+	return data
+}
