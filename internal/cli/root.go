@@ -37,7 +37,9 @@ func Run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	g := &globals{env: env, dir: dir, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := newRoot(g)
 	root.SetArgs(newest(args))
-	return exit.Report(stderr, root.ExecuteContext(ctx), g.json || wantsJSON(args))
+	cmd, err := root.ExecuteContextC(ctx)
+	err = exit.InFlags(err, func(flag string) bool { return cmd.Flags().Lookup(flag) != nil })
+	return exit.Report(stderr, err, g.json || wantsJSON(args))
 }
 
 // newest lets -:<path> be the newest task's file: to the parser of flags it would be one. The answer is never nil,

@@ -62,6 +62,23 @@ func TestErrorsHaveOneStyle(t *testing.T) {
 	}
 }
 
+// The server names fields of its own; a person has given flags.
+func TestFieldsAreNamedAsFlags(t *testing.T) {
+	t.Parallel()
+	has := func(flag string) bool { return flag != "content" }
+	for field, want := range map[string]string{
+		"repo": "--repo: nothing there.", "usd": "--usd: nothing there.", "wall_clock_s": "--wall-clock: nothing there.",
+		"sandbox_s": "--sandbox-time: nothing there.", "budget.usd": "--budget-usd: nothing there.",
+		"max_concurrent_tasks": "--limit: nothing there.", "content": "Content: nothing there.",
+	} {
+		err := exit.InFlags(task.Invalid(field, "%s: nothing there.", field), has)
+		require.Equal(t, want, exit.Message(err))
+		require.Equal(t, exit.Usage, exit.Code(err))
+	}
+	require.Equal(t, "Give a repo.", exit.Message(exit.InFlags(task.Invalid("repo", "Give a repo."), has)), "it is named")
+	require.NoError(t, exit.InFlags(nil, has))
+}
+
 func TestFlagsAreComplainedAboutInPlainWords(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{

@@ -35,6 +35,8 @@ func (r *run) refused(ctx context.Context, api *client.Client, in client.NewTask
 	case "force_create":
 		said = strings.Replace(said, "Send force_create", "Add --force", 1)
 		return exit.With(exit.NeedsYou, task.Errorf(e.Code, "%s", said))
+	case "budget":
+		return err // the flags are called after these fields
 	case "max_retries":
 		said = "--max-retries: " + said
 	case "Idempotency-Key":
