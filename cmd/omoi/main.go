@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/cli"
 	"github.com/omoi-dev/omoi/internal/sandbox/local"
@@ -18,9 +19,13 @@ func main() {
 	os.Exit(run())
 }
 
+// sameWish is for how long further signals say what the first one said: what runs us may pass a Ctrl-C on that has
+// reached us already.
+const sameWish = time.Second
+
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameWish, stop) }) // from then on another one ends the process at once
 	return cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 }

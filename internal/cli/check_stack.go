@@ -20,7 +20,8 @@ const checkHelp = `
 
 It asks the server as any client does, and gives real tasks to the scripted agent, which has no model and costs nothing but its
 sandboxes. What it makes it ends: its tasks, their sandboxes, which are seen to be gone, and in its own repository their branches.
-That holds also for Ctrl-C and where a step fails. Projects named omoi-check stay, for the next time.
+That holds also for Ctrl-C and where a step fails; what a check that was killed has left, the next one cancels. Projects named
+omoi-check stay, for the next time. omoi ps --all shows the tasks.
 
 Exit code 0: no step says FAIL. 1: one does. 3: no server answers. 4: something is not allowed. 130: interrupted.`
 

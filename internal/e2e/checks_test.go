@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -44,7 +45,8 @@ func told(t *testing.T, res result) []check.Result {
 	return said.Checks
 }
 
-// TestAStoppedCheckEndsWhatItMade stops one by Ctrl-C and one by its time limit, while its task is at work in a sandbox.
+// TestAStoppedCheckEndsWhatItMade stops one by Ctrl-C, which is passed on a second time, kills one, and stops one by its
+// time limit, while its task is at work in a sandbox.
 func TestAStoppedCheckEndsWhatItMade(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -52,16 +54,24 @@ func TestAStoppedCheckEndsWhatItMade(t *testing.T) {
 	_, err := r.api.CreateProject(ctx, apiclient.NewProject{Name: "omoi-check", Setup: "sleep 600"})
 	require.NoError(t, err)
 
-	r.start("check", nil, "check", "spawn")
+	atWork := func(sandboxes int) {
+		r.start("check", nil, "check", "spawn")
+		r.eventually("its sandbox is at work", func() bool {
+			return r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.setup_started'`) == sandboxes
+		})
+	}
+	atWork(1)
 	stopped := r.procs["check"]
-	r.eventually("its sandbox is at work", func() bool {
-		return r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.setup_started'`) == 1
-	})
+	require.NoError(t, stopped.cmd.Process.Signal(syscall.SIGTERM))
 	r.signal("check", syscall.SIGINT)
 	require.Equal(t, exit.Interrupted, stopped.cmd.ProcessState.ExitCode())
 	require.Equal(t, 1, r.count(`SELECT count(*) FROM tasks WHERE status = 'cancelled'`))
 	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandboxes WHERE verified_at IS NOT NULL`))
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM tasks WHERE title = 'omoi check spawn' AND task_type = 'omoi_check'`))
 
+	atWork(2)
+	r.kill("check")
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled')`), "it was killed")
 	late := r.omoi("check", "spawn", "--timeout", "5s", "--json")
 	require.Equal(t, exit.Failed, late.code, late.stderr)
 	steps := told(t, late)[0].Steps
@@ -69,16 +79,20 @@ func TestAStoppedCheckEndsWhatItMade(t *testing.T) {
 	require.Contains(t, steps[1].Detail, "Not within 5s. ")
 	require.Contains(t, steps[1].Next, "omoi ")
 	require.Equal(t, check.Skip, steps[2].Verdict)
-	require.Equal(t, check.Pass, steps[len(steps)-1].Verdict, "it has ended what it made")
-	require.Equal(t, 2, r.count(`SELECT count(*) FROM tasks WHERE status = 'cancelled'`))
+	end := steps[len(steps)-1]
+	require.Equal(t, check.Pass, end.Verdict, "it has ended what it made")
+	require.Contains(t, end.Detail, "Cancelled too, left by a check that was killed: ")
+	r.eventually("the killed one's task is cancelled too", func() bool {
+		return r.count(`SELECT count(*) FROM tasks WHERE status = 'cancelled'`) == 3
+	})
 	r.noLeaks()
 }
 
-// TestAFailedCheckSaysWhatToDo has checks fail before there is a task.
+// TestAFailedCheckSaysWhatToDo has checks fail before there is a task, and before it has a sandbox.
 func TestAFailedCheckSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	r := newRig(t, nil)
+	r := newRig(t, map[string]string{"OMOI_DOCKER_USE": "never"})
 	away := r.omoi("check", "flow")
 	require.Equal(t, exit.Unreachable, away.code, away.stdout)
 	require.Contains(t, away.stdout, "No server answers")
@@ -87,12 +101,20 @@ func TestAFailedCheckSaysWhatToDo(t *testing.T) {
 	nowhere := r.omoi("check", "git", "--repo", r.dir+"/nowhere")
 	require.Equal(t, exit.Failed, nowhere.code)
 	require.Contains(t, nowhere.stdout, "FAIL  [1/4]")
-	made, err := r.api.CreateProject(ctx, apiclient.NewProject{Name: "omoi-check"})
+	require.Contains(t, nowhere.stdout, "--repo: ")
+	require.Equal(t, 1, strings.Count(nowhere.stdout, "Next: "), nowhere.stdout)
+	engineless := r.omoi("check", "spawn", "--sandbox", "docker", "--timeout", "10m")
+	require.Equal(t, exit.Failed, engineless.code)
+	require.Contains(t, engineless.stdout, "The task gets no sandbox: no machine offers docker sandboxes")
+	require.Contains(t, engineless.stdout, "Next: omoi doctor")
+	require.Zero(t, r.count(`SELECT count(*) FROM sandboxes`))
+	made, err := r.api.Projects(ctx, "")
 	require.NoError(t, err)
-	_, err = r.api.PauseProject(ctx, made.ID, apiclient.Halt{})
+	require.Equal(t, "omoi-check", made.Items[0].Name)
+	_, err = r.api.PauseProject(ctx, made.Items[0].ID, apiclient.Halt{})
 	require.NoError(t, err)
 	paused := r.omoi("check", "agent")
 	require.Equal(t, exit.Failed, paused.code)
 	require.Contains(t, paused.stdout, "Next: omoi projects resume omoi-check")
-	require.Zero(t, r.count(`SELECT count(*) FROM tasks`))
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM tasks`), "that of the check without an engine")
 }

@@ -25,7 +25,7 @@ func agentCheck() Check {
 }
 
 func (k *kit) reportsIn(ctx context.Context) (string, error) {
-	if err := k.submit(ctx, "Show that an agent reports and hears.", say("I am here."), waitMessage(), complete("I heard: {{message}}")); err != nil {
+	if err := k.submit(ctx, "Show that an agent reports and hears.", say("I am here."), k.waitMessage(), complete("I heard: {{message}}")); err != nil {
 		return "", err
 	}
 	if _, err := k.heard(ctx, task.EventAgentStarted, nil); err != nil {

@@ -1,13 +1,16 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Verdict is what became of a trial, or of a whole check.
@@ -74,18 +77,21 @@ var errLate = errors.New("the time of the check is over")
 // Run carries checks out, one after the other, until ctx ends.
 func (c Config) Run(ctx context.Context, checks []Check) []Result {
 	var results []Result
+	run := task.NewID()
+	defer c.hold(run)()
 	for _, one := range checks {
 		if ctx.Err() != nil {
 			break
 		}
 		c.Begin(one)
-		results = append(results, c.run(ctx, one))
+		results = append(results, c.run(ctx, one, run))
 	}
 	return results
 }
 
-func (c Config) run(ctx context.Context, one Check) Result {
-	k, begun := &kit{Config: c}, time.Now()
+func (c Config) run(ctx context.Context, one Check, run string) Result {
+	begun := time.Now()
+	k := &kit{Config: c, name: one.Name, mark: mark{Run: run, Until: begun.Add(c.Timeout + cleanTime)}}
 	r := Result{Name: one.Name, Title: one.Title, Steps: k.tryAll(ctx, one.trials(k))}
 	clean := k.try(context.WithoutCancel(ctx), trial{name: "clean up", do: k.clean})
 	c.Report(0, 0, clean)
@@ -120,7 +126,8 @@ func (k *kit) try(ctx context.Context, t trial) Step {
 	if err == nil {
 		return s
 	}
-	s.err, s.Verdict, s.Detail, s.Next = err, Fail, exit.Message(err), k.next()
+	s.err, s.Verdict = err, Fail
+	s.Detail, s.Next = k.said(err)
 	stop, known := errors.AsType[*stopError](err)
 	switch {
 	case errors.Is(context.Cause(ctx), errLate):
@@ -131,6 +138,13 @@ func (k *kit) try(ctx context.Context, t trial) Step {
 		s.Verdict, s.Next = stop.verdict, stop.next
 	}
 	return s
+}
+
+// said is what an error says, and what to do next by its own word, or by ours.
+func (k *kit) said(err error) (detail, next string) {
+	err = exit.InFlags(err, func(flag string) bool { return flag == "repo" || flag == "sandbox" })
+	detail, next, _ = strings.Cut(exit.Message(err), " Next: ")
+	return detail, cmp.Or(next, k.next())
 }
 
 // stopError is why a trial has not passed.

@@ -38,13 +38,13 @@ func (k *kit) clean(ctx context.Context) (string, error) {
 		}
 	}
 	if len(k.tasks) == 0 {
-		return "Nothing was made.", nil
+		return "Nothing was made." + k.others, nil
 	}
 	said := fmt.Sprintf("Ended: %s; sandboxes verified gone: %d.", render.Count(len(k.tasks), "task"), gone-unseen)
 	if unseen > 0 {
 		said += fmt.Sprintf(" Gone, and looked for once more later: %d (omoi receipt %s).", unseen, render.Short(k.newest()))
 	}
-	return said + left, nil
+	return said + left + k.others, nil
 }
 
 // takeBack removes the branch and the pull request where that is ours to do, and else says what stays.

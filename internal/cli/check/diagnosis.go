@@ -25,7 +25,7 @@ func diagnosis() Check {
 
 // givesUp has the agent fail with the words that it is told, in each attempt.
 func (k *kit) givesUp(ctx context.Context) (string, error) {
-	if err := k.submit(ctx, "Fail for a reason.", waitMessage(), map[string]any{"fail": "{{message}}"}); err != nil {
+	if err := k.submit(ctx, "Fail for a reason.", k.waitMessage(), map[string]any{"fail": "{{message}}"}); err != nil {
 		return "", err
 	}
 	if _, err := k.atWork(ctx); err != nil {
@@ -51,7 +51,7 @@ func (k *kit) explained(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case found.State != task.StandsFailed || !strings.Contains(found.Why, k.reason()) || len(found.Evidence) == 0:
-		return "", k.wrong("It says %s, with %d events: %s", found.State, len(found.Evidence), found.Why)
+		return "", k.wrong("It says %s, with %s: %s", found.State, render.Count(len(found.Evidence), "event"), found.Why)
 	}
 	return fmt.Sprintf("%s Next: %s", found.Why, found.Next), nil
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
@@ -32,7 +31,7 @@ func (k *kit) ticketMade(ctx context.Context) (string, error) {
 		return "", err
 	}
 	in := client.NewTicket{ProjectID: project, Description: "Wait to be told to go on."}
-	t, err := k.openTicket(ctx, in, waitMessage(), complete("{{message}}"))
+	t, err := k.openTicket(ctx, in, k.waitMessage(), complete("{{message}}"))
 	if err != nil {
 		return "", err
 	}
@@ -41,12 +40,12 @@ func (k *kit) ticketMade(ctx context.Context) (string, error) {
 
 // openTicket makes a ticket with a task of the scripted agent; likewise not ended by a Ctrl-C.
 func (k *kit) openTicket(ctx context.Context, in client.NewTicket, script ...map[string]any) (client.Ticket, error) {
-	execution, err := steps(script...)
-	if err != nil || ctx.Err() != nil {
-		return client.Ticket{}, errors.Join(err, ctx.Err())
+	execution, err := k.begin(ctx, script)
+	if err != nil {
+		return client.Ticket{}, err
 	}
-	in.Title, in.ForceCreate = "A check of omoi", true // an earlier check may be under way
-	in.Task = &client.FirstTask{Agent: task.AgentScripted, Sandbox: k.Sandbox, MaxRetries: new(int), Execution: execution}
+	in.Title, in.ForceCreate = k.title(), true // an earlier check may be under way
+	in.Task = &client.FirstTask{TaskType: client.TypeCheck, Agent: task.AgentScripted, Sandbox: k.Sandbox, MaxRetries: new(int), Execution: execution}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
 	made, err := k.API.CreateTicket(ctx, in)

@@ -31,7 +31,7 @@ func (k *kit) takesWork(ctx context.Context) (string, error) {
 	}
 	write := map[string]any{"write": map[string]any{"path": gitFile, "content": "{{message}}\n"}}
 	t, err := k.give(ctx, client.NewTask{Repo: repo, Description: "Write " + gitFile + ", and commit it."},
-		waitMessage(), write, map[string]any{"commit": "Show that work gets here"}, map[string]any{"push": true}, complete("pushed"))
+		k.waitMessage(), write, map[string]any{"commit": "Show that work gets here"}, map[string]any{"push": true}, complete("pushed"))
 	if err != nil {
 		return "", err
 	}

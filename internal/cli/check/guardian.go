@@ -31,7 +31,7 @@ func (k *kit) circles(ctx context.Context) (string, error) {
 	for range rounds {
 		script = append(script, bash("cat nowhere"))
 	}
-	if err := k.submit(ctx, "Read a file that is not there.", append(script, waitMessage(), complete("{{message}}"))...); err != nil {
+	if err := k.submit(ctx, "Read a file that is not there.", append(script, k.waitMessage(), complete("{{message}}"))...); err != nil {
 		return "", err
 	}
 	return k.atWorkSaid(ctx)

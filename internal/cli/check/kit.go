@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
@@ -18,15 +19,22 @@ const (
 	askTime   = 30 * time.Second // for one question to the server
 	lookEvery = 50 * time.Millisecond
 	pollTime  = 5 * time.Second
+	// troubleTime is how long something may fail that a task needs for its sandbox.
+	troubleTime = 30 * time.Second
 )
 
 // kit is what the trials of one run share.
 type kit struct {
 	Config
 
+	name  string   // of the check
+	mark  mark     // of its tasks
 	tasks []string // that it has made, the newest last
 	repo  *repository
 	box   string // the sandbox that its trials look at
+
+	others  string    // what was said of the tasks of other checks
+	trouble time.Time // since when the newest task waits for something that fails
 }
 
 // newest is the task that the trials are about; empty: there is none yet.
@@ -77,18 +85,24 @@ func (k *kit) ready(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s answers, version %s; everything that it needs is up.", k.API.BaseURL(), info.Version), err
 }
 
-// steps is an execution_config with a script.
-func steps(all ...map[string]any) (json.RawMessage, error) {
-	return json.Marshal(map[string]any{"script": map[string]any{"steps": all}})
+// begin makes way for a task, and answers its execution_config: a script, and beside it what other checks look at.
+func (k *kit) begin(ctx context.Context, steps []map[string]any) (json.RawMessage, error) {
+	k.others += k.leftovers(ctx)
+	execution, err := json.Marshal(map[string]any{"script": map[string]any{"steps": steps}, "omoi_check": k.mark})
+	return execution, errors.Join(err, ctx.Err())
 }
+
+// title is that of the check's tasks and tickets.
+func (k *kit) title() string { return "omoi check " + k.name }
 
 func say(text string) map[string]any { return map[string]any{"say": text} }
 
 func bash(command string) map[string]any { return map[string]any{"bash": command} }
 
-// waitMessage holds the agent until it is told something, and not for ever.
-func waitMessage() map[string]any {
-	return map[string]any{"wait_message": map[string]any{"timeout_s": 600}} //nolint:mnd // ten minutes, longer than a check
+// waitMessage holds the agent until it is told something, and no longer than the check may take: one that was killed
+// tells it nothing.
+func (k *kit) waitMessage() map[string]any {
+	return map[string]any{"wait_message": map[string]any{"timeout_s": k.Timeout.Seconds()}}
 }
 
 func complete(output string) map[string]any {
@@ -109,9 +123,9 @@ func (k *kit) submit(ctx context.Context, text string, script ...map[string]any)
 // knows of.
 func (k *kit) give(ctx context.Context, in client.NewTask, script ...map[string]any) (client.Task, error) {
 	var err error
-	in.Title, in.Agent, in.Sandbox, in.MaxRetries = "A check of omoi", task.AgentScripted, k.Sandbox, new(int)
-	if in.Execution, err = steps(script...); err != nil || ctx.Err() != nil {
-		return client.Task{}, errors.Join(err, ctx.Err())
+	in.Title, in.TaskType, in.Agent, in.Sandbox, in.MaxRetries = k.title(), client.TypeCheck, task.AgentScripted, k.Sandbox, new(int)
+	if in.Execution, err = k.begin(ctx, script); err != nil {
+		return client.Task{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
@@ -131,6 +145,8 @@ func (k *kit) until(ctx context.Context, fact func(client.Task) bool) (client.Ta
 			return t, nil
 		case err == nil && t.Status.Final() && t.PendingCommand == nil:
 			return t, k.wrong("%s", k.why(ctx))
+		case err == nil && k.hopeless(t):
+			return t, k.unplaced(t)
 		case err != nil && task.CodeOf(err) != task.CodeUnavailable: // what is down for a moment is waited for
 			return t, err
 		}
@@ -171,8 +187,28 @@ func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bo
 		if page.Done {
 			return client.Event{}, k.wrong("There is no event %s. %s", kind, k.why(ctx))
 		}
+		if t, err := k.API.Task(ctx, k.newest()); err == nil && k.hopeless(t) {
+			return client.Event{}, k.unplaced(t)
+		}
 		after = page.Next
 	}
+}
+
+// hopeless reports whether a task waits for what does not come by waiting: a machine that has such sandboxes, or that
+// something answers which has not for a while.
+func (k *kit) hopeless(t client.Task) bool {
+	switch {
+	case t.WaitingFor == "" || t.Status == task.StatusRunning:
+		k.trouble = time.Time{}
+		return false
+	case k.trouble.IsZero():
+		k.trouble = time.Now()
+	}
+	return strings.HasPrefix(t.WaitingFor, "no machine offers ") || time.Since(k.trouble) > troubleTime
+}
+
+func (k *kit) unplaced(t client.Task) error {
+	return &stopError{verdict: Fail, text: "The task gets no sandbox: " + render.Clean(t.WaitingFor) + ".", next: "omoi doctor"}
 }
 
 // events are all that the newest task has reported so far.

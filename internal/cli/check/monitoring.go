@@ -28,7 +28,7 @@ func monitoring() Check {
 const commandShow = "echo shown by a check"
 
 func (k *kit) watched(ctx context.Context) (string, error) {
-	if err := k.submit(ctx, "Be at work while omoi is checked.", say("I am watched."), bash(commandShow), waitMessage(), complete("done")); err != nil {
+	if err := k.submit(ctx, "Be at work while omoi is checked.", say("I am watched."), bash(commandShow), k.waitMessage(), complete("done")); err != nil {
 		return "", err
 	}
 	return k.atWorkSaid(ctx)

@@ -30,7 +30,7 @@ const (
 )
 
 func (k *kit) spawned(ctx context.Context) (string, error) {
-	if err := k.submit(ctx, "Show that a sandbox can be made.", bash(commandTools), bash(commandEnv), waitMessage(), complete("done")); err != nil {
+	if err := k.submit(ctx, "Show that a sandbox can be made.", bash(commandTools), bash(commandEnv), k.waitMessage(), complete("done")); err != nil {
 		return "", err
 	}
 	t, err := k.atWork(ctx)

@@ -36,7 +36,7 @@ type compared struct {
 func newCompare(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "compare [sandbox ...]",
-		Short: "Show sandboxes side by side: outcome, time, cost, heartbeats, events by type; without ids the newest five",
+		Short: "Show sandboxes side by side: outcome, time, cost, heartbeats, events by type; without ids the newest five, without those of omoi check",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 || len(args) > mostCompared {
 				return exit.Usagef("name 2 to %d sandboxes or tasks to compare, or none for the newest %d", mostCompared, comparedBoxes)
@@ -53,17 +53,9 @@ func (s *session) compare(ctx context.Context, refs []string) error {
 	if err != nil {
 		return err
 	}
-	boxes, err := boxesToCompare(ctx, api, refs)
+	rows, err := rowsOf(ctx, api, refs)
 	if err != nil {
 		return err
-	}
-	rows := make([]compared, 0, len(boxes))
-	for _, box := range boxes {
-		row, err := compareOne(ctx, api, box)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row)
 	}
 	if s.json {
 		return s.printJSON(rows)
@@ -76,30 +68,68 @@ func (s *session) compare(ctx context.Context, refs []string) error {
 	return nil
 }
 
-func boxesToCompare(ctx context.Context, api *client.Client, refs []string) ([]client.Sandbox, error) {
+func rowsOf(ctx context.Context, api *client.Client, refs []string) ([]compared, error) {
 	if len(refs) == 0 {
-		page, err := api.Sandboxes(ctx, client.SandboxFilter{Limit: comparedBoxes})
-		return page.Items, err
+		return newestRows(ctx, api)
 	}
-	boxes := make([]client.Sandbox, 0, len(refs))
+	rows := make([]compared, 0, len(refs))
 	for _, ref := range refs {
 		box, err := anyBox(ctx, api, ref)
 		if err != nil {
 			return nil, err
 		}
-		boxes = append(boxes, box)
+		t, err := ownerOf(ctx, api, box)
+		if err != nil {
+			return nil, err
+		}
+		row, err := compareOne(ctx, api, box, t)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
 	}
-	return boxes, nil
+	return rows, nil
 }
 
-func compareOne(ctx context.Context, api *client.Client, box client.Sandbox) (compared, error) {
-	row := compared{Sandbox: box}
-	var err error
-	if row.Counts, err = api.EventCounts(ctx, box.ID); err != nil || box.TaskID == "" {
-		return row, err
+// newestRows leaves sandboxes of `omoi check` out.
+func newestRows(ctx context.Context, api *client.Client) ([]compared, error) {
+	rows := []compared{}
+	for f := (client.SandboxFilter{Limit: recentBoxes}); ; {
+		page, err := api.Sandboxes(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, box := range page.Items {
+			t, err := ownerOf(ctx, api, box)
+			if err != nil {
+				return nil, err
+			}
+			if client.IsCheck(t) {
+				continue
+			}
+			row, err := compareOne(ctx, api, box, t)
+			if rows = append(rows, row); err != nil || len(rows) == comparedBoxes {
+				return rows, err
+			}
+		}
+		if f.Cursor = page.NextCursor; f.Cursor == "" {
+			return rows, nil
+		}
 	}
-	t, err := api.Task(ctx, box.TaskID)
-	row.Title = t.Title
+}
+
+// ownerOf is the task of a sandbox; one that nobody made has none.
+func ownerOf(ctx context.Context, api *client.Client, box client.Sandbox) (client.Task, error) {
+	if box.TaskID == "" {
+		return client.Task{}, nil
+	}
+	return api.Task(ctx, box.TaskID)
+}
+
+func compareOne(ctx context.Context, api *client.Client, box client.Sandbox, t client.Task) (compared, error) {
+	row := compared{Sandbox: box, Title: t.Title}
+	var err error
+	row.Counts, err = api.EventCounts(ctx, box.ID)
 	for _, a := range t.Attempts {
 		if a.SandboxID == box.ID {
 			row.Outcome, row.FailureClass, row.InputTokens, row.OutputTokens = a.Outcome, string(a.FailureClass), a.InputTokens, a.OutputTokens

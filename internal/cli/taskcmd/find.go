@@ -65,7 +65,7 @@ func findTask(ctx context.Context, api *client.Client, ref string) (string, erro
 }
 
 func lastTask(ctx context.Context, api *client.Client) (string, error) {
-	page, err := api.Tasks(ctx, client.TaskFilter{Limit: 1})
+	page, err := newest(ctx, api, client.TaskFilter{}, 1, false)
 	if err != nil {
 		return "", err
 	}

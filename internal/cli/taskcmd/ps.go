@@ -19,21 +19,23 @@ const pageLimit = 500
 func newPS(s *session) *cobra.Command {
 	var status string
 	var limit int
+	var all bool
 	cmd := &cobra.Command{
 		Use:     "ps",
 		Aliases: []string{"list", "ls"},
-		Short:   "List tasks, newest first",
+		Short:   "List tasks, newest first; --all shows those of omoi check too",
 		Args:    NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return s.ps(cmd.Context(), status, limit)
+			return s.ps(cmd.Context(), status, limit, all)
 		},
 	}
 	cmd.Flags().StringVar(&status, "status", "", "only tasks of this `status`, as running or failed")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many; 0 is all of them")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "those of omoi check too")
 	return cmd
 }
 
-func (s *session) ps(ctx context.Context, status string, limit int) error {
+func (s *session) ps(ctx context.Context, status string, limit int, all bool) error {
 	given := status
 	if status = strings.ToLower(strings.TrimSpace(status)); status != "" && !task.Status(status).Valid() {
 		return exit.Usagef("%q is no status: choose from %s", given, listed(task.Statuses()))
@@ -45,26 +47,26 @@ func (s *session) ps(ctx context.Context, status string, limit int) error {
 	if err != nil {
 		return err
 	}
-	tasks, more, err := collect(limit, func(limit int, cursor string) (client.Page[client.Task], error) {
-		return api.Tasks(ctx, client.TaskFilter{Status: status, Limit: limit, Cursor: cursor})
-	})
+	found, err := newest(ctx, api, client.TaskFilter{Status: status}, limit, all)
 	if err != nil {
 		return err
 	}
 	if s.json {
-		return s.printJSON(tasks)
+		return s.printJSON(found.Items)
 	}
-	if len(tasks) == 0 {
-		if status != "" {
-			s.hint("No task is %s. All of them: omoi ps", status)
-			return nil
-		}
+	switch {
+	case len(found.Items) > 0:
+		s.psTable(found.Items)
+	case status != "":
+		s.hint("No task is %s. All of them: omoi ps", status)
+	default:
 		s.hint("No tasks. Next: omoi run \"Say hello\" --repo <path of a git repository> --script example:hello --wait")
-		return nil
 	}
-	s.psTable(tasks)
-	if more {
+	if found.More {
 		s.hint("There are more: omoi ps%s -n 0", with("--status", status))
+	}
+	if found.Left {
+		s.hint("Tasks of omoi check are left out: omoi ps%s --all", with("--status", status))
 	}
 	return nil
 }

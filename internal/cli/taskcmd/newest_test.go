@@ -1,0 +1,57 @@
+package taskcmd_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// aCheck is a task of `omoi check`.
+func aCheck(id string) client.Task {
+	t := aTask(id, task.StatusCompleted)
+	t.Title, t.TaskType = "omoi check spawn", client.TypeCheck
+	return t
+}
+
+func TestTasksOfChecksAreLeftOut(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aCheck(idC), aTask(idA, task.StatusCompleted), aTask(idB, task.StatusFailed)}
+	require.Contains(t, f.omoi("show", "-").out, idA)
+
+	got := f.omoi("ps")
+	require.NotContains(t, got.out, "omoi check spawn")
+	require.Contains(t, got.out, "456789ab")
+	require.Contains(t, got.err, "omoi ps --all")
+	require.Contains(t, f.omoi("ps", "-a").out, "omoi check spawn")
+	require.NotContains(t, f.omoi("ps", "-a").err, "left out")
+
+	one := f.omoi("ps", "-n", "1")
+	require.Len(t, strings.Split(strings.TrimSpace(one.out), "\n"), 2, "a head and one task")
+	require.Contains(t, one.err, "There are more")
+	require.NotContains(t, f.omoi("ps", "-n", "2").err, "There are more", "what is left out is none of them")
+
+	f.tasks = f.tasks[:1]
+	require.Contains(t, f.omoi("show", "-").err, "There is no task yet")
+	require.Contains(t, f.omoi("ps").err, "No tasks")
+}
+
+func TestCompareLeavesChecksOut(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aCheck(idC), aTask(idA, task.StatusCompleted)}
+	f.boxes = []client.Sandbox{{ID: "checkbox", TaskID: idC, Attempt: 1}, {ID: "workbox", TaskID: idA, Attempt: 1}, {ID: "barebox"}}
+	for _, box := range f.boxes {
+		history(t, f, box.ID, 1)
+	}
+	got := f.omoi("compare")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "workbox")
+	require.Contains(t, got.out, "barebox")
+	require.NotContains(t, got.out, "checkbox")
+	require.Contains(t, f.omoi("compare", "checkbox", "workbox").out, "checkbox", "it is asked for")
+}
