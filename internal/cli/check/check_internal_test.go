@@ -156,3 +156,10 @@ func TestATaskThatGetsNoSandboxIsGivenUp(t *testing.T) {
 	require.False(t, k.hopeless(waits(task.StatusRunning, "the engine does not answer")), "its agent is at work")
 	require.True(t, k.trouble.IsZero())
 }
+
+func TestEventsAreNamedByTheirNumbers(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "no event", events(nil))
+	require.Equal(t, "event 3", events([]int64{3}))
+	require.Equal(t, "events 3, 15", events([]int64{3, 15}))
+}

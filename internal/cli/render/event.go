@@ -12,9 +12,10 @@ import (
 
 // Limits of what one event shows.
 const (
-	textWidth = 140
-	textLines = 4
-	diffLines = 12
+	textWidth  = 140
+	briefWidth = 100
+	textLines  = 4
+	diffLines  = 12
 )
 
 // Lines writes events as one readable line each, with a few lines of output or diff
@@ -102,6 +103,13 @@ func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 	return l.rest(e, d)
 }
 
+// Brief is what an event tells in one line; empty for what stands in its neighbours.
+func Brief(kind string, raw json.RawMessage) string {
+	l := &Lines{Heartbeats: true}
+	_, text, _ := l.describe(task.Event{Type: kind, Data: raw})
+	return OneLine(text, briefWidth)
+}
+
 func (l *Lines) rest(e task.Event, d data) (what, text string, more []string) {
 	switch e.Type {
 	case task.EventAgentWaiting:
@@ -112,6 +120,14 @@ func (l *Lines) rest(e task.Event, d data) (what, text string, more []string) {
 		return l.Yellow("stopped"), OneLine(d.text("reason"), textWidth), nil
 	case task.EventAgentShutdown:
 		return l.Dim("leaves"), l.Dim(OneLine(d.text("reason"), textWidth)), nil
+	case "agent.setup_started":
+		return l.Dim("sets up"), l.Dim(OneLine(d.text("command"), textWidth)), nil
+	case "agent.setup_completed":
+		return l.setupEnded(d)
+	case "continuous.started":
+		return "iterates", roundsBegin(d), nil
+	case "iteration.completion_signal":
+		return "iteration", d.text("iteration_num") + " says that all is done", nil
 	case "iteration.started":
 		return "iteration", fmt.Sprintf("%s begins", d.text("iteration_num")), nil
 	case "iteration.completed":
@@ -124,7 +140,7 @@ func (l *Lines) rest(e task.Event, d data) (what, text string, more []string) {
 	delete(d, "task_id")
 	delete(d, "sandbox_id")
 	delete(d, "agent_id")
-	return OneLine(e.Type, 40), l.Dim(d.compact()), nil
+	return OneLine(e.Type, 40), l.Dim(d.pairs()), nil
 }
 
 func (l *Lines) heartbeat(d data) (what, text string, more []string) {

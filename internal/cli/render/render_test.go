@@ -63,7 +63,20 @@ func TestEventLines(t *testing.T) {
 		{"agent.waiting", `{}`, `waits      for a message: omoi send 456789ab "<text>"`},
 		{"agent.completed", `{"success":false}`, "gave up"},
 		{"agent.error", `{"error":"it broke"}`, "error      it broke"},
-		{"something.new", `{"task_id":"x","n":1}`, `something.new {"n":1}`},
+		{"something.new", `{"task_id":"x","n":1,"a":"b\u001b","in":{"x":2}}`, `something.new a: b , in: {"x":2}, n: 1`},
+		{"agent.setup_started", `{"command":"make\ndeps"}`, "sets up    make deps"},
+		{"agent.setup_completed", `{"success":true,"exit_code":0,"duration_ms":2300}`, "set up     took 2.3s"},
+		{
+			"agent.setup_completed", `{"success":false,"exit_code":3,"outcome":"exited","output":"no\nluck","duration_ms":100}`,
+			"setup      ended with exit code 3, took 0.1s\n                     no\n                     luck",
+		},
+		{"agent.setup_completed", `{"success":false,"exit_code":-1,"outcome":"out_of_memory","duration_ms":100}`, "setup      ended by out of memory, took 0.1s"},
+		{
+			"continuous.started", `{"goal":"x","limits":{"max_iterations":10,"max_cost_usd":5,"max_duration_seconds":3600}}`,
+			"iterates   until its work passes, for at most 10 iterations, $5.00, 1h00m",
+		},
+		{"continuous.started", `{"limits":{}}`, "iterates   until its work passes"},
+		{"iteration.completion_signal", `{"iteration_num":2}`, "iteration  2 says that all is done"},
 		{"agent.message", `not json`, "says"},
 		{"agent.file_edited", `{"file_path":{"odd":1},"lines_added":"x"}`, `edits      {"odd":1}  +0 -0`},
 	} {
@@ -77,6 +90,19 @@ func TestEventLines(t *testing.T) {
 		}
 		require.True(t, strings.HasPrefix(got, "    1.5s  "), got)
 		require.Contains(t, got, c.want)
+	}
+}
+
+func TestBrief(t *testing.T) {
+	t.Parallel()
+	for kind, c := range map[string]struct{ data, want string }{
+		"agent.tool_use":       {`{"tool":"Bash","input":{"command":"make\ttest"}}`, "Bash make test"},
+		"agent.heartbeat":      {`{"status":"waiting"}`, "waiting"},
+		"agent.tool_completed": {`{"tool":"Bash"}`, ""},
+		"agent.waiting":        {`{}`, "for a message"},
+		"something.new":        {`{"n":1}`, "n: 1"},
+	} {
+		require.Equal(t, c.want, render.Brief(kind, json.RawMessage(c.data)), kind)
 	}
 }
 

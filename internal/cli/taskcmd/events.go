@@ -98,7 +98,7 @@ func (e *boxEvents) print(ctx context.Context, most int) error {
 			}
 			continue
 		}
-		e.say("%6d  %s  %-24s %s", numberOf(event), event.CreatedAt.Local().Format("15:04:05"), event.EventType, tells(event.EventData))
+		e.say("%6d  %s  %-24s %s", numberOf(event), event.CreatedAt.Local().Format("15:04:05"), event.EventType, tells(event))
 	}
 	return nil
 }
@@ -136,10 +136,13 @@ func numberOf(e client.SandboxEvent) int64 {
 	return n
 }
 
-// tells is what an event says in short.
-func tells(data json.RawMessage) string {
+// tells is what an event says in short: as the log shows it, and of what the log leaves out its words.
+func tells(e client.SandboxEvent) string {
+	if said := render.Brief(e.EventType, e.EventData); said != "" {
+		return said
+	}
 	fields := map[string]any{}
-	_ = json.Unmarshal(data, &fields) // what has another form tells nothing
+	_ = json.Unmarshal(e.EventData, &fields) // what has another form tells nothing
 	var parts []string
 	for _, name := range []string{"tool", "current_tool", "file_path", "status", "content", "error", "final_output", "result", "reason"} {
 		if text, ok := fields[name].(string); ok && text != "" {
