@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -20,12 +21,13 @@ type bulk struct {
 	dryRun    bool
 	yes       bool
 	reason    string
+	next      string // after a list; empty: the same with --yes
 }
 
 func (b *bulk) flags(cmd *cobra.Command, what string) {
 	cmd.Flags().DurationVar(&b.olderThan, "older-than", 0, what+" older than this, as 24h")
 	cmd.Flags().BoolVar(&b.dryRun, "dry-run", false, "say what would be done, and do nothing")
-	cmd.Flags().BoolVar(&b.yes, "yes", false, "do it")
+	cmd.Flags().BoolVar(&b.yes, "yes", false, "do it; without it they are listed, and nothing is done")
 }
 
 // old reports whether something of that moment is meant.
@@ -91,7 +93,9 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 	switch {
 	case failed > 0:
 		return exit.With(exit.Failed, fmt.Errorf("%s could not be cancelled; run the same command again", render.Count(failed, "task")))
-	case len(rows) > 0 && !b.yes && !b.dryRun:
+	case len(rows) > 0 && b.dryRun:
+		s.hint("Nothing was cancelled. Next: %s", cmp.Or(b.next, "the same with --yes, and without --dry-run"))
+	case len(rows) > 0 && !b.yes:
 		return exit.With(exit.NeedsYou, fmt.Errorf("this cancels %s; what they have done is saved. Say so with --yes", render.Count(len(rows), "task")))
 	}
 	return nil
@@ -120,8 +124,11 @@ func (s *session) sandboxesCleanup() *cobra.Command {
 		Use:   "cleanup [sandbox ...]",
 		Short: "End sandboxes by cancelling the tasks that work in them; without arguments it lists what is there",
 		Long: `End sandboxes by cancelling the tasks that work in them: what they have done is saved, and the sandbox is deleted and
-seen to be gone. Without arguments it lists what is there and what would be done. Tasks that have ended are never
-touched, and sandboxes whose work is over are on their way out by themselves.`,
+seen to be gone. Name sandboxes, or give --all or --older-than, and --yes; without them it lists what is there and what
+would be done. Tasks that have ended are never touched, and sandboxes whose work is over are on their way out by
+themselves.`,
+		Example: `  omoi sandboxes cleanup                          (a list; nothing is done)
+  omoi sandboxes cleanup --older-than 24h --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error { return s.cleanup(cmd.Context(), args, all, b) },
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "all sandboxes in which a task works")
@@ -130,15 +137,20 @@ touched, and sandboxes whose work is over are on their way out by themselves.`,
 }
 
 func (s *session) cleanup(ctx context.Context, refs []string, all bool, b bulk) error {
-	if len(refs) > 0 && all {
+	list := len(refs) == 0 && !all && b.olderThan == 0
+	switch {
+	case len(refs) > 0 && all:
 		return exit.Usagef("name sandboxes or give --all, not both")
+	case b.olderThan < 0:
+		return exit.Usagef("--older-than %s: give a time above 0, as 24h", b.olderThan)
+	case list && b.yes:
+		return exit.Usagef("--yes: which sandboxes? Name them, or give --all or --older-than")
+	case list:
+		b.dryRun, b.next = true, "omoi sandboxes cleanup <sandbox> --yes, or omoi sandboxes cleanup --all --yes"
 	}
 	api, boxes, err := s.alive(ctx)
 	if err != nil {
 		return err
-	}
-	if len(refs) == 0 && !all && b.olderThan == 0 {
-		b.dryRun = true // the list
 	}
 	chosen, err := chosenBoxes(ctx, api, boxes, refs)
 	if err != nil {

@@ -91,7 +91,7 @@ func (s *session) hostsLost() *cobra.Command {
 			return s.loseHost(cmd.Context(), host, yes)
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is done")
 	return cmd
 }
 

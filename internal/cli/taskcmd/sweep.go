@@ -53,7 +53,7 @@ others are the reaper's.`,
 	cmd.Flags().StringVar(&w.installation, "installation", "", "the `id` of the lost installation; unknown: every one but the server's own")
 	cmd.Flags().StringSliceVar(&w.providers, "provider", nil, "only sandboxes of this provider (default: all of this server)")
 	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
-	cmd.Flags().BoolVar(&w.yes, "yes", false, "do it")
+	cmd.Flags().BoolVar(&w.yes, "yes", false, "do it; without it they are listed, and nothing is removed")
 	cmd.Flags().BoolVar(&w.force, "force", false, "also those that may be in use")
 	return cmd
 }
@@ -224,7 +224,9 @@ func (w *sweep) remove(ctx context.Context, meant []swept, blind []string) error
 	switch {
 	case left > 0:
 		return exit.With(exit.Failed, fmt.Errorf("%s not removed; run the same command again", have(left)))
-	case todo > 0 && !w.dryRun:
+	case todo > 0 && w.dryRun:
+		w.hint("Nothing was removed. Next: the same with --yes, and without --dry-run")
+	case todo > 0:
 		return exit.With(exit.NeedsYou, fmt.Errorf("this removes %s; work in them is not saved. Say so with --yes", boxesOf(todo)))
 	}
 	return notAsked(blind)
