@@ -147,6 +147,8 @@ func TestHelpListsTheCommands(t *testing.T) {
 	for _, name := range []string{"dev", "api", "worker", "migrate", "doctor", "config", "version", "run", "ps", "show", "logs", "completion"} {
 		require.Regexp(t, `(?m)^  `+name+` `, out)
 	}
+	begin, tasks, rest := strings.Index(out, "Begin:"), strings.Index(out, "Give a task"), strings.Index(out, "Additional Commands:")
+	require.True(t, 0 < begin && begin < tasks && tasks < rest, out)
 	for _, code := range []string{"0", "1", "2", "3", "4", "5", "130"} {
 		require.Regexp(t, `(?m)(^| )  `+code+` +[a-z]`, out, "what each exit code means")
 	}

@@ -106,6 +106,7 @@ Exit codes:
 	root.AddCommand(newDev(g), newAPI(g), newWorker(g), newMigrate(g), newDoctor(g), newCheck(g), newConfig(g), newVersion(g))
 	addTaskCommands(root, g)
 	completion(root)
+	sections(root)
 	groups(root)
 	usageErrors(root)
 	return root
