@@ -55,27 +55,38 @@ func attachGivesTerminal(s *suite) {
 		t.Log("the shell ended", code, err)
 		ended <- code
 	}()
+	press := func(keys string) {
+		_, err := typed.Write([]byte(keys))
+		require.NoError(t, err)
+	}
 	for _, step := range []struct{ typed, shows string }{
 		{"stty size; echo rea''dy in $PWD\n", "ready in " + s.p.Paths(labels).Workspace},
 		{"echo be''gun; sleep 600; echo int''errupted\n", "begun"},
-		{"\x03", "^C"}, // by itself: it throws away what was typed before it and not read yet
-		{"echo st''ill here\n", "still here"},
 	} {
-		_, err := typed.Write([]byte(step.typed))
-		require.NoError(t, err)
+		press(step.typed)
 		s.eventually(t, step.shows+" is shown", func() bool { return strings.Contains(shown.String(), step.shows) })
 	}
+	// A shell that has not begun the sleep yet forgets a Ctrl-C, and each throws away what was typed and not read yet:
+	// as a person does, it is pressed again where no answer comes, and waited longer for.
+	patient := 5 * tick
+	s.eventually(t, "Ctrl-C ends the sleep and not the shell", func() bool {
+		for _, keys := range []string{"\x03", "echo st''ill here\n"} {
+			press(keys)
+			wait(t.Context(), patient)
+		}
+		patient *= 2
+		return strings.Contains(shown.String(), "still here")
+	})
+	require.Contains(t, shown.String(), "^C")
 	require.Contains(t, shown.String(), "33 77")
 	require.NotContains(t, shown.String(), "interrupted")
 	resized <- sandbox.Size{Rows: 44, Columns: 88}
 	s.eventually(t, "the terminal has its new size", func() bool {
-		_, err := typed.Write([]byte("stty size\n"))
-		require.NoError(t, err)
+		press("stty size\n")
 		wait(t.Context(), 10*tick)
 		return strings.Contains(shown.String(), "44 88")
 	})
-	_, err := typed.Write([]byte("exit 3\n"))
-	require.NoError(t, err)
+	press("exit 3\n")
 	select {
 	case code := <-ended:
 		require.Equal(t, 3, code)
