@@ -18,9 +18,12 @@ func (s *Service) ForTask(ctx context.Context, work task.Work) (map[string]strin
 	return env, err
 }
 
-// Give is [Service.ForTask], and notes the use.
+// Give is [Service.ForTask], and notes the use: also that of none, whose limits are the task's own.
 func (s *Service) Give(ctx context.Context, work task.Work) (map[string]string, error) {
 	env, all, err := s.forTask(ctx, work)
+	if err == nil && len(env) == 0 && work.Agent == task.AgentCommand {
+		return env, s.store.UseNoCredential(ctx, work.TaskID)
+	}
 	for _, found := range all {
 		if err == nil {
 			err = s.used(ctx, found)

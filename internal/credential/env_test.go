@@ -50,6 +50,20 @@ func TestWhatASandboxGets(t *testing.T) {
 	require.Len(t, b.used, 4)
 }
 
+// A program that needs no credential may be given none; that is known, since what it says of a limit is then its own alone.
+func TestThatNothingWasGivenIsNoted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	_, err := b.service.Give(t.Context(), workOf(task.AgentCommand))
+	require.NoError(t, err)
+	require.Equal(t, []string{"none t"}, b.used)
+	b.set(credential.Who{UserID: alice}, credential.Anthropic, "sk-ant-alice")
+	_, err = b.service.Give(t.Context(), workOf(task.AgentCommand))
+	require.NoError(t, err)
+	require.Len(t, b.used, 2)
+	require.NotContains(t, b.used[1], "none")
+}
+
 func TestABearerKey(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string]credential.Value{credential.Anthropic: {Secret: "zai-key-0123", Bearer: true, BaseURL: "https://api.z.ai"}})

@@ -82,6 +82,13 @@ func (m *memory) UseCredential(_ context.Context, id string) error {
 	return nil
 }
 
+func (m *memory) UseNoCredential(_ context.Context, taskID string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used = append(m.used, "none "+taskID)
+	return nil
+}
+
 func (m *memory) OrganizationOf(_ context.Context, userID, projectID string) (string, error) {
 	if projectID == "lost" || userID == "lost" {
 		return "", task.Errorf(task.CodeNotFound, "There is no such thing here.")

@@ -71,6 +71,8 @@ type Store interface {
 	ResealCredential(ctx context.Context, was Row, keyID string, sealed []byte) (bool, error)
 	// UseCredential notes the use of a row.
 	UseCredential(ctx context.Context, id string) error
+	// UseNoCredential notes that the newest attempt of a task was given none.
+	UseNoCredential(ctx context.Context, taskID string) error
 	// OrganizationOf is that of the project, or without one that of the user; [task.CodeNotFound] if there is no such.
 	OrganizationOf(ctx context.Context, userID, projectID string) (string, error)
 }

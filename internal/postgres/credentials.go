@@ -54,6 +54,11 @@ func (s *Store) UseCredential(ctx context.Context, id string) error {
 	return translate("note the use of credential "+id, s.q.UseCredential(ctx, id))
 }
 
+// UseNoCredential implements [credential.Store]: what the attempt says of a limit is of itself alone.
+func (s *Store) UseNoCredential(ctx context.Context, taskID string) error {
+	return translate("note that task "+taskID+" was given no credential", s.q.UseNoCredential(ctx, taskID))
+}
+
 // OrganizationOf implements [credential.Store].
 func (s *Store) OrganizationOf(ctx context.Context, userID, projectID string) (string, error) {
 	id, err := s.q.PlaceOrganization(ctx, idOr(projectID), idOr(userID))

@@ -126,7 +126,7 @@ func (b *BuiltDigest) milestone(e EventRow) {
 	case task.EventAgentError, task.EventAgentFailed:
 		m.Class = classOfFailure(data)
 		m.StopReason = data.StopReason
-		m.ResetAt = readTime(data.ResetAt)
+		m.ResetAt = believed(data.ResetAt, e.At)
 		m.ErrorID = b.keepError(e, readText(data.Error))
 	}
 	b.Digest.Milestones = append(b.Digest.Milestones, m)

@@ -42,11 +42,14 @@ func TestMilestonesOfADigest(t *testing.T) {
 		"a reset in milliseconds":   {"agent.error", `{"reset_at": 1893553445000}`, contract.Milestone{Class: task.ClassAgentError}},
 		"a reset in no year":        {"agent.error", `{"reset_at": 1e300}`, contract.Milestone{Class: task.ClassAgentError}},
 		"a reset after all years":   {"agent.error", `{"reset_at": "9999-12-31T23:59:59-01:00"}`, contract.Milestone{Class: task.ClassAgentError}},
+		"a reset in two months":     {"agent.error", `{"reset_at": "2030-03-02T03:04:05Z"}`, contract.Milestone{Class: task.ClassAgentError}},
 		"shutdown is one, and more": {"agent.shutdown", `{"reason": "complete"}`, contract.Milestone{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			built := postgres.BuildDigest("box", 5, nil, []postgres.EventRow{{Sequence: 5, Type: c.eventType, Data: json.RawMessage(c.data)}})
+			built := postgres.BuildDigest("box", 5, nil, []postgres.EventRow{{
+				Sequence: 5, Type: c.eventType, Data: json.RawMessage(c.data), At: reset.Add(-7 * 24 * time.Hour),
+			}})
 			c.want.Sequence, c.want.Type = 5, c.eventType
 			require.Equal(t, []contract.Milestone{c.want}, built.Digest.Milestones)
 			require.Empty(t, built.Errors)

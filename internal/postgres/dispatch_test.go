@@ -136,7 +136,12 @@ const onOneKey = `execution_config = '{"credentials": ["anthropic"]}'`
 // hitsWall is an attempt whose agent says that its credential's limit resets in an hour.
 func (w world) hitsWall(a asked, live contract.LiveAttempt, ordinal int64) {
 	w.t.Helper()
-	w.event(live.SandboxID, "agent.error", fmt.Sprintf(`{"failure_class": "provider_limit", "reset_at": %d}`, time.Now().Add(time.Hour).Unix()))
+	w.meetsLimit(a, live, ordinal, time.Hour)
+}
+
+func (w world) meetsLimit(a asked, live contract.LiveAttempt, ordinal int64, resets time.Duration) {
+	w.t.Helper()
+	w.event(live.SandboxID, "agent.error", fmt.Sprintf(`{"failure_class": "provider_limit", "reset_at": %d}`, time.Now().Add(resets).Unix()))
 	w.write(a, contract.Projection{
 		Ordinal: ordinal, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Class: task.ClassProviderLimit, ReleaseSlot: true,
 		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassProviderLimit},
@@ -230,6 +235,53 @@ func TestATaskWhoseProjectHasNoPlaceKeepsNobodyFromTrying(t *testing.T) {
 	w.gate()
 	require.False(t, w.holdsSlot(urgent.id))
 	require.True(t, w.holdsSlot(a.id))
+}
+
+// A program that was given no credential says nothing of anybody's limit but its own.
+func TestAProgramWithoutACredentialParksOnlyItself(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store, p := postgres.New(w.pool, postgres.Config{}), w.project(5)
+	a, b := w.task(p, "agent = 'command'"), w.task(p, "agent = 'command'")
+	live := w.running(a)
+	require.NoError(t, store.UseNoCredential(t.Context(), a.id))
+	w.hitsWall(a, live, 4)
+	require.True(t, w.holdsSlot(w.task(p, "agent = 'claude'").id))
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_sleeps`))
+
+	w.hitsWall(b, w.running(b), 4)
+	require.False(t, w.holdsSlot(w.task(p, "agent = 'claude'").id), "that one was given the installation's")
+}
+
+func TestOfSeveralCredentialsNobodyKnowsWhichMetItsLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	p := w.project(5)
+	sleeps := func(edit string) []string {
+		a := w.task(p, edit)
+		w.hitsWall(a, w.running(a), 4)
+		return one[[]string](t, w.pool, `SELECT coalesce(array_agg(credential), '{}') FROM credential_sleeps`)
+	}
+	require.Empty(t, sleeps(`agent = 'command', execution_config = '{"credentials": ["openai", "mistral"]}'`))
+	require.Empty(t, sleeps(`agent = 'command', execution_config = '{"credentials": []}'`))
+	require.Empty(t, sleeps(`agent = 'claude', execution_config = '{"env": {"ANTHROPIC_API_KEY": "own"}}'`))
+	require.Equal(t, []string{"installation model"}, sleeps(`agent = 'claude', execution_config = '{"credentials": ["openai", "model", "github"]}'`))
+}
+
+// What an agent says of a reset holds others for some hours; then one tries whether the limit still stands.
+func TestALimitIsTriedAgainAfterSomeHours(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	p := w.project(5)
+	a := w.task(p, onOneKey)
+	w.meetsLimit(a, w.running(a), 4, 20*24*time.Hour)
+	b := w.task(p, onOneKey)
+	require.False(t, w.holdsSlot(b.id))
+	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM credential_sleeps WHERE until BETWEEN now() + interval '5 hours' AND now() + interval '6 hours'`))
+	w.exec(`UPDATE credential_sleeps SET until = until - interval '6 hours', next_at = now()`)
+	w.gate()
+	require.True(t, w.holdsSlot(b.id))
+	require.Equal(t, b.id, one[string](t, w.pool, `SELECT probe::text FROM credential_sleeps`))
 }
 
 func TestAResetThatIsTooFarAwayIsNotBelieved(t *testing.T) {

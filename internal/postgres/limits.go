@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -17,6 +18,18 @@ const (
 	limitSleep = 5 * time.Minute
 	limitApart = 2 * time.Second
 )
+
+// maxReset is longer than any limit of a provider lasts.
+const maxReset = 31 * 24 * time.Hour
+
+// believed is when a limit resets by what an agent says; zero: it says nothing that can be.
+func believed(said json.RawMessage, now time.Time) time.Time {
+	reset := readTime(said)
+	if reset.Sub(now) > maxReset {
+		return time.Time{}
+	}
+	return reset
+}
 
 // noteWall puts the credential of an attempt to sleep that its provider's limit has ended: the gate lets nobody in on it
 // before the reset.
@@ -33,7 +46,7 @@ func (w *projecting) noteWall(ctx context.Context) error {
 	}
 	return w.q.MetWall(ctx, db.MetWallParams{
 		TaskID: w.row.ID, Attempt: int32(w.p.Ended.Number), //nolint:gosec // G115: at most task.MaxAttempts
-		Reset: timeOr(readTime(readMilestone(data).ResetAt)),
+		Reset: timeOr(believed(readMilestone(data).ResetAt, time.Now())),
 		Pause: cmp.Or(w.cfg.Settings.LimitSleep, limitSleep), Apart: cmp.Or(w.cfg.LimitApart, limitApart),
 	})
 }
