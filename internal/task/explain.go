@@ -96,7 +96,7 @@ func (f WhyFacts) explain() Explanation {
 	case StatusNeedsRevision:
 		return Explanation{State: StandsStarting, Why: whyRevision(t), Next: "omoi show " + t.ID}
 	case StatusCompleted:
-		return Explanation{State: StandsCompleted, Why: whyCompleted(t), Next: "omoi receipt " + t.ID, Evidence: f.newest()}
+		return Explanation{State: StandsCompleted, Why: whyCompleted(t), Next: "omoi receipt " + t.ID, Evidence: f.completion()}
 	case StatusFailed:
 		return f.failed()
 	case StatusCancelled:
@@ -211,6 +211,16 @@ func (f WhyFacts) age(t time.Time) time.Duration { return f.At.Sub(t) }
 
 // newest is the newest sign, if there is one.
 func (f WhyFacts) newest() []Sign { return f.Signs[:min(1, len(f.Signs))] }
+
+// completion is the sign with which an agent has ended its work; where there is none, the newest sign.
+func (f WhyFacts) completion() []Sign {
+	for _, s := range f.Signs {
+		if (s.Type == EventAgentCompleted || s.Type == EventContinuousCompleted) && !s.Failure {
+			return []Sign{s}
+		}
+	}
+	return f.newest()
+}
 
 // mostShown is how many events an explanation names.
 const mostShown = 3

@@ -114,7 +114,11 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"before a validator": {about(task.StatusPendingValidation, nil), "waiting", "validator", "omoi logs -f T", nil},
 		"to be revised":      {about(task.StatusNeedsRevision, nil), "starting", "", "omoi show T", nil},
 		"completed":          {about(task.StatusCompleted, nil), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{9}},
-		"failed":             {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
+		"completed, and said": {about(task.StatusCompleted, func(f *task.WhyFacts) {
+			said := task.Sign{Attempt: 1, Sequence: 11, Type: task.EventAgentCompleted}
+			f.Signs = append([]task.Sign{{Attempt: 1, Sequence: 12, Type: task.EventAgentShutdown}, said}, f.Signs...)
+		}), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{11}},
+		"failed": {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
 		"diagnosed": {about(task.StatusFailed, func(f *task.WhyFacts) {
 			f.Diagnosis = &task.Diagnosis{Attempt: 1, Kind: task.DiagnosisEnded, Command: "omoi logs T"}
 		}), "failed", "Failed", "omoi logs T", []int64{7, 4}},
