@@ -8,7 +8,7 @@ type Task struct {
 	Sandbox          string        `key:"sandbox" default:"local" oneof:"local docker daytona external" doc:"Sandbox provider of tasks that name none. On macOS the default is docker."`
 	MaxRetries       int           `key:"max_retries" default:"3" min:"0" max:"10" zero:"none" doc:"Attempts after the first of tasks that say nothing else."`
 	MaxPerProject    int           `key:"max_per_project" env:"MAX_CONCURRENT_TASKS_PER_PROJECT" default:"5" min:"1" max:"1000" doc:"Tasks of one project that run at a time, for new projects."`
-	MaxUnverified    int           `key:"max_unverified" default:"0" min:"0" max:"10000" zero:"as many as slots" doc:"Sandboxes that are not verified gone before no new one is made."`
+	MaxUnverified    int           `key:"max_unverified" default:"0" min:"0" max:"10000" zero:"as many as slots" doc:"Sandboxes that are over and may still be there before no new one is made."`
 	StartupTimeout   time.Duration `key:"startup_timeout" default:"3m" min:"10ms" max:"24h" doc:"From assignment to the agent's first event."`
 	HeartbeatTimeout time.Duration `key:"heartbeat_timeout" default:"2m" min:"10ms" max:"24h" doc:"Silence after which a running agent is looked at. News of one that works quietly reach its workflow up to relay.quiet_digest late, so silence is noticed after this plus up to that long."`
 	NoWorkTimeout    time.Duration `key:"no_work_timeout" env:"STUCK_THRESHOLD_MINUTES(m)" default:"15m" min:"10ms" max:"24h" doc:"Time without work after which a beating agent is looked at."`
@@ -17,7 +17,7 @@ type Task struct {
 	ToolTimeout      time.Duration `key:"tool_timeout" default:"30m" min:"10ms" max:"168h" doc:"Longest duration of one tool call; until then it counts as work."`
 	RetryBase        time.Duration `key:"retry_base" default:"5s" min:"1ms" max:"1h" doc:"First pause after an infrastructure failure; it doubles."`
 	LimitSleep       time.Duration `key:"limit_sleep" default:"5m" min:"1ms" max:"168h" doc:"Pause after a model provider's limit that names no time of reset."`
-	CleanupWait      time.Duration `key:"cleanup_wait" default:"2m" min:"1ms" max:"1h" doc:"How long a task waits for its sandbox to be gone before it closes."`
+	CleanupWait      time.Duration `key:"cleanup_wait" default:"2m" min:"1ms" max:"1h" doc:"How long a task waits for its sandbox to be gone before it goes on or closes."`
 	UnknownRetry     time.Duration `key:"unknown_retry" default:"10s" min:"1ms" max:"1h" doc:"First pause after a look that learned nothing; it doubles."`
 	SpawnTimeout     time.Duration `key:"spawn_timeout" default:"10m" min:"1s" max:"2h" doc:"Longest making of one sandbox."`
 	SalvageWindow    time.Duration `key:"salvage_window" default:"5m" min:"1ms" max:"1h" doc:"How long unsaved work is looked for before a sandbox is deleted."`

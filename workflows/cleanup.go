@@ -20,6 +20,7 @@ func SandboxCleanupWorkflow(ctx workflow.Context, in contract.CleanupInput) (con
 	c := cleanup{
 		ref:     contract.SandboxRef{TaskID: in.TaskID, SandboxID: in.SandboxID, Attempt: in.Attempt},
 		receipt: contract.CleanupReceipt{SandboxID: in.SandboxID, Salvage: task.SalvageNone},
+		waiter:  in.Tell,
 	}
 	for {
 		err := c.round(ctx)
@@ -37,6 +38,7 @@ type cleanup struct {
 	ref     contract.SandboxRef
 	box     contract.LoadedSandbox
 	receipt contract.CleanupReceipt
+	waiter  string        // workflow that waits for the first look to find nothing
 	pickup  time.Duration // longer with each round
 	giveUp  time.Time     // when work that cannot be reached is written off
 }
@@ -135,11 +137,24 @@ func (c *cleanup) lookAgain(ctx workflow.Context) (appeared bool, err error) {
 		return false, err
 	}
 	if c.box.LongestCreate > 0 {
+		c.tell(ctx)
 		if err := workflow.Sleep(ctx, c.box.LongestCreate); err != nil {
 			return false, err
 		}
 	}
 	return c.untilGone(ctx)
+}
+
+// tell says once that the sandbox is gone. Whoever waited for that may have ended meanwhile.
+func (c *cleanup) tell(ctx workflow.Context) {
+	if c.waiter == "" {
+		return
+	}
+	told := workflow.SignalExternalWorkflow(ctx, c.waiter, "", contract.SignalGone, contract.Gone{SandboxID: c.ref.SandboxID})
+	c.waiter = ""
+	if err := told.Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Info("nobody waits for the sandbox", "sandbox_id", c.ref.SandboxID, "error", err)
+	}
 }
 
 // untilGone looks, and deletes again for as long as there is something to see. It answers whether

@@ -40,7 +40,8 @@ type inbox struct {
 	signals  int  // received by this run
 	admitted bool
 	kept     []contract.Command
-	deaf     bool // the cancel request that is there was re-applied by a reset
+	deaf     bool            // the cancel request that is there was re-applied by a reset
+	gone     map[string]bool // sandboxes of which their cleanups have said so
 }
 
 // dropReapplied forgets what a reset re-applied before its run began: digests, which are
@@ -75,6 +76,9 @@ func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
 		})
 		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalLook), func(c workflow.ReceiveChannel, _ bool) {
 			b.receiveLook(c, r)
+		})
+		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalGone), func(c workflow.ReceiveChannel, _ bool) {
+			b.receiveGone(c)
 		})
 		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalAdmitted), func(c workflow.ReceiveChannel, _ bool) {
 			c.Receive(ctx, nil)
@@ -122,6 +126,18 @@ func (b *inbox) receiveLook(c workflow.ReceiveChannel, r *taskRun) {
 	if c.ReceiveAsync(&look) {
 		b.signals++
 		r.watch.Hinted = r.watch.Hinted || r.attempt != nil && look.SandboxID == r.attempt.SandboxID
+	}
+}
+
+// receiveGone notes that nothing can act in a sandbox any more.
+func (b *inbox) receiveGone(c workflow.ReceiveChannel) {
+	var gone contract.Gone
+	if c.ReceiveAsync(&gone) {
+		b.signals++
+		if b.gone == nil {
+			b.gone = make(map[string]bool)
+		}
+		b.gone[gone.SandboxID] = true
 	}
 }
 

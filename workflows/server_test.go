@@ -72,6 +72,8 @@ func paths() []path {
 		{"waits-for-slot", playWaitsForSlot},
 		{"salvage-lost", playSalvageLost},
 		{"gone-late", playGoneLate},
+		{"second-look-later", playSecondLookLater},
+		{"closed-before-second-look", playClosedBeforeSecondLook},
 		{"host-away", playHostAway},
 		{"host-lost", playHostLost},
 		{"pull", playPull},
@@ -289,6 +291,24 @@ func playGoneLate(tr *troupe) {
 	tr.lingers = 2
 	require.NoError(tr.t, tr.play())
 	require.Greater(tr.t, tr.count(contract.DeleteSandbox), 2)
+}
+
+// The next attempt begins between the two looks at the sandbox before it.
+func playSecondLookLater(tr *troupe) {
+	tr.loaded.Settings.RetryBase = 100 * time.Millisecond
+	tr.ledger = lateCreates(2 * time.Second)
+	tr.dies(1)
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 2)
+}
+
+// A task that failed is closed between them.
+func playClosedBeforeSecondLook(tr *troupe) {
+	tr.loaded.State.MaxRetries = 0
+	tr.ledger = lateCreates(2 * time.Second)
+	tr.dies(1)
+	require.Error(tr.t, tr.play())
+	require.Equal(tr.t, 1, tr.count("settle verified"))
 }
 
 // onQueue is a sandbox whose work is to be taken up soon.

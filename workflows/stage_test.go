@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -70,6 +71,7 @@ func newStage(t *testing.T) *stage {
 	s.after = func(d time.Duration, fn func()) { s.env.RegisterDelayedCallback(fn, d) }
 	s.env.SetTestTimeout(time.Minute)
 	s.env.SetWorkerOptions(workerOptions())
+	s.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: contract.TaskWorkflowID(taskID)}) // which its children signal
 	s.env.RegisterWorkflowWithOptions(workflows.TaskWorkflow, workflow.RegisterOptions{Name: contract.TaskWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})

@@ -30,6 +30,8 @@ type taskRun struct {
 	kept   []string              // commands that the end of the publishing will settle
 	last   fact                  // the fact that ended the last attempt, or the task
 	next   nextAttempt
+	// unverified are the cleanups of this run that saw their sandboxes to be gone, and will look again.
+	unverified []workflow.ChildWorkflowFuture
 	// unbranched says that the branch is to be found or made before the next attempt.
 	unbranched bool
 	pull       contract.PullResult

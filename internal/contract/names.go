@@ -65,6 +65,7 @@ const (
 	SignalCommand       = "command"        // payload [Command]
 	SignalAdmitted      = "admitted"       // no payload
 	SignalLook          = "look"           // payload [Look]
+	SignalGone          = "sandbox-gone"   // payload [Gone]
 	QueryState          = "state"          // answers [TaskView]
 )
 

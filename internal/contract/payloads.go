@@ -57,6 +57,12 @@ type Look struct {
 	SandboxID string `json:"sandbox_id"`
 }
 
+// Gone is the payload of [SignalGone]: its work is saved as far as it can be, and its provider has nothing of the sandbox any more.
+// A second look is still to come.
+type Gone struct {
+	SandboxID string `json:"sandbox_id"`
+}
+
 // TaskRef is the input of [LoadTask].
 type TaskRef struct {
 	TaskID     string `json:"task_id"`
@@ -256,6 +262,8 @@ type Digest struct {
 	LastType  string           `json:"last_type,omitempty"`
 	// Milestones of the range, in order, all of them.
 	Milestones []Milestone `json:"milestones,omitempty"`
+	// VerdictDue says that a verdict of the sandbox is accepted and not settled; only ReadFacts tells.
+	VerdictDue bool `json:"verdict_due,omitempty"`
 }
 
 // Milestone is an event on which the workflow acts.
@@ -362,6 +370,8 @@ type CleanupInput struct {
 	TaskID    string `json:"task_id,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
 	Reason    string `json:"reason,omitempty"`
+	// Tell is the workflow that [SignalGone] goes to, where the second look comes later than the first; empty: none.
+	Tell string `json:"tell,omitempty"`
 }
 
 // LoadedSandbox is the answer of [LoadSandbox].

@@ -1,0 +1,98 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// lateCreates is a provider at which a lost create may appear so late.
+func lateCreates(by time.Duration) func(int) contract.LoadedSandbox {
+	return func(int) contract.LoadedSandbox {
+		return contract.LoadedSandbox{Provider: "daytona", Verify: true, LongestCreate: by, SalvageWindow: 5 * time.Minute}
+	}
+}
+
+// dies ends the first attempts of a task by their agents' errors, and completes the one after them.
+func (s *stage) dies(attempts int) {
+	s.spawned = func(n int, box string) {
+		end := completed(true)
+		if n <= attempts {
+			end = agentError(task.ClassInfrastructure)
+		}
+		s.after(time.Second, func() { s.events(box, 1, started(), end) })
+	}
+}
+
+// before reports whether the first call of one name came before the nth of another.
+func (s *stage) before(first, second string, nth int) bool {
+	for _, name := range s.calls {
+		switch name {
+		case first:
+			return true
+		case second:
+			if nth--; nth == 0 {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// The next attempt begins with what was saved, in a world in which the agent before it can do nothing any more, and waits for no
+// second look. The completed task waits for all of them.
+func TestTheNextAttemptWaitsForNoSecondLook(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.env.SetDetachedChildWait(false)
+	s.loaded.Settings.CleanupWait = time.Hour
+	s.ledger = lateCreates(5 * time.Minute)
+	s.dies(2)
+	var begun []time.Time
+	spawned := s.spawned
+	s.spawned = func(n int, box string) {
+		begun = append(begun, s.now())
+		require.Equal(t, n-1, s.count(contract.Salvage), "the work is saved")
+		require.Equal(t, n-1, s.count("settle gone"), "the agent before it is gone")
+		spawned(n, box)
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, begun, 3)
+	require.Less(t, begun[2].Sub(begun[0]), 2*time.Minute)
+	require.Equal(t, 3, s.count("settle verified"), "the end waits for the second looks")
+}
+
+// While the sandbox is there, its agent might act: nobody works beside it.
+func TestTheNextAttemptWaitsUntilTheSandboxIsGone(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.Settings.CleanupWait = time.Hour
+	s.ledger = lateCreates(5 * time.Minute)
+	s.lingers = 6
+	s.dies(1)
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, s.begun, 2)
+	require.True(t, s.before("settle gone", contract.BeginAttempt, 2))
+	require.Greater(t, s.count(contract.VerifyGone), 6)
+}
+
+// A failed or cancelled task closes, so that a person can have it tried again, as soon as its sandbox is gone.
+func TestAFailedTaskClosesOnceItsSandboxIsGone(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.env.SetDetachedChildWait(false)
+	s.loaded.State.MaxRetries = 0
+	s.loaded.Settings.CleanupWait = time.Hour
+	s.ledger = lateCreates(5 * time.Minute)
+	s.dies(1)
+	_, err := s.run()
+	require.Error(t, err)
+	require.Equal(t, 1, s.count("settle gone"))
+	require.Zero(t, s.count("settle verified"))
+}
