@@ -118,7 +118,7 @@ func taskMetrics() []Metric {
 func sandboxMetrics() []Metric {
 	return []Metric{
 		{SandboxesAlive, "gauge", []string{"provider"}, "Sandboxes that are made, run, or are being deleted.", fromBoth},
-		{SandboxesUnverified, "gauge", []string{"provider"}, "Sandboxes whose attempt is over and that are not verified gone; the limit task.max_unverified counts these.", fromBoth},
+		{SandboxesUnverified, "gauge", []string{"provider"}, "Sandboxes whose attempt is over and that are not verified gone; the limit task.max_unverified counts those of them that may still be there.", fromBoth},
 		{ReaperAge, "gauge", nil, "Time since the reaper last ran to its end, in any worker; absent before its first run. It grows while the reaper rests, that is while no task is open and no sandbox alive.", fromBoth},
 	}
 }

@@ -163,6 +163,24 @@ func TestTooManyUnverifiedSandboxesHoldBackNewOnes(t *testing.T) {
 	w.begin(a, 3)
 }
 
+// What was there and is gone waits for its second look only, and holds nothing back meanwhile. What nobody ever saw may still appear.
+func TestWhatIsSeenToBeGoneHoldsNothingBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{MaxUnverified: 1})
+	a := w.task(w.project(5), "provider = 'daytona'")
+	w.load(a)
+	w.begin(a, 1)
+	in := contract.BeginAttemptInput{TaskID: a.id, Ordinal: 2, Kind: "retry"}
+	for _, doubtful := range []string{"made_at = now()", "made_at = NULL, gone_at = now()"} {
+		w.exec(`UPDATE sandboxes SET ended_at = now(), ` + doubtful)
+		begun, err := w.store.BeginAttempt(t.Context(), in, a.run)
+		require.NoError(t, err)
+		require.Positive(t, begun.Wait, doubtful)
+	}
+	w.exec(`UPDATE sandboxes SET made_at = created_at, gone_at = now()`)
+	w.begin(a, 2)
+}
+
 func TestTheNextAttemptIsGivenItsFeedback(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

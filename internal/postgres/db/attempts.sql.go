@@ -389,7 +389,8 @@ func (q *Queries) SaveHead(ctx context.Context, arg SaveHeadParams) (int64, erro
 
 const unverified = `-- name: Unverified :one
 SELECT (SELECT count(*) FROM sandboxes s
-        WHERE s.provider = $1 AND s.verified_at IS NULL AND s.state <> 'lost' AND s.ended_at IS NOT NULL)::bigint AS unverified,
+        WHERE s.provider = $1 AND s.verified_at IS NULL AND s.state <> 'lost' AND s.ended_at IS NOT NULL
+            AND (s.gone_at IS NULL OR s.made_at IS NULL))::bigint AS unverified,
     (SELECT coalesce(sum(max_slots), 0) FROM projects)::bigint AS slots
 `
 
@@ -398,8 +399,8 @@ type UnverifiedRow struct {
 	Slots      int64
 }
 
-// Sandboxes of the provider that serve no attempt any more and are not seen to be gone, and
-// how many slots there are.
+// Sandboxes of the provider that serve no attempt any more and may be there, and how many slots there are. One that was seen
+// there, and is gone, only waits for its second look; one that nobody ever saw may still appear.
 func (q *Queries) Unverified(ctx context.Context, provider string) (UnverifiedRow, error) {
 	row := q.db.QueryRow(ctx, unverified, provider)
 	var i UnverifiedRow

@@ -78,8 +78,9 @@ SELECT count(*) FROM hosts
 WHERE lost_at IS NULL AND seen_at > now() - @fresh::interval AND @provider::text = ANY (providers);
 
 -- name: Unverified :one
--- Sandboxes of the provider that serve no attempt any more and are not seen to be gone, and
--- how many slots there are.
+-- Sandboxes of the provider that serve no attempt any more and may be there, and how many slots there are. One that was seen
+-- there, and is gone, only waits for its second look; one that nobody ever saw may still appear.
 SELECT (SELECT count(*) FROM sandboxes s
-        WHERE s.provider = @provider AND s.verified_at IS NULL AND s.state <> 'lost' AND s.ended_at IS NOT NULL)::bigint AS unverified,
+        WHERE s.provider = @provider AND s.verified_at IS NULL AND s.state <> 'lost' AND s.ended_at IS NOT NULL
+            AND (s.gone_at IS NULL OR s.made_at IS NULL))::bigint AS unverified,
     (SELECT coalesce(sum(max_slots), 0) FROM projects)::bigint AS slots;
