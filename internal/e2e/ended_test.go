@@ -47,6 +47,31 @@ func TestADeadLocalSandboxIsNoticed(t *testing.T) {
 	r.noLeaks()
 }
 
+// TestADeadAgentInDaytonaIsNoticed does so where the sandbox lives on. No attempt waits for the second look at the sandbox of the one
+// before it, nor does a person's retry.
+func TestADeadAgentInDaytonaIsNoticed(t *testing.T) {
+	t.Parallel()
+	cloud, settings := startCloud(t)
+	settings["OMOI_DAYTONA_LONGEST_CREATE"], settings["OMOI_TASK_CLEANUP_WAIT"] = "1h", "1h"
+	r := newRig(t, patient(settings)).up()
+	made := r.submit(r.repo(), script(stepHang), inDaytona)
+	box := text(r.running(made.ID).SandboxID)
+	struck := r.omoi("sandbox", "exec", box, "--", "sh", "-c", `kill -9 "$(cat "$OMOI_DIR/.ctl/child")"`)
+	require.Zero(t, struck.code, struck.stderr)
+	r.diedFromOutside(made.ID, "agent")
+	retried := r.omoi("retry", made.ID)
+	require.Zero(t, retried.code, retried.stderr)
+	r.running(made.ID)
+	_, _, err := r.api.Cancel(context.Background(), made.ID, "seen")
+	require.NoError(t, err)
+	r.ends(made.ID, task.StatusCancelled)
+	r.eventually("all are gone", func() bool {
+		return r.count(`SELECT count(*) FROM sandboxes WHERE made_at IS NOT NULL AND gone_at IS NOT NULL`) == 3
+	})
+	require.Empty(t, cloud.Boxes())
+	require.Zero(t, r.count(`SELECT count(*) FROM sandboxes WHERE verified_at IS NOT NULL`), "the second looks are still to come")
+}
+
 // diedFromOutside sees that the first attempt of a task has died, and ends the task.
 func (r *rig) diedFromOutside(id, what string) {
 	r.t.Helper()

@@ -1,12 +1,14 @@
 // Package lookout watches over the sandboxes in reach of one worker. It tells the workflow of a task when its
-// sandbox, or the agent in it where the provider can tell at no cost, has ended without a word: the workflow looks for itself then, and would otherwise do
-// so when the agent has been silent for long. Nothing depends on it, so it forgets what it saw with its process.
+// sandbox, or the agent in it, has ended without a word: the workflow looks for itself then, and would otherwise do
+// so when the agent has been silent for long. A provider elsewhere counts calls: it is asked about few sandboxes at a time, and
+// about those alone that have just become silent. Nothing depends on it, so it forgets what it saw with its process.
 package lookout
 
 import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 type Box struct {
 	TaskID string
 	Labels sandbox.Labels
+	Silent time.Duration // since it was last heard of
 }
 
 // Store knows which sandboxes there should be.
@@ -30,12 +33,27 @@ type Store interface {
 type Config struct {
 	HostID string
 	Near   time.Duration // between looks at sandboxes of this machine; default 2 s
-	Far    time.Duration // between looks at those of others, whose providers count calls; default 30 s
+	Far    Far           // looks at those of others
 	Again  time.Duration // until the same end is told again; default 1 min
 	// Installation is whose sandboxes are kept to their disks; nil: nobody's.
 	Installation func(context.Context) (string, error)
 	// Tell has the workflow of a task look at a sandbox.
 	Tell func(ctx context.Context, taskID, sandboxID string) error
+}
+
+// Far is how gently sandboxes are looked at whose providers count calls: those alone that have said nothing for a while.
+type Far struct {
+	Every  time.Duration // between rounds; default 3 s
+	Silent time.Duration // for how long nothing was heard; default 5 s
+	Pause  time.Duration // between two looks at one that lives; default 15 s
+	Most   int           // looks in a round; default 5
+}
+
+func (f Far) withDefaults() Far {
+	return Far{
+		Every: cmp.Or(f.Every, 3*time.Second), Silent: cmp.Or(f.Silent, 5*time.Second),
+		Pause: cmp.Or(f.Pause, 15*time.Second), Most: cmp.Or(f.Most, 5),
+	}
 }
 
 // Lookout looks after sandboxes.
@@ -49,7 +67,7 @@ type Lookout struct {
 // New makes a lookout over those of the providers that have machines.
 func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger) *Lookout {
 	cfg.Near = cmp.Or(cfg.Near, 2*time.Second)
-	cfg.Far = cmp.Or(cfg.Far, 30*time.Second)
+	cfg.Far = cfg.Far.withDefaults()
 	cfg.Again = cmp.Or(cfg.Again, time.Minute)
 	l := &Lookout{cfg: cfg, store: store, log: log}
 	for _, p := range providers {
@@ -105,13 +123,9 @@ func (l *Lookout) keepOnce(ctx context.Context, keeper sandbox.DiskKeeper, insta
 }
 
 func (l *Lookout) watch(ctx context.Context, p sandbox.Provider) {
-	every := l.cfg.Far
-	if p.Capabilities().HostBound {
-		every = l.cfg.Near
-	}
-	ticker := time.NewTicker(every)
+	w := newWatch(l, p)
+	ticker := time.NewTicker(w.every())
 	defer ticker.Stop()
-	w := watch{Lookout: l, provider: p, ended: map[string]time.Time{}}
 	for {
 		select {
 		case <-ctx.Done():
@@ -127,10 +141,23 @@ type watch struct {
 	*Lookout
 
 	provider sandbox.Provider
+	far      bool
 	ended    map[string]time.Time // those that were seen to have ended, and when that is to be told (again)
+	looked   map[string]time.Time // when those of others were looked at
 }
 
-// round looks once. What was seen to have ended in two rounds is told: one that ends as it should says so
+func newWatch(l *Lookout, p sandbox.Provider) *watch {
+	return &watch{Lookout: l, provider: p, far: !p.Capabilities().HostBound, ended: map[string]time.Time{}, looked: map[string]time.Time{}}
+}
+
+func (w *watch) every() time.Duration {
+	if w.far {
+		return w.cfg.Far.Every
+	}
+	return w.cfg.Near
+}
+
+// round looks once. What was seen to have ended in two looks is told: one that ends as it should says so
 // itself, and that gets a moment to arrive.
 func (w *watch) round(ctx context.Context) {
 	boxes, err := w.store.SandboxesAtWork(ctx, w.cfg.HostID, w.provider.Name())
@@ -138,19 +165,55 @@ func (w *watch) round(ctx context.Context) {
 		w.log.DebugContext(ctx, "sandboxes at work not read", slog.String("error", err.Error()))
 		return
 	}
-	before := w.ended
-	w.ended = make(map[string]time.Time)
-	for _, box := range w.doubtful(ctx, boxes) {
-		if !w.over(ctx, box.Labels) {
-			continue
-		}
-		due, seen := before[box.Labels.SandboxID]
-		if seen && !time.Now().Before(due) {
-			w.tell(ctx, box)
-			due = time.Now().Add(w.cfg.Again)
-		}
-		w.ended[box.Labels.SandboxID] = due
+	w.ended, w.looked = still(w.ended, boxes), still(w.looked, boxes)
+	if w.far {
+		boxes = w.silent(boxes)
+	} else {
+		boxes = w.doubtful(ctx, boxes)
 	}
+	for _, box := range boxes {
+		w.look(ctx, box)
+	}
+}
+
+// still keeps what is known of those that are at work.
+func still(known map[string]time.Time, boxes []Box) map[string]time.Time {
+	kept := make(map[string]time.Time, len(known))
+	for _, box := range boxes {
+		if at, ok := known[box.Labels.SandboxID]; ok {
+			kept[box.Labels.SandboxID] = at
+		}
+	}
+	return kept
+}
+
+// look looks at one sandbox, and tells its end if that was seen before.
+func (w *watch) look(ctx context.Context, box Box) {
+	id := box.Labels.SandboxID
+	over := w.over(ctx, box.Labels)
+	w.looked[id] = time.Now()
+	due, seen := w.ended[id]
+	switch {
+	case !over:
+		delete(w.ended, id)
+		return
+	case seen && !time.Now().Before(due):
+		w.tell(ctx, box)
+		due = time.Now().Add(w.cfg.Again)
+	}
+	w.ended[id] = due
+}
+
+// silent are those to look at where calls are counted: the most silent first, each only so often unless its end is to be told.
+func (w *watch) silent(boxes []Box) []Box {
+	boxes = slices.DeleteFunc(slices.Clone(boxes), func(box Box) bool {
+		if due, seen := w.ended[box.Labels.SandboxID]; seen {
+			return time.Now().Before(due)
+		}
+		return box.Silent < w.cfg.Far.Silent || time.Since(w.looked[box.Labels.SandboxID]) < w.cfg.Far.Pause
+	})
+	slices.SortStableFunc(boxes, func(a, b Box) int { return cmp.Compare(b.Silent, a.Silent) })
+	return boxes[:min(len(boxes), w.cfg.Far.Most)]
 }
 
 // doubtful leaves out what the provider's list of the living names.
@@ -171,7 +234,9 @@ func (w *watch) doubtful(ctx context.Context, boxes []Box) []Box {
 			}
 			living[installation] = found
 		}
-		if !living[installation][box.Labels.SandboxID] {
+		if living[installation][box.Labels.SandboxID] {
+			delete(w.ended, box.Labels.SandboxID)
+		} else {
 			left = append(left, box)
 		}
 	}

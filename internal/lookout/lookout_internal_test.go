@@ -21,11 +21,14 @@ type world struct {
 	seen      map[string]sandbox.Inspection // absent: not there
 	err       error
 	inspected int
+	far       bool
 	told      []string
 }
 
-func (w *world) Name() string                       { return "fake" }
-func (w *world) Capabilities() sandbox.Capabilities { return sandbox.Capabilities{Machine: true} }
+func (w *world) Name() string { return "fake" }
+func (w *world) Capabilities() sandbox.Capabilities {
+	return sandbox.Capabilities{Machine: true, HostBound: !w.far}
+}
 
 func (w *world) SandboxesAtWork(context.Context, string, string) ([]Box, error) { return w.boxes, nil }
 
@@ -38,27 +41,25 @@ func (w *world) Inspect(_ context.Context, labels sandbox.Labels) (sandbox.Inspe
 	return seen, w.err
 }
 
-func newWatch(w *world, p sandbox.Provider) *watch {
+func watchOver(w *world, p sandbox.Provider) *watch {
 	w.boxes = []Box{{TaskID: "t", Labels: sandbox.Labels{Installation: "mine", SandboxID: "box"}}}
 	l := New(Config{Again: time.Hour, Tell: func(_ context.Context, taskID, sandboxID string) error {
 		w.told = append(w.told, taskID+" "+sandboxID)
 		return task.Errorf(task.CodeGone, "it has just ended")
 	}}, w, []sandbox.Provider{p}, slog.New(slog.DiscardHandler))
-	return &watch{Lookout: l, provider: p, ended: map[string]time.Time{}}
+	return newWatch(l, p)
 }
 
 // An end that two looks in a row are sure of is told once, until its time comes again.
 func TestAnEndIsToldOnceItIsSure(t *testing.T) {
 	t.Parallel()
-	alive := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateAlive, Started: true}
-	ended := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, Started: true}
-	w := &world{seen: map[string]sandbox.Inspection{"box": alive}}
-	over := newWatch(w, w)
+	w := &world{seen: map[string]sandbox.Inspection{"box": alive()}}
+	over := watchOver(w, w)
 	for range 2 {
 		over.round(t.Context())
 	}
 	require.Empty(t, w.told, "it lives")
-	w.seen["box"] = ended
+	w.seen["box"] = ended()
 	over.round(t.Context())
 	require.Empty(t, w.told, "what it said last may be on its way")
 	for range 3 {
@@ -76,7 +77,7 @@ func TestAnEndIsToldOnceItIsSure(t *testing.T) {
 func TestWhatIsNotKnownIsNoEnd(t *testing.T) {
 	t.Parallel()
 	w := &world{}
-	over := newWatch(w, w)
+	over := watchOver(w, w)
 	for _, seen := range []sandbox.Inspection{
 		{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown},
 		{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, Started: true},
@@ -114,7 +115,7 @@ func TestAListSparesLooksAtTheLiving(t *testing.T) {
 	t.Parallel()
 	w := &world{}
 	r := &roll{world: w, living: map[string]bool{"box": true}}
-	over := newWatch(w, r)
+	over := watchOver(w, r)
 	over.round(t.Context())
 	require.Zero(t, w.inspected)
 	r.living, r.down = nil, errors.New("no list")
@@ -125,6 +126,62 @@ func TestAListSparesLooksAtTheLiving(t *testing.T) {
 	over.round(t.Context())
 	require.Equal(t, 2, w.inspected)
 	require.Len(t, w.told, 1)
+}
+
+// alive and ended are what is seen of a sandbox with a living agent, and with one that has ended.
+func alive() sandbox.Inspection {
+	return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateAlive, Started: true}
+}
+
+func ended() sandbox.Inspection {
+	return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, Started: true}
+}
+
+// Elsewhere, who talks is not looked at; who has become silent is, though its sandbox lives.
+func TestASilentAgentElsewhereIsLookedAt(t *testing.T) {
+	t.Parallel()
+	w := &world{far: true, seen: map[string]sandbox.Inspection{"box": ended()}}
+	over := watchOver(w, w)
+	over.round(t.Context())
+	require.Zero(t, w.inspected, "it talks")
+	w.boxes[0].Silent = time.Minute
+	over.round(t.Context())
+	require.Empty(t, w.told, "what it said last may be on its way")
+	over.round(t.Context())
+	require.Equal(t, []string{"t box"}, w.told)
+	require.Equal(t, 2, w.inspected)
+	over.round(t.Context())
+	require.Equal(t, 2, w.inspected, "it is told")
+	over.ended["box"] = time.Now()
+	over.round(t.Context())
+	require.Len(t, w.told, 2, "the first word may have been lost")
+}
+
+// However many are silent, few are looked at in a round, the most silent first, and one that lives not soon again.
+func TestLooksElsewhereAreFew(t *testing.T) {
+	t.Parallel()
+	w := &world{far: true, seen: map[string]sandbox.Inspection{}}
+	over := watchOver(w, w)
+	over.cfg.Far = Far{Silent: time.Second, Pause: time.Hour, Most: 2}
+	w.boxes = nil
+	for n, id := range []string{"c", "b", "a", "d"} {
+		w.seen[id] = alive()
+		w.boxes = append(w.boxes, Box{TaskID: "t", Labels: sandbox.Labels{SandboxID: id}, Silent: time.Duration(n+1) * time.Minute})
+	}
+	for _, looked := range []int{2, 4, 4} {
+		over.round(t.Context())
+		require.Equal(t, looked, w.inspected)
+		if looked == 2 {
+			require.Contains(t, over.looked, "d")
+			require.Contains(t, over.looked, "a")
+		}
+	}
+	over.looked["b"] = time.Now().Add(-2 * time.Hour)
+	over.round(t.Context())
+	require.Equal(t, 5, w.inspected)
+	w.boxes = nil
+	over.round(t.Context())
+	require.Empty(t, over.looked, "nothing is kept of what is over")
 }
 
 // keeper notes for which installation it was asked to count.

@@ -17,7 +17,7 @@ func (s *Store) SandboxesAtWork(ctx context.Context, hostID, provider string) ([
 	}
 	boxes := make([]lookout.Box, 0, len(rows))
 	for _, r := range rows {
-		box := lookout.Box{TaskID: r.TaskID}
+		box := lookout.Box{TaskID: r.TaskID, Silent: r.Silent}
 		if json.Unmarshal(r.Labels, &box.Labels) == nil && box.Labels.SandboxID == r.ID { // else its provider would not know it
 			boxes = append(boxes, box)
 		}

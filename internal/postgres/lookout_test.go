@@ -1,7 +1,9 @@
 package postgres_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +31,17 @@ func TestSandboxesAtWorkAreThoseOfTheHost(t *testing.T) {
 	require.Equal(t, []string{id}, atWork("host", "local"))
 	require.Empty(t, atWork("elsewhere", "local"))
 	require.Empty(t, atWork("host", "docker"))
+	silence := func() time.Duration {
+		boxes, err := w.store.SandboxesAtWork(t.Context(), "host", "local")
+		require.NoError(t, err)
+		require.Len(t, boxes, 1)
+		return boxes[0].Silent
+	}
+	for column, silent := range map[string]time.Duration{"started_at": 30 * time.Hour, "last_event_at": 20 * time.Hour, "last_beat_at": 10 * time.Hour} {
+		w.exec(`UPDATE sandboxes SET started_at = now() - interval '30 hours', last_event_at = NULL, last_beat_at = NULL`)
+		w.exec(fmt.Sprintf(`UPDATE sandboxes SET %s = now() - interval '%d hours'`, column, silent/time.Hour))
+		require.InDelta(t, silent.Hours(), silence().Hours(), 1, column)
+	}
 	w.exec(`UPDATE sandboxes SET transport = 'pull'`)
 	require.Empty(t, atWork("host", "local"), "its tail tells")
 	w.exec(`UPDATE sandboxes SET transport = 'push', host_id = NULL`)

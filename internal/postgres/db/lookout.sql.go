@@ -8,10 +8,12 @@ package db
 import (
 	"context"
 	"encoding/json"
+
+	"time"
 )
 
 const sandboxesAtWork = `-- name: SandboxesAtWork :many
-SELECT s.id, t.id::text AS task_id, s.labels
+SELECT s.id, t.id::text AS task_id, s.labels, (now() - greatest(s.started_at, s.last_event_at, s.last_beat_at))::interval AS silent
 FROM sandboxes s JOIN attempts a ON a.sandbox_id = s.id JOIN tasks t ON t.id = a.task_id
 WHERE s.state = 'running' AND s.verified_at IS NULL AND s.provider NOT IN ('external', 'bare')
     AND s.started_at IS NOT NULL AND s.transport <> 'pull' AND s.provider = $1
@@ -24,6 +26,7 @@ type SandboxesAtWorkRow struct {
 	ID     string
 	TaskID string
 	Labels json.RawMessage
+	Silent time.Duration
 }
 
 // Those in reach of a host whose agents were started and are not known to have ended. Of those that are
@@ -37,7 +40,12 @@ func (q *Queries) SandboxesAtWork(ctx context.Context, provider string, hostID s
 	items := []SandboxesAtWorkRow{}
 	for rows.Next() {
 		var i SandboxesAtWorkRow
-		if err := rows.Scan(&i.ID, &i.TaskID, &i.Labels); err != nil {
+		if err := rows.Scan(
+			&i.ID,
+			&i.TaskID,
+			&i.Labels,
+			&i.Silent,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -110,28 +110,7 @@ func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
 	return p.list(ctx, map[string]string{})
 }
 
-var (
-	_ sandbox.Surveyor = (*Provider)(nil)
-	_ sandbox.Roller   = (*Provider)(nil)
-)
-
-// Living are those that the list, which lags behind, shows in no state in which nothing runs.
-func (p *Provider) Living(ctx context.Context, installation string) (map[string]bool, error) {
-	if err := p.asked(); err != nil {
-		return nil, err
-	}
-	items, err := p.client.list(ctx, map[string]string{labelInstallation: installation})
-	if err != nil {
-		return nil, unasked(err)
-	}
-	living := make(map[string]bool, len(items))
-	for _, item := range items {
-		if labels, ok := fromLabels(item.Labels); ok && labels.Installation == installation && !settled(item.GetState()) {
-			living[labels.SandboxID] = true
-		}
-	}
-	return living, nil
-}
+var _ sandbox.Surveyor = (*Provider)(nil)
 
 func (p *Provider) list(ctx context.Context, filter map[string]string) ([]sandbox.Sandbox, error) {
 	if err := p.asked(); err != nil {

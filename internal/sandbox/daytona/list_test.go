@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,32 +56,6 @@ func item(n int, installation, attempt string) string {
 	return fmt.Sprintf(`{"id":"d%[1]d","organizationId":"o","name":"omoi-box%[1]d","target":"us","user":"daytona","public":false,
 		"cpu":1,"gpu":0,"memory":1,"disk":1,"toolboxProxyUrl":"","state":"a state of tomorrow","createdAt":"2026-11-22T02:00:00.000Z",
 		"labels":{"omoi-installation":%[2]q,"omoi-task":"t","omoi-attempt":%[3]q,"omoi-sandbox":"box%[1]d","else":"x"}}`, n, installation, attempt)
-}
-
-// What runs nothing any more is left out, and so is what is another's; a state that nobody knows yet may run.
-func TestTheLivingAreThoseThatMayRun(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		var items []string
-		for n, state := range []string{"started", "starting", "a state of tomorrow", "stopped", "destroying", "destroyed", "error", "archived"} {
-			items = append(items, strings.Replace(item(n, "mine", "1"), "a state of tomorrow", state, 1))
-		}
-		items = append(items, strings.Replace(item(20, "another", "1"), "a state of tomorrow", "started", 1))
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"items":[%s],"nextCursor":null}`, strings.Join(items, ","))
-	}))
-	t.Cleanup(server.Close)
-	p, err := daytona.New(daytona.Config{APIURL: server.URL, APIKey: "k", PollMin: 1}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	t.Cleanup(p.Close)
-	living, err := p.Living(t.Context(), "mine")
-	require.NoError(t, err)
-	require.Equal(t, map[string]bool{"box0": true, "box1": true, "box2": true}, living)
-	keyless, err := daytona.New(daytona.Config{APIURL: server.URL}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	t.Cleanup(keyless.Close)
-	_, err = keyless.Living(t.Context(), "mine")
-	require.Equal(t, task.CodeUnavailable, task.CodeOf(err), "nobody is dead because nobody may ask")
 }
 
 func TestBadConfigurationsAreRefused(t *testing.T) {
