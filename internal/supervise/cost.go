@@ -5,7 +5,7 @@ import "fmt"
 // cost finds money that goes on being spent while no file changes any more. Who was asked to
 // look around or to judge changes none.
 func cost(t *trail, s Settings) *Finding {
-	if t.end != nil || t.Mode == "exploration" || t.Mode == "validation" {
+	if t.over() || t.Mode == "exploration" || t.Mode == "validation" {
 		return nil
 	}
 	since, calls := int64(0), 0

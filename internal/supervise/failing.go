@@ -8,7 +8,7 @@ const recentSteps = 10
 // with the same program, or the same tool, ends the series.
 func sameError(t *trail, s Settings) *Finding {
 	last := lastFailed(t.steps)
-	if last == nil || t.end != nil {
+	if last == nil || t.over() {
 		return nil
 	}
 	var series []step
@@ -44,7 +44,7 @@ func lastFailed(steps []step) *step {
 // failing finds tests that fail in the same way run after run, although files were changed.
 func failing(t *trail, s Settings) *Finding {
 	runs := sameRuns(t.steps)
-	if len(runs) < s.SameFailing || t.end != nil {
+	if len(runs) < s.SameFailing || t.over() {
 		return nil
 	}
 	from, to := runs[0].use.Sequence, runs[len(runs)-1].use.Sequence

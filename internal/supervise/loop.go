@@ -9,12 +9,12 @@ import (
 // loop finds the same call, or the same few calls in a row, over and over with the same
 // answers. Whoever waits for something outside does that too: polling has its own limit.
 func loop(t *trail, s Settings) *Finding {
-	if t.end != nil {
+	if t.over() {
 		return nil
 	}
 	tail := t.stale()
 	if f := cycle(tail, s); f != nil {
-		return polled(f, tail, s)
+		return t.polled(f, tail, s)
 	}
 	counts := map[same]int{}
 	for i := range tail {
@@ -22,7 +22,7 @@ func loop(t *trail, s Settings) *Finding {
 	}
 	for i := len(tail) - 1; i >= 0; i-- { // the newest of them
 		if n := counts[tail[i].key()] + 1; n >= s.LoopRepeats {
-			return polled(repeated(tail, &tail[i], n), tail, s)
+			return t.polled(repeated(tail, &tail[i], n), tail, s)
 		}
 	}
 	return nil
@@ -67,43 +67,56 @@ var (
 	asksFor  = regexp.MustCompile(`\b(?:gh|glab|kubectl|docker (?:ps|logs|inspect)|curl|wget|squeue|systemctl|aws|gcloud|az|terraform|ps|tail)\b|\b(?:status|progress)\b`)
 )
 
-// isPoll is true of a step that waits for something, or asks outside after a pause.
-func isPoll(st *step, gap time.Duration, s Settings) bool {
+// isPoll is true of a step that waits for something, or asks outside after a pause. slow: how long steps took is believed.
+func isPoll(st *step, gap time.Duration, slow bool, s Settings) bool {
 	switch st.use.Tool {
 	case "BashOutput", "TaskOutput", "AgentOutputTool", "Monitor":
 		return true
 	}
-	return st.took >= s.PollPause || waitsFor.MatchString(st.use.Command) || gap >= s.PollPause && asksFor.MatchString(st.use.Command)
+	return slow && st.took >= s.PollPause || waitsFor.MatchString(st.use.Command) || gap >= s.PollPause && asksFor.MatchString(st.use.Command)
 }
 
-// polled drops a finding about polling that has not gone on for too long.
-func polled(f *Finding, tail []step, s Settings) *Finding {
-	since, polls := pollTime(tail, s)
-	if !polls {
+// polled drops a finding about polling that has not gone on for too long: neither for the longest time, nor for all that
+// was read of the attempt, since how long it went on before that nobody knows.
+func (t *trail) polled(f *Finding, tail []step, s Settings) *Finding {
+	if !polls(tail, s) {
 		return f
 	}
-	if since < s.PollFor {
+	since := tail[0].use.Age
+	if since < s.PollFor && !t.fills(tail, s) {
 		return nil
 	}
-	f.Why = fmt.Sprintf("It has waited for %s for the same thing, which has not changed.", since.Round(time.Minute))
+	f.Why = fmt.Sprintf("It has waited for %s for the same thing, which has not changed.", minutes(since))
 	f.Advice = "What you wait for has not changed for a long time. Find out whether it is still at work, and go on without it if it is not."
 	return f
 }
 
-// pollTime is for how long the newest calls have been polling, if any of them does.
-func pollTime(tail []step, s Settings) (time.Duration, bool) {
-	polls := false
+// fills is true of steps that are all that was read, but for one round that looks new since none is known before it.
+func (t *trail) fills(tail []step, s Settings) bool {
+	return t.Seen.First > 1 && len(t.steps)-len(tail) <= s.LoopPeriod
+}
+
+// polls is true where any of the newest calls does. How long they say to have taken counts if the times at which they were
+// stored bear half of it out; they may come late, and side by side.
+func polls(tail []step, s Settings) bool {
+	if len(tail) == 0 {
+		return false
+	}
+	said := time.Duration(0)
+	for i := range tail {
+		said += min(tail[i].took, s.PollFor) // so that no word is too long to be summed up
+	}
+	slow := said/2 <= tail[0].use.Age+s.PollPause
 	for i := range tail {
 		gap := time.Duration(0)
 		if i > 0 {
 			gap = tail[i-1].use.Age - tail[i].use.Age
 		}
-		polls = polls || isPoll(&tail[i], gap, s)
+		if isPoll(&tail[i], gap, slow, s) {
+			return true
+		}
 	}
-	if !polls {
-		return 0, false
-	}
-	return tail[0].use.Age, true
+	return false
 }
 
 // what names a call for people.

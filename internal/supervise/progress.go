@@ -3,33 +3,30 @@ package supervise
 import (
 	"fmt"
 	"time"
-
-	"github.com/omoi-dev/omoi/internal/task"
 )
+
+// statusWaiting is the heartbeat's word for an agent that waits for messages.
+const statusWaiting = "waiting"
 
 // fresh is how old a heartbeat may be that counts; it is the heartbeat timeout of a task.
 const freshBeat = 2 * time.Minute
 
 // noProgress finds an agent that is at work, or at least alive, and gets nowhere.
 func noProgress(t *trail, s Settings) *Finding {
-	if t.end != nil || t.underWay(s.ToolLimit) {
+	if t.over() {
 		return nil
 	}
-	if f := tooLong(t, s); f != nil {
-		return f
+	for _, look := range []func(*trail, Settings) *Finding{tooLong, silent, talking, nothingNew} {
+		if f := look(t, s); f != nil {
+			return f
+		}
 	}
-	if f := silent(t, s); f != nil {
-		return f
-	}
-	if f := talking(t, s); f != nil {
-		return f
-	}
-	return nothingNew(t, s)
+	return nil
 }
 
 // tooLong is a tool that is under way for longer than tools may be.
 func tooLong(t *trail, s Settings) *Finding {
-	if t.Beat == nil || t.Beat.Tool == "" || t.Beat.Age > freshBeat || t.Beat.Sequence < t.last() {
+	if t.Beat == nil || t.Beat.Tool == "" || t.Beat.Age > freshBeat || t.Beat.Sequence < t.last() || t.underWay(s.ToolLimit) {
 		return nil
 	}
 	return &Finding{
@@ -39,9 +36,12 @@ func tooLong(t *trail, s Settings) *Finding {
 	}
 }
 
-// silent is an agent that beats and says nothing.
+// silent is an agent that beats and says nothing. That it waits for messages quiets this only where it was meant to.
 func silent(t *trail, s Settings) *Finding {
-	if t.Beat == nil || t.Beat.Age > freshBeat || t.Beat.Status == "waiting" || t.newest() < s.Silence {
+	if t.Beat == nil || t.Beat.Age > freshBeat || t.newest() < s.Silence || t.underWay(s.ToolLimit) {
+		return nil
+	}
+	if t.WaitsForMessages && t.Beat.Status == statusWaiting {
 		return nil
 	}
 	list := []int64{t.Beat.Sequence}
@@ -55,8 +55,11 @@ func silent(t *trail, s Settings) *Finding {
 	}
 }
 
-// talking is one message after the other without a call.
+// talking is one message after the other without a call. A heartbeat's word for a tool quiets it no more than a call does.
 func talking(t *trail, s Settings) *Finding {
+	if t.calling(s.ToolLimit) {
+		return nil
+	}
 	var said []int64
 	for i := len(t.Events) - 1; i >= 0; i-- {
 		e := &t.Events[i]
@@ -77,17 +80,18 @@ func talking(t *trail, s Settings) *Finding {
 	}
 }
 
-// nothingNew is work that repeats what is known: no new answer, no new edit.
+// nothingNew is work that repeats what is known: no new answer, no new edit. A tool under way may bring something, for as
+// long as tools may take.
 func nothingNew(t *trail, s Settings) *Finding {
 	tail := t.stale()
 	since := t.Age
 	if t.fresh != nil {
 		since = t.fresh.Age
 	}
-	if len(tail) < s.NoProgressSteps || since < s.NoProgress {
+	if len(tail) < s.NoProgressSteps || since < s.NoProgress || since < s.ToolLimit && t.underWay(s.ToolLimit) {
 		return nil
 	}
-	return polled(&Finding{
+	return t.polled(&Finding{
 		Why:        fmt.Sprintf("%d calls in %s have brought nothing that was not known before.", len(tail), minutes(since)),
 		Advice:     "Your last calls have told you nothing new. Say what you know and what you need, then take another way.",
 		Confidence: 0.75, Evidence: evidence(tail, 6),
@@ -116,8 +120,8 @@ func (t *trail) rest() (*Event, string) {
 	if t.end != nil {
 		return t.end, "completed"
 	}
-	if n := len(t.Events); n > 0 && t.Events[n-1].Type == task.EventAgentWaiting && t.Beat.Status == "waiting" {
-		return &t.Events[n-1], "began to wait for a message"
+	if at := t.resting(); at != nil && t.Beat.Status == statusWaiting {
+		return at, "began to wait for a message"
 	}
 	return nil, ""
 }

@@ -56,7 +56,10 @@ func TestNoProgress(t *testing.T) {
 		{name: "silent", tape: newTape().read("a.go").wait(11*time.Minute).beat("running", "", 0), want: []string{"no_progress"}},
 		{name: "silent for a while", tape: newTape().read("a.go").wait(9*time.Minute).beat("running", "", 0)},
 		{name: "silent and not alive", tape: newTape().beat("running", "", 0).wait(11 * time.Minute)},
-		{name: "waiting for a person", tape: newTape().read("a.go").wait(11*time.Minute).beat("waiting", "", 0)},
+		{
+			name: "waiting as it was meant to", tape: newTape().read("a.go").wait(11*time.Minute).beat("waiting", "", 0),
+			with: func(s *supervise.Subject) { s.WaitsForMessages = true },
+		},
 		{name: "long tests", tape: newTape().read("a.go").wait(25*time.Minute).beat("running", "Bash", 25*time.Minute)},
 		{name: "a tool that hangs", tape: newTape().read("a.go").wait(31*time.Minute).beat("running", "Bash", 31*time.Minute), want: []string{"no_progress"}},
 		{name: "a tool that is always said to have just begun", tape: newTape().read("a.go").wait(31*time.Minute).beat("running", "Bash", time.Second), want: []string{"no_progress"}},

@@ -43,7 +43,8 @@ type trail struct {
 	fresh *Event
 	// changed is the newest event that changed a file to something that it had not been yet.
 	changed *Event
-	end     *Event // successful end with no work after it
+	end     *Event // successful end with no work after it; of several in a row the first
+	wentOn  bool   // it has worked on after an end that it had told, and nobody had asked it to
 	lifted  []string
 
 	calls map[string]int // index of steps, by call
@@ -64,7 +65,8 @@ func newTrail(s *Subject) *trail {
 }
 
 func (t *trail) take(e *Event) {
-	if task.CountsAsWork(e.Type) && e.Type != task.EventAgentMessageInjected {
+	if task.CountsAsWork(e.Type) && e.Type != task.EventAgentMessageInjected && !isEnd(e.Type) {
+		t.wentOn = t.wentOn || t.end != nil && (e.Tool != "" || e.Type == eventMessage)
 		t.end = nil
 	}
 	switch {
@@ -81,12 +83,22 @@ func (t *trail) take(e *Event) {
 		}
 	case e.Call != "":
 		t.answer(e)
-	case e.Type == task.EventAgentCompleted, e.Type == task.EventContinuousCompleted:
-		if e.Success {
+	case isEnd(e.Type):
+		if !e.Success {
+			t.end = nil
+		} else if t.end == nil {
 			t.end = e
 		}
 	}
 }
+
+func isEnd(eventType string) bool {
+	return eventType == task.EventAgentCompleted || eventType == task.EventContinuousCompleted
+}
+
+// over is true of an agent that has told its end and keeps to it. The word of one that has gone on before after such an
+// end is not taken for it: a program can tell its end at any moment.
+func (t *trail) over() bool { return t.end != nil && !t.wentOn }
 
 func (t *trail) stepOf(call string) *step {
 	if i, ok := t.calls[call]; ok && call != "" {
@@ -169,6 +181,11 @@ func (t *trail) underWay(limit time.Duration) bool {
 	if t.Beat != nil && t.Beat.Sequence > t.last() {
 		return t.Beat.Tool != "" && t.toolAge() <= limit
 	}
+	return t.calling(limit)
+}
+
+// calling is true while the newest call has no answer, within the limit.
+func (t *trail) calling(limit time.Duration) bool {
 	return len(t.steps) > 0 && t.steps[len(t.steps)-1].result == nil && t.steps[len(t.steps)-1].use.Age <= limit
 }
 
@@ -184,12 +201,27 @@ func (t *trail) last() int64 {
 	return t.Events[len(t.Events)-1].Sequence
 }
 
-// newest is the age of the newest event, heartbeats aside.
+// newest is the age of the newest event, heartbeats aside. Who says again and again that it is done, or waits, says it once.
 func (t *trail) newest() time.Duration {
+	if at := t.resting(); at != nil {
+		return at.Age
+	}
 	if len(t.Events) == 0 {
 		return t.Age
 	}
 	return t.Events[len(t.Events)-1].Age
+}
+
+// resting is the first of the newest events where those say only that it is done, or waits for messages.
+func (t *trail) resting() (at *Event) {
+	for i := len(t.Events) - 1; i >= 0; i-- {
+		if e := &t.Events[i]; isEnd(e.Type) || e.Type == task.EventAgentWaiting {
+			at = e
+			continue
+		}
+		break
+	}
+	return at
 }
 
 // program is what a shell command runs, without the folder that it goes to first; of another
