@@ -208,7 +208,7 @@ func (a *Activities) file(ctx context.Context, p place, path string, limit int64
 	defer f.Close() //nolint:errcheck // read only
 	r := &boundedReader{from: f, left: limit}
 	if err = use(r); r.over {
-		return task.Errorf(task.CodeInvalid, "The work in the sandbox is larger than %d MiB.", limit>>20)
+		return task.Errorf(task.CodeInvalid, "The work in the sandbox is larger than %d MiB.", limit>>20).WithCause(errTooLarge)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -65,12 +66,13 @@ func (h *fakeHost) Push(_ context.Context, _ scm.Repo, branch string, r io.Reade
 }
 
 func (h *fakeHost) Rescue(_ context.Context, _ scm.Repo, name string, r io.Reader) (string, error) {
+	if h.rescueErr != nil {
+		_, err := io.Copy(io.Discard, r)
+		return "", cmp.Or(err, h.rescueErr)
+	}
 	content, err := io.ReadAll(r)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case h.rescueErr != nil:
-		return "", h.rescueErr
 	}
 	h.rescued[name] = string(content)
 	return "refs/omoi/rescue/" + name, h.call("rescue")

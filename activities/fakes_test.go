@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -77,7 +78,8 @@ type fakeStore struct {
 	rows     map[string]task.Sandbox
 	pulse    task.Pulse
 	pulseErr error
-	texts    map[string]string // id to kind and content
+	texts    map[string]string // id to kind and content, or its first 1,000 bytes
+	lengths  map[string]int64  // of texts that are base64
 	textErr  error
 	heads    map[int]string
 	settled  []contract.Settling
@@ -239,6 +241,27 @@ func (s *fakeStore) SaveText(_ context.Context, _, kind, content string) (string
 	id := "text-" + strconv.Itoa(len(s.texts)+1)
 	s.texts[id] = kind + ":" + content
 	return id, nil
+}
+
+// SaveBase64 holds little of what it is given.
+func (s *fakeStore) SaveBase64(ctx context.Context, taskID, kind string, content io.Reader) (string, error) {
+	var first strings.Builder
+	n, err := io.Copy(&first, io.LimitReader(content, 1000))
+	if err != nil {
+		return "", err
+	}
+	rest, err := io.Copy(io.Discard, content)
+	if err != nil {
+		return "", err
+	}
+	id, err := s.SaveText(ctx, taskID, kind, first.String())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lengths == nil {
+		s.lengths = map[string]int64{}
+	}
+	s.lengths[id] = n + rest
+	return id, err
 }
 
 func (s *fakeStore) Installation(context.Context) (string, error) { return "inst", nil }

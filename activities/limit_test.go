@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"encoding/base64"
 	"strings"
 	"testing"
 	"time"
@@ -175,5 +176,5 @@ func TestABundleThatGitHubTakesUnderNoNameIsKept(t *testing.T) {
 		return res, err
 	}
 	require.Equal(t, task.SalvagePatch, b.salvage().Kind)
-	require.Greater(t, len(b.store.texts[b.store.rows[boxID].Salvage.Ref]), 20<<20)
+	require.EqualValues(t, base64.StdEncoding.EncodedLen(20<<20), b.store.lengths[b.store.rows[boxID].Salvage.Ref])
 }

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -34,8 +35,17 @@ type Tasks interface {
 	SaveBranch(ctx context.Context, taskID, branch, base string) error
 }
 
+// Texts keeps long texts out of histories. What is kept is named by an id.
+type Texts interface {
+	SaveText(ctx context.Context, taskID, kind, content string) (id string, err error)
+	// SaveBase64 is SaveText of what is too large to be held at a time. content is base64 and comes from this machine.
+	SaveBase64(ctx context.Context, taskID, kind string, content io.Reader) (id string, err error)
+}
+
 // Ledger is the part of the store that accounts for sandboxes.
 type Ledger interface {
+	Texts
+
 	Sandbox(ctx context.Context, sandboxID string) (task.Sandbox, error)
 	// RanOut counts the attempts of a task before this one that failed for want of memory or disk.
 	RanOut(ctx context.Context, taskID string, before int) (int, error)
@@ -59,8 +69,6 @@ type Ledger interface {
 	NoteDoubt(ctx context.Context, sandboxID, reason string) error
 	// NoteTrouble writes why a task waits for a step that is tried again; empty: it does no longer.
 	NoteTrouble(ctx context.Context, taskID, reason string) error
-	// SaveText keeps a long text out of histories and answers its id.
-	SaveText(ctx context.Context, taskID, kind, content string) (id string, err error)
 }
 
 // Fleet is the part of the store that the reaper needs.

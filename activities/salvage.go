@@ -1,16 +1,13 @@
 package activities
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.temporal.io/sdk/activity"
 
@@ -20,17 +17,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
-
-// Kinds of stored texts that hold work. Work that is no text is stored as base64.
-const (
-	textPatch       = "patch"
-	textPatchBase64 = "patch_base64"
-	textBundle      = "bundle_base64"
-)
-
-// maxKeptBundle is the largest bundle that is stored where the repository takes it under no name: GitHub's own limit for
-// one file, and some more.
-const maxKeptBundle = 128 << 20
 
 // Salvage keeps what would be lost with the sandbox: commits that were not pushed and changes
 // that were not committed. It is asked on every kind of end and answers what it saved before.
@@ -118,9 +104,7 @@ func (a *Activities) save(ctx context.Context, p place, work task.Work, got spec
 	if got.Patch == "" || out.Kind == task.SalvageRef {
 		return out, nil
 	}
-	ref, err := a.keepFile(ctx, p, spec.OutPatch, textPatch)
-	out.Kind, out.Ref = task.SalvagePatch, ref
-	return out, err
+	return a.keepPatch(ctx, p, out)
 }
 
 // bringHome brings commits to the branch, where this is the newest attempt and nobody else
@@ -192,50 +176,15 @@ func (a *Activities) fallback(ctx context.Context, p place, got spec.Collected, 
 		return out, cause
 	}
 	a.log.WarnContext(ctx, "repository takes no salvage", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(cause.Error())))
-	ref, err := a.keepFile(ctx, p, spec.OutBundle, textBundle)
+	ref, err := a.keepBundle(ctx, p)
+	if errors.Is(err, errTooLarge) {
+		return lost(out, fmt.Sprintf("The repository takes the work under no name, and more than %d MiB of it is not kept elsewhere.", maxKeptBundle>>20)), nil
+	}
 	if err != nil {
 		return out, fmt.Errorf("keep bundle: %w", err)
 	}
 	out.Kind, out.Ref, out.Head = task.SalvagePatch, ref, unpushed(got)
 	return out, nil
-}
-
-// keepFile stores a file of the sandbox as a text and answers its id.
-func (a *Activities) keepFile(ctx context.Context, p place, path, kind string) (id string, err error) {
-	limit := a.cfg.MaxPatchBytes
-	if kind == textBundle { // nobody else has it
-		limit = max(limit, maxKeptBundle)
-	}
-	var text string
-	err = a.file(ctx, p, path, limit, func(r io.Reader) error {
-		kind, text, err = asText(kind, r)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	if id, err = a.deps.Ledger.SaveText(ctx, p.row.TaskID, kind, text); err != nil {
-		return "", fmt.Errorf("store %s: %w", kind, err)
-	}
-	return id, nil
-}
-
-// asText makes what is read fit for a text column: binary content becomes base64, and its kind says so. A bundle, which may be
-// large, is never held but as that.
-func asText(kind string, r io.Reader) (newKind, text string, err error) {
-	if kind == textPatch {
-		content, err := io.ReadAll(r)
-		if err != nil || utf8.Valid(content) && !bytes.ContainsRune(content, 0) {
-			return kind, string(content), err
-		}
-		kind, r = textPatchBase64, bytes.NewReader(content)
-	}
-	var b strings.Builder
-	encoder := base64.NewEncoder(base64.StdEncoding, &b)
-	if _, err = io.Copy(encoder, r); err == nil {
-		err = encoder.Close()
-	}
-	return kind, b.String(), err
 }
 
 // lastContact is when a sandbox was last heard of, as far as the store can say.

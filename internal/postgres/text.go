@@ -2,8 +2,11 @@ package postgres
 
 import (
 	"context"
+	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -21,6 +24,21 @@ func (s *Store) SaveText(ctx context.Context, taskID, kind, content string) (str
 	id := task.NewID()
 	err := saveText(ctx, s.q, db.InsertTextParams{ID: id, TaskID: idOr(taskID), Kind: kind, Content: content})
 	return id, translate("store a text", err)
+}
+
+// SaveBase64 stores a text of any length, of which little is held in memory at a time. In base64 no byte has a meaning of its own
+// for COPY.
+func (s *Store) SaveBase64(ctx context.Context, taskID, kind string, content io.Reader) (string, error) {
+	id, owner := task.NewID(), taskID
+	if owner == "" {
+		owner = `\N`
+	}
+	row := io.MultiReader(strings.NewReader(strings.Join([]string{id, owner, kind, ""}, "\t")), content, strings.NewReader("\n"))
+	err := s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		_, err := c.Conn().PgConn().CopyFrom(ctx, row, "COPY texts (id, task_id, kind, content) FROM STDIN")
+		return err
+	})
+	return id, translate("store a long text", err)
 }
 
 // Text answers a stored text; [task.CodeNotFound] if there is none of that id.
