@@ -58,6 +58,18 @@ func TestWhatAProgramTellsOfItsRoundsIsJudged(t *testing.T) {
 	}
 }
 
+// A round that a program gives up is a failed one, and not the end of the attempt.
+func TestAProgramGivesARoundUp(t *testing.T) {
+	t.Parallel()
+	b := commandBox(t, `[ -n "$OMOI_FEEDBACK" ] && { event agent.completed '{"final_output":"Done."}'; exit; }
+event agent.completed '{"success":false,"final_output":"no"}'`)
+	b.cfg.Continuous = true
+	require.Equal(t, 0, b.run())
+	require.Contains(t, b.one("iteration.failed")["error"], "not done. no")
+	require.Equal(t, "Done.", b.one("agent.completed")["final_output"])
+	require.Equal(t, true, b.one("continuous.completed")["validation_passed"])
+}
+
 // What a program tells is no outcome while it works; what it says afterwards stands before it.
 func TestAnOutcomeIsToldAtTheEnd(t *testing.T) {
 	t.Parallel()

@@ -27,9 +27,17 @@ func (r *recorder) ends(e *event) bool {
 		r.told <- struct{}{}
 	case e.Type == task.EventAgentCompleted:
 		e.Data = r.whole(e.Data)
-		r.ended = e.Data
+		r.ended = e
+		return !fails(e) // told, it would be the end of the attempt
 	}
 	return !final
+}
+
+// gaveUp is what the program said at the end of a round that came to nothing; ok is false if it said no such thing.
+func (r *recorder) gaveUp() (text string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return "The program said that its work is not done. " + r.said, r.outcome == nil && r.ended != nil && fails(r.ended)
 }
 
 // fails reports whether an outcome is that the work is not done.

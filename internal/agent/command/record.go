@@ -41,7 +41,7 @@ type recorder struct {
 	rounds  bool            // of which it has told in this run
 	outcome *event          // by which it told the outcome of all: held back until the work was judged
 	told    chan struct{}   // that it did
-	ended   map[string]any  // what it said at the end of a round
+	ended   *event          // by which it told the end of a round
 }
 
 func newRecorder(ctx context.Context, env agent.Env, p *place, limits rounds.Limits) *recorder {

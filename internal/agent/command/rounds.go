@@ -17,9 +17,12 @@ func (r *run) judgeRound(ctx context.Context, e *end) (*step, agent.Result, erro
 		r.begin()
 	}
 	r.rec.counted()
+	gaveUp, failed := r.rec.gaveUp()
 	switch {
 	case e.stop == rounds.StopTurns:
 		return r.another(rounds.Work{}, "The round was ended at its limit of turns. Go on with what is left of the task.")
+	case failed:
+		return r.failedRound(gaveUp)
 	case r.rec.claim() != nil, e.Outcome == proc.Exited && e.ExitCode == 0:
 	case plain || e.class() != task.ClassAgentError:
 		return nil, r.fail(failure(e)), nil
