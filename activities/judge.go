@@ -36,6 +36,9 @@ type probe struct {
 // a verdict against the agent.
 func judge(e evidence) contract.Observation {
 	out := verdict(e)
+	if e.pulse.VerdictDue && out.Seen != contract.SeenWorking { // what it was to do is done
+		out = contract.Observation{Seen: contract.SeenUnknown, Reason: "Its verdict is accepted and on its way to the task."}
+	}
 	out.Head = e.pulse.Head
 	return out
 }

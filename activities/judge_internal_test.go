@@ -194,3 +194,14 @@ func TestAStoppedSandboxHasEnded(t *testing.T) {
 	e.began = false
 	require.Equal(t, contract.SeenUnknown, judge(e).Seen)
 }
+
+// Whose verdict is accepted has done what it was for: its end is no failure, and nothing is known until the verdict is there.
+func TestTheEndOfAValidatorWaitsForItsVerdict(t *testing.T) {
+	t.Parallel()
+	for _, question := range []string{contract.AskHeartbeat, contract.AskEnded, contract.AskNoWork} {
+		e := evidence{question: question, threshold: minute, pulse: silence(), machine: true, seen: exited(0)}
+		require.NotEqual(t, contract.SeenUnknown, judge(e).Seen)
+		e.pulse.VerdictDue = true
+		require.Equal(t, contract.SeenUnknown, judge(e).Seen, question)
+	}
+}

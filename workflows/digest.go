@@ -39,9 +39,13 @@ func (r *taskRun) readFacts(ctx workflow.Context) {
 		workflow.GetLogger(ctx).Warn("events not read", "sandbox_id", sandboxID, "error", err)
 		return
 	}
-	if r.attempt != nil && r.attempt.SandboxID == sandboxID && d.To > r.watch.Seen {
-		r.absorb(ctx, d)
+	if r.attempt == nil || r.attempt.SandboxID != sandboxID || d.To <= r.watch.Seen {
+		return
 	}
+	if d.VerdictDue && r.attempt.Validates { // its end must not overtake what it has said before
+		return
+	}
+	r.absorb(ctx, d)
 }
 
 // absorb moves the watch forward and queues the milestones that are new.

@@ -72,11 +72,27 @@ func (r *taskRun) validatorDone(ctx workflow.Context) {
 }
 
 const (
-	// askVerdict is no question to the world: what was said is here by then.
+	// askVerdict asks for a verdict that is accepted and has not come yet.
 	askVerdict = "verdict"
 	// verdictWait is how long a verdict may be on its way behind the validator's end.
 	verdictWait = 10 * time.Second
 )
+
+// verdictDue reports whether a verdict is accepted that the task has not been told of, and has it waited for once more. No answer is
+// no reason to end the attempt.
+func (r *taskRun) verdictDue(ctx workflow.Context) bool {
+	if workflow.GetVersion(ctx, "ask-for-verdict", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return false
+	}
+	var d contract.Digest
+	in := contract.ReadFactsInput{SandboxID: r.attempt.SandboxID, After: r.watch.Seen}
+	err := r.step(ctx, call{name: contract.ReadFacts, summary: "look for a verdict"}, in, &d)
+	if err != nil || d.VerdictDue {
+		r.watch.Finished = workflow.Now(ctx)
+		return true
+	}
+	return r.inbox.waiting(false)
+}
 
 // unspoken ends the attempt of a validator that ended without a verdict.
 func (r *taskRun) unspoken() task.Effects {

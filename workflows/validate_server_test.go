@@ -20,6 +20,8 @@ func validatedPaths() []path {
 		{"validation-continued", playValidationContinued},
 		{"validation-reset", playValidationReset},
 		{"validation-of-saved-work", playValidationOfSavedWork},
+		{"validation-verdict-due", playValidationVerdictDue},
+		{"validation-unspoken", playValidationUnspoken},
 	}
 }
 
@@ -100,4 +102,25 @@ func playValidationOfSavedWork(tr *troupe) {
 	tr.loaded.Saved = true
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, []string{"validation"}, tr.kinds())
+}
+
+// The verdict is accepted before its validator ends, and comes long after that.
+func playValidationVerdictDue(tr *troupe) {
+	validated(tr.stage, lateVerdict(tr.stage, 40*time.Second))
+	tr.loaded.Settings.HeartbeatTimeout = time.Second
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 2)
+}
+
+func playValidationUnspoken(tr *troupe) {
+	validated(tr.stage, func(round int, box string) {
+		if round == 1 {
+			tr.events(box, 2, completed(true))
+			return
+		}
+		tr.verdict(box, "ok")
+	})
+	tr.loaded.Settings.HeartbeatTimeout, tr.loaded.Settings.RetryBase = time.Second, 100*time.Millisecond
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, []string{"first", "validation", "validation"}, tr.kinds())
 }

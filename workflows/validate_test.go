@@ -143,6 +143,62 @@ func TestAVerdictThatComesBehindTheValidatorsEndCounts(t *testing.T) {
 	require.Len(t, s.begun, 2)
 }
 
+// lateVerdict is that of a validator whose verdict is accepted, and told the task only some time after its end.
+func lateVerdict(s *stage, after time.Duration) func(int, string) {
+	return func(_ int, box string) {
+		s.mu.Lock()
+		s.unread[box] = contract.Digest{SandboxID: box, VerdictDue: true}
+		s.mu.Unlock()
+		s.events(box, 2, completed(true))
+		s.after(after, func() { s.verdict(box, "ok") })
+	}
+}
+
+// What is accepted counts, however long the way to the task is: nobody judges again.
+func TestAnAcceptedVerdictIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, lateVerdict(s, 5*time.Minute))
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "validation"}, s.kinds())
+	require.Equal(t, []string{"completed", "completed"}, s.outcomes())
+}
+
+// What is read from the store does not overtake a verdict that is on its way either, not even the validator's failure.
+func TestTheEndOfAValidatorDoesNotOvertakeItsVerdict(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, func(_ int, box string) {
+		failed := agentError(task.ClassAgentError)
+		failed.Sequence = 2
+		s.mu.Lock()
+		s.unread[box] = contract.Digest{SandboxID: box, From: 2, To: 2, Milestones: []contract.Milestone{failed}, VerdictDue: true}
+		s.mu.Unlock()
+		s.events(box, 3) // leaves a gap
+		s.after(time.Minute, func() { s.verdict(box, "ok") })
+	})
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "validation"}, s.kinds())
+}
+
+// The store may be out of reach when it is asked: that says nothing about the verdict.
+func TestNoAnswerAboutAVerdictEndsNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, func(_ int, box string) {
+		s.mu.Lock()
+		s.fail[contract.ReadFacts] = []error{refusal(task.ClassInfrastructure), refusal(task.ClassInfrastructure)}
+		s.mu.Unlock()
+		s.events(box, 2, completed(true))
+		s.after(25*time.Second, func() { s.verdict(box, "ok") })
+	})
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "validation"}, s.kinds())
+}
+
 func TestAVerdictOfARoundBeforeIsTooLate(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -95,6 +95,9 @@ func (r *taskRun) look(ctx workflow.Context) (eff task.Effects, over bool, err e
 		return eff, decisive(eff), nil
 	}
 	if question == askVerdict {
+		if r.verdictDue(ctx) {
+			return eff, false, nil
+		}
 		eff = r.unspoken()
 		return eff, decisive(eff), nil
 	}

@@ -21,6 +21,10 @@ func (s *Store) ReadFacts(ctx context.Context, in contract.ReadFactsInput) (cont
 	if err != nil {
 		return contract.Digest{}, translate("read events of sandbox "+in.SandboxID, err)
 	}
+	// after the events: a validator gives its verdict before it ends
+	if built.Digest.VerdictDue, err = s.q.VerdictDue(ctx, in.SandboxID); err != nil {
+		return contract.Digest{}, translate("look for a verdict of sandbox "+in.SandboxID, err)
+	}
 	return built.Digest, s.SaveErrors(ctx, taskID, built.Errors)
 }
 

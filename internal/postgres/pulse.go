@@ -35,6 +35,7 @@ func (s *Store) Pulse(ctx context.Context, sandboxID string, window time.Duratio
 	}
 	out := task.Pulse{
 		Head: row.Head, Assigned: age(row.Assigned), Beat: age(row.Beat), Work: age(row.Work), Started: -1, Waiting: -1,
+		VerdictDue: row.VerdictDue,
 	}
 	if err := s.readSigns(ctx, sandboxID, row.Birth, &out); err != nil {
 		return task.Pulse{}, translate("read the events of sandbox "+sandboxID, err)

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -185,4 +186,33 @@ func TestTranscriptsOfValidatorsAreNotGoneOnFrom(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, 1, earlier.Attempt)
+}
+
+// From when a verdict is accepted until the task has settled it, whoever looks at its validator is told of it.
+func TestAVerdictIsDueUntilItIsSettled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a, validator := handedIn(w)
+	due := func() []bool {
+		pulse, err := w.store.Pulse(t.Context(), validator.SandboxID, time.Minute)
+		require.NoError(t, err)
+		facts, err := w.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: validator.SandboxID})
+		require.NoError(t, err)
+		return []bool{pulse.VerdictDue, facts.VerdictDue}
+	}
+	require.Equal(t, []bool{false, false}, due())
+	yes, err := w.says(a, validator.SandboxID, true)
+	require.NoError(t, err)
+	require.Equal(t, []bool{true, true}, due())
+	w.exec(`UPDATE commands SET sent_at = now()`)
+	require.Equal(t, []bool{true, true}, due(), "on its way is not there")
+	worker := one[string](t, w.pool, `SELECT sandbox_id FROM attempts WHERE task_id = $1 AND number = 1`, a.id)
+	facts, err := w.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: worker})
+	require.NoError(t, err)
+	require.False(t, facts.VerdictDue, "it is another's")
+	w.write(a, contract.Projection{
+		Ordinal: 6, Status: task.StatusValidating, SandboxID: validator.SandboxID,
+		Settle: []contract.Settlement{{CommandID: yes.Command.ID, Receipt: task.ReceiptCarriedOut}},
+	})
+	require.Equal(t, []bool{false, false}, due())
 }

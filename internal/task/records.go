@@ -204,4 +204,6 @@ type Pulse struct {
 	LastType  string
 	IntakeOut time.Duration // how long intake was down within the window asked about
 	RelayOut  time.Duration // likewise the relay
+	// VerdictDue says that a verdict of its agent is accepted and not settled.
+	VerdictDue bool
 }

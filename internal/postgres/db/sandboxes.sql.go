@@ -238,17 +238,20 @@ func (q *Queries) OutageSeconds(ctx context.Context, arg OutageSecondsParams) (f
 const pulse = `-- name: Pulse :one
 SELECT s.birth, s.head, coalesce(extract(epoch FROM now() - a.assigned_at), -1)::float8 AS assigned,
     coalesce(extract(epoch FROM now() - s.last_event_at), -1)::float8 AS beat,
-    coalesce(extract(epoch FROM now() - s.last_work_at), -1)::float8 AS work
+    coalesce(extract(epoch FROM now() - s.last_work_at), -1)::float8 AS work,
+    EXISTS (SELECT FROM commands c WHERE c.task_id = s.task_id AND c.kind = 'verdict' AND c.state = 'accepted'
+        AND c.args ->> 'sandbox_id' = s.id) AS verdict_due
 FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id
 WHERE s.id = $1
 `
 
 type PulseRow struct {
-	Birth    time.Time
-	Head     int64
-	Assigned float64
-	Beat     float64
-	Work     float64
+	Birth      time.Time
+	Head       int64
+	Assigned   float64
+	Beat       float64
+	Work       float64
+	VerdictDue bool
 }
 
 // Ages in seconds by the clock of the database; -1: never.
@@ -261,6 +264,7 @@ func (q *Queries) Pulse(ctx context.Context, id string) (PulseRow, error) {
 		&i.Assigned,
 		&i.Beat,
 		&i.Work,
+		&i.VerdictDue,
 	)
 	return i, err
 }

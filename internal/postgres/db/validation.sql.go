@@ -170,3 +170,16 @@ func (q *Queries) Reviews(ctx context.Context, taskID string) ([]ValidationRevie
 	}
 	return items, nil
 }
+
+const verdictDue = `-- name: VerdictDue :one
+SELECT EXISTS (SELECT FROM sandboxes s JOIN commands c ON c.task_id = s.task_id
+    WHERE s.id = $1 AND c.kind = 'verdict' AND c.state = 'accepted' AND c.args ->> 'sandbox_id' = s.id)
+`
+
+// Whether a verdict of this sandbox is accepted, and the task has not been told of it or not settled it.
+func (q *Queries) VerdictDue(ctx context.Context, sandboxID string) (bool, error) {
+	row := q.db.QueryRow(ctx, verdictDue, sandboxID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}

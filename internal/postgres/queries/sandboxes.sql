@@ -51,7 +51,9 @@ UPDATE sandboxes SET salvage = @salvage WHERE id = @id;
 -- Ages in seconds by the clock of the database; -1: never.
 SELECT s.birth, s.head, coalesce(extract(epoch FROM now() - a.assigned_at), -1)::float8 AS assigned,
     coalesce(extract(epoch FROM now() - s.last_event_at), -1)::float8 AS beat,
-    coalesce(extract(epoch FROM now() - s.last_work_at), -1)::float8 AS work
+    coalesce(extract(epoch FROM now() - s.last_work_at), -1)::float8 AS work,
+    EXISTS (SELECT FROM commands c WHERE c.task_id = s.task_id AND c.kind = 'verdict' AND c.state = 'accepted'
+        AND c.args ->> 'sandbox_id' = s.id) AS verdict_due
 FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id
 WHERE s.id = @id;
 

@@ -26,3 +26,8 @@ SELECT coalesce(settings -> 'validate' = 'true', false)::boolean FROM projects W
 -- The verdict for which the work is being published.
 SELECT * FROM commands WHERE task_id = @task_id AND kind = 'verdict' AND state = 'accepted' AND args -> 'ok' = 'true'
 ORDER BY ordinal DESC LIMIT 1;
+
+-- name: VerdictDue :one
+-- Whether a verdict of this sandbox is accepted, and the task has not been told of it or not settled it.
+SELECT EXISTS (SELECT FROM sandboxes s JOIN commands c ON c.task_id = s.task_id
+    WHERE s.id = @sandbox_id AND c.kind = 'verdict' AND c.state = 'accepted' AND c.args ->> 'sandbox_id' = s.id);
