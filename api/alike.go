@@ -49,14 +49,27 @@ func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64, most 
 	if err != nil {
 		return report, err
 	}
+	read := func(ids []string) (map[string]string, error) {
+		return a.deps.Store.Descriptions(ctx, d.OrganizationID, ids)
+	}
+	works, err := a.works.of(open, read)
+	if err != nil {
+		return report, err
+	}
 	least := supervise.Alike
 	if threshold != nil {
 		least = *threshold
 	}
+	compare(&report, d, open, works, least)
+	report.Candidates = report.Candidates[:min(len(report.Candidates), most)]
+	return report, describe(report.Candidates, read)
+}
+
+// compare names all who are alike by least or more, the most alike first.
+func compare(report *client.DuplicateReport, d task.Draft, open []task.OpenWork, works []supervise.Work, least float64) {
 	mine := supervise.WorkOf(d.Title, d.Description)
-	for _, o := range open {
-		theirs := supervise.WorkOf(o.Title, o.Description)
-		likeness := mine.Like(&theirs)
+	for n, o := range open {
+		likeness := mine.Like(&works[n])
 		report.Highest = max(report.Highest, likeness)
 		if likeness >= least && likeness > 0 {
 			report.Candidates = append(report.Candidates, candidate(o, likeness))
@@ -65,17 +78,28 @@ func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64, most 
 	slices.SortStableFunc(report.Candidates, func(x, y client.Candidate) int { return cmp.Compare(y.Similarity, x.Similarity) })
 	if n := len(report.Candidates); n > 0 {
 		report.IsDuplicate, report.Message = true, fmt.Sprintf("Open tasks of this project that are about the same work: %d.", n)
-		report.Candidates = report.Candidates[:min(n, most)]
 	}
-	return report, nil
 }
 
 func candidate(o task.OpenWork, likeness float64) client.Candidate {
-	description := []rune(o.Description)
-	return client.Candidate{
-		TicketID: o.TicketID, TaskID: o.TaskID, Title: o.Title, Description: string(description[:min(len(description), beginning)]),
-		Status: string(o.Status), Similarity: likeness,
+	return client.Candidate{TicketID: o.TicketID, TaskID: o.TaskID, Title: o.Title, Status: string(o.Status), Similarity: likeness}
+}
+
+// describe adds the beginnings of the candidates' descriptions.
+func describe(candidates []client.Candidate, read func(ids []string) (map[string]string, error)) error {
+	ids := make([]string, len(candidates))
+	for n, c := range candidates {
+		ids[n] = c.TaskID
 	}
+	if len(ids) == 0 {
+		return nil
+	}
+	texts, err := read(ids)
+	for n, c := range candidates {
+		text := []rune(texts[c.TaskID])
+		candidates[n].Description = string(text[:min(len(text), beginning)])
+	}
+	return err
 }
 
 type checkAlikeIn struct {

@@ -41,6 +41,8 @@ type API struct {
 	standings *shared[tenantTask, task.Standing]
 	logins    *shared[login, caller]
 	bulletins *shared[busStand, busPage]
+
+	works works
 }
 
 // New makes the API. It starts nothing and asks nobody.

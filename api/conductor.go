@@ -17,6 +17,7 @@ type Conducting interface {
 	ConductorAge(ctx context.Context) (time.Duration, error)
 	ConductorHour(ctx context.Context, organizationID string) (task.ConductorHour, error)
 	OpenWork(ctx context.Context, q task.WorkQuery) ([]task.OpenWork, error)
+	Descriptions(ctx context.Context, organizationID string, ids []string) (map[string]string, error)
 }
 
 func (a *API) registerConductor() {

@@ -54,14 +54,14 @@ func CompareLinks(a, b Link) int {
 
 // index tells which works have a word.
 type index struct {
-	words map[string][]int
+	words map[uint64][]int
 	plain map[string][]int // of works without a telling word
 }
 
 func indexOf(works []Work) index {
-	x := index{words: map[string][]int{}, plain: map[string][]int{}}
+	x := index{words: map[uint64][]int{}, plain: map[string][]int{}}
 	for i := range works {
-		for word := range works[i].words {
+		for _, word := range works[i].words {
 			x.words[word] = append(x.words[word], i)
 		}
 		if len(works[i].words) == 0 {
@@ -76,11 +76,8 @@ func (x index) near(w *Work, self int) []int {
 	if len(w.words) == 0 {
 		return others(x.plain[w.plain], self)
 	}
-	title := make([]string, 0, len(w.title))
-	for word := range w.title {
-		title = append(title, word)
-	}
-	slices.SortFunc(title, func(a, b string) int {
+	title := slices.Clone(w.title)
+	slices.SortFunc(title, func(a, b uint64) int {
 		return cmp.Or(cmp.Compare(len(x.words[a]), len(x.words[b])), cmp.Compare(a, b))
 	})
 	needed := int(math.Ceil(leastCovered * float64(len(title))))

@@ -34,6 +34,25 @@ func TestWorkIsAlikeByWhatItIsAbout(t *testing.T) {
 	require.Greater(t, like(a, same), like(a, other), "files speak where both have changed some")
 }
 
+// Short words and numbers are what texts of one pattern differ in.
+func TestShortWordsTellWorksApart(t *testing.T) {
+	t.Parallel()
+	for _, pair := range [][2]string{
+		{"Translate the checkout page of the shop into FR", "Translate the checkout page of the shop into DE"},
+		{"Translate it into IT", "Translate it into US"},
+		{"Show prices in EU and UK for the whole catalogue page", "Show prices in EU and US for the whole catalogue page"},
+		{"Move the backend from Go to C", "Move the backend from Go to R"},
+		{"Upgrade the payment client of the shop to version 3", "Upgrade the payment client of the shop to version 4"},
+	} {
+		list := works([2]string{pair[0], "As the last time, with tests."}, [2]string{pair[1], "As the last time, with tests."})
+		require.Less(t, list[0].Like(&list[1]), supervise.Alike, "%v", pair)
+		same := works([2]string{pair[0], "As the last time."}, [2]string{pair[0], "As the last time."})
+		require.InDelta(t, 1, same[0].Like(&same[1]), 1e-9)
+	}
+	list := works([2]string{"Is it an error in the list of orders?", ""}, [2]string{"An error of us: list the orders", ""})
+	require.InDelta(t, 1, list[0].Like(&list[1]), 1e-9, "common ones say nothing")
+}
+
 func TestWithoutATellingWordOnlyTheSameIsTheSame(t *testing.T) {
 	t.Parallel()
 	list := works([2]string{"Do it", ""}, [2]string{"Do it!", ""}, [2]string{"Do so", ""})

@@ -1,6 +1,8 @@
 package supervise
 
 import (
+	"hash/fnv"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -10,30 +12,48 @@ import (
 const Alike = 0.55
 
 // Work is what somebody was told to do, as far as it tells one piece of work from another, and
-// the files that were changed for it. It is read only once it is made.
+// the files that were changed for it. It is read only once it is made, and small enough to be kept.
 type Work struct {
 	title, words, files set
+	marks               set    // numbers and short words of the title: versions, languages, codes
 	plain               string // for texts without a telling word
 	adds, takes         bool   // what the title wants
 }
 
-type set map[string]bool
+// set is hashes of words, ascending, each once.
+type set []uint64
+
+func setOf(words []string) set {
+	out := make(set, 0, len(words))
+	for _, word := range words {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(word))
+		out = append(out, h.Sum64())
+	}
+	slices.Sort(out)
+	return slices.Clip(slices.Compact(out))
+}
 
 // longestWork is how much of a description counts: what it is about stands at its beginning.
 const longestWork = 4000
 
 // WorkOf reads a title and a description.
 func WorkOf(title, description string, files ...string) Work {
-	description = cut(description, longestWork)
-	w := Work{title: telling(title), words: telling(title + " " + description), files: set{}, plain: strings.Join(wordsIn(title+" "+description), " ")}
-	for _, word := range wordsIn(title) {
+	inTitle := telling(title)
+	words := append(telling(cut(description, longestWork)), inTitle...)
+	paths := make([]string, 0, len(files))
+	for _, file := range files {
+		paths = append(paths, inWorkspace(file))
+	}
+	w := Work{title: setOf(inTitle), words: setOf(words), files: setOf(paths), marks: setOf(marksOf(inTitle))}
+	if len(w.words) == 0 {
+		w.plain = strings.ToLower(strings.Join(wordsIn(title+" "+description), " "))
+	}
+	for _, word := range wordsIn(strings.ToLower(title)) {
 		w.adds, w.takes = w.adds || adding[word], w.takes || taking[word]
 	}
 	if len(w.title) == 0 {
 		w.title = w.words
-	}
-	for _, file := range files {
-		w.files[inWorkspace(file)] = true
 	}
 	return w
 }
@@ -57,7 +77,7 @@ func workOf(s Subject) Work {
 // Shares of a likeness.
 const (
 	leastCovered = 0.5  // of a title's words; below that nothing is alike
-	opposed      = 0.5  // is left where one adds what the other takes away
+	opposed      = 0.5  // is left where one adds what the other takes away, or each has a mark that the other lacks
 	elsewhere    = 0.8  // is left where both have changed files, and none of them is the same
 	sameFiles    = 0.33 // of what is missing is made up for where all files are the same
 )
@@ -70,10 +90,10 @@ const (
 // those that the shorter one has. The titles weigh so much since texts of one pattern ("page the
 // orders", "page the users") agree in all words but those that matter, and these stand in titles.
 func (w *Work) Like(o *Work) float64 {
+	if len(w.words) == 0 && len(o.words) == 0 && w.plain == o.plain {
+		return 1
+	}
 	if len(w.words) == 0 || len(o.words) == 0 {
-		if w.plain == o.plain {
-			return 1
-		}
 		return 0
 	}
 	covered := max(coverage(w.title, o.words), coverage(o.title, w.words))
@@ -83,11 +103,17 @@ func (w *Work) Like(o *Work) float64 {
 	shared := shares(w.words, o.words)
 	either, less := len(w.words)+len(o.words)-shared, min(len(w.words), len(o.words))
 	alike := covered * covered * (float64(shared)/float64(either) + float64(shared)/float64(less)) / 2 //nolint:mnd // the mean of two
-	if w.adds && !w.takes && o.takes && !o.adds || o.adds && !o.takes && w.takes && !w.adds {
+	if w.opposes(o) || o.opposes(w) || w.marked(o) && o.marked(w) {
 		alike *= opposed
 	}
 	return w.withFiles(o, alike)
 }
+
+// opposes reports whether a work adds what another one takes away.
+func (w *Work) opposes(o *Work) bool { return w.adds && !w.takes && o.takes && !o.adds }
+
+// marked reports whether a work has a mark of which the other says nothing: another version, another language.
+func (w *Work) marked(o *Work) bool { return shares(w.marks, o.words) < len(w.marks) }
 
 // withFiles lets the files speak where both have changed some.
 func (w *Work) withFiles(o *Work, alike float64) float64 {
@@ -105,32 +131,48 @@ func (w *Work) withFiles(o *Work, alike float64) float64 {
 func coverage(a, b set) float64 { return float64(shares(a, b)) / float64(len(a)) }
 
 func shares(a, b set) int {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
 	n := 0
-	for one := range a {
-		if b[one] {
-			n++
+	for i, k := 0, 0; i < len(a) && k < len(b); {
+		switch {
+		case a[i] < b[k]:
+			i++
+		case a[i] > b[k]:
+			k++
+		default:
+			n, i, k = n+1, i+1, k+1
 		}
 	}
 	return n
 }
 
 func wordsIn(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// telling are the words that tell works apart, without their endings: long ones and numbers.
-func telling(text string) set {
-	words := set{}
+// telling are the words that tell works apart, without their endings.
+func telling(text string) []string {
+	var words []string
 	for _, word := range wordsIn(text) {
-		isNumber := word[0] >= '0' && word[0] <= '9'
-		if (len(word) > 2 || isNumber) && !common[word] {
-			words[stem(word)] = true
+		if low := strings.ToLower(word); !common[low] || isCode(word, low) {
+			words = append(words, stem(low))
 		}
 	}
 	return words
+}
+
+// longestCode is how many letters a code has: DE, US.
+const longestCode = 2
+
+// isCode reports whether a short word is no common one since it stands in capitals: IT and US, not it and us.
+func isCode(word, low string) bool {
+	return len(word) <= longestCode && word == strings.ToUpper(word) && word != low && word != "A" && word != "I"
+}
+
+// marksOf are the numbers and the short words.
+func marksOf(words []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(word string) bool {
+		return len(word) > longestCode && (word[0] < '0' || word[0] > '9')
+	})
 }
 
 func stem(word string) string {
@@ -152,11 +194,14 @@ func inWorkspace(file string) string {
 
 //nolint:gochecknoglobals // tables
 var (
-	common = set{
+	common = map[string]bool{
+		"a": true, "an": true, "as": true, "at": true, "be": true, "by": true, "do": true, "he": true, "i": true, "if": true, "in": true,
+		"is": true, "it": true, "me": true, "my": true, "no": true, "of": true, "on": true, "or": true, "so": true, "to": true, "up": true,
+		"us": true, "we": true, "am": true, "d": true, "ll": true, "m": true, "re": true, "s": true, "t": true, "ve": true,
 		"the": true, "and": true, "for": true, "with": true, "that": true, "this": true, "from": true, "into": true, "all": true, "new": true,
 		"are": true, "not": true, "has": true, "have": true, "its": true, "should": true, "must": true, "when": true, "where": true, "which": true,
 		"add": true, "make": true, "use": true, "fix": true, "please": true, "can": true, "will": true, "but": true, "only": true, "one": true,
 	}
-	adding = set{"add": true, "enable": true, "introduce": true, "implement": true, "create": true}
-	taking = set{"remove": true, "delete": true, "drop": true, "disable": true, "revert": true, "undo": true}
+	adding = map[string]bool{"add": true, "enable": true, "introduce": true, "implement": true, "create": true}
+	taking = map[string]bool{"remove": true, "delete": true, "drop": true, "disable": true, "revert": true, "undo": true}
 )

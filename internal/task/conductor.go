@@ -85,9 +85,10 @@ type ConductorHour struct {
 
 // OpenWork is a task that has not ended, as new ones are compared with it.
 type OpenWork struct {
-	TaskID, TicketID   string
-	Title, Description string
-	Status             Status
+	TaskID, TicketID string
+	Title            string
+	Version          int64 // of its description
+	Status           Status
 }
 
 // WorkQuery selects tasks that have not ended: of the project of one of the three, and not the
