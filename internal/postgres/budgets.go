@@ -21,6 +21,9 @@ func (s *Store) EnforceBudgets(ctx context.Context) ([]string, error) {
 	if err := s.q.MeterLive(ctx); err != nil {
 		return nil, translate("count what agents have used", err)
 	}
+	if err := s.q.SettleUses(ctx); err != nil {
+		return nil, translate("sum up what has been used", err)
+	}
 	if err := s.q.ParkSpent(ctx); err != nil {
 		return nil, translate("park tasks whose budget is spent", err)
 	}

@@ -117,6 +117,15 @@ func (q *Queries) SetTaskBudget(ctx context.Context, arg SetTaskBudgetParams) (s
 	return project_id, err
 }
 
+const settleUses = `-- name: SettleUses :exec
+SELECT omoi_settle_uses()
+`
+
+func (q *Queries) SettleUses(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, settleUses)
+	return err
+}
+
 const taskBudget = `-- name: TaskBudget :one
 SELECT budget FROM tasks WHERE organization_id = $1 AND id = $2
 `

@@ -91,7 +91,7 @@ func (q *Queries) Actions(ctx context.Context, arg ActionsParams) ([]GuardianAct
 
 const activeByAnyID = `-- name: ActiveByAnyID :one
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = $1 AND t.status IN ('assigned', 'running', 'validating')
+WHERE t.organization_id = $1 AND omoi_at_work(t.status, s.ended_at)
     AND (s.id = $2::text OR t.assigned_agent_id = $2::text OR t.id::text = $2::text)
 ORDER BY (s.id = $2::text) DESC, (t.assigned_agent_id = $2::text) DESC LIMIT 1
 `
@@ -106,7 +106,7 @@ func (q *Queries) ActiveByAnyID(ctx context.Context, organizationID string, iD s
 
 const activeOf = `-- name: ActiveOf :many
 SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = $1 AND t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL ORDER BY s.created_at, s.id
+WHERE t.organization_id = $1 AND omoi_at_work(t.status, s.ended_at) ORDER BY s.created_at, s.id
 `
 
 type ActiveOfRow struct {
@@ -138,7 +138,7 @@ func (q *Queries) ActiveOf(ctx context.Context, organizationID string) ([]Active
 
 const activeSandboxIDs = `-- name: ActiveSandboxIDs :many
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL ORDER BY s.id
+WHERE omoi_at_work(t.status, s.ended_at) ORDER BY s.id
 `
 
 func (q *Queries) ActiveSandboxIDs(ctx context.Context) ([]string, error) {
@@ -352,7 +352,7 @@ const guardianSilence = `-- name: GuardianSilence :one
 SELECT coalesce(least(
     extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = 'guardian')),
     extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))), -1)::float8 AS seconds
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at)
 `
 
 // For how long somebody is at work whom the guardian has not looked at: the smaller of its
@@ -1002,7 +1002,7 @@ SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = $1 AND g.sandbox_id = s.id)::boolean AS in_cycle
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t.project_id LEFT JOIN attempts a ON a.sandbox_id = s.id
-WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL AND (s.id = $2::text OR $2::text = '' AND s.id > $3::text AND s.id <= $4::text)
+WHERE omoi_at_work(t.status, s.ended_at) AND (s.id = $2::text OR $2::text = '' AND s.id > $3::text AND s.id <= $4::text)
 ORDER BY s.id LIMIT $5
 `
 

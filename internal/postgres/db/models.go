@@ -364,6 +364,14 @@ type Message struct {
 }
 
 type Organization struct {
+type OpenUse struct {
+	SandboxID string
+	ProjectID string
+	Tokens    float64
+	Usd       float64
+	Alive     float64
+}
+
 	ID        string
 	Name      string
 	Plan      string
@@ -405,6 +413,13 @@ type ProjectTurn struct {
 }
 
 type PullState struct {
+type ProjectUse struct {
+	ProjectID string
+	Tokens    float64
+	Usd       float64
+	Alive     float64
+}
+
 	RootID string
 	State  string
 	At     time.Time

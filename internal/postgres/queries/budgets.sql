@@ -6,6 +6,9 @@ SELECT (EXISTS (SELECT FROM tasks WHERE budget <> '{}' AND status NOT IN ('compl
 -- name: MeterLive :exec
 SELECT omoi_meter_live();
 
+-- name: SettleUses :exec
+SELECT omoi_settle_uses();
+
 -- name: ParkSpent :exec
 SELECT omoi_park_spent();
 

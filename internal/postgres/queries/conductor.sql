@@ -3,7 +3,7 @@
 SELECT t.organization_id, count(*) AS agents,
     EXISTS (SELECT FROM conductor_analyses c WHERE c.cycle_id = @cycle_id AND c.organization_id = t.organization_id)::boolean AS in_cycle
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL
+WHERE omoi_at_work(t.status, s.ended_at)
     AND (sqlc.narg('after')::uuid IS NULL OR t.organization_id > sqlc.narg('after')::uuid)
     AND (sqlc.narg('upto')::uuid IS NULL OR t.organization_id <= sqlc.narg('upto')::uuid)
 GROUP BY t.organization_id ORDER BY t.organization_id;
@@ -19,7 +19,7 @@ SELECT s.id AS sandbox_id, s.birth, s.head, t.id AS task_id, t.project_id, t.pha
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 LEFT JOIN LATERAL (SELECT a.verdict, a.alignment_score, a.needs_steering, a.current_focus, a.analysis FROM guardian_analyses a
     WHERE a.sandbox_id = s.id AND a.judged_at > now() - @fresh::interval ORDER BY a.judged_at DESC LIMIT 1) g ON true
-WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL
+WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at)
 ORDER BY t.created_at, t.id;
 
 -- name: ChangedFiles :many
@@ -75,7 +75,7 @@ SELECT coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulse
 SELECT coalesce(least(
     extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = 'conductor')),
     extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))), -1)::float8 AS seconds
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL;
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at);
 
 -- name: ConductorAnalyses :many
 SELECT * FROM conductor_analyses

@@ -11,17 +11,17 @@ WHERE id = @id;
 
 -- name: ActiveSandboxIDs :many
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL ORDER BY s.id;
+WHERE omoi_at_work(t.status, s.ended_at) ORDER BY s.id;
 
 -- name: ActiveOf :many
 -- The active sandboxes of an organization, oldest first.
 SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL ORDER BY s.created_at, s.id;
+WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at) ORDER BY s.created_at, s.id;
 
 -- name: ActiveByAnyID :one
 -- An id is that of a sandbox first, then that of an agent with a live task, then that of a task.
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = @organization_id AND t.status IN ('assigned', 'running', 'validating')
+WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at)
     AND (s.id = @id::text OR t.assigned_agent_id = @id::text OR t.id::text = @id::text)
 ORDER BY (s.id = @id::text) DESC, (t.assigned_agent_id = @id::text) DESC LIMIT 1;
 
@@ -37,7 +37,7 @@ SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = @cycle_id AND g.sandbox_id = s.id)::boolean AS in_cycle
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t.project_id LEFT JOIN attempts a ON a.sandbox_id = s.id
-WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL AND (s.id = @one::text OR @one::text = '' AND s.id > @after::text AND s.id <= @upto::text)
+WHERE omoi_at_work(t.status, s.ended_at) AND (s.id = @one::text OR @one::text = '' AND s.id > @after::text AND s.id <= @upto::text)
 ORDER BY s.id LIMIT @most;
 
 -- name: WordsOfPeople :many
@@ -166,7 +166,7 @@ FROM guardian_cycles;
 SELECT coalesce(least(
     extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = 'guardian')),
     extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))), -1)::float8 AS seconds
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE t.status IN ('assigned', 'running', 'validating') AND s.ended_at IS NULL;
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at);
 
 -- name: InsertAction :one
 INSERT INTO guardian_actions (id, organization_id, action_type, target_entity, authority_level, reason, initiated_by, audit_log, command_id)
