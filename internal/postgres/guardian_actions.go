@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -129,11 +130,9 @@ func setPriority(ctx context.Context, q *db.Queries, row db.Task, priority strin
 func (s *Store) Reallocate(ctx context.Context, call task.GuardianCall, from, to string, n int) (task.GuardianAction, error) {
 	return s.act(ctx, call, func(a *acting) (before, after, more map[string]any, commandID string, err error) {
 		a.kind, a.target, a.event = actReallocate, from+"→"+to, "guardian.resource.reallocated"
-		var sides [2]db.Project
-		for i, id := range []string{from, to} {
-			if sides[i], err = a.q.LockProjectOf(ctx, call.OrganizationID, id); err != nil {
-				return nil, nil, nil, "", missing(translate("lock a project", err), "There is no agent, task or project %s.", clip(id))
-			}
+		sides, err := lockSides(ctx, a.q, call.OrganizationID, from, to)
+		if err != nil {
+			return nil, nil, nil, "", err
 		}
 		if sides[0].ID == sides[1].ID {
 			return nil, nil, nil, "", task.Invalid("to_agent_id", "Both belong to the project %s; there is nothing to move.", sides[0].Name)
@@ -145,6 +144,28 @@ func (s *Store) Reallocate(ctx context.Context, call task.GuardianCall, from, to
 		err = moveSlots(ctx, a.q, sides, n)
 		return before, after, map[string]any{"capacity_transferred": n, "from_project": sides[0].ID, "to_project": sides[1].ID}, "", err
 	})
+}
+
+// lockSides locks the projects that two ids speak of.
+func lockSides(ctx context.Context, q *db.Queries, organizationID, from, to string) (sides [2]db.Project, err error) {
+	var ids [2]string
+	for i, id := range []string{from, to} {
+		if ids[i], err = q.ProjectIDOf(ctx, organizationID, id); err != nil {
+			return sides, missing(translate("look for a project", err), "There is no agent, task or project %s.", clip(id))
+		}
+	}
+	rows, err := q.LockProjects(ctx, organizationID, ids[:])
+	if err != nil {
+		return sides, translate("lock projects", err)
+	}
+	for i, id := range ids {
+		at := slices.IndexFunc(rows, func(p db.Project) bool { return p.ID == id })
+		if at < 0 {
+			return sides, task.Errorf(task.CodeNotFound, "The project %s is no more.", id)
+		}
+		sides[i] = rows[at]
+	}
+	return sides, nil
 }
 
 func slots(from db.Project, less int, to db.Project, more int) map[string]any {
@@ -252,13 +273,9 @@ func revertPriority(ctx context.Context, q *db.Queries, call task.GuardianCall, 
 }
 
 func revertReallocation(ctx context.Context, q *db.Queries, call task.GuardianCall, audit object) (task.Reverted, error) {
-	var sides [2]db.Project
-	for i, key := range []string{"to_project", "from_project"} {
-		found, err := q.LockProjectOf(ctx, call.OrganizationID, audit.text(key))
-		if err != nil {
-			return task.Reverted{}, missing(translate("lock a project", err), "A project of this action is no more.")
-		}
-		sides[i] = found
+	sides, err := lockSides(ctx, q, call.OrganizationID, audit.text("to_project"), audit.text("from_project"))
+	if err != nil {
+		return task.Reverted{}, err
 	}
 	var n int
 	if err := json.Unmarshal(audit["capacity_transferred"], &n); err != nil {

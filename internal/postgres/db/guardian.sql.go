@@ -673,39 +673,49 @@ func (q *Queries) LockIntervention(ctx context.Context, id string) (Intervention
 	return i, err
 }
 
-const lockProjectOf = `-- name: LockProjectOf :one
-SELECT p.id, p.organization_id, p.name, p.description, p.repo, p.default_branch, p.max_slots, p.paused, p.autonomous_execution_enabled, p.settings, p.created_at, p.updated_at, p.agents_may_message, p.setup, p.setup_timeout_s, p.on_feedback, p.auto_steering, p.budget FROM projects p
-WHERE p.organization_id = $1 AND (p.id::text = $2::text
-    OR p.id = (SELECT t.project_id FROM tasks t WHERE t.id::text = $2::text)
-    OR p.id = (SELECT t.project_id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE s.id = $2::text))
-FOR UPDATE OF p
+const lockProjects = `-- name: LockProjects :many
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget FROM projects WHERE organization_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR NO KEY UPDATE
 `
 
-// The project that an id speaks of: its own, that of a task, or that of a sandbox.
-func (q *Queries) LockProjectOf(ctx context.Context, organizationID string, iD string) (Project, error) {
-	row := q.db.QueryRow(ctx, lockProjectOf, organizationID, iD)
-	var i Project
-	err := row.Scan(
-		&i.ID,
-		&i.OrganizationID,
-		&i.Name,
-		&i.Description,
-		&i.Repo,
-		&i.DefaultBranch,
-		&i.MaxSlots,
-		&i.Paused,
-		&i.AutonomousExecutionEnabled,
-		&i.Settings,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.AgentsMayMessage,
-		&i.Setup,
-		&i.SetupTimeoutS,
-		&i.OnFeedback,
-		&i.AutoSteering,
-		&i.Budget,
-	)
-	return i, err
+// In the one order in which projects are locked, and no harder than a change of their settings does: the gate notes whom
+// it lets in under a key of the project, while others wait for the gate.
+func (q *Queries) LockProjects(ctx context.Context, organizationID string, ids []string) ([]Project, error) {
+	rows, err := q.db.Query(ctx, lockProjects, organizationID, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Project{}
+	for rows.Next() {
+		var i Project
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrganizationID,
+			&i.Name,
+			&i.Description,
+			&i.Repo,
+			&i.DefaultBranch,
+			&i.MaxSlots,
+			&i.Paused,
+			&i.AutonomousExecutionEnabled,
+			&i.Settings,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AgentsMayMessage,
+			&i.Setup,
+			&i.SetupTimeoutS,
+			&i.OnFeedback,
+			&i.AutoSteering,
+			&i.Budget,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const lockSteering = `-- name: LockSteering :exec
@@ -837,6 +847,21 @@ func (q *Queries) PlannedInterventions(ctx context.Context, after string, upto s
 		return nil, err
 	}
 	return items, nil
+}
+
+const projectIDOf = `-- name: ProjectIDOf :one
+SELECT p.id FROM projects p
+WHERE p.organization_id = $1 AND (p.id::text = $2::text
+    OR p.id = (SELECT t.project_id FROM tasks t WHERE t.id::text = $2::text)
+    OR p.id = (SELECT t.project_id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE s.id = $2::text))
+`
+
+// The project that an id speaks of: its own, that of a task, or that of a sandbox.
+func (q *Queries) ProjectIDOf(ctx context.Context, organizationID string, iD string) (string, error) {
+	row := q.db.QueryRow(ctx, projectIDOf, organizationID, iD)
+	var id string
+	err := row.Scan(&id)
+	return id, err
 }
 
 const revertAction = `-- name: RevertAction :one

@@ -188,13 +188,17 @@ SELECT * FROM guardian_actions WHERE organization_id = @organization_id AND id =
 -- name: RevertAction :one
 UPDATE guardian_actions SET reverted_at = now(), audit_log = audit_log || @noted::jsonb WHERE id = @id RETURNING *;
 
--- name: LockProjectOf :one
+-- name: ProjectIDOf :one
 -- The project that an id speaks of: its own, that of a task, or that of a sandbox.
-SELECT p.* FROM projects p
+SELECT p.id FROM projects p
 WHERE p.organization_id = @organization_id AND (p.id::text = @id::text
     OR p.id = (SELECT t.project_id FROM tasks t WHERE t.id::text = @id::text)
-    OR p.id = (SELECT t.project_id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE s.id = @id::text))
-FOR UPDATE OF p;
+    OR p.id = (SELECT t.project_id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE s.id = @id::text));
+
+-- name: LockProjects :many
+-- In the one order in which projects are locked, and no harder than a change of their settings does: the gate notes whom
+-- it lets in under a key of the project, while others wait for the gate.
+SELECT * FROM projects WHERE organization_id = @organization_id AND id = ANY (@ids::uuid[]) ORDER BY id FOR NO KEY UPDATE;
 
 -- name: SetProjectSlots :exec
 UPDATE projects SET max_slots = @max_slots, updated_at = now() WHERE id = @id;
