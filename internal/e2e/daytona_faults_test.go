@@ -86,8 +86,8 @@ func troubles() []trouble {
 		{name: "502 without a body", fault: times(creating(standin.BadGateway), 2), receipt: []string{madeWord}},
 		{name: "429", fault: tooMany, meets: (*onlooker).isTriedAtOnce, receipt: []string{madeWord}, retried: true},
 		{
-			name: "dropped stream", fault: standin.Fault{Switch: standin.DroppedStream, After: 1},
-			command: "seq 1 2000", meets: (*onlooker).logIsWhole,
+			name: "dropped stream", fault: standin.Fault{Switch: standin.DroppedStream, Times: 3, After: 1},
+			command: "seq 1 2000; until [ -e $HOME/enough ]; do sleep 0.2; done", meets: (*onlooker).logIsWhole,
 		},
 		{name: "daemon death at the start", fault: standin.Fault{Switch: standin.DaemonDeath, Times: 1}, receipt: []string{madeWord}},
 		{
@@ -246,13 +246,16 @@ func madeOf(part string) func(w *onlooker) {
 	}
 }
 
-// logIsWhole reads the sandbox's own log while streams break off.
+// logIsWhole reads the sandbox's own log while streams break off, and lets its program end then.
 func (w *onlooker) logIsWhole() {
 	w.t.Helper()
-	w.eventually("omoi logs --raw shows all", func() bool {
+	w.eventually("streams broke off, and omoi logs --raw shows all", func() bool {
 		said := w.omoi("logs", "--raw", w.id)
-		return said.code == 0 && strings.Contains(said.stdout, "1\n2\n3\n") && strings.Contains(said.stdout, "\n1999\n2000\n")
+		whole := said.code == 0 && strings.Contains(said.stdout, "1\n2\n3\n") && strings.Contains(said.stdout, "\n1999\n2000\n")
+		return whole && !w.on()
 	})
+	enough := w.omoi("sandbox", "exec", text(w.task(w.id).SandboxID), "--", "sh", "-c", "touch $HOME/enough")
+	require.Zero(w.t, enough.code, enough.stderr)
 }
 
 // isSentOn sends the agent of each further attempt on as soon as it waits.

@@ -15,6 +15,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+var _ sandbox.Follower = (*Provider)(nil)
+
 // Follow opens the output of the started command from offset, in bytes, and goes on with what
 // comes until the command has ended. It reads Daytona's stream, which always begins at the start:
 // after a break it connects again and skips what was taken. Where there is no stream it asks
@@ -119,7 +121,7 @@ func (f *follower) stream(ctx context.Context) error {
 		if err := f.rest(ctx); fatal(ctx, err) {
 			return err
 		}
-		return f.wait(ctx)
+		return pause.For(ctx, f.p.cfg.PollMax) // each read begins at the start of the log
 	}
 	defer conn.CloseNow() //nolint:errcheck // it is over
 	skip, split := f.at, &splitter{}
