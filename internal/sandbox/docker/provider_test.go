@@ -70,10 +70,11 @@ func TestAHostileScriptStaysInside(t *testing.T) {
 		ensure(t, p, sandbox.Spec{Labels: labels, Limits: sandbox.Limits{MemoryBytes: 64 << 20, Processes: 30}})
 	}
 	require.NoError(t, p.WriteFile(t.Context(), other, "/workspace/secret", 0o644, strings.NewReader("of another")))
-	said := sh(t, p, mine, `cat `+planted+`; find / -name secret -path '*workspace*' 2>/dev/null; ls /var/run/docker.sock /run/docker.sock
+	said := sh(t, p, mine, `cat `+planted+`; find / -name secret -path '*workspace*' 2>/dev/null
+		for at in /var/run/docker.sock /run/docker.sock `+strings.TrimPrefix(engine.Host, "unix://")+`; do [ -e "$at" ] && echo engine; done
 		echo x > /proc/sys/kernel/core_pattern && echo wrote; mount -t tmpfs none /tmp && echo mounted; unshare -Ur true && echo unshared
 		cat /proc/1/environ | tr '\0' '\n'; dd if=/dev/zero of=/tmp/fill bs=1M count=100 2>/dev/null && echo filled; rm -f /tmp/fill; kill -9 -1 || true`)
-	for _, never := range []string{"of the host", "secret\n", "wrote", "mounted", "unshared", "planted=", "filled"} {
+	for _, never := range []string{"of the host", "secret\n", "engine\n", "wrote", "mounted", "unshared", "planted=", "filled"} {
 		require.NotContains(t, said, never, said)
 	}
 	require.Equal(t, "of another", sh(t, p, other, "cat secret"))
