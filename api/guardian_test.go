@@ -209,7 +209,7 @@ func TestWhoIsAtWorkIsMonitoredByHisOwn(t *testing.T) {
 	}
 	require.Equal(t, 1, status(mine).Active)
 	require.Equal(t, box, status(mine).Sandboxes[0].SandboxID)
-	require.NotNil(t, status(mine).Sandboxes[0].Activity)
+	require.Equal(t, box, status(mine).Sandboxes[0].Activity.SandboxID)
 	require.Empty(t, status(stranger).Sandboxes)
 
 	for _, kind := range []string{"/analyses", "/interventions"} {

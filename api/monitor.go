@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -14,6 +13,7 @@ import (
 // Monitored reads who is at work and what is thought of him.
 type Monitored interface {
 	Active(ctx context.Context, organizationID string) ([]task.ActiveSandbox, error)
+	ActiveLife(ctx context.Context, organizationID string) ([]task.Life, error)
 	// Resolve answers the active sandbox that an id of a sandbox, an agent or a task speaks of.
 	Resolve(ctx context.Context, organizationID, id string) (string, error)
 	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]task.Judgement, error)
@@ -205,57 +205,4 @@ func analysisOf(j task.Judgement) client.AgentAnalysis {
 		out.SteeringType, out.Recommendation = &j.SteeringType, &said.Recommendation
 	}
 	return out
-}
-
-type emergencyIn struct {
-	Body []string `maxItems:"50" nullable:"false"`
-}
-
-type emergencyOut struct {
-	Body client.EmergencyAnalysis
-}
-
-func (a *API) emergency(ctx context.Context, in *emergencyIn) (*emergencyOut, error) {
-	out := client.EmergencyAnalysis{Analyses: []client.AgentAnalysis{}, Failed: map[string]string{}}
-	for _, id := range in.Body {
-		found, err := a.judge(ctx, id, true)
-		if err != nil {
-			out.Failed[clip(id)] = task.MessageOf(err)
-			continue
-		}
-		out.Analyses = append(out.Analyses, found)
-	}
-	return &emergencyOut{Body: out}, nil
-}
-
-type sandboxesStatusOut struct {
-	Body client.SandboxesStatus
-}
-
-func (a *API) sandboxesStatus(ctx context.Context, _ *struct{}) (*sandboxesStatusOut, error) {
-	active, err := a.deps.Store.Active(ctx, callerOf(ctx).organization)
-	if err != nil {
-		return nil, err
-	}
-	out := client.SandboxesStatus{Sandboxes: []client.MonitoredSandbox{}, Active: len(active), Timestamp: time.Now().UTC()}
-	for _, box := range active {
-		one := client.MonitoredSandbox{SandboxID: box.ID}
-		phases, activity, err := a.deps.Store.PhaseStatus(ctx, box.ID)
-		if err != nil {
-			one.Error = task.MessageOf(err)
-		} else {
-			one.Activity = &activity
-			if phases.IsSpec {
-				one.Phases = &phases
-			}
-			if activity.IsIdle || phases.Stuck {
-				out.Stuck++
-			}
-		}
-		if strings.HasPrefix(box.ID, "spec-") || phases.IsSpec {
-			out.Spec++
-		}
-		out.Sandboxes = append(out.Sandboxes, one)
-	}
-	return &sandboxesStatusOut{Body: out}, nil
 }

@@ -168,9 +168,8 @@ type SandboxesStatus struct {
 // MonitoredSandbox is one of them.
 type MonitoredSandbox struct {
 	SandboxID string            `json:"sandbox_id"`
-	Activity  *task.Activity    `json:"activity,omitempty"` // absent where it could not be read
+	Activity  task.Activity     `json:"activity"`
 	Phases    *task.PhaseStatus `json:"phase_status,omitempty"`
-	Error     string            `json:"error,omitempty"`
 }
 
 // GuardianFilter selects judgements or interventions.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/redact"
@@ -102,7 +103,9 @@ func (g *Guardian) each(model supervise.Model, all []task.Watched, fn func(task.
 // judgeOne judges one sandbox and stores what was thought, and planned, of it.
 func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w task.Watched, events []task.Event, model supervise.Model) (task.Judgement, task.Intervention, error) {
 	subject := g.subject(w, events)
-	analysis := supervise.Analyze(ctx, subject, g.cfg.Rules, model)
+	asking, cancel := inTime(ctx)
+	defer cancel()
+	analysis := supervise.Analyze(asking, subject, g.cfg.Rules, model)
 	j, err := g.record(cycleID, w, subject, analysis)
 	if err != nil {
 		return j, task.Intervention{}, err
@@ -118,6 +121,16 @@ func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w task.Watched,
 		}
 	}
 	return j, planned, err
+}
+
+// inTime bounds how long a model is waited for: the last of the time is for storing what the rules say without it.
+func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	until, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	const most, part = 5 * time.Second, 4
+	return context.WithDeadline(ctx, until.Add(-min(time.Until(until)/part, most)))
 }
 
 // subject is what package supervise is told of an attempt: without credentials that people wrote into what they

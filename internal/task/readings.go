@@ -178,3 +178,9 @@ type Activity struct {
 	IsStuck         bool       `json:"is_stuck_running"`
 	IdleSeconds     float64    `json:"idle_duration_seconds"` // since the last work
 }
+
+// Life is what is known of an active sandbox: of the life in it, and of a run by phases.
+type Life struct {
+	Activity Activity
+	Phases   PhaseStatus
+}

@@ -1,0 +1,84 @@
+package api
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// resolver is a store that takes every id for that of a sandbox.
+type resolver struct{ Store }
+
+func (resolver) Resolve(_ context.Context, _, id string) (string, error) { return id, nil }
+
+// panel judges once several are to be judged at a time.
+type panel struct {
+	size      int32
+	now, most atomic.Int32
+	full      chan struct{}
+	all       atomic.Int32
+}
+
+func (p *panel) JudgeNow(ctx context.Context, id string, _ bool) (task.Judgement, error) {
+	now := p.now.Add(1)
+	defer p.now.Add(-1)
+	for most := p.most.Load(); now > most && !p.most.CompareAndSwap(most, now); most = p.most.Load() {
+	}
+	if p.all.Add(1) == p.size {
+		close(p.full)
+	}
+	select {
+	case <-p.full:
+		return task.Judgement{SandboxID: id}, nil
+	case <-ctx.Done():
+		return task.Judgement{}, ctx.Err()
+	}
+}
+
+func emergencyOf(ctx context.Context, t *testing.T, p *panel, ids ...string) client.EmergencyAnalysis {
+	t.Helper()
+	a := &API{cfg: Config{Monitoring: client.MonitorConfig{MaxAnalyses: 3}}, deps: Deps{Store: resolver{}, Judge: p}}
+	out, err := a.emergency(ctx, &emergencyIn{Body: ids})
+	require.NoError(t, err)
+	return out.Body
+}
+
+func TestSeveralAreJudgedSideBySide(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	p := &panel{size: 3, full: make(chan struct{})}
+	out := emergencyOf(ctx, t, p, "a", "b", "c", "a", "d", "e", "f", "g")
+	require.Empty(t, out.Failed)
+	var ids []string
+	for _, one := range out.Analyses {
+		ids = append(ids, one.AgentID)
+	}
+	require.Equal(t, []string{"a", "b", "c", "d", "e", "f", "g"}, ids, "each once, in their order")
+	require.EqualValues(t, 3, p.most.Load())
+}
+
+// A model that does not answer takes from nobody his turn, and from the caller no answer.
+func TestAllAreJudgedWithinOneAnswersTime(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	p := &panel{size: 100, full: make(chan struct{})}
+	out := emergencyOf(ctx, t, p, "a", "b", "c", "d", "e", "f", "g")
+	require.Len(t, out.Failed, 7)
+	require.Contains(t, out.Failed["g"], "no time")
+	require.EqualValues(t, 7, p.all.Load())
+
+	until, _ := ctx.Deadline()
+	turn, stop := inTurn(ctx, 1)
+	defer stop()
+	ends, ok := turn.Deadline()
+	require.True(t, ok)
+	require.False(t, ends.After(until))
+}
