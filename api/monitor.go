@@ -114,12 +114,20 @@ func (a *API) monitorHealth(ctx context.Context, _ *struct{}) (*monitorHealthOut
 	return &monitorHealthOut{Body: h}, a.together(ctx, &h)
 }
 
-// sumUp says how a fleet does. Of whom nothing is known he does neither well nor badly.
+// share is the alignment of some agents, summed up.
+type share struct{ n, sum float64 }
+
+// sumUp says how a fleet does. Rules look at everybody and speak of faults only, so whom they have caught stands for
+// himself; the others that were judged stand for all others, where they are half of them or more.
 func sumUp(h *client.MonitorHealth, judged []task.Judgement) {
-	sum, known := 0.0, 0
+	var caught, others share
 	for _, j := range judged {
+		side := &others
+		if j.SpokenBy == "rules" {
+			side = &caught
+		}
 		if j.AlignmentScore != nil {
-			sum, known = sum+*j.AlignmentScore, known+1
+			side.n, side.sum = side.n+1, side.sum+*j.AlignmentScore
 		}
 		if j.NeedsSteering {
 			h.NeedSteering++
@@ -129,17 +137,46 @@ func sumUp(h *client.MonitorHealth, judged []task.Judgement) {
 			h.LastAnalysis = &j.JudgedAt
 		}
 	}
-	h.Unknown = h.ActiveAgents - known
-	if known == 0 {
-		h.Health = "unknown"
-		if h.ActiveAgents == 0 {
-			h.Health = "no_activity"
-		}
-		return
-	}
-	mean := sum / float64(known)
-	h.Alignment, h.Health = &mean, healthOf(mean, float64(h.NeedSteering)/float64(h.ActiveAgents))
+	h.Judged = int(caught.n + others.n)
+	h.Unknown = h.ActiveAgents - h.Judged
+	h.Alignment = meanOf(caught, others, float64(h.ActiveAgents)-caught.n)
+	h.Health = healthWord(h, caught.sum+others.sum)
 }
+
+// meanOf is the mean alignment, by what is known of the free, whom no rule has caught; nil: too little.
+func meanOf(caught, others share, free float64) *float64 {
+	if caught.n+others.n == 0 || others.n < free/2 {
+		return nil
+	}
+	mean := caught.sum
+	if others.n > 0 {
+		mean += others.sum / others.n * free
+	}
+	mean /= caught.n + free
+	return &mean
+}
+
+// healthWord says no word that those could change of whom nothing is known.
+func healthWord(h *client.MonitorHealth, sum float64) string {
+	if h.ActiveAgents == 0 {
+		return "no_activity"
+	}
+	all, steer, unknown := float64(h.ActiveAgents), float64(h.NeedSteering), float64(h.Unknown)
+	best, worst := healthOf((sum+unknown)/all, steer/all), healthOf(sum/all, (steer+unknown)/all)
+	switch {
+	case best == healthWarning, best == healthCritical:
+		return best
+	case worst == healthWarning, worst == healthCritical:
+		return "unknown"
+	}
+	return worst
+}
+
+// The bad words for a fleet.
+const (
+	healthWarning  = "warning"
+	healthCritical = "critical"
+)
 
 // healthOf is the replaced system's word for a mean alignment and a share that needs steering.
 func healthOf(mean, steer float64) string {
@@ -149,9 +186,9 @@ func healthOf(mean, steer float64) string {
 	case mean > 0.6 && steer < 0.3:
 		return "good"
 	case mean > 0.4:
-		return "warning"
+		return healthWarning
 	}
-	return "critical"
+	return healthCritical
 }
 
 type analyzeIn struct {

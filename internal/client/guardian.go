@@ -113,7 +113,8 @@ type MonitorMetrics struct {
 // MonitorHealth is the answer of GET /api/v1/monitor/intelligent/health.
 type MonitorHealth struct {
 	ActiveAgents     int            `json:"active_agents"`
-	Alignment        *float64       `json:"average_alignment"` // null: of none it is known
+	Alignment        *float64       `json:"average_alignment"` // null: of too few it is known
+	Judged           int            `json:"agents_judged"`
 	NeedSteering     int            `json:"agents_need_steering"`
 	Unknown          int            `json:"agents_unknown"` // whom nobody could judge, or has yet
 	Health           string         `json:"system_health"`  // optimal, good, warning, critical, unknown, no_activity

@@ -40,7 +40,7 @@ func agentsOf(found []task.Conducted) []supervise.Agent {
 	agents := make([]supervise.Agent, len(found))
 	for n, f := range found {
 		agents[n] = supervise.Agent{
-			TaskID: f.TaskID, ProjectID: f.ProjectID, Phase: f.PhaseID, Known: f.Known, Score: f.Score, Aligned: f.Aligned,
+			TaskID: f.TaskID, ProjectID: f.ProjectID, Phase: f.PhaseID, Known: f.Known, Caught: f.Caught, Score: f.Score, Aligned: f.Aligned,
 			Steer: f.Steer, Ended: f.Ended, Files: f.Files,
 		}
 	}

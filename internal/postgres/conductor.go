@@ -40,7 +40,7 @@ func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fres
 	return mapAll(rows, func(r db.ConductedAgentsRow) task.Conducted {
 		return task.Conducted{
 			SandboxID: r.SandboxID, TaskID: r.TaskID, ProjectID: r.ProjectID, PhaseID: r.PhaseID, Title: r.Title, Description: r.Description,
-			Known: r.Known, Score: r.Score, Aligned: r.Aligned, Steer: r.Steer, Ended: r.Ended, Focus: r.Focus, Files: by[r.SandboxID],
+			Known: r.Known, Caught: r.Caught, Score: r.Score, Aligned: r.Aligned, Steer: r.Steer, Ended: r.Ended, Focus: r.Focus, Files: by[r.SandboxID],
 		}
 	}), translate("read changed files", err)
 }

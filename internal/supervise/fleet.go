@@ -10,6 +10,7 @@ import (
 type Agent struct {
 	TaskID, ProjectID, Phase string
 	Known                    bool    // somebody could judge it lately; else what follows says nothing
+	Caught                   bool    // by a rule: rules look at everybody, and speak of faults only
 	Score                    float64 // alignment, 0..1
 	Aligned, Steer           bool
 	Ended                    bool     // its work is done, and its sandbox lives
@@ -22,11 +23,13 @@ type Fleet struct {
 	// Coherence is from 0 (they work against their goals and each other) to 1; nil where too few
 	// are judged to say.
 	Coherence *float64 `json:"coherence_score"`
-	// AtMost is what it could be at best: as if all of whom nothing is known did perfectly.
+	// AtLeast and AtMost are what it could be: if all of whom nothing is known do as badly, or as well, as one can.
+	AtLeast         float64        `json:"coherence_at_least"`
 	AtMost          float64        `json:"coherence_at_most"`
 	Status          string         `json:"system_status"`
 	Agents          int            `json:"num_agents"`
 	Judged          int            `json:"judged"`
+	Unknown         int            `json:"unknown"` // of whom nobody can say how they do
 	Steering        int            `json:"agents_need_steering"`
 	Duplicates      int            `json:"duplicate_count"`    // pairs that do the same
 	Ended           int            `json:"termination_count"`  // whose work is done
@@ -59,7 +62,7 @@ const (
 	optimal         = 0.8
 	manyDuplicates  = 0.3
 	crowdedPhase    = 0.6
-	// enough is the part of the agents that must be judged for a coherence: ours.
+	// enough is the part that must be judged, of the agents that no rule has caught, for a coherence: ours.
 	enough = 0.5
 )
 
@@ -69,10 +72,10 @@ const (
 // aligned and 0.3 times the part that needs steering, plus 0.1 times the number of phases by that
 // of agents and 0.1 times how even the load over phases is, within 0 and 1. Three things differ.
 // Agents are the active sandboxes: the replaced system counted agents by a heartbeat that those of
-// sandboxes never had, and so always said 1. Mean and parts are of those who were judged lately,
-// since nobody knows of the others; where those are less than half there is no coherence. And
-// AtMost, in which the others count as perfect, may call a fleet bad also then, since more than that
-// it cannot be.
+// sandboxes never had, and so always said 1. Whom a rule has caught stands for himself; the others
+// that were judged stand for all others, and where they are less than half of these there is no
+// coherence: else those at fault alone would be heard where no model speaks. And the hard words,
+// critical and optimal, are said only where what is not known could not change them.
 func Conduct(agents []Agent, links []Link) Fleet {
 	f := Fleet{Agents: len(agents), Duplicates: len(links), Phases: map[string]int{}, Projects: map[string]int{}, Recommendations: []string{}}
 	for _, a := range agents {
@@ -84,11 +87,8 @@ func Conduct(agents []Agent, links []Link) Fleet {
 	}
 	shared := sharedFiles(agents)
 	f.Coordination, f.Load = len(shared), evenness(f.Phases)
-	f.AtMost = f.coherence(agents, true)
-	if f.Judged > 0 && float64(f.Judged) >= enough*float64(f.Agents) {
-		sure := f.coherence(agents, false)
-		f.Coherence = &sure
-	}
+	f.Unknown = f.Agents - f.Judged
+	f.cohere(agents)
 	again := map[int]bool{}
 	for _, l := range links {
 		again[l.B] = true
@@ -105,24 +105,49 @@ func count(yes bool) int {
 	return 0
 }
 
-// coherence is the formula of [Conduct]; guessing takes those of whom nothing is known for perfect.
-func (f *Fleet) coherence(agents []Agent, guessing bool) float64 {
-	sum, n, unaligned, steering := 0.0, 0, 0, 0
+// tally sums agents up: each counts as much as its weight.
+type tally struct{ n, score, unaligned, steering float64 }
+
+func (t *tally) add(a Agent, weight float64) {
+	t.n += weight
+	t.score += a.Score * weight
+	t.unaligned += float64(count(!a.Aligned)) * weight
+	t.steering += float64(count(a.Steer)) * weight
+}
+
+// cohere says how coherent the agents are, and could be.
+func (f *Fleet) cohere(agents []Agent) {
+	var caught, others tally // of those that were judged
 	for _, a := range agents {
 		switch {
+		case a.Known && a.Caught:
+			caught.add(a, 1)
 		case a.Known:
-			sum, n = sum+a.Score, n+1
-			unaligned += count(!a.Aligned)
-			steering += count(a.Steer)
-		case guessing:
-			sum, n = sum+1, n+1
+			others.add(a, 1)
 		}
 	}
-	if n == 0 {
+	f.AtLeast = f.coherence(caught, others, Agent{Steer: true})
+	f.AtMost = f.coherence(caught, others, Agent{Score: 1, Aligned: true})
+	free := float64(f.Agents) - caught.n // of rules
+	if f.Agents == 0 || others.n < enough*free {
+		return
+	}
+	if others.n > 0 {
+		more := free / others.n
+		others = tally{free, others.score * more, others.unaligned * more, others.steering * more}
+	}
+	sure := f.coherence(caught, others, Agent{})
+	f.Coherence = &sure
+}
+
+// coherence is the formula of [Conduct]; whoever is neither caught nor among the others is as guessed.
+func (f *Fleet) coherence(caught, others tally, guessed Agent) float64 {
+	if f.Agents == 0 {
 		return 1 // nobody is at work
 	}
-	of := func(k int) float64 { return float64(k) / float64(n) }
-	score := sum/float64(n) - of(unaligned)*weightUnaligned - of(steering)*weightSteering +
+	all := tally{caught.n + others.n, caught.score + others.score, caught.unaligned + others.unaligned, caught.steering + others.steering}
+	all.add(guessed, float64(f.Agents)-all.n)
+	score := all.score/all.n - all.unaligned/all.n*weightUnaligned - all.steering/all.n*weightSteering +
 		float64(len(f.Phases))/float64(f.Agents)*weightPhases + f.Load*weightLoad
 	return min(max(score, 0), 1)
 }
@@ -147,7 +172,7 @@ func (f *Fleet) status(again int) string {
 	switch {
 	case f.Agents == 0:
 		return FleetNoAgents
-	case f.AtMost < critical, f.Coherence != nil && *f.Coherence < critical:
+	case f.AtMost < critical:
 		return FleetCritical
 	case f.AtMost < warning, f.Coherence != nil && *f.Coherence < warning:
 		return FleetWarning
@@ -155,7 +180,7 @@ func (f *Fleet) status(again int) string {
 		return FleetInefficient
 	case f.Coherence == nil:
 		return FleetUnknown
-	case *f.Coherence > optimal:
+	case f.AtLeast > optimal:
 		return FleetOptimal
 	}
 	return FleetNormal
@@ -218,7 +243,7 @@ func (f *Fleet) recommend(agents []Agent, links []Link, files []shared) {
 		say("The work of %d agents is done, and their sandboxes live. Next: omoi sandboxes", f.Ended)
 	}
 	if f.Coherence == nil && f.Agents > 0 {
-		say("Of %d of %d agents nobody can say how they do: rules only see faults, a model sees more (docs/SUPERVISION.md).", f.Agents-f.Judged, f.Agents)
+		say("Of %d of %d agents nobody can say how they do: rules only see faults, a model sees more (docs/SUPERVISION.md).", f.Unknown, f.Agents)
 	}
 	if f.Status == FleetOptimal {
 		say("All is well: there is nothing to do.")

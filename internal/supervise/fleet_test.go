@@ -54,24 +54,64 @@ func TestOfWhomNothingIsKnownThereIsNoCoherence(t *testing.T) {
 	require.Equal(t, supervise.FleetNoAgents, supervise.Conduct(nil, nil).Status)
 }
 
-// One agent that a rule has caught says nothing of the ninety-nine others; sixty do.
+// One agent that a rule has caught says nothing of the ninety-nine others; seventy do.
 func TestRulesAloneCanCallAFleetBad(t *testing.T) {
 	t.Parallel()
-	caught := func(n int) supervise.Fleet {
-		agents := well(100, "a")
+	require.Equal(t, supervise.FleetUnknown, caught(100, 1).Status)
+	require.Equal(t, 99, caught(100, 1).Unknown)
+	require.Nil(t, caught(100, 1).Coherence)
+	require.Equal(t, supervise.FleetUnknown, caught(100, 30).Status)
+	require.Nil(t, caught(100, 49).Coherence, "nothing is known of the others, but it can be no better than this:")
+	require.Equal(t, supervise.FleetWarning, caught(100, 49).Status)
+	require.Less(t, caught(100, 49).AtMost, 0.5)
+	require.Equal(t, supervise.FleetCritical, caught(100, 70).Status)
+}
+
+// caught is a fleet of n without a model, k of which a rule has caught.
+func caught(n, k int) supervise.Fleet {
+	agents := well(n, "a")
+	for i := range agents {
+		agents[i].Known = i < k
+		agents[i].Caught, agents[i].Score, agents[i].Aligned, agents[i].Steer = true, 0.2, false, true
+	}
+	return supervise.Conduct(agents, nil)
+}
+
+// Rules speak of faults only, so that whom they have caught must not stand for those of whom nothing is known.
+func TestThoseAtFaultDoNotStandForTheOthers(t *testing.T) {
+	t.Parallel()
+	f := caught(2, 1)
+	require.Nil(t, f.Coherence)
+	require.NotEqual(t, supervise.FleetCritical, f.Status)
+	require.Equal(t, []int{2, 1, 1, 1}, []int{f.Agents, f.Judged, f.Unknown, f.Steering})
+
+	agents := well(10, "a") // a model has judged half of those that no rule has caught
+	for i := range 4 {
+		agents[i].Known = false
+	}
+	agents[8].Caught, agents[8].Score, agents[8].Aligned, agents[8].Steer = true, 0.2, false, true
+	agents[9] = agents[8]
+	f = supervise.Conduct(agents, nil)
+	require.InDelta(t, (2*0.2+8*0.9)/10-0.2*0.2-0.2*0.3+0.01+0.1, *f.Coherence, 1e-9)
+	require.Equal(t, supervise.FleetNormal, f.Status)
+}
+
+// A hard word is said only where whom nobody could judge could not change it.
+func TestHardWordsNeedEnoughJudgements(t *testing.T) {
+	t.Parallel()
+	one := func(score float64, known int) supervise.Fleet {
+		agents := well(10, "a")
 		for i := range agents {
-			agents[i].Known = i < n
-			agents[i].Score, agents[i].Aligned, agents[i].Steer = 0.1, false, true
+			agents[i].Known, agents[i].Score = i < known, score
+			agents[i].Aligned, agents[i].Steer = score > 0.5, score < 0.5
 		}
 		return supervise.Conduct(agents, nil)
 	}
-	require.Equal(t, supervise.FleetUnknown, caught(1).Status)
-	require.Nil(t, caught(1).Coherence)
-	require.Equal(t, supervise.FleetUnknown, caught(30).Status)
-	require.Nil(t, caught(49).Coherence, "less than half are known, but it can be no better than this:")
-	require.Equal(t, supervise.FleetWarning, caught(49).Status)
-	require.Less(t, caught(49).AtMost, 0.5)
-	require.Equal(t, supervise.FleetCritical, caught(60).Status)
+	require.Equal(t, supervise.FleetWarning, one(0.2, 5).Status)
+	require.Equal(t, supervise.FleetCritical, one(0.2, 10).Status)
+	require.Equal(t, supervise.FleetNormal, one(0.95, 5).Status)
+	require.Equal(t, supervise.FleetOptimal, one(0.95, 10).Status)
+	require.Less(t, one(0.95, 5).AtLeast, *one(0.95, 5).Coherence)
 }
 
 func TestAFleetIsToldWhatToDo(t *testing.T) {

@@ -15,6 +15,7 @@ type Conducted struct {
 	Title       string
 	Description string // its beginning
 	Known       bool
+	Caught      bool    // by a rule
 	Score       float64 // alignment
 	Aligned     bool
 	Steer       bool

@@ -63,7 +63,7 @@ func (s *session) guardianStatus(ctx context.Context) error {
 		s.row("Next", status.Timing.NextRun.Local().Format("15:04:05"))
 	}
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
-	s.row("At work", fmt.Sprintf("%d agents; %d need steering, of %d nobody can say", health.ActiveAgents, health.NeedSteering, health.Unknown))
+	s.row("At work", fmt.Sprintf("%d agents; %d are judged, %d need steering, of %d nobody can say", health.ActiveAgents, health.Judged, health.NeedSteering, health.Unknown))
 	s.row("Health", health.Health)
 	s.row("Conductor", s.scheduleWord("conductor", status.Conductor.Schedule, status.Conductor.Resting))
 	s.row("Together", health.Status)

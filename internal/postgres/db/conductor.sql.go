@@ -63,12 +63,12 @@ func (q *Queries) ChangedFiles(ctx context.Context, arg ChangedFilesParams) ([]C
 const conductedAgents = `-- name: ConductedAgents :many
 SELECT s.id AS sandbox_id, s.birth, s.head, t.id AS task_id, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
     (g.verdict IS NOT NULL AND g.verdict <> 'unknown' AND g.alignment_score IS NOT NULL)::boolean AS known,
-    coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
+    coalesce(g.spoken_by = 'rules', false)::boolean AS caught, coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
     coalesce((g.analysis #>> '{model,trajectory_aligned}')::boolean, NOT g.needs_steering, false)::boolean AS aligned,
     (coalesce(g.needs_steering, false) AND coalesce(g.analysis #>> '{findings,0,label}', '') = 'idle')::boolean AS ended,
     coalesce(g.current_focus, '')::text AS focus
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-LEFT JOIN LATERAL (SELECT a.verdict, a.alignment_score, a.needs_steering, a.current_focus, a.analysis FROM guardian_analyses a
+LEFT JOIN LATERAL (SELECT a.verdict, a.spoken_by, a.alignment_score, a.needs_steering, a.current_focus, a.analysis FROM guardian_analyses a
     WHERE a.sandbox_id = s.id AND a.judged_at > now() - $1::interval ORDER BY a.judged_at DESC LIMIT 1) g ON true
 WHERE t.organization_id = $2 AND omoi_at_work(t.status, s.ended_at)
 ORDER BY t.created_at, t.id
@@ -84,6 +84,7 @@ type ConductedAgentsRow struct {
 	Title       string
 	Description string
 	Known       bool
+	Caught      bool
 	Score       float64
 	Steer       bool
 	Aligned     bool
@@ -111,6 +112,7 @@ func (q *Queries) ConductedAgents(ctx context.Context, fresh time.Duration, orga
 			&i.Title,
 			&i.Description,
 			&i.Known,
+			&i.Caught,
 			&i.Score,
 			&i.Steer,
 			&i.Aligned,

@@ -12,12 +12,12 @@ GROUP BY t.organization_id ORDER BY t.organization_id;
 -- Whoever is at work in an organization, the oldest task first, with what the guardian lately thought of him.
 SELECT s.id AS sandbox_id, s.birth, s.head, t.id AS task_id, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
     (g.verdict IS NOT NULL AND g.verdict <> 'unknown' AND g.alignment_score IS NOT NULL)::boolean AS known,
-    coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
+    coalesce(g.spoken_by = 'rules', false)::boolean AS caught, coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
     coalesce((g.analysis #>> '{model,trajectory_aligned}')::boolean, NOT g.needs_steering, false)::boolean AS aligned,
     (coalesce(g.needs_steering, false) AND coalesce(g.analysis #>> '{findings,0,label}', '') = 'idle')::boolean AS ended,
     coalesce(g.current_focus, '')::text AS focus
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-LEFT JOIN LATERAL (SELECT a.verdict, a.alignment_score, a.needs_steering, a.current_focus, a.analysis FROM guardian_analyses a
+LEFT JOIN LATERAL (SELECT a.verdict, a.spoken_by, a.alignment_score, a.needs_steering, a.current_focus, a.analysis FROM guardian_analyses a
     WHERE a.sandbox_id = s.id AND a.judged_at > now() - @fresh::interval ORDER BY a.judged_at DESC LIMIT 1) g ON true
 WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at)
 ORDER BY t.created_at, t.id;

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// thought are n judgements by a rule or by a model.
+func thought(n int, by string, score float64) []task.Judgement {
+	all := make([]task.Judgement, n)
+	for i := range all {
+		all[i] = task.Judgement{SpokenBy: by, AlignmentScore: &score, NeedsSteering: score < 0.5, SteeringType: "guidance"}
+	}
+	return all
+}
+
+func TestNobodyIsJudgedByThoseAtFaultAlone(t *testing.T) {
+	t.Parallel()
+	bad, good := func(n int) []task.Judgement { return thought(n, "rules", 0.2) }, func(n int) []task.Judgement { return thought(n, "model", 0.95) }
+	known := func(score float64) *float64 { return &score }
+	for name, c := range map[string]struct {
+		active int
+		judged []task.Judgement
+		word   string
+		mean   *float64
+	}{
+		"nobody at work":                          {0, nil, "no_activity", nil},
+		"nobody judged":                           {3, nil, "unknown", nil},
+		"one at fault, one unjudged":              {2, bad(1), "warning", nil},
+		"one of ten at fault, nine unjudged":      {10, bad(1), "unknown", nil},
+		"nearly all at fault, one unjudged":       {10, bad(9), "critical", nil},
+		"all at fault":                            {2, bad(2), "critical", known(0.2)},
+		"a model has looked at all":               {4, good(4), "optimal", known(0.95)},
+		"a model has looked at half":              {4, good(2), "unknown", known(0.95)},
+		"one at fault, a model judged the others": {10, append(bad(1), good(9)...), "good", known(0.875)},
+		"one at fault, a model judged few":        {10, append(bad(1), good(3)...), "unknown", nil},
+		"two at fault, a model judged half":       {10, append(bad(2), good(4)...), "unknown", known(0.8)},
+	} {
+		h := client.MonitorHealth{ActiveAgents: c.active, SteeringTypes: map[string]int{}}
+		sumUp(&h, c.judged)
+		require.Equal(t, c.word, h.Health, name)
+		require.Equal(t, []int{len(c.judged), c.active - len(c.judged)}, []int{h.Judged, h.Unknown}, name)
+		if c.mean == nil {
+			require.Nil(t, h.Alignment, name)
+			continue
+		}
+		require.InDelta(t, *c.mean, *h.Alignment, 1e-9, name)
+	}
+}
