@@ -21,7 +21,7 @@ type schedules struct {
 }
 
 func (s *schedules) Schedule(_ context.Context, id string) (task.Schedule, error) {
-	return task.Schedule{ID: id, Exists: !s.absent, Paused: s.paused, Note: s.note, Running: []string{}}, nil
+	return task.Schedule{ID: id, Exists: !s.absent, Paused: s.paused, Note: s.note, Running: []string{}, Recent: []task.ScheduleRun{}}, nil
 }
 
 func (s *schedules) TriggerSchedule(_ context.Context, id string) error {

@@ -168,6 +168,15 @@ type Schedule struct {
 	Skipped int64      `json:"skipped"`  // because the one before was still under way
 	Missed  int64      `json:"missed"`   // while nothing ran, beyond the window in which they are made up for
 	Running []string   `json:"running" nullable:"false"`
+	// Recent are the newest runs, oldest first, also those that somebody asked for.
+	Recent []ScheduleRun `json:"recent" nullable:"false"`
+}
+
+// ScheduleRun is a run that a schedule began.
+type ScheduleRun struct {
+	WorkflowID string    `json:"workflow_id"`
+	RunID      string    `json:"run_id"` // the cycle of guardian or conductor has this name
+	BeganAt    time.Time `json:"began_at"`
 }
 
 // GuardianCall is the authority of a caller over the guardian's actions.

@@ -110,3 +110,20 @@ func TestAGuardianThatIsSwitchedOffIsSeenToBe(t *testing.T) {
 	require.NoError(t, on.EnsureSchedules(t.Context()))
 	awaitPause(t, c, false, "")
 }
+
+// Whoever asks for a run finds it by its name, among those that the schedule began by itself.
+func TestARunThatIsAskedForIsNamed(t *testing.T) {
+	t.Parallel()
+	c := connect(t, temporal.Config{CallTimeout: time.Minute, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour})
+	require.Empty(t, scheduleOf(t, c, contract.ScheduleConductor).Recent)
+	require.NoError(t, c.EnsureSchedules(t.Context()))
+	require.NoError(t, c.TriggerSchedule(t.Context(), contract.ScheduleConductor))
+	var runs []task.ScheduleRun
+	require.Eventually(t, func() bool {
+		runs = scheduleOf(t, c, contract.ScheduleConductor).Recent
+		return len(runs) > 0
+	}, time.Minute, 20*time.Millisecond)
+	run := c.SDK().GetWorkflow(t.Context(), runs[0].WorkflowID, "")
+	require.Equal(t, runs[0].RunID, run.GetRunID())
+	require.False(t, runs[0].BeganAt.IsZero())
+}

@@ -17,7 +17,7 @@ func (c *Client) Schedule(ctx context.Context, id string) (task.Schedule, error)
 	found, err := c.sdk.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
 	if err = coded("look at schedule "+id, err); err != nil {
 		if task.CodeOf(err) == task.CodeNotFound {
-			return task.Schedule{ID: id, Running: []string{}}, nil
+			return task.Schedule{ID: id, Running: []string{}, Recent: []task.ScheduleRun{}}, nil
 		}
 		return task.Schedule{}, err
 	}
@@ -26,7 +26,7 @@ func (c *Client) Schedule(ctx context.Context, id string) (task.Schedule, error)
 
 func scheduleOf(id string, found *client.ScheduleDescription) task.Schedule {
 	s := task.Schedule{
-		ID: id, Exists: true, Paused: isPaused(found.Schedule), Running: []string{},
+		ID: id, Exists: true, Paused: isPaused(found.Schedule), Running: []string{}, Recent: recent(found.Info),
 		Skipped: int64(found.Info.NumActionsSkippedOverlap), Missed: int64(found.Info.NumActionsMissedCatchupWindow),
 	}
 	if found.Schedule.State != nil {
@@ -45,6 +45,16 @@ func scheduleOf(id string, found *client.ScheduleDescription) task.Schedule {
 		s.Running = append(s.Running, run.WorkflowID)
 	}
 	return s
+}
+
+func recent(info client.ScheduleInfo) []task.ScheduleRun {
+	runs := []task.ScheduleRun{}
+	for _, action := range info.RecentActions {
+		if run := action.StartWorkflowResult; run != nil {
+			runs = append(runs, task.ScheduleRun{WorkflowID: run.WorkflowID, RunID: run.FirstExecutionRunID, BeganAt: action.ActualTime.UTC()})
+		}
+	}
+	return runs
 }
 
 func utc(t time.Time) *time.Time {

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
@@ -104,7 +105,7 @@ func (k *kit) resolved(ctx context.Context) (string, error) {
 	if _, err := k.API.Analyze(ctx, task.NewID(), true); task.CodeOf(err) != task.CodeNotFound {
 		return "", k.wrong("An id that nobody has led to an analysis, not to 404: %v.", err)
 	}
-	return fmt.Sprintf("It leads to task %s and %d events; an id that nobody has leads to none.", render.Short(a.TaskID), a.Length), nil
+	return fmt.Sprintf("It leads to task %s and %s; an id that nobody has leads to none.", render.Short(a.TaskID), render.Count(a.Length, "event")), nil
 }
 
 func (k *kit) collected(ctx context.Context) (string, error) {
@@ -123,8 +124,8 @@ func (k *kit) collected(ctx context.Context) (string, error) {
 	return "What it said and what its command printed stand among the events of its sandbox.", nil
 }
 
-// conducted has the conductor run, and waits for what it thinks. It runs seldom by itself, so a key that may not ask it is
-// content with what it last thought.
+// conducted has the conductor run, and waits for what a run thinks that began since. It runs seldom by itself, so a key that
+// may not ask it is content with what it last thought.
 func (k *kit) conducted(ctx context.Context) (string, error) {
 	if err := k.running(); err != nil {
 		return "", err
@@ -136,28 +137,46 @@ func (k *kit) conducted(ctx context.Context) (string, error) {
 	if !status.Config.Enabled {
 		return "", skip("omoi worker --set monitoring.enabled=true", "The conductor is switched off (monitoring.enabled).")
 	}
-	before := ""
-	if status.Conductor.Last != nil {
-		before = status.Conductor.Last.ID
-	}
 	switch _, err := k.API.AskSchedule(ctx, "conductor", "run", "a check"); {
-	case task.CodeOf(err) == task.CodeForbidden && before == "":
+	case task.CodeOf(err) == task.CodeForbidden && status.Conductor.Last == nil:
 		return "", skip("", "The conductor has not run yet, and only a key with the scope admin may ask it to.")
 	case task.CodeOf(err) == task.CodeForbidden:
-		before = ""
+		return counted(*status.Conductor.Last), nil
 	case err != nil:
 		return "", err
 	}
 	for {
-		page, err := k.API.ConductorAnalyses(ctx, 1, "")
+		found, err := k.thoughtSince(ctx, status.Conductor)
 		if err != nil {
 			return "", err
 		}
-		if len(page.Items) > 0 && page.Items[0].ID != before {
-			return fmt.Sprintf("Its cycle has counted %d agents: %s.", page.Items[0].Agents, page.Items[0].Status), nil
+		if found != nil {
+			return counted(*found), nil
 		}
 		if err := pause.For(ctx, lookEvery); err != nil {
 			return "", err
 		}
 	}
+}
+
+func counted(a client.ConductorAnalysis) string {
+	return fmt.Sprintf("Its cycle has counted %s: %s.", render.Count(a.Agents, "agent"), a.Status)
+}
+
+// thoughtSince is what the conductor thought since then, in a run that had not begun; nil: nothing yet. What a run thinks
+// that was under way may leave out who is at work now.
+func (k *kit) thoughtSince(ctx context.Context, then client.ConductorStatus) (*client.ConductorAnalysis, error) {
+	page, err := k.API.ConductorAnalyses(ctx, len(then.Schedule.Recent)+1, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range page.Items {
+		switch {
+		case then.Last != nil && a.ID == then.Last.ID:
+			return nil, nil //nolint:nilnil // it runs still
+		case !slices.ContainsFunc(then.Schedule.Recent, func(r task.ScheduleRun) bool { return r.RunID == a.CycleID }):
+			return &a, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // likewise
 }

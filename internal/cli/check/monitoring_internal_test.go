@@ -1,0 +1,47 @@
+package check
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// What the conductor thinks in a run that was under way is not the answer to the check: the sandbox may be missing there.
+func TestTheConductorsOwnRunIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	older, underWay := client.ConductorAnalysis{ID: "a1", CycleID: "r1"}, client.ConductorAnalysis{ID: "a2", CycleID: "r2", Agents: 7}
+	own := client.ConductorAnalysis{ID: "a3", CycleID: "r3", Agents: 1, Status: "unknown"}
+	pages := [][]client.ConductorAnalysis{{older}, {underWay, older}, {own, underWay, older}}
+	var asked, looks atomic.Int32
+	mux := http.NewServeMux()
+	answer := func(w http.ResponseWriter, body any) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(body)
+	}
+	mux.HandleFunc("GET /api/v1/monitor/intelligent/status", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, client.MonitorStatus{Config: client.MonitorConfig{Enabled: true}, Conductor: client.ConductorStatus{
+			Last: &older, Schedule: client.Schedule{Recent: []task.ScheduleRun{{RunID: "r1"}, {RunID: "r2"}}},
+		}})
+	})
+	mux.HandleFunc("POST /api/v1/schedules/conductor/run", func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		answer(w, client.Schedule{})
+	})
+	mux.HandleFunc("GET /api/v1/conductor/analyses", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, client.Page[client.ConductorAnalysis]{Items: pages[min(int(looks.Add(1)), len(pages))-1]})
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	k := &kit{Config: Config{API: client.New(server.URL, "")}, box: "box"}
+	said, err := k.conducted(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "Its cycle has counted 1 agent: unknown.", said)
+	require.EqualValues(t, 1, asked.Load())
+}
