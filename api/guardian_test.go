@@ -225,8 +225,7 @@ func TestAMessageIsTakenBackBeforeItIsGiven(t *testing.T) {
 	made := w.task(newTask())
 	box := w.begin(made)
 	w.loops(box)
-	yes := true
-	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+made.ProjectID, client.ProjectPatch{AutoSteering: &yes}), http.StatusOK)
+	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+made.ProjectID, client.ProjectPatch{AutoSteering: task.Choose(true)}), http.StatusOK)
 	ok[client.AgentAnalysis](w.call(http.MethodPost, monitorRoutes+"/analyze/"+box, nil), http.StatusOK)
 	list := func() client.Intervention {
 		page := ok[task.Page[client.Intervention]](w.call(http.MethodGet, guardianRoutes+"/interventions", nil), http.StatusOK)
@@ -244,6 +243,21 @@ func TestAMessageIsTakenBackBeforeItIsGiven(t *testing.T) {
 	w.exec(`UPDATE interventions SET state = 'sent'`)
 	w.exec(`UPDATE messages SET state = 'delivered'`)
 	w.call(http.MethodPost, withdraw, nil).refused(http.StatusConflict, "")
+}
+
+func TestSteeringGoesBackToTheDefault(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	path := "/api/v1/projects/" + w.task(newTask()).ProjectID
+	patch := func(body string) *bool {
+		return ok[client.Project](w.call(http.MethodPatch, path, body), http.StatusOK).AutoSteering
+	}
+	require.Nil(t, patch(`{"paused": false}`))
+	require.True(t, *patch(`{"auto_steering": true}`))
+	require.True(t, *patch(`{"paused": false}`), "what is not named stays")
+	require.Nil(t, patch(`{"auto_steering": null}`))
+	require.False(t, *patch(`{"auto_steering": false}`))
+	w.call(http.MethodPatch, path, `{"auto_steering": "default"}`).refused(http.StatusUnprocessableEntity, "body.auto_steering")
 }
 
 func TestTheGuardiansScheduleIsForAdmins(t *testing.T) {

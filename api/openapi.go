@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Document is the OpenAPI 3.1 document of the API, indented, with a line end.
@@ -28,6 +30,7 @@ func (a *API) document() huma.Config {
 		"login":   {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "HS256 with the server's api.jwt_secret: sub and exp; org, scopes (write, if none is named)."},
 		"sandbox": {Type: "http", Scheme: "bearer", Description: "The token of the sandbox in the path."},
 	}
+	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[task.Choice](), reflect.TypeFor[bool]())
 	c.Components.Responses = problems(c.Components.Schemas)
 	return c
 }

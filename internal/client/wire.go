@@ -129,7 +129,7 @@ type NewProject struct {
 	OnFeedback    task.OnFeedback `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"What is done about reviews and failed checks of its pull requests: nothing (default), tell the agent at work, or start a task too where none is"`
 }
 
-// ProjectPatch is the body of PATCH /api/v1/projects/{id}; null leaves a field alone.
+// ProjectPatch is the body of PATCH /api/v1/projects/{id}; what is not in it stays.
 type ProjectPatch struct {
 	Name          *string `json:"name,omitempty"`
 	Description   *string `json:"description,omitempty"`
@@ -139,7 +139,7 @@ type ProjectPatch struct {
 	Autonomous    *bool   `json:"autonomous_execution_enabled,omitempty"`
 	// AgentsMayMessage lets the agents of the project write to each other.
 	AgentsMayMessage *bool            `json:"agents_may_message,omitempty" doc:"true lets the agents of the project write to each other; default false"`
-	AutoSteering     *bool            `json:"auto_steering,omitempty" doc:"true lets the guardian speak to the agents of the project, interrupt and replace them; false lets it only take notes; default: as the installation says"`
+	AutoSteering     task.Choice      `json:"auto_steering,omitzero" nullable:"true" doc:"true lets the guardian speak to the agents of the project, interrupt and replace them; false lets it only take notes; null: as the installation says, which is the default"`
 	OnFeedback       *task.OnFeedback `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"What is done about reviews and failed checks of its pull requests: nothing, tell the agent at work, or start a task too where none is"`
 	Settings         json.RawMessage  `json:"settings,omitempty"`
 	Setup            *string          `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; empty for none"`

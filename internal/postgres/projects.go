@@ -65,7 +65,7 @@ func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c 
 		var err error
 		row, err = q.UpdateProject(ctx, db.UpdateProjectParams{
 			Name: c.Name, Description: c.Description, DefaultBranch: c.DefaultBranch, MaxSlots: int32Of(c.MaxSlots),
-			Paused: c.Paused, Autonomous: c.Autonomous, AgentsMayMessage: c.AgentsMayMessage, AutoSteering: c.AutoSteering, Settings: c.Settings,
+			Paused: c.Paused, Autonomous: c.Autonomous, AgentsMayMessage: c.AgentsMayMessage, NamesSteering: c.AutoSteering.Named, AutoSteering: c.AutoSteering.To, Settings: c.Settings,
 			Setup: c.Setup, SetupTimeoutS: int32Of(c.SetupTimeoutS), OnFeedback: (*string)(c.OnFeedback), OrganizationID: organizationID, ID: id,
 		})
 		if err != nil {

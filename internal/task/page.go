@@ -60,7 +60,7 @@ type ProjectChange struct {
 	Autonomous    *bool
 	// AgentsMayMessage lets the agents of the project write to each other.
 	AgentsMayMessage *bool
-	AutoSteering     *bool // lets the guardian act
+	AutoSteering     Choice // lets the guardian act
 	OnFeedback       *OnFeedback
 	Settings         json.RawMessage
 	Setup            *string

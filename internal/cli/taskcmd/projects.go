@@ -83,8 +83,8 @@ func steering(p client.Project) string {
 }
 
 func (s *session) projectsSet() *cobra.Command {
-	var messages, paused, steers bool
-	var setup, feedback string
+	var messages, paused bool
+	var setup, feedback, steers string
 	var slots int
 	var alone bool
 	var limit time.Duration
@@ -98,7 +98,10 @@ func (s *session) projectsSet() *cobra.Command {
 				change.AgentsMayMessage = &messages
 			}
 			if cmd.Flags().Changed("auto-steering") {
-				change.AutoSteering = &steers
+				var err error
+				if change.AutoSteering, err = choice("--auto-steering", steers); err != nil {
+					return err
+				}
 			}
 			if cmd.Flags().Changed("autonomous") {
 				change.Autonomous = &alone
@@ -125,14 +128,14 @@ func (s *session) projectsSet() *cobra.Command {
 				seconds := int(limit / time.Second)
 				change.SetupTimeoutS = &seconds
 			}
-			if change.AgentsMayMessage == nil && change.Autonomous == nil && change.AutoSteering == nil && change.MaxSlots == nil && change.OnFeedback == nil && change.Paused == nil && change.Setup == nil && change.SetupTimeoutS == nil {
+			if change.AgentsMayMessage == nil && change.Autonomous == nil && !change.AutoSteering.Named && change.MaxSlots == nil && change.OnFeedback == nil && change.Paused == nil && change.Setup == nil && change.SetupTimeoutS == nil {
 				return exit.Usagef("nothing to change: name a setting, as --agents-may-message=true")
 			}
 			return s.changeProject(cmd.Context(), args[0], change)
 		},
 	}
 	cmd.Flags().BoolVar(&messages, "agents-may-message", false, "whether the agents of the project may write to each other")
-	cmd.Flags().BoolVar(&steers, "auto-steering", false, "whether the guardian may speak to its agents, interrupt and replace them")
+	cmd.Flags().StringVar(&steers, "auto-steering", "", "whether the guardian may speak to its agents, interrupt and replace them: `true`, false, or default for what monitoring.auto_steering says")
 	cmd.Flags().BoolVar(&alone, "autonomous", false, "whether tasks begin that omoi makes itself; those of people always do")
 	cmd.Flags().IntVar(&slots, "limit", 0, "how many of its tasks may be at work at a time")
 	cmd.Flags().BoolVar(&paused, "paused", false, "whether new tasks of the project wait")
@@ -140,6 +143,18 @@ func (s *session) projectsSet() *cobra.Command {
 	cmd.Flags().StringVar(&setup, "setup", "", "shell `command` that runs in each sandbox before the agent; empty for none")
 	cmd.Flags().DurationVar(&limit, "setup-timeout", 0, "how long it may take, as 5m; 0 for 15 minutes")
 	return cmd
+}
+
+// choice reads yes, no, or the word for what holds where nobody has chosen.
+func choice(flag, said string) (task.Choice, error) {
+	if said == "default" {
+		return task.Choice{Named: true}, nil
+	}
+	to, err := strconv.ParseBool(said)
+	if err != nil {
+		return task.Choice{}, exit.Usagef("%s is true, false or default, not %q", flag, said)
+	}
+	return task.Choose(to), nil
 }
 
 func onFeedback() []string {

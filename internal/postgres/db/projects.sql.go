@@ -227,13 +227,13 @@ UPDATE projects SET
     paused = coalesce($5, paused),
     autonomous_execution_enabled = coalesce($6, autonomous_execution_enabled),
     agents_may_message = coalesce($7, agents_may_message),
-    auto_steering = coalesce($8, auto_steering),
-    on_feedback = coalesce($9, on_feedback),
-    settings = coalesce($10, settings),
-    setup = coalesce($11, setup),
-    setup_timeout_s = coalesce($12, setup_timeout_s),
+    auto_steering = CASE WHEN $8::boolean THEN $9 ELSE auto_steering END,
+    on_feedback = coalesce($10, on_feedback),
+    settings = coalesce($11, settings),
+    setup = coalesce($12, setup),
+    setup_timeout_s = coalesce($13, setup_timeout_s),
     updated_at = now()
-WHERE organization_id = $13 AND id = $14
+WHERE organization_id = $14 AND id = $15
 RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget
 `
 
@@ -245,6 +245,7 @@ type UpdateProjectParams struct {
 	Paused           *bool
 	Autonomous       *bool
 	AgentsMayMessage *bool
+	NamesSteering    bool
 	AutoSteering     *bool
 	OnFeedback       *string
 	Settings         json.RawMessage
@@ -263,6 +264,7 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		arg.Paused,
 		arg.Autonomous,
 		arg.AgentsMayMessage,
+		arg.NamesSteering,
 		arg.AutoSteering,
 		arg.OnFeedback,
 		arg.Settings,

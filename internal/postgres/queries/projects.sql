@@ -33,7 +33,7 @@ UPDATE projects SET
     paused = coalesce(sqlc.narg('paused'), paused),
     autonomous_execution_enabled = coalesce(sqlc.narg('autonomous'), autonomous_execution_enabled),
     agents_may_message = coalesce(sqlc.narg('agents_may_message'), agents_may_message),
-    auto_steering = coalesce(sqlc.narg('auto_steering'), auto_steering),
+    auto_steering = CASE WHEN @names_steering::boolean THEN sqlc.narg('auto_steering') ELSE auto_steering END,
     on_feedback = coalesce(sqlc.narg('on_feedback'), on_feedback),
     settings = coalesce(sqlc.narg('settings'), settings),
     setup = coalesce(sqlc.narg('setup'), setup),
