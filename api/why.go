@@ -12,7 +12,7 @@ import (
 // Explaining keeps what is known of why tasks stand where they stand.
 type Explaining interface {
 	WhyFacts(ctx context.Context, organizationID, taskID string) (task.WhyFacts, error)
-	Diagnoses(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Diagnosis], error)
+	Diagnoses(ctx context.Context, organizationID string, q task.DiagnosisQuery) (task.Page[task.Diagnosis], error)
 }
 
 func (a *API) registerWhy() {
@@ -22,7 +22,7 @@ func (a *API) registerWhy() {
 	}, a.whyTask)
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/diagnoses", id: "list-diagnoses", tag: tagGuardian, access: accessRead,
-		summary: "What was found of tasks that failed again and again, newest first",
+		summary: "What was found of tasks and tickets that failed again and again, newest first",
 	}, a.listDiagnoses)
 }
 
@@ -42,14 +42,22 @@ func (a *API) whyTask(ctx context.Context, in *TaskPath) (*whyOut, error) {
 	if n := len(f.Task.Attempts); n > 0 {
 		f.Signs = supervise.Signs(f.Task.Attempts[n-1].Number, f.Events)
 	}
+	f.Same = supervise.SameFailures(f.Task.Attempts)
 	return &whyOut{Body: task.Explain(f)}, nil
 }
 
-func (a *API) listDiagnoses(ctx context.Context, in *guardianListIn) (*pageOut[client.Diagnosis], error) {
-	q, err := in.query()
-	if err != nil {
-		return nil, err
+type diagnosisListIn struct {
+	TaskID   string `query:"task_id" doc:"Of this task only"`
+	TicketID string `query:"ticket_id" doc:"Of this ticket and its tasks only"`
+	Paging
+}
+
+func (a *API) listDiagnoses(ctx context.Context, in *diagnosisListIn) (*pageOut[client.Diagnosis], error) {
+	for field, id := range map[string]string{"task_id": in.TaskID, "ticket_id": in.TicketID} {
+		if id != "" && !isID(id) {
+			return nil, task.Invalid(field, "%q is no id.", clip(id))
+		}
 	}
-	page, err := a.deps.Store.Diagnoses(ctx, callerOf(ctx).organization, q)
+	page, err := a.deps.Store.Diagnoses(ctx, callerOf(ctx).organization, task.DiagnosisQuery{PageRequest: in.request(), TaskID: in.TaskID, TicketID: in.TicketID})
 	return &pageOut[client.Diagnosis]{Body: page}, err
 }

@@ -49,6 +49,15 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 	page := ok[task.Page[client.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?task_id="+made.ID, nil), http.StatusOK)
 	require.Len(t, page.Items, 1)
 
+	require.Len(t, ok[task.Page[client.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?ticket_id="+made.TicketID, nil), http.StatusOK).Items, 1)
+	w.call(http.MethodGet, "/api/v1/diagnoses?ticket_id=x", nil).refused(422, "query.ticket_id")
+
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state)
+		SELECT 'second', organization_id, task_id, 2, provider, 'gone' FROM sandboxes WHERE id = $1`, box)
+	w.exec(`INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, ended_at, outcome, failure_class, reason)
+		SELECT task_id, 2, 'second', 'retry', run_id, ordinal + 1000, now(), outcome, failure_class, reason FROM attempts WHERE task_id = $1`, made.ID)
+	require.Equal(t, "omoi logs "+made.ID, w.why(made.ID).Next, "another attempt would fail as both did")
+
 	w.call(http.MethodGet, "/api/v1/tasks/"+task.NewID()+"/why", nil).refused(http.StatusNotFound, "")
 	w.call(http.MethodGet, "/api/v1/tasks/nonsense/why", nil).refused(http.StatusNotFound, "")
 	w.call(http.MethodGet, "/api/v1/diagnoses?task_id=x", nil).refused(422, "query.task_id")

@@ -176,7 +176,7 @@ func setupError(res proc.Result, limit time.Duration) error {
 	case res.ExitCode == shellCannotRun, res.ExitCode == shellNotFound:
 		class = task.ClassInvalidInput
 	}
-	cause := task.Errorf(task.CodeUnavailable, "The setup step %s. %s", how, EndOf(res.Output))
+	cause := task.Errorf(task.CodeUnavailable, task.SetupStep+" %s. %s", how, EndOf(res.Output))
 	return &phaseError{phase: "initialization", class: class, cause: cause}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // Config says when something is diagnosed, and how it is told.
 type Config struct {
 	Enabled  bool
-	Failures int           // attempts in a row that fail in one class
+	Failures int           // attempts in a row that fail in one class, or ends of a ticket's tasks
 	Newest   int           // events of an attempt that are looked at
 	Interval time.Duration // at which is looked for failures
 	Rules    supervise.Settings
@@ -29,7 +30,8 @@ type Store interface {
 	TakeLooks(ctx context.Context, lease time.Duration, most int) ([]task.Look, error)
 	SettleLook(ctx context.Context, l task.Look) error
 	Case(ctx context.Context, taskID string, newest int) (task.Case, error)
-	SaveDiagnosis(ctx context.Context, l task.Look, d task.Diagnosis, deliveryID, body string) (saved bool, err error)
+	TicketEnds(ctx context.Context, ticketID string) (task.TicketEnds, error)
+	SaveDiagnoses(ctx context.Context, l task.Look, all []task.KeptDiagnosis) (saved []string, err error)
 	TellNotices(ctx context.Context, most int) (sandboxIDs []string, err error)
 	TakeDeliveries(ctx context.Context, lease time.Duration, most int) ([]task.DueDelivery, error)
 	SettleDelivery(ctx context.Context, id, state, problem string, again time.Duration) error
@@ -106,20 +108,60 @@ func (s *Service) look(ctx context.Context, l task.Look) error {
 	if err != nil {
 		return err
 	}
-	d, found := supervise.Diagnose(c, s.cfg.Failures, s.cfg.Rules)
-	if !found {
-		return s.deps.Store.SettleLook(ctx, l)
+	var found []task.Diagnosis
+	if d, ok := supervise.Diagnose(c, s.cfg.Failures, s.cfg.Rules); ok {
+		found = append(found, s.ask(ctx, c, d))
 	}
-	d = s.ask(ctx, c, d)
-	d.ID, d.CreatedAt = task.NewID(), c.At
-	delivery, body, err := s.cfg.Webhook.body(d)
+	of, ok, err := s.ticket(ctx, c.Task)
 	if err != nil {
 		return err
 	}
-	saved, err := s.deps.Store.SaveDiagnosis(ctx, l, d, delivery, body)
-	if saved {
-		s.deps.Log.InfoContext(ctx, "diagnosis", slog.String("diagnosis_id", d.ID), slog.String("task_id", d.TaskID),
-			slog.String("kind", d.Kind), slog.String("class", string(d.FailureClass)), slog.String("spoken_by", d.SpokenBy))
+	if ok {
+		found = append(found, of)
+	}
+	return s.keep(ctx, l, c.At, found)
+}
+
+// ticket looks at what a failed task and the others of its ticket have in common, once enough of them have failed.
+func (s *Service) ticket(ctx context.Context, t task.Task) (task.Diagnosis, bool, error) {
+	if t.Status != task.StatusFailed {
+		return task.Diagnosis{}, false, nil
+	}
+	ends, err := s.deps.Store.TicketEnds(ctx, t.TicketID)
+	if err != nil {
+		return task.Diagnosis{}, false, err
+	}
+	var cases []task.Case
+	for _, id := range supervise.TicketDue(ends, s.cfg.Failures) {
+		c, err := s.deps.Store.Case(ctx, id, s.cfg.Newest)
+		if err != nil {
+			return task.Diagnosis{}, false, err
+		}
+		cases = append(cases, c)
+	}
+	if len(cases) == 0 {
+		return task.Diagnosis{}, false, nil
+	}
+	return supervise.DiagnoseTicket(ends, cases, s.cfg.Rules), true, nil
+}
+
+// keep stores what was found of a failure, and that it was looked at.
+func (s *Service) keep(ctx context.Context, l task.Look, at time.Time, found []task.Diagnosis) error {
+	all := make([]task.KeptDiagnosis, len(found))
+	for n, d := range found {
+		d.ID, d.CreatedAt = task.NewID(), at
+		delivery, body, err := s.cfg.Webhook.body(d)
+		if err != nil {
+			return err
+		}
+		all[n] = task.KeptDiagnosis{Diagnosis: d, DeliveryID: delivery, Body: body}
+	}
+	saved, err := s.deps.Store.SaveDiagnoses(ctx, l, all)
+	for _, d := range all {
+		if slices.Contains(saved, d.ID) {
+			s.deps.Log.InfoContext(ctx, "diagnosis", slog.String("diagnosis_id", d.ID), slog.String("task_id", d.TaskID),
+				slog.String("kind", d.Kind), slog.String("class", string(d.FailureClass)), slog.String("spoken_by", d.SpokenBy))
+		}
 	}
 	return err
 }

@@ -83,8 +83,12 @@ func (*box) TakeLooks(context.Context, time.Duration, int) ([]task.Look, error) 
 func (*box) SettleLook(context.Context, task.Look) error                        { return nil }
 func (*box) Case(context.Context, string, int) (task.Case, error)               { return task.Case{}, nil }
 func (*box) TellNotices(context.Context, int) ([]string, error)                 { return nil, nil }
-func (*box) SaveDiagnosis(context.Context, task.Look, task.Diagnosis, string, string) (bool, error) {
-	return false, nil
+func (*box) TicketEnds(context.Context, string) (task.TicketEnds, error) {
+	return task.TicketEnds{}, nil
+}
+
+func (*box) SaveDiagnoses(context.Context, task.Look, []task.KeptDiagnosis) ([]string, error) {
+	return nil, nil
 }
 
 func sender(store diagnosis.Store, url string, private bool) *diagnosis.Service {

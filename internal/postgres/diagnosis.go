@@ -58,43 +58,79 @@ func (s *Store) feeds(ctx context.Context, attempts []task.Attempt, newest int) 
 	return s.WatchedEvents(ctx, of, newest)
 }
 
-// SaveDiagnosis stores a diagnosis, unless this failure has one, with the webhook that tells of it (none: an empty
-// body) and the note that the failure was looked at, all or nothing.
-func (s *Store) SaveDiagnosis(ctx context.Context, l task.Look, d task.Diagnosis, deliveryID, body string) (saved bool, err error) {
-	said, err := json.Marshal(d)
+// endsOfTicket is how many ends of a ticket's tasks are looked at.
+const endsOfTicket = 50
+
+// TicketEnds answers the newest ends of a ticket's tasks.
+func (s *Store) TicketEnds(ctx context.Context, ticketID string) (task.TicketEnds, error) {
+	rows, err := s.q.TicketEnds(ctx, ticketID, endsOfTicket)
 	if err != nil {
-		return false, fmt.Errorf("write the diagnosis of task %s: %w", d.TaskID, err)
+		return task.TicketEnds{}, translate("read the ends of ticket "+ticketID, err)
 	}
-	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
-		n, err := q.InsertDiagnosis(ctx, db.InsertDiagnosisParams{
-			ID: d.ID, OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, TaskID: d.TaskID,
-			Attempt: int32(d.Attempt), Kind: d.Kind, FailureClass: string(d.FailureClass), SpokenBy: d.SpokenBy, //nolint:gosec // G115: at most task.MaxAttempts
-			Said: json.RawMessage(storable(string(said))), Notice: d.Notice,
-		})
-		if saved = n > 0; err != nil || !saved {
-			return errors.Join(err, q.SettleLook(ctx, l.TaskID, l.Changed))
-		}
-		if err := q.DropNotices(ctx, d.TaskID, d.ID); err != nil {
-			return err
-		}
-		if body != "" {
-			if err := q.InsertDelivery(ctx, db.InsertDeliveryParams{ID: deliveryID, DiagnosisID: d.ID, Body: storable(body)}); err != nil {
+	said, err := s.q.TicketDiagnosed(ctx, ticketID)
+	return task.TicketEnds{
+		Ends: mapAll(rows, func(r db.TicketEndsRow) task.TicketEnd {
+			return task.TicketEnd{TaskID: r.TaskID, Failed: r.Failed, At: r.EndedAt.UTC()}
+		}),
+		Diagnoses: int(said.Diagnoses), Upto: said.Upto.UTC(),
+	}, translate("read what was found of ticket "+ticketID, err)
+}
+
+// SaveDiagnoses stores diagnoses of a failure, but those that it has, with the webhooks that tell of them and the note that
+// the failure was looked at, all or nothing. It answers the ids of those that it has stored.
+func (s *Store) SaveDiagnoses(ctx context.Context, l task.Look, all []task.KeptDiagnosis) ([]string, error) {
+	var saved []string
+	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		saved = nil
+		for _, d := range all {
+			fresh, err := saveDiagnosis(ctx, q, d)
+			if err != nil {
 				return err
+			}
+			if fresh {
+				saved = append(saved, d.ID)
 			}
 		}
 		return q.SettleLook(ctx, l.TaskID, l.Changed)
 	})
-	return saved, translate("store the diagnosis of task "+d.TaskID, err)
+	return saved, translate("store what was found of task "+l.TaskID, err)
+}
+
+// saveDiagnosis answers false where this end has one. What a newer diagnosis of a task replaces is told to nobody.
+func saveDiagnosis(ctx context.Context, q *db.Queries, d task.KeptDiagnosis) (bool, error) {
+	said, err := json.Marshal(d.Diagnosis)
+	if err != nil {
+		return false, fmt.Errorf("write the diagnosis of task %s: %w", d.TaskID, err)
+	}
+	ended := time.Unix(0, 0)
+	if d.EndedAt != nil {
+		ended = *d.EndedAt
+	}
+	n, err := q.InsertDiagnosis(ctx, db.InsertDiagnosisParams{
+		ID: d.ID, OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, TaskID: d.TaskID, EndedAt: ended,
+		Attempt: int32(d.Attempt), Kind: d.Kind, FailureClass: string(d.FailureClass), SpokenBy: d.SpokenBy, //nolint:gosec // G115: at most task.MaxAttempts
+		Said: json.RawMessage(storable(string(said))), Notice: d.Notice,
+	})
+	if err != nil || n == 0 {
+		return false, err
+	}
+	if d.Kind != task.DiagnosisTicket {
+		err = q.DropNotices(ctx, d.TaskID, d.ID)
+	}
+	if err == nil && d.Body != "" {
+		err = q.InsertDelivery(ctx, db.InsertDeliveryParams{ID: d.DeliveryID, DiagnosisID: d.ID, Body: storable(d.Body)})
+	}
+	return true, err
 }
 
 // Diagnoses lists those of an organization, newest first.
-func (s *Store) Diagnoses(ctx context.Context, organizationID string, query task.GuardianQuery) (task.Page[task.Diagnosis], error) {
+func (s *Store) Diagnoses(ctx context.Context, organizationID string, query task.DiagnosisQuery) (task.Page[task.Diagnosis], error) {
 	at, id, err := decodeCursor(query.Cursor)
 	if err != nil {
 		return task.Page[task.Diagnosis]{}, err
 	}
 	rows, err := s.q.Diagnoses(ctx, db.DiagnosesParams{
-		OrganizationID: organizationID, TaskID: idOr(query.TaskID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
+		OrganizationID: organizationID, TaskID: idOr(query.TaskID), TicketID: idOr(query.TicketID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
 	})
 	page := cutPage(mapAll(rows, diagnosisOf), query.Limit, func(d task.Diagnosis) string { return encodeCursor(d.CreatedAt, d.ID) })
 	return page, translate("list diagnoses", err)

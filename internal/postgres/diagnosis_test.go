@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func (w world) fails(a asked, live contract.LiveAttempt, ordinal int64, status t
 
 func diagnosesOf(tb testing.TB, store *postgres.Store, org, taskID string) []task.Diagnosis {
 	tb.Helper()
-	page, err := store.Diagnoses(tb.Context(), org, task.GuardianQuery{TaskID: taskID, PageRequest: task.PageRequest{Limit: 10}})
+	page, err := store.Diagnoses(tb.Context(), org, task.DiagnosisQuery{TaskID: taskID, PageRequest: task.PageRequest{Limit: 10}})
 	require.NoError(tb, err)
 	return page.Items
 }
@@ -114,9 +115,9 @@ func TestADiagnosisSurvivesItsProcess(t *testing.T) {
 	require.Equal(t, task.DeliveryHeld, found[0].Webhook.State)
 	d := found[0]
 	d.ID = task.NewID()
-	saved, err := store.SaveDiagnosis(t.Context(), looks[0], d, task.NewID(), "{}")
+	saved, err := store.SaveDiagnoses(t.Context(), looks[0], []task.KeptDiagnosis{{Diagnosis: d, DeliveryID: task.NewID(), Body: "{}"}})
 	require.NoError(t, err)
-	require.False(t, saved, "this failure has one")
+	require.Empty(t, saved, "this failure has one")
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM deliveries`))
 
 	w.exec(`UPDATE tasks SET status = 'pending' WHERE id = $1`, a.id)
@@ -124,6 +125,93 @@ func TestADiagnosisSurvivesItsProcess(t *testing.T) {
 	old := task.Look{TaskID: a.id, Changed: 0}
 	require.NoError(t, store.SettleLook(t.Context(), old))
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM diagnosis_looks`), "what came after the look is looked at")
+}
+
+// TestEachEndIsDiagnosed has tasks fail again without a new attempt: in publishing, before the first one, and terminated.
+func TestEachEndIsDiagnosed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store, service := w.diagnoser("http://127.0.0.1:1/")
+	published, early := w.task(w.project(5), ""), w.task(w.project(5), "")
+	live := w.running(published)
+	w.write(published, contract.Projection{
+		Ordinal: 20, Status: task.StatusFailed, Class: task.ClassPublish, Reason: "The branch was refused.",
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "completed"},
+	})
+	w.load(early)
+	w.write(early, contract.Projection{Ordinal: 20, Status: task.StatusFailed, Class: task.ClassCredentials, Reason: "No key."})
+	for n := range 3 {
+		for range 2 { // looked at twice it is one
+			w.exec(`INSERT INTO diagnosis_looks (task_id) SELECT id FROM tasks ON CONFLICT DO NOTHING`)
+			require.NoError(t, service.Step(t.Context()))
+		}
+		for _, a := range []asked{published, early} {
+			found := diagnosesOf(t, store, w.org, a.id)
+			require.Len(t, found, n+1, a.id)
+			require.Equal(t, task.DiagnosisEnded, found[0].Kind)
+			require.NotNil(t, found[0].EndedAt)
+			require.NotNil(t, found[0].Webhook, "each is told")
+		}
+		w.exec(`UPDATE tasks SET status = 'pending', completed_at = NULL, run_id = ''`) // as a retry and a write-off do
+		w.exec(`UPDATE tasks SET status = 'failed', completed_at = now() + make_interval(secs => $1)`, n+1)
+	}
+}
+
+// TestATicketWhoseTasksFailIsDiagnosed once for three failures in a row, beside the diagnoses of its tasks.
+func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store, service := w.diagnoser("http://127.0.0.1:1/")
+	p := w.project(9)
+	first := w.task(p, "")
+	ticket := w.row(first.id, "ticket_id")
+	ofTicket := func() []task.Diagnosis {
+		page, err := store.Diagnoses(t.Context(), w.org, task.DiagnosisQuery{TicketID: ticket, PageRequest: task.PageRequest{Limit: 50}})
+		require.NoError(t, err)
+		return slices.DeleteFunc(page.Items, func(d task.Diagnosis) bool { return d.Kind != task.DiagnosisTicket })
+	}
+	fail := func(a asked) {
+		w.fails(a, w.running(a), 20, task.StatusFailed)
+		require.NoError(t, service.Step(t.Context()))
+	}
+	next := func() asked {
+		a := w.task(p, "")
+		w.exec(`UPDATE tasks SET ticket_id = $2 WHERE id = $1`, a.id, ticket)
+		return a
+	}
+	fail(first)
+	second := next()
+	fail(second)
+	require.Empty(t, ofTicket())
+	got, err := store.Ticket(t.Context(), w.org, ticket)
+	require.NoError(t, err)
+	require.Nil(t, got.Diagnosis)
+	third := next()
+	fail(third)
+	found := ofTicket()
+	require.Len(t, found, 1)
+	d := found[0]
+	require.Equal(t, []any{third.id, 3, task.ClassAgentError, task.DeliveryHeld}, []any{d.TaskID, d.Failures, d.FailureClass, d.Webhook.State})
+	require.Contains(t, d.What, "3 tasks of the ticket failed one after the other, all of them in the same way")
+	require.Len(t, d.Evidence, 3)
+	got, err = store.Ticket(t.Context(), w.org, ticket)
+	require.NoError(t, err)
+	require.Equal(t, d, *got.Diagnosis)
+	page, err := store.Tickets(t.Context(), w.org, "", task.PageRequest{Limit: 50})
+	require.NoError(t, err)
+	require.Equal(t, d.ID, page.Items[slices.IndexFunc(page.Items, func(k task.Ticket) bool { return k.ID == ticket })].Diagnosis.ID)
+	require.Len(t, diagnosesOf(t, store, w.org, third.id), 1, "its own is another")
+	f, err := store.WhyFacts(t.Context(), w.org, third.id)
+	require.NoError(t, err)
+	require.Equal(t, task.DiagnosisEnded, f.Diagnosis.Kind)
+
+	fail(next())
+	fail(next())
+	require.Len(t, ofTicket(), 1, "two since then")
+	done := next()
+	w.exec(`UPDATE tasks SET status = 'completed', completed_at = clock_timestamp() WHERE id = $1`, done.id)
+	fail(next())
+	require.Len(t, ofTicket(), 1, "one was completed in between")
 }
 
 func TestWebhooksAreSentAtLeastOnce(t *testing.T) {

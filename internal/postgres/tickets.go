@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -10,7 +11,12 @@ import (
 // Ticket answers one ticket of an organization with the ids of its tasks.
 func (s *Store) Ticket(ctx context.Context, organizationID, id string) (task.Ticket, error) {
 	row, err := s.q.TicketByID(ctx, organizationID, id)
-	return ticketOf(db.ListTicketsRow(row)), missing(translate("read ticket "+id, err), "There is no ticket %s.", id)
+	if err != nil {
+		return task.Ticket{}, missing(translate("read ticket "+id, err), "There is no ticket %s.", id)
+	}
+	found := []task.Ticket{ticketOf(db.ListTicketsRow(row))}
+	err = s.diagnosed(ctx, found)
+	return found[0], err
 }
 
 // Tickets lists the tickets of an organization, newest first; an empty project means all.
@@ -23,8 +29,25 @@ func (s *Store) Tickets(ctx context.Context, organizationID, projectID string, p
 		OrganizationID: organizationID, ProjectID: orNull(projectID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(page),
 	})
 	tickets := mapAll(rows, ticketOf)
+	if err := errors.Join(translate("list tickets", err), s.diagnosed(ctx, tickets)); err != nil {
+		return task.Page[task.Ticket]{}, err
+	}
 	cut := cutPage(tickets, page.Limit, func(t task.Ticket) string { return encodeCursor(t.CreatedAt, t.ID) })
-	return cut, translate("list tickets", err)
+	return cut, nil
+}
+
+// diagnosed adds what was found of tickets.
+func (s *Store) diagnosed(ctx context.Context, tickets []task.Ticket) error {
+	rows, err := s.q.TicketDiagnoses(ctx, mapAll(tickets, func(t task.Ticket) string { return t.ID }))
+	for _, row := range rows {
+		d := diagnosisOf(db.DiagnosesRow(row))
+		for n := range tickets {
+			if tickets[n].ID == d.TicketID {
+				tickets[n].Diagnosis = &d
+			}
+		}
+	}
+	return translate("read what was found of tickets", err)
 }
 
 func ticketOf(r db.ListTicketsRow) task.Ticket {

@@ -14,14 +14,17 @@ const (
 
 // conclude names the likely cause and the next step.
 func (d *diagnoser) conclude(out *task.Diagnosis) {
-	id := d.Task.ID
-	out.Command, out.Confidence = "omoi retry "+id, sureByClass
+	out.Command, out.Confidence = task.FailureNext(d.Task, out.FailureClass, d.reason(), d.same), sureByClass
+	if task.SetupFailed(out.FailureClass, d.reason()) {
+		out.Cause, out.Proposal = "The setup step failed before an agent began.", "Mend the setup step, or give it more time, then retry."
+		return
+	}
 	switch out.FailureClass {
 	case task.ClassAgentError:
 		d.agents(out)
 	case task.ClassInfrastructure:
 		out.Cause = "The sandbox or its provider died or could not be made; the agent's work is not the reason."
-		out.Proposal, out.Command = "See whether the provider and the machine work, then retry.", "omoi doctor"
+		out.Proposal = "See whether the provider and the machine work, then retry."
 	case task.ClassResources:
 		out.Cause = "Memory or disk of the sandbox did not suffice."
 		out.Proposal = "Let the task do less at a time, or raise sandbox.memory_gb and sandbox.disk_gb, then retry."
@@ -32,15 +35,15 @@ func (d *diagnoser) conclude(out *task.Diagnosis) {
 		out.Proposal = "Wait for the limit's reset, or give the task another credential; a retry tries once."
 	case task.ClassStopped:
 		out.Cause = "It met a limit that a person set: time, rounds or revisions."
-		out.Proposal, out.Command = "Split the task, or raise the limit that the reason names, then retry.", "omoi show "+id
+		out.Proposal = "Split the task, or raise the limit that the reason names, then retry."
 		out.Advice = "Attempts before this one were stopped at a limit: " + d.reason() + ". Commit early what works, and leave out what was not asked for."
 		out.Notice = task.NoticeHeld
 	case task.ClassInvalidInput:
 		out.Cause = "The task cannot work as it was given."
-		out.Proposal, out.Command = "Correct what the reason names in a new task.", "omoi show "+id
+		out.Proposal = "Correct what the reason names in a new task."
 	case task.ClassCredentials:
 		out.Cause = "A credential is missing, or its provider refuses it."
-		out.Proposal, out.Command = "Mend the credential, then retry.", "omoi credentials test"
+		out.Proposal = "Mend the credential, then retry."
 	case task.ClassPublish:
 		out.Cause = "The work is done; its branch or pull request was refused."
 		out.Proposal = "Mend what the reason names at the repository's host, then retry: what is there is published without new work where that can be."
@@ -72,7 +75,6 @@ func (d *diagnoser) agents(out *task.Diagnosis) {
 	if d.same {
 		out.Confidence = max(out.Confidence, sureBySame)
 		out.Proposal = "Another attempt would most likely fail in the same way: change the task, its environment or its credentials first."
-		out.Command = "omoi logs " + d.Task.ID
 	}
 	out.Cause, out.Advice = plainCause(out.Cause), plainCause(out.Advice)
 }

@@ -31,8 +31,11 @@ func Diagnose(c task.Case, failures int, settings Settings) (task.Diagnosis, boo
 	t := c.Task
 	out := task.Diagnosis{
 		OrganizationID: t.OrganizationID, ProjectID: t.ProjectID, TicketID: t.TicketID, TaskID: t.ID, Attempt: d.newest(),
-		Kind: kind, FailureClass: d.class(), Failures: len(d.streak), TicketFailures: c.TicketFailures,
+		Kind: kind, EndedAt: t.CompletedAt, FailureClass: d.class(), Failures: len(d.streak), TicketFailures: c.TicketFailures,
 		Evidence: d.evidence(), SpokenBy: string(ByRules), Notice: task.NoticeNone,
+	}
+	if kind == task.DiagnosisRepeated {
+		out.EndedAt = nil
 	}
 	out.What = d.what(kind)
 	d.conclude(&out)
@@ -111,15 +114,7 @@ func (d *diagnoser) newest() int {
 
 // look lets the rules judge the newest try, as of its newest event.
 func (d *diagnoser) look() {
-	first := ""
-	d.same = len(d.streak) > 1
-	for i, try := range d.streak {
-		says := errorOf(try.Reason)
-		if i == 0 {
-			first = says
-		}
-		d.same = d.same && says != "" && says == first
-	}
+	d.same = sameOf(d.streak)
 	if len(d.streak) == 0 || len(d.streak[len(d.streak)-1].Feed) == 0 {
 		return
 	}
@@ -133,6 +128,24 @@ func (d *diagnoser) look() {
 	if n := len(a.Context.Blockers); n > 0 {
 		d.blocker = a.Context.Blockers[n-1]
 	}
+}
+
+// SameFailures reports whether the newest attempts of a task failed one after the other and said the same.
+func SameFailures(attempts []task.Attempt) bool {
+	tries := make([]task.CaseTry, len(attempts))
+	for n, a := range attempts {
+		tries[n].Attempt = a
+	}
+	return sameOf(streakOf(tries))
+}
+
+func sameOf(streak []task.CaseTry) bool {
+	for _, try := range streak {
+		if says := errorOf(try.Reason); says == "" || says != errorOf(streak[0].Reason) {
+			return false
+		}
+	}
+	return len(streak) > 1
 }
 
 func (d *diagnoser) reason() string {
@@ -166,16 +179,22 @@ func (d *diagnoser) what(kind string) string {
 	case kind == task.DiagnosisEnded:
 		what = fmt.Sprintf("The task failed: %d attempts in a row%s", count, how)
 	}
+	what = d.withReason(what)
+	if d.TicketFailures > 1 {
+		what += fmt.Sprintf("; %d tasks of its ticket stand failed", d.TicketFailures)
+	}
+	return what + "."
+}
+
+// withReason adds the class and what the newest failure said.
+func (d *diagnoser) withReason(what string) string {
 	if class := d.class(); class != task.ClassNone {
 		what += " (" + string(class) + ")"
 	}
 	if reason := d.reason(); reason != "" {
 		what += ": " + reason
 	}
-	if d.TicketFailures > 1 {
-		what += fmt.Sprintf("; %d tasks of its ticket stand failed", d.TicketFailures)
-	}
-	return what + "."
+	return what
 }
 
 // evidence are the newest signs of failure of each try, the newest try first; where one has none, its newest sign.

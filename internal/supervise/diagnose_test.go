@@ -155,3 +155,85 @@ func TestABudgetBoundsWhoeverAsks(t *testing.T) {
 	require.ErrorIs(t, b.Spend(ask), supervise.ErrBudget, "the next may cost as much")
 	require.EqualValues(t, 60, b.Spent().InputTokens)
 }
+
+// A ticket is diagnosed once tasks of it have failed in a row, and again once as many have failed since.
+func TestATicketIsDueAfterFailuresInARow(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	ends := func(text string) task.TicketEnds { // the newest first; - before a task that was completed
+		var out task.TicketEnds
+		for n, name := range strings.Fields(text) {
+			out.Ends = append(out.Ends, task.TicketEnd{TaskID: strings.TrimPrefix(name, "-"), Failed: name[0] != '-', At: at.Add(-time.Duration(n) * time.Minute)})
+		}
+		return out
+	}
+	for text, want := range map[string][]string{
+		"": nil, "a": nil, "a b": nil, "a b c": {"a", "b", "c"}, "a b -c d": nil, "a b a -c": {"a", "b"}, "-a b c d": nil,
+		"a b c d e f": {"a", "b", "c", "d", "e"},
+	} {
+		require.Equal(t, want, supervise.TicketDue(ends(text), 3), text)
+	}
+	require.Empty(t, supervise.TicketDue(ends(strings.Repeat("a ", 5)), 3), "its own diagnoses speak of it")
+	spoken := ends("a b c d e")
+	spoken.Upto = spoken.Ends[2].At
+	require.Empty(t, supervise.TicketDue(spoken, 3), "two since")
+	spoken.Upto = spoken.Ends[3].At
+	require.NotEmpty(t, supervise.TicketDue(spoken, 3))
+	spoken.Diagnoses = 10
+	require.Empty(t, supervise.TicketDue(spoken, 3))
+}
+
+func TestATicketsDiagnosisSaysWhatItsTasksHaveInCommon(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	cases := func(classes ...task.FailureClass) (task.TicketEnds, []task.Case) {
+		var ends task.TicketEnds
+		var all []task.Case
+		for n, class := range classes {
+			c := caseOf(task.StatusFailed, tried(1, class, "cannot find libfoo", compiles(fmt.Sprint("box", n))...))
+			c.Task.ID, c.Task.TicketID, c.TicketFailures = fmt.Sprint("T", n), "K", len(classes)
+			all = append(all, c)
+			ends.Ends = append(ends.Ends, task.TicketEnd{TaskID: c.Task.ID, Failed: true, At: at})
+		}
+		return ends, all
+	}
+	alike, of := cases(task.ClassAgentError, task.ClassAgentError, task.ClassAgentError)
+	d := supervise.DiagnoseTicket(alike, of, supervise.DefaultSettings())
+	require.Equal(t, []any{task.DiagnosisTicket, "K", "T0", 3, task.ClassAgentError, task.NoticeNone, at}, []any{d.Kind, d.TicketID, d.TaskID, d.Failures, d.FailureClass, d.Notice, *d.EndedAt})
+	require.Equal(t, "3 tasks of the ticket failed one after the other, all of them in the same way (agent_error): cannot find libfoo.", d.What)
+	require.Contains(t, d.Cause, "cannot find libfoo")
+	require.Equal(t, []string{"omoi logs T0", ""}, []string{d.Command, d.Advice})
+	require.NotEmpty(t, d.Proposal)
+	boxes := map[string]bool{}
+	for _, sign := range d.Evidence {
+		boxes[sign.SandboxID] = true
+	}
+	require.Len(t, boxes, 3, "of each of them")
+
+	mixed, of := cases(task.ClassAgentError, task.ClassResources)
+	mixed.Ends = append(mixed.Ends, mixed.Ends[0])
+	d = supervise.DiagnoseTicket(mixed, of, supervise.DefaultSettings())
+	require.Equal(t, []any{task.ClassNone, 3, "omoi why T0"}, []any{d.FailureClass, d.Failures, d.Command})
+	require.Contains(t, d.What, "2 tasks of the ticket failed one after the other, 3 times in all")
+	require.Contains(t, d.Cause, "different ways")
+
+	early, of := cases(task.ClassCredentials, task.ClassCredentials)
+	for n := range of {
+		of[n].Tries = nil
+	}
+	d = supervise.DiagnoseTicket(early, of, supervise.DefaultSettings())
+	require.Contains(t, d.What, "(credentials): cannot find libfoo")
+	require.Equal(t, []any{"omoi credentials test", 0}, []any{d.Command, d.Attempt})
+}
+
+// The setup step is the project's, and no fault of the machine.
+func TestASetupThatFailsIsNamed(t *testing.T) {
+	t.Parallel()
+	c := caseOf(task.StatusFailed, tried(1, task.ClassInfrastructure, "The setup step ended with exit code 4. The end of its output:\noops"))
+	c.Task.ProjectID = "P"
+	d, found := diagnose(c)
+	require.True(t, found)
+	require.Equal(t, `omoi projects set P --setup "<command>"`, d.Command)
+	require.Contains(t, d.Cause, "setup step")
+	require.NotContains(t, d.Cause, "provider")
+}

@@ -17,6 +17,7 @@ type Sign struct {
 const (
 	DiagnosisRepeated = "repeated" // attempts have failed again and again, and the task goes on
 	DiagnosisEnded    = "ended"    // the task has failed
+	DiagnosisTicket   = "ticket"   // tasks of one ticket have failed one after the other
 )
 
 // States of what is said to agents about a diagnosis.
@@ -26,17 +27,19 @@ const (
 	NoticeSent = "sent" // it was; the message has a receipt of its own
 )
 
-// Diagnosis says what failed again and again in a task, and what to do about it.
+// Diagnosis says what failed again and again in a task or a ticket, and what to do about it. That of a ticket names
+// its newest task that failed.
 type Diagnosis struct {
 	ID             string       `json:"id"`
 	OrganizationID string       `json:"organization_id"`
 	ProjectID      string       `json:"project_id"`
 	TicketID       string       `json:"ticket_id"`
 	TaskID         string       `json:"task_id"`
-	Attempt        int          `json:"attempt"` // the newest that had failed; 0: it failed before the first
-	Kind           string       `json:"kind"`    // repeated or ended
+	Attempt        int          `json:"attempt"`  // the newest that had failed; 0: it failed before the first
+	Kind           string       `json:"kind"`     // repeated, ended or ticket
+	EndedAt        *time.Time   `json:"ended_at"` // when the task failed; null: it went on
 	FailureClass   FailureClass `json:"failure_class"`
-	Failures       int          `json:"failures"`        // attempts in a row that failed in this way
+	Failures       int          `json:"failures"`        // attempts in a row that failed in this way; of a ticket, tasks in a row
 	TicketFailures int          `json:"ticket_failures"` // tasks of its ticket that stand failed, with this one
 	What           string       `json:"what"`            // what failed, in a sentence
 	Cause          string       `json:"cause"`           // the likely one; empty: nobody can say
@@ -108,6 +111,36 @@ type Case struct {
 	Diagnoses      int       // that it had before
 	Diagnosed      int       // the newest attempt that they speak of; 0: none
 	At             time.Time // by the database's clock
+}
+
+// TicketEnds are the newest ends of a ticket's tasks, and what was said of them.
+type TicketEnds struct {
+	Ends      []TicketEnd // newest first
+	Diagnoses int         // that the ticket had before
+	Upto      time.Time   // the newest end of which they speak
+}
+
+// TicketEnd is a task that is over.
+type TicketEnd struct {
+	TaskID string
+	Failed bool
+	At     time.Time
+}
+
+// KeptDiagnosis is a diagnosis with the webhook that tells of it.
+type KeptDiagnosis struct {
+	Diagnosis
+
+	DeliveryID string
+	Body       string // empty: nobody is told
+}
+
+// DiagnosisQuery selects diagnoses.
+type DiagnosisQuery struct {
+	PageRequest
+
+	TaskID   string // of the task itself; empty: of all
+	TicketID string // of the ticket and of its tasks; empty: of all
 }
 
 // ToAgent is what the next attempt's agent is told.

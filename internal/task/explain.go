@@ -41,6 +41,7 @@ type WhyFacts struct {
 	Signs     []Sign  // newest first, of the newest attempt
 	Opinion   *Opinion
 	Diagnosis *Diagnosis
+	Same      bool          // its newest attempts failed one after the other, and said the same
 	Silent    time.Duration // from which age of the newest sign of life on nobody can say whether it lives
 	NoWork    time.Duration // from which age of the newest work on an agent that does nothing is stuck
 }
@@ -147,12 +148,22 @@ func (f WhyFacts) blocked() Explanation {
 	case BlockedBudget:
 		return f.parked("Its budget, or that of its project, is spent, and its work is saved", lastReason(t), budgetNext(t))
 	case BlockedPaused:
-		return f.parked("Its project or organization is paused; it goes on when the pause ends", "", "omoi projects resume "+t.ProjectID)
+		return f.paused()
 	case BlockedUnknownTooLong:
 		return f.parked("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t), "omoi retry "+t.ID)
 	case BlockedNone:
 	}
 	return f.parked("It is blocked", string(t.Blocked), "omoi show "+t.ID)
+}
+
+// paused is by a person for a project, and by a setting for all organizations.
+func (f WhyFacts) paused() Explanation {
+	next := "omoi projects resume " + f.Task.ProjectID
+	if f.Task.allPaused() {
+		next = "omoi config show"
+	}
+	shows := f.newest()
+	return Explanation{State: StandsParked, Why: withEvents(whyPaused(f.Task), shows), Next: next, Evidence: shows}
 }
 
 // parked prefers what the gate has said.
@@ -193,10 +204,7 @@ func (f WhyFacts) failed() Explanation {
 		class = " (" + string(t.FailureClass) + ")"
 	}
 	why := sentence("Failed after "+counted(t.AttemptCount, "attempt")+class, shown(t))
-	shows, next := f.failures(), failedNext(t)
-	if d := f.Diagnosis; d != nil && d.Attempt == t.AttemptCount && d.Kind == DiagnosisEnded {
-		next = d.Command
-	}
+	shows, next := f.failures(), FailureNext(t, t.FailureClass, shown(t), f.Same)
 	return Explanation{State: StandsFailed, Why: withEvents(why, shows), Next: next, Evidence: shows}
 }
 

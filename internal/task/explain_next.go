@@ -1,6 +1,9 @@
 package task
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // queueNext is what to do about a task that waits for its turn.
 func queueNext(t Task) string {
@@ -34,17 +37,49 @@ func budgetNext(t Task) string {
 	return "omoi budget " + t.ID
 }
 
-// failedNext is what to do about a task that has failed.
-func failedNext(t Task) string {
-	switch t.FailureClass {
+// FailureNext is what to type after a task, or its newest attempts, failed in a class for a reason; same: several
+// attempts in a row said the same.
+func FailureNext(t Task, class FailureClass, reason string, same bool) string {
+	if SetupFailed(class, reason) {
+		return setupNext(t, reason)
+	}
+	switch class {
 	case ClassCredentials:
 		return "omoi credentials test"
 	case ClassBudget:
 		return budgetNext(t)
-	case ClassInvalidInput:
+	case ClassInfrastructure:
+		return "omoi doctor"
+	case ClassInvalidInput, ClassStopped:
 		return "omoi show " + t.ID
-	case ClassNone, ClassInfrastructure, ClassProviderLimit, ClassAgentError, ClassResources, ClassStopped,
-		ClassPublish, ClassTerminated, ClassReported:
+	case ClassAgentError:
+		if same { // another attempt would not help
+			return "omoi logs " + t.ID
+		}
+	case ClassNone, ClassProviderLimit, ClassResources, ClassPublish, ClassTerminated, ClassReported:
 	}
 	return "omoi retry " + t.ID
+}
+
+// SetupStep begins what an agent's program says of a setup step that failed.
+const SetupStep = "The setup step"
+
+// SetupFailed reports whether an attempt failed in its setup step, other than for lack of memory or disk.
+func SetupFailed(class FailureClass, reason string) bool {
+	return (class == ClassInfrastructure || class == ClassInvalidInput) && strings.HasPrefix(reason, SetupStep)
+}
+
+// setupNext names the setting. A task that brought a setup step of its own is made anew.
+func setupNext(t Task, reason string) string {
+	var own struct {
+		Setup *string `json:"setup"`
+	}
+	_ = json.Unmarshal(t.Execution, &own) // checked when the task was accepted
+	switch {
+	case strings.Contains(reason, "setup_timeout_s"):
+		return "omoi projects set " + t.ProjectID + " --setup-timeout <time>"
+	case own.Setup != nil:
+		return "omoi show " + t.ID
+	}
+	return "omoi projects set " + t.ProjectID + ` --setup "<command>"`
 }

@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,13 @@ func broken(class task.FailureClass) func(*task.WhyFacts) {
 	}
 }
 
+func setup(how, execution string) func(*task.WhyFacts) {
+	return func(f *task.WhyFacts) {
+		broken(task.ClassInfrastructure)(f)
+		f.Task.ErrorMessage, f.Task.Execution = new("The setup step "+how+". The end of its output:\noops"), json.RawMessage(execution)
+	}
+}
+
 func TestEveryStandingIsExplained(t *testing.T) {
 	t.Parallel()
 	pending := task.StatusPending
@@ -92,7 +100,9 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"limit, told":     {about(pending, blocked(task.BlockedProviderLimit, queued("sleeping until 14:00"))), "parked", "It is sleeping until 14:00.", "omoi retry T", nil},
 		"budget":          {about(pending, blocked(task.BlockedBudget, nil)), "parked", "spent, and its work is saved: the reason (event 9 of attempt 1).", "omoi budget T", []int64{9}},
 		"project budget":  {about(pending, blocked(task.BlockedBudget, queued("waiting: the budget of its project is spent, 1 of 1 tokens"))), "parked", "the budget of its project", "omoi budget --project P", nil},
-		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "parked", "paused", "omoi projects resume P", []int64{9}},
+		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "parked", "project is paused", "omoi projects resume P", []int64{9}},
+		"project paused":  {about(pending, blocked(task.BlockedPaused, queued("waiting: the project is paused"))), "parked", "project is paused", "omoi projects resume P", nil},
+		"all paused":      {about(pending, blocked(task.BlockedPaused, queued("waiting: the organization is paused"))), "parked", "ORCHESTRATOR_ENABLED=false", "omoi config show", nil},
 		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "parked", "could not be reached", "omoi retry T", []int64{9}},
 
 		"assigned":      {about(task.StatusAssigned, nil), "starting", "is being started in sandbox box1", "omoi logs -f T", []int64{9}},
@@ -118,14 +128,12 @@ func TestEveryStandingIsExplained(t *testing.T) {
 			said := task.Sign{Attempt: 1, Sequence: 11, Type: task.EventAgentCompleted}
 			f.Signs = append([]task.Sign{{Attempt: 1, Sequence: 12, Type: task.EventAgentShutdown}, said}, f.Signs...)
 		}), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{11}},
-		"failed": {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
-		"diagnosed": {about(task.StatusFailed, func(f *task.WhyFacts) {
-			f.Diagnosis = &task.Diagnosis{Attempt: 1, Kind: task.DiagnosisEnded, Command: "omoi logs T"}
-		}), "failed", "Failed", "omoi logs T", []int64{7, 4}},
-		"diagnosed before": {about(task.StatusFailed, func(f *task.WhyFacts) {
-			f.Task.AttemptCount = 2
-			f.Diagnosis = &task.Diagnosis{Attempt: 1, Kind: task.DiagnosisEnded, Command: "omoi logs T"}
-		}), "failed", "Failed", "omoi retry T", []int64{7, 4}},
+		"failed":           {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
+		"failed alike":     {about(task.StatusFailed, func(f *task.WhyFacts) { broken(task.ClassAgentError)(f); f.Same = true }), "failed", "Failed", "omoi logs T", []int64{7, 4}},
+		"setup":            {about(task.StatusFailed, setup("ended with exit code 4", "{}")), "failed", "The setup step ended", `omoi projects set P --setup "<command>"`, []int64{7, 4}},
+		"setup too slow":   {about(task.StatusFailed, setup("was ended after 5m (the project's setup_timeout_s allows no more)", "{}")), "failed", "after 5m", "omoi projects set P --setup-timeout <time>", []int64{7, 4}},
+		"its own setup":    {about(task.StatusFailed, setup("ended with exit code 4", `{"setup": "make deps"}`)), "failed", "The setup step", "omoi show T", []int64{7, 4}},
+		"infrastructure":   {about(task.StatusFailed, broken(task.ClassInfrastructure)), "failed", "infrastructure", "omoi doctor", []int64{7, 4}},
 		"credentials":      {about(task.StatusFailed, broken(task.ClassCredentials)), "failed", "credentials", "omoi credentials test", []int64{7, 4}},
 		"bad input":        {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
 		"out of budget":    {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T", []int64{7, 4}},

@@ -88,7 +88,7 @@ func whyBlocked(t Task) string {
 		}
 		return s + " Raise the budget with `omoi budget " + t.ID + "`, and it goes on."
 	case BlockedPaused:
-		return "Its project or organization is paused; it goes on when the pause ends."
+		return whyPaused(t)
 	case BlockedUnknownTooLong:
 		return sentence("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t)) +
 			" Go on with `omoi retry " + t.ID + "`."
@@ -96,6 +96,16 @@ func whyBlocked(t Task) string {
 	}
 	return sentence("It is blocked", string(t.Blocked))
 }
+
+func whyPaused(t Task) string {
+	if t.allPaused() {
+		return "It is " + t.QueueReason + ": no task begins while omoi runs with ORCHESTRATOR_ENABLED=false. Start omoi without that."
+	}
+	return "Its project is paused; it goes on when the project is resumed."
+}
+
+// allPaused reports whether the setting orchestrator.enabled holds a task, and no person.
+func (t Task) allPaused() bool { return strings.Contains(t.QueueReason, "organization is paused") }
 
 func whyCompleted(t Task) string {
 	switch {
@@ -119,6 +129,9 @@ func shown(t Task) string {
 func whyFailed(t Task) string {
 	reason := shown(t)
 	s := sentence(fmt.Sprintf("Failed after %s", counted(t.AttemptCount, "attempt")), reason)
+	if next := setupNext(t, reason); SetupFailed(t.FailureClass, reason) && next != "omoi show "+t.ID {
+		return s + " Mend the setup step with `" + next + "`, then `omoi retry " + t.ID + "`."
+	}
 	switch t.FailureClass {
 	case ClassPublish:
 		return s + " " + whyPublish(t)

@@ -42,7 +42,7 @@ type IO struct {
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
 		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newVerdict, newSend, newMessage, newProjects, newStop, newBudget, newSandboxes, newSandbox, newReceipt, newInterventions, newHosts, newKeys, newCredentials,
-		newGuardian, newConductor, newWhy, newEvents, newCompare, newOrganization,
+		newTickets, newGuardian, newConductor, newWhy, newEvents, newCompare, newOrganization,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))
 	for _, maker := range makers {

@@ -37,7 +37,12 @@ func (s *session) why(ctx context.Context, ref string) error {
 	if s.json {
 		return s.printJSON(e)
 	}
-	short := func(text string) string { return render.Clean(strings.ReplaceAll(text, t.ID, render.Short(t.ID))) }
+	ids := []string{t.ID, render.Short(t.ID)}
+	if t.ProjectID != "" {
+		ids = append(ids, t.ProjectID, render.Short(t.ProjectID))
+	}
+	shorter := strings.NewReplacer(ids...)
+	short := func(text string) string { return render.Clean(shorter.Replace(text)) }
 	s.say("%s: %s", s.style().Bold(e.State), short(e.Why))
 	s.showSigns(e.Evidence)
 	if d := e.Diagnosis; d != nil {
@@ -55,7 +60,11 @@ func (s *session) showSigns(signs []task.Sign) {
 }
 
 func (s *session) showDiagnosis(d client.Diagnosis, short func(string) string) {
-	s.say("Diagnosis of attempt %d, by %s, sure by %.1f: %s", d.Attempt, d.SpokenBy, d.Confidence, short(d.What))
+	of := fmt.Sprintf(" of attempt %d", d.Attempt)
+	if d.Kind == task.DiagnosisTicket {
+		of = ""
+	}
+	s.say("Diagnosis%s, by %s, sure by %.1f: %s", of, d.SpokenBy, d.Confidence, short(d.What))
 	if d.Cause != "" {
 		s.say("  Likely cause: %s", short(d.Cause))
 	}

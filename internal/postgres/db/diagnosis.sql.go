@@ -12,8 +12,9 @@ import (
 )
 
 const caseOf = `-- name: CaseOf :one
-SELECT t.organization_id, now()::timestamptz AS at, (SELECT count(*) FROM diagnoses d WHERE d.task_id = t.id)::integer AS diagnoses,
-    coalesce((SELECT max(d.attempt) FROM diagnoses d WHERE d.task_id = t.id), 0)::integer AS diagnosed,
+SELECT t.organization_id, now()::timestamptz AS at,
+    (SELECT count(*) FROM diagnoses d WHERE d.task_id = t.id AND d.kind <> 'ticket')::integer AS diagnoses,
+    coalesce((SELECT max(d.attempt) FROM diagnoses d WHERE d.task_id = t.id AND d.kind <> 'ticket'), 0)::integer AS diagnosed,
     (SELECT count(*) FROM tasks o WHERE o.ticket_id = t.ticket_id AND o.status = 'failed')::integer AS ticket_failures
 FROM tasks t WHERE t.id = $1
 `
@@ -51,18 +52,21 @@ func (q *Queries) ClockNow(ctx context.Context) (time.Time, error) {
 }
 
 const diagnoses = `-- name: Diagnoses :many
-SELECT d.id, d.organization_id, d.project_id, d.ticket_id, d.task_id, d.attempt, d.kind, d.failure_class, d.spoken_by, d.said, d.notice, d.message_id, d.created_at, coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.state, '')::text AS delivery_state,
+SELECT d.id, d.organization_id, d.project_id, d.ticket_id, d.task_id, d.attempt, d.kind, d.failure_class, d.spoken_by, d.said, d.notice, d.message_id, d.created_at, d.ended_at, coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.state, '')::text AS delivery_state,
     coalesce(v.tries, 0)::integer AS tries, coalesce(v.error, '')::text AS delivery_error, v.delivered_at
 FROM diagnoses d LEFT JOIN deliveries v ON v.diagnosis_id = d.id
-WHERE d.organization_id = $1 AND ($2::uuid IS NULL OR d.task_id = $2::uuid)
-  AND ($3::timestamptz IS NULL
-       OR (d.created_at, d.id) < ($3::timestamptz, $4::uuid))
-ORDER BY d.created_at DESC, d.id DESC LIMIT $5
+WHERE d.organization_id = $1
+  AND ($2::uuid IS NULL OR d.task_id = $2::uuid AND d.kind <> 'ticket')
+  AND ($3::uuid IS NULL OR d.ticket_id = $3::uuid)
+  AND ($4::timestamptz IS NULL
+       OR (d.created_at, d.id) < ($4::timestamptz, $5::uuid))
+ORDER BY d.created_at DESC, d.id DESC LIMIT $6
 `
 
 type DiagnosesParams struct {
 	OrganizationID string
 	TaskID         *string
+	TicketID       *string
 	BeforeAt       *time.Time
 	BeforeID       *string
 	MaxRows        int32
@@ -81,6 +85,7 @@ func (q *Queries) Diagnoses(ctx context.Context, arg DiagnosesParams) ([]Diagnos
 	rows, err := q.db.Query(ctx, diagnoses,
 		arg.OrganizationID,
 		arg.TaskID,
+		arg.TicketID,
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.MaxRows,
@@ -106,6 +111,7 @@ func (q *Queries) Diagnoses(ctx context.Context, arg DiagnosesParams) ([]Diagnos
 			&i.Diagnosis.Notice,
 			&i.Diagnosis.MessageID,
 			&i.Diagnosis.CreatedAt,
+			&i.Diagnosis.EndedAt,
 			&i.DeliveryID,
 			&i.DeliveryState,
 			&i.Tries,
@@ -182,8 +188,8 @@ func (q *Queries) InsertDelivery(ctx context.Context, arg InsertDeliveryParams) 
 }
 
 const insertDiagnosis = `-- name: InsertDiagnosis :execrows
-INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, failure_class, spoken_by, said, notice)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, ended_at, failure_class, spoken_by, said, notice)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT DO NOTHING
 `
 
@@ -195,6 +201,7 @@ type InsertDiagnosisParams struct {
 	TaskID         string
 	Attempt        int32
 	Kind           string
+	EndedAt        time.Time
 	FailureClass   string
 	SpokenBy       string
 	Said           json.RawMessage
@@ -211,6 +218,7 @@ func (q *Queries) InsertDiagnosis(ctx context.Context, arg InsertDiagnosisParams
 		arg.TaskID,
 		arg.Attempt,
 		arg.Kind,
+		arg.EndedAt,
 		arg.FailureClass,
 		arg.SpokenBy,
 		arg.Said,
@@ -373,6 +381,119 @@ func (q *Queries) TakeLooks(ctx context.Context, pause time.Duration, most int32
 	for rows.Next() {
 		var i TakeLooksRow
 		if err := rows.Scan(&i.TaskID, &i.Changed); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ticketDiagnosed = `-- name: TicketDiagnosed :one
+SELECT count(*)::integer AS diagnoses, coalesce(max(ended_at), 'epoch')::timestamptz AS upto
+FROM diagnoses WHERE ticket_id = $1 AND kind = 'ticket'
+`
+
+type TicketDiagnosedRow struct {
+	Diagnoses int32
+	Upto      time.Time
+}
+
+// How often a ticket was diagnosed, and the newest end that was spoken of.
+func (q *Queries) TicketDiagnosed(ctx context.Context, ticketID string) (TicketDiagnosedRow, error) {
+	row := q.db.QueryRow(ctx, ticketDiagnosed, ticketID)
+	var i TicketDiagnosedRow
+	err := row.Scan(&i.Diagnoses, &i.Upto)
+	return i, err
+}
+
+const ticketDiagnoses = `-- name: TicketDiagnoses :many
+SELECT DISTINCT ON (d.ticket_id) d.id, d.organization_id, d.project_id, d.ticket_id, d.task_id, d.attempt, d.kind, d.failure_class, d.spoken_by, d.said, d.notice, d.message_id, d.created_at, d.ended_at, coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.state, '')::text AS delivery_state,
+    coalesce(v.tries, 0)::integer AS tries, coalesce(v.error, '')::text AS delivery_error, v.delivered_at
+FROM diagnoses d LEFT JOIN deliveries v ON v.diagnosis_id = d.id
+WHERE d.ticket_id = ANY ($1::uuid[]) AND d.kind = 'ticket'
+ORDER BY d.ticket_id, d.created_at DESC, d.id DESC
+`
+
+type TicketDiagnosesRow struct {
+	Diagnosis     Diagnosis
+	DeliveryID    string
+	DeliveryState string
+	Tries         int32
+	DeliveryError string
+	DeliveredAt   *time.Time
+}
+
+// The newest of each ticket that was made of the ticket itself.
+func (q *Queries) TicketDiagnoses(ctx context.Context, ids []string) ([]TicketDiagnosesRow, error) {
+	rows, err := q.db.Query(ctx, ticketDiagnoses, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TicketDiagnosesRow{}
+	for rows.Next() {
+		var i TicketDiagnosesRow
+		if err := rows.Scan(
+			&i.Diagnosis.ID,
+			&i.Diagnosis.OrganizationID,
+			&i.Diagnosis.ProjectID,
+			&i.Diagnosis.TicketID,
+			&i.Diagnosis.TaskID,
+			&i.Diagnosis.Attempt,
+			&i.Diagnosis.Kind,
+			&i.Diagnosis.FailureClass,
+			&i.Diagnosis.SpokenBy,
+			&i.Diagnosis.Said,
+			&i.Diagnosis.Notice,
+			&i.Diagnosis.MessageID,
+			&i.Diagnosis.CreatedAt,
+			&i.Diagnosis.EndedAt,
+			&i.DeliveryID,
+			&i.DeliveryState,
+			&i.Tries,
+			&i.DeliveryError,
+			&i.DeliveredAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ticketEnds = `-- name: TicketEnds :many
+SELECT e.task_id, e.ended_at, e.failed FROM (
+    SELECT t.id AS task_id, t.completed_at::timestamptz AS ended_at, (t.status = 'failed')::boolean AS failed FROM tasks t
+    WHERE t.ticket_id = $1 AND t.completed_at IS NOT NULL
+      AND (t.status = 'completed' OR t.status = 'failed' AND t.failure_class NOT IN ('reported', 'budget'))
+    UNION
+    SELECT d.task_id, d.ended_at, true FROM diagnoses d WHERE d.ticket_id = $1 AND d.kind = 'ended'
+) e ORDER BY e.ended_at DESC, e.task_id DESC LIMIT $2
+`
+
+type TicketEndsRow struct {
+	TaskID  string
+	EndedAt time.Time
+	Failed  bool
+}
+
+// The newest ends of tasks of a ticket, earlier ones of each task too; not those that a person, a budget or a cancel chose.
+func (q *Queries) TicketEnds(ctx context.Context, ticketID string, most int32) ([]TicketEndsRow, error) {
+	rows, err := q.db.Query(ctx, ticketEnds, ticketID, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TicketEndsRow{}
+	for rows.Next() {
+		var i TicketEndsRow
+		if err := rows.Scan(&i.TaskID, &i.EndedAt, &i.Failed); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

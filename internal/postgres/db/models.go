@@ -167,6 +167,7 @@ type Diagnosis struct {
 	Notice         string
 	MessageID      *string
 	CreatedAt      time.Time
+	EndedAt        time.Time
 }
 
 type DiagnosisLook struct {
@@ -363,7 +364,6 @@ type Message struct {
 	BodyHash       []byte
 }
 
-type Organization struct {
 type OpenUse struct {
 	SandboxID string
 	ProjectID string
@@ -372,6 +372,7 @@ type OpenUse struct {
 	Alive     float64
 }
 
+type Organization struct {
 	ID        string
 	Name      string
 	Plan      string
@@ -412,7 +413,6 @@ type ProjectTurn struct {
 	GrantedAt time.Time
 }
 
-type PullState struct {
 type ProjectUse struct {
 	ProjectID string
 	Tokens    float64
@@ -420,6 +420,7 @@ type ProjectUse struct {
 	Alive     float64
 }
 
+type PullState struct {
 	RootID string
 	State  string
 	At     time.Time

@@ -9,18 +9,42 @@ RETURNING l.task_id, l.changed;
 DELETE FROM diagnosis_looks WHERE task_id = @task_id AND changed = @changed;
 
 -- name: CaseOf :one
-SELECT t.organization_id, now()::timestamptz AS at, (SELECT count(*) FROM diagnoses d WHERE d.task_id = t.id)::integer AS diagnoses,
-    coalesce((SELECT max(d.attempt) FROM diagnoses d WHERE d.task_id = t.id), 0)::integer AS diagnosed,
+SELECT t.organization_id, now()::timestamptz AS at,
+    (SELECT count(*) FROM diagnoses d WHERE d.task_id = t.id AND d.kind <> 'ticket')::integer AS diagnoses,
+    coalesce((SELECT max(d.attempt) FROM diagnoses d WHERE d.task_id = t.id AND d.kind <> 'ticket'), 0)::integer AS diagnosed,
     (SELECT count(*) FROM tasks o WHERE o.ticket_id = t.ticket_id AND o.status = 'failed')::integer AS ticket_failures
 FROM tasks t WHERE t.id = @id;
+
+-- name: TicketEnds :many
+-- The newest ends of tasks of a ticket, earlier ones of each task too; not those that a person, a budget or a cancel chose.
+SELECT e.task_id, e.ended_at, e.failed FROM (
+    SELECT t.id AS task_id, t.completed_at::timestamptz AS ended_at, (t.status = 'failed')::boolean AS failed FROM tasks t
+    WHERE t.ticket_id = @ticket_id AND t.completed_at IS NOT NULL
+      AND (t.status = 'completed' OR t.status = 'failed' AND t.failure_class NOT IN ('reported', 'budget'))
+    UNION
+    SELECT d.task_id, d.ended_at, true FROM diagnoses d WHERE d.ticket_id = @ticket_id AND d.kind = 'ended'
+) e ORDER BY e.ended_at DESC, e.task_id DESC LIMIT @most;
+
+-- name: TicketDiagnosed :one
+-- How often a ticket was diagnosed, and the newest end that was spoken of.
+SELECT count(*)::integer AS diagnoses, coalesce(max(ended_at), 'epoch')::timestamptz AS upto
+FROM diagnoses WHERE ticket_id = @ticket_id AND kind = 'ticket';
+
+-- name: TicketDiagnoses :many
+-- The newest of each ticket that was made of the ticket itself.
+SELECT DISTINCT ON (d.ticket_id) sqlc.embed(d), coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.state, '')::text AS delivery_state,
+    coalesce(v.tries, 0)::integer AS tries, coalesce(v.error, '')::text AS delivery_error, v.delivered_at
+FROM diagnoses d LEFT JOIN deliveries v ON v.diagnosis_id = d.id
+WHERE d.ticket_id = ANY (@ids::uuid[]) AND d.kind = 'ticket'
+ORDER BY d.ticket_id, d.created_at DESC, d.id DESC;
 
 -- name: SandboxHeads :many
 SELECT id, birth, head FROM sandboxes WHERE id = ANY (@ids::text[]);
 
 -- name: InsertDiagnosis :execrows
 -- None where this failure has one.
-INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, failure_class, spoken_by, said, notice)
-VALUES (@id, @organization_id, @project_id, @ticket_id, @task_id, @attempt, @kind, @failure_class, @spoken_by, @said, @notice)
+INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, ended_at, failure_class, spoken_by, said, notice)
+VALUES (@id, @organization_id, @project_id, @ticket_id, @task_id, @attempt, @kind, @ended_at, @failure_class, @spoken_by, @said, @notice)
 ON CONFLICT DO NOTHING;
 
 -- name: InsertDelivery :exec
@@ -34,7 +58,9 @@ UPDATE diagnoses SET notice = 'none' WHERE task_id = @task_id AND notice = 'held
 SELECT sqlc.embed(d), coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.state, '')::text AS delivery_state,
     coalesce(v.tries, 0)::integer AS tries, coalesce(v.error, '')::text AS delivery_error, v.delivered_at
 FROM diagnoses d LEFT JOIN deliveries v ON v.diagnosis_id = d.id
-WHERE d.organization_id = @organization_id AND (sqlc.narg('task_id')::uuid IS NULL OR d.task_id = sqlc.narg('task_id')::uuid)
+WHERE d.organization_id = @organization_id
+  AND (sqlc.narg('task_id')::uuid IS NULL OR d.task_id = sqlc.narg('task_id')::uuid AND d.kind <> 'ticket')
+  AND (sqlc.narg('ticket_id')::uuid IS NULL OR d.ticket_id = sqlc.narg('ticket_id')::uuid)
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (d.created_at, d.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
 ORDER BY d.created_at DESC, d.id DESC LIMIT @max_rows;

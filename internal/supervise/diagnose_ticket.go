@@ -1,0 +1,119 @@
+package supervise
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	mostTasks  = 5 // of a ticket that are looked at, the newest ones
+	leastTasks = 2 // of one alone its own diagnosis speaks
+)
+
+// TicketDue answers the tasks of a ticket that are to be diagnosed together, the newest first: there are some once
+// tasks have failed failures times in a row since the ticket was last diagnosed.
+func TicketDue(t task.TicketEnds, failures int) []string {
+	fresh := 0
+	for _, end := range failed(t) {
+		if end.At.After(t.Upto) {
+			fresh++
+		}
+	}
+	tasks := tasksOf(failed(t))
+	if fresh < failures || len(tasks) < leastTasks || t.Diagnoses >= maxDiagnoses {
+		return nil
+	}
+	return tasks[:min(len(tasks), mostTasks)]
+}
+
+// failed are the newest ends in a row that were failures.
+func failed(t task.TicketEnds) []task.TicketEnd {
+	n := slices.IndexFunc(t.Ends, func(e task.TicketEnd) bool { return !e.Failed })
+	if n < 0 {
+		return t.Ends
+	}
+	return t.Ends[:n]
+}
+
+func tasksOf(ends []task.TicketEnd) []string {
+	var ids []string
+	for _, e := range ends {
+		if !slices.Contains(ids, e.TaskID) {
+			ids = append(ids, e.TaskID)
+		}
+	}
+	return ids
+}
+
+// DiagnoseTicket says by rules what failed in the tasks of a ticket, of which [TicketDue] has answered cases.
+func DiagnoseTicket(t task.TicketEnds, cases []task.Case, settings Settings) task.Diagnosis {
+	newest, ends := cases[0].Task, failed(t)
+	d := diagnoser{Case: cases[0], settings: settings}
+	for _, c := range slices.Backward(cases) {
+		d.streak = append(d.streak, endOf(c))
+	}
+	d.Task.Status, d.Task.FailureClass = task.StatusFailed, commonClass(d.streak)
+	d.look()
+	out := task.Diagnosis{
+		OrganizationID: newest.OrganizationID, ProjectID: newest.ProjectID, TicketID: newest.TicketID, TaskID: newest.ID, Attempt: d.newest(),
+		Kind: task.DiagnosisTicket, EndedAt: &ends[0].At, FailureClass: d.class(), Failures: len(ends), TicketFailures: d.TicketFailures,
+		Evidence: d.evidence(), SpokenBy: string(ByRules),
+	}
+	out.What = d.withReason(whatOfTicket(len(tasksOf(ends)), len(ends), d.same)) + "."
+	d.conclude(&out)
+	d.forTicket(&out)
+	return out
+}
+
+// endOf is the end of a task as that of its newest attempt; a task may fail before or behind its attempts.
+func endOf(c task.Case) task.CaseTry {
+	var last task.CaseTry
+	for _, try := range c.Tries {
+		if try.EndedAt != nil {
+			last = try
+		}
+	}
+	if c.Task.Status == task.StatusFailed {
+		last.FailureClass = c.Task.FailureClass
+		if c.Task.ErrorMessage != nil {
+			last.Reason, _, _ = strings.Cut(*c.Task.ErrorMessage, "\n\n")
+		}
+	}
+	return last
+}
+
+// commonClass is none where tasks failed in different ones.
+func commonClass(streak []task.CaseTry) task.FailureClass {
+	for _, try := range streak {
+		if try.FailureClass != streak[0].FailureClass {
+			return task.ClassNone
+		}
+	}
+	return streak[0].FailureClass
+}
+
+func whatOfTicket(tasks, ends int, same bool) string {
+	what := fmt.Sprintf("%d tasks of the ticket failed one after the other", tasks)
+	if ends > tasks {
+		what += fmt.Sprintf(", %d times in all", ends)
+	}
+	if same {
+		what += ", all of them in the same way"
+	}
+	return what
+}
+
+// forTicket words the conclusion for a person who looks at the ticket; its agents are told of their own tasks.
+func (d *diagnoser) forTicket(out *task.Diagnosis) {
+	out.Notice, out.Advice = task.NoticeNone, ""
+	if out.FailureClass == task.ClassNone {
+		out.Cause, out.Confidence = "Its tasks failed in different ways, so it may be what the ticket asks for.", sureByGuess
+		out.Proposal = "Look at each of its tasks, then say more clearly what the ticket asks for, or divide it in another way."
+	}
+	if strings.HasPrefix(out.Command, "omoi retry ") {
+		out.Command = "omoi why " + out.TaskID
+	}
+}
