@@ -19,6 +19,7 @@ import (
 // Tasks keeps tasks. Errors of all methods carry the domain's codes; an id of another
 // organization is [task.CodeNotFound].
 type Tasks interface {
+	SavedWork
 	AcceptTask(ctx context.Context, d task.Draft) (task.Accepted, error)
 	Task(ctx context.Context, organizationID, id string) (task.Task, error)
 	Tasks(ctx context.Context, organizationID string, q task.Query) (task.Page[task.Task], error)

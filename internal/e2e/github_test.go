@@ -85,6 +85,7 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.Contains(t, text(refused.ErrorMessage), "GitHub refused the token")
 	r.noLeaks()
 	require.Equal(t, task.SalvagePatch, r.task(revoked.ID).Attempts[0].Salvage.Kind, "omoi keeps what GitHub does not take")
+	r.bundleComesOut(bare, revoked.ID)
 
 	_, _, err = r.api.CreateTask(context.Background(), apiclient.NewTask{Repo: hubRepo, Description: "again", Agent: task.AgentExternal}, "")
 	require.ErrorContains(t, err, "expired")
@@ -105,6 +106,20 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.Empty(t, r.inTables(token), "the token in a table")
 	require.Empty(t, r.inFiles(token, began), "the token in a file")
 	require.Empty(t, r.inRepositories(token), "the token in a repository")
+}
+
+// bundleComesOut gets the commits of a task out of what omoi keeps, in a clone as a person has one.
+func (r *rig) bundleComesOut(bare, id string) {
+	r.t.Helper()
+	file, clone := filepath.Join(r.dir, "work.bundle"), filepath.Join(r.dir, "clone of "+id)
+	written := r.omoi("work", id, "--patch", file)
+	require.Zero(r.t, written.code, written.stderr)
+	require.Contains(r.t, written.stderr, "git fetch "+file+" '+refs/*:refs/saved/*'")
+	require.Zero(r.t, r.run("git", "clone", "-q", bare, clone).code)
+	fetched := r.run("git", "-C", clone, "fetch", "-q", file, "+refs/*:refs/saved/*")
+	require.Zero(r.t, fetched.code, fetched.stderr)
+	shown := r.run("git", "-C", clone, "show", "refs/saved/heads/"+text(r.task(id).Branch)+":more.txt")
+	require.Equal(r.t, "more\n", shown.stdout, shown.stderr)
 }
 
 // waiting waits until the agent waits for a message, and its task tells of its sandbox.

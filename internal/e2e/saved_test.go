@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"path/filepath"
 	"syscall"
@@ -102,6 +103,45 @@ func TestWorkIsSavedOnEveryKindOfEnd(t *testing.T) {
 	}, "worker")
 	r.endAndSave(repo, limits())
 	r.noLeaks()
+	r.workComesOut(repo)
+}
+
+// workComesOut gets at saved work by what `omoi work` says, in a clone as a person has one.
+func (r *rig) workComesOut(repo string) {
+	r.t.Helper()
+	ended := r.submit(repo, script(stepUnsaved, `{"fail":"no"}`), retries(0))
+	r.ends(ended.ID, task.StatusFailed)
+	r.noLeaks()
+	listed := r.omoi("work", ended.ID, "--json")
+	require.Zero(r.t, listed.code, listed.stderr)
+	var page apiclient.Page[apiclient.SavedWork]
+	require.NoError(r.t, json.Unmarshal([]byte(listed.stdout), &page))
+	require.Len(r.t, page.Items, 1)
+	require.Equal(r.t, []any{task.SavedRescue, 1}, []any{page.Items[0].Kind, page.Items[0].Files})
+	clone := filepath.Join(r.dir, "clone")
+	require.Zero(r.t, r.run("git", "clone", "-q", repo, clone).code)
+	fetched := r.run("sh", "-c", "cd "+clone+" && "+page.Items[0].Next+" && git show FETCH_HEAD:notes.txt")
+	require.Equal(r.t, "not committed\n", fetched.stdout, fetched.stderr)
+	refused := r.omoi("work", ended.ID, "--attempt", "1", "--patch", "-")
+	require.NotZero(r.t, refused.code)
+	require.Contains(r.t, refused.stderr, page.Items[0].Next)
+	r.patchComesOut(clone)
+}
+
+// patchComesOut applies the patch of a task that has no repository.
+func (r *rig) patchComesOut(clone string) {
+	r.t.Helper()
+	project, err := r.api.CreateProject(context.Background(), apiclient.NewProject{Name: "without a repository"})
+	require.NoError(r.t, err)
+	ended := r.submit("", script(stepUnsaved, `{"fail":"no"}`), retries(0), func(in *apiclient.NewTask) { in.ProjectID = project.ID })
+	r.ends(ended.ID, task.StatusFailed)
+	r.noLeaks()
+	file := filepath.Join(r.dir, "work.patch")
+	written := r.omoi("work", ended.ID, "--patch", file)
+	require.Zero(r.t, written.code, written.stderr)
+	require.Contains(r.t, written.stderr, "git apply "+file)
+	applied := r.run("sh", "-c", "cd "+clone+" && git apply "+file+" && cat notes.txt")
+	require.Equal(r.t, "not committed\n", applied.stdout, applied.stderr)
 }
 
 func (r *rig) endAndSave(repo string, ends map[string]ending) {

@@ -57,6 +57,7 @@ type fakeAPI struct {
 
 	onLog       func() // runs under the lock before a log is answered
 	transcripts []client.TranscriptInfo
+	works       []client.SavedWork
 	credentials []client.Credential
 	given       map[string]client.NewCredential // by kind
 	trials      map[string]credential.Trial     // likewise
@@ -85,6 +86,7 @@ func newFake(t *testing.T) *fakeAPI {
 	f.serveConductor(mux)
 	f.serveCredentials(mux)
 	f.serveTranscripts(mux)
+	f.serveWork(mux)
 	mux.HandleFunc("POST /api/v1/sandboxes/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
 		var in client.NewMessage
 		_ = json.NewDecoder(r.Body).Decode(&in)

@@ -2,6 +2,7 @@ package taskcmd
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -15,18 +16,63 @@ import (
 func (s *session) rescued(out printer, t client.Task, boxes []client.Sandbox) {
 	for _, b := range boxes {
 		leftOut(out, b)
-		if b.Salvage == nil || b.Salvage.Kind != task.SalvageRef || !plainRef(b.Salvage.Ref) {
+		words := savedWords(t, b)
+		if words == "" {
 			continue
 		}
-		git := "git"
-		if filepath.IsAbs(t.Repo) {
-			git = "git -C " + scm.Quoted(render.Clean(t.Repo))
-		}
 		out("")
-		out("Uncommitted work of attempt %d (%s) is saved as %s:", b.Attempt, render.Count(b.Salvage.Files, "file"), b.Salvage.Ref)
-		out("  %s show %s", git, b.Salvage.Ref)
-		out("  %s branch rescued-%s %s", git, render.Short(b.ID), b.Salvage.Ref)
+		if b.Salvage.Kind == task.SalvagePatch {
+			out("%s kept by omoi:", words)
+			out("  omoi work %s --attempt %d --patch work-%d", render.Short(t.ID), b.Attempt, b.Attempt)
+			continue
+		}
+		out("%s saved as %s:", words, b.Salvage.Ref)
+		for _, line := range gitLines(t, b) {
+			out("  %s", line)
+		}
 	}
+}
+
+// savedWords says what was saved beside the branch; empty: nothing that is not on the branch by now.
+func savedWords(t client.Task, b client.Sandbox) string {
+	v := b.Salvage
+	if v == nil || v.Kind != task.SalvagePatch && (v.Kind != task.SalvageRef || !plainRef(v.Ref)) {
+		return ""
+	}
+	commits := v.Head != "" && !onBranch(t, b)
+	switch {
+	case commits && v.Files > 0:
+		return fmt.Sprintf("Commits of attempt %d that did not get to the branch, and %s that were not committed, are", b.Attempt, render.Count(v.Files, "file"))
+	case commits:
+		return fmt.Sprintf("Commits of attempt %d that did not get to the branch are", b.Attempt)
+	case v.Files > 0:
+		return fmt.Sprintf("Uncommitted work of attempt %d (%s) is", b.Attempt, render.Count(v.Files, "file"))
+	case v.Head == "": // other branches, stashes
+		return fmt.Sprintf("Work of attempt %d beside its branch is", b.Attempt)
+	}
+	return ""
+}
+
+// onBranch tells whether saved commits came to the branch later.
+func onBranch(t client.Task, b client.Sandbox) bool {
+	for _, a := range t.Attempts {
+		if a.Number == b.Attempt {
+			return a.HeadCommit != nil && *a.HeadCommit == b.Salvage.Head
+		}
+	}
+	return false
+}
+
+// gitLines show a saved commit and make a branch of it. A local repository has it; from another one it is fetched first.
+func gitLines(t client.Task, b client.Sandbox) []string {
+	git, ref := "git", b.Salvage.Ref
+	var lines []string
+	if filepath.IsAbs(t.Repo) {
+		git = "git -C " + scm.Quoted(render.Clean(t.Repo))
+	} else {
+		lines, ref = []string{"git fetch origin " + ref}, "FETCH_HEAD"
+	}
+	return append(lines, fmt.Sprintf("%s show %s", git, ref), fmt.Sprintf("%s branch rescued-%s %s", git, render.Short(b.ID), ref))
 }
 
 // leftOut says what of a sandbox's work is not there any more, or not as it was.

@@ -165,7 +165,14 @@ func saved(v *task.Salvage) string {
 	case v.Kind == task.SalvageNone:
 		return "nothing uncommitted"
 	}
-	text := fmt.Sprintf("%s in %s %s", render.Count(v.Files, "file"), v.Kind, render.Clean(v.Ref))
+	what := render.Count(v.Files, "file")
+	switch {
+	case v.Head != "" && v.Files > 0:
+		what = "commits and " + what
+	case v.Head != "":
+		what = "commits"
+	}
+	text := fmt.Sprintf("%s in %s %s", what, v.Kind, render.Clean(v.Ref))
 	if len(v.Notes) > 0 {
 		text += ", with " + render.Count(len(v.Notes), "note") + ": see omoi show"
 	}

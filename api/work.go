@@ -1,0 +1,155 @@
+package api
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// SavedWork reads what was saved of attempts' work.
+type SavedWork interface {
+	SavedWork(ctx context.Context, organizationID, taskID string) ([]task.SavedWork, error)
+	// SavedPiece answers a piece of a text, counted from 0; an empty one is behind the end.
+	SavedPiece(ctx context.Context, taskID, textID string, piece int) ([]byte, error)
+}
+
+// keptType is what patches and bundles are served as: a patch may hold any bytes.
+const keptType = "application/octet-stream"
+
+func (a *API) registerWork() {
+	const work = "/api/v1/tasks/{id}/work"
+	add(a, route{
+		method: http.MethodGet, path: work, id: "list-work", tag: tagTasks, access: accessRead,
+		summary: "Where the work of each attempt is: on the branch, saved beside it, kept here, or lost",
+	}, a.listWork)
+	add(a, route{
+		method: http.MethodGet, path: work + "/{attempt}", id: "get-work", tag: tagTasks, access: accessRead, text: keptType,
+		summary: "The patch, or the git bundle, that is kept of an attempt's work; 409 tells how to fetch what the repository has",
+		fails:   []int{http.StatusConflict, http.StatusGone},
+	}, a.getWork)
+}
+
+func (a *API) listWork(ctx context.Context, in *TaskPath) (*pageOut[client.SavedWork], error) {
+	found, err := a.workOf(ctx, in.ID)
+	return &pageOut[client.SavedWork]{Body: client.Page[client.SavedWork]{Items: found}}, err
+}
+
+// workOf lists the work of a task, with the command that gets each.
+func (a *API) workOf(ctx context.Context, id string) ([]task.SavedWork, error) {
+	t, err := a.readTask(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.deps.Store.SavedWork(ctx, callerOf(ctx).organization, t.ID)
+	if found == nil {
+		found = []task.SavedWork{}
+	}
+	for n, one := range found {
+		found[n].Next = nextOf(t, one)
+	}
+	return found, err
+}
+
+// nextOf is the command that gets saved work.
+func nextOf(t client.Task, one task.SavedWork) string {
+	switch {
+	case one.Kept():
+		return "omoi work " + t.ID + " --attempt " + strconv.Itoa(one.Attempt) + " --patch work." + one.Kind
+	case one.Ref == "":
+		return ""
+	case strings.HasPrefix(t.Repo, "/"):
+		return "git fetch " + scm.Quoted(t.Repo) + " " + scm.Quoted(one.Ref)
+	}
+	return "git fetch origin " + scm.Quoted(one.Ref)
+}
+
+type workIn struct {
+	TaskPath
+	Attempt int `path:"attempt" minimum:"1" maximum:"1000000"`
+}
+
+func (a *API) getWork(ctx context.Context, in *workIn) (*huma.StreamResponse, error) {
+	found, err := a.workOf(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := keptOf(found, in)
+	if err != nil {
+		return nil, err
+	}
+	first, err := a.deps.Store.SavedPiece(ctx, in.ID, kept.Text, 0) // while an error can still be told
+	if err != nil {
+		return nil, err
+	}
+	return a.sendKept(in.ID, kept.Text, first), nil
+}
+
+func (a *API) sendKept(taskID, textID string, first []byte) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		ctx.SetHeader("Content-Type", keptType)
+		a.writeKept(ctx.Context(), humagin.Unwrap(ctx).Writer, taskID, textID, first)
+	}}
+}
+
+// keptOf picks what omoi keeps of an attempt's work, or says where that is else.
+func keptOf(found []task.SavedWork, in *workIn) (task.SavedWork, error) {
+	var last *task.SavedWork
+	for n, one := range found {
+		if one.Attempt != in.Attempt {
+			continue
+		}
+		if one.Kept() {
+			return one, nil
+		}
+		last = &found[n] // what is beside the branch comes behind it
+	}
+	switch {
+	case last == nil:
+		return task.SavedWork{}, task.Errorf(task.CodeNotFound, "Task %s has no work of an attempt %d. Next: omoi work %s", in.ID, in.Attempt, in.ID)
+	case last.Kind == task.SavedLost:
+		return task.SavedWork{}, task.Errorf(task.CodeGone, "The work of attempt %d is lost%s.", in.Attempt, lostWords(*last))
+	case last.Kind == task.SavedNone:
+		return task.SavedWork{}, task.Errorf(task.CodeNotFound, "Attempt %d of task %s has left no work.", in.Attempt, in.ID)
+	}
+	return task.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is in the repository, and no patch of it is kept. Next, in a clone of it: %s", in.Attempt, last.Next)
+}
+
+// lostWords say since when work is lost, or why.
+func lostWords(one task.SavedWork) string {
+	if one.LostSince != nil {
+		return " since " + one.LostSince.UTC().Format(time.RFC3339) + ", when its sandbox was heard of last"
+	}
+	if len(one.Notes) > 0 {
+		return ": " + strings.TrimRight(one.Notes[0], ".")
+	}
+	return ""
+}
+
+// writeKept sends a text piece by piece, so that a long one is never held. Where it cannot be read to its end the connection
+// breaks, or the reader would take a part for the whole.
+func (a *API) writeKept(ctx context.Context, out io.Writer, taskID, textID string, piece []byte) {
+	for n := 1; len(piece) > 0; n++ {
+		if _, err := out.Write(piece); err != nil {
+			return // the reader left
+		}
+		var err error
+		limited, cancel := a.limited(ctx)
+		piece, err = a.deps.Store.SavedPiece(limited, taskID, textID, n)
+		cancel()
+		if err != nil {
+			a.log.WarnContext(ctx, "saved work not sent to its end", slog.String("task_id", taskID), slog.Any("error", err))
+			panic(http.ErrAbortHandler)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package api_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// keeps stores a text of a task's work and answers its id.
+func (w *world) keeps(t client.Task, kind, content string) string {
+	w.t.Helper()
+	id, err := w.store.SaveText(w.t.Context(), t.ID, kind, content)
+	require.NoError(w.t, err)
+	return id
+}
+
+// saves writes what became of the work in a sandbox.
+func (w *world) saves(box string, s task.Salvage) {
+	w.t.Helper()
+	raw, err := json.Marshal(s)
+	require.NoError(w.t, err)
+	w.exec(`UPDATE sandboxes SET salvage = $2 WHERE id = $1`, box, raw)
+}
+
+func (w *world) works(t client.Task, headers ...string) []client.SavedWork {
+	w.t.Helper()
+	return ok[client.Page[client.SavedWork]](w.call(http.MethodGet, "/api/v1/tasks/"+t.ID+"/work", nil, headers...), http.StatusOK).Items
+}
+
+func (w *world) getsWork(t client.Task, attempt string) answer {
+	w.t.Helper()
+	return w.call(http.MethodGet, "/api/v1/tasks/"+t.ID+"/work/"+attempt, nil)
+}
+
+func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	job := w.task(newTask())
+	require.Empty(t, w.works(job))
+	w.getsWork(job, "1").refused(http.StatusNotFound, "")
+	w.getsWork(job, "0").refused(http.StatusUnprocessableEntity, "path.attempt")
+	box := w.begin(job)
+	require.Empty(t, w.works(job), "it is at work")
+	w.end(job, task.StatusFailed)
+	require.Equal(t, task.SavedNone, w.works(job)[0].Kind)
+	require.Contains(t, w.getsWork(job, "1").refused(http.StatusNotFound, "").Detail, "has left no work")
+
+	now := time.Now().UTC().Truncate(time.Second)
+	w.saves(box, task.Salvage{Kind: task.SalvageLost, LostSince: &now})
+	require.Equal(t, &now, w.works(job)[0].LostSince)
+	w.getsWork(job, "1").refused(http.StatusGone, "")
+
+	w.saves(box, task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/x/1", Files: 2, Bytes: 7, Notes: []string{"large"}})
+	w.exec(`UPDATE tasks SET branch_name = 'feature/x', base_commit = 'c0' WHERE id = $1`, job.ID)
+	w.exec(`UPDATE attempts SET head_commit = 'c1' WHERE task_id = $1`, job.ID)
+	require.Equal(t, []client.SavedWork{
+		{Attempt: 1, SandboxID: box, Kind: task.SavedBranch, Ref: "feature/x", Head: "c1", Next: "git fetch " + goodRepo + " feature/x"},
+		{
+			Attempt: 1, SandboxID: box, Kind: task.SavedRescue, Ref: "refs/omoi/rescue/x/1", Files: 2, Bytes: 7, Notes: []string{"large"},
+			Next: "git fetch " + goodRepo + " refs/omoi/rescue/x/1",
+		},
+	}, w.works(job))
+	require.Contains(t, w.getsWork(job, "1").refused(http.StatusConflict, "").Detail, "git fetch "+goodRepo+" refs/omoi/rescue/x/1")
+	w.exec(`UPDATE projects SET repo = 'acme/app'`)
+	require.Equal(t, "git fetch origin refs/omoi/rescue/x/1", w.works(job)[1].Next, "a clone knows where that is")
+}
+
+// What no repository has comes out as it was in the sandbox, whatever it is, also where it is longer than one piece.
+func TestKeptWorkComesOutAsItWas(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	job := w.task(newTask())
+	box := w.begin(job)
+	w.end(job, task.StatusFailed)
+	long := strings.Repeat("+ä line of a patch\n", 300_000)
+	bytes := strings.Repeat("\x00\xff\x01", 1_500_001)
+	for _, c := range []struct{ kind, stored, named, want string }{
+		{"patch", long, task.SavedPatch, long},
+		{"patch", "", task.SavedPatch, ""},
+		{"patch_base64", base64.StdEncoding.EncodeToString([]byte("a\x00b")), task.SavedPatch, "a\x00b"},
+		{"bundle_base64", base64.StdEncoding.EncodeToString([]byte(bytes)), task.SavedBundle, bytes},
+	} {
+		w.saves(box, task.Salvage{Kind: task.SalvagePatch, Ref: w.keeps(job, c.kind, c.stored), Files: 1})
+		one := w.works(job)[0]
+		require.Equal(t, []any{c.named, 1, "omoi work " + job.ID + " --attempt 1 --patch work." + c.named}, []any{one.Kind, one.Files, one.Next})
+		require.InDelta(t, len(c.want), one.Bytes, 2, "base64 may have two bytes of padding")
+		got := w.getsWork(job, "1")
+		require.Equal(t, []any{http.StatusOK, "application/octet-stream"}, []any{got.status, got.header.Get("Content-Type")})
+		require.True(t, c.want == string(got.body), "%s: %d bytes came of %d", c.kind, len(got.body), len(c.want)) //nolint:testifylint // Equal would print all of it
+	}
+	w.exec(`DELETE FROM texts`)
+	w.getsWork(job, "1").refused(http.StatusNotFound, "")
+}
+
+// A text of another task is nobody's work, and another organization's task is not there.
+func TestSavedWorkIsForThoseWhoMayReadTheTask(t *testing.T) {
+	t.Parallel()
+	w := closed(t)
+	mine := []string{authorization, w.key(w.org, "read", "write")}
+	job := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), mine...), http.StatusCreated)
+	other := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), mine...), http.StatusCreated)
+	box := w.begin(job)
+	w.end(job, task.StatusFailed)
+	w.saves(box, task.Salvage{Kind: task.SalvagePatch, Ref: w.keeps(other, "patch", "theirs")})
+	path := "/api/v1/tasks/" + job.ID + "/work"
+	w.call(http.MethodGet, path+"/1", nil, mine...).refused(http.StatusNotFound, "")
+	elsewhere, err := w.store.EnsureOrganization(t.Context(), "elsewhere")
+	require.NoError(t, err)
+	for _, way := range []string{path, path + "/1"} {
+		w.call(http.MethodGet, way, nil).refused(http.StatusUnauthorized, "")
+		w.call(http.MethodGet, way, nil, authorization, w.key(elsewhere, "read")).refused(http.StatusNotFound, "")
+	}
+}

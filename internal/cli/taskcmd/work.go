@@ -1,0 +1,141 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// workAsked is what the command line asks of saved work.
+type workAsked struct {
+	attempt int
+	patch   string // file; - is standard output
+}
+
+func newWork(s *session) *cobra.Command {
+	var asked workAsked
+	cmd := &cobra.Command{
+		Use:   "work <task>",
+		Short: "Show where the work of each attempt is, and get what no branch has",
+		Long: `Show where the work of each attempt is: on the task's branch, saved beside it in the repository, kept by omoi as a patch or a git
+bundle, or lost. --patch writes what omoi keeps: a patch as git apply takes it, or a bundle as git fetch takes it.`,
+		Args:              oneTask,
+		ValidArgsFunction: s.completeTasks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case asked.attempt < 0:
+				return exit.Usagef("--attempt %d is no attempt; they count from 1. Next: omoi work %s", asked.attempt, args[0])
+			case asked.patch == "-" && s.json:
+				return exit.Usagef("--patch - prints the patch itself, which is no JSON. Next: leave --json out, or name a file")
+			}
+			return s.work(cmd.Context(), args[0], asked)
+		},
+	}
+	cmd.Flags().IntVar(&asked.attempt, "attempt", 0, "number of the attempt; 0 is all, and with --patch the newest of which omoi keeps work")
+	cmd.Flags().StringVar(&asked.patch, "patch", "", "write the kept patch or bundle to this `file`; - is standard output")
+	return cmd
+}
+
+func (s *session) work(ctx context.Context, ref string, asked workAsked) error {
+	api, t, err := s.taskOf(ctx, ref)
+	if err != nil {
+		return err
+	}
+	found, err := api.Work(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if asked.attempt > 0 {
+		found = ofAttempt(found, asked.attempt)
+	}
+	if asked.patch != "" {
+		return s.takeWork(ctx, api, t, found, asked)
+	}
+	if len(found) == 0 && asked.attempt > 0 {
+		return task.Errorf(task.CodeNotFound, "The task has no work of an attempt %d. Next: omoi work %s", asked.attempt, render.Short(t.ID))
+	}
+	if s.json {
+		return s.printJSON(client.Page[client.SavedWork]{Items: found})
+	}
+	s.showWork(t, found)
+	return nil
+}
+
+func ofAttempt(all []client.SavedWork, attempt int) []client.SavedWork {
+	found := []client.SavedWork{}
+	for _, one := range all {
+		if one.Attempt == attempt {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+func (s *session) showWork(t client.Task, found []client.SavedWork) {
+	if len(found) == 0 {
+		s.hint("No work yet: no attempt of this task has ended. Next: omoi logs -f %s", render.Short(t.ID))
+		return
+	}
+	rows := [][]string{{"ATTEMPT", "KIND", "FILES", "BYTES", "WHERE"}}
+	for _, one := range found {
+		rows = append(rows, []string{strconv.Itoa(one.Attempt), one.Kind, count(int64(one.Files)), count(one.Bytes), where(one)})
+	}
+	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	s.notes(found)
+	var next [][2]string
+	for _, one := range found {
+		if one.Next != "" {
+			next = append(next, [2]string{render.Clean(strings.ReplaceAll(one.Next, t.ID, render.Short(t.ID))), purpose(t, one)})
+		}
+	}
+	s.next(s.say, next)
+}
+
+// count is a number that is known; 0 is none.
+func count(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// where says in which place work is.
+func where(one client.SavedWork) string {
+	switch {
+	case one.Kind == task.SavedLost && one.LostSince != nil:
+		return "lost since " + one.LostSince.Local().Format(day)
+	case one.Kind == task.SavedLost:
+		return "lost"
+	case one.Kept():
+		return "kept by omoi"
+	case one.Ref == "":
+		return "nothing was left"
+	case one.Kind == task.SavedBranch:
+		return render.Clean(one.Ref) + " at " + render.Clean(one.Head[:min(12, len(one.Head))])
+	}
+	return render.Clean(one.Ref)
+}
+
+func (s *session) notes(found []client.SavedWork) {
+	for _, one := range found {
+		for _, note := range one.Notes {
+			s.say("Attempt %d: %s", one.Attempt, render.OneLine(note, 250))
+		}
+	}
+}
+
+// purpose says what a command gets, and where it is to be typed.
+func purpose(t client.Task, one client.SavedWork) string {
+	if one.Kept() {
+		return fmt.Sprintf("write the %s of attempt %d", one.Kind, one.Attempt)
+	}
+	return fmt.Sprintf("in a clone of %s, then git show FETCH_HEAD", render.Clean(t.Repo))
+}

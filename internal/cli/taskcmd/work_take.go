@@ -1,0 +1,102 @@
+package taskcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// takeWork writes what omoi keeps of the newest attempt that is asked for. Where it keeps nothing the server says where the work is.
+func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Task, found []client.SavedWork, asked workAsked) error {
+	one := client.SavedWork{Attempt: asked.attempt}
+	for _, candidate := range found {
+		if candidate.Kept() {
+			one = candidate
+		}
+	}
+	if one.Attempt == 0 {
+		return task.Errorf(task.CodeNotFound, "omoi keeps no patch of this task. Where its work is: omoi work %s", render.Short(t.ID))
+	}
+	if asked.patch == "-" {
+		return s.printWork(ctx, api, t.ID, one)
+	}
+	file, err := s.path(asked.patch)
+	if err != nil {
+		return err
+	}
+	size, err := writeWhole(file, func(w io.Writer) (int64, error) { return api.WriteWork(ctx, t.ID, one.Attempt, w) })
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(map[string]any{"task_id": t.ID, "attempt": one.Attempt, "kind": one.Kind, "file": file, "bytes": size})
+	}
+	s.say("%s has the %s of attempt %d, %s", render.Clean(file), one.Kind, one.Attempt, render.Bytes(size))
+	s.next(s.hint, [][2]string{takes(one, file)})
+	return nil
+}
+
+// takes is the command that takes a patch or a bundle into a working copy.
+func takes(one client.SavedWork, file string) [2]string {
+	if one.Kind == task.SavedBundle {
+		return [2]string{fmt.Sprintf("git fetch %s '+refs/*:refs/saved/*'", scm.Quoted(file)), "in a clone of the repository, then git log --all"}
+	}
+	return [2]string{"git apply " + scm.Quoted(file), "in a working copy of the task's branch"}
+}
+
+// printWork writes to standard output, byte for byte but where a person's terminal would take it for orders.
+func (s *session) printWork(ctx context.Context, api *client.Client, taskID string, one client.SavedWork) error {
+	if !isTerminal(s.Stdout) {
+		_, err := api.WriteWork(ctx, taskID, one.Attempt, s.Stdout)
+		return err
+	}
+	if one.Kind == task.SavedBundle {
+		return exit.Usagef("a git bundle is nothing to look at. Next: omoi work %s --patch work.bundle", render.Short(taskID))
+	}
+	var text strings.Builder
+	if _, err := api.WriteWork(ctx, taskID, one.Attempt, &text); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		s.say("%s", s.style().DiffLine(render.Clean(strings.TrimRight(line, "\n"))))
+	}
+	return nil
+}
+
+// writeWhole writes a file that is there as a whole or not at all.
+func writeWhole(file string, write func(io.Writer) (int64, error)) (size int64, err error) {
+	part, err := os.CreateTemp(filepath.Dir(file), ".omoi-work-")
+	if err != nil {
+		return 0, exit.Usagef("%s cannot be written: %s. Next: name another file", file, saysWhy(err))
+	}
+	defer func() { _ = os.Remove(part.Name()) }() // it is gone where all went well
+	size, err = write(part)
+	if closed := part.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(part.Name(), file)
+	}
+	if err != nil {
+		return size, fmt.Errorf("write %s: %w", file, err)
+	}
+	return size, nil
+}
+
+// saysWhy is what the system says without the path that is named already.
+func saysWhy(err error) string {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}

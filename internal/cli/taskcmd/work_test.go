@@ -1,0 +1,145 @@
+package taskcmd_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func (f *fakeAPI) serveWork(mux *http.ServeMux) {
+	mux.HandleFunc("GET /api/v1/tasks/{id}/work", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Page[client.SavedWork]{Items: f.works})
+	})
+	mux.HandleFunc("GET /api/v1/tasks/{id}/work/{attempt}", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("attempt") == "1" {
+			problem(w, task.CodeConflict, "The work of attempt 1 is in the repository. Next: git fetch origin feature/x")
+			return
+		}
+		_, _ = w.Write([]byte("+the work of " + r.PathValue("attempt") + "\n"))
+	})
+}
+
+func TestWork(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{{ID: idA, Repo: "acme/app"}}
+	require.Contains(t, f.omoi("work", "-").err, "No work yet")
+	require.Contains(t, f.omoi("work", "-", "--patch", "x").err, "omoi keeps no patch of this task")
+	since := time.Now()
+	f.works = []client.SavedWork{
+		{Attempt: 1, Kind: task.SavedBranch, Ref: "feature/x", Head: "0123456789abcdef", Next: "git fetch origin feature/x"},
+		{Attempt: 2, Kind: task.SavedPatch, Files: 3, Bytes: 70, Notes: []string{"\"huge\" was left out\x1b"}, Next: "omoi work " + idA + " --attempt 2 --patch work.patch"},
+		{Attempt: 3, Kind: task.SavedLost, LostSince: &since},
+	}
+	got := f.omoi("work", "-")
+	require.Zero(t, got.code, got.err)
+	for _, want := range []string{
+		"feature/x at 0123456789ab", "kept by omoi", "lost since " + since.Format("2006-01-02"), "Attempt 2: \"huge\" was left out",
+		"omoi work 456789ab --attempt 2 --patch work.patch", "git fetch origin feature/x", "in a clone of acme/app",
+	} {
+		require.Contains(t, got.out, want)
+	}
+	require.NotContains(t, got.out, "\x1b")
+	require.NotContains(t, f.omoi("work", "-", "--attempt", "3").out, "kept by omoi")
+	require.Contains(t, f.omoi("work", "-", "--attempt", "9").err, "no work of an attempt 9")
+	var page client.Page[client.SavedWork]
+	requireJSON(t, f.omoi("work", "-", "--json").out, &page)
+	require.Len(t, page.Items, 3)
+}
+
+func TestWorkIsTakenOut(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{{ID: idA}}
+	f.works = []client.SavedWork{
+		{Attempt: 1, Kind: task.SavedBranch, Ref: "feature/x", Head: "c1"}, {Attempt: 2, Kind: task.SavedPatch}, {Attempt: 4, Kind: task.SavedBundle},
+	}
+	require.Equal(t, result{out: "+the work of 2\n"}, f.omoi("work", "-", "--attempt", "2", "--patch", "-"))
+	require.Equal(t, result{out: "+the work of 4\n"}, f.omoi("work", "-", "--patch", "-"), "the newest that is kept")
+	file := filepath.Join(t.TempDir(), "a patch")
+	got := f.omoi("work", "-", "--attempt", "2", "--patch", file)
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.err, "git apply '"+file+"'")
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "+the work of 2\n", string(content))
+	bundle := f.omoi("work", "-", "--attempt", "4", "--patch", file)
+	require.Contains(t, bundle.err, "git fetch '"+file+"' '+refs/*:refs/saved/*'")
+	var told map[string]any
+	requireJSON(t, f.omoi("work", "-", "--attempt", "2", "--patch", file, "--json").out, &told)
+	require.Equal(t, []any{2.0, "patch", file, 15.0}, []any{told["attempt"], told["kind"], told["file"], told["bytes"]})
+
+	require.Contains(t, f.omoi("work", "-", "--attempt", "1", "--patch", file).err, "Next: git fetch origin feature/x")
+	left, err := os.ReadDir(filepath.Dir(file))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "what could not be had leaves the file that was there, and nothing beside it")
+	for _, args := range [][]string{{"--attempt", "-1"}, {"--patch", "-", "--json"}, {"--attempt", "2", "--patch", filepath.Join(file, "below")}} {
+		require.Equal(t, exit.Usage, f.omoi(append([]string{"work", "-"}, args...)...).code, strings.Join(args, " "))
+	}
+}
+
+// What is said of saved work is true: of commits that were not pushed, and once they have been.
+func TestWhatIsSaidOfSavedWorkIsTrue(t *testing.T) {
+	t.Parallel()
+	const ref = "refs/omoi/rescue/x/1"
+	for name, c := range map[string]struct {
+		salvage task.Salvage
+		head    *string
+		repo    string
+		want    []string
+		not     string
+	}{
+		"uncommitted": {
+			task.Salvage{Kind: task.SalvageRef, Ref: ref, Files: 2},
+			nil, "/repo",
+			[]string{"Uncommitted work of attempt 1 (2 files) is saved as " + ref, "git -C /repo show " + ref},
+			"fetch",
+		},
+		"not pushed": {
+			task.Salvage{Kind: task.SalvageRef, Ref: ref, Head: "c1"},
+			nil, "acme/app",
+			[]string{
+				"Commits of attempt 1 that did not get to the branch are saved as " + ref, "commits in ref " + ref,
+				"git fetch origin " + ref, "git show FETCH_HEAD", "git branch rescued-stuvwxyz FETCH_HEAD",
+			},
+			"ncommitted",
+		},
+		"both": {
+			task.Salvage{Kind: task.SalvageRef, Ref: ref, Head: "c1", Files: 1},
+			nil, "/repo",
+			[]string{"Commits of attempt 1 that did not get to the branch, and 1 file that were not committed, are saved", "commits and 1 file in ref"},
+			"fetch",
+		},
+		"pushed later":            {task.Salvage{Kind: task.SalvageRef, Ref: ref, Head: "c1"}, new("c1"), "/repo", nil, "show " + ref},
+		"pushed later, and files": {task.Salvage{Kind: task.SalvageRef, Ref: ref, Head: "c1", Files: 1}, new("c1"), "/repo", []string{"Uncommitted work of attempt 1 (1 file) is"}, "Commits of"},
+		"kept": {
+			task.Salvage{Kind: task.SalvagePatch, Ref: idB, Head: "c1"},
+			nil, "acme/app",
+			[]string{"Commits of attempt 1 that did not get to the branch are kept by omoi", "omoi work 456789ab --attempt 1 --patch"},
+			"fetch",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			failed := aTask(idA, task.StatusFailed)
+			failed.Repo, failed.Attempts = c.repo, []client.Attempt{{Number: 1, HeadCommit: c.head}}
+			f.tasks = []client.Task{failed}
+			f.boxes = []client.Sandbox{{ID: "abcdefghijklmnopqrstuvwxyz", TaskID: idA, Attempt: 1, Provider: "local", State: task.SandboxGone, Salvage: &c.salvage}}
+			got := f.omoi("show", "-").out
+			for _, want := range c.want {
+				require.Contains(t, got, want)
+			}
+			require.NotContains(t, got, c.not)
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	// kindBundle is how bundles are called among stored texts.
+	kindBundle = "bundle_base64"
+	// base64Kind ends the kind of a text that holds base64.
+	base64Kind = "_base64"
+	// savedPiece is how many characters of a text are read at a time; base64 can be cut there.
+	savedPiece = 4 << 20
+)
+
+// SavedWork lists where the work of a task's attempts is, the first attempt first.
+func (s *Store) SavedWork(ctx context.Context, organizationID, taskID string) ([]task.SavedWork, error) {
+	t, err := s.Task(ctx, organizationID, taskID)
+	if err != nil {
+		return nil, err
+	}
+	all := task.SavedOf(t)
+	ids := []string{}
+	for _, one := range all {
+		if one.Kept() {
+			ids = append(ids, one.Text)
+		}
+	}
+	if len(ids) == 0 {
+		return all, nil
+	}
+	texts, err := s.q.SavedTexts(ctx, &taskID, ids)
+	for _, text := range texts {
+		for n := range all {
+			if all[n].Text == text.ID {
+				nameKept(&all[n], text)
+			}
+		}
+	}
+	return all, translate("look at the saved work of task "+taskID, err)
+}
+
+// nameKept says what a stored text is, and how long when it is read.
+func nameKept(one *task.SavedWork, text db.SavedTextsRow) {
+	if text.Kind == kindBundle {
+		one.Kind = task.SavedBundle
+	}
+	one.Bytes = text.Bytes
+	if strings.HasSuffix(text.Kind, base64Kind) {
+		one.Bytes = int64(base64.StdEncoding.DecodedLen(int(text.Bytes)))
+	}
+}
+
+// SavedPiece answers a piece of a patch or a bundle as it was in the sandbox, counted from 0; an empty one is behind the end.
+// [task.CodeNotFound] if the task has no such text.
+func (s *Store) SavedPiece(ctx context.Context, taskID, textID string, piece int) ([]byte, error) {
+	first := int32(piece*savedPiece + 1) //nolint:gosec // G115: a text has less than 1 GiB
+	row, err := s.q.SavedPiece(ctx, db.SavedPieceParams{First: first, Most: savedPiece, TaskID: &taskID, ID: textID})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, task.Errorf(task.CodeNotFound, "The saved work %s of task %s is not kept any more.", textID, taskID)
+	}
+	if err != nil || !strings.HasSuffix(row.Kind, base64Kind) {
+		return []byte(row.Piece), translate("read saved work of task "+taskID, err)
+	}
+	content, err := base64.StdEncoding.DecodeString(row.Piece)
+	return content, translate("decode saved work of task "+taskID, err)
+}

@@ -1,0 +1,66 @@
+package task_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestSavedWorkOfEachAttempt(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	rescue := func(files int, head string) *task.Salvage {
+		return &task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/t/1", Files: files, Head: head}
+	}
+	branch := task.SavedWork{Kind: task.SavedBranch, Ref: "feature/x", Head: "c1"}
+	for name, c := range map[string]struct {
+		attempt task.Attempt
+		want    []task.SavedWork
+	}{
+		"at work":             {task.Attempt{}, nil},
+		"at work, with heads": {task.Attempt{HeadCommit: new("c1")}, []task.SavedWork{branch}},
+		"nothing":             {task.Attempt{EndedAt: &now, Salvage: &task.Salvage{Kind: task.SalvageNone}}, []task.SavedWork{{Kind: task.SavedNone}}},
+		"nothing but notes": {
+			task.Attempt{EndedAt: &now, Salvage: &task.Salvage{Kind: task.SalvageNone, Notes: []string{"large"}}},
+			[]task.SavedWork{{Kind: task.SavedNone, Notes: []string{"large"}}},
+		},
+		"as it was before": {task.Attempt{EndedAt: &now, HeadCommit: new("base")}, []task.SavedWork{{Kind: task.SavedNone}}},
+		"on the branch and beside it": {
+			task.Attempt{EndedAt: &now, HeadCommit: new("c1"), Salvage: rescue(2, "")},
+			[]task.SavedWork{branch, {Kind: task.SavedRescue, Ref: "refs/omoi/rescue/t/1", Files: 2}},
+		},
+		"not pushed": {
+			task.Attempt{EndedAt: &now, Salvage: rescue(0, "c1")},
+			[]task.SavedWork{{Kind: task.SavedRescue, Ref: "refs/omoi/rescue/t/1", Head: "c1"}},
+		},
+		"pushed later": {task.Attempt{EndedAt: &now, HeadCommit: new("c1"), Salvage: rescue(0, "c1")}, []task.SavedWork{branch}},
+		"a patch": {
+			task.Attempt{EndedAt: &now, Salvage: &task.Salvage{Kind: task.SalvagePatch, Ref: "id", Files: 1, Bytes: 9}},
+			[]task.SavedWork{{Kind: task.SavedPatch, Text: "id", Files: 1, Bytes: 9}},
+		},
+		"lost": {
+			task.Attempt{EndedAt: &now, Salvage: &task.Salvage{Kind: task.SalvageLost, LostSince: &now}},
+			[]task.SavedWork{{Kind: task.SavedLost, LostSince: &now}},
+		},
+	} {
+		c.attempt.Number, c.attempt.SandboxID = 1, "box"
+		for n := range c.want {
+			c.want[n].Attempt, c.want[n].SandboxID = 1, "box"
+		}
+		got := task.SavedOf(task.Task{Branch: new("feature/x"), Base: new("base"), Attempts: []task.Attempt{c.attempt}})
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+// An attempt that left the branch where the one before it had brought it has nothing of its own there.
+func TestABranchIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	got := task.SavedOf(task.Task{Branch: new("feature/x"), Base: new("base"), Attempts: []task.Attempt{
+		{Number: 1, EndedAt: &now, HeadCommit: new("c1")}, {Number: 2, EndedAt: &now, HeadCommit: new("c1")},
+	}})
+	require.Equal(t, []string{task.SavedBranch, task.SavedNone}, []string{got[0].Kind, got[1].Kind})
+}
