@@ -142,9 +142,16 @@ func (k *kit) try(ctx context.Context, t trial) Step {
 
 // said is what an error says, and what to do next by its own word, or by ours.
 func (k *kit) said(err error) (detail, next string) {
+	ours := k.next()
 	err = exit.InFlags(err, func(flag string) bool { return flag == "repo" || flag == "sandbox" })
+	switch e, ok := errors.AsType[*task.Error](err); {
+	case ok && e.Field == "repo":
+		ours = "omoi check " + k.name + " --repo <owner/name, or a path on the server's machine>"
+	case ok && e.Field == "sandbox":
+		ours = "omoi check " + k.name + " --sandbox <name>"
+	}
 	detail, next, _ = strings.Cut(exit.Message(err), " Next: ")
-	return detail, cmp.Or(next, k.next())
+	return detail, cmp.Or(next, ours)
 }
 
 // stopError is why a trial has not passed.

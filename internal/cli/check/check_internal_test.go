@@ -157,6 +157,23 @@ func TestATaskThatGetsNoSandboxIsGivenUp(t *testing.T) {
 	require.True(t, k.trouble.IsZero())
 }
 
+func TestARefusedRepositoryIsToBeNamedAnew(t *testing.T) {
+	t.Parallel()
+	k := &kit{name: "git"}
+	for _, c := range []struct {
+		err          error
+		detail, next string
+	}{
+		{task.Invalid("repo", "\"bad\" is none."), "\"bad\" is none.", "omoi check git --repo <owner/name, or a path on the server's machine>"},
+		{task.Invalid("repo", "repo: There is nothing at /x. Next: git init /x"), "--repo: There is nothing at /x.", "git init /x"},
+		{task.Invalid("sandbox", "No such sandbox."), "No such sandbox.", "omoi check git --sandbox <name>"},
+		{errors.New("broken"), "Broken.", "omoi doctor"},
+	} {
+		detail, next := k.said(c.err)
+		require.Equal(t, []string{c.detail, c.next}, []string{detail, next})
+	}
+}
+
 func TestEventsAreNamedByTheirNumbers(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "no event", events(nil))

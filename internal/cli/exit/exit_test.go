@@ -75,6 +75,7 @@ func TestFieldsAreNamedAsFlags(t *testing.T) {
 		require.Equal(t, want, exit.Message(err))
 		require.Equal(t, exit.Usage, exit.Code(err))
 	}
+	require.Equal(t, "--limit: give at most 10000.", exit.Message(exit.InFlags(task.Invalid("max_concurrent_tasks", "max_concurrent_tasks: expected number <= 10000."), has)))
 	require.Equal(t, "Give a repo.", exit.Message(exit.InFlags(task.Invalid("repo", "Give a repo."), has)), "it is named")
 	require.NoError(t, exit.InFlags(nil, has))
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// bounds are the words for limits of numbers.
+var bounds = strings.NewReplacer("expected number <= ", "give at most ", "expected number >= ", "give at least ") //nolint:gochecknoglobals // a table that nobody writes
+
 // InFlags says in the words of the command line what the server has against a value: it speaks of fields, a person has
 // given flags. has reports whether there is a flag of that name.
 func InFlags(err error, has func(flag string) bool) error {
@@ -20,7 +23,7 @@ func InFlags(err error, has func(flag string) bool) error {
 		return err
 	}
 	changed := *e
-	changed.Message = "--" + flag + ": " + said
+	changed.Message = "--" + flag + ": " + bounds.Replace(said)
 	return With(Code(err), &changed)
 }
 
