@@ -146,6 +146,9 @@ func judgeRetry(s State) (Effects, error) {
 
 func refusal(s State, kind string) error {
 	if s.Status.Final() {
+		if kind == AskVerdict {
+			kind = "judge"
+		}
 		return Errorf(CodeConflict, "The task is %s already; there is nothing to %s.", s.Status, kind)
 	}
 	return Errorf(CodeConflict, "The task is %s; a %s is not possible now.", s.Status, kind)

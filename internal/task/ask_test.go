@@ -41,6 +41,8 @@ func TestJudgeKnowsWhatIsInOrder(t *testing.T) {
 			require.Equal(t, c.receipt, effects.Receipt, name)
 		}
 	}
+	_, err := task.Judge(task.State{Status: task.StatusFailed}, task.Ask{Kind: task.AskVerdict})
+	require.EqualError(t, err, "The task is failed already; there is nothing to judge.")
 }
 
 func TestCycleIsFoundHoweverLong(t *testing.T) {

@@ -36,7 +36,9 @@ type compared struct {
 func newCompare(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "compare [sandbox ...]",
-		Short: "Show sandboxes side by side: outcome, time, cost, heartbeats, events by type; without ids the newest five, without those of omoi check",
+		Short: "Show sandboxes side by side; without ids the newest five",
+		Long: `Show sandboxes side by side: outcome, time, cost, heartbeats, events by type. Without ids they are the newest five,
+without those of omoi check.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 || len(args) > mostCompared {
 				return exit.Usagef("name 2 to %d sandboxes or tasks to compare, or none for the newest %d", mostCompared, comparedBoxes)
@@ -157,7 +159,7 @@ func comparison(rows []compared) [][]string {
 		line("alive", func(c compared) string { return render.Elapsed(time.Duration(c.SecondsAlive * float64(time.Second))) }),
 		line("model cost", func(c compared) string { return fmt.Sprintf("$%.2f", c.CostUSD) }),
 		line("tokens", func(c compared) string { return strconv.FormatInt(c.InputTokens+c.OutputTokens, 10) }),
-		line("work saved", func(c compared) string { return saved(c.Salvage) }),
+		line("work saved", func(c compared) string { return render.OneLine(saved(c.Salvage), 24) }),
 		line("events", func(c compared) string { return strconv.FormatInt(c.Counts.Total, 10) }),
 		line("heartbeats", func(c compared) string { return strconv.FormatInt(c.Counts.Heartbeats, 10) }),
 	}

@@ -85,6 +85,8 @@ func (s *session) halt(ctx context.Context, ref string, halt client.Halt, do hal
 func (s *session) halted(done client.Halted, now bool) {
 	name, tasks := render.OneLine(done.Project.Name, 60), render.Count(len(done.TaskIDs), "task")
 	switch {
+	case !done.Project.Paused && len(done.TaskIDs) == 0:
+		s.say("%s goes on: tasks that wait begin as slots are free.", name)
 	case !done.Project.Paused:
 		s.say("%s goes on: tasks that wait begin as slots are free. Of those that were stopped, %s may go on.", name, tasks)
 	case len(done.TaskIDs) > 0:

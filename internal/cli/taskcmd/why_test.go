@@ -40,6 +40,8 @@ Diagnosis of attempt 1, by rules, sure by 0.8: It failed.
   Webhook held after 2 tries. the receiver answered 500
 Next: omoi retry 456789ab
 `, got.out)
+	f.tasks[0].ProjectID, f.why.Next = idB, "omoi projects resume "+idB
+	require.Contains(t, f.omoi("why", "-").out, "Next: omoi projects resume 456755cd\n")
 	var e client.Explanation
 	requireJSON(t, f.omoi("why", "-", "--json").out, &e)
 	require.Equal(t, f.why, e)
