@@ -225,8 +225,8 @@ func (w *projecting) writeAttempts(ctx context.Context) error {
 			return err
 		}
 	}
-	if w.p.Ended == nil {
-		return nil
+	if err := w.publishedLater(ctx); err != nil || w.p.Ended == nil {
+		return err
 	}
 	reason, err := w.errorText(ctx, w.p.Ended.Reason)
 	if err != nil {
@@ -241,6 +241,14 @@ func (w *projecting) writeAttempts(ctx context.Context) error {
 		TaskID: w.row.ID, Number: int32(w.p.Ended.Number), Outcome: w.p.Ended.Outcome, //nolint:gosec // G115: at most task.MaxAttempts
 		FailureClass: string(w.p.Ended.Class), Reason: forPeople(reason), StopReason: orDefault(w.p.Ended.Idle, w.stopReason()),
 	})
+}
+
+// publishedLater takes back that attempts failed whose work a retry has published.
+func (w *projecting) publishedLater(ctx context.Context) error {
+	if w.p.Status != task.StatusCompleted {
+		return nil
+	}
+	return w.q.PublishedLater(ctx, w.row.ID)
 }
 
 // forPeople is the part of a stored error text that is not for those who look into omoi.
