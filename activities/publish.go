@@ -1,12 +1,10 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -21,6 +19,7 @@ const (
 	maxPullOutput = 4_000
 	maxPullFiles  = 50
 	maxPullPaths  = 4_000 // bytes of their names
+	maxPullBoxes  = 20    // sandboxes, the newest; as many as one task has attempts
 )
 
 // pullTitle names ticket and task, on one line.
@@ -51,13 +50,13 @@ func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work
 func (a *Activities) pullBody(work task.Work, story task.Story, files []changedFile) string {
 	var b strings.Builder
 	b.WriteString("Resolves #" + work.TicketID + ".\n")
-	section(&b, "What was asked", plainText(work.Description, maxPullText))
-	section(&b, "What was done", plainText(story.Output, maxPullOutput))
+	section(&b, "What was asked", askedText(work, story))
+	section(&b, "What was done", doneText(story))
 	section(&b, "Files", fileLines(files))
 	section(&b, "Tests", testLine(work.Execution.TestCommand, story.TestsPassed))
 	section(&b, "Validation", reviewLines(story.Task))
 	section(&b, "How it was made", a.madeLines(work, story))
-	section(&b, "Sandboxes", boxLines(story.Receipt))
+	section(&b, "Sandboxes", boxLines(story))
 	b.WriteString("\nOpened by omoi.\n\n")
 	return b.String()
 }
@@ -119,64 +118,6 @@ func testLine(command string, passed *bool) string {
 		return said + ": the agent does not say that it passed."
 	}
 	return said + "; the agent ran none that omoi knows of."
-}
-
-func (a *Activities) madeLines(work task.Work, story task.Story) string {
-	lines := []string{
-		"- task `" + work.TaskID + "`: `omoi show " + work.TaskID + "`",
-		"- branch `" + work.Branch + "`, agent `" + work.Agent + "`",
-		"- attempts: " + attemptWords(work, story.Task.Attempts),
-		"- interventions: " + interventionWords(story),
-	}
-	if story.Task.ID != "" {
-		lines = append(lines, "- cost: "+costWords(story))
-	}
-	if link := a.runURL(work.TaskID); link != "" {
-		lines = append(lines, "- run: "+link)
-	}
-	return strings.Join(lines, "\n")
-}
-
-func attemptWords(work task.Work, attempts []task.Attempt) string {
-	words := []string{}
-	for _, at := range attempts {
-		if at.FailureClass != task.ClassNone {
-			words = append(words, fmt.Sprintf("%d failed (%s)", at.Number, at.FailureClass))
-		}
-	}
-	return strings.Join(append([]string{strconv.Itoa(work.Attempt)}, words...), ", ")
-}
-
-func interventionWords(story task.Story) string {
-	var words []string
-	for _, s := range story.Spoken {
-		words = append(words, fmt.Sprintf("%d × %s by %s", s.Count, s.Kind, s.By))
-	}
-	for _, v := range story.Receipt.Visits {
-		words = append(words, "a person's "+v.Kind+" in a sandbox")
-	}
-	if n := story.Task.Replacements; n > 0 {
-		words = append(words, fmt.Sprintf("%d × replacement of the agent", n))
-	}
-	if n := story.Task.Revisions; n > 0 {
-		words = append(words, fmt.Sprintf("%d × revision", n))
-	}
-	return cmp.Or(strings.Join(words, ", "), "none")
-}
-
-func costWords(story task.Story) string {
-	var in, out int64
-	for _, at := range story.Task.Attempts {
-		in, out = in+at.InputTokens, out+at.OutputTokens
-	}
-	words := []string{fmt.Sprintf("models %.4f USD (%d tokens in, %d out)", story.Receipt.CostUSD, in, out)}
-	for _, c := range story.Receipt.Costs {
-		words = append(words, fmt.Sprintf("sandboxes %.4f %s", c.Amount, c.Currency))
-	}
-	if n := story.Receipt.Unpriced; n > 0 {
-		words = append(words, fmt.Sprintf("%d sandboxes without a price", n))
-	}
-	return strings.Join(words, ", ")
 }
 
 // runURL is the page of the task's workflow; empty if nobody said where that is.

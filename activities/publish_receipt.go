@@ -10,15 +10,34 @@ import (
 )
 
 // boxLines say what is known of each sandbox by now: the last one is deleted only after its work is out.
-func boxLines(receipt task.SandboxReceipt) string {
-	var lines []string
-	for _, b := range receipt.Sandboxes {
-		lines = append(lines, fmt.Sprintf("- `%s` (%s, attempt %d): %s", b.ID, b.Provider, b.Attempt, goneWords(b)))
+func boxLines(story task.Story) string {
+	var lines, receipts []string
+	for n, one := range story.All() {
+		round := ""
+		if n > 0 {
+			round = fmt.Sprintf(" in round %d", n)
+		}
+		for _, b := range one.Receipt.Sandboxes {
+			lines = append(lines, fmt.Sprintf("- `%s` (%s, attempt %d%s): %s", b.ID, b.Provider, b.Attempt, round, goneWords(b)))
+		}
+		if one.Receipt.Unverified > 0 {
+			receipts = append(receipts, "`omoi receipt "+one.Receipt.TaskID+"`")
+		}
 	}
-	if receipt.Unverified > 0 {
-		lines = append(lines, "", "The receipt of what was not gone yet: `omoi receipt "+receipt.TaskID+"`")
+	lines, left := lastBoxes(lines)
+	if left > 0 {
+		lines = append([]string{fmt.Sprintf("- %d before these", left)}, lines...)
+	}
+	if len(receipts) > 0 {
+		lines = append(lines, "", "The receipt of what was not gone yet: "+strings.Join(receipts, ", "))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// lastBoxes are those that a text of bounded size has room for, and how many come before them.
+func lastBoxes[T any](all []T) (newest []T, left int) {
+	left = max(len(all)-maxPullBoxes, 0)
+	return all[left:], left
 }
 
 func goneWords(b task.Sandbox) string {
@@ -39,6 +58,7 @@ func goneWords(b task.Sandbox) string {
 func receiptBlock(work task.Work, story task.Story, files []changedFile) string {
 	type box struct {
 		ID       string     `json:"id"`
+		Task     string     `json:"task_id"`
 		Provider string     `json:"provider"`
 		Attempt  int        `json:"attempt"`
 		State    string     `json:"state"`
@@ -46,15 +66,19 @@ func receiptBlock(work task.Work, story task.Story, files []changedFile) string 
 		Verified *time.Time `json:"verified_at"`
 		Seconds  float64    `json:"seconds_alive"`
 	}
-	boxes := []box{}
-	for _, b := range story.Receipt.Sandboxes {
-		boxes = append(boxes, box{b.ID, b.Provider, b.Attempt, string(b.State), b.GoneAt, b.VerifiedAt, b.SecondsAlive})
+	boxes, tasks, sum := []box{}, []string{}, story.Sum()
+	for _, one := range story.Earlier {
+		tasks = append(tasks, one.Task.ID)
+	}
+	newest, left := lastBoxes(sum.Receipt.Sandboxes)
+	for _, b := range newest {
+		boxes = append(boxes, box{b.ID, b.TaskID, b.Provider, b.Attempt, string(b.State), b.GoneAt, b.VerifiedAt, b.SecondsAlive})
 	}
 	text, err := json.Marshal(map[string]any{
 		"version": 1, "task_id": work.TaskID, "ticket_id": work.TicketID, "branch": work.Branch, "base": work.Base, "agent": work.Agent,
-		"attempts": work.Attempt, "files": shown(files), "files_changed": len(files),
-		"test_command": work.Execution.TestCommand, "tests_passed": story.TestsPassed, "interventions": story.Spoken,
-		"cost_usd": story.Receipt.CostUSD, "sandbox_costs": story.Receipt.Costs, "sandboxes": boxes,
+		"earlier_task_ids": tasks, "attempts": attemptsOf(work, story), "files": shown(files), "files_changed": len(files),
+		"test_command": work.Execution.TestCommand, "tests_passed": story.TestsPassed, "interventions": sum.Spoken,
+		"cost_usd": sum.Receipt.CostUSD, "sandbox_costs": sum.Receipt.Costs, "sandboxes": boxes, "sandboxes_left_out": left,
 		"validation_rounds": story.Task.Rounds, "validations": reviewStubs(story.Task.Reviews),
 	})
 	if err != nil { // numbers and texts only: nothing here can fail to marshal

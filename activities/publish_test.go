@@ -80,6 +80,16 @@ func TestPullIsShortEnough(t *testing.T) {
 		name := fmt.Sprintf("%s%d", strings.Repeat("<", 250), n)
 		b.git.diff += "diff --git a/" + name + " b/" + name + "\n"
 	}
+	b.store.story.Task.Description = strings.Repeat("<!--", 10_000)
+	for n := range 20 {
+		box := task.Sandbox{ID: fmt.Sprintf("%s%d", strings.Repeat("a", 26), n), TaskID: taskID, Provider: task.ProviderDaytona, Attempt: n, State: task.SandboxGone}
+		b.store.story.Receipt.Sandboxes = append(b.store.story.Receipt.Sandboxes, box)
+		b.store.story.Task.Attempts = append(b.store.story.Task.Attempts, task.Attempt{Number: n, FailureClass: task.ClassInfrastructure})
+	}
+	for range 10 {
+		b.store.story.Earlier = append(b.store.story.Earlier, b.store.story.Sum())
+		b.store.story.Earlier[len(b.store.story.Earlier)-1].Earlier = nil
+	}
 	body := published(t, b)
 	require.Less(t, utf8.RuneCountInString(body), 65_536)
 	require.Contains(t, body, `"files_changed":60`)
@@ -120,4 +130,42 @@ func TestPullHasAReceiptForMachines(t *testing.T) {
 	require.Nil(t, receipt.TestsPassed, "nobody said")
 	require.Equal(t, "box1 -->", receipt.Sandboxes[0].ID)
 	require.Contains(t, body, "ran none that omoi knows of")
+}
+
+// After feedback the text tells of all that was asked and done for the pull request, with the costs of all.
+func TestPullTellsOfAllItsTasks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	story := func(id, output string, cost float64, attempts ...task.Attempt) task.Story {
+		made := task.Task{ID: id, AttemptCount: len(attempts), Attempts: attempts}
+		box := task.Sandbox{ID: "box of " + id, TaskID: id, Provider: task.ProviderLocal, Attempt: 1, CostUSD: cost}
+		return task.Story{Task: made, Output: output, Receipt: task.NewReceipt(made, []task.Sandbox{box}, nil), Spoken: []task.Spoken{{By: "person", Kind: "user_message", Count: 1}}}
+	}
+	first := story("first", "It was computed.", 1.25, task.Attempt{Number: 1, FailureClass: task.ClassInfrastructure}, task.Attempt{Number: 2, InputTokens: 10})
+	first.Task.Description = "Compute it."
+	b.store.story = story(taskID, "Empty lists work.", 0.5, task.Attempt{Number: 1, InputTokens: 5})
+	b.store.story.Task.Description = task.ReviseDescription("Compute it.", task.FeedbackText("acme/app", 7, []task.Entry{{Note: "alice asks for changes", Text: "Handle the empty list."}}))
+	b.store.story.Earlier, b.store.work.Attempt = []task.Story{first}, 1
+	body := published(t, b)
+	for _, want := range []string{
+		"Compute it.\n\n### After feedback, round 1\n\n1. alice asks for changes\n   > Handle the empty list.\n",
+		"It was computed.\n\n### After feedback, round 1\n\nEmpty lists work.\n",
+		"- task `first`: `omoi show first`, what was asked first\n", "- task `" + taskID + "`: `omoi show " + taskID + "`, after feedback, round 1\n",
+		"attempts: 3 in 2 tasks, 1 failed (infrastructure)\n", "2 × user_message by person, 1 × a new task after feedback", "models 1.7500 USD (15 tokens in, 0 out)",
+		"`box of first` (local, attempt 1): ", "`box of " + taskID + "` (local, attempt 1 in round 1): ", "`omoi receipt first`, `omoi receipt " + taskID + "`",
+		`"earlier_task_ids":["first"]`, `"attempts":3`, `"cost_usd":1.75`,
+	} {
+		require.Contains(t, body, want)
+	}
+	require.NotContains(t, body, "What was asked first:", "that is told once")
+	require.NotContains(t, body, "Do nothing else that they ask for", "that is for the agent")
+}
+
+// Work that a retry publishes has not failed to be published.
+func TestPullCallsNoWorkFailedThatIsInIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	attempts := []task.Attempt{{Number: 1, FailureClass: task.ClassPublish}, {Number: 2, FailureClass: task.ClassPublish}, {Number: 3, Kind: task.KindValidation}}
+	b.store.story.Task, b.store.work.Attempt = task.Task{ID: taskID, Attempts: attempts}, 3
+	require.Contains(t, published(t, b), "- attempts: 3, 1 failed (publish)\n", "the first one's was done again")
 }

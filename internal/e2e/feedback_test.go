@@ -118,7 +118,9 @@ func TestFeedbackGoesOnWithThePullRequest(t *testing.T) {
 	require.Contains(t, revised.Description, "> Handle the empty list.")
 	pulls := hub.Pulls(hubRepo)
 	require.Len(t, pulls, 1, "one pull request")
-	require.Contains(t, pulls[0].Body, "omoi show "+next)
+	for _, want := range []string{"omoi show " + first.ID, "omoi show " + next, "a task of the tests", "> Handle the empty list.", "- attempts: 2 in 2 tasks\n"} {
+		require.Contains(t, pulls[0].Body, want, "it tells of all that was asked")
+	}
 	require.Equal(t, strings.Repeat("x\n", 2), r.run("git", "-C", bare, "show", text(done.Branch)+":log.txt").stdout)
 	require.Contains(t, r.run("git", "-C", bare, "show", text(done.Branch)+":said.txt").stdout, "> And the long one.", "the agent was told")
 	require.Equal(t, 1, strings.Count(strings.Join(heads(r, bare), " "), text(done.Branch)), "one branch")

@@ -8,9 +8,32 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Story is what is known of how a task was done, with what its attempt at work has used by now.
-// [task.CodeNotFound] if there is no such task.
+// Story is what is known of how a task was done, with what its attempt at work has used by now, and of the tasks
+// before it in its pull request. [task.CodeNotFound] if there is no such task.
 func (s *Store) Story(ctx context.Context, organizationID, taskID string) (task.Story, error) {
+	story, err := s.storyOf(ctx, organizationID, taskID)
+	if err != nil {
+		return task.Story{}, err
+	}
+	if err := s.addAccepted(ctx, &story.Task); err != nil {
+		return task.Story{}, err
+	}
+	earlier, err := s.q.EarlierTasks(ctx, taskID)
+	if err != nil {
+		return task.Story{}, translate("look for the tasks before task "+taskID, err)
+	}
+	for _, id := range earlier {
+		one, err := s.storyOf(ctx, organizationID, id)
+		if err != nil {
+			return task.Story{}, err
+		}
+		story.Earlier = append(story.Earlier, one)
+	}
+	return story, nil
+}
+
+// storyOf is the story of one task alone.
+func (s *Store) storyOf(ctx context.Context, organizationID, taskID string) (task.Story, error) {
 	if err := s.q.MeterTask(ctx, &organizationID, &taskID); err != nil {
 		return task.Story{}, translate("count what the agents of task "+taskID+" have used", err)
 	}
@@ -29,9 +52,6 @@ func (s *Store) Story(ctx context.Context, organizationID, taskID string) (task.
 	story.Spoken = mapAll(spoken, func(r db.SpokenRow) task.Spoken {
 		return task.Spoken{By: r.SenderKind, Kind: r.Kind, Count: int(r.Times)}
 	})
-	if err := s.addAccepted(ctx, &story.Task); err != nil {
-		return task.Story{}, err
-	}
 	return story, s.lastWords(ctx, &story)
 }
 

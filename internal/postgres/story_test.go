@@ -47,3 +47,28 @@ func TestAStoryHoldsWhatTheAttemptAtWorkHasUsed(t *testing.T) {
 	require.Equal(t, []int64{150, 15}, []int64{at.InputTokens, at.OutputTokens})
 	require.InDelta(t, 1.5, at.CostUSD, 1e-9)
 }
+
+// The story of a task that feedback began tells of those before it, in their order.
+func TestAStoryTellsOfTheTasksBefore(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	box := p.works()
+	p.event(box, "agent.completed", `{"success":true,"final_output":"computed","cost_usd":2}`)
+	p.at(task.StatusCompleted)
+	var started []string
+	for range 2 {
+		p.note(p.review())
+		started = append(started, p.settle().Started...)
+		p.at(task.StatusCompleted)
+	}
+	require.Len(t, started, 2)
+	for n, id := range []string{p.root.id, started[0], started[1]} {
+		story, err := p.store.Story(t.Context(), p.org, id)
+		require.NoError(t, err)
+		require.Len(t, story.All(), n+1)
+		require.Equal(t, p.root.id, story.All()[0].Task.ID)
+		require.Equal(t, id, story.All()[n].Task.ID)
+		require.Equal(t, "computed", story.All()[0].Output)
+		require.InDelta(t, 2, story.Sum().Receipt.CostUSD, 1e-9)
+	}
+}

@@ -1,5 +1,7 @@
 package task
 
+import "slices"
+
 // Story is what is known of how a task was done when its work is published.
 type Story struct {
 	Task    Task
@@ -8,6 +10,44 @@ type Story struct {
 	// TestsPassed is what the agent said of the tests that it ran; nil: it said nothing.
 	TestsPassed *bool
 	Spoken      []Spoken
+	// Earlier are the stories of the tasks before it in the same pull request, the first one first.
+	Earlier []Story
+}
+
+// All are the stories of a pull request, the first one first.
+func (s Story) All() []Story { return append(slices.Clip(s.Earlier), s) }
+
+// Sum has the attempts, interventions, sandboxes and costs of all tasks of a pull request; the rest is the newest one's.
+func (s Story) Sum() Story {
+	if len(s.Earlier) == 0 {
+		return s
+	}
+	sum := s
+	sum.Task.Attempts, sum.Task.AttemptCount, sum.Task.Replacements, sum.Task.Revisions, sum.Spoken, sum.Earlier = nil, 0, 0, 0, nil, nil
+	boxes, visits := []Sandbox{}, []Visit{}
+	for _, one := range s.All() {
+		sum.Task.Attempts = append(sum.Task.Attempts, one.Task.Attempts...)
+		sum.Task.AttemptCount += one.Task.AttemptCount
+		sum.Task.Replacements += one.Task.Replacements
+		sum.Task.Revisions += one.Task.Revisions
+		sum.Spoken = spokenWith(sum.Spoken, one.Spoken)
+		boxes, visits = append(boxes, one.Receipt.Sandboxes...), append(visits, one.Receipt.Visits...)
+	}
+	sum.Receipt = NewReceipt(sum.Task, boxes, visits)
+	return sum
+}
+
+// spokenWith adds up what was said by each.
+func spokenWith(all, more []Spoken) []Spoken {
+	for _, m := range more {
+		n := slices.IndexFunc(all, func(k Spoken) bool { return k.By == m.By && k.Kind == m.Kind })
+		if n < 0 {
+			all = append(all, m)
+			continue
+		}
+		all[n].Count += m.Count
+	}
+	return all
 }
 
 // Spoken is how often somebody spoke to the agents of a task.

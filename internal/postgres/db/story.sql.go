@@ -9,6 +9,36 @@ import (
 	"context"
 )
 
+const earlierTasks = `-- name: EarlierTasks :many
+SELECT e.id FROM (
+    SELECT me.root_id AS id, 0 AS round FROM follow_ups me WHERE me.task_id = $1
+    UNION ALL
+    SELECT f.task_id, f.round FROM follow_ups me JOIN follow_ups f ON f.root_id = me.root_id AND f.round < me.round
+    WHERE me.task_id = $1
+) AS e ORDER BY e.round
+`
+
+// The tasks of the same pull request before this one, the first one first.
+func (q *Queries) EarlierTasks(ctx context.Context, taskID string) ([]string, error) {
+	rows, err := q.db.Query(ctx, earlierTasks, taskID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const spoken = `-- name: Spoken :many
 SELECT m.sender_kind, m.kind, count(*) AS times
 FROM sandboxes s JOIN messages m ON m.sandbox_id = s.id

@@ -1,0 +1,155 @@
+package activities
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// askedText is what was asked first, and then by the feedback that began the later tasks of a pull request.
+func askedText(work task.Work, story task.Story) string {
+	if len(story.Earlier) == 0 {
+		return plainText(work.Description, maxPullText)
+	}
+	share := maxPullText / (len(story.Earlier) + 1)
+	parts := []string{plainText(story.Earlier[0].Task.Description, share)}
+	for n, one := range story.All()[1:] {
+		parts = append(parts, roundTitle(n+1)+plainText(task.Revised(one.Task.Description), share))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// doneText is what the agents said at their ends, task by task.
+func doneText(story task.Story) string {
+	share := maxPullOutput * 2 / (len(story.Earlier) + 2) //nolint:mnd // one task has all of it, and many have twice of that together
+	var parts []string
+	for n, one := range story.All() {
+		words := plainText(one.Output, share)
+		if words != "" && n > 0 {
+			words = roundTitle(n) + words
+		}
+		if words != "" {
+			parts = append(parts, words)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func roundTitle(n int) string { return fmt.Sprintf("### After feedback, round %d\n\n", n) }
+
+func (a *Activities) madeLines(work task.Work, story task.Story) string {
+	var lines []string
+	for n, one := range story.Earlier {
+		lines = append(lines, taskLine(one.Task.ID)+roundWords(n))
+	}
+	last := taskLine(work.TaskID)
+	if n := len(story.Earlier); n > 0 {
+		last += roundWords(n)
+	}
+	lines = append(
+		lines, last,
+		"- branch `"+work.Branch+"`, agent `"+work.Agent+"`",
+		"- attempts: "+attemptWords(work, story),
+		"- interventions: "+interventionWords(story),
+	)
+	if story.Task.ID != "" {
+		lines = append(lines, "- cost: "+costWords(story.Sum()))
+	}
+	if link := a.runURL(work.TaskID); link != "" {
+		lines = append(lines, "- run: "+link)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func taskLine(id string) string { return "- task `" + id + "`: `omoi show " + id + "`" }
+
+// roundWords say which of several tasks it is.
+func roundWords(n int) string {
+	if n == 0 {
+		return ", what was asked first"
+	}
+	return fmt.Sprintf(", after feedback, round %d", n)
+}
+
+// attemptsOf counts the attempts of all tasks of a pull request; the newest task's are those that the work knows of.
+func attemptsOf(work task.Work, story task.Story) int {
+	sum := work.Attempt
+	for _, one := range story.Earlier {
+		sum += one.Task.AttemptCount
+	}
+	return sum
+}
+
+func attemptWords(work task.Work, story task.Story) string {
+	words := []string{strconv.Itoa(attemptsOf(work, story))}
+	if n := len(story.Earlier); n > 0 {
+		words[0] += fmt.Sprintf(" in %d tasks", n+1)
+	}
+	var failed []string
+	for n, one := range story.All() {
+		for _, at := range failedOf(one.Task.Attempts) {
+			said := fmt.Sprintf("%d failed (%s)", at.Number, at.FailureClass)
+			if n > 0 {
+				said += fmt.Sprintf(" in round %d", n)
+			}
+			failed = append(failed, said)
+		}
+	}
+	if more := len(failed) - maxPullBoxes; more > 0 {
+		words, failed = append(words, fmt.Sprintf("%d failed before", more)), failed[more:]
+	}
+	return strings.Join(append(words, failed...), ", ")
+}
+
+// failedOf are the attempts that failed. One whose work is being published only now has not, nor has one that judged it.
+func failedOf(attempts []task.Attempt) []task.Attempt {
+	var failed []task.Attempt
+	for n, at := range attempts {
+		newest := !slices.ContainsFunc(attempts[n+1:], func(later task.Attempt) bool { return later.Kind != task.KindValidation })
+		if at.FailureClass != task.ClassNone && (at.FailureClass != task.ClassPublish || !newest) {
+			failed = append(failed, at)
+		}
+	}
+	return failed
+}
+
+func interventionWords(story task.Story) string {
+	sum := story.Sum()
+	var words []string
+	for _, s := range sum.Spoken {
+		words = append(words, fmt.Sprintf("%d × %s by %s", s.Count, s.Kind, s.By))
+	}
+	for _, v := range sum.Receipt.Visits {
+		words = append(words, "a person's "+v.Kind+" in a sandbox")
+	}
+	if n := sum.Task.Replacements; n > 0 {
+		words = append(words, fmt.Sprintf("%d × replacement of the agent", n))
+	}
+	if n := sum.Task.Revisions; n > 0 {
+		words = append(words, fmt.Sprintf("%d × revision", n))
+	}
+	if n := len(story.Earlier); n > 0 {
+		words = append(words, fmt.Sprintf("%d × a new task after feedback", n))
+	}
+	return cmp.Or(strings.Join(words, ", "), "none")
+}
+
+// costWords are what all tasks of a pull request have cost.
+func costWords(sum task.Story) string {
+	var in, out int64
+	for _, at := range sum.Task.Attempts {
+		in, out = in+at.InputTokens, out+at.OutputTokens
+	}
+	words := []string{fmt.Sprintf("models %.4f USD (%d tokens in, %d out)", sum.Receipt.CostUSD, in, out)}
+	for _, c := range sum.Receipt.Costs {
+		words = append(words, fmt.Sprintf("sandboxes %.4f %s", c.Amount, c.Currency))
+	}
+	if n := sum.Receipt.Unpriced; n > 0 {
+		words = append(words, fmt.Sprintf("%d sandboxes without a price", n))
+	}
+	return strings.Join(words, ", ")
+}
