@@ -61,7 +61,7 @@ what is not named stays, and 0 takes a limit away. Tasks that were parked for a 
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 0) == (project == "") {
-				return exit.Usagef("name a task, or a project: omoi budget <task>, omoi budget --project <project>")
+				return exit.Usagef("name a task, or a project: omoi budget <task>, omoi budget --project <project> (omoi budget --help says more)")
 			}
 			if f.any(func(limit float64) bool { return limit < 0 }) {
 				return exit.Usagef("a limit is a number above 0, or 0 to take it away: omoi budget <task> --usd 5 --wall-clock 2h")

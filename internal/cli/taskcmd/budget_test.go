@@ -54,6 +54,8 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 		require.Equal(t, exit.Usage, f.omoi("budget", "--project", "app", bad).code, bad)
 	}
 	require.Equal(t, client.Budget{USD: 10, WallClockS: 1}, budget, "none of them came to be one")
-	require.Equal(t, exit.Usage, f.omoi("budget").code)
+	bare := f.omoi("budget")
+	require.Equal(t, exit.Usage, bare.code)
+	require.Contains(t, bare.err, "omoi budget --help")
 	require.Equal(t, exit.Usage, f.omoi("budget", idA, "--project", "app").code)
 }

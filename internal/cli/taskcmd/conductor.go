@@ -67,7 +67,7 @@ func (s *session) conducted(a client.ConductorAnalysis) {
 	s.row("Agents", fmt.Sprintf("%d at work; of %d the guardian could say something", a.Agents, a.Judged))
 	s.row("Status", a.Status)
 	s.row("Coherence", coherenceWord(a))
-	s.row("Same work", fmt.Sprintf("%d pairs", a.Duplicates))
+	s.row("Same work", render.Count(a.Duplicates, "pair"))
 	var details struct {
 		Phases          map[string]int `json:"phase_distribution"`
 		Load            float64        `json:"load_balance"`
@@ -128,7 +128,7 @@ func (s *session) showDuplicates(all []client.Duplicate) error {
 	for _, d := range all {
 		what := d.Work
 		if what == "" {
-			what = d.Title + " / " + d.OtherTitle
+			what = titles(d)
 		}
 		rows = append(rows, []string{
 			d.SeenAt.Local().Format("15:04:05"), render.Short(d.TaskID) + " " + string(d.Status), render.Short(d.OtherID) + " " + string(d.OtherState),
@@ -137,4 +137,12 @@ func (s *session) showDuplicates(all []client.Duplicate) error {
 	}
 	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
 	return nil
+}
+
+// titles names a title once that both have.
+func titles(d client.Duplicate) string {
+	if d.Title == d.OtherTitle {
+		return d.Title
+	}
+	return d.Title + " / " + d.OtherTitle
 }

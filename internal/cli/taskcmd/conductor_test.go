@@ -3,6 +3,7 @@ package taskcmd_test
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func (f *fakeAPI) serveConductor(mux *http.ServeMux) {
 		answer(w, http.StatusOK, client.Page[client.Duplicate]{Items: []client.Duplicate{{
 			TaskID: idA, OtherID: idB, Title: "Empty cart", OtherTitle: "Cart crash", Status: task.StatusRunning, OtherState: task.StatusCompleted,
 			SpokenBy: "words", Similarity: 0.914, SeenAt: time.Unix(0, 0),
-		}}})
+		}, {TaskID: idA, OtherID: idM, Title: "Twice asked", OtherTitle: "Twice asked", SpokenBy: "words", Similarity: 1, SeenAt: time.Unix(0, 0)}}})
 	})
 	mux.HandleFunc("POST /api/v1/schedules/{name}/{what}", func(w http.ResponseWriter, r *http.Request) {
 		f.locked(func() { f.asked = append(f.asked, r.PathValue("what")+" "+r.PathValue("name")) })
@@ -55,6 +56,7 @@ func TestConductor(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "0.91")
 	require.Contains(t, got.out, "Empty cart / Cart crash")
+	require.Equal(t, 1, strings.Count(got.out, "Twice asked"), "one title is said once")
 	require.Contains(t, f.omoi("conductor", "duplicates", "--json").out, `"task2_id"`)
 	require.Equal(t, exit.Usage, f.omoi("conductor", "duplicates", idA, idB).code)
 	for _, what := range []string{"run", "pause", "resume"} {

@@ -63,7 +63,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.validate, "validate", false, "have another agent validate the work before it is published; --validate=false: do not, whatever the project says")
 	f.StringVar(&r.validator, "validator-script", "", "JSON `file` with the steps of a scripted agent that validates, or example:<name>; implies --validate")
 	f.BoolVar(&r.checkDuplicates, "check-duplicates", false, "make no task where one about the same work is open in the project; exit code 4 then")
-	f.BoolVar(&r.force, "force", false, "make it all the same")
+	f.BoolVar(&r.force, "force", false, "with --check-duplicates: make the task whether or not one about the same work is open")
 	f.StringVar(&r.sandbox, "sandbox", "", "local, docker, daytona or external (default: the server's)")
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")
