@@ -1,7 +1,7 @@
 package api
 
 import (
-	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,7 +36,7 @@ func TestADescriptionIsReadOnce(t *testing.T) {
 
 	var many []task.OpenWork
 	for n := range mostWorks - 1 {
-		many = append(many, task.OpenWork{TaskID: fmt.Sprint(n), Title: "One of many"})
+		many = append(many, task.OpenWork{TaskID: strconv.Itoa(n), Title: "One of many"})
 	}
 	_, err = w.of(many, read)
 	require.NoError(t, err)

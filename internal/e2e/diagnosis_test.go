@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -34,15 +36,18 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 	}).up()
 	made := r.submit(r.repo(), script(`{"fail":"cannot find libfoo"}`), retries(0))
 	r.ends(made.ID, task.StatusFailed)
-	var d task.Diagnosis
-	r.eventually("is told by a webhook", func() bool {
-		select {
-		case d = <-told:
-			return true
-		default:
-			return false
-		}
-	})
+	hears := func() (d task.Diagnosis) {
+		r.eventually("is told by a webhook", func() bool {
+			select {
+			case d = <-told:
+				return true
+			default:
+				return false
+			}
+		})
+		return d
+	}
+	d := hears()
 	require.Equal(t, []any{made.ID, task.DiagnosisEnded, 1, task.ClassAgentError}, []any{d.TaskID, d.Kind, d.Attempt, d.FailureClass})
 	require.Contains(t, d.What, "cannot find libfoo")
 	require.NotEmpty(t, d.Evidence)
@@ -53,5 +58,20 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 	require.Contains(t, why.stdout, "Next: omoi retry")
 	require.Contains(t, r.omoi("events", made.ID, "--type", task.EventAgentError).stdout, "cannot find libfoo")
 	require.NotContains(t, r.omoi("config", "show").stdout, secret)
+
+	// the advice about a setup step is the same before the diagnosis and after it
+	repo := r.repo()
+	project, err := r.api.CreateProject(context.Background(), apiclient.NewProject{Repo: repo, Setup: "echo no luck; exit 3"})
+	require.NoError(t, err)
+	failing := r.submit(repo, script(stepComplete), retries(0))
+	r.ends(failing.ID, task.StatusFailed)
+	next := func() string {
+		e, err := r.api.Why(context.Background(), failing.ID)
+		require.NoError(t, err)
+		return e.Next
+	}
+	require.Equal(t, "omoi projects set "+project.ID+` --setup "<command>"`, next())
+	require.Equal(t, next(), hears().Command)
+	require.Equal(t, "omoi projects set "+project.ID+` --setup "<command>"`, next())
 	r.noLeaks()
 }
