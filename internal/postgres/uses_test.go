@@ -23,7 +23,7 @@ func TestTheUseThatIsKeptIsTheSum(t *testing.T) {
 	w.exec(`UPDATE projects SET budget = '{"usd": 1e6}' WHERE id = $1`, p)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // not for secrets
+	dice := rand.New(rand.NewPCG(seed, 0))
 	steps := []string{
 		`UPDATE sandboxes SET cost_usd = cost_usd + 1.5, input_tokens = input_tokens + 7 WHERE id = $1`,
 		`UPDATE sandboxes SET cost_usd = cost_usd / 2 WHERE id = $1`, // a bill goes before what was estimated

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
@@ -84,7 +85,7 @@ func steering(p client.Project) string {
 
 func (s *session) projectsSet() *cobra.Command {
 	var messages, paused bool
-	var setup, feedback, steers string
+	var setup, feedback string
 	var slots int
 	var alone bool
 	var limit time.Duration
@@ -93,15 +94,13 @@ func (s *session) projectsSet() *cobra.Command {
 		Short: "Change settings of a project; what is not named stays",
 		Args:  exactly(1, "the name of a project, its id, or 4 or more characters of the id's beginning or end"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var change client.ProjectPatch
+			steering, err := choice(cmd.Flags(), "auto-steering")
+			if err != nil {
+				return err
+			}
+			change := client.ProjectPatch{AutoSteering: steering}
 			if cmd.Flags().Changed("agents-may-message") {
 				change.AgentsMayMessage = &messages
-			}
-			if cmd.Flags().Changed("auto-steering") {
-				var err error
-				if change.AutoSteering, err = choice("--auto-steering", steers); err != nil {
-					return err
-				}
 			}
 			if cmd.Flags().Changed("autonomous") {
 				change.Autonomous = &alone
@@ -135,7 +134,7 @@ func (s *session) projectsSet() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&messages, "agents-may-message", false, "whether the agents of the project may write to each other")
-	cmd.Flags().StringVar(&steers, "auto-steering", "", "whether the guardian may speak to its agents, interrupt and replace them: `true`, false, or default for what monitoring.auto_steering says")
+	cmd.Flags().String("auto-steering", "", "whether the guardian may speak to its agents, interrupt and replace them: `true`, false, or default for what monitoring.auto_steering says")
 	cmd.Flags().BoolVar(&alone, "autonomous", false, "whether tasks begin that omoi makes itself; those of people always do")
 	cmd.Flags().IntVar(&slots, "limit", 0, "how many of its tasks may be at work at a time")
 	cmd.Flags().BoolVar(&paused, "paused", false, "whether new tasks of the project wait")
@@ -145,14 +144,18 @@ func (s *session) projectsSet() *cobra.Command {
 	return cmd
 }
 
-// choice reads yes, no, or the word for what holds where nobody has chosen.
-func choice(flag, said string) (task.Choice, error) {
-	if said == "default" {
+// choice reads a flag that is yes, no, or the word for what holds where nobody has chosen.
+func choice(flags *pflag.FlagSet, name string) (task.Choice, error) {
+	said := flags.Lookup(name).Value.String()
+	switch {
+	case !flags.Changed(name):
+		return task.Choice{}, nil
+	case said == "default":
 		return task.Choice{Named: true}, nil
 	}
 	to, err := strconv.ParseBool(said)
 	if err != nil {
-		return task.Choice{}, exit.Usagef("%s is true, false or default, not %q", flag, said)
+		return task.Choice{}, exit.Usagef("--%s is true, false or default, not %q", name, said)
 	}
 	return task.Choose(to), nil
 }
