@@ -92,7 +92,7 @@ func (a *API) getWork(ctx context.Context, in *workIn) (*huma.StreamResponse, er
 	if err != nil {
 		return nil, err
 	}
-	return a.sendKept(in.ID, kept.Text, first), nil
+	return a.sendKept(in.ID, kept.Text, first), nil //nolint:contextcheck // huma gives the body a context of its own
 }
 
 func (a *API) sendKept(taskID, textID string, first []byte) *huma.StreamResponse {

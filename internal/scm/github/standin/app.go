@@ -238,8 +238,8 @@ func asked(r *http.Request, in *install) (repos []string, may map[string]string,
 
 var (
 	errBody       = errors.New("Problems parsing JSON")                                                                                 //nolint:staticcheck // GitHub's own words
-	errNotThere   = errors.New("There is at least one repository that does not exist or is not accessible to the parent installation.") //nolint:staticcheck // likewise
-	errNotGranted = errors.New("The permissions requested are not granted to this installation.")                                       //nolint:staticcheck // likewise
+	errNotThere   = errors.New("There is at least one repository that does not exist or is not accessible to the parent installation.") //nolint:staticcheck,revive // likewise
+	errNotGranted = errors.New("The permissions requested are not granted to this installation.")                                       //nolint:staticcheck,revive // likewise
 )
 
 // TokenOf is what a token opens and what it may do there.
