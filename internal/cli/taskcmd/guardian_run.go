@@ -63,7 +63,7 @@ func (s *session) guardianStatus(ctx context.Context) error {
 		s.row("Next", status.Timing.NextRun.Local().Format("15:04:05"))
 	}
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
-	s.row("At work", fmt.Sprintf("%d agents; %d are judged, %d need steering, of %d nobody can say", health.ActiveAgents, health.Judged, health.NeedSteering, health.Unknown))
+	s.row("At work", fmt.Sprintf("%s; judged %d, in need of steering %d, unknown %d", render.Count(health.ActiveAgents, "agent"), health.Judged, health.NeedSteering, health.Unknown))
 	s.row("Health", health.Health)
 	s.row("Conductor", s.scheduleWord("conductor", status.Conductor.Schedule, status.Conductor.Resting))
 	s.row("Together", health.Status)
@@ -99,7 +99,10 @@ func lastCycle(status client.MonitorStatus) string {
 	case c == nil:
 		return "none yet"
 	}
-	text := fmt.Sprintf("%s: %d judged, %d stand", moment(&c.StartedAt), c.Judged, c.Standing)
+	text := fmt.Sprintf("%s: %d judged", moment(&c.StartedAt), c.Judged)
+	if c.Standing > 0 {
+		text += fmt.Sprintf(", %d as before", c.Standing)
+	}
 	if c.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", c.Failed)
 	}

@@ -30,6 +30,10 @@ func TestTasksOfChecksAreLeftOut(t *testing.T) {
 	require.Contains(t, f.omoi("ps", "-a").out, "omoi check spawn")
 	require.NotContains(t, f.omoi("ps", "-a").err, "left out")
 
+	offered := f.omoi("__complete", "show", "").out
+	require.Contains(t, offered, "456789ab")
+	require.NotContains(t, offered, "omoi check")
+
 	one := f.omoi("ps", "-n", "1")
 	require.Len(t, strings.Split(strings.TrimSpace(one.out), "\n"), 2, "a head and one task")
 	require.Contains(t, one.err, "There are more")

@@ -208,6 +208,9 @@ func (s *session) path(p string) (string, error) {
 	return filepath.Join(s.Dir, p), nil
 }
 
+// offered is how many tasks a shell is offered.
+const offered = 50
+
 // completeTasks offers the newest tasks to the shell.
 func (s *session) completeTasks(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	api, err := s.api()
@@ -216,7 +219,7 @@ func (s *session) completeTasks(cmd *cobra.Command, args []string, _ string) ([]
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
-	page, err := api.Tasks(ctx, client.TaskFilter{Limit: 50})
+	page, err := newest(ctx, api, client.TaskFilter{}, offered, false)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
