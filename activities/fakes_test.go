@@ -81,6 +81,7 @@ type fakeStore struct {
 	texts    map[string]string // id to kind and content, or its first 1,000 bytes
 	lengths  map[string]int64  // of texts that are base64
 	textErr  error
+	pieceErr error
 	heads    map[int]string
 	settled  []contract.Settling
 	runs     []string

@@ -129,3 +129,26 @@ func lost(out task.Salvage, why string) task.Salvage {
 	out.Kind, out.LostSince, out.Notes = task.SalvageLost, &since, append(out.Notes, why)
 	return out
 }
+
+// keptWork reads stored work piece by piece.
+type keptWork struct {
+	piece func(n int) ([]byte, error)
+	next  int
+	left  []byte
+	err   error // of the store
+}
+
+// Read gives what is left of a piece, and asks for the next one then.
+func (k *keptWork) Read(b []byte) (int, error) {
+	if len(k.left) == 0 {
+		if k.left, k.err = k.piece(k.next); k.err != nil {
+			return 0, k.err
+		}
+		if k.next++; len(k.left) == 0 {
+			return 0, io.EOF
+		}
+	}
+	n := copy(b, k.left)
+	k.left = k.left[n:]
+	return n, nil
+}

@@ -20,9 +20,14 @@ func (s *fakeStore) Unpublished(context.Context, string) (task.Unpublished, erro
 	return s.saved, nil
 }
 
-func (s *fakeStore) Text(_ context.Context, id string) (string, error) {
-	_, content, _ := strings.Cut(s.texts[id], ":")
-	return content, nil
+// SavedPiece gives a byte at a time.
+func (s *fakeStore) SavedPiece(_ context.Context, _, id string, piece int) ([]byte, error) {
+	if s.pieceErr != nil && piece > 0 {
+		return nil, s.pieceErr
+	}
+	_, text, _ := strings.Cut(s.texts[id], ":")
+	content, err := base64.StdEncoding.DecodeString(text)
+	return content[min(piece, len(content)):min(piece+1, len(content))], err
 }
 
 func (h *fakeHost) Promote(_ context.Context, _ scm.Repo, branch, ref, commit string) (string, error) {
@@ -134,7 +139,10 @@ func TestKeptWorkIsPushedToItsBranch(t *testing.T) {
 	b.git.pushErr = task.Errorf(task.CodeConflict, "GitHub does not take the branch: GH001: Large files detected.")
 	_, details := refused(t, b.promotes())
 	require.True(t, details.Redo, "what it takes under no name an attempt has to do again")
-	b.git.pushErr = nil
+	b.git.pushErr, b.store.pieceErr = nil, errDown
+	_, details = refused(t, b.promotes())
+	require.False(t, details.Redo, "it is there, and cannot be read now")
+	b.store.pieceErr = nil
 	require.NoError(t, b.promotes())
 	require.Equal(t, "work", b.git.heads["feature/tick-1"])
 	require.Equal(t, map[int]string{1: "work"}, b.store.heads)

@@ -29,8 +29,8 @@ type Tasks interface {
 	Story(ctx context.Context, organizationID, taskID string) (task.Story, error)
 	// Unpublished is what the newest attempt committed and could not push, as far as it was rescued.
 	Unpublished(ctx context.Context, taskID string) (task.Unpublished, error)
-	// Text answers what [Ledger] SaveText has stored.
-	Text(ctx context.Context, id string) (string, error)
+	// SavedPiece answers a piece of work that [Texts] has stored, as it was in the sandbox, counted from 0; an empty one is behind the end.
+	SavedPiece(ctx context.Context, taskID, textID string, piece int) ([]byte, error)
 	// SaveBranch notes the task's branch and where it began; what is noted already stays.
 	SaveBranch(ctx context.Context, taskID, branch, base string) error
 }

@@ -2,10 +2,8 @@ package activities
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -61,11 +59,11 @@ func (a *Activities) promote(ctx context.Context, work task.Work, saved task.Unp
 		}
 		return head, nil
 	}
-	bundle, err := a.deps.Tasks.Text(ctx, saved.Text)
-	if err != nil {
-		return "", fmt.Errorf("read the kept work: %w", err)
+	bundle := &keptWork{piece: func(n int) ([]byte, error) { return a.deps.Tasks.SavedPiece(ctx, work.TaskID, saved.Text, n) }}
+	head, err := host.Push(ctx, scm.Repo(work.Repo), work.Branch, bundle)
+	if bundle.err != nil { // which is no fault of the bundle
+		return "", fmt.Errorf("read the kept work: %w", bundle.err)
 	}
-	head, err := host.Push(ctx, scm.Repo(work.Repo), work.Branch, base64.NewDecoder(base64.StdEncoding, strings.NewReader(bundle)))
 	if err != nil {
 		return "", fmt.Errorf("push the kept work to %s: %w", work.Branch, err)
 	}
