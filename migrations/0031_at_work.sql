@@ -35,7 +35,7 @@ $$;
 -- +goose StatementBegin
 CREATE FUNCTION omoi_open_use() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_OP = 'INSERT' THEN
+    IF TG_OP = 'INSERT' OR OLD.task_id IS NULL THEN
         INSERT INTO open_uses SELECT NEW.id, t.project_id, 0, 0, 0 FROM tasks t WHERE t.id = NEW.task_id ON CONFLICT DO NOTHING;
     ELSE    -- what it had used is counted, or it is open
         INSERT INTO open_uses SELECT NEW.id, t.project_id, u.tokens, u.usd, u.alive FROM tasks t, omoi_use(OLD) u WHERE t.id = NEW.task_id
@@ -45,9 +45,9 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 CREATE TRIGGER use_opened AFTER INSERT ON sandboxes FOR EACH ROW WHEN (NEW.task_id IS NOT NULL) EXECUTE FUNCTION omoi_open_use();
-CREATE TRIGGER use_changed AFTER UPDATE OF cost_usd, input_tokens, output_tokens, state, made_at, started_at, ended_at, gone_at ON sandboxes
-    FOR EACH ROW WHEN (NEW.task_id IS NOT NULL AND (OLD.cost_usd, OLD.input_tokens, OLD.output_tokens, OLD.state, OLD.made_at, OLD.started_at, OLD.ended_at, OLD.gone_at)
-        IS DISTINCT FROM (NEW.cost_usd, NEW.input_tokens, NEW.output_tokens, NEW.state, NEW.made_at, NEW.started_at, NEW.ended_at, NEW.gone_at))
+CREATE TRIGGER use_changed AFTER UPDATE OF task_id, cost_usd, input_tokens, output_tokens, state, made_at, started_at, ended_at, gone_at ON sandboxes
+    FOR EACH ROW WHEN (NEW.task_id IS NOT NULL AND (OLD.task_id, OLD.cost_usd, OLD.input_tokens, OLD.output_tokens, OLD.state, OLD.made_at, OLD.started_at, OLD.ended_at, OLD.gone_at)
+        IS DISTINCT FROM (NEW.task_id, NEW.cost_usd, NEW.input_tokens, NEW.output_tokens, NEW.state, NEW.made_at, NEW.started_at, NEW.ended_at, NEW.gone_at))
     EXECUTE FUNCTION omoi_open_use();
 INSERT INTO open_uses SELECT s.id, t.project_id, 0, 0, 0 FROM sandboxes s JOIN tasks t ON t.id = s.task_id;
 

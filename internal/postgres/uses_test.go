@@ -38,6 +38,9 @@ func TestTheUseThatIsKeptIsTheSum(t *testing.T) {
 	for n, box := range boxes {
 		w.boxOf([]string{p, other}[n/3], box)
 	}
+	w.exec(`INSERT INTO sandboxes (id, provider, state, cost_usd) VALUES ('e', 'bare', 'running', 3)`) // nobody's yet
+	w.exec(`UPDATE sandboxes SET organization_id = $1, provider = 'external', task_id = (SELECT task_id FROM sandboxes WHERE id = 'a') WHERE id = 'e'`, w.org)
+	boxes = append(boxes, "e")
 	for range 120 {
 		w.exec(steps[dice.IntN(len(steps))], boxes[dice.IntN(len(boxes))])
 		if dice.IntN(4) == 0 {
