@@ -180,3 +180,22 @@ func TestEventsAreNamedByTheirNumbers(t *testing.T) {
 	require.Equal(t, "event 3", events([]int64{3}))
 	require.Equal(t, "events 3, 15", events([]int64{3, 15}))
 }
+
+func TestAServerIsGivenAMoment(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	got, err := patiently(t.Context(), func() (int, error) {
+		if asked++; asked < 3 {
+			return 0, task.Errorf(task.CodeUnavailable, "Try again later.")
+		}
+		return asked, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 3, got)
+	_, err = patiently(t.Context(), func() (int, error) { return 0, task.Errorf(task.CodeForbidden, "No.") })
+	require.Equal(t, task.CodeForbidden, task.CodeOf(err))
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	_, err = patiently(ctx, func() (int, error) { return 0, task.Errorf(task.CodeUnavailable, "Try again later.") })
+	require.Equal(t, task.CodeUnavailable, task.CodeOf(err))
+}

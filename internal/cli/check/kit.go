@@ -175,7 +175,7 @@ func (k *kit) atWork(ctx context.Context) (client.Task, error) {
 // heard waits for an event of the newest task; nil fits all of the type.
 func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bool) (client.Event, error) {
 	for after := ""; ; {
-		page, err := k.API.Events(ctx, k.newest(), after, pollTime)
+		page, err := patiently(ctx, func() (client.EventPage, error) { return k.API.Events(ctx, k.newest(), after, pollTime) })
 		if err != nil {
 			return client.Event{}, err
 		}
@@ -191,6 +191,16 @@ func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bo
 			return client.Event{}, k.unplaced(t)
 		}
 		after = page.Next
+	}
+}
+
+// patiently asks again where a server that has answered before does not for a moment.
+func patiently[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	for {
+		got, err := ask()
+		if task.CodeOf(err) != task.CodeUnavailable || pause.For(ctx, lookEvery) != nil {
+			return got, err
+		}
 	}
 }
 

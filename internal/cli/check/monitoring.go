@@ -56,14 +56,14 @@ func (k *kit) guarded(ctx context.Context) (string, error) {
 	if err := k.running(); err != nil {
 		return "", err
 	}
-	status, err := k.API.MonitorStatus(ctx)
+	status, err := patiently(ctx, func() (client.MonitorStatus, error) { return k.API.MonitorStatus(ctx) })
 	if err != nil {
 		return "", err
 	}
 	if !status.Config.Enabled {
 		return "", skip("omoi worker --set monitoring.enabled=true", "The guardian is switched off (monitoring.enabled).")
 	}
-	if _, err := k.API.AskSchedule(ctx, "guardian", "run", "a check"); err != nil && task.CodeOf(err) != task.CodeForbidden {
+	if _, err := k.askedToRun(ctx, "guardian"); err != nil && task.CodeOf(err) != task.CodeForbidden {
 		return "", err
 	}
 	for {
@@ -130,14 +130,14 @@ func (k *kit) conducted(ctx context.Context) (string, error) {
 	if err := k.running(); err != nil {
 		return "", err
 	}
-	status, err := k.API.MonitorStatus(ctx)
+	status, err := patiently(ctx, func() (client.MonitorStatus, error) { return k.API.MonitorStatus(ctx) })
 	if err != nil {
 		return "", err
 	}
 	if !status.Config.Enabled {
 		return "", skip("omoi worker --set monitoring.enabled=true", "The conductor is switched off (monitoring.enabled).")
 	}
-	switch _, err := k.API.AskSchedule(ctx, "conductor", "run", "a check"); {
+	switch _, err := k.askedToRun(ctx, "conductor"); {
 	case task.CodeOf(err) == task.CodeForbidden && status.Conductor.Last == nil:
 		return "", skip("", "The conductor has not run yet, and only a key with the scope admin may ask it to.")
 	case task.CodeOf(err) == task.CodeForbidden:
@@ -179,4 +179,9 @@ func (k *kit) thoughtSince(ctx context.Context, then client.ConductorStatus) (*c
 		}
 	}
 	return nil, nil //nolint:nilnil // likewise
+}
+
+// askedToRun asks guardian or conductor to run now; asked twice, they run once more.
+func (k *kit) askedToRun(ctx context.Context, name string) (client.Schedule, error) {
+	return patiently(ctx, func() (client.Schedule, error) { return k.API.AskSchedule(ctx, name, "run", "a check") })
 }
