@@ -36,7 +36,7 @@ type API struct {
 	stopping chan struct{}
 
 	streams   sync.WaitGroup // those that outlive their request
-	looks     *shared[place, []ingest.StoredEvent]
+	looks     *shared[place, stretch]
 	taskLooks *shared[taskPlace, ingest.TaskPage]
 	standings *shared[tenantTask, task.Standing]
 	logins    *shared[login, caller]
@@ -52,7 +52,7 @@ func New(cfg Config, deps Deps) *API {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	a.looks, a.taskLooks = newShared[place, []ingest.StoredEvent](a.log), newShared[taskPlace, ingest.TaskPage](a.log)
+	a.looks, a.taskLooks = newShared[place, stretch](a.log), newShared[taskPlace, ingest.TaskPage](a.log)
 	a.standings = newShared[tenantTask, task.Standing](a.log)
 	a.logins, a.bulletins = newShared[login, caller](a.log), newShared[busStand, busPage](a.log)
 	if a.deps.Meter == nil {

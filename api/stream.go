@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	streamBatch = 100              // events of one look at the store: all that a slow reader keeps in memory
+	streamBatch = 100              // events of one look at the store
+	streamBytes = 256 << 10        // of them, and all that a slow reader keeps in memory, give or take one event
 	writeWait   = 30 * time.Second // for a reader that takes nothing
 )
 
@@ -44,6 +45,17 @@ type feed struct {
 type stretch struct {
 	events []ingest.StoredEvent
 	more   bool
+}
+
+// light is the beginning of a stretch that is long in bytes.
+func (s stretch) light() stretch {
+	size := 0
+	for n, e := range s.events {
+		if size += len(e.Data); size > streamBytes && n > 0 {
+			return stretch{slices.Clone(s.events[:n]), true}
+		}
+	}
+	return s
 }
 
 // stream answers with server-sent events until the feed is done, the reader leaves or the

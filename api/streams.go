@@ -62,11 +62,11 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	}
 	f := feed{kind: kindSandbox, lost: lost, topic: live.Sandbox(in.SandboxID), full: in.Full, access: accessInspect, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
 	f.read = func(ctx context.Context) (stretch, error) {
-		events, err := a.eventsAfter(ctx, in.SandboxID, after)
-		if n := len(events); n > 0 {
-			after = events[n-1].Sequence
+		found, err := a.eventsAfter(ctx, in.SandboxID, after)
+		if n := len(found.events); n > 0 {
+			after = found.events[n-1].Sequence
 		}
-		return stretch{events, len(events) == streamBatch}, err
+		return found, err
 	}
 	f.done = func(context.Context) (bool, error) { return false, nil }
 	if taskID != "" {
@@ -94,9 +94,10 @@ func (a *API) placeOf(ctx context.Context, in *taskStreamIn, after ingest.Cursor
 }
 
 // eventsAfter answers the next events of a sandbox; readers at one place share the look.
-func (a *API) eventsAfter(ctx context.Context, sandboxID string, after int64) ([]ingest.StoredEvent, error) {
-	return a.looks.ask(ctx, place{sandboxID, after}, func(ctx context.Context, at place) ([]ingest.StoredEvent, error) {
-		return a.deps.Store.EventsAfter(ctx, at.id, at.after, streamBatch)
+func (a *API) eventsAfter(ctx context.Context, sandboxID string, after int64) (stretch, error) {
+	return a.looks.ask(ctx, place{sandboxID, after}, func(ctx context.Context, at place) (stretch, error) {
+		events, err := a.deps.Store.EventsAfter(ctx, at.id, at.after, streamBatch)
+		return stretch{events, len(events) == streamBatch}.light(), err
 	})
 }
 
@@ -140,7 +141,10 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 // taskEventsAfter answers the next events of a task; readers at one place share the look.
 func (a *API) taskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor) (ingest.TaskPage, error) {
 	return a.taskLooks.ask(ctx, taskPlace{taskID, after}, func(ctx context.Context, at taskPlace) (ingest.TaskPage, error) {
-		return a.deps.Store.TaskEventsAfter(ctx, at.id, at.after, streamBatch)
+		page, err := a.deps.Store.TaskEventsAfter(ctx, at.id, at.after, streamBatch)
+		light := stretch{page.Events, page.More}.light()
+		page.Events, page.More = light.events, light.more
+		return page, err
 	})
 }
 

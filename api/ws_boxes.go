@@ -123,18 +123,18 @@ func (b *busReader) tellSandbox(ctx context.Context, id string) error {
 		return err
 	}
 	for {
-		events, err := b.api.eventsAfter(ctx, id, place)
+		found, err := b.api.eventsAfter(ctx, id, place)
 		if err != nil {
 			return err
 		}
-		for _, e := range events {
+		for _, e := range found.events {
 			if err := b.tell(ctx, busEventOf(e)); err != nil {
 				return err
 			}
 			place = e.Sequence
 			b.boxes.places[id] = place
 		}
-		if len(events) < streamBatch {
+		if !found.more {
 			return nil
 		}
 	}
