@@ -326,16 +326,22 @@ func (b *busReader) tellBus(ctx context.Context) error {
 	}
 }
 
-// busEventOf gives a stored event the form of the bus; the large fields that it lacks are named.
+// busEventOf gives a stored event the form of the bus; the large fields that it lacks are named,
+// unless it has a field of its own by that name. What its fields say stays as it was written.
 func busEventOf(e ingest.StoredEvent) ingest.BusEvent {
-	fields := map[string]any{}
+	fields := map[string]json.RawMessage{}
 	_ = json.Unmarshal(e.Data, &fields) // the store holds objects only
-	if len(e.Omitted) > 0 {
-		fields["omitted"] = e.Omitted
+	if _, own := fields["omitted"]; len(e.Omitted) > 0 && !own {
+		fields["omitted"] = jsonOf(e.Omitted)
 	}
-	fields["source"], fields["original_event_type"] = e.Source, e.Type
+	fields["source"], fields["original_event_type"] = jsonOf(e.Source), jsonOf(e.Type)
 	payload, _ := json.Marshal(fields) //nolint:errchkjson // it came from JSON
 	return ingest.BusEvent{EventType: "SANDBOX_" + e.Type, EntityType: "sandbox", EntityID: e.SandboxID, Payload: payload}
+}
+
+func jsonOf(text any) json.RawMessage {
+	quoted, _ := json.Marshal(text) //nolint:errchkjson // texts
+	return quoted
 }
 
 func (b *busReader) tell(ctx context.Context, e ingest.BusEvent) error {

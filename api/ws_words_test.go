@@ -1,0 +1,26 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+// Numbers that no float holds are told as they were written, and so is a field that is called as ours.
+func TestWebSocketKeepsTheWordsOfAnEvent(t *testing.T) {
+	t.Parallel()
+	w := start(t, quick)
+	s := w.socket(t, "").ready()
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", `{"event_type":"x","event_data":
+		{"id":9007199254740993,"sum":123456789012345678901234567890,"omitted":"mine","long":"`+strings.Repeat("y", 20<<10)+`"}}`), http.StatusOK)
+	_, text, err := s.conn.Read(s.ctx)
+	require.NoError(t, err)
+	for _, says := range []string{`"id":9007199254740993`, `"sum":123456789012345678901234567890`, `"omitted":"mine"`} {
+		require.Contains(t, string(text), says)
+	}
+	require.Less(t, len(text), 20<<10, "the large field is left out")
+}
