@@ -31,5 +31,8 @@ func TestALastWordThatIsRepeatedIsOneEvent(t *testing.T) {
 	later, err := one.Single(within(t), sandbox, said, false)
 	require.NoError(t, err)
 	require.False(t, later.Duplicate, "the same may be said again")
+	again, err := one.Single(within(t), sandbox, said, false)
+	require.NoError(t, err)
+	require.Equal(t, later.EventID, again.EventID, "and is repeated then, too")
 	b.contiguous(sandbox, 4)
 }

@@ -50,6 +50,9 @@ const (
 			AND (s.ended_at IS NOT NULL) = q.ended
 		RETURNING 1
 	) SELECT 1 / (count(*) = cardinality($1::text[]))::integer, now() FROM moved`
+	sqlFreeKeys = `UPDATE sandbox_events e SET key = NULL
+		FROM unnest($1::text[], $2::text[]) AS q(sandbox_id, key) JOIN sandboxes s ON s.id = q.sandbox_id
+		WHERE e.birth = s.birth AND e.sandbox_id = q.sandbox_id AND e.key = q.key`
 	sqlMoveMarks = `INSERT INTO senders (sandbox_id, spool_id, mark)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
 		ON CONFLICT (sandbox_id, spool_id) DO UPDATE SET mark = excluded.mark`
@@ -231,6 +234,7 @@ func writeEventPlan(ctx context.Context, conn *pgxpool.Conn, p *eventPlan, c ing
 
 func (p *eventPlan) queue(batch *pgx.Batch, c ingest.Commit) {
 	p.queueSandboxes(batch, c.Quiet) // first: it notices a plan that is out of date
+	p.queueWorn(batch)
 	p.queueEvents(batch)
 	p.queueLarge(batch, c.MaxTranscript)
 	p.queueSenders(batch)
@@ -255,6 +259,16 @@ func (p *eventPlan) queueEvents(batch *pgx.Batch) {
 		data, late, keys = append(data, string(row.event.Data)), append(late, row.sandbox.ended), append(keys, row.key)
 	}
 	batch.Queue(sqlInsertEvents, ids, sequences, births, types, sources, data, late, timeOr(p.now), keys)
+}
+
+func (p *eventPlan) queueWorn(batch *pgx.Batch) {
+	var sandboxes, keys []string
+	for _, id := range p.worn {
+		sandboxes, keys = append(sandboxes, id.sandbox), append(keys, id.key)
+	}
+	if len(keys) > 0 {
+		batch.Queue(sqlFreeKeys, sandboxes, keys)
+	}
 }
 
 func (p *eventPlan) queueSandboxes(batch *pgx.Batch, quiet time.Duration) {

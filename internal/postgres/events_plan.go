@@ -62,6 +62,7 @@ type eventPlan struct {
 	rows     []eventRow
 	large    []eventRow // those of the rows with parts that are stored apart
 	newMarks map[senderID]int64
+	worn     []keyID // taken from the events that have them, for those that say the same much later
 }
 
 func newEventPlan() *eventPlan {
@@ -108,7 +109,7 @@ func (p *eventPlan) takeKeyed(s *eventSandbox, r ingest.Request) ingest.Outcome 
 	known, ok := p.keys[id]
 	switch {
 	case ok && !ingest.Repeats(r.Key, p.now.Sub(known.at)):
-		return p.outcome(s, "", r.Events)
+		p.worn = append(p.worn, id)
 	case ok:
 		s.duplicates++
 		return ingest.Outcome{Sequence: known.sequence, CreatedAt: known.at, Duplicates: 1, TaskID: deref(s.taskID)}
