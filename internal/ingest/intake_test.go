@@ -415,6 +415,12 @@ func TestTotalsOfATypeNeedNoFullCount(t *testing.T) {
 	require.Len(t, got.Events, 2)
 	require.Equal(t, []int64{4, 3}, []int64{got.Events[0].Sequence, got.Events[1].Sequence})
 	require.Equal(t, int64(6), page("").Total)
+	all := page("").Events
+	require.Equal(t, []int64{5, 4}, []int64{all[0].Sequence, all[1].Sequence})
+	beyond, err := b.store.Events(t.Context(), ingest.EventQuery{SandboxID: sandbox, Limit: 2, Offset: 6})
+	require.NoError(t, err)
+	require.Empty(t, beyond.Events)
+	require.False(t, beyond.More)
 	require.Zero(t, page("agent.error").Total)
 	none, err := b.store.Events(t.Context(), ingest.EventQuery{SandboxID: "stranger"})
 	require.NoError(t, err)
