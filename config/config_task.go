@@ -17,6 +17,7 @@ type Task struct {
 	ToolTimeout      time.Duration `key:"tool_timeout" default:"30m" min:"10ms" max:"168h" doc:"Longest duration of one tool call; until then it counts as work."`
 	RetryBase        time.Duration `key:"retry_base" default:"5s" min:"1ms" max:"1h" doc:"First pause after an infrastructure failure; it doubles."`
 	LimitSleep       time.Duration `key:"limit_sleep" default:"5m" min:"1ms" max:"168h" doc:"Pause after a model provider's limit that names no time of reset."`
+	LimitApart       time.Duration `key:"limit_apart" default:"2s" min:"1ms" max:"1h" doc:"Pause between two tasks on one credential that go on after its limit has reset; the gate looks each second, and when a task ends."`
 	CleanupWait      time.Duration `key:"cleanup_wait" default:"2m" min:"1ms" max:"1h" doc:"How long a task waits for its sandbox to be gone before it goes on or closes."`
 	UnknownRetry     time.Duration `key:"unknown_retry" default:"10s" min:"1ms" max:"1h" doc:"First pause after a look that learned nothing; it doubles."`
 	SpawnTimeout     time.Duration `key:"spawn_timeout" default:"10m" min:"1s" max:"2h" doc:"Longest making of one sandbox."`

@@ -140,7 +140,7 @@ func (c *core) openStore(ctx context.Context) error {
 	store, err := postgres.Open(ctx, pooled(c.cfg.Database), postgres.Config{
 		Machine: machine, Settings: taskSettings(c.cfg.Task), MaxUnverified: c.cfg.Task.MaxUnverified,
 		HostFresh: max(3*c.cfg.Worker.HostBeat, time.Second), PulsePeriod: c.cfg.Relay.Pulse, Log: c.log, Counter: c.metrics.Tasks,
-		Prices: prices(c.cfg.Price),
+		Prices: prices(c.cfg.Price), LimitApart: c.cfg.Task.LimitApart,
 	})
 	if err != nil {
 		return err
