@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 )
@@ -17,18 +18,27 @@ var errTooLong = errors.New("the body is too long")
 // connection instead of the answer.
 func readBody(said report, limit int64, into *bytes.Buffer) error {
 	err := said.read(limit, into)
+	if err == nil {
+		err = said.part.whole()
+	}
 	switch {
-	case err == nil:
-		said.part.whole()
-		return nil
 	case errors.Is(err, errTooLong):
-		said.drain()
+		said.drop(into)
 		return httpError(http.StatusRequestEntityTooLarge, tooLong, inBytes(limit))
 	case errors.Is(err, errNoRoom):
-		said.drain()
+		said.drop(into)
 		return noRoom()
+	case errors.Is(err, errTooSlow):
+		return notRead(os.ErrDeadlineExceeded)
 	}
 	return err
+}
+
+// drop takes no room while the rest comes.
+func (r report) drop(body *bytes.Buffer) {
+	*body = bytes.Buffer{}
+	r.part.leave()
+	r.drain()
 }
 
 func (r report) read(limit int64, into *bytes.Buffer) error {
@@ -50,7 +60,7 @@ func (r report) read(limit int64, into *bytes.Buffer) error {
 	} else if err == nil && n > limit {
 		err = errTooLong
 	}
-	if err == nil || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) {
+	if err == nil || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || errors.Is(err, errTooSlow) {
 		return err
 	}
 	return why(err)
@@ -69,6 +79,6 @@ func (r report) drain() {
 	}
 	_ = r.part.conn.SetReadDeadline(time.Now().Add(drainPatience)) // not every server can: then its own timeout holds
 	if n, err := io.Copy(io.Discard, io.LimitReader(r.Body, drainBytes)); err == nil && n < drainBytes {
-		r.part.whole()
+		_ = r.part.conn.SetReadDeadline(time.Time{})
 	}
 }

@@ -57,7 +57,7 @@ func hot[I, O any](a *API, here *room, r route, answer func(context.Context, rep
 		if asked := requestOf(c.Request.Context()); asked != nil {
 			asked.count = count
 		}
-		mine := &part{room: here, conn: http.NewResponseController(c.Writer)}
+		mine := &part{room: here, who: c.Param("sandbox_id"), conn: http.NewResponseController(c.Writer)}
 		defer mine.leave()
 		a.take(c.Writer, report{Request: c.Request, part: mine, sandboxID: c.Param("sandbox_id"), transcript: r.transcript}, r, func(ctx context.Context, said report) (any, error) {
 			return answer(ctx, said)

@@ -38,37 +38,49 @@ func sent(m *room, c *conn, body io.Reader, headers ...string) (*part, func() er
 	return mine, func() error { return readBody(report{Request: r, part: mine}, 2<<20, new(bytes.Buffer)) }
 }
 
+// takes is how many bytes the bodies in a room are counted with.
+func (r *room) takes() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.large.taken + r.small.taken
+}
+
 // Bodies that do not fit beside the others are turned away; one alone always fits, who leaves
 // makes room, and who announces much takes none.
 func TestBodiesShareARoom(t *testing.T) {
 	t.Parallel()
-	m := &room{bytes: 1000}
+	const kib = 1 << 10
+	m := &room{bytes: 1000 * kib}
 	idle, w := io.Pipe()
 	silent, read := sent(m, &conn{}, idle)
 	done := make(chan error, 1)
 	go func() { done <- read() }()
 	_, err := w.Write([]byte("x"))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return m.taken.Load() == 1 }, time.Minute, time.Millisecond, "what was read is counted a moment later")
-	large, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 900)))
+	require.Eventually(t, func() bool { return m.takes() == 1 }, time.Minute, time.Millisecond, "what was read is counted a moment later")
+	large, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 900*kib)))
 	require.NoError(t, read(), "one byte came, of whatever was announced")
 	for _, headers := range [][]string{nil, {"Content-Encoding", "gzip"}} {
-		body := []byte(strings.Repeat("x", 200))
+		body := []byte(strings.Repeat("x", 200*kib))
 		if headers != nil {
 			body = gzipped(t, body)
 		}
 		late, read := sent(m, &conn{}, bytes.NewReader(body), headers...)
 		require.Equal(t, task.CodeUnavailable, task.CodeOf(read()), "counted as it is unpacked")
+		require.EqualValues(t, 900*kib+1, m.takes(), "what is refused takes nothing")
 		late.leave()
 	}
+	small, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", smallBody)))
+	require.NoError(t, read(), "small ones have room of their own")
 	require.NoError(t, w.Close())
 	require.NoError(t, <-done)
-	large.leave()
-	silent.leave()
-	alone, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 4000)))
+	for _, one := range []*part{large, silent, small} {
+		one.leave()
+	}
+	alone, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 2000*kib)))
 	require.NoError(t, read())
 	alone.leave()
-	require.Zero(t, m.taken.Load())
+	require.Zero(t, m.takes())
 }
 
 func gzipped(t *testing.T, body []byte) []byte {
