@@ -216,7 +216,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 // are left to it, but for interrupts.
 func (s *session) openInbox(ctx context.Context, wg *sync.WaitGroup) (*inbox.Inbox, error) {
 	box, err := inbox.New(inbox.Config{
-		UsedFile: filepath.Join(s.cfg.Dir, "used_messages"), Turn: s.doing.Turn,
+		UsedFile: filepath.Join(s.cfg.Dir, "used_messages"), Turn: s.doing.Turn, Back: s.report.Back,
 		InterruptsOnly: s.cfg.Runtime == "command" && !s.cfg.ReadsMessages,
 	}, s.line, s.report, s.deps.Log)
 	if err != nil {

@@ -58,6 +58,9 @@ type Config struct {
 	UsedFile   string        // what was won and taken up; empty keeps it in memory only
 	Turn       func() int    // the agent's turn, for receipts; nil is 0
 
+	// Back is closed once the line has come back after a failure, as others see it; nil is never.
+	Back func() <-chan struct{}
+
 	InterruptsOnly bool // the rest is for somebody else
 }
 
@@ -115,7 +118,7 @@ func (b *Inbox) Run(ctx context.Context) {
 		path += "&only=" + TypeInterrupt
 	}
 	for ctx.Err() == nil {
-		asked := time.Now()
+		asked, back := time.Now(), b.back()
 		answer, err := b.line.Get(ctx, path, b.cfg.Wait)
 		if err == nil && answer.Status == http.StatusGone {
 			return
@@ -128,8 +131,7 @@ func (b *Inbox) Run(ctx context.Context) {
 			}
 			continue
 		}
-		_ = pause.For(ctx, answer.RetryAfter+pause.Jitter(backoff))
-		backoff = min(backoff*2, b.cfg.MaxBackoff)
+		backoff = b.rest(ctx, back, answer.RetryAfter, backoff)
 	}
 }
 

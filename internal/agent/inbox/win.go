@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/omoi-dev/omoi/internal/pause"
 )
 
 // lastWord is how long the answer to a question that is under way is waited for once nobody
@@ -22,14 +20,15 @@ func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
 	}
 	backoff := b.cfg.MinBackoff
 	for {
+		back := b.back()
 		status, won := b.ask(ctx, m.ID)
 		if !undecided(status) {
 			return won, nil
 		}
-		if err := pause.For(ctx, pause.Jitter(backoff)); err != nil {
+		backoff = b.rest(ctx, back, 0, backoff)
+		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		backoff = min(backoff*2, b.cfg.MaxBackoff)
 	}
 }
 
