@@ -85,14 +85,14 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 		"`omoi retry v` publishes": {
 			Status: task.StatusFailed, FailureClass: task.ClassPublish, Rounds: 2, ID: "v", Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {Kind: task.KindValidation}},
 		},
-		"hands it to a validator, and begins": { // nobody has found it good
+		"saved beside its branch; `omoi retry w` tries to put it there and hands it to a validator, and begins": { // nobody has found it good
 			Status: task.StatusFailed, FailureClass: task.ClassPublish, Rounds: 2, ID: "w", Attempts: []task.Attempt{{Salvage: &task.Salvage{Kind: task.SalvageRef, Ref: "r", Head: "c"}}},
 		},
 		"`omoi retry x` hands it": {
 			Status: task.StatusFailed, FailureClass: task.ClassPublish, Rounds: 2, ID: "x", Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}},
 		},
-		"Mend the credentials. The work is saved": {
-			Status: task.StatusFailed, FailureClass: task.ClassCredentials,
+		"Mend the credentials. The work is kept by omoi as a git bundle (`omoi work y`); `omoi retry y` tries": {
+			Status: task.StatusFailed, FailureClass: task.ClassCredentials, ID: "y",
 			Attempts: []task.Attempt{{FailureClass: task.ClassPublish, Salvage: &task.Salvage{Kind: task.SalvagePatch, Ref: "text", Head: "c"}}},
 		},
 		"omoi retry t":        {Status: task.StatusCancelled, ID: "t"},

@@ -151,6 +151,10 @@ func whyFailed(t Task) string {
 func whyPublish(t Task) string {
 	last, outside := lastAttempt(t), t.Provider == ProviderExternal || t.Agent == AgentExternal
 	there, saved := last.HeadCommit != nil, last.Unpublished().Head != ""
+	place := "The work is saved beside its branch; "
+	if last.Unpublished().Text != "" {
+		place = "The work is kept by omoi as a git bundle (`omoi work " + t.ID + "`); "
+	}
 	retry := "`omoi retry " + t.ID + "` "
 	switch {
 	case t.Rounds > 0 && last.Kind == KindValidation, t.Rounds == 0 && (there || outside):
@@ -158,10 +162,10 @@ func whyPublish(t Task) string {
 	case t.Rounds > 0 && there:
 		return "The work is on its branch; " + retry + "hands it to a validator, and nobody does it again."
 	case t.Rounds > 0 && saved:
-		return "The work is saved beside its branch; " + retry + "tries to put it there and hands it to a validator, " +
+		return place + retry + "tries to put it there and hands it to a validator, " +
 			"and begins a new attempt where the branch has moved."
 	case saved:
-		return "The work is saved beside its branch; " + retry + "tries to put it there without a new attempt, " +
+		return place + retry + "tries to put it there without a new attempt, " +
 			"and begins one where the branch has moved."
 	}
 	return "The work did not get to its branch; what could be saved of it stands with the attempt. " + retry + "begins a new attempt."

@@ -23,7 +23,7 @@ func (s *session) rescued(out printer, t client.Task, boxes []client.Sandbox) {
 		out("")
 		if b.Salvage.Kind == task.SalvagePatch {
 			out("%s kept by omoi:", words)
-			out("  omoi work %s --attempt %d --patch work-%d", render.Short(t.ID), b.Attempt, b.Attempt)
+			out("  omoi work %s --attempt %d", render.Short(t.ID), b.Attempt)
 			continue
 		}
 		out("%s saved as %s:", words, b.Salvage.Ref)

@@ -34,17 +34,19 @@ func TestWork(t *testing.T) {
 	f.tasks = []client.Task{{ID: idA, Repo: "acme/app"}}
 	require.Contains(t, f.omoi("work", "-").err, "No work yet")
 	require.Contains(t, f.omoi("work", "-", "--patch", "x").err, "omoi keeps no patch of this task")
-	since := time.Now()
+	since, rescue := time.Now(), "refs/omoi/rescue/"+idA+"/4"
 	f.works = []client.SavedWork{
 		{Attempt: 1, Kind: task.SavedBranch, Ref: "feature/x", Head: "0123456789abcdef", Next: "git fetch origin feature/x"},
 		{Attempt: 2, Kind: task.SavedPatch, Files: 3, Bytes: 70, Notes: []string{"\"huge\" was left out\x1b"}, Next: "omoi work " + idA + " --attempt 2 --patch work.patch"},
 		{Attempt: 3, Kind: task.SavedLost, LostSince: &since},
+		{Attempt: 4, Kind: task.SavedRescue, Ref: rescue, Next: "git fetch origin " + rescue},
 	}
 	got := f.omoi("work", "-")
 	require.Zero(t, got.code, got.err)
 	for _, want := range []string{
 		"feature/x at 0123456789ab", "kept by omoi", "lost since " + since.Format("2006-01-02"), "Attempt 2: \"huge\" was left out",
 		"omoi work 456789ab --attempt 2 --patch work.patch", "git fetch origin feature/x", "in a clone of acme/app",
+		"git fetch origin " + rescue,
 	} {
 		require.Contains(t, got.out, want)
 	}
@@ -53,7 +55,7 @@ func TestWork(t *testing.T) {
 	require.Contains(t, f.omoi("work", "-", "--attempt", "9").err, "no work of an attempt 9")
 	var page client.Page[client.SavedWork]
 	requireJSON(t, f.omoi("work", "-", "--json").out, &page)
-	require.Len(t, page.Items, 3)
+	require.Len(t, page.Items, 4)
 }
 
 func TestWorkIsTakenOut(t *testing.T) {
@@ -124,8 +126,8 @@ func TestWhatIsSaidOfSavedWorkIsTrue(t *testing.T) {
 		"kept": {
 			task.Salvage{Kind: task.SalvagePatch, Ref: idB, Head: "c1"},
 			nil, "acme/app",
-			[]string{"Commits of attempt 1 that did not get to the branch are kept by omoi", "omoi work 456789ab --attempt 1 --patch"},
-			"fetch",
+			[]string{"Commits of attempt 1 that did not get to the branch are kept by omoi", "omoi work 456789ab --attempt 1"},
+			"--patch", // omoi work knows whether it is a patch or a bundle
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
