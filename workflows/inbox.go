@@ -26,7 +26,7 @@ func (f fact) sentence() string {
 	if f.reason != "" || f.Kind == "" {
 		return f.reason
 	}
-	return string(f.Kind)
+	return f.Unsaid()
 }
 
 // person reports whether the fact came from outside the sandbox, or was asked for by it: it may

@@ -150,6 +150,28 @@ func TestLastFailureClosesAsFailed(t *testing.T) {
 	require.Equal(t, []string{"box1"}, s.cleaned)
 }
 
+// What failed without a word is told in a sentence, and success as it was.
+func TestAnEndWithoutAReasonIsToldInASentence(t *testing.T) {
+	t.Parallel()
+	for want, end := range map[string]contract.Milestone{
+		"Task execution failed":                                            {Type: task.EventAgentFailed},
+		"The agent ended without success and did not say why.":             completed(false),
+		"The agent ended without a passed validation and did not say why.": {Type: task.EventContinuousCompleted},
+		"max_turns": {Type: task.EventAgentCompleted, StopReason: "max_turns"},
+	} {
+		s := newStage(t)
+		s.loaded.State.MaxRetries = 0
+		s.spawned = func(_ int, box string) {
+			s.after(time.Second, func() { s.events(box, 1, started(), end) })
+		}
+		_, err := s.run()
+		require.Error(t, err)
+		require.Equal(t, task.StatusFailed, s.last().Status)
+		require.Equal(t, want, s.last().Reason)
+		require.Equal(t, want, s.last().Ended.Reason)
+	}
+}
+
 func TestInvalidInputIsFinal(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -161,12 +161,21 @@ func readMilestone(raw json.RawMessage) milestoneData {
 	}
 	data = milestoneData{Error: fields["error"], Output: fields["final_output"], ResetAt: fields["reset_at"], Feedback: fields["validation_feedback"]}
 	for name, target := range map[string]any{
-		"success": &data.Success, "agent_type": &data.AgentType, "validation_passed": &data.ValidationPassed,
-		"stop_reason": &data.StopReason, "failure_class": &data.FailureClass, "class": &data.Class,
+		"agent_type": &data.AgentType, "stop_reason": &data.StopReason, "failure_class": &data.FailureClass, "class": &data.Class,
 	} {
 		_ = json.Unmarshal(fields[name], target) // left at its zero
 	}
+	if success := fields["success"]; len(success) > 0 && string(success) != "null" {
+		data.Success = new(readYes(success))
+	}
+	data.ValidationPassed = readYes(fields["validation_passed"])
 	return data
+}
+
+// readYes takes true as a text, or as a number, too.
+func readYes(raw json.RawMessage) bool {
+	yes, _ := strconv.ParseBool(strings.ToLower(strings.Trim(string(raw), `"`)))
+	return yes
 }
 
 // classOfStop is the failure class of a continuous run that ended without passing: its
