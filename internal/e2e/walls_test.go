@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -22,21 +23,18 @@ type provider struct {
 	asked chan question
 }
 
-// question is one that has come, and waits for its answer: a line that the agent repeats.
-type question struct {
-	at     time.Time
-	answer chan string
-}
+// question takes the answer to an agent that waits for it: a line that it repeats.
+type question chan<- string
 
 func newProvider(t *testing.T) *provider {
 	t.Helper()
 	p, over := &provider{t: t, asked: make(chan question, 100)}, make(chan struct{})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ask", func(w http.ResponseWriter, _ *http.Request) {
-		one := question{at: time.Now(), answer: make(chan string, 1)}
-		p.asked <- one
+		answer := make(chan string, 1)
+		p.asked <- answer
 		select {
-		case line := <-one.answer:
+		case line := <-answer:
 			_, _ = io.WriteString(w, line+"\n")
 		case <-over:
 		}
@@ -57,7 +55,7 @@ func (p *provider) next() question {
 		return one
 	case <-time.After(patience):
 		require.Fail(p.t, "nobody asks the provider")
-		return question{}
+		return nil
 	}
 }
 
@@ -80,12 +78,10 @@ func TestFiftyTasksSleepAtOneWall(t *testing.T) {
 	t.Parallel()
 	const tasks, slots, sleep, apart = 50, 5, 2 * time.Second, 100 * time.Millisecond
 	p, l := newProvider(t), newLaptop(t)
-	for name, value := range map[string]string{
+	maps.Copy(l.env, map[string]string{
 		"ANTHROPIC_API_KEY": "one-for-all", "ANTHROPIC_BASE_URL": p.URL, "OMOI_TASK_LIMIT_APART": apart.String(),
 		"MAX_CONCURRENT_TASKS_PER_PROJECT": "5",
-	} {
-		l.env[name] = value
-	}
+	})
 	l.dev()
 	_, err := l.pool.Exec(t.Context(), noteGrants)
 	require.NoError(t, err)
@@ -101,19 +97,19 @@ func TestFiftyTasksSleepAtOneWall(t *testing.T) {
 		atWork = append(atWork, p.next())
 	}
 	reset := time.Now().Add(sleep)
-	atWork[0].answer <- refused(reset)
+	atWork[0] <- refused(reset)
 	l.eventually("the wall is known", func() bool { return l.count(`SELECT count(*) FROM credential_sleeps`) == 1 })
 	for _, late := range atWork[1:] {
-		late.answer <- refused(reset)
+		late <- refused(reset)
 	}
 	l.met(slots)
 	probe := l.probes(p, reset)
 	require.GreaterOrEqual(t, l.count(`SELECT count(*) FROM tasks WHERE blocked_reason = 'provider_limit'`), tasks-1, "all but the one that tries")
 
 	reset = time.Now().Add(sleep) // it still stands
-	probe.answer <- refused(reset)
+	probe <- refused(reset)
 	l.met(slots + 1)
-	l.probes(p, reset).answer <- answeredLine
+	l.probes(p, reset) <- answeredLine
 
 	l.eventually("the limit is known to be over", func() bool {
 		return l.count(`SELECT count(*) FROM credential_sleeps WHERE proven_at IS NOT NULL`) == 1
@@ -121,7 +117,7 @@ func TestFiftyTasksSleepAtOneWall(t *testing.T) {
 	var proven time.Time
 	require.NoError(t, l.pool.QueryRow(t.Context(), `SELECT proven_at FROM credential_sleeps`).Scan(&proven))
 	for range tasks - 1 {
-		p.next().answer <- answeredLine
+		p.next() <- answeredLine
 	}
 	for _, m := range made {
 		require.Zero(t, l.ends(m.ID, task.StatusCompleted).Retries, "a limit is no failure")
@@ -146,13 +142,13 @@ func (r *rig) met(n int) {
 func (r *rig) probes(p *provider, reset time.Time) question {
 	r.t.Helper()
 	one := p.next()
-	require.False(r.t, one.at.Before(reset), "somebody asks before the reset")
 	due := func() (at time.Time) {
 		require.NoError(r.t, r.pool.QueryRow(r.t.Context(), `SELECT next_at FROM credential_sleeps`).Scan(&at))
 		return at
 	}
 	before := due()
 	r.eventually("the gate looks at the credential", func() bool { return due().After(before) })
+	require.Equal(r.t, 1, r.count(`SELECT count(*) FROM grants WHERE at >= $1`, reset), "one is let in, and not before the reset")
 	require.Equal(r.t, 1, r.count(`SELECT count(*) FROM slots`))
 	require.Empty(r.t, p.asked, "two try at a time")
 	return one
