@@ -30,15 +30,23 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 	if err != nil {
 		return contract.BranchResult{}, ofHost(fmt.Errorf("make branch: %w", err))
 	}
-	out := contract.BranchResult{Branch: branch.Name, Base: branch.Base}
-	if branch.Name == work.Branch && work.Base != "" {
-		out.Base = work.Base // the commit that the task began from, however far the branch is now
-	}
+	out := contract.BranchResult{Branch: branch.Name, Base: began(work, branch)}
 	// noted before any attempt needs it: StartAgent reads it from the store
 	if err := a.deps.Tasks.SaveBranch(ctx, in.TaskID, out.Branch, out.Base); err != nil {
 		return contract.BranchResult{}, fmt.Errorf("note branch: %w", err)
 	}
 	return out, nil
+}
+
+// began is the commit on top of which the task's own work is.
+func began(work task.Work, branch scm.Branch) string {
+	switch {
+	case branch.Name != work.Branch:
+		return branch.Base
+	case work.Base == "": // it goes on with the branch of another task, whose commits are none of its own
+		return branch.Head
+	}
+	return work.Base // however far the branch is now
 }
 
 // host is where the task's repository is, used on behalf of the task's owner.

@@ -33,6 +33,16 @@ func TestBranchKeepsTheCommitThatItBeganFrom(t *testing.T) {
 	require.Equal(t, "older", out.Base)
 }
 
+// What the tasks before it have committed is not the work of a task that goes on with their branch.
+func TestATaskAfterFeedbackBeginsAtTheHeadOfItsBranch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.work.Base = ""
+	out, err := do[contract.BranchResult](b, b.activities().EnsureBranch, contract.BranchInput{TaskID: taskID})
+	require.NoError(t, err)
+	require.Equal(t, contract.BranchResult{Branch: b.store.work.Branch, Base: "head0"}, out)
+}
+
 func TestNoRepositoryNoBranchNoPull(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -22,6 +22,7 @@ type fakeHost struct {
 	bundleErr  error
 	promoteErr error
 	ahead      int
+	diffOf     string            // base of the newest diff
 	branches   map[string]string // by task
 	heads      map[string]string // by branch
 	rescued    map[string]string
@@ -31,7 +32,8 @@ type fakeHost struct {
 func (h *fakeHost) For(string, scm.Owner) (scm.Host, error) { return h, nil }
 
 func (h *fakeHost) Check(context.Context, scm.Repo) error { return h.checkErr }
-func (h *fakeHost) Diff(_ context.Context, _ scm.Repo, _, _ string, w io.Writer) error {
+func (h *fakeHost) Diff(_ context.Context, _ scm.Repo, base, _ string, w io.Writer) error {
+	h.diffOf = base
 	_, err := io.WriteString(w, h.diff)
 	return err
 }

@@ -142,11 +142,13 @@ func TestPullTellsOfAllItsTasks(t *testing.T) {
 		return task.Story{Task: made, Output: output, Receipt: task.NewReceipt(made, []task.Sandbox{box}, nil), Spoken: []task.Spoken{{By: "person", Kind: "user_message", Count: 1}}}
 	}
 	first := story("first", "It was computed.", 1.25, task.Attempt{Number: 1, FailureClass: task.ClassInfrastructure}, task.Attempt{Number: 2, InputTokens: 10})
-	first.Task.Description = "Compute it."
+	first.Task.Description, first.Task.Base = "Compute it.", new("root")
 	b.store.story = story(taskID, "Empty lists work.", 0.5, task.Attempt{Number: 1, InputTokens: 5})
 	b.store.story.Task.Description = task.ReviseDescription("Compute it.", task.FeedbackText("acme/app", 7, []task.Entry{{Note: "alice asks for changes", Text: "Handle the empty list."}}))
 	b.store.story.Earlier, b.store.work.Attempt = []task.Story{first}, 1
 	body := published(t, b)
+	require.Equal(t, "root", b.git.diffOf, "the files of all tasks")
+	require.Contains(t, body, `"base":"root"`)
 	for _, want := range []string{
 		"Compute it.\n\n### After feedback, round 1\n\n1. alice asks for changes\n   > Handle the empty list.\n",
 		"It was computed.\n\n### After feedback, round 1\n\nEmpty lists work.\n",

@@ -200,9 +200,10 @@ func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 		require.Equal(t, []string{p.newest()}, started)
 		got, err := p.store.Task(t.Context(), p.org, started[0])
 		require.NoError(t, err)
-		require.Equal(t, []any{"feature/x", "c0ffee", 7, "https://github.com/acme/app/pull/7", "Revise: Compute", 1, 2, task.Budget{USD: 3}}, []any{
-			*got.Branch, *got.Base, *got.PullNumber, *got.PullURL, got.Title, got.MaxRetries, got.Rounds, got.Budget,
+		require.Equal(t, []any{"feature/x", 7, "https://github.com/acme/app/pull/7", "Revise: Compute", 1, 2, task.Budget{USD: 3}}, []any{
+			*got.Branch, *got.PullNumber, *got.PullURL, got.Title, got.MaxRetries, got.Rounds, got.Budget,
 		})
+		require.Nil(t, got.Base, "it begins at the head of the branch, not where the first task did")
 		require.Contains(t, got.Description, "> This is wrong.")
 		require.Contains(t, got.Description, "What was asked first:\n\nCompute it.")
 		require.Equal(t, 1, count(t, p.pool, `SELECT count(*) FROM commands WHERE task_id = $1 AND kind = 'start' AND sender = 'github'`, got.ID))

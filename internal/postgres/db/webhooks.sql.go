@@ -195,12 +195,13 @@ func (q *Queries) FeedbackTask(ctx context.Context, arg FeedbackTaskParams) (Fee
 }
 
 const goOnWith = `-- name: GoOnWith :exec
-UPDATE tasks t SET person = false, branch_name = o.branch_name, base_commit = o.base_commit,
+UPDATE tasks t SET person = false, branch_name = o.branch_name,
     pull_request_url = o.pull_request_url, pull_request_number = o.pull_request_number
 FROM tasks o WHERE t.id = $1 AND o.id = $2
 `
 
-// A task goes on with branch and pull request of another; nobody asked for it in person.
+// A task goes on with branch and pull request of another; nobody asked for it in person. It begins at the head that the branch
+// has by then, which is noted with the branch.
 func (q *Queries) GoOnWith(ctx context.Context, iD string, follows string) error {
 	_, err := q.db.Exec(ctx, goOnWith, iD, follows)
 	return err

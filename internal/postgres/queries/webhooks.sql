@@ -71,8 +71,9 @@ WHERE id = ANY (@ids::uuid[]);
 UPDATE feedback SET reason = @reason, due_at = now() + @pause::interval WHERE id = ANY (@ids::uuid[]);
 
 -- name: GoOnWith :exec
--- A task goes on with branch and pull request of another; nobody asked for it in person.
-UPDATE tasks t SET person = false, branch_name = o.branch_name, base_commit = o.base_commit,
+-- A task goes on with branch and pull request of another; nobody asked for it in person. It begins at the head that the branch
+-- has by then, which is noted with the branch.
+UPDATE tasks t SET person = false, branch_name = o.branch_name,
     pull_request_url = o.pull_request_url, pull_request_number = o.pull_request_number
 FROM tasks o WHERE t.id = @id AND o.id = @follows;
 
