@@ -173,6 +173,7 @@ func TestStepsHaveTheirTimeAndGoUp(t *testing.T) {
 	require.Equal(t, []string{"nudge sent"}, w.levels(box), "one in the time that it has to show")
 	require.Equal(t, 4, w.count(`SELECT count(*) FROM interventions WHERE level = 'observe' AND state = 'recorded'`), "and the rest is written down")
 
+	w.exec(`UPDATE messages SET state = 'taken_up'`)
 	w.pass(10 * time.Minute)
 	w.cycle(g, named(11))
 	w.pass(11 * time.Minute)
@@ -182,6 +183,35 @@ func TestStepsHaveTheirTimeAndGoUp(t *testing.T) {
 	w.pass(11 * time.Minute)
 	w.cycle(g, named(13))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE kind = 'replace'`), "the command is under way: none is given twice")
+}
+
+// Whom an interrupt would only end is replaced, at no cost to the task's retries.
+func TestOnlyWhoOutlivesAnInterruptIsInterrupted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ agent, execution, kind, want string }{
+		"scripted":                  {"scripted", "{}", "initial", "replace sent"},
+		"a program that is deaf":    {"command", "{}", "initial", "replace sent"},
+		"a program that reads":      {"command", `{"reads_messages": true}`, "initial", "interrupt sent"},
+		"one that validates":        {"command", `{"reads_messages": true}`, "validation", "replace sent"},
+		"claude":                    {"claude", "{}", "initial", "interrupt sent"},
+		"claude's work is judged":   {"claude", `{"validator": {"agent": "scripted"}}`, "validation", "replace sent"},
+		"claude judges others work": {"scripted", `{"validator": {"agent": "claude"}}`, "validation", "interrupt sent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			box := w.atWork(1)[0]
+			w.exec(`UPDATE tasks SET agent = $1, execution_config = $2::jsonb`, c.agent, c.execution)
+			w.exec(`UPDATE attempts SET kind = $1`, c.kind)
+			w.loops(box)
+			w.steers()
+			g := w.guardian(always())
+			w.cycle(g, named(1))
+			w.pass(11 * time.Minute)
+			w.cycle(g, named(2))
+			require.Equal(t, []string{"nudge sent", c.want}, w.levels(box))
+		})
+	}
 }
 
 func TestAReplacementTellsTheNextAttemptWhy(t *testing.T) {

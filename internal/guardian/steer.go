@@ -16,7 +16,14 @@ import (
 
 // step is what the ladder says of an analysis.
 func (g *Guardian) step(w task.Watched, a supervise.Analysis, past []task.Past) task.Step {
-	return g.cfg.Ladder.Step(a.Confidence, a.SteeringType == supervise.Emergency, w.Replacements, past)
+	return g.cfg.Ladder.Step(a.Confidence, a.SteeringType == supervise.Emergency, outlivesInterrupt(w), w.Replacements, past)
+}
+
+// outlivesInterrupt reports whether an agent goes on after an interrupt with what it is told.
+func outlivesInterrupt(w task.Watched) bool {
+	var execution task.Execution
+	_ = json.Unmarshal(w.Execution, &execution) // what is of another form says nothing
+	return w.Agent == task.AgentClaude || w.Agent == task.AgentCommand && w.Mode != task.ModeValidation && execution.ReadsMessages
 }
 
 // intervention is what may come of a judgement; the ladder says how hard, or whether at all.

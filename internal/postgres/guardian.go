@@ -83,7 +83,7 @@ func watched(row db.WatchedSandboxesRow) (task.Watched, error) {
 	w := task.Watched{
 		SandboxID: row.ID, TaskID: row.TaskID, ProjectID: row.ProjectID, OrganizationID: row.OrganizationID, Attempt: int(row.Attempt),
 		Birth: row.Birth, Head: row.Head, Title: row.Title, Description: row.Description, TaskType: row.TaskType, Mode: row.Mode,
-		PhaseID: row.PhaseID, Execution: row.ExecutionConfig, Settings: row.Settings, CostUSD: row.CostUsd, Tokens: row.Tokens,
+		Agent: row.Agent, PhaseID: row.PhaseID, Execution: row.ExecutionConfig, Settings: row.Settings, CostUSD: row.CostUsd, Tokens: row.Tokens,
 		Replacements: int(row.ReplacementCount), Age: age(row.Age), AutoSteering: row.AutoSteering, At: row.At,
 		LastJudged: age(row.LastJudged), InCycle: row.InCycle,
 	}
@@ -156,7 +156,7 @@ func planIntervention(ctx context.Context, q *db.Queries, iv task.Intervention, 
 		return task.Intervention{}, err
 	}
 	step, ok := plan(mapAll(rows, func(r db.PastInterventionsRow) task.Past {
-		return task.Past{Level: task.Level(r.Level), Age: age(r.Age)}
+		return task.Past{Level: task.Level(r.Level), Age: age(r.Age), Taken: r.Taken}
 	}))
 	if !ok {
 		return task.Intervention{}, nil

@@ -19,6 +19,7 @@ type Watched struct {
 	Description    string
 	TaskType       string
 	Mode           string
+	Agent          string // of this attempt
 	PhaseID        string
 	Execution      json.RawMessage // an object
 	Settings       json.RawMessage // of its project, an object
@@ -126,6 +127,7 @@ type Intervention struct {
 type Past struct {
 	Level Level
 	Age   time.Duration
+	Taken bool // its message was taken up, as the receipt says
 }
 
 // GuardianQuery selects judgements or interventions, newest first.

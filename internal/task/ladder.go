@@ -18,8 +18,9 @@ type Ladder struct {
 // Step answers what is to be done about a judgement with this confidence that asks for steering.
 // past is what was done about the attempt before, newest first; emergencies begin at an
 // interrupt. Each rung is climbed once, after the one below it has had its time; where nothing is
-// done, the reason says why.
-func (l Ladder) Step(confidence float64, emergency bool, replacements int, past []Past) Step {
+// done, the reason says why. An agent that would not outlive an interrupt, and has not shown that it
+// takes messages, is replaced instead.
+func (l Ladder) Step(confidence float64, emergency, outlives bool, replacements int, past []Past) Step {
 	switch {
 	case confidence < l.Nudge:
 		return Step{LevelObserve, fmt.Sprintf("the confidence %.2f is below %.2f", confidence, l.Nudge)}
@@ -32,7 +33,10 @@ func (l Ladder) Step(confidence float64, emergency bool, replacements int, past 
 	case LevelNudge:
 		return Step{LevelNudge, "the first step"}
 	case LevelInterrupt:
-		return l.interrupt(confidence, emergency)
+		if outlives || slices.ContainsFunc(past, func(p Past) bool { return p.Taken }) {
+			return l.interrupt(confidence, emergency)
+		}
+		return l.instead(confidence, replacements)
 	case LevelReplace, LevelObserve:
 	}
 	return l.replace(confidence, replacements)
@@ -60,6 +64,16 @@ func (l Ladder) interrupt(confidence float64, emergency bool) Step {
 		return Step{LevelInterrupt, "an emergency"}
 	}
 	return Step{LevelInterrupt, "a nudge has not helped"}
+}
+
+// instead is the step where an interrupt would only end the agent, and cost the task one of its retries.
+func (l Ladder) instead(confidence float64, replacements int) Step {
+	const why = "an interrupt would end this agent, which has taken no message"
+	step := l.replace(confidence, replacements)
+	if step.Level != LevelReplace {
+		return Step{LevelNudge, why + "; " + step.Reason}
+	}
+	return Step{LevelReplace, why}
 }
 
 func (l Ladder) replace(confidence float64, replacements int) Step {

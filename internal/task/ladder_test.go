@@ -18,10 +18,16 @@ func TestTheLadderIsClimbedRungByRung(t *testing.T) {
 		}
 		return out
 	}
+	taken := func(levels ...task.Level) []task.Past {
+		out := past(11*time.Minute, levels...)
+		out[0].Taken = true
+		return out
+	}
 	const old, young = 11 * time.Minute, 9 * time.Minute
 	for name, c := range map[string]struct {
 		confidence   float64
 		emergency    bool
+		ends         bool // by an interrupt
 		replacements int
 		past         []task.Past
 		want         task.Level
@@ -41,8 +47,15 @@ func TestTheLadderIsClimbedRungByRung(t *testing.T) {
 		"an emergency that cools down":      {confidence: 0.95, emergency: true, past: past(young, task.LevelInterrupt), want: task.LevelObserve},
 		"an emergency after a replacement":  {confidence: 0.95, emergency: true, past: past(old, task.LevelReplace), want: task.LevelReplace},
 		"an emergency after the first step": {confidence: 0.95, emergency: true, past: past(old, task.LevelNudge), want: task.LevelInterrupt},
+		"deaf, first":                       {confidence: 0.95, ends: true, want: task.LevelNudge},
+		"deaf, second":                      {confidence: 0.95, ends: true, past: past(old, task.LevelNudge), want: task.LevelReplace},
+		"deaf, second, less sure":           {confidence: 0.8, ends: true, past: past(old, task.LevelNudge), want: task.LevelNudge},
+		"deaf, cooling down":                {confidence: 0.95, ends: true, past: past(young, task.LevelNudge), want: task.LevelObserve},
+		"deaf, replaced too often":          {confidence: 0.95, ends: true, replacements: 2, past: past(old, task.LevelNudge), want: task.LevelNudge},
+		"deaf, an emergency":                {confidence: 0.95, ends: true, emergency: true, want: task.LevelReplace},
+		"it took the nudge":                 {confidence: 0.95, ends: true, past: taken(task.LevelNudge), want: task.LevelInterrupt},
 	} {
-		step := l.Step(c.confidence, c.emergency, c.replacements, c.past)
+		step := l.Step(c.confidence, c.emergency, !c.ends, c.replacements, c.past)
 		require.Equal(t, c.want, step.Level, name)
 		require.NotEmpty(t, step.Reason, name)
 	}

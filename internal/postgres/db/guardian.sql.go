@@ -776,14 +776,16 @@ func (q *Queries) NewestAnalyses(ctx context.Context, ids []string, fresh time.D
 }
 
 const pastInterventions = `-- name: PastInterventions :many
-SELECT level, extract(epoch FROM now() - planned_at)::float8 AS age FROM interventions
-WHERE sandbox_id = $1 AND shadow = $2 AND level <> 'observe' AND state IN ('planned', 'recorded', 'sent')
-ORDER BY planned_at DESC, id DESC
+SELECT i.level, extract(epoch FROM now() - i.planned_at)::float8 AS age, coalesce(m.state IN ('taken_up', 'answered'), false)::boolean AS taken
+FROM interventions i LEFT JOIN messages m ON m.id = i.message_id
+WHERE i.sandbox_id = $1 AND i.shadow = $2 AND i.level <> 'observe' AND i.state IN ('planned', 'recorded', 'sent')
+ORDER BY i.planned_at DESC, i.id DESC
 `
 
 type PastInterventionsRow struct {
 	Level string
 	Age   float64
+	Taken bool
 }
 
 // What was done about an attempt, or would have been, newest first.
@@ -796,7 +798,7 @@ func (q *Queries) PastInterventions(ctx context.Context, sandboxID string, shado
 	items := []PastInterventionsRow{}
 	for rows.Next() {
 		var i PastInterventionsRow
-		if err := rows.Scan(&i.Level, &i.Age); err != nil {
+		if err := rows.Scan(&i.Level, &i.Age, &i.Taken); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -1020,7 +1022,8 @@ func (q *Queries) WatchedEvents(ctx context.Context, arg WatchedEventsParams) ([
 const watchedSandboxes = `-- name: WatchedSandboxes :many
 SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
     t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type,
-    CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode, t.phase_id, t.execution_config, t.budget,
+    CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode,
+    coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
     extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
@@ -1054,6 +1057,7 @@ type WatchedSandboxesRow struct {
 	Description      string
 	TaskType         string
 	Mode             string
+	Agent            string
 	PhaseID          string
 	ExecutionConfig  json.RawMessage
 	Budget           json.RawMessage
@@ -1098,6 +1102,7 @@ func (q *Queries) WatchedSandboxes(ctx context.Context, arg WatchedSandboxesPara
 			&i.Description,
 			&i.TaskType,
 			&i.Mode,
+			&i.Agent,
 			&i.PhaseID,
 			&i.ExecutionConfig,
 			&i.Budget,

@@ -30,7 +30,8 @@ ORDER BY (s.id = @id::text) DESC, (t.assigned_agent_id = @id::text) DESC LIMIT 1
 -- work of a task is not in the task's mode.
 SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
     t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type,
-    CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode, t.phase_id, t.execution_config, t.budget,
+    CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode,
+    coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
     extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
@@ -103,9 +104,10 @@ SELECT pg_advisory_xact_lock(hashtextextended('omoi steering ' || @sandbox_id::t
 
 -- name: PastInterventions :many
 -- What was done about an attempt, or would have been, newest first.
-SELECT level, extract(epoch FROM now() - planned_at)::float8 AS age FROM interventions
-WHERE sandbox_id = @sandbox_id AND shadow = @shadow AND level <> 'observe' AND state IN ('planned', 'recorded', 'sent')
-ORDER BY planned_at DESC, id DESC;
+SELECT i.level, extract(epoch FROM now() - i.planned_at)::float8 AS age, coalesce(m.state IN ('taken_up', 'answered'), false)::boolean AS taken
+FROM interventions i LEFT JOIN messages m ON m.id = i.message_id
+WHERE i.sandbox_id = @sandbox_id AND i.shadow = @shadow AND i.level <> 'observe' AND i.state IN ('planned', 'recorded', 'sent')
+ORDER BY i.planned_at DESC, i.id DESC;
 
 -- name: InsertIntervention :exec
 INSERT INTO interventions (id, analysis_id, organization_id, task_id, sandbox_id, attempt, level, steering_type, content, confidence,
