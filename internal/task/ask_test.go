@@ -79,6 +79,7 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 		"validates the work":      {Status: task.StatusValidating, AttemptCount: 2, SandboxID: &box, Rounds: 3},
 		"pull request is https":   {Status: task.StatusCompleted, AttemptCount: 1, PullURL: &url},
 		"the disk is full. Begin": {Status: task.StatusFailed, AttemptCount: 3, ErrorMessage: &text},
+		"then `omoi retry i`.":    {Status: task.StatusFailed, ID: "i", FailureClass: task.ClassInvalidInput, ErrorMessage: &text},
 		"without a new attempt":   {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}}},
 		"without a new attempt.":  {Status: task.StatusFailed, FailureClass: task.ClassPublish, Provider: task.ProviderExternal},
 		"begins a new attempt":    {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {}}},

@@ -140,8 +140,9 @@ func whyFailed(t Task) string {
 			return s + " Mend the credentials. " + whyPublish(t)
 		}
 		return s + " Mend the credentials, then `omoi retry " + t.ID + "`."
-	case ClassNone, ClassInfrastructure, ClassProviderLimit, ClassAgentError, ClassResources, ClassStopped,
-		ClassInvalidInput, ClassBudget, ClassTerminated, ClassReported:
+	case ClassInvalidInput: // the same again would end the same way
+		return s + " Mend that, then `omoi retry " + t.ID + "`."
+	case ClassNone, ClassInfrastructure, ClassProviderLimit, ClassAgentError, ClassResources, ClassStopped, ClassBudget, ClassTerminated, ClassReported:
 	}
 	return s + " Begin again with `omoi retry " + t.ID + "`."
 }

@@ -49,6 +49,11 @@ func (r *repository) goOn(ctx context.Context, name string, from point) (scm.Bra
 		return b, err
 	}
 	compared, err := r.compare(ctx, from.commit, b.Head)
+	if task.CodeOf(err) == task.CodeConflict {
+		err = task.Errorf(task.CodeConflict, "Branch %s of %s has no commit in common with %s, so that no pull request can be made of it. "+
+			"Delete the branch: omoi makes it again where it saw it last. Or push commits to it that go on from %s.",
+			name, r.full(), from.name, from.name).WithCause(err)
+	}
 	if err != nil {
 		return b, err
 	}

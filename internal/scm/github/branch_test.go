@@ -74,6 +74,27 @@ func TestADeletedBranchComesBackWithItsWork(t *testing.T) {
 	require.Equal(t, head, b.head("refs/heads/"+branch.Name))
 }
 
+// No pull request can be made of another history: a person is told what helps, and it does.
+func TestAnUnrelatedHistoryOnTheBranchCanBeMended(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, head := b.work("t1")
+	person := b.person(branch.Name)
+	git(t, person, "checkout", "--quiet", "--orphan", "other")
+	b.commit(person, "other.txt", "another history")
+	git(t, person, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/"+branch.Name)
+	req := b.request("t1")
+	req.Known = branch.Name
+	_, err := b.host.EnsureBranch(t.Context(), req)
+	require.Equal(t, task.CodeConflict, task.CodeOf(err), err)
+	require.ErrorContains(t, err, "Branch "+branch.Name+" of acme/app has no commit in common with main")
+	require.ErrorContains(t, err, "Delete the branch")
+	git(t, b.bare, "update-ref", "-d", "refs/heads/"+branch.Name)
+	again, err := b.host.EnsureBranch(t.Context(), req)
+	require.NoError(t, err)
+	require.Equal(t, head, again.Head)
+}
+
 // A name that is taken on a later page of the list is taken all the same.
 func TestTakenNamesOnAllPages(t *testing.T) {
 	t.Parallel()
