@@ -31,11 +31,11 @@ func (a *API) registerWork() {
 	const work = "/api/v1/tasks/{id}/work"
 	add(a, route{
 		method: http.MethodGet, path: work, id: "list-work", tag: tagTasks, access: accessRead,
-		summary: "Where the work of each attempt is: on the branch, saved beside it, kept here, or lost",
+		summary: "Where the work of each attempt is: on the branch, saved beside it, kept here, lost, or being saved",
 	}, a.listWork)
 	add(a, route{
 		method: http.MethodGet, path: work + "/{attempt}", id: "get-work", tag: tagTasks, access: accessRead, text: keptType,
-		summary: "The patch, or the git bundle, that is kept of an attempt's work; 409 tells how to fetch what the repository has",
+		summary: "The patch, or the git bundle, that is kept of an attempt's work; 409 tells how to fetch what the repository has, or that it is still being saved",
 		fails:   []int{http.StatusConflict, http.StatusGone},
 	}, a.getWork)
 }
@@ -119,6 +119,8 @@ func keptOf(found []task.SavedWork, in *workIn) (task.SavedWork, error) {
 		return task.SavedWork{}, task.Errorf(task.CodeNotFound, "Task %s has no work of an attempt %d. Next: omoi work %s", in.ID, in.Attempt, in.ID)
 	case last.Kind == task.SavedLost:
 		return task.SavedWork{}, task.Errorf(task.CodeGone, "The work of attempt %d is lost%s.", in.Attempt, lostWords(*last))
+	case last.Kind == task.SavedSaving:
+		return task.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is still being saved. Next, in a moment: omoi work %s", in.Attempt, in.ID)
 	case last.Kind == task.SavedNone:
 		return task.SavedWork{}, task.Errorf(task.CodeNotFound, "Attempt %d of task %s has left no work.", in.Attempt, in.ID)
 	}

@@ -50,6 +50,9 @@ func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
 	box := w.begin(job)
 	require.Empty(t, w.works(job), "it is at work")
 	w.end(job, task.StatusFailed)
+	require.Equal(t, task.SavedSaving, w.works(job)[0].Kind)
+	require.Contains(t, w.getsWork(job, "1").refused(http.StatusConflict, "").Detail, "is still being saved")
+	w.saves(box, task.Salvage{Kind: task.SalvageNone})
 	require.Equal(t, task.SavedNone, w.works(job)[0].Kind)
 	require.Contains(t, w.getsWork(job, "1").refused(http.StatusNotFound, "").Detail, "has left no work")
 

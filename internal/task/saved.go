@@ -9,6 +9,7 @@ const (
 	SavedPatch  = "patch"  // kept by omoi in the form that git apply takes
 	SavedBundle = "bundle" // kept by omoi as a git bundle: the repository took it under no name
 	SavedLost   = "lost"   // its sandbox could not be reached since LostSince
+	SavedSaving = "saving" // the attempt has ended, and what it left is still being saved
 	SavedNone   = "none"   // the attempt left nothing
 )
 
@@ -16,7 +17,7 @@ const (
 type SavedWork struct {
 	Attempt   int        `json:"attempt"`
 	SandboxID string     `json:"sandbox_id"`
-	Kind      string     `json:"kind" enum:"branch,rescue,patch,bundle,lost,none"`
+	Kind      string     `json:"kind" enum:"branch,rescue,patch,bundle,lost,saving,none"`
 	Ref       string     `json:"ref,omitempty"`   // branch or ref of the repository that holds it
 	Head      string     `json:"head,omitempty"`  // newest commit on the branch, or that was to come there
 	Files     int        `json:"files,omitempty"` // that were not committed
@@ -43,7 +44,11 @@ func SavedOf(t Task) []SavedWork {
 			found = append([]SavedWork{{Kind: SavedBranch, Ref: *t.Branch, Head: head}}, found...)
 			before = head
 		}
-		if len(found) == 0 && a.EndedAt != nil {
+		switch {
+		case a.EndedAt == nil:
+		case beingSaved(a):
+			found = append(found, SavedWork{Kind: SavedSaving, Notes: []string{savingNote}})
+		case len(found) == 0:
 			found = []SavedWork{{Kind: SavedNone}}
 		}
 		for _, one := range found {
@@ -52,6 +57,19 @@ func SavedOf(t Task) []SavedWork {
 		}
 	}
 	return all
+}
+
+// savingNote says what the word alone does not: nothing is known yet, and somebody is at it.
+const savingNote = "What it left is still being saved. Look again in a moment."
+
+// beingSaved reports whether the cleanup of an attempt that has ended has not yet said what there was to save.
+func beingSaved(a Attempt) bool {
+	switch a.SandboxState {
+	case SandboxIntended, SandboxCreating, SandboxRunning, SandboxDeleting:
+		return a.Salvage == nil
+	case SandboxGone, SandboxLost:
+	}
+	return false
 }
 
 // besideBranch is what was saved of an attempt's work without being on the branch.

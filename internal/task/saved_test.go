@@ -28,6 +28,19 @@ func TestSavedWorkOfEachAttempt(t *testing.T) {
 			[]task.SavedWork{{Kind: task.SavedNone, Notes: []string{"large"}}},
 		},
 		"as it was before": {task.Attempt{EndedAt: &now, HeadCommit: new("base")}, []task.SavedWork{{Kind: task.SavedNone}}},
+		"being saved": {
+			task.Attempt{EndedAt: &now, SandboxState: task.SandboxRunning},
+			[]task.SavedWork{{Kind: task.SavedSaving, Notes: []string{"What it left is still being saved. Look again in a moment."}}},
+		},
+		"on the branch, and the rest being saved": {
+			task.Attempt{EndedAt: &now, HeadCommit: new("c1"), SandboxState: task.SandboxDeleting},
+			[]task.SavedWork{branch, {Kind: task.SavedSaving, Notes: []string{"What it left is still being saved. Look again in a moment."}}},
+		},
+		"nothing, and still deleted": {
+			task.Attempt{EndedAt: &now, SandboxState: task.SandboxDeleting, Salvage: &task.Salvage{Kind: task.SalvageNone}},
+			[]task.SavedWork{{Kind: task.SavedNone}},
+		},
+		"gone before anybody looked": {task.Attempt{EndedAt: &now, SandboxState: task.SandboxGone}, []task.SavedWork{{Kind: task.SavedNone}}},
 		"on the branch and beside it": {
 			task.Attempt{EndedAt: &now, HeadCommit: new("c1"), Salvage: rescue(2, "")},
 			[]task.SavedWork{branch, {Kind: task.SavedRescue, Ref: "refs/omoi/rescue/t/1", Files: 2}},
