@@ -141,6 +141,9 @@ func judgeRetry(s State) (Effects, error) {
 	if effects.Receipt == ReceiptCarriedOut {
 		return effects, nil
 	}
+	if s.Status == StatusPending {
+		return effects, Errorf(CodeConflict, "The task is pending, and a retry changes nothing about what it waits for, which `omoi why` says; cancel it first to begin again.")
+	}
 	return effects, Errorf(CodeConflict, "The task is %s and goes on by itself; cancel it first to begin again.", s.Status)
 }
 

@@ -60,16 +60,28 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 	ended := time.Now()
 	box, url := "abc", "https://example.org/1"
 	for want, row := range map[string]task.Task{
-		"about to be let in":      {Status: task.StatusPending},
-		"branch and sandbox":      {Status: task.StatusPending, HoldsSlot: true},
-		"waits: no room":          {Status: task.StatusPending, HoldsSlot: true, WaitingFor: "no room on 1 machine"},
-		"trouble: Lost":           {Status: task.StatusRunning, SandboxID: &box, WaitingFor: "Lost."},
-		"position 2":              {Status: task.StatusPending, QueuePosition: &two, QueueReason: "waiting for a slot: 5 of 5 used in this project"},
-		"organization is paused":  {Status: task.StatusPending, QueueReason: "waiting: the organization is paused"},
-		"1 task to be completed":  {Status: task.StatusPending, Blocked: task.BlockedDependency, DependsOn: task.DependsOn{TaskIDs: []string{"x"}}},
-		"retry that one":          {Status: task.StatusPending, Blocked: task.BlockedDependencyFailed},
-		"limit resets":            {Status: task.StatusPending, Blocked: task.BlockedProviderLimit, ID: "t"},
-		"Raise the budget":        {Status: task.StatusPending, Blocked: task.BlockedBudget},
+		"about to be let in":     {Status: task.StatusPending},
+		"branch and sandbox":     {Status: task.StatusPending, HoldsSlot: true},
+		"waits: no room":         {Status: task.StatusPending, HoldsSlot: true, WaitingFor: "no room on 1 machine"},
+		"trouble: Lost":          {Status: task.StatusRunning, SandboxID: &box, WaitingFor: "Lost."},
+		"position 2":             {Status: task.StatusPending, QueuePosition: &two, QueueReason: "waiting for a slot: 5 of 5 used in this project"},
+		"organization is paused": {Status: task.StatusPending, QueueReason: "waiting: the organization is paused"},
+		"1 task to be completed": {Status: task.StatusPending, Blocked: task.BlockedDependency, DependsOn: task.DependsOn{TaskIDs: []string{"x"}}},
+		"retry that one":         {Status: task.StatusPending, Blocked: task.BlockedDependencyFailed},
+		"limit resets":           {Status: task.StatusPending, Blocked: task.BlockedProviderLimit, ID: "t"},
+		"waiting until 14:00":    {Status: task.StatusPending, Blocked: task.BlockedProviderLimit, ID: "t", QueueReason: "waiting until 14:00"},
+		"Raise the budget":       {Status: task.StatusPending, Blocked: task.BlockedBudget},
+		"`omoi budget b --usd <more>`": {
+			ID: "b", ProjectID: "p", Status: task.StatusPending, Blocked: task.BlockedBudget,
+			Attempts: []task.Attempt{{Reason: "its budget is spent, 1.00 of 0.50 USD"}},
+		},
+		"`omoi budget --project p --sandbox-time <more>`": {
+			ID: "b", ProjectID: "p", Status: task.StatusPending, Blocked: task.BlockedBudget,
+			Attempts: []task.Attempt{{Reason: "the budget of its project is spent, 61 of 60 seconds of sandboxes"}},
+		},
+		"7 of 7 tokens. Raise the budget with `omoi budget --project p --tokens <more>`": {
+			ID: "b", ProjectID: "p", Status: task.StatusPending, QueueReason: "waiting: the budget of its project is spent, 7 of 7 tokens",
+		},
 		"could not be reached":    {Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong},
 		"Attempt 2 has ended":     {Status: task.StatusPending, AttemptCount: 2, Attempts: []task.Attempt{{Reason: "it died", EndedAt: &ended}}},
 		"being started":           {Status: task.StatusAssigned, AttemptCount: 1, SandboxID: &box},

@@ -56,6 +56,8 @@ func whyPending(t Task) string {
 		return whyBlocked(t)
 	case t.QueuePosition != nil && t.QueueReason != "":
 		return fmt.Sprintf("It is at position %d of its project's queue, %s.", *t.QueuePosition, t.QueueReason)
+	case OutOfBudget(t):
+		return "It is " + t.QueueReason + "." + raiseIt(t)
 	case t.QueueReason != "" && !t.HoldsSlot:
 		return "It is " + t.QueueReason + "."
 	case t.WaitingFor != "":
@@ -77,16 +79,16 @@ func whyBlocked(t Task) string {
 	case BlockedDependencyFailed:
 		return "A task that it depends on has failed or was cancelled; retry that one, or remove the dependency."
 	case BlockedProviderLimit:
-		if t.QueueReason != "" {
-			return "It is " + t.QueueReason + "."
+		if t.queuesForLimit() {
+			return whyLimit(t)
 		}
-		return sentence("A limit of a provider is reached; it goes on when the limit resets", shown(t)) + " `omoi retry " + t.ID + "` tries at once."
+		return whyLimit(t) + " `omoi retry " + t.ID + "` tries at once."
 	case BlockedBudget:
 		s := sentence("It is parked with its work saved", lastReason(t))
 		if t.QueueReason != "" {
 			s = "It is " + t.QueueReason + "."
 		}
-		return s + " Raise the budget with `omoi budget " + t.ID + "`, and it goes on."
+		return s + raiseIt(t)
 	case BlockedPaused:
 		return whyPaused(t)
 	case BlockedUnknownTooLong:
@@ -95,6 +97,24 @@ func whyBlocked(t Task) string {
 	case BlockedNone:
 	}
 	return sentence("It is blocked", string(t.Blocked))
+}
+
+// queuesForLimit reports whether the gate holds a task for a limit that another one may have met.
+func (t Task) queuesForLimit() bool { return t.QueuedAt != nil && t.QueueReason != "" }
+
+// whyLimit says until when, where that is known.
+func whyLimit(t Task) string {
+	switch {
+	case t.queuesForLimit():
+		return "It is " + t.QueueReason + "."
+	case t.QueueReason != "":
+		return sentence("A limit of a provider is reached, and it is "+t.QueueReason, shown(t))
+	}
+	return sentence("A limit of a provider is reached; it goes on when the limit resets", shown(t))
+}
+
+func raiseIt(t Task) string {
+	return " Raise the budget with `" + RaiseBudget(t) + "`, and it goes on."
 }
 
 func whyPaused(t Task) string {

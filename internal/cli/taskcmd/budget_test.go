@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
@@ -58,4 +60,21 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 	require.Equal(t, exit.Usage, bare.code)
 	require.Contains(t, bare.err, "omoi budget --help")
 	require.Equal(t, exit.Usage, f.omoi("budget", idA, "--project", "app").code)
+}
+
+// What raises the budget that is spent is named, and not a retry, which would end where it began.
+func TestATaskOutOfBudgetIsSentToTheBudget(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{{
+		ID: idA, ProjectID: idM, Status: task.StatusPending, Blocked: task.BlockedBudget,
+		Attempts: []client.Attempt{{Number: 1, Reason: "the budget of its project is spent, 3.00 of 2.00 USD"}},
+	}}
+	f.tasks[0].Why = task.Why(f.tasks[0])
+	got := f.omoi("show", "-")
+	require.Zero(t, got.code, got.err)
+	command := "omoi budget --project " + render.Short(idM) + " --usd <more>"
+	require.Contains(t, got.out, "Raise the budget with `"+command+"`")
+	require.Regexp(t, `(?m)^  `+command+` +raise the budget`, got.out)
+	require.NotContains(t, got.out, "omoi retry")
 }

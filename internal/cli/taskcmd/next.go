@@ -21,7 +21,9 @@ func nextCommands(t client.Task, waits bool) [][2]string {
 	over := t.Status.Final()
 	add(waits, `omoi send ID "<text>"`, "it waits for a message")
 	add(t.Status == task.StatusFailed || t.Status == task.StatusCancelled, "omoi retry ID", "begin again")
-	add(parked(t), "omoi retry ID", "go on")
+	spent := task.OutOfBudget(t)
+	add(spent, shortened(t, task.RaiseBudget(t)), "raise the budget, and it goes on")
+	add(parked(t) && !spent, "omoi retry ID", "go on")
 	add(over && hasEvents(t), "omoi logs ID", "what happened")
 	add(!over, "omoi logs -f ID", "watch it")
 	add(!waits && t.Status == task.StatusRunning && t.SandboxID != nil, `omoi send ID "<text>"`, "say something to its agent")
@@ -82,7 +84,17 @@ func (s *session) next(out printer, commands [][2]string) {
 
 // shortWhy is the server's sentence with the task's id as lists show it.
 func shortWhy(t client.Task) string {
-	return render.Clean(strings.ReplaceAll(t.Why, t.ID, render.Short(t.ID)))
+	return render.Clean(shortened(t, t.Why))
+}
+
+// shortened is a text of the server with the ids of a task and its project as lists show them.
+func shortened(t client.Task, text string) string {
+	for _, id := range []string{t.ID, t.ProjectID} {
+		if id != "" {
+			text = strings.ReplaceAll(text, id, render.Short(id))
+		}
+	}
+	return text
 }
 
 // withoutRetry is the sentence where the next commands stand below it.
