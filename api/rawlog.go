@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	logParts   = 4                // of one answer; 1 MiB together
+	logBytes   = 1 << 20          // of one answer
 	logWanted  = 30 * time.Second // how long a log is read for after somebody has asked
 	logEvery   = 250 * time.Millisecond
 	freshWait  = 3 * time.Second // how long a worker may take to have a look
@@ -31,7 +31,7 @@ type sandboxLogOut struct {
 }
 
 // sandboxLog answers what is printed behind after. While the sandbox lives, a worker that can
-// reach it is asked to look first.
+// reach it is asked to look; who has read all that is stored waits for that.
 func (a *API) sandboxLog(ctx context.Context, in *sandboxLogIn) (*sandboxLogOut, error) {
 	wait, err := a.waitOf(in.Wait)
 	if err != nil {
@@ -68,7 +68,7 @@ type logLook struct {
 	parts []rawlog.Part
 }
 
-// wake has a worker look, and gives it a moment.
+// wake has a worker look, and gives it a moment where nothing is stored that is not known.
 func (l *logLook) wake(ctx context.Context) (err error) {
 	if l.ended = l.box.State == task.SandboxGone || l.box.State == task.SandboxLost; l.ended {
 		l.fresh = true
@@ -82,8 +82,8 @@ func (l *logLook) wake(ctx context.Context) (err error) {
 		return nil
 	}
 	return l.api.poll(ctx, live.Sandbox(l.box.ID), patience{wait: freshWait, every: logEvery}, func() (bool, error) {
-		err := l.state(ctx)
-		return l.fresh, err
+		err := l.read(ctx)
+		return l.fresh || len(l.parts) > 0, err
 	})
 }
 
@@ -93,24 +93,33 @@ func (l *logLook) state(ctx context.Context) error {
 	return err
 }
 
-// await reads what is stored; where that is nothing new it waits for more, or for the end.
+// read reads what is stored.
+func (l *logLook) read(ctx context.Context) (err error) {
+	if !l.ended {
+		err = l.state(ctx) // before the parts: what is stored at the end is seen with it
+	}
+	if err == nil {
+		l.parts, err = l.api.deps.Store.LogParts(ctx, l.box.ID, l.after, logBytes)
+	}
+	if err == nil && len(l.parts) > 0 {
+		l.end, err = l.api.deps.Store.LogEnd(ctx, l.box.ID)
+	}
+	return err
+}
+
+// await reads until there is something new, or the end.
 func (l *logLook) await(ctx context.Context, p patience) error {
-	return l.api.poll(ctx, live.Sandbox(l.box.ID), p, func() (found bool, err error) {
-		if !l.ended {
-			err = l.state(ctx) // before the parts: what is stored at the end is seen with it
-		}
-		if err == nil {
-			l.parts, err = l.api.deps.Store.LogParts(ctx, l.box.ID, l.after, logParts)
-		}
-		if err == nil && len(l.parts) > 0 {
-			l.end, err = l.api.deps.Store.LogEnd(ctx, l.box.ID)
-		}
+	if len(l.parts) > 0 {
+		return nil
+	}
+	return l.api.poll(ctx, live.Sandbox(l.box.ID), p, func() (bool, error) {
+		err := l.read(ctx)
 		return l.ended || len(l.parts) > 0, err
 	})
 }
 
 func (l *logLook) answer() client.SandboxLog {
-	out := client.SandboxLog{SandboxID: l.box.ID, First: l.after, Next: l.after, Ended: l.ended && len(l.parts) < logParts, Stale: !l.fresh}
+	out := client.SandboxLog{SandboxID: l.box.ID, First: l.after, Next: l.after, Stale: !l.fresh}
 	var text strings.Builder
 	for n, p := range l.parts {
 		if n == 0 {
@@ -120,5 +129,6 @@ func (l *logLook) answer() client.SandboxLog {
 		text.WriteString(strings.ToValidUTF8(string(p.Text), "\uFFFD"))
 	}
 	out.Text, out.End = text.String(), max(l.end, out.Next)
+	out.Ended = l.ended && out.Next == out.End
 	return out
 }

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -54,13 +55,40 @@ func TestALogIsReadAfterTheEndOfItsSandbox(t *testing.T) {
 	require.NoError(t, w.store.KeepLog(t.Context(), box, parts, 100))
 	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now() WHERE id = $1`, box)
 	first := ok[client.SandboxLog](w.call(http.MethodGet, wire+box+"/log", nil), http.StatusOK)
-	require.Equal(t, client.SandboxLog{SandboxID: box, First: 10, Next: 18, End: 22, Text: "a\uFFFDb\uFFFDc\uFFFDd\uFFFD"}, first, "what lies before is not kept")
+	require.Equal(t, client.SandboxLog{SandboxID: box, First: 10, Next: 22, End: 22, Text: "a\uFFFDb\uFFFDc\uFFFDd\uFFFDe\uFFFDf\uFFFD", Ended: true}, first, "what lies before is not kept")
 	rest := ok[client.SandboxLog](w.call(http.MethodGet, wire+box+"/log?after=18&wait=1s", nil), http.StatusOK)
 	require.Equal(t, client.SandboxLog{SandboxID: box, First: 18, Next: 22, End: 22, Text: "e\uFFFDf\uFFFD", Ended: true}, rest)
 
 	outside := w.begin(w.task(newTask()))
 	w.call(http.MethodGet, wire+outside+"/log", nil).refused(http.StatusNotFound, "")
 	w.call(http.MethodGet, wire+box+"/log?after=-1", nil).refused(422, "query.after")
+}
+
+// What is stored is answered much at a time, and without waiting for a worker: here none ever looks.
+func TestStoredPartsOfALogWaitForNoLook(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	box := w.local(newTask())
+	const lines, longs, long = 400, 20, 600 << 10
+	var parts []rawlog.Part
+	for n := range int64(lines) {
+		parts = append(parts, rawlog.Part{First: n, Last: n + 1, Text: []byte("\n")})
+	}
+	for n := range int64(longs) {
+		parts = append(parts, rawlog.Part{First: lines + n*long, Last: lines + (n+1)*long, Text: []byte("much was hidden\n")})
+	}
+	w.exec(`UPDATE sandboxes SET state = 'running' WHERE id = $1`, box)
+	require.NoError(t, w.store.AddLog(t.Context(), box, parts, 1<<30))
+	begun := time.Now()
+	after, answers := int64(0), 0
+	for ; after < parts[len(parts)-1].Last; answers++ {
+		got := ok[client.SandboxLog](w.call(http.MethodGet, fmt.Sprintf("%s%s/log?after=%d&wait=20s", wire, box, after), nil), http.StatusOK)
+		require.Greater(t, got.Next, after)
+		require.True(t, got.Stale)
+		after = got.Next
+	}
+	require.Equal(t, longs, answers, "the lines come with the first long part")
+	require.Less(t, time.Since(begun), longs*3*time.Second, "3 s is what a look may take")
 }
 
 func TestALogAndVisitsAreOfTheirOrganization(t *testing.T) {

@@ -26,7 +26,7 @@ type Operator interface {
 	WantLog(ctx context.Context, sandboxID string, patience time.Duration) (asked time.Time, err error)
 	// LogState tells whether a log was read to its end since asked, and whether it has ended.
 	LogState(ctx context.Context, sandboxID string, asked time.Time) (fresh, ended bool, err error)
-	LogParts(ctx context.Context, sandboxID string, after int64, limit int) ([]rawlog.Part, error)
+	LogParts(ctx context.Context, sandboxID string, after, size int64) ([]rawlog.Part, error)
 	// LogEnd is up to where it is stored.
 	LogEnd(ctx context.Context, sandboxID string) (int64, error)
 }

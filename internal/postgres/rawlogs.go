@@ -36,9 +36,9 @@ func (s *Store) LogEnd(ctx context.Context, sandboxID string) (int64, error) {
 	return end, translate("find the end of the log of sandbox "+sandboxID, err)
 }
 
-// LogParts answers what is stored of a log behind after, limit parts at most.
-func (s *Store) LogParts(ctx context.Context, sandboxID string, after int64, limit int) ([]rawlog.Part, error) {
-	rows, err := s.q.LogParts(ctx, db.LogPartsParams{SandboxID: sandboxID, After: after, MaxRows: int32(limit)}) //nolint:gosec // G115: a few
+// LogParts answers what is stored of a log behind after: whole parts, size bytes together at most or one part.
+func (s *Store) LogParts(ctx context.Context, sandboxID string, after, size int64) ([]rawlog.Part, error) {
+	rows, err := s.q.LogParts(ctx, db.LogPartsParams{SandboxID: sandboxID, After: after, MaxBytes: size})
 	parts := mapAll(rows, func(r db.LogPartsRow) rawlog.Part { return rawlog.Part{First: r.First, Last: r.Last, Text: r.Content} })
 	return parts, translate("read the log of sandbox "+sandboxID, err)
 }

@@ -17,7 +17,7 @@ func part(first int64, text string) rawlog.Part {
 
 func (w world) logText(id string, after int64) string {
 	w.t.Helper()
-	parts, err := w.store.LogParts(w.t.Context(), id, after, 100)
+	parts, err := w.store.LogParts(w.t.Context(), id, after, 1<<20)
 	require.NoError(w.t, err)
 	var text []byte
 	for _, p := range parts {
@@ -67,6 +67,12 @@ func TestALogGrowsOnceAndKeepsItsEnd(t *testing.T) {
 	require.Equal(t, task.CodeConflict, task.CodeOf(w.store.AddLog(ctx, id, []rawlog.Part{part(4, "two\nthree\n")}, 100)), "another worker's look")
 	require.Equal(t, "one\ntwo\n", w.logText(id, 0))
 	require.Equal(t, "two\n", w.logText(id, 4))
+	few, err := w.store.LogParts(ctx, id, 0, 7)
+	require.NoError(t, err)
+	require.Len(t, few, 1, "whole ones, as many as there is room for")
+	few, err = w.store.LogParts(ctx, id, 0, 3)
+	require.NoError(t, err)
+	require.Len(t, few, 1, "one at least")
 	require.NoError(t, w.store.AddLog(ctx, id, []rawlog.Part{part(8, "three\n")}, 6))
 	require.Equal(t, "three\n", w.logText(id, 0), "the newest bytes")
 

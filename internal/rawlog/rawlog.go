@@ -37,7 +37,7 @@ type Store interface {
 	WantedLogs(ctx context.Context, hostID string, providers []string) ([]Wanted, error)
 	// AddLog stores what has come, and drops what lies more than keep bytes before its end.
 	AddLog(ctx context.Context, sandboxID string, parts []Part, keep int64) error
-	// LogLooked notes that all there was has been stored.
+	// LogLooked notes that all has been stored that there was, or that a stream of the log has told.
 	LogLooked(ctx context.Context, sandboxID string) error
 	// LogRead is up to where a log is stored.
 	LogRead(ctx context.Context, sandboxID string) (int64, error)
@@ -145,10 +145,8 @@ func (w *Watcher) bring(ctx context.Context, one Wanted) error {
 			return err
 		}
 	}
-	if !followed {
-		if err := w.store.LogLooked(ctx, one.SandboxID); err != nil {
-			return err
-		}
+	if err := w.store.LogLooked(ctx, one.SandboxID); err != nil {
+		return err
 	}
 	if w.cfg.Wake != nil {
 		w.cfg.Wake(one.SandboxID)

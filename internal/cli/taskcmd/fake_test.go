@@ -56,6 +56,7 @@ type fakeAPI struct {
 	onEvents func(f *fakeAPI, n int) // runs under the lock before request n of events is answered
 
 	onLog       func() // runs under the lock before a log is answered
+	stale       int    // how many answers about logs come without a look of a worker
 	transcripts []client.TranscriptInfo
 	works       []client.SavedWork
 	credentials []client.Credential

@@ -31,6 +31,8 @@ func (f *fakeAPI) serveOperator(mux *http.ServeMux) {
 		} else {
 			part.Ended = r.URL.Query().Has("wait")
 		}
+		part.Stale = f.stale > 0
+		f.stale--
 		answer(w, http.StatusOK, part)
 	})
 }
@@ -84,6 +86,20 @@ func TestRawLogsEndThoughTheAgentPrintsOn(t *testing.T) {
 		texts = append(texts, part.Text)
 	}
 	require.Equal(t, []string{"<a>\n", "b\n"}, texts, "one JSON value a line")
+}
+
+// What is stored comes without a look of a worker: it is not all that there is.
+func TestRawLogsEndWhereAWorkerHasLooked(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.attempts(task.StatusRunning, "first")
+	grow := func() { f.logs["first"] = append(f.logs["first"], "more\n") }
+	for stale, want := range map[int]int{1: 2, 100_000: 20} {
+		f.logs, f.onLog, f.stale = map[string][]string{}, grow, stale
+		got := f.omoi("logs", "--raw", "-")
+		require.Zero(t, got.code, got.err)
+		require.Equal(t, strings.Repeat("more\n", want), got.out, "it ends also if none ever looks")
+	}
 }
 
 func TestInterventionsSayWhatBecameOfThem(t *testing.T) {

@@ -59,6 +59,9 @@ func (r *rawLogs) attempts(ctx context.Context, from int) error {
 	}
 }
 
+// longestBacklog is after how many answers without a look of a worker nobody waits for one: the agent prints faster than is read.
+const longestBacklog = 20
+
 // sandbox prints one log: as far as it goes when it is asked for, or until its end.
 func (r *rawLogs) sandbox(ctx context.Context, id string) error {
 	const poll = 20 * time.Second
@@ -66,7 +69,8 @@ func (r *rawLogs) sandbox(ctx context.Context, id string) error {
 	if r.follow {
 		wait = poll
 	}
-	for after, end := int64(0), int64(-1); ; {
+	after, end := int64(0), int64(-1)
+	for n := 1; ; n++ {
 		part, err := r.api.SandboxLog(ctx, id, after, wait)
 		if err != nil {
 			return err
@@ -74,10 +78,10 @@ func (r *rawLogs) sandbox(ctx context.Context, id string) error {
 		if err := r.print(part, after); err != nil {
 			return err
 		}
-		if end < 0 {
+		if end < 0 && (!part.Stale || n == longestBacklog) {
 			end = part.End // what comes later has not been asked for
 		}
-		caughtUp := part.Next == after || part.Next >= end
+		caughtUp := part.Next == after || end >= 0 && part.Next >= end
 		after = part.Next
 		if part.Ended || caughtUp && !r.follow {
 			r.told(part)

@@ -196,13 +196,16 @@ func (q *Queries) LogLooked(ctx context.Context, sandboxID string) error {
 }
 
 const logParts = `-- name: LogParts :many
-SELECT first, last, content FROM log_parts WHERE sandbox_id = $1 AND last > $2::bigint ORDER BY first LIMIT $3
+SELECT p.first, p.last, p.content FROM (
+    SELECT l.first, l.last, l.content, sum(l.last - l.first) OVER (ORDER BY l.first) AS total, row_number() OVER (ORDER BY l.first) AS place
+    FROM log_parts l WHERE l.sandbox_id = $1 AND l.last > $2::bigint
+) p WHERE p.total <= $3::bigint OR p.place = 1 ORDER BY p.first
 `
 
 type LogPartsParams struct {
 	SandboxID string
 	After     int64
-	MaxRows   int32
+	MaxBytes  int64
 }
 
 type LogPartsRow struct {
@@ -211,8 +214,9 @@ type LogPartsRow struct {
 	Content []byte
 }
 
+// As many as go into so many bytes, and one at least.
 func (q *Queries) LogParts(ctx context.Context, arg LogPartsParams) ([]LogPartsRow, error) {
-	rows, err := q.db.Query(ctx, logParts, arg.SandboxID, arg.After, arg.MaxRows)
+	rows, err := q.db.Query(ctx, logParts, arg.SandboxID, arg.After, arg.MaxBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,11 @@ SELECT coalesce(looked_at >= @asked_at, false)::boolean AS fresh, (kept_at IS NO
 FROM log_looks WHERE sandbox_id = @sandbox_id;
 
 -- name: LogParts :many
-SELECT first, last, content FROM log_parts WHERE sandbox_id = @sandbox_id AND last > @after::bigint ORDER BY first LIMIT @max_rows;
+-- As many as go into so many bytes, and one at least.
+SELECT p.first, p.last, p.content FROM (
+    SELECT l.first, l.last, l.content, sum(l.last - l.first) OVER (ORDER BY l.first) AS total, row_number() OVER (ORDER BY l.first) AS place
+    FROM log_parts l WHERE l.sandbox_id = @sandbox_id AND l.last > @after::bigint
+) p WHERE p.total <= @max_bytes::bigint OR p.place = 1 ORDER BY p.first;
 
 -- name: WantedLogs :many
 SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, s.provider, s.labels,
