@@ -128,8 +128,23 @@ func TestPullHasAReceiptForMachines(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(block), &receipt))
 	require.Equal(t, taskID, receipt.TaskID)
 	require.Nil(t, receipt.TestsPassed, "nobody said")
+	require.Contains(t, block, `"interventions":[]`)
 	require.Equal(t, "box1 -->", receipt.Sandboxes[0].ID)
 	require.Contains(t, body, "ran none that omoi knows of")
+}
+
+// Where no test command exists it is not known whether tests pass, whatever the agent's program fills in.
+func TestPullsReceiptKnowsNoTestsWithoutACommand(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.story.TestsPassed, b.store.work.Execution.TestCommand = new(false), ""
+	b.store.story.Spoken, b.store.story.Earlier = nil, []task.Story{{}}
+	body := published(t, b)
+	require.Contains(t, body, `"tests_passed":null`)
+	require.Contains(t, body, `"interventions":[]`)
+	b = newBench(t)
+	b.store.story.TestsPassed, b.store.work.Execution.TestCommand = new(false), "make test"
+	require.Contains(t, published(t, b), `"tests_passed":false`)
 }
 
 // After feedback the text tells of all that was asked and done for the pull request, with the costs of all.

@@ -85,7 +85,11 @@ func TestAProgramGoesRoundByItself(t *testing.T) {
 		b.cfg.Continuous, b.cfg.Env["MAX_ITERATIONS"] = true, "2"
 		b.cfg.Env["MAX_CONSECUTIVE_ERRORS"] = "1"
 		_ = b.run()
-		require.Equal(t, stop, b.one("continuous.completed")["stop_reason"])
+		over := b.one("continuous.completed")
+		require.Equal(t, stop, over["stop_reason"])
+		if stop == "consecutive_errors" {
+			require.Contains(t, over["error"], "The last one: no")
+		}
 		b.one("continuous.started")
 		require.Empty(t, b.server.Of("agent.error"))
 	}

@@ -122,6 +122,7 @@ func (b *BuiltDigest) milestone(e EventRow) {
 		m.OK, m.StopReason = data.ValidationPassed, data.StopReason
 		if !m.OK {
 			m.Class = classOfStop(data.StopReason)
+			m.ErrorID = b.keepError(e, readText(data.Error))
 		}
 	case task.EventAgentError, task.EventAgentFailed:
 		m.Class = classOfFailure(data)

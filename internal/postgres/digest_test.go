@@ -66,9 +66,12 @@ func TestErrorTextsStayOutOfTheDigest(t *testing.T) {
 	events := []postgres.EventRow{
 		{Sequence: 1, Type: "agent.error", Data: json.RawMessage(`{"error": "secret story"}`)},
 		{Sequence: 2, Type: "agent.error", Data: json.RawMessage(`{"error": {"message": "nested story"}}`)},
+		{Sequence: 3, Type: "continuous.completed", Data: json.RawMessage(`{"stop_reason": "consecutive_errors", "error": "story of the last round"}`)},
 	}
 	built := postgres.BuildDigest("box", 1, nil, events)
-	require.Len(t, built.Errors, 2)
+	require.Len(t, built.Errors, 3)
+	require.Equal(t, "story of the last round", built.Errors[2].Content)
+	require.Equal(t, built.Errors[2].ID, built.Digest.Milestones[2].ErrorID)
 	require.Equal(t, "secret story", built.Errors[0].Content)
 	require.JSONEq(t, `{"message": "nested story"}`, built.Errors[1].Content)
 	require.Equal(t, built.Errors[0].ID, built.Digest.Milestones[0].ErrorID)

@@ -115,7 +115,7 @@ func (r *recorder) know(e *event) bool {
 			r.own[r.inside(path)] = true
 		}
 	case "iteration.started", "iteration.completed", "iteration.failed":
-		r.round(e.Type)
+		r.round(e.Type, e.Data)
 	}
 	r.now.Cost = max(r.now.Cost, number(e.Data["total_cost_usd"]))
 	if _, there := e.Data["turn"]; !there {
@@ -125,7 +125,7 @@ func (r *recorder) know(e *event) bool {
 }
 
 // round counts the rounds of a program that goes round by itself.
-func (r *recorder) round(eventType string) {
+func (r *recorder) round(eventType string, data map[string]any) {
 	switch {
 	case !r.goes:
 	case eventType == "iteration.started":
@@ -134,7 +134,8 @@ func (r *recorder) round(eventType string) {
 	case eventType == "iteration.completed":
 		r.place.Passed, r.place.Failed = r.place.Passed+1, 0
 	case eventType == "iteration.failed":
-		r.place.Failed++
+		text, _ := data["error"].(string)
+		r.place.Fail(text)
 	}
 }
 

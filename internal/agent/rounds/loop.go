@@ -3,6 +3,7 @@
 package rounds
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
@@ -22,11 +23,19 @@ const (
 
 // State is where continuous mode stands; it is kept over restarts of the agent.
 type State struct {
-	Iteration int   `json:"iteration"`
-	Passed    int   `json:"passed"`
-	Failed    int   `json:"failed"` // in a row
-	Signals   int   `json:"signals"`
-	WorkedMS  int64 `json:"worked_ms"`
+	Iteration int `json:"iteration"`
+	Passed    int `json:"passed"`
+	Failed    int `json:"failed"` // in a row
+	// Error is what the newest failed round failed of.
+	Error    string `json:"error,omitempty"`
+	Signals  int    `json:"signals"`
+	WorkedMS int64  `json:"worked_ms"`
+}
+
+// Fail counts a failed round.
+func (s *State) Fail(text string) {
+	const most = 1000
+	s.Failed, s.Error = s.Failed+1, first(text, most)
 }
 
 // Agent is who goes round.
@@ -125,7 +134,7 @@ func (l *Loop) Completed(w Work) {
 
 // Failed ends a round that came to nothing, and reports whether it was one too many in a row.
 func (l *Loop) Failed(text, kind string) (over bool) {
-	l.State.Failed++
+	l.State.Fail(text)
 	l.report("failed", map[string]any{"error": text, "error_type": kind, "error_count": l.State.Failed}, Work{})
 	return l.State.Failed >= l.Limits.Errors
 }
@@ -153,6 +162,9 @@ func (l *Loop) Finish(reason string, w Work) agent.Result {
 	maps.Copy(data, l.Agent.Bill())
 	maps.Copy(data, w.Found())
 	maps.Copy(data, map[string]any{"stop_reason": reason, "validation_passed": reason == StopPassed})
+	if reason == StopErrors && l.State.Error != "" {
+		data["error"] = fmt.Sprintf("Failed rounds in a row: %d. The last one: %s", l.State.Failed, l.State.Error)
+	}
 	l.Env.Report.Emit(task.EventContinuousCompleted, data)
 	return agent.Result{Failed: reason != StopPassed}
 }
