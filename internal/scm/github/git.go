@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -133,8 +134,15 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 	case said("returned error: 404", "not found"):
 		return r.absent(err)
 	}
+	if status := forGood.FindStringSubmatch(e.stderr); status != nil {
+		return task.Errorf(task.CodeInvalid, "Git could not %s in %s: the server, or a proxy in front of it, refused that with HTTP %s. Next: see what it does not take, as its largest body, then retry",
+			doing, r.full(), status[1]).WithCause(err)
+	}
 	return task.Errorf(task.CodeUnavailable, "Git could not %s in %s: the server did not answer as it should.", doing, r.full()).WithCause(err)
 }
+
+// forGood matches what a server answers to a request that it would answer no better a second time.
+var forGood = regexp.MustCompile(`returned error: (4(?:00|05|1[134]|22))`)
 
 // errDiverged is of a branch that somebody else has moved.
 var errDiverged = errors.New("the branch has diverged")

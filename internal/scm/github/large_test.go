@@ -53,6 +53,11 @@ func (m *meter) Read(p []byte) (int, error) {
 // grow gives a branch a history of so many commits with 10 kB each that nothing compresses; a file same is left in it.
 func (b *bench) grow(branch, from string, commits int) {
 	b.t.Helper()
+	b.growAt(b.bare, branch, from, commits)
+}
+
+func (b *bench) growAt(dir, branch, from string, commits int) {
+	b.t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(len(branch))))
 	var in strings.Builder
 	for n := range commits {
@@ -66,7 +71,7 @@ func (b *bench) grow(branch, from string, commits int) {
 		}
 		fmt.Fprintf(&in, "M 100644 inline big/%s-%d.bin\ndata %d\n%s\n", strings.ReplaceAll(branch, "/", "-"), n, len(noise), noise)
 	}
-	gitStdin(b.t, b.bare, in.String(), "fast-import", "--quiet")
+	gitStdin(b.t, dir, in.String(), "fast-import", "--quiet")
 }
 
 // A look at a branch, and the saving of work, take what they need of a large repository and no more; only a sandbox gets it whole.
@@ -95,6 +100,21 @@ func TestALargeRepositoryIsNotFetchedWhole(t *testing.T) {
 	again, err := b.host.Rescue(t.Context(), repo, "t1/1", b.bundle(dir, base+"..refs/omoi/rescue"))
 	require.NoError(t, err, "a server that does not give out commits by their ids is asked for branches")
 	require.Equal(t, ref, again)
+	b.leavesNothing()
+}
+
+// Git sends in chunks what is larger than a megabyte.
+func TestLargeWorkIsPushed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch := b.ensure("t1")
+	dir := b.sandbox(branch.Name)
+	b.growAt(dir, "large", branch.Base, 500) // 5 MB
+	git(t, dir, "merge", "--quiet", "large")
+	head, err := b.host.Push(t.Context(), repo, branch.Name, b.bundle(dir, branch.Name))
+	require.NoError(t, err)
+	require.Equal(t, git(t, dir, "rev-parse", "HEAD"), head)
+	require.Equal(t, head, b.head("refs/heads/"+branch.Name))
 	b.leavesNothing()
 }
 

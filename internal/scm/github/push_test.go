@@ -122,13 +122,16 @@ func TestGitFailuresAreClassed(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		code   task.Code
-	}{{401, task.CodeForbidden}, {403, task.CodeForbidden}, {404, task.CodeInvalid}, {429, task.CodeExhausted}, {502, task.CodeUnavailable}} {
+	}{{400, task.CodeInvalid}, {413, task.CodeInvalid}, {401, task.CodeForbidden}, {403, task.CodeForbidden}, {404, task.CodeInvalid}, {429, task.CodeExhausted}, {502, task.CodeUnavailable}} {
 		b := setup(t)
 		branch := b.ensure("t1")
 		b.breakGit(c.status)
 		err := b.host.Bundle(t.Context(), repo, branch.Name, io.Discard)
 		requireCode(t, c.code, err)
 		require.NotContains(t, err.Error(), token)
+		if c.status == http.StatusRequestEntityTooLarge {
+			require.Contains(t, task.MessageOf(err), "refused that with HTTP 413. Next: ")
+		}
 		if c.code == task.CodeExhausted {
 			require.Positive(t, task.AfterOf(err))
 		}

@@ -135,6 +135,12 @@ func (s *Server) backend(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	done, err := s.whole(w, r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	defer done()
 	h := cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
 		Env: append(gitEnv(), "GIT_PROJECT_ROOT="+s.dir, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x-access-token",
