@@ -23,8 +23,10 @@ func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit s
 	}
 	head, done, err := r.stands(ctx, branch, commit)
 	switch {
-	case err != nil || done:
-		return head, err
+	case err != nil:
+		return "", err
+	case done: // the try before may have died in front of its note
+		return head, r.see(ctx, branch, head)
 	case head == "":
 		err = r.begin(ctx, branch, commit)
 	default:

@@ -22,6 +22,7 @@ func (b *bench) rescued() (branch scm.Branch, ref, commit string) {
 	commit = b.commit(dir, "agent.txt", "agent")
 	_, err := b.host.Push(b.t.Context(), repo, branch.Name, b.bundle(dir, branch.Name))
 	requireCode(b.t, task.CodeConflict, err)
+	git(b.t, b.bare, "update-ref", "refs/omoi/heads/"+branch.Name, branch.Base) // the push left its note, and not its work
 	git(b.t, dir, "update-ref", "refs/omoi/rescue", b.commit(dir, "half.txt", "not committed"))
 	ref, err = b.host.Rescue(b.t.Context(), repo, "t1/1", b.bundle(dir, branch.Base+"..refs/omoi/rescue"))
 	require.NoError(b.t, err)
