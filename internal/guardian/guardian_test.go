@@ -326,6 +326,32 @@ func TestOnlyWhatAPersonSaidLiftsALimit(t *testing.T) {
 	require.Contains(t, string(j.Analysis), `"lifted_constraints":["cmd/"]`)
 }
 
+// An interrupted agent waits to be told how to go on, and nobody but the guardian knows.
+func TestAnInterruptSaysHowToGoOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	box := w.atWork(1)[0]
+	w.exec(`UPDATE tasks SET agent = 'claude'`)
+	w.loops(box)
+	w.steers()
+	g := w.guardian(always())
+	w.cycle(g, named(1))
+	w.exec(`UPDATE messages SET state = 'taken_up'`)
+	w.pass(11 * time.Minute)
+	w.cycle(g, named(2))
+	require.Equal(t, []string{"nudge sent", "interrupt sent"}, w.levels(box))
+	const open = `SELECT count(*) FROM messages WHERE state = 'accepted' AND content LIKE '[GUARDIAN %' AND kind = `
+	require.Equal(t, 1, w.count(open+`'interrupt'`))
+	require.Equal(t, 1, w.count(open+`'guardian_nudge'`))
+
+	var id string
+	require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT id::text FROM interventions WHERE level = 'interrupt'`).Scan(&id))
+	_, err := w.store.Withdraw(t.Context(), w.org, id, "me")
+	require.NoError(t, err)
+	require.Zero(t, w.count(open+`'interrupt'`))
+	require.Zero(t, w.count(open+`'guardian_nudge'`), "what follows a stop that is taken back is not said either")
+}
+
 // A step that was withdrawn while a cycle was about to take it is not taken.
 func TestWhatIsWithdrawnIsNotSaid(t *testing.T) {
 	t.Parallel()

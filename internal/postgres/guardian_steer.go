@@ -76,8 +76,22 @@ func tell(ctx context.Context, q *db.Queries, tx pgx.Tx, iv *task.Intervention) 
 	if refusal != "" {
 		return ingest.Refused(refusal, message(stored))
 	}
+	if iv.Level == task.LevelInterrupt {
+		return goOn(ctx, q, tx, m)
+	}
 	return nil
 }
+
+// goOn says the words of an interrupt once more as a message: an interrupt only stops an agent, which then waits to be
+// told how to go on.
+func goOn(ctx context.Context, q *db.Queries, tx pgx.Tx, m ingest.NewMessage) error {
+	m.Kind = ingest.MessageNudge
+	m.Once.Key += afterInterrupt
+	_, _, err := putMessage(ctx, q, tx, m)
+	return err
+}
+
+const afterInterrupt = ":go-on" // in the query WithdrawMessage too
 
 // final reports whether trying again would be answered the same.
 func final(err error) bool {

@@ -166,6 +166,8 @@ func (r *run) follow(p *program) *end {
 			case m.Type == inbox.TypeInterrupt:
 				stopping = append(stopping, m)
 				p.stop()
+			case len(stopping) > 0: // it says how to go on
+				r.later = append(r.later, m)
 			default:
 				r.say(p, []inbox.Message{m})
 			}

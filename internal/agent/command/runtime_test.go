@@ -78,6 +78,20 @@ read -r said; event agent.message '{"content":"heard"}'; [ -n "$OMOI_FEEDBACK" ]
 	require.NotEmpty(t, server.Of("agent.file_edited"))
 }
 
+// What is said behind an interrupt is for the next run, and not for a program that is being stopped.
+func TestWhatFollowsAnInterruptIsTheNextRuns(t *testing.T) {
+	server := agenttest.New(t)
+	wait := start(t, server, `
+if [ ! -e begun ]; then touch begun; trap '' INT; echo '{"omoi":"event","event_type":"agent.message","event_data":{}}'; cat; sleep 1000; fi
+read -r said; exit 0`, func(*spec.Config) {})
+	server.Wait(t, agenttest.Has("agent.message", 1))
+	server.Say(agenttest.Message{ID: "m1", Type: "interrupt", Content: "enough"})
+	server.Say(agenttest.Message{ID: "m2", Type: "guardian_nudge", Content: "go on otherwise"})
+	require.Equal(t, 0, wait())
+	require.Len(t, server.Of("agent.interrupted"), 1)
+	require.Empty(t, server.Of("agent.error"))
+}
+
 // What changes while a program says nothing is seen before it ends.
 func TestAQuietProgramIsLookedAt(t *testing.T) {
 	server, dir := agenttest.New(t), t.TempDir()

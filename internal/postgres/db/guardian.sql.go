@@ -1125,11 +1125,12 @@ func (q *Queries) WatchedSandboxes(ctx context.Context, arg WatchedSandboxesPara
 }
 
 const withdrawMessage = `-- name: WithdrawMessage :execrows
-UPDATE messages SET state = 'expired', settled_at = now(), lease_until = NULL, reason = $1
-WHERE id = $2 AND state = 'accepted'
+UPDATE messages m SET state = 'expired', settled_at = now(), lease_until = NULL, reason = $1
+WHERE m.state = 'accepted' AND (m.id = $2 OR (m.key_scope, m.idempotency_key) = (SELECT f.key_scope, f.idempotency_key || ':go-on'
+    FROM messages f WHERE f.id = $2 AND f.state = 'accepted'))
 `
 
-// Only what the agent has not taken up.
+// Only what the agent has not taken up; with an interrupt what is said after it.
 func (q *Queries) WithdrawMessage(ctx context.Context, reason string, iD string) (int64, error) {
 	result, err := q.db.Exec(ctx, withdrawMessage, reason, iD)
 	if err != nil {

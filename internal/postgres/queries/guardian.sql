@@ -149,9 +149,10 @@ ORDER BY i.planned_at DESC, i.id DESC LIMIT @max_rows;
 SELECT count(*) FROM interventions WHERE organization_id = @organization_id AND state = 'sent';
 
 -- name: WithdrawMessage :execrows
--- Only what the agent has not taken up.
-UPDATE messages SET state = 'expired', settled_at = now(), lease_until = NULL, reason = @reason
-WHERE id = @id AND state = 'accepted';
+-- Only what the agent has not taken up; with an interrupt what is said after it.
+UPDATE messages m SET state = 'expired', settled_at = now(), lease_until = NULL, reason = @reason
+WHERE m.state = 'accepted' AND (m.id = @id OR (m.key_scope, m.idempotency_key) = (SELECT f.key_scope, f.idempotency_key || ':go-on'
+    FROM messages f WHERE f.id = @id AND f.state = 'accepted'));
 
 -- name: LastCycle :many
 SELECT * FROM guardian_cycles ORDER BY started_at DESC LIMIT 1;
