@@ -63,6 +63,20 @@ func TestWorkStandsOnItsBase(t *testing.T) {
 	}
 }
 
+// What is changed and not committed is said once, in one line, with what is to be done about it.
+func TestWhatIsNotCommittedIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git here")
+	}
+	dir := t.TempDir()
+	base := shell(t, dir, `git init -q -b main; echo 1 > calc.py; git add .; commit first; git switch -qc feature/x; git rev-parse HEAD`)
+	shell(t, dir, "echo 2 > calc.py; echo 3 > new.py")
+	env := agent.Env{Config: spec.Config{Workspace: dir, Mode: "implementation", Repo: &spec.Repo{Branch: "feature/x", Base: base}}}
+	w := rounds.Look(t.Context(), env, rounds.Asks{Clean: true}).Asked(env, nil)
+	require.Equal(t, "Not committed: M calc.py, ?? new.py. The branch feature/x has no commit of this task, and only what is committed is work: commit it.", w.Feedback())
+}
+
 func shell(t *testing.T, dir, does string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", commits+does)

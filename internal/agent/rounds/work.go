@@ -3,6 +3,7 @@ package rounds
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -63,7 +64,7 @@ func Look(ctx context.Context, env agent.Env, asks Asks) Work {
 	case err != nil:
 		w.Wrong = append(w.Wrong, "The work tree cannot be read: "+err.Error())
 	case left != "" && asks.Clean:
-		w.Wrong = append(w.Wrong, "Not committed:\n"+first(left, maxWords))
+		w.Wrong = append(w.Wrong, notCommitted(left))
 	}
 	w, tip := w.history(ctx, git, repo)
 	if w.Pushed = tip != "" && tip == commit(ctx, git, "refs/remotes/origin/"+repo.Branch); !w.Pushed && asks.Pushed {
@@ -79,9 +80,11 @@ func (w Work) Undone(env agent.Env, vars map[string]string) string {
 	if repo == nil || w.Committed || !Writes(env.Config.Mode) || !wants(vars, "REQUIRE_CODE_PUSHED") {
 		return ""
 	}
-	text := "Nothing was done: the branch " + repo.Branch + " has no commit of this task, and an implementation is complete only with work. " +
-		"Make the change and commit it; a task that is to change nothing has the mode exploration or validation."
+	text := "Nothing was done: the branch " + repo.Branch + " has no commit of this task. Make the change and commit it; " +
+		"a task that is to change nothing has REQUIRE_CODE_PUSHED=false in env of its execution config."
 	switch {
+	case w.left != "" && w.base == "" && w.aside == "":
+		return notCommitted(w.left) + " The branch " + repo.Branch + " has no commit of this task, and only what is committed is work: commit it."
 	case w.base != "":
 		text = "The history of the branch " + repo.Branch + " was rewritten: it no longer goes on from " + w.base + ", with which the task began, and " +
 			"only commits on top of that are work. Begin again there (git switch -C " + repo.Branch + " " + w.base + "), and bring the commits of the task to it (git cherry-pick)."
@@ -89,15 +92,22 @@ func (w Work) Undone(env agent.Env, vars map[string]string) string {
 		text += " The commit " + w.aside + " does not go on from the branch: bring it there (git switch " + repo.Branch + ", git cherry-pick)."
 	}
 	if w.left != "" {
-		text += " Changed, but not committed:\n" + first(w.left, maxWords)
+		text += " " + notCommitted(w.left)
 	}
 	return text
 }
 
-// Asked adds that nothing was done, where that does not pass.
+// notCommitted names what git says is changed, in one line.
+func notCommitted(left string) string {
+	files := strings.Join(strings.Fields(strings.ReplaceAll(left, "\n", ", ")), " ")
+	return "Not committed: " + first(files, maxWords) + "."
+}
+
+// Asked adds that nothing was done, where that does not pass. What is not committed it says as well.
 func (w Work) Asked(env agent.Env, vars map[string]string) Work {
 	if text := w.Undone(env, vars); text != "" {
-		w.Wrong = append(w.Wrong, text)
+		said := func(wrong string) bool { return w.left != "" && wrong == notCommitted(w.left) }
+		w.Wrong = append(slices.DeleteFunc(w.Wrong, said), text)
 	}
 	return w
 }
