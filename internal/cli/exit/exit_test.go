@@ -87,6 +87,8 @@ func TestFlagsAreComplainedAboutInPlainWords(t *testing.T) {
 		"--timeout 10: give a time with its unit, as 90s, 10m or 2h (see omoi --help).":   {"--timeout=10"},
 		"--limit x: give a whole number (see omoi --help).":                               {"-n", "x"},
 		"--limit 99999999999999999999: give a whole number (see omoi --help).":            {"-n", "99999999999999999999"},
+		"--usd abc: give a number (see omoi --help).":                                     {"--usd", "abc"},
+		"--tokens x: give a whole number (see omoi --help).":                              {"--tokens", "x"},
 		"--wait maybe: give true or false (see omoi --help).":                             {"--wait=maybe"},
 		"--limit needs a value (see omoi --help).":                                        {"--limit"},
 		"There is no flag --tmeout (see omoi --help).":                                    {"--tmeout", "1s"},
@@ -95,6 +97,8 @@ func TestFlagsAreComplainedAboutInPlainWords(t *testing.T) {
 		cmd := &cobra.Command{Use: "omoi", SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {}}
 		cmd.Flags().Duration("timeout", 0, "")
 		cmd.Flags().IntP("limit", "n", 0, "")
+		cmd.Flags().Float64("usd", 0, "")
+		cmd.Flags().Int64("tokens", 0, "")
 		cmd.Flags().Bool("wait", false, "")
 		cmd.SetFlagErrorFunc(exit.Flag)
 		cmd.SetArgs(args)

@@ -10,6 +10,11 @@ import (
 
 // Flag turns what the parser of flags complains about into a plain sentence.
 func Flag(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() { // a command that does not exist matters more than its flags
+		if wrong := cmd.ValidateArgs(cmd.Flags().Args()); wrong != nil {
+			return With(Usage, wrong)
+		}
+	}
 	return Usagef("%s (see %s --help)", flagSays(err), cmd.CommandPath())
 }
 
@@ -35,7 +40,9 @@ func wanted(kind string, err error) string {
 	switch kind {
 	case "duration":
 		return "give a time with its unit, as 90s, 10m or 2h"
-	case "int":
+	case "float64":
+		return "give a number"
+	case "int", "int64":
 		return "give a whole number"
 	case "bool":
 		return "give true or false"

@@ -20,9 +20,13 @@ import (
 func newProjects(s *session) *cobra.Command {
 	list := s.projectsList()
 	cmd := &cobra.Command{Use: "projects", Aliases: []string{"project"}, Short: "List projects, and change their settings", Args: NoArgs, RunE: list.RunE}
+	cmd.Long = "List projects, and change their settings. " + makesProject
 	cmd.AddCommand(list, s.projectsSet(), s.projectsPause(), s.projectsResume())
 	return cmd
 }
+
+// makesProject says where projects come from.
+const makesProject = "The first task of a repository makes its project: omoi run \"...\" --repo <path>."
 
 func (s *session) projectsList() *cobra.Command {
 	return &cobra.Command{
@@ -63,7 +67,7 @@ func allProjects(ctx context.Context, api *client.Client) ([]client.Project, err
 
 func (s *session) projectTable(projects []client.Project) {
 	if len(projects) == 0 {
-		s.hint("No projects. The first task of a repository makes one.")
+		s.hint("No projects. %s", makesProject)
 		return
 	}
 	rows := [][]string{{"PROJECT", "NAME", "AT A TIME", "PAUSED", "AGENTS MAY MESSAGE", "GUARDIAN ACTS", "ON FEEDBACK", "SETUP"}}
@@ -199,7 +203,7 @@ func findProject(projects []client.Project, ref string) (client.Project, error) 
 	case 1:
 		return found[0], nil
 	case 0:
-		return client.Project{}, task.Errorf(task.CodeNotFound, "No project is called %q, and no id begins or ends so. Next: omoi projects list", ref)
+		return client.Project{}, task.Errorf(task.CodeNotFound, "No project is called %q, and no id begins or ends so. %s Next: omoi projects list", ref, makesProject)
 	}
 	return client.Project{}, exit.Usagef("%q fits more than one project; give more of the id. Next: omoi projects list", ref)
 }
