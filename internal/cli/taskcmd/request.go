@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -170,7 +171,16 @@ func (r *run) executionConfig() (json.RawMessage, error) {
 	if len(config) == 0 {
 		return nil, nil
 	}
-	return json.Marshal(config)
+	return asWritten(config)
+}
+
+// asWritten is JSON whose text a person reads as it was: & stays &.
+func asWritten(v any) (json.RawMessage, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(out.Bytes()), err
 }
 
 func (r *run) readJSON(what, file string, into any) error {

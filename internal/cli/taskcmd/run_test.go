@@ -240,15 +240,26 @@ func TestRunKnowsItsExamples(t *testing.T) {
 	require.Contains(t, string(f.created[0].Execution), "HELLO.md")
 	unknown := write(t, "unknown.json", `{"steps": [{"say": "x"}, {"dance": true}]}`)
 	for want, args := range map[string][]string{
-		"choose from example:hello, example:wait": {"--script", "example:nope"},
-		"The agent scripted needs --script":       {"--agent", "scripted"},
-		`step 2 of the script: unknown step`:      {"--script", unknown},
-		"Read the script":                         {"--script", "/nowhere"},
-		"--timeout says how long --wait waits":    {"--timeout", "5s"},
+		"choose from example:hello, example:wait":          {"--script", "example:nope"},
+		"The agent scripted needs --script":                {"--agent", "scripted"},
+		"--agent claude (Claude Code) and --agent command": {"--agent", "scripted"},
+		`step 2 of the script: unknown step`:               {"--script", unknown},
+		"Read the script":                                  {"--script", "/nowhere"},
+		"--timeout says how long --wait waits":             {"--timeout", "5s"},
 	} {
 		got := f.omoi(append([]string{"run", "x", "--repo", "/r"}, args...)...)
 		require.Equal(t, exit.Usage, got.code, want)
 		require.Contains(t, got.err, want)
 	}
 	require.Len(t, f.created, 1)
+}
+
+// What is shown before it is sent reads as it was written.
+func TestADryRunShowsACommandAsItIs(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	config := write(t, "config.json", `{"command": ["sh", "-c", "python3 fix.py && git commit -am 'Fix <it>'"]}`)
+	got := f.omoi("run", "x", "--repo", "/r", "--agent", "command", "--execution-config", config, "--dry-run")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, `python3 fix.py && git commit -am 'Fix <it>'`)
 }

@@ -53,10 +53,12 @@ func equipped(in client.NewTask) error {
 	return nil
 }
 
-const needsProgram = `the agent command needs a program: give it with --execution-config <file>, as {"command": ["python3", "fix.py"]}`
+const needsProgram = `the agent command needs a program, and only what it commits is work: give it with --execution-config <file>, ` +
+	`as {"command": ["sh", "-c", "python3 fix.py && git commit -am 'Fix it'"]}`
 
 func needsScript() string {
-	return "the agent scripted needs --script <file>, or --script with one of " + exampleNames()
+	return "the agent scripted needs --script <file>, or --script with one of " + exampleNames() +
+		"; --agent claude (Claude Code) and --agent command (a program of yours) need no script"
 }
 
 // has tells whether an execution config has a key.
