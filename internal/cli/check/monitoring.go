@@ -72,12 +72,20 @@ func (k *kit) guarded(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if len(page.Items) > 0 && page.Items[0].SandboxID == k.box {
-			return "Its cycle has judged it: " + page.Items[0].Verdict + ", says " + speaker(page.Items[0].SpokenBy) + ".", nil
+			return judgedWords(page.Items[0]), nil
 		}
 		if err := pause.For(ctx, lookEvery); err != nil {
 			return "", err
 		}
 	}
+}
+
+// judgedWords say what a cycle made of a sandbox, and by whose word.
+func judgedWords(j client.Judgement) string {
+	if j.SpokenBy == "none" {
+		return "Its cycle has looked at it: no rule has found anything, and no model has said anything (" + j.Verdict + ")."
+	}
+	return "Its cycle has judged it: " + j.Verdict + ", says " + speaker(j.SpokenBy) + "."
 }
 
 func speaker(spokenBy string) string {

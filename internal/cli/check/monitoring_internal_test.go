@@ -48,3 +48,10 @@ func TestTheConductorsOwnRunIsWaitedFor(t *testing.T) {
 	require.Equal(t, "Its cycle has counted 1 agent: unknown.", said)
 	require.EqualValues(t, 1, asked.Load())
 }
+
+func TestACycleWithoutAnOpinionIsNobodysWord(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "Its cycle has looked at it: no rule has found anything, and no model has said anything (unknown).",
+		judgedWords(client.Judgement{SpokenBy: "none", Verdict: "unknown"}))
+	require.Equal(t, "Its cycle has judged it: steer, says a rule.", judgedWords(client.Judgement{SpokenBy: "rules", Verdict: "steer"}))
+}
