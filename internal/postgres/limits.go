@@ -44,15 +44,34 @@ func (w *projecting) noteWall(ctx context.Context) error {
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
+	reset, pause := believed(readMilestone(data).ResetAt, time.Now()), cmp.Or(w.cfg.Settings.LimitSleep, limitSleep)
+	if err := w.tellSleep(ctx, reset, pause); err != nil {
+		return err
+	}
 	return w.q.MetWall(ctx, db.MetWallParams{
 		TaskID: w.row.ID, Attempt: int32(w.p.Ended.Number), //nolint:gosec // G115: at most task.MaxAttempts
-		Reset: timeOr(believed(readMilestone(data).ResetAt, time.Now())),
-		Pause: cmp.Or(w.cfg.Settings.LimitSleep, limitSleep), Apart: cmp.Or(w.cfg.LimitApart, limitApart),
+		Reset: timeOr(reset), Pause: pause, Apart: cmp.Or(w.cfg.LimitApart, limitApart),
 	})
 }
 
-// WakeSleepers runs the gate where a credential's limit may have reset, or the next task on it may go on.
+// tellSleep says with the task that met a limit until when it sleeps. Its next projection takes that away.
+func (w *projecting) tellSleep(ctx context.Context, reset time.Time, pause time.Duration) error {
+	if w.p.Blocked != task.BlockedProviderLimit || w.queued() {
+		return nil
+	}
+	why := "when that limit resets"
+	if reset.IsZero() {
+		why, reset = "since the provider did not say when that limit resets", time.Now().Add(pause)
+	}
+	return w.q.TellSleep(ctx, "waiting until "+reset.UTC().Format("2006-01-02 15:04:05 UTC")+", "+why, w.row.ID)
+}
+
+// WakeSleepers runs the gate where a credential's limit may have reset, or the next task on it may go on, and asks those tasks to
+// go on that sleep for a credential in whose place there is another one.
 func (s *Store) WakeSleepers(ctx context.Context) error {
+	if err := s.wakeReplaced(ctx); err != nil {
+		return translate("wake tasks whose credential was replaced", err)
+	}
 	due, err := s.q.SleepersDue(ctx)
 	if err != nil {
 		return translate("look for credentials whose limit has reset", err)
@@ -60,6 +79,19 @@ func (s *Store) WakeSleepers(ctx context.Context) error {
 	for _, id := range due {
 		if _, err := s.q.RunGate(ctx, id); err != nil {
 			return translate("run the gate of organization "+id, err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) wakeReplaced(ctx context.Context) error {
+	fresh, err := s.q.FreshCredentials(ctx)
+	if err != nil {
+		return err
+	}
+	for _, org := range fresh {
+		if err := s.q.WakeReplaced(ctx, db.WakeReplacedParams{Reason: "its credential was replaced", Sender: sender, OrganizationID: org}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -144,7 +144,8 @@ func (f WhyFacts) blocked() Explanation {
 		}
 		return e
 	case BlockedProviderLimit:
-		return f.parked("A limit of a provider is reached; it goes on when the limit resets", shown(t), "omoi retry "+t.ID)
+		shows := f.newest()
+		return Explanation{State: StandsParked, Why: withEvents(whyLimit(t), shows), Next: "omoi retry " + t.ID, Evidence: shows}
 	case BlockedBudget:
 		return f.parked("Its budget, or that of its project, is spent, and its work is saved", lastReason(t), budgetNext(t))
 	case BlockedPaused:
@@ -217,8 +218,15 @@ func (f WhyFacts) last() *Attempt {
 
 func (f WhyFacts) age(t time.Time) time.Duration { return f.At.Sub(t) }
 
-// newest is the newest sign, if there is one.
-func (f WhyFacts) newest() []Sign { return f.Signs[:min(1, len(f.Signs))] }
+// newest is the newest sign, if there is one. That a program is over says less than what it said before.
+func (f WhyFacts) newest() []Sign {
+	for _, s := range f.Signs {
+		if s.Type != EventAgentShutdown {
+			return []Sign{s}
+		}
+	}
+	return f.Signs[:min(1, len(f.Signs))]
+}
 
 // completion is the sign with which an agent has ended its work; where there is none, the newest sign.
 func (f WhyFacts) completion() []Sign {

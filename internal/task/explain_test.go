@@ -46,7 +46,14 @@ func lives(change func(*task.Pulse)) func(*task.WhyFacts) {
 func queued(reason string) func(*task.WhyFacts) {
 	return func(f *task.WhyFacts) {
 		f.Task.QueueReason, f.Task.QueuePosition, f.Task.Attempts, f.Task.AttemptCount, f.Signs = reason, new(2), nil, 0, nil
+		f.Task.QueuedAt = &f.At
 	}
+}
+
+func asleep(f *task.WhyFacts) {
+	f.Task.QueueReason = "waiting until 14:00 UTC, when that limit resets"
+	shutdown := task.Sign{Attempt: 1, Sequence: 12, Type: task.EventAgentShutdown}
+	f.Signs = append([]task.Sign{shutdown}, f.Signs...)
 }
 
 func blocked(by task.BlockedReason, change func(*task.WhyFacts)) func(*task.WhyFacts) {
@@ -97,6 +104,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"dependency":      {about(pending, blocked(task.BlockedDependency, func(f *task.WhyFacts) { f.DependsOn = []task.Dependency{{"D", task.StatusRunning}} })), "waiting", "1 task to be completed: D is running.", "omoi why D", nil},
 		"dependency lost": {about(pending, blocked(task.BlockedDependencyFailed, func(f *task.WhyFacts) { f.DependsOn = []task.Dependency{{"D", task.StatusFailed}} })), "waiting", "D is failed", "omoi retry D", nil},
 		"limit":           {about(pending, blocked(task.BlockedProviderLimit, nil)), "parked", "limit of a provider", "omoi retry T", []int64{9}},
+		"limit, asleep":   {about(pending, blocked(task.BlockedProviderLimit, asleep)), "parked", "is reached, and it is waiting until 14:00 UTC, when that limit resets: the reason", "omoi retry T", []int64{9}},
 		"limit, told":     {about(pending, blocked(task.BlockedProviderLimit, queued("sleeping until 14:00"))), "parked", "It is sleeping until 14:00.", "omoi retry T", nil},
 		"budget":          {about(pending, blocked(task.BlockedBudget, nil)), "parked", "spent, and its work is saved: the reason (event 9 of attempt 1).", "omoi budget T", []int64{9}},
 		"project budget":  {about(pending, blocked(task.BlockedBudget, queued("waiting: the budget of its project is spent, 1 of 1 tokens"))), "parked", "the budget of its project", "omoi budget --project P", nil},
