@@ -9,13 +9,18 @@ import (
 // about it. It looks at nothing but the row.
 func Why(t Task) string {
 	if asked := t.PendingCommand; asked != nil && asked.Kind == "retry" && t.Status.Final() {
-		return sentence(fmt.Sprintf("The next attempt begins as soon as the sandboxes of the earlier ones are gone; before, the task was %s", t.Status), shown(t))
+		return sentence(whyAgain(t), shown(t))
 	}
 	s := whyStatus(t)
 	if t.PendingCommand != nil {
 		s += fmt.Sprintf(" A %s is asked for and under way.", t.PendingCommand.Kind)
 	}
 	return s
+}
+
+// whyAgain says when a task that is over goes on.
+func whyAgain(t Task) string {
+	return fmt.Sprintf("The next attempt begins as soon as the sandboxes of the earlier ones are gone, or task.cleanup_wait after those attempts have ended; before, the task was %s", t.Status)
 }
 
 func whyStatus(t Task) string {
