@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -115,6 +117,26 @@ func TestTheReportTellsAll(t *testing.T) {
 	} {
 		require.Contains(t, text, says)
 	}
+}
+
+// A drill on a machine where nothing can be killed does not replace what a real one found.
+func TestADrillThatKilledNothingWritesNoReport(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "FAILURES.md")
+	require.NoError(t, os.WriteFile(path, []byte("real"), 0o600))
+	r := newDrillReport(drillOrder{rounds: 7, seed: 5}, stages())
+	b := &bout{blow: blow{victim: r.tallies[0].stage.victims[0], step: contract.StartAgent}, finish: finishes()[0]}
+	r.tallies[0].add(b, missed, "", 1)
+	require.ErrorContains(t, r.write(path), "nothing was killed")
+	kept, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "real", string(kept))
+
+	r.tallies[0].add(b, inStep, "", 1)
+	require.NoError(t, r.write(path))
+	written, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, r.String()[:20], string(written)[:20])
 }
 
 // The lanes of a provider share their rounds: none comes to a blow twice before all have been made.

@@ -80,7 +80,7 @@ func TestLeakDrill(t *testing.T) { //nolint:tparallel // its parts run side by s
 	}
 	t.Log("\n" + report.String())
 	if out := os.Getenv("OMOI_DRILL_OUT"); out != "" {
-		require.NoError(t, os.WriteFile(out, []byte(report.String()), 0o644))
+		require.NoError(t, report.write(out))
 	}
 }
 
