@@ -127,6 +127,9 @@ func ending(e evidence) (contract.Observation, bool) {
 		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassInfrastructure, Reason: "The agent was killed from outside."}, true
 	}
 	reason := fmt.Sprintf("The agent ended with exit code %d and did not say how.", e.seen.ExitCode)
+	if e.pulse.Interrupted {
+		reason = task.WasInterrupted + task.ByWhom(e.pulse.InterruptedBy) + ", and ended."
+	}
 	return contract.Observation{Seen: contract.SeenExited, Class: task.ClassAgentError, Reason: reason}, true
 }
 

@@ -183,6 +183,14 @@ func TestAnEndWithoutAWordNamesItsExitCode(t *testing.T) {
 	require.Equal(t, "The agent ended with exit code 3 and did not say how.", out.Reason)
 }
 
+func TestAnInterruptedAgentDidSayHowItEnded(t *testing.T) {
+	t.Parallel()
+	pulse := with(silence(), func(p *task.Pulse) { p.Interrupted, p.InterruptedBy = true, "guardian" })
+	out := judge(evidence{question: contract.AskHeartbeat, threshold: minute, pulse: pulse, machine: true, seen: exited(0)})
+	require.Equal(t, "The agent was interrupted by the guardian, and ended.", out.Reason)
+	require.True(t, task.EndedByInterrupt(out.Class, out.Reason))
+}
+
 // What the provider has stopped runs no agent any more, if one was started.
 func TestAStoppedSandboxHasEnded(t *testing.T) {
 	t.Parallel()

@@ -39,8 +39,12 @@ func (s *Store) Case(ctx context.Context, taskID string, newest int) (task.Case,
 		return c, err
 	}
 	feeds, err := s.feeds(ctx, c.Task.Attempts[max(0, len(c.Task.Attempts)-casesTries):], newest)
+	if err != nil {
+		return c, err
+	}
+	by, err := s.interrupters(ctx, mapAll(c.Task.Attempts, func(a task.Attempt) string { return a.SandboxID }))
 	for _, a := range c.Task.Attempts {
-		c.Tries = append(c.Tries, task.CaseTry{Attempt: a, Feed: feeds[a.SandboxID]})
+		c.Tries = append(c.Tries, task.CaseTry{Attempt: a, Feed: feeds[a.SandboxID], InterruptedBy: by[a.SandboxID]})
 	}
 	return c, err
 }

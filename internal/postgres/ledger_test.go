@@ -166,6 +166,28 @@ func TestPulseTellsAgesByTheDatabasesClock(t *testing.T) {
 	require.Negative(t, pulse().Waiting)
 }
 
+func TestPulseTellsOfAnInterrupt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	w.load(a)
+	id := w.begin(a, 1).SandboxID
+	w.write(a, contract.Projection{Ordinal: 2, Status: task.StatusAssigned, SandboxID: id})
+	w.exec(`INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, state) VALUES (gen_random_uuid(), '` + id + `', 'interrupt', 'enough', 'guardian', 'answered')`)
+	for _, c := range []struct{ kind, data, by string }{
+		{"agent.interrupted", `{}`, ""},
+		{"agent.shutdown", `{"reason": "complete"}`, ""},
+		{"agent.shutdown", `{"reason": "interrupted"}`, "guardian"},
+		{"agent.message", `{}`, ""},
+	} {
+		w.event(id, c.kind, c.data)
+		p, err := w.store.Pulse(t.Context(), id, time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, c.by != "", p.Interrupted, c.kind)
+		require.Equal(t, c.by, p.InterruptedBy)
+	}
+}
+
 func TestOutagesOfIntakeAndRelay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{PulsePeriod: 10 * time.Second})

@@ -69,7 +69,7 @@ func (s *Store) readSigns(ctx context.Context, sandboxID string, birth time.Time
 		return err
 	}
 	newest, err := s.q.NewestEvents(ctx, db.NewestEventsParams{
-		Types: append(beats, task.EventAgentStarted, task.EventAgentWaiting), Birth: birth, SandboxID: sandboxID,
+		Types: append(beats, task.EventAgentStarted, task.EventAgentWaiting, task.EventAgentShutdown), Birth: birth, SandboxID: sandboxID,
 	})
 	if err != nil {
 		return err
@@ -86,6 +86,8 @@ func (s *Store) readSigns(ctx context.Context, sandboxID string, birth time.Time
 			if e.Sequence == last[0].Sequence {
 				out.Waiting = age(e.Age)
 			}
+		case task.EventAgentShutdown:
+			out.Interrupted = e.Sequence == last[0].Sequence && endedByInterrupt(e.EventData)
 		default:
 			if !beaten {
 				readTool(e, out)
@@ -93,7 +95,34 @@ func (s *Store) readSigns(ctx context.Context, sandboxID string, birth time.Time
 			beaten = true
 		}
 	}
-	return nil
+	return s.readInterrupter(ctx, sandboxID, out)
+}
+
+func (s *Store) readInterrupter(ctx context.Context, sandboxID string, out *task.Pulse) error {
+	if !out.Interrupted {
+		return nil
+	}
+	by, err := s.interrupters(ctx, []string{sandboxID})
+	out.InterruptedBy = by[sandboxID]
+	return err
+}
+
+func endedByInterrupt(shutdown json.RawMessage) bool {
+	var said struct {
+		Reason any `json:"reason"`
+	}
+	_ = json.Unmarshal(shutdown, &said) // what is of another form says nothing
+	return said.Reason == "interrupted"
+}
+
+// interrupters answers the kinds of those who sent the newest interrupt for which the agents of sandboxes stopped.
+func (s *Store) interrupters(ctx context.Context, ids []string) (map[string]string, error) {
+	rows, err := s.q.Interrupters(ctx, ids)
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.SandboxID] = r.SenderKind
+	}
+	return out, translate("read who interrupted agents", err)
 }
 
 // readTool reads the tool call that a heartbeat names, and how old it is by now.

@@ -19,6 +19,10 @@ func (d *diagnoser) conclude(out *task.Diagnosis) {
 		out.Cause, out.Proposal = "The setup step failed before an agent began.", "Mend the setup step, or give it more time, then retry."
 		return
 	}
+	if task.EndedByInterrupt(out.FailureClass, d.reason()) {
+		d.interrupted(out)
+		return
+	}
 	switch out.FailureClass {
 	case task.ClassAgentError:
 		d.agents(out)
@@ -53,6 +57,18 @@ func (d *diagnoser) conclude(out *task.Diagnosis) {
 	case task.ClassNone, task.ClassBudget, task.ClassReported:
 		out.Proposal, out.Confidence = "Look at what happened, then retry.", sureOfNobody
 	}
+}
+
+// interrupted concludes about an agent that somebody stopped: neither a limit nor its work is the reason.
+func (d *diagnoser) interrupted(out *task.Diagnosis) {
+	by := ""
+	if n := len(d.streak); n > 0 {
+		by = task.ByWhom(d.streak[n-1].InterruptedBy)
+	}
+	out.Cause = "It was interrupted" + by + ", and was not told in time how to go on."
+	out.Proposal = "Retry it, and say with omoi send what it should do otherwise."
+	out.Advice = "The attempt before this one was interrupted" + by + ". Its work is on the branch: do not repeat what it was stopped for."
+	out.Notice = task.NoticeHeld
 }
 
 // agents concludes about what an agent could not do.

@@ -106,6 +106,23 @@ func TestWhatIsNoSeriesIsNotDiagnosed(t *testing.T) {
 	}
 }
 
+// Who is interrupted has met no limit.
+func TestAnInterruptIsNoLimit(t *testing.T) {
+	t.Parallel()
+	for _, class := range []task.FailureClass{task.ClassStopped, task.ClassAgentError} {
+		try := tried(1, class, "The agent was interrupted, and no message came that says how to go on.")
+		try.InterruptedBy = "person"
+		d, found := diagnose(caseOf(task.StatusFailed, try))
+		require.True(t, found)
+		require.Contains(t, d.Cause, "interrupted by a person")
+		require.Contains(t, d.Advice, "interrupted by a person")
+		require.NotContains(t, d.Cause+d.Proposal+d.Advice, "limit")
+		require.Equal(t, "omoi retry T", d.Command)
+	}
+	d, _ := diagnose(caseOf(task.StatusFailed, tried(1, task.ClassStopped, "It has reached MAX_TURNS.")))
+	require.Contains(t, d.Cause, "limit")
+}
+
 // Every class has a cause or says that nobody knows, a next step, and a command.
 func TestEveryClassHasANextStep(t *testing.T) {
 	t.Parallel()

@@ -87,6 +87,8 @@ type CaseTry struct {
 	Attempt
 
 	Feed []Event // its newest events, oldest first; may be empty
+	// InterruptedBy is the kind of who sent the newest interrupt for which its agent stopped; empty: nobody did.
+	InterruptedBy string
 }
 
 // Look is a task in which something failed, for somebody to look at.

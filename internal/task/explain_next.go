@@ -43,6 +43,9 @@ func FailureNext(t Task, class FailureClass, reason string, same bool) string {
 	if SetupFailed(class, reason) {
 		return setupNext(t, reason)
 	}
+	if EndedByInterrupt(class, reason) {
+		return "omoi retry " + t.ID
+	}
 	switch class {
 	case ClassCredentials:
 		return "omoi credentials test"

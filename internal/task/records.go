@@ -193,17 +193,20 @@ func (a Attempt) Unpublished() Unpublished {
 // Pulse is what the store knows of an attempt's signs of life, as ages by the database's clock.
 // An age below zero means never.
 type Pulse struct {
-	Head      int64
-	Assigned  time.Duration
-	Started   time.Duration // age of agent.started
-	Beat      time.Duration // age of the newest event of any kind
-	Work      time.Duration // age of the newest event that counts as work
-	Waiting   time.Duration // age of agent.waiting if nothing but heartbeats came after it
-	Tool      string        // tool call in progress, as the newest heartbeat names it
-	ToolAge   time.Duration // its age at that heartbeat, plus the heartbeat's age
-	LastType  string
-	IntakeOut time.Duration // how long intake was down within the window asked about
-	RelayOut  time.Duration // likewise the relay
+	Head     int64
+	Assigned time.Duration
+	Started  time.Duration // age of agent.started
+	Beat     time.Duration // age of the newest event of any kind
+	Work     time.Duration // age of the newest event that counts as work
+	Waiting  time.Duration // age of agent.waiting if nothing but heartbeats came after it
+	Tool     string        // tool call in progress, as the newest heartbeat names it
+	ToolAge  time.Duration // its age at that heartbeat, plus the heartbeat's age
+	LastType string
+	// Interrupted says that the newest word of its agent is that it ended for an interrupt; InterruptedBy the kind of who sent that.
+	Interrupted   bool
+	InterruptedBy string
+	IntakeOut     time.Duration // how long intake was down within the window asked about
+	RelayOut      time.Duration // likewise the relay
 	// VerdictDue says that a verdict of its agent is accepted and not settled.
 	VerdictDue bool
 }
