@@ -66,8 +66,16 @@ func (s *session) guardianStatus(ctx context.Context) error {
 	s.row("At work", fmt.Sprintf("%s; judged %d, in need of steering %d, unknown %d", render.Count(health.ActiveAgents, "agent"), health.Judged, health.NeedSteering, health.Unknown))
 	s.row("Health", health.Health)
 	s.row("Conductor", s.scheduleWord("conductor", status.Conductor.Schedule, status.Conductor.Resting))
-	s.row("Together", health.Status)
+	s.row("Together", together(health.Status))
 	return nil
+}
+
+// together is the conductor's word of all agents.
+func together(status string) string {
+	if status == "not_run" {
+		return "the conductor has not looked at these agents yet"
+	}
+	return status
 }
 
 // scheduleWord says how guardian or conductor stand.
