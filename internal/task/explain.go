@@ -84,8 +84,7 @@ func (f WhyFacts) begunAgain() bool {
 func (f WhyFacts) explain() Explanation {
 	t := f.Task
 	if f.begunAgain() {
-		why := fmt.Sprintf("The next attempt begins as soon as the sandboxes of the earlier ones are gone; before, the task was %s", t.Status)
-		return Explanation{State: StandsStarting, Why: sentence(why, shown(t)), Next: "omoi sandboxes"}
+		return Explanation{State: StandsStarting, Why: sentence(whyAgain(t), shown(t)), Next: "omoi sandboxes"}
 	}
 	switch t.Status {
 	case StatusPending:

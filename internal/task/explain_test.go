@@ -146,7 +146,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"bad input":        {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
 		"out of budget":    {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T", []int64{7, 4}},
 		"cancelled":        {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "Cancelled: It broke.", "omoi retry T", nil},
-		"begins again":     {about(task.StatusFailed, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "The next attempt begins as soon as", "omoi sandboxes", nil},
+		"begins again":     {about(task.StatusFailed, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_wait after those attempts have ended; before,", "omoi sandboxes", nil},
 		"being cancelled":  {about(task.StatusRunning, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "cancel"} }), "working", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
 		"a status to come": {about("dreaming", nil), "unknown", "dreaming", "omoi show T", nil},
 	} {
