@@ -62,6 +62,7 @@ func (f *faults) count(name string) int {
 
 // fakeStore is Tasks, Ledger and Fleet in memory.
 type fakeStore struct {
+	wait     time.Duration // of an attempt that is to begin
 	story    task.Story
 	doubts   []string // as they were noted
 	troubles []string // likewise
@@ -124,7 +125,7 @@ func (s *fakeStore) Project(
 
 func (s *fakeStore) BeginAttempt(_ context.Context, in contract.BeginAttemptInput, runID string) (contract.BegunAttempt, error) {
 	s.runs = append(s.runs, runID)
-	return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{Number: int(in.Ordinal)}}, nil
+	return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{Number: int(in.Ordinal)}, Wait: s.wait}, nil
 }
 
 func (s *fakeStore) TakeCommand(_ context.Context, _ contract.TakeCommandInput, runID string) (contract.TakenCommand, error) {

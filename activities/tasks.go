@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"log/slog"
 
 	"go.temporal.io/sdk/activity"
 
@@ -44,9 +45,16 @@ func (a *Activities) Project(ctx context.Context, in contract.Projection) (contr
 	return out, err
 }
 
-// BeginAttempt answers the attempt of this run and ordinal, new or known.
+// BeginAttempt answers the attempt of this run and ordinal, new or known. While that has to wait, what earlier attempts have left
+// is cleaned up.
 func (a *Activities) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput) (contract.BegunAttempt, error) {
-	return a.deps.Tasks.BeginAttempt(ctx, in, runID(ctx))
+	out, err := a.deps.Tasks.BeginAttempt(ctx, in, runID(ctx))
+	if err == nil && out.Wait > 0 {
+		if err := a.cleanAfter(ctx, in.TaskID); err != nil { // the reaper does it later
+			a.log.WarnContext(ctx, "sandboxes of earlier attempts not handed over", slog.String("task_id", in.TaskID), slog.String("error", a.brief(err.Error())))
+		}
+	}
+	return out, err
 }
 
 // TakeCommand reads a command's row, and makes one for a command that came from the

@@ -72,6 +72,23 @@ func TestBeginAttemptIsFencedByRun(t *testing.T) {
 	require.Equal(t, []string{testRun}, b.store.runs)
 }
 
+// A reset workflow has nobody else who would: the reaper comes later.
+func TestWhatEarlierAttemptsLeftIsCleanedUpWhileTheNextOneWaits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.left = map[string][]contract.Orphan{taskID: orphans("o1", "o2")}
+	for range 2 {
+		_, err := do[contract.BegunAttempt](b, b.activities().BeginAttempt, contract.BeginAttemptInput{TaskID: taskID, Ordinal: 3})
+		require.NoError(t, err)
+		require.Equal(t, b.store.wait > 0, b.runs.count("cleanup o1") == 1 && b.runs.count("cleanup o2") == 1)
+		b.store.wait = time.Second
+	}
+	b.runs.lose = map[string]bool{"cleanup o1": true}
+	out, err := do[contract.BegunAttempt](b, b.activities().BeginAttempt, contract.BeginAttemptInput{TaskID: taskID, Ordinal: 3})
+	require.NoError(t, err)
+	require.Equal(t, time.Second, out.Wait)
+}
+
 func TestTextsOfPeopleAndAgentsAreShort(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -32,7 +32,7 @@ type beginning struct {
 }
 
 // BeginAttempt writes the intent of a new sandbox: attempt, ledger row, host. The same run
-// and ordinal get the same attempt. It answers Wait where there is no room now, Fenced if
+// and ordinal get the same attempt. It answers Wait where there is no room now or the sandbox of an earlier attempt is not gone, Fenced if
 // another run writes the task, and is [task.CodeConflict], which nobody tries again, after [task.MaxAttempts] attempts.
 func (s *Store) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput, runID string) (contract.BegunAttempt, error) {
 	installation, err := s.Installation(ctx)
@@ -77,8 +77,10 @@ func (b *beginning) begin(ctx context.Context, installation string) (contract.Be
 
 // place finds room for a sandbox and writes the intent.
 func (b *beginning) place(ctx context.Context, installation string) (contract.BegunAttempt, error) {
-	if reason, err := b.tooManyUnverified(ctx); err != nil || reason != "" {
-		return b.wait(ctx, reason, err)
+	for _, mayWait := range []func(context.Context) (string, error){b.earlier, b.tooManyUnverified} {
+		if reason, err := mayWait(ctx); err != nil || reason != "" {
+			return b.wait(ctx, reason, err)
+		}
 	}
 	host, reason, err := b.host(ctx)
 	if err != nil || reason != "" {
@@ -127,6 +129,20 @@ func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, insta
 		return err
 	}
 	return b.q.PointRelay(ctx, b.row.ID, &box.ID)
+}
+
+// earlier says which sandbox of an attempt before this one may still work. Its workflow has waited for that, unless it was reset
+// meanwhile, or somebody else was cleaning up.
+func (b *beginning) earlier(ctx context.Context) (string, error) {
+	bound := b.cfg.Settings.CleanupWait
+	left, err := b.q.LeftSandboxes(ctx, bound, b.row.ID)
+	for _, box := range left {
+		if box.Recent {
+			return fmt.Sprintf("the sandbox of attempt %d is not seen to be gone yet; the next attempt begins when it is, or %s after the end of that one",
+				box.Number, bound), nil
+		}
+	}
+	return "", err
 }
 
 // tooManyUnverified says why no sandbox is made while a provider does not get rid of old ones.

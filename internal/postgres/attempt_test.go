@@ -163,6 +163,37 @@ func TestTooManyUnverifiedSandboxesHoldBackNewOnes(t *testing.T) {
 	w.begin(a, 3)
 }
 
+// Two agents of one task must not work side by side, also after a reset of the workflow while the first one is handed over.
+func TestNoAttemptBeginsBesideAnEarlierOne(t *testing.T) {
+	t.Parallel()
+	const bound = time.Hour
+	w := newWorld(t, postgres.Config{Settings: contract.Settings{CleanupWait: bound}})
+	for name, end := range map[string]string{
+		"seen to be gone":      "gone_at = now(), state = 'gone'",
+		"given up by a person": "state = 'lost'",
+		"the bound is over":    "",
+	} {
+		a := w.task(w.project(5), "provider = 'daytona'")
+		w.load(a)
+		live := w.begin(a, 1)
+		w.write(a, contract.Projection{Ordinal: 2, Status: task.StatusPending, Ended: &contract.AttemptEnd{Number: 1, Outcome: "failed"}})
+		reset := a
+		reset.run = "run-" + task.NewSandboxID() // of the same chain
+		loaded := w.loadAs(contract.TaskRef{TaskID: a.id, FirstRunID: a.run, CommandID: a.command}, reset.run)
+		in := contract.BeginAttemptInput{TaskID: a.id, FirstRunID: a.run, Ordinal: loaded.Ordinal + 1, Kind: "retry"}
+		begun, err := w.store.BeginAttempt(t.Context(), in, reset.run)
+		require.NoError(t, err)
+		require.Positive(t, begun.Wait, name)
+		require.Contains(t, begun.Reason, "the sandbox of attempt 1 is not seen to be gone yet; the next attempt begins when it is, or 1h0m0s after")
+		if end == "" {
+			w.exec(`UPDATE attempts SET ended_at = ended_at - interval '1 hour' WHERE task_id = $1`, a.id)
+		} else {
+			w.exec(`UPDATE sandboxes SET `+end+` WHERE id = $1`, live.SandboxID)
+		}
+		require.Equal(t, 2, w.begin(reset, in.Ordinal).Number, name)
+	}
+}
+
 // What was there and is gone waits for its second look only, and holds nothing back meanwhile. What nobody ever saw may still appear.
 func TestWhatIsSeenToBeGoneHoldsNothingBack(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,10 @@
 package postgres_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -42,6 +44,8 @@ type world struct {
 
 func newWorld(tb testing.TB, cfg postgres.Config) world {
 	tb.Helper()
+	// else attempts would wait for sandboxes that nobody cleans up
+	cfg.Settings.CleanupWait = cmp.Or(cfg.Settings.CleanupWait, time.Nanosecond)
 	pool := pgtest.New(tb)
 	w := world{t: tb, pool: pool, store: postgres.New(pool, cfg).Life(), org: task.NewID()}
 	w.exec(`INSERT INTO organizations (id, name) VALUES ($1, 'org')`, w.org)
