@@ -125,6 +125,8 @@ func where(one client.SavedWork) string {
 		return "lost"
 	case one.Kept():
 		return "kept by omoi"
+	case one.Kind == task.SavedSaving:
+		return "being saved"
 	case one.Ref == "":
 		return "nothing was left"
 	case one.Kind == task.SavedBranch:

@@ -40,13 +40,14 @@ func TestWork(t *testing.T) {
 		{Attempt: 2, Kind: task.SavedPatch, Files: 3, Bytes: 70, Notes: []string{"\"huge\" was left out\x1b"}, Next: "omoi work " + idA + " --attempt 2 --patch work.patch"},
 		{Attempt: 3, Kind: task.SavedLost, LostSince: &since},
 		{Attempt: 4, Kind: task.SavedRescue, Ref: rescue, Next: "git fetch origin " + rescue},
+		{Attempt: 5, Kind: task.SavedSaving},
 	}
 	got := f.omoi("work", "-")
 	require.Zero(t, got.code, got.err)
 	for _, want := range []string{
 		"feature/x at 0123456789ab", "kept by omoi", "lost since " + since.Format("2006-01-02"), "Attempt 2: \"huge\" was left out",
 		"omoi work 456789ab --attempt 2 --patch work.patch", "git fetch origin feature/x", "in a clone of acme/app",
-		"git fetch origin " + rescue,
+		"git fetch origin " + rescue, "being saved",
 	} {
 		require.Contains(t, got.out, want)
 	}
@@ -55,7 +56,7 @@ func TestWork(t *testing.T) {
 	require.Contains(t, f.omoi("work", "-", "--attempt", "9").err, "no work of an attempt 9")
 	var page client.Page[client.SavedWork]
 	requireJSON(t, f.omoi("work", "-", "--json").out, &page)
-	require.Len(t, page.Items, 4)
+	require.Len(t, page.Items, 5)
 }
 
 func TestWorkIsTakenOut(t *testing.T) {
