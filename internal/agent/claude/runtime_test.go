@@ -410,7 +410,7 @@ func TestADeathIsToldApart(t *testing.T) {
 		"killed by somebody":  {step{Signal: int(syscall.SIGKILL)}, "infrastructure"},
 		"at a limit":          {step{Signal: int(syscall.SIGXFSZ)}, "resources"},
 		"ended by itself":     {step{Exit: 1}, "agent_error"},
-		"by another's signal": {step{Signal: int(syscall.SIGHUP)}, "infrastructure"},
+		"by another's signal": {step{Signal: int(syscall.SIGTERM)}, "infrastructure"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil, []step{{Hear: true}, began, part, c.end})
