@@ -50,6 +50,26 @@ func OneLine(s string, n int) string {
 // Short is the end of an id as lists show it: ids of one minute begin alike.
 func Short(id string) string { return id[max(len(id)-8, 0):] }
 
+// ShortIDs is a text with ids as lists show them. Those in a path stay whole: only omoi knows the short ones, and git wants a
+// ref as it is.
+func ShortIDs(text string, ids ...string) string {
+	for _, id := range ids {
+		if id == "" {
+			continue
+		}
+		parts := strings.Split(text, id)
+		text = parts[0]
+		for _, next := range parts[1:] {
+			shown := Short(id)
+			if strings.HasSuffix(text, "/") || strings.HasPrefix(next, "/") {
+				shown = id
+			}
+			text += shown + next
+		}
+	}
+	return text
+}
+
 // Elapsed writes a duration as people read it: 0.4s, 59.9s, 3m04s, 2h05m, 3d04h.
 func Elapsed(d time.Duration) string {
 	switch d = max(d, 0); {

@@ -88,14 +88,7 @@ func shortWhy(t client.Task) string {
 }
 
 // shortened is a text of the server with the ids of a task and its project as lists show them.
-func shortened(t client.Task, text string) string {
-	for _, id := range []string{t.ID, t.ProjectID} {
-		if id != "" {
-			text = strings.ReplaceAll(text, id, render.Short(id))
-		}
-	}
-	return text
-}
+func shortened(t client.Task, text string) string { return render.ShortIDs(text, t.ID, t.ProjectID) }
 
 // withoutRetry is the sentence where the next commands stand below it.
 func withoutRetry(t client.Task) string {

@@ -113,7 +113,7 @@ func (s *session) ticket(ctx context.Context, ref string) error {
 	s.psTable(page.Items)
 	if d := t.Diagnosis; d != nil {
 		s.showDiagnosis(*d, func(text string) string {
-			return render.Clean(strings.ReplaceAll(text, d.TaskID, render.Short(d.TaskID)))
+			return render.Clean(render.ShortIDs(text, d.TaskID))
 		})
 	}
 	return nil

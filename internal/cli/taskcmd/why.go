@@ -37,12 +37,7 @@ func (s *session) why(ctx context.Context, ref string) error {
 	if s.json {
 		return s.printJSON(e)
 	}
-	ids := []string{t.ID, render.Short(t.ID)}
-	if t.ProjectID != "" {
-		ids = append(ids, t.ProjectID, render.Short(t.ProjectID))
-	}
-	shorter := strings.NewReplacer(ids...)
-	short := func(text string) string { return render.Clean(shorter.Replace(text)) }
+	short := func(text string) string { return render.Clean(shortened(t, text)) }
 	s.say("%s: %s", s.style().Bold(e.State), short(e.Why))
 	s.showSigns(e.Evidence)
 	if d := e.Diagnosis; d != nil {

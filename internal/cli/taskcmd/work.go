@@ -93,19 +93,10 @@ func (s *session) showWork(t client.Task, found []client.SavedWork) {
 	var next [][2]string
 	for _, one := range found {
 		if one.Next != "" {
-			next = append(next, [2]string{nextOf(t, one), purpose(t, one)})
+			next = append(next, [2]string{render.Clean(render.ShortIDs(one.Next, t.ID)), purpose(t, one)})
 		}
 	}
 	s.next(s.say, next)
-}
-
-// nextOf is the command that gets saved work. Only omoi knows short ids: git wants a ref whole.
-func nextOf(t client.Task, one client.SavedWork) string {
-	next := one.Next
-	if one.Kept() {
-		next = strings.ReplaceAll(next, t.ID, render.Short(t.ID))
-	}
-	return render.Clean(next)
 }
 
 // count is a number that is known; 0 is none.
