@@ -16,9 +16,10 @@ type newestTasks struct {
 // newest reads so many tasks, 0: all of them. Those of `omoi check` are left out unless checks is set.
 func newest(ctx context.Context, api *client.Client, f client.TaskFilter, most int, checks bool) (newestTasks, error) {
 	out := newestTasks{Items: []client.Task{}}
-	for f.Limit = pageLimit; ; {
-		if most > 0 {
-			f.Limit = min(most-len(out.Items)+1, pageLimit)
+	for {
+		f.Limit = pageLimit
+		if most > 0 && !out.Left { // behind one there may be many
+			f.Limit = min(most+1, pageLimit)
 		}
 		page, err := api.Tasks(ctx, f)
 		if err != nil {
