@@ -15,13 +15,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Kinds of stored texts that hold work. Work that is no text is stored as base64.
-const (
-	textPatch       = "patch"
-	textPatchBase64 = "patch_base64"
-	textBundle      = "bundle_base64"
-)
-
 // maxKeptBundle is the largest bundle that is stored where the repository takes it under no name: GitHub's own limit for
 // one file, and some more.
 const maxKeptBundle = 128 << 20
@@ -51,8 +44,8 @@ func (a *Activities) keepBundle(ctx context.Context, p place) (id string, err er
 	if err != nil {
 		return "", err
 	}
-	if id, err = a.deps.Ledger.SaveBase64(ctx, p.row.TaskID, textBundle, spool); err != nil {
-		return "", fmt.Errorf("store %s: %w", textBundle, err)
+	if id, err = a.deps.Ledger.SaveBase64(ctx, p.row.TaskID, task.TextBundle, spool); err != nil {
+		return "", fmt.Errorf("store %s: %w", task.TextBundle, err)
 	}
 	return id, nil
 }
@@ -118,9 +111,9 @@ func headers(patch []byte) int {
 // asText makes a patch fit for a text column: binary content becomes base64, and its kind says so.
 func asText(content []byte) (kind, text string) {
 	if utf8.Valid(content) && !bytes.ContainsRune(content, 0) {
-		return textPatch, string(content)
+		return task.TextPatch, string(content)
 	}
-	return textPatchBase64, base64.StdEncoding.EncodeToString(content)
+	return task.TextPatchBase64, base64.StdEncoding.EncodeToString(content)
 }
 
 // lost says of work that could be read why it is not kept all the same.

@@ -12,14 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-const (
-	// kindBundle is how bundles are called among stored texts.
-	kindBundle = "bundle_base64"
-	// base64Kind ends the kind of a text that holds base64.
-	base64Kind = "_base64"
-	// savedPiece is how many characters of a text are read at a time; base64 can be cut there.
-	savedPiece = 4 << 20
-)
+// savedPiece is how many characters of a text are read at a time; base64 can be cut there.
+const savedPiece = 4 << 20
 
 // SavedWork lists where the work of a task's attempts is, the first attempt first.
 func (s *Store) SavedWork(ctx context.Context, organizationID, taskID string) ([]task.SavedWork, error) {
@@ -50,11 +44,11 @@ func (s *Store) SavedWork(ctx context.Context, organizationID, taskID string) ([
 
 // nameKept says what a stored text is, and how long when it is read.
 func nameKept(one *task.SavedWork, text db.SavedTextsRow) {
-	if text.Kind == kindBundle {
+	if text.Kind == task.TextBundle {
 		one.Kind = task.SavedBundle
 	}
 	one.Bytes = text.Bytes
-	if strings.HasSuffix(text.Kind, base64Kind) {
+	if strings.HasSuffix(text.Kind, task.TextBase64) {
 		one.Bytes = int64(base64.StdEncoding.DecodedLen(int(text.Bytes)))
 	}
 }
@@ -67,7 +61,7 @@ func (s *Store) SavedPiece(ctx context.Context, taskID, textID string, piece int
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, task.Errorf(task.CodeNotFound, "The saved work %s of task %s is not kept any more.", textID, taskID)
 	}
-	if err != nil || !strings.HasSuffix(row.Kind, base64Kind) {
+	if err != nil || !strings.HasSuffix(row.Kind, task.TextBase64) {
 		return []byte(row.Piece), translate("read saved work of task "+taskID, err)
 	}
 	content, err := base64.StdEncoding.DecodeString(row.Piece)

@@ -13,6 +13,14 @@ const (
 	SavedNone   = "none"   // the attempt left nothing
 )
 
+// Kinds of stored texts that hold work. Work that is no text is stored as base64.
+const (
+	TextPatch       = "patch"
+	TextPatchBase64 = "patch" + TextBase64
+	TextBundle      = "bundle" + TextBase64
+	TextBase64      = "_base64" // ends their kinds
+)
+
 // SavedWork says where work of an attempt is.
 type SavedWork struct {
 	Attempt   int        `json:"attempt"`
