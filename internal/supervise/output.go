@@ -68,8 +68,3 @@ func testLine(e *Event) string {
 	}
 	return fmt.Sprintf("failed (%d). %s", e.Tests.Failing, e.Text)
 }
-
-// Format prints a line as [12m3s ago] KIND #41: text.
-func (l Line) Format() string {
-	return fmt.Sprintf("[%s ago] %s #%d: %s", l.Age.Round(time.Second), strings.ToUpper(l.Kind), l.Sequence, l.Text)
-}

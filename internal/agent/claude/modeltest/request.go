@@ -100,16 +100,6 @@ func Saying(texts ...string) func(Request) error {
 	}
 }
 
-// NotSaying expects that the messages do not hold a text.
-func NotSaying(text string) func(Request) error {
-	return func(r Request) error {
-		if r.Says(text) {
-			return fmt.Errorf("the request says %q", text)
-		}
-		return nil
-	}
-}
-
 func fill(text, last string) string {
 	return strings.ReplaceAll(text, "{{last_tool_result}}", strings.TrimSpace(last))
 }
