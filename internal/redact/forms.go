@@ -8,18 +8,33 @@ import (
 // Removed stands where something stood that had the form of a secret.
 const Removed = "[removed]"
 
-// forms are the shapes of credentials that we know, whatever their value. The first group of
-// each is kept.
-var forms = []*regexp.Regexp{ //nolint:gochecknoglobals // compiled once, never written
-	regexp.MustCompile(`(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@"']+@`),
-	regexp.MustCompile(`()v1\.[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_=-]{16,}`),
-	regexp.MustCompile(`()\bsk-[A-Za-z0-9_-]{8,}`),
-	regexp.MustCompile(`()\b(?:ghp|gho|ghu|ghs|ghr|github_pat)_[A-Za-z0-9_]{8,}`),
-	regexp.MustCompile(`()\b(?:omoi|sk_live)_[A-Za-z0-9_-]{16,}`),
-	regexp.MustCompile(`()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
-	regexp.MustCompile(`(?i)(\bbearer\s+)[^\s"',;]+`),
-	regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*["']?(?:basic\s+|token\s+)?)[^\s"',;]+`),
-	regexp.MustCompile(`(?i)((?:\b|_)(?:password|passwd|secret|token|api[_-]?key)["']?\s*[:=]\s*["']?)[^\s"',;&]+`),
+// form is a shape of credentials that we know, whatever their value. The first group of its pattern is kept.
+type form struct {
+	pattern *regexp.Regexp
+	marks   []string // one of them is in each match, in the line in which that begins; in small letters where fold is set
+	fold    bool     // case does not count
+	breaks  int      // how often a match may go on behind the end of a line
+}
+
+var forms = []form{ //nolint:gochecknoglobals // compiled once, never written
+	exact(`(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@"']+@`, "://"),
+	exact(`()v1\.[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_=-]{16,}`, "v1."),
+	exact(`()\bsk-[A-Za-z0-9_-]{8,}`, "sk-"),
+	exact(`()\b(?:ghp|gho|ghu|ghs|ghr|github_pat)_[A-Za-z0-9_]{8,}`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+	exact(`()\b(?:omoi|sk_live)_[A-Za-z0-9_-]{16,}`, "omoi_", "sk_live_"),
+	exact(`()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "eyJ"),
+	folded(1, `(\bbearer\s+)[^\s"',;]+`, "bearer"),
+	folded(3, `(\bauthorization["']?\s*[:=]\s*["']?(?:basic\s+|token\s+)?)[^\s"',;]+`, "authorization"),
+	folded(2, `((?:\b|_)(?:password|passwd|secret|token|api[_-]?key)["']?\s*[:=]\s*["']?)[^\s"',;&]+`,
+		"password", "passwd", "secret", "token", "apikey", "api_key", "api-key"),
+}
+
+func exact(pattern string, marks ...string) form {
+	return form{pattern: regexp.MustCompile(pattern), marks: marks}
+}
+
+func folded(breaks int, pattern string, marks ...string) form {
+	return form{pattern: regexp.MustCompile(`(?i)` + pattern), marks: marks, fold: true, breaks: breaks}
 }
 
 // minSecret is the length from which a given secret is cut out; a shorter one would take
@@ -35,7 +50,7 @@ func Scrub(text string, secrets []string) string {
 		}
 	}
 	for _, form := range forms {
-		text = form.ReplaceAllString(text, "${1}"+Removed)
+		text = form.remove(text)
 	}
 	return text
 }
