@@ -109,8 +109,10 @@ func Decide(s State, f Fact) (State, Effects) {
 		return decideCompleted(s, f)
 	case FactContinuousCompleted:
 		return decideContinuous(s, f)
-	case FactAgentFailed, FactObserved, FactStepFailed:
+	case FactAgentFailed, FactStepFailed:
 		return decideFailure(s, f.Class)
+	case FactObserved:
+		return decideObserved(s, f)
 	case FactTooLong:
 		return decideTooLong(s, f)
 	case FactPublished:
@@ -171,6 +173,14 @@ func decideContinuous(s State, f Fact) (State, Effects) {
 		return accept(s)
 	case f.Class == ClassNone:
 		return decideFailure(s, ClassAgentError)
+	}
+	return decideFailure(s, f.Class)
+}
+
+// decideObserved is a failure that the agent did not tell. Who interrupts a validator stops no work: that is done and on its branch.
+func decideObserved(s State, f Fact) (State, Effects) {
+	if s.Handed && f.Class == ClassStopped {
+		f.Class = ClassAgentError
 	}
 	return decideFailure(s, f.Class)
 }

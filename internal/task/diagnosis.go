@@ -4,6 +4,7 @@ import "time"
 
 // Sign is an event that shows something, in short.
 type Sign struct {
+	TaskID    string    `json:"task_id"`
 	Attempt   int       `json:"attempt"`
 	SandboxID string    `json:"sandbox_id"`
 	Sequence  int64     `json:"event"` // its number in the sandbox
@@ -86,7 +87,8 @@ func DeliveryPause(n int) time.Duration {
 type CaseTry struct {
 	Attempt
 
-	Feed []Event // its newest events, oldest first; may be empty
+	TaskID string
+	Feed   []Event // its newest events, oldest first; may be empty
 	// InterruptedBy is the kind of who sent the newest interrupt for which its agent stopped; empty: nobody did.
 	InterruptedBy string
 }

@@ -42,6 +42,8 @@ type Ticket struct {
 	UpdatedAt   time.Time       `json:"updated_at"`
 	// TaskIDs are its tasks, oldest first; the first one is made with the ticket.
 	TaskIDs []string `json:"task_ids" nullable:"false"`
+	// OfCheck: it has no tasks but those of omoi check. Lists for people leave it out.
+	OfCheck bool `json:"of_check"`
 	// Diagnosis is the newest that was made of the ticket itself; null: its tasks have not failed again and again.
 	Diagnosis *Diagnosis `json:"diagnosis"`
 }

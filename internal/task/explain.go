@@ -71,8 +71,20 @@ func Explain(f WhyFacts) Explanation {
 	}
 	if c := t.PendingCommand; c != nil && !f.begunAgain() {
 		e.Why = strings.TrimRight(e.Why, ".") + "; a " + c.Kind + " is asked for and under way."
+		e.Next = f.whileAsked(c, e.Next)
 	}
 	return e
+}
+
+// whileAsked is what helps while a command is under way: nobody speaks to an agent that is about to end.
+func (f WhyFacts) whileAsked(c *Command, next string) string {
+	switch {
+	case c.Kind == "cancel" && f.age(c.CreatedAt) > forgotten:
+		return "omoi doctor"
+	case c.Kind == "cancel", strings.HasPrefix(next, "omoi send "):
+		return "omoi logs -f " + f.Task.ID
+	}
+	return next
 }
 
 // begunAgain says that a task which is over has been asked to go on.
@@ -146,7 +158,7 @@ func (f WhyFacts) blocked() Explanation {
 		shows := f.newest()
 		return Explanation{State: StandsParked, Why: withEvents(whyLimit(t), shows), Next: "omoi retry " + t.ID, Evidence: shows}
 	case BlockedBudget:
-		return f.parked("Its budget, or that of its project, is spent, and its work is saved", lastReason(t), budgetNext(t))
+		return f.parked("Its budget, or that of its project, is spent, and its work is saved", lastReason(t), RaiseBudget(t))
 	case BlockedPaused:
 		return f.paused()
 	case BlockedUnknownTooLong:
@@ -205,7 +217,7 @@ func (f WhyFacts) failed() Explanation {
 	}
 	why := sentence("Failed after "+counted(t.AttemptCount, "attempt")+class, shown(t))
 	shows, next := f.failures(), FailureNext(t, t.FailureClass, shown(t), f.Same)
-	return Explanation{State: StandsFailed, Why: withEvents(why, shows), Next: next, Evidence: shows}
+	return Explanation{State: StandsFailed, Why: withEvents(why, shows) + firstReason(t), Next: next, Evidence: shows}
 }
 
 func (f WhyFacts) last() *Attempt {

@@ -12,7 +12,7 @@ func (f WhyFacts) live() Explanation {
 	e := Explanation{State: StandsWorking, Why: begun + ".", Next: "omoi logs -f " + t.ID, Evidence: f.newest()}
 	switch {
 	case t.WaitingFor != "":
-		e.State, e.Next = StandsUnknown, "omoi logs --raw "+t.ID
+		e.State, e.Next = StandsUnknown, f.printed()
 		e.Why = sentence(begun+", and may be in trouble, which alone does not end it", t.WaitingFor)
 	case p == nil:
 		if t.Status == StatusAssigned {
@@ -47,11 +47,23 @@ func (f WhyFacts) begun() string {
 
 // unheard explains an attempt whose agent has not reported.
 func (f WhyFacts) unheard(begun string) Explanation {
-	e := Explanation{State: StandsStarting, Why: begun + "; its agent has not reported yet.", Next: "omoi logs --raw " + f.Task.ID}
+	e := Explanation{State: StandsStarting, Why: begun + "; its agent has not reported yet.", Next: f.printed()}
 	if f.Pulse.Assigned >= 0 {
 		e.Why = fmt.Sprintf("%s; its agent has not reported in %s.", begun, rough(f.Pulse.Assigned))
 	}
+	if f.Task.outside() {
+		e.Why = strings.TrimSuffix(e.Why, ".") + ", and it is one that connects itself."
+		e.Next = "omoi show " + f.Task.ID // it names the sandbox to report under
+	}
 	return e
+}
+
+// printed shows what the agent prints; of one that runs elsewhere there is only what it reports.
+func (f WhyFacts) printed() string {
+	if f.Task.outside() {
+		return "omoi logs -f " + f.Task.ID
+	}
+	return "omoi logs --raw " + f.Task.ID
 }
 
 // silent explains an attempt of which nobody can say whether it lives.
@@ -60,7 +72,7 @@ func (f WhyFacts) silent(begun string) Explanation {
 	if p.IntakeOut > 0 {
 		cause = fmt.Sprintf(", of which omoi took nothing in for %s", rough(p.IntakeOut))
 	}
-	e := Explanation{State: StandsUnknown, Next: "omoi logs --raw " + f.Task.ID, Evidence: f.newest()}
+	e := Explanation{State: StandsUnknown, Next: f.printed(), Evidence: f.newest()}
 	e.Why = withEvents(fmt.Sprintf("%s; nothing was heard of it for %s%s.", begun, rough(p.Beat), cause), e.Evidence)
 	return e
 }
@@ -76,7 +88,7 @@ func (f WhyFacts) steered(begun string) Explanation {
 	for _, n := range o.Evidence[:min(len(o.Evidence), mostShown)] {
 		s, ok := known[n]
 		if !ok && last != nil {
-			s = Sign{Attempt: last.Number, SandboxID: last.SandboxID, Sequence: n}
+			s = Sign{TaskID: f.Task.ID, Attempt: last.Number, SandboxID: last.SandboxID, Sequence: n}
 		}
 		e.Evidence = append(e.Evidence, s)
 	}

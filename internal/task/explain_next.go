@@ -2,12 +2,15 @@ package task
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 )
 
 // queueNext is what to do about a task that waits for its turn.
 func queueNext(t Task) string {
 	switch {
+	case OutOfBudget(t):
+		return RaiseBudget(t)
 	case strings.Contains(t.QueueReason, "autonomous execution is off"):
 		return "omoi projects set " + t.ProjectID + " --autonomous"
 	case strings.Contains(t.QueueReason, "organization"):
@@ -48,9 +51,9 @@ func FailureNext(t Task, class FailureClass, reason string, same bool) string {
 	}
 	switch class {
 	case ClassCredentials:
-		return "omoi credentials test"
+		return credentialsNext(reason)
 	case ClassBudget:
-		return budgetNext(t)
+		return RaiseBudget(t)
 	case ClassInfrastructure:
 		return "omoi doctor"
 	case ClassInvalidInput, ClassStopped:
@@ -62,6 +65,22 @@ func FailureNext(t Task, class FailureClass, reason string, same bool) string {
 	case ClassNone, ClassProviderLimit, ClassResources, ClassPublish, ClassTerminated, ClassReported:
 	}
 	return "omoi retry " + t.ID
+}
+
+// NoCredentials is in the reason of an agent that was given no credential at all.
+const NoCredentials = "has no credentials in this sandbox" //nolint:gosec // G101: a sentence
+
+var setsCredential = regexp.MustCompile(`omoi credentials set \w+`)
+
+// credentialsNext sets the one that is not there: a test would find nothing to ask about.
+func credentialsNext(reason string) string {
+	if named := setsCredential.FindString(reason); named != "" {
+		return named
+	}
+	if strings.Contains(reason, NoCredentials) {
+		return "omoi credentials set anthropic"
+	}
+	return "omoi credentials test"
 }
 
 // SetupStep begins what an agent's program says of a setup step that failed.

@@ -43,6 +43,14 @@ func lives(change func(*task.Pulse)) func(*task.WhyFacts) {
 	}
 }
 
+// elsewhere gives it to an agent that connects itself.
+func elsewhere(change func(*task.Pulse)) func(*task.WhyFacts) {
+	return func(f *task.WhyFacts) {
+		lives(change)(f)
+		f.Task.Agent, f.Task.Provider = task.AgentExternal, task.ProviderExternal
+	}
+}
+
 func queued(reason string) func(*task.WhyFacts) {
 	return func(f *task.WhyFacts) {
 		f.Task.QueueReason, f.Task.QueuePosition, f.Task.Attempts, f.Task.AttemptCount, f.Signs = reason, new(2), nil, 0, nil
@@ -82,16 +90,20 @@ func setup(how, execution string) func(*task.WhyFacts) {
 
 func TestEveryStandingIsExplained(t *testing.T) {
 	t.Parallel()
+	asked := func(kind string, ago time.Duration) func(*task.WhyFacts) {
+		return func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: kind, CreatedAt: f.At.Add(-ago)} }
+	}
 	pending := task.StatusPending
 	for name, c := range map[string]struct {
 		facts             task.WhyFacts
 		state, says, next string
 		events            []int64
 	}{
-		"queued":               {about(pending, queued("waiting for a slot: 5 of 5 used in this project")), "waiting", "at position 2 of its project's queue, waiting for a slot: 5 of 5", "omoi projects set P --limit <n>", nil},
-		"organization at none": {about(pending, queued("waiting: the organization takes no tasks now (limit 0)")), "waiting", "limit 0", "omoi organization", nil},
-		"organization full":    {about(pending, queued("waiting for a slot: 1 of 1 used in this organization")), "waiting", "1 of 1 used", "omoi organization", nil},
-		"held":                 {about(pending, queued("waiting: autonomous execution is off in this project")), "waiting", "autonomous", "omoi projects set P --autonomous", nil},
+		"out of budget, queued": {about(pending, queued("waiting: its budget is spent, 9 of 8 seconds of sandboxes")), "waiting", "its budget is spent", "omoi budget T --sandbox-time <more>", nil},
+		"queued":                {about(pending, queued("waiting for a slot: 5 of 5 used in this project")), "waiting", "at position 2 of its project's queue, waiting for a slot: 5 of 5", "omoi projects set P --limit <n>", nil},
+		"organization at none":  {about(pending, queued("waiting: the organization takes no tasks now (limit 0)")), "waiting", "limit 0", "omoi organization", nil},
+		"organization full":     {about(pending, queued("waiting for a slot: 1 of 1 used in this organization")), "waiting", "1 of 1 used", "omoi organization", nil},
+		"held":                  {about(pending, queued("waiting: autonomous execution is off in this project")), "waiting", "autonomous", "omoi projects set P --autonomous", nil},
 		"turn, no room": {about(pending, func(f *task.WhyFacts) {
 			f.Task.WaitingFor = "20 of the sandboxes of docker are not verified gone, the limit is 20"
 		}), "waiting", "It has its turn and waits: 20 of", "omoi sandboxes", nil},
@@ -106,23 +118,25 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"limit":           {about(pending, blocked(task.BlockedProviderLimit, nil)), "parked", "limit of a provider", "omoi retry T", []int64{9}},
 		"limit, asleep":   {about(pending, blocked(task.BlockedProviderLimit, asleep)), "parked", "is reached, and it is waiting until 14:00 UTC, when that limit resets: the reason", "omoi retry T", []int64{9}},
 		"limit, told":     {about(pending, blocked(task.BlockedProviderLimit, queued("sleeping until 14:00"))), "parked", "It is sleeping until 14:00.", "omoi retry T", nil},
-		"budget":          {about(pending, blocked(task.BlockedBudget, nil)), "parked", "spent, and its work is saved: the reason (event 9 of attempt 1).", "omoi budget T", []int64{9}},
-		"project budget":  {about(pending, blocked(task.BlockedBudget, queued("waiting: the budget of its project is spent, 1 of 1 tokens"))), "parked", "the budget of its project", "omoi budget --project P", nil},
+		"budget":          {about(pending, blocked(task.BlockedBudget, nil)), "parked", "spent, and its work is saved: the reason (event 9 of attempt 1).", "omoi budget T --usd <more>", []int64{9}},
+		"project budget":  {about(pending, blocked(task.BlockedBudget, queued("waiting: the budget of its project is spent, 1 of 1 tokens"))), "parked", "the budget of its project", "omoi budget --project P --tokens <more>", nil},
 		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "parked", "project is paused", "omoi projects resume P", []int64{9}},
 		"project paused":  {about(pending, blocked(task.BlockedPaused, queued("waiting: the project is paused"))), "parked", "project is paused", "omoi projects resume P", nil},
 		"all paused":      {about(pending, blocked(task.BlockedPaused, queued("waiting: the organization is paused"))), "parked", "ORCHESTRATOR_ENABLED=false", "omoi config show", nil},
 		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "parked", "could not be reached", "omoi retry T", []int64{9}},
 
-		"assigned":      {about(task.StatusAssigned, nil), "starting", "is being started in sandbox box1", "omoi logs -f T", []int64{9}},
-		"unheard":       {about(task.StatusAssigned, lives(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m", "omoi logs --raw T", nil},
-		"at work":       {about(task.StatusRunning, lives(nil)), "working", "it last did something 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
-		"without pulse": {about(task.StatusRunning, nil), "working", "at work in sandbox box1", "omoi logs -f T", []int64{9}},
-		"in a tool":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "working", "with Bash under way for 40s", "omoi logs -f T", []int64{9}},
-		"idle":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "lives and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
-		"listens":       {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, []int64{9}},
-		"silent":        {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
-		"intake out":    {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "of which omoi took nothing in for 4m", "omoi logs --raw T", []int64{9}},
-		"doubt":         {about(task.StatusRunning, func(f *task.WhyFacts) { f.Task.WaitingFor = "the host does not report" }), "unknown", "the host does not report", "omoi logs --raw T", []int64{9}},
+		"assigned":           {about(task.StatusAssigned, nil), "starting", "is being started in sandbox box1", "omoi logs -f T", []int64{9}},
+		"unheard":            {about(task.StatusAssigned, lives(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m", "omoi logs --raw T", nil},
+		"at work":            {about(task.StatusRunning, lives(nil)), "working", "it last did something 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
+		"without pulse":      {about(task.StatusRunning, nil), "working", "at work in sandbox box1", "omoi logs -f T", []int64{9}},
+		"in a tool":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "working", "with Bash under way for 40s", "omoi logs -f T", []int64{9}},
+		"idle":               {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "lives and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
+		"listens":            {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, []int64{9}},
+		"silent":             {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
+		"intake out":         {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "of which omoi took nothing in for 4m", "omoi logs --raw T", []int64{9}},
+		"doubt":              {about(task.StatusRunning, func(f *task.WhyFacts) { f.Task.WaitingFor = "the host does not report" }), "unknown", "the host does not report", "omoi logs --raw T", []int64{9}},
+		"unheard, elsewhere": {about(task.StatusAssigned, elsewhere(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m, and it is one that connects itself.", "omoi show T", nil},
+		"silent, elsewhere":  {about(task.StatusRunning, elsewhere(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m", "omoi logs -f T", []int64{9}},
 		"steered": {about(task.StatusRunning, func(f *task.WhyFacts) {
 			lives(nil)(f)
 			f.Opinion = &task.Opinion{SpokenBy: "rules", Steer: true, Summary: "The same call came 5 times.", Confidence: 0.8, Evidence: []int64{7, 12}}
@@ -136,19 +150,43 @@ func TestEveryStandingIsExplained(t *testing.T) {
 			said := task.Sign{Attempt: 1, Sequence: 11, Type: task.EventAgentCompleted}
 			f.Signs = append([]task.Sign{{Attempt: 1, Sequence: 12, Type: task.EventAgentShutdown}, said}, f.Signs...)
 		}), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{11}},
-		"failed":           {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
-		"failed alike":     {about(task.StatusFailed, func(f *task.WhyFacts) { broken(task.ClassAgentError)(f); f.Same = true }), "failed", "Failed", "omoi logs T", []int64{7, 4}},
-		"setup":            {about(task.StatusFailed, setup("ended with exit code 4", "{}")), "failed", "The setup step ended", `omoi projects set P --setup "<command>"`, []int64{7, 4}},
-		"setup too slow":   {about(task.StatusFailed, setup("was ended after 5m (the project's setup_timeout_s allows no more)", "{}")), "failed", "after 5m", "omoi projects set P --setup-timeout <time>", []int64{7, 4}},
-		"its own setup":    {about(task.StatusFailed, setup("ended with exit code 4", `{"setup": "make deps"}`)), "failed", "The setup step", "omoi show T", []int64{7, 4}},
-		"infrastructure":   {about(task.StatusFailed, broken(task.ClassInfrastructure)), "failed", "infrastructure", "omoi doctor", []int64{7, 4}},
-		"credentials":      {about(task.StatusFailed, broken(task.ClassCredentials)), "failed", "credentials", "omoi credentials test", []int64{7, 4}},
-		"bad input":        {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
-		"out of budget":    {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T", []int64{7, 4}},
-		"cancelled":        {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "Cancelled: It broke.", "omoi retry T", nil},
-		"begins again":     {about(task.StatusFailed, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_wait after those attempts have ended; before,", "omoi sandboxes", nil},
-		"being cancelled":  {about(task.StatusRunning, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "cancel"} }), "working", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
-		"a status to come": {about("dreaming", nil), "unknown", "dreaming", "omoi show T", nil},
+		"failed":         {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
+		"failed alike":   {about(task.StatusFailed, func(f *task.WhyFacts) { broken(task.ClassAgentError)(f); f.Same = true }), "failed", "Failed", "omoi logs T", []int64{7, 4}},
+		"setup":          {about(task.StatusFailed, setup("ended with exit code 4", "{}")), "failed", "The setup step ended", `omoi projects set P --setup "<command>"`, []int64{7, 4}},
+		"setup too slow": {about(task.StatusFailed, setup("was ended after 5m (the project's setup_timeout_s allows no more)", "{}")), "failed", "after 5m", "omoi projects set P --setup-timeout <time>", []int64{7, 4}},
+		"its own setup":  {about(task.StatusFailed, setup("ended with exit code 4", `{"setup": "make deps"}`)), "failed", "The setup step", "omoi show T", []int64{7, 4}},
+		"infrastructure": {about(task.StatusFailed, broken(task.ClassInfrastructure)), "failed", "infrastructure", "omoi doctor", []int64{7, 4}},
+		"credentials":    {about(task.StatusFailed, broken(task.ClassCredentials)), "failed", "credentials", "omoi credentials test", []int64{7, 4}},
+		"no credential": {about(task.StatusFailed, func(f *task.WhyFacts) {
+			broken(task.ClassCredentials)(f)
+			f.Task.ErrorMessage = new("Claude Code " + task.NoCredentials + ": give a key.")
+		}), "failed", "credentials", "omoi credentials set anthropic", []int64{7, 4}},
+		"which credential": {about(task.StatusFailed, func(f *task.WhyFacts) {
+			broken(task.ClassCredentials)(f)
+			f.Task.ErrorMessage = new("There is no token of GitHub. Next: omoi credentials set github")
+		}), "failed", "credentials", "omoi credentials set github", []int64{7, 4}},
+		"failed otherwise at first": {about(task.StatusFailed, func(f *task.WhyFacts) {
+			broken(task.ClassAgentError)(f)
+			f.Task.Attempts = []task.Attempt{
+				{Number: 1, Outcome: "failed", FailureClass: task.ClassAgentError, Reason: "Not committed: cache.\nCommit it."},
+				{Number: 2, Outcome: "failed", FailureClass: task.ClassAgentError, Reason: "It broke."},
+			}
+		}), "failed", "Attempt 1 had failed otherwise: Not committed: cache. Commit it.", "omoi retry T", []int64{7, 4}},
+		"bad input":       {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
+		"out of budget":   {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T --usd <more>", []int64{7, 4}},
+		"cancelled":       {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "Cancelled: It broke.", "omoi retry T", nil},
+		"begins again":    {about(task.StatusFailed, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_wait after those attempts have ended; before,", "omoi sandboxes", nil},
+		"being cancelled": {about(task.StatusRunning, asked("cancel", time.Second)), "working", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
+		"listens, being cancelled": {about(task.StatusRunning, func(f *task.WhyFacts) {
+			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)
+			asked("cancel", time.Second)(f)
+		}), "waiting", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
+		"listens, about to be completed": {about(task.StatusRunning, func(f *task.WhyFacts) {
+			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)
+			asked("complete", time.Second)(f)
+		}), "waiting", "; a complete is asked for and under way.", "omoi logs -f T", []int64{9}},
+		"cancelled for long": {about(task.StatusRunning, asked("cancel", time.Hour)), "working", "; a cancel is asked for", "omoi doctor", []int64{9}},
+		"a status to come":   {about("dreaming", nil), "unknown", "dreaming", "omoi show T", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -73,6 +73,15 @@ type Judgement struct {
 	JudgedAt       time.Time       `json:"judged_at"`
 }
 
+// Trouble says why no model spoke although one is there; empty: it spoke, or there is none.
+func (j Judgement) Trouble() string {
+	var said struct {
+		Trouble string `json:"trouble"`
+	}
+	_ = json.Unmarshal(j.Analysis, &said) // what is of another form says nothing
+	return said.Trouble
+}
+
 // Level is a rung of the guardian's ladder.
 type Level string
 

@@ -5,6 +5,9 @@ import "strings"
 // WasInterrupted begins the reason of an attempt that ended by an interrupt.
 const WasInterrupted = "The agent was interrupted"
 
+// FromPerson is the kind of sender that a person is.
+const FromPerson = "person"
+
 // EndedByInterrupt reports whether an attempt ended because somebody interrupted its agent, and at no limit.
 func EndedByInterrupt(class FailureClass, reason string) bool {
 	return (class == ClassStopped || class == ClassAgentError) && strings.HasPrefix(reason, WasInterrupted)
@@ -13,7 +16,7 @@ func EndedByInterrupt(class FailureClass, reason string) bool {
 // ByWhom says who sent a message, by the kind of its sender; empty where nobody knows.
 func ByWhom(sender string) string {
 	switch sender {
-	case "person":
+	case FromPerson:
 		return " by a person"
 	case "guardian":
 		return " by the guardian"

@@ -22,7 +22,7 @@ type Query struct {
 	HasSandbox *bool
 	TicketID   string
 	ProjectID  string
-	Fragment   string // a beginning or an end of ids: hexadecimal digits and hyphens
+	Fragment   string // a beginning or an end of ids, or a beginning of their last 8 digits: hexadecimal digits and hyphens
 }
 
 // SandboxQuery selects sandboxes of the ledger. Zero values do not filter.

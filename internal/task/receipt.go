@@ -22,13 +22,15 @@ type SandboxReceipt struct {
 	Sandboxes []Sandbox `json:"sandboxes" nullable:"false"` // of all attempts, the first one first
 	// Verified is true if nothing of the task is left anywhere: every sandbox that had a machine was seen to be gone twice.
 	// Of a task whose agents ran elsewhere nothing can be verified.
-	Verified     bool    `json:"verified"`
-	Unverified   int     `json:"unverified"`             // sandboxes that were not
-	SecondsAlive float64 `json:"seconds_alive"`          // of all sandboxes together
-	CostUSD      float64 `json:"cost_usd"`               // of the models that the agents asked, as they said
-	Costs        []Money `json:"costs" nullable:"false"` // of the sandboxes, by currency
-	Unpriced     int     `json:"unpriced"`               // sandboxes that lived and whose provider has no price: in no cost
-	Visits       []Visit `json:"visits" nullable:"false"`
+	Verified   bool `json:"verified"`
+	Unverified int  `json:"unverified"` // sandboxes that were not
+	// SecondLookAt is about when those are looked for again that are gone, by the API's setting; null where that is not all that is waited for.
+	SecondLookAt *time.Time `json:"second_look_at"`
+	SecondsAlive float64    `json:"seconds_alive"`          // of all sandboxes together
+	CostUSD      float64    `json:"cost_usd"`               // of the models that the agents asked, as they said
+	Costs        []Money    `json:"costs" nullable:"false"` // of the sandboxes, by currency
+	Unpriced     int        `json:"unpriced"`               // sandboxes that lived and whose provider has no price: in no cost
+	Visits       []Visit    `json:"visits" nullable:"false"`
 	// Reviews are the verdicts on its work, of at most so many rounds.
 	Reviews []Review `json:"validation_reviews" nullable:"false"`
 	Rounds  int      `json:"validation_rounds"`
@@ -63,6 +65,24 @@ func NewReceipt(t Task, boxes []Sandbox, visits []Visit) SandboxReceipt {
 	}
 	r.Verified = r.Unverified == 0 && (machines > 0 || len(boxes) == 0)
 	return r
+}
+
+// LookAgain says when the last of the sandboxes is looked for again that are gone and not verified; after is how long after the
+// first look that is, by provider.
+func (r *SandboxReceipt) LookAgain(after map[string]time.Duration) {
+	var last *time.Time
+	for _, b := range r.Sandboxes {
+		if !b.Machine() || b.VerifiedAt != nil {
+			continue
+		}
+		if b.GoneAt == nil || after[b.Provider] <= 0 {
+			return
+		}
+		if at := b.GoneAt.Add(after[b.Provider]); last == nil || at.After(*last) {
+			last = &at
+		}
+	}
+	r.SecondLookAt = last
 }
 
 func (r *SandboxReceipt) addMachine(b Sandbox) {

@@ -28,6 +28,23 @@ func TestReceiptSumsUp(t *testing.T) {
 	require.Equal(t, []task.Money{{Amount: 3, Currency: "USD"}, {Amount: 3, Currency: "EUR"}}, r.Costs)
 }
 
+// The server says when a second look comes, and only where nothing else is waited for.
+func TestReceiptSaysWhenTheSecondLookComes(t *testing.T) {
+	t.Parallel()
+	first, second, after := time.Now(), time.Now().Add(time.Minute), map[string]time.Duration{"daytona": 5 * time.Minute}
+	at := func(boxes ...task.Sandbox) *time.Time {
+		r := task.NewReceipt(task.Task{ID: "t"}, boxes, nil)
+		r.LookAgain(after)
+		return r.SecondLookAt
+	}
+	gone, later := task.Sandbox{Provider: "daytona", GoneAt: &first}, task.Sandbox{Provider: "daytona", GoneAt: &second}
+	verified, elsewhere := task.Sandbox{Provider: "local", GoneAt: &first, VerifiedAt: &first}, task.Sandbox{Provider: task.ProviderExternal}
+	require.Equal(t, second.Add(5*time.Minute), *at(gone, later, verified, elsewhere))
+	require.Nil(t, at(gone, task.Sandbox{Provider: "daytona"}), "one is there")
+	require.Nil(t, at(gone, task.Sandbox{Provider: "local", GoneAt: &first}), "that takes no time")
+	require.Nil(t, at(verified))
+}
+
 // Where the agents ran elsewhere nobody has seen anything to be gone.
 func TestReceiptOfWhatIsElsewhere(t *testing.T) {
 	t.Parallel()

@@ -106,7 +106,7 @@ type Sandbox struct {
 	Isolation    []string     `json:"isolation"`
 	CreatedAt    time.Time    `json:"created_at"` // the intent, written before it is made
 	MadeAt       *time.Time   `json:"made_at"`    // as its provider says, else when it answered that it is there; null: nobody saw it
-	AdoptedAt    *time.Time   `json:"adopted_at"`
+	AdoptedAt    *time.Time   `json:"adopted_at"` // found, where it was to be made; after deleted_at: there again, though it had been verified gone
 	StartedAt    *time.Time   `json:"started_at"`
 	EndedAt      *time.Time   `json:"ended_at"`
 	DeletedAt    *time.Time   `json:"deleted_at"`

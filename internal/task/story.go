@@ -7,9 +7,13 @@ type Story struct {
 	Task    Task
 	Receipt SandboxReceipt
 	Output  string // the agent's last words; empty: it said none
-	// TestsPassed is what the agent said of the tests that it ran; nil: it said nothing.
+	// TestsPassed is how the test command ended that omoi ran beside the agent; nil: it ran none.
 	TestsPassed *bool
-	Spoken      []Spoken
+	// TestsSaid: the agent says that tests passed.
+	TestsSaid bool
+	// ChangedNothing: the agent was done without a commit, and left nothing uncommitted.
+	ChangedNothing bool
+	Spoken         []Spoken
 	// Earlier are the stories of the tasks before it in the same pull request, the first one first.
 	Earlier []Story
 }

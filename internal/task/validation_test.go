@@ -52,6 +52,9 @@ func TestDecideOnWorkThatIsValidated(t *testing.T) {
 		"nor a declared failure":                   {judged(), person(task.FactComplete, false), task.ActionIgnore, task.StatusValidating, ""},
 		"a validator that gives up is tried again": {judged(), of(task.FactAgentFailed, false, task.ClassAgentError), task.ActionBegin, task.StatusPendingValidation, task.ClassInfrastructure},
 		"one that dies too":                        {judged(), of(task.FactObserved, false, task.ClassInfrastructure), task.ActionBegin, task.StatusPendingValidation, task.ClassInfrastructure},
+		"one that a person interrupts too":         {judged(), of(task.FactObserved, false, task.ClassStopped), task.ActionBegin, task.StatusPendingValidation, task.ClassInfrastructure},
+		"the work of one that is interrupted ends": {validated(), of(task.FactObserved, false, task.ClassStopped), task.ActionFinish, task.StatusFailed, task.ClassStopped},
+		"its own limit ends it":                    {judged(), of(task.FactAgentFailed, false, task.ClassStopped), task.ActionFinish, task.StatusFailed, task.ClassStopped},
 		"not more often than any other": {
 			with(judged(), func(s *task.State) { s.Retries = 3 }), of(task.FactObserved, false, task.ClassInfrastructure),
 			task.ActionFinish, task.StatusFailed, task.ClassInfrastructure,

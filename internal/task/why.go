@@ -153,7 +153,7 @@ func shown(t Task) string {
 
 func whyFailed(t Task) string {
 	reason := shown(t)
-	s := sentence(fmt.Sprintf("Failed after %s", counted(t.AttemptCount, "attempt")), reason)
+	s := sentence(fmt.Sprintf("Failed after %s", counted(t.AttemptCount, "attempt")), reason) + firstReason(t)
 	if next := setupNext(t, reason); SetupFailed(t.FailureClass, reason) && next != "omoi show "+t.ID {
 		return s + " Mend the setup step with `" + next + "`, then `omoi retry " + t.ID + "`."
 	}
@@ -175,7 +175,7 @@ func whyFailed(t Task) string {
 // whyPublish says what a retry will do: the work is there or saved, or an attempt does it again. Work that nobody
 // has found good is not published.
 func whyPublish(t Task) string {
-	last, outside := lastAttempt(t), t.Provider == ProviderExternal || t.Agent == AgentExternal
+	last, outside := lastAttempt(t), t.outside()
 	there, saved := last.HeadCommit != nil, last.Unpublished().Head != ""
 	place := "The work is saved beside its branch; "
 	if last.Unpublished().Text != "" {
@@ -196,6 +196,9 @@ func whyPublish(t Task) string {
 	}
 	return "The work did not get to its branch; what could be saved of it stands with the attempt. " + retry + "begins a new attempt."
 }
+
+// outside reports whether the agent connects itself, so that omoi starts none and sees nothing of it but its reports.
+func (t Task) outside() bool { return t.Provider == ProviderExternal || t.Agent == AgentExternal }
 
 func lastAttempt(t Task) Attempt {
 	if n := len(t.Attempts); n > 0 {
