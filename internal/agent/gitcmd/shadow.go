@@ -2,11 +2,13 @@ package gitcmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,11 +22,12 @@ import (
 // own configuration. It reads the workspace's objects and writes nothing there, so that it
 // neither meets locks and settings of the agent nor leaves a trace.
 type Shadow struct {
-	git  Git
-	dir  string
-	work string
-	caps Caps
-	repo bool
+	git      Git
+	dir      string
+	work     string
+	caps     Caps
+	repo     bool
+	patience time.Duration // of all looks into repositories inside the work tree together
 }
 
 // Caps bound what a snapshot takes up. Zero means the default.
@@ -33,6 +36,8 @@ type Caps struct {
 	TotalBytes int64 // of changed files together; 256 MiB
 	Files      int   // changed files; 20,000
 	Inner      bool  // take up the files of repositories inside the work tree too
+	// Base is a commit whose submodules are not the agent's work, as long as they are as it records them.
+	Base string
 }
 
 func (c Caps) withDefaults() Caps {
@@ -52,6 +57,7 @@ func (c Caps) withDefaults() Caps {
 type Snapshot struct {
 	Tree    string
 	Changed int      // files that were brought up to date since the snapshot before
+	Links   int      // how many links to other repositories their files have replaced
 	Skipped []string // what is not as it was, one sentence each, at most 20
 	Newest  time.Time
 }
@@ -81,7 +87,7 @@ func (o Opening) Open(ctx context.Context) (*Shadow, error) {
 		own = o.own(ctx)
 	}
 	s := &Shadow{
-		dir: o.Dir, work: o.Work, caps: o.Caps.withDefaults(), repo: own.objects != "",
+		dir: o.Dir, work: o.Work, caps: o.Caps.withDefaults(), repo: own.objects != "", patience: cmp.Or(o.Timeout, 20*time.Second),
 		git: Git{
 			Dir: o.Work, GitDir: o.Dir, WorkTree: o.Work, Index: filepath.Join(o.Dir, "index"),
 			Timeout: 4 * o.Timeout, Late: o.Late,
@@ -192,8 +198,12 @@ func (s *Shadow) Git() Git { return s.git }
 // every file. It is for a checkout that is known to be fresh and whole.
 func (s *Shadow) Seed(ctx context.Context) {
 	from, err := Repository(s.work).Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
-	if err == nil {
-		copyFile(from, s.git.Index)
+	if err != nil {
+		return
+	}
+	copyFile(from, s.git.Index)
+	if info, err := os.Lstat(from); err == nil { // whose time tells git which of its files may have changed since
+		_ = os.Chtimes(s.git.Index, info.ModTime(), info.ModTime())
 	}
 }
 
@@ -233,25 +243,27 @@ func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 
 // choose leaves out what is too large, unreadable, or another repository. The files of
 // another one go last, so that they crowd out nothing of this one.
-func (s *Shadow) choose(names []byte, links map[string]bool, snap *Snapshot) *bytes.Buffer {
+func (s *Shadow) choose(names []byte, links map[string]link, snap *Snapshot) *bytes.Buffer {
 	c := chosen{shadow: s, snap: snap, seen: map[string]bool{}}
-	var inner []string
+	inner := slices.Collect(maps.Keys(links))
 	for name := range bytes.SplitSeq(names, []byte{0}) {
 		path := string(name)
-		if s.caps.Inner && (strings.HasSuffix(path, "/") || links[path] && s.isDir(path)) {
+		_, linked := links[path]
+		switch {
+		case linked:
+		case s.caps.Inner && strings.HasSuffix(path, "/"):
 			inner = append(inner, path)
-			continue
-		}
-		c.add(path)
-	}
-	for path := range links {
-		if !slices.Contains(inner, path) {
-			inner = append(inner, s.filled(path)...)
+		default:
+			c.add(path)
 		}
 	}
 	slices.Sort(inner)
 	for _, path := range inner {
-		c.inner(path)
+		recorded, linked := links[path]
+		before := snap.Changed
+		if c.inner(path, recorded); linked && snap.Changed > before {
+			snap.Links++
+		}
 	}
 	return &c.out
 }
@@ -282,8 +294,8 @@ func (c *chosen) add(path string) {
 }
 
 // inner takes up the files of a repository inside the work tree.
-func (c *chosen) inner(path string) {
-	c.snap.note(fmt.Sprintf("%q is a repository of its own: its files are kept, its history is not", path))
+func (c *chosen) inner(path string, recorded link) {
+	c.snap.note(fmt.Sprintf("%q is a repository of its own: its files are kept, its history is not%s", path, recorded.dangles()))
 	_ = filepath.WalkDir(filepath.Join(c.shadow.work, path), func(full string, entry fs.DirEntry, err error) error {
 		rel := strings.TrimPrefix(full, filepath.Clean(c.shadow.work)+string(filepath.Separator))
 		switch {

@@ -50,6 +50,9 @@ func Collect(ctx context.Context, cfg Config) (spec.Collected, error) {
 		cfg.Patience = 20 * time.Second
 	}
 	cfg.Caps.Inner = true
+	if cfg.Repo != nil {
+		cfg.Caps.Base = cfg.Repo.Base
+	}
 	if cfg.Caps.FileBytes <= 0 {
 		cfg.Caps.FileBytes = maxFile
 	}
@@ -320,9 +323,9 @@ func (c *collector) uncommitted(ctx context.Context) {
 		c.note("The work tree could not be compared: %s", err)
 		return
 	}
-	c.res.Files = total
+	c.res.Files = total - c.snap.Links
 	for _, path := range changes {
-		if info, err := os.Lstat(filepath.Join(c.cfg.Workspace, path)); err == nil {
+		if info, err := os.Lstat(filepath.Join(c.cfg.Workspace, path)); err == nil && !info.IsDir() {
 			c.res.Bytes += info.Size()
 		}
 	}
