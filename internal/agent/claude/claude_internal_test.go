@@ -52,28 +52,6 @@ func TestNothingIsPaidTwice(t *testing.T) {
 	require.Equal(t, int64(700), s.all().Input)
 }
 
-// What no result has accounted for is part of the bill, by the price that was paid before.
-func TestWhatWasNotSettledIsEstimated(t *testing.T) {
-	t.Parallel()
-	s := spent{Open: tokens{Input: 1000, Output: 10}, Model: "claude-opus-5"}
-	cost, estimated := s.total()
-	require.True(t, estimated)
-	require.InDelta(t, 1050*5e-6, cost, 1e-9)
-	s = spent{Settled: tokens{Input: 100}, Cost: 1, Open: tokens{Input: 50}, Model: "glm"}
-	cost, _ = s.total()
-	require.InDelta(t, 1.5, cost, 1e-9)
-	require.Equal(t, true, s.data()["cost_estimated"])
-	s.settle(&account{}, outcome{Cost: 0.6}) // a result without sums of its own
-	require.Equal(t, int64(150), s.all().Input)
-	require.NotContains(t, s.data(), "cost_estimated")
-	s = spent{Settled: tokens{Input: 100}, Cost: 1, Open: tokens{Input: 50}}
-	s.lose()
-	s.settle(&account{}, outcome{Cost: 1, Models: map[string]modelUse{"opus": {Input: 100, Cost: 1}}})
-	require.InDelta(t, 2.5, s.Cost, 1e-9, "what one process has lost the next one does not account for")
-	require.Equal(t, int64(250), s.all().Input)
-	require.Equal(t, true, s.data()["cost_estimated"])
-}
-
 func TestWhenALimitEnds(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 22, 30, 0, 0, time.UTC)
@@ -222,4 +200,15 @@ func TestSessionsAreUUIDs(t *testing.T) {
 	require.Regexp(t, form, sessionID("x"))
 	require.Regexp(t, form, newUUID())
 	require.Equal(t, sessionID("00112233445566778899aabbccddeeff"), sessionID("00112233445566778899aabbccddeeff"))
+}
+
+// An attempt that goes on with a session is told that it was cut off where nothing else is said of the one before.
+func TestAnAttemptIsToldWhyItGoesOn(t *testing.T) {
+	t.Parallel()
+	env := agent.Env{Config: spec.Config{Title: "Compute it."}}
+	require.Contains(t, firstPrompt(env, &place{Begun: true}), "was cut off")
+	env.Config.Feedback = "Nothing was done."
+	text := firstPrompt(env, &place{Begun: true})
+	require.NotContains(t, text, "was cut off")
+	require.Contains(t, text, "You have worked on this task before.")
 }

@@ -61,7 +61,7 @@ func checkCredentials(vars variables) error {
 		}
 	}
 	return agent.Failure(task.ClassCredentials, task.Errorf(task.CodeUnauthorized,
-		"Claude Code has no credentials in this sandbox: give a key of the model API (%s), a subscription's token (%s), or the address of an endpoint that needs neither (%s); docs/CLAUDE-CODE.md says where.",
+		"Claude Code "+task.NoCredentials+": give a key of the model API (%s), a subscription's token (%s), or the address of an endpoint that needs neither (%s); docs/CLAUDE-CODE.md says where.",
 		envKey, envOAuth, envBaseURL))
 }
 

@@ -25,7 +25,7 @@ func limitsOf(env agent.Env, vars variables, p *place) limits {
 // reached is the limit that leaves no room for another request to the model; empty: none.
 func (t *talk) reached() string {
 	switch {
-	case t.limits.Cost > 0 && t.rec.cost() >= t.limits.Cost:
+	case t.limits.Cost > 0 && t.rec.beyond(t.limits.Cost):
 		return rounds.StopCost
 	case t.limits.Turns > 0 && t.rec.used() >= t.limits.Turns:
 		return rounds.StopTurns

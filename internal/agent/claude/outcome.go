@@ -76,6 +76,7 @@ func (t *talk) completed(end *turn, w rounds.Work) {
 	}
 	maps.Copy(data, t.rec.bill())
 	maps.Copy(data, t.loop().WorkData(w))
+	maps.Copy(data, w.Found())
 	t.env.Report.Emit(task.EventAgentCompleted, data)
 }
 

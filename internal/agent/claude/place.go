@@ -33,13 +33,14 @@ const placeName = "claude.json"
 
 // openPlace reads it, or makes one: for the session of an earlier attempt if there is one.
 func openPlace(env agent.Env) (*place, error) {
-	p := &place{path: filepath.Join(env.Config.Dir, placeName)}
-	if text, err := os.ReadFile(p.path); err == nil && json.Unmarshal(text, p) == nil && p.SessionID != "" {
+	path := filepath.Join(env.Config.Dir, placeName)
+	if p := readPlace(path); p != nil {
 		p.Begun = exists(transcriptPath(env, p.SessionID))
 		return p, nil
 	}
-	p.SessionID = sessionID(env.SessionID)
+	p := &place{SessionID: sessionID(env.SessionID), path: path}
 	if env.Resume == nil {
+		p.Begun = exists(transcriptPath(env, p.SessionID)) // of a place that nobody can read any more
 		return p, p.save()
 	}
 	if err := restore(env, env.Resume); err != nil {
@@ -47,6 +48,16 @@ func openPlace(env agent.Env) (*place, error) {
 	}
 	p.SessionID, p.Begun = env.Resume.SessionID, true
 	return p, p.save()
+}
+
+// readPlace answers nil for what cannot be read whole, as what another version has written.
+func readPlace(path string) *place {
+	p := &place{path: path}
+	text, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(text, p) != nil || p.SessionID == "" {
+		return nil
+	}
+	return p
 }
 
 func (p *place) save() error {

@@ -60,7 +60,10 @@ func firstPrompt(env agent.Env, place *place) string {
 	if vars := variablesOf(env.Environ); vars["INITIAL_PROMPT"] != "" && cfg.Description == "" {
 		text = vars["INITIAL_PROMPT"]
 	}
-	if place.Begun {
+	switch {
+	case place.Begun && cfg.Feedback != "":
+		text = "You have worked on this task before. Look at what is there already, and go on from there. The task was:\n\n" + text
+	case place.Begun:
 		text = "Your work on this task was cut off. Look at what is there already, and go on from there. The task was:\n\n" + text
 	}
 	if cfg.TestCommand != "" {

@@ -182,11 +182,11 @@ func (r *recorder) close(l *line) {
 		r.partial = nil
 	}
 	s := &r.place.Spent
-	s.Open, s.Model = s.Open.plus(m.usage), m.model
-	cost, _ := s.total()
+	s.use(m.model, m.usage)
+	cost, estimated := s.total()
 	r.emit("agent.assistant_message", l, map[string]any{
 		"model": m.model, "message_id": m.id, "stop_reason": m.stop, "block_count": m.blocks,
-		"usage": m.usage.data(), "total_usage": s.all().data(), "total_cost_usd": cost,
+		"usage": m.usage.data(), "total_usage": s.all().data(), "total_cost_usd": cost, "cost_estimated": estimated,
 	})
 }
 

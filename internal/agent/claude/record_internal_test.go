@@ -72,6 +72,25 @@ func TestARestartKnowsItsSession(t *testing.T) {
 	require.Contains(t, firstPrompt(env, p), "cut off")
 }
 
+// What a newer agent finds of an older one, and cannot read, it takes no half of.
+func TestAPlaceThatCannotBeReadIsNone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := agent.Env{SessionID: "s", Config: spec.Config{Dir: dir, Workspace: dir}}
+	old := `{"session_id":"old","turn":7,"files":3,"spent":{"cost_usd":2,"open":{"input_tokens":5}}}`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, placeName), []byte(old), 0o600))
+	got, err := openPlace(env)
+	require.NoError(t, err)
+	require.Equal(t, &place{SessionID: sessionID("s"), path: got.path}, got)
+	path := transcriptPath(env, got.SessionID)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte("{}\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, placeName), []byte(old), 0o600))
+	got, err = openPlace(env)
+	require.NoError(t, err)
+	require.Equal(t, &place{SessionID: sessionID("s"), Begun: true, path: got.path}, got)
+}
+
 // A look at a large work tree keeps nobody who stops the agent waiting, and what it has not seen
 // the next one sees.
 func TestALookGivesWay(t *testing.T) {

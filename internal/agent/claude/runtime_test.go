@@ -273,7 +273,7 @@ func TestAProgramThatDoesNotListenIsEnded(t *testing.T) {
 func TestABudgetIsOfTheAttempt(t *testing.T) {
 	b := newBench(
 		t, map[string]string{"MAX_BUDGET_USD": "1.25"},
-		[]step{{Hear: true}, says("m1", "One."), ends("One.", 0.4), {Hear: true}, calls("m2", "t2"), {Mark: "deaf"}, {Deaf: true}},
+		[]step{{Hear: true}, says("m1", "One."), ends("One.", 0.75), {Hear: true}, calls("m2", "t2"), {Mark: "deaf"}, {Deaf: true}},
 		[]step{{Hear: true}, says("m3", "Three."), ends("Three.", 0.5), {End: true}},
 	)
 	b.cfg.WaitForMessages = true
@@ -285,12 +285,12 @@ func TestABudgetIsOfTheAttempt(t *testing.T) {
 	b.has("agent.waiting", 2)
 	b.tell("c", "user_message", "three")
 	b.has("agent.waiting", 3)
-	require.Equal(t, []string{"1.2500", "0.4500"}, []string{b.flag(1, "--max-budget-usd"), b.flag(2, "--max-budget-usd")})
+	require.Equal(t, []string{"1.2500", "0.4948"}, []string{b.flag(1, "--max-budget-usd"), b.flag(2, "--max-budget-usd")})
 	b.tell("d", "user_message", "four")
 	require.Equal(t, 1, wait())
 	failed := b.one("agent.error")
 	require.Equal(t, []any{"stopped", "max_cost_reached", true}, []any{failed["failure_class"], failed["stop_reason"], failed["cost_estimated"]})
-	require.InDelta(t, 1.3, failed["cost_usd"], 1e-6, "what the process that was ended had spent is not forgotten")
+	require.InDelta(t, 1.25525, failed["cost_usd"], 1e-6, "what the process that was ended had spent is not forgotten")
 	require.Equal(t, "d", b.one("agent.message_dropped")["message_id"])
 }
 

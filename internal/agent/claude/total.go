@@ -13,6 +13,13 @@ func (r *recorder) cost() float64 {
 	return usd
 }
 
+// beyond reports whether the attempt may spend no more.
+func (r *recorder) beyond(limit float64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.place.Spent.beyond(limit)
+}
+
 // bill is what the attempt has cost so far, as the data of an event.
 func (r *recorder) bill() map[string]any {
 	r.mu.Lock()

@@ -1,7 +1,5 @@
 package claude
 
-import "strings"
-
 // tokens is what a message cost.
 type tokens struct {
 	Input      int64 `json:"input_tokens"`
@@ -40,9 +38,11 @@ type modelUse struct {
 	Cost       float64 `json:"costUSD"`                  //nolint:tagliatelle // the program's name
 }
 
+func (m modelUse) tokens() tokens { return tokens{m.Input, m.Output, m.CacheRead, m.CacheWrite} }
+
 func sum(models map[string]modelUse) (t tokens, cost float64) {
 	for _, m := range models {
-		t, cost = t.plus(tokens{m.Input, m.Output, m.CacheRead, m.CacheWrite}), cost+m.Cost
+		t, cost = t.plus(m.tokens()), cost+m.Cost
 	}
 	return t, cost
 }
@@ -50,12 +50,23 @@ func sum(models map[string]modelUse) (t tokens, cost float64) {
 // spent is what an attempt has cost. What a result has accounted for is settled; what messages
 // have said since then is open.
 type spent struct {
-	Settled tokens  `json:"settled"`
-	Cost    float64 `json:"cost_usd"`
-	Open    tokens  `json:"open"`
-	Model   string  `json:"model"`
+	Settled tokens            `json:"settled"`
+	Cost    float64           `json:"cost_usd"`
+	Open    map[string]tokens `json:"open"` // by model
+	Model   string            `json:"model"`
+	// Rates are what models cost by their last bill, as a factor of the list.
+	Rates map[string]float64 `json:"rates,omitempty"`
 	// Estimated: a part of Cost is, since the process that had spent it ended without a result.
 	Estimated bool `json:"estimated"`
+}
+
+// use takes in what a message says that it has used.
+func (s *spent) use(model string, t tokens) {
+	if s.Open == nil {
+		s.Open = map[string]tokens{}
+	}
+	name := plainName(model)
+	s.Open[name], s.Model = s.Open[name].plus(t), model
 }
 
 // account is the bill of one process of the program, whose sums go on from result to result.
@@ -64,8 +75,8 @@ type account struct {
 	cost   float64
 }
 
-// settle takes in a result. A program that resumes a session may go on with that one's sums, or
-// begin anew; newer ones say what came since their last result.
+// settle takes in a result: the program's own bill goes before every estimate. A program that resumes a session may go on
+// with that one's sums, or begin anew; newer ones say what came since their last result.
 func (s *spent) settle(a *account, o outcome) {
 	total, _ := sum(o.Models)
 	fresh, cost := sum(o.Since)
@@ -73,47 +84,49 @@ func (s *spent) settle(a *account, o outcome) {
 		fresh, cost = total.minus(a.tokens), o.Cost-a.cost
 	}
 	a.tokens, a.cost = total, o.Cost
-	if fresh.weight() < s.Open.weight() { // what it did without a stream is not in its sums
-		fresh = s.Open
+	s.learn(o.Models)
+	s.learn(o.Since)
+	s.learnWhole(cost)
+	if open := s.open(); fresh.weight() < open.weight() { // what it did without a stream is not in its sums
+		fresh = open
 	}
-	s.Settled, s.Cost, s.Open = s.Settled.plus(fresh), s.Cost+max(cost, 0), tokens{}
+	s.Settled, s.Cost, s.Open = s.Settled.plus(fresh), s.Cost+max(cost, 0), nil
 }
 
 // lose settles what no result will account for any more: its process has ended.
 func (s *spent) lose() {
 	s.Cost, s.Estimated = s.total()
-	s.Settled, s.Open = s.all(), tokens{}
+	s.Settled, s.Open = s.all(), nil
 }
 
 func (t tokens) minus(o tokens) tokens {
 	return tokens{max(t.Input-o.Input, 0), max(t.Output-o.Output, 0), max(t.CacheRead-o.CacheRead, 0), max(t.CacheWrite-o.CacheWrite, 0)}
 }
 
-func (s *spent) all() tokens { return s.Settled.plus(s.Open) }
-
-// total is the cost so far. What no result has accounted for is estimated by the price that was
-// paid until then, or by the list; estimated says so.
-func (s *spent) total() (usd float64, estimated bool) {
-	open := s.Open.weight()
-	if open == 0 {
-		return s.Cost, s.Estimated
+// open is all that no result has accounted for.
+func (s *spent) open() (t tokens) {
+	for _, one := range s.Open {
+		t = t.plus(one)
 	}
-	price := listPrice(s.Model)
-	if settled := s.Settled.weight(); settled > 0 && s.Cost > 0 {
-		price = s.Cost / settled
-	}
-	return s.Cost + open*price, true
+	return t
 }
 
-// listPrice is about what a token of input costs; 0 of models that are not known.
-func listPrice(model string) float64 {
-	const million = 1e6
-	for family, usd := range map[string]float64{"opus": 5, "sonnet": 3, "haiku": 1} {
-		if strings.Contains(model, family) {
-			return usd / million
-		}
-	}
-	return 0
+func (s *spent) all() tokens { return s.Settled.plus(s.open()) }
+
+// total is the cost so far, with an estimate of what no result has accounted for; estimated says so.
+func (s *spent) total() (usd float64, estimated bool) {
+	open := s.open()
+	return s.Cost + s.estimate(), s.Estimated || open != tokens{}
+}
+
+// margin is by how much an estimate must be above the limit of cost to end a turn: the program holds itself to that limit,
+// by its own bill.
+const margin = 1.25
+
+// beyond reports whether no more may be spent.
+func (s *spent) beyond(limit float64) bool {
+	usd, _ := s.total()
+	return s.Cost >= limit || usd >= margin*limit
 }
 
 func (s *spent) data() map[string]any {

@@ -1,0 +1,106 @@
+package claude
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func opened(model string, t tokens) map[string]tokens { return map[string]tokens{model: t} }
+
+// What no result has accounted for is part of the bill, by the list until there was a bill of the same model.
+func TestWhatWasNotSettledIsEstimated(t *testing.T) {
+	t.Parallel()
+	s := spent{}
+	s.use("claude-opus-5", tokens{Input: 1000, Output: 10})
+	cost, estimated := s.total()
+	require.True(t, estimated)
+	require.InDelta(t, 1050*5e-6, cost, 1e-9)
+	s = spent{Settled: tokens{Input: 100}, Cost: 1, Open: opened("glm", tokens{Input: 50})}
+	s.settle(&account{}, outcome{Cost: 0.6}) // a result without sums of its own
+	require.Equal(t, int64(150), s.all().Input)
+	require.NotContains(t, s.data(), "cost_estimated")
+	s = spent{Settled: tokens{Input: 100}, Cost: 1, Open: opened("opus", tokens{Input: 50}), Rates: map[string]float64{"opus": 2000}}
+	s.lose()
+	s.settle(&account{}, outcome{Cost: 1, Models: map[string]modelUse{"opus": {Input: 100, Cost: 1}}})
+	require.InDelta(t, 2.5, s.Cost, 1e-9, "what one process has lost the next one does not account for")
+	require.Equal(t, int64(250), s.all().Input)
+	require.Equal(t, true, s.data()["cost_estimated"])
+}
+
+// What the pinned versions of the program bill for a million tokens of each kind, as measured.
+func TestTheListIsThatOfTheProgram(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string]price{
+		"claude-opus-5-5": {4, 20, 0.2, 5}, "claude-opus-4-8": {5, 25, 0.5, 6.25}, "glm-4.6": {5, 25, 0.5, 6.25},
+		"claude-sonnet-4-5-20250929": {3, 15, 0.3, 3.75}, "claude-haiku-4-5": {1, 5, 0.1, 1.25},
+	} {
+		require.Equal(t, want, priceOf(model), model)
+	}
+	s := spent{}
+	s.use("claude-opus-5-5", tokens{Input: 850_000})
+	cost, _ := s.total()
+	require.InDelta(t, 3.4, cost, 1e-9)
+}
+
+// A model that nobody has listed counts before its first bill, and by that afterwards; a name of the bill that is
+// another one than that of the messages does not matter.
+func TestABillCorrectsTheEstimate(t *testing.T) {
+	t.Parallel()
+	for name, billed := range map[string]map[string]modelUse{
+		"by name": {"glm-4.6[1m]": {Input: 400_000, Cost: 1.6}, "claude-haiku-4-5": {Input: 10, Cost: 1}}, "another name": {"z": {Input: 400_000, Cost: 1.6}}, "no name": nil,
+	} {
+		var s spent
+		s.use("glm-4.6", tokens{Input: 400_000})
+		cost, estimated := s.total()
+		require.True(t, estimated && cost == 2, name)
+		s.settle(&account{}, outcome{Cost: 1.6, Models: billed})
+		cost, estimated = s.total()
+		require.True(t, !estimated && cost == 1.6, name)
+		s.use("glm-4.6", tokens{Input: 100_000})
+		cost, _ = s.total()
+		require.InDelta(t, 2, cost, 1e-9, name)
+	}
+}
+
+// What a bill has in it beside tokens does not make the next estimate one that ends a turn.
+func TestAFixedChargeIsNoPriceOfTokens(t *testing.T) {
+	t.Parallel()
+	for name, billed := range map[string]map[string]modelUse{
+		"by name": {"glm-4.6": {Input: 20, Cost: 10}}, "another name": {"z": {Input: 20, Cost: 10}}, "no name": nil,
+	} {
+		var s spent
+		s.use("glm-4.6", tokens{Input: 20})
+		s.settle(&account{}, outcome{Cost: 10, Models: billed})
+		s.use("glm-4.6", tokens{Input: 100_000})
+		cost, _ := s.total()
+		require.InDelta(t, 10.5, cost, 1e-9, name)
+	}
+}
+
+func TestAPriceStaysNearTheList(t *testing.T) {
+	t.Parallel()
+	for cost, want := range map[float64]float64{1000: 2, 0.0001: 0.125, 0.1: 0.5} {
+		for _, name := range []string{"glm-4.6", "z"} {
+			var s spent
+			s.use("glm-4.6", tokens{Input: 20_000})
+			s.settle(&account{}, outcome{Cost: cost, Models: map[string]modelUse{name: {Input: 20_000, Cost: cost}}})
+			s.use("glm-4.6", tokens{Input: 100_000})
+			require.InDelta(t, want, s.estimate(), 1e-9, name)
+		}
+	}
+}
+
+// An estimate alone ends a turn only above the margin: the program knows its own bill.
+func TestAnEstimateEndsATurnAboveItsMarginOnly(t *testing.T) {
+	t.Parallel()
+	var s spent
+	s.use("glm-4.6", tokens{Input: 850_000})
+	require.False(t, s.beyond(4.2), "4.25 USD by an estimate")
+	require.True(t, s.beyond(3.4))
+	s.lose()
+	require.True(t, s.beyond(4.2), "nobody will bill it")
+	billed := spent{}
+	billed.settle(&account{}, outcome{Cost: 4.2})
+	require.True(t, billed.beyond(4.2))
+}
