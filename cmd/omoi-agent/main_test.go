@@ -514,7 +514,7 @@ func TestUsage(t *testing.T) {
 	require.Equal(t, 1, cmd.ProcessState.ExitCode())
 	out, err = b.command("probe", "--dir", t.TempDir()).Output()
 	require.NoError(t, err)
-	require.JSONEq(t, `{"unsent":0,"newest_age_ms":-1,"agent_alive":false}`, string(out))
+	require.JSONEq(t, `{"unsent":0,"newest_age_ms":-1,"agent_alive":false,"ended":false}`, string(out))
 }
 
 func TestTheBinaryIsSmallAndStatic(t *testing.T) {

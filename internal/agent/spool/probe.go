@@ -2,6 +2,7 @@ package spool
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ type Probe struct {
 	Unsent      int64 `json:"unsent"`        // events that the API has not acknowledged
 	NewestAgeMS int64 `json:"newest_age_ms"` // age of the newest event; -1 if none is kept
 	AgentAlive  bool  `json:"agent_alive"`   // a process holds the spool
+	Ended       bool  `json:"ended"`         // what is unsent tells that the work is over: nothing more will be spooled
 }
 
 // Look reads the spool in dir, which another process may be writing. now is the time by
@@ -29,7 +31,7 @@ func Look(dir string, now time.Duration) (Probe, error) {
 	st, _ := readState(dir)
 	var last Record
 	for i := len(segs) - 1; i >= 0 && last.N == 0; i-- {
-		last = lastRecord(segs[i].path)
+		last, p.Ended = newest(segs[i].path, st.acked)
 	}
 	if last.N > 0 {
 		p.Unsent = max(last.N-st.acked, 0)
@@ -38,18 +40,29 @@ func Look(dir string, now time.Duration) (Probe, error) {
 	return p, nil
 }
 
-func lastRecord(path string) Record {
+// newest is the last record of a segment, and whether one after acked is the last word of an agent.
+func newest(path string, acked int64) (last Record, ended bool) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return Record{}
+		return Record{}, false
 	}
-	var last Record
 	for line := range bytes.Lines(b) {
 		if r, ok := decode(bytes.TrimSuffix(line, []byte{'\n'})); ok {
 			last = r
+			ended = ended || r.N > acked && lastWord(r.Body)
 		}
 	}
-	return last
+	return last, ended
+}
+
+// shutdown is the type of what an agent says last.
+const shutdown = "agent.shutdown"
+
+func lastWord(body []byte) bool {
+	var event struct {
+		Type string `json:"event_type"`
+	}
+	return bytes.Contains(body, []byte(shutdown)) && json.Unmarshal(body, &event) == nil && event.Type == shutdown
 }
 
 // age does not ask when the event says that it occurred: the wall clock may have been set since.

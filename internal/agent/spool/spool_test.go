@@ -147,6 +147,36 @@ func TestLookTellsWhatIsUnsent(t *testing.T) {
 	require.EqualValues(t, -1, look.NewestAgeMS, "the machine was started anew")
 }
 
+// An agent that has ended and cannot send spools no more: only its last word tells it from one that stands still.
+func TestLookTellsThatTheWorkIsOver(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, spool.Config{})
+	last := int64(0)
+	for body, ended := range map[string]bool{
+		`{"event_type":"agent.tool_result","event_data":{"text":"agent.shutdown"}}`: false, `{"event_type":"agent.shutdown"}`: true,
+	} {
+		n, err := s.Append(json.RawMessage(body), false)
+		require.NoError(t, err)
+		look, err := spool.Look(dir, spool.Clock())
+		require.NoError(t, err)
+		require.Equal(t, ended, look.Ended, body)
+		require.NoError(t, s.Ack(n))
+		last = n
+	}
+	_, err := s.Append(json.RawMessage(`{"event_type":"agent.shutdown"}`), false)
+	require.NoError(t, err)
+	_, err = s.Append(json.RawMessage(`{"event_type":"agent.events_dropped"}`), false)
+	require.NoError(t, err)
+	look, err := spool.Look(dir, spool.Clock())
+	require.NoError(t, err)
+	require.True(t, look.Ended, "whatever is noted after it")
+	require.NoError(t, s.Ack(last+2))
+	look, err = spool.Look(dir, spool.Clock())
+	require.NoError(t, err)
+	require.False(t, look.Ended, "the API has heard it")
+}
+
 // The wall clock may jump by hours: what was just written is new all the same.
 func TestSettingTheClockAgesNothing(t *testing.T) {
 	t.Parallel()
