@@ -121,7 +121,7 @@ func TestALimitIsOne(t *testing.T) {
 // A program that neither speaks nor hears is run once an attempt: the next attempt is its next chance.
 func TestAPlainProgramIsRunOnce(t *testing.T) {
 	t.Parallel()
-	for does, why := range map[string]string{"echo sorry; exit 3": "exit code 3 (exited). The end of its output:\nsorry", "echo x > left": "left"} {
+	for does, why := range map[string]string{"echo sorry; exit 3": "exit code 3 (exited). The end of its output:\nsorry", `printf 'starting\n\nno disk\n'; exit 3`: "starting\nno disk", "echo x > left": "left"} {
 		b := commandBox(t, does)
 		b.cfg.Continuous = true
 		require.Equal(t, 1, b.run())

@@ -186,7 +186,7 @@ const outputTail = 2000
 // EndOf says how the output of a command that failed ends, for the reason of a failed attempt.
 func EndOf(output string) string {
 	tail := strings.TrimSpace(strings.ToValidUTF8(output[max(len(output)-outputTail, 0):], ""))
-	return "The end of its output:\n" + or(tail, "(none)")
+	return task.EndOfOutput + or(task.Squeezed(tail), "(none)")
 }
 
 // marks are what a restarted program must know.

@@ -79,7 +79,7 @@ type LoadedTask struct {
 	// Lost is true if another chain of runs has claimed the command.
 	Lost bool `json:"lost,omitempty"`
 	// Continues is true if nobody has written the task since the run that the caller goes on
-	// with: its state stands, and only Live is answered besides.
+	// with: its state stands, and only Live and Left are answered besides.
 	Continues bool `json:"continues,omitempty"`
 	// Reset is true if another run of the same chain wrote the task last: signals and
 	// a cancel that are already there were re-applied and are dropped.
@@ -103,7 +103,9 @@ type LoadedTask struct {
 	PublishOnly bool `json:"publish_only,omitempty"`
 	// Saved says that [PromoteWork] can bring the work of the last attempt to its branch, if it is not there: to be published,
 	// or where it was to be validated first and could not be handed in, to be judged.
-	Saved    bool     `json:"saved,omitempty"`
+	Saved bool `json:"saved,omitempty"`
+	// Left are the sandboxes of earlier attempts whose cleanups will look again.
+	Left     []string `json:"left,omitempty"`
 	Settings Settings `json:"settings"`
 }
 

@@ -15,6 +15,7 @@ func (r *recorder) ends(e *event) bool {
 		return false
 	}
 	if e.Type == task.EventAgentCompleted || e.Type == task.EventContinuousCompleted {
+		e.Data = said(e.Data)
 		r.now = r.now.over(tokensOf(e.Data))
 		r.now.Cost = max(r.now.Cost, number(e.Data["cost_usd"]))
 		if text, ok := e.Data["final_output"].(string); ok {
@@ -31,6 +32,19 @@ func (r *recorder) ends(e *event) bool {
 		return !fails(e) // told, it would be the end of the attempt
 	}
 	return !final
+}
+
+// said is what a program tells of its end, without what is not known by its word alone: tests that omoi did not run were not
+// passed but said to be, and the pull request is omoi's own.
+func said(data map[string]any) map[string]any {
+	own := maps.Clone(data)
+	maps.DeleteFunc(own, func(name string, _ any) bool {
+		return slices.Contains([]string{"tests_passed", "tests_run", "changed_nothing", "pr_created", "pr_url", "pr_number"}, name)
+	})
+	if data["tests_passed"] == true {
+		own["tests_said"] = true
+	}
+	return own
 }
 
 // gaveUp is what the program said at the end of a round that came to nothing; ok is false if it said no such thing.

@@ -27,6 +27,7 @@ type wire struct {
 	mu     sync.Mutex
 	down   func() (link.Answer, error) // nil: it works
 	most   int                         // bytes of a body that get through; 0: all of them
+	over   func() (link.Answer, error) // what longer ones get
 	asked  []time.Time
 	events []agenttest.Event
 }
@@ -39,7 +40,7 @@ func (w *wire) Post(_ context.Context, _ string, body []byte, _ bool) (link.Answ
 		return w.down()
 	}
 	if w.most > 0 && len(body) > w.most {
-		return link.Answer{}, errors.New("connection reset by peer")
+		return w.over()
 	}
 	var in struct {
 		First  int64             `json:"first"`
@@ -142,28 +143,38 @@ func TestAnHourOfTroubleLosesNothingAndFloodsNobody(t *testing.T) {
 	}
 }
 
-// Some ways are cut after so many bytes, and would never let the batch through that gathered meanwhile.
+// Some ways are cut after so many bytes, and would never let the batch through that gathered
+// meanwhile; an API whose room for long bodies is taken would let the heartbeats in it wait.
 func TestSmallerBatchesAreTriedWhereLargeOnesGetLost(t *testing.T) {
 	t.Parallel()
-	aside(t, reporter.Config{SandboxID: "sbx"}, func(t *testing.T, w *wire, r *reporter.Reporter) {
-		t.Helper()
-		w.most = 2000
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // of the bubble, which takes none
-		defer cancel()
-		const events = 150
-		for range events {
-			r.Emit("agent.message", map[string]any{"text": strings.Repeat("x", 200)})
-		}
-		require.NoError(t, r.Flush(ctx))
-		require.Len(t, w.stored(), events)
-		w.most = 0
-		for range events {
-			r.Emit("agent.message", map[string]any{"text": strings.Repeat("x", 200)})
-		}
-		before := len(w.posts())
-		require.NoError(t, r.Flush(ctx))
-		require.Less(t, len(w.posts())-before, 10, "what gets through again is sent in large batches")
-	})
+	for name, over := range map[string]func() (link.Answer, error){
+		"cut":  func() (link.Answer, error) { return link.Answer{}, errors.New("connection reset by peer") },
+		"busy": func() (link.Answer, error) { return link.Answer{Status: 503, RetryAfter: time.Second}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			aside(t, reporter.Config{SandboxID: "sbx"}, func(t *testing.T, w *wire, r *reporter.Reporter) {
+				t.Helper()
+				w.most, w.over = 2000, over
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // of the bubble, which takes none
+				defer cancel()
+				const events = 150
+				say := func() {
+					for range events {
+						r.Emit("agent.message", map[string]any{"text": strings.Repeat("x", 200)})
+					}
+				}
+				say()
+				require.NoError(t, r.Flush(ctx))
+				require.Len(t, w.stored(), events)
+				w.most = 0
+				say()
+				before := len(w.posts())
+				require.NoError(t, r.Flush(ctx))
+				require.Less(t, len(w.posts())-before, 10, "what gets through again is sent in large batches")
+			})
+		})
+	}
 }
 
 // What a server asks of all agents at once must not bring all of them back at once.

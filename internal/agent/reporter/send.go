@@ -65,7 +65,7 @@ type sender struct {
 
 const (
 	plainBodies = 100 // sent before compression is tried again
-	mostLost    = 3   // batches in a row before smaller ones are tried: some ways let no large one through
+	mostLost    = 3   // batches in a row before smaller ones are tried: some ways let no large one through, and a busy API has more room for small ones
 )
 
 // idle waits for something to send, then gives it company unless it is urgent.
@@ -112,11 +112,10 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 	case slowly:
 		s.failures++
 		return pause.For(ctx, wait+pause.Jitter(s.cfg.SlowBackoff))
-	case lost:
+	case lost, again:
 		if s.failures >= mostLost {
 			s.limit = max(len(records)/2, 1)
 		}
-	case again:
 	}
 	return pause.For(ctx, wait+s.backoff()) // on top of what the server asked all for, or all come back at once
 }

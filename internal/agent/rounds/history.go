@@ -20,6 +20,7 @@ func (w Work) history(ctx context.Context, git gitcmd.Git, repo *spec.Repo) (see
 	}
 	switch {
 	case tip == "" || tip == repo.Base:
+		w.unmoved = tip != ""
 	case goesOn(ctx, git, repo.Base, tip):
 		w.Committed = true
 	default:

@@ -10,6 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const commits = `
@@ -63,6 +64,27 @@ func TestWorkStandsOnItsBase(t *testing.T) {
 	}
 }
 
+// Where a task may change nothing it is done without a commit, if nothing is left lying about and the branch stands where it was.
+func TestATaskMayChangeNothing(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git here")
+	}
+	for does, idle := range map[string]bool{
+		":": true, "echo 1 > new.py": false, "git reset -q --hard HEAD~1": false, "git checkout -q --orphan other; commit work": false, "commit work": false,
+	} {
+		dir := t.TempDir()
+		base := shell(t, dir, `git init -q -b main; commit first; commit second; git switch -qc feature/x; git rev-parse HEAD`)
+		shell(t, dir, does)
+		env := agent.Env{Config: spec.Config{Workspace: dir, Mode: "implementation", Repo: &spec.Repo{Branch: "feature/x", Base: base}}}
+		w := rounds.Look(t.Context(), env, rounds.Asks{})
+		require.Equal(t, idle, w.Idle(), does)
+		require.Equal(t, idle, w.Found()["changed_nothing"], does)
+		require.Equal(t, idle || w.Committed, w.Undone(env, map[string]string{task.EnvRequireChanges: "false"}) == "", does)
+		require.Equal(t, w.Committed, w.Undone(env, nil) == "", does)
+	}
+}
+
 // What is changed and not committed is said once, in one line, with what is to be done about it.
 func TestWhatIsNotCommittedIsSaidOnce(t *testing.T) {
 	t.Parallel()
@@ -75,6 +97,9 @@ func TestWhatIsNotCommittedIsSaidOnce(t *testing.T) {
 	env := agent.Env{Config: spec.Config{Workspace: dir, Mode: "implementation", Repo: &spec.Repo{Branch: "feature/x", Base: base}}}
 	w := rounds.Look(t.Context(), env, rounds.Asks{Clean: true}).Asked(env, nil)
 	require.Equal(t, "Not committed: M calc.py, ?? new.py. The branch feature/x has no commit of this task, and only what is committed is work: commit it.", w.Feedback())
+	shell(t, dir, "git commit -qam mended")
+	w = rounds.Look(t.Context(), env, rounds.Asks{Clean: true}).Asked(env, nil)
+	require.Contains(t, w.Feedback(), "Not committed: ?? new.py. Commit it, or add what is no work to .gitignore and commit that.")
 }
 
 func shell(t *testing.T, dir, does string) string {

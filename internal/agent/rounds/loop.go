@@ -152,6 +152,20 @@ func (l *Loop) Over() string {
 	return ""
 }
 
+// why is what a person should know of an end without success beside its name; empty: nothing.
+func (l *Loop) why(reason string) string {
+	name, limit := map[string]string{StopCost: "MAX_TOTAL_COST_USD", StopTime: "MAX_DURATION_SECONDS", StopIterations: "MAX_ITERATIONS"}[reason], ""
+	switch {
+	case reason == StopErrors && l.State.Error != "":
+		return fmt.Sprintf("Failed rounds in a row: %d. The last one: %s", l.State.Failed, l.State.Error)
+	case name == "":
+		return ""
+	case reason == StopCost:
+		limit = fmt.Sprintf(", at a cost of %.4f USD", l.Agent.Cost())
+	}
+	return fmt.Sprintf("%s: the agent was stopped in round %d%s; %s in env of execution_config sets the limit.", reason, l.State.Iteration, limit, name)
+}
+
 // Finish reports the end of continuous mode.
 func (l *Loop) Finish(reason string, w Work) agent.Result {
 	data := l.data(w)
@@ -162,8 +176,8 @@ func (l *Loop) Finish(reason string, w Work) agent.Result {
 	maps.Copy(data, l.Agent.Bill())
 	maps.Copy(data, w.Found())
 	maps.Copy(data, map[string]any{"stop_reason": reason, "validation_passed": reason == StopPassed})
-	if reason == StopErrors && l.State.Error != "" {
-		data["error"] = fmt.Sprintf("Failed rounds in a row: %d. The last one: %s", l.State.Failed, l.State.Error)
+	if text := l.why(reason); text != "" {
+		data["error"] = text
 	}
 	l.Env.Report.Emit(task.EventContinuousCompleted, data)
 	return agent.Result{Failed: reason != StopPassed}

@@ -24,16 +24,20 @@ type Work struct {
 	base                             string   // commit that the branch has lost
 	aside                            string   // commit that does not go on from the branch
 	looked, judged                   bool
+	unmoved                          bool // the branch is where it was
 }
+
+// Idle reports whether the task has changed nothing, and left nothing behind.
+func (w Work) Idle() bool { return w.Clean && w.unmoved && w.aside == "" }
 
 // Found is what was seen of the work, as the data of an event.
 func (w Work) Found() map[string]any {
 	data := map[string]any{}
 	if w.looked {
-		data["code_committed"], data["code_pushed"] = w.Committed, w.Pushed
+		data["code_committed"], data["code_pushed"], data["changed_nothing"] = w.Committed, w.Pushed, w.Idle()
 	}
 	if w.judged {
-		data["tests_passed"] = w.Tested
+		data["tests_passed"], data["tests_run"] = w.Tested, true
 	}
 	return data
 }
@@ -64,7 +68,7 @@ func Look(ctx context.Context, env agent.Env, asks Asks) Work {
 	case err != nil:
 		w.Wrong = append(w.Wrong, "The work tree cannot be read: "+err.Error())
 	case left != "" && asks.Clean:
-		w.Wrong = append(w.Wrong, notCommitted(left))
+		w.Wrong = append(w.Wrong, leftOver(left))
 	}
 	w, tip := w.history(ctx, git, repo)
 	if w.Pushed = tip != "" && tip == commit(ctx, git, "refs/remotes/origin/"+repo.Branch); !w.Pushed && asks.Pushed {
@@ -78,6 +82,9 @@ func Look(ctx context.Context, env agent.Env, asks Asks) Work {
 func (w Work) Undone(env agent.Env, vars map[string]string) string {
 	repo := env.Config.Repo
 	if repo == nil || w.Committed || !Writes(env.Config.Mode) || !wants(vars, "REQUIRE_CODE_PUSHED") {
+		return ""
+	}
+	if w.Idle() && !wants(vars, task.EnvRequireChanges) {
 		return ""
 	}
 	text := "Nothing was done: the branch " + repo.Branch + " has no commit of this task. Make the change and commit it; " +
@@ -103,10 +110,18 @@ func notCommitted(left string) string {
 	return "Not committed: " + first(files, maxWords) + "."
 }
 
+// leftOver also says what to do about it, where all else is done.
+func leftOver(left string) string {
+	if strings.Contains("\n"+left, "\n??") {
+		return notCommitted(left) + " Commit it, or add what is no work to .gitignore and commit that."
+	}
+	return notCommitted(left) + " Commit it, or put it back as it was."
+}
+
 // Asked adds that nothing was done, where that does not pass. What is not committed it says as well.
 func (w Work) Asked(env agent.Env, vars map[string]string) Work {
 	if text := w.Undone(env, vars); text != "" {
-		said := func(wrong string) bool { return w.left != "" && wrong == notCommitted(w.left) }
+		said := func(wrong string) bool { return w.left != "" && wrong == leftOver(w.left) }
 		w.Wrong = append(slices.DeleteFunc(w.Wrong, said), text)
 	}
 	return w
@@ -124,7 +139,7 @@ func (w Work) Judged(res proc.Result, err error) Work {
 	w.judged, w.Tested = true, err == nil && res.Outcome == proc.Exited && res.ExitCode == 0
 	if !w.Tested {
 		tail := res.Output[max(len(res.Output)-maxWords, 0):]
-		w.Wrong = append(w.Wrong, fmt.Sprintf("The test command failed (exit code %d):\n%s", res.ExitCode, first(tail, maxWords)))
+		w.Wrong = append(w.Wrong, fmt.Sprintf("The test command failed (exit code %d):\n%s", res.ExitCode, task.Squeezed(first(tail, maxWords))))
 	}
 	return w
 }
