@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -18,6 +19,7 @@ type clone struct {
 	repo   *repository
 	folder string
 	dir    string
+	loan   *mirror.Loan // nil: nothing is borrowed
 }
 
 // clone makes an empty copy.
@@ -34,7 +36,10 @@ func (r *repository) clone(ctx context.Context) (*clone, error) {
 	return c, nil
 }
 
-func (c *clone) remove() { _ = os.RemoveAll(c.folder) }
+func (c *clone) remove() {
+	_ = os.RemoveAll(c.folder)
+	c.giveBack()
+}
 
 // path is the copy as a repository of package localgit.
 func (c *clone) path() scm.Repo { return scm.Repo(c.dir) }
@@ -53,8 +58,8 @@ func (c *clone) remoteRefs(ctx context.Context, refs ...string) (map[string]stri
 	return found, nil
 }
 
-// fetch brings a ref of the server into the copy under another name.
-func (c *clone) fetch(ctx context.Context, refspecs ...string) error {
+// fetchAlone brings refs of the server into the copy under other names.
+func (c *clone) fetchAlone(ctx context.Context, refspecs ...string) error {
 	_, err := c.git(ctx, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", c.repo.remote()}, refspecs...)...)
 	return c.repo.toldGit(ctx, err, "fetch")
 }
@@ -85,8 +90,7 @@ func (c *clone) fill(ctx context.Context, branch string, needs []string) (string
 // fetchNeeded fetches what is needed or, where the server does not give out commits by their ids, what holds it.
 func (c *clone) fetchNeeded(ctx context.Context, narrow, wide []string) error {
 	if len(narrow) > 0 {
-		err := c.fetch(ctx, narrow...)
-		if code := task.CodeOf(err); err == nil || ctx.Err() != nil || code == task.CodeForbidden || code == task.CodeExhausted {
+		if err := c.fetch(ctx, narrow...); err == nil || hopeless(ctx, err) {
 			return err
 		}
 	}

@@ -32,6 +32,7 @@ func (r *repository) settings() []string {
 		"user.email=omoi@localhost",
 		"gc.auto=0",
 		"maintenance.auto=false",
+		"fetch.unpackLimit=1",     // packs, also of little
 		"fetch.fsckObjects=false", // what omoi itself did not bring is the server's to judge
 		"fetch.recurseSubmodules=false",
 		"http.lowSpeedLimit=1000",
@@ -67,13 +68,19 @@ func (e *gitError) Unwrap() error { return e.err }
 
 // git runs git in the folder of a copy and answers what it printed. It may ask the server.
 func (c *clone) git(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append(append(c.repo.settings(), "--git-dir="+c.dir), args...)...) //nolint:gosec // G204: refs are checked, the address is the configured one
+	return c.repo.git(ctx, c.dir, nil, args...)
+}
+
+// git runs git in dir, with files held open beside the token's pipe.
+func (r *repository) git(ctx context.Context, dir string, held []*os.File, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append(append(r.settings(), "--git-dir="+dir), args...)...) //nolint:gosec // G204: refs are checked, the address is the configured one
 	var out, errs strings.Builder
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "/", environment(), &out, &errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	if err := withSecret(cmd, c.repo.token); err != nil {
+	cmd.ExtraFiles = held
+	if err := withSecret(cmd, r.token); err != nil {
 		return "", &gitError{args[0], errs.String(), err}
 	}
 	return strings.TrimSpace(out.String()), nil
@@ -85,7 +92,7 @@ func withSecret(cmd *exec.Cmd, secret string) error {
 	if err != nil {
 		return fmt.Errorf("make a pipe for git: %w", err)
 	}
-	cmd.ExtraFiles = []*os.File{read}
+	cmd.ExtraFiles = append([]*os.File{read}, cmd.ExtraFiles...)
 	said := make(chan struct{})
 	go func() {
 		defer close(said)

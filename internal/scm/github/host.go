@@ -14,6 +14,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
+	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/scm/scratch"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -27,6 +28,8 @@ type Config struct {
 	URL string
 	// Scratch holds throw-away copies of repositories; nil: where the system has such.
 	Scratch *scratch.Dir
+	// Mirrors keeps what was fetched for the next time; nil: nothing is kept.
+	Mirrors *mirror.Store
 	// HTTP makes the requests of the API; nil: a client of its own with a time limit.
 	HTTP *http.Client
 	// App is worked with where its users have no token of their own; nil: there is none.

@@ -17,11 +17,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/scm/github/standin"
+	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/scm/scratch"
 )
 
-// metered is the same host through a proxy that counts what the server answers.
-func (b *bench) metered() (*github.Host, *atomic.Int64) {
+// metered is the same host through a proxy that counts what the server answers, with other mirrors or none.
+func (b *bench) metered(mirrors *mirror.Store) (*github.Host, *atomic.Int64) {
 	b.t.Helper()
 	to, err := url.Parse(b.server.URL)
 	require.NoError(b.t, err)
@@ -33,7 +34,7 @@ func (b *bench) metered() (*github.Host, *atomic.Int64) {
 	}
 	proxy := httptest.NewServer(next)
 	b.t.Cleanup(proxy.Close)
-	hub, err := github.New(github.Config{URL: proxy.URL, Scratch: scratch.Open(b.temp)}, users{who: token})
+	hub, err := github.New(github.Config{URL: proxy.URL, Scratch: scratch.Open(b.temp), Mirrors: mirrors}, users{who: token})
 	require.NoError(b.t, err)
 	return hub.As(scm.Owner{UserID: who}), &bytes
 }
@@ -81,7 +82,7 @@ func TestALargeRepositoryIsNotFetchedWhole(t *testing.T) {
 	b.grow("main", b.head("main"), 400) // 4 MB
 	branch := b.conflicting()
 	b.grow("feature/anothers", b.head("main~100"), 300) // 3 MB
-	host, bytes := b.metered()
+	host, bytes := b.metered(nil)
 
 	status, err := host.Status(t.Context(), repo, branch)
 	require.NoError(t, err)

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 
+	"github.com/omoi-dev/omoi/internal/scm/filelock"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const (
 	recordsFolder = "omoi"
 	lockFile      = "omoi/lock"
-	lockPoll      = 5 * time.Millisecond
 )
 
 // records is the git directory, opened so that no symbolic link in it leads elsewhere: where
@@ -70,25 +69,8 @@ func (r *repository) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, r.unwritable(err)
 	}
-	if err := errors.Join(rec.give(lockFile), flock(ctx, f)); err != nil {
+	if err := errors.Join(rec.give(lockFile), filelock.Wait(ctx, f)); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", r.path, err), f.Close())
 	}
 	return func() { _ = f.Close() }, nil
-}
-
-// flock waits for the lock as long as ctx lasts.
-func flock(ctx context.Context, f *os.File) error {
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
 }

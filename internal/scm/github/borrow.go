@@ -1,0 +1,108 @@
+package github
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/scm/mirror"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// fetch brings refs of the server into the copy under other names, and borrows what the worker has of the repository. A mirror that
+// is of no use costs a whole fetch, and is made anew by the next one; one that is busy for long costs that too, and stays.
+func (c *clone) fetch(ctx context.Context, refspecs ...string) error {
+	store, wanted := c.repo.host.cfg.Mirrors, mirrored(refspecs)
+	if store == nil || c.loan != nil || len(wanted) == 0 {
+		return c.fetchAlone(ctx, refspecs...)
+	}
+	key := c.repo.key(ctx)
+	if key == "" { // git says why
+		return c.fetchAlone(ctx, refspecs...)
+	}
+	err := c.borrow(ctx, key, wanted)
+	if err == nil {
+		err = c.fetchAlone(ctx, refspecs...)
+	}
+	if err == nil || hopeless(ctx, err) {
+		return err
+	}
+	c.giveBack()
+	busy := errors.Is(err, mirror.ErrBusy)
+	if err = c.fetchAlone(ctx, refspecs...); err == nil && !busy { // so it is not the server's fault
+		store.Forget(key)
+	}
+	return err
+}
+
+// hopeless reports whether no other way of fetching leads further.
+func hopeless(ctx context.Context, err error) bool {
+	code := task.CodeOf(err)
+	return ctx.Err() != nil || code == task.CodeForbidden || code == task.CodeExhausted
+}
+
+// borrow lets the copy read objects of the mirror, after that was brought up to date with this owner's own token.
+func (c *clone) borrow(ctx context.Context, key string, wanted []string) error {
+	git := func(ctx context.Context, dir string, held *os.File, args ...string) error {
+		_, err := c.repo.git(ctx, dir, []*os.File{held}, args...)
+		return err
+	}
+	fetch := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", c.repo.remote()}, wanted...)
+	loan, err := c.repo.host.cfg.Mirrors.Lend(ctx, key, git, fetch...)
+	if err != nil {
+		return c.repo.toldGit(ctx, err, "fetch")
+	}
+	c.loan = loan
+	if err := os.WriteFile(c.alternates(), []byte(loan.Objects+"\n"), 0o600); err != nil {
+		return fmt.Errorf("borrow from the mirror of %s: %w", c.repo.full(), err)
+	}
+	return nil
+}
+
+// giveBack ends the loan, if there is one: what was borrowed is not there any more.
+func (c *clone) giveBack() {
+	if c.loan != nil {
+		_ = os.Remove(c.alternates())
+		c.loan.Close()
+		c.loan = nil
+	}
+}
+
+func (c *clone) alternates() string { return filepath.Join(c.dir, "objects", "info", "alternates") }
+
+// key names the mirror of a repository: by its id at the server, since a name may come to be another's. Empty: nobody says it.
+func (r *repository) key(ctx context.Context) string {
+	found, _, err := r.api.Repositories.Get(ctx, r.owner, r.name)
+	if err != nil || found.GetID() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s-%d", digest(r.host.Web()), found.GetID())
+}
+
+// mirrored are the refspecs by which a mirror gets what these get, patterns left out. Their names lie side by side there, so
+// that none is in another's way. HEAD is among them: a server that is asked for commits alone is not asked where we have those.
+func mirrored(refspecs []string) []string {
+	var specs []string
+	for _, spec := range refspecs {
+		from, into, _ := strings.Cut(strings.TrimPrefix(spec, "+"), ":")
+		if !strings.Contains(from, "*") {
+			specs = append(specs, "+"+from+":"+mirror.Refs+digest(into))
+		}
+	}
+	if len(specs) > 0 {
+		specs = append(specs, "+HEAD:"+mirror.Head)
+	}
+	return specs
+}
+
+const digestBytes = 16
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:digestBytes])
+}
