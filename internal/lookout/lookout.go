@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,21 +38,6 @@ type Config struct {
 	Installation func(context.Context) (string, error)
 	// Tell has the workflow of a task look at a sandbox.
 	Tell func(ctx context.Context, taskID, sandboxID string) error
-}
-
-// Far is how gently sandboxes are looked at whose providers count calls: those alone that have said nothing for a while.
-type Far struct {
-	Every  time.Duration // between rounds; default 3 s
-	Silent time.Duration // for how long nothing was heard; default 5 s
-	Pause  time.Duration // between two looks at one that lives; default 15 s
-	Most   int           // looks in a round; default 5
-}
-
-func (f Far) withDefaults() Far {
-	return Far{
-		Every: cmp.Or(f.Every, 3*time.Second), Silent: cmp.Or(f.Silent, 5*time.Second),
-		Pause: cmp.Or(f.Pause, 15*time.Second), Most: cmp.Or(f.Most, 5),
-	}
 }
 
 // Lookout looks after sandboxes.
@@ -124,6 +108,7 @@ func (l *Lookout) keepOnce(ctx context.Context, keeper sandbox.DiskKeeper, insta
 
 func (l *Lookout) watch(ctx context.Context, p sandbox.Provider) {
 	w := newWatch(l, p)
+	defer w.looks.Wait()
 	ticker := time.NewTicker(w.every())
 	defer ticker.Stop()
 	for {
@@ -142,12 +127,20 @@ type watch struct {
 
 	provider sandbox.Provider
 	far      bool
-	ended    map[string]time.Time // those that were seen to have ended, and when that is to be told (again)
-	looked   map[string]time.Time // when those of others were looked at
+	looks    sync.WaitGroup // those that are under way elsewhere
+
+	mu     sync.Mutex           // guards what follows
+	ended  map[string]time.Time // those that were seen to have ended, and when that is to be told (again)
+	looked map[string]time.Time // when those of others were looked at
+	mute   map[string]time.Time // those of whom the last look got no answer in time
+	busy   map[string]bool      // those that are being looked at
 }
 
 func newWatch(l *Lookout, p sandbox.Provider) *watch {
-	return &watch{Lookout: l, provider: p, far: !p.Capabilities().HostBound, ended: map[string]time.Time{}, looked: map[string]time.Time{}}
+	return &watch{
+		Lookout: l, provider: p, far: !p.Capabilities().HostBound,
+		ended: map[string]time.Time{}, looked: map[string]time.Time{}, mute: map[string]time.Time{}, busy: map[string]bool{},
+	}
 }
 
 func (w *watch) every() time.Duration {
@@ -165,13 +158,14 @@ func (w *watch) round(ctx context.Context) {
 		w.log.DebugContext(ctx, "sandboxes at work not read", slog.String("error", err.Error()))
 		return
 	}
-	w.ended, w.looked = still(w.ended, boxes), still(w.looked, boxes)
+	w.mu.Lock()
+	w.ended, w.looked, w.mute = still(w.ended, boxes), still(w.looked, boxes), still(w.mute, boxes)
+	w.mu.Unlock()
 	if w.far {
-		boxes = w.silent(boxes)
-	} else {
-		boxes = w.doubtful(ctx, boxes)
+		w.roundElsewhere(ctx, boxes)
+		return
 	}
-	for _, box := range boxes {
+	for _, box := range w.doubtful(ctx, boxes) {
 		w.look(ctx, box)
 	}
 }
@@ -189,31 +183,33 @@ func still(known map[string]time.Time, boxes []Box) map[string]time.Time {
 
 // look looks at one sandbox, and tells its end if that was seen before.
 func (w *watch) look(ctx context.Context, box Box) {
-	id := box.Labels.SandboxID
-	over := w.over(ctx, box.Labels)
-	w.looked[id] = time.Now()
-	due, seen := w.ended[id]
-	switch {
-	case !over:
-		delete(w.ended, id)
-		return
-	case seen && !time.Now().Before(due):
+	over, answered := w.over(ctx, box.Labels)
+	if w.note(box.Labels.SandboxID, over, answered) {
 		w.tell(ctx, box)
-		due = time.Now().Add(w.cfg.Again)
 	}
-	w.ended[id] = due
 }
 
-// silent are those to look at where calls are counted: the most silent first, each only so often unless its end is to be told.
-func (w *watch) silent(boxes []Box) []Box {
-	boxes = slices.DeleteFunc(slices.Clone(boxes), func(box Box) bool {
-		if due, seen := w.ended[box.Labels.SandboxID]; seen {
-			return time.Now().Before(due)
-		}
-		return box.Silent < w.cfg.Far.Silent || time.Since(w.looked[box.Labels.SandboxID]) < w.cfg.Far.Pause
-	})
-	slices.SortStableFunc(boxes, func(a, b Box) int { return cmp.Compare(b.Silent, a.Silent) })
-	return boxes[:min(len(boxes), w.cfg.Far.Most)]
+// note keeps what a look came to, and reports whether an end is to be told.
+func (w *watch) note(id string, over, answered bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	delete(w.busy, id)
+	delete(w.mute, id)
+	if w.looked[id] = now; !answered {
+		w.mute[id] = now
+	}
+	due, seen := w.ended[id]
+	if !over {
+		delete(w.ended, id)
+		return false
+	}
+	tell := seen && !now.Before(due)
+	if tell {
+		due = now.Add(w.cfg.Again)
+	}
+	w.ended[id] = due
+	return tell
 }
 
 // doubtful leaves out what the provider's list of the living names.
@@ -235,7 +231,7 @@ func (w *watch) doubtful(ctx context.Context, boxes []Box) []Box {
 			living[installation] = found
 		}
 		if living[installation][box.Labels.SandboxID] {
-			delete(w.ended, box.Labels.SandboxID)
+			w.forget(box.Labels.SandboxID)
 		} else {
 			left = append(left, box)
 		}
@@ -243,18 +239,26 @@ func (w *watch) doubtful(ctx context.Context, boxes []Box) []Box {
 	return left
 }
 
+// forget takes an end back: its sandbox lives.
+func (w *watch) forget(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.ended, id)
+}
+
 // lookTimeout bounds the look at one sandbox.
 const lookTimeout = 20 * time.Second
 
-// over reports what the provider is sure of: the sandbox is gone, or what was started in it has ended.
-func (w *watch) over(ctx context.Context, labels sandbox.Labels) bool {
+// over reports what the provider is sure of: the sandbox is gone, or what was started in it has ended; and whether it answered in time.
+func (w *watch) over(ctx context.Context, labels sandbox.Labels) (over, answered bool) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	seen, err := w.provider.Inspect(ctx, labels)
+	answered = ctx.Err() == nil
 	if err != nil {
-		return task.CodeOf(err) == task.CodeNotFound
+		return task.CodeOf(err) == task.CodeNotFound, answered
 	}
-	return seen.State == sandbox.StateGone || seen.State == sandbox.StateAlive && seen.Agent == sandbox.StateGone
+	return seen.State == sandbox.StateGone || seen.State == sandbox.StateAlive && seen.Agent == sandbox.StateGone, answered
 }
 
 func (w *watch) tell(ctx context.Context, box Box) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,11 +18,14 @@ import (
 type world struct {
 	sandbox.Provider
 
-	boxes     []Box
-	seen      map[string]sandbox.Inspection // absent: not there
-	err       error
+	boxes []Box
+	seen  map[string]sandbox.Inspection // absent: not there
+	err   error
+	far   bool
+	hangs map[string]bool // those at whom a look hangs
+
+	mu        sync.Mutex // guards what follows
 	inspected int
-	far       bool
 	told      []string
 }
 
@@ -32,8 +36,14 @@ func (w *world) Capabilities() sandbox.Capabilities {
 
 func (w *world) SandboxesAtWork(context.Context, string, string) ([]Box, error) { return w.boxes, nil }
 
-func (w *world) Inspect(_ context.Context, labels sandbox.Labels) (sandbox.Inspection, error) {
+func (w *world) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.Inspection, error) {
+	w.mu.Lock()
 	w.inspected++
+	w.mu.Unlock()
+	if w.hangs[labels.SandboxID] {
+		<-ctx.Done()
+		return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown}, nil
+	}
 	seen, there := w.seen[labels.SandboxID]
 	if !there && w.err == nil {
 		return seen, task.Errorf(task.CodeNotFound, "there is none")
@@ -44,6 +54,8 @@ func (w *world) Inspect(_ context.Context, labels sandbox.Labels) (sandbox.Inspe
 func watchOver(w *world, p sandbox.Provider) *watch {
 	w.boxes = []Box{{TaskID: "t", Labels: sandbox.Labels{Installation: "mine", SandboxID: "box"}}}
 	l := New(Config{Again: time.Hour, Tell: func(_ context.Context, taskID, sandboxID string) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.told = append(w.told, taskID+" "+sandboxID)
 		return task.Errorf(task.CodeGone, "it has just ended")
 	}}, w, []sandbox.Provider{p}, slog.New(slog.DiscardHandler))
@@ -135,53 +147,6 @@ func alive() sandbox.Inspection {
 
 func ended() sandbox.Inspection {
 	return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, Started: true}
-}
-
-// Elsewhere, who talks is not looked at; who has become silent is, though its sandbox lives.
-func TestASilentAgentElsewhereIsLookedAt(t *testing.T) {
-	t.Parallel()
-	w := &world{far: true, seen: map[string]sandbox.Inspection{"box": ended()}}
-	over := watchOver(w, w)
-	over.round(t.Context())
-	require.Zero(t, w.inspected, "it talks")
-	w.boxes[0].Silent = time.Minute
-	over.round(t.Context())
-	require.Empty(t, w.told, "what it said last may be on its way")
-	over.round(t.Context())
-	require.Equal(t, []string{"t box"}, w.told)
-	require.Equal(t, 2, w.inspected)
-	over.round(t.Context())
-	require.Equal(t, 2, w.inspected, "it is told")
-	over.ended["box"] = time.Now()
-	over.round(t.Context())
-	require.Len(t, w.told, 2, "the first word may have been lost")
-}
-
-// However many are silent, few are looked at in a round, the most silent first, and one that lives not soon again.
-func TestLooksElsewhereAreFew(t *testing.T) {
-	t.Parallel()
-	w := &world{far: true, seen: map[string]sandbox.Inspection{}}
-	over := watchOver(w, w)
-	over.cfg.Far = Far{Silent: time.Second, Pause: time.Hour, Most: 2}
-	w.boxes = nil
-	for n, id := range []string{"c", "b", "a", "d"} {
-		w.seen[id] = alive()
-		w.boxes = append(w.boxes, Box{TaskID: "t", Labels: sandbox.Labels{SandboxID: id}, Silent: time.Duration(n+1) * time.Minute})
-	}
-	for _, looked := range []int{2, 4, 4} {
-		over.round(t.Context())
-		require.Equal(t, looked, w.inspected)
-		if looked == 2 {
-			require.Contains(t, over.looked, "d")
-			require.Contains(t, over.looked, "a")
-		}
-	}
-	over.looked["b"] = time.Now().Add(-2 * time.Hour)
-	over.round(t.Context())
-	require.Equal(t, 5, w.inspected)
-	w.boxes = nil
-	over.round(t.Context())
-	require.Empty(t, over.looked, "nothing is kept of what is over")
 }
 
 // keeper notes for which installation it was asked to count.
