@@ -106,6 +106,8 @@ type fakeStore struct {
 	ranOutIs error // the answer instead
 	overdue  int
 	alarms   map[string]string
+	strays   int
+	back     []string // were there again
 	alarmErr error
 }
 
@@ -178,6 +180,18 @@ func (s *fakeStore) SandboxCreating(_ context.Context, id, transport string) err
 
 func (s *fakeStore) SandboxSeen(_ context.Context, id, providerID string, since time.Time) error {
 	return s.change(id, "seen", func(r *task.Sandbox) { r.ProviderID, r.MadeAt, r.GoneAt = providerID, &since, nil })
+}
+
+func (s *fakeStore) SandboxAgain(_ context.Context, id, providerID string, since time.Time) error {
+	s.back = append(s.back, id)
+	return s.change(id, "again", func(r *task.Sandbox) { r.ProviderID, r.MadeAt, r.GoneAt, r.VerifiedAt = providerID, &since, nil, nil })
+}
+
+func (s *fakeStore) Again(context.Context) (int, string, error) {
+	if len(s.back) == 0 {
+		return 0, "", nil
+	}
+	return len(s.back), s.back[0], nil
 }
 
 func (s *fakeStore) SandboxRunning(_ context.Context, id string, made sandbox.Sandbox) error {
@@ -269,6 +283,11 @@ func (s *fakeStore) SaveBase64(ctx context.Context, taskID, kind string, content
 func (s *fakeStore) Installation(context.Context) (string, error) { return "inst", nil }
 
 func (s *fakeStore) Targets(context.Context) ([]contract.ReaperTarget, error) { return s.targets, nil }
+
+func (s *fakeStore) EndStrays(context.Context) error {
+	s.strays++
+	return nil
+}
 
 func (s *fakeStore) LedgerOrphans(context.Context, time.Duration) ([]contract.Orphan, error) {
 	return s.ledger, nil
@@ -385,13 +404,14 @@ type fakeProvider struct {
 	unsure  string // why it cannot say anything of any sandbox
 	faults
 
-	caps    sandbox.Capabilities
-	specs   []sandbox.Spec // as they were ensured
-	boxes   map[string]*box
-	bare    bool                                                    // without a file system of its own
-	down    error                                                   // answer of every call
-	onExec  func(b *box, args []string) (sandbox.ExecResult, error) // answers Exec
-	onWrite func(path string) error
+	caps     sandbox.Capabilities
+	specs    []sandbox.Spec // as they were ensured
+	boxes    map[string]*box
+	bare     bool                                                    // without a file system of its own
+	down     error                                                   // answer of every call
+	lateList bool                                                    // what it lists is gone
+	onExec   func(b *box, args []string) (sandbox.ExecResult, error) // answers Exec
+	onWrite  func(path string) error
 }
 
 func newProvider() *fakeProvider {
@@ -445,7 +465,7 @@ func (p *fakeProvider) Ensure(_ context.Context, spec sandbox.Spec) (sandbox.San
 
 func (p *fakeProvider) Inspect(_ context.Context, l sandbox.Labels) (sandbox.Inspection, error) {
 	b, err := p.box(l)
-	if task.CodeOf(err) == task.CodeNotFound {
+	if task.CodeOf(err) == task.CodeNotFound || p.lateList {
 		return sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone}, nil
 	}
 	if err != nil {

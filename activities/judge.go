@@ -29,6 +29,7 @@ type probe struct {
 	Unsent    int64 `json:"unsent"`
 	NewestMS  int64 `json:"newest_age_ms"` // below zero: the spool is empty
 	AgentLive bool  `json:"agent_alive"`
+	Ended     bool  `json:"ended"` // its work is over, and what it said last is unsent
 }
 
 // judge answers a fired timer's question. The order is the promise: life that the store
@@ -125,12 +126,25 @@ func ending(e evidence) (contract.Observation, bool) {
 		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassResources, Reason: "The agent filled the sandbox's disk."}, true
 	case e.seen.ExitCode < 0 || e.seen.ExitCode > signalled:
 		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassInfrastructure, Reason: "The agent was killed from outside."}, true
+	case e.pulse.Interrupted:
+		return interrupted(e.pulse.InterruptedBy), true
+	case e.seen.ExitCode == 0: // by itself it ends so only after it was heard
+		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassInfrastructure, Reason: "The agent was stopped from outside."}, true
 	}
 	reason := fmt.Sprintf("The agent ended with exit code %d and did not say how.", e.seen.ExitCode)
-	if e.pulse.Interrupted {
-		reason = task.WasInterrupted + task.ByWhom(e.pulse.InterruptedBy) + ", and ended."
-	}
 	return contract.Observation{Seen: contract.SeenExited, Class: task.ClassAgentError, Reason: reason}, true
+}
+
+// interrupted is the end of an agent that does not go on after an interrupt. What a person has stopped does not begin
+// again by itself.
+func interrupted(by string) contract.Observation {
+	out := contract.Observation{Seen: contract.SeenExited, Class: task.ClassAgentError}
+	out.Reason = task.WasInterrupted + task.ByWhom(by) + ", and ended."
+	if by == task.FromPerson {
+		out.Class = task.ClassStopped
+		out.Reason += " Its work is kept: omoi retry goes on with it."
+	}
+	return out
 }
 
 // signalled is the exit code above which a shell reports a signal.
@@ -149,6 +163,8 @@ func unsure(e evidence) string {
 		return "Events and commands could not be passed on for a while."
 	case e.blind:
 		return "The agent's spool cannot be looked at."
+	case e.probe != nil && e.probe.AgentLive && e.probe.Unsent > 0 && e.probe.Ended:
+		return because("The agent has ended and cannot reach the API", e.advice)
 	case e.probe != nil && e.probe.AgentLive && e.probe.Unsent > 0 && !e.stopped():
 		return because("The agent works and cannot reach the API", e.advice)
 	case (e.question == contract.AskStartup || e.question == contract.AskHeartbeat) && e.beatsInside(): // who waits may well beat

@@ -78,7 +78,7 @@ func TestJudge(t *testing.T) {
 		"gone":                       {ask(contract.AskHeartbeat, silence(), gone), contract.SeenGone, task.ClassInfrastructure, 0},
 		"gone, intake down":          {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = minute }), gone), contract.SeenGone, task.ClassInfrastructure, 0},
 		"gone before it reported":    {ask(contract.AskStartup, unreported, gone), contract.SeenGone, task.ClassInfrastructure, 0},
-		"ended with 0":               {ask(contract.AskHeartbeat, silence(), exited(0)), contract.SeenExited, task.ClassAgentError, 0},
+		"ended with 0":               {ask(contract.AskHeartbeat, silence(), exited(0)), contract.SeenExited, task.ClassInfrastructure, 0},
 		"ended with 1":               {ask(contract.AskStartup, unreported, exited(1)), contract.SeenExited, task.ClassAgentError, 0},
 		"killed":                     {ask(contract.AskHeartbeat, silence(), exited(-1)), contract.SeenExited, task.ClassInfrastructure, 0},
 		"killed, told by a shell":    {ask(contract.AskHeartbeat, silence(), exited(137)), contract.SeenExited, task.ClassInfrastructure, 0},
@@ -87,17 +87,19 @@ func TestJudge(t *testing.T) {
 		"out of memory, agent lives": {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := alive(); e.OOM = true; return e }()), contract.SeenSilent, task.ClassInfrastructure, 0},
 
 		// Every reason not to know.
-		"provider down":           {ask(contract.AskHeartbeat, silence(), unknown), contract.SeenUnknown, "", 0},
-		"provider says nothing":   {ask(contract.AskHeartbeat, silence(), sandbox.Inspection{}), contract.SeenUnknown, "", 0},
-		"agent unknown":           {ask(contract.AskHeartbeat, silence(), sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, Started: true}), contract.SeenUnknown, "", 0},
-		"intake was down":         {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
-		"relay was down":          {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.RelayOut = 1 }), alive()), contract.SeenUnknown, "", 0},
-		"intake down at start":    {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
-		"intake down, waits":      {ask(contract.AskIdle, with(waits, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
-		"spool out of reach":      {blind(ask(contract.AskHeartbeat, silence(), alive())), contract.SeenUnknown, "", 0},
-		"alive, cannot reach us":  {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true}), contract.SeenUnknown, "", 0},
-		"outside, intake down":    {outside(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = 1 })), contract.SeenUnknown, "", 0},
-		"cannot reach us, starts": {probed(ask(contract.AskStartup, unreported, alive()), &probe{Unsent: 1, AgentLive: true}), contract.SeenUnknown, "", 0},
+		"provider down":            {ask(contract.AskHeartbeat, silence(), unknown), contract.SeenUnknown, "", 0},
+		"provider says nothing":    {ask(contract.AskHeartbeat, silence(), sandbox.Inspection{}), contract.SeenUnknown, "", 0},
+		"agent unknown":            {ask(contract.AskHeartbeat, silence(), sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, Started: true}), contract.SeenUnknown, "", 0},
+		"intake was down":          {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
+		"relay was down":           {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.RelayOut = 1 }), alive()), contract.SeenUnknown, "", 0},
+		"intake down at start":     {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
+		"intake down, waits":       {ask(contract.AskIdle, with(waits, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
+		"spool out of reach":       {blind(ask(contract.AskHeartbeat, silence(), alive())), contract.SeenUnknown, "", 0},
+		"alive, cannot reach us":   {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true}), contract.SeenUnknown, "", 0},
+		"outside, intake down":     {outside(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = 1 })), contract.SeenUnknown, "", 0},
+		"ended, cannot reach us":   {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000, Ended: true}), contract.SeenUnknown, "", 0},
+		"ended before it reported": {probed(ask(contract.AskStartup, unreported, alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000, Ended: true}), contract.SeenUnknown, "", 0},
+		"cannot reach us, starts":  {probed(ask(contract.AskStartup, unreported, alive()), &probe{Unsent: 1, AgentLive: true}), contract.SeenUnknown, "", 0},
 
 		// Nothing speaks for it.
 		"never reported":            {ask(contract.AskStartup, unreported, alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
@@ -188,6 +190,16 @@ func TestAnInterruptedAgentDidSayHowItEnded(t *testing.T) {
 	pulse := with(silence(), func(p *task.Pulse) { p.Interrupted, p.InterruptedBy = true, "guardian" })
 	out := judge(evidence{question: contract.AskHeartbeat, threshold: minute, pulse: pulse, machine: true, seen: exited(0)})
 	require.Equal(t, "The agent was interrupted by the guardian, and ended.", out.Reason)
+	require.True(t, task.EndedByInterrupt(out.Class, out.Reason))
+}
+
+// What a person has stopped waits for a person, and costs no retry.
+func TestAnInterruptByAPersonIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	pulse := with(silence(), func(p *task.Pulse) { p.Interrupted, p.InterruptedBy = true, task.FromPerson })
+	out := judge(evidence{question: contract.AskEnded, threshold: minute, pulse: pulse, machine: true, seen: exited(0)})
+	require.Equal(t, task.ClassStopped, out.Class)
+	require.Equal(t, "The agent was interrupted by a person, and ended. Its work is kept: omoi retry goes on with it.", out.Reason)
 	require.True(t, task.EndedByInterrupt(out.Class, out.Reason))
 }
 

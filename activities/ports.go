@@ -85,10 +85,8 @@ type Fleet interface {
 	// Adopt writes rows for those of the listed sandboxes that the ledger does not know, so that
 	// they can be cleaned up. hostID is empty where the provider is bound to no host.
 	Adopt(ctx context.Context, provider, hostID string, listed []sandbox.Sandbox) error
-	// Overdue counts the rows that have been unverified for longer than age after their end.
-	Overdue(ctx context.Context, age time.Duration) (n int, oldest time.Duration, err error)
-	// SetAlarm notes what a person has to look at; an empty text takes it back.
-	SetAlarm(ctx context.Context, source, text string) error
+	Forgotten
+	Alarms
 	// OpenTasks lists task ids that are not final and hold a run, newest projection older than
 	// age, and those whose start or retry was sent longer than age ago and never taken up.
 	OpenTasks(ctx context.Context, age time.Duration) ([]string, error)
@@ -97,17 +95,35 @@ type Fleet interface {
 	// Leftovers are the sandboxes that a task has left, and nobody has seen to be gone.
 	Leftovers(ctx context.Context, taskID string) ([]contract.Orphan, error)
 	Grant(ctx context.Context) error // runs the gate once for every organization
-	// AtRest is true if every task is final and every ledger row verified gone.
+	// AtRest is true if every task is final, every ledger row verified gone, and nothing can appear any more.
 	AtRest(ctx context.Context) (bool, error)
 	// SetReaperRests tells who starts a task whether the reaper's schedule has to be woken.
 	SetReaperRests(ctx context.Context, rests bool) error
+}
+
+// Forgotten is what nobody else comes back to.
+type Forgotten interface {
+	// EndStrays ends attempts that are open though their task is over or has a later one.
+	EndStrays(ctx context.Context) error
+	// SandboxAgain notes that a sandbox is there that was verified gone; since is the zero time where its provider does not say.
+	SandboxAgain(ctx context.Context, sandboxID, providerID string, since time.Time) error
+	// Again counts the rows that were there again after they had been verified gone, and are not since; id is one of them.
+	Again(ctx context.Context) (n int, id string, err error)
+}
+
+// Alarms are what a person has to look at.
+type Alarms interface {
+	// Overdue counts the rows that have been unverified for longer than age after their end.
+	Overdue(ctx context.Context, age time.Duration) (n int, oldest time.Duration, err error)
+	// SetAlarm notes what a person has to look at; an empty text takes it back.
+	SetAlarm(ctx context.Context, source, text string) error
 }
 
 // Runs is the part of Temporal that activities need.
 type Runs interface {
 	// CurrentRun answers the newest run of a task's workflow and whether it is open.
 	CurrentRun(ctx context.Context, taskID string) (runID string, open bool, err error)
-	// StartCleanup starts the cleanup of a sandbox; one that runs or ran well is success.
+	// StartCleanup starts the cleanup of a sandbox; one that runs is success.
 	StartCleanup(ctx context.Context, in contract.CleanupInput) error
 	PauseSchedule(ctx context.Context, id, note string) error
 	// SignalLook asks a task's workflow to look at a sandbox that seems to have ended.

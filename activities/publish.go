@@ -56,7 +56,7 @@ func (a *Activities) pullBody(work task.Work, story task.Story, files []changedF
 	section(&b, "What was asked", askedText(work, story))
 	section(&b, "What was done", doneText(story))
 	section(&b, "Files", fileLines(files))
-	section(&b, "Tests", testLine(work.Execution.TestCommand, story.TestsPassed))
+	section(&b, "Tests", testLine(work.Execution.TestCommand, story))
 	section(&b, "Validation", reviewLines(story.Task))
 	section(&b, "How it was made", a.madeLines(work, story))
 	section(&b, "Sandboxes", boxLines(story))
@@ -100,7 +100,7 @@ func fileLines(files []changedFile) string {
 		if f.OldPath != "" {
 			name = code(f.OldPath) + " → " + name
 		}
-		lines = append(lines, fmt.Sprintf("- %s +%d −%d", name, f.Added, f.Removed))
+		lines = append(lines, "- "+name+" "+f.amount())
 	}
 	if more := len(files) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more", more))
@@ -108,19 +108,24 @@ func fileLines(files []changedFile) string {
 	return strings.Join(lines, "\n")
 }
 
-// testLine says what is known of tests: nothing is made of an agent's silence.
-func testLine(command string, passed *bool) string {
-	said := "No test command is configured"
+// testLine says what is known of tests: nothing is made of an agent's silence, nor of its word alone.
+func testLine(command string, story task.Story) string {
+	name := "No test command is configured"
 	if command != "" {
-		said = code(command)
+		name = code(command)
 	}
+	passed := story.TestsPassed
 	switch {
 	case passed != nil && *passed:
-		return said + ": passed, as the agent says."
+		return name + ": passed, run by omoi in the agent's sandbox."
+	case passed != nil:
+		return name + ": failed, run by omoi in the agent's sandbox."
+	case story.TestsSaid:
+		return name + "; the agent says that its tests passed. omoi did not run them."
 	case command != "":
-		return said + ": the agent does not say that it passed."
+		return name + ": not run by omoi, and the agent does not say that it passed."
 	}
-	return said + "; the agent ran none that omoi knows of."
+	return name + "; the agent ran none that omoi knows of."
 }
 
 // runURL is the page of the task's workflow; empty if nobody said where that is.

@@ -54,14 +54,6 @@ func goneWords(b task.Sandbox) string {
 	return "there when this was written; it is deleted now that its work is out"
 }
 
-// testsPassed is what is known of the tests; that none passed says nothing where there is no command for them.
-func testsPassed(work task.Work, story task.Story) *bool {
-	if passed := story.TestsPassed; passed != nil && (*passed || work.Execution.TestCommand != "") {
-		return passed
-	}
-	return nil
-}
-
 // receiptBlock is what machines read: JSON in a comment. A comment cannot end in it, since JSON is written without ">".
 func receiptBlock(work task.Work, story task.Story, files []changedFile) string {
 	type box struct {
@@ -85,7 +77,7 @@ func receiptBlock(work task.Work, story task.Story, files []changedFile) string 
 	text, err := json.Marshal(map[string]any{
 		"version": 1, "task_id": work.TaskID, "ticket_id": work.TicketID, "branch": work.Branch, "base": work.Base, "agent": work.Agent,
 		"earlier_task_ids": tasks, "attempts": attemptsOf(work, story), "files": shown(files), "files_changed": len(files),
-		"test_command": work.Execution.TestCommand, "tests_passed": testsPassed(work, story), "interventions": append([]task.Spoken{}, sum.Spoken...),
+		"test_command": work.Execution.TestCommand, "tests_passed": story.TestsPassed, "tests_said": story.TestsSaid, "changed_nothing": story.ChangedNothing, "interventions": append([]task.Spoken{}, sum.Spoken...),
 		"cost_usd": sum.Receipt.CostUSD, "sandbox_costs": sum.Receipt.Costs, "sandboxes": boxes, "sandboxes_left_out": left,
 		"validation_rounds": story.Task.Rounds, "validations": reviewStubs(story.Task.Reviews),
 	})

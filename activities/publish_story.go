@@ -18,7 +18,7 @@ func askedText(work task.Work, story task.Story) string {
 	share := maxPullText / (len(story.Earlier) + 1)
 	parts := []string{plainText(story.Earlier[0].Task.Description, share)}
 	for n, one := range story.All()[1:] {
-		parts = append(parts, roundTitle(n+1)+plainText(task.Revised(one.Task.Description), share))
+		parts = append(parts, roundTitle(n+1)+agentText(task.Revised(one.Task.Description), share))
 	}
 	return strings.Join(parts, "\n\n")
 }
@@ -28,7 +28,7 @@ func doneText(story task.Story) string {
 	share := maxPullOutput * 2 / (len(story.Earlier) + 2) //nolint:mnd // one task has all of it, and many have twice of that together
 	var parts []string
 	for n, one := range story.All() {
-		words := plainText(one.Output, share)
+		words := wordsOf(one, share)
 		if words != "" && n > 0 {
 			words = roundTitle(n) + words
 		}
@@ -37,6 +37,15 @@ func doneText(story task.Story) string {
 		}
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// wordsOf are an agent's last words, with a note where there is nothing else of its work.
+func wordsOf(one task.Story, share int) string {
+	words := agentText(one.Output, share)
+	if !one.ChangedNothing {
+		return words
+	}
+	return strings.TrimSpace("Changed nothing.\n\n" + words)
 }
 
 func roundTitle(n int) string { return fmt.Sprintf("### After feedback, round %d\n\n", n) }

@@ -45,7 +45,7 @@ func TestPullTellsTheStory(t *testing.T) {
 	b.git.diff = "diff --git a/a b.txt b/a b.txt\n--- a/a b.txt\n+++ b/a b.txt\n@@ -1 +1,2 @@\n-old\n+new\n++++ more\ndiff --git a/x.bin b/x.bin\nBinary files differ\n"
 	body := published(t, b)
 	for _, want := range []string{
-		"C(50,25)", "It is 126410606437752.", "- `a b.txt` +2 −1", "- `x.bin` +0 −0", "`make test`: passed, as the agent says.",
+		"C(50,25)", "It is 126410606437752.", "- `a b.txt` +2 −1", "- `x.bin` +0 −0", "`make test`: passed, run by omoi in the agent's sandbox.",
 		"attempts: 2, 1 failed (infrastructure)", "2 × user_message by person, 1 × replacement", "models 1.2500 USD (10 tokens in, 5 out), sandboxes 0.5000 EUR, 1 sandboxes without a price",
 		"`box1` (local, attempt 1): deleted, verified gone at 2026-01-02T03:04:05Z", "`box2` (local, attempt 2): there when this was written",
 		"omoi receipt " + taskID, "https://temporal.example.com/namespaces/default/workflows/task-" + taskID,
@@ -133,18 +133,34 @@ func TestPullHasAReceiptForMachines(t *testing.T) {
 	require.Contains(t, body, "ran none that omoi knows of")
 }
 
-// Where no test command exists it is not known whether tests pass, whatever the agent's program fills in.
-func TestPullsReceiptKnowsNoTestsWithoutACommand(t *testing.T) {
+// That tests passed is known where omoi ran them. What an agent says of them is told as what it says.
+func TestPullTellsWhoRanTheTests(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.store.story.TestsPassed, b.store.work.Execution.TestCommand = new(false), ""
+	b.store.story.TestsSaid, b.store.work.Execution.TestCommand = true, "false"
 	b.store.story.Spoken, b.store.story.Earlier = nil, []task.Story{{}}
 	body := published(t, b)
-	require.Contains(t, body, `"tests_passed":null`)
-	require.Contains(t, body, `"interventions":[]`)
+	for _, want := range []string{`"tests_passed":null`, `"tests_said":true`, `"interventions":[]`, "`false`; the agent says that its tests passed. omoi did not run them."} {
+		require.Contains(t, body, want)
+	}
 	b = newBench(t)
 	b.store.story.TestsPassed, b.store.work.Execution.TestCommand = new(false), "make test"
-	require.Contains(t, published(t, b), `"tests_passed":false`)
+	body = published(t, b)
+	require.Contains(t, body, `"tests_passed":false`)
+	require.Contains(t, body, "`make test`: failed, run by omoi")
+}
+
+// What an agent says calls nobody and closes nothing.
+func TestWordsOfAnAgentDoNotAct(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.story.Output = "Thanks @everyone and @acme/team. Closes #1, fixes: acme/app#2; Resolved https://github.com/acme/app/issues/3, see #4."
+	b.store.story.ChangedNothing = true
+	body := published(t, b)
+	for _, acts := range []string{"@everyone", "@acme", "Closes #", "fixes: acme", "Resolved https"} {
+		require.NotContains(t, body, acts)
+	}
+	require.Contains(t, body, "Changed nothing.\n\nThanks @\u200beveryone and @\u200bacme/team. Closes\u200b #1, fixes\u200b: acme/app#2; Resolved\u200b https://github.com/acme/app/issues/3, see #4.")
 }
 
 // After feedback the text tells of all that was asked and done for the pull request, with the costs of all.

@@ -71,6 +71,9 @@ func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInp
 	}
 	out := guarded(in.Provider, len(listed), orphans)
 	a.alarm(ctx, a.placeOf(in.Provider), out.Alarm)
+	if out.Orphans, err = a.again(ctx, in.Provider, listed, out.Orphans); err != nil {
+		return contract.Orphans{}, err
+	}
 	if err := a.adopt(ctx, in.Provider, listed, out.Orphans); err != nil {
 		return contract.Orphans{}, err
 	}
@@ -80,9 +83,15 @@ func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInp
 // findInLedger answers the rows that nobody brings to their end, and raises an alarm about those
 // that nobody could for long.
 func (a *Activities) findInLedger(ctx context.Context) (contract.Orphans, error) {
+	if err := a.deps.Fleet.EndStrays(ctx); err != nil {
+		return contract.Orphans{}, fmt.Errorf("end attempts that nobody ends: %w", err)
+	}
 	orphans, err := a.deps.Fleet.LedgerOrphans(ctx, a.cfg.OrphanGrace)
 	if err != nil {
 		return contract.Orphans{}, fmt.Errorf("read orphans of the ledger: %w", err)
+	}
+	if err := a.tellAgain(ctx); err != nil {
+		return contract.Orphans{}, err
 	}
 	n, oldest, err := a.deps.Fleet.Overdue(ctx, a.cfg.Overdue)
 	if err != nil {

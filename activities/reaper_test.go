@@ -77,6 +77,7 @@ func TestFindOrphansOfTheLedger(t *testing.T) {
 	out, err := do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{})
 	require.NoError(t, err)
 	require.Len(t, out.Orphans, 6)
+	require.Equal(t, 1, b.store.strays, "nobody else ends those attempts")
 	require.Empty(t, b.store.alarms["unverified"])
 	b.store.overdue = 3
 	out, err = do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{})

@@ -42,7 +42,17 @@ func (a *Activities) Project(ctx context.Context, in contract.Projection) (contr
 	if err == nil && a.deps.Wake != nil {
 		a.deps.Wake(in.TaskID)
 	}
+	if err == nil && !out.Fenced && in.Status.Final() && in.Ended == nil {
+		a.tryCleanAfter(ctx, in.TaskID) // of a run that was reset the workflow knows nothing
+	}
 	return out, err
+}
+
+// tryCleanAfter hands over what a task has left. What it cannot the reaper does later.
+func (a *Activities) tryCleanAfter(ctx context.Context, taskID string) {
+	if err := a.cleanAfter(ctx, taskID); err != nil {
+		a.log.WarnContext(ctx, "sandboxes of earlier attempts not handed over", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
+	}
 }
 
 // BeginAttempt answers the attempt of this run and ordinal, new or known. While that has to wait, what earlier attempts have left
@@ -50,9 +60,7 @@ func (a *Activities) Project(ctx context.Context, in contract.Projection) (contr
 func (a *Activities) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput) (contract.BegunAttempt, error) {
 	out, err := a.deps.Tasks.BeginAttempt(ctx, in, runID(ctx))
 	if err == nil && out.Wait > 0 {
-		if err := a.cleanAfter(ctx, in.TaskID); err != nil { // the reaper does it later
-			a.log.WarnContext(ctx, "sandboxes of earlier attempts not handed over", slog.String("task_id", in.TaskID), slog.String("error", a.brief(err.Error())))
-		}
+		a.tryCleanAfter(ctx, in.TaskID)
 	}
 	return out, err
 }

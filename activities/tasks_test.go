@@ -89,6 +89,29 @@ func TestWhatEarlierAttemptsLeftIsCleanedUpWhileTheNextOneWaits(t *testing.T) {
 	require.Equal(t, time.Second, out.Wait)
 }
 
+// Of what a run before it began the workflow that was reset knows nothing; the sandbox of an attempt that it ends is handed over by itself.
+func TestWhatAnotherRunLeftIsCleanedUpWithTheTask(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		edit  func(*contract.Projection, *bench)
+		clean bool
+	}{
+		"at the end":      {func(*contract.Projection, *bench) {}, true},
+		"before the end":  {func(p *contract.Projection, _ *bench) { p.Status = task.StatusPending }, false},
+		"with an attempt": {func(p *contract.Projection, _ *bench) { p.Ended = &contract.AttemptEnd{Number: 1} }, false},
+		"fenced":          {func(_ *contract.Projection, b *bench) { b.runs.newest = "another" }, false},
+	} {
+		b := newBench(t)
+		b.store.left = map[string][]contract.Orphan{taskID: orphans("o1")}
+		b.runs.newest, b.runs.open[taskID] = testRun, true
+		p := contract.Projection{TaskID: taskID, Status: task.StatusCancelled}
+		c.edit(&p, b)
+		_, err := do[contract.Projected](b, b.activities().Project, p)
+		require.NoError(t, err)
+		require.Equal(t, c.clean, b.runs.count("cleanup o1") == 1, name)
+	}
+}
+
 func TestTextsOfPeopleAndAgentsAreShort(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

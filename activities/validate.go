@@ -76,7 +76,7 @@ const maxReviewWords = 1000
 func reviewLines(t task.Task) string {
 	var lines []string
 	for _, r := range t.Reviews {
-		lines = append(lines, "- "+plainText(strings.Join(strings.Fields(r.Words(t.Rounds)), " "), maxReviewWords)+whoseReview(r))
+		lines = append(lines, "- "+agentText(strings.Join(strings.Fields(r.Words(t.Rounds)), " "), maxReviewWords)+whoseReview(r))
 	}
 	return strings.Join(lines, "\n")
 }

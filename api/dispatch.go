@@ -53,8 +53,18 @@ func (a *API) halt(do func(context.Context, task.Pause) (task.Project, []string,
 			Reason: cmp.Or(said.Reason, "the project was paused or resumed"),
 		})
 		a.deps.Bus.Wake(live.Relay)
-		return &haltOut{Body: client.Halted{Project: p, TaskIDs: tasks}}, err
+		if err != nil {
+			return nil, err
+		}
+		paused, err := a.allPaused(ctx, who.organization)
+		return &haltOut{Body: client.Halted{Project: p, TaskIDs: tasks, AllPaused: paused}}, err
 	}
+}
+
+// allPaused reports whether the setting orchestrator.enabled holds all tasks.
+func (a *API) allPaused(ctx context.Context, organization string) (bool, error) {
+	found, err := a.deps.Store.Organizations(ctx, organization)
+	return len(found) > 0 && found[0].Paused, err
 }
 
 type patchTicketIn struct {

@@ -121,6 +121,7 @@ type share struct{ n, sum float64 }
 // himself; the others that were judged stand for all others, where they are half of them or more.
 func sumUp(h *client.MonitorHealth, judged []task.Judgement) {
 	var caught, others share
+	h.Trouble = newestTrouble(judged)
 	for _, j := range judged {
 		side := &others
 		if j.SpokenBy == "rules" {
@@ -141,6 +142,18 @@ func sumUp(h *client.MonitorHealth, judged []task.Judgement) {
 	h.Unknown = h.ActiveAgents - h.Judged
 	h.Alignment = meanOf(caught, others, float64(h.ActiveAgents)-caught.n)
 	h.Health = healthWord(h, caught.sum+others.sum)
+}
+
+// newestTrouble is why the model did not speak of the agent that was last judged without it.
+func newestTrouble(judged []task.Judgement) string {
+	var newest time.Time
+	trouble := ""
+	for _, j := range judged {
+		if said := j.Trouble(); said != "" && j.JudgedAt.After(newest) {
+			newest, trouble = j.JudgedAt, said
+		}
+	}
+	return trouble
 }
 
 // meanOf is the mean alignment, by what is known of the free, whom no rule has caught; nil: too little.

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,4 +52,20 @@ func TestNobodyIsJudgedByThoseAtFaultAlone(t *testing.T) {
 		}
 		require.InDelta(t, *c.mean, *h.Alignment, 1e-9, name)
 	}
+}
+
+func TestHealthSaysWhyNoModelSpoke(t *testing.T) {
+	t.Parallel()
+	judged := []task.Judgement{
+		{JudgedAt: time.Unix(1, 0), Analysis: json.RawMessage(`{"trouble": "older"}`)},
+		{JudgedAt: time.Unix(3, 0), Analysis: json.RawMessage(`{"trouble": "newer"}`)},
+		{JudgedAt: time.Unix(2, 0), Analysis: json.RawMessage(`{"trouble": "between"}`)},
+		{JudgedAt: time.Unix(4, 0), Analysis: json.RawMessage(`{"summary": "It works."}`)},
+	}
+	h := client.MonitorHealth{ActiveAgents: len(judged), SteeringTypes: map[string]int{}}
+	sumUp(&h, judged)
+	require.Equal(t, "newer", h.Trouble)
+	h = client.MonitorHealth{ActiveAgents: 1, SteeringTypes: map[string]int{}}
+	sumUp(&h, judged[3:])
+	require.Empty(t, h.Trouble)
 }

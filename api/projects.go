@@ -47,27 +47,29 @@ func (a *API) createProject(ctx context.Context, in *createProjectIn) (*projectO
 
 func (a *API) draftProject(ctx context.Context, in client.NewProject) (task.Project, error) {
 	p := task.Project{
-		Name: cmp.Or(in.Name, strings.TrimSuffix(in.Repo, ".git")), Description: in.Description, DefaultBranch: in.DefaultBranch,
+		Description: in.Description, DefaultBranch: in.DefaultBranch,
 		Setup: in.Setup, SetupTimeoutS: in.SetupTimeoutS, MaxSlots: a.cfg.ProjectSlots, Autonomous: in.Autonomous == nil || *in.Autonomous,
 		OnFeedback: in.OnFeedback,
 	}
 	if in.MaxSlots != nil {
 		p.MaxSlots = *in.MaxSlots
 	}
+	var err error
+	p.Repo, err = a.checkRepo(ctx, in.Repo)
+	if errors.Is(err, scm.ErrNoCredential) { // a project's own can be set once there is the project
+		p.Repo, err = a.deps.Repos.Name(in.Repo), nil
+	}
+	if err != nil {
+		return p, err
+	}
+	p.Name = cmp.Or(in.Name, task.NameOfRepo(p.Repo))
 	if err := checkProject(&p.Name, &p.Description, &p.DefaultBranch); err != nil {
 		return p, err
 	}
 	if err := checkSetup(&p.Setup); err != nil {
 		return p, err
 	}
-	var err error
-	if p.Settings, err = checkObject("settings", in.Settings); err != nil {
-		return p, err
-	}
-	p.Repo, err = a.checkRepo(ctx, in.Repo)
-	if errors.Is(err, scm.ErrNoCredential) { // a project's own can be set once there is the project
-		p.Repo, err = a.deps.Repos.Name(in.Repo), nil
-	}
+	p.Settings, err = checkObject("settings", in.Settings)
 	return p, err
 }
 

@@ -18,7 +18,7 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 	const path = "/api/v1/projects"
 	made := ok[client.Project](w.call(http.MethodPost, path, `{"repo":"/srv/git/app","name":"App","settings":{"a":1}}`), http.StatusCreated)
 	require.Equal(t, []any{"App", goodRepo, 5, true, false}, []any{made.Name, made.Repo, made.MaxSlots, made.Autonomous, made.Paused})
-	w.call(http.MethodPost, path, `{"repo":"/srv/git/app"}`).refused(http.StatusConflict, "")
+	require.Contains(t, w.call(http.MethodPost, path, `{"repo":"/srv/git/app"}`).refused(http.StatusConflict, "").Detail, "already, App. Next, to change its settings: omoi projects set App --setup")
 	w.call(http.MethodPost, path, `{"repo":"/nowhere"}`).refused(422, "body.repo")
 	w.call(http.MethodPost, path, `{}`).refused(422, "body.name")
 	w.call(http.MethodPost, path, `{"name":"x","max_concurrent_tasks":-1}`).refused(422, "body.max_concurrent_tasks")
@@ -47,9 +47,17 @@ func TestRepositoriesAreLookedAtAsTheirTasksDo(t *testing.T) {
 	w := open(t)
 	w.call(http.MethodPost, "/api/v1/tasks", `{"repo":"`+lockedRepo+`","agent":"external","description":"x"}`).refused(http.StatusForbidden, "")
 	locked := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", `{"repo":"Acme/Locked"}`), http.StatusCreated)
-	require.Equal(t, lockedRepo, locked.Repo, "its credential can be set once it is there")
+	require.Equal(t, []any{lockedRepo, lockedRepo}, []any{locked.Repo, locked.Name}, "its credential can be set once it is there")
 	w.call(http.MethodPost, "/api/v1/tasks", `{"repo":"ACME/Locked","agent":"external","description":"x"}`).refused(http.StatusForbidden, "")
 	require.Equal(t, locked.ID, w.repos.who.ProjectID)
+}
+
+// Whoever makes a project, a person or the first task of its repository, it is called the same.
+func TestAProjectThatIsGivenNoNameHasThatOfItsRepository(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", `{"repo":"/srv/git/app"}`), http.StatusCreated)
+	require.Equal(t, []any{"app", goodRepo}, []any{made.Name, made.Repo})
 }
 
 func TestLiftedLimitLetsTasksIn(t *testing.T) {

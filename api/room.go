@@ -39,8 +39,10 @@ type part struct {
 	src  io.Reader
 	conn *http.ResponseController
 	read int64
-	due  int64 // bytes after which the sender gets more time
+	due  int64 // bytes after which the sender gets more time; 0: what came with the head has not been read
 	cut  int64 // of the event's transcript, in bytes
+
+	timed bool // its connection has a deadline of its own
 
 	// All of these belong to the room.
 	in           *hall     // where it is counted; nil: nowhere
@@ -62,10 +64,11 @@ var (
 )
 
 // Read implements [io.Reader]. Room is taken for what came, not for what a sender announces:
-// who announces much and sends little keeps nobody out. A body alone always fits.
+// who announces much and sends little keeps nobody out. A body alone always fits. One that comes
+// with its head needs no time, and until its first bytes the server's own timeout holds.
 func (p *part) Read(b []byte) (int, error) {
-	if p.read >= p.due {
-		p.due = p.read + bodyPace
+	if p.read > 0 && p.read >= p.due {
+		p.due, p.timed = p.read+bodyPace, true
 		_ = p.conn.SetReadDeadline(time.Now().Add(bodyPatience)) // not every server can: then its own timeout holds
 		if !p.room.renew(p) {
 			return 0, errTooSlow
@@ -143,7 +146,9 @@ func (p *part) whole() error {
 	if !p.settle() {
 		return errTooSlow
 	}
-	_ = p.conn.SetReadDeadline(time.Time{})
+	if p.timed {
+		_ = p.conn.SetReadDeadline(time.Time{})
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -105,5 +106,19 @@ func TestABodyMustKeepComing(t *testing.T) {
 	require.True(t, c.deadlines[last].IsZero())
 	for _, deadline := range c.deadlines[:last] {
 		require.WithinDuration(t, time.Now(), deadline, 2*bodyPatience)
+	}
+}
+
+// Most reports come in one piece with their heads; the rest of the others has its time.
+func TestABodyThatComesWithItsHeadNeedsNoTime(t *testing.T) {
+	t.Parallel()
+	for pieces, want := range map[io.Reader]int{
+		iotest.DataErrReader(strings.NewReader("{}")):                       0,
+		iotest.DataErrReader(iotest.OneByteReader(strings.NewReader("{}"))): 2, // until it came, and none while it is answered
+	} {
+		c := &conn{}
+		_, read := sent(&room{bytes: 1 << 20}, c, pieces)
+		require.NoError(t, read())
+		require.Len(t, c.deadlines, want)
 	}
 }

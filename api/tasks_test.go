@@ -244,6 +244,7 @@ func TestTaskListFiltersAndPages(t *testing.T) {
 	require.Equal(t, box, *list("status=running").Items[0].SandboxID)
 	require.Empty(t, list("status=failed").Items)
 	require.Len(t, list("id="+ids[3][len(ids[3])-8:]).Items, 1)
+	require.Equal(t, ids[3], list("id=" + ids[3][len(ids[3])-8:len(ids[3])-2]).Items[0].ID, "the beginning of what lists show")
 	w.call(http.MethodGet, "/api/v1/tasks?status=busy", nil).refused(422, "query.status")
 	w.call(http.MethodGet, "/api/v1/tasks?limit=501", nil).refused(422, "query.limit")
 	w.call(http.MethodGet, "/api/v1/tasks?limit=x", nil).refused(422, "query.limit")

@@ -40,7 +40,7 @@ func (a *API) whyTask(ctx context.Context, in *TaskPath) (*whyOut, error) {
 	}
 	f.Silent, f.NoWork = a.cfg.Silent, a.cfg.NoWork
 	if n := len(f.Task.Attempts); n > 0 {
-		f.Signs = supervise.Signs(f.Task.Attempts[n-1].Number, f.Events)
+		f.Signs = supervise.Signs(f.Task.ID, f.Task.Attempts[n-1].Number, f.Events)
 	}
 	f.Same = supervise.SameFailures(f.Task.Attempts)
 	return &whyOut{Body: task.Explain(f)}, nil

@@ -69,9 +69,9 @@ func nextOf(t client.Task, one task.SavedWork) string {
 	case one.Ref == "":
 		return ""
 	case strings.HasPrefix(t.Repo, "/"):
-		return "git fetch " + scm.Quoted(t.Repo) + " " + scm.Quoted(one.Ref)
+		return "git -C " + scm.Quoted(t.Repo) + " show " + scm.Quoted(one.Ref)
 	}
-	return "git fetch origin " + scm.Quoted(one.Ref)
+	return "git fetch origin " + scm.Quoted(one.Ref) + " && git show FETCH_HEAD"
 }
 
 type workIn struct {
@@ -124,7 +124,15 @@ func keptOf(found []task.SavedWork, in *workIn) (task.SavedWork, error) {
 	case last.Kind == task.SavedNone:
 		return task.SavedWork{}, task.Errorf(task.CodeNotFound, "Attempt %d of task %s has left no work.", in.Attempt, in.ID)
 	}
-	return task.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is in the repository, and no patch of it is kept. Next, in a clone of it: %s", in.Attempt, last.Next)
+	return task.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is in the repository, and no patch of it is kept. Next%s: %s", in.Attempt, whereTo(*last), last.Next)
+}
+
+// whereTo says where the command is to be typed; one that names a folder works everywhere.
+func whereTo(one task.SavedWork) string {
+	if strings.HasPrefix(one.Next, "git fetch ") {
+		return ", in a clone of it"
+	}
+	return ""
 }
 
 // lostWords say since when work is lost, or why.

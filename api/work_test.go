@@ -65,15 +65,15 @@ func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
 	w.exec(`UPDATE tasks SET branch_name = 'feature/x', base_commit = 'c0' WHERE id = $1`, job.ID)
 	w.exec(`UPDATE attempts SET head_commit = 'c1' WHERE task_id = $1`, job.ID)
 	require.Equal(t, []client.SavedWork{
-		{Attempt: 1, SandboxID: box, Kind: task.SavedBranch, Ref: "feature/x", Head: "c1", Next: "git fetch " + goodRepo + " feature/x"},
+		{Attempt: 1, SandboxID: box, Kind: task.SavedBranch, Ref: "feature/x", Head: "c1", Next: "git -C " + goodRepo + " show feature/x"},
 		{
 			Attempt: 1, SandboxID: box, Kind: task.SavedRescue, Ref: "refs/omoi/rescue/x/1", Files: 2, Bytes: 7, Notes: []string{"large"},
-			Next: "git fetch " + goodRepo + " refs/omoi/rescue/x/1",
+			Next: "git -C " + goodRepo + " show refs/omoi/rescue/x/1",
 		},
 	}, w.works(job))
-	require.Contains(t, w.getsWork(job, "1").refused(http.StatusConflict, "").Detail, "git fetch "+goodRepo+" refs/omoi/rescue/x/1")
+	require.Contains(t, w.getsWork(job, "1").refused(http.StatusConflict, "").Detail, "kept. Next: git -C "+goodRepo+" show refs/omoi/rescue/x/1")
 	w.exec(`UPDATE projects SET repo = 'acme/app'`)
-	require.Equal(t, "git fetch origin refs/omoi/rescue/x/1", w.works(job)[1].Next, "a clone knows where that is")
+	require.Equal(t, "git fetch origin refs/omoi/rescue/x/1 && git show FETCH_HEAD", w.works(job)[1].Next, "a clone knows where that is")
 }
 
 // What no repository has comes out as it was in the sandbox, whatever it is, also where it is longer than one piece.

@@ -117,7 +117,6 @@ type Monitoring struct {
 	Enabled           bool          `key:"enabled" env:"MONITORING_ENABLED" default:"true" doc:"Run guardian and conductor. They judge whoever is at work, and tell nobody anything unless steering is on."`
 	GuardianInterval  time.Duration `key:"guardian_interval" env:"MONITORING_GUARDIAN_INTERVAL_SECONDS(s)" default:"60s" min:"1s" max:"24h" doc:"Period of the guardian."`
 	ConductorInterval time.Duration `key:"conductor_interval" env:"MONITORING_CONDUCTOR_INTERVAL_SECONDS(s)" default:"300s" min:"1s" max:"24h" doc:"Period of the conductor."`
-	HealthInterval    time.Duration `key:"health_check_interval" env:"MONITORING_HEALTH_CHECK_INTERVAL_SECONDS(s)" default:"30s" min:"1s" max:"24h" doc:"Period of the health check."`
 	AutoSteering      bool          `key:"auto_steering" env:"MONITORING_AUTO_STEERING_ENABLED" default:"false" doc:"Let the guardian act in projects that do not say; what it would have done is recorded all the same."`
 	CoolDown          time.Duration `key:"cool_down" default:"10m" min:"1ms" max:"24h" doc:"Time that a step of the guardian has to show, before the next one in the same attempt."`
 	MaxInterventions  int           `key:"max_interventions" default:"4" min:"1" max:"100" doc:"Steps of the guardian in one attempt at most."`

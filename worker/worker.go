@@ -29,6 +29,7 @@ type Config struct {
 
 	StopTimeout time.Duration // for activities under way when the process ends; default 10 s
 	HostBeat    time.Duration // between signs of life of the machine; default 5 s
+	Restore     time.Duration // between looks whether somebody has deleted a schedule; default 1 min
 	// Throttle is the longest time for which a heartbeat is held back, and so how late an
 	// activity may learn that it is cancelled; default 1 s.
 	Throttle time.Duration
@@ -50,6 +51,7 @@ type Hosts interface {
 // Schedules is the part of Temporal that makes and wakes what runs at intervals.
 type Schedules interface {
 	EnsureSchedules(ctx context.Context) error
+	RestoreSchedules(ctx context.Context) error
 	WakeReaper(ctx context.Context) error
 }
 
@@ -76,6 +78,7 @@ type Worker struct {
 func New(cfg Config, deps Deps) *Worker {
 	cfg.StopTimeout = cmp.Or(cfg.StopTimeout, 10*time.Second)
 	cfg.HostBeat = cmp.Or(cfg.HostBeat, 5*time.Second)
+	cfg.Restore = cmp.Or(cfg.Restore, time.Minute)
 	cfg.Throttle = cmp.Or(cfg.Throttle, time.Second)
 	cfg.MaxActivities = cmp.Or(cfg.MaxActivities, 200)
 	cfg.MaxWorkflows = cmp.Or(cfg.MaxWorkflows, 100)
@@ -104,24 +107,45 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// schedule makes the schedules and wakes the reaper. A server that has just started may refuse
-// for a while, which stops no task: it is asked until it does, or until ctx ends.
+// schedule makes the schedules, wakes the reaper, and makes again until ctx ends what somebody
+// deletes of them.
 func (w *Worker) schedule(ctx context.Context) {
+	if !w.scheduled(ctx) {
+		return
+	}
+	if err := w.deps.Schedules.WakeReaper(ctx); err != nil {
+		w.log.WarnContext(ctx, "reaper not woken", slog.String("error", err.Error()))
+	}
+	for w.pause(ctx, w.cfg.Restore) {
+		if err := w.deps.Schedules.RestoreSchedules(ctx); err != nil {
+			w.log.WarnContext(ctx, "schedules not looked at, tried again", slog.String("error", err.Error()))
+		}
+	}
+}
+
+// scheduled makes the schedules. A server that has just started may refuse for a while, which
+// stops no task: it is asked until it does, or until ctx ends, which answers false.
+func (w *Worker) scheduled(ctx context.Context) bool {
 	const first, longest = 100 * time.Millisecond, 10 * time.Second
 	for pause := first; ; pause = min(2*pause, longest) {
 		err := w.deps.Schedules.EnsureSchedules(ctx)
 		if err == nil {
-			break
+			return true
 		}
 		w.log.WarnContext(ctx, "schedules not made, tried again", slog.String("error", err.Error()))
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
+		if !w.pause(ctx, pause) {
+			return false
 		}
 	}
-	if err := w.deps.Schedules.WakeReaper(ctx); err != nil {
-		w.log.WarnContext(ctx, "reaper not woken", slog.String("error", err.Error()))
+}
+
+// pause waits, and answers false once ctx has ended.
+func (w *Worker) pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
 }
 

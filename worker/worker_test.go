@@ -39,7 +39,7 @@ func (h *hosts) HostSeen(_ context.Context, id string, _ []string, _ int) (bool,
 }
 
 type schedules struct {
-	ensured, woken atomic.Int32
+	ensured, restored, woken atomic.Int32
 }
 
 // EnsureSchedules fails twice, as a server does that has just started.
@@ -48,6 +48,11 @@ func (s *schedules) EnsureSchedules(context.Context) error {
 		return errors.New("the scheduler's worker does not poll yet")
 	}
 	return nil
+}
+
+func (s *schedules) RestoreSchedules(context.Context) error {
+	s.restored.Add(1)
+	return errors.New("the server is away for a moment")
 }
 
 func (s *schedules) WakeReaper(context.Context) error {
@@ -77,7 +82,7 @@ func TestWorkerPollsItsQueuesAndStops(t *testing.T) {
 	c := devServer(t)
 	s, h := &schedules{}, &hosts{seen: make(chan string, 1), err: errors.New("the store is down")}
 	w := worker.New(
-		worker.Config{HostID: "h1", Providers: []string{"local"}, HostBeat: 20 * time.Millisecond, StickyCache: -1},
+		worker.Config{HostID: "h1", Providers: []string{"local"}, HostBeat: 20 * time.Millisecond, Restore: 20 * time.Millisecond, StickyCache: -1},
 		worker.Deps{Client: c, Activities: activities.New(activities.Config{}, activities.Deps{}), Hosts: h, Schedules: s},
 	)
 	ctx, stop := context.WithCancel(t.Context())
@@ -98,6 +103,7 @@ func TestWorkerPollsItsQueuesAndStops(t *testing.T) {
 	require.False(t, polled(t, c, contract.QueueHost("h1"), enums.TASK_QUEUE_TYPE_WORKFLOW))
 	require.Eventually(t, func() bool { return s.woken.Load() == 1 }, 20*time.Second, 20*time.Millisecond)
 	require.Equal(t, int32(3), s.ensured.Load(), "until they are made")
+	require.Eventually(t, func() bool { return s.restored.Load() >= 2 }, 20*time.Second, 20*time.Millisecond, "for as long as it works")
 	h.back.Store(true) // lost sandboxes do not keep the reaper awake
 	require.Eventually(t, func() bool { return s.woken.Load() >= 3 }, 20*time.Second, 20*time.Millisecond, "at each beat until it is awake")
 

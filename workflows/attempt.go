@@ -178,11 +178,15 @@ func (r *taskRun) endAttempt(ctx workflow.Context, outcome string, edit func(*co
 			p.Ended = &contract.AttemptEnd{Number: ended.Number, Outcome: outcome, Class: r.endClass(p.Class), Reason: p.Reason, Idle: r.last.idle}
 		}
 	})
-	if err != nil || ended == nil {
-		return err
+	since := workflow.Now(ctx)
+	if err == nil && ended != nil {
+		r.view.enter(ctx, "cleaning up")
+		err = r.handOver(ctx, *ended, outcome)
 	}
-	r.view.enter(ctx, "cleaning up")
-	return r.handOver(ctx, *ended, outcome)
+	if err == nil && r.judge.Status == task.StatusCompleted {
+		err = r.lastLooks(ctx, since.Add(r.loaded.Settings.CleanupWait))
+	}
+	return err
 }
 
 // endClass is why an attempt has ended. One whose work is done and could not be published is told from one that did not get to its

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"time"
+
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -24,7 +26,8 @@ func (r *taskRun) handOver(ctx workflow.Context, a contract.LiveAttempt, reason 
 	})
 	if err := child.GetChildWorkflowExecution().Get(ctx, nil); err != nil {
 		if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-			return nil // the reaper was quicker
+			r.left = append(r.left, a.SandboxID) // the reaper was quicker, or the run that this one was reset from
+			return nil
 		}
 		return err
 	}
@@ -49,4 +52,49 @@ func (r *taskRun) allVerified() bool {
 		}
 	}
 	return true
+}
+
+// lastLooks waits until no sandbox of a completed task is left, but no longer than until a time. The ledger says it of those whose
+// cleanups are another's.
+func (r *taskRun) lastLooks(ctx workflow.Context, until time.Time) error {
+	rest := func() time.Duration { return until.Sub(workflow.Now(ctx)) }
+	if rest() <= 0 || r.allVerified() && len(r.left) == 0 || !looksLast(ctx) {
+		return nil
+	}
+	if !r.allVerified() { // of a task that was parked before it was published
+		if _, err := workflow.AwaitWithTimeout(ctx, rest(), r.allVerified); err != nil {
+			return err
+		}
+	}
+	for wait := time.Second; len(r.left) > 0 && rest() > 0; wait *= 2 {
+		if r.lookAtLeft(ctx, rest); len(r.left) > 0 {
+			if err := workflow.Sleep(ctx, min(wait, maxLook, rest())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// looksLast is the gate of [taskRun.lastLooks]: runs that closed without these looks replay without them. It is asked only where
+// something was left, so that other runs have no marker.
+func looksLast(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "last-looks", workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// maxLook is the longest pause between two looks into the ledger.
+const maxLook = 10 * time.Second
+
+// lookAtLeft forgets the sandboxes that the ledger has as gone for good, or as out of reach for ever. No answer is none.
+func (r *taskRun) lookAtLeft(ctx workflow.Context, rest func() time.Duration) {
+	var left []string
+	for _, id := range r.left {
+		var box contract.LoadedSandbox
+		look := call{name: contract.LoadSandbox, summary: "left by another run", within: max(rest(), time.Second)}
+		err := look.get(ctx, contract.SandboxRef{TaskID: r.id, SandboxID: id}, &box)
+		if err != nil || box.Verify && !box.Verified && !box.Lost {
+			left = append(left, id)
+		}
+	}
+	r.left = left
 }

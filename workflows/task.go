@@ -32,6 +32,8 @@ type taskRun struct {
 	next   nextAttempt
 	// unverified are the cleanups of this run that saw their sandboxes to be gone, and will look again.
 	unverified []workflow.ChildWorkflowFuture
+	// left are sandboxes whose cleanups this run cannot wait for: another run, or the reaper, has begun them.
+	left []string
 	// unbranched says that the branch is to be found or made before the next attempt.
 	unbranched bool
 	pull       contract.PullResult
@@ -91,6 +93,7 @@ func (r *taskRun) load(cancel, free workflow.Context) error {
 	if err := (call{name: contract.LoadTask}).get(free, ref, &loaded); err != nil {
 		return err
 	}
+	r.left, loaded.Left = loaded.Left, nil
 	if loaded.Continues {
 		r.catchUp(free, loaded.Live)
 		return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/scm/mirror"
 )
 
 // The states of a finding.
@@ -234,6 +235,9 @@ func checkDisk(cfg *config.Loaded) Finding {
 		return Finding{Check: "disk", Status: FindingWarn, Detail: firstLine(err), Next: "see to the file system of OMOI_HOME"}
 	}
 	detail := fmt.Sprintf("%.1f GiB free", float64(free)/gib)
+	if count, bytes := mirror.Weigh(mirrors(cfg)); count > 0 {
+		detail += fmt.Sprintf(", copies of repositories hold %.1f of at most %.1f GiB", float64(bytes)/gib, float64(cfg.Worker.RepoCache)/gib)
+	}
 	if free < least {
 		return Finding{Check: "disk", Status: FindingWarn, Detail: detail, Next: "free some, or move OMOI_HOME"}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // openSupervision makes guardian and conductor.
@@ -39,14 +38,7 @@ func (c *core) newConductor() (*conductor.Conductor, error) {
 // conductorLooks is an error once somebody has been at work for long at whom the conductor did
 // not look, whatever silences it.
 func (c *core) conductorLooks(ctx context.Context) error {
-	silent, err := c.store.ConductorSilence(ctx)
-	if err != nil {
-		return err
-	}
-	if limit := missedCycles * c.cfg.Monitoring.ConductorInterval; silent > limit {
-		return task.Errorf(task.CodeUnavailable, "Agents are at work, and the conductor has not run for %s. Next: omoi conductor status", silent.Round(time.Second))
-	}
-	return nil
+	return c.watches(ctx, "conductor", c.cfg.Monitoring.ConductorInterval)
 }
 
 // conductorAge says when the conductor last ran.

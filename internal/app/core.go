@@ -141,6 +141,7 @@ func (c *core) openStore(ctx context.Context) error {
 		Machine: machine, Settings: taskSettings(c.cfg.Task), MaxUnverified: c.cfg.Task.MaxUnverified,
 		HostFresh: max(3*c.cfg.Worker.HostBeat, time.Second), PulsePeriod: c.cfg.Relay.Pulse, Log: c.log, Counter: c.metrics.Tasks,
 		Prices: prices(c.cfg.Price), LimitApart: c.cfg.Task.LimitApart,
+		SecondLook: map[string]time.Duration{task.ProviderDaytona: c.cfg.Daytona.LongestCreate},
 	})
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func monitoring(cfg *config.Loaded) client.MonitorConfig {
 	m := cfg.Monitoring
 	return client.MonitorConfig{
 		Enabled: m.Enabled, GuardianInterval: m.GuardianInterval.Seconds(), ConductorInterval: m.ConductorInterval.Seconds(),
-		HealthInterval: m.HealthInterval.Seconds(), AutoSteering: m.AutoSteering, MaxAnalyses: m.MaxAnalyses, LLMAnalysis: asksModel(cfg),
+		AutoSteering: m.AutoSteering, MaxAnalyses: m.MaxAnalyses, LLMAnalysis: asksModel(cfg),
 		AnalysisCache: m.AnalysisCache.Seconds(), CoolDown: m.CoolDown.Seconds(), InterventionsLimit: m.MaxInterventions,
 	}
 }
@@ -94,12 +94,18 @@ const missedCycles = 5
 // guardianSpeaks is an error once somebody has been at work for long whom the guardian did not
 // look at: a silent guardian is an alarm of its own, whatever silences it.
 func (c *core) guardianSpeaks(ctx context.Context) error {
-	silent, err := c.store.GuardianSilence(ctx)
+	return c.watches(ctx, "guardian", c.cfg.Monitoring.GuardianInterval)
+}
+
+// watches is an error once somebody has been at work for missedCycles of a watcher's periods
+// without a look of it.
+func (c *core) watches(ctx context.Context, watcher string, period time.Duration) error {
+	silent, err := c.store.Unwatched(ctx, watcher)
 	if err != nil {
 		return err
 	}
-	if limit := missedCycles * c.cfg.Monitoring.GuardianInterval; silent > limit {
-		return task.Errorf(task.CodeUnavailable, "Agents are at work, and the guardian has not run for %s. Next: omoi guardian status", silent.Round(time.Second))
+	if silent > missedCycles*period {
+		return task.Errorf(task.CodeUnavailable, "Agents are at work, and the %s has not run for %s. Next: omoi %s status", watcher, silent.Round(time.Second), watcher)
 	}
 	return nil
 }

@@ -3,10 +3,13 @@ package app
 import (
 	"context"
 	"io"
+	"path/filepath"
 
 	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
+	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -19,7 +22,9 @@ func (c *core) openHosts() error {
 	if app != nil {
 		c.credentials.UseApp(app)
 	}
-	hub, err := github.New(github.Config{URL: c.cfg.GitHub.URL, App: app, Scratch: c.scratch}, c.credentials)
+	hub, err := github.New(github.Config{
+		URL: c.cfg.GitHub.URL, App: app, Scratch: c.scratch, Mirrors: mirror.New(mirrors(c.cfg), c.cfg.Worker.RepoCache),
+	}, c.credentials)
 	if err != nil {
 		return err
 	}
@@ -27,6 +32,9 @@ func (c *core) openHosts() error {
 	c.hosts.Remote, c.hosts.Web = hub.For, hub.Web()
 	return nil
 }
+
+// mirrors is where a worker keeps what it fetched of repositories.
+func mirrors(cfg *config.Loaded) string { return filepath.Join(cfg.Home, "repos") }
 
 // repos lets the API look at repositories, wherever they are hosted.
 type repos struct{ hosts scm.Hosts }

@@ -14,6 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/external"
+	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/worker"
 )
@@ -90,6 +91,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	mirror.Trim(mirrors(c.cfg), c.cfg.Worker.RepoCache)
 	c.logs, c.lookout = c.newLogs(host, found), c.newLookout(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store.Life(), Ledger: c.store.Life(), Fleet: c.store.Life(), Runs: c.temporal, Providers: found, Git: c.hosts,

@@ -16,6 +16,8 @@ type Halted struct {
 	Project Project `json:"project"`
 	// TaskIDs are the tasks at work that were asked to stop, or those stopped ones that were asked to go on.
 	TaskIDs []string `json:"task_ids" nullable:"false"`
+	// AllPaused says that no task of anybody begins, whatever the project says: omoi runs with ORCHESTRATOR_ENABLED=false.
+	AllPaused bool `json:"all_paused"`
 }
 
 // PauseProject lets no task of a project begin; with now those at work are stopped too.

@@ -85,7 +85,6 @@ type MonitorConfig struct {
 	Enabled            bool    `json:"enabled"`
 	GuardianInterval   float64 `json:"guardian_interval_seconds"`
 	ConductorInterval  float64 `json:"conductor_interval_seconds"`
-	HealthInterval     float64 `json:"health_check_interval_seconds"`
 	AutoSteering       bool    `json:"auto_steering_enabled"` // of projects that do not say
 	MaxAnalyses        int     `json:"max_concurrent_analyses"`
 	LLMAnalysis        bool    `json:"llm_analysis_enabled"` // a model is asked
@@ -122,6 +121,7 @@ type MonitorHealth struct {
 	SteeringTypes    map[string]int `json:"steering_types" nullable:"false"`
 	RecentDuplicates int            `json:"recent_duplicates"` // pairs that the conductor found in the last hour
 	LastAnalysis     *time.Time     `json:"last_analysis"`
+	Trouble          string         `json:"trouble,omitempty"` // why the model did not speak of the agent that was last judged without it
 
 	Status          string   `json:"current_status"`       // the conductor's word of its newest analysis; not_run: there is none
 	Coherence       *float64 `json:"current_coherence"`    // null: it cannot say

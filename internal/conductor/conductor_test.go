@@ -279,7 +279,7 @@ func TestASilentConductorIsNoticed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	silence := func() time.Duration {
-		d, err := w.store.ConductorSilence(t.Context())
+		d, err := w.store.Unwatched(t.Context(), "conductor")
 		require.NoError(t, err)
 		return d
 	}
@@ -292,6 +292,9 @@ func TestASilentConductorIsNoticed(t *testing.T) {
 	require.Negative(t, age)
 	w.cycle(w.conductor(nil), "one")
 	require.Less(t, silence(), time.Hour)
+	w.exec(`UPDATE tasks SET status = 'completed'`)
+	w.exec(`UPDATE pulses SET at = now() - interval '1 hour'`)
+	require.Negative(t, silence(), "nobody is at work any more")
 	state, err := w.store.State(t.Context())
 	require.NoError(t, err)
 	require.True(t, state.ConductorHasRun)

@@ -138,7 +138,7 @@ func placeProject(ctx context.Context, q *db.Queries, d task.Draft) (string, err
 		return row.ID, err
 	}
 	err = q.EnsureProject(ctx, db.EnsureProjectParams{
-		ID: task.NewID(), OrganizationID: d.OrganizationID, Name: nameOfRepo(d.Repo), Repo: d.Repo,
+		ID: task.NewID(), OrganizationID: d.OrganizationID, Name: task.NameOfRepo(d.Repo), Repo: d.Repo,
 		MaxSlots: int32(d.ProjectSlots), //nolint:gosec // G115: a setting with bounds
 	})
 	if err != nil {

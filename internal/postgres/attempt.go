@@ -72,6 +72,9 @@ func (b *beginning) begin(ctx context.Context, installation string) (contract.Be
 		return contract.BegunAttempt{}, task.Errorf(task.CodeConflict,
 			"The task has had %d attempts, those of validators among them; that is the limit. Its branch is kept. Next: omoi run makes another task", task.MaxAttempts)
 	}
+	if err := b.endOthers(ctx); err != nil {
+		return contract.BegunAttempt{}, err
+	}
 	return b.place(ctx, installation)
 }
 
@@ -181,7 +184,11 @@ func (b *beginning) host(ctx context.Context) (id, reason string, err error) {
 	if n == 0 {
 		return "", "no machine offers " + b.row.Provider + " sandboxes; start omoi worker on one that can (omoi doctor says what is missing there)", err
 	}
-	return "", fmt.Sprintf("no room on the %d machines that offer %s sandboxes", n, b.row.Provider), err
+	machines := fmt.Sprintf("the %d machines that offer", n)
+	if n == 1 {
+		machines = "the one machine that offers"
+	}
+	return "", fmt.Sprintf("no room on %s %s sandboxes", machines, b.row.Provider), err
 }
 
 // hostBound reports whether a provider's sandboxes live on one machine of ours.

@@ -108,7 +108,7 @@ func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
 	in.Ordinal = 2
 	begun, err = w.store.BeginAttempt(ctx, in, a.run)
 	require.NoError(t, err)
-	require.Contains(t, begun.Reason, "no room on the 1 machines")
+	require.Contains(t, begun.Reason, "no room on the one machine that offers local sandboxes")
 
 	w.hostSeen("two", []string{"local"}, 4)
 	require.Equal(t, contract.QueueHost("two"), w.begin(a, 2).Queue)

@@ -116,13 +116,6 @@ func (s *Store) ConductorAge(ctx context.Context) (time.Duration, error) {
 	return age(seconds), translate("look when the conductor last ran", err)
 }
 
-// ConductorSilence answers for how long somebody has been at work at whom the conductor has not
-// looked; below 0 where nobody is.
-func (s *Store) ConductorSilence(ctx context.Context) (time.Duration, error) {
-	seconds, err := s.q.ConductorSilence(ctx)
-	return age(seconds), translate("look when the conductor last ran", err)
-}
-
 // ConductorAnalyses lists what the conductor thought of an organization, newest first.
 func (s *Store) ConductorAnalyses(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[task.ConductorAnalysis], error) {
 	at, id, err := decodeCursor(p.Cursor)

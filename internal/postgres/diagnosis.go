@@ -44,7 +44,7 @@ func (s *Store) Case(ctx context.Context, taskID string, newest int) (task.Case,
 	}
 	by, err := s.interrupters(ctx, mapAll(c.Task.Attempts, func(a task.Attempt) string { return a.SandboxID }))
 	for _, a := range c.Task.Attempts {
-		c.Tries = append(c.Tries, task.CaseTry{Attempt: a, Feed: feeds[a.SandboxID], InterruptedBy: by[a.SandboxID]})
+		c.Tries = append(c.Tries, task.CaseTry{Attempt: a, TaskID: taskID, Feed: feeds[a.SandboxID], InterruptedBy: by[a.SandboxID]})
 	}
 	return c, err
 }

@@ -194,6 +194,9 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	require.Equal(t, []any{third.id, 3, task.ClassAgentError, task.DeliveryHeld}, []any{d.TaskID, d.Failures, d.FailureClass, d.Webhook.State})
 	require.Contains(t, d.What, "3 tasks of the ticket failed one after the other, all of them in the same way")
 	require.Len(t, d.Evidence, 3)
+	for _, sign := range d.Evidence {
+		require.Equal(t, sign.TaskID, one[string](t, w.pool, `SELECT task_id::text FROM sandboxes WHERE id = $1`, sign.SandboxID), "the task of the event")
+	}
 	got, err = store.Ticket(t.Context(), w.org, ticket)
 	require.NoError(t, err)
 	require.Equal(t, d, *got.Diagnosis)

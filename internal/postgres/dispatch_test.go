@@ -412,6 +412,9 @@ func TestATicketStandsWhereItsTasksDo(t *testing.T) {
 		{"completed", "pending", "building-done", false},
 		{"completed", "completed", "done", false},
 		{"completed", "cancelled", "done", false},
+		{"cancelled", "cancelled", "backlog", false},
+		{"cancelled", "pending", "backlog", false},
+		{"cancelled", "running", "building", false},
 	} {
 		w.exec(`UPDATE tasks SET status = $2, attempt_count = ($2 <> 'pending')::integer WHERE id = $1`, a.id, c.first)
 		w.exec(`UPDATE tasks SET status = $2 WHERE id = $1`, b, c.second)

@@ -10,6 +10,8 @@
 //  4. under that lock, and by the gate only: rows of other tasks that wait, which it passes
 //     over where they are locked, and slots and relay rows of those that it lets in.
 //
+// Readers that count the events of a sandbox take an advisory lock of their own before all of these.
+//
 // So nobody who holds the organization's lock waits for a task's row. Whoever has locked the
 // row of a task that waits for a slot runs the gate before it commits, since a gate that ran
 // meanwhile has passed it over; the reaper's gate mends what forgot to.

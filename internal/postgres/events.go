@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
@@ -124,7 +125,7 @@ func releaseRolledBack(ctx context.Context, conn *pgxpool.Conn) {
 // readEventPlan begins the transaction, locks, and reads under the locks. Each statement
 // sees what was committed before it began, so marks and keys are those after the wait.
 func readEventPlan(ctx context.Context, conn *pgxpool.Conn, requests []ingest.Request) (*eventPlan, error) {
-	plan := newEventPlan()
+	plan := newEventPlan(requests)
 	asked := askedOf(requests)
 	batch := &pgx.Batch{}
 	batch.Queue("BEGIN")
@@ -248,7 +249,7 @@ func (p *eventPlan) queueEvents(batch *pgx.Batch) {
 		return
 	}
 	ids, types, sources := make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
-	data, keys := make([]string, 0, n), make([]string, 0, n)
+	data, keys := make(pgtype.FlatArray[[]byte], 0, n), make([]string, 0, n) // as texts the data would be copied
 	sequences, births, late := make([]int64, 0, n), make([]time.Time, 0, n), make([]bool, 0, n)
 	for _, row := range p.rows {
 		if row.event.Large != nil {
@@ -256,7 +257,7 @@ func (p *eventPlan) queueEvents(batch *pgx.Batch) {
 		}
 		ids, sequences, births = append(ids, row.sandbox.id), append(sequences, row.sequence), append(births, row.sandbox.birth)
 		types, sources = append(types, row.event.Type), append(sources, row.event.Source)
-		data, late, keys = append(data, string(row.event.Data)), append(late, row.sandbox.ended), append(keys, row.key)
+		data, late, keys = append(data, row.event.Data), append(late, row.sandbox.ended), append(keys, row.key)
 	}
 	batch.Queue(sqlInsertEvents, ids, sequences, births, types, sources, data, late, timeOr(p.now), keys)
 }

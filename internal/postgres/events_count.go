@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,14 +13,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// mostUncounted is how many events a reader counts again and again before it writes down
-// what it has counted: so much is read for a page at most.
-const mostUncounted = 1000
+// placesBlock is how many numbers a reader counts at once for good: fewer are counted again and
+// again, so that much is read for a page at most. The queries of places know it too.
+const placesBlock = 1000
+
+// placesStep is how many numbers a reader counts in one transaction: about a second's work.
+const placesStep = 100 * placesBlock
 
 // eventCounts says how many events of each type a sandbox has, up to its newest number.
 type eventCounts struct {
 	head  int64
 	types map[string]typeCount
+	edge  int64              // the end of the last whole block
+	tail  map[string][]int64 // the places behind it, by type
 }
 
 // typeCount is a number of events, and the numbers of the first and the last.
@@ -45,9 +51,13 @@ func (c typeCount) with(more typeCount) typeCount {
 	return typeCount{Events: c.Events + more.Events, First: c.First, Last: more.Last}
 }
 
+func heartbeatTypes() []string {
+	return []string{task.EventAgentHeartbeat, task.EventHeartbeatBare, task.EventSpecHeartbeat}
+}
+
 // heartbeats are those of all their types.
 func (c eventCounts) heartbeats() (all typeCount) {
-	for _, name := range []string{task.EventAgentHeartbeat, task.EventHeartbeatBare, task.EventSpecHeartbeat} {
+	for _, name := range heartbeatTypes() {
 		switch n := c.types[name]; {
 		case n.Events == 0:
 		case all.Events == 0:
@@ -70,38 +80,90 @@ func (s *Store) EventCounts(ctx context.Context, sandboxID string) (task.EventCo
 	return out, translate("count the events of sandbox "+sandboxID, err)
 }
 
-// eventCounts counts the events of a sandbox; an unknown one has none. Events never change,
-// so that no transaction is needed: what is counted up to a number is counted for good.
+// eventCounts counts the events of a sandbox; an unknown one has none. Events never change:
+// what is counted up to a number is counted for good.
 func (s *Store) eventCounts(ctx context.Context, sandboxID string) (eventCounts, error) {
-	counts := eventCounts{types: map[string]typeCount{}}
-	row, err := s.q.EventCounts(ctx, sandboxID)
+	counts := eventCounts{types: map[string]typeCount{}, tail: map[string][]int64{}}
+	row, err := s.countBlocks(ctx, sandboxID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return counts, nil
 	}
 	if err != nil {
 		return counts, err
 	}
-	counts.head = row.Head
+	counts.head, counts.edge = row.Head, row.Upto
 	if err := json.Unmarshal(row.Types, &counts.types); err != nil {
 		return counts, fmt.Errorf("read counted types: %w", err)
 	}
-	if row.Head == row.Upto {
+	if counts.edge == counts.head {
 		return counts, nil
 	}
-	fresh, err := s.q.CountEvents(ctx, db.CountEventsParams{Birth: row.Birth, SandboxID: sandboxID, After: row.Upto, Until: row.Head})
-	for _, f := range fresh {
-		counts.types[f.EventType] = counts.types[f.EventType].with(typeCount{Events: f.Events, First: f.First, Last: f.Last})
-	}
-	if err != nil || row.Head-row.Upto < mostUncounted {
-		return counts, err
-	}
-	return counts, s.keepCounts(ctx, sandboxID, counts)
+	return counts, s.countTail(ctx, sandboxID, row.Birth, &counts)
 }
 
-func (s *Store) keepCounts(ctx context.Context, sandboxID string, counts eventCounts) error {
-	types, err := json.Marshal(counts.types)
+// countBlocks counts until all whole blocks are. It does so step by step, so that what is done
+// stays done where the reader gives up.
+func (s *Store) countBlocks(ctx context.Context, sandboxID string) (db.EventCountsRow, error) {
+	for {
+		row, err := s.q.EventCounts(ctx, sandboxID)
+		if err != nil || nextEdge(row) == row.Upto {
+			return row, err
+		}
+		if err := s.keepBlocks(ctx, sandboxID); err != nil {
+			return row, err
+		}
+	}
+}
+
+// nextEdge is how far the next step counts: to the end of the last whole block, or of the last one of a step.
+func nextEdge(row db.EventCountsRow) int64 {
+	return max(row.Upto, min(row.Head/placesBlock*placesBlock, row.Upto+placesStep))
+}
+
+// keepBlocks makes one step, unless another reader has made it meanwhile.
+func (s *Store) keepBlocks(ctx context.Context, sandboxID string) error {
+	return s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		if err := q.LockCounts(ctx, sandboxID); err != nil {
+			return err
+		}
+		row, err := q.EventCounts(ctx, sandboxID)
+		if edge := nextEdge(row); err == nil && edge > row.Upto {
+			err = keepCounts(ctx, q, sandboxID, row, edge)
+		}
+		return err
+	})
+}
+
+// keepCounts goes on to the end of a block. Places come last: their keys lock the row of the sandbox, which posts change.
+func keepCounts(ctx context.Context, q *db.Queries, sandboxID string, row db.EventCountsRow, edge int64) error {
+	types := map[string]typeCount{}
+	if err := json.Unmarshal(row.Types, &types); err != nil {
+		return fmt.Errorf("read counted types: %w", err)
+	}
+	fresh, err := q.CountEvents(ctx, db.CountEventsParams{Birth: row.Birth, SandboxID: sandboxID, After: row.Upto, Until: edge})
 	if err != nil {
 		return err
 	}
-	return s.q.KeepCounts(ctx, db.KeepCountsParams{SandboxID: sandboxID, Upto: counts.head, Types: types})
+	for _, f := range fresh {
+		types[f.EventType] = types[f.EventType].with(typeCount{Events: f.Events, First: f.First, Last: f.Last})
+	}
+	raw, err := json.Marshal(types)
+	if err != nil {
+		return err
+	}
+	err = q.KeepPlaces(ctx, db.KeepPlacesParams{SandboxID: sandboxID, Birth: row.Birth, After: row.Upto, Until: edge, Types: row.Types})
+	if err != nil {
+		return err
+	}
+	return q.KeepCounts(ctx, db.KeepCountsParams{SandboxID: sandboxID, Upto: edge, Types: raw})
+}
+
+func (s *Store) countTail(ctx context.Context, sandboxID string, birth time.Time, counts *eventCounts) error {
+	tail, err := s.q.TailPlaces(ctx, db.TailPlacesParams{Birth: birth, SandboxID: sandboxID, After: counts.edge, Until: counts.head})
+	for _, t := range tail {
+		n := len(t.Places)
+		counts.tail[t.EventType] = t.Places
+		counts.types[t.EventType] = counts.types[t.EventType].with(typeCount{Events: int64(n), First: t.Places[0], Last: t.Places[n-1]})
+	}
+	return err
 }

@@ -26,7 +26,7 @@ type knownSandboxes struct {
 func (k *knownSandboxes) plan(requests []ingest.Request) *eventPlan {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	p := newEventPlan()
+	p := newEventPlan(requests)
 	for _, r := range requests {
 		if _, taken := p.sandboxes[r.SandboxID]; taken {
 			continue
@@ -95,6 +95,7 @@ func (p *eventPlan) takeAll(requests []ingest.Request) (outcomes []ingest.Outcom
 	if p == nil {
 		return nil, false
 	}
+	outcomes = make([]ingest.Outcome, 0, len(requests))
 	for _, r := range requests {
 		if !p.remembers(r) {
 			return nil, false

@@ -65,8 +65,13 @@ type eventPlan struct {
 	worn     []keyID // taken from the events that have them, for those that say the same much later
 }
 
-func newEventPlan() *eventPlan {
+func newEventPlan(requests []ingest.Request) *eventPlan {
+	most := 0
+	for _, r := range requests {
+		most += len(r.Events)
+	}
 	return &eventPlan{
+		rows:      make([]eventRow, 0, most),
 		sandboxes: map[string]*eventSandbox{}, marks: map[senderID]int64{}, keys: map[keyID]keyedEvent{},
 		newMarks: map[senderID]int64{},
 	}

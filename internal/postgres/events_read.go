@@ -16,36 +16,44 @@ func (s *Store) Events(ctx context.Context, query ingest.EventQuery) (ingest.Eve
 	if err != nil {
 		return page, translate("count events", err)
 	}
-	stretch := typeCount{Events: counts.head, First: 1, Last: counts.head}
+	page.Total = counts.head
 	if query.Type != "" {
-		stretch = counts.types[query.Type]
+		page.Total = counts.types[query.Type].Events
 	}
-	if page.Total = stretch.Events; page.Total == 0 {
+	if page.Total == 0 {
 		return page, nil
 	}
-	if query.Before > 0 {
-		stretch.Last = min(stretch.Last, query.Before-1)
-	}
-	found, err := s.eventRows(ctx, query, stretch)
+	found, err := s.eventRows(ctx, query, counts)
 	page.Events, page.More = found.events(query.SandboxID), found.more
 	return page, translate("read events", err)
 }
 
-func (s *Store) eventRows(ctx context.Context, query ingest.EventQuery, in typeCount) (*eventPage, error) {
+// eventRows reads no event that the page passes over: those of all types have numbers without
+// a gap, those of one type have places.
+func (s *Store) eventRows(ctx context.Context, query ingest.EventQuery, counts eventCounts) (*eventPage, error) {
 	found := &eventPage{limit: orDefault(query.Limit, defaultEventLimit)}
-	offset := int32(query.Offset) //nolint:gosec // G115: small by the API's bounds
-	if query.Type == "" {         // numbers without a gap: what is passed over need not be read
-		in.Last, offset = in.Last-int64(offset), 0
+	newest := counts.head
+	if query.Before > 0 {
+		newest = min(newest, query.Before-1)
 	}
-	err := found.read(func(most int32) ([]db.EventsAfterRow, error) {
-		rows, err := s.q.EventPage(ctx, db.EventPageParams{
-			SandboxID: query.SandboxID, EventType: query.Type, Oldest: in.First, Newest: found.last(in.Last+1) - 1,
-			PageLimit: most, PageOffset: offset,
-		})
-		offset = 0 // the next rows are looked for by their numbers
+	if query.Type == "" {
+		return found, s.rowsBefore(ctx, query.SandboxID, newest-int64(query.Offset), found)
+	}
+	places := s.places(query.SandboxID, query.Type, counts)
+	if query.Offset > 0 {
+		var err error
+		if newest, err = places.skip(ctx, newest, int64(query.Offset)); err != nil || newest == 0 {
+			return found, err
+		}
+	}
+	return found, places.readBefore(ctx, newest, found)
+}
+
+func (s *Store) rowsBefore(ctx context.Context, sandboxID string, newest int64, found *eventPage) error {
+	return found.read(func(most int32) ([]db.EventsAfterRow, error) {
+		rows, err := s.q.EventPage(ctx, db.EventPageParams{SandboxID: sandboxID, Newest: found.last(newest+1) - 1, PageLimit: most})
 		return mapAll(rows, func(r db.EventPageRow) db.EventsAfterRow { return db.EventsAfterRow(r) }), err
 	})
-	return found, err
 }
 
 // EventsAfter answers at most limit events of a sandbox beyond a sequence, oldest first.

@@ -225,7 +225,7 @@ func (s *Store) Grant(ctx context.Context) error {
 	return translate("note the reaper's run", s.q.ReaperRan(ctx))
 }
 
-// AtRest is true if every task is final and every ledger row is at its end.
+// AtRest is true if every task is final, every ledger row is at its end, and nothing can appear any more.
 func (s *Store) AtRest(ctx context.Context) (bool, error) {
 	rest, err := s.q.AtRest(ctx)
 	return rest, translate("look whether all is at rest", err)

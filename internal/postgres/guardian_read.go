@@ -92,9 +92,9 @@ func (s *Store) Cycles(ctx context.Context) (task.GuardianCycles, error) {
 	return out, translate("read the last cycle", err)
 }
 
-// GuardianSilence answers for how long somebody has been at work whom the guardian has not
-// looked at; below 0 where nobody is.
-func (s *Store) GuardianSilence(ctx context.Context) (time.Duration, error) {
-	seconds, err := s.q.GuardianSilence(ctx)
-	return age(seconds), translate("look when the guardian last ran", err)
+// Unwatched answers for how long somebody has been at work at whom a watcher, guardian or
+// conductor, has not looked; below 0 where nobody is at work.
+func (s *Store) Unwatched(ctx context.Context, watcher string) (time.Duration, error) {
+	seconds, err := s.q.Unwatched(ctx, watcher)
+	return age(seconds), translate("look when the "+watcher+" last ran", err)
 }

@@ -58,8 +58,11 @@ func (l *loading) load(ctx context.Context) (contract.LoadedTask, error) {
 	}
 	if l.ref.Continues != "" && l.ref.Continues == l.row.RunID {
 		// The row keeps its writer, so that asking again answers the same.
-		err := l.findLive(ctx)
-		return contract.LoadedTask{Continues: true, Live: l.live}, err
+		if err := l.findLive(ctx); err != nil {
+			return contract.LoadedTask{}, err
+		}
+		left, err := l.left(ctx)
+		return contract.LoadedTask{Continues: true, Live: l.live, Left: left}, err
 	}
 	if task.Status(l.row.Status).Final() {
 		settled, err := l.reopen(ctx)
@@ -75,7 +78,14 @@ func (l *loading) load(ctx context.Context) (contract.LoadedTask, error) {
 	if err := l.takeOver(ctx); err != nil {
 		return contract.LoadedTask{}, err
 	}
-	return l.answer(), nil
+	out := l.answer()
+	out.Left, err = l.left(ctx)
+	return out, err
+}
+
+// left are the sandboxes of earlier attempts whose cleanups will look again.
+func (l *loading) left(ctx context.Context) ([]string, error) {
+	return l.q.UnverifiedSandboxes(ctx, l.row.ID, l.settings.CleanupWait)
 }
 
 // claim reports whether this chain carries out the command.

@@ -126,7 +126,7 @@ func (w *projecting) legal(ours bool) error {
 
 func (w *projecting) write(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		w.readLast, w.readCompletions, w.writeTask, w.writeAttempts, w.settleCommands, w.pointRelay, w.noteWall, w.goOn, w.runGate,
+		w.readLast, w.readCompletions, w.writeTask, w.writeAttempts, w.endOthers, w.settleCommands, w.pointRelay, w.noteWall, w.goOn, w.runGate,
 	} {
 		if err := step(ctx); err != nil {
 			return err

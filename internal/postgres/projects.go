@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"path"
 	"strings"
 	"time"
 
@@ -24,9 +23,27 @@ func (s *Store) CreateProject(ctx context.Context, p task.Project) (task.Project
 		OnFeedback: string(orDefault(p.OnFeedback, task.OnFeedbackOff)),
 	})
 	if violates(err, "projects_repo") {
-		return task.Project{}, task.Errorf(task.CodeConflict, "There is a project with the repository %s already.", p.Repo)
+		return task.Project{}, s.thereIs(ctx, p)
 	}
 	return projectOf(row), translate("make project "+p.Name, err)
+}
+
+// thereIs says which project has the repository, and how that is changed.
+func (s *Store) thereIs(ctx context.Context, p task.Project) error {
+	row, err := s.q.ProjectByRepo(ctx, p.OrganizationID, p.Repo)
+	if err != nil {
+		return task.Errorf(task.CodeConflict, "There is a project with the repository %s already. Next: omoi projects list", p.Repo).WithCause(err)
+	}
+	called := row.Name
+	if !plainName(called) {
+		called = row.ID
+	}
+	return task.Errorf(task.CodeConflict, "There is a project with the repository %s already, %s. Next, to change its settings: omoi projects set %s --setup <command> (--help lists the others)", p.Repo, row.Name, called)
+}
+
+// plainName tells names that can stand on a command line as they are.
+func plainName(name string) bool {
+	return name != "" && name[0] != '-' && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_.-") == ""
 }
 
 // Project answers one project of an organization.
@@ -85,16 +102,6 @@ func projectOf(row db.Project) task.Project {
 		OnFeedback: task.OnFeedback(row.OnFeedback), Settings: row.Settings,
 		Setup: row.Setup, SetupTimeoutS: int(row.SetupTimeoutS), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
-}
-
-// nameOfRepo is what a project is called that is made for a repository.
-func nameOfRepo(repo string) string {
-	const longest = 255
-	name := strings.TrimSuffix(repo, ".git")
-	if strings.HasPrefix(name, "/") {
-		name = path.Base(name)
-	}
-	return strings.ToValidUTF8(name[:min(len(name), longest)], "")
 }
 
 // missing gives [task.CodeNotFound] a sentence that names what was asked for.

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +32,7 @@ func (s *Store) Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (inges
 			return t, err
 		}
 	}
-	found, err := s.trajectoryRows(ctx, q)
+	found, err := s.trajectoryRows(ctx, q, counts)
 	if err != nil {
 		return t, translate("read the trajectory", err)
 	}
@@ -44,19 +43,16 @@ func (s *Store) Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (inges
 	return t, nil
 }
 
-func (s *Store) trajectoryRows(ctx context.Context, q ingest.TrajectoryQuery) (*eventPage, error) {
-	found := &eventPage{limit: q.Limit}
+func (s *Store) trajectoryRows(ctx context.Context, q ingest.TrajectoryQuery, counts eventCounts) (*eventPage, error) {
+	found, places := &eventPage{limit: q.Limit}, s.places(q.SandboxID, butHeartbeats, counts)
 	if q.Newer {
-		return found, found.read(func(most int32) ([]db.EventsAfterRow, error) {
-			rows, err := s.q.TrajectoryAfter(ctx, db.TrajectoryAfterParams{SandboxID: q.SandboxID, After: found.last(q.Cursor), PageLimit: most})
-			return mapAll(rows, func(r db.TrajectoryAfterRow) db.EventsAfterRow { return db.EventsAfterRow(r) }), err
-		})
+		return found, places.readAfter(ctx, q.Cursor, found)
 	}
-	before := orDefault(q.Cursor, math.MaxInt64)
-	return found, found.read(func(most int32) ([]db.EventsAfterRow, error) {
-		rows, err := s.q.TrajectoryBefore(ctx, db.TrajectoryBeforeParams{SandboxID: q.SandboxID, Before: found.last(before), PageLimit: most})
-		return mapAll(rows, func(r db.TrajectoryBeforeRow) db.EventsAfterRow { return db.EventsAfterRow(r) }), err
-	})
+	newest := counts.head
+	if q.Cursor > 0 {
+		newest = min(newest, q.Cursor-1)
+	}
+	return found, places.readBefore(ctx, newest, found)
 }
 
 func (s *Store) heartbeatTimes(ctx context.Context, sandboxID string, beats typeCount, h *ingest.Heartbeats) error {
@@ -99,21 +95,9 @@ const mostDiffs = 4 << 20
 // limit edits. An unknown sandbox has none.
 func (s *Store) ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (task.ChangedFiles, error) {
 	out := task.ChangedFiles{SandboxID: sandboxID, Files: []task.ChangedFile{}}
-	rows, err := s.q.FileEdits(ctx, db.FileEditsParams{
-		SandboxID: sandboxID, After: after, PageLimit: int32(limit) + 1, MostBytes: mostDiffs, //nolint:gosec // G115: small by the API's bounds
-	})
+	rows, err := s.fileEdits(ctx, &out, after, int32(limit)) //nolint:gosec // G115: small by the API's bounds
 	if err != nil {
 		return out, translate("read file edits", err)
-	}
-	diffs := 0
-	for _, row := range rows {
-		diffs += len(row.Diff)
-	}
-	if len(rows) > limit {
-		rows, diffs = rows[:limit], mostDiffs
-	}
-	if diffs >= mostDiffs {
-		out.Next = &rows[len(rows)-1].Sequence
 	}
 	places := map[string]int{}
 	for _, row := range rows {
@@ -126,6 +110,32 @@ func (s *Store) ChangedFiles(ctx context.Context, sandboxID string, after int64,
 		addEdit(&out.Files[n], fileEdit(sandboxID, row))
 	}
 	return out, nil
+}
+
+// fileEdits also notes where the next page begins: where the diffs were too long for more, or
+// behind so many edits, of which some may be without a path.
+func (s *Store) fileEdits(ctx context.Context, out *task.ChangedFiles, after int64, limit int32) ([]db.FileEditsRow, error) {
+	counts, err := s.eventCounts(ctx, out.SandboxID)
+	if err != nil {
+		return nil, err
+	}
+	at, err := s.places(out.SandboxID, task.EventAgentFileEdited, counts).after(ctx, after, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	if len(at) > int(limit) {
+		at = at[:limit]
+		out.Next = &at[limit-1]
+	}
+	rows, err := s.q.FileEdits(ctx, db.FileEditsParams{SandboxID: out.SandboxID, Places: at, MostBytes: mostDiffs})
+	diffs := 0
+	for _, row := range rows {
+		diffs += len(row.Diff)
+	}
+	if diffs >= mostDiffs {
+		out.Next = &rows[len(rows)-1].Sequence
+	}
+	return rows, err
 }
 
 func addEdit(f *task.ChangedFile, e task.FileEdit) {

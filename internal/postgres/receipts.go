@@ -40,7 +40,9 @@ func (s *Store) Receipt(ctx context.Context, organizationID, taskID string) (tas
 		return task.SandboxReceipt{}, translate("read the visits of task "+taskID, err)
 	}
 	boxes := mapAll(rows, func(r db.ReceiptSandboxesRow) task.Sandbox { return sandboxRecord(r.Sandbox, r.SecondsAlive) })
-	return task.NewReceipt(t, boxes, mapAll(visits, visitRecord)), nil
+	r := task.NewReceipt(t, boxes, mapAll(visits, visitRecord))
+	r.LookAgain(s.cfg.SecondLook)
+	return r, nil
 }
 
 func visitRecord(v db.Visit) task.Visit {

@@ -176,6 +176,9 @@ func (w *projecting) applyCompletion(ctx context.Context, result object) error {
 			told.take(from, key, key)
 		}
 		told.take(from, "final_output", "output")
+		if from.yes("changed_nothing") {
+			told.set("changed_nothing", true)
+		}
 	}
 	if _, known := told["cost_usd"]; !known {
 		told.take(w.continuous, "total_cost_usd", "cost_usd")

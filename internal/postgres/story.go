@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -69,10 +68,17 @@ func (s *Store) lastWords(ctx context.Context, story *task.Story) error {
 		if words := said.text("final_output"); words != "" {
 			story.Output = words
 		}
-		var passed bool
-		if raw, ok := said["tests_passed"]; ok && json.Unmarshal(raw, &passed) == nil {
-			story.TestsPassed = &passed
-		}
+		tests(said, story)
+		story.ChangedNothing = story.ChangedNothing || said.yes("changed_nothing")
 	}
 	return translate("read the agent's last words of task "+story.Task.ID, err)
+}
+
+// tests adds what an event says of tests: what omoi ran goes before what is said.
+func tests(told object, story *task.Story) {
+	if told.yes("tests_run") {
+		story.TestsPassed = new(told.yes("tests_passed"))
+		return
+	}
+	story.TestsSaid = story.TestsSaid || told.yes("tests_said") || told.yes("tests_passed")
 }

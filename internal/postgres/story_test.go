@@ -20,6 +20,7 @@ func TestStory(t *testing.T) {
 	live := w.running(a)
 	w.event(live.SandboxID, "agent.completed", `{"success":true,"final_output":"first","tests_passed":false}`)
 	w.event(live.SandboxID, "agent.completed", `{"success":true,"final_output":"It is done.","tests_passed":true}`)
+	w.event(live.SandboxID, "continuous.completed", `{"tests_run":true,"tests_passed":true,"changed_nothing":true}`)
 	for range 2 {
 		w.exec(`INSERT INTO messages (id, sandbox_id, kind, content) VALUES ($1, $2, 'user_message', 'hear')`, task.NewID(), live.SandboxID)
 	}
@@ -27,7 +28,7 @@ func TestStory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, a.id, story.Task.ID)
 	require.Equal(t, "It is done.", story.Output)
-	require.True(t, *story.TestsPassed)
+	require.Equal(t, []bool{true, true, true}, []bool{*story.TestsPassed, story.TestsSaid, story.ChangedNothing})
 	require.Equal(t, []task.Spoken{{By: "person", Kind: "user_message", Count: 2}}, story.Spoken)
 	require.Len(t, story.Receipt.Sandboxes, 1)
 	_, err = w.store.Story(t.Context(), task.NewID(), a.id)

@@ -55,7 +55,7 @@ func ticketOf(r db.ListTicketsRow) task.Ticket {
 	return task.Ticket{
 		ID: row.ID, ProjectID: row.ProjectID, Title: row.Title, Description: row.Description, TicketType: row.TicketType,
 		PhaseID: row.PhaseID, Status: r.State, Blocked: r.Blocked, Priority: row.Priority, Context: row.Context,
-		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, TaskIDs: r.TaskIds,
+		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, TaskIDs: r.TaskIds, OfCheck: r.OfCheck,
 	}
 }
 

@@ -190,7 +190,7 @@ func (w *settling) draft(ctx context.Context) (task.Draft, error) {
 		OrganizationID: t.OrganizationID, UserID: textOr(t.UserID), Sender: feedbackSender,
 		Title: task.ReviseTitle(first.Title), Description: task.ReviseDescription(first.Description, w.text()),
 		TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority, Mode: t.Mode, Agent: t.Agent, Provider: t.Provider,
-		Continuous: t.Continuous, MaxRetries: int(t.MaxRetries), Execution: t.ExecutionConfig,
+		Continuous: t.Continuous, MaxRetries: int(t.MaxRetries), Execution: task.MayChangeNothing(t.ExecutionConfig),
 		Validation: task.ValidationDraft{Asked: new(t.ValidationRounds > 0), Rounds: int(t.ValidationRounds)},
 	}
 	if err := json.Unmarshal(t.Budget, &d.Budget); err != nil {

@@ -203,6 +203,7 @@ func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 		require.Equal(t, []any{"feature/x", 7, "https://github.com/acme/app/pull/7", "Revise: Compute", 1, 2, task.Budget{USD: 3}}, []any{
 			*got.Branch, *got.PullNumber, *got.PullURL, got.Title, got.MaxRetries, got.Rounds, got.Budget,
 		})
+		require.JSONEq(t, `{"test_command": "make", "env": {"REQUIRE_CHANGES": "false"}}`, one[string](t, p.pool, `SELECT execution_config::text FROM tasks WHERE id = $1`, got.ID))
 		require.Nil(t, got.Base, "it begins at the head of the branch, not where the first task did")
 		require.Contains(t, got.Description, "> This is wrong.")
 		require.Contains(t, got.Description, "What was asked first:\n\nCompute it.")

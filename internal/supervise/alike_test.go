@@ -2,6 +2,7 @@ package supervise_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,31 @@ func TestWorkIsAlikeByWhatItIsAbout(t *testing.T) {
 	require.Greater(t, like(a, same), like(a, other), "files speak where both have changed some")
 }
 
+// Who is told not to do something is told the opposite of who is told to; a symptom is the same, however it is worded.
+func TestAnOrderIsNotLikeItsRefusal(t *testing.T) {
+	t.Parallel()
+	for title, opposite := range map[string]string{
+		"Fix the login page of the shop":         "Do not fix the login page of the shop",
+		"Login page of the shop is broken":       "Don't touch the login page of the shop, it is broken",
+		"Retry payments after a timeout":         "Please never retry payments after a timeout",
+		"Remove the cache of the search":         "Do not remove the cache of the search",
+		"Add a header to the export of invoices": "Don’t add a header to the export of invoices",
+	} {
+		list := works([2]string{title, ""}, [2]string{opposite, ""})
+		require.Less(t, list[0].Like(&list[1]), supervise.Alike, opposite)
+		require.InDelta(t, list[0].Like(&list[1]), list[1].Like(&list[0]), 1e-9)
+		require.InDelta(t, 1, list[1].Like(&list[1]), 1e-9, "two refusals are the same")
+	}
+	for title, same := range map[string]string{
+		"Crash on an empty cart at checkout":      "Do not crash on an empty cart at checkout",
+		"The export does not work on Mondays":     "Fix the export: it does not work on Mondays",
+		"Checkout must not lose the empty basket": "Do not lose the empty basket at checkout",
+	} {
+		list := works([2]string{title, ""}, [2]string{same, ""})
+		require.GreaterOrEqual(t, list[0].Like(&list[1]), supervise.Alike, same)
+	}
+}
+
 // Short words and numbers are what texts of one pattern differ in.
 func TestShortWordsTellWorksApart(t *testing.T) {
 	t.Parallel()
@@ -57,6 +83,26 @@ func TestWithoutATellingWordOnlyTheSameIsTheSame(t *testing.T) {
 	t.Parallel()
 	list := works([2]string{"Do it", ""}, [2]string{"Do it!", ""}, [2]string{"Do so", ""})
 	require.Equal(t, []supervise.Link{{A: 0, B: 1, Likeness: 1}}, supervise.Links(list, supervise.Alike, 1))
+}
+
+func TestSignsAloneAreComparedAsTheyStand(t *testing.T) {
+	t.Parallel()
+	list := works([2]string{"...", ""}, [2]string{"!!!", ""}, [2]string{" ...", ""}, [2]string{"🚀", ""})
+	require.Equal(t, []supervise.Link{{A: 0, B: 2, Likeness: 1}}, supervise.Links(list, supervise.Alike, 1))
+	require.Zero(t, list[0].Like(&list[1]))
+}
+
+// Capitals make a code of a short word only where other words are not in capitals too.
+func TestATitleInCapitalsIsLikeTheSameInSmallLetters(t *testing.T) {
+	t.Parallel()
+	const title, one, other = "Clean up the list of orders", "It has grown for years.", "Old entries hide what matters."
+	small := works([2]string{title, one}, [2]string{title, other})
+	loud := works([2]string{strings.ToUpper(title), one}, [2]string{strings.ToUpper(title), other})
+	require.InDelta(t, small[0].Like(&small[1]), loud[0].Like(&loud[1]), 1e-9)
+	require.InDelta(t, 1, small[0].Like(&loud[0]), 1e-9)
+	codes := works([2]string{"US", ""}, [2]string{"IT", ""}, [2]string{"it", ""})
+	require.Zero(t, codes[0].Like(&codes[1]))
+	require.Zero(t, codes[1].Like(&codes[2]), "a code alone stays one")
 }
 
 // Many of one kind are one link each, and who is like none of them has none.

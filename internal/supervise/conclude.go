@@ -75,6 +75,9 @@ func (d *diagnoser) interrupted(out *task.Diagnosis) {
 func (d *diagnoser) agents(out *task.Diagnosis) {
 	out.Notice = task.NoticeHeld
 	out.Proposal = "Look at what it tried, and say what it lacks in the description of a new task, or with omoi send after a retry."
+	if d.Task.Agent == task.AgentCommand {
+		out.Proposal = "Look at what it printed, and mend what it works with, then retry; another command needs a new task."
+	}
 	switch {
 	case d.finding != nil:
 		out.Cause, out.Confidence, out.Advice = d.finding.Why, d.finding.Confidence, d.finding.Advice

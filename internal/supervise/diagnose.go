@@ -156,7 +156,7 @@ func (d *diagnoser) reason() string {
 	if d.Task.Status == task.StatusFailed && d.Task.ErrorMessage != nil {
 		reason, _, _ = strings.Cut(cmp.Or(*d.Task.ErrorMessage, reason), "\n\n")
 	}
-	return plainText(reason, maxReason)
+	return plainText(task.InShort(reason), maxReason)
 }
 
 // plainText is a text of somebody else in one line of at most n bytes, without secrets.
@@ -201,7 +201,7 @@ func (d *diagnoser) withReason(what string) string {
 func (d *diagnoser) evidence() []task.Sign {
 	out := []task.Sign{}
 	for _, try := range slices.Backward(d.streak) {
-		signs := Signs(try.Number, try.Feed)
+		signs := Signs(try.TaskID, try.Number, try.Feed)
 		bad := slices.DeleteFunc(slices.Clone(signs), func(s task.Sign) bool { return !s.Failure })
 		if len(bad) == 0 {
 			bad = signs[:min(1, len(signs))]

@@ -209,6 +209,7 @@ func TestATicketsDiagnosisSaysWhatItsTasksHaveInCommon(t *testing.T) {
 		for n, class := range classes {
 			c := caseOf(task.StatusFailed, tried(1, class, "cannot find libfoo", compiles(fmt.Sprint("box", n))...))
 			c.Task.ID, c.Task.TicketID, c.TicketFailures = fmt.Sprint("T", n), "K", len(classes)
+			c.Tries[0].TaskID = c.Task.ID
 			all = append(all, c)
 			ends.Ends = append(ends.Ends, task.TicketEnd{TaskID: c.Task.ID, Failed: true, At: at})
 		}
@@ -224,6 +225,7 @@ func TestATicketsDiagnosisSaysWhatItsTasksHaveInCommon(t *testing.T) {
 	boxes := map[string]bool{}
 	for _, sign := range d.Evidence {
 		boxes[sign.SandboxID] = true
+		require.Equal(t, strings.TrimPrefix(sign.SandboxID, "box"), strings.TrimPrefix(sign.TaskID, "T"), "each names its task")
 	}
 	require.Len(t, boxes, 3, "of each of them")
 
@@ -241,6 +243,19 @@ func TestATicketsDiagnosisSaysWhatItsTasksHaveInCommon(t *testing.T) {
 	d = supervise.DiagnoseTicket(early, of, supervise.DefaultSettings())
 	require.Contains(t, d.What, "(credentials): cannot find libfoo")
 	require.Equal(t, []any{"omoi credentials test", 0}, []any{d.Command, d.Attempt})
+}
+
+// A program reads neither the description nor messages.
+func TestAProgramIsMendedAndNotToldMore(t *testing.T) {
+	t.Parallel()
+	c := caseOf(task.StatusFailed, tried(1, task.ClassAgentError, "The command ended with exit code 3 (exited). "+task.EndOfOutput+"starting\nThe real reason: no disk"))
+	c.Task.Agent = task.AgentCommand
+	d, found := diagnose(c)
+	require.True(t, found)
+	require.Contains(t, d.What, "exit code 3 (exited): The real reason: no disk.")
+	require.NotContains(t, d.What, "starting")
+	require.NotContains(t, d.Proposal, "omoi send")
+	require.Contains(t, d.Proposal, "Look at what it printed")
 }
 
 // The setup step is the project's, and no fault of the machine.

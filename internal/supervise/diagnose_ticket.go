@@ -70,7 +70,7 @@ func DiagnoseTicket(t task.TicketEnds, cases []task.Case, settings Settings) tas
 
 // endOf is the end of a task as that of its newest attempt; a task may fail before or behind its attempts.
 func endOf(c task.Case) task.CaseTry {
-	var last task.CaseTry
+	last := task.CaseTry{TaskID: c.Task.ID}
 	for _, try := range c.Tries {
 		if try.EndedAt != nil {
 			last = try

@@ -8,8 +8,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Signs tells of an attempt's events in short, newest first, without secrets and heartbeats.
-func Signs(attempt int, events []task.Event) []task.Sign {
+// Signs tells of the events of a task's attempt in short, newest first, without secrets and heartbeats.
+func Signs(taskID string, attempt int, events []task.Event) []task.Sign {
 	var s Subject
 	at := map[int64]task.Event{}
 	for _, e := range events {
@@ -25,7 +25,7 @@ func Signs(attempt int, events []task.Event) []task.Sign {
 		}
 		row := at[e.Sequence]
 		out[len(out)-1-i] = task.Sign{
-			Attempt: attempt, SandboxID: row.SandboxID, Sequence: e.Sequence, Type: e.Type, At: row.CreatedAt,
+			TaskID: taskID, Attempt: attempt, SandboxID: row.SandboxID, Sequence: e.Sequence, Type: e.Type, At: row.CreatedAt,
 			Says: signText(e, names[e.Call]), Failure: failure(e),
 		}
 	}

@@ -18,6 +18,7 @@ type Work struct {
 	marks               set    // numbers and short words of the title: versions, languages, codes
 	plain               string // for texts without a telling word
 	adds, takes         bool   // what the title wants
+	order, refused      string // the first word of a title that gives an order, and that of one that forbids something
 }
 
 // set is hashes of words, ascending, each once.
@@ -47,11 +48,12 @@ func WorkOf(title, description string, files ...string) Work {
 	}
 	w := Work{title: setOf(inTitle), words: setOf(words), files: setOf(paths), marks: setOf(marksOf(inTitle))}
 	if len(w.words) == 0 {
-		w.plain = strings.ToLower(strings.Join(wordsIn(title+" "+description), " "))
+		w.plain = plainOf(title + " " + description)
 	}
 	for _, word := range wordsIn(strings.ToLower(title)) {
 		w.adds, w.takes = w.adds || adding[word], w.takes || taking[word]
 	}
+	w.order, w.refused = orderOf(title)
 	if len(w.title) == 0 {
 		w.title = w.words
 	}
@@ -77,7 +79,7 @@ func workOf(s Subject) Work {
 // Shares of a likeness.
 const (
 	leastCovered = 0.5  // of a title's words; below that nothing is alike
-	opposed      = 0.5  // is left where one adds what the other takes away, or each has a mark that the other lacks
+	opposed      = 0.5  // is left where one adds what the other takes away or forbids what the other wants, or each has a mark that the other lacks
 	elsewhere    = 0.8  // is left where both have changed files, and none of them is the same
 	sameFiles    = 0.33 // of what is missing is made up for where all files are the same
 )
@@ -103,7 +105,7 @@ func (w *Work) Like(o *Work) float64 {
 	shared := shares(w.words, o.words)
 	either, less := len(w.words)+len(o.words)-shared, min(len(w.words), len(o.words))
 	alike := covered * covered * (float64(shared)/float64(either) + float64(shared)/float64(less)) / 2 //nolint:mnd // the mean of two
-	if w.opposes(o) || o.opposes(w) || w.marked(o) && o.marked(w) {
+	if w.opposes(o) || o.opposes(w) || w.refuses(o) || o.refuses(w) || w.marked(o) && o.marked(w) {
 		alike *= opposed
 	}
 	return w.withFiles(o, alike)
@@ -149,15 +151,33 @@ func wordsIn(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
+// plainOf are the words of a text, or its signs where it has none.
+func plainOf(text string) string {
+	words := wordsIn(text)
+	if len(words) == 0 {
+		words = strings.Fields(text)
+	}
+	return strings.ToLower(strings.Join(words, " "))
+}
+
 // telling are the words that tell works apart, without their endings.
 func telling(text string) []string {
-	var words []string
-	for _, word := range wordsIn(text) {
-		if low := strings.ToLower(word); !common[low] || isCode(word, low) {
-			words = append(words, stem(low))
+	words, codes := wordsIn(text), !shouts(text)
+	var out []string
+	for _, word := range words {
+		if low := strings.ToLower(word); !common[low] || codes && isCode(word, low) {
+			out = append(out, stem(low))
 		}
 	}
-	return words
+	return out
+}
+
+// shouts reports whether a text is written in capitals, so that they say nothing of a word. Codes alone do not make it so.
+func shouts(text string) bool {
+	if strings.ContainsFunc(text, unicode.IsLower) {
+		return false
+	}
+	return slices.ContainsFunc(wordsIn(text), func(word string) bool { return len(word) > longestCode && word != strings.ToLower(word) })
 }
 
 // longestCode is how many letters a code has: DE, US.

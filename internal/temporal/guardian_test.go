@@ -111,6 +111,17 @@ func TestAGuardianThatIsSwitchedOffIsSeenToBe(t *testing.T) {
 	awaitPause(t, c, false, "")
 }
 
+func TestADeletedScheduleIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	c := connect(t, temporal.Config{CallTimeout: patient, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour})
+	require.NoError(t, c.EnsureSchedules(t.Context()))
+	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleConductor, "paused by anna"))
+	require.NoError(t, c.SDK().ScheduleClient().GetHandle(t.Context(), contract.ScheduleGuardian).Delete(t.Context()))
+	require.NoError(t, c.RestoreSchedules(t.Context()))
+	awaitPause(t, c, false, "")
+	awaitPauseOf(t, c, contract.ScheduleConductor, true, "paused by anna")
+}
+
 // Whoever asks for a run finds it by its name, among those that the schedule began by itself.
 func TestARunThatIsAskedForIsNamed(t *testing.T) {
 	t.Parallel()

@@ -78,14 +78,15 @@ func (c *Client) CurrentRun(ctx context.Context, taskID string) (runID string, o
 	return run.RunID, run.Status == RunOpen, err
 }
 
-// StartCleanup starts the cleanup of a sandbox; one that runs or ran well is success.
+// StartCleanup starts the cleanup of a sandbox; one that runs is success. One that ran well begins anew, since what was verified
+// gone may have appeared after all; where the ledger says that nothing is left to do it ends at once.
 func (c *Client) StartCleanup(ctx context.Context, in contract.CleanupInput) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	_, err := c.sdk.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: contract.CleanupWorkflowID(in.SandboxID), TaskQueue: contract.QueueTasks,
 		StaticSummary:                            fmt.Sprintf("sandbox %s: %s", in.SandboxID, in.Reason),
-		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
+		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}, contract.CleanupWorkflow, in)
 	if _, started := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); started {

@@ -19,22 +19,43 @@ import (
 // EnsureSchedules makes the schedules of an installation, and changes those that say
 // something else than this configuration. Any number of processes may call it at once.
 func (c *Client) EnsureSchedules(ctx context.Context) error {
+	return c.eachSchedule(func(wanted client.ScheduleOptions) error {
+		ctx, cancel := c.bounded(ctx)
+		defer cancel()
+		made, err := c.makeSchedule(ctx, wanted)
+		if err != nil || made {
+			return err
+		}
+		return c.changeSchedule(ctx, wanted)
+	})
+}
+
+// RestoreSchedules makes those schedules again that somebody has deleted, and changes none.
+func (c *Client) RestoreSchedules(ctx context.Context) error {
+	return c.eachSchedule(func(wanted client.ScheduleOptions) error {
+		ctx, cancel := c.bounded(ctx)
+		defer cancel()
+		_, err := c.makeSchedule(ctx, wanted)
+		return err
+	})
+}
+
+func (c *Client) eachSchedule(do func(client.ScheduleOptions) error) error {
 	for _, wanted := range []client.ScheduleOptions{c.reaper(), c.guardian(), c.conductor()} {
-		if err := c.ensureSchedule(ctx, wanted); err != nil {
+		if err := do(wanted); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Client) ensureSchedule(ctx context.Context, wanted client.ScheduleOptions) error {
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
-	_, err := c.sdk.ScheduleClient().Create(ctx, wanted)
-	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
-		return coded("make schedule "+wanted.ID, err)
+// makeSchedule makes a schedule unless it is there.
+func (c *Client) makeSchedule(ctx context.Context, wanted client.ScheduleOptions) (made bool, err error) {
+	_, err = c.sdk.ScheduleClient().Create(ctx, wanted)
+	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+		return false, nil
 	}
-	return c.changeSchedule(ctx, wanted)
+	return err == nil, coded("make schedule "+wanted.ID, err)
 }
 
 // WakeReaper ends the reaper's rest, and that of guardian and conductor, and runs the reaper now, after the run

@@ -147,7 +147,7 @@ func TestAMissingNamespaceIsNoMissingTask(t *testing.T) {
 	requireCode(t, task.CodeUnavailable, c.SignalAdmitted(t.Context(), task.NewID()))
 }
 
-func TestACleanupIsStartedOnce(t *testing.T) {
+func TestACleanupRunsOnceAtATime(t *testing.T) {
 	t.Parallel()
 	c := connect(t, temporal.Config{})
 	require.NoError(t, c.Check(t.Context()))
@@ -156,10 +156,14 @@ func TestACleanupIsStartedOnce(t *testing.T) {
 	require.NoError(t, c.StartCleanup(t.Context(), in), "one that runs is success")
 	work(t, c)
 	require.NoError(t, c.SDK().GetWorkflow(t.Context(), contract.CleanupWorkflowID(in.SandboxID), "").Get(t.Context(), nil))
-	require.NoError(t, c.StartCleanup(t.Context(), in), "one that ran well is success")
-	run, err := c.Describe(t.Context(), contract.CleanupWorkflowID(in.SandboxID))
+	first, err := c.Describe(t.Context(), contract.CleanupWorkflowID(in.SandboxID))
 	require.NoError(t, err)
-	require.Equal(t, temporal.RunCompleted, run.Status)
+	require.Equal(t, temporal.RunCompleted, first.Status)
+	require.NoError(t, c.StartCleanup(t.Context(), in))
+	next, err := c.Describe(t.Context(), contract.CleanupWorkflowID(in.SandboxID))
+	require.NoError(t, err)
+	require.NotEqual(t, first.RunID, next.RunID, "what was verified gone may be there again")
+	require.NoError(t, c.SDK().GetWorkflow(t.Context(), contract.CleanupWorkflowID(in.SandboxID), "").Get(t.Context(), nil))
 }
 
 func describe(t *testing.T, c *temporal.Client) *client.ScheduleDescription {

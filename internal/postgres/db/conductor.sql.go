@@ -267,21 +267,6 @@ func (q *Queries) ConductorRan(ctx context.Context) error {
 	return err
 }
 
-const conductorSilence = `-- name: ConductorSilence :one
-SELECT coalesce(least(
-    extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = 'conductor')),
-    extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))), -1)::float8 AS seconds
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at)
-`
-
-// For how long somebody is at work at whom the conductor has not looked; below 0 where nobody is.
-func (q *Queries) ConductorSilence(ctx context.Context) (float64, error) {
-	row := q.db.QueryRow(ctx, conductorSilence)
-	var seconds float64
-	err := row.Scan(&seconds)
-	return seconds, err
-}
-
 const descriptions = `-- name: Descriptions :many
 SELECT id, left(description, 4000)::text AS description FROM tasks WHERE organization_id = $1 AND id = ANY ($2::uuid[])
 `

@@ -63,7 +63,7 @@ func (q *Queries) CountEvents(ctx context.Context, arg CountEventsParams) ([]Cou
 
 const eventCounts = `-- name: EventCounts :one
 SELECT s.birth, s.head, coalesce(c.upto, 0)::bigint AS upto, coalesce(c.types, '{}')::jsonb AS types
-FROM sandboxes s LEFT JOIN event_counts c ON c.sandbox_id = s.id WHERE s.id = $1
+FROM sandboxes s LEFT JOIN event_counts c ON c.sandbox_id = s.id AND c.placed = c.upto WHERE s.id = $1
 `
 
 type EventCountsRow struct {
@@ -73,7 +73,7 @@ type EventCountsRow struct {
 	Types json.RawMessage
 }
 
-// What is counted up to where, and the newest sequence.
+// What is counted up to where, and the newest sequence. What has no places behind it does not count.
 func (q *Queries) EventCounts(ctx context.Context, sandboxID string) (EventCountsRow, error) {
 	row := q.db.QueryRow(ctx, eventCounts, sandboxID)
 	var i EventCountsRow
@@ -93,18 +93,14 @@ SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandbox_events e
 WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
-  AND e.sequence BETWEEN $2 AND $3
-  AND ($4::text = '' OR e.event_type = $4)
-ORDER BY e.sequence DESC LIMIT $6 OFFSET $5
+  AND e.sequence <= $2
+ORDER BY e.sequence DESC LIMIT $3
 `
 
 type EventPageParams struct {
-	SandboxID  string
-	Oldest     int64
-	Newest     int64
-	EventType  string
-	PageOffset int32
-	PageLimit  int32
+	SandboxID string
+	Newest    int64
+	PageLimit int32
 }
 
 type EventPageRow struct {
@@ -120,16 +116,9 @@ type EventPageRow struct {
 
 // Pages join no sandbox, but look its birth up: behind a join PostgreSQL does not know that the
 // key's order is the page's, and would sort all events for each page.
-// Newest first, from the newest of a stretch on.
+// Newest first, from a number on.
 func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]EventPageRow, error) {
-	rows, err := q.db.Query(ctx, eventPage,
-		arg.SandboxID,
-		arg.Oldest,
-		arg.Newest,
-		arg.EventType,
-		arg.PageOffset,
-		arg.PageLimit,
-	)
+	rows, err := q.db.Query(ctx, eventPage, arg.SandboxID, arg.Newest, arg.PageLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +203,8 @@ func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]Eve
 }
 
 const keepCounts = `-- name: KeepCounts :exec
-INSERT INTO event_counts (sandbox_id, upto, types) VALUES ($1, $2, $3)
-ON CONFLICT (sandbox_id) DO UPDATE SET upto = excluded.upto, types = excluded.types WHERE event_counts.upto < excluded.upto
+INSERT INTO event_counts (sandbox_id, upto, placed, types) VALUES ($1, $2, $2, $3)
+ON CONFLICT (sandbox_id) DO UPDATE SET upto = excluded.upto, placed = excluded.placed, types = excluded.types
 `
 
 type KeepCountsParams struct {
@@ -226,6 +215,16 @@ type KeepCountsParams struct {
 
 func (q *Queries) KeepCounts(ctx context.Context, arg KeepCountsParams) error {
 	_, err := q.db.Exec(ctx, keepCounts, arg.SandboxID, arg.Upto, arg.Types)
+	return err
+}
+
+const lockCounts = `-- name: LockCounts :exec
+SELECT pg_advisory_xact_lock(hashtextextended('omoi counts ' || $1::text, 0))
+`
+
+// One reader makes the blocks of a sandbox; others wait, and find them made.
+func (q *Queries) LockCounts(ctx context.Context, sandboxID string) error {
+	_, err := q.db.Exec(ctx, lockCounts, sandboxID)
 	return err
 }
 

@@ -348,22 +348,6 @@ func (q *Queries) ForgetCycles(ctx context.Context, keep time.Duration) error {
 	return err
 }
 
-const guardianSilence = `-- name: GuardianSilence :one
-SELECT coalesce(least(
-    extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = 'guardian')),
-    extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))), -1)::float8 AS seconds
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at)
-`
-
-// For how long somebody is at work whom the guardian has not looked at: the smaller of its
-// silence and the age of the oldest that is active; below 0 where nobody is.
-func (q *Queries) GuardianSilence(ctx context.Context) (float64, error) {
-	row := q.db.QueryRow(ctx, guardianSilence)
-	var seconds float64
-	err := row.Scan(&seconds)
-	return seconds, err
-}
-
 const insertAction = `-- name: InsertAction :one
 INSERT INTO guardian_actions (id, organization_id, action_type, target_entity, authority_level, reason, initiated_by, audit_log, command_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -953,6 +937,22 @@ func (q *Queries) TellSteering(ctx context.Context, arg TellSteeringParams) erro
 		arg.Payload,
 	)
 	return err
+}
+
+const unwatched = `-- name: Unwatched :one
+SELECT (CASE WHEN count(*) = 0 THEN -1 ELSE least(
+    extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = $1)),
+    extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))) END)::float8 AS seconds
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at)
+`
+
+// For how long somebody is at work at whom a watcher (a part with a pulse) has not looked: the smaller
+// of its silence and the age of the oldest that is active; below 0 where nobody is at work.
+func (q *Queries) Unwatched(ctx context.Context, part string) (float64, error) {
+	row := q.db.QueryRow(ctx, unwatched, part)
+	var seconds float64
+	err := row.Scan(&seconds)
+	return seconds, err
 }
 
 const watchedEvents = `-- name: WatchedEvents :many

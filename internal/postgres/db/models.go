@@ -180,6 +180,7 @@ type EventCount struct {
 	SandboxID string
 	Upto      int64
 	Types     json.RawMessage
+	Placed    int64
 }
 
 type EventField struct {
@@ -196,6 +197,14 @@ type EventFieldsDefault struct {
 	Birth     time.Time
 	Names     []string
 	Fields    json.RawMessage
+}
+
+type EventPlace struct {
+	SandboxID string
+	EventType string
+	Block     int64
+	Before    int64
+	Places    []int16
 }
 
 type Feedback struct {

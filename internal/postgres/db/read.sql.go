@@ -405,7 +405,8 @@ WHERE t.organization_id = $1
   AND ($5::uuid IS NULL OR t.ticket_id = $5)
   AND ($6::uuid IS NULL OR t.project_id = $6)
   AND ($7::text IS NULL
-       OR t.id::text LIKE $7 || '%' OR t.id::text LIKE '%' || $7)
+       OR t.id::text LIKE $7 || '%' OR t.id::text LIKE '%' || $7
+       OR right(t.id::text, 8) LIKE $7 || '%') -- the beginning of what lists show of an id
   AND ($8::timestamptz IS NULL
        OR (t.created_at, t.id) < ($8::timestamptz, $9::uuid))
 ORDER BY t.created_at DESC, t.id DESC

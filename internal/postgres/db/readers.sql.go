@@ -79,20 +79,19 @@ SELECT sequence, created_at, path, old_path, change_type, added, removed, comple
         FROM (
             SELECT e.sequence, e.created_at,
                 CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
-            FROM sandbox_events e
-            WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
-  AND e.sequence > $2 AND e.event_type = 'agent.file_edited'
-              AND jsonb_typeof(e.event_data -> 'file_path') = 'string'
-            ORDER BY e.sequence LIMIT $3
+            FROM unnest($1::bigint[]) AS p(place) CROSS JOIN LATERAL (
+                SELECT x.sandbox_id, x.sequence, x.birth, x.event_type, x.source, x.event_data, x.late, x.created_at, x.cut, x.key FROM sandbox_events x
+                WHERE x.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $2) AND x.sandbox_id = $2
+                  AND x.sequence = p.place LIMIT 1
+            ) e WHERE jsonb_typeof(e.event_data -> 'file_path') = 'string'
         ) f
     ) d
-) page WHERE all_bytes - bytes < $4::bigint ORDER BY sequence
+) page WHERE all_bytes - bytes < $3::bigint ORDER BY sequence
 `
 
 type FileEditsParams struct {
+	Places    []int64
 	SandboxID string
-	After     int64
-	PageLimit int32
 	MostBytes int64
 }
 
@@ -110,12 +109,7 @@ type FileEditsRow struct {
 
 // What agents said of edited files, oldest first, until the diffs are too long for one answer. A text that is no text counts as none.
 func (q *Queries) FileEdits(ctx context.Context, arg FileEditsParams) ([]FileEditsRow, error) {
-	rows, err := q.db.Query(ctx, fileEdits,
-		arg.SandboxID,
-		arg.After,
-		arg.PageLimit,
-		arg.MostBytes,
-	)
+	rows, err := q.db.Query(ctx, fileEdits, arg.Places, arg.SandboxID, arg.MostBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -315,122 +309,6 @@ func (q *Queries) SpecProgress(ctx context.Context, sandboxID string) (SpecProgr
 		&i.Now,
 	)
 	return i, err
-}
-
-const trajectoryAfter = `-- name: TrajectoryAfter :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
-    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandbox_events e
-WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
-  AND e.sequence > $2
-  AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
-ORDER BY e.sequence LIMIT $3
-`
-
-type TrajectoryAfterParams struct {
-	SandboxID string
-	After     int64
-	PageLimit int32
-}
-
-type TrajectoryAfterRow struct {
-	Sequence  int64
-	EventType string
-	Source    string
-	EventData json.RawMessage
-	Late      bool
-	CreatedAt time.Time
-	Attempt   int32
-	Omitted   []string
-}
-
-// Oldest first; heartbeats are left out.
-func (q *Queries) TrajectoryAfter(ctx context.Context, arg TrajectoryAfterParams) ([]TrajectoryAfterRow, error) {
-	rows, err := q.db.Query(ctx, trajectoryAfter, arg.SandboxID, arg.After, arg.PageLimit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []TrajectoryAfterRow{}
-	for rows.Next() {
-		var i TrajectoryAfterRow
-		if err := rows.Scan(
-			&i.Sequence,
-			&i.EventType,
-			&i.Source,
-			&i.EventData,
-			&i.Late,
-			&i.CreatedAt,
-			&i.Attempt,
-			&i.Omitted,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const trajectoryBefore = `-- name: TrajectoryBefore :many
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
-    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandbox_events e
-WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
-  AND e.sequence < $2
-  AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
-ORDER BY e.sequence DESC LIMIT $3
-`
-
-type TrajectoryBeforeParams struct {
-	SandboxID string
-	Before    int64
-	PageLimit int32
-}
-
-type TrajectoryBeforeRow struct {
-	Sequence  int64
-	EventType string
-	Source    string
-	EventData json.RawMessage
-	Late      bool
-	CreatedAt time.Time
-	Attempt   int32
-	Omitted   []string
-}
-
-// Newest first; heartbeats are left out.
-func (q *Queries) TrajectoryBefore(ctx context.Context, arg TrajectoryBeforeParams) ([]TrajectoryBeforeRow, error) {
-	rows, err := q.db.Query(ctx, trajectoryBefore, arg.SandboxID, arg.Before, arg.PageLimit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []TrajectoryBeforeRow{}
-	for rows.Next() {
-		var i TrajectoryBeforeRow
-		if err := rows.Scan(
-			&i.Sequence,
-			&i.EventType,
-			&i.Source,
-			&i.EventData,
-			&i.Late,
-			&i.CreatedAt,
-			&i.Attempt,
-			&i.Omitted,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const transcriptRow = `-- name: TranscriptRow :one

@@ -57,8 +57,10 @@ func (q *Queries) InsertTicket(ctx context.Context, arg InsertTicketParams) (Tic
 }
 
 const listTickets = `-- name: ListTickets :many
-SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.status, k.priority, k.context, k.created_at, k.updated_at, omoi_ticket_status(k.id)::text AS state,
+SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.status, k.priority, k.context, k.created_at, k.updated_at,
+    omoi_ticket_status(k.id)::text AS state,
     EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
+    (SELECT coalesce(bool_and(t.task_type = 'omoi_check'), false) FROM tasks t WHERE t.ticket_id = k.id)::boolean AS of_check,
     ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
 FROM tickets k JOIN projects p ON p.id = k.project_id
 WHERE p.organization_id = $1
@@ -81,6 +83,7 @@ type ListTicketsRow struct {
 	Ticket  Ticket
 	State   string
 	Blocked bool
+	OfCheck bool
 	TaskIds []string
 }
 
@@ -113,6 +116,7 @@ func (q *Queries) ListTickets(ctx context.Context, arg ListTicketsParams) ([]Lis
 			&i.Ticket.UpdatedAt,
 			&i.State,
 			&i.Blocked,
+			&i.OfCheck,
 			&i.TaskIds,
 		); err != nil {
 			return nil, err
@@ -126,8 +130,10 @@ func (q *Queries) ListTickets(ctx context.Context, arg ListTicketsParams) ([]Lis
 }
 
 const ticketByID = `-- name: TicketByID :one
-SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.status, k.priority, k.context, k.created_at, k.updated_at, omoi_ticket_status(k.id)::text AS state,
+SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.status, k.priority, k.context, k.created_at, k.updated_at,
+    omoi_ticket_status(k.id)::text AS state,
     EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
+    (SELECT coalesce(bool_and(t.task_type = 'omoi_check'), false) FROM tasks t WHERE t.ticket_id = k.id)::boolean AS of_check,
     ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
 FROM tickets k JOIN projects p ON p.id = k.project_id
 WHERE p.organization_id = $1 AND k.id = $2
@@ -137,6 +143,7 @@ type TicketByIDRow struct {
 	Ticket  Ticket
 	State   string
 	Blocked bool
+	OfCheck bool
 	TaskIds []string
 }
 
@@ -157,6 +164,7 @@ func (q *Queries) TicketByID(ctx context.Context, organizationID string, iD stri
 		&i.Ticket.UpdatedAt,
 		&i.State,
 		&i.Blocked,
+		&i.OfCheck,
 		&i.TaskIds,
 	)
 	return i, err

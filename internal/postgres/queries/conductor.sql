@@ -70,13 +70,6 @@ DELETE FROM conductor_analyses WHERE id = ANY (ARRAY(
 -- Since a cycle came to its end, in seconds; below 0 before the first one.
 SELECT coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'conductor'), -1)::float8 AS age;
 
--- name: ConductorSilence :one
--- For how long somebody is at work at whom the conductor has not looked; below 0 where nobody is.
-SELECT coalesce(least(
-    extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = 'conductor')),
-    extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))), -1)::float8 AS seconds
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at);
-
 -- name: ConductorAnalyses :many
 SELECT * FROM conductor_analyses
 WHERE organization_id = @organization_id

@@ -163,12 +163,12 @@ SELECT count(*) AS total, count(*) FILTER (WHERE ended_at IS NOT NULL AND failed
     coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'guardian'), -1)::float8 AS last_age
 FROM guardian_cycles;
 
--- name: GuardianSilence :one
--- For how long somebody is at work whom the guardian has not looked at: the smaller of its
--- silence and the age of the oldest that is active; below 0 where nobody is.
-SELECT coalesce(least(
-    extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = 'guardian')),
-    extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))), -1)::float8 AS seconds
+-- name: Unwatched :one
+-- For how long somebody is at work at whom a watcher (a part with a pulse) has not looked: the smaller
+-- of its silence and the age of the oldest that is active; below 0 where nobody is at work.
+SELECT (CASE WHEN count(*) = 0 THEN -1 ELSE least(
+    extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = @part)),
+    extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))) END)::float8 AS seconds
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at);
 
 -- name: InsertAction :one

@@ -20,7 +20,8 @@ WHERE t.organization_id = @organization_id
   AND (sqlc.narg('ticket_id')::uuid IS NULL OR t.ticket_id = sqlc.narg('ticket_id'))
   AND (sqlc.narg('project_id')::uuid IS NULL OR t.project_id = sqlc.narg('project_id'))
   AND (sqlc.narg('fragment')::text IS NULL
-       OR t.id::text LIKE sqlc.narg('fragment') || '%' OR t.id::text LIKE '%' || sqlc.narg('fragment'))
+       OR t.id::text LIKE sqlc.narg('fragment') || '%' OR t.id::text LIKE '%' || sqlc.narg('fragment')
+       OR right(t.id::text, 8) LIKE sqlc.narg('fragment') || '%') -- the beginning of what lists show of an id
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (t.created_at, t.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
 ORDER BY t.created_at DESC, t.id DESC

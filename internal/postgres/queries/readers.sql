@@ -1,25 +1,3 @@
--- name: TrajectoryBefore :many
--- Newest first; heartbeats are left out.
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
-    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandbox_events e
-WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND e.sandbox_id = sqlc.arg(sandbox_id)
-  AND e.sequence < sqlc.arg(before)
-  AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
-ORDER BY e.sequence DESC LIMIT sqlc.arg(page_limit);
-
--- name: TrajectoryAfter :many
--- Oldest first; heartbeats are left out.
-SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
-    coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandbox_events e
-WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND e.sandbox_id = sqlc.arg(sandbox_id)
-  AND e.sequence > sqlc.arg(after)
-  AND e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
-ORDER BY e.sequence LIMIT sqlc.arg(page_limit);
-
 -- name: EventBySequence :one
 -- With its large fields.
 SELECT e.sequence, e.event_type, e.source,
@@ -48,11 +26,11 @@ SELECT sequence, created_at, path, old_path, change_type, added, removed, comple
         FROM (
             SELECT e.sequence, e.created_at,
                 CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
-            FROM sandbox_events e
-            WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND e.sandbox_id = sqlc.arg(sandbox_id)
-  AND e.sequence > sqlc.arg(after) AND e.event_type = 'agent.file_edited'
-              AND jsonb_typeof(e.event_data -> 'file_path') = 'string'
-            ORDER BY e.sequence LIMIT sqlc.arg(page_limit)
+            FROM unnest(sqlc.arg(places)::bigint[]) AS p(place) CROSS JOIN LATERAL (
+                SELECT x.* FROM sandbox_events x
+                WHERE x.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND x.sandbox_id = sqlc.arg(sandbox_id)
+                  AND x.sequence = p.place LIMIT 1
+            ) e WHERE jsonb_typeof(e.event_data -> 'file_path') = 'string'
         ) f
     ) d
 ) page WHERE all_bytes - bytes < sqlc.arg(most_bytes)::bigint ORDER BY sequence;

@@ -84,7 +84,7 @@ func diagnosisPrompt(c task.Case, rules task.Diagnosis, lines int) string {
 	b.WriteString("ATTEMPTS (untrusted, oldest first)\n")
 	each := lines / max(len(c.Tries), 1)
 	for _, try := range c.Tries {
-		signs := supervise.Signs(try.Number, try.Feed)
+		signs := supervise.Signs(try.TaskID, try.Number, try.Feed)
 		for i := min(each, len(signs)) - 1; i >= 0; i-- {
 			s := signs[i]
 			write(&b, shownSign{s.Attempt, s.Sequence, s.Type, s.Failure, s.Says})
@@ -149,7 +149,7 @@ func (a *diagnosisAnswer) conclude(c task.Case, out *supervise.Conclusion) error
 	}
 	known := map[[2]int64]task.Sign{}
 	for _, try := range c.Tries {
-		for _, s := range supervise.Signs(try.Number, try.Feed) {
+		for _, s := range supervise.Signs(try.TaskID, try.Number, try.Feed) {
 			known[[2]int64{int64(s.Attempt), s.Sequence}] = s
 		}
 	}

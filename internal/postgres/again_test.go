@@ -1,0 +1,66 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// A sandbox that was verified gone and is there again counts as any that is left, until it is verified anew.
+func TestWhatIsThereAgainIsLeft(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{Prices: map[string]task.Price{"daytona": {PerSecond: 2, Currency: "EUR"}}})
+	ctx := t.Context()
+	a, id := w.box("daytona")
+	w.write(a, contract.Projection{Ordinal: 2, Status: task.StatusCancelled, ReleaseSlot: true, Ended: &contract.AttemptEnd{Number: 1, Outcome: "cancelled"}})
+	require.NoError(t, w.store.SandboxAgain(ctx, id, "p1", time.Time{}))
+	require.Nil(t, w.ledger(id).AdoptedAt, "it was not verified gone")
+	again := func() int {
+		n, _, err := w.store.Again(ctx)
+		require.NoError(t, err)
+		return n
+	}
+	for _, event := range []string{"deleting", "gone", "verified"} {
+		w.settle(id, event)
+		require.Zero(t, again())
+	}
+	for range 2 {
+		require.NoError(t, w.store.SandboxAgain(ctx, id, "p1", time.Now()))
+		row := w.ledger(id)
+		require.Equal(t, task.SandboxDeleting, row.State)
+		require.Nil(t, row.VerifiedAt)
+		require.Nil(t, row.GoneAt)
+		require.NotNil(t, row.MadeAt)
+		require.NotNil(t, row.Cost)
+		require.True(t, row.SeenAgain())
+		require.Equal(t, 1, again())
+	}
+	orphans, err := w.store.LedgerOrphans(ctx, -time.Hour)
+	require.NoError(t, err)
+	require.Len(t, orphans, 1)
+	w.settle(id, "gone")
+	w.settle(id, "verified")
+	require.Zero(t, again())
+	require.True(t, w.ledger(id).SeenAgain(), "the receipt goes on telling of it")
+}
+
+// The reaper goes on looking at providers at which something may still appear.
+func TestTheReaperRestsLaterWhereACreateMayBeLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a, id := w.box("daytona")
+	w.write(a, contract.Projection{Ordinal: 2, Status: task.StatusCancelled, ReleaseSlot: true})
+	w.settle(id, "verified")
+	rest, err := w.store.AtRest(t.Context())
+	require.NoError(t, err)
+	require.False(t, rest)
+	w.exec(`UPDATE sandboxes SET verified_at = verified_at - interval '61 minutes'`)
+	rest, err = w.store.AtRest(t.Context())
+	require.NoError(t, err)
+	require.True(t, rest)
+}
