@@ -35,7 +35,7 @@ func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 		"There is no command \"nope\" in omoi migrate":                          {"migrate", "nope"},
 		"did you mean status? (omoi migrate --help lists them)":                 {"migrate", "statu"},
 		"There is no command \"nope\" in omoi keys":                             {"keys", "nope"},
-		"There is no command \"create\" in omoi projects (omoi projects --help": {"projects", "create", "shop", "--repo", "x"},
+		"There is no command \"invent\" in omoi projects (omoi projects --help": {"projects", "invent", "shop", "--repo", "x"},
 		"There is no flag --repo (see omoi projects --help)":                    {"projects", "--repo", "x"},
 		"There is no command \"nope\" in omoi config":                           {"config", "nope"},
 		"There is no command \"nope\" in omoi completion":                       {"completion", "nope"},

@@ -83,6 +83,8 @@ Then:       omoi run "Say hello" --repo <path of a git repository> --script exam
 Agents: claude is Claude Code, scripted follows steps and has no model, command runs a program of yours, external
 connects itself (omoi run --help).
 
+Ids: 4 or more characters of an id's beginning or end will do; - is the newest task. --json prints what programs read.
+
 Exit codes:
   0    done                   1    failed: the task, or what was asked for
   2    used wrongly           3    no server answers

@@ -1,20 +1,17 @@
 package cli
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/internal/app"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // addTaskCommands adds the commands with which a person works on tasks.
 func addTaskCommands(root *cobra.Command, g *globals) {
 	streams := taskcmd.IO{
-		Env: g.variable, Stdin: g.stdin, Stdout: g.stdout, Stderr: g.stderr, Dir: g.dir, Provider: g.provider, SecondLook: g.secondLook,
+		Env: g.variable, Stdin: g.stdin, Stdout: g.stdout, Stderr: g.stderr, Dir: g.dir, Provider: g.provider,
 	}
 	for _, cmd := range taskcmd.Commands(streams) {
 		cmd.PersistentPreRunE = func(*cobra.Command, []string) error { // a wrong --set must not be passed over
@@ -24,15 +21,6 @@ func addTaskCommands(root *cobra.Command, g *globals) {
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(newDemo(g))
-}
-
-// secondLook is what this machine is told of a provider; a worker may be told otherwise.
-func (g *globals) secondLook(provider string) time.Duration {
-	loaded, err := g.load(nil)
-	if err != nil || provider != task.ProviderDaytona {
-		return 0
-	}
-	return loaded.Daytona.LongestCreate
 }
 
 // provider opens a sandbox provider of this machine.

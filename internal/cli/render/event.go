@@ -95,7 +95,7 @@ func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 	case task.EventAgentCompleted:
 		return l.completed(d)
 	case task.EventAgentError, task.EventAgentFailed, task.EventAgentStreamError, "iteration.failed":
-		return l.Red("error"), OneLine(d.text("error"), textWidth), nil
+		return l.Red("error"), OneLine(task.InShort(d.text("error")), textWidth), nil
 	case "agent.assistant_message", task.EventAgentToolCompleted, "agent.subagent_completed", "agent.skill_completed",
 		"agent.system_message", "agent.user_message":
 		return "", "", nil // what they tell stands in their neighbours

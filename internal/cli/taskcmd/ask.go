@@ -16,6 +16,10 @@ type asker func(api *client.Client, ctx context.Context, id, reason string) (cli
 
 func newCancel(s *session) *cobra.Command {
 	cmd := s.newAsk("cancel", "Stop a task; what it has done is saved, and omoi show says where", (*client.Client).Cancel)
+	cmd.Use = "cancel <task> | --older-than <age>"
+	cmd.Example = `  omoi cancel - --reason "wrong branch"
+  omoi cancel --older-than 24h                    (a list; nothing is done)
+  omoi cancel --older-than 24h --yes`
 	one, b := cmd.RunE, bulk{}
 	b.flags(cmd, "every open task")
 	many := func() bool { return cmd.Flags().Changed("older-than") }

@@ -57,7 +57,11 @@ func newBudget(s *session) *cobra.Command {
 		Use:   "budget [task]",
 		Short: "Show what a task, or a project, may use and has used, and change it",
 		Long: `Show what a task, or with --project all tasks of a project together, may use and has used. With a limit it is changed;
-what is not named stays, and 0 takes a limit away. Tasks that were parked for a budget go on when it is raised.`,
+what is not named stays, and 0 takes a limit away. Tasks that were parked for a budget go on when it is raised. The wall clock of a task runs from
+when it was asked for, that of a project from when it was made, also while none of its tasks is at work.`,
+		Example: `  omoi budget -
+  omoi budget - --usd 10 --wall-clock 2h
+  omoi budget --project app --usd 200`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 0) == (project == "") {
@@ -101,7 +105,7 @@ func (s *session) budgetOfTask(ctx context.Context, ref string, f budgetFlags) e
 	if err != nil {
 		return err
 	}
-	return s.budget(f, func() (client.Spending, error) { return api.TaskBudget(ctx, t.ID) },
+	return s.budget("task", f, func() (client.Spending, error) { return api.TaskBudget(ctx, t.ID) },
 		func(b client.Budget) (client.Spending, error) { return api.SetTaskBudget(ctx, t.ID, b) })
 }
 
@@ -110,16 +114,17 @@ func (s *session) budgetOfProject(ctx context.Context, ref string, f budgetFlags
 	if err != nil {
 		return err
 	}
-	return s.budget(f, func() (client.Spending, error) { return api.ProjectBudget(ctx, p.ID) },
+	return s.budget("project", f, func() (client.Spending, error) { return api.ProjectBudget(ctx, p.ID) },
 		func(b client.Budget) (client.Spending, error) { return api.SetProjectBudget(ctx, p.ID, b) })
 }
 
-func (s *session) budget(f budgetFlags, read func() (client.Spending, error), set func(client.Budget) (client.Spending, error)) error {
+func (s *session) budget(of string, f budgetFlags, read func() (client.Spending, error), set func(client.Budget) (client.Spending, error)) error {
 	now, err := read()
 	if err != nil {
 		return err
 	}
-	if b, named := f.over(now.Budget); named {
+	b, named := f.over(now.Budget)
+	if named {
 		if now, err = set(b); err != nil {
 			return err
 		}
@@ -128,10 +133,30 @@ func (s *session) budget(f budgetFlags, read func() (client.Spending, error), se
 		return s.printJSON(now)
 	}
 	s.spendingTable(now)
-	for _, id := range now.TaskIDs {
-		s.say("%s goes on.", render.Short(id))
+	if named {
+		s.budgetChanged(now, of)
+		if f.changed("wall-clock") {
+			s.warnOfClock(now, of)
+		}
 	}
 	return nil
+}
+
+// budgetChanged says for whom the new limits hold from now on.
+func (s *session) budgetChanged(now client.Spending, of string) {
+	s.say("The budget of the %s is changed; tasks at work are held to it from now on, and are parked with their work saved where it is spent.", of)
+	for _, id := range now.TaskIDs {
+		s.say("%s was parked for it and goes on.", render.Short(id))
+	}
+}
+
+// warnOfClock says that a limit is behind before it begins: who sets one may think of the time from now on.
+func (s *session) warnOfClock(now client.Spending, of string) {
+	limit, used := time.Duration(now.Budget.WallClockS)*time.Second, time.Duration(now.Used.WallClockS)*time.Second
+	if limit > 0 && used >= limit {
+		s.hint("The limit of %s is spent already: the wall clock of a %s runs from when it was %s, %s ago. Next: name more than that, or --wall-clock 0 for no limit",
+			limit, of, map[string]string{"project": "made", "task": "asked for"}[of], used)
+	}
 }
 
 func (s *session) spendingTable(now client.Spending) {

@@ -112,7 +112,7 @@ func newConductorDuplicates(s *session) *cobra.Command {
 			return s.showDuplicates(page.Items)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many at most, up to 500")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many at most, up to 500")
 	return cmd
 }
 

@@ -170,7 +170,7 @@ func anyBox(ctx context.Context, api *client.Client, ref string) (client.Sandbox
 			return client.Sandbox{}, err
 		}
 		for _, b := range boxes {
-			if strings.HasPrefix(b.ID, part) || strings.HasSuffix(b.ID, part) {
+			if partOf(b.ID, part) {
 				hits = append(hits, b)
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/credential"
@@ -75,7 +76,11 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/tasks", f.list)
 	mux.HandleFunc("GET /api/v1/tasks/{id}", f.get)
 	mux.HandleFunc("GET /api/v1/tasks/{id}/receipt", func(w http.ResponseWriter, _ *http.Request) {
-		f.locked(func() { answer(w, http.StatusOK, task.NewReceipt(f.tasks[0], f.boxes, f.visits)) })
+		f.locked(func() {
+			r := task.NewReceipt(f.tasks[0], f.boxes, f.visits)
+			r.LookAgain(map[string]time.Duration{task.ProviderDaytona: 5 * time.Minute})
+			answer(w, http.StatusOK, r)
+		})
 	})
 	mux.HandleFunc("GET /api/v1/tasks/{id}/events", f.readEvents)
 	mux.HandleFunc("GET /api/v1/tasks/{id}/diff", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("+added\n")) })
@@ -171,7 +176,7 @@ func (f *fakeAPI) list(w http.ResponseWriter, r *http.Request) {
 	page := client.Page[client.Task]{Items: []client.Task{}}
 	for i := start; i < len(f.tasks); i++ {
 		t := f.tasks[i]
-		if !strings.HasPrefix(t.ID, fragment) && !strings.HasSuffix(t.ID, fragment) || status != "" && string(t.Status) != status || ticket != "" && t.TicketID != ticket {
+		if !strings.HasPrefix(t.ID, fragment) && !strings.HasSuffix(t.ID, fragment) && !strings.HasPrefix(render.Short(t.ID), fragment) || status != "" && string(t.Status) != status || ticket != "" && t.TicketID != ticket {
 			continue
 		}
 		if len(page.Items) == limit {
@@ -275,9 +280,6 @@ func (f *fakeAPI) with(c call, args ...string) result {
 	root.AddCommand(taskcmd.Commands(taskcmd.IO{
 		Env: func(name string) string { return env[name] }, Dir: c.dir,
 		Stdin: strings.NewReader(c.stdin), Stdout: &out, Stderr: &stderr,
-		SecondLook: func(provider string) time.Duration {
-			return map[string]time.Duration{task.ProviderDaytona: 5 * time.Minute}[provider]
-		},
 		Provider: func(string) (sandbox.Provider, error) { return f.provider, nil },
 	})...)
 	root.SetArgs(args)

@@ -38,6 +38,11 @@ func noneOrOneTask(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// partOf tells whether a person may mean an id: by its beginning, its end, or the beginning of what lists show of it.
+func partOf(id, ref string) bool {
+	return strings.HasPrefix(id, ref) || strings.HasSuffix(id, ref) || strings.HasPrefix(render.Short(id), ref)
+}
+
 // findTask resolves what a person typed for a task. An ambiguous fragment is a usage error that lists
 // the candidates.
 func findTask(ctx context.Context, api *client.Client, ref string) (string, error) {
@@ -125,7 +130,7 @@ func (s *session) ofTicket(ctx context.Context, api *client.Client, ref string) 
 	}
 	var found []client.Task
 	for _, t := range page.Items { // newest first
-		mine := strings.HasPrefix(t.TicketID, ref) || strings.HasSuffix(t.TicketID, ref)
+		mine := partOf(t.TicketID, ref)
 		if mine && !slices.ContainsFunc(found, func(other client.Task) bool { return other.TicketID == t.TicketID }) {
 			found = append(found, t)
 		}

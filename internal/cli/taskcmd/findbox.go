@@ -48,7 +48,7 @@ func findBox(boxes []client.Sandbox, ref string) (client.Sandbox, error) {
 		if b.ID == part {
 			return b, nil
 		}
-		if len(part) >= minFragment && (strings.HasPrefix(b.ID, part) || strings.HasSuffix(b.ID, part)) {
+		if len(part) >= minFragment && partOf(b.ID, part) {
 			found = append(found, b)
 		}
 	}

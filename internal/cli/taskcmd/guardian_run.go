@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
 // guardianServer are the commands of omoi guardian that ask a server.
@@ -65,10 +67,18 @@ func (s *session) guardianStatus(ctx context.Context) error {
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
 	s.row("At work", fmt.Sprintf("%s; judged %d, in need of steering %d, unknown %d", render.Count(health.ActiveAgents, "agent"), health.Judged, health.NeedSteering, health.Unknown))
 	s.row("Health", health.Health)
+	trouble := health.Trouble
+	if !status.Config.LLMAnalysis {
+		trouble = noModel
+	}
+	s.row("Model", render.OneLine(trouble, longestTrouble))
 	s.row("Conductor", s.scheduleWord("conductor", status.Conductor.Schedule, status.Conductor.Resting))
 	s.row("Together", together(health.Status))
 	return nil
 }
+
+// noModel is what to set on a server whose guardian judges by rules alone.
+const noModel = "none is asked, so rules alone judge: set ANTHROPIC_API_KEY and ANTHROPIC_MODEL (docs/SUPERVISION.md)"
 
 // together is the conductor's word of all agents.
 func together(status string) string {
@@ -164,7 +174,7 @@ func newGuardianAnalyses(s *session) *cobra.Command {
 			return s.showJudgements(page.Items)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many at most, up to 500")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many at most, up to 500")
 	return cmd
 }
 
@@ -184,8 +194,17 @@ func (s *session) showJudgements(all []client.Judgement) error {
 		})
 	}
 	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	switch i := slices.IndexFunc(all, func(j client.Judgement) bool { return j.Trouble() != "" }); {
+	case i >= 0:
+		s.say("%s  %s", all[i].JudgedAt.Local().Format("15:04:05"), render.OneLine(all[i].Trouble(), longestTrouble))
+	case all[0].SpokenBy == string(supervise.ByNone):
+		s.hint("Model: %s", noModel)
+	}
 	return nil
 }
+
+// longestTrouble is how much is shown of why a model did not speak.
+const longestTrouble = 200
 
 func summaryOf(j client.Judgement) string {
 	var said struct {
@@ -225,6 +244,7 @@ func newGuardianAnalyze(s *session) *cobra.Command {
 			s.row("Why", render.OneLine(a.Summary, 400))
 			s.row("Evidence", strings.Trim(fmt.Sprint(a.Evidence), "[]"))
 			s.row("Advice", render.OneLine(text(a.Recommendation), 400))
+			s.row("Model", render.OneLine(client.Judgement{Analysis: a.Details}.Trouble(), longestTrouble))
 			s.row("Of", moment(&a.CreatedAt))
 			return nil
 		},

@@ -1,9 +1,11 @@
 package taskcmd_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,7 +15,7 @@ import (
 
 func TestGuardianStatusCountsInWords(t *testing.T) {
 	t.Parallel()
-	status, health := client.MonitorStatus{LastCycle: &task.GuardianCycle{Judged: 3}}, client.MonitorHealth{ActiveAgents: 1, Judged: 1, Status: "not_run"}
+	status, health := client.MonitorStatus{LastCycle: &task.GuardianCycle{Judged: 3}, Config: client.MonitorConfig{LLMAnalysis: true}}, client.MonitorHealth{ActiveAgents: 1, Judged: 1, Status: "not_run"}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/monitor/intelligent/status", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, status) })
 	mux.HandleFunc("GET /api/v1/monitor/intelligent/health", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, health) })
@@ -27,6 +29,39 @@ func TestGuardianStatusCountsInWords(t *testing.T) {
 	require.Contains(t, got.out, ": 3 judged, under way\n")
 	require.Contains(t, got.out, "the conductor has not looked at these agents yet")
 	require.NotContains(t, got.out, "not_run")
+	require.NotContains(t, got.out, "Model")
 	status.LastCycle.Standing = 2
-	require.Contains(t, f.omoi("guardian", "status").out, ": 3 judged, 2 as before, under way\n")
+	health.Trouble = "The model did not judge: it answered 500"
+	got = f.omoi("guardian", "status")
+	require.Contains(t, got.out, ": 3 judged, 2 as before, under way\n")
+	require.Regexp(t, `Model +The model did not judge: it answered 500\n`, got.out)
+	status.Config.LLMAnalysis = false
+	require.Regexp(t, `Model +none is asked, .* set ANTHROPIC_API_KEY`, f.omoi("guardian", "status").out)
+}
+
+func TestAModelThatDoesNotAnswerIsSaidInWords(t *testing.T) {
+	t.Parallel()
+	said := json.RawMessage(`{"summary": "Nothing stands out.", "trouble": "The model did not judge: it answered 500"}`)
+	old := client.Judgement{JudgedAt: time.Unix(5, 0), Verdict: "unknown", SpokenBy: "none", Analysis: json.RawMessage(`{"trouble": "The model did not judge: it was away"}`)}
+	newest := client.Judgement{JudgedAt: time.Unix(9, 0), Verdict: "unknown", SpokenBy: "none", Analysis: said}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/tasks/{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, client.Task{ID: idA}) })
+	mux.HandleFunc("GET /api/v1/guardian/analyses", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Page[client.Judgement]{Items: []client.Judgement{newest, old}})
+	})
+	mux.HandleFunc("POST /api/v1/monitor/intelligent/analyze/{id}", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.AgentAnalysis{Verdict: "unknown", SpokenBy: "none", Details: said})
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	f := newFake(t)
+	f.url = server.URL
+	got := f.omoi("guardian", "analyses", idA)
+	require.Zero(t, got.code, got.err)
+	require.Regexp(t, `\n\d\d:\d\d:\d\d  The model did not judge: it answered 500\n$`, got.out)
+	require.NotContains(t, got.out, "it was away", "the newest says enough")
+	require.Regexp(t, `Model +The model did not judge: it answered 500\n`, f.omoi("guardian", "analyze", idA).out)
+	require.NotContains(t, got.err, "ANTHROPIC_API_KEY")
+	newest.Analysis, old.Analysis = nil, nil
+	require.Contains(t, f.omoi("guardian", "analyses", idA).err, "Model: none is asked")
 }

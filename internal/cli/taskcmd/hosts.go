@@ -127,7 +127,7 @@ func findHost(hosts []client.Host, ref string) (client.Host, error) {
 		if h.ID == ref {
 			return h, nil
 		}
-		part := len(ref) >= minFragment && (strings.HasPrefix(h.ID, ref) || strings.HasSuffix(h.ID, ref))
+		part := len(ref) >= minFragment && partOf(h.ID, ref)
 		if part || (ref != "" && h.Name == ref) {
 			found = append(found, h)
 		}

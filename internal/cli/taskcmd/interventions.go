@@ -36,7 +36,7 @@ func newInterventions(s *session) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most, up to 500")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 50, "how many at most, up to 500")
 	cmd.AddCommand(s.interventionsWithdraw())
 	return cmd
 }
@@ -117,7 +117,7 @@ func findIntervention(ctx context.Context, api *client.Client, ref string) (stri
 	}
 	var found []string
 	for _, iv := range page.Items {
-		if len(ref) >= minFragment && (strings.HasPrefix(iv.ID, ref) || strings.HasSuffix(iv.ID, ref)) {
+		if len(ref) >= minFragment && partOf(iv.ID, ref) {
 			found = append(found, iv.ID)
 		}
 	}

@@ -19,6 +19,7 @@ const maxKeyName = 100
 
 func newKeys(s *session) *cobra.Command {
 	cmd := &cobra.Command{Use: "keys", Short: "Make, list and revoke API keys"}
+	cmd.Long = "Make, list and revoke API keys. Programs send one as Authorization: Bearer <key>; these commands take theirs from OMOI_API_KEY."
 	cmd.AddCommand(s.keysCreate(), s.keysList(), s.keysRevoke())
 	return cmd
 }
@@ -164,7 +165,7 @@ func findKey(keys []client.Key, ref string) (client.Key, error) {
 	var found []client.Key
 	for _, k := range keys {
 		named := k.Name == ref && k.RevokedAt == nil
-		if named || len(ref) >= minFragment && (strings.HasPrefix(k.ID, ref) || strings.HasSuffix(k.ID, ref)) {
+		if named || len(ref) >= minFragment && partOf(k.ID, ref) {
 			found = append(found, k)
 		}
 	}

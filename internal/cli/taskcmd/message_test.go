@@ -86,6 +86,19 @@ func TestSendTellsWhatWillNeverBeHeard(t *testing.T) {
 	require.Contains(t, got.err, "omoi message "+idM)
 }
 
+// Whoever speaks to a program that is told nothing learns so before the wait.
+func TestSendSaysThatAProgramReadsNoMessages(t *testing.T) {
+	t.Parallel()
+	f := atWork(t, client.MessageReceipt{State: client.MessageTakenUp})
+	f.tasks[0].Agent, f.tasks[0].Execution = task.AgentCommand, json.RawMessage(`{"command": ["x"]}`)
+	got := f.omoi("send", "-", "hello", "--wait")
+	require.Zero(t, got.code, "one that asks for messages itself may hear it")
+	require.Contains(t, got.err, "is told no messages")
+	require.NotContains(t, f.omoi("send", "-", "stop", "--interrupt").err, "is told no messages")
+	f.tasks[0].Execution = json.RawMessage(`{"command": ["x"], "reads_messages": true}`)
+	require.NotContains(t, f.omoi("send", "-", "hello").err, "is told no messages")
+}
+
 func TestSendEndsWithItsTime(t *testing.T) {
 	t.Parallel()
 	f := atWork(t, client.MessageReceipt{State: client.MessageDelivered})

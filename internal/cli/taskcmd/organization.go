@@ -20,7 +20,8 @@ func newOrganization(s *session) *cobra.Command {
 		Use:   "organization [name]",
 		Short: "Show your organization's plan and how many tasks it has at work; --plan and --limit change it",
 		Long: `Show your organization's plan and how many of its tasks are at work. Admins of the installation see every organization,
-and change a plan (` + strings.Join(task.Plans(), ", ") + `) or set a limit of its own, which goes before the plan's; --limit -1 takes it away.`,
+and change a plan (` + strings.Join(task.Plans(), ", ") + `) or set a
+limit of its own, which goes before the plan's; --limit -1 takes it away.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var change client.OrganizationPatch

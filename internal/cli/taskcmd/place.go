@@ -15,12 +15,17 @@ func (r *run) repository() (string, error) {
 	if r.repo == "" {
 		return r.around()
 	}
-	path, err := r.path(r.repo)
+	return r.named(r.repo)
+}
+
+// named is the repository that a person names, as the server takes it.
+func (s *session) named(repo string) (string, error) {
+	path, err := s.path(repo)
 	if err != nil {
 		return "", exit.With(exit.Usage, err)
 	}
 	switch {
-	case filepath.IsAbs(r.repo): // it may be one of the server's machine
+	case filepath.IsAbs(repo): // it may be one of the server's machine
 		return path, nil
 	case isFolder(path):
 		if top := enclosing(path); top != "" {
@@ -28,11 +33,11 @@ func (r *run) repository() (string, error) {
 		}
 		return path, nil
 	case exists(path):
-		return "", exit.Usagef("--repo: %s is a file; give the folder of a git repository", r.repo)
-	case isRemote(r.repo):
-		return r.repo, nil
+		return "", exit.Usagef("--repo: %s is a file; give the folder of a git repository", repo)
+	case isRemote(repo):
+		return repo, nil
 	}
-	return "", exit.Usagef("--repo: there is no folder %s here (%s); give the path of a git repository", r.repo, path)
+	return "", exit.Usagef("--repo: there is no folder %s here (%s); give the path of a git repository", repo, path)
 }
 
 func (r *run) around() (string, error) {

@@ -19,9 +19,9 @@ import (
 
 func newProjects(s *session) *cobra.Command {
 	list := s.projectsList()
-	cmd := &cobra.Command{Use: "projects", Aliases: []string{"project"}, Short: "List projects, and change their settings", Args: NoArgs, RunE: list.RunE}
-	cmd.Long = "List projects, and change their settings. " + makesProject
-	cmd.AddCommand(list, s.projectsSet(), s.projectsPause(), s.projectsResume())
+	cmd := &cobra.Command{Use: "projects", Aliases: []string{"project"}, Short: "List projects, make them, and change their settings", Args: NoArgs, RunE: list.RunE}
+	cmd.Long = "List projects, make them, and change their settings. " + makesProject + "\nomoi projects create makes one with its settings before that."
+	cmd.AddCommand(list, s.projectsCreate(), s.projectsSet(), s.projectsPause(), s.projectsResume())
 	return cmd
 }
 
@@ -125,10 +125,10 @@ func (s *session) projectsSet() *cobra.Command {
 				change.Setup = &setup
 			}
 			if cmd.Flags().Changed("setup-timeout") {
-				if limit%time.Second != 0 {
-					return exit.Usagef("--setup-timeout takes whole seconds, not %s", limit)
+				seconds, err := setupTimeout(limit)
+				if err != nil {
+					return err
 				}
-				seconds := int(limit / time.Second)
 				change.SetupTimeoutS = &seconds
 			}
 			if change.AgentsMayMessage == nil && change.Autonomous == nil && !change.AutoSteering.Named && change.MaxSlots == nil && change.OnFeedback == nil && change.Paused == nil && change.Setup == nil && change.SetupTimeoutS == nil {
@@ -138,11 +138,11 @@ func (s *session) projectsSet() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&messages, "agents-may-message", false, "whether the agents of the project may write to each other")
-	cmd.Flags().String("auto-steering", "", "whether the guardian may speak to its agents, interrupt and replace them: `true`, false, or default for what monitoring.auto_steering says")
+	cmd.Flags().String("auto-steering", "", "whether the guardian may speak to its agents, interrupt and replace them; a `choice` of true, false, and default for what monitoring.auto_steering says")
 	cmd.Flags().BoolVar(&alone, "autonomous", false, "whether tasks begin that omoi makes itself; those of people always do")
 	cmd.Flags().IntVar(&slots, "limit", 0, "how many of its tasks may be at work at a time")
 	cmd.Flags().BoolVar(&paused, "paused", false, "whether new tasks of the project wait")
-	cmd.Flags().StringVar(&feedback, "on-feedback", "", "what reviews and failed checks on GitHub do: off, message (tell the agent at work) or revise (and start a task where none is); needs a webhook, see docs/GITHUB.md")
+	cmd.Flags().StringVar(&feedback, "on-feedback", "", feedbackUsage)
 	cmd.Flags().StringVar(&setup, "setup", "", "shell `command` that runs in each sandbox before the agent; empty for none")
 	cmd.Flags().DurationVar(&limit, "setup-timeout", 0, "how long it may take, as 5m; 0 for 15 minutes")
 	return cmd
@@ -163,6 +163,8 @@ func choice(flags *pflag.FlagSet, name string) (task.Choice, error) {
 	}
 	return task.Choose(to), nil
 }
+
+const feedbackUsage = "what reviews and failed checks on GitHub do: off, message (tell the agent at work) or revise (and start a task where none is); needs a webhook, see docs/GITHUB.md"
 
 func onFeedback() []string {
 	return []string{string(task.OnFeedbackOff), string(task.OnFeedbackMessage), string(task.OnFeedbackRevise)}
@@ -195,7 +197,7 @@ func (s *session) changeProject(ctx context.Context, ref string, change client.P
 func findProject(projects []client.Project, ref string) (client.Project, error) {
 	var found []client.Project
 	for _, p := range projects {
-		if p.Name == ref || len(ref) >= minFragment && (strings.HasPrefix(p.ID, ref) || strings.HasSuffix(p.ID, ref)) {
+		if p.Name == ref || len(ref) >= minFragment && partOf(p.ID, ref) {
 			found = append(found, p)
 		}
 	}

@@ -72,8 +72,8 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 		s.say("Verified   %s", style.Green("nothing of this task is left anywhere"))
 	case r.Unverified == 0:
 		s.say("Verified   %s", style.Yellow("nothing to verify: its agents ran where omoi makes and removes nothing"))
-	case r.Status.Final() && s.secondLook(r) != "":
-		s.say("Verified   %s", style.Yellow("not yet: seen to be gone; "+s.secondLook(r)))
+	case r.Status.Final() && secondLook(r) != "":
+		s.say("Verified   %s", style.Yellow("not yet: seen to be gone; "+secondLook(r)))
 	case r.Status.Final():
 		s.say("Verified   %s", style.Red(fmt.Sprintf("no: %s not been seen to be gone", have(r.Unverified))))
 		s.hint("Its cleanup goes on for as long as it takes. Which machine it waits for: omoi hosts")
@@ -82,24 +82,12 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 	}
 }
 
-// secondLook says when what is gone is looked for again; empty where that is not all that is waited for.
-func (s *session) secondLook(r client.TaskReceipt) string {
-	var last time.Time
-	for _, b := range r.Sandboxes {
-		if !b.Machine() || b.VerifiedAt != nil {
-			continue
-		}
-		if b.GoneAt == nil || s.SecondLook == nil || s.SecondLook(b.Provider) <= 0 {
-			return ""
-		}
-		if at := b.GoneAt.Add(s.SecondLook(b.Provider)); at.After(last) {
-			last = at
-		}
-	}
-	if time.Since(last) > time.Minute {
+// secondLook says when what is gone is looked for again; empty where that is not all that is waited for, or is overdue.
+func secondLook(r client.TaskReceipt) string {
+	if r.SecondLookAt == nil || time.Since(*r.SecondLookAt) > time.Minute {
 		return ""
 	}
-	return "looked for again at about " + last.Local().Format(time.TimeOnly) + ", since a late create would show only then"
+	return "looked for again at about " + r.SecondLookAt.Local().Format(time.TimeOnly) + ", since a late create would show only then"
 }
 
 const day = "2006-01-02 15:04:05"
@@ -107,6 +95,10 @@ const day = "2006-01-02 15:04:05"
 // showStub shows the row of one sandbox.
 func (s *session) showStub(b client.Sandbox) {
 	s.say("Sandbox    %s  attempt %d, %s, %s", b.ID, b.Attempt, b.Provider, s.state(b.State))
+	if b.SeenAgain() {
+		s.say("  %-9s%s", "again", "seen again at "+b.AdoptedAt.Local().Format(day+".000")+", after it had been verified gone")
+		b.AdoptedAt = nil
+	}
 	for _, line := range []struct {
 		word string
 		at   *time.Time

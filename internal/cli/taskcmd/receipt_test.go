@@ -34,6 +34,29 @@ func TestReceiptOfATask(t *testing.T) {
 	require.True(t, r.Verified)
 }
 
+// What came back after it had been verified gone is told for good, and is not done with before it is verified anew.
+func TestReceiptOfWhatWasThereAgain(t *testing.T) {
+	t.Parallel()
+	f, now := newFake(t), time.Now()
+	deleted, made := now.Add(-time.Hour), now.Add(-time.Minute)
+	f.tasks = []client.Task{aTask(idA, task.StatusCancelled)}
+	box := client.Sandbox{
+		ID: "abcdefghijklmnopqrstuvwxyz", Provider: "daytona", TaskID: idA, Attempt: 1, State: task.SandboxDeleting,
+		MadeAt: &made, DeletedAt: &deleted, AdoptedAt: &now,
+	}
+	f.boxes = []client.Sandbox{box}
+	got := f.omoi("receipt", "-")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.out, "again    seen again at "+now.Local().Format("2006-01-02 15:04:05.000")+", after it had been verified gone")
+	require.NotContains(t, got.out, "adopted")
+	require.Contains(t, got.out, "not been seen to be gone")
+	box.State, box.GoneAt, box.VerifiedAt = task.SandboxGone, &now, &now
+	f.boxes = []client.Sandbox{box}
+	got = f.omoi("receipt", "-")
+	require.Zero(t, got.code)
+	require.Contains(t, got.out, "seen again at ")
+}
+
 // What was never made has not lived, and what could not be read to its end is said to be lost.
 func TestReceiptOfWhatNeverWasAndWhatIsUnread(t *testing.T) {
 	t.Parallel()

@@ -258,8 +258,8 @@ func TestRunKnowsItsExamples(t *testing.T) {
 func TestADryRunShowsACommandAsItIs(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	config := write(t, "config.json", `{"command": ["sh", "-c", "python3 fix.py && git commit -am 'Fix <it>'"]}`)
+	config := write(t, "config.json", `{"command": ["sh", "-c", "python3 fix.py && { git diff --quiet HEAD || git commit -am 'Fix <it>'; }"]}`)
 	got := f.omoi("run", "x", "--repo", "/r", "--agent", "command", "--execution-config", config, "--dry-run")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, `python3 fix.py && git commit -am 'Fix <it>'`)
+	require.Contains(t, got.out, `python3 fix.py && { git diff --quiet HEAD || git commit -am 'Fix <it>'; }`)
 }

@@ -54,7 +54,7 @@ func equipped(in client.NewTask) error {
 }
 
 const needsProgram = `the agent command needs a program, and only what it commits is work: give it with --execution-config <file>, ` +
-	`as {"command": ["sh", "-c", "python3 fix.py && git commit -am 'Fix it'"]}`
+	`as {"command": ["sh", "-c", "python3 fix.py && { git diff --quiet HEAD || git commit -am 'Fix it'; }"]}`
 
 func needsScript() string {
 	return "the agent scripted needs --script <file>, or --script with one of " + exampleNames() +

@@ -2,6 +2,7 @@ package taskcmd
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -73,6 +74,10 @@ func (s *session) send(ctx context.Context, api *client.Client, t client.Task, i
 	default:
 		return client.QueuedMessage{}, nobodyHears(t)
 	}
+	if deaf(t, in) {
+		s.hint("The program of this task is told no messages: its execution_config lacks \"reads_messages\": true. It hears this only if it asks omoi "+
+			"for messages itself. To stop it: omoi send %s \"<why>\" --interrupt", render.Short(t.ID))
+	}
 	queued, err := api.SendMessage(ctx, box, in, key)
 	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
 		s.hint("If it may have arrived all the same, repeat the command with --idempotency-key %s", key)
@@ -81,6 +86,15 @@ func (s *session) send(ctx context.Context, api *client.Client, t client.Task, i
 		s.hint("Receipt: omoi message %s", id)
 	}
 	return queued, err
+}
+
+// deaf reports whether the agent at work is a program that omoi tells no messages. A validator may be another agent.
+func deaf(t client.Task, in client.NewMessage) bool {
+	var config task.Execution
+	if t.Agent != task.AgentCommand || t.Status != task.StatusRunning || in.Type == client.MessageInterrupt {
+		return false
+	}
+	return json.Unmarshal(t.Execution, &config) == nil && !config.ReadsMessages
 }
 
 func nobodyHears(t client.Task) error {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
@@ -32,8 +31,6 @@ type IO struct {
 	Stderr io.Writer
 	// Provider opens a sandbox provider as a worker on this machine does; nil: none can be opened.
 	Provider func(name string) (sandbox.Provider, error)
-	// SecondLook is how long after the first look a provider's sandbox is seen to be gone again; nil: not known.
-	SecondLook func(provider string) time.Duration
 	// Dir is the folder that relative paths begin at; empty: the process's own.
 	Dir string
 }
@@ -49,6 +46,7 @@ func Commands(streams IO) []*cobra.Command {
 		s := &session{IO: streams}
 		cmd := maker(s)
 		s.flags(cmd)
+		explainArguments(cmd)
 		cmd.SilenceUsage, cmd.SilenceErrors = true, true
 		cmd.SetFlagErrorFunc(exit.Flag)
 		commands = append(commands, cmd)

@@ -166,7 +166,7 @@ func whyAttempt(t client.Task, a client.Attempt) string {
 	case a.Reason == string(task.FactPublished) && t.PullURL == nil && !committed(t, a):
 		return "no commits, nothing to publish"
 	case a.Reason != "":
-		return a.Reason
+		return task.InShort(a.Reason)
 	}
 	return a.StopReason
 }

@@ -85,6 +85,9 @@ func (s *session) halt(ctx context.Context, ref string, halt client.Halt, do hal
 func (s *session) halted(done client.Halted, now bool) {
 	name, tasks := render.OneLine(done.Project.Name, 60), render.Count(len(done.TaskIDs), "task")
 	switch {
+	case !done.Project.Paused && done.AllPaused:
+		s.say("%s is no longer paused, and none of its tasks begins all the same: omoi runs with ORCHESTRATOR_ENABLED=false, which holds every task.", name)
+		s.hint("Start omoi without that. Where it is set: omoi config show | grep orchestrator")
 	case !done.Project.Paused && len(done.TaskIDs) == 0:
 		s.say("%s goes on: tasks that wait begin as slots are free.", name)
 	case !done.Project.Paused:

@@ -26,7 +26,7 @@ func TestStoppingAndResumingAProjectSaysWhatHappens(t *testing.T) {
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		asked = append(asked, in)
 		out := client.Halted{Project: project, TaskIDs: []string{}}
-		out.Project.Paused = r.PathValue("what") == "pause"
+		out.Project.Paused, out.AllPaused = r.PathValue("what") == "pause", in.Reason == "while all is off"
 		if in.Now && in.Reason != "again" || !out.Project.Paused {
 			out.TaskIDs = append(out.TaskIDs, idM)
 		}
@@ -42,6 +42,11 @@ func TestStoppingAndResumingAProjectSaysWhatHappens(t *testing.T) {
 	require.Contains(t, got.out+got.err, "omoi projects resume")
 	require.Contains(t, f.omoi("project", "pause", "app").out, "Those at work go on")
 	require.Contains(t, f.omoi("project", "resume", "app").out, "app goes on")
+	off := f.omoi("projects", "resume", "app", "--reason", "while all is off")
+	require.Contains(t, off.out, "ORCHESTRATOR_ENABLED=false")
+	require.NotContains(t, off.out, "goes on")
+	require.Contains(t, off.err, "omoi config show")
+	asked = asked[:len(asked)-1]
 	require.Equal(t, []client.Halt{{Now: true, Reason: "a flood"}, {Reason: "asked for on the command line"}, {Reason: "asked for on the command line"}}, asked)
 	require.Contains(t, f.omoi("stop", "--project", "app", "--reason", "again").out, "none is at work that was not asked")
 	var out client.Halted

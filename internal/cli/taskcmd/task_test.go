@@ -118,7 +118,9 @@ func TestShow(t *testing.T) {
 	} {
 		require.Contains(t, got.out, want)
 	}
-	require.Contains(t, got.out, "omoi cancel 456789ab")
+	require.Contains(t, got.out, "omoi logs -f 456789ab")
+	require.NotContains(t, got.out, "omoi cancel 456789ab", "it is asked for")
+	require.NotContains(t, got.out, "omoi send 456789ab", "nobody would hear it")
 	require.Contains(t, got.out, "git -C /repo show refs/omoi/rescue/x")
 	require.Empty(t, got.err, "all of it is the answer")
 	require.Contains(t, f.omoi("cancel", "-").err, "git -C /repo branch rescued-stuvwxyz refs/omoi/rescue/x")
@@ -129,6 +131,8 @@ func TestShow(t *testing.T) {
 	require.Equal(t, idA, shown["id"])
 	require.Equal(t, f.url, shown["api_url"])
 	require.Len(t, shown["sandboxes"], 2)
+	f.tasks[0].PendingCommand = nil
+	require.Contains(t, f.omoi("show", "-").out, "omoi cancel 456789ab")
 }
 
 // What an agent answered stands in show, long answers up to a limit that says how to see the rest.

@@ -17,8 +17,11 @@ import (
 
 func newTickets(s *session) *cobra.Command {
 	var limit int
+	var all bool
 	cmd := &cobra.Command{
-		Use: "tickets [ticket]", Aliases: []string{"ticket"}, Short: "List tickets, newest first, or show one with its tasks and what was found of their failures",
+		Use: "tickets [ticket]", Aliases: []string{"ticket"}, Short: "List tickets, newest first, or show one with its tasks and why they failed",
+		Long: `List tickets, newest first, or show one with its tasks, why those failed that did, and what was found of that. Tickets that have
+no tasks but those of omoi check are listed with --all.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return exit.Usagef("%s takes one ticket, or none for all of them", cmd.CommandPath())
@@ -32,51 +35,48 @@ func newTickets(s *session) *cobra.Command {
 			if len(args) == 1 {
 				return s.ticket(cmd.Context(), args[0])
 			}
-			return s.tickets(cmd.Context(), limit)
+			return s.tickets(cmd.Context(), limit, all)
 		},
 	}
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many; 0 is all of them")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "those of omoi check too")
 	return cmd
 }
 
-func (s *session) tickets(ctx context.Context, limit int) error {
+func (s *session) tickets(ctx context.Context, limit int, all bool) error {
 	api, err := s.api()
 	if err != nil {
 		return err
 	}
-	found, more, err := ticketsOf(ctx, api, limit)
+	found, err := ticketsOf(ctx, api, limit, all)
 	if err != nil {
 		return err
 	}
 	if s.json {
-		return s.printJSON(found)
+		return s.printJSON(found.Items)
 	}
-	if len(found) == 0 {
+	if len(found.Items) > 0 {
+		s.ticketTable(found.Items)
+	} else {
 		s.hint("No tickets. Each task makes one that names none. Next: omoi run --help")
-		return nil
 	}
+	if found.More {
+		s.hint("There are more: omoi tickets -n 0")
+	}
+	if found.Left {
+		s.hint("Tickets of omoi check are left out: omoi tickets --all")
+	}
+	return nil
+}
+
+func (s *session) ticketTable(tickets []client.Ticket) {
 	rows := [][]string{{"TICKET", "STATUS", "TASKS", "AGE", "TITLE"}}
-	for _, t := range found {
+	for _, t := range tickets {
 		rows = append(rows, []string{
 			s.style().Bold(render.Short(t.ID)), ticketStatus(t), strconv.Itoa(len(t.TaskIDs)), render.Elapsed(time.Since(t.CreatedAt)), render.OneLine(t.Title, 60),
 		})
 	}
 	_, _ = fmt.Fprint(s.Stdout, s.style().Table(rows))
-	if more {
-		s.hint("There are more: omoi tickets -n 0")
-	}
-	return nil
-}
-
-// ticketsOf answers the newest tickets, and whether there are more.
-func ticketsOf(ctx context.Context, api *client.Client, limit int) ([]client.Ticket, bool, error) {
-	found, more, err := collect(limit, func(_ int, cursor string) (client.Page[client.Ticket], error) {
-		return api.Tickets(ctx, "", cursor)
-	})
-	if limit > 0 && len(found) > limit {
-		found, more = found[:limit], true
-	}
-	return found, more, err
 }
 
 func ticketStatus(t client.Ticket) string {
@@ -111,12 +111,26 @@ func (s *session) ticket(ctx context.Context, ref string) error {
 		return err
 	}
 	s.psTable(page.Items)
+	s.failures(page.Items)
 	if d := t.Diagnosis; d != nil {
 		s.showDiagnosis(*d, func(text string) string {
 			return render.Clean(render.ShortIDs(text, d.TaskID))
 		})
 	}
 	return nil
+}
+
+// failures says of each task that failed why, and what tells more.
+func (s *session) failures(tasks []client.Task) {
+	var next [][2]string
+	for _, t := range tasks {
+		if t.Status != task.StatusFailed {
+			continue
+		}
+		s.say("%s: %s", render.Short(t.ID), render.OneLine(withoutRetry(t), 250))
+		next = append(next, [2]string{"omoi why " + render.Short(t.ID), "what shows it, and what to type next"})
+	}
+	s.next(s.say, next)
 }
 
 // findTicket resolves what a person typed for a ticket: its id, or a part of it among the newest ones.
@@ -127,13 +141,13 @@ func findTicket(ctx context.Context, api *client.Client, ref string) (client.Tic
 	if len(ref) < minFragment {
 		return client.Ticket{}, exit.Usagef("%q is too short for a ticket: give 4 or more characters of the id", ref)
 	}
-	all, _, err := ticketsOf(ctx, api, pageLimit)
+	all, err := ticketsOf(ctx, api, pageLimit, true)
 	if err != nil {
 		return client.Ticket{}, err
 	}
 	var found []client.Ticket
-	for _, t := range all {
-		if strings.HasPrefix(t.ID, ref) || strings.HasSuffix(t.ID, ref) {
+	for _, t := range all.Items {
+		if partOf(t.ID, ref) {
 			found = append(found, t)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -15,20 +16,24 @@ import (
 func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
+	const ofCheck = "11931f6e-7c2c-7abc-8def-01232222aaaa"
+	failed := aTask(idA, task.StatusFailed)
+	failed.Why = "Failed after 1 attempt: No compiler. Begin again with `omoi retry " + idA + "`."
 	found := client.Ticket{
 		ID: idB, Title: "Pay by card", Status: "building", Blocked: true, PhaseID: "PHASE_IMPLEMENTATION", TaskIDs: []string{idA},
 		Diagnosis: &task.Diagnosis{
 			Kind: task.DiagnosisTicket, TaskID: idA, What: "3 tasks of the ticket failed one after the other.", Cause: "No compiler.",
-			Proposal: "Install one.", Command: "omoi why " + idA, SpokenBy: "rules", Confidence: 0.8, Evidence: []task.Sign{},
+			Proposal: "Install one.", Command: "omoi why " + idA, SpokenBy: "rules", Confidence: 0.8,
+			Evidence: []task.Sign{{TaskID: idB, Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no compiler"}},
 		},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/tickets", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, client.Page[client.Ticket]{Items: []client.Ticket{found, {ID: idM, Title: "Other", TaskIDs: []string{}}}})
+		answer(w, http.StatusOK, client.Page[client.Ticket]{Items: []client.Ticket{found, {ID: idM, Title: "Other", TaskIDs: []string{}}, {ID: ofCheck, Title: "omoi check agent", TaskIDs: []string{idC}, OfCheck: true}}})
 	})
 	mux.HandleFunc("GET /api/v1/tickets/"+idB, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, found) })
 	mux.HandleFunc("GET /api/v1/tasks", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, client.Page[client.Task]{Items: []client.Task{aTask(idA, task.StatusFailed)}})
+		answer(w, http.StatusOK, client.Page[client.Task]{Items: []client.Task{failed, aTask(idM, task.StatusCompleted)}})
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -37,15 +42,22 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 	got := f.omoi("tickets")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "building, blocked, diagnosed")
+	require.NotContains(t, got.out, "omoi check agent")
+	require.Contains(t, got.err, "Tickets of omoi check are left out: omoi tickets --all")
+	require.Contains(t, f.omoi("tickets", "--all").out, "omoi check agent")
+	require.NotContains(t, f.omoi("tickets", "--json").out, ofCheck)
 	require.Contains(t, f.omoi("tickets", "-n", "1").err, "There are more")
-	for _, ref := range []string{idB, idB[:8]} {
+	require.NotContains(t, f.omoi("tickets", "-n", "2").err, "There are more")
+	for _, ref := range []string{idB, idB[:8], render.Short(idB)[:4]} {
 		got = f.omoi("tickets", ref)
 		require.Zero(t, got.code, got.err)
 		require.Contains(t, got.out, "Pay by card")
-		require.Contains(t, got.out, "failed")
+		require.Contains(t, got.out, "456789ab: Failed after 1 attempt: No compiler.\n\nNext:\n  omoi why 456789ab ")
+		require.NotContains(t, got.out, "omoi why "+render.Short(idM), "that has not failed")
 		require.Contains(t, got.out, `Diagnosis, by rules, sure by 0.8: 3 tasks of the ticket failed one after the other.
   Likely cause: No compiler.
   Proposed: Install one. (omoi why 456789ab)
+  event 7 of attempt 1 of task 456755cd  agent.error  no compiler
 `)
 	}
 	var one client.Ticket

@@ -42,29 +42,51 @@ func (s *session) why(ctx context.Context, ref string) error {
 	s.showSigns(e.Evidence)
 	if d := e.Diagnosis; d != nil {
 		d.Evidence = slices.DeleteFunc(d.Evidence, func(sign task.Sign) bool { return slices.Contains(e.Evidence, sign) })
+		d.What = unsaid(d.What, e.Why)
 		s.showDiagnosis(*d, short)
 	}
 	s.say("Next: %s", short(e.Next))
 	return nil
 }
 
+// unsaid is what a diagnosis is of, without the reason where that stands above it already.
+func unsaid(what, why string) string {
+	head, reason, found := strings.Cut(what, "): ")
+	reason = strings.TrimRight(reason, ".")
+	if !found || reason == "" || !strings.Contains(strings.Join(strings.Fields(task.InShort(why)), " "), reason) {
+		return what
+	}
+	return head + ")."
+}
+
 func (s *session) showSigns(signs []task.Sign) {
 	for _, sign := range signs {
-		s.say("  %s", strings.TrimRight(fmt.Sprintf("event %d of attempt %d  %s  %s", sign.Sequence, sign.Attempt, sign.Type, render.OneLine(sign.Says, 160)), " "))
+		s.showSign(fmt.Sprintf("event %d of attempt %d", sign.Sequence, sign.Attempt), sign)
+	}
+}
+
+func (s *session) showSign(which string, sign task.Sign) {
+	s.say("  %s", strings.TrimRight(fmt.Sprintf("%s  %s  %s", which, sign.Type, render.OneLine(sign.Says, 160)), " "))
+}
+
+// showSignsOfTasks names the task of each, too.
+func (s *session) showSignsOfTasks(signs []task.Sign) {
+	for _, sign := range signs {
+		s.showSign(fmt.Sprintf("event %d of attempt %d of task %s", sign.Sequence, sign.Attempt, render.Short(sign.TaskID)), sign)
 	}
 }
 
 func (s *session) showDiagnosis(d client.Diagnosis, short func(string) string) {
-	of := fmt.Sprintf(" of attempt %d", d.Attempt)
+	of, showSigns := fmt.Sprintf(" of attempt %d", d.Attempt), s.showSigns
 	if d.Kind == task.DiagnosisTicket {
-		of = ""
+		of, showSigns = "", s.showSignsOfTasks
 	}
 	s.say("Diagnosis%s, by %s, sure by %.1f: %s", of, d.SpokenBy, d.Confidence, short(d.What))
 	if d.Cause != "" {
 		s.say("  Likely cause: %s", short(d.Cause))
 	}
 	s.say("  Proposed: %s (%s)", short(d.Proposal), short(d.Command))
-	s.showSigns(d.Evidence)
+	showSigns(d.Evidence)
 	if w := d.Webhook; w != nil && w.State != task.DeliveryDone {
 		s.say("  %s", strings.TrimRight(fmt.Sprintf("Webhook %s after %d tries. %s", w.State, w.Tries, render.OneLine(w.Error, 160)), " "))
 	}

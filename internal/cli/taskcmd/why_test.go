@@ -48,6 +48,22 @@ Next: omoi retry 456789ab
 	require.Equal(t, exit.Usage, f.omoi("why").code)
 }
 
+// A reason is said once.
+func TestADiagnosisDoesNotSayAReasonAgain(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
+	f.why = client.Explanation{
+		State: task.StandsFailed, Why: "Failed after 1 attempt (credentials): There is no key (event 7 of attempt 1).", Next: "omoi credentials set anthropic",
+		Diagnosis: &task.Diagnosis{Attempt: 1, What: "The task failed in attempt 1 (credentials): There is no key.", SpokenBy: "rules"},
+	}
+	got := f.omoi("why", "-").out
+	require.Equal(t, 1, strings.Count(got, "There is no key"), got)
+	require.Contains(t, got, "The task failed in attempt 1 (credentials).\n")
+	f.why.Diagnosis.What = "The task failed in attempt 1 (credentials): It was refused."
+	require.Contains(t, f.omoi("why", "-").out, "(credentials): It was refused.")
+}
+
 // history serves the events of a sandbox, newest first, in pages of two.
 func history(t *testing.T, f *fakeAPI, box string, n int) {
 	t.Helper()

@@ -3,6 +3,7 @@ package taskcmd
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -139,5 +140,9 @@ func purpose(t client.Task, one client.SavedWork) string {
 	if one.Kept() {
 		return fmt.Sprintf("write the %s of attempt %d", one.Kind, one.Attempt)
 	}
-	return fmt.Sprintf("in a clone of %s, then git show FETCH_HEAD", render.Clean(t.Repo))
+	what := fmt.Sprintf("show the work of attempt %d", one.Attempt)
+	if filepath.IsAbs(t.Repo) {
+		return what
+	}
+	return fmt.Sprintf("%s, in a clone of %s", what, render.Clean(t.Repo))
 }

@@ -36,10 +36,10 @@ func TestWork(t *testing.T) {
 	require.Contains(t, f.omoi("work", "-", "--patch", "x").err, "omoi keeps no patch of this task")
 	since, rescue := time.Now(), "refs/omoi/rescue/"+idA+"/4"
 	f.works = []client.SavedWork{
-		{Attempt: 1, Kind: task.SavedBranch, Ref: "feature/x", Head: "0123456789abcdef", Next: "git fetch origin feature/x"},
+		{Attempt: 1, Kind: task.SavedBranch, Ref: "feature/x", Head: "0123456789abcdef", Next: "git fetch origin feature/x && git show FETCH_HEAD"},
 		{Attempt: 2, Kind: task.SavedPatch, Files: 3, Bytes: 70, Notes: []string{"\"huge\" was left out\x1b"}, Next: "omoi work " + idA + " --attempt 2 --patch work.patch"},
 		{Attempt: 3, Kind: task.SavedLost, LostSince: &since},
-		{Attempt: 4, Kind: task.SavedRescue, Ref: rescue, Next: "git fetch origin " + rescue},
+		{Attempt: 4, Kind: task.SavedRescue, Ref: rescue, Next: "git fetch origin " + rescue + " && git show FETCH_HEAD"},
 		{Attempt: 5, Kind: task.SavedSaving},
 	}
 	got := f.omoi("work", "-")
@@ -47,11 +47,13 @@ func TestWork(t *testing.T) {
 	for _, want := range []string{
 		"feature/x at 0123456789ab", "kept by omoi", "lost since " + since.Format("2006-01-02"), "Attempt 2: \"huge\" was left out",
 		"omoi work 456789ab --attempt 2 --patch work.patch", "git fetch origin feature/x", "in a clone of acme/app",
-		"git fetch origin " + rescue, "being saved",
+		"git fetch origin " + rescue + " && git show FETCH_HEAD show the work of attempt 4, in a clone of acme/app\n", "being saved",
 	} {
 		require.Contains(t, got.out, want)
 	}
 	require.NotContains(t, got.out, "\x1b")
+	f.tasks[0].Repo, f.works[0].Next = "/repo", "git -C /repo show feature/x"
+	require.Regexp(t, `(?m)^  git -C /repo show feature/x +show the work of attempt 1$`, f.omoi("work", "-", "--attempt", "1").out)
 	require.NotContains(t, f.omoi("work", "-", "--attempt", "3").out, "kept by omoi")
 	require.Contains(t, f.omoi("work", "-", "--attempt", "9").err, "no work of an attempt 9")
 	var page client.Page[client.SavedWork]
