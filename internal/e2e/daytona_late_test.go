@@ -20,8 +20,8 @@ func TestAnAgentThatIsKeptFromTheAPIIsWaitedForAndHelped(t *testing.T) {
 	r := newRig(t, settings).up()
 	cloud.Faults().Set(standin.Fault{Switch: standin.EgressBlocked})
 	made := r.submit(r.repo(), script(stepWrite, stepCommit, stepComplete), inDaytona)
-	told := r.until(made.ID, "says what to do", func(t task.Task) bool { return strings.Contains(t.WaitingFor, "cannot reach the API") })
-	require.Contains(t, told.Why, "The agent works and cannot reach the API: if its network keeps it from that, set OMOI_TRANSPORT_DAYTONA=pull for omoi worker")
+	told := r.until(made.ID, "says what to do", func(t task.Task) bool { return strings.Contains(t.WaitingFor, "has ended and cannot reach the API") })
+	require.Contains(t, told.Why, "The agent has ended and cannot reach the API: if its network keeps it from that, set OMOI_TRANSPORT_DAYTONA=pull for omoi worker")
 	require.Contains(t, told.Why, "That alone does not end the attempt.")
 	require.Contains(t, r.omoi("show", made.ID).stdout, "OMOI_TRANSPORT_DAYTONA=pull")
 
@@ -67,4 +67,29 @@ func TestWhatAppearsBehindTheFirstLookIsDeletedAndAccountedFor(t *testing.T) {
 	receipt := r.omoi("receipt", made.ID)
 	require.Zero(t, receipt.code, receipt.stderr)
 	require.Contains(t, receipt.stdout, madeWord)
+}
+
+// A create that is later than the second look too: its sandbox is taken up again, deleted and looked for anew, and the receipt says so.
+func TestWhatAppearsBehindTheSecondLookIsDeletedAndAccountedFor(t *testing.T) {
+	t.Parallel()
+	cloud, settings := startCloud(t)
+	settings["OMOI_DAYTONA_LONGEST_CREATE"], settings["OMOI_REAPER_INTERVAL"] = "1ms", "1s"
+	r := newRig(t, settings).up()
+	const many = 1000
+	cloud.Faults().Set(standin.Fault{Switch: standin.LateCreate, Delay: time.Hour, Times: many})
+	made := r.submit(r.repo(), script(stepComplete), inDaytona)
+	r.eventually("a create is under way", func() bool { return cloud.Faults().On()[0].Times < many })
+	_, _, err := r.api.Cancel(t.Context(), made.ID, "enough")
+	require.NoError(t, err)
+	r.ends(made.ID, task.StatusCancelled)
+	r.noLeaks()
+	require.Empty(t, cloud.Boxes())
+	cloud.Advance(2 * time.Hour)
+	r.eventually("it is taken up again", func() bool { return r.count(`SELECT count(*) FROM sandboxes WHERE adopted_at > deleted_at`) == 1 })
+	r.noLeaks()
+	require.Empty(t, cloud.Boxes())
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandboxes WHERE made_at > deleted_at AND verified_at > made_at`))
+	receipt := r.omoi("receipt", made.ID)
+	require.Zero(t, receipt.code, receipt.stderr)
+	require.Contains(t, receipt.stdout, "seen again at ")
 }

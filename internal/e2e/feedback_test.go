@@ -139,3 +139,36 @@ func TestFeedbackGoesOnWithThePullRequest(t *testing.T) {
 		require.Zero(t, r.count(`SELECT count(*) FROM sandbox_events WHERE event_data::text LIKE '%' || $1 || '%'`, token))
 	}
 }
+
+// A review may be a question: the agent answers without a commit, the pull request tells it, and the next review starts the next task.
+func TestFeedbackMayChangeNothing(t *testing.T) {
+	t.Parallel()
+	hub, _, settings := newHub(t)
+	settings["OMOI_GITHUB_WEBHOOK_SECRET"], settings["OMOI_GITHUB_WEBHOOK_SETTLE"] = hookSecret, "0s"
+	r := newRig(t, settings).up()
+	first := r.submit(hubRepo, command(`test -e hi.txt && { echo "It is right, @alice. This closes #1."; exit; }
+echo hi > hi.txt; git add -A; git commit -qm made; echo '{"omoi":"event","event_type":"agent.completed","event_data":{"final_output":"Made.","tests_passed":true,"pr_url":"https://x/9"}}'`,
+		`,"continuous":false,"test_command":"false"`), asCommand)
+	require.Zero(t, r.omoi("projects", "set", hubRepo, "--on-feedback", "revise").code)
+	r.ends(first.ID, task.StatusCompleted)
+	body := hub.Pulls(hubRepo)[0].Body
+	require.Contains(t, body, "`false`; the agent says that its tests passed. omoi did not run them.")
+	require.Contains(t, body, `"tests_passed":null`)
+	pull := map[string]any{"number": 1, "state": "open", "user": map[string]any{"login": "omoi-app[bot]"}}
+	for round := 1; round <= 2; round++ {
+		asks := map[string]any{"action": "submitted", "pull_request": pull, "words": fmt.Sprintf("Why do you do that? %d", round)}
+		require.Equal(t, http.StatusAccepted, r.hook("pull_request_review", fmt.Sprintf("asks-%d", round), asks))
+		var next []string
+		r.eventually("the review has started a task", func() bool {
+			story, err := r.api.TaskFeedback(context.Background(), first.ID)
+			next = story.Followers
+			return err == nil && len(next) == round
+		})
+		done := r.ends(next[round-1], task.StatusCompleted)
+		require.Equal(t, 1, done.AttemptCount)
+	}
+	pulls := hub.Pulls(hubRepo)
+	require.Len(t, pulls, 1)
+	require.Equal(t, 2, strings.Count(pulls[0].Body, "Changed nothing.\n\nIt is right, @\u200balice. This closes\u200b #1."), pulls[0].Body)
+	r.noLeaks()
+}

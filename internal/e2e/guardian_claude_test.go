@@ -107,3 +107,48 @@ func TestClaudeIsJudged(t *testing.T) {
 		}
 	}
 }
+
+// TestClaudeIsTurnedRound has the guardian nudge the real program out of a loop, and interrupt it as it goes on in the same
+// way: the program is told both times, each message is answered, and the task comes to its end in one attempt.
+func TestClaudeIsTurnedRound(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{
+		"OMOI_CLAUDE_BIN": putClaude(t, claudetest.Versions()[len(claudetest.Versions())-1]), "MONITORING_AUTO_STEERING_ENABLED": "true",
+		"MONITORING_GUARDIAN_INTERVAL_SECONDS": "3600", "OMOI_MONITORING_ANALYSIS_CACHE": "0s", "OMOI_MONITORING_COOL_DOWN": "1ms",
+		"OMOI_MONITORING_MAX_INTERVENTIONS": "2",
+	}).up()
+	hold, begun := [2]chan struct{}{make(chan struct{}), make(chan struct{})}, [2]chan struct{}{make(chan struct{}), make(chan struct{})}
+	told, again := modeltest.Saying("[GUARDIAN INTERVENTION - guidance]"), modeltest.Times(7, uses(claudeBash("cat calc.py")))
+	turns := append(modeltest.Times(7, uses(claudeBash("cat calc.py"))), modeltest.Turn{Text: "Once more.", Hold: hold[0], Begun: begun[0]})
+	again[0].Expect, again[0].Text = told, "I look once more."
+	turns = append(append(turns, again...), modeltest.Turn{Text: "Never said.", Hold: hold[1], Begun: begun[1]})
+	model := modeltest.New(t, append(turns, modeltest.Turn{Text: "I choose another way.", Expect: told})...)
+	made := r.byClaude(r.repo(), model, map[string]any{"setup": minusSetup}, func(in *apiclient.NewTask) { in.Mode = task.ModeExploration })
+
+	stored := func(what, kind string, n int) {
+		r.eventually(what, func() bool {
+			return r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = $1`, kind) >= n
+		})
+	}
+	<-begun[0]
+	stored("the loop is stored", "agent.tool_result", 7)
+	require.Zero(t, r.omoi("guardian", "run").code)
+	stored("the nudge is with the program", "agent.message_injected", 1)
+	close(hold[0])
+	<-begun[1]
+	stored("the second loop is stored", "agent.tool_result", 14)
+	require.Zero(t, r.omoi("guardian", "run").code)
+	stored("it was interrupted", "agent.interrupted", 1)
+	close(hold[1])
+
+	got := r.ends(made.ID, task.StatusCompleted)
+	require.Equal(t, []int{1, 0}, []int{got.AttemptCount, got.Retries})
+	require.Equal(t, 1, r.count(`SELECT count(*) FROM messages WHERE kind = 'interrupt' AND state = 'answered'`))
+	require.Equal(t, 2, r.count(`SELECT count(*) FROM messages WHERE kind = 'guardian_nudge' AND state = 'answered'`), "the nudge, and what the interrupt said")
+	require.Equal(t, 3, r.count(`SELECT count(*) FROM messages`))
+	var steps []apiclient.Intervention
+	require.NoError(t, json.Unmarshal([]byte(r.omoi("interventions", made.ID, "--json").stdout), &steps))
+	require.Len(t, steps, 2)
+	require.Equal(t, []any{task.LevelInterrupt, false, task.LevelNudge, false}, []any{steps[0].Level, steps[0].Shadow, steps[1].Level, steps[1].Shadow})
+	r.noLeaks()
+}

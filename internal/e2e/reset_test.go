@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -38,7 +39,10 @@ func (r *rig) runID(taskID string) string {
 // reset runs `temporal workflow reset` on a run, the newest one if it is empty, and answers the new one.
 func (r *rig) reset(taskID, runID string, flags ...string) string {
 	r.t.Helper()
-	args := []string{"workflow", "reset", "-w", contract.TaskWorkflowID(taskID), "-t", "FirstWorkflowTask", "--reason", "a test"}
+	args := []string{"workflow", "reset", "-w", contract.TaskWorkflowID(taskID), "--reason", "a test"}
+	if !slices.Contains(flags, "-e") {
+		args = append(args, "-t", "FirstWorkflowTask")
+	}
 	if runID != "" {
 		args = append(args, "-r", runID)
 	}

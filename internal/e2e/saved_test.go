@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -97,6 +99,7 @@ func TestWorkIsSavedOnEveryKindOfEnd(t *testing.T) {
 	}).up()
 	repo := r.repo()
 	r.endAndSave(repo, endings())
+	r.linkIsSaved(repo)
 	r.stop("worker")
 	r.start("worker", map[string]string{
 		"OMOI_TASK_ATTEMPT_TIMEOUT": "15s", "OMOI_TASK_NO_WORK_TIMEOUT": "10s", "OMOI_TASK_IDLE_TIMEOUT": "10s",
@@ -104,6 +107,25 @@ func TestWorkIsSavedOnEveryKindOfEnd(t *testing.T) {
 	r.endAndSave(repo, limits())
 	r.noLeaks()
 	r.workComesOut(repo)
+}
+
+// linkIsSaved has an agent commit a link to a repository that it made: all is committed, and nothing of that is in the branch.
+func (r *rig) linkIsSaved(repo string) {
+	r.t.Helper()
+	inner := `git init -q newlib && cd newlib && printf work > inside.txt && git add -A && git -c user.name=a -c user.email=a@b commit -qm inner`
+	made := r.submit(repo, script(`{"bash":{"command":"`+inner+`"}}`, `{"commit":"add a library"}`, stepComplete), retries(0))
+	r.ends(made.ID, task.StatusCompleted)
+	r.noLeaks()
+	listed := r.omoi("work", made.ID, "--json")
+	require.Zero(r.t, listed.code, listed.stderr)
+	var page apiclient.Page[apiclient.SavedWork]
+	require.NoError(r.t, json.Unmarshal([]byte(listed.stdout), &page))
+	at := slices.IndexFunc(page.Items, func(w apiclient.SavedWork) bool { return w.Kind == task.SavedRescue })
+	require.NotEqual(r.t, -1, at, listed.stdout)
+	saved := page.Items[at]
+	require.Equal(r.t, []any{1, int64(len("work"))}, []any{saved.Files, saved.Bytes})
+	require.Contains(r.t, strings.Join(saved.Notes, " "), `"newlib" is a repository of its own`)
+	require.Equal(r.t, "work", r.run("git", "-C", repo, "show", saved.Ref+":newlib/inside.txt").stdout)
 }
 
 // workComesOut gets at saved work by what `omoi work` says, in a clone as a person has one.
@@ -120,8 +142,8 @@ func (r *rig) workComesOut(repo string) {
 	require.Equal(r.t, []any{task.SavedRescue, 1}, []any{page.Items[0].Kind, page.Items[0].Files})
 	clone := filepath.Join(r.dir, "clone")
 	require.Zero(r.t, r.run("git", "clone", "-q", repo, clone).code)
-	fetched := r.run("sh", "-c", "cd "+clone+" && "+page.Items[0].Next+" && git show FETCH_HEAD:notes.txt")
-	require.Equal(r.t, "not committed\n", fetched.stdout, fetched.stderr)
+	shown := r.run("sh", "-c", page.Items[0].Next)
+	require.Contains(r.t, shown.stdout, "\n+not committed\n", shown.stderr)
 	refused := r.omoi("work", ended.ID, "--attempt", "1", "--patch", "-")
 	require.NotZero(r.t, refused.code)
 	require.Contains(r.t, refused.stderr, page.Items[0].Next)

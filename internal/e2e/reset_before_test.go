@@ -1,0 +1,63 @@
+package e2e_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+
+	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// before is the event of a task's history at which `temporal workflow reset` has to begin so that this activity is not yet asked for.
+func (r *rig) before(taskID, activity string) string {
+	r.t.Helper()
+	events := r.temporal.GetWorkflowHistory(context.Background(), contract.TaskWorkflowID(taskID), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		require.NoError(r.t, err)
+		if asked := event.GetActivityTaskScheduledEventAttributes(); asked.GetActivityType().GetName() == activity {
+			return strconv.FormatInt(asked.GetWorkflowTaskCompletedEventId(), 10)
+		}
+	}
+	require.FailNow(r.t, "the task's history has no "+activity)
+	return ""
+}
+
+// A task is reset to where it was loaded and had no attempt, while the first one's agent works: that one ends, its sandbox is gone
+// before another agent begins, and a cancel finds it as well.
+func TestResetToBeforeTheLivingAttempt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, patient(map[string]string{"OMOI_REAPER_GRACE": "1h", "OMOI_TASK_CLEANUP_WAIT": "1h"})).up()
+	points := []string{contract.EnsureBranch, contract.BeginAttempt}
+	ids, cancelled, repo := map[string]string{}, map[string]string{}, r.repo()
+	for _, point := range points {
+		ids[point] = r.submit(repo, script(stepWrite, stepCommit, waitsForMessage, stepComplete)).ID
+		cancelled[point] = r.submit(repo, script(waitsForMessage, stepComplete)).ID
+	}
+	for _, point := range points {
+		for _, id := range []string{ids[point], cancelled[point]} {
+			r.running(id)
+			r.reset(id, "", "-e", r.before(id, point), "--reapply-exclude", "All")
+		}
+		_, _, err := r.api.Cancel(context.Background(), cancelled[point], "after the reset")
+		require.NoError(t, err)
+	}
+	for point, id := range ids {
+		second := r.until(id, point+": runs again", func(t task.Task) bool { return t.AttemptCount == 2 && t.Status == task.StatusRunning })
+		require.Contains(t, second.Attempts[0].Reason, "was reset to a point before this attempt")
+		_, err := r.api.SendMessage(context.Background(), text(second.SandboxID), apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")
+		require.NoError(t, err)
+		require.Equal(t, 2, r.ends(id, task.StatusCompleted).AttemptCount, point)
+		r.ends(cancelled[point], task.StatusCancelled)
+	}
+	r.noLeaks()
+	r.gapless()
+	require.Zero(t, r.count(`SELECT count(*) FROM attempts WHERE ended_at IS NULL`))
+	require.Zero(t, r.count(`SELECT count(*) FROM sandboxes a JOIN sandboxes b ON b.task_id = a.task_id AND b.created_at > a.created_at
+		WHERE a.gone_at > b.created_at`), "a sandbox was made beside a living one")
+}

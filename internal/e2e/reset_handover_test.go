@@ -1,0 +1,68 @@
+package e2e_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// A workflow is reset while its provider does not let go of a sandbox: the run that goes on begins no attempt beside it, wherever it
+// goes on, and waits for the second looks at its end as the one before it would have.
+func TestResetDuringTheHandover(t *testing.T) {
+	t.Parallel()
+	cloud, settings := startCloud(t)
+	settings["OMOI_TASK_CLEANUP_WAIT"], settings["OMOI_REAPER_GRACE"] = "1h", "1h"
+	r := newRig(t, patient(settings)).up()
+	forms := resets()
+	forms["in mid-run"] = []string{"-t", "LastWorkflowTask"}
+	ids, repo := map[string]string{}, r.repo()
+	for how := range forms {
+		ids[how] = r.submit(repo, script(stepWrite, stepCommit, waitsForMessage, stepComplete), inDaytona).ID
+	}
+	for _, id := range ids {
+		r.running(id)
+	}
+	clings := cloud.Faults().Set(standin.Fault{Switch: standin.BadGateway, Method: http.MethodDelete, Path: "/api/sandbox/*"})
+	for how, id := range ids {
+		require.Zero(t, r.signalCLI(id, contract.SignalCommand, `{"kind":"replace","reason":"another one"}`).code)
+		r.eventually("the sandbox is handed over", func() bool {
+			return r.count(`SELECT count(*) FROM sandboxes WHERE task_id = $1 AND state = 'deleting'`, id) == 1
+		})
+		r.reset(id, "", forms[how]...)
+	}
+	for how, id := range ids {
+		r.eventually(how+": the new run waits", func() bool { return waitsForGone(r.view(id).Phase) })
+		require.Equal(t, 1, r.task(id).AttemptCount, how)
+	}
+	require.Len(t, cloud.Boxes(), len(ids), "each task has its one sandbox")
+
+	cloud.Faults().Clear(clings)
+	for how, id := range ids {
+		second := r.until(id, how+": runs again", func(t task.Task) bool { return t.AttemptCount == 2 && t.Status == task.StatusRunning })
+		_, err := r.api.SendMessage(context.Background(), text(second.SandboxID), apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")
+		require.NoError(t, err)
+		r.ends(id, task.StatusCompleted)
+		r.closed(id)
+		require.Zero(t, r.count(`SELECT count(*) FROM sandboxes WHERE task_id = $1 AND verified_at IS NULL`, id), "the end has waited for both")
+	}
+	r.noLeaks()
+	r.gapless()
+	require.Empty(t, cloud.Boxes())
+	require.Zero(t, r.count(`SELECT count(*) FROM sandboxes a JOIN sandboxes b ON b.task_id = a.task_id AND b.created_at > a.created_at
+		WHERE a.gone_at > b.created_at`), "a sandbox was made beside a living one")
+	require.Zero(t, r.count(`SELECT count(*) FROM sandbox_events e JOIN sandboxes a ON a.id = e.sandbox_id
+		JOIN sandboxes b ON b.task_id = a.task_id AND b.created_at > a.created_at WHERE e.created_at > b.created_at`), "an agent acted beside another")
+}
+
+// waitsForGone reports whether a run waits for a sandbox in this phase: for its cleanup, or because the ledger says that it is there.
+func waitsForGone(phase string) bool {
+	return phase == "cleaning up" ||
+		phase == "waiting: the sandbox of attempt 1 is not seen to be gone yet; the next attempt begins when it is, or 1h0m0s after the end of that one"
+}
