@@ -109,7 +109,7 @@ func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error
 	r, w := io.Pipe()
 	bundled := make(chan error, 1)
 	go func() {
-		err := host.Bundle(ctx, scm.Repo(work.Repo), work.Branch, w)
+		err := host.Bundle(ctx, scm.Repo(work.Repo), work.Branch, work.Base, w)
 		w.CloseWithError(err) // always nil; the reader sees err, or the end
 		bundled <- err
 	}()

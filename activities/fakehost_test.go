@@ -47,7 +47,7 @@ func (h *fakeHost) EnsureBranch(_ context.Context, req scm.BranchRequest) (scm.B
 	return scm.Branch{Name: name, Base: "base0", Head: "head0"}, h.call("branch")
 }
 
-func (h *fakeHost) Bundle(_ context.Context, _ scm.Repo, branch string, w io.Writer) error {
+func (h *fakeHost) Bundle(_ context.Context, _ scm.Repo, branch, _ string, w io.Writer) error {
 	if h.bundleErr != nil {
 		return h.bundleErr
 	}

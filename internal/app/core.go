@@ -90,7 +90,7 @@ type core struct {
 // newCore connects to the database; Temporal and Redis need not answer yet.
 func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core, err error) {
 	c = &core{cfg: cfg, log: log, scratch: scratch.Open("")}
-	c.hosts.Local = localgit.New(localgit.Config{Scratch: c.scratch})
+	c.hosts.Local = localgit.New(localgit.Config{Scratch: c.scratch, History: history(c.cfg)})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())

@@ -24,6 +24,7 @@ func (c *core) openHosts() error {
 	}
 	hub, err := github.New(github.Config{
 		URL: c.cfg.GitHub.URL, App: app, Scratch: c.scratch, Mirrors: mirror.New(mirrors(c.cfg), c.cfg.Worker.RepoCache),
+		History: history(c.cfg),
 	}, c.credentials)
 	if err != nil {
 		return err
@@ -31,6 +32,11 @@ func (c *core) openHosts() error {
 	c.hub = hub
 	c.hosts.Remote, c.hosts.Web = hub.For, hub.Web()
 	return nil
+}
+
+// history is how much of it sandboxes get.
+func history(cfg *config.Loaded) scm.History {
+	return scm.History{Whole: cfg.Worker.WholeHistory, Depth: cfg.Worker.HistoryDepth}
 }
 
 // mirrors is where a worker keeps what it fetched of repositories.

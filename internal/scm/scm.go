@@ -61,8 +61,9 @@ type Host interface {
 	// Check says whether the repository can be worked on: [task.CodeInvalid] with the next step if not.
 	Check(ctx context.Context, repo Repo) error
 	EnsureBranch(ctx context.Context, req BranchRequest) (Branch, error)
-	// Bundle writes the branch with the history that an agent needs as a git bundle.
-	Bundle(ctx context.Context, repo Repo, branch string, w io.Writer) error
+	// Bundle writes the branch as a git bundle, with the history that an agent needs: all of it, or of a large repository
+	// the newest, back to base at least; then refs below spec.CutRefs name the commits whose parents are left out.
+	Bundle(ctx context.Context, repo Repo, branch, base string, w io.Writer) error
 	// Push brings the branch of a bundle to the repository, fast-forward only; a diverged
 	// branch is [task.CodeConflict]. It answers the commit at which the branch stands then.
 	Push(ctx context.Context, repo Repo, branch string, bundle io.Reader) (head string, err error)

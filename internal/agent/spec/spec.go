@@ -20,6 +20,9 @@ const (
 	SocketPath = "/run/omoi/api.sock" // the API, where the network is off
 )
 
+// CutRefs is where a bundle names the commits whose parents it leaves out, since its history is cut there.
+const CutRefs = "refs/omoi/cut/"
+
 // Config is everything that the agent is told. Durations are nanoseconds.
 type Config struct {
 	Protocol  int    `json:"protocol"`

@@ -60,6 +60,9 @@ func makeOrigin(ctx context.Context, origin string, repo *spec.Repo) error {
 	if _, err := git.Run(ctx, "init", "--quiet", "--bare", "--template=", half); err != nil {
 		return err
 	}
+	if err := cut(half, bundle); err != nil {
+		return err
+	}
 	in := gitcmd.Git{Dir: half}
 	if _, err := in.Run(ctx, "fetch", "--quiet", "--no-write-fetch-head", bundle, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"); err != nil {
 		return fmt.Errorf("read the repository's bundle: %w", err)
@@ -111,7 +114,7 @@ func checkout(ctx context.Context, origin, work string, repo *spec.Repo) error {
 	if err := configure(filepath.Join(work, ".git", "config"), origin, repo); err != nil {
 		return err
 	}
-	if _, err := git.Run(ctx, "fetch", "--quiet", "origin"); err != nil {
+	if _, err := git.Run(ctx, "fetch", "--quiet", "--update-shallow", "origin"); err != nil {
 		return err
 	}
 	_, err := git.Run(ctx, "checkout", "--quiet", "--force", "-B", repo.Branch, "refs/remotes/origin/"+repo.Branch)

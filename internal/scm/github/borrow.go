@@ -18,14 +18,11 @@ import (
 // is of no use costs a whole fetch, and is made anew by the next one; one that is busy for long costs that too, and stays.
 func (c *clone) fetch(ctx context.Context, refspecs ...string) error {
 	store, wanted := c.repo.host.cfg.Mirrors, mirrored(refspecs)
-	if store == nil || c.loan != nil || len(wanted) == 0 {
+	c.measure(ctx)
+	if store == nil || c.loan != nil || len(wanted) == 0 || c.key == "" {
 		return c.fetchAlone(ctx, refspecs...)
 	}
-	key := c.repo.key(ctx)
-	if key == "" { // git says why
-		return c.fetchAlone(ctx, refspecs...)
-	}
-	err := c.borrow(ctx, key, wanted)
+	err := c.borrow(ctx, wanted)
 	if err == nil {
 		err = c.fetchAlone(ctx, refspecs...)
 	}
@@ -35,7 +32,7 @@ func (c *clone) fetch(ctx context.Context, refspecs ...string) error {
 	c.giveBack()
 	busy := errors.Is(err, mirror.ErrBusy)
 	if err = c.fetchAlone(ctx, refspecs...); err == nil && !busy { // so it is not the server's fault
-		store.Forget(key)
+		store.Forget(c.key)
 	}
 	return err
 }
@@ -47,18 +44,21 @@ func hopeless(ctx context.Context, err error) bool {
 }
 
 // borrow lets the copy read objects of the mirror, after that was brought up to date with this owner's own token.
-func (c *clone) borrow(ctx context.Context, key string, wanted []string) error {
+func (c *clone) borrow(ctx context.Context, wanted []string) error {
 	git := func(ctx context.Context, dir string, held *os.File, args ...string) error {
 		_, err := c.repo.git(ctx, dir, []*os.File{held}, args...)
 		return err
 	}
-	fetch := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", c.repo.remote()}, wanted...)
-	loan, err := c.repo.host.cfg.Mirrors.Lend(ctx, key, git, fetch...)
+	loan, err := c.repo.host.cfg.Mirrors.Lend(ctx, c.key, git, c.fetching(wanted)...)
 	if err != nil {
 		return c.repo.toldGit(ctx, err, "fetch")
 	}
 	c.loan = loan
-	if err := os.WriteFile(c.alternates(), []byte(loan.Objects+"\n"), 0o600); err != nil {
+	err = os.WriteFile(c.alternates(), []byte(loan.Objects+"\n"), 0o600)
+	if cut, there := os.ReadFile(loan.Shallow); err == nil && there == nil { // else its history is whole
+		err = os.WriteFile(c.shallow(), cut, 0o600)
+	}
+	if err != nil {
 		return fmt.Errorf("borrow from the mirror of %s: %w", c.repo.full(), err)
 	}
 	return nil
@@ -68,21 +68,13 @@ func (c *clone) borrow(ctx context.Context, key string, wanted []string) error {
 func (c *clone) giveBack() {
 	if c.loan != nil {
 		_ = os.Remove(c.alternates())
+		_ = os.Remove(c.shallow())
 		c.loan.Close()
 		c.loan = nil
 	}
 }
 
 func (c *clone) alternates() string { return filepath.Join(c.dir, "objects", "info", "alternates") }
-
-// key names the mirror of a repository: by its id at the server, since a name may come to be another's. Empty: nobody says it.
-func (r *repository) key(ctx context.Context) string {
-	found, _, err := r.api.Repositories.Get(ctx, r.owner, r.name)
-	if err != nil || found.GetID() == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s-%d", digest(r.host.Web()), found.GetID())
-}
 
 // mirrored are the refspecs by which a mirror gets what these get, patterns left out. Their names lie side by side there, so
 // that none is in another's way. HEAD is among them: a server that is asked for commits alone is not asked where we have those.

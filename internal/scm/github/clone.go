@@ -20,6 +20,10 @@ type clone struct {
 	folder string
 	dir    string
 	loan   *mirror.Loan // nil: nothing is borrowed
+
+	measured bool
+	key      string // of its mirror; empty: there can be none
+	depth    int    // of the history that is fetched; 0: all of it
 }
 
 // clone makes an empty copy.
@@ -60,7 +64,7 @@ func (c *clone) remoteRefs(ctx context.Context, refs ...string) (map[string]stri
 
 // fetchAlone brings refs of the server into the copy under other names.
 func (c *clone) fetchAlone(ctx context.Context, refspecs ...string) error {
-	_, err := c.git(ctx, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", c.repo.remote()}, refspecs...)...)
+	_, err := c.git(ctx, c.fetching(refspecs)...)
 	return c.repo.toldGit(ctx, err, "fetch")
 }
 
@@ -97,9 +101,11 @@ func (c *clone) fetchNeeded(ctx context.Context, narrow, wide []string) error {
 	return c.fetch(ctx, wide...)
 }
 
-// Bundle writes the branch with its whole history. An unknown branch is [task.CodeInvalid].
-func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch string, w io.Writer) error {
+// Bundle writes the branch, of a large repository with its newest history only, back to base at least. An unknown branch is
+// [task.CodeInvalid].
+func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w io.Writer) error {
 	return h.withCopy(ctx, repo, func(c *clone) error {
+		c.reach(ctx, base, branch)
 		head, err := c.fill(ctx, branch, nil)
 		if err == nil && head == "" {
 			err = task.Invalid("branch", "Repository %s has no branch %q any more. Next: omoi retry, which makes it again", c.repo.full(), branch)
@@ -107,7 +113,7 @@ func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch string, w io.Wr
 		if err != nil {
 			return err
 		}
-		return h.local.Bundle(ctx, c.path(), branch, w)
+		return h.local.Bundle(ctx, c.path(), branch, base, w)
 	})
 }
 

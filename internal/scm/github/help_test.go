@@ -112,7 +112,7 @@ func (b *bench) sandbox(branch string) string {
 func (b *bench) trySandbox(branch string) (string, error) {
 	b.t.Helper()
 	var bundle bytes.Buffer
-	if err := b.host.Bundle(b.t.Context(), repo, branch, &bundle); err != nil {
+	if err := b.host.Bundle(b.t.Context(), repo, branch, "", &bundle); err != nil {
 		return "", err
 	}
 	dir := b.t.TempDir()

@@ -30,6 +30,8 @@ type Config struct {
 	Scratch *scratch.Dir
 	// Mirrors keeps what was fetched for the next time; nil: nothing is kept.
 	Mirrors *mirror.Store
+	// History is how much of it sandboxes get.
+	History scm.History
 	// HTTP makes the requests of the API; nil: a client of its own with a time limit.
 	HTTP *http.Client
 	// App is worked with where its users have no token of their own; nil: there is none.

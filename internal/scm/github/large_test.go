@@ -24,6 +24,11 @@ import (
 // metered is the same host through a proxy that counts what the server answers, with other mirrors or none.
 func (b *bench) metered(mirrors *mirror.Store) (*github.Host, *atomic.Int64) {
 	b.t.Helper()
+	return b.meteredWith(github.Config{Mirrors: mirrors})
+}
+
+func (b *bench) meteredWith(cfg github.Config) (*github.Host, *atomic.Int64) {
+	b.t.Helper()
 	to, err := url.Parse(b.server.URL)
 	require.NoError(b.t, err)
 	var bytes atomic.Int64
@@ -34,7 +39,8 @@ func (b *bench) metered(mirrors *mirror.Store) (*github.Host, *atomic.Int64) {
 	}
 	proxy := httptest.NewServer(next)
 	b.t.Cleanup(proxy.Close)
-	hub, err := github.New(github.Config{URL: proxy.URL, Scratch: scratch.Open(b.temp), Mirrors: mirrors}, users{who: token})
+	cfg.URL, cfg.Scratch = proxy.URL, scratch.Open(b.temp)
+	hub, err := github.New(cfg, users{who: token})
 	require.NoError(b.t, err)
 	return hub.As(scm.Owner{UserID: who}), &bytes
 }

@@ -53,7 +53,7 @@ func (m *mirrored) fetched(branch string) int64 {
 	m.t.Helper()
 	m.bytes.Store(0)
 	var out bytes.Buffer
-	require.NoError(m.t, m.host.Bundle(m.t.Context(), repo, branch, &out))
+	require.NoError(m.t, m.host.Bundle(m.t.Context(), repo, branch, "", &out))
 	m.checkBundle(branch, out.Bytes())
 	return m.bytes.Load()
 }
@@ -110,7 +110,7 @@ func TestNobodyBorrowsWhatHeMayNotRead(t *testing.T) {
 	m.commit(dir, "agent.txt", "agent")
 	refused := func(want task.Code) {
 		var out bytes.Buffer
-		requireCode(t, want, m.host.Bundle(t.Context(), repo, branch.Name, &out))
+		requireCode(t, want, m.host.Bundle(t.Context(), repo, branch.Name, "", &out))
 		require.Zero(t, out.Len())
 		_, err := m.host.Push(t.Context(), repo, branch.Name, m.bundle(dir, branch.Base+".."+branch.Name))
 		requireCode(t, want, err)
@@ -169,7 +169,7 @@ func (m *mirrored) cutBundle(branch string) {
 		}
 	})
 	defer m.server.Watch(nil)
-	require.ErrorIs(m.t, m.host.Bundle(ctx, repo, branch, io.Discard), context.Canceled)
+	require.ErrorIs(m.t, m.host.Bundle(ctx, repo, branch, "", io.Discard), context.Canceled)
 }
 
 func TestAFetchIsKilledInTheMiddle(t *testing.T) {
@@ -240,7 +240,7 @@ func TestTasksThatBeginAtOnceFetchOnce(t *testing.T) {
 	bundles := make([]bytes.Buffer, 4)
 	errs := make([]error, len(bundles))
 	for n := range bundles {
-		all.Go(func() { errs[n] = m.host.Bundle(t.Context(), repo, branch.Name, &bundles[n]) })
+		all.Go(func() { errs[n] = m.host.Bundle(t.Context(), repo, branch.Name, "", &bundles[n]) })
 	}
 	all.Wait()
 	for n := range bundles {

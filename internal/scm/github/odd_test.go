@@ -27,7 +27,7 @@ type box struct {
 func (b *bench) box(branch scm.Branch) *box {
 	b.t.Helper()
 	var in bytes.Buffer
-	require.NoError(b.t, b.host.Bundle(b.t.Context(), repo, branch.Name, &in))
+	require.NoError(b.t, b.host.Bundle(b.t.Context(), repo, branch.Name, "", &in))
 	x := &box{bench: b, dir: b.t.TempDir(), work: b.t.TempDir()}
 	x.repo = &spec.Repo{Branch: branch.Name, Base: branch.Base, Bundle: filepath.Join(x.dir, "in.bundle")}
 	require.NoError(b.t, os.WriteFile(x.repo.Bundle, in.Bytes(), 0o600))

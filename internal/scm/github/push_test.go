@@ -126,7 +126,7 @@ func TestGitFailuresAreClassed(t *testing.T) {
 		b := setup(t)
 		branch := b.ensure("t1")
 		b.breakGit(c.status)
-		err := b.host.Bundle(t.Context(), repo, branch.Name, io.Discard)
+		err := b.host.Bundle(t.Context(), repo, branch.Name, "", io.Discard)
 		requireCode(t, c.code, err)
 		require.NotContains(t, err.Error(), token)
 		if c.status == http.StatusRequestEntityTooLarge {
@@ -141,7 +141,7 @@ func TestGitFailuresAreClassed(t *testing.T) {
 func TestBundleOfABranchThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	requireCode(t, task.CodeInvalid, b.host.Bundle(t.Context(), repo, "feature/none", io.Discard))
+	requireCode(t, task.CodeInvalid, b.host.Bundle(t.Context(), repo, "feature/none", "", io.Discard))
 	requireCode(t, task.CodeInvalid, b.host.Diff(t.Context(), repo, "", "feature/none", io.Discard))
 	b.leavesNothing()
 }
@@ -218,7 +218,7 @@ func TestAnotherServerIsNotGivenTheToken(t *testing.T) {
 	}))
 	t.Cleanup(other.Close)
 	b.server.Break(standin.Fault{Call: "GET info/refs", Max: 10, Status: http.StatusFound, Location: other.URL + "/acme/app.git/info/refs?service=git-upload-pack"})
-	requireCode(t, task.CodeForbidden, b.host.Bundle(t.Context(), repo, branch.Name, io.Discard))
+	requireCode(t, task.CodeForbidden, b.host.Bundle(t.Context(), repo, branch.Name, "", io.Discard))
 	b.server.Break(standin.Fault{Call: "GET app", Status: http.StatusFound, Location: other.URL + "/api/v3/repos/acme/app"})
 	require.Error(t, b.host.Check(t.Context(), repo))
 	require.Zero(t, shown.Load())

@@ -24,7 +24,7 @@ func BenchmarkTask(b *testing.B) {
 		branch, err := host.EnsureBranch(b.Context(), scm.BranchRequest{Repo: scm.Repo(repo), TicketID: "t", TaskID: strconv.Itoa(i), Title: "x"})
 		require.NoError(b, err)
 		var bundle bytes.Buffer
-		require.NoError(b, host.Bundle(b.Context(), scm.Repo(repo), branch.Name, &bundle))
+		require.NoError(b, host.Bundle(b.Context(), scm.Repo(repo), branch.Name, "", &bundle))
 		_, err = host.Push(b.Context(), scm.Repo(repo), branch.Name, io.Reader(&bundle))
 		require.NoError(b, err)
 		_, err = host.EnsurePull(b.Context(), scm.Repo(repo), scm.PullRequest{Head: branch.Name})

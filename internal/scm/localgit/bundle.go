@@ -17,21 +17,6 @@ const (
 	pushTries  = 5
 )
 
-// Bundle writes the branch with its whole history. An unknown branch is [task.CodeInvalid].
-func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch string, w io.Writer) error {
-	r, err := h.open(ctx, repo)
-	if err != nil {
-		return err
-	}
-	if err := r.mustExist(ctx, branch); err != nil {
-		return err
-	}
-	if err := r.pipe(ctx, stdio{out: w}, "bundle", "create", "--quiet", "-", headsRefs+branch); err != nil {
-		return fmt.Errorf("bundle %s of %s: %w", branch, r.path, err)
-	}
-	return nil
-}
-
 // Push brings the branch of a bundle to the repository, fast-forward only. A bundle whose
 // commits are all there changes nothing. [task.CodeConflict]: the branch diverged or is checked
 // out; [task.CodeInvalid]: the bundle is damaged, too big or holds objects that git refuses.

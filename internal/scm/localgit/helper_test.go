@@ -84,7 +84,7 @@ func (b *bench) head(ref string) string {
 func (b *bench) sandbox(branch string) string {
 	b.t.Helper()
 	var bundle bytes.Buffer
-	require.NoError(b.t, b.host.Bundle(b.t.Context(), b.repo, branch, &bundle))
+	require.NoError(b.t, b.host.Bundle(b.t.Context(), b.repo, branch, "", &bundle))
 	dir := realTemp(b.t)
 	file := filepath.Join(dir, "in.bundle")
 	require.NoError(b.t, os.WriteFile(file, bundle.Bytes(), 0o600))

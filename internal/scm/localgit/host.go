@@ -25,6 +25,8 @@ type Config struct {
 	MaxBundle int64
 	// Scratch holds bundles while they are checked; nil: where the system has such.
 	Scratch *scratch.Dir
+	// History is how much of it sandboxes get.
+	History scm.History
 }
 
 const defaultMaxBundle = 2 << 30

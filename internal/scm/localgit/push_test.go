@@ -257,5 +257,5 @@ func TestDiffShowsWhatTheBranchDid(t *testing.T) {
 func TestBundleOfAnUnknownBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	requireCode(t, task.CodeInvalid, b.host.Bundle(t.Context(), b.repo, "nowhere", io.Discard))
+	requireCode(t, task.CodeInvalid, b.host.Bundle(t.Context(), b.repo, "nowhere", "", io.Discard))
 }

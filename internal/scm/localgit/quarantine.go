@@ -18,18 +18,15 @@ const incoming = "refs/omoi/incoming"
 
 // quarantine is a throw-away repository that borrows the objects of the real one. A
 // bundle is opened here, so that nothing of it is in the repository before it is checked.
-type quarantine struct {
-	*repository
-	folder string
-}
+type quarantine struct{ *throwAway }
 
 // quarantine makes one and gives it the refs of r, which the bundle may build on.
 func (h *Host) quarantine(ctx context.Context, r *repository) (*quarantine, error) {
-	folder, err := h.cfg.Scratch.Make("omoi-git-")
+	made, err := h.throwAway(ctx, r)
 	if err != nil {
-		return nil, task.Errorf(task.CodeUnavailable, "No temporary folder can be made for the bundle.").WithCause(err)
+		return nil, err
 	}
-	q := &quarantine{folder: folder, repository: &repository{git: r.git, path: folder, dir: filepath.Join(folder, "q.git"), owner: r.owner}}
+	q := &quarantine{made}
 	if err := q.fill(ctx, r); err != nil {
 		q.remove()
 		return nil, fmt.Errorf("make a quarantine for %s: %w", r.path, err)
@@ -37,18 +34,12 @@ func (h *Host) quarantine(ctx context.Context, r *repository) (*quarantine, erro
 	return q, nil
 }
 
-func (q *quarantine) remove() { _ = os.RemoveAll(q.folder) }
-
+// fill lends it the objects of r, and tells it where the history of those is cut.
 func (q *quarantine) fill(ctx context.Context, r *repository) error {
-	if err := q.give(q.folder); err != nil {
-		return err
-	}
-	format, err := r.run(ctx, "rev-parse", "--show-object-format")
-	if err != nil {
-		return err
-	}
-	if _, err = q.run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+format); err != nil {
-		return err
+	if shallow, err := os.ReadFile(r.shallow()); err == nil {
+		if err := errors.Join(os.WriteFile(q.shallow(), shallow, 0o600), q.give(q.shallow())); err != nil {
+			return err
+		}
 	}
 	alternates := filepath.Join(q.dir, "objects", "info", "alternates")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(alternates), 0o750), os.WriteFile(alternates, []byte(r.objects+"\n"), 0o644)); err != nil { //nolint:gosec // G306: a path, read by the owner

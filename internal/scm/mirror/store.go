@@ -45,6 +45,8 @@ func (p place) pieces() string { return filepath.Join(p.root, "pieces") }
 type Loan struct {
 	// Objects is the folder of objects, for a file of alternates.
 	Objects string
+	// Shallow is git's list of the commits at which its history is cut; not there: it is not.
+	Shallow string
 
 	store *Store
 	use   *os.File
@@ -121,7 +123,7 @@ func (s *Store) lend(p place) (*Loan, error) {
 	if err := syscall.Flock(int(use.Fd()), syscall.LOCK_SH); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the mirror: %w", err), use.Close())
 	}
-	return &Loan{Objects: filepath.Join(p.git(), "objects"), store: s, use: use}, nil
+	return &Loan{Objects: filepath.Join(p.git(), "objects"), Shallow: filepath.Join(p.git(), "shallow"), store: s, use: use}, nil
 }
 
 // prepare makes a mirror that is not there or damaged, and packs one that lies in too many pieces.

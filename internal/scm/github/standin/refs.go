@@ -17,7 +17,7 @@ func (s *Server) getRepo(w http.ResponseWriter, r *http.Request, on *repo) {
 
 func (s *Server) repoOf(on *repo) object {
 	return object{
-		"id": on.id, "node_id": "R_" + strconv.Itoa(on.id), "name": on.name, "full_name": on.full(), "private": true, "fork": false,
+		"id": on.id, "node_id": "R_" + strconv.Itoa(on.id), "name": on.name, "full_name": on.full(), "private": true, "fork": false, "size": weigh(on.dir) >> 10,
 		"owner":    object{"login": on.owner, "id": 1, "type": "Organization", "site_admin": false},
 		"html_url": s.URL + "/" + on.full(), "url": s.URL + "/api/v3/repos/" + on.full(), "clone_url": s.URL + "/" + on.full() + ".git",
 		"default_branch": on.base, "archived": on.archived, "disabled": false, "visibility": "private",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,4 +137,17 @@ func (r *repo) refs(prefix string) []ref {
 		}
 	}
 	return all
+}
+
+// weigh adds up the files of a repository, in bytes.
+func weigh(dir string) (bytes int64) {
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			if info, err := entry.Info(); err == nil {
+				bytes += info.Size()
+			}
+		}
+		return nil
+	})
+	return bytes
 }

@@ -1,0 +1,141 @@
+package github_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/workspace"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/github"
+	"github.com/omoi-dev/omoi/internal/scm/mirror"
+)
+
+// large is a repository of more than 1 MB whose host cuts the history of all above 100 kB.
+type large struct {
+	*bench
+
+	host  *github.Host
+	bytes *atomic.Int64
+}
+
+func setupLarge(t *testing.T, mirrors *mirror.Store) *large {
+	t.Helper()
+	l := &large{bench: setup(t)}
+	l.grow("main", l.head("main"), 100)
+	l.host, l.bytes = l.meteredWith(github.Config{Mirrors: mirrors, History: scm.History{Whole: 100_000, Depth: 5}})
+	return l
+}
+
+// box makes a sandbox's repository of the host's bundle, as the agent does, and answers its work tree and what the server sent for it.
+func (l *large) box(branch scm.Branch) (work string, sent int64) {
+	l.t.Helper()
+	l.bytes.Store(0)
+	var bundle bytes.Buffer
+	require.NoError(l.t, l.host.Bundle(l.t.Context(), repo, branch.Name, branch.Base, &bundle))
+	dir := l.t.TempDir()
+	in := spec.Repo{Branch: branch.Name, Base: branch.Base, Bundle: filepath.Join(dir, "in.bundle")}
+	require.NoError(l.t, os.WriteFile(in.Bundle, bundle.Bytes(), 0o600))
+	work = filepath.Join(dir, "work")
+	_, err := workspace.Prepare(l.t.Context(), dir, work, &in)
+	require.NoError(l.t, err)
+	git(l.t, work, "fsck", "--strict")
+	require.Equal(l.t, l.head("refs/heads/"+branch.Name), git(l.t, work, "rev-parse", "HEAD"))
+	return work, l.bytes.Load()
+}
+
+func TestALargeRepositoryIsWorkedOnByItsNewestCommits(t *testing.T) {
+	t.Parallel()
+	for name, kept := range map[string]bool{"kept": true, "not kept": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var store *mirror.Store
+			if kept {
+				store = mirror.New(t.TempDir(), 1<<30)
+			}
+			l := setupLarge(t, store)
+			// each commit adds a file of 10 kB: a tree weighs what its history does; so they are removed first
+			l.shrink()
+			branch := l.ensure("t1")
+			work, sent := l.box(branch)
+			require.Less(t, sent, int64(little))
+			require.Equal(t, "5", git(t, work, "rev-list", "--count", "HEAD"))
+
+			for n := range 8 { // more than the history is deep
+				l.commit(work, "agent-"+strconv.Itoa(n), "agent")
+			}
+			l.bytes.Store(0)
+			head, err := l.host.Push(t.Context(), repo, branch.Name, l.bundle(work, branch.Base+".."+branch.Name))
+			require.NoError(t, err)
+			require.Equal(t, head, l.head("refs/heads/"+branch.Name))
+			again, err := l.host.Push(t.Context(), repo, branch.Name, l.bundle(work, branch.Base+".."+branch.Name))
+			require.NoError(t, err, "an answer was lost")
+			require.Equal(t, head, again)
+			ref, err := l.host.Rescue(t.Context(), repo, "t1/1", l.bundle(work, branch.Base+".."+branch.Name))
+			require.NoError(t, err)
+			require.Equal(t, head, l.head(ref))
+			require.Less(t, l.bytes.Load(), int64(little))
+			git(t, l.bare, "fsck", "--strict")
+
+			second, sent := l.box(branch)
+			require.Less(t, sent, int64(little))
+			require.Equal(t, "8", git(t, second, "rev-list", "--count", branch.Base+"..HEAD"))
+			l.leavesNothing()
+		})
+	}
+}
+
+// shrink removes the large files from the newest commits of main.
+func (l *large) shrink() {
+	l.t.Helper()
+	work := l.person("main")
+	git(l.t, work, "rm", "--quiet", "-r", "big")
+	git(l.t, work, "commit", "--quiet", "-m", "Remove what is large")
+	for n := range 10 {
+		l.commit(work, "small-"+strconv.Itoa(n), "small")
+	}
+	git(l.t, work, "push", "--quiet", "origin", "main")
+}
+
+// Somebody else's commits on the branch are no more overwritten than with the whole history.
+func TestOthersCommitsAreKnownWithoutHistory(t *testing.T) {
+	t.Parallel()
+	l := setupLarge(t, mirror.New(t.TempDir(), 1<<30))
+	branch := l.ensure("t1")
+	work, _ := l.box(branch)
+	l.commit(work, "agent.txt", "agent")
+	other := l.person(branch.Name)
+	theirs := l.commit(other, "other.txt", "other")
+	git(t, other, "push", "--quiet", "origin", branch.Name)
+	_, err := l.host.Push(t.Context(), repo, branch.Name, l.bundle(work, branch.Base+".."+branch.Name))
+	require.ErrorIs(t, err, scm.ErrMoved)
+	require.Equal(t, theirs, l.head("refs/heads/"+branch.Name))
+	ref, err := l.host.Rescue(t.Context(), repo, "t1/1", l.bundle(work, branch.Base+".."+branch.Name))
+	require.NoError(t, err)
+	require.Equal(t, git(t, work, "rev-parse", "HEAD"), l.head(ref))
+	l.leavesNothing()
+}
+
+// A repository that has outgrown its mirror begins another one, and tasks at once share it.
+func TestARepositoryThatBecomesLarge(t *testing.T) {
+	t.Parallel()
+	l := setupLarge(t, nil)
+	store := mirror.New(t.TempDir(), 1<<30)
+	before, _ := l.meteredWith(github.Config{Mirrors: store})
+	branch := l.ensure("t1")
+	require.NoError(t, before.Bundle(t.Context(), repo, branch.Name, branch.Base, new(bytes.Buffer)))
+	l.host, l.bytes = l.meteredWith(github.Config{Mirrors: store, History: scm.History{Whole: 100_000, Depth: 5}})
+	for n := range 3 {
+		next := l.ensure("t" + strconv.Itoa(n+2))
+		work, _ := l.box(next)
+		require.Equal(t, "5", git(t, work, "rev-list", "--count", "HEAD"))
+		l.grow("main", l.head("main"), 3)
+	}
+	l.leavesNothing()
+}
