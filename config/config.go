@@ -114,17 +114,17 @@ type Dev struct {
 
 // Worker is about one worker process.
 type Worker struct {
-	Activities  int           `key:"activities" default:"100" min:"1" max:"10000" doc:"Quick activities at a time."`
-	Sandboxes   int           `key:"sandboxes" default:"20" min:"1" max:"1000" doc:"Sandbox activities at a time."`
-	Workflows   int           `key:"workflows" default:"50" min:"2" max:"1000" doc:"Workflow tasks at a time."`
-	StickyCache int           `key:"sticky_cache" default:"1000" min:"0" max:"100000" zero:"replay at every step" doc:"Workflows kept in memory."`
-	StopTimeout time.Duration `key:"stop_timeout" default:"10s" min:"0s" max:"10m" zero:"at once" doc:"How long activities under way may take when the worker stops."`
-	HostID      string        `key:"host_id" zero:"made once and kept under home" doc:"Name of this machine in the queue of its sandboxes."`
-	HostSlots   int           `key:"host_slots" default:"8" min:"1" max:"1000" doc:"Sandboxes that this machine holds at most."`
-	HostBeat    time.Duration `key:"host_beat" default:"10s" min:"50ms" max:"5m" doc:"Interval at which a worker says that its machine lives."`
-	WholeHistory int64 `key:"whole_history_bytes" default:"268435456" min:"0" max:"17592186044416" unit:"bytes" zero:"all history, whatever it weighs" doc:"What a repository may weigh of which all history goes into sandboxes. Of a larger one go the newest commits."`
-	HistoryDepth int   `key:"history_depth" default:"50" min:"1" max:"1000000" doc:"How many commits deep the history of such a larger repository goes into sandboxes; back to where the task's branch began at least."`
-	RepoCache    int64 `key:"repo_cache_bytes" default:"10737418240" min:"0" max:"17592186044416" unit:"bytes" zero:"no cache" doc:"What the copies of repositories on GitHub may weigh together that this machine keeps under home, so that a sandbox costs a fetch of what is new. Those that were not used for the longest time are thrown out."`
+	Activities   int           `key:"activities" default:"100" min:"1" max:"10000" doc:"Quick activities at a time."`
+	Sandboxes    int           `key:"sandboxes" default:"20" min:"1" max:"1000" doc:"Sandbox activities at a time."`
+	Workflows    int           `key:"workflows" default:"50" min:"2" max:"1000" doc:"Workflow tasks at a time."`
+	StickyCache  int           `key:"sticky_cache" default:"1000" min:"0" max:"100000" zero:"replay at every step" doc:"Workflows kept in memory."`
+	StopTimeout  time.Duration `key:"stop_timeout" default:"10s" min:"0s" max:"10m" zero:"at once" doc:"How long activities under way may take when the worker stops."`
+	HostID       string        `key:"host_id" zero:"made once and kept under home" doc:"Name of this machine in the queue of its sandboxes."`
+	HostSlots    int           `key:"host_slots" default:"8" min:"1" max:"1000" doc:"Sandboxes that this machine holds at most."`
+	HostBeat     time.Duration `key:"host_beat" default:"10s" min:"50ms" max:"5m" doc:"Interval at which a worker says that its machine lives."`
+	WholeHistory int64         `key:"whole_history_bytes" default:"268435456" min:"0" max:"17592186044416" unit:"bytes" zero:"all history, whatever it weighs" doc:"What a repository may weigh of which all history goes into sandboxes. Of a larger one go the newest commits."`
+	HistoryDepth int           `key:"history_depth" default:"50" min:"1" max:"1000000" doc:"How many commits deep the history of such a larger repository goes into sandboxes; back to where the task's branch began at least."`
+	RepoCache    int64         `key:"repo_cache_bytes" default:"10737418240" min:"0" max:"17592186044416" unit:"bytes" zero:"no cache" doc:"What the copies of repositories on GitHub may weigh together that this machine keeps under home, so that a sandbox costs a fetch of what is new. Those that were not used for the longest time are thrown out."`
 }
 
 // Log is about logging to standard error.

@@ -40,7 +40,7 @@ func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w
 // bundle writes all that there is of the branch, and where its history is cut.
 func (r *repository) bundle(ctx context.Context, branch string, w io.Writer) error {
 	args := []string{"bundle", "create", "--quiet", "-", headsRefs + branch}
-	cut, err := r.nameCuts(ctx)
+	cut, err := r.nameCuts(ctx, branch)
 	if cut {
 		args = append(args, "--glob="+spec.CutRefs+"*")
 	}
@@ -53,14 +53,18 @@ func (r *repository) bundle(ctx context.Context, branch string, w io.Writer) err
 	return nil
 }
 
-// nameCuts names the commits at which the history of a throw-away copy is cut: a bundle says what it holds by refs only.
-func (r *repository) nameCuts(ctx context.Context) (cut bool, err error) {
-	shallow, err := os.ReadFile(r.shallow())
-	if err != nil || len(shallow) == 0 { // not there: nothing is cut
+// nameCuts names the commits of a branch that have no parents here: a bundle says what it holds by refs only. A first commit
+// may be among them, which nothing is cut from.
+func (r *repository) nameCuts(ctx context.Context, branch string) (cut bool, err error) {
+	if _, err := os.Lstat(r.shallow()); err != nil { // not there: nothing is cut
 		return false, nil //nolint:nilerr // see above
 	}
+	out, err := r.run(ctx, "rev-list", "--max-parents=0", headsRefs+branch)
+	if err != nil {
+		return false, err
+	}
 	var named []string
-	for commit := range strings.FieldsSeq(string(shallow)) {
+	for commit := range strings.FieldsSeq(out) {
 		named = append(named, "update "+spec.CutRefs+commit+" "+commit)
 	}
 	return true, r.update(ctx, strings.Join(named, "\n"))

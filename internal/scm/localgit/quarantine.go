@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,16 +37,30 @@ func (h *Host) quarantine(ctx context.Context, r *repository) (*quarantine, erro
 
 // fill lends it the objects of r, and tells it where the history of those is cut.
 func (q *quarantine) fill(ctx context.Context, r *repository) error {
-	if shallow, err := os.ReadFile(r.shallow()); err == nil {
-		if err := errors.Join(os.WriteFile(q.shallow(), shallow, 0o600), q.give(q.shallow())); err != nil {
-			return err
-		}
+	if err := q.cutLike(r); err != nil {
+		return err
 	}
 	alternates := filepath.Join(q.dir, "objects", "info", "alternates")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(alternates), 0o750), os.WriteFile(alternates, []byte(r.objects+"\n"), 0o644)); err != nil { //nolint:gosec // G306: a path, read by the owner
 		return err
 	}
 	return q.borrow(ctx, r)
+}
+
+// cutLike tells git where the history of a copy of ours is cut. Somebody else's repository, whose files may be links to what only
+// we can read, has all of it: see [Host.Check].
+func (q *quarantine) cutLike(r *repository) error {
+	if r.owner != nil {
+		return nil
+	}
+	cut, err := os.ReadFile(r.shallow())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.WriteFile(q.shallow(), cut, 0o600) //nolint:gosec // G703: the folder is ours
+	}
+	return err
 }
 
 // borrow writes the refs of r into the quarantine: git trusts a bundle's prerequisites only

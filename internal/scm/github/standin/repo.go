@@ -140,14 +140,14 @@ func (r *repo) refs(prefix string) []ref {
 }
 
 // weigh adds up the files of a repository, in bytes.
-func weigh(dir string) (bytes int64) {
+func weigh(dir string) (total int64) {
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
 			if info, err := entry.Info(); err == nil {
-				bytes += info.Size()
+				total += info.Size()
 			}
 		}
 		return nil
 	})
-	return bytes
+	return total
 }
