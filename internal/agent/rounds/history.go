@@ -3,6 +3,8 @@ package rounds
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
@@ -34,13 +36,20 @@ func commit(ctx context.Context, git gitcmd.Git, name string) string {
 	return id
 }
 
-// goesOn reports whether a commit has another one among its ancestors. What cannot be known, as in a shallow clone or where
-// somebody else has moved the branch, is taken for so: only what goes on from the branch is published.
+// goesOn reports whether a commit has another one among its ancestors. What cannot be known, as where the history between them is cut
+// or somebody else has moved the branch, is taken for so: only what goes on from the branch is published.
 func goesOn(ctx context.Context, git gitcmd.Git, from, id string) bool {
 	_, err := git.Run(ctx, "merge-base", "--is-ancestor", from, id)
 	if failed, ok := errors.AsType[*gitcmd.Error](err); !ok || failed.ExitCode != 1 {
 		return true
 	}
-	shallow, _ := git.Run(ctx, "rev-parse", "--is-shallow-repository")
-	return shallow == "true"
+	firsts, _ := git.Run(ctx, "rev-list", "--max-parents=0", id, "^"+from)
+	return slices.ContainsFunc(strings.Fields(firsts), func(first string) bool { return isCut(ctx, git, first) })
+}
+
+// isCut reports whether a commit has parents that git does not follow, as in a shallow clone.
+func isCut(ctx context.Context, git gitcmd.Git, id string) bool {
+	text, _ := git.Run(ctx, "cat-file", "commit", id)
+	head, _, _ := strings.Cut(text, "\n\n")
+	return strings.Contains(head, "\nparent ")
 }

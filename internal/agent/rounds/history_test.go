@@ -30,21 +30,23 @@ func TestWorkStandsOnItsBase(t *testing.T) {
 		done bool
 		why  string
 	}{
-		"nothing":              {":", false, "has no commit of this task"},
-		"a commit":             {"commit work", true, ""},
-		"detached":             {"git checkout -q --detach; commit work", true, ""},
-		"elsewhere, going on":  {"git switch -qc other; commit work", true, ""},
-		"looked back":          {"commit work; git checkout -q main", true, ""},
-		"a merge of newer":     {"git switch -q main; commit newer; git switch -q feature/x; commit work; git merge -q --no-edit main", true, ""},
-		"a rebase onto newer":  {"commit work; git switch -q main; commit newer; git switch -q feature/x; git rebase -q main", true, ""},
-		"amended":              {"commit work; git commit -q --amend --allow-empty -m better", true, ""},
-		"one step back":        {"git reset -q --hard HEAD~1", false, "was rewritten"},
-		"another way":          {"git reset -q --hard HEAD~1; commit work", false, "was rewritten"},
-		"an orphan in place":   {"git checkout -q --orphan other; commit work; git branch -qM feature/x", false, "was rewritten"},
-		"an orphan beside":     {"git checkout -q --orphan other; commit work", false, "does not go on from the branch"},
-		"no branch any more":   {"git checkout -q --orphan other; commit work; git branch -qD feature/x", false, "was rewritten"},
-		"the base is not here": {"git checkout -q --orphan other; commit work; git branch -qM feature/x; git branch -qD main; git reflog expire --expire=now --all; git gc -q --prune=now", true, ""},
-		"shallow":              {"commit work; git rev-parse HEAD > .git/shallow", true, ""},
+		"nothing":                   {":", false, "has no commit of this task"},
+		"a commit":                  {"commit work", true, ""},
+		"detached":                  {"git checkout -q --detach; commit work", true, ""},
+		"elsewhere, going on":       {"git switch -qc other; commit work", true, ""},
+		"looked back":               {"commit work; git checkout -q main", true, ""},
+		"a merge of newer":          {"git switch -q main; commit newer; git switch -q feature/x; commit work; git merge -q --no-edit main", true, ""},
+		"a rebase onto newer":       {"commit work; git switch -q main; commit newer; git switch -q feature/x; git rebase -q main", true, ""},
+		"amended":                   {"commit work; git commit -q --amend --allow-empty -m better", true, ""},
+		"one step back":             {"git reset -q --hard HEAD~1", false, "was rewritten"},
+		"another way":               {"git reset -q --hard HEAD~1; commit work", false, "was rewritten"},
+		"an orphan in place":        {"git checkout -q --orphan other; commit work; git branch -qM feature/x", false, "was rewritten"},
+		"an orphan beside":          {"git checkout -q --orphan other; commit work", false, "does not go on from the branch"},
+		"no branch any more":        {"git checkout -q --orphan other; commit work; git branch -qD feature/x", false, "was rewritten"},
+		"the base is not here":      {"git checkout -q --orphan other; commit work; git branch -qM feature/x; git branch -qD main; git reflog expire --expire=now --all; git gc -q --prune=now", true, ""},
+		"an orphan where it is cut": {"git rev-parse HEAD > .git/shallow; git checkout -q --orphan other; commit work; git branch -qM feature/x", false, "was rewritten"},
+		"a commit where it is cut":  {"git rev-parse HEAD > .git/shallow; commit work", true, ""},
+		"shallow":                   {"commit work; git rev-parse HEAD > .git/shallow", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

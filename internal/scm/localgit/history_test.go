@@ -114,6 +114,27 @@ func TestTheHistoryGoesBackToTheBase(t *testing.T) {
 	require.Equal(t, head, second.land())
 }
 
+// As root we read somebody else's repository as its owner, and no file of it by ourselves.
+func TestAnotherUsersLargeRepository(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root can work on behalf of another user")
+	}
+	b := large(t, 4)
+	const nobody = 65534
+	for dir := filepath.Dir(b.path); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		require.NoError(t, os.Chmod(dir, 0o755))
+	}
+	each(t, b.path, func(path string) { require.NoError(t, os.Lchown(path, nobody, nobody)) })
+	branch := b.ensure("t1")
+	in := b.box(branch)
+	require.Less(t, in.commits(), 16)
+	head := b.commit(in.work, "agent.txt", "agent")
+	got, err := b.host.Push(t.Context(), b.repo, branch.Name, b.bundle(in.work, branch.Base+".."+branch.Name))
+	require.NoError(t, err)
+	require.Equal(t, head, got)
+}
+
 func TestASmallRepositoryGoesInWhole(t *testing.T) {
 	t.Parallel()
 	b := large(t, 4)
