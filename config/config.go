@@ -35,7 +35,7 @@ type Config struct {
 	Anthropic  Anthropic  `key:"anthropic" note:"For agents of tasks whose owner, project and organization have no credential of their own; see docs/CREDENTIALS.md. The guardian's model uses them too; see the group monitoring."`
 	Claude     Claude     `key:"claude" note:"For agents of tasks whose owner, project and organization have no credential of their own; see docs/CREDENTIALS.md."`
 	GitHub     GitHub     `key:"github" note:"For repositories on GitHub; see docs/GITHUB.md."`
-	Monitoring Monitoring `key:"monitoring" note:"For guardian and conductor; docs/SUPERVISION.md says what they do. The setting that names the health check is read and checked, and nothing uses it. A change of a period is taken over when a worker starts."`
+	Monitoring Monitoring `key:"monitoring" note:"For guardian and conductor; docs/SUPERVISION.md says what they do. A change of a period is taken over when a worker starts."`
 	Rules      Rules      `key:"rules" note:"The numbers by which the guardian's rules judge; docs/SUPERVISION.md says of each what it is for. A tool that is under way counts as work until task.tool_timeout."`
 	Diagnostic Diagnostic `key:"diagnostic" note:"docs/DIAGNOSIS.md says what is diagnosed, and how a webhook is checked. All API processes of an installation must have the same."`
 	Orchestra  Orchestra  `key:"orchestrator"`

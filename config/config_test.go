@@ -146,6 +146,22 @@ func TestUnknownNamesAreSaid(t *testing.T) {
 	require.ErrorContains(t, err, "api.prot is not a setting")
 }
 
+// What a setting that is gone was called stops nobody, and is said to mean nothing.
+func TestRetiredNamesAreAcceptedWithAWarning(t *testing.T) {
+	t.Parallel()
+	for variable, want := range map[string]int{
+		"MONITORING_HEALTH_CHECK_INTERVAL_SECONDS=30": 1, "OMOI_MONITORING_HEALTH_CHECK_INTERVAL=30s": 1, "MONITORING_HEALTH_CHECK_INTERVAL_SECONDS=": 0,
+	} {
+		require.Len(t, load(t, config.Source{Environ: []string{variable}}).Warnings, want, variable)
+	}
+	home := t.TempDir()
+	for _, key := range []string{"health_check_interval_seconds", "health_check_interval"} {
+		write(t, filepath.Join(home, "config", "base.yaml"), "monitoring: {"+key+": 30}\n")
+		loaded := load(t, config.Source{Environ: []string{"OMOI_HOME=" + home}})
+		require.Equal(t, []string{"monitoring." + key + " (" + filepath.Join(home, "config", "base.yaml") + ") has no effect; leave it out"}, loaded.Warnings)
+	}
+}
+
 func TestEmptyVariableIsNotSet(t *testing.T) {
 	t.Parallel()
 	loaded := load(t, config.Source{Environ: []string{"DATABASE_URL=", "OMOI_API_PORT="}})

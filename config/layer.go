@@ -108,7 +108,7 @@ func yamlLayer(name string, provider koanf.Provider) (layer, error) {
 		}
 	}
 	for key := range l.keys {
-		if !known[key] {
+		if !known[key] && !retired[key] {
 			return layer{}, fmt.Errorf("configuration: %s: %s is not a setting; see docs/CONFIGURATION.md", name, key)
 		}
 	}

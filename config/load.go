@@ -29,7 +29,7 @@ type Value struct {
 type Loaded struct {
 	Config
 	Values   []Value
-	Warnings []string // variables and files that look meant for omoi and mean nothing
+	Warnings []string // variables and files that look meant for omoi and mean nothing, or nothing any more
 }
 
 // Given reports whether the setting was set anywhere at all.
@@ -66,7 +66,9 @@ func Load(src Source) (*Loaded, error) {
 		return nil, err
 	}
 	loaded := &Loaded{Warnings: unknown(layers)}
-	faults := loaded.fill(append(layers, files...))
+	layers = append(layers, files...)
+	loaded.Warnings = append(loaded.Warnings, unused(layers)...)
+	faults := loaded.fill(layers)
 	loaded.complete(home, dir)
 	faults = append(faults, loaded.check()...)
 	if len(faults) > 0 {
@@ -174,7 +176,7 @@ func unknown(layers []layer) []string {
 	var out []string
 	for _, l := range layers {
 		for _, name := range slices.Sorted(maps.Keys(l.vars)) {
-			if strings.HasPrefix(name, "OMOI_") && !known[name] && !strings.HasPrefix(name, "OMOI_TEST_") {
+			if strings.HasPrefix(name, "OMOI_") && !known[name] && !retired[name] && !strings.HasPrefix(name, "OMOI_TEST_") {
 				out = append(out, fmt.Sprintf("%s (%s) is not a setting; see docs/CONFIGURATION.md", name, l.name))
 			}
 		}

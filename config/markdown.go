@@ -9,6 +9,7 @@ import (
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString(preamble)
+	b.WriteString("Accepted with a warning, and without effect: " + retiredNames() + ".\n")
 	for _, g := range Groups() {
 		fmt.Fprintf(&b, "\n## %s\n\n", g.Name)
 		if g.Note != "" {

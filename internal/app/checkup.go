@@ -75,7 +75,7 @@ func checkDev(info devstack.Info, running bool) Finding {
 
 func checkConfig(cfg *config.Loaded) Finding {
 	if len(cfg.Warnings) > 0 {
-		return Finding{Check: "configuration", Status: FindingWarn, Detail: strings.Join(cfg.Warnings, "; "), Next: "correct the names"}
+		return Finding{Check: "configuration", Status: FindingWarn, Detail: strings.Join(cfg.Warnings, "; "), Next: "correct these names, or leave them out"}
 	}
 	return Finding{Check: "configuration", Status: FindingOK, Detail: fmt.Sprintf("%d settings; omoi config show", len(cfg.Values))}
 }
