@@ -142,7 +142,7 @@ func interrupted(by string) contract.Observation {
 	out.Reason = task.WasInterrupted + task.ByWhom(by) + ", and ended."
 	if by == task.FromPerson {
 		out.Class = task.ClassStopped
-		out.Reason += " Its work is kept: omoi retry goes on with it."
+		out.Reason += task.GoesOnByRetry
 	}
 	return out
 }

@@ -88,6 +88,9 @@ func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
 		if f.Class == task.ClassNone {
 			f.Class = task.ClassAgentError
 		}
+		if r.stopped(ctx, m) {
+			f.Kind, f.errorID, f.reason = task.FactObserved, "", task.WasInterrupted+", and no message came that says how to go on."
+		}
 	case task.EventAgentWaiting:
 		r.watch.Waiting = workflow.Now(ctx)
 		return

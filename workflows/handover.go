@@ -66,9 +66,9 @@ func (r *taskRun) lastLooks(ctx workflow.Context, until time.Time) error {
 			return err
 		}
 	}
-	for wait := time.Second; len(r.left) > 0 && rest() > 0; wait *= 2 {
+	for wait := time.Second; len(r.left) > 0 && rest() > 0; wait = min(2*wait, maxLook) {
 		if r.lookAtLeft(ctx, rest); len(r.left) > 0 {
-			if err := workflow.Sleep(ctx, min(wait, maxLook, rest())); err != nil {
+			if err := workflow.Sleep(ctx, min(wait, rest())); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func looksLast(ctx workflow.Context) bool {
 }
 
 // maxLook is the longest pause between two looks into the ledger.
-const maxLook = 10 * time.Second
+const maxLook = 30 * time.Second
 
 // lookAtLeft forgets the sandboxes that the ledger has as gone for good, or as out of reach for ever. No answer is none.
 func (r *taskRun) lookAtLeft(ctx workflow.Context, rest func() time.Duration) {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -102,8 +103,21 @@ func (r *taskRun) unspoken() task.Effects {
 	})
 }
 
-// worded says of a verdict which round it ends, in the words of [task.Review].
+// stopped reports whether a validator says that it was interrupted, and not that it came to a limit of its own. Runs that ended at
+// such a word replay so.
+func (r *taskRun) stopped(ctx workflow.Context, m contract.Milestone) bool {
+	return r.attempt.Validates && m.Class == task.ClassStopped && m.StopReason == stopInterrupted &&
+		workflow.GetVersion(ctx, "interrupted-validator", workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// stopInterrupted is the stop reason of an agent that was interrupted and that nobody spoke to again.
+const stopInterrupted = "interrupted"
+
+// worded says of a verdict which round it ends, in the words of [task.Review], and of an interrupted validator what follows.
 func (r *taskRun) worded(f fact) fact {
+	if f.Kind == task.FactObserved && f.Class == task.ClassStopped && r.judge.Handed {
+		f.reason = strings.TrimSuffix(f.reason, task.GoesOnByRetry) + " Another validator looks at the work."
+	}
 	if f.Kind != task.FactVerdict || r.judge.Rounds == 0 {
 		return f
 	}

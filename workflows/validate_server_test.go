@@ -22,6 +22,7 @@ func validatedPaths() []path {
 		{"validation-of-saved-work", playValidationOfSavedWork},
 		{"validation-verdict-due", playValidationVerdictDue},
 		{"validation-unspoken", playValidationUnspoken},
+		{"validation-interrupted", playValidationInterrupted},
 	}
 }
 
@@ -110,6 +111,19 @@ func playValidationVerdictDue(tr *troupe) {
 	tr.loaded.Settings.HeartbeatTimeout = time.Second
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 2)
+}
+
+func playValidationInterrupted(tr *troupe) {
+	tr.loaded.State.MaxRetries = 0
+	validated(tr.stage, func(round int, box string) {
+		if round > 1 {
+			tr.verdict(box, "ok")
+			return
+		}
+		tr.events(box, 2, interruptedValidator())
+	})
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, []string{"first", "validation", "validation"}, tr.kinds())
 }
 
 func playValidationUnspoken(tr *troupe) {

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -115,6 +116,43 @@ func TestAValidatorWithoutAVerdictIsTriedAgain(t *testing.T) {
 	require.Equal(t, 2, s.last().Retries)
 	require.Zero(t, s.last().Revisions)
 	require.Equal(t, []string{"completed", "failed", "failed", "completed"}, s.outcomes())
+}
+
+// Who interrupts a validator stops no work: another one begins, and the task keeps its retries. A limit of the validator's own ends the task.
+func TestAnInterruptedValidatorCostsNoRetry(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.State.MaxRetries = 0
+	validated(s, func(round int, box string) {
+		if round > 1 {
+			s.verdict(box, "ok")
+			return
+		}
+		s.events(box, 2, interruptedValidator())
+	})
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "validation", "validation"}, s.kinds())
+	require.Zero(t, s.last().Retries)
+	require.Equal(t, []string{"completed", "failed", "completed"}, s.outcomes())
+	why := task.WasInterrupted + ", and no message came that says how to go on. Another validator looks at the work."
+	require.True(t, slices.ContainsFunc(s.projects, func(p contract.Projection) bool { return p.Reason == why }))
+}
+
+func interruptedValidator() contract.Milestone {
+	said := agentError(task.ClassStopped)
+	said.StopReason = "interrupted"
+	return said
+}
+
+func TestAValidatorsOwnLimitEndsTheTask(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	validated(s, func(_ int, box string) { s.events(box, 2, agentError(task.ClassStopped)) })
+	_, err := s.run()
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, string(task.ClassStopped), app.Type())
 }
 
 func TestValidatorsThatNeverJudgePassNothing(t *testing.T) {

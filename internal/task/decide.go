@@ -177,10 +177,11 @@ func decideContinuous(s State, f Fact) (State, Effects) {
 	return decideFailure(s, f.Class)
 }
 
-// decideObserved is a failure that the agent did not tell. Who interrupts a validator stops no work: that is done and on its branch.
+// decideObserved is a failure that is no word of the agent on its work. Who interrupts a validator stops no work, since that is done
+// and on its branch: another validator begins, and it costs no retry.
 func decideObserved(s State, f Fact) (State, Effects) {
-	if s.Handed && f.Class == ClassStopped {
-		f.Class = ClassAgentError
+	if s.Handed && !s.Handing && !s.Publishing && f.Class == ClassStopped && s.Attempts < MaxAttempts {
+		return begin(s, s.waits(), f.Class)
 	}
 	return decideFailure(s, f.Class)
 }

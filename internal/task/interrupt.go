@@ -5,6 +5,9 @@ import "strings"
 // WasInterrupted begins the reason of an attempt that ended by an interrupt.
 const WasInterrupted = "The agent was interrupted"
 
+// GoesOnByRetry ends the reason of one whose work nobody goes on with by itself.
+const GoesOnByRetry = " Its work is kept: omoi retry goes on with it."
+
 // FromPerson is the kind of sender that a person is.
 const FromPerson = "person"
 

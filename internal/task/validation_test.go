@@ -52,7 +52,19 @@ func TestDecideOnWorkThatIsValidated(t *testing.T) {
 		"nor a declared failure":                   {judged(), person(task.FactComplete, false), task.ActionIgnore, task.StatusValidating, ""},
 		"a validator that gives up is tried again": {judged(), of(task.FactAgentFailed, false, task.ClassAgentError), task.ActionBegin, task.StatusPendingValidation, task.ClassInfrastructure},
 		"one that dies too":                        {judged(), of(task.FactObserved, false, task.ClassInfrastructure), task.ActionBegin, task.StatusPendingValidation, task.ClassInfrastructure},
-		"one that a person interrupts too":         {judged(), of(task.FactObserved, false, task.ClassStopped), task.ActionBegin, task.StatusPendingValidation, task.ClassInfrastructure},
+		"one that a person interrupts too":         {judged(), of(task.FactObserved, false, task.ClassStopped), task.ActionBegin, task.StatusPendingValidation, task.ClassStopped},
+		"which costs no retry": {
+			with(judged(), func(s *task.State) { s.Retries = 3 }), of(task.FactObserved, false, task.ClassStopped),
+			task.ActionBegin, task.StatusPendingValidation, task.ClassStopped,
+		},
+		"nor after its verdict": {
+			with(judged(), func(s *task.State) { s.Publishing = true }), of(task.FactObserved, false, task.ClassStopped),
+			task.ActionIgnore, task.StatusCompleted, "",
+		},
+		"and not for ever": {
+			with(judged(), func(s *task.State) { s.Attempts = task.MaxAttempts }), of(task.FactObserved, false, task.ClassStopped),
+			task.ActionFinish, task.StatusFailed, task.ClassStopped,
+		},
 		"the work of one that is interrupted ends": {validated(), of(task.FactObserved, false, task.ClassStopped), task.ActionFinish, task.StatusFailed, task.ClassStopped},
 		"its own limit ends it":                    {judged(), of(task.FactAgentFailed, false, task.ClassStopped), task.ActionFinish, task.StatusFailed, task.ClassStopped},
 		"not more often than any other": {
