@@ -221,7 +221,7 @@ func (c *copyOf) told(folder string, apart bool) error {
 	default:
 		c.hint("The task is %s, so this is a snapshot without a branch; run it again later.", c.t.Status)
 	}
-	c.next(c.hint, c.after(folder, apart))
+	c.paste(c.hint, c.after(folder, apart))
 	return nil
 }
 

@@ -51,8 +51,7 @@ func hasWork(t client.Task) bool {
 	if t.Branch == nil || t.AttemptCount == 0 {
 		return false
 	}
-	outside := t.Agent == task.AgentExternal || t.Provider == task.ProviderExternal
-	if t.PullURL != nil || outside && hasEvents(t) {
+	if t.PullURL != nil || outside(t) && hasEvents(t) {
 		return true
 	}
 	for _, a := range t.Attempts {
@@ -61,6 +60,11 @@ func hasWork(t client.Task) bool {
 		}
 	}
 	return false
+}
+
+// outside tells whether a task's agent is one that connects itself.
+func outside(t client.Task) bool {
+	return t.Agent == task.AgentExternal || t.Provider == task.ProviderExternal
 }
 
 // committed tells whether an attempt brought commits to the branch.
@@ -81,6 +85,19 @@ func (s *session) next(out printer, commands [][2]string) {
 	out("Next:")
 	for _, n := range commands {
 		out("  %-*s %s", width, n[0], s.style().Dim(n[1]))
+	}
+}
+
+// paste prints commands below what they are for, each on a line of its own, so that those of git can be pasted.
+func (s *session) paste(out printer, commands [][2]string) {
+	if len(commands) == 0 {
+		return
+	}
+	out("")
+	out("Next:")
+	for _, n := range commands {
+		out("  %s:", s.style().Dim(n[1]))
+		out("    %s", n[0])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -112,7 +113,7 @@ func (s *session) createProject(ctx context.Context, in client.NewProject) error
 	}
 	s.projectTable([]client.Project{p})
 	if in.Repo != "" {
-		s.hint("Next: omoi run \"...\" --repo %s", render.OneLine(in.Repo, 200))
+		s.hint("Next: omoi run \"...\" --repo %s", scm.Quoted(render.Clean(in.Repo)))
 	}
 	return nil
 }

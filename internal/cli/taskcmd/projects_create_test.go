@@ -33,14 +33,14 @@ func TestAProjectIsMadeWithItsSettings(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	f.url = server.URL
-	repo := filepath.Join(t.TempDir(), "app")
+	repo := filepath.Join(t.TempDir(), "my app")
 	require.NoError(t, os.Mkdir(repo, 0o700))
 
 	got := f.omoi("projects", "create", "--repo", repo, "--limit", "2", "--setup", "make deps", "--setup-timeout", "5m", "--settings", `{"validate": true}`)
 	require.Zero(t, got.code, got.err)
 	require.JSONEq(t, `{"repo": "`+repo+`", "max_concurrent_tasks": 2, "setup": "make deps", "setup_timeout_s": 300, "settings": {"validate": true}}`, bodies[0])
 	require.Contains(t, got.out, "app")
-	require.Contains(t, got.err, "omoi run")
+	require.Contains(t, got.err, "omoi run \"...\" --repo '"+repo+"'\n", "it can be typed")
 	var made client.Project
 	requireJSON(t, f.omoi("project", "create", "--repo", "acme/app", "--on-feedback", "revise", "--autonomous=false", "--json").out, &made)
 	require.Equal(t, idA, made.ID)

@@ -104,6 +104,9 @@ func (s *session) showTask(t shown, waits bool) {
 	s.row("Ticket", t.TicketID) // branches are called after it
 	s.row("Pull request", text(t.PullURL))
 	s.row("Agent", fmt.Sprintf("%s in %s, %s", t.Agent, t.Provider, t.Mode))
+	if outside(t.Task) {
+		s.row("Sandbox", text(t.SandboxID)) // whole: the agent reports under it
+	}
 	s.row("Asked for", moment(&t.CreatedAt))
 	s.row("Ended", moment(t.CompletedAt))
 	s.row("Retries", fmt.Sprintf("%d of %d", t.Retries, t.MaxRetries))

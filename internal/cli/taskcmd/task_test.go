@@ -203,8 +203,11 @@ func TestShowOffersWhatThereIs(t *testing.T) {
 	out = f.omoi("show", "-").out
 	require.Equal(t, 1, strings.Count(out, "omoi retry"))
 	require.Contains(t, out, "Failed after 1 attempt: x.\n")
+	f.tasks[0].SandboxID = new("abcdefghijklmnopqrstuvwxyz")
+	require.NotContains(t, f.omoi("show", "-").out, *f.tasks[0].SandboxID)
 	f.tasks[0].Agent, f.tasks[0].Attempts[0].HeadCommit = "external", nil
 	require.Contains(t, f.omoi("show", "-").out, "omoi diff", "its commits come past us")
+	require.Regexp(t, `(?m)^Sandbox +abcdefghijklmnopqrstuvwxyz$`, f.omoi("show", "-").out, "its agent reports under the whole id")
 	f.tasks[0].Attempts[0].Events = 0
 	require.NotContains(t, f.omoi("show", "-").out, "omoi diff", "nobody was there")
 }
