@@ -93,7 +93,7 @@ func (s *session) scheduleWord(name string, found client.Schedule, rests bool) s
 	st := s.style()
 	switch {
 	case !found.Exists:
-		return st.Yellow("not scheduled yet; a worker does that when it starts: omoi worker")
+		return st.Yellow("not scheduled; a worker does that within a minute, where one runs: omoi worker")
 	case rests:
 		return "rests: " + render.OneLine(found.Note, 100)
 	case found.Paused:

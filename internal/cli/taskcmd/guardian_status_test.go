@@ -30,6 +30,7 @@ func TestGuardianStatusCountsInWords(t *testing.T) {
 	require.Contains(t, got.out, "the conductor has not looked at these agents yet")
 	require.NotContains(t, got.out, "not_run")
 	require.NotContains(t, got.out, "Model")
+	require.Regexp(t, `Guardian +not scheduled; a worker does that within a minute, where one runs: omoi worker\n`, got.out, "it may have been deleted")
 	status.LastCycle.Standing = 2
 	health.Trouble = "The model did not judge: it answered 500"
 	got = f.omoi("guardian", "status")

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // newestTickets are tickets, newest first.
@@ -36,4 +37,16 @@ func ticketsOf(ctx context.Context, api *client.Client, most int, checks bool) (
 			return out, nil
 		}
 	}
+}
+
+// lastTicket is the one that was made last, as the server shows one.
+func lastTicket(ctx context.Context, api *client.Client) (client.Ticket, error) {
+	found, err := ticketsOf(ctx, api, 1, false)
+	if err != nil {
+		return client.Ticket{}, err
+	}
+	if len(found.Items) == 0 {
+		return client.Ticket{}, task.Errorf(task.CodeNotFound, "There is no ticket yet. Each task makes one that names none. Next: omoi run --help")
+	}
+	return api.Ticket(ctx, found.Items[0].ID)
 }

@@ -20,7 +20,7 @@ func newTickets(s *session) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "tickets [ticket]", Aliases: []string{"ticket"}, Short: "List tickets, newest first, or show one with its tasks and why they failed",
-		Long: `List tickets, newest first, or show one with its tasks, why those failed that did, and what was found of that. Tickets that have
+		Long: `List tickets, newest first, or show one (- is the newest) with its tasks, why those failed that did, and what was found of that. Tickets that have
 no tasks but those of omoi check are listed with --all.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -135,11 +135,13 @@ func (s *session) failures(tasks []client.Task) {
 
 // findTicket resolves what a person typed for a ticket: its id, or a part of it among the newest ones.
 func findTicket(ctx context.Context, api *client.Client, ref string) (client.Ticket, error) {
-	if len(ref) == uuidLength {
+	switch {
+	case ref == "-":
+		return lastTicket(ctx, api)
+	case len(ref) == uuidLength:
 		return api.Ticket(ctx, ref)
-	}
-	if len(ref) < minFragment {
-		return client.Ticket{}, exit.Usagef("%q is too short for a ticket: give 4 or more characters of the id", ref)
+	case len(ref) < minFragment:
+		return client.Ticket{}, exit.Usagef("%q is too short for a ticket: give 4 or more characters of the id, or - for the newest", ref)
 	}
 	all, err := ticketsOf(ctx, api, pageLimit, true)
 	if err != nil {

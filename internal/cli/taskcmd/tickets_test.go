@@ -48,7 +48,7 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 	require.NotContains(t, f.omoi("tickets", "--json").out, ofCheck)
 	require.Contains(t, f.omoi("tickets", "-n", "1").err, "There are more")
 	require.NotContains(t, f.omoi("tickets", "-n", "2").err, "There are more")
-	for _, ref := range []string{idB, idB[:8], render.Short(idB)[:4]} {
+	for _, ref := range []string{idB, idB[:8], render.Short(idB)[:4], "-"} {
 		got = f.omoi("tickets", ref)
 		require.Zero(t, got.code, got.err)
 		require.Contains(t, got.out, "Pay by card")
