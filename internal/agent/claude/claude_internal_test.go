@@ -52,6 +52,18 @@ func TestNothingIsPaidTwice(t *testing.T) {
 	require.Equal(t, int64(700), s.all().Input)
 }
 
+// A session that is resumed and refused says its old sums again, and that nothing came to them.
+func TestAResultWithoutUseCostsNothing(t *testing.T) {
+	t.Parallel()
+	s := spent{Settled: tokens{Input: 100}, Cost: 1}
+	for range 3 {
+		refused := parse([]byte(`{"type":"result","is_error":true,"total_cost_usd":1,"modelUsage":{"opus":{"inputTokens":100,"costUSD":1}},"model_usage_since_last_result":{}}`))
+		s.settle(&account{}, refused.outcome)
+	}
+	require.InDelta(t, 1, s.Cost, 1e-9)
+	require.Equal(t, int64(100), s.all().Input)
+}
+
 func TestWhenALimitEnds(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 22, 30, 0, 0, time.UTC)

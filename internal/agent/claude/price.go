@@ -5,27 +5,33 @@ import "strings"
 // price is what a million tokens cost, in dollars.
 type price struct{ input, output, read, write float64 }
 
-// priceOf is the price by which the known versions of the program make their own bill, by the beginning of a model's name.
-// The first that fits counts. The program knows none of any other model either: one version bills what is last here, the
-// other 4 and 20.
+// priceOf is the price by which the known versions of the program make their own bill, and the dearer one where they differ. Like
+// them it looks for the model's name within what a provider calls it, as in us.anthropic.claude-opus-4-1-20250805-v1:0. The first that
+// fits counts. The program knows none of any other model either: one version bills what is last here, the other 4 and 20.
 func priceOf(model string) price {
+	opus, sonnet := price{5, 25, 0.5, 6.25}, price{3, 15, 0.3, 3.75}
 	for _, known := range []struct {
 		model string
 		price
 	}{
-		{"claude-opus-5-5", price{4, 20, 0.2, 5}},
-		{"claude-opus-", price{5, 25, 0.5, 6.25}},
-		{"claude-fable-", price{10, 50, 1, 12.5}},
-		{"claude-sonnet-5", price{2, 10, 0.2, 2.5}},
-		{"claude-sonnet-", price{3, 15, 0.3, 3.75}},
-		{"claude-haiku-", price{1, 5, 0.1, 1.25}},
+		{"claude-opus-4-5", opus},
+		{"claude-opus-4-6", opus},
+		{"claude-opus-4-7", opus},
+		{"claude-opus-4-8", opus},
+		{"claude-opus-4", price{15, 75, 1.5, 18.75}},
+		{"claude-fable-5", price{10, 50, 1, 12.5}},
+		{"claude-sonnet-5", sonnet},
+		{"claude-sonnet-4", sonnet},
+		{"claude-3-7-sonnet", sonnet},
+		{"claude-3-5-sonnet", sonnet},
+		{"claude-haiku-4-5", price{1, 5, 0.1, 1.25}},
 		{"claude-3-5-haiku", price{0.8, 4, 0.08, 1}},
 	} {
-		if strings.HasPrefix(model, known.model) {
+		if strings.Contains(model, known.model) {
 			return known.price
 		}
 	}
-	return price{5, 25, 0.5, 6.25}
+	return opus
 }
 
 // listed is what tokens of a model cost by the list.

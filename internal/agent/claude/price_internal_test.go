@@ -28,19 +28,26 @@ func TestWhatWasNotSettledIsEstimated(t *testing.T) {
 	require.Equal(t, true, s.data()["cost_estimated"])
 }
 
-// What the pinned versions of the program bill for a million tokens of each kind, as measured.
+// What the pinned versions of the program bill for a million tokens of each kind, as measured: the dearer one counts.
 func TestTheListIsThatOfTheProgram(t *testing.T) {
 	t.Parallel()
+	old, opus, sonnet := price{15, 75, 1.5, 18.75}, price{5, 25, 0.5, 6.25}, price{3, 15, 0.3, 3.75}
+	haiku, small := price{1, 5, 0.1, 1.25}, price{0.8, 4, 0.08, 1}
 	for model, want := range map[string]price{
-		"claude-opus-5-5": {4, 20, 0.2, 5}, "claude-opus-4-8": {5, 25, 0.5, 6.25}, "glm-4.6": {5, 25, 0.5, 6.25},
-		"claude-sonnet-4-5-20250929": {3, 15, 0.3, 3.75}, "claude-haiku-4-5": {1, 5, 0.1, 1.25},
+		"claude-opus-5-5": opus, "claude-opus-5": opus, "claude-opus-4-8": opus, "glm-4.6": opus, "claude-haiku-5": opus, "claude-3-opus-20240229": opus,
+		"claude-fable-5": {10, 50, 1, 12.5}, "claude-sonnet-5": sonnet, "claude-sonnet-5-5": sonnet, "claude-sonnet-4-5-20250929": sonnet,
+		"claude-haiku-4-5": haiku, "claude-3-5-haiku-20241022": small, "claude-3-7-sonnet-20250219": sonnet, "claude-opus-4-latest": old,
+		"us.anthropic.claude-opus-4-1-20250805-v1:0": old, "us.anthropic.claude-opus-4-5-20251101-v1:0": opus, "us.anthropic.claude-sonnet-5": sonnet,
+		"global.anthropic.claude-sonnet-4-20250514-v1:0": sonnet, "eu.anthropic.claude-haiku-4-5-20251001-v1:0": haiku,
+		"anthropic.claude-3-5-haiku-20241022-v1:0": small, "claude-opus-4-1@20250805": old, "vertex_ai/claude-haiku-4-5@20251001": haiku,
+		"anthropic/claude-opus-4.1": old, "anthropic/claude-sonnet-4.5": sonnet, "anthropic/claude-haiku-4.5": opus,
 	} {
 		require.Equal(t, want, priceOf(model), model)
 	}
 	s := spent{}
 	s.use("claude-opus-5-5", tokens{Input: 850_000})
 	cost, _ := s.total()
-	require.InDelta(t, 3.4, cost, 1e-9)
+	require.InDelta(t, 4.25, cost, 1e-9)
 }
 
 // A model that nobody has listed counts before its first bill, and by that afterwards; a name of the bill that is
@@ -97,10 +104,14 @@ func TestAnEstimateEndsATurnAboveItsMarginOnly(t *testing.T) {
 	var s spent
 	s.use("glm-4.6", tokens{Input: 850_000})
 	require.False(t, s.beyond(4.2), "4.25 USD by an estimate")
-	require.True(t, s.beyond(3.4))
+	require.False(t, s.beyond(3.4))
+	require.True(t, s.beyond(2.8))
 	s.lose()
 	require.True(t, s.beyond(4.2), "nobody will bill it")
 	billed := spent{}
 	billed.settle(&account{}, outcome{Cost: 4.2})
 	require.True(t, billed.beyond(4.2))
+	cheap := spent{}
+	cheap.use("claude-sonnet-5", tokens{Input: 1_990_000})
+	require.False(t, cheap.beyond(4), "one version bills 3.98 USD")
 }

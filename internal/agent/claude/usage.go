@@ -76,11 +76,11 @@ type account struct {
 }
 
 // settle takes in a result: the program's own bill goes before every estimate. A program that resumes a session may go on
-// with that one's sums, or begin anew; newer ones say what came since their last result.
+// with that one's sums, or begin anew; newer ones say what came since their last result, also where that is nothing.
 func (s *spent) settle(a *account, o outcome) {
 	total, _ := sum(o.Models)
 	fresh, cost := sum(o.Since)
-	if len(o.Since) == 0 {
+	if o.Since == nil {
 		fresh, cost = total.minus(a.tokens), o.Cost-a.cost
 	}
 	a.tokens, a.cost = total, o.Cost
@@ -120,8 +120,8 @@ func (s *spent) total() (usd float64, estimated bool) {
 }
 
 // margin is by how much an estimate must be above the limit of cost to end a turn: the program holds itself to that limit,
-// by its own bill.
-const margin = 1.25
+// by its own bill, which may be a third below the list.
+const margin = 1.5
 
 // beyond reports whether no more may be spent.
 func (s *spent) beyond(limit float64) bool {
