@@ -21,14 +21,21 @@ func (w Work) history(ctx context.Context, git gitcmd.Git, repo *spec.Repo) (see
 		w.aside = head
 	}
 	switch {
-	case tip == "" || tip == repo.Base:
-		w.unmoved = tip != ""
+	case tip == "":
+	case tip == repo.Base:
+		w.beside, w.unmoved = beside(ctx, git, tip)
 	case goesOn(ctx, git, repo.Base, tip):
 		w.Committed = true
 	default:
 		w.base = repo.Base
 	}
 	return w, tip
+}
+
+// beside is a commit that another branch or a stash holds, and the branch does not; ok is false where they cannot be read.
+func beside(ctx context.Context, git gitcmd.Git, tip string) (id string, ok bool) {
+	id, err := git.Run(ctx, "rev-list", "--max-count=1", "--branches", "--glob=refs/stash*", "--not", tip)
+	return id, err == nil
 }
 
 func commit(ctx context.Context, git gitcmd.Git, name string) string {

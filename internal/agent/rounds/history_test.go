@@ -42,8 +42,10 @@ func TestWorkStandsOnItsBase(t *testing.T) {
 		"another way":               {"git reset -q --hard HEAD~1; commit work", false, "was rewritten"},
 		"an orphan in place":        {"git checkout -q --orphan other; commit work; git branch -qM feature/x", false, "was rewritten"},
 		"an orphan beside":          {"git checkout -q --orphan other; commit work", false, "does not go on from the branch"},
+		"on another branch":         {"git switch -qc other; commit work; git switch -q feature/x", false, "is on another branch"},
 		"no branch any more":        {"git checkout -q --orphan other; commit work; git branch -qD feature/x", false, "was rewritten"},
 		"the base is not here":      {"git checkout -q --orphan other; commit work; git branch -qM feature/x; git branch -qD main; git reflog expire --expire=now --all; git gc -q --prune=now", true, ""},
+		"a stash":                   {"echo 1 > new.py; git add .; git stash -q", false, "git stash pop"},
 		"an orphan where it is cut": {"git rev-parse HEAD > .git/shallow; git checkout -q --orphan other; commit work; git branch -qM feature/x", false, "was rewritten"},
 		"a commit where it is cut":  {"git rev-parse HEAD > .git/shallow; commit work", true, ""},
 		"shallow":                   {"commit work; git rev-parse HEAD > .git/shallow", true, ""},
@@ -66,7 +68,7 @@ func TestWorkStandsOnItsBase(t *testing.T) {
 	}
 }
 
-// Where a task may change nothing it is done without a commit, if nothing is left lying about and the branch stands where it was.
+// Where a task may change nothing it is done without a commit, if nothing is left lying about, no other branch or stash holds work, and the branch stands where it was.
 func TestATaskMayChangeNothing(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -74,6 +76,8 @@ func TestATaskMayChangeNothing(t *testing.T) {
 	}
 	for does, idle := range map[string]bool{
 		":": true, "echo 1 > new.py": false, "git reset -q --hard HEAD~1": false, "git checkout -q --orphan other; commit work": false, "commit work": false,
+		"echo 1 > new.py; git stash -qu": false, "echo 1 > new.py; git stash -qu; git stash drop -q": true, "git branch -q other": true,
+		"git switch -qc other; commit work; git switch -q feature/x": false, "git branch -q other HEAD~1": true, "echo 1 > .git/refs/heads/bad": false,
 	} {
 		dir := t.TempDir()
 		base := shell(t, dir, `git init -q -b main; commit first; commit second; git switch -qc feature/x; git rev-parse HEAD`)

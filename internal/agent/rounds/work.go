@@ -23,12 +23,13 @@ type Work struct {
 	left                             string   // what is not committed
 	base                             string   // commit that the branch has lost
 	aside                            string   // commit that does not go on from the branch
+	beside                           string   // commit on another branch or in a stash, of an unmoved branch
 	looked, judged                   bool
-	unmoved                          bool // the branch is where it was
+	unmoved                          bool // the branch is where it was, and the others can be read
 }
 
 // Idle reports whether the task has changed nothing, and left nothing behind.
-func (w Work) Idle() bool { return w.Clean && w.unmoved && w.aside == "" }
+func (w Work) Idle() bool { return w.Clean && w.unmoved && w.aside == "" && w.beside == "" }
 
 // Found is what was seen of the work, as the data of an event.
 func (w Work) Found() map[string]any {
@@ -97,6 +98,9 @@ func (w Work) Undone(env agent.Env, vars map[string]string) string {
 			"only commits on top of that are work. Begin again there (git switch -C " + repo.Branch + " " + w.base + "), and bring the commits of the task to it (git cherry-pick)."
 	case w.aside != "":
 		text += " The commit " + w.aside + " does not go on from the branch: bring it there (git switch " + repo.Branch + ", git cherry-pick)."
+	case w.beside != "":
+		text += " The commit " + w.beside + " is on another branch or in a stash: bring it to the branch (git cherry-pick, git stash pop), " +
+			"or delete what is not wanted (git branch -D, git stash drop)."
 	}
 	if w.left != "" {
 		text += " " + notCommitted(w.left)
