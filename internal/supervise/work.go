@@ -18,7 +18,7 @@ type Work struct {
 	marks               set    // numbers and short words of the title: versions, languages, codes
 	plain               string // for texts without a telling word
 	adds, takes         bool   // what the title wants
-	order, refused      string // the first word of a title that gives an order, and that of one that forbids something
+	orders              orders // of the title
 }
 
 // set is hashes of words, ascending, each once.
@@ -53,7 +53,7 @@ func WorkOf(title, description string, files ...string) Work {
 	for _, word := range wordsIn(strings.ToLower(title)) {
 		w.adds, w.takes = w.adds || adding[word], w.takes || taking[word]
 	}
-	w.order, w.refused = orderOf(title)
+	w.orders = ordersOf(title)
 	if len(w.title) == 0 {
 		w.title = w.words
 	}
@@ -105,7 +105,7 @@ func (w *Work) Like(o *Work) float64 {
 	shared := shares(w.words, o.words)
 	either, less := len(w.words)+len(o.words)-shared, min(len(w.words), len(o.words))
 	alike := covered * covered * (float64(shared)/float64(either) + float64(shared)/float64(less)) / 2 //nolint:mnd // the mean of two
-	if w.opposes(o) || o.opposes(w) || w.refuses(o) || o.refuses(w) || w.marked(o) && o.marked(w) {
+	if w.opposes(o) || o.opposes(w) || w.orders.refuse(&o.orders) || o.orders.refuse(&w.orders) || w.marked(o) && o.marked(w) {
 		alike *= opposed
 	}
 	return w.withFiles(o, alike)
