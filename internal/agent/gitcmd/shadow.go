@@ -68,6 +68,8 @@ type Opening struct {
 	Work  string // the work tree
 	Caps  Caps
 	Alone bool // without the work tree's own repository
+	// Shallow is git's list of the commits at which the history is cut; empty: that of the work tree's own repository.
+	Shallow string
 	// Timeout and Late are of each look into that repository, see [Git]. What the shadow does
 	// with all files has four times as long.
 	Timeout time.Duration
@@ -85,6 +87,7 @@ func (o Opening) Open(ctx context.Context) (*Shadow, error) {
 	own := own{format: "sha1"}
 	if !o.Alone {
 		own = o.own(ctx)
+		own.shallow = cmp.Or(o.Shallow, own.shallow)
 	}
 	s := &Shadow{
 		dir: o.Dir, work: o.Work, caps: o.Caps.withDefaults(), repo: own.objects != "", patience: cmp.Or(o.Timeout, 20*time.Second),
@@ -173,22 +176,28 @@ func (s *Shadow) borrow(own own) error {
 
 // copyFile takes over a small regular file, and nothing that an agent put in its place.
 func copyFile(from, to string) {
-	const limit = 64 << 20
-	f, err := os.OpenFile(from, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
-	if err != nil {
-		return
-	}
-	defer f.Close() //nolint:errcheck // read only
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return
-	}
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil || len(b) > limit {
+	b, ok := ReadSmall(from)
+	if !ok {
 		return
 	}
 	_ = os.MkdirAll(filepath.Dir(to), 0o700)
 	_ = os.WriteFile(to, b, 0o600) // git says what it misses
+}
+
+// ReadSmall reads a regular file of at most 64 MiB; false of anything else.
+func ReadSmall(path string) ([]byte, bool) {
+	const limit = 64 << 20
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close() //nolint:errcheck // read only
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, false
+	}
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	return b, err == nil && len(b) <= limit
 }
 
 // Git returns git in the shadow.
@@ -248,9 +257,8 @@ func (s *Shadow) choose(names []byte, links map[string]link, snap *Snapshot) *by
 	inner := slices.Collect(maps.Keys(links))
 	for name := range bytes.SplitSeq(names, []byte{0}) {
 		path := string(name)
-		_, linked := links[path]
 		switch {
-		case linked:
+		case links[path].work:
 		case s.caps.Inner && strings.HasSuffix(path, "/"):
 			inner = append(inner, path)
 		default:
@@ -260,6 +268,10 @@ func (s *Shadow) choose(names []byte, links map[string]link, snap *Snapshot) *by
 	slices.Sort(inner)
 	for _, path := range inner {
 		recorded, linked := links[path]
+		if linked && !recorded.work {
+			snap.note(recorded.lost(path))
+			continue
+		}
 		before := snap.Changed
 		if c.inner(path, recorded); linked && snap.Changed > before {
 			snap.Links++

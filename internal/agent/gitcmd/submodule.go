@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +18,8 @@ import (
 type link struct {
 	commit string // that is recorded
 	alone  bool   // nobody else is known to have it
+	work   bool   // the folder's files are to be kept
+	loose  bool   // the repository holds more that nobody else is known to have
 }
 
 // dangles says what becomes of a recorded commit that goes with the sandbox.
@@ -27,7 +30,15 @@ func (l link) dangles() string {
 	return fmt.Sprintf(". What was committed is a link to its commit %.10s, which no other repository is known to have", l.commit)
 }
 
-// links are the folders that hold work of which the tree has no more than a link.
+// lost says what goes with the sandbox though the folder's files are not work.
+func (l link) lost(path string) string {
+	if l.alone {
+		return fmt.Sprintf("%q was committed as a link to its commit %.10s, which no other repository is known to have", path, l.commit)
+	}
+	return fmt.Sprintf("%q is a repository of its own: it holds commits on branches, tags or in a stash that no other one is known to have, and they are not kept", path)
+}
+
+// links are the folders of which the tree has no more than a link, and which hold more than that.
 func (s *Shadow) links(ctx context.Context) (map[string]link, error) {
 	if !s.caps.Inner {
 		return nil, nil //nolint:nilnil // nobody asks for them
@@ -42,9 +53,10 @@ func (s *Shadow) links(ctx context.Context) (map[string]link, error) {
 	if s.caps.Base != "" {
 		i.base, _ = s.recorded(ctx, "ls-tree", "-r", "-z", s.caps.Base) // where it is not there, all is new
 	}
+	i.old = slices.Sorted(maps.Values(i.base))
 	found := map[string]link{}
 	for _, path := range slices.Sorted(maps.Keys(recorded)) { // all within one time: which are looked at must not be chance
-		if l := (link{commit: recorded[path]}); s.filled(path) && i.work(ctx, path, &l) {
+		if l := i.look(ctx, path, recorded[path]); l.work || l.alone || l.loose {
 			found[path] = l
 		}
 	}
@@ -101,10 +113,23 @@ func (s *Shadow) filled(path string) bool {
 type inside struct {
 	shadow *Shadow
 	base   map[string]string // commits of links before the agent began
+	old    []string          // the same commits, sorted
 	named  map[string]bool
 }
 
-// work reports whether the folder of a link holds what can be found nowhere else.
+// look finds out what a link and its folder hold that can be found nowhere else.
+func (i inside) look(ctx context.Context, path, commit string) link {
+	_, old := slices.BinarySearch(i.old, commit)
+	l := link{commit: commit, alone: !old}
+	if i.shadow.filled(path) {
+		l.work = i.work(ctx, path, &l)
+	} else {
+		l.alone = l.alone && i.base != nil
+	}
+	return l
+}
+
+// work reports whether the folder of a link holds files that can be found nowhere else.
 func (i inside) work(ctx context.Context, path string, l *link) bool {
 	top := filepath.Join(i.shadow.work, path)
 	if _, err := os.Lstat(filepath.Join(top, ".git")); err != nil {
@@ -115,18 +140,55 @@ func (i inside) work(ctx context.Context, path string, l *link) bool {
 	if err != nil {
 		return true
 	}
-	if i.base[path] != head {
-		lost := !fetched(ctx, git, head)
-		l.alone = lost && head == l.commit
-		if lost || !i.named[path] {
-			return true
-		}
+	l.alone = l.alone && !fetched(ctx, git, l.commit)
+	if i.base[path] != head && (!fetched(ctx, git, head) || !i.named[path]) {
+		return true
 	}
-	return i.changed(ctx, top, head)
+	if i.changed(ctx, top, head, l) {
+		return true
+	}
+	l.loose = l.loose || loose(ctx, git, head, i.base[path])
+	return false
 }
 
-// fetched reports whether a commit came from another machine.
-func fetched(ctx context.Context, git Git, commit string) bool {
+// loose reports whether a branch, a tag or a stash holds commits that are neither among the known ones nor came from another machine.
+// Tags that came with a clone are in one file: those that have one each were made since then.
+func loose(ctx context.Context, git Git, known ...string) bool {
+	from := []string{"--ignore-missing", "--branches", "--glob=refs/stash*"}
+	tags, err := git.Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "refs/tags")
+	names, full := files(tags)
+	if err != nil || full {
+		return true
+	}
+	for _, name := range names {
+		from = append(from, "refs/tags/"+name)
+	}
+	for _, commit := range known {
+		if commit != "" {
+			from = append(from, "^"+commit)
+		}
+	}
+	more, err := git.Run(ctx, append([]string{"rev-list", "--max-count=1"}, from...)...)
+	return err != nil || more != "" && !fetched(ctx, git, from...)
+}
+
+// files names what is no folder below one, with its path from there; full says that there is more than anybody wants to know.
+func files(top string) (names []string, full bool) {
+	const most = 1000
+	_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, strings.TrimPrefix(path, top+"/"))
+		}
+		if full = len(names) > most; full {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return names, full
+}
+
+// fetched reports whether commits came from another machine.
+func fetched(ctx context.Context, git Git, commits ...string) bool {
 	urls, err := git.Run(ctx, "config", "-z", "--get-regexp", `^remote\..*\.url$`)
 	if err != nil {
 		return false
@@ -136,7 +198,8 @@ func fetched(ctx context.Context, git Git, commit string) bool {
 			return false
 		}
 	}
-	missing, err := git.Run(ctx, "rev-list", "--max-count=1", commit, "--not", "--remotes")
+	args := append([]string{"rev-list", "--max-count=1"}, commits...)
+	missing, err := git.Run(ctx, append(args, "--not", "--remotes")...)
 	return err == nil && missing == ""
 }
 
@@ -147,7 +210,7 @@ func remote(url string) bool {
 }
 
 // changed compares a repository's files with its commit, without its settings and filters.
-func (i inside) changed(ctx context.Context, top, head string) bool {
+func (i inside) changed(ctx context.Context, top, head string, l *link) bool {
 	dir := filepath.Join(i.shadow.dir, "inner")
 	if err := os.RemoveAll(dir); err != nil {
 		return true
@@ -157,14 +220,37 @@ func (i inside) changed(ctx context.Context, top, head string) bool {
 		return true
 	}
 	inner.Seed(ctx)
-	if err := inner.Begin(ctx, head); err != nil {
-		return true
+	differs, hidden, err := inner.differs(ctx, head)
+	if hidden && os.Remove(inner.git.Index) == nil {
+		differs, _, err = inner.differs(ctx, head)
 	}
-	var names bytes.Buffer
-	err = inner.git.Stream(ctx, nil, &names, "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
-	if err != nil || names.Len() > 0 {
+	if err != nil || differs {
 		return true
 	}
 	links, err := inner.links(ctx)
-	return err != nil || len(links) > 0
+	for _, one := range links {
+		l.loose = l.loose || one.loose || one.alone
+		differs = differs || one.work
+	}
+	return err != nil || differs
+}
+
+// differs reports whether files are not as in a commit. Hidden says that an index which was there before has files marked as
+// not to be looked at.
+func (s *Shadow) differs(ctx context.Context, head string) (differs, hidden bool, err error) {
+	if err := s.Begin(ctx, head); err != nil {
+		return true, false, err
+	}
+	var names bytes.Buffer
+	err = s.git.Stream(ctx, nil, &names, "ls-files", "-v", "-z", "--cached", "--modified", "--deleted", "--others", "--exclude-standard")
+	for entry := range bytes.SplitSeq(bytes.TrimSuffix(names.Bytes(), []byte{0}), []byte{0}) {
+		switch tag, _, _ := strings.Cut(string(entry[:min(len(entry), 2)]), " "); tag {
+		case "", "H":
+		case "C", "R", "?":
+			differs = true
+		default:
+			hidden = true
+		}
+	}
+	return differs, hidden, err
 }

@@ -100,17 +100,17 @@ func (c *collector) writePatch(ctx context.Context, path, before string) error {
 	return err
 }
 
-// bundle packs branch and rescue. What the base has is left out, since the other side has
-// it; if that cannot be done, everything is packed.
+// bundle packs branch and rescue. What the base has is left out, since the other side has it, or where the base is not here
+// what is at the end of a history that was cut; if that cannot be done, everything is packed.
 func (c *collector) bundle(ctx context.Context) {
 	refs := c.refs(ctx)
 	if len(refs) == 0 {
 		return
 	}
 	path := c.out(spec.OutBundle)
-	without := []string{}
+	without := c.cuts()
 	if base := c.base(ctx); base != "" {
-		without = append(without, "^"+base)
+		without = []string{"^" + base}
 	}
 	err := c.writeBundle(ctx, path, refs, without)
 	if err != nil && len(without) > 0 {

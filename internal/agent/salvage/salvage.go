@@ -131,6 +131,7 @@ type collector struct {
 	more   []string // commits that hang on nothing else: other branches, stashes
 	snap   gitcmd.Snapshot
 	alone  bool   // the workspace's own repository is not looked at
+	cut    string // git's list of where the history is cut; empty: the workspace's own
 	late   func() // a command took too long
 	stuck  atomic.Bool
 }
@@ -149,8 +150,9 @@ func (c *collector) open(ctx context.Context) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("clear collecting folder: %w", err)
 	}
+	c.cut = c.cutWhere(ctx)
 	opening := gitcmd.Opening{
-		Dir: dir, Work: c.cfg.Workspace, Caps: c.cfg.Caps, Alone: c.alone, Timeout: c.cfg.Patience, Late: c.late,
+		Dir: dir, Work: c.cfg.Workspace, Caps: c.cfg.Caps, Alone: c.alone, Timeout: c.cfg.Patience, Late: c.late, Shallow: c.cut,
 	}
 	shadow, err := opening.Open(ctx)
 	if err != nil {
@@ -158,6 +160,9 @@ func (c *collector) open(ctx context.Context) error {
 	}
 	c.shadow, c.git = shadow, shadow.Git()
 	c.res.Repo = shadow.HasRepository()
+	if c.cut != "" {
+		return shadow.Borrow(c.origin("objects"))
+	}
 	return nil
 }
 
@@ -165,6 +170,9 @@ func (c *collector) open(ctx context.Context) error {
 func (c *collector) look() gitcmd.Git {
 	git := gitcmd.Repository(c.cfg.Workspace)
 	git.Timeout, git.Late = c.cfg.Patience, c.late
+	if c.cut != "" {
+		git.Env = append(git.Env, "GIT_SHALLOW_FILE="+c.cut, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+c.origin("objects"))
+	}
 	return git
 }
 

@@ -1,0 +1,47 @@
+package salvage
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
+	"github.com/omoi-dev/omoi/internal/agent/workspace"
+)
+
+// cutWhere is git's list of the commits at which the history is cut. An agent may have cut it elsewhere, as git fetch --depth does:
+// what would then be taken for the beginning fits no other repository. So the list of the origin is believed that omoi has made,
+// unless with that and the origin's objects the history cannot be read, as of a clone that the agent made anew. Empty: the
+// workspace's own list.
+func (c *collector) cutWhere(ctx context.Context) string {
+	if c.alone || c.cfg.Repo == nil {
+		return ""
+	}
+	made := c.origin("shallow")
+	want, _ := gitcmd.ReadSmall(made) // not there: nothing is cut
+	have, _ := gitcmd.ReadSmall(filepath.Join(c.cfg.Workspace, ".git", "shallow"))
+	if bytes.Equal(want, have) {
+		return ""
+	}
+	c.cut = made
+	if head := c.commit(ctx, "HEAD"); head != "" {
+		if _, err := c.look().Run(ctx, "rev-list", "--count", head); err != nil {
+			return ""
+		}
+	}
+	return made
+}
+
+// origin is a path in the bare repository beside the workspace.
+func (c *collector) origin(name string) string {
+	return filepath.Join(c.cfg.Dir, workspace.OriginName, name)
+}
+
+// cuts are arguments that leave out the commits at which the history is cut.
+func (c *collector) cuts() (without []string) {
+	list, _ := gitcmd.ReadSmall(filepath.Join(c.git.GitDir, "shallow"))
+	for commit := range bytes.FieldsSeq(list) {
+		without = append(without, "^"+string(commit))
+	}
+	return without
+}
