@@ -18,7 +18,9 @@ import (
 // is of no use costs a whole fetch, and is made anew by the next one; one that is busy for long costs that too, and stays.
 func (c *clone) fetch(ctx context.Context, refspecs ...string) error {
 	store, wanted := c.repo.host.cfg.Mirrors, mirrored(refspecs)
-	c.measure(ctx)
+	if err := c.measure(ctx); err != nil {
+		return err
+	}
 	if store == nil || c.loan != nil || len(wanted) == 0 || c.key == "" {
 		return c.fetchAlone(ctx, refspecs...)
 	}

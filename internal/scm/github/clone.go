@@ -105,7 +105,9 @@ func (c *clone) fetchNeeded(ctx context.Context, narrow, wide []string) error {
 // [task.CodeInvalid].
 func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w io.Writer) error {
 	return h.withCopy(ctx, repo, func(c *clone) error {
-		c.reach(ctx, base, branch)
+		if err := c.reach(ctx, base, branch); err != nil {
+			return err
+		}
 		head, err := c.fill(ctx, branch, nil)
 		if err == nil && head == "" {
 			err = task.Invalid("branch", "Repository %s has no branch %q any more. Next: omoi retry, which makes it again", c.repo.full(), branch)
@@ -113,7 +115,7 @@ func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w
 		if err != nil {
 			return err
 		}
-		return h.local.Bundle(ctx, c.path(), branch, base, w)
+		return h.local.BundleCopy(ctx, c.path(), branch, w)
 	})
 }
 

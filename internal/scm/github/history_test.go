@@ -2,9 +2,12 @@ package github_test
 
 import (
 	"bytes"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -14,7 +17,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
+	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/scm/mirror"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // large is a repository of more than 1 MB whose host cuts the history of all above 100 kB.
@@ -120,6 +125,50 @@ func TestOthersCommitsAreKnownWithoutHistory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, git(t, work, "rev-parse", "HEAD"), l.head(ref))
 	l.leavesNothing()
+}
+
+// Where nobody says how large a repository is, or how long its branch, the step is tried again: it is not fetched whole, nor too short.
+func TestNoAnswerIsNoReasonForAnotherDepth(t *testing.T) {
+	t.Parallel()
+	l := setupLarge(t, mirror.New(t.TempDir(), 1<<30))
+	branch := l.ensure("t1")
+	for _, skip := range []int{0, 1} {
+		l.server.Break(standin.Fault{Call: "GET", Skip: skip, Max: 1, Status: http.StatusBadGateway, Message: "away"})
+		l.bytes.Store(0)
+		requireCode(t, task.CodeUnavailable, l.host.Bundle(t.Context(), repo, branch.Name, branch.Base, new(bytes.Buffer)))
+		require.Less(t, l.bytes.Load(), int64(little))
+	}
+	l.box(branch)
+}
+
+// What was taken back at the server, and is not on the branch, is in no later sandbox, though the mirror may have it still.
+func TestOldCutsAreNotHandedOn(t *testing.T) {
+	t.Parallel()
+	l := setupLarge(t, mirror.New(t.TempDir(), 1<<30))
+	l.shrink()
+	person := l.person("main")
+	before := git(t, person, "rev-parse", "HEAD")
+	l.commit(person, "key.pem", "a private key")
+	for n := range 5 {
+		l.commit(person, "more-"+strconv.Itoa(n), "more")
+	}
+	git(t, person, "push", "--quiet", "origin", "main")
+	work, _ := l.box(l.ensure("t1"))
+	cut := git(t, work, "rev-list", "--max-parents=0", "HEAD")
+	git(t, work, "cat-file", "-e", cut+":key.pem")
+	git(t, person, "reset", "--quiet", "--hard", before)
+	l.commit(person, "clean", "clean")
+	git(t, person, "push", "--quiet", "--force", "origin", "main")
+	work, _ = l.box(l.ensure("t2"))
+	require.Error(t, exec.CommandContext(t.Context(), "git", "-C", work, "cat-file", "-e", cut).Run())
+	require.Len(t, strings.Fields(l.read(filepath.Join(filepath.Dir(work), workspace.OriginName, "shallow"))), 1)
+}
+
+func (l *large) read(path string) string {
+	l.t.Helper()
+	raw, err := os.ReadFile(path)
+	require.NoError(l.t, err)
+	return string(raw)
 }
 
 // A repository that has outgrown its mirror begins another one, and tasks at once share it.

@@ -2,6 +2,7 @@ package localgit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,8 +24,11 @@ func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w
 	if err := r.mustExist(ctx, branch); err != nil {
 		return err
 	}
-	if !h.cfg.History.Cuts(r.weighs()) {
-		return r.bundle(ctx, branch, w)
+	if err := r.mustBeWhole(ctx); err != nil {
+		return err
+	}
+	if bytes, err := h.weigh(ctx, r); err != nil || !h.cfg.History.Cuts(bytes) {
+		return errors.Join(err, r.bundle(ctx, w, headsRefs+branch))
 	}
 	newest, err := h.throwAway(ctx, r)
 	if err != nil {
@@ -34,50 +38,62 @@ func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w
 	if err := newest.take(ctx, r, branch, h.cfg.History.Back(r.ahead(ctx, base, branch))); err != nil {
 		return err
 	}
-	return newest.bundle(ctx, branch, w)
+	return newest.bundleCut(ctx, branch, w)
 }
 
-// bundle writes all that there is of the branch, and where its history is cut.
-func (r *repository) bundle(ctx context.Context, branch string, w io.Writer) error {
-	args := []string{"bundle", "create", "--quiet", "-", headsRefs + branch}
-	cut, err := r.nameCuts(ctx, branch)
-	if cut {
-		args = append(args, "--glob="+spec.CutRefs+"*")
-	}
-	if err == nil {
-		err = r.pipe(ctx, stdio{out: w}, args...)
-	}
+// BundleCopy writes all that a copy of our own has of the branch, and where its history is cut.
+func (h *Host) BundleCopy(ctx context.Context, repo scm.Repo, branch string, w io.Writer) error {
+	r, err := h.open(ctx, repo)
 	if err != nil {
-		return fmt.Errorf("bundle %s of %s: %w", branch, r.path, err)
+		return err
+	}
+	return r.bundleCut(ctx, branch, w)
+}
+
+// bundle writes refs with all that they lead to.
+func (r *repository) bundle(ctx context.Context, w io.Writer, refs ...string) error {
+	if err := r.pipe(ctx, stdio{out: w}, append([]string{"bundle", "create", "--quiet", "-"}, refs...)...); err != nil {
+		return fmt.Errorf("bundle %s of %s: %w", refs[0], r.path, err)
 	}
 	return nil
 }
 
-// nameCuts names the commits of a branch that have no parents here: a bundle says what it holds by refs only. A first commit
-// may be among them, which nothing is cut from.
-func (r *repository) nameCuts(ctx context.Context, branch string) (cut bool, err error) {
-	if _, err := os.Lstat(r.shallow()); err != nil { // not there: nothing is cut
-		return false, nil //nolint:nilerr // see above
+// bundleCut also writes where the history of a throw-away copy is cut: the commits of the branch that have no parents there. A first
+// commit may be among them, which nothing is cut from.
+func (r *repository) bundleCut(ctx context.Context, branch string, w io.Writer) error {
+	refs := []string{headsRefs + branch}
+	if _, err := os.Lstat(r.shallow()); err == nil { // else nothing is cut
+		out, err := r.run(ctx, "rev-list", "--max-parents=0", headsRefs+branch)
+		if err != nil {
+			return fmt.Errorf("look where the history of %s is cut: %w", branch, err)
+		}
+		if err := r.nameCuts(ctx, strings.Fields(out)); err != nil {
+			return err
+		}
+		refs = append(refs, "--glob="+spec.CutRefs+"*")
 	}
-	out, err := r.run(ctx, "rev-list", "--max-parents=0", headsRefs+branch)
-	if err != nil {
-		return false, err
-	}
+	return r.bundle(ctx, w, refs...)
+}
+
+// nameCuts gives commits names: a bundle says what it holds by refs only.
+func (r *repository) nameCuts(ctx context.Context, commits []string) error {
 	var named []string
-	for commit := range strings.FieldsSeq(out) {
+	for _, commit := range commits {
 		named = append(named, "update "+spec.CutRefs+commit+" "+commit)
 	}
-	return true, r.update(ctx, strings.Join(named, "\n"))
+	return r.update(ctx, strings.Join(named, "\n"))
 }
 
 // shallow is git's list of commits at which the history is cut; it is not there where none is.
 func (r *repository) shallow() string { return filepath.Join(r.dir, "shallow") }
 
-// take brings the newest commits of a branch of from into a throw-away copy.
+// take brings the newest commits of a branch of from into a throw-away copy, as they are: what git would say against old objects is
+// their owner's matter.
 func (q *throwAway) take(ctx context.Context, from *repository, branch string, depth int) error {
 	ref := headsRefs + branch
-	_, err := q.run(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--depth="+strconv.Itoa(depth),
-		"--upload-pack="+quoted(from.git)+" -c safe.directory=* upload-pack", from.dir, ref+":"+ref)
+	_, err := q.run(ctx, "-c", "fetch.fsckObjects=false",
+		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--depth="+strconv.Itoa(depth),
+		"--upload-pack="+quoted(from.git)+" -c safe.directory=* -c uploadpack.hideRefs=!refs upload-pack", from.dir, ref+":"+ref)
 	if err != nil {
 		return fmt.Errorf("take the newest commits of %s of %s: %w", branch, from.path, err)
 	}
@@ -87,15 +103,23 @@ func (q *throwAway) take(ctx context.Context, from *repository, branch string, d
 // quoted is text as one word of a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// weighs adds up the repository's packs, in bytes.
-func (r *repository) weighs() (bytes int64) {
-	packs, _ := filepath.Glob(filepath.Join(r.objects, "pack", "*.pack")) // what cannot be seen weighs nothing
-	for _, pack := range packs {
-		if info, err := os.Stat(pack); err == nil {
-			bytes += info.Size()
+// weigh says what a repository weighs, in bytes; 0 where it does not matter.
+func (h *Host) weigh(ctx context.Context, r *repository) (int64, error) {
+	if h.cfg.History.Whole == 0 {
+		return 0, nil
+	}
+	out, err := r.run(ctx, "count-objects", "-v")
+	if err != nil {
+		return 0, fmt.Errorf("weigh %s: %w", r.path, err)
+	}
+	var kib int64
+	for line := range strings.Lines(out) {
+		if name, size, _ := strings.Cut(strings.TrimSpace(line), ": "); name == "size" || name == "size-pack" {
+			n, _ := strconv.ParseInt(size, 10, 64)
+			kib += n
 		}
 	}
-	return bytes
+	return kib << 10, nil
 }
 
 // ahead counts the commits of the branch since base; 0 where nobody knows.

@@ -15,6 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // large is a repository of 40 commits, some of them merges, of which sandboxes get so deep a history.
@@ -133,6 +134,33 @@ func TestAnotherUsersLargeRepository(t *testing.T) {
 	got, err := b.host.Push(t.Context(), b.repo, branch.Name, b.bundle(in.work, branch.Base+".."+branch.Name))
 	require.NoError(t, err)
 	require.Equal(t, head, got)
+}
+
+// What git would object to in commits that are there already is no reason against new ones.
+func TestALargeRepositoryWithOldMistakes(t *testing.T) {
+	t.Parallel()
+	b := large(t, 4)
+	tree, parent := b.head("main^{tree}"), b.head("main")
+	raw := "tree " + tree + "\nparent " + parent + "\nauthor nobody 1234567890 +0000\ncommitter A <a@example.invalid> 1234567890 +0000\n\nold\n"
+	file := filepath.Join(realTemp(t), "commit")
+	require.NoError(t, os.WriteFile(file, []byte(raw), 0o600))
+	git(t, b.path, "update-ref", "refs/heads/main", git(t, b.path, "hash-object", "-t", "commit", "-w", "--literally", file))
+	var bundle bytes.Buffer
+	branch := b.ensure("t1")
+	require.NoError(t, b.host.Bundle(t.Context(), b.repo, branch.Name, branch.Base, &bundle))
+}
+
+// A clone that has become shallow since it was looked at is not changed, and the error says what to do.
+func TestAUsersShallowCloneIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	b := large(t, 4)
+	branch := b.ensure("t1")
+	require.NoError(t, os.WriteFile(filepath.Join(b.path, ".git", "shallow"), []byte(b.head("main~3")+"\n"), 0o600))
+	refs := git(t, b.path, "for-each-ref")
+	err := b.host.Bundle(t.Context(), b.repo, branch.Name, branch.Base, new(bytes.Buffer))
+	requireCode(t, task.CodeInvalid, err)
+	require.ErrorContains(t, err, "--unshallow")
+	require.Equal(t, refs, git(t, b.path, "for-each-ref"))
 }
 
 func TestASmallRepositoryGoesInWhole(t *testing.T) {

@@ -54,6 +54,19 @@ func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
 	if _, err = r.defaultBranch(ctx); err != nil {
 		return err
 	}
+	if err := r.mustBeWhole(ctx); err != nil {
+		return err
+	}
+	unlock, err := r.lock(ctx)
+	if err != nil {
+		return err
+	}
+	unlock()
+	return nil
+}
+
+// mustBeWhole refuses a clone that does not have all its history.
+func (r *repository) mustBeWhole(ctx context.Context) error {
 	shallow, err := r.run(ctx, "rev-parse", "--is-shallow-repository")
 	if err != nil {
 		return fmt.Errorf("look at the history of %s: %w", r.path, err)
@@ -62,11 +75,6 @@ func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
 		return task.Invalid("repo", "Repository %s is a shallow clone, agents need its history. Next: git -C %s fetch --unshallow",
 			r.path, scm.Quoted(r.path))
 	}
-	unlock, err := r.lock(ctx)
-	if err != nil {
-		return err
-	}
-	unlock()
 	return nil
 }
 
