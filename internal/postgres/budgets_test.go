@@ -181,6 +181,29 @@ func TestTimeBindsWhereNothingIsSaid(t *testing.T) {
 	}
 }
 
+// TestTheClockOfAProjectRunsFromWhenItWasMade, and that is what is said of it, to people and to agents.
+func TestTheClockOfAProjectRunsFromWhenItWasMade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	store := postgres.New(w.pool, postgres.Config{})
+	p := w.project(1)
+	working, queued := w.task(p, ""), w.task(p, "")
+	box := w.running(working).SandboxID
+	w.spends(box, 1, 10)
+	w.exec(`UPDATE projects SET created_at = now() - interval '9 hours' WHERE id = $1`, p)
+	_, err := store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{WallClockS: 36000})
+	require.NoError(t, err)
+	w.enforce()
+	require.Regexp(t, `^The budget of this project is nearly spent: \d+ of 36000 seconds since the project was made\. `,
+		one[string](t, w.pool, `SELECT content FROM messages WHERE sandbox_id = $1`, box))
+	_, err = store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{WallClockS: 3600})
+	require.NoError(t, err)
+	shown, err := store.Task(t.Context(), w.org, queued.id)
+	require.NoError(t, err)
+	require.Regexp(t, `^waiting: the budget of its project is spent, \d+ of 3600 seconds since the project was made$`, shown.QueueReason)
+	require.Equal(t, "omoi budget --project "+p+" --wall-clock <more>", task.RaiseBudget(shown))
+}
+
 // TestTasksTogetherOvershootByOneAnswerEach has a project whose tasks spend a dollar with each answer of a model, while whoever
 // looks is a new process each time. What they spend beyond the budget is at most one answer of each that is at work.
 func TestTasksTogetherOvershootByOneAnswerEach(t *testing.T) {

@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 )
 
@@ -37,8 +38,16 @@ func spentFlag(t Task) string {
 		return "--tokens"
 	case strings.HasSuffix(reason, " seconds of sandboxes"):
 		return "--sandbox-time"
-	case strings.HasSuffix(reason, " seconds since it was asked for"):
+	case strings.HasSuffix(reason, " seconds since it was asked for"), strings.HasSuffix(reason, sinceMade):
 		return "--wall-clock"
 	}
 	return "--usd"
 }
+
+const sinceMade = " seconds since the project was made"
+
+var sinceAsked = regexp.MustCompile(`(budget of (?:its|this) project is .*) seconds since it was asked for`)
+
+// SpentWords is what the store says of a budget, true of the clock of a project, too: the store has one sentence for that of a
+// task and that of a project, which runs from when the project was made.
+func SpentWords(said string) string { return sinceAsked.ReplaceAllString(said, "${1}"+sinceMade) }
