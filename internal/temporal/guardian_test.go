@@ -116,10 +116,14 @@ func TestADeletedScheduleIsMadeAgain(t *testing.T) {
 	c := connect(t, temporal.Config{CallTimeout: patient, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour})
 	require.NoError(t, c.EnsureSchedules(t.Context()))
 	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleConductor, "paused by anna"))
+	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleReaper, contract.NoteRest))
+	require.NoError(t, c.RestoreSchedules(t.Context()))
+	awaitPauseOf(t, c, contract.ScheduleReaper, true, contract.NoteRest)
 	require.NoError(t, c.SDK().ScheduleClient().GetHandle(t.Context(), contract.ScheduleGuardian).Delete(t.Context()))
 	require.NoError(t, c.RestoreSchedules(t.Context()))
 	awaitPause(t, c, false, "")
 	awaitPauseOf(t, c, contract.ScheduleConductor, true, "paused by anna")
+	awaitPauseOf(t, c, contract.ScheduleReaper, false, "there is something to watch") // who lets the others rest again
 }
 
 // Whoever asks for a run finds it by its name, among those that the schedule began by itself.

@@ -30,14 +30,21 @@ func (c *Client) EnsureSchedules(ctx context.Context) error {
 	})
 }
 
-// RestoreSchedules makes those schedules again that somebody has deleted, and changes none.
+// RestoreSchedules makes those schedules again that somebody has deleted, and changes none. After one was made the reaper
+// is woken, which lets all of them rest again where there is nothing to watch.
 func (c *Client) RestoreSchedules(ctx context.Context) error {
-	return c.eachSchedule(func(wanted client.ScheduleOptions) error {
+	anew := false
+	err := c.eachSchedule(func(wanted client.ScheduleOptions) error {
 		ctx, cancel := c.bounded(ctx)
 		defer cancel()
-		_, err := c.makeSchedule(ctx, wanted)
+		made, err := c.makeSchedule(ctx, wanted)
+		anew = anew || made
 		return err
 	})
+	if anew {
+		err = errors.Join(err, c.WakeReaper(ctx))
+	}
+	return err
 }
 
 func (c *Client) eachSchedule(do func(client.ScheduleOptions) error) error {
