@@ -62,21 +62,25 @@ func (s *Store) lastWords(ctx context.Context, story *task.Story) error {
 			worker = a.SandboxID
 		}
 	}
+	own, err := s.q.OwnAgentAlone(ctx, worker)
+	if err != nil {
+		return translate("read who spoke for task "+story.Task.ID, err)
+	}
 	rows, err := s.q.Decisive(ctx, worker)
 	for _, r := range rows {
 		said := readObject(r.EventData)
 		if words := said.text("final_output"); words != "" {
 			story.Output = words
 		}
-		tests(said, story)
-		story.ChangedNothing = story.ChangedNothing || said.yes("changed_nothing")
+		tests(said, own, story)
+		story.ChangedNothing = story.ChangedNothing || own && said.yes("changed_nothing")
 	}
 	return translate("read the agent's last words of task "+story.Task.ID, err)
 }
 
-// tests adds what an event says of tests: what omoi ran goes before what is said.
-func tests(told object, story *task.Story) {
-	if told.yes("tests_run") {
+// tests adds what an event says of tests. That omoi ran them is known where nobody else can have said so; else it is a claim.
+func tests(told object, own bool, story *task.Story) {
+	if own && told.yes("tests_run") {
 		story.TestsPassed = new(told.yes("tests_passed"))
 		return
 	}

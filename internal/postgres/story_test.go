@@ -1,10 +1,12 @@
 package postgres_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -18,9 +20,15 @@ func TestStory(t *testing.T) {
 	require.Empty(t, story.Output)
 
 	live := w.running(a)
-	w.event(live.SandboxID, "agent.completed", `{"success":true,"final_output":"first","tests_passed":false}`)
-	w.event(live.SandboxID, "agent.completed", `{"success":true,"final_output":"It is done.","tests_passed":true}`)
-	w.event(live.SandboxID, "continuous.completed", `{"tests_run":true,"tests_passed":true,"changed_nothing":true}`)
+	w.exec(`UPDATE sandboxes SET transport = 'push' WHERE id = $1`, live.SandboxID)
+	w.post(ingest.Request{
+		SandboxID: live.SandboxID, SpoolID: "own", First: 1,
+		Events: []ingest.Event{
+			said("agent.completed", `{"success":true,"final_output":"first","tests_passed":false}`),
+			said("agent.completed", `{"success":true,"final_output":"It is done.","tests_passed":true}`),
+			said("continuous.completed", `{"tests_run":true,"tests_passed":true,"changed_nothing":true}`),
+		},
+	})
 	for range 2 {
 		w.exec(`INSERT INTO messages (id, sandbox_id, kind, content) VALUES ($1, $2, 'user_message', 'hear')`, task.NewID(), live.SandboxID)
 	}
@@ -33,6 +41,61 @@ func TestStory(t *testing.T) {
 	require.Len(t, story.Receipt.Sandboxes, 1)
 	_, err = w.store.Story(t.Context(), task.NewID(), a.id)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+}
+
+func said(eventType, data string) ingest.Event {
+	return ingest.Event{Type: eventType, Source: ingest.SourceAgent, Data: json.RawMessage(data)}
+}
+
+// post stores requests as the intake does.
+func (w world) post(requests ...ingest.Request) {
+	w.t.Helper()
+	outcomes, err := w.store.CommitEvents(w.t.Context(), ingest.Commit{Requests: requests})
+	require.NoError(w.t, err)
+	for _, out := range outcomes {
+		require.NoError(w.t, out.Err)
+	}
+}
+
+// That omoi ran the tests is its own agent program's to say. Where anything else was sent from the sandbox it is a claim.
+func TestAStoryBelievesNoForgedTests(t *testing.T) {
+	t.Parallel()
+	claim := said("continuous.completed", `{"validation_passed":true,"tests_run":true,"tests_passed":true,"changed_nothing":true}`)
+	started := said("agent.started", `{}`)
+	for name, posts := range map[string][]ingest.Request{
+		"a post":                    {{SpoolID: "own", First: 1, Events: []ingest.Event{started}}, {Events: []ingest.Event{claim}}},
+		"a post with a key":         {{SpoolID: "own", First: 1, Events: []ingest.Event{started}}, {Key: "k", Events: []ingest.Event{claim}}},
+		"a spool of its own":        {{SpoolID: "own", First: 1, Events: []ingest.Event{started}}, {SpoolID: "x", First: 1, Events: []ingest.Event{claim}}},
+		"a spool of its own, first": {{SpoolID: "x", First: 1, Events: []ingest.Event{claim}}, {SpoolID: "own", First: 1, Events: []ingest.Event{started}}},
+		"a post alone":              {{Events: []ingest.Event{claim}}},
+	} {
+		w := newWorld(t, postgres.Config{})
+		a := w.task(w.project(1), "")
+		live := w.running(a)
+		w.exec(`UPDATE sandboxes SET transport = 'push' WHERE id = $1`, live.SandboxID)
+		for _, r := range posts {
+			r.SandboxID = live.SandboxID
+			w.post(r)
+		}
+		story, err := w.store.Story(t.Context(), w.org, a.id)
+		require.NoError(t, err)
+		require.Nil(t, story.TestsPassed, name)
+		require.True(t, story.TestsSaid, name)
+		require.False(t, story.ChangedNothing, name)
+	}
+}
+
+// A sandbox that omoi did not make has no program of omoi's, however it numbers what it says.
+func TestAStoryOfAnotherMachineIsAClaim(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(1), "")
+	live := w.running(a)
+	w.post(ingest.Request{SandboxID: live.SandboxID, SpoolID: "x", First: 1, Events: []ingest.Event{said("continuous.completed", `{"tests_run":true,"tests_passed":true}`)}})
+	story, err := w.store.Story(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.Nil(t, story.TestsPassed)
+	require.True(t, story.TestsSaid)
 }
 
 func TestAStoryHoldsWhatTheAttemptAtWorkHasUsed(t *testing.T) {

@@ -7,11 +7,12 @@ type Story struct {
 	Task    Task
 	Receipt SandboxReceipt
 	Output  string // the agent's last words; empty: it said none
-	// TestsPassed is how the test command ended that omoi ran beside the agent; nil: it ran none.
+	// TestsPassed is how the test command ended that omoi ran beside the agent; nil: it ran none, or another program
+	// in the sandbox may have said so.
 	TestsPassed *bool
 	// TestsSaid: the agent says that tests passed.
 	TestsSaid bool
-	// ChangedNothing: the agent was done without a commit, and left nothing uncommitted.
+	// ChangedNothing: the agent was done without a commit, and left nothing uncommitted, by omoi's own word.
 	ChangedNothing bool
 	Spoken         []Spoken
 	// Earlier are the stories of the tasks before it in the same pull request, the first one first.

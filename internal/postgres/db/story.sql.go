@@ -39,6 +39,19 @@ func (q *Queries) EarlierTasks(ctx context.Context, taskID string) ([]string, er
 	return items, nil
 }
 
+const ownAgentAlone = `-- name: OwnAgentAlone :one
+SELECT EXISTS (SELECT FROM sandboxes s WHERE s.id = $1 AND s.transport <> '' AND s.spool_id IS NOT NULL AND s.spool_mark = s.head)
+`
+
+// Whether all that came from a sandbox was sent by omoi's own agent program in it: numbered, by the first spool. What another
+// program in there posts has no number, or that of a later spool; an event alone does not tell.
+func (q *Queries) OwnAgentAlone(ctx context.Context, sandboxID string) (bool, error) {
+	row := q.db.QueryRow(ctx, ownAgentAlone, sandboxID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const spoken = `-- name: Spoken :many
 SELECT m.sender_kind, m.kind, count(*) AS times
 FROM sandboxes s JOIN messages m ON m.sandbox_id = s.id

@@ -14,3 +14,8 @@ SELECT e.id FROM (
     SELECT f.task_id, f.round FROM follow_ups me JOIN follow_ups f ON f.root_id = me.root_id AND f.round < me.round
     WHERE me.task_id = @task_id
 ) AS e ORDER BY e.round;
+
+-- name: OwnAgentAlone :one
+-- Whether all that came from a sandbox was sent by omoi's own agent program in it: numbered, by the first spool. What another
+-- program in there posts has no number, or that of a later spool; an event alone does not tell.
+SELECT EXISTS (SELECT FROM sandboxes s WHERE s.id = @sandbox_id AND s.transport <> '' AND s.spool_id IS NOT NULL AND s.spool_mark = s.head);
