@@ -52,15 +52,19 @@ func makeOrigin(ctx context.Context, origin string, repo *spec.Repo) error {
 	if _, err := os.Stat(bundle); err != nil {
 		return fmt.Errorf("find the repository's bundle: %w", err)
 	}
+	says, err := headOf(bundle)
+	if err != nil {
+		return err
+	}
 	half := origin + ".half"
 	if err := os.RemoveAll(half); err != nil {
 		return fmt.Errorf("clear half-made origin: %w", err)
 	}
 	git := gitcmd.Git{Dir: filepath.Dir(origin)}
-	if _, err := git.Run(ctx, "init", "--quiet", "--bare", "--template=", half); err != nil {
+	if _, err := git.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+says.format, half); err != nil {
 		return err
 	}
-	if err := cut(half, bundle); err != nil {
+	if err := says.cut(half); err != nil {
 		return err
 	}
 	in := gitcmd.Git{Dir: half}
@@ -106,8 +110,12 @@ func isGitError(err error) bool {
 // step may be repeated, so a start that died here is mended by the next.
 func checkout(ctx context.Context, origin, work string, repo *spec.Repo) error {
 	git := gitcmd.Repository(work)
+	format, err := gitcmd.Git{Dir: origin}.Run(ctx, "rev-parse", "--show-object-format")
+	if err != nil {
+		return err
+	}
 	init := gitcmd.Git{Dir: work}
-	if _, err := init.Run(ctx, "init", "--quiet", "--initial-branch="+repo.Branch, work); err != nil {
+	if _, err := init.Run(ctx, "init", "--quiet", "--object-format="+format, "--initial-branch="+repo.Branch, work); err != nil {
 		return err
 	}
 	_ = os.Remove(filepath.Join(work, ".git", "index.lock")) // of a start that died
@@ -117,7 +125,7 @@ func checkout(ctx context.Context, origin, work string, repo *spec.Repo) error {
 	if _, err := git.Run(ctx, "fetch", "--quiet", "--update-shallow", "origin"); err != nil {
 		return err
 	}
-	_, err := git.Run(ctx, "checkout", "--quiet", "--force", "-B", repo.Branch, "refs/remotes/origin/"+repo.Branch)
+	_, err = git.Run(ctx, "checkout", "--quiet", "--force", "-B", repo.Branch, "refs/remotes/origin/"+repo.Branch)
 	return err
 }
 

@@ -163,6 +163,24 @@ func TestAUsersShallowCloneIsLeftAlone(t *testing.T) {
 	require.Equal(t, refs, git(t, b.path, "for-each-ref"))
 }
 
+// Repositories whose ids are of SHA-256 are worked on like any other.
+func TestLongIDs(t *testing.T) {
+	t.Parallel()
+	for name, history := range map[string]scm.History{"whole": {}, "cut": {Whole: 1, Depth: 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, "--object-format=sha256")
+			b.host = localgit.New(localgit.Config{History: history})
+			for n := range 4 {
+				b.commit(b.path, "file", strconv.Itoa(n))
+			}
+			in := b.box(b.ensure("t1"))
+			head := b.commit(in.work, "agent.txt", "agent")
+			require.Equal(t, head, in.land())
+		})
+	}
+}
+
 func TestASmallRepositoryGoesInWhole(t *testing.T) {
 	t.Parallel()
 	b := large(t, 4)
