@@ -42,7 +42,8 @@ func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work
 		a.log.WarnContext(ctx, "the changes of a task are not known", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
 		stat = diffStat{}
 	}
-	work.Execution.TestCommand = a.scrub(work.Execution.TestCommand)
+	work.Execution.TestCommand, work.Description = a.scrub(work.Execution.TestCommand), a.scrub(work.Description)
+	story = a.scrubbed(story)
 	files := stat.all()
 	for n := range files {
 		files[n].Path, files[n].OldPath = a.scrub(files[n].Path), a.scrub(files[n].OldPath)
@@ -71,14 +72,9 @@ func section(b *strings.Builder, title, text string) {
 	}
 }
 
-// plainText is a text of a person or an agent; it cannot end or fake the marks of ours.
-func plainText(text string, limit int) string {
-	return cutRunes(strings.ReplaceAll(strings.TrimSpace(text), "<!--", "&lt;!--"), limit)
-}
-
 // code is a text between backticks, on one line.
 func code(text string) string {
-	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "<!--", "&lt;!--")
+	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "<!--", "<"+gap+"!--")
 	return "`" + strings.ReplaceAll(text, "`", "'") + "`"
 }
 
@@ -121,9 +117,9 @@ func testLine(command string, story task.Story) string {
 	case passed != nil:
 		return name + ": failed, run by omoi in the agent's sandbox."
 	case story.TestsSaid:
-		return name + "; the agent says that its tests passed. omoi did not run them."
+		return name + "; the agent says that its tests passed. omoi knows of no run of its own."
 	case command != "":
-		return name + ": not run by omoi, and the agent does not say that it passed."
+		return name + ": omoi knows of no run of its own, and the agent does not say that it passed."
 	}
 	return name + "; the agent ran none that omoi knows of."
 }

@@ -10,15 +10,28 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// scrubbed is a story whose words hold no secret. They are looked for before signs are put between the letters.
+func (a *Activities) scrubbed(story task.Story) task.Story {
+	story.Output, story.Task.Description = a.scrub(story.Output), a.scrub(story.Task.Description)
+	story.Task.Reviews, story.Earlier = slices.Clone(story.Task.Reviews), slices.Clone(story.Earlier)
+	for n, r := range story.Task.Reviews {
+		story.Task.Reviews[n].Feedback = a.scrub(r.Feedback)
+	}
+	for n, one := range story.Earlier {
+		story.Earlier[n] = a.scrubbed(one)
+	}
+	return story
+}
+
 // askedText is what was asked first, and then by the feedback that began the later tasks of a pull request.
 func askedText(work task.Work, story task.Story) string {
 	if len(story.Earlier) == 0 {
-		return plainText(work.Description, maxPullText)
+		return quoted(plainText(work.Description, maxPullText), maxPullText)
 	}
 	share := maxPullText / (len(story.Earlier) + 1)
-	parts := []string{plainText(story.Earlier[0].Task.Description, share)}
+	parts := []string{quoted(plainText(story.Earlier[0].Task.Description, share), share)}
 	for n, one := range story.All()[1:] {
-		parts = append(parts, roundTitle(n+1)+agentText(task.Revised(one.Task.Description), share))
+		parts = append(parts, roundTitle(n+1)+quoted(agentText(task.Revised(one.Task.Description), share), share))
 	}
 	return strings.Join(parts, "\n\n")
 }
@@ -41,7 +54,7 @@ func doneText(story task.Story) string {
 
 // wordsOf are an agent's last words, with a note where there is nothing else of its work.
 func wordsOf(one task.Story, share int) string {
-	words := agentText(one.Output, share)
+	words := quoted(agentText(one.Output, share), share)
 	if !one.ChangedNothing {
 		return words
 	}

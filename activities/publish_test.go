@@ -140,7 +140,7 @@ func TestPullTellsWhoRanTheTests(t *testing.T) {
 	b.store.story.TestsSaid, b.store.work.Execution.TestCommand = true, "false"
 	b.store.story.Spoken, b.store.story.Earlier = nil, []task.Story{{}}
 	body := published(t, b)
-	for _, want := range []string{`"tests_passed":null`, `"tests_said":true`, `"interventions":[]`, "`false`; the agent says that its tests passed. omoi did not run them."} {
+	for _, want := range []string{`"tests_passed":null`, `"tests_said":true`, `"interventions":[]`, "`false`; the agent says that its tests passed. omoi knows of no run of its own."} {
 		require.Contains(t, body, want)
 	}
 	b = newBench(t)
@@ -148,19 +148,6 @@ func TestPullTellsWhoRanTheTests(t *testing.T) {
 	body = published(t, b)
 	require.Contains(t, body, `"tests_passed":false`)
 	require.Contains(t, body, "`make test`: failed, run by omoi")
-}
-
-// What an agent says calls nobody and closes nothing.
-func TestWordsOfAnAgentDoNotAct(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.store.story.Output = "Thanks @everyone and @acme/team. Closes #1, fixes: acme/app#2; Resolved https://github.com/acme/app/issues/3, see #4."
-	b.store.story.ChangedNothing = true
-	body := published(t, b)
-	for _, acts := range []string{"@everyone", "@acme", "Closes #", "fixes: acme", "Resolved https"} {
-		require.NotContains(t, body, acts)
-	}
-	require.Contains(t, body, "Changed nothing.\n\nThanks @\u200beveryone and @\u200bacme/team. Closes\u200b #1, fixes\u200b: acme/app#2; Resolved\u200b https://github.com/acme/app/issues/3, see #4.")
 }
 
 // After feedback the text tells of all that was asked and done for the pull request, with the costs of all.
@@ -181,8 +168,8 @@ func TestPullTellsOfAllItsTasks(t *testing.T) {
 	require.Equal(t, "root", b.git.diffOf, "the files of all tasks")
 	require.Contains(t, body, `"base":"root"`)
 	for _, want := range []string{
-		"Compute it.\n\n### After feedback, round 1\n\n1. alice asks for changes\n   > Handle the empty list.\n",
-		"It was computed.\n\n### After feedback, round 1\n\nEmpty lists work.\n",
+		"> Compute it.\n\n### After feedback, round 1\n\n> 1. alice asks for changes\n>    > Handle the empty list.\n",
+		"> It was computed.\n\n### After feedback, round 1\n\n> Empty lists work.\n",
 		"- task `first`: `omoi show first`, what was asked first\n", "- task `" + taskID + "`: `omoi show " + taskID + "`, after feedback, round 1\n",
 		"attempts: 3 in 2 tasks, 1 failed (infrastructure)\n", "2 × user_message by person, 1 × a new task after feedback", "models 1.7500 USD (15 tokens in, 0 out)",
 		"`box of first` (local, attempt 1): ", "`box of " + taskID + "` (local, attempt 1 in round 1): ", "`omoi receipt first`, `omoi receipt " + taskID + "`",

@@ -69,5 +69,5 @@ func TestAPullSaysWhoValidatedIt(t *testing.T) {
 	text := reviewLines(task.Task{Rounds: 3, Reviews: []task.Review{
 		{Round: 1, SandboxID: "v", Attempt: 2, Feedback: "add\ntests <!-- x"}, {Round: 2, Passed: true},
 	}})
-	require.Equal(t, "- round 1 of 3: the validator said no: add tests &lt;!-- x. (attempt 2, sandbox `v`)\n- round 2 of 3: a person accepted the work", text)
+	require.Equal(t, "- round 1 of 3: the validator said no: add tests <\u200b!-- x. (attempt 2, sandbox `v`)\n- round 2 of 3: a person accepted the work", text)
 }

@@ -152,7 +152,7 @@ echo hi > hi.txt; git add -A; git commit -qm made; echo '{"omoi":"event","event_
 	require.Zero(t, r.omoi("projects", "set", hubRepo, "--on-feedback", "revise").code)
 	r.ends(first.ID, task.StatusCompleted)
 	body := hub.Pulls(hubRepo)[0].Body
-	require.Contains(t, body, "`false`; the agent says that its tests passed. omoi did not run them.")
+	require.Contains(t, body, "`false`; the agent says that its tests passed. omoi knows of no run of its own.")
 	require.Contains(t, body, `"tests_passed":null`)
 	pull := map[string]any{"number": 1, "state": "open", "user": map[string]any{"login": "omoi-app[bot]"}}
 	for round := 1; round <= 2; round++ {
@@ -169,6 +169,6 @@ echo hi > hi.txt; git add -A; git commit -qm made; echo '{"omoi":"event","event_
 	}
 	pulls := hub.Pulls(hubRepo)
 	require.Len(t, pulls, 1)
-	require.Equal(t, 2, strings.Count(pulls[0].Body, "Changed nothing.\n\nIt is right, @\u200balice. This closes\u200b #1."), pulls[0].Body)
+	require.Equal(t, 2, strings.Count(pulls[0].Body, "Changed nothing.\n\n> It is right, @\u200balice. This c\u200bloses #1."), pulls[0].Body)
 	r.noLeaks()
 }
