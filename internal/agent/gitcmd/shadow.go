@@ -207,9 +207,12 @@ func (s *Shadow) Git() Git { return s.git }
 // every file. It is for a checkout that is known to be fresh and whole.
 func (s *Shadow) Seed(ctx context.Context) {
 	from, err := Repository(s.work).Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
-	if err != nil {
-		return
+	if err == nil {
+		s.seed(from)
 	}
+}
+
+func (s *Shadow) seed(from string) {
 	copyFile(from, s.git.Index)
 	if info, err := os.Lstat(from); err == nil { // whose time tells git which of its files may have changed since
 		_ = os.Chtimes(s.git.Index, info.ModTime(), info.ModTime())

@@ -135,41 +135,53 @@ func (i inside) work(ctx context.Context, path string, l *link) bool {
 	if _, err := os.Lstat(filepath.Join(top, ".git")); err != nil {
 		return true
 	}
-	git := Repository(top)
-	head, err := git.Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if err != nil {
+	r, ok := open(ctx, top)
+	if !ok {
 		return true
 	}
-	l.alone = l.alone && !fetched(ctx, git, l.commit)
-	if i.base[path] != head && (!fetched(ctx, git, head) || !i.named[path]) {
+	l.alone = l.alone && !r.fetched(ctx, l.commit)
+	if i.base[path] != r.head && (!r.fetched(ctx, r.head) || !i.named[path]) {
 		return true
 	}
-	if i.changed(ctx, top, head, l) {
+	if i.changed(ctx, r, l) {
 		return true
 	}
-	l.loose = l.loose || loose(ctx, git, head, i.base[path])
+	l.loose = l.loose || r.loose(ctx, i.base[path])
 	return false
 }
 
-// loose reports whether a branch, a tag or a stash holds commits that are neither among the known ones nor came from another machine.
-// Tags that came with a clone are in one file: those that have one each were made since then.
-func loose(ctx context.Context, git Git, known ...string) bool {
-	from := []string{"--ignore-missing", "--branches", "--glob=refs/stash*"}
-	tags, err := git.Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "refs/tags")
-	names, full := files(tags)
-	if err != nil || full {
-		return true
+// repository is one that is looked into.
+type repository struct {
+	Git
+
+	head        string // its commit
+	index, tags string // paths
+}
+
+// open asks all in one process, since there may be many repositories; ok is false where there is none that can be read.
+func open(ctx context.Context, top string) (r repository, ok bool) {
+	git := Repository(top)
+	text, err := git.Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index", "--git-path", "refs/tags", "HEAD^{commit}")
+	lines := strings.Split(text, "\n")
+	if err != nil || len(lines) != 3 {
+		return repository{}, false
 	}
+	return repository{Git: git, index: lines[0], tags: lines[1], head: lines[2]}, true
+}
+
+// loose reports whether a branch, a tag or a stash holds commits that are neither recorded nor came from another machine.
+// Tags that came with a clone are in one file: those that have one each were made since then.
+func (r repository) loose(ctx context.Context, recorded string) bool {
+	from := []string{"--ignore-missing", "--branches", "--glob=refs/stash*", "^" + r.head}
+	if recorded != "" {
+		from = append(from, "^"+recorded)
+	}
+	names, full := files(r.tags)
 	for _, name := range names {
 		from = append(from, "refs/tags/"+name)
 	}
-	for _, commit := range known {
-		if commit != "" {
-			from = append(from, "^"+commit)
-		}
-	}
-	more, err := git.Run(ctx, append([]string{"rev-list", "--max-count=1"}, from...)...)
-	return err != nil || more != "" && !fetched(ctx, git, from...)
+	more, err := r.Run(ctx, append([]string{"rev-list", "--max-count=1"}, from...)...)
+	return full || err != nil || more != "" && !r.fetched(ctx, from...)
 }
 
 // files names what is no folder below one, with its path from there; full says that there is more than anybody wants to know.
@@ -188,8 +200,8 @@ func files(top string) (names []string, full bool) {
 }
 
 // fetched reports whether commits came from another machine.
-func fetched(ctx context.Context, git Git, commits ...string) bool {
-	urls, err := git.Run(ctx, "config", "-z", "--get-regexp", `^remote\..*\.url$`)
+func (r repository) fetched(ctx context.Context, commits ...string) bool {
+	urls, err := r.Run(ctx, "config", "-z", "--get-regexp", `^remote\..*\.url$`)
 	if err != nil {
 		return false
 	}
@@ -199,7 +211,7 @@ func fetched(ctx context.Context, git Git, commits ...string) bool {
 		}
 	}
 	args := append([]string{"rev-list", "--max-count=1"}, commits...)
-	missing, err := git.Run(ctx, append(args, "--not", "--remotes")...)
+	missing, err := r.Run(ctx, append(args, "--not", "--remotes")...)
 	return err == nil && missing == ""
 }
 
@@ -210,19 +222,19 @@ func remote(url string) bool {
 }
 
 // changed compares a repository's files with its commit, without its settings and filters.
-func (i inside) changed(ctx context.Context, top, head string, l *link) bool {
+func (i inside) changed(ctx context.Context, r repository, l *link) bool {
 	dir := filepath.Join(i.shadow.dir, "inner")
 	if err := os.RemoveAll(dir); err != nil {
 		return true
 	}
-	inner, err := Opening{Dir: dir, Work: top, Caps: Caps{Inner: true, Base: head}}.Open(ctx)
+	inner, err := Opening{Dir: dir, Work: r.Dir, Caps: Caps{Inner: true, Base: r.head}}.Open(ctx)
 	if err != nil {
 		return true
 	}
-	inner.Seed(ctx)
-	differs, hidden, err := inner.differs(ctx, head)
+	inner.seed(r.index)
+	differs, hidden, err := inner.differs(ctx, r.head)
 	if hidden && os.Remove(inner.git.Index) == nil {
-		differs, _, err = inner.differs(ctx, head)
+		differs, _, err = inner.differs(ctx, r.head)
 	}
 	if err != nil || differs {
 		return true
