@@ -33,3 +33,24 @@ func TestWhatAPersonInterruptsIsNotTriedAgain(t *testing.T) {
 	r.ends(made.ID, task.StatusCancelled)
 	r.noLeaks()
 }
+
+// An interrupted validator stops no work: another one looks at it, and that costs no retry.
+func TestAnInterruptedValidatorIsFollowedByAnother(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil).up()
+	waits := func(n int) {
+		r.eventually("a validator waits", func() bool {
+			return r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.waiting'`) == n
+		})
+	}
+	made := r.submit(r.repo(), judgedScript([]string{stepWrite, stepCommit}, []string{`{"wait_message":{"timeout_s":600}}`, `{"verdict":{"passed":true}}`}), validate, retries(0))
+	waits(1)
+	said := r.omoi("send", made.ID, "Stop", "--interrupt", "--json")
+	require.Zero(t, said.code, said.stderr)
+	waits(2)
+	require.Contains(t, r.task(made.ID).Attempts[1].Reason, "interrupted by a person, and ended. Another validator looks at the work.")
+	r.goOn(made.ID)
+	got := r.ends(made.ID, task.StatusCompleted)
+	require.Equal(t, []int{3, 0}, []int{got.AttemptCount, got.Retries})
+	r.noLeaks()
+}
