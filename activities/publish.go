@@ -14,12 +14,13 @@ import (
 
 // Bounds of what a git host takes.
 const (
-	maxPullTitle  = 250
-	maxPullText   = 20_000
-	maxPullOutput = 4_000
-	maxPullFiles  = 50
-	maxPullPaths  = 4_000 // bytes of their names
-	maxPullBoxes  = 20    // sandboxes, the newest; as many as one task has attempts
+	maxPullTitle   = 250
+	maxPullText    = 14_000
+	maxPullOutput  = 4_000
+	maxPullReviews = 4_000 // of all rounds together
+	maxPullFiles   = 50
+	maxPullPaths   = 4_000 // bytes of their names
+	maxPullBoxes   = 20    // sandboxes, the newest; as many as one task has attempts
 )
 
 // pullTitle names ticket and task, on one line.

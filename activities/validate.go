@@ -75,8 +75,9 @@ const maxReviewWords = 1000
 // reviewLines say who validated the work, and what became of each round.
 func reviewLines(t task.Task) string {
 	var lines []string
+	share := min(maxReviewWords, maxPullReviews/max(len(t.Reviews), 1))
 	for _, r := range t.Reviews {
-		lines = append(lines, "- "+agentText(strings.Join(strings.Fields(r.Words(t.Rounds)), " "), maxReviewWords)+whoseReview(r))
+		lines = append(lines, "- "+agentText(strings.Join(strings.Fields(r.Words(t.Rounds)), " "), share)+whoseReview(r))
 	}
 	return strings.Join(lines, "\n")
 }
