@@ -120,6 +120,7 @@ func newProof(t *testing.T, seed uint64, s size) *proof {
 	settings := map[string]string{
 		"OMOI_API_CALLBACK_URL": p.net.URL(), "OMOI_TASK_HEARTBEAT_TIMEOUT": "20m", "OMOI_TASK_STARTUP_TIMEOUT": "20m",
 		"OMOI_TASK_NO_WORK_TIMEOUT": "1h", "MAX_CONCURRENT_TASKS_PER_PROJECT": "200", "OMOI_RELAY_QUIET_DIGEST": "5s",
+		"OMOI_RELAY_MESSAGE_LEASE": "5s", // many an answer with a message is lost on the way
 	}
 	if p.redis = newRedis(t); p.redis != nil {
 		settings["REDIS_URL"] = "redis://" + p.redis.address + "/0"
@@ -236,6 +237,10 @@ func (p *proof) standing() string {
 	}
 	for _, a := range p.posters {
 		fmt.Fprintf(&b, "%s: posted %d of %d\n", a.box, len(a.acknowledged), p.posts)
+	}
+	for _, in := range p.boxes {
+		t := p.task(in.task)
+		fmt.Fprintf(&b, "boxed %s: %s, attempt %d: %s\n", in.task, t.Status, t.AttemptCount, t.Why)
 	}
 	for _, r := range p.readers {
 		if !r.done {

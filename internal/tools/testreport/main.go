@@ -113,11 +113,13 @@ func one(e event) int {
 	return 1
 }
 
-// found is the beginning of what a test said was wrong: from the assertion's first line on,
-// or of all that it said if it asserted nothing.
+// found is what a test said was wrong: from the assertion's first line on, or the end of all that it said if it asserted nothing.
 func found(said []string) []string {
-	const enough = 25
-	from := max(slices.IndexFunc(said, func(line string) bool { return strings.Contains(line, "Error Trace:") }), 0)
+	const enough = 40
+	from := slices.IndexFunc(said, func(line string) bool { return strings.Contains(line, "Error Trace:") })
+	if from < 0 {
+		from = max(len(said)-enough, 0)
+	}
 	return said[from:min(from+enough, len(said))]
 }
 
