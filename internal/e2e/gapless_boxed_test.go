@@ -76,11 +76,12 @@ func (p *proof) killBoxed() func() {
 	return p.killAPI()
 }
 
-// kill waits until the agent has been heard so often, and kills it.
+// kill waits until the agent has been heard so often, and its task runs, and kills it. An agent may speak before the step has ended
+// that starts it: a verdict is refused until then.
 func (b *boxedAgent) kill(heard int) {
 	p := b.p
 	p.attend(func() bool {
-		return p.pool.QueryRow(p.life, `SELECT id FROM sandboxes WHERE task_id = $1 AND head >= $2`, b.task, heard).Scan(&b.killed) == nil
+		return p.pool.QueryRow(p.life, `SELECT s.id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE t.id = $1 AND t.status = 'running' AND s.head >= $2`, b.task, heard).Scan(&b.killed) == nil
 	})
 	p.t.Logf("the agent in %s is killed", b.killed)
 	p.attend(func() bool {
