@@ -39,7 +39,7 @@ func (s *Store) tellNear(ctx context.Context, near []nearLimit) (told []string, 
 	for _, n := range near {
 		_, err := s.AcceptMessage(ctx, ingest.NewMessage{
 			SandboxID: n.SandboxID, Kind: ingest.MessageSystem, SenderKind: ingest.SenderSystem,
-			Content: task.SpentWords(fmt.Sprintf("The budget of this %s is nearly spent: %s. At the limit the work is saved and you are stopped. Commit what is done, and finish with what matters most.", n.Scope, n.Words)),
+			Content: fmt.Sprintf("The budget of this %s is nearly spent: %s. At the limit the work is saved and you are stopped. Commit what is done, and finish with what matters most.", n.Scope, n.Words),
 			Once:    ingest.MessageKey{Scope: "inbox:" + n.SandboxID, Key: n.Key},
 		})
 		switch {

@@ -181,8 +181,8 @@ func TestTimeBindsWhereNothingIsSaid(t *testing.T) {
 	}
 }
 
-// TestTheClockOfAProjectRunsFromWhenItWasMade, and that is what is said of it, to people and to agents.
-func TestTheClockOfAProjectRunsFromWhenItWasMade(t *testing.T) {
+// TestTheClockOfAProjectIsNoTasks: it runs from when the project was made, and nothing else is said of it.
+func TestTheClockOfAProjectIsNoTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
@@ -194,13 +194,13 @@ func TestTheClockOfAProjectRunsFromWhenItWasMade(t *testing.T) {
 	_, err := store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{WallClockS: 36000})
 	require.NoError(t, err)
 	w.enforce()
-	require.Regexp(t, `^The budget of this project is nearly spent: \d+ of 36000 seconds since the project was made\. `,
+	require.Regexp(t, `^The budget of this project is nearly spent: \d+ of 36000 seconds by the clock\. `,
 		one[string](t, w.pool, `SELECT content FROM messages WHERE sandbox_id = $1`, box))
 	_, err = store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{WallClockS: 3600})
 	require.NoError(t, err)
 	shown, err := store.Task(t.Context(), w.org, queued.id)
 	require.NoError(t, err)
-	require.Regexp(t, `^waiting: the budget of its project is spent, \d+ of 3600 seconds since the project was made$`, shown.QueueReason)
+	require.Regexp(t, `^waiting: the budget of its project is spent, \d+ of 3600 seconds by the clock$`, shown.QueueReason)
 	require.Equal(t, "omoi budget --project "+p+" --wall-clock <more>", task.RaiseBudget(shown))
 }
 

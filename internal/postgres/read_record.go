@@ -23,7 +23,7 @@ func taskRecord(r db.ReadTaskRow) task.Task {
 		Execution: redact.Execution(row.ExecutionConfig), DependsOn: task.DependsOn{TaskIDs: r.DependsOn},
 		SandboxID: row.SandboxID, AssignedAgent: row.AssignedAgentID, Branch: row.BranchName, Base: row.BaseCommit,
 		PullURL: row.PullRequestUrl, PullNumber: intOf(row.PullRequestNumber), HoldsSlot: r.HoldsSlot, WaitingFor: r.WaitingFor,
-		QueuePosition: intOf(row.QueuePosition), QueueReason: task.SpentWords(row.QueueReason), QueuedAt: row.QueuedAt, Score: row.Score,
+		QueuePosition: intOf(row.QueuePosition), QueueReason: row.QueueReason, QueuedAt: row.QueuedAt, Score: row.Score,
 		Rounds: int(row.ValidationRounds), Attempts: []task.Attempt{}, Reviews: []task.Review{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
 		StartedAt: row.StartedAt, CompletedAt: row.CompletedAt, DeadlineAt: row.DeadlineAt,
 	}
@@ -46,7 +46,7 @@ func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
 	a, s := r.Attempt, r.Sandbox
 	return task.Attempt{
 		Number: int(a.Number), SandboxID: a.SandboxID, Kind: a.Kind, StartedAt: a.StartedAt, AssignedAt: a.AssignedAt,
-		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: task.SpentWords(a.Reason),
+		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: a.Reason,
 		StopReason: a.StopReason, HeadCommit: a.HeadCommit, CostUSD: s.CostUsd, InputTokens: s.InputTokens,
 		OutputTokens: s.OutputTokens, Events: s.Head, Salvage: salvageRecord(s.Salvage),
 		SandboxState: task.SandboxState(s.State), VerifiedAt: s.VerifiedAt,

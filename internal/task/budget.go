@@ -2,7 +2,6 @@ package task
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 )
 
@@ -38,16 +37,8 @@ func spentFlag(t Task) string {
 		return "--tokens"
 	case strings.HasSuffix(reason, " seconds of sandboxes"):
 		return "--sandbox-time"
-	case strings.HasSuffix(reason, " seconds since it was asked for"), strings.HasSuffix(reason, sinceMade):
+	case strings.HasSuffix(reason, " seconds by the clock"), strings.HasSuffix(reason, " seconds since it was asked for"): // as older rows say it
 		return "--wall-clock"
 	}
 	return "--usd"
 }
-
-const sinceMade = " seconds since the project was made"
-
-var sinceAsked = regexp.MustCompile(`(budget of (?:its|this) project is .*) seconds since it was asked for`)
-
-// SpentWords is what the store says of a budget, true of the clock of a project, too: the store has one sentence for that of a
-// task and that of a project, which runs from when the project was made.
-func SpentWords(said string) string { return sinceAsked.ReplaceAllString(said, "${1}"+sinceMade) }

@@ -111,6 +111,6 @@ func (t *talk) abandoned(err error) agent.Result {
 	}
 	return t.fail(&failed{
 		class: task.ClassStopped, kind: "interrupted", reason: "interrupted",
-		text: "The agent was interrupted, and no message came that says how to go on. Its work is kept: omoi retry goes on with it.",
+		text: "The agent was interrupted, and no message came that says how to go on." + task.GoesOnByRetry,
 	})
 }

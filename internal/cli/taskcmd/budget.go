@@ -33,7 +33,7 @@ func (f *budgetFlags) add(cmd *cobra.Command, prefix string) {
 	}
 	flags.Float64Var(&f.usd, prefix+"usd", 0, what+"US dollars for models")
 	flags.Int64Var(&f.tokens, prefix+"tokens", 0, what+"input and output tokens together")
-	flags.DurationVar(&f.clock, prefix+"wall-clock", 0, what+"time since it was asked for, as 2h")
+	flags.DurationVar(&f.clock, prefix+"wall-clock", 0, what+"time by the clock since it was made, as 2h")
 	flags.DurationVar(&f.sandbox, prefix+"sandbox-time", 0, what+"time that its sandboxes live, as 90m")
 }
 
