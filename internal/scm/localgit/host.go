@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +68,9 @@ func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
 
 // mustBeWhole refuses a clone that does not have all its history.
 func (r *repository) mustBeWhole(ctx context.Context) error {
+	if _, err := os.Lstat(r.shallow()); errors.Is(err, fs.ErrNotExist) { // as nearly always, and cheaper than to ask git
+		return nil
+	}
 	shallow, err := r.run(ctx, "rev-parse", "--is-shallow-repository")
 	if err != nil {
 		return fmt.Errorf("look at the history of %s: %w", r.path, err)
