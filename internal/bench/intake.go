@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -226,11 +225,14 @@ func (p *poster) guarded(ctx context.Context, spell time.Duration) (float64, err
 }
 
 func (p *poster) withIDs(n int) caller {
-	box, made, spell := n, 0, p.spells
+	var id, body, request []byte
+	box, made, prefix, rest := n, int64(0), fmt.Sprintf("%d-%d-", p.spells, n), event()[1:]
 	return func() []byte {
 		box, made = (box+1)%boxCount, made+1
-		body := fmt.Sprintf(`{"client_event_id":"%d-%d-%d",`, spell, n, made) + event()[1:]
-		return post(p.path(box), p.tokens[box], []byte(body))
+		id = strconv.AppendInt(append(id[:0], prefix...), made, 10)
+		body = append(append(append(append(body[:0], `{"client_event_id":"`...), id...), `",`...), rest...)
+		request = append(postHead(request[:0], p.path(box), p.tokens[box], len(body)), body...)
+		return request
 	}
 }
 
@@ -256,16 +258,18 @@ func (p *poster) batches(ctx context.Context, spell time.Duration, every int) (f
 
 // batch makes the batches of one connection, all of one sender.
 func (p *poster) batch(n, every int) caller {
-	events := strings.Repeat(event()+",", batchSize-1) + event()
 	head, made := `{"spool_id":"bench`+strconv.Itoa(n)+`","first":`, 0
+	tail := `,"events":[` + strings.Repeat(event()+",", batchSize-1) + event() + "]}"
+	var first, request []byte
 	return func() []byte {
 		if made++; every > 0 && made%every == 0 {
 			p.first[n] -= batchSize
 		}
-		var body bytes.Buffer
-		body.WriteString(head + strconv.FormatInt(p.first[n]+1, 10) + `,"events":[` + events + "]}")
+		first = strconv.AppendInt(first[:0], p.first[n]+1, 10)
 		p.first[n] += batchSize
-		return post(p.path(n)+"/batch", p.tokens[n], body.Bytes())
+		request = postHead(request[:0], p.path(n)+"/batch", p.tokens[n], len(head)+len(first)+len(tail))
+		request = append(append(append(request, head...), first...), tail...)
+		return request
 	}
 }
 

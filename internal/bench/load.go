@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,7 +17,7 @@ import (
 // connections is how many clients there are, here and in pgbench.
 const connections = 32
 
-// caller makes the next request of one connection, whole.
+// caller makes the next request of one connection, whole. It is valid until the next.
 type caller func() []byte
 
 // flood posts over HTTP for a while, each connection as fast as it is answered, and returns
@@ -80,15 +79,14 @@ func readAnswer(r *bufio.Reader) error {
 	if err != nil {
 		return fmt.Errorf("read an answer: %w", err)
 	}
-	ok, length := len(line) > 9 && line[9] == '2', 0
-	status := string(bytes.TrimSpace(line))
-	for {
-		line, err := r.ReadSlice('\n')
-		if err != nil {
+	if len(line) < 10 || line[9] != '2' {
+		rest, _ := r.Peek(r.Buffered())
+		return fmt.Errorf("the server answers %s%s", line, rest)
+	}
+	length := 0
+	for len(bytes.TrimSpace(line)) > 0 {
+		if line, err = r.ReadSlice('\n'); err != nil {
 			return fmt.Errorf("read an answer: %w", err)
-		}
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			break
 		}
 		if name, value, _ := bytes.Cut(line, []byte(":")); bytes.EqualFold(name, []byte("Content-Length")) {
 			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
@@ -96,24 +94,24 @@ func readAnswer(r *bufio.Reader) error {
 			}
 		}
 	}
-	body := make([]byte, length)
-	if _, err := io.ReadFull(r, body); err != nil {
+	if _, err := r.Discard(length); err != nil {
 		return fmt.Errorf("read an answer: %w", err)
-	}
-	if !ok {
-		return fmt.Errorf("the server answers %s: %s", status, body)
 	}
 	return nil
 }
 
 // post writes a request.
 func post(path, token string, body []byte) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", http.MethodPost, path, len(body))
+	return append(postHead(nil, path, token, len(body)), body...)
+}
+
+// postHead writes what stands before the body of a request.
+func postHead(into []byte, path, token string, length int) []byte {
+	into = append(append(into, http.MethodPost+" "...), path...)
+	into = append(into, " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "...)
+	into = strconv.AppendInt(into, int64(length), 10)
 	if token != "" {
-		fmt.Fprintf(&b, "Authorization: Bearer %s\r\n", token)
+		into = append(append(into, "\r\nAuthorization: Bearer "...), token...)
 	}
-	b.WriteString("\r\n")
-	b.Write(body)
-	return b.Bytes()
+	return append(into, "\r\n\r\n"...)
 }

@@ -142,10 +142,14 @@ func (t *twin) naively(ctx context.Context, spell time.Duration) (float64, error
 
 // toEachBox posts the same body to one sandbox of the twin after the other.
 func toEachBox(body []byte) func(n int) caller {
+	requests := make([][]byte, boxCount)
+	for n := range requests {
+		requests[n] = post("/box"+strconv.Itoa(n), "", body)
+	}
 	return func(n int) caller {
 		return func() []byte {
 			n++
-			return post("/box"+strconv.Itoa(n%boxCount), "", body)
+			return requests[n%boxCount]
 		}
 	}
 }
