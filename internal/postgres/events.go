@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
@@ -248,16 +247,20 @@ func (p *eventPlan) queueEvents(batch *pgx.Batch) {
 	if n == 0 {
 		return
 	}
-	ids, types, sources := make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
-	data, keys := make(pgtype.FlatArray[[]byte], 0, n), make([]string, 0, n) // as texts the data would be copied
-	sequences, births, late := make([]int64, 0, n), make([]time.Time, 0, n), make([]bool, 0, n)
+	ids, types, sources, data, keys := texts(n), texts(n), texts(n), rawTexts(n), texts(n)
+	sequences, births, late := bigints(n), dates(n), booleans(n)
 	for _, row := range p.rows {
 		if row.event.Large != nil {
 			continue // queueLarge
 		}
-		ids, sequences, births = append(ids, row.sandbox.id), append(sequences, row.sequence), append(births, row.sandbox.birth)
-		types, sources = append(types, row.event.Type), append(sources, row.event.Source)
-		data, late, keys = append(data, row.event.Data), append(late, row.sandbox.ended), append(keys, row.key)
+		ids.add(row.sandbox.id)
+		sequences.add(row.sequence)
+		births.add(row.sandbox.birth)
+		types.add(row.event.Type)
+		sources.add(row.event.Source)
+		data.add(row.event.Data)
+		late.add(row.sandbox.ended)
+		keys.add(row.key)
 	}
 	batch.Queue(sqlInsertEvents, ids, sequences, births, types, sources, data, late, timeOr(p.now), keys)
 }
@@ -273,32 +276,30 @@ func (p *eventPlan) queueWorn(batch *pgx.Batch) {
 }
 
 func (p *eventPlan) queueSandboxes(batch *pgx.Batch, quiet time.Duration) {
-	var m struct {
-		ids            []string
-		heads, marks   []int64
-		duplicates     []int64
-		spools         []*string
-		stored, worked []bool
-		due            []*float64
-		was            []int64
-		tasks          []*string
-		ended          []bool
-	}
+	n := len(p.sandboxes)
+	ids, heads, spools, marks, duplicates := texts(n), bigints(n), textsOrNull(n), bigints(n), bigints(n)
+	stored, worked, due := booleans(n), booleans(n), floatsOrNull(n)
+	was, tasks, ended := bigints(n), textsOrNull(n), booleans(n)
 	for _, id := range slices.Sorted(maps.Keys(p.sandboxes)) { // everybody locks in this order
 		s := p.sandboxes[id]
 		if s.stored == 0 && s.duplicates == 0 {
 			continue
 		}
-		m.ids, m.heads = append(m.ids, s.id), append(m.heads, s.head)
-		m.spools, m.marks = append(m.spools, s.spoolID), append(m.marks, s.spoolMark)
-		m.duplicates = append(m.duplicates, int64(s.duplicates))
-		m.stored, m.worked = append(m.stored, s.stored > 0), append(m.worked, s.worked)
-		m.due = append(m.due, dueIn(s, quiet))
-		m.was, m.tasks, m.ended = append(m.was, s.was), append(m.tasks, s.taskID), append(m.ended, s.ended)
+		ids.add(s.id)
+		heads.add(s.head)
+		spools.add(s.spoolID)
+		marks.add(s.spoolMark)
+		duplicates.add(int64(s.duplicates))
+		stored.add(s.stored > 0)
+		worked.add(s.worked)
+		due.add(dueIn(s, quiet))
+		was.add(s.was)
+		tasks.add(s.taskID)
+		ended.add(s.ended)
 	}
-	if len(m.ids) > 0 {
-		batch.Queue(sqlMoveSandboxes, m.ids, m.heads, m.spools, m.marks, m.duplicates, m.stored, m.worked, m.due,
-			m.was, m.tasks, m.ended, timeOr(p.now)).QueryRow(func(row pgx.Row) error { return row.Scan(nil, &p.moved) })
+	if len(ids.values) > 0 {
+		batch.Queue(sqlMoveSandboxes, ids, heads, spools, marks, duplicates, stored, worked, due,
+			was, tasks, ended, timeOr(p.now)).QueryRow(func(row pgx.Row) error { return row.Scan(nil, &p.moved) })
 	}
 }
 
