@@ -54,6 +54,9 @@ func (r report) read(limit int64, into *bytes.Buffer) error {
 		return err
 	}
 	r.part.src = src
+	if src == io.Reader(r.Body) && r.ContentLength > 0 {
+		r.part.all = r.ContentLength
+	}
 	n, err := into.ReadFrom(io.LimitReader(r.part, limit+1))
 	if err == nil && n > limit && r.transcript > 0 {
 		err = r.readLong(limit, into)

@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -113,10 +113,23 @@ func startWith(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api
 	}
 	with(&deps)
 	handler := api.New(cfg, deps)
-	server := httptest.NewServer(handler)
-	tb.Cleanup(func() { handler.Stop(); server.Close() })
-	w.url = server.URL
+	w.url = serve(tb, handler)
 	return w
+}
+
+// serve serves as omoi does, on a port of its own, until the test ends.
+func serve(tb testing.TB, handler *api.API) (url string) {
+	tb.Helper()
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- api.Serve(ctx, handler, []net.Listener{l}, time.Minute) }()
+	tb.Cleanup(func() {
+		cancel()
+		require.NoError(tb, <-done)
+	})
+	return "http://" + l.Addr().String()
 }
 
 // intake runs until the test ends.

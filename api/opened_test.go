@@ -3,7 +3,6 @@ package api_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -66,10 +65,8 @@ func (w *world) watched(t *testing.T, open bool) (*world, *ledger) {
 	l := &ledger{open: map[string]int{}}
 	cfg := api.Config{Open: open, Organization: w.org, StreamBeat: time.Minute, LoginWait: time.Minute}
 	handler := api.New(cfg, api.Deps{Store: w.store, Bus: w.bus, Tokens: w.ring, Meter: l, Gauge: l})
-	server := httptest.NewServer(handler)
-	t.Cleanup(func() { handler.Stop(); server.Close() })
 	other := *w
-	other.t, other.url = t, server.URL
+	other.t, other.url = t, serve(t, handler)
 	return &other, l
 }
 

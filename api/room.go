@@ -40,6 +40,7 @@ type part struct {
 	conn *http.ResponseController
 	read int64
 	due  int64 // bytes after which the sender gets more time; 0: what came with the head has not been read
+	all  int64 // as much as is to come; 0: that is not known
 	cut  int64 // of the event's transcript, in bytes
 
 	timed bool // its connection has a deadline of its own
@@ -67,7 +68,7 @@ var (
 // who announces much and sends little keeps nobody out. A body alone always fits. One that comes
 // with its head needs no time, and until its first bytes the server's own timeout holds.
 func (p *part) Read(b []byte) (int, error) {
-	if p.read > 0 && p.read >= p.due {
+	if p.read > 0 && p.read >= p.due && p.read != p.all {
 		p.due, p.timed = p.read+bodyPace, true
 		_ = p.conn.SetReadDeadline(time.Now().Add(bodyPatience)) // not every server can: then its own timeout holds
 		if !p.room.renew(p) {

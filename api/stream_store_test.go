@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"context"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -38,10 +37,8 @@ func (h hanging) EventsAfter(ctx context.Context, id string, after int64, limit 
 func (w *world) beside(t *testing.T, store api.Store, cfg api.Config) *world {
 	t.Helper()
 	handler := api.New(cfg, api.Deps{Store: store, Bus: w.bus, Tokens: w.ring})
-	server := httptest.NewServer(handler)
-	t.Cleanup(func() { handler.Stop(); server.Close() })
 	other := *w
-	other.t, other.url = t, server.URL
+	other.t, other.url = t, serve(t, handler)
 	return &other
 }
 

@@ -1,0 +1,170 @@
+package shortcut
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// phase is what net/http is at on a connection.
+type phase int
+
+const (
+	fresh phase = iota // the first request has not come
+	busy               // with a request
+	idle               // between two of them
+)
+
+// conn is a connection from which net/http gets only what the front leaves to it.
+type conn struct {
+	net.Conn
+
+	front *Front
+	ctx   context.Context //nolint:containedctx // of every request on the connection
+
+	// These belong to whoever reads, one at a time.
+	phase   phase
+	foreign bool          // net/http alone knows where requests begin and end
+	rest    int64         // bytes of its request that net/http has still to be given
+	spare   int           // line ends that may stand before the next request
+	same    *http.Request // what is the same in all requests; nil until the first
+
+	limited atomic.Int64 // when the connection's deadlines were set here, as of Unix; 0: others have set them
+
+	mu        sync.Mutex
+	answering bool
+	closing   bool
+}
+
+// Read implements [net.Conn].
+func (c *conn) Read(p []byte) (int, error) {
+	switch {
+	case c.foreign:
+		return c.Conn.Read(p)
+	case c.rest > 0:
+		n, err := c.Conn.Read(p[:min(int64(len(p)), c.rest)])
+		c.rest -= int64(n)
+		return n, err
+	case c.phase == busy: // it looks whether the caller is still there
+		n, err := c.Conn.Read(p)
+		c.foreign = n > 0
+		return n, err
+	}
+	return c.next(p)
+}
+
+// next answers requests until one comes that is net/http's.
+func (c *conn) next(p []byte) (n int, err error) {
+	for n == 0 && err == nil {
+		if n, err = c.Conn.Read(p); n > 0 {
+			n, err = c.answer(p, n)
+		}
+	}
+	c.phase = busy
+	return n, err
+}
+
+// answer answers the requests with which p[:n] begins, and moves what is left to its front.
+func (c *conn) answer(p []byte, n int) (left int, err error) {
+	t := c.front.turn()
+	defer c.front.put(t)
+	for n = c.pass(p, n); n > 0 && err == nil; n = c.pass(p, n) {
+		known := t.head.read(p[:n])
+		if !known || c.phase == fresh || !c.front.takes(&t.head) {
+			c.rest = int64(t.head.size) + t.head.length - int64(n)
+			c.foreign = !known || !t.head.simple || c.rest < 0
+			return n, nil
+		}
+		n, err = c.serve(t, p, n)
+		c.spare = 0
+		if t.head.method == http.MethodPost {
+			c.spare = mostSpare
+		}
+	}
+	return 0, err
+}
+
+// mostSpare is how many bytes net/http passes over that old clients send behind what they post.
+const mostSpare = 4
+
+// pass passes over line ends before a request, and moves what is left to the front of p.
+func (c *conn) pass(p []byte, n int) (left int) {
+	at := 0
+	for ; at < n && c.spare > 0; c.spare-- {
+		if p[at] != '\r' && p[at] != '\n' {
+			c.spare = 0
+			break
+		}
+		at++
+	}
+	return copy(p, p[at:n])
+}
+
+// serve answers one request, unless the connection is being closed.
+func (c *conn) serve(t *turn, p []byte, n int) (left int, err error) {
+	if !c.begin() {
+		return 0, net.ErrClosed
+	}
+	defer func() {
+		if c.end() {
+			err = net.ErrClosed
+		}
+	}()
+	c.limit()
+	end := min(int64(n), int64(t.head.size)+t.head.length)
+	if err := t.serve(c, p[t.head.size:end]); err != nil {
+		return 0, err
+	}
+	return copy(p, p[end:n]), nil
+}
+
+func (c *conn) blank() *http.Request {
+	if c.same == nil {
+		r := http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, RemoteAddr: c.RemoteAddr().String()}
+		c.same = r.WithContext(context.WithValue(c.ctx, http.LocalAddrContextKey, c.LocalAddr()))
+	}
+	return c.same
+}
+
+// limit gives the caller time, as net/http does between its requests. To say so each time would
+// cost more than to be a little late.
+func (c *conn) limit() {
+	const late = 10
+	if now := time.Now(); now.Unix()-c.limited.Load() > late {
+		c.limited.Store(now.Unix())
+		_ = c.SetDeadline(now.Add(c.front.Timeout)) // of a connection that is gone reading says so
+	}
+}
+
+func (c *conn) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answering = !c.closing
+	return c.answering
+}
+
+// end reports whether the connection was to be closed meanwhile, as it then is.
+func (c *conn) end() (closed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answering = false; c.closing {
+		_ = c.Conn.Close() // nobody waits for it
+		c.front.leave()
+	}
+	return c.closing
+}
+
+// Close implements [net.Conn]. A request that is being answered here is answered first.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	later := c.answering && !c.closing
+	if c.closing = true; later {
+		c.front.await()
+		return nil
+	}
+	return c.Conn.Close()
+}
