@@ -27,6 +27,7 @@ func RunDev(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
+	shareProcessors()
 	d := &dev{cfg: cfg, opts: opts}
 	if err := d.settle(ctx); err != nil {
 		return err

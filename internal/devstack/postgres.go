@@ -153,6 +153,9 @@ func (p *postgres) program() program {
 		args: []string{
 			"-D", p.data(), "-k", p.sock, "-p", strconv.Itoa(pgPort), "-c", "listen_addresses=",
 			"-c", "max_connections=300", "-c", "log_min_messages=warning", "-c", "log_min_error_statement=panic",
+			// A commit that has to make a new segment of the log waits for 16 MB of zeros, and a
+			// checkpoint for all that was left to the kernel: both are seen in the latency of posts.
+			"-c", "min_wal_size=1GB", "-c", "max_wal_size=2GB", "-c", "backend_flush_after=1MB",
 		},
 		env: p.environ(), dir: p.base, log: filepath.Join(p.cfg.Home, "postgres.log"),
 		as: p.as, end: syscall.SIGINT, die: syscall.SIGINT,
