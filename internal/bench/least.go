@@ -14,8 +14,7 @@ import (
 
 // least does the least that a server with net/http and pgx can do for events: it reads them,
 // stores them together with those that came meanwhile, numbered by sandbox, in one statement, and
-// answers once they are stored. It knows no tokens, logs, limits, figures, types or readers. What
-// it reaches bounds what is to be had in this frame on this machine.
+// answers once they are stored. It knows no tokens, logs, limits, figures, types or readers.
 type least struct {
 	pool  *pgxpool.Pool
 	posts chan leastPost

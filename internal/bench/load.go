@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,7 @@ func flood(ctx context.Context, base string, spell time.Duration, callers func(n
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one thread has the time for 32 connections
 	var done atomic.Int64
 	var all sync.WaitGroup
 	begun := time.Now()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -31,6 +32,7 @@ func Rival(ctx context.Context) (is bool, err error) {
 	if !is {
 		return false, nil
 	}
+	runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/2)) //nolint:mnd // half, as omoi dev does
 	pool, err := rivalPool(ctx, os.Getenv(rivalURLEnv))
 	if err != nil {
 		return true, err
