@@ -31,8 +31,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	id := task.NewID()
 	r = cutPrefix(r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{id: id})))
-	maps.Copy(w.Header(), a.security) // the values are shared: whoever wants others sets them anew
-	w.Header().Set("X-Request-ID", id)
+	maps.Copy(w.Header(), a.security)         // the values are shared: whoever wants others sets them anew
+	w.Header()["X-Request-Id"] = []string{id} // Set would write the name anew each time
 	rec := &recorder{ResponseWriter: w}
 	defer a.finish(rec, r, started)
 	if err := a.stranger(r); err != nil {
