@@ -30,6 +30,7 @@ type conn struct {
 	foreign bool          // net/http alone knows where requests begin and end
 	rest    int64         // bytes of its request that net/http has still to be given
 	spare   int           // line ends that may stand before the next request
+	early   []byte        // of the next request, what net/http has got with the one before
 	same    *http.Request // what is the same in all requests; nil until the first
 
 	limited atomic.Int64 // when the connection's deadlines were set here, as of Unix; 0: others have set them
@@ -48,9 +49,13 @@ func (c *conn) Read(p []byte) (int, error) {
 		n, err := c.Conn.Read(p[:min(int64(len(p)), c.rest)])
 		c.rest -= int64(n)
 		return n, err
-	case c.phase == busy: // it looks whether the caller is still there
+	case c.phase == busy: // it looks, by one byte, whether the caller is still there
 		n, err := c.Conn.Read(p)
-		c.foreign = n > 0
+		if n == 1 && len(p) == 1 && c.early == nil {
+			c.early = []byte{p[0]}
+		} else if n > 0 {
+			c.foreign = true
+		}
 		return n, err
 	}
 	return c.next(p)
@@ -72,10 +77,8 @@ func (c *conn) answer(p []byte, n int) (left int, err error) {
 	t := c.front.turn()
 	defer c.front.put(t)
 	for n = c.pass(p, n); n > 0 && err == nil; n = c.pass(p, n) {
-		known := t.head.read(p[:n])
-		if !known || c.phase == fresh || !c.front.takes(&t.head) {
-			c.rest = int64(t.head.size) + t.head.length - int64(n)
-			c.foreign = !known || !t.head.simple || c.rest < 0
+		if c.phase == fresh || c.early != nil || !t.head.read(p[:n]) || !c.front.takes(&t.head) {
+			c.hand(t, p[:n])
 			return n, nil
 		}
 		n, err = c.serve(t, p, n)
@@ -85,6 +88,16 @@ func (c *conn) answer(p []byte, n int) (left int, err error) {
 		}
 	}
 	return 0, err
+}
+
+// hand finds out where the request ends of which net/http is given a part.
+func (c *conn) hand(t *turn, part []byte) {
+	if c.early != nil {
+		part = append(c.early, part...)
+	}
+	known := t.head.read(part)
+	c.rest, c.early = int64(t.head.size)+t.head.length-int64(len(part)), nil
+	c.foreign = !known || !t.head.simple || c.rest < 0
 }
 
 // mostSpare is how many bytes net/http passes over that old clients send behind what they post.
@@ -156,6 +169,9 @@ func (c *conn) end() (closed bool) {
 	}
 	return c.closing
 }
+
+// NetConn is the connection itself, for who has taken it over from net/http.
+func (c *conn) NetConn() net.Conn { return c.Conn }
 
 // Close implements [net.Conn]. A request that is being answered here is answered first.
 func (c *conn) Close() error {

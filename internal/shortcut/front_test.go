@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,27 @@ func TestNetHTTPAndTheFrontTakeTurnsOnOneConnection(t *testing.T) {
 			require.Equal(t, "true", l.hear().front)
 		}
 	}
+}
+
+// net/http may get the first byte of a request while it still looks after the one before.
+func TestAByteThatComesEarlyCostsOneRequestOnly(t *testing.T) {
+	t.Parallel()
+	asked, answer := make(chan struct{}), make(chan struct{})
+	l := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			asked <- struct{}{}
+			<-answer
+		}
+		echo(w, r)
+	}), true))
+	l.say("GET /slow HTTP/1.1\r\nHost: here\r\n\r\n")
+	<-asked
+	l.say(hot("early"))
+	close(answer)
+	require.Contains(t, l.hear().text, "GET /slow")
+	require.Contains(t, l.hear().text, `"early"`)
+	l.say(hot("late"))
+	require.Equal(t, "true", l.hear().front)
 }
 
 func TestRequestsBehindEachOtherAreAnsweredInOrder(t *testing.T) {
@@ -199,7 +221,12 @@ func TestAConnectionMayBeTakenOver(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		_, _ = io.Copy(conn, both)
+		if own, ok := conn.(interface{ NetConn() net.Conn }); ok {
+			conn = own.NetConn()
+		}
+		_, writesMany := conn.(*net.TCPConn)
+		_, _ = io.CopyN(conn, both, 3*int64(len(hot("echo"))))
+		_, _ = io.WriteString(conn, strconv.FormatBool(writesMany))
 	}), true)
 	l := greeted(t, s)
 	l.say(hot("x"))
@@ -212,6 +239,9 @@ func TestAConnectionMayBeTakenOver(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, hot("echo"), string(got))
 	}
+	rest, err := io.ReadAll(l.answers)
+	require.NoError(t, err)
+	require.Equal(t, "true", string(rest), "the connection itself is to be had")
 }
 
 func TestACallerThatSaysNothingIsNotWaitedForLong(t *testing.T) {
