@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.temporal.io/sdk/client"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
@@ -46,19 +47,24 @@ func (f *fleet) settle(ctx context.Context) error {
 	if err := f.open(ctx, tasks); err != nil {
 		return err
 	}
-	if err := f.write(ctx, tasks, boxes); err != nil {
+	if err := f.write(ctx, f.pool, tasks, boxes); err != nil {
 		return err
 	}
 	return f.fill(ctx, live)
 }
 
+// database is a pool or a transaction.
+type database interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
 // write writes tasks in work, each with one sandbox that lives and its share of those that are gone.
-func (f *fleet) write(ctx context.Context, tasks, boxes []string) error {
+func (f *fleet) write(ctx context.Context, db database, tasks, boxes []string) error {
 	project, err := f.api.CreateProject(ctx, apiclient.NewProject{Name: "bench"})
 	if err != nil {
 		return fmt.Errorf("make a project: %w", err)
 	}
-	_, err = f.pool.Exec(ctx, `WITH k AS (
+	_, err = db.Exec(ctx, `WITH k AS (
 			INSERT INTO tickets (id, project_id, title) VALUES (gen_random_uuid(), $1, 'bench') RETURNING id, project_id)
 		INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, status, first_run_id, run_id, attempt_count, updated_at)
 		SELECT unnest($2::uuid[]), p.organization_id, p.id, k.id, 'bench', 'bench', 'scripted', 'daytona', 'running', 'r', 'r', $3, now() - interval '1 hour'
@@ -66,12 +72,12 @@ func (f *fleet) write(ctx context.Context, tasks, boxes []string) error {
 	if err != nil {
 		return fmt.Errorf("write tasks: %w", err)
 	}
-	return f.writeLedger(ctx, tasks, boxes)
+	return f.writeLedger(ctx, db, tasks, boxes)
 }
 
 // writeLedger writes the rows of those tasks' attempts, of which the last one of each is under way.
-func (f *fleet) writeLedger(ctx context.Context, tasks, boxes []string) error {
-	_, err := f.pool.Exec(ctx, `INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state, created_at)
+func (f *fleet) writeLedger(ctx context.Context, db database, tasks, boxes []string) error {
+	_, err := db.Exec(ctx, `INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state, created_at)
 		SELECT CASE WHEN n = $3 THEN l.box ELSE gen_random_uuid()::text END, t.organization_id, t.id, n, t.provider,
 			CASE WHEN n = $3 THEN 'running' ELSE 'gone' END, now() - interval '1 hour'
 		FROM unnest($1::uuid[], $2::text[]) AS l(task, box) JOIN tasks t ON t.id = l.task, generate_series(1, $3::integer) AS n`,
@@ -82,7 +88,7 @@ func (f *fleet) writeLedger(ctx context.Context, tasks, boxes []string) error {
 		`ANALYZE tasks, sandboxes, attempts`,
 	} {
 		if err == nil {
-			_, err = f.pool.Exec(ctx, then)
+			_, err = db.Exec(ctx, then)
 		}
 	}
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -40,11 +42,15 @@ func (f *fleet) work(ctx context.Context) error {
 	for range f.alive {
 		tasks, boxes = append(tasks, task.NewID()), append(boxes, task.NewSandboxID())
 	}
-	if err := f.write(ctx, tasks, boxes); err != nil {
+	// At once: a round of the reaper in between would write tasks off whose run nobody knows.
+	return pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error { return f.workIn(ctx, tx, tasks, boxes) })
+}
+
+func (f *fleet) workIn(ctx context.Context, tx pgx.Tx, tasks, boxes []string) error {
+	if err := f.write(ctx, tx, tasks, boxes); err != nil {
 		return err
 	}
 	for _, then := range []string{
-		// no run has them, so that the reaper of the start writes none of them off; what it did before is undone
 		`UPDATE tasks t SET sandbox_id = s.id, status = 'running', run_id = '', updated_at = now() FROM sandboxes s WHERE s.task_id = t.id`,
 		`UPDATE attempts SET ended_at = NULL`,
 		`UPDATE sandboxes SET ended_at = NULL, state = 'running'`,
@@ -59,7 +65,7 @@ func (f *fleet) work(ctx context.Context) error {
 		`UPDATE sandboxes SET head = ` + strconv.Itoa(trajectory),
 		`ANALYZE tasks, sandboxes, sandbox_events`,
 	} {
-		if _, err := f.pool.Exec(ctx, then); err != nil {
+		if _, err := tx.Exec(ctx, then); err != nil {
 			return fmt.Errorf("write what agents did: %w", err)
 		}
 	}
