@@ -53,7 +53,7 @@ func TestIntakeHoldsBack(t *testing.T) {
 		case http.StatusOK:
 			stored++
 			require.Equal(t, events, r.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1`, box), "%s was acknowledged", box)
-		case http.StatusServiceUnavailable:
+		case http.StatusServiceUnavailable, http.StatusRequestTimeout: // on a busy machine a body stops for a second, and its place is given away
 		default:
 			require.Failf(t, "a strange answer", "%s got %d", box, status)
 		}
