@@ -2,6 +2,8 @@ package shortcut
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -29,11 +31,12 @@ type conn struct {
 	phase   phase
 	foreign bool          // net/http alone knows where requests begin and end
 	rest    int64         // bytes of its request that net/http has still to be given
+	posted  bool          // the last request of net/http's was a POST, behind which it passes line ends over
 	spare   int           // line ends that may stand before the next request
 	early   []byte        // of the next request, what net/http has got with the one before
 	same    *http.Request // what is the same in all requests; nil until the first
 
-	limited atomic.Int64 // when the connection's deadlines were set here, as of Unix; 0: others have set them
+	limited atomic.Int64 // when the connection's deadlines were set here, by Unix, in ns; 0: others have set them
 
 	mu        sync.Mutex
 	answering bool
@@ -83,7 +86,7 @@ func (c *conn) answer(p []byte, n int) (left int, err error) {
 		}
 		n, err = c.serve(t, p, n)
 		c.spare = 0
-		if t.head.method == http.MethodPost {
+		if t.head.method == http.MethodPost && !c.posted {
 			c.spare = mostSpare
 		}
 	}
@@ -97,7 +100,7 @@ func (c *conn) hand(t *turn, part []byte) {
 	}
 	known := t.head.read(part)
 	c.rest, c.early = int64(t.head.size)+t.head.length-int64(len(part)), nil
-	c.foreign = !known || !t.head.simple || c.rest < 0
+	c.foreign, c.posted = !known || !t.head.simple || c.rest < 0, t.head.method == http.MethodPost
 }
 
 // mostSpare is how many bytes net/http passes over that old clients send behind what they post.
@@ -126,7 +129,6 @@ func (c *conn) serve(t *turn, p []byte, n int) (left int, err error) {
 			err = net.ErrClosed
 		}
 	}()
-	c.limit()
 	end := min(int64(n), int64(t.head.size)+t.head.length)
 	if err := t.serve(c, p[t.head.size:end]); err != nil {
 		return 0, err
@@ -142,12 +144,12 @@ func (c *conn) blank() *http.Request {
 	return c.same
 }
 
-// limit gives the caller time, as net/http does between its requests. To say so each time would
-// cost more than to be a little late.
+// limit gives the caller time to send, and to take what is sent. To say so each time would cost
+// more than to be a little late.
 func (c *conn) limit() {
-	const late = 10
-	if now := time.Now(); now.Unix()-c.limited.Load() > late {
-		c.limited.Store(now.Unix())
+	const part = 12
+	if now := time.Now(); now.UnixNano()-c.limited.Load() > int64(c.front.Timeout/part) {
+		c.limited.Store(now.UnixNano())
 		_ = c.SetDeadline(now.Add(c.front.Timeout)) // of a connection that is gone reading says so
 	}
 }
@@ -169,6 +171,17 @@ func (c *conn) end() (closed bool) {
 	}
 	return c.closing
 }
+
+// CloseWrite is what net/http looks for, to end a connection without losing its answer.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// ReadFrom implements [io.ReaderFrom], by which net/http sends files.
+func (c *conn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
 
 // NetConn is the connection itself, for who has taken it over from net/http.
 func (c *conn) NetConn() net.Conn { return c.Conn }

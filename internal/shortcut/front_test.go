@@ -246,8 +246,7 @@ func TestAConnectionMayBeTakenOver(t *testing.T) {
 
 func TestACallerThatSaysNothingIsNotWaitedForLong(t *testing.T) {
 	t.Parallel()
-	s := serve(t, http.HandlerFunc(echo), true)
-	s.front.Timeout = 50 * time.Millisecond
+	s := serve(t, http.HandlerFunc(echo), true, func(s *server) { s.front.Timeout = 50 * time.Millisecond })
 	l := greeted(t, s)
 	l.say(hot("x"))
 	require.Equal(t, "true", l.hear().front)

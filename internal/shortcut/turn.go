@@ -1,6 +1,7 @@
 package shortcut
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -28,6 +29,10 @@ type turn struct {
 func (t *turn) serve(c *conn, body []byte) error {
 	t.conn, t.coming, t.rest = c, body, t.head.length-int64(len(body))
 	t.status, t.body = 0, t.body[:0]
+	if t.rest > 0 {
+		c.limited.Store(0)
+	}
+	c.limit()
 	clear(t.asked)
 	clear(t.header)
 	r := new(http.Request)
@@ -42,21 +47,33 @@ func (t *turn) serve(c *conn, body []byte) error {
 // send answers once the whole body has come. Where that will not be, the connection ends, and
 // what comes meanwhile is read: a connection that is reset would take the answer along.
 func (t *turn) send() error {
-	_, incomplete := io.Copy(io.Discard, t)
+	incomplete := t.pass()
 	if incomplete != nil {
 		t.header.Set("Connection", "close")
 	}
 	t.write()
-	c := t.conn.Conn
+	c := t.conn
+	c.limit() // the handler may have taken long, or set a deadline
 	if _, err := c.Write(t.text); err != nil || incomplete == nil {
 		return err
 	}
-	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		const patience = 500 * time.Millisecond // as net/http has
-		_, _ = half.CloseWrite(), c.SetReadDeadline(time.Now().Add(patience))
-		_, _ = io.CopyN(io.Discard, c, t.conn.front.MaxBody)
-	}
+	const patience = 500 * time.Millisecond // as net/http has
+	_, _ = c.CloseWrite(), c.SetReadDeadline(time.Now().Add(patience))
+	_, _ = io.CopyN(io.Discard, c.Conn, c.front.MaxBody)
 	return incomplete
+}
+
+// errUnread ends a connection on which more is to come than anybody wants.
+var errUnread = errors.New("most of the body was not read")
+
+// pass passes over what is left of the body, if that is no more than net/http would pass over.
+func (t *turn) pass() error {
+	const most = 256 << 10
+	if t.rest >= most {
+		return errUnread
+	}
+	_, err := io.Copy(io.Discard, t)
+	return err
 }
 
 // Read implements [io.Reader] for the body.
