@@ -30,7 +30,7 @@ BUILD_FLAGS := -trimpath -ldflags '-s -w'
 TEST_FLAGS  ?= -count=1 -timeout 60m
 PACKAGES    ?= ./...
 # Packages with goroutines of their own; the race detector is too slow for the rest.
-RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \
+RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres ./internal/shortcut \
 	./internal/agent/... ./internal/client ./internal/temporal ./activities ./worker ./api ./workflows
 # Packages with fuzz targets, and for how long each target looks.
 FUZZ_PACKAGES ?= $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
