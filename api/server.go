@@ -75,10 +75,13 @@ func isReport(method, path string) bool { return method == http.MethodPost && is
 func (a *API) shutdown(ctx context.Context, server *http.Server, front *shortcut.Front, grace time.Duration) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	if err := server.Shutdown(limited); err != nil {
+	err := server.Shutdown(limited)
+	if err == nil {
+		err = front.Wait(limited)
+	}
+	if err != nil {
 		return errors.Join(fmt.Errorf("stop the API: %w", err), server.Close())
 	}
-	front.Wait(limited)
 	a.awaitStreams(limited)
 	return nil
 }

@@ -80,8 +80,13 @@ func (c *conn) answer(p []byte, n int) (left int, err error) {
 	t := c.front.turn()
 	defer c.front.put(t)
 	for n = c.pass(p, n); n > 0 && err == nil; n = c.pass(p, n) {
-		if c.phase == fresh || c.early != nil || !t.head.read(p[:n]) || !c.front.takes(&t.head) {
-			c.hand(t, p[:n])
+		part := p[:n]
+		if c.early != nil {
+			part = append(c.early, part...)
+		}
+		known := t.head.read(part)
+		if !known || c.phase == fresh || c.early != nil || !c.front.takes(&t.head) {
+			c.hand(&t.head, known, len(part))
 			return n, nil
 		}
 		n, err = c.serve(t, p, n)
@@ -93,14 +98,10 @@ func (c *conn) answer(p []byte, n int) (left int, err error) {
 	return 0, err
 }
 
-// hand finds out where the request ends of which net/http is given a part.
-func (c *conn) hand(t *turn, part []byte) {
-	if c.early != nil {
-		part = append(c.early, part...)
-	}
-	known := t.head.read(part)
-	c.rest, c.early = int64(t.head.size)+t.head.length-int64(len(part)), nil
-	c.foreign, c.posted = !known || !t.head.simple || c.rest < 0, t.head.method == http.MethodPost
+// hand notes where the request ends of which net/http has so many bytes.
+func (c *conn) hand(h *head, known bool, have int) {
+	c.rest, c.early = int64(h.size)+h.length-int64(have), nil
+	c.foreign, c.posted = !known || !h.simple || c.rest < 0, h.method == http.MethodPost
 }
 
 // mostSpare is how many bytes net/http passes over that old clients send behind what they post.

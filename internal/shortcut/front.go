@@ -57,8 +57,9 @@ func (f *Front) State(c net.Conn, state http.ConnState) {
 	}
 }
 
-// Wait waits, after the server was shut down, for what is still being answered here.
-func (f *Front) Wait(ctx context.Context) {
+// Wait waits, after the server was shut down, for what is still being answered here. Its error is
+// that of ctx.
+func (f *Front) Wait(ctx context.Context) error {
 	f.mu.Lock()
 	done := make(chan struct{})
 	if f.ending == 0 {
@@ -69,7 +70,9 @@ func (f *Front) Wait(ctx context.Context) {
 	f.mu.Unlock()
 	select {
 	case <-done:
+		return nil
 	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -182,15 +182,15 @@ func TestAServerThatIsShutDownAnswersFirst(t *testing.T) {
 	require.NoError(t, s.http.Shutdown(t.Context()), "net/http knows of no request")
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
-	s.front.Wait(short) // nobody waits longer than allowed
+	require.ErrorIs(t, s.front.Wait(short), context.Canceled, "nobody waits longer than allowed")
 	close(answer)
-	s.front.Wait(t.Context())
+	require.NoError(t, s.front.Wait(t.Context()))
 	require.Contains(t, l.hear().text, `"hello"`)
 	for _, gone := range []*line{l, other} {
 		_, err := gone.answers.ReadByte()
 		require.ErrorIs(t, err, io.EOF)
 	}
-	s.front.Wait(t.Context())
+	require.NoError(t, s.front.Wait(t.Context()))
 }
 
 func TestAPanicEndsItsConnectionOnly(t *testing.T) {
