@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Config is what activities are told once. Zero values mean the defaults named here.
@@ -31,6 +32,8 @@ type Config struct {
 	SpoolBytes     int64         // default 256 MiB
 	Transcript     time.Duration // between two uploads of what is new in it; default 1 min
 	StopGrace      time.Duration // between SIGTERM and SIGKILL; default 10 s
+	ModelPrices    string        // of the configuration; see [task.ParseModelPrices]
+	PricesDate     string        // of those; empty: not said
 	ClaudeBin      string        // Claude Code on this machine; empty: sandboxes bring their own
 	AuthorName     string        // of the agent's commits; default omoi
 	AuthorEmail    string        // default omoi@localhost
@@ -54,12 +57,19 @@ type Config struct {
 	// them also where the ledger knows of nothing.
 	Shared []string
 
+	Phases map[string]Phase // by phase ID
+
 	UIURL     string // base address of Temporal's Web UI, for links; empty: not known
 	Namespace string // of Temporal
 
+	// Retention is how long data of ended tasks is kept.
+	Retention task.Retention
 	// Secrets are values that must never leave in an error; they are cut out of every text.
 	Secrets []string
 }
+
+// Phase says who works in a phase of a ticket; empty fields leave it to the agent.
+type Phase struct{ AgentType, Tools, Prompt string }
 
 // Tokens makes the tokens with which sandboxes report in.
 type Tokens interface {
@@ -88,11 +98,15 @@ type Deps struct {
 	Guardian Guardian
 	// Conductor looks at agents together; nil: this process does not.
 	Conductor Conductor
+	// Retention removes expired data.
+	Retention Retention
 	// Logs keeps what was printed in a sandbox beyond its end; nil: nobody does.
 	Logs Logs
 	// Wake tells readers that a task's row has changed; nil if nobody here can be told.
 	Wake func(taskID string)
-	Log  *slog.Logger // default: discards
+	// CutOff counts activities that Temporal cut off, by name; nil: nobody does.
+	CutOff func(activity string)
+	Log    *slog.Logger // default: discards
 }
 
 // Activities holds one method for each name of package contract.

@@ -188,7 +188,7 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 		SetupTimeout:    work.SetupTimeout,
 		CacheBytes:      a.cfg.CacheBytes,
 		TestCommand:     work.Execution.TestCommand,
-		Env:             workerEnv(work, given, paths, p.row.ID, a.callback(work, api, token)),
+		Env:             a.priced(work, workerEnv(work, a.cfg.Phases[work.PhaseID], given, paths.Workspace, reportsTo{p.row.ID, a.callback(work, api, token)})),
 		ReadsMessages:   work.Execution.ReadsMessages,
 		WaitForMessages: work.Execution.WaitForMessages,
 		Idle:            a.cfg.Settings.IdleTimeout,

@@ -74,10 +74,13 @@ func (p *progress[T]) beat(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
+// longestBeat is how late an activity learns that a user has cancelled it: with the answer to a heartbeat.
+const longestBeat = 2 * time.Second
+
 // beatEvery is well below the timeout; a worker that died is noticed by the timeout alone.
 func beatEvery(timeout time.Duration) time.Duration {
 	if timeout <= 0 {
-		return 3 * time.Second
+		return longestBeat
 	}
-	return min(max(timeout/5, 50*time.Millisecond), 3*time.Second)
+	return min(max(timeout/5, 50*time.Millisecond), longestBeat)
 }

@@ -50,8 +50,15 @@ type bench struct {
 	logs     *logs  // nil: nobody keeps any
 	caches   caches // of dependencies; nil: none
 	onBeat   func(details converter.EncodedValues)
+	claims   bool // the agent reports a passed validation of its own
+	cut      int  // activities that Temporal cut off
 
 	credentials activities.Credentials // nil: nobody is given any
+}
+
+// requires sets a variable of the task's execution config.
+func (b *bench) requires(name, value string) {
+	b.store.work.Execution.Env = map[string]string{name: value}
 }
 
 type tokens struct{}
@@ -95,6 +102,7 @@ func (b *bench) activities() *activities.Activities {
 				return io.NopCloser(strings.NewReader("program for " + arch)), nil
 			},
 		}
+		deps.CutOff = func(string) { b.cut++ }
 		if b.logs != nil {
 			deps.Logs = b.logs
 		}

@@ -22,8 +22,13 @@ func (a *Activities) LoadSandbox(ctx context.Context, in contract.SandboxRef) (c
 	if err != nil {
 		return contract.LoadedSandbox{}, err
 	}
+	frozen, err := a.deps.Ledger.FrozenTime(ctx, in.SandboxID)
+	if err != nil {
+		return contract.LoadedSandbox{}, err
+	}
 	caps := a.capabilities(row.Provider)
 	return contract.LoadedSandbox{
+		Frozen:        frozen,
 		Provider:      row.Provider,
 		Queue:         queueOf(row, caps),
 		Verify:        caps.Machine,

@@ -36,13 +36,19 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 	if err != nil {
 		return contract.Collected{}, fmt.Errorf("read task %s: %w", p.row.TaskID, err)
 	}
-	if work.Repo == "" || work.Agent == task.AgentExternal || !p.exec() {
+	if work.Repo == "" {
 		return contract.Collected{}, nil
+	}
+	if work.Agent == task.AgentExternal || !p.exec() {
+		return contract.Collected{}, a.hasCommit(ctx, in, work)
 	}
 	a.still(ctx, p, at)
 	got, err := a.gather(ctx, p, work, at)
 	if err != nil {
 		return contract.Collected{}, ofSandbox(ofHost(err))
+	}
+	if got.Commits == 0 && mustCommit(in, work) && (got.Files > 0 || requires(work, task.EnvRequireChanges)) {
+		return contract.Collected{}, noCommit(work)
 	}
 	out, err := a.publish(ctx, p, work, got)
 	if err == nil {

@@ -111,6 +111,64 @@ func TestNothingToCollect(t *testing.T) {
 	}
 }
 
+// TestCollectWork_ClaimWithoutCommit judges an agent that posts a passed validation by its branch.
+func TestCollectWork_ClaimWithoutCommit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		arrange func(*bench)
+		refused bool
+	}{
+		"no commit":                   {func(*bench) {}, true},
+		"outside, no commit":          {func(b *bench) { b.store.work.Agent = task.AgentExternal }, true},
+		"no machine, no commit":       {func(b *bench) { b.provider.caps = sandbox.Capabilities{} }, true},
+		"no commit, changes optional": {func(b *bench) { b.requires(task.EnvRequireChanges, "false") }, false},
+		"outside, changes optional":   {func(b *bench) { b.store.work.Agent = task.AgentExternal; b.requires(task.EnvRequireChanges, "false") }, false},
+		"uncommitted files, optional": {func(b *bench) {
+			b.requires(task.EnvRequireChanges, "false")
+			b.collects(spec.Collected{Repo: true, Files: 1, Rescue: "c9"})
+		}, true},
+		"no push required":            {func(b *bench) { b.requires("REQUIRE_CODE_PUSHED", "false") }, false},
+		"outside, no push required":   {func(b *bench) { b.store.work.Agent = task.AgentExternal; b.requires("REQUIRE_CODE_PUSHED", "false") }, false},
+		"outside, a commit":           {func(b *bench) { b.store.work.Agent, b.git.ahead = task.AgentExternal, 1 }, false},
+		"a commit":                    {func(b *bench) { b.collects(committed()) }, false},
+		"exploration":                 {func(b *bench) { b.store.work.Mode = task.ModeExploration }, false},
+		"outside, without repository": {func(b *bench) { b.store.work.Agent, b.store.work.Repo = task.AgentExternal, "" }, false},
+		"script":                      {func(b *bench) { b.store.work.Agent = task.AgentScripted }, false},
+		"another end than a claim":    {func(b *bench) { b.claims = false }, false},
+		"outside, single run":         {func(b *bench) { b.store.work.Agent, b.claims = task.AgentExternal, false }, false},
+	} {
+		b := newBench(t)
+		b.running()
+		b.claims, b.git.ahead, b.store.work.Agent = true, 0, task.AgentCommand
+		b.collects(spec.Collected{Repo: true, Head: "base0"})
+		c.arrange(b)
+		in := b.ref()
+		in.Claimed = b.claims
+		err := act(b, b.activities().CollectWork, in)
+		if !c.refused {
+			require.NoError(t, err, name)
+			continue
+		}
+		app, _ := refused(t, err)
+		require.True(t, app.NonRetryable(), name)
+		require.Equal(t, string(task.ClassAgentError), app.Type(), name)
+		require.Contains(t, app.Message(), "has no commit of this task", name)
+	}
+}
+
+// TestCollectWork_GitHostDownJudgesNothing keeps the work of an agent whose branch cannot be read.
+func TestCollectWork_GitHostDownJudgesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.running()
+	b.store.work.Agent, b.git.aheadErr = task.AgentExternal, task.Errorf(task.CodeUnavailable, "The git host is down.")
+	in := b.ref()
+	in.Claimed = true
+	app, _ := refused(t, act(b, b.activities().CollectWork, in))
+	require.False(t, app.NonRetryable())
+	require.Equal(t, string(task.ClassPublish), app.Type())
+}
+
 // A publish that fails afterwards is tried again without a new attempt.
 func TestNothingNewIsWorkOnTheBranch(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,9 @@ func (a *Activities) provided(ctx context.Context, taskID string) error {
 
 // given is what the sandbox of a task gets.
 func (a *Activities) given(ctx context.Context, work task.Work) (map[string]string, error) {
+	if work.Unreadable != nil {
+		return nil, ofCredentials(work.Unreadable)
+	}
 	if a.deps.Credentials == nil {
 		return map[string]string{}, nil
 	}

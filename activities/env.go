@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -21,32 +20,36 @@ const (
 	maxDurationSecs = "3600"
 )
 
+// reportsTo is where an agent reports: the base URL of the API, for the events of a sandbox.
+type reportsTo struct{ sandboxID, callback string }
+
 // workerEnv is the environment that the agent's program gets: the contract with workers of
 // the replaced system. Of credentials it holds those that the task was given. What the task's own
 // configuration sets wins, except over the names that say who the worker is, for whom it works and where it reports.
-func workerEnv(work task.Work, given map[string]string, paths sandbox.Paths, sandboxID, callback string) map[string]string {
+func workerEnv(work task.Work, phase Phase, given map[string]string, workspace string, to reportsTo) map[string]string {
 	env := map[string]string{
 		"PHASE_ID":           work.PhaseID,
-		"AGENT_TYPE":         agentType(work.PhaseID),
 		"EXECUTION_MODE":     work.Mode,
 		"IS_SANDBOX":         "1",
 		"OMOIOS_PROJECT_ID":  work.ProjectID,
 		"CONTINUOUS_MODE":    strconv.FormatBool(work.Continuous),
+		"TASK_DESCRIPTION":   cmp.Or(work.Description, work.Title),
 		"TICKET_ID":          work.TicketID,
 		"TICKET_TITLE":       work.TicketTitle,
 		"TICKET_DESCRIPTION": work.TicketDescription,
 		"TICKET_TYPE":        work.TicketType,
 		"TICKET_PRIORITY":    work.Priority,
 		"TASK_DATA_BASE64":   taskData(work),
-		"WORKSPACE_PATH":     paths.Workspace,
+		"WORKSPACE_PATH":     workspace,
 	}
+	maps.Copy(env, phaseEnv(phase))
 	if work.Continuous {
 		maps.Copy(env, continuousEnv(work))
 	}
 	if work.Repo != "" {
 		maps.Copy(env, repoEnv(work))
 	}
-	if _, key, ok := strings.Cut(callback, "/t/"); ok { // good for this sandbox only
+	if _, key, ok := strings.Cut(to.callback, "/t/"); ok { // good for this sandbox only
 		env["OMOIOS_API_KEY"] = key
 	}
 	maps.Copy(env, given)
@@ -56,13 +59,13 @@ func workerEnv(work task.Work, given map[string]string, paths sandbox.Paths, san
 	}
 	maps.Copy(env, validatorEnv(work))
 	maps.Copy(env, map[string]string{
-		"AGENT_ID":        sandboxID,
+		"AGENT_ID":        to.sandboxID,
 		"TASK_ID":         work.TaskID,
-		"SANDBOX_ID":      sandboxID,
-		"CALLBACK_URL":    callback,
-		"OMOIOS_API_URL":  callback,
-		"MCP_SERVER_URL":  callback + "/mcp",
-		"OMOI_SANDBOX_ID": sandboxID,
+		"SANDBOX_ID":      to.sandboxID,
+		"CALLBACK_URL":    to.callback,
+		"OMOIOS_API_URL":  to.callback,
+		"MCP_SERVER_URL":  to.callback + "/mcp",
+		"OMOI_SANDBOX_ID": to.sandboxID,
 	})
 	return env
 }
@@ -128,4 +131,15 @@ func taskData(work task.Work) string {
 		return ""
 	}
 	return base64.StdEncoding.EncodeToString(text)
+}
+
+// priced adds the prices of models to an environment. Those of the project go before the configured ones; the task's own
+// environment cannot set them, since its budget depends on them.
+func (a *Activities) priced(work task.Work, env map[string]string) map[string]string {
+	env["OMOI_MODEL_PRICES"] = strings.Trim(work.ModelPrices+","+a.cfg.ModelPrices, ", ")
+	env["OMOI_MODEL_PRICES_DATE"] = a.cfg.PricesDate
+	if work.ModelPrices != "" { // the date is that of the configuration
+		env["OMOI_MODEL_PRICES_DATE"] = ""
+	}
+	return env
 }

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
@@ -138,6 +139,9 @@ type errorInbound struct {
 // ExecuteActivity runs the activity and translates its error; a panic is one too.
 func (i *errorInbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (out any, err error) {
 	defer func() {
+		if cutOff(ctx) && i.activities.deps.CutOff != nil {
+			i.activities.deps.CutOff(activity.GetInfo(ctx).ActivityType.Name)
+		}
 		if p := recover(); p != nil {
 			err = &panicError{value: p, stack: debug.Stack()}
 		}
@@ -171,6 +175,7 @@ func (a *Activities) translate(ctx context.Context, err error, args []any) error
 	if canceled(ctx, err) {
 		return temporal.NewCanceledError()
 	}
+	err = cutShort(ctx, err)
 	info := activity.GetInfo(ctx)
 	taskID := taskOf(info, args)
 	text := a.scrub(fullText(err))
@@ -188,13 +193,25 @@ func (a *Activities) translate(ctx context.Context, err error, args []any) error
 	return a.applicationError(err, errorID)
 }
 
-// canceled reports whether err is the answer to a cancel that Temporal asked for. A context
-// that ends because the worker stops is none: that try is repeated.
+// canceled reports whether err is the answer to a cancel that Temporal asked for, whatever it says: programs that are ended with
+// the activity fail in many ways. A context that ends because the worker stops is none: that try is repeated.
 func canceled(ctx context.Context, err error) bool {
-	if temporal.IsCanceledError(err) {
-		return true
+	return temporal.IsCanceledError(err) || temporal.IsCanceledError(context.Cause(ctx))
+}
+
+// cutOff reports whether Temporal did not answer a heartbeat of the activity, or had timed the activity out: nobody asked for its end.
+func cutOff(ctx context.Context) bool {
+	_, answered := errors.AsType[serviceerror.ServiceError](context.Cause(ctx))
+	return answered
+}
+
+// cutShort makes of a final error one that is tried again where the activity's context has ended: then err does not speak for what
+// was worked on.
+func cutShort(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !final(codeOf(err)) {
+		return err
 	}
-	return errors.Is(err, context.Canceled) && temporal.IsCanceledError(context.Cause(ctx))
+	return classed(task.ClassNone, task.Errorf(task.CodeUnavailable, "The step was cut short: %s", publicText(err)).WithCause(err))
 }
 
 // Bounds of a stored error.

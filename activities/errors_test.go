@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -103,6 +106,34 @@ func TestCancelStaysACancel(t *testing.T) {
 	require.Empty(t, b.store.texts, "it is no error: nothing is stored")
 	var app *temporal.ApplicationError
 	require.True(t, !errors.As(err, &app) || !app.HasDetails(), "no application error of ours: %v", err)
+}
+
+// Programs that are ended with their activity fail in many ways: none of these is the task's fault.
+func TestErrorOfAnEndedActivity_IsACancelOrTriedAgain(t *testing.T) {
+	t.Parallel()
+	fails := func(context.Context) error {
+		return fmt.Errorf("write: %w", task.Invalid("path", "the sandbox does not let omoi write").WithCause(errors.New("signal: killed")))
+	}
+	ended := func(cause error) (*bench, error) {
+		b := newBench(t)
+		ctx, end := context.WithCancelCause(t.Context())
+		end(cause)
+		env := b.env()
+		env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx, Interceptors: []interceptor.WorkerInterceptor{b.activities().Errors()}})
+		_, err := execute[any](env, fails)
+		return b, err
+	}
+	b, err := ended(temporal.NewCanceledError())
+	require.True(t, temporal.IsCanceledError(err), "%v", err)
+	require.Empty(t, b.store.texts, "a cancel is no error: nothing is stored")
+	require.Zero(t, b.cut)
+
+	b, err = ended(serviceerror.NewDeadlineExceeded("no answer to a heartbeat"))
+	require.Equal(t, 1, b.cut)
+	app, details := refused(t, err)
+	require.False(t, app.NonRetryable())
+	require.Equal(t, task.CodeUnavailable, details.Code)
+	require.Equal(t, task.ClassNone, details.Class)
 }
 
 func TestWorkerStopIsTriedAgain(t *testing.T) {

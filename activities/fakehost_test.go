@@ -95,3 +95,7 @@ func (h *fakeHost) EnsurePull(_ context.Context, _ scm.Repo, pull scm.PullReques
 	h.pulls = append(h.pulls, pull)
 	return pull, h.call("pull")
 }
+
+func (h *fakeHost) RemoveEmptyBranch(context.Context, scm.Repo, string) error { return nil }
+
+func (h *fakeHost) RemoveRefs(context.Context, scm.Repo, string) error { return nil }

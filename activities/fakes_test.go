@@ -62,6 +62,8 @@ func (f *faults) count(name string) int {
 
 // fakeStore is Tasks, Ledger and Fleet in memory.
 type fakeStore struct {
+	frozen time.Duration
+
 	wait     time.Duration // of an attempt that is to begin
 	story    task.Story
 	doubts   []string // as they were noted
@@ -234,6 +236,8 @@ func (s *fakeStore) SaveHead(_ context.Context, _ string, attempt int, commit st
 func (s *fakeStore) Pulse(context.Context, string, time.Duration) (task.Pulse, error) {
 	return s.pulse, s.pulseErr
 }
+
+func (s *fakeStore) FrozenTime(context.Context, string) (time.Duration, error) { return s.frozen, nil }
 
 func (s *fakeStore) NoteDoubt(_ context.Context, _, reason string) error {
 	s.doubts = append(s.doubts, reason)

@@ -147,7 +147,7 @@ func TestNewestOfNothingIsNotLate(t *testing.T) {
 func TestBeatIsWellBelowTheTimeout(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ timeout, want time.Duration }{
-		{0, 3 * time.Second}, {10 * time.Second, 2 * time.Second}, {time.Minute, 3 * time.Second}, {time.Millisecond, 50 * time.Millisecond},
+		{0, 2 * time.Second}, {5 * time.Second, time.Second}, {20 * time.Second, 2 * time.Second}, {time.Minute, 2 * time.Second}, {time.Millisecond, 50 * time.Millisecond},
 	} {
 		require.Equal(t, c.want, beatEvery(c.timeout), c.timeout)
 	}

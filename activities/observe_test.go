@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -171,6 +172,18 @@ func TestADoubtSaysWhatToDo(t *testing.T) {
 	b.silent()
 	b.provider.unsure = "no key\nis configured"
 	require.Equal(t, "The provider cannot be asked: no key is configured.", b.observe().Reason)
+}
+
+// The API of an omoi dev that was started again may be on another port than the one that the agent was told.
+func TestADoubtNamesThePortThatTheAgentWasTold(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.silent()
+	b.provider.onExec = func(one *box, _ []string) (sandbox.ExecResult, error) {
+		one.files[spec.ConfigPath] = []byte(`{"api_url": "http://127.0.0.1:9"}`)
+		return sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1,"agent_alive":true}`)}, nil
+	}
+	require.Contains(t, b.observe().Reason, "The agent works and cannot reach the API: it was told that the API is at http://127.0.0.1:9, and the API is at ")
 }
 
 // Asked whether a sandbox has ended, an observation says so however lately it was heard, and nothing else.

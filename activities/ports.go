@@ -45,6 +45,7 @@ type Texts interface {
 // Ledger is the part of the store that accounts for sandboxes.
 type Ledger interface {
 	Texts
+	Notes
 
 	Sandbox(ctx context.Context, sandboxID string) (task.Sandbox, error)
 	// RanOut counts the attempts of a task before this one that failed for want of memory or disk.
@@ -65,6 +66,12 @@ type Ledger interface {
 	SaveHead(ctx context.Context, taskID string, attempt int, commit string) error
 	// Pulse looks window back for outages of intake and relay.
 	Pulse(ctx context.Context, sandboxID string, window time.Duration) (task.Pulse, error)
+	// FrozenTime is how long a sandbox was frozen since its attempt was assigned.
+	FrozenTime(ctx context.Context, sandboxID string) (time.Duration, error)
+}
+
+// Notes are what people read while nothing moves.
+type Notes interface {
 	// NoteDoubt writes what the last look at a live attempt could not make out; empty: all is well.
 	NoteDoubt(ctx context.Context, sandboxID, reason string) error
 	// NoteTrouble writes why a task waits for a step that is tried again; empty: it does no longer.

@@ -78,7 +78,7 @@ func receiptBlock(work task.Work, story task.Story, files []changedFile) string 
 		"version": 1, "task_id": work.TaskID, "ticket_id": work.TicketID, "branch": work.Branch, "base": work.Base, "agent": work.Agent,
 		"earlier_task_ids": tasks, "attempts": attemptsOf(work, story), "files": shown(files), "files_changed": len(files),
 		"test_command": work.Execution.TestCommand, "tests_passed": story.TestsPassed, "tests_said": story.TestsSaid, "changed_nothing": story.ChangedNothing, "interventions": append([]task.Spoken{}, sum.Spoken...),
-		"cost_usd": sum.Receipt.CostUSD, "sandbox_costs": sum.Receipt.Costs, "sandboxes": boxes, "sandboxes_left_out": left,
+		"cost_usd": sum.Receipt.CostUSD, "cost_unknown": sum.Receipt.CostUnknown, "sandbox_costs": sum.Receipt.Costs, "sandboxes": boxes, "sandboxes_left_out": left,
 		"validation_rounds": story.Task.Rounds, "validations": reviewStubs(story.Task.Reviews),
 	})
 	if err != nil { // numbers and texts only: nothing here can fail to marshal

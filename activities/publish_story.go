@@ -166,7 +166,7 @@ func costWords(sum task.Story) string {
 	for _, at := range sum.Task.Attempts {
 		in, out = in+at.InputTokens, out+at.OutputTokens
 	}
-	words := []string{fmt.Sprintf("models %.4f USD (%d tokens in, %d out)", sum.Receipt.CostUSD, in, out)}
+	words := []string{fmt.Sprintf("models %s (%d tokens in, %d out)", task.CostText(sum.Receipt.CostUSD, sum.Receipt.CostUnknown, "%.4f USD"), in, out)}
 	for _, c := range sum.Receipt.Costs {
 		words = append(words, fmt.Sprintf("sandboxes %.4f %s", c.Amount, c.Currency))
 	}

@@ -32,7 +32,7 @@ func TestPullTellsTheStory(t *testing.T) {
 	gone, passed := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), true
 	boxes := []task.Sandbox{
 		{ID: "box1", Provider: task.ProviderLocal, Attempt: 1, State: task.SandboxGone, GoneAt: &gone, VerifiedAt: &gone, SecondsAlive: 3},
-		{ID: "box2", Provider: task.ProviderLocal, Attempt: 2, State: task.SandboxRunning, Cost: &task.Money{Amount: 0.5, Currency: "EUR"}, CostUSD: 1.25},
+		{ID: "box2", Provider: task.ProviderLocal, Attempt: 2, State: task.SandboxRunning, Cost: &task.Money{Amount: 0.5, Currency: "EUR"}, CostUSD: new(1.25)},
 	}
 	made := task.Task{ID: taskID, Replacements: 1, Attempts: []task.Attempt{
 		{Number: 1, FailureClass: task.ClassInfrastructure}, {Number: 2, InputTokens: 10, OutputTokens: 5},
@@ -159,7 +159,7 @@ func TestPullTellsOfAllItsTasks(t *testing.T) {
 	b := newBench(t)
 	story := func(id, output string, cost float64, attempts ...task.Attempt) task.Story {
 		made := task.Task{ID: id, AttemptCount: len(attempts), Attempts: attempts}
-		box := task.Sandbox{ID: "box of " + id, TaskID: id, Provider: task.ProviderLocal, Attempt: 1, CostUSD: cost}
+		box := task.Sandbox{ID: "box of " + id, TaskID: id, Provider: task.ProviderLocal, Attempt: 1, CostUSD: &cost}
 		return task.Story{Task: made, Output: output, Receipt: task.NewReceipt(made, []task.Sandbox{box}, nil), Spoken: []task.Spoken{{By: "person", Kind: "user_message", Count: 1}}}
 	}
 	first := story("first", "It was computed.", 1.25, task.Attempt{Number: 1, FailureClass: task.ClassInfrastructure}, task.Attempt{Number: 2, InputTokens: 10})

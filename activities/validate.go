@@ -47,20 +47,21 @@ func validatorEnv(work task.Work) map[string]string {
 	}
 }
 
-const typeValidator = "validator"
+const (
+	typeValidator   = "validator"
+	typeImplementer = "implementer"
+)
 
-// agentType is who works in a phase. Only who validates a task is a validator: what one says at its
-// end is taken for a verdict.
-func agentType(phase string) string {
-	switch phase {
-	case "PHASE_REQUIREMENTS", "PHASE_DESIGN":
-		return "planner"
-	case "PHASE_DONE":
-		return "coordinator"
-	case "PHASE_BLOCKED":
-		return "diagnostician"
+// phaseEnv is what the agent reads of its phase. Only who validates a task is a validator.
+func phaseEnv(phase Phase) map[string]string {
+	env := map[string]string{"AGENT_TYPE": cmp.Or(phase.AgentType, typeImplementer)}
+	if phase.Tools != "" {
+		env["ALLOWED_TOOLS"] = phase.Tools
 	}
-	return "implementer"
+	if phase.Prompt != "" {
+		env["SYSTEM_PROMPT_APPEND"] = phase.Prompt
+	}
+	return env
 }
 
 // strict reports whether the work has to be committed and pushed: words are all that is asked for
@@ -83,7 +84,7 @@ func reviewLines(t task.Task) string {
 }
 
 func whoseReview(r task.Review) string {
-	if r.Attempt == 0 {
+	if r.Attempt == 0 || r.SandboxID == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (attempt %d, sandbox `%s`)", r.Attempt, r.SandboxID)

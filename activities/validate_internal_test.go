@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent/spec"
-	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -28,7 +27,7 @@ func TestAValidatorIsGivenWhatItNeeds(t *testing.T) {
 	require.Empty(t, work.Execution.Script)
 	require.Equal(t, &spec.Validation{Round: 2, Rounds: 3}, validation(work))
 	work.Execution.Env = map[string]string{"AGENT_TYPE": "mine", "VALIDATION_ITERATION": "9"}
-	env := workerEnv(work, nil, sandbox.Paths{}, "box", "http://x")
+	env := workerEnv(work, Phase{AgentType: "planner"}, nil, "", reportsTo{"box", "http://x"})
 	for name, want := range map[string]string{
 		"EXECUTION_MODE": "validation", "CONTINUOUS_MODE": "false", "AGENT_TYPE": "validator", "VALIDATION_MODE": "true",
 		"VALIDATION_ITERATION": "2", "ORIGINAL_TASK_ID": "t", "ORIGINAL_SANDBOX_ID": "work",
@@ -42,16 +41,17 @@ func TestAValidatorIsGivenWhatItNeeds(t *testing.T) {
 
 func TestWhoWorksAndWhatIsAskedForIsByPhaseAndMode(t *testing.T) {
 	t.Parallel()
-	for phase, want := range map[string]string{
-		"PHASE_REQUIREMENTS": "planner", "PHASE_DESIGN": "planner", "PHASE_IMPLEMENTATION": "implementer", "PHASE_DEPLOYMENT": "implementer",
-		"PHASE_TESTING": "implementer", "PHASE_DONE": "coordinator", "PHASE_BLOCKED": "diagnostician", "PHASE_BACKLOG": "implementer",
-	} {
-		env := workerEnv(task.Work{PhaseID: phase}, nil, sandbox.Paths{}, "box", "http://x")
-		require.Equal(t, want, env["AGENT_TYPE"], phase)
-		require.NotContains(t, env, "VALIDATION_MODE")
+	env := workerEnv(task.Work{Title: "Add a file"}, Phase{}, nil, "", reportsTo{"box", "http://x"})
+	require.Equal(t, []string{"implementer", "Add a file"}, []string{env["AGENT_TYPE"], env["TASK_DESCRIPTION"]})
+	for _, name := range []string{"VALIDATION_MODE", "ALLOWED_TOOLS", "SYSTEM_PROMPT_APPEND"} {
+		require.NotContains(t, env, name)
 	}
+	planner := Phase{AgentType: "planner", Tools: "Read,Grep", Prompt: "Plan first."}
+	env = workerEnv(task.Work{Title: "Add", Description: "Add a file"}, planner, nil, "", reportsTo{"box", "http://x"})
+	require.Equal(t, []string{"planner", "Read,Grep", "Plan first.", "Add a file"},
+		[]string{env["AGENT_TYPE"], env["ALLOWED_TOOLS"], env["SYSTEM_PROMPT_APPEND"], env["TASK_DESCRIPTION"]})
 	for mode, want := range map[string]string{"implementation": "true", "validation": "false", "exploration": "false"} {
-		env := workerEnv(task.Work{Mode: mode, Continuous: true, Repo: "o/r"}, nil, sandbox.Paths{}, "box", "http://x")
+		env := workerEnv(task.Work{Mode: mode, Continuous: true, Repo: "o/r"}, Phase{}, nil, "", reportsTo{"box", "http://x"})
 		require.Equal(t, []string{want, want, "false"}, []string{env["REQUIRE_CLEAN_GIT"], env["REQUIRE_CODE_PUSHED"], env["REQUIRE_PR_CREATED"]}, mode)
 	}
 }
@@ -70,4 +70,13 @@ func TestAPullSaysWhoValidatedIt(t *testing.T) {
 		{Round: 1, SandboxID: "v", Attempt: 2, Feedback: "add\ntests <!-- x"}, {Round: 2, Passed: true},
 	}})
 	require.Equal(t, "- round 1 of 3: the validator said no: add tests <\u200b!-- x. (attempt 2, sandbox `v`)\n- round 2 of 3: a person accepted the work", text)
+}
+
+func TestModelPrices_OfTheProjectGoBeforeTheConfigured(t *testing.T) {
+	t.Parallel()
+	a := &Activities{cfg: Config{ModelPrices: "a=1/2", PricesDate: "2026-10-01"}}
+	env := a.priced(task.Work{}, map[string]string{"OMOI_MODEL_PRICES": "a=0/0"})
+	require.Equal(t, []string{"a=1/2", "2026-10-01"}, []string{env["OMOI_MODEL_PRICES"], env["OMOI_MODEL_PRICES_DATE"]})
+	env = a.priced(task.Work{ModelPrices: "a=3/4"}, map[string]string{})
+	require.Equal(t, []string{"a=3/4,a=1/2", ""}, []string{env["OMOI_MODEL_PRICES"], env["OMOI_MODEL_PRICES_DATE"]})
 }

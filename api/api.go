@@ -31,6 +31,7 @@ type API struct {
 	// unrouted counts requests that found no route.
 	unrouted func(status int, took time.Duration)
 	sockets  func(status int, took time.Duration) // counts those of the bus
+	forms    map[formKey]*form
 
 	stopOnce sync.Once
 	stopping chan struct{}
@@ -65,11 +66,12 @@ func New(cfg Config, deps Deps) *API {
 		a.deps.Hooks = noHookMeter{}
 	}
 	a.unrouted = a.deps.Meter.Route("any", "none")
-	a.sockets = a.deps.Meter.Route(http.MethodGet, socketPath)
+	a.forms = map[formKey]*form{}
 	a.routes = a.engine()
 	a.huma = humagin.New(a.routes, a.document())
 	a.register()
 	a.finishDocument()
+	a.finishForms()
 	return a
 }
 
@@ -83,6 +85,7 @@ func (a *API) engine() *gin.Engine {
 	if a.deps.Tracer != nil {
 		e.Use(traced(a.deps.Tracer))
 	}
+	e.Use(a.checkQuery)
 	e.HandleMethodNotAllowed = true
 	e.RedirectTrailingSlash = false
 	e.UseRawPath, e.UnescapePathValues = true, true
@@ -152,7 +155,8 @@ func (a *API) operation(r route) huma.Operation {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	steps := huma.Middlewares{a.counted(r.method, r.path), a.guard(r.access)}
+	a.known(r.method, r.path)
+	steps := huma.Middlewares{a.guard(r.access)}
 	if takesBody(r.method) {
 		steps = append(steps, a.within(cmp.Or(r.room, a.rest), r.body))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
+	"github.com/omoi-dev/omoi/internal/webguard"
 )
 
 // access is what a route asks for.
@@ -20,6 +20,7 @@ type access string
 
 const (
 	accessNone    access = "none"
+	accessSigned  access = "signed" // no login: the route checks the body's signature
 	accessRead    access = "read"
 	accessWrite   access = "write"
 	accessAdmin   access = "admin"
@@ -93,12 +94,16 @@ func challenge(h http.Header, err error) {
 
 // admit says who asks, if it may; sandboxID is that of the route, if it has one.
 func (a *API) admit(r *http.Request, sandboxID string, want access) (caller, error) {
-	if want == accessNone {
+	switch want {
+	case accessSigned:
 		return caller{}, nil
+	case accessNone:
+		return caller{}, a.noPage(r)
+	case accessRead, accessWrite, accessAdmin, accessSandbox, accessInspect:
 	}
 	credential := credentialOf(r)
 	if a.cfg.Open && !token.Looks(credential) {
-		return caller{name: "open", organization: a.cfg.Organization, user: a.cfg.User, scope: len(scopes()) - 1}, a.sameSite(r)
+		return caller{name: "open", organization: a.cfg.Organization, user: a.cfg.User, scope: len(scopes()) - 1}, a.noPage(r)
 	}
 	return a.identify(r.Context(), login{credential, sandboxID, want})
 }
@@ -168,7 +173,7 @@ func enough(who caller, want access) error {
 		want = accessWrite
 	case accessInspect:
 		want = accessRead
-	case accessNone, accessRead, accessWrite, accessAdmin:
+	case accessNone, accessSigned, accessRead, accessWrite, accessAdmin:
 	}
 	if need := slices.Index(scopes(), string(want)); who.scope < need {
 		return task.Errorf(task.CodeForbidden, "The login lacks the scope %s.", want)
@@ -208,36 +213,13 @@ func credentialOf(r *http.Request) string {
 	return strings.TrimSpace(credential)
 }
 
-// sameSite refuses what a web page could make a browser send to an open server: requests
-// under a foreign name (DNS rebinding), from a foreign origin, or across sites.
-func (a *API) sameSite(r *http.Request) error {
-	if !a.knownHost(r.Host) {
-		return task.Errorf(task.CodeForbidden,
-			"An open server answers on loopback names only, not as %q. Use 127.0.0.1, or start omoi api with keys.", r.Host)
+// noPage refuses what a web page could make a browser send to an open server. No page reaches
+// the server's Unix socket.
+func (a *API) noPage(r *http.Request) error {
+	if !a.cfg.Open || bySocket(r) {
+		return nil
 	}
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
-		return task.Errorf(task.CodeForbidden, "An open server takes no requests from pages of other sites.")
-	}
-	if origin := r.Header.Get("Origin"); origin != "" && !sameOrigin(origin, r.Host) {
-		return task.Errorf(task.CodeForbidden, "An open server takes no requests from the origin %q.", origin)
-	}
-	return nil
-}
-
-func (a *API) knownHost(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback()) ||
-		slices.ContainsFunc(a.cfg.AllowedHosts, func(allowed string) bool { return strings.EqualFold(allowed, host) })
-}
-
-func sameOrigin(origin, host string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
+	return webguard.Check(r, a.cfg.AllowedHosts)
 }
 
 // isLoopback reports whether an address to listen on is reachable from this machine only.

@@ -196,6 +196,9 @@ func TestOpenServerTakesNothingFromWebPages(t *testing.T) {
 		{"Sec-Fetch-Site", "none", 200},
 	} {
 		require.Equal(t, c.status, w.call(http.MethodGet, "/api/v1/tasks", nil, c.name, c.value).status, c.name+": "+c.value)
+		for _, path := range []string{"/", "/api/v1/info", "/health", "/healthz", "/readyz", "/api/v1/sandboxes/health"} {
+			require.Equal(t, c.status, w.call(http.MethodGet, path, nil, c.name, c.value).status, path+" "+c.name+": "+c.value)
+		}
 		if c.status == http.StatusForbidden {
 			w.call(http.MethodPost, "/api/v1/tasks", newTask(), c.name, c.value).refused(http.StatusForbidden, "")
 			w.call(http.MethodPost, wire+"b/messages", `{"content":"x"}`, c.name, c.value).refused(http.StatusForbidden, "")

@@ -3,12 +3,15 @@ package api
 import (
 	"compress/flate"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -23,12 +26,12 @@ func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) erro
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
 	switch encoding {
 	case "", "identity":
-		return r.Body, notRead, nil
+		return r.Body, func(err error) error { return notRead(r, err) }, nil
 	case "gzip", "x-gzip":
 	default:
 		return nil, nil, httpError(http.StatusUnsupportedMediaType, "Bodies are taken plain or with gzip, not with %q.", encoding)
 	}
-	packed := &packedBody{left: limit + 1, src: r.Body}
+	packed := &packedBody{left: limit + 1, src: r.Body, request: r}
 	members, err := newMembers(packed)
 	if err != nil {
 		return nil, nil, packed.why(err)
@@ -41,6 +44,8 @@ type packedBody struct {
 	src   io.Reader
 	left  int64 // bytes that it may still have
 	whole bool  // it came to its own end, wherever that is
+
+	request *http.Request
 }
 
 // Read implements [io.Reader].
@@ -67,16 +72,26 @@ func (p *packedBody) why(err error) error {
 	case p.whole:
 		return httpError(http.StatusBadRequest, "The compressed request body ends early: the rest of its gzip is missing. Close the compressor before you send.")
 	}
-	return notRead(err)
+	return notRead(p.request, err)
 }
 
 // notRead says that a body did not come whole. That is no fault of what was sent, so it is
-// none of the statuses after which a sender gives up.
-func notRead(err error) error {
+// none of the statuses after which a sender gives up. Malformed chunks are, since they come again as they came.
+func notRead(r *http.Request, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return httpError(http.StatusRequestTimeout, "The request body did not come in time. Send it again.")
 	}
+	if slices.Contains(r.TransferEncoding, "chunked") && !cutOff(err) {
+		return httpError(http.StatusBadRequest, "The chunks of the request body are malformed.")
+	}
 	return httpError(http.StatusRequestTimeout, "The request ended before its body was whole. Send it again.")
+}
+
+// cutOff reports whether err is of the connection and not of what came over it.
+func cutOff(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrBodyReadAfterClose) || errors.Is(err, context.Canceled)
 }
 
 // decode reads the body of a route in the old wire form: unknown fields are ignored, of a

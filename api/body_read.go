@@ -29,7 +29,7 @@ func readBody(said report, limit int64, into *bytes.Buffer) error {
 		said.drop(into)
 		return noRoom()
 	case errors.Is(err, errTooSlow):
-		return notRead(os.ErrDeadlineExceeded)
+		return notRead(said.Request, os.ErrDeadlineExceeded)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ func TestBudgetsAreReadAndReplaced(t *testing.T) {
 	} {
 		got := ok[client.Spending](w.call(http.MethodGet, path, nil), http.StatusOK)
 		require.Equal(t, first, got.Budget)
-		require.Zero(t, got.Used.USD)
+		require.Zero(t, *got.Used.USD)
 		got = ok[client.Spending](w.call(http.MethodPut, path, `{"tokens":100,"sandbox_s":60}`), http.StatusOK)
 		require.Equal(t, client.Budget{Tokens: 100, SandboxSeconds: 60}, got.Budget)
 		require.Empty(t, got.TaskIDs)

@@ -31,6 +31,8 @@ type Config struct {
 	// means scripted, external and local, external.
 	Agents    []string
 	Providers []string
+	// Shared are those of Providers that work without a host of their own here.
+	Shared []string
 	// ProjectSlots is the limit of tasks at a time in a project that is made for a repository; default 5.
 	ProjectSlots int
 	// ValidationRounds is how often work is validated at most where a task says nothing else; default 3.
@@ -57,6 +59,7 @@ type Config struct {
 	// WebhookSettle is how long more of the same is waited for before an agent is told.
 	WebhookSettle time.Duration
 
+	Retention  task.Retention       // how long data of ended tasks is kept
 	Monitoring client.MonitorConfig // as /api/v1/monitor/intelligent/status shows it
 	RestNote   string               // note of a schedule that is paused since there is nothing to do
 	// From which age of its newest sign of life, and of its newest work, on an agent is silent, and stuck.
@@ -72,6 +75,9 @@ func (c Config) withDefaults() Config {
 	}
 	if len(c.Providers) == 0 {
 		c.Providers = []string{task.ProviderLocal, task.ProviderExternal}
+	}
+	if c.Shared == nil {
+		c.Shared = []string{task.ProviderExternal}
 	}
 	c.Agents, c.Providers = slices.Clone(c.Agents), slices.Clone(c.Providers)
 	c.Silent, c.NoWork = cmp.Or(c.Silent, 2*time.Minute), cmp.Or(c.NoWork, 15*time.Minute)

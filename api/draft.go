@@ -7,6 +7,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -146,7 +147,7 @@ func (a *API) draftExecution(d *task.Draft, in client.NewTask) error {
 func badExecution(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		field := "execution_config." + wrong.Field
-		return task.Invalid(field, "The field %s must be %s, not %s.", field, kindOf(wrong), wrong.Value)
+		return task.Invalid(field, "The field %s must be %s, not %s.", field, kindOf(wrong), valueOf(wrong))
 	}
 	return task.Invalid("execution_config", "The execution_config cannot be read: %s.", err)
 }
@@ -189,12 +190,27 @@ func draftLimits(d *task.Draft, in client.NewTask) error {
 	if in.Budget != nil {
 		d.Budget = *in.Budget
 	}
+	var err error
+	if in.DeadlineAt != "" {
+		if d.DeadlineAt, err = checkDeadline(in.DeadlineAt); err != nil {
+			return err
+		}
+	}
 	if in.DependsOn == nil {
 		return nil
 	}
-	var err error
 	d.DependsOn, err = checkIDs("dependencies.depends_on", in.DependsOn.TaskIDs)
 	return err
+}
+
+// checkDeadline reads a deadline. Whether it is in the past the store decides, since a repeated request answers the task of the
+// first one.
+func checkDeadline(text string) (*time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil, task.Invalid("deadline_at", "Invalid deadline %q: expected a time in RFC 3339 with its zone, for example 2030-01-31T18:00:00+01:00 or 2030-01-31T17:00:00Z.", clip(text))
+	}
+	return &at, nil
 }
 
 // draftPlace says where the task belongs, and asks whether its repository can be worked on.

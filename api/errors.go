@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -109,7 +110,7 @@ func locationOf(err error, where string) string {
 		return ""
 	case e.Field == "Idempotency-Key":
 		return "header." + e.Field
-	case strings.HasPrefix(e.Field, "path."), strings.HasPrefix(e.Field, "query."):
+	case strings.HasPrefix(e.Field, "path."), strings.HasPrefix(e.Field, "query."), e.Field == "query":
 		return e.Field
 	}
 	return where + "." + e.Field
@@ -175,7 +176,11 @@ func shortValue(v any) any {
 		if utf8.RuneCountInString(s) <= longest {
 			return token.HideIn(s)
 		}
-	case float64, bool, int, int64:
+	case float64:
+		if !math.IsInf(s, 0) { // which JSON has no form for
+			return s
+		}
+	case bool, int, int64:
 		return s
 	}
 	return nil

@@ -30,7 +30,7 @@ type Actions interface {
 	CancelByGuardian(ctx context.Context, call task.GuardianCall, taskID string) (task.GuardianAction, error)
 	OverridePriority(ctx context.Context, call task.GuardianCall, taskID, priority string) (task.GuardianAction, error)
 	Reallocate(ctx context.Context, call task.GuardianCall, from, to string, n int) (task.GuardianAction, error)
-	GuardianActions(ctx context.Context, organizationID, kind, target string, limit int) ([]task.GuardianAction, error)
+	GuardianActions(ctx context.Context, organizationID string, kinds, targets []string, limit int) ([]task.GuardianAction, error)
 	GuardianAction(ctx context.Context, organizationID, id string) (task.GuardianAction, error)
 	RevertAction(ctx context.Context, call task.GuardianCall, id string) (task.Reverted, error)
 }
@@ -53,15 +53,12 @@ func (a *API) registerGuardian() {
 }
 
 type guardianListIn struct {
-	TaskID string `query:"task_id" doc:"Of this task only"`
+	TaskIDs []string `query:"task_id,explode" doc:"Of these tasks only"`
 	Paging
 }
 
 func (in *guardianListIn) query() (task.GuardianQuery, error) {
-	if in.TaskID != "" && !isID(in.TaskID) {
-		return task.GuardianQuery{}, task.Invalid("task_id", "%q is no task id.", clip(in.TaskID))
-	}
-	return task.GuardianQuery{PageRequest: in.request(), TaskID: in.TaskID}, nil
+	return task.GuardianQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs}, filterIDs("task", in.TaskIDs)
 }
 
 func (a *API) listJudgements(ctx context.Context, in *guardianListIn) (*pageOut[client.Judgement], error) {
@@ -194,9 +191,9 @@ func (a *API) guardianReallocate(ctx context.Context, in *guardianActIn) (*actio
 }
 
 type listActionsIn struct {
-	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"1000"`
-	Type   string `query:"action_type" maxLength:"50"`
-	Target string `query:"target_entity" maxLength:"300"`
+	Limit   int      `query:"limit" default:"100" minimum:"1" maximum:"1000"`
+	Types   []string `query:"action_type,explode"`
+	Targets []string `query:"target_entity,explode"`
 }
 
 type actionsOut struct {
@@ -204,7 +201,7 @@ type actionsOut struct {
 }
 
 func (a *API) listActions(ctx context.Context, in *listActionsIn) (*actionsOut, error) {
-	found, err := a.deps.Store.GuardianActions(ctx, callerOf(ctx).organization, in.Type, in.Target, in.Limit)
+	found, err := a.deps.Store.GuardianActions(ctx, callerOf(ctx).organization, in.Types, in.Targets, in.Limit)
 	return &actionsOut{Body: found}, err
 }
 

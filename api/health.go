@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/gin-gonic/gin"
@@ -22,6 +23,10 @@ func (a *API) health(context.Context, *struct{}) (*healthOut, error) {
 
 // welcome tells a person with a browser what this is and where the rest is.
 func (a *API) welcome(c *gin.Context) {
+	if err := a.noPage(c.Request); err != nil {
+		a.writeError(c.Writer, c.Request, err)
+		return
+	}
 	c.JSON(http.StatusOK, map[string]string{
 		"name": "omoi", "version": a.cfg.Version, "openapi": "/api/v1/openapi.json", "info": "/api/v1/info",
 		"health": "/healthz", "readiness": "/readyz", "tasks": "/api/v1/tasks", "temporal_ui": a.cfg.TemporalUIURL,
@@ -72,9 +77,24 @@ type infoOut struct {
 	Body client.Info
 }
 
-func (a *API) info(context.Context, *struct{}) (*infoOut, error) {
+// info offers the sandboxes that a task gets now: those of the hosts that report, and those that need no host.
+func (a *API) info(ctx context.Context, _ *struct{}) (*infoOut, error) {
 	return &infoOut{Body: client.Info{
 		Version: a.cfg.Version, TemporalUIURL: a.cfg.TemporalUIURL, Namespace: a.cfg.Namespace, Open: a.cfg.Open,
-		Protocol: a.cfg.Protocol, Agents: a.cfg.Agents, Sandboxes: a.cfg.Providers,
+		Protocol: a.cfg.Protocol, Agents: a.cfg.Agents, Sandboxes: a.offeredSandboxes(ctx),
 	}}, nil
+}
+
+func (a *API) offeredSandboxes(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.ProbeWait)
+	defer cancel()
+	hosts, err := a.deps.Store.Hosts(ctx)
+	if err != nil {
+		return a.cfg.Shared // nobody knows of hosts now
+	}
+	return slices.DeleteFunc(slices.Clone(a.cfg.Providers), func(provider string) bool {
+		return !slices.Contains(a.cfg.Shared, provider) && !slices.ContainsFunc(hosts, func(h client.Host) bool {
+			return h.Beats && slices.Contains(h.Providers, provider)
+		})
+	})
 }

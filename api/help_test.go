@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ type world struct {
 // repos knows one repository, and another for which there is no credential.
 type repos struct {
 	diff string
-	who  scm.Owner // for whom was looked last
+	who  atomic.Value // the scm.Owner of the last check
 }
 
 const (
@@ -61,7 +62,7 @@ const (
 func (r *repos) Name(repo string) string { return strings.ToLower(repo) }
 
 func (r *repos) Check(_ context.Context, who scm.Owner, repo string) (string, error) {
-	r.who = who
+	r.who.Store(who)
 	switch r.Name(repo) {
 	case goodRepo:
 		return r.Name(repo), nil

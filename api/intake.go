@@ -54,11 +54,7 @@ func hot[I, O any](a *API, here *room, r route, answer func(context.Context, rep
 	huma.Register(paper{a.huma}, a.operation(r), func(context.Context, *I) (*answered, error) { return nil, errOnPaper })
 	a.describeBody(r)
 	a.describeLimit(r)
-	count := a.deps.Meter.Route(r.method, r.path)
 	a.routes.Handle(r.method, strings.ReplaceAll(r.path, "{sandbox_id}", ":sandbox_id"), func(c *gin.Context) {
-		if asked := requestOf(c.Request.Context()); asked != nil {
-			asked.count = count
-		}
 		mine := &part{room: here, who: c.Param("sandbox_id"), conn: http.NewResponseController(c.Writer)}
 		defer mine.leave()
 		a.take(c.Writer, report{Request: c.Request, part: mine, sandboxID: c.Param("sandbox_id"), transcript: r.transcript}, r, func(ctx context.Context, said report) (any, error) {

@@ -43,17 +43,6 @@ func requestOf(ctx context.Context) *request {
 	return r
 }
 
-// counted is the middleware by which a route says who counts its requests.
-func (a *API) counted(method, pattern string) func(huma.Context, func(huma.Context)) {
-	count := a.deps.Meter.Route(method, pattern)
-	return func(ctx huma.Context, next func(huma.Context)) {
-		if r := requestOf(ctx.Context()); r != nil {
-			r.count = count
-		}
-		next(ctx)
-	}
-}
-
 // traced makes a span of every request that a person or a program of theirs makes. Agents'
 // posts are counted, not traced: there are too many of them.
 func traced(tracer trace.TracerProvider) gin.HandlerFunc {

@@ -23,6 +23,7 @@ func (a *API) document() huma.Config {
 	c := huma.DefaultConfig("omoi", "1")
 	c.Info.Description = "Runs AI coding agents durably: tasks, their sandboxes, what those report, and what is said to them."
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "/api/v1/openapi", "", ""
+	c.Formats = formats(c.Formats)
 	c.CreateHooks = nil // no $schema fields: answers keep their wire form
 	c.Transformers = []huma.Transformer{a.transform}
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
@@ -37,7 +38,7 @@ func (a *API) document() huma.Config {
 
 func securityOf(want access) []map[string][]string {
 	switch want {
-	case accessNone:
+	case accessNone, accessSigned:
 		return nil
 	case accessSandbox, accessInspect:
 		return []map[string][]string{{"sandbox": {}}, {"key": {}}, {"login": {}}}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -51,13 +50,16 @@ type Projects interface {
 	Projects(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[task.Project], error)
 	// ProjectOf answers the id of a repository's project; empty if it has none yet.
 	ProjectOf(ctx context.Context, organizationID, repo string) (id string, err error)
+	// ProjectDeletion previews DeleteProject; that is [task.CodeConflict] while tasks of the project are open.
+	ProjectDeletion(ctx context.Context, organizationID, id string) (task.ProjectDeletion, error)
+	DeleteProject(ctx context.Context, organizationID, id string) error
 	ChangeProject(ctx context.Context, organizationID, id string, c task.ProjectChange) (task.Project, error)
 }
 
 // Tickets reads tickets; a task that is accepted makes them.
 type Tickets interface {
 	Ticket(ctx context.Context, organizationID, id string) (task.Ticket, error)
-	Tickets(ctx context.Context, organizationID, projectID string, p task.PageRequest) (task.Page[task.Ticket], error)
+	Tickets(ctx context.Context, organizationID string, projectIDs []string, p task.PageRequest) (task.Page[task.Ticket], error)
 }
 
 // Sandboxes reads the ledger.
@@ -101,8 +103,7 @@ type Events interface {
 type Messages interface {
 	AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.Message, error)
 	MessageOfKey(ctx context.Context, once ingest.MessageKey) (ingest.Message, bool, error)
-	LeaseMessages(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error)
-	LeaseInterrupts(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error)
+	LeaseMessages(ctx context.Context, in ingest.Taking) ([]ingest.Message, error)
 	// AckMessage answers whether the taker has won the message: only then may it be used.
 	AckMessage(ctx context.Context, sandboxID, id, taker string) (won bool, err error)
 	Message(ctx context.Context, id string) (ingest.Message, error)

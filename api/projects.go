@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -62,14 +63,14 @@ func (a *API) draftProject(ctx context.Context, in client.NewProject) (task.Proj
 	if err != nil {
 		return p, err
 	}
-	p.Name = cmp.Or(in.Name, task.NameOfRepo(p.Repo))
-	if err := checkProject(&p.Name, &p.Description, &p.DefaultBranch); err != nil {
+	p.Name = in.Name // without one the store takes the repository's
+	if err := checkProject(new(cmp.Or(in.Name, task.NameOfRepo(p.Repo))), &p.Description, &p.DefaultBranch); err != nil {
 		return p, err
 	}
 	if err := checkSetup(&p.Setup); err != nil {
 		return p, err
 	}
-	p.Settings, err = checkObject("settings", in.Settings)
+	p.Settings, err = checkSettings(in.Settings)
 	return p, err
 }
 
@@ -128,7 +129,7 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*projectOut
 	if err := checkSetup(b.Setup); err != nil {
 		return nil, err
 	}
-	settings, err := checkObject("settings", b.Settings)
+	settings, err := checkSettings(b.Settings)
 	if err != nil {
 		return nil, err
 	}
@@ -140,4 +141,45 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*projectOut
 	})
 	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
 	return &projectOut{Status: http.StatusOK, Body: changed}, err
+}
+
+type deletionOut struct {
+	Body client.ProjectDeletion
+}
+
+func (a *API) previewDeletion(ctx context.Context, in *ProjectPath) (*deletionOut, error) {
+	if err := knownID("project", in.ID); err != nil {
+		return nil, err
+	}
+	d, err := a.deps.Store.ProjectDeletion(ctx, callerOf(ctx).organization, in.ID)
+	return &deletionOut{Body: d}, err
+}
+
+func (a *API) deleteProject(ctx context.Context, in *ProjectPath) (*struct{}, error) {
+	if err := knownID("project", in.ID); err != nil {
+		return nil, err
+	}
+	return nil, a.deps.Store.DeleteProject(ctx, callerOf(ctx).organization, in.ID)
+}
+
+// checkSettings checks a project's settings, and among them the prices of models.
+func checkSettings(raw json.RawMessage) (json.RawMessage, error) {
+	settings, err := checkObject("settings", raw)
+	if err != nil || len(settings) == 0 {
+		return settings, err
+	}
+	var known struct {
+		ModelPrices json.RawMessage `json:"model_prices"`
+	}
+	if err := json.Unmarshal(settings, &known); err != nil || known.ModelPrices == nil {
+		return settings, nil //nolint:nilerr // checked above: an object, or nothing
+	}
+	var text string
+	if err := json.Unmarshal(known.ModelPrices, &text); err != nil {
+		return nil, task.Invalid("settings.model_prices", "The model_prices must be a text: model=input/output, separated by commas, in USD per million tokens.")
+	}
+	if _, err := task.ParseModelPrices(text); err != nil {
+		return nil, task.Invalid("settings.model_prices", "%s", task.MessageOf(err))
+	}
+	return settings, nil
 }

@@ -4,11 +4,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -23,6 +25,9 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 	w.call(http.MethodPost, path, `{}`).refused(422, "body.name")
 	w.call(http.MethodPost, path, `{"name":"x","max_concurrent_tasks":-1}`).refused(422, "body.max_concurrent_tasks")
 	w.call(http.MethodPost, path, `{"name":"x","settings":[]}`).refused(422, "body.settings")
+	w.call(http.MethodPost, path, `{"name":"x","settings":{"model_prices":"glm=1"}}`).refused(422, "body.settings.model_prices")
+	w.call(http.MethodPost, path, `{"name":"x","settings":{"model_prices":7}}`).refused(422, "body.settings.model_prices")
+	w.call(http.MethodPatch, path+"/"+made.ID, `{"settings":{"a":1,"model_prices":"glm=1/2"}}`)
 	w.call(http.MethodPost, path, `{"name":"x","owner":"me"}`).refused(422, "body.owner")
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"name":"a\u0001"}`).refused(422, "body.name")
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"default_branch":"a b"}`).refused(422, "body.default_branch")
@@ -49,7 +54,8 @@ func TestRepositoriesAreLookedAtAsTheirTasksDo(t *testing.T) {
 	locked := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", `{"repo":"Acme/Locked"}`), http.StatusCreated)
 	require.Equal(t, []any{lockedRepo, lockedRepo}, []any{locked.Repo, locked.Name}, "its credential can be set once it is there")
 	w.call(http.MethodPost, "/api/v1/tasks", `{"repo":"ACME/Locked","agent":"external","description":"x"}`).refused(http.StatusForbidden, "")
-	require.Equal(t, locked.ID, w.repos.who.ProjectID)
+	who, _ := w.repos.who.Load().(scm.Owner)
+	require.Equal(t, locked.ID, who.ProjectID)
 }
 
 // Whoever makes a project, a person or the first task of its repository, it is called the same.
@@ -94,6 +100,37 @@ func TestTicketBringsItsFirstTask(t *testing.T) {
 	w.call(http.MethodGet, path+"?project_id=x", nil).refused(422, "query.project_id")
 }
 
+// TestDeadline_RaisesScore sets deadlines by task, ticket and change, and expects the task with one to be next.
+func TestDeadline_RaisesScore(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	first := w.task(client.NewTask{Repo: goodRepo, Title: "a", Agent: "external"})
+	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+first.ProjectID, `{"max_concurrent_tasks":1}`), http.StatusOK)
+	plain := w.task(client.NewTask{Repo: goodRepo, Title: "b", Agent: "external"})
+	soon := time.Now().Add(5 * time.Minute).UTC().Truncate(time.Second)
+	urgent := w.task(client.NewTask{Repo: goodRepo, Title: "c", Agent: "external", DeadlineAt: soon.In(time.FixedZone("", 3600)).Format(time.RFC3339)})
+	get := func(id string) client.Task {
+		return ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+id, nil), http.StatusOK)
+	}
+	require.Equal(t, soon, get(urgent.ID).DeadlineAt.UTC())
+	require.Equal(t, []int{1, 2}, []int{*get(urgent.ID).QueuePosition, *get(plain.ID).QueuePosition})
+
+	change := func(at string) answer {
+		return w.call(http.MethodPatch, "/api/v1/tasks/"+plain.ID, `{"priority":"HIGH","deadline_at":"`+at+`"}`)
+	}
+	for _, bad := range []string{"", "tomorrow", "2090-01-31T18:00:00", "2020-01-31T18:00:00Z"} {
+		change(bad).refused(422, "body.deadline_at")
+	}
+	require.Equal(t, "MEDIUM", get(plain.ID).Priority)
+	ok[client.Task](change(soon.Format(time.RFC3339)), http.StatusOK)
+	require.Equal(t, 1, *get(plain.ID).QueuePosition)
+
+	body := `{"repo":"/srv/git/app","title":"Login fails","check_duplicates":false,"task":{"agent":"external","deadline_at":"2020-01-31T18:00:00Z"}}`
+	w.call(http.MethodPost, "/api/v1/tickets", body).refused(422, "body.deadline_at")
+	made := ok[client.Ticket](w.call(http.MethodPost, "/api/v1/tickets", strings.Replace(body, "2020", "2090", 1)), http.StatusCreated)
+	require.Equal(t, 2090, get(made.TaskIDs[0]).DeadlineAt.Year())
+}
+
 func TestReadinessNamesEachDependency(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -124,4 +161,22 @@ func TestAStoreThatIsAwayTurnsCallersAway(t *testing.T) {
 	login := start(t, func(*api.Config) {})
 	login.store.Close()
 	login.call(http.MethodGet, "/api/v1/tasks", nil, "X-API-Key", "k").refused(http.StatusServiceUnavailable, "")
+}
+
+func TestTicket_SaysWhichTaskBlocksIt(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	first := w.task(newTask())
+	second := w.task(client.NewTask{TicketID: first.TicketID, Title: "Next", Agent: "external", DependsOn: &client.DependsOn{TaskIDs: []string{first.ID}}})
+	w.begin(first)
+	w.end(first, task.StatusCancelled)
+	w.exec(`UPDATE tasks SET blocked_reason = 'dependency_failed' WHERE id = $1`, second.ID)
+	path := "/api/v1/tickets/" + first.TicketID
+	got := ok[client.Ticket](w.call(http.MethodGet, path, nil), http.StatusOK)
+	require.Equal(t, "Task "+second.ID+" waits for task "+first.ID+", which failed or was cancelled.", got.BlockedWhy)
+	w.end(first, task.StatusFailed)
+	w.exec(`UPDATE tasks SET error_message = 'No compiler.' WHERE id = $1`, first.ID)
+	got = ok[client.Ticket](w.call(http.MethodGet, path, nil), http.StatusOK)
+	require.Equal(t, "Task "+first.ID+" failed: No compiler.", got.BlockedWhy)
+	require.Equal(t, got.BlockedWhy, ok[task.Page[client.Ticket]](w.call(http.MethodGet, "/api/v1/tickets", nil), http.StatusOK).Items[0].BlockedWhy)
 }

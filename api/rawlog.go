@@ -72,7 +72,7 @@ type logLook struct {
 func (l *logLook) wake(ctx context.Context) (err error) {
 	if l.ended = l.box.State == task.SandboxGone || l.box.State == task.SandboxLost; l.ended {
 		l.fresh = true
-		return nil
+		return l.api.deps.Store.EventsKept(ctx, l.box.ID)
 	}
 	if l.asked, err = l.api.deps.Store.WantLog(ctx, l.box.ID, logWanted); err != nil {
 		return err

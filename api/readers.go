@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 type Readers interface {
 	Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (ingest.Trajectory, error)
 	Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error)
+	// EventsKept is [task.CodeGone] if retention removed the events of a sandbox, FieldsKept if it removed their large fields.
+	EventsKept(ctx context.Context, sandboxID string) error
+	FieldsKept(ctx context.Context, sandboxID string) error
 	ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (task.ChangedFiles, error)
 	Integrity(ctx context.Context, sandboxID string) (task.Integrity, error)
 	EventCounts(ctx context.Context, sandboxID string) (task.EventCounts, error)
@@ -113,6 +117,9 @@ func (a *API) getEvent(ctx context.Context, in *getEventIn) (*getEventOut, error
 		return nil, task.Errorf(task.CodeNotFound, "There is no event %s in sandbox %s.", clip(in.EventID), in.SandboxID)
 	}
 	e, err := a.deps.Store.Event(ctx, in.SandboxID, sequence)
+	if err == nil && slices.ContainsFunc(e.Omitted, func(name string) bool { return name != ingest.TranscriptField }) {
+		err = a.deps.Store.FieldsKept(ctx, in.SandboxID)
+	}
 	return &getEventOut{Body: client.Event(e)}, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 // Operator is what a person asks who looks after sandboxes.
 type Operator interface {
+	Storage
 	// Receipt sums up the sandboxes of a task.
 	Receipt(ctx context.Context, organizationID, taskID string) (task.SandboxReceipt, error)
 	// Installation is what the labels of its sandboxes say.

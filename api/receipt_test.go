@@ -20,7 +20,7 @@ func TestReceiptOfATaskIsForItsOrganization(t *testing.T) {
 	got := ok[client.TaskReceipt](w.call(http.MethodGet, "/api/v1/tasks/"+made.ID+"/receipt", nil), http.StatusOK)
 	require.Equal(t, []any{made.ID, false, 1, box}, []any{got.TaskID, got.Verified, got.Unverified, got.Sandboxes[0].ID})
 	require.InDelta(t, 5, got.Costs[0].Amount, 1e-3)
-	require.InDelta(t, 2, got.CostUSD, 1e-9)
+	require.InDelta(t, 2, *got.CostUSD, 1e-9)
 	w.call(http.MethodGet, "/api/v1/tasks/x/receipt", nil).refused(http.StatusNotFound, "")
 
 	other := startOn(t, w.pool, w.bus, func(c *api.Config) { c.Organization = w.strangers(); c.Open = true })

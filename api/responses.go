@@ -44,9 +44,13 @@ func (a *API) textOf(contentType string) *huma.MediaType {
 
 // statusesOf lists the errors that follow from what a route is; route.fails has the others.
 func statusesOf(r route) []int {
-	found := []int{http.StatusInternalServerError, http.StatusServiceUnavailable}
-	if r.access != accessNone {
-		found = append(found, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity)
+	found := []int{http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusUnprocessableEntity}
+	switch r.access {
+	case accessSigned:
+	case accessNone:
+		found = append(found, http.StatusForbidden) // see noPage
+	default:
+		found = append(found, http.StatusUnauthorized, http.StatusForbidden)
 	}
 	if strings.Contains(r.path, "{") {
 		found = append(found, http.StatusNotFound)
@@ -89,7 +93,7 @@ func meanings() map[int]string {
 		http.StatusNotFound:              "There is none, or it belongs to somebody else",
 		http.StatusRequestTimeout:        "The body did not come whole, or not in time: send it again",
 		http.StatusConflict:              "Its state does not allow this; for a batch with a gap, acknowledged says where to go on",
-		http.StatusGone:                  "The sandbox is gone, and its token with it",
+		http.StatusGone:                  "The sandbox is gone, and its token with it; or retention removed the data, on the date in detail",
 		http.StatusRequestEntityTooLarge: "The body is too long",
 		http.StatusUnsupportedMediaType:  "The body is of a content type or encoding that is not taken",
 		http.StatusUnprocessableEntity:   "A value is refused; errors names the places",

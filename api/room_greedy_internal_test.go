@@ -61,6 +61,7 @@ func openGate(t *testing.T) *gate {
 		method: http.MethodPut, path: "/gate/{sandbox_id}/transcripts/{run_id}", id: "gate-transcript", tag: tagSandboxes, access: accessSandbox,
 		body: task.MaxTranscriptPiece, room: g.here,
 	}, a.putTranscript)
+	a.finishForms()
 	server := httptest.NewServer(a)
 	t.Cleanup(func() { a.Stop(); server.Close() })
 	g.addr = server.Listener.Addr().String()

@@ -38,7 +38,7 @@ func (a *API) register() {
 	a.registerWebhooks()
 	a.registerGuardian()
 	a.registerWhy()
-	a.routes.GET(socketPath, a.webSocket)
+	a.registerSocket()
 }
 
 func (a *API) registerServer() {
@@ -61,6 +61,8 @@ func (a *API) registerProjects() {
 	add(a, route{method: http.MethodGet, path: projects, id: "list-projects", tag: tagProjects, summary: "List projects", access: accessRead}, a.listProjects)
 	add(a, route{method: http.MethodGet, path: projects + "/{id}", id: "get-project", tag: tagProjects, summary: "Look at a project", access: accessRead}, a.getProject)
 	add(a, route{method: http.MethodPatch, path: projects + "/{id}", id: "patch-project", tag: tagProjects, summary: "Change a project", access: accessWrite}, a.patchProject)
+	add(a, route{method: http.MethodDelete, path: projects + "/{id}", id: "delete-project", tag: tagProjects, summary: "Delete a project and its credentials; 409 names its open tasks", access: accessAdmin, status: http.StatusNoContent}, a.deleteProject)
+	add(a, route{method: http.MethodGet, path: projects + "/{id}/deletion", id: "preview-project-deletion", tag: tagProjects, summary: "Preview the deletion of a project", access: accessRead}, a.previewDeletion)
 	add(a, route{method: http.MethodPost, path: tickets, id: "create-ticket", tag: tagProjects, summary: "Make a ticket and its first task", access: accessWrite, status: http.StatusCreated}, a.createTicket)
 	add(a, route{method: http.MethodGet, path: tickets, id: "list-tickets", tag: tagProjects, summary: "List tickets", access: accessRead}, a.listTickets)
 	add(a, route{method: http.MethodGet, path: tickets + "/{id}", id: "get-ticket", tag: tagProjects, summary: "Look at a ticket", access: accessRead}, a.getTicket)
@@ -86,7 +88,7 @@ func (a *API) registerTasks() {
 		method: http.MethodPost, path: tasks + "/{id}/verdict", id: "judge-task", tag: tagTasks,
 		summary: "Give a person's verdict on the work of a task", access: accessWrite, also: accepted,
 	}, a.judgeTask)
-	add(a, route{method: http.MethodGet, path: tasks + "/{id}/events", id: "task-events", tag: tagTasks, summary: "Events of all attempts, oldest first", access: accessRead}, a.taskEvents)
+	add(a, route{method: http.MethodGet, path: tasks + "/{id}/events", id: "task-events", tag: tagTasks, summary: "Events of all attempts, oldest first", access: accessRead, fails: []int{http.StatusGone}}, a.taskEvents)
 	add(a, route{method: http.MethodGet, path: tasks + "/{id}/diff", id: "task-diff", tag: tagTasks, summary: "The unified diff of the task's branch", access: accessRead, text: "text/plain", fails: []int{http.StatusTooManyRequests}}, a.diffTask)
 	add(a, route{method: http.MethodGet, path: "/api/v1/commands/{id}", id: "get-command", tag: tagTasks, summary: "The receipt of a command", access: accessRead}, a.getCommand)
 }
@@ -103,6 +105,7 @@ func (a *API) registerDependencies() {
 func (a *API) registerSandboxes() {
 	const sandboxes, hosts = "/api/v1/sandboxes", "/api/v1/hosts"
 	add(a, route{method: http.MethodGet, path: sandboxes, id: "list-sandboxes", tag: tagSandboxes, summary: "List the ledger", access: accessRead}, a.listSandboxes)
+	add(a, route{method: http.MethodGet, path: "/api/v1/storage", id: "get-storage", tag: tagSandboxes, summary: "Get stored data by kind, and what expires next", access: accessAdmin}, a.storage)
 	add(a, route{method: http.MethodGet, path: hosts, id: "list-hosts", tag: tagSandboxes, summary: "List the machines of sandboxes", access: accessAdmin}, a.listHosts)
 	add(a, route{method: http.MethodPost, path: hosts + "/{id}/lost", id: "lose-host", tag: tagSandboxes, summary: "Declare a machine lost, with all that is on it", access: accessAdmin}, a.loseHost)
 	add(a, route{method: http.MethodGet, path: sandboxes + "/{sandbox_id}", id: "get-sandbox", tag: tagSandboxes, summary: "Look at a sandbox", access: accessInspect}, a.getSandbox)

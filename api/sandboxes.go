@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"slices"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -27,21 +26,18 @@ func (a *API) getSandbox(ctx context.Context, in *SandboxPath) (*sandboxOut, err
 }
 
 type listSandboxesIn struct {
-	TaskID     string `query:"task_id"`
-	State      string `query:"state" doc:"intended, creating, running, deleting, gone or lost"`
-	Unverified bool   `query:"unverified" doc:"Only those that are not verified gone"`
+	TaskIDs    []string `query:"task_id,explode"`
+	States     []string `query:"state,explode" doc:"intended, creating, running, deleting, gone or lost"`
+	Unverified bool     `query:"unverified" doc:"Only sandboxes whose deletion is not verified"`
 	Paging
 }
 
 func (a *API) listSandboxes(ctx context.Context, in *listSandboxesIn) (*pageOut[client.Sandbox], error) {
-	switch {
-	case in.TaskID != "" && !isID(in.TaskID):
-		return nil, task.Invalid("task_id", "%q is no task id.", clip(in.TaskID))
-	case in.State != "" && !slices.Contains(sandboxStates(), task.SandboxState(in.State)):
-		return nil, task.Invalid("state", "The state %q is not one of %s.", clip(in.State), joined(sandboxStates()))
+	if err := first(filterIDs("task", in.TaskIDs), filterWords("state", in.States, sandboxStates())); err != nil {
+		return nil, err
 	}
 	page, err := a.deps.Store.SandboxRows(ctx, callerOf(ctx).organization, task.SandboxQuery{
-		PageRequest: in.request(), TaskID: in.TaskID, State: in.State, Unverified: in.Unverified, Bare: a.cfg.Open,
+		PageRequest: in.request(), TaskIDs: in.TaskIDs, States: in.States, Unverified: in.Unverified, Bare: a.cfg.Open,
 	})
 	return &pageOut[client.Sandbox]{Body: page}, err
 }

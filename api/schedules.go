@@ -14,11 +14,11 @@ const (
 )
 
 type scheduleIn struct {
-	Name string `path:"name" enum:"guardian,conductor,reaper"`
+	Name string `path:"name" enum:"guardian,conductor,reaper,retention"`
 }
 
 type scheduleAskIn struct {
-	Name string `path:"name" enum:"guardian,conductor,reaper"`
+	Name string `path:"name" enum:"guardian,conductor,reaper,retention"`
 	Body *client.Reason
 }
 

@@ -161,7 +161,7 @@ func (a *API) show(ctx context.Context, f feed, p *pulse, events []ingest.Stored
 
 // pause waits after an error of the store; it ends the stream of something that is not there any more.
 func (a *API) pause(ctx context.Context, out *eventWriter, err error) error {
-	if task.CodeOf(err) == task.CodeNotFound || errors.Is(err, errStopping) || ctx.Err() != nil {
+	if code := task.CodeOf(err); code == task.CodeNotFound || code == task.CodeGone || errors.Is(err, errStopping) || ctx.Err() != nil {
 		return err
 	}
 	if err := out.comment("the store does not answer"); err != nil {

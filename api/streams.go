@@ -22,6 +22,7 @@ func (a *API) registerStreams() {
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/tasks/{id}/stream", id: "task-stream", tag: tagTasks,
 		summary: "Events of all attempts as server-sent events: the stored ones, then live; `end` when the task is done", access: accessRead, text: eventStream,
+		fails: []int{http.StatusGone},
 	}, a.taskStream)
 }
 
@@ -75,22 +76,32 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	return a.stream(f), nil //nolint:contextcheck // the context of the request comes with the body
 }
 
-// placeIn is where a stream begins: at its beginning, and lost, if nobody here has got so far.
+// placeIn is where a stream begins: at its beginning, and lost, if nobody here has got so far. [task.CodeGone] if what follows
+// was removed.
 func (a *API) placeIn(ctx context.Context, in *sandboxStreamIn, after int64) (from int64, lost string, err error) {
-	far, err := a.beyond(ctx, in.SandboxID, after)
-	if far {
-		return 0, clip(in.place()), nil
+	head, err := a.deps.Store.SandboxHead(ctx, in.SandboxID)
+	switch {
+	case err != nil:
+		return after, "", err
+	case after > head:
+		after, lost = 0, clip(in.place())
 	}
-	return after, "", err
+	if after < head {
+		err = a.deps.Store.EventsKept(ctx, in.SandboxID)
+	}
+	return after, lost, err
 }
 
 // placeOf likewise, of a task.
 func (a *API) placeOf(ctx context.Context, in *taskStreamIn, after ingest.Cursor) (from ingest.Cursor, lost string, err error) {
 	far, err := a.beyondTask(ctx, in.ID, after)
 	if far {
-		return ingest.Cursor{}, clip(in.place()), nil
+		after, lost = ingest.Cursor{}, clip(in.place())
 	}
-	return after, "", err
+	if err == nil {
+		_, err = a.deps.Store.TaskEventsAfter(ctx, in.ID, after, 1)
+	}
+	return after, lost, err
 }
 
 // eventsAfter answers the next events of a sandbox; readers at one place share the look.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -94,12 +95,12 @@ func checkIdempotencyKey(key string) error {
 }
 
 type listTasksIn struct {
-	Status     string `query:"status" doc:"pending, assigned, running, pending_validation, validating, needs_revision, completed, failed or cancelled"`
-	PhaseID    string `query:"phase_id"`
-	HasSandbox string `query:"has_sandbox" enum:"true,false" doc:"Whether an attempt has a sandbox now"`
-	TicketID   string `query:"ticket_id"`
-	ProjectID  string `query:"project_id"`
-	ID         string `query:"id" doc:"A beginning or an end of ids, of 4 or more characters"`
+	Statuses   []string `query:"status,explode" doc:"pending, assigned, running, pending_validation, validating, needs_revision, completed, failed or cancelled"`
+	PhaseIDs   []string `query:"phase_id,explode"`
+	HasSandbox string   `query:"has_sandbox" enum:"true,false" doc:"Whether the task had a sandbox. An ended task names its last one"`
+	TicketIDs  []string `query:"ticket_id,explode"`
+	ProjectIDs []string `query:"project_id,explode"`
+	IDs        []string `query:"id,explode" doc:"A beginning or an end of IDs, of 4 or more characters"`
 	Paging
 }
 
@@ -132,24 +133,39 @@ func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.T
 
 func (in *listTasksIn) query() (task.Query, error) {
 	q := task.Query{
-		PageRequest: in.request(), Status: in.Status, PhaseID: in.PhaseID,
-		TicketID: in.TicketID, ProjectID: in.ProjectID, Fragment: strings.ToLower(in.ID),
+		PageRequest: in.request(), Statuses: in.Statuses, PhaseIDs: in.PhaseIDs, TicketIDs: in.TicketIDs, ProjectIDs: in.ProjectIDs,
 	}
 	if in.HasSandbox != "" {
 		has := in.HasSandbox == "true"
 		q.HasSandbox = &has
 	}
-	switch {
-	case in.Status != "" && !task.Status(in.Status).Valid():
-		return q, task.Invalid("status", "The status %q is not one of %s.", clip(in.Status), joined(task.Statuses()))
-	case in.TicketID != "" && !isID(in.TicketID):
-		return q, task.Invalid("ticket_id", "%q is no ticket id.", clip(in.TicketID))
-	case in.ProjectID != "" && !isID(in.ProjectID):
-		return q, task.Invalid("project_id", "%q is no project id.", clip(in.ProjectID))
-	case in.ID != "" && !fragmentForm.MatchString(q.Fragment):
-		return q, task.Invalid("id", "%q is no part of a task id; give 4 or more characters of it.", clip(in.ID))
+	for _, id := range in.IDs {
+		q.Fragments = append(q.Fragments, strings.ToLower(id))
+		if !fragmentForm.MatchString(strings.ToLower(id)) {
+			return q, task.Invalid("id", "%q is no part of a task id; give 4 or more characters of it.", clip(id))
+		}
 	}
-	return q, nil
+	return q, first(filterWords("status", in.Statuses, task.Statuses()), filterIDs("ticket", in.TicketIDs), filterIDs("project", in.ProjectIDs))
+}
+
+// filterWords refuses a value of a filter that is not one of the known ones.
+func filterWords[T ~string](field string, values []string, known []T) error {
+	for _, value := range values {
+		if !slices.Contains(known, T(value)) {
+			return task.Invalid(field, "The %s %q is not one of %s.", field, clip(value), joined(known))
+		}
+	}
+	return nil
+}
+
+// filterIDs refuses a value of the filter <kind>_id that cannot be an ID.
+func filterIDs(kind string, ids []string) error {
+	for _, id := range ids {
+		if !isID(id) {
+			return task.Invalid(kind+"_id", "%q is no %s id.", clip(id), kind)
+		}
+	}
+	return nil
 }
 
 func joined[T ~string](words []T) string {
@@ -183,6 +199,12 @@ func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*taskOut, error) 
 		return nil, err
 	}
 	change := task.Change{Title: in.Body.Title, Description: in.Body.Description, Priority: in.Body.Priority}
+	if in.Body.DeadlineAt != nil {
+		var err error
+		if change.DeadlineAt, err = checkDeadline(*in.Body.DeadlineAt); err != nil {
+			return nil, err
+		}
+	}
 	if err := a.deps.Store.ChangeTask(ctx, callerOf(ctx).organization, in.ID, change); err != nil {
 		return nil, err
 	}

@@ -107,6 +107,9 @@ func TestBadTasksAreRefusedWithTheFieldAtFault(t *testing.T) {
 		"a list":                {`[]`, 422, "body"},
 		"retries too many":      {`{"repo":"/srv/git/app","title":"a","max_retries":11}`, 422, "body.max_retries"},
 		"retries below zero":    {`{"repo":"/srv/git/app","title":"a","max_retries":-1}`, 422, "body.max_retries"},
+		"deadline, no zone":     {`{"repo":"/srv/git/app","title":"a","agent":"external","deadline_at":"2090-01-31T18:00:00"}`, 422, "body.deadline_at"},
+		"deadline, a date":      {`{"repo":"/srv/git/app","title":"a","agent":"external","deadline_at":"2090-01-31"}`, 422, "body.deadline_at"},
+		"deadline in the past":  {`{"repo":"/srv/git/app","title":"a","agent":"external","deadline_at":"2020-01-31T18:00:00Z"}`, 422, "body.deadline_at"},
 		"budget below zero":     {`{"repo":"/srv/git/app","title":"a","budget":{"usd":-1}}`, 422, "body.budget.usd"},
 		"unknown priority":      {`{"repo":"/srv/git/app","title":"a","priority":"high"}`, 422, "body.priority"},
 		"unknown phase":         {`{"repo":"/srv/git/app","title":"a","phase_id":"PHASE_X"}`, 422, "body.phase_id"},
@@ -179,7 +182,7 @@ func TestSecretsOfATaskAreNotShown(t *testing.T) {
 	in := newTask()
 	in.Execution = json.RawMessage(`{"env": {"API_KEY": "planted-key", "MODE": "production"}, "setup": "login planted-key"}`)
 	made := w.task(in)
-	const shown = `{"env": {"API_KEY": "[redacted]", "MODE": "production"}, "setup": "login [redacted]"}`
+	const shown = `{"env": {"API_KEY": "[redacted]", "MODE": "[redacted]"}, "setup": "login [redacted]"}`
 	require.JSONEq(t, shown, string(made.Execution))
 	for _, path := range []string{"/api/v1/tasks/" + made.ID, "/api/v1/tasks"} {
 		got := w.call(http.MethodGet, path, nil)

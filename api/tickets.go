@@ -63,7 +63,7 @@ func firstTask(in client.NewTicket) client.NewTask {
 	}
 	if in.Task != nil {
 		t.TaskType, t.Mode, t.Agent, t.Sandbox = in.Task.TaskType, in.Task.Mode, in.Task.Agent, in.Task.Sandbox
-		t.MaxRetries, t.Budget, t.Execution = in.Task.MaxRetries, in.Task.Budget, in.Task.Execution
+		t.MaxRetries, t.DeadlineAt, t.Budget, t.Execution = in.Task.MaxRetries, in.Task.DeadlineAt, in.Task.Budget, in.Task.Execution
 	}
 	return t
 }
@@ -77,14 +77,14 @@ func (a *API) getTicket(ctx context.Context, in *ticketIn) (*ticketOut, error) {
 }
 
 type listTicketsIn struct {
-	ProjectID string `query:"project_id"`
+	ProjectIDs []string `query:"project_id,explode"`
 	Paging
 }
 
 func (a *API) listTickets(ctx context.Context, in *listTicketsIn) (*pageOut[client.Ticket], error) {
-	if in.ProjectID != "" && !isID(in.ProjectID) {
-		return nil, task.Invalid("project_id", "%q is no project id.", clip(in.ProjectID))
+	if err := filterIDs("project", in.ProjectIDs); err != nil {
+		return nil, err
 	}
-	page, err := a.deps.Store.Tickets(ctx, callerOf(ctx).organization, in.ProjectID, in.request())
+	page, err := a.deps.Store.Tickets(ctx, callerOf(ctx).organization, in.ProjectIDs, in.request())
 	return &pageOut[client.Ticket]{Body: page}, err
 }

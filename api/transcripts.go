@@ -41,6 +41,7 @@ func (a *API) registerTranscripts() {
 	}, a.taskTranscripts)
 	add(a, route{
 		method: http.MethodGet, path: ofTask + "/{run_id}", id: "get-transcript", tag: tagTasks, access: accessRead, text: transcriptType,
+		fails:   []int{http.StatusGone},
 		summary: "The transcript of one run",
 	}, a.taskTranscript)
 }

@@ -42,9 +42,9 @@ const (
 func (a *API) registerWebhooks() {
 	const tag = "webhooks"
 	add(a, route{
-		method: http.MethodPost, path: hookPath, id: "github-webhook", tag: tag, access: accessNone, status: http.StatusAccepted, says: client.Webhook{},
+		method: http.MethodPost, path: hookPath, id: "github-webhook", tag: tag, access: accessSigned, status: http.StatusAccepted, says: client.Webhook{},
 		summary: "What GitHub tells of pull requests; signed with github.webhook_secret", body: hookBody, room: &room{bytes: hookRoom},
-		also: map[int]any{http.StatusOK: task.Noted{}}, fails: []int{http.StatusUnauthorized, http.StatusUnprocessableEntity},
+		also: map[int]any{http.StatusOK: task.Noted{}}, fails: []int{http.StatusUnauthorized},
 	}, a.gitHubWebhook)
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/tasks/{id}/feedback", id: "task-feedback", tag: tagTasks, access: accessRead,

@@ -47,17 +47,15 @@ func (a *API) whyTask(ctx context.Context, in *TaskPath) (*whyOut, error) {
 }
 
 type diagnosisListIn struct {
-	TaskID   string `query:"task_id" doc:"Of this task only"`
-	TicketID string `query:"ticket_id" doc:"Of this ticket and its tasks only"`
+	TaskIDs   []string `query:"task_id,explode" doc:"Of these tasks only"`
+	TicketIDs []string `query:"ticket_id,explode" doc:"Of these tickets and their tasks only"`
 	Paging
 }
 
 func (a *API) listDiagnoses(ctx context.Context, in *diagnosisListIn) (*pageOut[client.Diagnosis], error) {
-	for field, id := range map[string]string{"task_id": in.TaskID, "ticket_id": in.TicketID} {
-		if id != "" && !isID(id) {
-			return nil, task.Invalid(field, "%q is no id.", clip(id))
-		}
+	if err := first(filterIDs("task", in.TaskIDs), filterIDs("ticket", in.TicketIDs)); err != nil {
+		return nil, err
 	}
-	page, err := a.deps.Store.Diagnoses(ctx, callerOf(ctx).organization, task.DiagnosisQuery{PageRequest: in.request(), TaskID: in.TaskID, TicketID: in.TicketID})
+	page, err := a.deps.Store.Diagnoses(ctx, callerOf(ctx).organization, task.DiagnosisQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs, TicketIDs: in.TicketIDs})
 	return &pageOut[client.Diagnosis]{Body: page}, err
 }

@@ -114,6 +114,7 @@ type takeMessagesIn struct {
 	SandboxPath
 	Wait string `query:"wait" doc:"Long poll: as 25s"`
 	Only string `query:"only" enum:"interrupt" doc:"Leaves all other messages to another taker"`
+	Poll string `query:"poll" minLength:"8" maxLength:"100" doc:"Name of this poll: sent again after a lost answer, it is given the same messages at once"`
 }
 
 type takeMessagesOut struct {
@@ -126,12 +127,12 @@ func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*takeMessag
 	if err != nil {
 		return nil, err
 	}
-	out, lease := &takeMessagesOut{Body: []client.Message{}}, a.deps.Store.LeaseMessages
-	if in.Only != "" {
-		lease = a.deps.Store.LeaseInterrupts
+	out := &takeMessagesOut{Body: []client.Message{}}
+	taking := ingest.Taking{
+		SandboxID: in.SandboxID, Kind: in.Only, Lease: a.cfg.Lease, Limit: leaseAtOnce, Poll: in.Poll, Legacy: in.Wait == "" && in.Poll == "",
 	}
 	err = a.poll(ctx, live.Messages(in.SandboxID), wait, func() (bool, error) {
-		leased, err := lease(ctx, in.SandboxID, a.cfg.Lease, leaseAtOnce)
+		leased, err := a.deps.Store.LeaseMessages(ctx, taking)
 		for _, m := range leased {
 			out.Body = append(out.Body, messageTo(m))
 		}

@@ -29,11 +29,28 @@ func (a *API) sandboxTask(ctx context.Context, in *SandboxPath) (*sandboxTaskOut
 	if err != nil {
 		return nil, err
 	}
+	feedback, recommendations := revision(t.Result)
 	return &sandboxTaskOut{Body: client.SandboxTask{
 		ID: t.ID, TicketID: t.TicketID, PhaseID: t.PhaseID, TaskType: t.TaskType, Title: t.Title, Description: t.Description,
 		Priority: t.Priority, Status: string(t.Status), SandboxID: in.SandboxID, AssignedAgentID: t.AssignedAgent,
 		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, StartedAt: t.StartedAt, CompletedAt: t.CompletedAt,
+		RevisionFeedback: feedback, RevisionRecommendations: recommendations,
 	}}, nil
+}
+
+// revision is what the last verdict of a task missed.
+func revision(result json.RawMessage) (feedback string, recommendations []string) {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(result, &fields) // ours; what is missing is empty
+	recommendations = []string{}
+	if string(fields["validation_passed"]) != "false" {
+		return "", recommendations
+	}
+	_ = json.Unmarshal(fields["revision_feedback"], &feedback)
+	if err := json.Unmarshal(fields["revision_recommendations"], &recommendations); err != nil || recommendations == nil {
+		recommendations = []string{}
+	}
+	return feedback, recommendations
 }
 
 type completeIn struct {

@@ -297,6 +297,15 @@ func TestVerdictsTellWhatWasAccepted(t *testing.T) {
 	}
 }
 
+func TestVerdictBeforeAnAttempt_IsRefused(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	verdict := map[string]any{"task_id": made.ID, "passed": false, "feedback": "tests"}
+	w.call(http.MethodPost, wire+"outside/validation-result", verdict).refused(http.StatusConflict, "")
+	require.Zero(t, w.count(`SELECT count(*) FROM commands WHERE kind = 'verdict'`))
+}
+
 func TestLedgerIsShown(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -64,6 +64,8 @@ func (a *API) workOf(ctx context.Context, id string) ([]task.SavedWork, error) {
 // nextOf is the command that gets saved work.
 func nextOf(t client.Task, one task.SavedWork) string {
 	switch {
+	case one.RemovedAt != nil:
+		return ""
 	case one.Kept():
 		return "omoi work " + t.ID + " --attempt " + strconv.Itoa(one.Attempt) + " --patch work." + one.Kind
 	case one.Ref == "":
@@ -108,6 +110,13 @@ func keptOf(found []task.SavedWork, in *workIn) (task.SavedWork, error) {
 	for n, one := range found {
 		if one.Attempt != in.Attempt {
 			continue
+		}
+		if one.RemovedAt != nil {
+			kind := task.RetainPatches
+			if !one.Kept() {
+				kind = task.RetainRefs
+			}
+			return one, task.Removed(kind, "attempt "+strconv.Itoa(in.Attempt), *one.RemovedAt)
 		}
 		if one.Kept() {
 			return one, nil

@@ -57,7 +57,7 @@ type busFilter struct {
 func filterOf(r *http.Request) busFilter {
 	list := func(name string) []string {
 		found := []string{}
-		for part := range strings.SplitSeq(r.URL.Query().Get(name), ",") {
+		for part := range strings.SplitSeq(strings.Join(r.URL.Query()[name], ","), ",") {
 			if part = strings.TrimSpace(part); part != "" {
 				found = append(found, part)
 			}
@@ -87,13 +87,17 @@ const socketPath = "/api/v1/ws/events"
 // maxFrame is the longest frame that a reader may send, in bytes: a filter of many thousand ids.
 const maxFrame = 1 << 20
 
-// webSocket is the route of the bus. It stands beside the routes of the OpenAPI document,
-// which cannot describe it.
+// registerSocket registers the route of the bus, which the OpenAPI document cannot describe.
+func (a *API) registerSocket() {
+	socket := a.known(http.MethodGet, socketPath)
+	a.sockets = socket.count
+	socket.params = map[string]bool{"token": false, "event_types": true, "entity_types": true, "entity_ids": true}
+	a.routes.GET(socketPath, a.webSocket)
+}
+
+// webSocket is the route of the bus.
 func (a *API) webSocket(c *gin.Context) {
 	r := c.Request
-	if asked := requestOf(r.Context()); asked != nil {
-		asked.count = a.sockets
-	}
 	conn, ok := a.upgrade(c.Writer, r)
 	if !ok {
 		return

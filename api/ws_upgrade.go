@@ -11,8 +11,8 @@ import (
 
 // upgrade makes a WebSocket of a request, or answers why not.
 func (a *API) upgrade(w gin.ResponseWriter, r *http.Request) (*websocket.Conn, bool) {
-	if a.cfg.Open && !a.knownHost(r.Host) {
-		a.writeError(w, r, task.Errorf(task.CodeForbidden, "An open server answers on loopback names only."))
+	if err := a.noPage(r); err != nil {
+		a.writeError(w, r, err)
 		return nil, false
 	}
 	said := &unsaid{ResponseWriter: w}

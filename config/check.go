@@ -37,6 +37,8 @@ func (c *Config) check() (faults []string) {
 		faults = append(faults, urlFault(key, raw, "http", "https"))
 	}
 	faults = append(faults, c.Price.faults()...)
+	faults = append(faults, c.Agent.priceFaults()...)
+	faults = append(faults, c.Phases.faults()...)
 	return nonEmpty(faults)
 }
 

@@ -7,7 +7,7 @@ import "time"
 // or seconds; also, an older YAML key; default; min, max and oneof, the bounds; unit;
 // zero, what zero or empty means; doc, one sentence; note, a sentence about a group.
 type Config struct {
-	Env  string `key:"env" default:"local" doc:"Name of the YAML file that is read over base.yaml."`
+	Env  string `key:"env" env:"OMOIOS_ENV" default:"local" doc:"Name of the YAML file that is read over base.yaml. The settings of production are built in; any other name but local needs its file."`
 	Home string `key:"home" zero:"~/.omoi" doc:"Directory of this installation's own state: keys, dev.json, the development databases, sandboxes."`
 	Dir  string `key:"config_dir" zero:"config below home" doc:"Directory of base.yaml and <env>.yaml."`
 
@@ -19,6 +19,7 @@ type Config struct {
 	Temporal   Temporal   `key:"temporal"`
 	Dev        Dev        `key:"dev"`
 	Task       Task       `key:"task"`
+	Phases     Phases     `key:"phases" note:"Who works in each phase of a ticket. env of a task's execution_config wins."`
 	Validation Validation `key:"validation" note:"Whether another agent looks at the work before it is published. A task says so itself (validate), or its project (settings.validate), or its type."`
 	Relay      Relay      `key:"relay"`
 	Reaper     Reaper     `key:"reaper"`
@@ -38,6 +39,7 @@ type Config struct {
 	Monitoring Monitoring `key:"monitoring" note:"For guardian and conductor; docs/SUPERVISION.md says what they do. A change of a period is taken over when a worker starts."`
 	Rules      Rules      `key:"rules" note:"The numbers by which the guardian's rules judge; docs/SUPERVISION.md says of each what it is for. A tool that is under way counts as work until task.tool_timeout."`
 	Diagnostic Diagnostic `key:"diagnostic" note:"docs/DIAGNOSIS.md says what is diagnosed, and how a webhook is checked. All API processes of an installation must have the same."`
+	Retention  Retention  `key:"retention" note:"Age counts from the end of a task: it is final, and all its sandboxes are verified deleted. docs/RETENTION.md says what stays. All workers of an installation must have the same."`
 	Orchestra  Orchestra  `key:"orchestrator"`
 }
 
@@ -46,8 +48,8 @@ type API struct {
 	Host        string        `key:"host" default:"127.0.0.1" doc:"Address that the API listens on."`
 	Port        int           `key:"port" default:"18000" min:"0" max:"65535" zero:"a free port" doc:"Port that the API listens on; omoi dev moves to a free one if the default is taken."`
 	URL         string        `key:"url" zero:"the one in dev.json" doc:"Base URL at which the command line finds the API."`
-	Socket      string        `key:"socket" zero:"none; one below home, /var/lib/omoi as root, where sandboxes need it" doc:"Unix socket that the API listens on too. Sandboxes without network need it, and Docker sandboxes on a bridge while the API is on a loopback address."`
-	CallbackURL string        `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API."`
+	Socket      string        `key:"socket" zero:"none; one below home, /var/lib/omoi as root, where sandboxes need it" doc:"Unix socket that the API listens on too. Sandboxes without network need it, and Docker sandboxes on a bridge while the API is on a loopback address. Local sandboxes of omoi dev use it too."`
+	CallbackURL string        `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API. A path is kept, but for /sandbox/events, which OmoiOS put behind the base URL."`
 	Key         Secret        `key:"key" zero:"none" doc:"API key that the command line sends; the API makes it the first key of a new installation."`
 	JWTSecret   Secret        `key:"jwt_secret" env:"AUTH_JWT_SECRET_KEY" zero:"none is taken" doc:"Secret of 32 or more bytes with which JWTs are signed (HS256) that people and machines may log in with instead of API keys. All API processes must have the same."`
 	JWTPrevious Secret        `key:"jwt_previous" zero:"none" doc:"Secret that signed JWTs before and is still accepted, while it is being changed."`

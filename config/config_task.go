@@ -71,6 +71,8 @@ type Agent struct {
 	Transcript  time.Duration `key:"transcript" default:"1m" min:"10ms" max:"1h" doc:"Interval at which the transcript is sent, if it has grown; it is sent at the end too."`
 	Grace       time.Duration `key:"grace" default:"10s" min:"1ms" max:"5m" doc:"From SIGTERM to SIGKILL."`
 	CacheBytes  int64         `key:"cache_bytes" default:"0" min:"0" max:"17179869184" unit:"bytes" zero:"no cache" doc:"What the dependency cache of a project may weigh: the folder .cache in the agent's home, as the project's setup step leaves it, is given to the project's next sandboxes on this machine."`
+	ModelPrices string        `key:"model_prices" doc:"Prices of models in USD per million tokens: model=input/output or model=input/output/cache_read/cache_write, separated by commas. A part of the model's name is enough. They go before the built-in list and before the bill of Claude Code; a project's setting model_prices goes before them. The cost of a model without a price is unknown." zero:"the built-in list"`
+	PricesDate  string        `key:"model_prices_date" zero:"not said" doc:"Date of model_prices, as 2026-11-01; events of agents name it."`
 	AuthorName  string        `key:"author_name" default:"omoi" doc:"Author of commits that omoi makes."`
 	AuthorEmail string        `key:"author_email" default:"omoi@localhost" doc:"Mail address of that author."`
 }
@@ -80,6 +82,7 @@ type Daytona struct {
 	APIKey        Secret        `key:"api_key" env:"DAYTONA_API_KEY" zero:"tasks in Daytona sandboxes fail" doc:"API key of Daytona, with write:sandboxes and delete:sandboxes."`
 	APIURL        string        `key:"api_url" env:"DAYTONA_API_URL" default:"https://app.daytona.io/api" doc:"API of Daytona."`
 	Target        string        `key:"target" env:"DAYTONA_TARGET" default:"us" doc:"Region of Daytona."`
+	Execution     bool          `key:"sandbox_execution" env:"DAYTONA_SANDBOX_EXECUTION" default:"false" doc:"Run tasks that name no sandbox at Daytona, as task.sandbox=daytona does."`
 	LongestCreate time.Duration `key:"longest_create" default:"5m" min:"1ms" max:"1h" doc:"How late a sandbox may appear whose making got no answer. So long after the first look omoi looks a second time that a deleted one is gone."`
 }
 

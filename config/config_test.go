@@ -43,6 +43,7 @@ func TestLayersOverrideInOrder(t *testing.T) {
 	t.Parallel()
 	work, home := t.TempDir(), t.TempDir()
 	src := config.Source{WorkDir: work, Environ: []string{"OMOI_HOME=" + home, "OMOI_ENV=test"}}
+	write(t, filepath.Join(home, "config", "test.yaml"), "")
 	cpu := func(want float64, from string) {
 		t.Helper()
 		loaded := load(t, src)

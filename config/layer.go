@@ -21,10 +21,17 @@ const (
 	originEnvironment = "environment"
 	originDefault     = "default"
 	originBuiltIn     = "base.yaml (built in)"
+	originProduction  = "production.yaml (built in)"
+
+	envLocal      = "local"
+	envProduction = "production"
 )
 
 //go:embed base.yaml
 var builtIn []byte
+
+//go:embed production.yaml
+var production []byte
 
 // layer is one place where settings are looked for: by key, or by variable.
 type layer struct {
@@ -74,7 +81,8 @@ func texts(k *koanf.Koanf) map[string]string {
 	return out
 }
 
-// yamlLayers reads <env>.yaml and base.yaml of dir, then the built-in base.yaml.
+// yamlLayers reads <env>.yaml and base.yaml of dir, then the built-in ones. Of the environments without a file
+// only local and production mean something.
 func yamlLayers(dir, name string) ([]layer, error) {
 	if !regexp.MustCompile(`^[\w-]+$`).MatchString(name) {
 		return nil, fmt.Errorf("configuration: env: %q is not a word", name)
@@ -83,13 +91,26 @@ func yamlLayers(dir, name string) ([]layer, error) {
 	for _, base := range []string{name + ".yaml", "base.yaml"} {
 		path := filepath.Join(dir, base)
 		l, err := yamlLayer(path, file.Provider(path))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		switch {
+		case err == nil:
+			layers = append(layers, l)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		case base != "base.yaml" && name != envLocal && name != envProduction:
+			return nil, fmt.Errorf("configuration: env: there is no %s. Create it, or set OMOI_ENV to local or production", path)
 		}
+	}
+	return builtInLayers(layers, name)
+}
+
+// builtInLayers appends the layers that every binary has.
+func builtInLayers(layers []layer, name string) ([]layer, error) {
+	if name == envProduction {
+		over, err := yamlLayer(originProduction, rawBytes(production))
 		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, l)
+		layers = append(layers, over)
 	}
 	base, err := yamlLayer(originBuiltIn, rawBytes(builtIn))
 	return append(layers, base), err

@@ -69,6 +69,7 @@ func Load(src Source) (*Loaded, error) {
 	layers = append(layers, files...)
 	loaded.Warnings = append(loaded.Warnings, unused(layers)...)
 	faults := loaded.fill(layers)
+	faults = append(faults, loaded.legacy(layers)...)
 	loaded.complete(home, dir)
 	faults = append(faults, loaded.check()...)
 	if len(faults) > 0 {
@@ -140,7 +141,7 @@ func defaultHome(layers []layer) string {
 func (l *Loaded) complete(home, dir string) {
 	l.Home, l.Dir = home, dir
 	l.Database.URL = Secret(plainURL(l.Database.URL.Reveal()))
-	if !l.Given("task.sandbox") {
+	if !l.Given("task.sandbox") && !l.Daytona.Execution {
 		l.Task.Sandbox = usualSandbox(runtime.GOOS)
 	}
 	root := reflect.ValueOf(&l.Config).Elem()

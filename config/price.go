@@ -53,6 +53,22 @@ func parseRate(text string) (Rate, bool) {
 	return Rate{PerSecond: amount, Currency: parts[2]}, true
 }
 
+var (
+	modelPricesForm = regexp.MustCompile(`^\s*([^=,\s]+=[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?(/[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?)?\s*(,\s*|$))*$`)
+	dateForm        = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+)
+
+// priceFaults checks the prices of models and their date.
+func (a Agent) priceFaults() (faults []string) {
+	if !modelPricesForm.MatchString(a.ModelPrices) {
+		faults = append(faults, fmt.Sprintf("agent.model_prices: invalid prices %q: expected model=input/output, separated by commas, in USD per million tokens", a.ModelPrices))
+	}
+	if a.PricesDate != "" && !dateForm.MatchString(a.PricesDate) {
+		faults = append(faults, fmt.Sprintf("agent.model_prices_date: invalid date %q: expected a date such as 2026-11-01", a.PricesDate))
+	}
+	return faults
+}
+
 func (p Price) faults() (faults []string) {
 	for provider, text := range p.texts() {
 		if _, ok := parseRate(text); text != "" && !ok {

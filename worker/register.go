@@ -30,6 +30,7 @@ func workflowList() []named {
 		{contract.TailWorkflow, workflows.SandboxTailWorkflow},
 		{contract.GuardianWorkflow, workflows.GuardianWorkflow},
 		{contract.ConductorWorkflow, workflows.ConductorWorkflow},
+		{contract.RetentionWorkflow, workflows.RetentionWorkflow},
 	}
 }
 
@@ -57,6 +58,8 @@ func quickList(a *activities.Activities) []named {
 		{contract.BeginConducting, a.BeginConducting},
 		{contract.ConductFleets, a.ConductFleets},
 		{contract.EndConducting, a.EndConducting},
+		{contract.BeginRetention, a.BeginRetention},
+		{contract.RemoveExpired, a.RemoveExpired},
 	}
 }
 

@@ -79,6 +79,9 @@ func activityTypes() map[string]any {
 		contract.BeginConducting: func(ctx, contract.CycleRef) (contract.BegunConducting, error) { panic("type only") },
 		contract.ConductFleets:   func(ctx, contract.Stretch) (contract.Conducted, error) { panic("type only") },
 		contract.EndConducting:   func(ctx, contract.ConductReport) error { panic("type only") },
+
+		contract.BeginRetention: func(ctx) (contract.RetentionBegun, error) { panic("type only") },
+		contract.RemoveExpired:  func(ctx, contract.RetentionStep) (contract.RetentionDone, error) { panic("type only") },
 	}
 }
 
@@ -91,6 +94,7 @@ func workflowTypes() map[string]any {
 		contract.ReaperWorkflow:    func(workflow.Context) (contract.ReaperReport, error) { panic("type only") },
 		contract.GuardianWorkflow:  func(workflow.Context) (contract.CycleReport, error) { panic("type only") },
 		contract.ConductorWorkflow: func(workflow.Context) (contract.ConductReport, error) { panic("type only") },
+		contract.RetentionWorkflow: func(workflow.Context) (contract.RetentionReport, error) { panic("type only") },
 		contract.TailWorkflow:      func(workflow.Context, contract.TailInput) (contract.TailResult, error) { panic("type only") },
 	}
 }

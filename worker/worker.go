@@ -31,7 +31,7 @@ type Config struct {
 	HostBeat    time.Duration // between signs of life of the machine; default 5 s
 	Restore     time.Duration // between looks whether somebody has deleted a schedule; default 1 min
 	// Throttle is the longest time for which a heartbeat is held back, and so how late an
-	// activity may learn that it is cancelled; default 1 s.
+	// activity may learn that it is cancelled; default 1 s. [contract.HeartbeatCall] bounds the call.
 	Throttle time.Duration
 
 	MaxActivities int // at once, on each queue; default 200

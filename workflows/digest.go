@@ -88,8 +88,11 @@ func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
 		if f.Class == task.ClassNone {
 			f.Class = task.ClassAgentError
 		}
-		if r.stopped(ctx, m) {
+		switch {
+		case r.stopped(ctx, m):
 			f.Kind, f.errorID, f.reason = task.FactObserved, "", task.WasInterrupted+", and no message came that says how to go on."
+		case m.Class == task.ClassStopped && r.reviews(ctx):
+			f.Kind = task.FactValidatorLimit
 		}
 	case task.EventAgentWaiting:
 		r.watch.Waiting = workflow.Now(ctx)

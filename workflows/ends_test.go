@@ -154,3 +154,26 @@ func TestSandboxThatDiesWithTheWorkIsAFailedAttempt(t *testing.T) {
 	require.Len(t, s.begun, 2)
 	require.Equal(t, task.StatusCompleted, s.last().Status)
 }
+
+// TestTask_ClaimWithoutCommit begins another attempt where the branch does not show what the agent claims.
+func TestTask_ClaimWithoutCommit(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.loaded.State.Continuous = true
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		s.after(2*time.Second, func() { s.events(box, 2, contract.Milestone{Type: task.EventContinuousCompleted, OK: true}) })
+	}
+	s.fail[contract.CollectWork] = []error{refusal(task.ClassAgentError)}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, s.begun, 2)
+	require.Equal(t, []bool{true, true}, s.claimed)
+	require.Equal(t, task.StatusCompleted, s.last().Status)
+
+	s = newStage(t)
+	s.succeeds()
+	_, err = s.run()
+	require.NoError(t, err)
+	require.Equal(t, []bool{false}, s.claimed, "a single run claims no validation")
+}

@@ -13,6 +13,7 @@ import (
 type fact struct {
 	task.Fact
 	command    string // id of the command that it came as
+	from       string // the sandbox that gave a verdict; empty: a user gave it
 	reason     string
 	idle       string // see contract.AttemptEnd
 	errorID    string
@@ -152,13 +153,16 @@ func (b *inbox) takeCommand(ctx workflow.Context, cmd contract.Command, r *taskR
 		return
 	}
 	if !taken.Settled {
-		b.facts = append(b.facts, commandFact(taken))
+		f := commandFact(taken)
+		f.Early = f.Kind == task.FactVerdict && !f.OK &&
+			workflow.GetVersion(ctx, "early-verdict", workflow.DefaultVersion, 1) != workflow.DefaultVersion
+		b.facts = append(b.facts, f)
 	}
 }
 
 // commandFact is what a command asks for.
 func commandFact(c contract.TakenCommand) fact {
-	f := fact{command: c.ID, reason: c.Reason, feedbackID: c.FeedbackID}
+	f := fact{command: c.ID, from: c.From, reason: c.Reason, feedbackID: c.FeedbackID}
 	f.OK = c.OK
 	switch c.Kind {
 	case contract.CommandCancel:

@@ -109,6 +109,11 @@ func (r *taskRun) park(ctx workflow.Context, eff task.Effects) (task.Effects, er
 	if err != nil || (over && asked.Action != task.ActionBegin && asked.Action != task.ActionValidate) {
 		return asked, err
 	}
+	if asked.Status == task.StatusNeedsRevision {
+		if asked, err = r.leave(ctx, asked, nil); err != nil {
+			return asked, err
+		}
+	}
 	r.judge.Blocked = task.BlockedNone
 	r.loaded.HoldsSlot = false
 	if err := r.claimSlot(ctx); err != nil {

@@ -57,9 +57,11 @@ func (r *taskRun) collect(ctx workflow.Context) (eff task.Effects, over bool, er
 // bringOut brings the commits out. A git host, or a provider of sandboxes, that takes no requests for a while is waited for, up
 // to the longest duration of the attempt: sandbox and slot are kept, since the work is in there.
 func (r *taskRun) bringOut(ctx workflow.Context) error {
+	in := r.ref()
+	in.Claimed = r.last.Kind == task.FactContinuousCompleted
 	for {
 		var got contract.Collected
-		err := r.step(ctx, r.sandboxCall(contract.CollectWork), r.ref(), &got)
+		err := r.step(ctx, r.sandboxCall(contract.CollectWork), in, &got)
 		until := detailsOf(err).ResetAt
 		if until.IsZero() || r.interrupted() || until.After(r.watch.Assigned.Add(r.loaded.Settings.AttemptTimeout)) {
 			return err

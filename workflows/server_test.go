@@ -93,6 +93,8 @@ func paths() []path {
 		{"budget", playBudget},
 		{"guardian", playGuardian},
 		{"conductor", playConductor},
+		{"retention", playRetention},
+		{"frozen", playFrozen},
 	}
 }
 
@@ -256,6 +258,19 @@ func playUnknown(tr *troupe) {
 	require.GreaterOrEqual(tr.t, asked, 3)
 }
 
+// The sandbox was frozen for an hour of an attempt that may last a second.
+func playFrozen(tr *troupe) {
+	tr.loaded.Settings.AttemptTimeout = time.Second
+	tr.ledger = func(n int) contract.LoadedSandbox {
+		if n == 1 {
+			tr.events(tr.box(1), 1, started(), completed(true))
+		}
+		return contract.LoadedSandbox{Provider: task.ProviderLocal, Verify: true, SalvageWindow: 5 * time.Minute, Frozen: time.Hour}
+	}
+	require.NoError(tr.t, tr.play())
+	require.Len(tr.t, tr.begun, 1)
+}
+
 // The agent dies without a word, and whoever sees it asks for a look.
 func playAgentEnded(tr *troupe) {
 	tr.endsWithoutAWord()
@@ -401,6 +416,7 @@ func registerWorkflows(w worker.WorkflowRegistry) {
 	w.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.GuardianWorkflow, workflow.RegisterOptions{Name: contract.GuardianWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.ConductorWorkflow, workflow.RegisterOptions{Name: contract.ConductorWorkflow})
+	w.RegisterWorkflowWithOptions(workflows.RetentionWorkflow, workflow.RegisterOptions{Name: contract.RetentionWorkflow})
 }
 
 // play runs the task to its end, over continue-as-new and reset.

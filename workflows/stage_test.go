@@ -38,6 +38,7 @@ type stage struct {
 	begun    []contract.BeginAttemptInput
 	cleaned  []string
 	onBranch func()
+	claimed  []bool // whether each CollectWork was told of a claim
 
 	loaded  contract.LoadedTask
 	unread  map[string]contract.Digest // what ReadFacts answers, by sandbox
@@ -56,8 +57,11 @@ type stage struct {
 	conducted contract.ConductReport
 	// validators are the sandboxes from which verdicts come, by their command's id.
 	validators map[string]string
-	fenced     bool
-	foreign    bool // another run wrote the row, until this one has projected
+	// senders are the sandboxes of others from which verdicts come, by their command's id.
+	senders  map[string]string
+	starting func(context.Context) // called while an agent is being started
+	fenced   bool
+	foreign  bool // another run wrote the row, until this one has projected
 	// overtaken says that another run wrote the row after the one that this one continues.
 	overtaken bool
 }
@@ -79,6 +83,7 @@ func newStage(t *testing.T) *stage {
 	s.env.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.GuardianWorkflow, workflow.RegisterOptions{Name: contract.GuardianWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.ConductorWorkflow, workflow.RegisterOptions{Name: contract.ConductorWorkflow})
+	s.env.RegisterWorkflowWithOptions(workflows.RetentionWorkflow, workflow.RegisterOptions{Name: contract.RetentionWorkflow})
 	s.register(s.env)
 	return s
 }
@@ -153,7 +158,8 @@ func (s *stage) register(registry activityRegistry) {
 		box := s.validators[id]
 		s.mu.Unlock()
 		taken := contract.TakenCommand{ID: id, Kind: in.Command.Kind, Reason: in.Command.Reason, OK: in.Command.Reason == "ok", SandboxID: box}
-		if box != "" && !taken.OK {
+		taken.From = s.senders[id]
+		if (box != "" || taken.From != "") && !taken.OK {
 			taken.FeedbackID = "feedback-" + id
 		}
 		return taken, s.called(contract.TakeCommand)
@@ -175,6 +181,7 @@ func (s *stage) register(registry activityRegistry) {
 	s.registerSandbox(on)
 	s.registerGuardian(on)
 	s.registerConductor(on)
+	s.registerRetention(on)
 }
 
 func (s *stage) registerSandbox(on func(string, any)) {
@@ -188,9 +195,12 @@ func (s *stage) registerSandbox(on func(string, any)) {
 		return s.turn(ctx, s.count(contract.TailSandbox))
 	})
 	on(contract.DrainSpool, func(context.Context, contract.SandboxRef) error { return s.called(contract.DrainSpool) })
-	on(contract.StartAgent, func(_ context.Context, ref contract.SandboxRef) error {
+	on(contract.StartAgent, func(ctx context.Context, ref contract.SandboxRef) error {
 		if err := s.called(contract.StartAgent); err != nil {
 			return err
+		}
+		if s.starting != nil {
+			s.starting(ctx)
 		}
 		if s.spawned != nil {
 			s.spawned(ref.Attempt, ref.SandboxID)
@@ -201,7 +211,10 @@ func (s *stage) registerSandbox(on func(string, any)) {
 	on(contract.Observe, func(_ context.Context, in contract.ObserveInput) (contract.Observation, error) {
 		return s.observe(in), s.called(contract.Observe)
 	})
-	on(contract.CollectWork, func(context.Context, contract.SandboxRef) (contract.Collected, error) {
+	on(contract.CollectWork, func(_ context.Context, in contract.SandboxRef) (contract.Collected, error) {
+		s.mu.Lock()
+		s.claimed = append(s.claimed, in.Claimed)
+		s.mu.Unlock()
 		return contract.Collected{Head: "beef", Commits: 1}, s.called(contract.CollectWork)
 	})
 	on(contract.LoadSandbox, func(_ context.Context, ref contract.SandboxRef) (contract.LoadedSandbox, error) {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -110,6 +111,11 @@ func (r *taskRun) stopped(ctx workflow.Context, m contract.Milestone) bool {
 		workflow.GetVersion(ctx, "interrupted-validator", workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
+// reviews reports whether a user judges the work if the validator reaches its own limit. Runs whose task failed there replay so.
+func (r *taskRun) reviews(ctx workflow.Context) bool {
+	return r.attempt.Validates && workflow.GetVersion(ctx, "review-after-limit", workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
 // stopInterrupted is the stop reason of an agent that was interrupted and that nobody spoke to again.
 const stopInterrupted = "interrupted"
 
@@ -118,11 +124,12 @@ func (r *taskRun) worded(f fact) fact {
 	if f.Kind == task.FactObserved && f.Class == task.ClassStopped && r.judge.Handed {
 		f.reason = strings.TrimSuffix(f.reason, task.GoesOnByRetry) + " Another validator looks at the work."
 	}
-	if f.Kind != task.FactVerdict || r.judge.Rounds == 0 {
+	if f.Kind != task.FactVerdict {
 		return f
 	}
-	review := task.Review{Round: r.judge.Round + 1, SandboxID: f.SandboxID, Passed: f.OK}
-	f.reason = review.Words(r.judge.Rounds)
+	rounds := cmp.Or(r.judge.Rounds, task.MaxRevisions+1) // without a validator, as many verdicts as revisions, and the last
+	review := task.Review{Round: r.judge.Round + 1, SandboxID: cmp.Or(f.SandboxID, f.from), Passed: f.OK}
+	f.reason = review.Words(rounds)
 	if f.errorID == "" {
 		f.errorID = f.feedbackID
 	}

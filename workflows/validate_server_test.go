@@ -23,6 +23,8 @@ func validatedPaths() []path {
 		{"validation-verdict-due", playValidationVerdictDue},
 		{"validation-unspoken", playValidationUnspoken},
 		{"validation-interrupted", playValidationInterrupted},
+		{"validation-limit", playValidationLimit},
+		{"verdict-early", playVerdictEarly},
 	}
 }
 
@@ -124,6 +126,22 @@ func playValidationInterrupted(tr *troupe) {
 	})
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, []string{"first", "validation", "validation"}, tr.kinds())
+}
+
+// The validator reaches its own limit, and a user sends the work back.
+func playValidationLimit(tr *troupe) {
+	reviewedByUser(tr.stage, contract.CommandVerdict, "no")
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, []string{"first", "validation", "revision", "validation"}, tr.kinds())
+	require.Len(tr.t, tr.parkedFor(task.BlockedReview), 1)
+}
+
+// The verdict comes while the agent is being started, which only the next attempt gets to.
+func playVerdictEarly(tr *troupe) {
+	judgedEarly(tr.stage)
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, task.ReceiptCarriedOut, tr.receipts()["early"])
+	require.Equal(tr.t, "revision", tr.begun[1].Kind)
 }
 
 func playValidationUnspoken(tr *troupe) {

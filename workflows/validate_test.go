@@ -1,11 +1,14 @@
 package workflows_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -118,7 +121,7 @@ func TestAValidatorWithoutAVerdictIsTriedAgain(t *testing.T) {
 	require.Equal(t, []string{"completed", "failed", "failed", "completed"}, s.outcomes())
 }
 
-// Who interrupts a validator stops no work: another one begins, and the task keeps its retries. A limit of the validator's own ends the task.
+// Who interrupts a validator stops no work: another one begins, and the task keeps its retries. A limit of the validator's own is for a user to decide on.
 func TestAnInterruptedValidatorCostsNoRetry(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -145,14 +148,121 @@ func interruptedValidator() contract.Milestone {
 	return said
 }
 
-func TestAValidatorsOwnLimitEndsTheTask(t *testing.T) {
+// reviewedByUser has the validator of the first round reach its own limit, and a user decide afterwards.
+func reviewedByUser(s *stage, kind, said string) {
+	s.senders = map[string]string{"v1": "review"} // whose feedback is kept
+	validated(s, func(round int, box string) {
+		if round > 1 {
+			s.verdict(box, "ok")
+			return
+		}
+		s.events(box, 2, agentError(task.ClassStopped))
+		s.after(time.Minute, func() { s.command(kind, "v1", said) })
+	})
+}
+
+// parkedFor are the projections of a task that waits for a reason.
+func (s *stage) parkedFor(why task.BlockedReason) (parked []contract.Projection) {
+	for _, p := range s.projects {
+		if p.Blocked == why && p.Ended != nil {
+			parked = append(parked, p)
+		}
+	}
+	return parked
+}
+
+func TestValidatorLimit_WaitsForAUsersReview(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kind, said string
+		kinds      []string
+	}{
+		"accepted":          {contract.CommandVerdict, "ok", []string{"first", "validation"}},
+		"sent back":         {contract.CommandVerdict, "no", []string{"first", "validation", "revision", "validation"}},
+		"another validator": {contract.CommandRetry, "", []string{"first", "validation", "validation"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			reviewedByUser(s, c.kind, c.said)
+			result, err := s.run()
+			require.NoError(t, err)
+			require.Equal(t, task.StatusCompleted, result.Status)
+			require.Equal(t, c.kinds, s.kinds())
+			parked := s.parkedFor(task.BlockedReview)
+			require.Len(t, parked, 1)
+			require.True(t, parked[0].ReleaseSlot)
+			require.Equal(t, task.ClassStopped, parked[0].Ended.Class)
+			require.Equal(t, task.ReceiptCarriedOut, s.receipts()["v1"])
+			if c.said == "no" {
+				require.Equal(t, "feedback-v1", s.begun[2].FeedbackID)
+			}
+		})
+	}
+}
+
+func TestValidatorTimeout_WaitsForAUsersReview(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	validated(s, func(_ int, box string) { s.events(box, 2, agentError(task.ClassStopped)) })
+	s.loaded.Settings.AttemptTimeout = 10 * time.Minute
+	s.observe = func(contract.ObserveInput) contract.Observation {
+		return contract.Observation{Seen: contract.SeenWorking, Next: time.Minute}
+	}
+	validated(s, func(int, string) { s.after(20*time.Minute, func() { s.command(contract.CommandVerdict, "v1", "ok") }) })
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, s.parkedFor(task.BlockedReview), 1)
+}
+
+// Without a validator of its own, the task takes verdicts from outside: three revisions, and then the end.
+func TestFourthFailedVerdict_GivesTheValidatorsWordsAndTheRounds(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.senders = map[string]string{}
+	s.spawned = func(_ int, box string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.senders["v"+box] = "outside"
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		s.after(4*time.Second, func() { s.command(contract.CommandVerdict, "v"+box, "no") })
+	}
 	_, err := s.run()
 	var app *temporal.ApplicationError
 	require.ErrorAs(t, err, &app)
-	require.Equal(t, string(task.ClassStopped), app.Type())
+	require.Equal(t, string(task.ClassAgentError), app.Type())
+	require.Len(t, s.begun, 4)
+	require.Equal(t, "round 4 of 4: the validator said no", s.last().Reason)
+	require.Equal(t, "feedback-vbox4", s.last().ErrorID)
+	require.True(t, s.last().Quotes)
+}
+
+// judgedEarly gives a verdict while the first agent is being started, which takes until the workflow has heard of it.
+func judgedEarly(s *stage) {
+	s.starting = func(ctx context.Context) {
+		if s.count(contract.StartAgent) > 1 {
+			return
+		}
+		s.command(contract.CommandVerdict, "early", "no")
+		assert.Eventually(s.t, func() bool {
+			activity.RecordHeartbeat(ctx)
+			return ctx.Err() != nil
+		}, 30*time.Second, 10*time.Millisecond, "the start goes on")
+	}
+	s.spawned = func(n int, box string) {
+		if n > 1 {
+			s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) })
+		}
+	}
+}
+
+func TestVerdictDuringAgentStart_IsApplied(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	judgedEarly(s)
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["early"])
+	require.Equal(t, []string{"first", "revision"}, s.kinds())
 }
 
 func TestValidatorsThatNeverJudgePassNothing(t *testing.T) {

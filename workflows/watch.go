@@ -65,7 +65,7 @@ func (r *taskRun) question() (string, time.Time) {
 	if !w.Finished.IsZero() { // it is known to be done, so no look at it tells more
 		ask, due = askVerdict, w.Finished.Add(min(s.HeartbeatTimeout, verdictWait))
 	}
-	earlier(askTooLong, w.Assigned.Add(s.AttemptTimeout))
+	earlier(askTooLong, w.Assigned.Add(s.AttemptTimeout+w.Frozen))
 	if r.hinted() {
 		return contract.AskEnded, zeroTime
 	}
@@ -85,11 +85,17 @@ func (r *taskRun) look(ctx workflow.Context) (eff task.Effects, over bool, err e
 	if due.After(workflow.Now(ctx)) {
 		return eff, false, nil
 	}
+	if question == askTooLong && (r.wasFrozen(ctx) || r.inbox.waiting(false)) {
+		return eff, false, nil
+	}
 	if question == askTooLong {
 		f := fact{Fact: task.Fact{Kind: task.FactTooLong, SandboxID: r.attempt.SandboxID, OK: r.watch.Unknown == 0}}
 		f.reason = "the attempt reached its longest duration"
 		if r.watch.Unknown > 0 && r.watch.Doubt != "" {
 			f.reason += "; the last look said: " + r.watch.Doubt
+		}
+		if f.OK && r.reviews(ctx) {
+			f.Kind = task.FactValidatorLimit
 		}
 		eff = r.decide(f)
 		return eff, decisive(eff), nil
@@ -113,6 +119,21 @@ func (r *taskRun) look(ctx workflow.Context) (eff task.Effects, over bool, err e
 		return eff, false, nil
 	}
 	return r.judgeObservation(ctx, question, seen)
+}
+
+// wasFrozen reports whether the sandbox was frozen for a time that is not counted yet. By that the attempt
+// may last longer. Runs that ended such an attempt before replay without the question.
+func (r *taskRun) wasFrozen(ctx workflow.Context) bool {
+	if workflow.GetVersion(ctx, "frozen-time", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return false
+	}
+	var box contract.LoadedSandbox
+	ask := call{name: contract.LoadSandbox, summary: "frozen time"}
+	if err := ask.get(ctx, r.ref(), &box); err != nil || box.Frozen <= r.watch.Frozen {
+		return false
+	}
+	r.watch.Frozen = box.Frozen
+	return true
 }
 
 // observe asks the store, the provider and the sandbox; no answer is unknown.

@@ -48,6 +48,22 @@ func TestUnknownForTheLongestDurationParks(t *testing.T) {
 	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["again"])
 }
 
+// An attempt lasts longer by the time in which its sandbox was frozen.
+func TestFrozenTimeIsNoTimeOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.ledger = func(int) contract.LoadedSandbox {
+		return contract.LoadedSandbox{Provider: task.ProviderLocal, Verify: true, SalvageWindow: 5 * time.Minute, Frozen: 9 * time.Hour}
+	}
+	s.spawned = func(_ int, box string) {
+		s.after(time.Second, func() { s.events(box, 1, started()) })
+		s.after(12*time.Hour, func() { s.events(box, 2, completed(true)) })
+	}
+	_, err := s.run()
+	require.NoError(t, err)
+	require.Len(t, s.begun, 1)
+}
+
 func TestObservations(t *testing.T) {
 	t.Parallel()
 	for seen, class := range map[string]task.FailureClass{

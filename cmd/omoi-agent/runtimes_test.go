@@ -24,7 +24,7 @@ replay() {
 read -r said
 echo '{"type":"system","subtype":"init"}'
 replay
-result() { echo '{"type":"result","subtype":"success","is_error":'$1',"result":"'"$2"'","total_cost_usd":0.5,"modelUsage":{"m":{"inputTokens":7,"costUSD":0.5}}}'; }
+result() { echo '{"type":"result","subtype":"success","is_error":'$1',"result":"'"$2"'","total_cost_usd":0.5,"modelUsage":{"claude-opus-5":{"inputTokens":7,"costUSD":0.5}}}'; }
 `
 
 // standInBox is a sandbox in which the stand-in is the agent. It needs no model and no network.

@@ -24,7 +24,11 @@ func main() {
 const sameWish = time.Second
 
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		ends = append(ends, syscall.SIGHUP) // a closed terminal
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameWish, stop) }) // from then on another one ends the process at once
 	return cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)

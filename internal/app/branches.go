@@ -3,15 +3,35 @@ package app
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // branches is the branch workflow on GitHub.
-type branches struct{ hub *github.Hub }
+type branches struct {
+	hub   *github.Hub
+	pause time.Duration // before the second of [branchCalls] calls, doubled each time
+}
+
+// OmoiOS called GitHub three times to make a branch or a pull request, after a second and after two.
+const (
+	branchCalls = 3
+	branchPause = time.Second
+)
+
+// again calls do until GitHub answers, at most [branchCalls] times. What is called may run twice.
+func (b branches) again(ctx context.Context, do func() error) error {
+	err := do()
+	for n := 1; n < branchCalls && task.CodeOf(err) == task.CodeUnavailable && pause.For(ctx, b.pause<<(n-1)) == nil; n++ {
+		err = do()
+	}
+	return err
+}
 
 func repoOf(at client.BranchPlace) scm.Repo { return scm.Repo(at.RepoOwner + "/" + at.RepoName) }
 
@@ -20,17 +40,25 @@ func (b branches) StartBranch(ctx context.Context, who scm.Owner, in client.Bran
 	if scm.RefSafe(in.TicketID) != in.TicketID {
 		return "", "", task.Invalid("ticket_id", "The ticket_id %q may hold letters, digits, - and _ only, since it stands in the name of a branch.", in.TicketID)
 	}
-	made, err := b.hub.As(who).EnsureBranch(ctx, scm.BranchRequest{
-		Repo: repoOf(in.BranchPlace), TicketID: in.TicketID, TaskID: in.TicketID, Title: in.TicketTitle, TicketType: in.TicketType, Priority: in.Priority,
+	var made scm.Branch
+	err = b.again(ctx, func() (err error) {
+		made, err = b.hub.As(who).EnsureBranch(ctx, scm.BranchRequest{
+			Repo: repoOf(in.BranchPlace), TicketID: in.TicketID, TaskID: in.TicketID, Title: in.TicketTitle, TicketType: in.TicketType, Priority: in.Priority,
+		})
+		return err
 	})
 	return made.Name, made.Head, err
 }
 
 // FinishBranch implements api.Branches.
 func (b branches) FinishBranch(ctx context.Context, who scm.Owner, in client.BranchFinish) (number int, url string, err error) {
-	pull, err := b.hub.As(who).EnsurePull(ctx, repoOf(in.BranchPlace), scm.PullRequest{
-		Title: "[" + in.TicketID + "] " + in.TicketTitle, Head: in.BranchName,
-		Body: cmp.Or(in.PRBody, "Resolves #"+in.TicketID+".\n\nOpened automatically by omoi."),
+	var pull scm.PullRequest
+	err = b.again(ctx, func() (err error) {
+		pull, err = b.hub.As(who).EnsurePull(ctx, repoOf(in.BranchPlace), scm.PullRequest{
+			Title: "[" + in.TicketID + "] " + in.TicketTitle, Head: in.BranchName,
+			Body: cmp.Or(in.PRBody, "Resolves #"+in.TicketID+".\n\nOpened automatically by omoi."),
+		})
+		return err
 	})
 	return pull.Number, pull.URL, err
 }

@@ -46,6 +46,7 @@ type Options struct {
 	Progress func(step string)        // of omoi dev, one sentence a step; nil: silent
 	Ready    func(info devstack.Info) // called once everything answers; nil: not called
 
+	LeaveRunning   bool // omoi dev does not freeze the agents of this machine when it stops
 	DaytonaStandIn bool // omoi dev starts a stand-in for Daytona and uses it
 }
 
@@ -78,6 +79,7 @@ type core struct {
 	metrics      *metrics.Metrics
 	tracing      *tracing.Tracing // nil: off
 	inlet        *inlet           // of a worker; nil elsewhere
+	found        providers        // of a worker; nil elsewhere
 	organization string
 	owner        string // the user for whom an open server takes everybody
 	credentials  *credential.Service
@@ -137,10 +139,14 @@ func (c *core) openStore(ctx context.Context) error {
 		return err
 	}
 	machine, _ := os.Hostname() // without it hosts are listed by their ids alone
+	ring, err := credentialRing(c.cfg)
+	if err != nil {
+		return err
+	}
 	store, err := postgres.Open(ctx, pooled(c.cfg.Database), postgres.Config{
-		Machine: machine, Settings: taskSettings(c.cfg.Task), MaxUnverified: c.cfg.Task.MaxUnverified,
+		Machine: machine, Version: ReadBuild().String(), Settings: taskSettings(c.cfg.Task), MaxUnverified: c.cfg.Task.MaxUnverified,
 		HostFresh: max(3*c.cfg.Worker.HostBeat, time.Second), PulsePeriod: c.cfg.Relay.Pulse, Log: c.log, Counter: c.metrics.Tasks,
-		Prices: prices(c.cfg.Price), LimitApart: c.cfg.Task.LimitApart,
+		Ring: ring, Prices: prices(c.cfg.Price), LimitApart: c.cfg.Task.LimitApart,
 		SecondLook: map[string]time.Duration{task.ProviderDaytona: c.cfg.Daytona.LongestCreate},
 	})
 	if err != nil {
@@ -215,7 +221,8 @@ func (c *core) dialTemporal() (*temporal.Client, error) {
 		HostPort: cfg.Temporal.Address, Namespace: cfg.Temporal.Namespace, TLS: conf,
 		APIKey: cfg.Temporal.APIKey.Reveal(), ReaperPeriod: cfg.Reaper.Interval,
 		GuardianPeriod: cfg.Monitoring.GuardianInterval, GuardianOff: !cfg.Monitoring.Enabled, ConductorPeriod: cfg.Monitoring.ConductorInterval,
-		Metrics: c.metrics.SDK(), Interceptors: c.tracing.Interceptors(),
+		RetentionPeriod: cfg.Retention.Interval,
+		Metrics:         c.metrics.SDK(), Interceptors: c.tracing.Interceptors(),
 	}, quiet(c.log))
 }
 

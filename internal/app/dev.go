@@ -20,7 +20,8 @@ import (
 
 // RunDev runs everything on this machine until ctx ends: the stack, API, relay and worker.
 // It holds the lock of home, keeps dev.json there while it runs, and calls opts.Ready once
-// everything answers. Where no login was asked for and the API is on loopback it is open.
+// everything answers. Where no login was asked for and the API is on loopback it is open. When
+// ctx ends it freezes the agents of this machine, unless opts.LeaveRunning, and returns within 10 s.
 func RunDev(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	lock, err := devstack.Acquire(cfg.Home)
 	if err != nil {
@@ -75,7 +76,7 @@ func (d *dev) settle(ctx context.Context) error {
 	}
 	d.moved("the API", cfg.API.Port, port)
 	cfg.API.Port = port
-	return settleSocket(cfg)
+	return settleDevSocket(cfg)
 }
 
 // sayOldDatabase tells who removed home to begin anew that the database, which root keeps
@@ -113,6 +114,9 @@ func (d *dev) stackConfig() devstack.Config {
 	out.TemporalBin = cfg.Dev.TemporalBin
 	out.TemporalPort = devstack.Port{Want: cfg.Dev.TemporalPort, Fixed: cfg.Given("dev.temporal_port")}
 	out.TemporalUIPort = devstack.Port{Want: cfg.Dev.TemporalUIPort, Fixed: cfg.Given("dev.temporal_ui_port")}
+	if u, err := url.Parse(cfg.Temporal.UIURL); err == nil && u.Hostname() != "" {
+		out.WebHosts = []string{u.Hostname()}
+	}
 	out.Namespace = cfg.Temporal.Namespace
 	out.SearchAttributes = []string{contract.AttributeStatus, contract.AttributeProject, contract.AttributeOrg}
 	out.TemporalDynamic = strings.Fields(cfg.Dev.TemporalDynamic)
@@ -162,9 +166,15 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if open, err := c.store.OpenTasks(ctx, 0); err == nil && len(open) > 0 {
 		d.say("taking up " + tasksOpen(len(open)) + " of the last time")
 	}
+	d.say(retentionWords(retentionRules(d.cfg.Retention)))
 	d.say("starting API and worker")
 	c.openInlet()
+	d.boundStop()
 	w, err := c.newWorker()
+	if err != nil {
+		return err
+	}
+	f, err := c.freezer(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,34 +191,14 @@ func (d *dev) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, devstack.RetireInfo(d.cfg.Home)) }()
-	services := append([]service{{"farewell", func(ctx context.Context) error { return d.farewell(ctx, c) }}}, c.apiServices(listeners)...)
+	services := append([]service{{"sandboxes", func(ctx context.Context) error { return d.tend(ctx, c, f) }}}, c.apiServices(listeners)...)
 	services = append(services, shown...)
 	services = append(services, service{"worker", func(ctx context.Context) error { return c.runWorker(ctx, w) }}, service{"announcement", d.announce})
+	defer d.freezeLate(ctx, c, f)
 	return runAll(ctx, services...)
 }
 
-// farewell says at the stop, before anything is stopped, what the next start will take up.
-func (d *dev) farewell(ctx context.Context, c *core) error {
-	<-ctx.Done()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	switch open, err := c.store.OpenTasks(ctx, 0); {
-	case err != nil:
-		d.say("stopping")
-	case len(open) == 0:
-		d.say("stopping; no task is open")
-	default:
-		d.say("stopping; the next omoi dev goes on with " + tasksOpen(len(open)))
-	}
-	return nil
-}
-
-func tasksOpen(n int) string {
-	if n == 1 {
-		return "1 open task"
-	}
-	return strconv.Itoa(n) + " open tasks"
-}
+func tasksOpen(n int) string { return counted(n, "open task", "open tasks") }
 
 func (d *dev) migrate(ctx context.Context) error {
 	target := d.cfg.Database.URL.Reveal()

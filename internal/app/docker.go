@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/docker"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -44,7 +45,7 @@ func dockerNeedsSocket(cfg *config.Loaded) bool {
 	if runtime.GOOS != "linux" || cfg.Docker.Network == docker.NetworkHost || !offersDocker(cfg) {
 		return false
 	}
-	return cfg.Docker.Network == docker.NetworkNone || docker.Loopback(cmp.Or(cfg.API.CallbackURL, apiURL(cfg)))
+	return cfg.Docker.Network == docker.NetworkNone || sandbox.Loopback(cmp.Or(cfg.API.CallbackURL, apiURL(cfg)))
 }
 
 // addLocal adds the providers whose sandboxes live on this machine. Where processes cannot be

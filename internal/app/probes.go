@@ -14,7 +14,9 @@ import (
 func (c *core) probes() []api.Probe {
 	probes := []api.Probe{
 		{Name: "database", Required: true, Check: c.store.Ping},
+		{Name: "disk", Check: c.store.Writable}, // of the database
 		{Name: "temporal", Check: c.temporal.Check},
+		{Name: "workers", Check: c.workersPoll, Tell: c.workersOnline},
 		{Name: "relay", Check: func(ctx context.Context) error { return c.beats(ctx, ingest.PartRelay) }},
 		{Name: "redis"},
 		{Name: "sandboxes", Check: c.store.NoAlarm}, // what the reaper cannot settle without a person
@@ -24,7 +26,7 @@ func (c *core) probes() []api.Probe {
 			api.Probe{Name: "conductor", Check: c.conductorLooks, Tell: c.conductorAge})
 	}
 	if c.redis != nil {
-		probes[3].Check = func(ctx context.Context) error {
+		probes[4].Check = func(ctx context.Context) error {
 			if err := c.redis.Ping(ctx).Err(); err != nil {
 				return task.Errorf(task.CodeUnavailable, "Redis does not answer; wake-ups between processes are late.").WithCause(err)
 			}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -50,6 +51,7 @@ func (c *core) hider(ctx context.Context, taskID string, given map[string]string
 		work, err := c.store.Life().Work(ctx, taskID)
 		if err == nil {
 			env, err = c.envOf(ctx, work)
+			err = cmp.Or(work.Unreadable, err)
 		}
 		if err != nil && task.CodeOf(err) != task.CodeNotFound { // so is what it was given
 			return nil, fmt.Errorf("read what task %s was given: %w", taskID, err)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/devstack"
@@ -23,6 +24,22 @@ func settleSocket(cfg *config.Loaded) error {
 	if cfg.API.Socket != "" || cfg.Sandbox.Network != "none" && !dockerNeedsSocket(cfg) {
 		return nil
 	}
+	return makeSocket(cfg)
+}
+
+// settleDevSocket gives every sandbox of omoi dev a socket: the port may be another one at the next start.
+// Where the kernel takes no path that long, or where there are no local sandboxes, those that need none have none.
+func settleDevSocket(cfg *config.Loaded) error {
+	const longest = 107
+	here := place(cfg)
+	path := filepath.Join(here.PrivateDir("api"), "api.sock")
+	if cfg.API.Socket != "" || runtime.GOOS != "linux" || len(path) > longest {
+		return settleSocket(cfg)
+	}
+	return makeSocket(cfg)
+}
+
+func makeSocket(cfg *config.Loaded) error {
 	here := place(cfg)
 	dir, err := here.MakePrivateDir("api")
 	if err != nil {

@@ -91,13 +91,14 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.found = found
 	mirror.Trim(mirrors(c.cfg), c.cfg.Worker.RepoCache)
 	c.logs, c.lookout = c.newLogs(host, found), c.newLookout(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store.Life(), Ledger: c.store.Life(), Fleet: c.store.Life(), Runs: c.temporal, Providers: found, Git: c.hosts,
-		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian, Conductor: c.conductor,
+		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian, Conductor: c.conductor, Retention: c.store,
 		Caches: depcache.New(filepath.Join(c.cfg.Home, "caches")),
-		Wake:   func(taskID string) { c.bus.Wake(live.Task(taskID)) }, Log: c.log,
+		Wake:   func(taskID string) { c.bus.Wake(live.Task(taskID)) }, CutOff: c.metrics.Tasks.ActivityCutOff, Log: c.log,
 	})
 	w := c.cfg.Worker
 	sticky := w.StickyCache
@@ -130,10 +131,21 @@ func (c *core) activityConfig(host string) activities.Config {
 		Settings: taskSettings(cfg.Task), Limits: limits(cfg.Sandbox), Network: sandbox.Network(cfg.Sandbox.Network),
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
 		AgentHeartbeat: cfg.Agent.Heartbeat, SpoolBytes: cfg.Agent.SpoolBytes, CacheBytes: cfg.Agent.CacheBytes, StopGrace: cfg.Agent.Grace, Transcript: cfg.Agent.Transcript,
-		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail, ClaudeBin: claudeBin(cfg),
+		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail, ModelPrices: cfg.Agent.ModelPrices, PricesDate: cfg.Agent.PricesDate, ClaudeBin: claudeBin(cfg),
 		Pull: pulls(cfg), TailInterval: cfg.Transport.Interval,
 		UIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
 		SalvageWindow: cfg.Task.SalvageWindow, OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace,
-		Overdue: cfg.Reaper.Overdue, Shared: sharedProviders(cfg), Secrets: cfg.Secrets(),
+		Retention: retentionRules(cfg.Retention),
+		Phases:    phases(cfg.Phases),
+		Overdue:   cfg.Reaper.Overdue, Shared: sharedProviders(cfg), Secrets: cfg.Secrets(),
 	}
+}
+
+// phases is the table of the configuration for the activities.
+func phases(p config.Phases) map[string]activities.Phase {
+	table := map[string]activities.Phase{}
+	for id, row := range p.Table() {
+		table[id] = activities.Phase(row)
+	}
+	return table
 }

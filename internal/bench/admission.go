@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const (
@@ -50,7 +51,7 @@ func measureAdmission(ctx context.Context, cfg Config, r *Report) (err error) {
 // queue writes tasks that wait for slots which others hold. None of them has a workflow, and no relay sees them.
 func (s *server) queue(ctx context.Context, waiting int) error {
 	for range queues {
-		project, err := s.api.CreateProject(ctx, apiclient.NewProject{Name: "bench", MaxSlots: new(slotsEach)})
+		project, err := s.api.CreateProject(ctx, apiclient.NewProject{Name: "bench " + task.NewID(), MaxSlots: new(slotsEach)})
 		if err != nil {
 			return fmt.Errorf("make a project: %w", err)
 		}

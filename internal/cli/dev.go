@@ -15,11 +15,17 @@ import (
 
 func newDev(g *globals) *cobra.Command {
 	var host, port, temporalPort, uiPort string
-	var standIn bool
+	var standIn, leave bool
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Start everything on this machine and keep it running until Ctrl-C", Args: taskcmd.NoArgs,
 		Long: `Start everything on this machine and keep it running until Ctrl-C: a private PostgreSQL, the Temporal
 development server with its Web UI, API and worker. A second start goes on where the first one stopped.
+
+Ctrl-C freezes the agents of this machine: their sandboxes do nothing until the next start thaws them, and this time
+counts neither as silence nor against a budget. Sandboxes elsewhere, as at Daytona, keep running; the stop names them
+with their price. It takes 10 seconds at most, and a second Ctrl-C ends it at once. With --leave-running the agents
+keep running, unsupervised and without budget.
+
 On a loopback address it serves without login, unless api.open is set to false; on any other address it asks for
 an API key, and does not start before one exists (OMOI_API_KEY makes the first).
 
@@ -37,21 +43,22 @@ them to begin anew.`,
 			return app.RunDev(cmd.Context(), loaded, app.Options{
 				Stderr:   g.stderr,
 				Progress: func(step string) { fmt.Fprintf(g.stderr, "%6.1fs  %s\n", time.Since(begun).Seconds(), step) },
-				Ready:    func(info devstack.Info) { printReady(g, loaded, info) },
+				Ready:    func(info devstack.Info) { printReady(g, loaded, info, leave) },
 
-				DaytonaStandIn: standIn,
+				LeaveRunning: leave, DaytonaStandIn: standIn,
 			})
 		},
 	}
 	listenFlags(cmd, &host, &port)
 	cmd.Flags().StringVar(&temporalPort, "temporal-port", "", "port of the Temporal server, 0 for a free one (default 7233)")
 	cmd.Flags().StringVar(&uiPort, "ui-port", "", "port of the Temporal Web UI, 0 for a free one (default 8233)")
+	cmd.Flags().BoolVar(&leave, "leave-running", false, "keep agents of this machine running after Ctrl-C, unsupervised and without budget")
 	cmd.Flags().BoolVar(&standIn, "with-daytona-standin", false,
 		"start a server that stands in for Daytona over sandboxes of this machine, to try --sandbox daytona without an account")
 	return cmd
 }
 
-func printReady(g *globals, loaded *config.Loaded, info devstack.Info) {
+func printReady(g *globals, loaded *config.Loaded, info devstack.Info, leave bool) {
 	fmt.Fprintf(g.stdout, `
 omoi is running.
 
@@ -63,9 +70,17 @@ omoi is running.
 %s
   %s
   Try it:  omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
-  Stop it: Ctrl-C
+  Stop it: Ctrl-C (%s)
 
-`, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), standInWords(info), loginWords(loaded))
+`, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), standInWords(info), loginWords(loaded), stopWords(leave))
+}
+
+// stopWords describe what a stop does to running agents.
+func stopWords(leave bool) string {
+	if leave {
+		return "agents keep running"
+	}
+	return "agents are frozen until the next start"
 }
 
 // standInWords are empty without a stand-in.

@@ -16,7 +16,7 @@ func sections(root *cobra.Command) {
 		{"Look after many tasks:", []string{
 			"projects", "tickets", "stop", "budget", "organization", "guardian", "conductor", "interventions",
 		}},
-		{"Servers and settings:", []string{"api", "worker", "migrate", "config", "keys", "credentials"}},
+		{"Servers and settings:", []string{"api", "worker", "migrate", "config", "storage", "keys", "credentials"}},
 	} {
 		root.AddGroup(&cobra.Group{ID: section.title, Title: section.title})
 		for _, cmd := range root.Commands() {

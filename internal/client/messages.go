@@ -35,7 +35,8 @@ type MessageReceipt struct {
 	Content    string `json:"content"`
 	SenderKind string `json:"sender_kind"` // person, guardian, system, agent
 	SenderID   string `json:"sender_id"`   // the name of a key, or the sandbox of an agent
-	// State is accepted, delivered, taken_up, answered, expired or refused; Reason says why of the last two.
+	// State is accepted, delivered, taken_up, answered, expired or refused; Reason says why of the last two, and why a message
+	// that is settled stays delivered.
 	State       string     `json:"state"`
 	Reason      string     `json:"reason"`
 	AcceptedAt  time.Time  `json:"accepted_at"`
@@ -47,7 +48,7 @@ type MessageReceipt struct {
 
 // Settled reports whether nobody is given the message any more.
 func (m MessageReceipt) Settled() bool {
-	return m.State != MessageAccepted && m.State != MessageDelivered
+	return m.SettledAt != nil || m.State != MessageAccepted && m.State != MessageDelivered
 }
 
 // Message returns the receipt of a message. With a wait the server answers when it is settled,

@@ -128,6 +128,19 @@ func (c *Client) PatchProject(ctx context.Context, id string, in ProjectPatch) (
 	return p, err
 }
 
+// ProjectDeletion previews [Client.DeleteProject].
+func (c *Client) ProjectDeletion(ctx context.Context, id string) (ProjectDeletion, error) {
+	var d ProjectDeletion
+	_, err := c.do(ctx, call{method: http.MethodGet, path: item("projects", id, "deletion")}, &d)
+	return d, err
+}
+
+// DeleteProject deletes a project and its credentials; [task.CodeConflict] names its open tasks.
+func (c *Client) DeleteProject(ctx context.Context, id string) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: item("projects", id)}, nil)
+	return err
+}
+
 // CreateTicket makes a ticket and its first task.
 func (c *Client) CreateTicket(ctx context.Context, in NewTicket) (Ticket, error) {
 	var t Ticket

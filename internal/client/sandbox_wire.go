@@ -62,6 +62,9 @@ type SandboxTask struct {
 	UpdatedAt       time.Time  `json:"updated_at"`
 	StartedAt       *time.Time `json:"started_at"`
 	CompletedAt     *time.Time `json:"completed_at"`
+	// What the last verdict missed; empty if it passed or there was none.
+	RevisionFeedback        string   `json:"revision_feedback"`
+	RevisionRecommendations []string `json:"revision_recommendations" nullable:"false"`
 }
 
 // TaskComplete is the body of POST /api/v1/sandboxes/{id}/task-complete.

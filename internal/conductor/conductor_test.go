@@ -115,7 +115,11 @@ func (w *world) newest(org int) task.ConductorAnalysis {
 
 func (w *world) duplicates(org int, taskID string) []task.Duplicate {
 	w.t.Helper()
-	page, err := w.store.Duplicates(w.t.Context(), w.orgs[org], task.GuardianQuery{PageRequest: task.PageRequest{Limit: 10}, TaskID: taskID})
+	q := task.GuardianQuery{PageRequest: task.PageRequest{Limit: 10}}
+	if taskID != "" {
+		q.TaskIDs = []string{taskID}
+	}
+	page, err := w.store.Duplicates(w.t.Context(), w.orgs[org], q)
 	require.NoError(w.t, err)
 	return page.Items
 }

@@ -15,6 +15,7 @@ const (
 
 	GuardianWorkflow  = "GuardianWorkflow"
 	ConductorWorkflow = "ConductorWorkflow"
+	RetentionWorkflow = "RetentionWorkflow"
 )
 
 // Activity names. Quick ones run on [QueueTasks]; those of the sandbox group run on
@@ -57,6 +58,9 @@ const (
 	BeginConducting = "BeginConducting"
 	ConductFleets   = "ConductFleets"
 	EndConducting   = "EndConducting"
+
+	BeginRetention = "BeginRetention"
+	RemoveExpired  = "RemoveExpired"
 )
 
 // Signals and queries of [TaskWorkflow].
@@ -84,6 +88,9 @@ const ScheduleGuardian = "omoi-guardian"
 
 // ScheduleConductor is the schedule that runs [ConductorWorkflow].
 const ScheduleConductor = "omoi-conductor"
+
+// ScheduleRetention is the schedule that runs [RetentionWorkflow].
+const ScheduleRetention = "omoi-retention"
 
 // NoteRest is the note of a schedule that is paused since there is nothing to do. Whoever finds
 // another note leaves the schedule alone: a person paused it.

@@ -45,15 +45,19 @@ func PolicyOf(activity string) Policy {
 	case FindOrphans:
 		// A host that does not answer is looked at by the next reaper.
 		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: 40 * time.Second, Initial: time.Second, Max: 5 * time.Second}
-	case JudgeSandboxes, ConductFleets:
+	case JudgeSandboxes, ConductFleets, RemoveExpired:
 		// Bounded by the cycle; what a stretch has judged it does not judge again.
 		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 5 * time.Second, Attempts: 5}
-	case BeginCycle, EndCycle, BeginConducting, EndConducting, ReaperTargets, StartCleanup, RepairTasks, RunGate, RestReaper:
+	case BeginCycle, EndCycle, BeginConducting, EndConducting, BeginRetention, ReaperTargets, StartCleanup, RepairTasks, RunGate, RestReaper:
 		return Policy{StartToClose: 30 * time.Second, Initial: time.Second, Max: 10 * time.Second, Attempts: 5}
 	}
 	// The store's activities are short and wait for a database that is down.
 	return Policy{StartToClose: 10 * time.Second, Initial: 200 * time.Millisecond, Max: 10 * time.Second}
 }
 
-// beat is how long a killed worker goes unnoticed in an activity that heartbeats.
-const beat = 10 * time.Second
+// beat is how long a killed worker goes unnoticed in an activity that heartbeats. It outlasts [HeartbeatCall], so that an activity
+// ends before the next try of it begins.
+const beat = 20 * time.Second
+
+// HeartbeatCall is how long an activity waits for the answer to one heartbeat before it gives up.
+const HeartbeatCall = 15 * time.Second

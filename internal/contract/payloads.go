@@ -49,6 +49,8 @@ type WatchState struct {
 	Doubt     string    `json:"doubt,omitempty"`   // what the last of them could not make out
 	Finished  time.Time `json:"finished,omitzero"` // when a validator was done; its verdict may be on its way
 	Hinted    bool      `json:"hinted,omitempty"`  // somebody says that the agent has ended; see [Look]
+
+	Frozen time.Duration `json:"frozen,omitempty"` // by which the attempt may last longer; see [LoadedSandbox]
 }
 
 // Look is the payload of [SignalLook]: whoever sees that a sandbox or its agent has ended asks for a
@@ -250,6 +252,8 @@ type TakenCommand struct {
 	FeedbackID string `json:"feedback_id,omitempty"`
 	// SandboxID is that of the attempt that is meant; empty: whichever is under way.
 	SandboxID string `json:"sandbox_id,omitempty"`
+	// From is the sandbox that gave a verdict; empty: a user gave it.
+	From string `json:"from,omitempty"`
 }
 
 // Digest is the payload of [SignalSandboxEvents]: what the events From..To of a sandbox
@@ -291,6 +295,8 @@ type SandboxRef struct {
 	TaskID    string `json:"task_id,omitempty"`
 	SandboxID string `json:"sandbox_id"`
 	Attempt   int    `json:"attempt,omitempty"`
+	// Claimed is for [CollectWork]: the agent reported a passed validation of its own, so the branch must show the work.
+	Claimed bool `json:"claimed,omitempty"`
 }
 
 // BranchInput is the input of [EnsureBranch].
@@ -392,6 +398,8 @@ type LoadedSandbox struct {
 	// Pickup is how long work may lie on Queue before the sandbox is loaded anew; default 30 s.
 	Pickup time.Duration `json:"pickup,omitempty"`
 	Tail   bool          `json:"tail,omitempty"` // see [SpawnedSandbox]
+	// Frozen is how long the sandbox was frozen since its attempt was assigned.
+	Frozen time.Duration `json:"frozen,omitempty"`
 }
 
 // GoneAnswer is the answer of [VerifyGone].
@@ -455,39 +463,4 @@ type TaskResult struct {
 	Reason  string      `json:"reason,omitempty"`
 	Branch  string      `json:"branch,omitempty"`
 	PullURL string      `json:"pull_url,omitempty"`
-}
-
-// ReaperTarget is a provider to be asked for its sandboxes, and the queue on which to ask it.
-type ReaperTarget struct {
-	Provider string `json:"provider"`
-	Queue    string `json:"queue"`
-}
-
-// Targets is the answer of [ReaperTargets].
-type Targets struct {
-	Targets []ReaperTarget `json:"targets,omitempty"`
-}
-
-// FindOrphansInput is the input of [FindOrphans]; without a provider the ledger alone is asked.
-type FindOrphansInput struct {
-	Provider string `json:"provider,omitempty"`
-}
-
-// Repaired is the answer of [RepairTasks].
-type Repaired struct {
-	Abandoned int `json:"abandoned"`
-}
-
-// Rest is the answer of [RestReaper].
-type Rest struct {
-	Paused bool `json:"paused"`
-}
-
-// ReaperReport is the result of a [ReaperWorkflow].
-type ReaperReport struct {
-	Alive     int    `json:"alive"`
-	Orphans   int    `json:"orphans"`
-	Abandoned int    `json:"abandoned"`
-	Alarm     string `json:"alarm,omitempty"`
-	Paused    bool   `json:"paused,omitempty"`
 }

@@ -19,6 +19,38 @@ type memory struct {
 	mu   sync.Mutex
 	rows []credential.Row
 	used []string
+	envs []credential.TaskEnv // in the order of their tasks
+	good []string             // the kinds that a test has proven
+}
+
+func (m *memory) TaskEnvs(_ context.Context, after string, limit int) ([]credential.TaskEnv, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []credential.TaskEnv
+	for _, e := range m.envs {
+		if e.TaskID > after && len(found) < limit {
+			found = append(found, e)
+		}
+	}
+	return found, nil
+}
+
+func (m *memory) ResealTaskEnv(_ context.Context, was credential.TaskEnv, env map[string]string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for n := range m.envs {
+		if m.envs[n].TaskID == was.TaskID {
+			m.envs[n].Env = env
+		}
+	}
+	return true, nil
+}
+
+func (m *memory) ProveCredential(_ context.Context, _, _, kind string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.good = append(m.good, kind)
+	return nil
 }
 
 func (m *memory) PutCredential(_ context.Context, p credential.Place, keyID string, sealed []byte) (credential.Row, error) {

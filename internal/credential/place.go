@@ -69,8 +69,15 @@ type Store interface {
 	CredentialsUnder(ctx context.Context, notKeyID, afterID string, limit int) ([]Row, error)
 	// ResealCredential replaces what is sealed in a row unless that was changed meanwhile.
 	ResealCredential(ctx context.Context, was Row, keyID string, sealed []byte) (bool, error)
+	// TaskEnvs are the envs of tasks, in the order of the tasks' ids.
+	TaskEnvs(ctx context.Context, afterID string, limit int) ([]TaskEnv, error)
+	// ResealTaskEnv replaces the env of a task unless that was changed meanwhile.
+	ResealTaskEnv(ctx context.Context, was TaskEnv, env map[string]string) (bool, error)
 	// UseCredential notes the use of a row.
 	UseCredential(ctx context.Context, id string) error
+	// ProveCredential notes that its provider takes a credential: the tasks that wait for its limit are woken. Without an id it is
+	// the installation's of this kind.
+	ProveCredential(ctx context.Context, organizationID, id, kind string) error
 	// UseNoCredential notes that the newest attempt of a task was given none.
 	UseNoCredential(ctx context.Context, taskID string) error
 	// OrganizationOf is that of the project, or without one that of the user; [task.CodeNotFound] if there is no such.

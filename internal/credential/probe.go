@@ -52,6 +52,12 @@ func (s *Service) Test(ctx context.Context, w Who, name string) (Trial, error) {
 	default:
 		v.State, v.Says = StateUnknown, "It can be read; omoi knows no way to ask "+found.Kind+" whether it works."
 	}
+	if v.State != StateGood {
+		return v, nil
+	}
+	if err := s.store.ProveCredential(ctx, w.OrganizationID, found.rowID, found.Kind); err != nil {
+		return v, fmt.Errorf("end the cooldown of the %s: %w", nameOf(found.Kind), err)
+	}
 	return v, nil
 }
 

@@ -141,3 +141,21 @@ func TestTheInstallationsPasswordIsNotShown(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, base, found.BaseURL, "the agent needs it whole")
 }
+
+// A credential that the provider takes ends its cooldown; any other answer leaves it.
+func TestCredentialTest_EndsTheCooldownOfAGoodOneOnly(t *testing.T) {
+	t.Parallel()
+	base := provider(t)
+	for secret, want := range map[string][]string{"sk-good0000": {credential.Anthropic}, "sk-limit000": nil, "sk-unknown0": nil} {
+		ring, err := credential.ParseRing(credential.NewKey())
+		require.NoError(t, err)
+		store := &memory{}
+		s := credential.New(credential.Config{Organization: org, TestPrivate: true}, ring, store)
+		who := credential.Who{OrganizationID: org, UserID: alice}
+		_, err = s.Set(t.Context(), credential.Place{Who: who, Kind: credential.Anthropic}, credential.Value{Secret: secret, BaseURL: base})
+		require.NoError(t, err)
+		_, err = s.Test(t.Context(), who, credential.Anthropic)
+		require.NoError(t, err)
+		require.Equal(t, want, store.good, secret)
+	}
+}

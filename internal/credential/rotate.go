@@ -10,19 +10,20 @@ import (
 type Rotation struct {
 	KeyID      string   `json:"key_id" doc:"The key under which all are that could be read"`
 	Rotated    int      `json:"rotated"`
+	Envs       int      `json:"task_envs" doc:"Tasks whose env was encrypted again, or for the first time"`
 	Unreadable int      `json:"unreadable" doc:"Those whose key this server does not have"`
 	Missing    []string `json:"missing_keys" nullable:"false" doc:"The ids of the keys that they need"`
 }
 
-// Rotate encrypts every credential of the installation under the first key. What somebody sets meanwhile is under
+// Rotate encrypts every credential of the installation, and the env of every task, under the first key. What somebody sets meanwhile is under
 // it anyway.
 func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
 	done := Rotation{KeyID: s.ring.First(), Missing: []string{}}
 	err := s.each(ctx, done.KeyID, func(row Row) error { return s.reseal(ctx, row, &done) })
 	if err != nil {
-		err = fmt.Errorf("rotate credentials: %w", err)
+		return done, fmt.Errorf("rotate credentials: %w", err)
 	}
-	return done, err
+	return done, s.rotateEnvs(ctx, &done)
 }
 
 // each goes through the credentials of the installation, but for those under one key.

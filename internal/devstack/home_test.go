@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,10 +39,14 @@ func TestOneHolderAHome(t *testing.T) {
 	_, err = devstack.Acquire(home)
 	require.Equal(t, task.CodeConflict, task.CodeOf(err))
 	require.ErrorContains(t, err, "OMOI_HOME")
+	require.ErrorContains(t, err, fmt.Sprintf("process %d is starting", os.Getpid()))
 	require.NoError(t, devstack.WriteInfo(home, devstack.Info{APIURL: "http://127.0.0.1:18000", PID: 4711}))
 	_, err = devstack.Acquire(home)
+	require.ErrorContains(t, err, fmt.Sprintf("process %d is starting", os.Getpid()), "dev.json is of one that was killed")
+	require.NoError(t, devstack.WriteInfo(home, devstack.Info{APIURL: "http://127.0.0.1:18000", PID: os.Getpid()}))
+	_, err = devstack.Acquire(home)
 	require.ErrorContains(t, err, "http://127.0.0.1:18000")
-	require.ErrorContains(t, err, "4711")
+	require.ErrorContains(t, err, strconv.Itoa(os.Getpid()))
 	require.NoError(t, lock.Release())
 	lock, err = devstack.Acquire(home)
 	require.NoError(t, err)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -26,10 +28,35 @@ func Acquire(home string) (*Lock, error) {
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
-		return &Lock{file}, nil
+		err = sign(file)
+		return &Lock{file}, err
 	}
-	err = errors.Join(err, file.Close())
-	return nil, held(home).WithCause(err)
+	err = errors.Join(held(home, holder(file)).WithCause(err), file.Close())
+	return nil, err
+}
+
+// sign writes down who holds the lock, for those who come later.
+func sign(file *os.File) error {
+	text := strconv.Itoa(os.Getpid()) + "\n"
+	_, err := file.WriteAt([]byte(text), 0)
+	if err == nil {
+		err = file.Truncate(int64(len(text)))
+	}
+	if err != nil {
+		return fmt.Errorf("write lock file: %w", errors.Join(err, file.Close()))
+	}
+	return nil
+}
+
+// holder is the pid that the lock file names; 0: none yet.
+func holder(file *os.File) int {
+	text := make([]byte, 20)
+	n, _ := file.ReadAt(text, 0) // at most the whole file
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	if err != nil {
+		return 0
+	}
+	return pid
 }
 
 // Release gives the lock back, also from a child that is being forked right now.
@@ -37,11 +64,13 @@ func (l *Lock) Release() error {
 	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
 }
 
-func held(home string) *task.Error {
+// held names the process that holds the lock. dev.json may be of one that was killed before it.
+func held(home string, pid int) *task.Error {
 	info, err := ReadInfo(home)
-	if err != nil {
-		return task.Errorf(task.CodeConflict, "another omoi is starting in %s; set OMOI_HOME to run a second one beside it", home)
+	if err != nil || info.PID != pid {
+		return task.Errorf(task.CodeConflict, "Cannot start: omoi process %d is starting or working in %s. Next: wait for it, or set OMOI_HOME to run a second one beside it",
+			pid, home)
 	}
 	return task.Errorf(task.CodeConflict, "omoi dev runs already in %s (pid %d): %s; set OMOI_HOME to run a second one beside it",
-		home, info.PID, info.APIURL)
+		home, pid, info.APIURL)
 }

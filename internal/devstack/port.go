@@ -19,6 +19,16 @@ type Port struct {
 
 // Choose answers a port of host on which nobody listens.
 func (p Port) Choose(ctx context.Context, host, name string) (int, error) {
+	listener, err := p.listen(ctx, host, name)
+	if err != nil {
+		return 0, err
+	}
+	reserve(ctx, listener)
+	return portOf(listener.Addr().String()), listener.Close()
+}
+
+// listen listens on the port that Choose returns.
+func (p Port) listen(ctx context.Context, host, name string) (net.Listener, error) {
 	tries := []int{p.Want, p.Last, 0}
 	switch {
 	case p.Fixed && p.Want != 0:
@@ -26,23 +36,13 @@ func (p Port) Choose(ctx context.Context, host, name string) (int, error) {
 	case p.Want == 0:
 		tries = []int{p.Last, 0}
 	}
+	var lc net.ListenConfig
 	for _, port := range tries {
-		if free, ok := listens(ctx, host, port); ok {
-			return free, nil
+		if listener, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port))); err == nil {
+			return listener, nil
 		}
 	}
-	return 0, task.Errorf(task.CodeConflict, "port %d of %s is in use; choose another one for %s, or 0 for a free one", p.Want, host, name)
-}
-
-func listens(ctx context.Context, host string, port int) (int, bool) {
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-	if err != nil {
-		return 0, false
-	}
-	reserve(ctx, listener)
-	addr, ok := listener.Addr().(*net.TCPAddr)
-	return addr.Port, listener.Close() == nil && ok
+	return nil, task.Errorf(task.CodeConflict, "port %d of %s is in use; choose another one for %s, or 0 for a free one", p.Want, host, name)
 }
 
 // reserve makes a connection and ends it from the listener's side: while Linux remembers it, for

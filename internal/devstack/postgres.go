@@ -162,10 +162,23 @@ func (p *postgres) program() program {
 	}
 }
 
-// clear ends the postmaster of a start that was killed, and removes the pid file of one
-// that is gone: a pid file that names an unrelated process of the same user would keep a
-// new postmaster from starting.
+// clear ends the postmaster of a start that was killed, and removes the pid file and the socket's
+// lock file of one that is gone: a file that names an unrelated process of the same user would keep
+// a new postmaster from starting.
 func (p *postgres) clear(ctx context.Context) error {
+	if err := p.clearPostmaster(ctx); err != nil {
+		return err
+	}
+	socket := filepath.Join(p.sock, ".s.PGSQL."+strconv.Itoa(pgPort))
+	for _, path := range []string{socket + ".lock", socket} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove PostgreSQL's socket: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p *postgres) clearPostmaster(ctx context.Context) error {
 	path := filepath.Join(p.data(), "postmaster.pid")
 	content, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

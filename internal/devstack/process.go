@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -16,6 +17,7 @@ type program struct {
 	name string
 	path string
 	args []string
+	more func(ctx context.Context) []string // further arguments, chosen at each start; nil: none
 	env  []string
 	dir  string
 	log  string    // file that takes its output
@@ -57,7 +59,11 @@ func (c *child) live(ctx context.Context, started chan<- error) {
 	if info, err := log.Stat(); err == nil {
 		c.begin = info.Size()
 	}
-	cmd := exec.CommandContext(ctx, c.path, c.args...) //nolint:gosec // found by find.go
+	args := c.args
+	if c.more != nil {
+		args = append(slices.Clone(args), c.more(ctx)...)
+	}
+	cmd := exec.CommandContext(ctx, c.path, args...) //nolint:gosec // found by find.go
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.env, c.dir, log, log
 	cmd.SysProcAttr = attributes(c.as, c.die)
 	err = cmd.Start()

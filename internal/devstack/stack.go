@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -33,12 +32,15 @@ type Config struct {
 	TemporalBin      string // empty: found
 	TemporalPort     Port
 	TemporalUIPort   Port
+	WebHosts         []string // names of the Temporal Web UI besides those of loopback
 	Namespace        string
 	SearchAttributes []string // Keyword attributes that the namespace has
 	TemporalDynamic  []string // further dynamic configuration, KEY=JSON
 	Throwaway        bool     // nobody reads the data afterwards: Temporal, which takes seconds to end well, is killed
 
 	StartTimeout time.Duration     // of each part; zero is 2 min
+	Wedged       time.Duration     // how long Temporal may run without an answer before it is restarted; zero is 30 s
+	LogLimit     int64             // of each part's log, in bytes; zero is 16 MiB
 	Progress     func(step string) // one sentence a step; nil: silent
 	Log          *slog.Logger
 }
@@ -117,6 +119,7 @@ type Stack struct {
 
 	mu       sync.Mutex
 	children []*child // in the order of their start
+	web      *web     // nil: none
 }
 
 // Start brings both up, at the same time, and returns when both answer. The caller holds
@@ -146,6 +149,12 @@ func withDefaults(c Config) Config {
 	if c.StartTimeout == 0 {
 		c.StartTimeout = 2 * time.Minute
 	}
+	if c.Wedged == 0 {
+		c.Wedged = 30 * time.Second
+	}
+	if c.LogLimit == 0 {
+		c.LogLimit = 16 << 20
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -165,18 +174,24 @@ func together(parts []func() error) error {
 // Info tells where the parts are. APIURL and PID are the caller's to fill.
 func (s *Stack) Info() Info { return s.info }
 
-// Close ends what was started, last first, and waits for it.
+// stopGrace is how long a part may take to end. One that is killed then recovers at its next start.
+const stopGrace = 4 * time.Second
+
+// Close ends what was started, side by side, and waits for it.
 func (s *Stack) Close() error {
 	s.cancel()
 	s.keep.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var errs []error
-	for _, c := range slices.Backward(s.children) {
-		errs = append(errs, c.stop(15*time.Second))
+	stops := make([]func() error, 0, len(s.children))
+	for _, c := range s.children {
+		stops = append(stops, func() error { return c.stop(stopGrace) })
 	}
 	s.children = nil
-	return errors.Join(errs...)
+	if s.web != nil {
+		stops = append(stops, s.web.close)
+	}
+	return together(stops)
 }
 
 func (s *Stack) startPostgres(ctx, life context.Context, cfg Config) error {
@@ -207,9 +222,13 @@ func (s *Stack) startTemporal(ctx, life context.Context, cfg Config, last Info) 
 		if err != nil {
 			return err
 		}
-		s.info.TemporalAddress, s.info.TemporalUIURL = t.address(), t.uiURL()
-		err = s.start(ctx, life, part{cfg: cfg, program: t.program(), clear: nothing, ready: t.ready})
-		if !errors.Is(err, syscall.EADDRINUSE) {
+		s.info.TemporalAddress, s.info.TemporalUIURL = t.address(), t.web.url()
+		err = s.start(ctx, life, part{cfg: cfg, program: t.program(), clear: nothing, ready: t.ready, answers: t.answers})
+		if err == nil {
+			s.web = t.web
+			return nil
+		}
+		if err = errors.Join(err, t.web.close()); !errors.Is(err, syscall.EADDRINUSE) {
 			return err
 		}
 	}
@@ -227,6 +246,8 @@ type part struct {
 	cfg   Config
 	clear func(ctx context.Context) error
 	ready func(ctx context.Context) error
+	// answers tells whether a part that runs is of use; nil: a part that runs is.
+	answers func(ctx context.Context) error
 }
 
 // start brings a part up and keeps it up until the stack is closed.
@@ -258,7 +279,7 @@ func (p part) up(ctx context.Context) (*child, error) {
 		if ended(c.done) {
 			return true
 		}
-		last = p.try(ctx)
+		last = patiently(ctx, p.ready)
 		return last == nil
 	})
 	if ended(c.done) {
@@ -270,11 +291,14 @@ func (p part) up(ctx context.Context) (*child, error) {
 	return c, nil
 }
 
-// try asks once, with an end to its patience.
-func (p part) try(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+// askLimit is how long a part may take to answer.
+const askLimit = 5 * time.Second
+
+// patiently asks once, with an end to its patience.
+func patiently(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	return p.ready(ctx)
+	return ask(ctx)
 }
 
 func ended(done <-chan struct{}) bool {
@@ -290,12 +314,10 @@ func ended(done <-chan struct{}) bool {
 // the tasks that wait for it.
 func (s *Stack) watch(life context.Context, p part, c *child) {
 	for {
-		select {
-		case <-life.Done():
+		if p.attend(life, c); life.Err() != nil {
 			return
-		case <-c.done:
 		}
-		p.cfg.Log.ErrorContext(life, "a part has ended by itself and is started again", slog.String("part", p.name))
+		p.cfg.Log.ErrorContext(life, "part ended and is restarted", slog.String("part", p.name))
 		next := p.again(life)
 		if next == nil {
 			return

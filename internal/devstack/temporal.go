@@ -22,10 +22,10 @@ const (
 
 // temporal is the development server, with its state in one file below home.
 type temporal struct {
-	cfg    Config
-	path   string
-	port   int
-	uiPort int
+	cfg  Config
+	path string
+	port int
+	web  *web
 }
 
 func prepareTemporal(ctx context.Context, cfg Config, last Info) (*temporal, error) {
@@ -41,19 +41,17 @@ func prepareTemporal(ctx context.Context, cfg Config, last Info) (*temporal, err
 	if t.port, err = cfg.TemporalPort.Choose(ctx, loopback, "dev.temporal_port"); err != nil {
 		return nil, err
 	}
-	t.uiPort, err = cfg.TemporalUIPort.Choose(ctx, loopback, "dev.temporal_ui_port")
+	t.web, err = openWeb(ctx, cfg)
 	return t, err
 }
 
 func (t *temporal) mark() string    { return filepath.Join(t.cfg.Home, "temporal.pid") }
 func (t *temporal) address() string { return net.JoinHostPort(loopback, strconv.Itoa(t.port)) }
-func (t *temporal) uiURL() string {
-	return "http://" + net.JoinHostPort(loopback, strconv.Itoa(t.uiPort))
-}
 
 func (t *temporal) program() program {
 	args := []string{
-		"server", "start-dev", "--ip", loopback, "--port", strconv.Itoa(t.port), "--ui-port", strconv.Itoa(t.uiPort),
+		"server", "start-dev", "--ip", loopback, "--port", strconv.Itoa(t.port),
+		"--ui-ip", t.web.host, "--ui-port", strconv.Itoa(t.web.port),
 		"--db-filename", filepath.Join(t.cfg.Home, "temporal.db"), "--namespace", t.cfg.Namespace, "--log-level", "error",
 		"--disable-config-env", "--disable-config-file",
 		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=full", // as safe as without, at half the writes
@@ -65,6 +63,10 @@ func (t *temporal) program() program {
 		"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000",
 		"--dynamic-config-value", "history.timerProcessorMaxPollRPS=1000",
 		"--dynamic-config-value", "history.visibilityProcessorMaxPollRPS=1000",
+		// The HTTP API beside gRPC asks for no login and takes what a page of any site may send. No
+		// browser sends this name; Nexus has routes beside it that do not ask for the name.
+		"--dynamic-config-value", `frontend.httpAllowedHosts=["omoi.invalid"]`,
+		"--dynamic-config-value", "system.enableNexus=false",
 	}
 	for _, name := range t.cfg.SearchAttributes {
 		args = append(args, "--search-attribute", name+"=Keyword")
@@ -77,12 +79,17 @@ func (t *temporal) program() program {
 		end = syscall.SIGKILL
 	}
 	return program{
-		name: "Temporal", path: t.path, args: args, env: []string{"PATH=/usr/bin:/bin", "HOME=" + t.cfg.Home},
+		name: "Temporal", path: t.path, args: args, more: t.metrics, env: []string{"PATH=/usr/bin:/bin", "HOME=" + t.cfg.Home},
 		dir: t.cfg.Home, log: filepath.Join(t.cfg.Home, temporalLog), end: end, die: syscall.SIGTERM, mark: t.mark(),
 	}
 }
 
-// ready asks for the namespace, and for the first page of the Web UI.
+// metrics puts Temporal's metrics, which cannot be switched off, on a port that no web page reads.
+func (t *temporal) metrics(ctx context.Context) []string {
+	return []string{"--metrics-port", strconv.Itoa(unsafePort(ctx, t.web.port))}
+}
+
+// ready asks for the namespace, the workflows, and the first page of the Web UI.
 func (t *temporal) ready(ctx context.Context) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.address()) // says no at once, where the client below would back off
 	if err != nil {
@@ -91,22 +98,45 @@ func (t *temporal) ready(ctx context.Context) error {
 	if err := conn.Close(); err != nil {
 		return fmt.Errorf("connect to Temporal: %w", err)
 	}
+	if err := t.ask(ctx, t.namespace, t.workflows); err != nil {
+		return err
+	}
+	return t.uiReady(ctx)
+}
+
+// answers reads from Temporal's store: its gRPC health says "serving" whatever the store does.
+func (t *temporal) answers(ctx context.Context) error { return t.ask(ctx, t.namespace) }
+
+func (t *temporal) ask(ctx context.Context, questions ...func(context.Context, client.Client) error) error {
 	c, err := client.NewLazyClient(client.Options{HostPort: t.address(), Namespace: t.cfg.Namespace, Logger: sdklog.NewStructuredLogger(t.cfg.Log)})
 	if err != nil {
 		return fmt.Errorf("connect to Temporal: %w", err)
 	}
 	defer c.Close()
+	for _, question := range questions {
+		if err := question(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *temporal) namespace(ctx context.Context, c client.Client) error {
 	if _, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.cfg.Namespace}); err != nil {
 		return fmt.Errorf("ask Temporal for its namespace: %w", err)
 	}
+	return nil
+}
+
+func (t *temporal) workflows(ctx context.Context, c client.Client) error {
 	if _, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: t.cfg.Namespace}); err != nil {
 		return fmt.Errorf("ask Temporal for its workflows: %w", err)
 	}
-	return t.uiReady(ctx)
+	return nil
 }
 
 func (t *temporal) uiReady(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.uiURL(), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.web.url(), http.NoBody)
 	if err != nil {
 		return fmt.Errorf("ask the Temporal Web UI: %w", err)
 	}
@@ -114,5 +144,11 @@ func (t *temporal) uiReady(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask the Temporal Web UI: %w", err)
 	}
-	return response.Body.Close()
+	if err := response.Body.Close(); err != nil {
+		return fmt.Errorf("ask the Temporal Web UI: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("ask the Temporal Web UI: %s", response.Status)
+	}
+	return nil
 }

@@ -56,8 +56,8 @@ func TestTheBudgetOfAProjectBindsAcrossARestart(t *testing.T) {
 	r.again("api", r.startAPI)
 	spent, err := r.api.ProjectBudget(ctx, project.ID)
 	require.NoError(t, err)
-	require.Greater(t, spent.Used.USD, budget)
-	require.LessOrEqual(t, spent.Used.USD, budget+slots*answer)
+	require.Greater(t, *spent.Used.USD, budget)
+	require.LessOrEqual(t, *spent.Used.USD, budget+slots*answer)
 	for _, m := range behind {
 		got := r.task(m.ID)
 		require.Equal(t, []any{0, task.BlockedBudget, false}, []any{got.AttemptCount, got.Blocked, got.HoldsSlot}, got.QueueReason)

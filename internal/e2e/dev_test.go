@@ -25,6 +25,7 @@ type laptop struct {
 	*rig
 
 	home string
+	args []string // of omoi dev
 }
 
 func newLaptop(t *testing.T) *laptop {
@@ -51,7 +52,7 @@ func newLaptop(t *testing.T) *laptop {
 // dev starts omoi dev and waits until it answers.
 func (l *laptop) dev() devstack.Info {
 	l.t.Helper()
-	l.start("dev", nil, "dev")
+	l.start("dev", nil, append([]string{"dev"}, l.args...)...)
 	pid := l.procs["dev"].cmd.Process.Pid
 	var info devstack.Info
 	l.eventually("omoi dev answers", func() bool {

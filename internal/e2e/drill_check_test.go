@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,10 +23,14 @@ func TestAFewStrikesComeToAll(t *testing.T) {
 			for _, b := range fewBlows(s, 1<<31+seed) {
 				struck[cell{b.step, b.victim.name}], victims[b.victim.name] = true, true
 			}
-			require.Len(t, victims, len(s.victims), s.provider)
+			require.Len(t, victims, len(inCI(s.victims)), s.provider)
 		}
-		require.Len(t, struck, len(s.blows()), s.provider)
+		require.Len(t, struck, len(stage{victims: inCI(s.victims)}.blows()), s.provider)
 	}
+}
+
+func inCI(all []victim) []victim {
+	return slices.DeleteFunc(slices.Clone(all), func(v victim) bool { return v.full })
 }
 
 // A fault that no call of its step has met was no strike, and is not left to the next task.
@@ -106,14 +111,14 @@ func TestTheReportTellsAll(t *testing.T) {
 	t.Parallel()
 	r := newDrillReport(drillOrder{rounds: 7, seed: 5}, stages()[:1])
 	s := r.tallies[0].stage
-	b := &bout{blow: blow{victim: s.victims[2], step: contract.StartAgent}, finish: finishes()[0]}
+	b := &bout{blow: blow{victim: s.victims[len(s.victims)-2], step: contract.StartAgent}, finish: finishes()[0]}
 	r.tallies[0].add(b, inStep, "", 2)
 	r.tallies[0].add(b, missed, "", 1)
 	r.tallies[0].settle(3, 0, 0, 0)
 	text := r.String()
 	for _, says := range []string{
-		"`OMOI_DRILL=7 OMOI_DRILL_SEED=5 make drill`", "| 1 | 1 | 0 | 1 | 0 | 3 | 0 | 0 | 0 |", "| StartAgent | 0 | 0 | 1 | 0 |",
-		"| DeleteSandbox | 0 | 0 | – | – |", "- – of shim: ", "| completed | 2 | 1 |", "- met nothing: shim at StartAgent 1",
+		"`OMOI_DRILL=7 OMOI_DRILL_SEED=5 make drill`", "| 1 | 1 | 0 | 1 | 0 | 3 | 0 | 0 | 0 |", "| StartAgent | 0 | 0 | 0 | 0 | 0 | 1 | 0 |",
+		"| DeleteSandbox | 0 | 0 | 0 | 0 | – | – | – |", "- – of shim: ", "| completed | 2 | 1 |", "- met nothing: shim at StartAgent 1",
 	} {
 		require.Contains(t, text, says)
 	}

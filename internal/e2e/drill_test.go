@@ -39,12 +39,14 @@ type drill struct {
 	random *rand.Rand
 	tally  *tally
 	at     string // the repository of its tasks
+	load   *load
 }
 
 // drillOrder is how much is asked for.
 type drillOrder struct {
 	rounds int // strikes at each provider; 0: as few as CI takes
 	seed   uint64
+	load   *load // beside a third of the runs of all lanes
 }
 
 // lanes are how many installations strike side by side at one provider: most of a strike is
@@ -62,6 +64,8 @@ func (o drillOrder) lanes() int {
 func TestLeakDrill(t *testing.T) { //nolint:tparallel // its parts run side by side, as a group
 	t.Parallel()
 	o := readDrillOrder(t)
+	o.load = newLoad(o.rounds > 0)
+	t.Cleanup(o.load.end)
 	t.Logf("again: %s go test ./internal/e2e -run '^TestLeakDrill$' -count=1 -v", o)
 	hasDisk(t, os.TempDir(), o.needs())
 	report := newDrillReport(o, stages())
@@ -117,7 +121,7 @@ func drillAt(t *testing.T, o drillOrder, lane int, tally *tally) {
 		"OMOI_TASK_IDLE_TIMEOUT": "2s", "OMOI_TASK_STARTUP_TIMEOUT": "8s",
 	}
 	maps.Copy(settings, g.settings)
-	d := &drill{rig: newRig(t, settings), stage: s, ground: g, tally: tally}
+	d := &drill{rig: newRig(t, settings), stage: s, ground: g, tally: tally, load: o.load}
 	d.random = rand.New(rand.NewPCG(o.seed, uint64(len(s.provider)+lane<<8)))
 	d.up()
 	d.at = d.repo()
@@ -130,7 +134,7 @@ func drillAt(t *testing.T, o drillOrder, lane int, tally *tally) {
 }
 
 func stages() []stage {
-	return []stage{
+	all := []stage{
 		{
 			provider: task.ProviderLocal, victims: append(ourParts(), insideVictims()...), each: 2, absent: insideAbsent(),
 			open: func(*testing.T) ground { return ground{alive: localAlive} },
@@ -138,6 +142,10 @@ func stages() []stage {
 		dockerStage(),
 		{provider: task.ProviderDaytona, victims: append(ourParts(), cloudVictims()...), each: 1, absent: cloudAbsent(), open: openCloud},
 	}
+	for _, s := range all {
+		maps.Copy(s.absent, ourAbsent())
+	}
+	return all
 }
 
 // settleUp counts what must be nothing.

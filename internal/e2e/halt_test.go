@@ -128,7 +128,7 @@ func TestARaisedBudgetContinuesTheTask(t *testing.T) {
 	r.goesOn(repo, before)
 	spent, err := r.api.TaskBudget(context.Background(), made.ID)
 	require.NoError(t, err)
-	require.InDelta(t, 2, spent.Used.USD, 0.001, "of both attempts")
+	require.InDelta(t, 2, *spent.Used.USD, 0.001, "of both attempts")
 	r.noLeaks()
 	r.gapless()
 }

@@ -157,8 +157,11 @@ func (w *oldWorker) tells(kind, content string) {
 // project's limit makes one wait for the other.
 func (r *rig) byOldWorker(edit ...func(*apiclient.NewTask)) task.Task {
 	r.t.Helper()
-	return r.submit(r.repo(), nil, append([]func(*apiclient.NewTask){external}, edit...)...)
+	return r.submit(r.repo(), json.RawMessage(uncommitted), append([]func(*apiclient.NewTask){external}, edit...)...)
 }
+
+// uncommitted is the execution_config of work that is done without a commit.
+const uncommitted = `{"env":{"REQUIRE_CODE_PUSHED":"false"}}`
 
 // single asks for single-run mode.
 func single(in *apiclient.NewTask) { in.Execution = json.RawMessage(once) }

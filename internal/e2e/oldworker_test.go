@@ -34,6 +34,10 @@ func TestOldWorkersThatPostByThemselves(t *testing.T) {
 	rounder := r.oldWorker(round, 1, api, play(`{"write":["a.txt","one\n"]},{"say":"Not yet."}`, `{"write":["a.txt","two\n"]},`+sayDone))
 	limited := r.byOldWorker()
 	r.oldWorker(limited, 1, api, with(play(`{"say":"Never done."}`), "MAX_ITERATIONS", "2"))
+	strict := func(in *apiclient.NewTask) { in.Execution = nil }
+	empty, pushed := r.byOldWorker(strict, retries(0)), r.byOldWorker(strict)
+	r.oldWorker(empty, 1, api, play(sayDone))
+	r.oldWorker(pushed, 1, api, play(`{"shell":"`+r.commitTo(pushed)+`"},`+sayDone))
 	broken := r.byOldWorker(single, retries(1))
 	r.oldWorker(broken, 1, api, with(play(`{"fail":"the model broke"}`), "CONTINUOUS_MODE", "false"))
 	killed := r.byOldWorker(retries(0))
@@ -52,6 +56,11 @@ func TestOldWorkersThatPostByThemselves(t *testing.T) {
 	require.Equal(t, 1, got.AttemptCount, "what reached its limit is not tried again")
 	require.Equal(t, "max_iterations_reached", got.Attempts[0].StopReason)
 
+	got = r.ends(empty.ID, task.StatusFailed)
+	require.Equal(t, task.ClassAgentError, got.FailureClass, "a passed validation without a commit is an empty run")
+	require.Contains(t, text(got.ErrorMessage), "has no commit of this task")
+	require.NotNil(t, r.ends(pushed.ID, task.StatusCompleted).PullURL)
+
 	second := r.oldWorker(broken, 2, api, with(play(sayDone), "CONTINUOUS_MODE", "false"))
 	got = r.ends(broken.ID, task.StatusCompleted)
 	require.Contains(t, got.Attempts[0].Reason, "the model broke")
@@ -66,6 +75,13 @@ func TestOldWorkersThatPostByThemselves(t *testing.T) {
 	require.Equal(t, task.ClassInfrastructure, got.FailureClass)
 	r.eventually("all that happened was told", func() bool { return len(bus.lacks(oldNames()...)) == 0 })
 	r.gapless()
+}
+
+// commitTo is a shell line that puts a commit onto a task's branch.
+func (r *rig) commitTo(made task.Task) string {
+	r.t.Helper()
+	branch := text(r.until(made.ID, "has a branch", func(t task.Task) bool { return t.Branch != nil }).Branch)
+	return "git clone -qb " + branch + " " + made.Repo + " w && cd w && git -c user.name=w -c user.email=w@x commit -q --allow-empty -m made && git push -q origin HEAD"
 }
 
 // oldNames are those of the bus that a run of old workers must bring up.

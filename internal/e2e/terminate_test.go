@@ -71,7 +71,7 @@ func (r *rig) terminated(taskID string) {
 	got := r.ends(taskID, task.StatusFailed)
 	require.Equal(r.t, task.ClassTerminated, got.FailureClass)
 	require.NotEmpty(r.t, text(got.ErrorMessage))
-	require.Nil(r.t, got.SandboxID)
+	require.Equal(r.t, got.AttemptCount > 0, got.SandboxID != nil, "it names its last sandbox")
 	require.False(r.t, got.HoldsSlot)
 	for _, attempt := range got.Attempts {
 		require.NotNil(r.t, attempt.EndedAt)

@@ -108,7 +108,7 @@ func TestValidationComesToAnEnd(t *testing.T) {
 	require.Empty(t, got.Reviews)
 
 	got = r.ends(human.ID, task.StatusCompleted)
-	require.Equal(t, []any{false, 0, "the totals are wrong"}, []any{got.Reviews[0].Passed, got.Reviews[0].Attempt, got.Reviews[0].Feedback})
+	require.Equal(t, []any{false, 1, "the totals are wrong"}, []any{got.Reviews[0].Passed, got.Reviews[0].Attempt, got.Reviews[0].Feedback})
 	require.Contains(t, r.omoi("show", human.ID).stdout, "round 1 of 2: a person said no: the totals are wrong.")
 
 	got = r.ends(killed.ID, task.StatusCompleted)

@@ -374,3 +374,19 @@ func TestWhatIsWithdrawnIsNotSaid(t *testing.T) {
 	require.Equal(t, task.InterventionWithdrawn, done.State)
 	require.Zero(t, w.count(`SELECT count(*) FROM messages`))
 }
+
+func TestScriptThatWaitsForAMessage_IsNotIdle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	box := w.atWork(1)[0]
+	w.exec(`UPDATE tasks SET execution_config = $2 WHERE sandbox_id = $1`, box, `{"script": {"steps": [{"say": "a"}, {"wait_message": {"timeout_s": 600}}]}}`)
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data, created_at)
+		SELECT id, 1, birth, 'agent.waiting', '{"turn": 1}'::jsonb, now() - interval '7 minutes' FROM sandboxes WHERE id = $1
+		UNION ALL SELECT id, 2, birth, 'agent.heartbeat', '{"status": "waiting"}'::jsonb, now() FROM sandboxes WHERE id = $1`, box)
+	w.exec(`UPDATE sandboxes SET head = 2, last_beat_at = now() WHERE id = $1`, box)
+	w.cycle(w.guardian(always()), named(1))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM guardian_analyses WHERE verdict = 'unknown'`))
+	w.exec(`UPDATE tasks SET execution_config = '{"script": {"steps": [{"say": "a"}]}}' WHERE sandbox_id = $1`, box)
+	w.cycle(w.guardian(always()), named(2))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM guardian_analyses WHERE verdict = 'steer'`), "one that has no reason to wait")
+}

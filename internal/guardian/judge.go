@@ -142,7 +142,7 @@ func (g *Guardian) subject(w task.Watched, events []task.Event) supervise.Subjec
 	s := supervise.Subject{
 		TaskID: w.TaskID, SandboxID: w.SandboxID, ProjectID: w.ProjectID, Attempt: w.Attempt,
 		Title: w.Title, Description: w.Description, TaskType: w.TaskType, Mode: w.Mode, Phase: w.PhaseID,
-		TestCommand: execution.TestCommand, WaitsForMessages: execution.WaitForMessages,
+		TestCommand: execution.TestCommand, WaitsForMessages: execution.Waits(),
 		Limits: supervise.LimitsOf(w.Title+"\n"+w.Description, w.Execution, w.Settings),
 		Age:    w.Age, CostUSD: w.CostUSD, Tokens: w.Tokens, BudgetUSD: w.Budget.USD, Counts: w.Counts,
 		Said: hidden(w.Said),

@@ -39,7 +39,7 @@
 //	func (*postgres.Store) TaskEventsAfter(ctx, taskID string, after ingest.Cursor, limit int) (ingest.TaskPage, error)
 //
 //	func (*postgres.Store) AcceptMessage(ctx, ingest.NewMessage) (ingest.Message, error)
-//	func (*postgres.Store) LeaseMessages(ctx, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error)
+//	func (*postgres.Store) LeaseMessages(ctx, ingest.Taking) ([]ingest.Message, error)
 //	func (*postgres.Store) AckMessage(ctx, sandboxID, id, taker string) (won bool, err error)
 //	func (*postgres.Store) Message(ctx, id string) (ingest.Message, error)
 //

@@ -15,7 +15,7 @@ func TestInterruptsCanBeTakenApart(t *testing.T) {
 	b := setup(t)
 	box := b.sandbox()
 	interrupts := func() []ingest.Message {
-		got, err := b.store.LeaseInterrupts(t.Context(), box, time.Minute, 0)
+		got, err := b.store.LeaseMessages(t.Context(), ingest.Taking{Kind: ingest.MessageInterrupt, SandboxID: box, Lease: time.Minute})
 		require.NoError(t, err)
 		return got
 	}

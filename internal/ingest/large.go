@@ -72,7 +72,7 @@ func split(e Event) Event {
 			whole = object(fields, slices.Sorted(maps.Keys(fields)))
 		}
 	}
-	out := longest(fields, len(whole))
+	out := longest(fields, plainLen(whole))
 	switch {
 	case len(out) > 0 && unnamed(out):
 		e.Data, large.Fields, large.Names = json.RawMessage("{}"), whole, []string{Everything}
@@ -89,7 +89,7 @@ func split(e Event) Event {
 		return e
 	}
 	if large.Transcript != nil {
-		large.Names = append(large.Names, transcriptField)
+		large.Names = append(large.Names, TranscriptField)
 		slices.Sort(large.Names)
 	}
 	e.Large = large
@@ -98,7 +98,11 @@ func split(e Event) Event {
 
 // longest answers, sorted, the names of the fields that are to leave a text of so many bytes.
 func longest(fields map[string]json.RawMessage, size int) []string {
-	length := func(name string) int { return len(name) + len(fields[name]) }
+	lengths := make(map[string]int, len(fields))
+	for name, value := range fields {
+		lengths[name] = len(name) + plainLen(value)
+	}
+	length := func(name string) int { return lengths[name] }
 	names := slices.SortedFunc(maps.Keys(fields), func(a, b string) int {
 		return cmp.Or(cmp.Compare(length(b), length(a)), strings.Compare(a, b))
 	})
@@ -107,8 +111,8 @@ func longest(fields map[string]json.RawMessage, size int) []string {
 		size -= length(names[n])
 	}
 	out := names[:n:n]
-	if isText(fields[transcriptField]) && !slices.Contains(out, transcriptField) {
-		out = append(out, transcriptField) // one that could not be read is still none of a row's
+	if isText(fields[TranscriptField]) && !slices.Contains(out, TranscriptField) {
+		out = append(out, TranscriptField) // one that could not be read is still none of a row's
 	}
 	return slices.Sorted(slices.Values(out))
 }

@@ -69,7 +69,7 @@ type Message struct {
 	SenderKind  string     `json:"sender_kind"`
 	SenderID    string     `json:"sender_id"`
 	State       string     `json:"state"`
-	Reason      string     `json:"reason"` // why it was refused or has expired
+	Reason      string     `json:"reason"` // why it was refused, has expired, or stays delivered
 	AcceptedAt  time.Time  `json:"accepted_at"`
 	DeliveredAt *time.Time `json:"delivered_at"` // newest delivery
 	Deliveries  int        `json:"deliveries"`
@@ -81,8 +81,23 @@ type Message struct {
 	TaskID         string `json:"-"` // likewise
 }
 
-// Settled reports whether nobody is given the message any more.
-func (m Message) Settled() bool { return m.State != MessageAccepted && m.State != MessageDelivered }
+// Settled reports whether nobody is given the message any more. One that a legacy worker never confirmed is settled as delivered.
+func (m Message) Settled() bool {
+	return m.SettledAt != nil || m.State != MessageAccepted && m.State != MessageDelivered
+}
+
+// MinPoll is the length of the shortest name of a poll.
+const MinPoll = 8
+
+// Taking is a poll for the messages of a sandbox.
+type Taking struct {
+	SandboxID string
+	Kind      string        // only messages of this kind; empty: all
+	Lease     time.Duration // zero: 60 s
+	Limit     int           // zero: 100
+	Poll      string        // name of the poll: repeated, it is given the same messages again; at least [MinPoll] bytes, or empty
+	Legacy    bool          // the taker knows neither leases nor acknowledgements
+}
 
 // RefusedError is the end of a message that nobody could hear. It is stored all the same.
 type RefusedError struct {

@@ -22,7 +22,7 @@ func (b *bench) say(sandbox, kind, content string) ingest.Message {
 
 func (b *bench) lease(sandbox string) []string {
 	b.t.Helper()
-	messages, err := b.store.LeaseMessages(b.t.Context(), sandbox, time.Minute, 0)
+	messages, err := b.store.LeaseMessages(b.t.Context(), ingest.Taking{SandboxID: sandbox, Lease: time.Minute, Legacy: true})
 	require.NoError(b.t, err)
 	contents := make([]string, 0, len(messages))
 	for _, m := range messages {
@@ -49,6 +49,73 @@ func (b *bench) ack(sandbox, id, taker string) bool {
 
 func (b *bench) endLeases() {
 	b.exec(`UPDATE messages SET lease_until = now() WHERE lease_until IS NOT NULL`)
+}
+
+// TestMessage_NeverConfirmed settles what a legacy worker is given and never confirms: after three leases, or once the worker waits
+// again. A worker that confirms late is believed, and omoi-agent is given its messages for as long as it takes.
+func TestMessage_NeverConfirmed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	box, intake := b.sandbox(), b.intake(ingest.IntakeConfig{}, nil)
+	first := b.say(box, "", "one")
+	for n := range 3 {
+		require.Equal(t, []string{"one"}, b.lease(box), n)
+		require.Nil(t, b.message(first.ID).SettledAt)
+		b.endLeases()
+	}
+	require.Empty(t, b.lease(box), "three leases are enough")
+	final := func(id string, deliveries int) {
+		t.Helper()
+		m := b.message(id)
+		require.Equal(t, []any{ingest.MessageDelivered, deliveries, true}, []any{m.State, m.Deliveries, m.Settled()})
+		require.Contains(t, m.Reason, "never acknowledged")
+	}
+	final(first.ID, 3)
+
+	second, third := b.say(box, "", "two"), b.say(box, "", "three")
+	require.Equal(t, []string{"two", "three"}, b.lease(box))
+	b.inject(intake, box, task.EventAgentWaiting, map[string]any{})
+	final(second.ID, 1)
+	b.endLeases()
+	require.Empty(t, b.lease(box))
+	b.inject(intake, box, task.EventAgentMessageInjected, map[string]any{"content": "three"})
+	require.Equal(t, ingest.MessageTakenUp, b.message(third.ID).State, "a late confirmation counts")
+	b.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, box)
+	final(second.ID, 1)
+
+	ours := b.sandbox()
+	kept := b.say(ours, "", "x")
+	for n := range 5 {
+		got, err := b.store.LeaseMessages(t.Context(), ingest.Taking{SandboxID: ours, Poll: "poll-of-agent-" + string(rune('a'+n))})
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		b.inject(intake, ours, task.EventAgentWaiting, map[string]any{"message_ids": []string{}})
+		b.endLeases()
+	}
+	require.False(t, b.message(kept.ID).Settled())
+}
+
+// TestMessage_LostAnswer gives the same omoi-agent the same messages at once, and nobody else before the lease is over.
+func TestMessage_LostAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	box := b.sandbox()
+	take := func(poll string) (contents []string) {
+		got, err := b.store.LeaseMessages(t.Context(), ingest.Taking{SandboxID: box, Poll: poll})
+		require.NoError(t, err)
+		for _, m := range got {
+			contents = append(contents, m.Content)
+		}
+		return contents
+	}
+	said := b.say(box, "", "one")
+	require.Equal(t, []string{"one"}, take("first-poll"))
+	b.say(box, "", "two")
+	require.Equal(t, []string{"one", "two"}, take("first-poll"), "its answer was lost")
+	require.Empty(t, take("second-poll"), "an answer that came is not repeated")
+	require.Empty(t, b.lease(box), "a legacy worker keeps to the lease")
+	require.True(t, b.ack(box, said.ID, "me"))
+	require.Equal(t, []string{"two"}, take("first-poll"))
 }
 
 func TestMessagesComeInOrderAndInterruptsFirst(t *testing.T) {
@@ -261,7 +328,7 @@ func TestMessagesToAnEndedAttempt(t *testing.T) {
 	taskID := b.task()
 	sandbox := b.attempt(taskID, 1)
 	open, given, taken := b.say(sandbox, "", "in time"), b.say(sandbox, ingest.MessageInterrupt, "x"), b.say(sandbox, "", "y")
-	_, err := b.store.LeaseMessages(t.Context(), sandbox, time.Minute, 1)
+	_, err := b.store.LeaseMessages(t.Context(), ingest.Taking{SandboxID: sandbox, Lease: time.Minute, Limit: 1})
 	require.NoError(t, err)
 	require.True(t, b.ack(sandbox, taken.ID, ""))
 	b.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, sandbox)
@@ -281,7 +348,7 @@ func TestMessagesToAnEndedAttempt(t *testing.T) {
 	require.Contains(t, b.refuse(sandbox, task.CodeConflict).Reason, "completed")
 	b.exec(`UPDATE sandboxes SET state = 'gone', verified_at = now() - interval '2 hours' WHERE id = $1`, sandbox)
 	require.Contains(t, b.refuse(sandbox, task.CodeGone).Reason, "gone")
-	_, err = b.store.LeaseMessages(t.Context(), next, time.Minute, 1)
+	_, err = b.store.LeaseMessages(t.Context(), ingest.Taking{SandboxID: next, Lease: time.Minute, Limit: 1})
 	require.NoError(t, err)
 	waiting := b.say(next, "", "x")
 	b.exec(`UPDATE sandboxes SET state = 'lost' WHERE id = $1`, next)
@@ -411,7 +478,7 @@ func TestALookThatFindsNothingWritesNothing(t *testing.T) {
 	b.exec(`CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO writes DEFAULT VALUES; RETURN NULL; END'`)
 	b.exec(`CREATE TRIGGER lease AFTER UPDATE ON messages FOR EACH STATEMENT EXECUTE FUNCTION note()`)
 	lease := func(most time.Duration) []ingest.Message {
-		got, err := b.store.LeaseMessages(t.Context(), box, most, 0)
+		got, err := b.store.LeaseMessages(t.Context(), ingest.Taking{SandboxID: box, Lease: most})
 		require.NoError(t, err)
 		return got
 	}

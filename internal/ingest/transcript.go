@@ -21,14 +21,15 @@ type SessionTranscript struct {
 }
 
 const (
-	transcriptField = "transcript_b64"
+	// TranscriptField is the field of an event that holds a transcript in base64.
+	TranscriptField = "transcript_b64"
 	cutField        = "transcript_cut_bytes" // says in the event how much of its transcript is not kept
 )
 
 // takeTranscript moves a transcript out of the fields of an agent.completed. One that cannot
 // be read stays among the fields: nothing is refused for it.
 func takeTranscript(fields map[string]json.RawMessage, cut int64) *SessionTranscript {
-	content, ok := readBase64(fields[transcriptField])
+	content, ok := readBase64(fields[TranscriptField])
 	if !ok {
 		return nil
 	}
@@ -36,7 +37,7 @@ func takeTranscript(fields map[string]json.RawMessage, cut int64) *SessionTransc
 	if !ok {
 		return nil
 	}
-	delete(fields, transcriptField)
+	delete(fields, TranscriptField)
 	whole := wholeLines(content, cut)
 	cut += int64(len(content) - len(whole))
 	return &SessionTranscript{SessionID: session, Content: token.Hide(whole), Cut: cut, Metadata: transcriptMetadata(fields)}

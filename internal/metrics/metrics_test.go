@@ -50,6 +50,7 @@ func touched(t *testing.T) *metrics.Metrics {
 	m.Hooks.Webhook("check_run", "held")
 	m.Intake.Queue(func() int { return 3 })
 	m.Tasks.AttemptBegun("first")
+	m.Tasks.ActivityCutOff("StartAgent")
 	m.Tasks.AttemptEnded("failed", task.ClassInfrastructure)
 	m.Guardian.Judged("unknown", "none")
 	m.Guardian.Intervened(task.LevelNudge, true)

@@ -29,6 +29,7 @@ const (
 	AttemptsBegun   = "omoi_attempts_begun_total"
 	AttemptsEnded   = "omoi_attempts_ended_total"
 	SlotsUsed       = "omoi_slots_used"
+	ActivitiesCut   = "omoi_activities_cut_off_total"
 
 	SandboxesAlive      = "omoi_sandboxes_alive"
 	SandboxesUnverified = "omoi_sandboxes_unverified"
@@ -112,6 +113,7 @@ func taskMetrics() []Metric {
 		{AttemptsBegun, "counter", []string{"kind"}, "Attempts begun: first, retry, revision, replacement, resumed, validation.", fromWorker},
 		{AttemptsEnded, "counter", []string{"outcome", "failure_class"}, "Ends of attempts.", fromWorker},
 		{SlotsUsed, "gauge", nil, "Slots that are held.", fromBoth},
+		{ActivitiesCut, "counter", []string{"activity"}, "Activities that were cancelled because Temporal did not answer a heartbeat in time, or had timed them out; each is retried.", fromWorker},
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 )
 
 // TaskCounts counts beginnings and ends, as the store writes them.
-type TaskCounts struct{ ended, attempts, begun *prometheus.CounterVec }
+type TaskCounts struct{ ended, attempts, begun, cut *prometheus.CounterVec }
 
 func newTaskCounts(r *prometheus.Registry) *TaskCounts {
-	t := &TaskCounts{ended: counterVec(r, TaskCompletions), attempts: counterVec(r, AttemptsEnded), begun: counterVec(r, AttemptsBegun)}
+	t := &TaskCounts{ended: counterVec(r, TaskCompletions), attempts: counterVec(r, AttemptsEnded), begun: counterVec(r, AttemptsBegun), cut: counterVec(r, ActivitiesCut)}
 	for _, status := range []task.Status{task.StatusCompleted, task.StatusCancelled} { // a rate needs a beginning
 		t.ended.WithLabelValues(string(status), "")
 	}
@@ -32,3 +32,6 @@ func (t *TaskCounts) AttemptBegun(kind string) { t.begun.WithLabelValues(kind).I
 func (t *TaskCounts) AttemptEnded(outcome string, class task.FailureClass) {
 	t.attempts.WithLabelValues(outcome, string(class)).Inc()
 }
+
+// ActivityCutOff counts an activity that was cancelled because Temporal did not answer its heartbeat, or had timed the activity out.
+func (t *TaskCounts) ActivityCutOff(activity string) { t.cut.WithLabelValues(activity).Inc() }

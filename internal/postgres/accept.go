@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,6 +29,7 @@ func (s *Store) AcceptTask(ctx context.Context, d task.Draft) (task.Accepted, er
 	if err != nil || found.Repeated {
 		return found, err
 	}
+	d.Execution = s.sealEnv(d.OrganizationID, d.Execution)
 	var made task.Accepted
 	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
 		var err error
@@ -63,6 +65,9 @@ func (s *Store) repeated(ctx context.Context, d task.Draft) (task.Accepted, erro
 
 func acceptTask(ctx context.Context, q *db.Queries, d task.Draft) (task.Accepted, error) {
 	made := task.Accepted{TaskID: task.NewID()}
+	if err := ahead(d.DeadlineAt); err != nil {
+		return made, err
+	}
 	projectID, ticketID, err := place(ctx, q, d)
 	if err != nil {
 		return made, err
@@ -78,6 +83,14 @@ func acceptTask(ctx context.Context, q *db.Queries, d task.Draft) (task.Accepted
 		return made, err
 	}
 	return made, startTask(ctx, q, d, made.TaskID, projectID)
+}
+
+// ahead fails with [task.CodeInvalid] if a deadline has passed.
+func ahead(deadline *time.Time) error {
+	if deadline == nil || deadline.After(time.Now()) {
+		return nil
+	}
+	return task.Invalid("deadline_at", "The deadline %s is in the past: give a future time.", deadline.Format(time.RFC3339))
 }
 
 // startTask writes what makes the relay start the workflow, and runs the gate last: it
@@ -134,21 +147,33 @@ func placeProject(ctx context.Context, q *db.Queries, d task.Draft) (string, err
 		return row.ID, unknown(err, "project_id", "project", d.ProjectID)
 	}
 	row, err := q.ProjectByRepo(ctx, d.OrganizationID, d.Repo)
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return row.ID, err
+	for n := 1; errors.Is(err, pgx.ErrNoRows) && d.Repo != ""; n++ {
+		err = q.EnsureProject(ctx, db.EnsureProjectParams{
+			ID: task.NewID(), OrganizationID: d.OrganizationID, Name: task.NumberedName(task.NameOfRepo(d.Repo), n), Repo: d.Repo,
+			MaxSlots: int32(d.ProjectSlots), //nolint:gosec // G115: a setting with bounds
+		})
+		if err != nil {
+			return "", err
+		}
+		row, err = q.ProjectByRepo(ctx, d.OrganizationID, d.Repo)
 	}
-	err = q.EnsureProject(ctx, db.EnsureProjectParams{
-		ID: task.NewID(), OrganizationID: d.OrganizationID, Name: task.NameOfRepo(d.Repo), Repo: d.Repo,
-		MaxSlots: int32(d.ProjectSlots), //nolint:gosec // G115: a setting with bounds
-	})
-	if err != nil {
-		return "", err
-	}
-	row, err = q.ProjectByRepo(ctx, d.OrganizationID, d.Repo)
 	return row.ID, err
 }
 
+// openProject fails with [task.CodeConflict] if the project is deleted, and keeps it from being deleted until the
+// transaction has ended.
+func openProject(ctx context.Context, q *db.Queries, id string) error {
+	_, err := q.OpenProject(ctx, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return task.Errorf(task.CodeConflict, "Project %s is deleted: it accepts no task.", id)
+	}
+	return err
+}
+
 func insertTask(ctx context.Context, q *db.Queries, d task.Draft, p db.InsertTaskParams) error {
+	if err := openProject(ctx, q, p.ProjectID); err != nil {
+		return err
+	}
 	budget, err := json.Marshal(d.Budget)
 	if err != nil {
 		return fmt.Errorf("encode the budget: %w", err)
@@ -156,7 +181,7 @@ func insertTask(ctx context.Context, q *db.Queries, d task.Draft, p db.InsertTas
 	p.OrganizationID, p.Title, p.Description = d.OrganizationID, d.Title, d.Description
 	p.TaskType, p.PhaseID, p.Priority, p.Mode = d.TaskType, d.PhaseID, d.Priority, d.Mode
 	p.Agent, p.Provider, p.Continuous = d.Agent, d.Provider, d.Continuous
-	p.MaxRetries = int32(d.MaxRetries) //nolint:gosec // G115: 0..10
+	p.MaxRetries, p.DeadlineAt = int32(d.MaxRetries), d.DeadlineAt //nolint:gosec // G115: 0..10
 	p.ExecutionConfig, p.Budget, p.UserID = objectOr(d.Execution), budget, idOr(d.UserID)
 	rounds, err := roundsOf(ctx, q, d, p.ProjectID)
 	if err != nil {

@@ -57,6 +57,11 @@ func judgeAsk(ctx context.Context, q *db.Queries, a task.Ask, row db.Task) (task
 	if err != nil {
 		return task.Asked{}, err
 	}
+	if a.Kind == task.AskRetry {
+		if err := openProject(ctx, q, row.ProjectID); err != nil {
+			return task.Asked{}, err
+		}
+	}
 	asked := task.Asked{Status: effects.Leads}
 	if asked.Command, err = storeCommand(ctx, q, a, effects.Receipt); err != nil {
 		return asked, err
@@ -141,7 +146,7 @@ func orZero[T any](p *T) T {
 
 // judgedState is what the projection says of a task. A success that was accepted since the
 // attempt began means that its work is being published, or brought to a validator, which the row does
-// not say. A validator may speak before the row shows its sandbox.
+// not say. A sandbox may speak before the row shows it: the attempt is asked.
 func judgedState(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) task.State {
 	open, rounds := !task.Status(row.Status).Final(), int(row.ValidationRounds)
 	blocked := task.BlockedReason(row.BlockedReason)
@@ -149,15 +154,15 @@ func judgedState(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) t
 		blocked = task.BlockedNone
 	}
 	s := task.State{
-		Status: task.Status(row.Status), SandboxID: orZero(row.SandboxID), Continuous: row.Continuous,
+		Status: task.Status(row.Status), Continuous: row.Continuous,
 		Publishing: open && (success.Passed || success.Completed && rounds == 0),
 		Handing:    open && success.Completed && rounds > 0, Handed: rounds > 0 && handed(row.Status, last),
 		Rounds: rounds, Round: roundsSoFar(row.Result),
 		Blocked: blocked, Attempts: int(row.AttemptCount), Retries: int(row.RetryCount),
 		MaxRetries: int(row.MaxRetries), Revisions: int(row.RevisionCount), Replacements: int(row.ReplacementCount),
 	}
-	if s.Handed && last != nil && validates(*last) && last.EndedAt == nil {
-		s.SandboxID, s.Handing = last.SandboxID, false
+	if last != nil && last.EndedAt == nil {
+		s.SandboxID, s.Handing = last.SandboxID, s.Handing && (!s.Handed || !validates(*last))
 	}
 	return s
 }

@@ -73,3 +73,81 @@ func TestATaskThatWasGivenNoCredentialSleepsOnWhereThereIsNone(t *testing.T) {
 	require.NoError(t, w.store.WakeSleepers(t.Context()))
 	require.Equal(t, 1, w.retries(a))
 }
+
+// answers stores what a model led to, with the time that the intake notes beside it.
+func (w world) answers(sandboxID, eventType string) {
+	w.t.Helper()
+	w.event(sandboxID, eventType, `{}`)
+	w.exec(`UPDATE sandboxes SET last_work_at = clock_timestamp() WHERE id = $1`, sandboxID)
+}
+
+// asleep are two tasks that met the limit of one credential, and sleep in their workflows for weeks.
+func asleep(w world, edit string) (a, b asked) {
+	p := w.project(5)
+	a, b = w.task(p, edit), w.task(p, edit)
+	lives := []contract.LiveAttempt{w.running(a), w.running(b)}
+	w.meetsLimit(a, lives[0], 4, 20*24*time.Hour)
+	w.meetsLimit(b, lives[1], 4, 20*24*time.Hour)
+	require.NoError(w.t, w.store.WakeSleepers(w.t.Context()))
+	require.Zero(w.t, w.retries(a)+w.retries(b), "the limit stands")
+	return a, b
+}
+
+func TestAnswerOnACredential_WakesTheTasksThatSleepOnIt(t *testing.T) {
+	t.Parallel()
+	for _, eventType := range []string{"agent.tool_use", "agent.completed"} {
+		w := newWorld(t, postgres.Config{})
+		a, b := asleep(w, onOneKey)
+		other := w.task(w.project(5), `agent = 'claude'`)
+		w.exec(`UPDATE credential_sleeps SET until = now(), next_at = now()`)
+		probe := w.task(w.project(5), onOneKey)
+		w.gate()
+		live := w.running(probe)
+		require.NoError(t, w.store.WakeSleepers(t.Context()))
+		require.Zero(t, w.retries(a), "nobody has answered yet")
+		w.answers(live.SandboxID, eventType)
+		for range 2 {
+			require.NoError(t, w.store.WakeSleepers(t.Context()))
+		}
+		require.Equal(t, []int{1, 1, 0}, []int{w.retries(a), w.retries(b), w.retries(other)}, "each is asked once")
+	}
+}
+
+// What was under way when the limit was met says nothing: its answers may be older.
+func TestAnswerOfAnAttemptFromBeforeTheLimit_WakesNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	p := w.project(5)
+	busy := w.task(p, onOneKey)
+	live := w.running(busy)
+	a := w.task(p, onOneKey)
+	w.meetsLimit(a, w.running(a), 4, 20*24*time.Hour)
+	w.answers(live.SandboxID, "agent.tool_use")
+	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.Zero(t, w.retries(a))
+	w.answers(live.SandboxID, "agent.completed")
+	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.Equal(t, 1, w.retries(a), "its run ended well")
+}
+
+func TestCredentialTest_WakesTheTasksThatSleepOnIt(t *testing.T) {
+	t.Parallel()
+	for name, stored := range map[string]bool{"installation": false, "stored": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, postgres.Config{})
+			id := ""
+			if stored {
+				w.setCredential("anthropic")
+				id = one[string](t, w.pool, `SELECT id::text FROM credentials`)
+			}
+			a, b := asleep(w, "agent = 'claude'")
+			require.NoError(t, w.store.ProveCredential(t.Context(), w.org, task.NewID(), "anthropic"))
+			require.NoError(t, w.store.WakeSleepers(t.Context()))
+			require.Zero(t, w.retries(a), "it was another one")
+			require.NoError(t, w.store.ProveCredential(t.Context(), w.org, id, "anthropic"))
+			require.NoError(t, w.store.WakeSleepers(t.Context()))
+			require.Equal(t, []int{1, 1}, []int{w.retries(a), w.retries(b)})
+		})
+	}
+}

@@ -61,8 +61,7 @@ func (s *Store) TaskBudget(ctx context.Context, organizationID, id string) (task
 	if err := s.q.MeterTask(ctx, &organizationID, &id); err != nil {
 		return task.Spending{}, translate("count what the agents of task "+id+" have used", err)
 	}
-	rows, err := collectRows[use](ctx, s, `SELECT what, used FROM omoi_task_use($1)`, id)
-	return spending(budget, rows), translate("read what task "+id+" has used", err)
+	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_task_use($1)`)
 }
 
 // ProjectBudget answers the budget that the tasks of a project share, and what they have used of it by now.
@@ -74,8 +73,7 @@ func (s *Store) ProjectBudget(ctx context.Context, organizationID, id string) (t
 	if err := s.q.MeterProject(ctx, id); err != nil {
 		return task.Spending{}, translate("count what the agents of project "+id+" have used", err)
 	}
-	rows, err := collectRows[use](ctx, s, `SELECT what, used FROM omoi_project_use($1)`, id)
-	return spending(budget, rows), translate("read what project "+id+" has used", err)
+	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_project_use($1)`)
 }
 
 // SetTaskBudget sets the budget of a task; one that was parked goes on if that is raised enough.
@@ -152,8 +150,18 @@ func collectRows[T any](ctx context.Context, s *Store, query string, args ...any
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[T])
 }
 
-func spending(budget json.RawMessage, rows []use) task.Spending {
-	out := task.Spending{TaskIDs: []string{}}
+// used reads what a task or project has used; query says of which it is.
+func (s *Store) used(ctx context.Context, budget json.RawMessage, id, query string) (task.Spending, error) {
+	rows, err := collectRows[use](ctx, s, query, id)
+	if err != nil {
+		return task.Spending{}, translate("read what "+id+" has used", err)
+	}
+	unknown, err := s.q.CostUnknown(ctx, id)
+	return spending(budget, rows, unknown), translate("read whether the cost of "+id+" is known", err)
+}
+
+func spending(budget json.RawMessage, rows []use, unknown bool) task.Spending {
+	out := task.Spending{TaskIDs: []string{}, Used: task.Use{CostUnknown: unknown}}
 	if json.Unmarshal(budget, &out.Budget) != nil {
 		out.Budget = task.Budget{} // written by us, so it decodes; one that does not limits nothing
 	}
@@ -162,7 +170,7 @@ func spending(budget json.RawMessage, rows []use) task.Spending {
 		case "tokens":
 			out.Used.Tokens = r.Used
 		case "usd":
-			out.Used.USD = r.Used
+			out.Used.USD = task.KnownCost(r.Used, unknown)
 		case "wall_clock_s":
 			out.Used.WallClockS = r.Used
 		case "sandbox_s":

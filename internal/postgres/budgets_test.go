@@ -222,7 +222,7 @@ func TestTasksTogetherOvershootByOneAnswerEach(t *testing.T) {
 	total := func() float64 {
 		out, err := store.ProjectBudget(t.Context(), w.org, p)
 		require.NoError(t, err)
-		return out.Used.USD
+		return *out.Used.USD
 	}
 	atWork := func() []string {
 		return one[[]string](t, w.pool, `SELECT coalesce(array_agg(task_id::text ORDER BY task_id), '{}') FROM slots`)
@@ -266,11 +266,11 @@ func TestWhatWasUsedBeforeThereWasABudgetIsTold(t *testing.T) {
 	w.enforce()
 	ofTask, err := store.TaskBudget(t.Context(), w.org, a.id)
 	require.NoError(t, err)
-	require.InDelta(t, 3, ofTask.Used.USD, 1e-9)
+	require.InDelta(t, 3, *ofTask.Used.USD, 1e-9)
 	w.spends(box, 4, 10)
 	ofProject, err := store.ProjectBudget(t.Context(), w.org, p)
 	require.NoError(t, err)
-	require.InDelta(t, 4, ofProject.Used.USD, 1e-9)
+	require.InDelta(t, 4, *ofProject.Used.USD, 1e-9)
 	w.spends(box, 5, 10)
 	_, err = store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{USD: 5})
 	require.NoError(t, err)
@@ -288,7 +288,7 @@ func TestWhatAnAgentSaysAfterItsAttemptCounts(t *testing.T) {
 	require.NoError(t, w.store.SettleSandbox(t.Context(), contract.Settling{SandboxID: live.SandboxID, Event: "gone"}))
 	out, err := postgres.New(w.pool, postgres.Config{}).TaskBudget(t.Context(), w.org, a.id)
 	require.NoError(t, err)
-	require.InDelta(t, 3, out.Used.USD, 0.001)
+	require.InDelta(t, 3, *out.Used.USD, 0.001)
 }
 
 // TestALostSandboxCostsNoMoreTime has one whose machine is lost: nobody will ever see it gone.
@@ -314,7 +314,7 @@ func TestWhatIsSaidOfCostsMustBeNumbers(t *testing.T) {
 	w.enforce()
 	require.Equal(t, 1, w.parked())
 	w.finish(a, live, 4, task.StatusCompleted)
-	require.InDelta(t, 1e15, w.ledger(live.SandboxID).CostUSD, 1)
+	require.InDelta(t, 1e15, *w.ledger(live.SandboxID).CostUSD, 1)
 }
 
 func TestTheBillOfAnAgentCountsInsteadOfWhatWasEstimated(t *testing.T) {
@@ -348,11 +348,29 @@ func TestTheBillOfAnAgentCountsInsteadOfWhatWasEstimated(t *testing.T) {
 					}
 				}
 				w.finish(a, live, 4, task.StatusFailed)
-				require.InDelta(t, c.usd, w.ledger(live.SandboxID).CostUSD, 1e-9)
+				require.InDelta(t, c.usd, *w.ledger(live.SandboxID).CostUSD, 1e-9)
 				in := one[int64](t, w.pool, `SELECT input_tokens FROM sandboxes WHERE id = $1`, live.SandboxID)
 				out := one[int64](t, w.pool, `SELECT output_tokens FROM sandboxes WHERE id = $1`, live.SandboxID)
 				require.Equal(t, []int64{c.tokensIn, c.tokensOut}, []int64{in, out})
 			})
 		}
 	}
+}
+
+func TestUnknownCost_IsNullAndSaidSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "")
+	live := w.running(a)
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
+		SELECT id, 1, birth, 'agent.assistant_message', '{"total_cost_usd": null, "cost_unknown": true, "total_usage": {"input_tokens": 7}}'::jsonb
+		FROM sandboxes WHERE id = $1`, live.SandboxID)
+	w.exec(`UPDATE sandboxes SET head = 1 WHERE id = $1`, live.SandboxID)
+	out, err := w.store.TaskBudget(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.Nil(t, out.Used.USD)
+	require.True(t, out.Used.CostUnknown)
+	require.InDelta(t, 7, out.Used.Tokens, 0, "tokens bind all the same")
+	require.Nil(t, w.ledger(live.SandboxID).CostUSD)
+	require.True(t, w.ledger(live.SandboxID).CostUnknown)
 }

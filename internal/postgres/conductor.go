@@ -142,7 +142,7 @@ func (s *Store) Duplicates(ctx context.Context, organizationID string, q task.Gu
 		return task.Page[task.Duplicate]{}, err
 	}
 	rows, err := s.q.Duplicates(ctx, db.DuplicatesParams{
-		OrganizationID: organizationID, TaskID: idOr(q.TaskID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
+		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
 	})
 	page := cutPage(mapAll(rows, func(r db.DuplicatesRow) task.Duplicate {
 		d := duplicateOf(r.DetectedDuplicate)

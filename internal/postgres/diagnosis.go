@@ -134,7 +134,7 @@ func (s *Store) Diagnoses(ctx context.Context, organizationID string, query task
 		return task.Page[task.Diagnosis]{}, err
 	}
 	rows, err := s.q.Diagnoses(ctx, db.DiagnosesParams{
-		OrganizationID: organizationID, TaskID: idOr(query.TaskID), TicketID: idOr(query.TicketID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
+		OrganizationID: organizationID, TaskIds: query.TaskIDs, TicketIds: query.TicketIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
 	})
 	page := cutPage(mapAll(rows, diagnosisOf), query.Limit, func(d task.Diagnosis) string { return encodeCursor(d.CreatedAt, d.ID) })
 	return page, translate("list diagnoses", err)

@@ -43,7 +43,7 @@ func (w world) fails(a asked, live contract.LiveAttempt, ordinal int64, status t
 
 func diagnosesOf(tb testing.TB, store *postgres.Store, org, taskID string) []task.Diagnosis {
 	tb.Helper()
-	page, err := store.Diagnoses(tb.Context(), org, task.DiagnosisQuery{TaskID: taskID, PageRequest: task.PageRequest{Limit: 10}})
+	page, err := store.Diagnoses(tb.Context(), org, task.DiagnosisQuery{TaskIDs: []string{taskID}, PageRequest: task.PageRequest{Limit: 10}})
 	require.NoError(tb, err)
 	return page.Items
 }
@@ -74,7 +74,7 @@ func TestFailuresAreDiagnosedOnceAndTheNextAgentIsTold(t *testing.T) {
 	for range 2 {
 		require.NoError(t, service.Step(t.Context()))
 	}
-	messages, err := store.LeaseMessages(t.Context(), live.SandboxID, 0, 0)
+	messages, err := store.LeaseMessages(t.Context(), ingest.Taking{SandboxID: live.SandboxID})
 	require.NoError(t, err)
 	require.Len(t, messages, 1, "it is told once")
 	require.Equal(t, []string{ingest.MessageSystem, "diagnosis"}, []string{messages[0].Kind, messages[0].SenderID})
@@ -166,7 +166,7 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	first := w.task(p, "")
 	ticket := w.row(first.id, "ticket_id")
 	ofTicket := func() []task.Diagnosis {
-		page, err := store.Diagnoses(t.Context(), w.org, task.DiagnosisQuery{TicketID: ticket, PageRequest: task.PageRequest{Limit: 50}})
+		page, err := store.Diagnoses(t.Context(), w.org, task.DiagnosisQuery{TicketIDs: []string{ticket}, PageRequest: task.PageRequest{Limit: 50}})
 		require.NoError(t, err)
 		return slices.DeleteFunc(page.Items, func(d task.Diagnosis) bool { return d.Kind != task.DiagnosisTicket })
 	}
@@ -200,7 +200,7 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	got, err = store.Ticket(t.Context(), w.org, ticket)
 	require.NoError(t, err)
 	require.Equal(t, d, *got.Diagnosis)
-	page, err := store.Tickets(t.Context(), w.org, "", task.PageRequest{Limit: 50})
+	page, err := store.Tickets(t.Context(), w.org, nil, task.PageRequest{Limit: 50})
 	require.NoError(t, err)
 	require.Equal(t, d.ID, page.Items[slices.IndexFunc(page.Items, func(k task.Ticket) bool { return k.ID == ticket })].Diagnosis.ID)
 	require.Len(t, diagnosesOf(t, store, w.org, third.id), 1, "its own is another")

@@ -179,27 +179,6 @@ func readYes(raw json.RawMessage) bool {
 	return yes
 }
 
-// classOfStop is the failure class of a continuous run that ended without passing: its
-// limits are named max_iterations_reached and so on.
-func classOfStop(reason string) task.FailureClass {
-	if strings.HasPrefix(reason, "max_") {
-		return task.ClassStopped
-	}
-	return task.ClassAgentError
-}
-
-// classOfFailure believes a class that a sandbox may know; the rest are ours to give.
-func classOfFailure(data milestoneData) task.FailureClass {
-	for _, named := range []string{data.FailureClass, data.Class} {
-		switch class := task.FailureClass(named); class { //nolint:exhaustive // the rest are not a sandbox's to say
-		case task.ClassInfrastructure, task.ClassProviderLimit, task.ClassResources, task.ClassStopped,
-			task.ClassInvalidInput, task.ClassCredentials:
-			return class
-		}
-	}
-	return task.ClassAgentError
-}
-
 // readText answers a JSON string as it is, and anything else as its JSON.
 func readText(raw json.RawMessage) string {
 	var text string

@@ -166,3 +166,23 @@ func TestReadFactsIsTheDigestOfWhatIsStored(t *testing.T) {
 	_, err = w.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: "nobody"})
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
+
+func TestLegacyErrorText_DecidesTheFailureClass(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]task.FailureClass{
+		`{"error": "fatal: Authentication Failed for 'https://github.com/o/r'"}`: task.ClassCredentials,
+		`{"error": "[Errno 13] Permission denied: '/etc/shadow'"}`:               task.ClassInvalidInput,
+		`{"error": "ACCESS DENIED by policy"}`:                                   task.ClassInvalidInput,
+		`{"error": {"message": "Syntax error near unexpected token"}}`:           task.ClassInvalidInput,
+		`{"error": "connection reset by peer"}`:                                  task.ClassAgentError,
+		`{"error": ""}`:                                                          task.ClassAgentError,
+		`{"error": "permission denied", "failure_class": "agent_error"}`:         task.ClassAgentError,
+		`{"error": "permission denied", "failure_class": "infrastructure"}`:      task.ClassInfrastructure,
+		`{"error": "permission denied", "class": "made up"}`:                     task.ClassAgentError,
+	} {
+		for _, eventType := range []string{"agent.error", "agent.failed"} {
+			built := postgres.BuildDigest("box", 1, nil, []postgres.EventRow{{Sequence: 1, Type: eventType, Data: json.RawMessage(data)}})
+			require.Equal(t, want, built.Digest.Milestones[0].Class, data)
+		}
+	}
+}

@@ -60,11 +60,16 @@ func codedState(pg *pgconn.PgError) *task.Error {
 		return task.Errorf(task.CodeNotFound, "It refers to something that is not there.")
 	case strings.HasPrefix(pg.Code, "23"), strings.HasPrefix(pg.Code, "22"):
 		return task.Errorf(task.CodeInvalid, "The database refuses this value.")
+	case pg.Code == diskFull:
+		return task.Errorf(task.CodeUnavailable, "The disk of the database is full: nothing can be stored. Next: an operator frees disk space there; what was not acknowledged is sent again.")
 	case transient(pg.Code):
 		return task.Errorf(task.CodeUnavailable, "The database is busy or restarting. Try again in a moment.")
 	}
 	return task.Errorf(task.CodeInternal, "The database answered with an error.")
 }
+
+// diskFull is the SQLSTATE of a write that found no room.
+const diskFull = "53100"
 
 // transient names the SQLSTATEs that say "not now": connection, conflict of transactions,
 // lack of resources, shutdown, a lock that was not to be had.

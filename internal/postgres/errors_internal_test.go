@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -22,4 +23,13 @@ func TestALostConnectionIsUnavailable(t *testing.T) {
 	} {
 		require.Equal(t, task.CodeUnavailable, task.CodeOf(translate("store events", lost)), "%v", lost)
 	}
+}
+
+// A full disk needs an operator, and is not taken for a database that is busy.
+func TestFullDiskHasItsOwnSentence(t *testing.T) {
+	t.Parallel()
+	err := translate("store events", &pgconn.PgError{Code: "53100"})
+	require.Equal(t, task.CodeUnavailable, task.CodeOf(err))
+	require.Contains(t, task.MessageOf(err), "disk of the database is full")
+	require.NotContains(t, task.MessageOf(translate("store events", &pgconn.PgError{Code: "53300"})), "disk")
 }

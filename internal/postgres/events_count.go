@@ -69,8 +69,11 @@ func (c eventCounts) heartbeats() (all typeCount) {
 	return all
 }
 
-// EventCounts answers how many events of each type a sandbox has; an unknown one has none.
+// EventCounts answers how many events of each type a sandbox has; an unknown one has none. [task.CodeGone] if retention removed them.
 func (s *Store) EventCounts(ctx context.Context, sandboxID string) (task.EventCounts, error) {
+	if err := s.EventsKept(ctx, sandboxID); err != nil {
+		return task.EventCounts{}, err
+	}
 	counts, err := s.eventCounts(ctx, sandboxID)
 	out := task.EventCounts{SandboxID: sandboxID, Heartbeats: counts.heartbeats().Events, Types: map[string]int64{}}
 	for name, n := range counts.types {
@@ -85,7 +88,7 @@ func (s *Store) EventCounts(ctx context.Context, sandboxID string) (task.EventCo
 func (s *Store) eventCounts(ctx context.Context, sandboxID string) (eventCounts, error) {
 	counts := eventCounts{types: map[string]typeCount{}, tail: map[string][]int64{}}
 	row, err := s.countBlocks(ctx, sandboxID)
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && row.Head == 0 {
 		return counts, nil
 	}
 	if err != nil {

@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // TaskEventsAfter answers at most limit events of a task beyond a cursor, attempt by
@@ -13,6 +15,9 @@ func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest
 	boxes, err := s.q.TaskSandboxes(ctx, &taskID)
 	if err != nil {
 		return ingest.TaskPage{}, translate("read the task's sandboxes", err)
+	}
+	if err := keptFrom(taskID, after, boxes); err != nil {
+		return ingest.TaskPage{}, err
 	}
 	out := ingest.TaskPage{Events: []ingest.StoredEvent{}, From: settled(after, boxes)}
 	room := eventPage{limit: orDefault(limit, defaultEventLimit)}
@@ -40,11 +45,33 @@ func (s *Store) rowsAfter(ctx context.Context, sandboxID string, after int64, fo
 	return translate("read events", err)
 }
 
+// keptFrom is [task.CodeGone] for a cursor into an attempt whose events retention removed, and for one at the beginning where
+// nothing is left. A retry of such a task is read from its own beginning.
+func keptFrom(taskID string, after ingest.Cursor, boxes []db.TaskSandboxesRow) error {
+	var removed *time.Time
+	left := false
+	for _, box := range boxes {
+		from, known := after.In(int(box.Attempt))
+		switch {
+		case box.RemovedAt == nil:
+			left = left || box.Head > 0
+		case known && from < box.Head:
+			return task.Removed(task.RetainEvents, "task "+taskID, *box.RemovedAt)
+		case !known && box.Head > 0:
+			removed = box.RemovedAt
+		}
+	}
+	if removed != nil && !left && after == (ingest.Cursor{}) {
+		return task.Removed(task.RetainEvents, "task "+taskID, *removed)
+	}
+	return nil
+}
+
 // settled takes an attempt before that of the cursor, of which the cursor says nothing, for
-// read: somebody made the cursor who wants to see what comes after one event.
+// read: somebody made the cursor who wants to see what comes after one event. So is one whose events were removed.
 func settled(after ingest.Cursor, boxes []db.TaskSandboxesRow) ingest.Cursor {
 	for _, box := range boxes {
-		if _, known := after.In(int(box.Attempt)); !known && int(box.Attempt) < after.Attempt {
+		if _, known := after.In(int(box.Attempt)); !known && (int(box.Attempt) < after.Attempt || box.RemovedAt != nil && box.Head > 0) {
 			after = after.Known(int(box.Attempt), box.Head)
 		}
 	}

@@ -82,10 +82,11 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 		TicketTitle: row.TicketTitle, TicketDescription: row.TicketDescription, TicketType: row.TicketType,
 		Repo: row.Repo, DefaultBranch: row.DefaultBranch,
 		Branch: textOr(t.BranchName), Base: textOr(t.BaseCommit), PullURL: textOr(t.PullRequestUrl), Feedback: row.Feedback,
-		Attempt: int(t.AttemptCount), Setup: row.Setup, SetupTimeout: time.Duration(row.SetupTimeoutS) * time.Second,
+		Attempt: int(t.AttemptCount), Setup: row.Setup, ModelPrices: row.ModelPrices, SetupTimeout: time.Duration(row.SetupTimeoutS) * time.Second,
 	}
 	if err := json.Unmarshal(t.ExecutionConfig, &work.Execution); err != nil {
 		return task.Work{}, task.Invalid("execution_config", "The task's execution_config cannot be read: %s.", err)
 	}
+	work.Unreadable = s.openForAgent(t.OrganizationID, work.Execution.Env)
 	return work, translate("read the attempts of task "+taskID, s.forAttempt(ctx, &work, row))
 }

@@ -107,13 +107,37 @@ func (s *Store) WatchedEvents(ctx context.Context, of []task.Watched, newest int
 		in.Ids, in.Births, in.Heads = append(in.Ids, w.SandboxID), append(in.Births, w.Birth), append(in.Heads, w.Head)
 	}
 	rows, err := s.q.WatchedEvents(ctx, in)
+	if err != nil {
+		return nil, translate("read the newest events", err)
+	}
+	spans, err := s.q.FrozenSince(ctx, frozenLookback)
 	out := make(map[string][]task.Event, len(of))
 	for _, r := range rows {
 		out[r.SandboxID] = append(out[r.SandboxID], task.Event{
-			SandboxID: r.SandboxID, Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, CreatedAt: r.CreatedAt,
+			SandboxID: r.SandboxID, Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, CreatedAt: thawedAt(r.CreatedAt, spans),
 		})
 	}
-	return out, translate("read the newest events", err)
+	return out, translate("read when sandboxes were frozen", err)
+}
+
+// frozenLookback is longer than any attempt that somebody waits for.
+const frozenLookback = 7 * 24 * time.Hour
+
+// thawedAt moves the time of an event behind the times in which sandboxes were frozen since: the agent
+// is younger by them.
+func thawedAt(at time.Time, spans []db.FrozenSinceRow) time.Time {
+	var frozen time.Duration
+	for _, s := range spans {
+		frozen += max(s.Until.Sub(later(at, s.Since)), 0)
+	}
+	return at.Add(frozen)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // SaveJudgement stores a judgement, unless its cycle has one of the sandbox, and in the same

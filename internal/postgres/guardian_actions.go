@@ -183,9 +183,9 @@ func moveSlots(ctx context.Context, q *db.Queries, sides [2]db.Project, n int) e
 }
 
 // GuardianActions lists what people did by the guardian's routes, newest first.
-func (s *Store) GuardianActions(ctx context.Context, organizationID, kind, target string, limit int) ([]task.GuardianAction, error) {
+func (s *Store) GuardianActions(ctx context.Context, organizationID string, kinds, targets []string, limit int) ([]task.GuardianAction, error) {
 	rows, err := s.q.Actions(ctx, db.ActionsParams{
-		OrganizationID: organizationID, ActionType: kind, TargetEntity: target, MaxRows: int32(limit), //nolint:gosec // G115: at most 1,000
+		OrganizationID: organizationID, ActionTypes: kinds, TargetEntities: targets, MaxRows: int32(limit), //nolint:gosec // G115: at most 1,000
 	})
 	return mapAll(rows, actionOf), translate("list actions of the guardian", err)
 }

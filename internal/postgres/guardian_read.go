@@ -15,7 +15,7 @@ func (s *Store) Judgements(ctx context.Context, organizationID string, q task.Gu
 		return task.Page[task.Judgement]{}, err
 	}
 	rows, err := s.q.Analyses(ctx, db.AnalysesParams{
-		OrganizationID: organizationID, TaskID: idOr(q.TaskID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
+		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
 	})
 	page := cutPage(mapAll(rows, judgementOf), q.Limit, func(j task.Judgement) string { return encodeCursor(j.JudgedAt, j.ID) })
 	return page, translate("list analyses", err)
@@ -43,7 +43,7 @@ func (s *Store) Interventions(ctx context.Context, organizationID string, q task
 		return task.Page[task.Intervention]{}, err
 	}
 	rows, err := s.q.Interventions(ctx, db.InterventionsParams{
-		OrganizationID: organizationID, TaskID: idOr(q.TaskID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
+		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
 	})
 	page := cutPage(mapAll(rows, withReceipts), q.Limit, func(i task.Intervention) string { return encodeCursor(i.PlannedAt, i.ID) })
 	return page, translate("list interventions", err)

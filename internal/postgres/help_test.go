@@ -61,7 +61,7 @@ func (w world) exec(statement string, args ...any) {
 func (w world) project(slots int) string {
 	w.t.Helper()
 	id := task.NewID()
-	w.exec(`INSERT INTO projects (id, organization_id, name, repo, max_slots) VALUES ($1, $2, 'p', 'o/r' || gen_random_uuid(), $3)`, id, w.org, slots)
+	w.exec(`INSERT INTO projects (id, organization_id, name, repo, max_slots) VALUES ($1, $2, 'p' || gen_random_uuid(), 'o/r' || gen_random_uuid(), $3)`, id, w.org, slots)
 	return id
 }
 

@@ -176,11 +176,12 @@ func TestSandboxesThatNobodyMadeEndAfterADayOfSilence(t *testing.T) {
 	for id, last := range map[string]string{"speaks": "now() - interval '23 hours'", "silent": "now() - interval '25 hours'", "mute": "NULL"} {
 		w.exec(`INSERT INTO sandboxes (id, provider, state, created_at, last_event_at) VALUES ($1, 'bare', 'running', now() - interval '3 days', `+last+`)`, id)
 	}
+	w.exec(`INSERT INTO sandboxes (id, provider, state, created_at) VALUES ('refused', 'bare', 'running', now() - interval '11 minutes'), ('new', 'bare', 'running', now())`)
 	_, local := w.box("local")
 	w.exec(`UPDATE sandboxes SET created_at = now() - interval '3 days' WHERE id = $1`, local)
 	require.NoError(t, w.store.SweepEvents(t.Context()))
 	gone := one[[]string](t, w.pool, `SELECT array_agg(id ORDER BY id) FROM sandboxes WHERE state = 'gone' AND gone_at IS NOT NULL AND verified_at IS NULL`)
-	require.Equal(t, "mute silent", strings.Join(gone, " "))
+	require.Equal(t, "mute refused silent", strings.Join(gone, " "))
 }
 
 func TestASandboxThatTheLedgerDoesNotKnowIsAdopted(t *testing.T) {

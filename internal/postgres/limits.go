@@ -67,10 +67,13 @@ func (w *projecting) tellSleep(ctx context.Context, reset time.Time, pause time.
 }
 
 // WakeSleepers runs the gate where a credential's limit may have reset, or the next task on it may go on, and asks those tasks to
-// go on that sleep for a credential in whose place there is another one.
+// go on that sleep for a credential in whose place there is another one, or that works again.
 func (s *Store) WakeSleepers(ctx context.Context) error {
 	if err := s.wakeReplaced(ctx); err != nil {
 		return translate("wake tasks whose credential was replaced", err)
+	}
+	if err := s.wakeProven(ctx); err != nil {
+		return translate("wake tasks whose credential works again", err)
 	}
 	due, err := s.q.SleepersDue(ctx)
 	if err != nil {
@@ -82,6 +85,20 @@ func (s *Store) WakeSleepers(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// wakeProven wakes the tasks of a credential on which a model has answered since it met its limit.
+func (s *Store) wakeProven(ctx context.Context) error {
+	if err := s.q.ProveAnswered(ctx); err != nil {
+		return err
+	}
+	return s.q.WakeProven(ctx, "its credential works again", sender)
+}
+
+// ProveCredential implements [credential.Store].
+func (s *Store) ProveCredential(ctx context.Context, organizationID, id, kind string) error {
+	err := s.q.ProveCredential(ctx, db.ProveCredentialParams{OrganizationID: organizationID, CredentialID: id, Kind: kind})
+	return translate("end the cooldown of credential "+kind, err)
 }
 
 func (s *Store) wakeReplaced(ctx context.Context) error {

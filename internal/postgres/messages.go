@@ -147,31 +147,28 @@ func orNil(s string) *string {
 	return &s
 }
 
-// LeaseMessages gives out at most limit messages of a sandbox, interrupts first, then in the
-// order in which they were accepted. What is not settled within the lease is given out
-// again. Zero: 60 s, 100 messages.
-func (s *Store) LeaseMessages(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error) {
-	return s.lease(ctx, sandboxID, "", lease, limit)
-}
-
-// LeaseInterrupts is [Store.LeaseMessages] for who leaves all other messages to another taker of the same sandbox.
-func (s *Store) LeaseInterrupts(ctx context.Context, sandboxID string, lease time.Duration, limit int) ([]ingest.Message, error) {
-	return s.lease(ctx, sandboxID, ingest.MessageInterrupt, lease, limit)
-}
-
-func (s *Store) lease(ctx context.Context, sandboxID, kind string, lease time.Duration, limit int) ([]ingest.Message, error) {
-	const most = 100
+// LeaseMessages gives out messages of a sandbox, interrupts first, then in the order in which they were accepted. What is not
+// settled within the lease is given out again; a legacy worker is given it three times, then it stays delivered.
+func (s *Store) LeaseMessages(ctx context.Context, in ingest.Taking) ([]ingest.Message, error) {
+	const most, times = 100, 3
 	// Polls look every few seconds and mostly find nothing: that costs no lock and no write.
-	if due, err := s.q.MessagesDue(ctx, sandboxID, kind); err != nil || !due {
+	due, err := s.q.MessagesDue(ctx, db.MessagesDueParams{SandboxID: in.SandboxID, Kind: in.Kind, Again: in.Poll})
+	if err != nil || !due {
 		return nil, translate("look for messages", err)
 	}
+	taker := in.Poll
+	if taker == "" && !in.Legacy {
+		taker = "client" // shorter than any poll
+	}
 	rows, err := s.q.LeaseMessages(ctx, db.LeaseMessagesParams{
-		SandboxID: sandboxID, Kind: kind, Lease: orDefault(lease, time.Minute).Seconds(),
-		Most: int32(orDefault(limit, most)), //nolint:gosec // G115: small by the API's bounds
+		SandboxID: in.SandboxID, Kind: in.Kind, Again: in.Poll, Taker: taker, Times: times, Reason: neverAcknowledged,
+		Lease: orDefault(in.Lease, time.Minute).Seconds(),
+		Most:  int32(orDefault(in.Limit, most)), //nolint:gosec // G115: small by the API's bounds
 	})
 	if err != nil {
 		return nil, translate("lease messages", err)
 	}
+	rows = slices.DeleteFunc(rows, func(m db.Message) bool { return m.SettledAt != nil })
 	slices.SortFunc(rows, byUrgency)
 	return mapAll(rows, message), nil
 }

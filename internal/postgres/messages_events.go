@@ -38,14 +38,20 @@ const (
 	sqlAgentLeft = `WITH box AS (INSERT INTO departures VALUES ($1, coalesce($2, now())) ON CONFLICT DO NOTHING)
 		UPDATE messages SET state = 'expired', settled_at = coalesce($2, now()), lease_until = NULL,
 			reason = 'The agent left before it took the message up.'
-		WHERE sandbox_id = $1 AND state IN ('accepted', 'delivered')`
+		WHERE sandbox_id = $1 AND state IN ('accepted', 'delivered') AND settled_at IS NULL`
 	sqlAgentBack     = `DELETE FROM departures WHERE sandbox_id = $1`
 	sqlAnsweredThese = `UPDATE messages SET state = 'answered', answered_at = coalesce($2, now())
 		WHERE sandbox_id = $1 AND state = 'taken_up' AND id = ANY ($3::uuid[])`
 	// Old workers name none, and win none by a name.
 	sqlAnsweredAll = `UPDATE messages SET state = 'answered', answered_at = coalesce($2, now())
 		WHERE sandbox_id = $1 AND state = 'taken_up' AND injected AND taker = ''`
+	// A legacy worker that waits again and did not confirm what it was given will not: a later confirmation still counts.
+	sqlNeverConfirmed = `UPDATE messages SET settled_at = coalesce($2, now()), lease_until = NULL, reason = '` + neverAcknowledged + `'
+		WHERE sandbox_id = $1 AND state = 'delivered' AND settled_at IS NULL AND leased_by = ''`
 )
+
+// neverAcknowledged is the reason of a message that a legacy worker was given and never confirmed.
+const neverAcknowledged = "Delivered, never acknowledged: the worker does not confirm what it injects."
 
 // saidOfMessage is what an event may say of a message. Values of other types say nothing.
 type saidOfMessage struct {
@@ -110,6 +116,7 @@ func (q messageNews) waits(answered any) {
 	named, ok := answered.([]any)
 	if !ok {
 		q.batch.Queue(sqlAnsweredAll, q.sandboxID, q.at)
+		q.batch.Queue(sqlNeverConfirmed, q.sandboxID, q.at)
 		return
 	}
 	ids := make([]string, 0, min(len(named), mostAnswered))

@@ -153,6 +153,11 @@ func (w *projecting) writeTask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	box := w.sandbox()
+	agent, err := w.agentOf(ctx, box)
+	if err != nil {
+		return err
+	}
 	if w.p.ReleaseSlot || w.p.Status.Final() {
 		if err := w.q.ReleaseSlot(ctx, w.row.ID); err != nil {
 			return err
@@ -161,12 +166,29 @@ func (w *projecting) writeTask(ctx context.Context) error {
 	}
 	return w.q.ProjectTask(ctx, db.ProjectTaskParams{
 		ID: w.row.ID, FirstRunID: w.p.FirstRunID, RunID: w.runID, Ordinal: w.p.Ordinal,
-		Status: string(w.p.Status), Blocked: string(w.p.Blocked), Queued: w.queued(), SandboxID: w.p.SandboxID,
+		Status: string(w.p.Status), Blocked: string(w.p.Blocked), Queued: w.queued(), SandboxID: box, AgentID: agent,
 		Retries: int32(w.p.Retries), Revisions: int32(w.p.Revisions), //nolint:gosec // G115: at most task.MaxAttempts
 		FailureClass: w.failureClass(), ErrorMessage: message,
 		Branch: w.p.Branch, Base: w.p.Base, PullUrl: w.p.PullURL, PullNumber: int32(w.p.PullNumber), //nolint:gosec // G115: a count
 		Result: result, Final: w.p.Status.Final(),
 	})
+}
+
+// sandbox is the sandbox that the task's row shows: the current one, and after the end the last one.
+func (w *projecting) sandbox() string {
+	if w.p.SandboxID == "" && w.p.Status.Final() && w.last != nil {
+		return w.last.Attempt.SandboxID
+	}
+	return w.p.SandboxID
+}
+
+// agentOf returns the ID of the agent in a sandbox: the one that it reported at its start, else the sandbox's.
+func (w *projecting) agentOf(ctx context.Context, box string) (string, error) {
+	if box == "" {
+		return "", nil
+	}
+	id, err := w.q.StartedAgent(ctx, box)
+	return orDefault(storable(id), box), err
 }
 
 // queued reports whether the task waits for the gate from here on: it asks, it did already,

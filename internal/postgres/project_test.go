@@ -38,7 +38,7 @@ func TestProjectionsFollowTheTaskThroughItsLife(t *testing.T) {
 	require.Equal(t, "feature/x", w.row(a.id, "branch_name"), "what is not said stays")
 	w.finish(a, live, 5, task.StatusCompleted)
 	require.NotEmpty(t, w.row(a.id, "completed_at"))
-	require.Empty(t, w.row(a.id, "sandbox_id"))
+	require.Equal(t, live.SandboxID, w.row(a.id, "sandbox_id"), "it names its last sandbox")
 	require.Empty(t, one[string](t, w.pool, relayed, a.id))
 	require.True(t, one[bool](t, w.pool, `SELECT a.ended_at IS NOT NULL AND s.ended_at = a.ended_at AND a.outcome = 'completed'
 		FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id`))

@@ -14,8 +14,28 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// CreateProject stores a project; [task.CodeConflict] if the organization has one with this repository.
+// CreateProject stores a project; [task.CodeConflict] if the organization has one with this repository or name.
+// Without a name it takes that of its repository, with a number if another project has that.
 func (s *Store) CreateProject(ctx context.Context, p task.Project) (task.Project, error) {
+	if p.Name != "" {
+		return s.insertProject(ctx, p)
+	}
+	for n := 1; ; n++ {
+		p.Name = task.NumberedName(task.NameOfRepo(p.Repo), n)
+		if made, err := s.insertProject(ctx, p); !errors.Is(err, errNameTaken) {
+			return made, err
+		}
+	}
+}
+
+var errNameTaken = errors.New("another project of the organization has the name")
+
+// nameTaken is the answer to a name that another project of the organization has.
+func nameTaken(name string) error {
+	return task.Errorf(task.CodeConflict, "Another project is called %s. Next: omoi projects list", name).WithCause(errNameTaken)
+}
+
+func (s *Store) insertProject(ctx context.Context, p task.Project) (task.Project, error) {
 	row, err := s.q.InsertProject(ctx, db.InsertProjectParams{
 		ID: task.NewID(), OrganizationID: p.OrganizationID, Name: p.Name, Description: p.Description, Repo: p.Repo,
 		DefaultBranch: p.DefaultBranch, MaxSlots: int32(p.MaxSlots), Autonomous: p.Autonomous, //nolint:gosec // G115: checked by the API
@@ -24,6 +44,9 @@ func (s *Store) CreateProject(ctx context.Context, p task.Project) (task.Project
 	})
 	if violates(err, "projects_repo") {
 		return task.Project{}, s.thereIs(ctx, p)
+	}
+	if violates(err, "projects_name") {
+		return task.Project{}, nameTaken(p.Name)
 	}
 	return projectOf(row), translate("make project "+p.Name, err)
 }
@@ -91,6 +114,9 @@ func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c 
 		_, err = q.RunGate(ctx, organizationID)
 		return err
 	})
+	if violates(err, "projects_name") {
+		return task.Project{}, nameTaken(*c.Name)
+	}
 	return projectOf(row), missing(translate("change project "+id, err), "There is no project %s.", id)
 }
 

@@ -24,6 +24,7 @@ func (s *Store) Task(ctx context.Context, organizationID, id string) (task.Task,
 	if err != nil {
 		return task.Task{}, translate("read the verdicts on task "+id, err)
 	}
+	row.Task.ExecutionConfig = s.openEnv(row.Task.OrganizationID, row.Task.ExecutionConfig)
 	tasks := []task.Task{taskRecord(row)}
 	tasks[0].Attempts, tasks[0].Reviews = mapAll(attempts, attemptRecord), mapAll(reviews, reviewRecord)
 	err = s.addPending(ctx, tasks)
@@ -38,12 +39,15 @@ func (s *Store) Tasks(ctx context.Context, organizationID string, query task.Que
 		return task.Page[task.Task]{}, err
 	}
 	rows, err := s.q.ReadTasks(ctx, db.ReadTasksParams{
-		OrganizationID: organizationID, Status: orNull(query.Status), PhaseID: orNull(query.PhaseID),
-		HasSandbox: query.HasSandbox, TicketID: orNull(query.TicketID), ProjectID: orNull(query.ProjectID),
-		Fragment: orNull(query.Fragment), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
+		OrganizationID: organizationID, Statuses: query.Statuses, PhaseIds: query.PhaseIDs,
+		HasSandbox: query.HasSandbox, TicketIds: query.TicketIDs, ProjectIds: query.ProjectIDs,
+		Fragments: query.Fragments, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
 	})
 	if err != nil {
 		return task.Page[task.Task]{}, translate("list tasks", err)
+	}
+	for n, r := range rows {
+		rows[n].TaskBrief.ExecutionConfig = s.openEnv(organizationID, r.TaskBrief.ExecutionConfig)
 	}
 	page := cutPage(mapAll(rows, briefRecord), query.Limit, func(t task.Task) string { return encodeCursor(t.CreatedAt, t.ID) })
 	return page, s.addPending(ctx, page.Items)
@@ -66,9 +70,12 @@ func (s *Store) addPending(ctx context.Context, tasks []task.Task) error {
 	return nil
 }
 
-// ChangeTask changes a task's title, priority or description; [task.CodeConflict] for a
+// ChangeTask changes a task's title, priority, deadline or description; [task.CodeConflict] for a
 // description of a task that is not pending. The gate looks at the priority at once.
 func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c task.Change) error {
+	if err := ahead(c.DeadlineAt); err != nil {
+		return err
+	}
 	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
 		row, err := q.LockTask(ctx, organizationID, id)
 		if err != nil {
@@ -81,7 +88,7 @@ func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c tas
 			}
 		}
 		if _, err := q.PatchTask(ctx, db.PatchTaskParams{
-			Title: c.Title, Description: c.Description, Priority: c.Priority, OrganizationID: organizationID, ID: id,
+			Title: c.Title, Description: c.Description, Priority: c.Priority, DeadlineAt: c.DeadlineAt, OrganizationID: organizationID, ID: id,
 		}); err != nil {
 			return err
 		}
@@ -117,7 +124,7 @@ func (s *Store) SandboxRows(ctx context.Context, organizationID string, query ta
 		return task.Page[task.Sandbox]{}, err
 	}
 	rows, err := s.q.ReadSandboxes(ctx, db.ReadSandboxesParams{
-		OrganizationID: &organizationID, Bare: query.Bare, TaskID: orNull(query.TaskID), State: orNull(query.State),
+		OrganizationID: &organizationID, Bare: query.Bare, TaskIds: query.TaskIDs, States: query.States,
 		Unverified: query.Unverified, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
 	})
 	boxes := mapAll(rows, func(r db.ReadSandboxesRow) task.Sandbox { return sandboxRecord(r.Sandbox, r.SecondsAlive) })
@@ -135,6 +142,13 @@ func (s *Store) PulseAge(ctx context.Context, part string) (float64, error) {
 // Ping asks the database whether it answers.
 func (s *Store) Ping(ctx context.Context) error {
 	return translate("ask the database", s.pool.Ping(ctx))
+}
+
+// Writable reports whether the database takes what is new: it makes a small table that ends with its transaction. Where the disk is
+// full, reads still succeed.
+func (s *Store) Writable(ctx context.Context) error {
+	_, err := s.pool.Exec(ctx, `CREATE TEMPORARY TABLE omoi_room ON COMMIT DROP AS SELECT repeat('x', 1000) AS text`)
+	return translate("write to the database", err)
 }
 
 func salvageRecord(raw json.RawMessage) *task.Salvage {

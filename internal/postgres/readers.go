@@ -73,8 +73,12 @@ func utc(t time.Time) *time.Time {
 	return &t
 }
 
-// Event answers one event with its large fields; [task.CodeNotFound] if there is none of that number.
+// Event answers one event with its large fields; [task.CodeNotFound] if there is none of that number, [task.CodeGone] if
+// retention removed it.
 func (s *Store) Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error) {
+	if err := s.EventsKept(ctx, sandboxID); err != nil {
+		return ingest.StoredEvent{}, err
+	}
 	row, err := s.q.EventBySequence(ctx, sandboxID, sequence)
 	e := storedEvent(sandboxID, db.EventsAfterRow(row))
 	if len(e.Omitted) > 0 {
@@ -92,9 +96,12 @@ func stillOmitted(names []string, whole object) []string {
 const mostDiffs = 4 << 20
 
 // ChangedFiles answers what the agent said of edited files beyond an event number, at most
-// limit edits. An unknown sandbox has none.
+// limit edits. An unknown sandbox has none. [task.CodeGone] if retention removed them.
 func (s *Store) ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (task.ChangedFiles, error) {
 	out := task.ChangedFiles{SandboxID: sandboxID, Files: []task.ChangedFile{}}
+	if err := s.EventsKept(ctx, sandboxID); err != nil {
+		return out, err
+	}
 	rows, err := s.fileEdits(ctx, &out, after, int32(limit)) //nolint:gosec // G115: small by the API's bounds
 	if err != nil {
 		return out, translate("read file edits", err)
@@ -161,9 +168,13 @@ func lines(text string) int64 {
 	return int64(n)
 }
 
-// Integrity counts a sandbox's events in one snapshot; [task.CodeNotFound] for an unknown sandbox.
+// Integrity counts a sandbox's events in one snapshot; [task.CodeNotFound] for an unknown sandbox, [task.CodeGone] if retention
+// removed them: that is no gap.
 func (s *Store) Integrity(ctx context.Context, sandboxID string) (task.Integrity, error) {
 	out := task.Integrity{SandboxID: sandboxID, Gaps: []task.Gap{}, Spools: []task.SpoolMark{}}
+	if err := s.EventsKept(ctx, sandboxID); err != nil {
+		return out, err
+	}
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(ctx, s.pool, snapshot, func(tx pgx.Tx) error {
 		return readIntegrity(ctx, s.q.WithTx(tx), &out)
@@ -203,9 +214,13 @@ func readIntegrity(ctx context.Context, q *db.Queries, out *task.Integrity) erro
 	return nil
 }
 
-// Transcript answers the newest transcript of a sandbox; [task.CodeNotFound] if there is none.
+// Transcript answers the newest transcript of a sandbox; [task.CodeNotFound] if there is none, [task.CodeGone] if retention
+// removed it.
 func (s *Store) Transcript(ctx context.Context, sandboxID string) (task.Transcript, error) {
 	row, err := s.q.TranscriptRow(ctx, sandboxID)
+	if err == nil {
+		err = s.kept(ctx, task.RetainTranscripts, sandboxID, "sandbox "+sandboxID)
+	}
 	if err != nil {
 		return task.Transcript{}, missing(translate("read the transcript", err), "Sandbox %s has no transcript.", sandboxID)
 	}

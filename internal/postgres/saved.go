@@ -22,6 +22,9 @@ func (s *Store) SavedWork(ctx context.Context, organizationID, taskID string) ([
 		return nil, err
 	}
 	all := task.SavedOf(t)
+	if err := s.dateRemoved(ctx, t, all); err != nil {
+		return nil, translate("look at the saved work of task "+taskID, err)
+	}
 	ids := []string{}
 	for _, one := range all {
 		if one.Kept() {
@@ -40,6 +43,28 @@ func (s *Store) SavedWork(ctx context.Context, organizationID, taskID string) ([
 		}
 	}
 	return all, translate("look at the saved work of task "+taskID, err)
+}
+
+// dateRemoved says of saved work when retention removed it.
+func (s *Store) dateRemoved(ctx context.Context, t task.Task, all []task.SavedWork) error {
+	patches, err := s.q.TaskRemovals(ctx, task.RetainPatches, &t.ID)
+	if err != nil {
+		return err
+	}
+	refs, err := s.q.RemovedAt(ctx, t.ID, task.RetainRefs)
+	for n, one := range all {
+		for _, r := range patches {
+			if one.Kept() && r.ID == one.SandboxID {
+				all[n].RemovedAt = &r.RemovedAt
+			}
+		}
+		for _, a := range t.Attempts {
+			if one.Kind == task.SavedRescue && a.Number == one.Attempt && len(refs) > 0 && a.EndedAt != nil && a.EndedAt.Before(refs[0]) {
+				all[n].RemovedAt = &refs[0]
+			}
+		}
+	}
+	return err
 }
 
 // nameKept says what a stored text is, and how long when it is read.

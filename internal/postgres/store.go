@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -32,6 +33,8 @@ type Config struct {
 	LimitApart time.Duration
 	// Machine is the name, for people, of the machine that this process runs on.
 	Machine string
+	// Version is that of this binary; a host reports it.
+	Version string
 	// PulsePeriod is how often intake and relay beat; silence of three periods is an
 	// outage. Default 5 s.
 	PulsePeriod time.Duration
@@ -39,6 +42,8 @@ type Config struct {
 	SecondLook map[string]time.Duration
 	// Prices are those of providers by name, for sandboxes that are made from now on.
 	Prices map[string]task.Price
+	// Ring encrypts the env of tasks; nil: it is stored as it came.
+	Ring *credential.Ring
 	// Log receives what the store notices about itself; nil discards it.
 	Log *slog.Logger
 	// Counter is told of begins and ends; nil: nobody is.

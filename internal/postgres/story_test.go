@@ -106,10 +106,10 @@ func TestAStoryHoldsWhatTheAttemptAtWorkHasUsed(t *testing.T) {
 	w.event(live.SandboxID, "agent.completed", `{"success": true, "cost_usd": 1.5, "input_tokens": 150, "output_tokens": 15}`)
 	story, err := w.store.Story(t.Context(), w.org, a.id)
 	require.NoError(t, err)
-	require.InDelta(t, 1.5, story.Receipt.CostUSD, 1e-9)
+	require.InDelta(t, 1.5, *story.Receipt.CostUSD, 1e-9)
 	at := story.Task.Attempts[0]
 	require.Equal(t, []int64{150, 15}, []int64{at.InputTokens, at.OutputTokens})
-	require.InDelta(t, 1.5, at.CostUSD, 1e-9)
+	require.InDelta(t, 1.5, *at.CostUSD, 1e-9)
 }
 
 // The story of a task that feedback began tells of those before it, in their order.
@@ -133,6 +133,6 @@ func TestAStoryTellsOfTheTasksBefore(t *testing.T) {
 		require.Equal(t, p.root.id, story.All()[0].Task.ID)
 		require.Equal(t, id, story.All()[n].Task.ID)
 		require.Equal(t, "computed", story.All()[0].Output)
-		require.InDelta(t, 2, story.Sum().Receipt.CostUSD, 1e-9)
+		require.InDelta(t, 2, *story.Sum().Receipt.CostUSD, 1e-9)
 	}
 }

@@ -3,6 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -15,21 +18,21 @@ func (s *Store) Ticket(ctx context.Context, organizationID, id string) (task.Tic
 		return task.Ticket{}, missing(translate("read ticket "+id, err), "There is no ticket %s.", id)
 	}
 	found := []task.Ticket{ticketOf(db.ListTicketsRow(row))}
-	err = s.diagnosed(ctx, found)
+	err = errors.Join(s.diagnosed(ctx, found), s.blocked(ctx, found))
 	return found[0], err
 }
 
-// Tickets lists the tickets of an organization, newest first; an empty project means all.
-func (s *Store) Tickets(ctx context.Context, organizationID, projectID string, page task.PageRequest) (task.Page[task.Ticket], error) {
+// Tickets lists the tickets of an organization, newest first; those of nil projects are all.
+func (s *Store) Tickets(ctx context.Context, organizationID string, projectIDs []string, page task.PageRequest) (task.Page[task.Ticket], error) {
 	at, id, err := decodeCursor(page.Cursor)
 	if err != nil {
 		return task.Page[task.Ticket]{}, err
 	}
 	rows, err := s.q.ListTickets(ctx, db.ListTicketsParams{
-		OrganizationID: organizationID, ProjectID: orNull(projectID), BeforeAt: at, BeforeID: id, MaxRows: rowsOf(page),
+		OrganizationID: organizationID, ProjectIds: projectIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(page),
 	})
 	tickets := mapAll(rows, ticketOf)
-	if err := errors.Join(translate("list tickets", err), s.diagnosed(ctx, tickets)); err != nil {
+	if err := errors.Join(translate("list tickets", err), s.diagnosed(ctx, tickets), s.blocked(ctx, tickets)); err != nil {
 		return task.Page[task.Ticket]{}, err
 	}
 	cut := cutPage(tickets, page.Limit, func(t task.Ticket) string { return encodeCursor(t.CreatedAt, t.ID) })
@@ -48,6 +51,37 @@ func (s *Store) diagnosed(ctx context.Context, tickets []task.Ticket) error {
 		}
 	}
 	return translate("read what was found of tickets", err)
+}
+
+// blocked adds why tickets are blocked.
+func (s *Store) blocked(ctx context.Context, tickets []task.Ticket) error {
+	why := map[string]string{}
+	for _, t := range tickets {
+		if t.Blocked {
+			why[t.ID] = ""
+		}
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	rows, err := s.q.BlockingTasks(ctx, slices.Collect(maps.Keys(why)))
+	for _, row := range rows {
+		why[row.TicketID] = whyBlocked(row)
+	}
+	for n := range tickets {
+		tickets[n].BlockedWhy = why[tickets[n].ID]
+	}
+	return translate("read why tickets are blocked", err)
+}
+
+func whyBlocked(row db.BlockingTasksRow) string {
+	switch {
+	case task.Status(row.Status) != task.StatusFailed:
+		return fmt.Sprintf("Task %s waits for task %s, which failed or was cancelled.", row.ID, row.WaitsFor)
+	case row.ErrorMessage == "":
+		return fmt.Sprintf("Task %s failed.", row.ID)
+	}
+	return fmt.Sprintf("Task %s failed: %s", row.ID, task.InShort(row.ErrorMessage))
 }
 
 func ticketOf(r db.ListTicketsRow) task.Ticket {

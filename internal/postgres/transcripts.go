@@ -130,21 +130,27 @@ func (s *Store) TaskTranscripts(ctx context.Context, organizationID, taskID stri
 func transcriptInfo(r db.TaskTranscriptsRow) task.TranscriptInfo {
 	return task.TranscriptInfo{
 		RunID: r.RunKey, SessionID: orDefault(r.SessionID, r.RunKey), SandboxID: r.SandboxID, Attempt: int(r.Attempt),
-		Bytes: r.Bytes, CutBytes: r.Cut, UpdatedAt: r.UpdatedAt.UTC(),
+		Bytes: r.Bytes, CutBytes: r.Cut, UpdatedAt: r.UpdatedAt.UTC(), RemovedAt: r.RemovedAt,
 	}
 }
 
-// TaskTranscript answers what is kept of one run's transcript.
+// TaskTranscript answers what is kept of one run's transcript; [task.CodeGone] if retention removed it.
 func (s *Store) TaskTranscript(ctx context.Context, organizationID, taskID, runID string) ([]byte, error) {
-	content, err := s.q.TaskTranscript(ctx, db.TaskTranscriptParams{TaskID: &taskID, OrganizationID: organizationID, RunKey: runID})
-	return content, missing(translate("read the transcript", err), "Task %s has no transcript %s.", taskID, runID)
+	row, err := s.q.TaskTranscript(ctx, db.TaskTranscriptParams{TaskID: &taskID, OrganizationID: organizationID, RunKey: runID})
+	if err == nil && row.RemovedAt != nil {
+		err = task.Removed(task.RetainTranscripts, "task "+taskID, *row.RemovedAt)
+	}
+	return row.Content, missing(translate("read the transcript", err), "Task %s has no transcript %s.", taskID, runID)
 }
 
 // SandboxTranscript is TaskTranscript as a sandbox may ask: for its own runs and for those of
 // the other attempts of its task.
 func (s *Store) SandboxTranscript(ctx context.Context, sandboxID, runID string) ([]byte, error) {
-	content, err := s.q.SandboxTranscript(ctx, sandboxID, runID)
-	return content, missing(translate("read the transcript", err), "Sandbox %s has no transcript %s.", sandboxID, runID)
+	row, err := s.q.SandboxTranscript(ctx, sandboxID, runID)
+	if err == nil && row.RemovedAt != nil {
+		err = task.Removed(task.RetainTranscripts, "run "+runID, *row.RemovedAt)
+	}
+	return row.Content, missing(translate("read the transcript", err), "Sandbox %s has no transcript %s.", sandboxID, runID)
 }
 
 // EarlierTranscript answers the newest transcript that an attempt before the given one has

@@ -98,10 +98,23 @@ func (w *projecting) judge(ctx context.Context, result object, v review) error {
 	if row.Feedback == "" {
 		row.Feedback = v.args.text("reason")
 	}
-	if w.last != nil && w.last.Attempt.SandboxID == row.SandboxID && validates(w.last.Attempt) {
-		row.Attempt = w.last.Attempt.Number
+	var err error
+	if row.Attempt, err = w.judged(ctx, row.SandboxID); err != nil {
+		return err
 	}
 	return w.q.InsertReview(ctx, row)
+}
+
+// judged is the attempt of the validator that gave a verdict, else the attempt that the verdict judges; 0 before the first.
+func (w *projecting) judged(ctx context.Context, sandboxID string) (int32, error) {
+	if w.last != nil && w.last.Attempt.SandboxID == sandboxID {
+		return w.last.Attempt.Number, nil
+	}
+	work, err := w.q.LastWorkAttempt(ctx, w.row.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	return work.Number, err
 }
 
 func evidenceOf(args object) json.RawMessage {
@@ -174,7 +187,7 @@ func (s *Store) addAccepted(ctx context.Context, t *task.Task) error {
 		Feedback: args.text("feedback"), Recommendations: []string{}, CreatedAt: row.CreatedAt,
 	}
 	for _, a := range t.Attempts {
-		if a.Kind == task.KindValidation && a.SandboxID == r.SandboxID {
+		if a.Kind != task.KindValidation || a.SandboxID == r.SandboxID {
 			r.Attempt = a.Number
 		}
 	}

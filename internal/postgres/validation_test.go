@@ -75,6 +75,34 @@ func TestAVerdictIsTheValidatorsAndCountsOnce(t *testing.T) {
 	require.Equal(t, "round 1 of 3: the validator said no: add tests. The next attempt is about to begin.", task.Why(got))
 }
 
+// A legacy validator is no attempt of the task, and may speak before the row shows that the agent is assigned.
+func TestLegacyVerdict_DuringStart_IsAppliedAndNamesTheAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "continuous = true")
+	verdict := task.Ask{
+		OrganizationID: w.org, TaskID: a.id, Kind: task.AskVerdict, SandboxID: "outside", Wire: true,
+		Args: []byte(`{"ok": false, "feedback": "add tests", "sandbox_id": "outside"}`),
+	}
+	_, err := w.store.AskTask(t.Context(), verdict)
+	require.Equal(t, task.CodeConflict, task.CodeOf(err), "there is nothing to judge")
+	w.load(a)
+	begun := w.begin(a, 1)
+	no, err := w.store.AskTask(t.Context(), verdict)
+	require.NoError(t, err)
+	require.Equal(t, []any{task.StatusNeedsRevision, task.ReceiptAccepted}, []any{no.Status, no.Command.State})
+	require.Equal(t, "outside", w.take(a, contract.Command{ID: no.Command.ID, Kind: contract.CommandVerdict}, 1).From)
+	w.write(a, contract.Projection{
+		Ordinal: 2, Status: task.StatusNeedsRevision, Revisions: 1,
+		Ended:  &contract.AttemptEnd{Number: begun.Number, Outcome: "revised"},
+		Settle: []contract.Settlement{{CommandID: no.Command.ID, Receipt: task.ReceiptCarriedOut}},
+	})
+	got, err := w.store.Task(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.Len(t, got.Reviews, 1)
+	require.Equal(t, []any{1, 1, "outside"}, []any{got.Reviews[0].Round, got.Reviews[0].Attempt, got.Reviews[0].SandboxID})
+}
+
 func TestAVerdictOfAnAttemptThatIsOverIsTooLate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

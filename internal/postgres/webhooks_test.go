@@ -101,7 +101,7 @@ func TestFeedbackReachesTheAgentAtWork(t *testing.T) {
 	p.note(p.review())
 	require.Equal(t, task.FeedbackStep{Sandboxes: []string{box}}, p.settle())
 	require.Empty(t, p.settle(), "it is told once")
-	all, err := p.store.LeaseMessages(t.Context(), box, 0, 0)
+	all, err := p.store.LeaseMessages(t.Context(), ingest.Taking{SandboxID: box})
 	require.NoError(t, err)
 	require.Len(t, all, 1, "what came together is one message")
 	require.Equal(t, []string{ingest.MessageSystem, ingest.SenderSystem, "github"}, []string{all[0].Kind, all[0].SenderKind, all[0].SenderID})

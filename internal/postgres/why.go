@@ -78,7 +78,7 @@ func (s *Store) whyFeed(ctx context.Context, f *task.WhyFacts) error {
 }
 
 func (s *Store) whyDiagnosis(ctx context.Context, f *task.WhyFacts) error {
-	page, err := s.Diagnoses(ctx, f.Task.OrganizationID, task.DiagnosisQuery{TaskID: f.Task.ID, PageRequest: task.PageRequest{Limit: 1}})
+	page, err := s.Diagnoses(ctx, f.Task.OrganizationID, task.DiagnosisQuery{TaskIDs: []string{f.Task.ID}, PageRequest: task.PageRequest{Limit: 1}})
 	if len(page.Items) > 0 {
 		f.Diagnosis = &page.Items[0]
 	}

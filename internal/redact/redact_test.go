@@ -125,7 +125,7 @@ func TestNothingOfASecretIsLeftByACut(t *testing.T) {
 func TestExecutionConfigsAreShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
-		`{"env": {"API_KEY": "long-enough-1", "PIN_KEY": "1234", "MODE": "fast"}, "setup": "login long-enough-1", "n": 12345678901234567890}`: `{"env": {"API_KEY": "[redacted]", "PIN_KEY": "[redacted]", "MODE": "fast"}, "setup": "login [redacted]", "n": 12345678901234567890}`,
+		`{"env": {"API_KEY": "long-enough-1", "PIN_KEY": "1234", "MODE": "fast"}, "setup": "login long-enough-1", "n": 12345678901234567890}`: `{"env": {"API_KEY": "[redacted]", "PIN_KEY": "[redacted]", "MODE": "[redacted]"}, "setup": "login [redacted]", "n": 12345678901234567890}`,
 		`{"command": ["true"]}`: `{"command": ["true"]}`,
 		`{"env": 3}`:            `{"env": 3}`,
 		`{"env": {}}`:           `{"env": {}}`,

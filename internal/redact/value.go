@@ -72,8 +72,8 @@ func decoded(raw []byte) (out any, err error) {
 	return out, err
 }
 
-// Execution is a task's execution_config for who reads it: the secrets of its env are hidden
-// there and wherever else it repeats them.
+// Execution is a task's execution_config for who reads it: the values of its env are hidden, and its secrets
+// wherever else it repeats them.
 func Execution(raw json.RawMessage) json.RawMessage {
 	var named struct {
 		Env map[string]string `json:"env"`
@@ -88,7 +88,9 @@ func Execution(raw json.RawMessage) json.RawMessage {
 	}
 	config = New("", named.Env).Map(config)
 	if env, ok := config["env"].(map[string]any); ok {
-		hideShort(env, named.Env)
+		for name := range env {
+			env[name] = Hidden
+		}
 	}
 	out, err := json.Marshal(config)
 	if err != nil {
@@ -101,13 +103,4 @@ func Execution(raw json.RawMessage) json.RawMessage {
 func CanHide(secret string) bool {
 	const name = "API_KEY"
 	return len(secretsOf(name, secret)) > 0
-}
-
-// hideShort hides also what is too short to be looked for in texts.
-func hideShort(shown map[string]any, env map[string]string) {
-	for name, value := range env {
-		if _, ok := shown[name]; ok && value != "" && len(value) < least && SecretName(name) {
-			shown[name] = Hidden
-		}
-	}
 }

@@ -67,3 +67,13 @@ type Size struct{ Rows, Columns uint16 }
 func ShellArgs() []string {
 	return []string{"sh", "-c", `s=$(command -v bash || command -v sh); if ! (: </dev/tty) 2>/dev/null && command -v setsid >/dev/null; then exec setsid -c -w "$s" -i; fi; exec "$s" -i`}
 }
+
+// Freezer is a [Provider] that can stop all programs in its sandboxes and let them continue later.
+type Freezer interface {
+	// Freeze stops every program in the sandboxes of an installation, and refuses to start others
+	// until Thaw. It returns in how many sandboxes programs ran. It is safe to repeat.
+	Freeze(ctx context.Context, installation string) (sandboxes int, err error)
+	// Thaw lets the programs that Freeze stopped continue, also those that another process stopped.
+	// It returns in how many sandboxes programs were stopped.
+	Thaw(ctx context.Context, installation string) (sandboxes int, err error)
+}

@@ -73,9 +73,15 @@ type Host interface {
 	// Promote moves the branch to a commit that was rescued, which ref holds, fast-forward only. [ErrMoved]: it is not one of ref,
 	// or the branch has other commits by now. It answers the commit at which the branch stands then.
 	Promote(ctx context.Context, repo Repo, branch, ref, commit string) (head string, err error)
-	// Ahead counts the commits that the branch has over the branch base; empty is the default branch.
+	// Ahead counts the commits that the branch has over base, which is a branch or a commit; empty is the default branch.
 	Ahead(ctx context.Context, repo Repo, base, branch string) (int, error)
 	EnsurePull(ctx context.Context, repo Repo, pull PullRequest) (PullRequest, error)
+	// RemoveEmptyBranch removes the branch that the repository records for a task, if its head is still the commit from which it
+	// began. One that is checked out is [task.CodeConflict].
+	RemoveEmptyBranch(ctx context.Context, repo Repo, taskID string) error
+	// RemoveRefs removes refs/omoi/tasks and refs/omoi/rescue of a task, and refs/omoi/heads of its branch where no other task
+	// has that branch.
+	RemoveRefs(ctx context.Context, repo Repo, taskID string) error
 	// Diff writes base...branch as a unified diff.
 	Diff(ctx context.Context, repo Repo, base, branch string, w io.Writer) error
 }

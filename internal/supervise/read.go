@@ -46,6 +46,7 @@ type reader struct {
 	now      time.Time
 	commands map[string]string // of shells, by call
 	said     []task.Said       // that no event has told of yet
+	result   string            // tool_use_id of the newest result
 }
 
 // fields are all that is read of an event's data. A field of another form than expected leaves
@@ -115,6 +116,10 @@ func (r *reader) fill(e *Event, f *fields) bool {
 	case task.EventAgentToolCompleted:
 		return r.completed(e, f)
 	case eventToolResult, eventUserToolResult:
+		if e.Type == eventUserToolResult && f.ToolUseID != "" && f.ToolUseID == r.result {
+			return false // omoi-agent reports a result by both names
+		}
+		r.result = f.ToolUseID
 		r.answered(e, f)
 	case task.EventAgentFileEdited:
 		edited(e, f)

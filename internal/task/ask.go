@@ -1,6 +1,9 @@
 package task
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Draft is a task as it is accepted: complete, checked, and not yet stored.
 type Draft struct {
@@ -23,6 +26,7 @@ type Draft struct {
 	Provider    string
 	Continuous  bool
 	MaxRetries  int
+	DeadlineAt  *time.Time
 	Validation  ValidationDraft
 	DependsOn   []string
 	Budget      Budget
@@ -97,17 +101,17 @@ type Asked struct {
 
 // Judge says whether an ask is in order while the task stands as s, and what it leads to:
 // a [CodeConflict] with the reason if it is not. For the wire form a late ask is in order
-// and its receipt is [ReceiptTooLate].
+// and its receipt is [ReceiptTooLate]; one that is refused is a conflict there too.
 func Judge(s State, a Ask) (Effects, error) {
 	if a.Kind == AskRetry {
 		return judgeRetry(s)
 	}
-	fact := Fact{Kind: factOf(a.Kind), OK: a.OK}
+	fact := Fact{Kind: factOf(a.Kind), OK: a.OK, Early: true}
 	if a.Kind == AskComplete || a.Kind == AskReplace || a.Validator { // other verdicts come from another sandbox than the one they judge
 		fact.SandboxID = a.SandboxID
 	}
 	_, effects := Decide(s, fact)
-	if effects.Receipt == ReceiptCarriedOut || a.Wire {
+	if effects.Receipt == ReceiptCarriedOut || a.Wire && effects.Receipt != ReceiptRefused {
 		return effects, nil
 	}
 	return effects, refusal(s, a.Kind)

@@ -20,19 +20,21 @@ func TestJudgeKnowsWhatIsInOrder(t *testing.T) {
 		receipt task.Receipt
 		code    task.Code
 	}{
-		"cancel":                {running, task.Ask{Kind: task.AskCancel}, task.StatusCancelled, task.ReceiptCarriedOut, ""},
-		"fail":                  {running, task.Ask{Kind: task.AskFail}, task.StatusFailed, task.ReceiptCarriedOut, ""},
-		"cancel of the end":     {task.State{Status: task.StatusFailed}, task.Ask{Kind: task.AskCancel}, "", "", task.CodeConflict},
-		"retry of the running":  {running, task.Ask{Kind: task.AskRetry}, "", "", task.CodeConflict},
-		"retry of the failed":   {task.State{Status: task.StatusFailed}, task.Ask{Kind: task.AskRetry}, task.StatusPending, task.ReceiptAccepted, ""},
-		"retry of the done":     {task.State{Status: task.StatusCompleted}, task.Ask{Kind: task.AskRetry}, "", "", task.CodeConflict},
-		"retry of the parked":   {task.State{Status: task.StatusPending, Blocked: task.BlockedBudget}, task.Ask{Kind: task.AskRetry}, task.StatusPending, task.ReceiptCarriedOut, ""},
-		"completion":            {running, task.Ask{Kind: task.AskComplete, SandboxID: "s", OK: true, Wire: true}, task.StatusCompleted, task.ReceiptCarriedOut, ""},
-		"completion of before":  {running, task.Ask{Kind: task.AskComplete, SandboxID: "old", OK: true, Wire: true}, task.StatusRunning, task.ReceiptTooLate, ""},
-		"failed completion":     {running, task.Ask{Kind: task.AskComplete, SandboxID: "s", Wire: true}, task.StatusFailed, task.ReceiptCarriedOut, ""},
-		"verdict from outside":  {running, task.Ask{Kind: task.AskVerdict, SandboxID: "v", Wire: true}, task.StatusNeedsRevision, task.ReceiptCarriedOut, ""},
-		"verdict after the end": {task.State{Status: task.StatusCancelled}, task.Ask{Kind: task.AskVerdict, OK: true, Wire: true}, task.StatusCancelled, task.ReceiptTooLate, ""},
-		"unknown":               {running, task.Ask{Kind: "sing"}, "", "", task.CodeConflict},
+		"cancel":                 {running, task.Ask{Kind: task.AskCancel}, task.StatusCancelled, task.ReceiptCarriedOut, ""},
+		"fail":                   {running, task.Ask{Kind: task.AskFail}, task.StatusFailed, task.ReceiptCarriedOut, ""},
+		"cancel of the end":      {task.State{Status: task.StatusFailed}, task.Ask{Kind: task.AskCancel}, "", "", task.CodeConflict},
+		"retry of the running":   {running, task.Ask{Kind: task.AskRetry}, "", "", task.CodeConflict},
+		"retry of the failed":    {task.State{Status: task.StatusFailed}, task.Ask{Kind: task.AskRetry}, task.StatusPending, task.ReceiptAccepted, ""},
+		"retry of the done":      {task.State{Status: task.StatusCompleted}, task.Ask{Kind: task.AskRetry}, "", "", task.CodeConflict},
+		"retry of the parked":    {task.State{Status: task.StatusPending, Blocked: task.BlockedBudget}, task.Ask{Kind: task.AskRetry}, task.StatusPending, task.ReceiptCarriedOut, ""},
+		"completion":             {running, task.Ask{Kind: task.AskComplete, SandboxID: "s", OK: true, Wire: true}, task.StatusCompleted, task.ReceiptCarriedOut, ""},
+		"completion of before":   {running, task.Ask{Kind: task.AskComplete, SandboxID: "old", OK: true, Wire: true}, task.StatusRunning, task.ReceiptTooLate, ""},
+		"failed completion":      {running, task.Ask{Kind: task.AskComplete, SandboxID: "s", Wire: true}, task.StatusFailed, task.ReceiptCarriedOut, ""},
+		"verdict from outside":   {running, task.Ask{Kind: task.AskVerdict, SandboxID: "v", Wire: true}, task.StatusNeedsRevision, task.ReceiptCarriedOut, ""},
+		"verdict while starting": {task.State{Status: task.StatusPending, SandboxID: "s"}, task.Ask{Kind: task.AskVerdict, SandboxID: "v", Wire: true}, task.StatusNeedsRevision, task.ReceiptCarriedOut, ""},
+		"verdict before all":     {task.State{Status: task.StatusPending}, task.Ask{Kind: task.AskVerdict, SandboxID: "v", Wire: true}, "", "", task.CodeConflict},
+		"verdict after the end":  {task.State{Status: task.StatusCancelled}, task.Ask{Kind: task.AskVerdict, OK: true, Wire: true}, task.StatusCancelled, task.ReceiptTooLate, ""},
+		"unknown":                {running, task.Ask{Kind: "sing"}, "", "", task.CodeConflict},
 	} {
 		effects, err := task.Judge(c.state, c.ask)
 		require.Equal(t, c.code, task.CodeOf(err), name)

@@ -7,10 +7,11 @@ import (
 
 // Use is what a task or a project has used so far.
 type Use struct {
-	Tokens         float64 `json:"tokens"`
-	USD            float64 `json:"usd"` // what agents said of the price of their models; one that nobody knows counts as nothing
-	WallClockS     float64 `json:"wall_clock_s"`
-	SandboxSeconds float64 `json:"sandbox_s"`
+	Tokens         float64  `json:"tokens"`
+	USD            *float64 `json:"usd"`          // cost of models as far as it is known; null: unknown. An unknown part does not count against the budget
+	CostUnknown    bool     `json:"cost_unknown"` // models without a known price were used
+	WallClockS     float64  `json:"wall_clock_s"`
+	SandboxSeconds float64  `json:"sandbox_s"`
 }
 
 // Spending is a budget with what was used of it.

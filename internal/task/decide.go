@@ -12,6 +12,7 @@ const (
 	FactAgentFailed         FactKind = "agent_failed"         // agent.error or agent.failed
 	FactObserved            FactKind = "observed"             // Observe found the attempt dead; Class says how
 	FactTooLong             FactKind = "too_long"             // the longest duration has passed; OK if it was last seen alive
+	FactValidatorLimit      FactKind = "validator_limit"      // the validator reached its own limit before a verdict
 
 	FactStepFailed    FactKind = "step_failed"    // a step of ours failed for good
 	FactPublished     FactKind = "published"      // branch and pull request stand
@@ -32,6 +33,9 @@ type Fact struct {
 	SandboxID string // the sandbox that it speaks of; empty if of none
 	OK        bool
 	Class     FailureClass
+	// Early lets a verdict count from the start of an attempt, before its agent is assigned. Runs that refused
+	// such a verdict replay without it.
+	Early bool
 }
 
 // State is what [Decide] needs to know of a task. It travels in histories: fields are only added.
@@ -115,6 +119,8 @@ func Decide(s State, f Fact) (State, Effects) {
 		return decideObserved(s, f)
 	case FactTooLong:
 		return decideTooLong(s, f)
+	case FactValidatorLimit:
+		return decideValidatorLimit(s)
 	case FactPublished:
 		return finish(s, StatusCompleted, ClassNone)
 	case FactPublishFailed:

@@ -143,8 +143,8 @@ type KeptDiagnosis struct {
 type DiagnosisQuery struct {
 	PageRequest
 
-	TaskID   string // of the task itself; empty: of all
-	TicketID string // of the ticket and of its tasks; empty: of all
+	TaskIDs   []string // of the tasks themselves; nil: of all
+	TicketIDs []string // of the tickets and of their tasks; nil: of all
 }
 
 // ToAgent is what the next attempt's agent is told.

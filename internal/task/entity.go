@@ -26,6 +26,24 @@ type Project struct {
 	UpdatedAt      time.Time       `json:"updated_at"`
 }
 
+// ProjectDeletion is the preview of a project's deletion.
+type ProjectDeletion struct {
+	Project Project `json:"project"`
+	// OpenTasks prevent the deletion: they have not ended, or their sandbox still exists.
+	OpenTasks []OpenTask `json:"open_tasks" nullable:"false"`
+	// Credentials are the kinds of the project's own credentials. They are deleted.
+	Credentials []string `json:"credentials" nullable:"false"`
+	Tasks       int      `json:"tasks"`   // they stay, with their events, receipts and costs
+	Tickets     int      `json:"tickets"` // they stay
+}
+
+// OpenTask names a task that prevents a deletion.
+type OpenTask struct {
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Status Status `json:"status"`
+}
+
 // Ticket is a piece of work that a person wants; one or more tasks belong to it.
 type Ticket struct {
 	ID          string          `json:"id"`
@@ -34,8 +52,9 @@ type Ticket struct {
 	Description string          `json:"description"`
 	TicketType  string          `json:"ticket_type"`
 	PhaseID     string          `json:"phase_id"`
-	Status      string          `json:"status"`     // by its tasks: backlog, analyzing, building, building-done, testing, done
-	Blocked     bool            `json:"is_blocked"` // one of them has failed, or waits for one that did
+	Status      string          `json:"status"`      // by its tasks: backlog, analyzing, building, building-done, testing, done
+	Blocked     bool            `json:"is_blocked"`  // one of them has failed, or waits for one that did
+	BlockedWhy  string          `json:"blocked_why"` // which task blocks it, and why that failed; empty: it is not blocked
 	Priority    string          `json:"priority"`
 	Context     json.RawMessage `json:"context"`
 	CreatedAt   time.Time       `json:"created_at"`
@@ -138,7 +157,8 @@ type Attempt struct {
 	Reason       string       `json:"reason"`
 	StopReason   string       `json:"stop_reason"`
 	HeadCommit   *string      `json:"head_commit"`
-	CostUSD      float64      `json:"cost_usd"`
+	CostUSD      *float64     `json:"cost_usd"`     // of its models, as far as it is known; null: unknown
+	CostUnknown  bool         `json:"cost_unknown"` // a model without a known price was used: cost_usd holds nothing for it
 	InputTokens  int64        `json:"input_tokens"`
 	OutputTokens int64        `json:"output_tokens"`
 	Events       int64        `json:"events"` // newest sequence; its events are 1..events

@@ -163,6 +163,8 @@ func (f WhyFacts) blocked() Explanation {
 		return f.paused()
 	case BlockedUnknownTooLong:
 		return f.parked("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t), "omoi retry "+t.ID)
+	case BlockedReview:
+		return f.parked(needsReview, lastReason(t), "omoi verdict "+t.ID+" --passed")
 	case BlockedNone:
 	}
 	return f.parked("It is blocked", string(t.Blocked), "omoi show "+t.ID)

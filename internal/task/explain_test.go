@@ -123,6 +123,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "parked", "project is paused", "omoi projects resume P", []int64{9}},
 		"project paused":  {about(pending, blocked(task.BlockedPaused, queued("waiting: the project is paused"))), "parked", "project is paused", "omoi projects resume P", nil},
 		"all paused":      {about(pending, blocked(task.BlockedPaused, queued("waiting: the organization is paused"))), "parked", "ORCHESTRATOR_ENABLED=false", "omoi config show", nil},
+		"review":          {about(pending, blocked(task.BlockedReview, nil)), "parked", "reached its own limit: the reason (event 9 of attempt 1).", "omoi verdict T --passed", []int64{9}},
 		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "parked", "could not be reached", "omoi retry T", []int64{9}},
 
 		"assigned":           {about(task.StatusAssigned, nil), "starting", "is being started in sandbox box1", "omoi logs -f T", []int64{9}},
@@ -209,7 +210,7 @@ func TestNothingStandsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	reasons := []task.BlockedReason{
 		"", task.BlockedDependency, task.BlockedDependencyFailed, task.BlockedProviderLimit, task.BlockedBudget, task.BlockedPaused,
-		task.BlockedUnknownTooLong, "for a reason of tomorrow",
+		task.BlockedUnknownTooLong, task.BlockedReview, "for a reason of tomorrow",
 	}
 	classes := []task.FailureClass{
 		"", task.ClassInfrastructure, task.ClassProviderLimit, task.ClassAgentError, task.ClassResources, task.ClassStopped, task.ClassInvalidInput,

@@ -143,7 +143,7 @@ type Past struct {
 type GuardianQuery struct {
 	PageRequest
 
-	TaskID string // empty: of all tasks
+	TaskIDs []string // nil: of all tasks
 }
 
 // GuardianCycle is one run of the guardian over all active sandboxes.

@@ -1,6 +1,9 @@
 package task
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // PageRequest asks for one page of a list that is ordered newest first.
 type PageRequest struct {
@@ -14,22 +17,22 @@ type Page[T any] struct {
 	NextCursor string `json:"next_cursor"` // empty: this is the last page
 }
 
-// Query selects tasks of an organization. Zero values do not filter.
+// Query selects tasks of an organization: those with one of the values of each filter. A nil filter selects all.
 type Query struct {
 	PageRequest
-	Status     string
-	PhaseID    string
+	Statuses   []string
+	PhaseIDs   []string
 	HasSandbox *bool
-	TicketID   string
-	ProjectID  string
-	Fragment   string // a beginning or an end of ids, or a beginning of their last 8 digits: hexadecimal digits and hyphens
+	TicketIDs  []string
+	ProjectIDs []string
+	Fragments  []string // beginnings or ends of IDs, or beginnings of their last 8 digits: hexadecimal digits and hyphens
 }
 
-// SandboxQuery selects sandboxes of the ledger. Zero values do not filter.
+// SandboxQuery selects sandboxes of the ledger, by the rule of [Query].
 type SandboxQuery struct {
 	PageRequest
-	TaskID     string
-	State      string
+	TaskIDs    []string
+	States     []string
 	Unverified bool // keep those that are not verified gone
 	Bare       bool // show those of nobody too
 }
@@ -39,6 +42,7 @@ type Change struct {
 	Title       *string
 	Description *string // only while the task is pending
 	Priority    *string
+	DeadlineAt  *time.Time
 }
 
 // Pause is what is asked of a project as a whole.

@@ -27,7 +27,8 @@ type SandboxReceipt struct {
 	// SecondLookAt is about when those are looked for again that are gone, by the API's setting; null where that is not all that is waited for.
 	SecondLookAt *time.Time `json:"second_look_at"`
 	SecondsAlive float64    `json:"seconds_alive"`          // of all sandboxes together
-	CostUSD      float64    `json:"cost_usd"`               // of the models that the agents asked, as they said
+	CostUSD      *float64   `json:"cost_usd"`               // of the models that the agents asked, as far as it is known; null: unknown
+	CostUnknown  bool       `json:"cost_unknown"`           // models without a known price were used: cost_usd holds nothing for them
 	Costs        []Money    `json:"costs" nullable:"false"` // of the sandboxes, by currency
 	Unpriced     int        `json:"unpriced"`               // sandboxes that lived and whose provider has no price: in no cost
 	Visits       []Visit    `json:"visits" nullable:"false"`
@@ -53,16 +54,20 @@ func (s Sandbox) Machine() bool { return s.Provider != ProviderExternal && s.Pro
 
 // NewReceipt sums up the sandboxes of a task.
 func NewReceipt(t Task, boxes []Sandbox, visits []Visit) SandboxReceipt {
-	machines := 0
+	machines, models := 0, 0.0
 	r := SandboxReceipt{TaskID: t.ID, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []Money{}, Visits: visits, Reviews: t.Reviews, Rounds: t.Rounds}
 	for _, b := range boxes {
 		r.SecondsAlive += b.SecondsAlive
-		r.CostUSD += b.CostUSD
+		if b.CostUSD != nil {
+			models += *b.CostUSD
+		}
+		r.CostUnknown = r.CostUnknown || b.CostUnknown
 		if b.Machine() {
 			machines++
 			r.addMachine(b)
 		}
 	}
+	r.CostUSD = KnownCost(models, r.CostUnknown)
 	r.Verified = r.Unverified == 0 && (machines > 0 || len(boxes) == 0)
 	return r
 }

@@ -13,7 +13,7 @@ func TestReceiptSumsUp(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	r := task.NewReceipt(task.Task{ID: "t"}, []task.Sandbox{
-		{Provider: "daytona", VerifiedAt: &now, SecondsAlive: 10, CostUSD: 1, Cost: &task.Money{Amount: 2, Currency: "USD"}},
+		{Provider: "daytona", VerifiedAt: &now, SecondsAlive: 10, CostUSD: new(1.0), Cost: &task.Money{Amount: 2, Currency: "USD"}},
 		{Provider: "daytona", SecondsAlive: 5, Cost: &task.Money{Amount: 1, Currency: "USD"}},
 		{Provider: "docker", VerifiedAt: &now, SecondsAlive: 1, Cost: &task.Money{Amount: 3, Currency: "EUR"}},
 		{Provider: "local", VerifiedAt: &now, SecondsAlive: 1},
@@ -24,7 +24,7 @@ func TestReceiptSumsUp(t *testing.T) {
 	require.Equal(t, 1, r.Unverified, "what is no machine of ours has nothing to verify")
 	require.Equal(t, 1, r.Unpriced)
 	require.InDelta(t, 20, r.SecondsAlive, 1e-9)
-	require.InDelta(t, 1, r.CostUSD, 1e-9)
+	require.InDelta(t, 1, *r.CostUSD, 1e-9)
 	require.Equal(t, []task.Money{{Amount: 3, Currency: "USD"}, {Amount: 3, Currency: "EUR"}}, r.Costs)
 }
 

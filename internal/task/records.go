@@ -2,6 +2,7 @@ package task
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -48,9 +49,13 @@ type Work struct {
 	PullURL       string
 
 	Execution Execution
+	// Unreadable says that variables of the env are left out which cannot be decrypted here; nil: none.
+	Unreadable error
 	// Setup is the project's step before the agent, and its limit; zero: the default.
 	Setup        string
 	SetupTimeout time.Duration
+	// ModelPrices are those of the project, which go before the configured ones; see [ParseModelPrices].
+	ModelPrices string
 	// Feedback is the text that the attempt that begins now is given; empty for the first.
 	Feedback string
 	// Attempt is the number of the newest attempt that has begun; 0 before the first. Only
@@ -79,6 +84,17 @@ type Execution struct {
 	Credentials []string `json:"credentials,omitempty"`
 	// Validator judges the work, where the task asks for that.
 	Validator Validator `json:"validator,omitzero"`
+}
+
+// Waits reports whether the agent is meant to wait for messages: the task says so, or its script has a step that waits.
+func (e Execution) Waits() bool {
+	var script struct {
+		Steps []map[string]json.RawMessage `json:"steps"`
+	}
+	_ = json.Unmarshal(e.Script, &script) // checked when the task was made
+	return e.WaitForMessages || slices.ContainsFunc(script.Steps, func(step map[string]json.RawMessage) bool {
+		return step["wait_message"] != nil
+	})
 }
 
 // SandboxState is a sandbox's place in the ledger.
@@ -114,11 +130,12 @@ type Sandbox struct {
 	VerifiedAt   *time.Time   `json:"verified_at"` // second look; null: not verified gone
 	SecondsAlive float64      `json:"seconds_alive"`
 	// Labels are what its provider was told that it is; see sandbox.Labels. For workers only.
-	Labels  json.RawMessage `json:"-"`
-	CostUSD float64         `json:"cost_usd"` // of the models that its agent asked, as it said
-	Cost    *Money          `json:"cost"`     // of the sandbox itself so far; null: its provider has no price
-	Salvage *Salvage        `json:"salvage"`
-	Head    int64           `json:"events"` // newest event sequence
+	Labels      json.RawMessage `json:"-"`
+	CostUSD     *float64        `json:"cost_usd"`     // of the models that its agent asked, as far as it is known; null: unknown
+	CostUnknown bool            `json:"cost_unknown"` // a model without a known price was used: cost_usd holds nothing for it
+	Cost        *Money          `json:"cost"`         // of the sandbox itself so far; null: its provider has no price
+	Salvage     *Salvage        `json:"salvage"`
+	Head        int64           `json:"events"` // newest event sequence
 	// Transport is how what its agent says gets out: push or pull; empty: nobody began to make it.
 	Transport string `json:"transport"`
 	Unread    bool   `json:"unread"` // it is gone, and with it what its agent said last: that could not be sent, or was not read to its end
@@ -127,7 +144,8 @@ type Sandbox struct {
 // Host is a machine that holds sandboxes.
 type Host struct {
 	ID        string     `json:"id"`
-	Name      string     `json:"name"` // of the machine, for people; may be empty
+	Name      string     `json:"name"`    // of the machine, for people; may be empty
+	Version   string     `json:"version"` // of its worker
 	Providers []string   `json:"providers"`
 	Capacity  int        `json:"capacity"` // sandboxes that it takes; 0: no limit
 	SeenAt    time.Time  `json:"seen_at"`  // when it reported last

@@ -32,6 +32,8 @@ type SavedWork struct {
 	Bytes     int64      `json:"bytes,omitempty"` // of these; of a patch or bundle: its own
 	LostSince *time.Time `json:"lost_since,omitempty"`
 	Notes     []string   `json:"notes,omitempty"` // what was left out, or is not as it was
+	// RemovedAt is when retention removed it; nil: it is kept.
+	RemovedAt *time.Time `json:"removed_at,omitempty"`
 	// Next is the command that gets it, in a clone of the repository.
 	Next string `json:"next,omitempty"`
 	// Text is the id under which the store keeps it.

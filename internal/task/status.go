@@ -43,7 +43,10 @@ func CanMove(from, to Status) bool {
 func successors(s Status) []Status {
 	switch s {
 	case StatusPending:
-		return []Status{StatusAssigned, StatusPendingValidation, StatusValidating, StatusCompleted, StatusFailed, StatusCancelled}
+		return []Status{
+			StatusAssigned, StatusPendingValidation, StatusValidating, StatusNeedsRevision,
+			StatusCompleted, StatusFailed, StatusCancelled,
+		}
 	case StatusAssigned:
 		return []Status{
 			StatusPending, StatusRunning, StatusPendingValidation, StatusNeedsRevision,
@@ -84,4 +87,5 @@ const (
 	BlockedBudget           BlockedReason = "budget"
 	BlockedPaused           BlockedReason = "paused"
 	BlockedUnknownTooLong   BlockedReason = "unknown_too_long"
+	BlockedReview           BlockedReason = "review" // the validator reached its own limit: a user judges the work
 )

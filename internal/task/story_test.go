@@ -12,7 +12,7 @@ func TestStoriesOfOnePullRequestAreSummed(t *testing.T) {
 	t.Parallel()
 	one := func(id string, cost float64, spoken ...task.Spoken) task.Story {
 		made := task.Task{ID: id, AttemptCount: 2, Replacements: 1, Attempts: []task.Attempt{{Number: 1, InputTokens: 3}, {Number: 2}}}
-		boxes := []task.Sandbox{{ID: "of " + id, Provider: task.ProviderLocal, TaskID: id, CostUSD: cost, Cost: &task.Money{Amount: 1, Currency: "EUR"}}}
+		boxes := []task.Sandbox{{ID: "of " + id, Provider: task.ProviderLocal, TaskID: id, CostUSD: &cost, Cost: &task.Money{Amount: 1, Currency: "EUR"}}}
 		return task.Story{Task: made, Receipt: task.NewReceipt(made, boxes, nil), Spoken: spoken, Output: id}
 	}
 	person := task.Spoken{By: "person", Kind: "user_message", Count: 2}
@@ -22,7 +22,7 @@ func TestStoriesOfOnePullRequestAreSummed(t *testing.T) {
 	sum := story.Sum()
 	require.Equal(t, []any{4, 4, 2, "b", "b"}, []any{sum.Task.AttemptCount, len(sum.Task.Attempts), sum.Task.Replacements, sum.Output, sum.Receipt.TaskID})
 	require.Equal(t, []task.Spoken{{By: "person", Kind: "user_message", Count: 4}, {By: "guardian", Kind: "guardian_nudge", Count: 1}}, sum.Spoken)
-	require.InDelta(t, 3, sum.Receipt.CostUSD, 1e-9)
+	require.InDelta(t, 3, *sum.Receipt.CostUSD, 1e-9)
 	require.Equal(t, []task.Money{{Amount: 2, Currency: "EUR"}}, sum.Receipt.Costs)
 	require.Len(t, sum.Receipt.Sandboxes, 2)
 	require.Equal(t, 2, story.Earlier[0].Spoken[0].Count, "the stories stay as they are")

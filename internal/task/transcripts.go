@@ -20,6 +20,8 @@ type TranscriptInfo struct {
 	Bytes     int64     `json:"bytes"`     // that are kept
 	CutBytes  int64     `json:"cut_bytes"` // the oldest ones, which are not
 	UpdatedAt time.Time `json:"updated_at"`
+	// RemovedAt is when retention removed it; nil: it is kept.
+	RemovedAt *time.Time `json:"removed_at,omitempty"`
 }
 
 // TranscriptPiece is whole lines of a transcript that follow the Offset bytes sent before.

@@ -32,7 +32,7 @@ type Validator struct {
 type Review struct {
 	Round           int       `json:"round"`      // from 1
 	SandboxID       string    `json:"sandbox_id"` // of the validator; empty: it came from somebody else
-	Attempt         int       `json:"attempt"`    // of the validator; 0: it has none
+	Attempt         int       `json:"attempt"`    // of the validator; else the one that the verdict judged
 	By              string    `json:"given_by"`   // who sent it
 	Passed          bool      `json:"passed"`
 	Feedback        string    `json:"feedback"`
@@ -100,13 +100,26 @@ func decideVerdict(s State, f Fact) (State, Effects) {
 	case s.lastRound(), s.Attempts >= MaxAttempts:
 		s.Round++
 		return finish(s, StatusFailed, ClassAgentError)
-	case !CanMove(s.Status, StatusNeedsRevision):
+	case s.Status == StatusPending && !s.judgeable(f), !CanMove(s.Status, StatusNeedsRevision):
 		return s, ignore(s, ReceiptRefused)
 	}
 	s.Round++
 	s.Revisions++
 	s.Handing, s.Handed = false, false
 	return begin(s, StatusNeedsRevision, ClassNone)
+}
+
+// judgeable reports whether a pending task has work to revise: its attempt is starting, or a user reviews it.
+func (s State) judgeable(f Fact) bool {
+	return f.Early && s.SandboxID != "" || s.Blocked == BlockedReview
+}
+
+// decideValidatorLimit keeps the work, which is done and on its branch, for a user to review.
+func decideValidatorLimit(s State) (State, Effects) {
+	if s.Publishing || s.Handing || !s.Handed {
+		return s, ignore(s, ReceiptTooLate)
+	}
+	return park(s, BlockedReview, ClassStopped)
 }
 
 // lastRound reports whether a no is the end. Where no validator is asked for, verdicts come from

@@ -24,6 +24,7 @@ func TestDecideOnWorkThatIsValidated(t *testing.T) {
 	person := func(k task.FactKind, ok bool) task.Fact { return task.Fact{Kind: k, OK: ok} }
 	handing := with(validated(), func(s *task.State) { s.Handing = true })
 	between := with(judged(), func(s *task.State) { s.Status, s.SandboxID = task.StatusPendingValidation, "" })
+	review, _ := task.Decide(judged(), of(task.FactValidatorLimit, false, ""))
 	last := with(judged(), func(s *task.State) { s.Round = 2 })
 	for name, c := range map[string]struct {
 		state  task.State
@@ -66,7 +67,10 @@ func TestDecideOnWorkThatIsValidated(t *testing.T) {
 			task.ActionFinish, task.StatusFailed, task.ClassStopped,
 		},
 		"the work of one that is interrupted ends": {validated(), of(task.FactObserved, false, task.ClassStopped), task.ActionFinish, task.StatusFailed, task.ClassStopped},
-		"its own limit ends it":                    {judged(), of(task.FactAgentFailed, false, task.ClassStopped), task.ActionFinish, task.StatusFailed, task.ClassStopped},
+		"its own limit waits for a review":         {judged(), of(task.FactValidatorLimit, false, ""), task.ActionPark, task.StatusPending, task.ClassStopped},
+		"a review's no begins a revision":          {review, person(task.FactVerdict, false), task.ActionBegin, task.StatusNeedsRevision, ""},
+		"a review's yes publishes":                 {review, person(task.FactVerdict, true), task.ActionPublish, task.StatusCompleted, ""},
+		"a retry begins another validator":         {review, person(task.FactRetry, true), task.ActionBegin, task.StatusPendingValidation, ""},
 		"not more often than any other": {
 			with(judged(), func(s *task.State) { s.Retries = 3 }), of(task.FactObserved, false, task.ClassInfrastructure),
 			task.ActionFinish, task.StatusFailed, task.ClassInfrastructure,

@@ -77,6 +77,9 @@ func whyPending(t Task) string {
 	return "It is accepted and about to be let in."
 }
 
+// needsReview introduces why a validator gave no verdict.
+const needsReview = "The work is on its branch and waits for a user's review: the validator reached its own limit"
+
 func whyBlocked(t Task) string {
 	switch t.Blocked {
 	case BlockedDependency:
@@ -99,6 +102,9 @@ func whyBlocked(t Task) string {
 	case BlockedUnknownTooLong:
 		return sentence("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t)) +
 			" Go on with `omoi retry " + t.ID + "`."
+	case BlockedReview:
+		return sentence(needsReview, lastReason(t)) + " Accept the work with `omoi verdict " + t.ID + " --passed`, send it back with `omoi verdict " +
+			t.ID + " --failed \"...\"`, or start another validator with `omoi retry " + t.ID + "`."
 	case BlockedNone:
 	}
 	return sentence("It is blocked", string(t.Blocked))

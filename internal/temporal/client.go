@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
 )
 
 // Config says where Temporal is and how it is used. The zero value works with a server of
@@ -32,6 +33,7 @@ type Config struct {
 	GuardianOff    bool          // its schedule and the conductor's are paused
 
 	ConductorPeriod time.Duration // default 300 s
+	RetentionPeriod time.Duration // default 1 h
 }
 
 // Client is a connection to one namespace of a Temporal server. It is safe for concurrent use.
@@ -51,7 +53,7 @@ func Dial(cfg Config, logger *slog.Logger) (*Client, error) {
 	options := client.Options{
 		HostPort: cfg.HostPort, Namespace: cfg.Namespace, Identity: cfg.Identity,
 		Logger: log.NewStructuredLogger(logger), MetricsHandler: cfg.Metrics, Interceptors: cfg.Interceptors,
-		ConnectionOptions: client.ConnectionOptions{TLS: cfg.TLS},
+		ConnectionOptions: client.ConnectionOptions{TLS: cfg.TLS, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(patientHeartbeats)}},
 	}
 	if cfg.APIKey != "" {
 		options.Credentials = client.NewAPIKeyStaticCredentials(cfg.APIKey)
@@ -81,6 +83,9 @@ func New(cfg Config, sdk client.Client, logger *slog.Logger) *Client {
 	if cfg.ConductorPeriod == 0 {
 		cfg.ConductorPeriod = 5 * time.Minute
 	}
+	if cfg.RetentionPeriod == 0 {
+		cfg.RetentionPeriod = time.Hour
+	}
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
@@ -93,12 +98,13 @@ func (c *Client) SDK() client.Client { return c.sdk }
 // Close closes the connection.
 func (c *Client) Close() { c.sdk.Close() }
 
-// Check reports whether the server answers: nil, or [task.CodeUnavailable].
+// Check reports whether the server answers from its store, which its gRPC health never reads:
+// nil, or [task.CodeUnavailable].
 func (c *Client) Check(ctx context.Context) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	_, err := c.sdk.CheckHealth(ctx, &client.CheckHealthRequest{})
-	return coded("ask Temporal for its health", err)
+	_, err := c.namespaceOwner(ctx)
+	return err
 }
 
 // bounded gives a call its longest duration.

@@ -48,7 +48,7 @@ func (c *Client) RestoreSchedules(ctx context.Context) error {
 }
 
 func (c *Client) eachSchedule(do func(client.ScheduleOptions) error) error {
-	for _, wanted := range []client.ScheduleOptions{c.reaper(), c.guardian(), c.conductor()} {
+	for _, wanted := range []client.ScheduleOptions{c.reaper(), c.guardian(), c.conductor(), c.retention()} {
 		if err := do(wanted); err != nil {
 			return err
 		}
@@ -128,6 +128,13 @@ func (c *Client) guardian() client.ScheduleOptions {
 func (c *Client) conductor() client.ScheduleOptions {
 	return c.supervising(c.cfg.ConductorPeriod, contract.ScheduleConductor, client.ScheduleWorkflowAction{
 		ID: "conductor", Workflow: contract.ConductorWorkflow, StaticSummary: "look at agents at work together",
+	})
+}
+
+// retention is the schedule of retention passes. It does not rest: data expires while no task is open.
+func (c *Client) retention() client.ScheduleOptions {
+	return periodic(c.cfg.RetentionPeriod, contract.ScheduleRetention, client.ScheduleWorkflowAction{
+		ID: "retention", Workflow: contract.RetentionWorkflow, StaticSummary: "remove expired data of ended tasks",
 	})
 }
 

@@ -31,6 +31,7 @@ func TestHistoriesReplayUnderTracing(t *testing.T) {
 	r.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
 	r.RegisterWorkflowWithOptions(workflows.GuardianWorkflow, workflow.RegisterOptions{Name: contract.GuardianWorkflow})
 	r.RegisterWorkflowWithOptions(workflows.ConductorWorkflow, workflow.RegisterOptions{Name: contract.ConductorWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.RetentionWorkflow, workflow.RegisterOptions{Name: contract.RetentionWorkflow})
 	files, err := filepath.Glob(filepath.Join("..", "..", "workflows", "testdata", "histories", "*", "*.json"))
 	require.NoError(t, err)
 	replayed := 0

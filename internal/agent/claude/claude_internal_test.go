@@ -35,7 +35,7 @@ func TestLinesAreReadWhateverElseIsInThem(t *testing.T) {
 func TestNothingIsPaidTwice(t *testing.T) {
 	t.Parallel()
 	use := func(in int64, cost float64) map[string]modelUse {
-		return map[string]modelUse{"opus": {Input: in, Cost: cost}}
+		return map[string]modelUse{"claude-opus-5": {Input: in, Cost: cost}}
 	}
 	var s spent
 	first := &account{}
@@ -57,7 +57,7 @@ func TestAResultWithoutUseCostsNothing(t *testing.T) {
 	t.Parallel()
 	s := spent{Settled: tokens{Input: 100}, Cost: 1}
 	for range 3 {
-		refused := parse([]byte(`{"type":"result","is_error":true,"total_cost_usd":1,"modelUsage":{"opus":{"inputTokens":100,"costUSD":1}},"model_usage_since_last_result":{}}`))
+		refused := parse([]byte(`{"type":"result","is_error":true,"total_cost_usd":1,"modelUsage":{"claude-opus-5":{"inputTokens":100,"costUSD":1}},"model_usage_since_last_result":{}}`))
 		s.settle(&account{}, refused.outcome)
 	}
 	require.InDelta(t, 1, s.Cost, 1e-9)

@@ -1,23 +1,22 @@
 package claude
 
 import (
-	"time"
-
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // limits also end a turn that is under way.
 type limits struct {
 	rounds.Limits
 
-	time <-chan time.Time // of what is left of the time of continuous mode
+	time <-chan struct{} // of what is left of the time of continuous mode
 }
 
 func limitsOf(env agent.Env, vars variables, p *place) limits {
 	l := limits{Limits: rounds.Read(vars, env.Config.Continuous)}
 	if env.Config.Continuous {
-		l.time = time.After(l.Left(&p.State))
+		l.time = uptime.After(l.Left(&p.State))
 	}
 	return l
 }

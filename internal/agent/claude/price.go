@@ -1,14 +1,21 @@
 package claude
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
 
 // price is what a million tokens cost, in dollars.
 type price struct{ input, output, read, write float64 }
 
-// priceOf is the price by which the known versions of the program make their own bill, and the dearer one where they differ. Like
+// listDate is when the list of [listPrice] was last compared with the bills of the known versions of the program.
+const listDate = "2026-11-01"
+
+// listPrice is the price by which the known versions of the program make their own bill, and the dearer one where they differ. Like
 // them it looks for the model's name within what a provider calls it, as in us.anthropic.claude-opus-4-1-20250805-v1:0. The first that
-// fits counts. The program knows none of any other model either: one version bills what is last here, the other 4 and 20.
-func priceOf(model string) price {
+// fits counts. A model that is not listed has no known price, whatever the program bills for it.
+func listPrice(model string) (price, bool) {
 	opus, sonnet := price{5, 25, 0.5, 6.25}, price{3, 15, 0.3, 3.75}
 	for _, known := range []struct {
 		model string
@@ -18,6 +25,7 @@ func priceOf(model string) price {
 		{"claude-opus-4-6", opus},
 		{"claude-opus-4-7", opus},
 		{"claude-opus-4-8", opus},
+		{"claude-opus-5", opus},
 		{"claude-opus-4", price{15, 75, 1.5, 18.75}},
 		{"claude-fable-5", price{10, 50, 1, 12.5}},
 		{"claude-sonnet-5", sonnet},
@@ -28,16 +36,49 @@ func priceOf(model string) price {
 		{"claude-3-5-haiku", price{0.8, 4, 0.08, 1}},
 	} {
 		if strings.Contains(model, known.model) {
-			return known.price
+			return known.price, true
 		}
 	}
-	return opus
+	return price{}, false
 }
 
-// listed is what tokens of a model cost by the list.
-func (t tokens) listed(model string) float64 {
+// prices are those of the configuration and of the project, the latter first. The zero value is the built-in list alone.
+type prices struct {
+	set  []task.ModelPrice
+	date string // of the configured ones; empty: not said
+}
+
+// pricesOf reads what the server says of prices. The server has checked them.
+func pricesOf(vars variables) prices {
+	set, err := task.ParseModelPrices(vars["OMOI_MODEL_PRICES"])
+	if err != nil {
+		return prices{}
+	}
+	return prices{set, vars["OMOI_MODEL_PRICES_DATE"]}
+}
+
+// of returns the price of a model. A configured price goes before the program's own bill.
+func (l prices) of(model string) (p price, configured, known bool) {
+	for _, c := range l.set {
+		if strings.Contains(model, c.Model) {
+			return price{c.Input, c.Output, c.CacheRead, c.CacheWrite}, true, true
+		}
+	}
+	p, known = listPrice(model)
+	return p, false, known
+}
+
+// asOf is the date of the prices.
+func (l prices) asOf() string {
+	if len(l.set) > 0 && l.date != "" {
+		return l.date
+	}
+	return listDate
+}
+
+// listed is what tokens cost by a price.
+func (t tokens) listed(p price) float64 {
 	const million = 1e6
-	p := priceOf(model)
 	return (p.input*float64(t.Input) + p.output*float64(t.Output) + p.read*float64(t.CacheRead) + p.write*float64(t.CacheWrite)) / million
 }
 
@@ -50,11 +91,45 @@ func plainName(model string) string {
 // telling reports whether a bill of so much is one of tokens: of a few, it may be one of a fixed charge, as for a search.
 func (t tokens) telling() bool { return t.weight() >= 10_000 }
 
+// corrected is a bill of the program with the prices that are known: a configured price replaces what the program bills
+// for a model, and of a model without a price nothing is billed. The program knows no such model either, and invents a price.
+func (s *spent) corrected(bill float64, models map[string]modelUse) float64 {
+	for name, use := range models {
+		p, configured, known := s.prices.of(plainName(name))
+		switch all := use.tokens(); {
+		case configured:
+			bill += all.listed(p) - use.Cost
+		case !known:
+			bill -= use.Cost
+			s.Unknown = s.Unknown || all != tokens{}
+		}
+	}
+	return max(bill, 0)
+}
+
+// wholeBill is a bill that names no models: it counts only where every open model is on the built-in list.
+func (s *spent) wholeBill(cost float64) float64 {
+	exact, sum := true, 0.0
+	for model, open := range s.Open {
+		p, configured, known := s.prices.of(model)
+		s.Unknown = s.Unknown || !known
+		exact = exact && known && !configured
+		if known {
+			sum += open.listed(p)
+		}
+	}
+	if exact {
+		return cost
+	}
+	return sum
+}
+
 // learn notes by how much the bill of each model differs from the list.
 func (s *spent) learn(billed map[string]modelUse) {
 	for model, use := range billed {
-		if all := use.tokens(); all.telling() && use.Cost > 0 {
-			s.rate(plainName(model), use.Cost/all.listed(plainName(model)))
+		p, configured, known := s.prices.of(plainName(model))
+		if all := use.tokens(); all.telling() && use.Cost > 0 && known && !configured {
+			s.rate(plainName(model), use.Cost/all.listed(p))
 		}
 	}
 }
@@ -63,7 +138,11 @@ func (s *spent) learn(billed map[string]modelUse) {
 func (s *spent) learnWhole(cost float64) {
 	var list float64
 	for model, open := range s.Open {
-		list += open.listed(model)
+		p, configured, known := s.prices.of(model)
+		if configured || !known {
+			return
+		}
+		list += open.listed(p)
 	}
 	if !s.open().telling() || cost <= 0 {
 		return
@@ -84,14 +163,16 @@ func (s *spent) rate(model string, factor float64) {
 	s.Rates[model] = min(max(factor, 1.0/most), most)
 }
 
-// estimate is what is open, by the last bill of the same model, or by the list.
-func (s *spent) estimate() (usd float64) {
+// estimate is what is open, by the last bill of the same model, or by its price; unknown: a model of it has none.
+func (s *spent) estimate() (usd float64, unknown bool) {
 	for model, open := range s.Open {
-		factor, known := s.Rates[model]
-		if !known {
+		p, configured, known := s.prices.of(model)
+		factor, billed := s.Rates[model]
+		if !billed || configured {
 			factor = 1
 		}
-		usd += factor * open.listed(model)
+		usd += factor * open.listed(p)
+		unknown = unknown || !known && open != tokens{}
 	}
-	return usd
+	return usd, unknown
 }

@@ -122,7 +122,7 @@ func (r *recorder) system(l *line) {
 	if len(l.raw) <= maxMetadata {
 		data["metadata"] = anything(l.raw)
 	} else {
-		data["metadata"], data["metadata_full_length"] = firstBytes(string(l.raw), resultBytes), len(l.raw)
+		data["metadata"], data["metadata_full_length"] = firstBytes(string(l.raw)), len(l.raw)
 	}
 	r.emit("agent.system_message", l, data)
 }
@@ -183,10 +183,11 @@ func (r *recorder) close(l *line) {
 	}
 	s := &r.place.Spent
 	s.use(m.model, m.usage)
-	cost, estimated := s.total()
+	_, estimated := s.total()
+	cost, unknown := s.known()
 	r.emit("agent.assistant_message", l, map[string]any{
 		"model": m.model, "message_id": m.id, "stop_reason": m.stop, "block_count": m.blocks,
-		"usage": m.usage.data(), "total_usage": s.all().data(), "total_cost_usd": cost, "cost_estimated": estimated,
+		"usage": m.usage.data(), "total_usage": s.all().data(), "total_cost_usd": cost, "cost_estimated": estimated, "cost_unknown": unknown,
 	})
 }
 
@@ -258,6 +259,7 @@ func (r *recorder) user(l *line) {
 	for _, b := range blocks(l.Message.Content) {
 		if b.Type == "tool_result" {
 			r.result(l, b)
+			r.userResult(l, b)
 			continue
 		}
 		if b.Text != "" {

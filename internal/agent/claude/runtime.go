@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // Runtime is Claude Code as the agent. The zero value is ready.
@@ -38,11 +39,12 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if err := os.MkdirAll(configDir(env), 0o700); err != nil {
 		return agent.Result{}, agent.Failure(task.ClassInfrastructure, err)
 	}
-	t := &talk{env: env, vars: vars, path: path, began: time.Now()}
+	t := &talk{env: env, vars: vars, path: path, began: uptime.Now()}
 	if t.place, err = openPlace(env); err != nil {
 		t.forgotten(err)
 	}
 	env.Log.InfoContext(ctx, "claude code", slog.String("path", path), slog.String("version", version))
+	t.place.Spent.prices = pricesOf(vars)
 	t.limits = limitsOf(env, vars, t.place)
 	t.rec = newRecorder(ctx, env, t.place)
 	t.ears = agent.Listen(ctx, env.Inbox)

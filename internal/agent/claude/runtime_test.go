@@ -188,7 +188,7 @@ func TestWhatTheRealProgramPrinted(t *testing.T) {
 			kinds[e.Type]++
 		}
 		for kind, want := range map[string]int{
-			"agent.thinking": 1, "agent.message": 2, "agent.tool_use": 4, "agent.tool_completed": 4, "agent.tool_result": 4, "agent.file_edited": 1,
+			"agent.thinking": 1, "agent.message": 2, "agent.tool_use": 4, "agent.tool_completed": 4, "agent.tool_result": 4, "agent.user_tool_result": 4, "agent.file_edited": 1,
 			"agent.assistant_message": 5, "agent.user_message": 1, "agent.completed": 1, "agent.stream_error": 0,
 		} {
 			require.Equal(t, want, kinds[kind], "%s of %s: %v", kind, version, kinds)

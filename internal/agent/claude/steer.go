@@ -28,7 +28,7 @@ type talk struct {
 	rec   *recorder
 	prog  *program
 	ears  *agent.Ears
-	began time.Time
+	began time.Duration // by [uptime.Now]
 
 	unheard map[string]inbox.Message // what the program was told and has not taken up, by our id
 	later   []inbox.Message          // what the next turn is told besides

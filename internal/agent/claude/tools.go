@@ -94,11 +94,18 @@ func (r *recorder) result(l *line, b block) {
 		r.look(l, b.ToolUseID)
 		r.ignored(l, b, c)
 	}
-	cut, full := firstBytes(text, resultBytes), max(len(text), l.Bytes, persisted(l.Tool))
+	cut, full := firstBytes(text), max(len(text), l.Bytes, persisted(l.Tool))
 	r.emit("agent.tool_result", l, map[string]any{
 		"tool": c.name, "tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < full,
 		"result_full_length": full, "is_error": b.IsError,
 	})
+}
+
+// userResult reports a tool's result a second time, as the legacy contract names what stands in a message of the user.
+func (r *recorder) userResult(l *line, b block) {
+	text := plain(b.Content)
+	cut := firstBytes(text)
+	r.emit("agent.user_tool_result", l, map[string]any{"tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < len(text)})
 }
 
 // persisted is the size of an output that the program keeps in a file, showing only its beginning.
@@ -117,7 +124,7 @@ func (r *recorder) completed(l *line, id string, c *call) {
 		"tool": c.name, "tool_use_id": id, "tool_input": anything(c.input), "tool_response": anything(l.Tool),
 	}
 	if len(l.Tool) > responseBytes {
-		data["tool_response"] = firstBytes(string(l.Tool), resultBytes)
+		data["tool_response"] = firstBytes(string(l.Tool))
 		data["tool_response_truncated"], data["tool_response_full_length"] = true, len(l.Tool)
 	}
 	switch {
@@ -216,10 +223,12 @@ func readText(path string) (string, bool) {
 	return string(text), err == nil
 }
 
-func firstBytes(text string, n int) string {
-	if len(text) <= n {
+// firstBytes returns text, or whole characters of its first resultBytes bytes.
+func firstBytes(text string) string {
+	if len(text) <= resultBytes {
 		return text
 	}
+	n := resultBytes
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}

@@ -3,6 +3,8 @@ package claude
 import (
 	"os"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // cost is what the attempt has cost so far.
@@ -83,14 +85,14 @@ func (r *recorder) behindIt() bool {
 	return len(r.behind) > 0
 }
 
-// save notes how far the work is, and until when its time is counted: what saving takes, and what is
+// save notes how far the work is, and until when its time by [uptime.Now] is counted: what saving takes, and what is
 // less than a millisecond, counts the next time.
-func (r *recorder) save(since time.Time) (until time.Time, err error) {
+func (r *recorder) save(since time.Duration) (until time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	worked := time.Since(since).Truncate(time.Millisecond)
+	worked := (uptime.Now() - since).Truncate(time.Millisecond)
 	r.place.WorkedMS += worked.Milliseconds()
-	return since.Add(worked), r.place.save()
+	return since + worked, r.place.save()
 }
 
 func exists(path string) bool {

@@ -1,5 +1,7 @@
 package claude
 
+import "github.com/omoi-dev/omoi/internal/task"
+
 // tokens is what a message cost.
 type tokens struct {
 	Input      int64 `json:"input_tokens"`
@@ -58,6 +60,10 @@ type spent struct {
 	Rates map[string]float64 `json:"rates,omitempty"`
 	// Estimated: a part of Cost is, since the process that had spent it ended without a result.
 	Estimated bool `json:"estimated"`
+	// Unknown: a model without a known price was used, and Cost holds nothing for it.
+	Unknown bool `json:"unknown,omitempty"`
+
+	prices prices
 }
 
 // use takes in what a message says that it has used.
@@ -81,9 +87,18 @@ func (s *spent) settle(a *account, o outcome) {
 	total, _ := sum(o.Models)
 	fresh, cost := sum(o.Since)
 	if o.Since == nil {
-		fresh, cost = total.minus(a.tokens), o.Cost-a.cost
+		var whole float64
+		if len(o.Models) == 0 {
+			whole = a.cost + s.wholeBill(o.Cost-a.cost)
+		} else {
+			whole = s.corrected(o.Cost, o.Models)
+		}
+		fresh, cost = total.minus(a.tokens), whole-a.cost
+		a.cost = whole
+	} else {
+		cost, a.cost = s.corrected(cost, o.Since), o.Cost
 	}
-	a.tokens, a.cost = total, o.Cost
+	a.tokens = total
 	s.learn(o.Models)
 	s.learn(o.Since)
 	s.learnWhole(cost)
@@ -95,6 +110,8 @@ func (s *spent) settle(a *account, o outcome) {
 
 // lose settles what no result will account for any more: its process has ended.
 func (s *spent) lose() {
+	_, unknown := s.estimate()
+	s.Unknown = s.Unknown || unknown
 	s.Cost, s.Estimated = s.total()
 	s.Settled, s.Open = s.all(), nil
 }
@@ -116,7 +133,8 @@ func (s *spent) all() tokens { return s.Settled.plus(s.open()) }
 // total is the cost so far, with an estimate of what no result has accounted for; estimated says so.
 func (s *spent) total() (usd float64, estimated bool) {
 	open := s.open()
-	return s.Cost + s.estimate(), s.Estimated || open != tokens{}
+	usd, _ = s.estimate()
+	return s.Cost + usd, s.Estimated || open != tokens{}
 }
 
 // margin is by how much an estimate must be above the limit of cost to end a turn: the program holds itself to that limit,
@@ -131,10 +149,22 @@ func (s *spent) beyond(limit float64) bool {
 
 func (s *spent) data() map[string]any {
 	data := s.all().data()
-	cost, estimated := s.total()
-	data["cost_usd"] = cost
+	_, estimated := s.total()
+	cost, unknown := s.known()
+	data["cost_usd"], data["prices_as_of"] = cost, s.prices.asOf()
+	if unknown {
+		data["cost_unknown"] = true
+	}
 	if estimated {
 		data["cost_estimated"] = true
 	}
 	return data
+}
+
+// known is what is known of the cost, nil if nothing is; unknown: a model without a known price was used.
+func (s *spent) known() (usd *float64, unknown bool) {
+	cost, _ := s.total()
+	_, unknown = s.estimate()
+	unknown = unknown || s.Unknown
+	return task.KnownCost(cost, unknown), unknown
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // Runtime runs [spec.Config.Command].
@@ -63,7 +64,7 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 
 func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]string, environ []string) *run {
 	r := &run{
-		env: env, vars: vars, environ: environ, log: c.Output, every: c.LookEvery, limits: rounds.Read(vars, env.Config.Continuous), began: time.Now(),
+		env: env, vars: vars, environ: environ, log: c.Output, every: c.LookEvery, limits: rounds.Read(vars, env.Config.Continuous), began: uptime.Now(),
 	}
 	if r.log == nil {
 		r.log = os.Stderr
@@ -75,7 +76,7 @@ func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]str
 	r.rec = newRecorder(ctx, env, place, r.limits)
 	r.rec.begin = r.begin
 	if env.Config.Continuous {
-		r.time = time.After(r.limits.Left(&place.State))
+		r.time = uptime.After(r.limits.Left(&place.State))
 	}
 	r.ears = agent.Listen(ctx, env.Inbox)
 	return r

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
@@ -73,7 +74,11 @@ func (s spent) over(o spent) spent {
 }
 
 func (s spent) data() map[string]any {
-	data := map[string]any{"cost_usd": s.Cost}
+	unknown := s.Cost == 0 && s.Input+s.Output > 0 // it used a model and says no price
+	data := map[string]any{"cost_usd": task.KnownCost(s.Cost, unknown)}
+	if unknown {
+		data["cost_unknown"] = true
+	}
 	maps.Copy(data, map[string]any{
 		"input_tokens": s.Input, "output_tokens": s.Output, "cache_read_tokens": s.CacheRead, "cache_write_tokens": s.CacheWrite,
 	})

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log"
@@ -14,7 +15,8 @@ import (
 )
 
 // relay listens on loopback inside the sandbox and passes this sandbox's own routes on by the
-// given way. It adds the token, so that the program need not know one.
+// given way. It adds the token, so that the program need not know one. What the address ends in keeps others of this
+// machine out, with whom a sandbox may share the network.
 func relay(way http.RoundTripper, cfg spec.Config) (address string, done func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
 	if err != nil {
@@ -30,16 +32,17 @@ func relay(way http.RoundTripper, cfg spec.Config) (address string, done func(),
 		Transport: way,
 		ErrorLog:  log.New(discard{}, "", 0), // it shows as status 502
 	}
-	server := &http.Server{ReadHeaderTimeout: 30 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	prefix := "/" + rand.Text()
+	server := &http.Server{ReadHeaderTimeout: 30 * time.Second, Handler: http.StripPrefix(prefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/health" && !strings.HasPrefix(r.URL.Path, mine(cfg)+"/") {
 			http.NotFound(w, r)
 			return
 		}
 		proxy.ServeHTTP(w, r)
-	})}
+	}))}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	return "http://" + listener.Addr().String(), func() {
+	return "http://" + listener.Addr().String() + prefix, func() {
 		_ = server.Close()
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 			_ = listener.Close()

@@ -28,8 +28,8 @@ type run struct {
 	rec     *recorder
 	ears    *agent.Ears
 	later   []inbox.Message // what the next run is told
-	time    <-chan time.Time
-	began   time.Time
+	time    <-chan struct{}
+	began   time.Duration // by [uptime.Now]
 	next    step
 }
 

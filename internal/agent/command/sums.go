@@ -3,6 +3,8 @@ package command
 import (
 	"log/slog"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // again forgets what was of one run of the program: another one begins.
@@ -25,17 +27,17 @@ func (r *recorder) again() {
 }
 
 // save notes how far the work is, and until when its time is counted.
-func (r *recorder) save(since time.Time) (until time.Time) {
+func (r *recorder) save(since time.Duration) (until time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	worked := time.Since(since).Truncate(time.Millisecond)
+	worked := (uptime.Now() - since).Truncate(time.Millisecond)
 	r.place.WorkedMS += worked.Milliseconds()
 	kept := *r.place
 	kept.Spent = kept.Spent.plus(r.now)
 	if err := kept.save(); err != nil {
 		r.env.Log.Warn("a restart would not know how far this went", slog.Any("error", err))
 	}
-	return since.Add(worked)
+	return since + worked
 }
 
 // Cost is what the attempt has cost so far.

@@ -113,18 +113,18 @@ func (b *Inbox) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wg.Go(func() { b.sendAcks(ctx) })
-	backoff, path := b.cfg.MinBackoff, "/messages?wait="+b.cfg.Wait.String()
+	backoff, path, poll := b.cfg.MinBackoff, "/messages?wait="+b.cfg.Wait.String(), task.NewID()
 	if b.cfg.InterruptsOnly {
 		path += "&only=" + TypeInterrupt
 	}
 	for ctx.Err() == nil {
 		asked, back := time.Now(), b.back()
-		answer, err := b.line.Get(ctx, path, b.cfg.Wait)
+		answer, err := b.line.Get(ctx, path+"&poll="+poll, b.cfg.Wait)
 		if err == nil && answer.Status == http.StatusGone {
 			return
 		}
 		if err == nil && answer.Status == http.StatusOK && b.arrived(answer.Body) {
-			backoff = b.cfg.MinBackoff
+			backoff, poll = b.cfg.MinBackoff, task.NewID() // an answer that was lost is asked for by the same name
 			// A server that does not hold polls is asked twice a second, not in a circle.
 			if time.Since(asked) < b.cfg.Wait/2 && b.empty(answer.Body) {
 				_ = pause.For(ctx, b.cfg.MinBackoff)

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // Outcome says how a command ended.
@@ -104,9 +106,9 @@ func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 // for a process that not even SIGKILL ends.
 func (r *Runner) await(ctx context.Context, c Command, pid int, done chan syscall.WaitStatus, res *Result) (status syscall.WaitStatus, ended bool) {
 	limit := ctx
-	if c.Timeout > 0 {
+	if c.Timeout > 0 { // of time in which the agent ran: its commands are frozen with it
 		var cancel context.CancelFunc
-		limit, cancel = context.WithTimeout(ctx, c.Timeout)
+		limit, cancel = uptime.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 	}
 	select {

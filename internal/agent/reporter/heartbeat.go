@@ -56,6 +56,15 @@ func (a *Activity) Tool(name string) (done func()) {
 	}
 }
 
+// pass makes the tool call younger by time in which this process was stopped, and so the tool too.
+func (a *Activity) pass(stopped time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.since = a.since.Add(stopped); time.Since(a.since) < 0 {
+		a.since = time.Now() // it began after the stop
+	}
+}
+
 func (a *Activity) data(now time.Time) map[string]any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,7 +84,7 @@ func (a *Activity) data(now time.Time) map[string]any {
 func (r *Reporter) Beat(ctx context.Context, every time.Duration, doing *Activity) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	for {
+	for last := time.Now(); ; last = time.Now() {
 		data := doing.data(r.cfg.now())
 		data["event_count"] = r.Count()
 		r.Emit(task.EventAgentHeartbeat, data)
@@ -83,6 +92,9 @@ func (r *Reporter) Beat(ctx context.Context, every time.Duration, doing *Activit
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		}
+		if gap := time.Since(last); gap > 2*every { // frozen, or nearly so
+			doing.pass(gap - every)
 		}
 	}
 }

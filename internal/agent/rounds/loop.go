@@ -86,10 +86,12 @@ func (l *Loop) report(kind string, data map[string]any, w Work) {
 func (l *Loop) data(w Work) map[string]any {
 	s := l.State
 	data := map[string]any{
-		"iteration_num": s.Iteration, "successful_iterations": s.Passed, "error_count": s.Failed, "total_cost_usd": l.Agent.Cost(),
+		"iteration_num": s.Iteration, "successful_iterations": s.Passed, "error_count": s.Failed,
 		"completion_signal_count": s.Signals, "elapsed_seconds": time.Duration(s.WorkedMS * int64(time.Millisecond)).Seconds(),
 		"last_session_id": l.Agent.Session(), "validation_passed": false, "tests_passed": w.Tested,
 	}
+	bill := l.Agent.Bill()
+	data["total_cost_usd"], data["cost_unknown"] = bill["cost_usd"], bill["cost_unknown"] == true
 	maps.Copy(data, l.WorkData(w))
 	return data
 }
@@ -129,7 +131,7 @@ func (l *Loop) Validated(w Work) {
 // Completed ends a round that went well, whether its work passes or not.
 func (l *Loop) Completed(w Work) {
 	l.State.Passed++
-	l.report("completed", map[string]any{"cost_usd": l.Agent.Cost(), "output_preview": first(l.Agent.Said(), 1000)}, w)
+	l.report("completed", map[string]any{"cost_usd": l.Agent.Bill()["cost_usd"], "output_preview": first(l.Agent.Said(), 1000)}, w)
 }
 
 // Failed ends a round that came to nothing, and reports whether it was one too many in a row.

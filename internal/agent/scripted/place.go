@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
@@ -46,7 +48,7 @@ func loadPlace(dir string) place {
 
 // worked is how long the run has taken so far, whatever the wall clock says.
 func (r *run) worked() time.Duration {
-	return time.Duration(r.place.WorkedMS)*time.Millisecond + time.Since(r.began)
+	return time.Duration(r.place.WorkedMS)*time.Millisecond + uptime.Now() - r.began
 }
 
 // save keeps the place; a disk that refuses only means that a restart would begin earlier.

@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // Model is what events of this runtime name as model.
@@ -33,7 +34,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 		return agent.Result{}, fmt.Errorf("open workspace: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir), began: time.Now()}
+	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir), began: uptime.Now()}
 	r.remember()
 	r.log = openTranscript(env.Config.Dir, env.SessionID)
 	defer r.log.close()
@@ -51,7 +52,7 @@ type run struct {
 	env   agent.Env
 	root  *os.Root
 	place place
-	began time.Time // of this process
+	began time.Duration // of this process, by [uptime.Now]
 	log   *transcript
 	res   agent.Result
 	taken string // id of a message whose step is not over

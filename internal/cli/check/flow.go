@@ -72,9 +72,6 @@ func (k *kit) cancelled(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if t.SandboxID != nil {
-		return "", k.wrong("The task is cancelled and still names the sandbox %s.", *t.SandboxID)
-	}
 	if _, _, err := k.gone(ctx, t.ID); err != nil {
 		return "", err
 	}

@@ -32,6 +32,7 @@ type Lines struct {
 	// Heartbeats shows signs of life too.
 	Heartbeats bool
 	attempt    int
+	result     string // tool_use_id of the newest result: omoi-agent reports one by two names
 }
 
 // Event answers the lines of one event; none for what only machines need.
@@ -88,7 +89,13 @@ func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 		return l.Dim("thinks"), l.Dim(OneLine(d.text("content"), textWidth)), nil
 	case task.EventAgentToolUse, "agent.subagent_invoked", "agent.skill_invoked":
 		return l.Cyan("runs"), d.toolCall(), nil
-	case "agent.tool_result", "agent.user_tool_result":
+	case "agent.tool_result":
+		l.result = d.text("tool_use_id")
+		return l.toolResult(d)
+	case "agent.user_tool_result":
+		if id := d.text("tool_use_id"); id != "" && id == l.result {
+			return "", "", nil
+		}
 		return l.toolResult(d)
 	case task.EventAgentFileEdited:
 		return l.fileEdited(d)
@@ -131,7 +138,7 @@ func (l *Lines) rest(e task.Event, d data) (what, text string, more []string) {
 	case "iteration.started":
 		return "iteration", fmt.Sprintf("%s begins", d.text("iteration_num")), nil
 	case "iteration.completed":
-		return "iteration", fmt.Sprintf("%s done, $%s so far", d.text("iteration_num"), d.text("total_cost_usd")), nil
+		return "iteration", fmt.Sprintf("%s done, %s so far", d.text("iteration_num"), costText(d, "total_cost_usd")), nil
 	case "iteration.validation":
 		return "validation", passed(d), nil
 	case task.EventContinuousCompleted:
@@ -194,13 +201,27 @@ func (l *Lines) shortDiff(diff string) []string {
 	return l.withHidden(lines, hidden)
 }
 
+// costText is the cost that an event tells, and that a part of it is unknown.
+func costText(d data, key string) string {
+	cost, unknown := d.text(key), d.text("cost_unknown") == "true"
+	switch {
+	case cost == "" && unknown:
+		return "cost unknown"
+	case cost == "":
+		return ""
+	case unknown:
+		return "$" + cost + " + unknown"
+	}
+	return "$" + cost
+}
+
 func (l *Lines) completed(d data) (what, text string, more []string) {
 	var parts []string
 	if turns, _ := strconv.Atoi(d.text("turns")); turns > 0 {
 		parts = append(parts, Count(turns, "turn"))
 	}
-	if cost := d.text("cost_usd"); cost != "" && cost != "0" {
-		parts = append(parts, "$"+cost)
+	if cost := costText(d, "cost_usd"); cost != "" && cost != "$0" {
+		parts = append(parts, cost)
 	}
 	out, more := l.block(d.text("final_output"))
 	if out != "" {

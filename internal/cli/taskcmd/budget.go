@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // budgetFlags are the limits that a person names; those that are not named stay.
@@ -170,7 +171,7 @@ func (s *session) spendingTable(now client.Spending) {
 	b, u := now.Budget, now.Used
 	_, _ = fmt.Fprint(s.Stdout, s.style().Table([][]string{
 		{"", "USED", "BUDGET"},
-		{"money", fmt.Sprintf("$%.2f", u.USD), limit(b.USD > 0, fmt.Sprintf("$%.2f", b.USD))},
+		{"money", task.CostText(u.USD, u.CostUnknown, "$%.2f"), limit(b.USD > 0, fmt.Sprintf("$%.2f", b.USD))},
 		{"tokens", fmt.Sprintf("%.0f", u.Tokens), limit(b.Tokens > 0, strconv.FormatInt(b.Tokens, 10))},
 		{"wall clock", seconds(u.WallClockS), limit(b.WallClockS > 0, seconds(float64(b.WallClockS)))},
 		{"sandboxes", seconds(u.SandboxSeconds), limit(b.SandboxSeconds > 0, seconds(float64(b.SandboxSeconds)))},

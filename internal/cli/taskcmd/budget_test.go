@@ -21,7 +21,7 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 	mux := http.NewServeMux()
 	answer := func(w http.ResponseWriter, tasks ...string) {
 		out := client.Spending{Budget: budget, TaskIDs: append([]string{}, tasks...)}
-		out.Used.USD, out.Used.WallClockS = 4.5, 90
+		out.Used.USD, out.Used.WallClockS = new(4.5), 90
 		text, err := json.Marshal(out)
 		require.NoError(t, err)
 		_, _ = w.Write(text)

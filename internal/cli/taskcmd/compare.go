@@ -2,7 +2,6 @@ package taskcmd
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const (
@@ -157,7 +157,7 @@ func comparison(rows []compared) [][]string {
 		line("state", func(c compared) string { return string(c.State) }),
 		line("outcome", outcomeOf),
 		line("alive", func(c compared) string { return render.Elapsed(time.Duration(c.SecondsAlive * float64(time.Second))) }),
-		line("model cost", func(c compared) string { return fmt.Sprintf("$%.2f", c.CostUSD) }),
+		line("model cost", func(c compared) string { return task.CostText(c.CostUSD, c.CostUnknown, "$%.2f") }),
 		line("tokens", func(c compared) string { return strconv.FormatInt(c.InputTokens+c.OutputTokens, 10) }),
 		line("work saved", func(c compared) string { return render.OneLine(saved(c.Salvage), 24) }),
 		line("events", func(c compared) string { return strconv.FormatInt(c.Counts.Total, 10) }),

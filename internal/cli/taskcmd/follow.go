@@ -32,6 +32,7 @@ type follower struct {
 	begun  int    // newest attempt of which something came
 	why    string
 	down   time.Time
+	queues string // what was told of task queues without a worker
 }
 
 // follow prints events until the task is done, or until parked says that only a person can
@@ -67,6 +68,7 @@ func (f *follower) pace(ctx context.Context, page client.EventPage) (time.Durati
 	}
 	if !t.Status.Final() {
 		f.explain(t)
+		f.unattended(ctx)
 	}
 	if parked(t) {
 		return 0, nil
@@ -84,13 +86,30 @@ func (f *follower) explain(t client.Task) {
 	f.say("%s", f.lines.Line(time.Now(), f.lines.Dim(string(t.Status)), shortWhy(t)))
 }
 
+// unattended says once that a task queue has no worker.
+func (f *follower) unattended(ctx context.Context) {
+	if f.quiet {
+		return
+	}
+	ready, err := f.api.Ready(ctx)
+	if err != nil {
+		return // an outage is told elsewhere
+	}
+	for _, d := range ready.Dependencies {
+		if d.Name == "workers" && d.State == client.StateDown && d.Detail != f.queues {
+			f.queues = d.Detail
+			f.hint("%s", render.OneLine(d.Detail, 500))
+		}
+	}
+}
+
 // parked tells tasks that go on only when a person does something.
 func parked(t client.Task) bool {
 	if t.Status != task.StatusPending {
 		return false
 	}
 	switch t.Blocked {
-	case task.BlockedBudget, task.BlockedDependencyFailed, task.BlockedUnknownTooLong:
+	case task.BlockedBudget, task.BlockedDependencyFailed, task.BlockedUnknownTooLong, task.BlockedReview:
 		return true
 	case task.BlockedNone, task.BlockedDependency, task.BlockedProviderLimit, task.BlockedPaused:
 	}

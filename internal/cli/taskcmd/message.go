@@ -110,8 +110,11 @@ func (s *session) receipt(m client.MessageReceipt) error {
 
 // settledAs is what settled a message.
 func settledAs(m client.MessageReceipt) string {
-	if m.State == client.MessageExpired || m.State == client.MessageRefused {
+	switch m.State {
+	case client.MessageExpired, client.MessageRefused:
 		return m.State
+	case client.MessageDelivered:
+		return "settled"
 	}
 	return "taken up"
 }

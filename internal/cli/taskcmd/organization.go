@@ -65,6 +65,9 @@ func (s *session) organization(ctx context.Context, name string, change client.O
 		return s.printJSON(found)
 	}
 	s.organizationTable(found)
+	if change.MaxSlots != nil && *change.MaxSlots == 0 {
+		s.hint("Warning: with a limit of 0 no task of the organization starts. Next: omoi organization %s --limit <n>", found[0].ID)
+	}
 	return nil
 }
 

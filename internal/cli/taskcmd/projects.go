@@ -19,9 +19,9 @@ import (
 
 func newProjects(s *session) *cobra.Command {
 	list := s.projectsList()
-	cmd := &cobra.Command{Use: "projects", Aliases: []string{"project"}, Short: "List projects, make them, and change their settings", Args: NoArgs, RunE: list.RunE}
-	cmd.Long = "List projects, make them, and change their settings. " + makesProject + "\nomoi projects create makes one with its settings before that."
-	cmd.AddCommand(list, s.projectsCreate(), s.projectsSet(), s.projectsPause(), s.projectsResume())
+	cmd := &cobra.Command{Use: "projects", Aliases: []string{"project"}, Short: "List, create, change and delete projects", Args: NoArgs, RunE: list.RunE}
+	cmd.Long = "List, create, change and delete projects. " + makesProject + "\nomoi projects create makes one with its settings before that."
+	cmd.AddCommand(list, s.projectsCreate(), s.projectsSet(), s.projectsPause(), s.projectsResume(), s.projectsDelete())
 	return cmd
 }
 
@@ -190,14 +190,27 @@ func (s *session) changeProject(ctx context.Context, ref string, change client.P
 		return s.printJSON(p)
 	}
 	s.projectTable([]client.Project{p})
+	if change.MaxSlots != nil {
+		s.warnLimit(p)
+	}
 	return nil
+}
+
+// warnLimit warns of a project that admits no task.
+func (s *session) warnLimit(p client.Project) {
+	if p.MaxSlots == 0 {
+		s.hint("Warning: with a limit of 0 no task of %s starts. Next: omoi projects set %s --limit <n>", render.OneLine(p.Name, 60), render.Short(p.ID))
+	}
 }
 
 // findProject resolves what a person typed for a project: its name, or a part of its id.
 func findProject(projects []client.Project, ref string) (client.Project, error) {
 	var found []client.Project
 	for _, p := range projects {
-		if p.Name == ref || len(ref) >= minFragment && partOf(p.ID, ref) {
+		if p.Name == ref {
+			return p, nil
+		}
+		if len(ref) >= minFragment && partOf(p.ID, ref) {
 			found = append(found, p)
 		}
 	}

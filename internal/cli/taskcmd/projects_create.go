@@ -112,6 +112,7 @@ func (s *session) createProject(ctx context.Context, in client.NewProject) error
 		return s.printJSON(p)
 	}
 	s.projectTable([]client.Project{p})
+	s.warnLimit(p)
 	if in.Repo != "" {
 		s.hint("Next: omoi run \"...\" --repo %s", scm.Quoted(render.Clean(in.Repo)))
 	}

@@ -20,6 +20,7 @@ func newReceipt(s *session) *cobra.Command {
 		Short: "Prove what became of every sandbox of a task: when it lived, what it cost, when it was seen to be gone",
 		Long: `Prove what became of every sandbox of a task: when it was intended, made, adopted, deleted, seen to be gone and
 seen so again, how long it lived and what it cost. What a provider costs is a setting: price.* in docs/CONFIGURATION.md.
+Right after the end of a task the command waits for its cleanup, until at most 30 seconds after that end.
 
 Exit code 1 if the task has ended and a sandbox of it has not been seen to be gone twice. At a provider where a lost
 create may appear late, as at Daytona, the second look comes minutes after the first one; the receipt says when.`,
@@ -34,7 +35,7 @@ func (s *session) taskReceipt(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	r, err := api.Receipt(ctx, t.ID)
+	r, err := s.settledReceipt(ctx, api, t)
 	if err != nil {
 		return err
 	}
@@ -47,6 +48,33 @@ func (s *session) taskReceipt(ctx context.Context, ref string) error {
 		return exit.With(exit.Failed, nil)
 	}
 	return err
+}
+
+// cleanupWait is how long after the end of a task its receipt is waited for, cleanupPause the time between two reads.
+const (
+	cleanupWait  = 30 * time.Second
+	cleanupPause = 300 * time.Millisecond
+)
+
+// settledReceipt returns the receipt of a task. Right after the end of the task it waits for the second absence check,
+// where that is expected within [cleanupWait].
+func (s *session) settledReceipt(ctx context.Context, api *client.Client, t client.Task) (client.TaskReceipt, error) {
+	for asked := time.Now(); ; {
+		r, err := api.Receipt(ctx, t.ID)
+		if err != nil || !r.Status.Final() || r.Unverified == 0 || t.CompletedAt == nil {
+			return r, err
+		}
+		until := t.CompletedAt.Add(cleanupWait)
+		late := r.SecondLookAt != nil && r.SecondLookAt.After(until)
+		if late || time.Now().After(until) || time.Since(asked) > cleanupWait {
+			return r, nil
+		}
+		select {
+		case <-ctx.Done():
+			return r, nil
+		case <-time.After(cleanupPause):
+		}
+	}
 }
 
 func (s *session) showReceipt(r client.TaskReceipt) {
@@ -165,8 +193,13 @@ func costs(r client.TaskReceipt) string {
 	if r.Unpriced > 0 && len(parts) > 0 {
 		parts = append(parts, fmt.Sprintf("%d without a price", r.Unpriced))
 	}
-	if r.CostUSD > 0 {
-		parts = append(parts, "models "+money(r.CostUSD, "USD"))
+	switch {
+	case r.CostUSD == nil:
+		parts = append(parts, "models unknown")
+	case r.CostUnknown:
+		parts = append(parts, "models "+money(*r.CostUSD, "USD")+" + unknown")
+	case *r.CostUSD > 0:
+		parts = append(parts, "models "+money(*r.CostUSD, "USD"))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,6 +1,8 @@
 package taskcmd_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -16,7 +18,7 @@ func TestReceiptOfATask(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
 	f.boxes = []client.Sandbox{{
 		ID: "abcdefghijklmnopqrstuvwxyz", Provider: "daytona", TaskID: idA, Attempt: 1, State: task.SandboxGone, CreatedAt: now,
-		MadeAt: &now, GoneAt: &now, VerifiedAt: &now, SecondsAlive: 12.34, CostUSD: 0.5, Cost: &task.Money{Amount: 0.0003, Currency: "EUR"},
+		MadeAt: &now, GoneAt: &now, VerifiedAt: &now, SecondsAlive: 12.34, CostUSD: new(0.5), Cost: &task.Money{Amount: 0.0003, Currency: "EUR"},
 	}}
 	f.visits = []task.Visit{{SandboxID: "abcdefghijklmnopqrstuvwxyz", Visitor: "key ops", Kind: "exec", What: "ls", Outcome: "exit code 0", BeganAt: now}}
 	got := f.omoi("receipt", "-")
@@ -104,6 +106,35 @@ func TestReceiptBetweenTheLooks(t *testing.T) {
 	require.Contains(t, f.omoi("sandboxes").out, "not yet, seen once")
 	f.boxes[0].Provider = task.ProviderLocal
 	require.Contains(t, f.omoi("receipt", "-").out, "no: 1 sandbox has not been seen to be gone")
+}
+
+func TestReceipt_WaitsForTheSecondAbsenceCheckAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	f, now := newFake(t), time.Now()
+	ended := aTask(idA, task.StatusCompleted)
+	ended.CompletedAt = &now
+	box := client.Sandbox{ID: boxID, Provider: task.ProviderLocal, TaskID: idA, Attempt: 1, State: task.SandboxDeleting, MadeAt: &now, EndedAt: &now}
+	reads := 0
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/tasks/{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, ended) })
+	mux.HandleFunc("GET /api/v1/tasks/{id}/receipt", func(w http.ResponseWriter, _ *http.Request) {
+		if reads++; reads == 3 {
+			box.State, box.GoneAt, box.VerifiedAt = task.SandboxGone, &now, &now
+		}
+		r := task.NewReceipt(ended, []client.Sandbox{box}, nil)
+		r.LookAgain(map[string]time.Duration{task.ProviderDaytona: 5 * time.Minute})
+		answer(w, http.StatusOK, r)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	got := f.omoi("receipt", idA)
+	require.Zero(t, got.code, got.out)
+	require.Contains(t, got.out, "nothing of this task is left anywhere")
+	reads = 3
+	box.Provider, box.VerifiedAt = task.ProviderDaytona, nil
+	require.Equal(t, 1, f.omoi("receipt", idA).code, "the second look comes minutes later")
+	require.Equal(t, 4, reads)
 }
 
 // Nothing is claimed of an agent that ran elsewhere.

@@ -36,7 +36,7 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	}
 	in := client.NewTask{
 		Title: r.title, Description: text, Priority: strings.ToUpper(r.priority),
-		Agent: r.agent, Sandbox: r.sandbox, Execution: execution,
+		Agent: r.agent, Sandbox: r.sandbox, Execution: execution, DeadlineAt: r.deadline,
 	}
 	if r.script != "" && r.agent == "" {
 		in.Agent = task.AgentScripted
@@ -59,7 +59,9 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	if err := equipped(in); err != nil {
 		return none, err
 	}
-	in.Repo, err = r.repository()
+	if r.project == "" {
+		in.Repo, err = r.repository()
+	}
 	return in, err
 }
 
@@ -74,6 +76,8 @@ func (r *run) checkFlags(cmd *cobra.Command) error {
 		return exit.Usagef("--max-retries %d: give 0 to %d", r.maxRetries, maxRetries)
 	case r.priority != "" && !slices.Contains(priorities(), strings.ToUpper(r.priority)):
 		return exit.Usagef("--priority %s: choose from %s", r.priority, strings.Join(priorities(), ", "))
+	case r.project != "" && r.repo != "":
+		return exit.Usagef("--project and --repo both say where the task belongs: leave one of them out")
 	case r.force && !r.checkDuplicates:
 		return exit.Usagef("--force makes a task that --check-duplicates would not: give both, or neither")
 	case r.validator != "" && cmd.Flags().Changed("validate") && !r.validate:

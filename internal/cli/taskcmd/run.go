@@ -16,14 +16,14 @@ import (
 type run struct {
 	*session
 
-	file, repo, title, agent, script, sandbox, priority string
-	execution, key                                      string
-	maxRetries                                          int
-	wait, dryRun, validate                              bool
-	checkDuplicates, force                              bool
-	validator                                           string
-	timeout                                             time.Duration
-	budget                                              budgetFlags
+	file, repo, project, title, agent, script, sandbox, priority, deadline string
+	execution, key                                                         string
+	maxRetries                                                             int
+	wait, dryRun, validate                                                 bool
+	checkDuplicates, force                                                 bool
+	validator                                                              string
+	timeout                                                                time.Duration
+	budget                                                                 budgetFlags
 }
 
 func newRun(s *session) *cobra.Command {
@@ -56,6 +56,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&r.file, "file", "f", "", "read the text from a `file`; - is standard input")
 	f.StringVarP(&r.repo, "repo", "r", "", "`path` of a local git repository, or owner/name of one on GitHub (default the one around the current folder)")
+	f.StringVar(&r.project, "project", "", "existing project of the task, instead of --repo: "+projectArg)
 	f.StringVar(&r.title, "title", "", "title (default the beginning of the text)")
 	f.StringVar(&r.agent, "agent", "", "claude, scripted, command or external (default: the server's, which is scripted unless task.agent says otherwise)")
 	f.StringVar(&r.script, "script", "", "JSON `file` with the steps of the scripted agent, or example:<name>; implies --agent scripted")
@@ -67,6 +68,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.StringVar(&r.sandbox, "sandbox", "", "local, docker, daytona or external (default: the server's)")
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")
+	f.StringVar(&r.deadline, "deadline", "", "`time` by which the task is wanted, in RFC 3339 with its zone; it raises the score in the queue")
 	r.budget.add(cmd, "budget-")
 	f.BoolVarP(&r.wait, "wait", "w", false, "show progress and stay until the task has ended")
 	f.DurationVar(&r.timeout, "timeout", 0, "with --wait: stop waiting after this time, as 90s or 10m, with exit code 130; the task goes on (default: never)")
@@ -78,6 +80,13 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 	in, err := r.request(cmd, args)
 	if err != nil {
 		return err
+	}
+	if r.project != "" {
+		_, p, err := r.projectOf(cmd.Context(), r.project)
+		if err != nil {
+			return err
+		}
+		in.ProjectID = p.ID
 	}
 	if r.dryRun {
 		return r.preview(in)

@@ -38,7 +38,7 @@ type IO struct {
 // Commands makes every command of this package for one command line.
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
-		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newVerdict, newSend, newMessage, newProjects, newStop, newBudget, newSandboxes, newSandbox, newReceipt, newWork, newInterventions, newHosts, newKeys, newCredentials,
+		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newVerdict, newSend, newMessage, newProjects, newStop, newBudget, newSandboxes, newSandbox, newReceipt, newWork, newInterventions, newHosts, newStorage, newKeys, newCredentials,
 		newTickets, newGuardian, newConductor, newWhy, newEvents, newCompare, newOrganization,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))

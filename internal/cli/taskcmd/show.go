@@ -108,13 +108,39 @@ func (s *session) showTask(t shown, waits bool) {
 		s.row("Sandbox", text(t.SandboxID)) // whole: the agent reports under it
 	}
 	s.row("Asked for", moment(&t.CreatedAt))
+	if t.DeadlineAt != nil {
+		s.row("Deadline", t.DeadlineAt.Local().Format("2006-01-02 15:04:05"))
+	}
 	s.row("Ended", moment(t.CompletedAt))
 	s.row("Retries", fmt.Sprintf("%d of %d", t.Retries, t.MaxRetries))
+	s.row("Cleanup", cleanup(t))
 	s.row("Waits for", strings.Join(t.DependsOn.TaskIDs, " "))
 	if c := t.PendingCommand; c != nil {
 		s.row("Command", fmt.Sprintf("%s, %s since %s", c.Kind, c.State, moment(&c.CreatedAt)))
 	}
 	s.row("Temporal", t.Workflow)
+}
+
+// cleanup says that sandboxes whose attempt has ended are not verified deleted yet; empty: all of them are.
+func cleanup(t shown) string {
+	left, gone := 0, 0
+	for _, b := range t.Sandboxes {
+		serves := !t.Status.Final() && t.SandboxID != nil && *t.SandboxID == b.ID
+		if serves || !b.Machine() || b.VerifiedAt != nil || b.State == task.SandboxLost || b.EndedAt == nil && !t.Status.Final() {
+			continue
+		}
+		left++
+		if b.GoneAt != nil {
+			gone++
+		}
+	}
+	switch {
+	case left == 0:
+		return ""
+	case gone == left:
+		return fmt.Sprintf("in progress: %s deleted, the second absence check follows (omoi receipt %s)", boxesOf(left), render.Short(t.ID))
+	}
+	return fmt.Sprintf("in progress: deleting %s (omoi receipt %s)", boxesOf(left-gone), render.Short(t.ID))
 }
 
 // row is one line of show; an empty value is left out.
@@ -146,7 +172,7 @@ func (s *session) showAttempts(t client.Task) {
 	for _, a := range t.Attempts {
 		rows = append(rows, []string{
 			fmt.Sprintf("%d %s", a.Number, a.Kind), s.outcomeWord(a), took(a.StartedAt, a.EndedAt),
-			strconv.FormatInt(a.Events, 10), fmt.Sprintf("$%.2f", a.CostUSD), render.OneLine(whyAttempt(t, a), 80),
+			strconv.FormatInt(a.Events, 10), task.CostText(a.CostUSD, a.CostUnknown, "$%.2f"), render.OneLine(whyAttempt(t, a), 80),
 		})
 	}
 	s.say("\n%s", strings.TrimRight(s.style().Table(rows), "\n"))

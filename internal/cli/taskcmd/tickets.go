@@ -77,6 +77,11 @@ func (s *session) ticketTable(tickets []client.Ticket) {
 		})
 	}
 	_, _ = fmt.Fprint(s.Stdout, s.style().Table(rows))
+	for _, t := range tickets {
+		if t.BlockedWhy != "" {
+			s.say("%s is blocked: %s", render.Short(t.ID), render.OneLine(render.ShortIDs(t.BlockedWhy, t.TaskIDs...), 200))
+		}
+	}
 }
 
 func ticketStatus(t client.Ticket) string {
@@ -105,6 +110,7 @@ func (s *session) ticket(ctx context.Context, ref string) error {
 	s.row("Ticket", t.ID)
 	s.row("Title", render.OneLine(t.Title, 100))
 	s.row("Status", ticketStatus(t))
+	s.row("Blocked", render.OneLine(render.ShortIDs(t.BlockedWhy, t.TaskIDs...), 250))
 	s.row("Phase", t.PhaseID)
 	page, err := api.Tasks(ctx, client.TaskFilter{TicketID: t.ID, Limit: pageLimit})
 	if err != nil {

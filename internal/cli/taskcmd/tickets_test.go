@@ -20,7 +20,7 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 	failed := aTask(idA, task.StatusFailed)
 	failed.Why = "Failed after 1 attempt: No compiler. Begin again with `omoi retry " + idA + "`."
 	found := client.Ticket{
-		ID: idB, Title: "Pay by card", Status: "building", Blocked: true, PhaseID: "PHASE_IMPLEMENTATION", TaskIDs: []string{idA},
+		ID: idB, Title: "Pay by card", Status: "building", Blocked: true, PhaseID: "PHASE_IMPLEMENTATION", TaskIDs: []string{idA}, BlockedWhy: "Task " + idA + " failed: No compiler.",
 		Diagnosis: &task.Diagnosis{
 			Kind: task.DiagnosisTicket, TaskID: idA, What: "3 tasks of the ticket failed one after the other.", Cause: "No compiler.",
 			Proposal: "Install one.", Command: "omoi why " + idA, SpokenBy: "rules", Confidence: 0.8,
@@ -42,6 +42,7 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 	got := f.omoi("tickets")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "building, blocked, diagnosed")
+	require.Contains(t, got.out, render.Short(idB)+" is blocked: Task 456789ab failed: No compiler.")
 	require.NotContains(t, got.out, "omoi check agent")
 	require.Contains(t, got.err, "Tickets of omoi check are left out: omoi tickets --all")
 	require.Contains(t, f.omoi("tickets", "--all").out, "omoi check agent")
@@ -52,6 +53,7 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 		got = f.omoi("tickets", ref)
 		require.Zero(t, got.code, got.err)
 		require.Contains(t, got.out, "Pay by card")
+		require.Contains(t, got.out, "Blocked       Task 456789ab failed: No compiler.")
 		require.Contains(t, got.out, "456789ab: Failed after 1 attempt: No compiler.\n\nNext:\n  omoi why 456789ab ")
 		require.NotContains(t, got.out, "omoi why "+render.Short(idM), "that has not failed")
 		require.Contains(t, got.out, `Diagnosis, by rules, sure by 0.8: 3 tasks of the ticket failed one after the other.

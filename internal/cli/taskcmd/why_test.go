@@ -139,7 +139,7 @@ func TestCompareShowsSandboxesSideBySide(t *testing.T) {
 	made := aTask(idA, task.StatusFailed)
 	made.Attempts = []client.Attempt{{Number: 1, SandboxID: box, Outcome: "failed", FailureClass: task.ClassAgentError, InputTokens: 70, OutputTokens: 7}}
 	f.tasks = []client.Task{made}
-	f.boxes = []client.Sandbox{{ID: box, TaskID: idA, Attempt: 1, Provider: "local", CostUSD: 0.5, SecondsAlive: 30}}
+	f.boxes = []client.Sandbox{{ID: box, TaskID: idA, Attempt: 1, Provider: "local", CostUSD: new(0.5), SecondsAlive: 30}}
 	history(t, f, box, 5)
 	got := f.omoi("compare")
 	require.Zero(t, got.code, got.err)

@@ -8,6 +8,7 @@ package db
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 const commandByID = `-- name: CommandByID :one
@@ -254,9 +255,9 @@ func (q *Queries) InsertSettledCommand(ctx context.Context, arg InsertSettledCom
 
 const insertTask = `-- name: InsertTask :exec
 INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority,
-    mode, agent, provider, continuous, max_retries, execution_config, budget, user_id, validation_rounds, queued_at)
+    mode, agent, provider, continuous, max_retries, execution_config, budget, deadline_at, user_id, validation_rounds, queued_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13, $14, $15, $16, $17, $18, now())
+    $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, now())
 `
 
 type InsertTaskParams struct {
@@ -276,6 +277,7 @@ type InsertTaskParams struct {
 	MaxRetries       int32
 	ExecutionConfig  json.RawMessage
 	Budget           json.RawMessage
+	DeadlineAt       *time.Time
 	UserID           *string
 	ValidationRounds int32
 }
@@ -298,6 +300,7 @@ func (q *Queries) InsertTask(ctx context.Context, arg InsertTaskParams) error {
 		arg.MaxRetries,
 		arg.ExecutionConfig,
 		arg.Budget,
+		arg.DeadlineAt,
 		arg.UserID,
 		arg.ValidationRounds,
 	)
@@ -441,14 +444,16 @@ UPDATE tasks SET
     title = coalesce($1, title),
     description = coalesce($2, description),
     priority = coalesce($3, priority),
+    deadline_at = coalesce($4, deadline_at),
     updated_at = now()
-WHERE organization_id = $4 AND id = $5
+WHERE organization_id = $5 AND id = $6
 `
 
 type PatchTaskParams struct {
 	Title          *string
 	Description    *string
 	Priority       *string
+	DeadlineAt     *time.Time
 	OrganizationID string
 	ID             string
 }
@@ -458,6 +463,7 @@ func (q *Queries) PatchTask(ctx context.Context, arg PatchTaskParams) (int64, er
 		arg.Title,
 		arg.Description,
 		arg.Priority,
+		arg.DeadlineAt,
 		arg.OrganizationID,
 		arg.ID,
 	)

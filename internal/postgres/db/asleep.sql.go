@@ -34,6 +34,42 @@ func (q *Queries) FreshCredentials(ctx context.Context) ([]string, error) {
 	return items, nil
 }
 
+const proveAnswered = `-- name: ProveAnswered :exec
+UPDATE credential_sleeps s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
+WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id JOIN sandboxes b ON b.id = a.sandbox_id
+    JOIN sandbox_events e ON e.birth = b.birth AND e.sandbox_id = b.id AND e.sequence > b.head - 1000
+    WHERE a.ended_at IS NULL AND t.organization_id = s.organization_id AND a.credential = s.credential AND b.last_work_at > s.since
+        AND e.created_at > s.since AND e.event_type = ANY (CASE WHEN a.started_at > s.since
+            THEN ARRAY['agent.tool_use', 'agent.tool_completed', 'agent.completed', 'iteration.completed', 'continuous.completed']
+            ELSE ARRAY['agent.completed', 'continuous.completed'] END))
+`
+
+// Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or a run on
+// the credential ended after it. It reads the newest 1,000 events of an attempt.
+func (q *Queries) ProveAnswered(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, proveAnswered)
+	return err
+}
+
+const proveCredential = `-- name: ProveCredential :exec
+UPDATE credential_sleeps s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
+WHERE s.organization_id = $1 AND s.proven_at IS NULL AND CASE $2::text
+    WHEN '' THEN s.credential IN ('installation model', 'installation ' || $3::text)
+    ELSE s.credential LIKE $2 || ' %' END
+`
+
+type ProveCredentialParams struct {
+	OrganizationID string
+	CredentialID   string
+	Kind           string
+}
+
+// Ends the cooldown of a credential that its provider takes; without an id it is one of the installation's.
+func (q *Queries) ProveCredential(ctx context.Context, arg ProveCredentialParams) error {
+	_, err := q.db.Exec(ctx, proveCredential, arg.OrganizationID, arg.CredentialID, arg.Kind)
+	return err
+}
+
 const tellSleep = `-- name: TellSleep :exec
 UPDATE tasks SET queue_reason = $1 WHERE id = $2 AND queued_at IS NULL
 `
@@ -41,6 +77,24 @@ UPDATE tasks SET queue_reason = $1 WHERE id = $2 AND queued_at IS NULL
 // Until when a task sleeps that met a limit itself.
 func (q *Queries) TellSleep(ctx context.Context, why string, iD string) error {
 	_, err := q.db.Exec(ctx, tellSleep, why, iD)
+	return err
+}
+
+const wakeProven = `-- name: WakeProven :exec
+SELECT omoi_ask(m.id, 'retry', $1::text, $2::text) FROM (
+    SELECT t.id FROM credential_sleeps s JOIN tasks t ON t.organization_id = s.organization_id
+    CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
+    WHERE s.proven_at IS NOT NULL AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
+        AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL AND a.ended_at < s.proven_at
+        AND a.credential = s.credential AND omoi_credential(t.id) = s.credential
+        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
+    ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
+) m
+`
+
+// Asks tasks to go on that met the limit of a credential before it worked again, once after each attempt.
+func (q *Queries) WakeProven(ctx context.Context, reason string, sender string) error {
+	_, err := q.db.Exec(ctx, wakeProven, reason, sender)
 	return err
 }
 

@@ -23,6 +23,19 @@ func (q *Queries) BudgetsBind(ctx context.Context) (bool, error) {
 	return column_1, err
 }
 
+const costUnknown = `-- name: CostUnknown :one
+SELECT EXISTS (SELECT FROM tasks t JOIN sandboxes s ON s.task_id = t.id
+    WHERE (t.id = $1 OR t.project_id = $1) AND s.cost_unknown)::boolean
+`
+
+// Whether a task, or the tasks of a project, have used a model without a known price.
+func (q *Queries) CostUnknown(ctx context.Context, id string) (bool, error) {
+	row := q.db.QueryRow(ctx, costUnknown, id)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const meter = `-- name: Meter :exec
 SELECT omoi_meter($1::text)
 `
@@ -71,7 +84,7 @@ func (q *Queries) ParkSpent(ctx context.Context) error {
 }
 
 const projectBudget = `-- name: ProjectBudget :one
-SELECT budget FROM projects WHERE organization_id = $1 AND id = $2
+SELECT budget FROM projects WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
 `
 
 func (q *Queries) ProjectBudget(ctx context.Context, organizationID string, iD string) (json.RawMessage, error) {
@@ -83,6 +96,7 @@ func (q *Queries) ProjectBudget(ctx context.Context, organizationID string, iD s
 
 const setProjectBudget = `-- name: SetProjectBudget :one
 UPDATE projects SET budget = $1, updated_at = now() WHERE organization_id = $2 AND id = $3
+    AND deleted_at IS NULL
 RETURNING id
 `
 

@@ -301,7 +301,7 @@ const duplicates = `-- name: Duplicates :many
 SELECT d.id, d.conductor_analysis_id, d.organization_id, d.task1_id, d.task2_id, d.agent1_id, d.agent2_id, d.is_duplicate, d.spoken_by, d.similarity_score, d.work_description, d.resources, d.cycles, d.created_at, d.seen_at, a.title AS title1, a.status AS status1, b.title AS title2, b.status AS status2
 FROM detected_duplicates d JOIN tasks a ON a.id = d.task1_id JOIN tasks b ON b.id = d.task2_id
 WHERE d.organization_id = $1 AND d.is_duplicate
-  AND ($2::uuid IS NULL OR $2::uuid IN (d.task1_id, d.task2_id))
+  AND ($2::uuid[] IS NULL OR d.task1_id = ANY($2::uuid[]) OR d.task2_id = ANY($2::uuid[]))
   AND ($3::timestamptz IS NULL
        OR (d.seen_at, d.id) < ($3::timestamptz, $4::uuid))
 ORDER BY d.seen_at DESC, d.id DESC LIMIT $5
@@ -309,7 +309,7 @@ ORDER BY d.seen_at DESC, d.id DESC LIMIT $5
 
 type DuplicatesParams struct {
 	OrganizationID string
-	TaskID         *string
+	TaskIds        []string
 	BeforeAt       *time.Time
 	BeforeID       *string
 	MaxRows        int32
@@ -327,7 +327,7 @@ type DuplicatesRow struct {
 func (q *Queries) Duplicates(ctx context.Context, arg DuplicatesParams) ([]DuplicatesRow, error) {
 	rows, err := q.db.Query(ctx, duplicates,
 		arg.OrganizationID,
-		arg.TaskID,
+		arg.TaskIds,
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.MaxRows,

@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 )
 
 const credentials = `-- name: Credentials :many
@@ -156,7 +157,8 @@ const putCredential = `-- name: PutCredential :one
 INSERT INTO credentials (id, organization_id, user_id, project_id, kind, key_id, sealed)
 SELECT $1, $2, $3::uuid, $4::uuid, $5, $6, $7
 WHERE $4::uuid IS NULL
-   OR EXISTS (SELECT FROM projects p WHERE p.id = $4::uuid AND p.organization_id = $2)
+   OR EXISTS (SELECT FROM projects p WHERE p.id = $4::uuid AND p.organization_id = $2
+        AND p.deleted_at IS NULL FOR KEY SHARE)
 ON CONFLICT (organization_id, coalesce(user_id, project_id, organization_id), kind) DO UPDATE
 SET key_id = excluded.key_id, sealed = excluded.sealed, updated_at = now(), used_at = NULL
 RETURNING id, organization_id, user_id, project_id, kind, key_id, sealed, created_at, updated_at, used_at
@@ -221,6 +223,57 @@ func (q *Queries) ResealCredential(ctx context.Context, arg ResealCredentialPara
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const resealTaskEnv = `-- name: ResealTaskEnv :execrows
+UPDATE tasks SET execution_config = jsonb_set(execution_config, '{env}', $1::jsonb)
+WHERE id = $2 AND execution_config -> 'env' = $3::jsonb
+`
+
+type ResealTaskEnvParams struct {
+	Env json.RawMessage
+	ID  string
+	Was json.RawMessage
+}
+
+func (q *Queries) ResealTaskEnv(ctx context.Context, arg ResealTaskEnvParams) (int64, error) {
+	result, err := q.db.Exec(ctx, resealTaskEnv, arg.Env, arg.ID, arg.Was)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const taskEnvs = `-- name: TaskEnvs :many
+SELECT id::text, organization_id::text, (execution_config -> 'env')::jsonb AS env FROM tasks
+WHERE jsonb_typeof(execution_config -> 'env') = 'object' AND execution_config -> 'env' <> '{}' AND id > $1::uuid
+ORDER BY id LIMIT $2
+`
+
+type TaskEnvsRow struct {
+	ID             string
+	OrganizationID string
+	Env            json.RawMessage
+}
+
+func (q *Queries) TaskEnvs(ctx context.Context, after string, most int32) ([]TaskEnvsRow, error) {
+	rows, err := q.db.Query(ctx, taskEnvs, after, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TaskEnvsRow{}
+	for rows.Next() {
+		var i TaskEnvsRow
+		if err := rows.Scan(&i.ID, &i.OrganizationID, &i.Env); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const useCredential = `-- name: UseCredential :exec

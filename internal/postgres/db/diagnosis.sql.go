@@ -56,8 +56,8 @@ SELECT d.id, d.organization_id, d.project_id, d.ticket_id, d.task_id, d.attempt,
     coalesce(v.tries, 0)::integer AS tries, coalesce(v.error, '')::text AS delivery_error, v.delivered_at
 FROM diagnoses d LEFT JOIN deliveries v ON v.diagnosis_id = d.id
 WHERE d.organization_id = $1
-  AND ($2::uuid IS NULL OR d.task_id = $2::uuid AND d.kind <> 'ticket')
-  AND ($3::uuid IS NULL OR d.ticket_id = $3::uuid)
+  AND ($2::uuid[] IS NULL OR d.task_id = ANY($2::uuid[]) AND d.kind <> 'ticket')
+  AND ($3::uuid[] IS NULL OR d.ticket_id = ANY($3::uuid[]))
   AND ($4::timestamptz IS NULL
        OR (d.created_at, d.id) < ($4::timestamptz, $5::uuid))
 ORDER BY d.created_at DESC, d.id DESC LIMIT $6
@@ -65,8 +65,8 @@ ORDER BY d.created_at DESC, d.id DESC LIMIT $6
 
 type DiagnosesParams struct {
 	OrganizationID string
-	TaskID         *string
-	TicketID       *string
+	TaskIds        []string
+	TicketIds      []string
 	BeforeAt       *time.Time
 	BeforeID       *string
 	MaxRows        int32
@@ -84,8 +84,8 @@ type DiagnosesRow struct {
 func (q *Queries) Diagnoses(ctx context.Context, arg DiagnosesParams) ([]DiagnosesRow, error) {
 	rows, err := q.db.Query(ctx, diagnoses,
 		arg.OrganizationID,
-		arg.TaskID,
-		arg.TicketID,
+		arg.TaskIds,
+		arg.TicketIds,
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.MaxRows,
@@ -140,8 +140,8 @@ func (q *Queries) DropNotices(ctx context.Context, taskID string, iD string) err
 
 const heldNotices = `-- name: HeldNotices :many
 SELECT d.id, d.task_id, t.sandbox_id::text AS sandbox_id
-FROM diagnoses d JOIN tasks t ON t.id = d.task_id
-WHERE d.notice = 'held' AND d.created_at > now() - interval '7 days' AND t.sandbox_id IS NOT NULL AND t.attempt_count > d.attempt
+FROM diagnoses d JOIN tasks t ON t.id = d.task_id JOIN sandboxes s ON s.id = t.sandbox_id AND s.ended_at IS NULL
+WHERE d.notice = 'held' AND d.created_at > now() - interval '7 days' AND t.attempt_count > d.attempt
 ORDER BY d.created_at LIMIT $1
 `
 

@@ -115,7 +115,8 @@ func (q *Queries) ResumeParked(ctx context.Context, arg ResumeParkedParams) ([]s
 
 const setProjectPaused = `-- name: SetProjectPaused :one
 UPDATE projects SET paused = $1, updated_at = now() WHERE organization_id = $2 AND id = $3
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget
+    AND deleted_at IS NULL
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at
 `
 
 type SetProjectPausedParams struct {
@@ -146,6 +147,7 @@ func (q *Queries) SetProjectPaused(ctx context.Context, arg SetProjectPausedPara
 		&i.OnFeedback,
 		&i.AutoSteering,
 		&i.Budget,
+		&i.DeletedAt,
 	)
 	return i, err
 }

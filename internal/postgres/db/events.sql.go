@@ -62,7 +62,7 @@ func (q *Queries) CountEvents(ctx context.Context, arg CountEventsParams) ([]Cou
 }
 
 const eventCounts = `-- name: EventCounts :one
-SELECT s.birth, s.head, coalesce(c.upto, 0)::bigint AS upto, coalesce(c.types, '{}')::jsonb AS types
+SELECT s.birth, (CASE WHEN EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'events') THEN 0 ELSE s.head END)::bigint AS head, coalesce(c.upto, 0)::bigint AS upto, coalesce(c.types, '{}')::jsonb AS types
 FROM sandboxes s LEFT JOIN event_counts c ON c.sandbox_id = s.id AND c.placed = c.upto WHERE s.id = $1
 `
 
@@ -73,7 +73,7 @@ type EventCountsRow struct {
 	Types json.RawMessage
 }
 
-// What is counted up to where, and the newest sequence. What has no places behind it does not count.
+// What is counted up to where, and the newest sequence; 0 where retention removed the events. What has no places behind it does not count.
 func (q *Queries) EventCounts(ctx context.Context, sandboxID string) (EventCountsRow, error) {
 	row := q.db.QueryRow(ctx, eventCounts, sandboxID)
 	var i EventCountsRow
@@ -229,14 +229,16 @@ func (q *Queries) LockCounts(ctx context.Context, sandboxID string) error {
 }
 
 const taskSandboxes = `-- name: TaskSandboxes :many
-SELECT id, coalesce(attempt, 0)::integer AS attempt, head FROM sandboxes
-WHERE task_id = $1 ORDER BY attempt, created_at
+SELECT s.id, coalesce(s.attempt, 0)::integer AS attempt, s.head, r.removed_at
+FROM sandboxes s LEFT JOIN removals r ON r.subject = s.id AND r.kind = 'events'
+WHERE s.task_id = $1 ORDER BY s.attempt, s.created_at
 `
 
 type TaskSandboxesRow struct {
-	ID      string
-	Attempt int32
-	Head    int64
+	ID        string
+	Attempt   int32
+	Head      int64
+	RemovedAt *time.Time
 }
 
 // The sandboxes of a task in the order of attempts, and the numbers of their newest events.
@@ -249,7 +251,12 @@ func (q *Queries) TaskSandboxes(ctx context.Context, taskID *string) ([]TaskSand
 	items := []TaskSandboxesRow{}
 	for rows.Next() {
 		var i TaskSandboxesRow
-		if err := rows.Scan(&i.ID, &i.Attempt, &i.Head); err != nil {
+		if err := rows.Scan(
+			&i.ID,
+			&i.Attempt,
+			&i.Head,
+			&i.RemovedAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

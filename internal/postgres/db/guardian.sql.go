@@ -38,23 +38,23 @@ func (q *Queries) ActionByID(ctx context.Context, organizationID string, iD stri
 
 const actions = `-- name: Actions :many
 SELECT id, organization_id, action_type, target_entity, authority_level, reason, initiated_by, approved_by, audit_log, command_id, created_at, executed_at, reverted_at FROM guardian_actions
-WHERE organization_id = $1 AND ($2::text = '' OR action_type = $2)
-    AND ($3::text = '' OR target_entity = $3)
+WHERE organization_id = $1 AND ($2::text[] IS NULL OR action_type = ANY($2::text[]))
+    AND ($3::text[] IS NULL OR target_entity = ANY($3::text[]))
 ORDER BY created_at DESC, id DESC LIMIT $4
 `
 
 type ActionsParams struct {
 	OrganizationID string
-	ActionType     string
-	TargetEntity   string
+	ActionTypes    []string
+	TargetEntities []string
 	MaxRows        int32
 }
 
 func (q *Queries) Actions(ctx context.Context, arg ActionsParams) ([]GuardianAction, error) {
 	rows, err := q.db.Query(ctx, actions,
 		arg.OrganizationID,
-		arg.ActionType,
-		arg.TargetEntity,
+		arg.ActionTypes,
+		arg.TargetEntities,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -93,10 +93,10 @@ const activeByAnyID = `-- name: ActiveByAnyID :one
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.organization_id = $1 AND omoi_at_work(t.status, s.ended_at)
     AND (s.id = $2::text OR t.assigned_agent_id = $2::text OR t.id::text = $2::text)
-ORDER BY (s.id = $2::text) DESC, (t.assigned_agent_id = $2::text) DESC LIMIT 1
+ORDER BY (s.id = $2::text) DESC, (t.id::text = $2::text) DESC, s.created_at DESC LIMIT 1
 `
 
-// An id is that of a sandbox first, then that of an agent with a live task, then that of a task.
+// An id is that of a sandbox first, then that of a task, then the one that an agent gave itself.
 func (q *Queries) ActiveByAnyID(ctx context.Context, organizationID string, iD string) (string, error) {
 	row := q.db.QueryRow(ctx, activeByAnyID, organizationID, iD)
 	var id string
@@ -163,7 +163,7 @@ func (q *Queries) ActiveSandboxIDs(ctx context.Context) ([]string, error) {
 
 const analyses = `-- name: Analyses :many
 SELECT id, cycle_id, sandbox_id, organization_id, task_id, attempt, spoken_by, verdict, alignment_score, needs_steering, steering_type, current_focus, confidence, first_seen, last_seen, analysis, subject, rules, judged_at FROM guardian_analyses
-WHERE organization_id = $1 AND ($2::uuid IS NULL OR task_id = $2::uuid)
+WHERE organization_id = $1 AND ($2::uuid[] IS NULL OR task_id = ANY($2::uuid[]))
   AND ($3::timestamptz IS NULL
        OR (judged_at, id) < ($3::timestamptz, $4::uuid))
 ORDER BY judged_at DESC, id DESC LIMIT $5
@@ -171,7 +171,7 @@ ORDER BY judged_at DESC, id DESC LIMIT $5
 
 type AnalysesParams struct {
 	OrganizationID string
-	TaskID         *string
+	TaskIds        []string
 	BeforeAt       *time.Time
 	BeforeID       *string
 	MaxRows        int32
@@ -180,7 +180,7 @@ type AnalysesParams struct {
 func (q *Queries) Analyses(ctx context.Context, arg AnalysesParams) ([]GuardianAnalysis, error) {
 	rows, err := q.db.Query(ctx, analyses,
 		arg.OrganizationID,
-		arg.TaskID,
+		arg.TaskIds,
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.MaxRows,
@@ -501,7 +501,7 @@ func (q *Queries) InsertIntervention(ctx context.Context, arg InsertIntervention
 const interventions = `-- name: Interventions :many
 SELECT i.id, i.analysis_id, i.organization_id, i.task_id, i.sandbox_id, i.attempt, i.level, i.steering_type, i.content, i.confidence, i.shadow, i.state, i.reason, i.message_id, i.command_id, i.planned_at, i.settled_at, coalesce(m.state, '')::text AS message_state, coalesce(c.state, '')::text AS command_state
 FROM interventions i LEFT JOIN messages m ON m.id = i.message_id LEFT JOIN commands c ON c.id = i.command_id
-WHERE i.organization_id = $1 AND ($2::uuid IS NULL OR i.task_id = $2::uuid)
+WHERE i.organization_id = $1 AND ($2::uuid[] IS NULL OR i.task_id = ANY($2::uuid[]))
   AND ($3::uuid IS NULL OR i.id = $3::uuid)
   AND ($4::timestamptz IS NULL
        OR (i.planned_at, i.id) < ($4::timestamptz, $5::uuid))
@@ -510,7 +510,7 @@ ORDER BY i.planned_at DESC, i.id DESC LIMIT $6
 
 type InterventionsParams struct {
 	OrganizationID string
-	TaskID         *string
+	TaskIds        []string
 	ID             *string
 	BeforeAt       *time.Time
 	BeforeID       *string
@@ -526,7 +526,7 @@ type InterventionsRow struct {
 func (q *Queries) Interventions(ctx context.Context, arg InterventionsParams) ([]InterventionsRow, error) {
 	rows, err := q.db.Query(ctx, interventions,
 		arg.OrganizationID,
-		arg.TaskID,
+		arg.TaskIds,
 		arg.ID,
 		arg.BeforeAt,
 		arg.BeforeID,
@@ -658,7 +658,7 @@ func (q *Queries) LockIntervention(ctx context.Context, id string) (Intervention
 }
 
 const lockProjects = `-- name: LockProjects :many
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget FROM projects WHERE organization_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR NO KEY UPDATE
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects WHERE organization_id = $1 AND id = ANY ($2::uuid[]) AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE
 `
 
 // In the one order in which projects are locked, and no harder than a change of their settings does: the gate notes whom
@@ -691,6 +691,7 @@ func (q *Queries) LockProjects(ctx context.Context, organizationID string, ids [
 			&i.OnFeedback,
 			&i.AutoSteering,
 			&i.Budget,
+			&i.DeletedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1025,7 +1026,8 @@ SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output
     CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode,
     coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
-    extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))::float8 AS age,
+    (extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))
+        - omoi_frozen(coalesce(a.assigned_at, a.started_at, s.created_at), now()))::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = $1 AND g.sandbox_id = s.id)::boolean AS in_cycle

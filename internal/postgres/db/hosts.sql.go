@@ -13,10 +13,11 @@ import (
 
 const closeBare = `-- name: CloseBare :execrows
 UPDATE sandboxes SET state = 'gone', gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now())
-WHERE provider = 'bare' AND state = 'running' AND coalesce(last_event_at, created_at) < now() - $1::interval
+WHERE provider = 'bare' AND state = 'running'
+    AND (last_event_at < now() - $1::interval OR last_event_at IS NULL AND created_at < now() - interval '10 minutes')
 `
 
-// Nobody ends a sandbox that nobody made: it is gone when nothing was heard of it for so long.
+// Nobody ends an unmanaged sandbox: it counts as gone when it was silent for so long, and soon if its first event was refused.
 func (q *Queries) CloseBare(ctx context.Context, quiet time.Duration) (int64, error) {
 	result, err := q.db.Exec(ctx, closeBare, quiet)
 	if err != nil {
@@ -65,8 +66,8 @@ func (q *Queries) HostLost(ctx context.Context, iD string, fresh time.Duration) 
 
 const hostSeen = `-- name: HostSeen :one
 WITH former AS (SELECT lost_at FROM hosts WHERE id = $1)
-INSERT INTO hosts (id, name, providers, capacity) VALUES ($1, $2, $3, $4)
-ON CONFLICT (id) DO UPDATE SET name = excluded.name, providers = excluded.providers, capacity = excluded.capacity,
+INSERT INTO hosts (id, name, providers, capacity, version) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, providers = excluded.providers, capacity = excluded.capacity, version = excluded.version,
     seen_at = now(), lost_at = NULL
 RETURNING EXISTS (SELECT FROM former WHERE former.lost_at IS NOT NULL) AS back
 `
@@ -76,6 +77,7 @@ type HostSeenParams struct {
 	Name      string
 	Providers []string
 	Capacity  int32
+	Version   string
 }
 
 // Whether the host had been declared lost.
@@ -85,6 +87,7 @@ func (q *Queries) HostSeen(ctx context.Context, arg HostSeenParams) (bool, error
 		arg.Name,
 		arg.Providers,
 		arg.Capacity,
+		arg.Version,
 	)
 	var back bool
 	err := row.Scan(&back)
@@ -92,7 +95,7 @@ func (q *Queries) HostSeen(ctx context.Context, arg HostSeenParams) (bool, error
 }
 
 const hosts = `-- name: Hosts :many
-SELECT h.id, h.providers, h.capacity, h.seen_at, h.lost_at, h.name, (h.lost_at IS NULL AND h.seen_at > now() - $1::interval)::boolean AS beats,
+SELECT h.id, h.providers, h.capacity, h.seen_at, h.lost_at, h.name, h.version, (h.lost_at IS NULL AND h.seen_at > now() - $1::interval)::boolean AS beats,
     n.live, n.unverified, n.lost
 FROM hosts h CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE s.ended_at IS NULL AND s.state <> 'lost') AS live,
@@ -129,6 +132,7 @@ func (q *Queries) Hosts(ctx context.Context, fresh time.Duration, iD string) ([]
 			&i.Host.SeenAt,
 			&i.Host.LostAt,
 			&i.Host.Name,
+			&i.Host.Version,
 			&i.Beats,
 			&i.Live,
 			&i.Unverified,

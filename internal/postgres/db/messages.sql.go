@@ -68,7 +68,7 @@ func (q *Queries) AgentOfTask(ctx context.Context, iD string, projectID string) 
 }
 
 const getMessage = `-- name: GetMessage :one
-SELECT m.id, m.sandbox_id, m.ordinal, m.kind, m.content, m.sender_kind, m.sender_id, m.state, m.accepted_at, m.delivered_at, m.lease_until, m.deliveries, m.settled_at, m.reason, m.taker, m.injected, m.answered_at, m.key_scope, m.idempotency_key, m.body_hash, s.organization_id, s.task_id
+SELECT m.id, m.sandbox_id, m.ordinal, m.kind, m.content, m.sender_kind, m.sender_id, m.state, m.accepted_at, m.delivered_at, m.lease_until, m.deliveries, m.settled_at, m.reason, m.taker, m.injected, m.answered_at, m.key_scope, m.idempotency_key, m.body_hash, m.leased_by, s.organization_id, s.task_id
 FROM messages m JOIN sandboxes s ON s.id = m.sandbox_id WHERE m.id = $1
 `
 
@@ -102,6 +102,7 @@ func (q *Queries) GetMessage(ctx context.Context, id string) (GetMessageRow, err
 		&i.Message.KeyScope,
 		&i.Message.IdempotencyKey,
 		&i.Message.BodyHash,
+		&i.Message.LeasedBy,
 		&i.OrganizationID,
 		&i.TaskID,
 	)
@@ -114,7 +115,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
     $9, $10, $11,
     CASE WHEN $7 = 'refused' THEN now() END)
 ON CONFLICT (key_scope, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
-RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason, taker, injected, answered_at, key_scope, idempotency_key, body_hash
+RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason, taker, injected, answered_at, key_scope, idempotency_key, body_hash, leased_by
 `
 
 type InsertMessageParams struct {
@@ -168,37 +169,52 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 		&i.KeyScope,
 		&i.IdempotencyKey,
 		&i.BodyHash,
+		&i.LeasedBy,
 	)
 	return i, err
 }
 
 const leaseMessages = `-- name: LeaseMessages :many
 WITH due AS (
-    SELECT m.id FROM messages m
-    WHERE m.sandbox_id = $2
-      AND ($3::text IN ('', m.kind))
-      AND (m.state = 'accepted' OR (m.state = 'delivered' AND m.lease_until <= now()))
+    SELECT m.id, $1::text = '' AND m.leased_by = '' AND m.deliveries >= $4::integer AS spent FROM messages m
+    WHERE m.sandbox_id = $5
+      AND ($6::text IN ('', m.kind))
+      AND (m.state = 'accepted' OR (m.state = 'delivered' AND (m.lease_until <= now()
+          OR m.leased_by = nullif($7::text, '') AND m.settled_at IS NULL)))
     ORDER BY (m.kind = 'interrupt') DESC, m.ordinal
-    LIMIT $4 FOR UPDATE SKIP LOCKED
+    LIMIT $8 FOR UPDATE SKIP LOCKED
 )
-UPDATE messages SET state = 'delivered', delivered_at = now(), deliveries = deliveries + 1,
-    lease_until = now() + $1::float8 * interval '1 second'
-WHERE id IN (SELECT id FROM due)
-RETURNING id, sandbox_id, ordinal, kind, content, sender_kind, sender_id, state, accepted_at, delivered_at, lease_until, deliveries, settled_at, reason, taker, injected, answered_at, key_scope, idempotency_key, body_hash
+UPDATE messages m SET state = 'delivered', leased_by = $1,
+    delivered_at = CASE WHEN d.spent THEN m.delivered_at ELSE now() END,
+    deliveries = m.deliveries + CASE WHEN d.spent THEN 0 ELSE 1 END,
+    lease_until = CASE WHEN NOT d.spent THEN now() + $2::float8 * interval '1 second' END,
+    settled_at = CASE WHEN d.spent THEN now() END, reason = CASE WHEN d.spent THEN $3 ELSE m.reason END
+FROM due d WHERE m.id = d.id
+RETURNING m.id, m.sandbox_id, m.ordinal, m.kind, m.content, m.sender_kind, m.sender_id, m.state, m.accepted_at, m.delivered_at, m.lease_until, m.deliveries, m.settled_at, m.reason, m.taker, m.injected, m.answered_at, m.key_scope, m.idempotency_key, m.body_hash, m.leased_by
 `
 
 type LeaseMessagesParams struct {
+	Taker     string
 	Lease     float64
+	Reason    string
+	Times     int32
 	SandboxID string
 	Kind      string
+	Again     string
 	Most      int32
 }
 
+// A poll that is repeated, since its answer was lost, is given the same again. A legacy worker is given a message three times;
+// then it is settled as it stands.
 func (q *Queries) LeaseMessages(ctx context.Context, arg LeaseMessagesParams) ([]Message, error) {
 	rows, err := q.db.Query(ctx, leaseMessages,
+		arg.Taker,
 		arg.Lease,
+		arg.Reason,
+		arg.Times,
 		arg.SandboxID,
 		arg.Kind,
+		arg.Again,
 		arg.Most,
 	)
 	if err != nil {
@@ -229,6 +245,7 @@ func (q *Queries) LeaseMessages(ctx context.Context, arg LeaseMessagesParams) ([
 			&i.KeyScope,
 			&i.IdempotencyKey,
 			&i.BodyHash,
+			&i.LeasedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -241,7 +258,7 @@ func (q *Queries) LeaseMessages(ctx context.Context, arg LeaseMessagesParams) ([
 }
 
 const messageOfKey = `-- name: MessageOfKey :one
-SELECT m.id, m.sandbox_id, m.ordinal, m.kind, m.content, m.sender_kind, m.sender_id, m.state, m.accepted_at, m.delivered_at, m.lease_until, m.deliveries, m.settled_at, m.reason, m.taker, m.injected, m.answered_at, m.key_scope, m.idempotency_key, m.body_hash, s.state AS sandbox_state FROM messages m JOIN sandboxes s ON s.id = m.sandbox_id
+SELECT m.id, m.sandbox_id, m.ordinal, m.kind, m.content, m.sender_kind, m.sender_id, m.state, m.accepted_at, m.delivered_at, m.lease_until, m.deliveries, m.settled_at, m.reason, m.taker, m.injected, m.answered_at, m.key_scope, m.idempotency_key, m.body_hash, m.leased_by, s.state AS sandbox_state FROM messages m JOIN sandboxes s ON s.id = m.sandbox_id
 WHERE m.key_scope = $1::text AND m.idempotency_key = $2::text
 `
 
@@ -274,6 +291,7 @@ func (q *Queries) MessageOfKey(ctx context.Context, keyScope string, idempotency
 		&i.Message.KeyScope,
 		&i.Message.IdempotencyKey,
 		&i.Message.BodyHash,
+		&i.Message.LeasedBy,
 		&i.SandboxState,
 	)
 	return i, err
@@ -282,7 +300,7 @@ func (q *Queries) MessageOfKey(ctx context.Context, keyScope string, idempotency
 const messageSandbox = `-- name: MessageSandbox :one
 SELECT s.id, s.state, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
     coalesce(t.status, '')::text AS task_status, (t.sandbox_id IS NOT NULL AND t.sandbox_id <> s.id)::boolean AS goes_on,
-    (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered')) AS open
+    (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered') AND m.settled_at IS NULL) AS open
 FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
 WHERE s.id = $1 FOR NO KEY UPDATE OF s
 `
@@ -343,11 +361,18 @@ func (q *Queries) MessageWriter(ctx context.Context, id string) (MessageWriterRo
 const messagesDue = `-- name: MessagesDue :one
 SELECT EXISTS (SELECT FROM messages m WHERE m.sandbox_id = $1
     AND ($2::text IN ('', m.kind))
-    AND (m.state = 'accepted' OR (m.state = 'delivered' AND m.lease_until <= now())))
+    AND (m.state = 'accepted' OR (m.state = 'delivered' AND (m.lease_until <= now()
+        OR m.leased_by = nullif($3::text, '') AND m.settled_at IS NULL))))
 `
 
-func (q *Queries) MessagesDue(ctx context.Context, sandboxID string, kind string) (bool, error) {
-	row := q.db.QueryRow(ctx, messagesDue, sandboxID, kind)
+type MessagesDueParams struct {
+	SandboxID string
+	Kind      string
+	Again     string
+}
+
+func (q *Queries) MessagesDue(ctx context.Context, arg MessagesDueParams) (bool, error) {
+	row := q.db.QueryRow(ctx, messagesDue, arg.SandboxID, arg.Kind, arg.Again)
 	var exists bool
 	err := row.Scan(&exists)
 	return exists, err

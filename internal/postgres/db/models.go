@@ -176,6 +176,20 @@ type DiagnosisLook struct {
 	DueAt   time.Time
 }
 
+type EndedSandbox struct {
+	ID      string
+	Birth   time.Time
+	Head    int64
+	Salvage json.RawMessage
+	TaskID  *string
+	EndedAt interface{}
+}
+
+type EndedTask struct {
+	ID      string
+	EndedAt *time.Time
+}
+
 type EventCount struct {
 	SandboxID string
 	Upto      int64
@@ -296,6 +310,7 @@ type Host struct {
 	SeenAt    time.Time
 	LostAt    *time.Time
 	Name      string
+	Version   string
 }
 
 type IdempotencyKey struct {
@@ -371,6 +386,7 @@ type Message struct {
 	KeyScope       *string
 	IdempotencyKey *string
 	BodyHash       []byte
+	LeasedBy       string
 }
 
 type OpenUse struct {
@@ -415,6 +431,7 @@ type Project struct {
 	OnFeedback                 string
 	AutoSteering               *bool
 	Budget                     json.RawMessage
+	DeletedAt                  *time.Time
 }
 
 type ProjectTurn struct {
@@ -453,6 +470,13 @@ type Relay struct {
 	Digests    int32
 	WindowAt   time.Time
 	Error      string
+}
+
+type Removal struct {
+	Subject   string
+	Kind      string
+	RemovedAt time.Time
+	Done      bool
 }
 
 type Sandbox struct {
@@ -495,6 +519,7 @@ type Sandbox struct {
 	ReadAt         *time.Time
 	Unsent         bool
 	Metered        int64
+	CostUnknown    bool
 }
 
 type SandboxEvent struct {
@@ -508,6 +533,7 @@ type SandboxEvent struct {
 	CreatedAt time.Time
 	Cut       bool
 	Key       *string
+	ID        *string
 }
 
 type SandboxEventsDefault struct {

@@ -11,10 +11,19 @@ import (
 	"time"
 )
 
+const dropProjectCredentials = `-- name: DropProjectCredentials :exec
+DELETE FROM credentials WHERE project_id = $1
+`
+
+func (q *Queries) DropProjectCredentials(ctx context.Context, projectID *string) error {
+	_, err := q.db.Exec(ctx, dropProjectCredentials, projectID)
+	return err
+}
+
 const ensureProject = `-- name: EnsureProject :exec
 INSERT INTO projects (id, organization_id, name, repo, max_slots)
 VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (organization_id, repo) WHERE repo <> '' DO NOTHING
+ON CONFLICT DO NOTHING
 `
 
 type EnsureProjectParams struct {
@@ -25,7 +34,7 @@ type EnsureProjectParams struct {
 	MaxSlots       int32
 }
 
-// Makes the project of a repository unless the organization has it.
+// Makes the project of a repository unless the organization has it, or another project of that name.
 func (q *Queries) EnsureProject(ctx context.Context, arg EnsureProjectParams) error {
 	_, err := q.db.Exec(ctx, ensureProject,
 		arg.ID,
@@ -41,7 +50,7 @@ const insertProject = `-- name: InsertProject :one
 INSERT INTO projects (id, organization_id, name, description, repo, default_branch, max_slots,
     autonomous_execution_enabled, settings, setup, setup_timeout_s, on_feedback)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at
 `
 
 type InsertProjectParams struct {
@@ -94,13 +103,14 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (P
 		&i.OnFeedback,
 		&i.AutoSteering,
 		&i.Budget,
+		&i.DeletedAt,
 	)
 	return i, err
 }
 
 const listProjects = `-- name: ListProjects :many
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget FROM projects
-WHERE organization_id = $1
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects
+WHERE organization_id = $1 AND deleted_at IS NULL
   AND ($2::timestamptz IS NULL
        OR (created_at, id) < ($2::timestamptz, $3::uuid))
 ORDER BY created_at DESC, id DESC
@@ -147,6 +157,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 			&i.OnFeedback,
 			&i.AutoSteering,
 			&i.Budget,
+			&i.DeletedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -158,8 +169,62 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 	return items, nil
 }
 
+const lockProject = `-- name: LockProject :one
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE
+`
+
+// A project that accepts no task until this transaction has ended.
+func (q *Queries) LockProject(ctx context.Context, organizationID string, iD string) (Project, error) {
+	row := q.db.QueryRow(ctx, lockProject, organizationID, iD)
+	var i Project
+	err := row.Scan(
+		&i.ID,
+		&i.OrganizationID,
+		&i.Name,
+		&i.Description,
+		&i.Repo,
+		&i.DefaultBranch,
+		&i.MaxSlots,
+		&i.Paused,
+		&i.AutonomousExecutionEnabled,
+		&i.Settings,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.AgentsMayMessage,
+		&i.Setup,
+		&i.SetupTimeoutS,
+		&i.OnFeedback,
+		&i.AutoSteering,
+		&i.Budget,
+		&i.DeletedAt,
+	)
+	return i, err
+}
+
+const markProjectDeleted = `-- name: MarkProjectDeleted :exec
+UPDATE projects SET deleted_at = now(), updated_at = now(), on_feedback = 'off', budget = '{}' WHERE id = $1
+`
+
+// Nothing listens for its pull requests any more, and nothing binds its budget.
+func (q *Queries) MarkProjectDeleted(ctx context.Context, id string) error {
+	_, err := q.db.Exec(ctx, markProjectDeleted, id)
+	return err
+}
+
+const openProject = `-- name: OpenProject :one
+SELECT id FROM projects WHERE id = $1 AND deleted_at IS NULL FOR KEY SHARE
+`
+
+// A project that accepts tasks; it is not deleted before this transaction has ended.
+func (q *Queries) OpenProject(ctx context.Context, id string) (string, error) {
+	row := q.db.QueryRow(ctx, openProject, id)
+	var id_2 string
+	err := row.Scan(&id_2)
+	return id_2, err
+}
+
 const projectByID = `-- name: ProjectByID :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget FROM projects WHERE organization_id = $1 AND id = $2
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
 `
 
 func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD string) (Project, error) {
@@ -184,12 +249,13 @@ func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD str
 		&i.OnFeedback,
 		&i.AutoSteering,
 		&i.Budget,
+		&i.DeletedAt,
 	)
 	return i, err
 }
 
 const projectByRepo = `-- name: ProjectByRepo :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> ''
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> '' AND deleted_at IS NULL
 `
 
 func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo string) (Project, error) {
@@ -214,8 +280,64 @@ func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo
 		&i.OnFeedback,
 		&i.AutoSteering,
 		&i.Budget,
+		&i.DeletedAt,
 	)
 	return i, err
+}
+
+const projectContents = `-- name: ProjectContents :one
+SELECT (SELECT count(*) FROM tasks t WHERE t.project_id = $1)::integer AS tasks,
+    (SELECT count(*) FROM tickets k WHERE k.project_id = $1)::integer AS tickets,
+    ARRAY(SELECT c.kind FROM credentials c WHERE c.project_id = $1 ORDER BY c.kind)::text[] AS credentials
+`
+
+type ProjectContentsRow struct {
+	Tasks       int32
+	Tickets     int32
+	Credentials []string
+}
+
+// What a deletion keeps, and the kinds of the credentials that it deletes.
+func (q *Queries) ProjectContents(ctx context.Context, projectID string) (ProjectContentsRow, error) {
+	row := q.db.QueryRow(ctx, projectContents, projectID)
+	var i ProjectContentsRow
+	err := row.Scan(&i.Tasks, &i.Tickets, &i.Credentials)
+	return i, err
+}
+
+const projectOpenTasks = `-- name: ProjectOpenTasks :many
+SELECT t.id, t.title, t.status FROM tasks t
+WHERE t.project_id = $1 AND (t.status NOT IN ('completed', 'failed', 'cancelled') OR EXISTS (
+    SELECT FROM sandboxes s WHERE s.task_id = t.id AND s.verified_at IS NULL
+        AND s.state NOT IN ('gone', 'lost') AND s.provider NOT IN ('external', 'bare')))
+ORDER BY t.created_at, t.id
+`
+
+type ProjectOpenTasksRow struct {
+	ID     string
+	Title  string
+	Status string
+}
+
+// Tasks of a project that have not ended, or whose sandbox may still exist.
+func (q *Queries) ProjectOpenTasks(ctx context.Context, projectID string) ([]ProjectOpenTasksRow, error) {
+	rows, err := q.db.Query(ctx, projectOpenTasks, projectID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProjectOpenTasksRow{}
+	for rows.Next() {
+		var i ProjectOpenTasksRow
+		if err := rows.Scan(&i.ID, &i.Title, &i.Status); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const updateProject = `-- name: UpdateProject :one
@@ -233,8 +355,8 @@ UPDATE projects SET
     setup = coalesce($12, setup),
     setup_timeout_s = coalesce($13, setup_timeout_s),
     updated_at = now()
-WHERE organization_id = $14 AND id = $15
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget
+WHERE organization_id = $14 AND id = $15 AND deleted_at IS NULL
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at
 `
 
 type UpdateProjectParams struct {
@@ -293,6 +415,7 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		&i.OnFeedback,
 		&i.AutoSteering,
 		&i.Budget,
+		&i.DeletedAt,
 	)
 	return i, err
 }

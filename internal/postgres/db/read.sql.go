@@ -63,7 +63,7 @@ func (q *Queries) PendingCommands(ctx context.Context, taskIds []string) ([]Comm
 }
 
 const readAttempts = `-- name: ReadAttempts :many
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown
 FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 ORDER BY a.number
 `
@@ -138,6 +138,7 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 			&i.Sandbox.ReadAt,
 			&i.Sandbox.Unsent,
 			&i.Sandbox.Metered,
+			&i.Sandbox.CostUnknown,
 		); err != nil {
 			return nil, err
 		}
@@ -150,7 +151,7 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 }
 
 const readSandbox = `-- name: ReadSandbox :one
-SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s
 WHERE s.id = $1 AND (s.organization_id = $2 OR (s.organization_id IS NULL AND $3::boolean))
 `
@@ -210,17 +211,18 @@ func (q *Queries) ReadSandbox(ctx context.Context, arg ReadSandboxParams) (ReadS
 		&i.Sandbox.ReadAt,
 		&i.Sandbox.Unsent,
 		&i.Sandbox.Metered,
+		&i.Sandbox.CostUnknown,
 		&i.SecondsAlive,
 	)
 	return i, err
 }
 
 const readSandboxes = `-- name: ReadSandboxes :many
-SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s
 WHERE (s.organization_id = $1 OR (s.organization_id IS NULL AND $2::boolean))
-  AND ($3::uuid IS NULL OR s.task_id = $3)
-  AND ($4::text IS NULL OR s.state = $4)
+  AND ($3::uuid[] IS NULL OR s.task_id = ANY($3::uuid[]))
+  AND ($4::text[] IS NULL OR s.state = ANY($4::text[]))
   AND (NOT $5::boolean OR (s.verified_at IS NULL AND s.provider NOT IN ('external', 'bare')))
   AND ($6::timestamptz IS NULL
        OR (s.created_at, s.id) < ($6::timestamptz, $7::text))
@@ -231,8 +233,8 @@ LIMIT $8
 type ReadSandboxesParams struct {
 	OrganizationID *string
 	Bare           bool
-	TaskID         *string
-	State          *string
+	TaskIds        []string
+	States         []string
 	Unverified     bool
 	BeforeAt       *time.Time
 	BeforeID       *string
@@ -248,8 +250,8 @@ func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([
 	rows, err := q.db.Query(ctx, readSandboxes,
 		arg.OrganizationID,
 		arg.Bare,
-		arg.TaskID,
-		arg.State,
+		arg.TaskIds,
+		arg.States,
 		arg.Unverified,
 		arg.BeforeAt,
 		arg.BeforeID,
@@ -302,6 +304,7 @@ func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([
 			&i.Sandbox.ReadAt,
 			&i.Sandbox.Unsent,
 			&i.Sandbox.Metered,
+			&i.Sandbox.CostUnknown,
 			&i.SecondsAlive,
 		); err != nil {
 			return nil, err
@@ -399,14 +402,14 @@ SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.descriptio
     ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
 FROM task_briefs t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
 WHERE t.organization_id = $1
-  AND ($2::text IS NULL OR t.status = $2)
-  AND ($3::text IS NULL OR t.phase_id = $3)
+  AND ($2::text[] IS NULL OR t.status = ANY($2::text[]))
+  AND ($3::text[] IS NULL OR t.phase_id = ANY($3::text[]))
   AND ($4::boolean IS NULL OR (t.sandbox_id IS NOT NULL) = $4)
-  AND ($5::uuid IS NULL OR t.ticket_id = $5)
-  AND ($6::uuid IS NULL OR t.project_id = $6)
-  AND ($7::text IS NULL
-       OR t.id::text LIKE $7 || '%' OR t.id::text LIKE '%' || $7
-       OR right(t.id::text, 8) LIKE $7 || '%') -- the beginning of what lists show of an id
+  AND ($5::uuid[] IS NULL OR t.ticket_id = ANY($5::uuid[]))
+  AND ($6::uuid[] IS NULL OR t.project_id = ANY($6::uuid[]))
+  AND ($7::text[] IS NULL OR EXISTS (SELECT FROM unnest($7::text[]) AS f
+       WHERE t.id::text LIKE f || '%' OR t.id::text LIKE '%' || f
+       OR right(t.id::text, 8) LIKE f || '%')) -- the beginning of what lists show of an id
   AND ($8::timestamptz IS NULL
        OR (t.created_at, t.id) < ($8::timestamptz, $9::uuid))
 ORDER BY t.created_at DESC, t.id DESC
@@ -415,12 +418,12 @@ LIMIT $10
 
 type ReadTasksParams struct {
 	OrganizationID string
-	Status         *string
-	PhaseID        *string
+	Statuses       []string
+	PhaseIds       []string
 	HasSandbox     *bool
-	TicketID       *string
-	ProjectID      *string
-	Fragment       *string
+	TicketIds      []string
+	ProjectIds     []string
+	Fragments      []string
 	BeforeAt       *time.Time
 	BeforeID       *string
 	MaxRows        int32
@@ -438,12 +441,12 @@ type ReadTasksRow struct {
 func (q *Queries) ReadTasks(ctx context.Context, arg ReadTasksParams) ([]ReadTasksRow, error) {
 	rows, err := q.db.Query(ctx, readTasks,
 		arg.OrganizationID,
-		arg.Status,
-		arg.PhaseID,
+		arg.Statuses,
+		arg.PhaseIds,
 		arg.HasSandbox,
-		arg.TicketID,
-		arg.ProjectID,
-		arg.Fragment,
+		arg.TicketIds,
+		arg.ProjectIds,
+		arg.Fragments,
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.MaxRows,

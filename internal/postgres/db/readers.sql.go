@@ -80,7 +80,7 @@ SELECT sequence, created_at, path, old_path, change_type, added, removed, comple
             SELECT e.sequence, e.created_at,
                 CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
             FROM unnest($1::bigint[]) AS p(place) CROSS JOIN LATERAL (
-                SELECT x.sandbox_id, x.sequence, x.birth, x.event_type, x.source, x.event_data, x.late, x.created_at, x.cut, x.key FROM sandbox_events x
+                SELECT x.sandbox_id, x.sequence, x.birth, x.event_type, x.source, x.event_data, x.late, x.created_at, x.cut, x.key, x.id FROM sandbox_events x
                 WHERE x.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $2) AND x.sandbox_id = $2
                   AND x.sequence = p.place LIMIT 1
             ) e WHERE jsonb_typeof(e.event_data -> 'file_path') = 'string'

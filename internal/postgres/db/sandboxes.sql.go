@@ -65,7 +65,7 @@ func (q *Queries) InsertText(ctx context.Context, arg InsertTextParams) error {
 }
 
 const ledgerSandbox = `-- name: LedgerSandbox :one
-SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s WHERE s.id = $1
 `
 
@@ -117,6 +117,7 @@ func (q *Queries) LedgerSandbox(ctx context.Context, id string) (LedgerSandboxRo
 		&i.Sandbox.ReadAt,
 		&i.Sandbox.Unsent,
 		&i.Sandbox.Metered,
+		&i.Sandbox.CostUnknown,
 		&i.SecondsAlive,
 	)
 	return i, err
@@ -126,7 +127,7 @@ const newestEvents = `-- name: NewestEvents :many
 SELECT e.event_type, e.sequence, e.event_data, extract(epoch FROM now() - e.created_at)::float8 AS age
 FROM unnest($1::text[]) AS q(event_type)
 JOIN LATERAL (
-    SELECT sandbox_id, sequence, birth, event_type, source, event_data, late, created_at, cut, key FROM sandbox_events e
+    SELECT sandbox_id, sequence, birth, event_type, source, event_data, late, created_at, cut, key, id FROM sandbox_events e
     WHERE e.birth = $2 AND e.sandbox_id = $3 AND e.event_type = q.event_type
     ORDER BY e.sequence DESC LIMIT 1
 ) e ON true

@@ -13,10 +13,10 @@ import (
 )
 
 const abandonTask = `-- name: AbandonTask :exec
-UPDATE tasks SET status = 'failed', failure_class = $1, error_message = $2, blocked_reason = '',
-    sandbox_id = NULL, run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = '',
+UPDATE tasks t SET status = 'failed', failure_class = $1, error_message = $2, blocked_reason = '',
+    sandbox_id = (SELECT a.sandbox_id FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1), run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = '',
     completed_at = now(), updated_at = now()
-WHERE id = $3
+WHERE t.id = $3
 `
 
 type AbandonTaskParams struct {
@@ -25,7 +25,7 @@ type AbandonTaskParams struct {
 	ID           string
 }
 
-// No run owns it any more, so that a reset is not refused as the run that ended it.
+// No run owns it any more, so that a reset is not refused as the run that ended it. It names its last sandbox.
 func (q *Queries) AbandonTask(ctx context.Context, arg AbandonTaskParams) error {
 	_, err := q.db.Exec(ctx, abandonTask, arg.FailureClass, arg.Reason, arg.ID)
 	return err
@@ -131,21 +131,22 @@ UPDATE tasks t SET first_run_id = $1, run_id = $2, ordinal = $3, status = $4, wa
     blocked_reason = CASE WHEN $5::text = '' AND $6::boolean AND t.queued_at IS NOT NULL
         THEN t.blocked_reason ELSE $5 END,
     sandbox_id = nullif($7::text, ''),
-    retry_count = $8, revision_count = $9,
-    failure_class = $10, error_message = nullif($11::text, ''),
-    branch_name = coalesce(nullif($12::text, ''), t.branch_name),
-    base_commit = coalesce(nullif($13::text, ''), t.base_commit),
-    pull_request_url = coalesce(nullif($14::text, ''), t.pull_request_url),
-    pull_request_number = coalesce(nullif($15::integer, 0), t.pull_request_number),
-    result = coalesce($16, t.result),
+    assigned_agent_id = coalesce(nullif($8::text, ''), t.assigned_agent_id),
+    retry_count = $9, revision_count = $10,
+    failure_class = $11, error_message = nullif($12::text, ''),
+    branch_name = coalesce(nullif($13::text, ''), t.branch_name),
+    base_commit = coalesce(nullif($14::text, ''), t.base_commit),
+    pull_request_url = coalesce(nullif($15::text, ''), t.pull_request_url),
+    pull_request_number = coalesce(nullif($16::integer, 0), t.pull_request_number),
+    result = coalesce($17, t.result),
     assigned_at = CASE WHEN $4 = 'assigned' THEN coalesce(t.assigned_at, now()) ELSE t.assigned_at END,
     started_at = CASE WHEN $4 = 'running' THEN coalesce(t.started_at, now()) ELSE t.started_at END,
-    completed_at = CASE WHEN $17::boolean THEN coalesce(t.completed_at, now()) END,
+    completed_at = CASE WHEN $18::boolean THEN coalesce(t.completed_at, now()) END,
     queued_at = CASE WHEN $6 THEN coalesce(t.queued_at, now()) END,
     queue_position = CASE WHEN $6 THEN t.queue_position END,
     queue_reason = CASE WHEN $6 THEN t.queue_reason ELSE '' END,
     updated_at = now()
-WHERE t.id = $18
+WHERE t.id = $19
 `
 
 type ProjectTaskParams struct {
@@ -156,6 +157,7 @@ type ProjectTaskParams struct {
 	Blocked      string
 	Queued       bool
 	SandboxID    string
+	AgentID      string
 	Retries      int32
 	Revisions    int32
 	FailureClass string
@@ -179,6 +181,7 @@ func (q *Queries) ProjectTask(ctx context.Context, arg ProjectTaskParams) error 
 		arg.Blocked,
 		arg.Queued,
 		arg.SandboxID,
+		arg.AgentID,
 		arg.Retries,
 		arg.Revisions,
 		arg.FailureClass,
@@ -225,6 +228,20 @@ func (q *Queries) RunLoaded(ctx context.Context, id string) (bool, error) {
 	var exists bool
 	err := row.Scan(&exists)
 	return exists, err
+}
+
+const startedAgent = `-- name: StartedAgent :one
+SELECT coalesce((SELECT left(e.event_data ->> 'agent_id', 100) FROM sandboxes s
+    JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id AND e.sequence <= 100
+    WHERE s.id = $1 AND e.event_type = 'agent.started' ORDER BY e.sequence LIMIT 1), '')::text AS agent_id
+`
+
+// The agent ID that the agent of a sandbox reported at its start; empty if none. It is among the first events.
+func (q *Queries) StartedAgent(ctx context.Context, sandboxID string) (string, error) {
+	row := q.db.QueryRow(ctx, startedAgent, sandboxID)
+	var agent_id string
+	err := row.Scan(&agent_id)
+	return agent_id, err
 }
 
 const takeOverTask = `-- name: TakeOverTask :exec
@@ -325,7 +342,8 @@ func (q *Queries) TaskForUpdate(ctx context.Context, id string) (TaskForUpdateRo
 
 const work = `-- name: Work :one
 SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.person, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
-    p.repo, p.default_branch, p.setup, p.setup_timeout_s, coalesce(x.content, '')::text AS feedback,
+    p.repo, p.default_branch, p.setup, p.setup_timeout_s,
+    coalesce(p.settings ->> 'model_prices', '')::text AS model_prices, coalesce(x.content, '')::text AS feedback,
     coalesce(a.kind, '')::text AS attempt_kind
 FROM tasks t
 JOIN tickets k ON k.id = t.ticket_id
@@ -344,6 +362,7 @@ type WorkRow struct {
 	DefaultBranch     string
 	Setup             string
 	SetupTimeoutS     int32
+	ModelPrices       string
 	Feedback          string
 	AttemptKind       string
 }
@@ -408,6 +427,7 @@ func (q *Queries) Work(ctx context.Context, id string) (WorkRow, error) {
 		&i.DefaultBranch,
 		&i.Setup,
 		&i.SetupTimeoutS,
+		&i.ModelPrices,
 		&i.Feedback,
 		&i.AttemptKind,
 	)

@@ -11,6 +11,50 @@ import (
 	"time"
 )
 
+const blockingTasks = `-- name: BlockingTasks :many
+SELECT DISTINCT ON (t.ticket_id) t.ticket_id, t.id, t.status, coalesce(t.error_message, '')::text AS error_message,
+    coalesce((SELECT x.id::text FROM task_dependencies d JOIN tasks x ON x.id = d.depends_on
+        WHERE d.task_id = t.id AND x.status IN ('failed', 'cancelled') ORDER BY x.created_at, x.id LIMIT 1), '')::text AS waits_for
+FROM tasks t
+WHERE t.ticket_id = ANY ($1::uuid[]) AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed')
+ORDER BY t.ticket_id, t.status <> 'failed', t.created_at, t.id
+`
+
+type BlockingTasksRow struct {
+	TicketID     string
+	ID           string
+	Status       string
+	ErrorMessage string
+	WaitsFor     string
+}
+
+// Of each ticket the oldest task that failed, else the oldest that waits for one that did.
+func (q *Queries) BlockingTasks(ctx context.Context, ticketIds []string) ([]BlockingTasksRow, error) {
+	rows, err := q.db.Query(ctx, blockingTasks, ticketIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []BlockingTasksRow{}
+	for rows.Next() {
+		var i BlockingTasksRow
+		if err := rows.Scan(
+			&i.TicketID,
+			&i.ID,
+			&i.Status,
+			&i.ErrorMessage,
+			&i.WaitsFor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const insertTicket = `-- name: InsertTicket :one
 INSERT INTO tickets (id, project_id, title, description, ticket_type, phase_id, priority, context)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -64,7 +108,7 @@ SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.
     ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
 FROM tickets k JOIN projects p ON p.id = k.project_id
 WHERE p.organization_id = $1
-  AND ($2::uuid IS NULL OR k.project_id = $2)
+  AND ($2::uuid[] IS NULL OR k.project_id = ANY($2::uuid[]))
   AND ($3::timestamptz IS NULL
        OR (k.created_at, k.id) < ($3::timestamptz, $4::uuid))
 ORDER BY k.created_at DESC, k.id DESC
@@ -73,7 +117,7 @@ LIMIT $5
 
 type ListTicketsParams struct {
 	OrganizationID string
-	ProjectID      *string
+	ProjectIds     []string
 	BeforeAt       *time.Time
 	BeforeID       *string
 	MaxRows        int32
@@ -90,7 +134,7 @@ type ListTicketsRow struct {
 func (q *Queries) ListTickets(ctx context.Context, arg ListTicketsParams) ([]ListTicketsRow, error) {
 	rows, err := q.db.Query(ctx, listTickets,
 		arg.OrganizationID,
-		arg.ProjectID,
+		arg.ProjectIds,
 		arg.BeforeAt,
 		arg.BeforeID,
 		arg.MaxRows,

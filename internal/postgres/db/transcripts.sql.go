@@ -66,7 +66,8 @@ const earlierTranscript = `-- name: EarlierTranscript :one
 SELECT t.run_key, t.session_id, t.sandbox_id, s.attempt, octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at
 FROM transcripts t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.task_id = $1 AND s.task_id = t.task_id AND s.attempt < $2
-    AND octet_length(t.content) > 0 AND NOT EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = s.id AND a.kind = 'validation')
+    AND (octet_length(t.content) > 0 OR EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'transcripts'))
+    AND NOT EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = s.id AND a.kind = 'validation')
     AND NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.task_id AND a.number = $2 AND a.kind = 'validation')
 ORDER BY s.attempt DESC, t.updated_at DESC, t.run_key LIMIT 1
 `
@@ -81,7 +82,8 @@ type EarlierTranscriptRow struct {
 	UpdatedAt time.Time
 }
 
-// The newest that an attempt before this one has left; what a validator thought is no work to go on with.
+// The newest that an attempt before this one has left, also where retention removed it: the agent asks for it, and says that it
+// starts without. What a validator thought is no work to go on with.
 func (q *Queries) EarlierTranscript(ctx context.Context, taskID *string, attempt *int32) (EarlierTranscriptRow, error) {
 	row := q.db.QueryRow(ctx, earlierTranscript, taskID, attempt)
 	var i EarlierTranscriptRow
@@ -151,21 +153,28 @@ func (q *Queries) ReplaceTranscript(ctx context.Context, arg ReplaceTranscriptPa
 }
 
 const sandboxTranscript = `-- name: SandboxTranscript :one
-SELECT t.content FROM sandboxes s
+SELECT t.content, r.removed_at FROM sandboxes s
 JOIN transcripts t ON t.sandbox_id = s.id OR (t.task_id = s.task_id AND s.task_id IS NOT NULL)
+LEFT JOIN removals r ON r.subject = t.sandbox_id AND r.kind = 'transcripts'
 WHERE s.id = $1 AND t.run_key = $2
 `
 
+type SandboxTranscriptRow struct {
+	Content   []byte
+	RemovedAt *time.Time
+}
+
 // Of the sandbox itself or of another attempt of its task.
-func (q *Queries) SandboxTranscript(ctx context.Context, sandboxID string, runKey string) ([]byte, error) {
+func (q *Queries) SandboxTranscript(ctx context.Context, sandboxID string, runKey string) (SandboxTranscriptRow, error) {
 	row := q.db.QueryRow(ctx, sandboxTranscript, sandboxID, runKey)
-	var content []byte
-	err := row.Scan(&content)
-	return content, err
+	var i SandboxTranscriptRow
+	err := row.Scan(&i.Content, &i.RemovedAt)
+	return i, err
 }
 
 const taskTranscript = `-- name: TaskTranscript :one
-SELECT t.content FROM transcripts t JOIN tasks k ON k.id = t.task_id
+SELECT t.content, r.removed_at FROM transcripts t JOIN tasks k ON k.id = t.task_id
+LEFT JOIN removals r ON r.subject = t.sandbox_id AND r.kind = 'transcripts'
 WHERE t.task_id = $1 AND k.organization_id = $2 AND t.run_key = $3
 `
 
@@ -175,17 +184,23 @@ type TaskTranscriptParams struct {
 	RunKey         string
 }
 
-func (q *Queries) TaskTranscript(ctx context.Context, arg TaskTranscriptParams) ([]byte, error) {
+type TaskTranscriptRow struct {
+	Content   []byte
+	RemovedAt *time.Time
+}
+
+func (q *Queries) TaskTranscript(ctx context.Context, arg TaskTranscriptParams) (TaskTranscriptRow, error) {
 	row := q.db.QueryRow(ctx, taskTranscript, arg.TaskID, arg.OrganizationID, arg.RunKey)
-	var content []byte
-	err := row.Scan(&content)
-	return content, err
+	var i TaskTranscriptRow
+	err := row.Scan(&i.Content, &i.RemovedAt)
+	return i, err
 }
 
 const taskTranscripts = `-- name: TaskTranscripts :many
 SELECT t.run_key, t.session_id, t.sandbox_id, coalesce(s.attempt, 0)::integer AS attempt,
-    octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at
+    octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at, r.removed_at
 FROM transcripts t JOIN tasks k ON k.id = t.task_id LEFT JOIN sandboxes s ON s.id = t.sandbox_id
+LEFT JOIN removals r ON r.subject = t.sandbox_id AND r.kind = 'transcripts'
 WHERE t.task_id = $1 AND k.organization_id = $2
 ORDER BY attempt, t.updated_at, t.run_key LIMIT 1000
 `
@@ -198,6 +213,7 @@ type TaskTranscriptsRow struct {
 	Bytes     int64
 	Cut       int64
 	UpdatedAt time.Time
+	RemovedAt *time.Time
 }
 
 // Oldest attempt first.
@@ -218,6 +234,7 @@ func (q *Queries) TaskTranscripts(ctx context.Context, taskID *string, organizat
 			&i.Bytes,
 			&i.Cut,
 			&i.UpdatedAt,
+			&i.RemovedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -211,7 +211,8 @@ const heardFeedback = `-- name: HeardFeedback :exec
 UPDATE feedback f SET state = CASE WHEN m.state IN ('taken_up', 'answered') THEN 'heard' ELSE 'held' END, due_at = now(),
     message_id = CASE WHEN m.state IN ('taken_up', 'answered') THEN f.message_id END,
     task_id = CASE WHEN m.state IN ('taken_up', 'answered') THEN f.task_id END
-FROM messages m WHERE f.state = 'sent' AND m.id = f.message_id AND m.state NOT IN ('accepted', 'delivered')
+FROM messages m WHERE f.state = 'sent' AND m.id = f.message_id AND (m.state NOT IN ('accepted', 'delivered')
+    OR m.settled_at IS NOT NULL AND EXISTS (SELECT FROM sandboxes s WHERE s.id = m.sandbox_id AND s.ended_at IS NOT NULL))
 `
 
 // What an agent has taken up is heard; what it did not take up before it left is held again.

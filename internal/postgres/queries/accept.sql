@@ -1,8 +1,8 @@
 -- name: InsertTask :exec
 INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority,
-    mode, agent, provider, continuous, max_retries, execution_config, budget, user_id, validation_rounds, queued_at)
+    mode, agent, provider, continuous, max_retries, execution_config, budget, deadline_at, user_id, validation_rounds, queued_at)
 VALUES (@id, @organization_id, @project_id, @ticket_id, @title, @description, @task_type, @phase_id, @priority,
-    @mode, @agent, @provider, @continuous, @max_retries, @execution_config, @budget, sqlc.narg('user_id'), @validation_rounds, now());
+    @mode, @agent, @provider, @continuous, @max_retries, @execution_config, @budget, sqlc.narg('deadline_at'), sqlc.narg('user_id'), @validation_rounds, now());
 
 -- name: InsertCommand :one
 INSERT INTO commands (id, task_id, kind, args, sender) VALUES (@id, @task_id, @kind, @args, @sender)
@@ -77,6 +77,7 @@ UPDATE tasks SET
     title = coalesce(sqlc.narg('title'), title),
     description = coalesce(sqlc.narg('description'), description),
     priority = coalesce(sqlc.narg('priority'), priority),
+    deadline_at = coalesce(sqlc.narg('deadline_at'), deadline_at),
     updated_at = now()
 WHERE organization_id = @organization_id AND id = @id;
 

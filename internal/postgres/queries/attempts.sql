@@ -83,4 +83,4 @@ WHERE lost_at IS NULL AND seen_at > now() - @fresh::interval AND @provider::text
 SELECT (SELECT count(*) FROM sandboxes s
         WHERE s.provider = @provider AND s.verified_at IS NULL AND s.state <> 'lost' AND s.ended_at IS NOT NULL
             AND (s.gone_at IS NULL OR s.made_at IS NULL))::bigint AS unverified,
-    (SELECT coalesce(sum(max_slots), 0) FROM projects)::bigint AS slots;
+    (SELECT coalesce(sum(max_slots), 0) FROM projects WHERE deleted_at IS NULL)::bigint AS slots;

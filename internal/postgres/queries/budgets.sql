@@ -27,7 +27,7 @@ WHERE h.project_id = @project_id ORDER BY s.id;
 SELECT budget FROM tasks WHERE organization_id = @organization_id AND id = @id;
 
 -- name: ProjectBudget :one
-SELECT budget FROM projects WHERE organization_id = @organization_id AND id = @id;
+SELECT budget FROM projects WHERE organization_id = @organization_id AND id = @id AND deleted_at IS NULL;
 
 -- name: SetTaskBudget :one
 UPDATE tasks SET budget = @budget, updated_at = now() WHERE organization_id = @organization_id AND id = @id
@@ -35,4 +35,10 @@ RETURNING project_id;
 
 -- name: SetProjectBudget :one
 UPDATE projects SET budget = @budget, updated_at = now() WHERE organization_id = @organization_id AND id = @id
+    AND deleted_at IS NULL
 RETURNING id;
+
+-- name: CostUnknown :one
+-- Whether a task, or the tasks of a project, have used a model without a known price.
+SELECT EXISTS (SELECT FROM tasks t JOIN sandboxes s ON s.task_id = t.id
+    WHERE (t.id = @id OR t.project_id = @id) AND s.cost_unknown)::boolean;

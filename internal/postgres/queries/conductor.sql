@@ -82,7 +82,7 @@ ORDER BY created_at DESC, id DESC LIMIT @max_rows;
 SELECT sqlc.embed(d), a.title AS title1, a.status AS status1, b.title AS title2, b.status AS status2
 FROM detected_duplicates d JOIN tasks a ON a.id = d.task1_id JOIN tasks b ON b.id = d.task2_id
 WHERE d.organization_id = @organization_id AND d.is_duplicate
-  AND (sqlc.narg('task_id')::uuid IS NULL OR sqlc.narg('task_id')::uuid IN (d.task1_id, d.task2_id))
+  AND (sqlc.narg('task_ids')::uuid[] IS NULL OR d.task1_id = ANY(sqlc.narg('task_ids')::uuid[]) OR d.task2_id = ANY(sqlc.narg('task_ids')::uuid[]))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (d.seen_at, d.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
 ORDER BY d.seen_at DESC, d.id DESC LIMIT @max_rows;

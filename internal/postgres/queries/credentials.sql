@@ -10,7 +10,8 @@ SELECT id FROM users WHERE organization_id = @organization_id AND name = @name;
 INSERT INTO credentials (id, organization_id, user_id, project_id, kind, key_id, sealed)
 SELECT @id, @organization_id, sqlc.narg('user_id')::uuid, sqlc.narg('project_id')::uuid, @kind, @key_id, @sealed
 WHERE sqlc.narg('project_id')::uuid IS NULL
-   OR EXISTS (SELECT FROM projects p WHERE p.id = sqlc.narg('project_id')::uuid AND p.organization_id = @organization_id)
+   OR EXISTS (SELECT FROM projects p WHERE p.id = sqlc.narg('project_id')::uuid AND p.organization_id = @organization_id
+        AND p.deleted_at IS NULL FOR KEY SHARE)
 ON CONFLICT (organization_id, coalesce(user_id, project_id, organization_id), kind) DO UPDATE
 SET key_id = excluded.key_id, sealed = excluded.sealed, updated_at = now(), used_at = NULL
 RETURNING *;
@@ -42,3 +43,12 @@ UPDATE credentials SET used_at = now() WHERE id = @id AND (used_at IS NULL OR us
 SELECT organization_id FROM projects WHERE id = sqlc.narg('project_id')::uuid
 UNION ALL
 SELECT organization_id FROM users WHERE id = sqlc.narg('user_id')::uuid AND sqlc.narg('project_id')::uuid IS NULL;
+
+-- name: TaskEnvs :many
+SELECT id::text, organization_id::text, (execution_config -> 'env')::jsonb AS env FROM tasks
+WHERE jsonb_typeof(execution_config -> 'env') = 'object' AND execution_config -> 'env' <> '{}' AND id > @after::uuid
+ORDER BY id LIMIT @most;
+
+-- name: ResealTaskEnv :execrows
+UPDATE tasks SET execution_config = jsonb_set(execution_config, '{env}', @env::jsonb)
+WHERE id = @id AND execution_config -> 'env' = @was::jsonb;

@@ -59,8 +59,8 @@ SELECT sqlc.embed(d), coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.
     coalesce(v.tries, 0)::integer AS tries, coalesce(v.error, '')::text AS delivery_error, v.delivered_at
 FROM diagnoses d LEFT JOIN deliveries v ON v.diagnosis_id = d.id
 WHERE d.organization_id = @organization_id
-  AND (sqlc.narg('task_id')::uuid IS NULL OR d.task_id = sqlc.narg('task_id')::uuid AND d.kind <> 'ticket')
-  AND (sqlc.narg('ticket_id')::uuid IS NULL OR d.ticket_id = sqlc.narg('ticket_id')::uuid)
+  AND (sqlc.narg('task_ids')::uuid[] IS NULL OR d.task_id = ANY(sqlc.narg('task_ids')::uuid[]) AND d.kind <> 'ticket')
+  AND (sqlc.narg('ticket_ids')::uuid[] IS NULL OR d.ticket_id = ANY(sqlc.narg('ticket_ids')::uuid[]))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (d.created_at, d.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
 ORDER BY d.created_at DESC, d.id DESC LIMIT @max_rows;
@@ -68,8 +68,8 @@ ORDER BY d.created_at DESC, d.id DESC LIMIT @max_rows;
 -- name: HeldNotices :many
 -- What the agent of a later attempt may be told now, where there is one. What is older than a week is not told.
 SELECT d.id, d.task_id, t.sandbox_id::text AS sandbox_id
-FROM diagnoses d JOIN tasks t ON t.id = d.task_id
-WHERE d.notice = 'held' AND d.created_at > now() - interval '7 days' AND t.sandbox_id IS NOT NULL AND t.attempt_count > d.attempt
+FROM diagnoses d JOIN tasks t ON t.id = d.task_id JOIN sandboxes s ON s.id = t.sandbox_id AND s.ended_at IS NULL
+WHERE d.notice = 'held' AND d.created_at > now() - interval '7 days' AND t.attempt_count > d.attempt
 ORDER BY d.created_at LIMIT @most;
 
 -- name: LockNotice :one

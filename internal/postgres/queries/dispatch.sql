@@ -1,5 +1,6 @@
 -- name: SetProjectPaused :one
 UPDATE projects SET paused = @paused, updated_at = now() WHERE organization_id = @organization_id AND id = @id
+    AND deleted_at IS NULL
 RETURNING *;
 
 -- name: ParkAtWork :many

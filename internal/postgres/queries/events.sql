@@ -21,8 +21,8 @@ WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_i
 ORDER BY e.sequence LIMIT sqlc.arg(page_limit);
 
 -- name: EventCounts :one
--- What is counted up to where, and the newest sequence. What has no places behind it does not count.
-SELECT s.birth, s.head, coalesce(c.upto, 0)::bigint AS upto, coalesce(c.types, '{}')::jsonb AS types
+-- What is counted up to where, and the newest sequence; 0 where retention removed the events. What has no places behind it does not count.
+SELECT s.birth, (CASE WHEN EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'events') THEN 0 ELSE s.head END)::bigint AS head, coalesce(c.upto, 0)::bigint AS upto, coalesce(c.types, '{}')::jsonb AS types
 FROM sandboxes s LEFT JOIN event_counts c ON c.sandbox_id = s.id AND c.placed = c.upto WHERE s.id = sqlc.arg(sandbox_id);
 
 -- name: CountEvents :many
@@ -40,5 +40,6 @@ ON CONFLICT (sandbox_id) DO UPDATE SET upto = excluded.upto, placed = excluded.p
 
 -- name: TaskSandboxes :many
 -- The sandboxes of a task in the order of attempts, and the numbers of their newest events.
-SELECT id, coalesce(attempt, 0)::integer AS attempt, head FROM sandboxes
-WHERE task_id = sqlc.arg(task_id) ORDER BY attempt, created_at;
+SELECT s.id, coalesce(s.attempt, 0)::integer AS attempt, s.head, r.removed_at
+FROM sandboxes s LEFT JOIN removals r ON r.subject = s.id AND r.kind = 'events'
+WHERE s.task_id = sqlc.arg(task_id) ORDER BY s.attempt, s.created_at;

@@ -19,11 +19,11 @@ SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id =
 WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at) ORDER BY s.created_at, s.id;
 
 -- name: ActiveByAnyID :one
--- An id is that of a sandbox first, then that of an agent with a live task, then that of a task.
+-- An id is that of a sandbox first, then that of a task, then the one that an agent gave itself.
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at)
     AND (s.id = @id::text OR t.assigned_agent_id = @id::text OR t.id::text = @id::text)
-ORDER BY (s.id = @id::text) DESC, (t.assigned_agent_id = @id::text) DESC LIMIT 1;
+ORDER BY (s.id = @id::text) DESC, (t.id::text = @id::text) DESC, s.created_at DESC LIMIT 1;
 
 -- name: WatchedSandboxes :many
 -- Active ones in the order of their ids, behind after and up to upto; or only one. Who validates the
@@ -33,7 +33,8 @@ SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output
     CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode,
     coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
-    extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))::float8 AS age,
+    (extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))
+        - omoi_frozen(coalesce(a.assigned_at, a.started_at, s.created_at), now()))::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = @cycle_id AND g.sandbox_id = s.id)::boolean AS in_cycle
@@ -87,7 +88,7 @@ DELETE FROM guardian_cycles WHERE started_at < now() - @keep::interval;
 
 -- name: Analyses :many
 SELECT * FROM guardian_analyses
-WHERE organization_id = @organization_id AND (sqlc.narg('task_id')::uuid IS NULL OR task_id = sqlc.narg('task_id')::uuid)
+WHERE organization_id = @organization_id AND (sqlc.narg('task_ids')::uuid[] IS NULL OR task_id = ANY(sqlc.narg('task_ids')::uuid[]))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (judged_at, id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
 ORDER BY judged_at DESC, id DESC LIMIT @max_rows;
@@ -138,7 +139,7 @@ WHERE id = @id AND state = @was;
 -- name: Interventions :many
 SELECT sqlc.embed(i), coalesce(m.state, '')::text AS message_state, coalesce(c.state, '')::text AS command_state
 FROM interventions i LEFT JOIN messages m ON m.id = i.message_id LEFT JOIN commands c ON c.id = i.command_id
-WHERE i.organization_id = @organization_id AND (sqlc.narg('task_id')::uuid IS NULL OR i.task_id = sqlc.narg('task_id')::uuid)
+WHERE i.organization_id = @organization_id AND (sqlc.narg('task_ids')::uuid[] IS NULL OR i.task_id = ANY(sqlc.narg('task_ids')::uuid[]))
   AND (sqlc.narg('id')::uuid IS NULL OR i.id = sqlc.narg('id')::uuid)
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (i.planned_at, i.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
@@ -178,8 +179,8 @@ RETURNING *;
 
 -- name: Actions :many
 SELECT * FROM guardian_actions
-WHERE organization_id = @organization_id AND (@action_type::text = '' OR action_type = @action_type)
-    AND (@target_entity::text = '' OR target_entity = @target_entity)
+WHERE organization_id = @organization_id AND (sqlc.narg('action_types')::text[] IS NULL OR action_type = ANY(sqlc.narg('action_types')::text[]))
+    AND (sqlc.narg('target_entities')::text[] IS NULL OR target_entity = ANY(sqlc.narg('target_entities')::text[]))
 ORDER BY created_at DESC, id DESC LIMIT @max_rows;
 
 -- name: ActionByID :one
@@ -201,7 +202,7 @@ WHERE p.organization_id = @organization_id AND (p.id::text = @id::text
 -- name: LockProjects :many
 -- In the one order in which projects are locked, and no harder than a change of their settings does: the gate notes whom
 -- it lets in under a key of the project, while others wait for the gate.
-SELECT * FROM projects WHERE organization_id = @organization_id AND id = ANY (@ids::uuid[]) ORDER BY id FOR NO KEY UPDATE;
+SELECT * FROM projects WHERE organization_id = @organization_id AND id = ANY (@ids::uuid[]) AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE;
 
 -- name: SetProjectSlots :exec
 UPDATE projects SET max_slots = @max_slots, updated_at = now() WHERE id = @id;

@@ -1,8 +1,8 @@
 -- name: HostSeen :one
 -- Whether the host had been declared lost.
 WITH former AS (SELECT lost_at FROM hosts WHERE id = @id)
-INSERT INTO hosts (id, name, providers, capacity) VALUES (@id, @name, @providers, @capacity)
-ON CONFLICT (id) DO UPDATE SET name = excluded.name, providers = excluded.providers, capacity = excluded.capacity,
+INSERT INTO hosts (id, name, providers, capacity, version) VALUES (@id, @name, @providers, @capacity, @version)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, providers = excluded.providers, capacity = excluded.capacity, version = excluded.version,
     seen_at = now(), lost_at = NULL
 RETURNING EXISTS (SELECT FROM former WHERE former.lost_at IS NOT NULL) AS back;
 
@@ -55,6 +55,7 @@ WHERE s.provider = @provider AND s.verified_at IS NULL AND s.state <> 'lost' AND
 GROUP BY s.host_id, h.name, h.lost_at, h.seen_at ORDER BY count(*) DESC, s.host_id LIMIT 3;
 
 -- name: CloseBare :execrows
--- Nobody ends a sandbox that nobody made: it is gone when nothing was heard of it for so long.
+-- Nobody ends an unmanaged sandbox: it counts as gone when it was silent for so long, and soon if its first event was refused.
 UPDATE sandboxes SET state = 'gone', gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now())
-WHERE provider = 'bare' AND state = 'running' AND coalesce(last_event_at, created_at) < now() - @quiet::interval;
+WHERE provider = 'bare' AND state = 'running'
+    AND (last_event_at < now() - @quiet::interval OR last_event_at IS NULL AND created_at < now() - interval '10 minutes');

@@ -2,7 +2,7 @@
 -- Locked, so that no message is accepted while the attempt ends, and none beyond the bound.
 SELECT s.id, s.state, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
     coalesce(t.status, '')::text AS task_status, (t.sandbox_id IS NOT NULL AND t.sandbox_id <> s.id)::boolean AS goes_on,
-    (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered')) AS open
+    (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered') AND m.settled_at IS NULL) AS open
 FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
 WHERE s.id = sqlc.arg(id) FOR NO KEY UPDATE OF s;
 
@@ -26,21 +26,28 @@ WHERE m.key_scope = sqlc.arg(key_scope)::text AND m.idempotency_key = sqlc.arg(i
 -- name: MessagesDue :one
 SELECT EXISTS (SELECT FROM messages m WHERE m.sandbox_id = sqlc.arg(sandbox_id)
     AND (sqlc.arg(kind)::text IN ('', m.kind))
-    AND (m.state = 'accepted' OR (m.state = 'delivered' AND m.lease_until <= now())));
+    AND (m.state = 'accepted' OR (m.state = 'delivered' AND (m.lease_until <= now()
+        OR m.leased_by = nullif(sqlc.arg(again)::text, '') AND m.settled_at IS NULL))));
 
 -- name: LeaseMessages :many
+-- A poll that is repeated, since its answer was lost, is given the same again. A legacy worker is given a message three times;
+-- then it is settled as it stands.
 WITH due AS (
-    SELECT m.id FROM messages m
+    SELECT m.id, sqlc.arg(taker)::text = '' AND m.leased_by = '' AND m.deliveries >= sqlc.arg(times)::integer AS spent FROM messages m
     WHERE m.sandbox_id = sqlc.arg(sandbox_id)
       AND (sqlc.arg(kind)::text IN ('', m.kind))
-      AND (m.state = 'accepted' OR (m.state = 'delivered' AND m.lease_until <= now()))
+      AND (m.state = 'accepted' OR (m.state = 'delivered' AND (m.lease_until <= now()
+          OR m.leased_by = nullif(sqlc.arg(again)::text, '') AND m.settled_at IS NULL)))
     ORDER BY (m.kind = 'interrupt') DESC, m.ordinal
     LIMIT sqlc.arg(most) FOR UPDATE SKIP LOCKED
 )
-UPDATE messages SET state = 'delivered', delivered_at = now(), deliveries = deliveries + 1,
-    lease_until = now() + sqlc.arg(lease)::float8 * interval '1 second'
-WHERE id IN (SELECT id FROM due)
-RETURNING *;
+UPDATE messages m SET state = 'delivered', leased_by = sqlc.arg(taker),
+    delivered_at = CASE WHEN d.spent THEN m.delivered_at ELSE now() END,
+    deliveries = m.deliveries + CASE WHEN d.spent THEN 0 ELSE 1 END,
+    lease_until = CASE WHEN NOT d.spent THEN now() + sqlc.arg(lease)::float8 * interval '1 second' END,
+    settled_at = CASE WHEN d.spent THEN now() END, reason = CASE WHEN d.spent THEN sqlc.arg(reason) ELSE m.reason END
+FROM due d WHERE m.id = d.id
+RETURNING m.*;
 
 -- name: AckMessage :execrows
 -- One taker wins an open message; the one that has won it may ask again.

@@ -5,20 +5,20 @@ VALUES (@id, @organization_id, @name, @description, @repo, @default_branch, @max
 RETURNING *;
 
 -- name: EnsureProject :exec
--- Makes the project of a repository unless the organization has it.
+-- Makes the project of a repository unless the organization has it, or another project of that name.
 INSERT INTO projects (id, organization_id, name, repo, max_slots)
 VALUES (@id, @organization_id, @name, @repo, @max_slots)
-ON CONFLICT (organization_id, repo) WHERE repo <> '' DO NOTHING;
+ON CONFLICT DO NOTHING;
 
 -- name: ProjectByRepo :one
-SELECT * FROM projects WHERE organization_id = @organization_id AND repo = @repo AND repo <> '';
+SELECT * FROM projects WHERE organization_id = @organization_id AND repo = @repo AND repo <> '' AND deleted_at IS NULL;
 
 -- name: ProjectByID :one
-SELECT * FROM projects WHERE organization_id = @organization_id AND id = @id;
+SELECT * FROM projects WHERE organization_id = @organization_id AND id = @id AND deleted_at IS NULL;
 
 -- name: ListProjects :many
 SELECT * FROM projects
-WHERE organization_id = @organization_id
+WHERE organization_id = @organization_id AND deleted_at IS NULL
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (created_at, id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
 ORDER BY created_at DESC, id DESC
@@ -39,5 +39,34 @@ UPDATE projects SET
     setup = coalesce(sqlc.narg('setup'), setup),
     setup_timeout_s = coalesce(sqlc.narg('setup_timeout_s'), setup_timeout_s),
     updated_at = now()
-WHERE organization_id = @organization_id AND id = @id
+WHERE organization_id = @organization_id AND id = @id AND deleted_at IS NULL
 RETURNING *;
+
+-- name: OpenProject :one
+-- A project that accepts tasks; it is not deleted before this transaction has ended.
+SELECT id FROM projects WHERE id = @id AND deleted_at IS NULL FOR KEY SHARE;
+
+-- name: LockProject :one
+-- A project that accepts no task until this transaction has ended.
+SELECT * FROM projects WHERE organization_id = @organization_id AND id = @id AND deleted_at IS NULL FOR UPDATE;
+
+-- name: ProjectOpenTasks :many
+-- Tasks of a project that have not ended, or whose sandbox may still exist.
+SELECT t.id, t.title, t.status FROM tasks t
+WHERE t.project_id = @project_id AND (t.status NOT IN ('completed', 'failed', 'cancelled') OR EXISTS (
+    SELECT FROM sandboxes s WHERE s.task_id = t.id AND s.verified_at IS NULL
+        AND s.state NOT IN ('gone', 'lost') AND s.provider NOT IN ('external', 'bare')))
+ORDER BY t.created_at, t.id;
+
+-- name: ProjectContents :one
+-- What a deletion keeps, and the kinds of the credentials that it deletes.
+SELECT (SELECT count(*) FROM tasks t WHERE t.project_id = @project_id)::integer AS tasks,
+    (SELECT count(*) FROM tickets k WHERE k.project_id = @project_id)::integer AS tickets,
+    ARRAY(SELECT c.kind FROM credentials c WHERE c.project_id = @project_id ORDER BY c.kind)::text[] AS credentials;
+
+-- name: MarkProjectDeleted :exec
+-- Nothing listens for its pull requests any more, and nothing binds its budget.
+UPDATE projects SET deleted_at = now(), updated_at = now(), on_feedback = 'off', budget = '{}' WHERE id = @id;
+
+-- name: DropProjectCredentials :exec
+DELETE FROM credentials WHERE project_id = @project_id;

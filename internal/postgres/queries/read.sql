@@ -14,14 +14,14 @@ SELECT sqlc.embed(t), p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
     ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
 FROM task_briefs t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
 WHERE t.organization_id = @organization_id
-  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status'))
-  AND (sqlc.narg('phase_id')::text IS NULL OR t.phase_id = sqlc.narg('phase_id'))
+  AND (sqlc.narg('statuses')::text[] IS NULL OR t.status = ANY(sqlc.narg('statuses')::text[]))
+  AND (sqlc.narg('phase_ids')::text[] IS NULL OR t.phase_id = ANY(sqlc.narg('phase_ids')::text[]))
   AND (sqlc.narg('has_sandbox')::boolean IS NULL OR (t.sandbox_id IS NOT NULL) = sqlc.narg('has_sandbox'))
-  AND (sqlc.narg('ticket_id')::uuid IS NULL OR t.ticket_id = sqlc.narg('ticket_id'))
-  AND (sqlc.narg('project_id')::uuid IS NULL OR t.project_id = sqlc.narg('project_id'))
-  AND (sqlc.narg('fragment')::text IS NULL
-       OR t.id::text LIKE sqlc.narg('fragment') || '%' OR t.id::text LIKE '%' || sqlc.narg('fragment')
-       OR right(t.id::text, 8) LIKE sqlc.narg('fragment') || '%') -- the beginning of what lists show of an id
+  AND (sqlc.narg('ticket_ids')::uuid[] IS NULL OR t.ticket_id = ANY(sqlc.narg('ticket_ids')::uuid[]))
+  AND (sqlc.narg('project_ids')::uuid[] IS NULL OR t.project_id = ANY(sqlc.narg('project_ids')::uuid[]))
+  AND (sqlc.narg('fragments')::text[] IS NULL OR EXISTS (SELECT FROM unnest(sqlc.narg('fragments')::text[]) AS f
+       WHERE t.id::text LIKE f || '%' OR t.id::text LIKE '%' || f
+       OR right(t.id::text, 8) LIKE f || '%')) -- the beginning of what lists show of an id
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (t.created_at, t.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
 ORDER BY t.created_at DESC, t.id DESC
@@ -48,8 +48,8 @@ WHERE s.id = @id AND (s.organization_id = @organization_id OR (s.organization_id
 SELECT sqlc.embed(s), omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s
 WHERE (s.organization_id = @organization_id OR (s.organization_id IS NULL AND @bare::boolean))
-  AND (sqlc.narg('task_id')::uuid IS NULL OR s.task_id = sqlc.narg('task_id'))
-  AND (sqlc.narg('state')::text IS NULL OR s.state = sqlc.narg('state'))
+  AND (sqlc.narg('task_ids')::uuid[] IS NULL OR s.task_id = ANY(sqlc.narg('task_ids')::uuid[]))
+  AND (sqlc.narg('states')::text[] IS NULL OR s.state = ANY(sqlc.narg('states')::text[]))
   AND (NOT @unverified::boolean OR (s.verified_at IS NULL AND s.provider NOT IN ('external', 'bare')))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (s.created_at, s.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))

@@ -31,6 +31,7 @@ UPDATE tasks t SET first_run_id = @first_run_id, run_id = @run_id, ordinal = @or
     blocked_reason = CASE WHEN @blocked::text = '' AND @queued::boolean AND t.queued_at IS NOT NULL
         THEN t.blocked_reason ELSE @blocked END,
     sandbox_id = nullif(@sandbox_id::text, ''),
+    assigned_agent_id = coalesce(nullif(@agent_id::text, ''), t.assigned_agent_id),
     retry_count = @retries, revision_count = @revisions,
     failure_class = @failure_class, error_message = nullif(@error_message::text, ''),
     branch_name = coalesce(nullif(@branch::text, ''), t.branch_name),
@@ -47,19 +48,26 @@ UPDATE tasks t SET first_run_id = @first_run_id, run_id = @run_id, ordinal = @or
     updated_at = now()
 WHERE t.id = @id;
 
+-- name: StartedAgent :one
+-- The agent ID that the agent of a sandbox reported at its start; empty if none. It is among the first events.
+SELECT coalesce((SELECT left(e.event_data ->> 'agent_id', 100) FROM sandboxes s
+    JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id AND e.sequence <= 100
+    WHERE s.id = @sandbox_id AND e.event_type = 'agent.started' ORDER BY e.sequence LIMIT 1), '')::text AS agent_id;
+
 -- name: ReleaseSlot :exec
 DELETE FROM slots WHERE task_id = @task_id;
 
 -- name: AbandonTask :exec
--- No run owns it any more, so that a reset is not refused as the run that ended it.
-UPDATE tasks SET status = 'failed', failure_class = @failure_class, error_message = @reason, blocked_reason = '',
-    sandbox_id = NULL, run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = '',
+-- No run owns it any more, so that a reset is not refused as the run that ended it. It names its last sandbox.
+UPDATE tasks t SET status = 'failed', failure_class = @failure_class, error_message = @reason, blocked_reason = '',
+    sandbox_id = (SELECT a.sandbox_id FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1), run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = '',
     completed_at = now(), updated_at = now()
-WHERE id = @id;
+WHERE t.id = @id;
 
 -- name: Work :one
 SELECT sqlc.embed(t), k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
-    p.repo, p.default_branch, p.setup, p.setup_timeout_s, coalesce(x.content, '')::text AS feedback,
+    p.repo, p.default_branch, p.setup, p.setup_timeout_s,
+    coalesce(p.settings ->> 'model_prices', '')::text AS model_prices, coalesce(x.content, '')::text AS feedback,
     coalesce(a.kind, '')::text AS attempt_kind
 FROM tasks t
 JOIN tickets k ON k.id = t.ticket_id

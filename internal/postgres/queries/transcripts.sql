@@ -29,26 +29,31 @@ SELECT content FROM transcripts WHERE run_key = sqlc.arg(run_key);
 -- name: TaskTranscripts :many
 -- Oldest attempt first.
 SELECT t.run_key, t.session_id, t.sandbox_id, coalesce(s.attempt, 0)::integer AS attempt,
-    octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at
+    octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at, r.removed_at
 FROM transcripts t JOIN tasks k ON k.id = t.task_id LEFT JOIN sandboxes s ON s.id = t.sandbox_id
+LEFT JOIN removals r ON r.subject = t.sandbox_id AND r.kind = 'transcripts'
 WHERE t.task_id = sqlc.arg(task_id) AND k.organization_id = sqlc.arg(organization_id)
 ORDER BY attempt, t.updated_at, t.run_key LIMIT 1000;
 
 -- name: TaskTranscript :one
-SELECT t.content FROM transcripts t JOIN tasks k ON k.id = t.task_id
+SELECT t.content, r.removed_at FROM transcripts t JOIN tasks k ON k.id = t.task_id
+LEFT JOIN removals r ON r.subject = t.sandbox_id AND r.kind = 'transcripts'
 WHERE t.task_id = sqlc.arg(task_id) AND k.organization_id = sqlc.arg(organization_id) AND t.run_key = sqlc.arg(run_key);
 
 -- name: SandboxTranscript :one
 -- Of the sandbox itself or of another attempt of its task.
-SELECT t.content FROM sandboxes s
+SELECT t.content, r.removed_at FROM sandboxes s
 JOIN transcripts t ON t.sandbox_id = s.id OR (t.task_id = s.task_id AND s.task_id IS NOT NULL)
+LEFT JOIN removals r ON r.subject = t.sandbox_id AND r.kind = 'transcripts'
 WHERE s.id = sqlc.arg(sandbox_id) AND t.run_key = sqlc.arg(run_key);
 
 -- name: EarlierTranscript :one
--- The newest that an attempt before this one has left; what a validator thought is no work to go on with.
+-- The newest that an attempt before this one has left, also where retention removed it: the agent asks for it, and says that it
+-- starts without. What a validator thought is no work to go on with.
 SELECT t.run_key, t.session_id, t.sandbox_id, s.attempt, octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at
 FROM transcripts t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.task_id = sqlc.arg(task_id) AND s.task_id = t.task_id AND s.attempt < sqlc.arg(attempt)
-    AND octet_length(t.content) > 0 AND NOT EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = s.id AND a.kind = 'validation')
+    AND (octet_length(t.content) > 0 OR EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'transcripts'))
+    AND NOT EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = s.id AND a.kind = 'validation')
     AND NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.task_id AND a.number = sqlc.arg(attempt) AND a.kind = 'validation')
 ORDER BY s.attempt DESC, t.updated_at DESC, t.run_key LIMIT 1;

@@ -38,7 +38,8 @@ ON CONFLICT (root_id) DO UPDATE SET state = excluded.state, at = excluded.at WHE
 UPDATE feedback f SET state = CASE WHEN m.state IN ('taken_up', 'answered') THEN 'heard' ELSE 'held' END, due_at = now(),
     message_id = CASE WHEN m.state IN ('taken_up', 'answered') THEN f.message_id END,
     task_id = CASE WHEN m.state IN ('taken_up', 'answered') THEN f.task_id END
-FROM messages m WHERE f.state = 'sent' AND m.id = f.message_id AND m.state NOT IN ('accepted', 'delivered');
+FROM messages m WHERE f.state = 'sent' AND m.id = f.message_id AND (m.state NOT IN ('accepted', 'delivered')
+    OR m.settled_at IS NOT NULL AND EXISTS (SELECT FROM sandboxes s WHERE s.id = m.sandbox_id AND s.ended_at IS NOT NULL));
 
 -- name: DueFeedback :many
 -- The pull requests for which something is due.

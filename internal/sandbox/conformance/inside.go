@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -135,14 +137,18 @@ func filesRefused(s *suite) {
 	_, err := s.p.ReadFile(t.Context(), labels, "/workspace/none")
 	code(t, task.CodeNotFound, err)
 	code(t, task.CodeNotFound, s.p.WriteFile(t.Context(), s.newLabels(), "/workspace/x", 0o644, strings.NewReader("x")))
-	broken := io.MultiReader(strings.NewReader("half"), failing{})
-	require.Error(t, s.p.WriteFile(t.Context(), labels, "/workspace/half", 0o644, broken))
+	for _, failure := range []error{io.ErrUnexpectedEOF, syscall.EPERM, syscall.EDQUOT, fs.ErrNotExist, fs.ErrPermission} {
+		broken := io.MultiReader(strings.NewReader("half"), failing{failure})
+		err = s.p.WriteFile(t.Context(), labels, "/workspace/half", 0o644, broken)
+		require.ErrorIs(t, err, failure)
+		require.Contains(t, []task.Code{task.CodeInternal, task.CodeUnavailable}, task.CodeOf(err), "what is given cannot be read, which is not the sandbox's fault")
+	}
 	require.Empty(t, string(s.sh(t, labels, "ls -A").Stdout), "nothing half-written")
 }
 
-type failing struct{}
+type failing struct{ err error }
 
-func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func filesHostile(s *suite) {
 	t := s.t

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -28,6 +29,8 @@ type Provider struct {
 	owner  owner
 	log    *slog.Logger
 	engine *client.Client
+
+	frozen atomic.Bool // nothing is started
 
 	mu    sync.Mutex
 	known *facts // nil until the engine has answered; guarded by mu
@@ -114,22 +117,12 @@ func (p *Provider) APIURL(want sandbox.Network, configured, socket string) strin
 	switch network := p.network(want); {
 	case network == NetworkNone:
 		return socket
-	case network == NetworkHost || !Loopback(configured):
+	case network == NetworkHost || !sandbox.Loopback(configured):
 		return configured
 	case p.cfg.APISocketDir != "":
 		return socket
 	}
 	return onHost(configured)
-}
-
-// Loopback reports whether only the machine that it names reaches an address.
-func Loopback(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
 // onHost names this machine as a container on a bridge sees it.

@@ -35,6 +35,9 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 		if err := p.putScript(ctx, found.ID, startFile, script(cmd, startFile, life)); err != nil {
 			return err
 		}
+		if err := p.refuseFrozen(); err != nil {
+			return err
+		}
 		return startError(p.engine.ContainerStart(ctx, found.ID, container.StartOptions{}))
 	})
 }
@@ -144,12 +147,15 @@ func checkCommand(cmd sandbox.Command) error {
 }
 
 // script runs a command: its arguments and environment are in no place that others see. It
-// removes the file that it is in first. After life, if there is one, it ends all that runs.
+// removes the file that it is in first. After life, if there is one, it ends all that runs; it counts
+// short sleeps, so that of the time in which the container is paused a minute counts at most.
 func script(cmd sandbox.Command, file string, life time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rm -f %s\n", file)
 	if life > 0 {
-		fmt.Fprintf(&b, "( ( sleep %d; kill -9 -1 ) </dev/null >/dev/null 2>&1 & )\n", max(int64(life/time.Second), 1))
+		seconds := max(int64(life/time.Second), 1)
+		nap := min(seconds, 60)
+		fmt.Fprintf(&b, "( ( n=0; while [ $n -lt %d ]; do sleep %d; n=$((n+%d)); done; kill -9 -1 ) </dev/null >/dev/null 2>&1 & )\n", seconds, nap, nap)
 	}
 	if cmd.Stdin == nil {
 		b.WriteString("exec </dev/null\n")

@@ -95,6 +95,7 @@ func (p *Provider) endAll(ctx context.Context, f folder, m meta) error {
 }
 
 func endShim(ctx context.Context, g *grip) error {
+	g.signal(unix.SIGCONT) // it may be frozen
 	for _, sig := range []unix.Signal{unix.SIGQUIT, unix.SIGKILL} {
 		g.signal(sig)
 		if dead, err := g.await(ctx, killPatience); dead || err != nil {

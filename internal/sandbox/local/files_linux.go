@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/omoi-dev/omoi/internal/hostfault"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -115,8 +116,17 @@ func (l *live) Read(p []byte) (int, error) {
 	if err := l.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return l.r.Read(p)
+	n, err := l.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &givenError{err}
+	}
+	return n, err
 }
+
+// givenError is of what the caller gave to be written: the sandbox has no part in it.
+type givenError struct{ error }
+
+func (e *givenError) Unwrap() error { return e.error }
 
 // ReadFile opens a regular file, never a device, a pipe or what a link shows outside. It
 // answers [task.CodeNotFound] where there is none, [task.CodeInvalid] for what is no file.
@@ -149,15 +159,16 @@ func (p *Provider) ReadFile(_ context.Context, labels sandbox.Labels, name strin
 	return file, nil
 }
 
-// fileError tells absence from what a hostile tree does: links that lead out, loops, files for folders.
+// fileError tells absence, and what the host lacks, from what a hostile tree does: links that lead out, loops, files for folders.
 func fileError(doing, name string, err error) error {
 	_, coded := errors.AsType[*task.Error](err)
+	_, given := errors.AsType[*givenError](err)
 	switch {
-	case coded, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case coded, given, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s %s: %w", doing, name, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return task.Errorf(task.CodeNotFound, "there is no file %s in the sandbox", name).WithCause(err)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EMFILE):
+	case hostfault.Is(err):
 		return unavailable(doing+" "+name, err)
 	}
 	return task.Invalid("path", "the sandbox does not let omoi %s %s", doing, name).WithCause(err)

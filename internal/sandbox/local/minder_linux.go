@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // fork starts the program with its descriptors. It dies with the shim.
@@ -127,9 +129,9 @@ func (s *minder) killTree() {
 // mindRun watches the started command to its end and writes down how it ended.
 func (s *minder) mindRun() error {
 	s.answer(reply{})
-	var deadline <-chan time.Time
-	if s.launch.Deadline != nil {
-		deadline = time.After(time.Until(*s.launch.Deadline))
+	var deadline <-chan struct{}
+	if s.launch.Deadline != nil { // time in which it is frozen does not count, since this process is too
+		deadline = uptime.After(time.Until(*s.launch.Deadline))
 	}
 	full := s.watchDisk(false)
 	end := ending{Code: -1}

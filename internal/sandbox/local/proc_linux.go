@@ -32,9 +32,11 @@ func allPIDs() []int {
 
 // stat is what we use of /proc/PID/stat.
 type stat struct {
-	parent int
-	zombie bool
-	start  uint64
+	parent  int
+	zombie  bool
+	stopped bool // by a signal or a debugger
+	waits   bool // in the kernel, and no signal but SIGKILL reaches it
+	start   uint64
 }
 
 // readStat reads a process; ok is false if it is not there.
@@ -52,6 +54,8 @@ func readStat(pid int) (s stat, ok bool) {
 		return s, false
 	}
 	s.zombie = fields[0] == "Z" || fields[0] == "X"
+	s.stopped = fields[0] == "T" || fields[0] == "t"
+	s.waits = fields[0] == "D"
 	s.parent, _ = strconv.Atoi(fields[1])
 	s.start, err = strconv.ParseUint(fields[19], 10, 64)
 	return s, err == nil

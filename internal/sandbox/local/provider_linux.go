@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,6 +39,8 @@ type Provider struct {
 	bare  string // why there is no bubblewrap; empty: there is
 	cg    cgroups
 	tools tools
+
+	frozen atomic.Bool // nothing is started
 
 	mu       sync.Mutex
 	children map[int]struct{} // shims to reap; guarded by mu

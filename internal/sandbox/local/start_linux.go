@@ -40,6 +40,9 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 		return err
 	}
 	l.Deadline = m.Deadline
+	if err := p.refuseFrozen(); err != nil {
+		return err
+	}
 	return p.spawn(ctx, f, l)
 }
 
@@ -84,10 +87,14 @@ func (p *Provider) spawn(ctx context.Context, f folder, l launch) error {
 const killPatience = 3 * time.Second
 
 // Stop ends the started command: SIGTERM to it, after grace SIGKILL to its whole tree. It
-// answers once nothing of the tree is left. Nothing started, or ended already, is success.
+// answers once nothing of the tree is left. Nothing started, or ended already, is success. A
+// frozen one is thawed, so that it hears.
 func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.Duration) error {
 	f, m, err := p.find(labels)
 	if err != nil {
+		return err
+	}
+	if _, err := p.thaw(ctx, f, m); err != nil {
 		return err
 	}
 	if err := p.end(ctx, f, grace); err != nil {

@@ -159,7 +159,7 @@ func TestRepositoriesThatCannotBeWorkedOn(t *testing.T) {
 		code task.Code
 		text string
 	}{
-		"acme/empty":    {task.CodeInvalid, "has no commits yet"},
+		"acme/empty":    {task.CodeInvalid, "has no branches: it has no commits yet"},
 		"acme/old":      {task.CodeInvalid, "is archived"},
 		"acme/theirs":   {task.CodeForbidden, "may read acme/theirs but not push"},
 		"acme/nowhere":  {task.CodeInvalid, "no access to it"},

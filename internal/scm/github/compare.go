@@ -21,7 +21,7 @@ func (r *repository) compare(ctx context.Context, base, head string) (*gh.Commit
 	return found, r.told(err, "compare "+base+" with "+head)
 }
 
-// Ahead counts the commits that the branch has over base; empty is the default branch.
+// Ahead counts the commits that the branch has over base, which is a branch or a commit; empty is the default branch.
 func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (int, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -59,8 +59,11 @@ func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w i
 	return err
 }
 
-// base is the branch of that name; empty is the one where new branches begin.
+// base is the branch of that name, or the commit; empty is the branch where new ones begin.
 func (r *repository) base(ctx context.Context, name string) (point, error) {
+	if scm.IsCommit(name) {
+		return point{name, name}, nil
+	}
 	if name != "" {
 		return r.mustExist(ctx, name)
 	}

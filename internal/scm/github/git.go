@@ -9,9 +9,9 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/scm/gitproc"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -76,18 +76,15 @@ func (r *repository) git(ctx context.Context, dir string, held []*os.File, args 
 	cmd := exec.CommandContext(ctx, "git", append(append(r.settings(), "--git-dir="+dir), args...)...) //nolint:gosec // G204: refs are checked, the address is the configured one
 	var out, errs strings.Builder
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "/", environment(), &out, &errs
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
 	cmd.ExtraFiles = held
-	if err := withSecret(cmd, r.token); err != nil {
+	if err := withSecret(ctx, cmd, r.token); err != nil {
 		return "", &gitError{args[0], errs.String(), err}
 	}
 	return strings.TrimSpace(out.String()), nil
 }
 
 // withSecret runs cmd, which may read the secret from descriptor 3 as often as it needs it.
-func withSecret(cmd *exec.Cmd, secret string) error {
+func withSecret(ctx context.Context, cmd *exec.Cmd, secret string) error {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("make a pipe for git: %w", err)
@@ -100,7 +97,7 @@ func withSecret(cmd *exec.Cmd, secret string) error {
 			_, err = io.WriteString(write, secret+"\n")
 		}
 	}()
-	failed := cmd.Run()
+	failed := gitproc.Run(ctx, cmd)
 	_ = read.Close() // ends the writer
 	_ = write.SetWriteDeadline(time.Unix(1, 0))
 	<-said
@@ -130,7 +127,7 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 		return r.refused(err)
 	case said("GH001", "GH008", "protected branch", "GH006", "GH013", "hook declined", "rule violations"):
 		return r.ruled(remark(e.stderr), err)
-	case said("non-fast-forward", "fetch first", "stale info", "cannot lock ref", "incorrect old value"):
+	case said("non-fast-forward", "fetch first", "stale info", "but expected", "reference already exists", "incorrect old value"):
 		return errDiverged
 	case said("returned error: 429"):
 		limit := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached.").WithCause(err)

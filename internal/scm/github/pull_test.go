@@ -56,6 +56,12 @@ func TestWorkIsCountedFromTheBranchThatItBeganFrom(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, ahead, base)
 	}
+	git(t, b.bare, "update-ref", "refs/heads/main", "develop")
+	for commit, want := range map[string]int{"develop~1": 1, "develop": 0} { // merged or not
+		ahead, err := b.host.Ahead(t.Context(), repo, git(t, b.bare, "rev-parse", commit), branch.Name)
+		require.NoError(t, err)
+		require.Equal(t, want, ahead, commit)
+	}
 	_, err = b.host.Ahead(t.Context(), repo, "gone", branch.Name)
 	requireCode(t, task.CodeInvalid, err)
 }

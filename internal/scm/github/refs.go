@@ -37,7 +37,7 @@ func (r *repository) ref(ctx context.Context, name string) (string, error) {
 }
 
 func (r *repository) empty(cause error) error {
-	return task.Invalid("repo", "Repository %s has no commits yet. Next: make a first commit at %s", r.full(), r.page("")).WithCause(cause)
+	return task.Invalid("repo", "Repository %s has no branches: it has no commits yet. Next: make a first commit at %s", r.full(), r.page("")).WithCause(cause)
 }
 
 // refs answers every ref that begins with prefix, and its commit.

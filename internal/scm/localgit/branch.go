@@ -72,7 +72,7 @@ func (r *repository) restore(ctx context.Context, name, base string) (scm.Branch
 	if head == "" {
 		head = base
 	}
-	if err := r.update(ctx, "create "+headsRefs+name+" "+head); err != nil {
+	if err := r.change(ctx, "create "+headsRefs+name+" "+head); err != nil {
 		return scm.Branch{}, fmt.Errorf("make branch %s again: %w", name, err)
 	}
 	return scm.Branch{Name: name, Base: base, Head: head}, nil
@@ -96,6 +96,9 @@ func (r *repository) adopt(ctx context.Context, req scm.BranchRequest) (scm.Bran
 		return r.record(ctx, req.TaskID, "create", scm.Branch{Name: req.Known, Base: source, Head: source})
 	}
 	base, err := r.run(ctx, "merge-base", source, head)
+	if cutShort(err) {
+		return scm.Branch{}, fmt.Errorf("look where %s began: %w", req.Known, err)
+	}
 	if err != nil {
 		return scm.Branch{}, task.Errorf(task.CodeConflict,
 			"Branch %s of %s has no commit in common with its base branch. Delete it, or put commits on it that go on from there.", req.Known, r.path).WithCause(err)
@@ -133,7 +136,7 @@ func (r *repository) taken(ctx context.Context) ([]string, error) {
 // record makes ("create") or finds ("verify") the branch and writes down who owns it in one
 // transaction, so that neither exists alone.
 func (r *repository) record(ctx context.Context, taskID, how string, b scm.Branch) (scm.Branch, error) {
-	err := r.update(ctx,
+	err := r.change(ctx,
 		how+" "+headsRefs+b.Name+" "+b.Head,
 		"update "+seenRefs+b.Name+" "+b.Head,
 		"create "+tasksRefs+taskID+"/"+b.Name+" "+b.Base)
@@ -179,7 +182,9 @@ func (r *repository) checkName(ctx context.Context, branch string) error {
 	if strings.HasPrefix(branch, "-") {
 		return task.Invalid("branch", "%q is not a legal branch name.", branch)
 	}
-	if _, err := r.run(ctx, "check-ref-format", headsRefs+branch); err != nil {
+	if _, err := r.run(ctx, "check-ref-format", headsRefs+branch); cutShort(err) {
+		return fmt.Errorf("check the name %s: %w", branch, err)
+	} else if err != nil {
 		return task.Invalid("branch", "%q is not a legal branch name.", branch).WithCause(err)
 	}
 	return nil

@@ -37,12 +37,12 @@ func (h *Host) Push(ctx context.Context, repo scm.Repo, branch string, bundle io
 	if err != nil {
 		return "", err
 	}
-	return q.advance(ctx, r, branch, commit, func() error { return q.release(ctx, r, seenRefs+branch) })
+	return q.advance(ctx, r, branch, commit, func() error { return q.release(ctx, r) })
 }
 
 // advance moves the branch of to forward to commit by compare-and-swap, again if somebody moved it meanwhile. It looks at the
-// commits where they are, in r, and has them kept in to before the branch moves.
-func (r *repository) advance(ctx context.Context, to *repository, branch, commit string, keep func() error) (string, error) {
+// commits where they are, in r, and has them brought into that before the branch moves.
+func (r *repository) advance(ctx context.Context, to *repository, branch, commit string, bring func() error) (string, error) {
 	var err error
 	for range pushTries {
 		var head string
@@ -53,14 +53,18 @@ func (r *repository) advance(ctx context.Context, to *repository, branch, commit
 		if ferr != nil || done {
 			return head, ferr
 		}
-		if err = keep(); err != nil {
+		if err = bring(); err != nil {
 			return "", err
 		}
-		if err = to.swap(ctx, headsRefs+branch, commit, head); err == nil {
+		if err = to.swap(ctx, branch, commit, head); err == nil {
 			return commit, nil
 		}
+		if cutShort(err) {
+			return "", fmt.Errorf("move %s of %s: %w", branch, to.path, err)
+		}
 	}
-	return "", fmt.Errorf("move %s of %s: %w", branch, to.path, err)
+	return "", task.Errorf(task.CodeUnavailable, "Branch %s of %s could not be moved: another git may be at work there, or one that was killed has left a lock.", branch, to.path).
+		WithCause(err)
 }
 
 // forward says whether commit is in the branch already (done), or a legal step ahead of head.
@@ -110,12 +114,18 @@ func (r *repository) isAncestor(ctx context.Context, older, newer string) (bool,
 	return false, fmt.Errorf("compare %s with %s: %w", older, newer, err)
 }
 
-// swap moves ref from old ("": it is not there) to commit, or fails.
-func (r *repository) swap(ctx context.Context, ref, commit, old string) error {
-	if old == "" {
-		return r.update(ctx, "create "+ref+" "+commit)
+// swap moves the branch from old ("": it is not there) to commit and notes that omoi saw it there, or fails.
+func (r *repository) swap(ctx context.Context, branch, commit, old string) error {
+	unlock, err := r.lock(ctx)
+	if err != nil {
+		return err
 	}
-	return r.update(ctx, "update "+ref+" "+commit+" "+old)
+	defer unlock()
+	move := "update " + headsRefs + branch + " " + commit + " " + old
+	if old == "" {
+		move = "create " + headsRefs + branch + " " + commit
+	}
+	return r.change(ctx, move, "update "+seenRefs+branch+" "+commit)
 }
 
 // Rescue keeps refs/omoi/rescue of a bundle, or the branch of one that has none, as refs/omoi/rescue/<name>. A later bundle with
@@ -155,13 +165,17 @@ func (q *quarantine) keep(ctx context.Context, r *repository, name, commit strin
 		case there == commit:
 			return ref, nil
 		case there == "":
-			return ref, q.release(ctx, r, ref)
+			if err := q.release(ctx, r); err != nil {
+				return "", err
+			}
+			return ref, r.change(ctx, "create "+ref+" "+commit)
 		}
 		ref = rescueRefs + name + "-" + strconv.Itoa(n)
 	}
 }
 
-// Ahead counts the commits of the branch that are neither in base nor older than the task. Empty is the default branch.
+// Ahead counts the commits of the branch that are neither in base nor older than the task. Base is a branch or a commit; empty is
+// the default branch.
 func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (int, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -170,15 +184,15 @@ func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (i
 	if err := r.mustExist(ctx, branch); err != nil {
 		return 0, err
 	}
-	if base, err = r.baseBranch(ctx, base); err != nil {
+	from, err := r.point(ctx, base)
+	if err != nil {
 		return 0, err
 	}
-	not := []string{"^" + headsRefs + base}
 	begins, err := r.run(ctx, "for-each-ref", "--format=^%(objectname)", tasksRefs+"*/"+branch)
 	if err != nil {
 		return 0, fmt.Errorf("look where %s began: %w", branch, err)
 	}
-	args := append([]string{"rev-list", "--count", headsRefs + branch}, append(not, strings.Fields(begins)...)...)
+	args := append([]string{"rev-list", "--count", headsRefs + branch}, append([]string{"^" + from}, strings.Fields(begins)...)...)
 	out, err := r.run(ctx, args...)
 	if err != nil {
 		return 0, fmt.Errorf("count the commits of %s: %w", branch, err)
@@ -196,12 +210,7 @@ func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w i
 	if err := r.mustExist(ctx, branch); err != nil {
 		return err
 	}
-	if base == "" {
-		if base, err = r.defaultBranch(ctx); err != nil {
-			return err
-		}
-	}
-	from, err := r.commitish(ctx, base)
+	from, err := r.point(ctx, base)
 	if err != nil {
 		return err
 	}
@@ -212,8 +221,13 @@ func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w i
 	return nil
 }
 
-// commitish answers the commit of a branch or commit, [task.CodeInvalid] if there is none.
-func (r *repository) commitish(ctx context.Context, name string) (string, error) {
+// point answers the commit of a branch or commit, [task.CodeInvalid] if there is none; of the default branch if name is empty.
+func (r *repository) point(ctx context.Context, name string) (_ string, err error) {
+	if name == "" {
+		if name, err = r.defaultBranch(ctx); err != nil {
+			return "", err
+		}
+	}
 	for _, ref := range []string{headsRefs + name, name} {
 		commit, err := r.resolve(ctx, ref)
 		if commit != "" || err != nil {

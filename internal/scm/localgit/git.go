@@ -9,20 +9,24 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
-	"time"
+
+	"github.com/omoi-dev/omoi/internal/scm/gitproc"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // settings hold on every git command; each of them keeps git from running something
 // that a repository names, from asking, or from giving up on a lock at once. Git may work on
 // other people's repositories as long as it runs as us; as their owner it judges itself.
 func settings(owner *syscall.Credential) []string {
+	patience := strconv.FormatInt(lockPatience.Milliseconds(), 10)
 	pairs := []string{
 		"core.hooksPath=/dev/null",
 		"core.fsmonitor=false",
-		"core.filesRefLockTimeout=10000",
-		"core.packedRefsTimeout=10000",
+		"core.filesRefLockTimeout=" + patience,
+		"core.packedRefsTimeout=" + patience,
 		"protocol.allow=never",
 		"protocol.file.allow=always",
 		"gc.auto=0",
@@ -90,7 +94,7 @@ func (r *repository) run(ctx context.Context, args ...string) (string, error) {
 func (r *repository) pipe(ctx context.Context, std stdio, args ...string) error {
 	full := append(settings(r.owner), "--git-dir="+r.dir)
 	cmd := command(ctx, r.git, append(full, args...), r.owner)
-	return execute(cmd, std, args)
+	return execute(ctx, cmd, std, args)
 }
 
 func command(ctx context.Context, git string, args []string, owner *syscall.Credential) *exec.Cmd {
@@ -101,19 +105,28 @@ func command(ctx context.Context, git string, args []string, owner *syscall.Cred
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ATTR_NOSYSTEM=1",
 		"GIT_NO_REPLACE_OBJECTS=1",
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: owner}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 	return cmd
 }
 
-func execute(cmd *exec.Cmd, std stdio, args []string) error {
+// execute runs a git command. [task.CodeUnavailable] is of one that the host ended, and so says nothing about the repository.
+func execute(ctx context.Context, cmd *exec.Cmd, std stdio, args []string) error {
 	var stderr tail
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, &stderr
-	if err := cmd.Run(); err != nil {
-		return &gitError{args: args, stderr: strings.TrimSpace(stderr.String()), err: err}
+	err := gitproc.Run(ctx, cmd)
+	if err == nil {
+		return nil
 	}
-	return nil
+	failed := &gitError{args: args, stderr: strings.TrimSpace(stderr.String()), err: err}
+	if ctx.Err() == nil && gitproc.HostFault(err, failed.stderr) {
+		return task.Errorf(task.CodeUnavailable, "git %s was ended by a signal, or the host lacks disk, memory or open files.", args[0]).WithCause(failed)
+	}
+	return failed
+}
+
+// cutShort reports whether git failed through the host or a cancelled call, and not through what it worked on.
+func cutShort(err error) bool {
+	return task.CodeOf(err) == task.CodeUnavailable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // tail keeps the last 4 KiB of what is written to it.

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"unicode"
 
+	"github.com/omoi-dev/omoi/internal/hostfault"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/scratch"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -96,6 +97,8 @@ func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, task.Invalid("repo", "There is nothing at %s. Next: git clone <url> %s, or git init %s",
 			path, scm.Quoted(path), scm.Quoted(path)).WithCause(err)
+	case hostfault.Is(err):
+		return nil, task.Errorf(task.CodeUnavailable, "Repository %s cannot be read now: %v.", path, plain(err)).WithCause(err)
 	case err != nil:
 		return nil, task.Invalid("repo", "Repository %s cannot be read: %v.", path, plain(err)).WithCause(err)
 	}
@@ -128,10 +131,9 @@ func (r *repository) discover(ctx context.Context) error {
 	cmd := command(ctx, r.git, append(append(settings(r.owner), "-C", r.path), args...), r.owner)
 	cmd.Env = append(cmd.Env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(r.path))
 	var out strings.Builder
-	if err := execute(cmd, stdio{out: &out}, args); err != nil {
-		if ctx.Err() != nil {
-			return fmt.Errorf("look for a repository at %s: %w", r.path, ctx.Err())
-		}
+	if err := execute(ctx, cmd, stdio{out: &out}, args); cutShort(err) {
+		return fmt.Errorf("look for a repository at %s: %w", r.path, err)
+	} else if err != nil {
 		return r.notFound(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -227,7 +229,14 @@ func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 		return "", task.Invalid("repo", "Repository %s has no commits yet. Next: git -C %s commit --allow-empty -m \"Start\"",
 			r.path, scm.Quoted(r.path))
 	}
-	head, origin := r.symbolic(ctx, "HEAD", "refs/heads/"), r.symbolic(ctx, "refs/remotes/origin/HEAD", "refs/remotes/origin/")
+	head, err := r.symbolic(ctx, "HEAD", "refs/heads/")
+	if err != nil {
+		return "", err
+	}
+	origin, err := r.symbolic(ctx, "refs/remotes/origin/HEAD", "refs/remotes/origin/")
+	if err != nil {
+		return "", err
+	}
 	choices := []string{origin}
 	if r.bare || slices.Contains(wellKnown(), head) {
 		choices = append(choices, head)
@@ -242,11 +251,11 @@ func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 }
 
 // symbolic answers the branch that a symbolic ref names, "" if it is none.
-func (r *repository) symbolic(ctx context.Context, ref, prefix string) string {
+func (r *repository) symbolic(ctx context.Context, ref, prefix string) (string, error) {
 	target, err := r.run(ctx, "symbolic-ref", "--quiet", ref)
-	if err != nil {
-		return ""
+	if cutShort(err) {
+		return "", fmt.Errorf("read %s of %s: %w", ref, r.path, err)
 	}
 	name, _ := strings.CutPrefix(target, prefix)
-	return name
+	return name, nil
 }

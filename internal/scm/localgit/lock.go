@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/omoi-dev/omoi/internal/hostfault"
 	"github.com/omoi-dev/omoi/internal/scm/filelock"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -35,7 +36,11 @@ func (r *repository) records() (*records, error) {
 	return rec, nil
 }
 
+// unwritable tells a repository to which omoi has no access from a host that cannot write now.
 func (r *repository) unwritable(cause error) error {
+	if hostfault.Is(cause) {
+		return task.Errorf(task.CodeUnavailable, "Repository %s cannot be written now: %s.", r.path, plain(cause)).WithCause(cause)
+	}
 	return task.Invalid("repo", "Repository %s cannot be written: %s. Next: give the user that omoi runs as access to it.",
 		r.path, plain(cause)).WithCause(cause)
 }

@@ -21,7 +21,7 @@ func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit s
 	if err := r.mustHold(ctx, ref, commit); err != nil {
 		return "", err
 	}
-	return r.advance(ctx, r, branch, commit, func() error { return r.update(ctx, "update "+seenRefs+branch+" "+commit) })
+	return r.advance(ctx, r, branch, commit, func() error { return nil }) // they are there
 }
 
 // mustHold is [scm.ErrMoved] unless the commit is one of rescued work.

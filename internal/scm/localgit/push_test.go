@@ -147,6 +147,28 @@ func TestPushRefusesObjectsThatGitRefuses(t *testing.T) {
 	require.Error(t, gitFails(t, b.path, "cat-file", "-e", bad), "nothing of it may be in the repository")
 }
 
+// Git quotes what it refuses: words of the sandbox make no fault of the host of that.
+func TestRefusedWork_QuotesAFaultOfTheHost(t *testing.T) {
+	t.Parallel()
+	const words = "out of memory"
+	b := setup(t)
+	branch := b.ensure("t1")
+	work := b.sandbox(branch.Name)
+	b.commit(work, ".gitmodules", "[submodule \"../"+words+"\"]\n\tpath = sub\n\turl = https://example.invalid/sub\n")
+	_, err := b.host.Push(t.Context(), b.repo, branch.Name, b.bundle(work, branch.Name))
+	requireCode(t, task.CodeInvalid, err)
+	require.ErrorContains(t, err, "../"+words)
+	_, err = b.host.Rescue(t.Context(), b.repo, "box", b.bundle(work, branch.Name))
+	requireCode(t, task.CodeInvalid, err)
+
+	b.commit(work, ".gitmodules", "")
+	git(t, work, "reset", "--quiet", "--soft", branch.Base)
+	git(t, work, "commit", "--quiet", "-m", "Good")
+	late := failingGit(t, "refs/omoi/incoming", `echo "error: object 12ab: ../`+words+`" >&2; echo "fatal: fsck error in packed object" >&2; exit 128`)
+	_, err = late.Push(t.Context(), b.repo, branch.Name, b.bundle(work, branch.Name)) // it is refused on its way into the repository
+	requireCode(t, task.CodeInvalid, err)
+}
+
 func TestPushLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

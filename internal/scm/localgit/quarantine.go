@@ -89,7 +89,7 @@ func (q *quarantine) open(ctx context.Context, ref string, bundle io.Reader, lim
 	}
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", file, "+" + ref + ":" + incoming}
 	if _, err := q.run(ctx, args...); err != nil {
-		return "", unusable(ctx, err)
+		return "", unusable(err)
 	}
 	commit, err := q.resolve(ctx, incoming)
 	if err == nil && commit == "" {
@@ -118,11 +118,11 @@ func store(file string, bundle io.Reader, limit int64) (err error) {
 // answers the ref to take: work without a rescue commit is rescued by its branch.
 func (q *quarantine) verify(ctx context.Context, file, ref string) (string, error) {
 	if _, err := q.run(ctx, "bundle", "verify", "--quiet", file); err != nil {
-		return "", unusable(ctx, err)
+		return "", unusable(err)
 	}
 	heads, err := q.run(ctx, "bundle", "list-heads", file)
 	if err != nil {
-		return "", unusable(ctx, err)
+		return "", unusable(err)
 	}
 	branch := ""
 	for line := range strings.Lines(heads) {
@@ -143,20 +143,31 @@ func (q *quarantine) verify(ctx context.Context, file, ref string) (string, erro
 // plainBranch is a branch that can stand in a refspec as it is: a bundle's names are the sandbox's.
 var plainBranch = regexp.MustCompile(`^refs/heads/[A-Za-z0-9/._-]+$`)
 
-// unusable tells a bad bundle from a call that was cut short.
-func unusable(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("open the bundle: %w", ctx.Err())
+// unusable tells a bad bundle from a git that was cut short.
+func unusable(err error) error {
+	if cutShort(err) && !refused(err) {
+		return fmt.Errorf("open the bundle: %w", err)
 	}
 	return task.Errorf(task.CodeInvalid, "The bundle that came out of the sandbox is damaged or does not fit the repository.").WithCause(err)
 }
 
-// release brings the checked commit into r under a ref of ours, so that its objects stay. Every new
-// object passes git's own check on the way; one that fails keeps all of them out.
-func (q *quarantine) release(ctx context.Context, r *repository, ref string) error {
-	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", q.dir, "+" + incoming + ":" + ref}
-	if _, err := r.run(ctx, args...); err != nil {
-		return unusable(ctx, err)
+// refused reports whether git's own check refused an object. Git quotes the object then, so that nothing else of what it printed
+// counts: it may be the sandbox's words.
+func refused(err error) bool {
+	failed, ok := errors.AsType[*gitError](err)
+	return ok && strings.Contains(failed.stderr, "fsck error")
+}
+
+// release brings the checked commit into r, without a ref: no lock of anybody is in its way. Every new object passes git's own check;
+// one that fails keeps all of them out, and no other failure is the sandbox's.
+func (q *quarantine) release(ctx context.Context, r *repository) error {
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", q.dir, incoming}
+	_, err := r.run(ctx, args...)
+	switch {
+	case err == nil:
+		return nil
+	case refused(err), cutShort(err):
+		return unusable(err)
 	}
-	return nil
+	return task.Errorf(task.CodeUnavailable, "The work could not be stored in %s.", r.path).WithCause(err)
 }

@@ -219,7 +219,7 @@ func (t *Trajectory) subject(rows []task.Event, n int) supervise.Subject {
 	s := supervise.Subject{
 		TaskID: t.Name, SandboxID: t.Name, Attempt: t.Task.Attempt, Title: t.Task.Title, Description: t.Task.Description,
 		TaskType: t.Task.TaskType, Mode: t.Task.Mode, Phase: t.Task.Phase, TestCommand: x.TestCommand,
-		WaitsForMessages: x.WaitForMessages, BudgetUSD: t.Task.BudgetUSD,
+		WaitsForMessages: x.Waits(), BudgetUSD: t.Task.BudgetUSD,
 		Limits: supervise.LimitsOf(t.Task.Title+"\n"+t.Task.Description, t.Task.Execution),
 	}
 	s.Said = said(rows[:n])

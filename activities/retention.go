@@ -1,0 +1,109 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	retentionCalls = 20 // bounded removals of one activity
+	retentionTasks = 50 // whose repositories one activity changes
+)
+
+// Retention removes expired data from the store.
+type Retention interface {
+	// Clock is the database's clock.
+	Clock(ctx context.Context) (time.Time, error)
+	Retain(ctx context.Context, kind string, now, before time.Time) (task.RetentionStep, error)
+	// ExpiredGit lists ended tasks beyond an ID that may have branches or refs to remove.
+	ExpiredGit(ctx context.Context, kind string, before time.Time, after string, most int) ([]task.ExpiredGit, error)
+	// NoteRemoval records that a kind of a task's data was removed.
+	NoteRemoval(ctx context.Context, kind, taskID string, now time.Time) error
+}
+
+// BeginRetention answers what a pass removes, and from which age.
+func (a *Activities) BeginRetention(ctx context.Context) (contract.RetentionBegun, error) {
+	now, err := a.deps.Retention.Clock(ctx)
+	if err != nil {
+		return contract.RetentionBegun{}, fmt.Errorf("begin a retention pass: %w", err)
+	}
+	now = now.Add(a.cfg.Retention.Ahead)
+	out := contract.RetentionBegun{Kinds: []contract.RetentionStep{}}
+	for _, kind := range task.RetentionKinds() {
+		if keep := a.cfg.Retention.Keep[kind]; keep > 0 {
+			out.Kinds = append(out.Kinds, contract.RetentionStep{Kind: kind, Now: now, Before: now.Add(-keep)})
+		}
+	}
+	return out, nil
+}
+
+// RemoveExpired removes a bounded part of one kind. Its heartbeat says what was removed, so that a retry counts on.
+func (a *Activities) RemoveExpired(ctx context.Context, in contract.RetentionStep) (contract.RetentionDone, error) {
+	at, stop := beating[contract.RetentionDone](ctx)
+	defer stop()
+	if in.Kind == task.RetainBranches || in.Kind == task.RetainRefs {
+		return a.forgetGit(ctx, in, at)
+	}
+	for range retentionCalls {
+		step, err := a.deps.Retention.Retain(ctx, in.Kind, in.Now, in.Before)
+		if err != nil {
+			return contract.RetentionDone{}, fmt.Errorf("remove expired %s: %w", in.Kind, err)
+		}
+		done := at.get()
+		done.Subjects += step.Subjects
+		done.Rows += step.Rows
+		done.Partitions += step.Partitions
+		done.More = step.More
+		at.set(done)
+		if !step.More {
+			break
+		}
+	}
+	return at.get(), nil
+}
+
+// forgetGit removes branches or refs of some tasks. A repository that cannot be changed is tried again by the next pass.
+func (a *Activities) forgetGit(ctx context.Context, in contract.RetentionStep, at *progress[contract.RetentionDone]) (contract.RetentionDone, error) {
+	done := at.get()
+	found, err := a.deps.Retention.ExpiredGit(ctx, in.Kind, in.Before, max(in.After, done.After), retentionTasks)
+	if err != nil {
+		return done, fmt.Errorf("list expired %s: %w", in.Kind, err)
+	}
+	for _, one := range found {
+		if err := a.forget(ctx, in, one); err != nil {
+			if ctx.Err() != nil {
+				return done, err
+			}
+			done.Failed++
+			a.log.WarnContext(ctx, "remove expired refs failed", slog.String("task_id", one.TaskID), slog.String("kind", in.Kind), slog.String("error", a.brief(err.Error())))
+		} else {
+			done.Subjects++
+		}
+		done.After = one.TaskID
+		at.set(done)
+	}
+	done.More = len(found) == retentionTasks
+	return done, nil
+}
+
+func (a *Activities) forget(ctx context.Context, in contract.RetentionStep, one task.ExpiredGit) error {
+	host, err := a.deps.Git.For(one.Repo, scm.Owner{UserID: one.UserID, ProjectID: one.ProjectID})
+	if err != nil {
+		return err
+	}
+	if in.Kind == task.RetainBranches {
+		err = host.RemoveEmptyBranch(ctx, scm.Repo(one.Repo), one.TaskID)
+	} else {
+		err = host.RemoveRefs(ctx, scm.Repo(one.Repo), one.TaskID)
+	}
+	if err != nil {
+		return err
+	}
+	return a.deps.Retention.NoteRemoval(ctx, in.Kind, one.TaskID, in.Now)
+}

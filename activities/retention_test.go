@@ -1,0 +1,86 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/omoi-dev/omoi/activities"
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// keeper is a store in which events take three steps, and three tasks have refs.
+type keeper struct {
+	steps int
+	noted []string
+}
+
+func (k *keeper) Clock(context.Context) (time.Time, error) { return time.Unix(1_000_000, 0), nil }
+
+func (k *keeper) Retain(context.Context, string, time.Time, time.Time) (task.RetentionStep, error) {
+	k.steps++
+	return task.RetentionStep{Subjects: 1, Rows: 10, More: k.steps < 3}, nil
+}
+
+func (k *keeper) ExpiredGit(_ context.Context, _ string, _ time.Time, after string, _ int) (found []task.ExpiredGit, _ error) {
+	for _, id := range []string{"a", "b", "c"} {
+		if id > after {
+			found = append(found, task.ExpiredGit{TaskID: id, Repo: "o/" + id})
+		}
+	}
+	return found, nil
+}
+
+func (k *keeper) NoteRemoval(_ context.Context, _, taskID string, _ time.Time) error {
+	k.noted = append(k.noted, taskID)
+	return nil
+}
+
+// hosts reach every repository but o/b.
+type hosts struct{ scm.Host }
+
+func (h hosts) For(repo string, _ scm.Owner) (scm.Host, error) {
+	if repo == "o/b" {
+		return nil, errors.New("not reached")
+	}
+	return h, nil
+}
+
+func (hosts) RemoveRefs(context.Context, scm.Repo, string) error { return nil }
+
+func retaining(k *keeper, rules task.Retention) (*activities.Activities, *testsuite.TestActivityEnvironment) {
+	a := activities.New(activities.Config{Retention: rules}, activities.Deps{Retention: k, Git: hosts{}})
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	return a, env
+}
+
+// A pass has every kind that is not kept forever, and ages count from the moved clock.
+func TestBeginRetention(t *testing.T) {
+	t.Parallel()
+	a, env := retaining(&keeper{}, task.Retention{Ahead: time.Hour, Keep: map[string]time.Duration{task.RetainRefs: time.Minute, task.RetainEvents: 0}})
+	begun, err := execute[contract.RetentionBegun](env, a.BeginRetention)
+	require.NoError(t, err)
+	require.Len(t, begun.Kinds, 1)
+	require.Equal(t, task.RetainRefs, begun.Kinds[0].Kind)
+	require.EqualValues(t, 1_000_000+3600-60, begun.Kinds[0].Before.Unix())
+}
+
+func TestRemoveExpired(t *testing.T) {
+	t.Parallel()
+	k := &keeper{}
+	a, env := retaining(k, task.Retention{})
+	done, err := execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: task.RetainEvents})
+	require.NoError(t, err)
+	require.Equal(t, contract.RetentionDone{Subjects: 3, Rows: 30}, done)
+	done, err = execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: task.RetainRefs})
+	require.NoError(t, err)
+	require.Equal(t, contract.RetentionDone{Subjects: 2, Failed: 1, After: "c"}, done)
+	require.Equal(t, []string{"a", "c"}, k.noted, "one that is out of reach is left for the next pass")
+}

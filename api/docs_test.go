@@ -1,0 +1,119 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Where documents show JSON: code spans with an object or with members of one, blocks, and arguments of commands.
+var (
+	jsonSpan  = regexp.MustCompile("`(\\{\"[^`]*\\}|\"[a-z_]+\": [^`]*)`")
+	jsonBlock = regexp.MustCompile("(?s)```json\n(.*?)\n```")
+	jsonShell = regexp.MustCompile(`(?:-d|say|echo|--input) '(\{.*\})'`)
+	shape     = regexp.MustCompile(`^\{"\w+", `) // a list of names, no JSON
+	elided    = strings.NewReplacer("{...}", "{}", "[...]", "[]", `'"$TASK"'`, "$TASK")
+)
+
+// shown are the JSON objects of a document.
+func shown(t *testing.T, text string) (found []map[string]any) {
+	t.Helper()
+	for _, form := range []*regexp.Regexp{jsonSpan, jsonBlock, jsonShell} {
+		for _, match := range form.FindAllStringSubmatch(text, -1) {
+			body := elided.Replace(match[1])
+			if shape.MatchString(body) {
+				continue
+			}
+			if body[0] == '"' {
+				body = "{" + body + "}"
+			}
+			var object map[string]any
+			require.NoError(t, json.Unmarshal([]byte(body), &object), "%s", match[1])
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+// notSent are the first names of objects that no client sends to the API: lines of programs, steps of scripts,
+// frames of a WebSocket, bodies for the Daytona stand-in, signals, what an agent is given.
+func notSent(name string) bool {
+	steps := "say think write edit bash sleep_s commit push wait_message usage complete fail verdict iteration continuous_complete hang crash exit flood"
+	return strings.Contains(" omoi type switch by kind id passed version "+steps+" ", " "+name+" ")
+}
+
+// TestEveryRequestBodyOfTheDocuments_IsAccepted sends each one. An object that it does not know fails it: say here what it is.
+func TestEveryRequestBodyOfTheDocuments_IsAccepted(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(c *api.Config) {
+		c.Open = true
+		c.Providers = []string{task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal}
+		c.Agents = []string{task.AgentScripted, task.AgentClaude, task.AgentCommand, task.AgentExternal}
+	})
+	files, err := filepath.Glob("../docs/*.md")
+	require.NoError(t, err)
+	sent := 0
+	for _, file := range append(files, "../README.md") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, object := range shown(t, string(text)) {
+			if w.sendShown(file, object) {
+				sent++
+			}
+		}
+	}
+	require.GreaterOrEqual(t, sent, 10, "the documents show more")
+}
+
+// sendShown sends an object to the route that its names tell, and reports whether there is one.
+func (w *world) sendShown(file string, object map[string]any) bool {
+	w.t.Helper()
+	has := func(names ...string) bool {
+		for _, name := range names {
+			if _, found := object[name]; found {
+				return true
+			}
+		}
+		return false
+	}
+	for name := range object {
+		if notSent(name) {
+			return false
+		}
+	}
+	of := w.task(newTask())
+	box := "/api/v1/sandboxes/" + w.begin(of)
+	want, method, path := http.StatusOK, http.MethodPost, ""
+	switch {
+	case has("event_type"):
+		path = box + "/events"
+	case has("task_id"):
+		path, object["task_id"] = box+"/task-complete", of.ID
+	case has("content", "message_type"):
+		path = box + "/messages"
+		if !has("content") {
+			object["content"] = "x"
+		}
+	case has("settings"):
+		method, path = http.MethodPatch, "/api/v1/projects/"+of.ProjectID
+	case has("sandbox", "sandbox_provider", "agent"):
+		path, want = "/api/v1/tasks", http.StatusCreated
+		object["repo"], object["title"], object["agent"] = goodRepo, "x", "claude"
+	case has("command", "setup", "allowed_paths", "reads_messages"):
+		object = map[string]any{"repo": goodRepo, "title": "x", "agent": "claude", "execution_config": object}
+		path, want = "/api/v1/tasks", http.StatusCreated
+	}
+	require.NotEmpty(w.t, path, "%s shows %v: say in this test where it is sent", file, object)
+	got := w.call(method, path, object)
+	require.Equal(w.t, want, got.status, "%s shows %v: %s", file, object, got.body)
+	return true
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// form is what the router knows of a route besides its handler: its counter and its query parameters.
+type form struct {
+	count    func(status int, took time.Duration)
+	tolerant bool            // unknown parameters are ignored
+	params   map[string]bool // by name: whether it may be repeated
+}
+
+type formKey struct{ method, path string }
+
+// known makes the form of a route. Its parameters follow from the OpenAPI document, if that has the route.
+func (a *API) known(method, path string) *form {
+	f := &form{count: a.deps.Meter.Route(method, path), tolerant: tolerant(path), params: map[string]bool{}}
+	a.forms[formKey{method, strings.NewReplacer("{", ":", "}", "").Replace(path)}] = f
+	return f
+}
+
+// finishForms reads the parameters of each route from the OpenAPI document.
+func (a *API) finishForms() {
+	for path, item := range a.huma.OpenAPI().Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+			if op == nil {
+				continue
+			}
+			f := a.forms[formKey{op.Method, strings.NewReplacer("{", ":", "}", "").Replace(path)}]
+			for _, p := range op.Parameters {
+				if p.In == "query" {
+					p.Schema.Nullable = false // a list has at least one value, or is not there
+					f.params[p.Name] = p.Schema.Type == huma.TypeArray
+				}
+			}
+		}
+	}
+}
+
+// tolerant reports whether a route belongs to the legacy API that ignores unknown body fields. Legacy
+// workers, and agents of another version, keep working there.
+func tolerant(path string) bool {
+	return slices.ContainsFunc([]string{
+		"/api/v1/sandboxes/", "/api/v1/guardian/actions", "/api/v1/guardian/intervention/", "/api/v1/branch-workflow/", "/api/v1/monitor/",
+	}, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+}
+
+// checkQuery is the middleware that refuses a query that the route does not take.
+func (a *API) checkQuery(c *gin.Context) {
+	f := a.forms[formKey{c.Request.Method, c.FullPath()}]
+	if f == nil {
+		f = &form{} // of a path without a route, or of a document
+	}
+	if asked := requestOf(c.Request.Context()); asked != nil && f.count != nil {
+		asked.count = f.count
+	}
+	if c.Request.URL.RawQuery == "" || c.FullPath() == "" {
+		return
+	}
+	if err := f.check(c.Request.URL.RawQuery); err != nil {
+		a.writeError(c.Writer, c.Request, err)
+		c.Abort()
+	}
+}
+
+func (f *form) check(query string) error {
+	values, err := url.ParseQuery(query)
+	if err != nil && !f.tolerant {
+		return task.Invalid("query", "Invalid query %q: %s.", clip(query), err)
+	}
+	for name, given := range values {
+		repeatable, known := f.params[name]
+		switch {
+		case !known && !f.tolerant:
+			return task.Invalid("query."+clip(name), "Unknown query parameter %q: this route accepts %s.", clip(name), f.accepted())
+		case known && len(given) > 1 && !repeatable:
+			return task.Invalid("query."+name, "Query parameter %s is given %d times: it accepts one value.", name, len(given))
+		case repeatable && len(given) > 1 && slices.Contains(given, ""):
+			return task.Invalid("query."+name, "Query parameter %s is repeated with an empty value.", name)
+		}
+	}
+	return nil
+}
+
+func (f *form) accepted() string {
+	if len(f.params) == 0 {
+		return "none"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(f.params)), ", ")
+}

@@ -1,0 +1,86 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// expired is a task that ended long ago, and whose data retention has removed.
+func (w *world) expired(kinds ...string) (client.Task, string) {
+	w.t.Helper()
+	made := w.task(newTask())
+	box := w.begin(made)
+	w.report(box, 1, "agent.started", "heartbeat", "agent.tool_use")
+	w.put(box, "run", "", "{}\n")
+	w.end(made, task.StatusFailed)
+	w.exec(`UPDATE commands SET state = 'carried_out'`)
+	w.exec(`UPDATE attempts SET ended_at = now() WHERE sandbox_id = $1`, box)
+	w.exec(`UPDATE sandboxes SET provider = 'local', state = 'gone', ended_at = now(), gone_at = now(), verified_at = now(),
+		salvage = '{"kind": "patch", "ref": "018f0000-0000-7000-8000-000000000000"}' WHERE id = $1`, box)
+	w.exec(`UPDATE sandbox_events SET cut = true WHERE sequence = 3`)
+	w.exec(`INSERT INTO event_fields (sandbox_id, sequence, birth, names, fields) SELECT id, 3, birth, '{diff}', '{"diff": "long text of a diff"}' FROM sandboxes`)
+	for _, kind := range kinds {
+		for more := true; more; {
+			done, err := w.store.Retain(w.t.Context(), kind, time.Now().Add(time.Hour), time.Now().Add(time.Minute))
+			require.NoError(w.t, err)
+			more = done.More
+		}
+	}
+	return made, box
+}
+
+// Readers of what was removed get 410 with the date; the legacy pages are empty.
+func TestRetention_ReadersGetGone(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made, box := w.expired(task.RetainEvents, task.RetainTranscripts, task.RetainPatches)
+	of := "/api/v1/tasks/" + made.ID
+	for _, path := range []string{
+		wire + box + "/events/" + box + ":1", wire + box + "/files", wire + box + "/integrity", wire + box + "/counts",
+		wire + box + "/stream", wire + box + "/stream?after=1", wire + box + "/transcript", wire + box + "/transcripts/run", wire + box + "/log",
+		of + "/events", of + "/events?after=1:2", of + "/stream", of + "/stream?after=1:2", of + "/transcripts/run", of + "/work/1",
+	} {
+		res := w.call(http.MethodGet, path, nil)
+		require.Equal(t, http.StatusGone, res.status, path)
+		require.Contains(t, string(res.body), time.Now().Add(time.Hour).UTC().Format(time.DateOnly), path)
+	}
+	page := ok[map[string]any](w.call(http.MethodGet, wire+box+"/events", nil), http.StatusOK)
+	require.Empty(t, page["events"])
+	require.EqualValues(t, 0, page["total_count"])
+	require.Empty(t, w.trajectory(box, "").Events)
+	ok[map[string]any](w.call(http.MethodGet, wire+box+"/phase-status", nil), http.StatusOK)
+	ok[client.Task](w.call(http.MethodGet, of, nil), http.StatusOK)
+	ok[map[string]any](w.call(http.MethodGet, of+"/receipt", nil), http.StatusOK)
+	end := ok[client.EventPage](w.call(http.MethodGet, of+"/events?after=1:3", nil), http.StatusOK)
+	require.True(t, end.Done, "who has read all is at the end")
+}
+
+// An event whose large fields were removed is listed; asked for as a whole, it says so.
+func TestRetention_LargeFieldsAlone(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	_, box := w.expired(task.RetainLargeFields)
+	require.Len(t, w.trajectory(box, "").Events, 2)
+	w.call(http.MethodGet, wire+box+"/events/"+box+":3", nil).refused(http.StatusGone, "")
+	ok[client.Event](w.call(http.MethodGet, wire+box+"/events/"+box+":1", nil), http.StatusOK)
+	require.True(t, ok[client.Integrity](w.call(http.MethodGet, wire+box+"/integrity", nil), http.StatusOK).Gapless)
+}
+
+// The operator sees sizes and what expires next; others do not.
+func TestStorage(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(c *api.Config) {
+		c.Retention = task.Retention{Keep: map[string]time.Duration{task.RetainEvents: time.Nanosecond}}
+	})
+	w.call(http.MethodGet, "/api/v1/storage", nil, authorization, w.key(w.org, "write")).refused(http.StatusForbidden, "")
+	got := ok[client.Storage](w.call(http.MethodGet, "/api/v1/storage", nil, authorization, w.key(w.org, "admin")), http.StatusOK)
+	require.Len(t, got.Kinds, len(task.RetentionKinds()))
+	require.Positive(t, *got.Kinds[0].Bytes)
+}

@@ -1,0 +1,62 @@
+package config
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Paths that the first documents of OmoiOS give CALLBACK_URL and MESSAGE_POLL_URL behind the base URL.
+const (
+	legacyEvents   = "/sandbox/events"
+	legacyMessages = "/sandbox/messages"
+)
+
+// legacyBase returns the base URL of the API that a URL of OmoiOS's documents means.
+func legacyBase(raw string) string {
+	raw = strings.TrimRight(raw, "/")
+	for _, path := range []string{legacyEvents, legacyMessages} {
+		if base, ok := strings.CutSuffix(raw, path); ok {
+			return base
+		}
+	}
+	return raw
+}
+
+// legacy applies the variables of OmoiOS that are no settings of their own, and returns what of them cannot hold here.
+func (l *Loaded) legacy(layers []layer) (faults []string) {
+	l.API.CallbackURL = legacyBase(l.API.CallbackURL)
+	if u, err := url.Parse(l.API.CallbackURL); err == nil && (u.RawQuery != "" || u.Fragment != "") {
+		faults = append(faults, "api.callback_url: agents append paths to this URL, so that it must end without a query and a fragment")
+	}
+	if where, raw := variable(layers, "MESSAGE_POLL_URL"); raw != "" && (l.API.CallbackURL == "" || legacyBase(raw) != l.API.CallbackURL) {
+		faults = append(faults, "MESSAGE_POLL_URL ("+where+"): agents take messages from the API at CALLBACK_URL. "+
+			"Give both the same base URL, or leave MESSAGE_POLL_URL out")
+	}
+	if l.Daytona.Execution {
+		faults = append(faults, l.useDaytona())
+	}
+	return nonEmpty(faults)
+}
+
+// useDaytona makes Daytona the usual sandbox, as DAYTONA_SANDBOX_EXECUTION did.
+func (l *Loaded) useDaytona() string {
+	const daytona = "daytona"
+	switch {
+	case l.Daytona.APIKey == "":
+		return "daytona.sandbox_execution: sandboxes at Daytona need a key. Set DAYTONA_API_KEY, or leave DAYTONA_SANDBOX_EXECUTION out"
+	case l.Given("task.sandbox") && l.Task.Sandbox != daytona:
+		return "daytona.sandbox_execution: it asks for sandboxes at Daytona, and task.sandbox is " + l.Task.Sandbox + ". Leave one of the two out"
+	}
+	l.Task.Sandbox = daytona
+	return ""
+}
+
+// variable returns the value of a variable that is no setting, and where it was found.
+func variable(layers []layer, name string) (where, raw string) {
+	for _, l := range layers {
+		if raw = l.vars[name]; raw != "" {
+			return l.name, raw
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,63 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/link"
+)
+
+// polls answers the polls of an inbox, and notes by which name each was asked.
+type polls struct {
+	inbox.Line
+
+	answers []link.Answer // status 0: the answer is lost
+	names   chan string
+}
+
+func (p *polls) Get(ctx context.Context, path string, _ time.Duration) (link.Answer, error) {
+	asked, err := url.Parse(path)
+	if err != nil {
+		return link.Answer{}, err
+	}
+	p.names <- asked.Query().Get("poll")
+	if len(p.answers) == 0 {
+		<-ctx.Done()
+		return link.Answer{}, ctx.Err()
+	}
+	answer := p.answers[0]
+	p.answers = p.answers[1:]
+	if answer.Status == 0 {
+		return answer, errors.New("connection reset")
+	}
+	return answer, nil
+}
+
+// TestRun_RepeatsPoll asks again by the same name until an answer came, and then by another.
+func TestRun_RepeatsPoll(t *testing.T) {
+	t.Parallel()
+	line := &polls{names: make(chan string, 8), answers: []link.Answer{
+		{}, {Status: http.StatusBadGateway}, {Status: http.StatusOK, Body: []byte("[{")}, {Status: http.StatusOK, Body: []byte("[]")},
+	}}
+	box, err := inbox.New(inbox.Config{MinBackoff: time.Millisecond}, line, &receipts{}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { box.Run(ctx); close(done) }()
+	first := <-line.names
+	require.GreaterOrEqual(t, len(first), 8)
+	for range 3 {
+		require.Equal(t, first, <-line.names)
+	}
+	require.NotEqual(t, first, <-line.names)
+	cancel()
+	<-done
+}

@@ -1,0 +1,185 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// A stop of omoi dev takes 10 s at most: freezing, then the API, the worker, freezing what came up
+// meanwhile, and the stack.
+const (
+	freezeTime = 2 * time.Second
+	apiStop    = time.Second
+	workerStop = 2 * time.Second
+)
+
+// thawTime is how long providers have to thaw before the time of a stop ends without them. They are
+// asked again at least so often.
+const thawTime = 10 * time.Second
+
+// boundStop keeps services from taking longer, unless somebody has configured how long they may take.
+func (d *dev) boundStop() {
+	if !d.cfg.Given("api.stop_timeout") {
+		d.cfg.API.StopTimeout = apiStop
+	}
+	if !d.cfg.Given("worker.stop_timeout") {
+		d.cfg.Worker.StopTimeout = workerStop
+	}
+}
+
+// freezer freezes and thaws the sandboxes of this machine.
+type freezer struct {
+	installation string
+	providers    map[string]sandbox.Freezer
+}
+
+func (c *core) freezer(ctx context.Context) (*freezer, error) {
+	installation, err := c.store.Installation(ctx)
+	f := &freezer{installation: installation, providers: map[string]sandbox.Freezer{}}
+	for name, p := range c.found {
+		if one, ok := p.(sandbox.Freezer); ok {
+			f.providers[name] = one
+		}
+	}
+	return f, err
+}
+
+// each asks providers side by side, and returns those that failed.
+func (f *freezer) each(ctx context.Context, of map[string]sandbox.Freezer, act func(sandbox.Freezer, context.Context, string) (int, error)) (total int, failed map[string]sandbox.Freezer, err error) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	failed = map[string]sandbox.Freezer{}
+	for name, p := range of {
+		all.Go(func() {
+			count, perr := act(p, ctx, f.installation)
+			mu.Lock()
+			defer mu.Unlock()
+			total += count
+			if perr != nil {
+				failed[name] = p
+				err = errors.Join(err, fmt.Errorf("%s: %w", name, perr))
+			}
+		})
+	}
+	all.Wait()
+	return total, failed, err
+}
+
+// tend thaws what the last stop froze, once the API answers, and at the stop freezes what runs,
+// before anything else is stopped.
+func (d *dev) tend(ctx context.Context, c *core, f *freezer) error {
+	for !isReady(ctx, d.info.APIURL) && pause.For(ctx, 20*time.Millisecond) == nil {
+	}
+	d.thaw(ctx, c, f)
+	<-ctx.Done()
+	d.farewell(context.WithoutCancel(ctx), c, f)
+	return nil
+}
+
+// thaw lets time count again after the first pass, whatever a provider answers: one that is away
+// for long must not switch off everybody's budgets. It asks those that failed until they succeed,
+// ever less often, or ctx ends.
+func (d *dev) thaw(ctx context.Context, c *core, f *freezer) {
+	left := f.providers
+	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, thawTime) {
+		count, failed, err := f.thawOnce(ctx, left)
+		if count > 0 {
+			d.say("thawed " + counted(count, "sandbox", "sandboxes") + " of the last stop; their agents continue")
+		}
+		if err = errors.Join(err, c.noteThawed(ctx)); err == nil {
+			return
+		}
+		if left = failed; wait == time.Second { // it is told once
+			c.log.WarnContext(ctx, "thaw sandboxes failed", slog.String("retry_in", wait.String()), slog.String("error", err.Error()))
+		}
+		_ = pause.For(ctx, wait)
+	}
+}
+
+func (f *freezer) thawOnce(ctx context.Context, left map[string]sandbox.Freezer) (int, map[string]sandbox.Freezer, error) {
+	ctx, cancel := context.WithTimeout(ctx, thawTime)
+	defer cancel()
+	return f.each(ctx, left, sandbox.Freezer.Thaw)
+}
+
+// noteThawed ends the time of the stop, even if ctx has ended meanwhile.
+func (c *core) noteThawed(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	return c.store.NoteThawed(ctx)
+}
+
+// farewell freezes the agents and says what the next start continues with, and what still costs.
+func (d *dev) farewell(ctx context.Context, c *core, f *freezer) {
+	ctx, cancel := context.WithTimeout(ctx, freezeTime)
+	defer cancel()
+	agents := "agents of this machine keep running, unsupervised and without budget, until the next omoi dev"
+	if !d.opts.LeaveRunning {
+		agents = frozenWords(c.freeze(ctx, f))
+	}
+	d.say("stopping; " + agents)
+	if open, err := c.store.OpenTasks(ctx, 0); err == nil && len(open) > 0 {
+		d.say("the next omoi dev continues with " + tasksOpen(len(open)))
+	}
+	elsewhere, err := c.store.SandboxesElsewhere(ctx)
+	if err != nil {
+		return
+	}
+	for _, one := range elsewhere {
+		d.say("keeps running: " + one.String())
+	}
+}
+
+// freeze returns how many sandboxes are frozen. That they are is written before, for a stop may be
+// cut short, and taken back if it fails: agents that nobody froze work, and their time counts.
+func (c *core) freeze(ctx context.Context, f *freezer) (int, error) {
+	if err := c.store.NoteFrozen(ctx); err != nil {
+		c.log.WarnContext(ctx, "note frozen sandboxes failed; the time of the stop will count", slog.String("error", err.Error()))
+	}
+	count, _, err := f.each(ctx, f.providers, sandbox.Freezer.Freeze)
+	if err == nil {
+		return count, nil
+	}
+	c.log.WarnContext(ctx, "freeze sandboxes failed", slog.String("error", err.Error()))
+	if nerr := c.noteThawed(ctx); nerr != nil {
+		c.log.WarnContext(ctx, "note that sandboxes run failed; the time of the stop will not count", slog.String("error", nerr.Error()))
+	}
+	return count, err
+}
+
+// frozenWords says what became of the agents.
+func frozenWords(count int, err error) string {
+	switch {
+	case err != nil:
+		return fmt.Sprintf("cannot freeze all agents of this machine: %s. Those that are not frozen keep running", task.MessageOf(err))
+	case count == 0:
+		return "no agent runs on this machine"
+	}
+	return counted(count, "sandbox is frozen: its agent does", "sandboxes are frozen: their agents do") + " nothing until the next omoi dev, and the time does not count"
+}
+
+// freezeLate freezes what came up while the services stopped.
+func (d *dev) freezeLate(ctx context.Context, c *core, f *freezer) {
+	if d.opts.LeaveRunning {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_, _ = c.freeze(ctx, f) // it has logged why not
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}

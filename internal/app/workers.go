@@ -1,0 +1,104 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// workersPoll is an error while a task queue that is needed has no worker. Workers report to the database, so
+// that this is known while Temporal is down.
+func (c *core) workersPoll(ctx context.Context) error {
+	missing, err := c.queuesWithoutWorker(ctx)
+	if err != nil || missing == "" {
+		return err
+	}
+	return task.Errorf(task.CodeUnavailable, "%s", missing)
+}
+
+// queuesWithoutWorker says which task queues that are needed have no worker; empty: none.
+func (c *core) queuesWithoutWorker(ctx context.Context) (string, error) {
+	hosts, err := c.store.Hosts(ctx)
+	if err != nil {
+		return "", err
+	}
+	online, missing := 0, []string{}
+	for _, h := range hosts {
+		switch {
+		case h.Beats:
+			online++
+		case h.LostAt == nil && h.Live+h.Unverified > 0:
+			missing = append(missing, fmt.Sprintf("No worker polls %s: host %s holds %d sandboxes and reported last at %s. Next: start its worker, or omoi hosts",
+				contract.QueueHost(h.ID), hostName(h), h.Live+h.Unverified, h.SeenAt.UTC().Format(time.RFC3339)))
+		}
+	}
+	if online == 0 {
+		missing = append([]string{fmt.Sprintf("No worker polls %s and %s: tasks are accepted and wait. Next: omoi worker", contract.QueueTasks, contract.QueueSandboxes)}, missing...)
+	}
+	return strings.Join(missing, "; "), nil
+}
+
+// workersOnline names the workers that report, their versions and their task queues.
+func (c *core) workersOnline(ctx context.Context) string {
+	hosts, _ := c.store.Hosts(ctx) // the check has told of an error
+	online := []string{}
+	for _, h := range hosts {
+		if h.Beats {
+			online = append(online, fmt.Sprintf("%s, version %s, polls %s, %s and %s", hostName(h), h.Version,
+				contract.QueueTasks, contract.QueueSandboxes, contract.QueueHost(h.ID)))
+		}
+	}
+	return strings.Join(online, "; ")
+}
+
+// hostName is what people call a host.
+func hostName(h task.Host) string {
+	if h.Name == "" {
+		return h.ID
+	}
+	return h.Name
+}
+
+// watchWorkers raises an alert when two looks in turn find a queue without a worker, and takes it back. One look
+// may fall into the start of a worker.
+func (c *core) watchWorkers(ctx context.Context) error {
+	tick := time.NewTicker(3 * c.cfg.Worker.HostBeat) // as long as a worker may be silent
+	defer tick.Stop()
+	for missed := 0; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		missed = c.lookAtWorkers(ctx, missed)
+	}
+}
+
+// lookAtWorkers is one look; missed counts the looks in turn that found a queue without a worker.
+func (c *core) lookAtWorkers(ctx context.Context, missed int) int {
+	const source = "workers"
+	text, err := c.queuesWithoutWorker(ctx)
+	switch {
+	case err != nil:
+		return missed // the database tells nothing of workers
+	case text == "":
+		missed = 0
+	default:
+		missed++
+	}
+	if missed == 2 { //nolint:mnd // told once
+		c.log.ErrorContext(ctx, "task queue without a worker", slog.String("alert", text))
+	}
+	if missed == 1 {
+		return missed
+	}
+	if err := c.store.SetAlarm(ctx, source, text); err != nil && ctx.Err() == nil {
+		c.log.WarnContext(ctx, "alarm not noted", slog.String("about", source), slog.String("error", err.Error()))
+	}
+	return missed
+}

@@ -1,0 +1,73 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newStorage(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "storage",
+		Short: "Show stored data by kind, and what the next retention pass removes",
+		Args:  NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return s.storage(cmd.Context()) },
+	}
+}
+
+func (s *session) storage(ctx context.Context) error {
+	api, err := s.api()
+	if err != nil {
+		return err
+	}
+	found, err := api.Storage(ctx)
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return s.printJSON(found)
+	}
+	rows := [][]string{{"KIND", "SIZE", "KEPT", "NEXT PASS REMOVES"}}
+	for _, k := range found.Kinds {
+		rows = append(rows, []string{
+			strings.ReplaceAll(k.Kind, "_", " "), sizeWords(k.Bytes), task.KeepWords(time.Duration(k.KeepSeconds * float64(time.Second))), expiredWords(k),
+		})
+	}
+	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	return nil
+}
+
+// sizeWords is a size in the unit that fits.
+func sizeWords(bytes *int64) string {
+	if bytes == nil {
+		return "-"
+	}
+	size, unit := float64(*bytes), 0
+	for units := 4; size >= 1024 && unit < units; unit++ {
+		size /= 1024
+	}
+	return fmt.Sprintf("%.4g %s", size, []string{"B", "KiB", "MiB", "GiB", "TiB"}[unit])
+}
+
+// expiredWords say what the next pass removes of a kind.
+func expiredWords(k client.StorageKind) string {
+	count := strconv.FormatInt(k.Expired, 10)
+	switch {
+	case k.Expired == 0:
+		return "nothing"
+	case k.Kind == task.RetainBusRows:
+		return count + " rows"
+	case k.Kind == task.RetainBranches, k.Kind == task.RetainRefs:
+		return "of " + count + " tasks"
+	case k.ExpiredRows > 0:
+		return strconv.FormatInt(k.ExpiredRows, 10) + " events of " + count + " sandboxes"
+	}
+	return "of " + count + " sandboxes"
+}

@@ -1,0 +1,32 @@
+package taskcmd_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+func TestStorage_ShowsSizesAndWhatExpires(t *testing.T) {
+	t.Parallel()
+	size := int64(3 << 20)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/storage", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Storage{At: time.Now(), Kinds: []client.StorageKind{
+			{Kind: "events", Bytes: &size, KeepSeconds: (180 * 24 * time.Hour).Seconds(), Expired: 2, ExpiredRows: 70},
+			{Kind: "bus_rows", Bytes: &size},
+			{Kind: "refs", KeepSeconds: 90, Expired: 4},
+		}})
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	got := (&fakeAPI{t: t, url: server.URL}).omoi("storage")
+	require.Zero(t, got.code, got.err)
+	require.Regexp(t, `events +3 MiB +180 days +70 events of 2 sandboxes`, got.out)
+	require.Regexp(t, `bus rows +3 MiB +forever +nothing`, got.out)
+	require.Regexp(t, `refs +- +1m30s +of 4 tasks`, got.out)
+}

@@ -1,0 +1,21 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Storage is the answer of GET /api/v1/storage.
+type Storage = task.Storage
+
+// StorageKind is one element of it.
+type StorageKind = task.StorageKind
+
+// Storage returns the size of stored data by kind, and what the next retention pass removes.
+func (c *Client) Storage(ctx context.Context) (Storage, error) {
+	var out Storage
+	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/storage"}, &out)
+	return out, err
+}

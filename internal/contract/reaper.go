@@ -1,0 +1,36 @@
+package contract
+
+// ReaperTarget is a provider to be asked for its sandboxes, and the queue on which to ask it.
+type ReaperTarget struct {
+	Provider string `json:"provider"`
+	Queue    string `json:"queue"`
+}
+
+// Targets is the answer of [ReaperTargets].
+type Targets struct {
+	Targets []ReaperTarget `json:"targets,omitempty"`
+}
+
+// FindOrphansInput is the input of [FindOrphans]; without a provider the ledger alone is asked.
+type FindOrphansInput struct {
+	Provider string `json:"provider,omitempty"`
+}
+
+// Repaired is the answer of [RepairTasks].
+type Repaired struct {
+	Abandoned int `json:"abandoned"`
+}
+
+// Rest is the answer of [RestReaper].
+type Rest struct {
+	Paused bool `json:"paused"`
+}
+
+// ReaperReport is the result of a [ReaperWorkflow].
+type ReaperReport struct {
+	Alive     int    `json:"alive"`
+	Orphans   int    `json:"orphans"`
+	Abandoned int    `json:"abandoned"`
+	Alarm     string `json:"alarm,omitempty"`
+	Paused    bool   `json:"paused,omitempty"`
+}

@@ -1,0 +1,104 @@
+package credential
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// sealedMark begins an encrypted value of a task's env: sealed:<key id>:<nonce and ciphertext in base64>.
+const sealedMark = "sealed:"
+
+// envBound is what a sealed value of a task's env is bound to: elsewhere it cannot be opened.
+func envBound(organizationID, name, keyID string) []byte {
+	return []byte(strings.Join([]string{"omoi task env", organizationID, name, keyID}, "\x00"))
+}
+
+// SealEnv encrypts a value of a task's env, unless it is sealed by the first key already.
+func (r *Ring) SealEnv(organizationID, name, value string) string {
+	if _, err := r.OpenEnv(organizationID, name, value); err == nil && strings.HasPrefix(value, sealedMark+r.first+":") {
+		return value
+	}
+	key := r.keys[r.first]
+	nonce := make([]byte, key.NonceSize(), key.NonceSize()+len(value)+key.Overhead())
+	_, _ = rand.Read(nonce) // never fails
+	sealed := key.Seal(nonce, nonce, []byte(value), envBound(organizationID, name, r.first))
+	return sealedMark + r.first + ":" + base64.StdEncoding.EncodeToString(sealed)
+}
+
+// OpenEnv decrypts a value of a task's env. A value that was stored before values were sealed is returned as it is.
+func (r *Ring) OpenEnv(organizationID, name, value string) (string, error) {
+	rest, sealed := strings.CutPrefix(value, sealedMark)
+	if !sealed {
+		return value, nil
+	}
+	keyID, encoded, _ := strings.Cut(rest, ":")
+	key, ok := r.keys[keyID]
+	if !ok {
+		return "", task.Errorf(task.CodeNotFound, "The variable %s of the task's env is encrypted with a key that this server does not have. "+
+			"Next: put that key into OMOI_CREDENTIAL_KEYS", name)
+	}
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	if size := key.NonceSize(); err == nil && len(raw) >= size {
+		var text []byte
+		if text, err = key.Open(nil, raw[:size], raw[size:], envBound(organizationID, name, keyID)); err == nil {
+			return string(text), nil
+		}
+	}
+	return "", task.Errorf(task.CodeNotFound, "The variable %s of the task's env cannot be decrypted: it was changed in the database.", name).WithCause(err)
+}
+
+// TaskEnv is the env of a task as it is stored.
+type TaskEnv struct {
+	TaskID         string
+	OrganizationID string
+	Env            map[string]string
+}
+
+// rotateEnvs encrypts the env of every task under the first key, those that were stored before envs were encrypted too.
+func (s *Service) rotateEnvs(ctx context.Context, done *Rotation) error {
+	const page = 100
+	for after := ""; ; {
+		all, err := s.store.TaskEnvs(ctx, after, page)
+		if err != nil {
+			return fmt.Errorf("rotate the env of tasks: %w", err)
+		}
+		for _, e := range all {
+			if err := s.rotateEnv(ctx, e, done); err != nil {
+				return err
+			}
+			after = e.TaskID
+		}
+		if len(all) < page {
+			return nil
+		}
+	}
+}
+
+func (s *Service) rotateEnv(ctx context.Context, was TaskEnv, done *Rotation) error {
+	env, changed := make(map[string]string, len(was.Env)), false
+	for name, value := range was.Env {
+		plain, err := s.ring.OpenEnv(was.OrganizationID, name, value)
+		if err != nil {
+			done.Unreadable++
+			keyID, _, _ := strings.Cut(strings.TrimPrefix(value, sealedMark), ":")
+			done.Missing = with(done.Missing, keyID)
+			return nil //nolint:nilerr // the others can be rotated all the same
+		}
+		if env[name] = value; !strings.HasPrefix(value, sealedMark+s.ring.first+":") {
+			env[name], changed = s.ring.SealEnv(was.OrganizationID, name, plain), true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	resealed, err := s.store.ResealTaskEnv(ctx, was, env)
+	if resealed {
+		done.Envs++
+	}
+	return err
+}

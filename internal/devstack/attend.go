@@ -1,0 +1,81 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+)
+
+// attendPeriod is the time between two looks at a part that runs.
+const attendPeriod = 2 * time.Second
+
+// attend bounds the log of a part, and ends a part that runs and does not answer. It returns when
+// the part has ended, or life is over.
+func (p part) attend(life context.Context, c *child) {
+	tick := time.NewTicker(attendPeriod)
+	defer tick.Stop()
+	var silent time.Duration
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-c.done:
+			return
+		case <-tick.C:
+		}
+		if err := boundLog(c.log, p.cfg.LogLimit); err != nil {
+			p.cfg.Log.WarnContext(life, "bound log failed", slog.String("part", p.name), slog.String("error", err.Error()))
+		}
+		if silent = p.silence(life, silent); silent >= p.cfg.Wedged {
+			p.cfg.Log.ErrorContext(life, "part does not answer and is stopped", slog.String("part", p.name), slog.Duration("silent", silent))
+			if err := c.stop(askLimit); err != nil {
+				p.cfg.Log.ErrorContext(life, "stop part failed", slog.String("part", p.name), slog.String("error", err.Error()))
+			}
+			return
+		}
+	}
+}
+
+// silence is how long a part has not answered by now, of the time in which omoi itself ran: a look
+// counts no more than it may take, however long the machine slept in it.
+func (p part) silence(life context.Context, before time.Duration) time.Duration {
+	if p.answers == nil {
+		return 0
+	}
+	began := time.Now()
+	if patiently(life, p.answers) == nil {
+		return 0
+	}
+	return before + attendPeriod + min(time.Since(began), askLimit)
+}
+
+// boundLog moves a log that is longer than limit aside, where it replaces the one before. The
+// part goes on writing to the same file, to its end.
+func boundLog(path string, limit int64) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() <= limit {
+		return nil //nolint:nilerr // a log that is not there is not too long
+	}
+	if err := copyFile(path+".old", path); err != nil {
+		return err
+	}
+	return os.Truncate(path, 0)
+}
+
+func copyFile(to, from string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("keep log: %w", err)
+	}
+	defer func() { _ = in.Close() }() // only read
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep log: %w", err)
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,85 @@
+package devstack_test
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/devstack"
+)
+
+// A Temporal whose process runs and whose store does not answer is restarted.
+func TestTemporal_RestartedWhenItsStoreDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	path, err := devstack.FindTemporal("")
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("SKIPPED: no python3 on this machine to lock a SQLite file with")
+	}
+	// with its own journal mode, since a lock keeps no reader of a write-ahead log out
+	cfg, starts := ofTemporal(t, "exec "+path+` "$@" --sqlite-pragma journal_mode=delete`)
+	cfg.Wedged = 3 * time.Second
+	said, log := io.Pipe()
+	defer said.Close()
+	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	stopped := make(chan struct{})
+	go func() {
+		defer func() { _, _ = io.Copy(io.Discard, said) }()
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			if strings.Contains(lines.Text(), "part does not answer and is stopped") {
+				close(stopped)
+				return
+			}
+		}
+	}()
+	start(t, cfg)
+	require.Equal(t, 1, starts())
+	const hold = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)\n" +
+		"c.execute('BEGIN EXCLUSIVE')\nprint('held', flush=True)\nsys.stdin.read()"
+	lock := exec.CommandContext(t.Context(), python, "-c", hold, filepath.Join(cfg.Home, "temporal.db"))
+	in, err := lock.StdinPipe()
+	require.NoError(t, err)
+	out, err := lock.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, lock.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "held\n", line)
+	select {
+	case <-stopped:
+	case <-time.After(time.Minute):
+		t.Error("Temporal still runs, and answers nobody")
+	}
+	require.Eventually(t, func() bool { return starts() > 1 }, time.Minute, 50*time.Millisecond)
+	require.NoError(t, in.Close())
+	require.NoError(t, lock.Wait())
+}
+
+// A log that grows is moved aside at its limit, while the part writes to it.
+func TestPartLogIsBounded(t *testing.T) {
+	t.Parallel()
+	path, err := devstack.FindTemporal("")
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	cfg, _ := ofTemporal(t, `yes | head -c 5000 >&2; exec `+path+` "$@"`)
+	cfg.LogLimit = 4000
+	start(t, cfg)
+	log := filepath.Join(cfg.Home, "temporal.log")
+	require.Eventually(t, func() bool {
+		info, err := os.Stat(log)
+		kept, kerr := os.Stat(log + ".old")
+		return err == nil && kerr == nil && info.Size() < cfg.LogLimit && kept.Size() >= 5000
+	}, time.Minute, 20*time.Millisecond)
+}

@@ -1,0 +1,57 @@
+package postgres
+
+import (
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// classOfStop is the failure class of a continuous run that ended without passing: its
+// limits are named max_iterations_reached and so on.
+func classOfStop(reason string) task.FailureClass {
+	if strings.HasPrefix(reason, "max_") {
+		return task.ClassStopped
+	}
+	return task.ClassAgentError
+}
+
+// classOfFailure returns the class that a sandbox names, if it is one that a sandbox may know. Legacy
+// workers name none: their text tells.
+func classOfFailure(data milestoneData) task.FailureClass {
+	for _, named := range []string{data.FailureClass, data.Class} {
+		switch class := task.FailureClass(named); class { //nolint:exhaustive // the rest are not a sandbox's to say
+		case task.ClassInfrastructure, task.ClassProviderLimit, task.ClassResources, task.ClassStopped,
+			task.ClassInvalidInput, task.ClassCredentials:
+			return class
+		}
+	}
+	if data.FailureClass == "" && data.Class == "" {
+		return classOfText(readText(data.Error))
+	}
+	return task.ClassAgentError
+}
+
+// permanentTexts are the errors that OmoiOS never retried, in lower case.
+//
+//nolint:gochecknoglobals // a constant table
+var permanentTexts = []struct {
+	text  string
+	class task.FailureClass
+}{
+	{"authentication failed", task.ClassCredentials},
+	{"permission denied", task.ClassInvalidInput},
+	{"access denied", task.ClassInvalidInput},
+	{"syntax error", task.ClassInvalidInput},
+}
+
+// classOfText returns the failure class of the error text of a legacy worker. It is the only place
+// where such a text decides anything: from here on the class does.
+func classOfText(text string) task.FailureClass {
+	text = strings.ToLower(text)
+	for _, p := range permanentTexts {
+		if strings.Contains(text, p.text) {
+			return p.class
+		}
+	}
+	return task.ClassAgentError
+}

@@ -1,0 +1,88 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+)
+
+// sealEnv returns an execution config whose env is encrypted. One that cannot be read stays as it is: nobody can use it.
+func (s *Store) sealEnv(organizationID string, config json.RawMessage) json.RawMessage {
+	if s.cfg.Ring == nil {
+		return config
+	}
+	return mapEnv(config, func(name, value string) string { return s.cfg.Ring.SealEnv(organizationID, name, value) })
+}
+
+// openEnv returns an execution config for those who read it. A value that cannot be decrypted stays as it is.
+func (s *Store) openEnv(organizationID string, config json.RawMessage) json.RawMessage {
+	if s.cfg.Ring == nil {
+		return config
+	}
+	return mapEnv(config, func(name, value string) string {
+		if plain, err := s.cfg.Ring.OpenEnv(organizationID, name, value); err == nil {
+			return plain
+		}
+		return value
+	})
+}
+
+// openForAgent decrypts a task's env. What cannot be decrypted is left out, and the error says so.
+func (s *Store) openForAgent(organizationID string, env map[string]string) (unreadable error) {
+	if s.cfg.Ring == nil {
+		return nil
+	}
+	for name, value := range env {
+		plain, err := s.cfg.Ring.OpenEnv(organizationID, name, value)
+		if env[name] = plain; err != nil {
+			delete(env, name)
+			unreadable = err
+		}
+	}
+	return unreadable
+}
+
+func mapEnv(config json.RawMessage, edit func(name, value string) string) json.RawMessage {
+	whole := readObject(config)
+	var env map[string]string
+	if json.Unmarshal(whole["env"], &env) != nil || len(env) == 0 {
+		return config
+	}
+	for name, value := range env {
+		env[name] = edit(name, value)
+	}
+	whole.set("env", env)
+	out, err := json.Marshal(whole)
+	if err != nil {
+		return config
+	}
+	return out
+}
+
+// TaskEnvs implements [credential.Store].
+func (s *Store) TaskEnvs(ctx context.Context, afterID string, limit int) ([]credential.TaskEnv, error) {
+	const before = "00000000-0000-0000-0000-000000000000"
+	rows, err := s.q.TaskEnvs(ctx, cmp.Or(afterID, before), int32(limit)) //nolint:gosec // G115: a page
+	return mapAll(rows, func(r db.TaskEnvsRow) credential.TaskEnv {
+		e := credential.TaskEnv{TaskID: r.ID, OrganizationID: r.OrganizationID}
+		_ = json.Unmarshal(r.Env, &e.Env) // nothing to encrypt where it holds no texts
+		return e
+	}), translate("read the env of tasks", err)
+}
+
+// ResealTaskEnv implements [credential.Store].
+func (s *Store) ResealTaskEnv(ctx context.Context, was credential.TaskEnv, env map[string]string) (bool, error) {
+	before, err := json.Marshal(was.Env)
+	if err != nil {
+		return false, err
+	}
+	after, err := json.Marshal(env)
+	if err != nil {
+		return false, err
+	}
+	n, err := s.q.ResealTaskEnv(ctx, db.ResealTaskEnvParams{Env: after, ID: was.TaskID, Was: before})
+	return n > 0, translate("encrypt the env of task "+was.TaskID+" again", err)
+}

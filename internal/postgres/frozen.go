@@ -1,0 +1,35 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// NoteFrozen writes that the sandboxes of this machine are frozen from now on. Until [Store.NoteThawed]
+// time counts neither against budgets nor as time of a sandbox or of an attempt.
+func (s *Store) NoteFrozen(ctx context.Context) error {
+	return translate("note that sandboxes are frozen", s.q.NoteFrozen(ctx))
+}
+
+// NoteThawed writes that they are thawed.
+func (s *Store) NoteThawed(ctx context.Context) error {
+	return translate("note that sandboxes are thawed", s.q.NoteThawed(ctx))
+}
+
+// FrozenTime returns how long the sandbox of an attempt was frozen since the attempt was assigned.
+func (s *Store) FrozenTime(ctx context.Context, sandboxID string) (time.Duration, error) {
+	seconds, err := s.q.FrozenTime(ctx, sandboxID)
+	return age(seconds), translate("read how long sandbox "+sandboxID+" was frozen", err)
+}
+
+// SandboxesElsewhere lists the sandboxes that exist at providers elsewhere, which a stop of this machine does not end.
+func (s *Store) SandboxesElsewhere(ctx context.Context) ([]task.Elsewhere, error) {
+	rows, err := s.q.SandboxesElsewhere(ctx)
+	out := make([]task.Elsewhere, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, task.Elsewhere{SandboxID: r.ID, Provider: r.Provider, TaskID: r.TaskID, PerHour: r.Hour, Currency: r.Currency})
+	}
+	return out, translate("list sandboxes elsewhere", err)
+}

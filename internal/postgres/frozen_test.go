@@ -1,0 +1,51 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Time in which sandboxes are frozen is no time of an attempt, and counts against no budget.
+func TestFrozenTimeCountsNowhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(1), "")
+	live := w.running(a)
+	w.exec(`UPDATE sandboxes SET provider = 'local', made_at = now() - interval '10 hours', started_at = now() - interval '10 hours' WHERE id = $1`, live.SandboxID)
+	w.exec(`UPDATE attempts SET assigned_at = now() - interval '10 hours', started_at = now() - interval '10 hours'`)
+	w.exec(`UPDATE tasks SET created_at = now() - interval '11 hours'`)
+	used := func() task.Use {
+		spent, err := w.store.TaskBudget(t.Context(), w.org, a.id)
+		require.NoError(t, err)
+		return spent.Used
+	}
+	require.InDelta(t, 10*3600, used().SandboxSeconds, 60)
+	require.InDelta(t, 11*3600, used().WallClockS, 60)
+
+	require.NoError(t, w.store.NoteFrozen(t.Context()))
+	require.NoError(t, w.store.NoteFrozen(t.Context()), "a stop that was cut short is repeated")
+	w.exec(`UPDATE outages SET since = now() - interval '9 hours' WHERE part = 'frozen'`)
+	frozen, err := w.store.FrozenTime(t.Context(), live.SandboxID)
+	require.NoError(t, err)
+	require.InDelta(t, 9*3600, frozen.Seconds(), 60, "while it lasts")
+	require.NoError(t, w.store.NoteThawed(t.Context()))
+	require.NoError(t, w.store.NoteThawed(t.Context()))
+	w.exec(`UPDATE outages SET until = now() - interval '1 hour' WHERE part = 'frozen'`)
+	frozen, err = w.store.FrozenTime(t.Context(), live.SandboxID)
+	require.NoError(t, err)
+	require.InDelta(t, 8*3600, frozen.Seconds(), 60)
+	require.InDelta(t, 2*3600, used().SandboxSeconds, 60)
+	require.InDelta(t, 3*3600, used().WallClockS, 60)
+
+	w.exec(`UPDATE sandboxes SET provider = 'daytona', state = 'running'`)
+	frozen, err = w.store.FrozenTime(t.Context(), live.SandboxID)
+	require.NoError(t, err)
+	require.Zero(t, frozen, "a sandbox elsewhere is never frozen")
+	elsewhere, err := w.store.SandboxesElsewhere(t.Context())
+	require.NoError(t, err)
+	require.Len(t, elsewhere, 1)
+}

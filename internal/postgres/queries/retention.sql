@@ -1,0 +1,79 @@
+-- name: Clock :one
+SELECT clock_timestamp()::timestamptz AS now;
+
+-- name: MarkExpired :execrows
+-- Notes what is to be removed of sandboxes that ended before a moment.
+INSERT INTO removals (subject, kind, removed_at)
+SELECT e.id, @kind, @now FROM ended_sandboxes e
+WHERE e.ended_at < @before::timestamptz AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = e.id AND r.kind = @kind)
+LIMIT @most ON CONFLICT DO NOTHING;
+
+-- name: OpenRemovals :many
+-- Of one month after the other.
+SELECT s.id, s.birth, s.head FROM removals r JOIN sandboxes s ON s.id = r.subject
+WHERE r.kind = @kind AND NOT r.done ORDER BY s.birth, s.id LIMIT @most;
+
+-- name: SettleRemovals :exec
+UPDATE removals SET done = true WHERE kind = @kind AND subject = ANY (@ids::text[]);
+
+-- name: RemoveEvents :execrows
+DELETE FROM sandbox_events WHERE birth = @birth AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
+
+-- name: RemoveEventFields :execrows
+DELETE FROM event_fields WHERE birth = @birth AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
+
+-- name: RemoveCounts :exec
+WITH places AS (DELETE FROM event_places p WHERE p.sandbox_id = ANY (@ids::text[])),
+    logs AS (DELETE FROM log_parts l WHERE l.sandbox_id = ANY (@ids::text[]))
+DELETE FROM event_counts c WHERE c.sandbox_id = ANY (@ids::text[]);
+
+-- name: EmptyFields :execrows
+-- Their names stay, so that readers see what an event once had.
+UPDATE event_fields SET fields = '{}'
+WHERE birth = @birth AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until AND pg_column_size(fields) > 16;
+
+-- name: EmptyTranscripts :execrows
+-- Their rows stay, so that a later attempt is told that there was one.
+UPDATE transcripts SET content = '' WHERE sandbox_id = ANY (@ids::text[]) AND octet_length(content) > 0;
+
+-- name: RemovePatches :execrows
+DELETE FROM texts WHERE id IN (SELECT (s.salvage ->> 'ref')::uuid FROM sandboxes s
+    WHERE s.id = ANY (@ids::text[]) AND s.salvage ->> 'kind' = 'patch' AND s.salvage ->> 'ref' <> '');
+
+-- name: RemoveBusRows :execrows
+-- Not those of open tasks. Rows of sandboxes name their task.
+DELETE FROM bus_events WHERE id = ANY (ARRAY(
+    SELECT b.id FROM bus_events b WHERE b.created_at < @before::timestamptz AND coalesce(b.payload ->> 'task_id', b.entity_id) NOT IN (
+        SELECT t.id::text FROM tasks t WHERE t.status NOT IN ('completed', 'failed', 'cancelled'))
+    ORDER BY b.id LIMIT @most));
+
+-- name: RemovedAt :many
+-- When retention removed a kind of data of a sandbox; none while it is kept.
+SELECT removed_at FROM removals WHERE subject = @subject AND kind = @kind;
+
+-- name: TaskRemovals :many
+-- Likewise of the sandboxes of a task.
+SELECT s.id, r.removed_at FROM sandboxes s JOIN removals r ON r.subject = s.id AND r.kind = @kind WHERE s.task_id = @task_id;
+
+-- name: ExpiredGit :many
+-- Ended tasks with a branch that no younger task shares.
+SELECT t.id, p.repo, t.user_id, t.project_id FROM ended_tasks e JOIN tasks t ON t.id = e.id JOIN projects p ON p.id = t.project_id
+WHERE e.ended_at < @before::timestamptz AND p.repo <> '' AND t.branch_name IS NOT NULL AND t.id > @after
+    AND (@kind::text <> 'branches' OR t.pull_request_number IS NULL)
+    AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = t.id::text AND r.kind = @kind::text AND r.removed_at >= e.ended_at)
+    AND NOT EXISTS (SELECT FROM tasks o WHERE o.project_id = t.project_id AND o.branch_name = t.branch_name
+        AND (o.completed_at IS NULL OR o.completed_at >= @before::timestamptz))
+ORDER BY t.id LIMIT @most;
+
+-- name: NoteRemoval :exec
+INSERT INTO removals (subject, kind, removed_at, done) VALUES (@subject, @kind, @removed_at, true)
+ON CONFLICT (subject, kind) DO UPDATE SET removed_at = excluded.removed_at, done = true;
+
+-- name: ExpiredBoxes :one
+-- What the next pass marks of a kind, and what an earlier one has left.
+SELECT (count(*) + (SELECT count(*) FROM removals o WHERE o.kind = @kind AND NOT o.done))::bigint AS boxes, coalesce(sum(e.head), 0)::bigint AS events
+FROM ended_sandboxes e WHERE e.ended_at < @before::timestamptz AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = e.id AND r.kind = @kind);
+
+-- name: ExpiredBusRows :one
+SELECT count(*) FROM bus_events b WHERE b.created_at < @before::timestamptz AND coalesce(b.payload ->> 'task_id', b.entity_id) NOT IN (
+    SELECT t.id::text FROM tasks t WHERE t.status NOT IN ('completed', 'failed', 'cancelled'));

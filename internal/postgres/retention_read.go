@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// ExpiredGit lists tasks that ended before a moment, beyond an ID, whose branch or refs are still to be removed.
+func (s *Store) ExpiredGit(ctx context.Context, kind string, before time.Time, after string, most int) ([]task.ExpiredGit, error) {
+	const first = "00000000-0000-0000-0000-000000000000"
+	rows, err := s.q.ExpiredGit(ctx, db.ExpiredGitParams{
+		Before: before, After: orDefault(after, first), Kind: kind, Most: int32(most), //nolint:gosec // G115: a constant
+	})
+	return mapAll(rows, func(r db.ExpiredGitRow) task.ExpiredGit {
+		return task.ExpiredGit{TaskID: r.ID, Repo: r.Repo, UserID: deref(r.UserID), ProjectID: r.ProjectID}
+	}), translate("list expired "+kind, err)
+}
+
+// NoteRemoval records that a kind of a task's data was removed.
+func (s *Store) NoteRemoval(ctx context.Context, kind, taskID string, now time.Time) error {
+	return translate("record a removal", s.q.NoteRemoval(ctx, db.NoteRemovalParams{Subject: taskID, Kind: kind, RemovedAt: now}))
+}
+
+// sqlSizes are the sizes of the tables that hold each kind.
+const sqlSizes = `SELECT k.kind, sum(pg_total_relation_size(t.relid))::bigint FROM (VALUES
+		('events', 'sandbox_events'), ('events', 'event_places'), ('events', 'event_counts'), ('events', 'log_parts'), ('large_fields', 'event_fields'),
+		('transcripts', 'transcripts'), ('patches', 'texts'), ('bus_rows', 'bus_events')) k (kind, name)
+	CROSS JOIN LATERAL (SELECT relid FROM pg_partition_tree(k.name::regclass) UNION SELECT k.name::regclass) t GROUP BY k.kind`
+
+// Storage returns the size of each kind, and what the next retention pass removes by these rules.
+func (s *Store) Storage(ctx context.Context, rules task.Retention) (task.Storage, error) {
+	now, err := s.q.Clock(ctx)
+	if err != nil {
+		return task.Storage{}, translate("read the clock", err)
+	}
+	out := task.Storage{At: now.Add(rules.Ahead).UTC()}
+	sizes, err := s.sizes(ctx)
+	if err != nil {
+		return out, translate("measure tables", err)
+	}
+	for _, kind := range task.RetentionKinds() {
+		one := task.StorageKind{Kind: kind, KeepSeconds: rules.Keep[kind].Seconds()}
+		if size, known := sizes[kind]; known {
+			one.Bytes = &size
+		}
+		if rules.Keep[kind] > 0 {
+			err = s.countExpired(ctx, &one, out.At.Add(-rules.Keep[kind]))
+		}
+		if err != nil {
+			return out, translate("count expired "+kind, err)
+		}
+		out.Kinds = append(out.Kinds, one)
+	}
+	return out, nil
+}
+
+func (s *Store) sizes(ctx context.Context) (map[string]int64, error) {
+	rows, err := s.pool.Query(ctx, sqlSizes)
+	if err != nil {
+		return nil, err
+	}
+	found, kind, size := map[string]int64{}, "", int64(0)
+	_, err = pgx.ForEachRow(rows, []any{&kind, &size}, func() error {
+		found[kind] = size
+		return nil
+	})
+	return found, err
+}
+
+// countExpired counts what the next pass removes of a kind.
+func (s *Store) countExpired(ctx context.Context, one *task.StorageKind, before time.Time) (err error) {
+	const all = 1_000_000
+	switch one.Kind {
+	case task.RetainBusRows:
+		one.Expired, err = s.q.ExpiredBusRows(ctx, before)
+	case task.RetainBranches, task.RetainRefs:
+		var found []task.ExpiredGit
+		found, err = s.ExpiredGit(ctx, one.Kind, before, "", all)
+		one.Expired = int64(len(found))
+	default:
+		var row db.ExpiredBoxesRow
+		row, err = s.q.ExpiredBoxes(ctx, one.Kind, before)
+		one.Expired = row.Boxes
+		if one.Kind == task.RetainEvents {
+			one.ExpiredRows = row.Events
+		}
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// beating is an agent of two processes. The child's work shows in a file.
+const beating = `(while :; do echo x >> beats; sleep 0.01; done) & trap 'echo heard; exit 7' TERM; echo up; while :; do sleep 0.05; done`
+
+// frozen starts a sandbox whose programs are then frozen, and answers another provider over the
+// same place, as the next process of omoi has it.
+func (s *suite) frozen(t T) (sandbox.Labels, sandbox.Freezer, sandbox.Provider) {
+	t.Helper()
+	f, ok := s.p.(sandbox.Freezer)
+	need(t, ok && s.Reopen != nil, "freeze sandboxes")
+	labels := s.start(t, beating)
+	s.eventually(t, "the agent works", func() bool { return s.sh(t, labels, "test -s beats").ExitCode == 0 })
+	next := s.Reopen(t)
+	count, err := f.Freeze(t.Context(), s.installation)
+	require.NoError(t, err)
+	require.Equal(t, 1, count)
+	return labels, f, next
+}
+
+func freezeStopsAll(s *suite) {
+	t := s.t
+	labels, f, next := s.frozen(t)
+	before := s.read(t, labels, "/workspace/beats")
+	late := s.ensure(t)
+	code(t, task.CodeUnavailable, s.p.Start(t.Context(), late, shell("sleep 600")))
+	_, err := next.Exec(t.Context(), labels, shell("sleep 0.3")) // beats of an agent that runs would show
+	require.NoError(t, err)
+	require.Equal(t, before, s.read(t, labels, "/workspace/beats"))
+	require.Equal(t, sandbox.StateAlive, s.inspect(t, labels).Agent)
+	count, err := f.Freeze(t.Context(), s.installation)
+	require.NoError(t, err)
+	require.Equal(t, 1, count, "a frozen sandbox stays frozen")
+
+	thawer, ok := next.(sandbox.Freezer)
+	require.True(t, ok)
+	count, err = thawer.Thaw(t.Context(), s.installation)
+	require.NoError(t, err)
+	require.Equal(t, 1, count)
+	s.eventually(t, "the agent works again", func() bool { return len(s.read(t, labels, "/workspace/beats")) > len(before) })
+	count, err = thawer.Thaw(t.Context(), s.installation)
+	require.NoError(t, err)
+	require.Zero(t, count)
+	require.NoError(t, next.Start(t.Context(), late, shell("sleep 600")))
+}
+
+func frozenHearsStop(s *suite) {
+	t := s.t
+	labels, _, next := s.frozen(t)
+	require.NoError(t, next.Stop(t.Context(), labels, 10*time.Second))
+	require.Contains(t, s.log(t, labels, 0), "heard")
+}
+
+func frozenIsDeleted(s *suite) {
+	t := s.t
+	labels, _, next := s.frozen(t)
+	require.NoError(t, next.Delete(t.Context(), labels))
+	s.isGone(t, labels)
+}

@@ -1,0 +1,90 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/client"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+var _ sandbox.Freezer = (*Provider)(nil)
+
+// Freeze pauses every running container of an installation, those of commands too. An engine that
+// does not run has none.
+func (p *Provider) Freeze(ctx context.Context, installation string) (int, error) {
+	p.frozen.Store(true)
+	count, err := p.each(ctx, installation, "running", p.engine.ContainerPause)
+	if client.IsErrConnectionFailed(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return count, err
+	}
+	paused, err := p.containers(ctx, installation, "paused") // by now, or by another process
+	return sandboxes(paused), err
+}
+
+// Thaw lets them continue.
+func (p *Provider) Thaw(ctx context.Context, installation string) (int, error) {
+	p.frozen.Store(false)
+	return p.each(ctx, installation, "paused", p.engine.ContainerUnpause)
+}
+
+// refuseFrozen keeps a container from starting while omoi stops.
+func (p *Provider) refuseFrozen() error {
+	if p.frozen.Load() {
+		return task.Errorf(task.CodeUnavailable, "omoi is stopping: no agent starts")
+	}
+	return nil
+}
+
+// atOnce bounds how many containers are frozen or thawed side by side.
+const atOnce = 16
+
+// each acts on the containers in a state, side by side. One that has left it meanwhile is passed over.
+func (p *Provider) each(ctx context.Context, installation, state string, act func(context.Context, string) error) (int, error) {
+	found, err := p.containers(ctx, installation, state)
+	if err != nil {
+		return 0, err
+	}
+	errs, slots := make([]error, len(found)), make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, c := range found {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if err := act(ctx, c.ID); err != nil && !gone(err) {
+				errs[i] = engineError("freeze or thaw a container", err)
+			}
+		})
+	}
+	all.Wait()
+	return sandboxes(found), errors.Join(errs...)
+}
+
+func (p *Provider) containers(ctx context.Context, installation, state string) ([]container.Summary, error) {
+	found, err := p.engine.ContainerList(ctx, container.ListOptions{Filters: filters.NewArgs(
+		filters.Arg("label", labelInstallation+"="+installation), filters.Arg("status", state),
+	)})
+	if err != nil {
+		return nil, engineError("list its containers", err)
+	}
+	return found, nil
+}
+
+// sandboxes counts those whose agents are among the containers.
+func sandboxes(of []container.Summary) int {
+	count := 0
+	for _, c := range of {
+		if c.Labels[labelRole] == roleSandbox {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,75 @@
+package docker_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/sandbox/docker"
+)
+
+// A stop has little time: containers are paused side by side, 16 at once.
+func TestContainersArePausedSideBySide(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	now, peak, full := 0, 0, make(chan struct{})
+	count := func(by int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now += by; now > peak {
+			if peak = now; peak == 16 {
+				close(full)
+			}
+		}
+	}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/containers/json"):
+			list := make([]map[string]string, 20)
+			for i := range list {
+				list[i] = map[string]string{"Id": strconv.Itoa(i)}
+			}
+			_ = json.NewEncoder(w).Encode(list)
+		case strings.HasSuffix(r.URL.Path, "/pause"):
+			count(1)
+			defer count(-1)
+			select {
+			case <-full:
+			case <-r.Context().Done():
+			}
+			w.WriteHeader(http.StatusNoContent)
+		}
+	}))
+	t.Cleanup(api.Close)
+	p, err := docker.New(docker.Config{Host: "tcp://" + api.Listener.Addr().String(), StateDir: t.TempDir()}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err = p.Freeze(ctx, "any")
+	require.NoError(t, err)
+	require.Equal(t, 16, peak)
+}
+
+// An engine that does not run has no running container: a stop does not fail for it, so that the time of other agents that
+// it froze does not count.
+func TestFreeze_WithoutAnEngineFreezesNothing(t *testing.T) {
+	t.Parallel()
+	p, err := docker.New(docker.Config{Host: "unix://" + t.TempDir() + "/none.sock", StateDir: t.TempDir()}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	count, err := p.Freeze(t.Context(), "any")
+	require.NoError(t, err)
+	require.Zero(t, count)
+	_, err = p.Thaw(t.Context(), "any")
+	require.Error(t, err, "containers of the last stop may be paused: it is asked again")
+}

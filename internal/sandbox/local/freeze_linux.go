@@ -1,0 +1,176 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+var _ sandbox.Freezer = (*Provider)(nil)
+
+// Freeze stops every started command of an installation, its whole tree and its shim, whose
+// lifetime then does not run either. Commands of Exec continue: they end with their caller.
+func (p *Provider) Freeze(ctx context.Context, installation string) (int, error) {
+	p.frozen.Store(true)
+	return p.each(ctx, installation, p.freeze)
+}
+
+// Thaw lets them continue.
+func (p *Provider) Thaw(ctx context.Context, installation string) (int, error) {
+	p.frozen.Store(false)
+	return p.each(ctx, installation, p.thaw)
+}
+
+// refuseFrozen keeps a command from starting while omoi stops.
+func (p *Provider) refuseFrozen() error {
+	if p.frozen.Load() {
+		return task.Errorf(task.CodeUnavailable, "omoi is stopping: no agent starts")
+	}
+	return nil
+}
+
+// each acts on all sandboxes of an installation, side by side, and counts those that act names.
+func (p *Provider) each(ctx context.Context, installation string, act func(context.Context, folder, meta) (bool, error)) (int, error) {
+	boxes, err := p.List(ctx, installation)
+	if err != nil {
+		return 0, err
+	}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	count := 0
+	for _, box := range boxes {
+		all.Go(func() {
+			f, m, ferr := p.find(box.Labels)
+			if task.CodeOf(ferr) == task.CodeNotFound { // it is being removed
+				return
+			}
+			acted := false
+			if ferr == nil {
+				acted, ferr = act(ctx, f, m)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			err = errors.Join(err, ferr)
+			if acted {
+				count++
+			}
+		})
+	}
+	all.Wait()
+	return count, err
+}
+
+// freeze stops the shim first, so that it starts nothing more.
+func (p *Provider) freeze(ctx context.Context, f folder, m meta) (bool, error) {
+	shim, err := signalShim(f, unix.SIGSTOP)
+	if err != nil {
+		return false, err
+	}
+	all, err := p.tree(f, m, shim)
+	if err != nil {
+		return shim != 0, err
+	}
+	return shim != 0 || len(all) > 0, p.stopTree(ctx, f, m, shim)
+}
+
+// stopTree looks again until nothing runs: a program may have started another one meanwhile.
+func (p *Provider) stopTree(ctx context.Context, f folder, m meta, shim int) error {
+	told := map[process]bool{}
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		all, err := p.tree(f, m, shim)
+		if err != nil {
+			return err
+		}
+		left := all.running(told)
+		if len(left) == 0 {
+			return nil
+		}
+		for _, one := range left {
+			one.signal(unix.SIGSTOP)
+			told[one] = true
+		}
+		if err := pause.For(ctx, wait); err != nil {
+			return task.Errorf(task.CodeUnavailable, "%d processes of sandbox %s do not stop", len(left), m.Labels.SandboxID).WithCause(err)
+		}
+	}
+}
+
+func (p *Provider) thaw(_ context.Context, f folder, m meta) (bool, error) {
+	pid, err := holder(f.at(fileLife), spanAgent)
+	if err != nil {
+		return false, err
+	}
+	all, err := p.tree(f, m, pid)
+	if err != nil {
+		return false, err
+	}
+	was := stopped(pid) || slices.ContainsFunc(all, func(one process) bool { return stopped(one.PID) })
+	for _, one := range all {
+		one.signal(unix.SIGCONT)
+	}
+	_, err = signalShim(f, unix.SIGCONT)
+	return was, err
+}
+
+// signalShim answers the shim's process; 0: there is none.
+func signalShim(f folder, sig unix.Signal) (int, error) {
+	g, err := seize(f.at(fileLife), spanAgent)
+	if g == nil || err != nil {
+		return 0, err
+	}
+	defer g.close()
+	g.signal(sig)
+	return g.pid, nil
+}
+
+// tree are the living processes of the started command.
+type tree []process
+
+func (p *Provider) tree(f folder, m meta, shim int) (tree, error) {
+	l, err := newLook(f, m, scopeAgent)
+	if err != nil {
+		return nil, err
+	}
+	found := l.survivors()
+	known := make(map[process]bool, len(found))
+	for _, one := range found {
+		known[one] = true
+	}
+	if shim == 0 {
+		return found, nil
+	}
+	for _, one := range descendants(shim) {
+		if !known[one] {
+			found = append(found, one)
+		}
+	}
+	return found, nil
+}
+
+// running are those that are not stopped. One that was told to stop and waits in the kernel, as for
+// a child between vfork and exec, executes nothing before it stops.
+func (t tree) running(told map[process]bool) tree {
+	var left tree
+	for _, one := range t {
+		s, ok := readStat(one.PID)
+		same := ok && !s.zombie && s.start == one.Start
+		if same && !s.stopped && (!s.waits || !told[one]) {
+			left = append(left, one)
+		}
+	}
+	return left
+}
+
+// stopped reports whether a process is stopped by a signal or by a debugger.
+func stopped(pid int) bool {
+	s, ok := readStat(pid)
+	return ok && s.stopped
+}

@@ -1,0 +1,75 @@
+package task
+
+import (
+	"strconv"
+	"time"
+)
+
+// Kinds of data that retention removes, named as their settings in the group retention.
+const (
+	RetainEvents      = "events"
+	RetainLargeFields = "large_fields"
+	RetainTranscripts = "transcripts"
+	RetainPatches     = "patches"
+	RetainBusRows     = "bus_rows"
+	RetainBranches    = "branches"
+	RetainRefs        = "refs"
+)
+
+// RetentionKinds returns every kind, in the order of a retention pass.
+func RetentionKinds() []string {
+	return []string{RetainLargeFields, RetainEvents, RetainTranscripts, RetainPatches, RetainBusRows, RetainBranches, RetainRefs}
+}
+
+// Retention is how long each kind of data is kept after its task has ended.
+type Retention struct {
+	Keep  map[string]time.Duration // by kind; 0 or absent: forever
+	Ahead time.Duration            // added to the database's clock
+}
+
+// RetentionStep says what one step of a retention pass removed.
+type RetentionStep struct {
+	Subjects   int64 // sandboxes or tasks
+	Rows       int64
+	Partitions int64
+	More       bool // data that has expired is left
+}
+
+// Removed is the error for data that retention removed: what it was, of what, and when.
+func Removed(kind, of string, at time.Time) error {
+	words := map[string]string{
+		RetainEvents: "events", RetainLargeFields: "large fields", RetainTranscripts: "transcripts", RetainPatches: "saved work",
+		RetainBranches: "branch", RetainRefs: "saved refs",
+	}
+	return Errorf(CodeGone, "The %s of %s were removed on %s: older than retention.%s.", words[kind], of, at.UTC().Format(time.DateOnly), kind)
+}
+
+// ExpiredGit is an ended task that may have a branch and refs in its repository.
+type ExpiredGit struct{ TaskID, Repo, UserID, ProjectID string }
+
+// Storage says how much omoi stores, by kind, and what the next retention pass removes.
+type Storage struct {
+	At    time.Time     `json:"at"` // by the clock that retention goes by
+	Kinds []StorageKind `json:"kinds"`
+}
+
+// StorageKind is the share of one kind.
+type StorageKind struct {
+	Kind        string  `json:"kind"`
+	Bytes       *int64  `json:"bytes,omitempty" doc:"Size in the database, with indexes; none for what repositories hold"`
+	KeepSeconds float64 `json:"keep_seconds" doc:"0: forever"`
+	Expired     int64   `json:"expired" doc:"Sandboxes whose data the next pass removes; of branches and refs: tasks; of bus_rows: rows"`
+	ExpiredRows int64   `json:"expired_rows,omitempty" doc:"Events among them"`
+}
+
+// KeepWords says how long a kind is kept.
+func KeepWords(keep time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case keep == 0:
+		return "forever"
+	case keep%day == 0:
+		return strconv.FormatInt(int64(keep/day), 10) + " days"
+	}
+	return keep.String()
+}

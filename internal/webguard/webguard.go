@@ -1,0 +1,60 @@
+// Package webguard refuses the requests that a web page of another origin can make a browser
+// send to a server on loopback. A server that asks for no login has no other protection.
+package webguard
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Check returns [task.CodeForbidden] for a request under a foreign name (DNS rebinding), from a
+// foreign origin, or from a page of another site. hosts are the names that are allowed besides
+// those of loopback.
+func Check(r *http.Request, hosts []string) error {
+	if err := CheckHost(r, hosts); err != nil {
+		return err
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return task.Errorf(task.CodeForbidden, "Request refused: it comes from a page of another origin, and this server asks for no login.")
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && !sameOrigin(origin, r.Host) {
+		return task.Errorf(task.CodeForbidden, "Request refused: it comes from the origin %q, and this server asks for no login.", origin)
+	}
+	return nil
+}
+
+// CheckHost returns [task.CodeForbidden] for a request under a foreign name.
+func CheckHost(r *http.Request, hosts []string) error {
+	if known(r.Host, hosts) {
+		return nil
+	}
+	return task.Errorf(task.CodeForbidden,
+		"Request refused: %q is not a name of loopback, and this server asks for no login. Next: use 127.0.0.1.", r.Host)
+}
+
+// Navigation reports whether a browser asks for a page to show in a tab, as after a click on a
+// link. The page that holds the link learns nothing of the answer.
+func Navigation(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
+func known(hostport string, hosts []string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback()) ||
+		slices.ContainsFunc(hosts, func(allowed string) bool { return strings.EqualFold(allowed, host) })
+}
+
+func sameOrigin(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
+}

@@ -1,0 +1,51 @@
+package workflows_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+)
+
+// registerRetention lets a pass find two kinds; events take two steps.
+func (s *stage) registerRetention(on func(string, any)) {
+	on(contract.BeginRetention, func(context.Context) (contract.RetentionBegun, error) {
+		return contract.RetentionBegun{Kinds: []contract.RetentionStep{{Kind: "events"}, {Kind: "refs"}}}, s.called(contract.BeginRetention)
+	})
+	on(contract.RemoveExpired, func(_ context.Context, in contract.RetentionStep) (contract.RetentionDone, error) {
+		if err := s.called(contract.RemoveExpired + " " + in.Kind); err != nil {
+			return contract.RetentionDone{}, err
+		}
+		return contract.RetentionDone{Subjects: 2, Rows: 10, After: "t1", More: in.Kind == "events" && in.After == ""}, nil
+	})
+}
+
+func TestRetention_ContinuesAfterAKindThatFails(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.fail[contract.RemoveExpired+" events"] = []error{refusal("unavailable")}
+	s.env.ExecuteWorkflow(contract.RetentionWorkflow)
+	require.NoError(t, s.env.GetWorkflowError())
+	var report contract.RetentionReport
+	require.NoError(t, s.env.GetWorkflowResult(&report))
+	require.Equal(t, []contract.RetentionDone{{Kind: "events", Failed: 1}, {Kind: "refs", Subjects: 2, Rows: 10}}, report.Kinds)
+}
+
+// playRetention is one pass; a step is repeated that failed the first time.
+func playRetention(tr *troupe) {
+	tr.fail[contract.RemoveExpired+" events"] = []error{os.ErrDeadlineExceeded}
+	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
+		ID: "retention-" + tr.taskID, TaskQueue: contract.QueueTasks, StaticSummary: "a test",
+	}, contract.RetentionWorkflow)
+	require.NoError(tr.t, err)
+	var report contract.RetentionReport
+	require.NoError(tr.t, run.Get(tr.t.Context(), &report))
+	require.Equal(tr.t, []contract.RetentionDone{{Kind: "events", Subjects: 4, Rows: 20}, {Kind: "refs", Subjects: 2, Rows: 10}}, report.Kinds)
+	if os.Getenv("OMOI_RECORD") != "" {
+		tr.write("retention", "pass", run.GetID(), "")
+	}
+}
