@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,6 +49,7 @@ func FuzzEvent(f *testing.F) {
 	}
 	f.Add([]byte(`{"event_type":"x"}`), byte(0), "key-1")
 	f.Add([]byte{45, 48, 46}, byte(0x80), "")
+	f.Add([]byte(`{"event_type":"x","event_data":{"a":"v1.`+"\xff"+`.0123456789012345678901234567890123456789"}}`), byte(0), "")
 	w := open(f)
 	f.Fuzz(func(t *testing.T, body []byte, how byte, key string) {
 		if !isHeader(key) {
@@ -62,7 +64,7 @@ func FuzzEvent(f *testing.F) {
 		want := modelOf(said)
 		if got.status != http.StatusOK {
 			box.refusedWithoutATrace(got)
-			require.False(t, sent && want.mustBeTaken(box.world), "refused for no reason: %s", got.body)
+			require.False(t, sent && utf8.Valid(said) && want.mustBeTaken(box.world), "refused for no reason: %s", got.body)
 			return
 		}
 		receipt := ok[client.ReceivedEvent](got, http.StatusOK)
