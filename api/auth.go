@@ -25,6 +25,7 @@ const (
 	accessWrite   access = "write"
 	accessAdmin   access = "admin"
 	accessSandbox access = "sandbox" // the sandbox itself, or people who may write
+	accessInbox   access = "inbox"   // likewise; the route itself looks for the sandbox, since the ID may be an agent's
 	accessInspect access = "inspect" // likewise, or people who may read
 )
 
@@ -99,7 +100,7 @@ func (a *API) admit(r *http.Request, sandboxID string, want access) (caller, err
 		return caller{}, nil
 	case accessNone:
 		return caller{}, a.noPage(r)
-	case accessRead, accessWrite, accessAdmin, accessSandbox, accessInspect:
+	case accessRead, accessWrite, accessAdmin, accessSandbox, accessInbox, accessInspect:
 	}
 	credential := credentialOf(r)
 	if a.cfg.Open && !token.Looks(credential) {
@@ -134,7 +135,7 @@ func (a *API) identify(ctx context.Context, l login) (caller, error) {
 // admitSandbox lets a sandbox into its own routes. It asks no database: the routes of
 // events are hot, and the intake knows the sandbox anyway; the others ask, see guard.
 func (a *API) admitSandbox(id string, want access, credential string) (caller, error) {
-	if want != accessSandbox && want != accessInspect {
+	if want != accessSandbox && want != accessInbox && want != accessInspect {
 		return caller{}, task.Errorf(task.CodeForbidden, "A sandbox token opens the routes of its own sandbox only.")
 	}
 	if err := a.deps.Tokens.Verify(credential, id); err != nil {
@@ -169,7 +170,7 @@ func scopeOf(given []string) int {
 
 func enough(who caller, want access) error {
 	switch want {
-	case accessSandbox:
+	case accessSandbox, accessInbox:
 		want = accessWrite
 	case accessInspect:
 		want = accessRead

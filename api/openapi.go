@@ -40,7 +40,7 @@ func securityOf(want access) []map[string][]string {
 	switch want {
 	case accessNone, accessSigned:
 		return nil
-	case accessSandbox, accessInspect:
+	case accessSandbox, accessInbox, accessInspect:
 		return []map[string][]string{{"sandbox": {}}, {"key": {}}, {"login": {}}}
 	case accessRead, accessWrite, accessAdmin:
 	}

@@ -55,7 +55,7 @@ func statusesOf(r route) []int {
 	if strings.Contains(r.path, "{") {
 		found = append(found, http.StatusNotFound)
 	}
-	if r.access == accessSandbox || r.access == accessInspect {
+	if slices.Contains([]access{accessSandbox, accessInbox, accessInspect}, r.access) {
 		found = append(found, http.StatusGone)
 	}
 	if r.method != http.MethodGet {

@@ -14,7 +14,7 @@ import (
 func (a *API) registerMessages() {
 	const get, post, messages = http.MethodGet, http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/messages"
 	crowded := []int{http.StatusTooManyRequests}
-	add(a, route{method: post, path: messages, id: "post-message", tag: tagSandboxes, summary: "Say something to the agent", access: accessSandbox, says: client.NewMessage{}, fails: crowded}, a.postMessage)
+	add(a, route{method: post, path: messages, id: "post-message", tag: tagSandboxes, summary: "Say something to the agent", access: accessInbox, says: client.NewMessage{}, fails: crowded}, a.postMessage)
 	add(a, route{method: get, path: messages, id: "take-messages", tag: tagSandboxes, summary: "Take what waits for the agent, under a lease", access: accessSandbox}, a.takeMessages)
 	add(a, route{method: get, path: messages + "/{message_id}", id: "sandbox-message", tag: tagSandboxes, summary: "The receipt of a message to this agent, or from it", access: accessInspect}, a.sandboxMessage)
 	add(a, route{method: post, path: messages + "/{message_id}/ack", id: "ack-message", tag: tagSandboxes, summary: "Take a message up: use it only if settled is true", access: accessSandbox}, a.ackMessage)
@@ -60,10 +60,33 @@ func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*postMessageO
 	if err != nil {
 		return nil, err
 	}
+	box, err := a.inboxOf(ctx, who, in.SandboxID)
+	if err != nil {
+		return nil, err
+	}
 	return a.say(ctx, ingest.NewMessage{
-		SandboxID: in.SandboxID, Kind: said.Type, Content: said.Content,
+		SandboxID: box, Kind: said.Type, Content: said.Content,
 		SenderKind: ingest.SenderPerson, SenderID: who.name, Bare: a.cfg.Open, Once: once,
 	})
+}
+
+// inboxOf returns the sandbox that an ID names, else the one in which an agent of that ID is active.
+func (a *API) inboxOf(ctx context.Context, who caller, id string) (string, error) {
+	_, _, missing := a.deps.Store.SandboxOwner(ctx, id)
+	if missing == nil && !a.cfg.Open {
+		missing = a.ownsSandbox(ctx, who, id)
+	}
+	if task.CodeOf(missing) != task.CodeNotFound {
+		return id, missing
+	}
+	found, err := a.deps.Store.Resolve(ctx, who.organization, id)
+	switch {
+	case task.CodeOf(err) != task.CodeNotFound:
+		return found, err
+	case a.cfg.Open: // the first message makes an unmanaged sandbox
+		return id, nil
+	}
+	return "", missing
 }
 
 // postOutbox puts a message of an agent into another one's inbox.

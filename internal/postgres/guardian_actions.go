@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -146,12 +147,28 @@ func (s *Store) Reallocate(ctx context.Context, call task.GuardianCall, from, to
 	})
 }
 
+// projectOfAny returns the project that an ID names: its own, or that of a task, a sandbox or an agent in it.
+func projectOfAny(ctx context.Context, q *db.Queries, organizationID, id string) (string, error) {
+	found, err := q.ProjectIDOf(ctx, organizationID, id)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return found, translate("look for a project", err)
+	}
+	box, err := resolve(ctx, q, db.ActiveByAnyIDParams{OrganizationID: organizationID, ID: id})
+	if task.CodeOf(err) == task.CodeNotFound {
+		return "", task.Errorf(task.CodeNotFound, "There is no agent, task or project %s.", clip(id))
+	} else if err != nil {
+		return "", err
+	}
+	found, err = q.ProjectIDOf(ctx, organizationID, box)
+	return found, translate("look for a project", err)
+}
+
 // lockSides locks the projects that two ids speak of.
 func lockSides(ctx context.Context, q *db.Queries, organizationID, from, to string) (sides [2]db.Project, err error) {
 	var ids [2]string
 	for i, id := range []string{from, to} {
-		if ids[i], err = q.ProjectIDOf(ctx, organizationID, id); err != nil {
-			return sides, missing(translate("look for a project", err), "There is no agent, task or project %s.", clip(id))
+		if ids[i], err = projectOfAny(ctx, q, organizationID, id); err != nil {
+			return sides, err
 		}
 	}
 	rows, err := q.LockProjects(ctx, organizationID, ids[:])

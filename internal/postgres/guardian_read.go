@@ -70,8 +70,12 @@ func (s *Store) Active(ctx context.Context, organizationID string) ([]task.Activ
 // Resolve answers the active sandbox that an id speaks of: that of a sandbox first, then that of
 // an agent with a live task, then that of a task; else [task.CodeNotFound].
 func (s *Store) Resolve(ctx context.Context, organizationID, id string) (string, error) {
-	found, err := s.q.ActiveByAnyID(ctx, organizationID, id)
-	return found, missing(translate("look for "+clip(id), err), "No agent is at work as %s now.", clip(id))
+	return resolve(ctx, s.q, db.ActiveByAnyIDParams{OrganizationID: organizationID, ID: id})
+}
+
+func resolve(ctx context.Context, q *db.Queries, of db.ActiveByAnyIDParams) (string, error) {
+	found, err := q.ActiveByAnyID(ctx, of)
+	return found, missing(translate("look for "+clip(of.ID), err), "No agent is at work as %s now.", clip(of.ID))
 }
 
 // Cycles answers the runs of the guardian taken together.

@@ -6,11 +6,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // MessageBetween answers the sandbox of the agent that another one may write to: of the same
-// project, which allows it. to is the id of a sandbox or of a task. [task.CodeForbidden]
+// project, which allows it. to is the id of a sandbox, a task or an agent. [task.CodeForbidden]
 // tells nothing about agents elsewhere, not even whether they exist.
 func (s *Store) MessageBetween(ctx context.Context, from, to string) (sandboxID string, err error) {
 	writer, err := s.q.MessageWriter(ctx, from)
@@ -26,13 +27,9 @@ func (s *Store) MessageBetween(ctx context.Context, from, to string) (sandboxID 
 			"The project %s does not let its agents write to each other. A person allows it: omoi projects set %s --agents-may-message",
 			writer.Project, writer.ProjectID)
 	}
-	ask := s.q.AgentOfSandbox
-	if uuidForm.MatchString(to) {
-		ask = s.q.AgentOfTask
-	}
-	sandboxID, err = ask(ctx, to, writer.ProjectID)
+	sandboxID, err = s.agentIn(ctx, writer, to)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	case task.CodeOf(err) == task.CodeNotFound:
 		return "", task.Errorf(task.CodeForbidden, "There is no agent %q in this project; agents write to agents of their own project only.", clip(to))
 	case err != nil:
 		return "", translate("find the agent "+clip(to), err)
@@ -42,6 +39,19 @@ func (s *Store) MessageBetween(ctx context.Context, from, to string) (sandboxID 
 		return "", task.Errorf(task.CodeForbidden, "An agent does not write to itself.")
 	}
 	return sandboxID, nil
+}
+
+// agentIn returns the sandbox of an agent in the project of another one: empty for a task between attempts.
+func (s *Store) agentIn(ctx context.Context, writer db.MessageWriterRow, to string) (string, error) {
+	ask := s.q.AgentOfSandbox
+	if uuidForm.MatchString(to) {
+		ask = s.q.AgentOfTask
+	}
+	sandboxID, err := ask(ctx, to, writer.ProjectID)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return sandboxID, err
+	}
+	return resolve(ctx, s.q, db.ActiveByAnyIDParams{OrganizationID: *writer.OrganizationID, ID: to, ProjectID: writer.ProjectID})
 }
 
 // clip keeps what is echoed short.

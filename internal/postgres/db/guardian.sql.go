@@ -93,12 +93,19 @@ const activeByAnyID = `-- name: ActiveByAnyID :one
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.organization_id = $1 AND omoi_at_work(t.status, s.ended_at)
     AND (s.id = $2::text OR t.assigned_agent_id = $2::text OR t.id::text = $2::text)
+    AND ($3::text = '' OR t.project_id::text = $3::text)
 ORDER BY (s.id = $2::text) DESC, (t.id::text = $2::text) DESC, s.created_at DESC LIMIT 1
 `
 
-// An id is that of a sandbox first, then that of a task, then the one that an agent gave itself.
-func (q *Queries) ActiveByAnyID(ctx context.Context, organizationID string, iD string) (string, error) {
-	row := q.db.QueryRow(ctx, activeByAnyID, organizationID, iD)
+type ActiveByAnyIDParams struct {
+	OrganizationID string
+	ID             string
+	ProjectID      string
+}
+
+// An id is that of a sandbox first, then that of a task, then the one that an agent gave itself; in one project, if it is named.
+func (q *Queries) ActiveByAnyID(ctx context.Context, arg ActiveByAnyIDParams) (string, error) {
+	row := q.db.QueryRow(ctx, activeByAnyID, arg.OrganizationID, arg.ID, arg.ProjectID)
 	var id string
 	err := row.Scan(&id)
 	return id, err

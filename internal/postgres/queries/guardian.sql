@@ -19,10 +19,11 @@ SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id =
 WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at) ORDER BY s.created_at, s.id;
 
 -- name: ActiveByAnyID :one
--- An id is that of a sandbox first, then that of a task, then the one that an agent gave itself.
+-- An id is that of a sandbox first, then that of a task, then the one that an agent gave itself; in one project, if it is named.
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at)
     AND (s.id = @id::text OR t.assigned_agent_id = @id::text OR t.id::text = @id::text)
+    AND (@project_id::text = '' OR t.project_id::text = @project_id::text)
 ORDER BY (s.id = @id::text) DESC, (t.id::text = @id::text) DESC, s.created_at DESC LIMIT 1;
 
 -- name: WatchedSandboxes :many
