@@ -68,7 +68,7 @@ func fewBlows(s stage, seed uint64) []blow {
 func (d *drill) playFew(few []blow) {
 	for i, one := range few {
 		all := finishesOf(one.step)
-		stop := d.busy(i)
+		stop := d.busy(i%3 == 2)
 		if b := (&bout{blow: one, finish: all[i%len(all)]}); d.fight(b) == missed {
 			d.fight(&bout{blow: one, finish: b.finish, tries: 1})
 		}
@@ -79,10 +79,10 @@ func (d *drill) playFew(few []blow) {
 // play strikes one task after the other, until so many strikes have met something, or the time of the test is nearly over.
 func (d *drill) play(rounds int) {
 	const mostTries = 6 // of a blow that falls beside its step
-	for struck, n := 0, 0; struck < rounds && d.hasTime(); n++ {
+	for struck := 0; struck < rounds && d.hasTime(); {
 		next := d.tally.next()
 		all := finishesOf(next.step)
-		stop := d.busy(n)
+		stop := d.busy(3*struck >= 2*rounds) // the last third, so that the lanes are loaded at the same time
 		for try := range mostTries {
 			where := d.fight(&bout{blow: next, finish: all[d.random.IntN(len(all))], tries: try})
 			if where != missed {

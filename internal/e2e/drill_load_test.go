@@ -68,9 +68,9 @@ func (l *load) kill() {
 	l.running = nil
 }
 
-// busy loads the machine beside every third run.
-func (d *drill) busy(n int) (stop func()) {
-	if n%3 != 2 {
+// busy loads the machine, if it is wanted, until stop is called.
+func (d *drill) busy(wanted bool) (stop func()) {
+	if !wanted {
 		return func() {}
 	}
 	return d.load.begin(d.t)
