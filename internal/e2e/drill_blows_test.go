@@ -82,11 +82,13 @@ func (d *drill) play(rounds int) {
 	for struck := 0; struck < rounds && d.hasTime(); {
 		next := d.tally.next()
 		all := finishesOf(next.step)
-		stop := d.busy(3*struck >= 2*rounds) // the last third, so that the lanes are loaded at the same time
+		loaded := 3*(struck+1) > 2*rounds // the last third, so that the lanes are loaded at the same time
+		stop := d.busy(loaded)
 		for try := range mostTries {
 			where := d.fight(&bout{blow: next, finish: all[d.random.IntN(len(all))], tries: try})
 			if where != missed {
 				struck++
+				d.tally.count(loaded)
 			}
 			if where == inStep {
 				break

@@ -76,6 +76,14 @@ func (d *drill) busy(wanted bool) (stop func()) {
 	return d.load.begin(d.t)
 }
 
+// loadAverage is the machine's load over the last minute; 0 where the system does not say.
+func loadAverage() float64 {
+	raw, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(raw), " ")
+	average, _ := strconv.ParseFloat(first, 64)
+	return average
+}
+
 // frozenVictim is the Temporal server that answers nobody for so long.
 func frozenVictim(long time.Duration, at []string, full bool) victim {
 	return victim{name: "Temporal, frozen for " + long.String(), steps: at, full: full, retries: full, strike: func(d *drill, b *bout) bool {

@@ -73,6 +73,9 @@ func (t *tally) print(b *strings.Builder) {
 	}
 	fmt.Fprint(b, "| strikes | in their step | behind it | met nothing | wrong ends | sandboxes made | alive | not verified gone | without receipt |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	fmt.Fprintf(b, "| %d | %d | %d | %d | %d | %d | %d | %d | %d |\n\n", in+behind, in, behind, missed, len(t.wrongs), t.sandboxes, t.alive, t.unverified, t.unreceipted)
+	if t.loaded > 0 {
+		fmt.Fprintf(b, "%d of the strikes fell beside processes that keep the machine busy: its load average of one minute reached %.0f.\n\n", t.loaded, t.highest)
+	}
 	t.printCells(b)
 	t.printEnds(b)
 	t.printBeside(b)

@@ -22,6 +22,9 @@ type tally struct {
 	random *rand.Rand
 
 	sandboxes, alive, unverified, unreceipted int
+
+	loaded  int     // strikes beside a busy machine
+	highest float64 // the load average of a minute beside them
 }
 
 type cell struct{ step, victim string }
@@ -48,6 +51,17 @@ func (t *tally) next() blow {
 	one := t.left[0]
 	t.left = t.left[1:]
 	return one
+}
+
+// count notes a strike that was made beside a busy machine.
+func (t *tally) count(loaded bool) {
+	if !loaded {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.loaded++
+	t.highest = max(t.highest, loadAverage())
 }
 
 func (t *tally) add(b *bout, where, wrong string, attempts int) {
