@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -63,7 +64,8 @@ func stateOf(ctx context.Context, p Probe) client.Dependency {
 		return d
 	}
 	if err := p.Check(ctx); err != nil {
-		d.State, d.Detail = client.StateDown, task.MessageOf(err)
+		down, _ := errors.AsType[DownError](err)
+		d.State, d.Detail, d.Next = client.StateDown, task.MessageOf(err), down.Next
 		return d
 	}
 	d.State = client.StateOK

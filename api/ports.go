@@ -179,6 +179,16 @@ type Probe struct {
 	Tell func(ctx context.Context) string
 }
 
+// DownError is the error of a [Probe] that names the next command.
+type DownError struct {
+	Err  error
+	Next string
+}
+
+func (e DownError) Error() string { return e.Err.Error() }
+
+func (e DownError) Unwrap() error { return e.Err }
+
 // Deps are what the API works with. All are needed but those that may be nil.
 type Deps struct {
 	Store  Store

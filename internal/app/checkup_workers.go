@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/config"
@@ -22,11 +21,10 @@ func checkWorkers(ctx context.Context, cfg *config.Loaded, api string) []Finding
 		if d.Name != "workers" {
 			continue
 		}
-		detail, next, _ := strings.Cut(d.Detail, " Next: ")
 		if d.State == client.StateOK {
-			return []Finding{{Check: d.Name, Status: FindingOK, Detail: detail}}
+			return []Finding{{Check: d.Name, Status: FindingOK, Detail: d.Detail}}
 		}
-		return []Finding{{Check: d.Name, Status: FindingWarn, Detail: detail, Next: next}}
+		return []Finding{{Check: d.Name, Status: FindingWarn, Detail: d.Detail, Next: d.Next}}
 	}
 	return nil
 }

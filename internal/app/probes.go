@@ -18,22 +18,27 @@ func (c *core) probes() []api.Probe {
 		{Name: "temporal", Check: c.temporal.Check},
 		{Name: "workers", Check: c.workersPoll, Tell: c.workersOnline},
 		{Name: "relay", Check: func(ctx context.Context) error { return c.beats(ctx, ingest.PartRelay) }},
-		{Name: "redis"},
+		{Name: "redis", Check: c.redisCheck()},
 		{Name: "sandboxes", Check: c.store.NoAlarm}, // what the reaper cannot settle without a person
 	}
 	if c.cfg.Monitoring.Enabled {
 		probes = append(probes, api.Probe{Name: "guardian", Check: c.guardianSpeaks, Tell: c.guardianAge},
 			api.Probe{Name: "conductor", Check: c.conductorLooks, Tell: c.conductorAge})
 	}
-	if c.redis != nil {
-		probes[4].Check = func(ctx context.Context) error {
-			if err := c.redis.Ping(ctx).Err(); err != nil {
-				return task.Errorf(task.CodeUnavailable, "Redis does not answer; wake-ups between processes are late.").WithCause(err)
-			}
-			return nil
-		}
-	}
 	return probes
+}
+
+// redisCheck returns the check of Redis; nil: the bus is inside this process.
+func (c *core) redisCheck() func(context.Context) error {
+	if c.redis == nil {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		if err := c.redis.Ping(ctx).Err(); err != nil {
+			return task.Errorf(task.CodeUnavailable, "Redis does not answer; wake-ups between processes are late.").WithCause(err)
+		}
+		return nil
+	}
 }
 
 // beats reports whether a part, in whatever process, has shown a sign of life lately.

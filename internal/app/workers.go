@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -14,18 +15,18 @@ import (
 // workersPoll is an error while a task queue that is needed has no worker. Workers report to the database, so
 // that this is known while Temporal is down.
 func (c *core) workersPoll(ctx context.Context) error {
-	missing, err := c.queuesWithoutWorker(ctx)
-	if err != nil || missing == "" {
+	what, next, err := c.queuesWithoutWorker(ctx)
+	if err != nil || what == "" {
 		return err
 	}
-	return task.Errorf(task.CodeUnavailable, "%s", missing)
+	return api.DownError{Err: task.Errorf(task.CodeUnavailable, "%s", what), Next: next}
 }
 
-// queuesWithoutWorker says which task queues that are needed have no worker; empty: none.
-func (c *core) queuesWithoutWorker(ctx context.Context) (string, error) {
+// queuesWithoutWorker says which task queues that are needed have no worker, and the next command; empty: none.
+func (c *core) queuesWithoutWorker(ctx context.Context) (what, next string, err error) {
 	hosts, err := c.store.Hosts(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	online, missing := 0, []string{}
 	for _, h := range hosts {
@@ -33,14 +34,16 @@ func (c *core) queuesWithoutWorker(ctx context.Context) (string, error) {
 		case h.Beats:
 			online++
 		case h.LostAt == nil && h.Live+h.Unverified > 0:
-			missing = append(missing, fmt.Sprintf("No worker polls %s: host %s holds %d sandboxes and reported last at %s. Next: start its worker, or omoi hosts",
+			missing = append(missing, fmt.Sprintf("No worker polls %s: host %s holds %d sandboxes and reported last at %s",
 				contract.QueueHost(h.ID), hostName(h), h.Live+h.Unverified, h.SeenAt.UTC().Format(time.RFC3339)))
+			next = "start its worker, or omoi hosts"
 		}
 	}
 	if online == 0 {
-		missing = append([]string{fmt.Sprintf("No worker polls %s and %s: tasks are accepted and wait. Next: omoi worker", contract.QueueTasks, contract.QueueSandboxes)}, missing...)
+		missing = append([]string{fmt.Sprintf("No worker polls %s and %s: tasks are accepted and wait", contract.QueueTasks, contract.QueueSandboxes)}, missing...)
+		next = "omoi worker"
 	}
-	return strings.Join(missing, "; "), nil
+	return strings.Join(missing, "; "), next, nil
 }
 
 // workersOnline names the workers that report, their versions and their task queues.
@@ -82,13 +85,14 @@ func (c *core) watchWorkers(ctx context.Context) error {
 // lookAtWorkers is one look; missed counts the looks in turn that found a queue without a worker.
 func (c *core) lookAtWorkers(ctx context.Context, missed int) int {
 	const source = "workers"
-	text, err := c.queuesWithoutWorker(ctx)
+	text, next, err := c.queuesWithoutWorker(ctx)
 	switch {
 	case err != nil:
 		return missed // the database tells nothing of workers
 	case text == "":
 		missed = 0
 	default:
+		text += ". Next: " + next
 		missed++
 	}
 	if missed == 2 { //nolint:mnd // told once

@@ -222,6 +222,7 @@ type Dependency struct {
 	Name     string `json:"name"`  // database, temporal, relay, redis
 	State    string `json:"state"` // ok, down, off
 	Detail   string `json:"detail,omitempty"`
+	Next     string `json:"next,omitempty" doc:"What to do, of one that is down"`
 	Required bool   `json:"required"` // without it the server is not ready
 }
 

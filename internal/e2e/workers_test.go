@@ -29,6 +29,7 @@ func TestWorkers_NamedWithQueuesAndVersions(t *testing.T) {
 	d := r.workers()
 	require.Equal(t, apiclient.StateDown, d.State)
 	require.Contains(t, d.Detail, "No worker polls omoi-tasks and omoi-sandboxes")
+	require.Equal(t, "omoi worker", d.Next)
 	info, err := r.api.Info(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, info.Sandboxes, "local", "no host offers them")

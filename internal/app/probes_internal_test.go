@@ -1,0 +1,37 @@
+package app
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// TestCheckWorkers_TakesNextFromItsField never looks for it in the text, which people may write as they like.
+func TestCheckWorkers_TakesNextFromItsField(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"ready": true, "dependencies": [
+			{"name": "workers", "state": "down", "required": false, "detail": "Host a. Next: host b.", "next": "omoi worker"}]}`))
+	}))
+	t.Cleanup(server.Close)
+	require.Equal(t, []Finding{{Check: "workers", Status: FindingWarn, Detail: "Host a. Next: host b.", Next: "omoi worker"}},
+		checkWorkers(t.Context(), fresh(t), server.URL))
+}
+
+// TestProbes_RedisIsCheckedUnderItsName fails where the check of Redis takes another one's place.
+func TestProbes_RedisIsCheckedUnderItsName(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	for _, c := range []*core{{cfg: fresh(t)}, {cfg: fresh(t), redis: client}} {
+		for _, p := range c.probes() {
+			if p.Name == "redis" {
+				require.Equal(t, c.redis != nil, p.Check != nil)
+			}
+		}
+	}
+}
