@@ -91,7 +91,7 @@ func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
 		switch {
 		case r.stopped(ctx, m):
 			f.Kind, f.errorID, f.reason = task.FactObserved, "", task.WasInterrupted+", and no message came that says how to go on."
-		case m.Class == task.ClassStopped && r.reviews(ctx):
+		case m.Class == task.ClassStopped && r.reviews(ctx), m.Class != task.ClassStopped && r.reviewsError(ctx, f.Class):
 			f.Kind = task.FactValidatorLimit
 		}
 	case task.EventAgentWaiting:

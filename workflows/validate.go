@@ -116,6 +116,12 @@ func (r *taskRun) reviews(ctx workflow.Context) bool {
 	return r.attempt.Validates && workflow.GetVersion(ctx, "review-after-limit", workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
+// reviewsError reports whether a user judges the work if the validator ended with a permanent error. Runs whose task failed there replay so.
+func (r *taskRun) reviewsError(ctx workflow.Context, class task.FailureClass) bool {
+	return r.attempt.Validates && !class.Retryable() &&
+		workflow.GetVersion(ctx, "review-after-error", workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
 // stopInterrupted is the stop reason of an agent that was interrupted and that nobody spoke to again.
 const stopInterrupted = "interrupted"
 

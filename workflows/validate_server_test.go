@@ -24,6 +24,7 @@ func validatedPaths() []path {
 		{"validation-unspoken", playValidationUnspoken},
 		{"validation-interrupted", playValidationInterrupted},
 		{"validation-limit", playValidationLimit},
+		{"validation-error", playValidationError},
 		{"verdict-early", playVerdictEarly},
 	}
 }
@@ -133,6 +134,13 @@ func playValidationLimit(tr *troupe) {
 	reviewedByUser(tr.stage, contract.CommandVerdict, "no")
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, []string{"first", "validation", "revision", "validation"}, tr.kinds())
+	require.Len(tr.t, tr.parkedFor(task.BlockedReview), 1)
+}
+
+func playValidationError(tr *troupe) {
+	failedValidator(tr.stage)
+	require.NoError(tr.t, tr.play())
+	require.Equal(tr.t, []string{"first", "validation"}, tr.kinds())
 	require.Len(tr.t, tr.parkedFor(task.BlockedReview), 1)
 }
 

@@ -201,6 +201,27 @@ func TestValidatorLimit_WaitsForAUsersReview(t *testing.T) {
 	}
 }
 
+func TestValidatorError_WaitsForAUsersReview(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	failedValidator(s)
+	result, err := s.run()
+	require.NoError(t, err)
+	require.Equal(t, task.StatusCompleted, result.Status)
+	require.Equal(t, []string{"first", "validation"}, s.kinds())
+	parked := s.parkedFor(task.BlockedReview)
+	require.Len(t, parked, 1)
+	require.Equal(t, task.ClassCredentials, parked[0].Ended.Class)
+}
+
+// failedValidator has the validator report a permanent error, and a user accept the work afterwards.
+func failedValidator(s *stage) {
+	validated(s, func(_ int, box string) {
+		s.events(box, 2, agentError(task.ClassCredentials))
+		s.after(time.Minute, func() { s.command(contract.CommandVerdict, "v1", "ok") })
+	})
+}
+
 func TestValidatorTimeout_WaitsForAUsersReview(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

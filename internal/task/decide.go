@@ -12,7 +12,7 @@ const (
 	FactAgentFailed         FactKind = "agent_failed"         // agent.error or agent.failed
 	FactObserved            FactKind = "observed"             // Observe found the attempt dead; Class says how
 	FactTooLong             FactKind = "too_long"             // the longest duration has passed; OK if it was last seen alive
-	FactValidatorLimit      FactKind = "validator_limit"      // the validator reached its own limit before a verdict
+	FactValidatorLimit      FactKind = "validator_limit"      // the validator reached its own limit, or a permanent error, before a verdict
 
 	FactStepFailed    FactKind = "step_failed"    // a step of ours failed for good
 	FactPublished     FactKind = "published"      // branch and pull request stand
@@ -120,7 +120,7 @@ func Decide(s State, f Fact) (State, Effects) {
 	case FactTooLong:
 		return decideTooLong(s, f)
 	case FactValidatorLimit:
-		return decideValidatorLimit(s)
+		return decideValidatorLimit(s, f)
 	case FactPublished:
 		return finish(s, StatusCompleted, ClassNone)
 	case FactPublishFailed:

@@ -123,7 +123,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "parked", "project is paused", "omoi projects resume P", []int64{9}},
 		"project paused":  {about(pending, blocked(task.BlockedPaused, queued("waiting: the project is paused"))), "parked", "project is paused", "omoi projects resume P", nil},
 		"all paused":      {about(pending, blocked(task.BlockedPaused, queued("waiting: the organization is paused"))), "parked", "ORCHESTRATOR_ENABLED=false", "omoi config show", nil},
-		"review":          {about(pending, blocked(task.BlockedReview, nil)), "parked", "reached its own limit: the reason (event 9 of attempt 1).", "omoi verdict T --passed", []int64{9}},
+		"review":          {about(pending, blocked(task.BlockedReview, nil)), "parked", "gave no verdict: the reason (event 9 of attempt 1).", "omoi verdict T --passed", []int64{9}},
 		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "parked", "could not be reached", "omoi retry T", []int64{9}},
 
 		"assigned":           {about(task.StatusAssigned, nil), "starting", "is being started in sandbox box1", "omoi logs -f T", []int64{9}},

@@ -87,5 +87,5 @@ const (
 	BlockedBudget           BlockedReason = "budget"
 	BlockedPaused           BlockedReason = "paused"
 	BlockedUnknownTooLong   BlockedReason = "unknown_too_long"
-	BlockedReview           BlockedReason = "review" // the validator reached its own limit: a user judges the work
+	BlockedReview           BlockedReason = "review" // the validator gave no verdict, by its own limit or a permanent error: a user judges the work
 )

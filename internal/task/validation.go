@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -115,11 +116,11 @@ func (s State) judgeable(f Fact) bool {
 }
 
 // decideValidatorLimit keeps the work, which is done and on its branch, for a user to review.
-func decideValidatorLimit(s State) (State, Effects) {
+func decideValidatorLimit(s State, f Fact) (State, Effects) {
 	if s.Publishing || s.Handing || !s.Handed {
 		return s, ignore(s, ReceiptTooLate)
 	}
-	return park(s, BlockedReview, ClassStopped)
+	return park(s, BlockedReview, cmp.Or(f.Class, ClassStopped))
 }
 
 // lastRound reports whether a no is the end. Where no validator is asked for, verdicts come from

@@ -68,6 +68,7 @@ func TestDecideOnWorkThatIsValidated(t *testing.T) {
 		},
 		"the work of one that is interrupted ends": {validated(), of(task.FactObserved, false, task.ClassStopped), task.ActionFinish, task.StatusFailed, task.ClassStopped},
 		"its own limit waits for a review":         {judged(), of(task.FactValidatorLimit, false, ""), task.ActionPark, task.StatusPending, task.ClassStopped},
+		"a permanent error too":                    {judged(), of(task.FactValidatorLimit, false, task.ClassCredentials), task.ActionPark, task.StatusPending, task.ClassCredentials},
 		"a review's no begins a revision":          {review, person(task.FactVerdict, false), task.ActionBegin, task.StatusNeedsRevision, ""},
 		"a review's yes publishes":                 {review, person(task.FactVerdict, true), task.ActionPublish, task.StatusCompleted, ""},
 		"a retry begins another validator":         {review, person(task.FactRetry, true), task.ActionBegin, task.StatusPendingValidation, ""},

@@ -78,7 +78,7 @@ func whyPending(t Task) string {
 }
 
 // needsReview introduces why a validator gave no verdict.
-const needsReview = "The work is on its branch and waits for a user's review: the validator reached its own limit"
+const needsReview = "The work is on its branch and waits for a user's review: the validator gave no verdict"
 
 func whyBlocked(t Task) string {
 	switch t.Blocked {
