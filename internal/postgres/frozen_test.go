@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,6 +16,7 @@ func TestFrozenTimeCountsNowhere(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(1), "")
 	live := w.running(a)
+	w.exec(`UPDATE tasks SET provider = 'local'`)
 	w.exec(`UPDATE sandboxes SET provider = 'local', made_at = now() - interval '10 hours', started_at = now() - interval '10 hours' WHERE id = $1`, live.SandboxID)
 	w.exec(`UPDATE attempts SET assigned_at = now() - interval '10 hours', started_at = now() - interval '10 hours'`)
 	w.exec(`UPDATE tasks SET created_at = now() - interval '11 hours'`)
@@ -45,7 +47,32 @@ func TestFrozenTimeCountsNowhere(t *testing.T) {
 	frozen, err = w.store.FrozenTime(t.Context(), live.SandboxID)
 	require.NoError(t, err)
 	require.Zero(t, frozen, "a sandbox elsewhere is never frozen")
+	w.exec(`UPDATE tasks SET provider = 'daytona'`)
+	require.InDelta(t, 11*3600, used().WallClockS, 60, "nor is its task's clock stopped")
+	watched, err := w.store.Watched(t.Context(), task.WatchQuery{Only: live.SandboxID, Limit: 1})
+	require.NoError(t, err)
+	require.InDelta(t, 10*3600, watched[0].Age.Seconds(), 60)
 	elsewhere, err := w.store.SandboxesElsewhere(t.Context())
 	require.NoError(t, err)
 	require.Len(t, elsewhere, 1)
+}
+
+// TestWatchedEvents_MovesOnlyEventsOfFrozenSandboxes behind the time in which they were frozen.
+func TestWatchedEvents_MovesOnlyEventsOfFrozenSandboxes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(1), "")
+	live := w.running(a)
+	w.event(live.SandboxID, "agent.message", `{}`)
+	w.exec(`UPDATE sandbox_events SET created_at = now() - interval '10 hours'`)
+	w.exec(`INSERT INTO outages (part, since, until) VALUES ('frozen', now() - interval '9 hours', now() - interval '1 hour')`)
+	for provider, hours := range map[string]float64{"daytona": 10, "local": 2, "docker": 2} {
+		w.exec(`UPDATE sandboxes SET provider = $1`, provider)
+		var birth time.Time
+		require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT birth FROM sandboxes`).Scan(&birth))
+		found, err := w.store.WatchedEvents(t.Context(), []task.Watched{{SandboxID: live.SandboxID, Birth: birth, Head: 10}}, 10)
+		require.NoError(t, err)
+		require.Len(t, found[live.SandboxID], 1, provider)
+		require.InDelta(t, hours*3600, time.Since(found[live.SandboxID][0].CreatedAt).Seconds(), 60, provider)
+	}
 }

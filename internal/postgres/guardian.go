@@ -113,9 +113,11 @@ func (s *Store) WatchedEvents(ctx context.Context, of []task.Watched, newest int
 	spans, err := s.q.FrozenSince(ctx, frozenLookback)
 	out := make(map[string][]task.Event, len(of))
 	for _, r := range rows {
-		out[r.SandboxID] = append(out[r.SandboxID], task.Event{
-			SandboxID: r.SandboxID, Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, CreatedAt: thawedAt(r.CreatedAt, spans),
-		})
+		event := task.Event{SandboxID: r.SandboxID, Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, CreatedAt: r.CreatedAt}
+		if r.Freezes {
+			event.CreatedAt = thawedAt(r.CreatedAt, spans)
+		}
+		out[r.SandboxID] = append(out[r.SandboxID], event)
 	}
 	return out, translate("read when sandboxes were frozen", err)
 }

@@ -964,7 +964,8 @@ func (q *Queries) Unwatched(ctx context.Context, part string) (float64, error) {
 }
 
 const watchedEvents = `-- name: WatchedEvents :many
-SELECT e.sandbox_id, e.sequence, e.event_type, e.event_data, e.created_at
+SELECT e.sandbox_id, e.sequence, e.event_type, e.event_data, e.created_at,
+    EXISTS (SELECT FROM sandboxes s WHERE s.id = b.id AND s.provider IN ('local', 'docker'))::boolean AS freezes
 FROM (SELECT unnest($1::text[]) AS id, unnest($2::date[]) AS birth, unnest($3::bigint[]) AS head) b
 CROSS JOIN LATERAL (
     (SELECT n.sandbox_id, n.sequence, n.event_type, n.event_data, n.created_at FROM sandbox_events n
@@ -992,6 +993,7 @@ type WatchedEventsRow struct {
 	EventType string
 	EventData json.RawMessage
 	CreatedAt time.Time
+	Freezes   bool
 }
 
 // Of each sandbox the newest ones, oldest first, without heartbeats but the newest, if one came
@@ -1016,6 +1018,7 @@ func (q *Queries) WatchedEvents(ctx context.Context, arg WatchedEventsParams) ([
 			&i.EventType,
 			&i.EventData,
 			&i.CreatedAt,
+			&i.Freezes,
 		); err != nil {
 			return nil, err
 		}
@@ -1034,7 +1037,7 @@ SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output
     coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
     (extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))
-        - omoi_frozen(coalesce(a.assigned_at, a.started_at, s.created_at), now()))::float8 AS age,
+        - CASE WHEN s.provider IN ('local', 'docker') THEN omoi_frozen(coalesce(a.assigned_at, a.started_at, s.created_at), now()) ELSE 0 END)::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = $1 AND g.sandbox_id = s.id)::boolean AS in_cycle

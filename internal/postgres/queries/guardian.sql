@@ -35,7 +35,7 @@ SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output
     coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
     (extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))
-        - omoi_frozen(coalesce(a.assigned_at, a.started_at, s.created_at), now()))::float8 AS age,
+        - CASE WHEN s.provider IN ('local', 'docker') THEN omoi_frozen(coalesce(a.assigned_at, a.started_at, s.created_at), now()) ELSE 0 END)::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = @cycle_id AND g.sandbox_id = s.id)::boolean AS in_cycle
@@ -56,7 +56,8 @@ CROSS JOIN LATERAL (
 -- name: WatchedEvents :many
 -- Of each sandbox the newest ones, oldest first, without heartbeats but the newest, if one came
 -- lately.
-SELECT e.sandbox_id, e.sequence, e.event_type, e.event_data, e.created_at
+SELECT e.sandbox_id, e.sequence, e.event_type, e.event_data, e.created_at,
+    EXISTS (SELECT FROM sandboxes s WHERE s.id = b.id AND s.provider IN ('local', 'docker'))::boolean AS freezes
 FROM (SELECT unnest(@ids::text[]) AS id, unnest(@births::date[]) AS birth, unnest(@heads::bigint[]) AS head) b
 CROSS JOIN LATERAL (
     (SELECT n.sandbox_id, n.sequence, n.event_type, n.event_data, n.created_at FROM sandbox_events n
