@@ -27,7 +27,8 @@ type API struct {
 	security http.Header
 	// bodies are buffers for what agents post; whatever is kept of a body is copied.
 	bodies sync.Pool
-	rest   *room // of the routes that have none of their own
+	turn   ingest.Turn // of large ones
+	rest   *room       // of the routes that have none of their own
 	// unrouted counts requests that found no route.
 	unrouted func(status int, took time.Duration)
 	sockets  func(status int, took time.Duration) // counts those of the bus

@@ -32,8 +32,9 @@ type postEventIn struct {
 
 // postEvent is the callback of every worker. Unknown fields are nobody's fault here.
 func (a *API) postEvent(ctx context.Context, r report) (client.ReceivedEvent, error) {
+	done := a.turn.Take(len(r.body))
 	said, err := oneEvent(r)
-	if err != nil {
+	if done(); err != nil {
 		return client.ReceivedEvent{}, err
 	}
 	event := eventOf(said)
@@ -120,12 +121,7 @@ func (a *API) postBatch(ctx context.Context, r report) (client.Acknowledged, err
 	if err != nil {
 		return client.Acknowledged{}, err
 	}
-	var batch client.Batch
-	if lines {
-		batch, err = batchOfLines(r)
-	} else {
-		err = decode(r.body, &batch)
-	}
+	batch, err := a.batchOf(r, lines)
 	if err != nil {
 		return client.Acknowledged{}, err
 	}
@@ -141,6 +137,15 @@ func (a *API) postBatch(ctx context.Context, r report) (client.Acknowledged, err
 		err = nameLine(err)
 	}
 	return client.Acknowledged{Acknowledged: receipt.Acknowledged, Duplicates: receipt.Duplicates}, err
+}
+
+func (a *API) batchOf(r report, lines bool) (batch client.Batch, err error) {
+	defer a.turn.Take(len(r.body))()
+	if lines {
+		return batchOfLines(r)
+	}
+	err = decode(r.body, &batch)
+	return batch, err
 }
 
 // maxLines is how many events a batch may have: what has more is refused before it costs more.

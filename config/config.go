@@ -80,7 +80,7 @@ type Credential struct {
 // Database says where PostgreSQL is.
 type Database struct {
 	URL      Secret `key:"url" env:"DATABASE_URL" zero:"omoi dev starts its own" doc:"PostgreSQL, as postgres://user:password@host:port/name. A +driver after the scheme is dropped."`
-	MaxConns int    `key:"max_conns" default:"16" min:"2" max:"500" doc:"Connections that one process opens at most. One that takes events in opens up to 4 more for them."`
+	MaxConns int    `key:"max_conns" default:"16" min:"2" max:"500" doc:"Connections that one process opens at most. One that takes events in opens up to 5 more for them."`
 }
 
 // Redis says where Redis is.

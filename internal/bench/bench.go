@@ -121,6 +121,7 @@ func parts() []part {
 		{"tasks", measureTasks},
 		{"flood", measureFlood},
 		{"intake", measureIntake},
+		{"burst", measureBurst},
 		{"streams", measureStreams},
 		{"paging", measurePaging},
 		{"demo", measureDemo},

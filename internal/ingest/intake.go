@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"errors"
-	"hash/fnv"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -16,11 +15,11 @@ import (
 // IntakeConfig is what the intake is told. The zero value works.
 type IntakeConfig struct {
 	AllowBare     bool          // batches of unknown sandboxes make a bare row; single posts say it themselves
-	Committers    int           // transactions with batches at a time, beside the one with single posts; default 2
+	Committers    int           // transactions with batches at a time, beside those with single posts and with large requests; default 2
 	Queue         int           // requests that may wait for each; beyond that they are turned away; default 4096
 	Room          int64         // bytes of events that may wait, in all; likewise; default 64 MiB
 	MaxEvents     int           // in one transaction, give or take one request; default 512
-	MaxBytes      int           // likewise; default 4 MiB, which a slow database takes within CommitTimeout
+	MaxBytes      int           // likewise; default 1 MiB, so that nobody waits long for the data of others
 	MaxBatch      int           // events in one batch; default 1000
 	Quiet         time.Duration // until events that are no milestones are relayed; default 60 s
 	CommitTimeout time.Duration // of one transaction; default 10 s
@@ -41,8 +40,10 @@ type Intake struct {
 	store IntakeStore
 	bus   Bus
 	log   *slog.Logger
-	lanes []chan *waiter // a committer each; all that one sender sends goes to one lane
-	held  atomic.Int64   // bytes of events that wait or are being stored
+	lanes []chan *waiter // a committer each
+	loud  loud
+	turn  Turn
+	held  atomic.Int64 // bytes of events that wait or are being stored
 
 	mu     sync.RWMutex
 	closed bool
@@ -52,6 +53,7 @@ type Intake struct {
 type waiter struct {
 	request Request
 	size    int          // bytes of its events
+	loud    bool         // it waits with the large requests
 	since   time.Time    // when it was queued
 	outcome chan Outcome // of one, so that the committer never waits for a caller that left
 }
@@ -64,7 +66,7 @@ func NewIntake(cfg IntakeConfig, store IntakeStore, bus Bus, log *slog.Logger) *
 		log = slog.New(slog.DiscardHandler)
 	}
 	i := &Intake{cfg: cfg, store: store, bus: orNoBus(bus), log: log}
-	for range cfg.Committers + 1 {
+	for range cfg.Committers + 2 { //nolint:mnd // those of single posts and of large requests
 		i.lanes = append(i.lanes, make(chan *waiter, cfg.Queue))
 	}
 	return i
@@ -94,7 +96,9 @@ func (i *Intake) Single(ctx context.Context, sandboxID string, e Event, bare boo
 	if err != nil {
 		return Receipt{}, err
 	}
-	if e, err = checkEvent("", e); err != nil {
+	done := i.turn.Take(len(e.Data))
+	e, err = checkEvent("", e)
+	if done(); err != nil {
 		return Receipt{}, err
 	}
 	out, err := i.submit(ctx, Request{SandboxID: sandboxID, Events: []Event{e}, Key: key, Bare: bare})
@@ -119,8 +123,9 @@ func (i *Intake) Batch(ctx context.Context, sandboxID, spoolID string, first int
 	if first < 1 {
 		return BatchReceipt{}, task.Invalid("first", "The numbers of a sender begin with 1.")
 	}
+	done := i.turn.Take(sizeOf(events))
 	events, err := checkBatch(events, i.cfg.MaxBatch)
-	if err != nil {
+	if done(); err != nil {
 		return BatchReceipt{}, err
 	}
 	out, err := i.submit(ctx, Request{
@@ -153,9 +158,10 @@ func (i *Intake) enqueue(w *waiter) error {
 	}
 	if i.held.Add(int64(w.size)) <= i.cfg.Room {
 		select {
-		case i.lane(w.request) <- w:
+		case i.lane(w) <- w:
 			return nil
 		default:
+			i.loud.leaves(w)
 		}
 	}
 	i.held.Add(-int64(w.size))
@@ -165,6 +171,7 @@ func (i *Intake) enqueue(w *waiter) error {
 // answer lets go of a request.
 func (i *Intake) answer(w *waiter, out Outcome) {
 	i.held.Add(-int64(w.size))
+	i.loud.leaves(w)
 	w.outcome <- out
 }
 
@@ -176,17 +183,6 @@ func sizeOf(events []Event) int {
 		size += e.Size() + more
 	}
 	return size
-}
-
-// lane is where a request waits: single posts in the first, for few fit into a transaction
-// and more committers would leave fewer; batches in the others, by sandbox.
-func (i *Intake) lane(r Request) chan *waiter {
-	if r.SpoolID == "" {
-		return i.lanes[0]
-	}
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(r.SandboxID))
-	return i.lanes[1+int(sum.Sum32()%uint32(i.cfg.Committers))] //nolint:gosec // G115: a small number of our own
 }
 
 func (i *Intake) close() {
@@ -294,7 +290,7 @@ func (c IntakeConfig) withDefaults() IntakeConfig {
 	c.Queue = orDefault(c.Queue, 4096)
 	c.Room = orDefault(c.Room, 64<<20)
 	c.MaxEvents = orDefault(c.MaxEvents, 512)
-	c.MaxBytes = orDefault(c.MaxBytes, 4<<20)
+	c.MaxBytes = orDefault(c.MaxBytes, 1<<20)
 	c.MaxBatch = orDefault(c.MaxBatch, 1000)
 	c.Quiet = orDefault(c.Quiet, time.Minute)
 	c.CommitTimeout = orDefault(c.CommitTimeout, 10*time.Second)

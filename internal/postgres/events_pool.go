@@ -12,7 +12,7 @@ const sqlPlans = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enabl
 
 // maxCommits is how many connections the intake opens at most: one for each of its committers, and
 // one for what is reported in the name of lost sandboxes.
-const maxCommits = 4
+const maxCommits = 5
 
 // openCommits makes a second pool beside the store's own. Plans that its connections make on
 // empty tables serve for hours; without these settings they would scan the tables when those

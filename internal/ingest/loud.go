@@ -1,0 +1,72 @@
+package ingest
+
+import (
+	"hash/fnv"
+	"sync"
+)
+
+// LargeRequest is how many bytes a request may have that shares a transaction with those of other
+// sandboxes. Larger requests have a committer of their own, one transaction at a time.
+const LargeRequest = 128 << 10
+
+// loud counts the large requests of each sandbox that wait or are being stored. Until they are
+// stored their sandbox's row is locked: a shared transaction with it would wait for that lock.
+type loud struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+// joins reports whether a request goes to the committer of large requests, and counts it there.
+func (l *loud) joins(w *waiter) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := w.request.SandboxID
+	if w.size <= LargeRequest && l.of[id] == 0 {
+		return false
+	}
+	if l.of == nil {
+		l.of = map[string]int{}
+	}
+	l.of[id]++
+	w.loud = true
+	return true
+}
+
+func (l *loud) leaves(w *waiter) {
+	if !w.loud {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := w.request.SandboxID
+	if l.of[id]--; l.of[id] == 0 {
+		delete(l.of, id)
+	}
+}
+
+// lane is where a request waits: single posts in the first, for few fit into a transaction
+// and more committers would leave fewer; large requests in the last; batches in the others, by sandbox.
+func (i *Intake) lane(w *waiter) chan *waiter {
+	if i.loud.joins(w) {
+		return i.lanes[len(i.lanes)-1]
+	}
+	if w.request.SpoolID == "" {
+		return i.lanes[0]
+	}
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(w.request.SandboxID))
+	return i.lanes[1+int(sum.Sum32()%uint32(i.cfg.Committers))] //nolint:gosec // G115: a small number of our own
+}
+
+// Turn lets one large request after the other be taken apart, so that small ones find a processor.
+// The zero value is ready.
+type Turn struct{ mu sync.Mutex }
+
+// Take waits until a request of size bytes may be taken apart; done ends that.
+func (t *Turn) Take(size int) (done func()) {
+	if size <= LargeRequest {
+		return func() {}
+	}
+	t.mu.Lock()
+	return t.mu.Unlock
+}
