@@ -70,8 +70,27 @@ func (l *Lookout) Run(ctx context.Context) {
 		if keeper, ok := p.(sandbox.DiskKeeper); ok && l.cfg.Installation != nil {
 			all.Go(func() { l.keepDisks(ctx, keeper) })
 		}
+		if pruner, ok := p.(sandbox.Pruner); ok {
+			all.Go(func() { l.prune(ctx, pruner) })
+		}
 	}
 	all.Wait()
+}
+
+// prune has a provider remove old tombstones each hour; its start does so too.
+func (l *Lookout) prune(ctx context.Context, pruner sandbox.Pruner) {
+	ticker := time.NewTicker(time.Hour)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			if err := pruner.Prune(now); err != nil {
+				l.log.WarnContext(ctx, "prune tombstones failed", slog.String("error", err.Error()))
+			}
+		}
+	}
 }
 
 // keepDisks has a provider count what its sandboxes hold. An engine that is away is told of once.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // Surveyor is a [Provider] that can tell of the sandboxes of every installation, so that those
@@ -16,6 +17,12 @@ type DiskKeeper interface {
 	// KeepDisks ends what runs in sandboxes of an installation that hold more; [Inspection].DiskFull says so of
 	// them then. It is to be called about once a second, and counts when it is time.
 	KeepDisks(ctx context.Context, installation string) error
+}
+
+// Pruner is a [Provider] that keeps tombstones of deleted sandboxes.
+type Pruner interface {
+	// Prune removes tombstones that are 30 days old at now, of many no more than a part. It is to be called each hour.
+	Prune(now time.Time) error
 }
 
 // Roller is a [Provider] that can tell of many sandboxes at once which of them live.

@@ -35,6 +35,8 @@ type note struct {
 const (
 	// fenceLife is how long a tombstone stays: far longer than any create can be under way.
 	fenceLife = 30 * 24 * time.Hour
+	// mostPruned is how many tombstones one pass removes.
+	mostPruned = 10_000
 	// lateCreate is how long after its caller's death the engine may carry out a create.
 	lateCreate = 30 * time.Second
 )
@@ -128,16 +130,23 @@ func (f *fence) settles(now time.Time) time.Duration {
 	return max(f.note.Asked.Add(lateCreate).Sub(now), 0)
 }
 
+// Prune implements [sandbox.Pruner].
+func (p *Provider) Prune(now time.Time) error { return pruneFences(p.cfg.StateDir, now) }
+
 // pruneFences forgets the sandboxes that were deleted long ago.
 func pruneFences(folder string, now time.Time) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return unavailable("list tombstones", err)
 	}
+	old := 0
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || now.Sub(info.ModTime()) < fenceLife {
 			continue
+		}
+		if old++; old > mostPruned {
+			break
 		}
 		if err := pruneFence(filepath.Join(folder, entry.Name())); err != nil {
 			return err

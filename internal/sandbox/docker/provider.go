@@ -60,7 +60,7 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
 		return nil, unavailable("make the folder of the docker provider", err)
 	}
-	return p, pruneFences(cfg.StateDir, time.Now())
+	return p, p.Prune(time.Now())
 }
 
 // Close gives up the connections to the engine; sandboxes stay.

@@ -24,8 +24,12 @@ type tombstone struct {
 	DeletedAt time.Time      `json:"deleted_at"`
 }
 
-// fenceLife is how long a tombstone stays: far longer than any create can be under way.
-const fenceLife = 30 * 24 * time.Hour
+const (
+	// fenceLife is how long a tombstone stays: far longer than any create can be under way.
+	fenceLife = 30 * 24 * time.Hour
+	// mostPruned is how many tombstones one pass removes.
+	mostPruned = 10_000
+)
 
 // takeFence waits for the lock of the named sandbox. It gives up with ctx.
 func takeFence(ctx context.Context, path string) (*fence, error) {
@@ -62,16 +66,25 @@ func (f *fence) bury(labels sandbox.Labels) error {
 	return nil
 }
 
+// Prune implements [sandbox.Pruner].
+func (p *Provider) Prune(now time.Time) error {
+	return pruneFences(filepath.Join(p.cfg.Root, ".fences"), now)
+}
+
 // pruneFences forgets the tombstones of sandboxes that were deleted long ago.
 func pruneFences(folder string, now time.Time) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return unavailable("list tombstones", err)
 	}
+	old := 0
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || now.Sub(info.ModTime()) < fenceLife || info.Size() == 0 {
 			continue
+		}
+		if old++; old > mostPruned {
+			break
 		}
 		if err := pruneFence(filepath.Join(folder, entry.Name())); err != nil {
 			return err

@@ -138,6 +138,27 @@ func TestOldTombstonesAreForgotten(t *testing.T) {
 	require.FileExists(t, fence(young))
 }
 
+// Prune removes old tombstones while the provider runs, of many no more than a part.
+func TestPrune_ByAMovedClock(t *testing.T) {
+	t.Parallel()
+	const most, day = 10_000, 24 * time.Hour
+	cfg := local.Config{Root: newRoot(t)}
+	p := open(t, cfg)
+	fences := filepath.Join(cfg.Root, ".fences")
+	for n := range most + 1 {
+		require.NoError(t, os.WriteFile(filepath.Join(fences, "omoi-"+strconv.Itoa(n)), []byte("{}"), 0o600))
+	}
+	left := func() int {
+		entries, err := os.ReadDir(fences)
+		require.NoError(t, err)
+		return len(entries)
+	}
+	for _, at := range []struct{ days, left int }{{29, most + 1}, {31, 1}, {31, 0}} {
+		require.NoError(t, p.Prune(time.Now().Add(time.Duration(at.days)*day)))
+		require.Equal(t, at.left, left())
+	}
+}
+
 // TestNothingIsLeftBehind looks at the disk, not at the provider's answers.
 func TestNothingIsLeftBehind(t *testing.T) {
 	t.Parallel()

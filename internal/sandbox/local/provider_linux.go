@@ -70,7 +70,7 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 		return nil, err
 	}
 	p.warn()
-	return p, pruneFences(filepath.Join(cfg.Root, ".fences"), time.Now())
+	return p, p.Prune(time.Now())
 }
 
 func (p *Provider) makeRoot() error {
