@@ -27,10 +27,11 @@ type Config struct {
 	TemporalUIURL string // base URL of the Web UI, for links; empty: not known
 	Namespace     string // of Temporal
 
-	// Agents and Providers are what this installation can run, the default first. Empty
-	// means scripted, external and local, external.
+	// Agents may be named here, and Providers, the default first. Empty means scripted, external and local, external.
 	Agents    []string
 	Providers []string
+	// Agent is the operator's default for tasks that name none; empty: the first of [Runtimes] that works.
+	Agent string
 	// Shared are those of Providers that work without a host of their own here.
 	Shared []string
 	// ProjectSlots is the limit of tasks at a time in a project that is made for a repository; default 5.

@@ -31,7 +31,7 @@ func (a *API) draft(ctx context.Context, in client.NewTask) (task.Draft, error) 
 	for _, step := range []func() error{
 		func() error { return draftText(&d, in) },
 		func() error { return draftWords(&d, in) },
-		func() error { return a.draftRunner(&d, in) },
+		func() error { return a.draftRunner(ctx, &d, in) },
 		func() error { return a.draftExecution(&d, in) },
 		func() error { return draftLimits(&d, in) },
 		func() error { return a.draftPlace(ctx, &d, in) }, // last: it asks the repository
@@ -95,20 +95,22 @@ func draftWords(d *task.Draft, in client.NewTask) error {
 
 // draftRunner settles who does the work and where. An agent from outside and a sandbox
 // that is no machine of ours belong together unless the caller says otherwise.
-func (a *API) draftRunner(d *task.Draft, in client.NewTask) error {
+func (a *API) draftRunner(ctx context.Context, d *task.Draft, in client.NewTask) error {
 	var errs [2]error
 	d.Agent, errs[0] = offered("agent", in.Agent, wireAgents(), a.cfg.Agents)
 	d.Provider, errs[1] = offered("sandbox", in.Sandbox, wireProviders(), a.cfg.Providers)
 	if err := first(errs[:]...); err != nil {
 		return err
 	}
-	switch {
-	case d.Agent == "" && d.Provider == task.ProviderExternal:
-		d.Agent = task.AgentExternal
-	case d.Agent == task.AgentExternal && d.Provider == "":
+	if d.Agent == task.AgentExternal && d.Provider == "" {
 		d.Provider = task.ProviderExternal
 	}
-	d.Agent, d.Provider = cmp.Or(d.Agent, a.cfg.Agents[0]), cmp.Or(d.Provider, a.cfg.Providers[0])
+	d.Provider = cmp.Or(d.Provider, a.cfg.Providers[0])
+	if d.Agent == "" {
+		if err := a.draftAgent(ctx, d, in); err != nil {
+			return err
+		}
+	}
 	if d.Provider == task.ProviderExternal && d.Agent != task.AgentExternal {
 		return task.Invalid("sandbox", "An external sandbox is no machine of ours, so no %s agent can be started in it; choose the agent external, or another sandbox.", d.Agent)
 	}
@@ -116,15 +118,9 @@ func (a *API) draftRunner(d *task.Draft, in client.NewTask) error {
 }
 
 func (a *API) draftExecution(d *task.Draft, in client.NewTask) error {
-	raw, err := checkObject("execution_config", in.Execution)
+	raw, execution, err := executionOf(in)
 	if err != nil {
 		return err
-	}
-	var execution task.Execution
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &execution); err != nil {
-			return badExecution(err)
-		}
 	}
 	if err := checkNames(execution.Credentials); err != nil {
 		return err
@@ -142,6 +138,17 @@ func (a *API) draftExecution(d *task.Draft, in client.NewTask) error {
 		}
 	}
 	return nil
+}
+
+func executionOf(in client.NewTask) (raw json.RawMessage, execution task.Execution, err error) {
+	raw, err = checkObject("execution_config", in.Execution)
+	if err != nil || len(raw) == 0 {
+		return raw, execution, err
+	}
+	if err := json.Unmarshal(raw, &execution); err != nil {
+		return raw, execution, badExecution(err)
+	}
+	return raw, execution, nil
 }
 
 func badExecution(err error) error {

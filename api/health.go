@@ -79,11 +79,13 @@ type infoOut struct {
 	Body client.Info
 }
 
-// info offers the sandboxes that a task gets now: those of the hosts that report, and those that need no host.
+// info offers the agents and sandboxes that a task gets now. Sandboxes are those of the hosts that report, and those that
+// need no host.
 func (a *API) info(ctx context.Context, _ *struct{}) (*infoOut, error) {
+	agents, first := a.offeredAgents(ctx)
 	return &infoOut{Body: client.Info{
 		Version: a.cfg.Version, TemporalUIURL: a.cfg.TemporalUIURL, Namespace: a.cfg.Namespace, Open: a.cfg.Open,
-		Protocol: a.cfg.Protocol, Agents: a.cfg.Agents, Sandboxes: a.offeredSandboxes(ctx),
+		Protocol: a.cfg.Protocol, Agents: agents, DefaultAgent: first, Sandboxes: a.offeredSandboxes(ctx),
 	}}, nil
 }
 

@@ -14,7 +14,7 @@ func TestHostsAreForAdminsAndLostByThem(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	admin, write := w.key(w.org, "admin"), w.key(w.org, "write")
-	_, err := w.store.HostSeen(t.Context(), "pc1", []string{"local"}, 2)
+	_, err := w.store.HostSeen(t.Context(), "pc1", []string{"local"}, nil, 2)
 	require.NoError(t, err)
 	const hosts, lose = "/api/v1/hosts", "/api/v1/hosts/pc1/lost"
 	w.call(http.MethodGet, hosts, nil, authorization, write).refused(http.StatusForbidden, "")

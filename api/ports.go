@@ -208,6 +208,7 @@ type Deps struct {
 	WriteOff func(ctx context.Context, taskID string) (bool, error)
 
 	Credentials Credentials // nil: none are kept
+	Runtimes    Runtimes    // nil: there are none
 	Judge       Judge       // nil: nobody is judged on demand
 	Schedules   Schedules   // nil: there is no Temporal to ask
 

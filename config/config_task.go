@@ -4,7 +4,7 @@ import "time"
 
 // Task holds the defaults and limits of a task. What a task was started with stays with it.
 type Task struct {
-	Agent            string        `key:"agent" default:"scripted" oneof:"scripted claude command external" doc:"Agent of tasks that name none."`
+	Agent            string        `key:"agent" zero:"the first agent runtime that is installed and has a credential" oneof:"scripted claude command external" doc:"Agent of tasks that name none."`
 	Sandbox          string        `key:"sandbox" default:"local" oneof:"local docker daytona external" doc:"Sandbox provider of tasks that name none. On macOS the default is docker."`
 	MaxRetries       int           `key:"max_retries" default:"3" min:"0" max:"10" zero:"none" doc:"Attempts after the first of tasks that say nothing else."`
 	MaxPerProject    int           `key:"max_per_project" env:"MAX_CONCURRENT_TASKS_PER_PROJECT" default:"5" min:"1" max:"1000" doc:"Tasks of one project that run at a time, for new projects."`

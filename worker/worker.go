@@ -24,6 +24,8 @@ type Config struct {
 	HostID string
 	// Providers are the providers of this machine, by their wire names.
 	Providers []string
+	// Agents are the agent runtimes whose program local sandboxes of this machine can run.
+	Agents []string
 	// Capacity is how many sandboxes the machine may hold; 0: no limit.
 	Capacity int
 
@@ -45,7 +47,7 @@ type Config struct {
 // Hosts is the part of the store in which a machine says that it lives.
 type Hosts interface {
 	// HostSeen reports whether a person had declared the machine lost until now.
-	HostSeen(ctx context.Context, hostID string, providers []string, capacity int) (back bool, err error)
+	HostSeen(ctx context.Context, hostID string, providers, agents []string, capacity int) (back bool, err error)
 }
 
 // Schedules is the part of Temporal that makes and wakes what runs at intervals.
@@ -246,7 +248,7 @@ func (w *Worker) seen(ctx context.Context) {
 	}
 	within, cancel := context.WithTimeout(ctx, w.cfg.HostBeat)
 	defer cancel()
-	back, err := w.deps.Hosts.HostSeen(within, w.cfg.HostID, w.cfg.Providers, w.cfg.Capacity)
+	back, err := w.deps.Hosts.HostSeen(within, w.cfg.HostID, w.cfg.Providers, w.cfg.Agents, w.cfg.Capacity)
 	if err != nil && ctx.Err() == nil {
 		w.log.WarnContext(ctx, "host not reported", slog.String("host_id", w.cfg.HostID), slog.String("error", err.Error()))
 	}

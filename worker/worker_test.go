@@ -30,7 +30,7 @@ type hosts struct {
 	err  error
 }
 
-func (h *hosts) HostSeen(_ context.Context, id string, _ []string, _ int) (bool, error) {
+func (h *hosts) HostSeen(_ context.Context, id string, _, _ []string, _ int) (bool, error) {
 	select {
 	case h.seen <- id:
 	default:

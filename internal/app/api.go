@@ -164,7 +164,8 @@ func (c *core) apiConfig() api.Config {
 	return api.Config{
 		Open: cfg.API.Open, Organization: c.organization, User: c.owner, AllowedHosts: allowedHosts(cfg),
 		Version: ReadBuild().String(), Protocol: spec.Protocol, TemporalUIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
-		Agents:           offered(cfg.Task.Agent, task.AgentScripted, task.AgentClaude, task.AgentCommand, task.AgentExternal),
+		Agents:           []string{task.AgentClaude, task.AgentScripted, task.AgentCommand, task.AgentExternal},
+		Agent:            cfg.Task.Agent,
 		Providers:        offered(cfg.Task.Sandbox, task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal),
 		Shared:           append(sharedProviders(cfg), task.ProviderExternal),
 		ValidationRounds: cfg.Validation.Rounds, ValidatedTypes: words(cfg.Validation.TaskTypes),

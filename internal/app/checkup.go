@@ -58,6 +58,7 @@ func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
 		checkProgram("go", FindingWarn, "needed to build omoi only"), checkDatabase(ctx, cfg), checkTemporal(cfg), checkAgent(cfg),
 		checkScripts(), checkTransport(cfg), checkCredentials(ctx, cfg, info.DatabaseURL),
 	}
+	findings = append(findings, checkRuntimes(ctx, cfg, info.APIURL)...)
 	findings = append(findings, checkWorkers(ctx, cfg, info.APIURL)...)
 	findings = append(append(findings, checkIsolation(cfg)...), checkDocker(ctx, cfg), checkDaytona(ctx, cfg), checkGitHub(ctx, cfg))
 	if !running {

@@ -107,7 +107,7 @@ func (c *core) newIntake(store ingest.IntakeStore) *ingest.Intake {
 func (c *core) newAPI(intake *ingest.Intake) *api.API {
 	return api.New(c.apiConfig(), api.Deps{
 		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Logins: c.logins, Probes: c.probes(), Log: c.log, Script: checkScript,
-		WriteOff: endedRuns{c.store, c.temporal}.writeOff, Credentials: c.credentials, Branches: branches{c.hub, branchPause},
+		WriteOff: endedRuns{c.store, c.temporal}.writeOff, Credentials: c.credentials, Runtimes: runtimes{c.store, c.credentials}, Branches: branches{c.hub, branchPause},
 		Judge: c.guardian, Schedules: c.temporal,
 		Meter: c.metrics.HTTP, Gauge: c.metrics.Stream, Metrics: c.metrics.Handler(), Hooks: c.metrics.Hooks, Tracer: c.tracing.Provider(),
 	})

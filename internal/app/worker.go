@@ -106,7 +106,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 		sticky = -1 // the worker's word for none
 	}
 	return worker.New(worker.Config{
-		HostID: host, Providers: found.hostBound(), Capacity: w.HostSlots, StopTimeout: w.StopTimeout, HostBeat: w.HostBeat,
+		HostID: host, Providers: found.hostBound(), Agents: c.runnableAgents(), Capacity: w.HostSlots, StopTimeout: w.StopTimeout, HostBeat: w.HostBeat,
 		MaxActivities: w.Activities, MaxWorkflows: w.Workflows, StickyCache: sticky,
 	}, worker.Deps{Client: c.temporal.SDK(), Activities: acts, Hosts: c.store, Schedules: c.temporal, Log: c.log}), nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/app"
 	"github.com/omoi-dev/omoi/internal/cli/demo"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
@@ -89,7 +90,7 @@ func demoAgent(cfg *config.Loaded, agent string) error {
 		return exit.With(exit.NeedsYou, errors.New("the agent claude needs a model: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or CLAUDE_CODE_OAUTH_TOKEN of a subscription (claude setup-token), or ANTHROPIC_BASE_URL of an endpoint that speaks its API; then run the demo again, or without --agent"))
 	}
 	if _, err := exec.LookPath(cmp.Or(cfg.Claude.Bin, "claude")); err != nil {
-		return exit.With(exit.NeedsYou, errors.New("the program claude is not on this machine: npm install -g @anthropic-ai/claude-code@2.1.328, or name the program with OMOI_CLAUDE_BIN; then run the demo again"))
+		return exit.With(exit.NeedsYou, errors.New("the program claude is not on this machine. Next: "+claude.Install+", or name the program with OMOI_CLAUDE_BIN; then run the demo again"))
 	}
 	return nil
 }

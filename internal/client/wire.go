@@ -212,9 +212,11 @@ type Info struct {
 	Namespace     string `json:"temporal_namespace"`
 	Open          bool   `json:"open"`     // no login is asked for
 	Protocol      int    `json:"protocol"` // newest version that agents may speak
-	// Agents and Sandboxes are what this installation can run, the default first.
-	Agents    []string `json:"agents" nullable:"false"`
-	Sandboxes []string `json:"sandboxes" nullable:"false"`
+	// Agents and Sandboxes are what works here now, preferred ones first. DefaultAgent is the agent of tasks that name none;
+	// empty: they are refused.
+	Agents       []string `json:"agents" nullable:"false"`
+	DefaultAgent string   `json:"default_agent"`
+	Sandboxes    []string `json:"sandboxes" nullable:"false"`
 }
 
 // Dependency is the state of something that the server needs.

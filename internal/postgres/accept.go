@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,7 +66,7 @@ func (s *Store) repeated(ctx context.Context, d task.Draft) (task.Accepted, erro
 
 func acceptTask(ctx context.Context, q *db.Queries, d task.Draft) (task.Accepted, error) {
 	made := task.Accepted{TaskID: task.NewID()}
-	if err := ahead(d.DeadlineAt); err != nil {
+	if err := cmp.Or(d.NoAgent, ahead(d.DeadlineAt)); err != nil {
 		return made, err
 	}
 	projectID, ticketID, err := place(ctx, q, d)

@@ -16,11 +16,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// HostSeen notes that a machine is there and offers providers. capacity is how many
+// HostSeen notes that a machine is there and offers providers, and agents in its local sandboxes. capacity is how many
 // sandboxes it takes; 0 is no limit. back: it was declared lost until now.
-func (s *Store) HostSeen(ctx context.Context, id string, providers []string, capacity int) (back bool, err error) {
+func (s *Store) HostSeen(ctx context.Context, id string, providers, agents []string, capacity int) (back bool, err error) {
 	back, err = s.q.HostSeen(ctx, db.HostSeenParams{
-		ID: id, Name: storable(s.cfg.Machine), Version: s.cfg.Version, Providers: providers, Capacity: int32(capacity), //nolint:gosec // G115: a setting
+		ID: id, Name: storable(s.cfg.Machine), Version: s.cfg.Version, Providers: providers, Agents: append([]string{}, agents...), Capacity: int32(capacity), //nolint:gosec // G115: a setting
 	})
 	return back, translate("note host "+id, err)
 }
@@ -38,7 +38,7 @@ func (s *Store) Hosts(ctx context.Context) ([]task.Host, error) {
 func hostRecord(r db.HostsRow) task.Host {
 	h := r.Host
 	return task.Host{
-		ID: h.ID, Name: h.Name, Version: h.Version, Providers: h.Providers, Capacity: int(h.Capacity), SeenAt: h.SeenAt, LostAt: h.LostAt,
+		ID: h.ID, Name: h.Name, Version: h.Version, Providers: h.Providers, Agents: h.Agents, Capacity: int(h.Capacity), SeenAt: h.SeenAt, LostAt: h.LostAt,
 		Beats: r.Beats, Live: int(r.Live), Unverified: int(r.Unverified), Lost: int(r.Lost),
 	}
 }

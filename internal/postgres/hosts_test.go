@@ -16,7 +16,7 @@ import (
 // hostSeen lets a host report, and answers whether it is back.
 func (w world) hostSeen(id string, providers []string, capacity int) bool {
 	w.t.Helper()
-	back, err := w.store.HostSeen(w.t.Context(), id, providers, capacity)
+	back, err := w.store.HostSeen(w.t.Context(), id, providers, nil, capacity)
 	require.NoError(w.t, err)
 	return back
 }
@@ -53,16 +53,17 @@ func TestHostsAreListedWithTheirSandboxes(t *testing.T) {
 	w.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, over)
 	_, verified := w.box("local")
 	w.settle(verified, "verified")
-	w.hostSeen("other", []string{"docker"}, 3)
+	_, err := w.store.HostSeen(t.Context(), "other", []string{"docker"}, []string{"claude"}, 3)
+	require.NoError(t, err)
 	w.silence("host")
 	hosts, err := w.store.Hosts(t.Context())
 	require.NoError(t, err)
 	require.Len(t, hosts, 2)
-	require.Equal(t, []any{"other", true, 3}, []any{hosts[0].ID, hosts[0].Beats, hosts[0].Capacity})
+	require.Equal(t, []any{"other", true, 3, []string{"claude"}}, []any{hosts[0].ID, hosts[0].Beats, hosts[0].Capacity, hosts[0].Agents})
 	got := hosts[1]
 	require.WithinDuration(t, time.Now().Add(-time.Hour), got.SeenAt, time.Minute)
 	got.SeenAt = time.Time{}
-	require.Equal(t, task.Host{ID: "host", Name: "pc1", Providers: []string{"local"}, Live: 1, Unverified: 1}, got)
+	require.Equal(t, task.Host{ID: "host", Name: "pc1", Providers: []string{"local"}, Agents: []string{}, Live: 1, Unverified: 1}, got)
 }
 
 func TestAHostThatBeatsIsNotLost(t *testing.T) {

@@ -38,6 +38,8 @@ type Draft struct {
 	IdempotencyKey string
 	BodyHash       []byte
 	ProjectSlots   int // limit of a project that has to be made
+	// NoAgent refuses a draft without an agent, unless its IdempotencyKey names a task already.
+	NoAgent error
 }
 
 // ValidationDraft says whether the work of a task is to be validated.

@@ -147,6 +147,7 @@ type Host struct {
 	Name      string     `json:"name"`    // of the machine, for people; may be empty
 	Version   string     `json:"version"` // of its worker
 	Providers []string   `json:"providers"`
+	Agents    []string   `json:"agents"`   // agent runtimes whose program its local sandboxes can run
 	Capacity  int        `json:"capacity"` // sandboxes that it takes; 0: no limit
 	SeenAt    time.Time  `json:"seen_at"`  // when it reported last
 	LostAt    *time.Time `json:"lost_at"`  // when a person declared it lost

@@ -133,14 +133,14 @@ func TestVersionsThatAreKnown(t *testing.T) {
 		"2.1.197 (Claude Code)\n": "", "2.9.0-beta.1 (Claude Code)": "", "1.0.128 (Claude Code)": "does not know",
 		"3.0.0": "does not know", "hello": "no version of Claude Code", "": "no version",
 	} {
-		_, err := versionOf("/bin/claude", proc.Result{Outcome: proc.Exited, Output: said})
+		_, err := VersionOf("/bin/claude", proc.Result{Outcome: proc.Exited, Output: said})
 		if want == "" {
 			require.NoError(t, err, said)
 			continue
 		}
 		require.ErrorContains(t, err, want)
 	}
-	_, err := versionOf("/bin/claude", proc.Result{Outcome: proc.Exited, ExitCode: 126, Output: "cannot execute"})
+	_, err := VersionOf("/bin/claude", proc.Result{Outcome: proc.Exited, ExitCode: 126, Output: "cannot execute"})
 	require.ErrorContains(t, err, "cannot execute")
 }
 

@@ -19,6 +19,9 @@ const Bin = "OMOI_CLAUDE_BIN"
 
 const versionWait = time.Minute
 
+// Install is the command that installs the newest tested version for all users.
+const Install = "npm install --prefix /usr/local -g @anthropic-ai/claude-code@2.1.328"
+
 // variables are the environment of the agent's program by name; the last one of a name counts.
 type variables map[string]string
 
@@ -41,7 +44,7 @@ func find(ctx context.Context, env agent.Env, vars variables) (path, version str
 	if ctx.Err() != nil {
 		return "", "", ctx.Err()
 	}
-	version, err = versionOf(path, res)
+	version, err = VersionOf(path, res)
 	return path, version, err
 }
 
@@ -65,8 +68,8 @@ func locate(vars variables) string {
 
 var versionForm = regexp.MustCompile(`^(\d+)\.\d+\.\d+\S*`)
 
-// versionOf reads what `claude --version` says. Its main version is what the lines hang on.
-func versionOf(path string, res proc.Result) (string, error) {
+// VersionOf reads what `claude --version` says. Its main version is what the lines hang on.
+func VersionOf(path string, res proc.Result) (string, error) {
 	said := strings.TrimSpace(res.Output)
 	found := versionForm.FindStringSubmatch(said)
 	switch {

@@ -36,7 +36,7 @@ The command returns as soon as the task is accepted; --wait stays until it has e
 
 --agent claude gives the text to Claude Code (docs/CLAUDE-CODE.md). scripted follows the steps of a JSON script
 and ignores the text, command runs a program of yours in the sandbox, external is one that connects itself
-(docs/AGENTS-AND-SCRIPTS.md). Scripts to try: ` + exampleNames() + `.`,
+(docs/AGENTS-AND-SCRIPTS.md); omoi doctor says which agents work here. Scripts to try: ` + exampleNames() + `.`,
 		Example: `  omoi run "Say hello" --repo . --script example:hello --wait
   omoi run "Format it" --repo ~/src/app --agent command --execution-config command.json
   git diff | omoi run - --title "Review this" --repo . --agent external`,
@@ -58,7 +58,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.StringVarP(&r.repo, "repo", "r", "", "`path` of a local git repository, or owner/name of one on GitHub (default the one around the current folder)")
 	f.StringVar(&r.project, "project", "", "existing project of the task, instead of --repo: "+projectArg)
 	f.StringVar(&r.title, "title", "", "title (default the beginning of the text)")
-	f.StringVar(&r.agent, "agent", "", "claude, scripted, command or external (default: the server's, which is scripted unless task.agent says otherwise)")
+	f.StringVar(&r.agent, "agent", "", "claude, scripted, command or external (default: task.agent of the server, else the first runtime that is installed and has a credential)")
 	f.StringVar(&r.script, "script", "", "JSON `file` with the steps of the scripted agent, or example:<name>; implies --agent scripted")
 	f.StringVar(&r.execution, "execution-config", "", "JSON `file` with further settings: command, setup, test_command, continuous, ...")
 	f.BoolVar(&r.validate, "validate", false, "have another agent validate the work before it is published; --validate=false: do not, whatever the project says")

@@ -66,8 +66,8 @@ func (q *Queries) HostLost(ctx context.Context, iD string, fresh time.Duration) 
 
 const hostSeen = `-- name: HostSeen :one
 WITH former AS (SELECT lost_at FROM hosts WHERE id = $1)
-INSERT INTO hosts (id, name, providers, capacity, version) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (id) DO UPDATE SET name = excluded.name, providers = excluded.providers, capacity = excluded.capacity, version = excluded.version,
+INSERT INTO hosts (id, name, providers, agents, capacity, version) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, providers = excluded.providers, agents = excluded.agents, capacity = excluded.capacity, version = excluded.version,
     seen_at = now(), lost_at = NULL
 RETURNING EXISTS (SELECT FROM former WHERE former.lost_at IS NOT NULL) AS back
 `
@@ -76,6 +76,7 @@ type HostSeenParams struct {
 	ID        string
 	Name      string
 	Providers []string
+	Agents    []string
 	Capacity  int32
 	Version   string
 }
@@ -86,6 +87,7 @@ func (q *Queries) HostSeen(ctx context.Context, arg HostSeenParams) (bool, error
 		arg.ID,
 		arg.Name,
 		arg.Providers,
+		arg.Agents,
 		arg.Capacity,
 		arg.Version,
 	)
@@ -95,7 +97,7 @@ func (q *Queries) HostSeen(ctx context.Context, arg HostSeenParams) (bool, error
 }
 
 const hosts = `-- name: Hosts :many
-SELECT h.id, h.providers, h.capacity, h.seen_at, h.lost_at, h.name, h.version, (h.lost_at IS NULL AND h.seen_at > now() - $1::interval)::boolean AS beats,
+SELECT h.id, h.providers, h.capacity, h.seen_at, h.lost_at, h.name, h.version, h.agents, (h.lost_at IS NULL AND h.seen_at > now() - $1::interval)::boolean AS beats,
     n.live, n.unverified, n.lost
 FROM hosts h CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE s.ended_at IS NULL AND s.state <> 'lost') AS live,
@@ -133,6 +135,7 @@ func (q *Queries) Hosts(ctx context.Context, fresh time.Duration, iD string) ([]
 			&i.Host.LostAt,
 			&i.Host.Name,
 			&i.Host.Version,
+			&i.Host.Agents,
 			&i.Beats,
 			&i.Live,
 			&i.Unverified,

@@ -311,6 +311,7 @@ type Host struct {
 	LostAt    *time.Time
 	Name      string
 	Version   string
+	Agents    []string
 }
 
 type IdempotencyKey struct {

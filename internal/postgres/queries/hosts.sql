@@ -1,8 +1,8 @@
 -- name: HostSeen :one
 -- Whether the host had been declared lost.
 WITH former AS (SELECT lost_at FROM hosts WHERE id = @id)
-INSERT INTO hosts (id, name, providers, capacity, version) VALUES (@id, @name, @providers, @capacity, @version)
-ON CONFLICT (id) DO UPDATE SET name = excluded.name, providers = excluded.providers, capacity = excluded.capacity, version = excluded.version,
+INSERT INTO hosts (id, name, providers, agents, capacity, version) VALUES (@id, @name, @providers, @agents, @capacity, @version)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, providers = excluded.providers, agents = excluded.agents, capacity = excluded.capacity, version = excluded.version,
     seen_at = now(), lost_at = NULL
 RETURNING EXISTS (SELECT FROM former WHERE former.lost_at IS NOT NULL) AS back;
 

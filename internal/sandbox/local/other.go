@@ -23,5 +23,8 @@ func (*Provider) Isolation() []string { return []string{"none"} }
 // Unwrapped is of no use on this system.
 func (*Provider) Unwrapped() string { return "" }
 
+// Closed is of no use on this system.
+func Closed(string) (string, error) { return "", nil }
+
 // ShimMain does nothing on this system and answers exit code 1.
 func ShimMain([]string) int { return 1 }

@@ -87,16 +87,36 @@ func (p *Provider) makeRoot() error {
 
 // checkOpen refuses a folder that an unprivileged user cannot reach.
 func checkOpen(path string) error {
+	dir, err := closed(path)
+	if err != nil {
+		return unavailable("look at the sandbox folder", err)
+	}
+	if dir != "" {
+		return task.Invalid("root", "sandboxes run as their own users, and those cannot enter %s: choose a sandbox folder elsewhere, or chmod o+x", dir)
+	}
+	return nil
+}
+
+// Closed returns the first file or folder on the way up from a program that users of sandboxes cannot enter or run;
+// empty: sandboxes can run the program.
+func Closed(program string) (string, error) {
+	if os.Geteuid() != 0 {
+		return "", nil // sandboxes run as this user
+	}
+	return closed(program)
+}
+
+func closed(path string) (string, error) {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
 		if err != nil {
-			return unavailable("look at the sandbox folder", err)
+			return "", err
 		}
 		if info.Mode().Perm()&0o001 == 0 {
-			return task.Invalid("root", "sandboxes run as their own users, and those cannot enter %s: choose a sandbox folder elsewhere, or chmod o+x", dir)
+			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return nil
+			return "", nil
 		}
 	}
 }

@@ -43,7 +43,7 @@ func findTools(uid int) tools {
 // reachable are the programs that uid can reach and that the usual folders do not hold.
 func reachable(programs []string, uid int) []string {
 	return slices.DeleteFunc(slices.Clone(programs), func(path string) bool {
-		return strings.HasPrefix(path, "/usr/") || uid != os.Geteuid() && checkOpen(filepath.Dir(path)) != nil
+		return strings.HasPrefix(path, "/usr/") || uid != os.Geteuid() && checkOpen(path) != nil
 	})
 }
 

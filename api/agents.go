@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// AgentRuntime is an agent runtime whose program omoi does not bring.
+type AgentRuntime struct {
+	Agent string
+	// Missing are sentences, each with the next command; none: the runtime works.
+	Missing []string
+}
+
+// Runtimes checks the agent runtimes.
+type Runtimes interface {
+	// AgentRuntimes are all runtimes for a task of this owner, provider and execution, the preferred one first.
+	AgentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime, error)
+}
+
+// draftAgent chooses the agent of a task that names none: what its sandbox or script implies, the operator's default,
+// else the first runtime that works. Without one it sets NoAgent.
+func (a *API) draftAgent(ctx context.Context, d *task.Draft, in client.NewTask) error {
+	_, execution, err := executionOf(in)
+	switch {
+	case err != nil:
+		return err
+	case d.Provider == task.ProviderExternal:
+		d.Agent = task.AgentExternal
+	case len(execution.Script) > 0:
+		d.Agent = task.AgentScripted
+	default:
+		who := callerOf(ctx)
+		work := task.Work{OrganizationID: who.organization, UserID: who.user, Provider: d.Provider, Execution: execution}
+		if work.ProjectID, err = a.projectOf(ctx, in); err == nil {
+			d.Agent, d.NoAgent, err = a.defaultAgent(ctx, work)
+		}
+	}
+	return err
+}
+
+// projectOf returns the project of a request; empty: it is new, or the request does not name it well, which [API.draftPlace] refuses.
+func (a *API) projectOf(ctx context.Context, in client.NewTask) (string, error) {
+	org := callerOf(ctx).organization
+	switch {
+	case in.ProjectID != "":
+		return in.ProjectID, nil
+	case isID(in.TicketID):
+		ticket, err := a.deps.Store.Ticket(ctx, org, in.TicketID)
+		if task.CodeOf(err) == task.CodeNotFound {
+			err = nil
+		}
+		return ticket.ProjectID, err
+	}
+	return a.deps.Store.ProjectOf(ctx, org, a.deps.Repos.Name(in.Repo))
+}
+
+// defaultAgent is the agent of work that names none; missing tells how to get one.
+func (a *API) defaultAgent(ctx context.Context, work task.Work) (agent string, missing, err error) {
+	if a.cfg.Agent != "" {
+		return a.cfg.Agent, nil, nil
+	}
+	runtimes, err := a.agentRuntimes(ctx, work)
+	if err != nil {
+		return "", nil, err
+	}
+	var why strings.Builder
+	for _, r := range runtimes {
+		if len(r.Missing) == 0 {
+			return r.Agent, nil, nil
+		}
+		why.WriteString(" " + r.Agent + ": " + strings.Join(r.Missing, " "))
+	}
+	return "", task.Errorf(task.CodeConflict, "Cannot choose an agent for the task: it names none, and no agent runtime works in %s sandboxes.%s Or name the agent: %s.",
+		work.Provider, why.String(), strings.Join(a.ownAgents(), ", ")), nil
+}
+
+func (a *API) agentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime, error) {
+	if a.deps.Runtimes == nil {
+		return nil, nil
+	}
+	return a.deps.Runtimes.AgentRuntimes(ctx, work)
+}
+
+// ownAgents are the agents that need no program of others: they always work.
+func (a *API) ownAgents() []string {
+	own := []string{task.AgentScripted, task.AgentCommand, task.AgentExternal}
+	return slices.DeleteFunc(own, func(agent string) bool { return !slices.Contains(a.cfg.Agents, agent) })
+}
+
+// offeredAgents are the agents that work for everyone of the organization in the default sandbox, and the default of them.
+func (a *API) offeredAgents(ctx context.Context) (agents []string, first string) {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.ProbeWait)
+	defer cancel()
+	work := task.Work{OrganizationID: a.cfg.Organization, Provider: a.cfg.Providers[0]}
+	if a.cfg.Open {
+		work.UserID = a.cfg.User
+	}
+	runtimes, _ := a.agentRuntimes(ctx, work) // what is unknown is not offered
+	for _, r := range runtimes {
+		if len(r.Missing) == 0 {
+			agents = append(agents, r.Agent)
+		}
+	}
+	first = a.cfg.Agent
+	if first == "" && len(agents) > 0 {
+		first = agents[0]
+	}
+	return append(agents, a.ownAgents()...), first
+}

@@ -1,0 +1,117 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/pgtest"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// program is a runtime that lacks its program until it is installed.
+type program struct {
+	mu        sync.Mutex
+	installed bool
+	asked     task.Work
+}
+
+func (p *program) install(there bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.installed = there
+}
+
+func (p *program) last() task.Work {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked
+}
+
+func (p *program) AgentRuntimes(_ context.Context, work task.Work) ([]api.AgentRuntime, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = work
+	if p.installed {
+		return []api.AgentRuntime{{Agent: task.AgentClaude}}, nil
+	}
+	return []api.AgentRuntime{{Agent: task.AgentClaude, Missing: []string{"There is no program. Next: install it."}}}, nil
+}
+
+// withProgram is a server on which one runtime may be installed.
+func withProgram(t *testing.T, agent string) (*world, *program) {
+	t.Helper()
+	p := &program{}
+	return startWith(t, pgtest.New(t), live.New(), func(c *api.Config) {
+		c.Open, c.Agent = true, agent
+		c.Agents = []string{task.AgentClaude, task.AgentScripted, task.AgentCommand, task.AgentExternal}
+	}, func(d *api.Deps) { d.Runtimes = p }), p
+}
+
+func TestTaskWithoutAgent_GetsTheFirstRuntimeThatWorks(t *testing.T) {
+	t.Parallel()
+	w, p := withProgram(t, "")
+	unnamed := client.NewTask{Repo: goodRepo, Title: "x"}
+	ticket := client.NewTicket{Repo: goodRepo, Title: "x"}
+	refused := w.call(http.MethodPost, "/api/v1/tasks", unnamed).refused(http.StatusConflict, "")
+	require.Equal(t, task.CodeConflict, refused.Code)
+	require.Contains(t, refused.Detail, "claude: There is no program. Next: install it.")
+	require.Contains(t, refused.Detail, "name the agent: scripted, command, external")
+	w.call(http.MethodPost, "/api/v1/tickets", ticket).refused(http.StatusConflict, "")
+	require.Zero(t, w.count(`SELECT count(*) FROM tasks`)+w.count(`SELECT count(*) FROM tickets`))
+
+	p.install(true)
+	made := w.task(unnamed)
+	require.Equal(t, task.AgentClaude, made.Agent)
+	require.Equal(t, task.Work{OrganizationID: w.org, Provider: task.ProviderLocal}, p.last())
+	w.task(client.NewTask{TicketID: made.TicketID, Title: "y"})
+	require.Equal(t, made.ProjectID, p.last().ProjectID, "credentials of the project count")
+}
+
+// What names an agent needs no runtime.
+func TestTaskWithScriptOrExternalSandbox_NamesItsAgent(t *testing.T) {
+	t.Parallel()
+	w, _ := withProgram(t, "")
+	script := json.RawMessage(`{"script":{"steps":[{"say":"x"}]}}`)
+	require.Equal(t, task.AgentScripted, w.task(client.NewTask{Repo: goodRepo, Title: "x", Execution: script}).Agent)
+	require.Equal(t, task.AgentExternal, w.task(client.NewTask{Repo: goodRepo, Title: "x", Sandbox: task.ProviderExternal}).Agent)
+	require.Equal(t, task.AgentClaude, w.task(client.NewTask{Repo: goodRepo, Title: "x", Agent: task.AgentClaude}).Agent, "a setup step may install it")
+	w.call(http.MethodPost, "/api/v1/tasks", client.NewTask{Repo: goodRepo, Title: "x", Execution: json.RawMessage(`{"command":1}`)}).refused(422, "body.execution_config.command")
+	configured, _ := withProgram(t, task.AgentExternal)
+	require.Equal(t, task.AgentExternal, configured.task(client.NewTask{Repo: goodRepo, Title: "x"}).Agent)
+}
+
+func TestRepeatedRequest_ReturnsItsTaskAfterTheAgentIsGone(t *testing.T) {
+	t.Parallel()
+	w, p := withProgram(t, "")
+	p.install(true)
+	unnamed := client.NewTask{Repo: goodRepo, Title: "x"}
+	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", unnamed, "Idempotency-Key", "k"), http.StatusCreated)
+	p.install(false)
+	again := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", unnamed, "Idempotency-Key", "k"), http.StatusOK)
+	require.Equal(t, made.ID, again.ID)
+	require.Equal(t, task.AgentClaude, again.Agent)
+}
+
+func TestInfo_OffersOnlyAgentsThatWork(t *testing.T) {
+	t.Parallel()
+	w, p := withProgram(t, "")
+	own := []string{task.AgentScripted, task.AgentCommand, task.AgentExternal}
+	read := func(w *world) client.Info {
+		return ok[client.Info](w.call(http.MethodGet, "/api/v1/info", nil), http.StatusOK)
+	}
+	require.Equal(t, own, read(w).Agents)
+	require.Empty(t, read(w).DefaultAgent)
+	p.install(true)
+	require.Equal(t, append([]string{task.AgentClaude}, own...), read(w).Agents)
+	require.Equal(t, task.AgentClaude, read(w).DefaultAgent)
+	configured, _ := withProgram(t, task.AgentScripted)
+	require.Equal(t, task.AgentScripted, read(configured).DefaultAgent)
+}

@@ -1,0 +1,124 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"slices"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/agent/claude"
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/sandbox/local"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// agentRuntime is an agent runtime whose program omoi does not bring.
+type agentRuntime struct {
+	agent, program string
+	find           func(cfg *config.Loaded) string // path on this machine; empty: none
+	setting        string                          // variable that names the path
+	versionArg     string
+	version        func(path string, res proc.Result) (string, error)
+	install        string   // command
+	credentials    []string // kinds, one of which the agent needs
+}
+
+// agentRuntimes are those that exist, the preferred one first.
+func agentRuntimes() []agentRuntime {
+	return []agentRuntime{{
+		agent: task.AgentClaude, program: "claude", find: claudeBin, setting: "OMOI_CLAUDE_BIN",
+		versionArg: "--version", version: claude.VersionOf, install: claude.Install,
+		credentials: []string{credential.ClaudeOAuth, credential.Anthropic},
+	}}
+}
+
+// runnable returns the program's path, and why local sandboxes of this machine cannot run it; nil: they can.
+func (r agentRuntime) runnable(cfg *config.Loaded) (path string, err error) {
+	if path = r.find(cfg); path == "" {
+		return "", fmt.Errorf("%s is not on PATH", r.program)
+	}
+	if _, err := exec.LookPath(path); err != nil {
+		return "", fmt.Errorf("%s cannot be run: %w", path, err)
+	}
+	shut, err := local.Closed(path)
+	if err == nil && shut != "" {
+		err = fmt.Errorf("sandboxes cannot see %s: they run as their own users, and %s is closed to them", path, shut)
+	}
+	return path, err
+}
+
+// runnableAgents are the runtimes whose program local sandboxes of this machine can run.
+func (c *core) runnableAgents() []string {
+	var agents []string
+	for _, r := range agentRuntimes() {
+		path, err := r.runnable(c.cfg)
+		if err == nil {
+			agents = append(agents, r.agent)
+		} else if path != "" {
+			c.log.Warn("agent program not offered", slog.String("agent", r.agent), slog.Any("error", err), slog.String("next", "omoi doctor"))
+		}
+	}
+	return agents
+}
+
+// runtimes implements [api.Runtimes] by what hosts report and what users store.
+type runtimes struct {
+	hosts interface {
+		Hosts(ctx context.Context) ([]task.Host, error)
+	}
+	credentials interface {
+		ForTask(ctx context.Context, work task.Work) (map[string]string, error)
+	}
+}
+
+// AgentRuntimes implements [api.Runtimes]. Images and setup steps of other sandboxes bring the program, which nobody knows
+// before the sandbox runs: there the credential decides.
+func (r runtimes) AgentRuntimes(ctx context.Context, work task.Work) (all []api.AgentRuntime, err error) {
+	hosts, err := r.localHosts(ctx, work.Provider)
+	if err != nil {
+		return nil, err
+	}
+	for _, known := range agentRuntimes() {
+		found := api.AgentRuntime{Agent: known.agent, Missing: known.missingOn(hosts)}
+		work.Agent = known.agent
+		switch _, err := r.credentials.ForTask(ctx, work); task.CodeOf(err) {
+		case "":
+		case task.CodeNotFound:
+			found.Missing = append(found.Missing, task.MessageOf(err)+".")
+		default:
+			return nil, err
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// localHosts are the hosts that a task in local sandboxes may get: those that report, else the one that did last.
+func (r runtimes) localHosts(ctx context.Context, provider string) ([]task.Host, error) {
+	if provider != task.ProviderLocal {
+		return nil, nil
+	}
+	hosts, err := r.hosts.Hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hosts = slices.DeleteFunc(hosts, func(h task.Host) bool { return h.LostAt != nil || !slices.Contains(h.Providers, provider) })
+	if len(hosts) > 0 && !hosts[0].Beats {
+		return hosts[:1], nil
+	}
+	return slices.DeleteFunc(hosts, func(h task.Host) bool { return !h.Beats }), nil
+}
+
+// missingOn says on which host the program is missing. A task may get any of them.
+func (r agentRuntime) missingOn(hosts []task.Host) (missing []string) {
+	for _, h := range hosts {
+		if !slices.Contains(h.Agents, r.agent) {
+			missing = append(missing, fmt.Sprintf("Sandboxes of host %s see no program %s. Next, on that host: %s, then restart omoi; omoi doctor checks it.", hostName(h), r.program, r.install))
+		}
+	}
+	return missing
+}

@@ -1,0 +1,147 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+type knownHosts []task.Host
+
+func (h knownHosts) Hosts(context.Context) ([]task.Host, error) {
+	return append(knownHosts{}, h...), nil
+}
+
+// login fails with its code; empty: there is a credential.
+type login task.Code
+
+func (l login) ForTask(_ context.Context, work task.Work) (map[string]string, error) {
+	if l == "" || work.Agent != task.AgentClaude {
+		return map[string]string{}, nil
+	}
+	return nil, task.Errorf(task.Code(l), "There is no key. Next: omoi credentials set anthropic")
+}
+
+func TestAgentRuntime_WorksWithProgramOnEachHostAndCredential(t *testing.T) {
+	t.Parallel()
+	local := []string{task.ProviderLocal}
+	has := task.Host{Name: "has", Providers: local, Agents: []string{task.AgentClaude}, Beats: true}
+	lacks := task.Host{Name: "lacks", Providers: local, Beats: true}
+	silent, docker := lacks, lacks
+	silent.Beats, docker.Providers = false, []string{task.ProviderDocker}
+	last := has
+	last.Beats = false
+	noProgram := "Sandboxes of host lacks see no program claude"
+	for name, c := range map[string]struct {
+		hosts    knownHosts
+		login    login
+		provider string
+		missing  []string // parts of the sentences
+	}{
+		"program and credential":      {hosts: knownHosts{has}},
+		"no program":                  {hosts: knownHosts{lacks}, missing: []string{noProgram}},
+		"one host lacks the program":  {hosts: knownHosts{has, lacks}, missing: []string{noProgram}},
+		"a silent host lacks it":      {hosts: knownHosts{has, silent}},
+		"a host of another provider":  {hosts: knownHosts{has, docker}},
+		"only silent hosts: the last": {hosts: knownHosts{last, silent}},
+		"no credential":               {hosts: knownHosts{has}, login: login(task.CodeNotFound), missing: []string{"omoi credentials set anthropic."}},
+		"neither":                     {hosts: knownHosts{lacks}, login: login(task.CodeNotFound), missing: []string{noProgram, "There is no key."}},
+		"the image brings it":         {hosts: knownHosts{lacks}, provider: task.ProviderDocker},
+	} {
+		if c.provider == "" {
+			c.provider = task.ProviderLocal
+		}
+		found, err := runtimes{c.hosts, c.login}.AgentRuntimes(t.Context(), task.Work{Provider: c.provider})
+		require.NoError(t, err, name)
+		require.Len(t, found, len(agentRuntimes()), name)
+		require.Equal(t, task.AgentClaude, found[0].Agent, name)
+		require.Len(t, found[0].Missing, len(c.missing), name)
+		for i, part := range c.missing {
+			require.Contains(t, found[0].Missing[i], part, name)
+		}
+	}
+	_, err := runtimes{knownHosts{has}, login(task.CodeInvalid)}.AgentRuntimes(t.Context(), task.Work{})
+	require.Error(t, err, "a credential that cannot be read is not a missing one")
+}
+
+// withClaude is a configuration that names a program which says this version, below a folder of this mode.
+func withClaude(t *testing.T, says string, mode os.FileMode, environ ...string) *config.Loaded {
+	t.Helper()
+	cfg := fresh(t, append(environ, "OMOI_API_PORT=1")...) // where no API answers
+	dir := filepath.Join(filepath.Dir(cfg.Home), "programs")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	cfg.Claude.Bin = filepath.Join(dir, "claude")
+	require.NoError(t, os.WriteFile(cfg.Claude.Bin, []byte("#!/bin/sh\necho '"+says+"'\n"), 0o755))
+	require.NoError(t, os.Chmod(dir, mode))
+	return cfg
+}
+
+func TestDoctor_TellsWhetherSandboxesSeeTheAgentProgram(t *testing.T) {
+	t.Parallel()
+	const key = "ANTHROPIC_API_KEY=sk-ant-api03-planted"
+	works := checkRuntimes(t.Context(), withClaude(t, "2.1.328 (Claude Code)", 0o755, key), "")
+	require.Equal(t, FindingOK, works[0].Status, works[0].Detail)
+	require.Equal(t, "agent claude", works[0].Check)
+	require.Contains(t, works[0].Detail, "version 2.1.328, sandboxes can see it; credential: anthropic of the configuration")
+	require.NotContains(t, works[0].Detail, "planted")
+	require.Equal(t, Finding{Check: "default agent", Status: FindingOK, Detail: "claude"}, works[1])
+
+	none := checkRuntimes(t.Context(), withClaude(t, "2.1.328", 0o755), "")
+	require.Equal(t, FindingWarn, none[0].Status)
+	require.Contains(t, none[0].Detail, "no credential configured (stored ones are unknown")
+	require.Equal(t, "omoi credentials set anthropic", none[0].Next)
+	require.Equal(t, FindingWarn, none[1].Status)
+	require.Contains(t, none[1].Next, "--agent scripted")
+
+	broken := checkRuntimes(t.Context(), withClaude(t, "1.0.0", 0o755, key), "")
+	require.Equal(t, FindingWarn, broken[0].Status)
+	require.Contains(t, broken[0].Next, "npm install")
+
+	named := checkRuntimes(t.Context(), withClaude(t, "2.1.328", 0o755, "OMOI_TASK_AGENT=scripted"), "")
+	require.Equal(t, FindingOK, named[1].Status)
+	require.Equal(t, "scripted, by the setting task.agent", named[1].Detail)
+}
+
+func TestDoctor_NamesTheFolderThatHidesTheAgentProgram(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only sandboxes of root have users of their own")
+	}
+	cfg := withClaude(t, "2.1.328", 0o700, "ANTHROPIC_API_KEY=sk-ant-api03-planted")
+	found := checkRuntimes(t.Context(), cfg, "")
+	require.Equal(t, FindingWarn, found[0].Status)
+	require.Contains(t, found[0].Detail, "version 2.1.328; sandboxes cannot see "+cfg.Claude.Bin)
+	require.Contains(t, found[0].Detail, filepath.Dir(cfg.Claude.Bin)+" is closed to them")
+	require.Contains(t, found[0].Next, "OMOI_CLAUDE_BIN=/usr/local/bin/claude")
+	require.Equal(t, FindingWarn, found[1].Status)
+	_, err := agentRuntimes()[0].runnable(cfg)
+	require.Error(t, err, "a worker does not offer it")
+}
+
+func TestDoctor_TakesStoredCredentialsFromTheAPI(t *testing.T) {
+	t.Parallel()
+	listed := task.Page[client.Credential]{Items: []client.Credential{
+		{Kind: credential.ClaudeOAuth, Scope: credential.ScopeProject, State: credential.StateGood},
+		{Kind: credential.ClaudeOAuth, Scope: credential.ScopeUser, State: credential.StateUnreadable},
+		{Kind: credential.Anthropic, Scope: credential.ScopeUser, State: credential.StateGood},
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(listed)
+	}))
+	t.Cleanup(server.Close)
+	found := checkRuntimes(t.Context(), withClaude(t, "2.1.328", 0o755), server.URL)
+	require.Equal(t, FindingOK, found[0].Status, found[0].Detail)
+	require.Contains(t, found[0].Detail, "credential: anthropic of the user")
+}
