@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -83,4 +84,32 @@ func TestStorage(t *testing.T) {
 	got := ok[client.Storage](w.call(http.MethodGet, "/api/v1/storage", nil, authorization, w.key(w.org, "admin")), http.StatusOK)
 	require.Len(t, got.Kinds, len(task.RetentionKinds()))
 	require.Positive(t, *got.Kinds[0].Bytes)
+}
+
+// TestRetention_ReadersInTheMiddleGetGone removes events between a reader's look at what was removed and its look at the events.
+func TestRetention_ReadersInTheMiddleGetGone(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made, box := w.expired()
+	of := "/api/v1/tasks/" + made.ID
+	tx, err := w.pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
+	_, err = tx.Exec(t.Context(), `LOCK TABLE sandbox_events IN ACCESS EXCLUSIVE MODE`)
+	require.NoError(t, err)
+	stream := w.follow(t, wire+box+"/stream?after=1")
+	list := soon(func() answer { return w.call(http.MethodGet, of+"/events", nil) })
+	holder := tx.Conn().PgConn().PID()
+	require.Eventually(t, func() bool {
+		return w.count(`SELECT count(*) FROM pg_stat_activity WHERE $1::integer = ANY (pg_blocking_pids(pid))`, holder) == 2
+	}, time.Minute, 5*time.Millisecond)
+	_, err = tx.Exec(t.Context(), `INSERT INTO removals (subject, kind, removed_at) SELECT id, 'events', now() FROM sandboxes`)
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `DELETE FROM sandbox_events WHERE sequence < 3`)
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	(<-list).refused(http.StatusGone, "")
+	require.Equal(t, "error", stream.event().event)
+	require.Contains(t, stream.raw.String(), `"status":410`)
+	stream.close()
 }

@@ -80,6 +80,9 @@ func (a *API) stream(f feed) *huma.StreamResponse {
 func (a *API) serveStream(ctx context.Context, f feed, w http.ResponseWriter) {
 	out := &eventWriter{w: w, control: http.NewResponseController(w), id: f.id}
 	if err := a.follow(ctx, f, out); err != nil && ctx.Err() == nil && !errors.Is(err, errStopping) {
+		if task.CodeOf(err) == task.CodeGone {
+			_ = out.fail(http.StatusGone, task.MessageOf(err)) // a reader that left is nobody's fault
+		}
 		a.log.DebugContext(ctx, "stream ended", slog.Any("error", err))
 	}
 }
@@ -204,6 +207,15 @@ func (o *eventWriter) open(lost string) error {
 func (o *eventWriter) comment(text string) error { return o.send([]byte(": " + text + "\n\n")) }
 
 func (o *eventWriter) end() error { return o.send([]byte("event: end\ndata: {}\n\n")) }
+
+// fail is the last word where retention removed what was still to be shown.
+func (o *eventWriter) fail(status int, detail string) error {
+	said, err := json.Marshal(map[string]any{"status": status, "detail": detail})
+	if err != nil {
+		return err
+	}
+	return o.send([]byte("event: error\ndata: " + string(said) + "\n\n"))
+}
 
 func (o *eventWriter) events(events []ingest.StoredEvent) error {
 	if len(events) == 0 {

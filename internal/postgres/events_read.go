@@ -62,11 +62,14 @@ func (s *Store) EventsAfter(ctx context.Context, sandboxID string, after int64, 
 	rows, err := s.q.EventsAfter(ctx, db.EventsAfterParams{
 		SandboxID: sandboxID, After: after, PageLimit: int32(orDefault(limit, defaultEventLimit)), //nolint:gosec // G115: small by the API's bounds
 	})
+	if err != nil {
+		return nil, translate("read events", err)
+	}
 	events := make([]ingest.StoredEvent, 0, len(rows))
 	for _, row := range rows {
 		events = append(events, storedEvent(sandboxID, row))
 	}
-	return events, translate("read events", err)
+	return events, s.whole(ctx, sandboxID, "sandbox "+sandboxID, after, rows)
 }
 
 func storedEvent(sandboxID string, row db.EventsAfterRow) ingest.StoredEvent {

@@ -30,6 +30,9 @@ func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest
 		if err := s.rowsAfter(ctx, box.ID, from, found); err != nil {
 			return ingest.TaskPage{}, err
 		}
+		if err := s.whole(ctx, box.ID, "task "+taskID, from, found.rows); err != nil {
+			return ingest.TaskPage{}, err
+		}
 		out.Events, room.bytes = append(out.Events, found.events(box.ID)...), found.bytes
 		if out.More = found.more; out.More {
 			break

@@ -171,6 +171,19 @@ func (s *Store) kept(ctx context.Context, kind, subject, of string) error {
 	return task.Removed(kind, of, at[0])
 }
 
+// whole is [task.CodeGone] if events are missing among the rows behind a number because retention removed them meanwhile: what is
+// marked is looked at before the rows are read, and again where they do not follow each other.
+func (s *Store) whole(ctx context.Context, sandboxID, of string, after int64, rows []db.EventsAfterRow) error {
+	if n := len(rows); n > 0 && rows[n-1].Sequence == after+int64(n) {
+		return nil
+	}
+	at, err := s.q.RemovedAfter(ctx, sandboxID, after)
+	if err != nil || len(at) == 0 {
+		return translate("look at what was removed", err)
+	}
+	return task.Removed(task.RetainEvents, of, at[0])
+}
+
 // EventsKept is [task.CodeGone] if retention removed the events of a sandbox.
 func (s *Store) EventsKept(ctx context.Context, sandboxID string) error {
 	return s.kept(ctx, task.RetainEvents, sandboxID, "sandbox "+sandboxID)

@@ -309,6 +309,32 @@ func (q *Queries) RemovePatches(ctx context.Context, ids []string) (int64, error
 	return result.RowsAffected(), nil
 }
 
+const removedAfter = `-- name: RemovedAfter :many
+SELECT r.removed_at FROM removals r JOIN sandboxes s ON s.id = r.subject
+WHERE r.subject = $1 AND r.kind = 'events' AND s.head > $2::bigint
+`
+
+// When retention removed the events of a sandbox, if there were some behind a number.
+func (q *Queries) RemovedAfter(ctx context.Context, iD string, after int64) ([]time.Time, error) {
+	rows, err := q.db.Query(ctx, removedAfter, iD, after)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []time.Time{}
+	for rows.Next() {
+		var removed_at time.Time
+		if err := rows.Scan(&removed_at); err != nil {
+			return nil, err
+		}
+		items = append(items, removed_at)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const removedAt = `-- name: RemovedAt :many
 SELECT removed_at FROM removals WHERE subject = $1 AND kind = $2
 `

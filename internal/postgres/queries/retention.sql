@@ -51,6 +51,11 @@ DELETE FROM bus_events WHERE id = ANY (ARRAY(
 -- When retention removed a kind of data of a sandbox; none while it is kept.
 SELECT removed_at FROM removals WHERE subject = @subject AND kind = @kind;
 
+-- name: RemovedAfter :many
+-- When retention removed the events of a sandbox, if there were some behind a number.
+SELECT r.removed_at FROM removals r JOIN sandboxes s ON s.id = r.subject
+WHERE r.subject = @id AND r.kind = 'events' AND s.head > @after::bigint;
+
 -- name: TaskRemovals :many
 -- Likewise of the sandboxes of a task.
 SELECT s.id, r.removed_at FROM sandboxes s JOIN removals r ON r.subject = s.id AND r.kind = @kind WHERE s.task_id = @task_id;
