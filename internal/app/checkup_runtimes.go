@@ -99,10 +99,11 @@ func (r agentRuntime) checkCredential(found *Finding, cfg *config.Loaded, stored
 	}
 	found.Status = FindingWarn
 	found.Detail += "; no credential"
-	if err != nil {
-		found.Detail += " configured (stored ones are unknown: " + firstLine(err) + ")"
-	}
 	set := "omoi credentials set " + r.credentials[len(r.credentials)-1]
+	if err != nil {
+		found.Detail += " configured, and no API lists stored ones"
+		set = "while omoi runs: " + set
+	}
 	if found.Next == "" {
 		found.Next = set
 	} else {

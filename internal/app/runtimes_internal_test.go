@@ -99,8 +99,8 @@ func TestDoctor_TellsWhetherSandboxesSeeTheAgentProgram(t *testing.T) {
 
 	none := checkRuntimes(t.Context(), withClaude(t, "2.1.328", 0o755), "")
 	require.Equal(t, FindingWarn, none[0].Status)
-	require.Contains(t, none[0].Detail, "no credential configured (stored ones are unknown")
-	require.Equal(t, "omoi credentials set anthropic", none[0].Next)
+	require.Contains(t, none[0].Detail, "; no credential configured, and no API lists stored ones")
+	require.Equal(t, "while omoi runs: omoi credentials set anthropic", none[0].Next)
 	require.Equal(t, FindingWarn, none[1].Status)
 	require.Contains(t, none[1].Next, "--agent scripted")
 
