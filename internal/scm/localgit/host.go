@@ -59,12 +59,11 @@ func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
 	if err := r.mustBeWhole(ctx); err != nil {
 		return err
 	}
-	unlock, err := r.lock(ctx)
+	f, err := r.openLock()
 	if err != nil {
 		return err
 	}
-	unlock()
-	return nil
+	return f.Close()
 }
 
 // mustBeWhole refuses a clone that does not have all its history.

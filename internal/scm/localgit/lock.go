@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/hostfault"
 	"github.com/omoi-dev/omoi/internal/scm/filelock"
@@ -63,19 +64,39 @@ func (r *records) give(name string) error {
 }
 
 // lock keeps every other omoi process out of naming and numbering in this repository. The
-// kernel drops it when the holder dies.
+// kernel drops it when the holder dies. It waits for half of the time that is left: what
+// waited for all of it would hold the lock without the time to finish, and all behind it wait for nothing.
 func (r *repository) lock(ctx context.Context) (unlock func(), err error) {
+	f, err := r.openLock()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := halved(ctx)
+	defer cancel()
+	if err := filelock.Wait(ctx, f); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", r.path, err), f.Close())
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// openLock opens the lock, which takes the right to write.
+func (r *repository) openLock() (f *os.File, err error) {
 	rec, err := r.records()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rec.Close()) }()
-	f, err := rec.OpenFile(lockFile, os.O_CREATE|os.O_RDONLY, 0o644)
-	if err != nil {
+	if f, err = rec.OpenFile(lockFile, os.O_CREATE|os.O_RDONLY, 0o644); err != nil {
 		return nil, r.unwritable(err)
 	}
-	if err := errors.Join(rec.give(lockFile), filelock.Wait(ctx, f)); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", r.path, err), f.Close())
+	return f, rec.give(lockFile)
+}
+
+// halved ends after half of the time that ctx has left.
+func halved(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
 	}
-	return func() { _ = f.Close() }, nil
+	return context.WithTimeout(ctx, time.Until(end)/2)
 }

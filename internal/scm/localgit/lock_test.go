@@ -1,0 +1,45 @@
+package localgit_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/filelock"
+)
+
+// held locks the repository as another omoi process does.
+func (b *bench) held() {
+	b.t.Helper()
+	require.NoError(b.t, b.host.Check(b.t.Context(), b.repo))
+	f, err := os.Open(filepath.Join(b.path, ".git", "omoi", "lock"))
+	require.NoError(b.t, err)
+	b.t.Cleanup(func() { _ = f.Close() })
+	require.NoError(b.t, filelock.Wait(b.t.Context(), f))
+}
+
+func TestCheckDoesNotWaitForTheLock(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.held()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	require.NoError(t, b.host.Check(ctx, b.repo))
+}
+
+// Of many that wait, each that gets the lock has the time to finish.
+func TestLock_WaitLeavesTimeForTheWork(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.held()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := b.host.EnsureBranch(ctx, scm.BranchRequest{Repo: b.repo, TaskID: "t1", Title: "wait"})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, ctx.Err(), "it gives up before its own time is over")
+}
