@@ -15,11 +15,12 @@ import (
 )
 
 // A stop of omoi dev takes 10 s at most: freezing, then the API, the worker, freezing what came up
-// meanwhile, and the stack.
+// meanwhile, and the stack ([devstack.StopGrace]).
 const (
 	freezeTime = 2 * time.Second
 	apiStop    = time.Second
 	workerStop = 2 * time.Second
+	lateTime   = time.Second
 )
 
 // thawTime is how long providers have to thaw before the time of a stop ends without them. They are
@@ -172,7 +173,7 @@ func (d *dev) freezeLate(ctx context.Context, c *core, f *freezer) {
 	if d.opts.LeaveRunning {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateTime)
 	defer cancel()
 	_, _ = c.freeze(ctx, f) // it has logged why not
 }

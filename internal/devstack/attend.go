@@ -32,7 +32,7 @@ func (p part) attend(life context.Context, c *child) {
 		}
 		if silent = p.silence(life, silent); silent >= p.cfg.Wedged {
 			p.cfg.Log.ErrorContext(life, "part does not answer and is stopped", slog.String("part", p.name), slog.Duration("silent", silent))
-			if err := c.stop(askLimit); err != nil {
+			if err := c.stop(life, askLimit); err != nil {
 				p.cfg.Log.ErrorContext(life, "stop part failed", slog.String("part", p.name), slog.String("error", err.Error()))
 			}
 			return

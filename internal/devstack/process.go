@@ -77,16 +77,16 @@ func (c *child) live(ctx context.Context, started chan<- error) {
 	}
 }
 
-// stop asks the child to end, and ends it after grace.
-func (c *child) stop(grace time.Duration) error {
+// stop asks the child to end, and kills it after grace, or when ctx ends.
+func (c *child) stop(ctx context.Context, grace time.Duration) error {
 	if err := c.process.Signal(c.end); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop %s: %w", c.name, err)
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
 	select {
 	case <-c.done:
-	case <-timer.C:
+	case <-ctx.Done():
 		if err := c.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return fmt.Errorf("kill %s: %w", c.name, err)
 		}

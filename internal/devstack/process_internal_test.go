@@ -23,5 +23,35 @@ func TestStopFindsTheMarkGone(t *testing.T) {
 	require.NoError(t, err)
 	<-c.done
 	require.NoError(t, os.Remove(c.mark))
-	require.NoError(t, c.stop(time.Second))
+	require.NoError(t, c.stop(t.Context(), time.Second))
+}
+
+// stubborn is a program that does not end when it is asked to.
+func stubborn(t *testing.T) *child {
+	t.Helper()
+	dir := t.TempDir()
+	c, err := program{
+		name: "sh", path: "/bin/sh", args: []string{"-c", `trap "" TERM; echo ready; while :; do sleep 1; done`}, dir: dir, log: filepath.Join(dir, "log"),
+		env: []string{"PATH=/usr/bin:/bin"}, end: syscall.SIGTERM, die: syscall.SIGKILL,
+	}.spawn(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, await(t.Context(), time.Minute, func() bool { return c.said() != "" }))
+	return c
+}
+
+// A stack that is closed while a part is being stopped waits for its grace no longer.
+func TestStop_EndsTheGraceWithItsContext(t *testing.T) {
+	t.Parallel()
+	c := stubborn(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() { stopped <- c.stop(ctx, time.Hour) }()
+	cancel()
+	select {
+	case err := <-stopped:
+		require.NoError(t, err)
+	case <-time.After(time.Minute):
+		t.Error("it waits for the program")
+		require.NoError(t, c.process.Kill())
+	}
 }

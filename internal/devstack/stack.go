@@ -134,7 +134,7 @@ func Start(ctx context.Context, cfg Config) (*Stack, error) {
 		func() error { return s.startTemporal(ctx, life, cfg, last) },
 	}
 	if err := together(parts); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, s.Close()) //nolint:contextcheck // parts get their grace though ctx has ended
 	}
 	return s, nil
 }
@@ -174,8 +174,8 @@ func together(parts []func() error) error {
 // Info tells where the parts are. APIURL and PID are the caller's to fill.
 func (s *Stack) Info() Info { return s.info }
 
-// stopGrace is how long a part may take to end. One that is killed then recovers at its next start.
-const stopGrace = 4 * time.Second
+// StopGrace is how long a part may take to end. One that is killed then recovers at its next start.
+const StopGrace = 4 * time.Second
 
 // Close ends what was started, side by side, and waits for it.
 func (s *Stack) Close() error {
@@ -185,7 +185,7 @@ func (s *Stack) Close() error {
 	defer s.mu.Unlock()
 	stops := make([]func() error, 0, len(s.children))
 	for _, c := range s.children {
-		stops = append(stops, func() error { return c.stop(stopGrace) })
+		stops = append(stops, func() error { return c.stop(context.Background(), StopGrace) })
 	}
 	s.children = nil
 	if s.web != nil {
@@ -286,7 +286,7 @@ func (p part) up(ctx context.Context) (*child, error) {
 		return nil, c.obituary()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s does not answer: %w", p.name, last), c.stop(time.Second))
+		return nil, errors.Join(fmt.Errorf("%s does not answer: %w", p.name, last), c.stop(ctx, time.Second))
 	}
 	return c, nil
 }

@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/sandbox"
+)
+
+// timed notes how long it is given to freeze.
+type timed struct {
+	chiller
+
+	given []time.Duration
+}
+
+func (f *timed) Freeze(ctx context.Context, _ string) (int, error) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		end = time.Now().Add(time.Hour)
+	}
+	f.given = append(f.given, time.Until(end))
+	return 1, nil
+}
+
+// A stop takes 10 s at most, whatever its steps meet: all that they are given comes to no more.
+func TestStop_StepsAreGivenTenSeconds(t *testing.T) {
+	t.Parallel()
+	w, f := newWinter(t), &timed{}
+	w.freezer.providers = map[string]sandbox.Freezer{"timed": f}
+	loaded, err := config.Load(config.Source{})
+	require.NoError(t, err)
+	w.dev.cfg = loaded
+	w.boundStop()
+	w.farewell(t.Context(), w.core, w.freezer)
+	w.freezeLate(t.Context(), w.core, w.freezer)
+	require.Len(t, f.given, 2)
+	total := loaded.API.StopTimeout + loaded.Worker.StopTimeout + devstack.StopGrace
+	for _, one := range f.given {
+		total += one
+	}
+	require.LessOrEqual(t, total, 10*time.Second)
+}

@@ -1,0 +1,34 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A machine that slept for a night is no reason to stop a part: omoi did not run in that time either.
+func TestAttend_SleepOfTheMachineIsNotSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		life, end := context.WithCancel(t.Context())
+		looks := 0
+		p := part{cfg: withDefaults(Config{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}), answers: func(context.Context) error {
+			switch looks++; looks {
+			case 1, 2:
+				<-time.After(8 * time.Hour) // the machine sleeps in the look
+				return errors.New("the connection broke")
+			case 5:
+				end()
+			}
+			return nil
+		}}
+		c := &child{done: make(chan struct{})} // without a process: a stop would panic
+		p.attend(life, c)
+		require.Equal(t, 5, looks)
+	})
+}
