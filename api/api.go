@@ -43,6 +43,7 @@ type API struct {
 	standings *shared[tenantTask, task.Standing]
 	logins    *shared[login, caller]
 	bulletins *shared[busStand, busPage]
+	checks    *shared[owned, string]
 
 	works works
 }
@@ -57,6 +58,8 @@ func New(cfg Config, deps Deps) *API {
 	a.looks, a.taskLooks = newShared[place, stretch](a.log), newShared[taskPlace, ingest.TaskPage](a.log)
 	a.standings = newShared[tenantTask, task.Standing](a.log)
 	a.logins, a.bulletins = newShared[login, caller](a.log), newShared[busStand, busPage](a.log)
+	a.checks = newShared[owned, string](a.log)
+	a.checks.slots = make(chan struct{}, mostChecks)
 	if a.deps.Meter == nil {
 		a.deps.Meter = noMeter{}
 	}

@@ -260,11 +260,26 @@ func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name, err := a.deps.Repos.Check(ctx, scm.Owner{UserID: who.user, ProjectID: project}, repo)
+	name, err := a.checks.ask(ctx, owned{scm.Owner{UserID: who.user, ProjectID: project}, repo}, a.checkOwned)
 	if e, ok := errors.AsType[*task.Error](err); ok && e.Code == task.CodeInvalid && e.Field == "" {
 		return "", task.Invalid("repo", "%s", e.Message).WithCause(err)
 	}
 	return name, err
+}
+
+// owned is a repository with those on whose behalf it is used.
+type owned struct {
+	scm.Owner
+
+	repo string
+}
+
+// mostChecks is how many repositories are checked at a time. A check runs several git commands: many tasks for one
+// repository, submitted at once, share one, or none of them would be checked in time.
+const mostChecks = 32
+
+func (a *API) checkOwned(ctx context.Context, of owned) (string, error) {
+	return a.deps.Repos.Check(ctx, of.Owner, of.repo)
 }
 
 func first(errs ...error) error {

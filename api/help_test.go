@@ -52,6 +52,9 @@ type world struct {
 type repos struct {
 	diff string
 	who  atomic.Value // the scm.Owner of the last check
+
+	named  atomic.Int64
+	during func() // called in each check; nil: nothing
 }
 
 const (
@@ -59,10 +62,16 @@ const (
 	lockedRepo = "acme/locked"
 )
 
-func (r *repos) Name(repo string) string { return strings.ToLower(repo) }
+func (r *repos) Name(repo string) string {
+	r.named.Add(1)
+	return strings.ToLower(repo)
+}
 
 func (r *repos) Check(_ context.Context, who scm.Owner, repo string) (string, error) {
 	r.who.Store(who)
+	if r.during != nil {
+		r.during()
+	}
 	switch r.Name(repo) {
 	case goodRepo:
 		return r.Name(repo), nil
