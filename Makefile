@@ -152,6 +152,14 @@ gapless: build temporal ## prove at full size that no event is lost or doubled; 
 drill: build temporal ## kill everything at every step, 300 times at each provider, and write docs/FAILURES.md; OMOI_DRILL_SEED=n repeats a run
 	@OMOI_DRILL="$${OMOI_DRILL:-300}" OMOI_DRILL_OUT="$(CURDIR)/docs/FAILURES.md" $(GO) test -count=1 -timeout 3h -parallel 6 -run '^TestLeakDrill$$' -v ./internal/e2e
 
+.PHONY: crowd
+crowd: build temporal ## submit 200 tasks at once on a busy machine, and write docs/CROWD.md; OMOI_CROWD=n submits n
+	@OMOI_CROWD="$${OMOI_CROWD:-200}" OMOI_CROWD_OUT="$(CURDIR)/docs/CROWD.md" $(GO) test -count=1 -timeout 2h -run '^TestCrowd$$' -v ./internal/e2e
+
+.PHONY: soak
+soak: build temporal ## submit a task every 4 s for 30 minutes, see what levels off, and write docs/SOAK.md; OMOI_SOAK=n submits n
+	@OMOI_SOAK="$${OMOI_SOAK:-450}" OMOI_SOAK_OUT="$(CURDIR)/docs/SOAK.md" $(GO) test -count=1 -timeout 3h -run '^TestSoak$$' -v ./internal/e2e
+
 .PHONY: bench
 bench: build temporal ## measure what docs/BENCHMARKS.md promises, side by side in one run
 	@$(GO) run ./internal/tools/bench -bin $(BIN) -root $(CURDIR) -out docs/BENCHMARKS.md -version "$$(git describe --always --dirty 2>/dev/null || echo an unnamed version)" $(BENCH_FLAGS)
