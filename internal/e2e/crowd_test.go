@@ -136,14 +136,6 @@ func (c *crowd) judge() {
 	require.NoError(c.t, rows.Err())
 }
 
-// loadAverage is the system's load average of the last minute.
-func loadAverage() float64 {
-	var one float64
-	raw, _ := os.ReadFile("/proc/loadavg") // none is zero
-	_, _ = fmt.Sscan(string(raw), &one)
-	return one
-}
-
 // String is docs/CROWD.md.
 func (c *crowd) String() string {
 	var b strings.Builder
