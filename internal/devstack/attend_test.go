@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
@@ -27,8 +29,18 @@ func TestTemporal_RestartedWhenItsStoreDoesNotAnswer(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: no python3 on this machine to lock a SQLite file with")
 	}
-	// with its own journal mode, since a lock keeps no reader of a write-ahead log out
-	cfg, starts := ofTemporal(t, "exec "+path+` "$@" --sqlite-pragma journal_mode=delete`)
+	// In the journal mode delete the lock keeps readers and writers out, of a write-ahead log writers alone.
+	for _, mode := range []string{"delete", "wal"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			requireRestart(t, python, "exec "+path+` "$@" --sqlite-pragma journal_mode=`+mode)
+		})
+	}
+}
+
+func requireRestart(t *testing.T, python, script string) {
+	t.Helper()
+	cfg, starts := ofTemporal(t, script)
 	cfg.Wedged = 3 * time.Second
 	said, log := io.Pipe()
 	defer said.Close()
@@ -43,7 +55,8 @@ func TestTemporal_RestartedWhenItsStoreDoesNotAnswer(t *testing.T) {
 			}
 		}
 	}()
-	start(t, cfg)
+	info := start(t, cfg).Info()
+	require.Eventually(t, func() bool { return described(t, info) }, time.Minute, 50*time.Millisecond, "a probe writes")
 	require.Equal(t, 1, starts())
 	const hold = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)\n" +
 		"c.execute('BEGIN EXCLUSIVE')\nprint('held', flush=True)\nsys.stdin.read()"
@@ -64,6 +77,16 @@ func TestTemporal_RestartedWhenItsStoreDoesNotAnswer(t *testing.T) {
 	require.Eventually(t, func() bool { return starts() > 1 }, time.Minute, 50*time.Millisecond)
 	require.NoError(t, in.Close())
 	require.NoError(t, lock.Wait())
+}
+
+// described reports whether the namespace has the description that a probe writes.
+func described(t *testing.T, info devstack.Info) bool {
+	t.Helper()
+	c, err := client.Dial(client.Options{HostPort: info.TemporalAddress, Namespace: info.TemporalNamespace})
+	require.NoError(t, err)
+	defer c.Close()
+	found, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: info.TemporalNamespace})
+	return err == nil && found.GetNamespaceInfo().GetDescription() == "omoi dev"
 }
 
 // A log that grows is moved aside at its limit, while the part writes to it.
