@@ -74,14 +74,11 @@ func (s *Store) sizes(ctx context.Context) (map[string]int64, error) {
 
 // countExpired counts what the next pass removes of a kind.
 func (s *Store) countExpired(ctx context.Context, one *task.StorageKind, before time.Time) (err error) {
-	const all = 1_000_000
 	switch one.Kind {
 	case task.RetainBusRows:
 		one.Expired, err = s.q.ExpiredBusRows(ctx, before)
 	case task.RetainBranches, task.RetainRefs:
-		var found []task.ExpiredGit
-		found, err = s.ExpiredGit(ctx, one.Kind, before, "", all)
-		one.Expired = int64(len(found))
+		one.Expired, err = s.q.CountExpiredGit(ctx, before, one.Kind)
 	default:
 		var row db.ExpiredBoxesRow
 		row, err = s.q.ExpiredBoxes(ctx, one.Kind, before)

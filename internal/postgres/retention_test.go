@@ -361,6 +361,11 @@ func TestRetention_ExpiredGit(t *testing.T) {
 	listed := func(kind string) int {
 		found, err := p.store.ExpiredGit(ctx, kind, p.now.Add(-60*day), "", 10)
 		require.NoError(t, err)
+		sizes, err := p.store.Storage(ctx, task.Retention{Keep: map[string]time.Duration{kind: 60 * day}, Ahead: time.Until(p.now)})
+		require.NoError(t, err)
+		for _, k := range sizes.Kinds {
+			require.False(t, k.Kind == kind && int(k.Expired) != len(found), "storage counts them, and lists none")
+		}
 		return len(found)
 	}
 	p.now = p.now.Add(99 * day)

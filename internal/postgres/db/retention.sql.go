@@ -21,6 +21,23 @@ func (q *Queries) Clock(ctx context.Context) (time.Time, error) {
 	return now, err
 }
 
+const countExpiredGit = `-- name: CountExpiredGit :one
+SELECT count(*) FROM ended_tasks e JOIN tasks t ON t.id = e.id JOIN projects p ON p.id = t.project_id
+WHERE e.ended_at < $1::timestamptz AND p.repo <> '' AND t.branch_name IS NOT NULL
+    AND ($2::text <> 'branches' OR t.pull_request_number IS NULL)
+    AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = t.id::text AND r.kind = $2::text AND r.removed_at >= e.ended_at)
+    AND NOT EXISTS (SELECT FROM tasks o WHERE o.project_id = t.project_id AND o.branch_name = t.branch_name
+        AND (o.completed_at IS NULL OR o.completed_at >= $1::timestamptz))
+`
+
+// How many those are.
+func (q *Queries) CountExpiredGit(ctx context.Context, before time.Time, kind string) (int64, error) {
+	row := q.db.QueryRow(ctx, countExpiredGit, before, kind)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const emptyFields = `-- name: EmptyFields :execrows
 UPDATE event_fields SET fields = '{}'
 WHERE birth = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3 AND sequence <= $4 AND pg_column_size(fields) > 16

@@ -70,6 +70,15 @@ WHERE e.ended_at < @before::timestamptz AND p.repo <> '' AND t.branch_name IS NO
         AND (o.completed_at IS NULL OR o.completed_at >= @before::timestamptz))
 ORDER BY t.id LIMIT @most;
 
+-- name: CountExpiredGit :one
+-- How many those are.
+SELECT count(*) FROM ended_tasks e JOIN tasks t ON t.id = e.id JOIN projects p ON p.id = t.project_id
+WHERE e.ended_at < @before::timestamptz AND p.repo <> '' AND t.branch_name IS NOT NULL
+    AND (@kind::text <> 'branches' OR t.pull_request_number IS NULL)
+    AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = t.id::text AND r.kind = @kind::text AND r.removed_at >= e.ended_at)
+    AND NOT EXISTS (SELECT FROM tasks o WHERE o.project_id = t.project_id AND o.branch_name = t.branch_name
+        AND (o.completed_at IS NULL OR o.completed_at >= @before::timestamptz));
+
 -- name: NoteRemoval :exec
 INSERT INTO removals (subject, kind, removed_at, done) VALUES (@subject, @kind, @removed_at, true)
 ON CONFLICT (subject, kind) DO UPDATE SET removed_at = excluded.removed_at, done = true;
