@@ -49,6 +49,7 @@ func traceHeaders(t config.Trace) (map[string]string, error) {
 // showState adds what is read at a scrape.
 func (c *core) showState() {
 	c.metrics.Show(func(ctx context.Context) (metrics.State, error) {
+		_ = c.store.Writable(ctx) // for the gauge of the disk
 		s, err := c.store.State(ctx)
 		return metrics.State(s), err
 	}, func() metrics.Pool { return metrics.Pool(c.store.PoolUse()) }, c.cfg.Metrics.Fresh)

@@ -48,6 +48,7 @@ const (
 	PoolAcquires    = "omoi_database_acquires_total"
 	PoolWaits       = "omoi_database_acquire_waits_total"
 	PoolWaited      = "omoi_database_acquire_wait_seconds_total"
+	DiskFull        = "omoi_database_disk_full"
 
 	StateFailed = "omoi_metrics_state_failed"
 	BuildInfo   = "omoi_build_info"
@@ -148,6 +149,7 @@ func processMetrics() []Metric {
 		{PoolAcquires, "counter", nil, "Connections taken from the pool.", fromBoth},
 		{PoolWaits, "counter", nil, "Times that nothing was free, so that somebody waited.", fromBoth},
 		{PoolWaited, "counter", nil, "Time spent on those waits.", fromBoth},
+		{DiskFull, "gauge", nil, "1 if the last write that this process looked at found the disk of the database full (SQLSTATE 53100): raise an alert, since omoi can store none then.", fromBoth},
 		{StateFailed, "gauge", nil, "1 if the gauges that come from the database could not be read; they are absent then.", fromBoth},
 		{BuildInfo, "gauge", []string{"version"}, "1, with the version of the binary.", fromBoth},
 	}

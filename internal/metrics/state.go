@@ -33,6 +33,7 @@ type Pool struct {
 	Used, Idle, Max int32
 	Acquires, Waits int64
 	Waited          time.Duration
+	DiskFull        bool // the last write found no room
 }
 
 // Show adds the gauges that are read at a scrape: state comes from the database, at most
@@ -116,7 +117,7 @@ type poolCollector struct{ read func() Pool }
 
 // Describe implements [prometheus.Collector].
 func (poolCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, name := range []string{PoolConnections, PoolMax, PoolAcquires, PoolWaits, PoolWaited} {
+	for _, name := range []string{PoolConnections, PoolMax, PoolAcquires, PoolWaits, PoolWaited, DiskFull} {
 		out <- desc(name)
 	}
 }
@@ -127,6 +128,11 @@ func (c poolCollector) Collect(out chan<- prometheus.Metric) {
 	out <- gauge(PoolConnections, float64(p.Used), "used")
 	out <- gauge(PoolConnections, float64(p.Idle), "idle")
 	out <- gauge(PoolMax, float64(p.Max))
+	full := 0.0
+	if p.DiskFull {
+		full = 1
+	}
+	out <- gauge(DiskFull, full)
 	for name, n := range map[string]float64{PoolAcquires: float64(p.Acquires), PoolWaits: float64(p.Waits), PoolWaited: p.Waited.Seconds()} {
 		out <- prometheus.MustNewConstMetric(desc(name), prometheus.CounterValue, n)
 	}

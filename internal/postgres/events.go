@@ -68,7 +68,7 @@ func (s *Store) CommitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Out
 	const tries = 5
 	outcomes, done, err := s.commitKnown(ctx, c)
 	if done || err != nil {
-		return outcomes, translate("store events", err)
+		return outcomes, translate("store events", s.wrote(ctx, err))
 	}
 	for range tries {
 		outcomes, err = s.commitEvents(ctx, c)
@@ -79,7 +79,7 @@ func (s *Store) CommitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Out
 	if err != nil && isDataError(err) {
 		return nil, fmt.Errorf("store events: %w: %w", ingest.ErrData, err)
 	}
-	return outcomes, translate("store events", err)
+	return outcomes, translate("store events", s.wrote(ctx, err))
 }
 
 // errBareMade asks for another try: rows of unknown sandboxes were missing and are there now.

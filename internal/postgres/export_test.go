@@ -1,6 +1,9 @@
 package postgres
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Statements whose plans are tested.
 const (
@@ -17,3 +20,9 @@ func (s *Store) PlacesWhile(ctx context.Context, sandboxID, eventType string, mo
 	meanwhile()
 	return s.places(sandboxID, eventType, counts).after(ctx, 0, most)
 }
+
+// Wrote looks at the error of a write.
+func (s *Store) Wrote(ctx context.Context, err error) error { return s.wrote(ctx, err) }
+
+// AgeDisk makes the last answer about the disk older.
+func (s *Store) AgeDisk(by time.Duration) { s.disk.at = s.disk.at.Add(-by) }

@@ -80,10 +80,12 @@ type PoolUse struct {
 	Used, Idle, Max int32
 	Acquires, Waits int64
 	Waited          time.Duration // of all waits together
+	DiskFull        bool          // the last write that was looked at found the disk full
 }
 
 // PoolUse asks the pools, not the database: that of the intake counts once it is open.
 func (s *Store) PoolUse() (sum PoolUse) {
+	sum.DiskFull = s.DiskFull()
 	sum.add(s.pool.Stat())
 	if commits := s.opened.Load(); commits != nil {
 		sum.add(commits.Stat())

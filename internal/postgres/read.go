@@ -144,13 +144,6 @@ func (s *Store) Ping(ctx context.Context) error {
 	return translate("ask the database", s.pool.Ping(ctx))
 }
 
-// Writable reports whether the database takes what is new: it makes a small table that ends with its transaction. Where the disk is
-// full, reads still succeed.
-func (s *Store) Writable(ctx context.Context) error {
-	_, err := s.pool.Exec(ctx, `CREATE TEMPORARY TABLE omoi_room ON COMMIT DROP AS SELECT repeat('x', 1000) AS text`)
-	return translate("write to the database", err)
-}
-
 func salvageRecord(raw json.RawMessage) *task.Salvage {
 	var salvage task.Salvage
 	if len(raw) == 0 || json.Unmarshal(raw, &salvage) != nil {

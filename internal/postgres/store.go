@@ -58,6 +58,7 @@ type Store struct {
 	log  *slog.Logger
 
 	known   knownSandboxes
+	disk    disk
 	commits func() (*pgxpool.Pool, error) // connections of the intake alone, made when it first needs one
 	opened  atomic.Pointer[pgxpool.Pool]  // those, once they are made
 	closed  atomic.Bool                   // before opened is looked at
@@ -154,10 +155,10 @@ func (s *Store) inTx(ctx context.Context, do func(q *db.Queries, tx pgx.Tx) erro
 	for range tries {
 		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return do(s.q.WithTx(tx), tx) })
 		if !repeatable(err) {
-			return err
+			break
 		}
 	}
-	return err
+	return s.wrote(ctx, err)
 }
 
 func (c Config) withDefaults() Config {
