@@ -2,6 +2,8 @@ package github
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -10,18 +12,21 @@ import (
 
 // RemoveEmptyBranch removes the branch that the repository records for a task if it has no commit of its own. See [scm.Host].
 func (h *Host) RemoveEmptyBranch(ctx context.Context, repo scm.Repo, taskID string) error {
-	r, mine, err := h.recorded(ctx, repo, taskID)
+	r, all, err := h.recorded(ctx, repo, taskID)
 	if err != nil {
 		return err
 	}
-	for record, base := range mine {
-		name := headsRefs + strings.TrimPrefix(record, tasksRefs+taskID+"/")
-		head, err := r.ref(ctx, name)
+	for record, base := range all {
+		owner, branch := recordOf(record)
+		if owner != taskID {
+			continue
+		}
+		head, err := r.ref(ctx, headsRefs+branch)
 		if err != nil {
 			return err
 		}
 		if head == base && head != "" {
-			if err := r.remove(ctx, name); err != nil {
+			if err := r.removeAt(ctx, headsRefs+branch, head); err != nil {
 				return err
 			}
 		}
@@ -29,9 +34,27 @@ func (h *Host) RemoveEmptyBranch(ctx context.Context, repo scm.Repo, taskID stri
 	return nil
 }
 
+// removeAt deletes a ref while it is at a commit; one that was moved meanwhile stays. The REST API deletes a ref wherever it is,
+// git compares and deletes at once.
+func (r *repository) removeAt(ctx context.Context, name, commit string) error {
+	c, err := r.clone(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.remove()
+	_, err = c.git(ctx, "push", "--quiet", "--force-with-lease="+name+":"+commit, r.remote(), ":"+name)
+	if err == nil {
+		return nil
+	}
+	if head, lerr := r.ref(ctx, name); lerr == nil && head != commit {
+		return nil
+	}
+	return r.toldGit(ctx, err, "delete "+name)
+}
+
 // RemoveRefs removes the refs below refs/omoi/ that are of one task alone. See [scm.Host].
 func (h *Host) RemoveRefs(ctx context.Context, repo scm.Repo, taskID string) error {
-	r, mine, err := h.recorded(ctx, repo, taskID)
+	r, all, err := h.recorded(ctx, repo, taskID)
 	if err != nil {
 		return err
 	}
@@ -39,41 +62,42 @@ func (h *Host) RemoveRefs(ctx context.Context, repo scm.Repo, taskID string) err
 	if err != nil {
 		return err
 	}
-	all, err := r.refs(ctx, tasksRefs)
-	if err != nil {
-		return err
-	}
-	for record := range mine {
-		name := strings.TrimPrefix(record, tasksRefs+taskID+"/")
-		if !shared(all, taskID, name) {
-			gone[seenRefs+name] = ""
+	names, mine := slices.Collect(maps.Keys(gone)), []string{}
+	for record := range all {
+		owner, branch := recordOf(record)
+		if owner != taskID {
+			continue
+		}
+		if mine = append(mine, record); !shared(all, taskID, branch) {
+			names = append(names, seenRefs+branch)
 		}
 	}
-	for name := range gone {
+	for _, name := range append(names, mine...) { // the records last: a removal that is cut off finds the others by them
 		if err := r.remove(ctx, name); err != nil {
-			return err
-		}
-	}
-	for record := range mine { // last: a removal that is cut off finds the others by it
-		if err := r.remove(ctx, record); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// recordOf returns the task and the branch of a record, refs/omoi/tasks/<ticket>/<task>/<branch>.
+func recordOf(ref string) (taskID, branch string) {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(ref, tasksRefs), "/")
+	taskID, branch, _ = strings.Cut(rest, "/")
+	return taskID, branch
+}
+
 // shared reports whether another task has a record of the branch too.
 func shared(records map[string]string, taskID, branch string) bool {
 	for record := range records {
-		owner, name, _ := strings.Cut(strings.TrimPrefix(record, tasksRefs), "/")
-		if owner != taskID && name == branch {
+		if owner, name := recordOf(record); owner != taskID && name == branch {
 			return true
 		}
 	}
 	return false
 }
 
-// recorded opens a repository and returns the refs that record a task's branch.
+// recorded opens a repository and returns the refs that record the branches of tasks.
 func (h *Host) recorded(ctx context.Context, repo scm.Repo, taskID string) (*repository, map[string]string, error) {
 	if scm.RefSafe(taskID) != taskID || taskID == "" {
 		return nil, nil, task.Invalid("task_id", "Task ID %q cannot own refs.", taskID)
@@ -82,6 +106,6 @@ func (h *Host) recorded(ctx context.Context, repo scm.Repo, taskID string) (*rep
 	if err != nil {
 		return nil, nil, err
 	}
-	mine, err := r.refs(ctx, tasksRefs+taskID+"/")
-	return r, mine, err
+	all, err := r.refs(ctx, tasksRefs)
+	return r, all, err
 }
