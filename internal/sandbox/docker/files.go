@@ -49,12 +49,22 @@ func (w walker) stat(ctx context.Context, at string) (container.PathStat, error)
 	switch {
 	case cerrdefs.IsNotFound(err):
 		return seen, errAbsent
-	case err != nil && ctx.Err() == nil && answered(err): // a loop of links
+	case err != nil && w.atFault(ctx, err): // a loop of links
 		return seen, w.refuse("a part of it cannot be resolved").WithCause(err)
 	case err != nil:
 		return seen, engineError("look into a sandbox", err)
 	}
 	return seen, nil
+}
+
+// atFault reports whether the path is why the engine cannot answer, which it says as it says faults of its own: then the root of
+// the same sandbox can be looked at.
+func (w walker) atFault(ctx context.Context, err error) bool {
+	if !cerrdefs.IsInvalidArgument(err) && !cerrdefs.IsInternal(err) {
+		return false
+	}
+	_, err = w.p.engine.ContainerStatPath(ctx, w.id, "/")
+	return err == nil
 }
 
 func (w walker) refuse(why string) *task.Error {
