@@ -55,7 +55,7 @@ func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
 	}
 	findings := []Finding{
 		checkDev(info, running), checkConfig(cfg), checkHome(cfg), checkProgram("git", FindingFail, "install git"),
-		checkProgram("go", FindingWarn, "needed to build omoi only"), checkDatabase(ctx, cfg), checkTemporal(cfg), checkAgent(cfg),
+		checkProgram("go", FindingWarn, "needed to build omoi only"), checkDatabase(ctx, cfg), checkTemporal(ctx, cfg, info), checkAgent(cfg),
 		checkScripts(), checkTransport(cfg), checkCredentials(ctx, cfg, info.DatabaseURL),
 	}
 	findings = append(findings, checkRuntimes(ctx, cfg, info.APIURL)...)
@@ -162,10 +162,7 @@ func checkPostgresPrograms(cfg *config.Loaded) Finding {
 	}
 }
 
-func checkTemporal(cfg *config.Loaded) Finding {
-	if cfg.Given("temporal.address") {
-		return Finding{Check: "temporal", Status: FindingOK, Detail: "the server at " + cfg.Temporal.Address}
-	}
+func checkTemporalProgram(cfg *config.Loaded) Finding {
 	path, err := devstack.FindTemporal(cfg.Dev.TemporalBin)
 	if err != nil {
 		next := "make temporal"

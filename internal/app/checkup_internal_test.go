@@ -55,7 +55,7 @@ func TestCheckupNamesTheSettingThatIsWrong(t *testing.T) {
 	t.Parallel()
 	cfg := fresh(t, "OMOI_DEV_TEMPORAL_BIN=/nope", "OMOI_DEV_POSTGRES_BIN=/nope", "OMOI_AGENT_BINARY=/nope")
 	for setting, found := range map[string]Finding{
-		"dev.temporal_bin": checkTemporal(cfg), "dev.postgres_bin": checkPostgresPrograms(cfg), "agent.binary": checkAgent(cfg),
+		"dev.temporal_bin": checkTemporalProgram(cfg), "dev.postgres_bin": checkPostgresPrograms(cfg), "agent.binary": checkAgent(cfg),
 	} {
 		require.Equal(t, FindingFail, found.Status, setting)
 		require.Contains(t, found.Next, "correct or unset "+setting)
