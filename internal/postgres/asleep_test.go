@@ -130,6 +130,24 @@ func TestAnswerOfAnAttemptFromBeforeTheLimit_WakesNobody(t *testing.T) {
 	require.Equal(t, 1, w.retries(a), "its run ended well")
 }
 
+// TestAnswerBehindAThousandEvents_WakesNobody reads the newest 1,000 events of an attempt only.
+func TestAnswerBehindAThousandEvents_WakesNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	p := w.project(5)
+	busy := w.task(p, onOneKey)
+	live := w.running(busy)
+	a := w.task(p, onOneKey)
+	w.meetsLimit(a, w.running(a), 4, 20*24*time.Hour)
+	w.answers(live.SandboxID, "agent.completed")
+	w.exec(`UPDATE sandboxes SET head = head + 1000 WHERE id = $1`, live.SandboxID)
+	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.Zero(t, w.retries(a))
+	w.exec(`UPDATE sandboxes SET head = head - 1 WHERE id = $1`, live.SandboxID)
+	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.Equal(t, 1, w.retries(a))
+}
+
 func TestCredentialTest_WakesTheTasksThatSleepOnIt(t *testing.T) {
 	t.Parallel()
 	for name, stored := range map[string]bool{"installation": false, "stored": true} {
