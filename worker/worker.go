@@ -9,9 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
+	"google.golang.org/grpc/codes"
 
 	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -94,8 +96,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.seen(ctx) // before polling: an attempt that begins now finds this host
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	stop, err := w.start(fail)
-	if err != nil {
+	stop, err := w.started(ctx, fail)
+	if err != nil || stop == nil {
 		return err
 	}
 	defer stop()
@@ -149,6 +151,26 @@ func (w *Worker) pause(ctx context.Context, d time.Duration) bool {
 	case <-time.After(d):
 		return true
 	}
+}
+
+// started starts the SDK workers. While Temporal cannot be reached it tries again, until ctx ends: stop is nil then.
+func (w *Worker) started(ctx context.Context, fail context.CancelCauseFunc) (stop func(), err error) {
+	const first, longest = 100 * time.Millisecond, 10 * time.Second
+	for pause := first; ; pause = min(2*pause, longest) {
+		if stop, err = w.start(fail); err == nil || !unreachable(err) {
+			return stop, err
+		}
+		w.log.WarnContext(ctx, "worker not started, tried again", slog.String("error", err.Error()))
+		if !w.pause(ctx, pause) {
+			return nil, nil //nolint:nilnil // an end that was asked for
+		}
+	}
+}
+
+// unreachable reports whether a server did not answer, which may be over in a moment.
+func unreachable(err error) bool {
+	code := serviceerror.ToStatus(err).Code()
+	return code == codes.Unavailable || code == codes.DeadlineExceeded
 }
 
 // start starts one SDK worker a queue; stop ends them side by side.

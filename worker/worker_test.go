@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -63,6 +65,12 @@ func (s *schedules) WakeReaper(context.Context) error {
 // devServer starts the real server that `make` puts into bin/.
 func devServer(t *testing.T) client.Client {
 	t.Helper()
+	return devServerAt(t, "")
+}
+
+// devServerAt starts it at an address; empty: at one that is free.
+func devServerAt(t *testing.T, address string) client.Client {
+	t.Helper()
 	path, err := filepath.Abs("../bin/temporal")
 	require.NoError(t, err)
 	if _, err := os.Stat(path); err != nil {
@@ -70,7 +78,7 @@ func devServer(t *testing.T) client.Client {
 	}
 	server, err := testsuite.StartDevServer(t.Context(), testsuite.DevServerOptions{
 		ExistingPath: path, LogLevel: "error",
-		ClientOptions: &client.Options{Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))},
+		ClientOptions: &client.Options{HostPort: address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Stop() })
@@ -109,6 +117,59 @@ func TestWorkerPollsItsQueuesAndStops(t *testing.T) {
 
 	stop()
 	require.NoError(t, <-done)
+}
+
+func TestWorkerWaitsForAServerThatIsNotThereYet(t *testing.T) {
+	t.Parallel()
+	address := freeAddress(t)
+	c, err := client.NewLazyClient(client.Options{HostPort: address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	require.NoError(t, err)
+	defer c.Close()
+	said := make(lines, 100)
+	w := worker.New(worker.Config{HostID: "h2", StickyCache: -1}, worker.Deps{
+		Client: c, Activities: activities.New(activities.Config{}, activities.Deps{}),
+		Hosts: &hosts{seen: make(chan string, 1)}, Schedules: &schedules{}, Log: slog.New(slog.NewTextHandler(said, nil)),
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	require.Contains(t, said.next(t, done), "worker not started, tried again")
+
+	devServerAt(t, address)
+	for line := ""; !strings.Contains(line, "worker polls"); {
+		line = said.next(t, done)
+	}
+	stop()
+	require.NoError(t, <-done)
+}
+
+// lines are what a log says.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+// next is the next line of a worker that has not ended.
+func (l lines) next(t *testing.T, done <-chan error) string {
+	t.Helper()
+	select {
+	case line := <-l:
+		return line
+	case err := <-done:
+		require.FailNow(t, "the worker has ended", "%v", err)
+		return ""
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	return l.Addr().String()
 }
 
 func polled(t *testing.T, c client.Client, queue string, kind enums.TaskQueueType) bool {
