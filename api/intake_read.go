@@ -32,9 +32,8 @@ type postEventIn struct {
 
 // postEvent is the callback of every worker. Unknown fields are nobody's fault here.
 func (a *API) postEvent(ctx context.Context, r report) (client.ReceivedEvent, error) {
-	done := a.turn.Take(len(r.body))
-	said, err := oneEvent(r)
-	if done(); err != nil {
+	said, err := a.eventIn(r)
+	if err != nil {
 		return client.ReceivedEvent{}, err
 	}
 	event := eventOf(said)
@@ -54,6 +53,11 @@ func (a *API) postEvent(ctx context.Context, r report) (client.ReceivedEvent, er
 	return client.ReceivedEvent{
 		Status: "received", SandboxID: r.sandboxID, EventType: said.Type, EventID: &receipt.EventID, Timestamp: time.Now().UTC(),
 	}, nil
+}
+
+func (a *API) eventIn(r report) (client.BatchEvent, error) {
+	defer a.turn.Take(len(r.body))()
+	return oneEvent(r)
 }
 
 func oneEvent(r report) (said client.BatchEvent, err error) {

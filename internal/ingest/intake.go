@@ -96,9 +96,7 @@ func (i *Intake) Single(ctx context.Context, sandboxID string, e Event, bare boo
 	if err != nil {
 		return Receipt{}, err
 	}
-	done := i.turn.Take(len(e.Data))
-	e, err = checkEvent("", e)
-	if done(); err != nil {
+	if e, err = i.checkOne(e); err != nil {
 		return Receipt{}, err
 	}
 	out, err := i.submit(ctx, Request{SandboxID: sandboxID, Events: []Event{e}, Key: key, Bare: bare})
@@ -123,15 +121,24 @@ func (i *Intake) Batch(ctx context.Context, sandboxID, spoolID string, first int
 	if first < 1 {
 		return BatchReceipt{}, task.Invalid("first", "The numbers of a sender begin with 1.")
 	}
-	done := i.turn.Take(sizeOf(events))
-	events, err := checkBatch(events, i.cfg.MaxBatch)
-	if done(); err != nil {
+	events, err := i.checkAll(events)
+	if err != nil {
 		return BatchReceipt{}, err
 	}
 	out, err := i.submit(ctx, Request{
 		SandboxID: sandboxID, Events: events, SpoolID: spoolID, First: first, Bare: i.cfg.AllowBare,
 	})
 	return BatchReceipt{Acknowledged: out.Mark, Duplicates: out.Duplicates}, err
+}
+
+func (i *Intake) checkOne(e Event) (Event, error) {
+	defer i.turn.Take(len(e.Data))()
+	return checkEvent("", e)
+}
+
+func (i *Intake) checkAll(events []Event) ([]Event, error) {
+	defer i.turn.Take(sizeOf(events))()
+	return checkBatch(events, i.cfg.MaxBatch)
 }
 
 // submit queues a request and waits for its outcome. A caller that leaves early learns

@@ -6,8 +6,9 @@ import (
 )
 
 // LargeRequest is how many bytes a request may have that shares a transaction with those of other
-// sandboxes. Larger requests have a committer of their own, one transaction at a time.
-const LargeRequest = 128 << 10
+// sandboxes: a full batch of omoi-agent, 512 KiB, does. Larger requests have a committer of their own,
+// one transaction at a time.
+const LargeRequest = 640 << 10
 
 // loud counts the large requests of each sandbox that wait or are being stored. Until they are
 // stored their sandbox's row is locked: a shared transaction with it would wait for that lock.
