@@ -65,11 +65,14 @@ func (s *Store) EventsAfter(ctx context.Context, sandboxID string, after int64, 
 	if err != nil {
 		return nil, translate("read events", err)
 	}
+	if err := s.whole(ctx, sandboxID, "sandbox "+sandboxID, after, rows); err != nil {
+		return nil, err
+	}
 	events := make([]ingest.StoredEvent, 0, len(rows))
 	for _, row := range rows {
 		events = append(events, storedEvent(sandboxID, row))
 	}
-	return events, s.whole(ctx, sandboxID, "sandbox "+sandboxID, after, rows)
+	return events, nil
 }
 
 func storedEvent(sandboxID string, row db.EventsAfterRow) ingest.StoredEvent {

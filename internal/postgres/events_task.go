@@ -48,8 +48,8 @@ func (s *Store) rowsAfter(ctx context.Context, sandboxID string, after int64, fo
 	return translate("read events", err)
 }
 
-// keptFrom is [task.CodeGone] for a cursor into an attempt whose events retention removed, and for one at the beginning where
-// nothing is left. A retry of such a task is read from its own beginning.
+// keptFrom is [task.CodeGone] for a cursor into an attempt whose events retention removed, or before it, and for one at the
+// beginning where nothing is left. A retry of such a task is read from its own beginning.
 func keptFrom(taskID string, after ingest.Cursor, boxes []db.TaskSandboxesRow) error {
 	var removed *time.Time
 	left := false
@@ -58,7 +58,7 @@ func keptFrom(taskID string, after ingest.Cursor, boxes []db.TaskSandboxesRow) e
 		switch {
 		case box.RemovedAt == nil:
 			left = left || box.Head > 0
-		case known && from < box.Head:
+		case known && from < box.Head, !known && box.Head > 0 && after != (ingest.Cursor{}) && int(box.Attempt) > after.Attempt:
 			return task.Removed(task.RetainEvents, "task "+taskID, *box.RemovedAt)
 		case !known && box.Head > 0:
 			removed = box.RemovedAt

@@ -198,6 +198,9 @@ func TestRetention_ContinuesAnInterruptedPass(t *testing.T) {
 	p.exec(`DELETE FROM sandbox_events WHERE sequence < 5000`)
 	_, err := p.store.Integrity(t.Context(), w.box)
 	require.Equal(t, task.CodeGone, task.CodeOf(err))
+	events, err := p.store.EventsAfter(t.Context(), w.box, 0, 10)
+	require.Equal(t, task.CodeGone, task.CodeOf(err))
+	require.Empty(t, events, "none of those that are left")
 	require.EqualValues(t, 20_001, p.pass(60*day, task.RetainEvents).Rows)
 	require.Zero(t, count(t, p.pool, `SELECT count(*) FROM removals WHERE NOT done`))
 }
@@ -277,8 +280,7 @@ func TestRetention_RetryOfAnOldTask(t *testing.T) {
 	p.pass(60*day, stored()...)
 	second := worked{task: w.task, box: task.NewSandboxID()}
 	p.exec(`UPDATE tasks SET status = 'running', completed_at = NULL WHERE id = $1`, w.task)
-	p.exec(`INSERT INTO sandboxes (id, birth, organization_id, task_id, attempt, provider, state) VALUES ($1, date_trunc('month', $2::timestamptz), $3, $4, 2, 'local', 'running')`,
-		second.box, p.now, p.org, w.task)
+	p.second(second)
 	p.report(second, 4)
 	info, found, err := p.store.EarlierTranscript(ctx, w.task, 2)
 	require.NoError(t, err)
@@ -295,6 +297,35 @@ func TestRetention_RetryOfAnOldTask(t *testing.T) {
 	require.Empty(t, after.Events)
 	p.pass(60*day, stored()...)
 	require.True(t, p.gapless(second.box))
+}
+
+// second begins the second attempt of a task.
+func (p *past) second(w worked) {
+	p.t.Helper()
+	p.exec(`INSERT INTO sandboxes (id, birth, organization_id, task_id, attempt, provider, state) VALUES ($1, date_trunc('month', $2::timestamptz), $3, $4, 2, 'local', 'running')`,
+		w.box, p.now, p.org, w.task)
+}
+
+// A reader who has read the first attempt to its end, but not the second, learns that both are gone.
+func TestRetention_ReaderBetweenTwoAttempts(t *testing.T) {
+	t.Parallel()
+	p, ctx := newPast(t, 100), t.Context()
+	w := p.start()
+	p.report(w, 3)
+	second := worked{task: w.task, box: task.NewSandboxID(), patch: w.patch}
+	p.second(second)
+	p.report(second, 4)
+	p.end(w, task.StatusFailed)
+	p.end(second, task.StatusFailed)
+	p.now = p.now.Add(90 * day)
+	p.pass(60*day, task.RetainEvents)
+	_, err := p.store.TaskEventsAfter(ctx, w.task, ingest.Cursor{Attempt: 1, Sequence: 3}, 10)
+	require.Equal(t, task.CodeGone, task.CodeOf(err))
+	both := ingest.Cursor{Attempt: 1, Sequence: 3}.Known(2, 4)
+	for _, read := range []ingest.Cursor{both, {Attempt: 2, Sequence: 4}} {
+		_, err = p.store.TaskEventsAfter(ctx, w.task, read, 10)
+		require.NoError(t, err, "who has read all is at the end")
+	}
 }
 
 // What comes late to a sandbox without events is refused, as an hour after its end.
