@@ -54,3 +54,15 @@ func TestAgentID_ReachesItsSandboxOnAnOpenServer(t *testing.T) {
 	w.say("agent-8", "hello")
 	require.Len(t, w.take("agent-8", ""), 1, "an unknown ID names an unmanaged sandbox")
 }
+
+// TestAgentID_SharedByTwo is refused, where the ID of a sandbox still names one.
+func TestAgentID_SharedByTwo(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	boxes := []string{w.begin(w.task(newTask())), w.begin(w.task(newTask()))}
+	w.exec(`UPDATE tasks SET assigned_agent_id = 'agent-7'`)
+	w.call(http.MethodPost, wire+"agent-7/messages", client.NewMessage{Content: "hello"}).refused(http.StatusConflict, "")
+	w.exec(`UPDATE tasks SET assigned_agent_id = 'agent-' || $1::text`, boxes[0])
+	w.say("agent-"+boxes[0], "hello")
+	require.Len(t, w.take(boxes[0], ""), 1)
+}

@@ -68,14 +68,22 @@ func (s *Store) Active(ctx context.Context, organizationID string) ([]task.Activ
 }
 
 // Resolve answers the active sandbox that an id speaks of: that of a sandbox first, then that of
-// an agent with a live task, then that of a task; else [task.CodeNotFound].
+// a task, then that of an agent; else [task.CodeNotFound], or [task.CodeConflict] if two agents reported it.
 func (s *Store) Resolve(ctx context.Context, organizationID, id string) (string, error) {
 	return resolve(ctx, s.q, db.ActiveByAnyIDParams{OrganizationID: organizationID, ID: id})
 }
 
 func resolve(ctx context.Context, q *db.Queries, of db.ActiveByAnyIDParams) (string, error) {
 	found, err := q.ActiveByAnyID(ctx, of)
-	return found, missing(translate("look for "+clip(of.ID), err), "No agent is at work as %s now.", clip(of.ID))
+	switch {
+	case err != nil:
+		return "", translate("look for "+clip(of.ID), err)
+	case len(found) == 0:
+		return "", task.Errorf(task.CodeNotFound, "No agent is at work as %s now.", clip(of.ID))
+	case len(found) == 2 && found[0].Rank == found[1].Rank:
+		return "", task.Errorf(task.CodeConflict, "Agent ID %s is ambiguous: several active agents reported it. Next: use the ID of a sandbox or a task.", clip(of.ID))
+	}
+	return found[0].ID, nil
 }
 
 // Cycles answers the runs of the guardian taken together.

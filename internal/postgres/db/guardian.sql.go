@@ -89,26 +89,46 @@ func (q *Queries) Actions(ctx context.Context, arg ActionsParams) ([]GuardianAct
 	return items, nil
 }
 
-const activeByAnyID = `-- name: ActiveByAnyID :one
-SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = $1 AND omoi_at_work(t.status, s.ended_at)
-    AND (s.id = $2::text OR t.assigned_agent_id = $2::text OR t.id::text = $2::text)
+const activeByAnyID = `-- name: ActiveByAnyID :many
+SELECT s.id, (CASE $1::text WHEN s.id THEN 1 WHEN 'agent-' || s.id THEN 2 WHEN t.id::text THEN 3 ELSE 4 END)::integer AS rank
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
+WHERE t.organization_id = $2 AND omoi_at_work(t.status, s.ended_at)
+    AND $1::text IN (s.id, 'agent-' || s.id, t.id::text, t.assigned_agent_id)
     AND ($3::text = '' OR t.project_id::text = $3::text)
-ORDER BY (s.id = $2::text) DESC, (t.id::text = $2::text) DESC, s.created_at DESC LIMIT 1
+ORDER BY rank LIMIT 2
 `
 
 type ActiveByAnyIDParams struct {
-	OrganizationID string
 	ID             string
+	OrganizationID string
 	ProjectID      string
 }
 
-// An id is that of a sandbox first, then that of a task, then the one that an agent gave itself; in one project, if it is named.
-func (q *Queries) ActiveByAnyID(ctx context.Context, arg ActiveByAnyIDParams) (string, error) {
-	row := q.db.QueryRow(ctx, activeByAnyID, arg.OrganizationID, arg.ID, arg.ProjectID)
-	var id string
-	err := row.Scan(&id)
-	return id, err
+type ActiveByAnyIDRow struct {
+	ID   string
+	Rank int32
+}
+
+// An id is that of a sandbox first, bare or as omoi-agent reports it, then that of a task, then the one that an agent gave itself,
+// which two may share; in one project, if it is named.
+func (q *Queries) ActiveByAnyID(ctx context.Context, arg ActiveByAnyIDParams) ([]ActiveByAnyIDRow, error) {
+	rows, err := q.db.Query(ctx, activeByAnyID, arg.ID, arg.OrganizationID, arg.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ActiveByAnyIDRow{}
+	for rows.Next() {
+		var i ActiveByAnyIDRow
+		if err := rows.Scan(&i.ID, &i.Rank); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const activeOf = `-- name: ActiveOf :many

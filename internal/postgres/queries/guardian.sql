@@ -18,13 +18,15 @@ WHERE omoi_at_work(t.status, s.ended_at) ORDER BY s.id;
 SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at) ORDER BY s.created_at, s.id;
 
--- name: ActiveByAnyID :one
--- An id is that of a sandbox first, then that of a task, then the one that an agent gave itself; in one project, if it is named.
-SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
+-- name: ActiveByAnyID :many
+-- An id is that of a sandbox first, bare or as omoi-agent reports it, then that of a task, then the one that an agent gave itself,
+-- which two may share; in one project, if it is named.
+SELECT s.id, (CASE @id::text WHEN s.id THEN 1 WHEN 'agent-' || s.id THEN 2 WHEN t.id::text THEN 3 ELSE 4 END)::integer AS rank
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at)
-    AND (s.id = @id::text OR t.assigned_agent_id = @id::text OR t.id::text = @id::text)
+    AND @id::text IN (s.id, 'agent-' || s.id, t.id::text, t.assigned_agent_id)
     AND (@project_id::text = '' OR t.project_id::text = @project_id::text)
-ORDER BY (s.id = @id::text) DESC, (t.id::text = @id::text) DESC, s.created_at DESC LIMIT 1;
+ORDER BY rank LIMIT 2;
 
 -- name: WatchedSandboxes :many
 -- Active ones in the order of their ids, behind after and up to upto; or only one. Who validates the
