@@ -68,28 +68,41 @@ func (a *Activities) RemoveExpired(ctx context.Context, in contract.RetentionSte
 	return at.get(), nil
 }
 
-// forgetGit removes branches or refs of some tasks. A repository that cannot be changed is tried again by the next pass.
+// forgetGit removes branches or refs of some tasks. It lists each one right before, so that a task that was retried meanwhile keeps its
+// own. A repository that cannot be changed is tried again by the next pass, and so is all that is left where a limit is reached.
 func (a *Activities) forgetGit(ctx context.Context, in contract.RetentionStep, at *progress[contract.RetentionDone]) (contract.RetentionDone, error) {
 	done := at.get()
-	found, err := a.deps.Retention.ExpiredGit(ctx, in.Kind, in.Before, max(in.After, done.After), retentionTasks)
-	if err != nil {
-		return done, fmt.Errorf("list expired %s: %w", in.Kind, err)
-	}
-	for _, one := range found {
-		if err := a.forget(ctx, in, one); err != nil {
-			if ctx.Err() != nil {
-				return done, err
-			}
-			done.Failed++
-			a.log.WarnContext(ctx, "remove expired refs failed", slog.String("task_id", one.TaskID), slog.String("kind", in.Kind), slog.String("error", a.brief(err.Error())))
-		} else {
-			done.Subjects++
+	for range retentionTasks {
+		found, err := a.deps.Retention.ExpiredGit(ctx, in.Kind, in.Before, max(in.After, done.After), 1)
+		if err != nil {
+			return done, fmt.Errorf("list expired %s: %w", in.Kind, err)
 		}
-		done.After = one.TaskID
+		if done.More = len(found) > 0; !done.More {
+			break
+		}
+		err = a.forget(ctx, in, found[0])
+		if err != nil && ctx.Err() != nil {
+			return done, err
+		}
+		a.count(ctx, in.Kind, found[0].TaskID, err, &done)
 		at.set(done)
+		if !done.More {
+			break
+		}
 	}
-	done.More = len(found) == retentionTasks
 	return done, nil
+}
+
+// count adds what became of one task. A limit that is reached ends the pass.
+func (a *Activities) count(ctx context.Context, kind, taskID string, err error, done *contract.RetentionDone) {
+	done.After = taskID
+	if err == nil {
+		done.Subjects++
+		return
+	}
+	done.Failed++
+	done.More = task.CodeOf(err) != task.CodeExhausted
+	a.log.WarnContext(ctx, "remove expired refs failed", slog.String("task_id", taskID), slog.String("kind", kind), slog.String("error", a.brief(err.Error())))
 }
 
 func (a *Activities) forget(ctx context.Context, in contract.RetentionStep, one task.ExpiredGit) error {

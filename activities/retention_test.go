@@ -17,8 +17,9 @@ import (
 
 // keeper is a store in which events take three steps, and three tasks have refs.
 type keeper struct {
-	steps int
-	noted []string
+	steps   int
+	noted   []string
+	retried string // a task that a user retries when the first one's refs are removed
 }
 
 func (k *keeper) Clock(context.Context) (time.Time, error) { return time.Unix(1_000_000, 0), nil }
@@ -28,9 +29,9 @@ func (k *keeper) Retain(context.Context, string, time.Time, time.Time) (task.Ret
 	return task.RetentionStep{Subjects: 1, Rows: 10, More: k.steps < 3}, nil
 }
 
-func (k *keeper) ExpiredGit(_ context.Context, _ string, _ time.Time, after string, _ int) (found []task.ExpiredGit, _ error) {
+func (k *keeper) ExpiredGit(_ context.Context, _ string, _ time.Time, after string, most int) (found []task.ExpiredGit, _ error) {
 	for _, id := range []string{"a", "b", "c"} {
-		if id > after {
+		if id > after && len(found) < most && (id != k.retried || len(k.noted) == 0) {
 			found = append(found, task.ExpiredGit{TaskID: id, Repo: "o/" + id})
 		}
 	}
@@ -43,7 +44,11 @@ func (k *keeper) NoteRemoval(_ context.Context, _, taskID string, _ time.Time) e
 }
 
 // hosts reach every repository but o/b.
-type hosts struct{ scm.Host }
+type hosts struct {
+	scm.Host
+
+	limit error // of all
+}
 
 func (h hosts) For(repo string, _ scm.Owner) (scm.Host, error) {
 	if repo == "o/b" {
@@ -52,7 +57,7 @@ func (h hosts) For(repo string, _ scm.Owner) (scm.Host, error) {
 	return h, nil
 }
 
-func (hosts) RemoveRefs(context.Context, scm.Repo, string) error { return nil }
+func (h hosts) RemoveRefs(context.Context, scm.Repo, string) error { return h.limit }
 
 func retaining(k *keeper, rules task.Retention) (*activities.Activities, *testsuite.TestActivityEnvironment) {
 	a := activities.New(activities.Config{Retention: rules}, activities.Deps{Retention: k, Git: hosts{}})
@@ -83,4 +88,25 @@ func TestRemoveExpired(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, contract.RetentionDone{Subjects: 2, Failed: 1, After: "c"}, done)
 	require.Equal(t, []string{"a", "c"}, k.noted, "one that is out of reach is left for the next pass")
+}
+
+// A task that is retried while the pass removes the refs of others keeps its own.
+func TestRemoveExpired_KeepsTheRefsOfATaskRetriedMeanwhile(t *testing.T) {
+	t.Parallel()
+	k := &keeper{retried: "c"}
+	a, env := retaining(k, task.Retention{})
+	_, err := execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: task.RetainRefs})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, k.noted)
+}
+
+// A pass ends where the Git host's rate limit is reached.
+func TestRemoveExpired_EndsAtARateLimit(t *testing.T) {
+	t.Parallel()
+	limited := hosts{limit: task.Errorf(task.CodeExhausted, "limit")}
+	a := activities.New(activities.Config{}, activities.Deps{Retention: &keeper{}, Git: limited})
+	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
+	done, err := execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: task.RetainRefs})
+	require.NoError(t, err)
+	require.Equal(t, contract.RetentionDone{Failed: 1, After: "a"}, done)
 }

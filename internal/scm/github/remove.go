@@ -2,8 +2,6 @@ package github
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -62,18 +60,34 @@ func (h *Host) RemoveRefs(ctx context.Context, repo scm.Repo, taskID string) err
 	if err != nil {
 		return err
 	}
-	names, mine := slices.Collect(maps.Keys(gone)), []string{}
-	for record := range all {
+	mine := map[string]string{}
+	for record, base := range all {
 		owner, branch := recordOf(record)
 		if owner != taskID {
 			continue
 		}
-		if mine = append(mine, record); !shared(all, taskID, branch) {
-			names = append(names, seenRefs+branch)
+		if mine[record] = base; shared(all, taskID, branch) {
+			continue
+		}
+		if gone[seenRefs+branch], err = r.ref(ctx, seenRefs+branch); err != nil {
+			return err
 		}
 	}
-	for _, name := range append(names, mine...) { // the records last: a removal that is cut off finds the others by them
-		if err := r.remove(ctx, name); err != nil {
+	for _, some := range []map[string]string{gone, mine} { // the records last: a removal that is cut off finds the others by them
+		if err := r.removeAll(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeAll deletes refs while they are at their commits; an empty commit is of a ref that is not there.
+func (r *repository) removeAll(ctx context.Context, refs map[string]string) error {
+	for name, commit := range refs {
+		if commit == "" {
+			continue
+		}
+		if err := r.removeAt(ctx, name, commit); err != nil {
 			return err
 		}
 	}

@@ -56,3 +56,21 @@ func TestRemoveRefs(t *testing.T) {
 	require.Contains(t, refs, "refs/omoi/tasks/ticket/second/"+second.Name)
 	require.ElementsMatch(t, []string{first.Name, second.Name}, b.branches())
 }
+
+// TestRemoveRefs_KeepsOneThatMoves between the look at its commit and its deletion.
+func TestRemoveRefs_KeepsOneThatMoves(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	branch, _ := b.work("t1")
+	const rescue = "refs/omoi/rescue/t1/1"
+	git(t, b.bare, "update-ref", rescue, "main")
+	looked, move := false, sync.OnceFunc(func() { git(t, b.bare, "update-ref", rescue, branch.Name) })
+	b.server.Watch(func(call string) {
+		if looked {
+			move()
+		}
+		looked = looked || strings.HasPrefix(call, "GET ") && strings.Contains(call, "rescue/t1")
+	})
+	require.NoError(t, b.host.RemoveRefs(t.Context(), repo, "t1"))
+	require.Equal(t, rescue, git(t, b.bare, "for-each-ref", "--format=%(refname)", "refs/omoi"))
+}
