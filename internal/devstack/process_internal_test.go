@@ -55,3 +55,30 @@ func TestStop_EndsTheGraceWithItsContext(t *testing.T) {
 		require.NoError(t, c.process.Kill())
 	}
 }
+
+// A part that is still starting when its stack is closed ends by itself: PostgreSQL that is killed has to recover.
+func TestUp_GivesGraceToAPartThatIsStarting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	log := filepath.Join(dir, "log")
+	p := part{
+		program: program{
+			name: "sh", path: "/bin/sh", args: []string{"-c", `trap "echo ended; exit" TERM; echo ready; while :; do sleep 0.1; done`}, dir: dir, log: log,
+			env: []string{"PATH=/usr/bin:/bin"}, end: syscall.SIGTERM, die: syscall.SIGKILL,
+		},
+		cfg:   withDefaults(Config{startGrace: time.Hour}),
+		clear: func(context.Context) error { return nil },
+		ready: func(context.Context) error {
+			if said, err := os.ReadFile(log); err == nil && len(said) > 0 {
+				cancel()
+			}
+			return context.Canceled
+		},
+	}
+	_, err := p.up(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	said, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Equal(t, "ready\nended\n", string(said))
+}

@@ -40,6 +40,7 @@ type Config struct {
 
 	StartTimeout time.Duration     // of each part; zero is 2 min
 	Wedged       time.Duration     // how long Temporal may run without an answer before it is restarted; zero is 30 s
+	startGrace   time.Duration     // how long a part that is stopped while it starts may take to end; zero is 1 s
 	LogLimit     int64             // of each part's log, in bytes; zero is 16 MiB
 	Progress     func(step string) // one sentence a step; nil: silent
 	Log          *slog.Logger
@@ -152,6 +153,9 @@ func withDefaults(c Config) Config {
 	if c.Wedged == 0 {
 		c.Wedged = 30 * time.Second
 	}
+	if c.startGrace == 0 {
+		c.startGrace = time.Second
+	}
 	if c.LogLimit == 0 {
 		c.LogLimit = 16 << 20
 	}
@@ -174,18 +178,20 @@ func together(parts []func() error) error {
 // Info tells where the parts are. APIURL and PID are the caller's to fill.
 func (s *Stack) Info() Info { return s.info }
 
-// StopGrace is how long a part may take to end. One that is killed then recovers at its next start.
+// StopGrace is how long all parts may take to end, those that are being started again too. One that is killed then recovers at its next start.
 const StopGrace = 4 * time.Second
 
 // Close ends what was started, side by side, and waits for it.
 func (s *Stack) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), StopGrace)
+	defer cancel()
 	s.cancel()
 	s.keep.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stops := make([]func() error, 0, len(s.children))
 	for _, c := range s.children {
-		stops = append(stops, func() error { return c.stop(context.Background(), StopGrace) })
+		stops = append(stops, func() error { return c.stop(ctx, StopGrace) })
 	}
 	s.children = nil
 	if s.web != nil {
@@ -286,7 +292,7 @@ func (p part) up(ctx context.Context) (*child, error) {
 		return nil, c.obituary()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s does not answer: %w", p.name, last), c.stop(ctx, time.Second))
+		return nil, errors.Join(fmt.Errorf("%s does not answer: %w", p.name, last), c.stop(context.WithoutCancel(ctx), p.cfg.startGrace))
 	}
 	return c, nil
 }
