@@ -47,7 +47,7 @@ func (a *API) draftAgent(ctx context.Context, d *task.Draft, in client.NewTask) 
 func (a *API) projectOf(ctx context.Context, in client.NewTask) (string, error) {
 	org := callerOf(ctx).organization
 	switch {
-	case in.ProjectID != "":
+	case isID(in.ProjectID):
 		return in.ProjectID, nil
 	case isID(in.TicketID):
 		ticket, err := a.deps.Store.Ticket(ctx, org, in.TicketID)
@@ -56,7 +56,11 @@ func (a *API) projectOf(ctx context.Context, in client.NewTask) (string, error) 
 		}
 		return ticket.ProjectID, err
 	}
-	return a.deps.Store.ProjectOf(ctx, org, a.deps.Repos.Name(in.Repo))
+	repo, err := cleanRepo(in.Repo)
+	if err != nil {
+		return "", nil //nolint:nilerr // draftPlace says it, after the fields before it
+	}
+	return a.deps.Store.ProjectOf(ctx, org, a.deps.Repos.Name(repo))
 }
 
 // defaultAgent is the agent of work that names none; missing tells how to get one.
@@ -92,8 +96,12 @@ func (a *API) ownAgents() []string {
 	return slices.DeleteFunc(own, func(agent string) bool { return !slices.Contains(a.cfg.Agents, agent) })
 }
 
-// offeredAgents are the agents that work for everyone of the organization in the default sandbox, and the default of them.
+// offeredAgents are the agents that work for everyone of the organization in the default sandbox, and the default of them;
+// empty: the operator's default is not among them, or no agent runtime is.
 func (a *API) offeredAgents(ctx context.Context) (agents []string, first string) {
+	if a.cfg.Providers[0] == task.ProviderExternal {
+		return []string{task.AgentExternal}, task.AgentExternal
+	}
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.ProbeWait)
 	defer cancel()
 	work := task.Work{OrganizationID: a.cfg.Organization, Provider: a.cfg.Providers[0]}
@@ -110,5 +118,8 @@ func (a *API) offeredAgents(ctx context.Context) (agents []string, first string)
 	if first == "" && len(agents) > 0 {
 		first = agents[0]
 	}
-	return append(agents, a.ownAgents()...), first
+	if agents = append(agents, a.ownAgents()...); !slices.Contains(agents, first) {
+		first = ""
+	}
+	return agents, first
 }

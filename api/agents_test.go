@@ -48,9 +48,15 @@ func (p *program) AgentRuntimes(_ context.Context, work task.Work) ([]api.AgentR
 // withProgram is a server on which one runtime may be installed.
 func withProgram(t *testing.T, agent string) (*world, *program) {
 	t.Helper()
+	return startWithProgram(t, func(c *api.Config) { c.Agent = agent })
+}
+
+func startWithProgram(t *testing.T, change func(*api.Config)) (*world, *program) {
+	t.Helper()
 	p := &program{}
 	return startWith(t, pgtest.New(t), live.New(), func(c *api.Config) {
-		c.Open, c.Agent = true, agent
+		c.Open = true
+		change(c)
 		c.Agents = []string{task.AgentClaude, task.AgentScripted, task.AgentCommand, task.AgentExternal}
 	}, func(d *api.Deps) { d.Runtimes = p }), p
 }
@@ -73,6 +79,24 @@ func TestTaskWithoutAgent_GetsTheFirstRuntimeThatWorks(t *testing.T) {
 	require.Equal(t, task.Work{OrganizationID: w.org, Provider: task.ProviderLocal}, p.last())
 	w.task(client.NewTask{TicketID: made.TicketID, Title: "y"})
 	require.Equal(t, made.ProjectID, p.last().ProjectID, "credentials of the project count")
+	w.task(client.NewTask{Repo: goodRepo, Title: "z"})
+	w.task(client.NewTask{Repo: goodRepo + "/", Title: "z"})
+	require.Equal(t, made.ProjectID, p.last().ProjectID, "a repository has one project, however it is written")
+}
+
+func TestTaskWithoutAgent_IsRefusedByTheFieldThatIsWrong(t *testing.T) {
+	t.Parallel()
+	w, p := withProgram(t, "")
+	for _, installed := range []bool{true, false} {
+		p.install(installed)
+		for field, in := range map[string]client.NewTask{
+			"body.project_id": {ProjectID: "abc", Title: "x"},
+			"body.ticket_id":  {TicketID: "abc", Title: "x"},
+			"body.repo":       {Repo: "/srv/\x00", Title: "x"},
+		} {
+			w.call(http.MethodPost, "/api/v1/tasks", in).refused(422, field)
+		}
+	}
 }
 
 // What names an agent needs no runtime.
@@ -81,6 +105,7 @@ func TestTaskWithScriptOrExternalSandbox_NamesItsAgent(t *testing.T) {
 	w, _ := withProgram(t, "")
 	script := json.RawMessage(`{"script":{"steps":[{"say":"x"}]}}`)
 	require.Equal(t, task.AgentScripted, w.task(client.NewTask{Repo: goodRepo, Title: "x", Execution: script}).Agent)
+	w.call(http.MethodPost, "/api/v1/tasks", client.NewTask{Repo: goodRepo, Title: "x", Execution: json.RawMessage(`{"script":null}`)}).refused(http.StatusConflict, "")
 	require.Equal(t, task.AgentExternal, w.task(client.NewTask{Repo: goodRepo, Title: "x", Sandbox: task.ProviderExternal}).Agent)
 	require.Equal(t, task.AgentClaude, w.task(client.NewTask{Repo: goodRepo, Title: "x", Agent: task.AgentClaude}).Agent, "a setup step may install it")
 	w.call(http.MethodPost, "/api/v1/tasks", client.NewTask{Repo: goodRepo, Title: "x", Execution: json.RawMessage(`{"command":1}`)}).refused(422, "body.execution_config.command")
@@ -114,4 +139,18 @@ func TestInfo_OffersOnlyAgentsThatWork(t *testing.T) {
 	require.Equal(t, task.AgentClaude, read(w).DefaultAgent)
 	configured, _ := withProgram(t, task.AgentScripted)
 	require.Equal(t, task.AgentScripted, read(configured).DefaultAgent)
+	configured, _ = withProgram(t, task.AgentClaude)
+	require.Empty(t, read(configured).DefaultAgent, "it is not among agents")
+}
+
+func TestInfo_OffersExternalInExternalSandboxes(t *testing.T) {
+	t.Parallel()
+	for _, agent := range []string{"", task.AgentClaude} {
+		w, _ := startWithProgram(t, func(c *api.Config) {
+			c.Agent, c.Providers = agent, []string{task.ProviderExternal, task.ProviderLocal}
+		})
+		info := ok[client.Info](w.call(http.MethodGet, "/api/v1/info", nil), http.StatusOK)
+		require.Equal(t, []string{task.AgentExternal}, info.Agents)
+		require.Equal(t, task.AgentExternal, info.DefaultAgent)
+	}
 }

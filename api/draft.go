@@ -148,6 +148,9 @@ func executionOf(in client.NewTask) (raw json.RawMessage, execution task.Executi
 	if err := json.Unmarshal(raw, &execution); err != nil {
 		return raw, execution, badExecution(err)
 	}
+	if string(execution.Script) == "null" {
+		execution.Script = nil
+	}
 	return raw, execution, nil
 }
 
@@ -249,11 +252,9 @@ func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
 	if repo == "" {
 		return "", nil
 	}
-	if err := checkTitle("repo", repo); err != nil {
+	repo, err := cleanRepo(repo)
+	if err != nil {
 		return "", err
-	}
-	if filepath.IsAbs(repo) {
-		repo = filepath.Clean(repo)
 	}
 	who := callerOf(ctx)
 	project, err := a.deps.Store.ProjectOf(ctx, who.organization, a.deps.Repos.Name(repo)) // with whose credential its tasks work
@@ -265,6 +266,17 @@ func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
 		return "", task.Invalid("repo", "%s", e.Message).WithCause(err)
 	}
 	return name, err
+}
+
+// cleanRepo returns a repository that is one line of text, an absolute path in its shortest form.
+func cleanRepo(repo string) (string, error) {
+	if err := checkTitle("repo", repo); err != nil {
+		return "", err
+	}
+	if filepath.IsAbs(repo) {
+		repo = filepath.Clean(repo)
+	}
+	return repo, nil
 }
 
 // owned is a repository with those on whose behalf it is used.

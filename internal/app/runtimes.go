@@ -83,10 +83,16 @@ func (r runtimes) AgentRuntimes(ctx context.Context, work task.Work) (all []api.
 		return nil, err
 	}
 	for _, known := range agentRuntimes() {
-		found := api.AgentRuntime{Agent: known.agent, Missing: known.missingOn(hosts)}
+		found := api.AgentRuntime{Agent: known.agent}
+		if work.Provider == task.ProviderLocal {
+			found.Missing = known.missingOn(hosts)
+		}
 		work.Agent = known.agent
-		switch _, err := r.credentials.ForTask(ctx, work); task.CodeOf(err) {
+		switch env, err := r.credentials.ForTask(ctx, work); task.CodeOf(err) {
 		case "":
+			if !credential.ReachesModel(env) && !credential.ReachesModel(work.Execution.Env) {
+				found.Missing = append(found.Missing, fmt.Sprintf("execution_config.credentials names no credential for %s. Next: add %q to it.", known.agent, credential.Model))
+			}
 		case task.CodeNotFound:
 			found.Missing = append(found.Missing, task.MessageOf(err)+".")
 		default:
@@ -113,12 +119,19 @@ func (r runtimes) localHosts(ctx context.Context, provider string) ([]task.Host,
 	return slices.DeleteFunc(hosts, func(h task.Host) bool { return !h.Beats }), nil
 }
 
-// missingOn says on which host the program is missing. A task may get any of them.
-func (r agentRuntime) missingOn(hosts []task.Host) (missing []string) {
+// missingOn says on how many hosts the program is missing: a task may get any of them. Only admins may know their names.
+func (r agentRuntime) missingOn(hosts []task.Host) []string {
+	if len(hosts) == 0 {
+		return []string{"No host with local sandboxes has reported. Next: omoi worker (or omoi dev)."}
+	}
+	lack := 0
 	for _, h := range hosts {
 		if !slices.Contains(h.Agents, r.agent) {
-			missing = append(missing, fmt.Sprintf("Sandboxes of host %s see no program %s. Next, on that host: %s, then restart omoi; omoi doctor checks it.", hostName(h), r.program, r.install))
+			lack++
 		}
 	}
-	return missing
+	if lack == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The program %s is missing on %d of %d hosts. Next: omoi doctor on them, or %s and restart omoi.", r.program, lack, len(hosts), r.install)}
 }

@@ -3,10 +3,12 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,7 +30,10 @@ type login task.Code
 
 func (l login) ForTask(_ context.Context, work task.Work) (map[string]string, error) {
 	if l == "" || work.Agent != task.AgentClaude {
-		return map[string]string{}, nil
+		if slices.Equal(work.Execution.Credentials, []string{credential.GitHub}) {
+			return map[string]string{"GITHUB_TOKEN": "x"}, nil
+		}
+		return map[string]string{"ANTHROPIC_API_KEY": "x"}, nil
 	}
 	return nil, task.Errorf(task.Code(l), "There is no key. Next: omoi credentials set anthropic")
 }
@@ -42,34 +47,48 @@ func TestAgentRuntime_WorksWithProgramOnEachHostAndCredential(t *testing.T) {
 	silent.Beats, docker.Providers = false, []string{task.ProviderDocker}
 	last := has
 	last.Beats = false
-	noProgram := "Sandboxes of host lacks see no program claude"
+	noProgram := func(lack, all int) string {
+		return fmt.Sprintf("The program claude is missing on %d of %d hosts. Next: omoi doctor on them", lack, all)
+	}
+	gitOnly := task.Execution{Credentials: []string{credential.GitHub}}
+	ownKey := gitOnly
+	ownKey.Env = map[string]string{"ANTHROPIC_API_KEY": "x"}
 	for name, c := range map[string]struct {
-		hosts    knownHosts
-		login    login
-		provider string
-		missing  []string // parts of the sentences
+		hosts     knownHosts
+		login     login
+		provider  string
+		execution task.Execution
+		missing   []string // parts of the sentences
 	}{
 		"program and credential":      {hosts: knownHosts{has}},
-		"no program":                  {hosts: knownHosts{lacks}, missing: []string{noProgram}},
-		"one host lacks the program":  {hosts: knownHosts{has, lacks}, missing: []string{noProgram}},
+		"no program":                  {hosts: knownHosts{lacks}, missing: []string{noProgram(1, 1)}},
+		"one host lacks the program":  {hosts: knownHosts{has, lacks, lacks}, missing: []string{noProgram(2, 3)}},
+		"no host":                     {missing: []string{"No host with local sandboxes has reported. Next: omoi worker (or omoi dev)"}},
+		"only hosts of another":       {hosts: knownHosts{docker}, missing: []string{"No host with local sandboxes has reported."}},
 		"a silent host lacks it":      {hosts: knownHosts{has, silent}},
 		"a host of another provider":  {hosts: knownHosts{has, docker}},
 		"only silent hosts: the last": {hosts: knownHosts{last, silent}},
 		"no credential":               {hosts: knownHosts{has}, login: login(task.CodeNotFound), missing: []string{"omoi credentials set anthropic."}},
-		"neither":                     {hosts: knownHosts{lacks}, login: login(task.CodeNotFound), missing: []string{noProgram, "There is no key."}},
+		"neither":                     {hosts: knownHosts{lacks}, login: login(task.CodeNotFound), missing: []string{noProgram(1, 1), "There is no key."}},
 		"the image brings it":         {hosts: knownHosts{lacks}, provider: task.ProviderDocker},
+		"credential of git only":      {hosts: knownHosts{has}, execution: gitOnly, missing: []string{"execution_config.credentials names no credential for claude. Next: "}},
+		"the task's own key":          {hosts: knownHosts{has}, execution: ownKey},
 	} {
 		if c.provider == "" {
 			c.provider = task.ProviderLocal
 		}
-		found, err := runtimes{c.hosts, c.login}.AgentRuntimes(t.Context(), task.Work{Provider: c.provider})
-		require.NoError(t, err, name)
-		require.Len(t, found, len(agentRuntimes()), name)
-		require.Equal(t, task.AgentClaude, found[0].Agent, name)
-		require.Len(t, found[0].Missing, len(c.missing), name)
-		for i, part := range c.missing {
-			require.Contains(t, found[0].Missing[i], part, name)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found, err := runtimes{c.hosts, c.login}.AgentRuntimes(t.Context(), task.Work{Provider: c.provider, Execution: c.execution})
+			require.NoError(t, err)
+			require.Len(t, found, len(agentRuntimes()))
+			require.Equal(t, task.AgentClaude, found[0].Agent)
+			require.Len(t, found[0].Missing, len(c.missing))
+			for i, part := range c.missing {
+				require.Contains(t, found[0].Missing[i], part)
+				require.NotContains(t, found[0].Missing[i], "lacks", "hosts are named to admins only")
+			}
+		})
 	}
 	_, err := runtimes{knownHosts{has}, login(task.CodeInvalid)}.AgentRuntimes(t.Context(), task.Work{})
 	require.Error(t, err, "a credential that cannot be read is not a missing one")

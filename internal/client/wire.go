@@ -213,7 +213,7 @@ type Info struct {
 	Open          bool   `json:"open"`     // no login is asked for
 	Protocol      int    `json:"protocol"` // newest version that agents may speak
 	// Agents and Sandboxes are what works here now, preferred ones first. DefaultAgent is the agent of tasks that name none;
-	// empty: they are refused.
+	// empty: none of Agents is.
 	Agents       []string `json:"agents" nullable:"false"`
 	DefaultAgent string   `json:"default_agent"`
 	Sandboxes    []string `json:"sandboxes" nullable:"false"`

@@ -63,7 +63,7 @@ func wanted(work task.Work) (names []string, optional bool) {
 	if work.Execution.Credentials != nil {
 		return work.Execution.Credentials, false
 	}
-	if bringsOwn(work.Execution.Env) {
+	if ReachesModel(work.Execution.Env) {
 		return nil, false
 	}
 	switch work.Agent {
@@ -75,8 +75,8 @@ func wanted(work task.Work) (names []string, optional bool) {
 	return nil, false
 }
 
-// bringsOwn reports whether a task's env says how to reach a model.
-func bringsOwn(env map[string]string) bool {
+// ReachesModel reports whether variables of a sandbox say how to reach a model.
+func ReachesModel(env map[string]string) bool {
 	for _, name := range []string{
 		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX",
 	} {
