@@ -14,35 +14,31 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // checkRuntimes checks program and credential of each agent runtime on this machine, and which one is the default agent.
 func checkRuntimes(ctx context.Context, cfg *config.Loaded, api string) (findings []Finding) {
-	stored, err := storedCredentials(ctx, cfg, api)
-	first := ""
+	known := askAPI(ctx, cfg, api)
+	var works []string
 	for _, r := range agentRuntimes() {
 		found := r.check(ctx, cfg)
-		r.checkCredential(&found, cfg, stored, err)
-		findings = append(findings, found)
-		if found.Status == FindingOK {
-			first = cmp.Or(first, r.agent)
+		r.checkReport(&found, known.host)
+		program := found.Status == FindingOK || cfg.Task.Sandbox != task.ProviderLocal // whose images bring it
+		if r.checkCredential(&found, cfg, known) && program {
+			works = append(works, r.agent)
 		}
+		findings = append(findings, found)
 	}
-	return append(findings, checkDefaultAgent(cfg.Task.Agent, first))
+	return append(findings, checkDefaultAgent(cfg.Task, works, known.info))
 }
 
-func checkDefaultAgent(configured, first string) Finding {
-	const name = "default agent"
-	switch {
-	case configured != "":
-		return Finding{Check: name, Status: FindingOK, Detail: configured + ", by the setting task.agent"}
-	case first != "":
-		return Finding{Check: name, Status: FindingOK, Detail: first}
+// checkReport compares a program that works with what the worker of this machine reports.
+func (r agentRuntime) checkReport(found *Finding, own *client.Host) {
+	if own == nil || found.Status != FindingOK || slices.Contains(own.Agents, r.agent) || !slices.Contains(own.Providers, task.ProviderLocal) {
+		return
 	}
-	return Finding{
-		Check: name, Status: FindingWarn, Detail: "none: no agent runtime is known to work in local sandboxes of this machine",
-		Next: "install an agent and set its credential as said above, or name the agent in each task: --agent scripted, command or external",
-	}
+	found.Status, found.Next = FindingWarn, "restart omoi: its worker started before the program was installed"
 }
 
 // check checks that the program works, and that local sandboxes of this machine can run it.
@@ -84,23 +80,16 @@ func (r agentRuntime) ask(ctx context.Context, path string) (version string, err
 	return r.version(path, proc.Result{Outcome: proc.Exited, ExitCode: cmd.ProcessState.ExitCode(), Output: string(out)})
 }
 
-// storedCredentials are those that the running API knows, its configured ones too.
-func storedCredentials(ctx context.Context, cfg *config.Loaded, api string) ([]client.Credential, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	return client.New(cmp.Or(api, apiURL(cfg)), cfg.API.Key.Reveal()).Credentials(ctx)
-}
-
-// checkCredential adds to a finding with which credential the agent logs in.
-func (r agentRuntime) checkCredential(found *Finding, cfg *config.Loaded, stored []client.Credential, err error) {
-	if what := r.credential(cfg, stored); what != "" {
+// checkCredential adds to a finding with which credential the agent logs in, and reports whether there is one.
+func (r agentRuntime) checkCredential(found *Finding, cfg *config.Loaded, known knownToAPI) bool {
+	if what := r.credential(cfg, known.credentials); what != "" {
 		found.Detail += "; credential: " + what
-		return
+		return true
 	}
 	found.Status = FindingWarn
 	found.Detail += "; no credential"
 	set := "omoi credentials set " + r.credentials[len(r.credentials)-1]
-	if err != nil {
+	if known.err != nil {
 		found.Detail += " configured, and no API lists stored ones"
 		set = "while omoi runs: " + set
 	}
@@ -109,6 +98,7 @@ func (r agentRuntime) checkCredential(found *Finding, cfg *config.Loaded, stored
 	} else {
 		found.Next += "; " + set
 	}
+	return false
 }
 
 // credential names what the agent logs in with; empty: nothing is known.

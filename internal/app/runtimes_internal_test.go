@@ -148,6 +148,21 @@ func TestDoctor_NamesTheFolderThatHidesTheAgentProgram(t *testing.T) {
 	require.Error(t, err, "a worker does not offer it")
 }
 
+// served is an API which answers each of these paths, and no other.
+func served(t *testing.T, answers map[string]any) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		answer, ok := answers[r.URL.Path]
+		if !ok {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
 func TestDoctor_TakesStoredCredentialsFromTheAPI(t *testing.T) {
 	t.Parallel()
 	listed := task.Page[client.Credential]{Items: []client.Credential{
@@ -155,12 +170,52 @@ func TestDoctor_TakesStoredCredentialsFromTheAPI(t *testing.T) {
 		{Kind: credential.ClaudeOAuth, Scope: credential.ScopeUser, State: credential.StateUnreadable},
 		{Kind: credential.Anthropic, Scope: credential.ScopeUser, State: credential.StateGood},
 	}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(listed)
-	}))
-	t.Cleanup(server.Close)
-	found := checkRuntimes(t.Context(), withClaude(t, "2.1.328", 0o755), server.URL)
+	api := served(t, map[string]any{"/api/v1/credentials": listed})
+	found := checkRuntimes(t.Context(), withClaude(t, "2.1.328", 0o755), api)
 	require.Equal(t, FindingOK, found[0].Status, found[0].Detail)
 	require.Contains(t, found[0].Detail, "credential: anthropic of the user")
+}
+
+func TestDoctor_DefaultAgent(t *testing.T) {
+	t.Parallel()
+	const key = "ANTHROPIC_API_KEY=sk-ant-api03-planted"
+	for name, c := range map[string]struct {
+		environ []string
+		program string       // its version
+		info    *client.Info // of the API; nil: no API answers
+		status  string
+		detail  string
+	}{
+		"configured, and its program is broken": {environ: []string{key, "OMOI_TASK_AGENT=claude"}, program: "1.0.0", status: FindingWarn, detail: "claude, by the setting task.agent"},
+		"configured, and works":                 {environ: []string{key, "OMOI_TASK_AGENT=claude"}, program: "2.1.328", status: FindingOK, detail: "claude, by the setting task.agent"},
+		"an image brings the program":           {environ: []string{key, "OMOI_TASK_SANDBOX=docker"}, program: "1.0.0", status: FindingOK, detail: "claude"},
+		"an image brings no credential":         {environ: []string{"OMOI_TASK_SANDBOX=docker"}, program: "2.1.328", status: FindingWarn, detail: "none: no agent runtime is known to work in docker sandboxes"},
+		"external sandboxes":                    {environ: []string{"OMOI_TASK_SANDBOX=external"}, program: "1.0.0", status: FindingOK, detail: "external"},
+		"the API names it":                      {program: "1.0.0", info: &client.Info{DefaultAgent: "claude"}, status: FindingOK, detail: "claude, by the running API"},
+		"the API names none":                    {environ: []string{key}, program: "2.1.328", info: &client.Info{}, status: FindingWarn, detail: "none: no agent runtime is known to work"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answers := map[string]any{}
+			if c.info != nil {
+				answers["/api/v1/info"] = c.info
+			}
+			found := checkRuntimes(t.Context(), withClaude(t, c.program, 0o755, c.environ...), served(t, answers))
+			require.Equal(t, c.status, found[1].Status)
+			require.Contains(t, found[1].Detail, c.detail)
+		})
+	}
+}
+
+func TestDoctor_TellsToRestartAWorkerOlderThanTheProgram(t *testing.T) {
+	t.Parallel()
+	cfg := withClaude(t, "2.1.328", 0o755, "ANTHROPIC_API_KEY=sk-ant-api03-planted", "OMOI_WORKER_HOST_ID=here")
+	hosts := func(agents ...string) map[string]any {
+		return map[string]any{"/api/v1/hosts": task.Page[task.Host]{Items: []task.Host{{ID: "other", Beats: true}, {ID: "here", Beats: true, Providers: []string{task.ProviderLocal}, Agents: agents}}}}
+	}
+	found := checkRuntimes(t.Context(), cfg, served(t, hosts()))
+	require.Equal(t, FindingWarn, found[0].Status)
+	require.Equal(t, "restart omoi: its worker started before the program was installed", found[0].Next)
+	found = checkRuntimes(t.Context(), cfg, served(t, hosts(task.AgentClaude)))
+	require.Equal(t, FindingOK, found[0].Status, found[0].Next)
 }
