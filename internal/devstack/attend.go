@@ -7,7 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"google.golang.org/grpc/codes"
 )
 
 // attendPeriod is the time between two looks at a part that runs.
@@ -47,10 +51,22 @@ func (p part) silence(life context.Context, before time.Duration) time.Duration 
 		return 0
 	}
 	began := time.Now()
-	if patiently(life, p.answers) == nil {
+	err := patiently(life, p.answers)
+	if err == nil {
+		return 0
+	}
+	if refused(err) {
+		p.cfg.Log.WarnContext(life, "part answers with an error", slog.String("part", p.name), slog.String("error", err.Error()))
 		return 0
 	}
 	return before + attendPeriod + min(time.Since(began), askLimit)
+}
+
+// refused reports whether an error is an answer, which a restart does not change. A store that is locked, and a
+// connection that is lost, are Unavailable.
+func refused(err error) bool {
+	answer, ok := errors.AsType[serviceerror.ServiceError](err)
+	return ok && !slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled}, answer.Status().Code())
 }
 
 // boundLog moves a log that is longer than limit aside, where it replaces the one before. The

@@ -3,12 +3,15 @@ package devstack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 )
 
 // A machine that slept for a night is no reason to stop a part: omoi did not run in that time either.
@@ -30,5 +33,22 @@ func TestAttend_SleepOfTheMachineIsNotSilence(t *testing.T) {
 		c := &child{done: make(chan struct{})} // without a process: a stop would panic
 		p.attend(life, c)
 		require.Equal(t, 5, looks)
+	})
+}
+
+// A part that answers with an error is not silent: a restart would change nothing, again and again.
+func TestAttend_AnErrorThatIsAnsweredIsNotSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		life, end := context.WithCancel(t.Context())
+		looks := 0
+		p := part{cfg: withDefaults(Config{}), answers: func(context.Context) error {
+			if looks++; looks == 100 {
+				end()
+			}
+			return fmt.Errorf("ask: %w", serviceerror.NewResourceExhausted(enums.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "limit"))
+		}}
+		p.attend(life, &child{done: make(chan struct{})}) // without a process: a stop would panic
+		require.Equal(t, 100, looks)
 	})
 }
