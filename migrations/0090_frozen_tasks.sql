@@ -1,4 +1,4 @@
--- Frozen time is subtracted from the wall clock of tasks whose sandboxes are frozen: those of this machine.
+-- Frozen time is subtracted from the wall clock of tasks, except of those with a sandbox elsewhere, which is never frozen.
 
 -- +goose Up
 -- +goose StatementBegin
@@ -9,7 +9,8 @@ CREATE OR REPLACE FUNCTION omoi_task_use(task uuid) RETURNS TABLE (what text, us
         FROM sandboxes b WHERE b.task_id = $1) s, tasks t,
     LATERAL (VALUES ('tokens', s.tokens), ('usd', s.usd), ('sandbox_s', s.alive),
         ('wall_clock_s', extract(epoch FROM coalesce(t.completed_at, now()) - t.created_at)::float8
-            - CASE WHEN t.provider IN ('local', 'docker') THEN omoi_frozen(t.created_at, coalesce(t.completed_at, now())) ELSE 0 END)) v(what, used)
+            - CASE WHEN t.provider IN ('local', 'docker') OR NOT EXISTS (SELECT FROM sandboxes b WHERE b.task_id = t.id)
+                THEN omoi_frozen(t.created_at, coalesce(t.completed_at, now())) ELSE 0 END)) v(what, used)
     WHERE t.id = $1;
 $$;
 -- +goose StatementEnd

@@ -57,6 +57,18 @@ func TestFrozenTimeCountsNowhere(t *testing.T) {
 	require.Len(t, elsewhere, 1)
 }
 
+// A task without a sandbox cannot run while omoi is stopped, whatever its provider.
+func TestFrozenTime_OfATaskWithoutASandbox(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(1), "")
+	w.exec(`UPDATE tasks SET provider = 'daytona', created_at = now() - interval '11 hours'`)
+	w.exec(`INSERT INTO outages (part, since, until) VALUES ('frozen', now() - interval '9 hours', now() - interval '1 hour')`)
+	spent, err := w.store.TaskBudget(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.InDelta(t, 3*3600, spent.Used.WallClockS, 60)
+}
+
 // TestWatchedEvents_MovesOnlyEventsOfFrozenSandboxes behind the time in which they were frozen.
 func TestWatchedEvents_MovesOnlyEventsOfFrozenSandboxes(t *testing.T) {
 	t.Parallel()
