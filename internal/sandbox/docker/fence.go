@@ -139,37 +139,40 @@ func pruneFences(folder string, now time.Time) error {
 	if err != nil {
 		return unavailable("list tombstones", err)
 	}
-	old := 0
+	removed, errs := 0, []error{}
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || now.Sub(info.ModTime()) < fenceLife {
 			continue
 		}
-		if old++; old > mostPruned {
+		gone, err := pruneFence(filepath.Join(folder, entry.Name()))
+		errs = append(errs, err)
+		if gone {
+			removed++
+		}
+		if removed == mostPruned {
 			break
 		}
-		if err := pruneFence(filepath.Join(folder, entry.Name())); err != nil {
-			return err
-		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-func pruneFence(path string) error {
+// pruneFence reports whether it removed a fence: that of a sandbox that exists stays.
+func pruneFence(path string) (removed bool, err error) {
 	lock, err := lockfile.Try(path)
 	if err != nil || lock == nil {
-		return err
+		return false, err
 	}
 	f, err := readFence(lock)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer f.release()
 	if !f.deleted() {
-		return nil
+		return false, nil
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return unavailable("remove an old tombstone", err)
+		return false, unavailable("remove an old tombstone", err)
 	}
-	return nil
+	return true, nil
 }

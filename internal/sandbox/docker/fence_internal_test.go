@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -29,4 +30,20 @@ func TestPrune_ByAMovedClock(t *testing.T) {
 	require.NoError(t, p.Prune(time.Now().Add(31*24*time.Hour)))
 	require.NoFileExists(t, filepath.Join(dir, "deleted"))
 	require.FileExists(t, filepath.Join(dir, "exists"))
+}
+
+// One pass reaches tombstones behind any number of sandboxes that exist, and behind one that it cannot read.
+func TestPruneFences_CountsOnlyWhatItRemoves(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
+	for n := range mostPruned {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "b"+strconv.Itoa(n)), nil, 0o600))
+	}
+	f, err := takeFence(t.Context(), filepath.Join(dir, "deleted"))
+	require.NoError(t, err)
+	require.NoError(t, f.bury(sandbox.Labels{}))
+	f.release()
+	require.Error(t, pruneFences(dir, time.Now().Add(31*24*time.Hour)))
+	require.NoFileExists(t, filepath.Join(dir, "deleted"))
 }
