@@ -89,7 +89,10 @@ func (r *repository) openLock() (f *os.File, err error) {
 	if f, err = rec.OpenFile(lockFile, os.O_CREATE|os.O_RDONLY, 0o644); err != nil {
 		return nil, r.unwritable(err)
 	}
-	return f, rec.give(lockFile)
+	if err := rec.give(lockFile); err != nil {
+		return nil, errors.Join(r.unwritable(err), f.Close())
+	}
+	return f, nil
 }
 
 // halved ends after half of the time that ctx has left.
