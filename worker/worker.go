@@ -96,15 +96,28 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.seen(ctx) // before polling: an attempt that begins now finds this host
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	stop, err := w.started(ctx, fail)
-	if err != nil || stop == nil {
+	var stop func()
+	err := w.insist(ctx, "start worker", unreachable, func() (err error) {
+		stop, err = w.start(fail)
+		return err
+	})
+	switch {
+	case err == nil:
+		defer stop()
+	case ctx.Err() != nil:
+		return ending(ctx)
+	default:
 		return err
 	}
-	defer stop()
 	var group sync.WaitGroup
 	group.Go(func() { w.schedule(ctx) })
 	w.live(ctx)
 	group.Wait()
+	return ending(ctx)
+}
+
+// ending is why ctx has ended; nil: it was asked for.
+func ending(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
 		return fmt.Errorf("poll for work: %w", cause)
 	}
@@ -114,7 +127,9 @@ func (w *Worker) Run(ctx context.Context) error {
 // schedule makes the schedules, wakes the reaper, and makes again until ctx ends what somebody
 // deletes of them.
 func (w *Worker) schedule(ctx context.Context) {
-	if !w.scheduled(ctx) {
+	// A server that has just started may refuse for a while, which stops no task.
+	ensure := func() error { return w.deps.Schedules.EnsureSchedules(ctx) }
+	if w.insist(ctx, "make schedules", func(error) bool { return true }, ensure) != nil {
 		return
 	}
 	if err := w.deps.Schedules.WakeReaper(ctx); err != nil {
@@ -127,18 +142,17 @@ func (w *Worker) schedule(ctx context.Context) {
 	}
 }
 
-// scheduled makes the schedules. A server that has just started may refuse for a while, which
-// stops no task: it is asked until it does, or until ctx ends, which answers false.
-func (w *Worker) scheduled(ctx context.Context) bool {
+// insist calls do until it succeeds, or fails with an error that does not pass, or ctx ends, and answers its last error.
+func (w *Worker) insist(ctx context.Context, step string, passes func(error) bool, do func() error) error {
 	const first, longest = 100 * time.Millisecond, 10 * time.Second
 	for pause := first; ; pause = min(2*pause, longest) {
-		err := w.deps.Schedules.EnsureSchedules(ctx)
-		if err == nil {
-			return true
+		err := do()
+		if err == nil || !passes(err) {
+			return err
 		}
-		w.log.WarnContext(ctx, "schedules not made, tried again", slog.String("error", err.Error()))
+		w.log.WarnContext(ctx, "step failed, tried again", slog.String("step", step), slog.String("error", err.Error()))
 		if !w.pause(ctx, pause) {
-			return false
+			return err
 		}
 	}
 }
@@ -150,20 +164,6 @@ func (w *Worker) pause(ctx context.Context, d time.Duration) bool {
 		return false
 	case <-time.After(d):
 		return true
-	}
-}
-
-// started starts the SDK workers. While Temporal cannot be reached it tries again, until ctx ends: stop is nil then.
-func (w *Worker) started(ctx context.Context, fail context.CancelCauseFunc) (stop func(), err error) {
-	const first, longest = 100 * time.Millisecond, 10 * time.Second
-	for pause := first; ; pause = min(2*pause, longest) {
-		if stop, err = w.start(fail); err == nil || !unreachable(err) {
-			return stop, err
-		}
-		w.log.WarnContext(ctx, "worker not started, tried again", slog.String("error", err.Error()))
-		if !w.pause(ctx, pause) {
-			return nil, nil //nolint:nilnil // an end that was asked for
-		}
 	}
 }
 

@@ -134,7 +134,7 @@ func TestWorkerWaitsForAServerThatIsNotThereYet(t *testing.T) {
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	require.Contains(t, said.next(t, done), "worker not started, tried again")
+	require.Contains(t, said.next(t, done), `step="start worker"`)
 
 	devServerAt(t, address)
 	for line := ""; !strings.Contains(line, "worker polls"); {

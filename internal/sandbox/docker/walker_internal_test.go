@@ -40,7 +40,7 @@ func TestStat_TellsFaultsOfThePathFromFaultsOfTheEngine(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = engine.Close() })
 			w := walker{p: &Provider{engine: engine}, id: "box", name: "file", tree: "/work"}
-			_, err = w.stat(t.Context(), "/work/file")
+			_, err = w.stat(t.Context(), "/repo/file")
 			require.Equal(t, c.want, task.CodeOf(err))
 		})
 	}
