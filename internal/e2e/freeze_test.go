@@ -2,14 +2,19 @@ package e2e_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	dockerclient "github.com/docker/docker/client"
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -92,6 +97,40 @@ func TestDevFreezesItsAgents(t *testing.T) {
 			require.True(t, waitFor(patience, func() bool { return l.below() == 0 }), "nothing is left")
 		})
 	}
+}
+
+// The same for containers: a stop pauses them, the next start lets them continue.
+func TestDev_FreezesContainers(t *testing.T) {
+	t.Parallel()
+	engine, docker := startEngine(t)
+	l := newLaptop(t)
+	maps.Copy(l.env, dockerSettings(t, engine))
+	l.dev()
+	made := l.submit(l.repo(), script(stepWrite, stepUntilReleased, stepCommit, stepComplete), inDocker)
+	box := text(l.running(made.ID).SandboxID)
+	l.eventually("the agent works", func() bool { return l.stored(box, "agent.tool_use") >= 2 })
+	l.signal("dev", syscall.SIGINT)
+	require.Contains(t, l.said(), "1 sandbox is frozen")
+	require.Equal(t, []string{container.StatePaused}, containerStates(t, docker))
+
+	l.dev()
+	l.eventually("the container continues", func() bool { return slices.Equal([]string{container.StateRunning}, containerStates(t, docker)) })
+	released := l.omoi("sandbox", "exec", box, "--", "touch", "go")
+	require.Zero(t, released.code, released.stderr)
+	require.Equal(t, 1, l.ends(made.ID, task.StatusCompleted).AttemptCount)
+	l.noLeaks()
+}
+
+// containerStates are the states of the sandboxes at an engine.
+func containerStates(t *testing.T, engine *dockerclient.Client) []string {
+	t.Helper()
+	found, err := engine.ContainerList(context.Background(), container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", "omoi.installation"))})
+	require.NoError(t, err)
+	var states []string
+	for _, one := range found {
+		states = append(states, one.State)
+	}
+	return states
 }
 
 // Cut short at whatever moment, a stop leaves nothing that the next start does not settle. Agents that were frozen

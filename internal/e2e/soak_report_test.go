@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -71,7 +73,8 @@ Written by `+"`make soak`"+`; do not edit. One `+"`omoi dev`"+` with its default
 A figure levels off if the line of least squares through the second half of its samples, against the number of ended tasks, rises by at
 most %.0f %% of the mean of that half, or by less than twice the standard error of that rise (noise). Memory is proportional set size.
 Not judged: WAL files, which PostgreSQL recycles up to 1 GiB (`+"`min_wal_size`"+`); the store of Temporal, whose development server keeps
-closed workflows for longer than this run; the repository, which holds the branches of the user.
+closed workflows for longer than this run; the repository, which holds the branches of the user; the database as a whole, in which tasks,
+tickets, attempts, receipts and costs stay (docs/RETENTION.md). What retention removes from it is judged: retained kinds.
 
 | figure | mean of the second half | per 100 tasks | rise over the half | noise | verdict |
 |---|---:|---:|---:|---:|---|
@@ -80,6 +83,7 @@ closed workflows for longer than this run; the repository, which holds the branc
 		t := trendOf(s.samples, i)
 		fmt.Fprintf(&b, "| %s | %.1f | %+.2f | %+.1f | %.1f | %s |\n", c.name, t.mean, t.perHundred, t.rise, t.noise, verdict(c, t))
 	}
+	s.printGrowth(&b)
 	s.printSamples(&b)
 	return b.String()
 }
@@ -92,6 +96,17 @@ func verdict(c column, t trend) string {
 		return "RISES"
 	}
 	return "rises, not judged"
+}
+
+// printGrowth names the tables that grew.
+func (s *soak) printGrowth(b *strings.Builder) {
+	fmt.Fprint(b, "\n## Tables\n\nGrowth from the start to the end, with indexes and space for new rows.\n\n| table | KiB | bytes per task |\n|---|---:|---:|\n")
+	names := slices.SortedFunc(maps.Keys(s.growth), func(x, y string) int { return cmp.Or(s.growth[y]-s.growth[x], strings.Compare(x, y)) })
+	for _, name := range names {
+		if s.growth[name] > 0 {
+			fmt.Fprintf(b, "| %s | %d | %d |\n", name, s.growth[name]/1024, s.growth[name]/s.tasks)
+		}
+	}
 }
 
 func (s *soak) printSamples(b *strings.Builder) {

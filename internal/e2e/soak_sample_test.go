@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
 
@@ -40,7 +41,7 @@ func columns() []column {
 		{"PostgreSQL open files", true},
 		{"sandboxes MiB", true},
 		{"retained kinds MiB", true},
-		{"database MiB", true},
+		{"database MiB", false},
 		{"WAL MiB", false},
 		{"OMOI_HOME MiB", true},
 		{"Temporal store MiB", false},
@@ -101,6 +102,25 @@ func (s *soak) retained() float64 {
 		}
 	}
 	return sum / mib
+}
+
+// sizes are the bytes of each table with its indexes; partitions count as their table.
+func (s *soak) sizes() map[string]int {
+	s.t.Helper()
+	rows, err := s.pool.Query(context.Background(), `SELECT coalesce(inhparent::regclass::text, c.oid::regclass::text), sum(pg_total_relation_size(c.oid))
+		FROM pg_class c LEFT JOIN pg_inherits ON inhrelid = c.oid WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace GROUP BY 1`)
+	require.NoError(s.t, err)
+	found := map[string]int{}
+	var (
+		table string
+		bytes int
+	)
+	_, err = pgx.ForEachRow(rows, []any{&table, &bytes}, func() error {
+		found[table] = bytes
+		return nil
+	})
+	require.NoError(s.t, err)
+	return found
 }
 
 // memory is what processes have resident, each page divided by those that share it.

@@ -20,6 +20,7 @@ type soak struct {
 	began     time.Time
 	took      time.Duration
 	samples   []sample
+	growth    map[string]int // of each table, in bytes
 	completed int
 	retried   int
 }
@@ -52,6 +53,7 @@ func (s *soak) run() {
 	s.t.Helper()
 	repo := s.repo()
 	s.at = repo
+	before := s.sizes()
 	s.began = time.Now()
 	next, look := time.NewTicker(s.every), time.NewTicker(s.sampling)
 	defer next.Stop()
@@ -72,6 +74,10 @@ func (s *soak) run() {
 	s.completed = s.count(`SELECT count(*) FROM tasks WHERE status = 'completed'`)
 	s.retried = s.count(`SELECT count(*) FROM tasks WHERE attempt_count > 1`)
 	s.samples = append(s.samples, s.look())
+	s.growth = s.sizes()
+	for table, bytes := range before {
+		s.growth[table] -= bytes
+	}
 }
 
 // stepBig prints more than an event row holds: a large field.
