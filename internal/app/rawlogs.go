@@ -32,8 +32,18 @@ func (c *core) asked(found providers) []sandbox.Provider {
 	return all
 }
 
-// envOf is what a task's agent was given that may be secret.
-func (c *core) envOf(ctx context.Context, work task.Work) (map[string]string, error) {
+// envOf is what a task's agent is given that may be secret, while the task exists.
+func (c *core) envOf(ctx context.Context, taskID string) (map[string]string, error) {
+	if taskID == "" {
+		return nil, nil
+	}
+	work, err := c.store.Life().Work(ctx, taskID)
+	if task.CodeOf(err) == task.CodeNotFound {
+		return nil, nil
+	}
+	if err = cmp.Or(err, work.Unreadable); err != nil {
+		return nil, err
+	}
 	given, err := c.credentials.ForTask(ctx, work)
 	if err != nil && task.CodeOf(err) != task.CodeNotFound { // what is missing was not given
 		return nil, err
@@ -44,19 +54,13 @@ func (c *core) envOf(ctx context.Context, work task.Work) (map[string]string, er
 	return env, nil
 }
 
-// hider knows what a task's agent is given now and what it was given, and our own secrets.
+// hider knows what a task's agent is given now and what it was given, and our own secrets. It fails while
+// a part of that cannot be decrypted: a log waits for the key.
 func (c *core) hider(ctx context.Context, taskID string, given map[string]string) (func(string) string, error) {
-	own, env := c.cfg.Secrets(), map[string]string(nil)
-	if taskID != "" {
-		work, err := c.store.Life().Work(ctx, taskID)
-		if err == nil {
-			env, err = c.envOf(ctx, work)
-			err = cmp.Or(work.Unreadable, err)
-		}
-		if err != nil && task.CodeOf(err) != task.CodeNotFound { // so is what it was given
-			return nil, fmt.Errorf("read what task %s was given: %w", taskID, err)
-		}
+	env, err := c.envOf(ctx, taskID)
+	if err != nil {
+		return nil, fmt.Errorf("read what task %s was given: %w", taskID, err)
 	}
-	now, then := redact.New("", env), redact.New("", given)
+	own, now, then := c.cfg.Secrets(), redact.New("", env), redact.New("", given)
 	return func(text string) string { return redact.Scrub(then.Text(now.Text(text)), own) }, nil
 }
