@@ -12,6 +12,8 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/grpc/codes"
+
+	"github.com/omoi-dev/omoi/internal/hostfault"
 )
 
 // attendPeriod is the time between two looks at a part that runs.
@@ -59,6 +61,10 @@ func (p part) silence(life context.Context, before time.Duration) time.Duration 
 		p.cfg.Log.WarnContext(life, "part answers with an error", slog.String("part", p.name), slog.String("error", err.Error()))
 		return 0
 	}
+	if fault := tryWrite(p.cfg.Home); hostfault.Is(fault) { // Temporal answers a full disk as it answers a lock
+		p.cfg.Log.WarnContext(life, "part does not answer: its disk refuses writes", slog.String("part", p.name), slog.String("error", fault.Error()))
+		return 0
+	}
 	return before + attendPeriod + min(time.Since(began), askLimit)
 }
 
@@ -67,6 +73,16 @@ func (p part) silence(life context.Context, before time.Duration) time.Duration 
 func refused(err error) bool {
 	answer, ok := errors.AsType[serviceerror.ServiceError](err)
 	return ok && !slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled}, answer.Status().Code())
+}
+
+// tryWrite writes a page to a disk and removes it.
+func tryWrite(dir string) error {
+	file, err := os.CreateTemp(dir, ".write-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(make([]byte, os.Getpagesize()))
+	return errors.Join(err, file.Close(), os.Remove(file.Name()))
 }
 
 // boundLog moves a log that is longer than limit aside, where it replaces the one before. The

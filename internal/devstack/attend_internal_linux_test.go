@@ -1,0 +1,28 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A full disk is no reason to stop Temporal: a restart frees nothing.
+func TestAttend_AFullDiskIsNotSilence(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	if err := syscall.Mount("tmpfs", home, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skip("SKIPPED: only root can mount a small file system: ", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(home, syscall.MNT_DETACH) })
+	require.ErrorIs(t, os.WriteFile(filepath.Join(home, "fill"), make([]byte, 2<<20), 0o600), syscall.ENOSPC)
+	p := part{cfg: withDefaults(Config{Home: home}), answers: func(context.Context) error { return errors.New("locked") }}
+	require.Zero(t, p.silence(t.Context(), time.Minute))
+	require.NoError(t, os.Remove(filepath.Join(home, "fill")))
+	require.Greater(t, p.silence(t.Context(), time.Minute), time.Minute)
+}
