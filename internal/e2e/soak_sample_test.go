@@ -27,25 +27,31 @@ type column struct {
 	name string
 	// levels says that the soak fails if it does not level off.
 	levels bool
+	// stays is what may stay of 100 ended tasks.
+	stays float64
 }
+
+// rowsThatStay is what 100 tasks leave in tables that retention empties, in MiB: 2 KiB each, such as the row that says when a
+// transcript was removed. The 54 kB that each task prints would be 5 MiB.
+const rowsThatStay = 0.2
 
 // columns are the figures of a sample.
 func columns() []column {
 	return []column{
-		{"omoi MiB", true},
-		{"omoi open files", true},
-		{"omoi goroutines", true},
-		{"Temporal MiB", true},
-		{"Temporal open files", true},
-		{"PostgreSQL MiB", true},
-		{"PostgreSQL open files", true},
-		{"sandboxes MiB", true},
-		{"retained kinds MiB", true},
-		{"database MiB", false},
-		{"WAL MiB", false},
-		{"OMOI_HOME MiB", true},
-		{"Temporal store MiB", false},
-		{"repository MiB", false},
+		{name: "omoi MiB", levels: true},
+		{name: "omoi open files", levels: true},
+		{name: "omoi goroutines", levels: true},
+		{name: "Temporal MiB", levels: true},
+		{name: "Temporal open files", levels: true},
+		{name: "PostgreSQL MiB", levels: true},
+		{name: "PostgreSQL open files", levels: true},
+		{name: "sandboxes MiB"},
+		{name: "retained kinds MiB", levels: true, stays: rowsThatStay},
+		{name: "database MiB"},
+		{name: "WAL MiB"},
+		{name: "OMOI_HOME MiB", levels: true, stays: rowsThatStay},
+		{name: "Temporal store MiB"},
+		{name: "repository MiB"},
 	}
 }
 
