@@ -16,6 +16,10 @@ import (
 func (s *session) rescued(out printer, t client.Task, boxes []client.Sandbox) {
 	for _, b := range boxes {
 		leftOut(out, b)
+		if beingSaved(t, b) {
+			out("")
+			out("Uncommitted work of attempt %d is being saved. Next: omoi work %s", b.Attempt, render.Short(t.ID))
+		}
 		words := savedWords(t, b)
 		if words == "" {
 			continue
@@ -31,6 +35,11 @@ func (s *session) rescued(out printer, t client.Task, boxes []client.Sandbox) {
 			out("  %s", line)
 		}
 	}
+}
+
+// beingSaved reports whether a task has ended before the work in its sandbox was saved.
+func beingSaved(t client.Task, b client.Sandbox) bool {
+	return t.Status.Final() && b.Provider != task.ProviderExternal && b.StartedAt != nil && b.GoneAt == nil && b.Salvage == nil
 }
 
 // savedWords says what was saved beside the branch; empty: nothing that is not on the branch by now.

@@ -126,6 +126,9 @@ func TestShow(t *testing.T) {
 	require.Contains(t, f.omoi("cancel", "-").err, "git -C /repo branch rescued-stuvwxyz refs/omoi/rescue/x")
 	require.Contains(t, f.omoi("cancel", "-").err, "uncommitted work of attempt 1:\n  \"huge\" was left out\n")
 	require.Contains(t, f.omoi("diff", "-").err, "refs/omoi/rescue/x")
+	f.tasks[0].Status, f.boxes[1].StartedAt = task.StatusCancelled, &gone
+	require.Contains(t, f.omoi("cancel", "-").err, "Uncommitted work of attempt 2 is being saved. Next: omoi work 456789ab")
+	f.tasks[0].Status, f.boxes[1].StartedAt = task.StatusRunning, nil
 	var shown map[string]any
 	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)
 	require.Equal(t, idA, shown["id"])
