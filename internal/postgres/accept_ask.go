@@ -46,7 +46,7 @@ func judgeAsk(ctx context.Context, q *db.Queries, a task.Ask, row db.Task) (task
 	if err := ownSandbox(&a, row, attempts); err != nil {
 		return task.Asked{}, err
 	}
-	if asked, before, err := spokenBefore(ctx, q, a, task.Status(row.Status)); err != nil || before {
+	if asked, before, err := spokenBefore(ctx, q, a, row, newestOf(attempts)); err != nil || before {
 		return asked, err
 	}
 	success, err := q.SuccessAccepted(ctx, a.TaskID)
@@ -83,8 +83,8 @@ func ownSandbox(a *task.Ask, row db.Task, attempts []db.ReadAttemptsRow) error {
 		if r.Attempt.SandboxID != a.SandboxID {
 			continue
 		}
-		a.Validator = a.Kind == task.AskVerdict && validates(r.Attempt)
-		if a.Kind == task.AskVerdict && row.ValidationRounds > 0 && !a.Validator {
+		a.Attempt = a.Kind == task.AskVerdict
+		if a.Attempt && row.ValidationRounds > 0 && !validates(r.Attempt) {
 			return task.Errorf(task.CodeForbidden, "Sandbox %s did the work of task %s; a verdict on it is for its validator to give.", a.SandboxID, a.TaskID)
 		}
 		return nil

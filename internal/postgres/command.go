@@ -86,7 +86,7 @@ func readCommand(ctx context.Context, q *db.Queries, row db.Command) (contract.T
 	if row.Kind == contract.CommandVerdict {
 		var err error
 		out.From = args.text("sandbox_id")
-		if out.SandboxID, err = validatorOf(ctx, q, row.TaskID, args.text("sandbox_id")); err != nil {
+		if out.SandboxID, err = attemptOf(ctx, q, row.TaskID, args.text("sandbox_id")); err != nil {
 			return out, err
 		}
 	}

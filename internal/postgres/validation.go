@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -32,20 +33,30 @@ func roundsOf(ctx context.Context, q *db.Queries, d task.Draft, projectID string
 	return v.Rounds, nil
 }
 
-// spokenBefore answers what a validator has said already: its first verdict counts, however often
-// it sends one.
-func spokenBefore(ctx context.Context, q *db.Queries, a task.Ask, now task.Status) (asked task.Asked, before bool, err error) {
-	if !a.Validator {
+// spokenBefore returns the verdict that a sandbox has given already: its first one counts, however often it sends one.
+func spokenBefore(ctx context.Context, q *db.Queries, a task.Ask, row db.Task, last *db.Attempt) (asked task.Asked, before bool, err error) {
+	now := task.Status(row.Status)
+	if a.Kind != task.AskVerdict || a.SandboxID == "" || now.Final() && row.ValidationRounds == 0 { // a task that has ended answers too_late
 		return asked, false, nil
 	}
-	row, err := q.AcceptedVerdict(ctx, a.TaskID, a.SandboxID)
+	given, err := q.AcceptedVerdict(ctx, db.AcceptedVerdictParams{TaskID: a.TaskID, SandboxID: a.SandboxID, IsForeign: !a.Attempt})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return asked, false, nil
 	}
-	if saysOK(row) && !now.Final() {
+	if err != nil || !a.Attempt && given.State != string(task.ReceiptAccepted) && judgesAgain(given, a, row, last) {
+		return asked, false, err
+	}
+	if saysOK(given) && !now.Final() {
 		now = task.StatusCompleted
 	}
-	return task.Asked{Command: commandRecord(row), Status: now}, err == nil, err
+	return task.Asked{Command: commandRecord(given), Status: now}, true, nil
+}
+
+// judgesAgain reports whether a sandbox that belongs to no attempt gives a new verdict: on an attempt that began after the verdict
+// that it gave last, and in other words. A verdict that is sent again since its answer was lost has the same words.
+func judgesAgain(given db.Command, a task.Ask, row db.Task, last *db.Attempt) bool {
+	return task.Status(row.Status) == task.StatusRunning && last != nil && given.CreatedAt.Before(last.StartedAt) &&
+		!sameObject(given.Args, a.Args)
 }
 
 // validates reports whether a row is of an attempt that judges.
@@ -162,13 +173,13 @@ func (s *Store) forAttempt(ctx context.Context, work *task.Work, row db.WorkRow)
 	return nil
 }
 
-// validatorOf is the sandbox that sent a verdict, if it is a validator's: only while it is the
-// current one does its verdict count.
-func validatorOf(ctx context.Context, q *db.Queries, taskID, sandboxID string) (string, error) {
+// attemptOf is the sandbox that sent a verdict, if it is that of an attempt: the verdict counts only while that attempt is the
+// current one.
+func attemptOf(ctx context.Context, q *db.Queries, taskID, sandboxID string) (string, error) {
 	if sandboxID == "" {
 		return "", nil
 	}
-	if ok, err := q.IsValidator(ctx, taskID, sandboxID); err != nil || !ok {
+	if ok, err := q.IsAttempt(ctx, taskID, sandboxID); err != nil || !ok {
 		return "", err
 	}
 	return sandboxID, nil
@@ -193,4 +204,10 @@ func (s *Store) addAccepted(ctx context.Context, t *task.Task) error {
 	}
 	t.Reviews = append(t.Reviews, r)
 	return translate("read the verdict on task "+t.ID, err)
+}
+
+// sameObject reports whether two JSON texts hold the same value.
+func sameObject(one, other json.RawMessage) bool {
+	var a, b any
+	return json.Unmarshal(one, &a) == nil && json.Unmarshal(other, &b) == nil && reflect.DeepEqual(a, b)
 }

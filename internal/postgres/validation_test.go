@@ -103,6 +103,82 @@ func TestLegacyVerdict_DuringStart_IsAppliedAndNamesTheAttempt(t *testing.T) {
 	require.Equal(t, []any{1, 1, "outside"}, []any{got.Reviews[0].Round, got.Reviews[0].Attempt, got.Reviews[0].SandboxID})
 }
 
+// verdict is what a sandbox says of a task whose work no validator is asked for.
+func (w world) verdict(a asked, box, feedback string) task.Asked {
+	w.t.Helper()
+	got, err := w.store.AskTask(w.t.Context(), task.Ask{
+		OrganizationID: w.org, TaskID: a.id, Kind: task.AskVerdict, SandboxID: box, Wire: true,
+		Args: []byte(`{"ok": false, "feedback": "` + feedback + `", "sandbox_id": "` + box + `"}`),
+	})
+	require.NoError(w.t, err)
+	return got
+}
+
+// revise carries a failed verdict out and begins the next attempt.
+func (w world) revise(a asked, no task.Asked, number int, ordinal int64) contract.LiveAttempt {
+	w.t.Helper()
+	w.write(a, contract.Projection{
+		Ordinal: ordinal, Status: task.StatusNeedsRevision, Revisions: 1, Ended: &contract.AttemptEnd{Number: number, Outcome: "revised"},
+		Settle: []contract.Settlement{{CommandID: no.Command.ID, Receipt: task.ReceiptCarriedOut}},
+	})
+	return w.runs(a, ordinal+1)
+}
+
+// runs begins an attempt whose agent starts. It takes three ordinals.
+func (w world) runs(a asked, ordinal int64) contract.LiveAttempt {
+	w.t.Helper()
+	live := w.begin(a, ordinal)
+	w.write(a, contract.Projection{Ordinal: ordinal + 1, Status: task.StatusAssigned, SandboxID: live.SandboxID})
+	w.write(a, contract.Projection{Ordinal: ordinal + 2, Status: task.StatusRunning, SandboxID: live.SandboxID})
+	return live
+}
+
+func TestVerdict_OfAWorkSandboxCountsOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "continuous = true")
+	w.load(a)
+	first := w.runs(a, 1)
+	no := w.verdict(a, first.SandboxID, "add tests")
+	require.Equal(t, task.ReceiptAccepted, no.Command.State)
+	require.Equal(t, no.Command.ID, w.verdict(a, first.SandboxID, "add tests").Command.ID, "sent again")
+	require.Equal(t, first.SandboxID, w.take(a, contract.Command{ID: no.Command.ID, Kind: contract.CommandVerdict}, 1).SandboxID,
+		"it judges this attempt alone")
+
+	second := w.revise(a, no, first.Number, 4)
+	require.Equal(t, no.Command.ID, w.verdict(a, first.SandboxID, "other words").Command.ID, "its attempt is over")
+	again := w.verdict(a, second.SandboxID, "add tests")
+	require.Equal(t, task.ReceiptAccepted, again.Command.State)
+	require.NotEqual(t, no.Command.ID, again.Command.ID)
+	w.revise(a, again, second.Number, 8)
+	silent := one[string](t, w.pool, `SELECT sandbox_id FROM attempts WHERE task_id = $1 AND number = 3`, a.id)
+	w.write(a, contract.Projection{Ordinal: 12, Status: task.StatusPending, Ended: &contract.AttemptEnd{Number: 3, Outcome: "failed"}})
+	w.begin(a, 13)
+	require.Equal(t, task.ReceiptTooLate, w.verdict(a, silent, "at last").Command.State)
+}
+
+func TestVerdict_OfAForeignSandboxCountsOnceForAnAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(5), "continuous = true")
+	w.load(a)
+	first := w.runs(a, 1)
+	no := w.verdict(a, "outside", "add tests")
+	require.Equal(t, no.Command.ID, w.verdict(a, "outside", "add tests").Command.ID, "sent again")
+	require.Equal(t, no.Command.ID, w.verdict(a, "elsewhere", "add docs").Command.ID, "one verdict is under way")
+
+	w.revise(a, no, first.Number, 4)
+	require.Equal(t, no.Command.ID, w.verdict(a, "outside", "add tests").Command.ID, "its answer was lost")
+	again := w.verdict(a, "outside", "add more tests")
+	require.Equal(t, task.ReceiptAccepted, again.Command.State)
+	require.NotEqual(t, no.Command.ID, again.Command.ID)
+	w.write(a, contract.Projection{
+		Ordinal: 8, Status: task.StatusNeedsRevision, Revisions: 2, Ended: &contract.AttemptEnd{Number: 2, Outcome: "revised"},
+		Settle: []contract.Settlement{{CommandID: again.Command.ID, Receipt: task.ReceiptCarriedOut}},
+	})
+	require.Equal(t, task.ReceiptTooLate, w.verdict(a, "elsewhere", "add docs").Command.State, "there is no new work to judge")
+}
+
 func TestAVerdictOfAnAttemptThatIsOverIsTooLate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

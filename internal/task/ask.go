@@ -87,7 +87,7 @@ type Ask struct {
 	// SandboxID speaks, if it is not a person. A completion counts only from the task's own sandbox.
 	SandboxID string
 	Own       bool // the sandbox has proven itself by its token, so even a verdict must be on its own task
-	Validator bool // the sandbox is that of a validator of the task: it counts while it is the current one
+	Attempt   bool // a verdict comes from the sandbox of an attempt of the task: it counts while that attempt is the current one
 	Sender    string
 	Args      json.RawMessage // an object: all that was said; reason and ok stand in it too
 	// Wire marks an ask of the old wire form: too late is an answer there and no error.
@@ -109,10 +109,13 @@ func Judge(s State, a Ask) (Effects, error) {
 		return judgeRetry(s)
 	}
 	fact := Fact{Kind: factOf(a.Kind), OK: a.OK, Early: true}
-	if a.Kind == AskComplete || a.Kind == AskReplace || a.Validator { // other verdicts come from another sandbox than the one they judge
+	if a.Kind == AskComplete || a.Kind == AskReplace || a.Attempt { // other verdicts come from another sandbox than the one they judge
 		fact.SandboxID = a.SandboxID
 	}
 	_, effects := Decide(s, fact)
+	if a.Kind == AskVerdict && a.SandboxID != "" && !a.OK && s.Status == StatusNeedsRevision { // there is no new work to judge
+		effects = ignore(s, ReceiptTooLate)
+	}
 	if effects.Receipt == ReceiptCarriedOut || a.Wire && effects.Receipt != ReceiptRefused {
 		return effects, nil
 	}

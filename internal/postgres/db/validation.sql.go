@@ -38,13 +38,20 @@ func (q *Queries) AcceptedPass(ctx context.Context, taskID string) (Command, err
 
 const acceptedVerdict = `-- name: AcceptedVerdict :one
 SELECT id, task_id, ordinal, kind, args, sender, state, reason, claimed_by, created_at, sent_at, settled_at FROM commands
-WHERE task_id = $1 AND kind = 'verdict' AND args ->> 'sandbox_id' = $2::text AND state IN ('accepted', 'carried_out')
-ORDER BY ordinal LIMIT 1
+WHERE task_id = $1 AND kind = 'verdict' AND state IN ('accepted', 'carried_out')
+    AND (args ->> 'sandbox_id' = $2::text OR $3::boolean AND state = 'accepted' AND args ->> 'sandbox_id' <> '')
+ORDER BY ordinal DESC LIMIT 1
 `
 
-// What this validator has said already: it says it once, however often it is sent.
-func (q *Queries) AcceptedVerdict(ctx context.Context, taskID string, sandboxID string) (Command, error) {
-	row := q.db.QueryRow(ctx, acceptedVerdict, taskID, sandboxID)
+type AcceptedVerdictParams struct {
+	TaskID    string
+	SandboxID string
+	IsForeign bool
+}
+
+// The last verdict of this sandbox. For a foreign one also the verdict of another that is accepted and not carried out.
+func (q *Queries) AcceptedVerdict(ctx context.Context, arg AcceptedVerdictParams) (Command, error) {
+	row := q.db.QueryRow(ctx, acceptedVerdict, arg.TaskID, arg.SandboxID, arg.IsForeign)
 	var i Command
 	err := row.Scan(
 		&i.ID,
@@ -96,12 +103,12 @@ func (q *Queries) InsertReview(ctx context.Context, arg InsertReviewParams) erro
 	return err
 }
 
-const isValidator = `-- name: IsValidator :one
-SELECT EXISTS (SELECT FROM attempts WHERE task_id = $1 AND sandbox_id = $2 AND kind = 'validation')
+const isAttempt = `-- name: IsAttempt :one
+SELECT EXISTS (SELECT FROM attempts WHERE task_id = $1 AND sandbox_id = $2)
 `
 
-func (q *Queries) IsValidator(ctx context.Context, taskID string, sandboxID string) (bool, error) {
-	row := q.db.QueryRow(ctx, isValidator, taskID, sandboxID)
+func (q *Queries) IsAttempt(ctx context.Context, taskID string, sandboxID string) (bool, error) {
+	row := q.db.QueryRow(ctx, isAttempt, taskID, sandboxID)
 	var exists bool
 	err := row.Scan(&exists)
 	return exists, err

@@ -1,11 +1,12 @@
 -- name: AcceptedVerdict :one
--- What this validator has said already: it says it once, however often it is sent.
+-- The last verdict of this sandbox. For a foreign one also the verdict of another that is accepted and not carried out.
 SELECT * FROM commands
-WHERE task_id = @task_id AND kind = 'verdict' AND args ->> 'sandbox_id' = @sandbox_id::text AND state IN ('accepted', 'carried_out')
-ORDER BY ordinal LIMIT 1;
+WHERE task_id = @task_id AND kind = 'verdict' AND state IN ('accepted', 'carried_out')
+    AND (args ->> 'sandbox_id' = @sandbox_id::text OR @is_foreign::boolean AND state = 'accepted' AND args ->> 'sandbox_id' <> '')
+ORDER BY ordinal DESC LIMIT 1;
 
--- name: IsValidator :one
-SELECT EXISTS (SELECT FROM attempts WHERE task_id = @task_id AND sandbox_id = @sandbox_id AND kind = 'validation');
+-- name: IsAttempt :one
+SELECT EXISTS (SELECT FROM attempts WHERE task_id = @task_id AND sandbox_id = @sandbox_id);
 
 -- name: LastWorkAttempt :one
 -- The newest one that was to do the work, not to judge it.
