@@ -374,3 +374,49 @@ func TestUnknownCost_IsNullAndSaidSo(t *testing.T) {
 	require.Nil(t, w.ledger(live.SandboxID).CostUSD)
 	require.True(t, w.ledger(live.SandboxID).CostUnknown)
 }
+
+func TestUsageWithoutCost_IsUnknownCost(t *testing.T) {
+	t.Parallel()
+	const million = `"model": "no-such-model", "input_tokens": 1000000, "output_tokens": 1000000`
+	priced := [2]string{"agent.completed", `{"cost_usd": 0.5, "input_tokens": 10}`}
+	for name, c := range map[string]struct {
+		events  [][2]string
+		usd     *float64
+		unknown bool
+	}{
+		"no cost":                       {[][2]string{{"agent.completed", `{` + million + `}`}}, nil, true},
+		"null":                          {[][2]string{{"agent.completed", `{"cost_usd": null, ` + million + `}`}}, nil, true},
+		"a word":                        {[][2]string{{"agent.completed", `{"cost_usd": "unknown", ` + million + `}`}}, nil, true},
+		"input only":                    {[][2]string{{"agent.error", `{"input_tokens": 7}`}}, nil, true},
+		"output only":                   {[][2]string{{"agent.failed", `{"output_tokens": 7}`}}, nil, true},
+		"tokens in total_usage":         {[][2]string{{"continuous.completed", `{"total_usage": {"output_tokens": 7}}`}}, nil, true},
+		"no cost after a priced end":    {[][2]string{priced, {"agent.completed", `{` + million + `}`}}, new(0.5), true},
+		"a price after an unpriced end": {[][2]string{{"agent.completed", `{` + million + `}`}, priced}, new(0.5), true},
+		"a price of 0":                  {[][2]string{{"agent.completed", `{"cost_usd": 0, ` + million + `}`}}, new(0.0), false},
+		"a price":                       {[][2]string{priced}, new(0.5), false},
+		"a price in total_cost_usd":     {[][2]string{{"agent.completed", `{"total_cost_usd": 0.5, "cost_usd": null, ` + million + `}`}}, new(0.5), false},
+		"no tokens":                     {[][2]string{{"agent.error", `{"error": "no network", "input_tokens": 0, "output_tokens": null}`}}, new(0.0), false},
+		"not at an end":                 {[][2]string{{"agent.assistant_message", `{"total_usage": {"input_tokens": 7}}`}, priced}, new(0.5), false},
+		// Continuous mode of legacy workers: the last event has the cost of all iterations and no tokens.
+		"end of iterations": {[][2]string{priced, {"iteration.completed", `{"cost_usd": 0.5, "total_cost_usd": 0.5}`}, {"continuous.completed", `{"total_cost_usd": 0.5}`}}, new(0.5), false},
+	} {
+		for _, looks := range []string{"once", "after each"} {
+			t.Run(name+", counted "+looks, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, postgres.Config{})
+				a := w.task(w.project(5), `budget = '{"usd": 50}'`)
+				live := w.running(a)
+				for _, e := range c.events {
+					w.event(live.SandboxID, e[0], e[1])
+					if looks == "after each" {
+						w.enforce()
+					}
+				}
+				w.finish(a, live, 4, task.StatusFailed)
+				box := w.ledger(live.SandboxID)
+				require.Equal(t, c.unknown, box.CostUnknown)
+				require.Equal(t, c.usd, box.CostUSD)
+			})
+		}
+	}
+}

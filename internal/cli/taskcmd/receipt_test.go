@@ -36,6 +36,28 @@ func TestReceiptOfATask(t *testing.T) {
 	require.True(t, r.Verified)
 }
 
+func TestShowAndReceipt_UnknownCost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		usd           *float64
+		shown, summed string
+	}{
+		"all of it":  {nil, "  unknown", "models unknown"},
+		"part of it": {new(0.5), "  $0.50 + unknown", "models 0.50 USD + unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, now := newFake(t), time.Now()
+			made := aTask(idA, task.StatusCompleted)
+			made.Attempts = []client.Attempt{{Number: 1, SandboxID: boxID, Outcome: "completed", CostUSD: c.usd, CostUnknown: true}}
+			f.tasks = []client.Task{made}
+			f.boxes = []client.Sandbox{{ID: boxID, Provider: task.ProviderLocal, TaskID: idA, Attempt: 1, State: task.SandboxGone, CreatedAt: now, CostUSD: c.usd, CostUnknown: true}}
+			require.Contains(t, f.omoi("show", "-").out, c.shown)
+			require.Contains(t, f.omoi("receipt", "-").out, c.summed)
+		})
+	}
+}
+
 // What came back after it had been verified gone is told for good, and is not done with before it is verified anew.
 func TestReceiptOfWhatWasThereAgain(t *testing.T) {
 	t.Parallel()
