@@ -88,6 +88,7 @@ func TestKeysEnd(t *testing.T) {
 	w.call(http.MethodDelete, keys+"/7", nil, authorization, admin).refused(http.StatusNotFound, "")
 	w.call(http.MethodPost, keys, `{"name":"x","scopes":["root"]}`, authorization, admin).refused(422, "body.scopes")
 	w.call(http.MethodPost, keys, `{"name":"x","expires_at":"2001-01-01T00:00:00Z"}`, authorization, admin).refused(422, "body.expires_at")
+	w.call(http.MethodPost, keys, `{"name":"x","expires_at":"9999-12-31T23:59:59-12:00"}`, authorization, admin).refused(422, "body.expires_at")
 	until := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	ending := ok[client.MadeKey](w.call(http.MethodPost, keys, map[string]any{"name": "x", "expires_at": until}, authorization, admin), http.StatusCreated)
 	require.True(t, until.Equal(*ending.ExpiresAt), "it says when it ends")

@@ -220,6 +220,15 @@ func checkDeadline(text string) (*time.Time, error) {
 	if err != nil {
 		return nil, task.Invalid("deadline_at", "Invalid deadline %q: expected a time in RFC 3339 with its zone, for example 2030-01-31T18:00:00+01:00 or 2030-01-31T17:00:00Z.", clip(text))
 	}
+	return checkTime("deadline_at", at)
+}
+
+// checkTime returns a time in UTC. A year that JSON cannot express is refused: a row that holds one fails every list that it is in.
+func checkTime(field string, at time.Time) (*time.Time, error) {
+	const last = 9999
+	if at = at.UTC(); at.Year() > last {
+		return nil, task.Invalid(field, "The time in %s is after the year %d in UTC: give an earlier one.", field, last)
+	}
 	return &at, nil
 }
 

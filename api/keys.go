@@ -39,13 +39,25 @@ func (a *API) createKey(ctx context.Context, in *createKeyIn) (*madeKeyOut, erro
 			return nil, task.Invalid("scopes", "The scope %q is not one of %s.", clip(scope), strings.Join(scopes(), ", "))
 		}
 	}
-	if expires := in.Body.ExpiresAt; expires != nil && expires.Before(time.Now()) {
-		return nil, task.Invalid("expires_at", "The key would have expired already: give a later expires_at, or none for a key without end.")
+	expires, err := checkExpiry(in.Body.ExpiresAt)
+	if err != nil {
+		return nil, err
 	}
 	key, secret, err := a.deps.Store.CreateKey(ctx, task.KeyDraft{
-		OrganizationID: callerOf(ctx).organization, User: cmp.Or(in.Body.User, callerOf(ctx).userName), Name: in.Body.Name, Scopes: given, ExpiresAt: in.Body.ExpiresAt,
+		OrganizationID: callerOf(ctx).organization, User: cmp.Or(in.Body.User, callerOf(ctx).userName), Name: in.Body.Name, Scopes: given, ExpiresAt: expires,
 	})
 	return &madeKeyOut{Status: http.StatusCreated, Body: client.MadeKey{Key: key, Secret: secret}}, err
+}
+
+// checkExpiry returns when a key expires; nil: never.
+func checkExpiry(at *time.Time) (*time.Time, error) {
+	if at == nil {
+		return nil, nil
+	}
+	if at.Before(time.Now()) {
+		return nil, task.Invalid("expires_at", "The key would have expired already: give a later expires_at, or none for a key without end.")
+	}
+	return checkTime("expires_at", *at)
 }
 
 func (a *API) listKeys(ctx context.Context, _ *struct{}) (*pageOut[client.Key], error) {

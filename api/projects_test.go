@@ -118,7 +118,7 @@ func TestDeadline_RaisesScore(t *testing.T) {
 	change := func(at string) answer {
 		return w.call(http.MethodPatch, "/api/v1/tasks/"+plain.ID, `{"priority":"HIGH","deadline_at":"`+at+`"}`)
 	}
-	for _, bad := range []string{"", "tomorrow", "2090-01-31T18:00:00", "2020-01-31T18:00:00Z"} {
+	for _, bad := range []string{"", "tomorrow", "2090-01-31T18:00:00", "2020-01-31T18:00:00Z", "9999-12-31T23:59:59-12:00"} {
 		change(bad).refused(422, "body.deadline_at")
 	}
 	require.Equal(t, "MEDIUM", get(plain.ID).Priority)
@@ -127,6 +127,10 @@ func TestDeadline_RaisesScore(t *testing.T) {
 
 	body := `{"repo":"/srv/git/app","title":"Login fails","check_duplicates":false,"task":{"agent":"external","deadline_at":"2020-01-31T18:00:00Z"}}`
 	w.call(http.MethodPost, "/api/v1/tickets", body).refused(422, "body.deadline_at")
+	late := strings.Replace(body, "2020-01-31T18:00:00Z", "9999-12-31T23:59:59-12:00", 1)
+	w.call(http.MethodPost, "/api/v1/tickets", late).refused(422, "body.deadline_at")
+	none := strings.Replace(body, "2020-01-31T18:00:00Z", "", 1)
+	w.call(http.MethodPost, "/api/v1/tickets", none).refused(422, "body.task.deadline_at")
 	made := ok[client.Ticket](w.call(http.MethodPost, "/api/v1/tickets", strings.Replace(body, "2020", "2090", 1)), http.StatusCreated)
 	require.Equal(t, 2090, get(made.TaskIDs[0]).DeadlineAt.Year())
 }

@@ -110,6 +110,8 @@ func TestBadTasksAreRefusedWithTheFieldAtFault(t *testing.T) {
 		"deadline, no zone":     {`{"repo":"/srv/git/app","title":"a","agent":"external","deadline_at":"2090-01-31T18:00:00"}`, 422, "body.deadline_at"},
 		"deadline, a date":      {`{"repo":"/srv/git/app","title":"a","agent":"external","deadline_at":"2090-01-31"}`, 422, "body.deadline_at"},
 		"deadline in the past":  {`{"repo":"/srv/git/app","title":"a","agent":"external","deadline_at":"2020-01-31T18:00:00Z"}`, 422, "body.deadline_at"},
+		"deadline, empty":       {`{"repo":"/srv/git/app","title":"a","agent":"external","deadline_at":""}`, 422, "body.deadline_at"},
+		"deadline, year 10000":  {`{"repo":"/srv/git/app","title":"a","agent":"external","deadline_at":"9999-12-31T23:59:59-12:00"}`, 422, "body.deadline_at"},
 		"budget below zero":     {`{"repo":"/srv/git/app","title":"a","budget":{"usd":-1}}`, 422, "body.budget.usd"},
 		"unknown priority":      {`{"repo":"/srv/git/app","title":"a","priority":"high"}`, 422, "body.priority"},
 		"unknown phase":         {`{"repo":"/srv/git/app","title":"a","phase_id":"PHASE_X"}`, 422, "body.phase_id"},

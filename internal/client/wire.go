@@ -57,7 +57,7 @@ type NewTask struct {
 	Agent               string          `json:"agent,omitempty" doc:"One of agents of /api/v1/info; default: the first of them"`
 	Sandbox             string          `json:"sandbox,omitempty" doc:"One of sandboxes of /api/v1/info; default: the first of them"`
 	MaxRetries          *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts after the first; default 3"`
-	DeadlineAt          string          `json:"deadline_at,omitempty" maxLength:"100" doc:"A future time in RFC 3339, with its zone; it raises the task's score in the queue"`
+	DeadlineAt          string          `json:"deadline_at,omitempty" minLength:"1" maxLength:"100" doc:"A future time in RFC 3339, with its zone; it raises the task's score in the queue"`
 	DependsOn           *DependsOn      `json:"dependencies,omitempty"`
 	Budget              *Budget         `json:"budget,omitempty"`
 	CheckDuplicates     *bool           `json:"check_duplicates,omitempty" doc:"Whether a task about work that is open in the project is refused with 409; default: no"`
@@ -180,7 +180,7 @@ type FirstTask struct {
 	Agent      string          `json:"agent,omitempty"`
 	Sandbox    string          `json:"sandbox,omitempty"`
 	MaxRetries *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10"`
-	DeadlineAt string          `json:"deadline_at,omitempty" maxLength:"100" doc:"A future time in RFC 3339, with its zone"`
+	DeadlineAt string          `json:"deadline_at,omitempty" minLength:"1" maxLength:"100" doc:"A future time in RFC 3339, with its zone"`
 	Budget     *Budget         `json:"budget,omitempty"`
 	Execution  json.RawMessage `json:"execution_config,omitempty"`
 }

@@ -59,7 +59,7 @@ func TestRunSaysWhereThereIsNoRepository(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	for repo, want := range map[string]string{
 		"nope": "there is no folder nope here", "./nope": "there is no folder ./nope here", "file": "file is a file",
-		"~/nope": "there is no folder ~/nope here", "~other/app": "there is no folder ~other/app here", "": "with --repo <path>",
+		"~/nope": "there is no folder ~/nope here", "~other/app": "there is no folder ~other/app here", "": "--repo is empty",
 	} {
 		got := f.with(call{dir: dir, env: map[string]string{"HOME": dir}}, "run", "x", "--repo="+repo)
 		require.Equal(t, exit.Usage, got.code, repo)
@@ -83,6 +83,8 @@ func TestRunChecksTheCommandLineBeforeItLooksAround(t *testing.T) {
 		"--timeout -5s: give a time above 0":                                  {"--wait", "--timeout", "-5s"},
 		"--script is for the agent scripted, and --agent names comma":         {"--script", "example:hello", "--agent", "command"},
 		"The agent command needs a program, and only what it commits is work": {"--agent", "command"},
+		"--deadline is empty":                                                 {"--deadline", ""},
+		"--project is empty":                                                  {"--project", ""},
 		"The agent scripted needs --script":                                   {"--agent", "scripted"},
 	} {
 		got := f.with(call{dir: dir}, append([]string{"run", "x"}, args...)...)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
@@ -67,6 +68,9 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 
 // checkFlags refuses what the server would refuse, in the words of the command line.
 func (r *run) checkFlags(cmd *cobra.Command) error {
+	if name := emptyFlag(cmd.Flags()); name != "" {
+		return exit.Usagef("--%s is empty: give a value, or leave it out", name)
+	}
 	switch {
 	case r.timeout != 0 && !r.wait:
 		return exit.Usagef("--timeout says how long --wait waits; give both, or neither")
@@ -86,6 +90,16 @@ func (r *run) checkFlags(cmd *cobra.Command) error {
 		return exit.Usagef("--script is for the agent scripted, and --agent names %s: leave one of them out", r.agent)
 	}
 	return nil
+}
+
+// emptyFlag returns the name of a flag that was given without a value, as an unset shell variable does.
+func emptyFlag(flags *pflag.FlagSet) (name string) {
+	flags.Visit(func(f *pflag.Flag) {
+		if name == "" && slices.Contains([]string{"deadline", "project", "repo"}, f.Name) && f.Value.String() == "" {
+			name = f.Name
+		}
+	})
+	return name
 }
 
 // maxRetries is what the server takes.
