@@ -24,10 +24,10 @@ type fact struct {
 
 // sentence says what happened, for the task's row.
 func (f fact) sentence() string {
-	if f.reason != "" || f.Kind == "" {
+	if f.reason != "" {
 		return f.reason
 	}
-	return f.Unsaid()
+	return f.DefaultReason()
 }
 
 // person reports whether the fact came from outside the sandbox, or was asked for by it: it may

@@ -220,9 +220,16 @@ func (w *projecting) errorMessage(ctx context.Context) (string, error) {
 	case w.p.Status != task.StatusFailed && w.p.Blocked != task.BlockedProviderLimit:
 		return "", nil
 	case w.p.ErrorID == "":
-		return storable(orDefault(w.p.Reason, "The task failed ("+string(w.p.Class)+").")), nil
+		return storable(orDefault(w.p.Reason, failedAs(w.p.Class))), nil
 	}
 	return w.errorText(ctx, w.p.Reason)
+}
+
+func failedAs(class task.FailureClass) string {
+	if class == task.ClassNone {
+		return "The task failed."
+	}
+	return "The task failed (" + string(class) + ")."
 }
 
 // errorText is the stored text behind the projection's failure, and instead where there is none.

@@ -141,6 +141,7 @@ func TestErrorMessages(t *testing.T) {
 		"failed with a reason":    {contract.Projection{Status: task.StatusFailed, Class: task.ClassReported, Reason: "I say so"}, "I say so"},
 		"failed with a text":      {contract.Projection{Status: task.StatusFailed, Class: task.ClassAgentError, Reason: "short", ErrorID: long}, "the whole story"},
 		"failed without a word":   {contract.Projection{Status: task.StatusFailed, Class: task.ClassResources}, "The task failed (resources)."},
+		"failed without a class":  {contract.Projection{Status: task.StatusFailed}, "The task failed."},
 		"a text that is not kept": {contract.Projection{Status: task.StatusFailed, Reason: "short", ErrorID: task.NewID()}, "short"},
 		"not over yet":            {contract.Projection{Status: task.StatusPending, Class: task.ClassInfrastructure, Reason: "died"}, ""},
 	} {
