@@ -65,13 +65,17 @@ type completeOut struct {
 // taskComplete is the explicit completion: the answer tells what was accepted, then it is
 // a command like any other.
 func (a *API) taskComplete(ctx context.Context, in *completeIn) (*completeOut, error) {
-	said := client.TaskComplete{Success: true}
+	var said client.TaskComplete
 	if err := decode(token.Hide(in.RawBody), &said); err != nil {
 		return nil, err
 	}
-	args := map[string]any{"ok": said.Success, "success": said.Success, "reason": said.ErrorMessage, "result": said.Result, "sandbox_id": in.SandboxID}
+	if _, err := checkObject("result", said.Result); err != nil {
+		return nil, err
+	}
+	success := said.Success == nil || *said.Success
+	args := map[string]any{"ok": success, "success": success, "reason": said.ErrorMessage, "result": said.Result, "sandbox_id": in.SandboxID}
 	asked, err := a.askWire(ctx, in.SandboxID, task.Ask{
-		TaskID: said.TaskID, Kind: task.AskComplete, OK: said.Success, Reason: said.ErrorMessage,
+		TaskID: said.TaskID, Kind: task.AskComplete, OK: success, Reason: said.ErrorMessage,
 	}, args)
 	if err != nil {
 		return nil, err

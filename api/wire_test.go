@@ -269,6 +269,34 @@ func TestCompletionTellsWhatWasAccepted(t *testing.T) {
 	w.call(http.MethodPost, path, `{"task_id":"x","success":"yes"}`).refused(422, "body.success")
 }
 
+func TestTaskComplete_NullSuccessIsTheDefault(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	path := wire + w.begin(made) + "/task-complete"
+	for _, result := range []string{`[]`, `"x"`, `7`} {
+		w.call(http.MethodPost, path, `{"task_id":"`+made.ID+`","result":`+result+`}`).refused(422, "body.result")
+	}
+	got := ok[client.TaskCompleted](w.call(http.MethodPost, path, `{"task_id":"`+made.ID+`","success":null,"result":null}`), http.StatusOK)
+	require.Equal(t, []any{"completed", task.ReceiptAccepted}, []any{got.NewStatus, got.Receipt})
+}
+
+func TestTaskComplete_SuccessAfterFailureIsTooLate(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	path := wire + w.begin(made) + "/task-complete"
+	complete := func(success bool) client.TaskCompleted {
+		return ok[client.TaskCompleted](w.call(http.MethodPost, path, map[string]any{"task_id": made.ID, "success": success}), http.StatusOK)
+	}
+	first := complete(false)
+	require.Equal(t, []any{"failed", task.ReceiptAccepted}, []any{first.NewStatus, first.Receipt})
+	second := complete(true)
+	require.Equal(t, []any{"failed", task.ReceiptTooLate, []string{}}, []any{second.NewStatus, second.Receipt, second.UnblockedTasks})
+	require.Equal(t, first.CommandID, complete(false).CommandID, "sent again")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE state = 'too_late' AND reason LIKE '%reported a failure%'`))
+}
+
 // A program that knows its URL only may put the token that it holds into its result.
 func TestACompletionKeepsNoToken(t *testing.T) {
 	t.Parallel()

@@ -70,8 +70,8 @@ type SandboxTask struct {
 // TaskComplete is the body of POST /api/v1/sandboxes/{id}/task-complete.
 type TaskComplete struct {
 	TaskID       string          `json:"task_id"`
-	Success      bool            `json:"success" required:"false" default:"true"`
-	Result       json.RawMessage `json:"result,omitempty"`
+	Success      *bool           `json:"success,omitempty" default:"true"`
+	Result       json.RawMessage `json:"result,omitempty" doc:"An object, or null"`
 	ErrorMessage string          `json:"error_message,omitempty"`
 }
 

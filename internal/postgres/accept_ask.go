@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -57,6 +58,9 @@ func judgeAsk(ctx context.Context, q *db.Queries, a task.Ask, row db.Task) (task
 	if err != nil {
 		return task.Asked{}, err
 	}
+	if asked, before, err := failedBefore(ctx, q, a, effects.Receipt); err != nil || before {
+		return asked, err
+	}
 	if a.Kind == task.AskRetry {
 		if err := openProject(ctx, q, row.ProjectID); err != nil {
 			return task.Asked{}, err
@@ -106,11 +110,7 @@ func newestOf(attempts []db.ReadAttemptsRow) *db.Attempt {
 // storeCommand writes the command to be relayed, or the receipt of one that comes to nothing.
 func storeCommand(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt) (task.Command, error) {
 	if r == task.ReceiptTooLate || r == task.ReceiptRefused {
-		row, err := q.InsertSettledCommand(ctx, db.InsertSettledCommandParams{
-			ID: task.NewID(), TaskID: a.TaskID, Kind: a.Kind, Args: objectOr(a.Args), Sender: a.Sender,
-			State: string(r), Reason: "the task's state did not allow it any more",
-		})
-		return commandRecord(row), err
+		return storeSettled(ctx, q, a, r, "the task's state did not allow it any more")
 	}
 	if open, under, err := openCommand(ctx, q, a); err != nil || under {
 		return open, err
@@ -122,6 +122,35 @@ func storeCommand(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt
 		return task.Command{}, err
 	}
 	return commandRecord(row), q.MakeRelayDue(ctx, a.TaskID)
+}
+
+func storeSettled(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt, reason string) (task.Command, error) {
+	row, err := q.InsertSettledCommand(ctx, db.InsertSettledCommandParams{
+		ID: task.NewID(), TaskID: a.TaskID, Kind: a.Kind, Args: objectOr(a.Args), Sender: a.Sender, State: string(r), Reason: reason,
+	})
+	return commandRecord(row), err
+}
+
+// failedBefore returns the failure that the sandbox has reported before, until the workflow applies it. A repeated failure is
+// answered by that command; a success is too late.
+func failedBefore(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt) (asked task.Asked, before bool, err error) {
+	if a.Kind != task.AskComplete || r != task.ReceiptCarriedOut {
+		return asked, false, nil
+	}
+	row, err := q.OpenCommand(ctx, a.TaskID, a.Kind)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return asked, false, nil
+	case err != nil:
+		return asked, false, err
+	case saysOK(row), readObject(row.Args).text("sandbox_id") != a.SandboxID:
+		return asked, false, nil
+	}
+	asked = task.Asked{Command: commandRecord(row), Status: task.StatusFailed}
+	if a.OK {
+		asked.Command, err = storeSettled(ctx, q, a, task.ReceiptTooLate, "The sandbox reported a failure before.")
+	}
+	return asked, true, err
 }
 
 // openCommand answers the command that says the same, if one is under way.
