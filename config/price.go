@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"time"
 )
 
 // Price is what sandboxes cost, by provider.
@@ -53,17 +54,14 @@ func parseRate(text string) (Rate, bool) {
 	return Rate{PerSecond: amount, Currency: parts[2]}, true
 }
 
-var (
-	modelPricesForm = regexp.MustCompile(`^\s*([^=,\s]+=[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?(/[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?)?\s*(,\s*|$))*$`)
-	dateForm        = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
-)
+var modelPricesForm = regexp.MustCompile(`^\s*([^=,\s]+=[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?(/[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?)?\s*(,\s*|$))*$`)
 
 // priceFaults checks the prices of models and their date.
 func (a Agent) priceFaults() (faults []string) {
 	if !modelPricesForm.MatchString(a.ModelPrices) {
 		faults = append(faults, fmt.Sprintf("agent.model_prices: invalid prices %q: expected model=input/output, separated by commas, in USD per million tokens", a.ModelPrices))
 	}
-	if a.PricesDate != "" && !dateForm.MatchString(a.PricesDate) {
+	if _, err := time.Parse(time.DateOnly, a.PricesDate); a.PricesDate != "" && err != nil {
 		faults = append(faults, fmt.Sprintf("agent.model_prices_date: invalid date %q: expected a date such as 2026-11-01", a.PricesDate))
 	}
 	return faults

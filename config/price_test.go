@@ -31,8 +31,8 @@ func TestModelPrices_AreChecked(t *testing.T) {
 	t.Parallel()
 	loaded := load(t, config.Source{Environ: []string{"OMOI_AGENT_MODEL_PRICES=glm-4.6=0.6/2.2, claude-opus-5=5/25/0.5/6.25", "OMOI_AGENT_MODEL_PRICES_DATE=2026-10-01"}})
 	require.Equal(t, "2026-10-01", loaded.Agent.PricesDate)
-	for name, text := range map[string]string{"OMOI_AGENT_MODEL_PRICES": "glm=1", "OMOI_AGENT_MODEL_PRICES_DATE": "today"} {
-		_, err := config.Load(config.Source{Environ: []string{"OMOI_HOME=" + t.TempDir(), name + "=" + text}})
-		require.ErrorContains(t, err, "agent.model_prices")
+	for _, setting := range []string{"OMOI_AGENT_MODEL_PRICES=glm=1", "OMOI_AGENT_MODEL_PRICES_DATE=today", "OMOI_AGENT_MODEL_PRICES_DATE=2026-99-99"} {
+		_, err := config.Load(config.Source{Environ: []string{"OMOI_HOME=" + t.TempDir(), setting}})
+		require.ErrorContains(t, err, "agent.model_prices", setting)
 	}
 }
