@@ -76,10 +76,13 @@ func TestMessage_NeverConfirmed(t *testing.T) {
 	require.Equal(t, []string{"two", "three"}, b.lease(box))
 	b.inject(intake, box, task.EventAgentWaiting, map[string]any{})
 	final(second.ID, 1)
+	require.True(t, b.ack(box, first.ID, ""))
+	require.Empty(t, b.message(first.ID).Reason, "it was acknowledged after all")
 	b.endLeases()
 	require.Empty(t, b.lease(box))
 	b.inject(intake, box, task.EventAgentMessageInjected, map[string]any{"content": "three"})
 	require.Equal(t, ingest.MessageTakenUp, b.message(third.ID).State, "a late confirmation counts")
+	require.Empty(t, b.message(third.ID).Reason, "it was acknowledged after all")
 	b.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, box)
 	final(second.ID, 1)
 

@@ -15,16 +15,17 @@ import (
 // time of the event; null: now.
 const (
 	sqlInjectedByID = `UPDATE messages SET state = CASE WHEN state = 'answered' THEN state ELSE 'taken_up' END, injected = true,
-			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL
+			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL, reason = ''
 		WHERE sandbox_id = $1 AND id = $2::uuid AND state IN ('accepted', 'delivered', 'taken_up', 'answered')`
-	sqlInjectedByContent = `UPDATE messages SET state = 'taken_up', injected = true, settled_at = coalesce($3, now()), lease_until = NULL
+	sqlInjectedByContent = `UPDATE messages SET state = 'taken_up', injected = true, settled_at = coalesce($3, now()), lease_until = NULL,
+			reason = ''
 		WHERE id = (SELECT id FROM messages WHERE sandbox_id = $1 AND content = $2 AND state = 'delivered'
 			ORDER BY ordinal LIMIT 1)`
 	sqlAnsweredByID = `UPDATE messages SET state = 'answered', answered_at = coalesce($3, now()),
-			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL
+			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL, reason = ''
 		WHERE sandbox_id = $1 AND id = $2::uuid AND state IN ('accepted', 'delivered', 'taken_up')`
 	sqlAnsweredInterrupt = `UPDATE messages SET state = 'answered', answered_at = coalesce($3, now()),
-			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL
+			settled_at = coalesce(settled_at, $3, now()), lease_until = NULL, reason = ''
 		WHERE id = (SELECT id FROM messages WHERE sandbox_id = $1 AND content = $2 AND state = 'delivered'
 			AND kind = 'interrupt' ORDER BY ordinal LIMIT 1)`
 	// Feedback that it told is held again, also where somebody has seen by now that it was taken up.

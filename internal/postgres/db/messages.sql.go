@@ -11,7 +11,7 @@ import (
 
 const ackMessage = `-- name: AckMessage :execrows
 UPDATE messages SET state = CASE WHEN state = 'answered' THEN state ELSE 'taken_up' END,
-    settled_at = coalesce(settled_at, now()), lease_until = NULL, taker = $1
+    settled_at = coalesce(settled_at, now()), lease_until = NULL, taker = $1, reason = ''
 WHERE sandbox_id = $2 AND id = $3 AND (state IN ('accepted', 'delivered')
     OR (state IN ('taken_up', 'answered') AND taker = $1 AND taker <> ''))
 `

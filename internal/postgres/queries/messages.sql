@@ -52,7 +52,7 @@ RETURNING m.*;
 -- name: AckMessage :execrows
 -- One taker wins an open message; the one that has won it may ask again.
 UPDATE messages SET state = CASE WHEN state = 'answered' THEN state ELSE 'taken_up' END,
-    settled_at = coalesce(settled_at, now()), lease_until = NULL, taker = sqlc.arg(taker)
+    settled_at = coalesce(settled_at, now()), lease_until = NULL, taker = sqlc.arg(taker), reason = ''
 WHERE sandbox_id = sqlc.arg(sandbox_id) AND id = sqlc.arg(id) AND (state IN ('accepted', 'delivered')
     OR (state IN ('taken_up', 'answered') AND taker = sqlc.arg(taker) AND taker <> ''));
 
