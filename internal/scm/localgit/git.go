@@ -21,7 +21,7 @@ import (
 // that a repository names, from asking, or from giving up on a lock at once. Git may work on
 // other people's repositories as long as it runs as us; as their owner it judges itself.
 func settings(owner *syscall.Credential) []string {
-	patience := strconv.FormatInt(lockPatience.Milliseconds(), 10)
+	patience := strconv.FormatInt(refWait.Milliseconds(), 10)
 	pairs := []string{
 		"core.hooksPath=/dev/null",
 		"core.fsmonitor=false",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/filelock"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // held locks the repository as another omoi process does.
@@ -42,4 +43,28 @@ func TestLock_WaitLeavesTimeForTheWork(t *testing.T) {
 	_, err := b.host.EnsureBranch(ctx, scm.BranchRequest{Repo: b.repo, TaskID: "t1", Title: "wait"})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, ctx.Err(), "it gives up before its own time is over")
+}
+
+// A branch that the user's git has locked delays its own task, and not the others of the repository.
+func TestLock_IsReleasedWhileABranchIsLocked(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first, second := b.ensure("t1"), b.ensure("t2")
+	work := b.sandbox(first.Name)
+	b.commit(work, "a.txt", "a")
+	bundle := b.bundle(work, first.Name)
+	b.locked("refs/heads/"+first.Name, 0)
+	waits := filepath.Join(realTemp(t), "waits")
+	host := failingGit(t, "update-ref", "case \" $* \" in *\" --git-dir="+filepath.Join(b.path, ".git")+" \"*) touch "+waits+" ;; esac")
+	pushed := make(chan error, 1)
+	go func() {
+		_, err := host.Push(t.Context(), b.repo, first.Name, bundle)
+		pushed <- err
+	}()
+	await(t, func() bool { return !mtime(waits).IsZero() })
+	ctx, cancel := context.WithTimeout(t.Context(), 16*time.Second) // half of it is for the lock
+	defer cancel()
+	_, err := b.host.EnsurePull(ctx, b.repo, scm.PullRequest{Head: second.Name})
+	require.NoError(t, err)
+	requireCode(t, task.CodeUnavailable, <-pushed)
 }

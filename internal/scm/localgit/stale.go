@@ -8,8 +8,11 @@ import (
 )
 
 const (
-	// lockPatience is how long git waits for the lock of a ref. A lock of one of omoi's own refs that is older was left by a git that
-	// was killed: whoever changes those holds the repository's lock, and is quick.
+	// refWait is how long git waits for the lock of a ref. It is short, since omoi holds the repository's lock meanwhile, for which
+	// all other tasks wait: the ref may be locked for one task alone. The next attempt of the activity tries again.
+	refWait = time.Second
+	// lockPatience is the age from which a lock of one of omoi's own refs was left by a git that was killed: a process that changes
+	// these refs holds the repository's lock, and is quick.
 	lockPatience = 10 * time.Second
 	// branchPatience is the same for what the user's own git may be at work on: a branch of a task, with hooks, and packed-refs.
 	branchPatience = time.Minute
