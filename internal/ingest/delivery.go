@@ -22,6 +22,7 @@ type delivery struct {
 	// stranded is set when events are taken and could not be put back: the lease is left to
 	// run out, so that they are recalled.
 	stranded bool
+	missed   bool // a call to Temporal failed
 }
 
 // send goes through what is due in its order. What cannot be sent now ends the turn, so
@@ -263,6 +264,7 @@ func (d *delivery) call(ctx context.Context, do func(context.Context) error) err
 // failed ends the turn; the next one comes after a pause that grows.
 func (d *delivery) failed(ctx context.Context, what string, err error) bool {
 	d.relay.cfg.Meter.Failed(what)
+	d.missed = what != whatStore
 	d.settled.Failures = d.unit.Failures + 1
 	d.settled.Pause = growing(d.relay.cfg.FirstPause, d.settled.Failures, d.relay.cfg.MaxPause)
 	d.settled.Error = task.MessageOf(err)

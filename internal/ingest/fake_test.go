@@ -71,6 +71,13 @@ func (f *fakeRuns) WakeReaper(context.Context) error {
 	return f.do("reaper", "wake", func() error { return nil })
 }
 
+func (f *fakeRuns) Check(context.Context) error {
+	if f.before == nil {
+		return nil
+	}
+	return f.before("check")
+}
+
 // apply does what the workflow does: it drops what it has seen, and must not find a gap.
 func (f *fakeRuns) apply(d contract.Digest) {
 	seen := f.seen[d.SandboxID]

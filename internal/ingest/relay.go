@@ -18,7 +18,7 @@ type RelayConfig struct {
 	Poll        time.Duration // between looks at the database when nobody wakes it; default 1 s
 	CallTimeout time.Duration // of one call to Temporal; default 5 s
 	FirstPause  time.Duration // after a failure, doubled each time; default 200 ms
-	MaxPause    time.Duration // longest pause; default 30 s
+	MaxPause    time.Duration // longest pause, ended when Temporal answers after an outage; default 30 s
 	MaxHold     time.Duration // longest pause of a retry that waits for the run before; default 2 s
 	CleanupWait time.Duration // longest that a retry waits for the sandbox before; default 2 min
 	SweepPeriod time.Duration // default 1 min
@@ -41,6 +41,9 @@ type Relay struct {
 	id    string // of this process
 	count atomic.Int64
 	woken atomic.Int64 // how often somebody said that something is due
+	// doubted is set when a call to Temporal failed; returns counts the outages of Temporal that are over.
+	doubted atomic.Bool
+	returns atomic.Int64
 }
 
 // NewRelay makes a relay that sends nothing before [Relay.Run] is called. bus and log may be nil.
@@ -70,6 +73,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	group.Go(func() { r.listen(ctx, stir) })
 	group.Go(func() { r.follow(ctx, stir) })
 	group.Go(func() { r.sweep(ctx) })
+	group.Go(func() { r.watchTemporal(ctx) })
 	r.dispatch(ctx, wake, nudge)
 	return nil
 }
@@ -165,7 +169,7 @@ func (r *Relay) serve(ctx context.Context, u Unit) (again bool) {
 	const share = 0.7
 	limited, cancel := context.WithTimeout(ctx, time.Duration(share*float64(r.cfg.Pace.Lease)))
 	defer cancel()
-	d := delivery{relay: r, unit: u}
+	d, returns := delivery{relay: r, unit: u}, r.returns.Load()
 	if d.send(limited); d.stranded {
 		return false
 	}
@@ -174,6 +178,9 @@ func (r *Relay) serve(ctx context.Context, u Unit) (again bool) {
 	again, err := r.store.SettleRelay(ctx, u, d.settled, r.cfg.Pace)
 	if err != nil { // its lease runs out, and it is looked at again
 		r.log.WarnContext(ctx, "relay cannot give a task back", slog.String("task_id", u.TaskID), slog.Any("error", err))
+	}
+	if d.missed {
+		r.missed(ctx, returns)
 	}
 	return again
 }

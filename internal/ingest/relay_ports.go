@@ -20,6 +20,8 @@ type Runs interface {
 	StartCleanup(ctx context.Context, in contract.CleanupInput) error
 	// WakeReaper ends the rest of the reaper's schedule and triggers it.
 	WakeReaper(ctx context.Context) error
+	// Check reports whether Temporal answers.
+	Check(ctx context.Context) error
 }
 
 // RelayStore is the part of the store that the relay needs.
@@ -35,6 +37,8 @@ type RelayLeases interface {
 	LeaseRelays(ctx context.Context, owner string, limit int, p Pace) ([]Unit, error)
 	// SettleRelay gives a unit back, unless its lease is lost, and answers whether something is due at once.
 	SettleRelay(ctx context.Context, u Unit, s Settled, p Pace) (again bool, err error)
+	// EndRelayPauses makes tasks due that pause after a failure.
+	EndRelayPauses(ctx context.Context) error
 	// ListenRelays calls wake when another process has made something due, until ctx ends.
 	ListenRelays(ctx context.Context, wake func()) error
 	// SweepEvents forgets to relay events of sandboxes that no task looks at any more.

@@ -217,6 +217,34 @@ func TestNothingIsGivenUpWhileTemporalIsAway(t *testing.T) {
 	require.Equal(t, []string{"start " + start, "cancel " + cancel}, runs.of(taskID))
 }
 
+// The pause that grew during an outage ends with it.
+func TestRelay_SendsAtOnceAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), newFakeRuns()
+	var away atomic.Bool
+	away.Store(true)
+	runs.before = func(string) error {
+		if away.Load() {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+	tasks := []string{b.task(), b.task()}
+	cfg := quick()
+	cfg.FirstPause, cfg.MaxPause = time.Hour, time.Hour
+	for _, id := range tasks {
+		b.ask(id, "start")
+	}
+	b.relay(cfg, runs)
+	require.Eventually(t, func() bool {
+		return one[int](b, `SELECT count(*) FROM relay WHERE failures = 1 AND lease_until > now() AND leased_by = ''`) == len(tasks)
+	}, 30*time.Second, 2*time.Millisecond)
+	away.Store(false)
+	for _, id := range tasks {
+		b.settled(id)
+	}
+}
+
 func TestATaskThatFailsBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	b, runs := setup(t), newFakeRuns()

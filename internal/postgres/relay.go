@@ -55,6 +55,11 @@ func (s *Store) SettleRelay(ctx context.Context, u ingest.Unit, done ingest.Sett
 	return again, translate("settle the relay of task "+u.TaskID, err)
 }
 
+// EndRelayPauses implements [ingest.RelayLeases].
+func (s *Store) EndRelayPauses(ctx context.Context) error {
+	return translate("end the pauses of the relay", s.q.EndRelayPauses(ctx))
+}
+
 // ListenRelays implements [ingest.RelayLeases], on a connection of its own.
 func (s *Store) ListenRelays(ctx context.Context, wake func()) error {
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)

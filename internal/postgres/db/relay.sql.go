@@ -36,6 +36,17 @@ func (q *Queries) CommandSent(ctx context.Context, id string) error {
 	return err
 }
 
+const endRelayPauses = `-- name: EndRelayPauses :exec
+UPDATE relay SET lease_until = NULL WHERE task_id IN (
+    SELECT r.task_id FROM relay r WHERE r.lease_until > now() AND r.leased_by = '' FOR UPDATE SKIP LOCKED)
+`
+
+// A row that another transaction holds is not at its pause, or has it ended there.
+func (q *Queries) EndRelayPauses(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, endRelayPauses)
+	return err
+}
+
 const leaseRelays = `-- name: LeaseRelays :many
 WITH asked AS (
     SELECT r.task_id, r.leased_by <> '' AS crashed FROM relay r

@@ -101,6 +101,11 @@ FROM next n WHERE r.task_id = n.task_id
 RETURNING (coalesce(r.lease_until, now()) <= now() AND (coalesce(r.due_at <= now(), false) OR EXISTS (
     SELECT FROM sandboxes s WHERE s.id = r.sandbox_id AND s.events_due_at <= now())))::boolean AS again;
 
+-- name: EndRelayPauses :exec
+-- A row that another transaction holds is not at its pause, or has it ended there.
+UPDATE relay SET lease_until = NULL WHERE task_id IN (
+    SELECT r.task_id FROM relay r WHERE r.lease_until > now() AND r.leased_by = '' FOR UPDATE SKIP LOCKED);
+
 -- name: SweepEvents :execrows
 -- Events of sandboxes that no task looks at any more are not for the relay.
 UPDATE sandboxes SET events_due_at = NULL WHERE id IN (
