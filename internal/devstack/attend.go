@@ -20,17 +20,17 @@ import (
 const attendPeriod = 2 * time.Second
 
 // attend bounds the log of a part, and ends a part that runs and does not answer. It returns when
-// the part has ended, or life is over.
-func (p part) attend(life context.Context, c *child) {
+// the part has ended, and says why, or when life is over.
+func (p part) attend(life context.Context, c *child) (reason string) {
 	tick := time.NewTicker(attendPeriod)
 	defer tick.Stop()
 	var silent time.Duration
 	for {
 		select {
 		case <-life.Done():
-			return
+			return ""
 		case <-c.done:
-			return
+			return ending(c.err)
 		case <-tick.C:
 		}
 		if err := boundLog(c.log, p.cfg.LogLimit); err != nil {
@@ -41,9 +41,17 @@ func (p part) attend(life context.Context, c *child) {
 			if err := c.stop(life, askLimit); err != nil {
 				p.cfg.Log.ErrorContext(life, "stop part failed", slog.String("part", p.name), slog.String("error", err.Error()))
 			}
-			return
+			return "omoi stopped the part: no answer for " + silent.Round(time.Second).String()
 		}
 	}
+}
+
+// ending is how a program that omoi did not stop has ended.
+func ending(err error) string {
+	if err == nil {
+		return "exit status 0"
+	}
+	return err.Error()
 }
 
 // silence is how long a part has not answered by now, of the time in which omoi itself ran: a look

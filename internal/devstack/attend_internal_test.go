@@ -52,3 +52,12 @@ func TestAttend_AnErrorThatIsAnsweredIsNotSilence(t *testing.T) {
 		require.Equal(t, 100, looks)
 	})
 }
+
+func TestAttend_SaysHowAPartEnded(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{"exit status 0": nil, "signal: killed": errors.New("signal: killed")} {
+		c := &child{done: make(chan struct{}), err: err}
+		close(c.done)
+		require.Equal(t, want, part{cfg: withDefaults(Config{})}.attend(t.Context(), c))
+	}
+}

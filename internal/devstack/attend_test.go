@@ -45,12 +45,15 @@ func requireRestart(t *testing.T, python, script string) {
 	said, log := io.Pipe()
 	defer said.Close()
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
-	stopped := make(chan struct{})
+	stopped, reason := make(chan struct{}), make(chan string, 1)
 	go func() {
 		defer func() { _, _ = io.Copy(io.Discard, said) }()
 		for lines := bufio.NewScanner(said); lines.Scan(); {
 			if strings.Contains(lines.Text(), "part does not answer and is stopped") {
 				close(stopped)
+			}
+			if strings.Contains(lines.Text(), "part ended and is restarted") {
+				reason <- lines.Text()
 				return
 			}
 		}
@@ -74,6 +77,7 @@ func requireRestart(t *testing.T, python, script string) {
 	case <-time.After(time.Minute):
 		t.Error("Temporal still runs, and answers nobody")
 	}
+	require.Contains(t, <-reason, `reason="omoi stopped the part: no answer for `)
 	require.Eventually(t, func() bool { return starts() > 1 }, time.Minute, 50*time.Millisecond)
 	require.NoError(t, in.Close())
 	require.NoError(t, lock.Wait())

@@ -320,10 +320,11 @@ func ended(done <-chan struct{}) bool {
 // the tasks that wait for it.
 func (s *Stack) watch(life context.Context, p part, c *child) {
 	for {
-		if p.attend(life, c); life.Err() != nil {
+		reason := p.attend(life, c)
+		if life.Err() != nil {
 			return
 		}
-		p.cfg.Log.ErrorContext(life, "part ended and is restarted", slog.String("part", p.name))
+		p.cfg.Log.ErrorContext(life, "part ended and is restarted", slog.String("part", p.name), slog.String("reason", reason))
 		next := p.again(life)
 		if next == nil {
 			return
