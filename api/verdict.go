@@ -89,6 +89,9 @@ func (a *API) checkValidator(d *task.Draft, v task.Validator) error {
 	switch {
 	case (agent == task.AgentExternal) != (d.Agent == task.AgentExternal):
 		return task.Invalid("execution_config.validator.agent", "An agent from outside can be validated by one from outside only, and no other by it.")
+	case agent == task.AgentScripted && len(v.Script) == 0:
+		return task.Invalid("execution_config.validator.script", "A scripted validator needs a script of its own with a `verdict` step: "+
+			"execution_config.validator.script, or `omoi run --validator-script <file>` (docs/VALIDATION.md).")
 	case agent == task.AgentScripted:
 		return a.checkScript("execution_config.validator.script", v.Script)
 	case agent == task.AgentCommand && (len(v.Command) == 0 || v.Command[0] == ""):

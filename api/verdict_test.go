@@ -59,6 +59,17 @@ func TestAValidatorThatLacksSomethingIsRefused(t *testing.T) {
 	}
 }
 
+// A scripted task has a script already; what its validator lacks is one of its own.
+func TestRefusalOfAScriptedValidator_NamesItsOwnScript(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	in := newTask()
+	in.Agent, in.Sandbox, in.Execution, in.Validate = "scripted", "local", []byte(`{"script":{"steps":[{"say":"hi"}]}}`), new(true)
+	res := w.call(http.MethodPost, "/api/v1/tasks", in)
+	require.Contains(t, string(res.body), "omoi run --validator-script")
+	require.NotContains(t, string(res.body), "example:hello")
+}
+
 func TestAPersonJudgesATask(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -63,6 +63,10 @@ func (r *run) wrongConfig(in client.NewTask, key, said string) string {
 		return needsScript()
 	case key == "script" && r.script != "":
 		return "--script: " + said
+	case key == "validator.script" && r.validator != "":
+		return "--validator-script: " + said
+	case key == "validator.script" && r.execution == "":
+		return needsVerdict
 	}
 	return "--execution-config: " + strings.ReplaceAll(said, "execution_config.", "")
 }

@@ -26,6 +26,8 @@ func TestRunNamesFlagsWhereTheServerNamesFields(t *testing.T) {
 		{"execution_config.command", `The agent command needs execution_config.command: a list.`, nil, "give it with --execution-config <file>"},
 		{"execution_config.script", `The agent scripted follows a script and needs one: execution_config.script.`, nil, "needs --script <file>"},
 		{"execution_config.script", `Step 1 of the script: unknown.`, []string{"--script", "example:hello"}, "--script: Step 1 of the script"},
+		{"execution_config.validator.script", `A scripted validator needs a script of its own.`, []string{"--script", "example:hello", "--validate"}, "--validate: a scripted validator needs a script of its own with a verdict step. Next: give it with --validator-script <file>"},
+		{"execution_config.validator.script", `Step 1 of the script: unknown.`, []string{"--script", "example:hello", "--validator-script", "example:hello"}, "--validator-script: Step 1 of the script"},
 		{"execution_config.setup", `The field execution_config.setup must be a text, not number.`, []string{"--execution-config", config}, "--execution-config: The field setup must be a text"},
 		{"description", "The description has 65537 bytes; at most 65536 are allowed.", nil, "The text has 65537 bytes"},
 		{"title", "The title contains the control character U+000A.", nil, "--title: The title contains"},

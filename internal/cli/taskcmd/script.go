@@ -56,6 +56,8 @@ func equipped(in client.NewTask) error {
 const needsProgram = `the agent command needs a program, and only what it commits is work: give it with --execution-config <file>, ` +
 	`as {"command": ["sh", "-c", "python3 fix.py && { git diff --quiet HEAD || git commit -am 'Fix it'; }"]}`
 
+const needsVerdict = "--validate: a scripted validator needs a script of its own with a verdict step. Next: give it with --validator-script <file> (docs/VALIDATION.md)"
+
 func needsScript() string {
 	return "the agent scripted needs --script <file>, or --script with one of " + exampleNames() +
 		"; --agent claude (Claude Code) and --agent command (a program of yours) need no script"
