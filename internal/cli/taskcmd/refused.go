@@ -21,10 +21,9 @@ func (r *run) refused(ctx context.Context, api *client.Client, in client.NewTask
 	said := strings.TrimPrefix(e.Message, e.Field+": ")
 	switch field, inner, _ := strings.Cut(e.Field, "."); field {
 	case "agent":
-		info, _ := api.Info(ctx) // without it the server's own words must do
-		said = choose("--agent", in.Agent, info.Agents, said)
+		said = "--agent: " + said // names all that are accepted, also those that lack a program or a credential
 	case "sandbox":
-		info, _ := api.Info(ctx)
+		info, _ := api.Info(ctx) // without it the server's own words must do
 		said = choose("--sandbox", in.Sandbox, info.Sandboxes, said)
 	case "execution_config":
 		said = r.wrongConfig(in, inner, said)
