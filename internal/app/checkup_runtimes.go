@@ -46,20 +46,36 @@ func (r agentRuntime) check(ctx context.Context, cfg *config.Loaded) Finding {
 	found := Finding{Check: "agent " + r.agent, Status: FindingOK}
 	path, err := r.runnable(cfg)
 	if path == "" {
-		found.Status, found.Detail, found.Next = FindingWarn, err.Error(), r.install+", then restart omoi"
+		found.Status, found.Detail, found.Next = FindingWarn, err.Error(), r.mend(cfg, err)
 		return found
 	}
 	version, broken := r.ask(ctx, path)
 	switch {
 	case broken != nil:
-		found.Status, found.Detail, found.Next = FindingWarn, firstLine(broken), r.install+", then restart omoi"
+		found.Status, found.Detail, found.Next = FindingWarn, firstLine(broken), r.mend(cfg, err)
 	case err != nil:
 		found.Status, found.Detail = FindingWarn, fmt.Sprintf("version %s; %s", version, err)
-		found.Next = fmt.Sprintf("%s, set %s=/usr/local/bin/%s, then restart omoi", r.install, r.setting, r.program)
+		found.Next = r.installAside()
 	default:
 		found.Detail = fmt.Sprintf("%s, version %s, sandboxes can see it", path, version)
 	}
 	return found
+}
+
+// mend is the advice for a program that does not work. What is installed elsewhere changes nothing while a setting names the path.
+func (r agentRuntime) mend(cfg *config.Loaded, unrunnable error) string {
+	switch {
+	case !r.named(cfg):
+		return r.install + ", then restart omoi"
+	case unrunnable != nil:
+		return "correct or unset " + r.setting + ", then restart omoi"
+	}
+	return r.installAside()
+}
+
+// installAside is the advice to use another program than the one that was found.
+func (r agentRuntime) installAside() string {
+	return fmt.Sprintf("%s, set %s=/usr/local/bin/%s, then restart omoi", r.install, r.setting, r.program)
 }
 
 // ask runs the program for its version, in an empty home and without the credentials of this process.

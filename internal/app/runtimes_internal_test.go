@@ -127,6 +127,11 @@ func TestDoctor_TellsWhetherSandboxesSeeTheAgentProgram(t *testing.T) {
 	require.Equal(t, FindingWarn, broken[0].Status)
 	require.Contains(t, broken[0].Next, "npm install")
 
+	elsewhere := fresh(t, key, "OMOI_CLAUDE_BIN=/nonexistent/claude", "OMOI_API_PORT=1")
+	wrong := checkRuntimes(t.Context(), elsewhere, "")
+	require.Equal(t, FindingWarn, wrong[0].Status)
+	require.Equal(t, "correct or unset OMOI_CLAUDE_BIN, then restart omoi", wrong[0].Next, "what is installed elsewhere is not found")
+
 	named := checkRuntimes(t.Context(), withClaude(t, "2.1.328", 0o755, "OMOI_TASK_AGENT=scripted"), "")
 	require.Equal(t, FindingOK, named[1].Status)
 	require.Equal(t, "scripted, by the setting task.agent", named[1].Detail)
