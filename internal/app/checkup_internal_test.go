@@ -40,6 +40,17 @@ func TestIsolationIsJudgedByWhatThereIs(t *testing.T) {
 	require.Contains(t, found.Next, "sandbox.network")
 }
 
+// A full disk passes: that bubblewrap cannot be tried there is no reason to refuse sandboxes without it.
+func TestDoctor_FullDiskIsNoMatterOfIsolation(t *testing.T) {
+	t.Parallel()
+	found := walls(fresh(t), []string{"none"}, "bwrap: write /x: no space left on device")
+	require.Equal(t, FindingWarn, found.Status)
+	require.Contains(t, found.Detail, "no space left on device")
+	require.NotContains(t, found.Next, "sandbox.isolation")
+	require.Contains(t, found.Next, "free space")
+	require.Contains(t, walls(fresh(t), []string{"none"}, "no user namespaces").Next, "set sandbox.isolation to require")
+}
+
 func TestLimitsAreToldOneByOne(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, Finding{Check: "sandbox limits", Status: FindingOK, Detail: "memory, CPU, processes, disk (watched)"},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/hostfault"
 )
 
 // checkIsolation asks the local provider itself, over a folder beside those of real sandboxes
@@ -25,11 +26,20 @@ func checkIsolation(cfg *config.Loaded) []Finding {
 	if err != nil {
 		return []Finding{bwrap, {Check: "isolation", Status: FindingFail, Detail: firstLine(err), Next: "see sandbox.isolation in docs/CONFIGURATION.md"}}
 	}
-	walls := judgeIsolation(cfg, active)
-	if why != "" && !switchedOff(cfg) {
-		walls.Detail += ": " + why
+	return []Finding{bwrap, walls(cfg, active, why), judgeLimits(active)}
+}
+
+// walls judges isolation, and says why bubblewrap is none of its parts.
+func walls(cfg *config.Loaded, active []string, why string) Finding {
+	found := judgeIsolation(cfg, active)
+	if why == "" || switchedOff(cfg) {
+		return found
 	}
-	return []Finding{bwrap, walls, judgeLimits(active)}
+	found.Detail += ": " + why
+	if hostfault.InText(why) {
+		found.Next = "bubblewrap could not be tried: free space or memory of this machine, then run omoi doctor again"
+	}
+	return found
 }
 
 // judgeLimits says what keeps an agent from using up the machine, and what does not.
