@@ -61,6 +61,9 @@ func (s *session) newAsk(name, short string, do asker) *cobra.Command {
 				return err
 			}
 			asked, settled, err := do(api, cmd.Context(), t.ID, reason)
+			if name == task.AskCancel && task.CodeOf(err) == task.CodeConflict && !t.Status.Final() {
+				return s.writtenOff(cmd.Context(), api, t.ID, err)
+			}
 			if err != nil {
 				return err
 			}
@@ -73,6 +76,22 @@ func (s *session) newAsk(name, short string, do asker) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&reason, "reason", "asked for on the command line", "why, for those who look at the task later")
 	return cmd
+}
+
+// writtenOff answers a cancel that came too late: where the workflow was ended from outside, that very command settled the task.
+func (s *session) writtenOff(ctx context.Context, api *client.Client, id string, late error) error {
+	t, err := api.Task(ctx, id)
+	if err != nil || t.Status != task.StatusFailed || t.FailureClass != task.ClassTerminated {
+		return late
+	}
+	if s.json {
+		command := client.Command{TaskID: id, Kind: task.AskCancel, State: task.ReceiptTooLate, Reason: task.MessageOf(late)}
+		return s.printJSON(client.Asked{Task: t, Command: command})
+	}
+	s.say("%s  the workflow was ended from outside, so the task is now failed (terminated)", render.Short(id))
+	s.hint("Next: omoi retry %s", render.Short(id))
+	s.rescuedOf(ctx, api, t)
+	return nil
 }
 
 func (s *session) asked(asked client.Asked, settled bool) error {

@@ -50,6 +50,7 @@ type fakeAPI struct {
 	headers  []http.Header
 	asked    []string
 	settled  bool
+	ended    bool // the workflow was terminated, which a command finds out
 	done     bool
 	refuse   *client.Problem         // what new tasks are answered
 	outages  int                     // how many event requests are answered 503
@@ -229,6 +230,11 @@ func (f *fakeAPI) ask(w http.ResponseWriter, r *http.Request) {
 	var in client.Reason
 	_ = json.NewDecoder(r.Body).Decode(&in)
 	f.asked = append(f.asked, r.PathValue("what")+" "+r.PathValue("id")+" "+in.Reason)
+	if f.ended {
+		f.tasks[0].Status, f.tasks[0].FailureClass = task.StatusFailed, task.ClassTerminated
+		problem(w, task.CodeConflict, "The cancel came too late: its workflow was ended from outside; the task is written off as failed (terminated).")
+		return
+	}
 	if f.tasks[0].Status == task.StatusCompleted {
 		problem(w, task.CodeConflict, "The task is completed already; there is nothing to cancel.")
 		return

@@ -285,6 +285,23 @@ func TestLogsOfferToSendWhileItHelps(t *testing.T) {
 	require.NotContains(t, f.omoi("logs", "-f", "-").out, "omoi send")
 }
 
+// A task whose workflow was terminated is settled by the command that finds that out.
+func TestCancel_OfATerminatedWorkflowSettlesTheTask(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks, f.ended = []client.Task{aTask(idA, task.StatusRunning)}, true
+	got := f.omoi("cancel", "-")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "456789ab  the workflow was ended from outside, so the task is now failed (terminated)")
+	require.Contains(t, got.err, "Next: omoi retry 456789ab")
+	require.Equal(t, exit.Failed, f.omoi("cancel", "-").code, "it was failed before")
+
+	f.tasks[0].Status, f.tasks[0].FailureClass = task.StatusRunning, task.ClassNone
+	var asked client.Asked
+	requireJSON(t, f.omoi("cancel", "-", "--json").out, &asked)
+	require.Equal(t, []any{task.StatusFailed, task.ReceiptTooLate}, []any{asked.Task.Status, asked.Command.State})
+}
+
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
