@@ -53,6 +53,8 @@ type repos struct {
 	diff string
 	who  atomic.Value // the scm.Owner of the last check
 
+	noBranch atomic.Pointer[error] // what a diff answers; nil: there is the branch
+
 	named  atomic.Int64
 	during func() // called in each check; nil: nothing
 }
@@ -82,6 +84,9 @@ func (r *repos) Check(_ context.Context, who scm.Owner, repo string) (string, er
 }
 
 func (r *repos) Diff(_ context.Context, _ scm.Owner, _ api.BranchDiff, w io.Writer) error {
+	if err := r.noBranch.Load(); err != nil {
+		return *err
+	}
 	_, err := io.WriteString(w, r.diff)
 	return err
 }

@@ -63,6 +63,24 @@ func TestRetention_ReadersGetGone(t *testing.T) {
 	require.True(t, end.Done, "who has read all is at the end")
 }
 
+// A branch without commits is gone after retention; a missing branch that had commits was removed by somebody else.
+func TestRetention_DiffOfARemovedBranch(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made, box := w.expired()
+	w.exec(`UPDATE tasks SET branch_name = 'feature/x', base_commit = 'c0'`)
+	none := error(task.Invalid("branch", "Repository %s has no branch.", goodRepo))
+	w.repos.noBranch.Store(&none)
+	diff := "/api/v1/tasks/" + made.ID + "/diff"
+	w.call(http.MethodGet, diff, nil).refused(http.StatusUnprocessableEntity, "query.branch")
+	require.NoError(t, w.store.NoteRemoval(t.Context(), task.RetainBranches, made.ID, time.Now()))
+	res := w.call(http.MethodGet, diff, nil)
+	require.Equal(t, http.StatusGone, res.status)
+	require.Contains(t, string(res.body), "The branch of task "+made.ID+" was removed on "+time.Now().UTC().Format(time.DateOnly)+": older than retention.branches.")
+	w.exec(`UPDATE attempts SET head_commit = 'c1' WHERE sandbox_id = $1`, box)
+	w.call(http.MethodGet, diff, nil).refused(http.StatusUnprocessableEntity, "query.branch")
+}
+
 // An event whose large fields were removed is listed; asked for as a whole, it says so.
 func TestRetention_LargeFieldsAlone(t *testing.T) {
 	t.Parallel()

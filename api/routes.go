@@ -89,7 +89,7 @@ func (a *API) registerTasks() {
 		summary: "Give a person's verdict on the work of a task", access: accessWrite, also: accepted,
 	}, a.judgeTask)
 	add(a, route{method: http.MethodGet, path: tasks + "/{id}/events", id: "task-events", tag: tagTasks, summary: "Events of all attempts, oldest first", access: accessRead, fails: []int{http.StatusGone}}, a.taskEvents)
-	add(a, route{method: http.MethodGet, path: tasks + "/{id}/diff", id: "task-diff", tag: tagTasks, summary: "The unified diff of the task's branch", access: accessRead, text: "text/plain", fails: []int{http.StatusTooManyRequests}}, a.diffTask)
+	add(a, route{method: http.MethodGet, path: tasks + "/{id}/diff", id: "task-diff", tag: tagTasks, summary: "The unified diff of the task's branch", access: accessRead, text: "text/plain", fails: []int{http.StatusGone, http.StatusTooManyRequests}}, a.diffTask)
 	add(a, route{method: http.MethodGet, path: "/api/v1/commands/{id}", id: "get-command", tag: tagTasks, summary: "The receipt of a command", access: accessRead}, a.getCommand)
 }
 

@@ -2,9 +2,11 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -251,9 +253,22 @@ func (a *API) diffTask(ctx context.Context, in *TaskPath) (*diffOut, error) {
 	}
 	diff := &bounded{left: a.cfg.MaxDiff}
 	if err := a.deps.Repos.Diff(ctx, scm.Owner{UserID: t.UserID, ProjectID: t.ProjectID}, BranchDiff{t.Repo, *t.Base, *t.Branch}, diff); err != nil {
-		return nil, err
+		return nil, a.withoutBranch(ctx, t, err)
 	}
 	return &diffOut{ContentType: "text/plain; charset=utf-8", Body: diff.Bytes()}, nil
+}
+
+// withoutBranch says that retention removed a branch that is missing, which it does to branches without a commit of their own.
+func (a *API) withoutBranch(ctx context.Context, t client.Task, err error) error {
+	if e, ok := errors.AsType[*task.Error](err); !ok || e.Field != "branch" {
+		return err
+	}
+	for _, attempt := range t.Attempts {
+		if attempt.HeadCommit != nil && *attempt.HeadCommit != *t.Base {
+			return err
+		}
+	}
+	return cmp.Or(a.deps.Store.BranchKept(ctx, t.ID), err)
 }
 
 // bounded is a buffer that refuses to grow beyond what is left.

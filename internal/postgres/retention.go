@@ -184,6 +184,11 @@ func (s *Store) whole(ctx context.Context, sandboxID, of string, after int64, ro
 	return task.Removed(task.RetainEvents, of, at[0])
 }
 
+// BranchKept is [task.CodeGone] if retention removed the branch of a task, or has found that it was to be removed.
+func (s *Store) BranchKept(ctx context.Context, taskID string) error {
+	return s.kept(ctx, task.RetainBranches, taskID, "task "+taskID)
+}
+
 // EventsKept is [task.CodeGone] if retention removed the events of a sandbox.
 func (s *Store) EventsKept(ctx context.Context, sandboxID string) error {
 	return s.kept(ctx, task.RetainEvents, sandboxID, "sandbox "+sandboxID)

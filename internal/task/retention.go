@@ -41,7 +41,11 @@ func Removed(kind, of string, at time.Time) error {
 		RetainEvents: "events", RetainLargeFields: "large fields", RetainTranscripts: "transcripts", RetainPatches: "saved work",
 		RetainBranches: "branch", RetainRefs: "saved refs",
 	}
-	return Errorf(CodeGone, "The %s of %s were removed on %s: older than retention.%s.", words[kind], of, at.UTC().Format(time.DateOnly), kind)
+	verb := "were"
+	if kind == RetainPatches || kind == RetainBranches {
+		verb = "was"
+	}
+	return Errorf(CodeGone, "The %s of %s %s removed on %s: older than retention.%s.", words[kind], of, verb, at.UTC().Format(time.DateOnly), kind)
 }
 
 // ExpiredGit is an ended task that may have a branch and refs in its repository.

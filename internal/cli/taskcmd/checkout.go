@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,15 +29,26 @@ touched only if it is clean; else the branch is fetched and nothing more. --work
 		Args:              oneTask,
 		ValidArgsFunction: s.completeTasks,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, t, err := s.taskOf(cmd.Context(), args[0])
+			api, t, err := s.taskOf(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return s.checkout(cmd.Context(), t, into)
+			return removedBranch(cmd.Context(), api, t, s.checkout(cmd.Context(), t, into))
 		},
 	}
 	cmd.Flags().StringVar(&into, "worktree", "", "make a worktree of its own in this folder")
 	return cmd
+}
+
+// removedBranch says that retention removed the branch where that is why Git does not have it.
+func removedBranch(ctx context.Context, api *client.Client, t client.Task, err error) error {
+	if task.CodeOf(err) != task.CodeConflict || t.Branch == nil {
+		return err
+	}
+	if gone := api.Diff(ctx, t.ID, io.Discard); task.CodeOf(gone) == task.CodeGone {
+		return gone
+	}
+	return err
 }
 
 // copyOf is the caller's working copy and the task whose branch goes there.

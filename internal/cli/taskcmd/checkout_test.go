@@ -52,6 +52,22 @@ func TestCheckoutInTheRepositoryItself(t *testing.T) {
 	require.Equal(t, "feature/x", git(t, repo, "branch", "--show-current"))
 }
 
+func TestCheckout_OfABranchThatRetentionRemoved(t *testing.T) {
+	t.Parallel()
+	f, repo := hosted(t, task.StatusFailed)
+	git(t, repo, "branch", "--quiet", "-D", "feature/x")
+	clone := filepath.Join(t.TempDir(), "clone")
+	git(t, "", "clone", "--quiet", repo, clone)
+	require.Contains(t, f.with(call{dir: clone}, "checkout", "-").err, "does not come from", "somebody else removed it")
+	f.gone = "The branch of task " + idA + " was removed on 2026-11-23: older than retention.branches."
+	for _, dir := range []string{repo, clone} {
+		got := f.with(call{dir: dir}, "checkout", "-")
+		require.Equal(t, exit.Failed, got.code)
+		require.Contains(t, got.err, "was removed on 2026-11-23: older than retention.branches")
+		require.NotContains(t, got.err, "Next: omoi diff")
+	}
+}
+
 func TestCheckoutOfATaskThatMayGoOnLeavesTheBranchFree(t *testing.T) {
 	t.Parallel()
 	for _, status := range []task.Status{task.StatusRunning, task.StatusFailed, task.StatusCancelled} {

@@ -78,6 +78,9 @@ func (e *boxEvents) do(ctx context.Context, ref string) (err error) {
 		}
 	}
 	if e.last == 0 {
+		if _, err := e.api.EventCounts(ctx, e.id); task.CodeOf(err) == task.CodeGone { // the list of removed events is empty
+			return err
+		}
 		e.hint("No such events yet in sandbox %s. Next: omoi events %s -f", e.id, render.Short(e.id))
 	}
 	return nil

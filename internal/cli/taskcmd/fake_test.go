@@ -49,6 +49,7 @@ type fakeAPI struct {
 	created  []client.NewTask
 	headers  []http.Header
 	asked    []string
+	gone     string // what retention has removed: the answer for a diff
 	settled  bool
 	ended    bool // the workflow was terminated, which a command finds out
 	done     bool
@@ -84,7 +85,13 @@ func newFake(t *testing.T) *fakeAPI {
 		})
 	})
 	mux.HandleFunc("GET /api/v1/tasks/{id}/events", f.readEvents)
-	mux.HandleFunc("GET /api/v1/tasks/{id}/diff", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("+added\n")) })
+	mux.HandleFunc("GET /api/v1/tasks/{id}/diff", func(w http.ResponseWriter, _ *http.Request) {
+		if f.gone != "" {
+			problem(w, task.CodeGone, f.gone)
+			return
+		}
+		_, _ = w.Write([]byte("+added\n"))
+	})
 	mux.HandleFunc("GET /api/v1/tasks/{id}/feedback", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.feedback) })
 	mux.HandleFunc("GET /api/v1/tasks/{id}/why", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.why) })
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
@@ -13,7 +15,7 @@ import (
 )
 
 // rescued says how to get at work that was saved without being on the branch.
-func (s *session) rescued(out printer, t client.Task, boxes []client.Sandbox) {
+func (s *session) rescued(out printer, t client.Task, boxes []client.Sandbox, removed map[string]time.Time) {
 	for _, b := range boxes {
 		leftOut(out, b)
 		if beingSaved(t, b) {
@@ -25,6 +27,10 @@ func (s *session) rescued(out printer, t client.Task, boxes []client.Sandbox) {
 			continue
 		}
 		out("")
+		if at, gone := removed[b.ID]; gone {
+			out("%s gone: retention removed it on %s.", words, at.Local().Format(day))
+			continue
+		}
 		if b.Salvage.Kind == task.SalvagePatch {
 			out("%s kept by omoi:", words)
 			out("  omoi work %s --attempt %d", render.Short(t.ID), b.Attempt)
@@ -35,6 +41,21 @@ func (s *session) rescued(out printer, t client.Task, boxes []client.Sandbox) {
 			out("  %s", line)
 		}
 	}
+}
+
+// removedWork says of the sandboxes whose saved work retention removed when it did. An error is passed over: the work may be there.
+func removedWork(ctx context.Context, api *client.Client, t client.Task, boxes []client.Sandbox) map[string]time.Time {
+	if !slices.ContainsFunc(boxes, func(b client.Sandbox) bool { return savedWords(t, b) != "" }) {
+		return nil
+	}
+	found, _ := api.Work(ctx, t.ID)
+	removed := map[string]time.Time{}
+	for _, one := range found {
+		if one.RemovedAt != nil {
+			removed[one.SandboxID] = *one.RemovedAt
+		}
+	}
+	return removed
 }
 
 // beingSaved reports whether a task has ended before the work in its sandbox was saved.
@@ -103,7 +124,7 @@ func (s *session) rescuedOf(ctx context.Context, api *client.Client, t client.Ta
 	}
 	page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: pageLimit})
 	if err == nil {
-		s.rescued(s.hint, t, page.Items)
+		s.rescued(s.hint, t, page.Items, removedWork(ctx, api, t, page.Items))
 	}
 }
 

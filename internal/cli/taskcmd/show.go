@@ -67,7 +67,7 @@ func (s *session) show(ctx context.Context, ref string) error {
 		s.say("")
 	}
 	s.showSandboxes(boxes)
-	s.rescued(s.say, t, boxes)
+	s.rescued(s.say, t, boxes, removedWork(ctx, api, t, boxes))
 	s.next(s.say, nextCommands(t, waits))
 	return nil
 }

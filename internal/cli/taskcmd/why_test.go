@@ -102,6 +102,26 @@ func history(t *testing.T, f *fakeAPI, box string, n int) {
 	f.url = server.URL
 }
 
+func TestEvents_ThatRetentionRemoved(t *testing.T) {
+	t.Parallel()
+	const box, gone = "abcdefghijklmnopqrstuvwxyz", "The events of sandbox abcdefghijklmnopqrstuvwxyz were removed on 2026-11-23: older than retention.events."
+	f := newFake(t)
+	f.boxes = []client.Sandbox{{ID: box, TaskID: idA, Attempt: 1}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/sandboxes/"+box, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.boxes[0]) })
+	mux.HandleFunc("GET /api/v1/sandboxes/"+box+"/events", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.SandboxEvents{Events: []client.SandboxEvent{}})
+	})
+	mux.HandleFunc("GET /api/v1/sandboxes/"+box+"/counts", func(w http.ResponseWriter, _ *http.Request) { problem(w, task.CodeGone, gone) })
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	got := f.omoi("events", box)
+	require.Equal(t, exit.Failed, got.code)
+	require.Contains(t, got.err, strings.TrimSuffix(gone, "."))
+	require.NotContains(t, got.err, "No such events")
+}
+
 func TestEventsListsTheNewestInOrder(t *testing.T) {
 	t.Parallel()
 	const box = "abcdefghijklmnopqrstuvwxyz"

@@ -111,6 +111,8 @@ func count(n int64) string {
 // where says in which place work is.
 func where(one client.SavedWork) string {
 	switch {
+	case one.RemovedAt != nil:
+		return "removed by retention on " + one.RemovedAt.Local().Format(day)
 	case one.Kind == task.SavedLost && one.LostSince != nil:
 		return "lost since " + one.LostSince.Local().Format(day)
 	case one.Kind == task.SavedLost:

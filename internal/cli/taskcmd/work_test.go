@@ -61,6 +61,32 @@ func TestWork(t *testing.T) {
 	require.Len(t, page.Items, 5)
 }
 
+// What retention removed is dated, and no command is printed for it.
+func TestSavedWork_ThatRetentionRemovedIsDated(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
+	at, ref := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), "refs/omoi/rescue/x/1"
+	f.works = []client.SavedWork{
+		{Attempt: 1, SandboxID: "one", Kind: task.SavedRescue, Ref: ref, Files: 1, RemovedAt: &at},
+		{Attempt: 2, SandboxID: "two", Kind: task.SavedPatch, Files: 1, RemovedAt: &at},
+	}
+	box := client.Sandbox{ID: "one", TaskID: idA, Attempt: 1, Provider: "local", State: task.SandboxGone, Salvage: &task.Salvage{Kind: task.SalvageRef, Ref: ref, Files: 1}}
+	kept := box
+	kept.ID, kept.Attempt, kept.Salvage = "two", 2, &task.Salvage{Kind: task.SalvagePatch, Ref: idB, Files: 1}
+	f.boxes = []client.Sandbox{box, kept}
+	day := at.Local().Format("2006-01-02 15:04:05")
+	work := f.omoi("work", "-").out
+	require.Regexp(t, `(?m)^1 +rescue .* removed by retention on `+day+`$`, work)
+	require.Regexp(t, `(?m)^2 +patch .* removed by retention on `+day+`$`, work)
+	for _, got := range []string{f.omoi("show", "-").out, f.omoi("cancel", "-").err, f.omoi("diff", "-").err} {
+		require.Contains(t, got, "Uncommitted work of attempt 1 (1 file) is gone: retention removed it on "+day)
+		require.Contains(t, got, "Uncommitted work of attempt 2 (1 file) is gone: retention removed it on "+day)
+		require.NotContains(t, got, "git -C /repo show "+ref)
+		require.NotContains(t, got, "--attempt 2")
+	}
+}
+
 func TestWorkIsTakenOut(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
