@@ -181,8 +181,9 @@ type Probe struct {
 
 // DownError is the error of a [Probe] that names the next command.
 type DownError struct {
-	Err  error
-	Next string
+	Err     error
+	Next    string
+	NoTasks bool // no task can start
 }
 
 func (e DownError) Error() string { return e.Err.Error() }

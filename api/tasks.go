@@ -185,6 +185,7 @@ type TaskPath struct {
 
 func (a *API) getTask(ctx context.Context, in *TaskPath) (*taskOut, error) {
 	t, err := a.readTask(ctx, in.ID)
+	t.Why = task.WhyDuring(t, a.outage(ctx, t))
 	return &taskOut{Status: http.StatusOK, Body: t}, err
 }
 

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -38,12 +40,34 @@ func (a *API) whyTask(ctx context.Context, in *TaskPath) (*whyOut, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.Down = a.outage(ctx, f.Task)
 	f.Silent, f.NoWork = a.cfg.Silent, a.cfg.NoWork
 	if n := len(f.Task.Attempts); n > 0 {
 		f.Signs = supervise.Signs(f.Task.ID, f.Task.Attempts[n-1].Number, f.Events)
 	}
 	f.Same = supervise.SameFailures(f.Task.Attempts)
 	return &whyOut{Body: task.Explain(f)}, nil
+}
+
+// outage is what is missing so that a task which is about to start cannot, by the probes of /readyz.
+func (a *API) outage(ctx context.Context, t task.Task) task.Outage {
+	if !t.AboutToStart() {
+		return task.Outage{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.ProbeWait)
+	defer cancel()
+	for _, p := range a.deps.Probes {
+		if p.Check == nil || p.Name != "workers" && p.Name != "temporal" {
+			continue
+		}
+		err := p.Check(ctx)
+		down, known := errors.AsType[DownError](err)
+		if err == nil || known && !down.NoTasks {
+			continue
+		}
+		return task.Outage{What: task.MessageOf(err), Next: cmp.Or(down.Next, "omoi doctor")}
+	}
+	return task.Outage{}
 }
 
 type diagnosisListIn struct {

@@ -1,17 +1,54 @@
 package api_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/pgtest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func (w *world) why(id string, headers ...string) client.Explanation {
 	return ok[client.Explanation](w.call(http.MethodGet, "/api/v1/tasks/"+id+"/why", nil, headers...), http.StatusOK)
+}
+
+// A task that waits for its sandbox says who is missing: /readyz knows.
+func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
+	t.Parallel()
+	down := map[string]error{}
+	check := func(name string) api.Probe {
+		return api.Probe{Name: name, Check: func(context.Context) error { return down[name] }}
+	}
+	w := startWith(t, pgtest.New(t), live.New(), func(c *api.Config) { c.Open = true }, func(d *api.Deps) { d.Probes = []api.Probe{check("temporal"), check("workers")} })
+	made := w.task(newTask())
+	look := func() (client.Explanation, client.Task) {
+		return w.why(made.ID), ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+made.ID, nil), http.StatusOK)
+	}
+	e, shown := look()
+	require.Equal(t, "omoi logs -f "+made.ID, e.Next)
+	require.NotContains(t, shown.Why, "cannot")
+
+	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls q: tasks are accepted and wait"), Next: "omoi worker", NoTasks: true}
+	e, shown = look()
+	require.Equal(t, []any{task.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
+	require.Contains(t, e.Why, "No worker polls q")
+	require.Equal(t, e.Why, shown.Why)
+	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls host h"), Next: "omoi hosts"}
+	e, _ = look()
+	require.NotContains(t, e.Why, "host h", "another host can start it")
+
+	down["temporal"] = task.Errorf(task.CodeUnavailable, "Temporal does not answer.")
+	e, shown = look()
+	require.Equal(t, []any{task.StandsWaiting, "omoi doctor"}, []any{e.State, e.Next})
+	require.Contains(t, shown.Why, "Temporal does not answer.")
+	w.begin(made)
+	require.NotContains(t, w.why(made.ID).Why, "Temporal", "it has its sandbox")
 }
 
 func TestWhyTellsATasksWholeLife(t *testing.T) {

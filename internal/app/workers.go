@@ -19,8 +19,11 @@ func (c *core) workersPoll(ctx context.Context) error {
 	if err != nil || what == "" {
 		return err
 	}
-	return api.DownError{Err: task.Errorf(task.CodeUnavailable, "%s", what), Next: next}
+	return api.DownError{Err: task.Errorf(task.CodeUnavailable, "%s", what), Next: next, NoTasks: next == nextWorker}
 }
+
+// nextWorker is the next command where no worker reports at all.
+const nextWorker = "omoi worker"
 
 // queuesWithoutWorker says which task queues that are needed have no worker, and the next command; empty: none.
 func (c *core) queuesWithoutWorker(ctx context.Context) (what, next string, err error) {
@@ -41,7 +44,7 @@ func (c *core) queuesWithoutWorker(ctx context.Context) (what, next string, err 
 	}
 	if online == 0 {
 		missing = append([]string{fmt.Sprintf("No worker polls %s and %s: tasks are accepted and wait", contract.QueueTasks, contract.QueueSandboxes)}, missing...)
-		next = "omoi worker"
+		next = nextWorker
 	}
 	return strings.Join(missing, "; "), next, nil
 }

@@ -41,7 +41,8 @@ type WhyFacts struct {
 	Signs     []Sign  // newest first, of the newest attempt
 	Opinion   *Opinion
 	Diagnosis *Diagnosis
-	Same      bool          // its newest attempts failed one after the other, and said the same
+	Same      bool // its newest attempts failed one after the other, and said the same
+	Down      Outage
 	Silent    time.Duration // from which age of the newest sign of life on nobody can say whether it lives
 	NoWork    time.Duration // from which age of the newest work on an agent that does nothing is stuck
 }
@@ -123,6 +124,8 @@ func (f WhyFacts) pending() Explanation {
 	switch last := f.last(); {
 	case t.Blocked != BlockedNone:
 		return f.blocked()
+	case f.Down.What != "" && t.AboutToStart():
+		return Explanation{State: StandsWaiting, Why: whyDown(f.Down), Next: f.Down.Next}
 	case t.QueueReason != "" && !t.HoldsSlot:
 		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: queueNext(t)}
 	case t.WaitingFor != "":

@@ -206,6 +206,23 @@ func TestEveryStandingIsExplained(t *testing.T) {
 }
 
 // Whatever is put together, a task has an answer and a command.
+// A task that has its slot starts nowhere while no worker is there to start it.
+func TestExplain_StartingWithoutWorkersWaitsForThem(t *testing.T) {
+	t.Parallel()
+	slot := func(f *task.WhyFacts) {
+		f.Task.Attempts, f.Task.AttemptCount, f.Signs, f.Task.HoldsSlot = nil, 0, nil, true
+		f.Down = task.Outage{What: "No worker polls q: tasks are accepted and wait", Next: "omoi worker"}
+	}
+	e := task.Explain(about(task.StatusPending, slot))
+	require.Equal(t, []any{task.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
+	require.Equal(t, "Branch and sandbox cannot be made now: No worker polls q: tasks are accepted and wait.", e.Why)
+	blocked := task.Explain(about(task.StatusPending, func(f *task.WhyFacts) { slot(f); f.Task.Blocked = task.BlockedPaused }))
+	require.NotContains(t, blocked.Why, "No worker", "the project is paused first")
+	f := about(task.StatusPending, slot)
+	require.Contains(t, task.WhyDuring(f.Task, f.Down), "No worker polls q")
+	require.NotContains(t, task.WhyDuring(about(task.StatusRunning, nil).Task, f.Down), "No worker")
+}
+
 func TestNothingStandsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	reasons := []task.BlockedReason{

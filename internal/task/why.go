@@ -23,6 +23,25 @@ func whyAgain(t Task) string {
 	return fmt.Sprintf("The next attempt begins as soon as the sandboxes of the earlier ones are gone, or task.cleanup_wait after those attempts have ended; before, the task was %s", t.Status)
 }
 
+// Outage is what is missing so that no task can start, and the command to type; empty: nothing is.
+type Outage struct{ What, Next string }
+
+// WhyDuring is [Why] while something is missing.
+func WhyDuring(t Task, down Outage) string {
+	if down.What == "" || !t.AboutToStart() {
+		return Why(t)
+	}
+	return whyDown(down)
+}
+
+func whyDown(down Outage) string { return sentence("Branch and sandbox cannot be made now", down.What) }
+
+// AboutToStart reports whether a task waits for nothing but those who make its branch and its first sandbox.
+func (t Task) AboutToStart() bool {
+	return t.Status == StatusPending && t.Blocked == BlockedNone && t.WaitingFor == "" && len(t.Attempts) == 0 && t.PendingCommand == nil &&
+		(t.QueueReason == "" || t.HoldsSlot)
+}
+
 func whyStatus(t Task) string {
 	switch t.Status {
 	case StatusPending:
