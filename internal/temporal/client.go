@@ -53,7 +53,7 @@ func Dial(cfg Config, logger *slog.Logger) (*Client, error) {
 	options := client.Options{
 		HostPort: cfg.HostPort, Namespace: cfg.Namespace, Identity: cfg.Identity,
 		Logger: log.NewStructuredLogger(logger), MetricsHandler: cfg.Metrics, Interceptors: cfg.Interceptors,
-		ConnectionOptions: client.ConnectionOptions{TLS: cfg.TLS, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(patientHeartbeats)}},
+		ConnectionOptions: client.ConnectionOptions{TLS: cfg.TLS, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(callBounds()...)}},
 	}
 	if cfg.APIKey != "" {
 		options.Credentials = client.NewAPIKeyStaticCredentials(cfg.APIKey)
