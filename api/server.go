@@ -80,7 +80,8 @@ func (a *API) shutdown(ctx context.Context, server *http.Server, front *shortcut
 		err = front.Wait(limited)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("stop the API: %w", err), server.Close())
+		cut := task.Errorf(task.CodeInternal, "cannot finish all API requests within %s: requests under way were cut off. Next: send these requests again", grace)
+		return errors.Join(cut.WithCause(err), server.Close())
 	}
 	a.awaitStreams(limited)
 	return nil
