@@ -153,7 +153,10 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
+	d.boundStop()
+	limit, cancel := after(ctx, d.servicesTime()+lateTime)
+	defer cancel()
+	defer func() { err = errors.Join(err, within(limit, c.close)) }()
 	if err := c.guarded(ctx); err != nil {
 		return err
 	}
@@ -169,7 +172,6 @@ func (d *dev) run(ctx context.Context) (err error) {
 	d.say(retentionWords(retentionRules(d.cfg.Retention)))
 	d.say("starting API and worker")
 	c.openInlet()
-	d.boundStop()
 	w, err := c.newWorker()
 	if err != nil {
 		return err
@@ -194,8 +196,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	services := append([]service{{"sandboxes", func(ctx context.Context) error { return d.tend(ctx, c, f) }}}, c.apiServices(listeners)...)
 	services = append(services, shown...)
 	services = append(services, service{"worker", func(ctx context.Context) error { return c.runWorker(ctx, w) }}, service{"announcement", d.announce})
-	defer d.freezeLate(ctx, c, f)
-	return runAll(ctx, services...)
+	return d.serve(ctx, c, f, services...)
 }
 
 func tasksOpen(n int) string { return counted(n, "open task", "open tasks") }

@@ -21,6 +21,10 @@ const (
 	apiStop    = time.Second
 	workerStop = 2 * time.Second
 	lateTime   = time.Second
+
+	// noteTime is how long freezing waits for the database first, and how long it may take to take back
+	// that the sandboxes are frozen.
+	noteTime = 500 * time.Millisecond
 )
 
 // thawTime is how long providers have to thaw before the time of a stop ends without them. They are
@@ -34,6 +38,33 @@ func (d *dev) boundStop() {
 	}
 	if !d.cfg.Given("worker.stop_timeout") {
 		d.cfg.Worker.StopTimeout = workerStop
+	}
+}
+
+// servicesTime is how long the services may take to stop, all together. It leaves the last freezing the
+// time to take back what it has noted.
+func (d *dev) servicesTime() time.Duration {
+	return freezeTime + d.cfg.API.StopTimeout + d.cfg.Worker.StopTimeout - noteTime
+}
+
+// serve runs services until ctx ends, and cuts off those that do not stop in time.
+func (d *dev) serve(ctx context.Context, c *core, f *freezer, services ...service) error {
+	limit, cancel := after(ctx, d.servicesTime())
+	defer cancel()
+	defer d.freezeLate(ctx, c, f)
+	return runWithin(ctx, limit, services...)
+}
+
+// within closes what the services used, and waits for it until limit ends: a connection to a database
+// that hangs ends with the database.
+func within(limit context.Context, closing func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- closing() }()
+	select {
+	case err := <-done:
+		return err
+	case <-limit.Done():
+		return errCutOff("a connection")
 	}
 }
 
@@ -96,7 +127,7 @@ func (d *dev) thaw(ctx context.Context, c *core, f *freezer) {
 		if count > 0 {
 			d.say("thawed " + counted(count, "sandbox", "sandboxes") + " of the last stop; their agents continue")
 		}
-		if err = errors.Join(err, c.noteThawed(ctx)); err == nil {
+		if err = errors.Join(err, c.noteThawed(ctx, time.Second)); err == nil {
 			return
 		}
 		if left = failed; wait == time.Second { // it is told once
@@ -113,8 +144,8 @@ func (f *freezer) thawOnce(ctx context.Context, left map[string]sandbox.Freezer)
 }
 
 // noteThawed ends the time of the stop, even if ctx has ended meanwhile.
-func (c *core) noteThawed(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+func (c *core) noteThawed(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	return c.store.NoteThawed(ctx)
 }
@@ -143,18 +174,35 @@ func (d *dev) farewell(ctx context.Context, c *core, f *freezer) {
 // freeze returns how many sandboxes are frozen. That they are is written before, for a stop may be
 // cut short, and taken back if it fails: agents that nobody froze work, and their time counts.
 func (c *core) freeze(ctx context.Context, f *freezer) (int, error) {
-	if err := c.store.NoteFrozen(ctx); err != nil {
-		c.log.WarnContext(ctx, "note frozen sandboxes failed; the time of the stop will count", slog.String("error", err.Error()))
-	}
+	noted := c.noteFrozen(ctx)
 	count, _, err := f.each(ctx, f.providers, sandbox.Freezer.Freeze)
+	if nerr := noted(); nerr != nil {
+		c.log.WarnContext(ctx, "note frozen sandboxes failed; the time of the stop will count", slog.String("error", nerr.Error()))
+	}
 	if err == nil {
 		return count, nil
 	}
 	c.log.WarnContext(ctx, "freeze sandboxes failed", slog.String("error", err.Error()))
-	if nerr := c.noteThawed(ctx); nerr != nil {
+	if nerr := c.noteThawed(ctx, noteTime); nerr != nil {
 		c.log.WarnContext(ctx, "note that sandboxes run failed; the time of the stop will not count", slog.String("error", nerr.Error()))
 	}
 	return count, err
+}
+
+// noteFrozen writes that sandboxes are frozen; noted waits for it. A database that does not answer must not use up the time
+// of freezing: after noteTime the rest goes on beside it.
+func (c *core) noteFrozen(ctx context.Context) (noted func() error) {
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = c.store.NoteFrozen(ctx)
+	}()
+	select {
+	case <-done:
+	case <-time.After(noteTime):
+	}
+	return func() error { <-done; return err }
 }
 
 // frozenWords says what became of the agents.
