@@ -39,9 +39,12 @@ func (a *API) createKey(ctx context.Context, in *createKeyIn) (*madeKeyOut, erro
 			return nil, task.Invalid("scopes", "The scope %q is not one of %s.", clip(scope), strings.Join(scopes(), ", "))
 		}
 	}
-	expires, err := checkExpiry(in.Body.ExpiresAt)
-	if err != nil {
-		return nil, err
+	expires := in.Body.ExpiresAt
+	if expires != nil {
+		var err error
+		if expires, err = checkExpiry(*expires); err != nil {
+			return nil, err
+		}
 	}
 	key, secret, err := a.deps.Store.CreateKey(ctx, task.KeyDraft{
 		OrganizationID: callerOf(ctx).organization, User: cmp.Or(in.Body.User, callerOf(ctx).userName), Name: in.Body.Name, Scopes: given, ExpiresAt: expires,
@@ -49,15 +52,12 @@ func (a *API) createKey(ctx context.Context, in *createKeyIn) (*madeKeyOut, erro
 	return &madeKeyOut{Status: http.StatusCreated, Body: client.MadeKey{Key: key, Secret: secret}}, err
 }
 
-// checkExpiry returns when a key expires; nil: never.
-func checkExpiry(at *time.Time) (*time.Time, error) {
-	if at == nil {
-		return nil, nil
-	}
+// checkExpiry returns when a key expires, in UTC.
+func checkExpiry(at time.Time) (*time.Time, error) {
 	if at.Before(time.Now()) {
 		return nil, task.Invalid("expires_at", "The key would have expired already: give a later expires_at, or none for a key without end.")
 	}
-	return checkTime("expires_at", *at)
+	return checkTime("expires_at", at)
 }
 
 func (a *API) listKeys(ctx context.Context, _ *struct{}) (*pageOut[client.Key], error) {

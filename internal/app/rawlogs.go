@@ -32,14 +32,15 @@ func (c *core) asked(found providers) []sandbox.Provider {
 	return all
 }
 
-// envOf is what a task's agent is given that may be secret, while the task exists.
+// envOf is what a task's agent is given that may be secret; empty without a task, and for one that is gone.
 func (c *core) envOf(ctx context.Context, taskID string) (map[string]string, error) {
+	env := map[string]string{}
 	if taskID == "" {
-		return nil, nil
+		return env, nil
 	}
 	work, err := c.store.Life().Work(ctx, taskID)
 	if task.CodeOf(err) == task.CodeNotFound {
-		return nil, nil
+		return env, nil
 	}
 	if err = cmp.Or(err, work.Unreadable); err != nil {
 		return nil, err
@@ -48,7 +49,6 @@ func (c *core) envOf(ctx context.Context, taskID string) (map[string]string, err
 	if err != nil && task.CodeOf(err) != task.CodeNotFound { // what is missing was not given
 		return nil, err
 	}
-	env := map[string]string{}
 	maps.Copy(env, given)
 	maps.Copy(env, work.Execution.Env)
 	return env, nil

@@ -119,10 +119,10 @@ func (s *soak) sizes() map[string]int {
 	found := map[string]int{}
 	var (
 		table string
-		bytes int
+		size  int
 	)
-	_, err = pgx.ForEachRow(rows, []any{&table, &bytes}, func() error {
-		found[table] = bytes
+	_, err = pgx.ForEachRow(rows, []any{&table, &size}, func() error {
+		found[table] = size
 		return nil
 	})
 	require.NoError(s.t, err)
