@@ -171,22 +171,22 @@ func (d *dev) farewell(ctx context.Context, c *core, f *freezer) {
 	}
 }
 
-// freeze returns how many sandboxes are frozen. That they are is written before, for a stop may be
+// freeze returns how many sandboxes are frozen, why not all are, and why the time counts though they are. That they are is written before, for a stop may be
 // cut short, and taken back if it fails: agents that nobody froze work, and their time counts.
-func (c *core) freeze(ctx context.Context, f *freezer) (int, error) {
+func (c *core) freeze(ctx context.Context, f *freezer) (count int, failed, unnoted error) {
 	noted := c.noteFrozen(ctx)
-	count, _, err := f.each(ctx, f.providers, sandbox.Freezer.Freeze)
-	if nerr := noted(); nerr != nil {
-		c.log.WarnContext(ctx, "note frozen sandboxes failed; the time of the stop will count", slog.String("error", nerr.Error()))
+	count, _, failed = f.each(ctx, f.providers, sandbox.Freezer.Freeze)
+	if unnoted = noted(); unnoted != nil {
+		c.log.WarnContext(ctx, "note frozen sandboxes failed; the time of the stop will count", slog.String("error", unnoted.Error()))
 	}
-	if err == nil {
-		return count, nil
+	if failed == nil {
+		return count, nil, unnoted
 	}
-	c.log.WarnContext(ctx, "freeze sandboxes failed", slog.String("error", err.Error()))
+	c.log.WarnContext(ctx, "freeze sandboxes failed", slog.String("error", failed.Error()))
 	if nerr := c.noteThawed(ctx, noteTime); nerr != nil {
 		c.log.WarnContext(ctx, "note that sandboxes run failed; the time of the stop will not count", slog.String("error", nerr.Error()))
 	}
-	return count, err
+	return count, failed, unnoted
 }
 
 // noteFrozen writes that sandboxes are frozen; noted waits for it. A database that does not answer must not use up the time
@@ -205,15 +205,27 @@ func (c *core) noteFrozen(ctx context.Context) (noted func() error) {
 	return func() error { <-done; return err }
 }
 
-// frozenWords says what became of the agents.
-func frozenWords(count int, err error) string {
+// frozenWords says what became of the agents, and whether the time of the stop counts.
+func frozenWords(count int, failed, unnoted error) string {
 	switch {
-	case err != nil:
-		return fmt.Sprintf("cannot freeze all agents of this machine: %s. Those that are not frozen keep running", task.MessageOf(err))
+	case failed != nil:
+		return fmt.Sprintf("cannot freeze all agents of this machine: %s. Those that are not frozen keep running", task.MessageOf(failed))
 	case count == 0:
 		return "no agent runs on this machine"
 	}
-	return counted(count, "sandbox is frozen: its agent does", "sandboxes are frozen: their agents do") + " nothing until the next omoi dev, and the time does not count"
+	frozen := counted(count, "sandbox is frozen: its agent does", "sandboxes are frozen: their agents do") + " nothing until the next omoi dev"
+	if unnoted != nil {
+		return frozen + "; the time of this stop counts, because omoi cannot store that it froze them: " + unnotedWords(unnoted)
+	}
+	return frozen + ", and the time does not count"
+}
+
+// unnotedWords says why the database did not take a note.
+func unnotedWords(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "The database does not answer."
+	}
+	return task.MessageOf(err)
 }
 
 // freezeLate freezes what came up while the services stopped.
@@ -223,7 +235,7 @@ func (d *dev) freezeLate(ctx context.Context, c *core, f *freezer) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateTime)
 	defer cancel()
-	_, _ = c.freeze(ctx, f) // it has logged why not
+	_, _, _ = c.freeze(ctx, f) // it has logged why not
 }
 
 func counted(n int, one, many string) string {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -94,4 +95,23 @@ func TestTheTimeOfAFreezeThatFailsCounts(t *testing.T) {
 	w.fails.fails.Store(true)
 	w.freezeLate(t.Context(), w.core, w.freezer)
 	require.True(t, w.counts(t))
+}
+
+// A note that the database refuses is no freeze whose time does not count: the words say so, and why.
+func TestFarewell_DiskOfTheDatabaseIsFull(t *testing.T) {
+	t.Parallel()
+	w := newWinter(t)
+	w.fails.fails.Store(false)
+	_, err := w.pool.Exec(t.Context(), `CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+		$$BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END$$;
+		CREATE TRIGGER full_disk BEFORE INSERT ON outages EXECUTE FUNCTION full_disk()`)
+	require.NoError(t, err)
+	var said strings.Builder
+	w.opts.Progress = func(step string) { said.WriteString(step + "\n") }
+	w.farewell(t.Context(), w.core, w.freezer)
+	require.True(t, w.counts(t))
+	require.Contains(t, said.String(), "2 sandboxes are frozen")
+	require.NotContains(t, said.String(), "the time does not count")
+	require.Contains(t, said.String(), "the time of this stop counts")
+	require.Contains(t, said.String(), "The disk of the database is full")
 }

@@ -59,6 +59,8 @@ func TestFarewell_DatabaseDoesNotAnswer(t *testing.T) {
 		d.farewell(t.Context(), c, f)
 		require.Contains(t, said.String(), "1 sandbox is frozen")
 		require.NotContains(t, said.String(), "keep running")
+		require.Contains(t, said.String(), "the time of this stop counts")
+		require.Contains(t, said.String(), "The database does not answer.")
 	})
 }
 
