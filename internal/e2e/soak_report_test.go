@@ -74,7 +74,8 @@ Written by `+"`make soak`"+`; do not edit. One `+"`omoi dev`"+` with its default
 
 A figure levels off if the line of least squares through the second half of its samples, against the number of ended tasks, rises by at
 most %.0f %% of the mean of that half, or by less than twice the standard error of that rise (noise). Memory is proportional set size.
-Of each ended task 2 KiB may stay in the retained kinds and in OMOI_HOME: rows that say what was removed and when, and lines of logs.
+Of each ended task 5 KiB may stay in the retained kinds and in OMOI_HOME: rows that say what was removed and when, space that PostgreSQL
+has not used again, lines of logs. Each task prints ten times that.
 Not judged: WAL files, which PostgreSQL recycles up to 1 GiB (`+"`min_wal_size`"+`); the store of Temporal, whose development server keeps
 closed workflows for longer than this run; sandboxes, which exist at the moment of a sample or do not, and of which the test finds none
 left at the end; the repository, which holds the branches of the user; the database as a whole, in which tasks,
