@@ -64,8 +64,6 @@ func (t *temporal) program() program {
 		"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000",
 		"--dynamic-config-value", "history.timerProcessorMaxPollRPS=1000",
 		"--dynamic-config-value", "history.visibilityProcessorMaxPollRPS=1000",
-		// closed workflows stay in this cache for an hour, 17 MiB for 100 tasks; the usual limit is 128,000 workflows
-		"--dynamic-config-value", "history.hostLevelCacheMaxSize=256",
 		// The HTTP API beside gRPC asks for no login and takes what a page of any site may send. No
 		// browser sends this name; Nexus has routes beside it that do not ask for the name.
 		"--dynamic-config-value", `frontend.httpAllowedHosts=["omoi.invalid"]`,
