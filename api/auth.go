@@ -25,7 +25,7 @@ const (
 	accessWrite   access = "write"
 	accessAdmin   access = "admin"
 	accessSandbox access = "sandbox" // the sandbox itself, or people who may write
-	accessInbox   access = "inbox"   // likewise; the route resolves the ID, which may be that of an agent
+	accessInbox   access = "inbox"   // as sandbox; the route resolves the ID, which may be that of an agent
 	accessInspect access = "inspect" // likewise, or people who may read
 )
 

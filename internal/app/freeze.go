@@ -171,8 +171,8 @@ func (d *dev) farewell(ctx context.Context, c *core, f *freezer) {
 	}
 }
 
-// freeze returns how many sandboxes are frozen, why not all are, and why the time counts though they are. That they are is written before, for a stop may be
-// cut short, and taken back if it fails: agents that nobody froze work, and their time counts.
+// freeze returns how many sandboxes are frozen, why not all are, and why the time counts though they are. The note in the database
+// comes first, since a stop may be cut short, and is taken back if freezing fails: agents that nobody froze work, and their time counts.
 func (c *core) freeze(ctx context.Context, f *freezer) (count int, failed, unnoted error) {
 	noted := c.noteFrozen(ctx)
 	count, _, failed = f.each(ctx, f.providers, sandbox.Freezer.Freeze)

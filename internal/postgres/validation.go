@@ -36,14 +36,15 @@ func roundsOf(ctx context.Context, q *db.Queries, d task.Draft, projectID string
 // spokenBefore returns the verdict that a sandbox has given already: its first one counts, however often it sends one.
 func spokenBefore(ctx context.Context, q *db.Queries, a task.Ask, row db.Task, last *db.Attempt) (asked task.Asked, before bool, err error) {
 	now := task.Status(row.Status)
-	if a.Kind != task.AskVerdict || a.SandboxID == "" || now.Final() && row.ValidationRounds == 0 { // a task that has ended answers too_late
+	validator := a.Attempt && row.ValidationRounds > 0
+	if a.Kind != task.AskVerdict || a.SandboxID == "" || now.Final() && !validator { // a task that has ended answers others with too_late
 		return asked, false, nil
 	}
 	given, err := q.AcceptedVerdict(ctx, db.AcceptedVerdictParams{TaskID: a.TaskID, SandboxID: a.SandboxID, IsForeign: !a.Attempt})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return asked, false, nil
 	}
-	if err != nil || !a.Attempt && given.State != string(task.ReceiptAccepted) && judgesAgain(given, a, row, last) {
+	if err != nil || !a.Attempt && given.State != string(task.ReceiptAccepted) && judgesAgain(given, a, last) {
 		return asked, false, err
 	}
 	if saysOK(given) && !now.Final() {
@@ -54,9 +55,8 @@ func spokenBefore(ctx context.Context, q *db.Queries, a task.Ask, row db.Task, l
 
 // judgesAgain reports whether a sandbox that belongs to no attempt gives a new verdict: on an attempt that began after the verdict
 // that it gave last, and in other words. A verdict that is sent again since its answer was lost has the same words.
-func judgesAgain(given db.Command, a task.Ask, row db.Task, last *db.Attempt) bool {
-	return task.Status(row.Status) == task.StatusRunning && last != nil && given.CreatedAt.Before(last.StartedAt) &&
-		!sameObject(given.Args, a.Args)
+func judgesAgain(given db.Command, a task.Ask, last *db.Attempt) bool {
+	return last != nil && given.CreatedAt.Before(last.StartedAt) && !sameObject(given.Args, a.Args)
 }
 
 // validates reports whether a row is of an attempt that judges.
