@@ -4,9 +4,16 @@ SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 
+# What bash's time prints: `time` stands before each recipe that takes long.
+export TIMEFORMAT = make $@: %0lR wall, %0lU + %0lS processor
+
 BIN  := $(CURDIR)/bin
 GO   ?= go
 HOST := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
+
+# The same for programs, tests and lint, so that each package is compiled once; without debug information, which nobody reads here.
+export CGO_ENABLED := 0
+export GOFLAGS     ?= -ldflags=-w
 
 # Tools, each with the version that this tree is checked with.
 TEMPORAL_VERSION      := v1.5.1
@@ -26,9 +33,13 @@ SQLC_PACKAGE := $(SQLC_MODULE)/cmd/sqlc
 # two at once, unless whoever called make has said how many already
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
-BUILD_FLAGS := -trimpath -ldflags '-s -w'
-TEST_FLAGS  ?= -count=1 -timeout 60m
+BUILD_FLAGS   := -ldflags '-s -w'
+RELEASE_FLAGS := -trimpath $(BUILD_FLAGS)
+TEST_FLAGS  ?= -count=1 -timeout 60m -vet=off # make lint runs go vet, and more
 PACKAGES    ?= ./...
+# make quick: all packages but those whose tests start servers, sandboxes or many processes of git; it lints what differs from QUICK_BASE.
+QUICK_PACKAGES ?= $(shell $(GO) list ./... | grep -vE '/omoi/(api|cmd/omoi-agent|internal/(agent/(claude|salvage)|apitest|app|bench|cli/demo|conductor|devstack|e2e|guardian|ingest|pgtest|postgres|sandbox/.*|scm/.*|temporal))$$')
+QUICK_BASE     ?= $(shell git merge-base HEAD @{upstream} 2>/dev/null || echo HEAD)
 # Packages with goroutines of their own; the race detector is too slow for the rest.
 RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres ./internal/shortcut \
 	./internal/agent/... ./internal/client ./internal/temporal ./activities ./worker ./api ./workflows
@@ -60,16 +71,16 @@ build: ## build bin/omoi and bin/omoi-agent
 $(BIN)/omoi:
 	@if [ -x $@ ]; then echo "omoi: building bin/omoi"; \
 	else echo "omoi: building bin/omoi (this first time a few minutes, since its dependencies are compiled too)"; fi
-	@CGO_ENABLED=0 $(GO) build $(BUILD_FLAGS) -o $@ ./cmd/omoi
+	@$(GO) build $(BUILD_FLAGS) -o $@ ./cmd/omoi
 $(BIN)/omoi-agent:
 	@echo "omoi: building bin/omoi-agent, the program that runs inside a sandbox"
-	@CGO_ENABLED=0 GOOS=linux $(GO) build $(BUILD_FLAGS) -o $@ ./cmd/omoi-agent
+	@GOOS=linux $(GO) build $(BUILD_FLAGS) -o $@ ./cmd/omoi-agent
 
 .PHONY: release
 release: ## build bin/omoi with the agents for linux amd64 and arm64 inside
-	@for arch in amd64 arm64; do CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build $(BUILD_FLAGS) \
+	@for arch in amd64 arm64; do GOOS=linux GOARCH=$$arch $(GO) build $(RELEASE_FLAGS) \
 		-o internal/app/agents/omoi-agent-linux-$$arch ./cmd/omoi-agent; done
-	@CGO_ENABLED=0 $(GO) build -tags release $(BUILD_FLAGS) -o $(BIN)/omoi ./cmd/omoi
+	@$(GO) build -tags release $(RELEASE_FLAGS) -o $(BIN)/omoi ./cmd/omoi
 
 # --- tools -------------------------------------------------------------------
 
@@ -105,8 +116,16 @@ define run-tests
 endef
 
 .PHONY: test
-test: build temporal ## run the tests of all packages; says what was skipped and why
-	@$(call run-tests,,$(PACKAGES))
+test: build temporal ## run the tests of all packages, the longest first; says what was skipped and why
+	@time $(call run-tests,,$(PACKAGES:./...=./internal/e2e ./workflows ./...))
+
+.PHONY: quick
+quick: TEST_FLAGS := -timeout 10m
+quick: golangci-lint ## in under a minute: build, lint what changed, test what needs no server and has changed
+	@time { $(GO) build $(PACKAGES); \
+	changed=$$({ git diff --name-only --diff-filter=d $(QUICK_BASE) -- '*.go'; git ls-files -o --exclude-standard -- '*.go'; } | xargs -r dirname | sort -u | sed 's|^|./|'); \
+	[ -z "$$changed" ] || $(BIN)/golangci-lint run $$changed; \
+	$(call run-tests,-short -skip '^TestOnServer',$(QUICK_PACKAGES)); }
 
 .PHONY: test-all
 test-all: verify lint test user-test race fuzz replay sticky-off claude-test compose-check ## test, and what needs system packages or more time

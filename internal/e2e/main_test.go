@@ -2,11 +2,14 @@ package e2e_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/omoi-dev/omoi/internal/apitest"
@@ -57,6 +60,10 @@ func run(m *testing.M) int {
 func judged(m *testing.M) int {
 	doc, err := apitest.Load("../../api/openapi.json")
 	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(5*runtime.GOMAXPROCS(0)/2)); err != nil { // each test waits half of its time; -parallel wins
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
