@@ -10,9 +10,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
-// tables lists what stands in the schema, goose's own table apart.
+// tables counts tables, sequences and views without those of goose.
 const tables = `SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-	WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'S') AND c.relname NOT LIKE 'goose%'`
+	WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'S', 'v') AND c.relname NOT LIKE 'goose%'`
 
 const functions = `SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'public'`
 
@@ -48,6 +48,14 @@ func TestMigrateDownLeavesNothingAndUpAgainIsTheSame(t *testing.T) {
 	require.Zero(t, count(t, pool, functions))
 	require.NoError(t, postgres.Migrate(t.Context(), url))
 	require.Equal(t, before, count(t, pool, tables))
+}
+
+func TestSchema_EveryTableHasAComment(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	require.Empty(t, one[string](t, pool, `SELECT coalesce(string_agg(c.relname, ' ' ORDER BY c.relname), '') FROM pg_class c
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v') AND NOT c.relispartition
+		AND c.relname <> 'goose_db_version' AND obj_description(c.oid) IS NULL`))
 }
 
 func TestStatusBeforeTheFirstMigration(t *testing.T) {

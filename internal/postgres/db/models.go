@@ -9,49 +9,76 @@ import (
 	"time"
 )
 
+// One alert: a condition that the reaper found and that needs an operator. The reaper deletes the row when the condition ends.
 type Alarm struct {
+	// unverified, or a provider and its host.
 	Source string
 	Text   string
 	Since  time.Time
-	At     time.Time
+	// Time of the last reaper pass that found the condition. Readers ignore alerts older than an hour.
+	At time.Time
 }
 
+// One API key of a user, without its secret.
 type ApiKey struct {
 	ID             string
 	OrganizationID string
 	Name           string
-	Prefix         string
-	Hash           []byte
-	Scopes         []string
-	CreatedAt      time.Time
-	LastUsedAt     *time.Time
-	ExpiresAt      *time.Time
-	RevokedAt      *time.Time
-	UserID         string
+	// First characters of the key, to tell keys apart. given: the key comes from outside, and none of its characters are stored.
+	Prefix string
+	// SHA-256 of the key.
+	Hash      []byte
+	Scopes    []string
+	CreatedAt time.Time
+	// Exact to a minute. Null: never used.
+	LastUsedAt *time.Time
+	// Null: never.
+	ExpiresAt *time.Time
+	// Null: not revoked.
+	RevokedAt *time.Time
+	// User for whom the key acts.
+	UserID string
 }
 
+// One execution of a task in one sandbox, written by activities of the task's workflow.
 type Attempt struct {
-	TaskID       string
-	Number       int32
-	SandboxID    string
-	Kind         string
-	RunID        string
-	Ordinal      int64
-	StartedAt    time.Time
-	AssignedAt   *time.Time
-	EndedAt      *time.Time
-	Outcome      string
+	TaskID string
+	// From 1.
+	Number    int32
+	SandboxID string
+	// first, retry, revision, replacement, resumed or validation.
+	Kind string
+	// Run that began the attempt.
+	RunID string
+	// Number of that write in the run: the activity may run twice and adds one row.
+	Ordinal   int64
+	StartedAt time.Time
+	// When the agent was assigned. Null: not yet.
+	AssignedAt *time.Time
+	// Null: running.
+	EndedAt *time.Time
+	// completed, failed, cancelled, replaced, revised, rejected (by this validator) or parked: suspended. Empty: running.
+	Outcome string
+	// Empty: none.
 	FailureClass string
-	Reason       string
-	StopReason   string
-	FeedbackID   *string
-	HeadCommit   *string
-	Credential   string
+	// Sentence for the public.
+	Reason string
+	// Why the agent stopped, as the agent reports; stuck_running or idle_timeout where omoi ended an idle agent.
+	StopReason string
+	// Text on which the attempt works, in texts. Null: none.
+	FeedbackID *string
+	// Newest commit of the attempt that omoi collected. Null: none.
+	HeadCommit *string
+	// Name of the credential that the agent uses, see omoi_credential. Empty: unknown.
+	Credential string
 }
 
+// One frame for WebSocket readers besides sandbox events, under its legacy name. Readers read in the order (xid, id), below omoi_bus_bound, so that no row is skipped.
 type BusEvent struct {
-	ID             int64
-	Xid            int64
+	ID int64
+	// Transaction that wrote the row.
+	Xid int64
+	// Null: of an unmanaged sandbox.
 	OrganizationID *string
 	EventType      string
 	EntityType     string
@@ -60,122 +87,183 @@ type BusEvent struct {
 	CreatedAt      time.Time
 }
 
+// One command: a recorded request to change a task. The row is also the command receipt.
 type Command struct {
-	ID        string
-	TaskID    string
-	Ordinal   *int64
-	Kind      string
-	Args      json.RawMessage
-	Sender    string
-	State     string
-	Reason    string
+	ID     string
+	TaskID string
+	// Order in which the commands of a task are sent.
+	Ordinal *int64
+	// pause and budget suspend a task; replace comes from the guardian.
+	Kind string
+	// Object by kind, for example reason, ok, sandbox_id and traceparent.
+	Args json.RawMessage
+	// Name of an API key, a sandbox, the guardian, omoi, or the temporal CLI.
+	Sender string
+	// carried_out: applied. refused: rejected.
+	State string
+	// Why the command was rejected or too late.
+	Reason string
+	// First run ID of the chain of runs that applies a start or retry. Null: no run has claimed the command.
 	ClaimedBy *string
 	CreatedAt time.Time
-	SentAt    *time.Time
+	// When the relay signaled the workflow. Null: not sent.
+	SentAt *time.Time
+	// When the state became final. Null: accepted.
 	SettledAt *time.Time
 }
 
+// One analysis of all active agents of an organization, per cycle of the conductor.
 type ConductorAnalysis struct {
-	ID                string
-	CycleID           string
-	OrganizationID    string
-	CoherenceScore    *float64
-	CoherenceAtMost   float64
-	SystemStatus      string
-	NumAgents         int32
-	Judged            int32
-	DuplicateCount    int32
-	TerminationCount  int32
+	ID string
+	// First run ID of the workflow.
+	CycleID        string
+	OrganizationID string
+	// 0 to 1. Null: too few agents are analyzed.
+	CoherenceScore *float64
+	// Score if every agent without an analysis does perfectly.
+	CoherenceAtMost float64
+	SystemStatus    string
+	NumAgents       int32
+	// Number of agents with a guardian analysis that is not unknown.
+	Judged         int32
+	DuplicateCount int32
+	// Number of agents whose work is done and whose sandbox runs.
+	TerminationCount int32
+	// Number of files that several agents change at the same time.
 	CoordinationCount int32
-	Details           json.RawMessage
-	CreatedAt         time.Time
+	// Phases, projects, load and recommendations.
+	Details   json.RawMessage
+	CreatedAt time.Time
 }
 
+// One encrypted key or token of a user, of a project, or, with neither, of the organization.
 type Credential struct {
 	ID             string
 	OrganizationID string
 	UserID         *string
 	ProjectID      *string
 	Kind           string
-	KeyID          string
-	Sealed         []byte
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
-	UsedAt         *time.Time
+	// ID of the encryption key of the installation, never the key.
+	KeyID string
+	// Nonce and AES-GCM, bound to organization, user, project, kind and key_id.
+	Sealed    []byte
+	CreatedAt time.Time
+	// When the secret was set. Re-encryption keeps the time.
+	UpdatedAt time.Time
+	// When a task last received the credential, exact to a minute. Null: never.
+	UsedAt *time.Time
 }
 
+// The cooldown of one credential that reached the rate limit of its model provider. Until the reset no task with the credential is admitted; then one task tries, and after a model answered that task the others follow at intervals. Written under the admission lock of the organization, and by the activities that prove a credential.
 type CredentialSleep struct {
 	OrganizationID string
-	Credential     string
-	Since          time.Time
-	Until          time.Time
-	Walls          int32
-	Stagger        time.Duration
-	Probe          *string
-	ProbedAt       *time.Time
-	Early          bool
-	ProvenAt       *time.Time
-	NextAt         time.Time
+	// Row and version of a credential, or installation and its name: nothing that is made of the secret.
+	Credential string
+	// Start of the cooldown.
+	Since time.Time
+	// Reset of the limit.
+	Until time.Time
+	// How often the limit was reached.
+	Walls int32
+	// Time between two admissions after the reset.
+	Stagger time.Duration
+	// Task that tries. Null: none.
+	Probe *string
+	// When that task was admitted.
+	ProbedAt *time.Time
+	// A user had the credential tried before the reset.
+	Early bool
+	// When a model answered. Null: not yet.
+	ProvenAt *time.Time
+	// When admission has to run.
+	NextAt time.Time
 }
 
+// One outgoing webhook, written with its diagnosis and sent until the receiver accepts.
 type Delivery struct {
+	// The same in every attempt to deliver.
 	ID          string
 	DiagnosisID string
-	Body        string
-	State       string
-	Tries       int32
-	Error       string
+	// The signed text.
+	Body string
+	// held: pending. done: delivered. given_up: failed.
+	State string
+	// Number of attempts to deliver.
+	Tries int32
+	// Error of the last attempt to deliver. Empty: none.
+	Error string
+	// Time of the next attempt to deliver.
 	DueAt       time.Time
 	DeliveredAt *time.Time
 	CreatedAt   time.Time
 }
 
+// One sandbox whose agent has shut down. Ingest deletes the row when the agent starts again.
 type Departure struct {
 	SandboxID string
 	LeftAt    time.Time
 }
 
+// One pair of tasks with similar work. A pair that a model called different stays, so that the model is asked once.
 type DetectedDuplicate struct {
-	ID                  string
+	ID string
+	// Newest analysis that found the pair. Null: deleted by retention.
 	ConductorAnalysisID *string
 	OrganizationID      string
 	Task1ID             string
 	Task2ID             string
-	Agent1ID            string
-	Agent2ID            string
-	IsDuplicate         bool
-	SpokenBy            string
-	SimilarityScore     float64
-	WorkDescription     string
-	Resources           json.RawMessage
-	Cycles              int32
-	CreatedAt           time.Time
-	SeenAt              time.Time
+	// Sandbox of task1 at that time.
+	Agent1ID string
+	// Sandbox of task2 at that time.
+	Agent2ID    string
+	IsDuplicate bool
+	// Source of the decision. Words do not change what a model decided.
+	SpokenBy string
+	// 0 to 1.
+	SimilarityScore float64
+	WorkDescription string
+	// Files that both tasks changed.
+	Resources json.RawMessage
+	// Number of cycles that found the pair.
+	Cycles    int32
+	CreatedAt time.Time
+	// Time of the last cycle that found the pair.
+	SeenAt time.Time
 }
 
+// One diagnosis: root cause and advice for repeated failures of a task, for its failed end, or for a ticket whose tasks failed in a row.
 type Diagnosis struct {
 	ID             string
 	OrganizationID string
 	ProjectID      string
 	TicketID       string
 	TaskID         string
-	Attempt        int32
-	Kind           string
-	FailureClass   string
-	SpokenBy       string
-	Said           json.RawMessage
-	Notice         string
-	MessageID      *string
-	CreatedAt      time.Time
-	EndedAt        time.Time
+	// Newest failed attempt. 0: the task failed before the first attempt.
+	Attempt      int32
+	Kind         string
+	FailureClass string
+	// Source of the cause.
+	SpokenBy string
+	// The whole diagnosis.
+	Said json.RawMessage
+	// Message to the agent of the next attempt: none, held (pending) or sent.
+	Notice string
+	// That message. Null: none was sent.
+	MessageID *string
+	CreatedAt time.Time
+	// completed_at of that end, since a retried task may fail again without a new attempt. Epoch: the task continued.
+	EndedAt time.Time
 }
 
+// One task with a failure that may need a diagnosis. Triggers add the row in the transaction of the failure, so that none is missed.
 type DiagnosisLook struct {
-	TaskID  string
+	TaskID string
+	// Counts failures: a check that began before the newest failure does not delete the row.
 	Changed int64
 	DueAt   time.Time
 }
 
+// One sandbox of an ended task, or one without a task that is deleted or lost.
 type EndedSandbox struct {
 	ID      string
 	Birth   time.Time
@@ -185,154 +273,231 @@ type EndedSandbox struct {
 	EndedAt interface{}
 }
 
+// One final task without a pending retry, none of whose sandboxes may exist or send events.
 type EndedTask struct {
 	ID      string
 	EndedAt *time.Time
 }
 
+// Counts of the first events of a sandbox by type. A reader writes the row when many events have come since; what a row says of 1 to upto never changes.
 type EventCount struct {
 	SandboxID string
-	Upto      int64
-	Types     json.RawMessage
-	Placed    int64
+	// The counts cover the numbers 1 to upto, which is the end of a block of event_places.
+	Upto int64
+	// Type -> [events, first sequence, last sequence].
+	Types json.RawMessage
+	// event_places covers 1 to placed. A row counts only where placed equals upto.
+	Placed int64
 }
 
+// The large fields of one event: written with the event, read with the full event, partitioned alike.
 type EventField struct {
 	SandboxID string
 	Sequence  int64
 	Birth     time.Time
-	Names     []string
-	Fields    json.RawMessage
+	// Names of the fields that the row of the event lacks. *: all of them.
+	Names []string
+	// A transcript is named, and stored in transcripts. Retention empties the object.
+	Fields json.RawMessage
 }
 
 type EventFieldsDefault struct {
 	SandboxID string
 	Sequence  int64
 	Birth     time.Time
-	Names     []string
-	Fields    json.RawMessage
+	// Names of the fields that the row of the event lacks. *: all of them.
+	Names []string
+	// A transcript is named, and stored in transcripts. Retention empties the object.
+	Fields json.RawMessage
 }
 
+// The events of one type among one block of 1000 numbers of a sandbox; a block without such events has no row. Readers write whole blocks, so that ingest pays nothing.
 type EventPlace struct {
 	SandboxID string
+	// Empty: all events but heartbeats.
 	EventType string
-	Block     int64
-	Before    int64
-	Places    []int16
+	// Holds the numbers 1000 * block + 1 to 1000 * block + 1000.
+	Block int64
+	// Number of events of the type in earlier blocks. 0 for the empty type.
+	Before int64
+	// Numbers in the block, 1 to 1000, ascending.
+	Places []int16
 }
 
+// One review, comment or failed check of a pull request, from a webhook, and its effect. Also the outbox: the row is updated in the transaction that writes the message or the follow-up task.
 type Feedback struct {
-	ID        string
-	Ordinal   *int64
-	Delivery  string
-	Digest    []byte
-	RootID    string
-	Kind      string
-	Subject   string
-	Commit    string
-	Author    string
-	Note      string
-	Said      string
-	Url       string
-	State     string
-	Reason    string
+	ID      string
+	Ordinal *int64
+	// ID of the delivery at the Git host.
+	Delivery string
+	// Hash of what was signed: a replay under another ID is a duplicate.
+	Digest []byte
+	// First task of the pull request.
+	RootID string
+	Kind   string
+	// Reported once for each pull request. Empty: reported every time.
+	Subject string
+	// Commit of a check. Empty: not a check.
+	Commit string
+	// Login. Empty: a machine.
+	Author string
+	// One line: author, kind and location.
+	Note string
+	// Text of the review or comment. May be empty.
+	Said string
+	Url  string
+	// held: pending. sent: message sent. heard: acknowledged. started: follow-up task created. ignored: no effect.
+	State  string
+	Reason string
+	// Task whose agent was sent the message, or that was created. Null: none.
 	TaskID    *string
 	MessageID *string
+	// When pending feedback is handled next.
 	DueAt     time.Time
 	CreatedAt time.Time
 }
 
+// One task that continues branch and pull request of a completed task because of feedback. The first task of a pull request, its root, has no row.
 type FollowUp struct {
-	TaskID  string
-	RootID  string
+	TaskID string
+	RootID string
+	// The task before.
 	Follows string
-	Round   int32
+	// From 1.
+	Round int32
 }
 
+// One task that admission has to evaluate again, since a task changed on which it depends.
 type GateLook struct {
 	OrganizationID string
 	TaskID         string
 }
 
+// One action of a user through the guardian's routes.
 type GuardianAction struct {
 	ID             string
 	OrganizationID string
 	ActionType     string
 	TargetEntity   string
+	// 1 worker, 2 watchdog, 3 monitor, 4 guardian, 5 system.
 	AuthorityLevel int32
 	Reason         string
-	InitiatedBy    string
-	ApprovedBy     *string
-	AuditLog       json.RawMessage
-	CommandID      *string
-	CreatedAt      time.Time
-	ExecutedAt     time.Time
-	RevertedAt     *time.Time
+	// The authenticated sender, not the name in the request.
+	InitiatedBy string
+	// Null: none.
+	ApprovedBy *string
+	// Values before and after.
+	AuditLog   json.RawMessage
+	CommandID  *string
+	CreatedAt  time.Time
+	ExecutedAt time.Time
+	// Null: not reverted.
+	RevertedAt *time.Time
 }
 
+// One analysis of an attempt by the guardian, with all input that is needed to repeat the analysis: subject, rules, and the events first_seen to last_seen, which never change.
 type GuardianAnalysis struct {
-	ID             string
+	ID string
+	// ID of a cycle, or of a request of a user.
 	CycleID        string
 	SandboxID      string
 	OrganizationID string
 	TaskID         string
 	Attempt        int32
-	SpokenBy       string
-	Verdict        string
+	// Source of the verdict.
+	SpokenBy string
+	Verdict  string
+	// 0 to 1. Null: unknown.
 	AlignmentScore *float64
 	NeedsSteering  bool
-	SteeringType   string
-	CurrentFocus   string
-	Confidence     float64
-	FirstSeen      int64
-	LastSeen       int64
-	Analysis       json.RawMessage
-	Subject        json.RawMessage
-	Rules          json.RawMessage
-	JudgedAt       time.Time
+	// guidance, correction or emergency. Empty: none.
+	SteeringType string
+	CurrentFocus string
+	// 0 to 1.
+	Confidence float64
+	// Sequence of the first event read. 0: no event.
+	FirstSeen int64
+	// Sequence of the last event read.
+	LastSeen int64
+	// The whole analysis with its findings and evidence.
+	Analysis json.RawMessage
+	// Input without the events.
+	Subject json.RawMessage
+	// Limits that the rules used.
+	Rules json.RawMessage
+	// Time to which ages in the input relate.
+	JudgedAt time.Time
 }
 
+// One cycle of the guardian over all active sandboxes.
 type GuardianCycle struct {
+	// First run ID of its workflow.
 	ID        string
 	StartedAt time.Time
-	EndedAt   *time.Time
-	Active    int32
-	Judged    int32
-	Standing  int32
-	Failed    int32
-	Acted     int32
+	// Null: running or interrupted.
+	EndedAt *time.Time
+	// Number of active sandboxes.
+	Active int32
+	// Number of new analyses.
+	Judged int32
+	// Number of sandboxes whose last analysis is still valid.
+	Standing int32
+	// Number of sandboxes whose analysis failed.
+	Failed int32
+	// Number of interventions.
+	Acted int32
 }
 
+// One machine that runs a worker. Its worker writes the row with each host heartbeat.
 type Host struct {
-	ID        string
+	// May be random; name is the readable one.
+	ID string
+	// Sandbox providers that the host offers.
 	Providers []string
-	Capacity  int32
-	SeenAt    time.Time
-	LostAt    *time.Time
-	Name      string
-	Version   string
-	Agents    []string
+	// Maximum number of sandboxes. 0: no limit.
+	Capacity int32
+	// Time of the last host heartbeat.
+	SeenAt time.Time
+	// When an operator marked the host as lost. Null: not lost; a later host heartbeat clears the mark.
+	LostAt *time.Time
+	// Host name of the machine. May be empty.
+	Name string
+	// Version of the worker that sent the last host heartbeat.
+	Version string
+	// Agent runtimes whose program the local sandboxes of the host can run, as its worker reports.
+	Agents []string
 }
 
+// One key with which a client created a task: a second request with the key returns that task.
 type IdempotencyKey struct {
 	OrganizationID string
 	Key            string
-	BodyHash       []byte
-	TaskID         string
-	CreatedAt      time.Time
+	// Hash of the request. The same key with another request is rejected.
+	BodyHash  []byte
+	TaskID    string
+	CreatedAt time.Time
 }
 
+// The one row of this database: the installation.
 type Installation struct {
-	One           bool
-	ID            string
-	Namespace     string
-	ReaperRests   bool
-	CreatedAt     time.Time
-	TokenKeyID    string
+	// Always true: the primary key allows one row.
+	One bool
+	// Label of every sandbox of this installation.
+	ID string
+	// Unused and empty.
+	Namespace string
+	// The reaper's schedule is paused: the relay resumes the schedule when a task starts.
+	ReaperRests bool
+	CreatedAt   time.Time
+	// ID of the key that signs sandbox tokens. A process with another key refuses to start.
+	TokenKeyID string
+	// Fingerprint of that key, never the key. Empty: no process has signed a token.
 	TokenKeyPrint string
 }
 
+// One intervention that the guardian decided for an attempt.
 type Intervention struct {
+	// Also the key of its message and of its command.
 	ID             string
 	AnalysisID     string
 	OrganizationID string
@@ -341,219 +506,355 @@ type Intervention struct {
 	Attempt        int32
 	Level          string
 	SteeringType   string
-	Content        string
-	Confidence     float64
-	Shadow         bool
-	State          string
-	Reason         string
-	MessageID      *string
-	CommandID      *string
-	PlannedAt      time.Time
-	SettledAt      *time.Time
+	// Text for the agent.
+	Content string
+	// 0 to 1.
+	Confidence float64
+	// Shadow mode: recorded, not executed.
+	Shadow bool
+	State  string
+	// Why this level, then the outcome.
+	Reason string
+	// Message of a nudge or an interrupt. Null: none.
+	MessageID *string
+	// Command of a replacement. Null: none.
+	CommandID *string
+	PlannedAt time.Time
+	// When the state became final. Null: planned.
+	SettledAt *time.Time
 }
 
+// One sandbox log that a reader requested, or that is stored for good.
 type LogLook struct {
-	SandboxID   string
+	SandboxID string
+	// A reader follows the log until then; a worker reads the log meanwhile. Null: no reader.
 	WantedUntil *time.Time
-	LookedAt    *time.Time
-	KeptAt      *time.Time
+	// When a worker had last read to the end. Null: never.
+	LookedAt *time.Time
+	// When the final end was stored: the log grows no more. Null: not final.
+	KeptAt *time.Time
 }
 
+// One part of a sandbox log.
 type LogPart struct {
 	SandboxID string
-	First     int64
-	Last      int64
-	Content   []byte
+	// Bytes of the log before this part.
+	First int64
+	// Bytes of the log up to the end of this part.
+	Last int64
+	// Without secrets, so that its length differs from last - first.
+	Content []byte
 }
 
+// One text sent to a running agent.
 type Message struct {
-	ID             string
-	SandboxID      string
-	Ordinal        *int64
-	Kind           string
-	Content        string
-	SenderKind     string
-	SenderID       *string
-	State          string
-	AcceptedAt     time.Time
-	DeliveredAt    *time.Time
-	LeaseUntil     *time.Time
-	Deliveries     int32
-	SettledAt      *time.Time
-	Reason         string
-	Taker          string
-	Injected       bool
-	AnsweredAt     *time.Time
-	KeyScope       *string
+	ID        string
+	SandboxID string
+	// Order of delivery; interrupts are first.
+	Ordinal    *int64
+	Kind       string
+	Content    string
+	SenderKind string
+	// Null: unknown.
+	SenderID *string
+	// Delivery status. taken_up: acknowledged. refused: rejected.
+	State      string
+	AcceptedAt time.Time
+	// Last delivery. Null: none.
+	DeliveredAt *time.Time
+	// End of the lease: then the message is delivered again. Null: not leased.
+	LeaseUntil *time.Time
+	// Number of deliveries.
+	Deliveries int32
+	// When the delivery status became final; of a delivered message: when a legacy worker is known to acknowledge no more. Null: open.
+	SettledAt *time.Time
+	// Why the message expired or was rejected. Empty: neither.
+	Reason string
+	// Consumer that acknowledged the message, by its own name: that consumer may acknowledge again. Empty: unnamed.
+	Taker string
+	// An event reports that the agent has the message.
+	Injected   bool
+	AnsweredAt *time.Time
+	// Scope of the idempotency key: inbox:<sandbox> or outbox:<sandbox>. Null: no key.
+	KeyScope *string
+	// Key of the sender: a second request with the key returns this message. Null: none.
 	IdempotencyKey *string
-	BodyHash       []byte
-	LeasedBy       string
+	// Hash of the request with the key.
+	BodyHash []byte
+	// Holder of the newest lease: one poll of omoi-agent or of a client that waits. Empty: a legacy worker.
+	LeasedBy string
 }
 
+// One sandbox whose usage may change, with the part of its usage that project_uses holds. A trigger of sandboxes adds the row.
 type OpenUse struct {
 	SandboxID string
 	ProjectID string
-	Tokens    float64
-	Usd       float64
-	Alive     float64
+	// Input and output tokens that project_uses holds.
+	Tokens float64
+	Usd    float64
+	// Seconds that project_uses holds.
+	Alive float64
 }
 
+// One tenant: owner of projects, users, API keys and credentials.
 type Organization struct {
-	ID        string
-	Name      string
-	Plan      string
-	MaxSlots  *int32
+	ID   string
+	Name string
+	// Sets the default concurrency limit, see omoi_plan_slots.
+	Plan string
+	// Concurrency limit. Null: that of the plan. 0: admits no task.
+	MaxSlots *int32
+	// Admits no task.
 	Paused    bool
 	CreatedAt time.Time
 }
 
+// One period in which a component sent no heartbeat, or in which the sandboxes of this machine were frozen.
 type Outage struct {
+	// intake, relay, or frozen: omoi dev was stopped, and the sandboxes of its machine with it. Frozen time counts neither against a budget nor as lifetime of a sandbox.
 	Part  string
 	Since time.Time
+	// Infinity while sandboxes are frozen.
 	Until time.Time
 }
 
+// One repository with its settings and limits.
 type Project struct {
-	ID                         string
-	OrganizationID             string
-	Name                       string
-	Description                string
-	Repo                       string
-	DefaultBranch              string
-	MaxSlots                   int32
-	Paused                     bool
+	ID             string
+	OrganizationID string
+	Name           string
+	Description    string
+	// owner/name, or an absolute path for local Git. Empty: none.
+	Repo string
+	// Empty: ask the repository.
+	DefaultBranch string
+	// Concurrency limit. 0: admits no task.
+	MaxSlots int32
+	// Admits no task.
+	Paused bool
+	// False: admits only tasks that a user requested, and tasks with force_execute.
 	AutonomousExecutionEnabled bool
-	Settings                   json.RawMessage
-	CreatedAt                  time.Time
-	UpdatedAt                  time.Time
-	AgentsMayMessage           bool
-	Setup                      string
-	SetupTimeoutS              int32
-	OnFeedback                 string
-	AutoSteering               *bool
-	Budget                     json.RawMessage
-	DeletedAt                  *time.Time
+	// Object of further settings, for example validate and model_prices.
+	Settings  json.RawMessage
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	// Agents of the project may send messages to each other.
+	AgentsMayMessage bool
+	// Shell command that runs in each sandbox before the agent. Empty: none.
+	Setup string
+	// Limit of the setup command in seconds. 0: the default.
+	SetupTimeoutS int32
+	// What reviews and failed checks of pull requests lead to: nothing, a message to the agent, or also a follow-up task.
+	OnFeedback string
+	// The guardian executes interventions. Null: as the installation is configured.
+	AutoSteering *bool
+	// Limits for all tasks of the project together: tokens, usd, wall_clock_s, sandbox_s. A missing key or 0: no limit.
+	Budget json.RawMessage
+	// Null: not deleted. A deleted project keeps its row, since tasks, deletion receipts and costs refer to the row.
+	DeletedAt *time.Time
 }
 
+// The last admission of a project: among equals the project with the oldest one is first. Admission alone writes the row, under its lock.
 type ProjectTurn struct {
 	ProjectID string
 	GrantedAt time.Time
 }
 
+// The usage of those sandboxes of a project whose usage is final, so that a budget does not sum thousands of rows. open_uses has the others. omoi_settle_uses alone writes the row.
 type ProjectUse struct {
 	ProjectID string
-	Tokens    float64
-	Usd       float64
-	Alive     float64
+	// Input and output tokens.
+	Tokens float64
+	Usd    float64
+	// Seconds of sandboxes.
+	Alive float64
 }
 
+// The state of a pull request that the Git host reported last.
 type PullState struct {
+	// First task of the pull request.
 	RootID string
 	State  string
-	At     time.Time
+	// By the clock of the Git host. An older report changes nothing.
+	At time.Time
 }
 
+// The last heartbeat of a component of omoi.
 type Pulse struct {
+	// intake, relay, guardian or conductor.
 	Part string
-	At   time.Time
+	// Time of the heartbeat; of guardian and conductor: the end of the last cycle.
+	At time.Time
 }
 
+// The outbox of one task: what a relay has to send to its workflow, and which relay sends.
 type Relay struct {
-	TaskID     string
-	SandboxID  *string
-	DueAt      *time.Time
-	Admit      bool
+	TaskID string
+	// Sandbox of the running attempt: only its events are relayed. Null: none.
+	SandboxID *string
+	// When a command or an admission is due. Null: nothing to send.
+	DueAt *time.Time
+	// The workflow has to be signaled that the task holds a slot.
+	Admit bool
+	// End of the lease; without leased_by: end of a pause after a failure. Null: neither.
 	LeaseUntil *time.Time
-	LeasedBy   string
-	Failures   int32
-	Bucket     float64
-	BucketAt   time.Time
-	Digests    int32
-	WindowAt   time.Time
-	Error      string
+	// Relay that holds the lease. Empty: none.
+	LeasedBy string
+	// Failures in a row. 0: the last attempt to send succeeded.
+	Failures int32
+	// Tokens of the token bucket that limits digests, at bucket_at.
+	Bucket   float64
+	BucketAt time.Time
+	// Digests sent since window_at. Above a limit the bucket fills more slowly.
+	Digests  int32
+	WindowAt time.Time
+	// Error of the last failure. Empty: none.
+	Error string
 }
 
+// One kind of data that retention removes of a sandbox or a task. The row is written before anything is removed.
 type Removal struct {
-	Subject   string
+	// ID of a sandbox; for branches and refs: of a task.
+	Subject string
+	// As in the settings of the group retention.
 	Kind      string
 	RemovedAt time.Time
-	Done      bool
+	// Nothing is left to remove.
+	Done bool
 }
 
+// The sandbox ledger: one sandbox that was ever requested, written before its creation. The first event of an unknown sandbox ID adds an unmanaged sandbox.
 type Sandbox struct {
-	ID             string
-	Birth          time.Time
+	ID string
+	// First day of the month of the row: partition of its events.
+	Birth time.Time
+	// Null: unmanaged.
 	OrganizationID *string
-	TaskID         *string
-	Attempt        *int32
-	Provider       string
-	ProviderID     *string
-	HostID         *string
-	State          string
-	Isolation      []string
-	Labels         json.RawMessage
-	CreatedAt      time.Time
-	AdoptedAt      *time.Time
-	StartedAt      *time.Time
-	EndedAt        *time.Time
-	DeletedAt      *time.Time
-	GoneAt         *time.Time
-	VerifiedAt     *time.Time
-	Salvage        json.RawMessage
-	CostUsd        float64
-	InputTokens    int64
-	OutputTokens   int64
-	Head           int64
-	SpoolID        *string
-	SpoolMark      int64
-	LastEventAt    *time.Time
-	LastBeatAt     *time.Time
-	LastWorkAt     *time.Time
-	Duplicates     int64
-	EventsDueAt    *time.Time
-	Relayed        int64
-	Counters       json.RawMessage
-	MadeAt         *time.Time
+	// Null: unmanaged, or of an unknown task.
+	TaskID *string
+	// Number of the attempt in its task. Null: unmanaged.
+	Attempt *int32
+	// local, docker, daytona, external, or bare: unmanaged.
+	Provider string
+	// ID at the provider. Null: the provider has given none.
+	ProviderID *string
+	// Host of a local or Docker sandbox. Null: bound to no host.
+	HostID *string
+	// intended, creating, running, deleting, gone or lost.
+	State string
+	// Active isolation features, as the provider reports.
+	Isolation []string
+	// Labels that the provider was given.
+	Labels json.RawMessage
+	// When the sandbox was requested.
+	CreatedAt time.Time
+	// When an existing sandbox was adopted; after deleted_at: when a sandbox whose deletion was verified reappeared.
+	AdoptedAt *time.Time
+	// When the agent started. Null: not started.
+	StartedAt *time.Time
+	// End of the attempt. Later events are late. Null: the attempt runs.
+	EndedAt *time.Time
+	// First request to delete.
+	DeletedAt *time.Time
+	// First absence check that found no sandbox. Null: may exist.
+	GoneAt *time.Time
+	// Second absence check: deletion verified. Null: not verified. Stays null for external and bare.
+	VerifiedAt *time.Time
+	// How uncommitted changes were saved: kind (none, ref, patch, lost), ref, files, bytes, lost_since, head, notes. Null: not yet known.
+	Salvage json.RawMessage
+	// Cost of models in USD, as the agent reports. 0: none, or unknown. omoi_meter writes cost and tokens.
+	CostUsd      float64
+	InputTokens  int64
+	OutputTokens int64
+	// Last sequence: events have the numbers 1 to head. 0: no event.
+	Head int64
+	// First spool that sent numbered events; further ones are in senders. Null: none.
+	SpoolID *string
+	// Watermark of that spool.
+	SpoolMark int64
+	// Time of the newest event. Null: no event.
+	LastEventAt *time.Time
+	// Time of the last heartbeat; every event counts as one.
+	LastBeatAt *time.Time
+	// Time of the newest event that counts as work. Null: none.
+	LastWorkAt *time.Time
+	// Number of rejected duplicates.
+	Duplicates int64
+	// When the relay has to send a digest. Null: nothing to send.
+	EventsDueAt *time.Time
+	// Last sequence that a digest covers.
+	Relayed int64
+	// Number of events 1 to relayed by type.
+	Counters json.RawMessage
+	// When the provider created the sandbox, as the provider says, else when the provider answered first. Null: the sandbox was never seen.
+	MadeAt *time.Time
+	// Configured price at that time, so that a later price changes no receipt. Null: no price.
 	PricePerSecond *float64
 	PriceCurrency  *string
-	Transport      string
-	ReadAt         *time.Time
-	Unsent         bool
-	Metered        int64
-	CostUnknown    bool
+	// push or pull. Empty: creation has not begun.
+	Transport string
+	// When a worker had read the spool to its end. Null: not read to its end, or push.
+	ReadAt *time.Time
+	// The spool held unsent events when the sandbox ended; these events are lost.
+	Unsent bool
+	// Last sequence that cost and tokens cover.
+	Metered int64
+	// The agent used a model without a known price: cost_usd holds nothing for that model.
+	CostUnknown bool
 }
 
+// One event of a sandbox. Partitions hold the sandboxes of one month each.
 type SandboxEvent struct {
 	SandboxID string
-	Sequence  int64
+	// Number of the event in its sandbox, 1..n without gaps.
+	Sequence int64
+	// As in sandboxes: the partition.
 	Birth     time.Time
 	EventType string
 	Source    string
 	EventData json.RawMessage
-	Late      bool
+	// Received after the end of the attempt.
+	Late bool
+	// When the event was stored, by the clock of the database.
 	CreatedAt time.Time
-	Cut       bool
-	Key       *string
-	ID        *string
+	// event_fields holds large fields of the event.
+	Cut bool
+	// ID by which the sender of a single event deduplicates. Null: none.
+	Key *string
+	// Event ID of the API, as ingest.EventID builds the text; legacy SQL selects the column.
+	ID *string
 }
 
 type SandboxEventsDefault struct {
 	SandboxID string
-	Sequence  int64
+	// Number of the event in its sandbox, 1..n without gaps.
+	Sequence int64
+	// As in sandboxes: the partition.
 	Birth     time.Time
 	EventType string
 	Source    string
 	EventData json.RawMessage
-	Late      bool
+	// Received after the end of the attempt.
+	Late bool
+	// When the event was stored, by the clock of the database.
 	CreatedAt time.Time
+	// event_fields holds large fields of the event.
+	Cut bool
+	// ID by which the sender of a single event deduplicates. Null: none.
+	Key *string
+	// Event ID of the API, as ingest.EventID builds the text; legacy SQL selects the column.
+	ID *string
 }
 
+// One spool of a sandbox besides sandboxes.spool_id.
 type Sender struct {
 	SandboxID string
 	SpoolID   string
-	Mark      int64
+	// Watermark: the numbers 1 to mark of the spool are stored.
+	Mark int64
 }
 
+// One slot that a task holds, from admission until publish ends. A slot belongs to the task, not to a run.
 type Slot struct {
 	TaskID         string
 	OrganizationID string
@@ -561,75 +862,114 @@ type Slot struct {
 	GrantedAt      time.Time
 }
 
+// Progress of the spec execution in a sandbox, by its spec.* events. Ingest writes the row with these events, under the lock of the sandbox row.
 type SpecProgress struct {
-	SandboxID            string
-	SpecID               string
-	Status               string
-	CurrentPhase         string
-	Progress             int32
-	PhaseData            json.RawMessage
-	Started              json.RawMessage
-	Completed            json.RawMessage
-	LastCompleted        *string
-	LastCompletedAt      *time.Time
+	SandboxID string
+	SpecID    string
+	Status    string
+	// Empty: none has started.
+	CurrentPhase string
+	// Percent, 0 to 100.
+	Progress int32
+	// Phase -> output.
+	PhaseData json.RawMessage
+	// Phase -> first start.
+	Started json.RawMessage
+	// Phase -> first completion.
+	Completed json.RawMessage
+	// Newest completed phase. Null: none.
+	LastCompleted   *string
+	LastCompletedAt *time.Time
+	// When the agent reported the completion of the whole execution. Null: not reported.
 	ExecutionCompletedAt *time.Time
-	ExecutionFailedAt    *time.Time
-	Criteria             json.RawMessage
-	UpdatedAt            time.Time
+	// When the agent reported the failure of the whole execution. Null: not reported.
+	ExecutionFailedAt *time.Time
+	// Completed criterion -> {requirement_id, at}.
+	Criteria  json.RawMessage
+	UpdatedAt time.Time
 }
 
+// One durable unit of agent work: one workflow, one branch, one pull request.
 type Task struct {
-	ID                string
-	OrganizationID    string
-	ProjectID         string
-	TicketID          string
-	Title             string
-	Description       string
-	TaskType          string
-	PhaseID           string
-	Priority          string
-	Mode              string
-	Agent             string
-	Provider          string
-	Continuous        bool
-	Person            bool
-	MaxRetries        int32
-	ExecutionConfig   json.RawMessage
-	Budget            json.RawMessage
-	DeadlineAt        *time.Time
-	Status            string
-	BlockedReason     string
-	SandboxID         *string
-	AssignedAgentID   *string
-	BranchName        *string
+	ID             string
+	OrganizationID string
+	ProjectID      string
+	TicketID       string
+	Title          string
+	Description    string
+	TaskType       string
+	PhaseID        string
+	Priority       string
+	Mode           string
+	// Agent runtime.
+	Agent string
+	// Sandbox provider; the field sandbox of the API.
+	Provider string
+	// Continuous mode: the agent repeats its work until the checks pass.
+	Continuous bool
+	// A user requested the task. False: omoi created the task.
+	Person     bool
+	MaxRetries int32
+	// Object of options of the creator, for example credentials, env, validator and force_execute. Values of env are encrypted.
+	ExecutionConfig json.RawMessage
+	// Limits of the task: tokens, usd, wall_clock_s, sandbox_s. A missing key or 0: no limit.
+	Budget json.RawMessage
+	// Raises the score as the time comes near. Null: none.
+	DeadlineAt *time.Time
+	Status     string
+	// Why a pending task is suspended or blocked. Empty: neither. The workflow writes the reason of a suspended task, admission that of a queued one.
+	BlockedReason string
+	// Sandbox of the running attempt; of an ended task the last one. Null: none.
+	SandboxID *string
+	// ID that the agent reported at its start. Null: none.
+	AssignedAgentID *string
+	BranchName      *string
+	// Commit from which the branch starts.
 	BaseCommit        *string
 	PullRequestUrl    *string
 	PullRequestNumber *int32
 	Result            json.RawMessage
-	ErrorMessage      *string
-	FailureClass      string
-	RetryCount        int32
-	RevisionCount     int32
-	ReplacementCount  int32
-	AttemptCount      int32
-	FirstRunID        string
-	RunID             string
-	Ordinal           int64
-	AssignedAt        *time.Time
-	StartedAt         *time.Time
-	CompletedAt       *time.Time
-	QueuedAt          *time.Time
-	QueuePosition     *int32
-	QueueReason       string
-	Score             float64
-	CreatedAt         time.Time
-	UpdatedAt         time.Time
-	Waiting           string
-	WaitingAt         *time.Time
-	UserID            *string
-	ValidationRounds  int32
+	// Sentence for the public. Null: the task has not failed.
+	ErrorMessage *string
+	// Empty: none.
+	FailureClass string
+	// Retries that count against max_retries.
+	RetryCount    int32
+	RevisionCount int32
+	// Attempts that the guardian replaced.
+	ReplacementCount int32
+	// Number of the newest attempt. 0: none.
+	AttemptCount int32
+	// First run of the chain of runs that owns the task; continue-as-new and reset keep the ID. Empty: no run has loaded the task.
+	FirstRunID string
+	// Run that may write the row. Empty: none.
+	RunID string
+	// Number of the last write of that run. A write with a lower number is outdated.
+	Ordinal    int64
+	AssignedAt *time.Time
+	StartedAt  *time.Time
+	// When the task ended, completed or not. Null: not ended.
+	CompletedAt *time.Time
+	// Since when the task waits for a slot. Null: the task does not wait for a slot.
+	QueuedAt *time.Time
+	// From 1, for the first 20 of a project. Null: further back, or not ready.
+	QueuePosition *int32
+	// Why the task waits in the queue, as a sentence. Empty: admission has not evaluated the task. Of a task suspended by a rate limit: until when.
+	QueueReason string
+	// Urgency in whole hundredths, see omoi_score. Above 0: the task lacks a slot only.
+	Score     float64
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	// What a task outside the queue waits for, as a sentence. Empty: nothing. Activities write the sentence.
+	Waiting   string
+	WaitingAt *time.Time
+	// User who requested the task. Null: unknown.
+	UserID *string
+	// Maximum number of validation rounds. 0: no validation.
+	ValidationRounds int32
 }
 
+// One task as lists show the task: all columns in their order, the result shortened.
 type TaskBrief struct {
 	ID                string
 	OrganizationID    string
@@ -682,19 +1022,23 @@ type TaskBrief struct {
 	ValidationRounds  int32
 }
 
+// One dependency: task_id starts after depends_on is completed.
 type TaskDependency struct {
 	TaskID    string
 	DependsOn string
 }
 
+// One long text that stays out of workflow histories; payloads hold its ID.
 type Text struct {
-	ID        string
-	TaskID    *string
+	ID     string
+	TaskID *string
+	// error, feedback, patch, patch_base64 or bundle_base64.
 	Kind      string
 	Content   string
 	CreatedAt time.Time
 }
 
+// One work item of a user: one or more tasks.
 type Ticket struct {
 	ID          string
 	ProjectID   string
@@ -702,27 +1046,38 @@ type Ticket struct {
 	Description string
 	TicketType  string
 	PhaseID     string
-	Status      string
-	Priority    string
-	Context     json.RawMessage
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	// Stays backlog. Readers get the status that omoi_ticket_status computes from the tasks.
+	Status   string
+	Priority string
+	// Object that the creator of the ticket passed.
+	Context   json.RawMessage
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
+// The session file of an agent in one attempt. omoi-agent sends the file in pieces; a piece must continue the text that received and sum describe.
 type Transcript struct {
+	// The run_id that omoi-agent sends; of a transcript inside an event: session- and a derived ID.
 	RunKey    string
 	TaskID    *string
 	SandboxID string
-	Metadata  json.RawMessage
+	// What the event with the transcript said about the session.
+	Metadata json.RawMessage
+	// Empty after retention removed the text.
 	Content   []byte
 	UpdatedAt time.Time
+	// Session that a later attempt resumes. Empty: the run key.
 	SessionID string
-	Received  int64
-	Sum       int64
+	// Bytes received, including bytes that were cut.
+	Received int64
+	// CRC-32C of the received bytes.
+	Sum int64
+	// Number of the oldest bytes that are no longer stored.
 	Cut       int64
 	CreatedAt time.Time
 }
 
+// One user, or a machine that has credentials of its own. Each organization has the user owner.
 type User struct {
 	ID             string
 	OrganizationID string
@@ -730,11 +1085,16 @@ type User struct {
 	CreatedAt      time.Time
 }
 
+// One accepted verdict of a validation: the end of a validation round.
 type ValidationReview struct {
-	TaskID          string
-	Round           int32
-	SandboxID       string
-	Attempt         int32
+	TaskID string
+	// From 1.
+	Round int32
+	// Sandbox of the validator. Empty: the verdict came from outside.
+	SandboxID string
+	// Attempt of the validator. 0: none.
+	Attempt int32
+	// Sender of the verdict, as in commands.
 	GivenBy         string
 	Passed          bool
 	Feedback        string
@@ -743,14 +1103,20 @@ type ValidationReview struct {
 	CreatedAt       time.Time
 }
 
+// One access session: a shell, exec or copy of an operator in a sandbox.
 type Visit struct {
 	ID             string
 	OrganizationID *string
-	SandboxID      string
-	Visitor        string
-	Kind           string
-	What           string
-	BeganAt        time.Time
-	EndedAt        *time.Time
-	Outcome        string
+	// Stays when the row of the sandbox is deleted.
+	SandboxID string
+	// Name of the user.
+	Visitor string
+	Kind    string
+	// Command or path, without secrets.
+	What    string
+	BeganAt time.Time
+	// Null: open, or the end was never reported.
+	EndedAt *time.Time
+	// Empty: none reported.
+	Outcome string
 }

@@ -248,8 +248,8 @@ type TailPlacesRow struct {
 	Places    []int64
 }
 
-// Places are numbers of events of one type; the type ” is all events but heartbeats. See the
-// migration 0032 for the blocks that readers make of them.
+// Places are numbers of events of one type; the type ” is all events but heartbeats. The comments of
+// the table event_places describe the blocks that readers make of them.
 // The places behind the last whole block, by type.
 func (q *Queries) TailPlaces(ctx context.Context, arg TailPlacesParams) ([]TailPlacesRow, error) {
 	rows, err := q.db.Query(ctx, tailPlaces,

@@ -1,5 +1,5 @@
--- Places are numbers of events of one type; the type '' is all events but heartbeats. See the
--- migration 0032 for the blocks that readers make of them.
+-- Places are numbers of events of one type; the type '' is all events but heartbeats. The comments of
+-- the table event_places describe the blocks that readers make of them.
 
 -- name: TailPlaces :many
 -- The places behind the last whole block, by type.

@@ -1,0 +1,1036 @@
+-- +goose Up
+
+-- Functions, each followed by the triggers that call it. SQL functions precede their callers.
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Tickets and tasks
+
+-- omoi_ticket_status returns the status of a ticket, by its tasks. A ticket whose tasks have not started, or whose started tasks
+-- are cancelled, is in the backlog.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_ticket_status(ticket uuid) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE
+        WHEN NOT coalesce(bool_or(t.status <> 'cancelled' AND (t.status <> 'pending' OR t.attempt_count > 0)), false) THEN 'backlog'
+        WHEN bool_or(t.status IN ('assigned', 'running', 'needs_revision')) THEN
+            CASE WHEN bool_and(t.mode = 'exploration') FILTER (WHERE t.status IN ('assigned', 'running', 'needs_revision'))
+                THEN 'analyzing' ELSE 'building' END
+        WHEN bool_or(t.status IN ('pending_validation', 'validating')) THEN 'testing'
+        WHEN NOT coalesce(bool_or(t.status = 'completed' OR t.attempt_count > 0), false) THEN 'backlog'
+        WHEN bool_and(t.status IN ('completed', 'cancelled')) AND bool_or(t.status = 'completed') THEN 'done'
+        WHEN bool_or(t.status = 'completed') AND bool_and(t.status IN ('completed', 'cancelled') OR t.mode = 'validation') THEN 'building-done'
+        ELSE 'building' END
+    FROM tasks t WHERE t.ticket_id = ticket;
+$$;
+-- +goose StatementEnd
+
+-- omoi_brief returns the part of a result that lists show. A result above 2048 bytes keeps 40 numbers, texts and booleans, and of each
+-- text 200 characters; truncated marks the result.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_brief(result jsonb) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+    IF octet_length(result::text) <= 2048 THEN
+        RETURN result;
+    ELSIF jsonb_typeof(result) <> 'object' THEN
+        RETURN '{"truncated": true}';
+    END IF;
+    RETURN (SELECT coalesce(jsonb_object_agg(key, CASE jsonb_typeof(value) WHEN 'string' THEN to_jsonb(left(value #>> '{}', 200)) ELSE value END), '{}')
+        FROM (SELECT key, value FROM jsonb_each(result)
+            WHERE octet_length(key) <= 100 AND (jsonb_typeof(value) IN ('string', 'boolean', 'null')
+                OR (jsonb_typeof(value) = 'number' AND octet_length(value::text) <= 40))
+            ORDER BY key LIMIT 40) AS short) || '{"truncated": true}';
+END $$;
+-- +goose StatementEnd
+
+CREATE VIEW task_briefs AS
+SELECT id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider,
+    continuous, person, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id,
+    assigned_agent_id, branch_name, base_commit, pull_request_url, pull_request_number, omoi_brief(result) AS result,
+    error_message, failure_class, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal,
+    assigned_at, started_at, completed_at, queued_at, queue_position, queue_reason, score, created_at, updated_at, waiting, waiting_at,
+    user_id, validation_rounds
+FROM tasks;
+COMMENT ON VIEW task_briefs IS 'One task as lists show the task: all columns in their order, the result shortened.';
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Sandboxes
+
+-- omoi_sandbox_state rejects an unknown state. A CHECK would run in each update of ingest; the trigger runs where a state is set.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_sandbox_state() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE check_violation USING MESSAGE = format('sandbox %s cannot be %L', NEW.id, NEW.state);
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER sandbox_state BEFORE INSERT OR UPDATE OF state ON sandboxes FOR EACH ROW
+    WHEN (NEW.state NOT IN ('intended', 'creating', 'running', 'deleting', 'gone', 'lost')) EXECUTE FUNCTION omoi_sandbox_state();
+
+-- omoi_at_work reports whether the sandbox of a task is active: its attempt runs, or is about to.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_at_work(status text, ended_at timestamptz) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT status IN ('assigned', 'running', 'validating') AND ended_at IS NULL;
+$$;
+-- +goose StatementEnd
+
+-- omoi_token_ended reports whether the token of a sandbox has expired: an hour after deletion was verified. Deletion of external and
+-- unmanaged sandboxes is not verified; gone_at counts instead.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_token_ended(verified_at timestamptz, provider text, state text, gone_at timestamptz)
+RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT (coalesce($1, CASE WHEN $2 IN ('external', 'bare') AND $3 = 'gone' THEN $4 END) < now() - interval '1 hour') IS TRUE
+$$;
+-- +goose StatementEnd
+
+-- omoi_gone returns when a sandbox ceased to cost time. Null: not yet. A lost sandbox counts until its attempt ended.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_gone(state text, ended_at timestamptz, gone_at timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN state = 'lost' THEN coalesce(gone_at, ended_at) ELSE gone_at END;
+$$;
+-- +goose StatementEnd
+
+-- omoi_frozen returns the seconds of a period in which the sandboxes of this machine were frozen.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_frozen(since timestamptz, until timestamptz) RETURNS float8 LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(sum(extract(epoch FROM least(o.until, $2) - greatest(o.since, $1))), 0)::float8
+    FROM outages o WHERE o.part = 'frozen' AND o.until > $1 AND o.since < $2;
+$$;
+-- +goose StatementEnd
+
+-- omoi_seconds_alive returns the lifetime of a sandbox in seconds: from its creation at the provider to the first absence check, without
+-- frozen time. A sandbox that was never seen at its provider has none.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_seconds_alive(provider text, created_at timestamptz, made_at timestamptz, started_at timestamptz, gone_at timestamptz)
+RETURNS double precision LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN made_at IS NULL AND started_at IS NULL AND provider NOT IN ('external', 'bare') THEN 0
+        ELSE extract(epoch FROM coalesce(gone_at, now()) - coalesce(made_at, started_at, created_at))
+            - CASE WHEN provider IN ('local', 'docker') THEN omoi_frozen(coalesce(made_at, started_at, created_at), coalesce(gone_at, now())) ELSE 0 END
+        END::double precision
+$$;
+-- +goose StatementEnd
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Events
+
+-- omoi_partition_of creates the partition of a table for the month of day. Where the default partition already holds rows of that
+-- month, they stay: nothing is lost, and nothing is moved.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_partition_of(parent text, day date) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    first date := date_trunc('month', day);
+    past  date := (date_trunc('month', day) + interval '1 month')::date;
+    name  text := parent || '_' || to_char(day, 'YYYYMM');
+    taken boolean;
+BEGIN
+    EXECUTE format('SELECT EXISTS (SELECT FROM %I WHERE birth >= $1 AND birth < $2)', parent || '_default') INTO taken USING first, past;
+    IF taken OR to_regclass(name) IS NOT NULL THEN
+        RETURN;
+    END IF;
+    EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES FROM (%L) TO (%L)', name, parent, first, past);
+EXCEPTION WHEN duplicate_table THEN
+    NULL;  -- another process was faster
+END $$;
+-- +goose StatementEnd
+
+-- omoi_partition creates the partitions of events for the month of day.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_partition(day date) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM omoi_partition_of('sandbox_events', day);
+    PERFORM omoi_partition_of('event_fields', day);
+END $$;
+-- +goose StatementEnd
+
+-- omoi_partitions creates the partitions of this month and the next.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_partitions() RETURNS void LANGUAGE sql AS $$
+    SELECT omoi_partition(current_date), omoi_partition((current_date + interval '1 month')::date);
+$$;
+-- +goose StatementEnd
+
+-- omoi_omitted returns the names of the fields that the row of an event lacks. Call omoi_omitted and omoi_whole only where cut is set:
+-- calls of SQL functions cost time.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_omitted(birth date, sandbox_id text, sequence bigint) RETURNS text[] LANGUAGE sql STABLE AS $$
+    SELECT f.names FROM event_fields f WHERE f.birth = $1 AND f.sandbox_id = $2 AND f.sequence = $3;
+$$;
+-- +goose StatementEnd
+
+-- omoi_whole returns the full data of an event.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_whole(birth date, sandbox_id text, sequence bigint, event_data jsonb) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT $4 || coalesce((SELECT f.fields FROM event_fields f WHERE f.birth = $1 AND f.sandbox_id = $2 AND f.sequence = $3), '{}');
+$$;
+-- +goose StatementEnd
+
+-- omoi_last_phase returns the last phase of a spec execution that has an output. Null: none.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_last_phase(phase_data jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT p.name FROM unnest(ARRAY['sync', 'tasks', 'design', 'requirements', 'prd', 'explore']) WITH ORDINALITY AS p(name, n)
+    WHERE $1 ? p.name ORDER BY p.n LIMIT 1;
+$$;
+-- +goose StatementEnd
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Messages, commands and relay
+
+-- omoi_expire_messages expires the open messages of a sandbox whose attempt ends, in every way an attempt can end. A delivered message
+-- that a legacy worker is known not to acknowledge stays delivered.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_expire_messages() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE messages SET state = 'expired', settled_at = now(), lease_until = NULL,
+        reason = 'The attempt ended before the agent took the message up.'
+    WHERE sandbox_id = NEW.id AND state IN ('accepted', 'delivered') AND settled_at IS NULL;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER sandbox_deaf AFTER UPDATE OF ended_at, state ON sandboxes FOR EACH ROW
+    WHEN ((NEW.ended_at IS NOT NULL OR NEW.state IN ('gone', 'lost'))
+        AND NOT (OLD.ended_at IS NOT NULL OR OLD.state IN ('gone', 'lost')))
+    EXECUTE FUNCTION omoi_expire_messages();
+
+-- omoi_ask adds a command and makes the task's relay row due.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_ask(task uuid, kind text, reason text, sender text) RETURNS uuid LANGUAGE sql AS $$
+    INSERT INTO commands (id, task_id, kind, args, sender) VALUES (gen_random_uuid(), $1, $2, jsonb_build_object('reason', $3), $4);
+    INSERT INTO relay (task_id, due_at) VALUES ($1, now())
+    ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(relay.due_at, now()), now());
+    SELECT $1;
+$$;
+-- +goose StatementEnd
+
+-- omoi_relay_due notifies the relays of all processes, after the commit. Events do not come this way: ingest notifies the relay of its
+-- own process.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_relay_due() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('omoi_relay', '');
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER relay_due AFTER INSERT OR UPDATE OF due_at ON relay FOR EACH ROW
+    WHEN (NEW.due_at IS NOT NULL AND NEW.due_at <= now()) EXECUTE FUNCTION omoi_relay_due();
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Usage and budgets
+
+-- omoi_number returns a JSON number between 0 and 1e15; anything else counts as 0.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_number(value jsonb) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN jsonb_typeof(value) = 'number' THEN least(greatest((value #>> '{}')::numeric, 0), 1e15)::float8 ELSE 0 END;
+$$;
+-- +goose StatementEnd
+
+-- omoi_meter adds up what the events of a sandbox report of its use of models. An agent reports sums since its start, so that the largest
+-- counts. The sum at an end is the bill and replaces earlier estimates. A model without a known price costs nothing and makes the cost
+-- unknown; so do tokens without a price at an end.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_meter(box text) RETURNS void LANGUAGE sql AS $$
+    WITH b AS MATERIALIZED (
+        SELECT id, birth, metered, head, cost_usd, input_tokens, output_tokens FROM sandboxes WHERE id = box AND head > metered
+    ), said AS (
+        SELECT e.sequence, e.event_data AS d, e.event_type IN ('agent.completed', 'agent.error', 'agent.failed', 'continuous.completed') AS ended
+        FROM b JOIN sandbox_events e ON e.birth = b.birth AND e.sandbox_id = b.id AND e.sequence > b.metered AND e.sequence <= b.head
+        WHERE e.event_type IN ('agent.assistant_message', 'agent.completed', 'agent.error', 'agent.failed',
+            'iteration.started', 'iteration.completed', 'iteration.failed', 'continuous.completed')
+    ), told AS (
+        SELECT 0::bigint AS sequence, false AS ended, v.what, v.figure
+        FROM b, LATERAL (VALUES ('usd', b.cost_usd), ('sent', b.input_tokens::float8), ('got', b.output_tokens::float8)) v(what, figure)
+        UNION ALL
+        SELECT s.sequence, s.ended, v.what, v.figure FROM said s, LATERAL (VALUES
+            ('usd', greatest(omoi_number(d -> 'total_cost_usd'), CASE WHEN ended THEN omoi_number(d -> 'cost_usd') END)),
+            ('sent', greatest(omoi_number(d #> '{total_usage,input_tokens}'), CASE WHEN ended THEN omoi_number(d -> 'input_tokens') END)),
+            ('got', greatest(omoi_number(d #> '{total_usage,output_tokens}'), CASE WHEN ended THEN omoi_number(d -> 'output_tokens') END))) v(what, figure)
+        WHERE v.figure > 0
+    ), billed AS (
+        SELECT *, coalesce(max(sequence) FILTER (WHERE ended) OVER (PARTITION BY what), 0) AS bill FROM told
+    ), sums AS (
+        SELECT max(figure) FILTER (WHERE what = 'usd') AS usd, max(figure) FILTER (WHERE what = 'sent') AS sent,
+            max(figure) FILTER (WHERE what = 'got') AS got
+        FROM billed WHERE sequence >= bill
+    )
+    UPDATE sandboxes s SET metered = b.head, cost_usd = u.usd, input_tokens = u.sent::bigint, output_tokens = u.got::bigint,
+        cost_unknown = s.cost_unknown OR EXISTS (SELECT FROM said WHERE d -> 'cost_unknown' = 'true'
+            OR ended AND 'number' NOT IN (coalesce(jsonb_typeof(d -> 'total_cost_usd'), ''), coalesce(jsonb_typeof(d -> 'cost_usd'), ''))
+            AND greatest(omoi_number(d -> 'input_tokens'), omoi_number(d -> 'output_tokens'),
+                omoi_number(d #> '{total_usage,input_tokens}'), omoi_number(d #> '{total_usage,output_tokens}')) > 0)
+    FROM b, sums u WHERE s.id = b.id AND s.metered = b.metered;
+$$;
+-- +goose StatementEnd
+
+-- omoi_meter_live runs omoi_meter for the active sandboxes that a budget binds.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_meter_live() RETURNS void LANGUAGE sql AS $$
+    SELECT omoi_meter(s.id) FROM slots h JOIN tasks t ON t.id = h.task_id JOIN projects p ON p.id = t.project_id
+    JOIN sandboxes s ON s.task_id = t.id AND s.ended_at IS NULL AND s.head > s.metered
+    WHERE t.budget <> '{}' OR p.budget <> '{}' ORDER BY s.id;
+$$;
+-- +goose StatementEnd
+
+-- omoi_use returns the usage of a sandbox by now.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_use(b sandboxes) RETURNS TABLE (tokens float8, usd float8, alive float8) LANGUAGE sql STABLE AS $$
+    SELECT (b.input_tokens + b.output_tokens)::float8, b.cost_usd,
+        omoi_seconds_alive(b.provider, b.created_at, b.made_at, b.started_at, omoi_gone(b.state, b.ended_at, b.gone_at));
+$$;
+-- +goose StatementEnd
+
+-- omoi_open_use notes that the usage of a sandbox may change.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_open_use() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' OR OLD.task_id IS NULL THEN
+        INSERT INTO open_uses SELECT NEW.id, t.project_id, 0, 0, 0 FROM tasks t WHERE t.id = NEW.task_id ON CONFLICT DO NOTHING;
+    ELSE    -- project_uses holds the former usage, or the row exists
+        INSERT INTO open_uses SELECT NEW.id, t.project_id, u.tokens, u.usd, u.alive FROM tasks t, omoi_use(OLD) u WHERE t.id = NEW.task_id
+        ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER use_opened AFTER INSERT ON sandboxes FOR EACH ROW WHEN (NEW.task_id IS NOT NULL) EXECUTE FUNCTION omoi_open_use();
+CREATE TRIGGER use_changed AFTER UPDATE OF task_id, cost_usd, input_tokens, output_tokens, state, made_at, started_at, ended_at, gone_at ON sandboxes
+    FOR EACH ROW WHEN (NEW.task_id IS NOT NULL AND (OLD.task_id, OLD.cost_usd, OLD.input_tokens, OLD.output_tokens, OLD.state, OLD.made_at, OLD.started_at, OLD.ended_at, OLD.gone_at)
+        IS DISTINCT FROM (NEW.task_id, NEW.cost_usd, NEW.input_tokens, NEW.output_tokens, NEW.state, NEW.made_at, NEW.started_at, NEW.ended_at, NEW.gone_at))
+    EXECUTE FUNCTION omoi_open_use();
+
+-- omoi_settle_uses adds final usage to the sums of the projects that have a budget.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_settle_uses() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    done text[];
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('omoi budgets', 0));
+    done := ARRAY(SELECT b.id FROM projects p JOIN open_uses o ON o.project_id = p.id JOIN sandboxes b ON b.id = o.sandbox_id
+        WHERE p.budget <> '{}' AND omoi_gone(b.state, b.ended_at, b.gone_at) IS NOT NULL FOR NO KEY UPDATE OF b SKIP LOCKED);
+    WITH closed AS (DELETE FROM open_uses WHERE sandbox_id = ANY (done) RETURNING *)
+    INSERT INTO project_uses AS u (project_id, tokens, usd, alive)
+    SELECT c.project_id, sum(n.tokens - c.tokens), sum(n.usd - c.usd), sum(n.alive - c.alive)
+    FROM closed c JOIN sandboxes b ON b.id = c.sandbox_id CROSS JOIN LATERAL omoi_use(b) n GROUP BY c.project_id
+    ON CONFLICT (project_id) DO UPDATE SET tokens = u.tokens + excluded.tokens, usd = u.usd + excluded.usd, alive = u.alive + excluded.alive;
+END $$;
+-- +goose StatementEnd
+
+-- omoi_task_use returns the usage of a task by now. Frozen time does not count against its wall clock, unless the task has a sandbox
+-- elsewhere: such a sandbox is never frozen.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_task_use(task uuid) RETURNS TABLE (what text, used float8) LANGUAGE sql STABLE AS $$
+    SELECT v.what, v.used FROM (
+        SELECT coalesce(sum(b.input_tokens + b.output_tokens), 0)::float8 AS tokens, coalesce(sum(b.cost_usd), 0)::float8 AS usd,
+            coalesce(sum(omoi_seconds_alive(b.provider, b.created_at, b.made_at, b.started_at, omoi_gone(b.state, b.ended_at, b.gone_at))), 0)::float8 AS alive
+        FROM sandboxes b WHERE b.task_id = $1) s, tasks t,
+    LATERAL (VALUES ('tokens', s.tokens), ('usd', s.usd), ('sandbox_s', s.alive),
+        ('wall_clock_s', extract(epoch FROM coalesce(t.completed_at, now()) - t.created_at)::float8
+            - CASE WHEN t.provider IN ('local', 'docker') OR NOT EXISTS (SELECT FROM sandboxes b WHERE b.task_id = t.id)
+                THEN omoi_frozen(t.created_at, coalesce(t.completed_at, now())) ELSE 0 END)) v(what, used)
+    WHERE t.id = $1;
+$$;
+-- +goose StatementEnd
+
+-- omoi_project_use returns the usage of all tasks of a project by now. Its wall clock runs from the creation of the project.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_project_use(project uuid) RETURNS TABLE (what text, used float8) LANGUAGE sql STABLE AS $$
+    SELECT v.what, v.used FROM (
+        SELECT coalesce(sum(tokens), 0) AS tokens, coalesce(sum(usd), 0) AS usd, coalesce(sum(alive), 0) AS alive FROM (
+            SELECT tokens, usd, alive FROM project_uses WHERE project_id = $1
+            UNION ALL
+            SELECT n.tokens - o.tokens, n.usd - o.usd, n.alive - o.alive
+            FROM open_uses o JOIN sandboxes b ON b.id = o.sandbox_id CROSS JOIN LATERAL omoi_use(b) n WHERE o.project_id = $1) parts
+        ) s, projects p,
+    LATERAL (VALUES ('tokens', s.tokens), ('usd', s.usd), ('sandbox_s', s.alive),
+        ('wall_clock_s', extract(epoch FROM now() - p.created_at)::float8 - omoi_frozen(p.created_at, now()))) v(what, used)
+    WHERE p.id = $1;
+$$;
+-- +goose StatementEnd
+
+-- omoi_task_limits returns the limits of a task with its usage.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_task_limits(task uuid) RETURNS TABLE (scope text, what text, used float8, most float8) LANGUAGE sql STABLE AS $$
+    SELECT 'task', u.what, u.used, omoi_number(t.budget -> u.what) FROM tasks t, omoi_task_use($1) u
+    WHERE t.id = $1 AND t.budget <> '{}' AND omoi_number(t.budget -> u.what) > 0;
+$$;
+-- +goose StatementEnd
+
+-- omoi_project_limits returns the limits of a project with its usage.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_project_limits(project uuid) RETURNS TABLE (scope text, what text, used float8, most float8) LANGUAGE sql STABLE AS $$
+    SELECT 'project', u.what, u.used, omoi_number(p.budget -> u.what) FROM projects p, omoi_project_use($1) u
+    WHERE p.id = $1 AND p.budget <> '{}' AND omoi_number(p.budget -> u.what) > 0;
+$$;
+-- +goose StatementEnd
+
+-- omoi_limits returns the limits of a task and of its project.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_limits(task uuid) RETURNS TABLE (scope text, what text, used float8, most float8) LANGUAGE sql STABLE AS $$
+    SELECT * FROM omoi_task_limits($1) UNION ALL SELECT l.* FROM tasks t, omoi_project_limits(t.project_id) l WHERE t.id = $1;
+$$;
+-- +goose StatementEnd
+
+-- omoi_spent reports whether a limit of a task or of its project is used up.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_spent(task uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM omoi_limits($1) WHERE used >= most);
+$$;
+-- +goose StatementEnd
+
+-- omoi_in_words returns how much of a limit is used, as text. The words for the wall clock fit tasks and projects.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_in_words(what text, used float8, most float8) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE what WHEN 'usd' THEN format('%s of %s USD', round(used::numeric, 2), round(most::numeric, 2))
+        WHEN 'tokens' THEN format('%s of %s tokens', round(used), round(most))
+        WHEN 'sandbox_s' THEN format('%s of %s seconds of sandboxes', round(used), round(most))
+        ELSE format('%s of %s seconds by the clock', round(used), round(most)) END;
+$$;
+-- +goose StatementEnd
+
+-- omoi_over_task returns why a task waits for its own budget. Empty: the budget is not used up.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_over_task(task uuid) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT coalesce((SELECT 'waiting: its budget is spent, ' || omoi_in_words(what, used, most) FROM omoi_task_limits($1) WHERE used >= most LIMIT 1), '');
+$$;
+-- +goose StatementEnd
+
+-- omoi_over_project returns why tasks wait for the budget of a project. Empty: the budget is not used up.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_over_project(project uuid) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT coalesce((SELECT 'waiting: the budget of its project is spent, ' || omoi_in_words(what, used, most)
+        FROM omoi_project_limits($1) WHERE used >= most LIMIT 1), '');
+$$;
+-- +goose StatementEnd
+
+-- omoi_budget_room returns how many tasks more the budget of a project admits. Null: any number. Each task with a slot reserves a tenth of
+-- the limit, less the usage of its sandbox, which the usage of the project contains.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_budget_room(project uuid) RETURNS integer LANGUAGE sql STABLE AS $$
+    SELECT min(greatest(ceil((l.most - l.used - h.reserved) / (l.most / 10)), 0))::integer
+    FROM omoi_project_limits($1) l CROSS JOIN LATERAL (
+        SELECT coalesce(sum(greatest(l.most / 10 - coalesce(CASE l.what WHEN 'usd' THEN b.cost_usd WHEN 'tokens' THEN b.input_tokens + b.output_tokens
+            ELSE omoi_seconds_alive(b.provider, b.created_at, b.made_at, b.started_at, b.gone_at) END, 0), 0)), 0) AS reserved
+        FROM slots s JOIN tasks t ON t.id = s.task_id
+        LEFT JOIN sandboxes b ON b.task_id = t.id AND b.attempt = t.attempt_count AND b.ended_at IS NULL
+        WHERE s.project_id = $1) h
+    WHERE l.what <> 'wall_clock_s';
+$$;
+-- +goose StatementEnd
+
+-- omoi_limits_at_work returns the limits of all tasks with a slot. The usage of a project is summed up once.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_limits_at_work() RETURNS TABLE (task uuid, scope text, what text, used float8, most float8) LANGUAGE sql STABLE AS $$
+    WITH w AS MATERIALIZED (
+        SELECT t.id, t.project_id, t.budget <> '{}' AS own, p.budget <> '{}' AS shared
+        FROM slots h JOIN tasks t ON t.id = h.task_id JOIN projects p ON p.id = t.project_id
+        WHERE (t.budget <> '{}' OR p.budget <> '{}') AND t.status NOT IN ('completed', 'failed', 'cancelled')
+    )
+    SELECT w.id, l.* FROM w CROSS JOIN LATERAL omoi_task_limits(w.id) l WHERE w.own
+    UNION ALL
+    SELECT w.id, l.* FROM (SELECT DISTINCT project_id FROM w WHERE shared) p CROSS JOIN LATERAL omoi_project_limits(p.project_id) l
+    JOIN w USING (project_id);
+$$;
+-- +goose StatementEnd
+
+-- omoi_near_limits returns the agents that have used four fifths of a limit and have received no message about that.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_near_limits() RETURNS TABLE (sandbox_id text, scope text, key text, words text) LANGUAGE sql STABLE AS $$
+    SELECT b.id, l.scope, k.key, omoi_in_words(l.what, l.used, l.most)
+    FROM omoi_limits_at_work() l CROSS JOIN LATERAL concat_ws(' ', 'budget', l.scope, l.what, l.most) k(key)
+    JOIN tasks t ON t.id = l.task
+    JOIN sandboxes b ON b.task_id = t.id AND b.attempt = t.attempt_count AND b.ended_at IS NULL AND b.started_at IS NOT NULL
+    WHERE l.used >= 0.8 * l.most AND l.used < l.most
+        AND NOT EXISTS (SELECT FROM messages m WHERE m.key_scope = 'inbox:' || b.id AND m.idempotency_key = k.key)
+    ORDER BY b.id, k.key LIMIT 100;
+$$;
+-- +goose StatementEnd
+
+-- omoi_park_spent adds a command for each task with a slot whose budget, or whose project's budget, is used up: the command suspends the
+-- task. Each attempt gets one command.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_park_spent() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    asked integer;
+    orgs uuid[];
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('omoi budgets', 0));
+    WITH over AS MATERIALIZED (     -- of two limits that of the task is named
+        SELECT DISTINCT ON (t.id) t.id, t.organization_id, CASE l.scope WHEN 'task' THEN 'its budget' ELSE 'the budget of its project' END
+            || ' is spent, ' || omoi_in_words(l.what, l.used, l.most) AS reason
+        FROM omoi_limits_at_work() l JOIN tasks t ON t.id = l.task
+        WHERE l.used >= l.most AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'budget' AND (c.state = 'accepted'
+            OR c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = t.id), '-infinity')))
+        ORDER BY t.id, l.scope DESC
+    )
+    SELECT count(omoi_ask(id, 'budget', reason, 'omoi')), array_agg(DISTINCT organization_id) INTO asked, orgs FROM over;
+    PERFORM omoi_grant(org) FROM unnest(orgs) AS org;   -- updates the reasons of queued tasks
+END $$;
+-- +goose StatementEnd
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Credentials and their cooldowns
+
+-- omoi_credential returns the name of the credential that the agent of a task uses, as package credential chooses: that of the user, of the
+-- project, of the organization, of the installation. A task has a name of its own where omoi knows no credential, or several of which
+-- the agent may use any.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_credential(task uuid) RETURNS text LANGUAGE sql STABLE AS $$
+    WITH t AS (
+        SELECT id, organization_id, user_id, project_id, CASE
+            WHEN jsonb_typeof(execution_config -> 'credentials') = 'array' THEN
+                (SELECT min(name) FROM jsonb_array_elements_text(execution_config -> 'credentials') AS name
+                WHERE name <> 'github' AND (agent <> 'claude' OR name IN ('model', 'claude_oauth', 'anthropic')) HAVING count(*) = 1)
+            WHEN execution_config -> 'env' ?| ARRAY['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_BASE_URL',
+                'CLAUDE_CODE_OAUTH_TOKEN', 'CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX'] THEN NULL
+            WHEN agent IN ('claude', 'command') THEN 'model' END AS name
+        FROM tasks WHERE id = $1
+    )
+    SELECT CASE WHEN t.name IS NULL THEN 'task ' || t.id ELSE coalesce((
+        SELECT format('%s %s', c.id, extract(epoch FROM c.updated_at)) FROM credentials c
+        WHERE c.organization_id = t.organization_id
+            AND c.kind = ANY (CASE t.name WHEN 'model' THEN ARRAY['claude_oauth', 'anthropic'] ELSE ARRAY[t.name] END)
+            AND (c.user_id = t.user_id OR c.user_id IS NULL AND (c.project_id = t.project_id OR c.project_id IS NULL))
+        ORDER BY c.user_id IS NULL, c.project_id IS NULL, c.kind <> 'claude_oauth' LIMIT 1), 'installation ' || t.name) END
+    FROM t;
+$$;
+-- +goose StatementEnd
+
+-- omoi_wall starts the cooldown of the credential of an attempt that reached the rate limit of its model provider: until the reset that the
+-- agent reported, at most six hours, else for the duration pause. An agent must not block others for long: afterwards one task tries and
+-- shows whether the limit still holds. An agent with a credential of its own blocks no other.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_wall(met uuid, attempt integer, reset timestamptz, pause interval, apart interval) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    org  uuid := (SELECT organization_id FROM tasks WHERE id = met);
+    name text := coalesce(nullif((SELECT a.credential FROM attempts a WHERE a.task_id = met AND a.number = attempt), ''), omoi_credential(met));
+    wake timestamptz := CASE WHEN reset IS NULL THEN clock_timestamp() + pause
+        ELSE least(greatest(reset, clock_timestamp() + apart), clock_timestamp() + interval '6 hours') END;
+BEGIN
+    IF name LIKE 'task %' THEN
+        RETURN; -- no other task uses the credential, and the workflow of the task waits
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
+    INSERT INTO credential_sleeps AS s (organization_id, credential, until, stagger, next_at) VALUES (org, name, wake, apart, wake)
+    ON CONFLICT (organization_id, credential) DO UPDATE SET until = greatest(s.until, excluded.until), walls = s.walls + 1,
+        since = CASE WHEN s.proven_at IS NOT NULL OR s.until <= clock_timestamp() THEN clock_timestamp() ELSE s.since END,
+        stagger = excluded.stagger, next_at = greatest(s.until, excluded.until), proven_at = NULL,
+        early = s.early AND s.until > clock_timestamp(),
+        probe = CASE WHEN s.probe = met OR s.proven_at IS NOT NULL THEN NULL ELSE s.probe END;
+END $$;
+-- +goose StatementEnd
+
+-- omoi_probes checks the tasks that try a credential. After a model answered, the others follow; after a task ended without an answer,
+-- another task may try. A cooldown for which no task waits is deleted after a minute.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_probes(org uuid) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE credential_sleeps s SET proven_at = clock_timestamp(), next_at = clock_timestamp()
+    WHERE s.organization_id = org AND s.probe IS NOT NULL AND s.proven_at IS NULL AND (
+        EXISTS (SELECT FROM tasks t WHERE t.id = s.probe AND t.status = 'completed')
+        OR EXISTS (SELECT FROM sandboxes b JOIN sandbox_events e ON e.birth = b.birth AND e.sandbox_id = b.id
+            WHERE b.task_id = s.probe AND b.created_at >= s.probed_at AND e.event_type IN ('agent.tool_use',
+                'agent.tool_completed', 'agent.completed', 'iteration.completed', 'continuous.completed')));
+    UPDATE credential_sleeps s SET probe = NULL WHERE s.organization_id = org AND s.probe IS NOT NULL AND s.proven_at IS NULL
+        AND NOT EXISTS (SELECT FROM slots h WHERE h.task_id = s.probe);
+    DELETE FROM credential_sleeps s WHERE s.organization_id = org AND s.probe IS NULL AND s.proven_at IS NULL
+            AND s.until < clock_timestamp() - interval '1 minute' AND NOT EXISTS (
+                SELECT FROM tasks t WHERE t.organization_id = org AND t.status = 'pending' AND t.blocked_reason = 'provider_limit')
+        OR s.organization_id = org AND s.proven_at IS NOT NULL AND s.next_at < clock_timestamp() - interval '1 minute';
+    UPDATE credential_sleeps s SET next_at = greatest(s.until, clock_timestamp() + s.stagger)
+    WHERE s.organization_id = org AND s.proven_at IS NULL AND s.next_at <= clock_timestamp();
+END $$;
+-- +goose StatementEnd
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Admission
+
+-- omoi_plan_slots returns the concurrency limit of a plan. Null: no limit. The limit of an organization takes precedence.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_plan_slots(plan text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE plan WHEN 'free' THEN 1 WHEN 'pro' THEN 3 WHEN 'lifetime' THEN 5 WHEN 'team' THEN 10 END;
+$$;
+-- +goose StatementEnd
+
+-- omoi_score returns how urgent a task is: 0.45 priority, 0.20 age, 0.15 deadline, 0.15 dependent tasks, 0.05 remaining retries; a quarter
+-- more with a deadline within 15 minutes; at least 0.6 after two hours. Ages are in seconds; slack is the time to the deadline, null
+-- without one. A single expression, so that the plan of admission inlines the function.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_score(priority text, waited float8, slack float8, behind bigint, retries integer, most integer)
+RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT greatest(CASE WHEN waited >= 7200 THEN 0.6::float8 ELSE 0 END,
+        (0.45::float8 * CASE priority WHEN 'CRITICAL' THEN 1.0::float8 WHEN 'HIGH' THEN 0.75 WHEN 'MEDIUM' THEN 0.5 ELSE 0.25 END
+        + 0.20::float8 * least(waited / 3600, 1)
+        + 0.15::float8 * CASE WHEN slack < 0 THEN 1::float8 ELSE greatest(1 - slack / 900, 0) END
+        + 0.15::float8 * least(behind / 10.0::float8, 1)
+        + 0.05::float8 * greatest(1 - retries / greatest(most, 1)::float8, 0))
+        * CASE WHEN slack BETWEEN 0 AND 900 THEN 1.25::float8 ELSE 1 END)
+$$;
+-- +goose StatementEnd
+
+-- omoi_look_again has admission evaluate the dependents of a task again when the task ends or is retried.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_look_again() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO gate_looks (organization_id, task_id)
+    SELECT NEW.organization_id, d.task_id FROM task_dependencies d WHERE d.depends_on = NEW.id;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER task_ended AFTER UPDATE OF status ON tasks FOR EACH ROW
+    WHEN (OLD.status IS DISTINCT FROM NEW.status AND (OLD.status IN ('completed', 'failed', 'cancelled')
+        OR NEW.status IN ('completed', 'failed', 'cancelled'))) EXECUTE FUNCTION omoi_look_again();
+
+-- omoi_judge returns how urgent queued tasks are, and what blocks them besides the lack of a slot. block is empty where nothing does.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_judge(org uuid, ids uuid[])
+RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) LANGUAGE sql STABLE AS $$
+    WITH places AS MATERIALIZED (
+        SELECT p.id, CASE WHEN p.budget <> '{}' THEN omoi_over_project(p.id) ELSE '' END AS spent,
+            EXISTS (SELECT FROM credential_sleeps s WHERE s.organization_id = org) AND (
+                p.max_slots <= (SELECT count(*) FROM slots s WHERE s.organization_id = org AND s.project_id = p.id)
+                OR p.budget <> '{}' AND coalesce(omoi_budget_room(p.id) = 0, false)) AS taken
+        FROM projects p WHERE p.organization_id = org
+    ), w AS MATERIALIZED (
+        SELECT t.id, t.project_id, t.created_at, t.priority, t.deadline_at, t.retry_count, t.max_retries, t.person,
+            coalesce(t.execution_config -> 'force_execute' = 'true', false) AS forced, CASE WHEN t.budget <> '{}' THEN omoi_over_task(t.id) ELSE '' END AS spent,
+            CASE WHEN EXISTS (SELECT FROM credential_sleeps s WHERE s.organization_id = org) THEN omoi_credential(t.id) END AS credential
+        FROM tasks t WHERE t.id = ANY (ids) AND t.organization_id = org AND t.queued_at IS NOT NULL
+    ), needs AS (   -- what queued tasks depend on
+        SELECT d.task_id, bool_or(o.status IN ('failed', 'cancelled')) AS broken, count(*) AS missing
+        FROM w JOIN task_dependencies d ON d.task_id = w.id JOIN tasks o ON o.id = d.depends_on AND o.status <> 'completed'
+        GROUP BY d.task_id
+    ), blocks AS (  -- how many pending tasks depend on a queued one
+        SELECT d.depends_on AS task_id, count(*) AS others
+        FROM w JOIN task_dependencies d ON d.depends_on = w.id JOIN tasks o ON o.id = d.task_id AND o.status = 'pending'
+        GROUP BY d.depends_on
+    ), held AS (
+        SELECT w.*, n.missing, o.paused AS org_paused, u.spent AS all_spent, u.taken,
+            omoi_score(w.priority, extract(epoch FROM now() - w.created_at)::float8,
+                extract(epoch FROM w.deadline_at - now())::float8, coalesce(b.others, 0), w.retry_count, w.max_retries) AS score,
+            CASE WHEN n.broken THEN 'dependency_failed' WHEN n.missing > 0 THEN 'dependency'
+                WHEN o.paused OR p.paused THEN 'paused'
+                WHEN NOT (p.autonomous_execution_enabled OR w.person OR w.forced) THEN 'held'
+                WHEN w.spent <> '' OR u.spent <> '' THEN 'budget' ELSE '' END AS block
+        FROM w JOIN places u ON u.id = w.project_id JOIN projects p ON p.id = w.project_id JOIN organizations o ON o.id = org
+        LEFT JOIN needs n ON n.task_id = w.id LEFT JOIN blocks b ON b.task_id = w.id
+    ), tired AS (   -- a task that may try a credential is first; a task whose project has no free slot blocks no other
+        SELECT h.*, s.until, s.probe, s.proven_at, s.next_at, a.asked, row_number() OVER (
+            PARTITION BY h.credential, h.block = '' AND NOT h.taken ORDER BY a.asked DESC, h.score DESC, h.created_at, h.id) AS turn
+        FROM held h LEFT JOIN credential_sleeps s ON s.organization_id = org AND s.credential = h.credential
+        LEFT JOIN LATERAL (SELECT NOT s.early AND EXISTS (
+            SELECT FROM commands c WHERE c.task_id = h.id AND c.kind = 'retry' AND c.created_at > s.since) AS asked) a ON true
+    ), told AS (
+        SELECT t.*, CASE WHEN t.block <> '' OR t.until IS NULL THEN t.block
+            WHEN t.turn = 1 AND NOT t.taken AND (t.proven_at IS NOT NULL AND t.next_at <= clock_timestamp()
+                OR t.proven_at IS NULL AND t.probe IS NULL AND (t.until <= clock_timestamp() OR t.asked)) THEN ''
+            ELSE 'provider_limit' END AS why FROM tired t
+    )
+    SELECT t.id, t.project_id, t.score, t.why, CASE t.why WHEN '' THEN ''
+        WHEN 'dependency_failed' THEN 'a task that it depends on failed or was cancelled'
+        WHEN 'dependency' THEN CASE t.missing WHEN 1 THEN 'waiting for 1 task that it depends on'
+            ELSE format('waiting for %s tasks that it depends on', t.missing) END
+        WHEN 'paused' THEN CASE WHEN t.org_paused THEN 'waiting: the organization is paused' ELSE 'waiting: the project is paused' END
+        WHEN 'held' THEN 'waiting: autonomous execution is off in this project'
+        WHEN 'budget' THEN CASE t.spent WHEN '' THEN t.all_spent ELSE t.spent END
+        ELSE CASE WHEN t.proven_at IS NOT NULL THEN 'waiting: the limit of its credential has reset, and tasks on it go on one after the other'
+            WHEN t.probe IS NOT NULL THEN 'waiting: another task tries whether the limit of its credential has reset'
+            ELSE format('waiting until %s UTC for the limit of its credential', to_char(t.until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')) END END
+    FROM told t;
+$$;
+-- +goose StatementEnd
+
+-- omoi_mark writes the result of omoi_judge to queued tasks and returns the projects of these tasks. A score above zero means that a task
+-- lacks a slot only: the index tasks_ready holds such tasks, the most urgent first. Scores are whole hundredths, which age reaches after
+-- three minutes: tasks that were evaluated at different times are comparable, the older task is first among equals, and few rows are
+-- written for their age alone.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_mark(org uuid, ids uuid[]) RETURNS uuid[] LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    places uuid[];
+BEGIN
+    IF coalesce(cardinality(ids), 0) = 0 THEN
+        RETURN NULL;
+    END IF;
+    WITH judged AS MATERIALIZED (SELECT * FROM omoi_judge(org, ids)),
+    wanted AS (
+        SELECT j.id, CASE j.block WHEN '' THEN floor(j.score * 100 + 0.3) / 100 ELSE 0 END AS score,
+            CASE j.block WHEN 'held' THEN '' ELSE j.block END AS block,
+            CASE WHEN j.block <> '' THEN j.reason WHEN t.queue_reason = '' OR t.score = 0 THEN 'waiting for a slot'
+                ELSE t.queue_reason END AS reason,
+            CASE j.block WHEN '' THEN t.queue_position END AS position
+        FROM judged j JOIN tasks t ON t.id = j.id
+    ), free AS MATERIALIZED (
+        SELECT t.id FROM tasks t JOIN wanted n ON n.id = t.id
+        WHERE t.queued_at IS NOT NULL AND (t.blocked_reason <> n.block OR t.queue_reason <> n.reason
+            OR t.score <> n.score OR t.queue_position IS DISTINCT FROM n.position)
+        FOR NO KEY UPDATE OF t SKIP LOCKED
+    ), written AS (
+        UPDATE tasks t SET score = n.score, blocked_reason = n.block, queue_reason = n.reason, queue_position = n.position
+        FROM wanted n WHERE t.id = n.id AND t.id IN (SELECT id FROM free)
+    )
+    SELECT array_agg(DISTINCT project_id) INTO places FROM judged;
+    RETURN places;
+END $$;
+-- +goose StatementEnd
+
+-- omoi_give gives the free slots of an organization to ready tasks and returns the projects that received one.
+--
+-- The order: first the project with the smallest used share of its own limit, including the slots of this call; among equals the project
+-- whose last admission is the oldest; within a project the score alone decides. A project without a slot that has a ready task therefore
+-- receives one of the next P - 1 slots after a slot went to another project; P is the number of projects with ready tasks.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_give(org uuid) RETURNS uuid[] LANGUAGE plpgsql
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    let_in uuid[];
+    places uuid[];
+BEGIN
+    WITH room AS (
+        SELECT CASE WHEN o.paused THEN 0 ELSE coalesce(o.max_slots, omoi_plan_slots(o.plan)) END AS most,
+            (SELECT count(*) FROM slots s WHERE s.organization_id = org) AS used
+        FROM organizations o WHERE o.id = org
+    ), held AS (
+        SELECT s.project_id, count(*) AS used FROM slots s WHERE s.organization_id = org GROUP BY s.project_id
+    ), open AS (
+        SELECT p.id, p.max_slots AS most, coalesce(h.used, 0) AS used, coalesce(u.granted_at, '-infinity') AS served,
+            least(p.max_slots - coalesce(h.used, 0), r.most - r.used, CASE WHEN p.budget <> '{}' THEN omoi_budget_room(p.id) END) AS free
+        FROM room r CROSS JOIN projects p LEFT JOIN held h ON h.project_id = p.id LEFT JOIN project_turns u ON u.project_id = p.id
+        WHERE p.organization_id = org AND NOT p.paused
+    ), ready AS (
+        SELECT o.*, t.id AS task, t.score, t.created_at,
+            row_number() OVER (PARTITION BY o.id ORDER BY t.score DESC, t.created_at, t.id) AS place
+        FROM open o CROSS JOIN LATERAL (
+            SELECT t.id, t.score, t.created_at FROM tasks t
+            WHERE t.project_id = o.id AND t.queued_at IS NOT NULL AND t.score > 0 AND t.queue_reason <> ''
+            ORDER BY t.score DESC, t.created_at, t.id LIMIT greatest(o.free, 0)) t
+        WHERE o.free > 0
+    ), turns AS (
+        SELECT task, row_number() OVER (ORDER BY (used + place - 1) / most::float8, served, score DESC, created_at, task) AS turn
+        FROM ready
+    ), chosen AS (
+        SELECT n.task FROM turns n, room r WHERE r.most IS NULL OR r.used + n.turn <= r.most
+    ), taken AS MATERIALIZED (
+        SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT task FROM chosen)) AND t.queued_at IS NOT NULL
+        FOR NO KEY UPDATE SKIP LOCKED
+    ), written AS (
+        UPDATE tasks t SET blocked_reason = '', queue_position = NULL, queue_reason = '', queued_at = NULL
+        WHERE t.id = ANY (ARRAY(SELECT id FROM taken)) RETURNING t.id, t.organization_id, t.project_id
+    ), opened AS (
+        INSERT INTO slots (task_id, organization_id, project_id) SELECT id, organization_id, project_id FROM written
+        ON CONFLICT (task_id) DO NOTHING
+    ), told AS (
+        INSERT INTO relay (task_id, admit, due_at) SELECT id, true, now() FROM written
+        ON CONFLICT (task_id) DO UPDATE SET admit = true, due_at = now()
+    ), noted AS (
+        INSERT INTO project_turns (project_id, granted_at) SELECT project_id, clock_timestamp() FROM written GROUP BY project_id
+        ON CONFLICT (project_id) DO UPDATE SET granted_at = excluded.granted_at
+    )
+    SELECT array_agg(id), array_agg(project_id) INTO let_in, places FROM written;
+    UPDATE credential_sleeps s SET next_at = clock_timestamp() + s.stagger, probed_at = now(),
+        early = s.early OR s.until > clock_timestamp(), probe = CASE WHEN s.proven_at IS NULL THEN g.task ELSE s.probe END
+    FROM unnest(let_in) AS g(task) WHERE s.organization_id = org AND s.credential = omoi_credential(g.task);
+    RETURN places;
+END $$;
+-- +goose StatementEnd
+
+-- omoi_place writes queue position and reason of the first 20 ready tasks of each of the projects: with a long queue the release of a slot
+-- does not write a thousand rows.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_place(org uuid, projects_of uuid[]) RETURNS void LANGUAGE plpgsql
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    WITH room AS (
+        SELECT coalesce(o.max_slots, omoi_plan_slots(o.plan)) AS most, (SELECT count(*) FROM slots s WHERE s.organization_id = org) AS used
+        FROM organizations o WHERE o.id = org
+    ), queues AS (
+        SELECT p.id, CASE WHEN p.max_slots = 0 THEN 'waiting: the project takes no tasks now (limit 0)'
+            WHEN h.used >= p.max_slots THEN format('waiting for a slot: %s of %s used in this project', h.used, p.max_slots)
+            WHEN r.most = 0 THEN 'waiting: the organization takes no tasks now (limit 0)'
+            WHEN p.budget <> '{}' AND omoi_budget_room(p.id) = 0 THEN 'waiting: what is left of the budget of its project is reserved for tasks at work'
+            WHEN r.used >= r.most THEN format('waiting for a slot: %s of %s used in this organization', r.used, r.most)
+            ELSE 'waiting for a slot' END AS reason
+        FROM room r CROSS JOIN projects p
+        CROSS JOIN LATERAL (SELECT count(*) AS used FROM slots s WHERE s.organization_id = org AND s.project_id = p.id) h
+        WHERE p.id = ANY (projects_of)
+    ), first AS (
+        SELECT t.id, q.reason, row_number() OVER (PARTITION BY q.id ORDER BY t.score DESC, t.created_at, t.id) AS position
+        FROM queues q CROSS JOIN LATERAL (
+            SELECT t.id, t.score, t.created_at FROM tasks t
+            WHERE t.project_id = q.id AND t.queued_at IS NOT NULL AND t.score > 0 AND t.queue_reason <> ''
+            ORDER BY t.score DESC, t.created_at, t.id LIMIT 25) t
+    ), wanted AS MATERIALIZED (
+        SELECT f.id, CASE WHEN f.position <= 20 THEN f.position::integer END AS position, f.reason FROM first f
+    ), free AS MATERIALIZED (
+        SELECT t.id FROM tasks t JOIN wanted n ON n.id = t.id
+        WHERE t.queued_at IS NOT NULL AND (t.queue_position IS DISTINCT FROM n.position OR t.queue_reason <> n.reason)
+        FOR NO KEY UPDATE OF t SKIP LOCKED
+    )
+    UPDATE tasks t SET queue_position = n.position, queue_reason = n.reason
+    FROM wanted n WHERE t.id = n.id AND t.id IN (SELECT id FROM free);
+END $$;
+-- +goose StatementEnd
+
+-- omoi_grant runs admission for all queued tasks of an organization and returns the number of admitted tasks: after a change of
+-- limits, pauses or dependencies, each minute, and during a cooldown.
+--
+-- Admission gives free slots to queued tasks and writes for the others why they wait. Admission runs in every transaction that changes its
+-- input and locks the organization, so that two transactions never give the same slot away. Admission skips a task whose row is
+-- locked: the transaction that locks the row of a queued task runs admission afterwards.
+--
+-- Plans are generic and never scan the whole table, whatever the statistics say of a queue that was empty a moment ago.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_grant(org uuid) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    places uuid[];
+    given uuid[];
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
+    DELETE FROM gate_looks WHERE organization_id = org;
+    PERFORM omoi_probes(org) FROM credential_sleeps WHERE organization_id = org LIMIT 1;
+    places := omoi_mark(org, ARRAY(SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL));
+    IF places IS NULL THEN
+        RETURN 0;
+    END IF;
+    given := omoi_give(org);
+    PERFORM omoi_place(org, places);
+    RETURN coalesce(cardinality(given), 0);
+END $$;
+-- +goose StatementEnd
+
+-- omoi_admit runs admission where a task came or went: for new tasks and for the front of each queue.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_admit(org uuid, place uuid) RETURNS integer LANGUAGE plpgsql
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    places uuid[];
+    given uuid[];
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
+    IF EXISTS (SELECT FROM credential_sleeps WHERE organization_id = org) THEN
+        RETURN omoi_grant(org);
+    END IF;
+    WITH looks AS (DELETE FROM gate_looks WHERE organization_id = org RETURNING task_id),
+    news AS (
+        SELECT task_id AS id FROM looks
+        UNION SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL AND queue_reason = ''
+    )
+    SELECT omoi_mark(org, array_agg(id)) INTO places FROM news;
+    given := omoi_give(org);
+    PERFORM omoi_place(org, (SELECT array_agg(DISTINCT id) FROM unnest(places || given || place) AS id));
+    RETURN coalesce(cardinality(given), 0);
+END $$;
+-- +goose StatementEnd
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Diagnoses
+
+-- omoi_look_at_failure notes that a task has a failure that may need a diagnosis.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_look_at_failure() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO diagnosis_looks (task_id) VALUES (CASE TG_TABLE_NAME WHEN 'tasks' THEN (to_jsonb(NEW) ->> 'id')::uuid ELSE (to_jsonb(NEW) ->> 'task_id')::uuid END)
+    ON CONFLICT (task_id) DO UPDATE SET changed = diagnosis_looks.changed + 1, due_at = now();
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER attempt_failed AFTER UPDATE OF outcome ON attempts FOR EACH ROW
+    WHEN (OLD.outcome IS DISTINCT FROM NEW.outcome AND NEW.outcome = 'failed') EXECUTE FUNCTION omoi_look_at_failure();
+CREATE TRIGGER task_failed AFTER UPDATE OF status ON tasks FOR EACH ROW
+    WHEN (OLD.status IS DISTINCT FROM NEW.status AND NEW.status = 'failed') EXECUTE FUNCTION omoi_look_at_failure();
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Event bus: frames of the legacy API
+
+-- omoi_bus_bound returns the number below which every transaction of this database has ended; transactions of other databases of the
+-- server do not count. A transaction below xmax of the snapshot has its number before the processes are listed. If no process
+-- has the number, the transaction is over, and the next statement sees its rows. Processes show the low half of a number only.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_bus_bound() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    WITH top AS MATERIALIZED (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid),
+    busy AS (
+        SELECT a.backend_xid AS xid FROM pg_stat_activity a WHERE a.datname = current_database() AND a.backend_xid IS NOT NULL
+        UNION ALL SELECT p.transaction FROM pg_prepared_xacts p WHERE p.database = current_database()
+    )
+    SELECT least((SELECT xid FROM top), (
+        SELECT min(t.xid + (b.xid::text::bigint - t.xid % 4294967296 + 6442450944) % 4294967296 - 2147483648) FROM busy b, top t));
+$$;
+-- +goose StatementEnd
+
+-- omoi_task_bus adds the frames of a created task and of a changed status. Each new task deletes more old rows than the task will add.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_task_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    was text := CASE WHEN TG_OP = 'UPDATE' THEN OLD.status END;
+    body jsonb := jsonb_build_object('task_id', NEW.id, 'ticket_id', NEW.ticket_id, 'phase_id', NEW.phase_id,
+        'task_type', NEW.task_type, 'status', NEW.status, 'priority', NEW.priority, 'old_status', was,
+        'error_message', NEW.error_message, 'has_result', NEW.result IS NOT NULL);
+    own text := CASE WHEN was IS NULL THEN 'TASK_CREATED' ELSE CASE NEW.status WHEN 'assigned' THEN 'TASK_ASSIGNED'
+        WHEN 'running' THEN 'TASK_STARTED' WHEN 'completed' THEN 'TASK_COMPLETED' WHEN 'failed' THEN 'TASK_FAILED'
+        WHEN 'cancelled' THEN 'TASK_CANCELLED' END END;
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT NEW.organization_id, name, 'task', NEW.id::text, body
+    FROM unnest(ARRAY[own, CASE WHEN was IS NOT NULL THEN 'TASK_STATUS_CHANGED' END]) AS name WHERE name IS NOT NULL;
+    -- Each new task deletes more than it will add.
+    IF was IS NULL AND (SELECT created_at FROM bus_events ORDER BY id LIMIT 1) < now() - interval '1 day' THEN
+        DELETE FROM bus_events WHERE id = ANY (ARRAY(
+            SELECT id FROM (SELECT id, created_at FROM bus_events ORDER BY id LIMIT 50 FOR UPDATE SKIP LOCKED) AS oldest
+            WHERE created_at < now() - interval '1 day'));
+    END IF;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER task_made AFTER INSERT ON tasks FOR EACH ROW EXECUTE FUNCTION omoi_task_bus();
+CREATE TRIGGER task_moved AFTER UPDATE OF status ON tasks FOR EACH ROW
+    WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION omoi_task_bus();
+
+-- omoi_unblocked_bus adds the frame of pending tasks that waited for a completed task only.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_unblocked_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT NEW.organization_id, 'TASKS_UNBLOCKED', 'task', NEW.id::text, jsonb_build_object(
+        'completed_task_id', NEW.id, 'unblocked_task_ids', jsonb_agg(t.id ORDER BY t.created_at, t.id), 'sandbox_id', NEW.sandbox_id)
+    FROM task_dependencies d JOIN tasks t ON t.id = d.task_id
+    WHERE d.depends_on = NEW.id AND t.status = 'pending' AND NOT EXISTS (
+        SELECT FROM task_dependencies o JOIN tasks p ON p.id = o.depends_on
+        WHERE o.task_id = t.id AND p.status <> 'completed')
+    HAVING count(*) > 0;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER task_unblocks AFTER UPDATE OF status ON tasks FOR EACH ROW
+    WHEN (NEW.status = 'completed' AND OLD.status <> 'completed') EXECUTE FUNCTION omoi_unblocked_bus();
+
+-- omoi_verdict_bus adds the frames of a requested validation and of its verdict. The texts stay in the result.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_verdict_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    VALUES (NEW.organization_id,
+        CASE WHEN OLD.result -> 'validation_iteration' IS NOT DISTINCT FROM NEW.result -> 'validation_iteration' THEN 'TASK_VALIDATION_REQUESTED'
+            WHEN NEW.result -> 'validation_passed' = 'true' THEN 'TASK_VALIDATION_PASSED' ELSE 'TASK_VALIDATION_FAILED' END,
+        'task', NEW.id::text,
+        jsonb_build_object('task_id', NEW.id, 'ticket_id', NEW.ticket_id, 'phase_id', NEW.phase_id, 'status', NEW.status,
+            'validation_iteration', NEW.result -> 'validation_iteration', 'validation_passed', NEW.result -> 'validation_passed'));
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER task_judged AFTER UPDATE OF status, result ON tasks FOR EACH ROW
+    WHEN ((NEW.result -> 'validation_iteration' IS NOT NULL
+            AND OLD.result -> 'validation_iteration' IS DISTINCT FROM NEW.result -> 'validation_iteration')
+        OR (NEW.status = 'pending_validation' AND OLD.status <> 'pending_validation'))
+    EXECUTE FUNCTION omoi_verdict_bus();
+
+-- omoi_ticket_bus adds the frames of a created ticket and of a changed status.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_ticket_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT p.organization_id, CASE TG_OP WHEN 'INSERT' THEN 'TICKET_CREATED' ELSE 'TICKET_STATUS_CHANGED' END, 'ticket', NEW.id::text,
+        jsonb_build_object('ticket_id', NEW.id, 'project_id', NEW.project_id, 'phase_id', NEW.phase_id, 'priority', NEW.priority,
+            'status', NEW.status, 'old_status', CASE TG_OP WHEN 'UPDATE' THEN OLD.status END)
+    FROM projects p WHERE p.id = NEW.project_id;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER ticket_made AFTER INSERT ON tickets FOR EACH ROW EXECUTE FUNCTION omoi_ticket_bus();
+CREATE TRIGGER ticket_moved AFTER UPDATE OF status ON tickets FOR EACH ROW
+    WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION omoi_ticket_bus();
+
+-- omoi_sandbox_bus adds the frames of a running and of a deleted sandbox. The sandbox of a validator has a type of its own.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_sandbox_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    validates boolean := EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = NEW.id AND a.kind = 'validation');
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT NEW.organization_id, name, 'sandbox', NEW.id,
+        jsonb_build_object('sandbox_id', NEW.id, 'task_id', NEW.task_id, 'provider', NEW.provider)
+        || CASE NEW.state WHEN 'gone' THEN '{}' ELSE coalesce((
+            SELECT jsonb_build_object('agent_id', NEW.id, 'ticket_id', t.ticket_id, 'phase_id', t.phase_id)
+            FROM tasks t WHERE t.id = NEW.task_id), '{}') END
+        || CASE WHEN validates THEN '{"execution_mode": "validation"}' ELSE '{}' END::jsonb
+    FROM unnest(CASE WHEN NEW.state = 'gone' THEN ARRAY['sandbox.terminated']
+        WHEN validates THEN ARRAY['sandbox.spawned', 'VALIDATION_SANDBOX_SPAWNED']
+        ELSE ARRAY['sandbox.spawned', 'SANDBOX_SPAWNED'] END) AS name;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER sandbox_spawned AFTER UPDATE OF state ON sandboxes FOR EACH ROW
+    WHEN (NEW.state = 'running' AND OLD.state IN ('intended', 'creating')) EXECUTE FUNCTION omoi_sandbox_bus();
+CREATE TRIGGER sandbox_gone AFTER UPDATE OF state ON sandboxes FOR EACH ROW
+    WHEN (NEW.state = 'gone' AND OLD.state <> 'gone') EXECUTE FUNCTION omoi_sandbox_bus();
+
+-- omoi_idle_reason returns why a sandbox with an idle agent was ended, in legacy words and order: what a spec execution reported of its own
+-- end goes before what omoi observed. A cancel is none of these.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_idle_reason(box text, outcome text, stop_reason text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE
+        WHEN outcome = 'cancelled' THEN NULL
+        WHEN p.execution_completed_at IS NOT NULL THEN 'execution_completed'
+        WHEN p.execution_failed_at IS NOT NULL THEN 'execution_failed'
+        WHEN stop_reason NOT IN ('stuck_running', 'idle_timeout') THEN NULL
+        WHEN p.last_completed_at < now() - interval '5 minutes' AND NOT p.started ? n.phase THEN 'stuck_between_phases'
+        ELSE stop_reason END
+    FROM (VALUES (1)) AS one LEFT JOIN spec_progress p ON p.sandbox_id = box
+    LEFT JOIN (VALUES ('explore', 'prd'), ('prd', 'requirements'), ('requirements', 'design'), ('design', 'tasks'), ('tasks', 'sync'))
+        AS n(before, phase) ON n.before = p.last_completed;
+$$;
+-- +goose StatementEnd
+
+-- omoi_idle_bus adds the frame of an attempt that omoi ended because its agent was idle.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_idle_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    why text := omoi_idle_reason(NEW.sandbox_id, NEW.outcome, NEW.stop_reason);
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT s.organization_id, 'SANDBOX_TERMINATED_IDLE', 'sandbox', s.id,
+        jsonb_build_object('reason', why, 'task_id', NEW.task_id,
+            'transcript_saved', EXISTS (SELECT FROM transcripts t WHERE t.sandbox_id = s.id),
+            'idle_duration_seconds', extract(epoch FROM NEW.ended_at - coalesce(s.last_work_at, s.started_at, NEW.started_at)))
+    FROM sandboxes s WHERE s.id = NEW.sandbox_id AND why IS NOT NULL;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER attempt_idle AFTER UPDATE OF ended_at ON attempts FOR EACH ROW
+    WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION omoi_idle_bus();
+
+-- omoi_spawn_bus adds the frame of an attempt that failed before its sandbox ran.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_spawn_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT s.organization_id, 'sandbox.failed', 'sandbox', s.id,
+        jsonb_build_object('sandbox_id', s.id, 'task_id', NEW.task_id, 'error', NEW.reason)
+    FROM sandboxes s WHERE s.id = NEW.sandbox_id AND s.state IN ('intended', 'creating');
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER attempt_unborn AFTER UPDATE OF ended_at ON attempts FOR EACH ROW
+    WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL AND NEW.outcome = 'failed') EXECUTE FUNCTION omoi_spawn_bus();
+
+-- omoi_message_bus adds the frame of an accepted message.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_message_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT s.organization_id, 'SANDBOX_MESSAGE_QUEUED', 'sandbox', NEW.sandbox_id,
+        jsonb_build_object('message_id', NEW.id, 'content', left(NEW.content, 100), 'message_type', NEW.kind,
+            'priority', CASE NEW.kind WHEN 'interrupt' THEN 'high' ELSE 'normal' END)
+    FROM sandboxes s WHERE s.id = NEW.sandbox_id;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER message_queued AFTER INSERT ON messages FOR EACH ROW
+    WHEN (NEW.state = 'accepted') EXECUTE FUNCTION omoi_message_bus();
+
+-- +goose Down
+
+-- CASCADE drops the triggers and the view task_briefs.
+DROP FUNCTION omoi_ticket_status, omoi_brief, omoi_sandbox_state, omoi_at_work, omoi_token_ended, omoi_gone, omoi_frozen,
+    omoi_seconds_alive, omoi_partition_of, omoi_partition, omoi_partitions, omoi_omitted, omoi_whole,
+    omoi_last_phase, omoi_expire_messages, omoi_ask, omoi_relay_due, omoi_number, omoi_meter, omoi_meter_live,
+    omoi_use, omoi_open_use, omoi_settle_uses, omoi_task_use, omoi_project_use, omoi_task_limits,
+    omoi_project_limits, omoi_limits, omoi_spent, omoi_in_words, omoi_over_task, omoi_over_project,
+    omoi_budget_room, omoi_limits_at_work, omoi_near_limits, omoi_park_spent, omoi_credential, omoi_wall,
+    omoi_probes, omoi_plan_slots, omoi_score, omoi_look_again, omoi_judge, omoi_mark, omoi_give, omoi_place,
+    omoi_grant, omoi_admit, omoi_look_at_failure, omoi_bus_bound, omoi_task_bus, omoi_unblocked_bus,
+    omoi_verdict_bus, omoi_ticket_bus, omoi_sandbox_bus, omoi_idle_reason, omoi_idle_bus, omoi_spawn_bus,
+    omoi_message_bus CASCADE;
