@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
+	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/migrations"
 )
 
@@ -57,7 +58,8 @@ func Status(ctx context.Context, url string) ([]Migration, error) {
 	return found, err
 }
 
-// withProvider runs do with a goose provider on the database at url, holding the lock.
+// withProvider runs do with a goose provider on the database at url, holding the lock. It
+// refuses a database that an older build created.
 func withProvider(ctx context.Context, url string, do func(*goose.Provider, *sql.DB) error) (err error) {
 	conf, err := pgx.ParseConfig(PlainURL(url))
 	if err != nil {
@@ -74,7 +76,28 @@ func withProvider(ctx context.Context, url string, do func(*goose.Provider, *sql
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
+	if err := notOlder(ctx, pool, provider.ListSources()[0].Version); err != nil {
+		return err
+	}
 	return do(provider, pool)
+}
+
+// notOlder returns [task.CodeConflict] if the schema has a step below the baseline: the steps of
+// older builds have lower numbers, and no step leads from there to the baseline. Steps above
+// those of this build are no reason: a newer build has added them.
+func notOlder(ctx context.Context, pool *sql.DB, baseline int64) error {
+	const doing = "read the version of the schema"
+	var stepped, older bool
+	err := pool.QueryRowContext(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&stepped)
+	if err != nil || !stepped {
+		return translate(doing, err)
+	}
+	err = pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM goose_db_version WHERE version_id > 0 AND version_id < $1)", baseline).Scan(&older)
+	if err != nil || !older {
+		return translate(doing, err)
+	}
+	return task.Errorf(task.CodeConflict, "an older build of omoi created this database, which cannot be upgraded and stays unchanged; "+
+		"set DATABASE_URL to a new database, or start omoi dev with another --home")
 }
 
 // lockSchema waits for the lock on a connection of its own; closing the connection's pool
