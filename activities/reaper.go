@@ -299,7 +299,7 @@ func (a *Activities) pauseReaper(ctx context.Context) error {
 		return err
 	}
 	for _, id := range []string{contract.ScheduleGuardian, contract.ScheduleConductor, contract.ScheduleReaper} {
-		if err := a.deps.Runs.PauseSchedule(ctx, id, contract.NoteRest); err != nil {
+		if err := a.deps.Runs.PauseSchedule(ctx, id, contract.NoteIdle); err != nil {
 			return fmt.Errorf("pause %s: %w", id, err)
 		}
 	}

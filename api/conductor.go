@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -47,7 +48,7 @@ func (a *API) conductorStatus(ctx context.Context) (client.ConductorStatus, erro
 	if err != nil {
 		return client.ConductorStatus{}, err
 	}
-	s := client.ConductorStatus{Running: found.Exists && !found.Paused, Resting: found.Paused && found.Note == a.cfg.RestNote, Schedule: found}
+	s := client.ConductorStatus{Running: found.Exists && !found.Paused, Resting: found.Paused && contract.PausedIdle(found.Note), Schedule: found}
 	age, err := a.deps.Store.ConductorAge(ctx)
 	if err != nil {
 		return s, err

@@ -62,7 +62,6 @@ type Config struct {
 
 	Retention  task.Retention       // how long data of ended tasks is kept
 	Monitoring client.MonitorConfig // as /api/v1/monitor/intelligent/status shows it
-	RestNote   string               // note of a schedule that is paused since there is nothing to do
 	// From which age of its newest sign of life, and of its newest work, on an agent is silent, and stuck.
 	Silent, NoWork time.Duration
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -65,7 +66,7 @@ func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*monitorStatusOut
 		return nil, err
 	}
 	s := client.MonitorStatus{
-		Running: found.Exists && !found.Paused, Resting: found.Paused && found.Note == a.cfg.RestNote, Config: a.cfg.Monitoring,
+		Running: found.Exists && !found.Paused, Resting: found.Paused && contract.PausedIdle(found.Note), Config: a.cfg.Monitoring,
 		Timing:   client.MonitorTiming{LastRun: found.LastRun, NextRun: found.NextRun},
 		Metrics:  client.MonitorMetrics{TotalCycles: cycles.Total, SuccessfulCycles: cycles.Succeeded, FailedCycles: cycles.Failed, TotalInterventions: steered},
 		Schedule: found, LastCycle: cycles.Last,

@@ -15,7 +15,6 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/agent/scripted"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
-	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -171,7 +170,7 @@ func (c *core) apiConfig() api.Config {
 		ValidationRounds: cfg.Validation.Rounds, ValidatedTypes: words(cfg.Validation.TaskTypes),
 		ProjectSlots: cfg.Task.MaxPerProject, CommandWait: cfg.API.CommandWait, MaxWait: cfg.API.MaxWait,
 		Retention:  retentionRules(cfg.Retention),
-		Monitoring: monitoring(cfg), RestNote: contract.NoteRest, Silent: cfg.Task.HeartbeatTimeout, NoWork: cfg.Task.NoWorkTimeout,
+		Monitoring: monitoring(cfg), Silent: cfg.Task.HeartbeatTimeout, NoWork: cfg.Task.NoWorkTimeout,
 		Lease: cfg.Relay.MessageTTL, MaxBody: cfg.API.MaxBody, MaxBatch: cfg.API.MaxBatch, MaxTranscript: cfg.API.MaxTranscript,
 		WebhookSecrets: webhookSecrets(cfg.GitHub), WebhookSettle: cfg.GitHub.WebhookSettle,
 	}

@@ -81,8 +81,8 @@ func TestARestEndsAndAPersonsPauseStays(t *testing.T) {
 	c := connect(t, temporal.Config{ReaperPeriod: time.Hour, GuardianPeriod: time.Hour})
 	require.NoError(t, c.EnsureSchedules(t.Context()))
 	for _, id := range []string{contract.ScheduleGuardian, contract.ScheduleConductor} {
-		require.NoError(t, c.PauseSchedule(t.Context(), id, contract.NoteRest))
-		awaitPauseOf(t, c, id, true, contract.NoteRest)
+		require.NoError(t, c.PauseSchedule(t.Context(), id, contract.NoteIdle))
+		awaitPauseOf(t, c, id, true, contract.NoteIdle)
 	}
 	wake(t, c)
 	awaitPause(t, c, false, "there is somebody to watch")
@@ -90,7 +90,7 @@ func TestARestEndsAndAPersonsPauseStays(t *testing.T) {
 
 	require.NoError(t, c.HoldSchedule(t.Context(), contract.ScheduleGuardian, "paused by anna"))
 	awaitPause(t, c, true, "paused by anna")
-	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleGuardian, contract.NoteRest), "a rest adds nothing")
+	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleGuardian, contract.NoteIdle), "a second pause adds nothing")
 	wake(t, c)
 	require.NoError(t, c.EnsureSchedules(t.Context()), "neither a start of a task nor one of a worker ends it")
 	require.Equal(t, "paused by anna", guardianOf(t, c).Note)
@@ -116,9 +116,9 @@ func TestADeletedScheduleIsMadeAgain(t *testing.T) {
 	c := connect(t, temporal.Config{CallTimeout: patient, ReaperPeriod: time.Hour, GuardianPeriod: time.Hour})
 	require.NoError(t, c.EnsureSchedules(t.Context()))
 	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleConductor, "paused by anna"))
-	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleReaper, contract.NoteRest))
+	require.NoError(t, c.PauseSchedule(t.Context(), contract.ScheduleReaper, contract.NoteIdle))
 	require.NoError(t, c.RestoreSchedules(t.Context()))
-	awaitPauseOf(t, c, contract.ScheduleReaper, true, contract.NoteRest)
+	awaitPauseOf(t, c, contract.ScheduleReaper, true, contract.NoteIdle)
 	require.NoError(t, c.SDK().ScheduleClient().GetHandle(t.Context(), contract.ScheduleGuardian).Delete(t.Context()))
 	require.NoError(t, c.RestoreSchedules(t.Context()))
 	awaitPause(t, c, false, "")

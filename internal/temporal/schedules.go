@@ -80,7 +80,7 @@ func (c *Client) WakeReaper(ctx context.Context) error {
 // endRest ends the rest of a schedule; what a person paused stays paused.
 func (c *Client) endRest(ctx context.Context, id string) error {
 	found, err := c.Schedule(ctx, id)
-	if err != nil || !found.Paused || found.Note != contract.NoteRest {
+	if err != nil || !found.Paused || !contract.PausedIdle(found.Note) {
 		return err
 	}
 	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{Unpause: "there is somebody to watch"})
