@@ -102,13 +102,13 @@ func decode(body []byte, into any) error {
 		return nil
 	}
 	// The other decoder explains better what is wrong, but is no judge: it takes names in any case.
-	if said := explain(json.Unmarshal(body, reflect.New(reflect.TypeOf(into).Elem()).Interface())); said != nil {
+	if said := decodeError(json.Unmarshal(body, reflect.New(reflect.TypeOf(into).Elem()).Interface())); said != nil {
 		return said
 	}
 	return task.Invalid("", "The request body is not of the expected form: %s.", err)
 }
 
-func explain(err error) error {
+func decodeError(err error) error {
 	if err == nil {
 		return nil
 	}

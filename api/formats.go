@@ -25,7 +25,7 @@ func formats(known map[string]huma.Format) map[string]huma.Format {
 func readJSON(body []byte, into any) error {
 	target, loose := into.(*any)
 	if !loose {
-		return explain(json.Unmarshal(body, into))
+		return decodeError(json.Unmarshal(body, into))
 	}
 	numbers := json.NewDecoder(bytes.NewReader(body))
 	numbers.UseNumber()

@@ -266,7 +266,7 @@ func TestTheGuardiansScheduleIsForAdmins(t *testing.T) {
 	admin, read := w.key(w.org, "admin"), w.key(w.org, "read")
 	const route = "/api/v1/schedules/guardian"
 	w.call(http.MethodPost, route+"/pause", nil, authorization, w.key(w.org, "write")).refused(http.StatusForbidden, "")
-	paused := ok[client.Schedule](w.call(http.MethodPost, route+"/pause", client.Reason{Reason: "holidays"}, authorization, admin), http.StatusOK)
+	paused := ok[client.Schedule](w.call(http.MethodPost, route+"/pause", client.ReasonRequest{Reason: "holidays"}, authorization, admin), http.StatusOK)
 	require.True(t, paused.Paused)
 	require.Regexp(t, "^paused by .*: holidays$", paused.Note)
 	w.exec(`INSERT INTO guardian_cycles (id, active, judged) VALUES ('c', 3, 3)`)

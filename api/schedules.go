@@ -19,7 +19,7 @@ type scheduleIn struct {
 
 type scheduleAskIn struct {
 	Name string `path:"name" enum:"guardian,conductor,reaper,retention"`
-	Body *client.Reason
+	Body *client.ReasonRequest
 }
 
 type scheduleOut struct {

@@ -15,7 +15,7 @@ const maxReason = 2000 // bytes
 
 type askIn struct {
 	TaskPath
-	Body *client.Reason
+	Body *client.ReasonRequest
 }
 
 type askedOut struct {

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -75,8 +76,13 @@ func (a *API) readTask(ctx context.Context, id string) (client.Task, error) {
 		return client.Task{}, err
 	}
 	t, err := a.deps.Store.Task(ctx, callerOf(ctx).organization, id)
-	t.Why = task.Why(t)
-	return t, err
+	return explained(t), err
+}
+
+// explained writes the sentences of a task.
+func explained(t client.Task) client.Task {
+	t.QueueReason.Message, t.Why = explain.Queue(t.QueueReason), explain.Why(t)
+	return t
 }
 
 // hashOf tells bodies apart by what they say, not by how they are spaced.
@@ -128,7 +134,7 @@ func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.T
 	}
 	page, err := a.deps.Store.Tasks(ctx, callerOf(ctx).organization, q)
 	for n := range page.Items {
-		page.Items[n].Why = task.Why(page.Items[n])
+		page.Items[n] = explained(page.Items[n])
 	}
 	return &pageOut[client.Task]{Body: page}, err
 }
@@ -185,7 +191,7 @@ type TaskPath struct {
 
 func (a *API) getTask(ctx context.Context, in *TaskPath) (*taskOut, error) {
 	t, err := a.readTask(ctx, in.ID)
-	t.Why = task.WhyDuring(t, a.outage(ctx, t))
+	t.Why = explain.WhyDuring(t, a.outage(ctx, t))
 	return &taskOut{Status: http.StatusOK, Body: t}, err
 }
 

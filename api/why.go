@@ -7,13 +7,14 @@ import (
 	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Explaining keeps what is known of why tasks stand where they stand.
 type Explaining interface {
-	WhyFacts(ctx context.Context, organizationID, taskID string) (task.WhyFacts, error)
+	WhyFacts(ctx context.Context, organizationID, taskID string) (explain.WhyFacts, error)
 	Diagnoses(ctx context.Context, organizationID string, q task.DiagnosisQuery) (task.Page[task.Diagnosis], error)
 }
 
@@ -46,13 +47,13 @@ func (a *API) whyTask(ctx context.Context, in *TaskPath) (*whyOut, error) {
 		f.Signs = supervise.Signs(f.Task.ID, f.Task.Attempts[n-1].Number, f.Events)
 	}
 	f.Same = supervise.SameFailures(f.Task.Attempts)
-	return &whyOut{Body: task.Explain(f)}, nil
+	return &whyOut{Body: explain.Explain(f)}, nil
 }
 
 // outage is what is missing so that a task which is about to start cannot, by the probes of /readyz.
-func (a *API) outage(ctx context.Context, t task.Task) task.Outage {
-	if !t.AboutToStart() {
-		return task.Outage{}
+func (a *API) outage(ctx context.Context, t task.Task) explain.Outage {
+	if !explain.AboutToStart(t) {
+		return explain.Outage{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.ProbeWait)
 	defer cancel()
@@ -65,9 +66,9 @@ func (a *API) outage(ctx context.Context, t task.Task) task.Outage {
 		if err == nil || known && !down.NoTasks {
 			continue
 		}
-		return task.Outage{What: task.MessageOf(err), Next: cmp.Or(down.Next, "omoi doctor")}
+		return explain.Outage{What: task.MessageOf(err), Next: cmp.Or(down.Next, "omoi doctor")}
 	}
-	return task.Outage{}
+	return explain.Outage{}
 }
 
 type diagnosisListIn struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/pgtest"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -36,7 +37,7 @@ func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 
 	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls q: tasks are accepted and wait"), Next: "omoi worker", NoTasks: true}
 	e, shown = look()
-	require.Equal(t, []any{task.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
+	require.Equal(t, []any{explain.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
 	require.Contains(t, e.Why, "No worker polls q")
 	require.Equal(t, e.Why, shown.Why)
 	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls host h"), Next: "omoi hosts"}
@@ -45,7 +46,7 @@ func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 
 	down["temporal"] = task.Errorf(task.CodeUnavailable, "Temporal does not answer.")
 	e, shown = look()
-	require.Equal(t, []any{task.StandsWaiting, "omoi doctor"}, []any{e.State, e.Next})
+	require.Equal(t, []any{explain.StandsWaiting, "omoi doctor"}, []any{e.State, e.Next})
 	require.Contains(t, shown.Why, "Temporal does not answer.")
 	w.begin(made)
 	require.NotContains(t, w.why(made.ID).Why, "Temporal", "it has its sandbox")
@@ -56,19 +57,19 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 	w := open(t)
 	made := w.task(newTask())
 	e := w.why(made.ID)
-	require.Equal(t, []any{made.ID, task.StatusPending, task.StandsStarting}, []any{e.TaskID, e.Status, e.State})
+	require.Equal(t, []any{made.ID, task.StatusPending, explain.StandsStarting}, []any{e.TaskID, e.Status, e.State})
 
 	box := w.begin(made)
 	require.Contains(t, w.why(made.ID).Why, "has not reported")
 	w.report(box, 1, "agent.started", "agent.message", "agent.heartbeat")
 	w.exec(`UPDATE sandboxes SET last_event_at = now(), last_work_at = now() WHERE id = $1`, box)
 	e = w.why(made.ID)
-	require.Equal(t, task.StandsWorking, e.State)
+	require.Equal(t, explain.StandsWorking, e.State)
 	require.Equal(t, int64(2), e.Evidence[0].Sequence, "a heartbeat shows nothing")
 	require.Contains(t, e.Why, "(event 2 of attempt 1).")
 
 	w.exec(`UPDATE sandboxes SET last_event_at = now() - interval '1 hour' WHERE id = $1`, box)
-	require.Equal(t, task.StandsUnknown, w.why(made.ID).State)
+	require.Equal(t, explain.StandsUnknown, w.why(made.ID).State)
 
 	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
 		SELECT id, 4, birth, 'agent.error', '{"error": "no compiler, token=abcdefgh12345"}' FROM sandboxes WHERE id = $1`, box)
@@ -79,7 +80,7 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 		SELECT gen_random_uuid(), organization_id, project_id, ticket_id, id, 1, 'ended', 'agent_error', 'rules', '{"what": "It failed.", "evidence": []}', 'held'
 		FROM tasks WHERE id = $1`, made.ID)
 	e = w.why(made.ID)
-	require.Equal(t, []any{task.StandsFailed, "omoi retry " + made.ID}, []any{e.State, e.Next})
+	require.Equal(t, []any{explain.StandsFailed, "omoi retry " + made.ID}, []any{e.State, e.Next})
 	require.Contains(t, e.Why, "no compiler (event 4 of attempt 1).")
 	require.Equal(t, "no compiler, token=[removed]", e.Evidence[0].Says)
 	require.Equal(t, "It failed.", e.Diagnosis.What)

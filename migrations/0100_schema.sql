@@ -278,8 +278,8 @@ COMMENT ON COLUMN tasks.ordinal IS 'Number of the last write of that run. A writ
 COMMENT ON COLUMN tasks.completed_at IS 'When the task ended, completed or not. Null: not ended.';
 COMMENT ON COLUMN tasks.queued_at IS 'Since when the task waits for a slot. Null: the task does not wait for a slot.';
 COMMENT ON COLUMN tasks.queue_position IS 'From 1, for the first 20 of a project. Null: further back, or not ready.';
-COMMENT ON COLUMN tasks.queue_reason IS 'Why the task waits in the queue, as a sentence. Empty: admission has not evaluated the task. '
-    'Of a task suspended by a rate limit: until when.';
+COMMENT ON COLUMN tasks.queue_reason IS 'Why the task waits in the queue: a JSON object with a code and its numbers (task.Reason). '
+    'Empty: the task is not queued, or admission has not evaluated it.';
 COMMENT ON COLUMN tasks.score IS 'Urgency in whole hundredths, see omoi_score. Above 0: the task lacks a slot only.';
 COMMENT ON COLUMN tasks.waiting IS 'What a task outside the queue waits for, as a sentence. Empty: nothing. Activities write the sentence.';
 COMMENT ON COLUMN tasks.user_id IS 'User who requested the task. Null: unknown.';

@@ -372,28 +372,33 @@ CREATE FUNCTION omoi_spent(task uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
 $$;
 -- +goose StatementEnd
 
--- omoi_in_words returns how much of a limit is used, as text. The words for the wall clock fit tasks and projects.
+-- omoi_reason returns a reason in its stored form: a code with its numbers, which package explain renders.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_in_words(what text, used float8, most float8) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE what WHEN 'usd' THEN format('%s of %s USD', round(used::numeric, 2), round(most::numeric, 2))
-        WHEN 'tokens' THEN format('%s of %s tokens', round(used), round(most))
-        WHEN 'sandbox_s' THEN format('%s of %s seconds of sandboxes', round(used), round(most))
-        ELSE format('%s of %s seconds by the clock', round(used), round(most)) END;
+CREATE FUNCTION omoi_reason(code text, numbers jsonb DEFAULT '{}') RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT (jsonb_build_object('code', code) || numbers)::text;
+$$;
+-- +goose StatementEnd
+
+-- omoi_budget_reason returns the reason that a limit of a budget is used up, or nearly. scope is task or project. Amounts are rounded, so
+-- that waiting rows are not written for a thousandth of a cent.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_budget_reason(scope text, what text, used float8, most float8) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT omoi_reason(scope || '_budget', jsonb_build_object('unit', what, 'used', round(used::numeric, d), 'limit', round(most::numeric, d)))
+    FROM (SELECT CASE what WHEN 'usd' THEN 2 ELSE 0 END) AS decimals(d);
 $$;
 -- +goose StatementEnd
 
 -- omoi_over_task returns why a task waits for its own budget. Empty: the budget is not used up.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_over_task(task uuid) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT coalesce((SELECT 'waiting: its budget is spent, ' || omoi_in_words(what, used, most) FROM omoi_task_limits($1) WHERE used >= most LIMIT 1), '');
+    SELECT coalesce((SELECT omoi_budget_reason(scope, what, used, most) FROM omoi_task_limits($1) WHERE used >= most LIMIT 1), '');
 $$;
 -- +goose StatementEnd
 
 -- omoi_over_project returns why tasks wait for the budget of a project. Empty: the budget is not used up.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_over_project(project uuid) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT coalesce((SELECT 'waiting: the budget of its project is spent, ' || omoi_in_words(what, used, most)
-        FROM omoi_project_limits($1) WHERE used >= most LIMIT 1), '');
+    SELECT coalesce((SELECT omoi_budget_reason(scope, what, used, most) FROM omoi_project_limits($1) WHERE used >= most LIMIT 1), '');
 $$;
 -- +goose StatementEnd
 
@@ -429,8 +434,8 @@ $$;
 
 -- omoi_near_limits returns the agents that have used four fifths of a limit and have received no message about that.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_near_limits() RETURNS TABLE (sandbox_id text, scope text, key text, words text) LANGUAGE sql STABLE AS $$
-    SELECT b.id, l.scope, k.key, omoi_in_words(l.what, l.used, l.most)
+CREATE FUNCTION omoi_near_limits() RETURNS TABLE (sandbox_id text, scope text, key text, reason text) LANGUAGE sql STABLE AS $$
+    SELECT b.id, l.scope, k.key, omoi_budget_reason(l.scope, l.what, l.used, l.most)
     FROM omoi_limits_at_work() l CROSS JOIN LATERAL concat_ws(' ', 'budget', l.scope, l.what, l.most) k(key)
     JOIN tasks t ON t.id = l.task
     JOIN sandboxes b ON b.task_id = t.id AND b.attempt = t.attempt_count AND b.ended_at IS NULL AND b.started_at IS NOT NULL
@@ -450,8 +455,7 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi budgets', 0));
     WITH over AS MATERIALIZED (     -- of two limits that of the task is named
-        SELECT DISTINCT ON (t.id) t.id, t.organization_id, CASE l.scope WHEN 'task' THEN 'its budget' ELSE 'the budget of its project' END
-            || ' is spent, ' || omoi_in_words(l.what, l.used, l.most) AS reason
+        SELECT DISTINCT ON (t.id) t.id, t.organization_id, omoi_budget_reason(l.scope, l.what, l.used, l.most) AS reason
         FROM omoi_limits_at_work() l JOIN tasks t ON t.id = l.task
         WHERE l.used >= l.most AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'budget' AND (c.state = 'accepted'
             OR c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = t.id), '-infinity')))
@@ -621,15 +625,14 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) 
             ELSE 'provider_limit' END AS why FROM tired t
     )
     SELECT t.id, t.project_id, t.score, t.why, CASE t.why WHEN '' THEN ''
-        WHEN 'dependency_failed' THEN 'a task that it depends on failed or was cancelled'
-        WHEN 'dependency' THEN CASE t.missing WHEN 1 THEN 'waiting for 1 task that it depends on'
-            ELSE format('waiting for %s tasks that it depends on', t.missing) END
-        WHEN 'paused' THEN CASE WHEN t.org_paused THEN 'waiting: the organization is paused' ELSE 'waiting: the project is paused' END
-        WHEN 'held' THEN 'waiting: autonomous execution is off in this project'
+        WHEN 'dependency_failed' THEN omoi_reason('dependency_failed')
+        WHEN 'dependency' THEN omoi_reason('dependency', jsonb_build_object('tasks', t.missing))
+        WHEN 'paused' THEN omoi_reason(CASE WHEN t.org_paused THEN 'organization_paused' ELSE 'project_paused' END)
+        WHEN 'held' THEN omoi_reason('autonomous_execution_off')
         WHEN 'budget' THEN CASE t.spent WHEN '' THEN t.all_spent ELSE t.spent END
-        ELSE CASE WHEN t.proven_at IS NOT NULL THEN 'waiting: the limit of its credential has reset, and tasks on it go on one after the other'
-            WHEN t.probe IS NOT NULL THEN 'waiting: another task tries whether the limit of its credential has reset'
-            ELSE format('waiting until %s UTC for the limit of its credential', to_char(t.until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')) END END
+        ELSE CASE WHEN t.proven_at IS NOT NULL THEN omoi_reason('credential_available')
+            WHEN t.probe IS NOT NULL THEN omoi_reason('credential_probe')
+            ELSE omoi_reason('credential_cooldown', jsonb_build_object('until', date_trunc('second', t.until))) END END
     FROM told t;
 $$;
 -- +goose StatementEnd
@@ -650,7 +653,7 @@ BEGIN
     wanted AS (
         SELECT j.id, CASE j.block WHEN '' THEN floor(j.score * 100 + 0.3) / 100 ELSE 0 END AS score,
             CASE j.block WHEN 'held' THEN '' ELSE j.block END AS block,
-            CASE WHEN j.block <> '' THEN j.reason WHEN t.queue_reason = '' OR t.score = 0 THEN 'waiting for a slot'
+            CASE WHEN j.block <> '' THEN j.reason WHEN t.queue_reason = '' OR t.score = 0 THEN omoi_reason('slot')
                 ELSE t.queue_reason END AS reason,
             CASE j.block WHEN '' THEN t.queue_position END AS position
         FROM judged j JOIN tasks t ON t.id = j.id
@@ -738,12 +741,11 @@ BEGIN
         SELECT coalesce(o.max_slots, omoi_plan_slots(o.plan)) AS most, (SELECT count(*) FROM slots s WHERE s.organization_id = org) AS used
         FROM organizations o WHERE o.id = org
     ), queues AS (
-        SELECT p.id, CASE WHEN p.max_slots = 0 THEN 'waiting: the project takes no tasks now (limit 0)'
-            WHEN h.used >= p.max_slots THEN format('waiting for a slot: %s of %s used in this project', h.used, p.max_slots)
-            WHEN r.most = 0 THEN 'waiting: the organization takes no tasks now (limit 0)'
-            WHEN p.budget <> '{}' AND omoi_budget_room(p.id) = 0 THEN 'waiting: what is left of the budget of its project is reserved for tasks at work'
-            WHEN r.used >= r.most THEN format('waiting for a slot: %s of %s used in this organization', r.used, r.most)
-            ELSE 'waiting for a slot' END AS reason
+        SELECT p.id, CASE WHEN h.used >= p.max_slots THEN omoi_reason('project_limit', jsonb_build_object('used', h.used, 'limit', p.max_slots))
+            WHEN r.most = 0 THEN omoi_reason('organization_limit', jsonb_build_object('used', r.used, 'limit', 0))
+            WHEN p.budget <> '{}' AND omoi_budget_room(p.id) = 0 THEN omoi_reason('budget_reserved')
+            WHEN r.used >= r.most THEN omoi_reason('organization_limit', jsonb_build_object('used', r.used, 'limit', r.most))
+            ELSE omoi_reason('slot') END AS reason
         FROM room r CROSS JOIN projects p
         CROSS JOIN LATERAL (SELECT count(*) AS used FROM slots s WHERE s.organization_id = org AND s.project_id = p.id) h
         WHERE p.id = ANY (projects_of)
@@ -1028,7 +1030,7 @@ DROP FUNCTION omoi_ticket_status, omoi_brief, omoi_sandbox_state, omoi_at_work, 
     omoi_seconds_alive, omoi_partition_of, omoi_partition, omoi_partitions, omoi_omitted, omoi_whole,
     omoi_last_phase, omoi_expire_messages, omoi_ask, omoi_relay_due, omoi_number, omoi_meter, omoi_meter_live,
     omoi_use, omoi_open_use, omoi_settle_uses, omoi_task_use, omoi_project_use, omoi_task_limits,
-    omoi_project_limits, omoi_limits, omoi_spent, omoi_in_words, omoi_over_task, omoi_over_project,
+    omoi_project_limits, omoi_limits, omoi_spent, omoi_reason, omoi_budget_reason, omoi_over_task, omoi_over_project,
     omoi_budget_room, omoi_limits_at_work, omoi_near_limits, omoi_park_spent, omoi_credential, omoi_wall,
     omoi_probes, omoi_plan_slots, omoi_score, omoi_look_again, omoi_judge, omoi_mark, omoi_give, omoi_place,
     omoi_grant, omoi_admit, omoi_look_at_failure, omoi_bus_bound, omoi_task_bus, omoi_unblocked_bus,

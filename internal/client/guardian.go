@@ -240,6 +240,6 @@ func (c *Client) Analyze(ctx context.Context, id string, force bool) (AgentAnaly
 // AskSchedule runs, pauses or resumes a schedule; it needs the scope admin.
 func (c *Client) AskSchedule(ctx context.Context, name, what, reason string) (Schedule, error) {
 	var s Schedule
-	_, err := c.do(ctx, call{method: http.MethodPost, path: item("schedules", name, what), body: Reason{Reason: reason}}, &s)
+	_, err := c.do(ctx, call{method: http.MethodPost, path: item("schedules", name, what), body: ReasonRequest{Reason: reason}}, &s)
 	return s, err
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Explanation says why a task stands where it stands.
-type Explanation = task.Explanation
+type Explanation = explain.Explanation
 
 // Diagnosis says what failed again and again in a task.
 type Diagnosis = task.Diagnosis

@@ -90,8 +90,8 @@ type TaskFilter struct {
 // Page is one page of a list, newest first.
 type Page[T any] = task.Page[T]
 
-// Reason is the body of cancel, fail and retry.
-type Reason struct {
+// ReasonRequest is the body of cancel, fail and retry.
+type ReasonRequest struct {
 	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the people who look at the task later"`
 }
 

@@ -37,7 +37,7 @@ func TestFiveOfAProject(t *testing.T) {
 	require.Equal(t, task.StatusCompleted, freed.Status)
 	require.True(t, taken.HoldsSlot)
 	require.Nil(t, taken.QueuePosition)
-	require.Empty(t, taken.QueueReason)
+	require.Empty(t, taken.QueueReason.Code)
 	require.False(t, taken.Attempts[0].StartedAt.Before(*freed.CompletedAt), "it began before the slot was free")
 	r.waits(seventh.ID, 1)
 	r.waits(eighth.ID, 2)
@@ -74,7 +74,7 @@ func (r *rig) waits(taskID string, position int) {
 		return t.QueuePosition != nil && *t.QueuePosition == position
 	})
 	require.Equal(r.t, task.StatusPending, got.Status)
-	require.Equal(r.t, "waiting for a slot: 5 of 5 used in this project", got.QueueReason)
+	require.Equal(r.t, "waiting for a slot: 5 of 5 used in this project", got.QueueReason.Message)
 	require.Contains(r.t, got.Why, "slot")
 	require.False(r.t, got.HoldsSlot)
 	require.Empty(r.t, got.Attempts)

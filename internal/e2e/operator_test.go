@@ -239,7 +239,7 @@ func TestDependencies(t *testing.T) {
 	first := r.outside(repo, retries(0))
 	second := r.outside(repo, func(in *apiclient.NewTask) { in.DependsOn = &apiclient.DependsOn{TaskIDs: []string{first.ID}} })
 	waits := r.until(second.ID, "waits", func(t task.Task) bool { return t.Blocked == task.BlockedDependency })
-	require.Contains(t, waits.QueueReason, "waiting for 1 task")
+	require.Equal(t, []any{task.ReasonDependency, 1}, []any{waits.QueueReason.Code, waits.QueueReason.Tasks})
 	require.False(t, waits.HoldsSlot)
 
 	r.agentOf(first.ID, 1).says(event("agent.started"), event("agent.error", `{"error":"it broke"}`))

@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"regexp"
 	"testing"
 	"time"
 
@@ -32,13 +31,10 @@ func TestATaskThatMetALimitSaysUntilWhenItSleeps(t *testing.T) {
 	w.meetsLimit(a, w.running(a), 4, 3*24*time.Hour)
 	shown, err := w.store.Task(t.Context(), w.org, a.id)
 	require.NoError(t, err)
-	said := regexp.MustCompile(`it is waiting until (.*) UTC, when that limit resets`).FindStringSubmatch(task.Why(shown))
-	require.NotNil(t, said, task.Why(shown))
-	until, err := time.Parse(time.DateTime, said[1])
-	require.NoError(t, err)
-	require.WithinDuration(t, time.Now().Add(3*24*time.Hour), until, time.Hour)
+	require.Equal(t, task.ReasonLimitReset, shown.QueueReason.Code)
+	require.WithinDuration(t, time.Now().Add(3*24*time.Hour), *shown.QueueReason.Until, time.Hour)
 	w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true})
-	require.NotContains(t, w.row(a.id, "queue_reason"), "that limit", "it is the gate that holds it now")
+	require.NotEqual(t, task.ReasonLimitReset, w.waits(a.id).Code, "admission holds the task now")
 }
 
 func TestATaskSleepsNotForACredentialThatWasReplaced(t *testing.T) {

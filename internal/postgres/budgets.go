@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -27,7 +28,7 @@ func (s *Store) EnforceBudgets(ctx context.Context) ([]string, error) {
 	if err := s.q.ParkSpent(ctx); err != nil {
 		return nil, translate("park tasks whose budget is spent", err)
 	}
-	near, err := collectRows[nearLimit](ctx, s, `SELECT sandbox_id, scope, key, words FROM omoi_near_limits()`)
+	near, err := collectRows[nearLimit](ctx, s, `SELECT sandbox_id, scope, key, reason FROM omoi_near_limits()`)
 	if err != nil {
 		return nil, translate("look for budgets that are nearly spent", err)
 	}
@@ -39,7 +40,7 @@ func (s *Store) tellNear(ctx context.Context, near []nearLimit) (told []string, 
 	for _, n := range near {
 		_, err := s.AcceptMessage(ctx, ingest.NewMessage{
 			SandboxID: n.SandboxID, Kind: ingest.MessageSystem, SenderKind: ingest.SenderSystem,
-			Content: fmt.Sprintf("The budget of this %s is nearly spent: %s. At the limit the work is saved and you are stopped. Commit what is done, and finish with what matters most.", n.Scope, n.Words),
+			Content: fmt.Sprintf("The budget of this %s is nearly spent: %s. At the limit the work is saved and you are stopped. Commit what is done, and finish with what matters most.", n.Scope, explain.Amount(task.ParseReason(n.Reason))),
 			Once:    ingest.MessageKey{Scope: "inbox:" + n.SandboxID, Key: n.Key},
 		})
 		switch {
@@ -135,7 +136,7 @@ func (s *Store) setBudget(
 
 // Rows of functions, whose columns sqlc does not know.
 type (
-	nearLimit struct{ SandboxID, Scope, Key, Words string }
+	nearLimit struct{ SandboxID, Scope, Key, Reason string }
 	use       struct {
 		What string
 		Used float64

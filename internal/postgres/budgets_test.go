@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -82,11 +83,11 @@ func TestATaskIsToldNearItsBudgetParkedAtItAndGoesOnWhenItIsRaised(t *testing.T)
 			require.Zero(t, w.parked())
 			say(c.hard)
 			require.Equal(t, 1, w.parked(), "it is asked once")
-			require.Equal(t, "its budget is spent, "+c.words, one[string](t, w.pool, `SELECT args ->> 'reason' FROM commands WHERE kind = 'budget'`))
+			require.Equal(t, "its budget is spent, "+c.words, explain.Spent(task.ParseReason(one[string](t, w.pool, `SELECT args ->> 'reason' FROM commands WHERE kind = 'budget'`))))
 			w.park(a, live, 4)
 			require.Equal(t, "budget", w.row(a.id, "blocked_reason"))
 			require.False(t, w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true}).HoldsSlot, "a retry alone does not help")
-			require.Equal(t, "waiting: its budget is spent, "+c.words, w.row(a.id, "queue_reason"))
+			require.Equal(t, "waiting: its budget is spent, "+c.words, explain.Queue(w.waits(a.id)))
 
 			w.write(a, contract.Projection{Ordinal: 6, Status: task.StatusPending, Blocked: task.BlockedBudget, ReleaseSlot: true})
 			spent, err := store.SetTaskBudget(t.Context(), w.org, a.id, "me", c.raised)
@@ -157,8 +158,8 @@ func TestTheTasksOfAProjectAreToldAndParkedForWhatTheyUsedTogether(t *testing.T)
 	w.spends(boxes[0], 11, 10)
 	w.enforce()
 	reason := `SELECT args ->> 'reason' FROM commands WHERE kind = 'budget' AND task_id = $1`
-	require.Equal(t, "its budget is spent, 11.00 of 9.00 USD", one[string](t, w.pool, reason, own.id))
-	require.Equal(t, "the budget of its project is spent, 20.00 of 20.00 USD", one[string](t, w.pool, reason, other.id))
+	require.Equal(t, task.Reason{Code: task.ReasonTaskBudget, Used: 11, Limit: 9, Unit: task.UnitUSD}, task.ParseReason(one[string](t, w.pool, reason, own.id)))
+	require.Equal(t, task.Reason{Code: task.ReasonProjectBudget, Used: 20, Limit: 20, Unit: task.UnitUSD}, task.ParseReason(one[string](t, w.pool, reason, other.id)))
 }
 
 func TestTimeBindsWhereNothingIsSaid(t *testing.T) {
@@ -200,8 +201,8 @@ func TestTheClockOfAProjectIsNoTasks(t *testing.T) {
 	require.NoError(t, err)
 	shown, err := store.Task(t.Context(), w.org, queued.id)
 	require.NoError(t, err)
-	require.Regexp(t, `^waiting: the budget of its project is spent, \d+ of 3600 seconds by the clock$`, shown.QueueReason)
-	require.Equal(t, "omoi budget --project "+p+" --wall-clock <more>", task.RaiseBudget(shown))
+	require.Equal(t, []any{task.ReasonProjectBudget, 3600.0, task.UnitWallClock}, []any{shown.QueueReason.Code, shown.QueueReason.Limit, shown.QueueReason.Unit})
+	require.Equal(t, "omoi budget --project "+p+" --wall-clock <more>", explain.RaiseBudget(shown))
 }
 
 // TestTasksTogetherOvershootByOneAnswerEach has a project whose tasks spend a dollar with each answer of a model, while whoever
@@ -245,14 +246,14 @@ func TestTasksTogetherOvershootByOneAnswerEach(t *testing.T) {
 	}
 	require.Empty(t, atWork(), "nobody else begins")
 	require.Equal(t, 3, count(t, w.pool, `SELECT count(*) FROM tasks WHERE blocked_reason = 'budget' AND queued_at IS NOT NULL
-		AND queue_reason = 'waiting: the budget of its project is spent, 20.00 of 20.00 USD'`))
+		AND queue_reason::jsonb @> '{"code": "project_budget", "unit": "usd", "used": 20, "limit": 20}'`))
 
 	out, err := store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{USD: 23})
 	require.NoError(t, err)
 	require.Len(t, out.TaskIDs, slots)
 	require.Len(t, atWork(), 2, "a tenth of the budget is reserved for each that begins")
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM tasks WHERE queued_at IS NOT NULL
-		AND queue_reason = 'waiting: what is left of the budget of its project is reserved for tasks at work'`))
+		AND queue_reason::jsonb ->> 'code' = 'budget_reserved'`))
 }
 
 func TestWhatWasUsedBeforeThereWasABudgetIsTold(t *testing.T) {
@@ -274,7 +275,7 @@ func TestWhatWasUsedBeforeThereWasABudgetIsTold(t *testing.T) {
 	w.spends(box, 5, 10)
 	_, err = store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{USD: 5})
 	require.NoError(t, err)
-	require.Equal(t, "waiting: the budget of its project is spent, 5.00 of 5.00 USD", w.row(next.id, "queue_reason"), "the gate knows at once")
+	require.Equal(t, task.Reason{Code: task.ReasonProjectBudget, Used: 5, Limit: 5, Unit: task.UnitUSD}, w.waits(next.id), "the gate knows at once")
 }
 
 func TestWhatAnAgentSaysAfterItsAttemptCounts(t *testing.T) {

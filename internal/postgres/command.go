@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -76,7 +77,7 @@ func addCommand(ctx context.Context, q *db.Queries, in contract.TakeCommandInput
 func readCommand(ctx context.Context, q *db.Queries, row db.Command) (contract.TakenCommand, error) {
 	args := readObject(row.Args)
 	out := contract.TakenCommand{
-		ID: row.ID, Kind: row.Kind, Reason: reasonOf(args), OK: saysOK(row),
+		ID: row.ID, Kind: row.Kind, Reason: reasonOf(row.Kind, args), OK: saysOK(row),
 		Settled: task.Receipt(row.State) != task.ReceiptAccepted, FeedbackID: args.text("feedback_id"),
 	}
 	replaces := row.Kind == contract.CommandReplace
@@ -117,7 +118,10 @@ func keepFeedback(ctx context.Context, q *db.Queries, row db.Command) (string, e
 	return id, q.AmendCommand(ctx, noted, row.ID)
 }
 
-func reasonOf(args object) string {
+func reasonOf(kind string, args object) string {
+	if kind == contract.CommandBudget {
+		return explain.Spent(task.ParseReason(args.text("reason")))
+	}
 	for _, key := range []string{"reason", "error_message"} {
 		if s := args.text(key); s != "" {
 			return s

@@ -176,7 +176,7 @@ func TestOneWallPutsAllTasksOnACredentialToSleep(t *testing.T) {
 	}
 	require.Empty(t, held())
 	require.Equal(t, 50, count(t, w.pool, `SELECT count(*) FROM tasks WHERE blocked_reason = 'provider_limit'
-		AND queue_reason LIKE 'waiting until %'`), "those that never tried sleep too")
+		AND queue_reason::jsonb ->> 'code' = 'credential_cooldown' AND queue_reason::jsonb ? 'until'`), "those that never tried sleep too")
 	other := w.task(p, "")
 	require.True(t, w.holdsSlot(other.id), "what works without that credential is not held back")
 	w.write(other, contract.Projection{Ordinal: 1, Status: task.StatusCancelled, ReleaseSlot: true})
@@ -360,7 +360,7 @@ func TestStoppingAProjectParksWhatIsAtWorkAndResumingLetsItGoOn(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, project.Paused)
 	require.ElementsMatch(t, []string{a.id, b.id}, asked)
-	require.Equal(t, "waiting: the project is paused", w.row(waiting.id, "queue_reason"))
+	require.Equal(t, task.ReasonProjectPaused, w.waits(waiting.id).Code)
 	require.True(t, w.holdsSlot(elsewhere.id))
 	_, again, err := store.PauseProject(t.Context(), stop)
 	require.NoError(t, err)

@@ -27,7 +27,7 @@ func TestTheSixthTaskWaitsAtPositionOneAndGoesWhenASlotIsFree(t *testing.T) {
 	require.False(t, w.holdsSlot(tasks[5].id))
 	require.Equal(t, "1", w.row(tasks[5].id, "queue_position"))
 	require.Equal(t, "2", w.row(tasks[6].id, "queue_position"))
-	require.Equal(t, "waiting for a slot: 5 of 5 used in this project", w.row(tasks[5].id, "queue_reason"))
+	require.Equal(t, task.Reason{Code: task.ReasonProjectLimit, Used: 5, Limit: 5}, w.waits(tasks[5].id))
 
 	live := w.running(tasks[0])
 	w.finish(tasks[0], live, 4, task.StatusCompleted)
@@ -56,8 +56,8 @@ func TestAnOrganizationsLimitIsSharedFairlyByItsProjects(t *testing.T) {
 	}
 	require.Equal(t, 4, held(large), "two thirds of the room, as the limits are two to one")
 	require.Equal(t, 2, held(small), "urgent work of another project does not starve it")
-	require.Contains(t, one[string](t, w.pool, `SELECT queue_reason FROM tasks WHERE project_id = $1 AND queued_at IS NOT NULL LIMIT 1`, small),
-		"6 of 6 used in this organization")
+	waits := one[string](t, w.pool, `SELECT queue_reason FROM tasks WHERE project_id = $1 AND queued_at IS NOT NULL LIMIT 1`, small)
+	require.Equal(t, task.Reason{Code: task.ReasonOrganizationLimit, Used: 6, Limit: 6}, task.ParseReason(waits))
 }
 
 func TestALimitOfZeroTakesNoTasks(t *testing.T) {
@@ -67,11 +67,12 @@ func TestALimitOfZeroTakesNoTasks(t *testing.T) {
 	w.task(p, "")
 	w.exec(`UPDATE projects SET max_slots = 0`)
 	closed := w.task(p, "")
-	require.Equal(t, "waiting: the project takes no tasks now (limit 0)", w.row(closed.id, "queue_reason"))
+	require.Equal(t, task.Reason{Code: task.ReasonProjectLimit, Used: 1}, w.waits(closed.id))
 	w.exec(`UPDATE projects SET max_slots = 5`)
 	w.exec(`UPDATE organizations SET max_slots = 0`)
 	w.gate()
-	require.Equal(t, "waiting: the organization takes no tasks now (limit 0)", w.row(closed.id, "queue_reason"))
+	require.Equal(t, task.ReasonOrganizationLimit, w.waits(closed.id).Code)
+	require.Zero(t, w.waits(closed.id).Limit)
 }
 
 func TestWithinAProjectTheScoreDecides(t *testing.T) {
@@ -122,7 +123,7 @@ func TestATaskWaitsForWhatItDependsOn(t *testing.T) {
 	w.gate()
 	require.False(t, w.holdsSlot(second.id))
 	require.Equal(t, "dependency", w.row(second.id, "blocked_reason"))
-	require.Equal(t, "waiting for 1 task that it depends on", w.row(second.id, "queue_reason"))
+	require.Equal(t, task.Reason{Code: task.ReasonDependency, Tasks: 1}, w.waits(second.id))
 
 	live := w.running(first)
 	w.finish(first, live, 4, task.StatusFailed)
@@ -149,10 +150,10 @@ func TestPausesHoldBack(t *testing.T) {
 	w.exec(`UPDATE projects SET paused = true`)
 	a := w.task(p, "")
 	require.Equal(t, "paused", w.row(a.id, "blocked_reason"))
-	require.Equal(t, "waiting: the project is paused", w.row(a.id, "queue_reason"))
+	require.Equal(t, task.ReasonProjectPaused, w.waits(a.id).Code)
 	w.exec(`UPDATE organizations SET paused = true`)
 	w.gate()
-	require.Equal(t, "waiting: the organization is paused", w.row(a.id, "queue_reason"))
+	require.Equal(t, task.ReasonOrganizationPaused, w.waits(a.id).Code)
 	w.exec(`UPDATE organizations SET paused = false`)
 	w.exec(`UPDATE projects SET paused = false`)
 	w.gate()
@@ -171,7 +172,7 @@ func TestOnlyWorkThatOmoiMadeItselfWaitsForAutonomy(t *testing.T) {
 	require.True(t, w.holdsSlot(asked.id))
 	require.True(t, w.holdsSlot(forced.id))
 	require.False(t, w.holdsSlot(own.id))
-	require.Equal(t, "waiting: autonomous execution is off in this project", w.row(own.id, "queue_reason"))
+	require.Equal(t, task.ReasonAutonomousOff, w.waits(own.id).Code)
 	require.Empty(t, w.row(own.id, "blocked_reason"))
 }
 

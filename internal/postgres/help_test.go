@@ -190,6 +190,12 @@ func (w world) row(taskID, column string) string {
 	return one[string](w.t, w.pool, `SELECT coalesce(`+column+`::text, '') FROM tasks WHERE id = $1`, taskID)
 }
 
+// waits returns why a task waits in the queue.
+func (w world) waits(taskID string) task.Reason {
+	w.t.Helper()
+	return task.ParseReason(w.row(taskID, "queue_reason"))
+}
+
 func (w world) holdsSlot(taskID string) bool {
 	w.t.Helper()
 	return one[bool](w.t, w.pool, `SELECT EXISTS (SELECT FROM slots WHERE task_id = $1)`, taskID)

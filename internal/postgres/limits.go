@@ -59,11 +59,11 @@ func (w *projecting) tellSleep(ctx context.Context, reset time.Time, pause time.
 	if w.p.Blocked != task.BlockedProviderLimit || w.queued() {
 		return nil
 	}
-	why := "when that limit resets"
+	why := task.Reason{Code: task.ReasonLimitReset, Until: &reset}
 	if reset.IsZero() {
-		why, reset = "since the provider did not say when that limit resets", time.Now().Add(pause)
+		why.Code, reset = task.ReasonLimitUnknown, time.Now().Add(pause)
 	}
-	return w.q.TellSleep(ctx, "waiting until "+reset.UTC().Format("2006-01-02 15:04:05 UTC")+", "+why, w.row.ID)
+	return w.q.TellSleep(ctx, why.Stored(), w.row.ID)
 }
 
 // WakeSleepers runs the gate where a credential's limit may have reset, or the next task on it may go on, and asks those tasks to

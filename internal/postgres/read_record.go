@@ -23,7 +23,7 @@ func taskRecord(r db.ReadTaskRow) task.Task {
 		Execution: redact.Execution(row.ExecutionConfig), DependsOn: task.DependsOn{TaskIDs: r.DependsOn},
 		SandboxID: row.SandboxID, AssignedAgent: row.AssignedAgentID, Branch: row.BranchName, Base: row.BaseCommit,
 		PullURL: row.PullRequestUrl, PullNumber: intOf(row.PullRequestNumber), HoldsSlot: r.HoldsSlot, WaitingFor: r.WaitingFor,
-		QueuePosition: intOf(row.QueuePosition), QueueReason: row.QueueReason, QueuedAt: row.QueuedAt, Score: row.Score,
+		QueuePosition: intOf(row.QueuePosition), QueueReason: task.ParseReason(row.QueueReason), QueuedAt: row.QueuedAt, Score: row.Score,
 		Rounds: int(row.ValidationRounds), Attempts: []task.Attempt{}, Reviews: []task.Review{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
 		StartedAt: row.StartedAt, CompletedAt: row.CompletedAt, DeadlineAt: row.DeadlineAt,
 	}
@@ -69,11 +69,8 @@ func commandRecord(row db.Command) task.Command {
 		ID: row.ID, TaskID: row.TaskID, Kind: row.Kind, State: task.Receipt(row.State), Reason: row.Reason,
 		Sender: row.Sender, CreatedAt: row.CreatedAt, SentAt: row.SentAt, SettledAt: row.SettledAt,
 	}
-	var said struct {
-		Reason string `json:"reason"`
-	}
-	if c.Reason == "" && json.Unmarshal(row.Args, &said) == nil {
-		c.Reason = said.Reason
+	if c.Reason == "" {
+		c.Reason = reasonOf(row.Kind, readObject(row.Args))
 	}
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -15,8 +16,8 @@ const (
 )
 
 // WhyFacts answers what is known of why a task stands where it stands.
-func (s *Store) WhyFacts(ctx context.Context, organizationID, taskID string) (task.WhyFacts, error) {
-	f := task.WhyFacts{}
+func (s *Store) WhyFacts(ctx context.Context, organizationID, taskID string) (explain.WhyFacts, error) {
+	f := explain.WhyFacts{}
 	var err error
 	if f.Task, err = s.Task(ctx, organizationID, taskID); err != nil {
 		return f, err
@@ -24,7 +25,7 @@ func (s *Store) WhyFacts(ctx context.Context, organizationID, taskID string) (ta
 	if f.At, err = s.q.ClockNow(ctx); err != nil {
 		return f, translate("read the time", err)
 	}
-	for _, step := range []func(context.Context, *task.WhyFacts) error{s.whyDependencies, s.whyLife, s.whyFeed, s.whyDiagnosis} {
+	for _, step := range []func(context.Context, *explain.WhyFacts) error{s.whyDependencies, s.whyLife, s.whyFeed, s.whyDiagnosis} {
 		if err := step(ctx, &f); err != nil {
 			return f, err
 		}
@@ -32,16 +33,16 @@ func (s *Store) WhyFacts(ctx context.Context, organizationID, taskID string) (ta
 	return f, nil
 }
 
-func (s *Store) whyDependencies(ctx context.Context, f *task.WhyFacts) error {
+func (s *Store) whyDependencies(ctx context.Context, f *explain.WhyFacts) error {
 	rows, err := s.q.WaitedFor(ctx, f.Task.ID)
-	f.DependsOn = mapAll(rows, func(r db.WaitedForRow) task.Dependency {
-		return task.Dependency{ID: r.ID, Status: task.Status(r.Status)}
+	f.DependsOn = mapAll(rows, func(r db.WaitedForRow) explain.Dependency {
+		return explain.Dependency{ID: r.ID, Status: task.Status(r.Status)}
 	})
 	return translate("read what task "+f.Task.ID+" waits for", err)
 }
 
 // whyLife looks at the sandbox of the attempt that is under way, and at what the guardian thinks of it.
-func (s *Store) whyLife(ctx context.Context, f *task.WhyFacts) error {
+func (s *Store) whyLife(ctx context.Context, f *explain.WhyFacts) error {
 	if f.Task.SandboxID == nil || f.Task.Status.Final() {
 		return nil
 	}
@@ -57,16 +58,16 @@ func (s *Store) whyLife(ctx context.Context, f *task.WhyFacts) error {
 	return err
 }
 
-func opinionOf(j task.Judgement) *task.Opinion {
+func opinionOf(j task.Judgement) *explain.Opinion {
 	var said struct {
 		Summary  string  `json:"summary"`
 		Evidence []int64 `json:"evidence"`
 	}
 	_ = json.Unmarshal(j.Analysis, &said) // ours; what is missing is empty
-	return &task.Opinion{SpokenBy: j.SpokenBy, Steer: j.NeedsSteering, Summary: said.Summary, Confidence: j.Confidence, Evidence: said.Evidence}
+	return &explain.Opinion{SpokenBy: j.SpokenBy, Steer: j.NeedsSteering, Summary: said.Summary, Confidence: j.Confidence, Evidence: said.Evidence}
 }
 
-func (s *Store) whyFeed(ctx context.Context, f *task.WhyFacts) error {
+func (s *Store) whyFeed(ctx context.Context, f *explain.WhyFacts) error {
 	n := len(f.Task.Attempts)
 	if n == 0 {
 		return nil
@@ -77,7 +78,7 @@ func (s *Store) whyFeed(ctx context.Context, f *task.WhyFacts) error {
 	return err
 }
 
-func (s *Store) whyDiagnosis(ctx context.Context, f *task.WhyFacts) error {
+func (s *Store) whyDiagnosis(ctx context.Context, f *explain.WhyFacts) error {
 	page, err := s.Diagnoses(ctx, f.Task.OrganizationID, task.DiagnosisQuery{TaskIDs: []string{f.Task.ID}, PageRequest: task.PageRequest{Limit: 1}})
 	if len(page.Items) > 0 {
 		f.Diagnosis = &page.Items[0]

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -14,7 +15,7 @@ const (
 
 // conclude names the likely cause and the next step.
 func (d *diagnoser) conclude(out *task.Diagnosis) {
-	out.Command, out.Confidence = task.FailureNext(d.Task, out.FailureClass, d.reason(), d.same), sureByClass
+	out.Command, out.Confidence = explain.FailureNext(d.Task, out.FailureClass, d.reason(), d.same), sureByClass
 	if task.SetupFailed(out.FailureClass, d.reason()) {
 		out.Cause, out.Proposal = "The setup step failed before an agent began.", "Mend the setup step, or give it more time, then retry."
 		return

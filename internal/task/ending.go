@@ -1,7 +1,6 @@
 package task
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 )
@@ -22,32 +21,4 @@ func InShort(reason string) string {
 	}
 	output = strings.TrimSpace(output)
 	return strings.TrimRight(how, ". ") + ": " + strings.TrimSpace(output[strings.LastIndex(output, "\n")+1:])
-}
-
-// longestFirst bounds what is told of another attempt's reason.
-const longestFirst = 300
-
-// firstReason tells of the first attempt that failed, where it failed otherwise than the last one: what came later may be
-// a consequence of it only.
-func firstReason(t Task) string {
-	last := lastAttempt(t)
-	for _, a := range t.Attempts {
-		if a.Outcome != "failed" || a.FailureClass != ClassAgentError {
-			continue
-		}
-		said := strings.Join(strings.Fields(InShort(a.Reason)), " ")
-		if a.Number == last.Number || said == "" || said == strings.Join(strings.Fields(InShort(last.Reason)), " ") {
-			return ""
-		}
-		return fmt.Sprintf(" Attempt %d had failed otherwise: %s.", a.Number, strings.TrimRight(beginning(said, longestFirst), "."))
-	}
-	return ""
-}
-
-// beginning is a text of at most n characters.
-func beginning(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n]) + "…"
-	}
-	return text
 }

@@ -109,7 +109,7 @@ type Task struct {
 
 	HoldsSlot     bool       `json:"holds_slot"`
 	QueuePosition *int       `json:"queue_position"` // from 1; null: does not wait for a slot
-	QueueReason   string     `json:"queue_reason"`
+	QueueReason   Reason     `json:"queue_reason"`   // why it waits for a slot; its code is empty where nothing holds it back
 	QueuedAt      *time.Time `json:"queued_at"`
 	WaitingFor    string     `json:"waiting_for"` // outside the queue, as of the last look; empty: nothing
 	Score         float64    `json:"score"`
@@ -222,4 +222,17 @@ type Event struct {
 type Standing struct {
 	Status Status
 	Ended  bool // every attempt has ended
+}
+
+// Last returns the newest attempt; its zero value if there is none.
+func (t Task) Last() Attempt {
+	if n := len(t.Attempts); n > 0 {
+		return t.Attempts[n-1]
+	}
+	return Attempt{}
+}
+
+// SelfConnecting reports whether the agent connects itself: omoi starts no agent program and knows only what the agent reports.
+func (t Task) SelfConnecting() bool {
+	return t.Provider == ProviderExternal || t.Agent == AgentExternal
 }

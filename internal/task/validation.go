@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -49,7 +48,7 @@ func (r Review) Words(rounds int) string {
 	}
 	words := RoundWords(r.Round, rounds) + ": " + r.who() + " " + said
 	if r.Feedback != "" {
-		words = sentence(words, r.Feedback)
+		words = Sentence(words, r.Feedback)
 	}
 	return words
 }
@@ -139,23 +138,4 @@ func (s State) waits() Status {
 		return StatusPendingValidation
 	}
 	return StatusPending
-}
-
-// round counts the round that a task is in.
-func round(t Task) string { return RoundWords(verdicts(t)+1, t.Rounds) }
-
-// verdicts counts those so far; lists know them by the result only.
-func verdicts(t Task) int {
-	var result struct {
-		Iteration int `json:"validation_iteration"`
-	}
-	_ = json.Unmarshal(t.Result, &result) // none yet
-	return max(result.Iteration, len(t.Reviews))
-}
-
-func whyRevision(t Task) string {
-	if len(t.Reviews) == 0 {
-		return fmt.Sprintf("A validator asked for a revision (%d so far); the next attempt is about to begin.", t.Revisions)
-	}
-	return strings.TrimRight(t.Reviews[len(t.Reviews)-1].Words(t.Rounds), ".") + ". The next attempt is about to begin."
 }

@@ -148,6 +148,4 @@ func TestWordsOfARound(t *testing.T) {
 	require.Equal(t, "round 2 of 3: the validator said no: add tests.", said.Words(3))
 	require.Equal(t, "round 4 of 4: a person accepted the work", task.Review{Round: 4, Passed: true}.Words(3))
 	require.Equal(t, "round 1", task.RoundWords(1, 0))
-	why := task.Why(task.Task{Status: task.StatusNeedsRevision, Rounds: 3, Reviews: []task.Review{said}})
-	require.Equal(t, "round 2 of 3: the validator said no: add tests. The next attempt is about to begin.", why)
 }

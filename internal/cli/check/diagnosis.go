@@ -7,6 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -50,7 +51,7 @@ func (k *kit) explained(ctx context.Context) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case found.State != task.StandsFailed || !strings.Contains(found.Why, k.reason()) || len(found.Evidence) == 0:
+	case found.State != explain.StandsFailed || !strings.Contains(found.Why, k.reason()) || len(found.Evidence) == 0:
 		return "", k.wrong("It says %s, with %s: %s", found.State, render.Count(len(found.Evidence), "event"), found.Why)
 	}
 	return fmt.Sprintf("%s Next: %s", found.Why, found.Next), nil

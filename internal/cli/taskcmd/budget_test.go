@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -77,7 +78,7 @@ func TestATaskOutOfBudgetIsSentToTheBudget(t *testing.T) {
 		ID: idA, ProjectID: idM, Status: task.StatusPending, Blocked: task.BlockedBudget,
 		Attempts: []client.Attempt{{Number: 1, Reason: "the budget of its project is spent, 3.00 of 2.00 USD"}},
 	}}
-	f.tasks[0].Why = task.Why(f.tasks[0])
+	f.tasks[0].Why = explain.Why(f.tasks[0])
 	got := f.omoi("show", "-")
 	require.Zero(t, got.code, got.err)
 	command := "omoi budget --project " + render.Short(idM) + " --usd <more>"

@@ -234,7 +234,7 @@ func (f *fakeAPI) readEvents(w http.ResponseWriter, r *http.Request) {
 func (f *fakeAPI) ask(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var in client.Reason
+	var in client.ReasonRequest
 	_ = json.NewDecoder(r.Body).Decode(&in)
 	f.asked = append(f.asked, r.PathValue("what")+" "+r.PathValue("id")+" "+in.Reason)
 	if f.ended {

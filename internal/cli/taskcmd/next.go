@@ -5,6 +5,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -23,8 +24,8 @@ func nextCommands(t client.Task, waits bool) [][2]string {
 	waits = waits && !ending
 	add(waits, `omoi send ID "<text>"`, "it waits for a message")
 	add(t.Status == task.StatusFailed || t.Status == task.StatusCancelled, "omoi retry ID", "begin again")
-	spent := task.OutOfBudget(t)
-	add(spent, shortened(t, task.RaiseBudget(t)), "raise the budget, and it goes on")
+	spent := explain.OutOfBudget(t)
+	add(spent, shortened(t, explain.RaiseBudget(t)), "raise the budget, and it goes on")
 	add(parked(t) && !spent, "omoi retry ID", "go on")
 	add(over && hasEvents(t), "omoi logs ID", "what happened")
 	add(!over, "omoi logs -f ID", "watch it")

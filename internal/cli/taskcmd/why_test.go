@@ -14,6 +14,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -22,7 +23,7 @@ func TestWhySaysASentenceAndTheNextCommand(t *testing.T) {
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
 	f.why = client.Explanation{
-		TaskID: idA, Status: task.StatusFailed, State: task.StandsFailed, Why: "Failed after 1 attempt (event 7 of attempt 1).", Next: "omoi retry " + idA,
+		TaskID: idA, Status: task.StatusFailed, State: explain.StandsFailed, Why: "Failed after 1 attempt (event 7 of attempt 1).", Next: "omoi retry " + idA,
 		Evidence: []task.Sign{{Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no\x1b compiler"}},
 		Diagnosis: &task.Diagnosis{
 			Attempt: 1, What: "It failed.", Cause: "No compiler.", Proposal: "Install one.", Command: "omoi logs " + idA, SpokenBy: "rules", Confidence: 0.8,
@@ -54,7 +55,7 @@ func TestADiagnosisDoesNotSayAReasonAgain(t *testing.T) {
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
 	f.why = client.Explanation{
-		State: task.StandsFailed, Why: "Failed after 1 attempt (credentials): There is no key (event 7 of attempt 1).", Next: "omoi credentials set anthropic",
+		State: explain.StandsFailed, Why: "Failed after 1 attempt (credentials): There is no key (event 7 of attempt 1).", Next: "omoi credentials set anthropic",
 		Diagnosis: &task.Diagnosis{Attempt: 1, What: "The task failed in attempt 1 (credentials): There is no key.", SpokenBy: "rules"},
 	}
 	got := f.omoi("why", "-").out

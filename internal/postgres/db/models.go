@@ -954,7 +954,7 @@ type Task struct {
 	QueuedAt *time.Time
 	// From 1, for the first 20 of a project. Null: further back, or not ready.
 	QueuePosition *int32
-	// Why the task waits in the queue, as a sentence. Empty: admission has not evaluated the task. Of a task suspended by a rate limit: until when.
+	// Why the task waits in the queue: a JSON object with a code and its numbers (task.Reason). Empty: the task is not queued, or admission has not evaluated it.
 	QueueReason string
 	// Urgency in whole hundredths, see omoi_score. Above 0: the task lacks a slot only.
 	Score     float64

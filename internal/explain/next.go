@@ -1,21 +1,23 @@
-package task
+package explain
 
 import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // queueNext is what to do about a task that waits for its turn.
-func queueNext(t Task) string {
+func queueNext(t task.Task) string {
 	switch {
 	case OutOfBudget(t):
 		return RaiseBudget(t)
-	case strings.Contains(t.QueueReason, "autonomous execution is off"):
+	case t.QueueReason.Code == task.ReasonAutonomousOff:
 		return "omoi projects set " + t.ProjectID + " --autonomous"
-	case strings.Contains(t.QueueReason, "organization"):
+	case t.QueueReason.Code == task.ReasonOrganizationLimit, t.QueueReason.Code == task.ReasonOrganizationPaused:
 		return "omoi organization"
-	case strings.Contains(t.QueueReason, "limit 0"), strings.Contains(t.QueueReason, "in this project"):
+	case t.QueueReason.Code == task.ReasonProjectLimit:
 		return "omoi projects set " + t.ProjectID + " --limit <n>"
 	}
 	return "omoi ps"
@@ -33,8 +35,8 @@ func troubleNext(reason string) string {
 }
 
 // budgetNext names the budget that is spent.
-func budgetNext(t Task) string {
-	if strings.Contains(t.QueueReason+lastReason(t), "project") {
+func budgetNext(t task.Task) string {
+	if t.QueueReason.Code == task.ReasonProjectBudget || strings.Contains(lastReason(t), "project") {
 		return "omoi budget --project " + t.ProjectID
 	}
 	return "omoi budget " + t.ID
@@ -42,33 +44,30 @@ func budgetNext(t Task) string {
 
 // FailureNext is what to type after a task, or its newest attempts, failed in a class for a reason; same: several
 // attempts in a row said the same.
-func FailureNext(t Task, class FailureClass, reason string, same bool) string {
-	if SetupFailed(class, reason) {
+func FailureNext(t task.Task, class task.FailureClass, reason string, same bool) string {
+	if task.SetupFailed(class, reason) {
 		return setupNext(t, reason)
 	}
-	if EndedByInterrupt(class, reason) {
+	if task.EndedByInterrupt(class, reason) {
 		return "omoi retry " + t.ID
 	}
 	switch class {
-	case ClassCredentials:
+	case task.ClassCredentials:
 		return credentialsNext(reason)
-	case ClassBudget:
+	case task.ClassBudget:
 		return RaiseBudget(t)
-	case ClassInfrastructure:
+	case task.ClassInfrastructure:
 		return "omoi doctor"
-	case ClassInvalidInput, ClassStopped:
+	case task.ClassInvalidInput, task.ClassStopped:
 		return "omoi show " + t.ID
-	case ClassAgentError:
+	case task.ClassAgentError:
 		if same { // another attempt would not help
 			return "omoi logs " + t.ID
 		}
-	case ClassNone, ClassProviderLimit, ClassResources, ClassPublish, ClassTerminated, ClassReported:
+	case task.ClassNone, task.ClassProviderLimit, task.ClassResources, task.ClassPublish, task.ClassTerminated, task.ClassReported:
 	}
 	return "omoi retry " + t.ID
 }
-
-// NoCredentials is in the reason of an agent that was given no credential at all.
-const NoCredentials = "has no credentials in this sandbox" //nolint:gosec // G101: a sentence
 
 var setsCredential = regexp.MustCompile(`omoi credentials set \w+`)
 
@@ -77,22 +76,14 @@ func credentialsNext(reason string) string {
 	if named := setsCredential.FindString(reason); named != "" {
 		return named
 	}
-	if strings.Contains(reason, NoCredentials) {
+	if strings.Contains(reason, task.NoCredentials) {
 		return "omoi credentials set anthropic"
 	}
 	return "omoi credentials test"
 }
 
-// SetupStep begins what an agent's program says of a setup step that failed.
-const SetupStep = "The setup step"
-
-// SetupFailed reports whether an attempt failed in its setup step, other than for lack of memory or disk.
-func SetupFailed(class FailureClass, reason string) bool {
-	return (class == ClassInfrastructure || class == ClassInvalidInput) && strings.HasPrefix(reason, SetupStep)
-}
-
 // setupNext names the setting. A task that brought a setup step of its own is made anew.
-func setupNext(t Task, reason string) string {
+func setupNext(t task.Task, reason string) string {
 	var own struct {
 		Setup *string `json:"setup"`
 	}

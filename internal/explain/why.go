@@ -1,13 +1,15 @@
-package task
+package explain
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Why says in one sentence what a task is doing or waiting for, and what a person can do
 // about it. It looks at nothing but the row.
-func Why(t Task) string {
+func Why(t task.Task) string {
 	if asked := t.PendingCommand; asked != nil && asked.Kind == "retry" && t.Status.Final() {
 		return sentence(whyAgain(t), shown(t))
 	}
@@ -19,7 +21,7 @@ func Why(t Task) string {
 }
 
 // whyAgain says when a task that is over goes on.
-func whyAgain(t Task) string {
+func whyAgain(t task.Task) string {
 	return fmt.Sprintf("The next attempt begins as soon as the sandboxes of the earlier ones are gone, or task.cleanup_wait after those attempts have ended; before, the task was %s", t.Status)
 }
 
@@ -27,8 +29,8 @@ func whyAgain(t Task) string {
 type Outage struct{ What, Next string }
 
 // WhyDuring is [Why] while something is missing.
-func WhyDuring(t Task, down Outage) string {
-	if down.What == "" || !t.AboutToStart() {
+func WhyDuring(t task.Task, down Outage) string {
+	if down.What == "" || !AboutToStart(t) {
 		return Why(t)
 	}
 	return whyDown(down)
@@ -37,53 +39,53 @@ func WhyDuring(t Task, down Outage) string {
 func whyDown(down Outage) string { return sentence("Branch and sandbox cannot be made now", down.What) }
 
 // AboutToStart reports whether a task waits for nothing but those who make its branch and its first sandbox.
-func (t Task) AboutToStart() bool {
-	return t.Status == StatusPending && t.Blocked == BlockedNone && t.WaitingFor == "" && len(t.Attempts) == 0 && t.PendingCommand == nil &&
-		(t.QueueReason == "" || t.HoldsSlot)
+func AboutToStart(t task.Task) bool {
+	return t.Status == task.StatusPending && t.Blocked == task.BlockedNone && t.WaitingFor == "" && len(t.Attempts) == 0 && t.PendingCommand == nil &&
+		(t.QueueReason.Code == "" || t.HoldsSlot)
 }
 
-func whyStatus(t Task) string {
+func whyStatus(t task.Task) string {
 	switch t.Status {
-	case StatusPending:
+	case task.StatusPending:
 		return whyPending(t)
-	case StatusAssigned:
+	case task.StatusAssigned:
 		return fmt.Sprintf("Attempt %d is being started in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider) + doubt(t)
-	case StatusRunning:
+	case task.StatusRunning:
 		return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider) + doubt(t)
-	case StatusPendingValidation:
+	case task.StatusPendingValidation:
 		return "The work is done and on its branch; a validator is about to look at it (" + round(t) + ")."
-	case StatusValidating:
+	case task.StatusValidating:
 		return fmt.Sprintf("Attempt %d validates the work in sandbox %s (%s), %s.", t.AttemptCount, textOf(t.SandboxID), t.Provider, round(t)) + doubt(t)
-	case StatusNeedsRevision:
+	case task.StatusNeedsRevision:
 		return whyRevision(t)
-	case StatusCompleted:
+	case task.StatusCompleted:
 		return whyCompleted(t)
-	case StatusFailed:
+	case task.StatusFailed:
 		return whyFailed(t)
-	case StatusCancelled:
+	case task.StatusCancelled:
 		return sentence("Cancelled", strings.TrimPrefix(textOf(t.ErrorMessage), "Task cancelled: ")) + " Begin again with `omoi retry " + t.ID + "`."
 	}
 	return "The task is " + string(t.Status) + "."
 }
 
 // doubt is what the last look at the sandbox could not make out.
-func doubt(t Task) string {
+func doubt(t task.Task) string {
 	if t.WaitingFor == "" {
 		return ""
 	}
 	return " " + sentence("It may be in trouble", t.WaitingFor) + " That alone does not end the attempt."
 }
 
-func whyPending(t Task) string {
+func whyPending(t task.Task) string {
 	switch {
-	case t.Blocked != BlockedNone:
+	case t.Blocked != task.BlockedNone:
 		return whyBlocked(t)
-	case t.QueuePosition != nil && t.QueueReason != "":
-		return fmt.Sprintf("It is at position %d of its project's queue, %s.", *t.QueuePosition, t.QueueReason)
+	case t.QueuePosition != nil && t.QueueReason.Code != "":
+		return fmt.Sprintf("It is at position %d of its project's queue, %s.", *t.QueuePosition, Queue(t.QueueReason))
 	case OutOfBudget(t):
-		return "It is " + t.QueueReason + "." + raiseIt(t)
-	case t.QueueReason != "" && !t.HoldsSlot:
-		return "It is " + t.QueueReason + "."
+		return "It is " + Queue(t.QueueReason) + "." + raiseIt(t)
+	case t.QueueReason.Code != "" && !t.HoldsSlot:
+		return "It is " + Queue(t.QueueReason) + "."
 	case t.WaitingFor != "":
 		return sentence("It has its turn and waits", t.WaitingFor)
 	case len(t.Attempts) > 0 && t.Attempts[len(t.Attempts)-1].EndedAt == nil:
@@ -99,65 +101,65 @@ func whyPending(t Task) string {
 // needsReview introduces why a validator gave no verdict.
 const needsReview = "The work is on its branch and waits for a user's review: the validator gave no verdict"
 
-func whyBlocked(t Task) string {
+func whyBlocked(t task.Task) string {
 	switch t.Blocked {
-	case BlockedDependency:
+	case task.BlockedDependency:
 		return fmt.Sprintf("It waits for %s to be completed.", counted(len(t.DependsOn.TaskIDs), "task"))
-	case BlockedDependencyFailed:
+	case task.BlockedDependencyFailed:
 		return "A task that it depends on has failed or was cancelled; retry that one, or remove the dependency."
-	case BlockedProviderLimit:
-		if t.queuesForLimit() {
+	case task.BlockedProviderLimit:
+		if queuesForLimit(t) {
 			return whyLimit(t)
 		}
 		return whyLimit(t) + " `omoi retry " + t.ID + "` tries at once."
-	case BlockedBudget:
+	case task.BlockedBudget:
 		s := sentence("It is parked with its work saved", lastReason(t))
-		if t.QueueReason != "" {
-			s = "It is " + t.QueueReason + "."
+		if t.QueueReason.Code != "" {
+			s = "It is " + Queue(t.QueueReason) + "."
 		}
 		return s + raiseIt(t)
-	case BlockedPaused:
+	case task.BlockedPaused:
 		return whyPaused(t)
-	case BlockedUnknownTooLong:
+	case task.BlockedUnknownTooLong:
 		return sentence("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t)) +
 			" Go on with `omoi retry " + t.ID + "`."
-	case BlockedReview:
+	case task.BlockedReview:
 		return sentence(needsReview, lastReason(t)) + " Accept the work with `omoi verdict " + t.ID + " --passed`, send it back with `omoi verdict " +
 			t.ID + " --failed \"...\"`, or start another validator with `omoi retry " + t.ID + "`."
-	case BlockedNone:
+	case task.BlockedNone:
 	}
 	return sentence("It is blocked", string(t.Blocked))
 }
 
 // queuesForLimit reports whether the gate holds a task for a limit that another one may have met.
-func (t Task) queuesForLimit() bool { return t.QueuedAt != nil && t.QueueReason != "" }
+func queuesForLimit(t task.Task) bool { return t.QueuedAt != nil && t.QueueReason.Code != "" }
 
 // whyLimit says until when, where that is known.
-func whyLimit(t Task) string {
+func whyLimit(t task.Task) string {
 	switch {
-	case t.queuesForLimit():
-		return "It is " + t.QueueReason + "."
-	case t.QueueReason != "":
-		return sentence("A limit of a provider is reached, and it is "+t.QueueReason, shown(t))
+	case queuesForLimit(t):
+		return "It is " + Queue(t.QueueReason) + "."
+	case t.QueueReason.Code != "":
+		return sentence("A limit of a provider is reached, and it is "+Queue(t.QueueReason), shown(t))
 	}
 	return sentence("A limit of a provider is reached; it goes on when the limit resets", shown(t))
 }
 
-func raiseIt(t Task) string {
+func raiseIt(t task.Task) string {
 	return " Raise the budget with `" + RaiseBudget(t) + "`, and it goes on."
 }
 
-func whyPaused(t Task) string {
-	if t.allPaused() {
-		return "It is " + t.QueueReason + ": no task begins while omoi runs with ORCHESTRATOR_ENABLED=false. Start omoi without that."
+func whyPaused(t task.Task) string {
+	if allPaused(t) {
+		return "It is " + Queue(t.QueueReason) + ": no task begins while omoi runs with ORCHESTRATOR_ENABLED=false. Start omoi without that."
 	}
 	return "Its project is paused; it goes on when the project is resumed."
 }
 
 // allPaused reports whether the setting orchestrator.enabled holds a task, and no person.
-func (t Task) allPaused() bool { return strings.Contains(t.QueueReason, "organization is paused") }
+func allPaused(t task.Task) bool { return t.QueueReason.Code == task.ReasonOrganizationPaused }
 
-func whyCompleted(t Task) string {
+func whyCompleted(t task.Task) string {
 	switch {
 	case t.PullURL != nil:
 		return fmt.Sprintf("Completed after %s; the pull request is %s.", counted(t.AttemptCount, "attempt"), *t.PullURL)
@@ -168,7 +170,7 @@ func whyCompleted(t Task) string {
 }
 
 // shown is the reason of the end; what follows its first paragraph is for those who look into omoi.
-func shown(t Task) string {
+func shown(t task.Task) string {
 	reason, _, _ := strings.Cut(textOf(t.ErrorMessage), "\n\n")
 	if reason == "" {
 		reason = lastReason(t)
@@ -176,31 +178,31 @@ func shown(t Task) string {
 	return reason
 }
 
-func whyFailed(t Task) string {
+func whyFailed(t task.Task) string {
 	reason := shown(t)
 	s := sentence(fmt.Sprintf("Failed after %s", counted(t.AttemptCount, "attempt")), reason) + firstReason(t)
-	if next := setupNext(t, reason); SetupFailed(t.FailureClass, reason) && next != "omoi show "+t.ID {
+	if next := setupNext(t, reason); task.SetupFailed(t.FailureClass, reason) && next != "omoi show "+t.ID {
 		return s + " Mend the setup step with `" + next + "`, then `omoi retry " + t.ID + "`."
 	}
 	switch t.FailureClass {
-	case ClassPublish:
+	case task.ClassPublish:
 		return s + " " + whyPublish(t)
-	case ClassCredentials:
-		if lastAttempt(t).FailureClass == ClassPublish {
+	case task.ClassCredentials:
+		if t.Last().FailureClass == task.ClassPublish {
 			return s + " Mend the credentials. " + whyPublish(t)
 		}
 		return s + " Mend the credentials, then `omoi retry " + t.ID + "`."
-	case ClassInvalidInput: // the same again would end the same way
+	case task.ClassInvalidInput: // the same again would end the same way
 		return s + " Mend that, then `omoi retry " + t.ID + "`."
-	case ClassNone, ClassInfrastructure, ClassProviderLimit, ClassAgentError, ClassResources, ClassStopped, ClassBudget, ClassTerminated, ClassReported:
+	case task.ClassNone, task.ClassInfrastructure, task.ClassProviderLimit, task.ClassAgentError, task.ClassResources, task.ClassStopped, task.ClassBudget, task.ClassTerminated, task.ClassReported:
 	}
 	return s + " Begin again with `omoi retry " + t.ID + "`."
 }
 
 // whyPublish says what a retry will do: the work is there or saved, or an attempt does it again. Work that nobody
 // has found good is not published.
-func whyPublish(t Task) string {
-	last, outside := lastAttempt(t), t.outside()
+func whyPublish(t task.Task) string {
+	last, outside := t.Last(), t.SelfConnecting()
 	there, saved := last.HeadCommit != nil, last.Unpublished().Head != ""
 	place := "The work is saved beside its branch; "
 	if last.Unpublished().Text != "" {
@@ -208,7 +210,7 @@ func whyPublish(t Task) string {
 	}
 	retry := "`omoi retry " + t.ID + "` "
 	switch {
-	case t.Rounds > 0 && last.Kind == KindValidation, t.Rounds == 0 && (there || outside):
+	case t.Rounds > 0 && last.Kind == task.KindValidation, t.Rounds == 0 && (there || outside):
 		return "The work is on its branch; " + retry + "publishes it without a new attempt."
 	case t.Rounds > 0 && there:
 		return "The work is on its branch; " + retry + "hands it to a validator, and nobody does it again."
@@ -222,31 +224,14 @@ func whyPublish(t Task) string {
 	return "The work did not get to its branch; what could be saved of it stands with the attempt. " + retry + "begins a new attempt."
 }
 
-// outside reports whether the agent connects itself, so that omoi starts none and sees nothing of it but its reports.
-func (t Task) outside() bool { return t.Provider == ProviderExternal || t.Agent == AgentExternal }
-
-func lastAttempt(t Task) Attempt {
-	if n := len(t.Attempts); n > 0 {
-		return t.Attempts[n-1]
-	}
-	return Attempt{}
-}
-
-// sentence joins a beginning and an optional reason, with one full stop at the end.
-func sentence(beginning, reason string) string {
-	reason = strings.TrimRight(strings.TrimSpace(reason), ".")
-	if reason == "" {
-		return beginning + "."
-	}
-	return beginning + ": " + reason + "."
-}
-
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+func lastReason(t task.Task) string { return t.Last().Reason }
 
 func textOf(s *string) string {
 	if s == nil {
@@ -255,4 +240,5 @@ func textOf(s *string) string {
 	return *s
 }
 
-func lastReason(t Task) string { return lastAttempt(t).Reason }
+// sentence joins a beginning and an optional reason, with one full stop at the end.
+func sentence(beginning, reason string) string { return task.Sentence(beginning, reason) }

@@ -1,4 +1,4 @@
-package task_test
+package explain_test
 
 import (
 	"encoding/json"
@@ -8,14 +8,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // about is a task with one attempt that has begun, as of now.
-func about(status task.Status, change func(*task.WhyFacts)) task.WhyFacts {
+func about(status task.Status, change func(*explain.WhyFacts)) explain.WhyFacts {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	box := "box1"
-	f := task.WhyFacts{
+	f := explain.WhyFacts{
 		At: now, Silent: 2 * time.Minute, NoWork: 15 * time.Minute,
 		Task: task.Task{
 			ID: "T", ProjectID: "P", Status: status, Provider: "local", AttemptCount: 1, SandboxID: &box, CreatedAt: now.Add(-time.Minute),
@@ -34,8 +35,8 @@ func about(status task.Status, change func(*task.WhyFacts)) task.WhyFacts {
 }
 
 // lives gives it a pulse.
-func lives(change func(*task.Pulse)) func(*task.WhyFacts) {
-	return func(f *task.WhyFacts) {
+func lives(change func(*task.Pulse)) func(*explain.WhyFacts) {
+	return func(f *explain.WhyFacts) {
 		f.Pulse = &task.Pulse{Beat: time.Second, Work: 3 * time.Second, Assigned: time.Minute, Started: time.Minute, Waiting: -1}
 		if change != nil {
 			change(f.Pulse)
@@ -44,28 +45,28 @@ func lives(change func(*task.Pulse)) func(*task.WhyFacts) {
 }
 
 // elsewhere gives it to an agent that connects itself.
-func elsewhere(change func(*task.Pulse)) func(*task.WhyFacts) {
-	return func(f *task.WhyFacts) {
+func elsewhere(change func(*task.Pulse)) func(*explain.WhyFacts) {
+	return func(f *explain.WhyFacts) {
 		lives(change)(f)
 		f.Task.Agent, f.Task.Provider = task.AgentExternal, task.ProviderExternal
 	}
 }
 
-func queued(reason string) func(*task.WhyFacts) {
-	return func(f *task.WhyFacts) {
+func queued(reason task.Reason) func(*explain.WhyFacts) {
+	return func(f *explain.WhyFacts) {
 		f.Task.QueueReason, f.Task.QueuePosition, f.Task.Attempts, f.Task.AttemptCount, f.Signs = reason, new(2), nil, 0, nil
 		f.Task.QueuedAt = &f.At
 	}
 }
 
-func asleep(f *task.WhyFacts) {
-	f.Task.QueueReason = "waiting until 14:00 UTC, when that limit resets"
+func asleep(f *explain.WhyFacts) {
+	f.Task.QueueReason = task.Reason{Code: task.ReasonLimitReset, Until: new(time.Date(2026, 3, 4, 14, 0, 0, 0, time.UTC))}
 	shutdown := task.Sign{Attempt: 1, Sequence: 12, Type: task.EventAgentShutdown}
 	f.Signs = append([]task.Sign{shutdown}, f.Signs...)
 }
 
-func blocked(by task.BlockedReason, change func(*task.WhyFacts)) func(*task.WhyFacts) {
-	return func(f *task.WhyFacts) {
+func blocked(by task.BlockedReason, change func(*explain.WhyFacts)) func(*explain.WhyFacts) {
+	return func(f *explain.WhyFacts) {
 		f.Task.Blocked = by
 		ended := f.At
 		f.Task.Attempts[0].EndedAt, f.Task.Attempts[0].Reason = &ended, "the reason"
@@ -75,14 +76,14 @@ func blocked(by task.BlockedReason, change func(*task.WhyFacts)) func(*task.WhyF
 	}
 }
 
-func broken(class task.FailureClass) func(*task.WhyFacts) {
-	return func(f *task.WhyFacts) {
+func broken(class task.FailureClass) func(*explain.WhyFacts) {
+	return func(f *explain.WhyFacts) {
 		f.Task.FailureClass, f.Task.ErrorMessage = class, new("It broke.\n\nFor those who look inside.")
 	}
 }
 
-func setup(how, execution string) func(*task.WhyFacts) {
-	return func(f *task.WhyFacts) {
+func setup(how, execution string) func(*explain.WhyFacts) {
+	return func(f *explain.WhyFacts) {
 		broken(task.ClassInfrastructure)(f)
 		f.Task.ErrorMessage, f.Task.Execution = new("The setup step "+how+". The end of its output:\noops"), json.RawMessage(execution)
 	}
@@ -90,39 +91,41 @@ func setup(how, execution string) func(*task.WhyFacts) {
 
 func TestEveryStandingIsExplained(t *testing.T) {
 	t.Parallel()
-	asked := func(kind string, ago time.Duration) func(*task.WhyFacts) {
-		return func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: kind, CreatedAt: f.At.Add(-ago)} }
+	asked := func(kind string, ago time.Duration) func(*explain.WhyFacts) {
+		return func(f *explain.WhyFacts) {
+			f.Task.PendingCommand = &task.Command{Kind: kind, CreatedAt: f.At.Add(-ago)}
+		}
 	}
 	pending := task.StatusPending
 	for name, c := range map[string]struct {
-		facts             task.WhyFacts
+		facts             explain.WhyFacts
 		state, says, next string
 		events            []int64
 	}{
-		"out of budget, queued": {about(pending, queued("waiting: its budget is spent, 9 of 8 seconds of sandboxes")), "waiting", "its budget is spent", "omoi budget T --sandbox-time <more>", nil},
-		"queued":                {about(pending, queued("waiting for a slot: 5 of 5 used in this project")), "waiting", "at position 2 of its project's queue, waiting for a slot: 5 of 5", "omoi projects set P --limit <n>", nil},
-		"organization at none":  {about(pending, queued("waiting: the organization takes no tasks now (limit 0)")), "waiting", "limit 0", "omoi organization", nil},
-		"organization full":     {about(pending, queued("waiting for a slot: 1 of 1 used in this organization")), "waiting", "1 of 1 used", "omoi organization", nil},
-		"held":                  {about(pending, queued("waiting: autonomous execution is off in this project")), "waiting", "autonomous", "omoi projects set P --autonomous", nil},
-		"turn, no room": {about(pending, func(f *task.WhyFacts) {
+		"out of budget, queued": {about(pending, queued(task.Reason{Code: task.ReasonTaskBudget, Used: 9, Limit: 8, Unit: task.UnitSandboxSeconds})), "waiting", "its budget is spent", "omoi budget T --sandbox-time <more>", nil},
+		"queued":                {about(pending, queued(task.Reason{Code: task.ReasonProjectLimit, Used: 5, Limit: 5})), "waiting", "at position 2 of its project's queue, waiting for a slot: 5 of 5", "omoi projects set P --limit <n>", nil},
+		"organization at none":  {about(pending, queued(task.Reason{Code: task.ReasonOrganizationLimit})), "waiting", "limit 0", "omoi organization", nil},
+		"organization full":     {about(pending, queued(task.Reason{Code: task.ReasonOrganizationLimit, Used: 1, Limit: 1})), "waiting", "1 of 1 used", "omoi organization", nil},
+		"held":                  {about(pending, queued(task.Reason{Code: task.ReasonAutonomousOff})), "waiting", "autonomous", "omoi projects set P --autonomous", nil},
+		"turn, no room": {about(pending, func(f *explain.WhyFacts) {
 			f.Task.WaitingFor = "20 of the sandboxes of docker are not verified gone, the limit is 20"
 		}), "waiting", "It has its turn and waits: 20 of", "omoi sandboxes", nil},
-		"no machine":      {about(pending, func(f *task.WhyFacts) { f.Task.WaitingFor = "no machine offers docker sandboxes" }), "waiting", "no machine", "omoi hosts", nil},
-		"trouble":         {about(pending, func(f *task.WhyFacts) { f.Task.WaitingFor = "the repository does not answer" }), "waiting", "does not answer", "omoi doctor", nil},
+		"no machine":      {about(pending, func(f *explain.WhyFacts) { f.Task.WaitingFor = "no machine offers docker sandboxes" }), "waiting", "no machine", "omoi hosts", nil},
+		"trouble":         {about(pending, func(f *explain.WhyFacts) { f.Task.WaitingFor = "the repository does not answer" }), "waiting", "does not answer", "omoi doctor", nil},
 		"being prepared":  {about(pending, nil), "starting", "sandbox box1 is running", "omoi logs -f T", nil},
 		"between tries":   {about(pending, blocked(task.BlockedNone, nil)), "starting", "the reason (events 7, 4 of attempt 1).", "omoi logs -f T", []int64{7, 4}},
-		"just accepted":   {about(pending, func(f *task.WhyFacts) { f.Task.Attempts, f.Task.AttemptCount = nil, 0 }), "starting", "accepted", "omoi logs -f T", nil},
-		"never taken up":  {about(pending, func(f *task.WhyFacts) { f.Task.Attempts, f.Task.CreatedAt = nil, f.At.Add(-time.Hour) }), "unknown", "accepted 1h0m ago and has not been taken up", "omoi doctor", nil},
-		"dependency":      {about(pending, blocked(task.BlockedDependency, func(f *task.WhyFacts) { f.DependsOn = []task.Dependency{{"D", task.StatusRunning}} })), "waiting", "1 task to be completed: D is running.", "omoi why D", nil},
-		"dependency lost": {about(pending, blocked(task.BlockedDependencyFailed, func(f *task.WhyFacts) { f.DependsOn = []task.Dependency{{"D", task.StatusFailed}} })), "waiting", "D is failed", "omoi retry D", nil},
+		"just accepted":   {about(pending, func(f *explain.WhyFacts) { f.Task.Attempts, f.Task.AttemptCount = nil, 0 }), "starting", "accepted", "omoi logs -f T", nil},
+		"never taken up":  {about(pending, func(f *explain.WhyFacts) { f.Task.Attempts, f.Task.CreatedAt = nil, f.At.Add(-time.Hour) }), "unknown", "accepted 1h0m ago and has not been taken up", "omoi doctor", nil},
+		"dependency":      {about(pending, blocked(task.BlockedDependency, func(f *explain.WhyFacts) { f.DependsOn = []explain.Dependency{{"D", task.StatusRunning}} })), "waiting", "1 task to be completed: D is running.", "omoi why D", nil},
+		"dependency lost": {about(pending, blocked(task.BlockedDependencyFailed, func(f *explain.WhyFacts) { f.DependsOn = []explain.Dependency{{"D", task.StatusFailed}} })), "waiting", "D is failed", "omoi retry D", nil},
 		"limit":           {about(pending, blocked(task.BlockedProviderLimit, nil)), "parked", "limit of a provider", "omoi retry T", []int64{9}},
-		"limit, asleep":   {about(pending, blocked(task.BlockedProviderLimit, asleep)), "parked", "is reached, and it is waiting until 14:00 UTC, when that limit resets: the reason", "omoi retry T", []int64{9}},
-		"limit, told":     {about(pending, blocked(task.BlockedProviderLimit, queued("sleeping until 14:00"))), "parked", "It is sleeping until 14:00.", "omoi retry T", nil},
+		"limit, asleep":   {about(pending, blocked(task.BlockedProviderLimit, asleep)), "parked", "is reached, and it is waiting until 2026-03-04 14:00:00 UTC, when that limit resets: the reason", "omoi retry T", []int64{9}},
+		"limit, told":     {about(pending, blocked(task.BlockedProviderLimit, queued(task.Reason{Code: task.ReasonCooldownProbe}))), "parked", "It is waiting: another task tries", "omoi retry T", nil},
 		"budget":          {about(pending, blocked(task.BlockedBudget, nil)), "parked", "spent, and its work is saved: the reason (event 9 of attempt 1).", "omoi budget T --usd <more>", []int64{9}},
-		"project budget":  {about(pending, blocked(task.BlockedBudget, queued("waiting: the budget of its project is spent, 1 of 1 tokens"))), "parked", "the budget of its project", "omoi budget --project P --tokens <more>", nil},
+		"project budget":  {about(pending, blocked(task.BlockedBudget, queued(task.Reason{Code: task.ReasonProjectBudget, Used: 1, Limit: 1, Unit: task.UnitTokens}))), "parked", "the budget of its project", "omoi budget --project P --tokens <more>", nil},
 		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "parked", "project is paused", "omoi projects resume P", []int64{9}},
-		"project paused":  {about(pending, blocked(task.BlockedPaused, queued("waiting: the project is paused"))), "parked", "project is paused", "omoi projects resume P", nil},
-		"all paused":      {about(pending, blocked(task.BlockedPaused, queued("waiting: the organization is paused"))), "parked", "ORCHESTRATOR_ENABLED=false", "omoi config show", nil},
+		"project paused":  {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonProjectPaused}))), "parked", "project is paused", "omoi projects resume P", nil},
+		"all paused":      {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonOrganizationPaused}))), "parked", "ORCHESTRATOR_ENABLED=false", "omoi config show", nil},
 		"review":          {about(pending, blocked(task.BlockedReview, nil)), "parked", "gave no verdict: the reason (event 9 of attempt 1).", "omoi verdict T --passed", []int64{9}},
 		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "parked", "could not be reached", "omoi retry T", []int64{9}},
 
@@ -135,38 +138,38 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"listens":            {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, []int64{9}},
 		"silent":             {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
 		"intake out":         {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "of which omoi took nothing in for 4m", "omoi logs --raw T", []int64{9}},
-		"doubt":              {about(task.StatusRunning, func(f *task.WhyFacts) { f.Task.WaitingFor = "the host does not report" }), "unknown", "the host does not report", "omoi logs --raw T", []int64{9}},
+		"doubt":              {about(task.StatusRunning, func(f *explain.WhyFacts) { f.Task.WaitingFor = "the host does not report" }), "unknown", "the host does not report", "omoi logs --raw T", []int64{9}},
 		"unheard, elsewhere": {about(task.StatusAssigned, elsewhere(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m, and it is one that connects itself.", "omoi show T", nil},
 		"silent, elsewhere":  {about(task.StatusRunning, elsewhere(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m", "omoi logs -f T", []int64{9}},
-		"steered": {about(task.StatusRunning, func(f *task.WhyFacts) {
+		"steered": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(nil)(f)
-			f.Opinion = &task.Opinion{SpokenBy: "rules", Steer: true, Summary: "The same call came 5 times.", Confidence: 0.8, Evidence: []int64{7, 12}}
+			f.Opinion = &explain.Opinion{SpokenBy: "rules", Steer: true, Summary: "The same call came 5 times.", Confidence: 0.8, Evidence: []int64{7, 12}}
 		}), "stuck", "the guardian (rules, sure by 0.8) thinks that it has gone wrong: The same call came 5 times (events 7, 12 of attempt 1).", "omoi interventions T", []int64{7, 12}},
 		"validated": {about(task.StatusValidating, lives(nil)), "working", "validates the work", "omoi logs -f T", []int64{9}},
 
 		"before a validator": {about(task.StatusPendingValidation, nil), "waiting", "validator", "omoi logs -f T", nil},
 		"to be revised":      {about(task.StatusNeedsRevision, nil), "starting", "", "omoi show T", nil},
 		"completed":          {about(task.StatusCompleted, nil), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{9}},
-		"completed, and said": {about(task.StatusCompleted, func(f *task.WhyFacts) {
+		"completed, and said": {about(task.StatusCompleted, func(f *explain.WhyFacts) {
 			said := task.Sign{Attempt: 1, Sequence: 11, Type: task.EventAgentCompleted}
 			f.Signs = append([]task.Sign{{Attempt: 1, Sequence: 12, Type: task.EventAgentShutdown}, said}, f.Signs...)
 		}), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{11}},
 		"failed":         {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
-		"failed alike":   {about(task.StatusFailed, func(f *task.WhyFacts) { broken(task.ClassAgentError)(f); f.Same = true }), "failed", "Failed", "omoi logs T", []int64{7, 4}},
+		"failed alike":   {about(task.StatusFailed, func(f *explain.WhyFacts) { broken(task.ClassAgentError)(f); f.Same = true }), "failed", "Failed", "omoi logs T", []int64{7, 4}},
 		"setup":          {about(task.StatusFailed, setup("ended with exit code 4", "{}")), "failed", "The setup step ended", `omoi projects set P --setup "<command>"`, []int64{7, 4}},
 		"setup too slow": {about(task.StatusFailed, setup("was ended after 5m (the project's setup_timeout_s allows no more)", "{}")), "failed", "after 5m", "omoi projects set P --setup-timeout <time>", []int64{7, 4}},
 		"its own setup":  {about(task.StatusFailed, setup("ended with exit code 4", `{"setup": "make deps"}`)), "failed", "The setup step", "omoi show T", []int64{7, 4}},
 		"infrastructure": {about(task.StatusFailed, broken(task.ClassInfrastructure)), "failed", "infrastructure", "omoi doctor", []int64{7, 4}},
 		"credentials":    {about(task.StatusFailed, broken(task.ClassCredentials)), "failed", "credentials", "omoi credentials test", []int64{7, 4}},
-		"no credential": {about(task.StatusFailed, func(f *task.WhyFacts) {
+		"no credential": {about(task.StatusFailed, func(f *explain.WhyFacts) {
 			broken(task.ClassCredentials)(f)
 			f.Task.ErrorMessage = new("Claude Code " + task.NoCredentials + ": give a key.")
 		}), "failed", "credentials", "omoi credentials set anthropic", []int64{7, 4}},
-		"which credential": {about(task.StatusFailed, func(f *task.WhyFacts) {
+		"which credential": {about(task.StatusFailed, func(f *explain.WhyFacts) {
 			broken(task.ClassCredentials)(f)
 			f.Task.ErrorMessage = new("There is no token of GitHub. Next: omoi credentials set github")
 		}), "failed", "credentials", "omoi credentials set github", []int64{7, 4}},
-		"failed otherwise at first": {about(task.StatusFailed, func(f *task.WhyFacts) {
+		"failed otherwise at first": {about(task.StatusFailed, func(f *explain.WhyFacts) {
 			broken(task.ClassAgentError)(f)
 			f.Task.Attempts = []task.Attempt{
 				{Number: 1, Outcome: "failed", FailureClass: task.ClassAgentError, Reason: "Not committed: cache.\nCommit it."},
@@ -176,13 +179,13 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"bad input":       {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
 		"out of budget":   {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T --usd <more>", []int64{7, 4}},
 		"cancelled":       {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "Cancelled: It broke.", "omoi retry T", nil},
-		"begins again":    {about(task.StatusFailed, func(f *task.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_wait after those attempts have ended; before,", "omoi sandboxes", nil},
+		"begins again":    {about(task.StatusFailed, func(f *explain.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_wait after those attempts have ended; before,", "omoi sandboxes", nil},
 		"being cancelled": {about(task.StatusRunning, asked("cancel", time.Second)), "working", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
-		"listens, being cancelled": {about(task.StatusRunning, func(f *task.WhyFacts) {
+		"listens, being cancelled": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)
 			asked("cancel", time.Second)(f)
 		}), "waiting", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
-		"listens, about to be completed": {about(task.StatusRunning, func(f *task.WhyFacts) {
+		"listens, about to be completed": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)
 			asked("complete", time.Second)(f)
 		}), "waiting", "; a complete is asked for and under way.", "omoi logs -f T", []int64{9}},
@@ -191,7 +194,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := task.Explain(c.facts)
+			e := explain.Explain(c.facts)
 			require.Equal(t, []string{c.state, c.next, "T"}, []string{e.State, e.Next, e.TaskID})
 			require.Contains(t, e.Why, c.says)
 			require.True(t, strings.HasSuffix(e.Why, "."), e.Why)
@@ -209,18 +212,18 @@ func TestEveryStandingIsExplained(t *testing.T) {
 // A task that has its slot starts nowhere while no worker is there to start it.
 func TestExplain_StartingWithoutWorkersWaitsForThem(t *testing.T) {
 	t.Parallel()
-	slot := func(f *task.WhyFacts) {
+	slot := func(f *explain.WhyFacts) {
 		f.Task.Attempts, f.Task.AttemptCount, f.Signs, f.Task.HoldsSlot = nil, 0, nil, true
-		f.Down = task.Outage{What: "No worker polls q: tasks are accepted and wait", Next: "omoi worker"}
+		f.Down = explain.Outage{What: "No worker polls q: tasks are accepted and wait", Next: "omoi worker"}
 	}
-	e := task.Explain(about(task.StatusPending, slot))
-	require.Equal(t, []any{task.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
+	e := explain.Explain(about(task.StatusPending, slot))
+	require.Equal(t, []any{explain.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
 	require.Equal(t, "Branch and sandbox cannot be made now: No worker polls q: tasks are accepted and wait.", e.Why)
-	blocked := task.Explain(about(task.StatusPending, func(f *task.WhyFacts) { slot(f); f.Task.Blocked = task.BlockedPaused }))
+	blocked := explain.Explain(about(task.StatusPending, func(f *explain.WhyFacts) { slot(f); f.Task.Blocked = task.BlockedPaused }))
 	require.NotContains(t, blocked.Why, "No worker", "the project is paused first")
 	f := about(task.StatusPending, slot)
-	require.Contains(t, task.WhyDuring(f.Task, f.Down), "No worker polls q")
-	require.NotContains(t, task.WhyDuring(about(task.StatusRunning, nil).Task, f.Down), "No worker")
+	require.Contains(t, explain.WhyDuring(f.Task, f.Down), "No worker polls q")
+	require.NotContains(t, explain.WhyDuring(about(task.StatusRunning, nil).Task, f.Down), "No worker")
 }
 
 func TestNothingStandsWithoutAnAnswer(t *testing.T) {
@@ -236,8 +239,8 @@ func TestNothingStandsWithoutAnAnswer(t *testing.T) {
 	for _, status := range task.Statuses() {
 		for _, reason := range reasons {
 			for _, class := range classes {
-				f := task.WhyFacts{Task: task.Task{ID: "T", ProjectID: "P", Status: status, Blocked: reason, FailureClass: class}}
-				e := task.Explain(f)
+				f := explain.WhyFacts{Task: task.Task{ID: "T", ProjectID: "P", Status: status, Blocked: reason, FailureClass: class}}
+				e := explain.Explain(f)
 				require.NotEmpty(t, e.Why, "%s %s %s", status, reason, class)
 				require.True(t, strings.HasPrefix(e.Next, "omoi "), "%s %s %s: %q", status, reason, class, e.Next)
 				require.NotEmpty(t, e.State)

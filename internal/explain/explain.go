@@ -1,10 +1,12 @@
-package task
+package explain
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // How a task stands, in one word.
@@ -22,25 +24,25 @@ const (
 
 // Explanation says why a task stands where it stands, what shows it, and what to do next.
 type Explanation struct {
-	TaskID    string     `json:"task_id"`
-	Status    Status     `json:"status"`
-	State     string     `json:"state"`                     // waiting, parked, starting, working, stuck, unknown, completed, failed, cancelled
-	Why       string     `json:"why"`                       // one sentence, with the numbers of the events that show it
-	Next      string     `json:"next"`                      // the command to type
-	Evidence  []Sign     `json:"evidence" nullable:"false"` // newest first
-	Diagnosis *Diagnosis `json:"diagnosis"`                 // the newest; null: there is none
+	TaskID    string          `json:"task_id"`
+	Status    task.Status     `json:"status"`
+	State     string          `json:"state"`                     // waiting, parked, starting, working, stuck, unknown, completed, failed, cancelled
+	Why       string          `json:"why"`                       // one sentence, with the numbers of the events that show it
+	Next      string          `json:"next"`                      // the command to type
+	Evidence  []task.Sign     `json:"evidence" nullable:"false"` // newest first
+	Diagnosis *task.Diagnosis `json:"diagnosis"`                 // the newest; null: there is none
 }
 
 // WhyFacts are all that an explanation looks at. What is not known is nil or empty.
 type WhyFacts struct {
-	Task      Task
+	Task      task.Task
 	At        time.Time // by the database's clock
 	DependsOn []Dependency
-	Pulse     *Pulse  // of the live sandbox
-	Events    []Event // the newest of the newest attempt, for whoever makes signs of them
-	Signs     []Sign  // newest first, of the newest attempt
+	Pulse     *task.Pulse  // of the live sandbox
+	Events    []task.Event // the newest of the newest attempt, for whoever makes signs of them
+	Signs     []task.Sign  // newest first, of the newest attempt
 	Opinion   *Opinion
-	Diagnosis *Diagnosis
+	Diagnosis *task.Diagnosis
 	Same      bool // its newest attempts failed one after the other, and said the same
 	Down      Outage
 	Silent    time.Duration // from which age of the newest sign of life on nobody can say whether it lives
@@ -50,7 +52,7 @@ type WhyFacts struct {
 // Dependency is a task that another one waits for.
 type Dependency struct {
 	ID     string
-	Status Status
+	Status task.Status
 }
 
 // Opinion is what the guardian thinks of an attempt.
@@ -68,7 +70,7 @@ func Explain(f WhyFacts) Explanation {
 	t := f.Task
 	e.TaskID, e.Status, e.Diagnosis = t.ID, t.Status, f.Diagnosis
 	if e.Evidence == nil {
-		e.Evidence = []Sign{}
+		e.Evidence = []task.Sign{}
 	}
 	if c := t.PendingCommand; c != nil && !f.begunAgain() {
 		e.Why = strings.TrimRight(e.Why, ".") + "; a " + c.Kind + " is asked for and under way."
@@ -78,7 +80,7 @@ func Explain(f WhyFacts) Explanation {
 }
 
 // whileAsked is what helps while a command is under way: nobody speaks to an agent that is about to end.
-func (f WhyFacts) whileAsked(c *Command, next string) string {
+func (f WhyFacts) whileAsked(c *task.Command, next string) string {
 	switch {
 	case c.Kind == "cancel" && f.age(c.CreatedAt) > forgotten:
 		return "omoi doctor"
@@ -100,19 +102,19 @@ func (f WhyFacts) explain() Explanation {
 		return Explanation{State: StandsStarting, Why: sentence(whyAgain(t), shown(t)), Next: "omoi sandboxes"}
 	}
 	switch t.Status {
-	case StatusPending:
+	case task.StatusPending:
 		return f.pending()
-	case StatusAssigned, StatusRunning, StatusValidating:
+	case task.StatusAssigned, task.StatusRunning, task.StatusValidating:
 		return f.live()
-	case StatusPendingValidation:
+	case task.StatusPendingValidation:
 		return Explanation{State: StandsWaiting, Why: whyStatus(t), Next: "omoi logs -f " + t.ID}
-	case StatusNeedsRevision:
+	case task.StatusNeedsRevision:
 		return Explanation{State: StandsStarting, Why: whyRevision(t), Next: "omoi show " + t.ID}
-	case StatusCompleted:
+	case task.StatusCompleted:
 		return Explanation{State: StandsCompleted, Why: whyCompleted(t), Next: "omoi receipt " + t.ID, Evidence: f.completion()}
-	case StatusFailed:
+	case task.StatusFailed:
 		return f.failed()
-	case StatusCancelled:
+	case task.StatusCancelled:
 		why := sentence("Cancelled", strings.TrimPrefix(shown(t), "Task cancelled: "))
 		return Explanation{State: StandsCancelled, Why: why, Next: "omoi retry " + t.ID}
 	}
@@ -122,11 +124,11 @@ func (f WhyFacts) explain() Explanation {
 func (f WhyFacts) pending() Explanation {
 	t := f.Task
 	switch last := f.last(); {
-	case t.Blocked != BlockedNone:
+	case t.Blocked != task.BlockedNone:
 		return f.blocked()
-	case f.Down.What != "" && t.AboutToStart():
+	case f.Down.What != "" && AboutToStart(t):
 		return Explanation{State: StandsWaiting, Why: whyDown(f.Down), Next: f.Down.Next}
-	case t.QueueReason != "" && !t.HoldsSlot:
+	case t.QueueReason.Code != "" && !t.HoldsSlot:
 		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: queueNext(t)}
 	case t.WaitingFor != "":
 		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: troubleNext(t.WaitingFor)}
@@ -149,26 +151,26 @@ const forgotten = 2 * time.Minute
 func (f WhyFacts) blocked() Explanation {
 	t := f.Task
 	switch t.Blocked {
-	case BlockedDependency:
+	case task.BlockedDependency:
 		return f.dependency("It waits for " + counted(len(f.DependsOn), "task") + " to be completed")
-	case BlockedDependencyFailed:
+	case task.BlockedDependencyFailed:
 		e := f.dependency("A task that it depends on has failed or was cancelled")
 		if broken := f.broken(); broken != "" {
 			e.Next = "omoi retry " + broken
 		}
 		return e
-	case BlockedProviderLimit:
+	case task.BlockedProviderLimit:
 		shows := f.newest()
 		return Explanation{State: StandsParked, Why: withEvents(whyLimit(t), shows), Next: "omoi retry " + t.ID, Evidence: shows}
-	case BlockedBudget:
+	case task.BlockedBudget:
 		return f.parked("Its budget, or that of its project, is spent, and its work is saved", lastReason(t), RaiseBudget(t))
-	case BlockedPaused:
+	case task.BlockedPaused:
 		return f.paused()
-	case BlockedUnknownTooLong:
+	case task.BlockedUnknownTooLong:
 		return f.parked("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t), "omoi retry "+t.ID)
-	case BlockedReview:
+	case task.BlockedReview:
 		return f.parked(needsReview, lastReason(t), "omoi verdict "+t.ID+" --passed")
-	case BlockedNone:
+	case task.BlockedNone:
 	}
 	return f.parked("It is blocked", string(t.Blocked), "omoi show "+t.ID)
 }
@@ -176,7 +178,7 @@ func (f WhyFacts) blocked() Explanation {
 // paused is by a person for a project, and by a setting for all organizations.
 func (f WhyFacts) paused() Explanation {
 	next := "omoi projects resume " + f.Task.ProjectID
-	if f.Task.allPaused() {
+	if allPaused(f.Task) {
 		next = "omoi config show"
 	}
 	shows := f.newest()
@@ -185,8 +187,8 @@ func (f WhyFacts) paused() Explanation {
 
 // parked prefers what the gate has said.
 func (f WhyFacts) parked(why, reason, next string) Explanation {
-	if f.Task.QueueReason != "" {
-		why, reason = "It is "+f.Task.QueueReason, ""
+	if f.Task.QueueReason.Code != "" {
+		why, reason = "It is "+Queue(f.Task.QueueReason), ""
 	}
 	shows := f.newest()
 	return Explanation{State: StandsParked, Why: withEvents(sentence(why, reason), shows), Next: next, Evidence: shows}
@@ -207,7 +209,7 @@ func (f WhyFacts) dependency(why string) Explanation {
 // broken is the first task that it depends on and that will not be completed by itself.
 func (f WhyFacts) broken() string {
 	for _, d := range f.DependsOn {
-		if d.Status == StatusFailed || d.Status == StatusCancelled {
+		if d.Status == task.StatusFailed || d.Status == task.StatusCancelled {
 			return d.ID
 		}
 	}
@@ -217,7 +219,7 @@ func (f WhyFacts) broken() string {
 func (f WhyFacts) failed() Explanation {
 	t := f.Task
 	class := ""
-	if t.FailureClass != ClassNone {
+	if t.FailureClass != task.ClassNone {
 		class = " (" + string(t.FailureClass) + ")"
 	}
 	why := sentence("Failed after "+counted(t.AttemptCount, "attempt")+class, shown(t))
@@ -225,7 +227,7 @@ func (f WhyFacts) failed() Explanation {
 	return Explanation{State: StandsFailed, Why: withEvents(why, shows) + firstReason(t), Next: next, Evidence: shows}
 }
 
-func (f WhyFacts) last() *Attempt {
+func (f WhyFacts) last() *task.Attempt {
 	if n := len(f.Task.Attempts); n > 0 {
 		return &f.Task.Attempts[n-1]
 	}
@@ -235,20 +237,20 @@ func (f WhyFacts) last() *Attempt {
 func (f WhyFacts) age(t time.Time) time.Duration { return f.At.Sub(t) }
 
 // newest is the newest sign, if there is one. That a program is over says less than what it said before.
-func (f WhyFacts) newest() []Sign {
+func (f WhyFacts) newest() []task.Sign {
 	for _, s := range f.Signs {
-		if s.Type != EventAgentShutdown {
-			return []Sign{s}
+		if s.Type != task.EventAgentShutdown {
+			return []task.Sign{s}
 		}
 	}
 	return f.Signs[:min(1, len(f.Signs))]
 }
 
 // completion is the sign with which an agent has ended its work; where there is none, the newest sign.
-func (f WhyFacts) completion() []Sign {
+func (f WhyFacts) completion() []task.Sign {
 	for _, s := range f.Signs {
-		if (s.Type == EventAgentCompleted || s.Type == EventContinuousCompleted) && !s.Failure {
-			return []Sign{s}
+		if (s.Type == task.EventAgentCompleted || s.Type == task.EventContinuousCompleted) && !s.Failure {
+			return []task.Sign{s}
 		}
 	}
 	return f.newest()
@@ -258,8 +260,8 @@ func (f WhyFacts) completion() []Sign {
 const mostShown = 3
 
 // failures are the newest signs of failure; where there is none, the newest sign.
-func (f WhyFacts) failures() []Sign {
-	var out []Sign
+func (f WhyFacts) failures() []task.Sign {
+	var out []task.Sign
 	for _, s := range f.Signs {
 		if s.Failure && len(out) < mostShown {
 			out = append(out, s)
@@ -272,7 +274,7 @@ func (f WhyFacts) failures() []Sign {
 }
 
 // withEvents adds the numbers of events to a sentence.
-func withEvents(why string, shows []Sign) string {
+func withEvents(why string, shows []task.Sign) string {
 	if len(shows) == 0 {
 		return why
 	}

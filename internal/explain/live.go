@@ -1,8 +1,10 @@
-package task
+package explain
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // live explains a task whose attempt is under way.
@@ -15,7 +17,7 @@ func (f WhyFacts) live() Explanation {
 		e.State, e.Next = StandsUnknown, f.printed()
 		e.Why = sentence(begun+", and may be in trouble, which alone does not end it", t.WaitingFor)
 	case p == nil:
-		if t.Status == StatusAssigned {
+		if t.Status == task.StatusAssigned {
 			e.State = StandsStarting
 		}
 	case p.Beat < 0:
@@ -51,7 +53,7 @@ func (f WhyFacts) unheard(begun string) Explanation {
 	if f.Pulse.Assigned >= 0 {
 		e.Why = fmt.Sprintf("%s; its agent has not reported in %s.", begun, rough(f.Pulse.Assigned))
 	}
-	if f.Task.outside() {
+	if f.Task.SelfConnecting() {
 		e.Why = strings.TrimSuffix(e.Why, ".") + ", and it is one that connects itself."
 		e.Next = "omoi show " + f.Task.ID // it names the sandbox to report under
 	}
@@ -60,7 +62,7 @@ func (f WhyFacts) unheard(begun string) Explanation {
 
 // printed shows what the agent prints; of one that runs elsewhere there is only what it reports.
 func (f WhyFacts) printed() string {
-	if f.Task.outside() {
+	if f.Task.SelfConnecting() {
 		return "omoi logs -f " + f.Task.ID
 	}
 	return "omoi logs --raw " + f.Task.ID
@@ -81,14 +83,14 @@ func (f WhyFacts) silent(begun string) Explanation {
 func (f WhyFacts) steered(begun string) Explanation {
 	o, last := f.Opinion, f.last()
 	e := Explanation{State: StandsStuck, Next: "omoi interventions " + f.Task.ID}
-	known := map[int64]Sign{}
+	known := map[int64]task.Sign{}
 	for _, s := range f.Signs {
 		known[s.Sequence] = s
 	}
 	for _, n := range o.Evidence[:min(len(o.Evidence), mostShown)] {
 		s, ok := known[n]
 		if !ok && last != nil {
-			s = Sign{TaskID: f.Task.ID, Attempt: last.Number, SandboxID: last.SandboxID, Sequence: n}
+			s = task.Sign{TaskID: f.Task.ID, Attempt: last.Number, SandboxID: last.SandboxID, Sequence: n}
 		}
 		e.Evidence = append(e.Evidence, s)
 	}
