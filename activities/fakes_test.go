@@ -66,10 +66,10 @@ type fakeStore struct {
 
 	wait     time.Duration // of an attempt that is to begin
 	story    task.Story
-	doubts   []string // as they were noted
-	troubles []string // likewise
-	adopted  []string // sandboxes that were listed and orphans
-	found    []string // which sandbox on which host
+	doubts   []string      // details, as they were noted
+	troubles []task.Reason // as they were noted
+	adopted  []string      // sandboxes that were listed and orphans
+	found    []string      // which sandbox on which host
 	left     map[string][]contract.Orphan
 	faults
 
@@ -239,12 +239,12 @@ func (s *fakeStore) Pulse(context.Context, string, time.Duration) (task.Pulse, e
 
 func (s *fakeStore) FrozenTime(context.Context, string) (time.Duration, error) { return s.frozen, nil }
 
-func (s *fakeStore) NoteDoubt(_ context.Context, _, reason string) error {
-	s.doubts = append(s.doubts, reason)
+func (s *fakeStore) NoteDoubt(_ context.Context, _ string, reason task.Reason) error {
+	s.doubts = append(s.doubts, reason.Detail)
 	return nil
 }
 
-func (s *fakeStore) NoteTrouble(_ context.Context, _, reason string) error {
+func (s *fakeStore) NoteTrouble(_ context.Context, _ string, reason task.Reason) error {
 	s.troubles = append(s.troubles, reason)
 	return nil
 }

@@ -27,7 +27,11 @@ func (a *Activities) Observe(ctx context.Context, in contract.ObserveInput) (con
 	if err != nil || in.Question == contract.AskEnded || seen.Seen != contract.SeenUnknown && seen.Seen != contract.SeenWorking {
 		return seen, err
 	}
-	if err := a.deps.Ledger.NoteDoubt(ctx, in.SandboxID, seen.Reason); err != nil { // people see less, no more
+	var unclear task.Reason
+	if seen.Reason != "" {
+		unclear = task.Reason{Code: task.ReasonUnclear, Detail: seen.Reason}
+	}
+	if err := a.deps.Ledger.NoteDoubt(ctx, in.SandboxID, unclear); err != nil { // people see less, no more
 		a.log.WarnContext(ctx, "doubt not noted", slog.String("sandbox_id", in.SandboxID), slog.String("error", a.brief(err.Error())))
 	}
 	return seen, nil

@@ -73,9 +73,9 @@ type Ledger interface {
 // Notes are what people read while nothing moves.
 type Notes interface {
 	// NoteDoubt writes what the last look at a live attempt could not make out; empty: all is well.
-	NoteDoubt(ctx context.Context, sandboxID, reason string) error
+	NoteDoubt(ctx context.Context, sandboxID string, reason task.Reason) error
 	// NoteTrouble writes why a task waits for a step that is tried again; empty: it does no longer.
-	NoteTrouble(ctx context.Context, taskID, reason string) error
+	NoteTrouble(ctx context.Context, taskID string, reason task.Reason) error
 }
 
 // Fleet is the part of the store that the reaper needs.

@@ -3,7 +3,6 @@ package activities
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -26,10 +25,10 @@ func askedOfOthers(name string) bool {
 // tellTrouble writes why a step has failed and is tried again; what is final is told as the end
 // of the attempt.
 func (a *Activities) tellTrouble(ctx context.Context, info activity.Info, taskID string, err error) {
-	reason := ""
+	var reason task.Reason
 	if !final(codeOf(err)) {
 		wait := cmp.Or(task.AfterOf(err).Round(time.Second), nextTry(info.ActivityType.Name, info.Attempt))
-		reason = fmt.Sprintf("%s; tried %s, the next try is within %s", a.brief(publicText(err)), timesOf(info.Attempt), wait)
+		reason = task.Reason{Code: task.ReasonRetrying, Detail: a.brief(publicText(err)), Tries: int(info.Attempt), Seconds: wait.Seconds()}
 	}
 	a.noteTrouble(ctx, info, taskID, reason)
 }
@@ -37,11 +36,11 @@ func (a *Activities) tellTrouble(ctx context.Context, info activity.Info, taskID
 // tellRelief takes back what was told of earlier tries.
 func (a *Activities) tellRelief(ctx context.Context, args []any) {
 	if info := activity.GetInfo(ctx); info.Attempt > 1 {
-		a.noteTrouble(ctx, info, taskOf(info, args), "")
+		a.noteTrouble(ctx, info, taskOf(info, args), task.Reason{})
 	}
 }
 
-func (a *Activities) noteTrouble(ctx context.Context, info activity.Info, taskID, reason string) {
+func (a *Activities) noteTrouble(ctx context.Context, info activity.Info, taskID string, reason task.Reason) {
 	if taskID == "" || !askedOfOthers(info.ActivityType.Name) {
 		return
 	}
@@ -60,11 +59,4 @@ func nextTry(name string, tries int32) time.Duration {
 		wait = min(2*wait, p.Max)
 	}
 	return wait
-}
-
-func timesOf(n int32) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }

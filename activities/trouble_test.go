@@ -41,12 +41,10 @@ func TestWhyAStepIsTriedAgainIsTold(t *testing.T) {
 	b := newBench(t)
 	refusal := task.Errorf(task.CodeExhausted, "Daytona refused to make it: no quota")
 	b.tried(contract.EnsureSandbox, refusal, refusal, refusal, nil)
-	require.Equal(t, []string{
-		"Daytona refused to make it: no quota; tried once, the next try is within 1s",
-		"Daytona refused to make it: no quota; tried 2 times, the next try is within 2s",
-		"Daytona refused to make it: no quota; tried 3 times, the next try is within 4s",
-		"",
-	}, b.store.troubles)
+	retrying := func(tries int, seconds float64) task.Reason {
+		return task.Reason{Code: task.ReasonRetrying, Detail: "Daytona refused to make it: no quota", Tries: tries, Seconds: seconds}
+	}
+	require.Equal(t, []task.Reason{retrying(1, 1), retrying(2, 2), retrying(3, 4), {}}, b.store.troubles)
 }
 
 // Who is told by a host when to come back comes then, and says so.
@@ -56,7 +54,8 @@ func TestALimitThatNamesItsEndIsTold(t *testing.T) {
 	limit := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached")
 	limit.After = 40 * time.Minute
 	b.tried(contract.OpenPull, limit, nil)
-	require.Equal(t, []string{"GitHub's rate limit is reached; tried once, the next try is within 40m0s", ""}, b.store.troubles)
+	wait := task.Reason{Code: task.ReasonRetrying, Detail: "GitHub's rate limit is reached", Tries: 1, Seconds: 2400}
+	require.Equal(t, []task.Reason{wait, {}}, b.store.troubles)
 }
 
 // What is final is told as the end of the attempt, and the bookkeeping of omoi is nobody's trouble.

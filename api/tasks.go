@@ -81,7 +81,8 @@ func (a *API) readTask(ctx context.Context, id string) (client.Task, error) {
 
 // explained writes the sentences of a task.
 func explained(t client.Task) client.Task {
-	t.QueueReason.Message, t.Why = explain.Queue(t.QueueReason), explain.Why(t)
+	t.QueueReason.Message, t.WaitingFor.Message = explain.Reason(t.QueueReason), explain.Reason(t.WaitingFor)
+	t.Why = explain.Why(t)
 	return t
 }
 

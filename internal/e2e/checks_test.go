@@ -105,7 +105,7 @@ func TestAFailedCheckSaysWhatToDo(t *testing.T) {
 	require.Equal(t, 1, strings.Count(nowhere.stdout, "Next: "), nowhere.stdout)
 	engineless := r.omoi("check", "spawn", "--sandbox", "docker", "--timeout", "10m")
 	require.Equal(t, exit.Failed, engineless.code)
-	require.Contains(t, engineless.stdout, "The task gets no sandbox: no machine offers docker sandboxes")
+	require.Contains(t, engineless.stdout, "The task gets no sandbox: no host offers docker sandboxes")
 	require.Contains(t, engineless.stdout, "Next: omoi doctor")
 	require.Zero(t, r.count(`SELECT count(*) FROM sandboxes`))
 	made, err := r.api.Projects(ctx, "")

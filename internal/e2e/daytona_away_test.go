@@ -22,7 +22,7 @@ func TestNoAttemptEndsWhileDaytonaIsAway(t *testing.T) {
 	made := r.submit(r.repo(), script(stepWrite, stepCommit, waitsForMessage, stepComplete), inDaytona)
 	box := text(r.running(made.ID).SandboxID)
 	away := cloud.Faults().Set(standin.Fault{Switch: standin.BadGateway})
-	r.eventually("nobody can say how the agent is", func() bool { return r.task(made.ID).WaitingFor != "" })
+	r.eventually("nobody can say how the agent is", func() bool { return r.task(made.ID).WaitingFor.Code != "" })
 	r.kill("worker")
 	r.startWorker()
 	said, err := r.api.SendMessage(context.Background(), box, apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")

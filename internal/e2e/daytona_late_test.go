@@ -20,7 +20,9 @@ func TestAnAgentThatIsKeptFromTheAPIIsWaitedForAndHelped(t *testing.T) {
 	r := newRig(t, settings).up()
 	cloud.Faults().Set(standin.Fault{Switch: standin.EgressBlocked})
 	made := r.submit(r.repo(), script(stepWrite, stepCommit, stepComplete), inDaytona)
-	told := r.until(made.ID, "says what to do", func(t task.Task) bool { return strings.Contains(t.WaitingFor, "has ended and cannot reach the API") })
+	told := r.until(made.ID, "says what to do", func(t task.Task) bool {
+		return strings.Contains(t.WaitingFor.Message, "has ended and cannot reach the API")
+	})
 	require.Contains(t, told.Why, "The agent has ended and cannot reach the API: if its network keeps it from that, set OMOI_TRANSPORT_DAYTONA=pull for omoi worker")
 	require.Contains(t, told.Why, "That alone does not end the attempt.")
 	require.Contains(t, r.omoi("show", made.ID).stdout, "OMOI_TRANSPORT_DAYTONA=pull")

@@ -64,5 +64,5 @@ func TestResetDuringTheHandover(t *testing.T) {
 // waitsForGone reports whether a run waits for a sandbox in this phase: for its cleanup, or because the ledger says that it is there.
 func waitsForGone(phase string) bool {
 	return phase == "cleaning up" ||
-		phase == "waiting: the sandbox of attempt 1 is not seen to be gone yet; the next attempt begins when it is, or 1h0m0s after the end of that one"
+		phase == "waiting: earlier_sandbox"
 }

@@ -1,3 +1,4 @@
+// Package explain renders reasons as sentences: why a task is where it is, what shows it, and which command comes next.
 package explain
 
 import (
@@ -130,7 +131,7 @@ func (f WhyFacts) pending() Explanation {
 		return Explanation{State: StandsWaiting, Why: whyDown(f.Down), Next: f.Down.Next}
 	case t.QueueReason.Code != "" && !t.HoldsSlot:
 		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: queueNext(t)}
-	case t.WaitingFor != "":
+	case t.WaitingFor.Code != "":
 		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: troubleNext(t.WaitingFor)}
 	case last != nil && last.EndedAt == nil:
 		why := fmt.Sprintf("Attempt %d is being prepared; its sandbox %s is %s.", last.Number, last.SandboxID, last.SandboxState)
@@ -188,7 +189,7 @@ func (f WhyFacts) paused() Explanation {
 // parked prefers what the gate has said.
 func (f WhyFacts) parked(why, reason, next string) Explanation {
 	if f.Task.QueueReason.Code != "" {
-		why, reason = "It is "+Queue(f.Task.QueueReason), ""
+		why, reason = "It is "+Reason(f.Task.QueueReason), ""
 	}
 	shows := f.newest()
 	return Explanation{State: StandsParked, Why: withEvents(sentence(why, reason), shows), Next: next, Evidence: shows}

@@ -108,10 +108,12 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"organization full":     {about(pending, queued(task.Reason{Code: task.ReasonOrganizationLimit, Used: 1, Limit: 1})), "waiting", "1 of 1 used", "omoi organization", nil},
 		"held":                  {about(pending, queued(task.Reason{Code: task.ReasonAutonomousOff})), "waiting", "autonomous", "omoi projects set P --autonomous", nil},
 		"turn, no room": {about(pending, func(f *explain.WhyFacts) {
-			f.Task.WaitingFor = "20 of the sandboxes of docker are not verified gone, the limit is 20"
+			f.Task.WaitingFor = task.Reason{Code: task.ReasonUnverifiedLimit, Provider: "docker", Used: 20, Limit: 20}
 		}), "waiting", "It has its turn and waits: 20 of", "omoi sandboxes", nil},
-		"no machine":      {about(pending, func(f *explain.WhyFacts) { f.Task.WaitingFor = "no machine offers docker sandboxes" }), "waiting", "no machine", "omoi hosts", nil},
-		"trouble":         {about(pending, func(f *explain.WhyFacts) { f.Task.WaitingFor = "the repository does not answer" }), "waiting", "does not answer", "omoi doctor", nil},
+		"no machine": {about(pending, func(f *explain.WhyFacts) { f.Task.WaitingFor.Code = task.ReasonNoHost }), "waiting", "no host offers", "omoi hosts", nil},
+		"trouble": {about(pending, func(f *explain.WhyFacts) {
+			f.Task.WaitingFor = task.Reason{Code: task.ReasonRetrying, Detail: "the repository does not answer"}
+		}), "waiting", "does not answer", "omoi doctor", nil},
 		"being prepared":  {about(pending, nil), "starting", "sandbox box1 is running", "omoi logs -f T", nil},
 		"between tries":   {about(pending, blocked(task.BlockedNone, nil)), "starting", "the reason (events 7, 4 of attempt 1).", "omoi logs -f T", []int64{7, 4}},
 		"just accepted":   {about(pending, func(f *explain.WhyFacts) { f.Task.Attempts, f.Task.AttemptCount = nil, 0 }), "starting", "accepted", "omoi logs -f T", nil},
@@ -129,16 +131,18 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"review":          {about(pending, blocked(task.BlockedReview, nil)), "parked", "gave no verdict: the reason (event 9 of attempt 1).", "omoi verdict T --passed", []int64{9}},
 		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "parked", "could not be reached", "omoi retry T", []int64{9}},
 
-		"assigned":           {about(task.StatusAssigned, nil), "starting", "is being started in sandbox box1", "omoi logs -f T", []int64{9}},
-		"unheard":            {about(task.StatusAssigned, lives(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m", "omoi logs --raw T", nil},
-		"at work":            {about(task.StatusRunning, lives(nil)), "working", "it last did something 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
-		"without pulse":      {about(task.StatusRunning, nil), "working", "at work in sandbox box1", "omoi logs -f T", []int64{9}},
-		"in a tool":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "working", "with Bash under way for 40s", "omoi logs -f T", []int64{9}},
-		"idle":               {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "lives and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
-		"listens":            {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, []int64{9}},
-		"silent":             {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
-		"intake out":         {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "of which omoi took nothing in for 4m", "omoi logs --raw T", []int64{9}},
-		"doubt":              {about(task.StatusRunning, func(f *explain.WhyFacts) { f.Task.WaitingFor = "the host does not report" }), "unknown", "the host does not report", "omoi logs --raw T", []int64{9}},
+		"assigned":      {about(task.StatusAssigned, nil), "starting", "is being started in sandbox box1", "omoi logs -f T", []int64{9}},
+		"unheard":       {about(task.StatusAssigned, lives(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m", "omoi logs --raw T", nil},
+		"at work":       {about(task.StatusRunning, lives(nil)), "working", "it last did something 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
+		"without pulse": {about(task.StatusRunning, nil), "working", "at work in sandbox box1", "omoi logs -f T", []int64{9}},
+		"in a tool":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "working", "with Bash under way for 40s", "omoi logs -f T", []int64{9}},
+		"idle":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "lives and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
+		"listens":       {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, []int64{9}},
+		"silent":        {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
+		"intake out":    {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "of which omoi took nothing in for 4m", "omoi logs --raw T", []int64{9}},
+		"doubt": {about(task.StatusRunning, func(f *explain.WhyFacts) {
+			f.Task.WaitingFor = task.Reason{Code: task.ReasonUnclear, Detail: "the host does not report"}
+		}), "unknown", "the host does not report", "omoi logs --raw T", []int64{9}},
 		"unheard, elsewhere": {about(task.StatusAssigned, elsewhere(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m, and it is one that connects itself.", "omoi show T", nil},
 		"silent, elsewhere":  {about(task.StatusRunning, elsewhere(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m", "omoi logs -f T", []int64{9}},
 		"steered": {about(task.StatusRunning, func(f *explain.WhyFacts) {

@@ -13,9 +13,9 @@ func (f WhyFacts) live() Explanation {
 	begun := strings.TrimRight(f.begun(), ".")
 	e := Explanation{State: StandsWorking, Why: begun + ".", Next: "omoi logs -f " + t.ID, Evidence: f.newest()}
 	switch {
-	case t.WaitingFor != "":
+	case t.WaitingFor.Code != "":
 		e.State, e.Next = StandsUnknown, f.printed()
-		e.Why = sentence(begun+", and may be in trouble, which alone does not end it", t.WaitingFor)
+		e.Why = sentence(begun+", and may be in trouble, which alone does not end it", Reason(t.WaitingFor))
 	case p == nil:
 		if t.Status == task.StatusAssigned {
 			e.State = StandsStarting
@@ -43,7 +43,7 @@ func (f WhyFacts) live() Explanation {
 
 func (f WhyFacts) begun() string {
 	bare := f.Task
-	bare.WaitingFor = ""
+	bare.WaitingFor = task.Reason{}
 	return whyStatus(bare)
 }
 

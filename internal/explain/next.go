@@ -24,11 +24,11 @@ func queueNext(t task.Task) string {
 }
 
 // troubleNext is what to do about a task that has its turn and gets no sandbox.
-func troubleNext(reason string) string {
-	switch {
-	case strings.Contains(reason, "verified gone"):
+func troubleNext(r task.Reason) string {
+	if r.Code == task.ReasonEarlierSandbox || r.Code == task.ReasonUnverifiedLimit {
 		return "omoi sandboxes"
-	case strings.Contains(reason, "machine"):
+	}
+	if r.Code == task.ReasonNoHost || r.Code == task.ReasonHostsFull {
 		return "omoi hosts"
 	}
 	return "omoi doctor"

@@ -40,7 +40,7 @@ func whyDown(down Outage) string { return sentence("Branch and sandbox cannot be
 
 // AboutToStart reports whether a task waits for nothing but those who make its branch and its first sandbox.
 func AboutToStart(t task.Task) bool {
-	return t.Status == task.StatusPending && t.Blocked == task.BlockedNone && t.WaitingFor == "" && len(t.Attempts) == 0 && t.PendingCommand == nil &&
+	return t.Status == task.StatusPending && t.Blocked == task.BlockedNone && t.WaitingFor.Code == "" && len(t.Attempts) == 0 && t.PendingCommand == nil &&
 		(t.QueueReason.Code == "" || t.HoldsSlot)
 }
 
@@ -70,10 +70,10 @@ func whyStatus(t task.Task) string {
 
 // doubt is what the last look at the sandbox could not make out.
 func doubt(t task.Task) string {
-	if t.WaitingFor == "" {
+	if t.WaitingFor.Code == "" {
 		return ""
 	}
-	return " " + sentence("It may be in trouble", t.WaitingFor) + " That alone does not end the attempt."
+	return " " + sentence("It may be in trouble", Reason(t.WaitingFor)) + " That alone does not end the attempt."
 }
 
 func whyPending(t task.Task) string {
@@ -81,13 +81,13 @@ func whyPending(t task.Task) string {
 	case t.Blocked != task.BlockedNone:
 		return whyBlocked(t)
 	case t.QueuePosition != nil && t.QueueReason.Code != "":
-		return fmt.Sprintf("It is at position %d of its project's queue, %s.", *t.QueuePosition, Queue(t.QueueReason))
+		return fmt.Sprintf("It is at position %d of its project's queue, %s.", *t.QueuePosition, Reason(t.QueueReason))
 	case OutOfBudget(t):
-		return "It is " + Queue(t.QueueReason) + "." + raiseIt(t)
+		return "It is " + Reason(t.QueueReason) + "." + raiseIt(t)
 	case t.QueueReason.Code != "" && !t.HoldsSlot:
-		return "It is " + Queue(t.QueueReason) + "."
-	case t.WaitingFor != "":
-		return sentence("It has its turn and waits", t.WaitingFor)
+		return "It is " + Reason(t.QueueReason) + "."
+	case t.WaitingFor.Code != "":
+		return sentence("It has its turn and waits", Reason(t.WaitingFor))
 	case len(t.Attempts) > 0 && t.Attempts[len(t.Attempts)-1].EndedAt == nil:
 		return fmt.Sprintf("Attempt %d is being prepared.", t.AttemptCount)
 	case t.AttemptCount > 0:
@@ -115,7 +115,7 @@ func whyBlocked(t task.Task) string {
 	case task.BlockedBudget:
 		s := sentence("It is parked with its work saved", lastReason(t))
 		if t.QueueReason.Code != "" {
-			s = "It is " + Queue(t.QueueReason) + "."
+			s = "It is " + Reason(t.QueueReason) + "."
 		}
 		return s + raiseIt(t)
 	case task.BlockedPaused:
@@ -138,9 +138,9 @@ func queuesForLimit(t task.Task) bool { return t.QueuedAt != nil && t.QueueReaso
 func whyLimit(t task.Task) string {
 	switch {
 	case queuesForLimit(t):
-		return "It is " + Queue(t.QueueReason) + "."
+		return "It is " + Reason(t.QueueReason) + "."
 	case t.QueueReason.Code != "":
-		return sentence("A limit of a provider is reached, and it is "+Queue(t.QueueReason), shown(t))
+		return sentence("A limit of a provider is reached, and it is "+Reason(t.QueueReason), shown(t))
 	}
 	return sentence("A limit of a provider is reached; it goes on when the limit resets", shown(t))
 }
@@ -151,7 +151,7 @@ func raiseIt(t task.Task) string {
 
 func whyPaused(t task.Task) string {
 	if allPaused(t) {
-		return "It is " + Queue(t.QueueReason) + ": no task begins while omoi runs with ORCHESTRATOR_ENABLED=false. Start omoi without that."
+		return "It is " + Reason(t.QueueReason) + ": no task begins while omoi runs with ORCHESTRATOR_ENABLED=false. Start omoi without that."
 	}
 	return "Its project is paused; it goes on when the project is resumed."
 }

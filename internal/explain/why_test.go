@@ -19,8 +19,8 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 	for want, row := range map[string]task.Task{
 		"about to be let in":                    {Status: task.StatusPending},
 		"branch and sandbox":                    {Status: task.StatusPending, HoldsSlot: true},
-		"waits: no room":                        {Status: task.StatusPending, HoldsSlot: true, WaitingFor: "no room on 1 machine"},
-		"trouble: Lost":                         {Status: task.StatusRunning, SandboxID: &box, WaitingFor: "Lost."},
+		"waits: no room":                        {Status: task.StatusPending, HoldsSlot: true, WaitingFor: task.Reason{Code: task.ReasonHostsFull, Limit: 1, Provider: "docker"}},
+		"trouble: Lost":                         {Status: task.StatusRunning, SandboxID: &box, WaitingFor: task.Reason{Code: task.ReasonUnclear, Detail: "Lost."}},
 		"position 2":                            {Status: task.StatusPending, QueuePosition: &two, QueueReason: task.Reason{Code: task.ReasonProjectLimit, Used: 5, Limit: 5}},
 		"organization is paused":                {Status: task.StatusPending, QueueReason: task.Reason{Code: task.ReasonOrganizationPaused}},
 		"1 task to be completed":                {Status: task.StatusPending, Blocked: task.BlockedDependency, DependsOn: task.DependsOn{TaskIDs: []string{"x"}}},

@@ -80,13 +80,13 @@ func (b *beginning) begin(ctx context.Context, installation string) (contract.Be
 
 // place finds room for a sandbox and writes the intent.
 func (b *beginning) place(ctx context.Context, installation string) (contract.BegunAttempt, error) {
-	for _, mayWait := range []func(context.Context) (string, error){b.earlier, b.tooManyUnverified} {
-		if reason, err := mayWait(ctx); err != nil || reason != "" {
+	for _, mayWait := range []func(context.Context) (task.Reason, error){b.earlier, b.tooManyUnverified} {
+		if reason, err := mayWait(ctx); err != nil || reason.Code != "" {
 			return b.wait(ctx, reason, err)
 		}
 	}
 	host, reason, err := b.host(ctx)
-	if err != nil || reason != "" {
+	if err != nil || reason.Code != "" {
 		return b.wait(ctx, reason, err)
 	}
 	box := db.InsertSandboxParams{
@@ -104,11 +104,11 @@ func (b *beginning) place(ctx context.Context, installation string) (contract.Be
 }
 
 // wait writes down why there is no room now.
-func (b *beginning) wait(ctx context.Context, reason string, err error) (contract.BegunAttempt, error) {
+func (b *beginning) wait(ctx context.Context, reason task.Reason, err error) (contract.BegunAttempt, error) {
 	if err == nil {
-		err = b.q.WaitFor(ctx, reason, b.row.ID)
+		err = b.q.WaitFor(ctx, reason.Stored(), b.row.ID)
 	}
-	return contract.BegunAttempt{Wait: waitForRoom, Reason: reason}, err
+	return contract.BegunAttempt{Wait: waitForRoom, Reason: string(reason.Code)}, err
 }
 
 func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, installation string) error {
@@ -136,59 +136,57 @@ func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, insta
 
 // earlier says which sandbox of an attempt before this one may still work. Its workflow has waited for that, unless it was reset
 // meanwhile, or somebody else was cleaning up.
-func (b *beginning) earlier(ctx context.Context) (string, error) {
+func (b *beginning) earlier(ctx context.Context) (task.Reason, error) {
 	bound := b.cfg.Settings.CleanupWait
 	left, err := b.q.LeftSandboxes(ctx, bound, b.row.ID)
 	for _, box := range left {
 		if box.Recent {
-			return fmt.Sprintf("the sandbox of attempt %d is not seen to be gone yet; the next attempt begins when it is, or %s after the end of that one",
-				box.Number, bound), nil
+			return task.Reason{Code: task.ReasonEarlierSandbox, Attempt: int(box.Number), Seconds: bound.Seconds()}, nil
 		}
 	}
-	return "", err
+	return task.Reason{}, err
 }
 
 // tooManyUnverified says why no sandbox is made while a provider does not get rid of old ones.
-func (b *beginning) tooManyUnverified(ctx context.Context) (string, error) {
+func (b *beginning) tooManyUnverified(ctx context.Context) (task.Reason, error) {
 	if !machine(b.row.Provider) {
-		return "", nil
+		return task.Reason{}, nil
 	}
 	n, err := b.q.Unverified(ctx, b.row.Provider)
 	if err != nil {
-		return "", err
+		return task.Reason{}, err
 	}
 	limit := int64(b.cfg.MaxUnverified)
 	if limit == 0 {
 		limit = max(n.Slots, leastUnverified)
 	}
 	if n.Unverified < limit {
-		return "", nil
+		return task.Reason{}, nil
 	}
-	where, err := b.whereUnverified(ctx)
-	return fmt.Sprintf("%d of the sandboxes of %s are not verified gone, the limit is %d", n.Unverified, b.row.Provider, limit) + where, err
+	hosts, err := b.unverifiedHosts(ctx)
+	return task.Reason{
+		Code: task.ReasonUnverifiedLimit, Provider: b.row.Provider, Used: float64(n.Unverified), Limit: float64(limit), Hosts: hosts,
+	}, err
 }
 
 // host chooses the machine for a provider that lives on one, or says why there is none.
-func (b *beginning) host(ctx context.Context) (id, reason string, err error) {
+func (b *beginning) host(ctx context.Context) (id string, reason task.Reason, err error) {
 	if !hostBound(b.row.Provider) {
-		return "", "", nil
+		return "", reason, nil
 	}
 	if err := b.q.LockHosts(ctx); err != nil {
-		return "", "", err
+		return "", reason, err
 	}
 	id, err = b.q.ChooseHost(ctx, b.cfg.HostFresh, b.row.Provider)
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return id, "", err
+		return id, reason, err
 	}
 	n, err := b.q.HostsOffering(ctx, b.cfg.HostFresh, b.row.Provider)
+	reason = task.Reason{Code: task.ReasonHostsFull, Provider: b.row.Provider, Limit: float64(n)}
 	if n == 0 {
-		return "", "no machine offers " + b.row.Provider + " sandboxes; start omoi worker on one that can (omoi doctor says what is missing there)", err
+		reason.Code = task.ReasonNoHost
 	}
-	machines := fmt.Sprintf("the %d machines that offer", n)
-	if n == 1 {
-		machines = "the one machine that offers"
-	}
-	return "", fmt.Sprintf("no room on %s %s sandboxes", machines, b.row.Provider), err
+	return "", reason, err
 }
 
 // hostBound reports whether a provider's sandboxes live on one machine of ours.

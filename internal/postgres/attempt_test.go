@@ -91,7 +91,8 @@ func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
 	begun, err := w.store.BeginAttempt(ctx, in, a.run)
 	require.NoError(t, err)
 	require.Positive(t, begun.Wait)
-	require.Contains(t, begun.Reason, "no machine offers local sandboxes; start omoi worker on one that can (omoi doctor says")
+	require.Equal(t, string(task.ReasonNoHost), begun.Reason)
+	require.Equal(t, task.Reason{Code: task.ReasonNoHost, Provider: "local"}, w.awaits(a.id))
 
 	w.hostSeen("lost", []string{"local"}, 0)
 	w.loseHost("lost")
@@ -108,7 +109,8 @@ func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
 	in.Ordinal = 2
 	begun, err = w.store.BeginAttempt(ctx, in, a.run)
 	require.NoError(t, err)
-	require.Contains(t, begun.Reason, "no room on the one machine that offers local sandboxes")
+	require.Equal(t, string(task.ReasonHostsFull), begun.Reason)
+	require.Equal(t, task.Reason{Code: task.ReasonHostsFull, Provider: "local", Limit: 1}, w.awaits(a.id))
 
 	w.hostSeen("two", []string{"local"}, 4)
 	require.Equal(t, contract.QueueHost("two"), w.begin(a, 2).Queue)
@@ -153,8 +155,8 @@ func TestTooManyUnverifiedSandboxesHoldBackNewOnes(t *testing.T) {
 	begun, err := w.store.BeginAttempt(t.Context(), in, a.run)
 	require.NoError(t, err)
 	require.Positive(t, begun.Wait)
-	require.Contains(t, begun.Reason, "2 of the sandboxes of daytona are not verified gone, the limit is 2")
-	require.Equal(t, begun.Reason, one[string](t, w.pool, `SELECT waiting FROM tasks WHERE id = $1`, a.id))
+	require.Equal(t, string(task.ReasonUnverifiedLimit), begun.Reason)
+	require.Equal(t, task.Reason{Code: task.ReasonUnverifiedLimit, Provider: "daytona", Used: 2, Limit: 2}, w.awaits(a.id))
 
 	other := w.task(p, "") // another provider is not held back
 	w.load(other)
@@ -184,7 +186,8 @@ func TestNoAttemptBeginsBesideAnEarlierOne(t *testing.T) {
 		begun, err := w.store.BeginAttempt(t.Context(), in, reset.run)
 		require.NoError(t, err)
 		require.Positive(t, begun.Wait, name)
-		require.Contains(t, begun.Reason, "the sandbox of attempt 1 is not seen to be gone yet; the next attempt begins when it is, or 1h0m0s after")
+		require.Equal(t, string(task.ReasonEarlierSandbox), begun.Reason)
+		require.Equal(t, task.Reason{Code: task.ReasonEarlierSandbox, Attempt: 1, Seconds: 3600}, w.awaits(a.id))
 		if end == "" {
 			w.exec(`UPDATE attempts SET ended_at = ended_at - interval '1 hour' WHERE task_id = $1`, a.id)
 		} else {
@@ -254,13 +257,13 @@ func TestADoubtIsShownUntilTheNextEvent(t *testing.T) {
 	shown := func() string {
 		got, err := w.store.Task(t.Context(), one[string](t, w.pool, `SELECT organization_id::text FROM tasks WHERE id = $1`, a.id), a.id)
 		require.NoError(t, err)
-		return got.WaitingFor
+		return got.WaitingFor.Detail
 	}
-	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, "The provider cannot be asked."))
+	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, task.Reason{Code: task.ReasonUnclear, Detail: "The provider cannot be asked."}))
 	require.Equal(t, "The provider cannot be asked.", shown())
 	w.exec(`UPDATE sandboxes SET last_event_at = clock_timestamp() WHERE id = $1`, live.SandboxID)
 	require.Empty(t, shown())
-	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, "The store cannot be asked."))
-	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, ""))
+	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, task.Reason{Code: task.ReasonUnclear, Detail: "The store cannot be asked."}))
+	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, task.Reason{}))
 	require.Empty(t, shown())
 }

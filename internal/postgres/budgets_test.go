@@ -87,7 +87,7 @@ func TestATaskIsToldNearItsBudgetParkedAtItAndGoesOnWhenItIsRaised(t *testing.T)
 			w.park(a, live, 4)
 			require.Equal(t, "budget", w.row(a.id, "blocked_reason"))
 			require.False(t, w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true}).HoldsSlot, "a retry alone does not help")
-			require.Equal(t, "waiting: its budget is spent, "+c.words, explain.Queue(w.waits(a.id)))
+			require.Equal(t, "waiting: its budget is spent, "+c.words, explain.Reason(w.waits(a.id)))
 
 			w.write(a, contract.Projection{Ordinal: 6, Status: task.StatusPending, Blocked: task.BlockedBudget, ReleaseSlot: true})
 			spent, err := store.SetTaskBudget(t.Context(), w.org, a.id, "me", c.raised)

@@ -196,6 +196,12 @@ func (w world) waits(taskID string) task.Reason {
 	return task.ParseReason(w.row(taskID, "queue_reason"))
 }
 
+// awaits returns what an admitted task waits for.
+func (w world) awaits(taskID string) task.Reason {
+	w.t.Helper()
+	return task.ParseReason(w.row(taskID, "waiting"))
+}
+
 func (w world) holdsSlot(taskID string) bool {
 	w.t.Helper()
 	return one[bool](w.t, w.pool, `SELECT EXISTS (SELECT FROM slots WHERE task_id = $1)`, taskID)

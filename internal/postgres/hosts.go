@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -145,26 +144,12 @@ func (s *Store) Adopt(ctx context.Context, provider, hostID string, listed []san
 	return nil
 }
 
-// whereUnverified names the machines whose sandboxes are not verified gone, and what a person
-// can do about those that do not report.
-func (b *beginning) whereUnverified(ctx context.Context) (string, error) {
+// unverifiedHosts lists the hosts whose sandboxes are not verified deleted.
+func (b *beginning) unverifiedHosts(ctx context.Context) ([]task.HostReason, error) {
 	rows, err := b.q.UnverifiedByHost(ctx, b.cfg.HostFresh, b.row.Provider)
-	if err != nil || len(rows) == 0 {
-		return "", err
-	}
-	parts, silent := make([]string, 0, len(rows)), false
-	for _, r := range rows {
-		part := fmt.Sprintf("%d on host %s", r.Unverified, nameOf(r.ID, r.Name))
-		if !r.Beats {
-			part, silent = part+", which does not report", true
-		}
-		parts = append(parts, part)
-	}
-	where := "; " + strings.Join(parts, "; ")
-	if silent {
-		where += " (start its worker again, or declare it lost: omoi hosts)"
-	}
-	return where, nil
+	return mapAll(rows, func(r db.UnverifiedByHostRow) task.HostReason {
+		return task.HostReason{Name: nameOf(r.ID, r.Name), Sandboxes: int(r.Unverified), Online: r.Beats}
+	}), err
 }
 
 // nameOf names a machine to people.

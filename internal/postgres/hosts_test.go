@@ -89,7 +89,8 @@ func TestALostHostTakesItsSandboxesWithIt(t *testing.T) {
 	w.silence("host")
 	begun, err := w.store.BeginAttempt(t.Context(), in, next.run)
 	require.NoError(t, err)
-	require.Contains(t, begun.Reason, "the limit is 1; 1 on host host, which does not report (start its worker again, or declare it lost: omoi hosts)")
+	require.Equal(t, string(task.ReasonUnverifiedLimit), begun.Reason)
+	require.Equal(t, []task.HostReason{{Name: "host", Sandboxes: 1}}, w.awaits(next.id).Hosts)
 
 	for range 2 { // the second time changes nothing
 		h := w.loseHost("host")

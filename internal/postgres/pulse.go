@@ -52,13 +52,13 @@ func (s *Store) Pulse(ctx context.Context, sandboxID string, window time.Duratio
 
 // NoteDoubt writes what the last look at the sandbox of a live attempt could not make out, for
 // people to read; empty takes it back.
-func (s *Store) NoteDoubt(ctx context.Context, sandboxID, reason string) error {
-	return translate("note a doubt about sandbox "+sandboxID, s.q.NoteDoubt(ctx, reason, sandboxID))
+func (s *Store) NoteDoubt(ctx context.Context, sandboxID string, reason task.Reason) error {
+	return translate("note a doubt about sandbox "+sandboxID, s.q.NoteDoubt(ctx, reason.Stored(), sandboxID))
 }
 
 // NoteTrouble writes why a task waits for a step that is tried again; empty takes it back.
-func (s *Store) NoteTrouble(ctx context.Context, taskID, reason string) error {
-	return translate("note the trouble of task "+taskID, s.q.NoteTrouble(ctx, reason, taskID))
+func (s *Store) NoteTrouble(ctx context.Context, taskID string, reason task.Reason) error {
+	return translate("note the trouble of task "+taskID, s.q.NoteTrouble(ctx, reason.Stored(), taskID))
 }
 
 // readSigns looks at the events that tell more than that they came.

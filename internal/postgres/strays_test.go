@@ -36,7 +36,7 @@ func TestAResetToBeforeAnAttemptBeginsNoneBesideIt(t *testing.T) {
 		begun, err := w.store.BeginAttempt(t.Context(), in, reset.run)
 		require.NoError(t, err)
 		require.Positive(t, begun.Wait)
-		require.Contains(t, begun.Reason, "the sandbox of attempt 1 is not seen to be gone yet")
+		require.Equal(t, string(task.ReasonEarlierSandbox), begun.Reason)
 	}
 	require.Equal(t, "failed infrastructure", one[string](t, w.pool,
 		`SELECT outcome || ' ' || failure_class FROM attempts WHERE task_id = $1 AND ended_at IS NOT NULL AND reason LIKE '%was reset%'`, a.id))

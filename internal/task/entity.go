@@ -111,7 +111,7 @@ type Task struct {
 	QueuePosition *int       `json:"queue_position"` // from 1; null: does not wait for a slot
 	QueueReason   Reason     `json:"queue_reason"`   // why it waits for a slot; its code is empty where nothing holds it back
 	QueuedAt      *time.Time `json:"queued_at"`
-	WaitingFor    string     `json:"waiting_for"` // outside the queue, as of the last look; empty: nothing
+	WaitingFor    Reason     `json:"waiting_for"` // what holds an admitted task back, as of the last check; its code is empty where nothing does
 	Score         float64    `json:"score"`
 
 	// PendingCommand is the oldest command that is accepted and not settled.

@@ -28,14 +28,15 @@ const (
 	ReasonLimitUnknown       ReasonCode = "limit_reset_unknown"      // likewise; the provider named no time, so omoi tries again at Until
 )
 
-// ReasonCodes lists all codes.
-func ReasonCodes() []ReasonCode {
-	return []ReasonCode{
-		ReasonSlot, ReasonProjectLimit, ReasonOrganizationLimit, ReasonBudgetReserved, ReasonTaskBudget, ReasonProjectBudget,
-		ReasonDependency, ReasonDependencyFailed, ReasonProjectPaused, ReasonOrganizationPaused, ReasonAutonomousOff,
-		ReasonCooldown, ReasonCooldownProbe, ReasonCooldownOver, ReasonLimitReset, ReasonLimitUnknown,
-	}
-}
+// What an admitted task waits for.
+const (
+	ReasonEarlierSandbox  ReasonCode = "earlier_sandbox"      // the sandbox of Attempt may still exist; at most Seconds after the attempt ended
+	ReasonUnverifiedLimit ReasonCode = "unverified_sandboxes" // Used sandboxes of Provider are not verified deleted, Limit are allowed; Hosts hold them
+	ReasonNoHost          ReasonCode = "no_host"              // no online host offers Provider
+	ReasonHostsFull       ReasonCode = "hosts_full"           // Limit hosts offer Provider and have no room
+	ReasonRetrying        ReasonCode = "retrying"             // a step failed Tries times for Detail; the next try is within Seconds
+	ReasonUnclear         ReasonCode = "unclear"              // of a running attempt: the last check found Detail, which does not end the attempt
+)
 
 // Units of a budget.
 const (
@@ -54,6 +55,20 @@ type Reason struct {
 	Unit    string     `json:"unit,omitempty"` // of Used and Limit: tokens, usd, sandbox_s, wall_clock_s; empty: slots
 	Tasks   int        `json:"tasks,omitempty"`
 	Until   *time.Time `json:"until,omitempty"`
+
+	Provider string       `json:"provider,omitempty"`
+	Hosts    []HostReason `json:"hosts,omitempty"`
+	Attempt  int          `json:"attempt,omitempty"`
+	Tries    int          `json:"tries,omitempty"`
+	Seconds  float64      `json:"seconds,omitempty"`
+	Detail   string       `json:"detail,omitempty"` // text of a provider, of Git or of another service
+}
+
+// HostReason is a host with its part in a reason.
+type HostReason struct {
+	Name      string `json:"name"`
+	Sandboxes int    `json:"sandboxes"`
+	Online    bool   `json:"online"`
 }
 
 // ParseReason reads a reason from its JSON form. Empty text is the zero value, and so is text that is not a reason.
@@ -67,6 +82,9 @@ func ParseReason(text string) Reason {
 
 // Stored returns the JSON form that [ParseReason] reads, without the message.
 func (r Reason) Stored() string {
+	if r.Code == "" {
+		return ""
+	}
 	r.Message = ""
 	stored, err := json.Marshal(r)
 	if err != nil {

@@ -144,16 +144,16 @@ func TestPrintedForPeople(t *testing.T) {
 func TestATaskThatGetsNoSandboxIsGivenUp(t *testing.T) {
 	t.Parallel()
 	k := &kit{}
-	waits := func(status task.Status, reason string) client.Task {
-		return client.Task{Status: status, WaitingFor: reason}
+	waits := func(status task.Status, code task.ReasonCode) client.Task {
+		return client.Task{Status: status, WaitingFor: task.Reason{Code: code}}
 	}
 	require.False(t, k.hopeless(waits(task.StatusPending, "")))
-	require.True(t, k.hopeless(waits(task.StatusPending, "no machine offers docker sandboxes")), "at once")
+	require.True(t, k.hopeless(waits(task.StatusPending, task.ReasonNoHost)), "at once")
 	k.trouble = time.Time{}
-	require.False(t, k.hopeless(waits(task.StatusPending, "the engine does not answer; tried once")))
+	require.False(t, k.hopeless(waits(task.StatusPending, task.ReasonRetrying)))
 	k.trouble = time.Now().Add(-2 * troubleTime)
-	require.True(t, k.hopeless(waits(task.StatusAssigned, "the engine does not answer; tried 9 times")))
-	require.False(t, k.hopeless(waits(task.StatusRunning, "the engine does not answer")), "its agent is at work")
+	require.True(t, k.hopeless(waits(task.StatusAssigned, task.ReasonRetrying)))
+	require.False(t, k.hopeless(waits(task.StatusRunning, task.ReasonRetrying)), "its agent is at work")
 	require.True(t, k.trouble.IsZero())
 }
 

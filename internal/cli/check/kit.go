@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
@@ -204,21 +203,21 @@ func patiently[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	}
 }
 
-// hopeless reports whether a task waits for what does not come by waiting: a machine that has such sandboxes, or that
+// hopeless reports whether a task waits for what does not come by waiting: a host that has such sandboxes, or that
 // something answers which has not for a while.
 func (k *kit) hopeless(t client.Task) bool {
 	switch {
-	case t.WaitingFor == "" || t.Status == task.StatusRunning:
+	case t.WaitingFor.Code == "" || t.Status == task.StatusRunning:
 		k.trouble = time.Time{}
 		return false
 	case k.trouble.IsZero():
 		k.trouble = time.Now()
 	}
-	return strings.HasPrefix(t.WaitingFor, "no machine offers ") || time.Since(k.trouble) > troubleTime
+	return t.WaitingFor.Code == task.ReasonNoHost || time.Since(k.trouble) > troubleTime
 }
 
 func (k *kit) unplaced(t client.Task) error {
-	return &stopError{verdict: Fail, text: "The task gets no sandbox: " + render.Clean(t.WaitingFor) + ".", next: "omoi doctor"}
+	return &stopError{verdict: Fail, text: "The task gets no sandbox: " + render.Clean(t.WaitingFor.Message) + ".", next: "omoi doctor"}
 }
 
 // events are all that the newest task has reported so far.

@@ -10,16 +10,20 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestQueue_RendersEveryCode(t *testing.T) {
+func TestReason_RendersEveryCode(t *testing.T) {
 	t.Parallel()
-	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	full := task.Reason{
+		Used: 20, Limit: 2, Tasks: 2, Provider: "docker", Attempt: 3, Tries: 1, Seconds: 90, Detail: "the engine does not answer.",
+		Until: new(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)),
+		Hosts: []task.HostReason{{Name: "a", Sandboxes: 12, Online: true}, {Name: "b", Sandboxes: 8}},
+	}
 	texts := map[task.ReasonCode]string{
 		task.ReasonSlot:               "waiting for a slot",
-		task.ReasonProjectLimit:       "waiting for a slot: 5 of 5 used in this project",
-		task.ReasonOrganizationLimit:  "waiting for a slot: 5 of 5 used in this organization",
+		task.ReasonProjectLimit:       "waiting for a slot: 20 of 2 used in this project",
+		task.ReasonOrganizationLimit:  "waiting for a slot: 20 of 2 used in this organization",
 		task.ReasonBudgetReserved:     "waiting: what is left of the budget of its project is reserved for running tasks",
-		task.ReasonTaskBudget:         "waiting: its budget is spent, 5.00 of 5.00 USD",
-		task.ReasonProjectBudget:      "waiting: the budget of its project is spent, 5.00 of 5.00 USD",
+		task.ReasonTaskBudget:         "waiting: its budget is spent, 20.00 of 2.00 USD",
+		task.ReasonProjectBudget:      "waiting: the budget of its project is spent, 20.00 of 2.00 USD",
 		task.ReasonDependency:         "waiting for 2 tasks that it depends on",
 		task.ReasonDependencyFailed:   "waiting: a task that it depends on failed or was cancelled",
 		task.ReasonProjectPaused:      "waiting: the project is paused",
@@ -30,16 +34,24 @@ func TestQueue_RendersEveryCode(t *testing.T) {
 		task.ReasonCooldownOver:       "waiting: the limit of its credential has reset, and tasks on it resume one after the other",
 		task.ReasonLimitReset:         "waiting until 2026-03-04 05:06:07 UTC, when that limit resets",
 		task.ReasonLimitUnknown:       "waiting until 2026-03-04 05:06:07 UTC, since the provider did not say when that limit resets",
+		task.ReasonEarlierSandbox:     "the sandbox of attempt 3 is not verified deleted; the next attempt starts when it is, or 1m30s after the end of attempt 3",
+		task.ReasonUnverifiedLimit: "20 of the docker sandboxes are not verified deleted, the limit is 2; 12 on host a; 8 on host b, which is offline " +
+			"(start its worker again, or mark the host as lost: omoi hosts)",
+		task.ReasonNoHost:    "no host offers docker sandboxes; start omoi worker on a host that can (omoi doctor names what is missing there)",
+		task.ReasonHostsFull: "no room on the 2 hosts that offer docker sandboxes",
+		task.ReasonRetrying:  "the engine does not answer; tried 1 time, the next try is within 1m30s",
+		task.ReasonUnclear:   "the engine does not answer.",
 	}
-	for _, code := range task.ReasonCodes() {
-		require.Equal(t, texts[code], explain.Queue(task.Reason{Code: code, Used: 5, Limit: 5, Tasks: 2, Until: &at}), code)
+	for code, text := range texts {
+		r := full
+		r.Code = code
+		require.Equal(t, text, explain.Reason(r), code)
 	}
-	require.Len(t, texts, len(task.ReasonCodes()))
-	require.Empty(t, explain.Queue(task.Reason{}))
-	require.Equal(t, "waiting: newer", explain.Queue(task.Reason{Code: "newer"}), "a code of a newer server")
+	require.Empty(t, explain.Reason(task.Reason{}))
+	require.Equal(t, "newer", explain.Reason(task.Reason{Code: "newer"}), "a code of a newer server")
 }
 
-func TestQueue_RendersUnitsAndClosedLimits(t *testing.T) {
+func TestReason_RendersUnitsAndClosedLimits(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]task.Reason{
 		"waiting: the project admits no tasks now (limit 0)":                       {Code: task.ReasonProjectLimit},
@@ -48,6 +60,6 @@ func TestQueue_RendersUnitsAndClosedLimits(t *testing.T) {
 		"waiting: its budget is spent, 61 of 60 seconds of sandboxes":              {Code: task.ReasonTaskBudget, Used: 61, Limit: 60, Unit: task.UnitSandboxSeconds},
 		"waiting: the budget of its project is spent, 2 of 1 seconds by the clock": {Code: task.ReasonProjectBudget, Used: 2, Limit: 1, Unit: task.UnitWallClock},
 	} {
-		require.Equal(t, want, explain.Queue(r))
+		require.Equal(t, want, explain.Reason(r))
 	}
 }

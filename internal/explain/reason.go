@@ -1,0 +1,112 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Reason returns a condition as the end of a sentence that begins with "The task is" or "The task waits". An empty code gives an
+// empty text; a code of a newer server stands for itself.
+func Reason(r task.Reason) string {
+	if text, ok := reasons()[r.Code]; ok {
+		return text(r)
+	}
+	return string(r.Code)
+}
+
+func reasons() map[task.ReasonCode]func(task.Reason) string {
+	return map[task.ReasonCode]func(task.Reason) string{
+		task.ReasonSlot:               always("waiting for a slot"),
+		task.ReasonProjectLimit:       func(r task.Reason) string { return slots(r, "project") },
+		task.ReasonOrganizationLimit:  func(r task.Reason) string { return slots(r, "organization") },
+		task.ReasonBudgetReserved:     always("waiting: what is left of the budget of its project is reserved for running tasks"),
+		task.ReasonTaskBudget:         func(r task.Reason) string { return "waiting: " + Spent(r) },
+		task.ReasonProjectBudget:      func(r task.Reason) string { return "waiting: " + Spent(r) },
+		task.ReasonDependency:         func(r task.Reason) string { return "waiting for " + counted(r.Tasks, "task") + " that it depends on" },
+		task.ReasonDependencyFailed:   always("waiting: a task that it depends on failed or was cancelled"),
+		task.ReasonProjectPaused:      always("waiting: the project is paused"),
+		task.ReasonOrganizationPaused: always("waiting: the organization is paused"),
+		task.ReasonAutonomousOff:      always("waiting: autonomous execution is off in this project"),
+		task.ReasonCooldown:           func(r task.Reason) string { return "waiting until " + until(r) + " for the limit of its credential" },
+		task.ReasonCooldownProbe:      always("waiting: another task tries whether the limit of its credential has reset"),
+		task.ReasonCooldownOver:       always("waiting: the limit of its credential has reset, and tasks on it resume one after the other"),
+		task.ReasonLimitReset:         func(r task.Reason) string { return "waiting until " + until(r) + ", when that limit resets" },
+		task.ReasonLimitUnknown: func(r task.Reason) string {
+			return "waiting until " + until(r) + ", since the provider did not say when that limit resets"
+		},
+		task.ReasonEarlierSandbox:  earlierSandbox,
+		task.ReasonUnverifiedLimit: unverified,
+		task.ReasonNoHost: func(r task.Reason) string {
+			return "no host offers " + r.Provider + " sandboxes; start omoi worker on a host that can (omoi doctor names what is missing there)"
+		},
+		task.ReasonHostsFull: func(r task.Reason) string {
+			return fmt.Sprintf("no room on the %s that offer %s sandboxes", counted(int(r.Limit), "host"), r.Provider)
+		},
+		task.ReasonRetrying: func(r task.Reason) string {
+			return fmt.Sprintf("%s; tried %s, the next try is within %s", strings.TrimRight(r.Detail, "."), counted(r.Tries, "time"), seconds(r))
+		},
+		task.ReasonUnclear: func(r task.Reason) string { return r.Detail },
+	}
+}
+
+func always(text string) func(task.Reason) string { return func(task.Reason) string { return text } }
+
+func slots(r task.Reason, scope string) string {
+	if r.Limit == 0 {
+		return "waiting: the " + scope + " admits no tasks now (limit 0)"
+	}
+	return fmt.Sprintf("waiting for a slot: %.0f of %.0f used in this %s", r.Used, r.Limit, scope)
+}
+
+// Spent returns which budget is spent, for example "its budget is spent, 7 of 7 tokens".
+func Spent(r task.Reason) string {
+	if r.Code == task.ReasonProjectBudget {
+		return "the budget of its project is spent, " + Amount(r)
+	}
+	return "its budget is spent, " + Amount(r)
+}
+
+// Amount returns how much of a budget is used, for example "7 of 7 tokens".
+func Amount(r task.Reason) string {
+	switch r.Unit {
+	case task.UnitTokens:
+		return fmt.Sprintf("%.0f of %.0f tokens", math.Round(r.Used), math.Round(r.Limit))
+	case task.UnitSandboxSeconds:
+		return fmt.Sprintf("%.0f of %.0f seconds of sandboxes", math.Round(r.Used), math.Round(r.Limit))
+	case task.UnitWallClock:
+		return fmt.Sprintf("%.0f of %.0f seconds by the clock", math.Round(r.Used), math.Round(r.Limit))
+	}
+	return fmt.Sprintf("%.2f of %.2f USD", r.Used, r.Limit)
+}
+
+func earlierSandbox(r task.Reason) string {
+	return fmt.Sprintf("the sandbox of attempt %d is not verified deleted; the next attempt starts when it is, or %s after the end of attempt %d",
+		r.Attempt, seconds(r), r.Attempt)
+}
+
+func unverified(r task.Reason) string {
+	text, offline := fmt.Sprintf("%.0f of the %s sandboxes are not verified deleted, the limit is %.0f", r.Used, r.Provider, r.Limit), false
+	for _, h := range r.Hosts {
+		text += fmt.Sprintf("; %d on host %s", h.Sandboxes, h.Name)
+		if !h.Online {
+			text, offline = text+", which is offline", true
+		}
+	}
+	if offline {
+		text += " (start its worker again, or mark the host as lost: omoi hosts)"
+	}
+	return text
+}
+
+func until(r task.Reason) string {
+	if r.Until == nil {
+		return "later"
+	}
+	return r.Until.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+func seconds(r task.Reason) string { return time.Duration(r.Seconds * float64(time.Second)).String() }
