@@ -133,23 +133,23 @@ test-all: verify lint test user-test race fuzz replay sticky-off claude-test com
 
 .PHONY: user-test
 user-test: build temporal ## as root: run the tests that care also as an ordinary user
-	@.ci/user-test
+	@time .ci/user-test
 
 .PHONY: race
 race: ## run the packages with goroutines under the race detector
-	@export CGO_ENABLED=1; $(call run-tests,-race -short -timeout 15m,$(RACE_PACKAGES))
+	@export CGO_ENABLED=1; time $(call run-tests,-race -short -timeout 15m,$(RACE_PACKAGES))
 
 .PHONY: fuzz
 fuzz: ## send random events, batches, messages and frames; FUZZTIME=10m looks longer
-	@.ci/fuzz $(FUZZTIME) $(FUZZ_PACKAGES)
+	@time .ci/fuzz $(FUZZTIME) $(FUZZ_PACKAGES)
 
 .PHONY: replay
 replay: ## replay the recorded histories; the broken ones must fail
-	@$(GO) test -json -count=1 -run Replay ./workflows | $(GO) run ./internal/tools/testreport
+	@time { $(GO) test -json -count=1 -run Replay ./workflows | $(GO) run ./internal/tools/testreport; }
 
 .PHONY: sticky-off
 sticky-off: temporal ## play every path on a real server, each workflow task from the first event
-	@export OMOI_STICKY_CACHE=off; $(call run-tests,-run '^TestOnServer$$',./workflows)
+	@export OMOI_STICKY_CACHE=off; time $(call run-tests,-run '^TestOnServer$$',./workflows)
 
 .PHONY: record
 record: temporal ## record workflow histories anew, against a real server
@@ -157,11 +157,11 @@ record: temporal ## record workflow histories anew, against a real server
 
 .PHONY: e2e
 e2e: build temporal ## run only the end-to-end tests against the real programs
-	@$(call run-tests,,./internal/e2e/...)
+	@time $(call run-tests,,./internal/e2e/...)
 
 .PHONY: claude-test
 claude-test: build temporal ## run the real Claude Code, both pinned versions, against a scripted model; asks npm for it, once
-	@export OMOI_CLAUDE_TEST=1; $(call run-tests,-run '^TestClaude',./cmd/omoi-agent ./internal/e2e)
+	@export OMOI_CLAUDE_TEST=1; time $(call run-tests,-run '^TestClaude',./cmd/omoi-agent ./internal/e2e)
 
 .PHONY: gapless
 gapless: build temporal ## prove at full size that no event is lost or doubled; OMOI_GAPLESS_SEED=n repeats a run
@@ -191,8 +191,7 @@ corpus: build ## run the guardian's scenarios at a running omoi (OMOI_AGENT_HEAR
 
 .PHONY: lint
 lint: golangci-lint workflowcheck ## style, import rules, determinism of workflows
-	@$(BIN)/golangci-lint run $(PACKAGES)
-	@$(BIN)/workflowcheck ./workflows/...
+	@time { $(BIN)/golangci-lint run $(PACKAGES); $(BIN)/workflowcheck ./workflows/...; }
 
 .PHONY: generate
 generate: sqlc ## make generated files anew
@@ -203,10 +202,10 @@ generate: sqlc ## make generated files anew
 
 .PHONY: verify
 verify: sqlc ## fail if a generated file is not what the sources give
-	@before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; \
+	@time { before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; \
 	cp -R --parents $(GENERATED) "$$before"; $(MAKE) --no-print-directory generate; \
 	for path in $(GENERATED); do diff -r "$$before/$$path" "$$path" || { echo "verify: $$path was out of date; it is not any more, commit it"; exit 1; }; done; \
-	echo "verify: generated files are current"
+	echo "verify: generated files are current"; }
 
 .PHONY: compose-check
 compose-check: ## check docker-compose.temporal.yml
