@@ -11,9 +11,9 @@ BIN  := $(CURDIR)/bin
 GO   ?= go
 HOST := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 
-# The same for programs, tests and lint, so that each package is compiled once; without debug information, which nobody reads here.
+# The same for programs, tests and lint in any folder, so that each package is compiled once; without debug information.
 export CGO_ENABLED := 0
-export GOFLAGS     ?= -ldflags=-w
+export GOFLAGS     ?= -trimpath -ldflags=-w
 
 # Tools, each with the version that this tree is checked with.
 TEMPORAL_VERSION      := v1.5.1
