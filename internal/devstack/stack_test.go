@@ -42,7 +42,7 @@ func helper(home string) {
 	if err := json.NewEncoder(os.Stdout).Encode(stack.Info()); err != nil {
 		panic(err)
 	}
-	select {}
+	<-time.After(24 * time.Hour) // it is killed before; select {} ends a program without cgo
 }
 
 func settings(home string) devstack.Config {

@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,7 +21,8 @@ func TestMain(m *testing.M) {
 		m.Run()
 		return
 	}
-	path, err := scratch.Open(parent).Make("copy-")
+	dir := scratch.Open(parent)
+	path, err := dir.Make("copy-")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(path, "pack"), []byte("x"), 0o600)
 	}
@@ -27,7 +30,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	_, _ = os.Stdout.WriteString(path + "\n")
-	select {}
+	defer runtime.KeepAlive(dir)
+	<-time.After(24 * time.Hour) // it is killed before; select {} ends a program without cgo
 }
 
 // other starts a process that holds a copy, and answers where that is.
