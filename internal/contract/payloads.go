@@ -161,6 +161,7 @@ type Projection struct {
 	Base        string            `json:"base,omitempty"`
 	PullURL     string            `json:"pull_url,omitempty"`
 	PullNumber  int               `json:"pull_number,omitempty"`
+	EndReason   task.Reason       `json:"end_reason,omitzero"` // of a task that failed, was cancelled or is suspended
 	Ended       *AttemptEnd       `json:"ended,omitempty"`
 	Settle      []Settlement      `json:"settle,omitempty"`
 	ReleaseSlot bool              `json:"release_slot,omitempty"`
@@ -174,6 +175,8 @@ type AttemptEnd struct {
 	Class   task.FailureClass `json:"class,omitempty"`
 	Reason  string            `json:"reason,omitempty"`
 	Idle    string            `json:"idle,omitempty"` // [IdleStuck] or [IdleTimeout] if the agent did nothing
+	// EndReason is the condition behind Reason, for programs. Zero: Reason is text of somebody else.
+	EndReason task.Reason `json:"end_reason,omitzero"`
 }
 
 // Why an attempt was ended whose agent did nothing, in the words of the wire contract.
@@ -254,6 +257,8 @@ type TakenCommand struct {
 	SandboxID string `json:"sandbox_id,omitempty"`
 	// From is the sandbox that gave a verdict; empty: a user gave it.
 	From string `json:"from,omitempty"`
+	// EndReason is the condition that Reason renders, of commands that omoi itself gives.
+	EndReason task.Reason `json:"end_reason,omitzero"`
 }
 
 // Digest is the payload of [SignalSandboxEvents]: what the events From..To of a sandbox
@@ -281,7 +286,8 @@ type Milestone struct {
 	Class      task.FailureClass `json:"class,omitempty"`
 	StopReason string            `json:"stop_reason,omitempty"`
 	ErrorID    string            `json:"error_id,omitempty"`
-	ResetAt    time.Time         `json:"reset_at,omitzero"` // of a provider limit
+	ResetAt    time.Time         `json:"reset_at,omitzero"`   // of a provider limit
+	EndReason  task.Reason       `json:"end_reason,omitzero"` // that the sandbox reported, without text
 }
 
 // ReadFactsInput asks for the digest of the events after After.
@@ -353,6 +359,8 @@ type Observation struct {
 	Reason string            `json:"reason,omitempty"`
 	Next   time.Duration     `json:"next,omitempty"` // when to look again, by the database's clock
 	Head   int64             `json:"head,omitempty"` // newest stored event; more than seen means: read it first
+	// EndReason is the condition that Reason renders: why the attempt is over, or why that is unknown.
+	EndReason task.Reason `json:"end_reason,omitzero"`
 }
 
 // Collected is the answer of [CollectWork].

@@ -9,17 +9,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Reason returns a condition as the end of a sentence that begins with "The task is" or "The task waits". An empty code gives an
-// empty text; a code of a newer server stands for itself.
+// Reason returns a condition for users: why a task waits as the end of a sentence that begins with "The task is" or "The task waits",
+// anything else as a sentence. An empty code gives an empty text; a code of a newer server stands for itself.
 func Reason(r task.Reason) string {
-	if text, ok := reasons()[r.Code]; ok {
-		return text(r)
+	for _, table := range []table{reasons(), endReasons(), doubts()} {
+		if text, ok := table[r.Code]; ok {
+			return text(r)
+		}
 	}
 	return string(r.Code)
 }
 
-func reasons() map[task.ReasonCode]func(task.Reason) string {
-	return map[task.ReasonCode]func(task.Reason) string{
+type table map[task.ReasonCode]func(task.Reason) string
+
+func reasons() table {
+	return table{
 		task.ReasonSlot:               always("waiting for a slot"),
 		task.ReasonProjectLimit:       func(r task.Reason) string { return slots(r, "project") },
 		task.ReasonOrganizationLimit:  func(r task.Reason) string { return slots(r, "organization") },

@@ -14,7 +14,7 @@ func TestReason_RendersEveryCode(t *testing.T) {
 	t.Parallel()
 	full := task.Reason{
 		Used: 20, Limit: 2, Tasks: 2, Provider: "docker", Attempt: 3, Tries: 1, Seconds: 90, Detail: "the engine does not answer.",
-		Until: new(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)),
+		By: "guardian", Credential: "github", ExitCode: 7, Until: new(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)),
 		Hosts: []task.HostReason{{Name: "a", Sandboxes: 12, Online: true}, {Name: "b", Sandboxes: 8}},
 	}
 	texts := map[task.ReasonCode]string{
@@ -41,6 +41,36 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonHostsFull: "no room on the 2 hosts that offer docker sandboxes",
 		task.ReasonRetrying:  "the engine does not answer; tried 1 time, the next try is within 1m30s",
 		task.ReasonUnclear:   "the engine does not answer.",
+
+		task.ReasonSetupFailed:    "the engine does not answer.",
+		task.ReasonSetupTimeout:   "the engine does not answer.",
+		task.ReasonNoCredential:   "the engine does not answer.",
+		task.ReasonInterrupted:    "the engine does not answer.",
+		task.ReasonOutOfMemory:    "The agent ran out of memory.",
+		task.ReasonDiskFull:       "The agent filled the sandbox's disk.",
+		task.ReasonKilled:         "The agent was killed from outside.",
+		task.ReasonStopped:        "The agent was stopped from outside.",
+		task.ReasonExited:         "The agent ended with exit code 7 and did not say how.",
+		task.ReasonNotStarted:     "The agent did not report in.",
+		task.ReasonNoWork:         "The agent beats and does no work.",
+		task.ReasonIdle:           "The agent waited for a message that did not come.",
+		task.ReasonSilent:         "The agent has fallen silent.",
+		task.ReasonSandboxGone:    "The provider says that the sandbox is gone.",
+		task.ReasonSandboxStopped: "The sandbox does not run any more: the engine does not answer.",
+		task.ReasonMaxDuration:    "The attempt reached its longest duration; the last look said: the engine does not answer.",
+		task.ReasonNoVerdict:      "The validator ended without a verdict.",
+
+		task.ReasonStoreUnreachable:    "The store cannot be asked.",
+		task.ReasonSandboxUnreachable:  "The sandbox is out of reach of this worker.",
+		task.ReasonProviderUnreachable: "The provider cannot be asked: the engine does not answer.",
+		task.ReasonAgentUnknown:        "The provider cannot tell whether the agent lives: the engine does not answer.",
+		task.ReasonIntakeDown:          "Events could not be taken in for a while.",
+		task.ReasonRelayDown:           "Events and commands could not be passed on for a while.",
+		task.ReasonSpoolUnreadable:     "The agent's spool cannot be looked at.",
+		task.ReasonEndUnsent:           "The agent has ended and cannot reach the API: the engine does not answer.",
+		task.ReasonEventsUnsent:        "The agent works and cannot reach the API: the engine does not answer.",
+		task.ReasonEventsPending:       "The agent beats, and its events are on their way.",
+		task.ReasonVerdictPending:      "Its verdict is accepted and on its way to the task.",
 	}
 	for code, text := range texts {
 		r := full
@@ -49,6 +79,22 @@ func TestReason_RendersEveryCode(t *testing.T) {
 	}
 	require.Empty(t, explain.Reason(task.Reason{}))
 	require.Equal(t, "newer", explain.Reason(task.Reason{Code: "newer"}), "a code of a newer server")
+}
+
+func TestReason_RendersEndsWithoutDetail(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]task.Reason{
+		"The setup step failed.":                                {Code: task.ReasonSetupFailed},
+		"The setup step exceeded its time limit.":               {Code: task.ReasonSetupTimeout},
+		"A credential is missing.":                              {Code: task.ReasonNoCredential},
+		"The agent was interrupted by the guardian, and ended.": {Code: task.ReasonInterrupted, By: "guardian"},
+		"The agent was interrupted, and ended.":                 {Code: task.ReasonInterrupted},
+		"The attempt reached its longest duration.":             {Code: task.ReasonMaxDuration},
+		"The sandbox does not run any more.":                    {Code: task.ReasonSandboxStopped},
+		"The provider cannot be asked.":                         {Code: task.ReasonProviderUnreachable},
+	} {
+		require.Equal(t, want, explain.Reason(r))
+	}
 }
 
 func TestReason_RendersUnitsAndClosedLimits(t *testing.T) {

@@ -38,6 +38,42 @@ const (
 	ReasonUnclear         ReasonCode = "unclear"              // of a running attempt: the last check found Detail, which does not end the attempt
 )
 
+// Why an attempt or a task ended. [ReasonTaskBudget], [ReasonProjectBudget] and [ReasonProjectPaused] end attempts too.
+const (
+	ReasonSetupFailed    ReasonCode = "setup_failed"    // the setup step of the project
+	ReasonSetupTimeout   ReasonCode = "setup_timeout"   // the setup step exceeded its limit
+	ReasonNoCredential   ReasonCode = "no_credential"   // Credential is missing or unusable
+	ReasonInterrupted    ReasonCode = "interrupted"     // the agent was interrupted by By and did not continue
+	ReasonOutOfMemory    ReasonCode = "out_of_memory"   // the agent
+	ReasonDiskFull       ReasonCode = "disk_full"       // the agent filled the disk of its sandbox
+	ReasonKilled         ReasonCode = "killed"          // the agent, from outside
+	ReasonStopped        ReasonCode = "stopped"         // likewise, in an orderly way
+	ReasonExited         ReasonCode = "exited"          // the agent, with ExitCode and without a report
+	ReasonNotStarted     ReasonCode = "not_started"     // the agent did not report its start
+	ReasonNoWork         ReasonCode = "no_work"         // the agent sends heartbeats and does no work
+	ReasonIdle           ReasonCode = "idle"            // the agent waited for a message
+	ReasonSilent         ReasonCode = "silent"          // the agent sends no heartbeats
+	ReasonSandboxGone    ReasonCode = "sandbox_gone"    // as its provider says
+	ReasonSandboxStopped ReasonCode = "sandbox_stopped" // for Detail
+	ReasonMaxDuration    ReasonCode = "max_duration"    // the attempt reached it; Detail: what the last check found
+	ReasonNoVerdict      ReasonCode = "no_verdict"      // the validator ended without one
+)
+
+// Why a check did not find out how a running attempt stands. That alone does not end the attempt.
+const (
+	ReasonStoreUnreachable    ReasonCode = "store_unreachable"
+	ReasonSandboxUnreachable  ReasonCode = "sandbox_unreachable"  // from the worker that checked
+	ReasonProviderUnreachable ReasonCode = "provider_unreachable" // for Detail
+	ReasonAgentUnknown        ReasonCode = "agent_unknown"        // the provider does not know whether the agent runs, for Detail
+	ReasonIntakeDown          ReasonCode = "intake_down"          // events were not accepted for a while
+	ReasonRelayDown           ReasonCode = "relay_down"           // events and commands were not relayed for a while
+	ReasonSpoolUnreadable     ReasonCode = "spool_unreadable"     // the agent's
+	ReasonEndUnsent           ReasonCode = "end_unsent"           // the agent ended and cannot reach the API; Detail: what to do
+	ReasonEventsUnsent        ReasonCode = "events_unsent"        // the agent works and cannot reach the API; Detail: what to do
+	ReasonEventsPending       ReasonCode = "events_pending"       // the agent sends heartbeats that are not stored yet
+	ReasonVerdictPending      ReasonCode = "verdict_pending"      // the validator's verdict is accepted and on its way to the task
+)
+
 // Units of a budget.
 const (
 	UnitTokens         = "tokens"
@@ -62,6 +98,10 @@ type Reason struct {
 	Tries    int          `json:"tries,omitempty"`
 	Seconds  float64      `json:"seconds,omitempty"`
 	Detail   string       `json:"detail,omitempty"` // text of a provider, of Git or of another service
+
+	By         string `json:"by,omitempty"`         // kind of the sender of an interrupt, for example person
+	Credential string `json:"credential,omitempty"` // kind of a credential, for example github
+	ExitCode   int    `json:"exit_code,omitempty"`
 }
 
 // HostReason is a host with its part in a reason.
