@@ -20,7 +20,7 @@ func (a *Activities) again(ctx context.Context, provider string, listed []sandbo
 	var there []contract.Orphan
 	var appeared bool
 	for _, o := range orphans {
-		row, err := a.deps.Ledger.Sandbox(ctx, o.SandboxID)
+		row, err := a.deps.Ledger.LedgerSandbox(ctx, o.SandboxID)
 		if task.CodeOf(err) != task.CodeNotFound && err != nil {
 			return nil, fmt.Errorf("read sandbox %s: %w", o.SandboxID, err)
 		}

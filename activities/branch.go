@@ -90,8 +90,8 @@ func (a *Activities) branchRequest(work task.Work) scm.BranchRequest {
 	}
 }
 
-// OpenPull finds or opens the task's one pull request. A branch without commits has none.
-func (a *Activities) OpenPull(ctx context.Context, in contract.PullInput) (contract.PullResult, error) {
+// OpenPullRequest finds or opens the task's one pull request. A branch without commits has none.
+func (a *Activities) OpenPullRequest(ctx context.Context, in contract.PullInput) (contract.PullResult, error) {
 	work, err := a.deps.Tasks.Work(ctx, in.TaskID)
 	if err != nil || work.Repo == "" || work.Branch == "" {
 		return contract.PullResult{}, err

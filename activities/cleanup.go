@@ -14,7 +14,7 @@ import (
 // LoadSandbox says what is left to do for a sandbox, and on which queue. It runs anywhere,
 // also where its provider does not.
 func (a *Activities) LoadSandbox(ctx context.Context, in contract.SandboxRef) (contract.LoadedSandbox, error) {
-	row, err := a.deps.Ledger.Sandbox(ctx, in.SandboxID)
+	row, err := a.deps.Ledger.LedgerSandbox(ctx, in.SandboxID)
 	if err != nil {
 		return contract.LoadedSandbox{}, fmt.Errorf("read ledger of sandbox %s: %w", in.SandboxID, err)
 	}
@@ -136,42 +136,42 @@ func (a *Activities) keepLog(ctx context.Context, p place) {
 	}
 }
 
-// VerifyGone looks whether the provider still has the sandbox. One that cannot be asked is
+// VerifyDeleted looks whether the provider still has the sandbox. One that cannot be asked is
 // an error, never a gone. One that appeared after it had been seen to be gone is there again in
 // the ledger too.
-func (a *Activities) VerifyGone(ctx context.Context, in contract.SandboxRef) (contract.GoneAnswer, error) {
+func (a *Activities) VerifyDeleted(ctx context.Context, in contract.SandboxRef) (contract.VerifyDeletedResult, error) {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
 	p, err := a.here(ctx, in.SandboxID)
 	if err != nil {
-		return contract.GoneAnswer{}, err
+		return contract.VerifyDeletedResult{}, err
 	}
 	if !p.machine() {
-		return contract.GoneAnswer{Gone: true}, nil
+		return contract.VerifyDeletedResult{Gone: true}, nil
 	}
 	seen, err := p.inspect(ctx)
 	if err != nil {
-		return contract.GoneAnswer{}, err
+		return contract.VerifyDeletedResult{}, err
 	}
 	if seen.State == sandbox.StateGone {
-		return contract.GoneAnswer{Gone: true}, nil
+		return contract.VerifyDeletedResult{Gone: true}, nil
 	}
 	if p.row.MadeAt == nil || p.row.GoneAt != nil {
 		err = a.deps.Ledger.SandboxSeen(ctx, p.row.ID, seen.ProviderID, seen.CreatedAt)
 	}
-	return contract.GoneAnswer{}, err
+	return contract.VerifyDeletedResult{}, err
 }
 
 // settleSalvageLost is the event of a cleanup whose window for salvage has passed.
 const settleSalvageLost = "salvage_lost"
 
-// SettleSandbox moves the ledger's row on. Work that could not be reached within the window
+// RecordSandboxState moves the ledger's row on. Work that could not be reached within the window
 // is written off with the time of the last contact.
-func (a *Activities) SettleSandbox(ctx context.Context, in contract.Settling) error {
+func (a *Activities) RecordSandboxState(ctx context.Context, in contract.RecordSandboxStateInput) error {
 	if in.Event == settleSalvageLost {
 		return a.writeOff(ctx, in.SandboxID)
 	}
-	if err := a.deps.Ledger.SettleSandbox(ctx, in); err != nil {
+	if err := a.deps.Ledger.RecordSandboxState(ctx, in); err != nil {
 		return fmt.Errorf("write %s of sandbox %s: %w", in.Event, in.SandboxID, err)
 	}
 	return nil
@@ -179,7 +179,7 @@ func (a *Activities) SettleSandbox(ctx context.Context, in contract.Settling) er
 
 // writeOff says honestly that work was lost, unless it was saved after all.
 func (a *Activities) writeOff(ctx context.Context, sandboxID string) error {
-	row, err := a.deps.Ledger.Sandbox(ctx, sandboxID)
+	row, err := a.deps.Ledger.LedgerSandbox(ctx, sandboxID)
 	if err != nil || row.Salvage != nil {
 		return err
 	}

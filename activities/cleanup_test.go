@@ -64,7 +64,7 @@ func TestDeleteTwiceAndVerify(t *testing.T) {
 	b := newBench(t)
 	b.running()
 	gone := func() bool {
-		out, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, b.ref())
+		out, err := do[contract.VerifyDeletedResult](b, b.activities().VerifyDeleted, b.ref())
 		require.NoError(t, err)
 		return out.Gone
 	}
@@ -84,7 +84,7 @@ func TestWhatNobodySawBeingMadeIsAccountedFor(t *testing.T) {
 	since := time.Now().Add(-time.Minute)
 	b.provider.boxes[boxID] = &box{labels: sandbox.Labels{Installation: "inst", TaskID: taskID, Attempt: 1, SandboxID: boxID}, since: since}
 	gone := func() bool {
-		out, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, b.ref())
+		out, err := do[contract.VerifyDeletedResult](b, b.activities().VerifyDeleted, b.ref())
 		require.NoError(t, err)
 		return out.Gone
 	}
@@ -162,7 +162,7 @@ func TestUnknownIsNeverGone(t *testing.T) {
 	} {
 		b := newBench(t)
 		breaks(b)
-		_, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, b.ref())
+		_, err := do[contract.VerifyDeletedResult](b, b.activities().VerifyDeleted, b.ref())
 		app, _ := refused(t, err)
 		require.False(t, app.NonRetryable(), name)
 		app, _ = refused(t, act(b, b.activities().DeleteSandbox, b.ref()))
@@ -177,7 +177,7 @@ func TestNoMachineNothingToDelete(t *testing.T) {
 	row.Provider = task.ProviderBare
 	b.store.rows[boxID] = row
 	require.NoError(t, act(b, b.activities().DeleteSandbox, b.ref()))
-	out, err := do[contract.GoneAnswer](b, b.activities().VerifyGone, b.ref())
+	out, err := do[contract.VerifyDeletedResult](b, b.activities().VerifyDeleted, b.ref())
 	require.NoError(t, err)
 	require.True(t, out.Gone)
 	require.Empty(t, b.provider.calls)
@@ -187,7 +187,7 @@ func TestSettleSandbox(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for _, event := range []string{"deleting", "gone", "verified"} {
-		require.NoError(t, act(b, b.activities().SettleSandbox, contract.Settling{SandboxID: boxID, Event: event}))
+		require.NoError(t, act(b, b.activities().RecordSandboxState, contract.RecordSandboxStateInput{SandboxID: boxID, Event: event}))
 	}
 	require.Len(t, b.store.settled, 3)
 	require.Nil(t, b.store.rows[boxID].Salvage)
@@ -198,10 +198,10 @@ func TestLostWorkIsWrittenOffWithItsTime(t *testing.T) {
 	b := newBench(t)
 	b.running()
 	b.store.pulse.Beat = 2 * time.Hour
-	lost := contract.Settling{SandboxID: boxID, Event: "salvage_lost"}
+	lost := contract.RecordSandboxStateInput{SandboxID: boxID, Event: "salvage_lost"}
 	b.store.loseAnswerOf("save_salvage")
-	require.Error(t, act(b, b.activities().SettleSandbox, lost))
-	require.NoError(t, act(b, b.activities().SettleSandbox, lost))
+	require.Error(t, act(b, b.activities().RecordSandboxState, lost))
+	require.NoError(t, act(b, b.activities().RecordSandboxState, lost))
 	got := b.store.rows[boxID].Salvage
 	require.Equal(t, task.SalvageLost, got.Kind)
 	require.WithinDuration(t, time.Now().Add(-2*time.Hour), *got.LostSince, time.Minute)
@@ -214,7 +214,7 @@ func TestSavedWorkIsNotWrittenOff(t *testing.T) {
 	row := b.store.rows[boxID]
 	row.Salvage = &task.Salvage{Kind: task.SalvageRef}
 	b.store.rows[boxID] = row
-	require.NoError(t, act(b, b.activities().SettleSandbox, contract.Settling{SandboxID: boxID, Event: "salvage_lost"}))
+	require.NoError(t, act(b, b.activities().RecordSandboxState, contract.RecordSandboxStateInput{SandboxID: boxID, Event: "salvage_lost"}))
 	require.Equal(t, task.SalvageRef, b.store.rows[boxID].Salvage.Kind)
 }
 

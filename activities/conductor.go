@@ -14,12 +14,12 @@ type Conductor interface {
 	Begin(ctx context.Context, cycleID string) ([]task.ConductedOrganization, error)
 	// Conduct looks at the organizations of a stretch, at each once in a cycle. from is where a try
 	// before came to; note is told how far this one is.
-	Conduct(ctx context.Context, s contract.Stretch, from contract.Conducted, note func(contract.Conducted)) (contract.Conducted, error)
+	Conduct(ctx context.Context, s contract.SandboxRange, from contract.Conducted, note func(contract.Conducted)) (contract.Conducted, error)
 	End(ctx context.Context, r contract.ConductReport) error
 }
 
-// BeginConducting divides the organizations with agents at work.
-func (a *Activities) BeginConducting(ctx context.Context, in contract.CycleRef) (contract.BegunConducting, error) {
+// BeginConductorCycle divides the organizations with agents at work.
+func (a *Activities) BeginConductorCycle(ctx context.Context, in contract.CycleRef) (contract.BegunConducting, error) {
 	c, err := a.conductor()
 	if err != nil {
 		return contract.BegunConducting{}, err
@@ -38,8 +38,8 @@ func (a *Activities) BeginConducting(ctx context.Context, in contract.CycleRef) 
 	return out, nil
 }
 
-// ConductFleets looks at a stretch. A try after one that was cut short goes on behind what that one had done.
-func (a *Activities) ConductFleets(ctx context.Context, in contract.Stretch) (contract.Conducted, error) {
+// AnalyzeOrganizations looks at a stretch. A try after one that was cut short goes on behind what that one had done.
+func (a *Activities) AnalyzeOrganizations(ctx context.Context, in contract.SandboxRange) (contract.Conducted, error) {
 	c, err := a.conductor()
 	if err != nil {
 		return contract.Conducted{}, err
@@ -53,8 +53,8 @@ func (a *Activities) ConductFleets(ctx context.Context, in contract.Stretch) (co
 	return out, nil
 }
 
-// EndConducting notes that a cycle came to its end.
-func (a *Activities) EndConducting(ctx context.Context, in contract.ConductReport) error {
+// EndConductorCycle notes that a cycle came to its end.
+func (a *Activities) EndConductorCycle(ctx context.Context, in contract.ConductReport) error {
 	c, err := a.conductor()
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ type fakeStore struct {
 	loaded   contract.LoadedTask
 	loadErr  error
 	facts    contract.Digest
-	taken    contract.TakenCommand
+	taken    contract.LoadedCommand
 	rows     map[string]task.Sandbox
 	pulse    task.Pulse
 	pulseErr error
@@ -86,7 +86,7 @@ type fakeStore struct {
 	textErr  error
 	pieceErr error
 	heads    map[int]string
-	settled  []contract.Settling
+	settled  []contract.RecordSandboxStateInput
 	runs     []string
 	current  []bool
 
@@ -118,7 +118,7 @@ func (s *fakeStore) LoadTask(_ context.Context, _ contract.TaskRef, runID string
 	return s.loaded, s.loadErr
 }
 
-func (s *fakeStore) Project(
+func (s *fakeStore) SaveTaskState(
 	ctx context.Context, _ contract.Projection, runID string, current func(context.Context) (bool, error),
 ) (contract.Projected, error) {
 	s.runs = append(s.runs, runID)
@@ -127,17 +127,17 @@ func (s *fakeStore) Project(
 	return contract.Projected{Fenced: !is}, err
 }
 
-func (s *fakeStore) BeginAttempt(_ context.Context, in contract.BeginAttemptInput, runID string) (contract.BegunAttempt, error) {
+func (s *fakeStore) BeginAttempt(_ context.Context, in contract.BeginAttemptInput, runID string) (contract.BeginAttemptResult, error) {
 	s.runs = append(s.runs, runID)
-	return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{Number: int(in.Ordinal)}, Wait: s.wait}, nil
+	return contract.BeginAttemptResult{LiveAttempt: contract.LiveAttempt{Number: int(in.Ordinal)}, Wait: s.wait}, nil
 }
 
-func (s *fakeStore) TakeCommand(_ context.Context, _ contract.TakeCommandInput, runID string) (contract.TakenCommand, error) {
+func (s *fakeStore) LoadCommand(_ context.Context, _ contract.LoadCommandInput, runID string) (contract.LoadedCommand, error) {
 	s.runs = append(s.runs, runID)
 	return s.taken, nil
 }
 
-func (s *fakeStore) ReadFacts(context.Context, contract.ReadFactsInput) (contract.Digest, error) {
+func (s *fakeStore) LoadEvents(context.Context, contract.LoadEventsInput) (contract.Digest, error) {
 	return s.facts, nil
 }
 
@@ -157,7 +157,7 @@ func (s *fakeStore) SaveBranch(_ context.Context, _, branch, base string) error 
 	return nil
 }
 
-func (s *fakeStore) Sandbox(_ context.Context, id string) (task.Sandbox, error) {
+func (s *fakeStore) LedgerSandbox(_ context.Context, id string) (task.Sandbox, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row, ok := s.rows[id]
@@ -205,7 +205,7 @@ func (s *fakeStore) AgentStarted(_ context.Context, id string) error {
 	return s.change(id, "agent_started", func(r *task.Sandbox) { r.StartedAt = &now })
 }
 
-func (s *fakeStore) SettleSandbox(_ context.Context, in contract.Settling) error {
+func (s *fakeStore) RecordSandboxState(_ context.Context, in contract.RecordSandboxStateInput) error {
 	s.settled = append(s.settled, in)
 	return nil
 }
@@ -383,7 +383,7 @@ func (r *fakeRuns) StartCleanup(_ context.Context, in contract.CleanupInput) err
 	return r.call("cleanup " + in.SandboxID)
 }
 
-func (r *fakeRuns) SignalLook(_ context.Context, _ string, look contract.Look) error {
+func (r *fakeRuns) SignalLook(_ context.Context, _ string, look contract.CheckSignal) error {
 	return r.call("look " + look.SandboxID)
 }
 

@@ -14,7 +14,7 @@ type Guardian interface {
 	Begin(ctx context.Context, cycleID string) ([]string, error)
 	// Judge judges the sandboxes of a stretch, each once in a cycle, and carries out what is
 	// planned for them. from is where a try before came to; note is told how far this one is.
-	Judge(ctx context.Context, s contract.Stretch, from contract.Judged, note func(contract.Judged)) (contract.Judged, error)
+	Judge(ctx context.Context, s contract.SandboxRange, from contract.Judged, note func(contract.Judged)) (contract.Judged, error)
 	End(ctx context.Context, r contract.CycleReport) error
 }
 
@@ -25,8 +25,8 @@ const (
 	leastStretch = 25
 )
 
-// BeginCycle notes that a cycle begins, and divides the active sandboxes.
-func (a *Activities) BeginCycle(ctx context.Context, in contract.CycleRef) (contract.BegunCycle, error) {
+// BeginGuardianCycle notes that a cycle begins, and divides the active sandboxes.
+func (a *Activities) BeginGuardianCycle(ctx context.Context, in contract.CycleRef) (contract.BegunCycle, error) {
 	g, err := a.guardian()
 	if err != nil {
 		return contract.BegunCycle{}, err
@@ -38,22 +38,22 @@ func (a *Activities) BeginCycle(ctx context.Context, in contract.CycleRef) (cont
 	return contract.BegunCycle{Active: len(ids), Stretches: divide(in.ID, ids)}, nil
 }
 
-func divide(cycleID string, ids []string) []contract.Stretch {
+func divide(cycleID string, ids []string) []contract.SandboxRange {
 	size := max(leastStretch, (len(ids)+stretches-1)/stretches)
-	var out []contract.Stretch
+	var out []contract.SandboxRange
 	after := ""
 	for begin := 0; begin < len(ids); begin += size {
 		part := ids[begin:min(begin+size, len(ids))]
 		upto := part[len(part)-1]
-		out = append(out, contract.Stretch{CycleID: cycleID, After: after, Upto: upto, Count: len(part)})
+		out = append(out, contract.SandboxRange{CycleID: cycleID, After: after, Upto: upto, Count: len(part)})
 		after = upto
 	}
 	return out
 }
 
-// JudgeSandboxes judges a stretch. A try after one that was cut short goes on behind what that
+// AnalyzeAgents judges a stretch. A try after one that was cut short goes on behind what that
 // one had done.
-func (a *Activities) JudgeSandboxes(ctx context.Context, in contract.Stretch) (contract.Judged, error) {
+func (a *Activities) AnalyzeAgents(ctx context.Context, in contract.SandboxRange) (contract.Judged, error) {
 	g, err := a.guardian()
 	if err != nil {
 		return contract.Judged{}, err
@@ -67,8 +67,8 @@ func (a *Activities) JudgeSandboxes(ctx context.Context, in contract.Stretch) (c
 	return judged, nil
 }
 
-// EndCycle notes what a cycle came to.
-func (a *Activities) EndCycle(ctx context.Context, in contract.CycleReport) error {
+// EndGuardianCycle notes what a cycle came to.
+func (a *Activities) EndGuardianCycle(ctx context.Context, in contract.CycleReport) error {
 	g, err := a.guardian()
 	if err != nil {
 		return err

@@ -37,8 +37,8 @@ type probe struct {
 // a verdict against the agent.
 func judge(e evidence) contract.Observation {
 	out := verdict(e)
-	if e.pulse.VerdictDue && out.Seen != contract.SeenWorking { // what it was to do is done
-		out = contract.Observation{Seen: contract.SeenUnknown, Reason: "Its verdict is accepted and on its way to the task."}
+	if e.pulse.VerdictDue && out.Seen != contract.ObservedWorking { // what it was to do is done
+		out = contract.Observation{Seen: contract.ObservedUnknown, Reason: "Its verdict is accepted and on its way to the task."}
 	}
 	out.Head = e.pulse.Head
 	return out
@@ -46,16 +46,16 @@ func judge(e evidence) contract.Observation {
 
 func verdict(e evidence) contract.Observation {
 	if next, alive := storeShowsLife(e); alive {
-		return contract.Observation{Seen: contract.SeenWorking, Next: next}
+		return contract.Observation{Seen: contract.ObservedWorking, Next: next}
 	}
 	if out, ended := ending(e); ended {
 		return out
 	}
 	if e.question == contract.AskEnded {
-		return contract.Observation{Seen: contract.SeenUnknown}
+		return contract.Observation{Seen: contract.ObservedUnknown}
 	}
 	if why := unsure(e); why != "" {
-		return contract.Observation{Seen: contract.SeenUnknown, Reason: why}
+		return contract.Observation{Seen: contract.ObservedUnknown, Reason: why}
 	}
 	return against(e)
 }
@@ -115,30 +115,30 @@ func ending(e evidence) (contract.Observation, bool) {
 	}
 	switch {
 	case e.seen.State == sandbox.StateGone:
-		return contract.Observation{Seen: contract.SeenGone, Class: task.ClassInfrastructure, Reason: "The provider says that the sandbox is gone."}, true
+		return contract.Observation{Seen: contract.ObservedGone, Class: task.ClassInfrastructure, Reason: "The provider says that the sandbox is gone."}, true
 	case e.seen.State != sandbox.StateAlive || e.seen.Agent != sandbox.StateGone || !e.seen.Started && !e.began:
 		return contract.Observation{}, false
 	case !e.seen.Started:
-		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassInfrastructure, Reason: because("The sandbox does not run any more", e.seen.Reason)}, true
+		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassInfrastructure, Reason: because("The sandbox does not run any more", e.seen.Reason)}, true
 	case e.seen.OOM:
-		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassResources, Reason: "The agent ran out of memory."}, true
+		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassResources, Reason: "The agent ran out of memory."}, true
 	case e.seen.DiskFull:
-		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassResources, Reason: "The agent filled the sandbox's disk."}, true
+		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassResources, Reason: "The agent filled the sandbox's disk."}, true
 	case e.seen.ExitCode < 0 || e.seen.ExitCode > signalled:
-		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassInfrastructure, Reason: "The agent was killed from outside."}, true
+		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassInfrastructure, Reason: "The agent was killed from outside."}, true
 	case e.pulse.Interrupted:
 		return interrupted(e.pulse.InterruptedBy), true
 	case e.seen.ExitCode == 0: // by itself it ends so only after it was heard
-		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassInfrastructure, Reason: "The agent was stopped from outside."}, true
+		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassInfrastructure, Reason: "The agent was stopped from outside."}, true
 	}
 	reason := fmt.Sprintf("The agent ended with exit code %d and did not say how.", e.seen.ExitCode)
-	return contract.Observation{Seen: contract.SeenExited, Class: task.ClassAgentError, Reason: reason}, true
+	return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassAgentError, Reason: reason}, true
 }
 
 // interrupted is the end of an agent that does not go on after an interrupt. What a person has stopped does not begin
 // again by itself.
 func interrupted(by string) contract.Observation {
-	out := contract.Observation{Seen: contract.SeenExited, Class: task.ClassAgentError}
+	out := contract.Observation{Seen: contract.ObservedExited, Class: task.ClassAgentError}
 	out.Reason = task.WasInterrupted + task.ByWhom(by) + ", and ended."
 	if by == task.FromPerson {
 		out.Class = task.ClassStopped
@@ -199,11 +199,11 @@ func against(e evidence) contract.Observation {
 	beats := e.pulse.Beat >= 0 && e.pulse.Beat < e.threshold
 	switch {
 	case e.question == contract.AskStartup:
-		return contract.Observation{Seen: contract.SeenSilent, Class: task.ClassInfrastructure, Reason: "The agent did not report in."}
+		return contract.Observation{Seen: contract.ObservedSilent, Class: task.ClassInfrastructure, Reason: "The agent did not report in."}
 	case e.question != contract.AskHeartbeat && e.pulse.Waiting >= e.threshold:
-		return contract.Observation{Seen: contract.SeenIdle, Class: task.ClassAgentError, Reason: "The agent waited for a message that did not come."}
+		return contract.Observation{Seen: contract.ObservedIdle, Class: task.ClassAgentError, Reason: "The agent waited for a message that did not come."}
 	case e.question == contract.AskNoWork && beats:
-		return contract.Observation{Seen: contract.SeenStuck, Class: task.ClassAgentError, Reason: "The agent beats and does no work."}
+		return contract.Observation{Seen: contract.ObservedStuck, Class: task.ClassAgentError, Reason: "The agent beats and does no work."}
 	}
-	return contract.Observation{Seen: contract.SeenSilent, Class: task.ClassInfrastructure, Reason: "The agent has fallen silent."}
+	return contract.Observation{Seen: contract.ObservedSilent, Class: task.ClassInfrastructure, Reason: "The agent has fallen silent."}
 }

@@ -22,7 +22,7 @@ func TestAnAgentThatBeatsMayHaveWaitedTooLong(t *testing.T) {
 		seen:  sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateAlive, Started: true},
 		probe: &probe{AgentLive: true, NewestMS: 100},
 	}
-	require.Equal(t, contract.SeenIdle, verdict(e).Seen)
+	require.Equal(t, contract.ObservedIdle, verdict(e).Seen)
 	e.probe.Unsent = 1
-	require.Equal(t, contract.SeenUnknown, verdict(e).Seen)
+	require.Equal(t, contract.ObservedUnknown, verdict(e).Seen)
 }

@@ -63,65 +63,65 @@ func TestJudge(t *testing.T) {
 		next  time.Duration
 	}{
 		// The store shows life: nobody else is asked.
-		"started meanwhile":       {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Started = 0 }), gone), contract.SeenWorking, "", 10 * minute},
-		"assigned later":          {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Assigned = 4 * minute }), gone), contract.SeenWorking, "", 6 * minute},
-		"never assigned":          {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Assigned = never }), unknown), contract.SeenWorking, "", 10 * minute},
-		"beat stored":             {ask(contract.AskHeartbeat, beats, unknown), contract.SeenWorking, "", 9 * minute},
-		"beat stored, relay down": {ask(contract.AskHeartbeat, with(beats, func(p *task.Pulse) { p.RelayOut = minute }), alive()), contract.SeenWorking, "", 9 * minute},
-		"work stored":             {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Work = 3 * minute }), alive()), contract.SeenWorking, "", 7 * minute},
-		"tool within its limit":   {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 20*minute }), alive()), contract.SeenWorking, "", 10 * minute},
-		"waits not too long":      {ask(contract.AskIdle, with(beats, func(p *task.Pulse) { p.Waiting = minute }), alive()), contract.SeenWorking, "", 9 * minute},
-		"waits no more":           {ask(contract.AskIdle, beats, alive()), contract.SeenWorking, "", 10 * minute},
-		"waits instead of works":  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Waiting = minute }), alive()), contract.SeenWorking, "", 9 * minute},
+		"started meanwhile":       {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Started = 0 }), gone), contract.ObservedWorking, "", 10 * minute},
+		"assigned later":          {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Assigned = 4 * minute }), gone), contract.ObservedWorking, "", 6 * minute},
+		"never assigned":          {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Assigned = never }), unknown), contract.ObservedWorking, "", 10 * minute},
+		"beat stored":             {ask(contract.AskHeartbeat, beats, unknown), contract.ObservedWorking, "", 9 * minute},
+		"beat stored, relay down": {ask(contract.AskHeartbeat, with(beats, func(p *task.Pulse) { p.RelayOut = minute }), alive()), contract.ObservedWorking, "", 9 * minute},
+		"work stored":             {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Work = 3 * minute }), alive()), contract.ObservedWorking, "", 7 * minute},
+		"tool within its limit":   {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 20*minute }), alive()), contract.ObservedWorking, "", 10 * minute},
+		"waits not too long":      {ask(contract.AskIdle, with(beats, func(p *task.Pulse) { p.Waiting = minute }), alive()), contract.ObservedWorking, "", 9 * minute},
+		"waits no more":           {ask(contract.AskIdle, beats, alive()), contract.ObservedWorking, "", 10 * minute},
+		"waits instead of works":  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Waiting = minute }), alive()), contract.ObservedWorking, "", 9 * minute},
 
 		// The provider is sure.
-		"gone":                       {ask(contract.AskHeartbeat, silence(), gone), contract.SeenGone, task.ClassInfrastructure, 0},
-		"gone, intake down":          {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = minute }), gone), contract.SeenGone, task.ClassInfrastructure, 0},
-		"gone before it reported":    {ask(contract.AskStartup, unreported, gone), contract.SeenGone, task.ClassInfrastructure, 0},
-		"ended with 0":               {ask(contract.AskHeartbeat, silence(), exited(0)), contract.SeenExited, task.ClassInfrastructure, 0},
-		"ended with 1":               {ask(contract.AskStartup, unreported, exited(1)), contract.SeenExited, task.ClassAgentError, 0},
-		"killed":                     {ask(contract.AskHeartbeat, silence(), exited(-1)), contract.SeenExited, task.ClassInfrastructure, 0},
-		"killed, told by a shell":    {ask(contract.AskHeartbeat, silence(), exited(137)), contract.SeenExited, task.ClassInfrastructure, 0},
-		"out of memory":              {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := exited(-1); e.OOM = true; return e }()), contract.SeenExited, task.ClassResources, 0},
-		"disk full":                  {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := exited(-1); e.DiskFull = true; return e }()), contract.SeenExited, task.ClassResources, 0},
-		"out of memory, agent lives": {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := alive(); e.OOM = true; return e }()), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"gone":                       {ask(contract.AskHeartbeat, silence(), gone), contract.ObservedGone, task.ClassInfrastructure, 0},
+		"gone, intake down":          {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = minute }), gone), contract.ObservedGone, task.ClassInfrastructure, 0},
+		"gone before it reported":    {ask(contract.AskStartup, unreported, gone), contract.ObservedGone, task.ClassInfrastructure, 0},
+		"ended with 0":               {ask(contract.AskHeartbeat, silence(), exited(0)), contract.ObservedExited, task.ClassInfrastructure, 0},
+		"ended with 1":               {ask(contract.AskStartup, unreported, exited(1)), contract.ObservedExited, task.ClassAgentError, 0},
+		"killed":                     {ask(contract.AskHeartbeat, silence(), exited(-1)), contract.ObservedExited, task.ClassInfrastructure, 0},
+		"killed, told by a shell":    {ask(contract.AskHeartbeat, silence(), exited(137)), contract.ObservedExited, task.ClassInfrastructure, 0},
+		"out of memory":              {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := exited(-1); e.OOM = true; return e }()), contract.ObservedExited, task.ClassResources, 0},
+		"disk full":                  {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := exited(-1); e.DiskFull = true; return e }()), contract.ObservedExited, task.ClassResources, 0},
+		"out of memory, agent lives": {ask(contract.AskHeartbeat, silence(), func() sandbox.Inspection { e := alive(); e.OOM = true; return e }()), contract.ObservedSilent, task.ClassInfrastructure, 0},
 
 		// Every reason not to know.
-		"provider down":            {ask(contract.AskHeartbeat, silence(), unknown), contract.SeenUnknown, "", 0},
-		"provider says nothing":    {ask(contract.AskHeartbeat, silence(), sandbox.Inspection{}), contract.SeenUnknown, "", 0},
-		"agent unknown":            {ask(contract.AskHeartbeat, silence(), sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, Started: true}), contract.SeenUnknown, "", 0},
-		"intake was down":          {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
-		"relay was down":           {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.RelayOut = 1 }), alive()), contract.SeenUnknown, "", 0},
-		"intake down at start":     {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
-		"intake down, waits":       {ask(contract.AskIdle, with(waits, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.SeenUnknown, "", 0},
-		"spool out of reach":       {blind(ask(contract.AskHeartbeat, silence(), alive())), contract.SeenUnknown, "", 0},
-		"alive, cannot reach us":   {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true}), contract.SeenUnknown, "", 0},
-		"outside, intake down":     {outside(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = 1 })), contract.SeenUnknown, "", 0},
-		"ended, cannot reach us":   {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000, Ended: true}), contract.SeenUnknown, "", 0},
-		"ended before it reported": {probed(ask(contract.AskStartup, unreported, alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000, Ended: true}), contract.SeenUnknown, "", 0},
-		"cannot reach us, starts":  {probed(ask(contract.AskStartup, unreported, alive()), &probe{Unsent: 1, AgentLive: true}), contract.SeenUnknown, "", 0},
+		"provider down":            {ask(contract.AskHeartbeat, silence(), unknown), contract.ObservedUnknown, "", 0},
+		"provider says nothing":    {ask(contract.AskHeartbeat, silence(), sandbox.Inspection{}), contract.ObservedUnknown, "", 0},
+		"agent unknown":            {ask(contract.AskHeartbeat, silence(), sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, Started: true}), contract.ObservedUnknown, "", 0},
+		"intake was down":          {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.ObservedUnknown, "", 0},
+		"relay was down":           {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.RelayOut = 1 }), alive()), contract.ObservedUnknown, "", 0},
+		"intake down at start":     {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.ObservedUnknown, "", 0},
+		"intake down, waits":       {ask(contract.AskIdle, with(waits, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.ObservedUnknown, "", 0},
+		"spool out of reach":       {blind(ask(contract.AskHeartbeat, silence(), alive())), contract.ObservedUnknown, "", 0},
+		"alive, cannot reach us":   {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true}), contract.ObservedUnknown, "", 0},
+		"outside, intake down":     {outside(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = 1 })), contract.ObservedUnknown, "", 0},
+		"ended, cannot reach us":   {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000, Ended: true}), contract.ObservedUnknown, "", 0},
+		"ended before it reported": {probed(ask(contract.AskStartup, unreported, alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000, Ended: true}), contract.ObservedUnknown, "", 0},
+		"cannot reach us, starts":  {probed(ask(contract.AskStartup, unreported, alive()), &probe{Unsent: 1, AgentLive: true}), contract.ObservedUnknown, "", 0},
 
 		// Nothing speaks for it.
-		"never reported":            {ask(contract.AskStartup, unreported, alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"never started":             {ask(contract.AskStartup, unreported, sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone}), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"silent":                    {ask(contract.AskHeartbeat, silence(), alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"silent, nothing unsent":    {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{AgentLive: true, NewestMS: 3_600_000}), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"beats inside":              {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{AgentLive: true, NewestMS: 10}), contract.SeenUnknown, task.ClassNone, 0},
-		"beats inside without work": {probed(ask(contract.AskNoWork, silence(), alive()), &probe{AgentLive: true, NewestMS: 10}), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"stopped with a spool":      {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000}), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"silent, dead with a spool": {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3}), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"stuck":                     {ask(contract.AskNoWork, beats, alive()), contract.SeenStuck, task.ClassAgentError, 0},
-		"stuck in a tool too long":  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 31*minute }), alive()), contract.SeenStuck, task.ClassAgentError, 0},
-		"tool named long ago":       {ask(contract.AskNoWork, with(silence(), func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", minute }), alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"no work and no beat":       {ask(contract.AskNoWork, silence(), alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"waits too long":            {ask(contract.AskIdle, waits, alive()), contract.SeenIdle, task.ClassAgentError, 0},
-		"waits, asked about work":   {ask(contract.AskNoWork, waits, alive()), contract.SeenIdle, task.ClassAgentError, 0},
-		"waits, but beats":          {ask(contract.AskHeartbeat, waits, alive()), contract.SeenWorking, "", 9 * minute},
-		"outside, silent":           {outside(contract.AskHeartbeat, silence()), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"outside, never came":       {outside(contract.AskStartup, unreported), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"outside, stuck":            {outside(contract.AskNoWork, beats), contract.SeenStuck, task.ClassAgentError, 0},
-		"at the threshold":          {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.Beat = 10 * minute }), alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
-		"unknown question":          {ask("?", silence(), alive()), contract.SeenSilent, task.ClassInfrastructure, 0},
+		"never reported":            {ask(contract.AskStartup, unreported, alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"never started":             {ask(contract.AskStartup, unreported, sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"silent":                    {ask(contract.AskHeartbeat, silence(), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"silent, nothing unsent":    {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{AgentLive: true, NewestMS: 3_600_000}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"beats inside":              {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{AgentLive: true, NewestMS: 10}), contract.ObservedUnknown, task.ClassNone, 0},
+		"beats inside without work": {probed(ask(contract.AskNoWork, silence(), alive()), &probe{AgentLive: true, NewestMS: 10}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"stopped with a spool":      {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"silent, dead with a spool": {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"stuck":                     {ask(contract.AskNoWork, beats, alive()), contract.ObservedStuck, task.ClassAgentError, 0},
+		"stuck in a tool too long":  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 31*minute }), alive()), contract.ObservedStuck, task.ClassAgentError, 0},
+		"tool named long ago":       {ask(contract.AskNoWork, with(silence(), func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", minute }), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"no work and no beat":       {ask(contract.AskNoWork, silence(), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"waits too long":            {ask(contract.AskIdle, waits, alive()), contract.ObservedIdle, task.ClassAgentError, 0},
+		"waits, asked about work":   {ask(contract.AskNoWork, waits, alive()), contract.ObservedIdle, task.ClassAgentError, 0},
+		"waits, but beats":          {ask(contract.AskHeartbeat, waits, alive()), contract.ObservedWorking, "", 9 * minute},
+		"outside, silent":           {outside(contract.AskHeartbeat, silence()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"outside, never came":       {outside(contract.AskStartup, unreported), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"outside, stuck":            {outside(contract.AskNoWork, beats), contract.ObservedStuck, task.ClassAgentError, 0},
+		"at the threshold":          {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.Beat = 10 * minute }), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"unknown question":          {ask("?", silence(), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,7 +130,7 @@ func TestJudge(t *testing.T) {
 			require.Equal(t, c.class, out.Class)
 			require.Equal(t, c.next, out.Next)
 			require.Equal(t, c.e.pulse.Head, out.Head)
-			if c.seen != contract.SeenWorking {
+			if c.seen != contract.ObservedWorking {
 				require.NotEmpty(t, out.Reason)
 			}
 		})
@@ -209,10 +209,10 @@ func TestAStoppedSandboxHasEnded(t *testing.T) {
 	e := evidence{question: contract.AskEnded, threshold: minute, pulse: silence(), machine: true, began: true}
 	e.seen = sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, ExitCode: -1, Reason: "Daytona says stopped"}
 	out := judge(e)
-	require.Equal(t, contract.SeenExited, out.Seen)
+	require.Equal(t, contract.ObservedExited, out.Seen)
 	require.Equal(t, "The sandbox does not run any more: Daytona says stopped.", out.Reason)
 	e.began = false
-	require.Equal(t, contract.SeenUnknown, judge(e).Seen)
+	require.Equal(t, contract.ObservedUnknown, judge(e).Seen)
 }
 
 // Whose verdict is accepted has done what it was for: its end is no failure, and nothing is known until the verdict is there.
@@ -220,8 +220,8 @@ func TestTheEndOfAValidatorWaitsForItsVerdict(t *testing.T) {
 	t.Parallel()
 	for _, question := range []string{contract.AskHeartbeat, contract.AskEnded, contract.AskNoWork} {
 		e := evidence{question: question, threshold: minute, pulse: silence(), machine: true, seen: exited(0)}
-		require.NotEqual(t, contract.SeenUnknown, judge(e).Seen)
+		require.NotEqual(t, contract.ObservedUnknown, judge(e).Seen)
 		e.pulse.VerdictDue = true
-		require.Equal(t, contract.SeenUnknown, judge(e).Seen, question)
+		require.Equal(t, contract.ObservedUnknown, judge(e).Seen, question)
 	}
 }

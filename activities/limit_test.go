@@ -68,7 +68,7 @@ func TestALimitIsToldWithItsEnd(t *testing.T) {
 		},
 		"pull request": func(b *bench) error {
 			b.git.aheadErr = limit(time.Hour)
-			return act(b, b.activities().OpenPull, contract.PullInput{TaskID: taskID})
+			return act(b, b.activities().OpenPullRequest, contract.PullInput{TaskID: taskID})
 		},
 	} {
 		b := newBench(t)
@@ -119,7 +119,7 @@ func TestSavedWorkIsBroughtToItsBranch(t *testing.T) {
 }
 
 func (b *bench) promotes() error {
-	return act(b, b.activities().PromoteWork, contract.BranchInput{TaskID: taskID})
+	return act(b, b.activities().PublishBranch, contract.BranchInput{TaskID: taskID})
 }
 
 // A credential that is refused takes no rescue either: the bundle that omoi kept itself is pushed by the retry.

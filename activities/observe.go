@@ -20,11 +20,11 @@ import (
 // probeTimeout bounds the look at an agent's spool.
 const probeTimeout = 5 * time.Second
 
-// Observe gathers what can be known of a sandbox and judges it. It has no error of its own:
+// CheckAgent gathers what can be known of a sandbox and judges it. It has no error of its own:
 // what cannot be asked is unknown, and unknown ends nothing.
-func (a *Activities) Observe(ctx context.Context, in contract.ObserveInput) (contract.Observation, error) {
+func (a *Activities) CheckAgent(ctx context.Context, in contract.CheckAgentInput) (contract.Observation, error) {
 	seen, err := a.observe(ctx, in)
-	if err != nil || in.Question == contract.AskEnded || seen.Seen != contract.SeenUnknown && seen.Seen != contract.SeenWorking {
+	if err != nil || in.Question == contract.AskEnded || seen.Seen != contract.ObservedUnknown && seen.Seen != contract.ObservedWorking {
 		return seen, err
 	}
 	var unclear task.Reason
@@ -37,7 +37,7 @@ func (a *Activities) Observe(ctx context.Context, in contract.ObserveInput) (con
 	return seen, nil
 }
 
-func (a *Activities) observe(ctx context.Context, in contract.ObserveInput) (contract.Observation, error) {
+func (a *Activities) observe(ctx context.Context, in contract.CheckAgentInput) (contract.Observation, error) {
 	e := evidence{question: in.Question, threshold: in.Threshold, tool: in.Tool}
 	var err error
 	if e.pulse, err = a.deps.Ledger.Pulse(ctx, in.SandboxID, in.Threshold); err != nil {
@@ -132,7 +132,7 @@ func probeSpool(ctx context.Context, p place) (*probe, error) {
 }
 
 // unknown is the answer when a question could not be put; a cancel is still a cancel.
-func (a *Activities) unknown(ctx context.Context, in contract.ObserveInput, reason string, err error) (contract.Observation, error) {
+func (a *Activities) unknown(ctx context.Context, in contract.CheckAgentInput, reason string, err error) (contract.Observation, error) {
 	if ctx.Err() != nil {
 		return contract.Observation{}, ctx.Err()
 	}
@@ -142,5 +142,5 @@ func (a *Activities) unknown(ctx context.Context, in contract.ObserveInput, reas
 		slog.String("code", string(task.CodeOf(err))),
 		slog.String("error", a.brief(err.Error())),
 	)
-	return contract.Observation{Seen: contract.SeenUnknown, Reason: reason}, nil
+	return contract.Observation{Seen: contract.ObservedUnknown, Reason: reason}, nil
 }

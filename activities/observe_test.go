@@ -13,8 +13,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func (b *bench) question() contract.ObserveInput {
-	return contract.ObserveInput{SandboxRef: b.ref(), Question: contract.AskHeartbeat, Threshold: time.Minute, Tool: time.Hour}
+func (b *bench) question() contract.CheckAgentInput {
+	return contract.CheckAgentInput{SandboxRef: b.ref(), Question: contract.AskHeartbeat, Threshold: time.Minute, Tool: time.Hour}
 }
 
 // silent has the sandbox run and say nothing for an hour.
@@ -27,7 +27,7 @@ func (b *bench) silent() *box {
 
 func (b *bench) observe() contract.Observation {
 	b.Helper()
-	out, err := do[contract.Observation](b, b.activities().Observe, b.question())
+	out, err := do[contract.Observation](b, b.activities().CheckAgent, b.question())
 	require.NoError(b, err, "an observation has no error of its own")
 	return out
 }
@@ -38,7 +38,7 @@ func TestObserveLeavesTheProviderInPeace(t *testing.T) {
 	b.silent()
 	b.store.pulse.Beat = 10 * time.Second
 	before := b.provider.count("inspect")
-	require.Equal(t, contract.Observation{Seen: contract.SeenWorking, Next: 50 * time.Second, Head: 9}, b.observe())
+	require.Equal(t, contract.Observation{Seen: contract.ObservedWorking, Next: 50 * time.Second, Head: 9}, b.observe())
 	require.Equal(t, before, b.provider.count("inspect"))
 }
 
@@ -52,7 +52,7 @@ func TestObserveSeesWhatArrivesMeanwhile(t *testing.T) {
 		b.store.pulse.Head, b.store.pulse.Beat = 12, 0
 		return sandbox.ExecResult{Stdout: []byte(`{"unsent":0,"newest_age_ms":3600000,"agent_alive":true}`)}, nil
 	}
-	require.Equal(t, contract.Observation{Seen: contract.SeenWorking, Next: time.Minute, Head: 12}, b.observe())
+	require.Equal(t, contract.Observation{Seen: contract.ObservedWorking, Next: time.Minute, Head: 12}, b.observe())
 }
 
 func TestObserveAsksTheSpool(t *testing.T) {
@@ -62,12 +62,12 @@ func TestObserveAsksTheSpool(t *testing.T) {
 		err    error
 		seen   string
 	}{
-		"nothing unsent":   {sandbox.ExecResult{Stdout: []byte(`{"unsent":0,"newest_age_ms":3600000,"agent_alive":true}`)}, nil, contract.SeenSilent},
-		"cannot reach us":  {sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1,"agent_alive":true}`)}, nil, contract.SeenUnknown},
-		"dead":             {sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1}`)}, nil, contract.SeenSilent},
-		"program is gone":  {sandbox.ExecResult{ExitCode: 127}, nil, contract.SeenSilent},
-		"program babbles":  {sandbox.ExecResult{Stdout: []byte(`hello`)}, nil, contract.SeenSilent},
-		"cannot be looked": {sandbox.ExecResult{}, errDown, contract.SeenUnknown},
+		"nothing unsent":   {sandbox.ExecResult{Stdout: []byte(`{"unsent":0,"newest_age_ms":3600000,"agent_alive":true}`)}, nil, contract.ObservedSilent},
+		"cannot reach us":  {sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1,"agent_alive":true}`)}, nil, contract.ObservedUnknown},
+		"dead":             {sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1}`)}, nil, contract.ObservedSilent},
+		"program is gone":  {sandbox.ExecResult{ExitCode: 127}, nil, contract.ObservedSilent},
+		"program babbles":  {sandbox.ExecResult{Stdout: []byte(`hello`)}, nil, contract.ObservedSilent},
+		"cannot be looked": {sandbox.ExecResult{}, errDown, contract.ObservedUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +97,7 @@ func TestObserveNeverTakesUnknownForGone(t *testing.T) {
 			b.silent()
 			breaks(b)
 			out := b.observe()
-			require.Equal(t, contract.SeenUnknown, out.Seen)
+			require.Equal(t, contract.ObservedUnknown, out.Seen)
 			require.Empty(t, out.Class)
 		})
 	}
@@ -110,10 +110,10 @@ func TestObserveSeesTheEnd(t *testing.T) {
 		seen  string
 		class task.FailureClass
 	}{
-		"removed":       {func(b *bench, _ *box) { delete(b.provider.boxes, boxID) }, contract.SeenGone, task.ClassInfrastructure},
-		"agent exited":  {func(_ *bench, at *box) { at.agent, at.exit = sandbox.StateGone, 3 }, contract.SeenExited, task.ClassAgentError},
-		"agent killed":  {func(_ *bench, at *box) { at.agent, at.exit = sandbox.StateGone, -1 }, contract.SeenExited, task.ClassInfrastructure},
-		"out of memory": {func(_ *bench, at *box) { at.agent, at.exit, at.oom = sandbox.StateGone, -1, true }, contract.SeenExited, task.ClassResources},
+		"removed":       {func(b *bench, _ *box) { delete(b.provider.boxes, boxID) }, contract.ObservedGone, task.ClassInfrastructure},
+		"agent exited":  {func(_ *bench, at *box) { at.agent, at.exit = sandbox.StateGone, 3 }, contract.ObservedExited, task.ClassAgentError},
+		"agent killed":  {func(_ *bench, at *box) { at.agent, at.exit = sandbox.StateGone, -1 }, contract.ObservedExited, task.ClassInfrastructure},
+		"out of memory": {func(_ *bench, at *box) { at.agent, at.exit, at.oom = sandbox.StateGone, -1, true }, contract.ObservedExited, task.ClassResources},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,7 +134,7 @@ func TestObserveOfAnOutsideAgent(t *testing.T) {
 	b.silent()
 	b.provider.caps = sandbox.Capabilities{}
 	b.provider.down = errDown
-	require.Equal(t, contract.SeenSilent, b.observe().Seen, "heartbeats alone decide")
+	require.Equal(t, contract.ObservedSilent, b.observe().Seen, "heartbeats alone decide")
 }
 
 func TestObserveNotesWhatItCannotMakeOut(t *testing.T) {
@@ -195,20 +195,20 @@ func TestObserveOfAnEnd(t *testing.T) {
 	ended := func() contract.Observation {
 		in := b.question()
 		in.Question = contract.AskEnded
-		out, err := do[contract.Observation](b, b.activities().Observe, in)
+		out, err := do[contract.Observation](b, b.activities().CheckAgent, in)
 		require.NoError(t, err)
 		return out
 	}
-	none := contract.Observation{Seen: contract.SeenUnknown, Head: 9}
+	none := contract.Observation{Seen: contract.ObservedUnknown, Head: 9}
 	require.Equal(t, none, ended(), "it lives")
 	b.provider.unsure = "the engine is away"
 	require.Equal(t, none, ended(), "nobody knows")
 	b.provider.unsure = ""
 	at.agent, at.exit = sandbox.StateGone, -1
 	out := ended()
-	require.Equal(t, contract.SeenExited, out.Seen)
+	require.Equal(t, contract.ObservedExited, out.Seen)
 	require.Equal(t, task.ClassInfrastructure, out.Class)
 	require.Equal(t, "The agent was killed from outside.", out.Reason)
 	delete(b.provider.boxes, boxID)
-	require.Equal(t, contract.SeenGone, ended().Seen)
+	require.Equal(t, contract.ObservedGone, ended().Seen)
 }

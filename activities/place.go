@@ -25,7 +25,7 @@ func (p place) machine() bool { return p.provider != nil && p.caps.Machine }
 
 // find resolves a sandbox, whichever host it lives on.
 func (a *Activities) find(ctx context.Context, sandboxID string) (place, error) {
-	row, err := a.deps.Ledger.Sandbox(ctx, sandboxID)
+	row, err := a.deps.Ledger.LedgerSandbox(ctx, sandboxID)
 	if err != nil {
 		return place{}, fmt.Errorf("read ledger of sandbox %s: %w", sandboxID, err)
 	}

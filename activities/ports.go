@@ -17,10 +17,10 @@ type Tasks interface {
 	LoadTask(ctx context.Context, ref contract.TaskRef, runID string) (contract.LoadedTask, error)
 	// Project writes p unless a later projection stands. Where another run wrote last it
 	// gives way only if current answers true: Temporal names runID as the current run.
-	Project(ctx context.Context, p contract.Projection, runID string, current func(context.Context) (bool, error)) (contract.Projected, error)
-	BeginAttempt(ctx context.Context, in contract.BeginAttemptInput, runID string) (contract.BegunAttempt, error)
-	TakeCommand(ctx context.Context, in contract.TakeCommandInput, runID string) (contract.TakenCommand, error)
-	ReadFacts(ctx context.Context, in contract.ReadFactsInput) (contract.Digest, error)
+	SaveTaskState(ctx context.Context, p contract.Projection, runID string, current func(context.Context) (bool, error)) (contract.Projected, error)
+	BeginAttempt(ctx context.Context, in contract.BeginAttemptInput, runID string) (contract.BeginAttemptResult, error)
+	LoadCommand(ctx context.Context, in contract.LoadCommandInput, runID string) (contract.LoadedCommand, error)
+	LoadEvents(ctx context.Context, in contract.LoadEventsInput) (contract.Digest, error)
 	// Work describes the task for git and agent; feedback is that of its live attempt.
 	Work(ctx context.Context, taskID string) (task.Work, error)
 	// EarlierTranscript is the newest transcript that an attempt before this one left, if there is one.
@@ -47,7 +47,7 @@ type Ledger interface {
 	Texts
 	Notes
 
-	Sandbox(ctx context.Context, sandboxID string) (task.Sandbox, error)
+	LedgerSandbox(ctx context.Context, sandboxID string) (task.Sandbox, error)
 	// RanOut counts the attempts of a task before this one that failed for want of memory or disk.
 	RanOut(ctx context.Context, taskID string, before int) (int, error)
 	// SandboxCreating notes that it is being made, and by which [task.Sandbox] transport its agent will report.
@@ -57,9 +57,9 @@ type Ledger interface {
 	// it had been seen to be gone; since is the zero time where its provider does not say.
 	SandboxSeen(ctx context.Context, sandboxID, providerID string, since time.Time) error
 	AgentStarted(ctx context.Context, sandboxID string) error
-	// SettleSandbox moves the ledger row forward, never back: deleting, gone, verified, lost; and read,
+	// RecordSandboxState moves the ledger row forward, never back: deleting, gone, verified, lost; and read,
 	// which is that what its agent had spooled was read to its end.
-	SettleSandbox(ctx context.Context, s contract.Settling) error
+	RecordSandboxState(ctx context.Context, s contract.RecordSandboxStateInput) error
 	// SandboxUnmade ends a row whose making never began, and reports whether it was one.
 	SandboxUnmade(ctx context.Context, sandboxID string) (bool, error)
 	SaveSalvage(ctx context.Context, sandboxID string, s task.Salvage) error
@@ -134,7 +134,7 @@ type Runs interface {
 	StartCleanup(ctx context.Context, in contract.CleanupInput) error
 	PauseSchedule(ctx context.Context, id, note string) error
 	// SignalLook asks a task's workflow to look at a sandbox that seems to have ended.
-	SignalLook(ctx context.Context, taskID string, look contract.Look) error
+	SignalLook(ctx context.Context, taskID string, look contract.CheckSignal) error
 	// WakeReaper unpauses the reaper's schedule and triggers it.
 	WakeReaper(ctx context.Context) error
 }

@@ -13,9 +13,9 @@ import (
 // errRedo is of saved work that cannot come to its branch any more: an attempt has to do it again.
 var errRedo = errors.New("the work has to be done again")
 
-// PromoteWork brings the work of the last attempt to its branch, where that could not be pushed and was saved. Work that is there
+// PublishBranch brings the work of the last attempt to its branch, where that could not be pushed and was saved. Work that is there
 // is left alone.
-func (a *Activities) PromoteWork(ctx context.Context, in contract.BranchInput) error {
+func (a *Activities) PublishBranch(ctx context.Context, in contract.BranchInput) error {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
 	work, err := a.deps.Tasks.Work(ctx, in.TaskID)

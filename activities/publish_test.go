@@ -21,7 +21,7 @@ func (s *fakeStore) Story(context.Context, string, string) (task.Story, error) {
 func published(t *testing.T, b *bench) string {
 	t.Helper()
 	b.cfg.UIURL, b.cfg.Namespace = "https://temporal.example.com/", "default"
-	_, err := do[contract.PullResult](b, b.activities().OpenPull, contract.PullInput{TaskID: taskID})
+	_, err := do[contract.PullResult](b, b.activities().OpenPullRequest, contract.PullInput{TaskID: taskID})
 	require.NoError(t, err)
 	return b.git.pulls[0].Body
 }

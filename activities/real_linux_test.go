@@ -202,14 +202,14 @@ func TestAttemptInARealSandbox(t *testing.T) {
 
 			require.NoError(t, act(g.bench, g.acts.StopAgent, g.ref()))
 			g.quiet()
-			require.Equal(t, contract.SeenExited, g.observe().Seen)
+			require.Equal(t, contract.ObservedExited, g.observe().Seen)
 			work, err := do[contract.Collected](g.bench, g.acts.CollectWork, g.ref())
 			require.NoError(t, err)
 			require.Equal(t, 1, work.Commits)
 			require.Equal(t, work.Head, g.git("rev-parse", g.store.work.Branch))
 			require.Equal(t, "one", g.git("show", g.store.work.Branch+":one.txt"))
 
-			pull, err := do[contract.PullResult](g.bench, g.acts.OpenPull, contract.PullInput{TaskID: taskID})
+			pull, err := do[contract.PullResult](g.bench, g.acts.OpenPullRequest, contract.PullInput{TaskID: taskID})
 			require.NoError(t, err)
 			require.NotEmpty(t, pull.URL)
 
@@ -236,10 +236,10 @@ func TestAgentThatCannotReachUsIsUnknown(t *testing.T) {
 	var last contract.Observation
 	require.Eventually(t, func() bool {
 		last = g.observe()
-		return last.Seen == contract.SeenUnknown
+		return last.Seen == contract.ObservedUnknown
 	}, time.Minute, 50*time.Millisecond, "%+v", &last)
 	require.NoError(t, act(g.bench, g.acts.StopAgent, g.ref()))
-	require.Equal(t, contract.SeenExited, g.observe().Seen)
+	require.Equal(t, contract.ObservedExited, g.observe().Seen)
 }
 
 func TestAgentThatIsKilledFromOutside(t *testing.T) {
@@ -247,7 +247,7 @@ func TestAgentThatIsKilledFromOutside(t *testing.T) {
 	g := newGround(t, `{"steps": [{"crash": "KILL"}]}`, local.IsolationAuto)
 	g.begin()
 	g.quiet()
-	require.Eventually(t, func() bool { return g.observe().Seen == contract.SeenExited }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return g.observe().Seen == contract.ObservedExited }, time.Minute, 50*time.Millisecond)
 	require.Equal(t, task.ClassInfrastructure, g.observe().Class)
 }
 
@@ -270,7 +270,7 @@ func (g *ground) end() {
 	g.Helper()
 	for range 2 {
 		require.NoError(g, act(g.bench, g.acts.DeleteSandbox, g.ref()))
-		gone, err := do[contract.GoneAnswer](g.bench, g.acts.VerifyGone, g.ref())
+		gone, err := do[contract.VerifyDeletedResult](g.bench, g.acts.VerifyDeleted, g.ref())
 		require.NoError(g, err)
 		require.True(g, gone.Gone)
 	}

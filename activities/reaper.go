@@ -16,8 +16,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// ReaperTargets answers the places at which the reaper has to look.
-func (a *Activities) ReaperTargets(ctx context.Context) (contract.Targets, error) {
+// ListReaperTargets answers the places at which the reaper has to look.
+func (a *Activities) ListReaperTargets(ctx context.Context) (contract.Targets, error) {
 	targets, err := a.deps.Fleet.Targets(ctx)
 	if err != nil {
 		return contract.Targets{}, fmt.Errorf("list places of sandboxes: %w", err)
@@ -197,9 +197,9 @@ func (a *Activities) StartCleanup(ctx context.Context, in contract.CleanupInput)
 // asking is how many tasks Temporal is asked about at a time.
 const asking = 16
 
-// RepairTasks writes off tasks that are open by the store and closed by Temporal: somebody
+// ReconcileTasks writes off tasks that are open by the store and closed by Temporal: somebody
 // terminated them. What Temporal cannot tell stays as it is.
-func (a *Activities) RepairTasks(ctx context.Context) (contract.Repaired, error) {
+func (a *Activities) ReconcileTasks(ctx context.Context) (contract.Repaired, error) {
 	ids, err := a.deps.Fleet.OpenTasks(ctx, a.cfg.RepairGrace)
 	if err != nil {
 		return contract.Repaired{}, fmt.Errorf("list open tasks: %w", err)
@@ -262,17 +262,17 @@ func (a *Activities) cleanAfter(ctx context.Context, taskID string) error {
 	return nil
 }
 
-// RunGate lets in what may start, once for every organization.
-func (a *Activities) RunGate(ctx context.Context) error {
+// AdmitTasks lets in what may start, once for every organization.
+func (a *Activities) AdmitTasks(ctx context.Context) error {
 	if err := a.deps.Fleet.Grant(ctx); err != nil {
 		return fmt.Errorf("run gate: %w", err)
 	}
 	return nil
 }
 
-// RestReaper pauses the reaper's schedule while there is nothing to watch. Who starts a task
+// PauseIdleReaper pauses the reaper's schedule while there is nothing to watch. Who starts a task
 // afterwards finds the flag and wakes it; what was accepted in between is seen by the second look.
-func (a *Activities) RestReaper(ctx context.Context) (contract.Rest, error) {
+func (a *Activities) PauseIdleReaper(ctx context.Context) (contract.Rest, error) {
 	rest, err := a.deps.Fleet.AtRest(ctx)
 	if err != nil {
 		return contract.Rest{}, err

@@ -103,15 +103,15 @@ func TestReaperTargetsAndGate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.targets = []contract.ReaperTarget{{Provider: "local", Queue: "omoi-host-h1"}}
-	out, err := do[contract.Targets](b, b.activities().ReaperTargets)
+	out, err := do[contract.Targets](b, b.activities().ListReaperTargets)
 	require.NoError(t, err)
 	require.Equal(t, b.store.targets, out.Targets)
 	b.cfg.Shared, b.made = []string{"daytona", "local"}, nil
-	out, err = do[contract.Targets](b, b.activities().ReaperTargets)
+	out, err = do[contract.Targets](b, b.activities().ListReaperTargets)
 	require.NoError(t, err)
 	require.Equal(t, []contract.ReaperTarget{{Provider: "local", Queue: "omoi-host-h1"}, {Provider: "daytona", Queue: contract.QueueSandboxes}}, out.Targets,
 		"also where the ledger knows of nothing")
-	require.NoError(t, act(b, b.activities().RunGate))
+	require.NoError(t, act(b, b.activities().AdmitTasks))
 	require.Equal(t, 1, b.store.count("grant"))
 }
 
@@ -131,7 +131,7 @@ func TestRepairTasksWritesOffWhatWasTerminated(t *testing.T) {
 	b.runs.open = map[string]bool{"open": true, "closed": false}
 	b.runs.down = map[string]bool{"unknown": true}
 	b.store.left = map[string][]contract.Orphan{"closed": orphans("o1"), "open": orphans("o2")}
-	out, err := do[contract.Repaired](b, b.activities().RepairTasks)
+	out, err := do[contract.Repaired](b, b.activities().ReconcileTasks)
 	require.NoError(t, err)
 	require.Equal(t, 2, out.Abandoned)
 	require.ElementsMatch(t, []string{"closed", "forgotten"}, b.store.abandoned)
@@ -161,7 +161,7 @@ func TestRepairTasksAsksAboutManyAtATime(t *testing.T) {
 		case <-patience.Done():
 		}
 	}
-	out, err := do[contract.Repaired](b, b.activities().RepairTasks)
+	out, err := do[contract.Repaired](b, b.activities().ReconcileTasks)
 	require.NoError(t, err)
 	require.Zero(t, out.Abandoned)
 	require.NoError(t, patience.Err(), "one waited for the answer of another")
@@ -181,7 +181,7 @@ func TestRestReaper(t *testing.T) {
 	} {
 		b := newBench(t)
 		b.store.rest = c.rest
-		out, err := do[contract.Rest](b, b.activities().RestReaper)
+		out, err := do[contract.Rest](b, b.activities().PauseIdleReaper)
 		require.NoError(t, err)
 		require.Equal(t, c.paused, out.Paused, name)
 		require.Equal(t, c.calls, b.runs.calls, name)
@@ -195,6 +195,6 @@ func TestAPauseWhoseAnswerWasLostIsKnown(t *testing.T) {
 	b := newBench(t)
 	b.store.rest = []bool{true}
 	b.runs.loseAnswerOf("pause omoi-reaper")
-	require.Error(t, act(b, b.activities().RestReaper))
+	require.Error(t, act(b, b.activities().PauseIdleReaper))
 	require.Equal(t, []bool{true}, b.store.rests)
 }

@@ -21,11 +21,11 @@ const (
 	flushTimeout = time.Minute
 )
 
-// TailSandbox carries between a sandbox whose agent reaches nothing and the API, for one turn:
+// RelaySandbox carries between a sandbox whose agent reaches nothing and the API, for one turn:
 // batches of its spool, and whatever else an agent asks over a network. It holds nothing that
 // has to outlive it. What the API acknowledged stands in the sandbox's spool, and where it
 // resumes is what waits in the agent's outbox. A provider that cannot be asked ends no turn.
-func (a *Activities) TailSandbox(ctx context.Context, in contract.SandboxRef) (contract.Tailed, error) {
+func (a *Activities) RelaySandbox(ctx context.Context, in contract.SandboxRef) (contract.Tailed, error) {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
 	p, over, err := a.tailed(ctx, in.SandboxID)
@@ -48,7 +48,7 @@ func (a *Activities) TailSandbox(ctx context.Context, in contract.SandboxRef) (c
 // hint has the task's workflow look at a sandbox that has ended. Where it cannot be told, its own
 // timers notice.
 func (a *Activities) hint(ctx context.Context, row task.Sandbox) {
-	err := a.deps.Runs.SignalLook(ctx, row.TaskID, contract.Look{SandboxID: row.ID})
+	err := a.deps.Runs.SignalLook(ctx, row.TaskID, contract.CheckSignal{SandboxID: row.ID})
 	if err != nil && task.CodeOf(err) != task.CodeGone {
 		a.log.WarnContext(ctx, "end of a sandbox not told", slog.String("sandbox_id", row.ID), slog.String("error", a.brief(err.Error())))
 	}
@@ -57,7 +57,7 @@ func (a *Activities) hint(ctx context.Context, row task.Sandbox) {
 // tailed finds a sandbox to be tailed. One that the ledger has as gone is over also where this
 // worker no longer has its provider, or carries for nobody.
 func (a *Activities) tailed(ctx context.Context, sandboxID string) (p place, over string, err error) {
-	row, err := a.deps.Ledger.Sandbox(ctx, sandboxID)
+	row, err := a.deps.Ledger.LedgerSandbox(ctx, sandboxID)
 	if err != nil {
 		return p, "", fmt.Errorf("read ledger of sandbox %s: %w", sandboxID, err)
 	}
@@ -70,8 +70,8 @@ func (a *Activities) tailed(ctx context.Context, sandboxID string) (p place, ove
 	return p, over, ofSandbox(err)
 }
 
-// DrainSpool reads what is left in the spool of an agent, which it ends, and notes that nothing is.
-func (a *Activities) DrainSpool(ctx context.Context, in contract.SandboxRef) error {
+// FlushSpool reads what is left in the spool of an agent, which it ends, and notes that nothing is.
+func (a *Activities) FlushSpool(ctx context.Context, in contract.SandboxRef) error {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
 	p, err := a.here(ctx, in.SandboxID)
@@ -81,7 +81,7 @@ func (a *Activities) DrainSpool(ctx context.Context, in contract.SandboxRef) err
 	if err := a.drain(ctx, p); err != nil {
 		return err
 	}
-	if err := a.deps.Ledger.SettleSandbox(ctx, contract.Settling{SandboxID: in.SandboxID, Event: settleSpoolRead}); err != nil {
+	if err := a.deps.Ledger.RecordSandboxState(ctx, contract.RecordSandboxStateInput{SandboxID: in.SandboxID, Event: settleSpoolRead}); err != nil {
 		return fmt.Errorf("write that the spool was read: %w", err)
 	}
 	return nil

@@ -61,7 +61,7 @@ func (g *ground) tails() (stop func()) {
 				return
 			default:
 			}
-			if turn, err := do[contract.Tailed](g.bench, g.acts.TailSandbox, g.ref()); err == nil && turn.Over != "" {
+			if turn, err := do[contract.Tailed](g.bench, g.acts.RelaySandbox, g.ref()); err == nil && turn.Over != "" {
 				return
 			}
 		}
@@ -83,10 +83,10 @@ func TestAnAgentInARealSandboxIsTailed(t *testing.T) {
 	g.hear("marker-of-the-test")
 	g.quiet()
 	stop()
-	require.Eventually(t, func() bool { return g.observe().Seen == contract.SeenUnknown }, time.Minute, 50*time.Millisecond,
+	require.Eventually(t, func() bool { return g.observe().Seen == contract.ObservedUnknown }, time.Minute, 50*time.Millisecond,
 		"an agent whose tail lags is no silent one")
 	require.Equal(t, task.SalvageRef, g.salvage().Kind)
-	require.NoError(t, act(g.bench, g.acts.DrainSpool, g.ref()))
+	require.NoError(t, act(g.bench, g.acts.FlushSpool, g.ref()))
 	g.hear("agent.shutdown")
 	g.end()
 }
@@ -97,8 +97,8 @@ func TestWhatAKilledAgentSaidIsDrained(t *testing.T) {
 	g := newPulledGround(t, `{"steps": [{"say": "marker-of-the-test"}, {"crash": "KILL"}]}`)
 	g.begin()
 	g.quiet()
-	require.Eventually(t, func() bool { return g.observe().Seen == contract.SeenExited }, time.Minute, 50*time.Millisecond)
-	require.NoError(t, act(g.bench, g.acts.DrainSpool, g.ref()))
+	require.Eventually(t, func() bool { return g.observe().Seen == contract.ObservedExited }, time.Minute, 50*time.Millisecond)
+	require.NoError(t, act(g.bench, g.acts.FlushSpool, g.ref()))
 	g.hear("marker-of-the-test")
 	g.end()
 }

@@ -23,7 +23,7 @@ func newPuller(t *testing.T) *bench {
 
 func (b *bench) tail() contract.Tailed {
 	b.Helper()
-	turn, err := do[contract.Tailed](b, b.activities().TailSandbox, b.ref())
+	turn, err := do[contract.Tailed](b, b.activities().RelaySandbox, b.ref())
 	require.NoError(b, err)
 	return turn
 }
@@ -105,7 +105,7 @@ func TestATailWithoutAWayIsTriedAgain(t *testing.T) {
 	b := newPuller(t)
 	b.api = nil
 	b.running()
-	_, err := do[contract.Tailed](b, b.activities().TailSandbox, b.ref())
+	_, err := do[contract.Tailed](b, b.activities().RelaySandbox, b.ref())
 	app, _ := refused(t, err)
 	require.False(t, app.NonRetryable())
 	require.ErrorContains(t, err, "settings of transport")
@@ -119,19 +119,19 @@ func TestDrainSpool(t *testing.T) {
 	t.Parallel()
 	b := newPuller(t)
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
-	require.NoError(t, act(b, b.activities().DrainSpool, b.ref()), "no agent was there")
+	require.NoError(t, act(b, b.activities().FlushSpool, b.ref()), "no agent was there")
 	at, exit := b.running(), 1
 	b.provider.onExec = func(*box, []string) (sandbox.ExecResult, error) {
 		return sandbox.ExecResult{ExitCode: exit, Stderr: []byte("the spool is locked")}, nil
 	}
-	require.ErrorContains(t, act(b, b.activities().DrainSpool, b.ref()), "the spool is locked")
+	require.ErrorContains(t, act(b, b.activities().FlushSpool, b.ref()), "the spool is locked")
 	require.Equal(t, sandbox.StateGone, at.agent, "nothing more is said meanwhile")
-	read := contract.Settling{SandboxID: boxID, Event: "read"}
-	require.Equal(t, []contract.Settling{read}, b.store.settled, "what failed is not noted")
+	read := contract.RecordSandboxStateInput{SandboxID: boxID, Event: "read"}
+	require.Equal(t, []contract.RecordSandboxStateInput{read}, b.store.settled, "what failed is not noted")
 	exit = 0
-	require.NoError(t, act(b, b.activities().DrainSpool, b.ref()))
-	require.Equal(t, []contract.Settling{read, read}, b.store.settled)
+	require.NoError(t, act(b, b.activities().FlushSpool, b.ref()))
+	require.Equal(t, []contract.RecordSandboxStateInput{read, read}, b.store.settled)
 	delete(b.provider.boxes, boxID)
-	_, details := refused(t, act(b, b.activities().DrainSpool, b.ref()))
+	_, details := refused(t, act(b, b.activities().FlushSpool, b.ref()))
 	require.Equal(t, task.CodeGone, details.Code)
 }

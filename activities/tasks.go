@@ -30,15 +30,15 @@ func (a *Activities) LoadTask(ctx context.Context, in contract.TaskRef) (contrac
 	return out, nil
 }
 
-// Project writes what the task's row shall say, unless a later projection stands. Another
+// SaveTaskState writes what the task's row shall say, unless a later projection stands. Another
 // run gives way only to the run that Temporal names as the current one.
-func (a *Activities) Project(ctx context.Context, in contract.Projection) (contract.Projected, error) {
+func (a *Activities) SaveTaskState(ctx context.Context, in contract.Projection) (contract.Projected, error) {
 	own := runID(ctx)
 	current := func(ctx context.Context) (bool, error) {
 		newest, _, err := a.deps.Runs.CurrentRun(ctx, in.TaskID)
 		return newest == own, err
 	}
-	out, err := a.deps.Tasks.Project(ctx, in, own, current)
+	out, err := a.deps.Tasks.SaveTaskState(ctx, in, own, current)
 	if err == nil && a.deps.Wake != nil {
 		a.deps.Wake(in.TaskID)
 	}
@@ -57,7 +57,7 @@ func (a *Activities) tryCleanAfter(ctx context.Context, taskID string) {
 
 // BeginAttempt answers the attempt of this run and ordinal, new or known. While that has to wait, what earlier attempts have left
 // is cleaned up.
-func (a *Activities) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput) (contract.BegunAttempt, error) {
+func (a *Activities) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput) (contract.BeginAttemptResult, error) {
 	out, err := a.deps.Tasks.BeginAttempt(ctx, in, runID(ctx))
 	if err == nil && out.Wait > 0 {
 		a.tryCleanAfter(ctx, in.TaskID)
@@ -65,17 +65,17 @@ func (a *Activities) BeginAttempt(ctx context.Context, in contract.BeginAttemptI
 	return out, err
 }
 
-// TakeCommand reads a command's row, and makes one for a command that came from the
+// LoadCommand reads a command's row, and makes one for a command that came from the
 // temporal CLI.
-func (a *Activities) TakeCommand(ctx context.Context, in contract.TakeCommandInput) (contract.TakenCommand, error) {
-	out, err := a.deps.Tasks.TakeCommand(ctx, in, runID(ctx))
+func (a *Activities) LoadCommand(ctx context.Context, in contract.LoadCommandInput) (contract.LoadedCommand, error) {
+	out, err := a.deps.Tasks.LoadCommand(ctx, in, runID(ctx))
 	out.Reason = a.brief(out.Reason)
 	return out, err
 }
 
-// ReadFacts answers the digest of the events after a sequence, as the relay would send it.
-func (a *Activities) ReadFacts(ctx context.Context, in contract.ReadFactsInput) (contract.Digest, error) {
-	out, err := a.deps.Tasks.ReadFacts(ctx, in)
+// LoadEvents answers the digest of the events after a sequence, as the relay would send it.
+func (a *Activities) LoadEvents(ctx context.Context, in contract.LoadEventsInput) (contract.Digest, error) {
+	out, err := a.deps.Tasks.LoadEvents(ctx, in)
 	for i := range out.Milestones {
 		out.Milestones[i].StopReason = a.brief(out.Milestones[i].StopReason)
 	}

@@ -46,7 +46,7 @@ func TestProjectAsksTemporalWhoIsCurrent(t *testing.T) {
 	for newest, fenced := range map[string]bool{testRun: false, "another": true} {
 		b := newBench(t)
 		b.runs.newest, b.runs.open[taskID] = newest, true
-		out, err := do[contract.Projected](b, b.activities().Project, contract.Projection{TaskID: taskID})
+		out, err := do[contract.Projected](b, b.activities().SaveTaskState, contract.Projection{TaskID: taskID})
 		require.NoError(t, err)
 		require.Equal(t, fenced, out.Fenced, newest)
 		require.Equal(t, []string{testRun}, b.store.runs)
@@ -58,7 +58,7 @@ func TestProjectWaitsForTemporal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.runs.down = map[string]bool{taskID: true}
-	_, err := do[contract.Projected](b, b.activities().Project, contract.Projection{TaskID: taskID})
+	_, err := do[contract.Projected](b, b.activities().SaveTaskState, contract.Projection{TaskID: taskID})
 	app, _ := refused(t, err)
 	require.False(t, app.NonRetryable())
 }
@@ -66,7 +66,7 @@ func TestProjectWaitsForTemporal(t *testing.T) {
 func TestBeginAttemptIsFencedByRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	out, err := do[contract.BegunAttempt](b, b.activities().BeginAttempt, contract.BeginAttemptInput{TaskID: taskID, Ordinal: 3})
+	out, err := do[contract.BeginAttemptResult](b, b.activities().BeginAttempt, contract.BeginAttemptInput{TaskID: taskID, Ordinal: 3})
 	require.NoError(t, err)
 	require.Equal(t, 3, out.Number)
 	require.Equal(t, []string{testRun}, b.store.runs)
@@ -78,13 +78,13 @@ func TestWhatEarlierAttemptsLeftIsCleanedUpWhileTheNextOneWaits(t *testing.T) {
 	b := newBench(t)
 	b.store.left = map[string][]contract.Orphan{taskID: orphans("o1", "o2")}
 	for range 2 {
-		_, err := do[contract.BegunAttempt](b, b.activities().BeginAttempt, contract.BeginAttemptInput{TaskID: taskID, Ordinal: 3})
+		_, err := do[contract.BeginAttemptResult](b, b.activities().BeginAttempt, contract.BeginAttemptInput{TaskID: taskID, Ordinal: 3})
 		require.NoError(t, err)
 		require.Equal(t, b.store.wait > 0, b.runs.count("cleanup o1") == 1 && b.runs.count("cleanup o2") == 1)
 		b.store.wait = time.Second
 	}
 	b.runs.lose = map[string]bool{"cleanup o1": true}
-	out, err := do[contract.BegunAttempt](b, b.activities().BeginAttempt, contract.BeginAttemptInput{TaskID: taskID, Ordinal: 3})
+	out, err := do[contract.BeginAttemptResult](b, b.activities().BeginAttempt, contract.BeginAttemptInput{TaskID: taskID, Ordinal: 3})
 	require.NoError(t, err)
 	require.Equal(t, time.Second, out.Wait)
 }
@@ -106,7 +106,7 @@ func TestWhatAnotherRunLeftIsCleanedUpWithTheTask(t *testing.T) {
 		b.runs.newest, b.runs.open[taskID] = testRun, true
 		p := contract.Projection{TaskID: taskID, Status: task.StatusCancelled}
 		c.edit(&p, b)
-		_, err := do[contract.Projected](b, b.activities().Project, p)
+		_, err := do[contract.Projected](b, b.activities().SaveTaskState, p)
 		require.NoError(t, err)
 		require.Equal(t, c.clean, b.runs.count("cleanup o1") == 1, name)
 	}
@@ -116,11 +116,11 @@ func TestTextsOfPeopleAndAgentsAreShort(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	long := "because ghp_abcdefghijkl\n" + strings.Repeat("x", 500)
-	b.store.taken = contract.TakenCommand{ID: "c1", Reason: long}
+	b.store.taken = contract.LoadedCommand{ID: "c1", Reason: long}
 	b.store.facts = contract.Digest{Milestones: []contract.Milestone{{StopReason: long}}}
-	taken, err := do[contract.TakenCommand](b, b.activities().TakeCommand, contract.TakeCommandInput{})
+	taken, err := do[contract.LoadedCommand](b, b.activities().LoadCommand, contract.LoadCommandInput{})
 	require.NoError(t, err)
-	facts, err := do[contract.Digest](b, b.activities().ReadFacts, contract.ReadFactsInput{})
+	facts, err := do[contract.Digest](b, b.activities().LoadEvents, contract.LoadEventsInput{})
 	require.NoError(t, err)
 	for _, text := range []string{taken.Reason, facts.Milestones[0].StopReason} {
 		require.LessOrEqual(t, len([]rune(text)), 200)

@@ -16,7 +16,7 @@ import (
 // task waits: of these a person is told why they are tried again.
 func askedOfOthers(name string) bool {
 	switch name {
-	case contract.EnsureBranch, contract.EnsureSandbox, contract.StartAgent, contract.CollectWork, contract.PromoteWork, contract.OpenPull:
+	case contract.EnsureBranch, contract.EnsureSandbox, contract.StartAgent, contract.CollectWork, contract.PublishBranch, contract.OpenPullRequest:
 		return true
 	}
 	return false

@@ -53,7 +53,7 @@ func TestALimitThatNamesItsEndIsTold(t *testing.T) {
 	b := newBench(t)
 	limit := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached")
 	limit.After = 40 * time.Minute
-	b.tried(contract.OpenPull, limit, nil)
+	b.tried(contract.OpenPullRequest, limit, nil)
 	wait := task.Reason{Code: task.ReasonRetrying, Detail: "GitHub's rate limit is reached", Tries: 1, Seconds: 2400}
 	require.Equal(t, []task.Reason{wait, {}}, b.store.troubles)
 }
@@ -66,6 +66,6 @@ func TestWhatIsNotTriedAgainIsNoTrouble(t *testing.T) {
 	require.Len(t, b.store.troubles, 2)
 	require.Empty(t, b.store.troubles[1])
 	b.store.troubles = nil
-	b.tried(contract.Project, errDown, nil)
+	b.tried(contract.SaveTaskState, errDown, nil)
 	require.Empty(t, b.store.troubles)
 }

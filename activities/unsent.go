@@ -31,7 +31,7 @@ func (a *Activities) sendRest(ctx context.Context, p place, unsent int64) {
 		return
 	}
 	a.log.WarnContext(ctx, "an agent could not send all that it said", slog.String("sandbox_id", p.row.ID), slog.Int64("events", unsent), slog.String("error", a.brief(err.Error())))
-	if err := a.deps.Ledger.SettleSandbox(ctx, contract.Settling{SandboxID: p.row.ID, Event: settleUnsent}); err != nil {
+	if err := a.deps.Ledger.RecordSandboxState(ctx, contract.RecordSandboxStateInput{SandboxID: p.row.ID, Event: settleUnsent}); err != nil {
 		a.log.WarnContext(ctx, "not written that a spool is lost", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 	}
 }

@@ -46,7 +46,7 @@ func TestWhatAnAgentCouldNotSendIsAccountedFor(t *testing.T) {
 		require.Equal(t, c.flushes, flushes, name)
 		require.Equal(t, c.lost, len(b.store.settled) > 0, name)
 		if c.lost {
-			require.Equal(t, contract.Settling{SandboxID: boxID, Event: "unsent"}, b.store.settled[0])
+			require.Equal(t, contract.RecordSandboxStateInput{SandboxID: boxID, Event: "unsent"}, b.store.settled[0])
 		}
 	}
 }

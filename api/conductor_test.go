@@ -17,7 +17,7 @@ import (
 func (w *world) conducts(cycle string) {
 	w.t.Helper()
 	c := conductor.New(conductor.Config{}, conductor.Deps{Store: w.store})
-	_, err := c.Conduct(w.t.Context(), contract.Stretch{CycleID: cycle, Upto: "ffffffff-ffff-ffff-ffff-ffffffffffff"}, contract.Conducted{}, func(contract.Conducted) {})
+	_, err := c.Conduct(w.t.Context(), contract.SandboxRange{CycleID: cycle, Upto: "ffffffff-ffff-ffff-ffff-ffffffffffff"}, contract.Conducted{}, func(contract.Conducted) {})
 	require.NoError(w.t, err)
 	require.NoError(w.t, c.End(w.t.Context(), contract.ConductReport{ID: cycle}))
 }

@@ -495,7 +495,7 @@ COMMENT ON COLUMN attempts.run_id IS 'Run that began the attempt.';
 COMMENT ON COLUMN attempts.ordinal IS 'Number of that write in the run: the activity may run twice and adds one row.';
 COMMENT ON COLUMN attempts.assigned_at IS 'When the agent was assigned. Null: not yet.';
 COMMENT ON COLUMN attempts.ended_at IS 'Null: running.';
-COMMENT ON COLUMN attempts.outcome IS 'completed, failed, cancelled, replaced, revised, rejected (by this validator) or parked: suspended. Empty: running.';
+COMMENT ON COLUMN attempts.outcome IS 'completed, failed, cancelled, replaced, revised, rejected (by this validator) or suspended: suspended. Empty: running.';
 COMMENT ON COLUMN attempts.failure_class IS 'Empty: none.';
 COMMENT ON COLUMN attempts.reason IS 'Sentence for the public.';
 COMMENT ON COLUMN attempts.stop_reason IS 'Why the agent stopped, as the agent reports; stuck_running or idle_timeout where omoi ended an idle agent.';

@@ -27,7 +27,7 @@ func workflowList() []named {
 		{contract.TaskWorkflow, workflows.TaskWorkflow},
 		{contract.CleanupWorkflow, workflows.SandboxCleanupWorkflow},
 		{contract.ReaperWorkflow, workflows.ReaperWorkflow},
-		{contract.TailWorkflow, workflows.SandboxTailWorkflow},
+		{contract.PullRelayWorkflow, workflows.PullRelayWorkflow},
 		{contract.GuardianWorkflow, workflows.GuardianWorkflow},
 		{contract.ConductorWorkflow, workflows.ConductorWorkflow},
 		{contract.RetentionWorkflow, workflows.RetentionWorkflow},
@@ -38,26 +38,26 @@ func workflowList() []named {
 func quickList(a *activities.Activities) []named {
 	return []named{
 		{contract.LoadTask, a.LoadTask},
-		{contract.Project, a.Project},
+		{contract.SaveTaskState, a.SaveTaskState},
 		{contract.BeginAttempt, a.BeginAttempt},
-		{contract.TakeCommand, a.TakeCommand},
-		{contract.ReadFacts, a.ReadFacts},
+		{contract.LoadCommand, a.LoadCommand},
+		{contract.LoadEvents, a.LoadEvents},
 		{contract.EnsureBranch, a.EnsureBranch},
-		{contract.PromoteWork, a.PromoteWork},
-		{contract.OpenPull, a.OpenPull},
+		{contract.PublishBranch, a.PublishBranch},
+		{contract.OpenPullRequest, a.OpenPullRequest},
 		{contract.LoadSandbox, a.LoadSandbox},
-		{contract.SettleSandbox, a.SettleSandbox},
-		{contract.ReaperTargets, a.ReaperTargets},
+		{contract.RecordSandboxState, a.RecordSandboxState},
+		{contract.ListReaperTargets, a.ListReaperTargets},
 		{contract.StartCleanup, a.StartCleanup},
-		{contract.RepairTasks, a.RepairTasks},
-		{contract.RunGate, a.RunGate},
-		{contract.RestReaper, a.RestReaper},
-		{contract.BeginCycle, a.BeginCycle},
-		{contract.JudgeSandboxes, a.JudgeSandboxes},
-		{contract.EndCycle, a.EndCycle},
-		{contract.BeginConducting, a.BeginConducting},
-		{contract.ConductFleets, a.ConductFleets},
-		{contract.EndConducting, a.EndConducting},
+		{contract.ReconcileTasks, a.ReconcileTasks},
+		{contract.AdmitTasks, a.AdmitTasks},
+		{contract.PauseIdleReaper, a.PauseIdleReaper},
+		{contract.BeginGuardianCycle, a.BeginGuardianCycle},
+		{contract.AnalyzeAgents, a.AnalyzeAgents},
+		{contract.EndGuardianCycle, a.EndGuardianCycle},
+		{contract.BeginConductorCycle, a.BeginConductorCycle},
+		{contract.AnalyzeOrganizations, a.AnalyzeOrganizations},
+		{contract.EndConductorCycle, a.EndConductorCycle},
 		{contract.BeginRetention, a.BeginRetention},
 		{contract.RemoveExpired, a.RemoveExpired},
 	}
@@ -70,12 +70,12 @@ func sandboxList(a *activities.Activities) []named {
 		{contract.EnsureSandbox, a.EnsureSandbox},
 		{contract.StartAgent, a.StartAgent},
 		{contract.StopAgent, a.StopAgent},
-		{contract.Observe, a.Observe},
+		{contract.CheckAgent, a.CheckAgent},
 		{contract.CollectWork, a.CollectWork},
 		{contract.Salvage, a.Salvage},
-		{contract.DrainSpool, a.DrainSpool},
+		{contract.FlushSpool, a.FlushSpool},
 		{contract.DeleteSandbox, a.DeleteSandbox},
-		{contract.VerifyGone, a.VerifyGone},
+		{contract.VerifyDeleted, a.VerifyDeleted},
 		{contract.FindOrphans, a.FindOrphans},
 	}
 }
@@ -96,7 +96,7 @@ func registerSandboxes(r registry, a *activities.Activities) {
 
 // registerTails fills a worker of the tails of sandboxes, which are kept apart since they last.
 func registerTails(r registry, a *activities.Activities) {
-	registerActivities(r, []named{{contract.TailSandbox, a.TailSandbox}})
+	registerActivities(r, []named{{contract.RelaySandbox, a.RelaySandbox}})
 }
 
 func registerActivities(r registry, list []named) {

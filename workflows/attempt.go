@@ -56,7 +56,7 @@ func (r *taskRun) begin(ctx workflow.Context) (eff task.Effects, over bool, err 
 			return r.between(ctx, eff, over, err)
 		}
 		r.view.enter(ctx, "beginning an attempt")
-		var begun contract.BegunAttempt
+		var begun contract.BeginAttemptResult
 		if err = (call{name: contract.BeginAttempt, summary: kind}).get(ctx, in, &begun); err != nil {
 			return r.fail(ctx, err), true, nil
 		}

@@ -150,7 +150,7 @@ func (c *cleanup) tell(ctx workflow.Context) {
 	if c.waiter == "" {
 		return
 	}
-	told := workflow.SignalExternalWorkflow(ctx, c.waiter, "", contract.SignalGone, contract.Gone{SandboxID: c.ref.SandboxID})
+	told := workflow.SignalExternalWorkflow(ctx, c.waiter, "", contract.SignalSandboxDeleted, contract.SandboxDeletedSignal{SandboxID: c.ref.SandboxID})
 	c.waiter = ""
 	if err := told.Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Info("nobody waits for the sandbox", "sandbox_id", c.ref.SandboxID, "error", err)
@@ -161,8 +161,8 @@ func (c *cleanup) tell(ctx workflow.Context) {
 // there was.
 func (c *cleanup) untilGone(ctx workflow.Context) (was bool, err error) {
 	for wait := time.Second; ; wait = min(2*wait, 5*time.Minute) {
-		var answer contract.GoneAnswer
-		err := c.there(contract.VerifyGone).get(ctx, c.ref, &answer)
+		var answer contract.VerifyDeletedResult
+		err := c.there(contract.VerifyDeleted).get(ctx, c.ref, &answer)
 		if err != nil || answer.Gone {
 			return was, err
 		}
@@ -188,5 +188,5 @@ func (c *cleanup) there(name string) call {
 }
 
 func (c *cleanup) settle(ctx workflow.Context, event string) error {
-	return call{name: contract.SettleSandbox, summary: event}.get(ctx, contract.Settling{SandboxID: c.ref.SandboxID, Event: event}, nil)
+	return call{name: contract.RecordSandboxState, summary: event}.get(ctx, contract.RecordSandboxStateInput{SandboxID: c.ref.SandboxID, Event: event}, nil)
 }

@@ -34,8 +34,8 @@ func TestCleanupSavesDeletesAndLooksTwice(t *testing.T) {
 	s := newStage(t)
 	require.Equal(t, contract.CleanupReceipt{SandboxID: "box1", Salvage: task.SalvageRef, Verified: true}, s.cleanup())
 	require.Equal(t, []string{
-		contract.LoadSandbox, contract.Salvage, "settle deleting", contract.DeleteSandbox, contract.VerifyGone,
-		"settle gone", contract.VerifyGone, "settle verified",
+		contract.LoadSandbox, contract.Salvage, "settle deleting", contract.DeleteSandbox, contract.VerifyDeleted,
+		"settle gone", contract.VerifyDeleted, "settle verified",
 	}, s.calls)
 }
 
@@ -50,9 +50,9 @@ func TestCleanupLooksTwiceForWhatAppearsLate(t *testing.T) {
 	began := s.now()
 	require.True(t, s.cleanup().Verified)
 	require.Equal(t, []string{
-		contract.LoadSandbox, "settle deleting", contract.DeleteSandbox, contract.VerifyGone,
-		"settle gone", contract.VerifyGone, contract.DeleteSandbox, contract.VerifyGone,
-		"settle gone", contract.VerifyGone, "settle verified",
+		contract.LoadSandbox, "settle deleting", contract.DeleteSandbox, contract.VerifyDeleted,
+		"settle gone", contract.VerifyDeleted, contract.DeleteSandbox, contract.VerifyDeleted,
+		"settle gone", contract.VerifyDeleted, "settle verified",
 	}, s.calls)
 	require.GreaterOrEqual(t, s.now().Sub(began), 10*time.Minute, "the second look at it is later than another could appear")
 }
@@ -60,14 +60,14 @@ func TestCleanupLooksTwiceForWhatAppearsLate(t *testing.T) {
 func TestCleanupGoesOnForAsLongAsItTakes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for _, name := range []string{contract.DeleteSandbox, contract.VerifyGone, contract.SettleSandbox} {
+	for _, name := range []string{contract.DeleteSandbox, contract.VerifyDeleted, contract.RecordSandboxState} {
 		p := contract.PolicyOf(name)
 		require.Zero(t, p.Attempts, name)
 		require.Zero(t, p.ScheduleToClose, name)
 	}
 	for range 8 { // the test environment knows no policy without a bound: it gives up after ten
 		s.fail[contract.DeleteSandbox] = append(s.fail[contract.DeleteSandbox], errors.New("502"))
-		s.fail[contract.VerifyGone] = append(s.fail[contract.VerifyGone], errors.New("502"))
+		s.fail[contract.VerifyDeleted] = append(s.fail[contract.VerifyDeleted], errors.New("502"))
 	}
 	require.True(t, s.cleanup().Verified)
 }
@@ -105,8 +105,8 @@ func TestCleanupLooksAgainWhereTheSandboxIs(t *testing.T) {
 		contract.LoadSandbox, contract.Salvage,
 		contract.LoadSandbox, contract.Salvage, "settle deleting", contract.DeleteSandbox,
 		contract.LoadSandbox, "settle deleting", contract.DeleteSandbox,
-		contract.LoadSandbox, "settle deleting", contract.DeleteSandbox, contract.VerifyGone,
-		"settle gone", contract.VerifyGone, "settle verified",
+		contract.LoadSandbox, "settle deleting", contract.DeleteSandbox, contract.VerifyDeleted,
+		"settle gone", contract.VerifyDeleted, "settle verified",
 	}, s.calls)
 }
 

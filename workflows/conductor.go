@@ -14,13 +14,13 @@ func ConductorWorkflow(ctx workflow.Context) (contract.ConductReport, error) {
 	// A reset is the same cycle: what was found stays found.
 	report := contract.ConductReport{ID: workflow.GetInfo(ctx).FirstRunID}
 	var begun contract.BegunConducting
-	if err := (call{name: contract.BeginConducting}).get(ctx, contract.CycleRef{ID: report.ID}, &begun); err != nil {
+	if err := (call{name: contract.BeginConductorCycle}).get(ctx, contract.CycleRef{ID: report.ID}, &begun); err != nil {
 		return report, err
 	}
 	report.Organizations, report.Agents = begun.Organizations, begun.Agents
 	var pending []workflow.Future
 	for _, s := range begun.Stretches {
-		c := call{name: contract.ConductFleets, summary: strconv.Itoa(s.Count) + " organizations"}
+		c := call{name: contract.AnalyzeOrganizations, summary: strconv.Itoa(s.Count) + " organizations"}
 		pending = append(pending, c.start(ctx, s))
 	}
 	for n, f := range pending {
@@ -33,5 +33,5 @@ func ConductorWorkflow(ctx workflow.Context) (contract.ConductReport, error) {
 		report.Failed += done.Failed
 		report.Duplicates += done.Duplicates
 	}
-	return report, call{name: contract.EndConducting}.get(ctx, report, nil)
+	return report, call{name: contract.EndConductorCycle}.get(ctx, report, nil)
 }

@@ -13,31 +13,31 @@ import (
 
 // registerConductor lets a cycle find two stretches of organizations, and look at them.
 func (s *stage) registerConductor(on func(string, any)) {
-	on(contract.BeginConducting, func(_ context.Context, in contract.CycleRef) (contract.BegunConducting, error) {
+	on(contract.BeginConductorCycle, func(_ context.Context, in contract.CycleRef) (contract.BegunConducting, error) {
 		out := contract.BegunConducting{Organizations: 30, Agents: 90}
 		for _, upto := range []string{"m", "z"} {
-			out.Stretches = append(out.Stretches, contract.Stretch{CycleID: in.ID, Upto: upto, Count: 15})
+			out.Stretches = append(out.Stretches, contract.SandboxRange{CycleID: in.ID, Upto: upto, Count: 15})
 		}
-		return out, s.called(contract.BeginConducting)
+		return out, s.called(contract.BeginConductorCycle)
 	})
-	on(contract.ConductFleets, func(_ context.Context, in contract.Stretch) (contract.Conducted, error) {
-		if err := s.called(contract.ConductFleets + " " + in.Upto); err != nil {
+	on(contract.AnalyzeOrganizations, func(_ context.Context, in contract.SandboxRange) (contract.Conducted, error) {
+		if err := s.called(contract.AnalyzeOrganizations + " " + in.Upto); err != nil {
 			return contract.Conducted{}, err
 		}
 		return contract.Conducted{Analysed: 15, Duplicates: 2}, nil
 	})
-	on(contract.EndConducting, func(_ context.Context, in contract.ConductReport) error {
+	on(contract.EndConductorCycle, func(_ context.Context, in contract.ConductReport) error {
 		s.mu.Lock()
 		s.conducted = in
 		s.mu.Unlock()
-		return s.called(contract.EndConducting)
+		return s.called(contract.EndConductorCycle)
 	})
 }
 
 func TestTheConductorGoesOnWhereAStretchFails(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.fail[contract.ConductFleets+" m"] = []error{refusal("unavailable")}
+	s.fail[contract.AnalyzeOrganizations+" m"] = []error{refusal("unavailable")}
 	s.env.ExecuteWorkflow(contract.ConductorWorkflow)
 	require.NoError(t, s.env.GetWorkflowError())
 	var report contract.ConductReport
@@ -48,7 +48,7 @@ func TestTheConductorGoesOnWhereAStretchFails(t *testing.T) {
 
 // playConductor is one cycle; a stretch is looked at again that failed the first time.
 func playConductor(tr *troupe) {
-	tr.fail[contract.ConductFleets+" m"] = []error{os.ErrDeadlineExceeded}
+	tr.fail[contract.AnalyzeOrganizations+" m"] = []error{os.ErrDeadlineExceeded}
 	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
 		ID: "conductor-" + tr.taskID, TaskQueue: contract.QueueTasks, StaticSummary: "a test",
 	}, contract.ConductorWorkflow)

@@ -34,8 +34,8 @@ func believable(d contract.Digest) bool {
 func (r *taskRun) readFacts(ctx workflow.Context) {
 	sandboxID := r.attempt.SandboxID
 	var d contract.Digest
-	in := contract.ReadFactsInput{SandboxID: sandboxID, After: r.watch.Seen}
-	if err := (call{name: contract.ReadFacts, summary: "read missed events"}).get(ctx, in, &d); err != nil {
+	in := contract.LoadEventsInput{SandboxID: sandboxID, After: r.watch.Seen}
+	if err := (call{name: contract.LoadEvents, summary: "read missed events"}).get(ctx, in, &d); err != nil {
 		workflow.GetLogger(ctx).Warn("events not read", "sandbox_id", sandboxID, "error", err)
 		return
 	}

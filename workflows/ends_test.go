@@ -111,7 +111,7 @@ func TestPublishFailureKeepsTheWorkAndItsRetryStartsThere(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
-	s.fail[contract.OpenPull] = []error{refusal(task.ClassPublish)}
+	s.fail[contract.OpenPullRequest] = []error{refusal(task.ClassPublish)}
 	_, err := s.run()
 	var app *temporal.ApplicationError
 	require.ErrorAs(t, err, &app)
@@ -125,13 +125,13 @@ func TestPublishFailureKeepsTheWorkAndItsRetryStartsThere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, task.StatusCompleted, result.Status)
 	require.Zero(t, again.count(contract.BeginAttempt)+again.count(contract.EnsureSandbox))
-	require.Equal(t, 1, again.count(contract.OpenPull))
+	require.Equal(t, 1, again.count(contract.OpenPullRequest))
 }
 
 // Whatever kept done work from its branch, the attempt tells that it was done: a retry goes on from there.
 func TestCredentialsThatFailAtPublishLeaveTheWorkDone(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{contract.CollectWork, contract.OpenPull} {
+	for _, step := range []string{contract.CollectWork, contract.OpenPullRequest} {
 		s := newStage(t)
 		s.succeeds()
 		s.fail[step] = []error{refusal(task.ClassCredentials)}

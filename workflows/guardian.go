@@ -15,13 +15,13 @@ func GuardianWorkflow(ctx workflow.Context) (contract.CycleReport, error) {
 	// A reset is the same cycle: what was judged and said stays judged and said.
 	report := contract.CycleReport{ID: workflow.GetInfo(ctx).FirstRunID}
 	var begun contract.BegunCycle
-	if err := (call{name: contract.BeginCycle}).get(ctx, contract.CycleRef{ID: report.ID}, &begun); err != nil {
+	if err := (call{name: contract.BeginGuardianCycle}).get(ctx, contract.CycleRef{ID: report.ID}, &begun); err != nil {
 		return report, err
 	}
 	report.Active = begun.Active
 	var pending []workflow.Future
 	for _, s := range begun.Stretches {
-		c := call{name: contract.JudgeSandboxes, summary: strconv.Itoa(s.Count) + " sandboxes"}
+		c := call{name: contract.AnalyzeAgents, summary: strconv.Itoa(s.Count) + " sandboxes"}
 		pending = append(pending, c.start(ctx, s))
 	}
 	for n, f := range pending {
@@ -35,5 +35,5 @@ func GuardianWorkflow(ctx workflow.Context) (contract.CycleReport, error) {
 		report.Failed += judged.Failed
 		report.Acted += judged.Acted
 	}
-	return report, call{name: contract.EndCycle}.get(ctx, report, nil)
+	return report, call{name: contract.EndGuardianCycle}.get(ctx, report, nil)
 }

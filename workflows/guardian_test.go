@@ -13,31 +13,31 @@ import (
 
 // registerGuardian lets a cycle find three stretches, and judge them.
 func (s *stage) registerGuardian(on func(string, any)) {
-	on(contract.BeginCycle, func(_ context.Context, in contract.CycleRef) (contract.BegunCycle, error) {
+	on(contract.BeginGuardianCycle, func(_ context.Context, in contract.CycleRef) (contract.BegunCycle, error) {
 		out := contract.BegunCycle{Active: 60}
 		for _, upto := range []string{"f", "m", "z"} {
-			out.Stretches = append(out.Stretches, contract.Stretch{CycleID: in.ID, Upto: upto, Count: 20})
+			out.Stretches = append(out.Stretches, contract.SandboxRange{CycleID: in.ID, Upto: upto, Count: 20})
 		}
-		return out, s.called(contract.BeginCycle)
+		return out, s.called(contract.BeginGuardianCycle)
 	})
-	on(contract.JudgeSandboxes, func(_ context.Context, in contract.Stretch) (contract.Judged, error) {
-		if err := s.called(contract.JudgeSandboxes + " " + in.Upto); err != nil {
+	on(contract.AnalyzeAgents, func(_ context.Context, in contract.SandboxRange) (contract.Judged, error) {
+		if err := s.called(contract.AnalyzeAgents + " " + in.Upto); err != nil {
 			return contract.Judged{}, err
 		}
 		return contract.Judged{Judged: 15, Standing: 5, Acted: 1}, nil
 	})
-	on(contract.EndCycle, func(_ context.Context, in contract.CycleReport) error {
+	on(contract.EndGuardianCycle, func(_ context.Context, in contract.CycleReport) error {
 		s.mu.Lock()
 		s.report = in
 		s.mu.Unlock()
-		return s.called(contract.EndCycle)
+		return s.called(contract.EndGuardianCycle)
 	})
 }
 
 func TestACycleGoesOnWhereAStretchFails(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.fail[contract.JudgeSandboxes+" m"] = []error{refusal("unavailable")}
+	s.fail[contract.AnalyzeAgents+" m"] = []error{refusal("unavailable")}
 	s.env.ExecuteWorkflow(contract.GuardianWorkflow)
 	require.NoError(t, s.env.GetWorkflowError())
 	var report contract.CycleReport
@@ -48,7 +48,7 @@ func TestACycleGoesOnWhereAStretchFails(t *testing.T) {
 
 // playGuardian is one cycle; a stretch is judged again that failed the first time.
 func playGuardian(tr *troupe) {
-	tr.fail[contract.JudgeSandboxes+" f"] = []error{os.ErrDeadlineExceeded}
+	tr.fail[contract.AnalyzeAgents+" f"] = []error{os.ErrDeadlineExceeded}
 	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
 		ID: "guardian-" + tr.taskID, TaskQueue: contract.QueueTasks, StaticSummary: "a test",
 	}, contract.GuardianWorkflow)

@@ -80,7 +80,7 @@ func TestTheNextAttemptWaitsUntilTheSandboxIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.begun, 2)
 	require.True(t, s.before("settle gone", contract.BeginAttempt, 2))
-	require.Greater(t, s.count(contract.VerifyGone), 6)
+	require.Greater(t, s.count(contract.VerifyDeleted), 6)
 }
 
 // A failed or cancelled task closes, so that a person can have it tried again, as soon as its sandbox is gone.
@@ -137,7 +137,7 @@ func TestTheEndOfAParkedTaskWaitsForItsSecondLook(t *testing.T) {
 	s.env.SetDetachedChildWait(false)
 	s.loaded.Settings.CleanupWait = time.Hour
 	s.ledger = lateCreates(5 * time.Minute)
-	s.fail[contract.OpenPull] = []error{limit(s.now().Add(time.Minute))}
+	s.fail[contract.OpenPullRequest] = []error{limit(s.now().Add(time.Minute))}
 	s.after(time.Second, func() { s.events("box1", 1, started(), completed(true)) })
 	_, err := s.run()
 	require.NoError(t, err)
@@ -189,7 +189,7 @@ func playCleanedByAnother(tr *troupe) {
 func playPublishedBeforeSecondLook(tr *troupe) {
 	tr.succeeds()
 	tr.ledger = lateCreates(5 * time.Second)
-	tr.fail[contract.OpenPull] = []error{limit(tr.now().Add(time.Second))}
+	tr.fail[contract.OpenPullRequest] = []error{limit(tr.now().Add(time.Second))}
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 1)
 }

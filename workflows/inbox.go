@@ -75,10 +75,10 @@ func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
 		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalCommand), func(c workflow.ReceiveChannel, _ bool) {
 			b.receiveCommand(ctx, c, r)
 		})
-		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalLook), func(c workflow.ReceiveChannel, _ bool) {
+		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalCheck), func(c workflow.ReceiveChannel, _ bool) {
 			b.receiveLook(c, r)
 		})
-		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalGone), func(c workflow.ReceiveChannel, _ bool) {
+		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalSandboxDeleted), func(c workflow.ReceiveChannel, _ bool) {
 			b.receiveGone(c)
 		})
 		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalAdmitted), func(c workflow.ReceiveChannel, _ bool) {
@@ -123,7 +123,7 @@ func (b *inbox) receiveCommand(ctx workflow.Context, c workflow.ReceiveChannel, 
 
 // receiveLook notes that the live attempt is to be looked at.
 func (b *inbox) receiveLook(c workflow.ReceiveChannel, r *taskRun) {
-	var look contract.Look
+	var look contract.CheckSignal
 	if c.ReceiveAsync(&look) {
 		b.signals++
 		r.watch.Hinted = r.watch.Hinted || r.attempt != nil && look.SandboxID == r.attempt.SandboxID
@@ -132,7 +132,7 @@ func (b *inbox) receiveLook(c workflow.ReceiveChannel, r *taskRun) {
 
 // receiveGone notes that nothing can act in a sandbox any more.
 func (b *inbox) receiveGone(c workflow.ReceiveChannel) {
-	var gone contract.Gone
+	var gone contract.SandboxDeletedSignal
 	if c.ReceiveAsync(&gone) {
 		b.signals++
 		if b.gone == nil {
@@ -146,9 +146,9 @@ func (b *inbox) receiveGone(c workflow.ReceiveChannel) {
 func (b *inbox) takeCommand(ctx workflow.Context, cmd contract.Command, r *taskRun) {
 	b.busy = true
 	defer func() { b.busy = false }()
-	var taken contract.TakenCommand
-	in := contract.TakeCommandInput{TaskID: r.id, Command: cmd, Ordinal: int64(b.signals)}
-	if err := (call{name: contract.TakeCommand, summary: cmd.Kind}).get(ctx, in, &taken); err != nil {
+	var taken contract.LoadedCommand
+	in := contract.LoadCommandInput{TaskID: r.id, Command: cmd, Ordinal: int64(b.signals)}
+	if err := (call{name: contract.LoadCommand, summary: cmd.Kind}).get(ctx, in, &taken); err != nil {
 		workflow.GetLogger(ctx).Warn("command dropped", "kind", cmd.Kind, "error", err)
 		return
 	}
@@ -161,7 +161,7 @@ func (b *inbox) takeCommand(ctx workflow.Context, cmd contract.Command, r *taskR
 }
 
 // commandFact is what a command asks for.
-func commandFact(c contract.TakenCommand) fact {
+func commandFact(c contract.LoadedCommand) fact {
 	f := fact{command: c.ID, from: c.From, reason: c.Reason, feedbackID: c.FeedbackID}
 	f.OK = c.OK
 	switch c.Kind {

@@ -58,7 +58,7 @@ func TestALimitBeforeThePullRequestParksTheTaskAndItsWork(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
-	s.fail[contract.OpenPull] = []error{limit(s.now().Add(time.Hour))}
+	s.fail[contract.OpenPullRequest] = []error{limit(s.now().Add(time.Hour))}
 	result, err := s.run()
 	require.NoError(t, err)
 	require.Equal(t, task.StatusCompleted, result.Status)
@@ -66,18 +66,18 @@ func TestALimitBeforeThePullRequestParksTheTaskAndItsWork(t *testing.T) {
 	require.Equal(t, task.StatusPending, s.parked().Status)
 	require.Len(t, s.begun, 1, "the work is not done again")
 	require.Equal(t, 1, s.count(contract.CollectWork))
-	require.Equal(t, 2, s.count(contract.OpenPull))
+	require.Equal(t, 2, s.count(contract.OpenPullRequest))
 }
 
 func TestCancelWhileParkedBeforeThePullRequest(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
-	s.fail[contract.OpenPull] = []error{limit(s.now().Add(time.Hour))}
+	s.fail[contract.OpenPullRequest] = []error{limit(s.now().Add(time.Hour))}
 	s.after(30*time.Minute, func() { s.command(contract.CommandCancel, "c", "enough") })
 	_, err := s.run()
 	require.True(t, temporal.IsCanceledError(err))
-	require.Equal(t, 1, s.count(contract.OpenPull))
+	require.Equal(t, 1, s.count(contract.OpenPullRequest))
 }
 
 func TestALimitBeforeThePushKeepsTheSandbox(t *testing.T) {
@@ -124,7 +124,7 @@ func TestARetryPublishesWhatWasSaved(t *testing.T) {
 	_, err := s.run()
 	require.NoError(t, err)
 	require.Empty(t, s.begun)
-	require.Equal(t, []int{1, 1}, []int{s.count(contract.PromoteWork), s.count(contract.OpenPull)})
+	require.Equal(t, []int{1, 1}, []int{s.count(contract.PublishBranch), s.count(contract.OpenPullRequest)})
 }
 
 func TestSavedWorkThatDoesNotFitIsDoneAgain(t *testing.T) {
@@ -132,7 +132,7 @@ func TestSavedWorkThatDoesNotFitIsDoneAgain(t *testing.T) {
 	s := newStage(t)
 	s.succeeds()
 	s.loaded.PublishOnly, s.loaded.Saved, s.loaded.Branch, s.loaded.State.Attempts = true, true, "feature/x", 1
-	s.fail[contract.PromoteWork] = []error{redo()}
+	s.fail[contract.PublishBranch] = []error{redo()}
 	result, err := s.run()
 	require.NoError(t, err)
 	require.Equal(t, task.StatusCompleted, result.Status)
@@ -140,7 +140,7 @@ func TestSavedWorkThatDoesNotFitIsDoneAgain(t *testing.T) {
 	require.Equal(t, "retry", s.begun[0].Kind)
 	require.Equal(t, "error-9", s.begun[0].FeedbackID, "the agent is told why")
 	require.Equal(t, 1, s.count(contract.EnsureBranch), "a person may have deleted it")
-	require.Equal(t, []int{1, 1}, []int{s.count(contract.PromoteWork), s.count(contract.OpenPull)})
+	require.Equal(t, []int{1, 1}, []int{s.count(contract.PublishBranch), s.count(contract.OpenPullRequest)})
 }
 
 func playBranchLimit(tr *troupe) {
@@ -152,7 +152,7 @@ func playBranchLimit(tr *troupe) {
 
 func playPullLimit(tr *troupe) {
 	tr.succeeds()
-	tr.fail[contract.OpenPull] = []error{limit(tr.now().Add(3 * time.Second))}
+	tr.fail[contract.OpenPullRequest] = []error{limit(tr.now().Add(3 * time.Second))}
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 1)
 }
@@ -173,7 +173,7 @@ func playPromoted(tr *troupe) {
 func playPromotedRedone(tr *troupe) {
 	tr.succeeds()
 	tr.loaded.PublishOnly, tr.loaded.Saved, tr.loaded.State.Attempts = true, true, 1
-	tr.fail[contract.PromoteWork] = []error{redo()}
+	tr.fail[contract.PublishBranch] = []error{redo()}
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 1)
 }

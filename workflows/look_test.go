@@ -12,19 +12,19 @@ import (
 )
 
 func (s *stage) look(sandboxID string) {
-	s.signal(contract.SignalLook, contract.Look{SandboxID: sandboxID})
+	s.signal(contract.SignalCheck, contract.CheckSignal{SandboxID: sandboxID})
 }
 
 // endsWithoutAWord has the first agent die. The first look, which comes too early, learns nothing; the
 // second agent completes.
 func (s *stage) endsWithoutAWord() {
 	var died atomic.Bool
-	s.observe = func(in contract.ObserveInput) contract.Observation {
+	s.observe = func(in contract.CheckAgentInput) contract.Observation {
 		require.Equal(s.t, contract.AskEnded, in.Question)
 		if !died.Load() {
-			return contract.Observation{Seen: contract.SeenUnknown}
+			return contract.Observation{Seen: contract.ObservedUnknown}
 		}
-		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassInfrastructure, Reason: "It was killed."}
+		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassInfrastructure, Reason: "It was killed."}
 	}
 	s.spawned = func(n int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
@@ -44,7 +44,7 @@ func TestAnAgentThatEndedIsNoticedAtOnce(t *testing.T) {
 	begun := s.now()
 	_, err := s.run()
 	require.NoError(t, err)
-	require.Equal(t, 2, s.count(contract.Observe), "one look for each that was asked for, and none of another sandbox")
+	require.Equal(t, 2, s.count(contract.CheckAgent), "one look for each that was asked for, and none of another sandbox")
 	require.Less(t, s.now().Sub(begun), s.loaded.Settings.HeartbeatTimeout)
 	for _, p := range s.projects {
 		if p.Ended != nil && p.Ended.Number == 1 {
@@ -59,11 +59,11 @@ func TestALookThatLearnsNothingChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	var asked []string
-	s.observe = func(in contract.ObserveInput) contract.Observation {
+	s.observe = func(in contract.CheckAgentInput) contract.Observation {
 		if asked = append(asked, in.Question); in.Question == contract.AskEnded {
-			return contract.Observation{Seen: contract.SeenUnknown}
+			return contract.Observation{Seen: contract.ObservedUnknown}
 		}
-		return contract.Observation{Seen: contract.SeenSilent, Class: task.ClassInfrastructure}
+		return contract.Observation{Seen: contract.ObservedSilent, Class: task.ClassInfrastructure}
 	}
 	var silent time.Time
 	s.spawned = func(n int, box string) {

@@ -36,7 +36,7 @@ func playParked(tr *troupe, kind string, why task.BlockedReason) {
 		if p.Blocked == why && p.Ended != nil {
 			parked++
 			require.True(tr.t, p.ReleaseSlot)
-			require.Equal(tr.t, "parked", p.Ended.Outcome)
+			require.Equal(tr.t, "suspended", p.Ended.Outcome)
 			require.Zero(tr.t, p.Retries)
 		}
 	}

@@ -90,7 +90,7 @@ func (r *taskRun) fail(ctx workflow.Context, err error) task.Effects {
 // park gives the slot back and waits: for a limit to reset, or for a person.
 func (r *taskRun) park(ctx workflow.Context, eff task.Effects) (task.Effects, error) {
 	why, until := r.judge.Blocked, r.last.resetAt
-	err := r.endAttempt(ctx, "parked", func(p *contract.Projection) {
+	err := r.endAttempt(ctx, "suspended", func(p *contract.Projection) {
 		p.ReleaseSlot, p.Class, p.Reason, p.ErrorID = true, eff.Class, r.last.sentence(), r.last.errorID
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ func (r *taskRun) projectAnswer(ctx workflow.Context, edit func(*contract.Projec
 		edit(&p)
 	}
 	var answer contract.Projected
-	err := call{name: contract.Project, summary: string(p.Status)}.get(ctx, p, &answer)
+	err := call{name: contract.SaveTaskState, summary: string(p.Status)}.get(ctx, p, &answer)
 	if err != nil {
 		return answer, err
 	}

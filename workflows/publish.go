@@ -25,7 +25,7 @@ func (r *taskRun) publish(ctx workflow.Context) (task.Effects, error) {
 		return eff, err
 	}
 	if r.loaded.HasRepo {
-		err := r.step(ctx, call{name: contract.OpenPull}, contract.PullInput{TaskID: r.id}, &r.pull)
+		err := r.step(ctx, call{name: contract.OpenPullRequest}, contract.PullInput{TaskID: r.id}, &r.pull)
 		if err != nil {
 			return r.unopened(ctx, err)
 		}
@@ -81,7 +81,7 @@ func (r *taskRun) promote(ctx workflow.Context) (eff task.Effects, over bool, er
 		return eff, false, nil
 	}
 	r.judge.Handing = !r.judge.Publishing // not told by the store, and taken back where the task was parked
-	cause := r.step(ctx, call{name: contract.PromoteWork}, contract.BranchInput{TaskID: r.id}, nil)
+	cause := r.step(ctx, call{name: contract.PublishBranch}, contract.BranchInput{TaskID: r.id}, nil)
 	if eff, over, err = r.people(ctx); over || err != nil {
 		eff, err = r.leave(ctx, eff, err)
 		return eff, true, err

@@ -12,7 +12,7 @@ import (
 func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 	var report contract.ReaperReport
 	var repaired contract.Repaired
-	if err := (call{name: contract.RepairTasks}).get(ctx, nil, &repaired); err != nil {
+	if err := (call{name: contract.ReconcileTasks}).get(ctx, nil, &repaired); err != nil {
 		return report, err
 	}
 	report.Abandoned = repaired.Abandoned
@@ -26,13 +26,13 @@ func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 			workflow.GetLogger(ctx).Error("cleanup not started", "sandbox_id", o.SandboxID, "error", err)
 		}
 	}
-	if err := (call{name: contract.RunGate}).get(ctx, nil, nil); err != nil {
+	if err := (call{name: contract.AdmitTasks}).get(ctx, nil, nil); err != nil {
 		return report, err
 	}
 	var rest contract.Rest
 	// What lives and is no orphan may become one, also if the ledger does not know it.
 	if len(orphans) == 0 && report.Alarm == "" && report.Alive == 0 {
-		err = call{name: contract.RestReaper}.get(ctx, nil, &rest)
+		err = call{name: contract.PauseIdleReaper}.get(ctx, nil, &rest)
 	}
 	report.Paused = rest.Paused
 	return report, err
@@ -42,7 +42,7 @@ func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 // that does not answer has no orphans: unknown never kills.
 func findOrphans(ctx workflow.Context, report *contract.ReaperReport) ([]contract.Orphan, error) {
 	var places contract.Targets
-	if err := (call{name: contract.ReaperTargets}).get(ctx, nil, &places); err != nil {
+	if err := (call{name: contract.ListReaperTargets}).get(ctx, nil, &places); err != nil {
 		return nil, err
 	}
 	pending := []workflow.Future{call{name: contract.FindOrphans, summary: "ledger"}.start(ctx, contract.FindOrphansInput{})}

@@ -43,7 +43,7 @@ func TestReplayNoticesAChange(t *testing.T) {
 	t.Parallel()
 	for _, change := range []struct{ old, changed string }{
 		{`"name": "` + contract.LoadTask + `"`, `"name": "LoadTaskOfAnotherBuild"`},
-		{`"name": "` + contract.Project + `"`, `"name": "ProjectOfAnotherBuild"`},
+		{`"name": "` + contract.SaveTaskState + `"`, `"name": "SaveTaskStateOfAnotherBuild"`},
 		{`"name": "` + contract.BeginAttempt + `"`, `"name": "BeginAttemptOfAnotherBuild"`},
 	} {
 		raw, err := os.ReadFile(filepath.Join(histories, "task", "happy.json"))

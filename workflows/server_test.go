@@ -248,11 +248,11 @@ func playUnknown(tr *troupe) {
 	tr.loaded.Settings.HeartbeatTimeout, tr.loaded.Settings.StartupTimeout = time.Second, time.Second
 	tr.loaded.Settings.UnknownRetry = 100 * time.Millisecond
 	asked := 0
-	tr.observe = func(in contract.ObserveInput) contract.Observation {
+	tr.observe = func(in contract.CheckAgentInput) contract.Observation {
 		if asked++; asked == 3 {
 			tr.events(in.SandboxID, 1, started(), completed(true))
 		}
-		return contract.Observation{Seen: contract.SeenUnknown}
+		return contract.Observation{Seen: contract.ObservedUnknown}
 	}
 	require.NoError(tr.t, tr.play())
 	require.GreaterOrEqual(tr.t, asked, 3)
@@ -276,7 +276,7 @@ func playAgentEnded(tr *troupe) {
 	tr.endsWithoutAWord()
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 2)
-	require.Equal(tr.t, 2, tr.count(contract.Observe))
+	require.Equal(tr.t, 2, tr.count(contract.CheckAgent))
 }
 
 func playProviderLimit(tr *troupe) {
@@ -413,7 +413,7 @@ func registerWorkflows(w worker.WorkflowRegistry) {
 	w.RegisterWorkflowWithOptions(workflows.TaskWorkflow, workflow.RegisterOptions{Name: contract.TaskWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
-	w.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
+	w.RegisterWorkflowWithOptions(workflows.PullRelayWorkflow, workflow.RegisterOptions{Name: contract.PullRelayWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.GuardianWorkflow, workflow.RegisterOptions{Name: contract.GuardianWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.ConductorWorkflow, workflow.RegisterOptions{Name: contract.ConductorWorkflow})
 	w.RegisterWorkflowWithOptions(workflows.RetentionWorkflow, workflow.RegisterOptions{Name: contract.RetentionWorkflow})

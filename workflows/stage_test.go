@@ -41,9 +41,9 @@ type stage struct {
 	claimed  []bool // whether each CollectWork was told of a claim
 
 	loaded  contract.LoadedTask
-	unread  map[string]contract.Digest // what ReadFacts answers, by sandbox
+	unread  map[string]contract.Digest // what LoadEvents answers, by sandbox
 	fail    map[string][]error         // errors of the next calls, by activity
-	observe func(contract.ObserveInput) contract.Observation
+	observe func(contract.CheckAgentInput) contract.Observation
 	spawned func(number int, sandboxID string) // called when an agent was started
 	boxes   string
 	ledger  func(n int) contract.LoadedSandbox                        // the nth answer of LoadSandbox
@@ -80,7 +80,7 @@ func newStage(t *testing.T) *stage {
 	s.env.RegisterWorkflowWithOptions(workflows.TaskWorkflow, workflow.RegisterOptions{Name: contract.TaskWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.SandboxCleanupWorkflow, workflow.RegisterOptions{Name: contract.CleanupWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.ReaperWorkflow, workflow.RegisterOptions{Name: contract.ReaperWorkflow})
-	s.env.RegisterWorkflowWithOptions(workflows.SandboxTailWorkflow, workflow.RegisterOptions{Name: contract.TailWorkflow})
+	s.env.RegisterWorkflowWithOptions(workflows.PullRelayWorkflow, workflow.RegisterOptions{Name: contract.PullRelayWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.GuardianWorkflow, workflow.RegisterOptions{Name: contract.GuardianWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.ConductorWorkflow, workflow.RegisterOptions{Name: contract.ConductorWorkflow})
 	s.env.RegisterWorkflowWithOptions(workflows.RetentionWorkflow, workflow.RegisterOptions{Name: contract.RetentionWorkflow})
@@ -102,8 +102,8 @@ func bareStage(t *testing.T) *stage {
 			UnknownRetry: 10 * time.Second, SpawnTimeout: 10 * time.Minute, MaxSignals: 2000,
 		},
 	}
-	s.observe = func(contract.ObserveInput) contract.Observation {
-		return contract.Observation{Seen: contract.SeenUnknown}
+	s.observe = func(contract.CheckAgentInput) contract.Observation {
+		return contract.Observation{Seen: contract.ObservedUnknown}
 	}
 	return s
 }
@@ -126,8 +126,8 @@ func (s *stage) register(registry activityRegistry) {
 		}
 		return s.loaded, err
 	})
-	on(contract.Project, func(_ context.Context, p contract.Projection) (contract.Projected, error) {
-		err := s.called(contract.Project)
+	on(contract.SaveTaskState, func(_ context.Context, p contract.Projection) (contract.Projected, error) {
+		err := s.called(contract.SaveTaskState)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if err == nil {
@@ -135,21 +135,21 @@ func (s *stage) register(registry activityRegistry) {
 		}
 		return contract.Projected{Fenced: s.fenced, HoldsSlot: p.RequestSlot && s.granted}, err
 	})
-	on(contract.BeginAttempt, func(_ context.Context, in contract.BeginAttemptInput) (contract.BegunAttempt, error) {
+	on(contract.BeginAttempt, func(_ context.Context, in contract.BeginAttemptInput) (contract.BeginAttemptResult, error) {
 		err := s.called(contract.BeginAttempt)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.begun = append(s.begun, in)
 		if s.foreign && len(s.projects) == 0 {
 			s.begun = nil
-			return contract.BegunAttempt{Fenced: true}, err
+			return contract.BeginAttemptResult{Fenced: true}, err
 		}
 		n := len(s.begun) + s.loaded.State.Attempts
-		return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{
+		return contract.BeginAttemptResult{LiveAttempt: contract.LiveAttempt{
 			Number: n, SandboxID: s.box(n), Provider: "local", Validates: in.Kind == task.KindValidation,
 		}}, err
 	})
-	on(contract.TakeCommand, func(_ context.Context, in contract.TakeCommandInput) (contract.TakenCommand, error) {
+	on(contract.LoadCommand, func(_ context.Context, in contract.LoadCommandInput) (contract.LoadedCommand, error) {
 		id := in.Command.ID
 		if id == "" {
 			id = "from-cli"
@@ -157,15 +157,15 @@ func (s *stage) register(registry activityRegistry) {
 		s.mu.Lock()
 		box := s.validators[id]
 		s.mu.Unlock()
-		taken := contract.TakenCommand{ID: id, Kind: in.Command.Kind, Reason: in.Command.Reason, OK: in.Command.Reason == "ok", SandboxID: box}
+		taken := contract.LoadedCommand{ID: id, Kind: in.Command.Kind, Reason: in.Command.Reason, OK: in.Command.Reason == "ok", SandboxID: box}
 		taken.From = s.senders[id]
 		if (box != "" || taken.From != "") && !taken.OK {
 			taken.FeedbackID = "feedback-" + id
 		}
-		return taken, s.called(contract.TakeCommand)
+		return taken, s.called(contract.LoadCommand)
 	})
-	on(contract.ReadFacts, func(_ context.Context, in contract.ReadFactsInput) (contract.Digest, error) {
-		return s.unread[in.SandboxID], s.called(contract.ReadFacts)
+	on(contract.LoadEvents, func(_ context.Context, in contract.LoadEventsInput) (contract.Digest, error) {
+		return s.unread[in.SandboxID], s.called(contract.LoadEvents)
 	})
 	on(contract.EnsureBranch, func(context.Context, contract.BranchInput) (contract.BranchResult, error) {
 		err := s.called(contract.EnsureBranch)
@@ -174,9 +174,9 @@ func (s *stage) register(registry activityRegistry) {
 		}
 		return contract.BranchResult{Branch: "feature/x", Base: "c0ffee"}, err
 	})
-	on(contract.PromoteWork, func(context.Context, contract.BranchInput) error { return s.called(contract.PromoteWork) })
-	on(contract.OpenPull, func(context.Context, contract.PullInput) (contract.PullResult, error) {
-		return contract.PullResult{Number: 7, URL: "https://git/pull/7"}, s.called(contract.OpenPull)
+	on(contract.PublishBranch, func(context.Context, contract.BranchInput) error { return s.called(contract.PublishBranch) })
+	on(contract.OpenPullRequest, func(context.Context, contract.PullInput) (contract.PullResult, error) {
+		return contract.PullResult{Number: 7, URL: "https://git/pull/7"}, s.called(contract.OpenPullRequest)
 	})
 	s.registerSandbox(on)
 	s.registerGuardian(on)
@@ -188,13 +188,13 @@ func (s *stage) registerSandbox(on func(string, any)) {
 	on(contract.EnsureSandbox, func(context.Context, contract.SandboxRef) (contract.SpawnedSandbox, error) {
 		return contract.SpawnedSandbox{Tail: s.tails}, s.called(contract.EnsureSandbox)
 	})
-	on(contract.TailSandbox, func(ctx context.Context, _ contract.SandboxRef) (contract.Tailed, error) {
-		if err := s.called(contract.TailSandbox); err != nil || s.turn == nil {
+	on(contract.RelaySandbox, func(ctx context.Context, _ contract.SandboxRef) (contract.Tailed, error) {
+		if err := s.called(contract.RelaySandbox); err != nil || s.turn == nil {
 			return contract.Tailed{Over: "gone"}, err
 		}
-		return s.turn(ctx, s.count(contract.TailSandbox))
+		return s.turn(ctx, s.count(contract.RelaySandbox))
 	})
-	on(contract.DrainSpool, func(context.Context, contract.SandboxRef) error { return s.called(contract.DrainSpool) })
+	on(contract.FlushSpool, func(context.Context, contract.SandboxRef) error { return s.called(contract.FlushSpool) })
 	on(contract.StartAgent, func(ctx context.Context, ref contract.SandboxRef) error {
 		if err := s.called(contract.StartAgent); err != nil {
 			return err
@@ -208,8 +208,8 @@ func (s *stage) registerSandbox(on func(string, any)) {
 		return nil
 	})
 	on(contract.StopAgent, func(context.Context, contract.SandboxRef) error { return s.called(contract.StopAgent) })
-	on(contract.Observe, func(_ context.Context, in contract.ObserveInput) (contract.Observation, error) {
-		return s.observe(in), s.called(contract.Observe)
+	on(contract.CheckAgent, func(_ context.Context, in contract.CheckAgentInput) (contract.Observation, error) {
+		return s.observe(in), s.called(contract.CheckAgent)
 	})
 	on(contract.CollectWork, func(_ context.Context, in contract.SandboxRef) (contract.Collected, error) {
 		s.mu.Lock()
@@ -242,11 +242,13 @@ func (s *stage) registerSandbox(on func(string, any)) {
 		s.mu.Unlock()
 		return s.called(contract.DeleteSandbox)
 	})
-	on(contract.VerifyGone, func(context.Context, contract.SandboxRef) (contract.GoneAnswer, error) {
-		err := s.called(contract.VerifyGone)
-		return contract.GoneAnswer{Gone: s.count(contract.VerifyGone) > s.lingers}, err
+	on(contract.VerifyDeleted, func(context.Context, contract.SandboxRef) (contract.VerifyDeletedResult, error) {
+		err := s.called(contract.VerifyDeleted)
+		return contract.VerifyDeletedResult{Gone: s.count(contract.VerifyDeleted) > s.lingers}, err
 	})
-	on(contract.SettleSandbox, func(_ context.Context, in contract.Settling) error { return s.called("settle " + in.Event) })
+	on(contract.RecordSandboxState, func(_ context.Context, in contract.RecordSandboxStateInput) error {
+		return s.called("settle " + in.Event)
+	})
 }
 
 // called remembers a call and answers the next error that a test set for it.

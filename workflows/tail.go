@@ -11,13 +11,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// SandboxTailWorkflow carries what a sandbox says and hears, in turns, until the sandbox is
+// PullRelayWorkflow carries what a sandbox says and hears, in turns, until the sandbox is
 // gone, its agent has ended and said all, or the cleanup cancels it.
-func SandboxTailWorkflow(ctx workflow.Context, in contract.TailInput) (contract.TailResult, error) {
+func PullRelayWorkflow(ctx workflow.Context, in contract.TailInput) (contract.TailResult, error) {
 	result := contract.TailResult{SandboxID: in.SandboxID}
 	for range contract.TailTurns {
 		var turn contract.Tailed
-		err := call{name: contract.TailSandbox, queue: contract.QueueTails(in.Queue)}.get(ctx, in.SandboxRef, &turn)
+		err := call{name: contract.RelaySandbox, queue: contract.QueueTails(in.Queue)}.get(ctx, in.SandboxRef, &turn)
 		switch {
 		case ctx.Err() != nil:
 			result.Over = "cancelled"
@@ -32,7 +32,7 @@ func SandboxTailWorkflow(ctx workflow.Context, in contract.TailInput) (contract.
 			break
 		}
 	}
-	return result, workflow.NewContinueAsNewError(ctx, contract.TailWorkflow, in)
+	return result, workflow.NewContinueAsNewError(ctx, contract.PullRelayWorkflow, in)
 }
 
 // tail starts the tail of an attempt whose agent reaches nothing. One that runs is left alone.
@@ -48,7 +48,7 @@ func (r *taskRun) tail(ctx workflow.Context) {
 		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_ABANDON,
 		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		StaticSummary:         "events and messages of " + task.SandboxName(r.attempt.SandboxID),
-	}), contract.TailWorkflow, contract.TailInput{SandboxRef: r.ref(), Queue: r.attempt.Queue})
+	}), contract.PullRelayWorkflow, contract.TailInput{SandboxRef: r.ref(), Queue: r.attempt.Queue})
 	err := child.GetChildWorkflowExecution().Get(ctx, nil)
 	if err != nil && !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		workflow.GetLogger(ctx).Warn("tail not started", "sandbox_id", r.attempt.SandboxID, "error", err)
@@ -70,7 +70,7 @@ func (c *cleanup) drain(ctx workflow.Context) error {
 	if c.receipt.Salvage == task.SalvageLost {
 		return nil
 	}
-	work := c.there(contract.DrainSpool)
+	work := c.there(contract.FlushSpool)
 	work.within = max(c.giveUp.Sub(workflow.Now(ctx)), leastDrain)
 	err := work.get(ctx, c.ref, nil)
 	switch {

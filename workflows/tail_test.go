@@ -39,13 +39,13 @@ func playPull(tr *troupe) {
 	tr.succeeds()
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, "cancelled", tr.tailed().Over)
-	require.Equal(tr.t, 1, tr.count(contract.DrainSpool))
+	require.Equal(tr.t, 1, tr.count(contract.FlushSpool))
 	require.False(tr.t, tr.receipt().Unread)
 }
 
 func playPullUnread(tr *troupe) {
 	tr.tails = true
-	tr.fail[contract.DrainSpool] = []error{refusal(task.ClassInfrastructure)}
+	tr.fail[contract.FlushSpool] = []error{refusal(task.ClassInfrastructure)}
 	tr.succeeds()
 	require.NoError(tr.t, tr.play())
 	require.True(tr.t, tr.receipt().Unread)
@@ -86,11 +86,11 @@ func TestPushKnowsNoTail(t *testing.T) {
 	s.spawned = func(_ int, box string) { s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) }) }
 	_, err := s.run()
 	require.NoError(t, err)
-	require.Zero(t, s.count(contract.TailSandbox)+s.count(contract.DrainSpool))
+	require.Zero(t, s.count(contract.RelaySandbox)+s.count(contract.FlushSpool))
 }
 
 func (s *stage) tail() error {
-	s.env.ExecuteWorkflow(contract.TailWorkflow, contract.TailInput{SandboxRef: contract.SandboxRef{SandboxID: "box1"}})
+	s.env.ExecuteWorkflow(contract.PullRelayWorkflow, contract.TailInput{SandboxRef: contract.SandboxRef{SandboxID: "box1"}})
 	require.True(s.t, s.env.IsWorkflowCompleted())
 	return s.env.GetWorkflowError()
 }
@@ -100,20 +100,20 @@ func TestATailHasABoundedHistory(t *testing.T) {
 	s := newStage(t)
 	s.turn = func(context.Context, int) (contract.Tailed, error) { return contract.Tailed{}, nil }
 	require.True(t, workflow.IsContinueAsNewError(s.tail()))
-	require.Equal(t, contract.TailTurns, s.count(contract.TailSandbox))
+	require.Equal(t, contract.TailTurns, s.count(contract.RelaySandbox))
 }
 
 func TestATailOutlivesWhatFails(t *testing.T) {
 	t.Parallel()
-	require.Zero(t, contract.PolicyOf(contract.TailSandbox).Attempts)
-	require.Zero(t, contract.PolicyOf(contract.TailSandbox).ScheduleToClose)
-	require.LessOrEqual(t, contract.PolicyOf(contract.TailSandbox).StartToClose, 5*time.Minute)
+	require.Zero(t, contract.PolicyOf(contract.RelaySandbox).Attempts)
+	require.Zero(t, contract.PolicyOf(contract.RelaySandbox).ScheduleToClose)
+	require.LessOrEqual(t, contract.PolicyOf(contract.RelaySandbox).StartToClose, 5*time.Minute)
 	s := newStage(t)
 	for range 5 {
-		s.fail[contract.TailSandbox] = append(s.fail[contract.TailSandbox], temporal.NewApplicationError("the provider is down", "infrastructure"))
+		s.fail[contract.RelaySandbox] = append(s.fail[contract.RelaySandbox], temporal.NewApplicationError("the provider is down", "infrastructure"))
 	}
 	require.NoError(t, s.tail())
-	require.Equal(t, 6, s.count(contract.TailSandbox))
+	require.Equal(t, 6, s.count(contract.RelaySandbox))
 }
 
 func TestCleanupOfTheUnreachableReadsNoSpool(t *testing.T) {
@@ -125,7 +125,7 @@ func TestCleanupOfTheUnreachableReadsNoSpool(t *testing.T) {
 	receipt := s.cleanup()
 	require.True(t, receipt.Unread)
 	require.True(t, receipt.Verified)
-	require.Zero(t, s.count(contract.DrainSpool))
+	require.Zero(t, s.count(contract.FlushSpool))
 }
 
 // The provider is down for five minutes: the tail carries nothing, nobody can look, and nothing
@@ -143,5 +143,5 @@ func TestAProviderThatIsDownForFiveMinutesReplacesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, task.StatusCompleted, result.Status)
 	require.Len(t, s.begun, 1)
-	require.Greater(t, s.count(contract.Observe), 2, "it was asked about")
+	require.Greater(t, s.count(contract.CheckAgent), 2, "it was asked about")
 }

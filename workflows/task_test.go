@@ -34,9 +34,9 @@ func TestTaskCompletes(t *testing.T) {
 	require.Equal(t, []task.Status{task.StatusAssigned, task.StatusRunning, task.StatusCompleted}, s.statuses())
 	require.Equal(t, []string{
 		contract.LoadTask, contract.EnsureBranch, contract.BeginAttempt, contract.EnsureSandbox, contract.StartAgent,
-		contract.Project, contract.Project, contract.StopAgent, contract.CollectWork, contract.OpenPull, contract.Project,
-		contract.LoadSandbox, contract.Salvage, "settle deleting", contract.DeleteSandbox, contract.VerifyGone,
-		"settle gone", contract.VerifyGone, "settle verified",
+		contract.SaveTaskState, contract.SaveTaskState, contract.StopAgent, contract.CollectWork, contract.OpenPullRequest, contract.SaveTaskState,
+		contract.LoadSandbox, contract.Salvage, "settle deleting", contract.DeleteSandbox, contract.VerifyDeleted,
+		"settle gone", contract.VerifyDeleted, "settle verified",
 	}, s.calls)
 	last := s.last()
 	require.True(t, last.ReleaseSlot)
@@ -56,7 +56,7 @@ func TestTaskWithoutRepositoryHasNothingToPublish(t *testing.T) {
 	result, err := s.run()
 	require.NoError(t, err)
 	require.Equal(t, task.StatusCompleted, result.Status)
-	require.Zero(t, s.count(contract.EnsureBranch)+s.count(contract.CollectWork)+s.count(contract.OpenPull))
+	require.Zero(t, s.count(contract.EnsureBranch)+s.count(contract.CollectWork)+s.count(contract.OpenPullRequest))
 }
 
 // A person may have removed the branch since the run before.
@@ -213,7 +213,7 @@ func TestGapIsReadFromTheStore(t *testing.T) {
 	}
 	_, err := s.run()
 	require.NoError(t, err)
-	require.Equal(t, 1, s.count(contract.ReadFacts))
+	require.Equal(t, 1, s.count(contract.LoadEvents))
 	require.Equal(t, []task.Status{task.StatusAssigned, task.StatusRunning, task.StatusCompleted}, s.statuses())
 }
 
@@ -356,7 +356,7 @@ func TestResetInMidRunGoesOnWithTheLiveSandbox(t *testing.T) {
 	result, err := s.run()
 	require.NoError(t, err)
 	require.Equal(t, task.StatusCompleted, result.Status)
-	require.Zero(t, s.count(contract.BeginAttempt)+s.count(contract.TakeCommand))
+	require.Zero(t, s.count(contract.BeginAttempt)+s.count(contract.LoadCommand))
 }
 
 func TestContinuesAsNewWithNothingInFlight(t *testing.T) {
@@ -428,6 +428,6 @@ func TestDigestThatDoesNotAddUpIsReadFromTheStore(t *testing.T) {
 	s.loaded.State.MaxRetries = 0
 	_, err := s.run()
 	require.Error(t, err, "what the person claimed would have completed the task")
-	require.Equal(t, 1, s.count(contract.ReadFacts))
+	require.Equal(t, 1, s.count(contract.LoadEvents))
 	require.Contains(t, s.statuses(), task.StatusRunning)
 }

@@ -87,8 +87,8 @@ func (r *taskRun) verdictDue(ctx workflow.Context) bool {
 		return false
 	}
 	var d contract.Digest
-	in := contract.ReadFactsInput{SandboxID: r.attempt.SandboxID, After: r.watch.Seen}
-	err := r.step(ctx, call{name: contract.ReadFacts, summary: "look for a verdict"}, in, &d)
+	in := contract.LoadEventsInput{SandboxID: r.attempt.SandboxID, After: r.watch.Seen}
+	err := r.step(ctx, call{name: contract.LoadEvents, summary: "look for a verdict"}, in, &d)
 	if err != nil || d.VerdictDue {
 		r.watch.Finished = workflow.Now(ctx)
 		return true

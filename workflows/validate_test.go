@@ -77,7 +77,7 @@ func TestWorkIsValidatedBeforeItIsPublished(t *testing.T) {
 		task.StatusAssigned, task.StatusRunning, task.StatusPendingValidation, task.StatusValidating, task.StatusCompleted,
 	}, s.statuses())
 	require.Equal(t, 2, s.count(contract.CollectWork), "of the attempts that work, not of those that validate")
-	require.Equal(t, 1, s.count(contract.OpenPull))
+	require.Equal(t, 1, s.count(contract.OpenPullRequest))
 	require.Equal(t, "feedback-vbox2", s.begun[2].FeedbackID)
 	require.Zero(t, s.last().Retries)
 	require.Equal(t, 1, s.last().Revisions)
@@ -93,7 +93,7 @@ func TestTheLastRoundEnds(t *testing.T) {
 	require.ErrorAs(t, err, &app)
 	require.Equal(t, string(task.ClassAgentError), app.Type())
 	require.Len(t, s.begun, 6)
-	require.Zero(t, s.count(contract.OpenPull))
+	require.Zero(t, s.count(contract.OpenPullRequest))
 	require.Equal(t, "round 3 of 3: the validator said no", s.last().Reason)
 	require.Equal(t, "feedback-vbox6", s.last().ErrorID, "its words are the task's error")
 	require.True(t, s.last().Quotes)
@@ -226,8 +226,8 @@ func TestValidatorTimeout_WaitsForAUsersReview(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.Settings.AttemptTimeout = 10 * time.Minute
-	s.observe = func(contract.ObserveInput) contract.Observation {
-		return contract.Observation{Seen: contract.SeenWorking, Next: time.Minute}
+	s.observe = func(contract.CheckAgentInput) contract.Observation {
+		return contract.Observation{Seen: contract.ObservedWorking, Next: time.Minute}
 	}
 	validated(s, func(int, string) { s.after(20*time.Minute, func() { s.command(contract.CommandVerdict, "v1", "ok") }) })
 	_, err := s.run()
@@ -296,7 +296,7 @@ func TestValidatorsThatNeverJudgePassNothing(t *testing.T) {
 	require.ErrorAs(t, err, &app)
 	require.Equal(t, string(task.ClassInfrastructure), app.Type())
 	require.Equal(t, "the validator ended without a verdict", s.last().Reason)
-	require.Zero(t, s.count(contract.OpenPull))
+	require.Zero(t, s.count(contract.OpenPullRequest))
 }
 
 // The end of a validator may overtake its verdict: the two come by different ways.
@@ -358,7 +358,7 @@ func TestNoAnswerAboutAVerdictEndsNothing(t *testing.T) {
 	s := newStage(t)
 	validated(s, func(_ int, box string) {
 		s.mu.Lock()
-		s.fail[contract.ReadFacts] = []error{refusal(task.ClassInfrastructure), refusal(task.ClassInfrastructure)}
+		s.fail[contract.LoadEvents] = []error{refusal(task.ClassInfrastructure), refusal(task.ClassInfrastructure)}
 		s.mu.Unlock()
 		s.events(box, 2, completed(true))
 		s.after(25*time.Second, func() { s.verdict(box, "ok") })
@@ -443,7 +443,7 @@ func TestWorkThatWasParkedWhileHandedInIsDoneAgain(t *testing.T) {
 	_, err := s.run()
 	require.NoError(t, err)
 	require.Equal(t, []string{"first", "resumed", "validation"}, s.kinds())
-	require.Equal(t, []string{"parked", "completed", "completed"}, s.outcomes())
+	require.Equal(t, []string{"suspended", "completed", "completed"}, s.outcomes())
 	require.Equal(t, 2, s.count(contract.CollectWork))
 }
 
@@ -475,12 +475,12 @@ func TestSavedWorkIsHandedInByARetry(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			validated(s, judges(s, "ok"))
-			s.loaded.Saved, s.fail[contract.PromoteWork] = true, c.fails(s)
+			s.loaded.Saved, s.fail[contract.PublishBranch] = true, c.fails(s)
 			result, err := s.run()
 			require.NoError(t, err)
 			require.Equal(t, task.StatusCompleted, result.Status)
 			require.Equal(t, c.kinds, s.kinds())
-			require.Equal(t, c.tries, s.count(contract.PromoteWork))
+			require.Equal(t, c.tries, s.count(contract.PublishBranch))
 			require.Equal(t, len(c.kinds)-1, s.count(contract.CollectWork))
 		})
 	}
@@ -491,10 +491,10 @@ func TestAPersonPublishesSavedWork(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, judges(s, "ok"))
-	s.loaded.Saved, s.fail[contract.PromoteWork] = true, []error{limit(s.now().Add(time.Hour))}
+	s.loaded.Saved, s.fail[contract.PublishBranch] = true, []error{limit(s.now().Add(time.Hour))}
 	s.after(30*time.Minute, func() { s.command(contract.CommandVerdict, "person", "ok") })
 	_, err := s.run()
 	require.NoError(t, err)
 	require.Empty(t, s.begun)
-	require.Equal(t, []int{2, 1}, []int{s.count(contract.PromoteWork), s.count(contract.OpenPull)})
+	require.Equal(t, []int{2, 1}, []int{s.count(contract.PublishBranch), s.count(contract.OpenPullRequest)})
 }

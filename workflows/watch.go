@@ -141,14 +141,14 @@ func (r *taskRun) observe(ctx workflow.Context, question string) contract.Observ
 	r.view.enter(ctx, "looking: "+question)
 	defer r.view.enter(ctx, "watching the agent")
 	var seen contract.Observation
-	c := r.sandboxCall(contract.Observe)
+	c := r.sandboxCall(contract.CheckAgent)
 	c.summary = question
-	err := r.step(ctx, c, contract.ObserveInput{
+	err := r.step(ctx, c, contract.CheckAgentInput{
 		SandboxRef: r.ref(), Question: question,
 		Threshold: r.threshold(question), Tool: r.loaded.Settings.ToolTimeout,
 	}, &seen)
 	if err != nil {
-		return contract.Observation{Seen: contract.SeenUnknown, Reason: sentence(err)}
+		return contract.Observation{Seen: contract.ObservedUnknown, Reason: sentence(err)}
 	}
 	return seen
 }
@@ -169,11 +169,11 @@ func (r *taskRun) threshold(question string) time.Duration {
 func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen contract.Observation) (eff task.Effects, over bool, err error) {
 	now := workflow.Now(ctx)
 	switch seen.Seen {
-	case contract.SeenWorking:
+	case contract.ObservedWorking:
 		r.watch.Unknown = 0
 		r.watch.NotBefore = now.Add(max(seen.Next, minLook))
 		return eff, false, nil
-	case contract.SeenStuck, contract.SeenSilent, contract.SeenExited, contract.SeenGone, contract.SeenIdle:
+	case contract.ObservedStuck, contract.ObservedSilent, contract.ObservedExited, contract.ObservedGone, contract.ObservedIdle:
 		f := fact{Fact: task.Fact{Kind: task.FactObserved, SandboxID: r.attempt.SandboxID, Class: seen.Class}, reason: seen.Reason}
 		f.idle = idleOf(seen.Seen)
 		if f.Class == task.ClassNone {
@@ -197,9 +197,9 @@ func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen c
 
 func idleOf(seen string) string {
 	switch seen {
-	case contract.SeenStuck:
+	case contract.ObservedStuck:
 		return contract.IdleStuck
-	case contract.SeenIdle:
+	case contract.ObservedIdle:
 		return contract.IdleTimeout
 	}
 	return ""

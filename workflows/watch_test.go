@@ -20,15 +20,15 @@ func TestUnknownNeverEndsAnAttempt(t *testing.T) {
 	_, err := s.run()
 	require.NoError(t, err)
 	require.Len(t, s.begun, 1)
-	require.Greater(t, s.count(contract.Observe), 5)
-	require.Less(t, s.count(contract.Observe), 60, "asked again with backoff")
+	require.Greater(t, s.count(contract.CheckAgent), 5)
+	require.Less(t, s.count(contract.CheckAgent), 60, "asked again with backoff")
 }
 
 func TestUnknownForTheLongestDurationParks(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.observe = func(contract.ObserveInput) contract.Observation {
-		return contract.Observation{Seen: contract.SeenUnknown, Reason: "nobody answers"}
+	s.observe = func(contract.CheckAgentInput) contract.Observation {
+		return contract.Observation{Seen: contract.ObservedUnknown, Reason: "nobody answers"}
 	}
 	s.spawned = func(n int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
@@ -67,18 +67,18 @@ func TestFrozenTimeIsNoTimeOfAnAttempt(t *testing.T) {
 func TestObservations(t *testing.T) {
 	t.Parallel()
 	for seen, class := range map[string]task.FailureClass{
-		contract.SeenStuck: task.ClassAgentError, contract.SeenSilent: task.ClassInfrastructure,
-		contract.SeenExited: task.ClassResources, contract.SeenGone: task.ClassInfrastructure,
-		contract.SeenIdle: task.ClassAgentError,
+		contract.ObservedStuck: task.ClassAgentError, contract.ObservedSilent: task.ClassInfrastructure,
+		contract.ObservedExited: task.ClassResources, contract.ObservedGone: task.ClassInfrastructure,
+		contract.ObservedIdle: task.ClassAgentError,
 	} {
 		t.Run(seen, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
-			s.observe = func(in contract.ObserveInput) contract.Observation {
+			s.observe = func(in contract.CheckAgentInput) contract.Observation {
 				if in.Attempt == 1 {
 					return contract.Observation{Seen: seen, Class: class, Reason: "as the test says"}
 				}
-				return contract.Observation{Seen: contract.SeenUnknown}
+				return contract.Observation{Seen: contract.ObservedUnknown}
 			}
 			s.spawned = func(n int, box string) {
 				s.after(time.Second, func() { s.events(box, 1, started()) })
@@ -93,7 +93,7 @@ func TestObservations(t *testing.T) {
 				if p.Ended != nil && p.Ended.Number == 1 {
 					require.Equal(t, class, p.Ended.Class)
 					require.Equal(t, "as the test says", p.Ended.Reason)
-					require.Equal(t, map[string]string{contract.SeenStuck: "stuck_running", contract.SeenIdle: "idle_timeout"}[seen], p.Ended.Idle)
+					require.Equal(t, map[string]string{contract.ObservedStuck: "stuck_running", contract.ObservedIdle: "idle_timeout"}[seen], p.Ended.Idle)
 				}
 			}
 		})
@@ -104,10 +104,10 @@ func TestNoStartWithinThreeMinutesOfTheAssignment(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.HoldsSlot = false
-	var asked []contract.ObserveInput
-	s.observe = func(in contract.ObserveInput) contract.Observation {
+	var asked []contract.CheckAgentInput
+	s.observe = func(in contract.CheckAgentInput) contract.Observation {
 		asked = append(asked, in)
-		return contract.Observation{Seen: contract.SeenSilent, Class: task.ClassInfrastructure}
+		return contract.Observation{Seen: contract.ObservedSilent, Class: task.ClassInfrastructure}
 	}
 	var assigned time.Time
 	s.spawned = func(n int, box string) {
@@ -128,8 +128,8 @@ func TestNoStartWithinThreeMinutesOfTheAssignment(t *testing.T) {
 func TestHeartbeatsKeepTheTimerLazy(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.observe = func(contract.ObserveInput) contract.Observation {
-		return contract.Observation{Seen: contract.SeenWorking, Next: time.Minute}
+	s.observe = func(contract.CheckAgentInput) contract.Observation {
+		return contract.Observation{Seen: contract.ObservedWorking, Next: time.Minute}
 	}
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
@@ -140,7 +140,7 @@ func TestHeartbeatsKeepTheTimerLazy(t *testing.T) {
 	}
 	_, err := s.run()
 	require.NoError(t, err)
-	require.Zero(t, s.count(contract.Observe), "an hour of heartbeats raises no question")
+	require.Zero(t, s.count(contract.CheckAgent), "an hour of heartbeats raises no question")
 }
 
 // The agent completes while the workflow asks after it: what it said itself counts, not that
@@ -148,9 +148,9 @@ func TestHeartbeatsKeepTheTimerLazy(t *testing.T) {
 func TestWhatTheAgentSaidCountsBeforeWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.observe = func(in contract.ObserveInput) contract.Observation {
+	s.observe = func(in contract.CheckAgentInput) contract.Observation {
 		s.events(in.SandboxID, 2, completed(true))
-		return contract.Observation{Seen: contract.SeenExited, Class: task.ClassAgentError, Head: 2}
+		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassAgentError, Head: 2}
 	}
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })

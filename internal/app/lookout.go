@@ -10,6 +10,6 @@ import (
 // newLookout makes what notices that a sandbox of this machine, or at a provider, has ended.
 func (c *core) newLookout(host string, found providers) *lookout.Lookout {
 	return lookout.New(lookout.Config{HostID: host, Installation: c.store.Installation, Tell: func(ctx context.Context, taskID, sandboxID string) error {
-		return c.temporal.SignalLook(ctx, taskID, contract.Look{SandboxID: sandboxID})
+		return c.temporal.SignalLook(ctx, taskID, contract.CheckSignal{SandboxID: sandboxID})
 	}}, c.store, c.asked(found), c.log)
 }

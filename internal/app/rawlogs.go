@@ -38,7 +38,7 @@ func (c *core) envOf(ctx context.Context, taskID string) (map[string]string, err
 	if taskID == "" {
 		return env, nil
 	}
-	work, err := c.store.Life().Work(ctx, taskID)
+	work, err := c.store.Work(ctx, taskID)
 	if task.CodeOf(err) == task.CodeNotFound {
 		return env, nil
 	}

@@ -95,7 +95,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	mirror.Trim(mirrors(c.cfg), c.cfg.Worker.RepoCache)
 	c.logs, c.lookout = c.newLogs(host, found), c.newLookout(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
-		Tasks: c.store.Life(), Ledger: c.store.Life(), Fleet: c.store.Life(), Runs: c.temporal, Providers: found, Git: c.hosts,
+		Tasks: c.store, Ledger: c.store, Fleet: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,
 		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian, Conductor: c.conductor, Retention: c.store,
 		Caches: depcache.New(filepath.Join(c.cfg.Home, "caches")),
 		Wake:   func(taskID string) { c.bus.Wake(live.Task(taskID)) }, CutOff: c.metrics.Tasks.ActivityCutOff, Log: c.log,

@@ -151,7 +151,7 @@ func (l life) out(t *laps) {
 		if s.scheduled.After(l.gone) {
 			break
 		}
-		if s.name == contract.SettleSandbox && s.ended.After(l.gone) && s.started.Before(l.gone) {
+		if s.name == contract.RecordSandboxState && s.ended.After(l.gone) && s.started.Before(l.gone) {
 			t.add("`gone` is written", l.gone.Sub(last))
 			break
 		}

@@ -33,7 +33,7 @@ type Store interface {
 	Compared(ctx context.Context, organizationID string, taskIDs []string) ([]task.Duplicate, error)
 	// SaveConducted stores an analysis once for its cycle and organization, with its pairs.
 	SaveConducted(ctx context.Context, a task.ConductorAnalysis, pairs []task.Duplicate) (saved bool, err error)
-	EndConducting(ctx context.Context, keep time.Duration) error
+	EndConductorCycle(ctx context.Context, keep time.Duration) error
 }
 
 // Counter is told of what the conductor found.
@@ -81,7 +81,7 @@ func (c *Conductor) Begin(ctx context.Context, cycleID string) ([]task.Conducted
 
 // Conduct looks at the organizations of a stretch behind from, at each once in a cycle. note is
 // told how far it is. One that cannot be looked at leaves the others alone.
-func (c *Conductor) Conduct(ctx context.Context, s contract.Stretch, from contract.Conducted, note func(contract.Conducted)) (contract.Conducted, error) {
+func (c *Conductor) Conduct(ctx context.Context, s contract.SandboxRange, from contract.Conducted, note func(contract.Conducted)) (contract.Conducted, error) {
 	sum := from
 	found, err := c.deps.Store.ConductedOrganizations(ctx, s.CycleID, cmp.Or(from.Upto, s.After), s.Upto)
 	if err != nil {
@@ -131,5 +131,5 @@ func (c *Conductor) one(ctx context.Context, cycleID string, org task.ConductedO
 
 // End notes that a cycle came to its end.
 func (c *Conductor) End(ctx context.Context, _ contract.ConductReport) error {
-	return c.deps.Store.EndConducting(ctx, c.cfg.Keep)
+	return c.deps.Store.EndConductorCycle(ctx, c.cfg.Keep)
 }

@@ -101,7 +101,7 @@ func try(ctx context.Context, c *conductor.Conductor, id string) (contract.Condu
 	if err != nil || len(found) == 0 {
 		return contract.Conducted{}, err
 	}
-	return c.Conduct(ctx, contract.Stretch{CycleID: id, Upto: found[len(found)-1].ID, Count: len(found)}, contract.Conducted{}, func(contract.Conducted) {})
+	return c.Conduct(ctx, contract.SandboxRange{CycleID: id, Upto: found[len(found)-1].ID, Count: len(found)}, contract.Conducted{}, func(contract.Conducted) {})
 }
 
 // newest is the newest analysis of an organization.

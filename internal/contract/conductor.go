@@ -1,13 +1,13 @@
 package contract
 
-// BegunConducting is the answer of [BeginConducting].
+// BegunConducting is the answer of [BeginConductorCycle].
 type BegunConducting struct {
-	Organizations int       `json:"organizations"`
-	Agents        int       `json:"agents"`
-	Stretches     []Stretch `json:"stretches,omitempty"` // of organizations, by the order of their ids
+	Organizations int            `json:"organizations"`
+	Agents        int            `json:"agents"`
+	Stretches     []SandboxRange `json:"stretches,omitempty"` // of organizations, by the order of their ids
 }
 
-// Conducted is the answer of [ConductFleets]. While it runs, Upto is how far it has come.
+// Conducted is the answer of [AnalyzeOrganizations]. While it runs, Upto is how far it has come.
 type Conducted struct {
 	Upto       string `json:"upto,omitempty"`
 	Analysed   int    `json:"analysed"`

@@ -73,15 +73,15 @@ func TestWorkflowIDs(t *testing.T) {
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		contract.LoadTask, contract.Project, contract.BeginAttempt, contract.TakeCommand, contract.ReadFacts,
-		contract.DeleteSandbox, contract.VerifyGone, contract.SettleSandbox, contract.LoadSandbox,
+		contract.LoadTask, contract.SaveTaskState, contract.BeginAttempt, contract.LoadCommand, contract.LoadEvents,
+		contract.DeleteSandbox, contract.VerifyDeleted, contract.RecordSandboxState, contract.LoadSandbox,
 	} {
 		p := contract.PolicyOf(name)
 		require.Zero(t, p.Attempts, name)
 		require.Zero(t, p.ScheduleToClose, name)
 		require.NotZero(t, p.StartToClose, name)
 	}
-	for _, name := range []string{contract.EnsureBranch, contract.PromoteWork, contract.OpenPull, contract.CollectWork, contract.Observe, contract.StopAgent} {
+	for _, name := range []string{contract.EnsureBranch, contract.PublishBranch, contract.OpenPullRequest, contract.CollectWork, contract.CheckAgent, contract.StopAgent} {
 		require.NotZero(t, contract.PolicyOf(name).ScheduleToClose, name)
 	}
 }

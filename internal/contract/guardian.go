@@ -5,21 +5,21 @@ type CycleRef struct {
 	ID string `json:"id"`
 }
 
-// Stretch is a part of the active sandboxes, by the order of their ids: behind After and up to Upto.
-type Stretch struct {
+// SandboxRange is a part of the active sandboxes, by the order of their ids: behind After and up to Upto.
+type SandboxRange struct {
 	CycleID string `json:"cycle_id"`
 	After   string `json:"after,omitempty"`
 	Upto    string `json:"upto"`
 	Count   int    `json:"count"` // when the cycle began
 }
 
-// BegunCycle is the answer of [BeginCycle].
+// BegunCycle is the answer of [BeginGuardianCycle].
 type BegunCycle struct {
-	Active    int       `json:"active"`
-	Stretches []Stretch `json:"stretches,omitempty"`
+	Active    int            `json:"active"`
+	Stretches []SandboxRange `json:"stretches,omitempty"`
 }
 
-// Judged is the answer of [JudgeSandboxes]. While it runs, Upto is how far it has come.
+// Judged is the answer of [AnalyzeAgents]. While it runs, Upto is how far it has come.
 type Judged struct {
 	Upto     string `json:"upto,omitempty"`
 	Judged   int    `json:"judged"`

@@ -8,10 +8,10 @@ import "strings"
 
 // Workflow types.
 const (
-	TaskWorkflow    = "TaskWorkflow"
-	CleanupWorkflow = "SandboxCleanupWorkflow"
-	ReaperWorkflow  = "ReaperWorkflow"
-	TailWorkflow    = "SandboxTailWorkflow" // for agents that cannot reach the API
+	TaskWorkflow      = "TaskWorkflow"
+	CleanupWorkflow   = "SandboxCleanupWorkflow"
+	ReaperWorkflow    = "ReaperWorkflow"
+	PullRelayWorkflow = "PullRelayWorkflow" // for agents that cannot reach the API
 
 	GuardianWorkflow  = "GuardianWorkflow"
 	ConductorWorkflow = "ConductorWorkflow"
@@ -21,43 +21,43 @@ const (
 // Activity names. Quick ones run on [QueueTasks]; those of the sandbox group run on
 // the queue that BeginAttempt answers.
 const (
-	LoadTask     = "LoadTask"
-	Project      = "Project"
-	BeginAttempt = "BeginAttempt"
-	TakeCommand  = "TakeCommand"
-	ReadFacts    = "ReadFacts"
-	EnsureBranch = "EnsureBranch"
-	PromoteWork  = "PromoteWork"
-	OpenPull     = "OpenPull"
+	LoadTask        = "LoadTask"
+	SaveTaskState   = "SaveTaskState"
+	BeginAttempt    = "BeginAttempt"
+	LoadCommand     = "LoadCommand"
+	LoadEvents      = "LoadEvents"
+	EnsureBranch    = "EnsureBranch"
+	PublishBranch   = "PublishBranch"
+	OpenPullRequest = "OpenPullRequest"
 
 	EnsureSandbox = "EnsureSandbox"
 	StartAgent    = "StartAgent"
 	StopAgent     = "StopAgent"
-	Observe       = "Observe"
+	CheckAgent    = "CheckAgent"
 	CollectWork   = "CollectWork"
-	TailSandbox   = "TailSandbox" // on [QueueTails]
-	DrainSpool    = "DrainSpool"
+	RelaySandbox  = "RelaySandbox" // on [QueueTails]
+	FlushSpool    = "FlushSpool"
 
-	LoadSandbox   = "LoadSandbox"
-	Salvage       = "Salvage"
-	DeleteSandbox = "DeleteSandbox"
-	VerifyGone    = "VerifyGone"
-	SettleSandbox = "SettleSandbox"
+	LoadSandbox        = "LoadSandbox"
+	Salvage            = "Salvage"
+	DeleteSandbox      = "DeleteSandbox"
+	VerifyDeleted      = "VerifyDeleted"
+	RecordSandboxState = "RecordSandboxState"
 
-	ReaperTargets = "ReaperTargets"
-	FindOrphans   = "FindOrphans"
-	StartCleanup  = "StartCleanup"
-	RepairTasks   = "RepairTasks"
-	RunGate       = "RunGate"
-	RestReaper    = "RestReaper"
+	ListReaperTargets = "ListReaperTargets"
+	FindOrphans       = "FindOrphans"
+	StartCleanup      = "StartCleanup"
+	ReconcileTasks    = "ReconcileTasks"
+	AdmitTasks        = "AdmitTasks"
+	PauseIdleReaper   = "PauseIdleReaper"
 
-	BeginCycle     = "BeginCycle"
-	JudgeSandboxes = "JudgeSandboxes"
-	EndCycle       = "EndCycle"
+	BeginGuardianCycle = "BeginGuardianCycle"
+	AnalyzeAgents      = "AnalyzeAgents"
+	EndGuardianCycle   = "EndGuardianCycle"
 
-	BeginConducting = "BeginConducting"
-	ConductFleets   = "ConductFleets"
-	EndConducting   = "EndConducting"
+	BeginConductorCycle  = "BeginConductorCycle"
+	AnalyzeOrganizations = "AnalyzeOrganizations"
+	EndConductorCycle    = "EndConductorCycle"
 
 	BeginRetention = "BeginRetention"
 	RemoveExpired  = "RemoveExpired"
@@ -65,12 +65,12 @@ const (
 
 // Signals and queries of [TaskWorkflow].
 const (
-	SignalSandboxEvents = "sandbox-events" // payload [Digest]
-	SignalCommand       = "command"        // payload [Command]
-	SignalAdmitted      = "admitted"       // no payload
-	SignalLook          = "look"           // payload [Look]
-	SignalGone          = "sandbox-gone"   // payload [Gone]
-	QueryState          = "state"          // answers [TaskView]
+	SignalSandboxEvents  = "sandbox-events"  // payload [Digest]
+	SignalCommand        = "command"         // payload [Command]
+	SignalAdmitted       = "admitted"        // no payload
+	SignalCheck          = "check"           // payload [CheckSignal]
+	SignalSandboxDeleted = "sandbox-deleted" // payload [SandboxDeletedSignal]
+	QueryState           = "state"           // answers [TaskView]
 )
 
 // Task queues.

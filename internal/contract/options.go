@@ -16,7 +16,7 @@ type Policy struct {
 // PolicyOf is the one table of timeouts and retries.
 func PolicyOf(activity string) Policy {
 	switch activity {
-	case EnsureBranch, OpenPull:
+	case EnsureBranch, OpenPullRequest:
 		// A git host that is down for ten minutes is told to the person, not waited for. One
 		// try is short, since a killed worker goes unnoticed for as long.
 		return Policy{StartToClose: 20 * time.Second, ScheduleToClose: 10 * time.Minute, Initial: time.Second, Max: 30 * time.Second}
@@ -25,30 +25,30 @@ func PolicyOf(activity string) Policy {
 		return Policy{StartToClose: 10 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}
 	case StopAgent:
 		return Policy{StartToClose: time.Minute, ScheduleToClose: 3 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
-	case CollectWork, PromoteWork:
+	case CollectWork, PublishBranch:
 		return Policy{StartToClose: 10 * time.Minute, ScheduleToClose: 30 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}
-	case Observe:
+	case CheckAgent:
 		// No answer is an answer: unknown.
 		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: time.Minute, Initial: time.Second, Max: 10 * time.Second}
 	case Salvage:
 		// Bounded by the salvage window of the sandbox.
 		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}
-	case DeleteSandbox, VerifyGone:
+	case DeleteSandbox, VerifyDeleted:
 		// A sandbox that costs money is deleted for as long as it takes.
 		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 5 * time.Minute}
-	case TailSandbox:
+	case RelaySandbox:
 		// Unknown ends no tail: it is tried for as long as it takes, and the cleanup cancels it.
 		return Policy{StartToClose: TailTurn + time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
-	case DrainSpool:
+	case FlushSpool:
 		// Bounded by what is left of the salvage window of the sandbox.
 		return Policy{StartToClose: 2 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
 	case FindOrphans:
 		// A host that does not answer is looked at by the next reaper.
 		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: 40 * time.Second, Initial: time.Second, Max: 5 * time.Second}
-	case JudgeSandboxes, ConductFleets, RemoveExpired:
+	case AnalyzeAgents, AnalyzeOrganizations, RemoveExpired:
 		// Bounded by the cycle; what a stretch has judged it does not judge again.
 		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 5 * time.Second, Attempts: 5}
-	case BeginCycle, EndCycle, BeginConducting, EndConducting, BeginRetention, ReaperTargets, StartCleanup, RepairTasks, RunGate, RestReaper:
+	case BeginGuardianCycle, EndGuardianCycle, BeginConductorCycle, EndConductorCycle, BeginRetention, ListReaperTargets, StartCleanup, ReconcileTasks, AdmitTasks, PauseIdleReaper:
 		return Policy{StartToClose: 30 * time.Second, Initial: time.Second, Max: 10 * time.Second, Attempts: 5}
 	}
 	// The store's activities are short and wait for a database that is down.

@@ -48,20 +48,20 @@ type WatchState struct {
 	Unknown   int       `json:"unknown,omitempty"` // observations in a row that learned nothing
 	Doubt     string    `json:"doubt,omitempty"`   // what the last of them could not make out
 	Finished  time.Time `json:"finished,omitzero"` // when a validator was done; its verdict may be on its way
-	Hinted    bool      `json:"hinted,omitempty"`  // somebody says that the agent has ended; see [Look]
+	Hinted    bool      `json:"hinted,omitempty"`  // somebody says that the agent has ended; see [CheckSignal]
 
 	Frozen time.Duration `json:"frozen,omitempty"` // by which the attempt may last longer; see [LoadedSandbox]
 }
 
-// Look is the payload of [SignalLook]: whoever sees that a sandbox or its agent has ended asks for a
+// CheckSignal is the payload of [SignalCheck]: whoever sees that a sandbox or its agent has ended asks for a
 // look at it, which is what decides.
-type Look struct {
+type CheckSignal struct {
 	SandboxID string `json:"sandbox_id"`
 }
 
-// Gone is the payload of [SignalGone]: its work is saved as far as it can be, and its provider has nothing of the sandbox any more.
+// SandboxDeletedSignal is the payload of [SignalSandboxDeleted]: its work is saved as far as it can be, and its provider has nothing of the sandbox any more.
 // A second look is still to come.
-type Gone struct {
+type SandboxDeletedSignal struct {
 	SandboxID string `json:"sandbox_id"`
 }
 
@@ -103,7 +103,7 @@ type LoadedTask struct {
 	Live    *LiveAttempt `json:"live,omitempty"`
 	// PublishOnly is true for the retry of a task whose publish failed, and whose work is on its branch or saved beside it.
 	PublishOnly bool `json:"publish_only,omitempty"`
-	// Saved says that [PromoteWork] can bring the work of the last attempt to its branch, if it is not there: to be published,
+	// Saved says that [PublishBranch] can bring the work of the last attempt to its branch, if it is not there: to be published,
 	// or where it was to be validated first and could not be handed in, to be judged.
 	Saved bool `json:"saved,omitempty"`
 	// Left are the sandboxes of earlier attempts whose cleanups will look again.
@@ -141,7 +141,7 @@ type LiveAttempt struct {
 	Validates bool   `json:"validates,omitempty"` // it judges the work of those before it, and does none
 }
 
-// Projection is the input of [Project]: what the task's row shall say from now on. It is
+// Projection is the input of [SaveTaskState]: what the task's row shall say from now on. It is
 // fenced by the caller's run and Ordinal; a stale one changes nothing.
 type Projection struct {
 	TaskID     string             `json:"task_id"`
@@ -171,7 +171,7 @@ type Projection struct {
 // AttemptEnd is how an attempt ended.
 type AttemptEnd struct {
 	Number  int               `json:"number"`
-	Outcome string            `json:"outcome"` // completed, failed, cancelled, replaced, revised, rejected, parked
+	Outcome string            `json:"outcome"` // completed, failed, cancelled, replaced, revised, rejected, suspended
 	Class   task.FailureClass `json:"class,omitempty"`
 	Reason  string            `json:"reason,omitempty"`
 	Idle    string            `json:"idle,omitempty"` // [IdleStuck] or [IdleTimeout] if the agent did nothing
@@ -192,7 +192,7 @@ type Settlement struct {
 	Reason    string       `json:"reason,omitempty"`
 }
 
-// Projected is the answer of [Project].
+// Projected is the answer of [SaveTaskState].
 type Projected struct {
 	// Fenced is true if another run, or a later projection, owns the task. The caller ends.
 	Fenced bool `json:"fenced,omitempty"`
@@ -209,8 +209,8 @@ type BeginAttemptInput struct {
 	FeedbackID string `json:"feedback_id,omitempty"` // stored text that the next agent is given
 }
 
-// BegunAttempt is the answer of [BeginAttempt].
-type BegunAttempt struct {
+// BeginAttemptResult is the answer of [BeginAttempt].
+type BeginAttemptResult struct {
 	LiveAttempt
 	// Wait is set when no host can take the sandbox now, or too many are unverified; ask again after it.
 	Wait   time.Duration `json:"wait,omitempty"`
@@ -237,15 +237,15 @@ const (
 	CommandReplace  = "replace"
 )
 
-// TakeCommandInput is the input of [TakeCommand].
-type TakeCommandInput struct {
+// LoadCommandInput is the input of [LoadCommand].
+type LoadCommandInput struct {
 	TaskID  string  `json:"task_id"`
 	Command Command `json:"command"`
 	Ordinal int64   `json:"ordinal"` // names the row of a command that came without an id
 }
 
-// TakenCommand is the answer of [TakeCommand].
-type TakenCommand struct {
+// LoadedCommand is the answer of [LoadCommand].
+type LoadedCommand struct {
 	ID      string `json:"id"`
 	Kind    string `json:"kind"`
 	Reason  string `json:"reason,omitempty"` // scrubbed, at most 200 characters
@@ -273,7 +273,7 @@ type Digest struct {
 	LastType  string           `json:"last_type,omitempty"`
 	// Milestones of the range, in order, all of them.
 	Milestones []Milestone `json:"milestones,omitempty"`
-	// VerdictDue says that a verdict of the sandbox is accepted and not settled; only ReadFacts tells.
+	// VerdictDue says that a verdict of the sandbox is accepted and not settled; only LoadEvents tells.
 	VerdictDue bool `json:"verdict_due,omitempty"`
 }
 
@@ -290,8 +290,8 @@ type Milestone struct {
 	EndReason  task.Reason       `json:"end_reason,omitzero"` // that the sandbox reported, without text
 }
 
-// ReadFactsInput asks for the digest of the events after After.
-type ReadFactsInput struct {
+// LoadEventsInput asks for the digest of the events after After.
+type LoadEventsInput struct {
 	SandboxID string `json:"sandbox_id"`
 	After     int64  `json:"after"`
 }
@@ -321,7 +321,7 @@ type SpawnedSandbox struct {
 	ProviderID string   `json:"provider_id,omitempty"`
 	Adopted    bool     `json:"adopted,omitempty"`
 	Isolation  []string `json:"isolation,omitempty"`
-	Tail       bool     `json:"tail,omitempty"` // its agent reaches nothing: see [TailWorkflow]
+	Tail       bool     `json:"tail,omitempty"` // its agent reaches nothing: see [PullRelayWorkflow]
 }
 
 // Questions that a fired timer asks.
@@ -330,29 +330,29 @@ const (
 	AskHeartbeat = "heartbeat"
 	AskNoWork    = "no_work"
 	AskIdle      = "idle"
-	AskEnded     = "ended" // asked for by a [Look]; says nothing of an agent that may live
+	AskEnded     = "ended" // asked for by a [CheckSignal]; says nothing of an agent that may live
 )
 
-// ObserveInput is the input of [Observe].
-type ObserveInput struct {
+// CheckAgentInput is the input of [CheckAgent].
+type CheckAgentInput struct {
 	SandboxRef
 	Question  string        `json:"question"`
 	Threshold time.Duration `json:"threshold"`
 	Tool      time.Duration `json:"tool"` // the longest that one tool call may take
 }
 
-// Answers of [Observe].
+// Answers of [CheckAgent].
 const (
-	SeenWorking = "working" // nothing is wrong; look again after Next
-	SeenIdle    = "idle"    // waits for messages longer than allowed
-	SeenStuck   = "stuck"   // beats without working
-	SeenSilent  = "silent"  // the provider has it, and it has said nothing for too long
-	SeenExited  = "exited"  // the agent's process has ended without saying so
-	SeenGone    = "gone"    // the provider says that it is gone
-	SeenUnknown = "unknown" // nothing can be said; ask again
+	ObservedWorking = "working" // nothing is wrong; look again after Next
+	ObservedIdle    = "idle"    // waits for messages longer than allowed
+	ObservedStuck   = "stuck"   // beats without working
+	ObservedSilent  = "silent"  // the provider has it, and it has said nothing for too long
+	ObservedExited  = "exited"  // the agent's process has ended without saying so
+	ObservedGone    = "gone"    // the provider says that it is gone
+	ObservedUnknown = "unknown" // nothing can be said; ask again
 )
 
-// Observation is the answer of [Observe].
+// Observation is the answer of [CheckAgent].
 type Observation struct {
 	Seen   string            `json:"seen"`
 	Class  task.FailureClass `json:"class,omitempty"`
@@ -369,12 +369,12 @@ type Collected struct {
 	Commits int    `json:"commits,omitempty"`
 }
 
-// PullInput is the input of [OpenPull].
+// PullInput is the input of [OpenPullRequest].
 type PullInput struct {
 	TaskID string `json:"task_id"`
 }
 
-// PullResult is the answer of [OpenPull]. No URL means that there was nothing to open.
+// PullResult is the answer of [OpenPullRequest]. No URL means that there was nothing to open.
 type PullResult struct {
 	Number int    `json:"number,omitempty"`
 	URL    string `json:"url,omitempty"`
@@ -386,7 +386,7 @@ type CleanupInput struct {
 	TaskID    string `json:"task_id,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
 	Reason    string `json:"reason,omitempty"`
-	// Tell is the workflow that [SignalGone] goes to, where the second look comes later than the first; empty: none.
+	// Tell is the workflow that [SignalSandboxDeleted] goes to, where the second look comes later than the first; empty: none.
 	Tell string `json:"tell,omitempty"`
 }
 
@@ -410,13 +410,13 @@ type LoadedSandbox struct {
 	Frozen time.Duration `json:"frozen,omitempty"`
 }
 
-// GoneAnswer is the answer of [VerifyGone].
-type GoneAnswer struct {
+// VerifyDeletedResult is the answer of [VerifyDeleted].
+type VerifyDeletedResult struct {
 	Gone bool `json:"gone"`
 }
 
-// Settling is the input of [SettleSandbox].
-type Settling struct {
+// RecordSandboxStateInput is the input of [RecordSandboxState].
+type RecordSandboxStateInput struct {
 	SandboxID string `json:"sandbox_id"`
 	Event     string `json:"event"` // deleting, gone, verified, lost, salvage_lost (unreachable: nothing could be saved)
 }

@@ -6,7 +6,7 @@ type ReaperTarget struct {
 	Queue    string `json:"queue"`
 }
 
-// Targets is the answer of [ReaperTargets].
+// Targets is the answer of [ListReaperTargets].
 type Targets struct {
 	Targets []ReaperTarget `json:"targets,omitempty"`
 }
@@ -16,12 +16,12 @@ type FindOrphansInput struct {
 	Provider string `json:"provider,omitempty"`
 }
 
-// Repaired is the answer of [RepairTasks].
+// Repaired is the answer of [ReconcileTasks].
 type Repaired struct {
 	Abandoned int `json:"abandoned"`
 }
 
-// Rest is the answer of [RestReaper].
+// Rest is the answer of [PauseIdleReaper].
 type Rest struct {
 	Paused bool `json:"paused"`
 }

@@ -3,9 +3,9 @@ package contract
 import "time"
 
 const (
-	// TailTurn is how long one [TailSandbox] carries before it answers.
+	// TailTurn is how long one [RelaySandbox] carries before it answers.
 	TailTurn = 4 * time.Minute
-	// TailTurns bounds the history of one run of a [TailWorkflow].
+	// TailTurns bounds the history of one run of a [PullRelayWorkflow].
 	TailTurns = 200
 )
 
@@ -21,19 +21,19 @@ func QueueTails(queue string) string {
 	return queue + "-tails"
 }
 
-// TailInput starts a [TailWorkflow].
+// TailInput starts a [PullRelayWorkflow].
 type TailInput struct {
 	SandboxRef
 	Queue string `json:"queue"` // task queue of the sandbox activities
 }
 
-// Tailed is the answer of [TailSandbox].
+// Tailed is the answer of [RelaySandbox].
 type Tailed struct {
 	// Over says why there is nothing more to carry; empty: the turn is over, and no more.
 	Over string `json:"over,omitempty"`
 }
 
-// TailResult is the result of a [TailWorkflow].
+// TailResult is the result of a [PullRelayWorkflow].
 type TailResult struct {
 	SandboxID string `json:"sandbox_id"`
 	Over      string `json:"over"`

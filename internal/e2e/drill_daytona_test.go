@@ -20,7 +20,7 @@ func openCloud(t *testing.T) ground {
 func cloudVictims() []victim {
 	all := []string{
 		contract.EnsureSandbox, contract.StartAgent, contract.StopAgent, contract.CollectWork, contract.Salvage,
-		contract.DeleteSandbox, contract.VerifyGone,
+		contract.DeleteSandbox, contract.VerifyDeleted,
 	}
 	return []victim{
 		fault("answers", all, standin.Fault{Switch: standin.LostAnswer, Times: 3}),
@@ -82,7 +82,7 @@ func (d *drill) isMet(b *bout, fault string, times int) bool {
 func daemonVictim() victim {
 	return victim{
 		name: "daemon", retries: true,
-		steps: []string{contract.StartAgent, contract.Project, contract.StopAgent, contract.CollectWork, contract.Salvage},
+		steps: []string{contract.StartAgent, contract.SaveTaskState, contract.StopAgent, contract.CollectWork, contract.Salvage},
 		strike: func(d *drill, b *bout) bool {
 			box := task.SandboxName(d.boxOf(b))
 			return d.hunt(b, func() bool {

@@ -19,8 +19,8 @@ import (
 // insideVictims are the process that holds a local sandbox together, or runs a command in it, and the agent's program.
 func insideVictims() []victim {
 	return []victim{
-		insideVictim("shim", []string{contract.StartAgent, contract.Project, contract.StopAgent, contract.CollectWork, contract.Salvage}, isShim),
-		insideVictim("agent", []string{contract.StartAgent, contract.Project, contract.StopAgent}, isAgent),
+		insideVictim("shim", []string{contract.StartAgent, contract.SaveTaskState, contract.StopAgent, contract.CollectWork, contract.Salvage}, isShim),
+		insideVictim("agent", []string{contract.StartAgent, contract.SaveTaskState, contract.StopAgent}, isAgent),
 	}
 }
 

@@ -101,7 +101,7 @@ func frozenVictim(long time.Duration, at []string, full bool) victim {
 // gitVictim is a git command of the worker.
 func gitVictim() victim {
 	return victim{
-		name: "git of the host", steps: []string{contract.EnsureBranch, contract.StartAgent, contract.CollectWork, contract.OpenPull},
+		name: "git of the host", steps: []string{contract.EnsureBranch, contract.StartAgent, contract.CollectWork, contract.OpenPullRequest},
 		strike: func(d *drill, b *bout) bool {
 			worker := d.procs["worker"].cmd.Process.Pid
 			return d.hunt(b, func() bool {

@@ -21,8 +21,8 @@ import (
 func steps() []string {
 	return []string{
 		contract.LoadTask, contract.EnsureBranch, contract.BeginAttempt, contract.EnsureSandbox, contract.StartAgent,
-		contract.Project, contract.StopAgent, contract.CollectWork, contract.OpenPull,
-		contract.LoadSandbox, contract.Salvage, contract.DeleteSandbox, contract.VerifyGone, contract.SettleSandbox,
+		contract.SaveTaskState, contract.StopAgent, contract.CollectWork, contract.OpenPullRequest,
+		contract.LoadSandbox, contract.Salvage, contract.DeleteSandbox, contract.VerifyDeleted, contract.RecordSandboxState,
 	}
 }
 

@@ -236,7 +236,7 @@ func TestOneTraceFromRequestToActivity(t *testing.T) {
 	r.stop("api")
 
 	id := c.traceOf("POST /api/v1/tasks", "StartWorkflow:TaskWorkflow", "RunWorkflow:TaskWorkflow", "RunActivity:EnsureSandbox",
-		"RunActivity:OpenPull", "StartChildWorkflow:SandboxCleanupWorkflow", "RunWorkflow:SandboxCleanupWorkflow", "RunActivity:VerifyGone")
+		"RunActivity:OpenPullRequest", "StartChildWorkflow:SandboxCleanupWorkflow", "RunWorkflow:SandboxCleanupWorkflow", "RunActivity:VerifyDeleted")
 	require.NotEmpty(t, id, "%v", c.traces())
 	require.Empty(t, c.orphans(id), "every span hangs below another one of the trace")
 	names := c.traces()[id]

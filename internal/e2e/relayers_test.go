@@ -161,7 +161,7 @@ func (r *rig) projected(taskID string) map[string]int {
 		e, err := events.Next()
 		require.NoError(r.t, err)
 		a := e.GetActivityTaskScheduledEventAttributes()
-		if a.GetActivityType().GetName() != contract.Project {
+		if a.GetActivityType().GetName() != contract.SaveTaskState {
 			continue
 		}
 		var p contract.Projection

@@ -32,8 +32,8 @@ func DefaultLadder() task.Ladder {
 
 // Store is the part of the store that the guardian needs.
 type Store interface {
-	BeginCycle(ctx context.Context, id string, stale time.Duration) ([]string, error)
-	EndCycle(ctx context.Context, c task.GuardianCycle, keep time.Duration) error
+	BeginGuardianCycle(ctx context.Context, id string, stale time.Duration) ([]string, error)
+	EndGuardianCycle(ctx context.Context, c task.GuardianCycle, keep time.Duration) error
 	Watched(ctx context.Context, q task.WatchQuery) ([]task.Watched, error)
 	WatchedEvents(ctx context.Context, of []task.Watched, newest int) (map[string][]task.Event, error)
 	// SaveJudgement stores a judgement once for its cycle and sandbox, and with it the step that plan answers.
@@ -84,13 +84,13 @@ func New(cfg Config, deps Deps) *Guardian {
 
 // Begin notes that a cycle begins and answers the ids of the active sandboxes.
 func (g *Guardian) Begin(ctx context.Context, cycleID string) ([]string, error) {
-	return g.deps.Store.BeginCycle(ctx, cycleID, g.cfg.Stale)
+	return g.deps.Store.BeginGuardianCycle(ctx, cycleID, g.cfg.Stale)
 }
 
 // End notes what a cycle came to.
 func (g *Guardian) End(ctx context.Context, r contract.CycleReport) error {
 	g.models.forget(r.ID)
-	return g.deps.Store.EndCycle(ctx, task.GuardianCycle{
+	return g.deps.Store.EndGuardianCycle(ctx, task.GuardianCycle{
 		ID: r.ID, Active: r.Active, Judged: r.Judged, Standing: r.Standing, Failed: r.Failed, Acted: r.Acted,
 	}, g.cfg.Keep)
 }

@@ -228,7 +228,7 @@ func TestAReplacementTellsTheNextAttemptWhy(t *testing.T) {
 	var id, taskID string
 	require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT id::text, task_id::text FROM commands WHERE kind = 'replace' AND sender = 'guardian'`).Scan(&id, &taskID))
 	for range 2 { // it will be taken twice
-		taken, err := w.store.TakeCommand(t.Context(), contract.TakeCommandInput{TaskID: taskID, Command: contract.Command{ID: id, Kind: contract.CommandReplace}}, "r")
+		taken, err := w.store.LoadCommand(t.Context(), contract.LoadCommandInput{TaskID: taskID, Command: contract.Command{ID: id, Kind: contract.CommandReplace}}, "r")
 		require.NoError(t, err)
 		require.False(t, taken.Settled)
 		require.Equal(t, box, taken.SandboxID)

@@ -107,7 +107,7 @@ func try(ctx context.Context, g *guardian.Guardian, id string) (contract.Judged,
 	if err != nil || len(ids) == 0 {
 		return contract.Judged{}, err
 	}
-	return g.Judge(ctx, contract.Stretch{CycleID: id, Upto: ids[len(ids)-1], Count: len(ids)}, contract.Judged{}, func(contract.Judged) {})
+	return g.Judge(ctx, contract.SandboxRange{CycleID: id, Upto: ids[len(ids)-1], Count: len(ids)}, contract.Judged{}, func(contract.Judged) {})
 }
 
 // pass lets time go by for all that was decided so far.

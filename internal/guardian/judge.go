@@ -21,7 +21,7 @@ const pageOf = 25
 
 // Judge judges the sandboxes of a stretch behind from, each once in a cycle, and carries out what
 // is planned for them. note is told how far it is.
-func (g *Guardian) Judge(ctx context.Context, s contract.Stretch, from contract.Judged, note func(contract.Judged)) (contract.Judged, error) {
+func (g *Guardian) Judge(ctx context.Context, s contract.SandboxRange, from contract.Judged, note func(contract.Judged)) (contract.Judged, error) {
 	sum, after := from, cmp.Or(from.Upto, s.After)
 	for {
 		page, err := g.deps.Store.Watched(ctx, task.WatchQuery{CycleID: s.CycleID, After: after, Upto: s.Upto, Limit: pageOf})

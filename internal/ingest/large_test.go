@@ -99,7 +99,7 @@ func TestACompletionOfAMebibyteReachesTheDigest(t *testing.T) {
 	listed, whole := b.report(i, box, task.EventAgentCompleted, data(t, map[string]any{"success": false, "final_output": output, "stop_reason": "gave_up"}))
 	require.Equal(t, []string{"final_output"}, listed.Omitted)
 	require.Contains(t, string(whole.Data), output)
-	digest, err := b.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: box})
+	digest, err := b.store.LoadEvents(t.Context(), contract.LoadEventsInput{SandboxID: box})
 	require.NoError(t, err)
 	require.Len(t, digest.Milestones, 1)
 	require.Equal(t, "gave_up", digest.Milestones[0].StopReason)

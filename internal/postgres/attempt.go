@@ -34,12 +34,12 @@ type beginning struct {
 // BeginAttempt writes the intent of a new sandbox: attempt, ledger row, host. The same run
 // and ordinal get the same attempt. It answers Wait where there is no room now or the sandbox of an earlier attempt is not gone, Fenced if
 // another run writes the task, and is [task.CodeConflict], which nobody tries again, after [task.MaxAttempts] attempts.
-func (s *Store) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput, runID string) (contract.BegunAttempt, error) {
+func (s *Store) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput, runID string) (contract.BeginAttemptResult, error) {
 	installation, err := s.Installation(ctx)
 	if err != nil {
-		return contract.BegunAttempt{}, err
+		return contract.BeginAttemptResult{}, err
 	}
-	var out contract.BegunAttempt
+	var out contract.BeginAttemptResult
 	var b beginning
 	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
 		b = beginning{q: q, cfg: s.cfg, in: in, runID: runID}
@@ -52,34 +52,34 @@ func (s *Store) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput,
 	return out, translate("begin an attempt of task "+in.TaskID, err)
 }
 
-func (b *beginning) begin(ctx context.Context, installation string) (contract.BegunAttempt, error) {
+func (b *beginning) begin(ctx context.Context, installation string) (contract.BeginAttemptResult, error) {
 	found, err := b.q.TaskForUpdate(ctx, b.in.TaskID)
 	if err != nil {
-		return contract.BegunAttempt{}, err
+		return contract.BeginAttemptResult{}, err
 	}
 	b.row = found.Task
 	if b.row.RunID != b.runID {
-		return contract.BegunAttempt{Fenced: true}, nil
+		return contract.BeginAttemptResult{Fenced: true}, nil
 	}
 	known, err := b.q.AttemptOf(ctx, db.AttemptOfParams{TaskID: b.row.ID, RunID: b.runID, Ordinal: b.in.Ordinal})
 	if err == nil {
-		return contract.BegunAttempt{LiveAttempt: *liveAttempt(known.Attempt, known.Sandbox)}, nil
+		return contract.BeginAttemptResult{LiveAttempt: *liveAttempt(known.Attempt, known.Sandbox)}, nil
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return contract.BegunAttempt{}, err
+		return contract.BeginAttemptResult{}, err
 	}
 	if b.row.AttemptCount >= task.MaxAttempts {
-		return contract.BegunAttempt{}, task.Errorf(task.CodeConflict,
+		return contract.BeginAttemptResult{}, task.Errorf(task.CodeConflict,
 			"The task has had %d attempts, those of validators among them; that is the limit. Its branch is kept. Next: omoi run makes another task", task.MaxAttempts)
 	}
 	if err := b.endOthers(ctx); err != nil {
-		return contract.BegunAttempt{}, err
+		return contract.BeginAttemptResult{}, err
 	}
 	return b.place(ctx, installation)
 }
 
 // place finds room for a sandbox and writes the intent.
-func (b *beginning) place(ctx context.Context, installation string) (contract.BegunAttempt, error) {
+func (b *beginning) place(ctx context.Context, installation string) (contract.BeginAttemptResult, error) {
 	for _, mayWait := range []func(context.Context) (task.Reason, error){b.earlier, b.tooManyUnverified} {
 		if reason, err := mayWait(ctx); err != nil || reason.Code != "" {
 			return b.wait(ctx, reason, err)
@@ -94,21 +94,21 @@ func (b *beginning) place(ctx context.Context, installation string) (contract.Be
 		Attempt: new(b.row.AttemptCount + 1), Provider: b.row.Provider, HostID: idOr(host),
 	}
 	if err := b.write(ctx, box, installation); err != nil {
-		return contract.BegunAttempt{}, err
+		return contract.BeginAttemptResult{}, err
 	}
 	b.wrote = true
-	return contract.BegunAttempt{LiveAttempt: contract.LiveAttempt{
+	return contract.BeginAttemptResult{LiveAttempt: contract.LiveAttempt{
 		Number: int(*box.Attempt), SandboxID: box.ID, Provider: box.Provider, Queue: queueOf(box.Provider, host),
 		Validates: b.in.Kind == task.KindValidation,
 	}}, nil
 }
 
 // wait writes down why there is no room now.
-func (b *beginning) wait(ctx context.Context, reason task.Reason, err error) (contract.BegunAttempt, error) {
+func (b *beginning) wait(ctx context.Context, reason task.Reason, err error) (contract.BeginAttemptResult, error) {
 	if err == nil {
 		err = b.q.WaitFor(ctx, reason.Stored(), b.row.ID)
 	}
-	return contract.BegunAttempt{Wait: waitForRoom, Reason: string(reason.Code)}, err
+	return contract.BeginAttemptResult{Wait: waitForRoom, Reason: string(reason.Code)}, err
 }
 
 func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, installation string) error {

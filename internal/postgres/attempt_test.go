@@ -29,7 +29,7 @@ func TestBeginAttemptWritesTheIntentOnce(t *testing.T) {
 	require.NotEqual(t, first.SandboxID, second.SandboxID)
 	require.Equal(t, "2", w.row(a.id, "attempt_count"))
 
-	row, err := w.store.Sandbox(t.Context(), first.SandboxID)
+	row, err := w.store.LedgerSandbox(t.Context(), first.SandboxID)
 	require.NoError(t, err)
 	require.Equal(t, task.SandboxIntended, row.State)
 	require.Equal(t, a.id, row.TaskID)
@@ -115,7 +115,7 @@ func TestLocalSandboxesGoToAHostWithRoom(t *testing.T) {
 	w.hostSeen("two", []string{"local"}, 4)
 	require.Equal(t, contract.QueueHost("two"), w.begin(a, 2).Queue)
 	for _, event := range []string{"deleting", "gone", "verified"} {
-		require.NoError(t, w.store.SettleSandbox(ctx, contract.Settling{SandboxID: live.SandboxID, Event: event}))
+		require.NoError(t, w.store.RecordSandboxState(ctx, contract.RecordSandboxStateInput{SandboxID: live.SandboxID, Event: event}))
 	}
 	require.Equal(t, contract.QueueHost("one"), w.begin(a, 3).Queue, "room comes back when the sandbox is gone")
 }

@@ -128,7 +128,7 @@ func (s *Store) setBudget(
 			return err
 		}
 		asked = append(asked, ids...)
-		_, err = q.RunGate(ctx, organizationID)
+		_, err = q.AdmitTasks(ctx, organizationID)
 		return err
 	})
 	return asked, err

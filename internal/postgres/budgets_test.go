@@ -41,7 +41,7 @@ func (w world) park(a asked, live contract.LiveAttempt, ordinal int64) {
 	w.t.Helper()
 	w.write(a, contract.Projection{
 		Ordinal: ordinal, Status: task.StatusPending, Blocked: task.BlockedBudget, Class: task.ClassBudget, ReleaseSlot: true,
-		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassBudget},
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "suspended", Class: task.ClassBudget},
 	})
 	w.exec(`UPDATE commands SET state = 'carried_out' WHERE task_id = $1 AND kind = 'budget'`, a.id)
 }
@@ -286,7 +286,7 @@ func TestWhatAnAgentSaysAfterItsAttemptCounts(t *testing.T) {
 	w.spends(live.SandboxID, 1, 10)
 	w.park(a, live, 4)
 	w.spends(live.SandboxID, 3, 10)
-	require.NoError(t, w.store.SettleSandbox(t.Context(), contract.Settling{SandboxID: live.SandboxID, Event: "gone"}))
+	require.NoError(t, w.store.RecordSandboxState(t.Context(), contract.RecordSandboxStateInput{SandboxID: live.SandboxID, Event: "gone"}))
 	out, err := postgres.New(w.pool, postgres.Config{}).TaskBudget(t.Context(), w.org, a.id)
 	require.NoError(t, err)
 	require.InDelta(t, 3, *out.Used.USD, 0.001)

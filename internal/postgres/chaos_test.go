@@ -22,7 +22,7 @@ func TestNothingDeadlocks(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	check, pool := pgtest.Connect(t, url), pgtest.Connect(t, url)
-	w := world{t: t, pool: pool, store: postgres.New(pool, postgres.Config{}).Life(), org: task.NewID()}
+	w := world{t: t, pool: pool, store: postgres.New(pool, postgres.Config{}), org: task.NewID()}
 	w.exec(`INSERT INTO organizations (id, name, max_slots) VALUES ($1, 'org', 4)`, w.org)
 	tasks := w.chain(w.project(3), w.project(2), 24)
 	const workers, rounds = 6, 40
@@ -82,7 +82,7 @@ func (w world) disturb(r *rand.Rand, a asked) error {
 	case 0, 1:
 		_, err = w.store.LoadTask(ctx, a.ref(), run)
 	case 2, 3:
-		_, err = w.store.Project(ctx, p, run, func(context.Context) (bool, error) { return true, nil })
+		_, err = w.store.SaveTaskState(ctx, p, run, func(context.Context) (bool, error) { return true, nil })
 	case 4:
 		_, err = w.store.BeginAttempt(ctx, contract.BeginAttemptInput{TaskID: a.id, Ordinal: p.Ordinal, Kind: "first"}, run)
 	case 5:

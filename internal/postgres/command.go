@@ -19,12 +19,12 @@ import (
 // senderCLI is the sender of a command that came as a bare signal.
 const senderCLI = "temporal cli"
 
-// TakeCommand reads what was asked. A command without an id came from the temporal CLI: it
+// LoadCommand reads what was asked. A command without an id came from the temporal CLI: it
 // gets a row, the same for the same run, ordinal and kind. One that is settled, or that the
 // store does not know, is answered as settled. The feedback of a failed verdict, or of a
 // replacement, is stored and named.
-func (s *Store) TakeCommand(ctx context.Context, in contract.TakeCommandInput, runID string) (contract.TakenCommand, error) {
-	var out contract.TakenCommand
+func (s *Store) LoadCommand(ctx context.Context, in contract.LoadCommandInput, runID string) (contract.LoadedCommand, error) {
+	var out contract.LoadedCommand
 	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
 		out, err = takeCommand(ctx, q, in, runID)
 		return err
@@ -32,15 +32,15 @@ func (s *Store) TakeCommand(ctx context.Context, in contract.TakeCommandInput, r
 	return out, translate("take a command of task "+in.TaskID, err)
 }
 
-func takeCommand(ctx context.Context, q *db.Queries, in contract.TakeCommandInput, runID string) (contract.TakenCommand, error) {
-	unknown := contract.TakenCommand{ID: in.Command.ID, Kind: in.Command.Kind, Settled: true}
+func takeCommand(ctx context.Context, q *db.Queries, in contract.LoadCommandInput, runID string) (contract.LoadedCommand, error) {
+	unknown := contract.LoadedCommand{ID: in.Command.ID, Kind: in.Command.Kind, Settled: true}
 	if in.Command.ID == "" {
 		if !takeable(in.Command.Kind) {
 			return unknown, nil
 		}
 		in.Command.ID = derivedID("command", in.TaskID, runID, strconv.FormatInt(in.Ordinal, 10), in.Command.Kind)
 		if err := addCommand(ctx, q, in); err != nil {
-			return contract.TakenCommand{}, err
+			return contract.LoadedCommand{}, err
 		}
 	}
 	if !isID(in.Command.ID) {
@@ -51,7 +51,7 @@ func takeCommand(ctx context.Context, q *db.Queries, in contract.TakeCommandInpu
 		return unknown, nil
 	}
 	if err != nil {
-		return contract.TakenCommand{}, err
+		return contract.LoadedCommand{}, err
 	}
 	return readCommand(ctx, q, row)
 }
@@ -64,7 +64,7 @@ func takeable(kind string) bool {
 	}, kind)
 }
 
-func addCommand(ctx context.Context, q *db.Queries, in contract.TakeCommandInput) error {
+func addCommand(ctx context.Context, q *db.Queries, in contract.LoadCommandInput) error {
 	args, err := json.Marshal(map[string]string{"reason": storable(in.Command.Reason)})
 	if err != nil {
 		return err
@@ -74,9 +74,9 @@ func addCommand(ctx context.Context, q *db.Queries, in contract.TakeCommandInput
 	})
 }
 
-func readCommand(ctx context.Context, q *db.Queries, row db.Command) (contract.TakenCommand, error) {
+func readCommand(ctx context.Context, q *db.Queries, row db.Command) (contract.LoadedCommand, error) {
 	args := readObject(row.Args)
-	out := contract.TakenCommand{
+	out := contract.LoadedCommand{
 		ID: row.ID, Kind: row.Kind, Reason: reasonOf(row.Kind, args), OK: saysOK(row),
 		Settled: task.Receipt(row.State) != task.ReceiptAccepted, FeedbackID: args.text("feedback_id"),
 	}

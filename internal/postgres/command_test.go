@@ -10,9 +10,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func (w world) take(a asked, c contract.Command, ordinal int64) contract.TakenCommand {
+func (w world) take(a asked, c contract.Command, ordinal int64) contract.LoadedCommand {
 	w.t.Helper()
-	taken, err := w.store.TakeCommand(w.t.Context(), contract.TakeCommandInput{TaskID: a.id, Command: c, Ordinal: ordinal}, a.run)
+	taken, err := w.store.LoadCommand(w.t.Context(), contract.LoadCommandInput{TaskID: a.id, Command: c, Ordinal: ordinal}, a.run)
 	require.NoError(w.t, err)
 	return taken
 }
@@ -21,7 +21,7 @@ func TestTakeCommandReadsWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
-	for args, want := range map[string]contract.TakenCommand{
+	for args, want := range map[string]contract.LoadedCommand{
 		`{"reason": "no need"}`:           {Kind: contract.CommandCancel, Reason: "no need"},
 		`{"success": true, "result": {}}`: {Kind: contract.CommandComplete, OK: true},
 		`{}`:                              {Kind: contract.CommandComplete, OK: true},
@@ -67,7 +67,7 @@ func TestACommandFromTheTemporalCLIGetsARow(t *testing.T) {
 	a := w.task(w.project(5), "")
 	c := contract.Command{Kind: contract.CommandCancel, Reason: "by hand"}
 	taken := w.take(a, c, 7)
-	require.Equal(t, contract.TakenCommand{ID: taken.ID, Kind: contract.CommandCancel, Reason: "by hand"}, taken)
+	require.Equal(t, contract.LoadedCommand{ID: taken.ID, Kind: contract.CommandCancel, Reason: "by hand"}, taken)
 	require.Equal(t, taken, w.take(a, c, 7), "the same run and ordinal is the same command")
 	require.NotEqual(t, taken.ID, w.take(a, c, 8).ID)
 	require.Equal(t, "temporal cli", one[string](t, w.pool, `SELECT sender FROM commands WHERE id = $1 AND sent_at IS NOT NULL`, taken.ID))

@@ -101,8 +101,8 @@ func tellConducted(ctx context.Context, q *db.Queries, a task.ConductorAnalysis)
 	})
 }
 
-// EndConducting notes that a cycle of the conductor came to its end, and forgets what is older than keep.
-func (s *Store) EndConducting(ctx context.Context, keep time.Duration) error {
+// EndConductorCycle notes that a cycle of the conductor came to its end, and forgets what is older than keep.
+func (s *Store) EndConductorCycle(ctx context.Context, keep time.Duration) error {
 	if err := s.q.ConductorRan(ctx); err != nil {
 		return translate("note a cycle of the conductor", err)
 	}

@@ -145,7 +145,7 @@ func TestReadFactsIsTheDigestOfWhatIsStored(t *testing.T) {
 		w.event(live.SandboxID, e[0], e[1])
 	}
 	read := func(after int64) contract.Digest {
-		d, err := w.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: live.SandboxID, After: after})
+		d, err := w.store.LoadEvents(t.Context(), contract.LoadEventsInput{SandboxID: live.SandboxID, After: after})
 		require.NoError(t, err)
 		return d
 	}
@@ -163,7 +163,7 @@ func TestReadFactsIsTheDigestOfWhatIsStored(t *testing.T) {
 	require.Equal(t, rest, read(2), "as the relay left them")
 	require.Equal(t, int64(4), read(4).To)
 	require.Empty(t, read(4).Milestones)
-	_, err = w.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: "nobody"})
+	_, err = w.store.LoadEvents(t.Context(), contract.LoadEventsInput{SandboxID: "nobody"})
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
 

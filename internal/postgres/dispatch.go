@@ -43,7 +43,7 @@ func (s *Store) switchProject(ctx context.Context, p task.Pause, paused bool, as
 			return err
 		}
 		asked = append(asked, ids...)
-		_, err = q.RunGate(ctx, p.OrganizationID)
+		_, err = q.AdmitTasks(ctx, p.OrganizationID)
 		return err
 	})
 	return projectOf(row), asked, missing(translate("pause or resume project "+p.ProjectID, err), "There is no project %s.", p.ProjectID)

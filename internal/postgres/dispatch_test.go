@@ -144,7 +144,7 @@ func (w world) meetsLimit(a asked, live contract.LiveAttempt, ordinal int64, res
 	w.event(live.SandboxID, "agent.error", fmt.Sprintf(`{"failure_class": "provider_limit", "reset_at": %d}`, time.Now().Add(resets).Unix()))
 	w.write(a, contract.Projection{
 		Ordinal: ordinal, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Class: task.ClassProviderLimit, ReleaseSlot: true,
-		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassProviderLimit},
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "suspended", Class: task.ClassProviderLimit},
 	})
 }
 
@@ -292,7 +292,7 @@ func TestAResetThatIsTooFarAwayIsNotBelieved(t *testing.T) {
 	w.event(live.SandboxID, "agent.error", `{"failure_class": "provider_limit", "reset_at": "9999-01-01T00:00:00Z"}`)
 	w.write(a, contract.Projection{
 		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Class: task.ClassProviderLimit, ReleaseSlot: true,
-		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassProviderLimit},
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "suspended", Class: task.ClassProviderLimit},
 	})
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM credential_sleeps WHERE until < now() + interval '1 day'`))
 }
@@ -324,7 +324,7 @@ func TestALimitOfTheGitHostPutsNoCredentialToSleep(t *testing.T) {
 	w.write(a, contract.Projection{
 		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Class: task.ClassProviderLimit, ReleaseSlot: true,
 		Reason: "GitHub's rate limit is reached.",
-		Ended:  &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassProviderLimit},
+		Ended:  &contract.AttemptEnd{Number: live.Number, Outcome: "suspended", Class: task.ClassProviderLimit},
 	})
 	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_sleeps`))
 	require.Equal(t, "GitHub's rate limit is reached.", w.row(a.id, "error_message"), "why it waits")
@@ -366,11 +366,11 @@ func TestStoppingAProjectParksWhatIsAtWorkAndResumingLetsItGoOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, again, "each is asked once")
 	pause := one[string](t, w.pool, `SELECT id::text FROM commands WHERE task_id = $1 AND kind = 'pause'`, a.id)
-	require.Equal(t, contract.TakenCommand{ID: pause, Kind: contract.CommandPause, Reason: "a flood"}, w.take(a, contract.Command{ID: pause}, 1))
+	require.Equal(t, contract.LoadedCommand{ID: pause, Kind: contract.CommandPause, Reason: "a flood"}, w.take(a, contract.Command{ID: pause}, 1))
 
 	parked := contract.Projection{
 		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedPaused, ReleaseSlot: true,
-		Ended:  &contract.AttemptEnd{Number: live.Number, Outcome: "parked"},
+		Ended:  &contract.AttemptEnd{Number: live.Number, Outcome: "suspended"},
 		Settle: []contract.Settlement{{CommandID: pause, Receipt: task.ReceiptCarriedOut}},
 	}
 	w.write(a, parked)

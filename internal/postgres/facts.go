@@ -14,9 +14,9 @@ import (
 // maxFacts is how many events one digest is made of at most; what follows is another gap.
 const maxFacts = 5000
 
-// ReadFacts is the digest of the events of a sandbox after in.After, as the relay would send
+// LoadEvents is the digest of the events of a sandbox after in.After, as the relay would send
 // it. The texts of errors are stored first.
-func (s *Store) ReadFacts(ctx context.Context, in contract.ReadFactsInput) (contract.Digest, error) {
+func (s *Store) LoadEvents(ctx context.Context, in contract.LoadEventsInput) (contract.Digest, error) {
 	built, taskID, err := s.buildFacts(ctx, in)
 	if err != nil {
 		return contract.Digest{}, translate("read events of sandbox "+in.SandboxID, err)
@@ -28,7 +28,7 @@ func (s *Store) ReadFacts(ctx context.Context, in contract.ReadFactsInput) (cont
 	return built.Digest, s.SaveErrors(ctx, taskID, built.Errors)
 }
 
-func (s *Store) buildFacts(ctx context.Context, in contract.ReadFactsInput) (BuiltDigest, string, error) {
+func (s *Store) buildFacts(ctx context.Context, in contract.LoadEventsInput) (BuiltDigest, string, error) {
 	box, err := s.q.FactsHead(ctx, in.SandboxID)
 	if err != nil {
 		return BuiltDigest{}, "", err
@@ -52,7 +52,7 @@ func (s *Store) buildFacts(ctx context.Context, in contract.ReadFactsInput) (Bui
 
 // countBefore counts by type what the digest does not look at: as the relayer left it, if it
 // stands right there.
-func (s *Store) countBefore(ctx context.Context, in contract.ReadFactsInput, box db.FactsHeadRow) (map[string]int64, error) {
+func (s *Store) countBefore(ctx context.Context, in contract.LoadEventsInput, box db.FactsHeadRow) (map[string]int64, error) {
 	types := make(map[string]int64)
 	if in.After == box.Relayed {
 		if err := json.Unmarshal(box.Counters, &types); err != nil {

@@ -215,7 +215,7 @@ func (s *Store) Grant(ctx context.Context) error {
 		return translate("list organizations", err)
 	}
 	for _, id := range ids {
-		if _, err := s.q.RunGate(ctx, id); err != nil {
+		if _, err := s.q.AdmitTasks(ctx, id); err != nil {
 			return translate("run the gate of organization "+id, err)
 		}
 	}

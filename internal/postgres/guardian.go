@@ -14,11 +14,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// BeginCycle notes that a cycle of the guardian has begun, and answers the ids of the active
+// BeginGuardianCycle notes that a cycle of the guardian has begun, and answers the ids of the active
 // sandboxes in their order. Interventions that a dead cycle left behind expire after stale: who is
 // told late is told the wrong thing.
-func (s *Store) BeginCycle(ctx context.Context, id string, stale time.Duration) ([]string, error) {
-	if _, err := s.q.BeginCycle(ctx, id); err != nil {
+func (s *Store) BeginGuardianCycle(ctx context.Context, id string, stale time.Duration) ([]string, error) {
+	if _, err := s.q.BeginGuardianCycle(ctx, id); err != nil {
 		return nil, translate("begin cycle "+id, err)
 	}
 	if _, err := s.q.ExpireInterventions(ctx, stale); err != nil {
@@ -28,9 +28,9 @@ func (s *Store) BeginCycle(ctx context.Context, id string, stale time.Duration) 
 	return ids, translate("list active sandboxes", err)
 }
 
-// EndCycle notes how a cycle ended, and forgets what is older than keep.
-func (s *Store) EndCycle(ctx context.Context, c task.GuardianCycle, keep time.Duration) error {
-	err := s.q.EndCycle(ctx, db.EndCycleParams{
+// EndGuardianCycle notes how a cycle ended, and forgets what is older than keep.
+func (s *Store) EndGuardianCycle(ctx context.Context, c task.GuardianCycle, keep time.Duration) error {
+	err := s.q.EndGuardianCycle(ctx, db.EndCycleParams{
 		ID: c.ID, Active: int32(c.Active), Judged: int32(c.Judged), Standing: int32(c.Standing), //nolint:gosec // G115: counts of sandboxes
 		Failed: int32(c.Failed), Acted: int32(c.Acted), //nolint:gosec // G115: likewise
 	})

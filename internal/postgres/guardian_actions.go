@@ -121,7 +121,7 @@ func (s *Store) OverridePriority(ctx context.Context, call task.GuardianCall, ta
 func setPriority(ctx context.Context, q *db.Queries, row db.Task, priority string) error {
 	_, err := q.PatchTask(ctx, db.PatchTaskParams{OrganizationID: row.OrganizationID, ID: row.ID, Priority: &priority})
 	if err == nil && row.QueuedAt != nil {
-		_, err = q.RunGate(ctx, row.OrganizationID)
+		_, err = q.AdmitTasks(ctx, row.OrganizationID)
 	}
 	return err
 }
@@ -195,7 +195,7 @@ func moveSlots(ctx context.Context, q *db.Queries, sides [2]db.Project, n int) e
 			return err
 		}
 	}
-	_, err := q.RunGate(ctx, sides[0].OrganizationID)
+	_, err := q.AdmitTasks(ctx, sides[0].OrganizationID)
 	return err
 }
 

@@ -38,7 +38,7 @@ func exec(tb testing.TB, pool *pgxpool.Pool, statement string, args ...any) {
 type world struct {
 	t     testing.TB
 	pool  *pgxpool.Pool
-	store postgres.Life
+	store *postgres.Store
 	org   string
 }
 
@@ -47,7 +47,7 @@ func newWorld(tb testing.TB, cfg postgres.Config) world {
 	// else attempts would wait for sandboxes that nobody cleans up
 	cfg.Settings.CleanupWait = cmp.Or(cfg.Settings.CleanupWait, time.Nanosecond)
 	pool := pgtest.New(tb)
-	w := world{t: tb, pool: pool, store: postgres.New(pool, cfg).Life(), org: task.NewID()}
+	w := world{t: tb, pool: pool, store: postgres.New(pool, cfg), org: task.NewID()}
 	w.exec(`INSERT INTO organizations (id, name) VALUES ($1, 'org')`, w.org)
 	return w
 }
@@ -150,7 +150,7 @@ func (w world) writeAs(a asked, p contract.Projection, runID string, current boo
 	if p.FirstRunID == "" {
 		p.FirstRunID = a.run
 	}
-	return w.store.Project(w.t.Context(), p, runID, func(context.Context) (bool, error) { return current, nil })
+	return w.store.SaveTaskState(w.t.Context(), p, runID, func(context.Context) (bool, error) { return current, nil })
 }
 
 // running brings a task to where its agent works.

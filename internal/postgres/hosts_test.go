@@ -127,7 +127,7 @@ func TestALiveAttemptOnALostHostIsToldOnce(t *testing.T) {
 	for range 2 {
 		w.loseHost("host")
 	}
-	digest, err := w.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: live.SandboxID})
+	digest, err := w.store.LoadEvents(t.Context(), contract.LoadEventsInput{SandboxID: live.SandboxID})
 	require.NoError(t, err)
 	require.Len(t, digest.Milestones, 1)
 	require.Equal(t, task.EventAgentFailed, digest.Milestones[0].Type)

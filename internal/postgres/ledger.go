@@ -100,9 +100,9 @@ func (s *Store) AgentStarted(ctx context.Context, sandboxID string) error {
 	return translate("note that the agent in "+sandboxID+" started", oneRow(s.q.AgentStarted(ctx, sandboxID)))
 }
 
-// SettleSandbox moves the row towards its end and never back. What is no machine of ours is
+// RecordSandboxState moves the row towards its end and never back. What is no machine of ours is
 // never verified.
-func (s *Store) SettleSandbox(ctx context.Context, in contract.Settling) error {
+func (s *Store) RecordSandboxState(ctx context.Context, in contract.RecordSandboxStateInput) error {
 	steps := map[string]func(context.Context, string) (int64, error){
 		"deleting": s.q.SandboxDeleting, "gone": s.q.SandboxGone, "verified": s.q.SandboxVerified,
 		"lost": s.q.SandboxLost, "salvage_lost": s.q.SalvageLost, "read": s.q.SpoolRead, "unsent": s.q.SpoolUnsent,

@@ -23,12 +23,12 @@ func (w world) box(provider string) (asked, string) {
 
 func (w world) settle(sandboxID, event string) {
 	w.t.Helper()
-	require.NoError(w.t, w.store.SettleSandbox(w.t.Context(), contract.Settling{SandboxID: sandboxID, Event: event}))
+	require.NoError(w.t, w.store.RecordSandboxState(w.t.Context(), contract.RecordSandboxStateInput{SandboxID: sandboxID, Event: event}))
 }
 
 func (w world) ledger(sandboxID string) task.Sandbox {
 	w.t.Helper()
-	row, err := w.store.Sandbox(w.t.Context(), sandboxID)
+	row, err := w.store.LedgerSandbox(w.t.Context(), sandboxID)
 	require.NoError(w.t, err)
 	return row
 }
@@ -87,16 +87,16 @@ func TestTheLedgerOfNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
-	_, err := w.store.Sandbox(ctx, "nobody")
+	_, err := w.store.LedgerSandbox(ctx, "nobody")
 	for _, err := range []error{
 		err, w.store.SandboxCreating(ctx, "nobody", ""), w.store.SandboxRunning(ctx, "nobody", sandbox.Sandbox{}),
 		w.store.AgentStarted(ctx, "nobody"), w.store.SaveSalvage(ctx, "nobody", task.Salvage{}),
-		w.store.SettleSandbox(ctx, contract.Settling{SandboxID: "nobody", Event: "gone"}),
+		w.store.RecordSandboxState(ctx, contract.RecordSandboxStateInput{SandboxID: "nobody", Event: "gone"}),
 		w.store.SaveHead(ctx, task.NewID(), 1, "c0ffee"), lost(w.store.LoseHost(ctx, "nobody")),
 	} {
 		require.Equal(t, task.CodeNotFound, task.CodeOf(err), "%v", err)
 	}
-	err = w.store.SettleSandbox(ctx, contract.Settling{SandboxID: "nobody", Event: "nonsense"})
+	err = w.store.RecordSandboxState(ctx, contract.RecordSandboxStateInput{SandboxID: "nobody", Event: "nonsense"})
 	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
 }
 

@@ -80,7 +80,7 @@ func (s *Store) WakeSleepers(ctx context.Context) error {
 		return translate("look for credentials whose limit has reset", err)
 	}
 	for _, id := range due {
-		if _, err := s.q.RunGate(ctx, id); err != nil {
+		if _, err := s.q.AdmitTasks(ctx, id); err != nil {
 			return translate("run the gate of organization "+id, err)
 		}
 	}

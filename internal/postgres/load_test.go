@@ -262,7 +262,7 @@ func TestAResetOfAParkedTaskGoesOn(t *testing.T) {
 	live := w.running(a)
 	w.write(a, contract.Projection{
 		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong, ReleaseSlot: true, Class: task.ClassInfrastructure,
-		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "parked", Class: task.ClassInfrastructure},
+		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "suspended", Class: task.ClassInfrastructure},
 	})
 	require.False(t, w.holdsSlot(a.id))
 	loaded := w.loadAs(a.ref(), "reset-run")

@@ -37,7 +37,7 @@ func (s *Store) ChangeOrganization(ctx context.Context, id string, c task.Organi
 		if err != nil || n == 0 {
 			return err
 		}
-		_, err = q.RunGate(ctx, id)
+		_, err = q.AdmitTasks(ctx, id)
 		return err
 	})
 	if err != nil {

@@ -19,11 +19,11 @@ type foreignRunError struct{ writer string }
 
 func (e *foreignRunError) Error() string { return "written by run " + e.writer }
 
-// ProjectTask writes what the task's row shall say, unless a later projection of this run or
+// SaveTaskState writes what the task's row shall say, unless a later projection of this run or
 // another run's stands: then it answers Fenced. Where another run wrote last, current is
 // asked whether this run is the current one, and if so the row is taken over. Repeating the
 // newest projection changes nothing. An illegal change of status is [task.CodeConflict].
-func (s *Store) ProjectTask(
+func (s *Store) SaveTaskState(
 	ctx context.Context, p contract.Projection, runID string, current func(context.Context) (bool, error),
 ) (contract.Projected, error) {
 	const tries = 3 // of taking a row over from yet another run
@@ -164,7 +164,7 @@ func (w *projecting) writeTask(ctx context.Context) error {
 		}
 		w.holds = false
 	}
-	return w.q.ProjectTask(ctx, db.ProjectTaskParams{
+	return w.q.SaveTaskState(ctx, db.SaveTaskStateParams{
 		ID: w.row.ID, FirstRunID: w.p.FirstRunID, RunID: w.runID, Ordinal: w.p.Ordinal,
 		Status: string(w.p.Status), Blocked: string(w.p.Blocked), Queued: w.queued(), SandboxID: box, AgentID: agent,
 		Retries: int32(w.p.Retries), Revisions: int32(w.p.Revisions), //nolint:gosec // G115: at most task.MaxAttempts

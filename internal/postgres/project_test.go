@@ -102,14 +102,14 @@ func TestTemporalIsAskedWithoutATransactionOpen(t *testing.T) {
 	a := w.task(w.project(5), "")
 	w.running(a)
 	p := contract.Projection{TaskID: a.id, FirstRunID: a.run, Ordinal: 9, Status: task.StatusRunning}
-	_, err := w.store.Project(t.Context(), p, "continued", func(ctx context.Context) (bool, error) {
+	_, err := w.store.SaveTaskState(t.Context(), p, "continued", func(ctx context.Context) (bool, error) {
 		_, err := w.pool.Exec(ctx, `UPDATE tasks SET title = 'not locked' WHERE id = $1`, a.id)
 		return true, err
 	})
 	require.NoError(t, err)
 	unreachable := errors.New("unreachable")
 	p.Ordinal = 10
-	_, err = w.store.Project(t.Context(), p, "another", func(context.Context) (bool, error) { return false, unreachable })
+	_, err = w.store.SaveTaskState(t.Context(), p, "another", func(context.Context) (bool, error) { return false, unreachable })
 	require.ErrorIs(t, err, unreachable, "not knowing is not being fenced")
 }
 

@@ -111,7 +111,7 @@ func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c 
 		if err != nil {
 			return err
 		}
-		_, err = q.RunGate(ctx, organizationID)
+		_, err = q.AdmitTasks(ctx, organizationID)
 		return err
 	})
 	if violates(err, "projects_name") {

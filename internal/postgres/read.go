@@ -92,7 +92,7 @@ func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c tas
 		}); err != nil {
 			return err
 		}
-		_, err = q.RunGate(ctx, organizationID)
+		_, err = q.AdmitTasks(ctx, organizationID)
 		return err
 	})
 	return missing(translate("change task "+id, err), "There is no task %s.", id)

@@ -23,7 +23,7 @@ func TestASandboxKeepsItsPrice(t *testing.T) {
 	require.NotNil(t, made)
 
 	w.exec(`UPDATE sandboxes SET made_at = made_at - interval '1 hour' WHERE id = $1`, id)
-	dearer := postgres.New(w.pool, postgres.Config{Prices: map[string]task.Price{"local": {PerSecond: 9, Currency: "USD"}}}).Life()
+	dearer := postgres.New(w.pool, postgres.Config{Prices: map[string]task.Price{"local": {PerSecond: 9, Currency: "USD"}}})
 	require.NoError(t, dearer.SandboxRunning(t.Context(), id, sandbox.Sandbox{}))
 	row := w.ledger(id)
 	require.True(t, row.MadeAt.Before(*made))

@@ -179,7 +179,7 @@ func (s *Store) TakeDigest(ctx context.Context, u ingest.Unit) (due ingest.DueDi
 	if err != nil {
 		return due, false, translate("take events of sandbox "+u.SandboxID, err)
 	}
-	built, taskID, err := s.buildFacts(ctx, contract.ReadFactsInput{SandboxID: u.SandboxID, After: row.Relayed})
+	built, taskID, err := s.buildFacts(ctx, contract.LoadEventsInput{SandboxID: u.SandboxID, After: row.Relayed})
 	if err != nil {
 		return due, false, translate("read events of sandbox "+u.SandboxID, err)
 	}

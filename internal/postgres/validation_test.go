@@ -208,7 +208,7 @@ func TestARunThatIsLoadedKnowsThatAVerdictIsDue(t *testing.T) {
 		"handed in":              {"pending_validation", "", true},
 		"validator at work":      {"validating", "", true},
 		"validator tried again":  {"pending_validation", "failed", true},
-		"parked":                 {"pending", "parked", true},
+		"suspended":              {"pending", "parked", true},
 		"validator said no":      {"needs_revision", "rejected", false},
 		"retry after the last":   {"failed", "rejected", false},
 		"retry after its deaths": {"failed", "failed", true},
@@ -301,7 +301,7 @@ func TestAVerdictIsDueUntilItIsSettled(t *testing.T) {
 	due := func() []bool {
 		pulse, err := w.store.Pulse(t.Context(), validator.SandboxID, time.Minute)
 		require.NoError(t, err)
-		facts, err := w.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: validator.SandboxID})
+		facts, err := w.store.LoadEvents(t.Context(), contract.LoadEventsInput{SandboxID: validator.SandboxID})
 		require.NoError(t, err)
 		return []bool{pulse.VerdictDue, facts.VerdictDue}
 	}
@@ -312,7 +312,7 @@ func TestAVerdictIsDueUntilItIsSettled(t *testing.T) {
 	w.exec(`UPDATE commands SET sent_at = now()`)
 	require.Equal(t, []bool{true, true}, due(), "on its way is not there")
 	worker := one[string](t, w.pool, `SELECT sandbox_id FROM attempts WHERE task_id = $1 AND number = 1`, a.id)
-	facts, err := w.store.ReadFacts(t.Context(), contract.ReadFactsInput{SandboxID: worker})
+	facts, err := w.store.LoadEvents(t.Context(), contract.LoadEventsInput{SandboxID: worker})
 	require.NoError(t, err)
 	require.False(t, facts.VerdictDue, "it is another's")
 	w.write(a, contract.Projection{

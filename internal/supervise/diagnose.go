@@ -58,7 +58,7 @@ func streakOf(tries []task.CaseTry) []task.CaseTry {
 	var out []task.CaseTry
 	for _, try := range slices.Backward(tries) {
 		switch {
-		case try.Outcome == "parked" || try.EndedAt == nil:
+		case try.Outcome == "suspended" || try.EndedAt == nil:
 			continue
 		case try.Outcome != "failed" || len(out) > 0 && try.FailureClass != out[0].FailureClass:
 			slices.Reverse(out)

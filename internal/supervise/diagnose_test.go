@@ -80,7 +80,7 @@ func TestRepeatedFailuresAreDiagnosed(t *testing.T) {
 func TestWhatIsNoSeriesIsNotDiagnosed(t *testing.T) {
 	t.Parallel()
 	parked := tried(2, task.ClassProviderLimit, "limit")
-	parked.Outcome = "parked"
+	parked.Outcome = "suspended"
 	done := tried(2, task.ClassAgentError, "x")
 	done.Outcome = "completed"
 	fail := func(n int, class task.FailureClass) task.CaseTry { return tried(n, class, "x") }

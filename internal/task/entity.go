@@ -152,7 +152,7 @@ type Attempt struct {
 	StartedAt    time.Time    `json:"started_at"`
 	AssignedAt   *time.Time   `json:"assigned_at"`
 	EndedAt      *time.Time   `json:"ended_at"`
-	Outcome      string       `json:"outcome"` // completed, failed, cancelled, replaced, revised, rejected (by this validator), parked; empty while it lives
+	Outcome      string       `json:"outcome"` // completed, failed, cancelled, replaced, revised, rejected (by this validator), suspended; empty while it lives
 	FailureClass FailureClass `json:"failure_class"`
 	Reason       string       `json:"reason"`
 	StopReason   string       `json:"stop_reason"`

@@ -91,8 +91,8 @@ func (c *Client) SignalAdmitted(ctx context.Context, taskID string) error {
 }
 
 // SignalLook asks a task to look at a sandbox that seems to have ended.
-func (c *Client) SignalLook(ctx context.Context, taskID string, look contract.Look) error {
-	return c.signal(ctx, taskID, contract.SignalLook, look)
+func (c *Client) SignalLook(ctx context.Context, taskID string, look contract.CheckSignal) error {
+	return c.signal(ctx, taskID, contract.SignalCheck, look)
 }
 
 func (c *Client) signal(ctx context.Context, taskID, name string, payload any) error {

@@ -473,11 +473,11 @@ func (q *Queries) PatchTask(ctx context.Context, arg PatchTaskParams) (int64, er
 	return result.RowsAffected(), nil
 }
 
-const runGate = `-- name: RunGate :one
+const runGate = `-- name: AdmitTasks :one
 SELECT omoi_grant($1::uuid)::integer
 `
 
-func (q *Queries) RunGate(ctx context.Context, organizationID string) (int32, error) {
+func (q *Queries) AdmitTasks(ctx context.Context, organizationID string) (int32, error) {
 	row := q.db.QueryRow(ctx, runGate, organizationID)
 	var column_1 int32
 	err := row.Scan(&column_1)

@@ -250,12 +250,12 @@ func (q *Queries) Analyses(ctx context.Context, arg AnalysesParams) ([]GuardianA
 	return items, nil
 }
 
-const beginCycle = `-- name: BeginCycle :one
+const beginCycle = `-- name: BeginGuardianCycle :one
 INSERT INTO guardian_cycles (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING id, started_at, ended_at, active, judged, standing, failed, acted
 `
 
 // Beginning it again changes nothing.
-func (q *Queries) BeginCycle(ctx context.Context, id string) (GuardianCycle, error) {
+func (q *Queries) BeginGuardianCycle(ctx context.Context, id string) (GuardianCycle, error) {
 	row := q.db.QueryRow(ctx, beginCycle, id)
 	var i GuardianCycle
 	err := row.Scan(
@@ -309,7 +309,7 @@ func (q *Queries) CycleCounts(ctx context.Context) (CycleCountsRow, error) {
 	return i, err
 }
 
-const endCycle = `-- name: EndCycle :exec
+const endCycle = `-- name: EndGuardianCycle :exec
 WITH pulse AS (
     INSERT INTO pulses (part, at) VALUES ('guardian', now()) ON CONFLICT (part) DO UPDATE SET at = now()
 )
@@ -326,7 +326,7 @@ type EndCycleParams struct {
 	ID       string
 }
 
-func (q *Queries) EndCycle(ctx context.Context, arg EndCycleParams) error {
+func (q *Queries) EndGuardianCycle(ctx context.Context, arg EndCycleParams) error {
 	_, err := q.db.Exec(ctx, endCycle,
 		arg.Active,
 		arg.Judged,

@@ -126,7 +126,7 @@ func (q *Queries) PointRelay(ctx context.Context, taskID string, sandboxID *stri
 	return err
 }
 
-const projectTask = `-- name: ProjectTask :exec
+const saveTaskState = `-- name: SaveTaskState :exec
 UPDATE tasks t SET first_run_id = $1, run_id = $2, ordinal = $3, status = $4, waiting = '',
     blocked_reason = CASE WHEN $5::text = '' AND $6::boolean AND t.queued_at IS NOT NULL
         THEN t.blocked_reason ELSE $5 END,
@@ -149,7 +149,7 @@ UPDATE tasks t SET first_run_id = $1, run_id = $2, ordinal = $3, status = $4, wa
 WHERE t.id = $19
 `
 
-type ProjectTaskParams struct {
+type SaveTaskStateParams struct {
 	FirstRunID   string
 	RunID        string
 	Ordinal      int64
@@ -172,8 +172,8 @@ type ProjectTaskParams struct {
 }
 
 // A reason that the gate gave stays while the task waits for the gate.
-func (q *Queries) ProjectTask(ctx context.Context, arg ProjectTaskParams) error {
-	_, err := q.db.Exec(ctx, projectTask,
+func (q *Queries) SaveTaskState(ctx context.Context, arg SaveTaskStateParams) error {
+	_, err := q.db.Exec(ctx, saveTaskState,
 		arg.FirstRunID,
 		arg.RunID,
 		arg.Ordinal,

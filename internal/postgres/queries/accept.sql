@@ -90,7 +90,7 @@ WHERE d.depends_on = @task_id AND t.status = 'pending'
       WHERE o.task_id = t.id AND o.depends_on <> @task_id AND p.status <> 'completed')
 ORDER BY t.created_at, t.id;
 
--- name: RunGate :one
+-- name: AdmitTasks :one
 SELECT omoi_grant(@organization_id::uuid)::integer;
 
 -- name: SuccessAccepted :one

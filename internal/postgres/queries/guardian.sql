@@ -1,8 +1,8 @@
--- name: BeginCycle :one
+-- name: BeginGuardianCycle :one
 -- Beginning it again changes nothing.
 INSERT INTO guardian_cycles (id) VALUES (@id) ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING *;
 
--- name: EndCycle :exec
+-- name: EndGuardianCycle :exec
 WITH pulse AS (
     INSERT INTO pulses (part, at) VALUES ('guardian', now()) ON CONFLICT (part) DO UPDATE SET at = now()
 )

@@ -25,7 +25,7 @@ WHERE id = @id;
 -- name: HoldsSlot :one
 SELECT EXISTS (SELECT FROM slots WHERE task_id = @task_id);
 
--- name: ProjectTask :exec
+-- name: SaveTaskState :exec
 -- A reason that the gate gave stays while the task waits for the gate.
 UPDATE tasks t SET first_run_id = @first_run_id, run_id = @run_id, ordinal = @ordinal, status = @status, waiting = '',
     blocked_reason = CASE WHEN @blocked::text = '' AND @queued::boolean AND t.queued_at IS NOT NULL
