@@ -45,7 +45,7 @@ CREATE VIEW task_briefs AS
 SELECT id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider,
     continuous, person, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id,
     assigned_agent_id, branch_name, base_commit, pull_request_url, pull_request_number, omoi_brief(result) AS result,
-    error_message, failure_class, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal,
+    error_message, failure_class, end_reason, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal,
     assigned_at, started_at, completed_at, queued_at, queue_position, queue_reason, score, created_at, updated_at, waiting, waiting_at,
     user_id, validation_rounds
 FROM tasks;
