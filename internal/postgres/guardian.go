@@ -30,7 +30,7 @@ func (s *Store) BeginGuardianCycle(ctx context.Context, id string, stale time.Du
 
 // EndGuardianCycle notes how a cycle ended, and forgets what is older than keep.
 func (s *Store) EndGuardianCycle(ctx context.Context, c task.GuardianCycle, keep time.Duration) error {
-	err := s.q.EndGuardianCycle(ctx, db.EndCycleParams{
+	err := s.q.EndGuardianCycle(ctx, db.EndGuardianCycleParams{
 		ID: c.ID, Active: int32(c.Active), Judged: int32(c.Judged), Standing: int32(c.Standing), //nolint:gosec // G115: counts of sandboxes
 		Failed: int32(c.Failed), Acted: int32(c.Acted), //nolint:gosec // G115: likewise
 	})

@@ -250,13 +250,13 @@ func (q *Queries) Analyses(ctx context.Context, arg AnalysesParams) ([]GuardianA
 	return items, nil
 }
 
-const beginCycle = `-- name: BeginGuardianCycle :one
+const beginGuardianCycle = `-- name: BeginGuardianCycle :one
 INSERT INTO guardian_cycles (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING id, started_at, ended_at, active, judged, standing, failed, acted
 `
 
 // Beginning it again changes nothing.
 func (q *Queries) BeginGuardianCycle(ctx context.Context, id string) (GuardianCycle, error) {
-	row := q.db.QueryRow(ctx, beginCycle, id)
+	row := q.db.QueryRow(ctx, beginGuardianCycle, id)
 	var i GuardianCycle
 	err := row.Scan(
 		&i.ID,
@@ -309,7 +309,7 @@ func (q *Queries) CycleCounts(ctx context.Context) (CycleCountsRow, error) {
 	return i, err
 }
 
-const endCycle = `-- name: EndGuardianCycle :exec
+const endGuardianCycle = `-- name: EndGuardianCycle :exec
 WITH pulse AS (
     INSERT INTO pulses (part, at) VALUES ('guardian', now()) ON CONFLICT (part) DO UPDATE SET at = now()
 )
@@ -317,7 +317,7 @@ UPDATE guardian_cycles SET ended_at = now(), active = $1, judged = $2, standing 
 WHERE id = $6
 `
 
-type EndCycleParams struct {
+type EndGuardianCycleParams struct {
 	Active   int32
 	Judged   int32
 	Standing int32
@@ -326,8 +326,8 @@ type EndCycleParams struct {
 	ID       string
 }
 
-func (q *Queries) EndGuardianCycle(ctx context.Context, arg EndCycleParams) error {
-	_, err := q.db.Exec(ctx, endCycle,
+func (q *Queries) EndGuardianCycle(ctx context.Context, arg EndGuardianCycleParams) error {
+	_, err := q.db.Exec(ctx, endGuardianCycle,
 		arg.Active,
 		arg.Judged,
 		arg.Standing,

@@ -57,7 +57,7 @@ type Attempt struct {
 	AssignedAt *time.Time
 	// Null: running.
 	EndedAt *time.Time
-	// completed, failed, cancelled, replaced, revised, rejected (by this validator) or parked: suspended. Empty: running.
+	// completed, failed, cancelled, replaced, revised, rejected (by this validator) or suspended: suspended. Empty: running.
 	Outcome string
 	// Empty: none.
 	FailureClass string

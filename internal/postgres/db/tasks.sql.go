@@ -126,6 +126,39 @@ func (q *Queries) PointRelay(ctx context.Context, taskID string, sandboxID *stri
 	return err
 }
 
+const releaseSlot = `-- name: ReleaseSlot :exec
+DELETE FROM slots WHERE task_id = $1
+`
+
+func (q *Queries) ReleaseSlot(ctx context.Context, taskID string) error {
+	_, err := q.db.Exec(ctx, releaseSlot, taskID)
+	return err
+}
+
+const reviveTask = `-- name: ReviveTask :exec
+UPDATE tasks SET status = 'pending', blocked_reason = '', sandbox_id = NULL, error_message = NULL, completed_at = NULL,
+    queued_at = coalesce(queued_at, now())
+WHERE id = $1
+`
+
+// A task that ended goes on. Its failure class stays: a retry after a refused publish begins there.
+func (q *Queries) ReviveTask(ctx context.Context, id string) error {
+	_, err := q.db.Exec(ctx, reviveTask, id)
+	return err
+}
+
+const runLoaded = `-- name: RunLoaded :one
+SELECT EXISTS (SELECT FROM tasks WHERE id = $1 AND run_id <> '' AND status NOT IN ('completed', 'failed', 'cancelled'))
+`
+
+// Whether the task is not final and a run has loaded it.
+func (q *Queries) RunLoaded(ctx context.Context, id string) (bool, error) {
+	row := q.db.QueryRow(ctx, runLoaded, id)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const saveTaskState = `-- name: SaveTaskState :exec
 UPDATE tasks t SET first_run_id = $1, run_id = $2, ordinal = $3, status = $4, waiting = '',
     blocked_reason = CASE WHEN $5::text = '' AND $6::boolean AND t.queued_at IS NOT NULL
@@ -195,39 +228,6 @@ func (q *Queries) SaveTaskState(ctx context.Context, arg SaveTaskStateParams) er
 		arg.ID,
 	)
 	return err
-}
-
-const releaseSlot = `-- name: ReleaseSlot :exec
-DELETE FROM slots WHERE task_id = $1
-`
-
-func (q *Queries) ReleaseSlot(ctx context.Context, taskID string) error {
-	_, err := q.db.Exec(ctx, releaseSlot, taskID)
-	return err
-}
-
-const reviveTask = `-- name: ReviveTask :exec
-UPDATE tasks SET status = 'pending', blocked_reason = '', sandbox_id = NULL, error_message = NULL, completed_at = NULL,
-    queued_at = coalesce(queued_at, now())
-WHERE id = $1
-`
-
-// A task that ended goes on. Its failure class stays: a retry after a refused publish begins there.
-func (q *Queries) ReviveTask(ctx context.Context, id string) error {
-	_, err := q.db.Exec(ctx, reviveTask, id)
-	return err
-}
-
-const runLoaded = `-- name: RunLoaded :one
-SELECT EXISTS (SELECT FROM tasks WHERE id = $1 AND run_id <> '' AND status NOT IN ('completed', 'failed', 'cancelled'))
-`
-
-// Whether the task is not final and a run has loaded it.
-func (q *Queries) RunLoaded(ctx context.Context, id string) (bool, error) {
-	row := q.db.QueryRow(ctx, runLoaded, id)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
 }
 
 const startedAgent = `-- name: StartedAgent :one
