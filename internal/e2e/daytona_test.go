@@ -8,8 +8,8 @@ import (
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin/standintest"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/testkit/daytona/openapitest"
 )
 
 // daytonaRig is a rig whose worker speaks to a stand-in of Daytona.
@@ -22,7 +22,7 @@ func daytonaRig(t *testing.T) (*rig, *standin.Server) {
 // startCloud starts a stand-in, and answers the settings of who uses it.
 func startCloud(t *testing.T) (*standin.Server, map[string]string) {
 	t.Helper()
-	cloud := standintest.Start(t, standin.Options{DeathLag: time.Second})
+	cloud := openapitest.Start(t, standin.Options{DeathLag: time.Second})
 	if !cloud.Confined() {
 		t.Skipf("SKIPPED: the Daytona stand-in needs bubblewrap: %v", cloud.Isolation())
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox/conformance"
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona"
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin/standintest"
+	"github.com/omoi-dev/omoi/internal/testkit/daytona/openapitest"
 )
 
 // TestMain is also the worker that is killed.
@@ -48,7 +48,7 @@ func newBed(t *testing.T, opts standin.Options, edit ...func(*daytona.Config)) *
 	t.Helper()
 	b := &bed{}
 	opts.Observe = b.see
-	b.server = standintest.Start(t, opts)
+	b.server = openapitest.Start(t, opts)
 	if !b.server.Confined() {
 		t.Skipf("SKIPPED: the Daytona stand-in needs bubblewrap: %v", b.server.Isolation())
 	}

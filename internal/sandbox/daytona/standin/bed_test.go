@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin/standintest"
+	"github.com/omoi-dev/omoi/internal/testkit/daytona/openapitest"
 )
 
 const patience = 30 * time.Second // for a fact that must come
@@ -34,7 +34,7 @@ type object = map[string]any
 
 func newBed(t *testing.T, opts standin.Options) *bed {
 	t.Helper()
-	s := standintest.Start(t, opts)
+	s := openapitest.Start(t, opts)
 	b := caller(t, s.URL(), s.Key())
 	b.Server = s
 	return b

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin/standintest"
+	"github.com/omoi-dev/omoi/internal/testkit/daytona/openapitest"
 )
 
 func TestDescriptionsAreHere(t *testing.T) {
 	t.Parallel()
-	if standintest.Described() == "" {
+	if openapitest.Described() == "" {
 		t.Skip("SKIPPED: nothing was held against Daytona's descriptions; set OMOI_DAYTONA_OPENAPI to their folder")
 	}
 }

@@ -1,4 +1,4 @@
-package standintest
+package openapitest
 
 import (
 	"bytes"
