@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin/toolbox"
+	"github.com/omoi-dev/omoi/internal/testkit/daytona/toolbox"
 )
 
 // User and home of what runs in a sandbox.

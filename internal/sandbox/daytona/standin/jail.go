@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin/toolbox"
+	"github.com/omoi-dev/omoi/internal/testkit/daytona/toolbox"
 )
 
 // jail is the running inside of a sandbox: its daemon and all that it started.

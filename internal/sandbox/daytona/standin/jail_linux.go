@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin/toolbox"
+	"github.com/omoi-dev/omoi/internal/testkit/daytona/toolbox"
 )
 
 // ownProgram is opened and handed on: a sandbox may run what it cannot reach by a path.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin/toolbox"
+	"github.com/omoi-dev/omoi/internal/testkit/daytona/toolbox"
 )
 
 func ownProgram() string {
