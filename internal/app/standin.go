@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/config"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // standIn starts the stand-in for Daytona, if that was asked for, and points the provider at
@@ -28,7 +28,7 @@ func (d *dev) standIn(ctx context.Context) (func() error, error) {
 	if err := emptied(dir); err != nil { // the lock of home is ours, so what is there is of a start that was killed
 		return nil, err
 	}
-	s, err := standin.Start(ctx, standInOptions(d.cfg, dir, d.opts))
+	s, err := daytonatest.Start(ctx, standInOptions(d.cfg, dir, d.opts))
 	if err != nil {
 		return nil, err
 	}
@@ -42,15 +42,15 @@ func (d *dev) standIn(ctx context.Context) (func() error, error) {
 }
 
 // standInOptions give the stand-in a cloud's slowness, a little of it.
-func standInOptions(cfg *config.Loaded, dir string, opts Options) standin.Options {
-	out := standin.Options{
+func standInOptions(cfg *config.Loaded, dir string, opts Options) daytonatest.Options {
+	out := daytonatest.Options{
 		Dir: dir, CreateDelay: 500 * time.Millisecond, BuildDelay: 2 * time.Second, StartDelay: 500 * time.Millisecond,
 		StopDelay: 500 * time.Millisecond, DestroyDelay: time.Second, ListLag: 2 * time.Second,
-		Snapshots: standin.DefaultSnapshots(), Log: opts.log(cfg),
+		Snapshots: daytonatest.DefaultSnapshots(), Log: opts.log(cfg),
 	}
-	named := func(s standin.Snapshot) bool { return s.Name == cfg.Sandbox.Snapshot }
+	named := func(s daytonatest.Snapshot) bool { return s.Name == cfg.Sandbox.Snapshot }
 	if cfg.Sandbox.Snapshot != "" && !slices.ContainsFunc(out.Snapshots, named) {
-		out.Snapshots = append(out.Snapshots, standin.Snapshot{Name: cfg.Sandbox.Snapshot})
+		out.Snapshots = append(out.Snapshots, daytonatest.Snapshot{Name: cfg.Sandbox.Snapshot})
 	}
 	if cfg.Daytona.Target != "" {
 		out.Regions = []string{cfg.Daytona.Target}

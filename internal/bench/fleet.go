@@ -17,15 +17,15 @@ import (
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // fleet is an installation in mid-work: tasks with their rows, workflows and sandboxes.
 type fleet struct {
 	*server
 
-	cloud       *standin.Server
+	cloud       *daytonatest.Server
 	rows, alive int
 }
 

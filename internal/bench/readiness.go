@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // goalReady is how many milliseconds omoi may go on waiting for what is ready.
@@ -23,7 +23,7 @@ const goalReady = 2000
 // looks how long omoi goes on waiting for each that is.
 func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 	watch := &readiness{started: map[string]start{}, entered: map[string]time.Time{}}
-	cloud, err := standin.Start(ctx, standin.Options{Observe: watch.see})
+	cloud, err := daytonatest.Start(ctx, daytonatest.Options{Observe: watch.see})
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 	}
 	defer closing()
 	for n := range cfg.Clouds {
-		cloud.Faults().Set(standin.Fault{Switch: standin.SlowCreate, Delay: cfg.Slow * time.Duration(n+1) / time.Duration(cfg.Clouds), Times: 1})
+		cloud.Faults().Set(daytonatest.Fault{Switch: daytonatest.SlowCreate, Delay: cfg.Slow * time.Duration(n+1) / time.Duration(cfg.Clouds), Times: 1})
 	}
 	made, err := s.together(ctx, cfg.Clouds)
 	if err != nil {
@@ -57,7 +57,7 @@ func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 }
 
 // spawnAt makes sandboxes of an image: for those Daytona's create waits for nothing.
-func spawnAt(cloud *standin.Server, cfg Config) (*spawner, func(), error) {
+func spawnAt(cloud *daytonatest.Server, cfg Config) (*spawner, func(), error) {
 	provider, err := daytona.New(daytona.Config{APIURL: cloud.URL(), APIKey: cloud.Key()}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, nil, err
@@ -75,19 +75,19 @@ type readiness struct {
 
 // start is what Daytona first tells of a sandbox that is started.
 type start struct {
-	ID        string        `json:"id"`
-	Name      string        `json:"name"`
-	State     standin.State `json:"state"`
-	UpdatedAt time.Time     `json:"updatedAt"` //nolint:tagliatelle // as Daytona names it
+	ID        string            `json:"id"`
+	Name      string            `json:"name"`
+	State     daytonatest.State `json:"state"`
+	UpdatedAt time.Time         `json:"updatedAt"` //nolint:tagliatelle // as Daytona names it
 }
 
 // see notes the first look at each sandbox that finds it started, and the first call to its toolbox.
-func (w *readiness) see(e standin.Exchange) {
+func (w *readiness) see(e daytonatest.Exchange) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !e.Toolbox {
 		var s start
-		if err := json.Unmarshal(e.ResponseBody, &s); err == nil && s.State == standin.StateStarted && w.started[s.Name].ID == "" {
+		if err := json.Unmarshal(e.ResponseBody, &s); err == nil && s.State == daytonatest.StateStarted && w.started[s.Name].ID == "" {
 			w.started[s.Name] = s
 		}
 		return

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // goalReaper is how many seconds a round of the reaper may take.
@@ -40,12 +40,12 @@ func measureReaper(ctx context.Context, cfg Config, r *Report) (err error) {
 }
 
 // emptyCloud is a stand-in whose sandboxes never get to run: they cost a row in its list.
-func emptyCloud(ctx context.Context) (*standin.Server, error) {
+func emptyCloud(ctx context.Context) (*daytonatest.Server, error) {
 	const day = 24 * time.Hour
-	limits := map[standin.Kind]standin.RateLimit{} //nolint:exhaustive // the rest is as it is
-	limits[standin.KindCreate] = standin.RateLimit{Calls: 1_000_000, Per: time.Minute}
-	limits[standin.KindAuthenticated] = limits[standin.KindCreate]
-	return standin.Start(ctx, standin.Options{CreateDelay: day, CreateWait: -1, Isolation: standin.IsolationNone, Limits: limits})
+	limits := map[daytonatest.Kind]daytonatest.RateLimit{} //nolint:exhaustive // the rest is as it is
+	limits[daytonatest.KindCreate] = daytonatest.RateLimit{Calls: 1_000_000, Per: time.Minute}
+	limits[daytonatest.KindAuthenticated] = limits[daytonatest.KindCreate]
+	return daytonatest.Start(ctx, daytonatest.Options{CreateDelay: day, CreateWait: -1, Isolation: daytonatest.IsolationNone, Limits: limits})
 }
 
 // reap runs rounds, and sees that each saw everything.

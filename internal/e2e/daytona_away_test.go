@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // Daytona answers nothing for longer than an agent may be silent, while the worker reads through it
@@ -21,7 +21,7 @@ func TestNoAttemptEndsWhileDaytonaIsAway(t *testing.T) {
 	r := newRig(t, settings).up()
 	made := r.submit(r.repo(), script(stepWrite, stepCommit, waitsForMessage, stepComplete), inDaytona)
 	box := text(r.running(made.ID).SandboxID)
-	away := cloud.Faults().Set(standin.Fault{Switch: standin.BadGateway})
+	away := cloud.Faults().Set(daytonatest.Fault{Switch: daytonatest.BadGateway})
 	r.eventually("nobody can say how the agent is", func() bool { return r.task(made.ID).WaitingFor.Code != "" })
 	r.kill("worker")
 	r.startWorker()

@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // trouble is a switch that is on when a person runs a task, and what the person sees of it.
 type trouble struct {
 	name    string
-	fault   standin.Fault
+	fault   daytonatest.Fault
 	late    bool              // the switch is thrown when the agent runs, at its sandbox
 	steps   []string          // of the script; nil: work that is done at once
 	command string            // of the command agent, in place of steps
@@ -34,7 +34,7 @@ type trouble struct {
 type onlooker struct {
 	*rig
 
-	cloud *standin.Server
+	cloud *daytonatest.Server
 	fault string   // id of the switch
 	asked []string // command line that made the task; the same again follows it
 	id    string   // of the task
@@ -48,33 +48,33 @@ const (
 	waitsForMessage = `{"wait_message":{"timeout_s":600}}`
 )
 
-func creating(s standin.Switch) standin.Fault {
-	return standin.Fault{Switch: s, Method: http.MethodPost, Path: "/api/sandbox"}
+func creating(s daytonatest.Switch) daytonatest.Fault {
+	return daytonatest.Fault{Switch: s, Method: http.MethodPost, Path: "/api/sandbox"}
 }
 
-func times(f standin.Fault, n int) standin.Fault {
+func times(f daytonatest.Fault, n int) daytonatest.Fault {
 	f.Times = n
 	return f
 }
 
-func answering(status int, message string) standin.Fault {
-	f := creating(standin.Answer)
+func answering(status int, message string) daytonatest.Fault {
+	f := creating(daytonatest.Answer)
 	f.Status, f.Message = status, message
 	return f
 }
 
 // troubles are all switches but one: what is cut off from the network has a test of its own.
 func troubles() []trouble {
-	tooMany := creating(standin.TooMany)
+	tooMany := creating(daytonatest.TooMany)
 	tooMany.RetryAfter = 3600
 	return []trouble{
-		{name: "slow create", fault: standin.Fault{Switch: standin.SlowCreate, Times: 1, Delay: 2 * time.Second}, receipt: []string{madeWord}},
+		{name: "slow create", fault: daytonatest.Fault{Switch: daytonatest.SlowCreate, Times: 1, Delay: 2 * time.Second}, receipt: []string{madeWord}},
 		{
-			name: "create in error", fault: standin.Fault{Switch: standin.CreateError, Message: "the runner is out of breath"},
+			name: "create in error", fault: daytonatest.Fault{Switch: daytonatest.CreateError, Message: "the runner is out of breath"},
 			meets: waitsFor("Daytona did not make the sandbox: Daytona refused to make sandbox", "the runner is out of breath"), receipt: []string{madeWord},
 		},
-		{name: "create that appears late", fault: standin.Fault{Switch: standin.LateCreate, Times: 1, Delay: 300 * time.Millisecond}, receipt: []string{madeWord}},
-		{name: "lost answer", fault: times(creating(standin.LostAnswer), 1), receipt: []string{madeWord, adoptedWord}},
+		{name: "create that appears late", fault: daytonatest.Fault{Switch: daytonatest.LateCreate, Times: 1, Delay: 300 * time.Millisecond}, receipt: []string{madeWord}},
+		{name: "lost answer", fault: times(creating(daytonatest.LostAnswer), 1), receipt: []string{madeWord, adoptedWord}},
 		{
 			name: "answer that there is no quota", fault: answering(http.StatusBadRequest, "Total CPU quota exceeded"),
 			meets: waitsFor("Total CPU quota exceeded"), receipt: []string{madeWord},
@@ -83,20 +83,20 @@ func troubles() []trouble {
 			name: "answer that the key may not", fault: times(answering(http.StatusForbidden, "Organization is suspended"), 1),
 			exit: 4, show: []string{"Organization is suspended", "omoi retry"}, receipt: []string{"never made"},
 		},
-		{name: "502 without a body", fault: times(creating(standin.BadGateway), 2), receipt: []string{madeWord}},
+		{name: "502 without a body", fault: times(creating(daytonatest.BadGateway), 2), receipt: []string{madeWord}},
 		{name: "429", fault: tooMany, meets: (*onlooker).isTriedAtOnce, receipt: []string{madeWord}, retried: true},
 		{
-			name: "dropped stream", fault: standin.Fault{Switch: standin.DroppedStream, Times: 3, After: 1},
+			name: "dropped stream", fault: daytonatest.Fault{Switch: daytonatest.DroppedStream, Times: 3, After: 1},
 			command: "seq 1 2000; until [ -e $HOME/enough ]; do sleep 0.2; done", meets: (*onlooker).logIsWhole,
 		},
-		{name: "daemon death at the start", fault: standin.Fault{Switch: standin.DaemonDeath, Times: 1}, receipt: []string{madeWord}},
+		{name: "daemon death at the start", fault: daytonatest.Fault{Switch: daytonatest.DaemonDeath, Times: 1}, receipt: []string{madeWord}},
 		{
-			name: "daemon death at work", fault: standin.Fault{Switch: standin.DaemonDeath, Times: 1}, late: true,
+			name: "daemon death at work", fault: daytonatest.Fault{Switch: daytonatest.DaemonDeath, Times: 1}, late: true,
 			steps: []string{waitsForMessage, stepComplete}, meets: (*onlooker).isSentOn, show: []string{"failed infrastructure"}, retried: true,
 		},
-		{name: "inactive snapshot", fault: standin.Fault{Switch: standin.InactiveSnapshot}, meets: madeOf("snapshot ai-agent-dev-light")},
-		{name: "missing snapshot", fault: standin.Fault{Switch: standin.MissingSnapshot}, meets: madeOf("image instead of snapshot ai-agent-dev-light")},
-		{name: "stuck delete", fault: standin.Fault{Switch: standin.StuckDelete}, meets: (*onlooker).leavesSomething},
+		{name: "inactive snapshot", fault: daytonatest.Fault{Switch: daytonatest.InactiveSnapshot}, meets: madeOf("snapshot ai-agent-dev-light")},
+		{name: "missing snapshot", fault: daytonatest.Fault{Switch: daytonatest.MissingSnapshot}, meets: madeOf("image instead of snapshot ai-agent-dev-light")},
+		{name: "stuck delete", fault: daytonatest.Fault{Switch: daytonatest.StuckDelete}, meets: (*onlooker).leavesSomething},
 	}
 }
 
@@ -104,11 +104,11 @@ func troubles() []trouble {
 // makes sandboxes takes turns, so that a switch strikes the task that it is meant for.
 func TestWhatAPersonSeesOfEachFault(t *testing.T) { //nolint:tparallel // its parts are, and share the rig
 	t.Parallel()
-	covered := []standin.Switch{standin.EgressBlocked}
+	covered := []daytonatest.Switch{daytonatest.EgressBlocked}
 	for _, one := range troubles() {
 		covered = append(covered, one.fault.Switch)
 	}
-	require.Subset(t, covered, standin.Switches(), "a switch has no test")
+	require.Subset(t, covered, daytonatest.Switches(), "a switch has no test")
 	cloud, settings := startCloud(t)
 	settings["OMOI_TASK_HEARTBEAT_TIMEOUT"] = "10s"
 	r := newRig(t, settings).up()
@@ -128,7 +128,7 @@ func TestWhatAPersonSeesOfEachFault(t *testing.T) { //nolint:tparallel // its pa
 }
 
 // play has a person run a task into the trouble and follow it to its end.
-func (c trouble) play(t *testing.T, r *rig, cloud *standin.Server, repo string, turn *sync.Mutex) {
+func (c trouble) play(t *testing.T, r *rig, cloud *daytonatest.Server, repo string, turn *sync.Mutex) {
 	t.Helper()
 	w := &onlooker{rig: r.in(t), cloud: cloud}
 	func() {
@@ -185,7 +185,7 @@ func (w *onlooker) work(c trouble) []string {
 
 // on reports whether the switch is still on.
 func (w *onlooker) on() bool {
-	return slices.ContainsFunc(w.cloud.Faults().On(), func(f standin.Fault) bool { return f.ID == w.fault })
+	return slices.ContainsFunc(w.cloud.Faults().On(), func(f daytonatest.Fault) bool { return f.ID == w.fault })
 }
 
 // past reports whether the task has begun its work, or is over.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // An agent whose network keeps it from the API is not ended for it. Who looks is told what to do,
@@ -18,7 +18,7 @@ func TestAnAgentThatIsKeptFromTheAPIIsWaitedForAndHelped(t *testing.T) {
 	cloud, settings := startCloud(t)
 	settings["OMOI_TASK_STARTUP_TIMEOUT"] = "5s"
 	r := newRig(t, settings).up()
-	cloud.Faults().Set(standin.Fault{Switch: standin.EgressBlocked})
+	cloud.Faults().Set(daytonatest.Fault{Switch: daytonatest.EgressBlocked})
 	made := r.submit(r.repo(), script(stepWrite, stepCommit, stepComplete), inDaytona)
 	told := r.until(made.ID, "says what to do", func(t task.Task) bool {
 		return strings.Contains(t.WaitingFor.Message, "has ended and cannot reach the API")
@@ -49,7 +49,7 @@ func TestWhatAppearsBehindTheFirstLookIsDeletedAndAccountedFor(t *testing.T) {
 	settings["OMOI_DAYTONA_LONGEST_CREATE"] = "20s" // between the looks, while a busy machine has to see the first one
 	r := newRig(t, settings).up()
 	const many = 1000
-	cloud.Faults().Set(standin.Fault{Switch: standin.LateCreate, Delay: time.Hour, Times: many})
+	cloud.Faults().Set(daytonatest.Fault{Switch: daytonatest.LateCreate, Delay: time.Hour, Times: many})
 	made := r.submit(r.repo(), script(stepComplete), inDaytona)
 	r.eventually("a create is under way", func() bool { return cloud.Faults().On()[0].Times < many })
 	_, _, err := r.api.Cancel(t.Context(), made.ID, "enough")
@@ -78,7 +78,7 @@ func TestWhatAppearsBehindTheSecondLookIsDeletedAndAccountedFor(t *testing.T) {
 	settings["OMOI_DAYTONA_LONGEST_CREATE"], settings["OMOI_REAPER_INTERVAL"] = "1ms", "1s"
 	r := newRig(t, settings).up()
 	const many = 1000
-	cloud.Faults().Set(standin.Fault{Switch: standin.LateCreate, Delay: time.Hour, Times: many})
+	cloud.Faults().Set(daytonatest.Fault{Switch: daytonatest.LateCreate, Delay: time.Hour, Times: many})
 	made := r.submit(r.repo(), script(stepComplete), inDaytona)
 	r.eventually("a create is under way", func() bool { return cloud.Faults().On()[0].Times < many })
 	_, _, err := r.api.Cancel(t.Context(), made.ID, "enough")

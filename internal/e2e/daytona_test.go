@@ -7,22 +7,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 	"github.com/omoi-dev/omoi/internal/testkit/daytona/openapitest"
 )
 
 // daytonaRig is a rig whose worker speaks to a stand-in of Daytona.
-func daytonaRig(t *testing.T) (*rig, *standin.Server) {
+func daytonaRig(t *testing.T) (*rig, *daytonatest.Server) {
 	t.Helper()
 	cloud, settings := startCloud(t)
 	return newRig(t, settings).up(), cloud
 }
 
 // startCloud starts a stand-in, and answers the settings of who uses it.
-func startCloud(t *testing.T) (*standin.Server, map[string]string) {
+func startCloud(t *testing.T) (*daytonatest.Server, map[string]string) {
 	t.Helper()
-	cloud := openapitest.Start(t, standin.Options{DeathLag: time.Second})
+	cloud := openapitest.Start(t, daytonatest.Options{DeathLag: time.Second})
 	if !cloud.Confined() {
 		t.Skipf("SKIPPED: the Daytona stand-in needs bubblewrap: %v", cloud.Isolation())
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 func openCloud(t *testing.T) ground {
@@ -23,11 +23,11 @@ func cloudVictims() []victim {
 		contract.DeleteSandbox, contract.VerifyDeleted,
 	}
 	return []victim{
-		fault("answers", all, standin.Fault{Switch: standin.LostAnswer, Times: 3}),
-		fault("gateway", all, standin.Fault{Switch: standin.BadGateway, Times: 3}),
-		fault("rate limit", all, standin.Fault{Switch: standin.TooMany, Times: 3, RetryAfter: 1}),
-		createFault("create, late", standin.Fault{Switch: standin.LateCreate, Delay: 300 * time.Millisecond, Times: 1}),
-		createFault("create, in error", standin.Fault{Switch: standin.CreateError, Message: "no luck", Times: 1}),
+		fault("answers", all, daytonatest.Fault{Switch: daytonatest.LostAnswer, Times: 3}),
+		fault("gateway", all, daytonatest.Fault{Switch: daytonatest.BadGateway, Times: 3}),
+		fault("rate limit", all, daytonatest.Fault{Switch: daytonatest.TooMany, Times: 3, RetryAfter: 1}),
+		createFault("create, late", daytonatest.Fault{Switch: daytonatest.LateCreate, Delay: 300 * time.Millisecond, Times: 1}),
+		createFault("create, in error", daytonatest.Fault{Switch: daytonatest.CreateError, Message: "no luck", Times: 1}),
 		daemonVictim(),
 	}
 }
@@ -43,7 +43,7 @@ func cloudAbsent() map[string]string {
 
 // fault is a victim that answers wrongly for a while, from when its step is handed out. It has met something once a call got such
 // an answer.
-func fault(name string, at []string, f standin.Fault) victim {
+func fault(name string, at []string, f daytonatest.Fault) victim {
 	return victim{name: name, steps: at, retries: true, strike: func(d *drill, b *bout) bool {
 		if !b.span.comes() {
 			return false
@@ -55,7 +55,7 @@ func fault(name string, at []string, f standin.Fault) victim {
 }
 
 // createFault is set before its task is there: the create is the first call of EnsureSandbox but one.
-func createFault(name string, f standin.Fault) victim {
+func createFault(name string, f daytonatest.Fault) victim {
 	return victim{
 		name: name, steps: []string{contract.EnsureSandbox}, retries: true,
 		arm: func(d *drill) {
@@ -69,7 +69,7 @@ func createFault(name string, f standin.Fault) victim {
 // isMet waits until a call has met the fault. One that none has met in its step is switched off.
 func (d *drill) isMet(b *bout, fault string, times int) bool {
 	met := d.hunt(b, func() bool {
-		return !slices.ContainsFunc(d.cloud.Faults().On(), func(f standin.Fault) bool {
+		return !slices.ContainsFunc(d.cloud.Faults().On(), func(f daytonatest.Fault) bool {
 			return (f.ID == fault || string(f.Switch) == fault) && f.Times == times
 		})
 	})
@@ -86,9 +86,9 @@ func daemonVictim() victim {
 		strike: func(d *drill, b *bout) bool {
 			box := task.SandboxName(d.boxOf(b))
 			return d.hunt(b, func() bool {
-				f := standin.Fault{Switch: standin.DaemonDeath, Sandbox: box, Times: 1}
+				f := daytonatest.Fault{Switch: daytonatest.DaemonDeath, Sandbox: box, Times: 1}
 				id := d.cloud.Faults().Set(f) // strikes at once what is there
-				left := slices.ContainsFunc(d.cloud.Faults().On(), func(f standin.Fault) bool { return f.ID == id })
+				left := slices.ContainsFunc(d.cloud.Faults().On(), func(f daytonatest.Fault) bool { return f.ID == id })
 				d.cloud.Faults().Clear(id)
 				return !left
 			})

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // stage is a provider with all that may die around it.
@@ -26,7 +26,7 @@ type stage struct {
 type ground struct {
 	settings map[string]string
 	alive    func(r *rig) int // sandboxes that are there, by whatever means
-	cloud    *standin.Server
+	cloud    *daytonatest.Server
 	engine   *engine
 }
 

@@ -9,8 +9,8 @@ import (
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // A workflow is reset while its provider does not let go of a sandbox: the run that goes on begins no attempt beside it, wherever it
@@ -29,7 +29,7 @@ func TestResetDuringTheHandover(t *testing.T) {
 	for _, id := range ids {
 		r.running(id)
 	}
-	clings := cloud.Faults().Set(standin.Fault{Switch: standin.BadGateway, Method: http.MethodDelete, Path: "/api/sandbox/*"})
+	clings := cloud.Faults().Set(daytonatest.Fault{Switch: daytonatest.BadGateway, Method: http.MethodDelete, Path: "/api/sandbox/*"})
 	for how, id := range ids {
 		require.Zero(t, r.signalCLI(id, contract.SignalCommand, `{"kind":"replace","reason":"another one"}`).code)
 		r.eventually("the sandbox is handed over", func() bool {

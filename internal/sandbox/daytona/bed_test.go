@@ -21,7 +21,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/conformance"
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 	"github.com/omoi-dev/omoi/internal/testkit/daytona/openapitest"
 )
 
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // bed is one stand-in with its provider.
 type bed struct {
-	server *standin.Server
+	server *daytonatest.Server
 	cfg    daytona.Config
 
 	mu  sync.Mutex
@@ -44,7 +44,7 @@ type bed struct {
 }
 
 // newBed starts a stand-in. Sandboxes need a file system of their own: it skips without one.
-func newBed(t *testing.T, opts standin.Options, edit ...func(*daytona.Config)) *bed {
+func newBed(t *testing.T, opts daytonatest.Options, edit ...func(*daytona.Config)) *bed {
 	t.Helper()
 	b := &bed{}
 	opts.Observe = b.see
@@ -62,7 +62,7 @@ func newBed(t *testing.T, opts standin.Options, edit ...func(*daytona.Config)) *
 	return b
 }
 
-func (b *bed) see(e standin.Exchange) {
+func (b *bed) see(e daytonatest.Exchange) {
 	if strings.HasPrefix(e.Path, "/files/") {
 		return
 	}
@@ -88,12 +88,12 @@ func (b *bed) open(t *testing.T) *daytona.Provider {
 // breakIt makes every call fail with an empty answer.
 func (b *bed) breakIt(t *testing.T) {
 	t.Helper()
-	b.server.Faults().Set(standin.Fault{Switch: standin.BadGateway})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.BadGateway})
 }
 
 // late leaves the next create without an answer.
 func (b *bed) late(_ *testing.T, by time.Duration) (asked func() bool) {
-	b.server.Faults().Set(standin.Fault{Switch: standin.LateCreate, Delay: by, Times: 1})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.LateCreate, Delay: by, Times: 1})
 	return func() bool { return len(b.server.Faults().On()) == 0 }
 }
 

@@ -9,14 +9,14 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/conformance"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	conformance.Run(t, func(t *testing.T) conformance.Bed {
 		t.Helper()
-		b := newBed(t, standin.Options{ListLag: 200 * time.Millisecond})
+		b := newBed(t, daytonatest.Options{ListLag: 200 * time.Millisecond})
 		return conformance.Bed{
 			Provider: b.open(t), Reopen: func(t *testing.T) sandbox.Provider { t.Helper(); return b.open(t) },
 			Orphan: b.orphan, Kill: b.kill, Break: b.breakIt, CommandLines: commandLines, Traces: b.traces,
@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 // An operator's check sees no processes of Daytona's machines, and looks for secrets all the same.
 func TestAnOperatorsCheckLooksForSecrets(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	results, err := conformance.Check(t.Context(), conformance.Options{
 		Open: func() (sandbox.Provider, error) { return b.open(t), nil }, Only: regexp.MustCompile("SecretsInvisible"),
 	})

@@ -12,8 +12,8 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 func someLabels() sandbox.Labels {
@@ -49,7 +49,7 @@ func (b *bed) end(t *testing.T, p *daytona.Provider, labels sandbox.Labels) {
 // Whatever answer is lost, there is one sandbox, its command runs once, and it goes.
 func TestEveryAnswerMayBeLost(t *testing.T) {
 	t.Parallel()
-	for _, lost := range []standin.Fault{
+	for _, lost := range []daytonatest.Fault{
 		{Method: http.MethodGet, Path: "/api/sandbox/*"},
 		{Method: http.MethodPost, Path: "/api/sandbox"},
 		{Method: http.MethodGet, Path: "/toolbox/*/version"},
@@ -63,9 +63,9 @@ func TestEveryAnswerMayBeLost(t *testing.T) {
 	} {
 		t.Run(lost.Method+lost.Path, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, standin.Options{})
+			b := newBed(t, daytonatest.Options{})
 			p, labels := b.open(t), someLabels()
-			for _, broken := range []standin.Switch{standin.LostAnswer, standin.BadGateway} {
+			for _, broken := range []daytonatest.Switch{daytonatest.LostAnswer, daytonatest.BadGateway} {
 				fault := lost
 				fault.Switch, fault.Times = broken, 1
 				b.server.Faults().Set(fault)
@@ -133,14 +133,14 @@ func readAll(p *daytona.Provider, ctx context.Context, labels sandbox.Labels, na
 
 func TestACreateThatFailedAndLeftSomethingIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
-	b.server.Faults().Set(standin.Fault{Switch: standin.CreateError, Times: 1, Message: "the runner is out of breath"})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.CreateError, Times: 1, Message: "the runner is out of breath"})
 	box, labels := b.ensure(t, p)
 	require.False(t, box.Adopted)
 	b.end(t, p, labels)
 
-	b.server.Faults().Set(standin.Fault{Switch: standin.CreateError, Message: "the runner is out of breath"})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.CreateError, Message: "the runner is out of breath"})
 	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 	code(t, task.CodeUnavailable, err)
 	require.Contains(t, task.MessageOf(err), "the runner is out of breath")
@@ -149,14 +149,14 @@ func TestACreateThatFailedAndLeftSomethingIsMadeAnew(t *testing.T) {
 
 func TestACreateThatAppearsLateIsNotASecondSandbox(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
-	b.server.Faults().Set(standin.Fault{Switch: standin.LateCreate, Times: 1, Delay: time.Hour})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.LateCreate, Times: 1, Delay: time.Hour})
 	_, labels := b.ensure(t, p)
 	b.server.Advance(2 * time.Hour)
 	b.end(t, p, labels)
 
-	b.server.Faults().Set(standin.Fault{Switch: standin.LateCreate, Delay: time.Hour})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.LateCreate, Delay: time.Hour})
 	late := someLabels()
 	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: late})
 	code(t, task.CodeUnavailable, err)
@@ -169,17 +169,17 @@ func TestACreateThatAppearsLateIsNotASecondSandbox(t *testing.T) {
 
 func TestARateLimitIsObeyed(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
-	b.server.Faults().Set(standin.Fault{
-		Switch: standin.TooMany, Method: http.MethodPost, Path: "/api/sandbox", Times: 1, RetryAfter: 1, Header: "Retry-After-Sandbox-Create",
+	b.server.Faults().Set(daytonatest.Fault{
+		Switch: daytonatest.TooMany, Method: http.MethodPost, Path: "/api/sandbox", Times: 1, RetryAfter: 1, Header: "Retry-After-Sandbox-Create",
 	})
 	begun := time.Now()
 	_, labels := b.ensure(t, p)
 	require.GreaterOrEqual(t, time.Since(begun), time.Second)
 	b.end(t, p, labels)
 
-	b.server.Faults().Set(standin.Fault{Switch: standin.TooMany, Method: http.MethodPost, Path: "/api/sandbox", RetryAfter: 3600})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.TooMany, Method: http.MethodPost, Path: "/api/sandbox", RetryAfter: 3600})
 	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: someLabels()})
 	code(t, task.CodeExhausted, err)
 	require.Contains(t, task.MessageOf(err), "again in 1h0m0s")
@@ -189,9 +189,9 @@ func TestARateLimitIsObeyed(t *testing.T) {
 // Who looks again and again while a sandbox is made asks no more once Daytona has said until when.
 func TestALimitEndsALook(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
-	limit := standin.Fault{Switch: standin.TooMany, Method: http.MethodGet, Path: "/api/sandbox/*", RetryAfter: 3600, Times: 5, Skip: 1}
+	limit := daytonatest.Fault{Switch: daytonatest.TooMany, Method: http.MethodGet, Path: "/api/sandbox/*", RetryAfter: 3600, Times: 5, Skip: 1}
 	b.server.Faults().Set(limit)
 	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: someLabels()})
 	code(t, task.CodeExhausted, err)
@@ -201,9 +201,9 @@ func TestALimitEndsALook(t *testing.T) {
 
 func TestASleepingSnapshotIsWoken(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
-	b.server.Faults().Set(standin.Fault{Switch: standin.InactiveSnapshot})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.InactiveSnapshot})
 	box, labels := b.ensure(t, p)
 	require.Contains(t, box.Isolation, "snapshot ai-agent-dev-light")
 	require.True(t, box.FixedSize)
@@ -212,9 +212,9 @@ func TestASleepingSnapshotIsWoken(t *testing.T) {
 
 func TestAMissingSnapshotIsReplacedAndSaid(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
-	b.server.Faults().Set(standin.Fault{Switch: standin.MissingSnapshot})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.MissingSnapshot})
 	labels := someLabels()
 	box, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels, Limits: sandbox.Limits{MemoryBytes: 3 << 30, CPUs: 3, DiskBytes: 5 << 30}})
 	require.NoError(t, err)
@@ -225,10 +225,10 @@ func TestAMissingSnapshotIsReplacedAndSaid(t *testing.T) {
 
 func TestADeleteThatStaysDestroyingIsNotGone(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{}, func(c *daytona.Config) { c.DeletePatience = 100 * time.Millisecond })
+	b := newBed(t, daytonatest.Options{}, func(c *daytona.Config) { c.DeletePatience = 100 * time.Millisecond })
 	p := b.open(t)
 	_, labels := b.ensure(t, p)
-	b.server.Faults().Set(standin.Fault{Switch: standin.StuckDelete})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.StuckDelete})
 	code(t, task.CodeUnavailable, p.Delete(t.Context(), labels))
 	seen, err := p.Inspect(t.Context(), labels)
 	require.NoError(t, err)
@@ -240,11 +240,11 @@ func TestADeleteThatStaysDestroyingIsNotGone(t *testing.T) {
 
 func TestADeadDaemonIsUnknownUntilItWasSilentForLong(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
 	_, labels := b.ensure(t, p)
 	require.NoError(t, p.Start(t.Context(), labels, sh("sleep 600")))
-	b.server.Faults().Set(standin.Fault{Switch: standin.DaemonDeath})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.DaemonDeath})
 	var seen sandbox.Inspection
 	var err error
 	require.Eventually(t, func() bool {
@@ -267,9 +267,9 @@ func TestADeadDaemonIsUnknownUntilItWasSilentForLong(t *testing.T) {
 
 func TestADaemonThatDiesBeforeItAnswersIsStartedAgain(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{DeathLag: 100 * time.Millisecond})
+	b := newBed(t, daytonatest.Options{DeathLag: 100 * time.Millisecond})
 	p := b.open(t)
-	b.server.Faults().Set(standin.Fault{Switch: standin.DaemonDeath, Times: 1})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.DaemonDeath, Times: 1})
 	labels := someLabels()
 	again(t, func() error { // it may have answered once
 		_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
@@ -282,10 +282,10 @@ func TestADaemonThatDiesBeforeItAnswersIsStartedAgain(t *testing.T) {
 
 func TestALogIsFollowedOverBrokenStreams(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{Quiet: time.Millisecond})
+	b := newBed(t, daytonatest.Options{Quiet: time.Millisecond})
 	p := b.open(t)
 	_, labels := b.ensure(t, p)
-	b.server.Faults().Set(standin.Fault{Switch: standin.DroppedStream, Times: 3, After: 10})
+	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.DroppedStream, Times: 3, After: 10})
 	require.NoError(t, p.Start(t.Context(), labels, sh("i=0; while [ $i -lt 40 ]; do echo line $i; i=$((i+1)); sleep 0.01; done; exit 3")))
 	r, err := p.Follow(t.Context(), labels, int64(len("line 0\n")))
 	require.NoError(t, err)
@@ -307,7 +307,7 @@ func TestALogIsFollowedOverBrokenStreams(t *testing.T) {
 
 func TestDaytonaItselfIsTheLastNet(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p, labels := b.open(t), someLabels()
 	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels, Lifetime: 5 * time.Hour})
 	require.NoError(t, err)
@@ -321,7 +321,7 @@ func TestDaytonaItselfIsTheLastNet(t *testing.T) {
 
 func TestAStoppedSandboxIsWokenForItsFiles(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
 	box, labels := b.ensure(t, p)
 	require.NoError(t, p.Start(t.Context(), labels, sh("echo kept > kept; echo up; sleep 600")))
@@ -356,7 +356,7 @@ func (b *bed) call(t *testing.T, method, path string) {
 
 func TestWithoutAGoodKeyNothingIsMade(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p, labels := b.open(t), someLabels()
 	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 	require.NoError(t, err)
@@ -380,7 +380,7 @@ func TestWithoutAGoodKeyNothingIsMade(t *testing.T) {
 // Two installations share an account; neither lists or deletes the other's, a survey shows both.
 func TestInstallationsOfOneAccountAreKeptApart(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p, mine, theirs := b.open(t), someLabels(), someLabels()
 	theirs.Installation = "another"
 	for _, labels := range []sandbox.Labels{mine, theirs} {
@@ -413,18 +413,18 @@ func labelsOf(boxes []sandbox.Sandbox) []sandbox.Labels {
 
 func TestACheckSaysWhatSandboxesAreMadeOf(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
 	for _, c := range []struct {
-		fault standin.Switch
+		fault daytonatest.Switch
 		says  string
 	}{
 		{"", "snapshot ai-agent-dev-light"},
-		{standin.InactiveSnapshot, "is inactive"},
-		{standin.MissingSnapshot, "there is no snapshot ai-agent-dev-light; image " + daytona.DefaultImage},
+		{daytonatest.InactiveSnapshot, "is inactive"},
+		{daytonatest.MissingSnapshot, "there is no snapshot ai-agent-dev-light; image " + daytona.DefaultImage},
 	} {
 		if c.fault != "" {
-			b.server.Faults().Set(standin.Fault{Switch: c.fault})
+			b.server.Faults().Set(daytonatest.Fault{Switch: c.fault})
 		}
 		said, err := p.Check(t.Context())
 		require.NoError(t, err)
@@ -439,7 +439,7 @@ func TestACheckSaysWhatSandboxesAreMadeOf(t *testing.T) {
 
 func TestADeleteEndsTheWaitForACommand(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
 	_, labels := b.ensure(t, p)
 	over := make(chan error, 1)

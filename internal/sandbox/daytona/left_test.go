@@ -12,8 +12,8 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona"
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // left lists the folders of commands in the sandbox: that of the one that looks is there.
@@ -33,7 +33,7 @@ func left(t *testing.T, p *daytona.Provider, labels sandbox.Labels) []string {
 // What a command said, and the environment that it had, do not stay in the sandbox.
 func TestNoCommandLeavesAnythingBehind(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	p := b.open(t)
 	_, labels := b.ensure(t, p)
 	says := sandbox.Command{Args: []string{"sh", "-c", "echo said; echo no >&2; cat"}}
@@ -45,19 +45,19 @@ func TestNoCommandLeavesAnythingBehind(t *testing.T) {
 	cancel()
 	for _, c := range []struct {
 		what  string
-		fault standin.Fault
+		fault daytonatest.Fault
 		run   func() error
 		fails bool
 	}{
-		{"a command", standin.Fault{}, func() error { _, err := p.Exec(t.Context(), labels, says); return err }, false},
-		{"one that takes too long", standin.Fault{}, func() error { _, err := p.Exec(t.Context(), labels, hangs); return err }, true},
-		{"one that nobody waits for", standin.Fault{}, func() error { _, err := p.Exec(over, labels, says); return err }, true},
+		{"a command", daytonatest.Fault{}, func() error { _, err := p.Exec(t.Context(), labels, says); return err }, false},
+		{"one that takes too long", daytonatest.Fault{}, func() error { _, err := p.Exec(t.Context(), labels, hangs); return err }, true},
+		{"one that nobody waits for", daytonatest.Fault{}, func() error { _, err := p.Exec(over, labels, says); return err }, true},
 		{"one that could not begin", refuses("/toolbox/*/process/session"), func() error { _, err := p.Exec(t.Context(), labels, says); return err }, true},
 		{"one that is refused", refuses("/toolbox/*/process/session/*/exec"), func() error { _, err := p.Exec(t.Context(), labels, says); return err }, true},
-		{"a person's", standin.Fault{}, func() error { _, err := p.Attach(t.Context(), labels, says, streams()); return err }, false},
-		{"a person's that takes too long", standin.Fault{}, func() error { _, err := p.Attach(t.Context(), labels, hangs, streams()); return err }, true},
+		{"a person's", daytonatest.Fault{}, func() error { _, err := p.Attach(t.Context(), labels, says, streams()); return err }, false},
+		{"a person's that takes too long", daytonatest.Fault{}, func() error { _, err := p.Attach(t.Context(), labels, hangs, streams()); return err }, true},
 		{"a person's that could not begin", refuses("/toolbox/*/process/session/*/exec"), func() error { _, err := p.Attach(t.Context(), labels, says, streams()); return err }, true},
-		{"one at a terminal", standin.Fault{}, func() error {
+		{"one at a terminal", daytonatest.Fault{}, func() error {
 			s := streams()
 			s.Terminal = &sandbox.Terminal{Size: sandbox.Size{Rows: 20, Columns: 80}}
 			_, err := p.Attach(t.Context(), labels, sandbox.Command{Args: []string{"echo", "said"}}, s)
@@ -76,6 +76,6 @@ func TestNoCommandLeavesAnythingBehind(t *testing.T) {
 }
 
 // refuses is a toolbox that once does not do what it is asked.
-func refuses(path string) standin.Fault {
-	return standin.Fault{Switch: standin.Answer, Method: http.MethodPost, Path: path, Times: 1, Status: http.StatusBadRequest, Message: "no"}
+func refuses(path string) daytonatest.Fault {
+	return daytonatest.Fault{Switch: daytonatest.Answer, Method: http.MethodPost, Path: path, Times: 1, Status: http.StatusBadRequest, Message: "no"}
 }

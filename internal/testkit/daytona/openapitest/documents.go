@@ -20,7 +20,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // The descriptions, as Daytona's clients carry them.
@@ -109,7 +109,7 @@ func strict(doc *openapi3.T) (*document, error) {
 
 // check judges one exchange. What a fault answered, or a proxy without a body, is nobody's
 // description.
-func (d *documents) check(e standin.Exchange) error {
+func (d *documents) check(e daytonatest.Exchange) error {
 	doc := d.api
 	if e.Toolbox {
 		doc = d.toolbox
@@ -131,7 +131,7 @@ func (d *documents) check(e standin.Exchange) error {
 	return explain(e, errors.Join(err, doc.answer(e, in, refused)))
 }
 
-func (d *document) route(e standin.Exchange) (*openapi3filter.RequestValidationInput, error) {
+func (d *document) route(e daytonatest.Exchange) (*openapi3filter.RequestValidationInput, error) {
 	request := e.Request.Clone(e.Request.Context())
 	path, err := url.PathUnescape(e.Path)
 	if err != nil {
@@ -157,7 +157,7 @@ func knownQuery(in *openapi3filter.RequestValidationInput) error {
 }
 
 // answer judges an answer. Hardly any error is described: they have one shape on each side.
-func (d *document) answer(e standin.Exchange, in *openapi3filter.RequestValidationInput, refused bool) error {
+func (d *document) answer(e daytonatest.Exchange, in *openapi3filter.RequestValidationInput, refused bool) error {
 	if refused {
 		return shape(e)
 	}
@@ -174,7 +174,7 @@ func (d *document) answer(e standin.Exchange, in *openapi3filter.RequestValidati
 }
 
 // shape judges the body of an error.
-func shape(e standin.Exchange) error {
+func shape(e daytonatest.Exchange) error {
 	if e.Toolbox && e.Path == "/files/bulk-upload" {
 		return nil // an odd one out
 	}
@@ -197,7 +197,7 @@ func shape(e standin.Exchange) error {
 	return nil
 }
 
-func explain(e standin.Exchange, err error) error {
+func explain(e daytonatest.Exchange, err error) error {
 	const shown = 600
 	if err == nil {
 		return nil

@@ -6,22 +6,22 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // Start brings a stand-in up and ends it with the test, which fails if an exchange was not
 // what the descriptions say, or something was left behind.
-func Start(tb testing.TB, opts standin.Options) *standin.Server {
+func Start(tb testing.TB, opts daytonatest.Options) *daytonatest.Server {
 	tb.Helper()
 	judge := newJudge(tb)
 	before := opts.Observe
-	opts.Observe = func(e standin.Exchange) {
+	opts.Observe = func(e daytonatest.Exchange) {
 		if before != nil {
 			before(e)
 		}
 		judge.see(e)
 	}
-	s, err := standin.Start(tb.Context(), opts)
+	s, err := daytonatest.Start(tb.Context(), opts)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func newJudge(tb testing.TB) *judge {
 	return &judge{docs: docs}
 }
 
-func (j *judge) see(e standin.Exchange) {
+func (j *judge) see(e daytonatest.Exchange) {
 	if j.docs == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package standin_test
+package daytona_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 	"github.com/omoi-dev/omoi/internal/testkit/daytona/openapitest"
 )
 
@@ -22,7 +22,7 @@ const patience = 30 * time.Second // for a fact that must come
 
 // bed is a stand-in with a caller.
 type bed struct {
-	*standin.Server // nil: it is another process
+	*daytonatest.Server // nil: it is another process
 
 	t      *testing.T
 	url    string
@@ -32,7 +32,7 @@ type bed struct {
 
 type object = map[string]any
 
-func newBed(t *testing.T, opts standin.Options) *bed {
+func newBed(t *testing.T, opts daytonatest.Options) *bed {
 	t.Helper()
 	s := openapitest.Start(t, opts)
 	b := caller(t, s.URL(), s.Key())

@@ -1,4 +1,4 @@
-package standin_test
+package daytona_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 	"github.com/omoi-dev/omoi/internal/testkit/daytona/openapitest"
 )
 
@@ -25,7 +25,7 @@ func TestDescriptionsAreHere(t *testing.T) {
 
 func TestSandboxLivesAndEnds(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	made := b.api(200, "POST /sandbox", object{
 		"name": "one", "snapshot": "ai-agent-dev-light", "labels": object{"owner": "me"}, "env": object{"GIVEN": "a b"}, "autoDeleteInterval": 0,
 	})
@@ -46,7 +46,7 @@ func TestSandboxLivesAndEnds(t *testing.T) {
 
 func TestCreateIsJudged(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{Snapshots: []standin.Snapshot{{Name: "here"}, {Name: "there", Regions: []string{"eu"}}, {Name: "asleep", Inactive: true}}})
+	b := newBed(t, daytonatest.Options{Snapshots: []daytonatest.Snapshot{{Name: "here"}, {Name: "there", Regions: []string{"eu"}}, {Name: "asleep", Inactive: true}}})
 	build := object{"dockerfileContent": "FROM debian\n"}
 	for name, in := range map[string]object{
 		"no such snapshot":        {"snapshot": "other"},
@@ -77,7 +77,7 @@ func TestCreateIsJudged(t *testing.T) {
 func TestChangesExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	hour := time.Hour
-	b := newBed(t, standin.Options{CreateDelay: hour, StopDelay: hour, StartDelay: hour, DestroyDelay: hour, CreateWait: -1})
+	b := newBed(t, daytonatest.Options{CreateDelay: hour, StopDelay: hour, StartDelay: hour, DestroyDelay: hour, CreateWait: -1})
 	id := b.api(200, "POST /sandbox", object{"name": "one"})["id"].(string)
 	refused := func(calls ...string) {
 		for _, call := range calls {
@@ -115,7 +115,7 @@ func TestChangesExcludeEachOther(t *testing.T) {
 
 func TestStopKeepsFilesAndEndsProcesses(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	id, toolbox := b.box(object{"name": "one"})
 	b.send(201, "POST", toolbox+"/process/session", object{"sessionId": "s"})
 	b.exec(toolbox, "s", "echo kept > file; sleep 600", true)
@@ -134,7 +134,7 @@ func TestStopKeepsFilesAndEndsProcesses(t *testing.T) {
 
 func TestClocksOfMinutes(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	idle, _ := b.box(object{"name": "idle"})
 	_, busy := b.box(object{"name": "busy"})
 	b.box(object{"name": "kept", "autoStopInterval": 0})
@@ -169,7 +169,7 @@ func TestClocksOfMinutes(t *testing.T) {
 // An open stream keeps a sandbox from stopping; a poll that says so does not.
 func TestActivity(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{Quiet: time.Millisecond})
+	b := newBed(t, daytonatest.Options{Quiet: time.Millisecond})
 	_, toolbox := b.box(object{"name": "followed"})
 	b.send(201, "POST", toolbox+"/process/session", object{"sessionId": "s"})
 	command := b.exec(toolbox, "s", "echo begun; while [ ! -e go ]; do sleep 0.01; done", true)["cmdId"].(string)
@@ -190,7 +190,7 @@ func TestActivity(t *testing.T) {
 
 func TestListLagsAndPages(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{ListLag: time.Minute})
+	b := newBed(t, daytonatest.Options{ListLag: time.Minute})
 	for i := range 5 {
 		b.api(200, "POST /sandbox", object{"name": fmt.Sprintf("box-%d", i), "labels": object{"n": strconv.Itoa(i % 2), "all": "yes"}, "buildInfo": object{"dockerfileContent": "FROM x"}})
 	}
@@ -232,7 +232,7 @@ func TestListLagsAndPages(t *testing.T) {
 
 func TestKeyIsAskedFor(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	_, toolbox := b.box(object{})
 	require.Equal(t, b.api(200, "GET /config", nil)["proxyToolboxUrl"], strings.TrimSuffix(toolbox, toolbox[strings.LastIndex(toolbox, "/"):]))
 	b.api(200, "GET /api-keys/current", nil)
@@ -248,10 +248,10 @@ func TestKeyIsAskedFor(t *testing.T) {
 
 func TestRateLimits(t *testing.T) {
 	t.Parallel()
-	limits := map[standin.Kind]standin.RateLimit{} //nolint:exhaustive // the rest is as it is
-	limits[standin.KindCreate] = standin.RateLimit{Calls: 1, Per: time.Minute}
-	limits[standin.KindFailedAuth] = standin.RateLimit{Calls: 1, Per: time.Minute}
-	b := newBed(t, standin.Options{Limits: limits})
+	limits := map[daytonatest.Kind]daytonatest.RateLimit{} //nolint:exhaustive // the rest is as it is
+	limits[daytonatest.KindCreate] = daytonatest.RateLimit{Calls: 1, Per: time.Minute}
+	limits[daytonatest.KindFailedAuth] = daytonatest.RateLimit{Calls: 1, Per: time.Minute}
+	b := newBed(t, daytonatest.Options{Limits: limits})
 	ask := func(want int, body string) http.Header {
 		status, header, text, err := b.try("POST", b.URL()+"/sandbox", strings.NewReader(body), "application/json")
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-package standin_test
+package daytona_test
 
 import (
 	"bufio"
@@ -13,17 +13,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // isolations are the kinds that work here.
-func isolations(t *testing.T) map[string]standin.Isolation {
+func isolations(t *testing.T) map[string]daytonatest.Isolation {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED: this looks into /proc")
 	}
-	return map[string]standin.Isolation{"bubblewrap": standin.IsolationAuto, "processes": standin.IsolationNone}
+	return map[string]daytonatest.Isolation{"bubblewrap": daytonatest.IsolationAuto, "processes": daytonatest.IsolationNone}
 }
 
 // tagged is a number of seconds that no other process sleeps for.
@@ -67,7 +67,7 @@ func TestNothingOutlivesItsSandbox(t *testing.T) {
 	for name, isolation := range isolations(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, standin.Options{Isolation: isolation})
+			b := newBed(t, daytonatest.Options{Isolation: isolation})
 			_, toolbox := b.box(object{"name": "one"})
 			tag := tagged()
 			b.planted(toolbox, tag)
@@ -115,7 +115,7 @@ func TestTheFolderOfAKilledStandInIsRemovedAtTheNextStart(t *testing.T) {
 	require.Len(t, folders(t, dir), 2, "nobody could remove it")
 	var next *bed
 	living.eventually("nothing is left of it", func() bool { // its processes may be about to die while the next one starts
-		next = newBed(t, standin.Options{Dir: dir})
+		next = newBed(t, daytonatest.Options{Dir: dir})
 		return len(folders(t, dir)) == len(before)+1 || next.Close() != nil
 	})
 	require.Subset(t, folders(t, dir), before)
@@ -139,7 +139,7 @@ func walkable(t *testing.T) string {
 }
 
 // another starts a stand-in in another process, which kill ends with SIGKILL.
-func another(t *testing.T, dir string, isolation standin.Isolation) (b *bed, kill func()) {
+func another(t *testing.T, dir string, isolation daytonatest.Isolation) (b *bed, kill func()) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "serve", string(isolation))
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
@@ -173,7 +173,7 @@ func other(t *testing.T, out io.Reader) *bed {
 
 func TestSandboxSeesNeitherHostNorNeighbour(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	confined(t, b)
 	secret := "planted-" + task.NewID()
 	host := filepath.Join(t.TempDir(), "host")
@@ -197,7 +197,7 @@ func TestSandboxSeesNeitherHostNorNeighbour(t *testing.T) {
 // Who is not root, or has no bubblewrap, is told what he gets.
 func TestIsolationIsSaid(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{Isolation: standin.IsolationNone})
+	b := newBed(t, daytonatest.Options{Isolation: daytonatest.IsolationNone})
 	require.Contains(t, strings.Join(b.Isolation(), " "), "no isolation")
 	_, toolbox := b.box(object{})
 	_, output := b.run(toolbox, "pwd; echo $HOME")

@@ -1,4 +1,4 @@
-// Package standin is a small server that speaks Daytona's API over sandboxes of this machine:
+// Package daytona is a small server that speaks Daytona's API over sandboxes of this machine:
 // to test the provider against, and to try it out with omoi dev --with-daytona-standin.
 //
 // It is made from the published descriptions of the API and from what its users report. It is
@@ -32,4 +32,4 @@
 // folder is removed when the next stand-in starts in the same place; it is locked until then, so
 // that those that live are left alone. Nothing is kept over an end: the next stand-in answers 404
 // for sandboxes of an earlier one, which is the truth, since nothing of them runs or is billed.
-package standin
+package daytona

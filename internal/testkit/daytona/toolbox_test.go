@@ -1,4 +1,4 @@
-package standin_test
+package daytona_test
 
 import (
 	"net/http"
@@ -9,7 +9,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // exec runs a command in a session and answers what its call said.
@@ -29,7 +29,7 @@ func (b *bed) codeOf(toolbox, session, command string) any {
 
 func TestSessionIsOneShell(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	_, toolbox := b.box(object{})
 	session := toolbox + "/process/session"
 	b.send(201, "POST", session, object{"sessionId": "one"})
@@ -69,7 +69,7 @@ func TestSessionIsOneShell(t *testing.T) {
 
 func TestSessionEndsItsGroup(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{Grace: 20 * time.Millisecond})
+	b := newBed(t, daytonatest.Options{Grace: 20 * time.Millisecond})
 	_, toolbox := b.box(object{})
 	b.send(201, "POST", toolbox+"/process/session", object{"sessionId": "a/b c"})
 	at := toolbox + "/process/session/a%2Fb%20c"
@@ -85,7 +85,7 @@ func TestSessionEndsItsGroup(t *testing.T) {
 
 func TestExecute(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	_, toolbox := b.box(object{})
 	at := toolbox + "/process/execute"
 	require.Equal(t, "a\nb\n", b.send(200, "POST", at, object{"command": "echo a; echo b >&2"})["result"], "merged")
@@ -119,7 +119,7 @@ func (b *bed) drain(conn *websocket.Conn) (text []byte, end error) {
 
 func TestLogStream(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{FrameBytes: 2, Quiet: 10 * time.Millisecond})
+	b := newBed(t, daytonatest.Options{FrameBytes: 2, Quiet: 10 * time.Millisecond})
 	id, toolbox := b.box(object{})
 	b.send(201, "POST", toolbox+"/process/session", object{"sessionId": "s"})
 	out := b.exec(toolbox, "s", "echo one; echo two >&2", false)
@@ -142,7 +142,7 @@ func TestLogStream(t *testing.T) {
 	require.Equal(t, plain, string(text))
 	require.Contains(t, header.Get("Content-Type"), "text/plain")
 
-	b.Faults().Set(standin.Fault{Switch: standin.DroppedStream, Sandbox: id, Times: 1, After: 5})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.DroppedStream, Sandbox: id, Times: 1, After: 5})
 	b.send(200, "GET", url, nil) // no stream, so nothing of this switch's
 	text, end = b.drain(b.follow(url, key))
 	require.Less(t, len(text), len(plain))
@@ -153,7 +153,7 @@ func TestLogStream(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	confined(t, b)
 	_, toolbox := b.box(object{})
 	files := toolbox + "/files"

@@ -1,4 +1,4 @@
-package standin_test
+package daytona_test
 
 import (
 	"net/http"
@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 func TestSlowCreate(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{CreateWait: -1})
-	b.Faults().Set(standin.Fault{Switch: standin.SlowCreate, Sandbox: "slow", Delay: time.Hour})
+	b := newBed(t, daytonatest.Options{CreateWait: -1})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.SlowCreate, Sandbox: "slow", Delay: time.Hour})
 	b.api(200, "POST /sandbox", object{"name": "slow"})
 	b.api(200, "POST /sandbox", object{"name": "quick"})
 	b.until("quick", "started")
@@ -27,8 +27,8 @@ func TestSlowCreate(t *testing.T) {
 // What fails while its maker waits is refused, and is there all the same.
 func TestCreateEndsInError(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
-	b.Faults().Set(standin.Fault{Switch: standin.CreateError, Times: 1, Message: "no luck"})
+	b := newBed(t, daytonatest.Options{})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.CreateError, Times: 1, Message: "no luck"})
 	refused := b.api(400, "POST /sandbox", object{"name": "one"})
 	require.Equal(t, "no luck", refused["message"])
 	left := b.api(200, "GET /sandbox/one", nil)
@@ -42,8 +42,8 @@ func TestCreateEndsInError(t *testing.T) {
 
 func TestLateCreate(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
-	b.Faults().Set(standin.Fault{Switch: standin.LateCreate, Times: 1, Delay: time.Minute})
+	b := newBed(t, daytonatest.Options{})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.LateCreate, Times: 1, Delay: time.Minute})
 	_, _, _, err := b.try("POST", b.URL()+"/sandbox", strings.NewReader(`{"name":"late"}`), "application/json")
 	require.Error(t, err)
 	b.api(404, "GET /sandbox/late", nil)
@@ -53,14 +53,14 @@ func TestLateCreate(t *testing.T) {
 
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
-	b.Faults().Set(standin.Fault{Switch: standin.LostAnswer, Method: "POST", Path: "/api/sandbox", Times: 1})
+	b := newBed(t, daytonatest.Options{})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.LostAnswer, Method: "POST", Path: "/api/sandbox", Times: 1})
 	_, _, _, err := b.try("POST", b.URL()+"/sandbox", strings.NewReader(`{"name":"one"}`), "application/json")
 	require.Error(t, err)
 	made := b.until("one", "started")
 	toolbox := made["toolboxProxyUrl"].(string) + "/" + made["id"].(string)
 
-	id := b.Faults().Set(standin.Fault{Switch: standin.LostAnswer, Path: "/toolbox/*/process/execute", Sandbox: "one", Skip: 1})
+	id := b.Faults().Set(daytonatest.Fault{Switch: daytonatest.LostAnswer, Path: "/toolbox/*/process/execute", Sandbox: "one", Skip: 1})
 	b.run(toolbox, "touch before")
 	_, _, _, err = b.try("POST", toolbox+"/process/execute", strings.NewReader(`{"command":"touch done"}`), "application/json")
 	require.Error(t, err)
@@ -71,12 +71,12 @@ func TestLostAnswer(t *testing.T) {
 
 func TestAnswersInPlaceOfCalls(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	_, toolbox := b.box(object{"name": "one"})
-	b.Faults().Set(standin.Fault{Switch: standin.BadGateway, Path: "/toolbox/*/version", Times: 2})
-	b.Faults().Set(standin.Fault{Switch: standin.TooMany, Method: "DELETE", Times: 1, RetryAfter: 7})
-	b.Faults().Set(standin.Fault{Switch: standin.TooMany, Method: "DELETE", Times: 1, RetryAfter: 8, Header: "Retry-After-sandbox-lifecycle"})
-	b.Faults().Set(standin.Fault{Switch: standin.Answer, Path: "/api/sandbox/*", Times: 1, Status: 400, Message: "No available runners"})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.BadGateway, Path: "/toolbox/*/version", Times: 2})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.TooMany, Method: "DELETE", Times: 1, RetryAfter: 7})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.TooMany, Method: "DELETE", Times: 1, RetryAfter: 8, Header: "Retry-After-sandbox-lifecycle"})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.Answer, Path: "/api/sandbox/*", Times: 1, Status: 400, Message: "No available runners"})
 	for range 2 {
 		status, _, text, err := b.try("GET", toolbox+"/version", http.NoBody, "")
 		require.NoError(t, err)
@@ -99,12 +99,12 @@ func TestAnswersInPlaceOfCalls(t *testing.T) {
 // The daemon dies; the sandbox stays started for a while, and then is stopped without a reason.
 func TestDaemonDeath(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	_, toolbox := b.box(object{"name": "one"})
 	other, _ := b.box(object{"name": "other"})
 	b.send(201, "POST", toolbox+"/process/session", object{"sessionId": "s"})
 	b.exec(toolbox, "s", "sleep 600", true)
-	b.Faults().Set(standin.Fault{Switch: standin.DaemonDeath, Sandbox: "one", Times: 1})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.DaemonDeath, Sandbox: "one", Times: 1})
 	b.eventually("nothing of it runs", func() bool { return !b.Boxes()[0].Running })
 	b.eventually("the toolbox is dead", func() bool {
 		status, _, text, err := b.try("GET", toolbox+"/version", http.NoBody, "")
@@ -121,9 +121,9 @@ func TestDaemonDeath(t *testing.T) {
 
 func TestSnapshotFaults(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
-	b.Faults().Set(standin.Fault{Switch: standin.InactiveSnapshot, Snapshot: "ai-agent-dev-light"})
-	missing := b.Faults().Set(standin.Fault{Switch: standin.MissingSnapshot, Snapshot: "daytona-small"})
+	b := newBed(t, daytonatest.Options{})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.InactiveSnapshot, Snapshot: "ai-agent-dev-light"})
+	missing := b.Faults().Set(daytonatest.Fault{Switch: daytonatest.MissingSnapshot, Snapshot: "daytona-small"})
 	b.api(404, "GET /snapshots/daytona-small", nil)
 	b.api(400, "POST /sandbox", object{})
 	b.Faults().Clear(missing)
@@ -137,21 +137,21 @@ func TestSnapshotFaults(t *testing.T) {
 
 func TestStuckDelete(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	id, _ := b.box(object{"name": "one"})
-	b.Faults().Set(standin.Fault{Switch: standin.StuckDelete})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.StuckDelete})
 	b.api(200, "DELETE /sandbox/one", nil)
 	b.Advance(24 * time.Hour)
 	require.Equal(t, "destroying", b.api(200, "GET /sandbox/"+id, nil)["state"])
 	b.api(409, "DELETE /sandbox/"+id, nil)
 	require.True(t, b.Boxes()[0].Running, "it costs money")
-	b.Faults().Clear(string(standin.StuckDelete))
+	b.Faults().Clear(string(daytonatest.StuckDelete))
 	b.until(id, "destroyed")
 }
 
 func TestEgressBlocked(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{})
+	b := newBed(t, daytonatest.Options{})
 	confined(t, b)
 	links := func(in object) string {
 		_, toolbox := b.box(in)
@@ -159,7 +159,7 @@ func TestEgressBlocked(t *testing.T) {
 		return output
 	}
 	require.Equal(t, "lo 1\n", links(object{"networkBlockAll": true}))
-	b.Faults().Set(standin.Fault{Switch: standin.EgressBlocked})
+	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.EgressBlocked})
 	require.Equal(t, "lo 1\n", links(object{}))
 	b.Faults().Reset()
 	require.NotEqual(t, "lo 1\n", links(object{}), "else it is this machine's network, with our own ports")
@@ -167,7 +167,7 @@ func TestEgressBlocked(t *testing.T) {
 
 func TestSwitchesOverHTTP(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, standin.Options{CreateWait: -1})
+	b := newBed(t, daytonatest.Options{CreateWait: -1})
 	base := strings.TrimSuffix(b.URL(), "/api") + "/standin"
 	for name, bad := range map[string]object{
 		"switch": {"switch": "other"}, "delay": {"switch": "slow_create", "delay": "-3s"}, "times": {"switch": "slow_create", "times": -1},
@@ -178,7 +178,7 @@ func TestSwitchesOverHTTP(t *testing.T) {
 	}
 	require.Empty(t, b.Faults().On())
 	set := b.send(200, "POST", base+"/faults", object{"switch": "slow_create", "delay": "1h", "times": 1})
-	require.Equal(t, []standin.Fault{{ID: set["id"].(string), Switch: standin.SlowCreate, Delay: time.Hour, Times: 1}}, b.Faults().On())
+	require.Equal(t, []daytonatest.Fault{{ID: set["id"].(string), Switch: daytonatest.SlowCreate, Delay: time.Hour, Times: 1}}, b.Faults().On())
 	b.api(200, "POST /sandbox", object{"name": "one"})
 	b.eventually("it was used", func() bool { return len(b.Faults().On()) == 0 })
 	b.send(200, "POST", base+"/advance", object{"by": "1h"})
@@ -197,7 +197,7 @@ func TestEverySwitchIsDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../../docs/DAYTONA-STANDIN.md")
 	require.NoError(t, err)
-	for _, name := range standin.Switches() {
+	for _, name := range daytonatest.Switches() {
 		require.Contains(t, string(text), "\n| `"+string(name)+"` | ")
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package standin
+package daytona
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package standin_test
+package daytona_test
 
 import (
 	"bufio"
@@ -9,19 +9,19 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/daytona/standin"
+	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
 // TestMain is also the stand-in that is killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "serve" {
-		os.Exit(serve(standin.Isolation(os.Args[2]))) //nolint:forbidigo // this is a main
+		os.Exit(serve(daytonatest.Isolation(os.Args[2]))) //nolint:forbidigo // this is a main
 	}
 	goleak.VerifyTestMain(m)
 }
 
-func serve(isolation standin.Isolation) int {
-	s, err := standin.Start(context.Background(), standin.Options{Isolation: isolation})
+func serve(isolation daytonatest.Isolation) int {
+	s, err := daytonatest.Start(context.Background(), daytonatest.Options{Isolation: isolation})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -1,4 +1,4 @@
-package standin
+package daytona
 
 import (
 	"net/http"
