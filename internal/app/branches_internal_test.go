@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 type oneToken string
@@ -19,9 +19,9 @@ type oneToken string
 func (t oneToken) Token(context.Context, string, string) (string, error) { return string(t), nil }
 
 // onGitHub is the branch workflow on a stand-in with the repositories acme/app and acme/empty.
-func onGitHub(t *testing.T) (*standin.Server, branches) {
+func onGitHub(t *testing.T) (*githubtest.Server, branches) {
 	t.Helper()
-	server, err := standin.Start(t.TempDir())
+	server, err := githubtest.Start(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	_, err = server.Add("acme/app")
@@ -42,7 +42,7 @@ func TestBranchStart_CallsGitHubThreeTimes(t *testing.T) {
 	}
 	for failures, works := range map[int]bool{1: true, 2: true, 3: false} {
 		server, flow := onGitHub(t)
-		server.Break(standin.Fault{Status: http.StatusBadGateway, Max: failures})
+		server.Break(githubtest.Fault{Status: http.StatusBadGateway, Max: failures})
 		branch, commit, err := flow.StartBranch(t.Context(), scm.Owner{}, in)
 		if !works {
 			require.Equal(t, task.CodeUnavailable, task.CodeOf(err))
@@ -58,7 +58,7 @@ func TestBranchStart_CallsGitHubThreeTimes(t *testing.T) {
 func TestBranchStart_ARefusalIsFinal(t *testing.T) {
 	t.Parallel()
 	server, flow := onGitHub(t)
-	server.Break(standin.Fault{Status: http.StatusForbidden, Max: 3})
+	server.Break(githubtest.Fault{Status: http.StatusForbidden, Max: 3})
 	_, _, err := flow.StartBranch(t.Context(), scm.Owner{}, client.BranchStart{
 		BranchPlace: client.BranchPlace{RepoOwner: "acme", RepoName: "app"}, BranchTicket: client.BranchTicket{TicketID: "t-1"},
 	})

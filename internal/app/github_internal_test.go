@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/config"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 // The App's key comes from a variable, on one line or more, or from a file; doctor says whether GitHub knows it.
@@ -24,7 +24,7 @@ func TestDoctorAsksGitHubForTheApp(t *testing.T) {
 	text := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
 	file := filepath.Join(t.TempDir(), "app.pem")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	hub, err := standin.Start(t.TempDir())
+	hub, err := githubtest.Start(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = hub.Close() })
 	hub.AddApp(7, &key.PublicKey, 0)

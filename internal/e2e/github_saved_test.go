@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 // TestGitHubRefusesAndTakesAgain has a rate limit that lasts longer than any step, and a rule that protects the branch until the
@@ -16,7 +16,7 @@ func TestGitHubRefusesAndTakesAgain(t *testing.T) {
 	t.Parallel()
 	hub, bare, settings := newHub(t)
 	r := newRig(t, settings).up()
-	limit := standin.Fault{Status: http.StatusForbidden, RetryAfter: 3600, Secondary: true, Message: "You have exceeded a secondary rate limit."}
+	limit := githubtest.Fault{Status: http.StatusForbidden, RetryAfter: 3600, Secondary: true, Message: "You have exceeded a secondary rate limit."}
 	limit.Call = "POST git/refs"
 	hub.Break(limit)
 	limited := r.submit("Acme/App", script(stepWrite, stepCommit, stepComplete), retries(0))

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 const (
@@ -20,9 +20,9 @@ const (
 )
 
 // newHub starts a stand-in for GitHub with one repository, and the rig's settings for it.
-func newHub(t *testing.T) (hub *standin.Server, bare string, settings map[string]string) {
+func newHub(t *testing.T) (hub *githubtest.Server, bare string, settings map[string]string) {
 	t.Helper()
-	hub, err := standin.Start(t.TempDir())
+	hub, err := githubtest.Start(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = hub.Close() })
 	bare, err = hub.Add(hubRepo)
@@ -39,7 +39,7 @@ func TestTaskOnGitHub(t *testing.T) {
 	hub, bare, settings := newHub(t)
 	r := newRig(t, settings).up()
 	for _, call := range []string{"POST git/refs", "POST git-receive-pack", "POST pulls"} {
-		hub.Break(standin.Fault{Call: call, Lose: true})
+		hub.Break(githubtest.Fault{Call: call, Lose: true})
 	}
 	good := r.submit(hub.URL+"/"+hubRepo+".git", script(stepWrite, stepCommit, `{"bash":{"command":"! env | grep -q `+hubToken[:9]+"''"+hubToken[9:]+`"}}`, stepComplete))
 	require.Equal(t, hubRepo, good.Repo, "one repository has one name")

@@ -16,9 +16,9 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/scm/scratch"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 const (
@@ -149,12 +149,12 @@ func TestWhatIsWrongWithAnAppIsSaid(t *testing.T) {
 		id   int64
 		key  func() *rsa.PrivateKey
 		may  map[string]string
-		do   func(*standin.Server, int64)
+		do   func(*githubtest.Server, int64)
 		says string
 	}{
 		"wrong key":     {id: appID, key: otherKey, says: "does not know the GitHub App 4711 with this private key"},
 		"unknown id":    {id: 1, key: appKey, says: "does not know the GitHub App 1 with this private key"},
-		"suspended":     {id: appID, key: appKey, do: func(s *standin.Server, id int64) { s.Suspend(id, true) }, says: "acme has suspended the GitHub App. Next: let it work again at "},
+		"suspended":     {id: appID, key: appKey, do: func(s *githubtest.Server, id int64) { s.Suspend(id, true) }, says: "acme has suspended the GitHub App. Next: let it work again at "},
 		"may read only": {id: appID, key: appKey, may: map[string]string{"contents": "read", "pull_requests": "write"}, says: "it lacks the permission Contents. Next: give it"},
 		"may do nothing": {
 			id: appID, key: appKey, may: map[string]string{"metadata": "read"}, says: "it lacks the permission Contents and Pull requests",
@@ -214,13 +214,13 @@ func TestTheTokenCallMayFail(t *testing.T) {
 	b := withApp(t, appKey(), people{})
 	b.server.Install(appID, nil, string(repo))
 	for _, c := range []struct {
-		fault standin.Fault
+		fault githubtest.Fault
 		code  task.Code
 	}{
-		{standin.Fault{Call: tokenCall, Lose: true}, task.CodeUnavailable},
-		{standin.Fault{Call: tokenCall, Status: 502, Message: "Bad gateway"}, task.CodeUnavailable},
-		{standin.Fault{Call: tokenCall, Status: 403, Message: "slow down", Secondary: true, RetryAfter: 7}, task.CodeExhausted},
-		{standin.Fault{Call: "GET installation", Status: 502, Message: "Bad gateway"}, task.CodeUnavailable},
+		{githubtest.Fault{Call: tokenCall, Lose: true}, task.CodeUnavailable},
+		{githubtest.Fault{Call: tokenCall, Status: 502, Message: "Bad gateway"}, task.CodeUnavailable},
+		{githubtest.Fault{Call: tokenCall, Status: 403, Message: "slow down", Secondary: true, RetryAfter: 7}, task.CodeExhausted},
+		{githubtest.Fault{Call: "GET installation", Status: 502, Message: "Bad gateway"}, task.CodeUnavailable},
 	} {
 		b.server.Break(c.fault)
 		requireCode(t, c.code, b.host.Check(t.Context(), repo))

@@ -14,10 +14,10 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/scm/scratch"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 // bench is a stand-in with one repository, and the host under test.
 type bench struct {
 	t      *testing.T
-	server *standin.Server
+	server *githubtest.Server
 	host   *github.Host
 	bare   string // folder of the repository
 	temp   string // where copies are made
@@ -47,7 +47,7 @@ func (u users) Token(_ context.Context, userID, _ string) (string, error) {
 
 func setup(t *testing.T) *bench {
 	t.Helper()
-	server, err := standin.Start(t.TempDir())
+	server, err := githubtest.Start(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	b := &bench{t: t, server: server, temp: t.TempDir()}
@@ -176,5 +176,5 @@ func (b *bench) leavesNothing() {
 
 // breakGit makes the server answer git's next calls with a status.
 func (b *bench) breakGit(status int) {
-	b.server.Break(standin.Fault{Call: "GET info/refs", Max: 10, Status: status, Message: "broken"})
+	b.server.Break(githubtest.Fault{Call: "GET info/refs", Max: 10, Status: status, Message: "broken"})
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 // large is a repository of more than 1 MB whose host cuts the history of all above 100 kB.
@@ -133,7 +133,7 @@ func TestNoAnswerIsNoReasonForAnotherDepth(t *testing.T) {
 	l := setupLarge(t, mirror.New(t.TempDir(), 1<<30))
 	branch := l.ensure("t1")
 	for _, skip := range []int{0, 1} {
-		l.server.Break(standin.Fault{Call: "GET", Skip: skip, Max: 1, Status: http.StatusBadGateway, Message: "away"})
+		l.server.Break(githubtest.Fault{Call: "GET", Skip: skip, Max: 1, Status: http.StatusBadGateway, Message: "away"})
 		l.bytes.Store(0)
 		requireCode(t, task.CodeUnavailable, l.host.Bundle(t.Context(), repo, branch.Name, branch.Base, new(bytes.Buffer)))
 		require.Less(t, l.bytes.Load(), int64(little))

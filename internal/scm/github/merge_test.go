@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 func (b *bench) merge(number int) (github.Merged, error) {
@@ -102,7 +102,7 @@ func TestABranchThatMovedIsNotMergedUnseen(t *testing.T) {
 	b := setup(t)
 	branch, _ := b.work("t1")
 	b.pull(branch.Name, "")
-	b.server.Break(standin.Fault{Call: "PUT pulls/1/merge", Status: 409, Message: "Head branch was modified. Review and try the merge again."})
+	b.server.Break(githubtest.Fault{Call: "PUT pulls/1/merge", Status: 409, Message: "Head branch was modified. Review and try the merge again."})
 	done, err := b.merge(1)
 	require.NoError(t, err)
 	require.True(t, done.Conflict, "GitHub's 409 is told as it was meant")

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 const (
@@ -306,7 +306,7 @@ func TestWithoutTheIDNothingIsBorrowed(t *testing.T) {
 	t.Parallel()
 	m := setupMirrored(t)
 	branch := m.ensure("t1")
-	m.server.Break(standin.Fault{Call: "GET app", Status: http.StatusBadGateway})
+	m.server.Break(githubtest.Fault{Call: "GET app", Status: http.StatusBadGateway})
 	require.Greater(t, m.fetched(branch.Name), int64(whole))
 	_, err := os.Stat(m.mirrors)
 	require.ErrorIs(t, err, os.ErrNotExist)

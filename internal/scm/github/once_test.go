@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/scm"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 // TestEveryLostAnswerLeavesOneBranchAndOnePull runs a task's calls once to count them, and then once for each of
@@ -23,7 +23,7 @@ func TestEveryLostAnswerLeavesOneBranchAndOnePull(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.life(func() { b.server.Break(standin.Fault{Skip: n, Lose: true}) })
+			b.life(func() { b.server.Break(githubtest.Fault{Skip: n, Lose: true}) })
 			require.Equal(t, []string{"feature/ticket-say-hello"}, b.branches())
 			pulls := b.server.Pulls(string(repo))
 			require.Len(t, pulls, 1)
@@ -113,7 +113,7 @@ func (b *bench) promoted(prepare func(*bench, scm.Branch), n int) []string {
 	prepare(b, branch)
 	before := len(b.server.Calls())
 	if n >= 0 {
-		b.server.Break(standin.Fault{Skip: n, Lose: true})
+		b.server.Break(githubtest.Fault{Skip: n, Lose: true})
 	}
 	var head string
 	b.again(func(ctx context.Context) (err error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/scm"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 // rescued makes a branch that takes no push, and work that was saved beside it: a commit, and what was not committed on top.
@@ -38,7 +38,7 @@ func TestSavedWorkIsPublishedOnceTheRulesLetIt(t *testing.T) {
 	require.NotErrorIs(t, err, scm.ErrMoved)
 	require.Contains(t, task.MessageOf(err), "settings/rules")
 	require.NoError(t, b.server.Unprotect(string(repo)))
-	b.server.Break(standin.Fault{Call: "PATCH git/refs", Lose: true})
+	b.server.Break(githubtest.Fault{Call: "PATCH git/refs", Lose: true})
 	_, err = b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
 	requireCode(t, task.CodeUnavailable, err)
 	for range 2 {
@@ -111,7 +111,7 @@ func TestAPushWhileSavedWorkIsPublished(t *testing.T) {
 	b := setup(t)
 	branch, ref, commit := b.rescued()
 	require.NoError(t, b.server.Unprotect(string(repo)))
-	b.server.Break(standin.Fault{Call: "PATCH git/refs", Status: http.StatusUnprocessableEntity, Message: "Update is not a fast forward"})
+	b.server.Break(githubtest.Fault{Call: "PATCH git/refs", Status: http.StatusUnprocessableEntity, Message: "Update is not a fast forward"})
 	_, err := b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
 	require.ErrorIs(t, err, scm.ErrMoved)
 }

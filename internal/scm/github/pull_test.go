@@ -9,8 +9,8 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 func (b *bench) pull(branch, body string) scm.PullRequest {
@@ -107,7 +107,7 @@ func TestAPullThatTheListDidNotShow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	branch, _ := b.work("t1")
-	b.server.Break(standin.Fault{Call: "POST pulls", Lose: true})
+	b.server.Break(githubtest.Fault{Call: "POST pulls", Lose: true})
 	_, err := b.host.EnsurePull(t.Context(), repo, scm.PullRequest{Title: "x", Head: branch.Name})
 	requireCode(t, task.CodeUnavailable, err)
 	b.server.Hide(2) // before and after it is refused
@@ -127,7 +127,7 @@ func TestAServerThatHangsIsUnavailable(t *testing.T) {
 
 func TestLimitsAreErrorsWithATime(t *testing.T) {
 	t.Parallel()
-	for _, f := range []standin.Fault{
+	for _, f := range []githubtest.Fault{
 		{Status: 403, Secondary: true, RetryAfter: 42, Message: "You have exceeded a secondary rate limit."},
 		{Status: 429, RetryAfter: 42, Message: "Too many requests"},
 		{Status: 403, RetryAfter: 42, Message: "You have triggered an abuse detection mechanism"},
@@ -139,6 +139,6 @@ func TestLimitsAreErrorsWithATime(t *testing.T) {
 		require.InDelta(t, 42, task.AfterOf(err).Seconds(), 1)
 	}
 	b := setup(t)
-	b.server.Break(standin.Fault{Status: 502, Message: "Bad gateway"})
+	b.server.Break(githubtest.Fault{Status: 502, Message: "Bad gateway"})
 	requireCode(t, task.CodeUnavailable, b.host.Check(t.Context(), repo))
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/scm"
-	"github.com/omoi-dev/omoi/internal/scm/github/standin"
 	"github.com/omoi-dev/omoi/internal/task"
+	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 func gitStdin(t *testing.T, dir, in string, args ...string) {
@@ -217,9 +217,9 @@ func TestAnotherServerIsNotGivenTheToken(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	t.Cleanup(other.Close)
-	b.server.Break(standin.Fault{Call: "GET info/refs", Max: 10, Status: http.StatusFound, Location: other.URL + "/acme/app.git/info/refs?service=git-upload-pack"})
+	b.server.Break(githubtest.Fault{Call: "GET info/refs", Max: 10, Status: http.StatusFound, Location: other.URL + "/acme/app.git/info/refs?service=git-upload-pack"})
 	requireCode(t, task.CodeForbidden, b.host.Bundle(t.Context(), repo, branch.Name, "", io.Discard))
-	b.server.Break(standin.Fault{Call: "GET app", Status: http.StatusFound, Location: other.URL + "/api/v3/repos/acme/app"})
+	b.server.Break(githubtest.Fault{Call: "GET app", Status: http.StatusFound, Location: other.URL + "/api/v3/repos/acme/app"})
 	require.Error(t, b.host.Check(t.Context(), repo))
 	require.Zero(t, shown.Load())
 }

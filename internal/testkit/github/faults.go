@@ -1,4 +1,4 @@
-package standin
+package github
 
 import (
 	"net/http"
