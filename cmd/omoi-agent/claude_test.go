@@ -14,11 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/claude/claudetest"
 	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // eachVersion runs a test with every version of the real program that is pinned.

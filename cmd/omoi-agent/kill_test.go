@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // The program is killed in the middle of its work, again and again, while the network drops

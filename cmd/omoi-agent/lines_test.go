@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // A program that speaks event lines tells what an agent of ours would, its outcome too; the rest is output.

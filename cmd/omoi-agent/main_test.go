@@ -17,9 +17,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // binary is the agent as it is shipped: static.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
 	"github.com/omoi-dev/omoi/internal/agent/mailbox"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // disk are the files of a sandbox that is a folder.

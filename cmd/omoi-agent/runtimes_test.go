@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // standIn is a program that speaks as Claude Code does, and then does what a test asks for.

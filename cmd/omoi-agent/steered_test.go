@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // A message that is taken up only after the last word begins another turn, which is waited for.

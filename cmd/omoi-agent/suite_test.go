@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // act is the same play of two agents: what a program does that speaks event lines, and what one does

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // Success that a program tells itself is believed as far as its work goes.

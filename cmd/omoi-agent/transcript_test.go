@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // said are the texts of a transcript's lines of type say.

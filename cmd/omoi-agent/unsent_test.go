@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 // Whoever collects the work learns how much of what was said nobody has got.

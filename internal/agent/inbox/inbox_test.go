@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/link"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 func long(e agenttest.Event) bool {

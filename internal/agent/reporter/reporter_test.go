@@ -17,11 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/omoi-dev/omoi/internal/agent/agenttest"
 	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/redact"
+	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

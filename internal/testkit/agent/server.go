@@ -1,6 +1,6 @@
-// Package agenttest has a stand-in for the API that keeps what senders number exactly as the
+// Package agent has a stand-in for the API that keeps what senders number exactly as the
 // real one promises to, and can be told to misbehave. It is for tests.
-package agenttest
+package agent
 
 import (
 	"compress/gzip"

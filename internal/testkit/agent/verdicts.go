@@ -1,4 +1,4 @@
-package agenttest
+package agent
 
 import (
 	"encoding/json"
