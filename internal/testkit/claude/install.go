@@ -1,6 +1,6 @@
-// Package claudetest gets the real Claude Code for tests: pinned versions from npm, kept in the
+// Package claude gets the real Claude Code for tests: pinned versions from npm, kept in the
 // user's cache. The program is proprietary and no part of omoi.
-package claudetest
+package claude
 
 import (
 	"context"
