@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent/claude"
-	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 	claudetest "github.com/omoi-dev/omoi/internal/testkit/claude"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
 // eachVersion runs a test with every version of the real program that is pinned.

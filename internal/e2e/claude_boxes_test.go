@@ -16,10 +16,10 @@ import (
 	dockerclient "github.com/docker/docker/client"
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
 	"github.com/omoi-dev/omoi/internal/sandbox/docker/dockertest"
 	"github.com/omoi-dev/omoi/internal/task"
 	claudetest "github.com/omoi-dev/omoi/internal/testkit/claude"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
 // sumTurns write a program, run it, commit and push.

@@ -17,11 +17,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/task"
 	claudetest "github.com/omoi-dev/omoi/internal/testkit/claude"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
 const plantedModelKey = "sk-ant-api03-plantedForClaude0123456789"

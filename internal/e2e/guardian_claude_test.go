@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 	claudetest "github.com/omoi-dev/omoi/internal/testkit/claude"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
 // watched is what Claude Code does, and what a person says of that.

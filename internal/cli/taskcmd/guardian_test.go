@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
 func TestGuardianScore(t *testing.T) {

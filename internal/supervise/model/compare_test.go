@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
 	"github.com/omoi-dev/omoi/internal/supervise"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
 func comparing(change func(map[string]any)) modeltest.Turn {

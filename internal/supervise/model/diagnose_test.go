@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
 	"github.com/omoi-dev/omoi/internal/task"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
 func failedCase() task.Case {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/supervise/model"
 	"github.com/omoi-dev/omoi/internal/task"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
 func quoted(text string) string {

@@ -1,4 +1,4 @@
-package modeltest
+package model
 
 import (
 	"net/http"

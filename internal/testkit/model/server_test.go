@@ -1,4 +1,4 @@
-package modeltest_test
+package model_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/claude/modeltest"
+	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
 const work = `{"model":"m","stream":true,"tools":[{"name":"Bash"}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"42\n"}]}]}`
