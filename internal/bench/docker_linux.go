@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/docker/dockertest"
+	dockertest "github.com/omoi-dev/omoi/internal/testkit/docker"
 )
 
 func startEngine(ctx context.Context) (engine, error) {

@@ -16,9 +16,9 @@ import (
 	dockerclient "github.com/docker/docker/client"
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/docker/dockertest"
 	"github.com/omoi-dev/omoi/internal/task"
 	claudetest "github.com/omoi-dev/omoi/internal/testkit/claude"
+	dockertest "github.com/omoi-dev/omoi/internal/testkit/docker"
 	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/sandbox/docker/dockertest"
 	"github.com/omoi-dev/omoi/internal/task"
+	dockertest "github.com/omoi-dev/omoi/internal/testkit/docker"
 )
 
 // startEngine starts a Docker engine of the test's own, or skips loudly.

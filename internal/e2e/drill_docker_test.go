@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/sandbox/docker/dockertest"
 	"github.com/omoi-dev/omoi/internal/task"
+	dockertest "github.com/omoi-dev/omoi/internal/testkit/docker"
 )
 
 // engine is the Docker engine of a drill with its client.

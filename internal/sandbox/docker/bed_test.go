@@ -26,8 +26,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/conformance"
 	"github.com/omoi-dev/omoi/internal/sandbox/docker"
-	"github.com/omoi-dev/omoi/internal/sandbox/docker/dockertest"
 	"github.com/omoi-dev/omoi/internal/task"
+	dockertest "github.com/omoi-dev/omoi/internal/testkit/docker"
 )
 
 // bed is a place of its own: a way to the engine, a folder of fences, and two installations.

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/omoi-dev/omoi/internal/sandbox/conformance"
-	"github.com/omoi-dev/omoi/internal/sandbox/docker/dockertest"
+	dockertest "github.com/omoi-dev/omoi/internal/testkit/docker"
 )
 
 // engine is that of all tests; nil where there can be none, and missing says why.

@@ -1,6 +1,6 @@
 //go:build linux
 
-package dockertest
+package docker
 
 import (
 	"archive/tar"

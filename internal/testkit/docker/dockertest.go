@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package dockertest gives tests a Docker engine of their own, with a small image to run.
-package dockertest
+// Package docker gives tests a Docker engine of their own, with a small image to run.
+package docker
 
 import (
 	"bytes"
