@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/e2e/hostile"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/testkit/faultproxy"
 )
 
 // gaplessAPIs is how many API processes take events in, each of which dies now and then.
@@ -60,7 +60,7 @@ type proof struct {
 
 	seed   uint64
 	life   context.Context //nolint:containedctx // ends with the patience of the proof
-	net    *hostile.Proxy
+	net    *faultproxy.Proxy
 	direct []string            // base URLs of the APIs without the proxy
 	env    []map[string]string // of the APIs
 	redis  *server
@@ -114,7 +114,7 @@ func newProof(t *testing.T, seed uint64, s size) *proof {
 		p.env = append(p.env, map[string]string{"OMOI_API_PORT": port, "OMOI_API_URL": p.direct[len(p.direct)-1]})
 	}
 	var err error
-	p.net, err = hostile.Start(hostile.Config{Seed: seed, Servers: addresses})
+	p.net, err = faultproxy.Start(faultproxy.Config{Seed: seed, Servers: addresses})
 	require.NoError(t, err)
 	t.Cleanup(p.net.Close)
 	settings := map[string]string{

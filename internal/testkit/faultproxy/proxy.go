@@ -1,7 +1,7 @@
-// Package hostile has a network that is as bad as networks are: a proxy between HTTP clients
+// Package faultproxy has a network that is as bad as networks are: a proxy between HTTP clients
 // and servers that refuses, cuts, resets, delays and swallows by a seed. It repeats nothing
 // by itself, so what arrives twice was sent twice. It is for tests.
-package hostile
+package faultproxy
 
 import (
 	"context"

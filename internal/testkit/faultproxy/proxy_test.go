@@ -1,4 +1,4 @@
-package hostile_test
+package faultproxy_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/omoi-dev/omoi/internal/e2e/hostile"
+	"github.com/omoi-dev/omoi/internal/testkit/faultproxy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,7 +40,7 @@ func TestEveryFate(t *testing.T) {
 	served := &echo{}
 	server := httptest.NewServer(served)
 	t.Cleanup(server.Close)
-	proxy, err := hostile.Start(hostile.Config{Seed: 7, Servers: []string{server.Listener.Addr().String()}, Hold: time.Millisecond})
+	proxy, err := faultproxy.Start(faultproxy.Config{Seed: 7, Servers: []string{server.Listener.Addr().String()}, Hold: time.Millisecond})
 	require.NoError(t, err)
 	t.Cleanup(proxy.Close)
 	client := &http.Client{Transport: &http.Transport{}}
@@ -48,7 +48,7 @@ func TestEveryFate(t *testing.T) {
 
 	sent := bytes.Repeat([]byte("0123456789abcdef"), 512)
 	answered, gateway, half, failed := 0, 0, 0, 0
-	all := []string{hostile.Refused, hostile.BadGateway, hostile.Silent, hostile.RequestCut, hostile.HalfClosed, hostile.AnswerCut, hostile.Delayed}
+	all := []string{faultproxy.Refused, faultproxy.BadGateway, faultproxy.Silent, faultproxy.RequestCut, faultproxy.HalfClosed, faultproxy.AnswerCut, faultproxy.Delayed}
 	for range 2000 {
 		status, got, err := post(client, proxy.URL(), sent)
 		switch {
@@ -84,7 +84,7 @@ func TestNoServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	address := server.Listener.Addr().String()
 	server.Close()
-	proxy, err := hostile.Start(hostile.Config{Servers: []string{address}, Hold: time.Millisecond})
+	proxy, err := faultproxy.Start(faultproxy.Config{Servers: []string{address}, Hold: time.Millisecond})
 	require.NoError(t, err)
 	t.Cleanup(proxy.Close)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
