@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/apitest"
+	apitest "github.com/omoi-dev/omoi/internal/testkit/api"
 )
 
 // judge fails the test if an answer is not what the committed OpenAPI document says.

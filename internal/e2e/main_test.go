@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/omoi-dev/omoi/internal/apitest"
+	apitest "github.com/omoi-dev/omoi/internal/testkit/api"
 )
 
 // bin is the folder with the programs under test, built once for all tests.

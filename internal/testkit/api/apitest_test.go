@@ -1,4 +1,4 @@
-package apitest_test
+package api_test
 
 import (
 	"io"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/apitest"
+	apitest "github.com/omoi-dev/omoi/internal/testkit/api"
 )
 
 const (
