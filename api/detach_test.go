@@ -16,8 +16,8 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/live"
-	"github.com/omoi-dev/omoi/internal/pgtest"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 // TestAnOpenStreamKeepsLittleMemory opens many streams at once. It does not run beside other

@@ -14,7 +14,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/live"
-	"github.com/omoi-dev/omoi/internal/pgtest"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 // rarely makes readers depend on wake-ups: what they find by themselves comes too late for a test.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/live"
-	"github.com/omoi-dev/omoi/internal/pgtest"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 // twins are two API processes on one database: what is said at one is heard at the other.

@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/pgtest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 // chiller is a provider whose one sandbox freezes and thaws, unless it fails.

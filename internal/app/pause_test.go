@@ -9,7 +9,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/app"
 	"github.com/omoi-dev/omoi/internal/devstack"
-	"github.com/omoi-dev/omoi/internal/pgtest"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 // The old pause switch holds new tasks back for as long as it is set.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/pgtest"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 const sqlTell = `INSERT INTO bus_events (event_type, entity_type, entity_id) VALUES ('X', 'task', $1)`

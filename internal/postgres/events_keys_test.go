@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/pgtest"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 // A repeat is looked up by the index of the keys, not among all events of its sandbox.

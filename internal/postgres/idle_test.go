@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/pgtest"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 func TestATransactionThatStandsStillEndsItsSession(t *testing.T) {

@@ -1,11 +1,11 @@
-package pgtest_test
+package postgres_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/pgtest"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 func TestDatabasesAreApartAndMigrated(t *testing.T) {

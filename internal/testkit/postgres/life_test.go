@@ -1,4 +1,4 @@
-package pgtest_test
+package postgres_test
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/pgtest"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 // envChild makes this binary the process that is killed.
