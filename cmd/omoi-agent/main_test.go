@@ -529,7 +529,7 @@ func TestTheBinaryIsSmallAndStatic(t *testing.T) {
 	require.Less(t, info.Size(), int64(15<<20))
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	require.NoError(t, err)
-	for _, banned := range []string{"go.temporal.io", "jackc/pgx", "gin-gonic", "internal/postgres", "agenttest"} {
+	for _, banned := range []string{"go.temporal.io", "jackc/pgx", "gin-gonic", "internal/postgres", "internal/testkit"} {
 		require.NotContains(t, string(out), banned)
 	}
 }

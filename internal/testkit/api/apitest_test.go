@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	file    = "../../api/openapi.json"
+	file    = "../../../api/openapi.json"
 	problem = `{"title":"t","status":404,"detail":"d","code":"not_found"}`
 	ack     = `{"acknowledged":1,"duplicates":0}`
 	batch   = "/api/v1/sandboxes/b/events/batch"

@@ -195,7 +195,7 @@ func TestSwitchesOverHTTP(t *testing.T) {
 
 func TestEverySwitchIsDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../../docs/DAYTONA-STANDIN.md")
+	text, err := os.ReadFile("../../../docs/DAYTONA-STANDIN.md")
 	require.NoError(t, err)
 	for _, name := range daytonatest.Switches() {
 		require.Contains(t, string(text), "\n| `"+string(name)+"` | ")
