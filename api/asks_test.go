@@ -24,7 +24,7 @@ func TestCancelIsACommandWithAReceipt(t *testing.T) {
 	require.Equal(t, asked.Command.ID, asked.Task.PendingCommand.ID)
 	require.Contains(t, asked.Task.Why, "cancel is asked for")
 	require.Equal(t, asked.CommandURL, res.header.Get("Location"))
-	require.Equal(t, 1, w.count(`SELECT count(*) FROM relay WHERE task_id = $1 AND due_at <= now()`, made.ID))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM task_outbox WHERE task_id = $1 AND due_at <= now()`, made.ID))
 
 	again := ok[client.Asked](w.call(http.MethodPost, path, nil), http.StatusAccepted)
 	require.Equal(t, asked.Command.ID, again.Command.ID, "asking twice is one command")

@@ -30,7 +30,7 @@ func TestALogIsReadFromItsSandboxWhileItLives(t *testing.T) {
 	require.True(t, none.Stale, "nobody has looked")
 	require.False(t, none.Ended)
 
-	w.exec(`UPDATE log_looks SET wanted_until = now() - interval '1s' WHERE sandbox_id = $1`, box)
+	w.exec(`UPDATE log_requests SET wanted_until = now() - interval '1s' WHERE sandbox_id = $1`, box)
 	answered := make(chan answer, 1)
 	go func() { answered <- w.call(http.MethodGet, wire+box+"/log", nil) }()
 	require.Eventually(t, func() bool { // as a worker does that finds that it is wanted

@@ -28,7 +28,7 @@ func TestAcceptedTaskHasEverythingThatCarriesItOut(t *testing.T) {
 	require.True(t, made.HoldsSlot, "the gate lets the first task in")
 	require.NotEmpty(t, made.Why)
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE task_id = $1 AND kind = 'start' AND state = 'accepted'`, made.ID))
-	require.Equal(t, 1, w.count(`SELECT count(*) FROM relay WHERE task_id = $1 AND due_at <= now() AND admit`, made.ID))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM task_outbox WHERE task_id = $1 AND due_at <= now() AND admit`, made.ID))
 	select {
 	case <-woken:
 	default:

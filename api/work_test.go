@@ -99,7 +99,7 @@ func TestKeptWorkComesOutAsItWas(t *testing.T) {
 		require.Equal(t, []any{http.StatusOK, "application/octet-stream"}, []any{got.status, got.header.Get("Content-Type")})
 		require.True(t, c.want == string(got.body), "%s: %d bytes came of %d", c.kind, len(got.body), len(c.want)) //nolint:testifylint // Equal would print all of it
 	}
-	w.exec(`DELETE FROM texts`)
+	w.exec(`DELETE FROM stored_texts`)
 	w.getsWork(job, "1").refused(http.StatusNotFound, "")
 }
 

@@ -246,7 +246,7 @@ func TestMigrateUpAndDown(t *testing.T) {
 func TestMigrateDownRefusesADatabaseInUse(t *testing.T) {
 	t.Parallel()
 	for name, sign := range map[string]string{
-		"an API":   `INSERT INTO pulses (part, at) VALUES ('relay', now() - interval '%s')`,
+		"an API":   `INSERT INTO component_heartbeats (part, at) VALUES ('relay', now() - interval '%s')`,
 		"a worker": `INSERT INTO hosts (id, providers, seen_at) VALUES ('other', '{local}', now() - interval '%s')`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestMigrateDownRefusesADatabaseInUse(t *testing.T) {
 			_, err := app.MigrateDown(t.Context(), cfg)
 			require.Equal(t, task.CodeConflict, task.CodeOf(err))
 			require.ErrorContains(t, err, "stop every omoi dev, api and worker")
-			exec(t, cfg, `UPDATE pulses SET at = now() - interval '1 minute'`)
+			exec(t, cfg, `UPDATE component_heartbeats SET at = now() - interval '1 minute'`)
 			exec(t, cfg, `UPDATE hosts SET seen_at = now() - interval '1 minute'`)
 			_, err = app.MigrateDown(t.Context(), cfg)
 			require.NoError(t, err)

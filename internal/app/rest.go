@@ -56,13 +56,13 @@ func lastSign(ctx context.Context, cfg *config.Loaded, database string) (age tim
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
 	var there bool
-	if err := conn.QueryRow(ctx, `SELECT to_regclass('pulses') IS NOT NULL AND to_regclass('hosts') IS NOT NULL`).Scan(&there); err != nil || !there {
+	if err := conn.QueryRow(ctx, `SELECT to_regclass('component_heartbeats') IS NOT NULL AND to_regclass('hosts') IS NOT NULL`).Scan(&there); err != nil || !there {
 		return 0, false, err
 	}
 	const missed = 3
 	var seconds *float64
 	err = conn.QueryRow(ctx, `SELECT extract(epoch FROM now() - max(at))::float8 FROM (
-		SELECT at FROM pulses WHERE at > now() - make_interval(secs => $1)
+		SELECT at FROM component_heartbeats WHERE at > now() - make_interval(secs => $1)
 		UNION ALL SELECT seen_at FROM hosts WHERE lost_at IS NULL AND seen_at > now() - make_interval(secs => $2)) AS signs (at)`,
 		missed*cfg.Relay.Pulse.Seconds(), missed*cfg.Worker.HostBeat.Seconds()).Scan(&seconds)
 	if err != nil {

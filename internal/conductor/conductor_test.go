@@ -297,7 +297,7 @@ func TestASilentConductorIsNoticed(t *testing.T) {
 	w.cycle(w.conductor(nil), "one")
 	require.Less(t, silence(), time.Hour)
 	w.exec(`UPDATE tasks SET status = 'completed'`)
-	w.exec(`UPDATE pulses SET at = now() - interval '1 hour'`)
+	w.exec(`UPDATE component_heartbeats SET at = now() - interval '1 hour'`)
 	require.Negative(t, silence(), "nobody is at work any more")
 	state, err := w.store.State(t.Context())
 	require.NoError(t, err)

@@ -74,8 +74,8 @@ func (r *rig) rows() map[string]int {
 	r.t.Helper()
 	found := map[string]int{}
 	for _, table := range []string{
-		"api_keys", "projects", "tickets", "tasks", "task_dependencies", "idempotency_keys", "slots", "commands", "relay",
-		"sandboxes", "attempts", "senders", "sandbox_events", "messages", "transcripts", "texts",
+		"api_keys", "projects", "tickets", "tasks", "task_dependencies", "idempotency_keys", "slots", "commands", "task_outbox",
+		"sandboxes", "attempts", "event_spools", "sandbox_events", "messages", "transcripts", "stored_texts",
 	} {
 		found[table] = r.count("SELECT count(*) FROM " + table)
 	}

@@ -72,7 +72,7 @@ func (p *proof) checkTeller(a *teller) {
 			p.checkLarge(a.box, n, said.diff)
 		}
 	}
-	assert.Zero(p.t, p.count(`SELECT count(*) FROM senders WHERE sandbox_id = $1`, a.box), "%s has taken another spool id: the server has contradicted itself", a.name)
+	assert.Zero(p.t, p.count(`SELECT count(*) FROM event_spools WHERE sandbox_id = $1`, a.box), "%s has taken another spool id: the server has contradicted itself", a.name)
 	assert.Equal(p.t, 1, p.task(a.task).AttemptCount, "attempts of %s", a.name)
 }
 

@@ -98,7 +98,7 @@ func TestFiftyTasksSleepAtOneWall(t *testing.T) {
 	}
 	reset := time.Now().Add(sleep)
 	atWork[0] <- refused(reset)
-	l.eventually("the wall is known", func() bool { return l.count(`SELECT count(*) FROM credential_sleeps`) == 1 })
+	l.eventually("the wall is known", func() bool { return l.count(`SELECT count(*) FROM credential_cooldowns`) == 1 })
 	for _, late := range atWork[1:] {
 		late <- refused(reset)
 	}
@@ -112,10 +112,10 @@ func TestFiftyTasksSleepAtOneWall(t *testing.T) {
 	l.probes(p, reset) <- answeredLine
 
 	l.eventually("the limit is known to be over", func() bool {
-		return l.count(`SELECT count(*) FROM credential_sleeps WHERE proven_at IS NOT NULL`) == 1
+		return l.count(`SELECT count(*) FROM credential_cooldowns WHERE proven_at IS NOT NULL`) == 1
 	})
 	var proven time.Time
-	require.NoError(t, l.pool.QueryRow(t.Context(), `SELECT proven_at FROM credential_sleeps`).Scan(&proven))
+	require.NoError(t, l.pool.QueryRow(t.Context(), `SELECT proven_at FROM credential_cooldowns`).Scan(&proven))
 	for range tasks - 1 {
 		p.next() <- answeredLine
 	}
@@ -143,7 +143,7 @@ func (r *rig) probes(p *provider, reset time.Time) question {
 	r.t.Helper()
 	one := p.next()
 	due := func() (at time.Time) {
-		require.NoError(r.t, r.pool.QueryRow(r.t.Context(), `SELECT next_at FROM credential_sleeps`).Scan(&at))
+		require.NoError(r.t, r.pool.QueryRow(r.t.Context(), `SELECT next_at FROM credential_cooldowns`).Scan(&at))
 		return at
 	}
 	before := due()

@@ -36,7 +36,7 @@ func TestWorkers_NamedWithQueuesAndVersions(t *testing.T) {
 	require.Contains(t, r.omoi("doctor").stdout, "No worker polls omoi-tasks")
 	waited := r.omoi("run", "Wait", "--repo", r.repo(), "--script", "example:hello", "--wait", "--timeout", "5s")
 	require.Contains(t, waited.stdout+waited.stderr, "No worker polls omoi-tasks", "the user is told why nothing happens")
-	alarms := func() int { return r.count(`SELECT count(*) FROM alarms WHERE source = 'workers'`) }
+	alarms := func() int { return r.count(`SELECT count(*) FROM alerts WHERE source = 'workers'`) }
 	r.eventually("an alert is raised", func() bool { return alarms() == 1 })
 
 	r.startWorker()

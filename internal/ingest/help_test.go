@@ -90,7 +90,7 @@ func (b *bench) task() string {
 	b.exec(`INSERT INTO tickets (id, project_id, title) VALUES ($1, $1, 't')`, id)
 	b.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider)
 		VALUES ($1, $1, $1, $1, 'Title', 'd', 'external', 'external')`, id)
-	b.exec(`INSERT INTO relay (task_id) VALUES ($1)`, id)
+	b.exec(`INSERT INTO task_outbox (task_id) VALUES ($1)`, id)
 	return id
 }
 
@@ -99,7 +99,7 @@ func (b *bench) attempt(taskID string, number int) string {
 	b.t.Helper()
 	id := task.NewSandboxID()
 	b.exec(`INSERT INTO sandboxes (id, task_id, attempt, provider, state) VALUES ($1, $2, $3, 'external', 'running')`, id, taskID, number)
-	b.exec(`UPDATE relay SET sandbox_id = $1 WHERE task_id = $2`, id, taskID)
+	b.exec(`UPDATE task_outbox SET sandbox_id = $1 WHERE task_id = $2`, id, taskID)
 	return id
 }
 

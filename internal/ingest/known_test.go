@@ -59,7 +59,7 @@ func TestASandboxThatWasRemovedIsUnknown(t *testing.T) {
 		_, err := intake.Single(within(t), box, event(task.EventAgentToolUse), false)
 		require.NoError(t, err)
 	}
-	w.exec(`DELETE FROM relay`)
+	w.exec(`DELETE FROM task_outbox`)
 	w.exec(`DELETE FROM sandboxes WHERE id = $1`, box)
 	_, err := intake.Single(within(t), box, event(task.EventAgentToolUse), false)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))

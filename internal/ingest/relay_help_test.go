@@ -30,7 +30,7 @@ func (b *bench) ask(taskID, kind string) string {
 	b.t.Helper()
 	id := task.NewID()
 	b.exec(`WITH c AS (INSERT INTO commands (id, task_id, kind) VALUES ($1, $2, $3))
-		UPDATE relay SET due_at = least(coalesce(due_at, now()), now()) WHERE task_id = $2`, id, taskID, kind)
+		UPDATE task_outbox SET due_at = least(coalesce(due_at, now()), now()) WHERE task_id = $2`, id, taskID, kind)
 	return id
 }
 
@@ -38,7 +38,7 @@ func (b *bench) ask(taskID, kind string) string {
 func (b *bench) grant(taskID string) {
 	b.t.Helper()
 	b.exec(`INSERT INTO slots (task_id, organization_id, project_id) VALUES ($1, $1, $1)`, taskID)
-	b.exec(`UPDATE relay SET admit = true, due_at = now() WHERE task_id = $1`, taskID)
+	b.exec(`UPDATE task_outbox SET admit = true, due_at = now() WHERE task_id = $1`, taskID)
 }
 
 // settled waits until nothing of a task is due and nobody has it.
@@ -46,7 +46,7 @@ func (b *bench) settled(taskID string) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {
 		return one[bool](b, `SELECT due_at IS NULL AND leased_by = '' AND NOT EXISTS (SELECT FROM sandboxes s
-			WHERE s.id = r.sandbox_id AND s.events_due_at <= now()) FROM relay r WHERE task_id = $1`, taskID)
+			WHERE s.id = r.sandbox_id AND s.events_due_at <= now()) FROM task_outbox r WHERE task_id = $1`, taskID)
 	}, 30*time.Second, 2*time.Millisecond)
 }
 

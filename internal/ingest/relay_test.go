@@ -40,7 +40,7 @@ func TestStartCommandsAdmissionAndDigestGoInThisOrder(t *testing.T) {
 	require.Equal(t, int64(3), one[int64](b, `SELECT relayed FROM sandboxes WHERE id = $1`, sandbox))
 	require.JSONEq(t, `{"agent.heartbeat": 1, "agent.started": 1, "agent.tool_use": 1}`,
 		one[string](b, `SELECT counters::text FROM sandboxes WHERE id = $1`, sandbox))
-	require.False(t, one[bool](b, `SELECT admit FROM relay WHERE task_id = $1`, taskID))
+	require.False(t, one[bool](b, `SELECT admit FROM task_outbox WHERE task_id = $1`, taskID))
 }
 
 func TestASlotOfTheAcceptanceItselfIsNotTold(t *testing.T) {
@@ -53,11 +53,11 @@ func TestASlotOfTheAcceptanceItselfIsNotTold(t *testing.T) {
 	b.relay(quick(), runs)
 	b.settled(taskID)
 	require.Equal(t, []string{"start " + start}, runs.of(taskID), "it saw its slot when it began")
-	require.False(t, one[bool](b, `SELECT admit FROM relay WHERE task_id = $1`, taskID))
+	require.False(t, one[bool](b, `SELECT admit FROM task_outbox WHERE task_id = $1`, taskID))
 
 	// a later one of the same task is
 	b.exec(`UPDATE slots SET granted_at = now() WHERE task_id = $1`, taskID)
-	b.exec(`UPDATE relay SET admit = true, due_at = now() WHERE task_id = $1`, taskID)
+	b.exec(`UPDATE task_outbox SET admit = true, due_at = now() WHERE task_id = $1`, taskID)
 	b.settled(taskID)
 	require.Equal(t, []string{"start " + start, "admitted"}, runs.of(taskID))
 }
@@ -165,7 +165,7 @@ func TestARefusedCommandRaisesAnAlarm(t *testing.T) {
 	b.settled(taskID)
 	require.Contains(t, out.String(), "alarm=true")
 	require.Contains(t, out.String(), id)
-	require.Equal(t, "No way.", one[string](b, `SELECT error FROM relay WHERE task_id = $1`, taskID))
+	require.Equal(t, "No way.", one[string](b, `SELECT error FROM task_outbox WHERE task_id = $1`, taskID))
 }
 
 // What was accepted while Temporal was away is carried out when it is back.
@@ -190,7 +190,7 @@ func TestUnavailableIsTriedAgainInOrder(t *testing.T) {
 	b.relay(quick(), runs)
 	b.settled(taskID)
 	require.Equal(t, []string{"start " + start, "cancel " + cancel, "admitted", "digest 1-1"}, runs.of(taskID))
-	require.True(t, one[bool](b, `SELECT failures = 0 AND error = '' FROM relay WHERE task_id = $1`, taskID))
+	require.True(t, one[bool](b, `SELECT failures = 0 AND error = '' FROM task_outbox WHERE task_id = $1`, taskID))
 }
 
 // However old what was accepted is: that Temporal is away is no answer.
@@ -210,7 +210,7 @@ func TestNothingIsGivenUpWhileTemporalIsAway(t *testing.T) {
 	b.exec(`UPDATE commands SET created_at = now() - interval '1 year'`)
 	b.relay(quick(), runs)
 	require.Eventually(t, func() bool {
-		return one[bool](b, `SELECT failures >= 5 FROM relay WHERE task_id = $1`, taskID)
+		return one[bool](b, `SELECT failures >= 5 FROM task_outbox WHERE task_id = $1`, taskID)
 	}, 30*time.Second, 2*time.Millisecond)
 	away.Store(false)
 	b.settled(taskID)
@@ -237,7 +237,7 @@ func TestRelay_SendsAtOnceAfterAnOutage(t *testing.T) {
 	}
 	b.relay(cfg, runs)
 	require.Eventually(t, func() bool {
-		return one[int](b, `SELECT count(*) FROM relay WHERE failures = 1 AND lease_until > now() AND leased_by = ''`) == len(tasks)
+		return one[int](b, `SELECT count(*) FROM task_outbox WHERE failures = 1 AND lease_until > now() AND leased_by = ''`) == len(tasks)
 	}, 30*time.Second, 2*time.Millisecond)
 	away.Store(false)
 	for _, id := range tasks {
@@ -264,7 +264,7 @@ func TestATaskThatFailsBlocksNoOther(t *testing.T) {
 		b.ask(good, "start")
 		b.settled(good)
 	}
-	require.Positive(t, one[int](b, `SELECT failures FROM relay WHERE task_id = $1`, bad))
+	require.Positive(t, one[int](b, `SELECT failures FROM task_outbox WHERE task_id = $1`, bad))
 }
 
 func TestARetryWaitsForTheRunBefore(t *testing.T) {
@@ -276,7 +276,7 @@ func TestARetryWaitsForTheRunBefore(t *testing.T) {
 	retry, cancel := b.ask(taskID, "retry"), b.ask(taskID, "cancel")
 	b.relay(quick(), runs)
 	require.Eventually(t, func() bool {
-		return one[bool](b, `SELECT failures >= 3 AND error = '' FROM relay WHERE task_id = $1`, taskID)
+		return one[bool](b, `SELECT failures >= 3 AND error = '' FROM task_outbox WHERE task_id = $1`, taskID)
 	}, 30*time.Second, 2*time.Millisecond)
 	require.Empty(t, runs.of(taskID), "and nothing overtakes it")
 	runs.set(taskID, false)
@@ -391,7 +391,7 @@ func TestAKilledRelayLosesItsLeaseAndNothingElse(t *testing.T) {
 	again, err := b.store.SettleRelay(t.Context(), units[0], ingest.Settled{Error: "late"}, pace)
 	require.NoError(t, err)
 	require.False(t, again)
-	require.NotEqual(t, "late", one[string](b, `SELECT error FROM relay WHERE task_id = $1`, taskID))
+	require.NotEqual(t, "late", one[string](b, `SELECT error FROM task_outbox WHERE task_id = $1`, taskID))
 }
 
 func TestTheBucketHoldsMilestonesBack(t *testing.T) {
@@ -412,7 +412,7 @@ func TestTheBucketHoldsMilestonesBack(t *testing.T) {
 	b.ask(taskID, "cancel") // goes at once, without events
 	require.Eventually(t, func() bool { return len(runs.of(taskID)) == 4 }, 30*time.Second, time.Millisecond)
 	require.Equal(t, int64(3), runs.known(sandbox))
-	b.exec(`UPDATE relay SET bucket = 1 WHERE task_id = $1`, taskID)
+	b.exec(`UPDATE task_outbox SET bucket = 1 WHERE task_id = $1`, taskID)
 	b.settled(taskID)
 	require.Equal(t, int64(5), runs.known(sandbox), "what waited comes as one")
 	require.Len(t, runs.of(taskID), 5)
@@ -431,15 +431,15 @@ func TestTooManyDigestsSlowDown(t *testing.T) {
 		b.post(sandbox, "agent.waiting")
 		require.Eventually(t, func() bool { return runs.known(sandbox) == int64(n+1) }, 30*time.Second, time.Millisecond)
 	}
-	b.exec(`UPDATE relay SET bucket = 0, bucket_at = now() WHERE task_id = $1`, taskID)
+	b.exec(`UPDATE task_outbox SET bucket = 0, bucket_at = now() WHERE task_id = $1`, taskID)
 	b.post(sandbox, "agent.waiting")
 	b.ask(taskID, "cancel")
 	require.Eventually(t, func() bool { return len(runs.of(taskID)) == 5 }, 30*time.Second, time.Millisecond)
 	require.Equal(t, int64(4), runs.known(sandbox))
-	b.exec(`UPDATE relay SET window_at = now() - interval '2 hours' WHERE task_id = $1`, taskID)
+	b.exec(`UPDATE task_outbox SET window_at = now() - interval '2 hours' WHERE task_id = $1`, taskID)
 	b.settled(taskID)
 	require.Equal(t, int64(5), runs.known(sandbox), "a new window")
-	require.Equal(t, 1, one[int](b, `SELECT digests FROM relay WHERE task_id = $1`, taskID))
+	require.Equal(t, 1, one[int](b, `SELECT digests FROM task_outbox WHERE task_id = $1`, taskID))
 }
 
 func TestTitlesAreScrubbedAndShort(t *testing.T) {
@@ -521,7 +521,7 @@ func TestIntakeAndRelayHaveAPulse(t *testing.T) {
 	b.intake(ingest.IntakeConfig{}, nil)
 	b.relay(quick(), newFakeRuns())
 	require.Eventually(t, func() bool {
-		return one[int](b, `SELECT count(*) FROM pulses WHERE part IN ('intake', 'relay')`) == 2
+		return one[int](b, `SELECT count(*) FROM component_heartbeats WHERE part IN ('intake', 'relay')`) == 2
 	}, 30*time.Second, time.Millisecond)
 }
 
@@ -540,5 +540,5 @@ func TestAnErrorsTextStaysInTheStore(t *testing.T) {
 	runs.mu.Lock()
 	defer runs.mu.Unlock()
 	require.Len(t, runs.stars[sandbox], 1)
-	require.Equal(t, "the long story", one[string](b, `SELECT content FROM texts WHERE id = $1`, runs.stars[sandbox][0].ErrorID))
+	require.Equal(t, "the long story", one[string](b, `SELECT content FROM stored_texts WHERE id = $1`, runs.stars[sandbox][0].ErrorID))
 }

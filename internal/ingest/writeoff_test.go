@@ -41,7 +41,7 @@ func TestACommandThatMeetsNoRunWritesTheTaskOff(t *testing.T) {
 		return nil
 	}
 	b.grant(taskID)
-	b.exec(`UPDATE relay SET admit = false WHERE task_id = $1`, taskID)
+	b.exec(`UPDATE task_outbox SET admit = false WHERE task_id = $1`, taskID)
 	told, cancel := b.ask(taskID, "retry"), b.ask(taskID, "cancel")
 	b.exec(`UPDATE commands SET sent_at = now() WHERE id = $1`, told) // to the run that is gone
 	b.relay(quick(), runs)
@@ -103,7 +103,7 @@ func TestTheRelayAfterOneThatDiedWakesTheReaper(t *testing.T) {
 	b, runs := setup(t), newFakeRuns()
 	taskID := b.task()
 	b.ask(taskID, "start")
-	b.exec(`UPDATE relay SET leased_by = 'dead', lease_until = now() WHERE task_id = $1`, taskID)
+	b.exec(`UPDATE task_outbox SET leased_by = 'dead', lease_until = now() WHERE task_id = $1`, taskID)
 	b.relay(quick(), runs)
 	b.settled(taskID)
 	require.Equal(t, []string{"wake"}, runs.of("reaper"))

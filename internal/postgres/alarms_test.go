@@ -39,6 +39,6 @@ func TestAlarmsStandUntilTheyAreTakenBack(t *testing.T) {
 	require.NoError(t, w.store.SetAlarm(ctx, "unverified", "four are left"))
 	require.ErrorContains(t, w.store.NoAlarm(ctx), "four are left; most look orphaned")
 	require.NoError(t, w.store.SetAlarm(ctx, "unverified", ""))
-	w.exec(`UPDATE alarms SET at = now() - interval '2 hours'`)
+	w.exec(`UPDATE alerts SET at = now() - interval '2 hours'`)
 	require.NoError(t, w.store.NoAlarm(ctx), "nobody says it again")
 }

@@ -95,7 +95,7 @@ func TestAnswerOnACredential_WakesTheTasksThatSleepOnIt(t *testing.T) {
 		w := newWorld(t, postgres.Config{})
 		a, b := asleep(w, onOneKey)
 		other := w.task(w.project(5), `agent = 'claude'`)
-		w.exec(`UPDATE credential_sleeps SET until = now(), next_at = now()`)
+		w.exec(`UPDATE credential_cooldowns SET until = now(), next_at = now()`)
 		probe := w.task(w.project(5), onOneKey)
 		w.gate()
 		live := w.running(probe)

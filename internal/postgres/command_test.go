@@ -45,7 +45,7 @@ func TestTheFeedbackOfAFailedVerdictIsKeptAsAText(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "add tests\n- one\n- two", text)
 	require.Equal(t, taken, w.take(a, contract.Command{ID: id, Kind: contract.CommandVerdict}, 1))
-	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM texts`))
+	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM stored_texts`))
 }
 
 func TestACommandThatIsSettledOrUnknownIsNotTakenAgain(t *testing.T) {

@@ -67,7 +67,7 @@ func TestFailuresAreDiagnosedOnceAndTheNextAgentIsTold(t *testing.T) {
 	require.Nil(t, d.Webhook, "none is configured")
 	require.Len(t, d.Evidence, 3)
 	require.Equal(t, []any{3, int64(1), "cannot find libfoo"}, []any{d.Evidence[0].Attempt, d.Evidence[0].Sequence, d.Evidence[0].Says})
-	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM diagnosis_looks`))
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM diagnosis_queue`))
 
 	live := w.begin(a, ordinal)
 	w.write(a, contract.Projection{Ordinal: ordinal + 1, Status: task.StatusAssigned, SandboxID: live.SandboxID})
@@ -104,7 +104,7 @@ func TestADiagnosisSurvivesItsProcess(t *testing.T) {
 	require.Len(t, looks, 1)
 	require.NoError(t, service.Step(t.Context()))
 	require.Empty(t, diagnosesOf(t, store, w.org, a.id), "it is somebody's")
-	w.exec(`UPDATE diagnosis_looks SET due_at = now()`)
+	w.exec(`UPDATE diagnosis_queue SET due_at = now()`)
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() { _ = service.Step(context.Background()) })
@@ -124,7 +124,7 @@ func TestADiagnosisSurvivesItsProcess(t *testing.T) {
 	w.exec(`UPDATE tasks SET status = 'failed' WHERE id = $1`, a.id)
 	old := task.Look{TaskID: a.id, Changed: 0}
 	require.NoError(t, store.SettleLook(t.Context(), old))
-	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM diagnosis_looks`), "what came after the look is looked at")
+	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM diagnosis_queue`), "what came after the look is looked at")
 }
 
 // TestEachEndIsDiagnosed has tasks fail again without a new attempt: in publishing, before the first one, and terminated.
@@ -142,7 +142,7 @@ func TestEachEndIsDiagnosed(t *testing.T) {
 	w.write(early, contract.Projection{Ordinal: 20, Status: task.StatusFailed, Class: task.ClassCredentials, Reason: "No key."})
 	for n := range 3 {
 		for range 2 { // looked at twice it is one
-			w.exec(`INSERT INTO diagnosis_looks (task_id) SELECT id FROM tasks ON CONFLICT DO NOTHING`)
+			w.exec(`INSERT INTO diagnosis_queue (task_id) SELECT id FROM tasks ON CONFLICT DO NOTHING`)
 			require.NoError(t, service.Step(t.Context()))
 		}
 		for _, a := range []asked{published, early} {

@@ -155,7 +155,7 @@ func TestOneWallPutsAllTasksOnACredentialToSleep(t *testing.T) {
 	w := newWorld(t, cfg)
 	wake := postgres.New(w.pool, cfg).WakeSleepers
 	due := func() { // an hour later
-		w.exec(`UPDATE credential_sleeps SET until = until - interval '1 hour 1 second', next_at = now()`)
+		w.exec(`UPDATE credential_cooldowns SET until = until - interval '1 hour 1 second', next_at = now()`)
 		require.NoError(t, wake(t.Context()))
 		require.NoError(t, wake(t.Context()), "a second look lets in no more")
 	}
@@ -203,9 +203,9 @@ func TestOneWallPutsAllTasksOnACredentialToSleep(t *testing.T) {
 	}
 	w.endOne()
 	require.Equal(t, 50, count(t, w.pool, `SELECT count(*) FROM tasks WHERE status = 'completed'`))
-	w.exec(`UPDATE credential_sleeps SET next_at = now() - interval '2 minutes'`)
+	w.exec(`UPDATE credential_cooldowns SET next_at = now() - interval '2 minutes'`)
 	w.gate()
-	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_sleeps`))
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_cooldowns`))
 }
 
 func TestAPersonMayHaveASleepingCredentialTriedOnce(t *testing.T) {
@@ -231,7 +231,7 @@ func TestATaskWhoseProjectHasNoPlaceKeepsNobodyFromTrying(t *testing.T) {
 	w.hitsWall(a, w.running(a), 4)
 	w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true})
 	urgent := w.task(w.project(0), onOneKey+", priority = 'CRITICAL'")
-	w.exec(`UPDATE credential_sleeps SET until = now(), next_at = now()`)
+	w.exec(`UPDATE credential_cooldowns SET until = now(), next_at = now()`)
 	w.gate()
 	require.False(t, w.holdsSlot(urgent.id))
 	require.True(t, w.holdsSlot(a.id))
@@ -247,7 +247,7 @@ func TestAProgramWithoutACredentialParksOnlyItself(t *testing.T) {
 	require.NoError(t, store.UseNoCredential(t.Context(), a.id))
 	w.hitsWall(a, live, 4)
 	require.True(t, w.holdsSlot(w.task(p, "agent = 'claude'").id))
-	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_sleeps`))
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_cooldowns`))
 
 	w.hitsWall(b, w.running(b), 4)
 	require.False(t, w.holdsSlot(w.task(p, "agent = 'claude'").id), "that one was given the installation's")
@@ -260,7 +260,7 @@ func TestOfSeveralCredentialsNobodyKnowsWhichMetItsLimit(t *testing.T) {
 	sleeps := func(edit string) []string {
 		a := w.task(p, edit)
 		w.hitsWall(a, w.running(a), 4)
-		return one[[]string](t, w.pool, `SELECT coalesce(array_agg(credential), '{}') FROM credential_sleeps`)
+		return one[[]string](t, w.pool, `SELECT coalesce(array_agg(credential), '{}') FROM credential_cooldowns`)
 	}
 	require.Empty(t, sleeps(`agent = 'command', execution_config = '{"credentials": ["openai", "mistral"]}'`))
 	require.Empty(t, sleeps(`agent = 'command', execution_config = '{"credentials": []}'`))
@@ -277,11 +277,11 @@ func TestALimitIsTriedAgainAfterSomeHours(t *testing.T) {
 	w.meetsLimit(a, w.running(a), 4, 20*24*time.Hour)
 	b := w.task(p, onOneKey)
 	require.False(t, w.holdsSlot(b.id))
-	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM credential_sleeps WHERE until BETWEEN now() + interval '5 hours' AND now() + interval '6 hours'`))
-	w.exec(`UPDATE credential_sleeps SET until = until - interval '6 hours', next_at = now()`)
+	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM credential_cooldowns WHERE until BETWEEN now() + interval '5 hours' AND now() + interval '6 hours'`))
+	w.exec(`UPDATE credential_cooldowns SET until = until - interval '6 hours', next_at = now()`)
 	w.gate()
 	require.True(t, w.holdsSlot(b.id))
-	require.Equal(t, b.id, one[string](t, w.pool, `SELECT probe::text FROM credential_sleeps`))
+	require.Equal(t, b.id, one[string](t, w.pool, `SELECT probe::text FROM credential_cooldowns`))
 }
 
 func TestAResetThatIsTooFarAwayIsNotBelieved(t *testing.T) {
@@ -294,7 +294,7 @@ func TestAResetThatIsTooFarAwayIsNotBelieved(t *testing.T) {
 		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedProviderLimit, Class: task.ClassProviderLimit, ReleaseSlot: true,
 		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "suspended", Class: task.ClassProviderLimit},
 	})
-	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM credential_sleeps WHERE until < now() + interval '1 day'`))
+	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM credential_cooldowns WHERE until < now() + interval '1 day'`))
 }
 
 func TestACredentialThatIsReplacedDoesNotSleep(t *testing.T) {
@@ -326,7 +326,7 @@ func TestALimitOfTheGitHostPutsNoCredentialToSleep(t *testing.T) {
 		Reason: "GitHub's rate limit is reached.",
 		Ended:  &contract.AttemptEnd{Number: live.Number, Outcome: "suspended", Class: task.ClassProviderLimit},
 	})
-	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_sleeps`))
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM credential_cooldowns`))
 	require.Equal(t, "GitHub's rate limit is reached.", w.row(a.id, "error_message"), "why it waits")
 	w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending})
 	require.Empty(t, w.row(a.id, "error_message"), "it does no longer")

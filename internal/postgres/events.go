@@ -22,7 +22,7 @@ const (
 	sqlLockSandboxes = `SELECT id, birth, task_id::text, head, spool_id, spool_mark, ended_at IS NOT NULL,
 			omoi_token_ended(verified_at, provider, state, gone_at) OR EXISTS (SELECT FROM removals r WHERE r.subject = id AND r.kind = 'events')
 		FROM sandboxes WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE`
-	sqlReadMarks = `SELECT s.sandbox_id, s.spool_id, s.mark FROM senders s
+	sqlReadMarks = `SELECT s.sandbox_id, s.spool_id, s.mark FROM event_spools s
 		JOIN unnest($1::text[], $2::text[]) AS q(sandbox_id, spool_id) USING (sandbox_id, spool_id)`
 	sqlReadKeys = `SELECT e.sandbox_id, e.key, e.sequence, e.created_at
 		FROM unnest($1::text[], $2::text[]) AS q(sandbox_id, key)
@@ -54,7 +54,7 @@ const (
 	sqlFreeKeys = `UPDATE sandbox_events e SET key = NULL
 		FROM unnest($1::text[], $2::text[]) AS q(sandbox_id, key) JOIN sandboxes s ON s.id = q.sandbox_id
 		WHERE e.birth = s.birth AND e.sandbox_id = q.sandbox_id AND e.key = q.key`
-	sqlMoveMarks = `INSERT INTO senders (sandbox_id, spool_id, mark)
+	sqlMoveMarks = `INSERT INTO event_spools (sandbox_id, spool_id, mark)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
 		ON CONFLICT (sandbox_id, spool_id) DO UPDATE SET mark = excluded.mark`
 	sqlBareSandboxes = `INSERT INTO sandboxes (id, provider, state)

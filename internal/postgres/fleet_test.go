@@ -152,11 +152,11 @@ func TestAbandonWritesATerminatedTaskOff(t *testing.T) {
 	require.Equal(t, "too_late", w.receipt(cancel))
 	require.Equal(t, "accepted", w.receipt(retry))
 	require.True(t, one[bool](t, w.pool, `SELECT c.sent_at IS NULL AND r.due_at <= now() FROM commands c
-		JOIN relay r ON r.task_id = c.task_id WHERE c.id = $1`, retry), "what was told to the run that is gone goes out as a start")
+		JOIN task_outbox r ON r.task_id = c.task_id WHERE c.id = $1`, retry), "what was told to the run that is gone goes out as a start")
 	require.False(t, w.holdsSlot(a.id))
 	require.True(t, w.holdsSlot(next.id), "the slot goes to the next")
 	require.NotNil(t, w.ledger(live.SandboxID).EndedAt)
-	require.Empty(t, one[string](t, w.pool, `SELECT coalesce(sandbox_id, '') FROM relay WHERE task_id = $1`, a.id))
+	require.Empty(t, one[string](t, w.pool, `SELECT coalesce(sandbox_id, '') FROM task_outbox WHERE task_id = $1`, a.id))
 	before := w.everything()
 	require.NoError(t, w.store.Abandon(ctx, a.id, "again"))
 	require.Equal(t, before, w.everything(), "a task that is final stays")

@@ -22,7 +22,7 @@ func TestTheSixthTaskWaitsAtPositionOneAndGoesWhenASlotIsFree(t *testing.T) {
 	}
 	for _, a := range tasks[:5] {
 		require.True(t, w.holdsSlot(a.id))
-		require.Equal(t, "true", one[string](t, w.pool, `SELECT admit::text FROM relay WHERE task_id = $1`, a.id))
+		require.Equal(t, "true", one[string](t, w.pool, `SELECT admit::text FROM task_outbox WHERE task_id = $1`, a.id))
 	}
 	require.False(t, w.holdsSlot(tasks[5].id))
 	require.Equal(t, "1", w.row(tasks[5].id, "queue_position"))
@@ -35,7 +35,7 @@ func TestTheSixthTaskWaitsAtPositionOneAndGoesWhenASlotIsFree(t *testing.T) {
 	require.Empty(t, w.row(tasks[5].id, "queue_position"))
 	require.Empty(t, w.row(tasks[5].id, "queue_reason"))
 	require.Equal(t, "1", w.row(tasks[6].id, "queue_position"))
-	require.True(t, one[bool](t, w.pool, `SELECT admit AND due_at <= now() FROM relay WHERE task_id = $1`, tasks[5].id))
+	require.True(t, one[bool](t, w.pool, `SELECT admit AND due_at <= now() FROM task_outbox WHERE task_id = $1`, tasks[5].id))
 }
 
 func TestAnOrganizationsLimitIsSharedFairlyByItsProjects(t *testing.T) {

@@ -91,7 +91,7 @@ func (w world) task(project, edit string) asked {
 	}
 	w.exec(`INSERT INTO commands (id, task_id, kind) VALUES ($1, $2, 'start')`, a.command, a.id)
 	// the gate of a test beside this one may have let the task in meanwhile
-	w.exec(`INSERT INTO relay (task_id, due_at) VALUES ($1, now()) ON CONFLICT (task_id) DO UPDATE SET due_at = now()`, a.id)
+	w.exec(`INSERT INTO task_outbox (task_id, due_at) VALUES ($1, now()) ON CONFLICT (task_id) DO UPDATE SET due_at = now()`, a.id)
 	w.gate()
 	return a
 }

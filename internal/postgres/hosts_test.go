@@ -132,7 +132,7 @@ func TestALiveAttemptOnALostHostIsToldOnce(t *testing.T) {
 	require.Len(t, digest.Milestones, 1)
 	require.Equal(t, task.EventAgentFailed, digest.Milestones[0].Type)
 	require.Equal(t, task.ClassInfrastructure, digest.Milestones[0].Class)
-	require.Contains(t, one[string](t, w.pool, `SELECT content FROM texts WHERE id = $1`, digest.Milestones[0].ErrorID), "host) was declared lost")
+	require.Contains(t, one[string](t, w.pool, `SELECT content FROM stored_texts WHERE id = $1`, digest.Milestones[0].ErrorID), "host) was declared lost")
 	require.True(t, one[bool](t, w.pool, `SELECT events_due_at <= now() FROM sandboxes WHERE id = $1`, live.SandboxID))
 }
 

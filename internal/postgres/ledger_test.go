@@ -209,10 +209,10 @@ func TestOutagesOfIntakeAndRelay(t *testing.T) {
 	require.Zero(t, relay)
 
 	near := float64(5 * time.Second)
-	w.exec(`UPDATE pulses SET at = now() - interval '25 seconds' WHERE part = 'intake'`)
+	w.exec(`UPDATE component_heartbeats SET at = now() - interval '25 seconds' WHERE part = 'intake'`)
 	intake, _ = out()
 	require.Zero(t, intake, "two beats may be missed")
-	w.exec(`UPDATE pulses SET at = now() - interval '100 seconds' WHERE part = 'intake'`)
+	w.exec(`UPDATE component_heartbeats SET at = now() - interval '100 seconds' WHERE part = 'intake'`)
 	intake, relay = out()
 	require.InDelta(t, 100*time.Second, intake, near, "it is down right now")
 	require.Zero(t, relay)

@@ -25,10 +25,10 @@ func TestALongTextIsStoredAsItComes(t *testing.T) {
 		kept, err := w.store.Text(t.Context(), id)
 		require.NoError(t, err)
 		require.True(t, work == kept, "%d bytes are not those %d", len(kept), len(work)) //nolint:testifylint // Equal would print all of it
-		require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM texts WHERE id = $1 AND kind = 'bundle_base64' AND coalesce(task_id::text, '') = $2`, id, owner))
+		require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM stored_texts WHERE id = $1 AND kind = 'bundle_base64' AND coalesce(task_id::text, '') = $2`, id, owner))
 	}
 	torn := io.MultiReader(strings.NewReader(work), iotest.ErrReader(errors.New("the disk is gone")))
 	_, err := w.store.SaveBase64(t.Context(), a.id, "bundle_base64", torn)
 	require.ErrorContains(t, err, "the disk is gone")
-	require.Equal(t, 2, count(t, w.pool, `SELECT count(*) FROM texts`))
+	require.Equal(t, 2, count(t, w.pool, `SELECT count(*) FROM stored_texts`))
 }

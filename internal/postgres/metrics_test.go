@@ -80,7 +80,7 @@ func TestStateCountsWhatIsOpen(t *testing.T) {
 	w.exec(`UPDATE sandboxes SET state = 'running'`)
 	w.exec(`INSERT INTO sandboxes (id, provider, state, ended_at) VALUES ('gone-soon', 'local', 'deleting', now()), ('alive', 'local', 'running', NULL),
 		('lost', 'local', 'lost', now()), ('intended', 'local', 'intended', NULL), ('bare', 'bare', 'running', NULL)`)
-	w.exec(`UPDATE relay SET due_at = now() - interval '1 hour'`)
+	w.exec(`UPDATE task_outbox SET due_at = now() - interval '1 hour'`)
 	require.NoError(t, w.store.Grant(t.Context()))
 	s := state()
 	require.Equal(t, int64(1), s.Tasks["running"])

@@ -21,7 +21,7 @@ func TestProjectionsFollowTheTaskThroughItsLife(t *testing.T) {
 	w.load(a)
 	live := w.begin(a, 1)
 	require.Empty(t, w.row(a.id, "sandbox_id"), "before the assignment")
-	relayed := `SELECT coalesce(sandbox_id, '') FROM relay WHERE task_id = $1`
+	relayed := `SELECT coalesce(sandbox_id, '') FROM task_outbox WHERE task_id = $1`
 	require.Equal(t, live.SandboxID, one[string](t, w.pool, relayed, a.id), "agent.started may come before the assignment")
 
 	w.write(a, contract.Projection{Ordinal: 2, Status: task.StatusPending, Branch: "feature/x", Base: "c0ffee"})

@@ -45,7 +45,7 @@ func (s *Store) Receipt(ctx context.Context, organizationID, taskID string) (tas
 	return r, nil
 }
 
-func visitRecord(v db.Visit) task.Visit {
+func visitRecord(v db.AccessSession) task.Visit {
 	return task.Visit{
 		ID: v.ID, SandboxID: v.SandboxID, Visitor: v.Visitor, Kind: v.Kind, What: v.What,
 		BeganAt: v.BeganAt, EndedAt: v.EndedAt, Outcome: v.Outcome,

@@ -44,7 +44,7 @@ func (p *past) start() worked {
 		VALUES ($1, date_trunc('month', $2::timestamptz), $3, $4, 1, 'local', 'running', $2)`, w.box, p.now, p.org, w.task)
 	p.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, started_at) VALUES ($1, 1, $2, 'run', 1, $3)`, w.task, w.box, p.now)
 	p.exec(`INSERT INTO transcripts (run_key, task_id, sandbox_id, content) VALUES ($1, $2, $3, 'said')`, "run-"+w.box, w.task, w.box)
-	p.exec(`INSERT INTO texts (id, task_id, kind, content) VALUES ($1, $2, 'patch', 'diff')`, w.patch, w.task)
+	p.exec(`INSERT INTO stored_texts (id, task_id, kind, content) VALUES ($1, $2, 'patch', 'diff')`, w.patch, w.task)
 	p.exec(`INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, created_at) VALUES ($1, 'x', 'task', $2, $3)`, p.org, w.task, p.now)
 	return w
 }
@@ -147,7 +147,7 @@ func TestRetention_FourHundredDays(t *testing.T) {
 		left := young*events + count(t, p.pool, `SELECT head FROM sandboxes WHERE id = $1`, open.box)
 		require.Equal(t, left, count(t, p.pool, `SELECT count(*) FROM sandbox_events`))
 		require.Equal(t, young+1, count(t, p.pool, `SELECT count(*) FROM transcripts WHERE content <> ''`))
-		require.Equal(t, young+1, count(t, p.pool, `SELECT count(*) FROM texts`))
+		require.Equal(t, young+1, count(t, p.pool, `SELECT count(*) FROM stored_texts`))
 		require.LessOrEqual(t, count(t, p.pool, `SELECT count(*) FROM bus_events WHERE event_type = 'x'`), young+2)
 	}
 	require.GreaterOrEqual(t, partitions, int64(8), "whole months are dropped")
@@ -181,7 +181,7 @@ func TestRetention_KeepsWhatHasNotEnded(t *testing.T) {
 			p.now = p.now.Add(99 * day)
 			p.pass(60*day, stored()...)
 			require.True(t, p.gapless(w.box))
-			require.Equal(t, 3, count(t, p.pool, `SELECT (SELECT count(*) FROM transcripts WHERE content <> '') + (SELECT count(*) FROM texts)
+			require.Equal(t, 3, count(t, p.pool, `SELECT (SELECT count(*) FROM transcripts WHERE content <> '') + (SELECT count(*) FROM stored_texts)
 				+ (SELECT count(*) FROM event_fields WHERE fields <> '{}')`))
 		})
 	}

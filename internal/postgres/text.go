@@ -35,7 +35,7 @@ func (s *Store) SaveBase64(ctx context.Context, taskID, kind string, content io.
 	}
 	row := io.MultiReader(strings.NewReader(strings.Join([]string{id, owner, kind, ""}, "\t")), content, strings.NewReader("\n"))
 	err := s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
-		_, err := c.Conn().PgConn().CopyFrom(ctx, row, "COPY texts (id, task_id, kind, content) FROM STDIN")
+		_, err := c.Conn().PgConn().CopyFrom(ctx, row, "COPY stored_texts (id, task_id, kind, content) FROM STDIN")
 		return err
 	})
 	return id, translate("store a long text", err)

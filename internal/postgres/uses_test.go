@@ -57,8 +57,8 @@ func TestTheUseThatIsKeptIsTheSum(t *testing.T) {
 	}
 	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now()`)
 	w.exec(`SELECT omoi_settle_uses()`)
-	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM open_uses WHERE project_id = $1`, p))
-	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM open_uses WHERE project_id = $1`, other), "only where a budget binds")
+	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM open_usage WHERE project_id = $1`, p))
+	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM open_usage WHERE project_id = $1`, other), "only where a budget binds")
 }
 
 // boxOf makes a task with a sandbox in a project.

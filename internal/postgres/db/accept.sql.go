@@ -415,8 +415,8 @@ func (q *Queries) LockTask(ctx context.Context, organizationID string, iD string
 }
 
 const makeRelayDue = `-- name: MakeRelayDue :exec
-INSERT INTO relay (task_id, due_at) VALUES ($1, now())
-ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(relay.due_at, now()), now())
+INSERT INTO task_outbox (task_id, due_at) VALUES ($1, now())
+ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(task_outbox.due_at, now()), now())
 `
 
 // Creates the task's relay row or makes it due now.

@@ -35,7 +35,7 @@ func (q *Queries) FreshCredentials(ctx context.Context) ([]string, error) {
 }
 
 const proveAnswered = `-- name: ProveAnswered :exec
-UPDATE credential_sleeps s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
+UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
 WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id JOIN sandboxes b ON b.id = a.sandbox_id
     JOIN sandbox_events e ON e.birth = b.birth AND e.sandbox_id = b.id AND e.sequence > b.head - 1000
     WHERE a.ended_at IS NULL AND t.organization_id = s.organization_id AND a.credential = s.credential AND b.last_work_at > s.since
@@ -52,7 +52,7 @@ func (q *Queries) ProveAnswered(ctx context.Context) error {
 }
 
 const proveCredential = `-- name: ProveCredential :exec
-UPDATE credential_sleeps s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
+UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
 WHERE s.organization_id = $1 AND s.proven_at IS NULL AND CASE $2::text
     WHEN '' THEN s.credential IN ('installation model', 'installation ' || $3::text)
     ELSE s.credential LIKE $2 || ' %' END
@@ -82,7 +82,7 @@ func (q *Queries) TellSleep(ctx context.Context, why string, iD string) error {
 
 const wakeProven = `-- name: WakeProven :exec
 SELECT omoi_ask(m.id, 'retry', $1::text, $2::text) FROM (
-    SELECT t.id FROM credential_sleeps s JOIN tasks t ON t.organization_id = s.organization_id
+    SELECT t.id FROM credential_cooldowns s JOIN tasks t ON t.organization_id = s.organization_id
     CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
     WHERE s.proven_at IS NOT NULL AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
         AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL AND a.ended_at < s.proven_at

@@ -173,7 +173,7 @@ func (q *Queries) ConductedOrganizations(ctx context.Context, arg ConductedOrgan
 }
 
 const conductorAge = `-- name: ConductorAge :one
-SELECT coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'conductor'), -1)::float8 AS age
+SELECT coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'conductor'), -1)::float8 AS age
 `
 
 // Since a cycle came to its end, in seconds; below 0 before the first one.
@@ -259,7 +259,7 @@ func (q *Queries) ConductorHour(ctx context.Context, organizationID string) (Con
 }
 
 const conductorRan = `-- name: ConductorRan :exec
-INSERT INTO pulses (part, at) VALUES ('conductor', now()) ON CONFLICT (part) DO UPDATE SET at = now()
+INSERT INTO component_heartbeats (part, at) VALUES ('conductor', now()) ON CONFLICT (part) DO UPDATE SET at = now()
 `
 
 func (q *Queries) ConductorRan(ctx context.Context) error {

@@ -295,7 +295,7 @@ func (q *Queries) SettleDelivery(ctx context.Context, arg SettleDeliveryParams) 
 }
 
 const settleLook = `-- name: SettleLook :exec
-DELETE FROM diagnosis_looks WHERE task_id = $1 AND changed = $2
+DELETE FROM diagnosis_queue WHERE task_id = $1 AND changed = $2
 `
 
 func (q *Queries) SettleLook(ctx context.Context, taskID string, changed int64) error {
@@ -359,9 +359,9 @@ func (q *Queries) TakeDeliveries(ctx context.Context, pause time.Duration, most 
 }
 
 const takeLooks = `-- name: TakeLooks :many
-UPDATE diagnosis_looks l SET due_at = now() + $1::interval
+UPDATE diagnosis_queue l SET due_at = now() + $1::interval
 WHERE l.task_id = ANY (ARRAY(
-    SELECT d.task_id FROM diagnosis_looks d WHERE d.due_at <= now() ORDER BY d.due_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+    SELECT d.task_id FROM diagnosis_queue d WHERE d.due_at <= now() ORDER BY d.due_at LIMIT $2 FOR UPDATE SKIP LOCKED))
 RETURNING l.task_id, l.changed
 `
 

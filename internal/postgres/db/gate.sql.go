@@ -60,7 +60,7 @@ func (q *Queries) NewestFailure(ctx context.Context, sandboxID string) (json.Raw
 }
 
 const sleepersDue = `-- name: SleepersDue :many
-SELECT DISTINCT organization_id::text FROM credential_sleeps WHERE next_at <= clock_timestamp()
+SELECT DISTINCT organization_id::text FROM credential_cooldowns WHERE next_at <= clock_timestamp()
 `
 
 // Organizations with a credential at which the gate has to look.

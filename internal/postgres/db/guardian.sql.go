@@ -286,7 +286,7 @@ func (q *Queries) CountSteered(ctx context.Context, organizationID string) (int6
 const cycleCounts = `-- name: CycleCounts :one
 SELECT count(*) AS total, count(*) FILTER (WHERE ended_at IS NOT NULL AND failed = 0) AS succeeded,
     count(*) FILTER (WHERE ended_at IS NOT NULL AND failed > 0 OR ended_at IS NULL AND started_at < now() - interval '10 minutes') AS failed,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'guardian'), -1)::float8 AS last_age
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'guardian'), -1)::float8 AS last_age
 FROM guardian_cycles
 `
 
@@ -311,7 +311,7 @@ func (q *Queries) CycleCounts(ctx context.Context) (CycleCountsRow, error) {
 
 const endGuardianCycle = `-- name: EndGuardianCycle :exec
 WITH pulse AS (
-    INSERT INTO pulses (part, at) VALUES ('guardian', now()) ON CONFLICT (part) DO UPDATE SET at = now()
+    INSERT INTO component_heartbeats (part, at) VALUES ('guardian', now()) ON CONFLICT (part) DO UPDATE SET at = now()
 )
 UPDATE guardian_cycles SET ended_at = now(), active = $1, judged = $2, standing = $3, failed = $4, acted = $5
 WHERE id = $6
@@ -969,7 +969,7 @@ func (q *Queries) TellSteering(ctx context.Context, arg TellSteeringParams) erro
 
 const unwatched = `-- name: Unwatched :one
 SELECT (CASE WHEN count(*) = 0 THEN -1 ELSE least(
-    extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = $1)),
+    extract(epoch FROM now() - (SELECT p.at FROM component_heartbeats p WHERE p.part = $1)),
     extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))) END)::float8 AS seconds
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at)
 `

@@ -32,7 +32,7 @@ func (q *Queries) AckMessage(ctx context.Context, arg AckMessageParams) (int64, 
 }
 
 const agentLeft = `-- name: AgentLeft :one
-SELECT EXISTS (SELECT FROM departures WHERE sandbox_id = $1)
+SELECT EXISTS (SELECT FROM agent_shutdowns WHERE sandbox_id = $1)
 `
 
 // A statement of its own: it sees what was written while the lock on the sandbox was waited for.

@@ -12,12 +12,12 @@ import (
 const lags = `-- name: Lags :one
 SELECT (SELECT count(*) FROM tasks WHERE queued_at IS NOT NULL)::bigint AS waiting,
     (SELECT count(*) FROM slots)::bigint AS slots,
-    coalesce((SELECT extract(epoch FROM now() - min(due_at)) FROM relay WHERE due_at <= now()), 0)::float8 AS relay_lag,
-    coalesce((SELECT extract(epoch FROM now() - min(s.events_due_at)) FROM sandboxes s JOIN relay r ON r.sandbox_id = s.id
+    coalesce((SELECT extract(epoch FROM now() - min(due_at)) FROM task_outbox WHERE due_at <= now()), 0)::float8 AS relay_lag,
+    coalesce((SELECT extract(epoch FROM now() - min(s.events_due_at)) FROM sandboxes s JOIN task_outbox r ON r.sandbox_id = s.id
         WHERE s.events_due_at <= now()), 0)::float8 AS event_lag,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'reaper'), -1)::float8 AS reaper_age,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'guardian'), -1)::float8 AS guardian_age,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'conductor'), -1)::float8 AS conductor_age
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'reaper'), -1)::float8 AS reaper_age,
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'guardian'), -1)::float8 AS guardian_age,
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'conductor'), -1)::float8 AS conductor_age
 `
 
 type LagsRow struct {
@@ -77,7 +77,7 @@ func (q *Queries) OpenTaskCounts(ctx context.Context) ([]OpenTaskCountsRow, erro
 }
 
 const reaperRan = `-- name: ReaperRan :exec
-INSERT INTO pulses (part, at) VALUES ('reaper', now()) ON CONFLICT (part) DO UPDATE SET at = now()
+INSERT INTO component_heartbeats (part, at) VALUES ('reaper', now()) ON CONFLICT (part) DO UPDATE SET at = now()
 `
 
 func (q *Queries) ReaperRan(ctx context.Context) error {

@@ -9,8 +9,38 @@ import (
 	"time"
 )
 
+// One access session: a shell, exec or copy of an operator in a sandbox.
+type AccessSession struct {
+	ID             string
+	OrganizationID *string
+	// Stays when the row of the sandbox is deleted.
+	SandboxID string
+	// Name of the user.
+	Visitor string
+	Kind    string
+	// Command or path, without secrets.
+	What    string
+	BeganAt time.Time
+	// Null: open, or the end was never reported.
+	EndedAt *time.Time
+	// Empty: none reported.
+	Outcome string
+}
+
+// One task that admission has to evaluate again, since a task changed on which it depends.
+type AdmissionQueue struct {
+	OrganizationID string
+	TaskID         string
+}
+
+// One sandbox whose agent has shut down. Ingest deletes the row when the agent starts again.
+type AgentShutdown struct {
+	SandboxID string
+	LeftAt    time.Time
+}
+
 // One alert: a condition that the reaper found and that needs an operator. The reaper deletes the row when the condition ends.
-type Alarm struct {
+type Alert struct {
 	// unverified, or a provider and its host.
 	Source string
 	Text   string
@@ -67,7 +97,7 @@ type Attempt struct {
 	Reason string
 	// Why the agent stopped, as the agent reports; stuck_running or idle_timeout where omoi ended an idle agent.
 	StopReason string
-	// Text on which the attempt works, in texts. Null: none.
+	// Text on which the attempt works, in stored_texts. Null: none.
 	FeedbackID *string
 	// Newest commit of the attempt that omoi collected. Null: none.
 	HeadCommit *string
@@ -114,6 +144,14 @@ type Command struct {
 	SettledAt *time.Time
 }
 
+// The last heartbeat of a component of omoi.
+type ComponentHeartbeat struct {
+	// intake, relay, guardian or conductor.
+	Part string
+	// Time of the heartbeat; of guardian and conductor: the end of the last cycle.
+	At time.Time
+}
+
 // One analysis of all active agents of an organization, per cycle of the conductor.
 type ConductorAnalysis struct {
 	ID string
@@ -157,7 +195,7 @@ type Credential struct {
 }
 
 // The cooldown of one credential that reached the rate limit of its model provider. Until the reset no task with the credential is admitted; then one task tries, and after a model answered that task the others follow at intervals. Written under the admission lock of the organization, and by the activities that prove a credential.
-type CredentialSleep struct {
+type CredentialCooldown struct {
 	OrganizationID string
 	// Row and version of a credential, or installation and its name: nothing that is made of the secret.
 	Credential string
@@ -198,12 +236,6 @@ type Delivery struct {
 	DueAt       time.Time
 	DeliveredAt *time.Time
 	CreatedAt   time.Time
-}
-
-// One sandbox whose agent has shut down. Ingest deletes the row when the agent starts again.
-type Departure struct {
-	SandboxID string
-	LeftAt    time.Time
 }
 
 // One pair of tasks with similar work. A pair that a model called different stays, so that the model is asked once.
@@ -258,7 +290,7 @@ type Diagnosis struct {
 }
 
 // One task with a failure that may need a diagnosis. Triggers add the row in the transaction of the failure, so that none is missed.
-type DiagnosisLook struct {
+type DiagnosisQueue struct {
 	TaskID string
 	// Counts failures: a check that began before the newest failure does not delete the row.
 	Changed int64
@@ -284,11 +316,11 @@ type EndedTask struct {
 // Counts of the first events of a sandbox by type. A reader writes the row when many events have come since; what a row says of 1 to upto never changes.
 type EventCount struct {
 	SandboxID string
-	// The counts cover the numbers 1 to upto, which is the end of a block of event_places.
+	// The counts cover the numbers 1 to upto, which is the end of a block of event_type_index.
 	Upto int64
 	// Type -> [events, first sequence, last sequence].
 	Types json.RawMessage
-	// event_places covers 1 to placed. A row counts only where placed equals upto.
+	// event_type_index covers 1 to placed. A row counts only where placed equals upto.
 	Placed int64
 }
 
@@ -313,8 +345,16 @@ type EventFieldsDefault struct {
 	Fields json.RawMessage
 }
 
+// One spool of a sandbox besides sandboxes.spool_id.
+type EventSpool struct {
+	SandboxID string
+	SpoolID   string
+	// Watermark: the numbers 1 to mark of the spool are stored.
+	Mark int64
+}
+
 // The events of one type among one block of 1000 numbers of a sandbox; a block without such events has no row. Readers write whole blocks, so that ingest pays nothing.
-type EventPlace struct {
+type EventTypeIndex struct {
 	SandboxID string
 	// Empty: all events but heartbeats.
 	EventType string
@@ -367,12 +407,6 @@ type FollowUp struct {
 	Follows string
 	// From 1.
 	Round int32
-}
-
-// One task that admission has to evaluate again, since a task changed on which it depends.
-type GateLook struct {
-	OrganizationID string
-	TaskID         string
 }
 
 // One action of a user through the guardian's routes.
@@ -526,17 +560,6 @@ type Intervention struct {
 	SettledAt *time.Time
 }
 
-// One sandbox log that a reader requested, or that is stored for good.
-type LogLook struct {
-	SandboxID string
-	// A reader follows the log until then; a worker reads the log meanwhile. Null: no reader.
-	WantedUntil *time.Time
-	// When a worker had last read to the end. Null: never.
-	LookedAt *time.Time
-	// When the final end was stored: the log grows no more. Null: not final.
-	KeptAt *time.Time
-}
-
 // One part of a sandbox log.
 type LogPart struct {
 	SandboxID string
@@ -546,6 +569,17 @@ type LogPart struct {
 	Last int64
 	// Without secrets, so that its length differs from last - first.
 	Content []byte
+}
+
+// One sandbox log that a reader requested, or that is stored for good.
+type LogRequest struct {
+	SandboxID string
+	// A reader follows the log until then; a worker reads the log meanwhile. Null: no reader.
+	WantedUntil *time.Time
+	// When a worker had last read to the end. Null: never.
+	LookedAt *time.Time
+	// When the final end was stored: the log grows no more. Null: not final.
+	KeptAt *time.Time
 }
 
 // One text sent to a running agent.
@@ -587,14 +621,14 @@ type Message struct {
 	LeasedBy string
 }
 
-// One sandbox whose usage may change, with the part of its usage that project_uses holds. A trigger of sandboxes adds the row.
-type OpenUse struct {
+// One sandbox whose usage may change, with the part of its usage that project_usage holds. A trigger of sandboxes adds the row.
+type OpenUsage struct {
 	SandboxID string
 	ProjectID string
-	// Input and output tokens that project_uses holds.
+	// Input and output tokens that project_usage holds.
 	Tokens float64
 	Usd    float64
-	// Seconds that project_uses holds.
+	// Seconds that project_usage holds.
 	Alive float64
 }
 
@@ -657,13 +691,13 @@ type Project struct {
 }
 
 // The last admission of a project: among equals the project with the oldest one is first. Admission alone writes the row, under its lock.
-type ProjectTurn struct {
+type ProjectLastAdmission struct {
 	ProjectID string
 	GrantedAt time.Time
 }
 
-// The usage of those sandboxes of a project whose usage is final, so that a budget does not sum thousands of rows. open_uses has the others. omoi_settle_uses alone writes the row.
-type ProjectUse struct {
+// The usage of those sandboxes of a project whose usage is final, so that a budget does not sum thousands of rows. open_usage has the others. omoi_settle_uses alone writes the row.
+type ProjectUsage struct {
 	ProjectID string
 	// Input and output tokens.
 	Tokens float64
@@ -673,45 +707,12 @@ type ProjectUse struct {
 }
 
 // The state of a pull request that the Git host reported last.
-type PullState struct {
+type PullRequestState struct {
 	// First task of the pull request.
 	RootID string
 	State  string
 	// By the clock of the Git host. An older report changes nothing.
 	At time.Time
-}
-
-// The last heartbeat of a component of omoi.
-type Pulse struct {
-	// intake, relay, guardian or conductor.
-	Part string
-	// Time of the heartbeat; of guardian and conductor: the end of the last cycle.
-	At time.Time
-}
-
-// The outbox of one task: what a relay has to send to its workflow, and which relay sends.
-type Relay struct {
-	TaskID string
-	// Sandbox of the running attempt: only its events are relayed. Null: none.
-	SandboxID *string
-	// When a command or an admission is due. Null: nothing to send.
-	DueAt *time.Time
-	// The workflow has to be signaled that the task holds a slot.
-	Admit bool
-	// End of the lease; without leased_by: end of a pause after a failure. Null: neither.
-	LeaseUntil *time.Time
-	// Relay that holds the lease. Empty: none.
-	LeasedBy string
-	// Failures in a row. 0: the last attempt to send succeeded.
-	Failures int32
-	// Tokens of the token bucket that limits digests, at bucket_at.
-	Bucket   float64
-	BucketAt time.Time
-	// Digests sent since window_at. Above a limit the bucket fills more slowly.
-	Digests  int32
-	WindowAt time.Time
-	// Error of the last failure. Empty: none.
-	Error string
 }
 
 // One kind of data that retention removes of a sandbox or a task. The row is written before anything is removed.
@@ -770,7 +771,7 @@ type Sandbox struct {
 	OutputTokens int64
 	// Last sequence: events have the numbers 1 to head. 0: no event.
 	Head int64
-	// First spool that sent numbered events; further ones are in senders. Null: none.
+	// First spool that sent numbered events; further ones are in event_spools. Null: none.
 	SpoolID *string
 	// Watermark of that spool.
 	SpoolMark int64
@@ -848,14 +849,6 @@ type SandboxEventsDefault struct {
 	ID *string
 }
 
-// One spool of a sandbox besides sandboxes.spool_id.
-type Sender struct {
-	SandboxID string
-	SpoolID   string
-	// Watermark: the numbers 1 to mark of the spool are stored.
-	Mark int64
-}
-
 // One slot that a task holds, from admission until publish ends. A slot belongs to the task, not to a run.
 type Slot struct {
 	TaskID         string
@@ -889,6 +882,16 @@ type SpecProgress struct {
 	// Completed criterion -> {requirement_id, at}.
 	Criteria  json.RawMessage
 	UpdatedAt time.Time
+}
+
+// One long text that stays out of workflow histories; payloads hold its ID.
+type StoredText struct {
+	ID     string
+	TaskID *string
+	// error, feedback, patch, patch_base64 or bundle_base64.
+	Kind      string
+	Content   string
+	CreatedAt time.Time
 }
 
 // One durable unit of agent work: one workflow, one branch, one pull request.
@@ -1033,14 +1036,29 @@ type TaskDependency struct {
 	DependsOn string
 }
 
-// One long text that stays out of workflow histories; payloads hold its ID.
-type Text struct {
-	ID     string
-	TaskID *string
-	// error, feedback, patch, patch_base64 or bundle_base64.
-	Kind      string
-	Content   string
-	CreatedAt time.Time
+// The outbox of one task: what a relay has to send to its workflow, and which relay sends.
+type TaskOutbox struct {
+	TaskID string
+	// Sandbox of the running attempt: only its events are relayed. Null: none.
+	SandboxID *string
+	// When a command or an admission is due. Null: nothing to send.
+	DueAt *time.Time
+	// The workflow has to be signaled that the task holds a slot.
+	Admit bool
+	// End of the lease; without leased_by: end of a pause after a failure. Null: neither.
+	LeaseUntil *time.Time
+	// Relay that holds the lease. Empty: none.
+	LeasedBy string
+	// Failures in a row. 0: the last attempt to send succeeded.
+	Failures int32
+	// Tokens of the token bucket that limits digests, at bucket_at.
+	Bucket   float64
+	BucketAt time.Time
+	// Digests sent since window_at. Above a limit the bucket fills more slowly.
+	Digests  int32
+	WindowAt time.Time
+	// Error of the last failure. Empty: none.
+	Error string
 }
 
 // One work item of a user: one or more tasks.
@@ -1106,22 +1124,4 @@ type ValidationReview struct {
 	Recommendations json.RawMessage
 	Evidence        json.RawMessage
 	CreatedAt       time.Time
-}
-
-// One access session: a shell, exec or copy of an operator in a sandbox.
-type Visit struct {
-	ID             string
-	OrganizationID *string
-	// Stays when the row of the sandbox is deleted.
-	SandboxID string
-	// Name of the user.
-	Visitor string
-	Kind    string
-	// Command or path, without secrets.
-	What    string
-	BeganAt time.Time
-	// Null: open, or the end was never reported.
-	EndedAt *time.Time
-	// Empty: none reported.
-	Outcome string
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const alarms = `-- name: Alarms :many
-SELECT text FROM alarms WHERE at > now() - interval '1 hour' ORDER BY since, source
+SELECT text FROM alerts WHERE at > now() - interval '1 hour' ORDER BY since, source
 `
 
 // One that was not said again is that of a machine that is gone.
@@ -37,7 +37,7 @@ func (q *Queries) Alarms(ctx context.Context) ([]string, error) {
 }
 
 const beginVisit = `-- name: BeginVisit :one
-INSERT INTO visits (id, organization_id, sandbox_id, visitor, kind, what)
+INSERT INTO access_sessions (id, organization_id, sandbox_id, visitor, kind, what)
 VALUES ($1, $2, $3, $4, $5, $6) RETURNING id, organization_id, sandbox_id, visitor, kind, what, began_at, ended_at, outcome
 `
 
@@ -50,7 +50,7 @@ type BeginVisitParams struct {
 	What           string
 }
 
-func (q *Queries) BeginVisit(ctx context.Context, arg BeginVisitParams) (Visit, error) {
+func (q *Queries) BeginVisit(ctx context.Context, arg BeginVisitParams) (AccessSession, error) {
 	row := q.db.QueryRow(ctx, beginVisit,
 		arg.ID,
 		arg.OrganizationID,
@@ -59,7 +59,7 @@ func (q *Queries) BeginVisit(ctx context.Context, arg BeginVisitParams) (Visit, 
 		arg.Kind,
 		arg.What,
 	)
-	var i Visit
+	var i AccessSession
 	err := row.Scan(
 		&i.ID,
 		&i.OrganizationID,
@@ -75,7 +75,7 @@ func (q *Queries) BeginVisit(ctx context.Context, arg BeginVisitParams) (Visit, 
 }
 
 const clearAlarm = `-- name: ClearAlarm :exec
-DELETE FROM alarms WHERE source = $1
+DELETE FROM alerts WHERE source = $1
 `
 
 func (q *Queries) ClearAlarm(ctx context.Context, source string) error {
@@ -93,7 +93,7 @@ func (q *Queries) DropLogParts(ctx context.Context, sandboxID string, before int
 }
 
 const endVisit = `-- name: EndVisit :execrows
-UPDATE visits SET ended_at = now(), outcome = $1
+UPDATE access_sessions SET ended_at = now(), outcome = $1
 WHERE id = $2 AND sandbox_id = $3 AND organization_id IS NOT DISTINCT FROM $4 AND ended_at IS NULL
 `
 
@@ -140,10 +140,10 @@ func (q *Queries) InsertLogPart(ctx context.Context, arg InsertLogPartParams) er
 }
 
 const lockLog = `-- name: LockLog :one
-INSERT INTO log_looks (sandbox_id) VALUES ($1)
+INSERT INTO log_requests (sandbox_id) VALUES ($1)
 ON CONFLICT (sandbox_id) DO UPDATE SET sandbox_id = excluded.sandbox_id
 RETURNING (kept_at IS NOT NULL)::boolean AS kept,
-    coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = log_looks.sandbox_id), 0)::bigint AS read
+    coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = log_requests.sandbox_id), 0)::bigint AS read
 `
 
 type LockLogRow struct {
@@ -160,7 +160,7 @@ func (q *Queries) LockLog(ctx context.Context, sandboxID string) (LockLogRow, er
 }
 
 const logKept = `-- name: LogKept :exec
-UPDATE log_looks SET looked_at = now(), kept_at = now() WHERE sandbox_id = $1
+UPDATE log_requests SET looked_at = now(), kept_at = now() WHERE sandbox_id = $1
 `
 
 func (q *Queries) LogKept(ctx context.Context, sandboxID string) error {
@@ -170,7 +170,7 @@ func (q *Queries) LogKept(ctx context.Context, sandboxID string) error {
 
 const logLook = `-- name: LogLook :one
 SELECT coalesce(looked_at >= $1, false)::boolean AS fresh, (kept_at IS NOT NULL)::boolean AS kept
-FROM log_looks WHERE sandbox_id = $2
+FROM log_requests WHERE sandbox_id = $2
 `
 
 type LogLookRow struct {
@@ -187,7 +187,7 @@ func (q *Queries) LogLook(ctx context.Context, askedAt *time.Time, sandboxID str
 }
 
 const logLooked = `-- name: LogLooked :exec
-UPDATE log_looks SET looked_at = now() WHERE sandbox_id = $1
+UPDATE log_requests SET looked_at = now() WHERE sandbox_id = $1
 `
 
 func (q *Queries) LogLooked(ctx context.Context, sandboxID string) error {
@@ -327,7 +327,7 @@ func (q *Queries) ReceiptSandboxes(ctx context.Context, taskID *string) ([]Recei
 }
 
 const setAlarm = `-- name: SetAlarm :exec
-INSERT INTO alarms (source, text) VALUES ($1, $2)
+INSERT INTO alerts (source, text) VALUES ($1, $2)
 ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now()
 `
 
@@ -337,18 +337,18 @@ func (q *Queries) SetAlarm(ctx context.Context, source string, text string) erro
 }
 
 const visitsOfTask = `-- name: VisitsOfTask :many
-SELECT v.id, v.organization_id, v.sandbox_id, v.visitor, v.kind, v.what, v.began_at, v.ended_at, v.outcome FROM visits v JOIN sandboxes s ON s.id = v.sandbox_id WHERE s.task_id = $1 ORDER BY v.began_at, v.id
+SELECT v.id, v.organization_id, v.sandbox_id, v.visitor, v.kind, v.what, v.began_at, v.ended_at, v.outcome FROM access_sessions v JOIN sandboxes s ON s.id = v.sandbox_id WHERE s.task_id = $1 ORDER BY v.began_at, v.id
 `
 
-func (q *Queries) VisitsOfTask(ctx context.Context, taskID *string) ([]Visit, error) {
+func (q *Queries) VisitsOfTask(ctx context.Context, taskID *string) ([]AccessSession, error) {
 	rows, err := q.db.Query(ctx, visitsOfTask, taskID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Visit{}
+	items := []AccessSession{}
 	for rows.Next() {
-		var i Visit
+		var i AccessSession
 		if err := rows.Scan(
 			&i.ID,
 			&i.OrganizationID,
@@ -371,8 +371,8 @@ func (q *Queries) VisitsOfTask(ctx context.Context, taskID *string) ([]Visit, er
 }
 
 const wantLog = `-- name: WantLog :one
-INSERT INTO log_looks (sandbox_id, wanted_until) VALUES ($1, now() + $2::interval)
-ON CONFLICT (sandbox_id) DO UPDATE SET wanted_until = greatest(log_looks.wanted_until, excluded.wanted_until)
+INSERT INTO log_requests (sandbox_id, wanted_until) VALUES ($1, now() + $2::interval)
+ON CONFLICT (sandbox_id) DO UPDATE SET wanted_until = greatest(log_requests.wanted_until, excluded.wanted_until)
 RETURNING now()::timestamptz AS asked_at
 `
 
@@ -387,7 +387,7 @@ func (q *Queries) WantLog(ctx context.Context, sandboxID string, patience time.D
 const wantedLogs = `-- name: WantedLogs :many
 SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, s.provider, s.labels,
     coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = s.id), 0)::bigint AS read
-FROM log_looks l JOIN sandboxes s ON s.id = l.sandbox_id
+FROM log_requests l JOIN sandboxes s ON s.id = l.sandbox_id
 WHERE l.wanted_until > now() AND l.kept_at IS NULL AND s.state IN ('running', 'deleting')
     AND (s.host_id = $1::text OR s.host_id IS NULL) AND s.provider = ANY ($2::text[])
 ORDER BY s.id LIMIT 100

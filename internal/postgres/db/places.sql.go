@@ -64,7 +64,7 @@ func (q *Queries) EventsAt(ctx context.Context, sandboxID string, places []int64
 }
 
 const keepPlaces = `-- name: KeepPlaces :exec
-INSERT INTO event_places (sandbox_id, event_type, block, before, places)
+INSERT INTO event_type_index (sandbox_id, event_type, block, before, places)
 SELECT $1, t.event_type, t.block,
     CASE WHEN t.event_type = '' THEN 0 ELSE coalesce(($2::jsonb -> t.event_type ->> 0)::bigint, 0)
         + sum(cardinality(t.places)) OVER (PARTITION BY t.event_type ORDER BY t.block) - cardinality(t.places) END, t.places
@@ -99,7 +99,7 @@ func (q *Queries) KeepPlaces(ctx context.Context, arg KeepPlacesParams) error {
 }
 
 const placeOf = `-- name: PlaceOf :one
-SELECT (p.block * 1000 + p.places[$1::bigint - p.before])::bigint AS sequence FROM event_places p
+SELECT (p.block * 1000 + p.places[$1::bigint - p.before])::bigint AS sequence FROM event_type_index p
 WHERE p.sandbox_id = $2 AND p.event_type = $3 AND p.before < $1
 ORDER BY p.block DESC LIMIT 1
 `
@@ -120,7 +120,7 @@ func (q *Queries) PlaceOf(ctx context.Context, arg PlaceOfParams) (int64, error)
 
 const placesAfter = `-- name: PlacesAfter :many
 SELECT (p.block * 1000 + o.place)::bigint AS sequence FROM (
-    SELECT b.block, b.places FROM event_places b
+    SELECT b.block, b.places FROM event_type_index b
     WHERE b.sandbox_id = $1 AND b.event_type = $2 AND b.block >= $3::bigint / 1000
       AND b.block < $4::bigint / 1000
     ORDER BY b.block LIMIT $5::integer + 1
@@ -167,7 +167,7 @@ func (q *Queries) PlacesAfter(ctx context.Context, arg PlacesAfterParams) ([]int
 
 const placesBefore = `-- name: PlacesBefore :many
 SELECT (p.block * 1000 + o.place)::bigint AS sequence FROM (
-    SELECT b.block, b.places FROM event_places b
+    SELECT b.block, b.places FROM event_type_index b
     WHERE b.sandbox_id = $1 AND b.event_type = $2 AND b.block <= ($3::bigint - 1) / 1000
     ORDER BY b.block DESC LIMIT $4::integer + 1
 ) p CROSS JOIN LATERAL unnest(p.places) AS o(place)
@@ -210,7 +210,7 @@ func (q *Queries) PlacesBefore(ctx context.Context, arg PlacesBeforeParams) ([]i
 
 const rankOf = `-- name: RankOf :one
 SELECT (p.before + (SELECT count(*) FROM unnest(p.places) AS o(place) WHERE p.block * 1000 + o.place <= $1))::bigint AS rank
-FROM event_places p
+FROM event_type_index p
 WHERE p.sandbox_id = $2 AND p.event_type = $3 AND p.block <= ($1::bigint - 1) / 1000
 ORDER BY p.block DESC LIMIT 1
 `
@@ -249,7 +249,7 @@ type TailPlacesRow struct {
 }
 
 // Places are numbers of events of one type; the type ” is all events but heartbeats. The comments of
-// the table event_places describe the blocks that readers make of them.
+// the table event_type_index describe the blocks that readers make of them.
 // The places behind the last whole block, by type.
 func (q *Queries) TailPlaces(ctx context.Context, arg TailPlacesParams) ([]TailPlacesRow, error) {
 	rows, err := q.db.Query(ctx, tailPlaces,

@@ -11,7 +11,7 @@ import (
 )
 
 const partPulse = `-- name: PartPulse :one
-SELECT (extract(epoch FROM now() - at))::double precision AS age FROM pulses WHERE part = $1
+SELECT (extract(epoch FROM now() - at))::double precision AS age FROM component_heartbeats WHERE part = $1
 `
 
 // Age of the newest beat of a part, in seconds.

@@ -200,7 +200,7 @@ func (q *Queries) IntegrityHead(ctx context.Context, sandboxID string) (Integrit
 }
 
 const integritySpools = `-- name: IntegritySpools :many
-SELECT spool_id, mark FROM senders WHERE sandbox_id = $1 ORDER BY spool_id
+SELECT spool_id, mark FROM event_spools WHERE sandbox_id = $1 ORDER BY spool_id
 `
 
 type IntegritySpoolsRow struct {

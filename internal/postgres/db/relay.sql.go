@@ -37,8 +37,8 @@ func (q *Queries) CommandSent(ctx context.Context, id string) error {
 }
 
 const endRelayPauses = `-- name: EndRelayPauses :exec
-UPDATE relay SET lease_until = NULL WHERE task_id IN (
-    SELECT r.task_id FROM relay r WHERE r.lease_until > now() AND r.leased_by = '' FOR UPDATE SKIP LOCKED)
+UPDATE task_outbox SET lease_until = NULL WHERE task_id IN (
+    SELECT r.task_id FROM task_outbox r WHERE r.lease_until > now() AND r.leased_by = '' FOR UPDATE SKIP LOCKED)
 `
 
 // A row that another transaction holds is not at its pause, or has it ended there.
@@ -49,18 +49,18 @@ func (q *Queries) EndRelayPauses(ctx context.Context) error {
 
 const leaseRelays = `-- name: LeaseRelays :many
 WITH asked AS (
-    SELECT r.task_id, r.leased_by <> '' AS crashed FROM relay r
+    SELECT r.task_id, r.leased_by <> '' AS crashed FROM task_outbox r
     WHERE r.due_at <= now() AND (r.lease_until IS NULL OR r.lease_until <= now())
     ORDER BY r.due_at LIMIT $7 FOR UPDATE SKIP LOCKED
 ), reported AS (
-    SELECT r.task_id, r.leased_by <> '' AS crashed FROM sandboxes s JOIN relay r ON r.sandbox_id = s.id
+    SELECT r.task_id, r.leased_by <> '' AS crashed FROM sandboxes s JOIN task_outbox r ON r.sandbox_id = s.id
     WHERE s.events_due_at <= now() AND (r.lease_until IS NULL OR r.lease_until <= now())
       AND r.bucket + extract(epoch FROM now() - r.bucket_at) * CASE
         WHEN r.digests >= $3::integer AND r.window_at > now() - $4::float8 * interval '1 second'
         THEN $5::float8 ELSE $6::float8 END >= 1
     ORDER BY s.events_due_at LIMIT $7 FOR UPDATE OF r SKIP LOCKED
 ), left_behind AS (
-    SELECT r.task_id, true AS crashed FROM relay r
+    SELECT r.task_id, true AS crashed FROM task_outbox r
     WHERE r.lease_until <= now() AND r.leased_by <> ''
     ORDER BY r.lease_until LIMIT $7 FOR UPDATE SKIP LOCKED
 ), picked AS (
@@ -68,7 +68,7 @@ WITH asked AS (
     FROM (SELECT task_id, crashed FROM asked UNION ALL SELECT task_id, crashed FROM reported UNION ALL SELECT task_id, crashed FROM left_behind) AS found
     GROUP BY task_id LIMIT $7
 )
-UPDATE relay r SET leased_by = $1, lease_until = now() + $2::float8 * interval '1 second'
+UPDATE task_outbox r SET leased_by = $1, lease_until = now() + $2::float8 * interval '1 second'
 FROM picked p WHERE r.task_id = p.task_id
 RETURNING r.task_id, coalesce(r.sandbox_id, '')::text AS sandbox_id, r.admit, r.failures, p.crashed::boolean AS crashed,
     (r.bucket + extract(epoch FROM now() - r.bucket_at) * CASE
@@ -168,7 +168,7 @@ func (q *Queries) LeftSandboxes(ctx context.Context, wait time.Duration, taskID 
 }
 
 const lockRelay = `-- name: LockRelay :one
-SELECT task_id FROM relay WHERE task_id = $1 AND leased_by = $2 FOR UPDATE
+SELECT task_id FROM task_outbox WHERE task_id = $1 AND leased_by = $2 FOR UPDATE
 `
 
 func (q *Queries) LockRelay(ctx context.Context, taskID string, owner string) (string, error) {
@@ -282,9 +282,9 @@ WITH next AS (
             (SELECT s.granted_at FROM slots s WHERE s.task_id = r.task_id)) AS admit,
         EXISTS (SELECT FROM commands c WHERE c.task_id = r.task_id AND c.sent_at IS NULL AND c.state = 'accepted') AS asked,
         r.digests >= $13::integer AND r.window_at > now() - $10::float8 * interval '1 second' AS slowed
-    FROM relay r WHERE r.task_id = $14
+    FROM task_outbox r WHERE r.task_id = $14
 )
-UPDATE relay r SET leased_by = '', failures = $1, error = $2, admit = n.admit,
+UPDATE task_outbox r SET leased_by = '', failures = $1, error = $2, admit = n.admit,
     lease_until = CASE WHEN $3::float8 > 0 THEN now() + $3::float8 * interval '1 second' END,
     due_at = CASE WHEN n.admit OR n.asked THEN now() + $4::float8 * interval '1 second' END,
     bucket = CASE WHEN $5::boolean THEN least($6::float8, r.bucket + extract(epoch FROM now() - r.bucket_at)
@@ -354,7 +354,7 @@ func (q *Queries) SlotGranted(ctx context.Context, taskID string) (time.Time, er
 const sweepEvents = `-- name: SweepEvents :execrows
 UPDATE sandboxes SET events_due_at = NULL WHERE id IN (
     SELECT s.id FROM sandboxes s
-    WHERE s.events_due_at <= now() AND NOT EXISTS (SELECT FROM relay r WHERE r.sandbox_id = s.id)
+    WHERE s.events_due_at <= now() AND NOT EXISTS (SELECT FROM task_outbox r WHERE r.sandbox_id = s.id)
     ORDER BY s.id LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED)
 `
 

@@ -255,7 +255,7 @@ func (q *Queries) RemoveBusRows(ctx context.Context, before time.Time, most int3
 }
 
 const removeCounts = `-- name: RemoveCounts :exec
-WITH places AS (DELETE FROM event_places p WHERE p.sandbox_id = ANY ($1::text[])),
+WITH places AS (DELETE FROM event_type_index p WHERE p.sandbox_id = ANY ($1::text[])),
     logs AS (DELETE FROM log_parts l WHERE l.sandbox_id = ANY ($1::text[]))
 DELETE FROM event_counts c WHERE c.sandbox_id = ANY ($1::text[])
 `
@@ -314,7 +314,7 @@ func (q *Queries) RemoveEvents(ctx context.Context, arg RemoveEventsParams) (int
 }
 
 const removePatches = `-- name: RemovePatches :execrows
-DELETE FROM texts WHERE id IN (SELECT (s.salvage ->> 'ref')::uuid FROM sandboxes s
+DELETE FROM stored_texts WHERE id IN (SELECT (s.salvage ->> 'ref')::uuid FROM sandboxes s
     WHERE s.id = ANY ($1::text[]) AND s.salvage ->> 'kind' = 'patch' AND s.salvage ->> 'ref' <> '')
 `
 

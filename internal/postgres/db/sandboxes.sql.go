@@ -25,15 +25,15 @@ func (q *Queries) AgentStarted(ctx context.Context, id string) (int64, error) {
 
 const beat = `-- name: Beat :exec
 WITH former AS (
-    SELECT part, at FROM pulses WHERE part = $1 FOR UPDATE
+    SELECT part, at FROM component_heartbeats WHERE part = $1 FOR UPDATE
 ), silence AS (
     INSERT INTO outages (part, since, until)
     SELECT part, at, clock_timestamp() FROM former WHERE at < clock_timestamp() - $2::interval
     ON CONFLICT (part, since) DO UPDATE SET until = greatest(outages.until, excluded.until)
     RETURNING part
 )
-INSERT INTO pulses (part, at) SELECT $1, clock_timestamp() FROM (SELECT count(*) FROM silence) AS noted
-ON CONFLICT (part) DO UPDATE SET at = greatest(pulses.at, excluded.at)
+INSERT INTO component_heartbeats (part, at) SELECT $1, clock_timestamp() FROM (SELECT count(*) FROM silence) AS noted
+ON CONFLICT (part) DO UPDATE SET at = greatest(component_heartbeats.at, excluded.at)
 `
 
 // Writes down the silence before this beat if it was too long.
@@ -43,7 +43,7 @@ func (q *Queries) Beat(ctx context.Context, part string, stale time.Duration) er
 }
 
 const insertText = `-- name: InsertText :exec
-INSERT INTO texts (id, task_id, kind, content) VALUES ($1, $2, $3, $4)
+INSERT INTO stored_texts (id, task_id, kind, content) VALUES ($1, $2, $3, $4)
 ON CONFLICT (id) DO NOTHING
 `
 
@@ -218,7 +218,7 @@ SELECT (CASE WHEN p.part IS NULL THEN extract(epoch FROM $1::interval) ELSE
     + CASE WHEN p.at < now() - $3::interval
         THEN extract(epoch FROM now() - greatest(p.at, now() - $1::interval)) ELSE 0 END
     END)::float8
-FROM (SELECT true) AS once LEFT JOIN pulses p ON p.part = $2
+FROM (SELECT true) AS once LEFT JOIN component_heartbeats p ON p.part = $2
 `
 
 type OutageSecondsParams struct {
@@ -401,7 +401,7 @@ func (q *Queries) SaveSalvage(ctx context.Context, salvage json.RawMessage, iD s
 }
 
 const textByID = `-- name: TextByID :one
-SELECT content FROM texts WHERE id = $1
+SELECT content FROM stored_texts WHERE id = $1
 `
 
 func (q *Queries) TextByID(ctx context.Context, id string) (string, error) {

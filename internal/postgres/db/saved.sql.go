@@ -22,7 +22,7 @@ func (q *Queries) PublishedLater(ctx context.Context, taskID string) error {
 }
 
 const savedPiece = `-- name: SavedPiece :one
-SELECT kind, substring(content FROM $1::integer FOR $2::integer)::text AS piece FROM texts WHERE task_id = $3 AND id = $4
+SELECT kind, substring(content FROM $1::integer FOR $2::integer)::text AS piece FROM stored_texts WHERE task_id = $3 AND id = $4
 `
 
 type SavedPieceParams struct {
@@ -51,7 +51,7 @@ func (q *Queries) SavedPiece(ctx context.Context, arg SavedPieceParams) (SavedPi
 }
 
 const savedTexts = `-- name: SavedTexts :many
-SELECT id, kind, octet_length(content)::bigint AS bytes FROM texts WHERE task_id = $1 AND id = ANY ($2::uuid[])
+SELECT id, kind, octet_length(content)::bigint AS bytes FROM stored_texts WHERE task_id = $1 AND id = ANY ($2::uuid[])
 `
 
 type SavedTextsRow struct {

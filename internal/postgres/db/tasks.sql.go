@@ -115,9 +115,9 @@ func (q *Queries) Organizations(ctx context.Context) ([]string, error) {
 }
 
 const pointRelay = `-- name: PointRelay :exec
-INSERT INTO relay (task_id, sandbox_id) VALUES ($1, $2)
+INSERT INTO task_outbox (task_id, sandbox_id) VALUES ($1, $2)
 ON CONFLICT (task_id) DO UPDATE SET sandbox_id = excluded.sandbox_id
-WHERE relay.sandbox_id IS DISTINCT FROM excluded.sandbox_id
+WHERE task_outbox.sandbox_id IS DISTINCT FROM excluded.sandbox_id
 `
 
 // Only events of this sandbox are relayed to the task.
@@ -350,7 +350,7 @@ FROM tasks t
 JOIN tickets k ON k.id = t.ticket_id
 JOIN projects p ON p.id = t.project_id
 LEFT JOIN LATERAL (SELECT feedback_id, kind FROM attempts WHERE task_id = t.id ORDER BY number DESC LIMIT 1) a ON true
-LEFT JOIN texts x ON x.id = a.feedback_id
+LEFT JOIN stored_texts x ON x.id = a.feedback_id
 WHERE t.id = $1
 `
 

@@ -49,7 +49,7 @@ func (q *Queries) DueFeedback(ctx context.Context, most int32) ([]string, error)
 const feedbackChain = `-- name: FeedbackChain :one
 SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.person, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, p.on_feedback, p.repo, coalesce(s.state, '')::text AS pull_state,
     (SELECT count(*) FROM follow_ups f WHERE f.root_id = $1)::integer AS rounds
-FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN pull_states s ON s.root_id = $1
+FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN pull_request_states s ON s.root_id = $1
 WHERE t.id = $1 OR t.id IN (SELECT f.task_id FROM follow_ups f WHERE f.root_id = $1)
 ORDER BY t.created_at DESC, t.id DESC LIMIT 1
 `
@@ -128,7 +128,7 @@ func (q *Queries) FeedbackChain(ctx context.Context, rootID string) (FeedbackCha
 const feedbackRoot = `-- name: FeedbackRoot :one
 SELECT coalesce(f.root_id, t.id)::uuid AS root_id, coalesce(f.follows::text, '')::text AS follows, coalesce(s.state, '')::text AS pull_state,
     ARRAY(SELECT x.task_id::text FROM follow_ups x WHERE x.root_id = coalesce(f.root_id, t.id) ORDER BY x.round)::text[] AS followers
-FROM tasks t LEFT JOIN follow_ups f ON f.task_id = t.id LEFT JOIN pull_states s ON s.root_id = coalesce(f.root_id, t.id)
+FROM tasks t LEFT JOIN follow_ups f ON f.task_id = t.id LEFT JOIN pull_request_states s ON s.root_id = coalesce(f.root_id, t.id)
 WHERE t.organization_id = $1 AND t.id = $2
 `
 
@@ -158,7 +158,7 @@ SELECT t.id, t.organization_id, coalesce(f.root_id, t.id)::uuid AS root_id, p.on
     coalesce(s.state, '')::text AS pull_state
 FROM projects p JOIN tasks t ON t.project_id = p.id
 LEFT JOIN follow_ups f ON f.task_id = t.id
-LEFT JOIN pull_states s ON s.root_id = coalesce(f.root_id, t.id)
+LEFT JOIN pull_request_states s ON s.root_id = coalesce(f.root_id, t.id)
 WHERE lower(p.repo) = lower($1::text) AND p.repo <> ''
     AND (t.pull_request_number = ANY ($2::integer[]) OR t.branch_name = ANY ($3::text[]))
 ORDER BY t.created_at DESC, t.id DESC LIMIT 1
@@ -390,8 +390,8 @@ func (q *Queries) PruneFeedback(ctx context.Context, keep time.Duration) error {
 }
 
 const savePullState = `-- name: SavePullState :exec
-INSERT INTO pull_states (root_id, state, at) VALUES ($1, $2, $3)
-ON CONFLICT (root_id) DO UPDATE SET state = excluded.state, at = excluded.at WHERE pull_states.at <= excluded.at
+INSERT INTO pull_request_states (root_id, state, at) VALUES ($1, $2, $3)
+ON CONFLICT (root_id) DO UPDATE SET state = excluded.state, at = excluded.at WHERE pull_request_states.at <= excluded.at
 `
 
 type SavePullStateParams struct {

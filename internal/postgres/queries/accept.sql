@@ -16,8 +16,8 @@ RETURNING *;
 
 -- name: MakeRelayDue :exec
 -- Creates the task's relay row or makes it due now.
-INSERT INTO relay (task_id, due_at) VALUES (@task_id, now())
-ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(relay.due_at, now()), now());
+INSERT INTO task_outbox (task_id, due_at) VALUES (@task_id, now())
+ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(task_outbox.due_at, now()), now());
 
 -- name: OpenCommand :one
 -- The oldest command of that kind that is not settled.

@@ -22,7 +22,7 @@ SELECT omoi_ask(m.id, 'retry', @reason::text, @sender::text) FROM (
 -- name: ProveAnswered :exec
 -- Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or a run on
 -- the credential ended after it. It reads the newest 1,000 events of an attempt.
-UPDATE credential_sleeps s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
+UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
 WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id JOIN sandboxes b ON b.id = a.sandbox_id
     JOIN sandbox_events e ON e.birth = b.birth AND e.sandbox_id = b.id AND e.sequence > b.head - 1000
     WHERE a.ended_at IS NULL AND t.organization_id = s.organization_id AND a.credential = s.credential AND b.last_work_at > s.since
@@ -32,7 +32,7 @@ WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.i
 
 -- name: ProveCredential :exec
 -- Ends the cooldown of a credential that its provider takes; without an id it is one of the installation's.
-UPDATE credential_sleeps s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
+UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
 WHERE s.organization_id = @organization_id AND s.proven_at IS NULL AND CASE @credential_id::text
     WHEN '' THEN s.credential IN ('installation model', 'installation ' || @kind::text)
     ELSE s.credential LIKE @credential_id || ' %' END;
@@ -40,7 +40,7 @@ WHERE s.organization_id = @organization_id AND s.proven_at IS NULL AND CASE @cre
 -- name: WakeProven :exec
 -- Asks tasks to go on that met the limit of a credential before it worked again, once after each attempt.
 SELECT omoi_ask(m.id, 'retry', @reason::text, @sender::text) FROM (
-    SELECT t.id FROM credential_sleeps s JOIN tasks t ON t.organization_id = s.organization_id
+    SELECT t.id FROM credential_cooldowns s JOIN tasks t ON t.organization_id = s.organization_id
     CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
     WHERE s.proven_at IS NOT NULL AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
         AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL AND a.ended_at < s.proven_at

@@ -60,7 +60,7 @@ ON CONFLICT (task1_id, task2_id) DO UPDATE SET conductor_analysis_id = excluded.
 WHERE d.spoken_by = 'words' OR excluded.spoken_by = 'model';
 
 -- name: ConductorRan :exec
-INSERT INTO pulses (part, at) VALUES ('conductor', now()) ON CONFLICT (part) DO UPDATE SET at = now();
+INSERT INTO component_heartbeats (part, at) VALUES ('conductor', now()) ON CONFLICT (part) DO UPDATE SET at = now();
 
 -- name: ForgetConducted :execrows
 DELETE FROM conductor_analyses WHERE id = ANY (ARRAY(
@@ -68,7 +68,7 @@ DELETE FROM conductor_analyses WHERE id = ANY (ARRAY(
 
 -- name: ConductorAge :one
 -- Since a cycle came to its end, in seconds; below 0 before the first one.
-SELECT coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'conductor'), -1)::float8 AS age;
+SELECT coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'conductor'), -1)::float8 AS age;
 
 -- name: ConductorAnalyses :many
 SELECT * FROM conductor_analyses

@@ -1,12 +1,12 @@
 -- name: TakeLooks :many
 -- Those that are due, for this caller until the pause is over.
-UPDATE diagnosis_looks l SET due_at = now() + @pause::interval
+UPDATE diagnosis_queue l SET due_at = now() + @pause::interval
 WHERE l.task_id = ANY (ARRAY(
-    SELECT d.task_id FROM diagnosis_looks d WHERE d.due_at <= now() ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED))
+    SELECT d.task_id FROM diagnosis_queue d WHERE d.due_at <= now() ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED))
 RETURNING l.task_id, l.changed;
 
 -- name: SettleLook :exec
-DELETE FROM diagnosis_looks WHERE task_id = @task_id AND changed = @changed;
+DELETE FROM diagnosis_queue WHERE task_id = @task_id AND changed = @changed;
 
 -- name: CaseOf :one
 SELECT t.organization_id, now()::timestamptz AS at,

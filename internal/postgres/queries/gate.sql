@@ -14,4 +14,4 @@ ORDER BY e.sequence DESC LIMIT 1;
 
 -- name: SleepersDue :many
 -- Organizations with a credential at which the gate has to look.
-SELECT DISTINCT organization_id::text FROM credential_sleeps WHERE next_at <= clock_timestamp();
+SELECT DISTINCT organization_id::text FROM credential_cooldowns WHERE next_at <= clock_timestamp();

@@ -4,7 +4,7 @@ INSERT INTO guardian_cycles (id) VALUES (@id) ON CONFLICT (id) DO UPDATE SET id 
 
 -- name: EndGuardianCycle :exec
 WITH pulse AS (
-    INSERT INTO pulses (part, at) VALUES ('guardian', now()) ON CONFLICT (part) DO UPDATE SET at = now()
+    INSERT INTO component_heartbeats (part, at) VALUES ('guardian', now()) ON CONFLICT (part) DO UPDATE SET at = now()
 )
 UPDATE guardian_cycles SET ended_at = now(), active = @active, judged = @judged, standing = @standing, failed = @failed, acted = @acted
 WHERE id = @id;
@@ -165,14 +165,14 @@ SELECT * FROM guardian_cycles ORDER BY started_at DESC LIMIT 1;
 -- name: CycleCounts :one
 SELECT count(*) AS total, count(*) FILTER (WHERE ended_at IS NOT NULL AND failed = 0) AS succeeded,
     count(*) FILTER (WHERE ended_at IS NOT NULL AND failed > 0 OR ended_at IS NULL AND started_at < now() - interval '10 minutes') AS failed,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM pulses p WHERE p.part = 'guardian'), -1)::float8 AS last_age
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'guardian'), -1)::float8 AS last_age
 FROM guardian_cycles;
 
 -- name: Unwatched :one
 -- For how long somebody is at work at whom a watcher (a part with a pulse) has not looked: the smaller
 -- of its silence and the age of the oldest that is active; below 0 where nobody is at work.
 SELECT (CASE WHEN count(*) = 0 THEN -1 ELSE least(
-    extract(epoch FROM now() - (SELECT p.at FROM pulses p WHERE p.part = @part)),
+    extract(epoch FROM now() - (SELECT p.at FROM component_heartbeats p WHERE p.part = @part)),
     extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))) END)::float8 AS seconds
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at);
 

@@ -8,7 +8,7 @@ WHERE s.id = sqlc.arg(id) FOR NO KEY UPDATE OF s;
 
 -- name: AgentLeft :one
 -- A statement of its own: it sees what was written while the lock on the sandbox was waited for.
-SELECT EXISTS (SELECT FROM departures WHERE sandbox_id = sqlc.arg(sandbox_id));
+SELECT EXISTS (SELECT FROM agent_shutdowns WHERE sandbox_id = sqlc.arg(sandbox_id));
 
 -- name: InsertMessage :one
 -- No row where the sender's key is taken.

@@ -3,27 +3,27 @@ SELECT sqlc.embed(s), omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.
 FROM sandboxes s WHERE s.task_id = @task_id ORDER BY s.attempt, s.created_at, s.id;
 
 -- name: VisitsOfTask :many
-SELECT v.* FROM visits v JOIN sandboxes s ON s.id = v.sandbox_id WHERE s.task_id = @task_id ORDER BY v.began_at, v.id;
+SELECT v.* FROM access_sessions v JOIN sandboxes s ON s.id = v.sandbox_id WHERE s.task_id = @task_id ORDER BY v.began_at, v.id;
 
 -- name: BeginVisit :one
-INSERT INTO visits (id, organization_id, sandbox_id, visitor, kind, what)
+INSERT INTO access_sessions (id, organization_id, sandbox_id, visitor, kind, what)
 VALUES (@id, sqlc.narg('organization_id'), @sandbox_id, @visitor, @kind, @what) RETURNING *;
 
 -- name: EndVisit :execrows
 -- The first word about its end stays.
-UPDATE visits SET ended_at = now(), outcome = @outcome
+UPDATE access_sessions SET ended_at = now(), outcome = @outcome
 WHERE id = @id AND sandbox_id = @sandbox_id AND organization_id IS NOT DISTINCT FROM sqlc.narg('organization_id') AND ended_at IS NULL;
 
 -- name: WantLog :one
 -- Somebody looks at the log for a while.
-INSERT INTO log_looks (sandbox_id, wanted_until) VALUES (@sandbox_id, now() + @patience::interval)
-ON CONFLICT (sandbox_id) DO UPDATE SET wanted_until = greatest(log_looks.wanted_until, excluded.wanted_until)
+INSERT INTO log_requests (sandbox_id, wanted_until) VALUES (@sandbox_id, now() + @patience::interval)
+ON CONFLICT (sandbox_id) DO UPDATE SET wanted_until = greatest(log_requests.wanted_until, excluded.wanted_until)
 RETURNING now()::timestamptz AS asked_at;
 
 -- name: LogLook :one
 -- Whether it was read to its end since it was asked for, and whether that is its last end.
 SELECT coalesce(looked_at >= @asked_at, false)::boolean AS fresh, (kept_at IS NOT NULL)::boolean AS kept
-FROM log_looks WHERE sandbox_id = @sandbox_id;
+FROM log_requests WHERE sandbox_id = @sandbox_id;
 
 -- name: LogParts :many
 -- As many as go into so many bytes, and one at least.
@@ -35,17 +35,17 @@ SELECT p.first, p.last, p.content FROM (
 -- name: WantedLogs :many
 SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, s.provider, s.labels,
     coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = s.id), 0)::bigint AS read
-FROM log_looks l JOIN sandboxes s ON s.id = l.sandbox_id
+FROM log_requests l JOIN sandboxes s ON s.id = l.sandbox_id
 WHERE l.wanted_until > now() AND l.kept_at IS NULL AND s.state IN ('running', 'deleting')
     AND (s.host_id = @host_id::text OR s.host_id IS NULL) AND s.provider = ANY (@providers::text[])
 ORDER BY s.id LIMIT 100;
 
 -- name: LockLog :one
 -- Makes the row where there is none yet. Whether its end was kept, and up to where it is stored.
-INSERT INTO log_looks (sandbox_id) VALUES (@sandbox_id)
+INSERT INTO log_requests (sandbox_id) VALUES (@sandbox_id)
 ON CONFLICT (sandbox_id) DO UPDATE SET sandbox_id = excluded.sandbox_id
 RETURNING (kept_at IS NOT NULL)::boolean AS kept,
-    coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = log_looks.sandbox_id), 0)::bigint AS read;
+    coalesce((SELECT max(p.last) FROM log_parts p WHERE p.sandbox_id = log_requests.sandbox_id), 0)::bigint AS read;
 
 -- name: InsertLogPart :exec
 INSERT INTO log_parts (sandbox_id, first, last, content) VALUES (@sandbox_id, @first, @last, @content);
@@ -54,10 +54,10 @@ INSERT INTO log_parts (sandbox_id, first, last, content) VALUES (@sandbox_id, @f
 DELETE FROM log_parts WHERE sandbox_id = @sandbox_id AND last <= @before::bigint;
 
 -- name: LogLooked :exec
-UPDATE log_looks SET looked_at = now() WHERE sandbox_id = @sandbox_id;
+UPDATE log_requests SET looked_at = now() WHERE sandbox_id = @sandbox_id;
 
 -- name: LogKept :exec
-UPDATE log_looks SET looked_at = now(), kept_at = now() WHERE sandbox_id = @sandbox_id;
+UPDATE log_requests SET looked_at = now(), kept_at = now() WHERE sandbox_id = @sandbox_id;
 
 -- name: OverdueSandboxes :one
 -- Sandboxes whose attempt has been over for long, and that nobody has seen to be gone.
@@ -66,12 +66,12 @@ FROM sandboxes WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare'
     AND ended_at < now() - @age::interval;
 
 -- name: SetAlarm :exec
-INSERT INTO alarms (source, text) VALUES (@source, @text)
+INSERT INTO alerts (source, text) VALUES (@source, @text)
 ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now();
 
 -- name: ClearAlarm :exec
-DELETE FROM alarms WHERE source = @source;
+DELETE FROM alerts WHERE source = @source;
 
 -- name: Alarms :many
 -- One that was not said again is that of a machine that is gone.
-SELECT text FROM alarms WHERE at > now() - interval '1 hour' ORDER BY since, source;
+SELECT text FROM alerts WHERE at > now() - interval '1 hour' ORDER BY since, source;

@@ -1,5 +1,5 @@
 -- Places are numbers of events of one type; the type '' is all events but heartbeats. The comments of
--- the table event_places describe the blocks that readers make of them.
+-- the table event_type_index describe the blocks that readers make of them.
 
 -- name: TailPlaces :many
 -- The places behind the last whole block, by type.
@@ -9,7 +9,7 @@ GROUP BY event_type;
 
 -- name: KeepPlaces :exec
 -- Of the whole blocks behind a number; types says what is counted up to there. Whoever makes them makes the same.
-INSERT INTO event_places (sandbox_id, event_type, block, before, places)
+INSERT INTO event_type_index (sandbox_id, event_type, block, before, places)
 SELECT sqlc.arg(sandbox_id), t.event_type, t.block,
     CASE WHEN t.event_type = '' THEN 0 ELSE coalesce((sqlc.arg(types)::jsonb -> t.event_type ->> 0)::bigint, 0)
         + sum(cardinality(t.places)) OVER (PARTITION BY t.event_type ORDER BY t.block) - cardinality(t.places) END, t.places
@@ -25,7 +25,7 @@ ON CONFLICT DO NOTHING;
 -- name: PlacesBefore :many
 -- Newest first, from a number on. No block is empty, but the first may hold newer ones only.
 SELECT (p.block * 1000 + o.place)::bigint AS sequence FROM (
-    SELECT b.block, b.places FROM event_places b
+    SELECT b.block, b.places FROM event_type_index b
     WHERE b.sandbox_id = sqlc.arg(sandbox_id) AND b.event_type = sqlc.arg(event_type) AND b.block <= (sqlc.arg(newest)::bigint - 1) / 1000
     ORDER BY b.block DESC LIMIT sqlc.arg(most)::integer + 1
 ) p CROSS JOIN LATERAL unnest(p.places) AS o(place)
@@ -36,7 +36,7 @@ ORDER BY p.block DESC, o.place DESC LIMIT sqlc.arg(most);
 -- Oldest first, beyond a number and up to an edge. No block is empty, but the first may hold older ones only. Blocks
 -- behind the edge are those that another reader has made meanwhile.
 SELECT (p.block * 1000 + o.place)::bigint AS sequence FROM (
-    SELECT b.block, b.places FROM event_places b
+    SELECT b.block, b.places FROM event_type_index b
     WHERE b.sandbox_id = sqlc.arg(sandbox_id) AND b.event_type = sqlc.arg(event_type) AND b.block >= sqlc.arg(after)::bigint / 1000
       AND b.block < sqlc.arg(edge)::bigint / 1000
     ORDER BY b.block LIMIT sqlc.arg(most)::integer + 1
@@ -47,13 +47,13 @@ ORDER BY p.block, o.place LIMIT sqlc.arg(most);
 -- name: RankOf :one
 -- How many places there are up to a number.
 SELECT (p.before + (SELECT count(*) FROM unnest(p.places) AS o(place) WHERE p.block * 1000 + o.place <= sqlc.arg(newest)))::bigint AS rank
-FROM event_places p
+FROM event_type_index p
 WHERE p.sandbox_id = sqlc.arg(sandbox_id) AND p.event_type = sqlc.arg(event_type) AND p.block <= (sqlc.arg(newest)::bigint - 1) / 1000
 ORDER BY p.block DESC LIMIT 1;
 
 -- name: PlaceOf :one
 -- The place of a rank, which begins at 1.
-SELECT (p.block * 1000 + p.places[sqlc.arg(rank)::bigint - p.before])::bigint AS sequence FROM event_places p
+SELECT (p.block * 1000 + p.places[sqlc.arg(rank)::bigint - p.before])::bigint AS sequence FROM event_type_index p
 WHERE p.sandbox_id = sqlc.arg(sandbox_id) AND p.event_type = sqlc.arg(event_type) AND p.before < sqlc.arg(rank)
 ORDER BY p.block DESC LIMIT 1;
 

@@ -67,4 +67,4 @@ FROM tasks t WHERE t.organization_id = @organization_id AND t.id = @id;
 
 -- name: PartPulse :one
 -- Age of the newest beat of a part, in seconds.
-SELECT (extract(epoch FROM now() - at))::double precision AS age FROM pulses WHERE part = @part;
+SELECT (extract(epoch FROM now() - at))::double precision AS age FROM component_heartbeats WHERE part = @part;

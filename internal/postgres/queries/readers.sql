@@ -54,7 +54,7 @@ SELECT (e.before + 1)::bigint AS first, (e.sequence - 1)::bigint AS last FROM (
 ) e WHERE e.sequence > e.before + 1 ORDER BY e.sequence LIMIT sqlc.arg(most);
 
 -- name: IntegritySpools :many
-SELECT spool_id, mark FROM senders WHERE sandbox_id = sqlc.arg(sandbox_id) ORDER BY spool_id;
+SELECT spool_id, mark FROM event_spools WHERE sandbox_id = sqlc.arg(sandbox_id) ORDER BY spool_id;
 
 -- name: TranscriptRow :one
 -- The newest transcript of the sandbox's agent runs.

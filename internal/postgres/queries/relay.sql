@@ -2,18 +2,18 @@
 -- What is due and leased by nobody: commands and admissions, events where the bucket has
 -- room, and what a relay left behind that died. slow is for a task with too many digests.
 WITH asked AS (
-    SELECT r.task_id, r.leased_by <> '' AS crashed FROM relay r
+    SELECT r.task_id, r.leased_by <> '' AS crashed FROM task_outbox r
     WHERE r.due_at <= now() AND (r.lease_until IS NULL OR r.lease_until <= now())
     ORDER BY r.due_at LIMIT sqlc.arg(most) FOR UPDATE SKIP LOCKED
 ), reported AS (
-    SELECT r.task_id, r.leased_by <> '' AS crashed FROM sandboxes s JOIN relay r ON r.sandbox_id = s.id
+    SELECT r.task_id, r.leased_by <> '' AS crashed FROM sandboxes s JOIN task_outbox r ON r.sandbox_id = s.id
     WHERE s.events_due_at <= now() AND (r.lease_until IS NULL OR r.lease_until <= now())
       AND r.bucket + extract(epoch FROM now() - r.bucket_at) * CASE
         WHEN r.digests >= sqlc.arg(many)::integer AND r.window_at > now() - sqlc.arg(span)::float8 * interval '1 second'
         THEN sqlc.arg(slow)::float8 ELSE sqlc.arg(rate)::float8 END >= 1
     ORDER BY s.events_due_at LIMIT sqlc.arg(most) FOR UPDATE OF r SKIP LOCKED
 ), left_behind AS (
-    SELECT r.task_id, true AS crashed FROM relay r
+    SELECT r.task_id, true AS crashed FROM task_outbox r
     WHERE r.lease_until <= now() AND r.leased_by <> ''
     ORDER BY r.lease_until LIMIT sqlc.arg(most) FOR UPDATE SKIP LOCKED
 ), picked AS (
@@ -21,7 +21,7 @@ WITH asked AS (
     FROM (SELECT * FROM asked UNION ALL SELECT * FROM reported UNION ALL SELECT * FROM left_behind) AS found
     GROUP BY task_id LIMIT sqlc.arg(most)
 )
-UPDATE relay r SET leased_by = sqlc.arg(owner), lease_until = now() + sqlc.arg(lease)::float8 * interval '1 second'
+UPDATE task_outbox r SET leased_by = sqlc.arg(owner), lease_until = now() + sqlc.arg(lease)::float8 * interval '1 second'
 FROM picked p WHERE r.task_id = p.task_id
 RETURNING r.task_id, coalesce(r.sandbox_id, '')::text AS sandbox_id, r.admit, r.failures, p.crashed::boolean AS crashed,
     (r.bucket + extract(epoch FROM now() - r.bucket_at) * CASE
@@ -74,7 +74,7 @@ UPDATE sandboxes SET relayed = sqlc.arg(until), counters = sqlc.arg(counters),
 WHERE id = sqlc.arg(id) AND relayed = sqlc.arg(before)::bigint;
 
 -- name: LockRelay :one
-SELECT task_id FROM relay WHERE task_id = sqlc.arg(task_id) AND leased_by = sqlc.arg(owner) FOR UPDATE;
+SELECT task_id FROM task_outbox WHERE task_id = sqlc.arg(task_id) AND leased_by = sqlc.arg(owner) FOR UPDATE;
 
 -- name: SettleRelay :one
 -- Runs under the lock of LockRelay, so that it sees what was asked for meanwhile. again
@@ -85,9 +85,9 @@ WITH next AS (
             (SELECT s.granted_at FROM slots s WHERE s.task_id = r.task_id)) AS admit,
         EXISTS (SELECT FROM commands c WHERE c.task_id = r.task_id AND c.sent_at IS NULL AND c.state = 'accepted') AS asked,
         r.digests >= sqlc.arg(many)::integer AND r.window_at > now() - sqlc.arg(span)::float8 * interval '1 second' AS slowed
-    FROM relay r WHERE r.task_id = sqlc.arg(task_id)
+    FROM task_outbox r WHERE r.task_id = sqlc.arg(task_id)
 )
-UPDATE relay r SET leased_by = '', failures = sqlc.arg(failures), error = sqlc.arg(error), admit = n.admit,
+UPDATE task_outbox r SET leased_by = '', failures = sqlc.arg(failures), error = sqlc.arg(error), admit = n.admit,
     lease_until = CASE WHEN sqlc.arg(pause)::float8 > 0 THEN now() + sqlc.arg(pause)::float8 * interval '1 second' END,
     due_at = CASE WHEN n.admit OR n.asked THEN now() + sqlc.arg(hold)::float8 * interval '1 second' END,
     bucket = CASE WHEN sqlc.arg(token)::boolean THEN least(sqlc.arg(burst)::float8, r.bucket + extract(epoch FROM now() - r.bucket_at)
@@ -103,12 +103,12 @@ RETURNING (coalesce(r.lease_until, now()) <= now() AND (coalesce(r.due_at <= now
 
 -- name: EndRelayPauses :exec
 -- A row that another transaction holds is not at its pause, or has it ended there.
-UPDATE relay SET lease_until = NULL WHERE task_id IN (
-    SELECT r.task_id FROM relay r WHERE r.lease_until > now() AND r.leased_by = '' FOR UPDATE SKIP LOCKED);
+UPDATE task_outbox SET lease_until = NULL WHERE task_id IN (
+    SELECT r.task_id FROM task_outbox r WHERE r.lease_until > now() AND r.leased_by = '' FOR UPDATE SKIP LOCKED);
 
 -- name: SweepEvents :execrows
 -- Events of sandboxes that no task looks at any more are not for the relay.
 UPDATE sandboxes SET events_due_at = NULL WHERE id IN (
     SELECT s.id FROM sandboxes s
-    WHERE s.events_due_at <= now() AND NOT EXISTS (SELECT FROM relay r WHERE r.sandbox_id = s.id)
+    WHERE s.events_due_at <= now() AND NOT EXISTS (SELECT FROM task_outbox r WHERE r.sandbox_id = s.id)
     ORDER BY s.id LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED);

@@ -23,7 +23,7 @@ DELETE FROM sandbox_events WHERE birth = @birth AND sandbox_id = ANY (@ids::text
 DELETE FROM event_fields WHERE birth = @birth AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
 
 -- name: RemoveCounts :exec
-WITH places AS (DELETE FROM event_places p WHERE p.sandbox_id = ANY (@ids::text[])),
+WITH places AS (DELETE FROM event_type_index p WHERE p.sandbox_id = ANY (@ids::text[])),
     logs AS (DELETE FROM log_parts l WHERE l.sandbox_id = ANY (@ids::text[]))
 DELETE FROM event_counts c WHERE c.sandbox_id = ANY (@ids::text[]);
 
@@ -37,7 +37,7 @@ WHERE birth = @birth AND sandbox_id = ANY (@ids::text[]) AND sequence > @after A
 UPDATE transcripts SET content = '' WHERE sandbox_id = ANY (@ids::text[]) AND octet_length(content) > 0;
 
 -- name: RemovePatches :execrows
-DELETE FROM texts WHERE id IN (SELECT (s.salvage ->> 'ref')::uuid FROM sandboxes s
+DELETE FROM stored_texts WHERE id IN (SELECT (s.salvage ->> 'ref')::uuid FROM sandboxes s
     WHERE s.id = ANY (@ids::text[]) AND s.salvage ->> 'kind' = 'patch' AND s.salvage ->> 'ref' <> '');
 
 -- name: RemoveBusRows :execrows

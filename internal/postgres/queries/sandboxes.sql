@@ -83,24 +83,24 @@ SELECT (CASE WHEN p.part IS NULL THEN extract(epoch FROM @lookback::interval) EL
     + CASE WHEN p.at < now() - @stale::interval
         THEN extract(epoch FROM now() - greatest(p.at, now() - @lookback::interval)) ELSE 0 END
     END)::float8
-FROM (SELECT true) AS once LEFT JOIN pulses p ON p.part = @part;
+FROM (SELECT true) AS once LEFT JOIN component_heartbeats p ON p.part = @part;
 
 -- name: Beat :exec
 -- Writes down the silence before this beat if it was too long.
 WITH former AS (
-    SELECT part, at FROM pulses WHERE part = @part FOR UPDATE
+    SELECT part, at FROM component_heartbeats WHERE part = @part FOR UPDATE
 ), silence AS (
     INSERT INTO outages (part, since, until)
     SELECT part, at, clock_timestamp() FROM former WHERE at < clock_timestamp() - @stale::interval
     ON CONFLICT (part, since) DO UPDATE SET until = greatest(outages.until, excluded.until)
     RETURNING part
 )
-INSERT INTO pulses (part, at) SELECT @part, clock_timestamp() FROM (SELECT count(*) FROM silence) AS noted
-ON CONFLICT (part) DO UPDATE SET at = greatest(pulses.at, excluded.at);
+INSERT INTO component_heartbeats (part, at) SELECT @part, clock_timestamp() FROM (SELECT count(*) FROM silence) AS noted
+ON CONFLICT (part) DO UPDATE SET at = greatest(component_heartbeats.at, excluded.at);
 
 -- name: InsertText :exec
-INSERT INTO texts (id, task_id, kind, content) VALUES (@id, sqlc.narg('task_id'), @kind, @content)
+INSERT INTO stored_texts (id, task_id, kind, content) VALUES (@id, sqlc.narg('task_id'), @kind, @content)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: TextByID :one
-SELECT content FROM texts WHERE id = @id;
+SELECT content FROM stored_texts WHERE id = @id;

@@ -1,10 +1,10 @@
 -- name: SavedTexts :many
 -- Kind and length of texts of a task, which are not read for it.
-SELECT id, kind, octet_length(content)::bigint AS bytes FROM texts WHERE task_id = @task_id AND id = ANY (@ids::uuid[]);
+SELECT id, kind, octet_length(content)::bigint AS bytes FROM stored_texts WHERE task_id = @task_id AND id = ANY (@ids::uuid[]);
 
 -- name: SavedPiece :one
 -- Characters of a text, from the first one that is asked for.
-SELECT kind, substring(content FROM @first::integer FOR @most::integer)::text AS piece FROM texts WHERE task_id = @task_id AND id = @id;
+SELECT kind, substring(content FROM @first::integer FOR @most::integer)::text AS piece FROM stored_texts WHERE task_id = @task_id AND id = @id;
 
 -- name: PublishedLater :exec
 -- The newest work got out behind the end of its attempt, and of the one that judged it: neither has failed.

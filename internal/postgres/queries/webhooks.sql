@@ -7,7 +7,7 @@ SELECT t.id, t.organization_id, coalesce(f.root_id, t.id)::uuid AS root_id, p.on
     coalesce(s.state, '')::text AS pull_state
 FROM projects p JOIN tasks t ON t.project_id = p.id
 LEFT JOIN follow_ups f ON f.task_id = t.id
-LEFT JOIN pull_states s ON s.root_id = coalesce(f.root_id, t.id)
+LEFT JOIN pull_request_states s ON s.root_id = coalesce(f.root_id, t.id)
 WHERE lower(p.repo) = lower(@repo::text) AND p.repo <> ''
     AND (t.pull_request_number = ANY (@numbers::integer[]) OR t.branch_name = ANY (@branches::text[]))
 ORDER BY t.created_at DESC, t.id DESC LIMIT 1;
@@ -30,8 +30,8 @@ DELETE FROM feedback WHERE id = ANY (ARRAY(
     ORDER BY f.created_at LIMIT 50 FOR UPDATE SKIP LOCKED));
 
 -- name: SavePullState :exec
-INSERT INTO pull_states (root_id, state, at) VALUES (@root_id, @state, @at)
-ON CONFLICT (root_id) DO UPDATE SET state = excluded.state, at = excluded.at WHERE pull_states.at <= excluded.at;
+INSERT INTO pull_request_states (root_id, state, at) VALUES (@root_id, @state, @at)
+ON CONFLICT (root_id) DO UPDATE SET state = excluded.state, at = excluded.at WHERE pull_request_states.at <= excluded.at;
 
 -- name: HeardFeedback :exec
 -- What an agent has taken up is heard; what it did not take up before it left is held again.
@@ -57,7 +57,7 @@ FROM feedback WHERE root_id = @root_id AND state = 'held' ORDER BY ordinal FOR U
 -- The newest task of a pull request, and what decides whether it is told.
 SELECT sqlc.embed(t), p.on_feedback, p.repo, coalesce(s.state, '')::text AS pull_state,
     (SELECT count(*) FROM follow_ups f WHERE f.root_id = @root_id)::integer AS rounds
-FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN pull_states s ON s.root_id = @root_id
+FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN pull_request_states s ON s.root_id = @root_id
 WHERE t.id = @root_id OR t.id IN (SELECT f.task_id FROM follow_ups f WHERE f.root_id = @root_id)
 ORDER BY t.created_at DESC, t.id DESC LIMIT 1;
 
@@ -84,7 +84,7 @@ INSERT INTO follow_ups (task_id, root_id, follows, round) VALUES (@task_id, @roo
 -- name: FeedbackRoot :one
 SELECT coalesce(f.root_id, t.id)::uuid AS root_id, coalesce(f.follows::text, '')::text AS follows, coalesce(s.state, '')::text AS pull_state,
     ARRAY(SELECT x.task_id::text FROM follow_ups x WHERE x.root_id = coalesce(f.root_id, t.id) ORDER BY x.round)::text[] AS followers
-FROM tasks t LEFT JOIN follow_ups f ON f.task_id = t.id LEFT JOIN pull_states s ON s.root_id = coalesce(f.root_id, t.id)
+FROM tasks t LEFT JOIN follow_ups f ON f.task_id = t.id LEFT JOIN pull_request_states s ON s.root_id = coalesce(f.root_id, t.id)
 WHERE t.organization_id = @organization_id AND t.id = @id;
 
 -- name: ListFeedback :many

@@ -43,13 +43,13 @@ COMMENT ON COLUMN hosts.name IS 'Host name of the machine. May be empty.';
 COMMENT ON COLUMN hosts.version IS 'Version of the worker that sent the last host heartbeat.';
 COMMENT ON COLUMN hosts.agents IS 'Agent runtimes whose program the local sandboxes of the host can run, as its worker reports.';
 
-CREATE TABLE pulses (
+CREATE TABLE component_heartbeats (
     part        text PRIMARY KEY,
     at          timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE pulses IS 'The last heartbeat of a component of omoi.';
-COMMENT ON COLUMN pulses.part IS 'intake, relay, guardian or conductor.';
-COMMENT ON COLUMN pulses.at IS 'Time of the heartbeat; of guardian and conductor: the end of the last cycle.';
+COMMENT ON TABLE component_heartbeats IS 'The last heartbeat of a component of omoi.';
+COMMENT ON COLUMN component_heartbeats.part IS 'intake, relay, guardian or conductor.';
+COMMENT ON COLUMN component_heartbeats.at IS 'Time of the heartbeat; of guardian and conductor: the end of the last cycle.';
 
 CREATE TABLE outages (
     part        text NOT NULL,
@@ -62,15 +62,15 @@ COMMENT ON COLUMN outages.part IS 'intake, relay, or frozen: omoi dev was stoppe
     'neither against a budget nor as lifetime of a sandbox.';
 COMMENT ON COLUMN outages.until IS 'Infinity while sandboxes are frozen.';
 
-CREATE TABLE alarms (
+CREATE TABLE alerts (
     source text PRIMARY KEY,
     text   text NOT NULL,
     since  timestamptz NOT NULL DEFAULT now(),
     at     timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE alarms IS 'One alert: a condition that the reaper found and that needs an operator. The reaper deletes the row when the condition ends.';
-COMMENT ON COLUMN alarms.source IS 'unverified, or a provider and its host.';
-COMMENT ON COLUMN alarms.at IS 'Time of the last reaper pass that found the condition. Readers ignore alerts older than an hour.';
+COMMENT ON TABLE alerts IS 'One alert: a condition that the reaper found and that needs an operator. The reaper deletes the row when the condition ends.';
+COMMENT ON COLUMN alerts.source IS 'unverified, or a provider and its host.';
+COMMENT ON COLUMN alerts.at IS 'Time of the last reaper pass that found the condition. Readers ignore alerts older than an hour.';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Organizations, users and projects
@@ -308,15 +308,15 @@ CREATE TABLE idempotency_keys (
 COMMENT ON TABLE idempotency_keys IS 'One key with which a client created a task: a second request with the key returns that task.';
 COMMENT ON COLUMN idempotency_keys.body_hash IS 'Hash of the request. The same key with another request is rejected.';
 
-CREATE TABLE texts (
+CREATE TABLE stored_texts (
     id          uuid PRIMARY KEY,
     task_id     uuid REFERENCES tasks ON DELETE CASCADE,
     kind        text NOT NULL,
     content     text NOT NULL,
     created_at  timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE texts IS 'One long text that stays out of workflow histories; payloads hold its ID.';
-COMMENT ON COLUMN texts.kind IS 'error, feedback, patch, patch_base64 or bundle_base64.';
+COMMENT ON TABLE stored_texts IS 'One long text that stays out of workflow histories; payloads hold its ID.';
+COMMENT ON COLUMN stored_texts.kind IS 'error, feedback, patch, patch_base64 or bundle_base64.';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Sandboxes
@@ -400,7 +400,7 @@ COMMENT ON COLUMN sandboxes.salvage IS 'How uncommitted changes were saved: kind
     'Null: not yet known.';
 COMMENT ON COLUMN sandboxes.cost_usd IS 'Cost of models in USD, as the agent reports. 0: none, or unknown. omoi_meter writes cost and tokens.';
 COMMENT ON COLUMN sandboxes.head IS 'Last sequence: events have the numbers 1 to head. 0: no event.';
-COMMENT ON COLUMN sandboxes.spool_id IS 'First spool that sent numbered events; further ones are in senders. Null: none.';
+COMMENT ON COLUMN sandboxes.spool_id IS 'First spool that sent numbered events; further ones are in event_spools. Null: none.';
 COMMENT ON COLUMN sandboxes.spool_mark IS 'Watermark of that spool.';
 COMMENT ON COLUMN sandboxes.last_event_at IS 'Time of the newest event. Null: no event.';
 COMMENT ON COLUMN sandboxes.last_beat_at IS 'Time of the last heartbeat; every event counts as one.';
@@ -418,26 +418,26 @@ COMMENT ON COLUMN sandboxes.unsent IS 'The spool held unsent events when the san
 COMMENT ON COLUMN sandboxes.metered IS 'Last sequence that cost and tokens cover.';
 COMMENT ON COLUMN sandboxes.cost_unknown IS 'The agent used a model without a known price: cost_usd holds nothing for that model.';
 
-CREATE TABLE departures (
+CREATE TABLE agent_shutdowns (
     sandbox_id  text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE,
     left_at     timestamptz NOT NULL
 );
-COMMENT ON TABLE departures IS 'One sandbox whose agent has shut down. Ingest deletes the row when the agent starts again.';
+COMMENT ON TABLE agent_shutdowns IS 'One sandbox whose agent has shut down. Ingest deletes the row when the agent starts again.';
 
-CREATE TABLE log_looks (
+CREATE TABLE log_requests (
     sandbox_id   text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE,
     wanted_until timestamptz,
     looked_at    timestamptz,
     kept_at      timestamptz
 );
-CREATE INDEX log_looks_wanted ON log_looks (wanted_until) WHERE kept_at IS NULL;
-COMMENT ON TABLE log_looks IS 'One sandbox log that a reader requested, or that is stored for good.';
-COMMENT ON COLUMN log_looks.wanted_until IS 'A reader follows the log until then; a worker reads the log meanwhile. Null: no reader.';
-COMMENT ON COLUMN log_looks.looked_at IS 'When a worker had last read to the end. Null: never.';
-COMMENT ON COLUMN log_looks.kept_at IS 'When the final end was stored: the log grows no more. Null: not final.';
+CREATE INDEX log_requests_wanted ON log_requests (wanted_until) WHERE kept_at IS NULL;
+COMMENT ON TABLE log_requests IS 'One sandbox log that a reader requested, or that is stored for good.';
+COMMENT ON COLUMN log_requests.wanted_until IS 'A reader follows the log until then; a worker reads the log meanwhile. Null: no reader.';
+COMMENT ON COLUMN log_requests.looked_at IS 'When a worker had last read to the end. Null: never.';
+COMMENT ON COLUMN log_requests.kept_at IS 'When the final end was stored: the log grows no more. Null: not final.';
 
 CREATE TABLE log_parts (
-    sandbox_id text NOT NULL REFERENCES log_looks ON DELETE CASCADE,
+    sandbox_id text NOT NULL REFERENCES log_requests ON DELETE CASCADE,
     first      bigint NOT NULL,
     last       bigint NOT NULL,
     content    bytea NOT NULL,
@@ -448,7 +448,7 @@ COMMENT ON COLUMN log_parts.first IS 'Bytes of the log before this part.';
 COMMENT ON COLUMN log_parts.last IS 'Bytes of the log up to the end of this part.';
 COMMENT ON COLUMN log_parts.content IS 'Without secrets, so that its length differs from last - first.';
 
-CREATE TABLE visits (
+CREATE TABLE access_sessions (
     id              uuid PRIMARY KEY,
     organization_id uuid REFERENCES organizations ON DELETE CASCADE,
     sandbox_id      text NOT NULL,
@@ -459,13 +459,13 @@ CREATE TABLE visits (
     ended_at        timestamptz,
     outcome         text NOT NULL DEFAULT ''
 );
-CREATE INDEX visits_sandbox ON visits (sandbox_id, began_at);
-COMMENT ON TABLE visits IS 'One access session: a shell, exec or copy of an operator in a sandbox.';
-COMMENT ON COLUMN visits.sandbox_id IS 'Stays when the row of the sandbox is deleted.';
-COMMENT ON COLUMN visits.visitor IS 'Name of the user.';
-COMMENT ON COLUMN visits.what IS 'Command or path, without secrets.';
-COMMENT ON COLUMN visits.ended_at IS 'Null: open, or the end was never reported.';
-COMMENT ON COLUMN visits.outcome IS 'Empty: none reported.';
+CREATE INDEX access_sessions_sandbox ON access_sessions (sandbox_id, began_at);
+COMMENT ON TABLE access_sessions IS 'One access session: a shell, exec or copy of an operator in a sandbox.';
+COMMENT ON COLUMN access_sessions.sandbox_id IS 'Stays when the row of the sandbox is deleted.';
+COMMENT ON COLUMN access_sessions.visitor IS 'Name of the user.';
+COMMENT ON COLUMN access_sessions.what IS 'Command or path, without secrets.';
+COMMENT ON COLUMN access_sessions.ended_at IS 'Null: open, or the end was never reported.';
+COMMENT ON COLUMN access_sessions.outcome IS 'Empty: none reported.';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Attempts and validation
@@ -505,7 +505,7 @@ COMMENT ON COLUMN attempts.end_reason IS 'Why the attempt ended: a JSON object w
     'Empty: no code is known, reason says it alone.';
 COMMENT ON COLUMN attempts.reason IS 'Sentence for the public.';
 COMMENT ON COLUMN attempts.stop_reason IS 'Why the agent stopped, as the agent reports; stuck_running or idle_timeout where omoi ended an idle agent.';
-COMMENT ON COLUMN attempts.feedback_id IS 'Text on which the attempt works, in texts. Null: none.';
+COMMENT ON COLUMN attempts.feedback_id IS 'Text on which the attempt works, in stored_texts. Null: none.';
 COMMENT ON COLUMN attempts.head_commit IS 'Newest commit of the attempt that omoi collected. Null: none.';
 COMMENT ON COLUMN attempts.credential IS 'Name of the credential that the agent uses, see omoi_credential. Empty: unknown.';
 
@@ -531,14 +531,14 @@ COMMENT ON COLUMN validation_reviews.given_by IS 'Sender of the verdict, as in c
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Events
 
-CREATE TABLE senders (
+CREATE TABLE event_spools (
     sandbox_id  text NOT NULL REFERENCES sandboxes ON DELETE CASCADE,
     spool_id    text NOT NULL,
     mark        bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (sandbox_id, spool_id)
 );
-COMMENT ON TABLE senders IS 'One spool of a sandbox besides sandboxes.spool_id.';
-COMMENT ON COLUMN senders.mark IS 'Watermark: the numbers 1 to mark of the spool are stored.';
+COMMENT ON TABLE event_spools IS 'One spool of a sandbox besides sandboxes.spool_id.';
+COMMENT ON COLUMN event_spools.mark IS 'Watermark: the numbers 1 to mark of the spool are stored.';
 
 CREATE TABLE sandbox_events (
     sandbox_id  text NOT NULL,
@@ -587,11 +587,11 @@ CREATE TABLE event_counts (
 );
 COMMENT ON TABLE event_counts IS 'Counts of the first events of a sandbox by type. A reader writes the row when many events have come since; '
     'what a row says of 1 to upto never changes.';
-COMMENT ON COLUMN event_counts.upto IS 'The counts cover the numbers 1 to upto, which is the end of a block of event_places.';
+COMMENT ON COLUMN event_counts.upto IS 'The counts cover the numbers 1 to upto, which is the end of a block of event_type_index.';
 COMMENT ON COLUMN event_counts.types IS 'Type -> [events, first sequence, last sequence].';
-COMMENT ON COLUMN event_counts.placed IS 'event_places covers 1 to placed. A row counts only where placed equals upto.';
+COMMENT ON COLUMN event_counts.placed IS 'event_type_index covers 1 to placed. A row counts only where placed equals upto.';
 
-CREATE TABLE event_places (
+CREATE TABLE event_type_index (
     sandbox_id  text NOT NULL REFERENCES sandboxes ON DELETE CASCADE,
     event_type  text NOT NULL,
     block       bigint NOT NULL,
@@ -599,12 +599,12 @@ CREATE TABLE event_places (
     places      smallint[] NOT NULL,
     PRIMARY KEY (sandbox_id, event_type, block)
 );
-COMMENT ON TABLE event_places IS 'The events of one type among one block of 1000 numbers of a sandbox; a block without such events has no row. '
+COMMENT ON TABLE event_type_index IS 'The events of one type among one block of 1000 numbers of a sandbox; a block without such events has no row. '
     'Readers write whole blocks, so that ingest pays nothing.';
-COMMENT ON COLUMN event_places.event_type IS 'Empty: all events but heartbeats.';
-COMMENT ON COLUMN event_places.block IS 'Holds the numbers 1000 * block + 1 to 1000 * block + 1000.';
-COMMENT ON COLUMN event_places.before IS 'Number of events of the type in earlier blocks. 0 for the empty type.';
-COMMENT ON COLUMN event_places.places IS 'Numbers in the block, 1 to 1000, ascending.';
+COMMENT ON COLUMN event_type_index.event_type IS 'Empty: all events but heartbeats.';
+COMMENT ON COLUMN event_type_index.block IS 'Holds the numbers 1000 * block + 1 to 1000 * block + 1000.';
+COMMENT ON COLUMN event_type_index.before IS 'Number of events of the type in earlier blocks. 0 for the empty type.';
+COMMENT ON COLUMN event_type_index.places IS 'Numbers in the block, 1 to 1000, ascending.';
 
 CREATE TABLE spec_progress (
     sandbox_id      text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE,
@@ -742,7 +742,7 @@ COMMENT ON COLUMN commands.claimed_by IS 'First run ID of the chain of runs that
 COMMENT ON COLUMN commands.sent_at IS 'When the relay signaled the workflow. Null: not sent.';
 COMMENT ON COLUMN commands.settled_at IS 'When the state became final. Null: accepted.';
 
-CREATE TABLE relay (
+CREATE TABLE task_outbox (
     task_id     uuid PRIMARY KEY REFERENCES tasks ON DELETE CASCADE,
     sandbox_id  text,
     due_at      timestamptz,
@@ -756,19 +756,19 @@ CREATE TABLE relay (
     window_at   timestamptz NOT NULL DEFAULT now(),
     error       text NOT NULL DEFAULT ''
 );
-CREATE INDEX relay_due ON relay (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX relay_sandbox ON relay (sandbox_id) WHERE sandbox_id IS NOT NULL;
-CREATE INDEX relay_leased ON relay (lease_until) WHERE lease_until IS NOT NULL;
-COMMENT ON TABLE relay IS 'The outbox of one task: what a relay has to send to its workflow, and which relay sends.';
-COMMENT ON COLUMN relay.sandbox_id IS 'Sandbox of the running attempt: only its events are relayed. Null: none.';
-COMMENT ON COLUMN relay.due_at IS 'When a command or an admission is due. Null: nothing to send.';
-COMMENT ON COLUMN relay.admit IS 'The workflow has to be signaled that the task holds a slot.';
-COMMENT ON COLUMN relay.lease_until IS 'End of the lease; without leased_by: end of a pause after a failure. Null: neither.';
-COMMENT ON COLUMN relay.leased_by IS 'Relay that holds the lease. Empty: none.';
-COMMENT ON COLUMN relay.failures IS 'Failures in a row. 0: the last attempt to send succeeded.';
-COMMENT ON COLUMN relay.bucket IS 'Tokens of the token bucket that limits digests, at bucket_at.';
-COMMENT ON COLUMN relay.digests IS 'Digests sent since window_at. Above a limit the bucket fills more slowly.';
-COMMENT ON COLUMN relay.error IS 'Error of the last failure. Empty: none.';
+CREATE INDEX task_outbox_due ON task_outbox (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX task_outbox_sandbox ON task_outbox (sandbox_id) WHERE sandbox_id IS NOT NULL;
+CREATE INDEX task_outbox_leased ON task_outbox (lease_until) WHERE lease_until IS NOT NULL;
+COMMENT ON TABLE task_outbox IS 'The outbox of one task: what a relay has to send to its workflow, and which relay sends.';
+COMMENT ON COLUMN task_outbox.sandbox_id IS 'Sandbox of the running attempt: only its events are relayed. Null: none.';
+COMMENT ON COLUMN task_outbox.due_at IS 'When a command or an admission is due. Null: nothing to send.';
+COMMENT ON COLUMN task_outbox.admit IS 'The workflow has to be signaled that the task holds a slot.';
+COMMENT ON COLUMN task_outbox.lease_until IS 'End of the lease; without leased_by: end of a pause after a failure. Null: neither.';
+COMMENT ON COLUMN task_outbox.leased_by IS 'Relay that holds the lease. Empty: none.';
+COMMENT ON COLUMN task_outbox.failures IS 'Failures in a row. 0: the last attempt to send succeeded.';
+COMMENT ON COLUMN task_outbox.bucket IS 'Tokens of the token bucket that limits digests, at bucket_at.';
+COMMENT ON COLUMN task_outbox.digests IS 'Digests sent since window_at. Above a limit the bucket fills more slowly.';
+COMMENT ON COLUMN task_outbox.error IS 'Error of the last failure. Empty: none.';
 
 CREATE TABLE bus_events (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -798,19 +798,19 @@ CREATE TABLE slots (
 CREATE INDEX slots_project ON slots (organization_id, project_id);
 COMMENT ON TABLE slots IS 'One slot that a task holds, from admission until publish ends. A slot belongs to the task, not to a run.';
 
-CREATE TABLE project_turns (
+CREATE TABLE project_last_admission (
     project_id  uuid PRIMARY KEY REFERENCES projects ON DELETE CASCADE,
     granted_at  timestamptz NOT NULL
 );
-COMMENT ON TABLE project_turns IS 'The last admission of a project: among equals the project with the oldest one is first. Admission alone writes the row, '
+COMMENT ON TABLE project_last_admission IS 'The last admission of a project: among equals the project with the oldest one is first. Admission alone writes the row, '
     'under its lock.';
 
-CREATE TABLE gate_looks (
+CREATE TABLE admission_queue (
     organization_id uuid NOT NULL,
     task_id     uuid NOT NULL
 );
-CREATE INDEX gate_looks_organization ON gate_looks (organization_id);
-COMMENT ON TABLE gate_looks IS 'One task that admission has to evaluate again, since a task changed on which it depends.';
+CREATE INDEX admission_queue_organization ON admission_queue (organization_id);
+COMMENT ON TABLE admission_queue IS 'One task that admission has to evaluate again, since a task changed on which it depends.';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Credentials
@@ -837,7 +837,7 @@ COMMENT ON COLUMN credentials.sealed IS 'Nonce and AES-GCM, bound to organizatio
 COMMENT ON COLUMN credentials.updated_at IS 'When the secret was set. Re-encryption keeps the time.';
 COMMENT ON COLUMN credentials.used_at IS 'When a task last received the credential, exact to a minute. Null: never.';
 
-CREATE TABLE credential_sleeps (
+CREATE TABLE credential_cooldowns (
     organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
     credential  text NOT NULL,
     since       timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -851,45 +851,45 @@ CREATE TABLE credential_sleeps (
     next_at     timestamptz NOT NULL,
     PRIMARY KEY (organization_id, credential)
 );
-COMMENT ON TABLE credential_sleeps IS 'The cooldown of one credential that reached the rate limit of its model provider. Until the reset no task with the credential '
+COMMENT ON TABLE credential_cooldowns IS 'The cooldown of one credential that reached the rate limit of its model provider. Until the reset no task with the credential '
     'is admitted; then one task tries, and after a model answered that task the others follow at intervals. Written under the admission lock of the '
     'organization, and by the activities that prove a credential.';
-COMMENT ON COLUMN credential_sleeps.credential IS 'Row and version of a credential, or installation and its name: nothing that is made of the secret.';
-COMMENT ON COLUMN credential_sleeps.since IS 'Start of the cooldown.';
-COMMENT ON COLUMN credential_sleeps.until IS 'Reset of the limit.';
-COMMENT ON COLUMN credential_sleeps.walls IS 'How often the limit was reached.';
-COMMENT ON COLUMN credential_sleeps.stagger IS 'Time between two admissions after the reset.';
-COMMENT ON COLUMN credential_sleeps.probe IS 'Task that tries. Null: none.';
-COMMENT ON COLUMN credential_sleeps.probed_at IS 'When that task was admitted.';
-COMMENT ON COLUMN credential_sleeps.early IS 'A user had the credential tried before the reset.';
-COMMENT ON COLUMN credential_sleeps.proven_at IS 'When a model answered. Null: not yet.';
-COMMENT ON COLUMN credential_sleeps.next_at IS 'When admission has to run.';
+COMMENT ON COLUMN credential_cooldowns.credential IS 'Row and version of a credential, or installation and its name: nothing that is made of the secret.';
+COMMENT ON COLUMN credential_cooldowns.since IS 'Start of the cooldown.';
+COMMENT ON COLUMN credential_cooldowns.until IS 'Reset of the limit.';
+COMMENT ON COLUMN credential_cooldowns.walls IS 'How often the limit was reached.';
+COMMENT ON COLUMN credential_cooldowns.stagger IS 'Time between two admissions after the reset.';
+COMMENT ON COLUMN credential_cooldowns.probe IS 'Task that tries. Null: none.';
+COMMENT ON COLUMN credential_cooldowns.probed_at IS 'When that task was admitted.';
+COMMENT ON COLUMN credential_cooldowns.early IS 'A user had the credential tried before the reset.';
+COMMENT ON COLUMN credential_cooldowns.proven_at IS 'When a model answered. Null: not yet.';
+COMMENT ON COLUMN credential_cooldowns.next_at IS 'When admission has to run.';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Usage of projects
 
-CREATE TABLE project_uses (
+CREATE TABLE project_usage (
     project_id  uuid PRIMARY KEY REFERENCES projects ON DELETE CASCADE,
     tokens      double precision NOT NULL,
     usd         double precision NOT NULL,
     alive       double precision NOT NULL
 );
-COMMENT ON TABLE project_uses IS 'The usage of those sandboxes of a project whose usage is final, so that a budget does not sum thousands of rows. '
-    'open_uses has the others. omoi_settle_uses alone writes the row.';
-COMMENT ON COLUMN project_uses.tokens IS 'Input and output tokens.';
-COMMENT ON COLUMN project_uses.alive IS 'Seconds of sandboxes.';
+COMMENT ON TABLE project_usage IS 'The usage of those sandboxes of a project whose usage is final, so that a budget does not sum thousands of rows. '
+    'open_usage has the others. omoi_settle_uses alone writes the row.';
+COMMENT ON COLUMN project_usage.tokens IS 'Input and output tokens.';
+COMMENT ON COLUMN project_usage.alive IS 'Seconds of sandboxes.';
 
-CREATE TABLE open_uses (
+CREATE TABLE open_usage (
     sandbox_id  text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE,
     project_id  uuid NOT NULL,
     tokens      double precision NOT NULL,
     usd         double precision NOT NULL,
     alive       double precision NOT NULL
 );
-CREATE INDEX open_uses_project ON open_uses (project_id);
-COMMENT ON TABLE open_uses IS 'One sandbox whose usage may change, with the part of its usage that project_uses holds. A trigger of sandboxes adds the row.';
-COMMENT ON COLUMN open_uses.tokens IS 'Input and output tokens that project_uses holds.';
-COMMENT ON COLUMN open_uses.alive IS 'Seconds that project_uses holds.';
+CREATE INDEX open_usage_project ON open_usage (project_id);
+COMMENT ON TABLE open_usage IS 'One sandbox whose usage may change, with the part of its usage that project_usage holds. A trigger of sandboxes adds the row.';
+COMMENT ON COLUMN open_usage.tokens IS 'Input and output tokens that project_usage holds.';
+COMMENT ON COLUMN open_usage.alive IS 'Seconds that project_usage holds.';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Feedback on pull requests
@@ -947,14 +947,14 @@ COMMENT ON COLUMN feedback.state IS 'held: pending. sent: message sent. heard: a
 COMMENT ON COLUMN feedback.task_id IS 'Task whose agent was sent the message, or that was created. Null: none.';
 COMMENT ON COLUMN feedback.due_at IS 'When pending feedback is handled next.';
 
-CREATE TABLE pull_states (
+CREATE TABLE pull_request_states (
     root_id     uuid PRIMARY KEY REFERENCES tasks ON DELETE CASCADE,
     state       text NOT NULL CHECK (state IN ('open', 'closed', 'merged')),
     at          timestamptz NOT NULL
 );
-COMMENT ON TABLE pull_states IS 'The state of a pull request that the Git host reported last.';
-COMMENT ON COLUMN pull_states.root_id IS 'First task of the pull request.';
-COMMENT ON COLUMN pull_states.at IS 'By the clock of the Git host. An older report changes nothing.';
+COMMENT ON TABLE pull_request_states IS 'The state of a pull request that the Git host reported last.';
+COMMENT ON COLUMN pull_request_states.root_id IS 'First task of the pull request.';
+COMMENT ON COLUMN pull_request_states.at IS 'By the clock of the Git host. An older report changes nothing.';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Guardian
@@ -1141,14 +1141,14 @@ COMMENT ON COLUMN detected_duplicates.seen_at IS 'Time of the last cycle that fo
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Diagnoses
 
-CREATE TABLE diagnosis_looks (
+CREATE TABLE diagnosis_queue (
     task_id     uuid PRIMARY KEY REFERENCES tasks ON DELETE CASCADE,
     changed     bigint NOT NULL DEFAULT 1,
     due_at      timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX diagnosis_looks_due ON diagnosis_looks (due_at);
-COMMENT ON TABLE diagnosis_looks IS 'One task with a failure that may need a diagnosis. Triggers add the row in the transaction of the failure, so that none is missed.';
-COMMENT ON COLUMN diagnosis_looks.changed IS 'Counts failures: a check that began before the newest failure does not delete the row.';
+CREATE INDEX diagnosis_queue_due ON diagnosis_queue (due_at);
+COMMENT ON TABLE diagnosis_queue IS 'One task with a failure that may need a diagnosis. Triggers add the row in the transaction of the failure, so that none is missed.';
+COMMENT ON COLUMN diagnosis_queue.changed IS 'Counts failures: a check that began before the newest failure does not delete the row.';
 
 CREATE TABLE diagnoses (
     id              uuid PRIMARY KEY,
@@ -1235,9 +1235,9 @@ COMMENT ON VIEW ended_sandboxes IS 'One sandbox of an ended task, or one without
 -- +goose Down
 
 DROP VIEW ended_sandboxes, ended_tasks;
-DROP TABLE removals, deliveries, diagnoses, diagnosis_looks, detected_duplicates, conductor_analyses, guardian_actions, interventions,
-    guardian_analyses, guardian_cycles, pull_states, feedback, follow_ups, open_uses, project_uses, credential_sleeps, credentials,
-    gate_looks, project_turns, slots, bus_events, relay, commands, messages, transcripts, spec_progress, event_places, event_counts,
-    event_fields, sandbox_events, senders, validation_reviews, attempts, visits, log_parts, log_looks, departures, sandboxes, texts,
-    idempotency_keys, task_dependencies, tasks, tickets, projects, api_keys, users, organizations, alarms, outages, pulses, hosts,
-    installation;
+DROP TABLE removals, deliveries, diagnoses, diagnosis_queue, detected_duplicates, conductor_analyses, guardian_actions, interventions,
+    guardian_analyses, guardian_cycles, pull_request_states, feedback, follow_ups, open_usage, project_usage, credential_cooldowns,
+    credentials, admission_queue, project_last_admission, slots, bus_events, task_outbox, commands, messages, transcripts, spec_progress,
+    event_type_index, event_counts, event_fields, sandbox_events, event_spools, validation_reviews, attempts, access_sessions, log_parts,
+    log_requests, agent_shutdowns, sandboxes, stored_texts, idempotency_keys, task_dependencies, tasks, tickets, projects, api_keys,
+    users, organizations, alerts, outages, component_heartbeats, hosts, installation;

@@ -192,8 +192,8 @@ CREATE TRIGGER sandbox_deaf AFTER UPDATE OF ended_at, state ON sandboxes FOR EAC
 -- +goose StatementBegin
 CREATE FUNCTION omoi_ask(task uuid, kind text, reason text, sender text) RETURNS uuid LANGUAGE sql AS $$
     INSERT INTO commands (id, task_id, kind, args, sender) VALUES (gen_random_uuid(), $1, $2, jsonb_build_object('reason', $3), $4);
-    INSERT INTO relay (task_id, due_at) VALUES ($1, now())
-    ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(relay.due_at, now()), now());
+    INSERT INTO task_outbox (task_id, due_at) VALUES ($1, now())
+    ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(task_outbox.due_at, now()), now());
     SELECT $1;
 $$;
 -- +goose StatementEnd
@@ -207,7 +207,7 @@ BEGIN
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
-CREATE TRIGGER relay_due AFTER INSERT OR UPDATE OF due_at ON relay FOR EACH ROW
+CREATE TRIGGER task_outbox_due AFTER INSERT OR UPDATE OF due_at ON task_outbox FOR EACH ROW
     WHEN (NEW.due_at IS NOT NULL AND NEW.due_at <= now()) EXECUTE FUNCTION omoi_relay_due();
 
 -- ---------------------------------------------------------------------------------------------------------------------
@@ -279,9 +279,9 @@ $$;
 CREATE FUNCTION omoi_open_use() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' OR OLD.task_id IS NULL THEN
-        INSERT INTO open_uses SELECT NEW.id, t.project_id, 0, 0, 0 FROM tasks t WHERE t.id = NEW.task_id ON CONFLICT DO NOTHING;
-    ELSE    -- project_uses holds the former usage, or the row exists
-        INSERT INTO open_uses SELECT NEW.id, t.project_id, u.tokens, u.usd, u.alive FROM tasks t, omoi_use(OLD) u WHERE t.id = NEW.task_id
+        INSERT INTO open_usage SELECT NEW.id, t.project_id, 0, 0, 0 FROM tasks t WHERE t.id = NEW.task_id ON CONFLICT DO NOTHING;
+    ELSE    -- project_usage holds the former usage, or the row exists
+        INSERT INTO open_usage SELECT NEW.id, t.project_id, u.tokens, u.usd, u.alive FROM tasks t, omoi_use(OLD) u WHERE t.id = NEW.task_id
         ON CONFLICT DO NOTHING;
     END IF;
     RETURN NULL;
@@ -300,10 +300,10 @@ DECLARE
     done text[];
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi budgets', 0));
-    done := ARRAY(SELECT b.id FROM projects p JOIN open_uses o ON o.project_id = p.id JOIN sandboxes b ON b.id = o.sandbox_id
+    done := ARRAY(SELECT b.id FROM projects p JOIN open_usage o ON o.project_id = p.id JOIN sandboxes b ON b.id = o.sandbox_id
         WHERE p.budget <> '{}' AND omoi_gone(b.state, b.ended_at, b.gone_at) IS NOT NULL FOR NO KEY UPDATE OF b SKIP LOCKED);
-    WITH closed AS (DELETE FROM open_uses WHERE sandbox_id = ANY (done) RETURNING *)
-    INSERT INTO project_uses AS u (project_id, tokens, usd, alive)
+    WITH closed AS (DELETE FROM open_usage WHERE sandbox_id = ANY (done) RETURNING *)
+    INSERT INTO project_usage AS u (project_id, tokens, usd, alive)
     SELECT c.project_id, sum(n.tokens - c.tokens), sum(n.usd - c.usd), sum(n.alive - c.alive)
     FROM closed c JOIN sandboxes b ON b.id = c.sandbox_id CROSS JOIN LATERAL omoi_use(b) n GROUP BY c.project_id
     ON CONFLICT (project_id) DO UPDATE SET tokens = u.tokens + excluded.tokens, usd = u.usd + excluded.usd, alive = u.alive + excluded.alive;
@@ -331,10 +331,10 @@ $$;
 CREATE FUNCTION omoi_project_use(project uuid) RETURNS TABLE (what text, used float8) LANGUAGE sql STABLE AS $$
     SELECT v.what, v.used FROM (
         SELECT coalesce(sum(tokens), 0) AS tokens, coalesce(sum(usd), 0) AS usd, coalesce(sum(alive), 0) AS alive FROM (
-            SELECT tokens, usd, alive FROM project_uses WHERE project_id = $1
+            SELECT tokens, usd, alive FROM project_usage WHERE project_id = $1
             UNION ALL
             SELECT n.tokens - o.tokens, n.usd - o.usd, n.alive - o.alive
-            FROM open_uses o JOIN sandboxes b ON b.id = o.sandbox_id CROSS JOIN LATERAL omoi_use(b) n WHERE o.project_id = $1) parts
+            FROM open_usage o JOIN sandboxes b ON b.id = o.sandbox_id CROSS JOIN LATERAL omoi_use(b) n WHERE o.project_id = $1) parts
         ) s, projects p,
     LATERAL (VALUES ('tokens', s.tokens), ('usd', s.usd), ('sandbox_s', s.alive),
         ('wall_clock_s', extract(epoch FROM now() - p.created_at)::float8 - omoi_frozen(p.created_at, now()))) v(what, used)
@@ -509,7 +509,7 @@ BEGIN
         RETURN; -- no other task uses the credential, and the workflow of the task waits
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
-    INSERT INTO credential_sleeps AS s (organization_id, credential, until, stagger, next_at) VALUES (org, name, wake, apart, wake)
+    INSERT INTO credential_cooldowns AS s (organization_id, credential, until, stagger, next_at) VALUES (org, name, wake, apart, wake)
     ON CONFLICT (organization_id, credential) DO UPDATE SET until = greatest(s.until, excluded.until), walls = s.walls + 1,
         since = CASE WHEN s.proven_at IS NOT NULL OR s.until <= clock_timestamp() THEN clock_timestamp() ELSE s.since END,
         stagger = excluded.stagger, next_at = greatest(s.until, excluded.until), proven_at = NULL,
@@ -523,19 +523,19 @@ END $$;
 -- +goose StatementBegin
 CREATE FUNCTION omoi_probes(org uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE credential_sleeps s SET proven_at = clock_timestamp(), next_at = clock_timestamp()
+    UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp()
     WHERE s.organization_id = org AND s.probe IS NOT NULL AND s.proven_at IS NULL AND (
         EXISTS (SELECT FROM tasks t WHERE t.id = s.probe AND t.status = 'completed')
         OR EXISTS (SELECT FROM sandboxes b JOIN sandbox_events e ON e.birth = b.birth AND e.sandbox_id = b.id
             WHERE b.task_id = s.probe AND b.created_at >= s.probed_at AND e.event_type IN ('agent.tool_use',
                 'agent.tool_completed', 'agent.completed', 'iteration.completed', 'continuous.completed')));
-    UPDATE credential_sleeps s SET probe = NULL WHERE s.organization_id = org AND s.probe IS NOT NULL AND s.proven_at IS NULL
+    UPDATE credential_cooldowns s SET probe = NULL WHERE s.organization_id = org AND s.probe IS NOT NULL AND s.proven_at IS NULL
         AND NOT EXISTS (SELECT FROM slots h WHERE h.task_id = s.probe);
-    DELETE FROM credential_sleeps s WHERE s.organization_id = org AND s.probe IS NULL AND s.proven_at IS NULL
+    DELETE FROM credential_cooldowns s WHERE s.organization_id = org AND s.probe IS NULL AND s.proven_at IS NULL
             AND s.until < clock_timestamp() - interval '1 minute' AND NOT EXISTS (
                 SELECT FROM tasks t WHERE t.organization_id = org AND t.status = 'pending' AND t.blocked_reason = 'provider_limit')
         OR s.organization_id = org AND s.proven_at IS NOT NULL AND s.next_at < clock_timestamp() - interval '1 minute';
-    UPDATE credential_sleeps s SET next_at = greatest(s.until, clock_timestamp() + s.stagger)
+    UPDATE credential_cooldowns s SET next_at = greatest(s.until, clock_timestamp() + s.stagger)
     WHERE s.organization_id = org AND s.proven_at IS NULL AND s.next_at <= clock_timestamp();
 END $$;
 -- +goose StatementEnd
@@ -570,7 +570,7 @@ $$;
 -- +goose StatementBegin
 CREATE FUNCTION omoi_look_again() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO gate_looks (organization_id, task_id)
+    INSERT INTO admission_queue (organization_id, task_id)
     SELECT NEW.organization_id, d.task_id FROM task_dependencies d WHERE d.depends_on = NEW.id;
     RETURN NULL;
 END $$;
@@ -585,14 +585,14 @@ CREATE FUNCTION omoi_judge(org uuid, ids uuid[])
 RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) LANGUAGE sql STABLE AS $$
     WITH places AS MATERIALIZED (
         SELECT p.id, CASE WHEN p.budget <> '{}' THEN omoi_over_project(p.id) ELSE '' END AS spent,
-            EXISTS (SELECT FROM credential_sleeps s WHERE s.organization_id = org) AND (
+            EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = org) AND (
                 p.max_slots <= (SELECT count(*) FROM slots s WHERE s.organization_id = org AND s.project_id = p.id)
                 OR p.budget <> '{}' AND coalesce(omoi_budget_room(p.id) = 0, false)) AS taken
         FROM projects p WHERE p.organization_id = org
     ), w AS MATERIALIZED (
         SELECT t.id, t.project_id, t.created_at, t.priority, t.deadline_at, t.retry_count, t.max_retries, t.person,
             coalesce(t.execution_config -> 'force_execute' = 'true', false) AS forced, CASE WHEN t.budget <> '{}' THEN omoi_over_task(t.id) ELSE '' END AS spent,
-            CASE WHEN EXISTS (SELECT FROM credential_sleeps s WHERE s.organization_id = org) THEN omoi_credential(t.id) END AS credential
+            CASE WHEN EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = org) THEN omoi_credential(t.id) END AS credential
         FROM tasks t WHERE t.id = ANY (ids) AND t.organization_id = org AND t.queued_at IS NOT NULL
     ), needs AS (   -- what queued tasks depend on
         SELECT d.task_id, bool_or(o.status IN ('failed', 'cancelled')) AS broken, count(*) AS missing
@@ -615,7 +615,7 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) 
     ), tired AS (   -- a task that may try a credential is first; a task whose project has no free slot blocks no other
         SELECT h.*, s.until, s.probe, s.proven_at, s.next_at, a.asked, row_number() OVER (
             PARTITION BY h.credential, h.block = '' AND NOT h.taken ORDER BY a.asked DESC, h.score DESC, h.created_at, h.id) AS turn
-        FROM held h LEFT JOIN credential_sleeps s ON s.organization_id = org AND s.credential = h.credential
+        FROM held h LEFT JOIN credential_cooldowns s ON s.organization_id = org AND s.credential = h.credential
         LEFT JOIN LATERAL (SELECT NOT s.early AND EXISTS (
             SELECT FROM commands c WHERE c.task_id = h.id AND c.kind = 'retry' AND c.created_at > s.since) AS asked) a ON true
     ), told AS (
@@ -692,7 +692,7 @@ BEGIN
     ), open AS (
         SELECT p.id, p.max_slots AS most, coalesce(h.used, 0) AS used, coalesce(u.granted_at, '-infinity') AS served,
             least(p.max_slots - coalesce(h.used, 0), r.most - r.used, CASE WHEN p.budget <> '{}' THEN omoi_budget_room(p.id) END) AS free
-        FROM room r CROSS JOIN projects p LEFT JOIN held h ON h.project_id = p.id LEFT JOIN project_turns u ON u.project_id = p.id
+        FROM room r CROSS JOIN projects p LEFT JOIN held h ON h.project_id = p.id LEFT JOIN project_last_admission u ON u.project_id = p.id
         WHERE p.organization_id = org AND NOT p.paused
     ), ready AS (
         SELECT o.*, t.id AS task, t.score, t.created_at,
@@ -717,14 +717,14 @@ BEGIN
         INSERT INTO slots (task_id, organization_id, project_id) SELECT id, organization_id, project_id FROM written
         ON CONFLICT (task_id) DO NOTHING
     ), told AS (
-        INSERT INTO relay (task_id, admit, due_at) SELECT id, true, now() FROM written
+        INSERT INTO task_outbox (task_id, admit, due_at) SELECT id, true, now() FROM written
         ON CONFLICT (task_id) DO UPDATE SET admit = true, due_at = now()
     ), noted AS (
-        INSERT INTO project_turns (project_id, granted_at) SELECT project_id, clock_timestamp() FROM written GROUP BY project_id
+        INSERT INTO project_last_admission (project_id, granted_at) SELECT project_id, clock_timestamp() FROM written GROUP BY project_id
         ON CONFLICT (project_id) DO UPDATE SET granted_at = excluded.granted_at
     )
     SELECT array_agg(id), array_agg(project_id) INTO let_in, places FROM written;
-    UPDATE credential_sleeps s SET next_at = clock_timestamp() + s.stagger, probed_at = now(),
+    UPDATE credential_cooldowns s SET next_at = clock_timestamp() + s.stagger, probed_at = now(),
         early = s.early OR s.until > clock_timestamp(), probe = CASE WHEN s.proven_at IS NULL THEN g.task ELSE s.probe END
     FROM unnest(let_in) AS g(task) WHERE s.organization_id = org AND s.credential = omoi_credential(g.task);
     RETURN places;
@@ -782,8 +782,8 @@ DECLARE
     given uuid[];
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
-    DELETE FROM gate_looks WHERE organization_id = org;
-    PERFORM omoi_probes(org) FROM credential_sleeps WHERE organization_id = org LIMIT 1;
+    DELETE FROM admission_queue WHERE organization_id = org;
+    PERFORM omoi_probes(org) FROM credential_cooldowns WHERE organization_id = org LIMIT 1;
     places := omoi_mark(org, ARRAY(SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL));
     IF places IS NULL THEN
         RETURN 0;
@@ -803,10 +803,10 @@ DECLARE
     given uuid[];
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
-    IF EXISTS (SELECT FROM credential_sleeps WHERE organization_id = org) THEN
+    IF EXISTS (SELECT FROM credential_cooldowns WHERE organization_id = org) THEN
         RETURN omoi_grant(org);
     END IF;
-    WITH looks AS (DELETE FROM gate_looks WHERE organization_id = org RETURNING task_id),
+    WITH looks AS (DELETE FROM admission_queue WHERE organization_id = org RETURNING task_id),
     news AS (
         SELECT task_id AS id FROM looks
         UNION SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL AND queue_reason = ''
@@ -825,8 +825,8 @@ END $$;
 -- +goose StatementBegin
 CREATE FUNCTION omoi_look_at_failure() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO diagnosis_looks (task_id) VALUES (CASE TG_TABLE_NAME WHEN 'tasks' THEN (to_jsonb(NEW) ->> 'id')::uuid ELSE (to_jsonb(NEW) ->> 'task_id')::uuid END)
-    ON CONFLICT (task_id) DO UPDATE SET changed = diagnosis_looks.changed + 1, due_at = now();
+    INSERT INTO diagnosis_queue (task_id) VALUES (CASE TG_TABLE_NAME WHEN 'tasks' THEN (to_jsonb(NEW) ->> 'id')::uuid ELSE (to_jsonb(NEW) ->> 'task_id')::uuid END)
+    ON CONFLICT (task_id) DO UPDATE SET changed = diagnosis_queue.changed + 1, due_at = now();
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
