@@ -44,12 +44,12 @@ func (s *schedules) ResumeSchedule(_ context.Context, _, note string) error {
 // loops lets an agent ask the same thing again and again.
 func (w *world) loops(box string) {
 	w.t.Helper()
-	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
-		SELECT s.id, n, s.birth, CASE WHEN n % 2 = 1 THEN 'agent.tool_use' ELSE 'agent.tool_result' END,
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
+		SELECT s.id, n, s.partition_month, CASE WHEN n % 2 = 1 THEN 'agent.tool_use' ELSE 'agent.tool_result' END,
 			CASE WHEN n % 2 = 1 THEN jsonb_build_object('tool', 'Bash', 'tool_use_id', 'c' || n, 'input', '{"command": "make"}'::jsonb)
 				ELSE jsonb_build_object('tool', 'Bash', 'tool_use_id', 'c' || n - 1, 'result', 'no rule') END
 		FROM sandboxes s, generate_series(1, 30) n WHERE s.id = $1`, box)
-	w.exec(`UPDATE sandboxes SET head = 30 WHERE id = $1`, box)
+	w.exec(`UPDATE sandboxes SET last_sequence = 30 WHERE id = $1`, box)
 }
 
 // foreigner is a key of another organization, with every scope.

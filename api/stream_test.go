@@ -182,8 +182,8 @@ func TestAnIdleStreamSaysSoAndLooksAgain(t *testing.T) {
 		require.True(t, ok)
 		require.NotEmpty(t, got.comment)
 	}
-	w.exec(`INSERT INTO sandboxes (id, provider, state, head) VALUES ('b', 'bare', 'running', 1) ON CONFLICT (id) DO NOTHING`)
-	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type) SELECT id, 1, birth, 'x' FROM sandboxes`) // nobody is woken
+	w.exec(`INSERT INTO sandboxes (id, provider, state, last_sequence) VALUES ('b', 'bare', 'running', 1) ON CONFLICT (id) DO NOTHING`)
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type) SELECT id, 1, partition_month, 'x' FROM sandboxes`) // nobody is woken
 	require.Equal(t, "1", f.event().id)
 }
 

@@ -71,9 +71,9 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 	w.exec(`UPDATE sandboxes SET last_event_at = now() - interval '1 hour' WHERE id = $1`, box)
 	require.Equal(t, explain.StandsUnknown, w.why(made.ID).State)
 
-	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
-		SELECT id, 4, birth, 'agent.error', '{"error": "no compiler, token=abcdefgh12345"}' FROM sandboxes WHERE id = $1`, box)
-	w.exec(`UPDATE sandboxes SET head = 4 WHERE id = $1`, box)
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
+		SELECT id, 4, partition_month, 'agent.error', '{"error": "no compiler, token=abcdefgh12345"}' FROM sandboxes WHERE id = $1`, box)
+	w.exec(`UPDATE sandboxes SET last_sequence = 4 WHERE id = $1`, box)
 	w.exec(`UPDATE attempts SET ended_at = now(), outcome = 'failed', failure_class = 'agent_error', reason = 'no compiler' WHERE task_id = $1`, made.ID)
 	w.exec(`UPDATE tasks SET status = 'failed', failure_class = 'agent_error', error_message = 'no compiler', sandbox_id = NULL WHERE id = $1`, made.ID)
 	w.exec(`INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, failure_class, spoken_by, said, notice)

@@ -125,8 +125,8 @@ func TestWebSocketFindsWhatItWasNotWokenFor(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { quick(c); c.StreamBeat = 10 * time.Millisecond })
 	s := w.socket(t, "").ready()
-	w.exec(`WITH box AS (INSERT INTO sandboxes (id, provider, state, head, last_event_at) VALUES ('b', 'bare', 'running', 1, clock_timestamp()) RETURNING id, birth)
-		INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, created_at) SELECT id, 1, birth, 'x', clock_timestamp() FROM box`) // at once, as the intake
+	w.exec(`WITH box AS (INSERT INTO sandboxes (id, provider, state, last_sequence, last_event_at) VALUES ('b', 'bare', 'running', 1, clock_timestamp()) RETURNING id, partition_month)
+		INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, created_at) SELECT id, 1, partition_month, 'x', clock_timestamp() FROM box`) // at once, as the intake
 	require.Equal(t, "SANDBOX_x", s.next()["event_type"])
 }
 

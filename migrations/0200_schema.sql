@@ -194,7 +194,7 @@ CREATE TABLE tasks (
     agent           text NOT NULL,
     provider        text NOT NULL,
     continuous      boolean NOT NULL DEFAULT false,
-    person          boolean NOT NULL DEFAULT true,
+    user_requested          boolean NOT NULL DEFAULT true,
     max_retries     integer NOT NULL DEFAULT 3 CHECK (max_retries BETWEEN 0 AND 10),
     execution_config jsonb NOT NULL DEFAULT '{}',
     budget          jsonb NOT NULL DEFAULT '{}',
@@ -258,7 +258,7 @@ COMMENT ON TABLE tasks IS 'One durable unit of agent work: one workflow, one bra
 COMMENT ON COLUMN tasks.agent IS 'Agent runtime.';
 COMMENT ON COLUMN tasks.provider IS 'Sandbox provider; the field sandbox of the API.';
 COMMENT ON COLUMN tasks.continuous IS 'Continuous mode: the agent repeats its work until the checks pass.';
-COMMENT ON COLUMN tasks.person IS 'A user requested the task. False: omoi created the task.';
+COMMENT ON COLUMN tasks.user_requested IS 'A user requested the task. False: omoi created the task.';
 COMMENT ON COLUMN tasks.execution_config IS 'Object of options of the creator, for example credentials, env, validator and force_execute. '
     'Values of env are encrypted.';
 COMMENT ON COLUMN tasks.budget IS 'Limits of the task: tokens, usd, wall_clock_s, sandbox_s. A missing key or 0: no limit.';
@@ -325,7 +325,7 @@ COMMENT ON COLUMN stored_texts.kind IS 'error, feedback, patch, patch_base64 or 
 -- the state; the API and the creators of IDs guard the length of an ID.
 CREATE TABLE sandboxes (
     id              text PRIMARY KEY,
-    birth           date NOT NULL DEFAULT date_trunc('month', now()),
+    partition_month           date NOT NULL DEFAULT date_trunc('month', now()),
     organization_id uuid REFERENCES organizations ON DELETE CASCADE,
     task_id         uuid REFERENCES tasks ON DELETE SET NULL,
     attempt         integer,
@@ -348,9 +348,9 @@ CREATE TABLE sandboxes (
     output_tokens   bigint NOT NULL DEFAULT 0,
 
     -- Ingest writes these, in one update per sandbox and transaction.
-    head            bigint NOT NULL DEFAULT 0,
+    last_sequence            bigint NOT NULL DEFAULT 0,
     spool_id        text,
-    spool_mark      bigint NOT NULL DEFAULT 0,
+    spool_watermark      bigint NOT NULL DEFAULT 0,
     last_event_at   timestamptz,
     last_beat_at    timestamptz,
     last_work_at    timestamptz,
@@ -379,7 +379,7 @@ CREATE INDEX sandboxes_verified ON sandboxes (verified_at) WHERE provider NOT IN
 CREATE INDEX sandboxes_due ON sandboxes (events_due_at) WHERE events_due_at IS NOT NULL;
 COMMENT ON TABLE sandboxes IS 'The sandbox ledger: one sandbox that was ever requested, written before its creation. The first event of an unknown '
     'sandbox ID adds an unmanaged sandbox.';
-COMMENT ON COLUMN sandboxes.birth IS 'First day of the month of the row: partition of its events.';
+COMMENT ON COLUMN sandboxes.partition_month IS 'First day of the month of the row: partition of its events.';
 COMMENT ON COLUMN sandboxes.organization_id IS 'Null: unmanaged.';
 COMMENT ON COLUMN sandboxes.task_id IS 'Null: unmanaged, or of an unknown task.';
 COMMENT ON COLUMN sandboxes.attempt IS 'Number of the attempt in its task. Null: unmanaged.';
@@ -399,9 +399,9 @@ COMMENT ON COLUMN sandboxes.verified_at IS 'Second absence check: deletion verif
 COMMENT ON COLUMN sandboxes.salvage IS 'How uncommitted changes were saved: kind (none, ref, patch, lost), ref, files, bytes, lost_since, head, notes. '
     'Null: not yet known.';
 COMMENT ON COLUMN sandboxes.cost_usd IS 'Cost of models in USD, as the agent reports. 0: none, or unknown. omoi_meter writes cost and tokens.';
-COMMENT ON COLUMN sandboxes.head IS 'Last sequence: events have the numbers 1 to head. 0: no event.';
+COMMENT ON COLUMN sandboxes.last_sequence IS 'Last sequence: events have the numbers 1 to last_sequence. 0: no event.';
 COMMENT ON COLUMN sandboxes.spool_id IS 'First spool that sent numbered events; further ones are in event_spools. Null: none.';
-COMMENT ON COLUMN sandboxes.spool_mark IS 'Watermark of that spool.';
+COMMENT ON COLUMN sandboxes.spool_watermark IS 'Watermark of that spool.';
 COMMENT ON COLUMN sandboxes.last_event_at IS 'Time of the newest event. Null: no event.';
 COMMENT ON COLUMN sandboxes.last_beat_at IS 'Time of the last heartbeat; every event counts as one.';
 COMMENT ON COLUMN sandboxes.last_work_at IS 'Time of the newest event that counts as work. Null: none.';
@@ -534,16 +534,16 @@ COMMENT ON COLUMN validation_reviews.given_by IS 'Sender of the verdict, as in c
 CREATE TABLE event_spools (
     sandbox_id  text NOT NULL REFERENCES sandboxes ON DELETE CASCADE,
     spool_id    text NOT NULL,
-    mark        bigint NOT NULL DEFAULT 0,
+    watermark   bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (sandbox_id, spool_id)
 );
 COMMENT ON TABLE event_spools IS 'One spool of a sandbox besides sandboxes.spool_id.';
-COMMENT ON COLUMN event_spools.mark IS 'Watermark: the numbers 1 to mark of the spool are stored.';
+COMMENT ON COLUMN event_spools.watermark IS 'The numbers 1 to watermark of the spool are stored.';
 
 CREATE TABLE sandbox_events (
     sandbox_id  text NOT NULL,
     sequence    bigint NOT NULL,
-    birth       date NOT NULL,
+    partition_month       date NOT NULL,
     event_type  text NOT NULL,
     source      text NOT NULL DEFAULT 'agent',
     event_data  jsonb NOT NULL DEFAULT '{}',
@@ -553,13 +553,13 @@ CREATE TABLE sandbox_events (
     cut         boolean NOT NULL DEFAULT false,
     key         text,
     id          text GENERATED ALWAYS AS (sandbox_id || ':' || sequence::text) STORED,
-    PRIMARY KEY (birth, sandbox_id, sequence)
-) PARTITION BY RANGE (birth);
-CREATE UNIQUE INDEX sandbox_events_key ON sandbox_events (birth, sandbox_id, key) WHERE key IS NOT NULL;
+    PRIMARY KEY (partition_month, sandbox_id, sequence)
+) PARTITION BY RANGE (partition_month);
+CREATE UNIQUE INDEX sandbox_events_key ON sandbox_events (partition_month, sandbox_id, key) WHERE key IS NOT NULL;
 CREATE TABLE sandbox_events_default PARTITION OF sandbox_events DEFAULT;
 COMMENT ON TABLE sandbox_events IS 'One event of a sandbox. Partitions hold the sandboxes of one month each.';
 COMMENT ON COLUMN sandbox_events.sequence IS 'Number of the event in its sandbox, 1..n without gaps.';
-COMMENT ON COLUMN sandbox_events.birth IS 'As in sandboxes: the partition.';
+COMMENT ON COLUMN sandbox_events.partition_month IS 'As in sandboxes: the partition.';
 COMMENT ON COLUMN sandbox_events.late IS 'Received after the end of the attempt.';
 COMMENT ON COLUMN sandbox_events.created_at IS 'When the event was stored, by the clock of the database.';
 COMMENT ON COLUMN sandbox_events.cut IS 'event_fields holds large fields of the event.';
@@ -569,11 +569,11 @@ COMMENT ON COLUMN sandbox_events.id IS 'Event ID of the API, as ingest.EventID b
 CREATE TABLE event_fields (
     sandbox_id  text NOT NULL,
     sequence    bigint NOT NULL,
-    birth       date NOT NULL,
+    partition_month       date NOT NULL,
     names       text[] NOT NULL,
     fields      jsonb NOT NULL,
-    PRIMARY KEY (birth, sandbox_id, sequence)
-) PARTITION BY RANGE (birth);
+    PRIMARY KEY (partition_month, sandbox_id, sequence)
+) PARTITION BY RANGE (partition_month);
 CREATE TABLE event_fields_default PARTITION OF event_fields DEFAULT;
 COMMENT ON TABLE event_fields IS 'The large fields of one event: written with the event, read with the full event, partitioned alike.';
 COMMENT ON COLUMN event_fields.names IS 'Names of the fields that the row of the event lacks. *: all of them.';
@@ -581,15 +581,15 @@ COMMENT ON COLUMN event_fields.fields IS 'A transcript is named, and stored in t
 
 CREATE TABLE event_counts (
     sandbox_id  text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE,
-    upto        bigint NOT NULL,
+    up_to_sequence        bigint NOT NULL,
     types       jsonb NOT NULL,
     placed      bigint NOT NULL DEFAULT 0
 );
 COMMENT ON TABLE event_counts IS 'Counts of the first events of a sandbox by type. A reader writes the row when many events have come since; '
-    'what a row says of 1 to upto never changes.';
-COMMENT ON COLUMN event_counts.upto IS 'The counts cover the numbers 1 to upto, which is the end of a block of event_type_index.';
+    'what a row says of 1 to up_to_sequence never changes.';
+COMMENT ON COLUMN event_counts.up_to_sequence IS 'The counts cover the numbers 1 to up_to_sequence, which is the end of a block of event_type_index.';
 COMMENT ON COLUMN event_counts.types IS 'Type -> [events, first sequence, last sequence].';
-COMMENT ON COLUMN event_counts.placed IS 'event_type_index covers 1 to placed. A row counts only where placed equals upto.';
+COMMENT ON COLUMN event_counts.placed IS 'event_type_index covers 1 to placed. A row counts only where placed equals up_to_sequence.';
 
 CREATE TABLE event_type_index (
     sandbox_id  text NOT NULL REFERENCES sandboxes ON DELETE CASCADE,
@@ -842,7 +842,7 @@ CREATE TABLE credential_cooldowns (
     credential  text NOT NULL,
     since       timestamptz NOT NULL DEFAULT clock_timestamp(),
     until       timestamptz NOT NULL,
-    walls       integer NOT NULL DEFAULT 1,
+    limit_hits       integer NOT NULL DEFAULT 1,
     stagger     interval NOT NULL,
     probe       uuid,
     probed_at   timestamptz,
@@ -857,7 +857,7 @@ COMMENT ON TABLE credential_cooldowns IS 'The cooldown of one credential that re
 COMMENT ON COLUMN credential_cooldowns.credential IS 'Row and version of a credential, or installation and its name: nothing that is made of the secret.';
 COMMENT ON COLUMN credential_cooldowns.since IS 'Start of the cooldown.';
 COMMENT ON COLUMN credential_cooldowns.until IS 'Reset of the limit.';
-COMMENT ON COLUMN credential_cooldowns.walls IS 'How often the limit was reached.';
+COMMENT ON COLUMN credential_cooldowns.limit_hits IS 'How often the limit was reached.';
 COMMENT ON COLUMN credential_cooldowns.stagger IS 'Time between two admissions after the reset.';
 COMMENT ON COLUMN credential_cooldowns.probe IS 'Task that tries. Null: none.';
 COMMENT ON COLUMN credential_cooldowns.probed_at IS 'When that task was admitted.';
@@ -1225,7 +1225,7 @@ WHERE t.status IN ('completed', 'failed', 'cancelled') AND t.completed_at IS NOT
 COMMENT ON VIEW ended_tasks IS 'One final task without a pending retry, none of whose sandboxes may exist or send events.';
 
 CREATE VIEW ended_sandboxes AS
-SELECT s.id, s.birth, s.head, s.salvage, s.task_id,
+SELECT s.id, s.partition_month, s.last_sequence, s.salvage, s.task_id,
     greatest(e.ended_at, s.verified_at, s.gone_at, CASE WHEN s.state = 'lost' THEN s.ended_at END) AS ended_at
 FROM sandboxes s LEFT JOIN ended_tasks e ON e.id = s.task_id
 WHERE e.id IS NOT NULL OR (s.task_id IS NULL AND (s.verified_at IS NOT NULL OR s.state = 'lost'

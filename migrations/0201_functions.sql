@@ -43,7 +43,7 @@ END $$;
 
 CREATE VIEW task_briefs AS
 SELECT id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider,
-    continuous, person, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id,
+    continuous, user_requested, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id,
     assigned_agent_id, branch_name, base_commit, pull_request_url, pull_request_number, omoi_brief(result) AS result,
     error_message, failure_class, end_reason, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal,
     assigned_at, started_at, completed_at, queued_at, queue_position, queue_reason, score, created_at, updated_at, waiting, waiting_at,
@@ -120,7 +120,7 @@ DECLARE
     name  text := parent || '_' || to_char(day, 'YYYYMM');
     taken boolean;
 BEGIN
-    EXECUTE format('SELECT EXISTS (SELECT FROM %I WHERE birth >= $1 AND birth < $2)', parent || '_default') INTO taken USING first, past;
+    EXECUTE format('SELECT EXISTS (SELECT FROM %I WHERE partition_month >= $1 AND partition_month < $2)', parent || '_default') INTO taken USING first, past;
     IF taken OR to_regclass(name) IS NOT NULL THEN
         RETURN;
     END IF;
@@ -149,15 +149,15 @@ $$;
 -- omoi_omitted returns the names of the fields that the row of an event lacks. Call omoi_omitted and omoi_whole only where cut is set:
 -- calls of SQL functions cost time.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_omitted(birth date, sandbox_id text, sequence bigint) RETURNS text[] LANGUAGE sql STABLE AS $$
-    SELECT f.names FROM event_fields f WHERE f.birth = $1 AND f.sandbox_id = $2 AND f.sequence = $3;
+CREATE FUNCTION omoi_omitted(partition_month date, sandbox_id text, sequence bigint) RETURNS text[] LANGUAGE sql STABLE AS $$
+    SELECT f.names FROM event_fields f WHERE f.partition_month = $1 AND f.sandbox_id = $2 AND f.sequence = $3;
 $$;
 -- +goose StatementEnd
 
 -- omoi_whole returns the full data of an event.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_whole(birth date, sandbox_id text, sequence bigint, event_data jsonb) RETURNS jsonb LANGUAGE sql STABLE AS $$
-    SELECT $4 || coalesce((SELECT f.fields FROM event_fields f WHERE f.birth = $1 AND f.sandbox_id = $2 AND f.sequence = $3), '{}');
+CREATE FUNCTION omoi_whole(partition_month date, sandbox_id text, sequence bigint, event_data jsonb) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT $4 || coalesce((SELECT f.fields FROM event_fields f WHERE f.partition_month = $1 AND f.sandbox_id = $2 AND f.sequence = $3), '{}');
 $$;
 -- +goose StatementEnd
 
@@ -226,10 +226,10 @@ $$;
 -- +goose StatementBegin
 CREATE FUNCTION omoi_meter(box text) RETURNS void LANGUAGE sql AS $$
     WITH b AS MATERIALIZED (
-        SELECT id, birth, metered, head, cost_usd, input_tokens, output_tokens FROM sandboxes WHERE id = box AND head > metered
+        SELECT id, partition_month, metered, last_sequence, cost_usd, input_tokens, output_tokens FROM sandboxes WHERE id = box AND last_sequence > metered
     ), said AS (
         SELECT e.sequence, e.event_data AS d, e.event_type IN ('agent.completed', 'agent.error', 'agent.failed', 'continuous.completed') AS ended
-        FROM b JOIN sandbox_events e ON e.birth = b.birth AND e.sandbox_id = b.id AND e.sequence > b.metered AND e.sequence <= b.head
+        FROM b JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id AND e.sequence > b.metered AND e.sequence <= b.last_sequence
         WHERE e.event_type IN ('agent.assistant_message', 'agent.completed', 'agent.error', 'agent.failed',
             'iteration.started', 'iteration.completed', 'iteration.failed', 'continuous.completed')
     ), told AS (
@@ -248,7 +248,7 @@ CREATE FUNCTION omoi_meter(box text) RETURNS void LANGUAGE sql AS $$
             max(figure) FILTER (WHERE what = 'got') AS got
         FROM billed WHERE sequence >= bill
     )
-    UPDATE sandboxes s SET metered = b.head, cost_usd = u.usd, input_tokens = u.sent::bigint, output_tokens = u.got::bigint,
+    UPDATE sandboxes s SET metered = b.last_sequence, cost_usd = u.usd, input_tokens = u.sent::bigint, output_tokens = u.got::bigint,
         cost_unknown = s.cost_unknown OR EXISTS (SELECT FROM said WHERE d -> 'cost_unknown' = 'true'
             OR ended AND 'number' NOT IN (coalesce(jsonb_typeof(d -> 'total_cost_usd'), ''), coalesce(jsonb_typeof(d -> 'cost_usd'), ''))
             AND greatest(omoi_number(d -> 'input_tokens'), omoi_number(d -> 'output_tokens'),
@@ -261,7 +261,7 @@ $$;
 -- +goose StatementBegin
 CREATE FUNCTION omoi_meter_live() RETURNS void LANGUAGE sql AS $$
     SELECT omoi_meter(s.id) FROM slots h JOIN tasks t ON t.id = h.task_id JOIN projects p ON p.id = t.project_id
-    JOIN sandboxes s ON s.task_id = t.id AND s.ended_at IS NULL AND s.head > s.metered
+    JOIN sandboxes s ON s.task_id = t.id AND s.ended_at IS NULL AND s.last_sequence > s.metered
     WHERE t.budget <> '{}' OR p.budget <> '{}' ORDER BY s.id;
 $$;
 -- +goose StatementEnd
@@ -510,7 +510,7 @@ BEGIN
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
     INSERT INTO credential_cooldowns AS s (organization_id, credential, until, stagger, next_at) VALUES (org, name, wake, apart, wake)
-    ON CONFLICT (organization_id, credential) DO UPDATE SET until = greatest(s.until, excluded.until), walls = s.walls + 1,
+    ON CONFLICT (organization_id, credential) DO UPDATE SET until = greatest(s.until, excluded.until), limit_hits = s.limit_hits + 1,
         since = CASE WHEN s.proven_at IS NOT NULL OR s.until <= clock_timestamp() THEN clock_timestamp() ELSE s.since END,
         stagger = excluded.stagger, next_at = greatest(s.until, excluded.until), proven_at = NULL,
         early = s.early AND s.until > clock_timestamp(),
@@ -526,7 +526,7 @@ BEGIN
     UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp()
     WHERE s.organization_id = org AND s.probe IS NOT NULL AND s.proven_at IS NULL AND (
         EXISTS (SELECT FROM tasks t WHERE t.id = s.probe AND t.status = 'completed')
-        OR EXISTS (SELECT FROM sandboxes b JOIN sandbox_events e ON e.birth = b.birth AND e.sandbox_id = b.id
+        OR EXISTS (SELECT FROM sandboxes b JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id
             WHERE b.task_id = s.probe AND b.created_at >= s.probed_at AND e.event_type IN ('agent.tool_use',
                 'agent.tool_completed', 'agent.completed', 'iteration.completed', 'continuous.completed')));
     UPDATE credential_cooldowns s SET probe = NULL WHERE s.organization_id = org AND s.probe IS NOT NULL AND s.proven_at IS NULL
@@ -590,7 +590,7 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) 
                 OR p.budget <> '{}' AND coalesce(omoi_budget_room(p.id) = 0, false)) AS taken
         FROM projects p WHERE p.organization_id = org
     ), w AS MATERIALIZED (
-        SELECT t.id, t.project_id, t.created_at, t.priority, t.deadline_at, t.retry_count, t.max_retries, t.person,
+        SELECT t.id, t.project_id, t.created_at, t.priority, t.deadline_at, t.retry_count, t.max_retries, t.user_requested,
             coalesce(t.execution_config -> 'force_execute' = 'true', false) AS forced, CASE WHEN t.budget <> '{}' THEN omoi_over_task(t.id) ELSE '' END AS spent,
             CASE WHEN EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = org) THEN omoi_credential(t.id) END AS credential
         FROM tasks t WHERE t.id = ANY (ids) AND t.organization_id = org AND t.queued_at IS NOT NULL
@@ -608,7 +608,7 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) 
                 extract(epoch FROM w.deadline_at - now())::float8, coalesce(b.others, 0), w.retry_count, w.max_retries) AS score,
             CASE WHEN n.broken THEN 'dependency_failed' WHEN n.missing > 0 THEN 'dependency'
                 WHEN o.paused OR p.paused THEN 'paused'
-                WHEN NOT (p.autonomous_execution_enabled OR w.person OR w.forced) THEN 'held'
+                WHEN NOT (p.autonomous_execution_enabled OR w.user_requested OR w.forced) THEN 'held'
                 WHEN w.spent <> '' OR u.spent <> '' THEN 'budget' ELSE '' END AS block
         FROM w JOIN places u ON u.id = w.project_id JOIN projects p ON p.id = w.project_id JOIN organizations o ON o.id = org
         LEFT JOIN needs n ON n.task_id = w.id LEFT JOIN blocks b ON b.task_id = w.id

@@ -54,15 +54,15 @@ func (f *fleet) workIn(ctx context.Context, tx pgx.Tx, tasks, boxes []string) er
 		`UPDATE tasks t SET sandbox_id = s.id, status = 'running', run_id = '', updated_at = now() FROM sandboxes s WHERE s.task_id = t.id`,
 		`UPDATE attempts SET ended_at = NULL`,
 		`UPDATE sandboxes SET ended_at = NULL, state = 'running'`,
-		`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data, created_at)
-			SELECT s.id, n, s.birth, CASE WHEN n % 2 = 1 THEN 'agent.tool_use' ELSE 'agent.tool_result' END,
+		`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data, created_at)
+			SELECT s.id, n, s.partition_month, CASE WHEN n % 2 = 1 THEN 'agent.tool_use' ELSE 'agent.tool_result' END,
 				CASE WHEN n % 2 = 1 THEN jsonb_build_object('tool', 'Bash', 'tool_use_id', 'c' || n,
 						'input', jsonb_build_object('command', 'go test ./part' || CASE WHEN k % 10 = 0 THEN 1 ELSE n END))
 					ELSE jsonb_build_object('tool', 'Bash', 'tool_use_id', 'c' || n - 1,
 						'result', repeat('ok  	example.com/app ', 20) || CASE WHEN k % 10 = 0 THEN 1 ELSE n END) END,
 				now() - (` + strconv.Itoa(trajectory) + ` - n) * interval '5 seconds'
-			FROM (SELECT id, birth, row_number() OVER () AS k FROM sandboxes) s, generate_series(1, ` + strconv.Itoa(trajectory) + `) n`,
-		`UPDATE sandboxes SET head = ` + strconv.Itoa(trajectory),
+			FROM (SELECT id, partition_month, row_number() OVER () AS k FROM sandboxes) s, generate_series(1, ` + strconv.Itoa(trajectory) + `) n`,
+		`UPDATE sandboxes SET last_sequence = ` + strconv.Itoa(trajectory),
 		`ANALYZE tasks, sandboxes, sandbox_events`,
 	} {
 		if _, err := tx.Exec(ctx, then); err != nil {

@@ -76,7 +76,7 @@ const leastRows = `WITH e AS (
 	UPDATE bench_boxes SET head = head + n.more FROM (SELECT box, max(nth) AS more FROM e GROUP BY box) n
 	WHERE id = n.box RETURNING id, head - n.more AS before
 )
-INSERT INTO bench_events (sandbox_id, sequence, birth, event_type, event_data)
+INSERT INTO bench_events (sandbox_id, sequence, partition_month, event_type, event_data)
 SELECT box, before + nth, '2026-01-01', type, data FROM e JOIN c ON id = box`
 
 func (l *least) store(ctx context.Context, posts []leastPost) error {

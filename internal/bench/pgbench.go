@@ -42,16 +42,16 @@ type twin struct {
 }
 
 const twinSchema = `
-CREATE TABLE bench_events (LIKE sandbox_events INCLUDING DEFAULTS, PRIMARY KEY (birth, sandbox_id, sequence));
+CREATE TABLE bench_events (LIKE sandbox_events INCLUDING DEFAULTS, PRIMARY KEY (partition_month, sandbox_id, sequence));
 CREATE TABLE bench_guarded (LIKE sandbox_events INCLUDING DEFAULTS, sent bigint NOT NULL,
-	PRIMARY KEY (birth, sandbox_id, sequence), UNIQUE (sandbox_id, sent));
+	PRIMARY KEY (partition_month, sandbox_id, sequence), UNIQUE (sandbox_id, sent));
 CREATE TABLE bench_boxes (id text PRIMARY KEY, head bigint NOT NULL DEFAULT 0) WITH (fillfactor = 50);
 INSERT INTO bench_boxes (id) SELECT 'box' || n FROM generate_series(0, 199) n;
 CREATE SEQUENCE bench_sequence CACHE 1;`
 
 // counted takes the number of an event from its sandbox's row.
 const counted = `WITH c AS (UPDATE bench_boxes SET head = head + 1 WHERE id = $1 RETURNING head)
-INSERT INTO bench_events (sandbox_id, sequence, birth, event_type, event_data)
+INSERT INTO bench_events (sandbox_id, sequence, partition_month, event_type, event_data)
 SELECT $1, c.head, '2026-01-01', 'agent.tool_use', $2 FROM c`
 
 func newTwin(ctx context.Context, s *server) (*twin, error) {
@@ -61,10 +61,10 @@ func newTwin(ctx context.Context, s *server) (*twin, error) {
 	t := &twin{pool: s.pool, url: s.info.DatabaseURL, dir: s.dir, bin: findPgbench()}
 	for name, sql := range map[string]string{
 		"single": `\set box random(0, 199)
-INSERT INTO bench_events (sandbox_id, sequence, birth, event_type, event_data)
+INSERT INTO bench_events (sandbox_id, sequence, partition_month, event_type, event_data)
 VALUES ('box' || :box::int, nextval('bench_sequence'), '2026-01-01', 'agent.tool_use', '` + eventData() + `');`,
 		"guarded": `\set box random(0, 199)
-INSERT INTO bench_guarded (sandbox_id, sequence, birth, event_type, event_data, sent)
+INSERT INTO bench_guarded (sandbox_id, sequence, partition_month, event_type, event_data, sent)
 VALUES ('box' || :box::int, nextval('bench_sequence'), '2026-01-01', 'agent.tool_use', '` + eventData() + `', currval('bench_sequence'));`,
 		"counter": `\set box random(0, 199)
 ` + strings.NewReplacer("$1", "'box' || :box::int", "$2", "'"+eventData()+"'::jsonb").Replace(counted) + ";",
@@ -176,7 +176,7 @@ func (t *twin) copyRows(ctx context.Context, spell time.Duration) (float64, erro
 			fmt.Fprintf(&text, "box%d\t%d\t2026-01-01\tagent.tool_use\t%s\t%[2]d\n", sequence%boxCount, sequence, data)
 		}
 		begun := time.Now()
-		tag, err := conn.Conn().PgConn().CopyFrom(ctx, &text, `COPY bench_guarded (sandbox_id, sequence, birth, event_type, event_data, sent) FROM STDIN`)
+		tag, err := conn.Conn().PgConn().CopyFrom(ctx, &text, `COPY bench_guarded (sandbox_id, sequence, partition_month, event_type, event_data, sent) FROM STDIN`)
 		if err != nil {
 			return 0, fmt.Errorf("copy rows: %w", err)
 		}

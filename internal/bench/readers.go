@@ -76,7 +76,7 @@ func (p *poster) streamRequest(box int, after int64) []byte {
 
 // heads are the newest events of the sandboxes.
 func (p *poster) heads(ctx context.Context) (map[string]int64, error) {
-	rows, err := p.pool.Query(ctx, `SELECT id, head FROM sandboxes WHERE id = ANY($1)`, p.boxes)
+	rows, err := p.pool.Query(ctx, `SELECT id, last_sequence FROM sandboxes WHERE id = ANY($1)`, p.boxes)
 	if err != nil {
 		return nil, fmt.Errorf("find the newest events: %w", err)
 	}

@@ -78,9 +78,9 @@ func (w *world) thought(box, verdict string, score float64) {
 // changes lets an agent change a file.
 func (w *world) changes(box, file string) {
 	w.t.Helper()
-	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
-		SELECT s.id, s.head + 1, s.birth, 'agent.file_edited', jsonb_build_object('file_path', $2::text) FROM sandboxes s WHERE s.id = $1`, box, file)
-	w.exec(`UPDATE sandboxes SET head = head + 1 WHERE id = $1`, box)
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
+		SELECT s.id, s.last_sequence + 1, s.partition_month, 'agent.file_edited', jsonb_build_object('file_path', $2::text) FROM sandboxes s WHERE s.id = $1`, box, file)
+	w.exec(`UPDATE sandboxes SET last_sequence = last_sequence + 1 WHERE id = $1`, box)
 }
 
 func (w *world) conductor(model func() supervise.Comparer) *conductor.Conductor {

@@ -129,7 +129,7 @@ func (r *rig) stored(box, kind string) int {
 func (r *rig) applied(taskID, box string) {
 	r.t.Helper()
 	r.eventually("what "+box+" said is applied", func() bool {
-		head := r.count(`SELECT head FROM sandboxes WHERE id = $1`, box)
+		head := r.count(`SELECT last_sequence FROM sandboxes WHERE id = $1`, box)
 		view := r.view(taskID)
 		return view.SandboxID != box || view.Seen >= int64(head)
 	})

@@ -81,7 +81,7 @@ func (p *proof) killBoxed() func() {
 func (b *boxedAgent) kill(heard int) {
 	p := b.p
 	p.attend(func() bool {
-		return p.pool.QueryRow(p.life, `SELECT s.id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE t.id = $1 AND t.status = 'running' AND s.head >= $2`, b.task, heard).Scan(&b.killed) == nil
+		return p.pool.QueryRow(p.life, `SELECT s.id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE t.id = $1 AND t.status = 'running' AND s.last_sequence >= $2`, b.task, heard).Scan(&b.killed) == nil
 	})
 	p.t.Logf("the agent in %s is killed", b.killed)
 	p.attend(func() bool {
@@ -153,7 +153,7 @@ func (p *proof) release() {
 		box := ""
 		for b.doomed && box == "" && p.life.Err() == nil {
 			p.attend(func() bool {
-				return p.pool.QueryRow(p.life, `SELECT id FROM sandboxes WHERE task_id = $1 AND attempt = 2 AND head > 0`, b.task).Scan(&box) == nil
+				return p.pool.QueryRow(p.life, `SELECT id FROM sandboxes WHERE task_id = $1 AND attempt = 2 AND last_sequence > 0`, b.task).Scan(&box) == nil
 			})
 			p.attend(func() bool { return p.told("/api/v1/sandboxes/"+box+"/messages", `{"content":"go on"}`) })
 		}

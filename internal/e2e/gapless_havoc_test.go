@@ -36,7 +36,7 @@ func (p *proof) breakThings() {
 func (p *proof) await(events int) {
 	p.attend(func() bool {
 		var stored int
-		err := p.pool.QueryRow(p.life, `SELECT coalesce(sum(head), 0) FROM sandboxes WHERE provider <> 'local'`).Scan(&stored)
+		err := p.pool.QueryRow(p.life, `SELECT coalesce(sum(last_sequence), 0) FROM sandboxes WHERE provider <> 'local'`).Scan(&stored)
 		return err == nil && stored >= events // of errors, that PostgreSQL is away is one that was made
 	})
 }

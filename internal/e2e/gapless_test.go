@@ -217,7 +217,7 @@ func over(group *sync.WaitGroup) func() bool {
 
 // readHeads notes how far every sandbox has come when all is said.
 func (p *proof) readHeads() {
-	rows, err := p.pool.Query(context.Background(), `SELECT id, head FROM sandboxes`)
+	rows, err := p.pool.Query(context.Background(), `SELECT id, last_sequence FROM sandboxes`)
 	require.NoError(p.t, err)
 	defer rows.Close()
 	for rows.Next() {

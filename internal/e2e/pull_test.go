@@ -32,7 +32,7 @@ func TestWorkerKilledWhileItTails(t *testing.T) {
 	}
 	made := r.submit(r.repo(), script(append(steps, stepWrite, stepCommit, `{"wait_message":{"timeout_s":600}}`, stepUnsaved, stepComplete)...))
 	for n := range kills {
-		r.eventually("events come in", func() bool { return r.count(`SELECT coalesce(sum(head), 0)::int FROM sandboxes`) > n*flood })
+		r.eventually("events come in", func() bool { return r.count(`SELECT coalesce(sum(last_sequence), 0)::int FROM sandboxes`) > n*flood })
 		r.kill("worker")
 		r.startWorker()
 	}

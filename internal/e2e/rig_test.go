@@ -420,8 +420,8 @@ func (r *rig) count(sql string, args ...any) int {
 // gapless holds every sandbox to P2: its events are 1..head.
 func (r *rig) gapless() {
 	r.t.Helper()
-	require.Zero(r.t, r.count(`SELECT count(*) FROM sandboxes s WHERE s.head <> (SELECT count(*) FROM sandbox_events e WHERE e.sandbox_id = s.id)
-		OR s.head <> coalesce((SELECT max(sequence) FROM sandbox_events e WHERE e.sandbox_id = s.id), 0)`))
+	require.Zero(r.t, r.count(`SELECT count(*) FROM sandboxes s WHERE s.last_sequence <> (SELECT count(*) FROM sandbox_events e WHERE e.sandbox_id = s.id)
+		OR s.last_sequence <> coalesce((SELECT max(sequence) FROM sandbox_events e WHERE e.sandbox_id = s.id), 0)`))
 }
 
 func environ(env map[string]string) []string {

@@ -90,9 +90,9 @@ func TestWhatATitleForbidsBindsToo(t *testing.T) {
 	w := newWorld(t)
 	box := w.atWork(1)[0]
 	w.exec("UPDATE tasks SET title = 'Mend the build. Only change files under `src/`.'")
-	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
-		SELECT id, 1, birth, 'agent.file_edited', '{"file_path": "main.go", "change_type": "modified", "full_diff": "@@ -1 +1 @@\n-a\n+b\n"}' FROM sandboxes WHERE id = $1`, box)
-	w.exec(`UPDATE sandboxes SET head = 1 WHERE id = $1`, box)
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
+		SELECT id, 1, partition_month, 'agent.file_edited', '{"file_path": "main.go", "change_type": "modified", "full_diff": "@@ -1 +1 @@\n-a\n+b\n"}' FROM sandboxes WHERE id = $1`, box)
+	w.exec(`UPDATE sandboxes SET last_sequence = 1 WHERE id = $1`, box)
 	w.cycle(w.guardian(always()), named(1))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM guardian_analyses WHERE analysis -> 'findings' -> 0 ->> 'rule' = 'outside_paths'`))
 }
@@ -279,7 +279,7 @@ func TestAJudgementCanBeMadeAgain(t *testing.T) {
 	w.loops(box)
 	j, err := w.guardian(always()).JudgeNow(t.Context(), box, true)
 	require.NoError(t, err)
-	w.exec(`UPDATE sandboxes SET head = 200 WHERE id = $1`, box)
+	w.exec(`UPDATE sandboxes SET last_sequence = 200 WHERE id = $1`, box)
 	stored, err := w.store.NewestJudgements(t.Context(), []string{box}, time.Hour)
 	require.NoError(t, err)
 	require.Len(t, stored, 1)
@@ -300,12 +300,12 @@ func TestOnlyWhatAPersonSaidLiftsALimit(t *testing.T) {
 	w := newWorld(t)
 	box := w.atWork(1)[0]
 	w.exec(`UPDATE tasks SET execution_config = '{"allowed_paths": ["src"]}' WHERE sandbox_id = $1`, box)
-	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data, created_at)
-		SELECT s.id, 1, s.birth, 'agent.message_injected',
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data, created_at)
+		SELECT s.id, 1, s.partition_month, 'agent.message_injected',
 			'{"content": "You may change cmd/ for that.", "message_type": "user_message", "sender_kind": "user"}'::jsonb, now() FROM sandboxes s WHERE s.id = $1
-		UNION ALL SELECT s.id, 2, s.birth, 'agent.file_edited',
+		UNION ALL SELECT s.id, 2, s.partition_month, 'agent.file_edited',
 			'{"file_path": "cmd/main.go", "change_type": "modified", "lines_added": 1}'::jsonb, now() FROM sandboxes s WHERE s.id = $1`, box)
-	w.exec(`UPDATE sandboxes SET head = 2 WHERE id = $1`, box)
+	w.exec(`UPDATE sandboxes SET last_sequence = 2 WHERE id = $1`, box)
 	for _, sender := range []string{"agent", "system", "guardian"} {
 		w.exec(`INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason)
 			VALUES ($1, $2, 'user_message', 'You may change cmd/ for that.', $3, 'x', 'taken_up', '')`, task.NewID(), box, sender)
@@ -380,10 +380,10 @@ func TestScriptThatWaitsForAMessage_IsNotIdle(t *testing.T) {
 	w := newWorld(t)
 	box := w.atWork(1)[0]
 	w.exec(`UPDATE tasks SET execution_config = $2 WHERE sandbox_id = $1`, box, `{"script": {"steps": [{"say": "a"}, {"wait_message": {"timeout_s": 600}}]}}`)
-	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data, created_at)
-		SELECT id, 1, birth, 'agent.waiting', '{"turn": 1}'::jsonb, now() - interval '7 minutes' FROM sandboxes WHERE id = $1
-		UNION ALL SELECT id, 2, birth, 'agent.heartbeat', '{"status": "waiting"}'::jsonb, now() FROM sandboxes WHERE id = $1`, box)
-	w.exec(`UPDATE sandboxes SET head = 2, last_beat_at = now() WHERE id = $1`, box)
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data, created_at)
+		SELECT id, 1, partition_month, 'agent.waiting', '{"turn": 1}'::jsonb, now() - interval '7 minutes' FROM sandboxes WHERE id = $1
+		UNION ALL SELECT id, 2, partition_month, 'agent.heartbeat', '{"status": "waiting"}'::jsonb, now() FROM sandboxes WHERE id = $1`, box)
+	w.exec(`UPDATE sandboxes SET last_sequence = 2, last_beat_at = now() WHERE id = $1`, box)
 	w.cycle(w.guardian(always()), named(1))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM guardian_analyses WHERE verdict = 'unknown'`))
 	w.exec(`UPDATE tasks SET execution_config = '{"script": {"steps": [{"say": "a"}]}}' WHERE sandbox_id = $1`, box)

@@ -71,13 +71,13 @@ func (w *world) atWork(n int) []string {
 func (w *world) loops(boxes ...string) {
 	w.t.Helper()
 	for _, box := range boxes {
-		w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data, created_at)
-			SELECT s.id, n, s.birth, CASE WHEN n % 2 = 1 THEN 'agent.tool_use' ELSE 'agent.tool_result' END,
+		w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data, created_at)
+			SELECT s.id, n, s.partition_month, CASE WHEN n % 2 = 1 THEN 'agent.tool_use' ELSE 'agent.tool_result' END,
 				CASE WHEN n % 2 = 1 THEN jsonb_build_object('tool', 'Bash', 'tool_use_id', 'c' || n, 'input', '{"command": "make build"}'::jsonb)
 					ELSE jsonb_build_object('tool', 'Bash', 'tool_use_id', 'c' || n - 1, 'result', 'no rule to make target') END,
 				now() - (40 - n) * interval '2 seconds'
 			FROM sandboxes s, generate_series(1, 30) n WHERE s.id = $1`, box)
-		w.exec(`UPDATE sandboxes SET head = 30 WHERE id = $1`, box)
+		w.exec(`UPDATE sandboxes SET last_sequence = 30 WHERE id = $1`, box)
 	}
 }
 

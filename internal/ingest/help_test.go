@@ -123,7 +123,7 @@ func (b *bench) contiguous(sandboxID string, n int) {
 	for i, e := range events {
 		require.Equal(b.t, int64(i+1), e.Sequence)
 	}
-	require.Equal(b.t, int64(n), one[int64](b, `SELECT head FROM sandboxes WHERE id = $1`, sandboxID))
+	require.Equal(b.t, int64(n), one[int64](b, `SELECT last_sequence FROM sandboxes WHERE id = $1`, sandboxID))
 }
 
 func event(eventType string) ingest.Event {

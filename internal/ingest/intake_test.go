@@ -393,7 +393,7 @@ func TestAnEventThatNamesAnotherTaskBelongsToItsSandbox(t *testing.T) {
 	}, false)
 	require.NoError(t, err)
 	b.contiguous(sandbox, 1)
-	require.Zero(t, one[int64](b, `SELECT sum(head) FROM sandboxes WHERE task_id = $1`, victim))
+	require.Zero(t, one[int64](b, `SELECT sum(last_sequence) FROM sandboxes WHERE task_id = $1`, victim))
 	require.Equal(t, 1, one[int](b, `SELECT count(*) FROM sandboxes WHERE events_due_at IS NOT NULL`))
 }
 

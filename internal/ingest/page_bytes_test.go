@@ -47,10 +47,10 @@ func TestAPageOfATaskEndsWhereItsEventsAreLong(t *testing.T) {
 	taskID := b.task()
 	for number := 1; number <= 2; number++ {
 		box := b.attempt(taskID, number)
-		b.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
-			SELECT s.id, n, s.birth, 'agent.message', jsonb_build_object('text', repeat('x', 60000))
+		b.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
+			SELECT s.id, n, s.partition_month, 'agent.message', jsonb_build_object('text', repeat('x', 60000))
 			FROM sandboxes s, generate_series(1, $2::integer) AS n WHERE s.id = $1`, box, each)
-		b.exec(`UPDATE sandboxes SET head = $2 WHERE id = $1`, box, each)
+		b.exec(`UPDATE sandboxes SET last_sequence = $2 WHERE id = $1`, box, each)
 	}
 	var seen []ingest.Cursor
 	for at, more := (ingest.Cursor{}), true; more; {

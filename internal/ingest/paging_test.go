@@ -16,9 +16,9 @@ import (
 // fill gives a sandbox n events, each tenth a heartbeat, as a long life has left them.
 func (b *bench) fill(box string, n int) {
 	b.t.Helper()
-	b.exec(`INSERT INTO sandboxes (id, provider, state, head) VALUES ($1, 'bare', 'running', $2)`, box, n)
-	b.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
-		SELECT s.id, n, s.birth, CASE WHEN n % 10 = 0 THEN 'agent.heartbeat' ELSE 'agent.tool_use' END, '{"turn": 1}'
+	b.exec(`INSERT INTO sandboxes (id, provider, state, last_sequence) VALUES ($1, 'bare', 'running', $2)`, box, n)
+	b.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
+		SELECT s.id, n, s.partition_month, CASE WHEN n % 10 = 0 THEN 'agent.heartbeat' ELSE 'agent.tool_use' END, '{"turn": 1}'
 		FROM sandboxes s, generate_series(1, $2::integer) AS n WHERE s.id = $1`, box, n)
 }
 
@@ -197,5 +197,5 @@ func TestAPageOfAThousandEndsAtItsEdge(t *testing.T) {
 	page, err := b.store.Trajectory(t.Context(), ingest.TrajectoryQuery{SandboxID: "edge", Limit: 1000, Cursor: 1})
 	require.NoError(t, err)
 	require.Empty(t, page.Events)
-	require.Equal(t, int64(2000), one[int64](b, `SELECT upto FROM event_counts`), "what was counted once is not counted again")
+	require.Equal(t, int64(2000), one[int64](b, `SELECT up_to_sequence FROM event_counts`), "what was counted once is not counted again")
 }

@@ -14,16 +14,16 @@ import (
 // fillOf gives a sandbox events of these types.
 func (b *bench) fillOf(box string, types []string) {
 	b.t.Helper()
-	b.exec(`INSERT INTO sandboxes (id, provider, state, head) VALUES ($1, 'bare', 'running', 0)`, box)
+	b.exec(`INSERT INTO sandboxes (id, provider, state, last_sequence) VALUES ($1, 'bare', 'running', 0)`, box)
 	b.addOf(box, types)
 }
 
 func (b *bench) addOf(box string, types []string) {
 	b.t.Helper()
-	b.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
-		SELECT s.id, s.head + t.n, s.birth, t.name, jsonb_build_object('file_path', 'a') FROM sandboxes s, unnest($2::text[]) WITH ORDINALITY AS t(name, n)
+	b.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
+		SELECT s.id, s.last_sequence + t.n, s.partition_month, t.name, jsonb_build_object('file_path', 'a') FROM sandboxes s, unnest($2::text[]) WITH ORDINALITY AS t(name, n)
 		WHERE s.id = $1`, box, types)
-	b.exec(`UPDATE sandboxes SET head = head + $2 WHERE id = $1`, box, len(types))
+	b.exec(`UPDATE sandboxes SET last_sequence = last_sequence + $2 WHERE id = $1`, box, len(types))
 }
 
 // TestAPageCostsNothingForWhatItPassesOver counts the rows that are read where the events that

@@ -136,10 +136,10 @@ func TestAnswerBehindAThousandEvents_WakesNobody(t *testing.T) {
 	a := w.task(p, onOneKey)
 	w.meetsLimit(a, w.running(a), 4, 20*24*time.Hour)
 	w.answers(live.SandboxID, "agent.completed")
-	w.exec(`UPDATE sandboxes SET head = head + 1000 WHERE id = $1`, live.SandboxID)
+	w.exec(`UPDATE sandboxes SET last_sequence = last_sequence + 1000 WHERE id = $1`, live.SandboxID)
 	require.NoError(t, w.store.WakeSleepers(t.Context()))
 	require.Zero(t, w.retries(a))
-	w.exec(`UPDATE sandboxes SET head = head - 1 WHERE id = $1`, live.SandboxID)
+	w.exec(`UPDATE sandboxes SET last_sequence = last_sequence - 1 WHERE id = $1`, live.SandboxID)
 	require.NoError(t, w.store.WakeSleepers(t.Context()))
 	require.Equal(t, 1, w.retries(a))
 }

@@ -213,7 +213,7 @@ func queueOf(provider, host string) string {
 func liveAttempt(a db.Attempt, box db.Sandbox) *contract.LiveAttempt {
 	return &contract.LiveAttempt{
 		Number: int(a.Number), SandboxID: a.SandboxID, Provider: box.Provider,
-		Queue: queueOf(box.Provider, textOr(box.HostID)), Head: box.Head, Assigned: a.AssignedAt != nil,
+		Queue: queueOf(box.Provider, textOr(box.HostID)), Head: box.LastSequence, Assigned: a.AssignedAt != nil,
 		Tail: box.Transport == task.TransportPull, Validates: validates(a),
 	}
 }

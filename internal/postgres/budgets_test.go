@@ -363,10 +363,10 @@ func TestUnknownCost_IsNullAndSaidSo(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
 	live := w.running(a)
-	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
-		SELECT id, 1, birth, 'agent.assistant_message', '{"total_cost_usd": null, "cost_unknown": true, "total_usage": {"input_tokens": 7}}'::jsonb
+	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
+		SELECT id, 1, partition_month, 'agent.assistant_message', '{"total_cost_usd": null, "cost_unknown": true, "total_usage": {"input_tokens": 7}}'::jsonb
 		FROM sandboxes WHERE id = $1`, live.SandboxID)
-	w.exec(`UPDATE sandboxes SET head = 1 WHERE id = $1`, live.SandboxID)
+	w.exec(`UPDATE sandboxes SET last_sequence = 1 WHERE id = $1`, live.SandboxID)
 	out, err := w.store.TaskBudget(t.Context(), w.org, a.id)
 	require.NoError(t, err)
 	require.Nil(t, out.Used.USD)

@@ -42,7 +42,7 @@ func (s *Store) MovedSandboxes(ctx context.Context, who ingest.BusReader, since 
 	rows, err := s.q.MovedSandboxes(ctx, db.MovedSandboxesParams{Since: &since, OrganizationID: who.OrganizationID, Bare: who.Bare})
 	heads := make(map[string]int64, len(rows))
 	for _, r := range rows {
-		heads[r.ID] = r.Head
+		heads[r.ID] = r.LastSequence
 	}
 	return heads, translate("find the sandboxes with news", err)
 }

@@ -30,7 +30,7 @@ func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fres
 	}
 	in := db.ChangedFilesParams{Newest: int64(newest)}
 	for _, r := range rows {
-		in.Ids, in.Births, in.Heads = append(in.Ids, r.SandboxID), append(in.Births, r.Birth), append(in.Heads, r.Head)
+		in.Ids, in.PartitionMonths, in.LastSequences = append(in.Ids, r.SandboxID), append(in.PartitionMonths, r.PartitionMonth), append(in.LastSequences, r.LastSequence)
 	}
 	files, err := s.q.ChangedFiles(ctx, in)
 	by := make(map[string][]string, len(rows))

@@ -57,7 +57,7 @@ func (s *Store) feeds(ctx context.Context, attempts []task.Attempt, newest int) 
 		return nil, translate("read the newest events of attempts", err)
 	}
 	of := mapAll(rows, func(r db.SandboxHeadsRow) task.Watched {
-		return task.Watched{SandboxID: r.ID, Birth: r.Birth, Head: r.Head}
+		return task.Watched{SandboxID: r.ID, PartitionMonth: r.PartitionMonth, Head: r.LastSequence}
 	})
 	return s.WatchedEvents(ctx, of, newest)
 }

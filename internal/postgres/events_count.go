@@ -88,20 +88,20 @@ func (s *Store) EventCounts(ctx context.Context, sandboxID string) (task.EventCo
 func (s *Store) eventCounts(ctx context.Context, sandboxID string) (eventCounts, error) {
 	counts := eventCounts{types: map[string]typeCount{}, tail: map[string][]int64{}}
 	row, err := s.countBlocks(ctx, sandboxID)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && row.Head == 0 {
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && row.LastSequence == 0 {
 		return counts, nil
 	}
 	if err != nil {
 		return counts, err
 	}
-	counts.head, counts.edge = row.Head, row.Upto
+	counts.head, counts.edge = row.LastSequence, row.UpToSequence
 	if err := json.Unmarshal(row.Types, &counts.types); err != nil {
 		return counts, fmt.Errorf("read counted types: %w", err)
 	}
 	if counts.edge == counts.head {
 		return counts, nil
 	}
-	return counts, s.countTail(ctx, sandboxID, row.Birth, &counts)
+	return counts, s.countTail(ctx, sandboxID, row.PartitionMonth, &counts)
 }
 
 // countBlocks counts until all whole blocks are. It does so step by step, so that what is done
@@ -109,7 +109,7 @@ func (s *Store) eventCounts(ctx context.Context, sandboxID string) (eventCounts,
 func (s *Store) countBlocks(ctx context.Context, sandboxID string) (db.EventCountsRow, error) {
 	for {
 		row, err := s.q.EventCounts(ctx, sandboxID)
-		if err != nil || nextEdge(row) == row.Upto {
+		if err != nil || nextEdge(row) == row.UpToSequence {
 			return row, err
 		}
 		if err := s.keepBlocks(ctx, sandboxID); err != nil {
@@ -120,7 +120,7 @@ func (s *Store) countBlocks(ctx context.Context, sandboxID string) (db.EventCoun
 
 // nextEdge is how far the next step counts: to the end of the last whole block, or of the last one of a step.
 func nextEdge(row db.EventCountsRow) int64 {
-	return max(row.Upto, min(row.Head/placesBlock*placesBlock, row.Upto+placesStep))
+	return max(row.UpToSequence, min(row.LastSequence/placesBlock*placesBlock, row.UpToSequence+placesStep))
 }
 
 // keepBlocks makes one step, unless another reader has made it meanwhile.
@@ -130,7 +130,7 @@ func (s *Store) keepBlocks(ctx context.Context, sandboxID string) error {
 			return err
 		}
 		row, err := q.EventCounts(ctx, sandboxID)
-		if edge := nextEdge(row); err == nil && edge > row.Upto {
+		if edge := nextEdge(row); err == nil && edge > row.UpToSequence {
 			err = keepCounts(ctx, q, sandboxID, row, edge)
 		}
 		return err
@@ -143,7 +143,7 @@ func keepCounts(ctx context.Context, q *db.Queries, sandboxID string, row db.Eve
 	if err := json.Unmarshal(row.Types, &types); err != nil {
 		return fmt.Errorf("read counted types: %w", err)
 	}
-	fresh, err := q.CountEvents(ctx, db.CountEventsParams{Birth: row.Birth, SandboxID: sandboxID, After: row.Upto, Until: edge})
+	fresh, err := q.CountEvents(ctx, db.CountEventsParams{PartitionMonth: row.PartitionMonth, SandboxID: sandboxID, After: row.UpToSequence, Until: edge})
 	if err != nil {
 		return err
 	}
@@ -154,15 +154,15 @@ func keepCounts(ctx context.Context, q *db.Queries, sandboxID string, row db.Eve
 	if err != nil {
 		return err
 	}
-	err = q.KeepPlaces(ctx, db.KeepPlacesParams{SandboxID: sandboxID, Birth: row.Birth, After: row.Upto, Until: edge, Types: row.Types})
+	err = q.KeepPlaces(ctx, db.KeepPlacesParams{SandboxID: sandboxID, PartitionMonth: row.PartitionMonth, After: row.UpToSequence, Until: edge, Types: row.Types})
 	if err != nil {
 		return err
 	}
-	return q.KeepCounts(ctx, db.KeepCountsParams{SandboxID: sandboxID, Upto: edge, Types: raw})
+	return q.KeepCounts(ctx, db.KeepCountsParams{SandboxID: sandboxID, UpToSequence: edge, Types: raw})
 }
 
-func (s *Store) countTail(ctx context.Context, sandboxID string, birth time.Time, counts *eventCounts) error {
-	tail, err := s.q.TailPlaces(ctx, db.TailPlacesParams{Birth: birth, SandboxID: sandboxID, After: counts.edge, Until: counts.head})
+func (s *Store) countTail(ctx context.Context, sandboxID string, month time.Time, counts *eventCounts) error {
+	tail, err := s.q.TailPlaces(ctx, db.TailPlacesParams{PartitionMonth: month, SandboxID: sandboxID, After: counts.edge, Until: counts.head})
 	for _, t := range tail {
 		n := len(t.Places)
 		counts.tail[t.EventType] = t.Places

@@ -24,6 +24,6 @@ func TestKeysAreLookedUpByTheirIndex(t *testing.T) {
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	plan := strings.Join(lines, "\n")
-	require.Contains(t, plan, "birth_sandbox_id_key_idx", plan)
+	require.Contains(t, plan, "partition_month_sandbox_id_key_idx", plan)
 	require.NotContains(t, plan, "Seq Scan", plan)
 }

@@ -8,9 +8,9 @@ import (
 
 const (
 	sqlInsertLarge = `WITH stored AS (
-			INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, source, event_data, late, created_at, cut, key)
+			INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, source, event_data, late, created_at, cut, key)
 			VALUES ($1, $2, $3, $4, $5, $6::text::jsonb, $7, coalesce($8, now()), true, nullif($11, ''))
-		) INSERT INTO event_fields (sandbox_id, sequence, birth, names, fields) VALUES ($1, $2, $3, $9, $10::text::jsonb)`
+		) INSERT INTO event_fields (sandbox_id, sequence, partition_month, names, fields) VALUES ($1, $2, $3, $9, $10::text::jsonb)`
 	// Each attempt has a row of its own for a session, though its task's later attempts go on
 	// with it. What comes late fills no more than a gap, and what is too many is not kept.
 	sqlKeepTranscript = `INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, metadata, content, cut, updated_at)
@@ -28,7 +28,7 @@ const sessionKeys = "session-"
 func (p *eventPlan) queueLarge(batch *pgx.Batch, maxTranscript int64) {
 	for _, row := range p.large {
 		e, large := row.event, row.event.Large
-		batch.Queue(sqlInsertLarge, row.sandbox.id, row.sequence, row.sandbox.birth, e.Type, e.Source, string(e.Data),
+		batch.Queue(sqlInsertLarge, row.sandbox.id, row.sequence, row.sandbox.month, e.Type, e.Source, string(e.Data),
 			row.sandbox.ended, timeOr(p.now), large.Names, string(large.Fields), row.key)
 		if large.Transcript != nil {
 			p.queueTranscript(batch, row, maxTranscript)

@@ -10,7 +10,7 @@ import (
 // eventSandbox is what intake reads of a sandbox's row under its lock, and what it makes of it.
 type eventSandbox struct {
 	id        string
-	birth     time.Time
+	month     time.Time
 	taskID    *string
 	head      int64
 	was       int64 // head when the plan was made
@@ -29,7 +29,7 @@ func (s *eventSandbox) relays() bool { return s.taskID != nil && !s.ended && s.s
 // settled is the row after its commit.
 func (s *eventSandbox) settled() eventSandbox {
 	return eventSandbox{
-		id: s.id, birth: s.birth, taskID: s.taskID, head: s.head, was: s.head, spoolID: s.spoolID, spoolMark: s.spoolMark,
+		id: s.id, month: s.month, taskID: s.taskID, head: s.head, was: s.head, spoolID: s.spoolID, spoolMark: s.spoolMark,
 	}
 }
 

@@ -23,7 +23,7 @@ func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest
 	room := eventPage{limit: orDefault(limit, defaultEventLimit)}
 	for _, box := range boxes {
 		from, _ := out.From.In(int(box.Attempt))
-		if box.Head <= from {
+		if box.LastSequence <= from {
 			continue
 		}
 		found := &eventPage{limit: room.limit - len(out.Events), bytes: room.bytes}
@@ -57,10 +57,10 @@ func keptFrom(taskID string, after ingest.Cursor, boxes []db.TaskSandboxesRow) e
 		from, known := after.In(int(box.Attempt))
 		switch {
 		case box.RemovedAt == nil:
-			left = left || box.Head > 0
-		case known && from < box.Head, !known && box.Head > 0 && after != (ingest.Cursor{}) && int(box.Attempt) > after.Attempt:
+			left = left || box.LastSequence > 0
+		case known && from < box.LastSequence, !known && box.LastSequence > 0 && after != (ingest.Cursor{}) && int(box.Attempt) > after.Attempt:
 			return task.Removed(task.RetainEvents, "task "+taskID, *box.RemovedAt)
-		case !known && box.Head > 0:
+		case !known && box.LastSequence > 0:
 			removed = box.RemovedAt
 		}
 	}
@@ -74,8 +74,8 @@ func keptFrom(taskID string, after ingest.Cursor, boxes []db.TaskSandboxesRow) e
 // read: somebody made the cursor who wants to see what comes after one event. So is one whose events were removed.
 func settled(after ingest.Cursor, boxes []db.TaskSandboxesRow) ingest.Cursor {
 	for _, box := range boxes {
-		if _, known := after.In(int(box.Attempt)); !known && (int(box.Attempt) < after.Attempt || box.RemovedAt != nil && box.Head > 0) {
-			after = after.Known(int(box.Attempt), box.Head)
+		if _, known := after.In(int(box.Attempt)); !known && (int(box.Attempt) < after.Attempt || box.RemovedAt != nil && box.LastSequence > 0) {
+			after = after.Known(int(box.Attempt), box.LastSequence)
 		}
 	}
 	return after

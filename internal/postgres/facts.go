@@ -38,7 +38,7 @@ func (s *Store) buildFacts(ctx context.Context, in contract.LoadEventsInput) (Bu
 		return BuiltDigest{}, "", err
 	}
 	rows, err := s.q.Facts(ctx, db.FactsParams{
-		Milestones: Milestones(), Birth: box.Birth, SandboxID: in.SandboxID, After: in.After, Until: box.Head, Most: maxFacts,
+		Milestones: Milestones(), PartitionMonth: box.PartitionMonth, SandboxID: in.SandboxID, After: in.After, Until: box.LastSequence, Most: maxFacts,
 	})
 	if err != nil {
 		return BuiltDigest{}, "", err
@@ -60,7 +60,7 @@ func (s *Store) countBefore(ctx context.Context, in contract.LoadEventsInput, bo
 		}
 		return types, nil
 	}
-	rows, err := s.q.CountTypes(ctx, db.CountTypesParams{Birth: box.Birth, SandboxID: in.SandboxID, Until: in.After})
+	rows, err := s.q.CountTypes(ctx, db.CountTypesParams{PartitionMonth: box.PartitionMonth, SandboxID: in.SandboxID, Until: in.After})
 	for _, r := range rows {
 		types[r.EventType] = r.Events
 	}

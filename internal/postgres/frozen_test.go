@@ -80,9 +80,9 @@ func TestWatchedEvents_MovesOnlyEventsOfFrozenSandboxes(t *testing.T) {
 	w.exec(`INSERT INTO outages (part, since, until) VALUES ('frozen', now() - interval '9 hours', now() - interval '1 hour')`)
 	for provider, hours := range map[string]float64{"daytona": 10, "local": 2, "docker": 2} {
 		w.exec(`UPDATE sandboxes SET provider = $1`, provider)
-		var birth time.Time
-		require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT birth FROM sandboxes`).Scan(&birth))
-		found, err := w.store.WatchedEvents(t.Context(), []task.Watched{{SandboxID: live.SandboxID, Birth: birth, Head: 10}}, 10)
+		var month time.Time
+		require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT partition_month FROM sandboxes`).Scan(&month))
+		found, err := w.store.WatchedEvents(t.Context(), []task.Watched{{SandboxID: live.SandboxID, PartitionMonth: month, Head: 10}}, 10)
 		require.NoError(t, err)
 		require.Len(t, found[live.SandboxID], 1, provider)
 		require.InDelta(t, hours*3600, time.Since(found[live.SandboxID][0].CreatedAt).Seconds(), 60, provider)

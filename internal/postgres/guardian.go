@@ -82,7 +82,7 @@ func (s *Store) readSaid(ctx context.Context, all []task.Watched) error {
 func watched(row db.WatchedSandboxesRow) (task.Watched, error) {
 	w := task.Watched{
 		SandboxID: row.ID, TaskID: row.TaskID, ProjectID: row.ProjectID, OrganizationID: row.OrganizationID, Attempt: int(row.Attempt),
-		Birth: row.Birth, Head: row.Head, Title: row.Title, Description: row.Description, TaskType: row.TaskType, Mode: row.Mode,
+		PartitionMonth: row.PartitionMonth, Head: row.LastSequence, Title: row.Title, Description: row.Description, TaskType: row.TaskType, Mode: row.Mode,
 		Agent: row.Agent, PhaseID: row.PhaseID, Execution: row.ExecutionConfig, Settings: row.Settings, CostUSD: row.CostUsd, Tokens: row.Tokens,
 		Replacements: int(row.ReplacementCount), Age: age(row.Age), AutoSteering: row.AutoSteering, At: row.At,
 		LastJudged: age(row.LastJudged), InCycle: row.InCycle,
@@ -104,7 +104,7 @@ func watched(row db.WatchedSandboxesRow) (task.Watched, error) {
 func (s *Store) WatchedEvents(ctx context.Context, of []task.Watched, newest int) (map[string][]task.Event, error) {
 	in := db.WatchedEventsParams{Newest: int32(newest)} //nolint:gosec // G115: a few hundred
 	for _, w := range of {
-		in.Ids, in.Births, in.Heads = append(in.Ids, w.SandboxID), append(in.Births, w.Birth), append(in.Heads, w.Head)
+		in.Ids, in.PartitionMonths, in.LastSequences = append(in.Ids, w.SandboxID), append(in.PartitionMonths, w.PartitionMonth), append(in.LastSequences, w.Head)
 	}
 	rows, err := s.q.WatchedEvents(ctx, in)
 	if err != nil {

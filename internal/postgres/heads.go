@@ -16,7 +16,7 @@ func (s *Store) TaskHeads(ctx context.Context, taskID string) (map[int]int64, er
 	boxes, err := s.q.TaskSandboxes(ctx, &taskID)
 	heads := make(map[int]int64, len(boxes))
 	for _, box := range boxes {
-		heads[int(box.Attempt)] = max(heads[int(box.Attempt)], box.Head)
+		heads[int(box.Attempt)] = max(heads[int(box.Attempt)], box.LastSequence)
 	}
 	return heads, translate("read the heads of task "+taskID, err)
 }

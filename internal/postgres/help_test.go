@@ -179,9 +179,9 @@ func (w world) finish(a asked, live contract.LiveAttempt, ordinal int64, status 
 // event stores an event of a sandbox, as intake does.
 func (w world) event(sandboxID, eventType, data string) {
 	w.t.Helper()
-	w.exec(`WITH moved AS (UPDATE sandboxes SET head = head + 1, last_event_at = now() WHERE id = $1 RETURNING head, birth)
-		INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
-		SELECT $1, head, birth, $2, $3 FROM moved`, sandboxID, eventType, data)
+	w.exec(`WITH moved AS (UPDATE sandboxes SET last_sequence = last_sequence + 1, last_event_at = now() WHERE id = $1 RETURNING last_sequence, partition_month)
+		INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
+		SELECT $1, last_sequence, partition_month, $2, $3 FROM moved`, sandboxID, eventType, data)
 }
 
 // row reads one column of a task as text; null is empty.

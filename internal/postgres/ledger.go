@@ -27,7 +27,7 @@ func ledgerRow(row db.Sandbox, secondsAlive float64) (task.Sandbox, error) {
 		TaskID: textOr(row.TaskID), State: task.SandboxState(row.State), Isolation: row.Isolation,
 		CreatedAt: row.CreatedAt, MadeAt: row.MadeAt, Cost: costOf(row, secondsAlive), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt, EndedAt: row.EndedAt,
 		DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
-		SecondsAlive: secondsAlive, CostUSD: task.KnownCost(row.CostUsd, row.CostUnknown), CostUnknown: row.CostUnknown, Head: row.Head, Labels: row.Labels,
+		SecondsAlive: secondsAlive, CostUSD: task.KnownCost(row.CostUsd, row.CostUnknown), CostUnknown: row.CostUnknown, Head: row.LastSequence, Labels: row.Labels,
 		Transport: row.Transport, Unread: unread(row),
 	}
 	if row.Attempt != nil {

@@ -123,7 +123,7 @@ func TestMigrateMakesThePartitionsOfThisAndTheNextMonth(t *testing.T) {
 func TestAPartitionIsNotMadeWhereTheDefaultHoldsItsRows(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	exec(t, pool, `INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type) VALUES ('s', 1, '2031-05-01', 'x')`)
+	exec(t, pool, `INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type) VALUES ('s', 1, '2031-05-01', 'x')`)
 	exec(t, pool, `SELECT omoi_partition('2031-05-17')`)
 	require.Equal(t, 1, count(t, pool, `SELECT count(*) FROM sandbox_events_default`))
 }

@@ -17,10 +17,10 @@ const message = "agent.message"
 // fill moves the newest number of a sandbox on to head, and stores a message at each of the numbers.
 func fill(t *testing.T, pool *pgxpool.Pool, box string, head int64, messages ...int64) {
 	t.Helper()
-	exec(t, pool, `INSERT INTO sandboxes (id, provider, state, head) VALUES ($1, 'bare', 'running', $2)
-		ON CONFLICT (id) DO UPDATE SET head = excluded.head`, box, head)
-	exec(t, pool, `INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, event_data)
-		SELECT s.id, n, s.birth, $2, '{}' FROM sandboxes s, unnest($3::bigint[]) AS n WHERE s.id = $1`, box, message, messages)
+	exec(t, pool, `INSERT INTO sandboxes (id, provider, state, last_sequence) VALUES ($1, 'bare', 'running', $2)
+		ON CONFLICT (id) DO UPDATE SET last_sequence = excluded.last_sequence`, box, head)
+	exec(t, pool, `INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
+		SELECT s.id, n, s.partition_month, $2, '{}' FROM sandboxes s, unnest($3::bigint[]) AS n WHERE s.id = $1`, box, message, messages)
 }
 
 // messages are those that a page of 100 shows, from the newest number on.
@@ -41,14 +41,14 @@ func TestCountsWithoutPlacesAreMadeAgain(t *testing.T) {
 	pool := pgtest.New(t)
 	store := postgres.New(pool, postgres.Config{})
 	fill(t, pool, "old", 2500, 500, 1300, 1999, 2400)
-	exec(t, pool, `INSERT INTO event_counts (sandbox_id, upto, types) VALUES ('old', 1234, '{"agent.message": [1, 500, 500]}')`)
+	exec(t, pool, `INSERT INTO event_counts (sandbox_id, up_to_sequence, types) VALUES ('old', 1234, '{"agent.message": [1, 500, 500]}')`)
 	require.Equal(t, []int64{2400, 1999, 1300, 500}, messages(t, store, "old"))
 	fill(t, pool, "old", 3600, 2700)
 	for _, upto := range []int{2600, 3000} { // it goes on from where the new one stopped
-		exec(t, pool, `UPDATE event_counts SET upto = $1, types = '{"agent.message": [5, 500, 2700]}'`, upto)
+		exec(t, pool, `UPDATE event_counts SET up_to_sequence = $1, types = '{"agent.message": [5, 500, 2700]}'`, upto)
 		require.Equal(t, []int64{2700, 2400, 1999, 1300, 500}, messages(t, store, "old"), upto)
 	}
-	require.Equal(t, "3000 3000", one[string](t, pool, `SELECT upto || ' ' || placed FROM event_counts`))
+	require.Equal(t, "3000 3000", one[string](t, pool, `SELECT up_to_sequence || ' ' || placed FROM event_counts`))
 }
 
 func TestNoPlaceIsShownTwiceWhileAnotherReaderMakesABlock(t *testing.T) {
@@ -74,10 +74,10 @@ func TestALongSandboxIsCountedStepByStep(t *testing.T) {
 	exec(t, pool, `CREATE TRIGGER fails BEFORE INSERT ON event_type_index FOR EACH ROW WHEN (NEW.block >= 100) EXECUTE FUNCTION fail()`)
 	_, err := store.EventCounts(t.Context(), "long")
 	require.Error(t, err)
-	require.Equal(t, 100_000, count(t, pool, `SELECT upto FROM event_counts`))
+	require.Equal(t, 100_000, count(t, pool, `SELECT up_to_sequence FROM event_counts`))
 	exec(t, pool, `DROP TRIGGER fails ON event_type_index`)
 	require.Equal(t, []int64{250_050, 249_999, 150_000, 99_000, 7}, messages(t, store, "long"))
-	require.Equal(t, 250_000, count(t, pool, `SELECT upto FROM event_counts`))
+	require.Equal(t, 250_000, count(t, pool, `SELECT up_to_sequence FROM event_counts`))
 }
 
 // Readers that come at once do not all do the same.

@@ -34,10 +34,10 @@ func (s *Store) Pulse(ctx context.Context, sandboxID string, window time.Duratio
 		return task.Pulse{}, translate("read the pulse of sandbox "+sandboxID, err)
 	}
 	out := task.Pulse{
-		Head: row.Head, Assigned: age(row.Assigned), Beat: age(row.Beat), Work: age(row.Work), Started: -1, Waiting: -1,
+		Head: row.LastSequence, Assigned: age(row.Assigned), Beat: age(row.Beat), Work: age(row.Work), Started: -1, Waiting: -1,
 		VerdictDue: row.VerdictDue,
 	}
-	if err := s.readSigns(ctx, sandboxID, row.Birth, &out); err != nil {
+	if err := s.readSigns(ctx, sandboxID, row.PartitionMonth, &out); err != nil {
 		return task.Pulse{}, translate("read the events of sandbox "+sandboxID, err)
 	}
 	for part, out := range map[string]*time.Duration{PartIntake: &out.IntakeOut, PartRelay: &out.RelayOut} {
@@ -62,14 +62,14 @@ func (s *Store) NoteTrouble(ctx context.Context, taskID string, reason task.Reas
 }
 
 // readSigns looks at the events that tell more than that they came.
-func (s *Store) readSigns(ctx context.Context, sandboxID string, birth time.Time, out *task.Pulse) error {
+func (s *Store) readSigns(ctx context.Context, sandboxID string, month time.Time, out *task.Pulse) error {
 	beats := []string{task.EventAgentHeartbeat, task.EventHeartbeatBare, task.EventSpecHeartbeat}
-	last, err := s.q.NewestSign(ctx, db.NewestSignParams{Birth: birth, SandboxID: sandboxID, Heartbeats: beats})
+	last, err := s.q.NewestSign(ctx, db.NewestSignParams{PartitionMonth: month, SandboxID: sandboxID, Heartbeats: beats})
 	if err != nil {
 		return err
 	}
 	newest, err := s.q.NewestEvents(ctx, db.NewestEventsParams{
-		Types: append(beats, task.EventAgentStarted, task.EventAgentWaiting, task.EventAgentShutdown), Birth: birth, SandboxID: sandboxID,
+		Types: append(beats, task.EventAgentStarted, task.EventAgentWaiting, task.EventAgentShutdown), PartitionMonth: month, SandboxID: sandboxID,
 	})
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
 		Number: int(a.Number), SandboxID: a.SandboxID, Kind: a.Kind, StartedAt: a.StartedAt, AssignedAt: a.AssignedAt,
 		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: a.Reason,
 		StopReason: a.StopReason, HeadCommit: a.HeadCommit, CostUSD: task.KnownCost(s.CostUsd, s.CostUnknown), CostUnknown: s.CostUnknown, InputTokens: s.InputTokens,
-		OutputTokens: s.OutputTokens, Events: s.Head, Salvage: salvageRecord(s.Salvage),
+		OutputTokens: s.OutputTokens, Events: s.LastSequence, Salvage: salvageRecord(s.Salvage),
 		SandboxState: task.SandboxState(s.State), VerifiedAt: s.VerifiedAt,
 	}
 }
@@ -59,7 +59,7 @@ func sandboxRecord(row db.Sandbox, seconds float64) task.Sandbox {
 		TaskID: orZero(row.TaskID), Attempt: int(orZero(row.Attempt)), State: task.SandboxState(row.State),
 		Isolation: orEmpty(row.Isolation), CreatedAt: row.CreatedAt, MadeAt: row.MadeAt, Cost: costOf(row, seconds), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt,
 		EndedAt: row.EndedAt, DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
-		SecondsAlive: seconds, CostUSD: task.KnownCost(row.CostUsd, row.CostUnknown), CostUnknown: row.CostUnknown, Salvage: salvageRecord(row.Salvage), Head: row.Head,
+		SecondsAlive: seconds, CostUSD: task.KnownCost(row.CostUsd, row.CostUnknown), CostUnknown: row.CostUnknown, Salvage: salvageRecord(row.Salvage), Head: row.LastSequence,
 		Transport: row.Transport, Unread: unread(row),
 	}
 }

@@ -200,17 +200,17 @@ func readIntegrity(ctx context.Context, q *db.Queries, out *task.Integrity) erro
 	if err != nil {
 		return err
 	}
-	out.Head, out.Relayed, out.Refused, out.Stored = box.Head, box.Relayed, box.Duplicates, stored.Stored
+	out.Head, out.Relayed, out.Refused, out.Stored = box.LastSequence, box.Relayed, box.Duplicates, stored.Stored
 	for _, g := range gaps {
 		out.Gaps = append(out.Gaps, task.Gap(g))
 	}
 	if box.SpoolID != nil {
-		out.Spools = append(out.Spools, task.SpoolMark{SpoolID: *box.SpoolID, Acknowledged: box.SpoolMark})
+		out.Spools = append(out.Spools, task.SpoolMark{SpoolID: *box.SpoolID, Acknowledged: box.SpoolWatermark})
 	}
 	for _, sender := range spools {
-		out.Spools = append(out.Spools, task.SpoolMark{SpoolID: sender.SpoolID, Acknowledged: sender.Mark})
+		out.Spools = append(out.Spools, task.SpoolMark{SpoolID: sender.SpoolID, Acknowledged: sender.Watermark})
 	}
-	out.Gapless = len(gaps) == 0 && stored.Stored == box.Head && stored.Newest == box.Head
+	out.Gapless = len(gaps) == 0 && stored.Stored == box.LastSequence && stored.Newest == box.LastSequence
 	return nil
 }
 

@@ -173,7 +173,7 @@ func (s *Store) TakeDigest(ctx context.Context, u ingest.Unit) (due ingest.DueDi
 		}
 	}
 	row, err := s.q.TakeEvents(ctx, u.SandboxID)
-	if errors.Is(err, pgx.ErrNoRows) || (err == nil && row.Head == row.Relayed) {
+	if errors.Is(err, pgx.ErrNoRows) || (err == nil && row.LastSequence == row.Relayed) {
 		return due, false, nil
 	}
 	if err != nil {

@@ -59,10 +59,10 @@ func (s *Store) emptyBoxes(ctx context.Context, kind string) (rows int64, more b
 		return 0, false, err
 	}
 	some := sameMonth(open)
-	span := db.RemoveEventsParams{Birth: some[0].Birth}
+	span := db.RemoveEventsParams{PartitionMonth: some[0].PartitionMonth}
 	newest := int64(0)
 	for _, box := range some {
-		span.Ids, newest = append(span.Ids, box.ID), max(newest, box.Head)
+		span.Ids, newest = append(span.Ids, box.ID), max(newest, box.LastSequence)
 	}
 	for ; span.After < newest; span.After = span.Until {
 		span.Until = min(newest, span.After+max(retentionRows/int64(len(some)), 1))
@@ -85,7 +85,7 @@ func (s *Store) emptyBoxes(ctx context.Context, kind string) (rows int64, more b
 func sameMonth(open []db.OpenRemovalsRow) []db.OpenRemovalsRow {
 	events := int64(0)
 	for n, box := range open {
-		if events += box.Head; n > 0 && (!box.Birth.Equal(open[0].Birth) || events > retentionRows) {
+		if events += box.LastSequence; n > 0 && (!box.PartitionMonth.Equal(open[0].PartitionMonth) || events > retentionRows) {
 			return open[:n]
 		}
 	}
@@ -125,7 +125,7 @@ const sqlExpiredMonths = `SELECT m.month FROM (
 		SELECT right(relname, 6) AS month, to_date(right(relname, 6), 'YYYYMM') AS first FROM pg_inherits JOIN pg_class ON oid = inhrelid
 		WHERE inhparent = 'sandbox_events'::regclass AND relname ~ '_[0-9]{6}$') m
 	WHERE m.first + interval '1 month' <= date_trunc('month', least($1::timestamptz, now())) AND NOT EXISTS (
-		SELECT FROM sandboxes s WHERE s.birth >= m.first AND s.birth < m.first + interval '1 month'
+		SELECT FROM sandboxes s WHERE s.partition_month >= m.first AND s.partition_month < m.first + interval '1 month'
 			AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'events'))
 	ORDER BY 1`
 

@@ -40,7 +40,7 @@ func (p *past) start() worked {
 	p.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, status, created_at)
 		VALUES ($1, $2, $3, $4, 'title', 'text', 'scripted', 'local', 'running', $5)`, w.task, p.org, p.project, ticket, p.now)
 	p.exec(`SELECT omoi_partition($1)`, p.now)
-	p.exec(`INSERT INTO sandboxes (id, birth, organization_id, task_id, attempt, provider, state, created_at)
+	p.exec(`INSERT INTO sandboxes (id, partition_month, organization_id, task_id, attempt, provider, state, created_at)
 		VALUES ($1, date_trunc('month', $2::timestamptz), $3, $4, 1, 'local', 'running', $2)`, w.box, p.now, p.org, w.task)
 	p.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, started_at) VALUES ($1, 1, $2, 'run', 1, $3)`, w.task, w.box, p.now)
 	p.exec(`INSERT INTO transcripts (run_key, task_id, sandbox_id, content) VALUES ($1, $2, $3, 'said')`, "run-"+w.box, w.task, w.box)
@@ -52,11 +52,11 @@ func (p *past) start() worked {
 // report stores events of a sandbox, the last with a large field.
 func (p *past) report(w worked, events int) {
 	p.t.Helper()
-	p.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, birth, event_type, created_at, cut)
-		SELECT s.id, s.head + n, s.birth, 'agent.tool_use', $3, n = $2::integer FROM sandboxes s, generate_series(1, $2::integer) n WHERE s.id = $1`, w.box, events, p.now)
-	p.exec(`INSERT INTO event_fields (sandbox_id, sequence, birth, names, fields)
-		SELECT id, head + $2, birth, '{diff}', jsonb_build_object('diff', repeat('x', 20000)) FROM sandboxes WHERE id = $1`, w.box, events)
-	p.exec(`UPDATE sandboxes SET head = head + $2, spool_id = 's', spool_mark = head + $2 WHERE id = $1`, w.box, events)
+	p.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, created_at, cut)
+		SELECT s.id, s.last_sequence + n, s.partition_month, 'agent.tool_use', $3, n = $2::integer FROM sandboxes s, generate_series(1, $2::integer) n WHERE s.id = $1`, w.box, events, p.now)
+	p.exec(`INSERT INTO event_fields (sandbox_id, sequence, partition_month, names, fields)
+		SELECT id, last_sequence + $2, partition_month, '{diff}', jsonb_build_object('diff', repeat('x', 20000)) FROM sandboxes WHERE id = $1`, w.box, events)
+	p.exec(`UPDATE sandboxes SET last_sequence = last_sequence + $2, spool_id = 's', spool_watermark = last_sequence + $2 WHERE id = $1`, w.box, events)
 }
 
 // end completes a task, whose sandbox is verified gone.
@@ -144,7 +144,7 @@ func TestRetention_FourHundredDays(t *testing.T) {
 			young++
 			require.True(t, p.gapless(one.box))
 		}
-		left := young*events + count(t, p.pool, `SELECT head FROM sandboxes WHERE id = $1`, open.box)
+		left := young*events + count(t, p.pool, `SELECT last_sequence FROM sandboxes WHERE id = $1`, open.box)
 		require.Equal(t, left, count(t, p.pool, `SELECT count(*) FROM sandbox_events`))
 		require.Equal(t, young+1, count(t, p.pool, `SELECT count(*) FROM transcripts WHERE content <> ''`))
 		require.Equal(t, young+1, count(t, p.pool, `SELECT count(*) FROM stored_texts`))
@@ -152,10 +152,10 @@ func TestRetention_FourHundredDays(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, partitions, int64(8), "whole months are dropped")
 	require.Equal(t, len(all)+1, count(t, p.pool, `SELECT count(*) FROM tasks`), "tasks stay")
-	require.Equal(t, len(all)+1, count(t, p.pool, `SELECT count(*) FROM sandboxes WHERE head > 0`), "receipts stay")
+	require.Equal(t, len(all)+1, count(t, p.pool, `SELECT count(*) FROM sandboxes WHERE last_sequence > 0`), "receipts stay")
 	require.Equal(t, 1, count(t, p.pool, `SELECT count(*) FROM bus_events WHERE event_type = 'x' AND entity_id = $1`, open.task))
-	birth := p.now.AddDate(0, 0, -405).Format("200601")
-	require.True(t, one[bool](t, p.pool, `SELECT to_regclass($1) IS NOT NULL`, "sandbox_events_"+birth), "its month has the open task")
+	month := p.now.AddDate(0, 0, -405).Format("200601")
+	require.True(t, one[bool](t, p.pool, `SELECT to_regclass($1) IS NOT NULL`, "sandbox_events_"+month), "its month has the open task")
 	p.end(open, task.StatusCompleted)
 	p.now = p.now.Add(keep + day)
 	p.pass(keep, stored()...)
@@ -249,7 +249,7 @@ func TestRetention_Readers(t *testing.T) {
 	saved, err := p.store.SavedWork(ctx, p.org, w.task)
 	require.NoError(t, err)
 	require.NotNil(t, saved[0].RemovedAt)
-	require.EqualValues(t, 1200, one[int64](t, p.pool, `SELECT spool_mark FROM sandboxes WHERE id = $1`, w.box), "marks of senders stay")
+	require.EqualValues(t, 1200, one[int64](t, p.pool, `SELECT spool_watermark FROM sandboxes WHERE id = $1`, w.box), "marks of senders stay")
 }
 
 // Large fields go before their events: the events stay, and say what they lack.
@@ -302,7 +302,7 @@ func TestRetention_RetryOfAnOldTask(t *testing.T) {
 // second begins the second attempt of a task.
 func (p *past) second(w worked) {
 	p.t.Helper()
-	p.exec(`INSERT INTO sandboxes (id, birth, organization_id, task_id, attempt, provider, state) VALUES ($1, date_trunc('month', $2::timestamptz), $3, $4, 2, 'local', 'running')`,
+	p.exec(`INSERT INTO sandboxes (id, partition_month, organization_id, task_id, attempt, provider, state) VALUES ($1, date_trunc('month', $2::timestamptz), $3, $4, 2, 'local', 'running')`,
 		w.box, p.now, p.org, w.task)
 }
 

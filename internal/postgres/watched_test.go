@@ -22,7 +22,7 @@ func (w world) atWork(box string) {
 func (w world) works(box, eventType, data string) {
 	w.t.Helper()
 	w.event(box, eventType, data)
-	w.exec(`UPDATE sandboxes s SET last_work_at = e.created_at FROM sandbox_events e WHERE s.id = $1 AND e.sandbox_id = s.id AND e.sequence = s.head`, box)
+	w.exec(`UPDATE sandboxes s SET last_work_at = e.created_at FROM sandbox_events e WHERE s.id = $1 AND e.sandbox_id = s.id AND e.sequence = s.last_sequence`, box)
 }
 
 // What one look says of all active sandboxes is what a look at each of them says.

@@ -208,7 +208,7 @@ func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 		require.Contains(t, got.Description, "> This is wrong.")
 		require.Contains(t, got.Description, "What was asked first:\n\nCompute it.")
 		require.Equal(t, 1, count(t, p.pool, `SELECT count(*) FROM commands WHERE task_id = $1 AND kind = 'start' AND sender = 'github'`, got.ID))
-		require.False(t, one[bool](t, p.pool, `SELECT person FROM tasks WHERE id = $1`, got.ID), "no person asked for it")
+		require.False(t, one[bool](t, p.pool, `SELECT user_requested FROM tasks WHERE id = $1`, got.ID), "no person asked for it")
 		p.note(p.review())
 		require.Empty(t, p.settle().Started, "it has not begun yet, and is told when it has")
 		p.at(task.StatusCompleted)

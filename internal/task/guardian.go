@@ -13,7 +13,7 @@ type Watched struct {
 	ProjectID      string
 	OrganizationID string
 	Attempt        int
-	Birth          time.Time // of its events
+	PartitionMonth time.Time // of its events
 	Head           int64
 	Title          string
 	Description    string

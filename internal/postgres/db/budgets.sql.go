@@ -55,7 +55,7 @@ func (q *Queries) MeterLive(ctx context.Context) error {
 }
 
 const meterProject = `-- name: MeterProject :exec
-SELECT omoi_meter(s.id) FROM slots h JOIN sandboxes s ON s.task_id = h.task_id AND s.ended_at IS NULL AND s.head > s.metered
+SELECT omoi_meter(s.id) FROM slots h JOIN sandboxes s ON s.task_id = h.task_id AND s.ended_at IS NULL AND s.last_sequence > s.metered
 WHERE h.project_id = $1 ORDER BY s.id
 `
 
@@ -66,7 +66,7 @@ func (q *Queries) MeterProject(ctx context.Context, projectID string) error {
 }
 
 const meterTask = `-- name: MeterTask :exec
-SELECT omoi_meter(id) FROM sandboxes WHERE organization_id = $1 AND task_id = $2 AND head > metered ORDER BY id
+SELECT omoi_meter(id) FROM sandboxes WHERE organization_id = $1 AND task_id = $2 AND last_sequence > metered ORDER BY id
 `
 
 func (q *Queries) MeterTask(ctx context.Context, organizationID *string, taskID *string) error {

@@ -88,7 +88,7 @@ func (q *Queries) BusEvents(ctx context.Context, arg BusEventsParams) ([]BusEven
 }
 
 const movedSandboxes = `-- name: MovedSandboxes :many
-SELECT id, head FROM sandboxes WHERE last_event_at >= $1
+SELECT id, last_sequence FROM sandboxes WHERE last_event_at >= $1
   AND (organization_id = $2::uuid OR (organization_id IS NULL AND $3::boolean))
 `
 
@@ -99,8 +99,8 @@ type MovedSandboxesParams struct {
 }
 
 type MovedSandboxesRow struct {
-	ID   string
-	Head int64
+	ID           string
+	LastSequence int64
 }
 
 // The sandboxes that reported something since a moment, and the numbers of their newest events.
@@ -113,7 +113,7 @@ func (q *Queries) MovedSandboxes(ctx context.Context, arg MovedSandboxesParams) 
 	items := []MovedSandboxesRow{}
 	for rows.Next() {
 		var i MovedSandboxesRow
-		if err := rows.Scan(&i.ID, &i.Head); err != nil {
+		if err := rows.Scan(&i.ID, &i.LastSequence); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -125,8 +125,8 @@ func (q *Queries) MovedSandboxes(ctx context.Context, arg MovedSandboxesParams) 
 }
 
 const sandboxPlace = `-- name: SandboxPlace :one
-SELECT (coalesce(min(e.sequence), s.head + 1) - 1)::bigint AS place
-FROM sandboxes s LEFT JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id AND e.created_at >= $1
+SELECT (coalesce(min(e.sequence), s.last_sequence + 1) - 1)::bigint AS place
+FROM sandboxes s LEFT JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id AND e.created_at >= $1
 WHERE s.id = $2
   AND (s.organization_id = $3::uuid OR (s.organization_id IS NULL AND $4::boolean))
 GROUP BY s.id

@@ -13,20 +13,20 @@ import (
 
 const changedFiles = `-- name: ChangedFiles :many
 SELECT b.id::text AS sandbox_id, f.path
-FROM (SELECT unnest($1::text[]) AS id, unnest($2::date[]) AS birth, unnest($3::bigint[]) AS head) b
+FROM (SELECT unnest($1::text[]) AS id, unnest($2::date[]) AS partition_month, unnest($3::bigint[]) AS last_sequence) b
 CROSS JOIN LATERAL (
     SELECT DISTINCT left(n.event_data ->> 'file_path', 500)::text AS path FROM sandbox_events n
-    WHERE n.birth = b.birth AND n.sandbox_id = b.id AND n.sequence > b.head - $4::bigint AND n.sequence <= b.head
+    WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence > b.last_sequence - $4::bigint AND n.sequence <= b.last_sequence
         AND n.event_type = 'agent.file_edited' AND jsonb_typeof(n.event_data -> 'file_path') = 'string'
     ORDER BY 1 LIMIT 100
 ) f
 `
 
 type ChangedFilesParams struct {
-	Ids    []string
-	Births []time.Time
-	Heads  []int64
-	Newest int64
+	Ids             []string
+	PartitionMonths []time.Time
+	LastSequences   []int64
+	Newest          int64
 }
 
 type ChangedFilesRow struct {
@@ -38,8 +38,8 @@ type ChangedFilesRow struct {
 func (q *Queries) ChangedFiles(ctx context.Context, arg ChangedFilesParams) ([]ChangedFilesRow, error) {
 	rows, err := q.db.Query(ctx, changedFiles,
 		arg.Ids,
-		arg.Births,
-		arg.Heads,
+		arg.PartitionMonths,
+		arg.LastSequences,
 		arg.Newest,
 	)
 	if err != nil {
@@ -61,7 +61,7 @@ func (q *Queries) ChangedFiles(ctx context.Context, arg ChangedFilesParams) ([]C
 }
 
 const conductedAgents = `-- name: ConductedAgents :many
-SELECT s.id AS sandbox_id, s.birth, s.head, t.id AS task_id, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
+SELECT s.id AS sandbox_id, s.partition_month, s.last_sequence, t.id AS task_id, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
     (g.verdict IS NOT NULL AND g.verdict <> 'unknown' AND g.alignment_score IS NOT NULL)::boolean AS known,
     coalesce(g.spoken_by = 'rules', false)::boolean AS caught, coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
     coalesce((g.analysis #>> '{model,trajectory_aligned}')::boolean, NOT g.needs_steering, false)::boolean AS aligned,
@@ -75,21 +75,21 @@ ORDER BY t.created_at, t.id
 `
 
 type ConductedAgentsRow struct {
-	SandboxID   string
-	Birth       time.Time
-	Head        int64
-	TaskID      string
-	ProjectID   string
-	PhaseID     string
-	Title       string
-	Description string
-	Known       bool
-	Caught      bool
-	Score       float64
-	Steer       bool
-	Aligned     bool
-	Ended       bool
-	Focus       string
+	SandboxID      string
+	PartitionMonth time.Time
+	LastSequence   int64
+	TaskID         string
+	ProjectID      string
+	PhaseID        string
+	Title          string
+	Description    string
+	Known          bool
+	Caught         bool
+	Score          float64
+	Steer          bool
+	Aligned        bool
+	Ended          bool
+	Focus          string
 }
 
 // Whoever is at work in an organization, the oldest task first, with what the guardian lately thought of him.
@@ -104,8 +104,8 @@ func (q *Queries) ConductedAgents(ctx context.Context, fresh time.Duration, orga
 		var i ConductedAgentsRow
 		if err := rows.Scan(
 			&i.SandboxID,
-			&i.Birth,
-			&i.Head,
+			&i.PartitionMonth,
+			&i.LastSequence,
 			&i.TaskID,
 			&i.ProjectID,
 			&i.PhaseID,

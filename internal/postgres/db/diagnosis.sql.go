@@ -242,13 +242,13 @@ func (q *Queries) LockNotice(ctx context.Context, id string) (json.RawMessage, e
 }
 
 const sandboxHeads = `-- name: SandboxHeads :many
-SELECT id, birth, head FROM sandboxes WHERE id = ANY ($1::text[])
+SELECT id, partition_month, last_sequence FROM sandboxes WHERE id = ANY ($1::text[])
 `
 
 type SandboxHeadsRow struct {
-	ID    string
-	Birth time.Time
-	Head  int64
+	ID             string
+	PartitionMonth time.Time
+	LastSequence   int64
 }
 
 func (q *Queries) SandboxHeads(ctx context.Context, ids []string) ([]SandboxHeadsRow, error) {
@@ -260,7 +260,7 @@ func (q *Queries) SandboxHeads(ctx context.Context, ids []string) ([]SandboxHead
 	items := []SandboxHeadsRow{}
 	for rows.Next() {
 		var i SandboxHeadsRow
-		if err := rows.Scan(&i.ID, &i.Birth, &i.Head); err != nil {
+		if err := rows.Scan(&i.ID, &i.PartitionMonth, &i.LastSequence); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -13,15 +13,15 @@ import (
 
 const countEvents = `-- name: CountEvents :many
 SELECT event_type, count(*) AS events, min(sequence)::bigint AS first, max(sequence)::bigint AS last FROM sandbox_events
-WHERE birth = $1 AND sandbox_id = $2 AND sequence > $3 AND sequence <= $4
+WHERE partition_month = $1 AND sandbox_id = $2 AND sequence > $3 AND sequence <= $4
 GROUP BY event_type
 `
 
 type CountEventsParams struct {
-	Birth     time.Time
-	SandboxID string
-	After     int64
-	Until     int64
+	PartitionMonth time.Time
+	SandboxID      string
+	After          int64
+	Until          int64
 }
 
 type CountEventsRow struct {
@@ -33,7 +33,7 @@ type CountEventsRow struct {
 
 func (q *Queries) CountEvents(ctx context.Context, arg CountEventsParams) ([]CountEventsRow, error) {
 	rows, err := q.db.Query(ctx, countEvents,
-		arg.Birth,
+		arg.PartitionMonth,
 		arg.SandboxID,
 		arg.After,
 		arg.Until,
@@ -62,15 +62,15 @@ func (q *Queries) CountEvents(ctx context.Context, arg CountEventsParams) ([]Cou
 }
 
 const eventCounts = `-- name: EventCounts :one
-SELECT s.birth, (CASE WHEN EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'events') THEN 0 ELSE s.head END)::bigint AS head, coalesce(c.upto, 0)::bigint AS upto, coalesce(c.types, '{}')::jsonb AS types
-FROM sandboxes s LEFT JOIN event_counts c ON c.sandbox_id = s.id AND c.placed = c.upto WHERE s.id = $1
+SELECT s.partition_month, (CASE WHEN EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'events') THEN 0 ELSE s.last_sequence END)::bigint AS last_sequence, coalesce(c.up_to_sequence, 0)::bigint AS up_to_sequence, coalesce(c.types, '{}')::jsonb AS types
+FROM sandboxes s LEFT JOIN event_counts c ON c.sandbox_id = s.id AND c.placed = c.up_to_sequence WHERE s.id = $1
 `
 
 type EventCountsRow struct {
-	Birth time.Time
-	Head  int64
-	Upto  int64
-	Types json.RawMessage
+	PartitionMonth time.Time
+	LastSequence   int64
+	UpToSequence   int64
+	Types          json.RawMessage
 }
 
 // What is counted up to where, and the newest sequence; 0 where retention removed the events. What has no places behind it does not count.
@@ -78,9 +78,9 @@ func (q *Queries) EventCounts(ctx context.Context, sandboxID string) (EventCount
 	row := q.db.QueryRow(ctx, eventCounts, sandboxID)
 	var i EventCountsRow
 	err := row.Scan(
-		&i.Birth,
-		&i.Head,
-		&i.Upto,
+		&i.PartitionMonth,
+		&i.LastSequence,
+		&i.UpToSequence,
 		&i.Types,
 	)
 	return i, err
@@ -90,9 +90,9 @@ const eventPage = `-- name: EventPage :many
 
 SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandbox_events e
-WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
+WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
   AND e.sequence <= $2
 ORDER BY e.sequence DESC LIMIT $3
 `
@@ -114,7 +114,7 @@ type EventPageRow struct {
 	Omitted   []string
 }
 
-// Pages join no sandbox, but look its birth up: behind a join PostgreSQL does not know that the
+// Pages join no sandbox, but look up its partition month: behind a join PostgreSQL does not know that the
 // key's order is the page's, and would sort all events for each page.
 // Newest first, from a number on.
 func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]EventPageRow, error) {
@@ -149,9 +149,9 @@ func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]EventPa
 const eventsAfter = `-- name: EventsAfter :many
 SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandbox_events e
-WHERE e.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
+WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
   AND e.sequence > $2
 ORDER BY e.sequence LIMIT $3
 `
@@ -203,18 +203,18 @@ func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]Eve
 }
 
 const keepCounts = `-- name: KeepCounts :exec
-INSERT INTO event_counts (sandbox_id, upto, placed, types) VALUES ($1, $2, $2, $3)
-ON CONFLICT (sandbox_id) DO UPDATE SET upto = excluded.upto, placed = excluded.placed, types = excluded.types
+INSERT INTO event_counts (sandbox_id, up_to_sequence, placed, types) VALUES ($1, $2, $2, $3)
+ON CONFLICT (sandbox_id) DO UPDATE SET up_to_sequence = excluded.up_to_sequence, placed = excluded.placed, types = excluded.types
 `
 
 type KeepCountsParams struct {
-	SandboxID string
-	Upto      int64
-	Types     json.RawMessage
+	SandboxID    string
+	UpToSequence int64
+	Types        json.RawMessage
 }
 
 func (q *Queries) KeepCounts(ctx context.Context, arg KeepCountsParams) error {
-	_, err := q.db.Exec(ctx, keepCounts, arg.SandboxID, arg.Upto, arg.Types)
+	_, err := q.db.Exec(ctx, keepCounts, arg.SandboxID, arg.UpToSequence, arg.Types)
 	return err
 }
 
@@ -229,16 +229,16 @@ func (q *Queries) LockCounts(ctx context.Context, sandboxID string) error {
 }
 
 const taskSandboxes = `-- name: TaskSandboxes :many
-SELECT s.id, coalesce(s.attempt, 0)::integer AS attempt, s.head, r.removed_at
+SELECT s.id, coalesce(s.attempt, 0)::integer AS attempt, s.last_sequence, r.removed_at
 FROM sandboxes s LEFT JOIN removals r ON r.subject = s.id AND r.kind = 'events'
 WHERE s.task_id = $1 ORDER BY s.attempt, s.created_at
 `
 
 type TaskSandboxesRow struct {
-	ID        string
-	Attempt   int32
-	Head      int64
-	RemovedAt *time.Time
+	ID           string
+	Attempt      int32
+	LastSequence int64
+	RemovedAt    *time.Time
 }
 
 // The sandboxes of a task in the order of attempts, and the numbers of their newest events.
@@ -254,7 +254,7 @@ func (q *Queries) TaskSandboxes(ctx context.Context, taskID *string) ([]TaskSand
 		if err := rows.Scan(
 			&i.ID,
 			&i.Attempt,
-			&i.Head,
+			&i.LastSequence,
 			&i.RemovedAt,
 		); err != nil {
 			return nil, err

@@ -13,14 +13,14 @@ import (
 
 const countTypes = `-- name: CountTypes :many
 SELECT event_type, count(*) AS events FROM sandbox_events
-WHERE birth = $1 AND sandbox_id = $2 AND sequence <= $3
+WHERE partition_month = $1 AND sandbox_id = $2 AND sequence <= $3
 GROUP BY event_type
 `
 
 type CountTypesParams struct {
-	Birth     time.Time
-	SandboxID string
-	Until     int64
+	PartitionMonth time.Time
+	SandboxID      string
+	Until          int64
 }
 
 type CountTypesRow struct {
@@ -29,7 +29,7 @@ type CountTypesRow struct {
 }
 
 func (q *Queries) CountTypes(ctx context.Context, arg CountTypesParams) ([]CountTypesRow, error) {
-	rows, err := q.db.Query(ctx, countTypes, arg.Birth, arg.SandboxID, arg.Until)
+	rows, err := q.db.Query(ctx, countTypes, arg.PartitionMonth, arg.SandboxID, arg.Until)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +50,8 @@ func (q *Queries) CountTypes(ctx context.Context, arg CountTypesParams) ([]Count
 
 const decisive = `-- name: Decisive :many
 SELECT DISTINCT ON (e.event_type) e.event_type, e.sequence,
-    CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+    CASE WHEN e.cut THEN omoi_whole(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data
+FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = $1 AND e.event_type IN ('agent.completed', 'continuous.completed')
 ORDER BY e.event_type, e.sequence DESC
 `
@@ -85,20 +85,20 @@ func (q *Queries) Decisive(ctx context.Context, sandboxID string) ([]DecisiveRow
 
 const facts = `-- name: Facts :many
 SELECT sequence, event_type, created_at,
-    CASE WHEN event_type <> ALL ($1::text[]) THEN '{}' WHEN cut THEN omoi_whole(birth, sandbox_id, sequence, event_data)
+    CASE WHEN event_type <> ALL ($1::text[]) THEN '{}' WHEN cut THEN omoi_whole(partition_month, sandbox_id, sequence, event_data)
         ELSE event_data END::jsonb AS event_data
 FROM sandbox_events
-WHERE birth = $2 AND sandbox_id = $3 AND sequence > $4 AND sequence <= $5
+WHERE partition_month = $2 AND sandbox_id = $3 AND sequence > $4 AND sequence <= $5
 ORDER BY sequence LIMIT $6
 `
 
 type FactsParams struct {
-	Milestones []string
-	Birth      time.Time
-	SandboxID  string
-	After      int64
-	Until      int64
-	Most       int32
+	Milestones     []string
+	PartitionMonth time.Time
+	SandboxID      string
+	After          int64
+	Until          int64
+	Most           int32
 }
 
 type FactsRow struct {
@@ -112,7 +112,7 @@ type FactsRow struct {
 func (q *Queries) Facts(ctx context.Context, arg FactsParams) ([]FactsRow, error) {
 	rows, err := q.db.Query(ctx, facts,
 		arg.Milestones,
-		arg.Birth,
+		arg.PartitionMonth,
 		arg.SandboxID,
 		arg.After,
 		arg.Until,
@@ -142,23 +142,23 @@ func (q *Queries) Facts(ctx context.Context, arg FactsParams) ([]FactsRow, error
 }
 
 const factsHead = `-- name: FactsHead :one
-SELECT birth, head, relayed, counters, task_id FROM sandboxes WHERE id = $1
+SELECT partition_month, last_sequence, relayed, counters, task_id FROM sandboxes WHERE id = $1
 `
 
 type FactsHeadRow struct {
-	Birth    time.Time
-	Head     int64
-	Relayed  int64
-	Counters json.RawMessage
-	TaskID   *string
+	PartitionMonth time.Time
+	LastSequence   int64
+	Relayed        int64
+	Counters       json.RawMessage
+	TaskID         *string
 }
 
 func (q *Queries) FactsHead(ctx context.Context, id string) (FactsHeadRow, error) {
 	row := q.db.QueryRow(ctx, factsHead, id)
 	var i FactsHeadRow
 	err := row.Scan(
-		&i.Birth,
-		&i.Head,
+		&i.PartitionMonth,
+		&i.LastSequence,
 		&i.Relayed,
 		&i.Counters,
 		&i.TaskID,
@@ -167,7 +167,7 @@ func (q *Queries) FactsHead(ctx context.Context, id string) (FactsHeadRow, error
 }
 
 const hasEvent = `-- name: HasEvent :one
-SELECT EXISTS (SELECT FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+SELECT EXISTS (SELECT FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
     WHERE s.id = $1 AND e.event_type = $2)
 `
 

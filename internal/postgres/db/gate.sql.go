@@ -46,7 +46,7 @@ func (q *Queries) MetWall(ctx context.Context, arg MetWallParams) error {
 }
 
 const newestFailure = `-- name: NewestFailure :one
-SELECT e.event_data FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+SELECT e.event_data FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = $1 AND e.event_type IN ('agent.error', 'agent.failed')
 ORDER BY e.sequence DESC LIMIT 1
 `

@@ -986,25 +986,25 @@ func (q *Queries) Unwatched(ctx context.Context, part string) (float64, error) {
 const watchedEvents = `-- name: WatchedEvents :many
 SELECT e.sandbox_id, e.sequence, e.event_type, e.event_data, e.created_at,
     EXISTS (SELECT FROM sandboxes s WHERE s.id = b.id AND s.provider IN ('local', 'docker'))::boolean AS freezes
-FROM (SELECT unnest($1::text[]) AS id, unnest($2::date[]) AS birth, unnest($3::bigint[]) AS head) b
+FROM (SELECT unnest($1::text[]) AS id, unnest($2::date[]) AS partition_month, unnest($3::bigint[]) AS last_sequence) b
 CROSS JOIN LATERAL (
     (SELECT n.sandbox_id, n.sequence, n.event_type, n.event_data, n.created_at FROM sandbox_events n
-        WHERE n.birth = b.birth AND n.sandbox_id = b.id AND n.sequence <= b.head
+        WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence <= b.last_sequence
             AND n.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
         ORDER BY n.sequence DESC LIMIT $4)
     UNION ALL
     (SELECT h.sandbox_id, h.sequence, h.event_type, h.event_data, h.created_at FROM sandbox_events h
-        WHERE h.birth = b.birth AND h.sandbox_id = b.id AND h.sequence > b.head - $4::bigint AND h.sequence <= b.head
+        WHERE h.partition_month = b.partition_month AND h.sandbox_id = b.id AND h.sequence > b.last_sequence - $4::bigint AND h.sequence <= b.last_sequence
             AND h.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
         ORDER BY h.sequence DESC LIMIT 1)
 ) e ORDER BY e.sandbox_id, e.sequence
 `
 
 type WatchedEventsParams struct {
-	Ids    []string
-	Births []time.Time
-	Heads  []int64
-	Newest int32
+	Ids             []string
+	PartitionMonths []time.Time
+	LastSequences   []int64
+	Newest          int32
 }
 
 type WatchedEventsRow struct {
@@ -1021,8 +1021,8 @@ type WatchedEventsRow struct {
 func (q *Queries) WatchedEvents(ctx context.Context, arg WatchedEventsParams) ([]WatchedEventsRow, error) {
 	rows, err := q.db.Query(ctx, watchedEvents,
 		arg.Ids,
-		arg.Births,
-		arg.Heads,
+		arg.PartitionMonths,
+		arg.LastSequences,
 		arg.Newest,
 	)
 	if err != nil {
@@ -1051,7 +1051,7 @@ func (q *Queries) WatchedEvents(ctx context.Context, arg WatchedEventsParams) ([
 }
 
 const watchedSandboxes = `-- name: WatchedSandboxes :many
-SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT s.id, s.partition_month, s.last_sequence, s.counters, s.cost_usd, (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
     t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type,
     CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode,
     coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
@@ -1076,8 +1076,8 @@ type WatchedSandboxesParams struct {
 
 type WatchedSandboxesRow struct {
 	ID               string
-	Birth            time.Time
-	Head             int64
+	PartitionMonth   time.Time
+	LastSequence     int64
 	Counters         json.RawMessage
 	CostUsd          float64
 	Tokens           int64
@@ -1121,8 +1121,8 @@ func (q *Queries) WatchedSandboxes(ctx context.Context, arg WatchedSandboxesPara
 		var i WatchedSandboxesRow
 		if err := rows.Scan(
 			&i.ID,
-			&i.Birth,
-			&i.Head,
+			&i.PartitionMonth,
+			&i.LastSequence,
 			&i.Counters,
 			&i.CostUsd,
 			&i.Tokens,

@@ -10,7 +10,7 @@ import (
 )
 
 const sandboxHead = `-- name: SandboxHead :many
-SELECT head FROM sandboxes WHERE id = $1
+SELECT last_sequence FROM sandboxes WHERE id = $1
 `
 
 func (q *Queries) SandboxHead(ctx context.Context, id string) ([]int64, error) {
@@ -21,11 +21,11 @@ func (q *Queries) SandboxHead(ctx context.Context, id string) ([]int64, error) {
 	defer rows.Close()
 	items := []int64{}
 	for rows.Next() {
-		var head int64
-		if err := rows.Scan(&head); err != nil {
+		var last_sequence int64
+		if err := rows.Scan(&last_sequence); err != nil {
 			return nil, err
 		}
-		items = append(items, head)
+		items = append(items, last_sequence)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -153,7 +153,7 @@ func (q *Queries) Hosts(ctx context.Context, fresh time.Duration, iD string) ([]
 
 const loseSandboxes = `-- name: LoseSandboxes :exec
 UPDATE sandboxes SET state = 'lost',
-    salvage = CASE WHEN salvage IS NULL AND (started_at IS NOT NULL OR head > 0) THEN jsonb_build_object(
+    salvage = CASE WHEN salvage IS NULL AND (started_at IS NOT NULL OR last_sequence > 0) THEN jsonb_build_object(
         'kind', 'lost', 'files', 0, 'bytes', 0, 'lost_since', coalesce(last_event_at, started_at, created_at)) ELSE salvage END
 WHERE host_id = $1 AND verified_at IS NULL AND state <> 'lost'
 `

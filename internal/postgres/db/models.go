@@ -204,7 +204,7 @@ type CredentialCooldown struct {
 	// Reset of the limit.
 	Until time.Time
 	// How often the limit was reached.
-	Walls int32
+	LimitHits int32
 	// Time between two admissions after the reset.
 	Stagger time.Duration
 	// Task that tries. Null: none.
@@ -299,12 +299,12 @@ type DiagnosisQueue struct {
 
 // One sandbox of an ended task, or one without a task that is deleted or lost.
 type EndedSandbox struct {
-	ID      string
-	Birth   time.Time
-	Head    int64
-	Salvage json.RawMessage
-	TaskID  *string
-	EndedAt interface{}
+	ID             string
+	PartitionMonth time.Time
+	LastSequence   int64
+	Salvage        json.RawMessage
+	TaskID         *string
+	EndedAt        interface{}
 }
 
 // One final task without a pending retry, none of whose sandboxes may exist or send events.
@@ -313,22 +313,22 @@ type EndedTask struct {
 	EndedAt *time.Time
 }
 
-// Counts of the first events of a sandbox by type. A reader writes the row when many events have come since; what a row says of 1 to upto never changes.
+// Counts of the first events of a sandbox by type. A reader writes the row when many events have come since; what a row says of 1 to up_to_sequence never changes.
 type EventCount struct {
 	SandboxID string
-	// The counts cover the numbers 1 to upto, which is the end of a block of event_type_index.
-	Upto int64
+	// The counts cover the numbers 1 to up_to_sequence, which is the end of a block of event_type_index.
+	UpToSequence int64
 	// Type -> [events, first sequence, last sequence].
 	Types json.RawMessage
-	// event_type_index covers 1 to placed. A row counts only where placed equals upto.
+	// event_type_index covers 1 to placed. A row counts only where placed equals up_to_sequence.
 	Placed int64
 }
 
 // The large fields of one event: written with the event, read with the full event, partitioned alike.
 type EventField struct {
-	SandboxID string
-	Sequence  int64
-	Birth     time.Time
+	SandboxID      string
+	Sequence       int64
+	PartitionMonth time.Time
 	// Names of the fields that the row of the event lacks. *: all of them.
 	Names []string
 	// A transcript is named, and stored in transcripts. Retention empties the object.
@@ -336,9 +336,9 @@ type EventField struct {
 }
 
 type EventFieldsDefault struct {
-	SandboxID string
-	Sequence  int64
-	Birth     time.Time
+	SandboxID      string
+	Sequence       int64
+	PartitionMonth time.Time
 	// Names of the fields that the row of the event lacks. *: all of them.
 	Names []string
 	// A transcript is named, and stored in transcripts. Retention empties the object.
@@ -349,8 +349,8 @@ type EventFieldsDefault struct {
 type EventSpool struct {
 	SandboxID string
 	SpoolID   string
-	// Watermark: the numbers 1 to mark of the spool are stored.
-	Mark int64
+	// The numbers 1 to watermark of the spool are stored.
+	Watermark int64
 }
 
 // The events of one type among one block of 1000 numbers of a sandbox; a block without such events has no row. Readers write whole blocks, so that ingest pays nothing.
@@ -730,7 +730,7 @@ type Removal struct {
 type Sandbox struct {
 	ID string
 	// First day of the month of the row: partition of its events.
-	Birth time.Time
+	PartitionMonth time.Time
 	// Null: unmanaged.
 	OrganizationID *string
 	// Null: unmanaged, or of an unknown task.
@@ -769,12 +769,12 @@ type Sandbox struct {
 	CostUsd      float64
 	InputTokens  int64
 	OutputTokens int64
-	// Last sequence: events have the numbers 1 to head. 0: no event.
-	Head int64
+	// Last sequence: events have the numbers 1 to last_sequence. 0: no event.
+	LastSequence int64
 	// First spool that sent numbered events; further ones are in event_spools. Null: none.
 	SpoolID *string
 	// Watermark of that spool.
-	SpoolMark int64
+	SpoolWatermark int64
 	// Time of the newest event. Null: no event.
 	LastEventAt *time.Time
 	// Time of the last heartbeat; every event counts as one.
@@ -812,10 +812,10 @@ type SandboxEvent struct {
 	// Number of the event in its sandbox, 1..n without gaps.
 	Sequence int64
 	// As in sandboxes: the partition.
-	Birth     time.Time
-	EventType string
-	Source    string
-	EventData json.RawMessage
+	PartitionMonth time.Time
+	EventType      string
+	Source         string
+	EventData      json.RawMessage
 	// Received after the end of the attempt.
 	Late bool
 	// When the event was stored, by the clock of the database.
@@ -833,10 +833,10 @@ type SandboxEventsDefault struct {
 	// Number of the event in its sandbox, 1..n without gaps.
 	Sequence int64
 	// As in sandboxes: the partition.
-	Birth     time.Time
-	EventType string
-	Source    string
-	EventData json.RawMessage
+	PartitionMonth time.Time
+	EventType      string
+	Source         string
+	EventData      json.RawMessage
 	// Received after the end of the attempt.
 	Late bool
 	// When the event was stored, by the clock of the database.
@@ -913,8 +913,8 @@ type Task struct {
 	// Continuous mode: the agent repeats its work until the checks pass.
 	Continuous bool
 	// A user requested the task. False: omoi created the task.
-	Person     bool
-	MaxRetries int32
+	UserRequested bool
+	MaxRetries    int32
 	// Object of options of the creator, for example credentials, env, validator and force_execute. Values of env are encrypted.
 	ExecutionConfig json.RawMessage
 	// Limits of the task: tokens, usd, wall_clock_s, sandbox_s. A missing key or 0: no limit.
@@ -991,7 +991,7 @@ type TaskBrief struct {
 	Agent             string
 	Provider          string
 	Continuous        bool
-	Person            bool
+	UserRequested     bool
 	MaxRetries        int32
 	ExecutionConfig   json.RawMessage
 	Budget            json.RawMessage

@@ -14,10 +14,10 @@ import (
 const eventsAt = `-- name: EventsAt :many
 SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM unnest($2::bigint[]) AS p(place) CROSS JOIN LATERAL (
-    SELECT x.sandbox_id, x.sequence, x.birth, x.event_type, x.source, x.event_data, x.late, x.created_at, x.cut, x.key, x.id FROM sandbox_events x
-    WHERE x.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $1) AND x.sandbox_id = $1
+    SELECT x.sandbox_id, x.sequence, x.partition_month, x.event_type, x.source, x.event_data, x.late, x.created_at, x.cut, x.key, x.id FROM sandbox_events x
+    WHERE x.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $1) AND x.sandbox_id = $1
       AND x.sequence = p.place LIMIT 1
 ) e ORDER BY e.sequence
 `
@@ -72,18 +72,18 @@ FROM (
     SELECT k.event_type, (e.sequence - 1) / 1000 AS block, array_agg(((e.sequence - 1) % 1000 + 1)::smallint ORDER BY e.sequence) AS places
     FROM sandbox_events e CROSS JOIN LATERAL (
         SELECT e.event_type UNION ALL SELECT '' WHERE e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')) k
-    WHERE e.birth = $3 AND e.sandbox_id = $1 AND e.sequence > $4 AND e.sequence <= $5
+    WHERE e.partition_month = $3 AND e.sandbox_id = $1 AND e.sequence > $4 AND e.sequence <= $5
     GROUP BY 1, 2
 ) t ORDER BY t.event_type, t.block
 ON CONFLICT DO NOTHING
 `
 
 type KeepPlacesParams struct {
-	SandboxID string
-	Types     json.RawMessage
-	Birth     time.Time
-	After     int64
-	Until     int64
+	SandboxID      string
+	Types          json.RawMessage
+	PartitionMonth time.Time
+	After          int64
+	Until          int64
 }
 
 // Of the whole blocks behind a number; types says what is counted up to there. Whoever makes them makes the same.
@@ -91,7 +91,7 @@ func (q *Queries) KeepPlaces(ctx context.Context, arg KeepPlacesParams) error {
 	_, err := q.db.Exec(ctx, keepPlaces,
 		arg.SandboxID,
 		arg.Types,
-		arg.Birth,
+		arg.PartitionMonth,
 		arg.After,
 		arg.Until,
 	)
@@ -232,15 +232,15 @@ func (q *Queries) RankOf(ctx context.Context, arg RankOfParams) (int64, error) {
 const tailPlaces = `-- name: TailPlaces :many
 
 SELECT event_type, array_agg(sequence ORDER BY sequence)::bigint[] AS places FROM sandbox_events
-WHERE birth = $1 AND sandbox_id = $2 AND sequence > $3 AND sequence <= $4
+WHERE partition_month = $1 AND sandbox_id = $2 AND sequence > $3 AND sequence <= $4
 GROUP BY event_type
 `
 
 type TailPlacesParams struct {
-	Birth     time.Time
-	SandboxID string
-	After     int64
-	Until     int64
+	PartitionMonth time.Time
+	SandboxID      string
+	After          int64
+	Until          int64
 }
 
 type TailPlacesRow struct {
@@ -253,7 +253,7 @@ type TailPlacesRow struct {
 // The places behind the last whole block, by type.
 func (q *Queries) TailPlaces(ctx context.Context, arg TailPlacesParams) ([]TailPlacesRow, error) {
 	rows, err := q.db.Query(ctx, tailPlaces,
-		arg.Birth,
+		arg.PartitionMonth,
 		arg.SandboxID,
 		arg.After,
 		arg.Until,

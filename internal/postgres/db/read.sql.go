@@ -63,7 +63,7 @@ func (q *Queries) PendingCommands(ctx context.Context, taskIds []string) ([]Comm
 }
 
 const readAttempts = `-- name: ReadAttempts :many
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown
 FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 ORDER BY a.number
 `
@@ -101,7 +101,7 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 			&i.Attempt.HeadCommit,
 			&i.Attempt.Credential,
 			&i.Sandbox.ID,
-			&i.Sandbox.Birth,
+			&i.Sandbox.PartitionMonth,
 			&i.Sandbox.OrganizationID,
 			&i.Sandbox.TaskID,
 			&i.Sandbox.Attempt,
@@ -122,9 +122,9 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 			&i.Sandbox.CostUsd,
 			&i.Sandbox.InputTokens,
 			&i.Sandbox.OutputTokens,
-			&i.Sandbox.Head,
+			&i.Sandbox.LastSequence,
 			&i.Sandbox.SpoolID,
-			&i.Sandbox.SpoolMark,
+			&i.Sandbox.SpoolWatermark,
 			&i.Sandbox.LastEventAt,
 			&i.Sandbox.LastBeatAt,
 			&i.Sandbox.LastWorkAt,
@@ -152,7 +152,7 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 }
 
 const readSandbox = `-- name: ReadSandbox :one
-SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s
 WHERE s.id = $1 AND (s.organization_id = $2 OR (s.organization_id IS NULL AND $3::boolean))
 `
@@ -174,7 +174,7 @@ func (q *Queries) ReadSandbox(ctx context.Context, arg ReadSandboxParams) (ReadS
 	var i ReadSandboxRow
 	err := row.Scan(
 		&i.Sandbox.ID,
-		&i.Sandbox.Birth,
+		&i.Sandbox.PartitionMonth,
 		&i.Sandbox.OrganizationID,
 		&i.Sandbox.TaskID,
 		&i.Sandbox.Attempt,
@@ -195,9 +195,9 @@ func (q *Queries) ReadSandbox(ctx context.Context, arg ReadSandboxParams) (ReadS
 		&i.Sandbox.CostUsd,
 		&i.Sandbox.InputTokens,
 		&i.Sandbox.OutputTokens,
-		&i.Sandbox.Head,
+		&i.Sandbox.LastSequence,
 		&i.Sandbox.SpoolID,
-		&i.Sandbox.SpoolMark,
+		&i.Sandbox.SpoolWatermark,
 		&i.Sandbox.LastEventAt,
 		&i.Sandbox.LastBeatAt,
 		&i.Sandbox.LastWorkAt,
@@ -219,7 +219,7 @@ func (q *Queries) ReadSandbox(ctx context.Context, arg ReadSandboxParams) (ReadS
 }
 
 const readSandboxes = `-- name: ReadSandboxes :many
-SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s
 WHERE (s.organization_id = $1 OR (s.organization_id IS NULL AND $2::boolean))
   AND ($3::uuid[] IS NULL OR s.task_id = ANY($3::uuid[]))
@@ -267,7 +267,7 @@ func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([
 		var i ReadSandboxesRow
 		if err := rows.Scan(
 			&i.Sandbox.ID,
-			&i.Sandbox.Birth,
+			&i.Sandbox.PartitionMonth,
 			&i.Sandbox.OrganizationID,
 			&i.Sandbox.TaskID,
 			&i.Sandbox.Attempt,
@@ -288,9 +288,9 @@ func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([
 			&i.Sandbox.CostUsd,
 			&i.Sandbox.InputTokens,
 			&i.Sandbox.OutputTokens,
-			&i.Sandbox.Head,
+			&i.Sandbox.LastSequence,
 			&i.Sandbox.SpoolID,
-			&i.Sandbox.SpoolMark,
+			&i.Sandbox.SpoolWatermark,
 			&i.Sandbox.LastEventAt,
 			&i.Sandbox.LastBeatAt,
 			&i.Sandbox.LastWorkAt,
@@ -319,7 +319,7 @@ func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([
 }
 
 const readTask = `-- name: ReadTask :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.person, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
     (CASE WHEN t.waiting = '' OR EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
         THEN '' ELSE t.waiting END)::text AS waiting_for,
     ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
@@ -352,7 +352,7 @@ func (q *Queries) ReadTask(ctx context.Context, organizationID string, iD string
 		&i.Task.Agent,
 		&i.Task.Provider,
 		&i.Task.Continuous,
-		&i.Task.Person,
+		&i.Task.UserRequested,
 		&i.Task.MaxRetries,
 		&i.Task.ExecutionConfig,
 		&i.Task.Budget,
@@ -398,7 +398,7 @@ func (q *Queries) ReadTask(ctx context.Context, organizationID string, iD string
 }
 
 const readTasks = `-- name: ReadTasks :many
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.person, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
     (CASE WHEN t.waiting = '' OR EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
         THEN '' ELSE t.waiting END)::text AS waiting_for,
     ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
@@ -474,7 +474,7 @@ func (q *Queries) ReadTasks(ctx context.Context, arg ReadTasksParams) ([]ReadTas
 			&i.TaskBrief.Agent,
 			&i.TaskBrief.Provider,
 			&i.TaskBrief.Continuous,
-			&i.TaskBrief.Person,
+			&i.TaskBrief.UserRequested,
 			&i.TaskBrief.MaxRetries,
 			&i.TaskBrief.ExecutionConfig,
 			&i.TaskBrief.Budget,

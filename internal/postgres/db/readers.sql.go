@@ -13,10 +13,10 @@ import (
 
 const eventBySequence = `-- name: EventBySequence :one
 SELECT e.sequence, e.event_type, e.source,
-    CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data,
+    CASE WHEN e.cut THEN omoi_whole(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data,
     e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
+FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = $1 AND e.sequence = $2
 `
 
@@ -50,7 +50,7 @@ func (q *Queries) EventBySequence(ctx context.Context, sandboxID string, sequenc
 
 const eventTime = `-- name: EventTime :one
 SELECT e.created_at, left(coalesce(e.event_data ->> 'status', ''), 100)::text AS status
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = $1 AND e.sequence = $2
 `
 
@@ -78,10 +78,10 @@ SELECT sequence, created_at, path, old_path, change_type, added, removed, comple
             coalesce(f.data ->> 'full_diff', f.data ->> 'diff_preview', '')::text AS diff
         FROM (
             SELECT e.sequence, e.created_at,
-                CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
+                CASE WHEN e.cut THEN omoi_whole(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
             FROM unnest($1::bigint[]) AS p(place) CROSS JOIN LATERAL (
-                SELECT x.sandbox_id, x.sequence, x.birth, x.event_type, x.source, x.event_data, x.late, x.created_at, x.cut, x.key, x.id FROM sandbox_events x
-                WHERE x.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = $2) AND x.sandbox_id = $2
+                SELECT x.sandbox_id, x.sequence, x.partition_month, x.event_type, x.source, x.event_data, x.late, x.created_at, x.cut, x.key, x.id FROM sandbox_events x
+                WHERE x.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $2) AND x.sandbox_id = $2
                   AND x.sequence = p.place LIMIT 1
             ) e WHERE jsonb_typeof(e.event_data -> 'file_path') = 'string'
         ) f
@@ -141,9 +141,9 @@ func (q *Queries) FileEdits(ctx context.Context, arg FileEditsParams) ([]FileEdi
 const integrityGaps = `-- name: IntegrityGaps :many
 SELECT (e.before + 1)::bigint AS first, (e.sequence - 1)::bigint AS last FROM (
     SELECT x.sequence, coalesce(lag(x.sequence) OVER (ORDER BY x.sequence), 0) AS before FROM (
-        SELECT e.sequence FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+        SELECT e.sequence FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
         WHERE s.id = $1
-        UNION ALL SELECT s.head + 1 FROM sandboxes s WHERE s.id = $1
+        UNION ALL SELECT s.last_sequence + 1 FROM sandboxes s WHERE s.id = $1
     ) x
 ) e WHERE e.sequence > e.before + 1 ORDER BY e.sequence LIMIT $2
 `
@@ -153,7 +153,7 @@ type IntegrityGapsRow struct {
 	Last  int64
 }
 
-// The stretches of 1..head that hold no event.
+// The stretches of 1..last_sequence that hold no event.
 func (q *Queries) IntegrityGaps(ctx context.Context, sandboxID string, most int32) ([]IntegrityGapsRow, error) {
 	rows, err := q.db.Query(ctx, integrityGaps, sandboxID, most)
 	if err != nil {
@@ -175,37 +175,37 @@ func (q *Queries) IntegrityGaps(ctx context.Context, sandboxID string, most int3
 }
 
 const integrityHead = `-- name: IntegrityHead :one
-SELECT head, relayed, duplicates, spool_id, spool_mark FROM sandboxes WHERE id = $1
+SELECT last_sequence, relayed, duplicates, spool_id, spool_watermark FROM sandboxes WHERE id = $1
 `
 
 type IntegrityHeadRow struct {
-	Head       int64
-	Relayed    int64
-	Duplicates int64
-	SpoolID    *string
-	SpoolMark  int64
+	LastSequence   int64
+	Relayed        int64
+	Duplicates     int64
+	SpoolID        *string
+	SpoolWatermark int64
 }
 
 func (q *Queries) IntegrityHead(ctx context.Context, sandboxID string) (IntegrityHeadRow, error) {
 	row := q.db.QueryRow(ctx, integrityHead, sandboxID)
 	var i IntegrityHeadRow
 	err := row.Scan(
-		&i.Head,
+		&i.LastSequence,
 		&i.Relayed,
 		&i.Duplicates,
 		&i.SpoolID,
-		&i.SpoolMark,
+		&i.SpoolWatermark,
 	)
 	return i, err
 }
 
 const integritySpools = `-- name: IntegritySpools :many
-SELECT spool_id, mark FROM event_spools WHERE sandbox_id = $1 ORDER BY spool_id
+SELECT spool_id, watermark FROM event_spools WHERE sandbox_id = $1 ORDER BY spool_id
 `
 
 type IntegritySpoolsRow struct {
-	SpoolID string
-	Mark    int64
+	SpoolID   string
+	Watermark int64
 }
 
 func (q *Queries) IntegritySpools(ctx context.Context, sandboxID string) ([]IntegritySpoolsRow, error) {
@@ -217,7 +217,7 @@ func (q *Queries) IntegritySpools(ctx context.Context, sandboxID string) ([]Inte
 	items := []IntegritySpoolsRow{}
 	for rows.Next() {
 		var i IntegritySpoolsRow
-		if err := rows.Scan(&i.SpoolID, &i.Mark); err != nil {
+		if err := rows.Scan(&i.SpoolID, &i.Watermark); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -230,7 +230,7 @@ func (q *Queries) IntegritySpools(ctx context.Context, sandboxID string) ([]Inte
 
 const integrityStored = `-- name: IntegrityStored :one
 SELECT count(*) AS stored, coalesce(max(e.sequence), 0)::bigint AS newest
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = $1
 `
 

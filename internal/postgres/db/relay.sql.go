@@ -180,7 +180,7 @@ func (q *Queries) LockRelay(ctx context.Context, taskID string, owner string) (s
 
 const moveRelayed = `-- name: MoveRelayed :execrows
 UPDATE sandboxes SET relayed = $1, counters = $2,
-    events_due_at = CASE WHEN head > $1 THEN coalesce(events_due_at, now()) END
+    events_due_at = CASE WHEN last_sequence > $1 THEN coalesce(events_due_at, now()) END
 WHERE id = $3 AND relayed = $4::bigint
 `
 
@@ -216,7 +216,7 @@ func (q *Queries) PutEventsBack(ctx context.Context, pause float64, iD string) e
 
 const recallEvents = `-- name: RecallEvents :exec
 UPDATE sandboxes SET events_due_at = now()
-WHERE id = $1 AND events_due_at IS NULL AND head > relayed
+WHERE id = $1 AND events_due_at IS NULL AND last_sequence > relayed
 `
 
 // A relay that died had taken these events up; they are due again.
@@ -370,18 +370,18 @@ func (q *Queries) SweepEvents(ctx context.Context) (int64, error) {
 const takeEvents = `-- name: TakeEvents :one
 UPDATE sandboxes SET events_due_at = NULL
 WHERE id = $1 AND events_due_at <= now()
-RETURNING head, relayed
+RETURNING last_sequence, relayed
 `
 
 type TakeEventsRow struct {
-	Head    int64
-	Relayed int64
+	LastSequence int64
+	Relayed      int64
 }
 
 // Events that come from now on are due by themselves.
 func (q *Queries) TakeEvents(ctx context.Context, id string) (TakeEventsRow, error) {
 	row := q.db.QueryRow(ctx, takeEvents, id)
 	var i TakeEventsRow
-	err := row.Scan(&i.Head, &i.Relayed)
+	err := row.Scan(&i.LastSequence, &i.Relayed)
 	return i, err
 }

@@ -40,20 +40,20 @@ func (q *Queries) CountExpiredGit(ctx context.Context, before time.Time, kind st
 
 const emptyFields = `-- name: EmptyFields :execrows
 UPDATE event_fields SET fields = '{}'
-WHERE birth = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3 AND sequence <= $4 AND pg_column_size(fields) > 16
+WHERE partition_month = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3 AND sequence <= $4 AND pg_column_size(fields) > 16
 `
 
 type EmptyFieldsParams struct {
-	Birth time.Time
-	Ids   []string
-	After int64
-	Until int64
+	PartitionMonth time.Time
+	Ids            []string
+	After          int64
+	Until          int64
 }
 
 // Their names stay, so that readers see what an event once had.
 func (q *Queries) EmptyFields(ctx context.Context, arg EmptyFieldsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, emptyFields,
-		arg.Birth,
+		arg.PartitionMonth,
 		arg.Ids,
 		arg.After,
 		arg.Until,
@@ -78,7 +78,7 @@ func (q *Queries) EmptyTranscripts(ctx context.Context, ids []string) (int64, er
 }
 
 const expiredBoxes = `-- name: ExpiredBoxes :one
-SELECT (count(*) + (SELECT count(*) FROM removals o WHERE o.kind = $1 AND NOT o.done))::bigint AS boxes, coalesce(sum(e.head), 0)::bigint AS events
+SELECT (count(*) + (SELECT count(*) FROM removals o WHERE o.kind = $1 AND NOT o.done))::bigint AS boxes, coalesce(sum(e.last_sequence), 0)::bigint AS events
 FROM ended_sandboxes e WHERE e.ended_at < $2::timestamptz AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = e.id AND r.kind = $1)
 `
 
@@ -207,14 +207,14 @@ func (q *Queries) NoteRemoval(ctx context.Context, arg NoteRemovalParams) error 
 }
 
 const openRemovals = `-- name: OpenRemovals :many
-SELECT s.id, s.birth, s.head FROM removals r JOIN sandboxes s ON s.id = r.subject
-WHERE r.kind = $1 AND NOT r.done ORDER BY s.birth, s.id LIMIT $2
+SELECT s.id, s.partition_month, s.last_sequence FROM removals r JOIN sandboxes s ON s.id = r.subject
+WHERE r.kind = $1 AND NOT r.done ORDER BY s.partition_month, s.id LIMIT $2
 `
 
 type OpenRemovalsRow struct {
-	ID    string
-	Birth time.Time
-	Head  int64
+	ID             string
+	PartitionMonth time.Time
+	LastSequence   int64
 }
 
 // Of one month after the other.
@@ -227,7 +227,7 @@ func (q *Queries) OpenRemovals(ctx context.Context, kind string, most int32) ([]
 	items := []OpenRemovalsRow{}
 	for rows.Next() {
 		var i OpenRemovalsRow
-		if err := rows.Scan(&i.ID, &i.Birth, &i.Head); err != nil {
+		if err := rows.Scan(&i.ID, &i.PartitionMonth, &i.LastSequence); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -266,19 +266,19 @@ func (q *Queries) RemoveCounts(ctx context.Context, ids []string) error {
 }
 
 const removeEventFields = `-- name: RemoveEventFields :execrows
-DELETE FROM event_fields WHERE birth = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3 AND sequence <= $4
+DELETE FROM event_fields WHERE partition_month = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3 AND sequence <= $4
 `
 
 type RemoveEventFieldsParams struct {
-	Birth time.Time
-	Ids   []string
-	After int64
-	Until int64
+	PartitionMonth time.Time
+	Ids            []string
+	After          int64
+	Until          int64
 }
 
 func (q *Queries) RemoveEventFields(ctx context.Context, arg RemoveEventFieldsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, removeEventFields,
-		arg.Birth,
+		arg.PartitionMonth,
 		arg.Ids,
 		arg.After,
 		arg.Until,
@@ -290,19 +290,19 @@ func (q *Queries) RemoveEventFields(ctx context.Context, arg RemoveEventFieldsPa
 }
 
 const removeEvents = `-- name: RemoveEvents :execrows
-DELETE FROM sandbox_events WHERE birth = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3 AND sequence <= $4
+DELETE FROM sandbox_events WHERE partition_month = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3 AND sequence <= $4
 `
 
 type RemoveEventsParams struct {
-	Birth time.Time
-	Ids   []string
-	After int64
-	Until int64
+	PartitionMonth time.Time
+	Ids            []string
+	After          int64
+	Until          int64
 }
 
 func (q *Queries) RemoveEvents(ctx context.Context, arg RemoveEventsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, removeEvents,
-		arg.Birth,
+		arg.PartitionMonth,
 		arg.Ids,
 		arg.After,
 		arg.Until,
@@ -328,7 +328,7 @@ func (q *Queries) RemovePatches(ctx context.Context, ids []string) (int64, error
 
 const removedAfter = `-- name: RemovedAfter :many
 SELECT r.removed_at FROM removals r JOIN sandboxes s ON s.id = r.subject
-WHERE r.subject = $1 AND r.kind = 'events' AND s.head > $2::bigint
+WHERE r.subject = $1 AND r.kind = 'events' AND s.last_sequence > $2::bigint
 `
 
 // When retention removed the events of a sandbox, if there were some behind a number.

@@ -65,7 +65,7 @@ func (q *Queries) InsertText(ctx context.Context, arg InsertTextParams) error {
 }
 
 const ledgerSandbox = `-- name: LedgerSandbox :one
-SELECT s.id, s.birth, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.head, s.spool_id, s.spool_mark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_beat_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s WHERE s.id = $1
 `
 
@@ -79,7 +79,7 @@ func (q *Queries) LedgerSandbox(ctx context.Context, id string) (LedgerSandboxRo
 	var i LedgerSandboxRow
 	err := row.Scan(
 		&i.Sandbox.ID,
-		&i.Sandbox.Birth,
+		&i.Sandbox.PartitionMonth,
 		&i.Sandbox.OrganizationID,
 		&i.Sandbox.TaskID,
 		&i.Sandbox.Attempt,
@@ -100,9 +100,9 @@ func (q *Queries) LedgerSandbox(ctx context.Context, id string) (LedgerSandboxRo
 		&i.Sandbox.CostUsd,
 		&i.Sandbox.InputTokens,
 		&i.Sandbox.OutputTokens,
-		&i.Sandbox.Head,
+		&i.Sandbox.LastSequence,
 		&i.Sandbox.SpoolID,
-		&i.Sandbox.SpoolMark,
+		&i.Sandbox.SpoolWatermark,
 		&i.Sandbox.LastEventAt,
 		&i.Sandbox.LastBeatAt,
 		&i.Sandbox.LastWorkAt,
@@ -127,17 +127,17 @@ const newestEvents = `-- name: NewestEvents :many
 SELECT e.event_type, e.sequence, e.event_data, extract(epoch FROM now() - e.created_at)::float8 AS age
 FROM unnest($1::text[]) AS q(event_type)
 JOIN LATERAL (
-    SELECT sandbox_id, sequence, birth, event_type, source, event_data, late, created_at, cut, key, id FROM sandbox_events e
-    WHERE e.birth = $2 AND e.sandbox_id = $3 AND e.event_type = q.event_type
+    SELECT sandbox_id, sequence, partition_month, event_type, source, event_data, late, created_at, cut, key, id FROM sandbox_events e
+    WHERE e.partition_month = $2 AND e.sandbox_id = $3 AND e.event_type = q.event_type
     ORDER BY e.sequence DESC LIMIT 1
 ) e ON true
 ORDER BY e.sequence DESC
 `
 
 type NewestEventsParams struct {
-	Types     []string
-	Birth     time.Time
-	SandboxID string
+	Types          []string
+	PartitionMonth time.Time
+	SandboxID      string
 }
 
 type NewestEventsRow struct {
@@ -149,7 +149,7 @@ type NewestEventsRow struct {
 
 // The newest event of each of the types, and the newest that is no heartbeat.
 func (q *Queries) NewestEvents(ctx context.Context, arg NewestEventsParams) ([]NewestEventsRow, error) {
-	rows, err := q.db.Query(ctx, newestEvents, arg.Types, arg.Birth, arg.SandboxID)
+	rows, err := q.db.Query(ctx, newestEvents, arg.Types, arg.PartitionMonth, arg.SandboxID)
 	if err != nil {
 		return nil, err
 	}
@@ -175,14 +175,14 @@ func (q *Queries) NewestEvents(ctx context.Context, arg NewestEventsParams) ([]N
 
 const newestSign = `-- name: NewestSign :many
 SELECT event_type, sequence FROM sandbox_events
-WHERE birth = $1 AND sandbox_id = $2 AND NOT event_type = ANY ($3::text[])
+WHERE partition_month = $1 AND sandbox_id = $2 AND NOT event_type = ANY ($3::text[])
 ORDER BY sequence DESC LIMIT 1
 `
 
 type NewestSignParams struct {
-	Birth      time.Time
-	SandboxID  string
-	Heartbeats []string
+	PartitionMonth time.Time
+	SandboxID      string
+	Heartbeats     []string
 }
 
 type NewestSignRow struct {
@@ -192,7 +192,7 @@ type NewestSignRow struct {
 
 // The newest event that is no heartbeat.
 func (q *Queries) NewestSign(ctx context.Context, arg NewestSignParams) ([]NewestSignRow, error) {
-	rows, err := q.db.Query(ctx, newestSign, arg.Birth, arg.SandboxID, arg.Heartbeats)
+	rows, err := q.db.Query(ctx, newestSign, arg.PartitionMonth, arg.SandboxID, arg.Heartbeats)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (q *Queries) OutageSeconds(ctx context.Context, arg OutageSecondsParams) (f
 }
 
 const pulse = `-- name: Pulse :one
-SELECT s.birth, s.head, coalesce(extract(epoch FROM now() - a.assigned_at), -1)::float8 AS assigned,
+SELECT s.partition_month, s.last_sequence, coalesce(extract(epoch FROM now() - a.assigned_at), -1)::float8 AS assigned,
     coalesce(extract(epoch FROM now() - s.last_event_at), -1)::float8 AS beat,
     coalesce(extract(epoch FROM now() - s.last_work_at), -1)::float8 AS work,
     EXISTS (SELECT FROM commands c WHERE c.task_id = s.task_id AND c.kind = 'verdict' AND c.state = 'accepted'
@@ -247,12 +247,12 @@ WHERE s.id = $1
 `
 
 type PulseRow struct {
-	Birth      time.Time
-	Head       int64
-	Assigned   float64
-	Beat       float64
-	Work       float64
-	VerdictDue bool
+	PartitionMonth time.Time
+	LastSequence   int64
+	Assigned       float64
+	Beat           float64
+	Work           float64
+	VerdictDue     bool
 }
 
 // Ages in seconds by the clock of the database; -1: never.
@@ -260,8 +260,8 @@ func (q *Queries) Pulse(ctx context.Context, id string) (PulseRow, error) {
 	row := q.db.QueryRow(ctx, pulse, id)
 	var i PulseRow
 	err := row.Scan(
-		&i.Birth,
-		&i.Head,
+		&i.PartitionMonth,
+		&i.LastSequence,
 		&i.Assigned,
 		&i.Beat,
 		&i.Work,

@@ -40,7 +40,7 @@ func (q *Queries) EarlierTasks(ctx context.Context, taskID string) ([]string, er
 }
 
 const ownAgentAlone = `-- name: OwnAgentAlone :one
-SELECT EXISTS (SELECT FROM sandboxes s WHERE s.id = $1 AND s.transport <> '' AND s.spool_id IS NOT NULL AND s.spool_mark = s.head)
+SELECT EXISTS (SELECT FROM sandboxes s WHERE s.id = $1 AND s.transport <> '' AND s.spool_id IS NOT NULL AND s.spool_watermark = s.last_sequence)
 `
 
 // Whether all that came from a sandbox was sent by omoi's own agent program in it: numbered, by the first spool. What another

@@ -232,7 +232,7 @@ func (q *Queries) SaveTaskState(ctx context.Context, arg SaveTaskStateParams) er
 
 const startedAgent = `-- name: StartedAgent :one
 SELECT coalesce((SELECT left(e.event_data ->> 'agent_id', 100) FROM sandboxes s
-    JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id AND e.sequence <= 100
+    JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id AND e.sequence <= 100
     WHERE s.id = $1 AND e.event_type = 'agent.started' ORDER BY e.sequence LIMIT 1), '')::text AS agent_id
 `
 
@@ -271,7 +271,7 @@ func (q *Queries) TakeOverTask(ctx context.Context, arg TakeOverTaskParams) erro
 }
 
 const taskForUpdate = `-- name: TaskForUpdate :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.person, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, p.repo FROM tasks t JOIN projects p ON p.id = t.project_id
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, p.repo FROM tasks t JOIN projects p ON p.id = t.project_id
 WHERE t.id = $1 FOR NO KEY UPDATE OF t
 `
 
@@ -299,7 +299,7 @@ func (q *Queries) TaskForUpdate(ctx context.Context, id string) (TaskForUpdateRo
 		&i.Task.Agent,
 		&i.Task.Provider,
 		&i.Task.Continuous,
-		&i.Task.Person,
+		&i.Task.UserRequested,
 		&i.Task.MaxRetries,
 		&i.Task.ExecutionConfig,
 		&i.Task.Budget,
@@ -342,7 +342,7 @@ func (q *Queries) TaskForUpdate(ctx context.Context, id string) (TaskForUpdateRo
 }
 
 const work = `-- name: Work :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.person, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
     p.repo, p.default_branch, p.setup, p.setup_timeout_s,
     coalesce(p.settings ->> 'model_prices', '')::text AS model_prices, coalesce(x.content, '')::text AS feedback,
     coalesce(a.kind, '')::text AS attempt_kind
@@ -385,7 +385,7 @@ func (q *Queries) Work(ctx context.Context, id string) (WorkRow, error) {
 		&i.Task.Agent,
 		&i.Task.Provider,
 		&i.Task.Continuous,
-		&i.Task.Person,
+		&i.Task.UserRequested,
 		&i.Task.MaxRetries,
 		&i.Task.ExecutionConfig,
 		&i.Task.Budget,

@@ -24,7 +24,7 @@ SELECT omoi_ask(m.id, 'retry', @reason::text, @sender::text) FROM (
 -- the credential ended after it. It reads the newest 1,000 events of an attempt.
 UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
 WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id JOIN sandboxes b ON b.id = a.sandbox_id
-    JOIN sandbox_events e ON e.birth = b.birth AND e.sandbox_id = b.id AND e.sequence > b.head - 1000
+    JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id AND e.sequence > b.last_sequence - 1000
     WHERE a.ended_at IS NULL AND t.organization_id = s.organization_id AND a.credential = s.credential AND b.last_work_at > s.since
         AND e.created_at > s.since AND e.event_type = ANY (CASE WHEN a.started_at > s.since
             THEN ARRAY['agent.tool_use', 'agent.tool_completed', 'agent.completed', 'iteration.completed', 'continuous.completed']

@@ -16,11 +16,11 @@ SELECT omoi_park_spent();
 SELECT omoi_meter(@sandbox_id::text);
 
 -- name: MeterTask :exec
-SELECT omoi_meter(id) FROM sandboxes WHERE organization_id = @organization_id AND task_id = @task_id AND head > metered ORDER BY id;
+SELECT omoi_meter(id) FROM sandboxes WHERE organization_id = @organization_id AND task_id = @task_id AND last_sequence > metered ORDER BY id;
 
 -- name: MeterProject :exec
 -- What has ended is counted.
-SELECT omoi_meter(s.id) FROM slots h JOIN sandboxes s ON s.task_id = h.task_id AND s.ended_at IS NULL AND s.head > s.metered
+SELECT omoi_meter(s.id) FROM slots h JOIN sandboxes s ON s.task_id = h.task_id AND s.ended_at IS NULL AND s.last_sequence > s.metered
 WHERE h.project_id = @project_id ORDER BY s.id;
 
 -- name: TaskBudget :one

@@ -10,13 +10,13 @@ ORDER BY xid, id LIMIT sqlc.arg(page_limit);
 
 -- name: MovedSandboxes :many
 -- The sandboxes that reported something since a moment, and the numbers of their newest events.
-SELECT id, head FROM sandboxes WHERE last_event_at >= sqlc.arg(since)
+SELECT id, last_sequence FROM sandboxes WHERE last_event_at >= sqlc.arg(since)
   AND (organization_id = sqlc.arg(organization_id)::uuid OR (organization_id IS NULL AND sqlc.arg(bare)::boolean));
 
 -- name: SandboxPlace :one
 -- The number of the newest event of a sandbox before a moment.
-SELECT (coalesce(min(e.sequence), s.head + 1) - 1)::bigint AS place
-FROM sandboxes s LEFT JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id AND e.created_at >= sqlc.arg(since)
+SELECT (coalesce(min(e.sequence), s.last_sequence + 1) - 1)::bigint AS place
+FROM sandboxes s LEFT JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id AND e.created_at >= sqlc.arg(since)
 WHERE s.id = sqlc.arg(sandbox_id)
   AND (s.organization_id = sqlc.arg(organization_id)::uuid OR (s.organization_id IS NULL AND sqlc.arg(bare)::boolean))
 GROUP BY s.id;

@@ -10,7 +10,7 @@ GROUP BY t.organization_id ORDER BY t.organization_id;
 
 -- name: ConductedAgents :many
 -- Whoever is at work in an organization, the oldest task first, with what the guardian lately thought of him.
-SELECT s.id AS sandbox_id, s.birth, s.head, t.id AS task_id, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
+SELECT s.id AS sandbox_id, s.partition_month, s.last_sequence, t.id AS task_id, t.project_id, t.phase_id, t.title, left(t.description, 4000)::text AS description,
     (g.verdict IS NOT NULL AND g.verdict <> 'unknown' AND g.alignment_score IS NOT NULL)::boolean AS known,
     coalesce(g.spoken_by = 'rules', false)::boolean AS caught, coalesce(g.alignment_score, 0)::float8 AS score, coalesce(g.needs_steering, false)::boolean AS steer,
     coalesce((g.analysis #>> '{model,trajectory_aligned}')::boolean, NOT g.needs_steering, false)::boolean AS aligned,
@@ -25,10 +25,10 @@ ORDER BY t.created_at, t.id;
 -- name: ChangedFiles :many
 -- Of each sandbox the files that it has changed lately, by its newest events.
 SELECT b.id::text AS sandbox_id, f.path
-FROM (SELECT unnest(@ids::text[]) AS id, unnest(@births::date[]) AS birth, unnest(@heads::bigint[]) AS head) b
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partition_months::date[]) AS partition_month, unnest(@last_sequences::bigint[]) AS last_sequence) b
 CROSS JOIN LATERAL (
     SELECT DISTINCT left(n.event_data ->> 'file_path', 500)::text AS path FROM sandbox_events n
-    WHERE n.birth = b.birth AND n.sandbox_id = b.id AND n.sequence > b.head - @newest::bigint AND n.sequence <= b.head
+    WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence > b.last_sequence - @newest::bigint AND n.sequence <= b.last_sequence
         AND n.event_type = 'agent.file_edited' AND jsonb_typeof(n.event_data -> 'file_path') = 'string'
     ORDER BY 1 LIMIT 100
 ) f;

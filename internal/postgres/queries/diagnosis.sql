@@ -39,7 +39,7 @@ WHERE d.ticket_id = ANY (@ids::uuid[]) AND d.kind = 'ticket'
 ORDER BY d.ticket_id, d.created_at DESC, d.id DESC;
 
 -- name: SandboxHeads :many
-SELECT id, birth, head FROM sandboxes WHERE id = ANY (@ids::text[]);
+SELECT id, partition_month, last_sequence FROM sandboxes WHERE id = ANY (@ids::text[]);
 
 -- name: InsertDiagnosis :execrows
 -- None where this failure has one.

@@ -8,7 +8,7 @@ SELECT omoi_wall(@task_id::uuid, @attempt::integer, sqlc.narg('reset')::timestam
 
 -- name: NewestFailure :one
 -- What the agent in a sandbox said of its failure last.
-SELECT e.event_data FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+SELECT e.event_data FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = @sandbox_id AND e.event_type IN ('agent.error', 'agent.failed')
 ORDER BY e.sequence DESC LIMIT 1;
 

@@ -31,7 +31,7 @@ ORDER BY rank LIMIT 2;
 -- name: WatchedSandboxes :many
 -- Active ones in the order of their ids, behind after and up to upto; or only one. Who validates the
 -- work of a task is not in the task's mode.
-SELECT s.id, s.birth, s.head, s.counters, s.cost_usd, (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT s.id, s.partition_month, s.last_sequence, s.counters, s.cost_usd, (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
     t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type,
     CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode,
     coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
@@ -60,15 +60,15 @@ CROSS JOIN LATERAL (
 -- lately.
 SELECT e.sandbox_id, e.sequence, e.event_type, e.event_data, e.created_at,
     EXISTS (SELECT FROM sandboxes s WHERE s.id = b.id AND s.provider IN ('local', 'docker'))::boolean AS freezes
-FROM (SELECT unnest(@ids::text[]) AS id, unnest(@births::date[]) AS birth, unnest(@heads::bigint[]) AS head) b
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partition_months::date[]) AS partition_month, unnest(@last_sequences::bigint[]) AS last_sequence) b
 CROSS JOIN LATERAL (
     (SELECT n.sandbox_id, n.sequence, n.event_type, n.event_data, n.created_at FROM sandbox_events n
-        WHERE n.birth = b.birth AND n.sandbox_id = b.id AND n.sequence <= b.head
+        WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence <= b.last_sequence
             AND n.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
         ORDER BY n.sequence DESC LIMIT @newest)
     UNION ALL
     (SELECT h.sandbox_id, h.sequence, h.event_type, h.event_data, h.created_at FROM sandbox_events h
-        WHERE h.birth = b.birth AND h.sandbox_id = b.id AND h.sequence > b.head - @newest::bigint AND h.sequence <= b.head
+        WHERE h.partition_month = b.partition_month AND h.sandbox_id = b.id AND h.sequence > b.last_sequence - @newest::bigint AND h.sequence <= b.last_sequence
             AND h.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
         ORDER BY h.sequence DESC LIMIT 1)
 ) e ORDER BY e.sandbox_id, e.sequence;

@@ -1,2 +1,2 @@
 -- name: SandboxHead :many
-SELECT head FROM sandboxes WHERE id = sqlc.arg(id);
+SELECT last_sequence FROM sandboxes WHERE id = sqlc.arg(id);

@@ -27,7 +27,7 @@ WHERE id = @id AND (lost_at IS NOT NULL OR seen_at <= now() - @fresh::interval);
 -- name: LoseSandboxes :exec
 -- What was not saved of their work is lost since the last thing that they said.
 UPDATE sandboxes SET state = 'lost',
-    salvage = CASE WHEN salvage IS NULL AND (started_at IS NOT NULL OR head > 0) THEN jsonb_build_object(
+    salvage = CASE WHEN salvage IS NULL AND (started_at IS NOT NULL OR last_sequence > 0) THEN jsonb_build_object(
         'kind', 'lost', 'files', 0, 'bytes', 0, 'lost_since', coalesce(last_event_at, started_at, created_at)) ELSE salvage END
 WHERE host_id = @host_id AND verified_at IS NULL AND state <> 'lost';
 

@@ -4,7 +4,7 @@
 -- name: TailPlaces :many
 -- The places behind the last whole block, by type.
 SELECT event_type, array_agg(sequence ORDER BY sequence)::bigint[] AS places FROM sandbox_events
-WHERE birth = sqlc.arg(birth) AND sandbox_id = sqlc.arg(sandbox_id) AND sequence > sqlc.arg(after) AND sequence <= sqlc.arg(until)
+WHERE partition_month = sqlc.arg(partition_month) AND sandbox_id = sqlc.arg(sandbox_id) AND sequence > sqlc.arg(after) AND sequence <= sqlc.arg(until)
 GROUP BY event_type;
 
 -- name: KeepPlaces :exec
@@ -17,7 +17,7 @@ FROM (
     SELECT k.event_type, (e.sequence - 1) / 1000 AS block, array_agg(((e.sequence - 1) % 1000 + 1)::smallint ORDER BY e.sequence) AS places
     FROM sandbox_events e CROSS JOIN LATERAL (
         SELECT e.event_type UNION ALL SELECT '' WHERE e.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')) k
-    WHERE e.birth = sqlc.arg(birth) AND e.sandbox_id = sqlc.arg(sandbox_id) AND e.sequence > sqlc.arg(after) AND e.sequence <= sqlc.arg(until)
+    WHERE e.partition_month = sqlc.arg(partition_month) AND e.sandbox_id = sqlc.arg(sandbox_id) AND e.sequence > sqlc.arg(after) AND e.sequence <= sqlc.arg(until)
     GROUP BY 1, 2
 ) t ORDER BY t.event_type, t.block
 ON CONFLICT DO NOTHING;
@@ -61,9 +61,9 @@ ORDER BY p.block DESC LIMIT 1;
 -- Oldest first. One look each: asked for all at once, PostgreSQL may read the whole sandbox.
 SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM unnest(sqlc.arg(places)::bigint[]) AS p(place) CROSS JOIN LATERAL (
     SELECT x.* FROM sandbox_events x
-    WHERE x.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND x.sandbox_id = sqlc.arg(sandbox_id)
+    WHERE x.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND x.sandbox_id = sqlc.arg(sandbox_id)
       AND x.sequence = p.place LIMIT 1
 ) e ORDER BY e.sequence;

@@ -1,15 +1,15 @@
 -- name: EventBySequence :one
 -- With its large fields.
 SELECT e.sequence, e.event_type, e.source,
-    CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data,
+    CASE WHEN e.cut THEN omoi_whole(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data,
     e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.birth, e.sandbox_id, e.sequence) END::text[] AS omitted
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
+FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence = sqlc.arg(sequence);
 
 -- name: EventTime :one
 SELECT e.created_at, left(coalesce(e.event_data ->> 'status', ''), 100)::text AS status
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence = sqlc.arg(sequence);
 
 -- name: FileEdits :many
@@ -25,10 +25,10 @@ SELECT sequence, created_at, path, old_path, change_type, added, removed, comple
             coalesce(f.data ->> 'full_diff', f.data ->> 'diff_preview', '')::text AS diff
         FROM (
             SELECT e.sequence, e.created_at,
-                CASE WHEN e.cut THEN omoi_whole(e.birth, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
+                CASE WHEN e.cut THEN omoi_whole(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
             FROM unnest(sqlc.arg(places)::bigint[]) AS p(place) CROSS JOIN LATERAL (
                 SELECT x.* FROM sandbox_events x
-                WHERE x.birth = (SELECT s.birth FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND x.sandbox_id = sqlc.arg(sandbox_id)
+                WHERE x.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND x.sandbox_id = sqlc.arg(sandbox_id)
                   AND x.sequence = p.place LIMIT 1
             ) e WHERE jsonb_typeof(e.event_data -> 'file_path') = 'string'
         ) f
@@ -36,25 +36,25 @@ SELECT sequence, created_at, path, old_path, change_type, added, removed, comple
 ) page WHERE all_bytes - bytes < sqlc.arg(most_bytes)::bigint ORDER BY sequence;
 
 -- name: IntegrityHead :one
-SELECT head, relayed, duplicates, spool_id, spool_mark FROM sandboxes WHERE id = sqlc.arg(sandbox_id);
+SELECT last_sequence, relayed, duplicates, spool_id, spool_watermark FROM sandboxes WHERE id = sqlc.arg(sandbox_id);
 
 -- name: IntegrityStored :one
 SELECT count(*) AS stored, coalesce(max(e.sequence), 0)::bigint AS newest
-FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = sqlc.arg(sandbox_id);
 
 -- name: IntegrityGaps :many
--- The stretches of 1..head that hold no event.
+-- The stretches of 1..last_sequence that hold no event.
 SELECT (e.before + 1)::bigint AS first, (e.sequence - 1)::bigint AS last FROM (
     SELECT x.sequence, coalesce(lag(x.sequence) OVER (ORDER BY x.sequence), 0) AS before FROM (
-        SELECT e.sequence FROM sandboxes s JOIN sandbox_events e ON e.birth = s.birth AND e.sandbox_id = s.id
+        SELECT e.sequence FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
         WHERE s.id = sqlc.arg(sandbox_id)
-        UNION ALL SELECT s.head + 1 FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)
+        UNION ALL SELECT s.last_sequence + 1 FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)
     ) x
 ) e WHERE e.sequence > e.before + 1 ORDER BY e.sequence LIMIT sqlc.arg(most);
 
 -- name: IntegritySpools :many
-SELECT spool_id, mark FROM event_spools WHERE sandbox_id = sqlc.arg(sandbox_id) ORDER BY spool_id;
+SELECT spool_id, watermark FROM event_spools WHERE sandbox_id = sqlc.arg(sandbox_id) ORDER BY spool_id;
 
 -- name: TranscriptRow :one
 -- The newest transcript of the sandbox's agent runs.

@@ -56,13 +56,13 @@ SELECT granted_at FROM slots WHERE task_id = sqlc.arg(task_id);
 -- name: RecallEvents :exec
 -- A relay that died had taken these events up; they are due again.
 UPDATE sandboxes SET events_due_at = now()
-WHERE id = sqlc.arg(id) AND events_due_at IS NULL AND head > relayed;
+WHERE id = sqlc.arg(id) AND events_due_at IS NULL AND last_sequence > relayed;
 
 -- name: TakeEvents :one
 -- Events that come from now on are due by themselves.
 UPDATE sandboxes SET events_due_at = NULL
 WHERE id = sqlc.arg(id) AND events_due_at <= now()
-RETURNING head, relayed;
+RETURNING last_sequence, relayed;
 
 -- name: PutEventsBack :exec
 UPDATE sandboxes SET events_due_at = least(events_due_at, now() + sqlc.arg(pause)::float8 * interval '1 second')
@@ -70,7 +70,7 @@ WHERE id = sqlc.arg(id);
 
 -- name: MoveRelayed :execrows
 UPDATE sandboxes SET relayed = sqlc.arg(until), counters = sqlc.arg(counters),
-    events_due_at = CASE WHEN head > sqlc.arg(until) THEN coalesce(events_due_at, now()) END
+    events_due_at = CASE WHEN last_sequence > sqlc.arg(until) THEN coalesce(events_due_at, now()) END
 WHERE id = sqlc.arg(id) AND relayed = sqlc.arg(before)::bigint;
 
 -- name: LockRelay :one

@@ -10,17 +10,17 @@ LIMIT @most ON CONFLICT DO NOTHING;
 
 -- name: OpenRemovals :many
 -- Of one month after the other.
-SELECT s.id, s.birth, s.head FROM removals r JOIN sandboxes s ON s.id = r.subject
-WHERE r.kind = @kind AND NOT r.done ORDER BY s.birth, s.id LIMIT @most;
+SELECT s.id, s.partition_month, s.last_sequence FROM removals r JOIN sandboxes s ON s.id = r.subject
+WHERE r.kind = @kind AND NOT r.done ORDER BY s.partition_month, s.id LIMIT @most;
 
 -- name: SettleRemovals :exec
 UPDATE removals SET done = true WHERE kind = @kind AND subject = ANY (@ids::text[]);
 
 -- name: RemoveEvents :execrows
-DELETE FROM sandbox_events WHERE birth = @birth AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
+DELETE FROM sandbox_events WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
 
 -- name: RemoveEventFields :execrows
-DELETE FROM event_fields WHERE birth = @birth AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
+DELETE FROM event_fields WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
 
 -- name: RemoveCounts :exec
 WITH places AS (DELETE FROM event_type_index p WHERE p.sandbox_id = ANY (@ids::text[])),
@@ -30,7 +30,7 @@ DELETE FROM event_counts c WHERE c.sandbox_id = ANY (@ids::text[]);
 -- name: EmptyFields :execrows
 -- Their names stay, so that readers see what an event once had.
 UPDATE event_fields SET fields = '{}'
-WHERE birth = @birth AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until AND pg_column_size(fields) > 16;
+WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until AND pg_column_size(fields) > 16;
 
 -- name: EmptyTranscripts :execrows
 -- Their rows stay, so that a later attempt is told that there was one.
@@ -54,7 +54,7 @@ SELECT removed_at FROM removals WHERE subject = @subject AND kind = @kind;
 -- name: RemovedAfter :many
 -- When retention removed the events of a sandbox, if there were some behind a number.
 SELECT r.removed_at FROM removals r JOIN sandboxes s ON s.id = r.subject
-WHERE r.subject = @id AND r.kind = 'events' AND s.head > @after::bigint;
+WHERE r.subject = @id AND r.kind = 'events' AND s.last_sequence > @after::bigint;
 
 -- name: TaskRemovals :many
 -- Likewise of the sandboxes of a task.
@@ -85,7 +85,7 @@ ON CONFLICT (subject, kind) DO UPDATE SET removed_at = excluded.removed_at, done
 
 -- name: ExpiredBoxes :one
 -- What the next pass marks of a kind, and what an earlier one has left.
-SELECT (count(*) + (SELECT count(*) FROM removals o WHERE o.kind = @kind AND NOT o.done))::bigint AS boxes, coalesce(sum(e.head), 0)::bigint AS events
+SELECT (count(*) + (SELECT count(*) FROM removals o WHERE o.kind = @kind AND NOT o.done))::bigint AS boxes, coalesce(sum(e.last_sequence), 0)::bigint AS events
 FROM ended_sandboxes e WHERE e.ended_at < @before::timestamptz AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = e.id AND r.kind = @kind);
 
 -- name: ExpiredBusRows :one

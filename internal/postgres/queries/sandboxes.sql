@@ -49,7 +49,7 @@ UPDATE sandboxes SET salvage = @salvage WHERE id = @id;
 
 -- name: Pulse :one
 -- Ages in seconds by the clock of the database; -1: never.
-SELECT s.birth, s.head, coalesce(extract(epoch FROM now() - a.assigned_at), -1)::float8 AS assigned,
+SELECT s.partition_month, s.last_sequence, coalesce(extract(epoch FROM now() - a.assigned_at), -1)::float8 AS assigned,
     coalesce(extract(epoch FROM now() - s.last_event_at), -1)::float8 AS beat,
     coalesce(extract(epoch FROM now() - s.last_work_at), -1)::float8 AS work,
     EXISTS (SELECT FROM commands c WHERE c.task_id = s.task_id AND c.kind = 'verdict' AND c.state = 'accepted'
@@ -63,7 +63,7 @@ SELECT e.event_type, e.sequence, e.event_data, extract(epoch FROM now() - e.crea
 FROM unnest(@types::text[]) AS q(event_type)
 JOIN LATERAL (
     SELECT * FROM sandbox_events e
-    WHERE e.birth = @birth AND e.sandbox_id = @sandbox_id AND e.event_type = q.event_type
+    WHERE e.partition_month = @partition_month AND e.sandbox_id = @sandbox_id AND e.event_type = q.event_type
     ORDER BY e.sequence DESC LIMIT 1
 ) e ON true
 ORDER BY e.sequence DESC;
@@ -71,7 +71,7 @@ ORDER BY e.sequence DESC;
 -- name: NewestSign :many
 -- The newest event that is no heartbeat.
 SELECT event_type, sequence FROM sandbox_events
-WHERE birth = @birth AND sandbox_id = @sandbox_id AND NOT event_type = ANY (@heartbeats::text[])
+WHERE partition_month = @partition_month AND sandbox_id = @sandbox_id AND NOT event_type = ANY (@heartbeats::text[])
 ORDER BY sequence DESC LIMIT 1;
 
 -- name: OutageSeconds :one

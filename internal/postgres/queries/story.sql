@@ -18,4 +18,4 @@ SELECT e.id FROM (
 -- name: OwnAgentAlone :one
 -- Whether all that came from a sandbox was sent by omoi's own agent program in it: numbered, by the first spool. What another
 -- program in there posts has no number, or that of a later spool; an event alone does not tell.
-SELECT EXISTS (SELECT FROM sandboxes s WHERE s.id = @sandbox_id AND s.transport <> '' AND s.spool_id IS NOT NULL AND s.spool_mark = s.head);
+SELECT EXISTS (SELECT FROM sandboxes s WHERE s.id = @sandbox_id AND s.transport <> '' AND s.spool_id IS NOT NULL AND s.spool_watermark = s.last_sequence);

@@ -74,7 +74,7 @@ UPDATE feedback SET reason = @reason, due_at = now() + @pause::interval WHERE id
 -- name: GoOnWith :exec
 -- A task goes on with branch and pull request of another; nobody asked for it in person. It begins at the head that the branch
 -- has by then, which is noted with the branch.
-UPDATE tasks t SET person = false, branch_name = o.branch_name,
+UPDATE tasks t SET user_requested = false, branch_name = o.branch_name,
     pull_request_url = o.pull_request_url, pull_request_number = o.pull_request_number
 FROM tasks o WHERE t.id = @id AND o.id = @follows;
 
