@@ -9,7 +9,6 @@
 CREATE TABLE installation (
     one             boolean PRIMARY KEY DEFAULT true CHECK (one),
     id              text NOT NULL,
-    namespace       text NOT NULL DEFAULT '',
     reaper_rests    boolean NOT NULL DEFAULT false,
     created_at      timestamptz NOT NULL DEFAULT now(),
     token_key_id    text NOT NULL DEFAULT '',
@@ -18,7 +17,6 @@ CREATE TABLE installation (
 COMMENT ON TABLE installation IS 'The one row of this database: the installation.';
 COMMENT ON COLUMN installation.one IS 'Always true: the primary key allows one row.';
 COMMENT ON COLUMN installation.id IS 'Label of every sandbox of this installation.';
-COMMENT ON COLUMN installation.namespace IS 'Unused and empty.';
 COMMENT ON COLUMN installation.reaper_rests IS 'The reaper''s schedule is paused: the relay resumes the schedule when a task starts.';
 COMMENT ON COLUMN installation.token_key_id IS 'ID of the key that signs sandbox tokens. A process with another key refuses to start.';
 COMMENT ON COLUMN installation.token_key_print IS 'Fingerprint of that key, never the key. Empty: no process has signed a token.';
@@ -352,7 +350,6 @@ CREATE TABLE sandboxes (
     spool_id        text,
     spool_watermark      bigint NOT NULL DEFAULT 0,
     last_event_at   timestamptz,
-    last_beat_at    timestamptz,
     last_work_at    timestamptz,
     duplicates      bigint NOT NULL DEFAULT 0,
     events_due_at   timestamptz,
@@ -402,8 +399,7 @@ COMMENT ON COLUMN sandboxes.cost_usd IS 'Cost of models in USD, as the agent rep
 COMMENT ON COLUMN sandboxes.last_sequence IS 'Last sequence: events have the numbers 1 to last_sequence. 0: no event.';
 COMMENT ON COLUMN sandboxes.spool_id IS 'First spool that sent numbered events; further ones are in event_spools. Null: none.';
 COMMENT ON COLUMN sandboxes.spool_watermark IS 'Watermark of that spool.';
-COMMENT ON COLUMN sandboxes.last_event_at IS 'Time of the newest event. Null: no event.';
-COMMENT ON COLUMN sandboxes.last_beat_at IS 'Time of the last heartbeat; every event counts as one.';
+COMMENT ON COLUMN sandboxes.last_event_at IS 'Time of the newest event, and so of the last heartbeat: every event counts as one. Null: no event.';
 COMMENT ON COLUMN sandboxes.last_work_at IS 'Time of the newest event that counts as work. Null: none.';
 COMMENT ON COLUMN sandboxes.duplicates IS 'Number of rejected duplicates.';
 COMMENT ON COLUMN sandboxes.events_due_at IS 'When the relay has to send a digest. Null: nothing to send.';

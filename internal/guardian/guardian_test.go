@@ -383,7 +383,7 @@ func TestScriptThatWaitsForAMessage_IsNotIdle(t *testing.T) {
 	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data, created_at)
 		SELECT id, 1, partition_month, 'agent.waiting', '{"turn": 1}'::jsonb, now() - interval '7 minutes' FROM sandboxes WHERE id = $1
 		UNION ALL SELECT id, 2, partition_month, 'agent.heartbeat', '{"status": "waiting"}'::jsonb, now() FROM sandboxes WHERE id = $1`, box)
-	w.exec(`UPDATE sandboxes SET last_sequence = 2, last_beat_at = now() WHERE id = $1`, box)
+	w.exec(`UPDATE sandboxes SET last_sequence = 2, last_event_at = now() WHERE id = $1`, box)
 	w.cycle(w.guardian(always()), named(1))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM guardian_analyses WHERE verdict = 'unknown'`))
 	w.exec(`UPDATE tasks SET execution_config = '{"script": {"steps": [{"say": "a"}]}}' WHERE sandbox_id = $1`, box)

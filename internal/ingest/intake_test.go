@@ -371,7 +371,7 @@ func TestIntakeMovesTheClocksOfItsSandbox(t *testing.T) {
 		require.NoError(t, err)
 	}
 	post("agent.heartbeat")
-	require.True(t, one[bool](b, `SELECT events_due_at = last_event_at + interval '60 s' AND last_beat_at = last_event_at
+	require.True(t, one[bool](b, `SELECT events_due_at = last_event_at + interval '60 s'
 		AND last_work_at IS NULL FROM sandboxes WHERE id = $1`, sandbox))
 	due := one[string](b, `SELECT events_due_at::text FROM sandboxes WHERE id = $1`, sandbox)
 	post("agent.tool_use")

@@ -40,7 +40,6 @@ const (
 		UPDATE sandboxes s SET last_sequence = q.last_sequence, spool_id = q.spool_id, spool_watermark = q.spool_watermark,
 			duplicates = s.duplicates + q.duplicates,
 			last_event_at = CASE WHEN q.stored THEN coalesce($12, now()) ELSE s.last_event_at END,
-			last_beat_at = CASE WHEN q.stored THEN coalesce($12, now()) ELSE s.last_beat_at END,
 			last_work_at = CASE WHEN q.worked THEN coalesce($12, now()) ELSE s.last_work_at END,
 			events_due_at = CASE WHEN q.due_in IS NULL THEN s.events_due_at
 				ELSE least(s.events_due_at, coalesce($12::timestamptz, now()) + q.due_in * interval '1 second') END

@@ -37,8 +37,8 @@ func TestSandboxesAtWorkAreThoseOfTheHost(t *testing.T) {
 		require.Len(t, boxes, 1)
 		return boxes[0].Silent
 	}
-	for column, silent := range map[string]time.Duration{"started_at": 30 * time.Hour, "last_event_at": 20 * time.Hour, "last_beat_at": 10 * time.Hour} {
-		w.exec(`UPDATE sandboxes SET started_at = now() - interval '30 hours', last_event_at = NULL, last_beat_at = NULL`)
+	for column, silent := range map[string]time.Duration{"started_at": 30 * time.Hour, "last_event_at": 20 * time.Hour} {
+		w.exec(`UPDATE sandboxes SET started_at = now() - interval '30 hours', last_event_at = NULL`)
 		w.exec(fmt.Sprintf(`UPDATE sandboxes SET %s = now() - interval '%d hours'`, column, silent/time.Hour))
 		require.InDelta(t, silent.Hours(), silence().Hours(), 1, column)
 	}

@@ -520,8 +520,6 @@ type Installation struct {
 	One bool
 	// Label of every sandbox of this installation.
 	ID string
-	// Unused and empty.
-	Namespace string
 	// The reaper's schedule is paused: the relay resumes the schedule when a task starts.
 	ReaperRests bool
 	CreatedAt   time.Time
@@ -775,10 +773,8 @@ type Sandbox struct {
 	SpoolID *string
 	// Watermark of that spool.
 	SpoolWatermark int64
-	// Time of the newest event. Null: no event.
+	// Time of the newest event, and so of the last heartbeat: every event counts as one. Null: no event.
 	LastEventAt *time.Time
-	// Time of the last heartbeat; every event counts as one.
-	LastBeatAt *time.Time
 	// Time of the newest event that counts as work. Null: none.
 	LastWorkAt *time.Time
 	// Number of rejected duplicates.

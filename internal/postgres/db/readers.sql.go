@@ -247,13 +247,12 @@ func (q *Queries) IntegrityStored(ctx context.Context, sandboxID string) (Integr
 }
 
 const lastActivity = `-- name: LastActivity :one
-SELECT s.last_work_at, s.last_beat_at, (s.ended_at IS NOT NULL)::boolean AS ended, clock_timestamp()::timestamptz AS now
+SELECT s.last_work_at, (s.ended_at IS NOT NULL)::boolean AS ended, clock_timestamp()::timestamptz AS now
 FROM sandboxes s WHERE s.id = $1
 `
 
 type LastActivityRow struct {
 	LastWorkAt *time.Time
-	LastBeatAt *time.Time
 	Ended      bool
 	Now        time.Time
 }
@@ -261,12 +260,7 @@ type LastActivityRow struct {
 func (q *Queries) LastActivity(ctx context.Context, sandboxID string) (LastActivityRow, error) {
 	row := q.db.QueryRow(ctx, lastActivity, sandboxID)
 	var i LastActivityRow
-	err := row.Scan(
-		&i.LastWorkAt,
-		&i.LastBeatAt,
-		&i.Ended,
-		&i.Now,
-	)
+	err := row.Scan(&i.LastWorkAt, &i.Ended, &i.Now)
 	return i, err
 }
 

@@ -1,7 +1,7 @@
 -- name: SandboxesAtWork :many
 -- Those in reach of a host whose agents were started and are not known to have ended. Of those that are
 -- tailed the tail tells.
-SELECT s.id, t.id::text AS task_id, s.labels, (now() - greatest(s.started_at, s.last_event_at, s.last_beat_at))::interval AS silent
+SELECT s.id, t.id::text AS task_id, s.labels, (now() - greatest(s.started_at, s.last_event_at))::interval AS silent
 FROM sandboxes s JOIN attempts a ON a.sandbox_id = s.id JOIN tasks t ON t.id = a.task_id
 WHERE s.state = 'running' AND s.verified_at IS NULL AND s.provider NOT IN ('external', 'bare')
     AND s.started_at IS NOT NULL AND s.transport <> 'pull' AND s.provider = @provider

@@ -67,5 +67,5 @@ SELECT p.spec_id, p.status, p.current_phase, p.progress, p.started, p.completed,
     p.execution_completed_at, p.execution_failed_at, p.criteria, clock_timestamp()::timestamptz AS now FROM spec_progress p WHERE p.sandbox_id = sqlc.arg(sandbox_id);
 
 -- name: LastActivity :one
-SELECT s.last_work_at, s.last_beat_at, (s.ended_at IS NOT NULL)::boolean AS ended, clock_timestamp()::timestamptz AS now
+SELECT s.last_work_at, (s.ended_at IS NOT NULL)::boolean AS ended, clock_timestamp()::timestamptz AS now
 FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id);
