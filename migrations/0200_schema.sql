@@ -871,7 +871,7 @@ CREATE TABLE project_usage (
     alive       double precision NOT NULL
 );
 COMMENT ON TABLE project_usage IS 'The usage of those sandboxes of a project whose usage is final, so that a budget does not sum thousands of rows. '
-    'open_usage has the others. omoi_settle_uses alone writes the row.';
+    'open_usage has the others. omoi_settle_usage alone writes the row.';
 COMMENT ON COLUMN project_usage.tokens IS 'Input and output tokens.';
 COMMENT ON COLUMN project_usage.alive IS 'Seconds of sandboxes.';
 

@@ -64,9 +64,9 @@ END $$;
 CREATE TRIGGER sandbox_state BEFORE INSERT OR UPDATE OF state ON sandboxes FOR EACH ROW
     WHEN (NEW.state NOT IN ('intended', 'creating', 'running', 'deleting', 'gone', 'lost')) EXECUTE FUNCTION omoi_sandbox_state();
 
--- omoi_at_work reports whether the sandbox of a task is active: its attempt runs, or is about to.
+-- omoi_active reports whether the sandbox of a task is active: its attempt runs, or is about to.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_at_work(status text, ended_at timestamptz) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+CREATE FUNCTION omoi_active(status text, ended_at timestamptz) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT status IN ('assigned', 'running', 'validating') AND ended_at IS NULL;
 $$;
 -- +goose StatementEnd
@@ -80,29 +80,29 @@ RETURNS boolean LANGUAGE sql STABLE AS $$
 $$;
 -- +goose StatementEnd
 
--- omoi_gone returns when a sandbox ceased to cost time. Null: not yet. A lost sandbox counts until its attempt ended.
+-- omoi_lifetime_end returns when a sandbox ceased to cost time. Null: not yet. A lost sandbox counts until its attempt ended.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_gone(state text, ended_at timestamptz, gone_at timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+CREATE FUNCTION omoi_lifetime_end(state text, ended_at timestamptz, gone_at timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN state = 'lost' THEN coalesce(gone_at, ended_at) ELSE gone_at END;
 $$;
 -- +goose StatementEnd
 
--- omoi_frozen returns the seconds of a period in which the sandboxes of this machine were frozen.
+-- omoi_frozen_seconds returns the seconds of a period in which the sandboxes of this machine were frozen.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_frozen(since timestamptz, until timestamptz) RETURNS float8 LANGUAGE sql STABLE PARALLEL SAFE AS $$
+CREATE FUNCTION omoi_frozen_seconds(since timestamptz, until timestamptz) RETURNS float8 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce(sum(extract(epoch FROM least(o.until, $2) - greatest(o.since, $1))), 0)::float8
     FROM outages o WHERE o.part = 'frozen' AND o.until > $1 AND o.since < $2;
 $$;
 -- +goose StatementEnd
 
--- omoi_seconds_alive returns the lifetime of a sandbox in seconds: from its creation at the provider to the first absence check, without
+-- omoi_lifetime_seconds returns the lifetime of a sandbox in seconds: from its creation at the provider to the first absence check, without
 -- frozen time. A sandbox that was never seen at its provider has none.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_seconds_alive(provider text, created_at timestamptz, made_at timestamptz, started_at timestamptz, gone_at timestamptz)
+CREATE FUNCTION omoi_lifetime_seconds(provider text, created_at timestamptz, made_at timestamptz, started_at timestamptz, gone_at timestamptz)
 RETURNS double precision LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN made_at IS NULL AND started_at IS NULL AND provider NOT IN ('external', 'bare') THEN 0
         ELSE extract(epoch FROM coalesce(gone_at, now()) - coalesce(made_at, started_at, created_at))
-            - CASE WHEN provider IN ('local', 'docker') THEN omoi_frozen(coalesce(made_at, started_at, created_at), coalesce(gone_at, now())) ELSE 0 END
+            - CASE WHEN provider IN ('local', 'docker') THEN omoi_frozen_seconds(coalesce(made_at, started_at, created_at), coalesce(gone_at, now())) ELSE 0 END
         END::double precision
 $$;
 -- +goose StatementEnd
@@ -146,17 +146,17 @@ CREATE FUNCTION omoi_partitions() RETURNS void LANGUAGE sql AS $$
 $$;
 -- +goose StatementEnd
 
--- omoi_omitted returns the names of the fields that the row of an event lacks. Call omoi_omitted and omoi_whole only where cut is set:
+-- omoi_omitted_fields returns the names of the fields that the row of an event lacks. Call omoi_omitted_fields and omoi_full_event only where cut is set:
 -- calls of SQL functions cost time.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_omitted(partition_month date, sandbox_id text, sequence bigint) RETURNS text[] LANGUAGE sql STABLE AS $$
+CREATE FUNCTION omoi_omitted_fields(partition_month date, sandbox_id text, sequence bigint) RETURNS text[] LANGUAGE sql STABLE AS $$
     SELECT f.names FROM event_fields f WHERE f.partition_month = $1 AND f.sandbox_id = $2 AND f.sequence = $3;
 $$;
 -- +goose StatementEnd
 
--- omoi_whole returns the full data of an event.
+-- omoi_full_event returns the full data of an event.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_whole(partition_month date, sandbox_id text, sequence bigint, event_data jsonb) RETURNS jsonb LANGUAGE sql STABLE AS $$
+CREATE FUNCTION omoi_full_event(partition_month date, sandbox_id text, sequence bigint, event_data jsonb) RETURNS jsonb LANGUAGE sql STABLE AS $$
     SELECT $4 || coalesce((SELECT f.fields FROM event_fields f WHERE f.partition_month = $1 AND f.sandbox_id = $2 AND f.sequence = $3), '{}');
 $$;
 -- +goose StatementEnd
@@ -183,14 +183,14 @@ BEGIN
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
-CREATE TRIGGER sandbox_deaf AFTER UPDATE OF ended_at, state ON sandboxes FOR EACH ROW
+CREATE TRIGGER sandbox_ended AFTER UPDATE OF ended_at, state ON sandboxes FOR EACH ROW
     WHEN ((NEW.ended_at IS NOT NULL OR NEW.state IN ('gone', 'lost'))
         AND NOT (OLD.ended_at IS NOT NULL OR OLD.state IN ('gone', 'lost')))
     EXECUTE FUNCTION omoi_expire_messages();
 
--- omoi_ask adds a command and makes the task's relay row due.
+-- omoi_add_command adds a command and makes the task's relay row due.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_ask(task uuid, kind text, reason text, sender text) RETURNS uuid LANGUAGE sql AS $$
+CREATE FUNCTION omoi_add_command(task uuid, kind text, reason text, sender text) RETURNS uuid LANGUAGE sql AS $$
     INSERT INTO commands (id, task_id, kind, args, sender) VALUES (gen_random_uuid(), $1, $2, jsonb_build_object('reason', $3), $4);
     INSERT INTO task_outbox (task_id, due_at) VALUES ($1, now())
     ON CONFLICT (task_id) DO UPDATE SET due_at = least(coalesce(task_outbox.due_at, now()), now());
@@ -266,78 +266,78 @@ CREATE FUNCTION omoi_meter_live() RETURNS void LANGUAGE sql AS $$
 $$;
 -- +goose StatementEnd
 
--- omoi_use returns the usage of a sandbox by now.
+-- omoi_usage returns the usage of a sandbox by now.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_use(b sandboxes) RETURNS TABLE (tokens float8, usd float8, alive float8) LANGUAGE sql STABLE AS $$
+CREATE FUNCTION omoi_usage(b sandboxes) RETURNS TABLE (tokens float8, usd float8, alive float8) LANGUAGE sql STABLE AS $$
     SELECT (b.input_tokens + b.output_tokens)::float8, b.cost_usd,
-        omoi_seconds_alive(b.provider, b.created_at, b.made_at, b.started_at, omoi_gone(b.state, b.ended_at, b.gone_at));
+        omoi_lifetime_seconds(b.provider, b.created_at, b.made_at, b.started_at, omoi_lifetime_end(b.state, b.ended_at, b.gone_at));
 $$;
 -- +goose StatementEnd
 
--- omoi_open_use notes that the usage of a sandbox may change.
+-- omoi_open_usage notes that the usage of a sandbox may change.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_open_use() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_open_usage() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' OR OLD.task_id IS NULL THEN
         INSERT INTO open_usage SELECT NEW.id, t.project_id, 0, 0, 0 FROM tasks t WHERE t.id = NEW.task_id ON CONFLICT DO NOTHING;
     ELSE    -- project_usage holds the former usage, or the row exists
-        INSERT INTO open_usage SELECT NEW.id, t.project_id, u.tokens, u.usd, u.alive FROM tasks t, omoi_use(OLD) u WHERE t.id = NEW.task_id
+        INSERT INTO open_usage SELECT NEW.id, t.project_id, u.tokens, u.usd, u.alive FROM tasks t, omoi_usage(OLD) u WHERE t.id = NEW.task_id
         ON CONFLICT DO NOTHING;
     END IF;
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
-CREATE TRIGGER use_opened AFTER INSERT ON sandboxes FOR EACH ROW WHEN (NEW.task_id IS NOT NULL) EXECUTE FUNCTION omoi_open_use();
-CREATE TRIGGER use_changed AFTER UPDATE OF task_id, cost_usd, input_tokens, output_tokens, state, made_at, started_at, ended_at, gone_at ON sandboxes
+CREATE TRIGGER usage_opened AFTER INSERT ON sandboxes FOR EACH ROW WHEN (NEW.task_id IS NOT NULL) EXECUTE FUNCTION omoi_open_usage();
+CREATE TRIGGER usage_changed AFTER UPDATE OF task_id, cost_usd, input_tokens, output_tokens, state, made_at, started_at, ended_at, gone_at ON sandboxes
     FOR EACH ROW WHEN (NEW.task_id IS NOT NULL AND (OLD.task_id, OLD.cost_usd, OLD.input_tokens, OLD.output_tokens, OLD.state, OLD.made_at, OLD.started_at, OLD.ended_at, OLD.gone_at)
         IS DISTINCT FROM (NEW.task_id, NEW.cost_usd, NEW.input_tokens, NEW.output_tokens, NEW.state, NEW.made_at, NEW.started_at, NEW.ended_at, NEW.gone_at))
-    EXECUTE FUNCTION omoi_open_use();
+    EXECUTE FUNCTION omoi_open_usage();
 
--- omoi_settle_uses adds final usage to the sums of the projects that have a budget.
+-- omoi_settle_usage adds final usage to the sums of the projects that have a budget.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_settle_uses() RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_settle_usage() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     done text[];
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi budgets', 0));
     done := ARRAY(SELECT b.id FROM projects p JOIN open_usage o ON o.project_id = p.id JOIN sandboxes b ON b.id = o.sandbox_id
-        WHERE p.budget <> '{}' AND omoi_gone(b.state, b.ended_at, b.gone_at) IS NOT NULL FOR NO KEY UPDATE OF b SKIP LOCKED);
+        WHERE p.budget <> '{}' AND omoi_lifetime_end(b.state, b.ended_at, b.gone_at) IS NOT NULL FOR NO KEY UPDATE OF b SKIP LOCKED);
     WITH closed AS (DELETE FROM open_usage WHERE sandbox_id = ANY (done) RETURNING *)
     INSERT INTO project_usage AS u (project_id, tokens, usd, alive)
     SELECT c.project_id, sum(n.tokens - c.tokens), sum(n.usd - c.usd), sum(n.alive - c.alive)
-    FROM closed c JOIN sandboxes b ON b.id = c.sandbox_id CROSS JOIN LATERAL omoi_use(b) n GROUP BY c.project_id
+    FROM closed c JOIN sandboxes b ON b.id = c.sandbox_id CROSS JOIN LATERAL omoi_usage(b) n GROUP BY c.project_id
     ON CONFLICT (project_id) DO UPDATE SET tokens = u.tokens + excluded.tokens, usd = u.usd + excluded.usd, alive = u.alive + excluded.alive;
 END $$;
 -- +goose StatementEnd
 
--- omoi_task_use returns the usage of a task by now. Frozen time does not count against its wall clock, unless the task has a sandbox
+-- omoi_task_usage returns the usage of a task by now. Frozen time does not count against its wall clock, unless the task has a sandbox
 -- elsewhere: such a sandbox is never frozen.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_task_use(task uuid) RETURNS TABLE (what text, used float8) LANGUAGE sql STABLE AS $$
+CREATE FUNCTION omoi_task_usage(task uuid) RETURNS TABLE (what text, used float8) LANGUAGE sql STABLE AS $$
     SELECT v.what, v.used FROM (
         SELECT coalesce(sum(b.input_tokens + b.output_tokens), 0)::float8 AS tokens, coalesce(sum(b.cost_usd), 0)::float8 AS usd,
-            coalesce(sum(omoi_seconds_alive(b.provider, b.created_at, b.made_at, b.started_at, omoi_gone(b.state, b.ended_at, b.gone_at))), 0)::float8 AS alive
+            coalesce(sum(omoi_lifetime_seconds(b.provider, b.created_at, b.made_at, b.started_at, omoi_lifetime_end(b.state, b.ended_at, b.gone_at))), 0)::float8 AS alive
         FROM sandboxes b WHERE b.task_id = $1) s, tasks t,
     LATERAL (VALUES ('tokens', s.tokens), ('usd', s.usd), ('sandbox_s', s.alive),
         ('wall_clock_s', extract(epoch FROM coalesce(t.completed_at, now()) - t.created_at)::float8
             - CASE WHEN t.provider IN ('local', 'docker') OR NOT EXISTS (SELECT FROM sandboxes b WHERE b.task_id = t.id)
-                THEN omoi_frozen(t.created_at, coalesce(t.completed_at, now())) ELSE 0 END)) v(what, used)
+                THEN omoi_frozen_seconds(t.created_at, coalesce(t.completed_at, now())) ELSE 0 END)) v(what, used)
     WHERE t.id = $1;
 $$;
 -- +goose StatementEnd
 
--- omoi_project_use returns the usage of all tasks of a project by now. Its wall clock runs from the creation of the project.
+-- omoi_project_usage returns the usage of all tasks of a project by now. Its wall clock runs from the creation of the project.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_project_use(project uuid) RETURNS TABLE (what text, used float8) LANGUAGE sql STABLE AS $$
+CREATE FUNCTION omoi_project_usage(project uuid) RETURNS TABLE (what text, used float8) LANGUAGE sql STABLE AS $$
     SELECT v.what, v.used FROM (
         SELECT coalesce(sum(tokens), 0) AS tokens, coalesce(sum(usd), 0) AS usd, coalesce(sum(alive), 0) AS alive FROM (
             SELECT tokens, usd, alive FROM project_usage WHERE project_id = $1
             UNION ALL
             SELECT n.tokens - o.tokens, n.usd - o.usd, n.alive - o.alive
-            FROM open_usage o JOIN sandboxes b ON b.id = o.sandbox_id CROSS JOIN LATERAL omoi_use(b) n WHERE o.project_id = $1) parts
+            FROM open_usage o JOIN sandboxes b ON b.id = o.sandbox_id CROSS JOIN LATERAL omoi_usage(b) n WHERE o.project_id = $1) parts
         ) s, projects p,
     LATERAL (VALUES ('tokens', s.tokens), ('usd', s.usd), ('sandbox_s', s.alive),
-        ('wall_clock_s', extract(epoch FROM now() - p.created_at)::float8 - omoi_frozen(p.created_at, now()))) v(what, used)
+        ('wall_clock_s', extract(epoch FROM now() - p.created_at)::float8 - omoi_frozen_seconds(p.created_at, now()))) v(what, used)
     WHERE p.id = $1;
 $$;
 -- +goose StatementEnd
@@ -345,7 +345,7 @@ $$;
 -- omoi_task_limits returns the limits of a task with its usage.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_task_limits(task uuid) RETURNS TABLE (scope text, what text, used float8, most float8) LANGUAGE sql STABLE AS $$
-    SELECT 'task', u.what, u.used, omoi_number(t.budget -> u.what) FROM tasks t, omoi_task_use($1) u
+    SELECT 'task', u.what, u.used, omoi_number(t.budget -> u.what) FROM tasks t, omoi_task_usage($1) u
     WHERE t.id = $1 AND t.budget <> '{}' AND omoi_number(t.budget -> u.what) > 0;
 $$;
 -- +goose StatementEnd
@@ -353,7 +353,7 @@ $$;
 -- omoi_project_limits returns the limits of a project with its usage.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_project_limits(project uuid) RETURNS TABLE (scope text, what text, used float8, most float8) LANGUAGE sql STABLE AS $$
-    SELECT 'project', u.what, u.used, omoi_number(p.budget -> u.what) FROM projects p, omoi_project_use($1) u
+    SELECT 'project', u.what, u.used, omoi_number(p.budget -> u.what) FROM projects p, omoi_project_usage($1) u
     WHERE p.id = $1 AND p.budget <> '{}' AND omoi_number(p.budget -> u.what) > 0;
 $$;
 -- +goose StatementEnd
@@ -365,9 +365,9 @@ CREATE FUNCTION omoi_limits(task uuid) RETURNS TABLE (scope text, what text, use
 $$;
 -- +goose StatementEnd
 
--- omoi_spent reports whether a limit of a task or of its project is used up.
+-- omoi_over_budget reports whether a limit of a task or of its project is used up.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_spent(task uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
+CREATE FUNCTION omoi_over_budget(task uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (SELECT FROM omoi_limits($1) WHERE used >= most);
 $$;
 -- +goose StatementEnd
@@ -388,16 +388,16 @@ CREATE FUNCTION omoi_budget_reason(scope text, what text, used float8, most floa
 $$;
 -- +goose StatementEnd
 
--- omoi_over_task returns why a task waits for its own budget. Empty: the budget is not used up.
+-- omoi_task_budget_reason returns why a task waits for its own budget. Empty: the budget is not used up.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_over_task(task uuid) RETURNS text LANGUAGE sql STABLE AS $$
+CREATE FUNCTION omoi_task_budget_reason(task uuid) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT omoi_budget_reason(scope, what, used, most) FROM omoi_task_limits($1) WHERE used >= most LIMIT 1), '');
 $$;
 -- +goose StatementEnd
 
--- omoi_over_project returns why tasks wait for the budget of a project. Empty: the budget is not used up.
+-- omoi_project_budget_reason returns why tasks wait for the budget of a project. Empty: the budget is not used up.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_over_project(project uuid) RETURNS text LANGUAGE sql STABLE AS $$
+CREATE FUNCTION omoi_project_budget_reason(project uuid) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT omoi_budget_reason(scope, what, used, most) FROM omoi_project_limits($1) WHERE used >= most LIMIT 1), '');
 $$;
 -- +goose StatementEnd
@@ -409,7 +409,7 @@ CREATE FUNCTION omoi_budget_room(project uuid) RETURNS integer LANGUAGE sql STAB
     SELECT min(greatest(ceil((l.most - l.used - h.reserved) / (l.most / 10)), 0))::integer
     FROM omoi_project_limits($1) l CROSS JOIN LATERAL (
         SELECT coalesce(sum(greatest(l.most / 10 - coalesce(CASE l.what WHEN 'usd' THEN b.cost_usd WHEN 'tokens' THEN b.input_tokens + b.output_tokens
-            ELSE omoi_seconds_alive(b.provider, b.created_at, b.made_at, b.started_at, b.gone_at) END, 0), 0)), 0) AS reserved
+            ELSE omoi_lifetime_seconds(b.provider, b.created_at, b.made_at, b.started_at, b.gone_at) END, 0), 0)), 0) AS reserved
         FROM slots s JOIN tasks t ON t.id = s.task_id
         LEFT JOIN sandboxes b ON b.task_id = t.id AND b.attempt = t.attempt_count AND b.ended_at IS NULL
         WHERE s.project_id = $1) h
@@ -417,9 +417,9 @@ CREATE FUNCTION omoi_budget_room(project uuid) RETURNS integer LANGUAGE sql STAB
 $$;
 -- +goose StatementEnd
 
--- omoi_limits_at_work returns the limits of all tasks with a slot. The usage of a project is summed up once.
+-- omoi_active_limits returns the limits of all tasks with a slot. The usage of a project is summed up once.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_limits_at_work() RETURNS TABLE (task uuid, scope text, what text, used float8, most float8) LANGUAGE sql STABLE AS $$
+CREATE FUNCTION omoi_active_limits() RETURNS TABLE (task uuid, scope text, what text, used float8, most float8) LANGUAGE sql STABLE AS $$
     WITH w AS MATERIALIZED (
         SELECT t.id, t.project_id, t.budget <> '{}' AS own, p.budget <> '{}' AS shared
         FROM slots h JOIN tasks t ON t.id = h.task_id JOIN projects p ON p.id = t.project_id
@@ -436,7 +436,7 @@ $$;
 -- +goose StatementBegin
 CREATE FUNCTION omoi_near_limits() RETURNS TABLE (sandbox_id text, scope text, key text, reason text) LANGUAGE sql STABLE AS $$
     SELECT b.id, l.scope, k.key, omoi_budget_reason(l.scope, l.what, l.used, l.most)
-    FROM omoi_limits_at_work() l CROSS JOIN LATERAL concat_ws(' ', 'budget', l.scope, l.what, l.most) k(key)
+    FROM omoi_active_limits() l CROSS JOIN LATERAL concat_ws(' ', 'budget', l.scope, l.what, l.most) k(key)
     JOIN tasks t ON t.id = l.task
     JOIN sandboxes b ON b.task_id = t.id AND b.attempt = t.attempt_count AND b.ended_at IS NULL AND b.started_at IS NOT NULL
     WHERE l.used >= 0.8 * l.most AND l.used < l.most
@@ -445,10 +445,10 @@ CREATE FUNCTION omoi_near_limits() RETURNS TABLE (sandbox_id text, scope text, k
 $$;
 -- +goose StatementEnd
 
--- omoi_park_spent adds a command for each task with a slot whose budget, or whose project's budget, is used up: the command suspends the
+-- omoi_suspend_over_budget adds a command for each task with a slot whose budget, or whose project's budget, is used up: the command suspends the
 -- task. Each attempt gets one command.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_park_spent() RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_suspend_over_budget() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     asked integer;
     orgs uuid[];
@@ -456,13 +456,13 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi budgets', 0));
     WITH over AS MATERIALIZED (     -- of two limits that of the task is named
         SELECT DISTINCT ON (t.id) t.id, t.organization_id, omoi_budget_reason(l.scope, l.what, l.used, l.most) AS reason
-        FROM omoi_limits_at_work() l JOIN tasks t ON t.id = l.task
+        FROM omoi_active_limits() l JOIN tasks t ON t.id = l.task
         WHERE l.used >= l.most AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'budget' AND (c.state = 'accepted'
             OR c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = t.id), '-infinity')))
         ORDER BY t.id, l.scope DESC
     )
-    SELECT count(omoi_ask(id, 'budget', reason, 'omoi')), array_agg(DISTINCT organization_id) INTO asked, orgs FROM over;
-    PERFORM omoi_grant(org) FROM unnest(orgs) AS org;   -- updates the reasons of queued tasks
+    SELECT count(omoi_add_command(id, 'budget', reason, 'omoi')), array_agg(DISTINCT organization_id) INTO asked, orgs FROM over;
+    PERFORM omoi_admit_all(org) FROM unnest(orgs) AS org;   -- updates the reasons of queued tasks
 END $$;
 -- +goose StatementEnd
 
@@ -494,11 +494,11 @@ CREATE FUNCTION omoi_credential(task uuid) RETURNS text LANGUAGE sql STABLE AS $
 $$;
 -- +goose StatementEnd
 
--- omoi_wall starts the cooldown of the credential of an attempt that reached the rate limit of its model provider: until the reset that the
+-- omoi_start_cooldown starts the cooldown of the credential of an attempt that reached the rate limit of its model provider: until the reset that the
 -- agent reported, at most six hours, else for the duration pause. An agent must not block others for long: afterwards one task tries and
 -- shows whether the limit still holds. An agent with a credential of its own blocks no other.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_wall(met uuid, attempt integer, reset timestamptz, pause interval, apart interval) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_start_cooldown(met uuid, attempt integer, reset timestamptz, pause interval, apart interval) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     org  uuid := (SELECT organization_id FROM tasks WHERE id = met);
     name text := coalesce(nullif((SELECT a.credential FROM attempts a WHERE a.task_id = met AND a.number = attempt), ''), omoi_credential(met));
@@ -508,7 +508,7 @@ BEGIN
     IF name LIKE 'task %' THEN
         RETURN; -- no other task uses the credential, and the workflow of the task waits
     END IF;
-    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
+    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_admission ' || org, 0));
     INSERT INTO credential_cooldowns AS s (organization_id, credential, until, stagger, next_at) VALUES (org, name, wake, apart, wake)
     ON CONFLICT (organization_id, credential) DO UPDATE SET until = greatest(s.until, excluded.until), limit_hits = s.limit_hits + 1,
         since = CASE WHEN s.proven_at IS NOT NULL OR s.until <= clock_timestamp() THEN clock_timestamp() ELSE s.since END,
@@ -518,10 +518,10 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
--- omoi_probes checks the tasks that try a credential. After a model answered, the others follow; after a task ended without an answer,
+-- omoi_check_probes checks the tasks that try a credential. After a model answered, the others follow; after a task ended without an answer,
 -- another task may try. A cooldown for which no task waits is deleted after a minute.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_probes(org uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_check_probes(org uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp()
     WHERE s.organization_id = org AND s.probe IS NOT NULL AND s.proven_at IS NULL AND (
@@ -566,9 +566,9 @@ RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 -- +goose StatementEnd
 
--- omoi_look_again has admission evaluate the dependents of a task again when the task ends or is retried.
+-- omoi_queue_dependents has admission evaluate the dependents of a task again when the task ends or is retried.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_look_again() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_queue_dependents() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO admission_queue (organization_id, task_id)
     SELECT NEW.organization_id, d.task_id FROM task_dependencies d WHERE d.depends_on = NEW.id;
@@ -577,21 +577,21 @@ END $$;
 -- +goose StatementEnd
 CREATE TRIGGER task_ended AFTER UPDATE OF status ON tasks FOR EACH ROW
     WHEN (OLD.status IS DISTINCT FROM NEW.status AND (OLD.status IN ('completed', 'failed', 'cancelled')
-        OR NEW.status IN ('completed', 'failed', 'cancelled'))) EXECUTE FUNCTION omoi_look_again();
+        OR NEW.status IN ('completed', 'failed', 'cancelled'))) EXECUTE FUNCTION omoi_queue_dependents();
 
--- omoi_judge returns how urgent queued tasks are, and what blocks them besides the lack of a slot. block is empty where nothing does.
+-- omoi_evaluate_queued returns how urgent queued tasks are, and what blocks them besides the lack of a slot. block is empty where nothing does.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_judge(org uuid, ids uuid[])
+CREATE FUNCTION omoi_evaluate_queued(org uuid, ids uuid[])
 RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) LANGUAGE sql STABLE AS $$
     WITH places AS MATERIALIZED (
-        SELECT p.id, CASE WHEN p.budget <> '{}' THEN omoi_over_project(p.id) ELSE '' END AS spent,
+        SELECT p.id, CASE WHEN p.budget <> '{}' THEN omoi_project_budget_reason(p.id) ELSE '' END AS spent,
             EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = org) AND (
                 p.max_slots <= (SELECT count(*) FROM slots s WHERE s.organization_id = org AND s.project_id = p.id)
                 OR p.budget <> '{}' AND coalesce(omoi_budget_room(p.id) = 0, false)) AS taken
         FROM projects p WHERE p.organization_id = org
     ), w AS MATERIALIZED (
         SELECT t.id, t.project_id, t.created_at, t.priority, t.deadline_at, t.retry_count, t.max_retries, t.user_requested,
-            coalesce(t.execution_config -> 'force_execute' = 'true', false) AS forced, CASE WHEN t.budget <> '{}' THEN omoi_over_task(t.id) ELSE '' END AS spent,
+            coalesce(t.execution_config -> 'force_execute' = 'true', false) AS forced, CASE WHEN t.budget <> '{}' THEN omoi_task_budget_reason(t.id) ELSE '' END AS spent,
             CASE WHEN EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = org) THEN omoi_credential(t.id) END AS credential
         FROM tasks t WHERE t.id = ANY (ids) AND t.organization_id = org AND t.queued_at IS NOT NULL
     ), needs AS (   -- what queued tasks depend on
@@ -637,19 +637,19 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) 
 $$;
 -- +goose StatementEnd
 
--- omoi_mark writes the result of omoi_judge to queued tasks and returns the projects of these tasks. A score above zero means that a task
+-- omoi_update_scores writes the result of omoi_evaluate_queued to queued tasks and returns the projects of these tasks. A score above zero means that a task
 -- lacks a slot only: the index tasks_ready holds such tasks, the most urgent first. Scores are whole hundredths, which age reaches after
 -- three minutes: tasks that were evaluated at different times are comparable, the older task is first among equals, and few rows are
 -- written for their age alone.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_mark(org uuid, ids uuid[]) RETURNS uuid[] LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+CREATE FUNCTION omoi_update_scores(org uuid, ids uuid[]) RETURNS uuid[] LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     places uuid[];
 BEGIN
     IF coalesce(cardinality(ids), 0) = 0 THEN
         RETURN NULL;
     END IF;
-    WITH judged AS MATERIALIZED (SELECT * FROM omoi_judge(org, ids)),
+    WITH judged AS MATERIALIZED (SELECT * FROM omoi_evaluate_queued(org, ids)),
     wanted AS (
         SELECT j.id, CASE j.block WHEN '' THEN floor(j.score * 100 + 0.3) / 100 ELSE 0 END AS score,
             CASE j.block WHEN 'held' THEN '' ELSE j.block END AS block,
@@ -671,13 +671,13 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
--- omoi_give gives the free slots of an organization to ready tasks and returns the projects that received one.
+-- omoi_assign_slots gives the free slots of an organization to ready tasks and returns the projects that received one.
 --
 -- The order: first the project with the smallest used share of its own limit, including the slots of this call; among equals the project
 -- whose last admission is the oldest; within a project the score alone decides. A project without a slot that has a ready task therefore
 -- receives one of the next P - 1 slots after a slot went to another project; P is the number of projects with ready tasks.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_give(org uuid) RETURNS uuid[] LANGUAGE plpgsql
+CREATE FUNCTION omoi_assign_slots(org uuid) RETURNS uuid[] LANGUAGE plpgsql
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     let_in uuid[];
@@ -731,10 +731,10 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
--- omoi_place writes queue position and reason of the first 20 ready tasks of each of the projects: with a long queue the release of a slot
+-- omoi_update_queue_positions writes queue position and reason of the first 20 ready tasks of each of the projects: with a long queue the release of a slot
 -- does not write a thousand rows.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_place(org uuid, projects_of uuid[]) RETURNS void LANGUAGE plpgsql
+CREATE FUNCTION omoi_update_queue_positions(org uuid, projects_of uuid[]) RETURNS void LANGUAGE plpgsql
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     WITH room AS (
@@ -767,7 +767,7 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
--- omoi_grant runs admission for all queued tasks of an organization and returns the number of admitted tasks: after a change of
+-- omoi_admit_all runs admission for all queued tasks of an organization and returns the number of admitted tasks: after a change of
 -- limits, pauses or dependencies, each minute, and during a cooldown.
 --
 -- Admission gives free slots to queued tasks and writes for the others why they wait. Admission runs in every transaction that changes its
@@ -776,20 +776,20 @@ END $$;
 --
 -- Plans are generic and never scan the whole table, whatever the statistics say of a queue that was empty a moment ago.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_grant(org uuid) RETURNS integer LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_admit_all(org uuid) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     places uuid[];
     given uuid[];
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
+    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_admission ' || org, 0));
     DELETE FROM admission_queue WHERE organization_id = org;
-    PERFORM omoi_probes(org) FROM credential_cooldowns WHERE organization_id = org LIMIT 1;
-    places := omoi_mark(org, ARRAY(SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL));
+    PERFORM omoi_check_probes(org) FROM credential_cooldowns WHERE organization_id = org LIMIT 1;
+    places := omoi_update_scores(org, ARRAY(SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL));
     IF places IS NULL THEN
         RETURN 0;
     END IF;
-    given := omoi_give(org);
-    PERFORM omoi_place(org, places);
+    given := omoi_assign_slots(org);
+    PERFORM omoi_update_queue_positions(org, places);
     RETURN coalesce(cardinality(given), 0);
 END $$;
 -- +goose StatementEnd
@@ -802,18 +802,18 @@ DECLARE
     places uuid[];
     given uuid[];
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_grant ' || org, 0));
+    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_admission ' || org, 0));
     IF EXISTS (SELECT FROM credential_cooldowns WHERE organization_id = org) THEN
-        RETURN omoi_grant(org);
+        RETURN omoi_admit_all(org);
     END IF;
     WITH looks AS (DELETE FROM admission_queue WHERE organization_id = org RETURNING task_id),
     news AS (
         SELECT task_id AS id FROM looks
         UNION SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL AND queue_reason = ''
     )
-    SELECT omoi_mark(org, array_agg(id)) INTO places FROM news;
-    given := omoi_give(org);
-    PERFORM omoi_place(org, (SELECT array_agg(DISTINCT id) FROM unnest(places || given || place) AS id));
+    SELECT omoi_update_scores(org, array_agg(id)) INTO places FROM news;
+    given := omoi_assign_slots(org);
+    PERFORM omoi_update_queue_positions(org, (SELECT array_agg(DISTINCT id) FROM unnest(places || given || place) AS id));
     RETURN coalesce(cardinality(given), 0);
 END $$;
 -- +goose StatementEnd
@@ -821,9 +821,9 @@ END $$;
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Diagnoses
 
--- omoi_look_at_failure notes that a task has a failure that may need a diagnosis.
+-- omoi_queue_diagnosis notes that a task has a failure that may need a diagnosis.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_look_at_failure() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_queue_diagnosis() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO diagnosis_queue (task_id) VALUES (CASE TG_TABLE_NAME WHEN 'tasks' THEN (to_jsonb(NEW) ->> 'id')::uuid ELSE (to_jsonb(NEW) ->> 'task_id')::uuid END)
     ON CONFLICT (task_id) DO UPDATE SET changed = diagnosis_queue.changed + 1, due_at = now();
@@ -831,9 +831,9 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 CREATE TRIGGER attempt_failed AFTER UPDATE OF outcome ON attempts FOR EACH ROW
-    WHEN (OLD.outcome IS DISTINCT FROM NEW.outcome AND NEW.outcome = 'failed') EXECUTE FUNCTION omoi_look_at_failure();
+    WHEN (OLD.outcome IS DISTINCT FROM NEW.outcome AND NEW.outcome = 'failed') EXECUTE FUNCTION omoi_queue_diagnosis();
 CREATE TRIGGER task_failed AFTER UPDATE OF status ON tasks FOR EACH ROW
-    WHEN (OLD.status IS DISTINCT FROM NEW.status AND NEW.status = 'failed') EXECUTE FUNCTION omoi_look_at_failure();
+    WHEN (OLD.status IS DISTINCT FROM NEW.status AND NEW.status = 'failed') EXECUTE FUNCTION omoi_queue_diagnosis();
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Event bus: frames of the legacy API
@@ -1026,13 +1026,13 @@ CREATE TRIGGER message_queued AFTER INSERT ON messages FOR EACH ROW
 -- +goose Down
 
 -- CASCADE drops the triggers and the view task_briefs.
-DROP FUNCTION omoi_ticket_status, omoi_brief, omoi_sandbox_state, omoi_at_work, omoi_token_ended, omoi_gone, omoi_frozen,
-    omoi_seconds_alive, omoi_partition_of, omoi_partition, omoi_partitions, omoi_omitted, omoi_whole,
-    omoi_last_phase, omoi_expire_messages, omoi_ask, omoi_relay_due, omoi_number, omoi_meter, omoi_meter_live,
-    omoi_use, omoi_open_use, omoi_settle_uses, omoi_task_use, omoi_project_use, omoi_task_limits,
-    omoi_project_limits, omoi_limits, omoi_spent, omoi_reason, omoi_budget_reason, omoi_over_task, omoi_over_project,
-    omoi_budget_room, omoi_limits_at_work, omoi_near_limits, omoi_park_spent, omoi_credential, omoi_wall,
-    omoi_probes, omoi_plan_slots, omoi_score, omoi_look_again, omoi_judge, omoi_mark, omoi_give, omoi_place,
-    omoi_grant, omoi_admit, omoi_look_at_failure, omoi_bus_bound, omoi_task_bus, omoi_unblocked_bus,
-    omoi_verdict_bus, omoi_ticket_bus, omoi_sandbox_bus, omoi_idle_reason, omoi_idle_bus, omoi_spawn_bus,
-    omoi_message_bus CASCADE;
+DROP FUNCTION omoi_ticket_status, omoi_brief, omoi_sandbox_state, omoi_active, omoi_token_ended, omoi_lifetime_end,
+    omoi_frozen_seconds, omoi_lifetime_seconds, omoi_partition_of, omoi_partition, omoi_partitions, omoi_omitted_fields,
+    omoi_full_event, omoi_last_phase, omoi_expire_messages, omoi_add_command, omoi_relay_due, omoi_number, omoi_meter,
+    omoi_meter_live, omoi_usage, omoi_open_usage, omoi_settle_usage, omoi_task_usage, omoi_project_usage, omoi_task_limits,
+    omoi_project_limits, omoi_limits, omoi_over_budget, omoi_reason, omoi_budget_reason, omoi_task_budget_reason,
+    omoi_project_budget_reason, omoi_budget_room, omoi_active_limits, omoi_near_limits, omoi_suspend_over_budget,
+    omoi_credential, omoi_start_cooldown, omoi_check_probes, omoi_plan_slots, omoi_score, omoi_queue_dependents,
+    omoi_evaluate_queued, omoi_update_scores, omoi_assign_slots, omoi_update_queue_positions, omoi_admit_all, omoi_admit,
+    omoi_queue_diagnosis, omoi_bus_bound, omoi_task_bus, omoi_unblocked_bus, omoi_verdict_bus, omoi_ticket_bus,
+    omoi_sandbox_bus, omoi_idle_reason, omoi_idle_bus, omoi_spawn_bus, omoi_message_bus CASCADE;

@@ -34,7 +34,7 @@ func measureAdmission(ctx context.Context, cfg Config, r *Report) (err error) {
 	if err != nil {
 		return err
 	}
-	whole, err := s.decide(ctx, decisions/queues, `SELECT omoi_grant(organization_id) FROM projects WHERE id = $1`)
+	whole, err := s.decide(ctx, decisions/queues, `SELECT omoi_admit_all(organization_id) FROM projects WHERE id = $1`)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *server) queue(ctx context.Context, waiting int) error {
 		`INSERT INTO slots (task_id, organization_id, project_id) SELECT id, organization_id, project_id FROM (
 			SELECT *, row_number() OVER (PARTITION BY project_id) AS n FROM tasks) AS t WHERE n <= ` + strconv.Itoa(slotsEach),
 		`UPDATE tasks SET queued_at = NULL WHERE id IN (SELECT task_id FROM slots)`,
-		`SELECT omoi_grant(organization_id) FROM projects LIMIT 1`,
+		`SELECT omoi_admit_all(organization_id) FROM projects LIMIT 1`,
 		`ANALYZE tasks, slots, projects`,
 	} {
 		if _, err := s.pool.Exec(ctx, then); err != nil {

@@ -62,7 +62,7 @@ func (s *Store) TaskBudget(ctx context.Context, organizationID, id string) (task
 	if err := s.q.MeterTask(ctx, &organizationID, &id); err != nil {
 		return task.Spending{}, translate("count what the agents of task "+id+" have used", err)
 	}
-	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_task_use($1)`)
+	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_task_usage($1)`)
 }
 
 // ProjectBudget answers the budget that the tasks of a project share, and what they have used of it by now.
@@ -74,7 +74,7 @@ func (s *Store) ProjectBudget(ctx context.Context, organizationID, id string) (t
 	if err := s.q.MeterProject(ctx, id); err != nil {
 		return task.Spending{}, translate("count what the agents of project "+id+" have used", err)
 	}
-	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_project_use($1)`)
+	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_project_usage($1)`)
 }
 
 // SetTaskBudget sets the budget of a task; one that was parked goes on if that is raised enough.

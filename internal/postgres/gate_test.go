@@ -220,7 +220,7 @@ func TestTheGateDoesNotWaitForALockedTask(t *testing.T) {
 	w.gate()
 	require.False(t, w.holdsSlot(locked.id))
 	require.True(t, w.holdsSlot(free.id))
-	_, err = tx.Exec(t.Context(), `SELECT omoi_grant($1)`, w.org) // its holder runs the gate itself
+	_, err = tx.Exec(t.Context(), `SELECT omoi_admit_all($1)`, w.org) // its holder runs the gate itself
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 	require.True(t, w.holdsSlot(locked.id))

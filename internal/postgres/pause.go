@@ -7,7 +7,7 @@ import "context"
 func (s *Store) SetPaused(ctx context.Context, paused bool) error {
 	tag, err := s.pool.Exec(ctx, "UPDATE organizations SET paused = $1 WHERE paused <> $1", paused)
 	if err == nil && (tag.RowsAffected() > 0 || !paused) {
-		_, err = s.pool.Exec(ctx, "SELECT omoi_grant(o.id) FROM (SELECT id FROM organizations ORDER BY id) o")
+		_, err = s.pool.Exec(ctx, "SELECT omoi_admit_all(o.id) FROM (SELECT id FROM organizations ORDER BY id) o")
 	}
 	return translate("pause or resume all organizations", err)
 }

@@ -45,7 +45,7 @@ func TestAReallocationHoldsUpNoGate(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	from, to := w.project(2), w.project(2)
 	gate := w.session()
-	_, err := gate.Exec(t.Context(), `SELECT pg_advisory_xact_lock(hashtextextended('omoi_grant ' || $1::uuid, 0))`, w.org)
+	_, err := gate.Exec(t.Context(), `SELECT pg_advisory_xact_lock(hashtextextended('omoi_admission ' || $1::uuid, 0))`, w.org)
 	require.NoError(t, err)
 	done := w.reallocates(gate, from, to)
 	for _, project := range []string{from, to} {

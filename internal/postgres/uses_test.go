@@ -12,7 +12,7 @@ import (
 
 // summed is what the sandboxes of a project have used, each read anew.
 const summed = `SELECT coalesce(sum(b.cost_usd), 0)::float8 + coalesce(sum(b.input_tokens + b.output_tokens), 0)::float8 +
-		coalesce(sum(omoi_seconds_alive(b.provider, b.created_at, b.made_at, b.started_at, omoi_gone(b.state, b.ended_at, b.gone_at))), 0)::float8
+		coalesce(sum(omoi_lifetime_seconds(b.provider, b.created_at, b.made_at, b.started_at, omoi_lifetime_end(b.state, b.ended_at, b.gone_at))), 0)::float8
 	FROM tasks t JOIN sandboxes b ON b.task_id = t.id WHERE t.project_id = $1`
 
 // Whatever becomes of sandboxes, and whenever it is settled, the sum that is kept is the sum.
@@ -44,19 +44,19 @@ func TestTheUseThatIsKeptIsTheSum(t *testing.T) {
 	for range 120 {
 		w.exec(steps[dice.IntN(len(steps))], boxes[dice.IntN(len(boxes))])
 		if dice.IntN(4) == 0 {
-			w.exec(`SELECT omoi_settle_uses()`)
+			w.exec(`SELECT omoi_settle_usage()`)
 		}
 		for _, project := range []string{p, other} {
 			tx := w.session() // of one moment
 			var kept, sum float64
-			require.NoError(t, tx.QueryRow(t.Context(), `SELECT sum(used) FROM omoi_project_use($1) WHERE what <> 'wall_clock_s'`, project).Scan(&kept))
+			require.NoError(t, tx.QueryRow(t.Context(), `SELECT sum(used) FROM omoi_project_usage($1) WHERE what <> 'wall_clock_s'`, project).Scan(&kept))
 			require.NoError(t, tx.QueryRow(t.Context(), summed, project).Scan(&sum))
 			require.NoError(t, tx.Rollback(t.Context()))
 			require.InDelta(t, sum, kept, 1e-3)
 		}
 	}
 	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now()`)
-	w.exec(`SELECT omoi_settle_uses()`)
+	w.exec(`SELECT omoi_settle_usage()`)
 	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM open_usage WHERE project_id = $1`, p))
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM open_usage WHERE project_id = $1`, other), "only where a budget binds")
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const admitTasks = `-- name: AdmitTasks :one
-SELECT omoi_grant($1::uuid)::integer
+SELECT omoi_admit_all($1::uuid)::integer
 `
 
 func (q *Queries) AdmitTasks(ctx context.Context, organizationID string) (int32, error) {

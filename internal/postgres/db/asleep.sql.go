@@ -81,7 +81,7 @@ func (q *Queries) TellSleep(ctx context.Context, why string, iD string) error {
 }
 
 const wakeProven = `-- name: WakeProven :exec
-SELECT omoi_ask(m.id, 'retry', $1::text, $2::text) FROM (
+SELECT omoi_add_command(m.id, 'retry', $1::text, $2::text) FROM (
     SELECT t.id FROM credential_cooldowns s JOIN tasks t ON t.organization_id = s.organization_id
     CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
     WHERE s.proven_at IS NOT NULL AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
@@ -99,7 +99,7 @@ func (q *Queries) WakeProven(ctx context.Context, reason string, sender string) 
 }
 
 const wakeReplaced = `-- name: WakeReplaced :exec
-SELECT omoi_ask(m.id, 'retry', $1::text, $2::text) FROM (
+SELECT omoi_add_command(m.id, 'retry', $1::text, $2::text) FROM (
     SELECT t.id FROM tasks t
     CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
     CROSS JOIN LATERAL (SELECT omoi_credential(t.id) AS name) now_with

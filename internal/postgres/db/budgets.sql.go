@@ -75,7 +75,7 @@ func (q *Queries) MeterTask(ctx context.Context, organizationID *string, taskID 
 }
 
 const parkSpent = `-- name: ParkSpent :exec
-SELECT omoi_park_spent()
+SELECT omoi_suspend_over_budget()
 `
 
 func (q *Queries) ParkSpent(ctx context.Context) error {
@@ -132,7 +132,7 @@ func (q *Queries) SetTaskBudget(ctx context.Context, arg SetTaskBudgetParams) (s
 }
 
 const settleUses = `-- name: SettleUses :exec
-SELECT omoi_settle_uses()
+SELECT omoi_settle_usage()
 `
 
 func (q *Queries) SettleUses(ctx context.Context) error {

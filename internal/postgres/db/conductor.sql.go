@@ -70,7 +70,7 @@ SELECT s.id AS sandbox_id, s.partition_month, s.last_sequence, t.id AS task_id, 
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 LEFT JOIN LATERAL (SELECT a.verdict, a.spoken_by, a.alignment_score, a.needs_steering, a.current_focus, a.analysis FROM guardian_analyses a
     WHERE a.sandbox_id = s.id AND a.judged_at > now() - $1::interval ORDER BY a.judged_at DESC LIMIT 1) g ON true
-WHERE t.organization_id = $2 AND omoi_at_work(t.status, s.ended_at)
+WHERE t.organization_id = $2 AND omoi_active(t.status, s.ended_at)
 ORDER BY t.created_at, t.id
 `
 
@@ -133,7 +133,7 @@ const conductedOrganizations = `-- name: ConductedOrganizations :many
 SELECT t.organization_id, count(*) AS agents,
     EXISTS (SELECT FROM conductor_analyses c WHERE c.cycle_id = $1 AND c.organization_id = t.organization_id)::boolean AS in_cycle
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE omoi_at_work(t.status, s.ended_at)
+WHERE omoi_active(t.status, s.ended_at)
     AND ($2::uuid IS NULL OR t.organization_id > $2::uuid)
     AND ($3::uuid IS NULL OR t.organization_id <= $3::uuid)
 GROUP BY t.organization_id ORDER BY t.organization_id

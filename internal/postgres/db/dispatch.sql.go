@@ -22,7 +22,7 @@ func (q *Queries) LockTicket(ctx context.Context, organizationID string, iD stri
 }
 
 const parkAtWork = `-- name: ParkAtWork :many
-SELECT omoi_ask(m.task_id, 'pause', $1::text, $2::text)::text AS task_id FROM (
+SELECT omoi_add_command(m.task_id, 'pause', $1::text, $2::text)::text AS task_id FROM (
     SELECT s.task_id FROM slots s JOIN tasks t ON t.id = s.task_id
     WHERE s.project_id = $3 AND t.status NOT IN ('completed', 'failed', 'cancelled')
         AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = s.task_id AND c.kind = 'pause' AND c.state = 'accepted')
@@ -70,11 +70,11 @@ func (q *Queries) ProjectGoesOn(ctx context.Context, id string) (bool, error) {
 }
 
 const resumeParked = `-- name: ResumeParked :many
-SELECT omoi_ask(m.id, 'retry', $1::text, $2::text)::text AS task_id FROM (
+SELECT omoi_add_command(m.id, 'retry', $1::text, $2::text)::text AS task_id FROM (
     SELECT t.id FROM tasks t
     WHERE t.project_id = $3 AND t.status = 'pending' AND t.blocked_reason = $4 AND t.queued_at IS NULL
         AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.state = 'accepted')
-        AND NOT (t.blocked_reason = 'budget' AND omoi_spent(t.id))
+        AND NOT (t.blocked_reason = 'budget' AND omoi_over_budget(t.id))
     ORDER BY t.id
 ) m
 `

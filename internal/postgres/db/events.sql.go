@@ -90,7 +90,7 @@ const eventPage = `-- name: EventPage :many
 
 SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted_fields(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandbox_events e
 WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
   AND e.sequence <= $2
@@ -149,7 +149,7 @@ func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]EventPa
 const eventsAfter = `-- name: EventsAfter :many
 SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted_fields(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandbox_events e
 WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
   AND e.sequence > $2

@@ -50,7 +50,7 @@ func (q *Queries) CountTypes(ctx context.Context, arg CountTypesParams) ([]Count
 
 const decisive = `-- name: Decisive :many
 SELECT DISTINCT ON (e.event_type) e.event_type, e.sequence,
-    CASE WHEN e.cut THEN omoi_whole(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data
+    CASE WHEN e.cut THEN omoi_full_event(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data
 FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = $1 AND e.event_type IN ('agent.completed', 'continuous.completed')
 ORDER BY e.event_type, e.sequence DESC
@@ -85,7 +85,7 @@ func (q *Queries) Decisive(ctx context.Context, sandboxID string) ([]DecisiveRow
 
 const facts = `-- name: Facts :many
 SELECT sequence, event_type, created_at,
-    CASE WHEN event_type <> ALL ($1::text[]) THEN '{}' WHEN cut THEN omoi_whole(partition_month, sandbox_id, sequence, event_data)
+    CASE WHEN event_type <> ALL ($1::text[]) THEN '{}' WHEN cut THEN omoi_full_event(partition_month, sandbox_id, sequence, event_data)
         ELSE event_data END::jsonb AS event_data
 FROM sandbox_events
 WHERE partition_month = $2 AND sandbox_id = $3 AND sequence > $4 AND sequence <= $5

@@ -42,7 +42,7 @@ func (q *Queries) FrozenSince(ctx context.Context, lookback time.Duration) ([]Fr
 }
 
 const frozenTime = `-- name: FrozenTime :one
-SELECT coalesce((SELECT omoi_frozen(coalesce(a.assigned_at, a.started_at), now()) FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+SELECT coalesce((SELECT omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at), now()) FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
     WHERE a.sandbox_id = $1 AND s.provider IN ('local', 'docker')), 0)::float8
 `
 

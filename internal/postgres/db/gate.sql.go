@@ -22,7 +22,7 @@ func (q *Queries) Admit(ctx context.Context, organizationID string, projectID st
 }
 
 const metWall = `-- name: MetWall :exec
-SELECT omoi_wall($1::uuid, $2::integer, $3::timestamptz, $4::interval, $5::interval)
+SELECT omoi_start_cooldown($1::uuid, $2::integer, $3::timestamptz, $4::interval, $5::interval)
 `
 
 type MetWallParams struct {

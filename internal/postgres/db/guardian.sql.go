@@ -92,7 +92,7 @@ func (q *Queries) Actions(ctx context.Context, arg ActionsParams) ([]GuardianAct
 const activeByAnyID = `-- name: ActiveByAnyID :many
 SELECT s.id, (CASE $1::text WHEN s.id THEN 1 WHEN 'agent-' || s.id THEN 2 WHEN t.id::text THEN 3 ELSE 4 END)::integer AS rank
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = $2 AND omoi_at_work(t.status, s.ended_at)
+WHERE t.organization_id = $2 AND omoi_active(t.status, s.ended_at)
     AND $1::text IN (s.id, 'agent-' || s.id, t.id::text, t.assigned_agent_id)
     AND ($3::text = '' OR t.project_id::text = $3::text)
 ORDER BY rank LIMIT 2
@@ -133,7 +133,7 @@ func (q *Queries) ActiveByAnyID(ctx context.Context, arg ActiveByAnyIDParams) ([
 
 const activeOf = `-- name: ActiveOf :many
 SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = $1 AND omoi_at_work(t.status, s.ended_at) ORDER BY s.created_at, s.id
+WHERE t.organization_id = $1 AND omoi_active(t.status, s.ended_at) ORDER BY s.created_at, s.id
 `
 
 type ActiveOfRow struct {
@@ -165,7 +165,7 @@ func (q *Queries) ActiveOf(ctx context.Context, organizationID string) ([]Active
 
 const activeSandboxIDs = `-- name: ActiveSandboxIDs :many
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE omoi_at_work(t.status, s.ended_at) ORDER BY s.id
+WHERE omoi_active(t.status, s.ended_at) ORDER BY s.id
 `
 
 func (q *Queries) ActiveSandboxIDs(ctx context.Context) ([]string, error) {
@@ -971,7 +971,7 @@ const unwatched = `-- name: Unwatched :one
 SELECT (CASE WHEN count(*) = 0 THEN -1 ELSE least(
     extract(epoch FROM now() - (SELECT p.at FROM component_heartbeats p WHERE p.part = $1)),
     extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))) END)::float8 AS seconds
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at)
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_active(t.status, s.ended_at)
 `
 
 // For how long somebody is at work at whom a watcher (a part with a pulse) has not looked: the smaller
@@ -1057,12 +1057,12 @@ SELECT s.id, s.partition_month, s.last_sequence, s.counters, s.cost_usd, (s.inpu
     coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
     (extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))
-        - CASE WHEN s.provider IN ('local', 'docker') THEN omoi_frozen(coalesce(a.assigned_at, a.started_at, s.created_at), now()) ELSE 0 END)::float8 AS age,
+        - CASE WHEN s.provider IN ('local', 'docker') THEN omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at, s.created_at), now()) ELSE 0 END)::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = $1 AND g.sandbox_id = s.id)::boolean AS in_cycle
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t.project_id LEFT JOIN attempts a ON a.sandbox_id = s.id
-WHERE omoi_at_work(t.status, s.ended_at) AND (s.id = $2::text OR $2::text = '' AND s.id > $3::text AND s.id <= $4::text)
+WHERE omoi_active(t.status, s.ended_at) AND (s.id = $2::text OR $2::text = '' AND s.id > $3::text AND s.id <= $4::text)
 ORDER BY s.id LIMIT $5
 `
 

@@ -694,7 +694,7 @@ type ProjectLastAdmission struct {
 	GrantedAt time.Time
 }
 
-// The usage of those sandboxes of a project whose usage is final, so that a budget does not sum thousands of rows. open_usage has the others. omoi_settle_uses alone writes the row.
+// The usage of those sandboxes of a project whose usage is final, so that a budget does not sum thousands of rows. open_usage has the others. omoi_settle_usage alone writes the row.
 type ProjectUsage struct {
 	ProjectID string
 	// Input and output tokens.

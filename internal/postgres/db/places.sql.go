@@ -14,7 +14,7 @@ import (
 const eventsAt = `-- name: EventsAt :many
 SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = $1), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted_fields(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM unnest($2::bigint[]) AS p(place) CROSS JOIN LATERAL (
     SELECT x.sandbox_id, x.sequence, x.partition_month, x.event_type, x.source, x.event_data, x.late, x.created_at, x.cut, x.key, x.id FROM sandbox_events x
     WHERE x.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $1) AND x.sandbox_id = $1

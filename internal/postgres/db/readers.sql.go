@@ -13,9 +13,9 @@ import (
 
 const eventBySequence = `-- name: EventBySequence :one
 SELECT e.sequence, e.event_type, e.source,
-    CASE WHEN e.cut THEN omoi_whole(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data,
+    CASE WHEN e.cut THEN omoi_full_event(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data,
     e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted_fields(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = $1 AND e.sequence = $2
 `
@@ -78,7 +78,7 @@ SELECT sequence, created_at, path, old_path, change_type, added, removed, comple
             coalesce(f.data ->> 'full_diff', f.data ->> 'diff_preview', '')::text AS diff
         FROM (
             SELECT e.sequence, e.created_at,
-                CASE WHEN e.cut THEN omoi_whole(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
+                CASE WHEN e.cut THEN omoi_full_event(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
             FROM unnest($1::bigint[]) AS p(place) CROSS JOIN LATERAL (
                 SELECT x.sandbox_id, x.sequence, x.partition_month, x.event_type, x.source, x.event_data, x.late, x.created_at, x.cut, x.key, x.id FROM sandbox_events x
                 WHERE x.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $2) AND x.sandbox_id = $2

@@ -91,7 +91,7 @@ WHERE d.depends_on = @task_id AND t.status = 'pending'
 ORDER BY t.created_at, t.id;
 
 -- name: AdmitTasks :one
-SELECT omoi_grant(@organization_id::uuid)::integer;
+SELECT omoi_admit_all(@organization_id::uuid)::integer;
 
 -- name: SuccessAccepted :one
 -- Whether somebody has said since the newest attempt began that the task is done (complete), or that

@@ -8,7 +8,7 @@ SELECT DISTINCT organization_id::text FROM credentials WHERE updated_at > now() 
 
 -- name: WakeReplaced :exec
 -- Asks tasks to go on that met the limit of a credential and would work with another one now, once after each attempt.
-SELECT omoi_ask(m.id, 'retry', @reason::text, @sender::text) FROM (
+SELECT omoi_add_command(m.id, 'retry', @reason::text, @sender::text) FROM (
     SELECT t.id FROM tasks t
     CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
     CROSS JOIN LATERAL (SELECT omoi_credential(t.id) AS name) now_with
@@ -39,7 +39,7 @@ WHERE s.organization_id = @organization_id AND s.proven_at IS NULL AND CASE @cre
 
 -- name: WakeProven :exec
 -- Asks tasks to go on that met the limit of a credential before it worked again, once after each attempt.
-SELECT omoi_ask(m.id, 'retry', @reason::text, @sender::text) FROM (
+SELECT omoi_add_command(m.id, 'retry', @reason::text, @sender::text) FROM (
     SELECT t.id FROM credential_cooldowns s JOIN tasks t ON t.organization_id = s.organization_id
     CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
     WHERE s.proven_at IS NOT NULL AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL

@@ -7,10 +7,10 @@ SELECT (EXISTS (SELECT FROM tasks WHERE budget <> '{}' AND status NOT IN ('compl
 SELECT omoi_meter_live();
 
 -- name: SettleUses :exec
-SELECT omoi_settle_uses();
+SELECT omoi_settle_usage();
 
 -- name: ParkSpent :exec
-SELECT omoi_park_spent();
+SELECT omoi_suspend_over_budget();
 
 -- name: Meter :exec
 SELECT omoi_meter(@sandbox_id::text);

@@ -3,7 +3,7 @@
 SELECT t.organization_id, count(*) AS agents,
     EXISTS (SELECT FROM conductor_analyses c WHERE c.cycle_id = @cycle_id AND c.organization_id = t.organization_id)::boolean AS in_cycle
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE omoi_at_work(t.status, s.ended_at)
+WHERE omoi_active(t.status, s.ended_at)
     AND (sqlc.narg('after')::uuid IS NULL OR t.organization_id > sqlc.narg('after')::uuid)
     AND (sqlc.narg('upto')::uuid IS NULL OR t.organization_id <= sqlc.narg('upto')::uuid)
 GROUP BY t.organization_id ORDER BY t.organization_id;
@@ -19,7 +19,7 @@ SELECT s.id AS sandbox_id, s.partition_month, s.last_sequence, t.id AS task_id, 
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 LEFT JOIN LATERAL (SELECT a.verdict, a.spoken_by, a.alignment_score, a.needs_steering, a.current_focus, a.analysis FROM guardian_analyses a
     WHERE a.sandbox_id = s.id AND a.judged_at > now() - @fresh::interval ORDER BY a.judged_at DESC LIMIT 1) g ON true
-WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at)
+WHERE t.organization_id = @organization_id AND omoi_active(t.status, s.ended_at)
 ORDER BY t.created_at, t.id;
 
 -- name: ChangedFiles :many

@@ -5,7 +5,7 @@ RETURNING *;
 
 -- name: ParkAtWork :many
 -- Asks those tasks of a project that hold a slot to stop, unless they were asked.
-SELECT omoi_ask(m.task_id, 'pause', @reason::text, @sender::text)::text AS task_id FROM (
+SELECT omoi_add_command(m.task_id, 'pause', @reason::text, @sender::text)::text AS task_id FROM (
     SELECT s.task_id FROM slots s JOIN tasks t ON t.id = s.task_id
     WHERE s.project_id = @project_id AND t.status NOT IN ('completed', 'failed', 'cancelled')
         AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = s.task_id AND c.kind = 'pause' AND c.state = 'accepted')
@@ -15,11 +15,11 @@ SELECT omoi_ask(m.task_id, 'pause', @reason::text, @sender::text)::text AS task_
 -- name: ResumeParked :many
 -- Lets those tasks of a project go on that were parked for this reason, unless they were asked to. Those whose budget is
 -- still spent stay.
-SELECT omoi_ask(m.id, 'retry', @reason::text, @sender::text)::text AS task_id FROM (
+SELECT omoi_add_command(m.id, 'retry', @reason::text, @sender::text)::text AS task_id FROM (
     SELECT t.id FROM tasks t
     WHERE t.project_id = @project_id AND t.status = 'pending' AND t.blocked_reason = @blocked AND t.queued_at IS NULL
         AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.state = 'accepted')
-        AND NOT (t.blocked_reason = 'budget' AND omoi_spent(t.id))
+        AND NOT (t.blocked_reason = 'budget' AND omoi_over_budget(t.id))
     ORDER BY t.id
 ) m;
 

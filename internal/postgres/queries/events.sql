@@ -5,7 +5,7 @@
 -- Newest first, from a number on.
 SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted_fields(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandbox_events e
 WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND e.sandbox_id = sqlc.arg(sandbox_id)
   AND e.sequence <= sqlc.arg(newest)
@@ -14,7 +14,7 @@ ORDER BY e.sequence DESC LIMIT sqlc.arg(page_limit);
 -- name: EventsAfter :many
 SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted_fields(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandbox_events e
 WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND e.sandbox_id = sqlc.arg(sandbox_id)
   AND e.sequence > sqlc.arg(after)

@@ -8,7 +8,7 @@ UPDATE outages SET until = now() WHERE part = 'frozen' AND until = 'infinity';
 
 -- name: FrozenTime :one
 -- In seconds, since the attempt of a sandbox was assigned. Others than those of a machine are never frozen.
-SELECT coalesce((SELECT omoi_frozen(coalesce(a.assigned_at, a.started_at), now()) FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+SELECT coalesce((SELECT omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at), now()) FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
     WHERE a.sandbox_id = @sandbox_id AND s.provider IN ('local', 'docker')), 0)::float8;
 
 -- name: FrozenSince :many

@@ -4,7 +4,7 @@ SELECT omoi_admit(@organization_id::uuid, @project_id::uuid);
 
 -- name: MetWall :exec
 -- Puts the credential of an attempt to sleep until reset; null: as long as pause.
-SELECT omoi_wall(@task_id::uuid, @attempt::integer, sqlc.narg('reset')::timestamptz, @pause::interval, @apart::interval);
+SELECT omoi_start_cooldown(@task_id::uuid, @attempt::integer, sqlc.narg('reset')::timestamptz, @pause::interval, @apart::interval);
 
 -- name: NewestFailure :one
 -- What the agent in a sandbox said of its failure last.

@@ -11,19 +11,19 @@ WHERE id = @id;
 
 -- name: ActiveSandboxIDs :many
 SELECT s.id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE omoi_at_work(t.status, s.ended_at) ORDER BY s.id;
+WHERE omoi_active(t.status, s.ended_at) ORDER BY s.id;
 
 -- name: ActiveOf :many
 -- The active sandboxes of an organization, oldest first.
 SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at) ORDER BY s.created_at, s.id;
+WHERE t.organization_id = @organization_id AND omoi_active(t.status, s.ended_at) ORDER BY s.created_at, s.id;
 
 -- name: ActiveByAnyID :many
 -- An id is that of a sandbox first, bare or as omoi-agent reports it, then that of a task, then the one that an agent gave itself,
 -- which two may share; in one project, if it is named.
 SELECT s.id, (CASE @id::text WHEN s.id THEN 1 WHEN 'agent-' || s.id THEN 2 WHEN t.id::text THEN 3 ELSE 4 END)::integer AS rank
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at)
+WHERE t.organization_id = @organization_id AND omoi_active(t.status, s.ended_at)
     AND @id::text IN (s.id, 'agent-' || s.id, t.id::text, t.assigned_agent_id)
     AND (@project_id::text = '' OR t.project_id::text = @project_id::text)
 ORDER BY rank LIMIT 2;
@@ -37,12 +37,12 @@ SELECT s.id, s.partition_month, s.last_sequence, s.counters, s.cost_usd, (s.inpu
     coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
     (extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))
-        - CASE WHEN s.provider IN ('local', 'docker') THEN omoi_frozen(coalesce(a.assigned_at, a.started_at, s.created_at), now()) ELSE 0 END)::float8 AS age,
+        - CASE WHEN s.provider IN ('local', 'docker') THEN omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at, s.created_at), now()) ELSE 0 END)::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = @cycle_id AND g.sandbox_id = s.id)::boolean AS in_cycle
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t.project_id LEFT JOIN attempts a ON a.sandbox_id = s.id
-WHERE omoi_at_work(t.status, s.ended_at) AND (s.id = @one::text OR @one::text = '' AND s.id > @after::text AND s.id <= @upto::text)
+WHERE omoi_active(t.status, s.ended_at) AND (s.id = @one::text OR @one::text = '' AND s.id > @after::text AND s.id <= @upto::text)
 ORDER BY s.id LIMIT @most;
 
 -- name: WordsOfPeople :many
@@ -174,7 +174,7 @@ FROM guardian_cycles;
 SELECT (CASE WHEN count(*) = 0 THEN -1 ELSE least(
     extract(epoch FROM now() - (SELECT p.at FROM component_heartbeats p WHERE p.part = @part)),
     extract(epoch FROM now() - min(coalesce(t.assigned_at, t.updated_at)))) END)::float8 AS seconds
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_at_work(t.status, s.ended_at);
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_active(t.status, s.ended_at);
 
 -- name: InsertAction :one
 INSERT INTO guardian_actions (id, organization_id, action_type, target_entity, authority_level, reason, initiated_by, audit_log, command_id)

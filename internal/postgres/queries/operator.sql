@@ -1,5 +1,5 @@
 -- name: ReceiptSandboxes :many
-SELECT sqlc.embed(s), omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT sqlc.embed(s), omoi_lifetime_seconds(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s WHERE s.task_id = @task_id ORDER BY s.attempt, s.created_at, s.id;
 
 -- name: VisitsOfTask :many

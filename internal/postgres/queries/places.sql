@@ -61,7 +61,7 @@ ORDER BY p.block DESC LIMIT 1;
 -- Oldest first. One look each: asked for all at once, PostgreSQL may read the whole sandbox.
 SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     coalesce((SELECT s.attempt FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)), 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted_fields(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM unnest(sqlc.arg(places)::bigint[]) AS p(place) CROSS JOIN LATERAL (
     SELECT x.* FROM sandbox_events x
     WHERE x.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND x.sandbox_id = sqlc.arg(sandbox_id)

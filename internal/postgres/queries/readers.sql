@@ -1,9 +1,9 @@
 -- name: EventBySequence :one
 -- With its large fields.
 SELECT e.sequence, e.event_type, e.source,
-    CASE WHEN e.cut THEN omoi_whole(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data,
+    CASE WHEN e.cut THEN omoi_full_event(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data,
     e.late, e.created_at, coalesce(s.attempt, 0)::integer AS attempt,
-    CASE WHEN e.cut THEN omoi_omitted(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
+    CASE WHEN e.cut THEN omoi_omitted_fields(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
 WHERE s.id = sqlc.arg(sandbox_id) AND e.sequence = sqlc.arg(sequence);
 
@@ -25,7 +25,7 @@ SELECT sequence, created_at, path, old_path, change_type, added, removed, comple
             coalesce(f.data ->> 'full_diff', f.data ->> 'diff_preview', '')::text AS diff
         FROM (
             SELECT e.sequence, e.created_at,
-                CASE WHEN e.cut THEN omoi_whole(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
+                CASE WHEN e.cut THEN omoi_full_event(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
             FROM unnest(sqlc.arg(places)::bigint[]) AS p(place) CROSS JOIN LATERAL (
                 SELECT x.* FROM sandbox_events x
                 WHERE x.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND x.sandbox_id = sqlc.arg(sandbox_id)

@@ -1,5 +1,5 @@
 -- name: LedgerSandbox :one
-SELECT sqlc.embed(s), omoi_seconds_alive(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT sqlc.embed(s), omoi_lifetime_seconds(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s WHERE s.id = @id;
 
 -- name: SandboxCreating :execrows

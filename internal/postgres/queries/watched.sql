@@ -16,4 +16,4 @@ LEFT JOIN LATERAL (SELECT h.created_at, left(coalesce(h.event_data ->> 'status',
     WHERE h.partition_month = s.partition_month AND h.sandbox_id = s.id AND h.sequence > s.last_sequence - 1000
         AND h.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
     ORDER BY h.sequence DESC LIMIT 1) b ON true
-WHERE t.organization_id = @organization_id AND omoi_at_work(t.status, s.ended_at) ORDER BY s.created_at, s.id;
+WHERE t.organization_id = @organization_id AND omoi_active(t.status, s.ended_at) ORDER BY s.created_at, s.id;
