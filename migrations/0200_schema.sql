@@ -226,12 +226,12 @@ CREATE TABLE tasks (
     -- The queue: API and workflow set queued_at; admission clears queued_at and writes the other columns.
     queued_at       timestamptz,
     queue_position  integer,
-    queue_reason    text NOT NULL DEFAULT '',
+    queue_reason    jsonb,
     score           double precision NOT NULL DEFAULT 0,
 
     created_at      timestamptz NOT NULL DEFAULT now(),
     updated_at      timestamptz NOT NULL DEFAULT now(),
-    waiting         text NOT NULL DEFAULT '',
+    waiting         jsonb,
     waiting_at      timestamptz,
     user_id         uuid REFERENCES users ON DELETE SET NULL,
     validation_rounds integer NOT NULL DEFAULT 0 CHECK (validation_rounds BETWEEN 0 AND 10)
@@ -246,10 +246,10 @@ CREATE INDEX tasks_branch ON tasks (project_id, branch_name) WHERE branch_name I
 CREATE INDEX tasks_open ON tasks (status) WHERE status NOT IN ('completed', 'failed', 'cancelled');
 CREATE INDEX tasks_queued ON tasks (organization_id, project_id, queued_at) WHERE queued_at IS NOT NULL;
 -- Queued tasks that admission has not evaluated.
-CREATE INDEX tasks_fresh ON tasks (organization_id) WHERE queued_at IS NOT NULL AND queue_reason = '';
+CREATE INDEX tasks_fresh ON tasks (organization_id) WHERE queued_at IS NOT NULL AND queue_reason IS NULL;
 -- Queued tasks that lack a slot only, the most urgent first.
 CREATE INDEX tasks_ready ON tasks (project_id, score DESC, created_at, id)
-    WHERE queued_at IS NOT NULL AND score > 0 AND queue_reason <> '';
+    WHERE queued_at IS NOT NULL AND score > 0 AND queue_reason IS NOT NULL;
 -- Empty where no budget is set: the search for one costs nothing.
 CREATE INDEX tasks_budget ON tasks (id) WHERE budget <> '{}' AND status NOT IN ('completed', 'failed', 'cancelled');
 COMMENT ON TABLE tasks IS 'One durable unit of agent work: one workflow, one branch, one pull request.';
@@ -279,10 +279,10 @@ COMMENT ON COLUMN tasks.ordinal IS 'Number of the last write of that run. A writ
 COMMENT ON COLUMN tasks.completed_at IS 'When the task ended, completed or not. Null: not ended.';
 COMMENT ON COLUMN tasks.queued_at IS 'Since when the task waits for a slot. Null: the task does not wait for a slot.';
 COMMENT ON COLUMN tasks.queue_position IS 'From 1, for the first 20 of a project. Null: further back, or not ready.';
-COMMENT ON COLUMN tasks.queue_reason IS 'Why the task waits in the queue: a JSON object with a code and its numbers (task.Reason). '
-    'Empty: the task is not queued, or admission has not evaluated it.';
+COMMENT ON COLUMN tasks.queue_reason IS 'Why the task waits in the queue: a code with its numbers (task.Reason). '
+    'Null: the task is not queued, or admission has not evaluated it.';
 COMMENT ON COLUMN tasks.score IS 'Urgency in whole hundredths, see omoi_score. Above 0: the task lacks a slot only.';
-COMMENT ON COLUMN tasks.waiting IS 'What a task outside the queue waits for, as a sentence. Empty: nothing. Activities write the sentence.';
+COMMENT ON COLUMN tasks.waiting IS 'What a task outside the queue waits for: a code with its numbers (task.Reason). Null: nothing. Activities write the reason.';
 COMMENT ON COLUMN tasks.user_id IS 'User who requested the task. Null: unknown.';
 COMMENT ON COLUMN tasks.validation_rounds IS 'Maximum number of validation rounds. 0: no validation.';
 

@@ -374,31 +374,31 @@ $$;
 
 -- omoi_reason returns a reason in its stored form: a code with its numbers, which package explain renders.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_reason(code text, numbers jsonb DEFAULT '{}') RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT (jsonb_build_object('code', code) || numbers)::text;
+CREATE FUNCTION omoi_reason(code text, numbers jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT jsonb_build_object('code', code) || numbers;
 $$;
 -- +goose StatementEnd
 
 -- omoi_budget_reason returns the reason that a limit of a budget is used up, or nearly. scope is task or project. Amounts are rounded, so
 -- that waiting rows are not written for a thousandth of a cent.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_budget_reason(scope text, what text, used float8, most float8) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION omoi_budget_reason(scope text, what text, used float8, most float8) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
     SELECT omoi_reason(scope || '_budget', jsonb_build_object('unit', what, 'used', round(used::numeric, d), 'limit', round(most::numeric, d)))
     FROM (SELECT CASE what WHEN 'usd' THEN 2 ELSE 0 END) AS decimals(d);
 $$;
 -- +goose StatementEnd
 
--- omoi_task_budget_reason returns why a task waits for its own budget. Empty: the budget is not used up.
+-- omoi_task_budget_reason returns why a task waits for its own budget. Null: the budget is not used up.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_task_budget_reason(task uuid) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT coalesce((SELECT omoi_budget_reason(scope, what, used, most) FROM omoi_task_limits($1) WHERE used >= most LIMIT 1), '');
+CREATE FUNCTION omoi_task_budget_reason(task uuid) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT omoi_budget_reason(scope, what, used, most) FROM omoi_task_limits($1) WHERE used >= most LIMIT 1;
 $$;
 -- +goose StatementEnd
 
--- omoi_project_budget_reason returns why tasks wait for the budget of a project. Empty: the budget is not used up.
+-- omoi_project_budget_reason returns why tasks wait for the budget of a project. Null: the budget is not used up.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_project_budget_reason(project uuid) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT coalesce((SELECT omoi_budget_reason(scope, what, used, most) FROM omoi_project_limits($1) WHERE used >= most LIMIT 1), '');
+CREATE FUNCTION omoi_project_budget_reason(project uuid) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT omoi_budget_reason(scope, what, used, most) FROM omoi_project_limits($1) WHERE used >= most LIMIT 1;
 $$;
 -- +goose StatementEnd
 
@@ -434,7 +434,7 @@ $$;
 
 -- omoi_near_limits returns the agents that have used four fifths of a limit and have received no message about that.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_near_limits() RETURNS TABLE (sandbox_id text, scope text, key text, reason text) LANGUAGE sql STABLE AS $$
+CREATE FUNCTION omoi_near_limits() RETURNS TABLE (sandbox_id text, scope text, key text, reason jsonb) LANGUAGE sql STABLE AS $$
     SELECT b.id, l.scope, k.key, omoi_budget_reason(l.scope, l.what, l.used, l.most)
     FROM omoi_active_limits() l CROSS JOIN LATERAL concat_ws(' ', 'budget', l.scope, l.what, l.most) k(key)
     JOIN tasks t ON t.id = l.task
@@ -461,7 +461,7 @@ BEGIN
             OR c.created_at > coalesce((SELECT max(a.started_at) FROM attempts a WHERE a.task_id = t.id), '-infinity')))
         ORDER BY t.id, l.scope DESC
     )
-    SELECT count(omoi_add_command(id, 'budget', reason, 'omoi')), array_agg(DISTINCT organization_id) INTO asked, orgs FROM over;
+    SELECT count(omoi_add_command(id, 'budget', reason::text, 'omoi')), array_agg(DISTINCT organization_id) INTO asked, orgs FROM over;
     PERFORM omoi_admit_all(org) FROM unnest(orgs) AS org;   -- updates the reasons of queued tasks
 END $$;
 -- +goose StatementEnd
@@ -582,16 +582,17 @@ CREATE TRIGGER task_ended AFTER UPDATE OF status ON tasks FOR EACH ROW
 -- omoi_evaluate_queued returns how urgent queued tasks are, and what blocks them besides the lack of a slot. block is empty where nothing does.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_evaluate_queued(org uuid, ids uuid[])
-RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) LANGUAGE sql STABLE AS $$
+RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason jsonb) LANGUAGE sql STABLE AS $$
     WITH places AS MATERIALIZED (
-        SELECT p.id, CASE WHEN p.budget <> '{}' THEN omoi_project_budget_reason(p.id) ELSE '' END AS spent,
+        SELECT p.id, CASE WHEN p.budget <> '{}' THEN omoi_project_budget_reason(p.id) END AS spent,
             EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = org) AND (
                 p.max_slots <= (SELECT count(*) FROM slots s WHERE s.organization_id = org AND s.project_id = p.id)
                 OR p.budget <> '{}' AND coalesce(omoi_budget_room(p.id) = 0, false)) AS taken
         FROM projects p WHERE p.organization_id = org
     ), w AS MATERIALIZED (
         SELECT t.id, t.project_id, t.created_at, t.priority, t.deadline_at, t.retry_count, t.max_retries, t.user_requested,
-            coalesce(t.execution_config -> 'force_execute' = 'true', false) AS forced, CASE WHEN t.budget <> '{}' THEN omoi_task_budget_reason(t.id) ELSE '' END AS spent,
+            coalesce(t.execution_config -> 'force_execute' = 'true', false) AS forced,
+            CASE WHEN t.budget <> '{}' THEN omoi_task_budget_reason(t.id) END AS spent,
             CASE WHEN EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = org) THEN omoi_credential(t.id) END AS credential
         FROM tasks t WHERE t.id = ANY (ids) AND t.organization_id = org AND t.queued_at IS NOT NULL
     ), needs AS (   -- what queued tasks depend on
@@ -609,7 +610,7 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) 
             CASE WHEN n.broken THEN 'dependency_failed' WHEN n.missing > 0 THEN 'dependency'
                 WHEN o.paused OR p.paused THEN 'paused'
                 WHEN NOT (p.autonomous_execution_enabled OR w.user_requested OR w.forced) THEN 'held'
-                WHEN w.spent <> '' OR u.spent <> '' THEN 'budget' ELSE '' END AS block
+                WHEN coalesce(w.spent, u.spent) IS NOT NULL THEN 'budget' ELSE '' END AS block
         FROM w JOIN places u ON u.id = w.project_id JOIN projects p ON p.id = w.project_id JOIN organizations o ON o.id = org
         LEFT JOIN needs n ON n.task_id = w.id LEFT JOIN blocks b ON b.task_id = w.id
     ), tired AS (   -- a task that may try a credential is first; a task whose project has no free slot blocks no other
@@ -624,12 +625,12 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason text) 
                 OR t.proven_at IS NULL AND t.probe IS NULL AND (t.until <= clock_timestamp() OR t.asked)) THEN ''
             ELSE 'provider_limit' END AS why FROM tired t
     )
-    SELECT t.id, t.project_id, t.score, t.why, CASE t.why WHEN '' THEN ''
+    SELECT t.id, t.project_id, t.score, t.why, CASE t.why WHEN '' THEN NULL
         WHEN 'dependency_failed' THEN omoi_reason('dependency_failed')
         WHEN 'dependency' THEN omoi_reason('dependency', jsonb_build_object('tasks', t.missing))
         WHEN 'paused' THEN omoi_reason(CASE WHEN t.org_paused THEN 'organization_paused' ELSE 'project_paused' END)
         WHEN 'held' THEN omoi_reason('autonomous_execution_off')
-        WHEN 'budget' THEN CASE t.spent WHEN '' THEN t.all_spent ELSE t.spent END
+        WHEN 'budget' THEN coalesce(t.spent, t.all_spent)
         ELSE CASE WHEN t.proven_at IS NOT NULL THEN omoi_reason('credential_available')
             WHEN t.probe IS NOT NULL THEN omoi_reason('credential_probe')
             ELSE omoi_reason('credential_cooldown', jsonb_build_object('until', date_trunc('second', t.until))) END END
@@ -653,13 +654,13 @@ BEGIN
     wanted AS (
         SELECT j.id, CASE j.block WHEN '' THEN floor(j.score * 100 + 0.3) / 100 ELSE 0 END AS score,
             CASE j.block WHEN 'held' THEN '' ELSE j.block END AS block,
-            CASE WHEN j.block <> '' THEN j.reason WHEN t.queue_reason = '' OR t.score = 0 THEN omoi_reason('slot')
+            CASE WHEN j.block <> '' THEN j.reason WHEN t.queue_reason IS NULL OR t.score = 0 THEN omoi_reason('slot')
                 ELSE t.queue_reason END AS reason,
             CASE j.block WHEN '' THEN t.queue_position END AS position
         FROM judged j JOIN tasks t ON t.id = j.id
     ), free AS MATERIALIZED (
         SELECT t.id FROM tasks t JOIN wanted n ON n.id = t.id
-        WHERE t.queued_at IS NOT NULL AND (t.blocked_reason <> n.block OR t.queue_reason <> n.reason
+        WHERE t.queued_at IS NOT NULL AND (t.blocked_reason <> n.block OR t.queue_reason IS DISTINCT FROM n.reason
             OR t.score <> n.score OR t.queue_position IS DISTINCT FROM n.position)
         FOR NO KEY UPDATE OF t SKIP LOCKED
     ), written AS (
@@ -699,7 +700,7 @@ BEGIN
             row_number() OVER (PARTITION BY o.id ORDER BY t.score DESC, t.created_at, t.id) AS place
         FROM open o CROSS JOIN LATERAL (
             SELECT t.id, t.score, t.created_at FROM tasks t
-            WHERE t.project_id = o.id AND t.queued_at IS NOT NULL AND t.score > 0 AND t.queue_reason <> ''
+            WHERE t.project_id = o.id AND t.queued_at IS NOT NULL AND t.score > 0 AND t.queue_reason IS NOT NULL
             ORDER BY t.score DESC, t.created_at, t.id LIMIT greatest(o.free, 0)) t
         WHERE o.free > 0
     ), turns AS (
@@ -711,7 +712,7 @@ BEGIN
         SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT task FROM chosen)) AND t.queued_at IS NOT NULL
         FOR NO KEY UPDATE SKIP LOCKED
     ), written AS (
-        UPDATE tasks t SET blocked_reason = '', queue_position = NULL, queue_reason = '', queued_at = NULL
+        UPDATE tasks t SET blocked_reason = '', queue_position = NULL, queue_reason = NULL, queued_at = NULL
         WHERE t.id = ANY (ARRAY(SELECT id FROM taken)) RETURNING t.id, t.organization_id, t.project_id
     ), opened AS (
         INSERT INTO slots (task_id, organization_id, project_id) SELECT id, organization_id, project_id FROM written
@@ -753,13 +754,13 @@ BEGIN
         SELECT t.id, q.reason, row_number() OVER (PARTITION BY q.id ORDER BY t.score DESC, t.created_at, t.id) AS position
         FROM queues q CROSS JOIN LATERAL (
             SELECT t.id, t.score, t.created_at FROM tasks t
-            WHERE t.project_id = q.id AND t.queued_at IS NOT NULL AND t.score > 0 AND t.queue_reason <> ''
+            WHERE t.project_id = q.id AND t.queued_at IS NOT NULL AND t.score > 0 AND t.queue_reason IS NOT NULL
             ORDER BY t.score DESC, t.created_at, t.id LIMIT 25) t
     ), wanted AS MATERIALIZED (
         SELECT f.id, CASE WHEN f.position <= 20 THEN f.position::integer END AS position, f.reason FROM first f
     ), free AS MATERIALIZED (
         SELECT t.id FROM tasks t JOIN wanted n ON n.id = t.id
-        WHERE t.queued_at IS NOT NULL AND (t.queue_position IS DISTINCT FROM n.position OR t.queue_reason <> n.reason)
+        WHERE t.queued_at IS NOT NULL AND (t.queue_position IS DISTINCT FROM n.position OR t.queue_reason IS DISTINCT FROM n.reason)
         FOR NO KEY UPDATE OF t SKIP LOCKED
     )
     UPDATE tasks t SET queue_position = n.position, queue_reason = n.reason
@@ -809,7 +810,7 @@ BEGIN
     WITH looks AS (DELETE FROM admission_queue WHERE organization_id = org RETURNING task_id),
     news AS (
         SELECT task_id AS id FROM looks
-        UNION SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL AND queue_reason = ''
+        UNION SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL AND queue_reason IS NULL
     )
     SELECT omoi_update_scores(org, array_agg(id)) INTO places FROM news;
     given := omoi_assign_slots(org);

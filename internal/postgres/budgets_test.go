@@ -246,14 +246,14 @@ func TestTasksTogetherOvershootByOneAnswerEach(t *testing.T) {
 	}
 	require.Empty(t, atWork(), "nobody else begins")
 	require.Equal(t, 3, count(t, w.pool, `SELECT count(*) FROM tasks WHERE blocked_reason = 'budget' AND queued_at IS NOT NULL
-		AND queue_reason::jsonb @> '{"code": "project_budget", "unit": "usd", "used": 20, "limit": 20}'`))
+		AND queue_reason @> '{"code": "project_budget", "unit": "usd", "used": 20, "limit": 20}'`))
 
 	out, err := store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{USD: 23})
 	require.NoError(t, err)
 	require.Len(t, out.TaskIDs, slots)
 	require.Len(t, atWork(), 2, "a tenth of the budget is reserved for each that begins")
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM tasks WHERE queued_at IS NOT NULL
-		AND queue_reason::jsonb ->> 'code' = 'budget_reserved'`))
+		AND queue_reason ->> 'code' = 'budget_reserved'`))
 }
 
 func TestWhatWasUsedBeforeThereWasABudgetIsTold(t *testing.T) {

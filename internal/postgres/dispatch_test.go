@@ -176,7 +176,7 @@ func TestOneWallPutsAllTasksOnACredentialToSleep(t *testing.T) {
 	}
 	require.Empty(t, held())
 	require.Equal(t, 50, count(t, w.pool, `SELECT count(*) FROM tasks WHERE blocked_reason = 'provider_limit'
-		AND queue_reason::jsonb ->> 'code' = 'credential_cooldown' AND queue_reason::jsonb ? 'until'`), "those that never tried sleep too")
+		AND queue_reason ->> 'code' = 'credential_cooldown' AND queue_reason ? 'until'`), "those that never tried sleep too")
 	other := w.task(p, "")
 	require.True(t, w.holdsSlot(other.id), "what works without that credential is not held back")
 	w.write(other, contract.Projection{Ordinal: 1, Status: task.StatusCancelled, ReleaseSlot: true})

@@ -56,7 +56,7 @@ func TestAnOrganizationsLimitIsSharedFairlyByItsProjects(t *testing.T) {
 	}
 	require.Equal(t, 4, held(large), "two thirds of the room, as the limits are two to one")
 	require.Equal(t, 2, held(small), "urgent work of another project does not starve it")
-	waits := one[string](t, w.pool, `SELECT queue_reason FROM tasks WHERE project_id = $1 AND queued_at IS NOT NULL LIMIT 1`, small)
+	waits := one[string](t, w.pool, `SELECT queue_reason::text FROM tasks WHERE project_id = $1 AND queued_at IS NOT NULL LIMIT 1`, small)
 	require.Equal(t, task.Reason{Code: task.ReasonOrganizationLimit, Used: 6, Limit: 6}, task.ParseReason(waits))
 }
 

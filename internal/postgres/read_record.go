@@ -23,7 +23,7 @@ func taskRecord(r db.ReadTaskRow) task.Task {
 		Execution: redact.Execution(row.ExecutionConfig), DependsOn: task.DependsOn{TaskIDs: r.DependsOn},
 		SandboxID: row.SandboxID, AssignedAgent: row.AssignedAgentID, Branch: row.BranchName, Base: row.BaseCommit,
 		PullURL: row.PullRequestUrl, PullNumber: intOf(row.PullRequestNumber), HoldsSlot: r.HoldsSlot, WaitingFor: task.ParseReason(r.WaitingFor),
-		QueuePosition: intOf(row.QueuePosition), QueueReason: task.ParseReason(row.QueueReason), QueuedAt: row.QueuedAt, Score: row.Score,
+		QueuePosition: intOf(row.QueuePosition), QueueReason: task.ParseReason(string(row.QueueReason)), QueuedAt: row.QueuedAt, Score: row.Score,
 		Rounds: int(row.ValidationRounds), Attempts: []task.Attempt{}, Reviews: []task.Review{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
 		StartedAt: row.StartedAt, CompletedAt: row.CompletedAt, DeadlineAt: row.DeadlineAt,
 	}

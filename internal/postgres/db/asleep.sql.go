@@ -71,7 +71,7 @@ func (q *Queries) ProveCredential(ctx context.Context, arg ProveCredentialParams
 }
 
 const tellSleep = `-- name: TellSleep :exec
-UPDATE tasks SET queue_reason = $1 WHERE id = $2 AND queued_at IS NULL
+UPDATE tasks SET queue_reason = nullif($1::text, '')::jsonb WHERE id = $2 AND queued_at IS NULL
 `
 
 // Until when a task sleeps that met a limit itself.

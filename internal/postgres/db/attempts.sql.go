@@ -123,7 +123,7 @@ func (q *Queries) ChooseHost(ctx context.Context, fresh time.Duration, provider 
 }
 
 const countAttempt = `-- name: CountAttempt :exec
-UPDATE tasks SET attempt_count = $1, waiting = '',
+UPDATE tasks SET attempt_count = $1, waiting = NULL,
     replacement_count = replacement_count + CASE WHEN $2::text = 'replacement' THEN 1 ELSE 0 END
 WHERE id = $3
 `
@@ -351,8 +351,8 @@ func (q *Queries) LockHosts(ctx context.Context) error {
 }
 
 const noteDoubt = `-- name: NoteDoubt :exec
-UPDATE tasks t SET waiting = $1, waiting_at = now() FROM sandboxes s
-WHERE s.id = $2 AND t.id = s.task_id AND t.sandbox_id = s.id AND ($1::text <> '' OR t.waiting <> '')
+UPDATE tasks t SET waiting = nullif($1::text, '')::jsonb, waiting_at = now() FROM sandboxes s
+WHERE s.id = $2 AND t.id = s.task_id AND t.sandbox_id = s.id AND ($1::text <> '' OR t.waiting IS NOT NULL)
 `
 
 func (q *Queries) NoteDoubt(ctx context.Context, reason string, sandboxID string) error {
@@ -361,8 +361,8 @@ func (q *Queries) NoteDoubt(ctx context.Context, reason string, sandboxID string
 }
 
 const noteTrouble = `-- name: NoteTrouble :exec
-UPDATE tasks SET waiting = $1, waiting_at = now()
-WHERE id = $2 AND waiting <> $1 AND status NOT IN ('completed', 'failed', 'cancelled')
+UPDATE tasks SET waiting = nullif($1::text, '')::jsonb, waiting_at = now()
+WHERE id = $2 AND waiting IS DISTINCT FROM nullif($1::text, '')::jsonb AND status NOT IN ('completed', 'failed', 'cancelled')
 `
 
 // Of a task that is over its end is told.
@@ -411,7 +411,8 @@ func (q *Queries) Unverified(ctx context.Context, provider string) (UnverifiedRo
 }
 
 const waitFor = `-- name: WaitFor :exec
-UPDATE tasks SET waiting = $1, waiting_at = now() WHERE id = $2 AND waiting <> $1
+UPDATE tasks SET waiting = nullif($1::text, '')::jsonb, waiting_at = now()
+WHERE id = $2 AND waiting IS DISTINCT FROM nullif($1::text, '')::jsonb
 `
 
 func (q *Queries) WaitFor(ctx context.Context, reason string, iD string) error {

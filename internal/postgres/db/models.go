@@ -957,14 +957,14 @@ type Task struct {
 	QueuedAt *time.Time
 	// From 1, for the first 20 of a project. Null: further back, or not ready.
 	QueuePosition *int32
-	// Why the task waits in the queue: a JSON object with a code and its numbers (task.Reason). Empty: the task is not queued, or admission has not evaluated it.
-	QueueReason string
+	// Why the task waits in the queue: a code with its numbers (task.Reason). Null: the task is not queued, or admission has not evaluated it.
+	QueueReason json.RawMessage
 	// Urgency in whole hundredths, see omoi_score. Above 0: the task lacks a slot only.
 	Score     float64
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// What a task outside the queue waits for, as a sentence. Empty: nothing. Activities write the sentence.
-	Waiting   string
+	// What a task outside the queue waits for: a code with its numbers (task.Reason). Null: nothing. Activities write the reason.
+	Waiting   json.RawMessage
 	WaitingAt *time.Time
 	// User who requested the task. Null: unknown.
 	UserID *string
@@ -1016,11 +1016,11 @@ type TaskBrief struct {
 	CompletedAt       *time.Time
 	QueuedAt          *time.Time
 	QueuePosition     *int32
-	QueueReason       string
+	QueueReason       json.RawMessage
 	Score             float64
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
-	Waiting           string
+	Waiting           json.RawMessage
 	WaitingAt         *time.Time
 	UserID            *string
 	ValidationRounds  int32

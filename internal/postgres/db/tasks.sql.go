@@ -14,7 +14,7 @@ import (
 
 const abandonTask = `-- name: AbandonTask :exec
 UPDATE tasks t SET status = 'failed', failure_class = $1, error_message = $2, blocked_reason = '',
-    sandbox_id = (SELECT a.sandbox_id FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1), run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = '',
+    sandbox_id = (SELECT a.sandbox_id FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1), run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = NULL,
     completed_at = now(), updated_at = now()
 WHERE t.id = $3
 `
@@ -160,7 +160,7 @@ func (q *Queries) RunLoaded(ctx context.Context, id string) (bool, error) {
 }
 
 const saveTaskState = `-- name: SaveTaskState :exec
-UPDATE tasks t SET first_run_id = $1, run_id = $2, ordinal = $3, status = $4, waiting = '',
+UPDATE tasks t SET first_run_id = $1, run_id = $2, ordinal = $3, status = $4, waiting = NULL,
     blocked_reason = CASE WHEN $5::text = '' AND $6::boolean AND t.queued_at IS NOT NULL
         THEN t.blocked_reason ELSE $5 END,
     sandbox_id = nullif($7::text, ''),
@@ -177,7 +177,7 @@ UPDATE tasks t SET first_run_id = $1, run_id = $2, ordinal = $3, status = $4, wa
     completed_at = CASE WHEN $18::boolean THEN coalesce(t.completed_at, now()) END,
     queued_at = CASE WHEN $6 THEN coalesce(t.queued_at, now()) END,
     queue_position = CASE WHEN $6 THEN t.queue_position END,
-    queue_reason = CASE WHEN $6 THEN t.queue_reason ELSE '' END,
+    queue_reason = CASE WHEN $6 THEN t.queue_reason END,
     updated_at = now()
 WHERE t.id = $19
 `

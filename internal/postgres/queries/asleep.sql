@@ -1,6 +1,6 @@
 -- name: TellSleep :exec
 -- Until when a task sleeps that met a limit itself.
-UPDATE tasks SET queue_reason = @why WHERE id = @id AND queued_at IS NULL;
+UPDATE tasks SET queue_reason = nullif(@why::text, '')::jsonb WHERE id = @id AND queued_at IS NULL;
 
 -- name: FreshCredentials :many
 -- Organizations in which a credential was set of late: only there tasks may sleep for one that was replaced.

@@ -16,21 +16,22 @@ INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedba
 VALUES (@task_id, @number, @sandbox_id, @kind, @run_id, @ordinal, sqlc.narg('feedback_id'), omoi_credential(@task_id));
 
 -- name: CountAttempt :exec
-UPDATE tasks SET attempt_count = @number, waiting = '',
+UPDATE tasks SET attempt_count = @number, waiting = NULL,
     replacement_count = replacement_count + CASE WHEN @kind::text = 'replacement' THEN 1 ELSE 0 END
 WHERE id = @id;
 
 -- name: WaitFor :exec
-UPDATE tasks SET waiting = @reason, waiting_at = now() WHERE id = @id AND waiting <> @reason;
+UPDATE tasks SET waiting = nullif(@reason::text, '')::jsonb, waiting_at = now()
+WHERE id = @id AND waiting IS DISTINCT FROM nullif(@reason::text, '')::jsonb;
 
 -- name: NoteTrouble :exec
 -- Of a task that is over its end is told.
-UPDATE tasks SET waiting = @reason, waiting_at = now()
-WHERE id = @id AND waiting <> @reason AND status NOT IN ('completed', 'failed', 'cancelled');
+UPDATE tasks SET waiting = nullif(@reason::text, '')::jsonb, waiting_at = now()
+WHERE id = @id AND waiting IS DISTINCT FROM nullif(@reason::text, '')::jsonb AND status NOT IN ('completed', 'failed', 'cancelled');
 
 -- name: NoteDoubt :exec
-UPDATE tasks t SET waiting = @reason, waiting_at = now() FROM sandboxes s
-WHERE s.id = @sandbox_id AND t.id = s.task_id AND t.sandbox_id = s.id AND (@reason::text <> '' OR t.waiting <> '');
+UPDATE tasks t SET waiting = nullif(@reason::text, '')::jsonb, waiting_at = now() FROM sandboxes s
+WHERE s.id = @sandbox_id AND t.id = s.task_id AND t.sandbox_id = s.id AND (@reason::text <> '' OR t.waiting IS NOT NULL);
 
 -- name: AssignAttempt :exec
 UPDATE attempts SET assigned_at = coalesce(assigned_at, now()) WHERE task_id = @task_id AND sandbox_id = @sandbox_id;

@@ -1,7 +1,7 @@
 -- name: ReadTask :one
 SELECT sqlc.embed(t), p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
-    (CASE WHEN t.waiting = '' OR EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
-        THEN '' ELSE t.waiting END)::text AS waiting_for,
+    coalesce(CASE WHEN NOT EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
+        THEN t.waiting::text END, '')::text AS waiting_for,
     ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
 FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
 WHERE t.organization_id = @organization_id AND t.id = @id;
@@ -9,8 +9,8 @@ WHERE t.organization_id = @organization_id AND t.id = @id;
 -- name: ReadTasks :many
 -- Without what is long of results.
 SELECT sqlc.embed(t), p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
-    (CASE WHEN t.waiting = '' OR EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
-        THEN '' ELSE t.waiting END)::text AS waiting_for,
+    coalesce(CASE WHEN NOT EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
+        THEN t.waiting::text END, '')::text AS waiting_for,
     ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
 FROM task_briefs t JOIN projects p ON p.id = t.project_id LEFT JOIN slots s ON s.task_id = t.id
 WHERE t.organization_id = @organization_id

@@ -27,7 +27,7 @@ SELECT EXISTS (SELECT FROM slots WHERE task_id = @task_id);
 
 -- name: SaveTaskState :exec
 -- A reason that the gate gave stays while the task waits for the gate.
-UPDATE tasks t SET first_run_id = @first_run_id, run_id = @run_id, ordinal = @ordinal, status = @status, waiting = '',
+UPDATE tasks t SET first_run_id = @first_run_id, run_id = @run_id, ordinal = @ordinal, status = @status, waiting = NULL,
     blocked_reason = CASE WHEN @blocked::text = '' AND @queued::boolean AND t.queued_at IS NOT NULL
         THEN t.blocked_reason ELSE @blocked END,
     sandbox_id = nullif(@sandbox_id::text, ''),
@@ -44,7 +44,7 @@ UPDATE tasks t SET first_run_id = @first_run_id, run_id = @run_id, ordinal = @or
     completed_at = CASE WHEN @final::boolean THEN coalesce(t.completed_at, now()) END,
     queued_at = CASE WHEN @queued THEN coalesce(t.queued_at, now()) END,
     queue_position = CASE WHEN @queued THEN t.queue_position END,
-    queue_reason = CASE WHEN @queued THEN t.queue_reason ELSE '' END,
+    queue_reason = CASE WHEN @queued THEN t.queue_reason END,
     updated_at = now()
 WHERE t.id = @id;
 
@@ -60,7 +60,7 @@ DELETE FROM slots WHERE task_id = @task_id;
 -- name: AbandonTask :exec
 -- No run owns it any more, so that a reset is not refused as the run that ended it. It names its last sandbox.
 UPDATE tasks t SET status = 'failed', failure_class = @failure_class, error_message = @reason, blocked_reason = '',
-    sandbox_id = (SELECT a.sandbox_id FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1), run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = '',
+    sandbox_id = (SELECT a.sandbox_id FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1), run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = NULL,
     completed_at = now(), updated_at = now()
 WHERE t.id = @id;
 
