@@ -11,9 +11,10 @@ BIN  := $(CURDIR)/bin
 GO   ?= go
 HOST := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 
-# The same for programs, tests and lint in any folder, so that each package is compiled once; without debug information.
+# The same for programs, tests and lint in any folder, so that each package is compiled once; without debug information,
+# with the Daytona emulator. A release names other tags.
 export CGO_ENABLED := 0
-export GOFLAGS     ?= -trimpath -ldflags=-w
+export GOFLAGS     ?= -trimpath -ldflags=-w -tags=emulator
 
 # Tools, each with the version that this tree is checked with.
 TEMPORAL_VERSION      := v1.5.1

@@ -16,9 +16,9 @@ import (
 )
 
 // OpenProvider opens a provider as a worker with this configuration does, without a database. Without a key for Daytona
-// it is the stand-in of a running omoi dev.
+// it is the emulator of a running omoi dev.
 func OpenProvider(cfg *config.Loaded, name string) (sandbox.Provider, error) {
-	besideStandIn(cfg)
+	besideEmulator(cfg)
 	if err := settleSocket(cfg); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ type oneToken string
 
 func (t oneToken) Token(context.Context, string, string) (string, error) { return string(t), nil }
 
-// onGitHub is the branch workflow on a stand-in with the repositories acme/app and acme/empty.
+// onGitHub is the branch workflow on an emulator with the repositories acme/app and acme/empty.
 func onGitHub(t *testing.T) (*githubtest.Server, branches) {
 	t.Helper()
 	server, err := githubtest.Start(t.TempDir())

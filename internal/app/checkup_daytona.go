@@ -14,12 +14,12 @@ const daytonaTimeout = 5 * time.Second
 // checkDaytona says whether tasks can run at Daytona; without a key nobody is asked.
 func checkDaytona(ctx context.Context, cfg *config.Loaded) Finding {
 	found := Finding{Check: "daytona", Status: FindingOK}
-	if beside := *cfg; besideStandIn(&beside) {
-		found.Detail = "the stand-in of the running omoi dev; no API key, so no sandboxes in the cloud"
+	if beside := *cfg; besideEmulator(&beside) {
+		found.Detail = "the emulator of the running omoi dev; no API key, so no sandboxes in the cloud"
 		return found
 	}
 	if cfg.Daytona.APIKey == "" {
-		found.Detail, found.Next = "no API key, so no sandboxes there", "set DAYTONA_API_KEY; see docs/DAYTONA.md. To try it without an account: omoi dev --with-daytona-standin"
+		found.Detail, found.Next = "no API key, so no sandboxes there", "set DAYTONA_API_KEY; see docs/DAYTONA.md. To try it without an account: omoi dev --with-daytona-emulator"
 		return found
 	}
 	p, err := newDaytona(cfg, slog.New(slog.DiscardHandler))

@@ -32,7 +32,7 @@ func TestTheDoctorSaysWhetherTheKeyOfDaytonaWorks(t *testing.T) {
 	require.Contains(t, refused.Detail, "Daytona refused the API key")
 }
 
-// Beside an omoi dev with a stand-in no key is missing: its sandboxes are reached with the stand-in's.
+// Beside an omoi dev with an emulator no key is missing: its sandboxes are reached with the emulator's.
 func TestTheStandInOfARunningDevNeedsNoKey(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -44,15 +44,15 @@ func TestTheStandInOfARunningDevNeedsNoKey(t *testing.T) {
 	info := devstack.Info{APIURL: "http://x", DaytonaURL: "http://127.0.0.1:1/api", DaytonaKey: "its own", PID: os.Getpid()}
 	require.NoError(t, devstack.WriteInfo(home, info))
 	cfg := load()
-	require.Contains(t, checkDaytona(t.Context(), cfg).Detail, "the stand-in of the running omoi dev")
-	require.Equal(t, Finding{Check: "transport", Status: FindingOK, Detail: "local: push, docker: push, the stand-in for Daytona: push"}, checkTransport(cfg))
+	require.Contains(t, checkDaytona(t.Context(), cfg).Detail, "the emulator of the running omoi dev")
+	require.Equal(t, Finding{Check: "transport", Status: FindingOK, Detail: "local: push, docker: push, the Daytona emulator: push"}, checkTransport(cfg))
 	require.Empty(t, cfg.Daytona.APIKey, "the others are looked at as they are")
-	require.True(t, besideStandIn(cfg))
+	require.True(t, besideEmulator(cfg))
 	require.Equal(t, "its own", cfg.Daytona.APIKey.Reveal())
 	require.Equal(t, info.DaytonaURL, cfg.Daytona.APIURL)
 
-	require.False(t, besideStandIn(load("DAYTONA_API_KEY=mine")), "who has a key means the cloud")
+	require.False(t, besideEmulator(load("DAYTONA_API_KEY=mine")), "who has a key means the cloud")
 	info.PID = 1 << 30 // of no process
 	require.NoError(t, devstack.WriteInfo(home, info))
-	require.False(t, besideStandIn(load()), "its stand-in has ended with it")
+	require.False(t, besideEmulator(load()), "its emulator has ended with it")
 }

@@ -46,8 +46,8 @@ type Options struct {
 	Progress func(step string)        // of omoi dev, one sentence a step; nil: silent
 	Ready    func(info devstack.Info) // called once everything answers; nil: not called
 
-	LeaveRunning   bool // omoi dev does not freeze the agents of this machine when it stops
-	DaytonaStandIn bool // omoi dev starts a stand-in for Daytona and uses it
+	LeaveRunning    bool // omoi dev does not freeze the agents of this machine when it stops
+	DaytonaEmulator bool // omoi dev starts a Daytona emulator and uses it
 }
 
 func (o Options) log(cfg *config.Loaded) *slog.Logger {

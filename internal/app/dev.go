@@ -16,6 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // RunDev runs everything on this machine until ctx ends: the stack, API, relay and worker.
@@ -23,6 +24,9 @@ import (
 // everything answers. Where no login was asked for and the API is on loopback it is open. When
 // ctx ends it freezes the agents of this machine, unless opts.LeaveRunning, and returns within 10 s.
 func RunDev(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
+	if opts.DaytonaEmulator && !emulatorLinked {
+		return errNoEmulator()
+	}
 	lock, err := devstack.Acquire(cfg.Home)
 	if err != nil {
 		return err
@@ -39,12 +43,24 @@ func RunDev(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, stack.Close()) }()
 	d.use(stack.Info())
-	end, err := d.standIn(ctx)
+	end, err := d.emulator(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	return d.run(ctx)
+}
+
+// emulator starts the Daytona emulator if the options ask for it.
+func (d *dev) emulator(ctx context.Context) (func() error, error) {
+	if !d.opts.DaytonaEmulator {
+		return func() error { return nil }, nil
+	}
+	return d.startEmulator(ctx)
+}
+
+func errNoEmulator() error {
+	return task.Errorf(task.CodeInvalid, "This build of omoi has no Daytona emulator: only development builds do. Next: run make build in omoi's sources")
 }
 
 // dev is one run of omoi dev.

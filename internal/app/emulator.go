@@ -1,3 +1,5 @@
+//go:build emulator
+
 package app
 
 import (
@@ -14,35 +16,35 @@ import (
 	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
-// standIn starts the stand-in for Daytona, if that was asked for, and points the provider at
-// it. Its sandboxes end with it: the next start finds none.
-func (d *dev) standIn(ctx context.Context) (func() error, error) {
-	if !d.opts.DaytonaStandIn {
-		return func() error { return nil }, nil
-	}
+// emulatorLinked reports whether this build contains the Daytona emulator.
+const emulatorLinked = true
+
+// startEmulator starts the Daytona emulator and points the provider at it. Its sandboxes end
+// with it: the next start finds none.
+func (d *dev) startEmulator(ctx context.Context) (func() error, error) {
 	here := place(d.cfg)
-	dir, err := here.MakePrivateDir("daytona-standin")
+	dir, err := here.MakePrivateDir("daytona-emulator")
 	if err != nil {
 		return nil, err
 	}
 	if err := emptied(dir); err != nil { // the lock of home is ours, so what is there is of a start that was killed
 		return nil, err
 	}
-	s, err := daytonatest.Start(ctx, standInOptions(d.cfg, dir, d.opts))
+	s, err := daytonatest.Start(ctx, emulatorOptions(d.cfg, dir, d.opts))
 	if err != nil {
 		return nil, err
 	}
-	d.say("the stand-in for Daytona is ready (" + strings.Join(s.Isolation(), ", ") + ")")
+	d.say("the Daytona emulator is ready (" + strings.Join(s.Isolation(), ", ") + ")")
 	if d.cfg.Given("daytona.api_key") {
-		d.say("daytona.api_key is not used: tasks for Daytona go to the stand-in")
+		d.say("daytona.api_key is not used: tasks for Daytona go to the emulator")
 	}
 	d.cfg.Daytona.APIURL, d.cfg.Daytona.APIKey = s.URL(), config.Secret(s.Key())
 	d.info.DaytonaURL, d.info.DaytonaKey = s.URL(), s.Key()
 	return s.Close, nil
 }
 
-// standInOptions give the stand-in a cloud's slowness, a little of it.
-func standInOptions(cfg *config.Loaded, dir string, opts Options) daytonatest.Options {
+// emulatorOptions give the emulator a cloud's slowness, a little of it.
+func emulatorOptions(cfg *config.Loaded, dir string, opts Options) daytonatest.Options {
 	out := daytonatest.Options{
 		Dir: dir, CreateDelay: 500 * time.Millisecond, BuildDelay: 2 * time.Second, StartDelay: 500 * time.Millisecond,
 		StopDelay: 500 * time.Millisecond, DestroyDelay: time.Second, ListLag: 2 * time.Second,
@@ -66,7 +68,7 @@ func emptied(dir string) error {
 		errs = append(errs, os.RemoveAll(filepath.Join(dir, entry.Name())))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("clear the folder of the Daytona stand-in: %w", err)
+		return fmt.Errorf("clear the folder of the Daytona emulator: %w", err)
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
 
-// besideStandIn points a configuration that has no key at the stand-in for Daytona of the omoi dev that runs in the
+// besideEmulator points a configuration that has no key at the Daytona emulator of the omoi dev that runs in the
 // same home. It answers whether there is one.
-func besideStandIn(cfg *config.Loaded) bool {
+func besideEmulator(cfg *config.Loaded) bool {
 	if cfg.Daytona.APIKey != "" {
 		return false
 	}

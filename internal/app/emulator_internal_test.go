@@ -1,3 +1,5 @@
+//go:build emulator
+
 package app
 
 import (
@@ -12,18 +14,18 @@ import (
 	"github.com/omoi-dev/omoi/config"
 )
 
-// omoi dev with the stand-in takes its tasks for Daytona there, whatever account is named, and
+// omoi dev with the emulator takes its tasks for Daytona there, whatever account is named, and
 // leaves nothing behind.
-func TestDevUsesTheDaytonaStandIn(t *testing.T) {
+func TestDevUsesTheDaytonaEmulator(t *testing.T) {
 	t.Parallel()
 	cfg := fresh(t, "DAYTONA_API_KEY=somebody's", "DAYTONA_TARGET=eu", "SANDBOX_SNAPSHOT=our-own")
 	var said []string
-	d := &dev{cfg: cfg, opts: Options{DaytonaStandIn: true, Progress: func(step string) { said = append(said, step) }}}
+	d := &dev{cfg: cfg, opts: Options{DaytonaEmulator: true, Progress: func(step string) { said = append(said, step) }}}
 	here := place(cfg)
-	dir, err := here.MakePrivateDir("daytona-standin")
+	dir, err := here.MakePrivateDir("daytona-emulator")
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "of a start that was killed"), 0o700))
-	end, err := d.standIn(t.Context())
+	end, err := d.emulator(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(said, "\n"), "daytona.api_key is not used")
 	require.NoDirExists(t, filepath.Join(dir, "of a start that was killed"))
@@ -45,7 +47,7 @@ func TestDevUsesTheDaytonaStandIn(t *testing.T) {
 	require.Empty(t, left)
 
 	plain := &dev{cfg: fresh(t)}
-	end, err = plain.standIn(t.Context())
+	end, err = plain.emulator(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, end())
 	require.Equal(t, "https://app.daytona.io/api", plain.cfg.Daytona.APIURL)

@@ -70,7 +70,7 @@ func remotelyReached(raw string) bool {
 // checkTransport says how agents report, and where they could not.
 func checkTransport(cfg *config.Loaded) Finding {
 	own := *cfg
-	standIn := besideStandIn(&own)
+	emulator := besideEmulator(&own)
 	cfg = &own
 	all := transports(cfg)
 	found := Finding{Check: "transport", Status: FindingOK, Detail: fmt.Sprintf("local: %s, docker: %s", all[task.ProviderLocal], all[task.ProviderDocker])}
@@ -78,8 +78,8 @@ func checkTransport(cfg *config.Loaded) Finding {
 		return found
 	}
 	name := "daytona"
-	if standIn {
-		name = "the stand-in for Daytona"
+	if emulator {
+		name = "the Daytona emulator"
 	}
 	found.Detail += ", " + name + ": " + all[task.ProviderDaytona]
 	switch {

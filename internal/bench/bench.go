@@ -35,7 +35,7 @@ type Config struct {
 	History  int           // events of a sandbox that is read page by page; default 100,000
 	Agents   int           // starts of omoi-agent; default 5
 	Crowd    int           // local sandboxes that are made at once; default 50
-	Slow     time.Duration // the longest that a sandbox at the Daytona stand-in takes to be ready; default 8 s
+	Slow     time.Duration // the longest that a sandbox at the Daytona emulator takes to be ready; default 8 s
 	Clouds   int           // sandboxes there, ready at times up to it; default 12
 	Ledger   int           // rows that the reaper goes over; default 10,000
 	Alive    int           // sandboxes that live meanwhile; default 1,000

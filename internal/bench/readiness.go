@@ -19,7 +19,7 @@ import (
 // goalReady is how many milliseconds omoi may go on waiting for what is ready.
 const goalReady = 2000
 
-// measureReadiness makes sandboxes at the Daytona stand-in that are ready at different times, and
+// measureReadiness makes sandboxes at the Daytona emulator that are ready at different times, and
 // looks how long omoi goes on waiting for each that is.
 func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 	watch := &readiness{started: map[string]start{}, entered: map[string]time.Time{}}
@@ -28,7 +28,7 @@ func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cloud.Close()) }() //nolint:contextcheck // its end waits for nobody
-	row := Row{What: "Daytona stand-in, from a sandbox's readiness to omoi's next call, longest", Goal: "at most 2 s", Measured: "needs bubblewrap", Verdict: NotMeasured}
+	row := Row{What: "Daytona emulator, from a sandbox's readiness to omoi's next call, longest", Goal: "at most 2 s", Measured: "needs bubblewrap", Verdict: NotMeasured}
 	if !cloud.Confined() {
 		r.add(row)
 		return nil
@@ -51,7 +51,7 @@ func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 	}
 	row.Value, row.Measured, row.Verdict = slices.Max(waits), ms(slices.Max(waits)), atMost(slices.Max(waits), goalReady)
 	r.add(row)
-	r.note("Daytona stand-in", "The provider alone, as with local sandboxes and with its own pace; %d sandboxes of an image, begun at once, that are started after up to %s. A sandbox is ready when the stand-in has it as started; omoi's next call is the first to its toolbox. From readiness to that call: %s. To the first heartbeat: %s.",
+	r.note("Daytona emulator", "The provider alone, as with local sandboxes and with its own pace; %d sandboxes of an image, begun at once, that are started after up to %s. A sandbox is ready when the emulator has it as started; omoi's next call is the first to its toolbox. From readiness to that call: %s. To the first heartbeat: %s.",
 		len(made), cfg.Slow, spread(waits), spread(beats))
 	return nil
 }

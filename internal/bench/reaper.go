@@ -17,7 +17,7 @@ const goalReaper = 5
 const strangers = 10
 
 // measureReaper runs the real workflow of the reaper, where every task in work has its sandbox at
-// the Daytona stand-in, its row in the ledger and its open workflow.
+// the Daytona emulator, its row in the ledger and its open workflow.
 func measureReaper(ctx context.Context, cfg Config, r *Report) (err error) {
 	cloud, err := emptyCloud(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func measureReaper(ctx context.Context, cfg Config, r *Report) (err error) {
 	return f.reap(ctx, cfg.Rounds, r)
 }
 
-// emptyCloud is a stand-in whose sandboxes never get to run: they cost a row in its list.
+// emptyCloud is an emulator whose sandboxes never get to run: they cost a row in its list.
 func emptyCloud(ctx context.Context) (*daytonatest.Server, error) {
 	const day = 24 * time.Hour
 	limits := map[daytonatest.Kind]daytonatest.RateLimit{} //nolint:exhaustive // the rest is as it is
@@ -60,7 +60,7 @@ func (f *fleet) reap(ctx context.Context, rounds int, r *Report) error {
 		return err
 	}
 	r.add(c.row(fmt.Sprintf("a round of the reaper over %d rows of the ledger and %d live sandboxes", f.rows, f.alive), goalReaper))
-	r.note("The reaper", "The real workflow, worker, store and Temporal, and the Daytona provider, which lists its sandboxes from the stand-in page by page; each live sandbox serves a task in work, whose workflow is open. %d more are at the provider that the ledger does not know: every round hands them to their cleanups. %s",
+	r.note("The reaper", "The real workflow, worker, store and Temporal, and the Daytona provider, which lists its sandboxes from the emulator page by page; each live sandbox serves a task in work, whose workflow is open. %d more are at the provider that the ledger does not know: every round hands them to their cleanups. %s",
 		strangers, c.text())
 	return nil
 }

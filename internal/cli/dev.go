@@ -15,7 +15,7 @@ import (
 
 func newDev(g *globals) *cobra.Command {
 	var host, port, temporalPort, uiPort string
-	var standIn, leave bool
+	var emulator, leave bool
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Start everything on this machine and keep it running until Ctrl-C", Args: taskcmd.NoArgs,
 		Long: `Start everything on this machine and keep it running until Ctrl-C: a private PostgreSQL, the Temporal
@@ -45,7 +45,7 @@ them to begin anew.`,
 				Progress: func(step string) { fmt.Fprintf(g.stderr, "%6.1fs  %s\n", time.Since(begun).Seconds(), step) },
 				Ready:    func(info devstack.Info) { printReady(g, loaded, info, leave) },
 
-				LeaveRunning: leave, DaytonaStandIn: standIn,
+				LeaveRunning: leave, DaytonaEmulator: emulator,
 			})
 		},
 	}
@@ -53,8 +53,8 @@ them to begin anew.`,
 	cmd.Flags().StringVar(&temporalPort, "temporal-port", "", "port of the Temporal server, 0 for a free one (default 7233)")
 	cmd.Flags().StringVar(&uiPort, "ui-port", "", "port of the Temporal Web UI, 0 for a free one (default 8233)")
 	cmd.Flags().BoolVar(&leave, "leave-running", false, "keep agents of this machine running after Ctrl-C, unsupervised and without budget")
-	cmd.Flags().BoolVar(&standIn, "with-daytona-standin", false,
-		"start a server that stands in for Daytona over sandboxes of this machine, to try --sandbox daytona without an account")
+	cmd.Flags().BoolVar(&emulator, "with-daytona-emulator", false,
+		"start a Daytona emulator on this machine, to try --sandbox daytona without an account; development builds only")
 	return cmd
 }
 
@@ -72,7 +72,7 @@ omoi is running.
   Try it:  omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
   Stop it: Ctrl-C (%s)
 
-`, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), standInWords(info), loginWords(loaded), stopWords(leave))
+`, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), emulatorText(info), loginWords(loaded), stopWords(leave))
 }
 
 // stopWords describe what a stop does to running agents.
@@ -83,12 +83,12 @@ func stopWords(leave bool) string {
 	return "agents are frozen until the next start"
 }
 
-// standInWords are empty without a stand-in.
-func standInWords(info devstack.Info) string {
+// emulatorText are empty without an emulator.
+func emulatorText(info devstack.Info) string {
 	if info.DaytonaURL == "" {
 		return ""
 	}
-	return "  Daytona       a stand-in at " + info.DaytonaURL + "; its key is in dev.json. Try: omoi run ... --sandbox daytona\n"
+	return "  Daytona       an emulator at " + info.DaytonaURL + "; its key is in dev.json. Try: omoi run ... --sandbox daytona\n"
 }
 
 // keptIn names the folders that hold all of an installation.

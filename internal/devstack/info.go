@@ -15,7 +15,7 @@ type Info struct {
 	TemporalNamespace string `json:"temporal_namespace"`
 	TemporalUIURL     string `json:"temporal_ui_url"`
 	DatabaseURL       string `json:"database_url"`
-	DaytonaURL        string `json:"daytona_url,omitempty"` // of the stand-in
+	DaytonaURL        string `json:"daytona_url,omitempty"` // of the emulator
 	DaytonaKey        string `json:"daytona_key,omitempty"`
 	PID               int    `json:"pid"`
 }

@@ -100,7 +100,7 @@ func troubles() []trouble {
 	}
 }
 
-// Every switch of the stand-in, with what a person is told of it and how the task ends. What
+// Every switch of the emulator, with what a person is told of it and how the task ends. What
 // makes sandboxes takes turns, so that a switch strikes the task that it is meant for.
 func TestWhatAPersonSeesOfEachFault(t *testing.T) { //nolint:tparallel // its parts are, and share the rig
 	t.Parallel()

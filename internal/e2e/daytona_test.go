@@ -12,19 +12,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/testkit/daytona/openapitest"
 )
 
-// daytonaRig is a rig whose worker speaks to a stand-in of Daytona.
+// daytonaRig is a rig whose worker speaks to a Daytona emulator.
 func daytonaRig(t *testing.T) (*rig, *daytonatest.Server) {
 	t.Helper()
 	cloud, settings := startCloud(t)
 	return newRig(t, settings).up(), cloud
 }
 
-// startCloud starts a stand-in, and answers the settings of who uses it.
+// startCloud starts an emulator, and answers the settings of who uses it.
 func startCloud(t *testing.T) (*daytonatest.Server, map[string]string) {
 	t.Helper()
 	cloud := openapitest.Start(t, daytonatest.Options{DeathLag: time.Second})
 	if !cloud.Confined() {
-		t.Skipf("SKIPPED: the Daytona stand-in needs bubblewrap: %v", cloud.Isolation())
+		t.Skipf("SKIPPED: the Daytona emulator needs bubblewrap: %v", cloud.Isolation())
 	}
 	return cloud, map[string]string{
 		"DAYTONA_API_URL": cloud.URL(), "DAYTONA_API_KEY": cloud.Key(), "OMOI_DAYTONA_LONGEST_CREATE": "1s",

@@ -19,7 +19,7 @@ const (
 	hubToken = "ghp_theTokenOfTheEndToEndTest0123456789"
 )
 
-// newHub starts a stand-in for GitHub with one repository, and the rig's settings for it.
+// newHub starts a GitHub emulator with one repository, and the rig's settings for it.
 func newHub(t *testing.T) (hub *githubtest.Server, bare string, settings map[string]string) {
 	t.Helper()
 	hub, err := githubtest.Start(t.TempDir())
@@ -31,7 +31,7 @@ func newHub(t *testing.T) (hub *githubtest.Server, bare string, settings map[str
 	return hub, bare, map[string]string{"OMOI_GITHUB_URL": hub.URL, "GITHUB_TOKEN": hubToken}
 }
 
-// TestTaskOnGitHub runs tasks from branch to pull request on a stand-in for GitHub that loses answers, and then against a
+// TestTaskOnGitHub runs tasks from branch to pull request on a GitHub emulator that loses answers, and then against a
 // person who force-pushes and a token that is revoked in mid-run.
 func TestTaskOnGitHub(t *testing.T) {
 	t.Parallel()

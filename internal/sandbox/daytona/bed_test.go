@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// bed is one stand-in with its provider.
+// bed is one emulator with its provider.
 type bed struct {
 	server *daytonatest.Server
 	cfg    daytona.Config
@@ -43,14 +43,14 @@ type bed struct {
 	saw bytes.Buffer // what went over the wire, but for files; guarded by mu
 }
 
-// newBed starts a stand-in. Sandboxes need a file system of their own: it skips without one.
+// newBed starts an emulator. Sandboxes need a file system of their own: it skips without one.
 func newBed(t *testing.T, opts daytonatest.Options, edit ...func(*daytona.Config)) *bed {
 	t.Helper()
 	b := &bed{}
 	opts.Observe = b.see
 	b.server = openapitest.Start(t, opts)
 	if !b.server.Confined() {
-		t.Skipf("SKIPPED: the Daytona stand-in needs bubblewrap: %v", b.server.Isolation())
+		t.Skipf("SKIPPED: the Daytona emulator needs bubblewrap: %v", b.server.Isolation())
 	}
 	b.cfg = daytona.Config{
 		APIURL: b.server.URL(), APIKey: b.server.Key(), Target: "us", Snapshot: "ai-agent-dev-light",

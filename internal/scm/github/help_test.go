@@ -26,7 +26,7 @@ const (
 	who   = "user-1"
 )
 
-// bench is a stand-in with one repository, and the host under test.
+// bench is an emulator with one repository, and the host under test.
 type bench struct {
 	t      *testing.T
 	server *githubtest.Server

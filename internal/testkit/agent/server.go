@@ -1,4 +1,4 @@
-// Package agent has a stand-in for the API that keeps what senders number exactly as the
+// Package agent has a test double of the API that keeps what senders number exactly as the
 // real one promises to, and can be told to misbehave. It is for tests.
 package agent
 
@@ -48,7 +48,7 @@ type Fault struct {
 	Keep      int  // store only that many events of the batch; zero: all
 }
 
-// Server is the stand-in.
+// Server is the test double.
 type Server struct {
 	*httptest.Server
 

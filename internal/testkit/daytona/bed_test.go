@@ -20,7 +20,7 @@ import (
 
 const patience = 30 * time.Second // for a fact that must come
 
-// bed is a stand-in with a caller.
+// bed is an emulator with a caller.
 type bed struct {
 	*daytonatest.Server // nil: it is another process
 

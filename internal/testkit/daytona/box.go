@@ -9,7 +9,7 @@ import (
 // State of a sandbox.
 type State string
 
-// The states that the stand-in has, and those that can be wished for.
+// The states that the emulator has, and those that can be wished for.
 const (
 	StateBuilding  State = "building_snapshot"
 	StateCreating  State = "creating"

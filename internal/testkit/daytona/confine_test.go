@@ -85,7 +85,7 @@ func TestNothingOutlivesItsSandbox(t *testing.T) {
 	}
 }
 
-func TestKilledStandInLeavesNoProcess(t *testing.T) {
+func TestKilledEmulatorLeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	for name, isolation := range isolations(t) {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestKilledStandInLeavesNoProcess(t *testing.T) {
 }
 
 // The folder of one that was killed goes when the next one starts beside it. Those that live keep theirs.
-func TestTheFolderOfAKilledStandInIsRemovedAtTheNextStart(t *testing.T) {
+func TestTheFolderOfAKilledEmulatorIsRemovedAtTheNextStart(t *testing.T) {
 	t.Parallel()
 	dir, isolation := walkable(t), isolations(t)["bubblewrap"]
 	living, _ := another(t, dir, isolation)
@@ -125,7 +125,7 @@ func TestTheFolderOfAKilledStandInIsRemovedAtTheNextStart(t *testing.T) {
 
 func folders(t *testing.T, dir string) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, "omoi-standin-*"))
+	found, err := filepath.Glob(filepath.Join(dir, "omoi-emulator-*"))
 	require.NoError(t, err)
 	return found
 }
@@ -138,7 +138,7 @@ func walkable(t *testing.T) string {
 	return dir
 }
 
-// another starts a stand-in in another process, which kill ends with SIGKILL.
+// another starts an emulator in another process, which kill ends with SIGKILL.
 func another(t *testing.T, dir string, isolation daytonatest.Isolation) (b *bed, kill func()) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "serve", string(isolation))
@@ -158,7 +158,7 @@ func another(t *testing.T, dir string, isolation daytonatest.Isolation) (b *bed,
 	return other(t, out), kill
 }
 
-// other is a caller of a stand-in that another process is.
+// other is a caller of an emulator that another process is.
 func other(t *testing.T, out io.Reader) *bed {
 	t.Helper()
 	lines := bufio.NewScanner(out)

@@ -6,17 +6,17 @@ import (
 )
 
 // controlPath is where the switches are over HTTP, beside the API.
-const controlPath = "/standin/"
+const controlPath = "/emulator/"
 
 // controlRoutes: GET, POST and DELETE of faults, the sandboxes that are there, the clock.
 func (s *Server) controlRoutes(mux *http.ServeMux) {
 	for pattern, handle := range map[string]handler{
-		"GET /standin/faults":           func(*http.Request) (any, error) { return s.faults.On(), nil },
-		"POST /standin/faults":          s.setFault,
-		"DELETE /standin/faults":        func(*http.Request) (any, error) { s.faults.Reset(); return s.faults.On(), nil },
-		"DELETE /standin/faults/{what}": func(r *http.Request) (any, error) { s.faults.Clear(r.PathValue("what")); return s.faults.On(), nil },
-		"GET /standin/sandboxes":        func(*http.Request) (any, error) { return s.Boxes(), nil },
-		"POST /standin/advance":         s.advanceBy,
+		"GET /emulator/faults":           func(*http.Request) (any, error) { return s.faults.On(), nil },
+		"POST /emulator/faults":          s.setFault,
+		"DELETE /emulator/faults":        func(*http.Request) (any, error) { s.faults.Reset(); return s.faults.On(), nil },
+		"DELETE /emulator/faults/{what}": func(r *http.Request) (any, error) { s.faults.Clear(r.PathValue("what")); return s.faults.On(), nil },
+		"GET /emulator/sandboxes":        func(*http.Request) (any, error) { return s.Boxes(), nil },
+		"POST /emulator/advance":         s.advanceBy,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if !s.authorized(r) {

@@ -127,7 +127,7 @@ func (s *Server) check(b *box) error {
 		"secrets": len(in.Secrets) > 0, "autoPauseInterval": in.AutoPauseInterval != nil && *in.AutoPauseInterval != 0,
 	} {
 		if wrong {
-			return badRequest("the stand-in does not have %s", name)
+			return badRequest("the emulator does not have %s", name)
 		}
 	}
 	for name, n := range map[string]*int{"autoStopInterval": in.AutoStopInterval, "autoArchiveInterval": in.AutoArchiveInterval, "ttlMinutes": in.TTLMinutes} {

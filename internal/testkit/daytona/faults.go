@@ -109,7 +109,7 @@ func (f Fault) check() error {
 
 const lastStatus = 599
 
-// Faults are the switches of a stand-in. They are safe for concurrent use.
+// Faults are the switches of an emulator. They are safe for concurrent use.
 type Faults struct {
 	mu      sync.Mutex
 	last    int

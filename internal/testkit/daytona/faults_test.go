@@ -87,7 +87,7 @@ func TestAnswersInPlaceOfCalls(t *testing.T) {
 	_, header, _, err := b.try("DELETE", b.URL()+"/sandbox/one", http.NoBody, "")
 	require.NoError(t, err)
 	require.Equal(t, "7", header.Get("Retry-After"))
-	require.Empty(t, header.Get("X-Standin-Injected"))
+	require.Empty(t, header.Get("X-Emulator-Injected"))
 	_, header, _, err = b.try("DELETE", b.URL()+"/sandbox/one", http.NoBody, "")
 	require.NoError(t, err)
 	require.Equal(t, "8", header.Get("Retry-After-Sandbox-Lifecycle"))
@@ -168,7 +168,7 @@ func TestEgressBlocked(t *testing.T) {
 func TestSwitchesOverHTTP(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{CreateWait: -1})
-	base := strings.TrimSuffix(b.URL(), "/api") + "/standin"
+	base := strings.TrimSuffix(b.URL(), "/api") + "/emulator"
 	for name, bad := range map[string]object{
 		"switch": {"switch": "other"}, "delay": {"switch": "slow_create", "delay": "-3s"}, "times": {"switch": "slow_create", "times": -1},
 		"skip": {"switch": "slow_create", "skip": -1}, "retryAfter": {"switch": "too_many", "retryAfter": -1}, "after": {"switch": "dropped_stream", "after": -1},
@@ -195,7 +195,7 @@ func TestSwitchesOverHTTP(t *testing.T) {
 
 func TestEverySwitchIsDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/DAYTONA-STANDIN.md")
+	text, err := os.ReadFile("../../../docs/DAYTONA-EMULATOR.md")
 	require.NoError(t, err)
 	for _, name := range daytonatest.Switches() {
 		require.Contains(t, string(text), "\n| `"+string(name)+"` | ")

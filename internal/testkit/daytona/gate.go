@@ -11,7 +11,7 @@ import (
 )
 
 // injected marks an answer that a fault made. It never goes out.
-const injected = "X-Standin-Injected"
+const injected = "X-Emulator-Injected"
 
 // faulty lets switches answer in place of what comes after, or hold its answer back.
 func (s *Server) faulty(next http.Handler, fail func(w http.ResponseWriter, r *http.Request, err error)) http.Handler {

@@ -242,7 +242,7 @@ func TestKeyIsAskedFor(t *testing.T) {
 		b.api(200, "GET /config", nil)
 		require.Equal(t, "Unauthorized", b.api(401, "GET /sandbox", nil)["error"])
 		require.Equal(t, "DAYTONA_PROXY", b.send(401, "GET", toolbox+"/version", nil)["source"])
-		b.send(401, "GET", strings.TrimSuffix(b.URL(), "/api")+"/standin/faults", nil)
+		b.send(401, "GET", strings.TrimSuffix(b.URL(), "/api")+"/emulator/faults", nil)
 	}
 }
 

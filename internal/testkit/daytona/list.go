@@ -161,5 +161,5 @@ func page(all []sandboxBody, cursor string, limit int, less func(a, b sandboxBod
 
 // listOld is the list before there were cursors.
 func (s *Server) listOld(*http.Request) (any, error) {
-	return nil, refuse(http.StatusNotFound, "the stand-in does not have the deprecated list; use GET /sandbox")
+	return nil, refuse(http.StatusNotFound, "the emulator does not have the deprecated list; use GET /sandbox")
 }

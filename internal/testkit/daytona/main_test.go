@@ -12,7 +12,7 @@ import (
 	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
-// TestMain is also the stand-in that is killed.
+// TestMain is also the emulator that is killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "serve" {
 		os.Exit(serve(daytonatest.Isolation(os.Args[2]))) //nolint:forbidigo // this is a main

@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Options of a stand-in. The zero value is one for tests: nothing takes longer than it must,
+// Options of an emulator. The zero value is one for tests: nothing takes longer than it must,
 // and the clocks of minutes run as anywhere, unless [Server.Advance] moves them.
 type Options struct {
 	Listen        string // of the main API; empty: a free port of 127.0.0.1
@@ -85,7 +85,7 @@ type Exchange struct {
 func (o Options) withDefaults() Options {
 	o.Listen = or(o.Listen, "127.0.0.1:0")
 	o.ToolboxListen = or(o.ToolboxListen, "127.0.0.1:0")
-	o.Key = or(o.Key, "dtn_standin_"+task.NewID())
+	o.Key = or(o.Key, "dtn_emulator_"+task.NewID())
 	o.CreateWait = or(o.CreateWait, 30*time.Second)
 	o.DeathLag = or(o.DeathLag, 2*time.Minute)
 	o.CheckEvery = or(o.CheckEvery, 10*time.Second)

@@ -62,7 +62,7 @@ func (s *Server) apiRoutes() http.Handler {
 		mux.HandleFunc(method+" /api"+path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, one) })
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		failAPI(w, r, refuse(http.StatusNotFound, "the stand-in does not have %s %s", r.Method, r.URL.Path))
+		failAPI(w, r, refuse(http.StatusNotFound, "the emulator does not have %s %s", r.Method, r.URL.Path))
 	})
 	s.controlRoutes(mux)
 	return s.observed(s.faulty(mux, failAPI), false)
@@ -121,14 +121,14 @@ func (s *Server) config(*http.Request) (any, error) {
 		"version": daemonVersion, "oidc": map[string]string{"issuer": "", "clientId": "", "audience": ""},
 		"linkedAccountsEnabled": false, "announcements": map[string]any{}, "proxyTemplateUrl": "",
 		"proxyToolboxUrl": s.toolboxURL(), "defaultSnapshot": s.opts.Snapshots[0].Name, "dashboardUrl": "",
-		"maxAutoArchiveInterval": 43200, "maintananceMode": false, "environment": "stand-in", "rateLimit": limits,
+		"maxAutoArchiveInterval": 43200, "maintananceMode": false, "environment": "emulator", "rateLimit": limits,
 	}, nil
 }
 
 func (s *Server) currentKey(*http.Request) (any, error) {
 	return map[string]any{
-		"name": "stand-in", "value": "dtn_********", "createdAt": stamp(s.clock.now()), "lastUsedAt": nil, "expiresAt": nil,
-		"permissions": []string{"write:sandboxes", "delete:sandboxes"}, "userId": "stand-in",
+		"name": "emulator", "value": "dtn_********", "createdAt": stamp(s.clock.now()), "lastUsedAt": nil, "expiresAt": nil,
+		"permissions": []string{"write:sandboxes", "delete:sandboxes"}, "userId": "emulator",
 	}, nil
 }
 

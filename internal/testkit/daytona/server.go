@@ -19,7 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Server is a running stand-in.
+// Server is a running emulator.
 type Server struct {
 	opts    Options
 	dir     string
@@ -50,7 +50,7 @@ type Server struct {
 	trouble []error
 }
 
-// Start brings a stand-in up. It lives until Close, not only until ctx ends.
+// Start brings an emulator up. It lives until Close, not only until ctx ends.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	s := &Server{opts: opts.withDefaults(), clock: newClock(), boxes: map[string]*box{}, changed: make(chan struct{}), shown: map[string]sandboxBody{}, woken: map[string]bool{}}
 	s.limiter = newLimiter(s.clock, s.opts.Limits)
@@ -77,26 +77,26 @@ func (s *Server) open(ctx context.Context) (err error) {
 	}
 	var listen net.ListenConfig
 	if s.api, err = listen.Listen(ctx, "tcp", s.opts.Listen); err != nil {
-		return fmt.Errorf("open the API of the Daytona stand-in: %w", err)
+		return fmt.Errorf("open the API of the Daytona emulator: %w", err)
 	}
 	if s.proxy, err = listen.Listen(ctx, "tcp", s.opts.ToolboxListen); err != nil {
-		return fmt.Errorf("open the toolbox of the Daytona stand-in: %w", err)
+		return fmt.Errorf("open the toolbox of the Daytona emulator: %w", err)
 	}
 	s.apiServer = &http.Server{Handler: s.apiRoutes(), ReadHeaderTimeout: time.Minute}
 	s.gateway = &http.Server{Handler: s.toolboxRoutes(), ReadHeaderTimeout: time.Minute}
 	return nil
 }
 
-// dirPrefix begins the name of every folder of a stand-in.
-const dirPrefix = "omoi-standin-"
+// dirPrefix begins the name of every folder of an emulator.
+const dirPrefix = "omoi-emulator-"
 
-// makeDir makes the folder, and removes those of stand-ins that were killed. Users of sandboxes walk through it, nobody
+// makeDir makes the folder, and removes those of emulators that were killed. Users of sandboxes walk through it, nobody
 // else looks into it.
 func (s *Server) makeDir() (err error) {
 	parent := or(s.opts.Dir, os.TempDir())
 	scratch.Sweep(parent, dirPrefix)
 	if s.dir, s.lock, err = scratch.Begin(parent, dirPrefix); err != nil {
-		return fmt.Errorf("make the folder of the Daytona stand-in: %w", err)
+		return fmt.Errorf("make the folder of the Daytona emulator: %w", err)
 	}
 	for name, mode := range map[string]os.FileMode{"": 0o711, "boxes": 0o711, "s": 0o700} {
 		if err := os.MkdirAll(filepath.Join(s.dir, name), mode); err != nil {
@@ -126,7 +126,7 @@ func (s *Server) choose(ctx context.Context) error {
 		s.why = errors.Join(s.why, err)
 	}
 	if s.opts.Isolation == IsolationRequire {
-		return task.Errorf(task.CodeUnavailable, "the Daytona stand-in cannot isolate its sandboxes").WithCause(s.why)
+		return task.Errorf(task.CodeUnavailable, "the Daytona emulator cannot isolate its sandboxes").WithCause(s.why)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ const (
 // URL is the base of the main API.
 func (s *Server) URL() string { return "http://" + s.api.Addr().String() + "/api" }
 
-// Key is the API key that the stand-in takes.
+// Key is the API key that the emulator takes.
 func (s *Server) Key() string { return s.opts.Key }
 
 // Faults are the switches of what goes wrong.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// snapshotID is the same for one name in every stand-in.
+// snapshotID is the same for one name in every emulator.
 func snapshotID(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return "snapshot-" + hex.EncodeToString(sum[:8])

@@ -47,7 +47,7 @@ type buildBody struct {
 }
 
 // createBody is what create takes. Pointers are what differs between absent and zero. What
-// the stand-in does not have is read to be refused.
+// the emulator does not have is read to be refused.
 type createBody struct {
 	Name                string            `json:"name"`
 	Snapshot            string            `json:"snapshot"`
@@ -105,7 +105,7 @@ type snapshotBody struct {
 
 const (
 	organization  = "00000000-0000-4000-8000-000000000001"
-	runnerID      = "runner-of-the-stand-in"
+	runnerID      = "runner-of-the-emulator"
 	className     = "container"
 	daemonVersion = "0.190.0"
 )

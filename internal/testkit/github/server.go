@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Server is a stand-in for GitHub.
+// Server is a GitHub emulator.
 type Server struct {
 	URL string // base address, as of an Enterprise server
 

@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.IntVar(&cfg.Streams, "streams", 10_000, "open streams in one process")
 	flags.DurationVar(&cfg.Watch, "watch", 20*time.Second, "how long the memory of streams is watched, idle and under ingest each")
 	flags.IntVar(&cfg.History, "history", 100_000, "events of a sandbox that is read page by page")
-	flags.DurationVar(&cfg.Slow, "slow", 8*time.Second, "the longest that a sandbox at the Daytona stand-in takes to be ready")
+	flags.DurationVar(&cfg.Slow, "slow", 8*time.Second, "the longest that a sandbox at the Daytona emulator takes to be ready")
 	flags.IntVar(&cfg.Ledger, "ledger", 10_000, "rows of the ledger that the reaper goes over")
 	flags.IntVar(&cfg.Alive, "alive", 1000, "sandboxes that live meanwhile")
 	if err := flags.Parse(args); err != nil {

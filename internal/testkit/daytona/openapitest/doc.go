@@ -1,4 +1,4 @@
-// Package openapitest starts a Daytona stand-in for a test and holds every request and answer
+// Package openapitest starts a Daytona emulator for a test and holds every request and answer
 // against Daytona's own descriptions of its API, where they are to be had: in the folder that
 // OMOI_DAYTONA_OPENAPI names, else in ../shared/daytona beside the repository.
 //

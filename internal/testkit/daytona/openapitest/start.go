@@ -9,7 +9,7 @@ import (
 	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
-// Start brings a stand-in up and ends it with the test, which fails if an exchange was not
+// Start brings an emulator up and ends it with the test, which fails if an exchange was not
 // what the descriptions say, or something was left behind.
 func Start(tb testing.TB, opts daytonatest.Options) *daytonatest.Server {
 	tb.Helper()
@@ -27,7 +27,7 @@ func Start(tb testing.TB, opts daytonatest.Options) *daytonatest.Server {
 	}
 	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			tb.Errorf("close the Daytona stand-in: %v", err)
+			tb.Errorf("close the Daytona emulator: %v", err)
 		}
 		for _, fault := range judge.found() {
 			tb.Errorf("not what Daytona's description says: %v", fault)

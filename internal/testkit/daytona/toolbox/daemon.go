@@ -141,7 +141,7 @@ type fault struct {
 
 func (f *fault) Error() string { return f.message }
 
-var errNoRoute = &fault{http.StatusNotFound, "NOT_FOUND", "the stand-in's toolbox does not have this call"}
+var errNoRoute = &fault{http.StatusNotFound, "NOT_FOUND", "the emulator's toolbox does not have this call"}
 
 func badRequest(message string) error { return &fault{http.StatusBadRequest, "BAD_REQUEST", message} }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Argument is what, as the only one, makes a program that links this package be the daemon.
-const Argument = "daytona-standin-daemon"
+const Argument = "daytona-emulator-daemon"
 
 // Descriptors that a daemon inherits. The first is its own program, which it was started by.
 const (
@@ -22,7 +22,7 @@ const (
 	fdInfo    = 6 // bubblewrap's, which leaves it open
 )
 
-// Config is what the stand-in tells a daemon by the control pipe: it may hold secrets.
+// Config is what the emulator tells a daemon by the control pipe: it may hold secrets.
 type Config struct {
 	Env     map[string]string `json:"env"`   // of everything that is started
 	Home    string            `json:"home"`  // home and work folder
@@ -34,7 +34,7 @@ type Config struct {
 	Reap    bool              `json:"reap"`  // nobody else reaps orphans: end and reap them here
 }
 
-// An init, since any program that links the stand-in, tests too, must be able to be the daemon.
+// An init, since any program that links the emulator, tests too, must be able to be the daemon.
 func init() { //nolint:gochecknoinits // see above
 	if len(os.Args) == 2 && os.Args[1] == Argument {
 		syscall.Exit(run())
@@ -46,7 +46,7 @@ func run() int {
 		syscall.CloseOnExec(fd) // commands must not hold the pipe open
 	}
 	if err := serve(os.NewFile(fdControl, "control"), os.NewFile(fdListen, "listener")); err != nil {
-		fmt.Fprintln(os.Stderr, "daemon of the Daytona stand-in, started by it and not by people:", err)
+		fmt.Fprintln(os.Stderr, "daemon of the Daytona emulator, started by it and not by people:", err)
 		return 1
 	}
 	return 0

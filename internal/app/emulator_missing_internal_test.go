@@ -1,0 +1,21 @@
+//go:build !emulator
+
+package app
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// TestDevWithoutEmulator refuses the flag before anything starts. make release tries it on the built program.
+func TestDevWithoutEmulator(t *testing.T) {
+	t.Parallel()
+	cfg := fresh(t)
+	err := RunDev(t.Context(), cfg, Options{DaytonaEmulator: true})
+	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
+	require.ErrorContains(t, err, "no Daytona emulator")
+	require.NoDirExists(t, cfg.Home)
+}
