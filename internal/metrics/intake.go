@@ -18,14 +18,14 @@ type Intake struct {
 func newIntake(r *prometheus.Registry) *Intake {
 	const most = 4096
 	sizes := prometheus.ExponentialBuckets(1, 2, 10) //nolint:mnd // 1 to 512
-	refused := counterVec(r, EventsRefused)
+	refused := counterVec(r, EventsRejected)
 	return &Intake{
 		registry: r,
-		stored:   counterVec(r, EventsStored).WithLabelValues(), duplicate: counterVec(r, EventsDuplicate).WithLabelValues(),
+		stored:   counterVec(r, EventsStored).WithLabelValues(), duplicate: counterVec(r, EventsDeduplicated).WithLabelValues(),
 		batches:    counterVec(r, EventBatches).WithLabelValues(),
 		size:       histogramVec(r, EventBatchSize, append(sizes, most)).WithLabelValues(),
 		took:       histogramVec(r, EventCommits, durations()).WithLabelValues(),
-		wait:       histogramVec(r, IntakeWait, durations()).WithLabelValues(),
+		wait:       histogramVec(r, IngestWait, durations()).WithLabelValues(),
 		turnedAway: refused.WithLabelValues("queue"), lost: refused.WithLabelValues("store"),
 	}
 }
@@ -52,7 +52,7 @@ func (i *Intake) Lost(requests int) { i.lost.Add(float64(requests)) }
 
 // Queue shows what waits; length is asked at every scrape. It is called once.
 func (i *Intake) Queue(length func() int) {
-	m := find(IntakeQueue)
+	m := find(IngestQueue)
 	i.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: m.Name, Help: m.Help},
 		func() float64 { return float64(length()) }))
 }

@@ -36,7 +36,7 @@ Where:
   without login: keep it on loopback or a private network. It is off by default; a worker shows nothing without it.
 
 Counters are of one process and begin at zero with it: sum them over processes. Gauges that come from the database
-(tasks, slots, sandboxes, lags, the reaper's age) are the same in every process: take their maximum. They are read when
+(tasks, slots, sandboxes, lags, times of the last success) are the same in every process: take their maximum. They are read when
 somebody looks, at most once in ` + "`metrics.fresh`" + `.
 `
 
@@ -53,7 +53,7 @@ Worth an alarm:
 |---|---|
 | ` + "`max(omoi_relay_lag_seconds) > 60`" + ` | accepted work does not reach Temporal |
 | ` + "`max by (provider) (omoi_sandboxes_unverified) > 10`" + ` | a provider does not get rid of sandboxes; new ones will wait |
-| ` + "`max(omoi_reaper_last_run_age_seconds) > 300 and sum(max by (status) (omoi_tasks)) > 0`" + ` | the net under everything else does not run |
+| ` + "`time() - max(omoi_reaper_last_success_timestamp_seconds) > 300 and sum(max by (status) (omoi_tasks)) > 0`" + ` | the net under everything else does not run |
 | ` + "`increase(omoi_relay_dropped_total[10m]) > 0`" + ` | something accepted was given up; the log has an alarm with the task |
 | ` + "`increase(temporal_workflow_task_execution_failed_total[10m]) > 0`" + ` | workflow code fails, perhaps by changed determinism |
 | ` + "`rate(omoi_task_completions_total{outcome=\"failed\"}[1h])`" + ` | compare by ` + "`failure_class`" + ` |

@@ -59,7 +59,7 @@ func touched(t *testing.T) *metrics.Metrics {
 	m.Show(func(context.Context) (metrics.State, error) {
 		return metrics.State{
 			Tasks: map[string]int64{"running": 2}, Alive: map[string]int64{"local": 2}, Unverified: map[string]int64{"local": 1},
-			ReaperHasRun: true, ReaperAge: time.Minute, GuardianHasRun: true, GuardianAge: time.Second, ConductorHasRun: true, ConductorAge: time.Second, RelayLag: time.Second,
+			LastSuccess: map[string]time.Time{"reaper": time.Unix(1700000000, 5e8), "guardian": time.Now(), "conductor": time.Now()}, RelayLag: time.Second,
 		}, nil
 	}, func() metrics.Pool { return metrics.Pool{Used: 1, Idle: 2, Max: 16, Waited: time.Second} }, time.Minute)
 	return m
@@ -88,6 +88,12 @@ func TestCatalogueIsWhatIsShown(t *testing.T) {
 			require.Contains(t, known, name, "it is not in the catalogue")
 		}
 	}
+}
+
+func TestState_ShowsTheTimeOfTheLastSuccess(t *testing.T) {
+	t.Parallel()
+	shown := scrape(t, touched(t).Handler())
+	require.InDelta(t, 1700000000.5, value(t, shown, metrics.ReaperSuccess), 0.001)
 }
 
 // The names follow Prometheus' own rules.
@@ -126,7 +132,7 @@ func TestCountsLandWhereTheyBelong(t *testing.T) {
 	require.InDelta(t, 1, value(t, shown, metrics.TaskCompletions, "cancelled", ""), 0)
 	require.InDelta(t, 0, value(t, shown, metrics.TaskCompletions, "completed", ""), 0)
 	require.InDelta(t, 5, value(t, shown, metrics.EventsStored), 0)
-	require.InDelta(t, 1, value(t, shown, metrics.EventsDuplicate), 0)
+	require.InDelta(t, 1, value(t, shown, metrics.EventsDeduplicated), 0)
 	require.InDelta(t, 1, value(t, shown, metrics.RelaySent, "digest"), 0)
 	require.Len(t, shown[metrics.RelaySent].GetMetric(), 4)
 	require.InDelta(t, 1, value(t, shown, metrics.HTTPRequests, "/b", "4xx"), 0)
@@ -159,7 +165,7 @@ func TestStateIsReadSeldom(t *testing.T) {
 	}, func() metrics.Pool { return metrics.Pool{} }, time.Hour)
 	for range 3 {
 		shown := scrape(t, m.Handler())
-		require.InDelta(t, 1, value(t, shown, metrics.StateFailed), 0)
+		require.InDelta(t, 1, value(t, shown, metrics.CollectionFailed), 0)
 		require.NotContains(t, shown, metrics.Tasks)
 		require.Contains(t, shown, metrics.EventsStored)
 	}

@@ -4,18 +4,18 @@ import "slices"
 
 // Names of the metrics that omoi itself exposes.
 const (
-	HTTPRequests = "omoi_http_request_duration_seconds"
-	StreamsOpen  = "omoi_streams_open"
-	Webhooks     = "omoi_webhooks_total"
+	HTTPRequests   = "omoi_http_request_duration_seconds"
+	StreamsOpen    = "omoi_streams_open"
+	GitHubWebhooks = "omoi_github_webhooks_total"
 
-	EventsStored    = "omoi_events_stored_total"
-	EventsDuplicate = "omoi_events_duplicate_total"
-	EventBatches    = "omoi_event_batches_total"
-	EventBatchSize  = "omoi_event_batch_requests"
-	EventCommits    = "omoi_event_commit_duration_seconds"
-	EventsRefused   = "omoi_event_requests_refused_total"
-	IntakeWait      = "omoi_intake_wait_seconds"
-	IntakeQueue     = "omoi_intake_queue_length"
+	EventsStored       = "omoi_events_stored_total"
+	EventsDeduplicated = "omoi_events_deduplicated_total"
+	EventBatches       = "omoi_event_batches_total"
+	EventBatchSize     = "omoi_event_batch_requests"
+	EventCommits       = "omoi_event_commit_duration_seconds"
+	EventsRejected     = "omoi_ingest_requests_rejected_total"
+	IngestWait         = "omoi_ingest_wait_seconds"
+	IngestQueue        = "omoi_ingest_queue_length"
 
 	RelaySent     = "omoi_relay_sent_total"
 	RelayFailures = "omoi_relay_failures_total"
@@ -24,22 +24,22 @@ const (
 	RelayEventLag = "omoi_relay_event_lag_seconds"
 
 	Tasks           = "omoi_tasks"
-	TasksWaiting    = "omoi_tasks_waiting"
+	TasksQueued     = "omoi_tasks_queued"
 	TaskCompletions = "omoi_task_completions_total"
-	AttemptsBegun   = "omoi_attempts_begun_total"
+	AttemptsStarted = "omoi_attempts_started_total"
 	AttemptsEnded   = "omoi_attempts_ended_total"
 	SlotsUsed       = "omoi_slots_used"
 	ActivitiesCut   = "omoi_activities_cut_off_total"
 
-	SandboxesAlive      = "omoi_sandboxes_alive"
+	Sandboxes           = "omoi_sandboxes"
 	SandboxesUnverified = "omoi_sandboxes_unverified"
-	ReaperAge           = "omoi_reaper_last_run_age_seconds"
+	ReaperSuccess       = "omoi_reaper_last_success_timestamp_seconds"
 
-	GuardianAge      = "omoi_guardian_last_run_age_seconds"
+	GuardianSuccess  = "omoi_guardian_last_success_timestamp_seconds"
 	GuardianAnalyses = "omoi_guardian_analyses_total"
 	Interventions    = "omoi_guardian_interventions_total"
 
-	ConductorAge      = "omoi_conductor_last_run_age_seconds"
+	ConductorSuccess  = "omoi_conductor_last_success_timestamp_seconds"
 	ConductorAnalyses = "omoi_conductor_analyses_total"
 	ConductorLinks    = "omoi_conductor_duplicates_total"
 
@@ -50,8 +50,8 @@ const (
 	PoolWaited      = "omoi_database_acquire_wait_seconds_total"
 	DiskFull        = "omoi_database_disk_full"
 
-	StateFailed = "omoi_metrics_state_failed"
-	BuildInfo   = "omoi_build_info"
+	CollectionFailed = "omoi_metrics_collection_failed"
+	BuildInfo        = "omoi_build_info"
 )
 
 // Metric describes one metric.
@@ -77,80 +77,80 @@ func Catalogue() []Metric {
 
 func requestMetrics() []Metric {
 	return []Metric{
-		{HTTPRequests, "histogram", []string{"method", "route", "status"}, "Time to answer a request, by route pattern and status class (2xx ... 5xx); long polls count with their wait, streams with what it took to open them.", fromAPI},
-		{Webhooks, "counter", []string{"event", "outcome"}, "Webhooks of GitHub, by event and what became of them: held (an agent or a task will be told), noted, repeated, ignored, refused (not signed, or not understood), failed.", fromAPI},
-		{StreamsOpen, "gauge", []string{"kind"}, "Streams that are open: sandbox and task (server-sent events), websocket.", fromAPI},
+		{HTTPRequests, "histogram", []string{"method", "route", "status"}, "Time to serve a request, by route pattern and status class (2xx to 5xx). Long polls include their wait; streams count until they are open.", fromAPI},
+		{GitHubWebhooks, "counter", []string{"event", "outcome"}, "GitHub webhooks, by event and outcome: held (a message or a task follows), noted, repeated, ignored, refused (signature or content is invalid), failed.", fromAPI},
+		{StreamsOpen, "gauge", []string{"kind"}, "Open streams: sandbox and task (server-sent events), websocket.", fromAPI},
 	}
 }
 
 func intakeMetrics() []Metric {
 	return []Metric{
-		{EventsStored, "counter", nil, "Events that were committed for the first time.", fromAPI},
-		{EventsDuplicate, "counter", nil, "Events that had been stored before and were skipped.", fromAPI},
-		{EventBatches, "counter", nil, "Transactions that stored events; each holds what many requests sent.", fromAPI},
+		{EventsStored, "counter", nil, "Stored events, without duplicates.", fromAPI},
+		{EventsDeduplicated, "counter", nil, "Events that were already stored.", fromAPI},
+		{EventBatches, "counter", nil, "Transactions that stored events. One transaction stores the events of many requests.", fromAPI},
 		{EventBatchSize, "histogram", nil, "Requests in one such transaction.", fromAPI},
 		{EventCommits, "histogram", nil, "Time of one such transaction.", fromAPI},
-		{EventsRefused, "counter", []string{"reason"}, "Requests that were turned away: queue (full or stopping), store (the transaction failed).", fromAPI},
-		{IntakeWait, "histogram", nil, "Time from taking a request in to its commit.", fromAPI},
-		{IntakeQueue, "gauge", nil, "Requests that wait for a transaction now.", fromAPI},
+		{EventsRejected, "counter", []string{"reason"}, "Rejected requests: queue (full or stopping), store (the transaction failed).", fromAPI},
+		{IngestWait, "histogram", nil, "Time from reading a request to its commit.", fromAPI},
+		{IngestQueue, "gauge", nil, "Requests that wait for a transaction.", fromAPI},
 	}
 }
 
 func relayMetrics() []Metric {
 	return []Metric{
-		{RelaySent, "counter", []string{"what"}, "Handed to Temporal: start, command, admitted, digest.", fromAPI},
-		{RelayFailures, "counter", []string{"what"}, "Tries to hand something over that came to nothing and are made again: start, command, admitted, digest, store.", fromAPI},
-		{RelayDropped, "counter", []string{"what"}, "Given up, with an alarm in the log: start, command, admitted, digest.", fromAPI},
-		{RelayLag, "gauge", nil, "Age of the oldest command or admission that is due and not handed over; 0 if there is none.", fromBoth},
-		{RelayEventLag, "gauge", nil, "Age of the oldest events that are due and not handed over; 0 if there are none.", fromBoth},
+		{RelaySent, "counter", []string{"what"}, "Messages that the relay sent to Temporal: start, command, admitted, digest.", fromAPI},
+		{RelayFailures, "counter", []string{"what"}, "Failed relay attempts, retried later: start, command, admitted, digest, store.", fromAPI},
+		{RelayDropped, "counter", []string{"what"}, "Messages that the relay gave up, each with an alert in the log: start, command, admitted, digest.", fromAPI},
+		{RelayLag, "gauge", nil, "Age of the oldest command or admission that is due. 0: none is due.", fromBoth},
+		{RelayEventLag, "gauge", nil, "Age of the oldest events that are due. 0: none are due.", fromBoth},
 	}
 }
 
 func taskMetrics() []Metric {
 	return []Metric{
 		{Tasks, "gauge", []string{"status"}, "Tasks that have not ended, by status.", fromBoth},
-		{TasksWaiting, "gauge", nil, "Tasks that wait for a slot.", fromBoth},
-		{TaskCompletions, "counter", []string{"outcome", "failure_class"}, "Ends of tasks: completed, failed, cancelled; failure_class is empty but for failed ones. A retry by a person ends once more.", fromWorker},
-		{AttemptsBegun, "counter", []string{"kind"}, "Attempts begun: first, retry, revision, replacement, resumed, validation.", fromWorker},
-		{AttemptsEnded, "counter", []string{"outcome", "failure_class"}, "Ends of attempts.", fromWorker},
-		{SlotsUsed, "gauge", nil, "Slots that are held.", fromBoth},
-		{ActivitiesCut, "counter", []string{"activity"}, "Activities that were cancelled because Temporal did not answer a heartbeat in time, or had timed them out; each is retried.", fromWorker},
+		{TasksQueued, "gauge", nil, "Tasks that wait for a slot.", fromBoth},
+		{TaskCompletions, "counter", []string{"outcome", "failure_class"}, "Ended tasks: completed, failed, cancelled. failure_class is set for failed tasks only. A retried task ends again.", fromWorker},
+		{AttemptsStarted, "counter", []string{"kind"}, "Started attempts: first, retry, revision, replacement, resumed, validation.", fromWorker},
+		{AttemptsEnded, "counter", []string{"outcome", "failure_class"}, "Ended attempts.", fromWorker},
+		{SlotsUsed, "gauge", nil, "Slots in use.", fromBoth},
+		{ActivitiesCut, "counter", []string{"activity"}, "Activities that were cancelled because Temporal did not answer a heartbeat in time or had timed them out. Each is retried.", fromWorker},
 	}
 }
 
 func sandboxMetrics() []Metric {
 	return []Metric{
-		{SandboxesAlive, "gauge", []string{"provider"}, "Sandboxes that are made, run, or are being deleted.", fromBoth},
-		{SandboxesUnverified, "gauge", []string{"provider"}, "Sandboxes whose attempt is over and that are not verified gone; the limit task.max_unverified counts those of them that may still be there.", fromBoth},
-		{ReaperAge, "gauge", nil, "Time since the reaper last ran to its end, in any worker; absent before its first run. It grows while the reaper rests, that is while no task is open and no sandbox alive.", fromBoth},
+		{Sandboxes, "gauge", []string{"provider"}, "Sandboxes that are being created, run, or are being deleted.", fromBoth},
+		{SandboxesUnverified, "gauge", []string{"provider"}, "Sandboxes of ended attempts whose deletion is not verified. The limit task.max_unverified counts those that may still exist.", fromBoth},
+		{ReaperSuccess, "gauge", nil, "Time of the last complete reaper pass in any worker, in seconds since 1970. Absent before the first pass. The reaper is paused while no task is open and no sandbox exists.", fromBoth},
 	}
 }
 
 func guardianMetrics() []Metric {
 	return []Metric{
-		{GuardianAge, "gauge", nil, "Time since a cycle of the guardian last came to its end, in any worker; absent before the first one. It grows while the guardian rests, that is while no task is open and no sandbox alive, and while a person has paused it.", fromBoth},
-		{GuardianAnalyses, "counter", []string{"verdict", "spoken_by"}, "Judgements of attempts: healthy, steer, unknown; spoken_by is rules, model, or none where nobody could say.", fromBoth},
-		{Interventions, "counter", []string{"level", "mode"}, "Steps that the guardian decided on: observe, nudge, interrupt, replace; mode is live, or shadow where nobody is told.", fromBoth},
+		{GuardianSuccess, "gauge", nil, "Time of the last complete guardian cycle in any worker, in seconds since 1970. Absent before the first cycle. The guardian is paused with the reaper, or by a user.", fromBoth},
+		{GuardianAnalyses, "counter", []string{"verdict", "spoken_by"}, "Analyses of attempts, by verdict: healthy, steer, unknown. spoken_by is rules, model or none.", fromBoth},
+		{Interventions, "counter", []string{"level", "mode"}, "Interventions of the guardian: observe, nudge, interrupt, replace. mode is live or shadow.", fromBoth},
 	}
 }
 
 func conductorMetrics() []Metric {
 	return []Metric{
-		{ConductorAge, "gauge", nil, "Time since a cycle of the conductor last came to its end, in any worker; absent before the first one. It grows while the conductor rests, as the guardian does, and while a person has paused it.", fromBoth},
-		{ConductorAnalyses, "counter", []string{"status"}, "Looks at all agents of an organization together: critical, warning, inefficient, normal, optimal, unknown.", fromWorker},
-		{ConductorLinks, "counter", []string{"spoken_by"}, "Pairs of tasks about the same work, once for each cycle that finds them; spoken_by is words or model.", fromWorker},
+		{ConductorSuccess, "gauge", nil, "Time of the last complete conductor cycle in any worker, in seconds since 1970. Absent before the first cycle. The conductor is paused with the reaper, or by a user.", fromBoth},
+		{ConductorAnalyses, "counter", []string{"status"}, "Analyses of all active agents of an organization: critical, warning, inefficient, normal, optimal, unknown.", fromWorker},
+		{ConductorLinks, "counter", []string{"spoken_by"}, "Pairs of tasks with similar work, counted in each cycle that finds them. spoken_by is words or model.", fromWorker},
 	}
 }
 
 func processMetrics() []Metric {
 	return []Metric{
-		{PoolConnections, "gauge", []string{"state"}, "Connections of this process to the database: used, idle.", fromBoth},
-		{PoolMax, "gauge", nil, "Connections that this process opens at most: database.max_conns, and those of its intake once it has stored something.", fromBoth},
+		{PoolConnections, "gauge", []string{"state"}, "Database connections of this process: used, idle.", fromBoth},
+		{PoolMax, "gauge", nil, "Maximum number of database connections of this process: database.max_conns, and those of ingest after its first event.", fromBoth},
 		{PoolAcquires, "counter", nil, "Connections taken from the pool.", fromBoth},
-		{PoolWaits, "counter", nil, "Times that nothing was free, so that somebody waited.", fromBoth},
-		{PoolWaited, "counter", nil, "Time spent on those waits.", fromBoth},
-		{DiskFull, "gauge", nil, "1 if the last write that this process looked at found the disk of the database full (SQLSTATE 53100): raise an alert, since omoi can store none then.", fromBoth},
-		{StateFailed, "gauge", nil, "1 if the gauges that come from the database could not be read; they are absent then.", fromBoth},
+		{PoolWaits, "counter", nil, "Times that no connection was free.", fromBoth},
+		{PoolWaited, "counter", nil, "Time spent waiting for a connection.", fromBoth},
+		{DiskFull, "gauge", nil, "1 if the last write of this process found the disk of the database full (SQLSTATE 53100). Raise an alert: omoi cannot store one itself.", fromBoth},
+		{CollectionFailed, "gauge", nil, "1 if the gauges from the database could not be read. They are absent then.", fromBoth},
 		{BuildInfo, "gauge", []string{"version"}, "1, with the version of the binary.", fromBoth},
 	}
 }

@@ -11,21 +11,14 @@ import (
 
 // State is what the database says of the whole installation at one moment.
 type State struct {
-	Tasks        map[string]int64 // that have not ended, by status
-	Waiting      int64            // for a slot
-	Slots        int64            // held
-	Alive        map[string]int64 // sandboxes by provider
-	Unverified   map[string]int64 // likewise
-	RelayLag     time.Duration    // age of the oldest due command or admission; 0: none
-	EventLag     time.Duration    // age of the oldest due events; 0: none
-	ReaperAge    time.Duration    // since the reaper's last run
-	ReaperHasRun bool
-
-	GuardianAge    time.Duration // since the guardian's last cycle
-	GuardianHasRun bool
-
-	ConductorAge    time.Duration // since the conductor's last cycle
-	ConductorHasRun bool
+	Tasks       map[string]int64     // that have not ended, by status
+	Waiting     int64                // for a slot
+	Slots       int64                // held
+	Alive       map[string]int64     // sandboxes by provider
+	Unverified  map[string]int64     // likewise
+	RelayLag    time.Duration        // age of the oldest due command or admission; 0: none
+	EventLag    time.Duration        // age of the oldest due events; 0: none
+	LastSuccess map[string]time.Time // end of the last pass of reaper, of the last cycle of guardian and conductor; none before the first
 }
 
 // Pool is the use of the database's connections by this process.
@@ -57,7 +50,7 @@ type stateCollector struct {
 // Describe implements [prometheus.Collector].
 func (*stateCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, name := range []string{
-		Tasks, TasksWaiting, SlotsUsed, SandboxesAlive, SandboxesUnverified, RelayLag, RelayEventLag, ReaperAge, GuardianAge, ConductorAge, StateFailed,
+		Tasks, TasksQueued, SlotsUsed, Sandboxes, SandboxesUnverified, RelayLag, RelayEventLag, ReaperSuccess, GuardianSuccess, ConductorSuccess, CollectionFailed,
 	} {
 		out <- desc(name)
 	}
@@ -67,27 +60,23 @@ func (*stateCollector) Describe(out chan<- *prometheus.Desc) {
 func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 	s, err := c.state()
 	if err != nil {
-		out <- gauge(StateFailed, 1)
+		out <- gauge(CollectionFailed, 1)
 		return
 	}
-	out <- gauge(StateFailed, 0)
-	for name, byLabel := range map[string]map[string]int64{Tasks: s.Tasks, SandboxesAlive: s.Alive, SandboxesUnverified: s.Unverified} {
+	out <- gauge(CollectionFailed, 0)
+	for name, byLabel := range map[string]map[string]int64{Tasks: s.Tasks, Sandboxes: s.Alive, SandboxesUnverified: s.Unverified} {
 		for label, n := range byLabel {
 			out <- gauge(name, float64(n), label)
 		}
 	}
-	out <- gauge(TasksWaiting, float64(s.Waiting))
+	out <- gauge(TasksQueued, float64(s.Waiting))
 	out <- gauge(SlotsUsed, float64(s.Slots))
 	out <- gauge(RelayLag, s.RelayLag.Seconds())
 	out <- gauge(RelayEventLag, s.EventLag.Seconds())
-	if s.ReaperHasRun {
-		out <- gauge(ReaperAge, s.ReaperAge.Seconds())
-	}
-	if s.GuardianHasRun {
-		out <- gauge(GuardianAge, s.GuardianAge.Seconds())
-	}
-	if s.ConductorHasRun {
-		out <- gauge(ConductorAge, s.ConductorAge.Seconds())
+	for component, name := range map[string]string{"reaper": ReaperSuccess, "guardian": GuardianSuccess, "conductor": ConductorSuccess} {
+		if at, ran := s.LastSuccess[component]; ran {
+			out <- gauge(name, float64(at.UnixMilli())/1000)
+		}
 	}
 }
 

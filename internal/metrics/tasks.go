@@ -10,7 +10,7 @@ import (
 type TaskCounts struct{ ended, attempts, begun, cut *prometheus.CounterVec }
 
 func newTaskCounts(r *prometheus.Registry) *TaskCounts {
-	t := &TaskCounts{ended: counterVec(r, TaskCompletions), attempts: counterVec(r, AttemptsEnded), begun: counterVec(r, AttemptsBegun), cut: counterVec(r, ActivitiesCut)}
+	t := &TaskCounts{ended: counterVec(r, TaskCompletions), attempts: counterVec(r, AttemptsEnded), begun: counterVec(r, AttemptsStarted), cut: counterVec(r, ActivitiesCut)}
 	for _, status := range []task.Status{task.StatusCompleted, task.StatusCancelled} { // a rate needs a beginning
 		t.ended.WithLabelValues(string(status), "")
 	}

@@ -26,21 +26,14 @@ func (noCounter) AttemptEnded(string, task.FailureClass)   {}
 
 // State is what the installation looks like at one moment.
 type State struct {
-	Tasks        map[string]int64 // that have not ended, by status; every such status is there
-	Waiting      int64            // for a slot
-	Slots        int64            // held
-	Alive        map[string]int64 // sandboxes by provider
-	Unverified   map[string]int64 // sandboxes by provider whose attempt is over and that are not verified gone
-	RelayLag     time.Duration    // age of the oldest due command or admission; 0: none
-	EventLag     time.Duration    // age of the oldest due events; 0: none
-	ReaperAge    time.Duration    // since the reaper's last run
-	ReaperHasRun bool
-
-	GuardianAge    time.Duration // since the guardian's last cycle
-	GuardianHasRun bool
-
-	ConductorAge    time.Duration // since the conductor's last cycle
-	ConductorHasRun bool
+	Tasks       map[string]int64     // that have not ended, by status; every such status is there
+	Waiting     int64                // for a slot
+	Slots       int64                // held
+	Alive       map[string]int64     // sandboxes by provider
+	Unverified  map[string]int64     // sandboxes by provider whose attempt is over and that are not verified gone
+	RelayLag    time.Duration        // age of the oldest due command or admission; 0: none
+	EventLag    time.Duration        // age of the oldest due events; 0: none
+	LastSuccess map[string]time.Time // end of the last pass of reaper, of the last cycle of guardian and conductor; none before the first
 }
 
 // State counts through partial indexes, so that it costs little however much has ended.
@@ -52,9 +45,14 @@ func (s *Store) State(ctx context.Context) (State, error) {
 	out := State{
 		Tasks: map[string]int64{}, Alive: map[string]int64{}, Unverified: map[string]int64{},
 		Waiting: lags.Waiting, Slots: lags.Slots, RelayLag: age(lags.RelayLag), EventLag: age(lags.EventLag),
-		ReaperAge: max(age(lags.ReaperAge), 0), ReaperHasRun: lags.ReaperAge >= 0,
-		GuardianAge: max(age(lags.GuardianAge), 0), GuardianHasRun: lags.GuardianAge >= 0,
-		ConductorAge: max(age(lags.ConductorAge), 0), ConductorHasRun: lags.ConductorAge >= 0,
+		LastSuccess: map[string]time.Time{},
+	}
+	beats, err := s.q.LastSuccesses(ctx)
+	if err != nil {
+		return State{}, translate("read when components last succeeded", err)
+	}
+	for _, beat := range beats {
+		out.LastSuccess[beat.Part] = beat.At
 	}
 	tasks, err := s.q.OpenTaskCounts(ctx)
 	if err != nil {

@@ -14,20 +14,14 @@ SELECT (SELECT count(*) FROM tasks WHERE queued_at IS NOT NULL)::bigint AS waiti
     (SELECT count(*) FROM slots)::bigint AS slots,
     coalesce((SELECT extract(epoch FROM now() - min(due_at)) FROM task_outbox WHERE due_at <= now()), 0)::float8 AS relay_lag,
     coalesce((SELECT extract(epoch FROM now() - min(s.events_due_at)) FROM sandboxes s JOIN task_outbox r ON r.sandbox_id = s.id
-        WHERE s.events_due_at <= now()), 0)::float8 AS event_lag,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'reaper'), -1)::float8 AS reaper_age,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'guardian'), -1)::float8 AS guardian_age,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'conductor'), -1)::float8 AS conductor_age
+        WHERE s.events_due_at <= now()), 0)::float8 AS event_lag
 `
 
 type LagsRow struct {
-	Waiting      int64
-	Slots        int64
-	RelayLag     float64
-	EventLag     float64
-	ReaperAge    float64
-	GuardianAge  float64
-	ConductorAge float64
+	Waiting  int64
+	Slots    int64
+	RelayLag float64
+	EventLag float64
 }
 
 // Ages in seconds; 0 where nothing is due. Those of reaper, guardian and conductor are below zero before their first run.
@@ -39,11 +33,32 @@ func (q *Queries) Lags(ctx context.Context) (LagsRow, error) {
 		&i.Slots,
 		&i.RelayLag,
 		&i.EventLag,
-		&i.ReaperAge,
-		&i.GuardianAge,
-		&i.ConductorAge,
 	)
 	return i, err
+}
+
+const lastSuccesses = `-- name: LastSuccesses :many
+SELECT part, at FROM component_heartbeats WHERE part IN ('reaper', 'guardian', 'conductor')
+`
+
+func (q *Queries) LastSuccesses(ctx context.Context) ([]ComponentHeartbeat, error) {
+	rows, err := q.db.Query(ctx, lastSuccesses)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ComponentHeartbeat{}
+	for rows.Next() {
+		var i ComponentHeartbeat
+		if err := rows.Scan(&i.Part, &i.At); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const openTaskCounts = `-- name: OpenTaskCounts :many

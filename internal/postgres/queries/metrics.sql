@@ -19,10 +19,10 @@ SELECT (SELECT count(*) FROM tasks WHERE queued_at IS NOT NULL)::bigint AS waiti
     (SELECT count(*) FROM slots)::bigint AS slots,
     coalesce((SELECT extract(epoch FROM now() - min(due_at)) FROM task_outbox WHERE due_at <= now()), 0)::float8 AS relay_lag,
     coalesce((SELECT extract(epoch FROM now() - min(s.events_due_at)) FROM sandboxes s JOIN task_outbox r ON r.sandbox_id = s.id
-        WHERE s.events_due_at <= now()), 0)::float8 AS event_lag,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'reaper'), -1)::float8 AS reaper_age,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'guardian'), -1)::float8 AS guardian_age,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'conductor'), -1)::float8 AS conductor_age;
+        WHERE s.events_due_at <= now()), 0)::float8 AS event_lag;
+
+-- name: LastSuccesses :many
+SELECT part, at FROM component_heartbeats WHERE part IN ('reaper', 'guardian', 'conductor');
 
 -- name: ReaperRan :exec
 INSERT INTO component_heartbeats (part, at) VALUES ('reaper', now()) ON CONFLICT (part) DO UPDATE SET at = now();
