@@ -99,7 +99,7 @@ func (a *Activities) findInLedger(ctx context.Context) (contract.Orphans, error)
 	}
 	text := ""
 	if n > 0 {
-		text = fmt.Sprintf("sandboxes that are not verified gone long after their end: %d, the oldest for %s; see omoi sandboxes and omoi hosts",
+		text = fmt.Sprintf("sandboxes that are not verified gone long after their end: %d, the oldest for %s; see omoi sandbox list and omoi host list",
 			n, oldest.Round(time.Second))
 	}
 	a.alarm(ctx, "unverified", text)
@@ -179,7 +179,7 @@ const minMass = 5
 func guarded(provider string, alive int, orphans []contract.Orphan) contract.Orphans {
 	out := contract.Orphans{Alive: alive}
 	if len(orphans) >= minMass && 2*len(orphans) > alive {
-		out.Alarm = fmt.Sprintf("%d of %d sandboxes of %s look orphaned: none is removed. If the database was lost or set back, see omoi sandboxes sweep", len(orphans), alive, provider)
+		out.Alarm = fmt.Sprintf("%d of %d sandboxes of %s look orphaned: none is removed. If the database was lost or set back, see omoi sandbox prune", len(orphans), alive, provider)
 		return out
 	}
 	out.Orphans = orphans

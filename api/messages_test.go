@@ -234,7 +234,7 @@ func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
 	post := func(to, kind string) answer {
 		return w.call(http.MethodPost, outbox, client.OutboxMessage{To: to, Content: "have you seen it?", Type: kind}, authorization, token)
 	}
-	require.Contains(t, post(peer, "").refused(http.StatusForbidden, "").Detail, "--agents-may-message", "not unless it is allowed")
+	require.Contains(t, post(peer, "").refused(http.StatusForbidden, "").Detail, "--allow-agent-messages", "not unless it is allowed")
 	changed := ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+from.ProjectID, `{"agents_may_message":true}`), http.StatusOK)
 	require.True(t, changed.AgentsMessage)
 

@@ -20,7 +20,7 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 	const path = "/api/v1/projects"
 	made := ok[client.Project](w.call(http.MethodPost, path, `{"repo":"/srv/git/app","name":"App","settings":{"a":1}}`), http.StatusCreated)
 	require.Equal(t, []any{"App", goodRepo, 5, true, false}, []any{made.Name, made.Repo, made.MaxSlots, made.Autonomous, made.Paused})
-	require.Contains(t, w.call(http.MethodPost, path, `{"repo":"/srv/git/app"}`).refused(http.StatusConflict, "").Detail, "already, App. Next, to change its settings: omoi projects set App --setup")
+	require.Contains(t, w.call(http.MethodPost, path, `{"repo":"/srv/git/app"}`).refused(http.StatusConflict, "").Detail, "already, App. Next, to change its settings: omoi project update App --setup")
 	w.call(http.MethodPost, path, `{"repo":"/nowhere"}`).refused(422, "body.repo")
 	w.call(http.MethodPost, path, `{}`).refused(422, "body.name")
 	w.call(http.MethodPost, path, `{"name":"x","max_concurrent_tasks":-1}`).refused(422, "body.max_concurrent_tasks")

@@ -40,7 +40,7 @@ func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 	require.Equal(t, []any{explain.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
 	require.Contains(t, e.Why, "No worker polls q")
 	require.Equal(t, e.Why, shown.Why)
-	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls host h"), Next: "omoi hosts"}
+	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls host h"), Next: "omoi host list"}
 	e, _ = look()
 	require.NotContains(t, e.Why, "host h", "another host can start it")
 

@@ -45,7 +45,7 @@ type Relay struct {
 type Reaper struct {
 	Interval time.Duration `key:"interval" default:"60s" min:"1s" max:"1h" doc:"Period of the schedule."`
 	Grace    time.Duration `key:"grace" default:"2m" min:"1ms" max:"24h" doc:"Age at which a sandbox without a live attempt is an orphan, and a task without a run is repaired."`
-	Overdue  time.Duration `key:"overdue" default:"30m" min:"1s" max:"168h" doc:"How long a sandbox may be over and not verified gone before that is an alarm, in the log, in omoi sandboxes and in /readyz."`
+	Overdue  time.Duration `key:"overdue" default:"30m" min:"1s" max:"168h" doc:"How long a sandbox may be over and not verified gone before that is an alarm, in the log, in omoi sandbox list and in /readyz."`
 }
 
 // Sandbox holds the defaults and limits of a sandbox.

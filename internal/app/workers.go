@@ -39,7 +39,7 @@ func (c *core) queuesWithoutWorker(ctx context.Context) (what, next string, err 
 		case h.LostAt == nil && h.Live+h.Unverified > 0:
 			missing = append(missing, fmt.Sprintf("No worker polls %s: host %s holds %d sandboxes and reported last at %s",
 				contract.QueueHost(h.ID), hostName(h), h.Live+h.Unverified, h.SeenAt.UTC().Format(time.RFC3339)))
-			next = "start its worker, or omoi hosts"
+			next = "start its worker, or omoi host list"
 		}
 	}
 	if online == 0 {

@@ -18,7 +18,7 @@ import (
 )
 
 func newCheck(g *globals) *cobra.Command {
-	cmd := &cobra.Command{Use: "check", Short: "Try for real what omoi does and what it builds on"}
+	cmd := &cobra.Command{Use: "check", Short: "Run end-to-end checks of an installation or a provider"}
 	cmd.AddCommand(newCheckProvider(g))
 	cmd.AddCommand(newCheckStack(g)...)
 	return cmd

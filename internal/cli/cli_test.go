@@ -35,8 +35,8 @@ func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 		"There is no command \"nope\" in omoi migrate":                          {"migrate", "nope"},
 		"did you mean status? (omoi migrate --help lists them)":                 {"migrate", "statu"},
 		"There is no command \"nope\" in omoi keys":                             {"keys", "nope"},
-		"There is no command \"invent\" in omoi projects (omoi projects --help": {"projects", "invent", "shop", "--repo", "x"},
-		"There is no flag --repo (see omoi projects --help)":                    {"projects", "--repo", "x"},
+		"There is no command \"invent\" in omoi project (omoi project --help":    {"projects", "invent", "shop", "--repo", "x"},
+		"There is no flag --repo (see omoi project --help)":                     {"projects", "--repo", "x"},
 		"There is no command \"nope\" in omoi config":                           {"config", "nope"},
 		"There is no command \"nope\" in omoi completion":                       {"completion", "nope"},
 		"There is no command \"no\" in omoi migrate":                            {"help", "migrate", "no"},
@@ -149,7 +149,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 	for _, name := range []string{"dev", "api", "worker", "migrate", "doctor", "config", "version", "run", "ps", "show", "logs", "completion"} {
 		require.Regexp(t, `(?m)^  `+name+` `, out)
 	}
-	begin, tasks, rest := strings.Index(out, "Begin:"), strings.Index(out, "Give a task"), strings.Index(out, "Additional Commands:")
+	begin, tasks, rest := strings.Index(out, "Get started:"), strings.Index(out, "Tasks:"), strings.Index(out, "Additional Commands:")
 	require.True(t, 0 < begin && begin < tasks && tasks < rest, out)
 	for _, code := range []string{"0", "1", "2", "3", "4", "5", "130"} {
 		require.Regexp(t, `(?m)(^| )  `+code+` +[a-z]`, out, "what each exit code means")

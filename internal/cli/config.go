@@ -12,9 +12,9 @@ import (
 )
 
 func newConfig(g *globals) *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Look at the configuration"}
+	cmd := &cobra.Command{Use: "config", Short: "Show the configuration"}
 	show := &cobra.Command{
-		Use: "show", Short: "Print every setting with its value and where it came from; secrets are masked", Args: taskcmd.NoArgs,
+		Use: "show", Short: "Print every setting with its value and origin; secrets are masked", Args: taskcmd.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			loaded, err := g.load(nil)
 			if err != nil {

@@ -29,7 +29,7 @@ func newDemo(g *globals) *cobra.Command {
 	var timeout time.Duration
 	agent := task.AgentScripted
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Run one real task to its end with a scripted agent, and say what happened", Args: taskcmd.NoArgs,
+		Use: "demo", Short: "Run one real task with a scripted agent and check its result", Args: taskcmd.NoArgs,
 		Long: `Start everything (or use the omoi dev that runs already), run one real task in a throw-away repository, show
 every step, check what came of it, and stop what was started. Exit code 0 only if everything it says is true.
 The agent is scripted: it follows a list of steps and has no model. With --agent claude it is Claude Code, which

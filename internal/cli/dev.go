@@ -17,7 +17,7 @@ func newDev(g *globals) *cobra.Command {
 	var host, port, temporalPort, uiPort string
 	var emulator, leave bool
 	cmd := &cobra.Command{
-		Use: "dev", Short: "Start everything on this machine and keep it running until Ctrl-C", Args: taskcmd.NoArgs,
+		Use: "dev", Short: "Start everything on this machine until Ctrl-C", Args: taskcmd.NoArgs,
 		Long: `Start everything on this machine and keep it running until Ctrl-C: a private PostgreSQL, the Temporal
 development server with its Web UI, API and worker. A second start goes on where the first one stopped.
 

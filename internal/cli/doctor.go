@@ -14,7 +14,7 @@ import (
 
 func newDoctor(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Look for what could keep omoi from working here, and say what to do about it", Args: taskcmd.NoArgs,
+		Use: "doctor", Short: "Check this machine's prerequisites", Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := g.load(nil)
 			if err != nil {
@@ -39,7 +39,7 @@ func printFindings(g *globals, findings []app.Finding) error {
 	for _, f := range findings {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", f.Status, f.Check, f.Detail)
 		if f.Next != "" {
-			fmt.Fprintf(table, "\t\tnext: %s\n", f.Next)
+			fmt.Fprintf(table, "\t\tNext: %s\n", f.Next)
 		}
 	}
 	return table.Flush()

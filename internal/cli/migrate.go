@@ -15,13 +15,13 @@ import (
 
 func newMigrate(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "migrate", Short: "Bring the database's schema up to date, or look at it",
+		Use: "migrate", Short: "Migrate the database schema, or show its version",
 		Long: `Bring the database's schema up to date, or look at it. Any number of processes may do it at once.
 The database is that of DATABASE_URL, else that of a running omoi dev.`,
 	}
 	yes := false
 	down := &cobra.Command{
-		Use: "down", Short: "Take the whole schema back; all data is lost", Args: taskcmd.NoArgs,
+		Use: "down", Short: "Drop the whole schema; all data is lost", Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				return exit.With(exit.NeedsYou, fmt.Errorf("omoi migrate down deletes all data of the installation; say so with --yes"))
@@ -31,10 +31,10 @@ The database is that of DATABASE_URL, else that of a running omoi dev.`,
 	}
 	down.Flags().BoolVar(&yes, "yes", false, "yes, all data")
 	cmd.AddCommand(down, &cobra.Command{
-		Use: "up", Short: "Bring the schema to the newest version", Args: taskcmd.NoArgs,
+		Use: "up", Short: "Migrate the schema to the newest version", Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd, g, app.MigrateUp) },
 	}, &cobra.Command{
-		Use: "status", Short: "List the steps of the schema", Args: taskcmd.NoArgs,
+		Use: "status", Short: "List the migrations and their state", Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd, g, app.MigrateStatus) },
 	})
 	return cmd

@@ -17,7 +17,7 @@ import (
 // globals are what every command sees: the flags of the root and the process around it.
 type globals struct {
 	json   bool   // --json
-	api    string // --api; empty: configured, or that of dev.json
+	api    string // --api-url; empty: configured, or that of dev.json
 	home   string // --home; empty: configured
 	set    []string
 	env    []string // as os.Environ gives it
@@ -74,10 +74,10 @@ func newRoot(g *globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "omoi",
 		Short: "Run AI coding agents durably",
-		Long: `omoi runs AI coding agents durably: a task gets a branch, a sandbox and an agent in it, and whatever
-dies on the way, it ends with a result, saved work and a sandbox that is verified gone.
+		Long: `omoi runs AI coding agents as durable Temporal workflows. Each task gets a branch, a sandbox and an agent, survives
+crashes of any component, and ends with a pull request and a verified sandbox deletion.
 
-Begin with: omoi dev        (everything on this machine)
+Start with: omoi dev        (everything on this machine)
 Then:       omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
 
 Agents: claude is Claude Code, scripted follows steps and has no model, command runs a program of yours, external
@@ -86,11 +86,11 @@ connects itself (omoi run --help).
 Ids: 4 or more characters of an id's beginning or end will do; - is the newest task. --json prints what programs read.
 
 Exit codes:
-  0    done                   1    failed: the task, or what was asked for
-  2    used wrongly           3    no server answers
-  4    something needs you first: a login, credentials, --yes, a task that only a person can make go on
+  0    done                   1    failed: the task, or the request
+  2    wrong usage            3    no server answers
+  4    something needs you first: a login, credentials, --yes, a suspended task
   5    the budget is spent
-  130  interrupted by Ctrl-C or at the end of --timeout; the task goes on`,
+  130  interrupted by Ctrl-C or at the end of --wait-timeout; the task goes on`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -99,8 +99,8 @@ Exit codes:
 	root.SetErr(g.stderr)
 	f := root.PersistentFlags()
 	f.BoolVar(&g.json, "json", false, "print JSON")
-	f.StringVar(&g.api, "api", "", "`address` of the server (default $OMOI_API_URL, else the running omoi dev)")
-	f.StringVar(&g.home, "home", "", "`directory` of this installation's state (default $OMOI_HOME, else ~/.omoi)")
+	f.StringVar(&g.api, "api-url", "", "`URL` of the server (default $OMOI_API_URL, else the running omoi dev)")
+	f.StringVar(&g.home, "home", "", "`DIR` of this installation's state (default $OMOI_HOME, else ~/.omoi)")
 	f.StringArrayVar(&g.set, "set", nil, "a setting for this command, as `key=value` (docs/CONFIGURATION.md lists the keys)")
 	root.Version = app.ReadBuild().String()
 	root.SetVersionTemplate("omoi {{.Version}}\n")
@@ -169,7 +169,7 @@ func known(key string) bool {
 }
 
 // variable answers a variable as the commands that are clients see it: what --home and
-// --api say, and what .env files say, counts as set.
+// --api-url say, and what .env files say, counts as set.
 func (g *globals) variable(name string) string {
 	if loaded, err := g.load(nil); err == nil {
 		switch name {

@@ -10,7 +10,7 @@ import (
 func newAPI(g *globals) *cobra.Command {
 	var host, port string
 	cmd := &cobra.Command{
-		Use: "api", Short: "Serve the HTTP API: takes tasks, events and messages, and relays them to Temporal", Args: taskcmd.NoArgs,
+		Use: "api", Short: "Serve the HTTP API", Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := g.load(map[string]string{"api.host": host, "api.port": port})
 			if err != nil {
@@ -25,7 +25,7 @@ func newAPI(g *globals) *cobra.Command {
 
 func newWorker(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use: "worker", Short: "Run workflows, activities and this machine's sandboxes", Args: taskcmd.NoArgs,
+		Use: "worker", Short: "Run a Temporal worker with this machine's sandboxes", Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := g.load(nil)
 			if err != nil {

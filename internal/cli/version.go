@@ -12,7 +12,7 @@ import (
 
 func newVersion(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Say what this binary was built from", Args: taskcmd.NoArgs,
+		Use: "version", Short: "Print the version and build of this binary", Args: taskcmd.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := app.ReadBuild()
 			if g.json {

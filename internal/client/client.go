@@ -124,7 +124,7 @@ func unreachable(base string, err error) error {
 		return fmt.Errorf("ask %s: %w", base, err)
 	}
 	return task.Errorf(task.CodeUnavailable,
-		"No server answers at %s. Start one with `omoi dev`, or name another with --api or OMOI_API_URL.", base).WithCause(err)
+		"No server answers at %s. Start one with `omoi dev`, or name another with --api-url or OMOI_API_URL.", base).WithCause(err)
 }
 
 // NotSent reports whether a request cannot have arrived, since nobody could be connected to.

@@ -298,7 +298,7 @@ func TestBadCommandLines(t *testing.T) { //nolint:tparallel // the rows are coun
 		"no task yet":           {[]string{"show", "-"}, 1, "omoi run"},
 		"an unknown command":    {[]string{"rum"}, 2, "did you mean run"},
 		"a wrong setting":       {[]string{"ps", "--set", "sandbox.cpu=99"}, 2, "sandbox.cpu"},
-		"nobody there":          {[]string{"ps", "--api", "http://127.0.0.1:1"}, 3, "omoi dev"},
+		"nobody there":          {[]string{"ps", "--api-url", "http://127.0.0.1:1"}, 3, "omoi dev"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := r.omoi(c.args...)

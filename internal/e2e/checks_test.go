@@ -115,6 +115,6 @@ func TestAFailedCheckSaysWhatToDo(t *testing.T) {
 	require.NoError(t, err)
 	paused := r.omoi("check", "agent")
 	require.Equal(t, exit.Failed, paused.code)
-	require.Contains(t, paused.stdout, "Next: omoi projects resume omoi-check")
+	require.Contains(t, paused.stdout, "Next: omoi project resume omoi-check")
 	require.Equal(t, 1, r.count(`SELECT count(*) FROM tasks`), "that of the check without an engine")
 }

@@ -41,9 +41,9 @@ type onlooker struct {
 }
 
 const (
-	madeWord    = "\n  made "
+	madeWord    = "\n  created "
 	adoptedWord = "\n  adopted "
-	seenGone    = "nothing of this task is left anywhere"
+	seenGone    = "verified deleted"
 
 	waitsForMessage = `{"wait_message":{"timeout_s":600}}`
 )
@@ -276,5 +276,5 @@ func (w *onlooker) leavesSomething() {
 	w.ends(w.id, task.StatusCompleted)
 	receipt := w.omoi("receipt", w.id)
 	require.Equal(w.t, 1, receipt.code, receipt.stdout)
-	require.Contains(w.t, receipt.stdout, "1 sandbox has not been seen to be gone")
+	require.Contains(w.t, receipt.stdout, "the deletion of 1 sandbox is not verified")
 }

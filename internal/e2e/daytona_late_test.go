@@ -93,5 +93,5 @@ func TestWhatAppearsBehindTheSecondLookIsDeletedAndAccountedFor(t *testing.T) {
 	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandboxes WHERE made_at > deleted_at AND verified_at > made_at`))
 	receipt := r.omoi("receipt", made.ID)
 	require.Zero(t, receipt.code, receipt.stderr)
-	require.Contains(t, receipt.stdout, "seen again at ")
+	require.Contains(t, receipt.stdout, "reappeared")
 }

@@ -24,7 +24,7 @@ func TestTwoInstallationsOnOneAccountLeaveEachOtherAlone(t *testing.T) {
 	}
 	for _, r := range both {
 		r.reaped(3)
-		swept := r.omoi("sandboxes", "sweep", "--installation", "unknown", "--yes")
+		swept := r.omoi("sandbox", "prune", "--installation", "unknown", "--yes")
 		require.Contains(t, swept.stdout+swept.stderr, "spared", "its agent runs")
 	}
 	require.Len(t, cloud.Boxes(), 2)

@@ -56,7 +56,7 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 	require.Contains(t, why.stdout, "failed: Failed after 1 attempt (agent_error): cannot find libfoo (event ")
 	require.Contains(t, why.stdout, "Diagnosis of attempt 1, by rules")
 	require.Contains(t, why.stdout, "Next: omoi retry")
-	require.Contains(t, r.omoi("events", made.ID, "--type", task.EventAgentError).stdout, "cannot find libfoo")
+	require.Contains(t, r.omoi("sandbox", "events", made.ID, "--type", task.EventAgentError).stdout, "cannot find libfoo")
 	require.NotContains(t, r.omoi("config", "show").stdout, secret)
 
 	// the advice about a setup step is the same before the diagnosis and after it
@@ -70,8 +70,8 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 		require.NoError(t, err)
 		return e.Next
 	}
-	require.Equal(t, "omoi projects set "+project.ID+` --setup "<command>"`, next())
+	require.Equal(t, "omoi project update "+project.ID+` --setup "<command>"`, next())
 	require.Equal(t, next(), hears().Command)
-	require.Equal(t, "omoi projects set "+project.ID+` --setup "<command>"`, next())
+	require.Equal(t, "omoi project update "+project.ID+` --setup "<command>"`, next())
 	r.noLeaks()
 }

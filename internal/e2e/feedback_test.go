@@ -89,7 +89,7 @@ func TestFeedbackGoesOnWithThePullRequest(t *testing.T) {
 	require.Contains(t, tested.stdout, "it is installed for acme.")
 	again := `{"bash":{"command":"echo x >> log.txt"}}`
 	first := r.submit(hubRepo, script(again, stepCommit, waitsForMessage, `{"write":{"path":"said.txt","content":"{{message}}"}}`, stepCommit, stepComplete))
-	set := r.omoi("projects", "set", hubRepo, "--on-feedback", "revise")
+	set := r.omoi("project", "update", hubRepo, "--on-feedback", "revise")
 	require.Zero(t, set.code, set.stderr)
 	require.Contains(t, set.stdout, "revise")
 	r.waiting(first.ID)
@@ -149,7 +149,7 @@ func TestFeedbackMayChangeNothing(t *testing.T) {
 	first := r.submit(hubRepo, command(`test -e hi.txt && { echo "It is right, @alice. This closes #1."; exit; }
 echo hi > hi.txt; git add -A; git commit -qm made; echo '{"omoi":"event","event_type":"agent.completed","event_data":{"final_output":"Made.","tests_passed":true,"pr_url":"https://x/9"}}'`,
 		`,"continuous":false,"test_command":"false"`), asCommand)
-	require.Zero(t, r.omoi("projects", "set", hubRepo, "--on-feedback", "revise").code)
+	require.Zero(t, r.omoi("project", "update", hubRepo, "--on-feedback", "revise").code)
 	r.ends(first.ID, task.StatusCompleted)
 	body := hub.Pulls(hubRepo)[0].Body
 	require.Contains(t, body, "`false`; the agent says that its tests passed. omoi knows of no run of its own.")

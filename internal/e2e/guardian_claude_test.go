@@ -147,7 +147,7 @@ func TestClaudeIsTurnedRound(t *testing.T) {
 	require.Equal(t, 2, r.count(`SELECT count(*) FROM messages WHERE kind = 'guardian_nudge' AND state = 'answered'`), "the nudge, and what the interrupt said")
 	require.Equal(t, 3, r.count(`SELECT count(*) FROM messages`))
 	var steps []apiclient.Intervention
-	require.NoError(t, json.Unmarshal([]byte(r.omoi("interventions", made.ID, "--json").stdout), &steps))
+	require.NoError(t, json.Unmarshal([]byte(r.omoi("guardian", "interventions", made.ID, "--json").stdout), &steps))
 	require.Len(t, steps, 2)
 	require.Equal(t, []any{task.LevelInterrupt, false, task.LevelNudge, false}, []any{steps[0].Level, steps[0].Shadow, steps[1].Level, steps[1].Shadow})
 	r.noLeaks()

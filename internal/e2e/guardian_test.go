@@ -35,7 +35,7 @@ func TestAnAgentThatLoopsIsNudgedOnce(t *testing.T) {
 	require.Zero(t, r.count(`SELECT count(*) FROM (SELECT FROM guardian_analyses GROUP BY cycle_id, sandbox_id HAVING count(*) > 1) twice`))
 
 	var told []apiclient.Intervention
-	require.NoError(t, json.Unmarshal([]byte(r.omoi("interventions", made.ID, "--json").stdout), &told))
+	require.NoError(t, json.Unmarshal([]byte(r.omoi("guardian", "interventions", made.ID, "--json").stdout), &told))
 	told = told[len(told)-1:] // the oldest: what came behind it was only noted
 	require.Equal(t, task.LevelNudge, told[0].Level)
 	require.False(t, told[0].Shadow)

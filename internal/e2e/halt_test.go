@@ -77,7 +77,7 @@ func TestEverythingOfAProjectStopsAndGoesOn(t *testing.T) {
 	}
 	r.stuck(beside.ID)
 
-	stopped := r.omoi("stop", "--project", made[0].ProjectID, "--reason", "a flood")
+	stopped := r.omoi("project", "pause", made[0].ProjectID, "--now", "--reason", "a flood")
 	require.Zero(t, stopped.code, stopped.stderr)
 	r.again("worker", r.startWorker)
 	for _, m := range made {
@@ -92,7 +92,7 @@ func TestEverythingOfAProjectStopsAndGoesOn(t *testing.T) {
 	require.Equal(t, task.StatusRunning, r.task(beside.ID).Status)
 	require.Equal(t, 1, r.task(beside.ID).AttemptCount)
 
-	resumed := r.omoi("projects", "resume", made[0].ProjectID)
+	resumed := r.omoi("project", "resume", made[0].ProjectID)
 	require.Zero(t, resumed.code, resumed.stderr)
 	require.Equal(t, 2, strings.Count(resumed.stdout, "\n  "), resumed.stdout)
 	r.again("api", r.startAPI)

@@ -88,10 +88,10 @@ func TestValidationComesToAnEnd(t *testing.T) {
 	r.startWorker()
 	r.eventually("the validator hears that it is to go on", func() bool { return r.omoi("send", killed.ID, "go on").code == 0 })
 	r.until(human.ID, "is being validated", func(t task.Task) bool { return t.Status == task.StatusValidating })
-	said := r.omoi("verdict", human.ID, "--failed", "the totals are wrong")
+	said := r.omoi("review", human.ID, "--request-changes", "the totals are wrong")
 	require.Zero(t, said.code, said.stderr)
 	r.until(human.ID, "is being validated again", func(t task.Task) bool { return t.Status == task.StatusValidating && t.AttemptCount == 4 })
-	said = r.omoi("verdict", human.ID, "--passed")
+	said = r.omoi("review", human.ID, "--approve")
 	require.Zero(t, said.code, said.stderr)
 
 	got := r.ends(refused.ID, task.StatusFailed)

@@ -34,7 +34,7 @@ func TestWorkers_NamedWithQueuesAndVersions(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, info.Sandboxes, "local", "no host offers them")
 	require.Contains(t, r.omoi("doctor").stdout, "No worker polls omoi-tasks")
-	waited := r.omoi("run", "Wait", "--repo", r.repo(), "--script", "example:hello", "--wait", "--timeout", "5s")
+	waited := r.omoi("run", "Wait", "--repo", r.repo(), "--script", "example:hello", "--wait", "--wait-timeout", "5s")
 	require.Contains(t, waited.stdout+waited.stderr, "No worker polls omoi-tasks", "the user is told why nothing happens")
 	alarms := func() int { return r.count(`SELECT count(*) FROM alerts WHERE source = 'workers'`) }
 	r.eventually("an alert is raised", func() bool { return alarms() == 1 })

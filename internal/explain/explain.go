@@ -100,7 +100,7 @@ func (f WhyFacts) begunAgain() bool {
 func (f WhyFacts) explain() Explanation {
 	t := f.Task
 	if f.begunAgain() {
-		return Explanation{State: StandsStarting, Why: sentence(whyAgain(t), shown(t)), Next: "omoi sandboxes"}
+		return Explanation{State: StandsStarting, Why: sentence(whyAgain(t), shown(t)), Next: "omoi sandbox list"}
 	}
 	switch t.Status {
 	case task.StatusPending:
@@ -170,7 +170,7 @@ func (f WhyFacts) blocked() Explanation {
 	case task.BlockedUnknownTooLong:
 		return f.parked("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t), "omoi retry "+t.ID)
 	case task.BlockedReview:
-		return f.parked(needsReview, lastReason(t), "omoi verdict "+t.ID+" --passed")
+		return f.parked(needsReview, lastReason(t), "omoi review "+t.ID+" --approve")
 	case task.BlockedNone:
 	}
 	return f.parked("It is blocked", string(t.Blocked), "omoi show "+t.ID)
@@ -178,7 +178,7 @@ func (f WhyFacts) blocked() Explanation {
 
 // paused is by a person for a project, and by a setting for all organizations.
 func (f WhyFacts) paused() Explanation {
-	next := "omoi projects resume " + f.Task.ProjectID
+	next := "omoi project resume " + f.Task.ProjectID
 	if allPaused(f.Task) {
 		next = "omoi config show"
 	}

@@ -103,14 +103,14 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		events            []int64
 	}{
 		"out of budget, queued": {about(pending, queued(task.Reason{Code: task.ReasonTaskBudget, Used: 9, Limit: 8, Unit: task.UnitSandboxSeconds})), "waiting", "its budget is spent", "omoi budget T --sandbox-time <more>", nil},
-		"queued":                {about(pending, queued(task.Reason{Code: task.ReasonProjectLimit, Used: 5, Limit: 5})), "waiting", "at position 2 of its project's queue, waiting for a slot: 5 of 5", "omoi projects set P --limit <n>", nil},
-		"organization at none":  {about(pending, queued(task.Reason{Code: task.ReasonOrganizationLimit})), "waiting", "limit 0", "omoi organization", nil},
-		"organization full":     {about(pending, queued(task.Reason{Code: task.ReasonOrganizationLimit, Used: 1, Limit: 1})), "waiting", "1 of 1 used", "omoi organization", nil},
-		"held":                  {about(pending, queued(task.Reason{Code: task.ReasonAutonomousOff})), "waiting", "autonomous", "omoi projects set P --autonomous", nil},
+		"queued":                {about(pending, queued(task.Reason{Code: task.ReasonProjectLimit, Used: 5, Limit: 5})), "waiting", "at position 2 of its project's queue, waiting for a slot: 5 of 5", "omoi project update P --max-concurrent-tasks <n>", nil},
+		"organization at none":  {about(pending, queued(task.Reason{Code: task.ReasonOrganizationLimit})), "waiting", "limit 0", "omoi organization list", nil},
+		"organization full":     {about(pending, queued(task.Reason{Code: task.ReasonOrganizationLimit, Used: 1, Limit: 1})), "waiting", "1 of 1 used", "omoi organization list", nil},
+		"held":                  {about(pending, queued(task.Reason{Code: task.ReasonAutonomousOff})), "waiting", "autonomous", "omoi project update P --autonomous-execution", nil},
 		"turn, no room": {about(pending, func(f *explain.WhyFacts) {
 			f.Task.WaitingFor = task.Reason{Code: task.ReasonUnverifiedLimit, Provider: "docker", Used: 20, Limit: 20}
-		}), "waiting", "It has its turn and waits: 20 of", "omoi sandboxes", nil},
-		"no machine": {about(pending, func(f *explain.WhyFacts) { f.Task.WaitingFor.Code = task.ReasonNoHost }), "waiting", "no host offers", "omoi hosts", nil},
+		}), "waiting", "It has its turn and waits: 20 of", "omoi sandbox list", nil},
+		"no machine": {about(pending, func(f *explain.WhyFacts) { f.Task.WaitingFor.Code = task.ReasonNoHost }), "waiting", "no host offers", "omoi host list", nil},
 		"trouble": {about(pending, func(f *explain.WhyFacts) {
 			f.Task.WaitingFor = task.Reason{Code: task.ReasonRetrying, Detail: "the repository does not answer"}
 		}), "waiting", "does not answer", "omoi doctor", nil},
@@ -125,10 +125,10 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"limit, told":     {about(pending, blocked(task.BlockedProviderLimit, queued(task.Reason{Code: task.ReasonCooldownProbe}))), "parked", "It is waiting: another task tries", "omoi retry T", nil},
 		"budget":          {about(pending, blocked(task.BlockedBudget, nil)), "parked", "spent, and its work is saved: the reason (event 9 of attempt 1).", "omoi budget T --usd <more>", []int64{9}},
 		"project budget":  {about(pending, blocked(task.BlockedBudget, queued(task.Reason{Code: task.ReasonProjectBudget, Used: 1, Limit: 1, Unit: task.UnitTokens}))), "parked", "the budget of its project", "omoi budget --project P --tokens <more>", nil},
-		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "parked", "project is paused", "omoi projects resume P", []int64{9}},
-		"project paused":  {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonProjectPaused}))), "parked", "project is paused", "omoi projects resume P", nil},
+		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "parked", "project is paused", "omoi project resume P", []int64{9}},
+		"project paused":  {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonProjectPaused}))), "parked", "project is paused", "omoi project resume P", nil},
 		"all paused":      {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonOrganizationPaused}))), "parked", "ORCHESTRATOR_ENABLED=false", "omoi config show", nil},
-		"review":          {about(pending, blocked(task.BlockedReview, nil)), "parked", "gave no verdict: the reason (event 9 of attempt 1).", "omoi verdict T --passed", []int64{9}},
+		"review":          {about(pending, blocked(task.BlockedReview, nil)), "parked", "gave no verdict: the reason (event 9 of attempt 1).", "omoi review T --approve", []int64{9}},
 		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "parked", "could not be reached", "omoi retry T", []int64{9}},
 
 		"assigned":      {about(task.StatusAssigned, nil), "starting", "is being started in sandbox box1", "omoi logs -f T", []int64{9}},
@@ -148,7 +148,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"steered": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(nil)(f)
 			f.Opinion = &explain.Opinion{SpokenBy: "rules", Steer: true, Summary: "The same call came 5 times.", Confidence: 0.8, Evidence: []int64{7, 12}}
-		}), "stuck", "the guardian (rules, sure by 0.8) thinks that it has gone wrong: The same call came 5 times (events 7, 12 of attempt 1).", "omoi interventions T", []int64{7, 12}},
+		}), "stuck", "the guardian (rules, sure by 0.8) thinks that it has gone wrong: The same call came 5 times (events 7, 12 of attempt 1).", "omoi guardian interventions T", []int64{7, 12}},
 		"validated": {about(task.StatusValidating, lives(nil)), "working", "validates the work", "omoi logs -f T", []int64{9}},
 
 		"before a validator": {about(task.StatusPendingValidation, nil), "waiting", "validator", "omoi logs -f T", nil},
@@ -160,8 +160,8 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		}), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{11}},
 		"failed":         {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
 		"failed alike":   {about(task.StatusFailed, func(f *explain.WhyFacts) { broken(task.ClassAgentError)(f); f.Same = true }), "failed", "Failed", "omoi logs T", []int64{7, 4}},
-		"setup":          {about(task.StatusFailed, setup("ended with exit code 4", "{}")), "failed", "The setup step ended", `omoi projects set P --setup "<command>"`, []int64{7, 4}},
-		"setup too slow": {about(task.StatusFailed, setup("was ended after 5m (the project's setup_timeout_s allows no more)", "{}")), "failed", "after 5m", "omoi projects set P --setup-timeout <time>", []int64{7, 4}},
+		"setup":          {about(task.StatusFailed, setup("ended with exit code 4", "{}")), "failed", "The setup step ended", `omoi project update P --setup "<command>"`, []int64{7, 4}},
+		"setup too slow": {about(task.StatusFailed, setup("was ended after 5m (the project's setup_timeout_s allows no more)", "{}")), "failed", "after 5m", "omoi project update P --setup-timeout <time>", []int64{7, 4}},
 		"its own setup":  {about(task.StatusFailed, setup("ended with exit code 4", `{"setup": "make deps"}`)), "failed", "The setup step", "omoi show T", []int64{7, 4}},
 		"infrastructure": {about(task.StatusFailed, broken(task.ClassInfrastructure)), "failed", "infrastructure", "omoi doctor", []int64{7, 4}},
 		"credentials":    {about(task.StatusFailed, broken(task.ClassCredentials)), "failed", "credentials", "omoi credentials test", []int64{7, 4}},
@@ -183,7 +183,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"bad input":       {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
 		"out of budget":   {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T --usd <more>", []int64{7, 4}},
 		"cancelled":       {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "Cancelled: It broke.", "omoi retry T", nil},
-		"begins again":    {about(task.StatusFailed, func(f *explain.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_wait after those attempts have ended; before,", "omoi sandboxes", nil},
+		"begins again":    {about(task.StatusFailed, func(f *explain.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_wait after those attempts have ended; before,", "omoi sandbox list", nil},
 		"being cancelled": {about(task.StatusRunning, asked("cancel", time.Second)), "working", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
 		"listens, being cancelled": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)

@@ -82,7 +82,7 @@ func (f WhyFacts) silent(begun string) Explanation {
 // steered explains an attempt that the guardian thinks has gone wrong.
 func (f WhyFacts) steered(begun string) Explanation {
 	o, last := f.Opinion, f.last()
-	e := Explanation{State: StandsStuck, Next: "omoi interventions " + f.Task.ID}
+	e := Explanation{State: StandsStuck, Next: "omoi guardian interventions " + f.Task.ID}
 	known := map[int64]task.Sign{}
 	for _, s := range f.Signs {
 		known[s.Sequence] = s

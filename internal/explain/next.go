@@ -14,11 +14,11 @@ func queueNext(t task.Task) string {
 	case OutOfBudget(t):
 		return RaiseBudget(t)
 	case t.QueueReason.Code == task.ReasonAutonomousOff:
-		return "omoi projects set " + t.ProjectID + " --autonomous"
+		return "omoi project update " + t.ProjectID + " --autonomous-execution"
 	case t.QueueReason.Code == task.ReasonOrganizationLimit, t.QueueReason.Code == task.ReasonOrganizationPaused:
-		return "omoi organization"
+		return "omoi organization list"
 	case t.QueueReason.Code == task.ReasonProjectLimit:
-		return "omoi projects set " + t.ProjectID + " --limit <n>"
+		return "omoi project update " + t.ProjectID + " --max-concurrent-tasks <n>"
 	}
 	return "omoi ps"
 }
@@ -26,10 +26,10 @@ func queueNext(t task.Task) string {
 // troubleNext is what to do about a task that has its turn and gets no sandbox.
 func troubleNext(r task.Reason) string {
 	if r.Code == task.ReasonEarlierSandbox || r.Code == task.ReasonUnverifiedLimit {
-		return "omoi sandboxes"
+		return "omoi sandbox list"
 	}
 	if r.Code == task.ReasonNoHost || r.Code == task.ReasonHostsFull {
-		return "omoi hosts"
+		return "omoi host list"
 	}
 	return "omoi doctor"
 }
@@ -90,9 +90,9 @@ func setupNext(t task.Task, reason string) string {
 	_ = json.Unmarshal(t.Execution, &own) // checked when the task was accepted
 	switch {
 	case strings.Contains(reason, "setup_timeout_s"):
-		return "omoi projects set " + t.ProjectID + " --setup-timeout <time>"
+		return "omoi project update " + t.ProjectID + " --setup-timeout <time>"
 	case own.Setup != nil:
 		return "omoi show " + t.ID
 	}
-	return "omoi projects set " + t.ProjectID + ` --setup "<command>"`
+	return "omoi project update " + t.ProjectID + ` --setup "<command>"`
 }

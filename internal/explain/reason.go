@@ -101,7 +101,7 @@ func unverified(r task.Reason) string {
 		}
 	}
 	if offline {
-		text += " (start its worker again, or mark the host as lost: omoi hosts)"
+		text += " (start its worker again, or mark the host as lost: omoi host list)"
 	}
 	return text
 }

@@ -36,7 +36,7 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonLimitUnknown:       "waiting until 2026-03-04 05:06:07 UTC, since the provider did not say when that limit resets",
 		task.ReasonEarlierSandbox:     "the sandbox of attempt 3 is not verified deleted; the next attempt starts when it is, or 1m30s after the end of attempt 3",
 		task.ReasonUnverifiedLimit: "20 of the docker sandboxes are not verified deleted, the limit is 2; 12 on host a; 8 on host b, which is offline " +
-			"(start its worker again, or mark the host as lost: omoi hosts)",
+			"(start its worker again, or mark the host as lost: omoi host list)",
 		task.ReasonNoHost:    "no host offers docker sandboxes; start omoi worker on a host that can (omoi doctor names what is missing there)",
 		task.ReasonHostsFull: "no room on the 2 hosts that offer docker sandboxes",
 		task.ReasonRetrying:  "the engine does not answer; tried 1 time, the next try is within 1m30s",

@@ -124,8 +124,8 @@ func whyBlocked(t task.Task) string {
 		return sentence("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t)) +
 			" Go on with `omoi retry " + t.ID + "`."
 	case task.BlockedReview:
-		return sentence(needsReview, lastReason(t)) + " Accept the work with `omoi verdict " + t.ID + " --passed`, send it back with `omoi verdict " +
-			t.ID + " --failed \"...\"`, or start another validator with `omoi retry " + t.ID + "`."
+		return sentence(needsReview, lastReason(t)) + " Accept the work with `omoi review " + t.ID + " --approve`, send it back with `omoi review " +
+			t.ID + " --request-changes \"...\"`, or start another validator with `omoi retry " + t.ID + "`."
 	case task.BlockedNone:
 	}
 	return sentence("It is blocked", string(t.Blocked))

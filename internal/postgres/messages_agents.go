@@ -24,7 +24,7 @@ func (s *Store) MessageBetween(ctx context.Context, from, to string) (sandboxID 
 		return "", task.Errorf(task.CodeConflict, "The attempt has ended; its agent writes to nobody any more.")
 	case !writer.AgentsMayMessage:
 		return "", task.Errorf(task.CodeForbidden,
-			"The project %s does not let its agents write to each other. A person allows it: omoi projects set %s --agents-may-message",
+			"The project %s does not let its agents write to each other. A person allows it: omoi project update %s --allow-agent-messages",
 			writer.Project, writer.ProjectID)
 	}
 	sandboxID, err = s.agentIn(ctx, writer, to)

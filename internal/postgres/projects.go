@@ -32,7 +32,7 @@ var errNameTaken = errors.New("another project of the organization has the name"
 
 // nameTaken is the answer to a name that another project of the organization has.
 func nameTaken(name string) error {
-	return task.Errorf(task.CodeConflict, "Another project is called %s. Next: omoi projects list", name).WithCause(errNameTaken)
+	return task.Errorf(task.CodeConflict, "Another project is called %s. Next: omoi project list", name).WithCause(errNameTaken)
 }
 
 func (s *Store) insertProject(ctx context.Context, p task.Project) (task.Project, error) {
@@ -55,13 +55,13 @@ func (s *Store) insertProject(ctx context.Context, p task.Project) (task.Project
 func (s *Store) thereIs(ctx context.Context, p task.Project) error {
 	row, err := s.q.ProjectByRepo(ctx, p.OrganizationID, p.Repo)
 	if err != nil {
-		return task.Errorf(task.CodeConflict, "There is a project with the repository %s already. Next: omoi projects list", p.Repo).WithCause(err)
+		return task.Errorf(task.CodeConflict, "There is a project with the repository %s already. Next: omoi project list", p.Repo).WithCause(err)
 	}
 	called := row.Name
 	if !plainName(called) {
 		called = row.ID
 	}
-	return task.Errorf(task.CodeConflict, "There is a project with the repository %s already, %s. Next, to change its settings: omoi projects set %s --setup <command> (--help lists the others)", p.Repo, row.Name, called)
+	return task.Errorf(task.CodeConflict, "There is a project with the repository %s already, %s. Next, to change its settings: omoi project update %s --setup <command> (--help lists the others)", p.Repo, row.Name, called)
 }
 
 // plainName tells names that can stand on a command line as they are.

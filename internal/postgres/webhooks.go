@@ -64,7 +64,7 @@ func pullClosed(state string) bool { return state == task.PullClosed || state ==
 func unwanted(f task.Feedback, about db.FeedbackTaskRow) string {
 	switch {
 	case task.OnFeedback(about.OnFeedback) == task.OnFeedbackOff:
-		return "the project wants none (omoi projects set --on-feedback)"
+		return "the project wants none (omoi project update --on-feedback)"
 	case f.PullClosed || pullClosed(about.PullState):
 		return "the pull request is closed"
 	case f.Author != "" && strings.EqualFold(f.Author, f.Opener) && !about.OpenedByPerson:

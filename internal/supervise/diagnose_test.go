@@ -265,7 +265,7 @@ func TestASetupThatFailsIsNamed(t *testing.T) {
 	c.Task.ProjectID = "P"
 	d, found := diagnose(c)
 	require.True(t, found)
-	require.Equal(t, `omoi projects set P --setup "<command>"`, d.Command)
+	require.Equal(t, `omoi project update P --setup "<command>"`, d.Command)
 	require.Contains(t, d.Cause, "setup step")
 	require.NotContains(t, d.Cause, "provider")
 }

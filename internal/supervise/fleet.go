@@ -225,7 +225,7 @@ func (f *Fleet) recommend(agents []Agent, links []Link, files []shared) {
 		f.Recommendations = append(f.Recommendations, fmt.Sprintf(format, args...))
 	}
 	if f.Status == FleetCritical || f.Status == FleetWarning {
-		say("Of %d agents %d need steering: look at them first, and start no others before. Next: omoi interventions", f.Agents, f.Steering)
+		say("Of %d agents %d need steering: look at them first, and start no others before. Next: omoi guardian interventions", f.Agents, f.Steering)
 	}
 	for _, l := range links[:min(len(links), topmost)] {
 		say("Tasks %s and %s are alike by %.2f: let one of them go on, or tell each what the other does. Next: omoi show %s",
@@ -240,7 +240,7 @@ func (f *Fleet) recommend(agents []Agent, links []Link, files []shared) {
 		}
 	}
 	if f.Ended > 0 {
-		say("The work of %d agents is done, and their sandboxes live. Next: omoi sandboxes", f.Ended)
+		say("The work of %d agents is done, and their sandboxes live. Next: omoi sandbox list", f.Ended)
 	}
 	if f.Coherence == nil && f.Agents > 0 {
 		say("Of %d of %d agents nobody can say how they do: rules only see faults, a model sees more (docs/SUPERVISION.md).", f.Unknown, f.Agents)

@@ -34,7 +34,7 @@ func JudgeFeedback(c FeedbackCase) (FeedbackAction, string) {
 	case c.Closed:
 		return FeedbackDrop, "the pull request is closed"
 	case c.On != OnFeedbackMessage && c.On != OnFeedbackRevise:
-		return FeedbackDrop, "the project wants none (omoi projects set --on-feedback)"
+		return FeedbackDrop, "the project wants none (omoi project update --on-feedback)"
 	case c.Status == StatusCancelled:
 		return FeedbackDrop, "the task was cancelled"
 	case c.Status == StatusCompleted:
@@ -52,7 +52,7 @@ func JudgeFeedback(c FeedbackCase) (FeedbackAction, string) {
 func judgeOver(c FeedbackCase) (FeedbackAction, string) {
 	switch {
 	case c.On != OnFeedbackRevise:
-		return FeedbackDrop, "no agent is at work, and the project starts none (omoi projects set --on-feedback=revise)"
+		return FeedbackDrop, "no agent is at work, and the project starts none (omoi project update --on-feedback=revise)"
 	case c.Rounds >= c.MaxRounds:
 		return FeedbackDrop, fmt.Sprintf("feedback has started %d of %d tasks for this pull request (github.max_rounds)", c.Rounds, c.MaxRounds)
 	}

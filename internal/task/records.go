@@ -110,7 +110,7 @@ const (
 	SandboxLost     SandboxState = "lost"
 )
 
-// Sandbox is a row of the ledger, as `omoi sandboxes --json` and the API show it.
+// Sandbox is a row of the ledger, as `omoi sandbox list --json` and the API show it.
 type Sandbox struct {
 	ID           string       `json:"id"`
 	Provider     string       `json:"provider"`

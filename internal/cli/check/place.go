@@ -43,7 +43,7 @@ func (k *kit) project(ctx context.Context) (string, error) {
 
 func (k *kit) usable(ctx context.Context, p client.Project) (string, error) {
 	if p.Paused {
-		return "", &stopError{verdict: Fail, text: "The project " + p.Name + " is paused, so that no task of a check begins.", next: "omoi projects resume " + p.Name}
+		return "", &stopError{verdict: Fail, text: "The project " + p.Name + " is paused, so that no task of a check begins.", next: "omoi project resume " + p.Name}
 	}
 	if p.AutoSteering != nil && *p.AutoSteering {
 		return p.ID, nil

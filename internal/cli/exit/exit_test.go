@@ -69,13 +69,13 @@ func TestFieldsAreNamedAsFlags(t *testing.T) {
 	for field, want := range map[string]string{
 		"repo": "--repo: nothing there.", "usd": "--usd: nothing there.", "wall_clock_s": "--wall-clock: nothing there.",
 		"sandbox_s": "--sandbox-time: nothing there.", "budget.usd": "--budget-usd: nothing there.",
-		"max_concurrent_tasks": "--limit: nothing there.", "content": "Content: nothing there.",
+		"max_concurrent_tasks": "--max-concurrent-tasks: nothing there.", "agents_may_message": "--allow-agent-messages: nothing there.", "content": "Content: nothing there.",
 	} {
 		err := exit.InFlags(task.Invalid(field, "%s: nothing there.", field), has)
 		require.Equal(t, want, exit.Message(err))
 		require.Equal(t, exit.Usage, exit.Code(err))
 	}
-	require.Equal(t, "--limit: give at most 10000.", exit.Message(exit.InFlags(task.Invalid("max_concurrent_tasks", "max_concurrent_tasks: expected number <= 10000."), has)))
+	require.Equal(t, "--max-concurrent-tasks: give at most 10000.", exit.Message(exit.InFlags(task.Invalid("max_concurrent_tasks", "max_concurrent_tasks: expected number <= 10000."), has)))
 	require.Equal(t, "Give a repo.", exit.Message(exit.InFlags(task.Invalid("repo", "Give a repo."), has)), "it is named")
 	require.NoError(t, exit.InFlags(nil, has))
 }

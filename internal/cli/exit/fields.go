@@ -41,8 +41,10 @@ func flagOf(field string) string {
 		name = "sandbox-time"
 	case "setup_timeout_s":
 		name = "setup-timeout"
-	case "max_concurrent_tasks":
-		name = "limit"
+	case "agents_may_message":
+		name = "allow-agent-messages"
+	case "autonomous_execution_enabled":
+		name = "autonomous-execution"
 	}
 	if parent == "budget" {
 		name = "budget-" + name

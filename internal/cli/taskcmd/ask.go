@@ -15,7 +15,7 @@ import (
 type asker func(api *client.Client, ctx context.Context, id, reason string) (client.Asked, bool, error)
 
 func newCancel(s *session) *cobra.Command {
-	cmd := s.newAsk("cancel", "Stop a task; what it has done is saved, and omoi show says where", (*client.Client).Cancel)
+	cmd := s.newAsk("cancel", "Cancel a task; its work is saved", (*client.Client).Cancel)
 	cmd.Use = "cancel <task> | --older-than <age>"
 	cmd.Example = `  omoi cancel - --reason "wrong branch"
   omoi cancel --older-than 24h                    (a list; nothing is done)
@@ -45,36 +45,25 @@ func newCancel(s *session) *cobra.Command {
 }
 
 func newRetry(s *session) *cobra.Command {
-	return s.newAsk("retry", "Begin a failed or cancelled task again, on the same branch, or let a pending one go on that waits for a person", (*client.Client).Retry)
+	return s.newAsk("retry", "Retry a failed or cancelled task, or resume a suspended one", (*client.Client).Retry)
 }
 
 func (s *session) newAsk(name, short string, do asker) *cobra.Command {
 	var reason string
-	cmd := &cobra.Command{
-		Use:               name + " <task>",
-		Short:             short,
-		Args:              oneTask,
-		ValidArgsFunction: s.completeTasks,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, t, err := s.taskOf(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			asked, settled, err := do(api, cmd.Context(), t.ID, reason)
-			if name == task.AskCancel && task.CodeOf(err) == task.CodeConflict && !t.Status.Final() {
-				return s.writtenOff(cmd.Context(), api, t.ID, err)
-			}
-			if err != nil {
-				return err
-			}
-			if err := s.asked(asked, settled); err != nil {
-				return err
-			}
-			s.rescuedOf(cmd.Context(), api, asked.Task)
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&reason, "reason", "asked for on the command line", "why, for those who look at the task later")
+	cmd := s.taskVerb(name+" <task>", short, func(ctx context.Context, api *client.Client, t client.Task) error {
+		asked, settled, err := do(api, ctx, t.ID, reason)
+		if name == task.AskCancel && task.CodeOf(err) == task.CodeConflict && !t.Status.Final() {
+			return s.writtenOff(ctx, api, t.ID, err)
+		}
+		if err == nil {
+			err = s.asked(asked, settled)
+		}
+		if err == nil {
+			s.rescuedOf(ctx, api, asked.Task)
+		}
+		return err
+	})
+	reasonFlag(cmd, &reason)
 	return cmd
 }
 
@@ -100,8 +89,8 @@ func (s *session) asked(asked client.Asked, settled bool) error {
 	}
 	t := asked.Task
 	if !settled {
-		s.say("%s  %s is accepted and under way.", render.Short(t.ID), asked.Command.Kind)
-		s.hint("Watch:  omoi show %s", render.Short(t.ID))
+		s.say("%s  %s is accepted and in progress.", render.Short(t.ID), asked.Command.Kind)
+		s.hint("Next: omoi show %s", render.Short(t.ID))
 		return nil
 	}
 	s.say("%s  %s: %s", render.Short(t.ID), asked.Command.Kind, receipt(asked.Command))
@@ -109,20 +98,13 @@ func (s *session) asked(asked client.Asked, settled bool) error {
 		s.hint("%s", shortWhy(t))
 		return nil
 	}
-	s.hint("Watch:  omoi logs -f %s", render.Short(t.ID))
+	s.hint("Next: omoi logs -f %s", render.Short(t.ID))
 	return nil
 }
 
-// receipt says in words what became of a command.
+// receipt says what came of a command.
 func receipt(c client.Command) string {
-	words := string(c.State)
-	switch c.State {
-	case task.ReceiptCarriedOut:
-		words = "carried out"
-	case task.ReceiptTooLate:
-		words = "too late"
-	case task.ReceiptAccepted, task.ReceiptRefused:
-	}
+	words := stateWords(string(c.State))
 	if c.Reason != "" {
 		words += " (" + render.OneLine(c.Reason, 120) + ")"
 	}

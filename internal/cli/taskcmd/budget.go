@@ -54,30 +54,28 @@ func (f *budgetFlags) any(is func(limit float64) bool) bool {
 func newBudget(s *session) *cobra.Command {
 	var f budgetFlags
 	project := ""
-	cmd := &cobra.Command{
-		Use:   "budget [task]",
-		Short: "Show what a task, or a project, may use and has used, and change it",
-		Long: `Show what a task, or with --project all tasks of a project together, may use and has used. With a limit it is changed;
-what is not named stays, and 0 takes a limit away. Tasks that were parked for a budget go on when it is raised. The wall clock of a task runs from
-when it was asked for, that of a project from when it was made, also while none of its tasks is at work.`,
-		Example: `  omoi budget -
+	cmd := s.verb("budget [task]", "Show or set the budget of a task or a project", cobra.MaximumNArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
+		if project != "" {
+			return s.budgetOfProject(ctx, api, project, f)
+		}
+		return s.budgetOfTask(ctx, api, args[0], f)
+	})
+	cmd.Long = `Show what a task, or with --project all tasks of a project together, may use and has used. With a limit it is changed;
+what is not named stays, and 0 takes a limit away. Tasks that were suspended for a budget go on when it is raised. The wall clock of a task runs
+from its creation, that of a project from its own, also while none of its tasks is running.`
+	cmd.Example = `  omoi budget -
   omoi budget - --usd 10 --wall-clock 2h
-  omoi budget --project app --usd 200`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if (len(args) == 0) == (project == "") {
-				return exit.Usagef("name a task, or a project: omoi budget <task>, omoi budget --project <project> (omoi budget --help says more)")
-			}
-			if f.any(func(limit float64) bool { return limit < 0 }) {
-				return exit.Usagef("a limit is a number above 0, or 0 to take it away: omoi budget <task> --usd 5 --wall-clock 2h")
-			}
-			if project != "" {
-				return s.budgetOfProject(cmd.Context(), project, f)
-			}
-			return s.budgetOfTask(cmd.Context(), args[0], f)
-		},
-		ValidArgsFunction: s.completeTasks,
+  omoi budget --project app --usd 200`
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		if (len(args) == 0) == (project == "") {
+			return exit.Usagef("name a task, or a project: omoi budget <task>, omoi budget --project <project> (omoi budget --help says more)")
+		}
+		if f.any(func(limit float64) bool { return limit < 0 }) {
+			return exit.Usagef("a limit is a number above 0, or 0 to take it away: omoi budget <task> --usd 5 --wall-clock 2h")
+		}
+		return nil
 	}
+	cmd.ValidArgsFunction = s.completeTasks
 	cmd.Flags().StringVar(&project, "project", "", projectArg)
 	f.add(cmd, "")
 	return cmd
@@ -101,8 +99,8 @@ func (f *budgetFlags) over(b client.Budget) (out client.Budget, named bool) {
 // wholeSeconds rounds up: half a second is a limit, and 0 is none.
 func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-func (s *session) budgetOfTask(ctx context.Context, ref string, f budgetFlags) error {
-	api, t, err := s.taskOf(ctx, ref)
+func (s *session) budgetOfTask(ctx context.Context, api *client.Client, ref string, f budgetFlags) error {
+	t, err := s.taskOf(ctx, api, ref)
 	if err != nil {
 		return err
 	}
@@ -110,8 +108,8 @@ func (s *session) budgetOfTask(ctx context.Context, ref string, f budgetFlags) e
 		func(b client.Budget) (client.Spending, error) { return api.SetTaskBudget(ctx, t.ID, b) })
 }
 
-func (s *session) budgetOfProject(ctx context.Context, ref string, f budgetFlags) error {
-	api, p, err := s.projectOf(ctx, ref)
+func (s *session) budgetOfProject(ctx context.Context, api *client.Client, ref string, f budgetFlags) error {
+	p, err := projectOf(ctx, api, ref)
 	if err != nil {
 		return err
 	}
@@ -130,17 +128,15 @@ func (s *session) budget(of string, f budgetFlags, read func() (client.Spending,
 			return err
 		}
 	}
-	if s.json {
-		return s.printJSON(now)
-	}
-	s.spendingTable(now)
-	if named {
-		s.budgetChanged(now, of)
+	return s.answer(now, func() {
+		s.spendingTable(now)
+		if named {
+			s.budgetChanged(now, of)
+		}
 		if f.changed("wall-clock") {
 			s.warnOfClock(now, of)
 		}
-	}
-	return nil
+	})
 }
 
 // budgetChanged says for whom the new limits hold from now on.
@@ -169,11 +165,11 @@ func (s *session) spendingTable(now client.Spending) {
 	}
 	seconds := func(n float64) string { return (time.Duration(n) * time.Second).String() }
 	b, u := now.Budget, now.Used
-	_, _ = fmt.Fprint(s.Stdout, s.style().Table([][]string{
+	s.table([][]string{
 		{"", "USED", "BUDGET"},
 		{"money", task.CostText(u.USD, u.CostUnknown, "$%.2f"), limit(b.USD > 0, fmt.Sprintf("$%.2f", b.USD))},
 		{"tokens", fmt.Sprintf("%.0f", u.Tokens), limit(b.Tokens > 0, strconv.FormatInt(b.Tokens, 10))},
 		{"wall clock", seconds(u.WallClockS), limit(b.WallClockS > 0, seconds(float64(b.WallClockS)))},
 		{"sandboxes", seconds(u.SandboxSeconds), limit(b.SandboxSeconds > 0, seconds(float64(b.SandboxSeconds)))},
-	}))
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,7 +81,7 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 			case settled:
 				row.Outcome = receipt(asked.Command)
 			default:
-				row.Outcome = "accepted and under way"
+				row.Outcome = "accepted and in progress"
 			}
 		}
 		rows = append(rows, row)
@@ -113,30 +112,28 @@ func (s *session) showCancelled(rows []cancelled) error {
 	for _, r := range rows {
 		table = append(table, []string{render.Short(r.TaskID), s.style().Status(r.Status), render.OneLine(r.Title, 50), render.OneLine(r.Outcome, 100)})
 	}
-	s.say("%s", strings.TrimRight(s.style().Table(table), "\n"))
+	s.table(table)
 	return nil
 }
 
 func (s *session) sandboxesCleanup() *cobra.Command {
-	b := bulk{reason: "omoi sandboxes cleanup"}
+	b := bulk{reason: "omoi sandbox cleanup"}
 	var all bool
-	cmd := &cobra.Command{
-		Use:   "cleanup [sandbox ...]",
-		Short: "End sandboxes by cancelling the tasks that work in them; without arguments it lists what is there",
-		Long: `End sandboxes by cancelling the tasks that work in them: what they have done is saved, and the sandbox is deleted and
+	cmd := s.verb("cleanup [sandbox ...]", "Delete sandboxes by cancelling their tasks", cobra.ArbitraryArgs, func(ctx context.Context, api *client.Client, args []string) error {
+		return s.cleanup(ctx, api, args, all, b)
+	})
+	cmd.Long = `End sandboxes by cancelling the tasks that work in them: what they have done is saved, and the sandbox is deleted and
 seen to be gone. Name sandboxes, or give --all or --older-than, and --yes; without them it lists what is there and what
 would be done. Tasks that have ended are never touched, and sandboxes whose work is over are on their way out by
-themselves.`,
-		Example: `  omoi sandboxes cleanup                          (a list; nothing is done)
-  omoi sandboxes cleanup --older-than 24h --yes`,
-		RunE: func(cmd *cobra.Command, args []string) error { return s.cleanup(cmd.Context(), args, all, b) },
-	}
+themselves.`
+	cmd.Example = `  omoi sandbox cleanup                          (a list; nothing is done)
+  omoi sandbox cleanup --older-than 24h --yes`
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "all sandboxes in which a task works")
 	b.flags(cmd, "sandboxes")
 	return cmd
 }
 
-func (s *session) cleanup(ctx context.Context, refs []string, all bool, b bulk) error {
+func (s *session) cleanup(ctx context.Context, api *client.Client, refs []string, all bool, b bulk) error {
 	list := len(refs) == 0 && !all && b.olderThan == 0
 	switch {
 	case len(refs) > 0 && all:
@@ -146,9 +143,9 @@ func (s *session) cleanup(ctx context.Context, refs []string, all bool, b bulk) 
 	case list && b.yes:
 		return exit.Usagef("--yes: which sandboxes? Name them, or give --all or --older-than")
 	case list:
-		b.dryRun, b.next = true, "omoi sandboxes cleanup <sandbox> --yes, or omoi sandboxes cleanup --all --yes"
+		b.dryRun, b.next = true, "omoi sandbox cleanup <sandbox> --yes, or omoi sandbox cleanup --all --yes"
 	}
-	api, boxes, err := s.alive(ctx)
+	boxes, err := aliveBoxes(ctx, api)
 	if err != nil {
 		return err
 	}
@@ -174,16 +171,17 @@ func (s *session) cleanup(ctx context.Context, refs []string, all bool, b bulk) 
 	return s.cancelAll(ctx, api, tasks, b)
 }
 
-// alive are the sandboxes that are not verified gone.
-func (s *session) alive(ctx context.Context) (*client.Client, []client.Sandbox, error) {
-	api, err := s.api()
-	if err != nil {
-		return nil, nil, err
-	}
+// aliveBoxes are the sandboxes whose deletion is not verified.
+func aliveBoxes(ctx context.Context, api *client.Client) ([]client.Sandbox, error) {
+	return allBoxes(ctx, api, client.SandboxFilter{Unverified: true})
+}
+
+func allBoxes(ctx context.Context, api *client.Client, f client.SandboxFilter) ([]client.Sandbox, error) {
 	boxes, _, err := collect(0, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
-		return api.Sandboxes(ctx, client.SandboxFilter{Unverified: true, Limit: limit, Cursor: cursor})
+		f.Limit, f.Cursor = limit, cursor
+		return api.Sandboxes(ctx, f)
 	})
-	return api, boxes, err
+	return boxes, err
 }
 
 func chosenBoxes(ctx context.Context, api *client.Client, boxes []client.Sandbox, refs []string) ([]client.Sandbox, error) {

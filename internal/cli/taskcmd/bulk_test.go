@@ -45,20 +45,20 @@ func TestCleanupCancelsWhatWorksAndNothingElse(t *testing.T) {
 		{ID: done, TaskID: idB, Provider: "local", State: task.SandboxRunning, CreatedAt: old},
 		{ID: "unchanged-worker", Provider: task.ProviderBare, State: task.SandboxRunning},
 	}
-	got := f.omoi("sandboxes", "cleanup")
+	got := f.omoi("sandbox", "cleanup")
 	require.Zero(t, got.code, "a list")
 	require.Contains(t, got.out, "would be cancelled")
-	require.Contains(t, got.err, "Next: omoi sandboxes cleanup <sandbox> --yes")
-	require.Equal(t, 2, f.omoi("sandboxes", "cleanup", "--yes").code, "of which?")
-	require.Equal(t, 2, f.omoi("sandboxes", "cleanup", "--older-than", "-1h", "--yes").code, "that would be all of them")
-	require.Contains(t, f.omoi("sandboxes", "cleanup", "--all", "--dry-run").err, "the same with --yes")
-	require.Equal(t, 4, f.omoi("sandboxes", "cleanup", "--all").code)
-	require.Zero(t, f.omoi("sandboxes", "cleanup", "--older-than", "3h", "--yes").code)
-	require.Zero(t, f.omoi("sandboxes", "cleanup", done, "omoi-"+over, "--yes").code)
+	require.Contains(t, got.err, "Next: omoi sandbox cleanup <sandbox> --yes")
+	require.Equal(t, 2, f.omoi("sandbox", "cleanup", "--yes").code, "of which?")
+	require.Equal(t, 2, f.omoi("sandbox", "cleanup", "--older-than", "-1h", "--yes").code, "that would be all of them")
+	require.Contains(t, f.omoi("sandbox", "cleanup", "--all", "--dry-run").err, "the same with --yes")
+	require.Equal(t, 4, f.omoi("sandbox", "cleanup", "--all").code)
+	require.Zero(t, f.omoi("sandbox", "cleanup", "--older-than", "3h", "--yes").code)
+	require.Zero(t, f.omoi("sandbox", "cleanup", done, "omoi-"+over, "--yes").code)
 	require.Empty(t, f.asked, "neither young ones nor those whose work is over")
 
-	require.Zero(t, f.omoi("sandboxes", "cleanup", "--all", "--yes").code)
-	require.Equal(t, []string{"cancel " + idA + " omoi sandboxes cleanup"}, f.asked, "a completed task is never touched")
-	require.Equal(t, 1, f.omoi("sandboxes", "cleanup", "zzzz", "--yes").code)
-	require.Equal(t, 2, f.omoi("sandboxes", "cleanup", "--all", "zzzz").code)
+	require.Zero(t, f.omoi("sandbox", "cleanup", "--all", "--yes").code)
+	require.Equal(t, []string{"cancel " + idA + " omoi sandbox cleanup"}, f.asked, "a completed task is never touched")
+	require.Equal(t, 1, f.omoi("sandbox", "cleanup", "zzzz", "--yes").code)
+	require.Equal(t, 2, f.omoi("sandbox", "cleanup", "--all", "zzzz").code)
 }

@@ -21,21 +21,11 @@ import (
 
 func newCheckout(s *session) *cobra.Command {
 	var into string
-	cmd := &cobra.Command{
-		Use:   "checkout <task>",
-		Short: "Get a task's branch into your working copy",
-		Long: `Fetch a task's branch into the repository around the current folder and switch to it. The working copy is
-touched only if it is clean; else the branch is fetched and nothing more. --worktree leaves it alone in any case.`,
-		Args:              oneTask,
-		ValidArgsFunction: s.completeTasks,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, t, err := s.taskOf(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return removedBranch(cmd.Context(), api, t, s.checkout(cmd.Context(), t, into))
-		},
-	}
+	cmd := s.taskVerb("checkout <task>", "Get a task's branch into your working copy", func(ctx context.Context, api *client.Client, t client.Task) error {
+		return removedBranch(ctx, api, t, s.checkout(ctx, t, into))
+	})
+	cmd.Long = `Fetch a task's branch into the repository around the current folder and switch to it. The working copy is
+touched only if it is clean; else the branch is fetched and nothing more. --worktree leaves it alone in any case.`
 	cmd.Flags().StringVar(&into, "worktree", "", "make a worktree of its own in this folder")
 	return cmd
 }

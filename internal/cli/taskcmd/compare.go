@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +24,7 @@ const (
 type compared struct {
 	client.Sandbox
 
-	Outcome      string             `json:"outcome"`       // of its attempt; empty while it is at work, or if it is of no task
+	Outcome      string             `json:"outcome"`       // of its attempt; empty while it is running, or if it is of no task
 	FailureClass string             `json:"failure_class"` // likewise
 	Title        string             `json:"title"`         // of its task
 	InputTokens  int64              `json:"input_tokens"`
@@ -33,41 +32,29 @@ type compared struct {
 	Counts       client.EventCounts `json:"counts"`
 }
 
-func newCompare(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use:   "compare [sandbox ...]",
-		Short: "Show sandboxes side by side; without ids the newest five",
-		Long: `Show sandboxes side by side: outcome, time, cost, heartbeats, events by type. Without ids they are the newest five,
-without those of omoi check.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 || len(args) > mostCompared {
-				return exit.Usagef("name 2 to %d sandboxes or tasks to compare, or none for the newest %d", mostCompared, comparedBoxes)
-			}
-			return nil
-		},
-		ValidArgsFunction: s.completeTasks,
-		RunE:              func(cmd *cobra.Command, args []string) error { return s.compare(cmd.Context(), args) },
-	}
-}
-
-func (s *session) compare(ctx context.Context, refs []string) error {
-	api, err := s.api()
-	if err != nil {
-		return err
-	}
-	rows, err := rowsOf(ctx, api, refs)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.printJSON(rows)
-	}
-	if len(rows) == 0 {
-		s.hint("There was no sandbox yet. Next: omoi run")
+func (s *session) sandboxCompare() *cobra.Command {
+	cmd := s.verb("compare [sandbox ...]", "Compare sandboxes side by side; without ids the newest five", func(_ *cobra.Command, args []string) error {
+		if len(args) == 1 || len(args) > mostCompared {
+			return exit.Usagef("name 2 to %d sandboxes or tasks to compare, or none for the newest %d", mostCompared, comparedBoxes)
+		}
 		return nil
-	}
-	s.say("%s", strings.TrimRight(s.style().Table(comparison(rows)), "\n"))
-	return nil
+	}, func(ctx context.Context, api *client.Client, refs []string) error {
+		rows, err := rowsOf(ctx, api, refs)
+		if err != nil {
+			return err
+		}
+		return s.answer(rows, func() {
+			if len(rows) == 0 {
+				s.hint("There was no sandbox yet. Next: omoi run")
+				return
+			}
+			s.table(comparison(rows))
+		})
+	})
+	cmd.Long = `Compare sandboxes side by side: outcome, time, cost, heartbeats, events by type. Without ids they are the newest five,
+without those of omoi check.`
+	cmd.ValidArgsFunction = s.completeTasks
+	return cmd
 }
 
 func rowsOf(ctx context.Context, api *client.Client, refs []string) ([]compared, error) {
@@ -156,10 +143,10 @@ func comparison(rows []compared) [][]string {
 		line("provider", func(c compared) string { return c.Provider }),
 		line("state", func(c compared) string { return string(c.State) }),
 		line("outcome", outcomeOf),
-		line("alive", func(c compared) string { return render.Elapsed(time.Duration(c.SecondsAlive * float64(time.Second))) }),
+		line("lifetime", func(c compared) string { return render.Elapsed(time.Duration(c.SecondsAlive * float64(time.Second))) }),
 		line("model cost", func(c compared) string { return task.CostText(c.CostUSD, c.CostUnknown, "$%.2f") }),
 		line("tokens", func(c compared) string { return strconv.FormatInt(c.InputTokens+c.OutputTokens, 10) }),
-		line("work saved", func(c compared) string { return render.OneLine(saved(c.Salvage), 24) }),
+		line("salvage", func(c compared) string { return render.OneLine(saved(c.Salvage), 24) }),
 		line("events", func(c compared) string { return strconv.FormatInt(c.Counts.Total, 10) }),
 		line("heartbeats", func(c compared) string { return strconv.FormatInt(c.Counts.Heartbeats, 10) }),
 	}
@@ -178,7 +165,7 @@ func comparison(rows []compared) [][]string {
 func outcomeOf(c compared) string {
 	switch {
 	case c.Outcome == "" && c.EndedAt == nil:
-		return "at work"
+		return "running"
 	case c.Outcome == "":
 		return "-"
 	case c.FailureClass != "":

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,31 +13,14 @@ import (
 )
 
 func newConductor(s *session) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "conductor",
-		Short: "Watch over all agents together: do they serve their goals, do two do the same",
-	}
-	cmd.AddCommand(
-		newConductorStatus(s), newConductorDuplicates(s),
-		s.scheduleAsk("conductor", "run", "Run the conductor now, after the run that is under way"),
-		s.scheduleAsk("conductor", "pause", "Pause the conductor until somebody resumes it"),
-		s.scheduleAsk("conductor", "resume", "Let a paused conductor run again"),
-	)
-	return cmd
+	return noun("conductor", "Show coherence and duplicate work across agents",
+		s.verb("status", "Show how the conductor runs, and its last analysis", NoArgs, s.conductorStatus), s.conductorDuplicates(),
+		s.scheduleAsk("conductor", "run", "Run the conductor now, after the run that is in progress"),
+		s.scheduleAsk("conductor", "pause", "Pause the conductor until it is resumed"),
+		s.scheduleAsk("conductor", "resume", "Resume a paused conductor"))
 }
 
-func newConductorStatus(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use: "status", Short: "Show how the conductor runs, and what it thinks of all agents together", Args: NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.conductorStatus(cmd.Context()) },
-	}
-}
-
-func (s *session) conductorStatus(ctx context.Context) error {
-	api, err := s.api()
-	if err != nil {
-		return err
-	}
+func (s *session) conductorStatus(ctx context.Context, api *client.Client, _ []string) error {
 	status, err := api.MonitorStatus(ctx)
 	if err != nil {
 		return err
@@ -94,35 +76,21 @@ func conductorAge(age *float64) string {
 	return seconds(math.Round(*age)) + " ago"
 }
 
-func newConductorDuplicates(s *session) *cobra.Command {
-	var limit int
-	cmd := &cobra.Command{
-		Use: "duplicates [task]", Short: "List pairs of tasks about the same work, newest first; of one task, or of all", ValidArgsFunction: s.completeTasks,
-		Args: noneOrOneTask,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, filter, err := s.ofTask(cmd.Context(), args)
+func (s *session) conductorDuplicates() *cobra.Command {
+	return s.ofTask("duplicates [task]", "List pairs of tasks about the same work, newest first; of one task, or of all", 20,
+		func(ctx context.Context, api *client.Client, f client.GuardianFilter) error {
+			page, err := api.Duplicates(ctx, f)
 			if err != nil {
 				return err
 			}
-			filter.Limit = limit
-			page, err := api.Duplicates(cmd.Context(), filter)
-			if err != nil {
-				return err
-			}
-			return s.showDuplicates(page.Items)
-		},
-	}
-	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many at most, up to 500")
-	return cmd
+			return s.answer(page.Items, func() { s.showDuplicates(page.Items) })
+		})
 }
 
-func (s *session) showDuplicates(all []client.Duplicate) error {
-	if s.json {
-		return s.printJSON(all)
-	}
+func (s *session) showDuplicates(all []client.Duplicate) {
 	if len(all) == 0 {
 		s.hint("No two tasks about the same work were found. Next: omoi conductor status")
-		return nil
+		return
 	}
 	rows := [][]string{{"SEEN", "TASK", "AND", "ALIKE", "BY", "WHAT"}}
 	for _, d := range all {
@@ -135,8 +103,7 @@ func (s *session) showDuplicates(all []client.Duplicate) error {
 			fmt.Sprintf("%.2f", d.Similarity), d.SpokenBy, render.OneLine(what, 100),
 		})
 	}
-	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
-	return nil
+	s.table(rows)
 }
 
 // titles names a title once that both have.

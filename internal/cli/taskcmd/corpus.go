@@ -17,42 +17,33 @@ import (
 
 const corpusDir = "internal/supervise/testdata/corpus"
 
-func (s *session) guardianCorpus() *cobra.Command {
-	cmd := &cobra.Command{Use: "corpus", Short: "Trajectories of which a person has said what they are"}
-	cmd.AddCommand(s.corpusAdd())
-	return cmd
-}
-
 func (s *session) corpusAdd() *cobra.Command {
 	var note corpus.Note
 	var dir, label string
-	cmd := &cobra.Command{
-		Use:   "add <task>",
-		Short: "Write down what an agent did, and what you say of it, to score the guardian by",
-		Long: `Write down what an agent did, and what you say of it, as a file of the corpus: omoi guardian score replays it.
+	cmd := s.taskVerb("add <task>", "Add a labelled trajectory of an agent to the corpus", func(ctx context.Context, api *client.Client, t client.Task) error {
+		return s.addToCorpus(ctx, api, t, dir, note)
+	})
+	cmd.Long = `Write down what an agent did, and what you say of it, as a file of the corpus: omoi guardian score replays it.
 Its newest attempt is taken, and what would tell where it ran is taken out. What the agent wrote stays in: look at the
 file before you give it to others.
 
-Labels: ` + labels(),
-		Args:              oneTask,
-		ValidArgsFunction: s.completeTasks,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			note.Label = supervise.Label(label)
-			if note.Label == "" || strings.TrimSpace(note.Reason) == "" {
-				return exit.Usagef("say what it is and why: --label loop --reason \"It reads the same file again and again.\" (labels: %s)", labels())
-			}
-			return s.addToCorpus(cmd.Context(), args[0], dir, note)
-		},
+Labels: ` + labels()
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		note.Label = supervise.Label(label)
+		if note.Label == "" || strings.TrimSpace(note.Reason) == "" {
+			return exit.Usagef("say what it is and why: --label loop --reason \"It reads the same file again and again.\" (labels: %s)", labels())
+		}
+		return nil
 	}
 	f := cmd.Flags()
 	f.StringVar(&label, "label", "", "what it is")
 	f.StringVar(&note.Reason, "reason", "", "why it is that, in a sentence")
 	f.StringVar(&note.Name, "name", "", "name of the file (default <label>-<end of the task's id>)")
-	f.StringVar(&note.Twin, "twin", "", "of a duplicate: the name of the trajectory whose work is the same")
-	f.BoolVar(&note.Apart, "apart", false, "its work is like that of others in words, and another: hold it against the duplicates")
+	f.StringVar(&note.Twin, "duplicate-of", "", "of a duplicate: the name of the trajectory whose work is the same")
+	f.BoolVar(&note.Apart, "not-duplicate", false, "its work is like that of others in words, and another: hold it against the duplicates")
 	f.IntVar(&note.Attempt, "attempt", 0, "number of the attempt (default the newest with events)")
-	f.Int64Var(&note.Until, "until", 0, "number of the last event that is taken (default all)")
-	f.Float64Var(&note.Speed, "speed", 0, "by how much slower time is replayed, for what was recorded at a faster pace")
+	f.Int64Var(&note.Until, "last-event", 0, "number of the last event that is taken (default all)")
+	f.Float64Var(&note.Speed, "time-scale", 0, "by how much slower time is replayed, for what was recorded at a faster pace")
 	f.StringVar(&dir, "dir", corpusDir, "folder of the corpus")
 	return cmd
 }
@@ -65,15 +56,11 @@ func labels() string {
 	return strings.Join(names, ", ")
 }
 
-func (s *session) addToCorpus(ctx context.Context, ref, dir string, note corpus.Note) error {
+func (s *session) addToCorpus(ctx context.Context, api *client.Client, t client.Task, dir string, note corpus.Note) error {
 	folder, err := s.path(dir)
 	if err == nil && !isFolder(folder) {
 		err = exit.Usagef("there is no folder %s; run this from the top of the source tree, or name one with --dir", folder)
 	}
-	if err != nil {
-		return err
-	}
-	api, t, err := s.taskOf(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -90,16 +77,10 @@ func (s *session) addToCorpus(ctx context.Context, ref, dir string, note corpus.
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	return s.added(path, &made)
-}
-
-func (s *session) added(path string, made *corpus.Trajectory) error {
-	if s.json {
-		return s.printJSON(map[string]any{"path": path, "name": made.Name, "label": made.Label, "events": len(made.Events)})
-	}
-	s.say("%s: %d events, %s", path, len(made.Events), made.Label)
-	s.hint("Next: omoi guardian score --dir %s", filepath.Dir(path))
-	return nil
+	return s.answer(map[string]any{"path": path, "name": made.Name, "label": made.Label, "events": len(made.Events)}, func() {
+		s.say("%s: %d events, %s", path, len(made.Events), made.Label)
+		s.hint("Next: omoi guardian score --dir %s", filepath.Dir(path))
+	})
 }
 
 // allEvents are those that a task has now.

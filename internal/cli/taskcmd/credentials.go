@@ -2,7 +2,6 @@ package taskcmd
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -13,14 +12,13 @@ import (
 )
 
 func newCredentials(s *session) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "credentials", Short: "Keep what agents and git log in with: keys of models, tokens of GitHub",
-		Long: `Keep what agents and git log in with: keys of models, tokens of GitHub (docs/CREDENTIALS.md).
+	cmd := noun("credentials", "Manage model API keys and GitHub tokens",
+		s.credentialsSet(), listVerb(s, "List credentials of user, projects, organization and server, without secrets", (*client.Client).Credentials, s.credentialTable),
+		s.credentialsTest(), s.credentialsRemove(), s.verb("rotate", "Re-encrypt all credentials with the installation's first key (scope admin)", NoArgs, s.rotate))
+	cmd.Long = `Manage model API keys and GitHub tokens (docs/CREDENTIALS.md).
 
-A task works with the credentials of the user who asked for it, else with those of its project, of the
-organization, of the server's configuration.`,
-	}
-	cmd.AddCommand(s.credentialsSet(), s.credentialsList(), s.credentialsTest(), s.credentialsRemove(), s.credentialsRotate())
+A task works with the credentials of the user who created it, else with those of its project, of the
+organization, of the server's configuration.`
 	return cmd
 }
 
@@ -45,45 +43,13 @@ func (w *whose) place(ctx context.Context, api *client.Client) (scope, projectID
 	case w.project == "":
 		return "", "", nil
 	}
-	id, err := projectNamed(ctx, api, w.project)
-	return credential.ScopeProject, id, err
-}
-
-func projectNamed(ctx context.Context, api *client.Client, ref string) (string, error) {
-	projects, err := allProjects(ctx, api)
-	if err != nil {
-		return "", err
-	}
-	p, err := findProject(projects, ref)
-	return p.ID, err
-}
-
-func (s *session) credentialsList() *cobra.Command {
-	return &cobra.Command{
-		Use:   "list",
-		Short: "List your credentials and those of projects, organization and server, without secrets",
-		Args:  NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			api, err := s.api()
-			if err != nil {
-				return err
-			}
-			all, err := api.Credentials(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if s.json {
-				return s.printJSON(all)
-			}
-			s.credentialTable(all)
-			return nil
-		},
-	}
+	p, err := projectOf(ctx, api, w.project)
+	return credential.ScopeProject, p.ID, err
 }
 
 func (s *session) credentialTable(all []client.Credential) {
 	if len(all) == 0 {
-		s.hint("No credentials. Next: omoi credentials set anthropic, claude_oauth or github")
+		s.noCredentials()
 		return
 	}
 	rows := [][]string{{"KIND", "WHOSE", "VALUE", "ENDPOINT", "MODEL", "STATE", "SET", "LAST USED"}}
@@ -94,7 +60,11 @@ func (s *session) credentialTable(all []client.Credential) {
 		}
 		rows = append(rows, []string{c.Kind, owned(c), c.Masked, c.BaseURL, c.Model, credentialState(c), set, used})
 	}
-	_, _ = fmt.Fprint(s.Stdout, s.style().Table(rows))
+	s.table(rows)
+}
+
+func (s *session) noCredentials() {
+	s.hint("No credentials. Next: omoi credentials set anthropic, claude_oauth or github")
 }
 
 // owned says whose a credential is.

@@ -14,31 +14,19 @@ import (
 )
 
 func (s *session) credentialsTest() *cobra.Command {
-	var project string
-	cmd := &cobra.Command{
-		Use:   "test [kind]",
-		Short: "Ask the provider whether a credential works that a task of yours would be given; without a kind, each",
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := s.api()
+	of := whose{}
+	cmd := s.verb("test [kind]", "Test the credentials that a task of yours would use; without a kind, each", cobra.MaximumNArgs(1),
+		func(ctx context.Context, api *client.Client, kinds []string) error {
+			_, id, err := of.place(ctx, api)
+			if err == nil && len(kinds) == 0 {
+				kinds, err = kindsToTest(ctx, api, id)
+			}
 			if err != nil {
 				return err
 			}
-			id := ""
-			if project != "" {
-				if id, err = projectNamed(cmd.Context(), api, project); err != nil {
-					return err
-				}
-			}
-			if len(args) == 0 {
-				if args, err = kindsToTest(cmd.Context(), api, id); err != nil {
-					return err
-				}
-			}
-			return s.testCredentials(cmd.Context(), api, args, id)
-		},
-	}
-	cmd.Flags().StringVar(&project, "project", "", "as a task of this `project` would be given")
+			return s.testCredentials(ctx, api, kinds, id)
+		})
+	cmd.Flags().StringVar(&of.project, "project", "", "as a task of this `project` would use them")
 	return cmd
 }
 
@@ -47,85 +35,51 @@ func kindsToTest(ctx context.Context, api *client.Client, projectID string) ([]s
 	all, err := api.Credentials(ctx)
 	var kinds []string
 	for _, c := range all {
-		if c.ProjectID != "" && c.ProjectID != projectID {
-			continue
-		}
-		if !slices.Contains(kinds, c.Kind) {
+		if (c.ProjectID == "" || c.ProjectID == projectID) && !slices.Contains(kinds, c.Kind) {
 			kinds = append(kinds, c.Kind)
 		}
 	}
 	return kinds, err
 }
 
+// testCredentials returns the exit code of the worst result: everything is printed already.
 func (s *session) testCredentials(ctx context.Context, api *client.Client, kinds []string, projectID string) error {
-	trials := []credential.Trial{}
+	trials, code := []credential.Trial{}, exit.Done
 	for _, kind := range kinds {
 		t, err := api.TestCredential(ctx, kind, projectID)
 		if err != nil {
 			return err
 		}
 		trials = append(trials, t)
-		if !s.json {
-			s.say("%s  %s  %s: %s", t.Kind, owned(client.Credential{Scope: t.Scope, ProjectID: projectID}), t.State, t.Says)
-		}
-	}
-	if s.json {
-		if err := s.printJSON(trials); err != nil {
-			return err
-		}
-	} else if len(trials) == 0 {
-		s.hint("No credentials. Next: omoi credentials set anthropic, claude_oauth or github")
-	}
-	return worst(trials)
-}
-
-// worst is the exit code of what was found: all is said already.
-func worst(trials []credential.Trial) error {
-	code := exit.Done
-	for _, t := range trials {
-		switch t.State {
-		case credential.StateRefused:
-			return exit.With(exit.NeedsYou, nil)
-		case credential.StateUnreachable:
+		switch {
+		case t.State == credential.StateRefused:
+			code = exit.NeedsYou
+		case t.State == credential.StateUnreachable && code == exit.Done:
 			code = exit.Unreachable
 		}
 	}
-	if code != exit.Done {
-		return exit.With(code, nil)
-	}
-	return nil
-}
-
-func (s *session) credentialsRotate() *cobra.Command {
-	return &cobra.Command{
-		Use:   "rotate",
-		Short: "Encrypt all credentials of the installation under its first key (scope admin)",
-		Args:  NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			api, err := s.api()
-			if err != nil {
-				return err
-			}
-			done, err := api.RotateCredentials(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return s.rotated(done)
-		},
-	}
-}
-
-func (s *session) rotated(done credential.Rotation) error {
-	if s.json {
-		if err := s.printJSON(done); err != nil {
-			return err
+	err := s.answer(trials, func() {
+		for _, t := range trials {
+			s.say("%s  %s  %s: %s", t.Kind, owned(client.Credential{Scope: t.Scope, ProjectID: projectID}), t.State, t.Says)
 		}
-	} else {
-		s.say("%d encrypted anew under the key %s.", done.Rotated, done.KeyID)
+		if len(trials) == 0 {
+			s.noCredentials()
+		}
+	})
+	if err == nil && code != exit.Done {
+		err = exit.With(code, nil)
 	}
-	if done.Unreadable == 0 {
-		return nil
+	return err
+}
+
+func (s *session) rotate(ctx context.Context, api *client.Client, _ []string) error {
+	done, err := api.RotateCredentials(ctx)
+	if err == nil {
+		err = s.answer(done, func() { s.say("%d re-encrypted with the key %s.", done.Rotated, done.KeyID) })
 	}
-	return exit.With(exit.NeedsYou, fmt.Errorf("%d could not be read: they need the keys %s. Next: add these to OMOI_CREDENTIAL_KEYS, or have the credentials set again",
-		done.Unreadable, strings.Join(done.Missing, ", ")))
+	if err == nil && done.Unreadable > 0 {
+		err = exit.With(exit.NeedsYou, fmt.Errorf("%d could not be decrypted: they need the keys %s. Next: add these to OMOI_CREDENTIAL_KEYS, or have the credentials set again",
+			done.Unreadable, strings.Join(done.Missing, ", ")))
+	}
+	return err
 }

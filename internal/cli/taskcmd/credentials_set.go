@@ -2,6 +2,7 @@ package taskcmd
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -21,36 +22,30 @@ func oneKind(cmd *cobra.Command, args []string) error {
 func (s *session) credentialsSet() *cobra.Command {
 	var in client.NewCredential
 	var of whose
-	cmd := &cobra.Command{
-		Use:   "set <kind>",
-		Short: "Keep a credential: anthropic, claude_oauth, github, or another provider's; its value is asked for, or read from standard input",
-		Example: `  omoi credentials set github                      asks for the token
+	cmd := s.verb("set <kind>", "Set a credential; its value is asked for, or read from standard input", oneKind,
+		func(ctx context.Context, api *client.Client, args []string) (err error) {
+			if in.Scope, in.ProjectID, err = of.place(ctx, api); err != nil {
+				return err
+			}
+			if in.Secret, err = s.secret(ctx, args[0]); err != nil {
+				return err
+			}
+			c, err := api.SetCredential(ctx, args[0], in)
+			if err != nil {
+				return err
+			}
+			return s.answer(c, func() {
+				s.say("%s  %s  %s", c.Kind, owned(c), c.Masked)
+				s.hint("Next: omoi credentials test %s", c.Kind)
+			})
+		})
+	cmd.Long = "Set a credential: anthropic, claude_oauth, github, or another provider's. Its value is asked for, or read from standard input."
+	cmd.Example = `  omoi credentials set github                      asks for the token
   gh auth token | omoi credentials set github
-  omoi credentials set anthropic --base-url https://api.z.ai/api/anthropic --model glm-4.6 --bearer`,
-		Args: oneKind,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := credential.CheckKind(args[0]); err != nil {
-				return err
-			}
-			api, err := s.api()
-			if err != nil {
-				return err
-			}
-			if in.Scope, in.ProjectID, err = of.place(cmd.Context(), api); err != nil {
-				return err
-			}
-			if in.Secret, err = s.secret(cmd.Context(), args[0]); err != nil {
-				return err
-			}
-			made, err := api.SetCredential(cmd.Context(), args[0], in)
-			if err != nil {
-				return err
-			}
-			return s.credentialKept(made)
-		},
-	}
+  omoi credentials set anthropic --base-url https://api.z.ai/api/anthropic --model glm-4.6 --bearer`
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error { return credential.CheckKind(args[0]) }
 	of.flags(cmd)
-	cmd.Flags().StringVar(&in.BaseURL, "base-url", "", "`address` of a compatible endpoint")
+	cmd.Flags().StringVar(&in.BaseURL, "base-url", "", "`URL` of a compatible endpoint")
 	cmd.Flags().BoolVar(&in.Bearer, "bearer", false, "send it as a bearer token, as some compatible endpoints ask for")
 	cmd.Flags().StringVar(&in.Model, "model", "", "`model` of agents that name none")
 	cmd.Flags().StringVar(&in.Haiku, "haiku-model", "", "`model` that stands for Haiku")
@@ -59,41 +54,21 @@ func (s *session) credentialsSet() *cobra.Command {
 	return cmd
 }
 
-func (s *session) credentialKept(c client.Credential) error {
-	if s.json {
-		return s.printJSON(c)
-	}
-	s.say("%s  %s  %s", c.Kind, owned(c), c.Masked)
-	s.hint("Next: omoi credentials test %s", c.Kind)
-	return nil
-}
-
 func (s *session) credentialsRemove() *cobra.Command {
 	var of whose
-	cmd := &cobra.Command{
-		Use:     "rm <kind>",
-		Aliases: []string{"remove"},
-		Short:   "Remove a credential; what it was good for goes on with that of the project, the organization or the server",
-		Args:    oneKind,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := s.api()
+	cmd := s.verb("rm <kind>", "Remove a credential; the next one in the fallback order takes its place", oneKind,
+		func(ctx context.Context, api *client.Client, args []string) error {
+			scope, project, err := of.place(ctx, api)
+			if err == nil {
+				err = api.RemoveCredential(ctx, args[0], scope, project)
+			}
 			if err != nil {
 				return err
 			}
-			scope, project, err := of.place(cmd.Context(), api)
-			if err != nil {
-				return err
-			}
-			if err := api.RemoveCredential(cmd.Context(), args[0], scope, project); err != nil {
-				return err
-			}
-			if s.json {
-				return s.printJSON(map[string]string{"kind": args[0], "scope": cmp.Or(scope, credential.ScopeUser), "state": "removed"})
-			}
-			s.say("%s is removed. Sandboxes that run keep what they were given; end it at the provider to end it at once.", args[0])
-			return nil
-		},
-	}
+			return s.answer(map[string]string{"kind": args[0], "scope": cmp.Or(scope, credential.ScopeUser), "state": "removed"}, func() {
+				s.say("%s is removed. Running sandboxes keep what they were given; revoke it at the provider to end that at once.", args[0])
+			})
+		})
 	of.flags(cmd)
 	return cmd
 }

@@ -108,6 +108,6 @@ func TestCredentialsAreRemovedAndRotated(t *testing.T) {
 	require.Equal(t, []string{"remove github ", "remove github scope=organization"}, f.asked)
 	got := f.omoi("credentials", "rotate")
 	require.Equal(t, exit.NeedsYou, got.code)
-	require.Contains(t, got.out, "3 encrypted anew under the key k2")
+	require.Contains(t, got.out, "3 re-encrypted with the key k2")
 	require.Contains(t, got.err, "k0")
 }

@@ -29,40 +29,27 @@ type boxEvents struct {
 	last   int64 // number of the newest that was printed
 }
 
+// newEvents is `omoi events`, the short form of `omoi sandbox events`.
 func newEvents(s *session) *cobra.Command {
-	e := &boxEvents{session: s}
-	cmd := &cobra.Command{
-		Use:   "events <sandbox>",
-		Short: "List the newest events of a sandbox as they are stored, oldest of them first",
-		Long: `List the newest events of a sandbox, or of a task's newest one, as they are stored: number, time, type, and what
-they tell in short. --json prints each whole, as one JSON object a line. omoi logs shows a task's events for people.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exit.Usagef("%s takes one sandbox, or a task: its id or 4 or more characters of it (omoi sandboxes --recent)", cmd.CommandPath())
-			}
-			return nil
-		},
-		ValidArgsFunction: s.completeTasks,
-		RunE:              func(cmd *cobra.Command, args []string) error { return e.do(cmd.Context(), args[0]) },
-	}
-	cmd.Flags().StringVar(&e.kind, "type", "", "only events of this `type`, as agent.tool_use")
-	cmd.Flags().IntVarP(&e.limit, "limit", "n", 50, "how many; 0 is all of them")
-	cmd.Flags().BoolVarP(&e.follow, "follow", "f", false, "go on until the sandbox has ended")
+	cmd := s.sandboxEvents()
+	cmd.Hidden = true
 	return cmd
 }
 
-func (e *boxEvents) do(ctx context.Context, ref string) (err error) {
-	if e.limit < 0 {
-		return exit.Usagef("-n %d: give how many events to list, or 0 for all of them", e.limit)
-	}
-	if e.api, err = e.session.api(); err != nil {
-		return err
-	}
-	box, err := anyBox(ctx, e.api, ref)
-	if err != nil {
-		return err
-	}
-	e.id = box.ID
+func (s *session) sandboxEvents() *cobra.Command {
+	e := &boxEvents{session: s}
+	cmd := s.boxVerb("events", "List the newest events of a sandbox as they are stored, oldest of them first",
+		func(ctx context.Context, api *client.Client, box client.Sandbox) error { return e.do(ctx, api, box) })
+	cmd.Long = `List the newest events of a sandbox, or of a task's newest one, as they are stored: number, time, type, and what
+they tell in short. --json prints each whole, as one JSON object a line. omoi logs shows a task's events for people.`
+	limitFlag(cmd, &e.limit, 50)
+	cmd.Flags().StringVar(&e.kind, "type", "", "only events of this `type`, as agent.tool_use")
+	cmd.Flags().BoolVarP(&e.follow, "follow", "f", false, "continue until the sandbox has ended")
+	return cmd
+}
+
+func (e *boxEvents) do(ctx context.Context, api *client.Client, box client.Sandbox) (err error) {
+	e.api, e.id = api, box.ID
 	if err := e.print(ctx, e.limit); err != nil {
 		return err
 	}
@@ -81,7 +68,7 @@ func (e *boxEvents) do(ctx context.Context, ref string) (err error) {
 		if _, err := e.api.EventCounts(ctx, e.id); task.CodeOf(err) == task.CodeGone { // the list of removed events is empty
 			return err
 		}
-		e.hint("No such events yet in sandbox %s. Next: omoi events %s -f", e.id, render.Short(e.id))
+		e.hint("No such events yet in sandbox %s. Next: omoi sandbox events %s -f", e.id, render.Short(e.id))
 	}
 	return nil
 }
@@ -153,55 +140,4 @@ func tells(e client.SandboxEvent) string {
 		}
 	}
 	return render.OneLine(strings.Join(parts, " "), 100)
-}
-
-// anyBox resolves what a person typed for a sandbox, also one that is gone: its id or a part of it, or its task.
-func anyBox(ctx context.Context, api *client.Client, ref string) (client.Sandbox, error) {
-	if ref == "-" {
-		return newestBox(ctx, api, ref)
-	}
-	part := strings.TrimPrefix(strings.ToLower(ref), task.SandboxNamePrefix)
-	if box, err := api.Sandbox(ctx, part); err == nil || task.CodeOf(err) != task.CodeNotFound {
-		return box, err
-	}
-	var hits []client.Sandbox
-	if len(part) >= minFragment {
-		boxes, _, err := collect(0, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
-			return api.Sandboxes(ctx, client.SandboxFilter{Limit: limit, Cursor: cursor})
-		})
-		if err != nil {
-			return client.Sandbox{}, err
-		}
-		for _, b := range boxes {
-			if partOf(b.ID, part) {
-				hits = append(hits, b)
-			}
-		}
-	}
-	switch len(hits) {
-	case 0:
-		return newestBox(ctx, api, ref)
-	case 1:
-		return hits[0], nil
-	}
-	return client.Sandbox{}, exit.Usagef("%q fits %d sandboxes; give more of the id (omoi sandboxes --all lists them)", ref, len(hits))
-}
-
-// newestBox is the newest sandbox of a task.
-func newestBox(ctx context.Context, api *client.Client, ref string) (client.Sandbox, error) {
-	id, err := findTask(ctx, api, ref)
-	if code := task.CodeOf(err); code == task.CodeNotFound || exit.Code(err) == exit.Usage && ref != "-" {
-		return client.Sandbox{}, task.Errorf(task.CodeNotFound, "No sandbox and no task begins or ends with %q. Next: omoi sandboxes --recent", ref)
-	}
-	if err != nil {
-		return client.Sandbox{}, err
-	}
-	page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: id, Limit: 1})
-	if err == nil && len(page.Items) == 0 {
-		err = task.Errorf(task.CodeNotFound, "Task %s has had no sandbox yet. Next: omoi why %s", render.Short(id), render.Short(id))
-	}
-	if err != nil {
-		return client.Sandbox{}, err
-	}
-	return page.Items[0], nil
 }

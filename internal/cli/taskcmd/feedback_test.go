@@ -46,7 +46,7 @@ func TestShowTellsOfFeedback(t *testing.T) {
 
 func TestOnFeedbackIsOneOfThree(t *testing.T) {
 	t.Parallel()
-	got := newFake(t).omoi("projects", "set", "app", "--on-feedback", "shout")
+	got := newFake(t).omoi("project", "update", "app", "--on-feedback", "shout")
 	require.Equal(t, exit.Usage, got.code)
 	require.Contains(t, got.err, "--on-feedback is one of off, message, revise")
 }

@@ -90,17 +90,13 @@ func ambiguous(ref string, tasks []client.Task) error {
 	return exit.Usagef("%q %w; give more of the id:%s", ref, errAmbiguous, b.String())
 }
 
-// taskOf finds the one task of a command line and the server that has it.
-func (s *session) taskOf(ctx context.Context, ref string) (*client.Client, client.Task, error) {
-	api, err := s.api()
-	if err != nil {
-		return nil, client.Task{}, err
-	}
+// taskOf finds the one task of a command line.
+func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (client.Task, error) {
 	t, err := byID(ctx, api, ref)
 	if task.CodeOf(err) == task.CodeNotFound && ref != "-" {
 		t, err = s.ofTicket(ctx, api, strings.ToLower(strings.TrimSpace(ref)))
 	}
-	return api, t, err
+	return t, err
 }
 
 func byID(ctx context.Context, api *client.Client, ref string) (client.Task, error) {

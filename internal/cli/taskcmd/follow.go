@@ -187,4 +187,4 @@ func (f *follower) stopped(ctx context.Context, err error) error {
 	return exit.With(exit.Interrupted, nil)
 }
 
-var errWaited = errors.New("the task has not ended within --timeout")
+var errWaited = errors.New("the task has not ended within --wait-timeout")

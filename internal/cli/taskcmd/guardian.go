@@ -1,15 +1,214 @@
 package taskcmd
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
 	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
 func newGuardian(s *session) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "guardian",
-		Short: "Watch over agents at work: what it thinks, how good it is, when it runs",
+	return noun("guardian", "Supervise running agents: status, analyses, interventions, scores",
+		s.verb("status", "Show how the guardian runs, and its view of the running agents", NoArgs, s.guardianStatus),
+		s.guardianAnalyses(), s.guardianAnalyze(), s.guardianInterventions(), s.guardianWithdraw(),
+		s.scheduleAsk("guardian", "run", "Run the guardian now, after the run that is in progress"),
+		s.scheduleAsk("guardian", "pause", "Pause the guardian until it is resumed"),
+		s.scheduleAsk("guardian", "resume", "Resume a paused guardian"),
+		s.guardianScore(), noun("corpus", "Manage labelled trajectories", s.corpusAdd()))
+}
+
+// guardianShown is the JSON form of guardian status.
+type guardianShown struct {
+	client.MonitorStatus
+
+	Health client.MonitorHealth `json:"health"`
+}
+
+func (s *session) guardianStatus(ctx context.Context, api *client.Client, _ []string) error {
+	status, err := api.MonitorStatus(ctx)
+	if err != nil {
+		return err
 	}
-	cmd.AddCommand(s.guardianServer()...)
-	cmd.AddCommand(s.guardianScore(), s.guardianCorpus())
+	health, err := api.MonitorHealth(ctx)
+	if err != nil {
+		return err
+	}
+	return s.answer(guardianShown{status, health}, func() { s.showGuardian(status, health) })
+}
+
+func (s *session) showGuardian(status client.MonitorStatus, health client.MonitorHealth) {
+	s.row("Guardian", s.scheduleWord("guardian", status.Schedule, status.Resting))
+	s.row("Every", seconds(status.Config.GuardianInterval))
+	s.row("Acts", steers(status.Config))
+	s.row("Last cycle", lastCycle(status))
+	if status.Timing.NextRun != nil {
+		s.row("Next", status.Timing.NextRun.Local().Format("15:04:05"))
+	}
+	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
+	s.row("At work", fmt.Sprintf("%s; judged %d, in need of steering %d, unknown %d", render.Count(health.ActiveAgents, "agent"), health.Judged, health.NeedSteering, health.Unknown))
+	s.row("Health", health.Health)
+	trouble := health.Trouble
+	if !status.Config.LLMAnalysis {
+		trouble = noModel
+	}
+	s.row("Model", render.OneLine(trouble, longestTrouble))
+	s.row("Conductor", s.scheduleWord("conductor", status.Conductor.Schedule, status.Conductor.Resting))
+	s.row("Together", together(health.Status))
+}
+
+// noModel is what to set on a server whose guardian judges by rules alone.
+const noModel = "none is asked, so rules alone judge: set ANTHROPIC_API_KEY and ANTHROPIC_MODEL (docs/SUPERVISION.md)"
+
+// together is the conductor's word of all agents.
+func together(status string) string {
+	if status == "not_run" {
+		return "the conductor has not looked at these agents yet"
+	}
+	return status
+}
+
+// scheduleWord says how guardian or conductor stand.
+func (s *session) scheduleWord(name string, found client.Schedule, rests bool) string {
+	st := s.style()
+	switch {
+	case !found.Exists:
+		return st.Yellow("not scheduled; a worker does that within a minute, where one runs: omoi worker")
+	case rests:
+		return "rests: " + render.OneLine(found.Note, 100)
+	case found.Paused:
+		return st.Yellow("paused: "+render.OneLine(found.Note, 100)) + "; next: omoi " + name + " resume"
+	}
+	return st.Green("runs")
+}
+
+func steers(c client.MonitorConfig) string {
+	if c.AutoSteering {
+		return "in every project that does not say otherwise"
+	}
+	return "only where a project allows it (omoi projects set <project> --auto-steering true); elsewhere it takes notes"
+}
+
+func lastCycle(status client.MonitorStatus) string {
+	c, ended := status.LastCycle, status.Timing.LastRunAge
+	switch {
+	case c == nil && ended != nil:
+		return seconds(math.Round(*ended)) + " ago; what it counted is for admins"
+	case c == nil:
+		return "none yet"
+	}
+	text := fmt.Sprintf("%s: %d judged", moment(&c.StartedAt), c.Judged)
+	if c.Standing > 0 {
+		text += fmt.Sprintf(", %d as before", c.Standing)
+	}
+	if c.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", c.Failed)
+	}
+	if c.EndedAt == nil {
+		text += ", under way"
+	}
+	return text
+}
+
+func seconds(n float64) string { return time.Duration(n * float64(time.Second)).String() }
+
+// scheduleAsk returns run, pause or resume of guardian or conductor.
+func (s *session) scheduleAsk(name, what, short string) *cobra.Command {
+	var reason string
+	cmd := s.verb(what, short, NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
+		found, err := api.AskSchedule(ctx, name, what, reason)
+		if err != nil {
+			return err
+		}
+		return s.answer(found, func() {
+			s.say("The %s's %s is accepted.", name, what)
+			s.hint("Next: omoi %s status", name)
+		})
+	})
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at the schedule later")
+	return cmd
+}
+
+func (s *session) guardianAnalyses() *cobra.Command {
+	var limit int
+	cmd := s.taskVerb("analyses <task>", "List the guardian's analyses of a task's attempts, newest first", func(ctx context.Context, api *client.Client, t client.Task) error {
+		page, err := api.Judgements(ctx, client.GuardianFilter{TaskID: t.ID, Limit: limit})
+		if err != nil {
+			return err
+		}
+		return s.answer(page.Items, func() { s.showJudgements(page.Items) })
+	})
+	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many at most, up to 500")
+	return cmd
+}
+
+func (s *session) showJudgements(all []client.Judgement) {
+	if len(all) == 0 {
+		s.hint("The guardian has not analyzed this task. Next: omoi guardian status")
+		return
+	}
+	rows := [][]string{{"WHEN", "ATTEMPT", "VERDICT", "BY", "SURE", "EVENTS", "WHY"}}
+	for _, j := range all {
+		rows = append(rows, []string{
+			j.JudgedAt.Local().Format("15:04:05"), strconv.Itoa(j.Attempt), s.verdictWord(j.Verdict), j.SpokenBy, fmt.Sprintf("%.2f", j.Confidence),
+			fmt.Sprintf("%d-%d", j.FirstSeen, j.LastSeen), render.OneLine(summaryOf(j), 120),
+		})
+	}
+	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	switch i := slices.IndexFunc(all, func(j client.Judgement) bool { return j.Trouble() != "" }); {
+	case i >= 0:
+		s.say("%s  %s", all[i].JudgedAt.Local().Format("15:04:05"), render.OneLine(all[i].Trouble(), longestTrouble))
+	case all[0].SpokenBy == string(supervise.ByNone):
+		s.hint("Model: %s", noModel)
+	}
+}
+
+// longestTrouble is how much is shown of why a model did not speak.
+const longestTrouble = 200
+
+func summaryOf(j client.Judgement) string {
+	var said struct {
+		Summary string `json:"summary"`
+	}
+	_ = json.Unmarshal(j.Analysis, &said) // what is of another form says nothing
+	return said.Summary
+}
+
+func (s *session) verdictWord(verdict string) string {
+	switch verdict {
+	case "healthy":
+		return s.style().Green(verdict)
+	case "steer":
+		return s.style().Red(verdict)
+	}
+	return s.style().Yellow(verdict)
+}
+
+func (s *session) guardianAnalyze() *cobra.Command {
+	var force bool
+	cmd := s.taskVerb("analyze <task>", "Analyze a task's agent now, with what follows from it as in every cycle", func(ctx context.Context, api *client.Client, t client.Task) error {
+		a, err := api.Analyze(ctx, t.ID, force)
+		if err != nil {
+			return err
+		}
+		return s.answer(a, func() {
+			s.row("Verdict", fmt.Sprintf("%s (%s, sure by %.2f)", s.verdictWord(a.Verdict), a.SpokenBy, a.Confidence))
+			s.row("Why", render.OneLine(a.Summary, 400))
+			s.row("Evidence", strings.Trim(fmt.Sprint(a.Evidence), "[]"))
+			s.row("Advice", render.OneLine(text(a.Recommendation), 400))
+			s.row("Model", render.OneLine(client.Judgement{Analysis: a.Details}.Trouble(), longestTrouble))
+			s.row("Of", moment(&a.CreatedAt))
+		})
+	})
+	cmd.Flags().BoolVar(&force, "force", false, "also if an analysis of the last minutes exists")
 	return cmd
 }

@@ -14,30 +14,23 @@ import (
 func newLogs(s *session) *cobra.Command {
 	var follow, beats, raw bool
 	var after string
-	cmd := &cobra.Command{
-		Use:   "logs <task>",
-		Short: "Show what a task's agent does, one line an event; -f goes on until the task has ended",
-		Long: `Show what a task's agent does, one line an event; -f goes on until the task has ended. Long output is cut:
+	cmd := s.taskVerb("logs <task>", "Show a task's events, one line each; -f follows them", func(ctx context.Context, api *client.Client, t client.Task) error {
+		if raw {
+			return s.rawLogs(ctx, api, t, follow)
+		}
+		f := &follower{session: s, api: api, id: t.ID, cursor: after, lines: s.lines(t, follow && !t.Status.Final())}
+		f.lines.Heartbeats = beats
+		return f.logs(ctx, follow)
+	})
+	cmd.Long = `Show what a task's agent does, one line an event; -f goes on until the task has ended. Long output is cut:
 --json prints every event whole, as one JSON object a line. --raw shows what the agent printed in its sandbox
 instead, of the newest attempt, while it lives and after its end; known secrets are taken out. With --json each
-stretch of it is one JSON object a line, its text in "text".`,
-		Args:              oneTask,
-		ValidArgsFunction: s.completeTasks,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if raw {
-				if after != "" || beats {
-					return exit.Usagef("--raw shows no events: leave --after and --heartbeats out")
-				}
-				return s.rawLogs(cmd.Context(), args[0], follow)
-			}
-			api, t, err := s.taskOf(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			f := &follower{session: s, api: api, id: t.ID, cursor: after, lines: s.lines(t, follow && !t.Status.Final())}
-			f.lines.Heartbeats = beats
-			return f.logs(cmd.Context(), follow)
-		},
+stretch of it is one JSON object a line, its text in "text".`
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if raw && (after != "" || beats) {
+			return exit.Usagef("--raw shows no events: leave --after and --heartbeats out")
+		}
+		return nil
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "stay until the task has ended")
 	cmd.Flags().StringVar(&after, "after", "", "go on behind this place, as an interrupted one named it, or behind the event <attempt>:<sequence>")

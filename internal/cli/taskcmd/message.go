@@ -15,26 +15,17 @@ import (
 
 func newMessage(s *session) *cobra.Command {
 	var wait time.Duration
-	cmd := &cobra.Command{
-		Use:   "message <id>",
-		Short: "Show what became of a message: its receipt",
-		Args:  oneMessage,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := s.api()
-			if err != nil {
-				return err
-			}
-			id := strings.ToLower(strings.TrimSpace(args[0]))
-			if wait > 0 {
-				return s.takenUp(cmd.Context(), api, id, wait)
-			}
-			m, err := api.Message(cmd.Context(), id, 0)
-			if err != nil {
-				return err
-			}
-			return s.receipt(m)
-		},
-	}
+	cmd := s.verb("message <id>", "Show a message's delivery status", oneMessage, func(ctx context.Context, api *client.Client, args []string) error {
+		id := strings.ToLower(strings.TrimSpace(args[0]))
+		if wait > 0 {
+			return s.takenUp(ctx, api, id, wait)
+		}
+		m, err := api.Message(ctx, id, 0)
+		if err != nil {
+			return err
+		}
+		return s.receipt(m)
+	})
 	waitFlag(cmd, &wait, "30s")
 	return cmd
 }
@@ -47,7 +38,7 @@ func oneMessage(cmd *cobra.Command, args []string) error {
 	return exit.Usagef("%s takes the whole id of one message, as omoi send prints it: - and parts of an id are for tasks", cmd.CommandPath())
 }
 
-var errNotTakenUp = errors.New("the agent has not taken the message up yet")
+var errNotTakenUp = errors.New("the agent has not acknowledged the message yet")
 
 // takenUp stays until a message is settled, and answers the exit code of what became of it.
 func (s *session) takenUp(ctx context.Context, api *client.Client, id string, wait time.Duration) error {
@@ -56,7 +47,7 @@ func (s *session) takenUp(ctx context.Context, api *client.Client, id string, wa
 	m, err := s.settled(limited, api, id)
 	switch {
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		s.hint("It waits for the agent. Look again: omoi message %s", id)
+		s.hint("It waits for the agent. Next: omoi message %s", id)
 		return exit.With(exit.Interrupted, errNotTakenUp)
 	case err != nil:
 		return err
@@ -90,7 +81,7 @@ func (s *session) receipt(m client.MessageReceipt) error {
 	if s.json {
 		return s.printJSON(m)
 	}
-	s.say("%s  %s  %s", s.style().Bold(m.ID), strings.ReplaceAll(m.State, "_", " "), render.OneLine(m.Content, 60))
+	s.say("%s  %s  %s", s.style().Bold(m.ID), stateWords(m.State), render.OneLine(m.Content, 60))
 	if m.Reason != "" {
 		s.say("  %s", render.Clean(m.Reason))
 	}
@@ -99,11 +90,11 @@ func (s *session) receipt(m client.MessageReceipt) error {
 		when *time.Time
 	}{{"accepted", &m.AcceptedAt}, {"delivered", m.DeliveredAt}, {settledAs(m), m.SettledAt}, {"answered", m.AnsweredAt}} {
 		if at.when != nil {
-			s.say("  %-10s %s", at.what, moment(at.when))
+			s.say("  %-12s %s", at.what, moment(at.when))
 		}
 	}
 	if m.Deliveries > 1 {
-		s.say("  delivered %d times: nobody said in time that it was taken up", m.Deliveries)
+		s.say("  delivered %d times: it was not acknowledged in time", m.Deliveries)
 	}
 	return nil
 }
@@ -116,5 +107,5 @@ func settledAs(m client.MessageReceipt) string {
 	case client.MessageDelivered:
 		return "settled"
 	}
-	return "taken up"
+	return "acknowledged"
 }

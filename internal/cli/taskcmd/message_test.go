@@ -64,7 +64,7 @@ func TestSendWaitsForItsReceipt(t *testing.T) {
 	f := atWork(t, client.MessageReceipt{State: client.MessageAccepted}, client.MessageReceipt{State: client.MessageDelivered}, client.MessageReceipt{State: client.MessageTakenUp})
 	got := f.omoi("send", "-", "hello", "--wait")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "taken up")
+	require.Contains(t, got.out, "acknowledged")
 	require.Len(t, f.asked, 3)
 	require.Regexp(t, "^wait 2[45]", f.asked[0])
 	var m client.MessageReceipt
@@ -104,7 +104,7 @@ func TestSendEndsWithItsTime(t *testing.T) {
 	f := atWork(t, client.MessageReceipt{State: client.MessageDelivered})
 	got := f.omoi("send", "-", "hello", "--wait=20ms")
 	require.Equal(t, exit.Interrupted, got.code)
-	require.Contains(t, got.err, "Look again: omoi message "+idM)
+	require.Contains(t, got.err, "Next: omoi message "+idM)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.Equal(t, exit.Interrupted, f.with(call{ctx: ctx}, "send", "-", "hello", "--wait").code)
@@ -129,7 +129,7 @@ func TestMessageShowsItsReceipt(t *testing.T) {
 	f := atWork(t, client.MessageReceipt{State: client.MessageAnswered, DeliveredAt: &now, Deliveries: 2, SettledAt: &now, AnsweredAt: &now})
 	got := f.omoi("message", idM)
 	require.Zero(t, got.code, got.err)
-	for _, word := range []string{idM, "hello", "accepted", "delivered", "taken up", "answered", "2 times"} {
+	for _, word := range []string{idM, "hello", "accepted", "delivered", "acknowledged", "answered", "2 times"} {
 		require.Contains(t, got.out, word)
 	}
 	var m client.MessageReceipt
@@ -164,22 +164,22 @@ func TestProjects(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	f.url = server.URL
-	require.Contains(t, f.omoi("projects", "list").out, "other")
-	require.Equal(t, f.omoi("projects", "list").out, f.omoi("projects").out)
-	got := f.omoi("projects", "set", "app", "--agents-may-message")
+	require.Contains(t, f.omoi("project", "list").out, "other")
+	require.Equal(t, f.omoi("project", "list").out, f.omoi("project", "list").out)
+	got := f.omoi("project", "update", "app", "--allow-agent-messages")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "true")
 	var p client.Project
-	requireJSON(t, f.omoi("projects", "set", idM[len(idM)-4:], "--agents-may-message=false", "--json").out, &p)
+	requireJSON(t, f.omoi("project", "update", idM[len(idM)-4:], "--allow-agent-messages=false", "--json").out, &p)
 	require.False(t, p.AgentsMessage)
 	require.Equal(t, []string{idA, idM}, patched)
-	requireJSON(t, f.omoi("projects", "set", "app", "--setup", "make deps", "--setup-timeout", "5m", "--json").out, &p)
+	requireJSON(t, f.omoi("project", "update", "app", "--setup", "make deps", "--setup-timeout", "5m", "--json").out, &p)
 	require.Equal(t, "make deps", p.Setup)
 	require.Equal(t, 300, p.SetupTimeoutS)
-	require.Equal(t, exit.Usage, f.omoi("projects", "set", "app", "--setup-timeout", "1500ms").code)
-	require.Equal(t, exit.Usage, f.omoi("projects", "set", "app", "--json").code)
-	require.Equal(t, exit.Usage, f.omoi("projects", "set", "app").code)
-	require.Equal(t, exit.Failed, f.omoi("projects", "set", "nobody", "--paused").code)
+	require.Equal(t, exit.Usage, f.omoi("project", "update", "app", "--setup-timeout", "1500ms").code)
+	require.Equal(t, exit.Usage, f.omoi("project", "update", "app", "--json").code)
+	require.Equal(t, exit.Usage, f.omoi("project", "update", "app").code)
+	require.Equal(t, exit.Failed, f.omoi("project", "update", "nobody", "--setup", "x").code)
 }
 
 // Whoever did not hear the answer is told how to send again without saying it twice.

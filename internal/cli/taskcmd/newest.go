@@ -6,38 +6,55 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 )
 
-// newestTasks are tasks, newest first.
-type newestTasks struct {
-	Items []client.Task
+// newestOf are tasks or tickets, newest first.
+type newestOf[T any] struct {
+	Items []T
 	More  bool // there are more than were asked for
-	Left  bool // tasks of `omoi check` were left out
+	Left  bool // those of `omoi check` were left out
 }
 
-// newest reads so many tasks, 0: all of them. Those of `omoi check` are left out unless checks is set.
-func newest(ctx context.Context, api *client.Client, f client.TaskFilter, most int, checks bool) (newestTasks, error) {
-	out := newestTasks{Items: []client.Task{}}
-	for {
-		f.Limit = pageLimit
-		if most > 0 && !out.Left { // behind one there may be many
-			f.Limit = min(most+1, pageLimit)
+// read reads so many of a list, 0: all of them. Those that skip names are left out.
+func (n *newestOf[T]) read(most int, skip func(T) bool, page func(limit int, cursor string) (client.Page[T], error)) error {
+	n.Items = []T{}
+	for cursor := ""; ; {
+		limit := pageLimit
+		if most > 0 && !n.Left { // behind one there may be many
+			limit = min(most+1, pageLimit)
 		}
-		page, err := api.Tasks(ctx, f)
+		got, err := page(limit, cursor)
 		if err != nil {
-			return out, err
+			return err
 		}
-		for _, t := range page.Items {
+		for _, one := range got.Items {
 			switch {
-			case client.IsCheck(t) && !checks:
-				out.Left = true
-			case most > 0 && len(out.Items) == most:
-				out.More = true
-				return out, nil
+			case skip(one):
+				n.Left = true
+			case most > 0 && len(n.Items) == most:
+				n.More = true
+				return nil
 			default:
-				out.Items = append(out.Items, t)
+				n.Items = append(n.Items, one)
 			}
 		}
-		if f.Cursor = page.NextCursor; f.Cursor == "" {
-			return out, nil
+		if cursor = got.NextCursor; cursor == "" {
+			return nil
 		}
 	}
+}
+
+// newest reads so many tasks, 0: all of them; with those of `omoi check` only if checks is set.
+func newest(ctx context.Context, api *client.Client, f client.TaskFilter, most int, checks bool) (out newestOf[client.Task], err error) {
+	err = out.read(most, func(t client.Task) bool { return client.IsCheck(t) && !checks }, func(limit int, cursor string) (client.Page[client.Task], error) {
+		f.Limit, f.Cursor = limit, cursor
+		return api.Tasks(ctx, f)
+	})
+	return out, err
+}
+
+// newestTickets reads so many tickets, 0: all of them; with those of `omoi check` only if checks is set.
+func newestTickets(ctx context.Context, api *client.Client, most int, checks bool) (out newestOf[client.Ticket], err error) {
+	err = out.read(most, func(t client.Ticket) bool { return t.OfCheck && !checks }, func(_ int, cursor string) (client.Page[client.Ticket], error) {
+		return api.Tickets(ctx, "", cursor)
+	})
+	return out, err
 }

@@ -52,10 +52,10 @@ func TestCompareLeavesChecksOut(t *testing.T) {
 	for _, box := range f.boxes {
 		history(t, f, box.ID, 1)
 	}
-	got := f.omoi("compare")
+	got := f.omoi("sandbox", "compare")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "workbox")
 	require.Contains(t, got.out, "barebox")
 	require.NotContains(t, got.out, "checkbox")
-	require.Contains(t, f.omoi("compare", "checkbox", "workbox").out, "checkbox", "it is asked for")
+	require.Contains(t, f.omoi("sandbox", "compare", "checkbox", "workbox").out, "checkbox", "it is asked for")
 }

@@ -31,7 +31,7 @@ func nextCommands(t client.Task, waits bool) [][2]string {
 	add(!over, "omoi logs -f ID", "watch it")
 	add(!waits && !ending && t.Status == task.StatusRunning && t.SandboxID != nil, `omoi send ID "<text>"`, "say something to its agent")
 	judged := t.Status == task.StatusPendingValidation || t.Status == task.StatusValidating
-	add(judged, "omoi verdict ID --passed", "publish it without waiting for the validator")
+	add(judged, "omoi review ID --approve", "publish it without waiting for the validator")
 	add(!over && !ending, "omoi cancel ID", "stop it; what it did is saved, omoi show says where")
 	add(hasWork(t), "omoi diff ID", "what it changed")
 	add(hasWork(t), "omoi checkout ID", "get the branch")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -47,7 +48,7 @@ func (f *fakeAPI) attempts(status task.Status, boxes ...string) {
 
 func TestAlarmsAreShownWithTheSandboxes(t *testing.T) {
 	t.Parallel()
-	require.Contains(t, newFake(t).omoi("sandboxes").err, "ALARM: three stay")
+	require.Contains(t, newFake(t).omoi("sandbox", "list").err, "ALERT: three stay")
 }
 
 func TestRawLogsAreThoseOfTheNewestAttempt(t *testing.T) {
@@ -106,21 +107,21 @@ func TestInterventionsSayWhatBecameOfThem(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{{ID: idA, Status: task.StatusRunning}}
-	require.Contains(t, f.omoi("interventions").err, "nothing to do")
+	require.Contains(t, f.omoi("guardian", "interventions").err, "nothing to do")
 	f.steps = []client.Intervention{
 		{ID: idA, TaskID: idA, Attempt: 1, Level: task.LevelNudge, State: "sent", MessageState: "taken_up", Content: "[GUARDIAN INTERVENTION - guidance] Stop\x1b."},
 		{ID: idB, TaskID: idA, Attempt: 1, Level: task.LevelInterrupt, State: "recorded", Shadow: true},
 		{ID: idC, TaskID: idA, Attempt: 1, Level: task.LevelObserve, State: "recorded", Shadow: true},
 	}
-	got := f.omoi("interventions", "-")
+	got := f.omoi("guardian", "interventions", "-")
 	require.Zero(t, got.code, got.err)
-	require.Regexp(t, `456789ab .* 1 +nudge +taken up +\[GUARDIAN INTERVENTION - guidance\] Stop`, got.out)
+	require.Regexp(t, `456789ab .* 1 +nudge +acknowledged +\[GUARDIAN INTERVENTION - guidance\] Stop`, got.out)
 	require.Regexp(t, `interrupt +shadow`, got.out)
 	require.Regexp(t, `observe +recorded`, got.out)
 	require.NotContains(t, got.out, "\x1b")
-	require.Contains(t, f.omoi("show", "-").out, "taken up", "a task tells of it too")
+	require.Contains(t, f.omoi("show", "-").out, "acknowledged", "a task tells of it too")
 	var steps []client.Intervention
-	requireJSON(t, f.omoi("interventions", "--json").out, &steps)
+	requireJSON(t, f.omoi("guardian", "interventions", "--json").out, &steps)
 	require.Len(t, steps, 3)
-	require.Equal(t, 2, f.omoi("interventions", "withdraw", "zzzz").code)
+	require.Equal(t, exit.Failed, f.omoi("guardian", "withdraw", "zzzz").code)
 }

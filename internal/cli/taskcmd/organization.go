@@ -1,9 +1,7 @@
 package taskcmd
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -15,73 +13,62 @@ import (
 )
 
 func newOrganization(s *session) *cobra.Command {
-	plan, limit := "", 0
-	cmd := &cobra.Command{
-		Use:   "organization [name]",
-		Short: "Show your organization's plan and how many tasks it has at work; --plan and --limit change it",
-		Long: `Show your organization's plan and how many of its tasks are at work. Admins of the installation see every organization,
-and change a plan (` + strings.Join(task.Plans(), ", ") + `) or set a
-limit of its own, which goes before the plan's; --limit -1 takes it away.`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var change client.OrganizationPatch
-			if cmd.Flags().Changed("plan") {
-				change.Plan = &plan
-			}
-			if cmd.Flags().Changed("limit") {
-				change.MaxSlots = &limit
-			}
-			return s.organization(cmd.Context(), strings.Join(args, ""), change)
-		},
-	}
-	cmd.Flags().StringVar(&plan, "plan", "", "its new `plan`")
-	cmd.Flags().IntVar(&limit, "limit", 0, "how many of its tasks may be at work at a time, whatever its plan says")
+	cmd := noun("organization", "List organizations with their plans, and update them",
+		listVerb(s, "List your organization; for admins of the installation, all of them", (*client.Client).Organizations, s.organizationTable),
+		s.organizationUpdate())
+	cmd.Aliases = []string{"org"}
 	return cmd
 }
 
-func (s *session) organization(ctx context.Context, name string, change client.OrganizationPatch) error {
-	api, err := s.api()
-	if err != nil {
-		return err
-	}
-	found, err := api.Organizations(ctx)
-	if err != nil {
-		return err
-	}
-	if name != "" {
-		if found, err = namedOrganization(found, name); err != nil {
-			return err
+func (s *session) organizationUpdate() *cobra.Command {
+	plan, limit := "", 0
+	var change client.OrganizationPatch
+	cmd := s.verb("update [organization]", "Update an organization's plan or its own limit", cobra.MaximumNArgs(1),
+		func(ctx context.Context, api *client.Client, args []string) error {
+			found, err := api.Organizations(ctx)
+			if err == nil && len(args) > 0 {
+				found, err = namedOrganization(found, args[0])
+			}
+			switch {
+			case err != nil:
+				return err
+			case len(found) != 1:
+				return exit.Usagef("there are %d organizations: name the one to change, omoi organization update <name> --plan <plan>", len(found))
+			}
+			if found[0], err = api.PatchOrganization(ctx, found[0].ID, change); err != nil {
+				return err
+			}
+			return s.answer(found, func() {
+				s.organizationTable(found)
+				if change.MaxSlots != nil && limit == 0 {
+					s.hint("Warning: with a limit of 0 no task of the organization starts. Next: omoi organization update %s --max-concurrent-tasks <n>", found[0].ID)
+				}
+			})
+		})
+	cmd.Long = `Update an organization's plan (` + strings.Join(task.Plans(), ", ") + `), or set a limit of its own,
+which takes precedence over the plan's; --max-concurrent-tasks -1 removes it. For admins of the installation.`
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		change = client.OrganizationPatch{Plan: changed(cmd, "plan", &plan), MaxSlots: changed(cmd, "max-concurrent-tasks", &limit)}
+		if change.Plan == nil && change.MaxSlots == nil {
+			return exit.Usagef("nothing to change: give --plan or --max-concurrent-tasks. Next: omoi organization list")
 		}
+		return nil
 	}
-	if change.Plan != nil || change.MaxSlots != nil {
-		if len(found) != 1 {
-			return exit.Usagef("there are %d organizations: name the one to change, omoi organization <name> --plan <plan>", len(found))
-		}
-		if found[0], err = api.PatchOrganization(ctx, found[0].ID, change); err != nil {
-			return err
-		}
-	}
-	if s.json {
-		return s.printJSON(found)
-	}
-	s.organizationTable(found)
-	if change.MaxSlots != nil && *change.MaxSlots == 0 {
-		s.hint("Warning: with a limit of 0 no task of the organization starts. Next: omoi organization %s --limit <n>", found[0].ID)
-	}
-	return nil
+	cmd.Flags().StringVar(&plan, "plan", "", "its new `plan`")
+	cmd.Flags().IntVar(&limit, "max-concurrent-tasks", 0, "how many of its tasks may run at a time, whatever its plan says")
+	return cmd
 }
 
 func namedOrganization(all []client.Organization, name string) ([]client.Organization, error) {
-	for _, o := range all {
-		if o.ID == name || o.Name == name {
-			return []client.Organization{o}, nil
-		}
-	}
-	return nil, task.Errorf(task.CodeNotFound, "There is no organization %s. Next: omoi organization", name)
+	found, err := kind[client.Organization]{
+		noun: "organization", list: "omoi organization list",
+		id: func(o client.Organization) string { return o.ID }, name: func(o client.Organization) string { return o.Name },
+	}.pick(all, name)
+	return []client.Organization{found}, err
 }
 
 func (s *session) organizationTable(all []client.Organization) {
-	rows := [][]string{{"ORGANIZATION", "PLAN", "AT WORK", "LIMIT", "WAITING", "PAUSED"}}
+	rows := [][]string{{"ORGANIZATION", "PLAN", "RUNNING", "LIMIT", "QUEUED", "PAUSED"}}
 	for _, o := range all {
 		limit := "none"
 		if o.Limit != nil {
@@ -90,9 +77,11 @@ func (s *session) organizationTable(all []client.Organization) {
 		if o.MaxSlots != nil {
 			limit += " (its own)"
 		}
-		rows = append(rows, []string{
-			o.Name, o.Plan, strconv.Itoa(o.AtWork), limit, strconv.Itoa(o.Waiting), cmp.Or(map[bool]string{true: "yes"}[o.Paused], "no"),
-		})
+		paused := "no"
+		if o.Paused {
+			paused = "yes"
+		}
+		rows = append(rows, []string{o.Name, o.Plan, strconv.Itoa(o.AtWork), limit, strconv.Itoa(o.Waiting), paused})
 	}
-	_, _ = fmt.Fprint(s.Stdout, s.style().Table(rows))
+	s.table(rows)
 }

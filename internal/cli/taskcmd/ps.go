@@ -21,10 +21,9 @@ func newPS(s *session) *cobra.Command {
 	var limit int
 	var all bool
 	cmd := &cobra.Command{
-		Use:     "ps",
-		Aliases: []string{"list", "ls"},
-		Short:   "List tasks, newest first; --all shows those of omoi check too",
-		Args:    NoArgs,
+		Use:   "ps",
+		Short: "List tasks, newest first; --all includes those of omoi check",
+		Args:  NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.ps(cmd.Context(), status, limit, all)
 		},
@@ -113,14 +112,14 @@ func collect[T any](limit int, page func(limit int, cursor string) (client.Page[
 
 func (s *session) psTable(tasks []client.Task) {
 	st := s.style()
-	rows := [][]string{{"TASK", "STATUS", "AGE", "AGENT", "TITLE"}}
+	rows := [][]string{{"TASK", "STATUS", "AGE", "AGENT", "SANDBOX", "TITLE"}}
 	for _, t := range tasks {
 		rows = append(rows, []string{
 			st.Bold(render.Short(t.ID)), st.Status(t.Status) + waiting(t), render.Elapsed(time.Since(t.CreatedAt)),
-			t.Agent + " in " + t.Provider, render.OneLine(t.Title, 60),
+			t.Agent, t.Provider, render.OneLine(t.Title, 60),
 		})
 	}
-	_, _ = fmt.Fprint(s.Stdout, st.Table(rows))
+	s.table(rows)
 }
 
 // waiting is why a pending task is not at work, in two words.

@@ -21,11 +21,7 @@ type rawLogs struct {
 	follow bool
 }
 
-func (s *session) rawLogs(ctx context.Context, ref string, follow bool) error {
-	api, t, err := s.taskOf(ctx, ref)
-	if err != nil {
-		return err
-	}
+func (s *session) rawLogs(ctx context.Context, api *client.Client, t client.Task, follow bool) error {
 	if len(t.Attempts) == 0 && !follow {
 		s.hint("No log yet: no sandbox of this task has begun. Next: omoi logs --raw -f %s", render.Short(t.ID))
 		return nil
@@ -122,7 +118,7 @@ func cleanLines(text string) string {
 func (r *rawLogs) told(part client.SandboxLog) {
 	switch {
 	case part.Stale:
-		r.hint("No worker that can reach this sandbox has looked just now: there may be more. Next: omoi hosts")
+		r.hint("No worker that can reach this sandbox has looked just now: there may be more. Next: omoi host list")
 	case part.Next == 0:
 		r.hint("The log is empty: its agent has printed nothing. What it did: omoi logs %s", render.Short(r.id))
 	}

@@ -15,35 +15,22 @@ import (
 )
 
 func newReceipt(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use:   "receipt <task>",
-		Short: "Prove what became of every sandbox of a task: when it lived, what it cost, when it was seen to be gone",
-		Long: `Prove what became of every sandbox of a task: when it was intended, made, adopted, deleted, seen to be gone and
-seen so again, how long it lived and what it cost. What a provider costs is a setting: price.* in docs/CONFIGURATION.md.
+	cmd := s.taskVerb("receipt <task>", "Show a task's deletion receipt: sandbox lifetimes, cost, verification", s.taskReceipt)
+	cmd.Long = `Show a task's deletion receipt: when each of its sandboxes was requested, created, adopted, deleted and verified as
+deleted, how long it existed and what it cost. What a provider costs is a setting: price.* in docs/CONFIGURATION.md.
 Right after the end of a task the command waits for its cleanup, until at most 30 seconds after that end.
 
-Exit code 1 if the task has ended and a sandbox of it has not been seen to be gone twice. At a provider where a lost
-create may appear late, as at Daytona, the second look comes minutes after the first one; the receipt says when.`,
-		Args:              oneTask,
-		ValidArgsFunction: s.completeTasks,
-		RunE:              func(cmd *cobra.Command, args []string) error { return s.taskReceipt(cmd.Context(), args[0]) },
-	}
+Exit code 1 if the task has ended and the deletion of one of its sandboxes is not verified. At a provider where a lost
+create may appear late, as at Daytona, the second absence check runs minutes after the first one; the receipt says when.`
+	return cmd
 }
 
-func (s *session) taskReceipt(ctx context.Context, ref string) error {
-	api, t, err := s.taskOf(ctx, ref)
-	if err != nil {
-		return err
-	}
+func (s *session) taskReceipt(ctx context.Context, api *client.Client, t client.Task) error {
 	r, err := s.settledReceipt(ctx, api, t)
 	if err != nil {
 		return err
 	}
-	if s.json {
-		err = s.printJSON(r)
-	} else {
-		s.showReceipt(r)
-	}
+	err = s.answer(r, func() { s.showReceipt(r) })
 	if err == nil && r.Status.Final() && r.Unverified > 0 {
 		return exit.With(exit.Failed, nil)
 	}
@@ -88,25 +75,25 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 		s.say("")
 	}
 	for _, v := range r.Visits {
-		s.say("Visit      %s by %s in %s: %s %s%s", v.BeganAt.Local().Format(day), render.OneLine(v.Visitor, 60), render.Short(v.SandboxID),
+		s.say("Session    %s by %s in %s: %s %s%s", v.BeganAt.Local().Format(day), render.OneLine(v.Visitor, 60), render.Short(v.SandboxID),
 			v.Kind, render.OneLine(v.What, 120), suffix(", ", render.OneLine(v.Outcome, 120)))
 	}
 	for _, v := range r.Reviews {
 		s.say("Validated  %s  %s", v.CreatedAt.Local().Format(day), render.OneLine(v.Words(r.Rounds), 300))
 	}
-	s.say("\nAll        %s, alive %s%s", boxesOf(len(r.Sandboxes)), alive(r.SecondsAlive), suffix(", ", costs(r)))
+	s.say("\nAll        %s, lifetime %s%s", boxesOf(len(r.Sandboxes)), alive(r.SecondsAlive), suffix(", ", costs(r)))
 	switch {
 	case r.Verified:
-		s.say("Verified   %s", style.Green("nothing of this task is left anywhere"))
+		s.say("Verified   %s", style.Green(allVerified(len(r.Sandboxes))))
 	case r.Unverified == 0:
-		s.say("Verified   %s", style.Yellow("nothing to verify: its agents ran where omoi makes and removes nothing"))
+		s.say("Verified   %s", style.Yellow("nothing to verify: its agents ran where omoi creates and deletes nothing"))
 	case r.Status.Final() && secondLook(r) != "":
-		s.say("Verified   %s", style.Yellow("not yet: seen to be gone; "+secondLook(r)))
+		s.say("Verified   %s", style.Yellow("not yet: deleted; "+secondLook(r)))
 	case r.Status.Final():
-		s.say("Verified   %s", style.Red(fmt.Sprintf("no: %s not been seen to be gone", have(r.Unverified))))
-		s.hint("Its cleanup goes on for as long as it takes. Which machine it waits for: omoi hosts")
+		s.say("Verified   %s", style.Red(fmt.Sprintf("no: the deletion of %s is not verified", boxesOf(r.Unverified))))
+		s.hint("Its cleanup goes on for as long as it takes. Next: omoi host list")
 	default:
-		s.say("Verified   %s", style.Yellow("not yet: the task goes on"))
+		s.say("Verified   %s", style.Yellow("not yet: the task is open"))
 	}
 }
 
@@ -115,7 +102,7 @@ func secondLook(r client.TaskReceipt) string {
 	if r.SecondLookAt == nil || time.Since(*r.SecondLookAt) > time.Minute {
 		return ""
 	}
-	return "looked for again at about " + r.SecondLookAt.Local().Format(time.TimeOnly) + ", since a late create would show only then"
+	return "the second absence check runs at about " + r.SecondLookAt.Local().Format(time.TimeOnly) + ", since a late create would show only then"
 }
 
 const day = "2006-01-02 15:04:05"
@@ -124,30 +111,30 @@ const day = "2006-01-02 15:04:05"
 func (s *session) showStub(b client.Sandbox) {
 	s.say("Sandbox    %s  attempt %d, %s, %s", b.ID, b.Attempt, b.Provider, s.state(b.State))
 	if b.SeenAgain() {
-		s.say("  %-9s%s", "again", "seen again at "+b.AdoptedAt.Local().Format(day+".000")+", after it had been verified gone")
+		s.say("  %-14s%s", "reappeared", b.AdoptedAt.Local().Format(day+".000")+", after its deletion had been verified")
 		b.AdoptedAt = nil
 	}
 	for _, line := range []struct {
 		word string
 		at   *time.Time
 	}{
-		{"intended", &b.CreatedAt},
-		{"made", b.MadeAt},
+		{"requested", &b.CreatedAt},
+		{"created", b.MadeAt},
 		{"adopted", b.AdoptedAt},
-		{"started", b.StartedAt},
+		{"agent started", b.StartedAt},
 		{"deleted", b.DeletedAt},
-		{"gone", b.GoneAt},
+		{"absent", b.GoneAt},
 		{"verified", b.VerifiedAt},
 	} {
 		if line.at != nil {
-			s.say("  %-9s%s", line.word, line.at.Local().Format(day+".000"))
+			s.say("  %-14s%s", line.word, line.at.Local().Format(day+".000"))
 		}
 	}
-	s.say("  %-9s%s%s", "alive", lived(b), suffix(", ", costOf(b)))
+	s.say("  %-14s%s%s", "lifetime", lived(b), suffix(", ", costOf(b)))
 	if b.Transport != "" {
-		s.say("  %-9s%s", "reports", reports(b))
+		s.say("  %-14s%s", "transport", reports(b))
 	}
-	s.say("  %-9s%s", "work", saved(b.Salvage))
+	s.say("  %-14s%s", "salvage", saved(b.Salvage))
 }
 
 // lived is how long a sandbox was there, if it ever was.
@@ -156,9 +143,9 @@ func lived(b client.Sandbox) string {
 	case b.MadeAt != nil || b.StartedAt != nil || !b.Machine():
 		return alive(b.SecondsAlive)
 	case b.GoneAt != nil:
-		return "never made"
+		return "never created"
 	}
-	return "not made yet"
+	return "not created yet"
 }
 
 // reports is how what its agent said got out, and whether all of it did.
@@ -211,11 +198,12 @@ func money(amount float64, currency string) string {
 	return fmt.Sprintf("%.2f %s", amount, currency)
 }
 
-func have(n int) string {
+// allVerified says that the deletion of so many sandboxes is verified.
+func allVerified(n int) string {
 	if n == 1 {
-		return "1 sandbox has"
+		return "1 sandbox verified deleted"
 	}
-	return boxesOf(n) + " have"
+	return fmt.Sprintf("all %d sandboxes verified deleted", n)
 }
 
 func boxesOf(n int) string {

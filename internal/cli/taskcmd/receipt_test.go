@@ -24,13 +24,13 @@ func TestReceiptOfATask(t *testing.T) {
 	got := f.omoi("receipt", "-")
 	require.Zero(t, got.code, got.err)
 	for _, text := range []string{
-		"intended", "made", "verified", "12.3s, 0.000300 EUR", "0.000300 EUR, models 0.50 USD", "nothing of this task is left anywhere",
+		"requested", "created", "verified", "12.3s, 0.000300 EUR", "0.000300 EUR, models 0.50 USD", "1 sandbox verified deleted",
 		"by key ops in stuvwxyz: exec ls, exit code 0",
 	} {
 		require.Contains(t, got.out, text)
 	}
 	require.NotContains(t, got.out, "adopted")
-	require.Contains(t, f.omoi("sandboxes", "--all").out, "COST")
+	require.Contains(t, f.omoi("sandbox", "list", "--all").out, "COST")
 	var r client.TaskReceipt
 	requireJSON(t, f.omoi("receipt", "-", "--json").out, &r)
 	require.True(t, r.Verified)
@@ -71,14 +71,14 @@ func TestReceiptOfWhatWasThereAgain(t *testing.T) {
 	f.boxes = []client.Sandbox{box}
 	got := f.omoi("receipt", "-")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.out, "again    seen again at "+now.Local().Format("2006-01-02 15:04:05.000")+", after it had been verified gone")
+	require.Contains(t, got.out, "reappeared    "+now.Local().Format("2006-01-02 15:04:05.000")+", after its deletion had been verified")
 	require.NotContains(t, got.out, "adopted")
-	require.Contains(t, got.out, "not been seen to be gone")
+	require.Contains(t, got.out, "no: the deletion of 1 sandbox is not verified")
 	box.State, box.GoneAt, box.VerifiedAt = task.SandboxGone, &now, &now
 	f.boxes = []client.Sandbox{box}
 	got = f.omoi("receipt", "-")
 	require.Zero(t, got.code)
-	require.Contains(t, got.out, "seen again at ")
+	require.Contains(t, got.out, "reappeared")
 }
 
 // What was never made has not lived, and what could not be read to its end is said to be lost.
@@ -88,15 +88,15 @@ func TestReceiptOfWhatNeverWasAndWhatIsUnread(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
 	box := client.Sandbox{ID: "abcdefghijklmnopqrstuvwxyz", Provider: "daytona", TaskID: idA, Attempt: 1, State: task.SandboxCreating}
 	f.boxes = []client.Sandbox{box}
-	require.Contains(t, f.omoi("receipt", "-").out, "alive    not made yet")
+	require.Contains(t, f.omoi("receipt", "-").out, "lifetime      not created yet")
 	box.State, box.GoneAt, box.VerifiedAt, box.Transport = task.SandboxGone, &now, &now, task.TransportPush
 	f.boxes = []client.Sandbox{box}
 	got := f.omoi("receipt", "-")
-	require.Contains(t, got.out, "alive    never made")
-	require.Contains(t, got.out, "reports  sent by its agent\n")
+	require.Contains(t, got.out, "lifetime      never created")
+	require.Contains(t, got.out, "transport     sent by its agent\n")
 	box.MadeAt, box.StartedAt, box.Transport, box.Unread = &now, &now, task.TransportPull, true
 	f.boxes = []client.Sandbox{box}
-	require.Contains(t, f.omoi("receipt", "-").out, "reports  read by a worker, not to the end: what the agent said last is lost")
+	require.Contains(t, f.omoi("receipt", "-").out, "transport     read by a worker, not to the end: what the agent said last is lost")
 }
 
 // A task that has ended and left something is a failure for whoever asks; one that goes on is none.
@@ -107,8 +107,8 @@ func TestReceiptOfWhatIsLeft(t *testing.T) {
 	f.boxes = []client.Sandbox{{ID: "abcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, State: task.SandboxDeleting}}
 	got := f.omoi("receipt", "-")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.out, "1 sandbox has not been seen to be gone")
-	require.NotContains(t, f.omoi("sandboxes").out, "COST")
+	require.Contains(t, got.out, "the deletion of 1 sandbox is not verified")
+	require.NotContains(t, f.omoi("sandbox", "list").out, "COST")
 	f.tasks[0].Status = task.StatusRunning
 	require.Zero(t, f.omoi("receipt", "-").code)
 }
@@ -122,12 +122,12 @@ func TestReceiptBetweenTheLooks(t *testing.T) {
 	f.visits = []task.Visit{{SandboxID: boxID, Kind: "exec", What: "a"}, {SandboxID: boxID, Kind: "exec", What: "b"}}
 	got := f.omoi("receipt", "-")
 	require.Equal(t, 1, got.code, "it is not verified")
-	require.Contains(t, got.out, "not yet: seen to be gone; looked for again at about "+now.Add(5*time.Minute).Local().Format(time.TimeOnly))
-	require.NotContains(t, got.err, "omoi hosts")
-	require.NotContains(t, got.out, "exec a\n\nVisit", "visits stand together")
-	require.Contains(t, f.omoi("sandboxes").out, "not yet, seen once")
+	require.Contains(t, got.out, "not yet: deleted; the second absence check runs at about "+now.Add(5*time.Minute).Local().Format(time.TimeOnly))
+	require.NotContains(t, got.err, "omoi host list")
+	require.NotContains(t, got.out, "exec a\n\nSession", "visits stand together")
+	require.Contains(t, f.omoi("sandbox", "list").out, "not yet, deleted")
 	f.boxes[0].Provider = task.ProviderLocal
-	require.Contains(t, f.omoi("receipt", "-").out, "no: 1 sandbox has not been seen to be gone")
+	require.Contains(t, f.omoi("receipt", "-").out, "no: the deletion of 1 sandbox is not verified")
 }
 
 func TestReceipt_WaitsForTheSecondAbsenceCheckAfterTheEnd(t *testing.T) {
@@ -152,7 +152,7 @@ func TestReceipt_WaitsForTheSecondAbsenceCheckAfterTheEnd(t *testing.T) {
 	f.url = server.URL
 	got := f.omoi("receipt", idA)
 	require.Zero(t, got.code, got.out)
-	require.Contains(t, got.out, "nothing of this task is left anywhere")
+	require.Contains(t, got.out, "1 sandbox verified deleted")
 	reads = 3
 	box.Provider, box.VerifiedAt = task.ProviderDaytona, nil
 	require.Equal(t, 1, f.omoi("receipt", idA).code, "the second look comes minutes later")
@@ -168,5 +168,5 @@ func TestReceiptOfAnExternalAgent(t *testing.T) {
 	got := f.omoi("receipt", "-")
 	require.Zero(t, got.code)
 	require.Contains(t, got.out, "nothing to verify")
-	require.NotContains(t, got.out, "left anywhere")
+	require.NotContains(t, got.out, "verified deleted")
 }

@@ -73,9 +73,9 @@ func (r *run) checkFlags(cmd *cobra.Command) error {
 	}
 	switch {
 	case r.timeout != 0 && !r.wait:
-		return exit.Usagef("--timeout says how long --wait waits; give both, or neither")
-	case cmd.Flags().Changed("timeout") && r.timeout <= 0:
-		return exit.Usagef("--timeout %s: give a time above 0, or leave it out to wait for as long as it takes", r.timeout)
+		return exit.Usagef("--wait-timeout says how long --wait waits; give both, or neither")
+	case cmd.Flags().Changed("wait-timeout") && r.timeout <= 0:
+		return exit.Usagef("--wait-timeout %s: give a time above 0, or leave it out to wait for as long as it takes", r.timeout)
 	case r.maxRetries < 0 || r.maxRetries > maxRetries:
 		return exit.Usagef("--max-retries %d: give 0 to %d", r.maxRetries, maxRetries)
 	case r.priority != "" && !slices.Contains(priorities(), strings.ToUpper(r.priority)):

@@ -30,7 +30,7 @@ func newRun(s *session) *cobra.Command {
 	r := &run{session: s}
 	cmd := &cobra.Command{
 		Use:   "run \"<text>\" --repo <path>",
-		Short: "Give an agent a task",
+		Short: "Create a task",
 		Long: `Give an agent a task in a repository: the text as an argument, from a file, or from standard input with -.
 The command returns as soon as the task is accepted; --wait stays until it has ended.
 
@@ -71,7 +71,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.StringVar(&r.deadline, "deadline", "", "`time` by which the task is wanted, in RFC 3339 with its zone; it raises the score in the queue")
 	r.budget.add(cmd, "budget-")
 	f.BoolVarP(&r.wait, "wait", "w", false, "show progress and stay until the task has ended")
-	f.DurationVar(&r.timeout, "timeout", 0, "with --wait: stop waiting after this time, as 90s or 10m, with exit code 130; the task goes on (default: never)")
+	f.DurationVar(&r.timeout, "wait-timeout", 0, "with --wait: stop waiting after this time, as 90s or 10m, with exit code 130; the task goes on (default: never)")
 	f.StringVar(&r.key, "idempotency-key", "", "the same key and task make one task, however often it is sent (default: a new one)")
 	f.BoolVar(&r.dryRun, "dry-run", false, "print what would be sent, and send nothing")
 }
@@ -81,19 +81,20 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if r.project != "" {
-		_, p, err := r.projectOf(cmd.Context(), r.project)
-		if err != nil {
-			return err
-		}
-		in.ProjectID = p.ID
-	}
-	if r.dryRun {
+	if r.dryRun && r.project == "" {
 		return r.preview(in)
 	}
 	api, err := r.api()
+	if err == nil && r.project != "" {
+		var p client.Project
+		p, err = projectOf(cmd.Context(), api, r.project)
+		in.ProjectID = p.ID
+	}
 	if err != nil {
 		return err
+	}
+	if r.dryRun {
+		return r.preview(in)
 	}
 	if r.key == "" {
 		r.key = task.NewID()
@@ -128,8 +129,7 @@ func (r *run) made(t client.Task, made bool) error {
 		r.hint("This key was used before; it is the same task.")
 	}
 	r.say("%s  %s  %s", st.Bold(t.ID), st.Status(t.Status), render.OneLine(t.Title, 80))
-	r.hint("Watch:  omoi logs -f %s", render.Short(t.ID))
-	r.hint("State:  omoi show %s", render.Short(t.ID))
+	r.hint("Next: omoi logs -f %s, or omoi show %s", render.Short(t.ID), render.Short(t.ID))
 	return nil
 }
 

@@ -99,7 +99,7 @@ func TestRunRefusesWhatItCannotSend(t *testing.T) {
 		{"run", "x", "--script", bad},
 		{"run", "x", "--script", empty},
 		{"run", "x", "--no-such-flag"},
-		{"run", "x", "--timeout", "soon"},
+		{"run", "x", "--wait-timeout", "soon"},
 		{"run", "x", "--repo", "/nowhere"},
 	} {
 		got := f.with(call{dir: "/"}, args...)
@@ -163,9 +163,9 @@ func TestRunWaitStopsAtTheTimeout(t *testing.T) {
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
 	f.events = []client.Event{anEvent(1, "agent.started", `{}`)}
-	got := f.omoi("run", "x", "--repo", "/r", "--wait", "--timeout", "50ms")
+	got := f.omoi("run", "x", "--repo", "/r", "--wait", "--wait-timeout", "50ms")
 	require.Equal(t, exit.Interrupted, got.code, "a failed task is another thing")
-	require.Contains(t, got.err, "not ended within --timeout")
+	require.Contains(t, got.err, "not ended within --wait-timeout")
 	require.Contains(t, got.err, "omoi logs -f 456789ab --after 1:1")
 }
 
@@ -188,16 +188,16 @@ func TestWithoutAServer(t *testing.T) {
 	closed := "http://" + listener.Addr().String()
 	require.NoError(t, listener.Close())
 
-	got := f.omoi("ps", "--api", closed)
+	got := f.omoi("ps", "--api-url", closed)
 	require.Equal(t, exit.Unreachable, got.code)
 	require.Contains(t, got.err, "omoi dev")
 
-	got = f.omoi("run", "x", "--repo", "/r", "--api", closed)
+	got = f.omoi("run", "x", "--repo", "/r", "--api-url", closed)
 	require.Equal(t, exit.Unreachable, got.code)
 	require.NotContains(t, got.err, "--idempotency-key", "nobody can have got it")
 	cut := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	t.Cleanup(cut.Close)
-	got = f.omoi("run", "x", "--repo", "/r", "--api", cut.URL)
+	got = f.omoi("run", "x", "--repo", "/r", "--api-url", cut.URL)
 	require.Equal(t, exit.Unreachable, got.code)
 	require.Contains(t, got.err, "--idempotency-key")
 
@@ -210,9 +210,9 @@ func TestAnAddressMustBeHTTP(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	for _, address := range []string{"ftp://x", "http://", "ht tp://x", "unix:///run/x"} {
-		got := f.omoi("ps", "--api", address)
+		got := f.omoi("ps", "--api-url", address)
 		require.Equal(t, exit.Usage, got.code, address)
-		require.Contains(t, got.err, "--api "+address+": this is no http address")
+		require.Contains(t, got.err, "--api-url "+address+": this is no http address")
 	}
 	got := f.with(call{env: map[string]string{"OMOI_API_URL": "ftp://x"}}, "ps")
 	require.Equal(t, exit.Usage, got.code)
@@ -245,7 +245,7 @@ func TestRunKnowsItsExamples(t *testing.T) {
 		"--agent claude (Claude Code) and --agent command": {"--agent", "scripted"},
 		`step 2 of the script: unknown step`:               {"--script", unknown},
 		"Read the script":                                  {"--script", "/nowhere"},
-		"--timeout says how long --wait waits":             {"--timeout", "5s"},
+		"--wait-timeout says how long --wait waits":        {"--wait-timeout", "5s"},
 	} {
 		got := f.omoi(append([]string{"run", "x", "--repo", "/r"}, args...)...)
 		require.Equal(t, exit.Usage, got.code, want)

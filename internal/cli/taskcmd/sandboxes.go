@@ -14,58 +14,62 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func newSandboxes(s *session) *cobra.Command {
-	var all, recent bool
-	cmd := &cobra.Command{
-		Use:   "sandboxes",
-		Short: "List sandboxes that are not verified gone; --all shows every receipt, --recent the newest ones",
-		Args:  NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if recent {
-				return s.sandboxes(cmd.Context(), true, recentBoxes)
-			}
-			return s.sandboxes(cmd.Context(), all, 0)
-		},
-	}
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "those that are gone too")
-	cmd.Flags().BoolVar(&recent, "recent", false, "the newest 20, those that are gone too")
-	cmd.AddCommand(s.sandboxesCleanup(), s.sandboxesSweep())
+func newSandbox(s *session) *cobra.Command {
+	cmd := noun("sandbox", "List, inspect, enter and delete sandboxes",
+		s.sandboxList(), s.sandboxShow(), s.sandboxEvents(), s.sandboxCompare(), s.sandboxShell(), s.sandboxExec(), s.sandboxCopy(),
+		s.sandboxesCleanup(), s.sandboxPrune())
+	cmd.Aliases = []string{"sandboxes"}
 	return cmd
 }
 
 // recentBoxes is how many sandboxes --recent shows.
 const recentBoxes = 20
 
-// sandboxes lists so many; 0 is all of them.
-func (s *session) sandboxes(ctx context.Context, all bool, most int) error {
-	api, err := s.api()
-	if err != nil {
-		return err
-	}
-	boxes, _, err := collect(most, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
-		return api.Sandboxes(ctx, client.SandboxFilter{Unverified: !all, Limit: limit, Cursor: cursor})
+func (s *session) sandboxList() *cobra.Command {
+	var all, recent bool
+	cmd := s.verb("list", "List sandboxes whose deletion is not verified; --all lists every one", NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
+		most := 0
+		if recent {
+			most = recentBoxes
+		}
+		boxes, _, err := collect(most, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
+			return api.Sandboxes(ctx, client.SandboxFilter{Unverified: !all && !recent, Limit: limit, Cursor: cursor})
+		})
+		if err != nil {
+			return err
+		}
+		return s.answer(boxes, func() {
+			switch {
+			case len(boxes) == 0 && !all && !recent:
+				s.hint("No active sandboxes: the deletion of all others is verified. Next: omoi sandbox list --all")
+			case len(boxes) == 0:
+				s.hint("There was no sandbox yet.")
+			}
+			s.showSandboxes(boxes)
+			s.alarm(ctx, api)
+		})
 	})
-	switch {
-	case err != nil:
-		return err
-	case s.json:
-		return s.printJSON(boxes)
-	case len(boxes) == 0 && !all:
-		s.hint("No sandbox is alive: all of them are verified gone. Receipts: omoi sandboxes --all")
-	case len(boxes) == 0:
-		s.hint("There was no sandbox yet.")
-	}
-	s.showSandboxes(boxes)
-	s.alarm(ctx, api)
-	return nil
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "deleted ones too")
+	cmd.Flags().BoolVar(&recent, "recent", false, "the newest 20, deleted ones too")
+	return cmd
 }
 
-// alarm says what the reaper cannot settle without a person.
+func (s *session) sandboxShow() *cobra.Command {
+	return s.boxVerb("show", "Show a sandbox: its task, times, cost, transport and salvage", func(_ context.Context, _ *client.Client, box client.Sandbox) error {
+		return s.answer(box, func() {
+			s.showStub(box)
+			s.say("  %-14s%s", "task", taskOf(box))
+			s.say("  %-14s%s", "isolation", render.Clean(strings.Join(box.Isolation, ", ")))
+		})
+	})
+}
+
+// alarm says what the reaper cannot settle without an operator.
 func (s *session) alarm(ctx context.Context, api *client.Client) {
 	ready, _ := api.Ready(ctx) // the list is what was asked for
 	for _, d := range ready.Dependencies {
 		if d.Name == "sandboxes" && d.State == client.StateDown {
-			s.hint("%s %s", StyleOf(s.Stderr, s.Env).Red("ALARM:"), render.OneLine(d.Detail, 1000))
+			s.hint("%s %s", StyleOf(s.Stderr, s.Env).Red("ALERT:"), render.OneLine(d.Detail, 1000))
 		}
 	}
 }
@@ -75,7 +79,7 @@ func (s *session) showSandboxes(boxes []client.Sandbox) {
 		return
 	}
 	priced := slices.ContainsFunc(boxes, func(b client.Sandbox) bool { return b.Cost != nil })
-	head := []string{"SANDBOX", "PROVIDER", "TASK", "STATE", "ALIVE", "VERIFIED GONE", "WORK SAVED"}
+	head := []string{"SANDBOX", "PROVIDER", "TASK", "STATE", "LIFETIME", "DELETION VERIFIED", "SALVAGE"}
 	if priced {
 		head = append(head, "COST")
 	}
@@ -90,7 +94,7 @@ func (s *session) showSandboxes(boxes []client.Sandbox) {
 		}
 		rows = append(rows, row)
 	}
-	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	s.table(rows)
 	for _, line := range isolations(boxes) {
 		s.say("%s", line)
 	}
@@ -148,7 +152,7 @@ func verified(b client.Sandbox) string {
 		return "nothing to verify"
 	}
 	if b.GoneAt != nil {
-		return "not yet, seen once"
+		return "not yet, deleted"
 	}
 	return "not yet"
 }
@@ -161,9 +165,9 @@ func saved(v *task.Salvage) string {
 	case v.Kind == task.SalvageLost && v.LostSince != nil:
 		return "lost since " + v.LostSince.Local().Format("15:04:05")
 	case v.Kind == task.SalvageNone && len(v.Notes) > 0:
-		return "nothing, with " + render.Count(len(v.Notes), "note") + ": see omoi show"
+		return "none, with " + render.Count(len(v.Notes), "note") + ": see omoi show"
 	case v.Kind == task.SalvageNone:
-		return "nothing uncommitted"
+		return "none"
 	}
 	what := render.Count(v.Files, "file")
 	switch {

@@ -13,7 +13,7 @@ func TestASandboxThatNobodyMadeHasNoTask(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.boxes = []client.Sandbox{{ID: "unchanged-worker", Provider: task.ProviderBare, State: task.SandboxRunning}}
-	out := f.omoi("sandboxes", "--all").out
+	out := f.omoi("sandbox", "list", "--all").out
 	require.Regexp(t, `bare +- +running`, out)
 	require.NotContains(t, out, "#0")
 }

@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -16,21 +17,9 @@ import (
 
 func newSend(s *session) *cobra.Command {
 	interrupt, wait, key := false, time.Duration(0), ""
-	cmd := &cobra.Command{
-		Use:   "send <task> \"<text>\"",
-		Short: "Say something to the agent of a task that is at work",
-		Example: `  omoi send - "Use tabs, please" --wait
-  omoi send - "Stop, that is the wrong file" --interrupt --wait=2m`,
-		Args:              exactly(2, "a task and a text; put the text in quotes, and a time into --wait=30s"),
-		ValidArgsFunction: s.completeTasks,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("wait") && wait <= 0 {
-				return exit.Usagef("--wait %s: give a time above zero, as --wait=30s", wait)
-			}
-			if strings.TrimSpace(args[1]) == "" {
-				return exit.Usagef("the message is empty: say something, as omoi send %s \"look at the tests first\"", args[0])
-			}
-			api, t, err := s.taskOf(cmd.Context(), args[0])
+	cmd := s.verb("send <task> \"<text>\"", "Send a message to a running agent", exactly(2, "a task and a text; put the text in quotes, and a time into --wait=30s"),
+		func(ctx context.Context, api *client.Client, args []string) error {
+			t, err := s.taskOf(ctx, api, args[0])
 			if err != nil {
 				return err
 			}
@@ -38,18 +27,30 @@ func newSend(s *session) *cobra.Command {
 			if interrupt {
 				in.Type = client.MessageInterrupt
 			}
-			if key == "" {
-				key = task.NewID()
-			}
-			queued, err := s.send(cmd.Context(), api, t, in, key)
-			if err != nil {
+			queued, err := s.send(ctx, api, t, in, cmp.Or(key, task.NewID()))
+			switch {
+			case err != nil:
 				return err
+			case wait > 0:
+				return s.takenUp(ctx, api, queued.MessageID, wait)
 			}
-			if wait > 0 {
-				return s.takenUp(cmd.Context(), api, queued.MessageID, wait)
-			}
-			return s.sent(t, queued)
-		},
+			return s.answer(queued, func() {
+				s.say("%s  the message is %s", render.Short(t.ID), queued.Status)
+				s.hint("Receipt: omoi message %s", queued.MessageID)
+				s.hint("Next: omoi logs -f %s", render.Short(t.ID))
+			})
+		})
+	cmd.Example = `  omoi send - "Use tabs, please" --wait
+  omoi send - "Stop, that is the wrong file" --interrupt --wait=2m`
+	cmd.ValidArgsFunction = s.completeTasks
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("wait") && wait <= 0 {
+			return exit.Usagef("--wait %s: give a time above zero, as --wait=30s", wait)
+		}
+		if strings.TrimSpace(args[1]) == "" {
+			return exit.Usagef("the message is empty: say something, as omoi send %s \"look at the tests first\"", args[0])
+		}
+		return nil
 	}
 	cmd.Flags().BoolVar(&interrupt, "interrupt", false, "stop what the agent is doing for it")
 	cmd.Flags().StringVar(&key, "idempotency-key", "", "the same key and text make one message, however often it is sent (default: a new one)")
@@ -104,14 +105,4 @@ func nobodyHears(t client.Task) error {
 	}
 	return task.Errorf(task.CodeConflict,
 		"Nobody is there to hear it: the task is %s and has no agent at work now. Send it again when one is. Next: omoi logs -f %s", t.Status, id)
-}
-
-func (s *session) sent(t client.Task, queued client.QueuedMessage) error {
-	if s.json {
-		return s.printJSON(queued)
-	}
-	s.say("%s  the message is %s", render.Short(t.ID), queued.Status)
-	s.hint("Receipt: omoi message %s", queued.MessageID)
-	s.hint("Watch:   omoi logs -f %s", render.Short(t.ID))
-	return nil
 }

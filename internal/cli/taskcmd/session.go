@@ -38,8 +38,8 @@ type IO struct {
 // Commands makes every command of this package for one command line.
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
-		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newVerdict, newSend, newMessage, newProjects, newStop, newBudget, newSandboxes, newSandbox, newReceipt, newWork, newInterventions, newHosts, newStorage, newKeys, newCredentials,
-		newTickets, newGuardian, newConductor, newWhy, newEvents, newCompare, newOrganization,
+		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newReview, newSend, newMessage, newProject, newBudget, newSandbox, newEvents, newReceipt,
+		newWork, newHost, newStorage, newKeys, newCredentials, newTicket, newGuardian, newConductor, newWhy, newOrganization,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))
 	for _, maker := range makers {
@@ -63,7 +63,7 @@ type session struct {
 }
 
 func (s *session) flags(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&s.url, "api", "", "`address` of the server (default $OMOI_API_URL, else the running omoi dev)")
+	cmd.PersistentFlags().StringVar(&s.url, "api-url", "", "`URL` of the server (default $OMOI_API_URL, else the running omoi dev)")
 	cmd.PersistentFlags().BoolVar(&s.json, "json", false, "print JSON")
 }
 
@@ -80,7 +80,7 @@ func (s *session) api() (*client.Client, error) {
 // ~/.omoi), which a running `omoi dev` writes. Nowhere: exit code 3 with the next command.
 func BaseURL(flag string, env func(string) string) (string, error) {
 	if flag != "" {
-		return httpAddress("--api", flag)
+		return httpAddress("--api-url", flag)
 	}
 	if set := env("OMOI_API_URL"); set != "" {
 		return httpAddress("OMOI_API_URL", set)
@@ -89,7 +89,7 @@ func BaseURL(flag string, env func(string) string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", exit.With(exit.Unreachable,
-			errors.New("no server is known. Start one with `omoi dev`, or name one with --api or OMOI_API_URL"))
+			errors.New("no server is known. Start one with `omoi dev`, or name one with --api-url or OMOI_API_URL"))
 	}
 	var dev struct {
 		APIURL string `json:"api_url"`
@@ -101,7 +101,7 @@ func BaseURL(flag string, env func(string) string) (string, error) {
 		err = errors.New("it has no api_url")
 	}
 	if err != nil {
-		return "", exit.With(exit.Unreachable, fmt.Errorf("read %s: %w. Start `omoi dev` again, or name a server with --api", path, err))
+		return "", exit.With(exit.Unreachable, fmt.Errorf("read %s: %w. Start `omoi dev` again, or name a server with --api-url", path, err))
 	}
 	return dev.APIURL, nil
 }

@@ -16,13 +16,7 @@ import (
 )
 
 func newShow(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use:               "show <task>",
-		Short:             "Show a task: where it stands and why, attempts, sandboxes, branch, what to do next",
-		Args:              oneTask,
-		ValidArgsFunction: s.completeTasks,
-		RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd.Context(), args[0]) },
-	}
+	return s.taskVerb("show <task>", "Show a task: status, attempts, sandboxes, branch, next commands", s.show)
 }
 
 // shown is the JSON form of show: the task as the API gives it, and its rows of the ledger.
@@ -36,14 +30,8 @@ type shown struct {
 	API       string                `json:"api_url"`            // of the server that answered
 }
 
-func (s *session) show(ctx context.Context, ref string) error {
-	api, t, err := s.taskOf(ctx, ref)
-	if err != nil {
-		return err
-	}
-	boxes, _, err := collect(0, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
-		return api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: limit, Cursor: cursor})
-	})
+func (s *session) show(ctx context.Context, api *client.Client, t client.Task) error {
+	boxes, err := allBoxes(ctx, api, client.SandboxFilter{TaskID: t.ID})
 	if err != nil {
 		return err
 	}
@@ -93,7 +81,7 @@ func WorkflowURL(info client.Info, taskID string) string {
 func (s *session) showTask(t shown, waits bool) {
 	st, status := s.style(), ""
 	if waits {
-		status = " (waits for a message)"
+		status = " (waiting for message)"
 	}
 	s.row("Task", st.Bold(t.ID))
 	s.row("Title", render.OneLine(t.Title, 120))
@@ -107,11 +95,11 @@ func (s *session) showTask(t shown, waits bool) {
 	if outside(t.Task) {
 		s.row("Sandbox", text(t.SandboxID)) // whole: the agent reports under it
 	}
-	s.row("Asked for", moment(&t.CreatedAt))
+	s.row("Created", moment(&t.CreatedAt))
 	if t.DeadlineAt != nil {
 		s.row("Deadline", t.DeadlineAt.Local().Format("2006-01-02 15:04:05"))
 	}
-	s.row("Ended", moment(t.CompletedAt))
+	s.row("Finished", moment(t.CompletedAt))
 	s.row("Retries", fmt.Sprintf("%d of %d", t.Retries, t.MaxRetries))
 	s.row("Cleanup", cleanup(t))
 	s.row("Waits for", strings.Join(t.DependsOn.TaskIDs, " "))
@@ -168,20 +156,21 @@ func (s *session) showAttempts(t client.Task) {
 	if len(t.Attempts) == 0 {
 		return
 	}
-	rows := [][]string{{"ATTEMPT", "OUTCOME", "TOOK", "EVENTS", "COST", "WHY"}}
+	rows := [][]string{{"ATTEMPT", "OUTCOME", "DURATION", "EVENTS", "COST", "REASON"}}
 	for _, a := range t.Attempts {
 		rows = append(rows, []string{
-			fmt.Sprintf("%d %s", a.Number, a.Kind), s.outcomeWord(a), took(a.StartedAt, a.EndedAt),
+			fmt.Sprintf("%d (%s)", a.Number, a.Kind), s.outcomeWord(a), took(a.StartedAt, a.EndedAt),
 			strconv.FormatInt(a.Events, 10), task.CostText(a.CostUSD, a.CostUnknown, "$%.2f"), render.OneLine(whyAttempt(t, a), 80),
 		})
 	}
-	s.say("\n%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	s.say("")
+	s.table(rows)
 }
 
 func (s *session) outcomeWord(a client.Attempt) string {
 	switch a.Outcome {
 	case "":
-		return s.style().Cyan("at work")
+		return s.style().Cyan("running")
 	case "completed":
 		return s.style().Green(a.Outcome)
 	case "failed":
@@ -208,20 +197,10 @@ func took(from time.Time, to *time.Time) string {
 }
 
 func newDiff(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use:               "diff <task>",
-		Short:             "Show what a task's branch changed",
-		Args:              oneTask,
-		ValidArgsFunction: s.completeTasks,
-		RunE:              func(cmd *cobra.Command, args []string) error { return s.diff(cmd.Context(), args[0]) },
-	}
+	return s.taskVerb("diff <task>", "Show what a task's branch changed", s.diff)
 }
 
-func (s *session) diff(ctx context.Context, ref string) error {
-	api, t, err := s.taskOf(ctx, ref)
-	if err != nil {
-		return err
-	}
+func (s *session) diff(ctx context.Context, api *client.Client, t client.Task) error {
 	var diff strings.Builder
 	if err := api.Diff(ctx, t.ID, &diff); err != nil {
 		return err
@@ -237,8 +216,16 @@ func (s *session) diff(ctx context.Context, ref string) error {
 		_, err := fmt.Fprint(s.Stdout, diff.String())
 		return errors.Join(err)
 	}
-	for line := range strings.Lines(diff.String()) {
-		s.say("%s", s.style().DiffLine(render.Clean(strings.TrimRight(line, "\n"))))
-	}
+	s.lineByLine(diff.String(), s.diffLine)
 	return nil
+}
+
+// diffLine is a line of a diff for a terminal.
+func (s *session) diffLine(line string) string { return s.style().DiffLine(render.Clean(line)) }
+
+// lineByLine prints a text as form makes each of its lines.
+func (s *session) lineByLine(text string, form func(string) string) {
+	for line := range strings.Lines(text) {
+		s.say("%s", form(strings.TrimRight(line, "\n")))
+	}
 }

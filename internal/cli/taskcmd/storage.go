@@ -14,34 +14,23 @@ import (
 )
 
 func newStorage(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use:   "storage",
-		Short: "Show stored data by kind, and what the next retention pass removes",
-		Args:  NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return s.storage(cmd.Context()) },
-	}
+	return s.verb("storage", "Show stored data by kind, and what the next retention pass removes", NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
+		found, err := api.Storage(ctx)
+		if err != nil {
+			return err
+		}
+		return s.answer(found, func() { s.storageTable(found) })
+	})
 }
 
-func (s *session) storage(ctx context.Context) error {
-	api, err := s.api()
-	if err != nil {
-		return err
-	}
-	found, err := api.Storage(ctx)
-	switch {
-	case err != nil:
-		return err
-	case s.json:
-		return s.printJSON(found)
-	}
+func (s *session) storageTable(found client.Storage) {
 	rows := [][]string{{"KIND", "SIZE", "KEPT", "NEXT PASS REMOVES"}}
 	for _, k := range found.Kinds {
 		rows = append(rows, []string{
 			strings.ReplaceAll(k.Kind, "_", " "), sizeWords(k.Bytes), task.KeepWords(time.Duration(k.KeepSeconds * float64(time.Second))), expiredWords(k),
 		})
 	}
-	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
-	return nil
+	s.table(rows)
 }
 
 // sizeWords is a size in the unit that fits.

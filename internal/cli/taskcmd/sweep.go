@@ -36,20 +36,15 @@ type sweep struct {
 	ours string
 }
 
-func (s *session) sandboxesSweep() *cobra.Command {
+func (s *session) sandboxPrune() *cobra.Command {
 	w := &sweep{session: s}
-	cmd := &cobra.Command{
-		Use:   "sweep",
-		Short: "Remove sandboxes of an installation that is lost; without --installation it lists whose there are",
-		Long: `Remove sandboxes of an installation that is lost, with its database, say. It asks the providers of this machine, with
+	cmd := s.verb("prune", "Delete sandboxes of a lost installation; without --installation, list them", NoArgs, w.run)
+	cmd.Long = `Remove sandboxes of an installation that is lost, with its database, say. It asks the providers of this machine, with
 its settings and keys. Without --installation it lists whose sandboxes there are. Work in them is not saved.
 
 Spared unless --force is given: a sandbox whose agent still runs, and one that is younger than 30 minutes. Another
 installation may be at work there. Of this installation only those are swept of which the server knows nothing: the
-others are the reaper's.`,
-		Args: NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return w.run(cmd.Context()) },
-	}
+others are the reaper's.`
 	cmd.Flags().StringVar(&w.installation, "installation", "", "the `id` of the lost installation; unknown: every one but the server's own")
 	cmd.Flags().StringSliceVar(&w.providers, "provider", nil, "only sandboxes of this provider (default: all of this server)")
 	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
@@ -71,11 +66,8 @@ type swept struct {
 	from sandbox.Provider
 }
 
-func (w *sweep) run(ctx context.Context) error {
-	var err error
-	if w.api, err = w.session.api(); err != nil {
-		return err
-	}
+func (w *sweep) run(ctx context.Context, api *client.Client, _ []string) error {
+	w.api = api
 	own, err := w.api.Installation(ctx)
 	if err != nil {
 		return err
@@ -170,8 +162,8 @@ func (w *sweep) list(found []swept, blind []string) error {
 		at := oldest[id]
 		rows = append(rows, []string{render.OneLine(id, 60), whose, strconv.Itoa(counts[id]), moment(&at)})
 	}
-	w.say("%s", strings.TrimRight(w.style().Table(rows), "\n"))
-	w.hint("Is one of them lost? omoi sandboxes sweep --installation <id> --dry-run")
+	w.table(rows)
+	w.hint("Is one of them lost? omoi sandbox prune --installation <id> --dry-run")
 	return nil
 }
 
@@ -223,7 +215,7 @@ func (w *sweep) remove(ctx context.Context, meant []swept, blind []string) error
 	}
 	switch {
 	case left > 0:
-		return exit.With(exit.Failed, fmt.Errorf("%s not removed; run the same command again", have(left)))
+		return exit.With(exit.Failed, fmt.Errorf("%s could not be deleted. Next: run the same command again", boxesOf(left)))
 	case todo > 0 && w.dryRun:
 		w.hint("Nothing was removed. Next: the same with --yes, and without --dry-run")
 	case todo > 0:
@@ -298,6 +290,6 @@ func (w *sweep) showSwept(meant []swept) error {
 			render.OneLine(one.SandboxID, 40), one.Provider, render.OneLine(one.Installation, 40), moment(&one.CreatedAt), render.OneLine(one.Outcome, 120),
 		})
 	}
-	w.say("%s", strings.TrimRight(w.style().Table(rows), "\n"))
+	w.table(rows)
 	return nil
 }

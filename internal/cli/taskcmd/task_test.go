@@ -84,7 +84,7 @@ func TestPS(t *testing.T) {
 	require.Contains(t, got.err, "pending, assigned, running")
 	require.Contains(t, f.omoi("ps", "--status", "Running").out, "456789ab")
 	require.Equal(t, exit.Usage, f.omoi("ps", "-n", "-1").code)
-	require.Zero(t, f.omoi("ps", "--api", strings.TrimPrefix(f.url, "http://")).code, "a scheme is not needed")
+	require.Zero(t, f.omoi("ps", "--api-url", strings.TrimPrefix(f.url, "http://")).code, "a scheme is not needed")
 	require.Equal(t, exit.Usage, f.omoi("ps", "extra").code)
 	f.tasks[0].Title = strings.Repeat("long ", 12)
 	for line := range strings.Lines(f.with(call{env: map[string]string{"COLUMNS": "80"}}, "ps").out) {
@@ -113,7 +113,7 @@ func TestShow(t *testing.T) {
 	got := f.omoi("show", "-")
 	require.Zero(t, got.code, got.err)
 	for _, want := range []string{
-		idA, "Because.", "feature/x", "failed infrastructure", "The sandbox died.", "at work", "2 files in ref refs/omoi/rescue/x",
+		idA, "Because.", "feature/x", "failed infrastructure", "The sandbox died.", "  running ", "2 files in ref refs/omoi/rescue/x",
 		"not yet", "http://ui/namespaces/omoi/workflows/task-" + idA, "cancel, accepted",
 	} {
 		require.Contains(t, got.out, want)
@@ -176,7 +176,7 @@ func TestShowSaysThatAnAgentWaits(t *testing.T) {
 		f.events = []client.Event{anEvent(1, "agent.started", `{}`), c.newest}
 		got := f.omoi("show", "-")
 		require.Zero(t, got.code, got.err)
-		require.Equal(t, c.waits, strings.Contains(got.out, "running (waits for a message)"), c.newest.Type)
+		require.Equal(t, c.waits, strings.Contains(got.out, "running (waiting for message)"), c.newest.Type)
 		require.Equal(t, c.waits, strings.Contains(got.out, "it waits for a message"))
 		require.Contains(t, got.out, `omoi send 456789ab "<text>"`)
 	}
@@ -318,8 +318,8 @@ func TestCancelAndRetry(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusRunning)}
 	got := f.omoi("cancel", "-", "--reason", "changed my mind")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "carried out")
-	require.Contains(t, got.err, "Watch:  omoi logs -f 456789ab")
+	require.Contains(t, got.out, "applied")
+	require.Contains(t, got.err, "Next: omoi logs -f 456789ab")
 	f.tasks[0].Status, f.tasks[0].Blocked = task.StatusPending, task.BlockedBudget
 	require.Contains(t, f.omoi("retry", "-").err, "Because.", "why it goes on no further")
 	f.tasks[0].Status, f.tasks[0].Blocked = task.StatusRunning, ""
@@ -327,7 +327,7 @@ func TestCancelAndRetry(t *testing.T) {
 	f.settled, f.asked = false, f.asked[:1]
 	got = f.omoi("retry", "89ab")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "accepted and under way")
+	require.Contains(t, got.out, "accepted and in progress")
 	require.Equal(t, []string{"cancel " + idA + " changed my mind", "retry " + idA + " asked for on the command line"}, f.asked)
 	f.tasks[0].Status = task.StatusCompleted
 	got = f.omoi("cancel", "-")
@@ -355,9 +355,9 @@ func TestSandboxes(t *testing.T) {
 	f := newFake(t)
 	gone := time.Now()
 	f.boxes = []client.Sandbox{{ID: "abcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, State: task.SandboxGone, VerifiedAt: &gone}}
-	require.Contains(t, f.omoi("sandboxes").err, "verified gone")
-	require.Contains(t, f.omoi("sandboxes", "--all").out, "stuvwxyz")
+	require.Contains(t, f.omoi("sandbox", "list").err, "No active sandboxes")
+	require.Contains(t, f.omoi("sandbox", "list", "--all").out, "stuvwxyz")
 	var boxes []client.Sandbox
-	requireJSON(t, f.omoi("sandboxes", "--json").out, &boxes)
+	requireJSON(t, f.omoi("sandbox", "list", "--json").out, &boxes)
 	require.Empty(t, boxes)
 }

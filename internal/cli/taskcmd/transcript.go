@@ -15,34 +15,27 @@ import (
 
 func newTranscript(s *session) *cobra.Command {
 	var attempt int
-	cmd := &cobra.Command{
-		Use:   "transcript <task>",
-		Short: "Print what a task's agent said and did, as the agent itself wrote it down",
-		Long: `Print the transcript of a task's newest attempt that has one, line by line as the agent wrote it: JSON, as a rule.
-It is sent while the agent works. --attempt names another attempt.`,
-		Args:              oneTask,
-		ValidArgsFunction: s.completeTasks,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if attempt < 0 {
-				return exit.Usagef("--attempt %d is no attempt; they count from 1. Next: omoi show %s", attempt, args[0])
-			}
-			return s.transcript(cmd.Context(), args[0], attempt)
-		},
+	cmd := s.taskVerb("transcript <task>", "Print an agent's session transcript", func(ctx context.Context, api *client.Client, t client.Task) error {
+		return s.transcript(ctx, api, t, attempt)
+	})
+	cmd.Long = `Print the transcript of a task's newest attempt that has one, line by line as the agent wrote it: JSON, as a rule.
+It is sent while the agent runs. --attempt names another attempt.`
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		if attempt < 0 {
+			return exit.Usagef("--attempt %d is not valid: attempts count from 1. Next: omoi show %s", attempt, args[0])
+		}
+		return nil
 	}
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "number of the attempt; 0 is the newest that has one")
 	return cmd
 }
 
-func (s *session) transcript(ctx context.Context, ref string, attempt int) error {
-	api, t, err := s.taskOf(ctx, ref)
-	if err != nil {
-		return err
-	}
+func (s *session) transcript(ctx context.Context, api *client.Client, t client.Task, attempt int) error {
 	known, err := api.Transcripts(ctx, t.ID)
 	if err != nil {
 		return err
 	}
-	found, ok := newestOf(known, attempt)
+	found, ok := transcriptOf(known, attempt)
 	if !ok {
 		return noTranscript(t, attempt)
 	}
@@ -60,8 +53,8 @@ func (s *session) transcript(ctx context.Context, ref string, attempt int) error
 	return s.printTranscript(found, content.String())
 }
 
-// newestOf picks the transcript of an attempt, of the last one if it is 0.
-func newestOf(known []client.TranscriptInfo, attempt int) (found client.TranscriptInfo, ok bool) {
+// transcriptOf picks the transcript of an attempt, of the last one if it is 0.
+func transcriptOf(known []client.TranscriptInfo, attempt int) (found client.TranscriptInfo, ok bool) {
 	for _, info := range known { // oldest first
 		if attempt == 0 || info.Attempt == attempt {
 			found, ok = info, true
@@ -90,8 +83,6 @@ func (s *session) printTranscript(info client.TranscriptInfo, content string) er
 		}
 		return nil
 	}
-	for line := range strings.Lines(content) {
-		s.say("%s", render.Clean(strings.TrimRight(line, "\n")))
-	}
+	s.lineByLine(content, render.Clean)
 	return nil
 }

@@ -22,18 +22,10 @@ import (
 
 const visitTime = 24 * time.Hour // longest visit
 
-func newSandbox(s *session) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "sandbox", Short: "Look into a sandbox by hand: a shell, one command, a file",
-		Long: `Look into a sandbox by hand. The server is asked first, needs a key with the scope admin, and writes down who did
-what; omoi receipt shows it. Then this program goes to the sandbox itself, as a worker does: for local and Docker
-sandboxes run it on their machine, as the user that the worker runs as; elsewhere the provider's key is needed.
-
-<sandbox> is its id, 4 or more characters of its beginning or end, or its task: that one's id, or - for the newest.`,
-	}
-	cmd.AddCommand(s.sandboxShell(), s.sandboxExec(), s.sandboxCopy())
-	return cmd
-}
+const accessHelp = `
+The server is asked first, needs a key with the scope admin, and records the access: omoi receipt shows it. Then this
+program goes to the sandbox itself, as a worker does: for local and Docker sandboxes run it on their machine, as the
+user that the worker runs as; elsewhere the provider's key is needed.`
 
 // visit is a person in a sandbox.
 type visit struct {
@@ -44,8 +36,8 @@ type visit struct {
 }
 
 // enter asks the server and opens the provider. The caller leaves.
-func (s *session) enter(ctx context.Context, ref string, in client.NewVisit) (*visit, error) {
-	api, boxes, err := s.alive(ctx)
+func (s *session) enter(ctx context.Context, api *client.Client, ref string, in client.NewVisit) (*visit, error) {
+	boxes, err := aliveBoxes(ctx, api)
 	if err != nil {
 		return nil, err
 	}
@@ -98,30 +90,28 @@ func (v *visit) explain(ctx context.Context, err error) error {
 	if seen, lookErr := v.provider.Inspect(ctx, v.labels); lookErr == nil && seen.State == sandbox.StateAlive {
 		return err
 	}
-	return task.Errorf(task.CodeNotFound, "Sandbox %s is not on this machine, or its user is another: it lives on host %s (omoi hosts). Run the same command there.",
+	return task.Errorf(task.CodeNotFound, "Sandbox %s is not on this machine, or its user is another: it is on host %s (omoi host list). Run the same command there.",
 		render.Short(v.begun.Sandbox.ID), v.begun.Sandbox.HostID).WithCause(err)
 }
 
 func (s *session) sandboxExec() *cobra.Command {
-	return &cobra.Command{
-		Use:   "exec <sandbox> -- <command> [argument ...]",
-		Short: "Run a command beside the agent; the exit code is that of the command",
-		Args: func(cmd *cobra.Command, args []string) error {
+	cmd := s.verb("exec <sandbox> -- <command> [argument ...]", "Run a command in a sandbox; the exit code is that of the command",
+		func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return exit.Usagef("%s takes a sandbox and a command, as omoi sandbox exec <sandbox> -- git status", cmd.CommandPath())
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			v, err := s.enter(ctx, args[0], client.NewVisit{Kind: "exec", What: render.Cut(strings.Join(args[1:], " "), 4000)})
+		func(ctx context.Context, api *client.Client, args []string) error {
+			v, err := s.enter(ctx, api, args[0], client.NewVisit{Kind: "exec", What: render.Cut(strings.Join(args[1:], " "), 4000)})
 			if err != nil {
 				return err
 			}
 			code, err := s.execute(ctx, v, args[1:])
 			return v.leave(ctx, code, err)
-		},
-	}
+		})
+	cmd.Long = "Run a command in a sandbox, beside the agent; the exit code is that of the command. " + accessHelp
+	return cmd
 }
 
 // execute runs a command with the streams of this process, or where the provider cannot, with
@@ -147,23 +137,22 @@ func (s *session) input() io.Reader {
 }
 
 func (s *session) sandboxShell() *cobra.Command {
-	return &cobra.Command{
-		Use:   "shell <sandbox>",
-		Short: "Open a shell beside the agent",
-		Args:  exactly(1, "a sandbox: its id, 4 or more characters of its beginning or end, or its task"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			if !isTerminal(s.Stdin) || !isTerminal(s.Stdout) {
-				return exit.Usagef("a shell needs a terminal; without one: omoi sandbox exec %s -- <command>", args[0])
-			}
-			v, err := s.enter(ctx, args[0], client.NewVisit{Kind: "shell", What: "an interactive shell"})
-			if err != nil {
-				return err
-			}
-			code, err := s.shell(ctx, v)
-			return v.leave(ctx, code, err)
-		},
+	cmd := s.verb("shell <sandbox>", "Open a shell in a sandbox", exactly(1, boxArg), func(ctx context.Context, api *client.Client, args []string) error {
+		v, err := s.enter(ctx, api, args[0], client.NewVisit{Kind: "shell", What: "an interactive shell"})
+		if err != nil {
+			return err
+		}
+		code, err := s.shell(ctx, v)
+		return v.leave(ctx, code, err)
+	})
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		if !isTerminal(s.Stdin) || !isTerminal(s.Stdout) {
+			return exit.Usagef("a shell needs a terminal; without one: omoi sandbox exec %s -- <command>", args[0])
+		}
+		return nil
 	}
+	cmd.Long = "Open a shell in a sandbox, beside the agent. " + accessHelp
+	return cmd
 }
 
 func (s *session) shell(ctx context.Context, v *visit) (int, error) {
@@ -187,14 +176,14 @@ func (s *session) shell(ctx context.Context, v *visit) (int, error) {
 }
 
 func (s *session) sandboxCopy() *cobra.Command {
-	return &cobra.Command{
-		Use:   "cp <from> <to>",
-		Short: "Copy one file out of a sandbox or into it; the sandbox's side is written <sandbox>:<path>",
-		Long: fmt.Sprintf(`Copy one file out of a sandbox or into it. The sandbox's side is written <sandbox>:<path>, with a path below %s,
-%s or %s. Whole folders: omoi sandbox exec <sandbox> -- tar c <folder> > folder.tar`, sandbox.Workspace, sandbox.Home, sandbox.Dir),
-		Args: exactly(2, "a file to copy and where to, one of them as <sandbox>:<path>"),
-		RunE: func(cmd *cobra.Command, args []string) error { return s.copyFile(cmd.Context(), args[0], args[1]) },
-	}
+	cmd := s.verb("cp <from> <to>", "Copy a file out of a sandbox or into it", exactly(2, "a file to copy and where to, one of them as <sandbox>:<path>"),
+		func(ctx context.Context, api *client.Client, args []string) error {
+			return s.copyFile(ctx, api, args[0], args[1])
+		})
+	cmd.Long = fmt.Sprintf(`Copy one file out of a sandbox or into it. The sandbox's side is written <sandbox>:<path>, with a path below %s,
+%s or %s. Whole folders: omoi sandbox exec <sandbox> -- tar c <folder> > folder.tar
+`, sandbox.Workspace, sandbox.Home, sandbox.Dir) + accessHelp
+	return cmd
 }
 
 // place is one side of a copy.
@@ -206,19 +195,19 @@ func place(arg string) (box, path string) {
 	return cmp.Or(box, "-"), path
 }
 
-func (s *session) copyFile(ctx context.Context, from, to string) error {
+func (s *session) copyFile(ctx context.Context, api *client.Client, from, to string) error {
 	fromBox, fromPath := place(from)
 	toBox, toPath := place(to)
 	switch {
 	case (fromBox == "") == (toBox == ""):
 		return exit.Usagef("one side of the copy is a sandbox's, written <sandbox>:<path>, the other one is a file here")
 	case fromBox != "":
-		return s.copyOut(ctx, fromBox, fromPath, toPath)
+		return s.copyOut(ctx, api, fromBox, fromPath, toPath)
 	}
-	return s.copyIn(ctx, fromPath, toBox, toPath)
+	return s.copyIn(ctx, api, fromPath, toBox, toPath)
 }
 
-func (s *session) copyOut(ctx context.Context, box, from, to string) error {
+func (s *session) copyOut(ctx context.Context, api *client.Client, box, from, to string) error {
 	to, err := s.path(to)
 	if err != nil {
 		return exit.With(exit.Usage, err)
@@ -226,7 +215,7 @@ func (s *session) copyOut(ctx context.Context, box, from, to string) error {
 	if isFolder(to) {
 		to = filepath.Join(to, filepath.Base(from))
 	}
-	v, err := s.enter(ctx, box, client.NewVisit{Kind: "copy_out", What: render.Cut(from, 4000)})
+	v, err := s.enter(ctx, api, box, client.NewVisit{Kind: "copy_out", What: render.Cut(from, 4000)})
 	if err != nil {
 		return err
 	}
@@ -251,7 +240,7 @@ func (v *visit) out(ctx context.Context, from, to string) error {
 	return nil
 }
 
-func (s *session) copyIn(ctx context.Context, from, box, to string) error {
+func (s *session) copyIn(ctx context.Context, api *client.Client, from, box, to string) error {
 	from, err := s.path(from)
 	if err != nil {
 		return exit.With(exit.Usage, err)
@@ -265,7 +254,7 @@ func (s *session) copyIn(ctx context.Context, from, box, to string) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return exit.Usagef("%s is no regular file; whole folders go by tar: omoi sandbox exec <sandbox> -- tar x < folder.tar", from)
 	}
-	v, err := s.enter(ctx, box, client.NewVisit{Kind: "copy_in", What: render.Cut(to, 4000)})
+	v, err := s.enter(ctx, api, box, client.NewVisit{Kind: "copy_in", What: render.Cut(to, 4000)})
 	if err != nil {
 		return err
 	}

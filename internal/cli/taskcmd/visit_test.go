@@ -143,7 +143,7 @@ func TestExecIsWrittenDownFirst(t *testing.T) {
 	p.down = task.Errorf(task.CodeNotFound, "no such folder")
 	got = f.omoi("sandbox", "exec", "aaaa", "--", "true")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.err, "it lives on host h7")
+	require.Contains(t, got.err, "it is on host h7")
 	require.Equal(t, 2, f.omoi("sandbox", "exec", "aaaa").code)
 	require.Equal(t, 2, f.omoi("sandbox", "shell", "aaaa").code, "there is no terminal")
 }
@@ -162,10 +162,10 @@ func TestASandboxIsFoundByItsTask(t *testing.T) {
 	}
 	got := f.omoi("sandbox", "exec", idB, "--", "true")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.err, "has no sandbox that is alive. Next: omoi receipt")
-	require.Contains(t, f.omoi("sandbox", "exec", "nonesuch", "--", "true").err, "Next: omoi sandboxes")
+	require.Contains(t, got.err, "has no active sandbox. Next: omoi receipt")
+	require.Contains(t, f.omoi("sandbox", "exec", "nonesuch", "--", "true").err, "Next: omoi sandbox list")
 	require.Contains(t, f.omoi("sandbox", "exec", idA[:8], "--", "true").err, "fits more than one task; give more of the id:")
-	require.Contains(t, f.omoi("sandboxes", "cleanup", "-", "--dry-run").out+f.omoi("sandboxes", "cleanup", "-").err, "work is over")
+	require.Contains(t, f.omoi("sandbox", "cleanup", "-", "--dry-run").out+f.omoi("sandbox", "cleanup", "-").err, "work is over")
 }
 
 // Ctrl-C ends the visit, not omoi with an error.
@@ -185,7 +185,7 @@ func TestAMissingFileIsCalledOne(t *testing.T) {
 	t.Parallel()
 	f, p := visited(t)
 	got := f.omoi("sandbox", "cp", "aaaa:/workspace/none", t.TempDir())
-	require.Contains(t, got.err, "it lives on host h7", "this machine has no such sandbox")
+	require.Contains(t, got.err, "it is on host h7", "this machine has no such sandbox")
 	p.boxes[sandbox.Labels{Installation: "ours", SandboxID: boxID}] = sandbox.Sandbox{}
 	got = f.omoi("sandbox", "cp", "aaaa:/workspace/none", t.TempDir())
 	require.Equal(t, 1, got.code)
@@ -228,29 +228,29 @@ func TestSweepSparesWhatMayBeInUse(t *testing.T) {
 	}
 	p.agents["busy"] = true
 	p.down = task.Errorf(task.CodeUnavailable, "no engine")
-	none := f.omoi("sandboxes", "sweep", "--provider", "local")
+	none := f.omoi("sandbox", "prune", "--provider", "local")
 	require.Zero(t, none.code, "a list is one also where somebody did not answer")
 	require.Contains(t, none.err, "local was not looked at: no engine")
 	p.down = nil
-	got := f.omoi("sandboxes", "sweep", "--provider", "local")
+	got := f.omoi("sandbox", "prune", "--provider", "local")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "theirs")
 	require.Contains(t, got.out, "this server's")
 
-	require.Zero(t, f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "theirs", "--dry-run").code)
-	require.Equal(t, 4, f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "theirs").code)
+	require.Zero(t, f.omoi("sandbox", "prune", "--provider", "local", "--installation", "theirs", "--dry-run").code)
+	require.Equal(t, 4, f.omoi("sandbox", "prune", "--provider", "local", "--installation", "theirs").code)
 	require.Len(t, p.boxes, 5)
-	got = f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "theirs", "--yes")
+	got = f.omoi("sandbox", "prune", "--provider", "local", "--installation", "theirs", "--yes")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "its agent runs")
 	require.Contains(t, got.out, "younger than 30 minutes")
 	require.Len(t, p.boxes, 4)
-	require.Zero(t, f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "unknown", "--yes", "--force").code)
+	require.Zero(t, f.omoi("sandbox", "prune", "--provider", "local", "--installation", "unknown", "--yes", "--force").code)
 	require.Len(t, p.boxes, 2)
-	require.Zero(t, f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "ours", "--yes").code)
+	require.Zero(t, f.omoi("sandbox", "prune", "--provider", "local", "--installation", "ours", "--yes").code)
 	require.Len(t, p.boxes, 1, "of our own only what the server does not know")
 
 	p.down = errors.New("away")
-	got = f.omoi("sandboxes", "sweep", "--provider", "local", "--installation", "ours", "--yes")
+	got = f.omoi("sandbox", "prune", "--provider", "local", "--installation", "ours", "--yes")
 	require.Equal(t, 1, got.code, "what was not looked at may be there")
 }

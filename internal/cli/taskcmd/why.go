@@ -14,22 +14,13 @@ import (
 )
 
 func newWhy(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use:   "why <task>",
-		Short: "Say why a task waits, is stuck, failed or runs, what shows it, and what to type next",
-		Long: `Say in one sentence why a task waits, is stuck, has failed or runs well, with the numbers of the events that show
-it, and the command to type next. Where omoi has diagnosed its failures (docs/DIAGNOSIS.md) it says that too.`,
-		Args:              oneTask,
-		ValidArgsFunction: s.completeTasks,
-		RunE:              func(cmd *cobra.Command, args []string) error { return s.why(cmd.Context(), args[0]) },
-	}
+	cmd := s.taskVerb("why <task>", "Explain a task's state, with evidence and the next command", s.why)
+	cmd.Long = `Say in one sentence why a task waits, is stuck, has failed or runs well, with the numbers of the events that show
+it, and the command to type next. Where omoi has diagnosed its failures (docs/DIAGNOSIS.md) it says that too.`
+	return cmd
 }
 
-func (s *session) why(ctx context.Context, ref string) error {
-	api, t, err := s.taskOf(ctx, ref)
-	if err != nil {
-		return err
-	}
+func (s *session) why(ctx context.Context, api *client.Client, t client.Task) error {
 	e, err := api.Why(ctx, t.ID)
 	if err != nil {
 		return err

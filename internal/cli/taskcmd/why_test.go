@@ -41,8 +41,8 @@ Diagnosis of attempt 1, by rules, sure by 0.8: It failed.
   Webhook held after 2 tries. the receiver answered 500
 Next: omoi retry 456789ab
 `, got.out)
-	f.tasks[0].ProjectID, f.why.Next = idB, "omoi projects resume "+idB
-	require.Contains(t, f.omoi("why", "-").out, "Next: omoi projects resume 456755cd\n")
+	f.tasks[0].ProjectID, f.why.Next = idB, "omoi project resume "+idB
+	require.Contains(t, f.omoi("why", "-").out, "Next: omoi project resume 456755cd\n")
 	var e client.Explanation
 	requireJSON(t, f.omoi("why", "-", "--json").out, &e)
 	require.Equal(t, f.why, e)
@@ -117,7 +117,7 @@ func TestEvents_ThatRetentionRemoved(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	f.url = server.URL
-	got := f.omoi("events", box)
+	got := f.omoi("sandbox", "events", box)
 	require.Equal(t, exit.Failed, got.code)
 	require.Contains(t, got.err, strings.TrimSuffix(gone, "."))
 	require.NotContains(t, got.err, "No such events")
@@ -132,7 +132,7 @@ func TestEventsListsTheNewestInOrder(t *testing.T) {
 	history(t, f, box, 5)
 	words := func(args ...string) string {
 		t.Helper()
-		got := f.omoi(append([]string{"events"}, args...)...)
+		got := f.omoi(append([]string{"sandbox", "events"}, args...)...)
 		require.Zero(t, got.code, got.err)
 		var out []string
 		for line := range strings.Lines(got.out) {
@@ -146,11 +146,11 @@ func TestEventsListsTheNewestInOrder(t *testing.T) {
 	require.Equal(t, "1=1 2=2 3=3 4=4 5=5", words("uvwxyz", "-n", "0"), "a part of its id")
 	require.Equal(t, "5=5", words("-", "-n", "1", "-f"), "a task's newest; it has ended")
 	var e client.SandboxEvent
-	requireJSON(t, f.omoi("events", box, "-n", "1", "--json").out, &e)
+	requireJSON(t, f.omoi("sandbox", "events", box, "-n", "1", "--json").out, &e)
 	require.Equal(t, box+":5", e.ID)
-	require.Equal(t, exit.Usage, f.omoi("events", box, "-n", "-1").code)
-	require.Equal(t, exit.Usage, f.omoi("events").code)
-	require.Contains(t, f.omoi("events", "nothing-like-it").err, "omoi sandboxes --recent")
+	require.Equal(t, exit.Usage, f.omoi("sandbox", "events", box, "-n", "-1").code)
+	require.Equal(t, exit.Usage, f.omoi("sandbox", "events").code)
+	require.Contains(t, f.omoi("sandbox", "events", "nothing-like-it").err, "omoi sandbox list --recent")
 }
 
 func TestCompareShowsSandboxesSideBySide(t *testing.T) {
@@ -162,16 +162,16 @@ func TestCompareShowsSandboxesSideBySide(t *testing.T) {
 	f.tasks = []client.Task{made}
 	f.boxes = []client.Sandbox{{ID: box, TaskID: idA, Attempt: 1, Provider: "local", CostUSD: new(0.5), SecondsAlive: 30}}
 	history(t, f, box, 5)
-	got := f.omoi("compare")
+	got := f.omoi("sandbox", "compare")
 	require.Zero(t, got.code, got.err)
-	for _, line := range []string{"outcome failed agent_error", "alive 30.0s", "model cost $0.50", "tokens 77", "events 5", "heartbeats 1", "agent.heartbeat 1", "agent.message 4"} {
+	for _, line := range []string{"outcome failed agent_error", "lifetime 30.0s", "model cost $0.50", "tokens 77", "events 5", "heartbeats 1", "agent.heartbeat 1", "agent.message 4"} {
 		require.Contains(t, strings.Join(strings.Fields(got.out), " "), line)
 	}
 	var rows []map[string]any
-	requireJSON(t, f.omoi("compare", box, box, "--json").out, &rows)
+	requireJSON(t, f.omoi("sandbox", "compare", box, box, "--json").out, &rows)
 	require.Len(t, rows, 2)
 	require.Equal(t, "failed", rows[0]["outcome"])
-	require.Equal(t, exit.Usage, f.omoi("compare", box).code, "one is compared with nothing")
+	require.Equal(t, exit.Usage, f.omoi("sandbox", "compare", box).code, "one is compared with nothing")
 }
 
 func TestRunSetsABudget(t *testing.T) {
@@ -202,8 +202,8 @@ func TestOrganizationShowsAndChangesThePlan(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	f.url = server.URL
-	require.Contains(t, strings.Join(strings.Fields(f.omoi("organization").out), " "), "default unlimited 2 none 0 no acme free 0 1 3 no")
-	require.Contains(t, f.omoi("organization", "acme", "--plan", "pro").out, "pro")
-	require.Equal(t, exit.Usage, f.omoi("organization", "--plan", "pro").code, "of two one has to be named")
-	require.Contains(t, f.omoi("organization", "nobody").err, "There is no organization nobody")
+	require.Contains(t, strings.Join(strings.Fields(f.omoi("organization", "list").out), " "), "default unlimited 2 none 0 no acme free 0 1 3 no")
+	require.Contains(t, f.omoi("organization", "update", "acme", "--plan", "pro").out, "pro")
+	require.Equal(t, exit.Usage, f.omoi("organization", "update", "--plan", "pro").code, "of two one has to be named")
+	require.Contains(t, f.omoi("organization", "update", "nobody", "--plan", "pro").err, "No organization matches \"nobody\"")
 }

@@ -64,11 +64,10 @@ func TestNotesOfASalvageAreNotPassedOver(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.boxes = []client.Sandbox{{ID: boxID, TaskID: idA, Provider: "local", State: task.SandboxGone, Salvage: &task.Salvage{Kind: task.SalvageNone}}}
-	require.Contains(t, f.omoi("sandboxes", "--all").out, "nothing uncommitted")
+	require.Contains(t, f.omoi("sandbox", "list", "--all").out, "none")
 	f.boxes[0].Salvage.Notes = []string{"\"huge\" was left out"}
-	got := f.omoi("sandboxes", "--all").out
-	require.NotContains(t, got, "nothing uncommitted")
-	require.Contains(t, got, "nothing, with 1 note: see omoi show")
+	got := f.omoi("sandbox", "list", "--all").out
+	require.Contains(t, got, "none, with 1 note: see omoi show")
 	f.boxes[0].Salvage.Kind, f.boxes[0].Salvage.Files = task.SalvageRef, 2
-	require.Contains(t, f.omoi("sandboxes", "--all").out, "2 files in ref , with 1 note: see omoi show")
+	require.Contains(t, f.omoi("sandbox", "list", "--all").out, "2 files in ref , with 1 note: see omoi show")
 }

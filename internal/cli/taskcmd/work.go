@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,39 +23,32 @@ type workAsked struct {
 
 func newWork(s *session) *cobra.Command {
 	var asked workAsked
-	cmd := &cobra.Command{
-		Use:   "work <task>",
-		Short: "Show where the work of each attempt is, and get what no branch has",
-		Long: `Show where the work of each attempt is: on the task's branch, saved beside it in the repository, kept by omoi as a patch or a git
-bundle, or lost. --patch writes what omoi keeps: a patch as git apply takes it, or a bundle as git fetch takes it.`,
-		Args:              oneTask,
-		ValidArgsFunction: s.completeTasks,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case asked.attempt < 0:
-				return exit.Usagef("--attempt %d is no attempt; they count from 1. Next: omoi work %s", asked.attempt, args[0])
-			case asked.patch == "-" && s.json:
-				return exit.Usagef("--patch - prints the patch itself, which is no JSON. Next: leave --json out, or name a file")
-			}
-			return s.work(cmd.Context(), args[0], asked)
-		},
+	cmd := s.taskVerb("work <task>", "Show where each attempt's work is saved, and download it", func(ctx context.Context, api *client.Client, t client.Task) error {
+		return s.work(ctx, api, t, asked)
+	})
+	cmd.Long = `Show where the work of each attempt is: on the task's branch, saved beside it in the repository, kept by omoi as a patch or a git
+bundle, or lost. --patch writes what omoi keeps: a patch as git apply takes it, or a bundle as git fetch takes it.`
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		switch {
+		case asked.attempt < 0:
+			return exit.Usagef("--attempt %d is not valid: attempts count from 1. Next: omoi work %s", asked.attempt, args[0])
+		case asked.patch == "-" && s.json:
+			return exit.Usagef("--patch - prints the patch itself, which is no JSON. Next: leave --json out, or name a file")
+		}
+		return nil
 	}
 	cmd.Flags().IntVar(&asked.attempt, "attempt", 0, "number of the attempt; 0 is all, and with --patch the newest of which omoi keeps work")
 	cmd.Flags().StringVar(&asked.patch, "patch", "", "write the kept patch or bundle to this `file`; - is standard output")
 	return cmd
 }
 
-func (s *session) work(ctx context.Context, ref string, asked workAsked) error {
-	api, t, err := s.taskOf(ctx, ref)
-	if err != nil {
-		return err
-	}
+func (s *session) work(ctx context.Context, api *client.Client, t client.Task, asked workAsked) error {
 	found, err := api.Work(ctx, t.ID)
 	if err != nil {
 		return err
 	}
 	if asked.attempt > 0 {
-		found = ofAttempt(found, asked.attempt)
+		found = slices.DeleteFunc(found, func(one client.SavedWork) bool { return one.Attempt != asked.attempt })
 	}
 	if asked.patch != "" {
 		return s.takeWork(ctx, api, t, found, asked)
@@ -63,21 +56,7 @@ func (s *session) work(ctx context.Context, ref string, asked workAsked) error {
 	if len(found) == 0 && asked.attempt > 0 {
 		return task.Errorf(task.CodeNotFound, "The task has no work of an attempt %d. Next: omoi work %s", asked.attempt, render.Short(t.ID))
 	}
-	if s.json {
-		return s.printJSON(client.Page[client.SavedWork]{Items: found})
-	}
-	s.showWork(t, found)
-	return nil
-}
-
-func ofAttempt(all []client.SavedWork, attempt int) []client.SavedWork {
-	found := []client.SavedWork{}
-	for _, one := range all {
-		if one.Attempt == attempt {
-			found = append(found, one)
-		}
-	}
-	return found
+	return s.answer(client.Page[client.SavedWork]{Items: found}, func() { s.showWork(t, found) })
 }
 
 func (s *session) showWork(t client.Task, found []client.SavedWork) {
@@ -89,7 +68,7 @@ func (s *session) showWork(t client.Task, found []client.SavedWork) {
 	for _, one := range found {
 		rows = append(rows, []string{strconv.Itoa(one.Attempt), one.Kind, count(int64(one.Files)), count(one.Bytes), where(one)})
 	}
-	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	s.table(rows)
 	s.notes(found)
 	var next [][2]string
 	for _, one := range found {

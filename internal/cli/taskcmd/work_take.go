@@ -2,7 +2,6 @@ package taskcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -67,9 +66,7 @@ func (s *session) printWork(ctx context.Context, api *client.Client, taskID stri
 	if _, err := api.WriteWork(ctx, taskID, one.Attempt, &text); err != nil {
 		return err
 	}
-	for line := range strings.Lines(text.String()) {
-		s.say("%s", s.style().DiffLine(render.Clean(strings.TrimRight(line, "\n"))))
-	}
+	s.lineByLine(text.String(), s.diffLine)
 	return nil
 }
 
@@ -77,7 +74,7 @@ func (s *session) printWork(ctx context.Context, api *client.Client, taskID stri
 func writeWhole(file string, write func(io.Writer) (int64, error)) (size int64, err error) {
 	part, err := os.CreateTemp(filepath.Dir(file), ".omoi-work-")
 	if err != nil {
-		return 0, exit.Usagef("%s cannot be written: %s. Next: name another file", file, saysWhy(err))
+		return 0, exit.Usagef("%s cannot be written: %s. Next: name another file", file, pathReason(err))
 	}
 	defer func() { _ = os.Remove(part.Name()) }() // it is gone where all went well
 	size, err = write(part)
@@ -91,12 +88,4 @@ func writeWhole(file string, write func(io.Writer) (int64, error)) (size int64, 
 		return size, fmt.Errorf("write %s: %w", file, err)
 	}
 	return size, nil
-}
-
-// saysWhy is what the system says without the path that is named already.
-func saysWhy(err error) string {
-	if e, ok := errors.AsType[*os.PathError](err); ok {
-		return e.Err.Error()
-	}
-	return err.Error()
 }

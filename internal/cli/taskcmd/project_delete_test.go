@@ -35,24 +35,24 @@ func TestProjectsDelete_PreviewsUnlessConfirmed(t *testing.T) {
 	t.Cleanup(server.Close)
 	f.url = server.URL
 
-	got := f.omoi("projects", "delete", "app")
+	got := f.omoi("project", "delete", "app")
 	require.Equal(t, exit.NeedsYou, got.code)
 	require.Contains(t, got.out, "Credentials deleted:  github\nKept:  2 tasks and 1 ticket")
 	require.Contains(t, got.err, "repeat the command with --yes")
-	got = f.omoi("projects", "delete", "app", "--json")
+	got = f.omoi("project", "delete", "app", "--json")
 	var told client.ProjectDeletion
 	requireJSON(t, got.out, &told)
 	require.Equal(t, 2, told.Tasks)
 	require.Empty(t, deleted)
-	got = f.omoi("projects", "delete", "app", "--yes")
+	got = f.omoi("project", "delete", "app", "--yes")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, []string{idA}, deleted)
-	require.Zero(t, f.omoi("projects", "delete", idA[:8], "--yes").code)
+	require.Zero(t, f.omoi("project", "delete", idA[:8], "--yes").code)
 	require.Equal(t, []string{idA, idB}, deleted, "a name goes before a part of an ID")
 	preview.OpenTasks = []task.OpenTask{{ID: idC, Title: "Do it", Status: task.StatusRunning}}
-	require.Contains(t, f.omoi("projects", "delete", "app").out, "Open:  ")
-	require.Contains(t, f.omoi("projects", "delete", "app", "--yes").err, "1 open tasks")
-	require.Equal(t, exit.Usage, f.omoi("projects", "delete").code)
+	require.Contains(t, f.omoi("project", "delete", "app").out, "Open:  ")
+	require.Contains(t, f.omoi("project", "delete", "app", "--yes").err, "1 open tasks")
+	require.Equal(t, exit.Usage, f.omoi("project", "delete").code)
 }
 
 func TestRun_NamesAProject(t *testing.T) {
@@ -102,8 +102,8 @@ func TestProjectLimit_WarnsOfZero(t *testing.T) {
 	t.Cleanup(server.Close)
 	f.url = server.URL
 	const warning = "Warning: with a limit of 0 no task of "
-	require.Contains(t, f.omoi("projects", "create", "--name", "app", "--limit", "0").err, warning+"app starts")
-	require.Contains(t, f.omoi("projects", "set", "app", "--limit", "0").err, warning+"app starts")
-	require.NotContains(t, f.omoi("projects", "set", "app", "--paused").err, warning)
-	require.Contains(t, f.omoi("organization", "org", "--limit", "0").err, warning+"the organization starts")
+	require.Contains(t, f.omoi("project", "create", "--name", "app", "--max-concurrent-tasks", "0").err, warning+"app starts")
+	require.Contains(t, f.omoi("project", "update", "app", "--max-concurrent-tasks", "0").err, warning+"app starts")
+	require.NotContains(t, f.omoi("project", "update", "app", "--setup", "x").err, warning)
+	require.Contains(t, f.omoi("organization", "update", "org", "--max-concurrent-tasks", "0").err, warning+"the organization starts")
 }

@@ -36,18 +36,18 @@ func TestAProjectIsMadeWithItsSettings(t *testing.T) {
 	repo := filepath.Join(t.TempDir(), "my app")
 	require.NoError(t, os.Mkdir(repo, 0o700))
 
-	got := f.omoi("projects", "create", "--repo", repo, "--limit", "2", "--setup", "make deps", "--setup-timeout", "5m", "--settings", `{"validate": true}`)
+	got := f.omoi("project", "create", "--repo", repo, "--max-concurrent-tasks", "2", "--setup", "make deps", "--setup-timeout", "5m", "--settings", `{"validate": true}`)
 	require.Zero(t, got.code, got.err)
 	require.JSONEq(t, `{"repo": "`+repo+`", "max_concurrent_tasks": 2, "setup": "make deps", "setup_timeout_s": 300, "settings": {"validate": true}}`, bodies[0])
 	require.Contains(t, got.out, "app")
 	require.Contains(t, got.err, "omoi run \"...\" --repo '"+repo+"'\n", "it can be typed")
 	var made client.Project
-	requireJSON(t, f.omoi("project", "create", "--repo", "acme/app", "--on-feedback", "revise", "--autonomous=false", "--json").out, &made)
+	requireJSON(t, f.omoi("project", "create", "--repo", "acme/app", "--on-feedback", "revise", "--autonomous-execution=false", "--json").out, &made)
 	require.Equal(t, idA, made.ID)
 	require.JSONEq(t, `{"repo": "acme/app", "on_feedback": "revise", "autonomous_execution_enabled": false}`, bodies[1])
-	require.Zero(t, f.omoi("projects", "create", "--name", "notes").code)
+	require.Zero(t, f.omoi("project", "create", "--name", "notes").code)
 	require.JSONEq(t, `{"name": "notes"}`, bodies[2])
-	require.Contains(t, f.omoi("projects", "create", "--repo", "acme/app").err, "There is a project of this repository")
+	require.Contains(t, f.omoi("project", "create", "--repo", "acme/app").err, "There is a project of this repository")
 	for _, bad := range [][]string{
 		{},
 		{"app"},
@@ -56,7 +56,7 @@ func TestAProjectIsMadeWithItsSettings(t *testing.T) {
 		{"--repo", "acme/app", "--settings", "validate"},
 		{"--repo", "./no such folder"},
 	} {
-		require.Equal(t, exit.Usage, f.omoi(append([]string{"projects", "create"}, bad...)...).code, bad)
+		require.Equal(t, exit.Usage, f.omoi(append([]string{"project", "create"}, bad...)...).code, bad)
 	}
 	require.Len(t, bodies, 4, "nothing else was asked for")
 }

@@ -39,18 +39,18 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 	t.Cleanup(server.Close)
 	f.url = server.URL
 
-	got := f.omoi("tickets")
+	got := f.omoi("ticket", "list")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "building, blocked, diagnosed")
 	require.Contains(t, got.out, render.Short(idB)+" is blocked: Task 456789ab failed: No compiler.")
 	require.NotContains(t, got.out, "omoi check agent")
-	require.Contains(t, got.err, "Tickets of omoi check are left out: omoi tickets --all")
-	require.Contains(t, f.omoi("tickets", "--all").out, "omoi check agent")
-	require.NotContains(t, f.omoi("tickets", "--json").out, ofCheck)
-	require.Contains(t, f.omoi("tickets", "-n", "1").err, "There are more")
-	require.NotContains(t, f.omoi("tickets", "-n", "2").err, "There are more")
+	require.Contains(t, got.err, "Tickets of omoi check are left out: omoi ticket list --all")
+	require.Contains(t, f.omoi("ticket", "list", "--all").out, "omoi check agent")
+	require.NotContains(t, f.omoi("ticket", "list", "--json").out, ofCheck)
+	require.Contains(t, f.omoi("ticket", "list", "-n", "1").err, "There are more")
+	require.NotContains(t, f.omoi("ticket", "list", "-n", "2").err, "There are more")
 	for _, ref := range []string{idB, idB[:8], render.Short(idB)[:4], "-"} {
-		got = f.omoi("tickets", ref)
+		got = f.omoi("ticket", "show", ref)
 		require.Zero(t, got.code, got.err)
 		require.Contains(t, got.out, "Pay by card")
 		require.Contains(t, got.out, "Blocked       Task 456789ab failed: No compiler.")
@@ -63,10 +63,10 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 `)
 	}
 	var one client.Ticket
-	requireJSON(t, f.omoi("tickets", idB, "--json").out, &one)
+	requireJSON(t, f.omoi("ticket", "show", idB, "--json").out, &one)
 	require.Equal(t, found.Diagnosis, one.Diagnosis)
-	require.Equal(t, exit.Failed, f.omoi("tickets", "ffffeeee").code)
-	for _, bad := range [][]string{{"tickets", "ab"}, {"tickets", idA, idB}, {"tickets", "-n", "-1"}} {
+	require.Equal(t, exit.Failed, f.omoi("ticket", "show", "ffffeeee").code)
+	for _, bad := range [][]string{{"ticket", "show", "ab"}, {"ticket", "show", idA, idB}, {"ticket", "list", "-n", "-1"}} {
 		require.Equal(t, exit.Usage, f.omoi(bad...).code, bad)
 	}
 }

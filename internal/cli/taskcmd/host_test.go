@@ -37,17 +37,17 @@ func TestHosts(t *testing.T) {
 		client.Host{ID: "away-bbbb", SeenAt: seen, Live: 2, Unverified: 1},
 		client.Host{ID: "lost-cccc", SeenAt: seen, LostAt: &seen, Lost: 4},
 	)
-	got := f.omoi("hosts")
+	got := f.omoi("host", "list")
 	require.Zero(t, got.code, got.err)
-	require.Regexp(t, `here-aaaa +pc1 +here .* 1 +0 +0`, got.out)
-	require.Regexp(t, `away-bbbb +silent .*\(2h00m ago\) +2 +1 +0`, got.out)
+	require.Regexp(t, `here-aaaa +pc1 +online .* 1 +0 +0`, got.out)
+	require.Regexp(t, `away-bbbb +offline .*\(2h00m ago\) +2 +1 +0`, got.out)
 	require.Regexp(t, `lost-cccc +lost .* 0 +0 +4`, got.out)
-	require.Contains(t, got.err, "omoi hosts lost away-bbbb")
-	require.Contains(t, f.omoi("hosts", "--json").out, `"unverified": 1`)
-	require.Equal(t, exit.Usage, f.omoi("hosts", "gone").code)
+	require.Contains(t, got.err, "omoi host mark-lost away-bbbb")
+	require.Contains(t, f.omoi("host", "list", "--json").out, `"unverified": 1`)
+	require.Equal(t, exit.Usage, f.omoi("host", "list", "gone").code)
 
 	none, _ := withHosts(t)
-	require.Contains(t, none.omoi("hosts").err, "omoi worker")
+	require.Contains(t, none.omoi("host", "list").err, "omoi worker")
 }
 
 func TestHostsLost(t *testing.T) {
@@ -57,15 +57,15 @@ func TestHostsLost(t *testing.T) {
 		client.Host{ID: "away-bbbb", Name: "pc2", Live: 2, Unverified: 1}, client.Host{ID: "away-cccc"},
 	)
 	for ref, code := range map[string]int{"away": exit.Usage, "none": exit.Failed, "pc1": exit.Failed, "pc2": exit.NeedsYou, "": exit.Failed} {
-		require.Equal(t, code, f.omoi("hosts", "lost", ref).code, ref)
+		require.Equal(t, code, f.omoi("host", "mark-lost", ref).code, ref)
 	}
-	require.Equal(t, exit.Usage, f.omoi("hosts", "lost").code)
-	require.Contains(t, f.omoi("hosts", "lost", "pc1", "--yes").err, "it reports")
-	require.Contains(t, f.omoi("hosts", "lost", "bbbb").err, "2 live, 1 not verified gone")
+	require.Equal(t, exit.Usage, f.omoi("host", "mark-lost").code)
+	require.Contains(t, f.omoi("host", "mark-lost", "pc1", "--yes").err, "is online")
+	require.Contains(t, f.omoi("host", "mark-lost", "bbbb").err, "2 running, 1 unverified")
 	require.Empty(t, *lost)
-	got := f.omoi("hosts", "lost", "bbbb", "--yes")
+	got := f.omoi("host", "mark-lost", "bbbb", "--yes")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "away-bbbb  is declared lost. Sandboxes lost with it: 3")
-	require.Contains(t, f.omoi("hosts", "lost", "pc2", "--yes", "--json").out, `"lost": 3`)
+	require.Contains(t, got.out, "Marked host away-bbbb as lost, with 3 sandboxes.")
+	require.Contains(t, f.omoi("host", "mark-lost", "pc2", "--yes", "--json").out, `"lost": 3`)
 	require.Equal(t, []string{"away-bbbb", "away-bbbb"}, *lost)
 }

@@ -29,11 +29,11 @@ func TestSteeringIsYesNoOrTheDefault(t *testing.T) {
 	t.Cleanup(server.Close)
 	f.url = server.URL
 	for said, sent := range map[string]string{"true": "true", "false": "false", "default": "null"} {
-		got := f.omoi("projects", "set", "app", "--auto-steering", said)
+		got := f.omoi("project", "update", "app", "--auto-steering", said)
 		require.Zero(t, got.code, got.err)
 		require.JSONEq(t, `{"auto_steering": `+sent+`}`, body)
 	}
-	require.Zero(t, f.omoi("projects", "set", "app", "--paused").code)
-	require.JSONEq(t, `{"paused": true}`, body)
-	require.Equal(t, exit.Usage, f.omoi("projects", "set", "app", "--auto-steering", "perhaps").code)
+	require.Zero(t, f.omoi("project", "update", "app", "--autonomous-execution").code)
+	require.JSONEq(t, `{"autonomous_execution_enabled": true}`, body)
+	require.Equal(t, exit.Usage, f.omoi("project", "update", "app", "--auto-steering", "perhaps").code)
 }

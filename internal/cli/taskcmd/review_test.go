@@ -33,12 +33,12 @@ func TestVerdictNeedsAWord(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusValidating)}
-	for _, args := range [][]string{{}, {"--passed", "--failed", "x"}, {"--failed", " "}} {
-		got := f.omoi(append([]string{"verdict", idA}, args...)...)
+	for _, args := range [][]string{{}, {"--approve", "--request-changes", "x"}, {"--request-changes", " "}} {
+		got := f.omoi(append([]string{"review", idA}, args...)...)
 		require.Equal(t, exit.Usage, got.code, args)
 	}
-	for _, args := range [][]string{{"--passed"}, {"--failed", "add tests"}} {
-		got := f.omoi(append([]string{"verdict", idA}, args...)...)
+	for _, args := range [][]string{{"--approve"}, {"--request-changes", "add tests"}} {
+		got := f.omoi(append([]string{"review", idA}, args...)...)
 		require.Zero(t, got.code, got.err)
 	}
 	require.Equal(t, []string{"verdict " + idA + " ", "verdict " + idA + " "}, f.asked)

@@ -1,0 +1,116 @@
+package taskcmd
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+func (s *session) guardianInterventions() *cobra.Command {
+	return s.ofTask("interventions [task]", "List interventions of the guardian, in shadow mode too, newest first", 50,
+		func(ctx context.Context, api *client.Client, f client.GuardianFilter) error {
+			page, err := api.Interventions(ctx, f)
+			if err != nil {
+				return err
+			}
+			return s.answer(page.Items, func() { s.showInterventions(page.Items) })
+		})
+}
+
+// ofTask returns a command that lists what there is of a task, or without an argument of all tasks.
+func (s *session) ofTask(use, short string, limit int, list func(context.Context, *client.Client, client.GuardianFilter) error) *cobra.Command {
+	f := client.GuardianFilter{}
+	cmd := s.verb(use, short, noneOrOneTask, func(ctx context.Context, api *client.Client, args []string) error {
+		if len(args) > 0 {
+			t, err := s.taskOf(ctx, api, args[0])
+			if err != nil {
+				return err
+			}
+			f.TaskID = t.ID
+		}
+		return list(ctx, api, f)
+	})
+	cmd.ValidArgsFunction = s.completeTasks
+	cmd.Flags().IntVarP(&f.Limit, "limit", "n", limit, "how many at most, up to 500")
+	return cmd
+}
+
+func (s *session) showInterventions(all []client.Intervention) {
+	if len(all) == 0 {
+		s.hint("The guardian has found nothing to do. Next: omoi guardian status")
+		return
+	}
+	rows := [][]string{{"INTERVENTION", "WHEN", "TASK", "ATTEMPT", "LEVEL", "STATE", "MESSAGE"}}
+	for _, iv := range all {
+		rows = append(rows, []string{
+			render.Short(iv.ID), iv.PlannedAt.Local().Format("01-02 15:04:05"), render.Short(iv.TaskID), strconv.Itoa(iv.Attempt), string(iv.Level),
+			stateOf(iv), render.OneLine(iv.Content, 90),
+		})
+	}
+	s.table(rows)
+}
+
+// stateOf is the state of an intervention: in shadow mode none, else what its receipt says.
+func stateOf(iv client.Intervention) string {
+	receipt := iv.MessageState
+	if receipt == "" {
+		receipt = iv.CommandState
+	}
+	switch {
+	case iv.Shadow && iv.Level != "observe":
+		return "shadow"
+	case iv.State == "sent" && receipt != "":
+		return stateWords(receipt)
+	}
+	return iv.State
+}
+
+func (s *session) guardianWithdraw() *cobra.Command {
+	return s.verb("withdraw <intervention>", "Withdraw a message of the guardian that was not delivered yet",
+		exactly(1, "the id of an intervention, or 4 or more characters of its beginning or end"),
+		func(ctx context.Context, api *client.Client, args []string) error {
+			id := args[0]
+			if len(id) != uuidLength {
+				page, err := api.Interventions(ctx, client.GuardianFilter{Limit: pageLimit})
+				if err != nil {
+					return err
+				}
+				found, err := kind[client.Intervention]{
+					noun: "intervention", list: "omoi guardian interventions", id: func(iv client.Intervention) string { return iv.ID },
+				}.pick(page.Items, id)
+				if err != nil {
+					return err
+				}
+				id = found.ID
+			}
+			iv, err := api.Withdraw(ctx, id)
+			if err != nil {
+				return err
+			}
+			return s.answer(iv, func() { s.say("Withdrew intervention %s; it was not delivered.", render.Short(iv.ID)) })
+		})
+}
+
+// stateWords is a state of the wire as text.
+func stateWords(state string) string {
+	switch state {
+	case client.MessageTakenUp:
+		return "acknowledged"
+	case "carried_out":
+		return "applied"
+	}
+	return strings.ReplaceAll(state, "_", " ")
+}
+
+// showSteps is the part of omoi show about the guardian; without interventions it is empty.
+func (s *session) showSteps(steps []client.Intervention) {
+	if len(steps) > 0 {
+		s.say("")
+		s.showInterventions(steps)
+	}
+}

@@ -1,0 +1,90 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newHost(s *session) *cobra.Command {
+	return noun("host", "List the hosts of sandboxes, and mark one as lost",
+		listVerb(s, "List the hosts that hold sandboxes", (*client.Client).Hosts, s.hostTable), s.hostMarkLost())
+}
+
+func (s *session) hostTable(hosts []client.Host) {
+	if len(hosts) == 0 {
+		s.hint("No host has reported yet. Next: omoi worker")
+		return
+	}
+	rows := [][]string{{"HOST", "NAME", "STATE", "LAST SEEN", "RUNNING", "UNVERIFIED", "LOST"}}
+	for _, h := range hosts {
+		rows = append(rows, []string{
+			render.OneLine(h.ID, 60), render.OneLine(h.Name, 40), s.hostState(h), moment(&h.SeenAt),
+			strconv.Itoa(h.Live), strconv.Itoa(h.Unverified), strconv.Itoa(h.Lost),
+		})
+	}
+	s.table(rows)
+	forgotten := func(h client.Host) bool { return !h.Beats && h.LostAt == nil && h.Live+h.Unverified > 0 }
+	if h := slices.IndexFunc(hosts, forgotten); h >= 0 {
+		s.hint("Start the worker of an offline host again, and its sandboxes are cleaned up. If it is lost for good: omoi host mark-lost %s",
+			render.OneLine(hosts[h].ID, 60))
+	}
+}
+
+func (s *session) hostState(h client.Host) string {
+	switch {
+	case h.LostAt != nil:
+		return s.style().Red("lost")
+	case h.Beats:
+		return s.style().Green("online")
+	}
+	return s.style().Yellow("offline")
+}
+
+func (s *session) hostMarkLost() *cobra.Command {
+	var yes bool
+	cmd := s.verb("mark-lost <host>", "Mark a host and its sandboxes as permanently lost",
+		exactly(1, "the id or name of a host, or 4 or more characters of the id's beginning or end"),
+		func(ctx context.Context, api *client.Client, args []string) error {
+			hosts, err := api.Hosts(ctx)
+			if err != nil {
+				return err
+			}
+			host, err := kind[client.Host]{
+				noun: "host", list: "omoi host list", id: func(h client.Host) string { return h.ID }, name: func(h client.Host) string { return h.Name },
+			}.pick(hosts, args[0])
+			if err != nil {
+				return err
+			}
+			return s.markLost(ctx, api, host, yes)
+		})
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is done")
+	return cmd
+}
+
+func (s *session) markLost(ctx context.Context, api *client.Client, host client.Host, yes bool) error {
+	id := render.OneLine(host.ID, 60)
+	switch {
+	case host.Beats:
+		return task.Errorf(task.CodeConflict, "host %s is online. Stop its worker first if it is not to come back", id)
+	case !yes:
+		return exit.With(exit.NeedsYou, fmt.Errorf("this marks host %s as lost with its sandboxes (%d running, %d unverified): work that is not saved is lost, "+
+			"and its running tasks start another attempt. Next: repeat the command with --yes", id, host.Live, host.Unverified))
+	}
+	lost, err := api.LoseHost(ctx, host.ID)
+	if err != nil {
+		return err
+	}
+	return s.answer(lost, func() {
+		s.say("Marked host %s as lost, with %s.", id, boxesOf(lost.Lost))
+		s.hint("If it comes back, its worker cleans up what still exists.")
+	})
+}

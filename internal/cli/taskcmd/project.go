@@ -1,0 +1,195 @@
+package taskcmd
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newProject(s *session) *cobra.Command {
+	cmd := noun("project", "List, create, update, pause, resume and delete projects",
+		listVerb(s, "List the projects of your organization, newest first", allProjects, s.projectTable),
+		s.projectCreate(), s.projectUpdate(), s.projectPause(), s.projectResume(), s.projectDelete())
+	cmd.Aliases = []string{"projects"}
+	cmd.Long = "List, create, update, pause, resume and delete projects. " + makesProject + "\nomoi project create makes one with its settings before that."
+	return cmd
+}
+
+// makesProject says where projects come from.
+const makesProject = "The first task of a repository makes its project: omoi run \"...\" --repo <path>."
+
+func allProjects(api *client.Client, ctx context.Context) ([]client.Project, error) { //nolint:revive // the order of method expressions
+	all, _, err := collect(0, func(_ int, cursor string) (client.Page[client.Project], error) { return api.Projects(ctx, cursor) })
+	return all, err
+}
+
+func (s *session) projectTable(projects []client.Project) {
+	if len(projects) == 0 {
+		s.hint("No projects. %s", makesProject)
+		return
+	}
+	rows := [][]string{{"PROJECT", "NAME", "MAX TASKS", "PAUSED", "AGENT MESSAGES", "AUTO-STEERING", "ON FEEDBACK", "SETUP"}}
+	for _, p := range projects {
+		steering := "default"
+		if p.AutoSteering != nil {
+			steering = strconv.FormatBool(*p.AutoSteering)
+		}
+		rows = append(rows, []string{
+			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AgentsMessage),
+			steering, string(p.OnFeedback), render.OneLine(p.Setup, 40),
+		})
+	}
+	s.table(rows)
+}
+
+// projectVerb returns a command about the project that its only argument names.
+func (s *session) projectVerb(use, short string, do func(context.Context, *client.Client, client.Project) error) *cobra.Command {
+	return s.verb(use+" <project>", short, exactly(1, projectArg), func(ctx context.Context, api *client.Client, args []string) error {
+		p, err := projectOf(ctx, api, args[0])
+		if err != nil {
+			return err
+		}
+		return do(ctx, api, p)
+	})
+}
+
+const projectArg = "the name of a project, its id, or 4 or more characters of the id's beginning or end"
+
+func projectOf(ctx context.Context, api *client.Client, ref string) (client.Project, error) {
+	projects, err := allProjects(api, ctx)
+	if err != nil {
+		return client.Project{}, err
+	}
+	return kind[client.Project]{
+		noun: "project", list: "omoi project list",
+		id: func(p client.Project) string { return p.ID }, name: func(p client.Project) string { return p.Name },
+	}.pick(projects, ref)
+}
+
+func (s *session) projectCreate() *cobra.Command {
+	var in client.NewProject
+	var f projectSettings
+	var settings string
+	cmd := s.verb("create", "Create a project of a repository before its first task", NoArgs,
+		func(ctx context.Context, api *client.Client, _ []string) (err error) {
+			if in.Repo != "" {
+				if in.Repo, err = s.named(in.Repo); err != nil {
+					return err
+				}
+			}
+			p, err := api.CreateProject(ctx, in)
+			if err != nil {
+				return err
+			}
+			return s.answer(p, func() {
+				s.projectTable([]client.Project{p})
+				s.warnLimit(p)
+				if in.Repo != "" {
+					s.hint("Next: omoi run \"...\" --repo %s", scm.Quoted(render.Clean(in.Repo)))
+				}
+			})
+		})
+	cmd.Long = `Create a project of a repository, with its settings, before its first task. Tasks of that repository belong to it. Without
+--repo it has none, and its agents begin in an empty folder; then --name is needed.`
+	cmd.Example = `  omoi project create --repo ~/src/app --setup "make deps" --max-concurrent-tasks 2
+  omoi project create --repo acme/app --on-feedback revise
+  omoi project create --name notes`
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case in.Repo == "" && in.Name == "":
+			return exit.Usagef("name the repository, or give the project a name: omoi project create --repo <path>, omoi project create --name <name>")
+		case cmd.Flags().Changed("settings") && !json.Valid([]byte(settings)):
+			return exit.Usagef(`--settings is a JSON object, as '{"validate": true}'`)
+		}
+		in.Settings, in.Setup, in.OnFeedback = json.RawMessage(settings), f.setup, task.OnFeedback(f.feedback)
+		in.MaxSlots, in.Autonomous = changed(cmd, "max-concurrent-tasks", &f.slots), changed(cmd, "autonomous-execution", &f.alone)
+		seconds, err := f.check(cmd)
+		in.SetupTimeoutS = seconds
+		return err
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&in.Repo, "repo", "", "folder of a local repository, or owner/name or the address of one on GitHub")
+	flags.StringVar(&in.Name, "name", "", "its name; default: the repository's")
+	flags.StringVar(&in.Description, "description", "", "what it is about")
+	flags.StringVar(&in.DefaultBranch, "default-branch", "", "`branch` from which tasks begin; default: as the repository says")
+	flags.StringVar(&settings, "settings", "", "a JSON `object` of your own, in which some keys mean something: validate, allowed_paths, forbidden_paths, forbidden_commands, constraints")
+	f.add(cmd)
+	return cmd
+}
+
+func (s *session) projectUpdate() *cobra.Command {
+	var change client.ProjectPatch
+	var f projectSettings
+	var messages bool
+	cmd := s.projectVerb("update", "Update settings of a project; what is not named stays", func(ctx context.Context, api *client.Client, p client.Project) error {
+		p, err := api.PatchProject(ctx, p.ID, change)
+		if err != nil {
+			return err
+		}
+		return s.answer(p, func() {
+			s.projectTable([]client.Project{p})
+			if change.MaxSlots != nil {
+				s.warnLimit(p)
+			}
+		})
+	})
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		seconds, err := f.check(cmd)
+		if err != nil {
+			return err
+		}
+		if change.AutoSteering, err = choice(cmd, "auto-steering"); err != nil {
+			return err
+		}
+		change.AgentsMayMessage, change.Autonomous = changed(cmd, "allow-agent-messages", &messages), changed(cmd, "autonomous-execution", &f.alone)
+		change.MaxSlots, change.OnFeedback = changed(cmd, "max-concurrent-tasks", &f.slots), changed(cmd, "on-feedback", (*task.OnFeedback)(&f.feedback))
+		change.Setup, change.SetupTimeoutS = changed(cmd, "setup", &f.setup), changed(cmd, "setup-timeout", &seconds)
+		if said, err := json.Marshal(change); err != nil || string(said) == "{}" {
+			return exit.Usagef("nothing to change: name a setting, as --allow-agent-messages=true")
+		}
+		return nil
+	}
+	cmd.Flags().BoolVar(&messages, "allow-agent-messages", false, "whether the agents of the project may write to each other")
+	cmd.Flags().String("auto-steering", "", "whether the guardian may message, interrupt and replace its agents; a `choice` of true, false, and default for what monitoring.auto_steering says")
+	f.add(cmd)
+	return cmd
+}
+
+// choice reads a flag whose value is true, false, or default.
+func choice(cmd *cobra.Command, name string) (task.Choice, error) {
+	said := cmd.Flags().Lookup(name).Value.String()
+	switch {
+	case !cmd.Flags().Changed(name):
+		return task.Choice{}, nil
+	case said == "default":
+		return task.Choice{Named: true}, nil
+	}
+	to, err := strconv.ParseBool(said)
+	if err != nil {
+		return task.Choice{}, exit.Usagef("--%s is true, false or default, not %q", name, said)
+	}
+	return task.Choose(to), nil
+}
+
+// warnLimit warns of a project that admits no task.
+func (s *session) warnLimit(p client.Project) {
+	if p.MaxSlots == 0 {
+		s.hint("Warning: with a limit of 0 no task of %s starts. Next: omoi project update %s --max-concurrent-tasks <n>", render.OneLine(p.Name, 60), render.Short(p.ID))
+	}
+}
+
+// onFeedback returns the values of --on-feedback.
+func onFeedback() []string {
+	return []string{string(task.OnFeedbackOff), string(task.OnFeedbackMessage), string(task.OnFeedbackRevise)}
+}
+
+func listOf(values []string) string { return strings.Join(values, ", ") }

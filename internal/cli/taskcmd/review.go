@@ -1,0 +1,48 @@
+package taskcmd
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+func newReview(s *session) *cobra.Command {
+	var v client.PersonVerdict
+	cmd := s.taskVerb("review <task> --approve | --request-changes \"<text>\"", "Review a task's work instead of its validator: publish it, or have it revised",
+		func(ctx context.Context, api *client.Client, t client.Task) error {
+			asked, settled, err := api.Judge(ctx, t.ID, v)
+			if err != nil {
+				return err
+			}
+			return s.asked(asked, settled)
+		})
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		changes := cmd.Flags().Changed("request-changes")
+		switch {
+		case v.Passed == changes:
+			return exit.Usagef("give either --approve, or --request-changes with what is missing or wrong")
+		case changes && strings.TrimSpace(v.Feedback) == "":
+			return exit.Usagef("--request-changes is empty: say what is missing or wrong, the next agent is given it")
+		}
+		return nil
+	}
+	cmd.Flags().BoolVar(&v.Passed, "approve", false, "the work does what was asked: publish it")
+	cmd.Flags().StringVar(&v.Feedback, "request-changes", "", "the work does not: `what` is missing or wrong")
+	return cmd
+}
+
+// showReviews tells of the rounds of validation.
+func (s *session) showReviews(t client.Task) {
+	if len(t.Reviews) == 0 {
+		return
+	}
+	s.say("\nValidation")
+	for _, r := range t.Reviews {
+		s.say("  %s", render.OneLine(r.Words(t.Rounds), 400))
+	}
+}

@@ -1,0 +1,147 @@
+package taskcmd
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func newTicket(s *session) *cobra.Command {
+	return noun("ticket", "List tickets, and show one with its tasks", s.ticketList(), s.ticketShow())
+}
+
+func (s *session) ticketList() *cobra.Command {
+	var limit int
+	var all bool
+	cmd := s.verb("list", "List tickets, newest first; --all includes those of omoi check", NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
+		found, err := newestTickets(ctx, api, limit, all)
+		if err != nil {
+			return err
+		}
+		return s.answer(found.Items, func() {
+			s.ticketTable(found.Items)
+			if found.More {
+				s.hint("There are more: omoi ticket list -n 0")
+			}
+			if found.Left {
+				s.hint("Tickets of omoi check are left out: omoi ticket list --all")
+			}
+		})
+	})
+	limitFlag(cmd, &limit, 20)
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "those of omoi check too")
+	return cmd
+}
+
+// limitFlag is --limit of commands that list; 0 lists all.
+func limitFlag(cmd *cobra.Command, limit *int, normal int) {
+	cmd.Flags().IntVarP(limit, "limit", "n", normal, "how many; 0 is all of them")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *limit < 0 {
+			return exit.Usagef("-n %d: give how many to list, or 0 for all of them", *limit)
+		}
+		return nil
+	}
+}
+
+func (s *session) ticketTable(tickets []client.Ticket) {
+	if len(tickets) == 0 {
+		s.hint("No tickets. Each task makes one that names none. Next: omoi run --help")
+		return
+	}
+	rows := [][]string{{"TICKET", "STATUS", "TASKS", "AGE", "TITLE"}}
+	for _, t := range tickets {
+		rows = append(rows, []string{
+			s.style().Bold(render.Short(t.ID)), ticketStatus(t), strconv.Itoa(len(t.TaskIDs)), render.Elapsed(time.Since(t.CreatedAt)), render.OneLine(t.Title, 60),
+		})
+	}
+	s.table(rows)
+	for _, t := range tickets {
+		if t.BlockedWhy != "" {
+			s.say("%s is blocked: %s", render.Short(t.ID), render.OneLine(render.ShortIDs(t.BlockedWhy, t.TaskIDs...), 200))
+		}
+	}
+}
+
+func ticketStatus(t client.Ticket) string {
+	status := t.Status
+	if t.Blocked {
+		status += ", blocked"
+	}
+	if t.Diagnosis != nil {
+		status += ", diagnosed"
+	}
+	return status
+}
+
+func (s *session) ticketShow() *cobra.Command {
+	cmd := s.verb("show <ticket>", "Show a ticket with its tasks, and why they failed", exactly(1, "one ticket: its id, 4 or more characters of it, or - for the newest"),
+		func(ctx context.Context, api *client.Client, args []string) error {
+			t, err := findTicket(ctx, api, strings.ToLower(strings.TrimSpace(args[0])))
+			if err != nil {
+				return err
+			}
+			if s.json {
+				return s.printJSON(t)
+			}
+			page, err := api.Tasks(ctx, client.TaskFilter{TicketID: t.ID, Limit: pageLimit})
+			if err == nil {
+				s.showTicket(t, page.Items)
+			}
+			return err
+		})
+	cmd.Long = "Show a ticket (- is the newest) with its tasks, why those failed that did, and the diagnosis of their failures."
+	return cmd
+}
+
+func (s *session) showTicket(t client.Ticket, tasks []client.Task) {
+	s.row("Ticket", t.ID)
+	s.row("Title", render.OneLine(t.Title, 100))
+	s.row("Status", ticketStatus(t))
+	s.row("Blocked", render.OneLine(render.ShortIDs(t.BlockedWhy, t.TaskIDs...), 250))
+	s.row("Phase", t.PhaseID)
+	s.psTable(tasks)
+	s.failures(tasks)
+	if d := t.Diagnosis; d != nil {
+		s.showDiagnosis(*d, func(text string) string { return render.Clean(render.ShortIDs(text, d.TaskID)) })
+	}
+}
+
+// failures says of each task that failed why, and what tells more.
+func (s *session) failures(tasks []client.Task) {
+	var next [][2]string
+	for _, t := range tasks {
+		if t.Status != task.StatusFailed {
+			continue
+		}
+		s.say("%s: %s", render.Short(t.ID), render.OneLine(withoutRetry(t), 250))
+		next = append(next, [2]string{"omoi why " + render.Short(t.ID), "what shows it, and what to type next"})
+	}
+	s.next(s.say, next)
+}
+
+// findTicket resolves what a user typed for a ticket: its id, or a part of it among the newest ones.
+func findTicket(ctx context.Context, api *client.Client, ref string) (client.Ticket, error) {
+	switch {
+	case len(ref) == uuidLength:
+		return api.Ticket(ctx, ref)
+	case ref != "-" && len(ref) < minFragment:
+		return client.Ticket{}, exit.Usagef("%q is too short for a ticket: give 4 or more characters of the id, or - for the newest", ref)
+	}
+	all, err := newestTickets(ctx, api, pageLimit, ref != "-")
+	if err != nil {
+		return client.Ticket{}, err
+	}
+	if ref == "-" && len(all.Items) > 0 {
+		return api.Ticket(ctx, all.Items[0].ID)
+	}
+	return kind[client.Ticket]{noun: "ticket", list: "omoi ticket list", id: func(t client.Ticket) string { return t.ID }}.pick(all.Items, ref)
+}
