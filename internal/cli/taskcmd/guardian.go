@@ -95,7 +95,7 @@ func steers(c client.MonitorConfig) string {
 	if c.AutoSteering {
 		return "in every project that does not say otherwise"
 	}
-	return "only where a project allows it (omoi projects set <project> --auto-steering true); elsewhere it takes notes"
+	return "only where a project allows it (omoi project update <project> --auto-steering true); elsewhere it takes notes"
 }
 
 func lastCycle(status client.MonitorStatus) string {
