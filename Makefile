@@ -177,7 +177,7 @@ crowd: build temporal ## submit 200 tasks at once on a busy machine, and write d
 	@OMOI_CROWD="$${OMOI_CROWD:-200}" OMOI_CROWD_OUT="$(CURDIR)/docs/CROWD.md" $(GO) test -count=1 -timeout 2h -run '^TestCrowd$$' -v ./internal/e2e
 
 .PHONY: soak
-soak: build temporal ## submit a task every 4 s for 30 minutes, see what levels off, and write docs/SOAK.md; OMOI_SOAK=n submits n
+soak: build temporal ## submit 450 tasks, one every 4 s, see what levels off, and write docs/SOAK.md; OMOI_SOAK=n submits n
 	@OMOI_SOAK="$${OMOI_SOAK:-450}" OMOI_SOAK_OUT="$(CURDIR)/docs/SOAK.md" $(GO) test -count=1 -timeout 3h -run '^TestSoak$$' -v ./internal/e2e
 
 .PHONY: bench

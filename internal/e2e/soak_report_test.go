@@ -67,6 +67,7 @@ func (s *soak) String() string {
 
 Written by `+"`make soak`"+`; do not edit. One `+"`omoi dev`"+` with its default settings gets a task for the scripted agent every %s. Each task prints
 54 kB, commits a file, leaves another one uncommitted and completes. The clock of retention is 9000 hours ahead, and a pass runs every 30 s.
+After every %d tasks the test waits until each has ended and its sandbox is gone, and takes a sample.
 
 - made: %s, in %s, at %s
 - machine: %s
@@ -77,13 +78,13 @@ most %.0f %% of the mean of that half, or by less than twice the standard error 
 Of each ended task 5 KiB may stay in the retained kinds and in OMOI_HOME: rows that say what was removed and when, space that PostgreSQL
 has not used again, lines of logs. Each task prints ten times that.
 Not judged: WAL files, which PostgreSQL recycles up to 1 GiB (`+"`min_wal_size`"+`); the store of Temporal, whose development server keeps
-closed workflows for longer than this run; sandboxes, which exist at the moment of a sample or do not, and of which the test finds none
-left at the end; the repository, which holds the branches of the user; the database as a whole, in which tasks,
-tickets, attempts, receipts and costs stay (docs/RETENTION.md). What retention removes from it is judged: retained kinds.
+closed workflows for longer than this run; the folder of sandboxes, which holds none when a sample is taken; the repository, which
+holds the branches of the user; the database as a whole, in which tasks, tickets, attempts, receipts and costs stay
+(docs/RETENTION.md). What retention removes from it is judged: retained kinds.
 
 | figure | mean of the second half | per 100 tasks | rise over the half | noise | verdict |
 |---|---:|---:|---:|---:|---|
-`, s.every, s.began.UTC().Format("2006-01-02"), s.took.Round(time.Second), version(), machine(), s.tasks, s.completed, s.retried, 100*most)
+`, s.every, batch, s.began.UTC().Format("2006-01-02"), s.took.Round(time.Second), version(), machine(), s.tasks, s.completed, s.retried, 100*most)
 	for i, c := range columns() {
 		t := trendOf(s.samples, i)
 		fmt.Fprintf(&b, "| %s | %.1f | %+.2f | %+.1f | %.1f | %s |\n", c.name, t.mean, t.perHundred, t.rise, t.noise, verdict(c, t))
