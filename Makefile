@@ -42,7 +42,7 @@ PACKAGES    ?= ./...
 QUICK_PACKAGES ?= $(shell $(GO) list ./... | grep -vE '/omoi/(api|cmd/omoi-agent|internal/(agent/(claude|salvage)|app|bench|cli/demo|conductor|devstack|e2e|guardian|ingest|postgres|sandbox/.*|scm/.*|temporal|testkit/(api|daytona|postgres)))$$')
 QUICK_BASE     ?= $(shell git merge-base HEAD @{upstream} 2>/dev/null || echo HEAD)
 # Packages with goroutines of their own; the race detector is too slow for the rest.
-RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres ./internal/shortcut \
+RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \
 	./internal/agent/... ./internal/client ./internal/temporal ./activities ./worker ./api ./workflows
 # Packages with fuzz targets, and for how long each target looks.
 FUZZ_PACKAGES ?= $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)

@@ -29,9 +29,6 @@ func detach(w http.ResponseWriter, r *http.Request) (*detached, bool) {
 	if err != nil {
 		return nil, false
 	}
-	if front, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = front.NetConn() // which writes several buffers at once
-	}
 	return &detached{conn: conn, head: w.Header()}, true
 }
 

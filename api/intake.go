@@ -8,12 +8,10 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -117,35 +115,13 @@ func (a *API) giveBack(body *bytes.Buffer) {
 }
 
 func writeJSON(w http.ResponseWriter, v any) error {
-	content, err := encode(v)
+	content, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(append(content, '\n')) // a caller that left is nobody's fault
 	return nil
-}
-
-// encode writes the answer to a single post by hand: there are more of them than of all others.
-func encode(v any) ([]byte, error) {
-	said, ok := v.(client.ReceivedEvent)
-	if !ok || said.EventID == nil {
-		return json.Marshal(v)
-	}
-	const usual = 256
-	text := append(make([]byte, 0, usual), '{')
-	var err error
-	for _, field := range [...][2]string{
-		{"status", said.Status}, {"sandbox_id", said.SandboxID}, {"event_type", said.EventType}, {"event_id", *said.EventID},
-	} {
-		text = append(append(append(text, '"'), field[0]...), `":`...)
-		if text, err = jsontext.AppendQuote(text, field[1]); err != nil {
-			return nil, err
-		}
-		text = append(text, ',')
-	}
-	text = append(text, `"timestamp":"`...)
-	return append(said.Timestamp.AppendFormat(text, time.RFC3339Nano), `"}`...), nil
 }
 
 // isLines reports whether a body holds one event a line.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/shortcut"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -22,10 +21,10 @@ func Serve(ctx context.Context, a *API, listeners []net.Listener, grace time.Dur
 	if err := a.allowed(listeners); err != nil {
 		return errors.Join(err, closeAll(listeners))
 	}
-	server, front := a.server(ctx)
+	server := a.server(ctx)
 	served := make(chan error, len(listeners))
 	for _, l := range listeners {
-		go func() { served <- server.Serve(front.Listener(context.WithoutCancel(ctx), l)) }()
+		go func() { served <- server.Serve(l) }()
 	}
 	var failed error
 	running := len(listeners)
@@ -36,7 +35,7 @@ func Serve(ctx context.Context, a *API, listeners []net.Listener, grace time.Dur
 	case <-ctx.Done():
 	}
 	a.Stop()
-	err := a.shutdown(ctx, server, front, grace)
+	err := a.shutdown(ctx, server, grace)
 	for range running {
 		failed = errors.Join(failed, unlessClosed(<-served)) // each ends once the server is shut down
 	}
@@ -51,35 +50,25 @@ func unlessClosed(err error) error {
 	return err
 }
 
-func (a *API) server(ctx context.Context) (*http.Server, *shortcut.Front) {
+func (a *API) server(ctx context.Context) *http.Server {
 	const maxHeader = 64 << 10
-	const idle = 2 * time.Minute
-	front := &shortcut.Front{Handler: a, Takes: isReport, MaxBody: 1 << 20, Timeout: idle}
 	return &http.Server{
 		Handler:           a,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       a.cfg.MaxWait + time.Minute, // it would end a long poll that outlasts it
 		WriteTimeout:      a.cfg.MaxWait + 2*time.Minute,
-		IdleTimeout:       idle,
-		ConnState:         front.State,
+		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug), // broken connections are no news
-	}, front
+	}
 }
 
-// isReport reports whether a request is one of those that agents make all day.
-func isReport(method, path string) bool { return method == http.MethodPost && isIntake(path) }
-
 // shutdown waits for requests under way, and cuts off those that take longer than grace.
-func (a *API) shutdown(ctx context.Context, server *http.Server, front *shortcut.Front, grace time.Duration) error {
+func (a *API) shutdown(ctx context.Context, server *http.Server, grace time.Duration) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	err := server.Shutdown(limited)
-	if err == nil {
-		err = front.Wait(limited)
-	}
-	if err != nil {
+	if err := server.Shutdown(limited); err != nil {
 		cut := task.Errorf(task.CodeInternal, "cannot finish all API requests within %s: requests under way were cut off. Next: send these requests again", grace)
 		return errors.Join(cut.WithCause(err), server.Close())
 	}

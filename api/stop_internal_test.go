@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/shortcut"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -28,7 +27,7 @@ func TestShutdown_RequestTakesTooLong(t *testing.T) {
 	_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
 	require.NoError(t, err)
 	<-arrived
-	err = (&API{}).shutdown(t.Context(), server, &shortcut.Front{}, 0)
+	err = (&API{}).shutdown(t.Context(), server, 0)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	public, ok := errors.AsType[*task.Error](err)
 	require.True(t, ok, "people read %q", err)
