@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/omoi-dev/omoi/internal/longevent"
+	"github.com/omoi-dev/omoi/internal/ingest/transcriptcut"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 // system puts what its run has said into its last event, and sends that until it is taken: of a
 // transcript only the end is kept, while it comes. All the rest of the body must be within limit.
 func (r report) readLong(limit int64, into *bytes.Buffer) error {
-	long := longevent.New(into, r.transcript)
+	long := transcriptcut.New(into, r.transcript)
 	for total := limit + 1; ; {
 		r.part.give(long.Scan())
 		if int64(into.Len()-long.Kept()) > limit || total > longestReport {

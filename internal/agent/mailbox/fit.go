@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/longevent"
+	"github.com/omoi-dev/omoi/internal/ingest/transcriptcut"
 )
 
 const (
@@ -44,7 +44,7 @@ func fit(req *http.Request) (*http.Request, error) {
 func shortened(src io.ReadCloser) (body *bytes.Buffer, cut int64, err error) {
 	defer func() { _ = src.Close() }()
 	body = new(bytes.Buffer)
-	long := longevent.New(body, mostTranscript)
+	long := transcriptcut.New(body, mostTranscript)
 	for n := int64(1); n > 0 && body.Len() <= maxRequests; {
 		if n, err = body.ReadFrom(io.LimitReader(src, readStep)); err != nil {
 			return nil, 0, err

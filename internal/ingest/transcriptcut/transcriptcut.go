@@ -1,14 +1,14 @@
-// Package longevent shortens the last event of an old worker while it comes: such a worker puts
-// what its run has said into it, however long that is, and sends it until it is taken.
-package longevent
+// Package transcriptcut shortens the last event of a legacy worker while it arrives: such a worker puts the whole transcript of its
+// run into it, and sends it until it is acknowledged. It imports nothing else of omoi, since omoi-agent links it too.
+package transcriptcut
 
 import "bytes"
 
 const transcriptKey = "transcript_b64"
 
-// Event looks in a JSON object, as far as it has come, for the transcript of its event_data, of
+// Cutter looks in a JSON object, as far as it has come, for the transcript of its event_data, of
 // which it keeps the end.
-type Event struct {
+type Cutter struct {
 	body *bytes.Buffer
 	most int // characters of a transcript that are kept
 
@@ -23,14 +23,14 @@ type Event struct {
 	cut    int64
 }
 
-// New makes one of what comes into body. Of a transcript about most characters are kept.
-func New(body *bytes.Buffer, most int) *Event { return &Event{body: body, most: most, open: -1} }
+// New returns a cutter of what arrives in body. Of a transcript about most characters are kept.
+func New(body *bytes.Buffer, most int) *Cutter { return &Cutter{body: body, most: most, open: -1} }
 
 // Cut is how many bytes of the transcript, its oldest, are left out.
-func (l *Event) Cut() int64 { return l.cut }
+func (l *Cutter) Cut() int64 { return l.cut }
 
 // Kept is how much of the body is transcript, in characters.
-func (l *Event) Kept() int {
+func (l *Cutter) Kept() int {
 	if l.inside && !l.odd {
 		return l.at - l.open
 	}
@@ -38,7 +38,7 @@ func (l *Event) Kept() int {
 }
 
 // Scan looks at what is new, shortens an open transcript and answers by how many characters.
-func (l *Event) Scan() (less int64) {
+func (l *Cutter) Scan() (less int64) {
 	before := l.cut
 	for b := l.body.Bytes(); l.at < len(b); b = l.body.Bytes() {
 		if l.open < 0 {
@@ -66,7 +66,7 @@ func (l *Event) Scan() (less int64) {
 	return (l.cut - before) / per * of
 }
 
-func (l *Event) outside(c byte) {
+func (l *Cutter) outside(c byte) {
 	switch c {
 	case '{', '[':
 		l.depth++
@@ -85,7 +85,7 @@ func (l *Event) outside(c byte) {
 	l.named = l.named && c == ':'
 }
 
-func (l *Event) close(text string) {
+func (l *Cutter) close(text string) {
 	const inData = 2 // the depth of event_data
 	l.shorten(l.inside)
 	if l.inside && !l.odd {
@@ -97,7 +97,7 @@ func (l *Event) close(text string) {
 }
 
 // shorten takes the oldest part out of a transcript that is too long, in whole groups of base64.
-func (l *Event) shorten(transcript bool) {
+func (l *Cutter) shorten(transcript bool) {
 	const group, bytesOf = 4, 3
 	over := l.at - l.open - l.most
 	if !transcript || l.odd || over <= 0 {
