@@ -28,7 +28,7 @@ type API struct {
 	// bodies are buffers for what agents post; whatever is kept of a body is copied.
 	bodies sync.Pool
 	turn   ingest.Turn // of large ones
-	rest   *room       // of the routes that have none of their own
+	rest   *bodyLimit  // of the routes that have none of their own
 	// unrouted counts requests that found no route.
 	unrouted func(status int, took time.Duration)
 	sockets  func(status int, took time.Duration) // counts those of the bus
@@ -51,7 +51,7 @@ type API struct {
 // New makes the API. It starts nothing and asks nobody.
 func New(cfg Config, deps Deps) *API {
 	a := &API{cfg: cfg.withDefaults(), deps: deps, log: deps.Log, stopping: make(chan struct{}), security: security()}
-	a.bodies.New, a.rest = newBody, &room{bytes: bodyRoom}
+	a.bodies.New, a.rest = newBody, newBodyLimit(bodyRoom, a.cfg.MaxBody)
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
@@ -112,9 +112,9 @@ type route struct {
 	tag     string
 	summary string
 	access  access
-	status  int   // of success; 0: 200
-	body    int64 // longest body in bytes; 0: Config.MaxBody
-	room    *room // that its bodies share; nil: that of all other routes
+	status  int        // of success; 0: 200
+	body    int64      // longest body in bytes; 0: Config.MaxBody
+	limit   *bodyLimit // that its bodies share; nil: that of all other routes
 	// transcript is how much of one an event may bring besides, in characters.
 	transcript int
 	// says is the body of a route that reads it by hand: an unknown field is no fault there.
@@ -162,7 +162,7 @@ func (a *API) operation(r route) huma.Operation {
 	a.known(r.method, r.path)
 	steps := huma.Middlewares{a.guard(r.access)}
 	if takesBody(r.method) {
-		steps = append(steps, a.within(cmp.Or(r.room, a.rest), r.body))
+		steps = append(steps, a.within(cmp.Or(r.limit, a.rest), r.body))
 	}
 	return huma.Operation{
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Tags: []string{r.tag},

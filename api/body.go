@@ -20,41 +20,37 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// unpacked reads a body of at most limit packed bytes as it is after unpacking; why tells an
-// error of that to the sender.
+// unpacked reads a body of at most limit bytes, packed and unpacked, as it is after unpacking; why tells an error of that to the
+// sender, but for the [http.MaxBytesError] of a longer one.
 func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) error, err error) {
+	plain := http.MaxBytesReader(nil, r.Body, limit)
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
 	switch encoding {
 	case "", "identity":
-		return r.Body, func(err error) error { return notRead(r, err) }, nil
+		return plain, func(err error) error { return notRead(r, err) }, nil
 	case "gzip", "x-gzip":
 	default:
 		return nil, nil, httpError(http.StatusUnsupportedMediaType, "Bodies are taken plain or with gzip, not with %q.", encoding)
 	}
-	packed := &packedBody{left: limit + 1, src: r.Body, request: r}
+	packed := &packedBody{src: plain, request: r}
 	members, err := newMembers(packed)
 	if err != nil {
 		return nil, nil, packed.why(err)
 	}
-	return members, packed.why, nil
+	return http.MaxBytesReader(nil, io.NopCloser(members), limit), packed.why, nil
 }
 
 // packedBody is a body before it is unpacked. It remembers how it ended.
 type packedBody struct {
 	src   io.Reader
-	left  int64 // bytes that it may still have
-	whole bool  // it came to its own end, wherever that is
+	whole bool // it came to its own end, wherever that is
 
 	request *http.Request
 }
 
 // Read implements [io.Reader].
 func (p *packedBody) Read(b []byte) (int, error) {
-	if p.left <= 0 {
-		return 0, errTooLong
-	}
-	n, err := p.src.Read(b[:min(int64(len(b)), p.left)])
-	p.left -= int64(n)
+	n, err := p.src.Read(b)
 	p.whole = p.whole || errors.Is(err, io.EOF)
 	return n, err
 }
@@ -63,16 +59,21 @@ func (p *packedBody) Read(b []byte) (int, error) {
 func (p *packedBody) why(err error) error {
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	switch {
+	case isTooLong(err):
+		return err
 	case errors.Is(err, errBehind):
 		return httpError(http.StatusBadRequest, "The compressed request body goes on behind the end of its gzip with what is none. Send nothing behind it.")
 	case corrupt, errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		return httpError(http.StatusBadRequest, "The request body is not the gzip that its Content-Encoding says.")
-	case p.left <= 0:
-		return errTooLong
 	case p.whole:
 		return httpError(http.StatusBadRequest, "The compressed request body ends early: the rest of its gzip is missing. Close the compressor before you send.")
 	}
 	return notRead(p.request, err)
+}
+
+func isTooLong(err error) bool {
+	_, ok := errors.AsType[*http.MaxBytesError](err)
+	return ok
 }
 
 // notRead says that a body did not come whole. That is no fault of what was sent, so it is

@@ -5,68 +5,112 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+
+	"github.com/omoi-dev/omoi/internal/ingest/transcriptcut"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// errTooLong is told to the sender with the limit that it met.
-var errTooLong = errors.New("the body is too long")
+// limitBody returns the body of a request as limit counts it. The caller calls leave.
+func limitBody(c *gin.Context, limit *bodyLimit) *limitedBody {
+	return &limitedBody{limit: limit, sandboxID: c.Param("sandbox_id"), request: c.Request, conn: http.NewResponseController(c.Writer)}
+}
+
+// within is the middleware of a route that huma serves: it reads the body, whole and unpacked, before anything else does.
+func (a *API) within(limit *bodyLimit, longest int64) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		c := humagin.Unwrap(ctx)
+		r := report{Request: c.Request, in: limitBody(c, limit)}
+		defer r.in.leave()
+		var body bytes.Buffer
+		if err := r.readBody(longest, &body); err != nil {
+			a.writeError(c.Writer, c.Request.WithContext(ctx.Context()), err)
+			return
+		}
+		c.Request.Body, c.Request.ContentLength = io.NopCloser(&body), int64(body.Len())
+		c.Request.Header.Del("Content-Encoding")
+		next(ctx)
+	}
+}
 
 // readBody reads a body of at most limit bytes, as it is after unpacking. What it refuses it
 // reads all the same, within bounds: whoever sends all before it reads would meet a reset
 // connection instead of the answer.
-func readBody(said report, limit int64, into *bytes.Buffer) error {
-	err := said.read(limit, into)
-	if err == nil {
-		err = said.part.whole()
-	}
+func (r *report) readBody(limit int64, into *bytes.Buffer) error {
+	err := r.read(limit, into)
 	switch {
-	case errors.Is(err, errTooLong):
-		said.drop(into)
+	case err == nil:
+		r.in.end()
+	case isTooLong(err):
+		r.drop(into)
 		return httpError(http.StatusRequestEntityTooLarge, tooLong, inBytes(limit))
 	case errors.Is(err, errNoRoom):
-		said.drop(into)
-		return noRoom()
-	case errors.Is(err, errTooSlow):
-		return notRead(said.Request, os.ErrDeadlineExceeded)
+		r.drop(into)
+		return task.Errorf(task.CodeUnavailable, "Too many reports are waiting. Send the same again in a second.")
 	}
 	return err
 }
 
 // drop takes no room while the rest comes.
-func (r report) drop(body *bytes.Buffer) {
+func (r *report) drop(body *bytes.Buffer) {
 	*body = bytes.Buffer{}
-	r.part.leave()
+	r.in.leave()
 	r.drain()
 }
 
-func (r report) read(limit int64, into *bytes.Buffer) error {
+func (r *report) read(limit int64, into *bytes.Buffer) error {
 	longest := limit
 	if r.transcript > 0 {
 		longest = longestReport
 	}
 	if r.ContentLength > longest {
-		return errTooLong
+		return &http.MaxBytesError{Limit: longest}
 	}
 	src, why, err := unpacked(r.Request, longest)
 	if err != nil {
 		return err
 	}
-	r.part.src = src
-	if src == io.Reader(r.Body) && r.ContentLength > 0 {
-		r.part.all = r.ContentLength
+	r.in.src = src
+	if r.Header.Get("Content-Encoding") == "" {
+		r.in.length = max(r.ContentLength, 0)
 	}
-	n, err := into.ReadFrom(io.LimitReader(r.part, limit+1))
-	if err == nil && n > limit && r.transcript > 0 {
+	n, err := into.ReadFrom(io.LimitReader(r.in, limit+1))
+	if err == nil && n > limit {
 		err = r.readLong(limit, into)
-	} else if err == nil && n > limit {
-		err = errTooLong
 	}
-	if err == nil || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || errors.Is(err, errTooSlow) {
+	if err == nil || isTooLong(err) || errors.Is(err, errNoRoom) {
 		return err
 	}
 	return why(err)
+}
+
+const (
+	// longestReport bounds what is read of one event, of which a transcript may be the most.
+	longestReport = 256 << 20
+	longStep      = 1 << 20
+)
+
+// readLong goes on with the body of an event that is longer than limit. A worker of the replaced
+// system puts what its run has said into its last event, and sends that until it is taken: of a
+// transcript only the end is kept, while it comes. All the rest of the body must be within limit.
+func (r *report) readLong(limit int64, into *bytes.Buffer) error {
+	long := transcriptcut.New(into, r.transcript)
+	for {
+		r.in.release(long.Scan())
+		if int64(into.Len()-long.Kept()) > limit {
+			return &http.MaxBytesError{Limit: limit}
+		}
+		n, err := into.ReadFrom(io.LimitReader(r.in, longStep))
+		if n == 0 || err != nil {
+			r.cut = long.Cut()
+			return err
+		}
+	}
 }
 
 const (
@@ -76,12 +120,12 @@ const (
 
 // drain takes what is left of a body that nobody wants. A sender that waits to be told to go on
 // has sent nothing yet. A deadline that is left behind ends a sender that has not come to its end.
-func (r report) drain() {
-	if r.part.read == 0 && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
+func (r *report) drain() {
+	if r.in.read == 0 && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		return
 	}
-	_ = r.part.conn.SetReadDeadline(time.Now().Add(drainPatience)) // not every server can: then its own timeout holds
+	_ = r.in.conn.SetReadDeadline(time.Now().Add(drainPatience)) // not every server can: then its own timeout holds
 	if n, err := io.Copy(io.Discard, io.LimitReader(r.Body, drainBytes)); err == nil && n < drainBytes {
-		_ = r.part.conn.SetReadDeadline(time.Time{})
+		_ = r.in.conn.SetReadDeadline(time.Time{})
 	}
 }

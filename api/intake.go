@@ -21,41 +21,43 @@ import (
 type report struct {
 	*http.Request
 
-	part      *part
+	in        *limitedBody
 	sandboxID string
 	body      []byte // valid until the answer is made
 	// transcript is the longest text of one that is taken besides the body's limit; 0: none.
 	transcript int
+	cut        int64 // of the transcript, in bytes
 }
 
 // registerIntake registers the two hot routes. huma describes them and does not serve them:
 // it looks at each request by reflection, which costs more than all the rest.
 func (a *API) registerIntake() {
 	const events = "/api/v1/sandboxes/{sandbox_id}/events"
-	here := &room{bytes: bodyRoom}
-	hot[postEventIn](a, here, route{
+	transcript := base64.StdEncoding.EncodedLen(int(a.cfg.MaxTranscript))
+	limit := newBodyLimit(bodyRoom, max(a.cfg.MaxBatch, a.cfg.MaxBody+int64(transcript)+2*longStep))
+	hot[postEventIn](a, limit, route{
 		method: http.MethodPost, path: events, id: "post-event", tag: tagSandboxes, summary: "Report one event",
 		access: accessSandbox, says: client.BatchEvent{},
-		body: a.cfg.MaxBody, transcript: base64.StdEncoding.EncodedLen(int(a.cfg.MaxTranscript)),
+		body: a.cfg.MaxBody, transcript: transcript,
 	}, a.postEvent)
 	batch := route{
 		method: http.MethodPost, path: events + "/batch", id: "post-batch", tag: tagSandboxes, summary: "Report numbered events",
 		access: accessSandbox, says: client.Batch{}, body: a.cfg.MaxBatch,
 	}
-	hot[postBatchIn](a, here, batch, a.postBatch)
+	hot[postBatchIn](a, limit, batch, a.postBatch)
 	a.describeLines(batch)
 }
 
 // hot registers a route for reports; I describes its parameters, O its answer.
-func hot[I, O any](a *API, here *room, r route, answer func(context.Context, report) (O, error)) {
+func hot[I, O any](a *API, limit *bodyLimit, r route, answer func(context.Context, report) (O, error)) {
 	type answered struct{ Body O }
 	huma.Register(paper{a.huma}, a.operation(r), func(context.Context, *I) (*answered, error) { return nil, errOnPaper })
 	a.describeBody(r)
 	a.describeLimit(r)
 	a.routes.Handle(r.method, strings.ReplaceAll(r.path, "{sandbox_id}", ":sandbox_id"), func(c *gin.Context) {
-		mine := &part{room: here, who: c.Param("sandbox_id"), conn: http.NewResponseController(c.Writer)}
-		defer mine.leave()
-		a.take(c.Writer, report{Request: c.Request, part: mine, sandboxID: c.Param("sandbox_id"), transcript: r.transcript}, r, func(ctx context.Context, said report) (any, error) {
+		in := limitBody(c, limit)
+		defer in.leave()
+		a.take(c.Writer, report{Request: c.Request, in: in, sandboxID: c.Param("sandbox_id"), transcript: r.transcript}, r, func(ctx context.Context, said report) (any, error) {
 			return answer(ctx, said)
 		})
 	})
@@ -72,7 +74,7 @@ func (a *API) take(w http.ResponseWriter, said report, r route, answer func(cont
 		if err := checkSandboxID(said.sandboxID); err != nil {
 			return nil, err
 		}
-		if err := readBody(said, r.body, body); err != nil {
+		if err := said.readBody(r.body, body); err != nil {
 			return nil, err
 		}
 		said.body = body.Bytes()

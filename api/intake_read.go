@@ -74,7 +74,7 @@ func oneEvent(r report) (said client.BatchEvent, err error) {
 	if said.Type == "" {
 		return said, task.Invalid("event_type", "The event_type must be given.")
 	}
-	if r.part.cut > 0 && said.Type != task.EventAgentCompleted {
+	if r.cut > 0 && said.Type != task.EventAgentCompleted {
 		return said, httpError(http.StatusRequestEntityTooLarge, "Only agent.completed brings a transcript that may be longer than its place.")
 	}
 	return said, nil
@@ -88,13 +88,13 @@ func leftOut(r report) (int64, error) {
 		text = r.URL.Query().Get("transcript_cut_bytes")
 	}
 	if text == "" {
-		return r.part.cut, nil
+		return r.cut, nil
 	}
 	before, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || before < 0 || before > most {
 		return 0, task.Invalid("query.transcript_cut_bytes", "The query parameter transcript_cut_bytes must be a whole number of bytes.")
 	}
-	return before + r.part.cut, nil
+	return before + r.cut, nil
 }
 
 const keyHeader = "Idempotency-Key"

@@ -28,7 +28,7 @@ var runForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
 func (a *API) registerTranscripts() {
 	const ofSandbox, ofTask = "/api/v1/sandboxes/{sandbox_id}/transcripts/{run_id}", "/api/v1/tasks/{id}/transcripts"
 	add(a, route{
-		method: http.MethodPut, path: ofSandbox, id: "put-transcript", tag: tagSandboxes, access: accessSandbox, body: task.MaxTranscriptPiece, room: &room{bytes: transcriptRoom},
+		method: http.MethodPut, path: ofSandbox, id: "put-transcript", tag: tagSandboxes, access: accessSandbox, body: task.MaxTranscriptPiece, limit: newBodyLimit(transcriptRoom, task.MaxTranscriptPiece),
 		summary: "Add lines to the transcript of an agent's run; a sandbox has at most 100 of them",
 	}, a.putTranscript)
 	add(a, route{

@@ -43,7 +43,7 @@ func (a *API) registerWebhooks() {
 	const tag = "webhooks"
 	add(a, route{
 		method: http.MethodPost, path: hookPath, id: "github-webhook", tag: tag, access: accessSigned, status: http.StatusAccepted, says: client.Webhook{},
-		summary: "What GitHub tells of pull requests; signed with github.webhook_secret", body: hookBody, room: &room{bytes: hookRoom},
+		summary: "What GitHub tells of pull requests; signed with github.webhook_secret", body: hookBody, limit: newBodyLimit(hookRoom, hookBody),
 		also: map[int]any{http.StatusOK: task.Noted{}}, fails: []int{http.StatusUnauthorized},
 	}, a.gitHubWebhook)
 	add(a, route{

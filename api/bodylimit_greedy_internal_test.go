@@ -19,11 +19,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// gate is a server with routes of its own into a room of 8 MiB, and nothing behind them.
+// gate is a server with routes of its own under a limit of 8 MiB, and nothing behind them.
 type gate struct {
-	t    *testing.T
-	here *room
-	addr string
+	t     *testing.T
+	limit *bodyLimit
+	addr  string
 }
 
 type intakeOfAll struct{}
@@ -42,24 +42,23 @@ func (storeOfAll) AppendTranscript(context.Context, task.TranscriptPiece) (task.
 	return task.TranscriptMark{}, nil
 }
 
-const (
-	gateRoom   = 8 << 20
-	neverHaste = 24 * time.Hour
-)
+const gateRoom = 8 << 20
 
-func openGate(t *testing.T) *gate {
+// openGate opens one at which a body is refused that finds no room within wait.
+func openGate(t *testing.T, wait, haste time.Duration) *gate {
 	t.Helper()
 	a := New(Config{Open: true}, Deps{Intake: intakeOfAll{}, Store: storeOfAll{}})
-	g := &gate{t: t, here: &room{bytes: gateRoom, haste: neverHaste}}
-	hot[postBatchIn](a, g.here, route{
+	g := &gate{t: t, limit: newBodyLimit(gateRoom, 1<<20)}
+	g.limit.wait, g.limit.haste = wait, haste
+	hot[postBatchIn](a, g.limit, route{
 		method: http.MethodPost, path: "/gate/{sandbox_id}/batch", id: "gate-batch", tag: tagSandboxes, access: accessSandbox, says: client.Batch{}, body: 4 << 20,
 	}, a.postBatch)
-	hot[postEventIn](a, g.here, route{
+	hot[postEventIn](a, g.limit, route{
 		method: http.MethodPost, path: "/gate/{sandbox_id}/events", id: "gate-event", tag: tagSandboxes, access: accessSandbox, says: client.BatchEvent{}, body: 1 << 20,
 	}, a.postEvent)
 	add(a, route{
 		method: http.MethodPut, path: "/gate/{sandbox_id}/transcripts/{run_id}", id: "gate-transcript", tag: tagSandboxes, access: accessSandbox,
-		body: task.MaxTranscriptPiece, room: g.here,
+		body: task.MaxTranscriptPiece, limit: g.limit,
 	}, a.putTranscript)
 	a.finishForms()
 	server := httptest.NewServer(a)
@@ -68,29 +67,31 @@ func openGate(t *testing.T) *gate {
 	return g
 }
 
-// hurry changes how long a sender may keep others waiting.
-func (g *gate) hurry(haste time.Duration) {
-	g.here.mu.Lock()
-	defer g.here.mu.Unlock()
-	g.here.haste = haste
-}
-
-// stall sends all but the end of a body, and then nothing.
+// stall sends all but the end of a body of that length, and then nothing.
 func (g *gate) stall(what string, length int) *bufio.Reader {
 	g.t.Helper()
 	c, err := net.Dial("tcp", g.addr)
 	require.NoError(g.t, err)
 	g.t.Cleanup(func() { _ = c.Close() })
 	require.NoError(g.t, c.SetDeadline(time.Now().Add(time.Minute)))
-	head := fmt.Sprintf("%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n", what, length+4)
-	_, err = io.WriteString(c, head+strings.Repeat("x", length))
+	head := fmt.Sprintf("%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n", what, length)
+	_, err = io.WriteString(c, head+strings.Repeat("x", length-1))
 	require.NoError(g.t, err)
 	return bufio.NewReader(c)
 }
 
+// timesOut waits for the answer to a body that has stopped.
+func (g *gate) timesOut(stalled *bufio.Reader) {
+	g.t.Helper()
+	answer, err := http.ReadResponse(stalled, nil)
+	require.NoError(g.t, err)
+	require.NoError(g.t, answer.Body.Close())
+	require.Equal(g.t, http.StatusRequestTimeout, answer.StatusCode)
+}
+
 func (g *gate) holds(bytes int64) {
 	g.t.Helper()
-	require.Eventually(g.t, func() bool { return g.here.takes() == bytes }, time.Minute, time.Millisecond, "the bodies come in")
+	require.Eventually(g.t, func() bool { return g.limit.takes() == bytes }, time.Minute, time.Millisecond, "the bodies come in")
 }
 
 func (g *gate) status(method, path, body string) int {
@@ -119,62 +120,86 @@ func (g *gate) transcript(box string, length int) int {
 	return g.status(http.MethodPut, "/gate/"+box+"/transcripts/r?offset=0&sum=0", strings.Repeat("y", length-1)+"\n")
 }
 
+const (
+	mebibyte = 1 << 20
+	never    = 24 * time.Hour
+)
+
 // A sandbox that begins many batches and ends none keeps nobody out but itself.
 func TestOneSandboxHasAShareOfTheRoom(t *testing.T) {
 	t.Parallel()
-	g := openGate(t)
-	const length = 1<<20 - 4
-	for n := range gateRoom / sandboxPart >> 20 {
-		g.stall("POST /gate/greedy/batch", length)
-		g.holds(int64(n+1) * length)
+	g := openGate(t, time.Millisecond, never)
+	for n := range gateRoom / bodyParts >> 20 {
+		g.stall("POST /gate/greedy/batch", mebibyte)
+		g.holds(int64(n+1) * mebibyte)
 	}
 	require.Equal(t, http.StatusServiceUnavailable, g.batch("greedy"))
-	require.Equal(t, http.StatusServiceUnavailable, g.transcript("greedy", length))
+	require.Equal(t, http.StatusServiceUnavailable, g.transcript("greedy", mebibyte))
 	require.Equal(t, http.StatusOK, g.beat("greedy"))
 	require.Equal(t, http.StatusOK, g.transcript("greedy", 4))
 	for range gateRoom >> 20 {
-		g.stall("POST /gate/greedy/batch", length)
+		g.stall("POST /gate/greedy/batch", mebibyte)
 		require.Equal(t, http.StatusOK, g.beat("honest"))
 		require.Equal(t, http.StatusOK, g.batch("honest"))
-		require.Equal(t, http.StatusOK, g.transcript("honest", length))
+		require.Equal(t, http.StatusOK, g.transcript("honest", mebibyte))
 	}
 }
 
-// Many sandboxes fill the room together: small bodies still pass, and large ones as soon as those
-// that have stopped have had their time.
+// Many sandboxes fill the room together: small bodies still pass, and large ones are told when to come again.
+func TestManySandboxesFillTheRoom(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, time.Millisecond, never)
+	const boxes = 8
+	for n := range boxes {
+		g.stall(fmt.Sprintf("POST /gate/box-%d/batch", n), mebibyte)
+	}
+	g.holds(boxes * mebibyte)
+	require.Equal(t, http.StatusOK, g.beat("honest"))
+	require.Equal(t, http.StatusServiceUnavailable, g.batch("honest"))
+}
+
+// Where half of the room is in use, bodies that stop give way to those that wait.
 func TestBodiesThatHaveStoppedGiveWay(t *testing.T) {
 	t.Parallel()
-	g := openGate(t)
-	const length = 1<<20 - 4
-	first := g.stall("POST /gate/box-0/batch", length)
-	g.holds(length)
-	for n := range 7 {
-		g.stall(fmt.Sprintf("POST /gate/box-%d/batch", n+1), length)
+	g := openGate(t, time.Minute, time.Millisecond)
+	const half = 4
+	for n := range half {
+		g.stall(fmt.Sprintf("POST /gate/box-%d/batch", n), mebibyte)
 	}
-	g.holds(8 * length)
+	g.holds(half * mebibyte)
+	g.stall("POST /gate/box-4/events", smallBody)
+	for n := range 2 * half {
+		g.timesOut(g.stall(fmt.Sprintf("POST /gate/late-%d/batch", n), mebibyte))
+	}
+	g.holds(half*mebibyte + smallBody)
 	require.Equal(t, http.StatusOK, g.beat("honest"))
-	require.Equal(t, http.StatusServiceUnavailable, g.batch("honest"), "they have their time")
-	g.hurry(time.Nanosecond)
-	require.Equal(t, http.StatusOK, g.batch("honest"))
-	g.holds(7 * length)
-	answer, err := http.ReadResponse(first, nil)
-	require.NoError(t, err)
-	require.NoError(t, answer.Body.Close())
-	require.Equal(t, http.StatusRequestTimeout, answer.StatusCode, "the one that has waited for longest")
 }
 
-// Where small bodies fill what is for them, a heartbeat takes the place of one that has stopped.
+// Small bodies that have stopped give way likewise, so that heartbeats pass.
 func TestAHeartbeatPassesSmallBodiesThatHaveStopped(t *testing.T) {
 	t.Parallel()
-	g := openGate(t)
-	const length, boxes = smallBody - 1, gateRoom / smallPart / smallBody
+	g := openGate(t, time.Minute, time.Millisecond)
+	const length, boxes = smallBody, gateRoom / bodyParts / smallBody
+	for n := range boxes / 2 {
+		g.stall(fmt.Sprintf("POST /gate/box-%d/events", n), length)
+	}
+	g.holds(boxes / 2 * length)
+	for n := range boxes {
+		g.timesOut(g.stall(fmt.Sprintf("POST /gate/late-%d/events", n), length))
+	}
+	for range 3 {
+		require.Equal(t, http.StatusOK, g.beat("honest"))
+	}
+}
+
+// Without that they are refused, and told when to come again.
+func TestSmallBodiesThatHaveStoppedFillTheirRoom(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, time.Millisecond, never)
+	const length, boxes = smallBody, gateRoom / bodyParts / smallBody
 	for n := range boxes {
 		g.stall(fmt.Sprintf("POST /gate/box-%d/events", n), length)
 	}
 	g.holds(boxes * length)
 	require.Equal(t, http.StatusServiceUnavailable, g.beat("honest"))
-	g.hurry(time.Nanosecond)
-	for range 3 {
-		require.Equal(t, http.StatusOK, g.beat("honest"))
-	}
 }

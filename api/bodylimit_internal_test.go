@@ -28,39 +28,36 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// sent is a body that comes to a room.
-func sent(m *room, c *conn, body io.Reader, headers ...string) (*part, func() error) {
+// sent is a body that a limit counts.
+func sent(m *bodyLimit, c *conn, body io.Reader, headers ...string) (*limitedBody, func() error) {
 	r := httptest.NewRequest(http.MethodPost, "/", body)
 	r.ContentLength = -1
 	for n := 0; n+1 < len(headers); n += 2 {
 		r.Header.Set(headers[n], headers[n+1])
 	}
-	mine := &part{room: m, conn: http.NewResponseController(c)}
-	return mine, func() error { return readBody(report{Request: r, part: mine}, 2<<20, new(bytes.Buffer)) }
+	mine := &limitedBody{limit: m, request: r, conn: http.NewResponseController(c)}
+	return mine, func() error { return (&report{Request: r, in: mine}).readBody(2<<20, new(bytes.Buffer)) }
 }
 
-// takes is how many bytes the bodies in a room are counted with.
-func (r *room) takes() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.large.taken + r.small.taken
-}
+// takes is how many bytes of bodies are counted.
+func (l *bodyLimit) takes() int64 { return l.large.held.Load() + l.small.held.Load() }
 
-// Bodies that do not fit beside the others are turned away; one alone always fits, who leaves
-// makes room, and who announces much takes none.
-func TestBodiesShareARoom(t *testing.T) {
+// Bodies that do not fit beside the others are refused; one alone always fits, one that leaves
+// makes room, and one that announces much takes none.
+func TestBodiesShareALimit(t *testing.T) {
 	t.Parallel()
 	const kib = 1 << 10
-	m := &room{bytes: 1000 * kib}
+	m := newBodyLimit(0, 1000*kib)
+	m.small, m.wait = newBodyClass(250*kib, smallBody), time.Millisecond
 	idle, w := io.Pipe()
 	silent, read := sent(m, &conn{}, idle)
 	done := make(chan error, 1)
 	go func() { done <- read() }()
 	_, err := w.Write([]byte("x"))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return m.takes() == 1 }, time.Minute, time.Millisecond, "what was read is counted a moment later")
+	require.Eventually(t, func() bool { return m.takes() == smallBody }, time.Minute, time.Millisecond, "what was read is counted a moment later")
 	large, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 900*kib)))
-	require.NoError(t, read(), "one byte came, of whatever was announced")
+	require.NoError(t, read(), "one piece is counted, of whatever was announced")
 	for _, headers := range [][]string{nil, {"Content-Encoding", "gzip"}} {
 		body := []byte(strings.Repeat("x", 200*kib))
 		if headers != nil {
@@ -68,20 +65,54 @@ func TestBodiesShareARoom(t *testing.T) {
 		}
 		late, read := sent(m, &conn{}, bytes.NewReader(body), headers...)
 		require.Equal(t, task.CodeUnavailable, task.CodeOf(read()), "counted as it is unpacked")
-		require.EqualValues(t, 900*kib+1, m.takes(), "what is refused takes nothing")
+		require.EqualValues(t, 15*smallBody+smallBody, m.takes(), "what is refused takes nothing")
 		late.leave()
 	}
-	small, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", smallBody)))
+	small, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", smallBody-1)))
 	require.NoError(t, read(), "small ones have room of their own")
 	require.NoError(t, w.Close())
 	require.NoError(t, <-done)
-	for _, one := range []*part{large, silent, small} {
+	for _, one := range []*limitedBody{large, silent, small} {
 		one.leave()
 	}
-	alone, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 2000*kib)))
+	alone, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 1000*kib)))
 	require.NoError(t, read())
 	alone.leave()
 	require.Zero(t, m.takes())
+}
+
+// A body that finds no room waits for others to leave.
+func TestABodyWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	m := newBodyLimit(0, 1<<20)
+	m.wait = time.Minute
+	first, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 1<<20)))
+	require.NoError(t, read())
+	c := &conn{}
+	second, read := sent(m, c, strings.NewReader(strings.Repeat("x", 1<<20)))
+	done := make(chan error, 1)
+	go func() { done <- read() }()
+	require.Eventually(t, func() bool { return m.small.held.Load() > 0 }, time.Minute, time.Millisecond, "its beginning is counted")
+	first.leave()
+	require.NoError(t, <-done)
+	second.leave()
+	require.Zero(t, m.takes())
+	require.Empty(t, m.large.sandboxes)
+}
+
+// No body waits without bound.
+func TestABodyThatWaitsIsRefusedInTheEnd(t *testing.T) {
+	t.Parallel()
+	m := newBodyLimit(0, 1<<20)
+	m.wait = time.Millisecond
+	first, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 1<<20)))
+	require.NoError(t, read())
+	defer first.leave()
+	before := m.takes()
+	late, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 1<<20)))
+	require.Equal(t, task.CodeUnavailable, task.CodeOf(read()))
+	require.Nil(t, late.class)
+	require.Equal(t, before, m.takes())
 }
 
 func gzipped(t *testing.T, body []byte) []byte {
@@ -98,7 +129,7 @@ func gzipped(t *testing.T, body []byte) []byte {
 func TestABodyMustKeepComing(t *testing.T) {
 	t.Parallel()
 	c := &conn{}
-	mine, read := sent(&room{bytes: 1 << 30}, c, strings.NewReader(strings.Repeat("x", 3*bodyPace)))
+	mine, read := sent(newBodyLimit(1<<30, 0), c, strings.NewReader(strings.Repeat("x", 4*smallBody)))
 	defer mine.leave()
 	require.NoError(t, read())
 	require.Greater(t, len(c.deadlines), 3)
@@ -117,7 +148,7 @@ func TestABodyThatComesWithItsHeadNeedsNoTime(t *testing.T) {
 		iotest.DataErrReader(iotest.OneByteReader(strings.NewReader("{}"))): 2, // until it came, and none while it is answered
 	} {
 		c := &conn{}
-		_, read := sent(&room{bytes: 1 << 20}, c, pieces)
+		_, read := sent(newBodyLimit(1<<20, 0), c, pieces)
 		require.NoError(t, read())
 		require.Len(t, c.deadlines, want)
 	}
