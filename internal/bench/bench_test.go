@@ -42,7 +42,7 @@ func TestBenchRuns(t *testing.T) {
 		Steady: 200 * time.Millisecond, Streams: 400, Watch: 200 * time.Millisecond, History: 1000, Progress: func(text string) { t.Log(text) },
 	})
 	require.NoError(t, err)
-	const figures = 54
+	const figures = 58
 	require.Len(t, report.Rows, figures)
 	for _, row := range report.Rows {
 		require.Contains(t, []string{"", bench.Met, bench.NotMet, bench.NotMeasured}, row.Verdict, row.What)

@@ -53,7 +53,7 @@ func measureIntake(ctx context.Context, cfg Config, r *Report) (err error) {
 	}
 	compareIntake(r, got)
 	r.note("Storing events", storingNote, cfg.Rounds, cfg.Spell, s.durability(ctx))
-	return p.measureLatency(ctx, cfg, r, median(got[singlePosts]), median(got[batchPosts]))
+	return p.measureLatency(ctx, cfg, r, t, got)
 }
 
 // The ways to store events.

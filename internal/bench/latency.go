@@ -2,12 +2,18 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// goalPost is the p99 of an acknowledged post at half the top rate, in milliseconds.
-const goalPost = 25
+// Goals of the p99 of acknowledged posts at half the top rate, as multiples of that of pgbench at the same rate.
+const (
+	goalSingleP99 = 1.5
+	goalBatchP99  = 2.0
+)
 
 const (
 	half = 0.5
@@ -16,28 +22,47 @@ const (
 )
 
 // measureLatency posts at half the rates that were measured a moment ago, for long enough
-// that a checkpoint is in it.
-func (p *poster) measureLatency(ctx context.Context, cfg Config, r *Report, singles, batches float64) error {
-	single, err := p.steady(ctx, cfg.Steady, half*singles, p.nextSingle)
-	if err != nil {
-		return fmt.Errorf("single posts at half rate: %w", err)
+// that a checkpoint is in it, and lets pgbench do the same beside it: how long a disk and a checkpoint take differs between machines.
+func (p *poster) measureLatency(ctx context.Context, cfg Config, r *Report, t *twin, got map[string][]float64) error {
+	singles, batches := median(got[singlePosts]), median(got[batchPosts])
+	for _, of := range []struct {
+		what, script string
+		rate, goal   float64
+		next         func(n int) func(time.Time) []byte
+	}{
+		{fmt.Sprintf("acknowledged post at half the top rate (%.0f/s)", half*singles), "single", half * singles, goalSingleP99, p.nextSingle},
+		{fmt.Sprintf("acknowledged batch of %d at half the top rate (%.0f events/s)", batchSize, half*batches), "rows", half * batches / batchSize, goalBatchP99, p.nextBatch},
+	} {
+		ours, err := p.steady(ctx, cfg.Steady, of.rate, of.next)
+		if err != nil {
+			return fmt.Errorf("%s: %w", of.what, err)
+		}
+		theirs, err := t.steady(ctx, cfg.Steady, of.rate, of.script)
+		if err != nil && !errors.Is(err, errNoPgbench) {
+			return fmt.Errorf("%s: %w", of.what, err)
+		}
+		r.add(latencyRows(of.what, cfg.Steady, ours, theirs, of.goal)...)
+		r.note("Latency: "+of.what, latencyNote, connections, latencies(ours), latencies(theirs))
 	}
-	batch, err := p.steady(ctx, cfg.Steady, half*batches/batchSize, p.nextBatch)
-	if err != nil {
-		return fmt.Errorf("batches at half rate: %w", err)
-	}
-	r.add(
-		latencyRow(fmt.Sprintf("acknowledged post at half the top rate (%.0f/s), p99 over %s with a checkpoint", half*singles, cfg.Steady), single),
-		latencyRow(fmt.Sprintf("acknowledged batch of %d at half the top rate (%.0f events/s), likewise", batchSize, half*batches), batch),
-	)
-	r.note("Latency of posts", "Open loop: each post has a time at which it is due, and its latency counts from then to its answer; %d connections. `CHECKPOINT` is forced after half of the time. Single posts: %s. Batches: %s.",
-		connections, latencies(single), latencies(batch))
 	return nil
 }
 
-func latencyRow(what string, took []float64) Row {
-	value := quantile(took, p99)
-	return Row{What: what, Goal: fmt.Sprintf("at most %d ms", goalPost), Measured: fmt.Sprintf("%.1f ms", value), Value: value, Verdict: atMost(value, goalPost)}
+const latencyNote = "Open loop: each post has a time at which it is due, and its latency counts from then to its answer; %d connections. `CHECKPOINT` is forced after half of the time. Posts: %s. `pgbench -R` at the same rate, a transaction with as many rows for each post, over the same time and checkpoint: %s."
+
+// latencyRows are the ratio, which has a goal, and the figures it is of.
+func latencyRows(what string, lasts time.Duration, ours, theirs []float64, goal float64) []Row {
+	mine, other := quantile(ours, p99), quantile(theirs, p99)
+	what += fmt.Sprintf(", p99 over %s with a checkpoint", lasts)
+	row := Row{What: what + ", to pgbench -R", Goal: fmt.Sprintf("at most %.1f times", goal), Measured: "no pgbench here", Verdict: NotMeasured}
+	if other > 0 {
+		row.Value = mine / other
+		row.Measured, row.Verdict = fmt.Sprintf("%.2f times", row.Value), atMost(row.Value, goal)
+	}
+	return []Row{
+		row,
+		{What: what, Measured: fmt.Sprintf("%.1f ms", mine), Value: mine},
+		{What: what + ", pgbench -R", Measured: fmt.Sprintf("%.1f ms", other), Value: other},
+	}
 }
 
 // latencies tells how latencies lie.
@@ -50,23 +75,30 @@ func (p *poster) steady(ctx context.Context, lasts time.Duration, rate float64, 
 	if err := p.empty(ctx); err != nil {
 		return nil, err
 	}
+	return withCheckpoint(ctx, p.pool, lasts, func(ctx context.Context) ([]float64, error) {
+		return pace{rate: rate, lasts: lasts, next: next}.run(ctx, p.info.APIURL)
+	})
+}
+
+// withCheckpoint forces a checkpoint after half of the time that run lasts.
+func withCheckpoint(ctx context.Context, pool *pgxpool.Pool, lasts time.Duration, run func(context.Context) ([]float64, error)) ([]float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	made := make(chan error, 1)
 	middle := time.Now().Add(lasts / 2) //nolint:mnd // the middle
-	go func() { made <- p.checkpoint(ctx, middle) }()
-	took, err := pace{rate: rate, lasts: lasts, next: next}.run(ctx, p.info.APIURL)
+	go func() { made <- checkpoint(ctx, pool, middle) }()
+	took, err := run(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return took, <-made
 }
 
-func (p *poster) checkpoint(ctx context.Context, at time.Time) error {
+func checkpoint(ctx context.Context, pool *pgxpool.Pool, at time.Time) error {
 	if !sleepUntil(ctx, at) {
 		return ctx.Err()
 	}
-	if _, err := p.pool.Exec(ctx, `CHECKPOINT`); err != nil {
+	if _, err := pool.Exec(ctx, `CHECKPOINT`); err != nil {
 		return fmt.Errorf("force a checkpoint: %w", err)
 	}
 	return nil

@@ -66,6 +66,10 @@ VALUES ('box' || :box::int, nextval('bench_sequence'), '2026-01-01', 'agent.tool
 		"guarded": `\set box random(0, 199)
 INSERT INTO bench_guarded (sandbox_id, sequence, partition_month, event_type, event_data, sent)
 VALUES ('box' || :box::int, nextval('bench_sequence'), '2026-01-01', 'agent.tool_use', '` + eventData() + `', currval('bench_sequence'));`,
+		"rows": `\set box random(0, 199)
+INSERT INTO bench_guarded (sandbox_id, sequence, birth, event_type, event_data, sent)
+SELECT 'box' || :box::int, n, '2026-01-01', 'agent.tool_use', replace('` + eventData() + `', '12', (n % 100)::text)::jsonb, n
+FROM (SELECT nextval('bench_sequence') AS n FROM generate_series(1, ` + strconv.Itoa(batchSize) + `)) AS s;`,
 		"counter": `\set box random(0, 199)
 ` + strings.NewReplacer("$1", "'box' || :box::int", "$2", "'"+eventData()+"'::jsonb").Replace(counted) + ";",
 	} {
@@ -121,18 +125,28 @@ func (t *twin) pgbench(ctx context.Context, script string, spell time.Duration) 
 	if t.bin == "" {
 		return 0, errNoPgbench
 	}
-	const threads = "2"
-	cmd := exec.CommandContext(ctx, t.bin, "-n", "-M", "prepared", "-c", strconv.Itoa(connections), "-j", threads, //nolint:gosec // our own arguments
-		"-T", strconv.Itoa(max(int(spell.Seconds()), 1)), "-f", filepath.Join(t.dir, script+".sql"), t.url)
-	out, err := cmd.CombinedOutput()
+	out, err := t.runPgbench(ctx, script, spell)
 	if err != nil {
-		return 0, fmt.Errorf("run pgbench: %w: %s", err, out)
+		return 0, err
 	}
 	found := regexp.MustCompile(`tps = ([0-9.]+)`).FindSubmatch(out)
 	if found == nil {
 		return 0, fmt.Errorf("pgbench does not say its rate: %s", out)
 	}
 	return strconv.ParseFloat(string(found[1]), 64)
+}
+
+func (t *twin) runPgbench(ctx context.Context, script string, lasts time.Duration, more ...string) ([]byte, error) {
+	const threads = "2"
+	args := append([]string{
+		"-n", "-M", "prepared", "-c", strconv.Itoa(connections), "-j", threads,
+		"-T", strconv.Itoa(max(int(lasts.Seconds()), 1)), "-f", filepath.Join(t.dir, script+".sql"),
+	}, more...)
+	out, err := exec.CommandContext(ctx, t.bin, append(args, t.url)...).CombinedOutput() //nolint:gosec // our own arguments
+	if err != nil {
+		return nil, fmt.Errorf("run pgbench: %w: %s", err, out)
+	}
+	return out, nil
 }
 
 // naively posts single events to the naive server.
