@@ -39,7 +39,7 @@ RELEASE_FLAGS := -trimpath $(BUILD_FLAGS)
 TEST_FLAGS  ?= -count=1 -timeout 60m -vet=off # make lint runs go vet, and more
 PACKAGES    ?= ./...
 # make quick: all packages but those whose tests start servers, sandboxes or many processes of git; it lints what differs from QUICK_BASE.
-QUICK_PACKAGES ?= $(shell $(GO) list ./... | grep -vE '/omoi/(api|cmd/omoi-agent|internal/(agent/(claude|salvage)|app|bench|cli/demo|conductor|devstack|e2e|guardian|ingest|postgres|sandbox/.*|scm/.*|temporal|testkit/(api|daytona|postgres)))$$')
+QUICK_PACKAGES ?= $(shell $(GO) list ./... | grep -vE '/omoi/(api|cmd/omoi-agent|internal/(agent/(claude|salvage)|app|bench|conductor|devstack|e2e|guardian|ingest|postgres|sandbox/.*|scm/.*|temporal|testkit/(api|daytona|postgres)))$$')
 QUICK_BASE     ?= $(shell git merge-base HEAD @{upstream} 2>/dev/null || echo HEAD)
 # Packages with goroutines of their own; the race detector is too slow for the rest.
 RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \

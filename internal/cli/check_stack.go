@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/omoi-dev/omoi/internal/cli/check"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/scenario"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/client"
 )
@@ -20,21 +20,21 @@ const checkHelp = `
 
 It asks the server as any client does, and gives real tasks to the scripted agent, which has no model and costs nothing but its
 sandboxes. What it makes it ends: its tasks, their sandboxes, which are seen to be gone, and in its own repository their branches.
-That holds also for Ctrl-C and where a step fails; what a check that was killed has left, the next one cancels. Projects named
+That holds also for Ctrl-C and where a step fails; what a check that was killed has left ends within --timeout. Projects named
 omoi-check stay, for the next time. omoi ps --all shows the tasks.
 
 Exit code 0: no step says FAIL. 1: one does. 3: no server answers. 4: something is not allowed. 130: interrupted.`
 
 func newCheckStack(g *globals) []*cobra.Command {
-	commands := make([]*cobra.Command, 0, 1+len(check.All()))
-	for _, c := range check.All() {
-		commands = append(commands, g.checkCommand(c.Name, "Prove that "+c.Title, []check.Check{c}))
+	commands := make([]*cobra.Command, 0, 1+len(scenario.Checks()))
+	for _, c := range scenario.Checks() {
+		commands = append(commands, g.checkCommand(c.Name, "Prove that "+c.Title, []scenario.Scenario{c}))
 	}
-	return append(commands, g.checkCommand("all", "Carry out all checks of a running installation, one after the other", check.All()))
+	return append(commands, g.checkCommand("all", "Carry out all checks of a running installation, one after the other", scenario.Checks()))
 }
 
-func (g *globals) checkCommand(name, short string, checks []check.Check) *cobra.Command {
-	var o check.Config
+func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *cobra.Command {
+	var o scenario.Config
 	cmd := &cobra.Command{
 		Use: name, Short: short, Long: short + "." + checkHelp, Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,7 +51,7 @@ func (g *globals) checkCommand(name, short string, checks []check.Check) *cobra.
 	return cmd
 }
 
-func (g *globals) checkStack(ctx context.Context, o check.Config, checks []check.Check) error {
+func (g *globals) checkStack(ctx context.Context, o scenario.Config, checks []scenario.Scenario) error {
 	loaded, err := g.load(nil)
 	if err != nil {
 		return err
@@ -61,10 +61,10 @@ func (g *globals) checkStack(ctx context.Context, o check.Config, checks []check
 		return err
 	}
 	o.API, o.Home = client.New(address, loaded.API.Key.Reveal()), loaded.Home
-	printer := check.Printer{W: g.stdout, Style: taskcmd.StyleOf(g.stdout, g.variable)}
+	printer := scenario.Printer{W: g.stdout, Style: taskcmd.StyleOf(g.stdout, g.variable)}
 	o.Begin, o.Report = printer.Begin, printer.Step
 	if g.json {
-		o.Begin, o.Report = func(check.Check) {}, func(int, int, check.Step) {}
+		o.Begin, o.Report = func(scenario.Scenario) {}, func(int, int, scenario.Step) {}
 	}
 	defer context.AfterFunc(ctx, func() {
 		_, _ = fmt.Fprintln(g.stderr, "Interrupted: the check ends what it has made. Once more ends it at once.")
@@ -76,12 +76,12 @@ func (g *globals) checkStack(ctx context.Context, o check.Config, checks []check
 	if ctx.Err() != nil {
 		return exit.With(exit.Interrupted, nil)
 	}
-	return check.Err(results)
+	return scenario.Err(results)
 }
 
-func (g *globals) checked(p check.Printer, results []check.Result, many bool) error {
+func (g *globals) checked(p scenario.Printer, results []scenario.Result, many bool) error {
 	if g.json {
-		return check.JSON(g.stdout, results)
+		return scenario.JSON(g.stdout, results)
 	}
 	if many {
 		p.Summary(results)

@@ -15,8 +15,8 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/app"
-	"github.com/omoi-dev/omoi/internal/cli/demo"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/scenario"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -64,7 +64,7 @@ func (g *globals) demo(ctx context.Context, agent string, timeout time.Duration)
 		return fmt.Errorf("keep the services' log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	err = demo.Run(ctx, demo.Config{
+	err = scenario.Demo(ctx, scenario.DemoConfig{
 		Home: loaded.Home, Key: loaded.API.Key.Reveal(), Program: calledAs(g.dir), Agent: agent, Timeout: timeout,
 		Stdout: g.stdout, Style: taskcmd.StyleOf(g.stdout, g.variable), JSON: g.json, History: app.HistoryLength,
 		Start: func(ctx context.Context, progress func(string), ready func(devstack.Info)) error {

@@ -84,11 +84,11 @@ func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 		return l.heartbeat(d)
 	case "agent.message":
 		first, more := l.block(d.text("content"))
-		return "says", first, more
+		return "message", first, more
 	case "agent.thinking":
-		return l.Dim("thinks"), l.Dim(OneLine(d.text("content"), textWidth)), nil
+		return l.Dim("thinking"), l.Dim(OneLine(d.text("content"), textWidth)), nil
 	case task.EventAgentToolUse, "agent.subagent_invoked", "agent.skill_invoked":
-		return l.Cyan("runs"), d.toolCall(), nil
+		return l.Cyan("tool"), d.toolCall(), nil
 	case "agent.tool_result":
 		l.result = d.text("tool_use_id")
 		return l.toolResult(d)
@@ -120,19 +120,19 @@ func Brief(kind string, raw json.RawMessage) string {
 func (l *Lines) rest(e task.Event, d data) (what, text string, more []string) {
 	switch e.Type {
 	case task.EventAgentWaiting:
-		return "waits", l.waits(), nil
+		return "waiting", l.waits(), nil
 	case task.EventAgentMessageInjected:
-		return l.Yellow("message"), OneLine(d.text("content"), textWidth), nil
+		return l.Yellow("injected"), OneLine(d.text("content"), textWidth), nil
 	case task.EventAgentInterrupted:
-		return l.Yellow("stopped"), OneLine(d.text("reason"), textWidth), nil
+		return l.Yellow("interrupt"), OneLine(d.text("reason"), textWidth), nil
 	case task.EventAgentShutdown:
-		return l.Dim("leaves"), l.Dim(OneLine(d.text("reason"), textWidth)), nil
+		return l.Dim("shutdown"), l.Dim(OneLine(d.text("reason"), textWidth)), nil
 	case "agent.setup_started":
-		return l.Dim("sets up"), l.Dim(OneLine(d.text("command"), textWidth)), nil
+		return l.Dim("setup"), l.Dim(OneLine(d.text("command"), textWidth)), nil
 	case "agent.setup_completed":
 		return l.setupEnded(d)
 	case "continuous.started":
-		return "iterates", roundsBegin(d), nil
+		return "iteration", roundsBegin(d), nil
 	case "iteration.completion_signal":
 		return "iteration", d.text("iteration_num") + " says that all is done", nil
 	case "iteration.started":
@@ -154,7 +154,7 @@ func (l *Lines) heartbeat(d data) (what, text string, more []string) {
 	if !l.Heartbeats {
 		return "", "", nil
 	}
-	return l.Dim("alive"), l.Dim(d.text("status")), nil
+	return l.Dim("heartbeat"), l.Dim(d.text("status")), nil
 }
 
 func (l *Lines) toolResult(d data) (what, text string, more []string) {
@@ -163,20 +163,20 @@ func (l *Lines) toolResult(d data) (what, text string, more []string) {
 		return "", "", nil
 	}
 	if d.text("is_error") == "true" {
-		return l.Red("fails"), first, more
+		return l.Red("error"), first, more
 	}
-	return l.Dim("prints"), first, more
+	return l.Dim("output"), first, more
 }
 
 func (l *Lines) fileEdited(d data) (what, text string, more []string) {
-	verb, path := "edits", OneLine(d.text("file_path"), textWidth)
+	verb, path := "edit", OneLine(d.text("file_path"), textWidth)
 	switch d.text("change_type") {
 	case "created":
-		verb = "creates"
+		verb = "create"
 	case "deleted":
-		verb = "deletes"
+		verb = "delete"
 	case "renamed":
-		verb, path = "renames", OneLine(d.text("old_path"), textWidth)+" → "+path
+		verb, path = "rename", OneLine(d.text("old_path"), textWidth)+" → "+path
 	}
 	text = fmt.Sprintf("%s  %s %s", path,
 		l.Green("+"+d.number("lines_added")), l.Red("-"+d.number("lines_removed")))
@@ -264,7 +264,7 @@ func (l *Lines) withHidden(lines []string, hidden int) []string {
 	case l.Task == "":
 		return append(lines, fmt.Sprintf("… %s more", Count(hidden, "line")))
 	}
-	return append(lines, fmt.Sprintf("… %s more; all of it: omoi logs %s --json", Count(hidden, "line"), l.Task))
+	return append(lines, fmt.Sprintf("… %s more. Next: omoi logs %s --json", Count(hidden, "line"), l.Task))
 }
 
 func (l *Lines) waits() string {

@@ -13,7 +13,7 @@ import (
 func (l *Lines) setupEnded(d data) (what, text string, more []string) {
 	took := "took " + Elapsed(time.Duration(d.float("duration_ms"))*time.Millisecond)
 	if d.text("success") != "false" {
-		return l.Dim("set up"), l.Dim(took), nil
+		return l.Dim("setup"), l.Dim(took), nil
 	}
 	how := "ended with exit code " + d.text("exit_code")
 	if outcome := d.text("outcome"); outcome != "" && outcome != "exited" {

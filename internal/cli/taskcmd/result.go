@@ -25,7 +25,7 @@ func (s *session) showResult(t client.Task) {
 		}
 	}
 	if n > resultLines {
-		s.say("  … %s more; all of it: omoi show %s --json", render.Count(n-resultLines, "line"), render.Short(t.ID))
+		s.say("  … %s more. Next: omoi show %s --json", render.Count(n-resultLines, "line"), render.Short(t.ID))
 	}
 }
 

@@ -146,7 +146,7 @@ func TestShowPrintsTheResult(t *testing.T) {
 	for result, want := range map[string]string{
 		`{"output":"one\n\u001b[31mtwo\n","turns":1}`: "\nResult\n  one\n   [31mtwo\n",
 		`"just a text"`: "\nResult\n  just a text\n",
-		`{"output":"` + strings.Repeat(`x\n`, 45) + `"}`: "  … 5 lines more; all of it: omoi show 456789ab --json",
+		`{"output":"` + strings.Repeat(`x\n`, 45) + `"}`: "  … 5 lines more. Next: omoi show 456789ab --json",
 	} {
 		f.tasks[0].Result = json.RawMessage(result)
 		require.Contains(t, f.omoi("show", "-").out, want)
@@ -226,8 +226,8 @@ func TestLogsResumesByCursor(t *testing.T) {
 	got := f.omoi("logs", "-")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "started")
-	require.NotContains(t, got.out, "alive")
-	require.Contains(t, f.omoi("logs", "-", "--heartbeats").out, "alive")
+	require.NotContains(t, got.out, "heartbeat")
+	require.Contains(t, f.omoi("logs", "-", "--heartbeats").out, "heartbeat")
 	got = f.omoi("logs", "-f", "-", "--after", "1:2")
 	require.Zero(t, got.code, got.err)
 	require.NotContains(t, got.out, "started")

@@ -1,4 +1,4 @@
-package check
+package scenario
 
 import (
 	"encoding/json"
@@ -16,8 +16,8 @@ type Printer struct {
 	Style render.Style
 }
 
-// Begin writes the head of a check.
-func (p Printer) Begin(c Check) {
+// Begin writes the head of a scenario.
+func (p Printer) Begin(c Scenario) {
 	_, _ = fmt.Fprintf(p.W, "%s: %s\n", p.Style.Bold(c.Name), c.Title)
 }
 

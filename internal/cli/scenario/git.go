@@ -1,4 +1,4 @@
-package check
+package scenario
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 const gitFile = "omoi-check.txt"
 
 // gitCheck is about the way of work into a repository.
-func gitCheck() Check {
-	return Check{Name: "git", Title: "work gets to a branch and a pull request", trials: func(k *kit) []trial {
+func gitCheck() Scenario {
+	return Scenario{Name: "git", Title: "work gets to a branch and a pull request", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the repository takes work", do: k.takesWork},
 			{name: "a branch is made", do: k.branched},

@@ -1,4 +1,4 @@
-package check
+package scenario
 
 import (
 	"context"
@@ -82,11 +82,11 @@ func makeRepository(ctx context.Context, path string) (err error) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return fmt.Errorf("make a place for the checks: %w", err)
+		return fmt.Errorf("make a place for a repository: %w", err)
 	}
 	draft, err := os.MkdirTemp(filepath.Dir(path), "draft-")
 	if err != nil {
-		return fmt.Errorf("make a place for the checks: %w", err)
+		return fmt.Errorf("make a place for a repository: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }()
 	bare := filepath.Join(draft, "remote.git")
@@ -105,7 +105,7 @@ func makeRepository(ctx context.Context, path string) (err error) {
 		return err
 	}
 	if err := os.Rename(bare, path); err != nil && !errors.Is(err, fs.ErrExist) { // another check was faster
-		return fmt.Errorf("put the repository of the checks in its place: %w", err)
+		return fmt.Errorf("put the repository in its place: %w", err)
 	}
 	return nil
 }
@@ -119,12 +119,16 @@ func (r *repository) forget(ctx context.Context, t client.Task) error {
 		}
 	}
 	if t.PullNumber != nil {
-		record := filepath.Join(r.name, "omoi", "pulls", strconv.Itoa(*t.PullNumber)+".json")
-		if err := os.Remove(record); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(pullRecord(r.name, *t.PullNumber)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// pullRecord is the file that plays a pull request in a local repository.
+func pullRecord(repo string, number int) string {
+	return filepath.Join(repo, "omoi", "pulls", strconv.Itoa(number)+".json")
 }
 
 // refused says what to do where the server cannot see a repository that is here.
@@ -142,8 +146,8 @@ func (k *kit) refused(err error) error {
 func git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // G204: our own arguments
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
-		"GIT_AUTHOR_NAME=omoi check", "GIT_AUTHOR_EMAIL=check@example.invalid",
-		"GIT_COMMITTER_NAME=omoi check", "GIT_COMMITTER_EMAIL=check@example.invalid")
+		"GIT_AUTHOR_NAME=omoi", "GIT_AUTHOR_EMAIL=omoi@example.invalid",
+		"GIT_COMMITTER_NAME=omoi", "GIT_COMMITTER_EMAIL=omoi@example.invalid")
 	out, err := cmd.Output()
 	if err != nil {
 		said := ""

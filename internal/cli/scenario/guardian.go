@@ -1,4 +1,4 @@
-package check
+package scenario
 
 import (
 	"context"
@@ -8,13 +8,12 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // guardian is whether an agent that goes round in circles is told so, and hears it.
-func guardian() Check {
-	return Check{Name: "guardian", Title: "an agent that goes round in circles is told so", trials: func(k *kit) []trial {
+func guardian() Scenario {
+	return Scenario{Name: "guardian", Title: "an agent that goes round in circles is told so", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "an agent goes round in circles", do: k.circles},
 			{name: "the guardian sees it", do: k.seen},
@@ -66,21 +65,22 @@ func events(numbers []int64) string {
 
 // nudged looks for what was sent: by the analysis before, or by a cycle that came first.
 func (k *kit) nudged(ctx context.Context) (string, error) {
-	for {
+	var sent task.Intervention
+	err := wait(ctx, func() (bool, error) {
 		page, err := k.API.Interventions(ctx, client.GuardianFilter{TaskID: k.newest()})
-		if err != nil {
-			return "", err
-		}
 		for _, iv := range page.Items {
 			if iv.State == task.InterventionSent && iv.MessageID != "" {
-				m, err := k.settled(ctx, iv.MessageID)
-				return fmt.Sprintf("A %s, message %s: %s.", iv.Level, render.Short(m.ID), strings.ReplaceAll(m.State, "_", " ")), err
+				sent = iv
+				return true, nil
 			}
 		}
-		if err := pause.For(ctx, lookEvery); err != nil {
-			return "", err
-		}
+		return false, err
+	})
+	if err != nil {
+		return "", err
 	}
+	m, err := k.settled(ctx, sent.MessageID)
+	return fmt.Sprintf("A %s, message %s: %s.", sent.Level, render.Short(m.ID), strings.ReplaceAll(m.State, "_", " ")), err
 }
 
 func (k *kit) heeded(ctx context.Context) (string, error) {

@@ -1,20 +1,18 @@
-package check
+package scenario
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/cli/demo"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // e2e is the whole way once, from a ticket to a pull request with a number in it that nobody can guess.
-func e2e() Check {
-	return Check{Name: "e2e", Title: "a ticket is worked on from its acceptance to its pull request", trials: func(k *kit) []trial {
+func e2e() Scenario {
+	return Scenario{Name: "e2e", Title: "a ticket is worked on from its acceptance to its pull request", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the API answers", do: k.ready},
 			{name: "its project is found or made", do: k.projectOfRepo},
@@ -35,7 +33,7 @@ func (k *kit) projectOfRepo(ctx context.Context) (string, error) {
 }
 
 func (k *kit) mathTicket(ctx context.Context) (string, error) {
-	example := demo.TheExample()
+	example := theExample()
 	t, err := k.openTicket(ctx, client.NewTicket{Repo: k.repo.name, Description: example.Text}, example.Steps...)
 	if err != nil {
 		return "", err
@@ -68,33 +66,20 @@ func (k *kit) rightNumber(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	example := demo.TheExample()
+	example := theExample()
 	if !strings.Contains(string(t.Result), example.Result) {
 		return "", k.wrong("The result is %s, not %s.", render.OneLine(string(t.Result), 200), example.Result)
 	}
 	if t.PullURL == nil {
 		return "", k.wrong("The task is completed without a pull request.")
 	}
-	edits, err := k.edits(ctx)
+	all, err := k.events(ctx)
+	edits := history(all).edits()
 	if err == nil && edits != example.Edits {
 		err = k.wrong("%d changes of files are reported with their diffs, not %d.", edits, example.Edits)
 	}
 	return fmt.Sprintf("Its program printed %s; %d changes of files came with diffs; the branch is %s, the pull request %s.",
 		example.Result, edits, text(t.Branch), *t.PullURL), err
-}
-
-// edits counts the changes of files that came with a diff.
-func (k *kit) edits(ctx context.Context) (n int, err error) {
-	all, err := k.events(ctx)
-	for _, e := range all {
-		var said struct {
-			Diff string `json:"diff_preview"`
-		}
-		if e.Type == task.EventAgentFileEdited && json.Unmarshal(e.Data, &said) == nil && strings.Contains(said.Diff, "\n+") {
-			n++
-		}
-	}
-	return n, err
 }
 
 func text(s *string) string {

@@ -1,4 +1,4 @@
-package check
+package scenario
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 )
 
 // agentCheck is about the agent in a sandbox: what it reports arrives whole, and what it is told too.
-func agentCheck() Check {
-	return Check{Name: "agent", Title: "an agent beats, reports, and hears", trials: func(k *kit) []trial {
+func agentCheck() Scenario {
+	return Scenario{Name: "agent", Title: "an agent beats, reports, and hears", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the agent reports in", do: k.reportsIn},
 			{name: "it beats", do: k.beats},

@@ -1,8 +1,7 @@
-package check
+package scenario
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -11,8 +10,8 @@ import (
 )
 
 // spawn is about the sandbox alone: it is made, runs commands, and has the environment that agents are promised.
-func spawn() Check {
-	return Check{Name: "spawn", Title: "a sandbox is made, runs commands, and goes", trials: func(k *kit) []trial {
+func spawn() Scenario {
+	return Scenario{Name: "spawn", Title: "a sandbox is made, runs commands, and goes", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the server answers", do: k.ready},
 			{name: "a sandbox is made", do: k.spawned},
@@ -84,27 +83,11 @@ func (k *kit) printed(ctx context.Context, command string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var call struct {
-		ID    string `json:"tool_use_id"`
-		Input struct {
-			Command string `json:"command"`
-		} `json:"input"`
-		Result string `json:"result"`
+	results := history(all).printed(func(c string) bool { return c == command })
+	if len(results) == 0 {
+		return "", k.wrong("No event tells what the command %q printed.", command)
 	}
-	id := ""
-	for _, e := range all {
-		call.ID, call.Input.Command, call.Result = "", "", ""
-		if json.Unmarshal(e.Data, &call) != nil {
-			continue
-		}
-		switch {
-		case e.Type == task.EventAgentToolUse && call.Input.Command == command:
-			id = call.ID
-		case e.Type == eventToolResult && call.ID == id && id != "":
-			return call.Result, nil
-		}
-	}
-	return "", k.wrong("No event tells what the command %q printed.", command)
+	return results[0], nil
 }
 
 const (

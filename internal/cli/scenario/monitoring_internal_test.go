@@ -1,4 +1,4 @@
-package check
+package scenario
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package check
+package scenario
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 
 // runOf carries trials out that ask no server.
 func runOf(ctx context.Context, limit time.Duration, trials ...trial) Result {
-	c := Config{Timeout: limit, Begin: func(Check) {}, Report: func(int, int, Step) {}}
-	return c.Run(ctx, []Check{{Name: "one", trials: func(*kit) []trial { return trials }}})[0]
+	c := Config{Timeout: limit, Begin: func(Scenario) {}, Report: func(int, int, Step) {}}
+	return c.Run(ctx, []Scenario{{Name: "one", trials: func(*kit) []trial { return trials }}})[0]
 }
 
 func says(text string, err error) func(context.Context) (string, error) {
@@ -82,13 +82,13 @@ func TestACheckHasALimitAndAnInterrupt(t *testing.T) {
 	}}, trial{name: "b", do: waits})
 	require.Equal(t, []Verdict{Skip, Skip, Pass}, verdicts(r), "it cleans up all the same")
 	require.Equal(t, "Interrupted.", r.Steps[0].Detail)
-	require.Empty(t, Config{}.Run(ctx, All()), "nothing more is begun")
+	require.Empty(t, Config{}.Run(ctx, Checks()), "nothing more is begun")
 }
 
 func TestTheChecklistKnowsItsSteps(t *testing.T) {
 	t.Parallel()
 	var all []Result
-	for _, one := range All() {
+	for _, one := range Checks() {
 		r := Result{Name: one.Name}
 		for _, tr := range one.trials(&kit{}) {
 			r.Steps = append(r.Steps, Step{Name: tr.name, Verdict: Pass})
@@ -132,7 +132,7 @@ func TestPrintedForPeople(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := Printer{W: &out}
-	p.Begin(Check{Name: "git", Title: "work gets there"})
+	p.Begin(Scenario{Name: "git", Title: "work gets there"})
 	p.Step(1, 2, Step{Name: "a branch", Verdict: Fail, Detail: "There is\x1b none.", Next: "omoi show 1"})
 	p.Step(0, 0, Step{Name: "clean up", Verdict: Pass})
 	p.Summary([]Result{{Name: "git", Verdict: Fail, Steps: []Step{{Verdict: Fail}, {Verdict: Pass}}}})

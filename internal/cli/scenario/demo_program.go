@@ -1,7 +1,6 @@
-package demo
+package scenario
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"os"
@@ -92,13 +91,17 @@ func (p program) steps() []map[string]any {
 	}
 }
 
-// script is what the scripted agent follows.
-func (p program) script() (json.RawMessage, error) {
-	raw, err := json.MarshalIndent(map[string]any{"steps": p.steps()}, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("encode the script: %w", err)
-	}
-	return raw, nil
+// example is the task of the demo as the check e2e gives it, in a language that every sandbox has.
+type example struct {
+	Text   string           // of the task
+	Steps  []map[string]any // of the scripted agent
+	Result string           // what the agent says in the end
+	Edits  int              // changes of files on the way
+}
+
+func theExample() example {
+	p := awk()
+	return example{Text: p.text(), Steps: p.steps(), Result: grouped(expected()), Edits: 2}
 }
 
 // expected is the number, computed here by other means.

@@ -1,4 +1,4 @@
-package check
+package scenario
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Verdict is what became of a trial, or of a whole check.
+// Verdict is the outcome of a trial, or of a whole scenario.
 type Verdict string
 
 // The verdicts.
@@ -23,15 +23,15 @@ const (
 	Skip Verdict = "SKIP" // it could not be tried; Detail says why
 )
 
-// Check is a list of trials.
-type Check struct {
+// Scenario is a list of trials.
+type Scenario struct {
 	Name  string // as on the command line
 	Title string // what it proves
 	// trials makes them for one run.
 	trials func(k *kit) []trial
 }
 
-// trial is one of the steps of a check.
+// trial is one of the steps of a scenario.
 type trial struct {
 	name string
 	// alone: it is tried although one before it has failed.
@@ -40,7 +40,7 @@ type trial struct {
 	do func(ctx context.Context) (string, error)
 }
 
-// Step is what became of a trial.
+// Step is the outcome of a trial.
 type Step struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
@@ -51,7 +51,7 @@ type Step struct {
 	err error
 }
 
-// Result is what became of a check. Its last step is the cleaning up.
+// Result is the outcome of a scenario. Its last step is the cleaning up.
 type Result struct {
 	Name    string  `json:"name"`
 	Title   string  `json:"title"`
@@ -60,38 +60,36 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Config is what checks are told.
+// Config is what scenarios are told.
 type Config struct {
 	API     *client.Client
 	Home    string        // of this installation: where the repository of the checks is kept
 	Repo    string        // owner/name, or a path on the server's machine; empty: the checks' own
 	Sandbox string        // provider; empty: the server's first
-	Timeout time.Duration // of one check, without its cleaning up
-	// Begin and Report are told of each check and step as it comes; number 0 is the cleaning up.
-	Begin  func(c Check)
+	Timeout time.Duration // of one scenario, without its cleaning up
+	// Begin and Report are told of each scenario and step as it comes; number 0 is the cleaning up.
+	Begin  func(Scenario)
 	Report func(number, of int, s Step)
 }
 
-var errLate = errors.New("the time of the check is over")
+var errLate = errors.New("the time of the scenario is over")
 
-// Run carries checks out, one after the other, until ctx ends.
-func (c Config) Run(ctx context.Context, checks []Check) []Result {
+// Run runs scenarios one after the other, until ctx ends.
+func (c Config) Run(ctx context.Context, all []Scenario) []Result {
 	var results []Result
-	run := task.NewID()
-	defer c.hold(run)()
-	for _, one := range checks {
+	for _, one := range all {
 		if ctx.Err() != nil {
 			break
 		}
 		c.Begin(one)
-		results = append(results, c.run(ctx, one, run))
+		results = append(results, c.run(ctx, one))
 	}
 	return results
 }
 
-func (c Config) run(ctx context.Context, one Check, run string) Result {
+func (c Config) run(ctx context.Context, one Scenario) Result {
 	begun := time.Now()
-	k := &kit{Config: c, name: one.Name, mark: mark{Run: run, Until: begun.Add(c.Timeout + cleanTime)}}
+	k := &kit{Config: c, name: one.Name}
 	r := Result{Name: one.Name, Title: one.Title, Steps: k.tryAll(ctx, one.trials(k))}
 	clean := k.try(context.WithoutCancel(ctx), trial{name: "clean up", do: k.clean})
 	c.Report(0, 0, clean)

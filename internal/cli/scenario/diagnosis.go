@@ -1,4 +1,4 @@
-package check
+package scenario
 
 import (
 	"context"
@@ -8,13 +8,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/explain"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // diagnosis is whether a failure is explained, and the agent that comes after it told of it.
-func diagnosis() Check {
-	return Check{Name: "diagnosis", Title: "a failure is explained, and the next agent told", trials: func(k *kit) []trial {
+func diagnosis() Scenario {
+	return Scenario{Name: "diagnosis", Title: "a failure is explained, and the next agent told", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "an agent gives up", do: k.givesUp},
 			{name: "omoi why says what failed", do: k.explained},
@@ -57,23 +56,20 @@ func (k *kit) explained(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s Next: %s", found.Why, found.Next), nil
 }
 
-func (k *kit) diagnosed(ctx context.Context) (string, error) {
-	for {
+func (k *kit) diagnosed(ctx context.Context) (said string, err error) {
+	err = wait(ctx, func() (bool, error) {
 		page, err := k.API.Diagnoses(ctx, client.GuardianFilter{TaskID: k.newest(), Limit: 1})
-		if err != nil {
-			return "", err
+		if err != nil || len(page.Items) == 0 {
+			return false, err
 		}
-		if len(page.Items) > 0 {
-			d := page.Items[0]
-			if len(d.Evidence) == 0 || d.Evidence[0].SandboxID != k.box {
-				return "", k.wrong("The diagnosis names no event of sandbox %s: %s", k.box, d.What)
-			}
-			return render.OneLine(strings.TrimSpace(d.What+" "+d.Cause), 200), nil //nolint:mnd // a line of text
+		d := page.Items[0]
+		if len(d.Evidence) == 0 || d.Evidence[0].SandboxID != k.box {
+			return false, k.wrong("The diagnosis names no event of sandbox %s: %s", k.box, d.What)
 		}
-		if err := pause.For(ctx, lookEvery); err != nil {
-			return "", err
-		}
-	}
+		said = render.OneLine(strings.TrimSpace(d.What+" "+d.Cause), 200) //nolint:mnd // a line of text
+		return true, nil
+	})
+	return said, err
 }
 
 // warned begins the task again. Its agent waits for a message, and fails with what it is told.

@@ -1,10 +1,11 @@
-package check
+package scenario
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
@@ -26,14 +27,31 @@ const (
 type kit struct {
 	Config
 
-	name  string   // of the check
-	mark  mark     // of its tasks
+	name  string   // of the scenario
 	tasks []string // that it has made, the newest last
 	repo  *repository
 	box   string // the sandbox that its trials look at
 
-	others  string    // what was said of the tasks of other checks
 	trouble time.Time // since when the newest task waits for something that fails
+}
+
+// wait asks until the answer is true. An error ends it, unless asking again may help.
+func wait(ctx context.Context, ask func() (bool, error)) error {
+	for {
+		done, err := ask()
+		if done || err != nil && !passing(err) {
+			return err
+		}
+		if paused := pause.For(ctx, lookEvery); paused != nil {
+			return errors.Join(err, paused)
+		}
+	}
+}
+
+// passing reports whether an error is one after which asking again may help.
+func passing(err error) bool {
+	code := task.CodeOf(err)
+	return code == task.CodeUnavailable || code == task.CodeConflict
 }
 
 // newest is the task that the trials are about; empty: there is none yet.
@@ -84,11 +102,10 @@ func (k *kit) ready(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s answers, version %s; everything that it needs is up.", k.API.BaseURL(), info.Version), err
 }
 
-// begin makes way for a task, and answers its execution_config: a script, and beside it what other checks look at.
-func (k *kit) begin(ctx context.Context, steps []map[string]any) (json.RawMessage, error) {
-	k.others += k.leftovers(ctx)
-	execution, err := json.Marshal(map[string]any{"script": map[string]any{"steps": steps}, "omoi_check": k.mark})
-	return execution, errors.Join(err, ctx.Err())
+// execution is the execution_config of a task: its script.
+func execution(ctx context.Context, steps []map[string]any) (json.RawMessage, error) {
+	raw, err := json.Marshal(map[string]any{"script": map[string]any{"steps": steps}})
+	return raw, errors.Join(err, ctx.Err())
 }
 
 // title is that of the check's tasks and tickets.
@@ -123,7 +140,7 @@ func (k *kit) submit(ctx context.Context, text string, script ...map[string]any)
 func (k *kit) give(ctx context.Context, in client.NewTask, script ...map[string]any) (client.Task, error) {
 	var err error
 	in.Title, in.TaskType, in.Agent, in.Sandbox, in.MaxRetries = k.title(), client.TypeCheck, task.AgentScripted, k.Sandbox, new(int)
-	if in.Execution, err = k.begin(ctx, script); err != nil {
+	if in.Execution, err = execution(ctx, script); err != nil {
 		return client.Task{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
@@ -136,23 +153,22 @@ func (k *kit) give(ctx context.Context, in client.NewTask, script ...map[string]
 }
 
 // until waits until the newest task is as the trial wants it. One that has ended otherwise says why.
-func (k *kit) until(ctx context.Context, fact func(client.Task) bool) (client.Task, error) {
-	for {
-		t, err := k.API.Task(ctx, k.newest())
+func (k *kit) until(ctx context.Context, fact func(client.Task) bool) (t client.Task, err error) {
+	err = wait(ctx, func() (bool, error) {
+		if t, err = k.API.Task(ctx, k.newest()); err != nil {
+			return false, err
+		}
 		switch {
-		case err == nil && fact(t):
-			return t, nil
-		case err == nil && t.Status.Final() && t.PendingCommand == nil:
-			return t, k.wrong("%s", k.why(ctx))
-		case err == nil && k.hopeless(t):
-			return t, k.unplaced(t)
-		case err != nil && task.CodeOf(err) != task.CodeUnavailable: // what is down for a moment is waited for
-			return t, err
+		case fact(t):
+			return true, nil
+		case t.Status.Final() && t.PendingCommand == nil:
+			return false, k.wrong("%s", k.why(ctx))
+		case k.hopeless(t):
+			return false, k.unplaced(t)
 		}
-		if err := pause.For(ctx, lookEvery); err != nil {
-			return t, err
-		}
-	}
+		return false, nil
+	})
+	return t, err
 }
 
 // atWork waits until the agent of the newest task has come to where it waits for a message, in another sandbox than
@@ -172,35 +188,38 @@ func (k *kit) atWork(ctx context.Context) (client.Task, error) {
 }
 
 // heard waits for an event of the newest task; nil fits all of the type.
-func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bool) (client.Event, error) {
-	for after := ""; ; {
-		page, err := patiently(ctx, func() (client.EventPage, error) { return k.API.Events(ctx, k.newest(), after, pollTime) })
+func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bool) (found client.Event, err error) {
+	after := ""
+	err = wait(ctx, func() (bool, error) {
+		page, err := k.API.Events(ctx, k.newest(), after, pollTime)
 		if err != nil {
-			return client.Event{}, err
+			return false, err
 		}
 		for _, e := range page.Events {
 			if e.Type == kind && (fits == nil || fits(e)) {
-				return e, nil
+				found = e
+				return true, nil
 			}
 		}
 		if page.Done {
-			return client.Event{}, k.wrong("There is no event %s. %s", kind, k.why(ctx))
+			return false, k.wrong("There is no event %s. %s", kind, k.why(ctx))
 		}
 		if t, err := k.API.Task(ctx, k.newest()); err == nil && k.hopeless(t) {
-			return client.Event{}, k.unplaced(t)
+			return false, k.unplaced(t)
 		}
 		after = page.Next
-	}
+		return false, nil
+	})
+	return found, err
 }
 
 // patiently asks again where a server that has answered before does not for a moment.
-func patiently[T any](ctx context.Context, ask func() (T, error)) (T, error) {
-	for {
-		got, err := ask()
-		if task.CodeOf(err) != task.CodeUnavailable || pause.For(ctx, lookEvery) != nil {
-			return got, err
-		}
-	}
+func patiently[T any](ctx context.Context, ask func() (T, error)) (got T, err error) {
+	err = wait(ctx, func() (bool, error) {
+		got, err = ask()
+		return err == nil, err
+	})
+	return got, err
 }
 
 // hopeless reports whether a task waits for what does not come by waiting: a host that has such sandboxes, or that
@@ -230,6 +249,54 @@ func (k *kit) events(ctx context.Context) ([]client.Event, error) {
 		}
 		all, after = append(all, page.Events...), page.Next
 	}
+}
+
+// history is what a task has reported.
+type history []client.Event
+
+// count counts events of a type.
+func (h history) count(kind string) (n int) {
+	for _, e := range h {
+		if e.Type == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// edits counts changes of files that came with a diff.
+func (h history) edits() (n int) {
+	for _, e := range h {
+		var d struct {
+			Diff string `json:"diff_preview"`
+		}
+		if e.Type == task.EventAgentFileEdited && json.Unmarshal(e.Data, &d) == nil && strings.Contains(d.Diff, "\n+") {
+			n++
+		}
+	}
+	return n
+}
+
+// printed is what the tools printed whose command fits, run by run.
+func (h history) printed(fits func(command string) bool) (results []string) {
+	runs := map[string]bool{}
+	for _, e := range h {
+		var call struct {
+			ID    string `json:"tool_use_id"`
+			Input struct {
+				Command string `json:"command"`
+			} `json:"input"`
+			Result string `json:"result"`
+		}
+		switch {
+		case json.Unmarshal(e.Data, &call) != nil:
+		case e.Type == task.EventAgentToolUse:
+			runs[call.ID] = fits(call.Input.Command)
+		case e.Type == eventToolResult && runs[call.ID]:
+			results = append(results, call.Result)
+		}
+	}
+	return results
 }
 
 // running says where the newest task is at work; a trial of its sandbox cannot do without.

@@ -1,14 +1,12 @@
-package check
+package scenario
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -17,7 +15,7 @@ const (
 	secondLook = 5 * time.Second // how long a second look at a sandbox that is gone is waited for
 )
 
-// clean ends every task of the check and proves that its sandboxes are gone.
+// clean ends every task of the scenario and proves that its sandboxes are deleted.
 func (k *kit) clean(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cleanTime, fmt.Errorf("not within %s", cleanTime))
 	defer cancel()
@@ -28,23 +26,23 @@ func (k *kit) clean(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", k.stays(ctx, id, err)
 		}
-		boxes, late, err := k.gone(ctx, id)
+		boxes, late, err := k.gone(ctx, id, secondLook)
 		if err != nil {
 			return "", k.stays(ctx, id, err)
 		}
-		gone, unseen = gone+boxes, unseen+late
+		gone, unseen = gone+len(boxes), unseen+late
 		if left, err = k.takeBack(ctx, t, left); err != nil {
 			return "", err
 		}
 	}
 	if len(k.tasks) == 0 {
-		return "Nothing was made." + k.others, nil
+		return "Nothing was made.", nil
 	}
-	said := fmt.Sprintf("Ended: %s; sandboxes verified gone: %d.", render.Count(len(k.tasks), "task"), gone-unseen)
+	said := fmt.Sprintf("Ended: %s; sandboxes verified deleted: %d.", render.Count(len(k.tasks), "task"), gone-unseen)
 	if unseen > 0 {
-		said += fmt.Sprintf(" Gone, and looked for once more later: %d (omoi receipt %s).", unseen, render.Short(k.newest()))
+		said += fmt.Sprintf(" Deleted, and to be verified later: %d (omoi receipt %s).", unseen, render.Short(k.newest()))
 	}
-	return said + left + k.others, nil
+	return said + left, nil
 }
 
 // takeBack removes the branch and the pull request where that is ours to do, and else says what stays.
@@ -70,54 +68,42 @@ func (k *kit) stays(ctx context.Context, id string, err error) error {
 }
 
 // end cancels a task that has not ended, and waits until it has.
-func (k *kit) end(ctx context.Context, id string) (client.Task, error) {
+func (k *kit) end(ctx context.Context, id string) (t client.Task, err error) {
 	asked := false
-	for {
-		t, err := k.API.Task(ctx, id)
-		if err == nil && t.Status.Final() && t.PendingCommand == nil {
-			return t, nil
-		}
-		if err == nil && !asked && !t.Status.Final() {
+	err = wait(ctx, func() (bool, error) {
+		t, err = k.API.Task(ctx, id)
+		switch {
+		case err != nil || t.Status.Final() && t.PendingCommand == nil:
+			return err == nil, err
+		case !asked && !t.Status.Final():
 			_, _, err = k.API.Cancel(ctx, id, "its check is over")
 			asked = err == nil || task.CodeOf(err) == task.CodeConflict // it ends by itself just now
 		}
-		if err != nil && !passing(err) {
-			return t, err
-		}
-		if err := pause.For(ctx, lookEvery); err != nil {
-			return t, err
-		}
-	}
+		return false, err
+	})
+	return t, err
 }
 
-// passing is true of errors after which asking again may help.
-func passing(err error) bool {
-	code := task.CodeOf(err)
-	return code == task.CodeUnavailable || code == task.CodeConflict
-}
-
-// gone waits until every sandbox of a task is gone, and a while for the second look at it: some providers want that
-// minutes later, and the server does it by itself.
-func (k *kit) gone(ctx context.Context, id string) (boxes, unseen int, err error) {
+// gone waits until every sandbox of a task is deleted, and for so long until that is verified: some providers want minutes
+// between the two, and the server verifies by itself.
+func (k *kit) gone(ctx context.Context, id string, patience time.Duration) (boxes []client.Sandbox, unseen int, err error) {
 	var since time.Time
-	for {
+	err = wait(ctx, func() (bool, error) {
 		page, err := k.API.Sandboxes(ctx, client.SandboxFilter{TaskID: id, Limit: 100})
-		if err != nil && !passing(err) {
-			return 0, 0, err
+		if err != nil {
+			return false, err
 		}
-		if err == nil {
-			there, unverified := standing(page.Items)
-			if there == 0 && since.IsZero() {
-				since = time.Now()
-			}
-			if there == 0 && (unverified == 0 || time.Since(since) > secondLook) {
-				return len(page.Items), unverified, nil
-			}
+		boxes = page.Items
+		var there int
+		if there, unseen = standing(boxes); there > 0 {
+			return false, nil
 		}
-		if err := pause.For(ctx, lookEvery); err != nil {
-			return 0, 0, errors.Join(err, errors.New("a sandbox is still there"))
+		if since.IsZero() {
+			since = time.Now()
 		}
-	}
+		return unseen == 0 || time.Since(since) > patience, nil
+	})
+	return boxes, unseen, err
 }
 
 // standing counts what is not gone, and what is gone and not verified. An external sandbox is no machine of ours.

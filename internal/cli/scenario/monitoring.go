@@ -1,4 +1,4 @@
-package check
+package scenario
 
 import (
 	"context"
@@ -8,13 +8,12 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // monitoring is whether everything that watches sandboxes finds one that is at work.
-func monitoring() Check {
-	return Check{Name: "monitoring", Title: "guardian and conductor find a sandbox at work", trials: func(k *kit) []trial {
+func monitoring() Scenario {
+	return Scenario{Name: "monitoring", Title: "guardian and conductor find a sandbox at work", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "a sandbox task is at work", do: k.watched},
 			{name: "the monitoring finds its sandbox", alone: true, do: k.monitored},
@@ -66,18 +65,18 @@ func (k *kit) guarded(ctx context.Context) (string, error) {
 	if _, err := k.askedToRun(ctx, "guardian"); err != nil && task.CodeOf(err) != task.CodeForbidden {
 		return "", err
 	}
-	for {
+	var last client.Judgement
+	err = wait(ctx, func() (bool, error) {
 		page, err := k.API.Judgements(ctx, client.GuardianFilter{TaskID: k.newest(), Limit: 1})
-		if err != nil {
-			return "", err
+		if len(page.Items) > 0 {
+			last = page.Items[0]
 		}
-		if len(page.Items) > 0 && page.Items[0].SandboxID == k.box {
-			return judgedWords(page.Items[0]), nil
-		}
-		if err := pause.For(ctx, lookEvery); err != nil {
-			return "", err
-		}
+		return last.SandboxID == k.box, err
+	})
+	if err != nil {
+		return "", err
 	}
+	return judgedWords(last), nil
 }
 
 // judgedWords say what a cycle made of a sandbox, and by whose word.
@@ -153,18 +152,15 @@ func (k *kit) conducted(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	}
-	for {
-		found, err := k.thoughtSince(ctx, status.Conductor)
-		if err != nil {
-			return "", err
-		}
-		if found != nil {
-			return counted(*found), nil
-		}
-		if err := pause.For(ctx, lookEvery); err != nil {
-			return "", err
-		}
+	var found *client.ConductorAnalysis
+	err = wait(ctx, func() (bool, error) {
+		found, err = k.thoughtSince(ctx, status.Conductor)
+		return found != nil, err
+	})
+	if err != nil {
+		return "", err
 	}
+	return counted(*found), nil
 }
 
 func counted(a client.ConductorAnalysis) string {

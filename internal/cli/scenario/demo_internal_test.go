@@ -1,4 +1,4 @@
-package demo
+package scenario
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/scripted"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/devstack"
@@ -49,15 +50,15 @@ func output(t *testing.T, p program, source string) string {
 
 func TestTheScriptIsWhatAnAgentTakes(t *testing.T) {
 	t.Parallel()
-	raw, err := python().script()
+	raw, err := execution(t.Context(), python().steps())
 	require.NoError(t, err)
-	var script struct {
-		Steps []map[string]any `json:"steps"`
+	var config struct {
+		Script json.RawMessage `json:"script"`
 	}
-	require.NoError(t, json.Unmarshal(raw, &script))
-	for _, step := range script.Steps {
-		require.Len(t, step, 1)
-	}
+	require.NoError(t, json.Unmarshal(raw, &config))
+	script, err := scripted.Parse(config.Script)
+	require.NoError(t, err)
+	require.Len(t, script.Steps, 8)
 }
 
 func event(seq int64, kind, data string) client.Event {
@@ -87,11 +88,9 @@ func good() *report {
 	}
 }
 
-func TestFactsHoldAndEachOfThemCanFail(t *testing.T) {
+func TestDemoChecks_EachCanFail(t *testing.T) {
 	t.Parallel()
-	for _, f := range good().facts() {
-		require.True(t, f.Holds, "%s: %s", f.Name, f.Value)
-	}
+	require.Empty(t, failures(good().checks()))
 	breaks := map[string]func(r *report){
 		"the task is completed":                      func(r *report) { r.Task.Status = task.StatusFailed },
 		"the program printed C(50,25)":               func(r *report) { r.Events[5].Data = json.RawMessage(`{"tool_use_id":"b","result":"1"}`) },
@@ -99,50 +98,62 @@ func TestFactsHoldAndEachOfThemCanFail(t *testing.T) {
 		"the branch of the remote holds the program": func(r *report) { r.Source = "" },
 		"the diff shows it":                          func(r *report) { r.Diff = "" },
 		"there is a pull request record":             func(r *report) { r.Pull = false },
-		"events are complete":                        func(r *report) { r.Events = append(r.Events[:1], r.Events[2:]...) },
+		"event sequence":                             func(r *report) { r.Events = append(r.Events[:1], r.Events[2:]...) },
 		"1 started":                                  func(r *report) { r.Events[1].Type = "agent.started" },
 		"3 or more tool uses":                        func(r *report) { r.Events[2].Type = "x" },
 		"2 file edits with diffs":                    func(r *report) { r.Events[3].Data = json.RawMessage(`{}`) },
 		"heartbeats":                                 func(r *report) { r.Events[1].Type = "x" },
 		"1 completed":                                func(r *report) { r.Events[9].Type = "x" },
 		"1 attempt":                                  func(r *report) { r.Task.Attempts = append(r.Task.Attempts, client.Attempt{}) },
-		"1 sandbox, verified gone":                   func(r *report) { r.Sandboxes[0].VerifiedAt = nil },
+		"every sandbox verified deleted":             func(r *report) { r.Sandboxes[0].VerifiedAt = nil },
 		"a history in Temporal":                      func(r *report) { r.History = 0 },
 	}
-	require.Len(t, breaks, len(good().facts()))
-	for _, f := range good().facts() {
+	require.Len(t, breaks, len(good().checks()))
+	for name, damage := range breaks {
 		r := good()
-		breaks[f.Name](r)
-		require.Contains(t, failing(r), f.Name)
+		damage(r)
+		require.Contains(t, failures(r.checks()), name)
 	}
 	short := good()
 	short.Task.Attempts[0].Events = 11
-	require.Equal(t, []string{"events are complete"}, failing(short), "the ledger knows of one more")
+	require.Equal(t, []string{"event sequence"}, failures(short.checks()), "the server knows of one more")
 }
 
-func failing(r *report) (names []string) {
-	for _, f := range r.facts() {
-		if !f.Holds {
-			names = append(names, f.Name)
-		}
-	}
-	return names
-}
-
-func TestMakePlaceIsARepositoryWithARemote(t *testing.T) {
+// What a model does on the way is its own affair; what it brings is not.
+func TestDemoChecks_OfAModelAreFewer(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	old := filepath.Join(home, "demo", "run-old")
+	r := good()
+	r.Task.Agent, r.Source, r.Diff = task.AgentClaude, "written otherwise", "+++ b/"+r.Program.file
+	r.Events[2].Type, r.Sandboxes = "x", append(r.Sandboxes, r.Sandboxes[0])
+	require.Empty(t, failures(r.checks()))
+	r.Sandboxes[1].VerifiedAt, r.Source, r.Diff = nil, "", "+++ b/other"
+	require.Equal(t, []string{"the branch of the remote holds the program", "the diff shows it", "every sandbox verified deleted"}, failures(r.checks()))
+}
+
+func TestDemoPrintsWhatFailed(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	d := &demo{cfg: DemoConfig{Stdout: &out, Home: t.TempDir(), Program: "bin/omoi"}, report: *good()}
+	d.print(d.report.checks())
+	require.Contains(t, out.String(), "\nChecks: 15/15 passed\n")
+	require.Contains(t, out.String(), " bin/omoi dev\n")
+	d.report.Events[1].Sequence = 3
+	d.print(d.report.checks())
+	require.Contains(t, out.String(), "\nFAILED: event sequence: expected 2, got 3 in attempt 1\nChecks: 14/15 passed\n")
+}
+
+func TestDemoRepository_IsNewAndOldOnesGo(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "demo")
+	old := filepath.Join(root, "run-old")
 	require.NoError(t, os.MkdirAll(old, 0o750))
 	require.NoError(t, os.Chtimes(old, time.Time{}, time.Now().Add(-2*keepFor)))
-	p, err := makePlace(t.Context(), home)
+	remote, err := demoRepository(t.Context(), root)
 	require.NoError(t, err)
 	require.NoDirExists(t, old)
-	text, err := p.branchHolds(t.Context(), "main", "README.md")
+	said, err := git(t.Context(), "-C", remote, "log", "--format=%s", "main")
 	require.NoError(t, err)
-	require.Contains(t, text, "throw-away")
-	_, err = p.branchHolds(t.Context(), "nowhere", "README.md")
-	require.Error(t, err)
+	require.Equal(t, "Begin", said)
 }
 
 func TestRunSaysWhyTheServicesDoNotStart(t *testing.T) {
@@ -155,7 +166,7 @@ func TestRunSaysWhyTheServicesDoNotStart(t *testing.T) {
 		},
 	} {
 		var out bytes.Buffer
-		err := Run(t.Context(), Config{Home: t.TempDir(), Start: start, Stdout: &out})
+		err := Demo(t.Context(), DemoConfig{Home: t.TempDir(), Start: start, Stdout: &out})
 		require.ErrorContains(t, err, name)
 		require.NotZero(t, exit.Code(err))
 		require.Contains(t, out.String(), "scripted", "it says so before anything else")
@@ -173,7 +184,7 @@ func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var out bytes.Buffer
-	err := Run(ctx, Config{Home: t.TempDir(), Program: "omoi", Stdout: &out, Start: func(ctx context.Context, _ func(string), ready func(devstack.Info)) error {
+	err := Demo(ctx, DemoConfig{Home: t.TempDir(), Program: "omoi", Stdout: &out, Start: func(ctx context.Context, _ func(string), ready func(devstack.Info)) error {
 		cancel()
 		return deadServer(ctx, ready)
 	}})

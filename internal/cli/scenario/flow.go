@@ -1,4 +1,4 @@
-package check
+package scenario
 
 import (
 	"context"
@@ -6,13 +6,12 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // flow is the way from a ticket to its end, with a stop and a retry on it.
-func flow() Check {
-	return Check{Name: "flow", Title: "a ticket becomes a task, which is stopped, retried and completed", trials: func(k *kit) []trial {
+func flow() Scenario {
+	return Scenario{Name: "flow", Title: "a ticket becomes a task, which is stopped, retried and completed", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the server answers", do: k.ready},
 			{name: "a ticket brings its task", do: k.ticketMade},
@@ -40,12 +39,12 @@ func (k *kit) ticketMade(ctx context.Context) (string, error) {
 
 // openTicket makes a ticket with a task of the scripted agent; likewise not ended by a Ctrl-C.
 func (k *kit) openTicket(ctx context.Context, in client.NewTicket, script ...map[string]any) (client.Ticket, error) {
-	execution, err := k.begin(ctx, script)
+	config, err := execution(ctx, script)
 	if err != nil {
 		return client.Ticket{}, err
 	}
 	in.Title, in.ForceCreate = k.title(), true // an earlier check may be under way
-	in.Task = &client.FirstTask{TaskType: client.TypeCheck, Agent: task.AgentScripted, Sandbox: k.Sandbox, MaxRetries: new(int), Execution: execution}
+	in.Task = &client.FirstTask{TaskType: client.TypeCheck, Agent: task.AgentScripted, Sandbox: k.Sandbox, MaxRetries: new(int), Execution: config}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
 	made, err := k.API.CreateTicket(ctx, in)
@@ -72,7 +71,7 @@ func (k *kit) cancelled(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, _, err := k.gone(ctx, t.ID); err != nil {
+	if _, _, err := k.gone(ctx, t.ID, secondLook); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("The task is cancelled, and sandbox %s is gone.", render.Short(k.box)), nil
@@ -99,16 +98,10 @@ func (k *kit) askRetry(ctx context.Context) error {
 	if _, _, err := k.API.Retry(ctx, before.ID, "its check begins it again"); err != nil {
 		return err
 	}
-	for {
+	return wait(ctx, func() (bool, error) {
 		t, err := k.API.Task(ctx, before.ID)
-		begun := err == nil && (!t.Status.Final() || t.AttemptCount > before.AttemptCount)
-		if begun || err != nil && !passing(err) {
-			return err
-		}
-		if err := pause.For(ctx, lookEvery); err != nil {
-			return err
-		}
-	}
+		return err == nil && (!t.Status.Final() || t.AttemptCount > before.AttemptCount), err
+	})
 }
 
 func (k *kit) ticketDone(ctx context.Context) (string, error) {
