@@ -11,6 +11,7 @@ import (
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 // judgedScript is an execution_config of a scripted agent and of the scripted agent that validates it.
@@ -51,7 +52,7 @@ func TestWorkIsValidated(t *testing.T) {
 	require.Len(t, strings.Fields(r.run("git", "-C", repo, "for-each-ref", "--format=%(refname)", "refs/heads").stdout), 2, "main and one branch")
 	require.Equal(t, 1, r.count(`SELECT count(DISTINCT pull_request_url) FROM tasks`))
 	for _, told := range []string{"TASK_VALIDATION_REQUESTED", "VALIDATION_SANDBOX_SPAWNED", "SANDBOX_SPAWNED"} {
-		require.Equal(t, 2, r.count(`SELECT count(*) FROM bus_events WHERE event_type = $1`, told), told)
+		require.Len(t, pgtest.Frames(t, r.pool, told), 2, told)
 	}
 
 	shown := r.omoi("show", made.ID).stdout

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 func (b *bench) say(sandbox, kind, content string) ingest.Message {
@@ -434,11 +435,15 @@ func TestTheBusIsToldOfAMessage(t *testing.T) {
 	sandbox := b.sandbox()
 	b.say(sandbox, "", strings.Repeat("ü", 150))
 	b.say(sandbox, ingest.MessageInterrupt, "stop")
-	const told = `SELECT payload ->> $1 FROM bus_events WHERE event_type = 'SANDBOX_MESSAGE_QUEUED' AND entity_type = 'sandbox'
-		AND entity_id = $2 AND payload ->> 'message_type' = $3`
-	require.Equal(t, strings.Repeat("ü", 100), one[string](b, told, "content", sandbox, "user_message"))
-	require.Equal(t, "normal", one[string](b, told, "priority", sandbox, "user_message"))
-	require.Equal(t, "high", one[string](b, told, "priority", sandbox, "interrupt"))
+	told := pgtest.Frames(t, b.pool, "SANDBOX_MESSAGE_QUEUED")
+	require.Len(t, told, 2)
+	for n, want := range [][]string{{"user_message", strings.Repeat("ü", 100), "normal"}, {"interrupt", "stop", "high"}} {
+		require.Equal(t, []string{"sandbox", sandbox}, []string{told[n].EntityType, told[n].EntityID})
+		said := map[string]string{}
+		require.NoError(t, json.Unmarshal(told[n].Payload, &said))
+		require.Equal(t, want, []string{said["message_type"], said["content"], said["priority"]})
+		require.NotEmpty(t, said["message_id"])
+	}
 }
 
 func TestMessagesToUnknownSandboxes(t *testing.T) {

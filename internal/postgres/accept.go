@@ -189,7 +189,10 @@ func insertTask(ctx context.Context, q *db.Queries, d task.Draft, p db.InsertTas
 		return err
 	}
 	p.ValidationRounds = int32(rounds) //nolint:gosec // G115: 0..10
-	return q.InsertTask(ctx, p)
+	if err := q.InsertTask(ctx, p); err != nil {
+		return err
+	}
+	return q.TrimBus(ctx)
 }
 
 // claimKey takes the idempotency key; two that come at once wait for each other here.

@@ -17,23 +17,27 @@ func (s *Store) BusPlace(ctx context.Context) (ingest.BusPlace, time.Time, error
 	return ingest.BusPlace{Xid: row.Xid}, row.Now, translate("read the place of the bus", err)
 }
 
-// BusEvents answers at most limit entries of the bus beyond a place, in their order, and
-// the new place. What an open transaction of this database may still precede is not answered yet.
+// BusEvents returns the frames of the entries of the bus beyond a place, in their order, and
+// the new place. Fewer than limit frames: nothing more is there. What an open transaction of this database may still precede is not answered yet.
 func (s *Store) BusEvents(ctx context.Context, who ingest.BusReader, after ingest.BusPlace, limit int) ([]ingest.BusEvent, ingest.BusPlace, error) {
 	bound, err := s.q.BusBound(ctx)
 	if err != nil {
 		return nil, after, translate("read the place of the bus", err)
 	}
-	rows, err := s.q.BusEvents(ctx, db.BusEventsParams{
-		Bound: bound.Xid, AfterXid: after.Xid, AfterID: after.ID, OrganizationID: who.OrganizationID, Bare: who.Bare,
-		PageLimit: int32(limit), //nolint:gosec // G115: small by the API's bounds
-	})
-	if n := len(rows); n > 0 {
-		after = ingest.BusPlace{Xid: rows[n-1].Xid, ID: rows[n-1].ID}
+	var out []ingest.BusEvent
+	for {
+		rows, err := s.q.BusEvents(ctx, db.BusEventsParams{
+			Bound: bound.Xid, AfterXid: after.Xid, AfterID: after.ID, OrganizationID: who.OrganizationID, Bare: who.Bare,
+			PageLimit: int32(limit), //nolint:gosec // G115: small by the API's bounds
+		})
+		for _, r := range rows {
+			frames := ingest.Frames(ingest.BusEvent{EventType: r.EventType, EntityType: r.EntityType, EntityID: r.EntityID, Payload: r.Payload})
+			out, after = append(out, frames...), ingest.BusPlace{Xid: r.Xid, ID: r.ID}
+		}
+		if err != nil || len(rows) < limit || len(out) >= limit { // a change may have no frame
+			return out, after, translate("read the bus", err)
+		}
 	}
-	return mapAll(rows, func(r db.BusEventsRow) ingest.BusEvent {
-		return ingest.BusEvent{EventType: r.EventType, EntityType: r.EntityType, EntityID: r.EntityID, Payload: r.Payload}
-	}), after, translate("read the bus", err)
 }
 
 // MovedSandboxes answers the sandboxes that reported something since a moment, with the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
@@ -136,4 +137,25 @@ func tellMany(t *testing.T, pool *pgxpool.Pool, writer, each int) {
 			return
 		}
 	}
+}
+
+func TestBus_TellsTheStatusOfATicketWhoseTasksEndTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a, b := w.task(w.project(5), ""), task.NewID()
+	w.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider)
+		SELECT $2, organization_id, project_id, ticket_id, 'b', 'b', agent, provider FROM tasks WHERE id = $1`, a.id, b)
+	first := open(t, w.pool)
+	_, err := first.Exec(t.Context(), `UPDATE tasks SET status = 'completed' WHERE id = $1`, a.id)
+	require.NoError(t, err)
+	done := make(chan error)
+	go func() {
+		_, err := w.pool.Exec(context.WithoutCancel(t.Context()), `UPDATE tasks SET status = 'completed' WHERE id = $1`, b)
+		done <- err
+	}()
+	require.NoError(t, first.Commit(t.Context()))
+	require.NoError(t, <-done)
+	told := pgtest.Frames(t, w.pool, "TICKET_STATUS_CHANGED")
+	require.Equal(t, []string{"ticket", w.row(a.id, "ticket_id")}, []string{told[len(told)-1].EntityType, told[len(told)-1].EntityID})
+	require.Equal(t, "done", payloadOf(t, told[len(told)-1])["status"])
 }

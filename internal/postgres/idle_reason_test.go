@@ -1,13 +1,16 @@
 package postgres_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 // The reasons of the replaced system, each in the situation of ours that it describes.
@@ -53,6 +56,17 @@ func (w world) endedIdle(project, progress, outcome, idle string) string {
 		Ordinal: 4, Status: task.StatusPending, Class: task.ClassAgentError,
 		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: outcome, Idle: idle},
 	})
-	return one[string](w.t, w.pool, `SELECT coalesce(max(payload ->> 'reason'), '') FROM bus_events
-		WHERE event_type = 'SANDBOX_TERMINATED_IDLE' AND entity_id = $1`, live.SandboxID)
+	for _, f := range pgtest.Frames(w.t, w.pool, "SANDBOX_TERMINATED_IDLE") {
+		if f.EntityID == live.SandboxID {
+			return payloadOf(w.t, f)["reason"].(string)
+		}
+	}
+	return ""
+}
+
+func payloadOf(tb testing.TB, f ingest.BusEvent) map[string]any {
+	tb.Helper()
+	said := map[string]any{}
+	require.NoError(tb, json.Unmarshal(f.Payload, &said))
+	return said
 }

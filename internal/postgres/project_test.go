@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
+	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
 func TestProjectionsFollowTheTaskThroughItsLife(t *testing.T) {
@@ -253,9 +254,12 @@ func TestAnIdleEndIsToldOnTheBus(t *testing.T) {
 		Ordinal: 4, Status: task.StatusPending, Class: task.ClassAgentError,
 		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "failed", Idle: contract.IdleStuck},
 	})
-	const told = `SELECT payload ->> 'reason' || ' ' || ((payload ->> 'idle_duration_seconds')::float8 BETWEEN 900 AND 990)
-		FROM bus_events WHERE event_type = 'SANDBOX_TERMINATED_IDLE' AND entity_type = 'sandbox' AND entity_id = $1`
-	require.Equal(t, "stuck_running true", one[string](t, w.pool, told, live.SandboxID))
+	told := pgtest.Frames(t, w.pool, "SANDBOX_TERMINATED_IDLE")
+	require.Len(t, told, 1)
+	require.Equal(t, []string{"sandbox", live.SandboxID}, []string{told[0].EntityType, told[0].EntityID})
+	said := payloadOf(t, told[0])
+	require.Equal(t, "stuck_running", said["reason"])
+	require.InDelta(t, 945, said["idle_duration_seconds"], 45)
 }
 
 func TestVerdictsAreCountedInTheResult(t *testing.T) {

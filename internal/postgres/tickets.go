@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -86,9 +87,11 @@ func whyBlocked(row db.BlockingTasksRow) string {
 
 func ticketOf(r db.ListTicketsRow) task.Ticket {
 	row := r.Ticket
+	var tasks []task.TicketTask
+	_ = json.Unmarshal(r.Tasks, &tasks) // the query builds it
 	return task.Ticket{
 		ID: row.ID, ProjectID: row.ProjectID, Title: row.Title, Description: row.Description, TicketType: row.TicketType,
-		PhaseID: row.PhaseID, Status: r.State, Blocked: r.Blocked, Priority: row.Priority, Context: row.Context,
+		PhaseID: row.PhaseID, Status: task.TicketStatus(tasks), Blocked: r.Blocked, Priority: row.Priority, Context: row.Context,
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, TaskIDs: r.TaskIds, OfCheck: r.OfCheck,
 	}
 }

@@ -151,3 +151,15 @@ func (q *Queries) SandboxPlace(ctx context.Context, arg SandboxPlaceParams) (int
 	err := row.Scan(&place)
 	return place, err
 }
+
+const trimBus = `-- name: TrimBus :exec
+DELETE FROM bus_events WHERE (SELECT created_at FROM bus_events ORDER BY id LIMIT 1) < now() - interval '1 day' AND id = ANY (ARRAY(
+    SELECT id FROM (SELECT id, created_at FROM bus_events ORDER BY id LIMIT 50 FOR UPDATE SKIP LOCKED) AS oldest
+    WHERE created_at < now() - interval '1 day'))
+`
+
+// Each new task deletes more old rows than it will add.
+func (q *Queries) TrimBus(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, trimBus)
+	return err
+}

@@ -105,18 +105,20 @@ type Attempt struct {
 	Credential string
 }
 
-// One frame for WebSocket readers besides sandbox events, under its legacy name. Readers read in the order (xid, id), below omoi_bus_bound, so that no row is skipped.
+// One frame for WebSocket readers besides sandbox events, under its legacy name, or one change of an entity of which readers make frames (ingest.Frames). Readers read in the order (xid, id), below omoi_bus_bound, so that no row is skipped.
 type BusEvent struct {
 	ID int64
 	// Transaction that wrote the row.
 	Xid int64
 	// Null: of an unmanaged sandbox.
 	OrganizationID *string
-	EventType      string
-	EntityType     string
-	EntityID       string
-	Payload        json.RawMessage
-	CreatedAt      time.Time
+	// Name of the frame. change: recorded by a trigger.
+	EventType  string
+	EntityType string
+	// Of changes of attempts and messages: the sandbox.
+	EntityID  string
+	Payload   json.RawMessage
+	CreatedAt time.Time
 }
 
 // One command: a recorded request to change a task. The row is also the command receipt.
@@ -1057,7 +1059,7 @@ type TaskOutbox struct {
 	Error string
 }
 
-// One work item of a user: one or more tasks.
+// One work item of a user: one or more tasks, of which its status follows (task.TicketStatus).
 type Ticket struct {
 	ID          string
 	ProjectID   string
@@ -1065,9 +1067,7 @@ type Ticket struct {
 	Description string
 	TicketType  string
 	PhaseID     string
-	// Stays backlog. Readers get the status that omoi_ticket_status computes from the tasks.
-	Status   string
-	Priority string
+	Priority    string
 	// Object that the creator of the ticket passed.
 	Context   json.RawMessage
 	CreatedAt time.Time

@@ -58,7 +58,7 @@ func (q *Queries) BlockingTasks(ctx context.Context, ticketIds []string) ([]Bloc
 const insertTicket = `-- name: InsertTicket :one
 INSERT INTO tickets (id, project_id, title, description, ticket_type, phase_id, priority, context)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-RETURNING id, project_id, title, description, ticket_type, phase_id, status, priority, context, created_at, updated_at
+RETURNING id, project_id, title, description, ticket_type, phase_id, priority, context, created_at, updated_at
 `
 
 type InsertTicketParams struct {
@@ -91,7 +91,6 @@ func (q *Queries) InsertTicket(ctx context.Context, arg InsertTicketParams) (Tic
 		&i.Description,
 		&i.TicketType,
 		&i.PhaseID,
-		&i.Status,
 		&i.Priority,
 		&i.Context,
 		&i.CreatedAt,
@@ -101,8 +100,8 @@ func (q *Queries) InsertTicket(ctx context.Context, arg InsertTicketParams) (Tic
 }
 
 const listTickets = `-- name: ListTickets :many
-SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.status, k.priority, k.context, k.created_at, k.updated_at,
-    omoi_ticket_status(k.id)::text AS state,
+SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.priority, k.context, k.created_at, k.updated_at,
+    omoi_ticket_tasks(k.id)::jsonb AS tasks,
     EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
     (SELECT coalesce(bool_and(t.task_type = 'omoi_check'), false) FROM tasks t WHERE t.ticket_id = k.id)::boolean AS of_check,
     ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
@@ -125,7 +124,7 @@ type ListTicketsParams struct {
 
 type ListTicketsRow struct {
 	Ticket  Ticket
-	State   string
+	Tasks   json.RawMessage
 	Blocked bool
 	OfCheck bool
 	TaskIds []string
@@ -153,12 +152,11 @@ func (q *Queries) ListTickets(ctx context.Context, arg ListTicketsParams) ([]Lis
 			&i.Ticket.Description,
 			&i.Ticket.TicketType,
 			&i.Ticket.PhaseID,
-			&i.Ticket.Status,
 			&i.Ticket.Priority,
 			&i.Ticket.Context,
 			&i.Ticket.CreatedAt,
 			&i.Ticket.UpdatedAt,
-			&i.State,
+			&i.Tasks,
 			&i.Blocked,
 			&i.OfCheck,
 			&i.TaskIds,
@@ -174,8 +172,8 @@ func (q *Queries) ListTickets(ctx context.Context, arg ListTicketsParams) ([]Lis
 }
 
 const ticketByID = `-- name: TicketByID :one
-SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.status, k.priority, k.context, k.created_at, k.updated_at,
-    omoi_ticket_status(k.id)::text AS state,
+SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.priority, k.context, k.created_at, k.updated_at,
+    omoi_ticket_tasks(k.id)::jsonb AS tasks,
     EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
     (SELECT coalesce(bool_and(t.task_type = 'omoi_check'), false) FROM tasks t WHERE t.ticket_id = k.id)::boolean AS of_check,
     ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
@@ -185,7 +183,7 @@ WHERE p.organization_id = $1 AND k.id = $2
 
 type TicketByIDRow struct {
 	Ticket  Ticket
-	State   string
+	Tasks   json.RawMessage
 	Blocked bool
 	OfCheck bool
 	TaskIds []string
@@ -201,12 +199,11 @@ func (q *Queries) TicketByID(ctx context.Context, organizationID string, iD stri
 		&i.Ticket.Description,
 		&i.Ticket.TicketType,
 		&i.Ticket.PhaseID,
-		&i.Ticket.Status,
 		&i.Ticket.Priority,
 		&i.Ticket.Context,
 		&i.Ticket.CreatedAt,
 		&i.Ticket.UpdatedAt,
-		&i.State,
+		&i.Tasks,
 		&i.Blocked,
 		&i.OfCheck,
 		&i.TaskIds,

@@ -20,3 +20,9 @@ FROM sandboxes s LEFT JOIN sandbox_events e ON e.partition_month = s.partition_m
 WHERE s.id = sqlc.arg(sandbox_id)
   AND (s.organization_id = sqlc.arg(organization_id)::uuid OR (s.organization_id IS NULL AND sqlc.arg(bare)::boolean))
 GROUP BY s.id;
+
+-- name: TrimBus :exec
+-- Each new task deletes more old rows than it will add.
+DELETE FROM bus_events WHERE (SELECT created_at FROM bus_events ORDER BY id LIMIT 1) < now() - interval '1 day' AND id = ANY (ARRAY(
+    SELECT id FROM (SELECT id, created_at FROM bus_events ORDER BY id LIMIT 50 FOR UPDATE SKIP LOCKED) AS oldest
+    WHERE created_at < now() - interval '1 day'));

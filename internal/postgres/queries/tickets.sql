@@ -5,7 +5,7 @@ RETURNING *;
 
 -- name: TicketByID :one
 SELECT sqlc.embed(k),
-    omoi_ticket_status(k.id)::text AS state,
+    omoi_ticket_tasks(k.id)::jsonb AS tasks,
     EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
     (SELECT coalesce(bool_and(t.task_type = 'omoi_check'), false) FROM tasks t WHERE t.ticket_id = k.id)::boolean AS of_check,
     ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids
@@ -14,7 +14,7 @@ WHERE p.organization_id = @organization_id AND k.id = @id;
 
 -- name: ListTickets :many
 SELECT sqlc.embed(k),
-    omoi_ticket_status(k.id)::text AS state,
+    omoi_ticket_tasks(k.id)::jsonb AS tasks,
     EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
     (SELECT coalesce(bool_and(t.task_type = 'omoi_check'), false) FROM tasks t WHERE t.ticket_id = k.id)::boolean AS of_check,
     ARRAY(SELECT t.id::text FROM tasks t WHERE t.ticket_id = k.id ORDER BY t.created_at, t.id)::text[] AS task_ids

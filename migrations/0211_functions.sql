@@ -5,21 +5,11 @@
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Tickets and tasks
 
--- omoi_ticket_status returns the status of a ticket, by its tasks. A ticket whose tasks have not started, or whose started tasks
--- are cancelled, is in the backlog.
+-- omoi_ticket_tasks returns what the status of a ticket depends on in its tasks but one, without equal ones (task.TicketStatus).
 -- +goose StatementBegin
-CREATE FUNCTION omoi_ticket_status(ticket uuid) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT CASE
-        WHEN NOT coalesce(bool_or(t.status <> 'cancelled' AND (t.status <> 'pending' OR t.attempt_count > 0)), false) THEN 'backlog'
-        WHEN bool_or(t.status IN ('assigned', 'running', 'needs_revision')) THEN
-            CASE WHEN bool_and(t.mode = 'exploration') FILTER (WHERE t.status IN ('assigned', 'running', 'needs_revision'))
-                THEN 'analyzing' ELSE 'building' END
-        WHEN bool_or(t.status IN ('pending_validation', 'validating')) THEN 'testing'
-        WHEN NOT coalesce(bool_or(t.status = 'completed' OR t.attempt_count > 0), false) THEN 'backlog'
-        WHEN bool_and(t.status IN ('completed', 'cancelled')) AND bool_or(t.status = 'completed') THEN 'done'
-        WHEN bool_or(t.status = 'completed') AND bool_and(t.status IN ('completed', 'cancelled') OR t.mode = 'validation') THEN 'building-done'
-        ELSE 'building' END
-    FROM tasks t WHERE t.ticket_id = ticket;
+CREATE FUNCTION omoi_ticket_tasks(ticket uuid, but uuid DEFAULT NULL) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT coalesce(jsonb_agg(DISTINCT jsonb_build_object('status', t.status, 'mode', t.mode, 'started', t.attempt_count > 0)), '[]')
+    FROM tasks t WHERE t.ticket_id = ticket AND t.id IS DISTINCT FROM but;
 $$;
 -- +goose StatementEnd
 
@@ -837,7 +827,7 @@ CREATE TRIGGER task_failed AFTER UPDATE OF status ON tasks FOR EACH ROW
     WHEN (OLD.status IS DISTINCT FROM NEW.status AND NEW.status = 'failed') EXECUTE FUNCTION omoi_queue_diagnosis();
 
 -- ---------------------------------------------------------------------------------------------------------------------
--- Event bus: frames of the legacy API
+-- Event bus: package ingest makes the frames of the legacy API of recorded changes
 
 -- omoi_bus_bound returns the number below which every transaction of this database has ended; transactions of other databases of the
 -- server do not count. A transaction below xmax of the snapshot has its number before the processes are listed. If no process
@@ -854,180 +844,101 @@ CREATE FUNCTION omoi_bus_bound() RETURNS bigint LANGUAGE sql VOLATILE AS $$
 $$;
 -- +goose StatementEnd
 
--- omoi_task_bus adds the frames of a created task and of a changed status. Each new task deletes more old rows than the task will add.
+-- omoi_task_state returns what frames tell of a task before and after a change.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_task_bus() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    was text := CASE WHEN TG_OP = 'UPDATE' THEN OLD.status END;
-    body jsonb := jsonb_build_object('task_id', NEW.id, 'ticket_id', NEW.ticket_id, 'phase_id', NEW.phase_id,
-        'task_type', NEW.task_type, 'status', NEW.status, 'priority', NEW.priority, 'old_status', was,
-        'error_message', NEW.error_message, 'has_result', NEW.result IS NOT NULL);
-    own text := CASE WHEN was IS NULL THEN 'TASK_CREATED' ELSE CASE NEW.status WHEN 'assigned' THEN 'TASK_ASSIGNED'
-        WHEN 'running' THEN 'TASK_STARTED' WHEN 'completed' THEN 'TASK_COMPLETED' WHEN 'failed' THEN 'TASK_FAILED'
-        WHEN 'cancelled' THEN 'TASK_CANCELLED' END END;
-BEGIN
-    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
-    SELECT NEW.organization_id, name, 'task', NEW.id::text, body
-    FROM unnest(ARRAY[own, CASE WHEN was IS NOT NULL THEN 'TASK_STATUS_CHANGED' END]) AS name WHERE name IS NOT NULL;
-    -- Each new task deletes more than it will add.
-    IF was IS NULL AND (SELECT created_at FROM bus_events ORDER BY id LIMIT 1) < now() - interval '1 day' THEN
-        DELETE FROM bus_events WHERE id = ANY (ARRAY(
-            SELECT id FROM (SELECT id, created_at FROM bus_events ORDER BY id LIMIT 50 FOR UPDATE SKIP LOCKED) AS oldest
-            WHERE created_at < now() - interval '1 day'));
-    END IF;
-    RETURN NULL;
-END $$;
--- +goose StatementEnd
-CREATE TRIGGER task_made AFTER INSERT ON tasks FOR EACH ROW EXECUTE FUNCTION omoi_task_bus();
-CREATE TRIGGER task_moved AFTER UPDATE OF status ON tasks FOR EACH ROW
-    WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION omoi_task_bus();
-
--- omoi_unblocked_bus adds the frame of pending tasks that waited for a completed task only.
--- +goose StatementBegin
-CREATE FUNCTION omoi_unblocked_bus() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
-    SELECT NEW.organization_id, 'TASKS_UNBLOCKED', 'task', NEW.id::text, jsonb_build_object(
-        'completed_task_id', NEW.id, 'unblocked_task_ids', jsonb_agg(t.id ORDER BY t.created_at, t.id), 'sandbox_id', NEW.sandbox_id)
-    FROM task_dependencies d JOIN tasks t ON t.id = d.task_id
-    WHERE d.depends_on = NEW.id AND t.status = 'pending' AND NOT EXISTS (
-        SELECT FROM task_dependencies o JOIN tasks p ON p.id = o.depends_on
-        WHERE o.task_id = t.id AND p.status <> 'completed')
-    HAVING count(*) > 0;
-    RETURN NULL;
-END $$;
--- +goose StatementEnd
-CREATE TRIGGER task_unblocks AFTER UPDATE OF status ON tasks FOR EACH ROW
-    WHEN (NEW.status = 'completed' AND OLD.status <> 'completed') EXECUTE FUNCTION omoi_unblocked_bus();
-
--- omoi_verdict_bus adds the frames of a requested validation and of its verdict. The texts stay in the result.
--- +goose StatementBegin
-CREATE FUNCTION omoi_verdict_bus() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
-    VALUES (NEW.organization_id,
-        CASE WHEN OLD.result -> 'validation_iteration' IS NOT DISTINCT FROM NEW.result -> 'validation_iteration' THEN 'TASK_VALIDATION_REQUESTED'
-            WHEN NEW.result -> 'validation_passed' = 'true' THEN 'TASK_VALIDATION_PASSED' ELSE 'TASK_VALIDATION_FAILED' END,
-        'task', NEW.id::text,
-        jsonb_build_object('task_id', NEW.id, 'ticket_id', NEW.ticket_id, 'phase_id', NEW.phase_id, 'status', NEW.status,
-            'validation_iteration', NEW.result -> 'validation_iteration', 'validation_passed', NEW.result -> 'validation_passed'));
-    RETURN NULL;
-END $$;
--- +goose StatementEnd
-CREATE TRIGGER task_judged AFTER UPDATE OF status, result ON tasks FOR EACH ROW
-    WHEN ((NEW.result -> 'validation_iteration' IS NOT NULL
-            AND OLD.result -> 'validation_iteration' IS DISTINCT FROM NEW.result -> 'validation_iteration')
-        OR (NEW.status = 'pending_validation' AND OLD.status <> 'pending_validation'))
-    EXECUTE FUNCTION omoi_verdict_bus();
-
--- omoi_ticket_bus adds the frames of a created ticket and of a changed status.
--- +goose StatementBegin
-CREATE FUNCTION omoi_ticket_bus() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
-    SELECT p.organization_id, CASE TG_OP WHEN 'INSERT' THEN 'TICKET_CREATED' ELSE 'TICKET_STATUS_CHANGED' END, 'ticket', NEW.id::text,
-        jsonb_build_object('ticket_id', NEW.id, 'project_id', NEW.project_id, 'phase_id', NEW.phase_id, 'priority', NEW.priority,
-            'status', NEW.status, 'old_status', CASE TG_OP WHEN 'UPDATE' THEN OLD.status END)
-    FROM projects p WHERE p.id = NEW.project_id;
-    RETURN NULL;
-END $$;
--- +goose StatementEnd
-CREATE TRIGGER ticket_made AFTER INSERT ON tickets FOR EACH ROW EXECUTE FUNCTION omoi_ticket_bus();
-CREATE TRIGGER ticket_moved AFTER UPDATE OF status ON tickets FOR EACH ROW
-    WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION omoi_ticket_bus();
-
--- omoi_sandbox_bus adds the frames of a running and of a deleted sandbox. The sandbox of a validator has a type of its own.
--- +goose StatementBegin
-CREATE FUNCTION omoi_sandbox_bus() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    validates boolean := EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = NEW.id AND a.kind = 'validation');
-BEGIN
-    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
-    SELECT NEW.organization_id, name, 'sandbox', NEW.id,
-        jsonb_build_object('sandbox_id', NEW.id, 'task_id', NEW.task_id, 'provider', NEW.provider)
-        || CASE NEW.state WHEN 'gone' THEN '{}' ELSE coalesce((
-            SELECT jsonb_build_object('agent_id', NEW.id, 'ticket_id', t.ticket_id, 'phase_id', t.phase_id)
-            FROM tasks t WHERE t.id = NEW.task_id), '{}') END
-        || CASE WHEN validates THEN '{"execution_mode": "validation"}' ELSE '{}' END::jsonb
-    FROM unnest(CASE WHEN NEW.state = 'gone' THEN ARRAY['sandbox.terminated']
-        WHEN validates THEN ARRAY['sandbox.spawned', 'VALIDATION_SANDBOX_SPAWNED']
-        ELSE ARRAY['sandbox.spawned', 'SANDBOX_SPAWNED'] END) AS name;
-    RETURN NULL;
-END $$;
--- +goose StatementEnd
-CREATE TRIGGER sandbox_spawned AFTER UPDATE OF state ON sandboxes FOR EACH ROW
-    WHEN (NEW.state = 'running' AND OLD.state IN ('intended', 'creating')) EXECUTE FUNCTION omoi_sandbox_bus();
-CREATE TRIGGER sandbox_gone AFTER UPDATE OF state ON sandboxes FOR EACH ROW
-    WHEN (NEW.state = 'gone' AND OLD.state <> 'gone') EXECUTE FUNCTION omoi_sandbox_bus();
-
--- omoi_idle_reason returns why a sandbox with an idle agent was ended, in legacy words and order: what a spec execution reported of its own
--- end goes before what omoi observed. A cancel is none of these.
--- +goose StatementBegin
-CREATE FUNCTION omoi_idle_reason(box text, outcome text, stop_reason text) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT CASE
-        WHEN outcome = 'cancelled' THEN NULL
-        WHEN p.execution_completed_at IS NOT NULL THEN 'execution_completed'
-        WHEN p.execution_failed_at IS NOT NULL THEN 'execution_failed'
-        WHEN stop_reason NOT IN ('stuck_running', 'idle_timeout') THEN NULL
-        WHEN p.last_completed_at < now() - interval '5 minutes' AND NOT p.started ? n.phase THEN 'stuck_between_phases'
-        ELSE stop_reason END
-    FROM (VALUES (1)) AS one LEFT JOIN spec_progress p ON p.sandbox_id = box
-    LEFT JOIN (VALUES ('explore', 'prd'), ('prd', 'requirements'), ('requirements', 'design'), ('design', 'tasks'), ('tasks', 'sync'))
-        AS n(before, phase) ON n.before = p.last_completed;
+CREATE FUNCTION omoi_task_state(t tasks) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT jsonb_build_object('status', t.status, 'mode', t.mode, 'started', t.attempt_count > 0,
+        'iteration', t.result -> 'validation_iteration', 'passed', t.result -> 'validation_passed');
 $$;
 -- +goose StatementEnd
 
--- omoi_idle_bus adds the frame of an attempt that omoi ended because its agent was idle.
+-- omoi_record_task records a created or changed task for the bus. Tasks of a ticket change one after the other, so that each change sees
+-- the others: package task makes the status of the ticket of them.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_idle_bus() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    why text := omoi_idle_reason(NEW.sandbox_id, NEW.outcome, NEW.stop_reason);
+CREATE FUNCTION omoi_record_task() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM FROM tickets WHERE id = NEW.ticket_id FOR NO KEY UPDATE;
     INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
-    SELECT s.organization_id, 'SANDBOX_TERMINATED_IDLE', 'sandbox', s.id,
-        jsonb_build_object('reason', why, 'task_id', NEW.task_id,
-            'transcript_saved', EXISTS (SELECT FROM transcripts t WHERE t.sandbox_id = s.id),
-            'idle_duration_seconds', extract(epoch FROM NEW.ended_at - coalesce(s.last_work_at, s.started_at, NEW.started_at)))
-    FROM sandboxes s WHERE s.id = NEW.sandbox_id AND why IS NOT NULL;
+    SELECT NEW.organization_id, 'change', 'task', NEW.id::text, jsonb_build_object('task_id', NEW.id, 'ticket_id', k.id,
+        'phase_id', NEW.phase_id, 'task_type', NEW.task_type, 'priority', NEW.priority, 'error_message', NEW.error_message,
+        'has_result', NEW.result IS NOT NULL, 'sandbox_id', NEW.sandbox_id,
+        'new', omoi_task_state(NEW), 'old', CASE TG_OP WHEN 'UPDATE' THEN omoi_task_state(OLD) END,
+        'others', omoi_ticket_tasks(k.id, NEW.id), 'unblocked', CASE NEW.status WHEN 'completed' THEN ARRAY(SELECT d.task_id
+            FROM task_dependencies d JOIN tasks t ON t.id = d.task_id WHERE d.depends_on = NEW.id AND t.status = 'pending' AND NOT EXISTS (
+                SELECT FROM task_dependencies o JOIN tasks p ON p.id = o.depends_on WHERE o.task_id = t.id AND p.status <> 'completed')
+            ORDER BY t.created_at, t.id) END,
+        'ticket', jsonb_build_object('ticket_id', k.id, 'project_id', k.project_id, 'phase_id', k.phase_id, 'priority', k.priority))
+    FROM tickets k WHERE k.id = NEW.ticket_id;
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
-CREATE TRIGGER attempt_idle AFTER UPDATE OF ended_at ON attempts FOR EACH ROW
-    WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION omoi_idle_bus();
+CREATE TRIGGER task_created AFTER INSERT ON tasks FOR EACH ROW EXECUTE FUNCTION omoi_record_task();
+CREATE TRIGGER task_changed AFTER UPDATE OF status, result, attempt_count ON tasks FOR EACH ROW
+    WHEN ((OLD.status, OLD.attempt_count > 0, OLD.result -> 'validation_iteration')
+        IS DISTINCT FROM (NEW.status, NEW.attempt_count > 0, NEW.result -> 'validation_iteration')) EXECUTE FUNCTION omoi_record_task();
 
--- omoi_spawn_bus adds the frame of an attempt that failed before its sandbox ran.
+-- omoi_record_ticket records a created ticket for the bus.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_spawn_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_record_ticket() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
-    SELECT s.organization_id, 'sandbox.failed', 'sandbox', s.id,
-        jsonb_build_object('sandbox_id', s.id, 'task_id', NEW.task_id, 'error', NEW.reason)
-    FROM sandboxes s WHERE s.id = NEW.sandbox_id AND s.state IN ('intended', 'creating');
+    SELECT p.organization_id, 'change', 'ticket', NEW.id::text, jsonb_build_object('ticket_id', NEW.id, 'project_id', NEW.project_id,
+        'phase_id', NEW.phase_id, 'priority', NEW.priority) FROM projects p WHERE p.id = NEW.project_id;
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
-CREATE TRIGGER attempt_unborn AFTER UPDATE OF ended_at ON attempts FOR EACH ROW
-    WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL AND NEW.outcome = 'failed') EXECUTE FUNCTION omoi_spawn_bus();
+CREATE TRIGGER ticket_created AFTER INSERT ON tickets FOR EACH ROW EXECUTE FUNCTION omoi_record_ticket();
 
--- omoi_message_bus adds the frame of an accepted message.
+-- omoi_record_sandbox records a sandbox that runs or is deleted for the bus.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_message_bus() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_record_sandbox() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
-    SELECT s.organization_id, 'SANDBOX_MESSAGE_QUEUED', 'sandbox', NEW.sandbox_id,
-        jsonb_build_object('message_id', NEW.id, 'content', left(NEW.content, 100), 'message_type', NEW.kind,
-            'priority', CASE NEW.kind WHEN 'interrupt' THEN 'high' ELSE 'normal' END)
+    SELECT NEW.organization_id, 'change', 'sandbox', NEW.id, jsonb_build_object('sandbox_id', NEW.id, 'task_id', NEW.task_id,
+        'provider', NEW.provider, 'state', NEW.state, 'ticket_id', t.ticket_id, 'phase_id', t.phase_id,
+        'validates', EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = NEW.id AND a.kind = 'validation'))
+    FROM (SELECT) AS one LEFT JOIN tasks t ON t.id = NEW.task_id;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER sandbox_changed AFTER UPDATE OF state ON sandboxes FOR EACH ROW
+    WHEN ((NEW.state = 'running' AND OLD.state IN ('intended', 'creating')) OR (NEW.state = 'gone' AND OLD.state <> 'gone'))
+    EXECUTE FUNCTION omoi_record_sandbox();
+
+-- omoi_record_attempt records the end of an attempt for the bus.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_record_attempt() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT s.organization_id, 'change', 'attempt', s.id, jsonb_build_object('sandbox_id', s.id, 'task_id', NEW.task_id, 'outcome', NEW.outcome,
+        'reason', NEW.reason, 'stop_reason', NEW.stop_reason, 'state', s.state, 'ended_at', NEW.ended_at,
+        'idle_since', coalesce(s.last_work_at, s.started_at, NEW.started_at),
+        'transcript_saved', EXISTS (SELECT FROM transcripts t WHERE t.sandbox_id = s.id),
+        'progress', (SELECT to_jsonb(p) - ARRAY['phase_data', 'criteria', 'completed'] FROM spec_progress p WHERE p.sandbox_id = s.id))
     FROM sandboxes s WHERE s.id = NEW.sandbox_id;
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
-CREATE TRIGGER message_queued AFTER INSERT ON messages FOR EACH ROW
-    WHEN (NEW.state = 'accepted') EXECUTE FUNCTION omoi_message_bus();
+CREATE TRIGGER attempt_ended AFTER UPDATE OF ended_at ON attempts FOR EACH ROW
+    WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION omoi_record_attempt();
+
+-- omoi_record_message records an accepted message for the bus, with the beginning of its text.
+-- +goose StatementBegin
+CREATE FUNCTION omoi_record_message() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
+    SELECT s.organization_id, 'change', 'message', s.id, jsonb_build_object('message_id', NEW.id, 'content', left(NEW.content, 100), 'kind', NEW.kind)
+    FROM sandboxes s WHERE s.id = NEW.sandbox_id;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER message_accepted AFTER INSERT ON messages FOR EACH ROW
+    WHEN (NEW.state = 'accepted') EXECUTE FUNCTION omoi_record_message();
 
 -- +goose Down
 
 -- CASCADE drops the triggers and the view task_briefs.
-DROP FUNCTION omoi_ticket_status, omoi_brief, omoi_sandbox_state, omoi_active, omoi_token_ended, omoi_lifetime_end,
+DROP FUNCTION omoi_ticket_tasks, omoi_brief, omoi_sandbox_state, omoi_active, omoi_token_ended, omoi_lifetime_end,
     omoi_frozen_seconds, omoi_lifetime_seconds, omoi_partition_of, omoi_partition, omoi_partitions, omoi_omitted_fields,
     omoi_full_event, omoi_last_phase, omoi_expire_messages, omoi_add_command, omoi_relay_due, omoi_number, omoi_meter,
     omoi_meter_live, omoi_usage, omoi_open_usage, omoi_settle_usage, omoi_task_usage, omoi_project_usage, omoi_task_limits,
@@ -1035,5 +946,5 @@ DROP FUNCTION omoi_ticket_status, omoi_brief, omoi_sandbox_state, omoi_active, o
     omoi_project_budget_reason, omoi_budget_room, omoi_active_limits, omoi_near_limits, omoi_suspend_over_budget,
     omoi_credential, omoi_start_cooldown, omoi_check_probes, omoi_plan_slots, omoi_score, omoi_queue_dependents,
     omoi_evaluate_queued, omoi_update_scores, omoi_assign_slots, omoi_update_queue_positions, omoi_admit_all, omoi_admit,
-    omoi_queue_diagnosis, omoi_bus_bound, omoi_task_bus, omoi_unblocked_bus, omoi_verdict_bus, omoi_ticket_bus,
-    omoi_sandbox_bus, omoi_idle_reason, omoi_idle_bus, omoi_spawn_bus, omoi_message_bus CASCADE;
+    omoi_queue_diagnosis, omoi_bus_bound, omoi_task_state, omoi_record_task, omoi_record_ticket, omoi_record_sandbox,
+    omoi_record_attempt, omoi_record_message CASCADE;

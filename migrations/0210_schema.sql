@@ -167,15 +167,13 @@ CREATE TABLE tickets (
     description text NOT NULL DEFAULT '',
     ticket_type text NOT NULL DEFAULT 'feature',
     phase_id    text NOT NULL DEFAULT 'PHASE_IMPLEMENTATION',
-    status      text NOT NULL DEFAULT 'backlog',
     priority    text NOT NULL DEFAULT 'MEDIUM',
     context     jsonb NOT NULL DEFAULT '{}',
     created_at  timestamptz NOT NULL DEFAULT now(),
     updated_at  timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX tickets_project ON tickets (project_id, created_at);
-COMMENT ON TABLE tickets IS 'One work item of a user: one or more tasks.';
-COMMENT ON COLUMN tickets.status IS 'Stays backlog. Readers get the status that omoi_ticket_status computes from the tasks.';
+COMMENT ON TABLE tickets IS 'One work item of a user: one or more tasks, of which its status follows (task.TicketStatus).';
 COMMENT ON COLUMN tickets.context IS 'Object that the creator of the ticket passed.';
 
 CREATE TABLE tasks (
@@ -777,10 +775,12 @@ CREATE TABLE bus_events (
     created_at      timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX bus_events_order ON bus_events (xid, id);
-COMMENT ON TABLE bus_events IS 'One frame for WebSocket readers besides sandbox events, under its legacy name. Readers read in the order (xid, id), '
+COMMENT ON TABLE bus_events IS 'One frame for WebSocket readers besides sandbox events, under its legacy name, or one change of an entity of which readers make frames (ingest.Frames). Readers read in the order (xid, id), '
     'below omoi_bus_bound, so that no row is skipped.';
 COMMENT ON COLUMN bus_events.xid IS 'Transaction that wrote the row.';
 COMMENT ON COLUMN bus_events.organization_id IS 'Null: of an unmanaged sandbox.';
+COMMENT ON COLUMN bus_events.event_type IS 'Name of the frame. change: recorded by a trigger.';
+COMMENT ON COLUMN bus_events.entity_id IS 'Of changes of attempts and messages: the sandbox.';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Admission
