@@ -1,15 +1,10 @@
 package model
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
@@ -38,14 +33,15 @@ type answer struct {
 func kinds() []string { return []string{supervise.Guidance, supervise.Correction, supervise.Emergency} }
 
 // tool is the form of an answer.
-func tool() *anthropic.ToolParam {
+func analysisTool() tool {
 	text := func(doc string) map[string]any { return map[string]any{"type": "string", "description": doc} }
 	part := func(doc string) map[string]any {
 		return map[string]any{"type": "number", "minimum": 0, "maximum": 1, "description": doc}
 	}
-	return &anthropic.ToolParam{
-		Name: toolName, Description: anthropic.String("Records your judgement of the attempt."),
-		InputSchema: anthropic.ToolInputSchemaParam{
+	return tool{
+		Name: toolName, Description: "Records your judgement of the attempt.",
+		InputSchema: schema{
+			Type: "object",
 			Properties: map[string]any{
 				"trajectory_aligned":      map[string]any{"type": "boolean", "description": "Whether the work serves the goal within its limits."},
 				"alignment_score":         part("How far it does."),
@@ -62,40 +58,20 @@ func tool() *anthropic.ToolParam {
 				"trajectory_aligned", "alignment_score", "needs_steering", "steering_type", "label", "steering_recommendation",
 				"trajectory_summary", "current_focus", "confidence", "evidence",
 			},
-			ExtraFields: map[string]any{"additionalProperties": false},
 		},
 	}
 }
 
 // opinionOf reads an answer and holds it against the form.
-func opinionOf(m *anthropic.Message, s *supervise.Subject) (*supervise.Opinion, error) {
-	for _, block := range m.Content {
-		if block.Type != "tool_use" || block.Name != toolName {
-			continue
-		}
-		a, err := decode(block.Input)
-		if err != nil {
-			return nil, err
-		}
-		if err := a.check(s); err != nil {
-			return nil, err
-		}
-		return a.opinion(m.Model), nil
-	}
-	return nil, fmt.Errorf("%s was not called (%s)", toolName, m.StopReason)
-}
-
-func decode(raw []byte) (answer, error) {
+func opinionOf(m *reply, s *supervise.Subject) (*supervise.Opinion, error) {
 	var a answer
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil {
-		return a, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	if err := m.decode(toolName, &a); err != nil {
+		return nil, err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return a, errors.New("something follows the input")
+	if err := a.check(s); err != nil {
+		return nil, err
 	}
-	return a, nil
+	return a.opinion(m.Model), nil
 }
 
 func (a *answer) check(s *supervise.Subject) error {

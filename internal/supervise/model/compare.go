@@ -1,15 +1,9 @@
 package model
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
@@ -37,7 +31,7 @@ func (m *Model) Compare(ctx context.Context, a, b supervise.Told) (supervise.Com
 	}
 	prompt.WriteString("END OF WORK\n")
 	var said supervise.Comparison
-	use, err := m.ask(ctx, m.asking(comparing, prompt.String(), comparison()), func(answer *anthropic.Message) (err error) {
+	use, err := m.ask(ctx, m.asking(comparing, prompt.String(), comparison()), func(answer *reply) (err error) {
 		said, err = comparisonOf(answer)
 		return err
 	})
@@ -45,49 +39,35 @@ func (m *Model) Compare(ctx context.Context, a, b supervise.Told) (supervise.Com
 }
 
 // comparison is the form of an answer.
-func comparison() *anthropic.ToolParam {
+func comparison() tool {
 	part := func(doc string) map[string]any {
 		return map[string]any{"type": "number", "minimum": 0, "maximum": 1, "description": doc}
 	}
-	return &anthropic.ToolParam{
-		Name: comparingTool, Description: anthropic.String("Records whether two tasks are the same piece of work."),
-		InputSchema: anthropic.ToolInputSchemaParam{
+	return tool{
+		Name: comparingTool, Description: "Records whether two tasks are the same piece of work.",
+		InputSchema: schema{
+			Type: "object",
 			Properties: map[string]any{
 				"is_duplicate":     map[string]any{"type": "boolean", "description": "Whether who has done one has done the other."},
 				"similarity_score": part("How much of the work is the same."),
 				"work_description": map[string]any{"type": "string", "description": "In one sentence: what both are about, or what tells them apart."},
 				"confidence":       part("How sure you are of is_duplicate."),
 			},
-			Required:    []string{"is_duplicate", "similarity_score", "work_description", "confidence"},
-			ExtraFields: map[string]any{"additionalProperties": false},
+			Required: []string{"is_duplicate", "similarity_score", "work_description", "confidence"},
 		},
 	}
 }
 
 // comparisonOf reads an answer and holds it against the form.
-func comparisonOf(m *anthropic.Message) (supervise.Comparison, error) {
-	for _, block := range m.Content {
-		if block.Type == "tool_use" && block.Name == comparingTool {
-			return readComparison(block.Input)
-		}
-	}
-	return supervise.Comparison{}, fmt.Errorf("%s was not called (%s)", comparingTool, m.StopReason)
-}
-
-func readComparison(raw []byte) (supervise.Comparison, error) {
+func comparisonOf(m *reply) (supervise.Comparison, error) {
 	var a struct { // pointers tell what is missing
 		Duplicate  *bool    `json:"is_duplicate"`
 		Similarity *float64 `json:"similarity_score"`
 		Work       *string  `json:"work_description"`
 		Confidence *float64 `json:"confidence"`
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil {
-		return supervise.Comparison{}, errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return supervise.Comparison{}, errors.New("something follows the input")
+	if err := m.decode(comparingTool, &a); err != nil {
+		return supervise.Comparison{}, err
 	}
 	switch {
 	case a.Duplicate == nil, a.Similarity == nil, a.Work == nil, a.Confidence == nil:

@@ -1,15 +1,10 @@
 package model
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/supervise"
@@ -34,17 +29,18 @@ Answer by calling ` + diagnosisTool + ` once.`
 func (m *Model) Diagnose(ctx context.Context, c task.Case, rules task.Diagnosis) (supervise.Conclusion, error) {
 	var out supervise.Conclusion
 	question := m.asking(diagnosisSystem, diagnosisPrompt(c, rules, m.settings.Lines), diagnosisForm())
-	use, err := m.ask(ctx, question, func(answer *anthropic.Message) error { return concluded(answer, c, &out) })
+	use, err := m.ask(ctx, question, func(answer *reply) error { return concluded(answer, c, &out) })
 	out.Use = use
 	return out, err
 }
 
-func diagnosisForm() *anthropic.ToolParam {
+func diagnosisForm() tool {
 	text := func(doc string) map[string]any { return map[string]any{"type": "string", "description": doc} }
 	number := map[string]any{"type": "integer"}
-	return &anthropic.ToolParam{
-		Name: diagnosisTool, Description: anthropic.String("Records your diagnosis."),
-		InputSchema: anthropic.ToolInputSchemaParam{
+	return tool{
+		Name: diagnosisTool, Description: "Records your diagnosis.",
+		InputSchema: schema{
+			Type: "object",
 			Properties: map[string]any{
 				"cause":      text("The likely cause, in one or two sentences."),
 				"proposal":   text("The next step for the person, in one sentence."),
@@ -57,8 +53,7 @@ func diagnosisForm() *anthropic.ToolParam {
 					},
 				},
 			},
-			Required:    []string{"cause", "proposal", "advice", "confidence", "evidence"},
-			ExtraFields: map[string]any{"additionalProperties": false},
+			Required: []string{"cause", "proposal", "advice", "confidence", "evidence"},
 		},
 	}
 }
@@ -118,24 +113,13 @@ type diagnosisAnswer struct {
 }
 
 // concluded reads an answer and holds it against the form.
-func concluded(m *anthropic.Message, c task.Case, out *supervise.Conclusion) error {
-	for _, block := range m.Content {
-		if block.Type != "tool_use" || block.Name != diagnosisTool {
-			continue
-		}
-		var a diagnosisAnswer
-		d := json.NewDecoder(bytes.NewReader(block.Input))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&a); err != nil {
-			return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-		}
-		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return errors.New("something follows the input")
-		}
-		out.Model = m.Model
-		return a.conclude(c, out)
+func concluded(m *reply, c task.Case, out *supervise.Conclusion) error {
+	var a diagnosisAnswer
+	if err := m.decode(diagnosisTool, &a); err != nil {
+		return err
 	}
-	return fmt.Errorf("%s was not called (%s)", diagnosisTool, m.StopReason)
+	out.Model = m.Model
+	return a.conclude(c, out)
 }
 
 func (a *diagnosisAnswer) conclude(c task.Case, out *supervise.Conclusion) error {

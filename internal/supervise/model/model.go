@@ -1,13 +1,12 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
@@ -35,7 +34,7 @@ func Defaults() Settings {
 // Model is a language model that judges.
 type Model struct {
 	settings Settings
-	client   anthropic.Client
+	client   *http.Client
 }
 
 var _ supervise.Model = (*Model)(nil)
@@ -45,22 +44,15 @@ func New(s Settings) (*Model, error) {
 	if s.Model == "" || s.APIKey == "" && s.AuthToken == "" {
 		return nil, errors.New("a model that judges needs a name and a key; set monitoring.model and anthropic.api_key")
 	}
-	options := []option.RequestOption{option.WithoutEnvironmentDefaults(), option.WithMaxRetries(s.Retries)}
-	if s.APIKey != "" {
-		options = append(options, option.WithAPIKey(s.APIKey))
-	} else {
-		options = append(options, option.WithAuthToken(s.AuthToken))
-	}
-	if s.BaseURL != "" {
-		options = append(options, option.WithBaseURL(s.BaseURL))
-	}
-	return &Model{settings: s, client: anthropic.NewClient(options...)}, nil
+	s.BaseURL = cmp.Or(s.BaseURL, defaultURL)
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a redirect would take the key along
+	return &Model{settings: s, client: &http.Client{CheckRedirect: stay}}, nil
 }
 
 // Judge asks for an opinion.
 func (m *Model) Judge(ctx context.Context, s supervise.Subject, rules supervise.Analysis) (supervise.Analysis, error) {
-	question := m.asking(system, prompt(&s, &rules, m.settings.Lines), tool())
-	use, err := m.ask(ctx, question, func(answer *anthropic.Message) error {
+	question := m.asking(system, prompt(&s, &rules, m.settings.Lines), analysisTool())
+	use, err := m.ask(ctx, question, func(answer *reply) error {
 		opinion, wrong := opinionOf(answer, &s)
 		if wrong == nil {
 			rules.Model = opinion
@@ -73,11 +65,11 @@ func (m *Model) Judge(ctx context.Context, s supervise.Subject, rules supervise.
 
 // ask asks until take has no objection to the answer. One that does not have the form is sent
 // back with what is wrong about it.
-func (m *Model) ask(ctx context.Context, params anthropic.MessageNewParams, take func(*anthropic.Message) error) (use supervise.ModelUse, err error) {
+func (m *Model) ask(ctx context.Context, r request, take func(*reply) error) (use supervise.ModelUse, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.settings.Timeout)
 	defer cancel()
 	for tried := 0; ; tried++ {
-		answer, err := m.client.Messages.New(ctx, params)
+		answer, err := m.send(ctx, r)
 		use.Calls++
 		if err != nil {
 			return use, refused(err)
@@ -90,43 +82,40 @@ func (m *Model) ask(ctx context.Context, params anthropic.MessageNewParams, take
 		if tried >= m.settings.Repairs {
 			return use, fmt.Errorf("its answer has not the form that was asked for: %w", wrong)
 		}
-		params.Messages = append(params.Messages, answer.ToParam(), sentBackTo(params.ToolChoice.OfTool.Name, answer, wrong))
+		r.Messages = append(r.Messages, message{Role: "assistant", Content: answer.Content}, sentBackTo(r.ToolChoice.Name, answer, wrong))
 	}
 }
 
-func (m *Model) asking(system, prompt string, tool *anthropic.ToolParam) anthropic.MessageNewParams {
-	return anthropic.MessageNewParams{
+func (m *Model) asking(system, prompt string, form tool) request {
+	return request{
 		Model: m.settings.Model, MaxTokens: m.settings.MaxTokens,
-		System:     []anthropic.TextBlockParam{{Text: system}},
-		Messages:   []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(prompt))},
-		Tools:      []anthropic.ToolUnionParam{{OfTool: tool}},
-		ToolChoice: anthropic.ToolChoiceParamOfTool(tool.Name),
+		System:   []block{{Type: "text", Text: system}},
+		Messages: []message{userMessage(block{Type: "text", Text: prompt})},
+		Tools:    []tool{form}, ToolChoice: choice{Type: "tool", Name: form.Name},
 	}
 }
 
 // sentBackTo tells what is wrong about an answer, and which tool takes a better one.
-func sentBackTo(tool string, answer *anthropic.Message, wrong error) anthropic.MessageParam {
+func sentBackTo(tool string, answer *reply, wrong error) message {
 	text := fmt.Sprintf("This was not taken: %s. Call %s again with all of it.", wrong, tool)
-	for _, block := range answer.Content {
-		if block.Type == "tool_use" {
-			return anthropic.NewUserMessage(anthropic.NewToolResultBlock(block.ID, text, true))
-		}
+	for _, call := range answer.calls() {
+		return userMessage(block{Type: "tool_result", ToolUseID: call.ID, Content: text, IsError: true})
 	}
-	return anthropic.NewUserMessage(anthropic.NewTextBlock(text))
+	return userMessage(block{Type: "text", Text: text})
 }
 
-func (m *Model) bill(use *supervise.ModelUse, paid anthropic.Usage) {
-	input := paid.InputTokens + paid.CacheReadInputTokens + paid.CacheCreationInputTokens
+func (m *Model) bill(use *supervise.ModelUse, paid usage) {
+	input := paid.Input + paid.CacheRead + paid.CacheCreation
 	use.InputTokens += input
-	use.OutputTokens += paid.OutputTokens
+	use.OutputTokens += paid.Output
 	const million = 1e6
-	use.CostUSD += (float64(input)*m.settings.InputPrice + float64(paid.OutputTokens)*m.settings.OutputPrice) / million
+	use.CostUSD += (float64(input)*m.settings.InputPrice + float64(paid.Output)*m.settings.OutputPrice) / million
 }
 
 // refused says in short why the endpoint gave no answer; its own words may hold anything.
 func refused(err error) error {
-	if problem, ok := errors.AsType[*anthropic.Error](err); ok {
-		return fmt.Errorf("the model endpoint answered %d", problem.StatusCode)
+	if status, ok := errors.AsType[statusError](err); ok {
+		return status
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return errors.New("the model did not answer in time")
