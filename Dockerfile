@@ -13,7 +13,7 @@ RUN apt-get update \
 	&& rm -rf /var/lib/apt/lists/* \
 	&& useradd --create-home --uid 10001 omoi \
 	&& install -d -o omoi -g omoi /data /repos
-COPY --from=build /src/bin/omoi /usr/local/bin/omoi
+COPY --from=build /src/dist/omoi/bin/omoi /usr/local/bin/omoi
 USER omoi
 ENV OMOI_HOME=/data
 VOLUME /data

@@ -12,9 +12,9 @@ GO   ?= go
 HOST := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 
 # The same for programs, tests and lint in any folder, so that each package is compiled once; without debug information,
-# with the Daytona emulator. A release names other tags.
+# with the Daytona emulator, without the codec of MessagePack in Gin. A release names its own tags.
 export CGO_ENABLED := 0
-export GOFLAGS     ?= -trimpath -ldflags=-w -tags=emulator
+export GOFLAGS     ?= -trimpath -ldflags=-w -tags=emulator,nomsgpack
 
 # Tools, each with the version that this tree is checked with.
 TEMPORAL_VERSION      := v1.5.1
@@ -34,8 +34,7 @@ SQLC_PACKAGE := $(SQLC_MODULE)/cmd/sqlc
 # two at once, unless whoever called make has said how many already
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
-BUILD_FLAGS   := -ldflags '-s -w'
-RELEASE_FLAGS := -trimpath $(BUILD_FLAGS)
+BUILD_FLAGS := -ldflags '-s -w'
 TEST_FLAGS  ?= -count=1 -timeout 60m -vet=off # make lint runs go vet, and more
 PACKAGES    ?= ./...
 # make quick: all packages but those whose tests start servers, sandboxes or many processes of git; it lints what differs from QUICK_BASE.
@@ -77,11 +76,19 @@ $(BIN)/omoi-agent:
 	@echo "omoi: building bin/omoi-agent, the program that runs inside a sandbox"
 	@GOOS=linux $(GO) build $(BUILD_FLAGS) -o $@ ./cmd/omoi-agent
 
+# A release has the agents inside, and no Daytona emulator.
+RELEASE_ARCHIVE := dist/omoi-$(HOST).tar.gz
+RELEASE_AGENTS  := $(addprefix internal/app/agents/omoi-agent-linux-,amd64 arm64)
+
 .PHONY: release
-release: ## build bin/omoi with the agents for linux amd64 and arm64 inside
-	@for arch in amd64 arm64; do GOOS=linux GOARCH=$$arch $(GO) build $(RELEASE_FLAGS) \
+release: ## make dist/omoi-<os>-<arch>.tar.gz: omoi with the agents for linux amd64 and arm64 inside; checks it
+	@for arch in amd64 arm64; do GOOS=linux GOARCH=$$arch $(GO) build $(BUILD_FLAGS) \
 		-o internal/app/agents/omoi-agent-linux-$$arch ./cmd/omoi-agent; done
-	@$(GO) build -tags release $(RELEASE_FLAGS) -o $(BIN)/omoi ./cmd/omoi
+	@rm -rf dist/omoi $(RELEASE_ARCHIVE); mkdir -p dist/omoi/bin; cp LICENSE README.md dist/omoi/
+	@$(GO) build -tags release,nomsgpack $(BUILD_FLAGS) -o dist/omoi/bin/omoi ./cmd/omoi
+	@tar -C dist --owner=0 --group=0 --numeric-owner --sort=name -c omoi | gzip -9n >$(RELEASE_ARCHIVE)
+	@$(GO) run ./internal/tools/releasecheck $(RELEASE_ARCHIVE) $(RELEASE_AGENTS)
+	@said=$$(dist/omoi/bin/omoi dev --with-daytona-emulator 2>&1) && exit 1; grep -q 'no Daytona emulator' <<<"$$said" || { echo "$$said"; exit 1; }
 
 # --- tools -------------------------------------------------------------------
 
@@ -129,7 +136,7 @@ quick: golangci-lint ## in under a minute: build, lint what changed, test what n
 	$(call run-tests,-short -skip '^TestOnServer',$(QUICK_PACKAGES)); }
 
 .PHONY: test-all
-test-all: verify lint test user-test race fuzz replay sticky-off claude-test compose-check ## test, and what needs system packages or more time
+test-all: verify lint test user-test race fuzz replay sticky-off claude-test release compose-check ## test, and what needs system packages or more time
 	@echo "test-all: everything passed"
 
 .PHONY: user-test
@@ -217,4 +224,4 @@ compose-check: ## check docker-compose.temporal.yml
 
 .PHONY: clean
 clean: ## remove what was built; bin/temporal and other tools stay
-	@rm -rf $(BIN)/omoi $(BIN)/omoi-agent $(BIN)/usertest internal/app/agents/omoi-agent-*
+	@rm -rf $(BIN)/omoi $(BIN)/omoi-agent $(BIN)/usertest dist internal/app/agents/omoi-agent-*
