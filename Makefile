@@ -201,6 +201,10 @@ corpus: build ## run the guardian's scenarios at a running omoi (OMOI_AGENT_HEAR
 lint: golangci-lint workflowcheck ## style, import rules, determinism of workflows
 	@time { $(BIN)/golangci-lint run $(PACKAGES); $(BIN)/workflowcheck ./workflows/...; }
 
+.PHONY: size
+size: ## count hand-written lines by folder and kind, lines over 120 columns, longest files and functions
+	@$(GO) run ./internal/tools/size
+
 .PHONY: generate
 generate: sqlc ## make generated files anew
 	@$(BIN)/sqlc generate
