@@ -67,7 +67,7 @@ VALUES ('box' || :box::int, nextval('bench_sequence'), '2026-01-01', 'agent.tool
 INSERT INTO bench_guarded (sandbox_id, sequence, partition_month, event_type, event_data, sent)
 VALUES ('box' || :box::int, nextval('bench_sequence'), '2026-01-01', 'agent.tool_use', '` + eventData() + `', currval('bench_sequence'));`,
 		"rows": `\set box random(0, 199)
-INSERT INTO bench_guarded (sandbox_id, sequence, birth, event_type, event_data, sent)
+INSERT INTO bench_guarded (sandbox_id, sequence, partition_month, event_type, event_data, sent)
 SELECT 'box' || :box::int, n, '2026-01-01', 'agent.tool_use', replace('` + eventData() + `', '12', (n % 100)::text)::jsonb, n
 FROM (SELECT nextval('bench_sequence') AS n FROM generate_series(1, ` + strconv.Itoa(batchSize) + `)) AS s;`,
 		"counter": `\set box random(0, 199)
