@@ -68,8 +68,8 @@ func (a *API) stream(f feed) *huma.StreamResponse {
 		f.still = a.still(c.Request, ctx.Param("sandbox_id"), f.access)
 		f.opened = a.opening(ctx.Context(), f.kind, http.StatusOK)
 		a.streams.Add(1) // while it is a request: a server that stops awaits the one or the other
-		if d, ok := detach(c.Writer, c.Request); ok {
-			go a.serveDetached(f, d)
+		if conn, ok := takeOver(c.Writer, c.Request); ok {
+			go a.serveConn(f, conn)
 			return
 		}
 		defer a.streams.Done()

