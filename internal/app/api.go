@@ -134,7 +134,7 @@ func closeListeners(listeners []net.Listener) error {
 // apiServices are the HTTP server, the intake behind it and the relay, in the order in
 // which they stop.
 func (c *core) apiServices(listeners []net.Listener) []service {
-	tuneMemory()
+	limitMemory()
 	cfg := c.cfg
 	intake := c.newIntake(c.store)
 	c.metrics.Intake.Queue(intake.Waiting)
