@@ -81,7 +81,7 @@ func final(code task.Code) bool {
 // applicationError is what a history keeps of err: class, code, a scrubbed sentence and
 // the id of the stored text.
 func (a *Activities) applicationError(err error, errorID string) error {
-	d := contract.ErrorDetails{Class: classOf(err), Code: codeOf(err), ErrorID: errorID, Redo: errors.Is(err, errRedo)}
+	d := contract.ErrorDetails{Class: classOf(err), Code: codeOf(err), ErrorID: errorID, Redo: errors.Is(err, errRedo), EndReason: task.ReasonOf(err)}
 	if d.Class == task.ClassProviderLimit {
 		d.ResetAt = time.Now().Add(task.AfterOf(err)).UTC()
 	}

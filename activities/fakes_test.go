@@ -66,7 +66,7 @@ type fakeStore struct {
 
 	wait     time.Duration // of an attempt that is to begin
 	story    task.Story
-	doubts   []string      // details, as they were noted
+	doubts   []task.Reason // as they were noted
 	troubles []task.Reason // as they were noted
 	adopted  []string      // sandboxes that were listed and orphans
 	found    []string      // which sandbox on which host
@@ -240,7 +240,7 @@ func (s *fakeStore) Pulse(context.Context, string, time.Duration) (task.Pulse, e
 func (s *fakeStore) FrozenTime(context.Context, string) (time.Duration, error) { return s.frozen, nil }
 
 func (s *fakeStore) NoteDoubt(_ context.Context, _ string, reason task.Reason) error {
-	s.doubts = append(s.doubts, reason.Detail)
+	s.doubts = append(s.doubts, reason)
 	return nil
 }
 

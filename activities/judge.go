@@ -1,11 +1,10 @@
 package activities
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -38,8 +37,9 @@ type probe struct {
 func judge(e evidence) contract.Observation {
 	out := verdict(e)
 	if e.pulse.VerdictDue && out.Seen != contract.ObservedWorking { // what it was to do is done
-		out = contract.Observation{Seen: contract.ObservedUnknown, Reason: "Its verdict is accepted and on its way to the task."}
+		out = unclear(task.Reason{Code: task.ReasonVerdictPending})
 	}
+	out.Reason = explain.Reason(out.EndReason)
 	out.Head = e.pulse.Head
 	return out
 }
@@ -54,8 +54,8 @@ func verdict(e evidence) contract.Observation {
 	if e.question == contract.AskEnded {
 		return contract.Observation{Seen: contract.ObservedUnknown}
 	}
-	if why := unsure(e); why != "" {
-		return contract.Observation{Seen: contract.ObservedUnknown, Reason: why}
+	if why := unsure(e); why.Code != "" {
+		return unclear(why)
 	}
 	return against(e)
 }
@@ -115,70 +115,70 @@ func ending(e evidence) (contract.Observation, bool) {
 	}
 	switch {
 	case e.seen.State == sandbox.StateGone:
-		return contract.Observation{Seen: contract.ObservedGone, Class: task.ClassInfrastructure, Reason: "The provider says that the sandbox is gone."}, true
+		return over(contract.ObservedGone, task.ClassInfrastructure, task.Reason{Code: task.ReasonSandboxGone}), true
 	case e.seen.State != sandbox.StateAlive || e.seen.Agent != sandbox.StateGone || !e.seen.Started && !e.began:
 		return contract.Observation{}, false
 	case !e.seen.Started:
-		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassInfrastructure, Reason: because("The sandbox does not run any more", e.seen.Reason)}, true
-	case e.seen.OOM:
-		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassResources, Reason: "The agent ran out of memory."}, true
-	case e.seen.DiskFull:
-		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassResources, Reason: "The agent filled the sandbox's disk."}, true
-	case e.seen.ExitCode < 0 || e.seen.ExitCode > signalled:
-		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassInfrastructure, Reason: "The agent was killed from outside."}, true
-	case e.pulse.Interrupted:
-		return interrupted(e.pulse.InterruptedBy), true
-	case e.seen.ExitCode == 0: // by itself it ends so only after it was heard
-		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassInfrastructure, Reason: "The agent was stopped from outside."}, true
+		why := task.Reason{Code: task.ReasonSandboxStopped, Detail: e.seen.Reason}
+		return over(contract.ObservedExited, task.ClassInfrastructure, why), true
 	}
-	reason := fmt.Sprintf("The agent ended with exit code %d and did not say how.", e.seen.ExitCode)
-	return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassAgentError, Reason: reason}, true
+	class, why := exit(e)
+	return over(contract.ObservedExited, class, why), true
 }
 
-// interrupted is the end of an agent that does not go on after an interrupt. What a person has stopped does not begin
-// again by itself.
-func interrupted(by string) contract.Observation {
-	out := contract.Observation{Seen: contract.ObservedExited, Class: task.ClassAgentError}
-	out.Reason = task.WasInterrupted + task.ByWhom(by) + ", and ended."
-	if by == task.FromPerson {
-		out.Class = task.ClassStopped
-		out.Reason += task.GoesOnByRetry
+// exit is why an agent's program ended. What a person has interrupted does not begin again by itself.
+func exit(e evidence) (task.FailureClass, task.Reason) {
+	switch {
+	case e.seen.OOM:
+		return task.ClassResources, task.Reason{Code: task.ReasonOutOfMemory}
+	case e.seen.DiskFull:
+		return task.ClassResources, task.Reason{Code: task.ReasonDiskFull}
+	case e.seen.ExitCode < 0 || e.seen.ExitCode > signalled:
+		return task.ClassInfrastructure, task.Reason{Code: task.ReasonKilled}
+	case e.pulse.Interrupted && e.pulse.InterruptedBy == task.FromPerson:
+		return task.ClassStopped, task.Reason{Code: task.ReasonInterrupted, By: e.pulse.InterruptedBy}
+	case e.pulse.Interrupted:
+		return task.ClassAgentError, task.Reason{Code: task.ReasonInterrupted, By: e.pulse.InterruptedBy}
+	case e.seen.ExitCode == 0: // by itself it ends so only after it was heard
+		return task.ClassInfrastructure, task.Reason{Code: task.ReasonStopped}
 	}
-	return out
+	return task.ClassAgentError, task.Reason{Code: task.ReasonExited, ExitCode: e.seen.ExitCode}
+}
+
+// over is the observation that an attempt has ended.
+func over(seen string, class task.FailureClass, why task.Reason) contract.Observation {
+	return contract.Observation{Seen: seen, Class: class, EndReason: why}
+}
+
+// unclear is the observation that nothing can be said, and why.
+func unclear(why task.Reason) contract.Observation {
+	return contract.Observation{Seen: contract.ObservedUnknown, EndReason: why}
 }
 
 // signalled is the exit code above which a shell reports a signal.
 const signalled = 128
 
-// unsure names the reason for which nothing can be said; empty if there is none.
-func unsure(e evidence) string {
+// unsure returns the condition for which nothing can be said; zero if there is none.
+func unsure(e evidence) task.Reason {
 	switch {
 	case e.machine && e.seen.State != sandbox.StateAlive:
-		return because("The provider cannot be asked", e.seen.Reason)
+		return task.Reason{Code: task.ReasonProviderUnreachable, Detail: e.seen.Reason}
 	case e.machine && e.seen.Started && e.seen.Agent == sandbox.StateUnknown:
-		return because("The provider cannot tell whether the agent lives", e.seen.Reason)
+		return task.Reason{Code: task.ReasonAgentUnknown, Detail: e.seen.Reason}
 	case e.pulse.IntakeOut > 0:
-		return "Events could not be taken in for a while."
+		return task.Reason{Code: task.ReasonIntakeDown}
 	case e.pulse.RelayOut > 0:
-		return "Events and commands could not be passed on for a while."
+		return task.Reason{Code: task.ReasonRelayDown}
 	case e.blind:
-		return "The agent's spool cannot be looked at."
+		return task.Reason{Code: task.ReasonSpoolUnreadable}
 	case e.probe != nil && e.probe.AgentLive && e.probe.Unsent > 0 && e.probe.Ended:
-		return because("The agent has ended and cannot reach the API", e.advice)
+		return task.Reason{Code: task.ReasonEndUnsent, Detail: e.advice}
 	case e.probe != nil && e.probe.AgentLive && e.probe.Unsent > 0 && !e.stopped():
-		return because("The agent works and cannot reach the API", e.advice)
+		return task.Reason{Code: task.ReasonEventsUnsent, Detail: e.advice}
 	case (e.question == contract.AskStartup || e.question == contract.AskHeartbeat) && e.beatsInside(): // who waits may well beat
-		return "The agent beats, and its events are on their way."
+		return task.Reason{Code: task.ReasonEventsPending}
 	}
-	return ""
-}
-
-// because joins what cannot be told and the reason, if there is one.
-func because(what, why string) string {
-	if why == "" {
-		return what + "."
-	}
-	return what + ": " + strings.TrimRight(why, ".") + "."
+	return task.Reason{}
 }
 
 // beatsInside reports whether the agent has spooled something within the threshold, whatever
@@ -199,11 +199,11 @@ func against(e evidence) contract.Observation {
 	beats := e.pulse.Beat >= 0 && e.pulse.Beat < e.threshold
 	switch {
 	case e.question == contract.AskStartup:
-		return contract.Observation{Seen: contract.ObservedSilent, Class: task.ClassInfrastructure, Reason: "The agent did not report in."}
+		return over(contract.ObservedSilent, task.ClassInfrastructure, task.Reason{Code: task.ReasonNotStarted})
 	case e.question != contract.AskHeartbeat && e.pulse.Waiting >= e.threshold:
-		return contract.Observation{Seen: contract.ObservedIdle, Class: task.ClassAgentError, Reason: "The agent waited for a message that did not come."}
+		return over(contract.ObservedIdle, task.ClassAgentError, task.Reason{Code: task.ReasonIdle})
 	case e.question == contract.AskNoWork && beats:
-		return contract.Observation{Seen: contract.ObservedStuck, Class: task.ClassAgentError, Reason: "The agent beats and does no work."}
+		return over(contract.ObservedStuck, task.ClassAgentError, task.Reason{Code: task.ReasonNoWork})
 	}
-	return contract.Observation{Seen: contract.ObservedSilent, Class: task.ClassInfrastructure, Reason: "The agent has fallen silent."}
+	return over(contract.ObservedSilent, task.ClassInfrastructure, task.Reason{Code: task.ReasonSilent})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -182,15 +183,15 @@ func TestMassOfOrphansIsAnAlarm(t *testing.T) {
 func TestAnEndWithoutAWordNamesItsExitCode(t *testing.T) {
 	t.Parallel()
 	out := judge(evidence{question: contract.AskHeartbeat, threshold: minute, pulse: silence(), machine: true, seen: exited(3)})
-	require.Equal(t, "The agent ended with exit code 3 and did not say how.", out.Reason)
+	require.Equal(t, task.Reason{Code: task.ReasonExited, ExitCode: 3}, out.EndReason)
 }
 
 func TestAnInterruptedAgentDidSayHowItEnded(t *testing.T) {
 	t.Parallel()
 	pulse := with(silence(), func(p *task.Pulse) { p.Interrupted, p.InterruptedBy = true, "guardian" })
 	out := judge(evidence{question: contract.AskHeartbeat, threshold: minute, pulse: pulse, machine: true, seen: exited(0)})
-	require.Equal(t, "The agent was interrupted by the guardian, and ended.", out.Reason)
-	require.True(t, task.EndedByInterrupt(out.Class, out.Reason))
+	require.Equal(t, task.Reason{Code: task.ReasonInterrupted, By: "guardian"}, out.EndReason)
+	require.Equal(t, explain.Reason(out.EndReason), out.Reason)
 }
 
 // What a person has stopped waits for a person, and costs no retry.
@@ -199,8 +200,7 @@ func TestAnInterruptByAPersonIsNotTriedAgain(t *testing.T) {
 	pulse := with(silence(), func(p *task.Pulse) { p.Interrupted, p.InterruptedBy = true, task.FromPerson })
 	out := judge(evidence{question: contract.AskEnded, threshold: minute, pulse: pulse, machine: true, seen: exited(0)})
 	require.Equal(t, task.ClassStopped, out.Class)
-	require.Equal(t, "The agent was interrupted by a person, and ended. Its work is kept: omoi retry goes on with it.", out.Reason)
-	require.True(t, task.EndedByInterrupt(out.Class, out.Reason))
+	require.Equal(t, task.Reason{Code: task.ReasonInterrupted, By: task.FromPerson}, out.EndReason)
 }
 
 // What the provider has stopped runs no agent any more, if one was started.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -27,11 +28,7 @@ func (a *Activities) CheckAgent(ctx context.Context, in contract.CheckAgentInput
 	if err != nil || in.Question == contract.AskEnded || seen.Seen != contract.ObservedUnknown && seen.Seen != contract.ObservedWorking {
 		return seen, err
 	}
-	var unclear task.Reason
-	if seen.Reason != "" {
-		unclear = task.Reason{Code: task.ReasonUnclear, Detail: seen.Reason}
-	}
-	if err := a.deps.Ledger.NoteDoubt(ctx, in.SandboxID, unclear); err != nil { // people see less, no more
+	if err := a.deps.Ledger.NoteDoubt(ctx, in.SandboxID, seen.EndReason); err != nil { // people see less, no more
 		a.log.WarnContext(ctx, "doubt not noted", slog.String("sandbox_id", in.SandboxID), slog.String("error", a.brief(err.Error())))
 	}
 	return seen, nil
@@ -41,19 +38,19 @@ func (a *Activities) observe(ctx context.Context, in contract.CheckAgentInput) (
 	e := evidence{question: in.Question, threshold: in.Threshold, tool: in.Tool}
 	var err error
 	if e.pulse, err = a.deps.Ledger.Pulse(ctx, in.SandboxID, in.Threshold); err != nil {
-		return a.unknown(ctx, in, "The store cannot be asked.", err)
+		return a.unknown(ctx, in, task.ReasonStoreUnreachable, err)
 	}
 	if _, alive := storeShowsLife(e); alive {
 		return judge(e), nil
 	}
 	p, err := a.here(ctx, in.SandboxID)
 	if err != nil {
-		return a.unknown(ctx, in, "The sandbox is out of reach of this worker.", err)
+		return a.unknown(ctx, in, task.ReasonSandboxUnreachable, err)
 	}
 	a.look(ctx, p, &e)
 	// What the agent said before it ended, or while we looked, is stored by now.
 	if e.pulse, err = a.deps.Ledger.Pulse(ctx, in.SandboxID, in.Threshold); err != nil {
-		return a.unknown(ctx, in, "The store cannot be asked.", err)
+		return a.unknown(ctx, in, task.ReasonStoreUnreachable, err)
 	}
 	return judge(e), ctx.Err()
 }
@@ -132,7 +129,7 @@ func probeSpool(ctx context.Context, p place) (*probe, error) {
 }
 
 // unknown is the answer when a question could not be put; a cancel is still a cancel.
-func (a *Activities) unknown(ctx context.Context, in contract.CheckAgentInput, reason string, err error) (contract.Observation, error) {
+func (a *Activities) unknown(ctx context.Context, in contract.CheckAgentInput, code task.ReasonCode, err error) (contract.Observation, error) {
 	if ctx.Err() != nil {
 		return contract.Observation{}, ctx.Err()
 	}
@@ -142,5 +139,7 @@ func (a *Activities) unknown(ctx context.Context, in contract.CheckAgentInput, r
 		slog.String("code", string(task.CodeOf(err))),
 		slog.String("error", a.brief(err.Error())),
 	)
-	return contract.Observation{Seen: contract.ObservedUnknown, Reason: reason}, nil
+	out := unclear(task.Reason{Code: code})
+	out.Reason = explain.Reason(out.EndReason)
+	return out, nil
 }

@@ -145,17 +145,17 @@ func TestObserveNotesWhatItCannotMakeOut(t *testing.T) {
 	b.observe()
 	b.store.pulse.Beat = 0
 	b.observe()
-	require.Equal(t, []string{"The provider cannot be asked.", ""}, b.store.doubts)
+	require.Equal(t, []task.Reason{{Code: task.ReasonProviderUnreachable}, {}}, b.store.doubts)
 }
 
 // Who watches is told what to do about an agent that is kept from reporting, and why a provider
 // cannot be asked.
 func TestADoubtSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	for transport, says := range map[string]string{
-		task.TransportPush: "The agent works and cannot reach the API: if its network keeps it from that, set OMOI_TRANSPORT_LOCAL=pull for omoi worker " +
-			"and start it again, then `omoi cancel " + taskID + "` and `omoi retry " + taskID + "`.",
-		task.TransportPull: "The agent works and cannot reach the API.",
+	for transport, advice := range map[string]string{
+		task.TransportPush: "if its network keeps it from that, set OMOI_TRANSPORT_LOCAL=pull for omoi worker " +
+			"and start it again, then `omoi cancel " + taskID + "` and `omoi retry " + taskID + "`",
+		task.TransportPull: "",
 	} {
 		b := newBench(t)
 		b.silent()
@@ -165,8 +165,9 @@ func TestADoubtSaysWhatToDo(t *testing.T) {
 		b.provider.onExec = func(*box, []string) (sandbox.ExecResult, error) {
 			return sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1,"agent_alive":true}`)}, nil
 		}
-		require.Equal(t, says, b.observe().Reason)
-		require.Equal(t, says, b.store.doubts[0])
+		why := task.Reason{Code: task.ReasonEventsUnsent, Detail: advice}
+		require.Equal(t, why, b.observe().EndReason)
+		require.Equal(t, why, b.store.doubts[0])
 	}
 	b := newBench(t)
 	b.silent()

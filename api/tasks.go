@@ -82,6 +82,10 @@ func (a *API) readTask(ctx context.Context, id string) (client.Task, error) {
 // explained writes the sentences of a task.
 func explained(t client.Task) client.Task {
 	t.QueueReason.Message, t.WaitingFor.Message = explain.Reason(t.QueueReason), explain.Reason(t.WaitingFor)
+	t.EndReason.Message = explain.Reason(t.EndReason)
+	for n, a := range t.Attempts {
+		t.Attempts[n].EndReason.Message = explain.Reason(a.EndReason)
+	}
 	t.Why = explain.Why(t)
 	return t
 }

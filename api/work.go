@@ -135,15 +135,7 @@ func keptOf(found []task.SavedWork, in *workIn) (task.SavedWork, error) {
 	case last.Kind == task.SavedNone:
 		return task.SavedWork{}, task.Errorf(task.CodeNotFound, "Attempt %d of task %s has left no work.", in.Attempt, in.ID)
 	}
-	return task.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is in the repository, and no patch of it is kept. Next%s: %s", in.Attempt, whereTo(*last), last.Next)
-}
-
-// whereTo says where the command is to be typed; one that names a folder works everywhere.
-func whereTo(one task.SavedWork) string {
-	if strings.HasPrefix(one.Next, "git fetch ") {
-		return ", in a clone of it"
-	}
-	return ""
+	return task.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is in the repository, and no patch of it is kept. Next: %s", in.Attempt, last.Next)
 }
 
 // lostWords say since when work is lost, or why.

@@ -209,7 +209,7 @@ CREATE TABLE tasks (
     result          jsonb,
     error_message   text,
     failure_class   text NOT NULL DEFAULT '',
-    end_reason      text NOT NULL DEFAULT '',
+    end_reason      jsonb,
     retry_count     integer NOT NULL DEFAULT 0,
     revision_count  integer NOT NULL DEFAULT 0,
     replacement_count integer NOT NULL DEFAULT 0,
@@ -266,8 +266,8 @@ COMMENT ON COLUMN tasks.assigned_agent_id IS 'ID that the agent reported at its 
 COMMENT ON COLUMN tasks.base_commit IS 'Commit from which the branch starts.';
 COMMENT ON COLUMN tasks.error_message IS 'Sentence for the public. Null: the task has not failed.';
 COMMENT ON COLUMN tasks.failure_class IS 'Empty: none.';
-COMMENT ON COLUMN tasks.end_reason IS 'Why the task ended or is suspended: a JSON object with a code and its numbers (task.Reason). '
-    'Empty: no code is known, error_message says it alone.';
+COMMENT ON COLUMN tasks.end_reason IS 'Why the task ended or is suspended: a code with its numbers (task.Reason). '
+    'Null: no code is known, error_message says it alone.';
 COMMENT ON COLUMN tasks.retry_count IS 'Retries that count against max_retries.';
 COMMENT ON COLUMN tasks.replacement_count IS 'Attempts that the guardian replaced.';
 COMMENT ON COLUMN tasks.attempt_count IS 'Number of the newest attempt. 0: none.';
@@ -476,7 +476,7 @@ CREATE TABLE attempts (
     ended_at    timestamptz,
     outcome     text NOT NULL DEFAULT '',
     failure_class text NOT NULL DEFAULT '',
-    end_reason  text NOT NULL DEFAULT '',
+    end_reason  jsonb,
     reason      text NOT NULL DEFAULT '',
     stop_reason text NOT NULL DEFAULT '',
     feedback_id uuid,
@@ -495,8 +495,8 @@ COMMENT ON COLUMN attempts.assigned_at IS 'When the agent was assigned. Null: no
 COMMENT ON COLUMN attempts.ended_at IS 'Null: running.';
 COMMENT ON COLUMN attempts.outcome IS 'completed, failed, cancelled, replaced, revised, rejected (by this validator) or suspended: suspended. Empty: running.';
 COMMENT ON COLUMN attempts.failure_class IS 'Empty: none.';
-COMMENT ON COLUMN attempts.end_reason IS 'Why the attempt ended: a JSON object with a code and its numbers (task.Reason). '
-    'Empty: no code is known, reason says it alone.';
+COMMENT ON COLUMN attempts.end_reason IS 'Why the attempt ended: a code with its numbers (task.Reason). '
+    'Null: no code is known, reason says it alone.';
 COMMENT ON COLUMN attempts.reason IS 'Sentence for the public.';
 COMMENT ON COLUMN attempts.stop_reason IS 'Why the agent stopped, as the agent reports; stuck_running or idle_timeout where omoi ended an idle agent.';
 COMMENT ON COLUMN attempts.feedback_id IS 'Text on which the attempt works, in stored_texts. Null: none.';

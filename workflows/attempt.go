@@ -174,8 +174,9 @@ func (r *taskRun) endAttempt(ctx workflow.Context, outcome string, edit func(*co
 	r.judge.SandboxID = ""
 	err := r.project(ctx, func(p *contract.Projection) {
 		edit(p)
+		p.EndReason = r.last.endReason
 		if ended != nil {
-			p.Ended = &contract.AttemptEnd{Number: ended.Number, Outcome: outcome, Class: r.endClass(p.Class), Reason: p.Reason, Idle: r.last.idle}
+			p.Ended = &contract.AttemptEnd{Number: ended.Number, Outcome: outcome, Class: r.endClass(p.Class), Reason: p.Reason, EndReason: p.EndReason, Idle: r.last.idle}
 		}
 	})
 	since := workflow.Now(ctx)

@@ -72,7 +72,7 @@ func (r *taskRun) absorb(ctx workflow.Context, d contract.Digest) {
 
 // milestone queues the fact that an event of a sandbox means.
 func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
-	f := fact{reason: m.StopReason, errorID: m.ErrorID, resetAt: m.ResetAt}
+	f := fact{reason: m.StopReason, endReason: m.EndReason, errorID: m.ErrorID, resetAt: m.ResetAt}
 	f.SandboxID, f.OK, f.Class = r.attempt.SandboxID, m.OK, m.Class
 	switch m.Type {
 	case task.EventAgentStarted:

@@ -15,7 +15,8 @@ type fact struct {
 	command    string // id of the command that it came as
 	from       string // the sandbox that gave a verdict; empty: a user gave it
 	reason     string
-	idle       string // see contract.AttemptEnd
+	endReason  task.Reason // the condition behind reason, for programs
+	idle       string      // see contract.AttemptEnd
 	errorID    string
 	feedbackID string
 	quotes     bool // the reason introduces the text of errorID
@@ -162,7 +163,7 @@ func (b *inbox) takeCommand(ctx workflow.Context, cmd contract.Command, r *taskR
 
 // commandFact is what a command asks for.
 func commandFact(c contract.LoadedCommand) fact {
-	f := fact{command: c.ID, from: c.From, reason: c.Reason, feedbackID: c.FeedbackID}
+	f := fact{command: c.ID, from: c.From, reason: c.Reason, endReason: c.EndReason, feedbackID: c.FeedbackID}
 	f.OK = c.OK
 	switch c.Kind {
 	case contract.CommandCancel:

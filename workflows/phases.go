@@ -83,7 +83,7 @@ func (r *taskRun) fail(ctx workflow.Context, err error) task.Effects {
 	workflow.GetLogger(ctx).Info("step failed", "error", err)
 	return r.decide(fact{
 		Fact:   task.Fact{Kind: task.FactStepFailed, Class: classOf(err)},
-		reason: sentence(err), errorID: errorID(err), resetAt: detailsOf(err).ResetAt,
+		reason: sentence(err), endReason: detailsOf(err).EndReason, errorID: errorID(err), resetAt: detailsOf(err).ResetAt,
 	})
 }
 

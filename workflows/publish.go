@@ -119,6 +119,6 @@ func (r *taskRun) publishFailed(ctx workflow.Context, cause error, class task.Fa
 	}
 	return r.decide(fact{
 		Fact:   task.Fact{Kind: task.FactPublishFailed, Class: class},
-		reason: sentence(cause), errorID: errorID(cause), resetAt: detailsOf(cause).ResetAt,
+		reason: sentence(cause), endReason: detailsOf(cause).EndReason, errorID: errorID(cause), resetAt: detailsOf(cause).ResetAt,
 	}), nil
 }

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -100,7 +99,7 @@ func (r *taskRun) verdictDue(ctx workflow.Context) bool {
 func (r *taskRun) unspoken() task.Effects {
 	return r.decide(fact{
 		Fact:   task.Fact{Kind: task.FactObserved, SandboxID: r.attempt.SandboxID, Class: task.ClassInfrastructure},
-		reason: "the validator ended without a verdict",
+		reason: "the validator ended without a verdict", endReason: task.Reason{Code: task.ReasonNoVerdict},
 	})
 }
 
@@ -128,7 +127,7 @@ const stopInterrupted = "interrupted"
 // worded says of a verdict which round it ends, in the words of [task.Review], and of an interrupted validator what follows.
 func (r *taskRun) worded(f fact) fact {
 	if f.Kind == task.FactObserved && f.Class == task.ClassStopped && r.judge.Handed {
-		f.reason = strings.TrimSuffix(f.reason, task.GoesOnByRetry) + " Another validator looks at the work."
+		f.reason += " Another validator looks at the work."
 	}
 	if f.Kind != task.FactVerdict {
 		return f

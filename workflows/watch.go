@@ -90,7 +90,7 @@ func (r *taskRun) look(ctx workflow.Context) (eff task.Effects, over bool, err e
 	}
 	if question == askTooLong {
 		f := fact{Fact: task.Fact{Kind: task.FactTooLong, SandboxID: r.attempt.SandboxID, OK: r.watch.Unknown == 0}}
-		f.reason = "the attempt reached its longest duration"
+		f.reason, f.endReason = "the attempt reached its longest duration", task.Reason{Code: task.ReasonMaxDuration}
 		if r.watch.Unknown > 0 && r.watch.Doubt != "" {
 			f.reason += "; the last look said: " + r.watch.Doubt
 		}
@@ -174,7 +174,7 @@ func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen c
 		r.watch.NotBefore = now.Add(max(seen.Next, minLook))
 		return eff, false, nil
 	case contract.ObservedStuck, contract.ObservedSilent, contract.ObservedExited, contract.ObservedGone, contract.ObservedIdle:
-		f := fact{Fact: task.Fact{Kind: task.FactObserved, SandboxID: r.attempt.SandboxID, Class: seen.Class}, reason: seen.Reason}
+		f := fact{Fact: task.Fact{Kind: task.FactObserved, SandboxID: r.attempt.SandboxID, Class: seen.Class}, reason: seen.Reason, endReason: seen.EndReason}
 		f.idle = idleOf(seen.Seen)
 		if f.Class == task.ClassNone {
 			f.Class = task.ClassInfrastructure

@@ -330,6 +330,11 @@ func TestASetupThatFailsSaysHow(t *testing.T) {
 		require.Contains(t, failed, says)
 		require.Less(t, len(failed), 3000, "the end, not all of it")
 		require.Equal(t, false, b.one("agent.setup_completed")["success"])
+		code := "setup_failed"
+		if strings.Contains(setup, "sleep") {
+			code = "setup_timeout"
+		}
+		require.Equal(t, code, b.one("agent.error")["reason_code"])
 	}
 }
 

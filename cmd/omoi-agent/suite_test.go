@@ -72,7 +72,8 @@ func TestAnyAgentThatIsInterruptedAndLeftAloneStops(t *testing.T) {
 		waitFile(t, b.at("ready"))
 		b.server.Say(agenttest.Message{ID: "m1", Content: "enough", Type: "interrupt"})
 		require.Equal(t, 1, wait().ExitCode())
-		require.Equal(t, []any{"stopped", "interrupted"}, []any{b.one("agent.error")["failure_class"], b.one("agent.error")["error_type"]})
+		require.Equal(t, []any{"stopped", "interrupted", "interrupted"},
+			[]any{b.one("agent.error")["failure_class"], b.one("agent.error")["error_type"], b.one("agent.error")["reason_code"]})
 		b.one("agent.interrupted")
 		b.used("m1")
 	})

@@ -119,6 +119,9 @@ func (s *session) reportError(err error) {
 			data["traceback"] = p.trace
 		}
 	}
+	if reason := task.ReasonOf(err); reason.Code != "" {
+		data["reason_code"], data["credential"] = reason.Code, reason.Credential
+	}
 	s.report.Emit(task.EventAgentError, data)
 	s.marks.finish(s.deps.Log)
 }
@@ -165,18 +168,18 @@ const (
 // setupError ends the attempt. The next one may have more luck with a network or a full
 // disk, and none with a command that is not there.
 func setupError(res proc.Result, limit time.Duration) error {
-	class, how := task.ClassInfrastructure, fmt.Sprintf("ended with exit code %d", res.ExitCode)
+	class, code, how := task.ClassInfrastructure, task.ReasonSetupFailed, fmt.Sprintf("ended with exit code %d", res.ExitCode)
 	switch {
 	case res.Outcome == proc.Timeout:
-		how = fmt.Sprintf("was ended after %s (the project's setup_timeout_s allows no more)", limit)
+		code, how = task.ReasonSetupTimeout, fmt.Sprintf("was ended after %s (the project's setup_timeout_s allows no more)", limit)
 	case res.Outcome == proc.OutOfMemory:
-		class, how = task.ClassResources, "ran out of memory"
+		class, code, how = task.ClassResources, task.ReasonOutOfMemory, "ran out of memory"
 	case res.Outcome != proc.Exited:
 		how = "was ended by " + strings.ToLower(string(res.Outcome)) + " " + res.Signal
 	case res.ExitCode == shellCannotRun, res.ExitCode == shellNotFound:
 		class = task.ClassInvalidInput
 	}
-	cause := task.Errorf(task.CodeUnavailable, task.SetupStep+" %s. %s", how, EndOf(res.Output))
+	cause := task.Errorf(task.CodeUnavailable, "The setup step %s. %s", how, EndOf(res.Output)).WithReason(task.Reason{Code: code})
 	return &phaseError{phase: "initialization", class: class, cause: cause}
 }
 

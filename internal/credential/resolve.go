@@ -90,7 +90,7 @@ func missing(name string) error {
 		next = Anthropic
 	}
 	return task.Errorf(task.CodeNotFound, "There is no %s of the user, the project, the organization or the server. Next: omoi credentials set %s",
-		nameOf(name), next)
+		nameOf(name), next).WithReason(task.NoCredential(next))
 }
 
 // Token is the GitHub token with which a user works on a project; either may be empty. [task.CodeUnauthorized] says

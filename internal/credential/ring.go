@@ -92,7 +92,7 @@ func (r *Ring) open(row Row) (v Value, err error) {
 	key, ok := r.keys[row.KeyID]
 	if !ok {
 		return v, task.Errorf(task.CodeNotFound, "The %s of the %s is encrypted with the key %q, which this server does not have. Next: put that key into OMOI_CREDENTIAL_KEYS, or omoi credentials set %s",
-			nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind)
+			nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind).WithReason(task.NoCredential(row.Kind))
 	}
 	size := key.NonceSize()
 	if len(row.Sealed) < size {
@@ -107,5 +107,5 @@ func (r *Ring) open(row Row) (v Value, err error) {
 
 func spoiled(row Row) error {
 	return task.Errorf(task.CodeNotFound, "The %s of the %s cannot be decrypted: it was changed in the database, or its key %q is another one than then. Next: omoi credentials set %s",
-		nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind)
+		nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind).WithReason(task.NoCredential(row.Kind))
 }

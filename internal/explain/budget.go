@@ -1,10 +1,6 @@
 package explain
 
-import (
-	"strings"
-
-	"github.com/omoi-dev/omoi/internal/task"
-)
+import "github.com/omoi-dev/omoi/internal/task"
 
 // OutOfBudget reports whether a task waits until a budget is raised: it is parked for it, or is not let in.
 func OutOfBudget(t task.Task) bool {
@@ -15,13 +11,19 @@ func OutOfBudget(t task.Task) bool {
 // RaiseBudget is the command that raises the budget, of a task or of its project, for which the task waits.
 func RaiseBudget(t task.Task) string { return budgetNext(t) + " " + spentFlag(t) + " <more>" }
 
+// spent is the condition of the budget that is used up.
+func spent(t task.Task) task.Reason {
+	for _, r := range []task.Reason{t.QueueReason, t.EndReason, t.Last().EndReason} {
+		if r.Code == task.ReasonTaskBudget || r.Code == task.ReasonProjectBudget {
+			return r
+		}
+	}
+	return task.Reason{}
+}
+
 // spentFlag names the limit that is reached.
 func spentFlag(t task.Task) string {
-	unit := t.QueueReason.Unit
-	if unit == "" {
-		unit = unitIn(lastReason(t))
-	}
-	switch unit {
+	switch spent(t).Unit {
 	case task.UnitTokens:
 		return "--tokens"
 	case task.UnitSandboxSeconds:
@@ -30,17 +32,4 @@ func spentFlag(t task.Task) string {
 		return "--wall-clock"
 	}
 	return "--usd"
-}
-
-// unitIn finds the unit in the reason of an attempt that a budget ended.
-func unitIn(reason string) string {
-	switch {
-	case strings.HasSuffix(reason, " tokens"):
-		return task.UnitTokens
-	case strings.HasSuffix(reason, " seconds of sandboxes"):
-		return task.UnitSandboxSeconds
-	case strings.HasSuffix(reason, " seconds by the clock"):
-		return task.UnitWallClock
-	}
-	return task.UnitUSD
 }

@@ -85,7 +85,7 @@ func (f WhyFacts) whileAsked(c *task.Command, next string) string {
 	switch {
 	case c.Kind == "cancel" && f.age(c.CreatedAt) > forgotten:
 		return "omoi doctor"
-	case c.Kind == "cancel", strings.HasPrefix(next, "omoi send "):
+	case c.Kind == "cancel", next == send(f.Task.ID):
 		return "omoi logs -f " + f.Task.ID
 	}
 	return next
@@ -116,8 +116,7 @@ func (f WhyFacts) explain() Explanation {
 	case task.StatusFailed:
 		return f.failed()
 	case task.StatusCancelled:
-		why := sentence("Cancelled", strings.TrimPrefix(shown(t), "Task cancelled: "))
-		return Explanation{State: StandsCancelled, Why: why, Next: "omoi retry " + t.ID}
+		return Explanation{State: StandsCancelled, Why: whyCancelled(t), Next: "omoi retry " + t.ID}
 	}
 	return Explanation{State: StandsUnknown, Why: whyStatus(t), Next: "omoi show " + t.ID}
 }
@@ -224,7 +223,7 @@ func (f WhyFacts) failed() Explanation {
 		class = " (" + string(t.FailureClass) + ")"
 	}
 	why := sentence("Failed after "+counted(t.AttemptCount, "attempt")+class, shown(t))
-	shows, next := f.failures(), FailureNext(t, t.FailureClass, shown(t), f.Same)
+	shows, next := f.failures(), FailureNext(t, t.FailureClass, endReason(t), f.Same)
 	return Explanation{State: StandsFailed, Why: withEvents(why, shows) + firstReason(t), Next: next, Evidence: shows}
 }
 

@@ -82,9 +82,10 @@ func broken(class task.FailureClass) func(*explain.WhyFacts) {
 	}
 }
 
-func setup(how, execution string) func(*explain.WhyFacts) {
+func setup(how, execution string, code task.ReasonCode) func(*explain.WhyFacts) {
 	return func(f *explain.WhyFacts) {
 		broken(task.ClassInfrastructure)(f)
+		f.Task.EndReason = task.Reason{Code: code}
 		f.Task.ErrorMessage, f.Task.Execution = new("The setup step "+how+". The end of its output:\noops"), json.RawMessage(execution)
 	}
 }
@@ -141,7 +142,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"silent":        {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
 		"intake out":    {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "of which omoi took nothing in for 4m", "omoi logs --raw T", []int64{9}},
 		"doubt": {about(task.StatusRunning, func(f *explain.WhyFacts) {
-			f.Task.WaitingFor = task.Reason{Code: task.ReasonUnclear, Detail: "the host does not report"}
+			f.Task.WaitingFor = task.Reason{Code: task.ReasonProviderUnreachable, Detail: "the host does not report"}
 		}), "unknown", "the host does not report", "omoi logs --raw T", []int64{9}},
 		"unheard, elsewhere": {about(task.StatusAssigned, elsewhere(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m, and it is one that connects itself.", "omoi show T", nil},
 		"silent, elsewhere":  {about(task.StatusRunning, elsewhere(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m", "omoi logs -f T", []int64{9}},
@@ -160,18 +161,18 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		}), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{11}},
 		"failed":         {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
 		"failed alike":   {about(task.StatusFailed, func(f *explain.WhyFacts) { broken(task.ClassAgentError)(f); f.Same = true }), "failed", "Failed", "omoi logs T", []int64{7, 4}},
-		"setup":          {about(task.StatusFailed, setup("ended with exit code 4", "{}")), "failed", "The setup step ended", `omoi project update P --setup "<command>"`, []int64{7, 4}},
-		"setup too slow": {about(task.StatusFailed, setup("was ended after 5m (the project's setup_timeout_s allows no more)", "{}")), "failed", "after 5m", "omoi project update P --setup-timeout <time>", []int64{7, 4}},
-		"its own setup":  {about(task.StatusFailed, setup("ended with exit code 4", `{"setup": "make deps"}`)), "failed", "The setup step", "omoi show T", []int64{7, 4}},
+		"setup":          {about(task.StatusFailed, setup("ended with exit code 4", "{}", task.ReasonSetupFailed)), "failed", "The setup step ended", `omoi project update P --setup "<command>"`, []int64{7, 4}},
+		"setup too slow": {about(task.StatusFailed, setup("was ended after 5m", "{}", task.ReasonSetupTimeout)), "failed", "after 5m", "omoi project update P --setup-timeout <time>", []int64{7, 4}},
+		"its own setup":  {about(task.StatusFailed, setup("ended with exit code 4", `{"setup": "make deps"}`, task.ReasonSetupFailed)), "failed", "The setup step", "omoi show T", []int64{7, 4}},
 		"infrastructure": {about(task.StatusFailed, broken(task.ClassInfrastructure)), "failed", "infrastructure", "omoi doctor", []int64{7, 4}},
 		"credentials":    {about(task.StatusFailed, broken(task.ClassCredentials)), "failed", "credentials", "omoi credentials test", []int64{7, 4}},
 		"no credential": {about(task.StatusFailed, func(f *explain.WhyFacts) {
 			broken(task.ClassCredentials)(f)
-			f.Task.ErrorMessage = new("Claude Code " + task.NoCredentials + ": give a key.")
+			f.Task.EndReason = task.NoCredential("anthropic")
 		}), "failed", "credentials", "omoi credentials set anthropic", []int64{7, 4}},
 		"which credential": {about(task.StatusFailed, func(f *explain.WhyFacts) {
 			broken(task.ClassCredentials)(f)
-			f.Task.ErrorMessage = new("There is no token of GitHub. Next: omoi credentials set github")
+			f.Task.EndReason = task.NoCredential("github")
 		}), "failed", "credentials", "omoi credentials set github", []int64{7, 4}},
 		"failed otherwise at first": {about(task.StatusFailed, func(f *explain.WhyFacts) {
 			broken(task.ClassAgentError)(f)
@@ -180,9 +181,13 @@ func TestEveryStandingIsExplained(t *testing.T) {
 				{Number: 2, Outcome: "failed", FailureClass: task.ClassAgentError, Reason: "It broke."},
 			}
 		}), "failed", "Attempt 1 had failed otherwise: Not committed: cache. Commit it.", "omoi retry T", []int64{7, 4}},
+		"interrupted": {about(task.StatusFailed, func(f *explain.WhyFacts) {
+			broken(task.ClassStopped)(f)
+			f.Task.EndReason = task.Reason{Code: task.ReasonInterrupted, By: task.FromPerson}
+		}), "failed", "stopped", "omoi retry T", []int64{7, 4}},
 		"bad input":       {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
 		"out of budget":   {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T --usd <more>", []int64{7, 4}},
-		"cancelled":       {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "Cancelled: It broke.", "omoi retry T", nil},
+		"cancelled":       {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "It broke.", "omoi retry T", nil},
 		"begins again":    {about(task.StatusFailed, func(f *explain.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_wait after those attempts have ended; before,", "omoi sandbox list", nil},
 		"being cancelled": {about(task.StatusRunning, asked("cancel", time.Second)), "working", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
 		"listens, being cancelled": {about(task.StatusRunning, func(f *explain.WhyFacts) {

@@ -25,14 +25,14 @@ func (f WhyFacts) live() Explanation {
 	case f.Silent > 0 && p.Beat >= f.Silent:
 		return f.silent(begun)
 	case p.Waiting >= 0:
-		e.State, e.Next = StandsWaiting, `omoi send `+t.ID+` "<text>"`
+		e.State, e.Next = StandsWaiting, send(t.ID)
 		e.Why = fmt.Sprintf("%s; its agent has waited for a message for %s.", begun, rough(p.Waiting))
 	case f.Opinion != nil && f.Opinion.Steer:
 		return f.steered(begun)
 	case p.Tool != "":
 		e.Why = fmt.Sprintf("%s, with %s under way for %s.", begun, p.Tool, rough(p.ToolAge))
 	case f.NoWork > 0 && p.Work >= f.NoWork:
-		e.State, e.Next = StandsStuck, "omoi send "+t.ID+` "<text>"`
+		e.State, e.Next = StandsStuck, send(t.ID)
 		e.Why = fmt.Sprintf("%s; its agent lives and has done nothing for %s.", begun, rough(p.Work))
 	case p.Work >= 0:
 		e.Why = fmt.Sprintf("%s; it last did something %s ago.", begun, rough(p.Work))

@@ -2,11 +2,13 @@ package explain
 
 import (
 	"encoding/json"
-	"regexp"
-	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
+
+func retry(taskID string) string { return "omoi retry " + taskID }
+
+func send(taskID string) string { return "omoi send " + taskID + ` "<text>"` }
 
 // queueNext is what to do about a task that waits for its turn.
 func queueNext(t task.Task) string {
@@ -36,7 +38,7 @@ func troubleNext(r task.Reason) string {
 
 // budgetNext names the budget that is spent.
 func budgetNext(t task.Task) string {
-	if t.QueueReason.Code == task.ReasonProjectBudget || strings.Contains(lastReason(t), "project") {
+	if spent(t).Code == task.ReasonProjectBudget {
 		return "omoi budget --project " + t.ProjectID
 	}
 	return "omoi budget " + t.ID
@@ -44,11 +46,11 @@ func budgetNext(t task.Task) string {
 
 // FailureNext is what to type after a task, or its newest attempts, failed in a class for a reason; same: several
 // attempts in a row said the same.
-func FailureNext(t task.Task, class task.FailureClass, reason string, same bool) string {
-	if task.SetupFailed(class, reason) {
+func FailureNext(t task.Task, class task.FailureClass, reason task.Reason, same bool) string {
+	if reason.OfSetup() {
 		return setupNext(t, reason)
 	}
-	if task.EndedByInterrupt(class, reason) {
+	if reason.Code == task.ReasonInterrupted {
 		return "omoi retry " + t.ID
 	}
 	switch class {
@@ -69,30 +71,29 @@ func FailureNext(t task.Task, class task.FailureClass, reason string, same bool)
 	return "omoi retry " + t.ID
 }
 
-var setsCredential = regexp.MustCompile(`omoi credentials set \w+`)
-
 // credentialsNext sets the one that is not there: a test would find nothing to ask about.
-func credentialsNext(reason string) string {
-	if named := setsCredential.FindString(reason); named != "" {
-		return named
-	}
-	if strings.Contains(reason, task.NoCredentials) {
-		return "omoi credentials set anthropic"
+func credentialsNext(reason task.Reason) string {
+	if reason.Credential != "" {
+		return "omoi credentials set " + reason.Credential
 	}
 	return "omoi credentials test"
 }
 
 // setupNext names the setting. A task that brought a setup step of its own is made anew.
-func setupNext(t task.Task, reason string) string {
-	var own struct {
-		Setup *string `json:"setup"`
-	}
-	_ = json.Unmarshal(t.Execution, &own) // checked when the task was accepted
+func setupNext(t task.Task, reason task.Reason) string {
 	switch {
-	case strings.Contains(reason, "setup_timeout_s"):
+	case reason.Code == task.ReasonSetupTimeout:
 		return "omoi project update " + t.ProjectID + " --setup-timeout <time>"
-	case own.Setup != nil:
+	case ownSetup(t):
 		return "omoi show " + t.ID
 	}
 	return "omoi project update " + t.ProjectID + ` --setup "<command>"`
+}
+
+// ownSetup reports whether a task brought a setup step of its own.
+func ownSetup(t task.Task) bool {
+	var own struct {
+		Setup *string `json:"setup"`
+	}
+	return json.Unmarshal(t.Execution, &own) == nil && own.Setup != nil // checked when the task was accepted
 }

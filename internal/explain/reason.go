@@ -12,18 +12,15 @@ import (
 // Reason returns a condition for users: why a task waits as the end of a sentence that begins with "The task is" or "The task waits",
 // anything else as a sentence. An empty code gives an empty text; a code of a newer server stands for itself.
 func Reason(r task.Reason) string {
-	for _, table := range []table{reasons(), endReasons(), doubts()} {
-		if text, ok := table[r.Code]; ok {
-			return text(r)
-		}
+	if text, ok := sentences()[r.Code]; ok {
+		return text(r)
 	}
 	return string(r.Code)
 }
 
-type table map[task.ReasonCode]func(task.Reason) string
-
-func reasons() table {
-	return table{
+// sentences is the one place where a code becomes text.
+func sentences() map[task.ReasonCode]func(task.Reason) string {
+	return map[task.ReasonCode]func(task.Reason) string{
 		task.ReasonSlot:               always("waiting for a slot"),
 		task.ReasonProjectLimit:       func(r task.Reason) string { return slots(r, "project") },
 		task.ReasonOrganizationLimit:  func(r task.Reason) string { return slots(r, "organization") },
@@ -39,21 +36,43 @@ func reasons() table {
 		task.ReasonCooldownProbe:      always("waiting: another task tries whether the limit of its credential has reset"),
 		task.ReasonCooldownOver:       always("waiting: the limit of its credential has reset, and tasks on it resume one after the other"),
 		task.ReasonLimitReset:         func(r task.Reason) string { return "waiting until " + until(r) + ", when that limit resets" },
-		task.ReasonLimitUnknown: func(r task.Reason) string {
-			return "waiting until " + until(r) + ", since the provider did not say when that limit resets"
-		},
+		task.ReasonLimitUnknown:       limitUnknown,
+
 		task.ReasonEarlierSandbox:  earlierSandbox,
 		task.ReasonUnverifiedLimit: unverified,
-		task.ReasonNoHost: func(r task.Reason) string {
-			return "no host offers " + r.Provider + " sandboxes; start omoi worker on a host that can (omoi doctor names what is missing there)"
-		},
-		task.ReasonHostsFull: func(r task.Reason) string {
-			return fmt.Sprintf("no room on the %s that offer %s sandboxes", counted(int(r.Limit), "host"), r.Provider)
-		},
-		task.ReasonRetrying: func(r task.Reason) string {
-			return fmt.Sprintf("%s; tried %s, the next try is within %s", strings.TrimRight(r.Detail, "."), counted(r.Tries, "time"), seconds(r))
-		},
-		task.ReasonUnclear: func(r task.Reason) string { return r.Detail },
+		task.ReasonNoHost:          noHost,
+		task.ReasonHostsFull:       hostsFull,
+		task.ReasonRetrying:        retrying,
+
+		task.ReasonSetupFailed:    detailOr("The setup step failed."),
+		task.ReasonSetupTimeout:   detailOr("The setup step exceeded its time limit."),
+		task.ReasonNoCredential:   detailOr("A credential is missing."),
+		task.ReasonInterrupted:    interrupted,
+		task.ReasonOutOfMemory:    always("The agent ran out of memory."),
+		task.ReasonDiskFull:       always("The agent filled the sandbox's disk."),
+		task.ReasonKilled:         always("The agent was killed from outside."),
+		task.ReasonStopped:        always("The agent was stopped from outside."),
+		task.ReasonExited:         exited,
+		task.ReasonNotStarted:     always("The agent did not report in."),
+		task.ReasonNoWork:         always("The agent beats and does no work."),
+		task.ReasonIdle:           always("The agent waited for a message that did not come."),
+		task.ReasonSilent:         always("The agent has fallen silent."),
+		task.ReasonSandboxGone:    always("The provider says that the sandbox is gone."),
+		task.ReasonSandboxStopped: because("The sandbox does not run any more"),
+		task.ReasonMaxDuration:    maxDuration,
+		task.ReasonNoVerdict:      always("The validator ended without a verdict."),
+
+		task.ReasonStoreUnreachable:    always("The store cannot be asked."),
+		task.ReasonSandboxUnreachable:  always("The sandbox is out of reach of this worker."),
+		task.ReasonProviderUnreachable: because("The provider cannot be asked"),
+		task.ReasonAgentUnknown:        because("The provider cannot tell whether the agent lives"),
+		task.ReasonIntakeDown:          always("Events could not be taken in for a while."),
+		task.ReasonRelayDown:           always("Events and commands could not be passed on for a while."),
+		task.ReasonSpoolUnreadable:     always("The agent's spool cannot be looked at."),
+		task.ReasonEndUnsent:           because("The agent has ended and cannot reach the API"),
+		task.ReasonEventsUnsent:        because("The agent works and cannot reach the API"),
+		task.ReasonEventsPending:       always("The agent beats, and its events are on their way."),
+		task.ReasonVerdictPending:      always("Its verdict is accepted and on its way to the task."),
 	}
 }
 
@@ -85,6 +104,22 @@ func Amount(r task.Reason) string {
 		return fmt.Sprintf("%.0f of %.0f seconds by the clock", math.Round(r.Used), math.Round(r.Limit))
 	}
 	return fmt.Sprintf("%.2f of %.2f USD", r.Used, r.Limit)
+}
+
+func limitUnknown(r task.Reason) string {
+	return "waiting until " + until(r) + ", since the provider did not say when that limit resets"
+}
+
+func noHost(r task.Reason) string {
+	return "no host offers " + r.Provider + " sandboxes; start omoi worker on a host that can (omoi doctor names what is missing there)"
+}
+
+func hostsFull(r task.Reason) string {
+	return fmt.Sprintf("no room on the %s that offer %s sandboxes", counted(int(r.Limit), "host"), r.Provider)
+}
+
+func retrying(r task.Reason) string {
+	return fmt.Sprintf("%s; tried %s, the next try is within %s", strings.TrimRight(r.Detail, "."), counted(r.Tries, "time"), seconds(r))
 }
 
 func earlierSandbox(r task.Reason) string {

@@ -40,7 +40,6 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonNoHost:    "no host offers docker sandboxes; start omoi worker on a host that can (omoi doctor names what is missing there)",
 		task.ReasonHostsFull: "no room on the 2 hosts that offer docker sandboxes",
 		task.ReasonRetrying:  "the engine does not answer; tried 1 time, the next try is within 1m30s",
-		task.ReasonUnclear:   "the engine does not answer.",
 
 		task.ReasonSetupFailed:    "the engine does not answer.",
 		task.ReasonSetupTimeout:   "the engine does not answer.",

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -63,7 +64,7 @@ func whyStatus(t task.Task) string {
 	case task.StatusFailed:
 		return whyFailed(t)
 	case task.StatusCancelled:
-		return sentence("Cancelled", strings.TrimPrefix(textOf(t.ErrorMessage), "Task cancelled: ")) + " Begin again with `omoi retry " + t.ID + "`."
+		return whyCancelled(t) + beginAgain(t)
 	}
 	return "The task is " + string(t.Status) + "."
 }
@@ -179,10 +180,12 @@ func shown(t task.Task) string {
 }
 
 func whyFailed(t task.Task) string {
-	reason := shown(t)
-	s := sentence(fmt.Sprintf("Failed after %s", counted(t.AttemptCount, "attempt")), reason) + firstReason(t)
-	if next := setupNext(t, reason); task.SetupFailed(t.FailureClass, reason) && next != "omoi show "+t.ID {
-		return s + " Mend the setup step with `" + next + "`, then `omoi retry " + t.ID + "`."
+	s, end := sentence(fmt.Sprintf("Failed after %s", counted(t.AttemptCount, "attempt")), shown(t))+firstReason(t), endReason(t)
+	switch {
+	case end.Code == task.ReasonSetupTimeout, end.Code == task.ReasonSetupFailed && !ownSetup(t):
+		return s + " Mend the setup step with `" + setupNext(t, end) + "`, then `omoi retry " + t.ID + "`."
+	case end.Code == task.ReasonInterrupted:
+		return s + " Its work is kept: `omoi retry " + t.ID + "` goes on with it."
 	}
 	switch t.FailureClass {
 	case task.ClassPublish:
@@ -196,8 +199,18 @@ func whyFailed(t task.Task) string {
 		return s + " Mend that, then `omoi retry " + t.ID + "`."
 	case task.ClassNone, task.ClassInfrastructure, task.ClassProviderLimit, task.ClassAgentError, task.ClassResources, task.ClassStopped, task.ClassBudget, task.ClassTerminated, task.ClassReported:
 	}
-	return s + " Begin again with `omoi retry " + t.ID + "`."
+	return s + beginAgain(t)
 }
+
+// whyCancelled says so in the words of the stored message, which names who or what cancelled it.
+func whyCancelled(t task.Task) string {
+	return sentence(strings.TrimRight(cmp.Or(shown(t), "Cancelled"), "."), "")
+}
+
+func beginAgain(t task.Task) string { return " Begin again with `" + retry(t.ID) + "`." }
+
+// WithoutRetry returns the sentence of a task without the command that begins it again.
+func WithoutRetry(t task.Task) string { return strings.TrimSuffix(t.Why, beginAgain(t)) }
 
 // whyPublish says what a retry will do: the work is there or saved, or an attempt does it again. Work that nobody
 // has found good is not published.
@@ -232,6 +245,14 @@ func counted(n int, noun string) string {
 }
 
 func lastReason(t task.Task) string { return t.Last().Reason }
+
+// endReason is the condition behind [shown].
+func endReason(t task.Task) task.Reason {
+	if t.EndReason.Code != "" || textOf(t.ErrorMessage) != "" {
+		return t.EndReason
+	}
+	return t.Last().EndReason
+}
 
 func textOf(s *string) string {
 	if s == nil {

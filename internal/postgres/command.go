@@ -79,6 +79,7 @@ func readCommand(ctx context.Context, q *db.Queries, row db.Command) (contract.L
 	out := contract.LoadedCommand{
 		ID: row.ID, Kind: row.Kind, Reason: reasonOf(row.Kind, args), OK: saysOK(row),
 		Settled: task.Receipt(row.State) != task.ReceiptAccepted, FeedbackID: args.text("feedback_id"),
+		EndReason: endReasonOf(row.Kind, args),
 	}
 	replaces := row.Kind == contract.CommandReplace
 	if replaces {
@@ -118,9 +119,20 @@ func keepFeedback(ctx context.Context, q *db.Queries, row db.Command) (string, e
 	return id, q.AmendCommand(ctx, noted, row.ID)
 }
 
+// endReasonOf is the condition for which omoi suspends a task.
+func endReasonOf(kind string, args object) task.Reason {
+	switch kind {
+	case contract.CommandBudget:
+		return task.ParseReason(args.text("reason"))
+	case contract.CommandPause:
+		return task.Reason{Code: task.ReasonProjectPaused}
+	}
+	return task.Reason{}
+}
+
 func reasonOf(kind string, args object) string {
 	if kind == contract.CommandBudget {
-		return explain.Spent(task.ParseReason(args.text("reason")))
+		return explain.Spent(endReasonOf(kind, args))
 	}
 	for _, key := range []string{"reason", "error_message"} {
 		if s := args.text(key); s != "" {

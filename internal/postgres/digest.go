@@ -97,6 +97,8 @@ type milestoneData struct {
 	Feedback         json.RawMessage `json:"validation_feedback"`
 	StopReason       string          `json:"stop_reason"`
 	FailureClass     string          `json:"failure_class"`
+	ReasonCode       string          `json:"reason_code"`
+	Credential       string          `json:"credential"` // that is missing
 	Class            string          `json:"class"`
 	Error            json.RawMessage `json:"error"`
 	Output           json.RawMessage `json:"final_output"`
@@ -128,7 +130,7 @@ func (b *BuiltDigest) milestone(e EventRow) {
 		m.Class = classOfFailure(data)
 		m.StopReason = data.StopReason
 		m.ResetAt = believed(data.ResetAt, e.At)
-		m.ErrorID = b.keepError(e, readText(data.Error))
+		m.ErrorID, m.EndReason = b.keepError(e, readText(data.Error)), reportedReason(data)
 	}
 	b.Digest.Milestones = append(b.Digest.Milestones, m)
 }
@@ -163,6 +165,7 @@ func readMilestone(raw json.RawMessage) milestoneData {
 	data = milestoneData{Error: fields["error"], Output: fields["final_output"], ResetAt: fields["reset_at"], Feedback: fields["validation_feedback"]}
 	for name, target := range map[string]any{
 		"agent_type": &data.AgentType, "stop_reason": &data.StopReason, "failure_class": &data.FailureClass, "class": &data.Class,
+		"reason_code": &data.ReasonCode, "credential": &data.Credential,
 	} {
 		_ = json.Unmarshal(fields[name], target) // left at its zero
 	}

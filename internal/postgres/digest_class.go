@@ -3,6 +3,7 @@ package postgres
 import (
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -29,6 +30,24 @@ func classOfFailure(data milestoneData) task.FailureClass {
 		return classOfText(readText(data.Error))
 	}
 	return task.ClassAgentError
+}
+
+// reportedReason returns the condition that a sandbox names, if it is one that a sandbox may know. Programs without codes name an
+// interrupt by their stop reason.
+func reportedReason(data milestoneData) task.Reason {
+	switch code := task.ReasonCode(data.ReasonCode); code { //nolint:exhaustive // the rest are not a sandbox's to say
+	case task.ReasonSetupFailed, task.ReasonSetupTimeout, task.ReasonOutOfMemory, task.ReasonInterrupted:
+		return task.Reason{Code: code}
+	case task.ReasonNoCredential:
+		if credential.CheckKind(data.Credential) == nil {
+			return task.NoCredential(data.Credential)
+		}
+		return task.Reason{Code: code}
+	}
+	if data.StopReason == string(task.ReasonInterrupted) {
+		return task.Reason{Code: task.ReasonInterrupted}
+	}
+	return task.Reason{}
 }
 
 // permanentTexts are the errors that OmoiOS never retried, in lower case.

@@ -47,6 +47,12 @@ func TestMilestonesOfADigest(t *testing.T) {
 		"a reset in no year":        {"agent.error", `{"reset_at": 1e300}`, contract.Milestone{Class: task.ClassAgentError}},
 		"a reset after all years":   {"agent.error", `{"reset_at": "9999-12-31T23:59:59-01:00"}`, contract.Milestone{Class: task.ClassAgentError}},
 		"a reset in two months":     {"agent.error", `{"reset_at": "2030-03-02T03:04:05Z"}`, contract.Milestone{Class: task.ClassAgentError}},
+		"a setup step that failed":  {"agent.error", `{"class": "infrastructure", "reason_code": "setup_timeout"}`, contract.Milestone{Class: task.ClassInfrastructure, EndReason: task.Reason{Code: task.ReasonSetupTimeout}}},
+		"a credential is missing":   {"agent.error", `{"class": "credentials", "reason_code": "no_credential", "credential": "openai"}`, contract.Milestone{Class: task.ClassCredentials, EndReason: task.NoCredential("openai")}},
+		"a credential of no kind":   {"agent.error", `{"class": "credentials", "reason_code": "no_credential", "credential": "a; b"}`, contract.Milestone{Class: task.ClassCredentials, EndReason: task.NoCredential("")}},
+		"an interrupt":              {"agent.error", `{"class": "stopped", "stop_reason": "interrupted"}`, contract.Milestone{Class: task.ClassStopped, StopReason: "interrupted", EndReason: task.Reason{Code: task.ReasonInterrupted}}},
+		"a reason that is not its":  {"agent.error", `{"reason_code": "project_budget"}`, contract.Milestone{Class: task.ClassAgentError}},
+		"a reason that is a number": {"agent.error", `{"reason_code": 7}`, contract.Milestone{Class: task.ClassAgentError}},
 		"shutdown is one, and more": {"agent.shutdown", `{"reason": "complete"}`, contract.Milestone{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -366,7 +366,8 @@ func TestStoppingAProjectParksWhatIsAtWorkAndResumingLetsItGoOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, again, "each is asked once")
 	pause := one[string](t, w.pool, `SELECT id::text FROM commands WHERE task_id = $1 AND kind = 'pause'`, a.id)
-	require.Equal(t, contract.LoadedCommand{ID: pause, Kind: contract.CommandPause, Reason: "a flood"}, w.take(a, contract.Command{ID: pause}, 1))
+	want := contract.LoadedCommand{ID: pause, Kind: contract.CommandPause, Reason: "a flood", EndReason: task.Reason{Code: task.ReasonProjectPaused}}
+	require.Equal(t, want, w.take(a, contract.Command{ID: pause}, 1))
 
 	parked := contract.Projection{
 		Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedPaused, ReleaseSlot: true,

@@ -168,7 +168,7 @@ func (w *projecting) writeTask(ctx context.Context) error {
 		ID: w.row.ID, FirstRunID: w.p.FirstRunID, RunID: w.runID, Ordinal: w.p.Ordinal,
 		Status: string(w.p.Status), Blocked: string(w.p.Blocked), Queued: w.queued(), SandboxID: box, AgentID: agent,
 		Retries: int32(w.p.Retries), Revisions: int32(w.p.Revisions), //nolint:gosec // G115: at most task.MaxAttempts
-		FailureClass: w.failureClass(), ErrorMessage: message,
+		FailureClass: w.failureClass(), ErrorMessage: message, EndReason: w.endReason(),
 		Branch: w.p.Branch, Base: w.p.Base, PullUrl: w.p.PullURL, PullNumber: int32(w.p.PullNumber), //nolint:gosec // G115: a count
 		Result: result, Final: w.p.Status.Final(),
 	})
@@ -210,6 +210,18 @@ func (w *projecting) failureClass() string {
 		return w.row.FailureClass
 	}
 	return ""
+}
+
+// endReason is why the task is over or suspended; a projection that does not say it leaves it as it stands.
+func (w *projecting) endReason() string {
+	switch reason := w.p.EndReason.Stored(); {
+	case !w.p.Status.Final() && w.p.Blocked == task.BlockedNone:
+		return ""
+	case reason == "" && string(w.p.Status) == w.row.Status && string(w.p.Blocked) == w.row.BlockedReason:
+		return string(w.row.EndReason)
+	default:
+		return storable(reason)
+	}
 }
 
 // errorMessage is why the task failed or was cancelled; empty while it has not.
@@ -268,7 +280,7 @@ func (w *projecting) writeAttempts(ctx context.Context) error {
 	}
 	return w.q.EndAttempt(ctx, db.EndAttemptParams{
 		TaskID: w.row.ID, Number: int32(w.p.Ended.Number), Outcome: w.p.Ended.Outcome, //nolint:gosec // G115: at most task.MaxAttempts
-		FailureClass: string(w.p.Ended.Class), Reason: forPeople(reason), StopReason: orDefault(w.p.Ended.Idle, w.stopReason()),
+		FailureClass: string(w.p.Ended.Class), EndReason: storable(w.p.Ended.EndReason.Stored()), Reason: forPeople(reason), StopReason: orDefault(w.p.Ended.Idle, w.stopReason()),
 	})
 }
 

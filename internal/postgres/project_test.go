@@ -158,6 +158,29 @@ func TestErrorMessages(t *testing.T) {
 	}
 }
 
+// The code of an end stays while the task stands where it ended, and goes with it.
+func TestProjectTask_KeepsTheReasonOfAnEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a := w.task(w.project(1), "")
+	live, spent := w.running(a), task.Reason{Code: task.ReasonTaskBudget, Used: 3, Limit: 2, Unit: task.UnitUSD}
+	reasons := func() [2]task.Reason {
+		found, err := w.store.Task(t.Context(), w.org, a.id)
+		require.NoError(t, err)
+		return [2]task.Reason{found.EndReason, found.Last().EndReason}
+	}
+	parked := contract.Projection{Ordinal: 4, Status: task.StatusPending, Blocked: task.BlockedBudget, ReleaseSlot: true, EndReason: spent}
+	parked.Ended = &contract.AttemptEnd{Number: live.Number, Outcome: "suspended", Class: task.ClassBudget, EndReason: spent}
+	w.write(a, parked)
+	require.Equal(t, [2]task.Reason{spent, spent}, reasons())
+	w.write(a, contract.Projection{Ordinal: 5, Status: task.StatusPending, Blocked: task.BlockedBudget})
+	require.Equal(t, [2]task.Reason{spent, spent}, reasons(), "nothing has ended since")
+	w.write(a, contract.Projection{Ordinal: 6, Status: task.StatusPending, RequestSlot: true})
+	require.Equal(t, [2]task.Reason{{}, spent}, reasons(), "it goes on")
+	w.write(a, contract.Projection{Ordinal: 7, Status: task.StatusFailed, Class: task.ClassCredentials, EndReason: task.NoCredential("github")})
+	require.Equal(t, [2]task.Reason{task.NoCredential("github"), spent}, reasons())
+}
+
 func TestCommandsAreSettledOnceByTheProjectionThatCarriesThemOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})

@@ -37,6 +37,7 @@ func taskRecord(r db.ReadTaskRow) task.Task {
 func withOutcome(t task.Task, row db.Task) task.Task {
 	t.Status, t.Blocked = task.Status(row.Status), task.BlockedReason(row.BlockedReason)
 	t.Result, t.ErrorMessage, t.FailureClass = orJSONNull(row.Result), row.ErrorMessage, task.FailureClass(row.FailureClass)
+	t.EndReason = task.ParseReason(string(row.EndReason))
 	t.Retries, t.Revisions = int(row.RetryCount), int(row.RevisionCount)
 	t.Replacements, t.AttemptCount = int(row.ReplacementCount), int(row.AttemptCount)
 	return t
@@ -46,7 +47,7 @@ func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
 	a, s := r.Attempt, r.Sandbox
 	return task.Attempt{
 		Number: int(a.Number), SandboxID: a.SandboxID, Kind: a.Kind, StartedAt: a.StartedAt, AssignedAt: a.AssignedAt,
-		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: a.Reason,
+		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: a.Reason, EndReason: task.ParseReason(string(a.EndReason)),
 		StopReason: a.StopReason, HeadCommit: a.HeadCommit, CostUSD: task.KnownCost(s.CostUsd, s.CostUnknown), CostUnknown: s.CostUnknown, InputTokens: s.InputTokens,
 		OutputTokens: s.OutputTokens, Events: s.LastSequence, Salvage: salvageRecord(s.Salvage),
 		SandboxState: task.SandboxState(s.State), VerifiedAt: s.VerifiedAt,

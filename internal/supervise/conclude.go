@@ -15,12 +15,12 @@ const (
 
 // conclude names the likely cause and the next step.
 func (d *diagnoser) conclude(out *task.Diagnosis) {
-	out.Command, out.Confidence = explain.FailureNext(d.Task, out.FailureClass, d.reason(), d.same), sureByClass
-	if task.SetupFailed(out.FailureClass, d.reason()) {
+	out.Command, out.Confidence = explain.FailureNext(d.Task, out.FailureClass, d.endReason(), d.same), sureByClass
+	if d.endReason().OfSetup() {
 		out.Cause, out.Proposal = "The setup step failed before an agent began.", "Mend the setup step, or give it more time, then retry."
 		return
 	}
-	if task.EndedByInterrupt(out.FailureClass, d.reason()) {
+	if d.endReason().Code == task.ReasonInterrupted {
 		d.interrupted(out)
 		return
 	}

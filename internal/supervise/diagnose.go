@@ -37,7 +37,7 @@ func Diagnose(c task.Case, failures int, settings Settings) (task.Diagnosis, boo
 	if kind == task.DiagnosisRepeated {
 		out.EndedAt = nil
 	}
-	out.What = d.what(kind)
+	out.What, out.Reason = d.what(kind), d.reason()
 	d.conclude(&out)
 	return out, true
 }
@@ -157,6 +157,18 @@ func (d *diagnoser) reason() string {
 		reason, _, _ = strings.Cut(cmp.Or(*d.Task.ErrorMessage, reason), "\n\n")
 	}
 	return plainText(task.InShort(reason), maxReason)
+}
+
+// endReason is the condition behind the reason; none where ends of different classes are looked at together.
+func (d *diagnoser) endReason() task.Reason {
+	n := len(d.streak)
+	switch {
+	case d.class() == task.ClassNone:
+		return task.Reason{}
+	case d.Task.Status == task.StatusFailed && d.Task.ErrorMessage != nil, n == 0:
+		return d.Task.EndReason
+	}
+	return d.streak[n-1].EndReason
 }
 
 // plainText is a text of somebody else in one line of at most n bytes, without secrets.

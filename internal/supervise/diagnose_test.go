@@ -26,7 +26,7 @@ func tried(number int, class task.FailureClass, reason string, feed ...task.Even
 func caseOf(status task.Status, tries ...task.CaseTry) task.Case {
 	c := task.Case{Task: task.Task{ID: "T", Title: "Do it", Status: status}, Tries: tries, TicketFailures: 1}
 	if n := len(tries); n > 0 && status == task.StatusFailed {
-		c.Task.FailureClass, c.Task.ErrorMessage = tries[n-1].FailureClass, &tries[n-1].Reason
+		c.Task.FailureClass, c.Task.ErrorMessage, c.Task.EndReason = tries[n-1].FailureClass, &tries[n-1].Reason, tries[n-1].EndReason
 	}
 	return c
 }
@@ -111,7 +111,7 @@ func TestAnInterruptIsNoLimit(t *testing.T) {
 	t.Parallel()
 	for _, class := range []task.FailureClass{task.ClassStopped, task.ClassAgentError} {
 		try := tried(1, class, "The agent was interrupted, and no message came that says how to go on.")
-		try.InterruptedBy = "person"
+		try.InterruptedBy, try.EndReason = "person", task.Reason{Code: task.ReasonInterrupted, By: "person"}
 		d, found := diagnose(caseOf(task.StatusFailed, try))
 		require.True(t, found)
 		require.Contains(t, d.Cause, "interrupted by a person")
@@ -262,7 +262,7 @@ func TestAProgramIsMendedAndNotToldMore(t *testing.T) {
 func TestASetupThatFailsIsNamed(t *testing.T) {
 	t.Parallel()
 	c := caseOf(task.StatusFailed, tried(1, task.ClassInfrastructure, "The setup step ended with exit code 4. The end of its output:\noops"))
-	c.Task.ProjectID = "P"
+	c.Task.ProjectID, c.Task.EndReason = "P", task.Reason{Code: task.ReasonSetupFailed}
 	d, found := diagnose(c)
 	require.True(t, found)
 	require.Equal(t, `omoi project update P --setup "<command>"`, d.Command)

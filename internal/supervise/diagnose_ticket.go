@@ -62,6 +62,7 @@ func DiagnoseTicket(t task.TicketEnds, cases []task.Case, settings Settings) tas
 		Kind: task.DiagnosisTicket, EndedAt: &ends[0].At, FailureClass: d.class(), Failures: len(ends), TicketFailures: d.TicketFailures,
 		Evidence: d.evidence(), SpokenBy: string(ByRules),
 	}
+	out.Reason = d.reason()
 	out.What = d.withReason(whatOfTicket(len(tasksOf(ends)), len(ends), d.same)) + "."
 	d.conclude(&out)
 	d.forTicket(&out)
@@ -77,7 +78,7 @@ func endOf(c task.Case) task.CaseTry {
 		}
 	}
 	if c.Task.Status == task.StatusFailed {
-		last.FailureClass = c.Task.FailureClass
+		last.FailureClass, last.EndReason = c.Task.FailureClass, c.Task.EndReason
 		if c.Task.ErrorMessage != nil {
 			last.Reason, _, _ = strings.Cut(*c.Task.ErrorMessage, "\n\n")
 		}
@@ -113,7 +114,7 @@ func (d *diagnoser) forTicket(out *task.Diagnosis) {
 		out.Cause, out.Confidence = "Its tasks failed in different ways, so it may be what the ticket asks for.", sureByGuess
 		out.Proposal = "Look at each of its tasks, then say more clearly what the ticket asks for, or divide it in another way."
 	}
-	if strings.HasPrefix(out.Command, "omoi retry ") {
+	if out.Command == "omoi retry "+out.TaskID {
 		out.Command = "omoi why " + out.TaskID
 	}
 }

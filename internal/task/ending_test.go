@@ -15,7 +15,7 @@ func TestAReasonInShortQuotesTheLastLine(t *testing.T) {
 		"It broke.": "It broke.",
 		how + task.EndOfOutput + ".\n-----\n\nno disk\n": "The command ended with exit code 3 (exited): no disk",
 		how + task.EndOfOutput + "sorry":                 "The command ended with exit code 3 (exited): sorry",
-		task.SetupStep + " broke. " + task.EndOfOutput:   "The setup step broke: ",
+		"The setup step broke. " + task.EndOfOutput:      "The setup step broke: ",
 	} {
 		require.Equal(t, want, task.InShort(reason))
 	}

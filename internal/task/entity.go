@@ -102,6 +102,7 @@ type Task struct {
 	Result        json.RawMessage `json:"result"`
 	ErrorMessage  *string         `json:"error_message"`
 	FailureClass  FailureClass    `json:"failure_class"`
+	EndReason     Reason          `json:"end_reason"` // why it is over or suspended, for programs; its code is empty where error_message says it alone
 	Retries       int             `json:"retry_count"`
 	Revisions     int             `json:"revision_count"`
 	Replacements  int             `json:"replacement_count"`
@@ -155,6 +156,7 @@ type Attempt struct {
 	Outcome      string       `json:"outcome"` // completed, failed, cancelled, replaced, revised, rejected (by this validator), suspended; empty while it lives
 	FailureClass FailureClass `json:"failure_class"`
 	Reason       string       `json:"reason"`
+	EndReason    Reason       `json:"end_reason"` // the condition behind reason, for programs; its code is empty where reason says it alone
 	StopReason   string       `json:"stop_reason"`
 	HeadCommit   *string      `json:"head_commit"`
 	CostUSD      *float64     `json:"cost_usd"`     // of its models, as far as it is known; null: unknown

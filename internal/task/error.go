@@ -31,7 +31,9 @@ type Error struct {
 	Field   string // the field of the request that is at fault; empty if none is
 	// After is how long trying again is of no use; zero: nobody said.
 	After time.Duration
-	cause error
+	// Reason is the condition that a task which ends for this error shows to programs; zero: none.
+	Reason Reason
+	cause  error
 }
 
 // Errorf makes an error of the given code with a public message.
@@ -48,6 +50,13 @@ func Invalid(field, format string, args ...any) *Error {
 func (e *Error) WithCause(cause error) *Error {
 	c := *e
 	c.cause = cause
+	return &c
+}
+
+// WithReason returns a copy of e that carries a condition for programs.
+func (e *Error) WithReason(reason Reason) *Error {
+	c := *e
+	c.Reason = reason
 	return &c
 }
 
@@ -80,6 +89,14 @@ func AfterOf(err error) time.Duration {
 		return e.After
 	}
 	return 0
+}
+
+// ReasonOf returns the condition of the first [Error] in err's chain, zero if there is none.
+func ReasonOf(err error) Reason {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Reason
+	}
+	return Reason{}
 }
 
 // MessageOf returns the public sentence of err: bland for everything without a code.

@@ -35,14 +35,13 @@ const (
 	ReasonNoHost          ReasonCode = "no_host"              // no online host offers Provider
 	ReasonHostsFull       ReasonCode = "hosts_full"           // Limit hosts offer Provider and have no room
 	ReasonRetrying        ReasonCode = "retrying"             // a step failed Tries times for Detail; the next try is within Seconds
-	ReasonUnclear         ReasonCode = "unclear"              // of a running attempt: the last check found Detail, which does not end the attempt
 )
 
 // Why an attempt or a task ended. [ReasonTaskBudget], [ReasonProjectBudget] and [ReasonProjectPaused] end attempts too.
 const (
 	ReasonSetupFailed    ReasonCode = "setup_failed"    // the setup step of the project
 	ReasonSetupTimeout   ReasonCode = "setup_timeout"   // the setup step exceeded its limit
-	ReasonNoCredential   ReasonCode = "no_credential"   // Credential is missing or unusable
+	ReasonNoCredential   ReasonCode = "no_credential"   //nolint:gosec // G101: a code; Credential is missing or unusable
 	ReasonInterrupted    ReasonCode = "interrupted"     // the agent was interrupted by By and did not continue
 	ReasonOutOfMemory    ReasonCode = "out_of_memory"   // the agent
 	ReasonDiskFull       ReasonCode = "disk_full"       // the agent filled the disk of its sandbox
@@ -103,6 +102,12 @@ type Reason struct {
 	Credential string `json:"credential,omitempty"` // kind of a credential, for example github
 	ExitCode   int    `json:"exit_code,omitempty"`
 }
+
+// NoCredential is the condition that no usable credential of a kind is there.
+func NoCredential(kind string) Reason { return Reason{Code: ReasonNoCredential, Credential: kind} }
+
+// OfSetup reports whether the setup step of the project failed, other than for lack of memory or disk.
+func (r Reason) OfSetup() bool { return r.Code == ReasonSetupFailed || r.Code == ReasonSetupTimeout }
 
 // HostReason is a host with its part in a reason.
 type HostReason struct {

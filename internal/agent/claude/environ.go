@@ -61,8 +61,8 @@ func checkCredentials(vars variables) error {
 		}
 	}
 	return agent.Failure(task.ClassCredentials, task.Errorf(task.CodeUnauthorized,
-		"Claude Code "+task.NoCredentials+": give a key of the model API (%s), a subscription's token (%s), or the address of an endpoint that needs neither (%s); docs/CLAUDE-CODE.md says where.",
-		envKey, envOAuth, envBaseURL))
+		"Claude Code has no credentials in this sandbox: give a key of the model API (%s), a subscription's token (%s), or the address of an endpoint that needs neither (%s); docs/CLAUDE-CODE.md says where.",
+		envKey, envOAuth, envBaseURL).WithReason(task.NoCredential("anthropic")))
 }
 
 // configDir is where the program keeps its sessions: in the agent's folder, not in the work.

@@ -18,6 +18,7 @@ type failed struct {
 	class  task.FailureClass
 	kind   string // error_type
 	reason string // stop_reason
+	code   task.ReasonCode
 	text   string
 	reset  time.Time // when the provider's limit ends, if that is known
 }

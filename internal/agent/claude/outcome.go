@@ -91,6 +91,9 @@ func (t *talk) fail(f *failed) agent.Result {
 		"turn": t.rec.at().Turn, "session_id": t.place.SessionID, "final_output": t.rec.said(), "final_output_length": len(t.rec.said()),
 	}
 	maps.Copy(data, t.rec.bill())
+	if f.code != "" {
+		data["reason_code"] = f.code
+	}
 	if !f.reset.IsZero() {
 		data["reset_at"] = f.reset
 	}
@@ -110,7 +113,7 @@ func (t *talk) abandoned(err error) agent.Result {
 		return agent.Result{}
 	}
 	return t.fail(&failed{
-		class: task.ClassStopped, kind: "interrupted", reason: "interrupted",
-		text: "The agent was interrupted, and no message came that says how to go on." + task.GoesOnByRetry,
+		class: task.ClassStopped, kind: "interrupted", reason: "interrupted", code: task.ReasonInterrupted,
+		text: "The agent was interrupted, and no message came that says how to go on.",
 	})
 }

@@ -21,8 +21,9 @@ func (r *run) stand(ctx context.Context) (*step, agent.Result, error) {
 		}
 	}
 	return nil, r.fail(map[string]any{
-		"error":      "The agent was interrupted, and no message came that says how to go on." + task.GoesOnByRetry,
-		"error_type": "interrupted", "failure_class": string(task.ClassStopped), "phase": "initial_task", "stop_reason": "interrupted",
+		"error":       "The agent was interrupted, and no message came that says how to go on.",
+		"reason_code": task.ReasonInterrupted,
+		"error_type":  "interrupted", "failure_class": string(task.ClassStopped), "phase": "initial_task", "stop_reason": "interrupted",
 	}), nil
 }
 

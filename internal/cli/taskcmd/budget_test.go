@@ -76,7 +76,7 @@ func TestATaskOutOfBudgetIsSentToTheBudget(t *testing.T) {
 	f := newFake(t)
 	f.tasks = []client.Task{{
 		ID: idA, ProjectID: idM, Status: task.StatusPending, Blocked: task.BlockedBudget,
-		Attempts: []client.Attempt{{Number: 1, Reason: "the budget of its project is spent, 3.00 of 2.00 USD"}},
+		EndReason: task.Reason{Code: task.ReasonProjectBudget, Used: 3, Limit: 2, Unit: task.UnitUSD},
 	}}
 	f.tasks[0].Why = explain.Why(f.tasks[0])
 	got := f.omoi("show", "-")

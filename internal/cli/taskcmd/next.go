@@ -112,5 +112,6 @@ func shortened(t client.Task, text string) string { return render.ShortIDs(text,
 
 // withoutRetry is the sentence where the next commands stand below it.
 func withoutRetry(t client.Task) string {
-	return strings.TrimSuffix(shortWhy(t), " Begin again with `omoi retry "+render.Short(t.ID)+"`.")
+	t.Why = explain.WithoutRetry(t)
+	return shortWhy(t)
 }

@@ -33,21 +33,13 @@ func (s *session) why(ctx context.Context, api *client.Client, t client.Task) er
 	s.showSigns(e.Evidence)
 	if d := e.Diagnosis; d != nil {
 		d.Evidence = slices.DeleteFunc(d.Evidence, func(sign task.Sign) bool { return slices.Contains(e.Evidence, sign) })
-		d.What = unsaid(d.What, e.Why)
+		if d.Reason != "" && strings.Contains(e.Why, d.Reason) { // it stands above already
+			d.What = strings.Replace(d.What, ": "+d.Reason, "", 1)
+		}
 		s.showDiagnosis(*d, short)
 	}
 	s.say("Next: %s", short(e.Next))
 	return nil
-}
-
-// unsaid is what a diagnosis is of, without the reason where that stands above it already.
-func unsaid(what, why string) string {
-	head, reason, found := strings.Cut(what, "): ")
-	reason = strings.TrimRight(reason, ".")
-	if !found || reason == "" || !strings.Contains(strings.Join(strings.Fields(task.InShort(why)), " "), reason) {
-		return what
-	}
-	return head + ")."
 }
 
 func (s *session) showSigns(signs []task.Sign) {

@@ -56,12 +56,12 @@ func TestADiagnosisDoesNotSayAReasonAgain(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
 	f.why = client.Explanation{
 		State: explain.StandsFailed, Why: "Failed after 1 attempt (credentials): There is no key (event 7 of attempt 1).", Next: "omoi credentials set anthropic",
-		Diagnosis: &task.Diagnosis{Attempt: 1, What: "The task failed in attempt 1 (credentials): There is no key.", SpokenBy: "rules"},
+		Diagnosis: &task.Diagnosis{Attempt: 1, What: "The task failed in attempt 1 (credentials): There is no key.", Reason: "There is no key", SpokenBy: "rules"},
 	}
 	got := f.omoi("why", "-").out
 	require.Equal(t, 1, strings.Count(got, "There is no key"), got)
 	require.Contains(t, got, "The task failed in attempt 1 (credentials).\n")
-	f.why.Diagnosis.What = "The task failed in attempt 1 (credentials): It was refused."
+	f.why.Diagnosis.What, f.why.Diagnosis.Reason = "The task failed in attempt 1 (credentials): It was refused.", "It was refused"
 	require.Contains(t, f.omoi("why", "-").out, "(credentials): It was refused.")
 }
 

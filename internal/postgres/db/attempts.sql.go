@@ -142,8 +142,8 @@ func (q *Queries) CountAttempt(ctx context.Context, arg CountAttemptParams) erro
 const endAttempt = `-- name: EndAttempt :exec
 WITH ended AS (
     UPDATE attempts SET ended_at = coalesce(ended_at, now()), outcome = $1, failure_class = $2,
-        reason = $3, stop_reason = $4
-    WHERE attempts.task_id = $5 AND attempts.number = $6
+        reason = $3, end_reason = nullif($4::text, '')::jsonb, stop_reason = $5
+    WHERE attempts.task_id = $6 AND attempts.number = $7
     RETURNING attempts.sandbox_id, attempts.ended_at
 )
 UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id
@@ -153,6 +153,7 @@ type EndAttemptParams struct {
 	Outcome      string
 	FailureClass string
 	Reason       string
+	EndReason    string
 	StopReason   string
 	TaskID       string
 	Number       int32
@@ -163,6 +164,7 @@ func (q *Queries) EndAttempt(ctx context.Context, arg EndAttemptParams) error {
 		arg.Outcome,
 		arg.FailureClass,
 		arg.Reason,
+		arg.EndReason,
 		arg.StopReason,
 		arg.TaskID,
 		arg.Number,

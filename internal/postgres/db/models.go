@@ -91,8 +91,8 @@ type Attempt struct {
 	Outcome string
 	// Empty: none.
 	FailureClass string
-	// Why the attempt ended: a JSON object with a code and its numbers (task.Reason). Empty: no code is known, reason says it alone.
-	EndReason string
+	// Why the attempt ended: a code with its numbers (task.Reason). Null: no code is known, reason says it alone.
+	EndReason json.RawMessage
 	// Sentence for the public.
 	Reason string
 	// Why the agent stopped, as the agent reports; stuck_running or idle_timeout where omoi ended an idle agent.
@@ -936,8 +936,8 @@ type Task struct {
 	ErrorMessage *string
 	// Empty: none.
 	FailureClass string
-	// Why the task ended or is suspended: a JSON object with a code and its numbers (task.Reason). Empty: no code is known, error_message says it alone.
-	EndReason string
+	// Why the task ended or is suspended: a code with its numbers (task.Reason). Null: no code is known, error_message says it alone.
+	EndReason json.RawMessage
 	// Retries that count against max_retries.
 	RetryCount    int32
 	RevisionCount int32
@@ -1005,7 +1005,7 @@ type TaskBrief struct {
 	Result            json.RawMessage
 	ErrorMessage      *string
 	FailureClass      string
-	EndReason         string
+	EndReason         json.RawMessage
 	RetryCount        int32
 	RevisionCount     int32
 	ReplacementCount  int32

@@ -10,7 +10,7 @@ import (
 )
 
 const publishedLater = `-- name: PublishedLater :exec
-UPDATE attempts a SET outcome = 'completed', failure_class = '', reason = left('published by a retry; before: ' || a.reason, 2000)
+UPDATE attempts a SET outcome = 'completed', failure_class = '', end_reason = NULL, reason = left('published by a retry; before: ' || a.reason, 2000)
 WHERE a.task_id = $1 AND a.ended_at IS NOT NULL AND a.failure_class = 'publish'
     AND a.number >= (SELECT max(w.number) FROM attempts w WHERE w.task_id = a.task_id AND w.kind <> 'validation')
 `

@@ -13,7 +13,7 @@ import (
 )
 
 const abandonTask = `-- name: AbandonTask :exec
-UPDATE tasks t SET status = 'failed', failure_class = $1, error_message = $2, blocked_reason = '',
+UPDATE tasks t SET status = 'failed', failure_class = $1, error_message = $2, end_reason = NULL, blocked_reason = '',
     sandbox_id = (SELECT a.sandbox_id FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1), run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = NULL,
     completed_at = now(), updated_at = now()
 WHERE t.id = $3
@@ -136,7 +136,7 @@ func (q *Queries) ReleaseSlot(ctx context.Context, taskID string) error {
 }
 
 const reviveTask = `-- name: ReviveTask :exec
-UPDATE tasks SET status = 'pending', blocked_reason = '', sandbox_id = NULL, error_message = NULL, completed_at = NULL,
+UPDATE tasks SET status = 'pending', blocked_reason = '', sandbox_id = NULL, error_message = NULL, end_reason = NULL, completed_at = NULL,
     queued_at = coalesce(queued_at, now())
 WHERE id = $1
 `
@@ -166,20 +166,20 @@ UPDATE tasks t SET first_run_id = $1, run_id = $2, ordinal = $3, status = $4, wa
     sandbox_id = nullif($7::text, ''),
     assigned_agent_id = coalesce(nullif($8::text, ''), t.assigned_agent_id),
     retry_count = $9, revision_count = $10,
-    failure_class = $11, error_message = nullif($12::text, ''),
-    branch_name = coalesce(nullif($13::text, ''), t.branch_name),
-    base_commit = coalesce(nullif($14::text, ''), t.base_commit),
-    pull_request_url = coalesce(nullif($15::text, ''), t.pull_request_url),
-    pull_request_number = coalesce(nullif($16::integer, 0), t.pull_request_number),
-    result = coalesce($17, t.result),
+    failure_class = $11, error_message = nullif($12::text, ''), end_reason = nullif($13::text, '')::jsonb,
+    branch_name = coalesce(nullif($14::text, ''), t.branch_name),
+    base_commit = coalesce(nullif($15::text, ''), t.base_commit),
+    pull_request_url = coalesce(nullif($16::text, ''), t.pull_request_url),
+    pull_request_number = coalesce(nullif($17::integer, 0), t.pull_request_number),
+    result = coalesce($18, t.result),
     assigned_at = CASE WHEN $4 = 'assigned' THEN coalesce(t.assigned_at, now()) ELSE t.assigned_at END,
     started_at = CASE WHEN $4 = 'running' THEN coalesce(t.started_at, now()) ELSE t.started_at END,
-    completed_at = CASE WHEN $18::boolean THEN coalesce(t.completed_at, now()) END,
+    completed_at = CASE WHEN $19::boolean THEN coalesce(t.completed_at, now()) END,
     queued_at = CASE WHEN $6 THEN coalesce(t.queued_at, now()) END,
     queue_position = CASE WHEN $6 THEN t.queue_position END,
     queue_reason = CASE WHEN $6 THEN t.queue_reason END,
     updated_at = now()
-WHERE t.id = $19
+WHERE t.id = $20
 `
 
 type SaveTaskStateParams struct {
@@ -195,6 +195,7 @@ type SaveTaskStateParams struct {
 	Revisions    int32
 	FailureClass string
 	ErrorMessage string
+	EndReason    string
 	Branch       string
 	Base         string
 	PullUrl      string
@@ -219,6 +220,7 @@ func (q *Queries) SaveTaskState(ctx context.Context, arg SaveTaskStateParams) er
 		arg.Revisions,
 		arg.FailureClass,
 		arg.ErrorMessage,
+		arg.EndReason,
 		arg.Branch,
 		arg.Base,
 		arg.PullUrl,

@@ -39,7 +39,7 @@ UPDATE attempts SET assigned_at = coalesce(assigned_at, now()) WHERE task_id = @
 -- name: EndAttempt :exec
 WITH ended AS (
     UPDATE attempts SET ended_at = coalesce(ended_at, now()), outcome = @outcome, failure_class = @failure_class,
-        reason = @reason, stop_reason = @stop_reason
+        reason = @reason, end_reason = nullif(@end_reason::text, '')::jsonb, stop_reason = @stop_reason
     WHERE attempts.task_id = @task_id AND attempts.number = @number
     RETURNING attempts.sandbox_id, attempts.ended_at
 )

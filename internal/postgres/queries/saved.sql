@@ -8,6 +8,6 @@ SELECT kind, substring(content FROM @first::integer FOR @most::integer)::text AS
 
 -- name: PublishedLater :exec
 -- The newest work got out behind the end of its attempt, and of the one that judged it: neither has failed.
-UPDATE attempts a SET outcome = 'completed', failure_class = '', reason = left('published by a retry; before: ' || a.reason, 2000)
+UPDATE attempts a SET outcome = 'completed', failure_class = '', end_reason = NULL, reason = left('published by a retry; before: ' || a.reason, 2000)
 WHERE a.task_id = @task_id AND a.ended_at IS NOT NULL AND a.failure_class = 'publish'
     AND a.number >= (SELECT max(w.number) FROM attempts w WHERE w.task_id = a.task_id AND w.kind <> 'validation');

@@ -12,7 +12,7 @@ WHERE id = @id;
 
 -- name: ReviveTask :exec
 -- A task that ended goes on. Its failure class stays: a retry after a refused publish begins there.
-UPDATE tasks SET status = 'pending', blocked_reason = '', sandbox_id = NULL, error_message = NULL, completed_at = NULL,
+UPDATE tasks SET status = 'pending', blocked_reason = '', sandbox_id = NULL, error_message = NULL, end_reason = NULL, completed_at = NULL,
     queued_at = coalesce(queued_at, now())
 WHERE id = @id;
 
@@ -33,7 +33,7 @@ UPDATE tasks t SET first_run_id = @first_run_id, run_id = @run_id, ordinal = @or
     sandbox_id = nullif(@sandbox_id::text, ''),
     assigned_agent_id = coalesce(nullif(@agent_id::text, ''), t.assigned_agent_id),
     retry_count = @retries, revision_count = @revisions,
-    failure_class = @failure_class, error_message = nullif(@error_message::text, ''),
+    failure_class = @failure_class, error_message = nullif(@error_message::text, ''), end_reason = nullif(@end_reason::text, '')::jsonb,
     branch_name = coalesce(nullif(@branch::text, ''), t.branch_name),
     base_commit = coalesce(nullif(@base::text, ''), t.base_commit),
     pull_request_url = coalesce(nullif(@pull_url::text, ''), t.pull_request_url),
@@ -59,7 +59,7 @@ DELETE FROM slots WHERE task_id = @task_id;
 
 -- name: AbandonTask :exec
 -- No run owns it any more, so that a reset is not refused as the run that ended it. It names its last sandbox.
-UPDATE tasks t SET status = 'failed', failure_class = @failure_class, error_message = @reason, blocked_reason = '',
+UPDATE tasks t SET status = 'failed', failure_class = @failure_class, error_message = @reason, end_reason = NULL, blocked_reason = '',
     sandbox_id = (SELECT a.sandbox_id FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1), run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = NULL,
     completed_at = now(), updated_at = now()
 WHERE t.id = @id;

@@ -41,7 +41,7 @@ func (a *App) notInstalled(ctx context.Context, owner, name string) error {
 		return err
 	}
 	return task.Errorf(task.CodeForbidden, "The GitHub App %s is not installed on %s/%s. Next: install it there at %s/installations/new, or omoi credentials set github, then retry",
-		me.GetName(), owner, name, me.GetHTMLURL()).WithCause(errNotInstalled)
+		me.GetName(), owner, name, me.GetHTMLURL()).WithCause(errNotInstalled).WithReason(task.NoCredential("github"))
 }
 
 // self is the App as GitHub knows it.
@@ -66,7 +66,7 @@ func (a *App) tokenRefused(at installation, full string, err error) error {
 }
 
 func suspended(owner, page string, cause error) error {
-	return task.Errorf(task.CodeForbidden, "%s has suspended the GitHub App. Next: let it work again at %s, or omoi credentials set github, then retry", owner, page).WithCause(cause)
+	return task.Errorf(task.CodeForbidden, "%s has suspended the GitHub App. Next: let it work again at %s, or omoi credentials set github, then retry", owner, page).WithCause(cause).WithReason(task.NoCredential("github"))
 }
 
 // lacking names what an App may not do where it is installed and omoi needs.
