@@ -78,13 +78,14 @@ CREATE TABLE organizations (
     name        text NOT NULL UNIQUE,
     plan        text NOT NULL DEFAULT 'unlimited'
                     CONSTRAINT organizations_plan CHECK (plan IN ('unlimited', 'free', 'pro', 'lifetime', 'team', 'enterprise')),
+    plan_slots  integer CHECK (plan_slots >= 0),
     max_slots   integer CHECK (max_slots >= 0),
     paused      boolean NOT NULL DEFAULT false,
     created_at  timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE organizations IS 'One tenant: owner of projects, users, API keys and credentials.';
-COMMENT ON COLUMN organizations.plan IS 'Sets the default concurrency limit, see omoi_plan_slots.';
-COMMENT ON COLUMN organizations.max_slots IS 'Concurrency limit. Null: that of the plan. 0: admits no task.';
+COMMENT ON COLUMN organizations.plan_slots IS 'Concurrency limit of the plan (task.PlanSlots), written with the plan. Null: no limit.';
+COMMENT ON COLUMN organizations.max_slots IS 'Concurrency limit that replaces that of the plan. Null: none. 0: admits no task.';
 COMMENT ON COLUMN organizations.paused IS 'Admits no task.';
 
 CREATE TABLE users (

@@ -533,13 +533,6 @@ END $$;
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Admission
 
--- omoi_plan_slots returns the concurrency limit of a plan. Null: no limit. The limit of an organization takes precedence.
--- +goose StatementBegin
-CREATE FUNCTION omoi_plan_slots(plan text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT CASE plan WHEN 'free' THEN 1 WHEN 'pro' THEN 3 WHEN 'lifetime' THEN 5 WHEN 'team' THEN 10 END;
-$$;
--- +goose StatementEnd
-
 -- omoi_score returns how urgent a task is: 0.45 priority, 0.20 age, 0.15 deadline, 0.15 dependent tasks, 0.05 remaining retries; a quarter
 -- more with a deadline within 15 minutes; at least 0.6 after two hours. Ages are in seconds; slack is the time to the deadline, null
 -- without one. A single expression, so that the plan of admission inlines the function.
@@ -675,7 +668,7 @@ DECLARE
     places uuid[];
 BEGIN
     WITH room AS (
-        SELECT CASE WHEN o.paused THEN 0 ELSE coalesce(o.max_slots, omoi_plan_slots(o.plan)) END AS most,
+        SELECT CASE WHEN o.paused THEN 0 ELSE coalesce(o.max_slots, o.plan_slots) END AS most,
             (SELECT count(*) FROM slots s WHERE s.organization_id = org) AS used
         FROM organizations o WHERE o.id = org
     ), held AS (
@@ -729,7 +722,7 @@ CREATE FUNCTION omoi_update_queue_positions(org uuid, projects_of uuid[]) RETURN
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     WITH room AS (
-        SELECT coalesce(o.max_slots, omoi_plan_slots(o.plan)) AS most, (SELECT count(*) FROM slots s WHERE s.organization_id = org) AS used
+        SELECT coalesce(o.max_slots, o.plan_slots) AS most, (SELECT count(*) FROM slots s WHERE s.organization_id = org) AS used
         FROM organizations o WHERE o.id = org
     ), queues AS (
         SELECT p.id, CASE WHEN h.used >= p.max_slots THEN omoi_reason('project_limit', jsonb_build_object('used', h.used, 'limit', p.max_slots))
@@ -944,7 +937,7 @@ DROP FUNCTION omoi_ticket_tasks, omoi_brief, omoi_sandbox_state, omoi_active, om
     omoi_meter_live, omoi_usage, omoi_open_usage, omoi_settle_usage, omoi_task_usage, omoi_project_usage, omoi_task_limits,
     omoi_project_limits, omoi_limits, omoi_over_budget, omoi_reason, omoi_budget_reason, omoi_task_budget_reason,
     omoi_project_budget_reason, omoi_budget_room, omoi_active_limits, omoi_near_limits, omoi_suspend_over_budget,
-    omoi_credential, omoi_start_cooldown, omoi_check_probes, omoi_plan_slots, omoi_score, omoi_queue_dependents,
+    omoi_credential, omoi_start_cooldown, omoi_check_probes, omoi_score, omoi_queue_dependents,
     omoi_evaluate_queued, omoi_update_scores, omoi_assign_slots, omoi_update_queue_positions, omoi_admit_all, omoi_admit,
     omoi_queue_diagnosis, omoi_bus_bound, omoi_task_state, omoi_record_task, omoi_record_ticket, omoi_record_sandbox,
     omoi_record_attempt, omoi_record_message CASCADE;

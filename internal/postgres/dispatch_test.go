@@ -94,14 +94,17 @@ func TestPlansLimitAnOrganization(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	p := w.project(20)
-	w.exec(`UPDATE organizations SET plan = 'free'`)
+	set := func(plan string) {
+		_, err := w.store.ChangeOrganization(t.Context(), w.org, task.OrganizationChange{Plan: &plan})
+		require.NoError(t, err)
+	}
+	set("free")
 	w.many(p, 15, "")
 	for _, c := range []struct {
 		plan string
 		room int
 	}{{"free", 1}, {"pro", 3}, {"lifetime", 5}, {"team", 10}, {"enterprise", 15}} {
-		w.exec(`UPDATE organizations SET plan = $1`, c.plan)
-		w.gate()
+		set(c.plan)
 		require.Equal(t, c.room, count(t, w.pool, `SELECT count(*) FROM slots`), c.plan)
 	}
 }

@@ -17,8 +17,8 @@ func (s *Store) Organizations(ctx context.Context, id string) ([]task.Organizati
 
 func organizationOf(r db.OrganizationsShownRow) task.Organization {
 	o := task.Organization{ID: r.ID, Name: r.Name, Plan: r.Plan, AtWork: int(r.AtWork), Waiting: int(r.Waiting), Paused: r.Paused}
-	if r.PlanSlots >= 0 {
-		o.Limit = new(int(r.PlanSlots))
+	if r.PlanSlots != nil {
+		o.Limit = new(int(*r.PlanSlots))
 	}
 	if r.MaxSlots != nil {
 		o.MaxSlots, o.Limit = new(int(*r.MaxSlots)), new(int(*r.MaxSlots))
@@ -29,6 +29,11 @@ func organizationOf(r db.OrganizationsShownRow) task.Organization {
 // ChangeOrganization changes plan and limit; the gate looks at it at once.
 func (s *Store) ChangeOrganization(ctx context.Context, id string, c task.OrganizationChange) (task.Organization, error) {
 	in := db.ChangeOrganizationParams{ID: id, Plan: c.Plan}
+	if c.Plan != nil {
+		if slots, limited := task.PlanSlots(*c.Plan); limited {
+			in.PlanSlots = new(int32(slots)) //nolint:gosec // G115: a small number
+		}
+	}
 	if c.MaxSlots != nil {
 		in.MaxSlots = new(int32(*c.MaxSlots)) //nolint:gosec // G115: checked by the API
 	}

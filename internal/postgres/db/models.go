@@ -636,9 +636,10 @@ type OpenUsage struct {
 type Organization struct {
 	ID   string
 	Name string
-	// Sets the default concurrency limit, see omoi_plan_slots.
 	Plan string
-	// Concurrency limit. Null: that of the plan. 0: admits no task.
+	// Concurrency limit of the plan (task.PlanSlots), written with the plan. Null: no limit.
+	PlanSlots *int32
+	// Concurrency limit that replaces that of the plan. Null: none. 0: admits no task.
 	MaxSlots *int32
 	// Admits no task.
 	Paused    bool

@@ -11,18 +11,25 @@ import (
 
 const changeOrganization = `-- name: ChangeOrganization :execrows
 UPDATE organizations SET plan = coalesce($1, plan),
-    max_slots = CASE WHEN $2::integer IS NULL THEN max_slots WHEN $2::integer >= 0 THEN $2::integer END
-WHERE id = $3
+    plan_slots = CASE WHEN $1::text IS NULL THEN plan_slots ELSE $2::integer END,
+    max_slots = CASE WHEN $3::integer IS NULL THEN max_slots WHEN $3::integer >= 0 THEN $3::integer END
+WHERE id = $4
 `
 
 type ChangeOrganizationParams struct {
-	Plan     *string
-	MaxSlots *int32
-	ID       string
+	Plan      *string
+	PlanSlots *int32
+	MaxSlots  *int32
+	ID        string
 }
 
 func (q *Queries) ChangeOrganization(ctx context.Context, arg ChangeOrganizationParams) (int64, error) {
-	result, err := q.db.Exec(ctx, changeOrganization, arg.Plan, arg.MaxSlots, arg.ID)
+	result, err := q.db.Exec(ctx, changeOrganization,
+		arg.Plan,
+		arg.PlanSlots,
+		arg.MaxSlots,
+		arg.ID,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -30,7 +37,7 @@ func (q *Queries) ChangeOrganization(ctx context.Context, arg ChangeOrganization
 }
 
 const organizationsShown = `-- name: OrganizationsShown :many
-SELECT o.id, o.name, o.plan, o.max_slots, coalesce(omoi_plan_slots(o.plan), -1)::integer AS plan_slots, o.paused,
+SELECT o.id, o.name, o.plan, o.max_slots, o.plan_slots, o.paused,
     (SELECT count(*) FROM slots s WHERE s.organization_id = o.id)::integer AS at_work,
     (SELECT count(*) FROM tasks t WHERE t.organization_id = o.id AND t.queued_at IS NOT NULL)::integer AS waiting
 FROM organizations o WHERE $1::uuid IS NULL OR o.id = $1::uuid ORDER BY o.created_at, o.id
@@ -41,7 +48,7 @@ type OrganizationsShownRow struct {
 	Name      string
 	Plan      string
 	MaxSlots  *int32
-	PlanSlots int32
+	PlanSlots *int32
 	Paused    bool
 	AtWork    int32
 	Waiting   int32
