@@ -38,7 +38,7 @@ BUILD_FLAGS := -ldflags '-s -w'
 TEST_FLAGS  ?= -count=1 -timeout 60m -vet=off # make lint runs go vet, and more
 PACKAGES    ?= ./...
 # make quick: all packages but those whose tests start servers, sandboxes or many processes of git; it lints what differs from QUICK_BASE.
-QUICK_PACKAGES ?= $(shell $(GO) list ./... | grep -vE '/omoi/(api|cmd/omoi-agent|internal/(agent/(claude|salvage)|app|bench|conductor|devstack|e2e|guardian|ingest|postgres|sandbox/.*|scm/.*|temporal|testkit/(api|daytona|postgres)))$$')
+QUICK_PACKAGES ?= $(shell $(GO) list ./... | grep -vE '/omoi/(api|cmd/omoi-agent|internal/(agent/(claude|salvage)|app|bench|conductor|devstack|e2e|guardian|ingest|postgres|sandbox/.*|scm/.*|temporal|testkit/(api|daytona|postgres)|tools/schemadoc))$$')
 QUICK_BASE     ?= $(shell git merge-base HEAD @{upstream} 2>/dev/null || echo HEAD)
 # Packages with goroutines of their own; the race detector is too slow for the rest.
 RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \
@@ -46,7 +46,7 @@ RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./
 # Packages with fuzz targets, and for how long each target looks.
 FUZZ_PACKAGES ?= $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
 FUZZTIME      ?= 10s
-GENERATED := docs/CONFIGURATION.md docs/METRICS.md docs/COMMANDS.md internal/cli/testdata/help.txt internal/postgres/db api/openapi.json
+GENERATED := docs/CONFIGURATION.md docs/METRICS.md docs/SCHEMA.md docs/COMMANDS.md internal/cli/testdata/help.txt internal/postgres/db api/openapi.json
 
 .PHONY: help
 help: ## list the targets
@@ -210,6 +210,7 @@ generate: sqlc ## make generated files anew
 	@$(BIN)/sqlc generate
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./config -run TestDocumentationIsCurrent >/dev/null
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/metrics -run TestDocumentationIsCurrent >/dev/null
+	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/tools/schemadoc >/dev/null
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/cli -run TestDocumentationIsCurrent >/dev/null
 	@$(GO) test -count=1 ./api -run '^TestOpenAPIDocumentIsCurrent$$' -update >/dev/null
 
