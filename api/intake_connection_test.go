@@ -48,8 +48,8 @@ func ask(t *testing.T, conn net.Conn, answers *bufio.Reader, request string) hea
 	return h
 }
 
-// The first request of a connection is read by net/http, and those that follow a report are not.
-func TestReportsAreAnsweredAlikeWhoeverReadsThem(t *testing.T) {
+// The first request of a connection and one that follows another get the same answer.
+func TestPostedEvent_SameAnswerOnNewAndUsedConnection(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('b', $1, 'bare', 'running')`, w.org)
