@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/rawlog"
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandboxlog"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -27,7 +27,7 @@ type Operator interface {
 	WantLog(ctx context.Context, sandboxID string, patience time.Duration) (asked time.Time, err error)
 	// LogState tells whether a log was read to its end since asked, and whether it has ended.
 	LogState(ctx context.Context, sandboxID string, asked time.Time) (fresh, ended bool, err error)
-	LogParts(ctx context.Context, sandboxID string, after, size int64) ([]rawlog.Part, error)
+	LogParts(ctx context.Context, sandboxID string, after, size int64) ([]sandboxlog.Part, error)
 	// LogEnd is up to where it is stored.
 	LogEnd(ctx context.Context, sandboxID string) (int64, error)
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Verdict is what an agent says that validates the work of another one.
@@ -39,7 +39,7 @@ func (e Env) Give(ctx context.Context, v Verdict) error {
 	if err != nil {
 		return fmt.Errorf("encode the verdict: %w", err)
 	}
-	for wait := verdictWait; ; wait = min(2*wait, verdictMaxWait) {
+	for delay := verdictWait; ; delay = min(2*delay, verdictMaxWait) {
 		answer, err := e.Line.Post(ctx, "/validation-result", body, false)
 		switch {
 		case err != nil || retryLater(answer.Status):
@@ -48,7 +48,7 @@ func (e Env) Give(ctx context.Context, v Verdict) error {
 		default:
 			return task.Errorf(task.CodeForbidden, "the verdict was refused with status %d: %s", answer.Status, firstBytes(string(answer.Body), 500))
 		}
-		if err := pause.For(ctx, max(pause.Jitter(wait), answer.RetryAfter)); err != nil {
+		if err := wait.For(ctx, max(wait.Jitter(delay), answer.RetryAfter)); err != nil {
 			return err
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // branches is the branch workflow on GitHub.
@@ -27,7 +27,7 @@ const (
 // again calls do until GitHub answers, at most [branchCalls] times. What is called may run twice.
 func (b branches) again(ctx context.Context, do func() error) error {
 	err := do()
-	for n := 1; n < branchCalls && task.CodeOf(err) == task.CodeUnavailable && pause.For(ctx, b.pause<<(n-1)) == nil; n++ {
+	for n := 1; n < branchCalls && task.CodeOf(err) == task.CodeUnavailable && wait.For(ctx, b.pause<<(n-1)) == nil; n++ {
 		err = do()
 	}
 	return err

@@ -22,11 +22,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
-	"github.com/omoi-dev/omoi/internal/lookout"
 	"github.com/omoi-dev/omoi/internal/metrics"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/postgres"
-	"github.com/omoi-dev/omoi/internal/rawlog"
+	"github.com/omoi-dev/omoi/internal/sandboxlog"
+	"github.com/omoi-dev/omoi/internal/sandboxwatch"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
@@ -35,6 +34,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/temporal"
 	"github.com/omoi-dev/omoi/internal/token"
 	"github.com/omoi-dev/omoi/internal/tracing"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // organization is the name of the organization that an installation starts with.
@@ -83,8 +83,8 @@ type core struct {
 	organization string
 	owner        string // the user for whom an open server takes everybody
 	credentials  *credential.Service
-	logs         *rawlog.Watcher  // of a worker; nil elsewhere
-	lookout      *lookout.Lookout // of a worker; nil elsewhere
+	logs         *sandboxlog.Watcher   // of a worker; nil elsewhere
+	watcher      *sandboxwatch.Watcher // of a worker; nil elsewhere
 	guardian     *guardian.Guardian
 	conductor    *conductor.Conductor
 }
@@ -273,7 +273,7 @@ func (c *core) claim(ctx context.Context) error {
 			c.log.WarnContext(ctx, "waiting for temporal", slog.String("address", c.cfg.Temporal.Address), slog.String("error", err.Error()))
 			said = true
 		}
-		if err := pause.For(ctx, time.Second); err != nil {
+		if err := wait.For(ctx, time.Second); err != nil {
 			return fmt.Errorf("wait for Temporal: %w", err)
 		}
 	}

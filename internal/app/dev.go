@@ -14,9 +14,9 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/devstack"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // RunDev runs everything on this machine until ctx ends: the stack, API, relay and worker.
@@ -230,7 +230,7 @@ func (d *dev) migrate(ctx context.Context) error {
 // announce waits until the API says that everything answers.
 func (d *dev) announce(ctx context.Context) error {
 	for !isReady(ctx, d.info.APIURL) {
-		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
+		if err := wait.For(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}

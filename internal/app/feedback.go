@@ -6,8 +6,8 @@ import (
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/live"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // webhookSecrets are those with which GitHub may sign, the newest first.
@@ -35,7 +35,7 @@ func (c *core) tellFeedback(ctx context.Context) error {
 			c.log.ErrorContext(ctx, "feedback not settled", slog.String("error", err.Error()))
 		}
 		c.toldFeedback(ctx, step)
-		_ = pause.For(ctx, c.cfg.Relay.Interval) // fails when ctx ends
+		_ = wait.For(ctx, c.cfg.Relay.Interval) // fails when ctx ends
 	}
 	return nil
 }

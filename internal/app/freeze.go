@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // A stop of omoi dev takes 10 s at most: freezing, then the API, the worker, freezing what came up
@@ -109,7 +109,7 @@ func (f *freezer) each(ctx context.Context, of map[string]sandbox.Freezer, act f
 // tend thaws what the last stop froze, once the API answers, and at the stop freezes what runs,
 // before anything else is stopped.
 func (d *dev) tend(ctx context.Context, c *core, f *freezer) error {
-	for !isReady(ctx, d.info.APIURL) && pause.For(ctx, 20*time.Millisecond) == nil {
+	for !isReady(ctx, d.info.APIURL) && wait.For(ctx, 20*time.Millisecond) == nil {
 	}
 	d.thaw(ctx, c, f)
 	<-ctx.Done()
@@ -122,7 +122,7 @@ func (d *dev) tend(ctx context.Context, c *core, f *freezer) error {
 // ever less often, or ctx ends.
 func (d *dev) thaw(ctx context.Context, c *core, f *freezer) {
 	left := f.providers
-	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, thawTime) {
+	for delay := time.Second; ctx.Err() == nil; delay = min(2*delay, thawTime) {
 		count, failed, err := f.thawOnce(ctx, left)
 		if count > 0 {
 			d.say("thawed " + counted(count, "sandbox", "sandboxes") + " of the last stop; their agents continue")
@@ -130,10 +130,10 @@ func (d *dev) thaw(ctx context.Context, c *core, f *freezer) {
 		if err = errors.Join(err, c.noteThawed(ctx, time.Second)); err == nil {
 			return
 		}
-		if left = failed; wait == time.Second { // it is told once
-			c.log.WarnContext(ctx, "thaw sandboxes failed", slog.String("retry_in", wait.String()), slog.String("error", err.Error()))
+		if left = failed; delay == time.Second { // it is told once
+			c.log.WarnContext(ctx, "thaw sandboxes failed", slog.String("retry_in", delay.String()), slog.String("error", err.Error()))
 		}
-		_ = pause.For(ctx, wait)
+		_ = wait.For(ctx, delay)
 	}
 }
 

@@ -70,7 +70,7 @@ func (c *core) runWorker(ctx context.Context, w *worker.Worker) error {
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() { c.logs.Run(watching) })
-	watcher.Go(func() { c.lookout.Run(watching) })
+	watcher.Go(func() { c.watcher.Run(watching) })
 	err := w.Run(ctx)
 	stop()
 	watcher.Wait()
@@ -93,7 +93,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	}
 	c.found = found
 	mirror.Trim(mirrors(c.cfg), c.cfg.Worker.RepoCache)
-	c.logs, c.lookout = c.newLogs(host, found), c.newLookout(host, found)
+	c.logs, c.watcher = c.newLogs(host, found), c.newSandboxWatch(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store, Ledger: c.store, Fleet: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,
 		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian, Conductor: c.conductor, Retention: c.store,

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Config says when something is diagnosed, and how it is told.
@@ -77,7 +77,7 @@ func (s *Service) Run(ctx context.Context) error {
 		if err := s.Step(ctx); err != nil && ctx.Err() == nil {
 			s.deps.Log.ErrorContext(ctx, "failures not diagnosed", slog.String("error", err.Error()))
 		}
-		_ = pause.For(ctx, s.cfg.Interval) // fails when ctx ends
+		_ = wait.For(ctx, s.cfg.Interval) // fails when ctx ends
 	}
 	return nil
 }

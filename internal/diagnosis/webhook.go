@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Webhook says who is told, and with which secret it is signed.
@@ -68,7 +68,7 @@ func (s *Service) Deliver(ctx context.Context) error {
 		if err := s.Send(ctx); err != nil && ctx.Err() == nil {
 			s.deps.Log.ErrorContext(ctx, "webhooks not sent", slog.String("error", err.Error()))
 		}
-		_ = pause.For(ctx, s.cfg.Interval) // fails when ctx ends
+		_ = wait.For(ctx, s.cfg.Interval) // fails when ctx ends
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/cli/scenario"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/scenario"
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 )
 

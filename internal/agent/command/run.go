@@ -13,8 +13,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/rounds"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // run is all runs of the program.
@@ -143,10 +143,10 @@ func (r *run) withFeedback() []string {
 
 // lookAround looks at the work tree while the program says nothing. A tree that takes long is looked at less often.
 func (r *run) lookAround(ctx context.Context) {
-	for wait := r.every; pause.For(ctx, wait) == nil; {
+	for delay := r.every; wait.For(ctx, delay) == nil; {
 		began := time.Now()
 		r.rec.look("")
-		wait = max(r.every, 10*time.Since(began))
+		delay = max(r.every, 10*time.Since(began))
 	}
 }
 

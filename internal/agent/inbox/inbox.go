@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/link"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // TypeInterrupt is the type of the message that stops the agent's current step.
@@ -127,7 +127,7 @@ func (b *Inbox) Run(ctx context.Context) {
 			backoff, poll = b.cfg.MinBackoff, task.NewID() // an answer that was lost is asked for by the same name
 			// A server that does not hold polls is asked twice a second, not in a circle.
 			if time.Since(asked) < b.cfg.Wait/2 && b.empty(answer.Body) {
-				_ = pause.For(ctx, b.cfg.MinBackoff)
+				_ = wait.For(ctx, b.cfg.MinBackoff)
 			}
 			continue
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // back is taken before a question: what comes back while that fails counts.
@@ -18,7 +18,7 @@ func (b *Inbox) back() <-chan struct{} {
 // rest waits after a failure, until the line is known to be back at most, and answers how long
 // to wait after the next one.
 func (b *Inbox) rest(ctx context.Context, back <-chan struct{}, told, backoff time.Duration) time.Duration {
-	timer := time.NewTimer(told + pause.Jitter(backoff))
+	timer := time.NewTimer(told + wait.Jitter(backoff))
 	defer timer.Stop()
 	select {
 	case <-back:

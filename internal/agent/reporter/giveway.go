@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/spool"
-	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 const (
@@ -31,7 +31,7 @@ func (s *sender) divide(ctx context.Context, records []spool.Record) error {
 		return nil
 	}
 	if !s.refused.again(records[0].N, mostRefusals) {
-		return pause.For(ctx, s.backoff())
+		return wait.For(ctx, s.backoff())
 	}
 	return s.giveWay(ctx, records[0], refusedByAPI)
 }
@@ -39,7 +39,7 @@ func (s *sender) divide(ctx context.Context, records []spool.Record) error {
 // around goes on after a refusal by something on the way. Mostly that passes, and costs no
 // event. Only what refuses one event again and again, and lets a small request pass each time in
 // between, will never let that event through.
-func (s *sender) around(ctx context.Context, records []spool.Record, wait time.Duration) error {
+func (s *sender) around(ctx context.Context, records []spool.Record, delay time.Duration) error {
 	alone := len(records) == 1
 	s.limit = max(len(records)/2, 1)
 	switch {
@@ -48,7 +48,7 @@ func (s *sender) around(ctx context.Context, records []spool.Record, wait time.D
 	case alone && s.blocked.again(records[0].N, mostBlocked):
 		return s.giveWay(ctx, records[0], refusedOnWay)
 	}
-	return pause.For(ctx, wait+s.backoff())
+	return wait.For(ctx, delay+s.backoff())
 }
 
 // tries counts what happened to one event in a row.
@@ -91,7 +91,7 @@ func (s *sender) giveWay(ctx context.Context, r spool.Record, reason string) err
 		}
 	}
 	s.failures++
-	return pause.For(ctx, pause.Jitter(s.cfg.SlowBackoff))
+	return wait.For(ctx, wait.Jitter(s.cfg.SlowBackoff))
 }
 
 // reduced keeps the type of an event, its numbers and its short texts, and says what is gone.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 const batchPath = "/events/batch"
@@ -39,7 +39,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			r.log.ErrorContext(ctx, "spool cannot be read", slog.Any("error", err))
-			err = pause.For(ctx, s.backoff())
+			err = wait.For(ctx, s.backoff())
 		case len(records) == 0:
 			err = s.idle(ctx)
 		default:
@@ -93,7 +93,7 @@ func (s *sender) idle(ctx context.Context) error {
 }
 
 func (s *sender) step(ctx context.Context, records []spool.Record) error {
-	v, wait := s.send(ctx, records)
+	v, delay := s.send(ctx, records)
 	s.sent = time.Now()
 	switch v {
 	case taken:
@@ -108,16 +108,16 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 	case smaller:
 		return s.divide(ctx, records)
 	case blocked:
-		return s.around(ctx, records, wait)
+		return s.around(ctx, records, delay)
 	case slowly:
 		s.failures++
-		return pause.For(ctx, wait+pause.Jitter(s.cfg.SlowBackoff))
+		return wait.For(ctx, delay+wait.Jitter(s.cfg.SlowBackoff))
 	case lost, again:
 		if s.failures >= mostLost {
 			s.limit = max(len(records)/2, 1)
 		}
 	}
-	return pause.For(ctx, wait+s.backoff()) // on top of what the server asked all for, or all come back at once
+	return wait.For(ctx, delay+s.backoff()) // on top of what the server asked all for, or all come back at once
 }
 
 // send posts one batch and settles what the answer says.
@@ -221,5 +221,5 @@ func batch(id string, first int64, records []spool.Record) []byte {
 func (s *sender) backoff() time.Duration {
 	d := min(s.cfg.MinBackoff<<min(s.failures, 20), s.cfg.MaxBackoff)
 	s.failures++
-	return pause.Jitter(d)
+	return wait.Jitter(d)
 }

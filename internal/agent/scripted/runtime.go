@@ -10,9 +10,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/uptime"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Model is what events of this runtime name as model.
@@ -148,5 +148,5 @@ func (r *run) wait(ctx context.Context) error {
 
 // sleep waits; it returns ctx's error if that ends first.
 func sleep(ctx context.Context, seconds float64) error {
-	return pause.For(ctx, time.Duration(seconds*float64(time.Second)))
+	return wait.For(ctx, time.Duration(seconds*float64(time.Second)))
 }

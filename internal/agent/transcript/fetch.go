@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/link"
-	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Fetcher is the line to the API.
@@ -24,12 +24,12 @@ type Fetcher interface {
 // Fetch writes the transcript of a run of this task to a file. It tries until ctx ends, or
 // until it is clear that there is none. Where it fails there is no file.
 func Fetch(ctx context.Context, line Fetcher, runID, path string) error {
-	for wait := 200 * time.Millisecond; ; wait = min(wait*2, 10*time.Second) {
+	for delay := 200 * time.Millisecond; ; delay = min(delay*2, 10*time.Second) {
 		again, err := fetchOnce(ctx, line, runID, path)
 		if err == nil || !again || ctx.Err() != nil {
 			return err
 		}
-		if pause.For(ctx, pause.Jitter(wait)) != nil {
+		if wait.For(ctx, wait.Jitter(delay)) != nil {
 			return err
 		}
 	}

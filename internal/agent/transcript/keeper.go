@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/link"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Putter is the line to the API.
@@ -76,7 +76,7 @@ func (k *Keeper) Follow(path, session string) {
 // Run sends at intervals until ctx ends. A failure waits for the next time.
 func (k *Keeper) Run(ctx context.Context) {
 	for {
-		if pause.For(ctx, k.cfg.Every/4+pause.Jitter(k.cfg.Every)) != nil {
+		if wait.For(ctx, k.cfg.Every/4+wait.Jitter(k.cfg.Every)) != nil {
 			return
 		}
 		if err := k.Send(ctx); err != nil {
@@ -87,12 +87,12 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // Finish sends all that is left; it tries until ctx ends.
 func (k *Keeper) Finish(ctx context.Context) error {
-	for wait := k.cfg.Backoff; ; wait *= 2 {
+	for delay := k.cfg.Backoff; ; delay *= 2 {
 		err := k.Send(ctx)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		if pause.For(ctx, pause.Jitter(wait)) != nil {
+		if wait.For(ctx, wait.Jitter(delay)) != nil {
 			return err
 		}
 	}

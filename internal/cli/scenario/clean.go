@@ -70,7 +70,7 @@ func (k *kit) stays(ctx context.Context, id string, err error) error {
 // end cancels a task that has not ended, and waits until it has.
 func (k *kit) end(ctx context.Context, id string) (t client.Task, err error) {
 	asked := false
-	err = wait(ctx, func() (bool, error) {
+	err = waitUntil(ctx, func() (bool, error) {
 		t, err = k.API.Task(ctx, id)
 		switch {
 		case err != nil || t.Status.Final() && t.PendingCommand == nil:
@@ -88,7 +88,7 @@ func (k *kit) end(ctx context.Context, id string) (t client.Task, err error) {
 // between the two, and the server verifies by itself.
 func (k *kit) gone(ctx context.Context, id string, patience time.Duration) (boxes []client.Sandbox, unseen int, err error) {
 	var since time.Time
-	err = wait(ctx, func() (bool, error) {
+	err = waitUntil(ctx, func() (bool, error) {
 		page, err := k.API.Sandboxes(ctx, client.SandboxFilter{TaskID: id, Limit: 100})
 		if err != nil {
 			return false, err

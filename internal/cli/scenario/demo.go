@@ -198,7 +198,7 @@ func (d *demo) script() string { return filepath.Join(d.cfg.Home, "demo", "scrip
 // watch prints what happens until the task has ended, and keeps every event.
 func (d *demo) watch(ctx context.Context) error {
 	cursor, status, poll := "", task.StatusPending, time.Duration(0)
-	return wait(ctx, func() (bool, error) {
+	return waitUntil(ctx, func() (bool, error) {
 		page, err := d.API.Events(ctx, d.newest(), cursor, poll)
 		if err != nil {
 			return false, err

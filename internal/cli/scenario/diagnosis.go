@@ -57,7 +57,7 @@ func (k *kit) explained(ctx context.Context) (string, error) {
 }
 
 func (k *kit) diagnosed(ctx context.Context) (said string, err error) {
-	err = wait(ctx, func() (bool, error) {
+	err = waitUntil(ctx, func() (bool, error) {
 		page, err := k.API.Diagnoses(ctx, client.GuardianFilter{TaskID: k.newest(), Limit: 1})
 		if err != nil || len(page.Items) == 0 {
 			return false, err

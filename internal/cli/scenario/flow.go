@@ -98,7 +98,7 @@ func (k *kit) askRetry(ctx context.Context) error {
 	if _, _, err := k.API.Retry(ctx, before.ID, "its check begins it again"); err != nil {
 		return err
 	}
-	return wait(ctx, func() (bool, error) {
+	return waitUntil(ctx, func() (bool, error) {
 		t, err := k.API.Task(ctx, before.ID)
 		return err == nil && (!t.Status.Final() || t.AttemptCount > before.AttemptCount), err
 	})

@@ -66,7 +66,7 @@ func events(numbers []int64) string {
 // nudged looks for what was sent: by the analysis before, or by a cycle that came first.
 func (k *kit) nudged(ctx context.Context) (string, error) {
 	var sent task.Intervention
-	err := wait(ctx, func() (bool, error) {
+	err := waitUntil(ctx, func() (bool, error) {
 		page, err := k.API.Interventions(ctx, client.GuardianFilter{TaskID: k.newest()})
 		for _, iv := range page.Items {
 			if iv.State == task.InterventionSent && iv.MessageID != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 const (
@@ -35,14 +35,14 @@ type kit struct {
 	trouble time.Time // since when the newest task waits for something that fails
 }
 
-// wait asks until the answer is true. An error ends it, unless asking again may help.
-func wait(ctx context.Context, ask func() (bool, error)) error {
+// waitUntil asks until the answer is true. An error ends it, unless asking again may help.
+func waitUntil(ctx context.Context, ask func() (bool, error)) error {
 	for {
 		done, err := ask()
 		if done || err != nil && !passing(err) {
 			return err
 		}
-		if paused := pause.For(ctx, lookEvery); paused != nil {
+		if paused := wait.For(ctx, lookEvery); paused != nil {
 			return errors.Join(err, paused)
 		}
 	}
@@ -154,7 +154,7 @@ func (k *kit) give(ctx context.Context, in client.NewTask, script ...map[string]
 
 // until waits until the newest task is as the trial wants it. One that has ended otherwise says why.
 func (k *kit) until(ctx context.Context, fact func(client.Task) bool) (t client.Task, err error) {
-	err = wait(ctx, func() (bool, error) {
+	err = waitUntil(ctx, func() (bool, error) {
 		if t, err = k.API.Task(ctx, k.newest()); err != nil {
 			return false, err
 		}
@@ -190,7 +190,7 @@ func (k *kit) atWork(ctx context.Context) (client.Task, error) {
 // heard waits for an event of the newest task; nil fits all of the type.
 func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bool) (found client.Event, err error) {
 	after := ""
-	err = wait(ctx, func() (bool, error) {
+	err = waitUntil(ctx, func() (bool, error) {
 		page, err := k.API.Events(ctx, k.newest(), after, pollTime)
 		if err != nil {
 			return false, err
@@ -215,7 +215,7 @@ func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bo
 
 // patiently asks again where a server that has answered before does not for a moment.
 func patiently[T any](ctx context.Context, ask func() (T, error)) (got T, err error) {
-	err = wait(ctx, func() (bool, error) {
+	err = waitUntil(ctx, func() (bool, error) {
 		got, err = ask()
 		return err == nil, err
 	})

@@ -66,7 +66,7 @@ func (k *kit) guarded(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var last client.Judgement
-	err = wait(ctx, func() (bool, error) {
+	err = waitUntil(ctx, func() (bool, error) {
 		page, err := k.API.Judgements(ctx, client.GuardianFilter{TaskID: k.newest(), Limit: 1})
 		if len(page.Items) > 0 {
 			last = page.Items[0]
@@ -153,7 +153,7 @@ func (k *kit) conducted(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var found *client.ConductorAnalysis
-	err = wait(ctx, func() (bool, error) {
+	err = waitUntil(ctx, func() (bool, error) {
 		found, err = k.thoughtSince(ctx, status.Conductor)
 		return found != nil, err
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // boxEvents lists the events of one sandbox.
@@ -60,7 +60,7 @@ func (e *boxEvents) do(ctx context.Context, api *client.Client, box client.Sandb
 		if err := e.print(ctx, 0); err != nil || box.EndedAt != nil {
 			return err
 		}
-		if pause.For(ctx, time.Second) != nil {
+		if wait.For(ctx, time.Second) != nil {
 			return exit.With(exit.Interrupted, nil)
 		}
 	}

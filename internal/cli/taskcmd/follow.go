@@ -8,8 +8,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 const (
@@ -38,9 +38,9 @@ type follower struct {
 // follow prints events until the task is done, or until parked says that only a person can
 // make it go on. It goes on over outages of the server that are shorter than two minutes.
 func (f *follower) follow(ctx context.Context) error {
-	wait := time.Duration(0)
+	delay := time.Duration(0)
 	for {
-		page, err := f.api.Events(ctx, f.id, f.cursor, wait)
+		page, err := f.api.Events(ctx, f.id, f.cursor, delay)
 		if err != nil {
 			if err = f.outage(ctx, err); err != nil {
 				return err
@@ -51,7 +51,7 @@ func (f *follower) follow(ctx context.Context) error {
 		if err := f.print(page); err != nil || page.Done {
 			return err
 		}
-		if wait, err = f.pace(ctx, page); err != nil || wait == 0 {
+		if delay, err = f.pace(ctx, page); err != nil || delay == 0 {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func (f *follower) outage(ctx context.Context, err error) error {
 	if time.Since(f.down) > outageLimit {
 		return err
 	}
-	return pause.For(ctx, outagePause)
+	return wait.For(ctx, outagePause)
 }
 
 // outcome is the exit code of a task that was waited for.

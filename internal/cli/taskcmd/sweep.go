@@ -13,9 +13,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 const (
@@ -266,7 +266,7 @@ func (w *sweep) end(ctx context.Context, one *swept) error {
 				return nil
 			}
 		}
-		if paused := pause.For(ctx, time.Second); paused != nil || err != nil {
+		if paused := wait.For(ctx, time.Second); paused != nil || err != nil {
 			one.Outcome = "not seen to be gone"
 			if err != nil {
 				one.Outcome = "not removed: " + task.MessageOf(err)

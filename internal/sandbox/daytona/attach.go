@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 var _ sandbox.Attacher = (*Provider)(nil)
@@ -88,7 +88,7 @@ func (a attached) follow(ctx context.Context) (int, error) {
 			if gone := a.there(ctx); !passing(err) || gone != nil && !passing(gone) {
 				return -1, cmp.Or(gone, err)
 			}
-			_ = pause.For(ctx, time.Second) // the next round sees why it ended
+			_ = wait.For(ctx, time.Second) // the next round sees why it ended
 			continue
 		}
 		if err := got.show(a.streams); err != nil {

@@ -9,9 +9,9 @@ import (
 
 	apiclient "github.com/daytonaio/daytona/libs/api-client-go"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Ensure makes the sandbox, or adopts the one whose labels all agree, and waits until commands
@@ -67,7 +67,7 @@ func (p *Provider) adoptOrMake(ctx context.Context, spec sandbox.Spec) (box *api
 			return box, true, err
 		}
 		if try > 0 {
-			if err := pause.For(ctx, p.cfg.PollMin<<try); err != nil {
+			if err := wait.For(ctx, p.cfg.PollMin<<try); err != nil {
 				return nil, false, err
 			}
 		}

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 const (
@@ -114,7 +114,7 @@ func (e execution) await(ctx context.Context, timeout time.Duration) (sandbox.Ex
 			if gone := e.there(ctx); gone != nil && !passing(gone) {
 				return none, gone
 			}
-			_ = pause.For(ctx, time.Second) // the next round sees why it ended
+			_ = wait.For(ctx, time.Second) // the next round sees why it ended
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 var _ sandbox.Follower = (*Provider)(nil)
@@ -66,7 +66,7 @@ type follower struct {
 // follow streams until the command has ended. Whether it has is told by its state, never by the
 // way in which a stream ends.
 func (f *follower) follow(ctx context.Context) error {
-	for wait := f.p.cfg.PollMin; ; wait = min(2*wait, f.p.cfg.PollMax) {
+	for delay := f.p.cfg.PollMin; ; delay = min(2*delay, f.p.cfg.PollMax) {
 		seen, lookErr := f.tb.agent(ctx)
 		before := f.at
 		if lookErr == nil && seen.Agent == sandbox.StateAlive {
@@ -85,9 +85,9 @@ func (f *follower) follow(ctx context.Context) error {
 			return lookErr
 		}
 		if f.at > before {
-			wait = f.p.cfg.PollMin
+			delay = f.p.cfg.PollMin
 		}
-		if err := pause.For(ctx, wait); err != nil {
+		if err := wait.For(ctx, delay); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (f *follower) stream(ctx context.Context) error {
 		if err := f.rest(ctx); fatal(ctx, err) {
 			return err
 		}
-		return pause.For(ctx, f.p.cfg.PollMax) // each read begins at the start of the log
+		return wait.For(ctx, f.p.cfg.PollMax) // each read begins at the start of the log
 	}
 	defer conn.CloseNow() //nolint:errcheck // it is over
 	skip, split := f.at, &splitter{}
@@ -141,7 +141,7 @@ func (f *follower) stream(ctx context.Context) error {
 }
 
 // wait lets a moment pass before the next try, whatever the last one came to.
-func (f *follower) wait(ctx context.Context) error { return pause.For(ctx, f.p.cfg.PollMin) }
+func (f *follower) wait(ctx context.Context) error { return wait.For(ctx, f.p.cfg.PollMin) }
 
 const dialTimeout = 15 * time.Second
 

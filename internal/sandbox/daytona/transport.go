@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // transport carries every call to Daytona: it obeys rate limits, and asks again where a read
@@ -61,7 +61,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			_ = resp.Body.Close()
 		}
 		if !limited {
-			if err := pause.For(req.Context(), first<<(try-1)); err != nil {
+			if err := wait.For(req.Context(), first<<(try-1)); err != nil {
 				return nil, err
 			}
 		}
@@ -108,7 +108,7 @@ func (t *transport) await(req *http.Request) error {
 		if left <= 0 {
 			return nil
 		}
-		if err := pause.For(req.Context(), left); err != nil {
+		if err := wait.For(req.Context(), left); err != nil {
 			return err
 		}
 	}

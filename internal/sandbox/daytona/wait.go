@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // poll looks until look says that it is done, gently: a look that failed for a passing reason
@@ -15,7 +15,7 @@ func (p *Provider) poll(ctx context.Context, patience time.Duration, what string
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last error
-	for wait := p.cfg.PollMin; ; wait = min(wait+wait/2, p.cfg.PollMax) {
+	for delay := p.cfg.PollMin; ; delay = min(delay+delay/2, p.cfg.PollMax) {
 		done, err := look(within)
 		if done || err != nil && !passing(err) {
 			return err
@@ -23,7 +23,7 @@ func (p *Provider) poll(ctx context.Context, patience time.Duration, what string
 		if err != nil && within.Err() == nil {
 			last = err
 		}
-		if pause.For(within, wait) != nil {
+		if wait.For(within, delay) != nil {
 			return late(ctx, what, last)
 		}
 	}

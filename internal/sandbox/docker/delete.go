@@ -9,9 +9,9 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/volume"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Delete removes every container and volume of the sandbox and looks that none is left. One of
@@ -52,7 +52,7 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 // remove ends and removes until two looks in a row find nothing.
 func (p *Provider) remove(ctx context.Context, labels sandbox.Labels) error {
 	var last error
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
 		left, err := p.removeOnce(ctx, labels)
 		if err == nil && left == 0 {
 			return nil
@@ -60,7 +60,7 @@ func (p *Provider) remove(ctx context.Context, labels sandbox.Labels) error {
 		if err != nil {
 			last = err
 		}
-		if pause.For(ctx, wait) != nil || wait == time.Second && err != nil {
+		if wait.For(ctx, delay) != nil || delay == time.Second && err != nil {
 			return engineError(fmt.Sprintf("remove sandbox %s", labels.SandboxID), last)
 		}
 	}

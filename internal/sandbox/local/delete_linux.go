@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Delete ends everything in the sandbox, proves that by looking, and removes it. It fences a
@@ -83,7 +83,7 @@ func (p *Provider) endAll(ctx context.Context, f folder, m meta) error {
 		if pid, err := holder(f.at(fileLife), spanAll); pid == 0 || err != nil {
 			break
 		}
-		if err := pause.For(ctx, time.Millisecond); err != nil {
+		if err := wait.For(ctx, time.Millisecond); err != nil {
 			return err
 		}
 	}

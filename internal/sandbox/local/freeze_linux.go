@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 var _ sandbox.Freezer = (*Provider)(nil)
@@ -84,7 +84,7 @@ func (p *Provider) freeze(ctx context.Context, f folder, m meta) (bool, error) {
 // stopTree looks again until nothing runs: a program may have started another one meanwhile.
 func (p *Provider) stopTree(ctx context.Context, f folder, m meta, shim int) error {
 	told := map[process]bool{}
-	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+	for delay := time.Millisecond; ; delay = min(2*delay, 50*time.Millisecond) {
 		all, err := p.tree(f, m, shim)
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func (p *Provider) stopTree(ctx context.Context, f folder, m meta, shim int) err
 			one.signal(unix.SIGSTOP)
 			told[one] = true
 		}
-		if err := pause.For(ctx, wait); err != nil {
+		if err := wait.For(ctx, delay); err != nil {
 			return task.Errorf(task.CodeUnavailable, "%d processes of sandbox %s do not stop", len(left), m.Labels.SandboxID).WithCause(err)
 		}
 	}

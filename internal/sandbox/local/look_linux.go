@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // envMark names, in the environment of every process that we start for a sandbox, whose it
@@ -131,12 +131,12 @@ func groupMembers(groups []string) map[int]bool {
 // kill ends what survives, looking again until nothing does. It stops them first, so that
 // none can make another while the rest are killed.
 func (l look) kill(ctx context.Context, log *slog.Logger) error {
-	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+	for delay := time.Millisecond; ; delay = min(2*delay, 50*time.Millisecond) {
 		left := l.survivors()
 		if len(left) == 0 {
 			return nil
 		}
-		if wait > 10*time.Millisecond {
+		if delay > 10*time.Millisecond {
 			log.WarnContext(ctx, "processes of a sandbox are slow to die", slog.Int("processes", len(left)), slog.Int("first_pid", left[0].PID))
 		}
 		for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
@@ -144,7 +144,7 @@ func (l look) kill(ctx context.Context, log *slog.Logger) error {
 				one.signal(sig)
 			}
 		}
-		if err := pause.For(ctx, wait); err != nil {
+		if err := wait.For(ctx, delay); err != nil {
 			return task.Errorf(task.CodeUnavailable, "%d processes of the sandbox do not die", len(left)).WithCause(err)
 		}
 	}

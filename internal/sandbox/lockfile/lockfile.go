@@ -12,15 +12,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/omoi-dev/omoi/internal/pause"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Take waits for the lock of a file, which it makes where it is missing. Closing the file
 // gives the lock back. Errors: ctx's if that ends first, [task.CodeUnavailable].
 func Take(ctx context.Context, path string) (*os.File, error) {
 	const longest = 20 * time.Millisecond
-	for wait := time.Millisecond; ; wait = min(2*wait, longest) {
+	for delay := time.Millisecond; ; delay = min(2*delay, longest) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("wait for the lock of a sandbox: %w", err)
 		}
@@ -28,7 +28,7 @@ func Take(ctx context.Context, path string) (*os.File, error) {
 		if err != nil || file != nil {
 			return file, err
 		}
-		if err := pause.For(ctx, wait); err != nil {
+		if err := wait.For(ctx, delay); err != nil {
 			return nil, fmt.Errorf("wait for the lock of a sandbox: %w", err)
 		}
 	}

@@ -4,20 +4,20 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/omoi-dev/omoi/internal/lookout"
+	"github.com/omoi-dev/omoi/internal/sandboxwatch"
 )
 
-var _ lookout.Store = (*Store)(nil)
+var _ sandboxwatch.Store = (*Store)(nil)
 
-// SandboxesAtWork implements [lookout.Store].
-func (s *Store) SandboxesAtWork(ctx context.Context, hostID, provider string) ([]lookout.Box, error) {
+// SandboxesAtWork implements [sandboxwatch.Store].
+func (s *Store) SandboxesAtWork(ctx context.Context, hostID, provider string) ([]sandboxwatch.Box, error) {
 	rows, err := s.q.SandboxesAtWork(ctx, provider, hostID)
 	if err != nil {
 		return nil, translate("look for sandboxes at work", err)
 	}
-	boxes := make([]lookout.Box, 0, len(rows))
+	boxes := make([]sandboxwatch.Box, 0, len(rows))
 	for _, r := range rows {
-		box := lookout.Box{TaskID: r.TaskID, Silent: r.Silent}
+		box := sandboxwatch.Box{TaskID: r.TaskID, Silent: r.Silent}
 		if json.Unmarshal(r.Labels, &box.Labels) == nil && box.Labels.SandboxID == r.ID { // else its provider would not know it
 			boxes = append(boxes, box)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/live"
-	"github.com/omoi-dev/omoi/internal/rawlog"
+	"github.com/omoi-dev/omoi/internal/sandboxlog"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -65,7 +65,7 @@ type logLook struct {
 	fresh bool // a worker has looked since, or need not
 	ended bool
 	end   int64 // up to where it is stored
-	parts []rawlog.Part
+	parts []sandboxlog.Part
 }
 
 // wake has a worker look, and gives it a moment where nothing is stored that is not known.

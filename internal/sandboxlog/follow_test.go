@@ -1,4 +1,4 @@
-package rawlog_test
+package sandboxlog_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/rawlog"
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandboxlog"
 )
 
 // speaker is a printer that hands on what it prints.
@@ -62,8 +62,8 @@ func TestALogThatIsHandedOnIsNotAskedFor(t *testing.T) {
 	hide := func(context.Context, string, map[string]string) (func(string) string, error) {
 		return func(text string) string { return text }, nil
 	}
-	open := func(ask time.Duration) *rawlog.Watcher {
-		return rawlog.New(rawlog.Config{Keep: 1000, Ask: ask, Hide: hide}, s, []sandbox.Provider{p}, slog.New(slog.DiscardHandler))
+	open := func(ask time.Duration) *sandboxlog.Watcher {
+		return sandboxlog.New(sandboxlog.Config{Keep: 1000, Ask: ask, Hide: hide}, s, []sandbox.Provider{p}, slog.New(slog.DiscardHandler))
 	}
 	w := open(time.Hour)
 	p.log = ""

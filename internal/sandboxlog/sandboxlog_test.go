@@ -1,4 +1,4 @@
-package rawlog_test
+package sandboxlog_test
 
 import (
 	"context"
@@ -11,30 +11,30 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent/spec"
-	"github.com/omoi-dev/omoi/internal/rawlog"
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandboxlog"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // store keeps parts in memory; one log is wanted.
 type store struct {
-	rawlog.Store
+	sandboxlog.Store
 
-	parts  []rawlog.Part
+	parts  []sandboxlog.Part
 	kept   bool
 	looked int
 	busy   int // how often another is faster
 }
 
-func (s *store) WantedLogs(context.Context, string, []string) ([]rawlog.Wanted, error) {
-	one := rawlog.Wanted{SandboxID: "s", TaskID: "t", Provider: "fake"}
+func (s *store) WantedLogs(context.Context, string, []string) ([]sandboxlog.Wanted, error) {
+	one := sandboxlog.Wanted{SandboxID: "s", TaskID: "t", Provider: "fake"}
 	if n := len(s.parts); n > 0 {
 		one.Read = s.parts[n-1].Last
 	}
-	return []rawlog.Wanted{one}, nil
+	return []sandboxlog.Wanted{one}, nil
 }
 
-func (s *store) AddLog(_ context.Context, _ string, parts []rawlog.Part, _ int64) error {
+func (s *store) AddLog(_ context.Context, _ string, parts []sandboxlog.Part, _ int64) error {
 	s.parts = append(s.parts, parts...)
 	return nil
 }
@@ -48,7 +48,7 @@ func (s *store) LogRead(context.Context, string) (int64, error) {
 	return 0, nil
 }
 
-func (s *store) KeepLog(_ context.Context, _ string, parts []rawlog.Part, _ int64) error {
+func (s *store) KeepLog(_ context.Context, _ string, parts []sandboxlog.Part, _ int64) error {
 	if s.busy > 0 {
 		s.busy--
 		return task.Errorf(task.CodeConflict, "another was faster")
@@ -87,7 +87,7 @@ func (p *printer) Log(_ context.Context, _ sandbox.Labels, offset int64) (io.Rea
 	return io.NopCloser(strings.NewReader(p.log[min(offset, int64(len(p.log))):])), p.err
 }
 
-func watch(keep int64) (*rawlog.Watcher, *store, *printer) {
+func watch(keep int64) (*sandboxlog.Watcher, *store, *printer) {
 	s, p := &store{}, &printer{}
 	hide := func(_ context.Context, _ string, given map[string]string) (func(string) string, error) {
 		return func(text string) string {
@@ -97,7 +97,7 @@ func watch(keep int64) (*rawlog.Watcher, *store, *printer) {
 			return strings.ReplaceAll(text, "hunter2", "[removed]")
 		}, nil
 	}
-	return rawlog.New(rawlog.Config{Keep: keep, Hide: hide}, s, []sandbox.Provider{p}, slog.New(slog.DiscardHandler)), s, p
+	return sandboxlog.New(sandboxlog.Config{Keep: keep, Hide: hide}, s, []sandbox.Provider{p}, slog.New(slog.DiscardHandler)), s, p
 }
 
 // A secret is hidden also if it is printed in two goes.

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/pause"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // rawLogs prints what the agent of a task printed in its sandbox.
@@ -48,7 +48,7 @@ func (r *rawLogs) attempts(ctx context.Context, from int) error {
 		case t.Status.Final():
 			return nil
 		default:
-			if err := pause.For(ctx, time.Second); err != nil {
+			if err := wait.For(ctx, time.Second); err != nil {
 				return exit.With(exit.Interrupted, nil)
 			}
 		}
@@ -61,13 +61,13 @@ const longestBacklog = 20
 // sandbox prints one log: as far as it goes when it is asked for, or until its end.
 func (r *rawLogs) sandbox(ctx context.Context, id string) error {
 	const poll = 20 * time.Second
-	wait := time.Duration(0)
+	delay := time.Duration(0)
 	if r.follow {
-		wait = poll
+		delay = poll
 	}
 	after, end := int64(0), int64(-1)
 	for n := 1; ; n++ {
-		part, err := r.api.SandboxLog(ctx, id, after, wait)
+		part, err := r.api.SandboxLog(ctx, id, after, delay)
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
-// Package pause waits, as long as there is somebody to wait for.
-package pause
+// Package wait waits, unless a context ends first.
+package wait
 
 import (
 	"context"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/rawlog"
+	"github.com/omoi-dev/omoi/internal/sandboxlog"
 )
 
 // local makes the sandbox of a task one that has a machine.
@@ -37,7 +37,7 @@ func TestALogIsReadFromItsSandboxWhileItLives(t *testing.T) {
 		wanted, err := w.store.WantedLogs(t.Context(), "h", []string{"local"})
 		return err == nil && len(wanted) == 1
 	}, 20*time.Second, 20*time.Millisecond)
-	require.NoError(t, w.store.AddLog(t.Context(), box, []rawlog.Part{{First: 0, Last: 4, Text: []byte("one\n")}}, 100))
+	require.NoError(t, w.store.AddLog(t.Context(), box, []sandboxlog.Part{{First: 0, Last: 4, Text: []byte("one\n")}}, 100))
 	require.NoError(t, w.store.LogLooked(t.Context(), box))
 	got := ok[client.SandboxLog](<-answered, http.StatusOK)
 	got.Stale = false // it may have waited for too long
@@ -48,9 +48,9 @@ func TestALogIsReadAfterTheEndOfItsSandbox(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.local(newTask())
-	var parts []rawlog.Part
+	var parts []sandboxlog.Part
 	for n := range 6 {
-		parts = append(parts, rawlog.Part{First: int64(10 + 2*n), Last: int64(12 + 2*n), Text: []byte{byte('a' + n), 0xff}})
+		parts = append(parts, sandboxlog.Part{First: int64(10 + 2*n), Last: int64(12 + 2*n), Text: []byte{byte('a' + n), 0xff}})
 	}
 	require.NoError(t, w.store.KeepLog(t.Context(), box, parts, 100))
 	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now() WHERE id = $1`, box)
@@ -70,12 +70,12 @@ func TestStoredPartsOfALogWaitForNoLook(t *testing.T) {
 	w := open(t)
 	box := w.local(newTask())
 	const lines, longs, long = 400, 20, 600 << 10
-	var parts []rawlog.Part
+	var parts []sandboxlog.Part
 	for n := range int64(lines) {
-		parts = append(parts, rawlog.Part{First: n, Last: n + 1, Text: []byte("\n")})
+		parts = append(parts, sandboxlog.Part{First: n, Last: n + 1, Text: []byte("\n")})
 	}
 	for n := range int64(longs) {
-		parts = append(parts, rawlog.Part{First: lines + n*long, Last: lines + (n+1)*long, Text: []byte("much was hidden\n")})
+		parts = append(parts, sandboxlog.Part{First: lines + n*long, Last: lines + (n+1)*long, Text: []byte("much was hidden\n")})
 	}
 	w.exec(`UPDATE sandboxes SET state = 'running' WHERE id = $1`, box)
 	require.NoError(t, w.store.AddLog(t.Context(), box, parts, 1<<30))

@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
-	"github.com/omoi-dev/omoi/internal/rawlog"
+	"github.com/omoi-dev/omoi/internal/sandboxlog"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-var _ rawlog.Store = (*Store)(nil)
+var _ sandboxlog.Store = (*Store)(nil)
 
 // WantLog says that somebody looks at the log of a sandbox for a while, and answers since when
 // by the database's clock.
@@ -37,21 +37,23 @@ func (s *Store) LogEnd(ctx context.Context, sandboxID string) (int64, error) {
 }
 
 // LogParts answers what is stored of a log behind after: whole parts, size bytes together at most or one part.
-func (s *Store) LogParts(ctx context.Context, sandboxID string, after, size int64) ([]rawlog.Part, error) {
+func (s *Store) LogParts(ctx context.Context, sandboxID string, after, size int64) ([]sandboxlog.Part, error) {
 	rows, err := s.q.LogParts(ctx, db.LogPartsParams{SandboxID: sandboxID, After: after, MaxBytes: size})
-	parts := mapAll(rows, func(r db.LogPartsRow) rawlog.Part { return rawlog.Part{First: r.First, Last: r.Last, Text: r.Content} })
+	parts := mapAll(rows, func(r db.LogPartsRow) sandboxlog.Part {
+		return sandboxlog.Part{First: r.First, Last: r.Last, Text: r.Content}
+	})
 	return parts, translate("read the log of sandbox "+sandboxID, err)
 }
 
-// WantedLogs implements [rawlog.Store].
-func (s *Store) WantedLogs(ctx context.Context, hostID string, providers []string) ([]rawlog.Wanted, error) {
+// WantedLogs implements [sandboxlog.Store].
+func (s *Store) WantedLogs(ctx context.Context, hostID string, providers []string) ([]sandboxlog.Wanted, error) {
 	rows, err := s.q.WantedLogs(ctx, hostID, providers)
 	if err != nil {
 		return nil, translate("look for wanted logs", err)
 	}
-	var wanted []rawlog.Wanted
+	var wanted []sandboxlog.Wanted
 	for _, r := range rows {
-		one := rawlog.Wanted{SandboxID: r.ID, TaskID: r.TaskID, Provider: r.Provider, Read: r.Read}
+		one := sandboxlog.Wanted{SandboxID: r.ID, TaskID: r.TaskID, Provider: r.Provider, Read: r.Read}
 		if json.Unmarshal(r.Labels, &one.Labels) == nil && one.Labels.SandboxID == r.ID { // else its provider would not know it
 			wanted = append(wanted, one)
 		}
@@ -59,14 +61,14 @@ func (s *Store) WantedLogs(ctx context.Context, hostID string, providers []strin
 	return wanted, nil
 }
 
-// LogRead implements [rawlog.Store].
+// LogRead implements [sandboxlog.Store].
 func (s *Store) LogRead(ctx context.Context, sandboxID string) (int64, error) {
 	row, err := s.q.LockLog(ctx, sandboxID)
 	return row.Read, translate("find the end of the log of sandbox "+sandboxID, err)
 }
 
-// AddLog implements [rawlog.Store]. What another worker has stored meanwhile is left out.
-func (s *Store) AddLog(ctx context.Context, sandboxID string, parts []rawlog.Part, keep int64) error {
+// AddLog implements [sandboxlog.Store]. What another worker has stored meanwhile is left out.
+func (s *Store) AddLog(ctx context.Context, sandboxID string, parts []sandboxlog.Part, keep int64) error {
 	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
 		_, err := appendLog(ctx, q, sandboxID, parts, keep)
 		return err
@@ -74,13 +76,13 @@ func (s *Store) AddLog(ctx context.Context, sandboxID string, parts []rawlog.Par
 	return translate("store the log of sandbox "+sandboxID, err)
 }
 
-// LogLooked implements [rawlog.Store].
+// LogLooked implements [sandboxlog.Store].
 func (s *Store) LogLooked(ctx context.Context, sandboxID string) error {
 	return translate("note a look at the log of sandbox "+sandboxID, s.q.LogLooked(ctx, sandboxID))
 }
 
-// KeepLog implements [rawlog.Store]. The first end stays.
-func (s *Store) KeepLog(ctx context.Context, sandboxID string, parts []rawlog.Part, keep int64) error {
+// KeepLog implements [sandboxlog.Store]. The first end stays.
+func (s *Store) KeepLog(ctx context.Context, sandboxID string, parts []sandboxlog.Part, keep int64) error {
 	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
 		done, err := appendLog(ctx, q, sandboxID, parts, keep)
 		if err != nil || !done {
@@ -92,7 +94,7 @@ func (s *Store) KeepLog(ctx context.Context, sandboxID string, parts []rawlog.Pa
 }
 
 // appendLog adds parts to a log that has not ended. done: they stand at its end.
-func appendLog(ctx context.Context, q *db.Queries, sandboxID string, parts []rawlog.Part, keep int64) (done bool, err error) {
+func appendLog(ctx context.Context, q *db.Queries, sandboxID string, parts []sandboxlog.Part, keep int64) (done bool, err error) {
 	row, err := q.LockLog(ctx, sandboxID)
 	switch {
 	case err != nil || row.Kept:

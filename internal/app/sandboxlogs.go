@@ -7,15 +7,15 @@ import (
 	"maps"
 
 	"github.com/omoi-dev/omoi/internal/live"
-	"github.com/omoi-dev/omoi/internal/rawlog"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandboxlog"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // newLogs makes the reader of the sandboxes' own logs.
-func (c *core) newLogs(host string, found providers) *rawlog.Watcher {
-	return rawlog.New(rawlog.Config{
+func (c *core) newLogs(host string, found providers) *sandboxlog.Watcher {
+	return sandboxlog.New(sandboxlog.Config{
 		HostID: host, Keep: c.cfg.Sandbox.LogBytes, Hide: c.hider,
 		Wake: func(sandboxID string) { c.bus.Wake(live.Sandbox(sandboxID)) },
 	}, c.store, c.asked(found), c.log)

@@ -1,8 +1,8 @@
-// Package lookout watches over the sandboxes in reach of one worker. It tells the workflow of a task when its
+// Package sandboxwatch watches over the sandboxes in reach of one worker. It tells the workflow of a task when its
 // sandbox, or the agent in it, has ended without a word: the workflow looks for itself then, and would otherwise do
 // so when the agent has been silent for long. A provider elsewhere counts calls: it is asked about few sandboxes at a time, and
 // about those alone that have just become silent. Nothing depends on it, so it forgets what it saw with its process.
-package lookout
+package sandboxwatch
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ type Store interface {
 	SandboxesAtWork(ctx context.Context, hostID, provider string) ([]Box, error)
 }
 
-// Config of a [Lookout]. Zero values mean the defaults named here.
+// Config of a [Watcher]. Zero values mean the defaults named here.
 type Config struct {
 	HostID string
 	Near   time.Duration // between looks at sandboxes of this machine; default 2 s
@@ -40,8 +40,8 @@ type Config struct {
 	Tell func(ctx context.Context, taskID, sandboxID string) error
 }
 
-// Lookout looks after sandboxes.
-type Lookout struct {
+// Watcher looks after sandboxes.
+type Watcher struct {
 	cfg       Config
 	store     Store
 	providers []sandbox.Provider
@@ -49,11 +49,11 @@ type Lookout struct {
 }
 
 // New makes a lookout over those of the providers that have machines.
-func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger) *Lookout {
+func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger) *Watcher {
 	cfg.Near = cmp.Or(cfg.Near, 2*time.Second)
 	cfg.Far = cfg.Far.withDefaults()
 	cfg.Again = cmp.Or(cfg.Again, time.Minute)
-	l := &Lookout{cfg: cfg, store: store, log: log}
+	l := &Watcher{cfg: cfg, store: store, log: log}
 	for _, p := range providers {
 		if p.Capabilities().Machine {
 			l.providers = append(l.providers, p)
@@ -63,7 +63,7 @@ func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger
 }
 
 // Run looks until ctx ends. Providers are looked at side by side: one that hangs delays no other.
-func (l *Lookout) Run(ctx context.Context) {
+func (l *Watcher) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, p := range l.providers {
 		all.Go(func() { l.watch(ctx, p) })
@@ -78,7 +78,7 @@ func (l *Lookout) Run(ctx context.Context) {
 }
 
 // prune has a provider remove old tombstones each hour; its start does so too.
-func (l *Lookout) prune(ctx context.Context, pruner sandbox.Pruner) {
+func (l *Watcher) prune(ctx context.Context, pruner sandbox.Pruner) {
 	ticker := time.NewTicker(time.Hour)
 	defer ticker.Stop()
 	for {
@@ -94,7 +94,7 @@ func (l *Lookout) prune(ctx context.Context, pruner sandbox.Pruner) {
 }
 
 // keepDisks has a provider count what its sandboxes hold. An engine that is away is told of once.
-func (l *Lookout) keepDisks(ctx context.Context, keeper sandbox.DiskKeeper) {
+func (l *Watcher) keepDisks(ctx context.Context, keeper sandbox.DiskKeeper) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	installation := ""
@@ -113,7 +113,7 @@ func (l *Lookout) keepDisks(ctx context.Context, keeper sandbox.DiskKeeper) {
 }
 
 // keepOnce asks which installation this is until it is known; it stays the same.
-func (l *Lookout) keepOnce(ctx context.Context, keeper sandbox.DiskKeeper, installation *string) (err error) {
+func (l *Watcher) keepOnce(ctx context.Context, keeper sandbox.DiskKeeper, installation *string) (err error) {
 	const longest = 5 * time.Minute // an engine may have much to count
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -125,7 +125,7 @@ func (l *Lookout) keepOnce(ctx context.Context, keeper sandbox.DiskKeeper, insta
 	return keeper.KeepDisks(ctx, *installation)
 }
 
-func (l *Lookout) watch(ctx context.Context, p sandbox.Provider) {
+func (l *Watcher) watch(ctx context.Context, p sandbox.Provider) {
 	w := newWatch(l, p)
 	defer w.looks.Wait()
 	ticker := time.NewTicker(w.every())
@@ -142,7 +142,7 @@ func (l *Lookout) watch(ctx context.Context, p sandbox.Provider) {
 
 // watch is that over one provider.
 type watch struct {
-	*Lookout
+	*Watcher
 
 	provider sandbox.Provider
 	far      bool
@@ -155,9 +155,9 @@ type watch struct {
 	busy   map[string]bool      // those that are being looked at
 }
 
-func newWatch(l *Lookout, p sandbox.Provider) *watch {
+func newWatch(l *Watcher, p sandbox.Provider) *watch {
 	return &watch{
-		Lookout: l, provider: p, far: !p.Capabilities().HostBound,
+		Watcher: l, provider: p, far: !p.Capabilities().HostBound,
 		ended: map[string]time.Time{}, looked: map[string]time.Time{}, mute: map[string]time.Time{}, busy: map[string]bool{},
 	}
 }

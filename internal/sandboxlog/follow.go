@@ -1,4 +1,4 @@
-package rawlog
+package sandboxlog
 
 import (
 	"bytes"

@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/postgres"
-	"github.com/omoi-dev/omoi/internal/rawlog"
+	"github.com/omoi-dev/omoi/internal/sandboxlog"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func part(first int64, text string) rawlog.Part {
-	return rawlog.Part{First: first, Last: first + int64(len(text)), Text: []byte(text)}
+func part(first int64, text string) sandboxlog.Part {
+	return sandboxlog.Part{First: first, Last: first + int64(len(text)), Text: []byte(text)}
 }
 
 func (w world) logText(id string, after int64) string {
@@ -33,7 +33,7 @@ func TestLogsAreWantedWhereTheirSandboxesAre(t *testing.T) {
 	asked, id := w.box("local")
 	_, other := w.box("local")
 	w.exec(`UPDATE sandboxes SET state = 'running'`)
-	wanted := func(host string, providers ...string) []rawlog.Wanted {
+	wanted := func(host string, providers ...string) []sandboxlog.Wanted {
 		got, err := w.store.WantedLogs(ctx, host, providers)
 		require.NoError(t, err)
 		return got
@@ -63,8 +63,8 @@ func TestALogGrowsOnceAndKeepsItsEnd(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	ctx := t.Context()
 	_, id := w.box("local")
-	require.NoError(t, w.store.AddLog(ctx, id, []rawlog.Part{part(0, "one\n"), part(4, "two\n")}, 100))
-	require.Equal(t, task.CodeConflict, task.CodeOf(w.store.AddLog(ctx, id, []rawlog.Part{part(4, "two\nthree\n")}, 100)), "another worker's look")
+	require.NoError(t, w.store.AddLog(ctx, id, []sandboxlog.Part{part(0, "one\n"), part(4, "two\n")}, 100))
+	require.Equal(t, task.CodeConflict, task.CodeOf(w.store.AddLog(ctx, id, []sandboxlog.Part{part(4, "two\nthree\n")}, 100)), "another worker's look")
 	require.Equal(t, "one\ntwo\n", w.logText(id, 0))
 	require.Equal(t, "two\n", w.logText(id, 4))
 	few, err := w.store.LogParts(ctx, id, 0, 7)
@@ -73,16 +73,16 @@ func TestALogGrowsOnceAndKeepsItsEnd(t *testing.T) {
 	few, err = w.store.LogParts(ctx, id, 0, 3)
 	require.NoError(t, err)
 	require.Len(t, few, 1, "one at least")
-	require.NoError(t, w.store.AddLog(ctx, id, []rawlog.Part{part(8, "three\n")}, 6))
+	require.NoError(t, w.store.AddLog(ctx, id, []sandboxlog.Part{part(8, "three\n")}, 6))
 	require.Equal(t, "three\n", w.logText(id, 0), "the newest bytes")
 
 	read, err := w.store.LogRead(ctx, id)
 	require.NoError(t, err)
 	require.EqualValues(t, 14, read)
-	require.Equal(t, task.CodeConflict, task.CodeOf(w.store.KeepLog(ctx, id, []rawlog.Part{part(8, "three\nend")}, 100)))
-	require.NoError(t, w.store.KeepLog(ctx, id, []rawlog.Part{part(14, "end")}, 100))
-	require.NoError(t, w.store.KeepLog(ctx, id, []rawlog.Part{part(17, "nothing left")}, 100), "the first end stays")
-	require.NoError(t, w.store.AddLog(ctx, id, []rawlog.Part{part(17, "late")}, 100))
+	require.Equal(t, task.CodeConflict, task.CodeOf(w.store.KeepLog(ctx, id, []sandboxlog.Part{part(8, "three\nend")}, 100)))
+	require.NoError(t, w.store.KeepLog(ctx, id, []sandboxlog.Part{part(14, "end")}, 100))
+	require.NoError(t, w.store.KeepLog(ctx, id, []sandboxlog.Part{part(17, "nothing left")}, 100), "the first end stays")
+	require.NoError(t, w.store.AddLog(ctx, id, []sandboxlog.Part{part(17, "late")}, 100))
 	require.Equal(t, "three\nend", w.logText(id, 0))
 	_, ended, err := w.store.LogState(ctx, id, time.Now())
 	require.NoError(t, err)

@@ -1,7 +1,7 @@
-// Package rawlog brings a sandbox's own log, which is what its agent printed, to people: while
+// Package sandboxlog brings a sandbox's own log, which is what its agent printed, to people: while
 // somebody looks, and once before the sandbox is deleted. Of a long one the newest bytes are
 // kept. Secrets that are known or look like ones are taken out before it is stored.
-package rawlog
+package sandboxlog
 
 import (
 	"bytes"
